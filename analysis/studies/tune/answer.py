@@ -20,6 +20,8 @@ TONES: dict[str, Tone] = {
     "does nothing": "quiet",
     "no gain in sight": "quiet",
     "not decided": "open",
+    "fails": "bad",
+    "not measured": "open",
 }
 INTERRUPTED = 130  # as a shell has it
 COLUMNS = (
@@ -39,7 +41,7 @@ def answer(tuning: Tuning) -> Answer:
     kept = {} if chosen is None else chosen
     notes = list(_notes(tuning))
     table = Section("What became of each setting", [_table(tuning, kept)])
-    sections = [table] if tuning.settings else []
+    sections = [table] if record["looks"] else []
     return Answer(
         title=verdict_of(tuning),
         findings=[*_findings(tuning)],
@@ -48,6 +50,7 @@ def answer(tuning: Tuning) -> Answer:
         legend=list(_legend(tuning)),
         next=_next(tuning),
         data=_data(tuning),
+        rows=_raw(tuning, kept),
         exit_code=INTERRUPTED if record.get("interrupted") else 0,
     )
 
@@ -72,11 +75,11 @@ def _confirmed(chosen: Comparison, share: str) -> str:
     figures = f"{_figures(chosen.primary)} in {counted(chosen.primary.n_candidate, 'fresh block')}"
     words = {
         "improved": f"Keep {share}: {figures}.",
-        "regressed": f"Keep stock: the {share} that were chosen make it slower, {figures}.",
-        "not comparable": f"No verdict: {chosen.reason}",
+        "regressed": f"Keep stock: the choice, {share}, is slower: {figures}.",
+        "equivalent": f"Keep stock: the choice, {share}, changes nothing beyond {unsigned(chosen.margin)}: {figures}.",
+        "inconclusive": f"Keep stock: the choice, {share}, shows no gain: {figures}.",
     }
-    shown = f"Keep stock: that the {share} that were chosen gain anything is not shown, {figures}."
-    return words.get(chosen.verdict, shown)
+    return words.get(chosen.verdict, f"No verdict: {chosen.reason}")
 
 
 def _findings(tuning: Tuning) -> Iterator[Line]:
@@ -123,7 +126,28 @@ def _table(tuning: Tuning, kept: dict[str, float]) -> Table:
                 "kept" if setting.name in kept else "",
             ]
         )
+    rows += [[name, Word(word, TONES[word]), None, None, None, ""] for name, word in _without_gain(tuning)]
     return Table(COLUMNS, rows)
+
+
+def _raw(tuning: Tuning, kept: dict[str, float]) -> Table:
+    """A row for each setting, numbers as they are."""
+    names = ("setting", "word", "gain", "low", "high", "look", "kept")
+    rows: list[list[object]] = [
+        [setting.name, setting.word, setting.gain, setting.low, setting.high, setting.look, setting.name in kept]
+        for setting in tuning.settings
+    ]
+    rows += [[name, word, None, None, None, None, False] for name, word in _without_gain(tuning)]
+    return Table([Column(name, name) for name in names], rows)
+
+
+def _without_gain(tuning: Tuning) -> Iterator[tuple[str, str]]:
+    """Yield the settings that no look knew a gain of, and the word for each."""
+    judged = {setting.name for setting in tuning.settings}
+    failed = {name for look in tuning.record["looks"] for name in look["failed"]}
+    for name in tuning.record["settings"]:
+        if name not in judged:
+            yield name, "fails" if name in failed else "not measured"
 
 
 def _notes(tuning: Tuning) -> Iterator[str]:
@@ -134,7 +158,9 @@ def _notes(tuning: Tuning) -> Iterator[str]:
             f"and {number(math.expm1(alone))} % over all combinations"
         )
     if failed := [name for look in record["looks"] for name in look["failed"]]:
-        yield f"no cell could be measured under {', '.join(failed)}: it left the race"
+        yield f"no cell could be measured under {', '.join(failed)}; left out of the race"
+    if unknown := [name for name, word in _without_gain(tuning) if word == "not measured"]:
+        yield f"too few cells to tell the effect of {', '.join(unknown)} from that of other settings"
     for name, reason in record["left_out"].items():
         yield f"not a candidate: {name}: {reason.removeprefix(f'{name}: ')}"
     if record["manifest"]:
@@ -148,7 +174,7 @@ def _notes(tuning: Tuning) -> Iterator[str]:
 
 def _warnings(tuning: Tuning) -> list[str]:
     if tuning.record.get("interrupted"):
-        return ["interrupted: what was measured by then is judged; the same command with --resume goes on"]
+        return ["interrupted: this answer is of what was measured so far; the same command with --resume goes on"]
     return []
 
 
