@@ -36,7 +36,7 @@ def test_a_setting_is_measured_and_put_back(place: Place, tmp_path: Path, other:
     words = ("--blocks=1", "--steps=2", f"--save-manifest={saved}", "--", "sleep", "0.05")
     done = run(place, f"--tweaks=vm.swappiness={other}", *words)
     assert done.code == 0, done.out
-    assert f"The Skyhook manifest of vm.swappiness-{other} is saved: {saved}" in done.out
+    assert f"Saved the Skyhook manifest of vm.swappiness-{other}: {saved}" in done.out
     assert SWAPPINESS.read_text() == before
     name = f"vm.swappiness-{other}"
     tweakset = place.saved()["deeptweak"]["tweaksets"][name]
@@ -77,7 +77,7 @@ def test_settings_are_switched_while_a_command_stands_still(place: Place, other:
     [
         (("--design=ablatoin",), "--design=ablatoin: no such design. Did you mean 'ablation'?"),
         (("--design=turns",), "--turns: whole runs cannot take turns"),
-        (("--save-manifest=x.yaml", "--tweaks=vm.dirty_ratio=7"), "needs one set of bare settings, and has"),
+        (("--save-manifest=x.yaml", "--tweaks=vm.dirty_ratio=7"), "needs exactly one set of bare settings, but has"),
     ],
 )
 def test_what_cannot_be_done_is_refused(place: Place, other: str, words: tuple[str, ...], reason: str) -> None:

@@ -61,15 +61,15 @@ def test_only_a_cut_is_told() -> None:
         (
             Pace(0, 60),
             Constraints(RUNS, 3, TEN_MIN),
-            "--budget=35m or --blocks=3 (no limit of time)",
+            "--budget=35m or --blocks=3 (without a time limit)",
         ),
         (
             Pace(0, 0.2),
             Constraints(LINES, 52, TEN_MIN, steps=100),
-            "--budget=1h15m, --blocks=3 (no limit of time), at most 6 tweak sets (--tweaks) or fewer --steps",
+            "--budget=1h15m, --blocks=3 (without a time limit), at most 6 tweak sets (--tweaks) or fewer --steps",
         ),
         (Pace(0, 60), Constraints(RUNS, 3, TEN_MIN, blocks=8), "--budget=35m"),
-        (Pace(0, 3), Constraints(RUNS, 3, 20), "--budget=1m50s or --blocks=3 (no limit of time)"),
+        (Pace(0, 3), Constraints(RUNS, 3, 20), "--budget=1m50s or --blocks=3 (without a time limit)"),
     ],
 )
 def test_where_nothing_fits_the_ways_out_are_named(trial: Pace, limits: Constraints, ways: str) -> None:

@@ -78,7 +78,7 @@ def test_a_real_listener_is_seen() -> None:
         (Footprint(MIB, ports=(29500, 40000)), 3, "it listens on port 29500"),
         (Footprint(MIB, ports=(40000,)), 3, ""),  # the kernel gave it that
         (Footprint(int(SPARE * FREE_MIB / 5) * MIB), 5, ""),
-        (Footprint(int(SPARE * FREE_MIB / 5 + 1) * MIB), 5, "5 × 161 MiB do not fit into 1000 MiB of free memory"),
+        (Footprint(int(SPARE * FREE_MIB / 5 + 1) * MIB), 5, "5 × 161 MiB do not fit in 1000 MiB of free memory"),
     ],
 )
 def test_copies_run_at_once_where_there_is_one_of_everything_for_each(root: Path, held: Footprint | None, arms: int, why: str) -> None:

@@ -71,7 +71,7 @@ def read(name: str) -> tuple[str, float]:
     if found := choosing.choose_figure(trial, HERE):
         return found[0].name, found[1].value.number
     one = choosing.choose_steps(trial)
-    assert one, "no steps are seen"
+    assert one, "printed no known steps"
     return one.row.name, one.step_s if one.rate_per_s is None else one.rate_per_s
 
 
@@ -98,7 +98,7 @@ def test_a_known_effect_on_a_real_program_is_found(name: str) -> None:
 def test_a_run_that_told_failures_has_no_figure(name: str) -> None:
     one = recording(name)
     if not one.exit_code:  # of any other a cell fails for that
-        with pytest.raises(Refused, match=r"told failures|printed no figure"):
+        with pytest.raises(Refused, match=r"reported failures|printed no figure"):
             choosing.choose_figure(one.trial, HERE)
 
 

@@ -98,14 +98,14 @@ def test_what_a_setting_does_to_a_command_is_found(place: Place, words: tuple[st
 @pytest.mark.parametrize(
     ("words", "why"),
     [
-        (("--", "no-such-program"), "no-such-program: cannot be started"),
-        (("--", "sh", "-c", "echo bad luck; exit 3"), "sh ended with exit code 3; its last line: 'bad luck'"),
-        (("--step-regex=took (.+)", "--", "sh", "-c", "while :; do echo took nan; done"), "'nan' is no time that a step can take"),
-        (("--runs", "--format=json", "--", "true"), "leave all but one out"),
-        (("--steps=1", "--", "true"), "--steps=1: at least 2"),
+        (("--", "no-such-program"), "Cannot start no-such-program"),
+        (("--", "sh", "-c", "echo bad luck; exit 3"), "sh ended with exit code 3; last line: 'bad luck'"),
+        (("--step-regex=took (.+)", "--", "sh", "-c", "while :; do echo took nan; done"), "'nan' is not a time that a step can take"),
+        (("--runs", "--format=json", "--", "true"), "give only one of them"),
+        (("--steps=1", "--", "true"), "--steps=1: must be from 2"),
         (("--env=A", "--", "true"), "--env=A: write NAME=VALUE"),
         (("--cwd=/no/such", "--", "true"), "--cwd=/no/such: no such folder"),
-        (("--exit-codes=x", "--", "true"), "--exit-codes=x: write numbers"),
+        (("--exit-codes=x", "--", "true"), "--exit-codes=x: must be numbers"),
         (("--output=a.json", "--", "true"), "--output=a.json"),
     ],
 )
@@ -129,11 +129,11 @@ def test_a_command_that_fails_under_every_set_ends_the_run_after_one_block(place
     once = f"test ! -e {tmp_path}/lock && touch {tmp_path}/lock || {{ echo 'the lock is held'; exit 5; }}"
     done = place.call(*typed(place, "--budget=60s", "--", "sh", "-c", once))
     assert done.code == 2
-    reason = "sh ended with exit code 5; its last line: 'the lock is held'."
+    reason = "sh ended with exit code 5; last line: 'the lock is held'."
     assert [line.partition(": ")[2] for line in done.lines("block 1: FAILED")] == [f"FAILED: {reason}", *["FAILED: the same"] * 2]
     (message,) = done.lines("Nothing was measured: every cell failed. The run ended after block 1.")
     text = done.out.partition(message)[2].split()
-    assert " ".join(text[3:]).startswith(f"{reason} If the trial run succeeded, look for what a run leaves behind for the next one")
+    assert " ".join(text[3:]).startswith(f"{reason} If the trial run succeeded, look for things that a run leaves behind")
     assert {word.rstrip(",:") for word in text[:3]} == {"stock", "stock-again", "slow"}
     for words in ("collected", "no tests ran", "Traceback", "Error", "=====", "bench_command", "failed in"):
         assert words not in done.out
@@ -145,7 +145,7 @@ def test_a_command_too_slow_for_its_budget_is_refused_with_one_that_would_do(pla
     done = place.call(*typed(place, "--budget=5s", "--", "sleep", "0.3"))
     assert done.code == 2, done.out
     assert done.lines("error: 3 blocks of 3 cells take about ")
-    assert "5 s: a cell is 1 + 2 runs of 0.3" in done.out
+    assert "5 s: a cell has 1 + 2 runs of 0.3" in done.out
     assert " Use --budget=" in done.out
     assert not list(place.storage.rglob("0001_*"))
 

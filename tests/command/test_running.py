@@ -70,13 +70,13 @@ def test_beside_a_rate_stands_the_time_of_our_clock(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("wanted", "why"),
     [
-        (replace(HERE, program=("no-such-program",)), "no-such-program: cannot be started"),
+        (replace(HERE, program=("no-such-program",)), "Cannot start no-such-program"),
         (replace(HERE, folder="/no/such/folder"), "cannot be started in /no/such/folder"),
         (sh("echo bad luck >&2; exit 3"), "ended with exit code 3.*bad luck"),
         (sh("kill -9 $$"), "died of SIGKILL"),
         (sh("sleep 60", timeout_s=0.2), "did not end in 0.2 s"),
         (sh("while true; do echo more; sleep 0.01; done", timeout_s=0.2), "did not end in 0.2 s.*more"),
-        (sh("echo nothing", pattern="took ([0-9.]+)"), "Nothing that it printed matches"),
+        (sh("echo nothing", pattern="took ([0-9.]+)"), "Nothing that the command printed matches"),
         (sh("true", pattern="x", output="missing.txt"), "missing.txt"),
     ],
 )
@@ -152,7 +152,7 @@ def test_of_a_flood_nothing_is_lost(tmp_path: Path) -> None:
     with Running(wanted, os.environ, tmp_path) as running:
         texts = "\n".join(event.text or "" for event in running.events(lambda: running.began_s + 60))
         assert texts.split("\n") == [*(f"step {i // 100}" for i in range(40_000)), "the end"]
-        assert running.exit_problem() == f"{sys.executable} ended with exit code 3; its last line: 'the end'."
+        assert running.exit_problem() == f"{sys.executable} ended with exit code 3; last line: 'the end'."
 
 
 def test_calls_beside_a_flood_of_output_all_arrive(tmp_path: Path) -> None:
@@ -165,13 +165,13 @@ def test_calls_beside_a_flood_of_output_all_arrive(tmp_path: Path) -> None:
 
 def test_the_last_words_of_a_run_that_is_only_timed_are_known(tmp_path: Path) -> None:
     """Its lines are not looked at one by one, which would take the time that is measured."""
-    with pytest.raises(Refused, match=r"died of signal 40; its last line: 'the end'"):
+    with pytest.raises(Refused, match=r"died of signal 40; last line: 'the end'"):
         whole(sh("yes | head -n 100000; echo the end; kill -40 $$"), tmp_path)
 
 
 @pytest.mark.parametrize("name", ["missing", "/dev/zero"])
 def test_a_figure_is_read_from_a_file_alone(tmp_path: Path, name: str) -> None:
-    with pytest.raises(Refused, match="is no file"):
+    with pytest.raises(Refused, match="did not write this file"):
         whole(replace(sh("true"), pattern=r"(?P<s>\d+)", output=name), tmp_path)
 
 
@@ -180,7 +180,7 @@ def test_steps_are_the_seconds_of_its_lines(tmp_path: Path) -> None:
     with Running(python(script, kind=command.LINES, pattern=r"took ([\d.]+) s"), os.environ, tmp_path) as running:
         steps = Steps(running._spec, running)
         assert [steps.next()[0].wall_s for _ in range(5)] == pytest.approx([0.1, 0.2, 0.3, 0.4, 0.5])
-        with pytest.raises(Refused, match=r"It ended.*took 0\.5 s"):
+        with pytest.raises(Refused, match=r"The command ended.*took 0\.5 s"):
             steps.next()
 
 
@@ -196,7 +196,7 @@ def test_steps_are_told_by_calls_with_their_samples(tmp_path: Path) -> None:
         found = [steps.next() for _ in range(3)]
         assert [samples for _, samples in found] == [8, 8, 8]
         assert all(0.05 <= step.wall_s < 2 for step, _ in found)
-        with pytest.raises(Refused, match=r"ended with exit code 1; its last line: .*\['deeptweak'\]"):
+        with pytest.raises(Refused, match=r"ended with exit code 1; last line: .*\['deeptweak'\]"):
             steps.next()
 
 
@@ -204,7 +204,7 @@ def test_another_rank_tells_nothing(tmp_path: Path) -> None:
     script = "from deeptweak.steps import step\nfor i in range(9): step()"
     with (
         Running(python(script, kind=command.CALLS, environment={"RANK": "1"}), os.environ, tmp_path) as running,
-        pytest.raises(Refused, match="It ended"),
+        pytest.raises(Refused, match="The command ended"),
     ):
         Steps(running._spec, running).next()
 

@@ -51,7 +51,7 @@ def test_a_line_of_a_long_trial_says_what_it_waits_for(
 ) -> None:
     monkeypatch.setattr("fixtures.ticker.EVERY_S", 0.05)
     tried("import time; time.sleep(0.4)", runs=runs)
-    assert f", waiting for {what}; it printed nothing" in capsys.readouterr().out
+    assert f", waiting for {what}; no output" in capsys.readouterr().out
 
 
 # -- which steps
@@ -336,7 +336,7 @@ def test_a_wall_time_that_the_command_line_sets_is_recognised(program: tuple[str
 
 
 def test_a_run_that_takes_no_longer_for_standing_still_is_of_a_set_time() -> None:
-    with pytest.raises(Refused, match="no longer when it stood still"):
+    with pytest.raises(Refused, match="no longer with a pause"):
         trial.tried(replace(HERE, program=("sh", "-c", "sleep 1.2; true")), ASKED)
 
 
@@ -348,7 +348,7 @@ def test_a_run_that_works_takes_longer_for_standing_still() -> None:
 
 def test_no_verdict_by_the_clock_of_a_program_that_runs_for_a_set_time() -> None:
     spec = replace(HERE, program=("sh", "-c", "sleep 1.5; echo 'ops: 1234 (617.1 ops/s)'", "sh", "--time=1.5"))
-    with pytest.raises(Refused, match=r"sets its time.*--result-regex=.*\(\?P<rate>\[0-9\.\]\+\) \?ops/s"):
+    with pytest.raises(Refused, match=r"sets its duration.*--result-regex=.*\(\?P<rate>\[0-9\.\]\+\) \?ops/s"):
         trial.tried(spec, ASKED)
     assert trial.tried(spec, argparse.Namespace(**{**vars(ASKED), "runs": True}))[0].kind == command.RUNS
 

@@ -140,7 +140,7 @@ def test_without_parameters_the_cells_are_skipped_with_the_reason(place: Place) 
         ("--algorithms=fastest", "fastest: no such value."),
         ("--power-backend=gpu", "backend=gpu: no such value."),
         ("--vary=iterations=1", "from 2 on is needed"),
-        ("--workloads=idle", "together with --workloads=idle it cannot be said what is measured"),
+        ("--workloads=idle", "contradicts --workloads=idle"),
     ],
 )
 def test_what_is_wrong_is_said_in_a_line(place: Place, more: str, said: str) -> None:

@@ -57,4 +57,4 @@ def test_a_command_that_fails_there_says_so_with_its_last_words(place: ClusterPl
     done = run(place, program=("sh", "-c", "echo out of luck >&2; exit 3"))
     assert done.code, done.out
     reasons = [cell["reason"] for cell in place.saved()["deeptweak"]["cells"]]
-    assert ["ended with exit code 3; its last line: 'out of luck'" in reason for reason in reasons] == [True] * 3, done.out
+    assert ["ended with exit code 3; last line: 'out of luck'" in reason for reason in reasons] == [True] * 3, done.out
