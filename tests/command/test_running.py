@@ -71,7 +71,7 @@ def test_beside_a_rate_stands_the_time_of_our_clock(tmp_path: Path) -> None:
     ("wanted", "why"),
     [
         (replace(HERE, program=("no-such-program",)), "Cannot start no-such-program"),
-        (replace(HERE, folder="/no/such/folder"), "cannot be started in /no/such/folder"),
+        (replace(HERE, folder="/no/such/folder"), "Cannot start true in /no/such/folder"),
         (sh("echo bad luck >&2; exit 3"), "ended with exit code 3.*bad luck"),
         (sh("kill -9 $$"), "died of SIGKILL"),
         (sh("sleep 60", timeout_s=0.2), "did not end in 0.2 s"),

@@ -90,7 +90,7 @@ def test_a_long_line_without_a_number_is_read() -> None:
 def test_of_several_told_times_none_is_chosen() -> None:
     one = choosing.choose_steps(printed(*every(0.02, "data 5.05 ms/step compute 15.00 ms/step")))
     assert one
-    with pytest.raises(Refused, match=r"tells 2 times .*--step-regex='data \(\?P<ms>"):
+    with pytest.raises(Refused, match=r"has 2 times .*--step-regex='data \(\?P<ms>"):
         judging.refuse_several(one)
 
 
