@@ -51,6 +51,6 @@ STUDY = Study(
 
 
 def bench_job_stream(measured: Callable[[], Measured]) -> None:
-    """Each job was submitted and came to an end that is told, be it a bad one."""
+    """Run jobs with a fault; each must end with a known outcome, even a bad one."""
     run = measured()
     assert run.valid, run.reason

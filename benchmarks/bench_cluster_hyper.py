@@ -35,7 +35,7 @@ STUDY = Study(
 
 
 def bench_job_stream(measured: Callable[[], Measured]) -> None:
-    """Every job ended and told its accuracy; whether it came there is for the analysis."""
+    """Train with each configuration; every job must end and report its accuracy."""
     run = measured()
     assert run.valid, run.reason
     assert all("accuracy" in (job["result"] or {}) for job in run.record["report"]["job"] if job["outcome"] == "done")

@@ -34,6 +34,6 @@ STUDY = Study(
 
 
 def bench_ddp_network(measured: Callable[[], Measured]) -> None:
-    """Every step was done, over the line that was asked for."""
+    """Train over a line; every step must be done, over the line requested."""
     run = measured()
     assert run.valid, run.reason

@@ -32,6 +32,6 @@ STUDY = Study(
 
 
 def bench_job_stream(measured: Callable[[], Measured]) -> None:
-    """Each job learned to its end."""
+    """Run federated jobs; each must learn to its end."""
     run = measured()
     assert run.valid, run.reason

@@ -40,7 +40,7 @@ STUDY = Study(
 
 
 def bench_job_stream(measured: Callable[[], Measured]) -> None:
-    """Every job ended, and told what it used."""
+    """Run jobs on systems; every job must end and report its usage."""
     run = measured()
     assert run.valid, run.reason
     assert all(job["cpu_s"] is not None for job in run.record["report"]["job"] if job["outcome"] == "done")

@@ -36,7 +36,7 @@ STUDY = Study(
 
 
 def bench_job_stream(measured: Callable[[], Measured]) -> None:
-    """Every job ended; where replicas were chosen, it is told by which law."""
+    """Run jobs with chosen replicas; every job must end, with its law if one was used."""
     run = measured()
     assert run.valid, run.reason
     report = run.record["report"]

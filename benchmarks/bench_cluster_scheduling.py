@@ -39,6 +39,6 @@ STUDY = Study(
 
 
 def bench_job_stream(measured: Callable[[], Measured]) -> None:
-    """Every job was submitted, and its end told."""
+    """Run a stream under a policy; every job must be submitted and its end reported."""
     run = measured()
     assert run.valid, run.reason

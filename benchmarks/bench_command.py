@@ -27,6 +27,6 @@ STUDY = Study(
 
 
 def bench_step_time(measured: Callable[[], Measured]) -> None:
-    """Every step asked for was done, with the tweak set in force."""
+    """Run the command; every requested step must be done with the tweak set in force."""
     run = measured()
     assert run.valid, run.reason

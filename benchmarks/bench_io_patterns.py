@@ -45,6 +45,6 @@ STUDY = Study(
 
 
 def bench_epoch(measured: Callable[[], Measured]) -> None:
-    """Every step asked for was done, from the data set that was meant and with its cache as it was meant."""
+    """Read a data set; every step must be done, with the data set and cache as requested."""
     run = measured()
     assert run.valid, run.reason

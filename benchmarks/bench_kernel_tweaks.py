@@ -43,6 +43,6 @@ STUDY = Study(
 
 
 def bench_step_time(measured: Callable[[], Measured]) -> None:
-    """Every step asked for was done, with the tweak set in force and the samples of the seed."""
+    """Train a model; every step must be done, with tweak set and samples as requested."""
     run = measured()
     assert run.valid, run.reason

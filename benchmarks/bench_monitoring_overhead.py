@@ -48,6 +48,6 @@ STUDY = Study(
 
 
 def bench_monitor(measured: Callable[[], Measured]) -> None:
-    """Every step asked for was done, and the monitor was at work all the time and is gone."""
+    """Run under a monitor, which must be at work throughout and gone at the end."""
     run = measured()
     assert run.valid, run.reason

@@ -40,6 +40,6 @@ STUDY = Study(
 
 
 def bench_capped_inference(measured: Callable[[], Measured]) -> None:
-    """Every window was measured, and something decided after each."""
+    """Run under a cap; every window must be measured and followed by a decision."""
     run = measured()
     assert run.valid, run.reason

@@ -33,7 +33,7 @@ STUDY = Study(
 
 
 def bench_point(measured: Callable[[], Measured]) -> None:
-    """Every stretch of the point was measured, and what was seen is there in one row."""
+    """Measure a point; every stretch must be measured and saved in one row."""
     run = measured()
     assert run.valid, run.reason
     (point,) = run.record["report"]["point"]

@@ -88,7 +88,7 @@ class TInterval(NamedTuple):
 
 
 def t_interval(value: float, error: float, df: float, alpha: float = ALPHA) -> TInterval:
-    """Interval and p of an estimate with this standard error, which is above 0, on so many degrees of freedom."""
+    """Return interval and p of an estimate with standard error > 0 and degrees of freedom."""
     half = t_quantile(1 - alpha / 2, df) * error
     return TInterval(value, value - half, value + half, min(1.0, 2 * t_tail(abs(value) / error, df)))
 

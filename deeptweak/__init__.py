@@ -24,7 +24,7 @@ __all__ = ["Judgement", "Refused", "Runs", "compare", "evidence", "load", "repor
 
 
 def __getattr__(name: str) -> Any:
-    """Import `Refused`, what cannot be done, when somebody asks for it."""
+    """Import `Refused` on first use."""
     if name != "Refused":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     with house_first():

@@ -95,7 +95,7 @@ class Runs:
 
 
 class Judgement:
-    """What runs say: printed, it is the command's text; in a notebook, its page.
+    """The answer for runs: printed, it is the command's text; in a notebook, its page.
 
     title: the answer in a sentence
     warnings: what casts doubt on it, a sentence each

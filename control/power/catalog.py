@@ -85,7 +85,7 @@ def configured(algorithm: str, network: str) -> Mapping[str, Any]:
 
 
 def every_batch() -> tuple[int, ...]:
-    """All batches on any ladder, ascending."""
+    """Return all batches on any ladder, ascending."""
     entries = _data("algorithms").values()
     ladders = [each.get("ladder", ()) for entry in entries for each in (entry, *entry["networks"].values())]
     return tuple(sorted({batch for ladder in ladders for batch in ladder}))

@@ -163,7 +163,7 @@ class Plant:
 
 
 def batches() -> tuple[int, ...]:
-    """Every batch that the plant takes: those of the grid and of all ladders."""
+    """Return every batch that the plant takes: those of the grid and of all ladders."""
     return tuple(sorted({*every_batch(), *(point.batch for point in catalog.points("anchor"))}))
 
 

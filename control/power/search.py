@@ -96,7 +96,7 @@ def profiled(models: Mapping[float, Model]) -> list[Partition]:
 
 
 def _usable(partitions: Sequence[Partition], network: str, max_processes: int | None) -> list[Partition]:
-    """Those that may be searched, each once, its largest process first, sorted. Raises: Refused, where there is none."""
+    """Return the partitions to search, each once, sorted. Raises: Refused if there is none."""
     usable = {
         tuple(sorted(zip(one.shares, one.batches, strict=True), reverse=True))
         for one in partitions

@@ -33,7 +33,7 @@ BATCHES: tuple[int, ...] = (1, 2, 4, *range(8, 257, 4))
 
 
 def around(here: Partition, network: str, knobs: Knobs) -> list[Partition]:
-    """All that can be set here, each once, in a fixed order, without the present one; none where it has more processes than are handled."""
+    """Return all settable neighbours in a fixed order; none if there are too many processes."""
     if len(here.shares) > MOST_PROCESSES:
         return []
     result = [*_shared(here), *_batched(here, network), *_merged(here, network), *_split(here, network)]

@@ -88,7 +88,7 @@ class Model(Protocol):
 
     @property
     def network(self) -> str:
-        """Its name, as torchvision has it."""
+        """Return its name in torchvision."""
 
     @property
     def gpu(self) -> str:
@@ -100,13 +100,13 @@ class Model(Protocol):
 
     @property
     def sm_range_mhz(self) -> tuple[float, float]:
-        """The clocks within which it was fitted."""
+        """Return the range of clocks in which it was fitted."""
 
     def anchor(self, partitions: Sequence[Partition]) -> Anchor:
         """Return what each partition gives at the anchor clock."""
 
     def throughput_images_per_s(self, anchor: Anchor, sm_mhz: Floats) -> Floats:
-        """All processes together. Shape: that of anchor's fields broadcast with `sm_mhz`, e.g. (partitions, 1) with (clocks,)."""
+        """Return all processes' throughput. Shape: anchor's fields broadcast with `sm_mhz`."""
 
     def power_w(self, anchor: Anchor, sm_mhz: Floats) -> Floats:
         """Return the largest single reading of the board, static and dynamic. Shape as above."""
@@ -166,7 +166,10 @@ class Settings:
 
 @dataclass(frozen=True, slots=True)
 class Knobs:
-    """What the back-end can set: None, or False, where it cannot. All ladders ascend; `power_limit_w` is the least and the most."""
+    """The settable knobs of a back-end: None or False if unavailable.
+
+    Ladders ascend; `power_limit_w` is the least and the most.
+    """
 
     shares: bool
     batches: tuple[int, ...]

@@ -44,7 +44,7 @@ class Job:
 
     @property
     def shortest_s(self) -> float:
-        """The prediction where it runs fastest; infinite where there is none."""
+        """Return the prediction where it runs fastest; infinite if there is none."""
         return min(self.predicted_s.values(), default=inf)
 
 
@@ -118,7 +118,7 @@ def fair_share(waiting: Iterable[Job], state: State) -> Start | None:
 
 
 def heterogeneous(waiting: Iterable[Job], state: State) -> Start | None:
-    """Each class of jobs where it gains most: slots of different speed shared out so that all together get through the most work.
+    """Start each class of jobs where it gains most, so that all slots together do most work.
 
     Which kinds are for a class is `shares_of`'s, from predicted times and from what came so far. A job goes to the fastest free one
     of these, elsewhere only if none of these is free; and nowhere if it is predicted to be done sooner by waiting for another of these.

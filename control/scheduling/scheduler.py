@@ -18,7 +18,7 @@ from .policies import Job, Start, State
 
 
 class Scheduler:
-    """One policy at work on so many slots of each kind. Times are seconds on one clock that does not go back."""
+    """A policy at work on slots of each kind. Times are seconds on a clock that never goes back."""
 
     def __init__(self, policy: str, slots: Mapping[str, int]) -> None:
         """Begin with all slots free. Raises: UnknownName. Refused, where there is no slot."""

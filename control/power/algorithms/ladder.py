@@ -43,11 +43,11 @@ class Rungs:
         self.batch = at_most(self.ladder, batch)
 
     def faster(self, states: int) -> None:
-        """Move the clock by so many states; it stays on its ladder."""
+        """Move the clock by a number of states; it stays on its ladder."""
         self.speed = clamped(self.speed + states, self.speeds)
 
     def larger(self, rungs: int) -> None:
-        """Move the batch by so many rungs; it stays on its ladder."""
+        """Move the batch by a number of rungs; it stays on its ladder."""
         self.batch = clamped(self.batch + rungs, self.ladder)
 
     @property

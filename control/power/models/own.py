@@ -194,7 +194,7 @@ class Own:
         return Curves(sm, mem, images_at_top, power_at_top, images, power)
 
     def throughput_images_per_s(self, anchor: Anchor, sm_mhz: Floats) -> Floats:
-        """All processes together; never falls with the clock."""
+        """Return the throughput of all processes together; it never falls with the clock."""
         below = np.minimum(1.0, np.asarray(sm_mhz) / self.sm_range_mhz[0])
         images: Floats = _between(_curves(anchor).images, self.clocks, sm_mhz) * below
         return images

@@ -160,7 +160,7 @@ class Reference:
         return Anchor(sm, mem, throughput, power)
 
     def throughput_images_per_s(self, anchor: Anchor, sm_mhz: Floats) -> Floats:
-        """All processes together. Shape: that of anchor's fields broadcast with `sm_mhz`."""
+        """Return all processes' throughput. Shape: anchor's fields broadcast with `sm_mhz`."""
         return laws.throughput_images_per_s(self.throughput, anchor.throughput_images_per_s, sm_mhz)
 
     def power_w(self, anchor: Anchor, sm_mhz: Floats) -> Floats:
