@@ -60,17 +60,19 @@ def _folders(fake: FakeRoot) -> set[str]:
 
 
 def test_whoever_can_touch_anything_is_watched_on_the_whole_machine(fake: FakeRoot) -> None:
-    """Other writes, a script, an operator, workloads that take turns: each time."""
+    """Others that write what was begun, an operator, workloads that take turns, other writes, a script: each time."""
     machine = experienced(fake)
     other = writes([(SWAPPINESS, "20")])
-    script = fake.script("apply", "true")
+    script = fake.script("apply", "echo 1 > $ROOT/proc/sys/vm/dirty_ratio")
     for begin, arguments in [
-        (machine.begin, ("x", other)),
-        (machine.begin, ("x", ASKED, [script])),
+        (machine.begin, ("x", ASKED)),
         (machine.begin, ("x", ())),
         (machine.watch, ("x", ASKED)),
+        (machine.apply, ("x", other)),
+        (machine.apply, ("x", ASKED, [script])),
     ]:
-        assert begin(*arguments)["version"] == WHOLE  # type: ignore[operator]
+        begin(*arguments)  # type: ignore[operator]
+        assert machine.journal.read()[0]["version"] == WHOLE
         machine.restore()
 
 
@@ -90,6 +92,16 @@ def test_a_coupling_that_the_table_does_not_have_goes_back_each_time(fake: FakeR
     assert machine.journal.read()[0]["version"] == PARTIAL
     assert fake.machine().restore().back.keys() == {SWAPPINESS, RMEM}
     fake.must_be_as_found()
+
+
+def test_who_writes_nothing_touches_nothing(fake: FakeRoot, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An untouched arm: what changes meanwhile is somebody else's."""
+    monkeypatch.setattr("fixtures.kernel.machine.LOOK_EACH_S", 0.0)
+    machine = experienced(fake)
+    assert machine.apply("stock", ()).before == {}
+    fake.put(SWAPPINESS, "33")
+    result = machine.restore()
+    assert (result.back, result.elsewhere, fake.wrong()) == ({}, {SWAPPINESS: ("60", "33")}, {SWAPPINESS: "33"})
 
 
 def test_what_others_change_elsewhere_is_said_once_and_left(fake: FakeRoot, monkeypatch: pytest.MonkeyPatch) -> None:
