@@ -13,6 +13,7 @@ from fixtures.kernel import config_files
 from fixtures.kernel.journal import PARTIAL, WHOLE
 from fixtures.kernel.reach import touched
 from fixtures.kernel.tunables import Tunables
+from fixtures.kernel.turns import Switch
 from tests.fake_root import CONFIG, SETTINGS, FakeRoot, writes
 from tests.kernel.test_journal import DAMAGE
 
@@ -92,6 +93,26 @@ def test_a_coupling_that_the_table_does_not_have_goes_back_each_time(fake: FakeR
     assert machine.journal.read()[0]["version"] == PARTIAL
     assert fake.machine().restore().back.keys() == {SWAPPINESS, RMEM}
     fake.must_be_as_found()
+
+
+def test_turns_name_what_each_of_them_touches(fake: FakeRoot) -> None:
+    """A run that is killed with one arm's settings in force is put back from that; who else changed what stays."""
+    machine = fake.machine()
+    switches = []
+    for asked in (ASKED, writes([(THP, "always")])):
+        machine.apply("x", asked)
+        switches.append(Switch(machine))
+        machine.restore()
+        switches[-1].was_put_back()
+    files = {path for switch in switches for path in switch.files}
+    begun = machine.begin("turns", (), alone=True, turns=files)
+    assert (begun["version"], set(begun["before"])) == (PARTIAL, {*touched([SWAPPINESS, THP], [*SETTINGS])})
+    switches[0].to("set")
+    switches[0].to("found")
+    switches[1].to("set")
+    fake.put(RATIO, "1")
+    result = fake.machine().restore()
+    assert (result.stuck, result.left_alone, fake.wrong()) == ({}, {}, {RATIO: "1"})
 
 
 def test_who_writes_nothing_touches_nothing(fake: FakeRoot, monkeypatch: pytest.MonkeyPatch) -> None:
