@@ -9,9 +9,9 @@ from typing import Annotated, Any, Literal, NotRequired, TypedDict
 
 from msgspec import Meta
 
+from .record import SCHEMA_VERSION
 from .words import Better, Kind, Outcome
 
-SCHEMA_VERSION = 1
 # What a clock can have measured of one step: a nanosecond is its tick, and no step takes four months.
 SHORTEST_S, LONGEST_S = 1e-9, 1e7
 LARGEST, LARGEST_COUNT = 1.7e308, 2**63 - 1

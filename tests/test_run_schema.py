@@ -20,6 +20,7 @@ import yaml
 from analysis.load import parsed
 from analysis.terms import Design, Factor, Metric, Point, Setting, Study, TweakSet, Workload
 from control import saved
+from control.record import SCHEMA_VERSION
 from docs.generate import ROWS_AND_COLUMNS, documented, schema_text
 from docs.generate import SCHEMA as PATH
 from fixtures import record
@@ -170,7 +171,7 @@ def test_a_benchmark_of_no_study_may_stand_beside_the_cells() -> None:
     ("place", "value"),
     [
         (("deeptweak", "unexplained"), 1),
-        (("deeptweak", "schema_version"), saved.SCHEMA_VERSION + 1),
+        (("deeptweak", "schema_version"), SCHEMA_VERSION + 1),
         (("deeptweak", "started_utc"), "yesterday"),
         (("deeptweak", "cells", 0, "reason"), "measured cells have none"),
         (("deeptweak", "studies", "made_up", "margin"), 3),

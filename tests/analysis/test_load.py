@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from analysis.load import find, from_json, load
 from analysis.metrics import disagreements, metrics_of, quantile
 from analysis.terms import Steps, Unreadable
-from control.saved import SCHEMA_VERSION
+from control.record import SCHEMA_VERSION
 from tests.synthetic import AGAIN, JSON, STOCK, Arm, Made, saved_file, saved_run
 
 if TYPE_CHECKING:
