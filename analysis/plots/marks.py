@@ -145,7 +145,9 @@ def forest(
     goes to either side of 0; without it `scale` sets its ends.
     """
     left = beside(left, right)
-    names = fitted((row.name for row in rows if "\n" not in row.name), left - 0.12, lines=1)
+    one_line = [row for row in rows if "\n" not in row.name]
+    names = fitted((row.name for row in one_line if not row.bold), left - 0.12, lines=1)
+    names |= fitted((row.name for row in one_line if row.bold), left - 0.12, lines=1, weight="bold")
     total, wide = sum(row.tall for row in rows), body_width() - left - right
     above = top + HEADS * bool(heads)
     axes = sheet.axes(left, above, wide, total, grid="x", ylim=(total, 0), yticks=[], xlabel=label)

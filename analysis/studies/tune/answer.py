@@ -76,7 +76,7 @@ def _confirmed(chosen: Comparison, share: str) -> str:
     words = {
         "improved": f"Keep {share}: {figures}.",
         "regressed": f"Keep stock: the choice, {share}, is slower: {figures}.",
-        "equivalent": f"Keep stock: the choice, {share}, changes nothing beyond {unsigned(chosen.margin)}: {figures}.",
+        "equivalent": f"Keep stock: the choice, {share}, changes nothing beyond ±{unsigned(chosen.margin)}: {figures}.",
         "inconclusive": f"Keep stock: the choice, {share}, shows no gain: {figures}.",
     }
     return words.get(chosen.verdict, f"No verdict: {chosen.reason}")
@@ -159,7 +159,8 @@ def _notes(tuning: Tuning) -> Iterator[str]:
         )
     if failed := [name for look in record["looks"] for name in look["failed"]]:
         yield f"no cell could be measured under {', '.join(failed)}; left out of the race"
-    if unknown := [name for name, word in _without_gain(tuning) if word == "not measured"]:
+    unknown = [name for name, word in _without_gain(tuning) if word == "not measured"]
+    if unknown and record["looks"]:
         yield f"too few cells to tell the effect of {', '.join(unknown)} from that of other settings"
     for name, reason in record["left_out"].items():
         yield f"not a candidate: {name}: {reason.removeprefix(f'{name}: ')}"
@@ -182,19 +183,20 @@ def _legend(tuning: Tuning) -> Iterator[tuple[str, str]]:
     rules = tuning.record["rules"]
     yield (
         "gain",
-        "of the setting, over balanced combinations of the others: of half of the arms it is a part",
+        "what the setting gains over balanced combinations of the others; it is on in half of the arms",
     )
     yield (
         "95 % interval",
-        f"holds for all {len(tuning.record['settings'])} settings and {rules['looks']} looks together (Bonferroni)",
+        f"holds for {counted(len(tuning.record['settings']), 'setting')} and {counted(rules['looks'], 'look')} together (Bonferroni)",
     )
     yield "helps, harms", "the interval lies above, or below, 0"
-    yield "does nothing", f"the interval lies within {unsigned(rules['margin'])}"
+    yield "does nothing", f"the interval lies within ±{unsigned(rules['margin'])}"
+    yield "fails", "no cell could be measured under the setting"
     yield (
         "no gain in sight",
         f"the chance that it gains {unsigned(rules['min_gain'])} is below 10 %: it left the race at this look",
     )
-    yield "kept", "chosen; what the choice gains is said by fresh blocks alone"
+    yield "kept", "chosen; only the fresh blocks measure what the choice gains"
 
 
 def _next(tuning: Tuning) -> tuple[str, ...]:
