@@ -16,7 +16,7 @@ HOUSE = Path(__file__).parents[1]
 ROOMS = ("analysis", "fixtures", "control", "benchmarks", "tests")
 LONGEST = 500
 # Kilobytes and files of Python. They may only fall: what raises them says why in its commit.
-BUDGETS = {"fixtures": (1_922, 220), "analysis": (1_712, 196), "control": (268, 40), "benchmarks": (40, 18), "tests": (3_515, 495)}
+BUDGETS = {"fixtures": (1_922, 220), "analysis": (1_712, 196), "control": (268, 40), "benchmarks": (40, 18), "tests": (3_530, 500)}
 # Names that say nothing to a stranger, and how many of them are left in each room. They may only fall, too.
 VAGUE = frozenset({"said", "asked", "told", "held", "found", "wanted", "given", "why", "ours", "theirs", "there", "kept", "mine", "whose"})
 VAGUE_NAMES = {"fixtures": 346, "analysis": 192, "control": 50}
