@@ -272,11 +272,16 @@ def draw_file(path: Path, draw: Callable[[], Figure]) -> None:
 
 
 def draw_into(folder: Path, drawings: Mapping[str, Callable[[], Figure]], form: str = "png") -> dict[str, str]:
-    """Draw pictures into a folder by their names; return each one's file, or why there is none. Raises: OSError."""
+    """Draw pictures into a folder by their names; return each one's file, or why there is none.
+
+    Raises: Refused, where one cannot be written.
+    """
     outcomes = {name: str(folder / f"{name}.{form}") for name in drawings}
     for name, draw in drawings.items():
         try:
-            draw_file(Path(outcomes[name]), draw)
-        except Refused as reason:
-            outcomes[name] = str(reason).removeprefix(f"{outcomes[name]}: ")
+            figure = draw()
+        except NothingToDraw as reason:
+            outcomes[name] = f"not drawn: {str(reason).rstrip('.')}."
+        else:
+            write_whole(Path(outcomes[name]), written(figure, form))
     return outcomes

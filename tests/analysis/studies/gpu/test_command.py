@@ -79,6 +79,14 @@ def test_what_cannot_be_drawn_is_left_out_with_its_reason(tmp_path: Path, capsys
     assert "gpu_metrics_grid: not drawn" in capsys.readouterr().out
 
 
+def test_a_picture_that_cannot_be_written_fails_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """It was asked for: code 0 would tell a job of CI that it is there."""
+    path = tmp_path / "run.json"
+    path.write_text(json.dumps(saved_grid({(blocks, 32): fitting(blocks) for blocks in (1, 66, 132)})))
+    assert main(["gpu-metrics", str(path), "--plot", str(path / "below")]) == 2
+    assert "cannot be written" in capsys.readouterr().err
+
+
 def test_refusals(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], snapshot: SnapshotAssertion) -> None:
     """Each in one line with code 2."""
     monkeypatch.chdir(tmp_path)
