@@ -225,8 +225,10 @@ def _short(path: str) -> str:
         way = command if command != "L" else "V" if x == last_x else "H" if y == last_y else "L"
         if command == "L" and (x, y) == (last_x, last_y):
             continue
-        if way == before and way in "HV" and (x - last_x) * (last_x - kept[-2][1]) + (y - last_y) * (last_y - kept[-2][2]) > 0:
-            kept.pop()
+        if way == before and way in "HV":
+            _, first_x, first_y = kept[-2]
+            if (x - last_x) * (last_x - first_x) + (y - last_y) * (last_y - first_y) > 0:
+                kept.pop()  # it lies on the way
         kept.append((way, x, y))
     words = {"V": "V{2:g}", "H": "H{1:g}", "z": "z"}
     return "".join(words.get(way, "{0}{1:g} {2:g}").format(way, x, y) for way, x, y in kept)
