@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import dataclasses
 import re
 import subprocess
 import sys
@@ -131,6 +132,21 @@ def test_imports_go_in_no_circle_and_down_few_floors(room: str) -> None:
     for path in TopologicalSorter({path: _needed(path) for path in modules(room)}).static_order():  # its CycleError names the circle
         floors[path] = max((floors[other] + (other.parent != path.parent) for other in _needed(path)), default=1)
     assert max(floors.values()) <= MOST_FLOORS, [named(path) for path in floors if floors[path] > MOST_FLOORS]
+
+
+def test_the_read_side_writes_to_no_record() -> None:
+    """Those of `terms` that are not frozen rely on it."""
+    from analysis.terms import Cell, Comparison
+
+    fields = {field.name for kind in (Cell, Comparison) for field in dataclasses.fields(kind)}
+    written = {
+        f"{named(path)}: {ast.unparse(node)}"
+        for path in modules("analysis")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store) and node.attr in fields
+        if not (isinstance(node.value, ast.Name) and node.value.id == "self")
+    }
+    assert not written
 
 
 def test_every_module_says_what_it_is() -> None:

@@ -37,8 +37,6 @@ STUDIES = {
         primary=Metric("throughput_samples_per_s", "higher"),
     )
 }
-# Saved name → ours. The quartile and the minimum cannot be had from a file without rounds in any other way.
-STATISTICS = {"mean": "step_time_mean_s", "median": "step_time_median_s", "q1": "step_time_q1_s", "min": "step_time_min_s"}
 SECONDS = ("s", "sec", "second", "seconds")
 UNIT_FIELDS = ("unit", "units", "time_unit")
 INDEX = re.compile(r"\[\d+\]")
@@ -191,7 +189,13 @@ def _cell(name: str, order: int, part: Part, arm: str) -> Cell:
         return Cell(name, "pytest-benchmark", name, arm, 1, order, "skipped", reason)
     stats = part.read(Benchmark).stats
     _in_order(part, stats)
-    metrics = {ours: getattr(stats, theirs) for theirs, ours in STATISTICS.items()}
+    # The quartile and the minimum cannot be had from a file without rounds in any other way.
+    metrics = {
+        "step_time_mean_s": stats.mean,
+        "step_time_median_s": stats.median,
+        "step_time_q1_s": stats.q1,
+        "step_time_min_s": stats.min,
+    }
     facts = {"rounds": stats.rounds, "iterations": stats.iterations}
     facts = {name: count for name, count in facts.items() if count is not None}
     steps = None
@@ -247,12 +251,13 @@ def _no_times(stats: Any) -> str | None:
 
 def _in_seconds(part: Part) -> None:
     """Refuse times that are no seconds: a clock of nanoseconds, or a unit that another program wrote down."""
-    for place in (part.value.get("options"), part.value.get("stats")):
+    options, stats = part.value.get("options"), part.value.get("stats")
+    timer = options.get("timer") if isinstance(options, dict) else None
+    if isinstance(timer, str) and timer.endswith("_ns"):
+        part.refuse(f"was timed with {timer}: its statistics are nanoseconds, not seconds", f"measure with {timer.removesuffix('_ns')}")
+    for place in (stats, options):
         if not isinstance(place, dict):
             continue
-        timer = place.get("timer")
-        if isinstance(timer, str) and timer.endswith("_ns"):
-            part.refuse(f"was timed with {timer}: its statistics are nanoseconds, not seconds", f"measure with {timer.removesuffix('_ns')}")
         for field in UNIT_FIELDS:
-            if place.get(field, "s") not in SECONDS:
+            if field in place and place[field] not in SECONDS:
                 part.refuse(f"says {field} = {place[field]!r}, where pytest-benchmark has seconds", "convert it at its source")

@@ -305,8 +305,10 @@ def odd_end(series: Floats) -> int:
     inside = _medians_inside(series)
     for count in range(REACH, 0, -1):
         head = series[:-count]
-        limit = LIMIT * _typical(head - _medians_around(head, inside[:-count]))
         off = series[-count - 1 :] - median(head[-(2 * REACH + 1) :].tolist())
+        if not ((off[1:] > 0).all() or (off[1:] < 0).all()):
+            continue
+        limit = LIMIT * _typical(head - _medians_around(head, inside[:-count]))
         for beyond in (off > limit, off < -limit):
             if beyond[1:].all() and not beyond[0]:  # if the point before is odd too, they are more than `count`
                 return count

@@ -57,7 +57,7 @@ def test_of_the_files_of_one_run_the_one_with_most_cells_is_read(tmp_path: Path)
 
 
 def test_of_the_files_of_one_run_the_one_with_most_measured_cells_is_read(tmp_path: Path) -> None:
-    """As where cells failed, and the run went on with them: both files list all cells."""
+    """As where the run went on with cells that had failed."""
     broken = Arm("fast", broken=dict.fromkeys((5, 6), ("failed", "out of memory")))
     for name, arm in (("a", broken), ("b", Arm("fast"))):
         stock_file(tmp_path / f"{name}.json", saved_run(Made(arms=(STOCK, arm))))

@@ -166,6 +166,7 @@ def gather(
         cells: dict[str, list[Cell]] = defaultdict(list)
         for cell in run.cells:
             cells[cell.workload].append(cell)
+        devices = {workload: _devices(own) for workload, own in cells.items()}
         for comparison in compared(run):
             named = comparison.tweakset in (tweaksets or (comparison.tweakset,)) and comparison.workload in (
                 workloads or (comparison.workload,)
@@ -177,7 +178,7 @@ def gather(
                 silent[f"{_name(run)}, {undigested(comparison.workload)}", reason].append(comparison.tweakset)
             elif comparison.primary:
                 key = comparison.workload, comparison.tweakset
-                conditions = _conditions(run, comparison, cells[comparison.workload])
+                conditions = _conditions(run, comparison, cells[comparison.workload], devices[comparison.workload])
                 own = {**columns, DEVICE: conditions.device}
                 if by == DEVICE:
                     conditions = conditions._replace(device="")
@@ -215,7 +216,7 @@ class Conditions(NamedTuple):
     device: str
 
 
-def _conditions(run: Run, comparison: Comparison, of_workload: Sequence[Cell]) -> Conditions:
+def _conditions(run: Run, comparison: Comparison, of_workload: Sequence[Cell], device: str) -> Conditions:
     tweakset = run.tweaksets[comparison.tweakset]
     settings = {setting.key: setting.value for setting in tweakset.requested}
     if tweakset.scripts:  # what they set is known by what moved, in each cell
@@ -225,7 +226,7 @@ def _conditions(run: Run, comparison: Comparison, of_workload: Sequence[Cell]) -
     params = run.workloads[comparison.workload].params if comparison.workload in run.workloads else {}
     steps = frozenset({"steps", "warmup_steps"})  # how long a cell is, is how it was measured
     own = tuple(sorted((name, str(value)) for name, value in params.items() if name not in steps))
-    return Conditions(comparison.primary_metric, tuple(sorted(settings.items())), own, _devices(of_workload))
+    return Conditions(comparison.primary_metric, tuple(sorted(settings.items())), own, device)
 
 
 def _moved(applied: Applied) -> Iterator[tuple[str, str]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from statistics import median
@@ -36,8 +37,7 @@ class ChangeMark:
     commit: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class RunPoint:
+class RunPoint(NamedTuple):
     """A run's value of a series: the geometric mean over its blocks, in the metric's unit (a ratio, where the series is relative)."""
 
     mark: ChangeMark
@@ -183,7 +183,7 @@ class _Gatherer:
         self.requested, self.relative_to = metrics, relative_to
         self.machines = Machines()
         self.marks: dict[tuple[str, str], ChangeMark] = {}
-        self.points: dict[_Key, list[RunPoint]] = {}
+        self.points: dict[_Key, list[RunPoint]] = defaultdict(list)
         self.left_out: dict[str, tuple[int, str]] = {}
         self.benchmarks_left_out: dict[str, None] = {}
         self.metrics: set[str] = set()
@@ -209,15 +209,15 @@ class _Gatherer:
         self.rates |= {name: known.primary for name, known in run.workloads.items() if known.primary and known.primary.name == TOLD_RATE}
         self.benchmarks_left_out |= dict.fromkeys(run.left_out)
         for key, values in self._logs(run).items():
-            self.points.setdefault(key, []).append(RunPoint(mark, math.exp(math.fsum(values) / len(values))))
+            self.points[key].append(RunPoint(mark, math.exp(math.fsum(values) / len(values))))
 
     def _logs(self, run: Run) -> dict[_Key, list[float]]:
         machine = self.machines.number_of(run.machine)
         usable = [cell for cell in run.cells if cell.outcome == "measured" and self._can_be_used(run, cell)]
         control = {(cell.study, cell.workload, cell.block): cell for cell in usable if cell.tweakset == self.relative_to}
-        logs: dict[_Key, list[float]] = {}
+        logs: dict[_Key, list[float]] = defaultdict(list)
+        self.metrics.update(*(cell.metrics for cell in usable))
         for cell in usable:
-            self.metrics |= cell.metrics.keys()
             if cell.tweakset == self.relative_to:
                 continue
             beside = control.get((cell.study, cell.workload, cell.block))
@@ -228,10 +228,11 @@ class _Gatherer:
             by_rate = TOLD_RATE in cell.metrics and len(self.requested) > 1
             params = _params(run.workloads[cell.workload], turns=bool(cell.slices_s))
             for name in (TOLD_RATE,) if by_rate else self.requested:
-                value, denominator = cell.metrics.get(name, 0.0), beside.metrics.get(name, 0.0) if beside else 1.0
+                value = cell.metrics.get(name, 0.0)
+                denominator = beside.metrics.get(name, 0.0) if beside else 1.0
                 if value > 0 and denominator > 0:
                     key = _Key(cell.study, cell.workload, params, cell.tweakset, name, machine)
-                    logs.setdefault(key, []).append(math.log(value / denominator))
+                    logs[key].append(math.log(value / denominator))
         return logs
 
     def _can_be_used(self, run: Run, cell: Cell) -> bool:
@@ -305,8 +306,13 @@ class _Gatherer:
         return [*lines, f"run with other parameters at times, each a separate series: {', '.join(several)}."] if several else lines
 
 
+WHOLE, IN_TURNS = '{"cells":"whole"}', '{"cells":"in turns"}'  # of a workload without parameters
+
+
 def _params(workload: Workload, *, turns: bool) -> str:
     """What cells were run with. Those that took turns did other work than whole ones: their caches are cold in each slice."""
+    if not workload.params:
+        return IN_TURNS if turns else WHOLE
     return msgspec.json.encode({**workload.params, "cells": "in turns" if turns else "whole"}, enc_hook=str, order="sorted").decode()
 
 

@@ -117,7 +117,6 @@ def test_runs_of_another_device_are_pooled_apart_unless_grouped_by_it() -> None:
     runs = [*(run(seed, 0.05) for seed in (1, 2, 3)), run(4, 0.2, on("NVIDIA H200"))]
     gathered = gather(runs)
     assert {one.kind: len(one.contributions) for one in gathered.evidence} == {"cpu": 3, "NVIDIA H200": 1}
-    assert [one.columns["device"] for one in gathered.evidence[1].contributions] == ["NVIDIA H200"]
     assert [note for note in gathered.notes if "device" in note and "fast under cnn_train" in note]
     (pooled,) = gather(runs, by="device").evidence
     assert [one.columns["device"] for one in pooled.contributions] == ["cpu", "cpu", "cpu", "NVIDIA H200"]
