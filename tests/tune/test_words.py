@@ -6,6 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from tests.waiting import HOUSE
 
 DIGEST = """
@@ -15,13 +17,62 @@ from fixtures.studies.command import tune_command
 tune_command.Record.resumed = lambda path: sys.exit(path.name)
 sys.exit(__main__.main())
 """
+SETTINGS = "--tweaks=vm.swappiness=7+vm.page-cluster=5"
+FULL = """
+import errno, sys
+from fixtures import __main__
+from fixtures.studies.command import tune_command
+def write(*_):
+    raise OSError(errno.ENOSPC, "No space left on device")
+tune_command._of_command = lambda *_: ([], 0.1)
+tune_command.Record.save = write
+sys.exit(__main__.main())
+"""
+
+
+def called(code: str, *words: str) -> subprocess.CompletedProcess[str]:
+    """Call `tune` in a process of its own."""
+    return subprocess.run([sys.executable, "-c", code, "tune", *words], cwd=HOUSE, capture_output=True, text=True, check=False)
 
 
 def record_of(folder: Path, *words: str) -> str:
-    """The name of the record that `--resume` looks for, in a process of its own."""
-    fixed = ["tune", "--tweaks=vm.swappiness=7+vm.page-cluster=5", f"--storage={folder}", "--resume", *words, "--", "program"]
-    done = subprocess.run([sys.executable, "-c", DIGEST, *fixed], cwd=HOUSE, capture_output=True, text=True, check=False)
-    return done.stderr.strip()
+    """The name of the record that `--resume` looks for."""
+    fixed = [SETTINGS, f"--storage={folder}", "--resume", *words, "--", "program"]
+    return called(DIGEST, *fixed).stderr.strip()
+
+
+@pytest.mark.parametrize("option", ["--steps=5", "--step-regex=x", "--runs", "--env=A=1", "--timeout=7"])
+def test_an_option_of_a_command_is_refused_beside_a_workload(option: str) -> None:
+    done = called(DIGEST, SETTINGS, "--workload=cnn_train", "--plan", option)
+    assert done.returncode == 2
+    assert option.partition("=")[0] in done.stderr
+
+
+def test_the_manifest_that_is_tuned_is_not_written_over(tmp_path: Path) -> None:
+    own = tmp_path / "own.yaml"
+    own.write_text("vm.page-cluster: 5\n")
+    for source in (own, tmp_path):
+        done = called(DIGEST, f"--tweaks={source}", f"--save-manifest={own}", "--", "program")
+        assert done.returncode == 2
+        assert "Write the choice to another file" in done.stderr
+
+
+def test_a_full_disk_is_said_in_one_line(tmp_path: Path) -> None:
+    done = called(FULL, SETTINGS, f"--storage={tmp_path}", "--", "program")
+    assert done.returncode == 2
+    assert done.stderr.startswith(f"error: {tmp_path}")
+    assert "No space left" in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+    assert (tmp_path / "tune").is_dir()
+
+
+@pytest.mark.parametrize("option", ["--storage", "--save-manifest"])
+def test_a_folder_that_cannot_be_made_is_refused_before_anything_is_measured(tmp_path: Path, option: str) -> None:
+    (tmp_path / "file").write_text("no folder")
+    place = tmp_path / "file" / "chosen.yaml"
+    done = called(FULL, SETTINGS, f"--storage={tmp_path / 'saved'}", f"{option}={place}", "--", "program")
+    assert done.returncode == 2
+    assert done.stderr.startswith(f"error: {tmp_path / 'file'}")
 
 
 def test_the_same_command_goes_on_with_the_same_record_in_another_process(tmp_path: Path) -> None:
