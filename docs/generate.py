@@ -503,7 +503,7 @@ def exit_codes(name: str) -> dict[int, str]:
     command = cast("Command", import_module(f"analysis.commands.{name.replace('-', '_')}"))
     text = command.EXAMPLE if "Exit code" in command.EXAMPLE else subcommands.EXIT_CODES
     said = " ".join(text.partition("Exit code")[2].split("\n\n")[0].split())
-    return {int(code): meaning for code, meaning in re.findall(r"(\d): (.*?)\.(?= |$)", said)}
+    return {int(code): meaning for code, meaning in re.findall(r"(\d+): (.*?)\.(?= |$)", said)}
 
 
 PAGES: Mapping[str, Callable[[], Iterator[str]]] = {

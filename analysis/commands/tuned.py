@@ -19,7 +19,7 @@ How it chooses: docs/tune.md.
 example:
   {JUDGE} tuned .benchmarks/tune/train-py-1f0c2a3b.json --plot race.png
 
-{EXIT_CODES}
+{EXIT_CODES} 130: the tune was interrupted.
 """
 
 

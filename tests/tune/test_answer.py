@@ -188,3 +188,17 @@ def test_an_interrupted_race_says_that_it_is_not_finished(tmp_path: Path, looks:
     assert title in found.title
     assert not [part for section in found.sections for part in section.parts if "too few cells" in str(part)] or looks is None
     assert found.exit_code == 130
+
+
+@pytest.mark.parametrize(
+    ("settings", "failed", "title"),
+    [
+        ({"a": judged(0.0, "no gain in sight")}, ["c"], "Keep stock: none of 3 settings is shown"),
+        ({}, ["a", "b", "c"], "Keep stock: no cell could be measured"),
+        ({}, ["c"], "No verdict: too few cells"),
+        ({}, [], "No verdict: too few cells"),
+    ],
+)
+def test_nothing_is_claimed_of_settings_that_were_not_measured(tmp_path: Path, settings: Json, failed: list[str], title: str) -> None:
+    looks = [{"look": 1, "settings": settings, "failed": failed}]
+    assert verdict_of(read(written(tmp_path, record({}, [], looks=looks)))).startswith(title)

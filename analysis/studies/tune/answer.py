@@ -61,8 +61,13 @@ def verdict_of(tuning: Tuning) -> str:
     if record["chosen"] is None:
         seen = "" if tuning.settings else " before the race came to its first look"
         return f"Not finished: the choice among {counted(count, 'setting')} was interrupted{seen}."
+    if not record["chosen"] and not tuning.settings:
+        words = {word for _, word in _without_gain(tuning)}
+        if words == {"fails"}:
+            return f"Keep stock: no cell could be measured under any of {counted(count, 'setting')}."
+        return f"No verdict: too few cells were measured to tell the effect of any of {counted(count, 'setting')}."
     if not record["chosen"]:
-        return f"Keep stock: none of {counted(count, 'setting')} is worth keeping."
+        return f"Keep stock: none of {counted(count, 'setting')} is shown to be worth keeping."
     share = f"{len(record['chosen'])} of {counted(count, 'setting')}"
     if confirmed is None or confirmed.chosen.primary is None:
         reason = confirmed.chosen.reason if confirmed else "no fresh blocks were measured."
