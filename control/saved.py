@@ -81,7 +81,7 @@ class Metric(TypedDict):
 
 
 class Study(TypedDict):
-    question: Annotated[str, "text: what the study asks"]
+    question: Annotated[str, "text: the question of the study"]
     margin: Annotated[Fraction, "fraction: equivalence margin: 0.03 calls effects from 1/1.03 to 1.03 equivalent"]
     blocks: Annotated[Ordinal, "count: blocks of this run (replicates)"]
     primary: Annotated[Metric, "–: the metric the verdict stands on, declared before the run"]
@@ -232,7 +232,8 @@ class MachineCheck(TypedDict):
     restored: Annotated[bool, "yes/no: everything the run wrote is back"]
     notes: Annotated[
         NotRequired[list[str]],
-        "–: what putting it back took besides: a pod of the operator ended by force, a finalizer taken off, an undo script that failed; "
+        "–: further steps of putting back: a pod of the operator ended by force, a removed "
+        "finalizer, a failed undo script; "
         "with `-n`, `node: note`",
     ]
 

@@ -46,7 +46,8 @@ class Tweak(TypedDict):
     before: Annotated[
         Values,
         "as the kernel's: key → value found before; of a process what the harness itself has, null for a variable that is not set, "
-        "`(another value)` for one that is set to something else, which may be a secret; null on a cluster, where nobody has looked",
+        "`(another value)` for one that is set to something else, which may be a secret; null on "
+        "a cluster, where it was not read",
     ]
     observed: Annotated[
         Values,
@@ -65,7 +66,7 @@ class Tweak(TypedDict):
     already_in_force: Annotated[list[str], "keys: asked for, but found so before"]
     left_alone: Annotated[
         NotRequired[dict[str, Change]],
-        "as the kernel's: path → [found, what had been written]: changed by somebody else meanwhile, so not put back; absent if none",
+        "as the kernel's: path → [found, what had been written]: changed by another program since, so not put back; absent if none",
     ]
     elsewhere: Annotated[
         NotRequired[dict[str, Change]],
@@ -132,7 +133,8 @@ class Turn(TypedDict):
     steps: Annotated[Ordinal, "steps: how many"]
     others_cpu_s: Annotated[
         NotRequired[Duration | None],
-        "s: CPU time that others used meanwhile: neither the workload, nor the harness and its sampler, nor the kernel's own threads; "
+        "s: CPU time that others used during the slice: neither the workload, nor the harness "
+        "and its sampler, nor the kernel's own threads; "
         "null where that was not seen, and in an arm's last slice, after which its process is gone",
     ]
 
@@ -157,7 +159,8 @@ class Monitor(TypedDict):
     version: Annotated[str | None, "text: what the program says of itself"]
     cpu_s: Annotated[
         Amount | None,
-        "s: processor time of its own processes from start to end, and of its daemons meanwhile (null if these are not seen, or not the "
+        "s: processor time of its own processes from start to end, and of its daemons during "
+        "that time (null if these are not seen, or not the "
         "same all the time); of one `around`, of all processes less the workload's; null for one `inside`, whose time is in the "
         "workload's",
     ]

@@ -12,7 +12,7 @@ from deeptweak.project import WrongTable, options, version
 
 MEASURE = {
     "run": "measure your own command under tweak sets: deeptweak run --tweaks=X -- CMD",
-    "tune": "find the settings to keep for it: deeptweak tune --tweaks=X -- CMD",
+    "tune": "find the settings to keep for your command: deeptweak tune --tweaks=X -- CMD",
     "doctor": "check what this machine can do: root, GPU, tweak sets",
     "restore": "put back what a killed run left changed",
     "list": "list tweak sets, workloads, designs, monitors",

@@ -198,7 +198,7 @@ def test_a_file_that_cannot_be_written_ends_it_before_the_first_cell(place: Plac
 def test_a_design_file_that_is_no_file_is_refused_at_once(place: Place) -> None:
     os.mkfifo(file_of(place))
     said = refused(place.run(*options(place, "ablation", f"--design-file={file_of(place)}", "--plan")))
-    assert re.search(r"ERROR: --design-file=\S+design\.csv: cannot be read .*Give another path\. !", said)
+    assert re.search(r"ERROR: --design-file=\S+design\.csv: is a pipe, .*Give another path\. !", said)
 
 
 def test_a_file_by_hand_is_the_design(place: Place) -> None:

@@ -115,7 +115,7 @@ def test_a_workload_whose_framework_is_missing_says_how_to_get_it(place: Place) 
     assert done.code == 2
     assert set(outcomes(place).values()) == {"skipped"}
     [line] = done.lines("NOT MEASURED: ")
-    assert line.startswith("NOT MEASURED: cnn_train: it needs torch, which this Python does not have: run `make bench`")
+    assert line.startswith("NOT MEASURED: cnn_train: it needs torch, which is not installed: run `make bench`")
 
 
 DEATHS = """\
