@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from analysis.plain import moment
 from analysis.terms import Cell, Design, Factor, Point, Run, Study, TweakSet, Workload
-from control.saved import SCHEMA_VERSION
+from control.record import SCHEMA_VERSION
 from control.saved_cell import CellRecord, File
 
 from . import saved_cell
