@@ -73,7 +73,7 @@ def test_without_a_file_the_cluster_is_kubectl_s() -> None:
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("namespce: a\n", "no key 'namespce'. Did you mean 'namespace'"),
+        ("namespce: a\n", "unknown key 'namespce'. Did you mean 'namespace'"),
         ("stop: halt {node}\n", "`stop` and `start` must be given together"),
         ("stop: halt\nstart: wake {node}\n", "stop must contain the placeholder"),
         ('stop: "halt \'{node}"\nstart: wake {node}\n', "stop is not a valid command"),
@@ -109,7 +109,7 @@ def test_the_file_of_a_cluster_sends_the_jobs_there(tmp_path: Path) -> None:
     assert load(stream).id == "job_stream:engine=jobs"
     assert studies.files(given, study.name) == {"job_cluster": path}
     path.write_text("nosuch: 1\n")
-    with pytest.raises(BadInput, match="no key 'nosuch'"):
+    with pytest.raises(BadInput, match="unknown key 'nosuch'"):
         studies.apply(given, study, workloads=None)
 
 
