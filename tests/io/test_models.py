@@ -83,7 +83,10 @@ BAD = {
     "a list": ("- 1", "one YAML mapping is expected"),
     "no model": ("source: x", "model is missing"),
     "another name": (GOOD.replace("toy", "tay"), "`model: tay` does not match the file name"),
-    "an unknown key": (GOOD.replace("batch_size", "batchsize"), r"parameters: unknown key 'batchsize'\. Did you mean 'batch_size'\? There are:"),
+    "an unknown key": (
+        GOOD.replace("batch_size", "batchsize"),
+        r"parameters: unknown key 'batchsize'\. Did you mean 'batch_size'\? There are:",
+    ),
     "an unknown part": (GOOD + "scale: 1\n", r"unknown key 'scale'\. Did you mean 'scales'\?"),
     "a key left out": (GOOD.replace("computation_time: 1", "epochs: 1"), "computation_time is missing"),
     "no scales": (GOOD.replace(", record_scale: 1", ""), "record_scale is missing"),
