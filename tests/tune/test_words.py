@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -18,6 +19,15 @@ tune_command.Record.resumed = lambda path: sys.exit(path.name)
 sys.exit(__main__.main())
 """
 SETTINGS = "--tweaks=vm.swappiness=7+vm.page-cluster=5"
+AGAIN = """
+import json, sys
+from fixtures import __main__
+from fixtures.studies.command import tune_command
+def begun(args, settings, path, manifest):
+    sys.exit(json.dumps(tune_command._again(args, manifest)))
+tune_command._begun = begun
+sys.exit(__main__.main())
+"""
 FULL = """
 import errno, sys
 from fixtures import __main__
@@ -84,3 +94,17 @@ def test_the_same_command_goes_on_with_the_same_record_in_another_process(tmp_pa
 def test_another_seed_budget_or_save_is_another_run(tmp_path: Path) -> None:
     names = {record_of(tmp_path, *words) for words in ([], ["--seed=2"], ["--budget=2h"], ["--min-gain=2"])}
     assert len(names) == 4
+
+
+@pytest.mark.parametrize("name", ["a/b", "../a", "a*", " "])
+def test_a_name_that_is_no_file_name_is_refused(tmp_path: Path, name: str) -> None:
+    done = called(DIGEST, SETTINGS, f"--storage={tmp_path}", f"--save={name}", "--plan", "--", "program")
+    assert done.returncode == 2
+    assert "--save=" in done.stderr
+
+
+def test_the_next_command_measures_the_same_command(tmp_path: Path) -> None:
+    own = ["--step-regex=took (.*) s", "--runs", "--env=A=1", "--env=B=2", "--timeout=7.0"]
+    words = json.loads(called(AGAIN, SETTINGS, f"--storage={tmp_path}", *own, "--", "program", "-x").stderr)
+    assert words[-2:] == ["program", "-x"]
+    assert set(own) <= set(words[: words.index("--")])
