@@ -1,1 +1,4 @@
-"""The read side: saved runs in, verdicts out. It touches no machine and imports nothing of the run side."""
+"""Read side: load saved runs and judge them.
+
+This package changes no machine and imports nothing from the run side.
+"""

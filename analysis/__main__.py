@@ -1,4 +1,7 @@
-"""`python -m analysis`: what saved runs say. Each file of `commands/` is a command; only the one that is asked for is imported."""
+"""`python -m analysis`: analyse saved runs.
+
+Each file in `commands/` is one command; only the requested command is imported.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +29,7 @@ from .wording import suggestion
 
 USAGE_ERROR = 2
 INTERRUPTED = 130
-OF_STUDIES = {"pyDOE3", "sklearn"}  # what the base installation does without
+OF_STUDIES = {"pyDOE3", "sklearn"}  # not part of the base installation
 PAGE = 100  # columns
 GROUPS = {"run": "any run", "design": "designs", "study": "studies", "tool": "other tools"}
 TRACEBACK = "DEEPTWEAK_TRACEBACK"
@@ -34,9 +37,10 @@ COMMANDS = sorted(path.stem for path in Path(__file__).with_name("commands").glo
 
 
 class Command(Protocol):
-    """What a file of `commands/` holds.
+    """Interface of a module in `commands/`.
 
-    The docstring is its description, `HELP` its line in the list under `GROUP`, `EXAMPLE` ends its help.
+    Its docstring is the command's description, `HELP` its line in the list under `GROUP`, and
+    `EXAMPLE` ends its help.
     """
 
     __doc__: str | None
@@ -45,25 +49,28 @@ class Command(Protocol):
     EXAMPLE: str
 
     def arguments(self, parser: argparse.ArgumentParser) -> None:
-        """Add what can be asked; `--json` is there already."""
+        """Add the command's arguments; `--json` is already defined."""
 
     def run(self, args: argparse.Namespace) -> Answer | int:
-        """Find what is to be said; or print it, with `--json` as JSON, and return the exit code. Raises: Refused, for what cannot be done.
+        """Return the answer, or print it (as JSON with `--json`) and return the exit code.
 
-        A command that returns an `Answer` has `ANSWERS = True`, and with it the options of `render`.
+        A command that returns an `Answer` sets `ANSWERS = True` and gets the options of `render`.
+
+        Raises: Refused, if the request cannot be carried out.
         """
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command and answer its exit code.
+    """Run one command and return its exit code.
 
-    Only a command itself answers 1: Python's own 1 for a crash would read as the gate's regression.
+    Exit code 1 is reserved for commands: Python's own 1 for a crash would read as a regression
+    found by the gate.
     """
     given = list(sys.argv[1:] if arguments is None else arguments)
     mend()
     try:
         code = _run(given)
-    except BrokenPipeError:  # the reader (head, less) has seen enough
+    except BrokenPipeError:  # the reader (head, less) closed the pipe
         silence(sys.stdout)
         code = 0
     except KeyboardInterrupt:
@@ -93,7 +100,7 @@ def _run(given: Sequence[str]) -> int:
     if name.replace("-", "_") not in COMMANDS:
         if not Path(name).exists():
             hint = suggestion(name, map(command_of, COMMANDS)).replace("'", "`")
-            raise Refused(f"{name}: no such command, and no such file.{hint} `{JUDGE} --help` lists the commands.")
+            raise Refused(f"{name}: no such command or file.{hint} `{JUDGE} --help` lists the commands.")
         name, given = "show", ["show", *given]
     command = cast("Command", import_module(f"analysis.commands.{name.replace('-', '_')}"))
     parser = Parser(
@@ -109,19 +116,22 @@ def _run(given: Sequence[str]) -> int:
         return answer
     for line in answer.refused:
         print("refused:", line, file=sys.stderr)
-    # What was found counts, whoever can read it: a reader that has gone changes no exit code.
+    # Findings decide the exit code: a reader that closed the pipe does not change it.
     if reason := say(render.write(answer, args)):
         complain(f"standard output cannot be written: {reason}.")
     return answer.exit_code or (USAGE_ERROR if reason else 0)
 
 
 def _help() -> str:
-    parts = [f"usage: {JUDGE} RUN | COMMAND …\n\nWhat saved runs say. With a saved run alone: `show`.", listed()]
-    return "\n\n".join([*parts, f"`{JUDGE} COMMAND --help` says the rest."])
+    parts = [
+        f"usage: {JUDGE} RUN | COMMAND …\n\nAnalyse saved runs. Given only a saved run, `show` is run.",
+        listed(),
+    ]
+    return "\n\n".join([*parts, f"`{JUDGE} COMMAND --help` describes a command."])
 
 
 def listed() -> str:
-    """List the commands by what they are for; their files are parsed, not imported, since that takes a second."""
+    """List the commands by group. Their files are parsed, not imported: imports take a second."""
     import ast
 
     lines: dict[str, list[str]] = {group: [] for group in GROUPS}
@@ -150,23 +160,24 @@ def _fault(given: Sequence[str], error: Exception) -> str:
     where = traceback.extract_tb(error.__traceback__)[-1]
     place = f"{Path(where.filename).name}:{where.lineno}"
     words = one_line(shlex.join(given), 300)
-    return f"{words}: {type(error).__name__}: {error} ({place}); a fault of DeepTweak and no finding. {TRACEBACK}=1 shows where."
+    return f"{words}: {type(error).__name__}: {error} ({place}); a fault of DeepTweak, not a finding. {TRACEBACK}=1 shows where."
 
 
 def _page(text: str) -> str:
-    """Break prose at 100 columns; what is indented is typed or copied as it stands."""
+    """Wrap prose at 100 columns; leave indented lines, which are typed or copied, unchanged."""
     return "\n".join(line if line.startswith(" ") else fill(line, PAGE) for line in text.splitlines())
 
 
 def command_of(name: str) -> str:
-    """Return the name of a file of `commands/` as it is typed: a module has no dash."""
+    """Return a command's name as typed: dashes in place of the module's underscores."""
     return name.replace("_", "-")
 
 
 if __name__ == "__main__":
-    # A command keeps what it reads until it is over: to look for garbage in it, and to take it apart at the end, takes a fifth of the time.
+    # A command keeps all that it reads, so garbage collection and teardown only cost time: a fifth.
     gc.set_threshold(200_000, 20, 20)
-    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # matrices are small: threads for them take longer to start than they save
+    # Matrices are small: starting threads costs more time than they save.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     exit_code = main()
     with suppress(OSError):
         sys.stdout.flush()

@@ -1,4 +1,4 @@
-"""The command that measures a run again: `pytest` with its study, or `deeptweak run` with somebody's own command."""
+"""The command that repeats a run: `pytest` with its study, or `deeptweak run` with a command."""
 
 from __future__ import annotations
 
@@ -12,19 +12,25 @@ from .wording import fewest_blocks, studies_own, study_files
 if TYPE_CHECKING:
     from .terms import Run
 
-CATALOGUE = Path("data/tweaks")  # its tweak sets are called by name, in whatever copy of the repository
-# Options of a session that `deeptweak run` has too; the others it finds itself.
+CATALOGUE = Path("data/tweaks")  # its tweak sets are given by name, in any copy of the repository
+# Session options that `deeptweak run` accepts too; it determines the others automatically.
 SHARED = frozenset({"--tweaks", "--seed", "--blocks", "--budget", "--design", "--resolution", "--apply"})
-ALONE = {"samples": 1, "timeout_s": 600.0, "output": None, "image": None}  # values that an option is left out for
+ALONE = {
+    "samples": 1,
+    "timeout_s": 600.0,
+    "output": None,
+    "image": None,
+}  # defaults: an option with this value is omitted
 NAMES = {"timeout_s": "timeout"}
 PLACE = {"target": "target", "apply": "apply", "workload-via": "workload_via", "image": "image"}
 
 
 def command_for(run: Run, *more: str, workloads: Collection[str] | None = None) -> tuple[str, ...]:
-    """Return the words of the command that measures a run's arms again.
+    """Return the words of the command that repeats a run's arms.
 
-    `more` are options of how often. `workloads` are those to measure (default: all of the run); where
-    tweak sets did not meet each of them, the study decides which meet which, and all are measured.
+    `more` are further options, such as the number of blocks. `workloads` restricts the workloads
+    (default: all in the run). If tweak sets did not meet every workload, the study decides which
+    meet which, and all are measured.
     """
     options = [*more, *_options(run, workloads)]
     command = next((known.command for known in run.workloads.values() if known.command), None)
@@ -35,18 +41,18 @@ def command_for(run: Run, *more: str, workloads: Collection[str] | None = None) 
 
 
 def recipe(run: Run) -> str:
-    """Write how a run is measured again, as far as its file tells; "" for files of other tools."""
+    """Write the commands that repeat a run, as far as recorded; "" for other tools' files."""
     if run.format != "deeptweak":
         return ""
     own = any(known.command for known in run.workloads.values())
     lines = []
-    if run.commit:  # a command's revision is that of its own folder, and not for us to check out
+    if run.commit:  # `deeptweak run` records the user's folder: never check that out
         commit = shlex.quote(run.commit.removesuffix("+dirty"))
         lines.append(f"# measured at {run.commit}" if own else f"git checkout {commit}")
     if run.place:
         lines.append(f"# it ran on {run.place.get('nodes')}; add your --kubeconfig, --namespace, --nodes, --gpus and --pod-overlay")
     often = [f"--seed={run.design.seed}", f"--blocks={run.design.blocks}"]
-    if run.design.budget_s and fewest_blocks(run) < run.design.blocks:  # of each workload as many as had room
+    if run.design.budget_s and fewest_blocks(run) < run.design.blocks:  # a budget's blocks
         often[1] = f"--budget={run.design.budget_s:.12g}s"
     saved = [] if own else ["--benchmark-save=again"]
     return "\n".join([*lines, shlex.join([*command_for(run, *often), *saved])])
@@ -61,12 +67,12 @@ def _options(run: Run, only: Collection[str] | None) -> Iterator[str]:
     if design.kind == "fractional":
         resolutions = {str(note["resolution"]) for note in design.notes.values() if "resolution" in note}
         yield from [f"--resolution={resolution}" for resolution in sorted(resolutions)[:1]]
-    if not studies_own(run):  # else a workload that none of them meets would be left out
+    if not studies_own(run):  # otherwise a workload that meets none of them would be missing
         yield f"--tweaks={','.join(_tweaks(run)) or 'stock'}"
     cells = [cell for cell in run.cells if only is None or cell.workload in only]
     met = {(cell.workload, cell.tweakset) for cell in cells}
     workloads = list(dict.fromkeys(cell.workload for cell in cells))
-    if len(met) == len(workloads) * len({tweakset for _, tweakset in met}):  # else the study says which meets which
+    if len(met) == len(workloads) * len({tweakset for _, tweakset in met}):  # else they are the study's
         yield f"--workloads={','.join(workloads)}"
     if design.steps is not None:
         yield f"--steps={design.steps}"

@@ -1,7 +1,7 @@
-"""What a command has found, in one shape: findings first, then tables, then what to know about them.
+"""The findings of a command, in one shape: findings, then tables, then notes on them.
 
-A study makes an `Answer` of plain text and raw values; `render/` writes it to a terminal, HTML, Markdown, JSON or CSV, and makes foreign
-text harmless there. No study escapes, wraps or colours anything.
+A study makes an `Answer` from plain text and raw values. `render/` writes it to a terminal, HTML,
+Markdown, JSON or CSV and escapes foreign text. Studies never escape, wrap or colour anything.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from typing import Any, Literal, Protocol, runtime_checkable
 
 from control.called import JUDGE
 
-# What a text means, for whoever colours it: shown to be better, shown to be worse, not decided, of no weight, the heart of the matter; or
-# that its characters are of one width.
+# The meaning of a text, for renderers that use colour: shown to be better, shown to be worse,
+# undecided, unimportant, most important; or "text of fixed width".
 Tone = Literal["", "good", "bad", "open", "quiet", "strong", "code"]
 TONES: Mapping[str, Tone] = {
     "improved": "good",
@@ -27,7 +27,7 @@ TONES: Mapping[str, Tone] = {
 
 @runtime_checkable
 class Interval(Protocol):
-    """A value with its interval; a CSV file has a column for each of the three."""
+    """A value with its interval; CSV has a column for each of the three numbers."""
 
     value: float
     low: float
@@ -36,7 +36,7 @@ class Interval(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """A text with what it means; `href` is where it leads, in formats that have links."""
+    """A text with its meaning; `href` is its link target, in formats that have links."""
 
     text: str
     tone: Tone = ""
@@ -45,7 +45,11 @@ class Word:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A sentence; `mark` stands before it (`•`, `warning:`, `(1)`), and it wraps under itself; `href` as of a `Word`."""
+    """A sentence.
+
+    `mark` precedes it (`•`, `warning:`, `(1)`), and wrapped lines are indented below it; `href` is
+    a link target, as in `Word`.
+    """
 
     text: str
     mark: str = ""
@@ -55,10 +59,11 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column: `head` for people (a line end breaks it), `name` with its unit for programs.
+    """A column: `head` is its heading (with line breaks), `name` includes the unit, for programs.
 
-    `write` turns a value into text; None is an empty cell and never reaches it. Of a narrow page columns with the largest `spare` go first.
-    `interval`: three columns for programs, even where every value is missing.
+    `write` turns a value into text; None is an empty cell and is never passed to it. On a narrow
+    page the columns with the largest `spare` are dropped first. `interval`: three columns for
+    programs, even if every value is missing.
     """
 
     head: str
@@ -71,7 +76,7 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Rows of raw values, one a column: text, numbers, None for what is missing, a `Word`, or an `Interval`."""
+    """Rows of raw values, one per column: text, numbers, None if missing, `Word` or `Interval`."""
 
     columns: Sequence[Column]
     rows: Sequence[Sequence[object]]
@@ -83,9 +88,9 @@ Part = Line | Table | str
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A part of an answer, such as one workload: lines and tables in the order in which they are read.
+    """Part of an answer, such as one workload: lines and tables in reading order.
 
-    A `folded` one shows its title alone until it is opened, in formats that can do so.
+    A `folded` section shows only its title until it is opened, in formats that can fold.
     """
 
     title: str = ""
@@ -95,12 +100,12 @@ class Section:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """All that a command has to say.
+    """All that a command has found.
 
-    `findings` answer the question in three lines at most. `legend` explains words and columns, shown if
-    asked for (`--explain`). `next` has the words of the command that goes on. `data` is what `--json`
-    writes, dataclasses and all. `refused` are files that could not be used. `rows` is what `--csv` writes
-    if the page folds rows; otherwise the tables of the sections are written.
+    `findings` answer the question in at most three lines. `legend` explains words and columns and
+    is shown on request (`--explain`). `next` is the suggested next command. `data` is what `--json`
+    writes, including dataclasses. `refused` lists files that could not be used. `rows` is what
+    `--csv` writes if the page folds rows; otherwise `--csv` writes the tables of the sections.
     """
 
     title: str
@@ -120,9 +125,9 @@ def bullets(lines: Iterable[str], mark: str = "•", tone: Tone = "") -> list[Li
 
 
 def grouped(pairs: Sequence[tuple[str, str]], of: int = 0) -> list[str]:
-    """Sentences that hold for several: `(who, sentence)` becomes `a, b: sentence`, each sentence once, in order of first use.
+    """Merge equal sentences: `(name, sentence)` becomes `a, b: sentence`, in order of first use.
 
-    One that holds for all, where there are `of` of them, names nobody.
+    A sentence that applies to all, if there are `of`, is written without names.
     """
     who: dict[str, dict[str, None]] = {}
     for name, sentence in pairs:
@@ -131,7 +136,7 @@ def grouped(pairs: Sequence[tuple[str, str]], of: int = 0) -> list[str]:
 
 
 def together(answers: Sequence[Answer]) -> Answer:
-    """Several answers as one, each under its title; one alone is itself."""
+    """Combine several answers, each below its title; return a single answer unchanged."""
     first, *others = answers
     if not others:
         return first
@@ -147,17 +152,17 @@ def together(answers: Sequence[Answer]) -> Answer:
 
 
 def _head(answer: Answer) -> Section:
-    """Put an answer's title above its findings; without any it is a line, for nothing would stand below a heading."""
+    """Put an answer's title above its findings; without findings the title becomes a line."""
     return Section(answer.title, answer.findings) if answer.findings else Section("", [Line(answer.title, tone="strong")])
 
 
 def command(*words: str) -> tuple[str, ...]:
-    """Return the words of one of our commands: `command("report", "run.json")`."""
+    """Return the words of a DeepTweak command, such as `command("report", "run.json")`."""
     return (*JUDGE.split(), *words)
 
 
 def then(answer: Answer, name: str, *words: str) -> Answer:
-    """Name the command that goes on from an answer."""
+    """Set the suggested next command of an answer."""
     return replace(answer, next=command(*name.split(), *words))
 
 
@@ -165,23 +170,26 @@ def text_table(heads: Sequence[str], rows: Iterable[Sequence[str]], left: int = 
     return Table([Column(head, left=at < left) for at, head in enumerate(heads)], [list(row) for row in rows])
 
 
-Columns = Sequence[tuple[Column, Callable[[Any], object]]]  # each with what it reads from a row
+Columns = Sequence[tuple[Column, Callable[[Any], object]]]  # with the reader of a row's value
 
 
 def table_of(columns: Columns, rows: Sequence[Any]) -> Table:
-    """Make a table of columns and of what each reads from a row; a column in which nothing stands is left out."""
+    """Make a table from columns and their readers; a column without any value is omitted."""
     read_columns = [(column, [read(row) for row in rows]) for column, read in columns]
     filled = [(column, values) for column, values in read_columns if any(value is not None for value in values)]
     return Table([column for column, _ in filled], [*zip(*(values for _, values in filled), strict=True)])
 
 
 def marked(lines: Iterable[tuple[str, str]], tone: Tone = "") -> Iterator[Line]:
-    """Sentences with a mark or word before each; quiet ones explain words, and are shown where that is asked for."""
+    """Yield sentences with a mark or word before each; quiet ones are shown with `--explain`."""
     return (Line(text, mark, tone) for mark, text in lines)
 
 
 def of_parts(data: Mapping[str, object], parts: Iterable[Part], refused: Sequence[str] = ()) -> Answer:
-    """Make an answer of its parts: an empty text begins a new section, and a strong line with which one begins is its title."""
+    """Make an answer from its parts.
+
+    An empty text begins a new section; a strong line at the beginning of a section is its title.
+    """
     sections: list[list[Line | Table]] = [[]]
     legend: list[tuple[str, str]] = []
     for part in parts:

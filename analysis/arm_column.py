@@ -1,6 +1,6 @@
-"""`compare RUN --arm=COLUMN`: the levels of any column, such as a policy or a batch size, as arms of one comparison.
+"""`compare RUN --arm=COLUMN`: compare the levels of any column, such as policy or batch size.
 
-Each level becomes a tweak set of the same run, so that all checks and words of `compare` hold for it.
+Each level becomes a tweak set of the same run, so all checks and notes of `compare` apply.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ if TYPE_CHECKING:
     from .terms import Cell
 
 PREFIX = "param."
-TOGETHER = "side by side"  # the workload under which workloads are compared with each other
+TOGETHER = "side by side"  # the workload name under which workloads are compared
 FEWEST_LEVELS = 2
-UNKNOWN = object()  # a parameter of which the run says nothing, which differs from any
+UNKNOWN = object()  # a parameter that the run does not record: differs from every value
 
 
 class Levels(NamedTuple):
     """Both arms of a comparison of levels.
 
-    notes: what is left out, and where untouched arms differ, a sentence each
-    doubted: why nothing is concluded of a level, by workload and level
+    notes: sentences on what is left out and on untouched arms that differ
+    doubted: why no conclusion is drawn for a level, by workload and level
     """
 
     baseline: Arm
@@ -40,14 +40,15 @@ class Levels(NamedTuple):
 
 
 def by_column(arm: Arm, column: str, baseline: str | None, metric: Metric | None = None, only: Sequence[str] = ()) -> Levels:
-    """Make the levels of a column the tweak sets of an arm's runs.
+    """Turn the levels of a column into the tweak sets of an arm's runs.
 
-    Cells are compared where nothing but the column differs: same kind of workload, same other parameters. A parameter
-    that is set to nothing on one side (when a fault strikes, where there is none) is no difference. `only` names
-    workloads to leave it at; of the column `workload` these are its levels.
+    Cells are compared if they differ in the column only: same kind of workload, same other
+    parameters. A parameter that is unset on one side (such as the time of a fault, if there is
+    none) is not a difference. `only` restricts the workloads; for the column `workload` it
+    restricts the levels.
 
-    Raises: UnknownName, where there is no such column or baseline. Refused, where no baseline is named, the column has
-    one level, or all its levels differ in more than the column.
+    Raises: UnknownName, if the column or baseline does not exist. Refused, if no baseline is named,
+    the column has one level, or all its levels differ in other columns too.
     """
     runs, notes, doubted = [], dict[str, None](), dict[tuple[str, str], str]()
     only = joined_names(only, {name for run in arm.runs for name in run.workloads})
@@ -70,18 +71,18 @@ def by_column(arm: Arm, column: str, baseline: str | None, metric: Metric | None
 
 
 def _doubted(groups: Groups, baseline: str, failed: Mapping[str, str]) -> Iterator[tuple[tuple[str, str], str]]:
-    """Yield the levels whose own workload, or whose baseline's, has untouched arms that differ."""
+    """Yield levels whose untouched arms differ, under the level's or the baseline's workload."""
     for group, arms in groups.items():
         for level, (workload, _) in arms.items():
             if reason := failed.get(workload) or failed.get(arms[baseline][0]):
                 yield (group, level), reason
 
 
-Place = tuple[str, str | None]  # a workload, and a node where that is the column
+Place = tuple[str, str | None]  # a workload, and a node if that is the column
 
 
 def _levels(run: Run, column: str, tweakset: str, only: Sequence[str]) -> dict[Place, str]:
-    """The level of each workload (and node) that was measured under the tweak set; a workload without the parameter has none."""
+    """Return the level per workload (and node) measured under the tweak set, if it has one."""
     cells = [cell for cell in run.cells if cell.tweakset == tweakset and (not only or cell.workload in only)]
     if column == WORKLOAD:
         return {(cell.workload, None): cell.workload for cell in cells}
@@ -92,7 +93,7 @@ def _levels(run: Run, column: str, tweakset: str, only: Sequence[str]) -> dict[P
     if name not in known:
         names = {WORKLOAD, NODE, TWEAKSET, *known}
         there = first_few(sorted(names), SHOWN_NAMES)
-        raise UnknownName(f"{run.origin}: no column {column!r}; it has {there}.{suggestion(name, names)}")
+        raise UnknownName(f"{run.origin}: no column {column!r}; available: {there}.{suggestion(name, names)}")
     return {
         (cell.workload, None): str(params[name]) for cell in cells if (params := run.workloads[cell.workload].params).get(name) is not None
     }
@@ -101,14 +102,14 @@ def _levels(run: Run, column: str, tweakset: str, only: Sequence[str]) -> dict[P
 def _must_be_compared(run: Run, column: str, levels: Sequence[str], baseline: str | None) -> None:
     there = first_few(sorted(levels), SHOWN_NAMES)
     if baseline is None:
-        raise Refused(f"--arm={column} needs --baseline with one of its levels: {there}.")
+        raise Refused(f"--arm={column} needs --baseline with one of the levels: {there}.")
     if baseline not in levels:
-        raise UnknownName(f"{run.origin}: {column} is never {baseline!r}; it is {there}.{suggestion(baseline, levels)}")
+        raise UnknownName(f"{run.origin}: {column} is never {baseline!r}; its levels: {there}.{suggestion(baseline, levels)}")
     if len(levels) < FEWEST_LEVELS:
-        raise Refused(f"{run.origin}: {column} is {baseline} in every cell, so there is nothing to compare it with.")
+        raise Refused(f"{run.origin}: {column} is {baseline} in every cell, so there is no other level to compare.")
 
 
-# By the baseline's workload: the name of each arm in it, and the workload and node it is made of.
+# By the baseline's workload: each arm's name, and the workload and node it consists of.
 Groups = dict[str, dict[str, Place]]
 
 
@@ -118,7 +119,7 @@ def _groups(run: Run, column: str, levels: Mapping[Place, str], baseline: str) -
     bases = [place for place, level in levels.items() if level == baseline]
     groups: Groups = {}
     measured = {cell.workload for cell in run.cells if cell.workload not in {name for name, _ in levels}}
-    apart = [f"{name} is left out: it has no {column}." for name in sorted(measured)]
+    apart = [f"Left out {name}: it has no {column}." for name in sorted(measured)]
     for place, level in levels.items():
         if level == baseline:
             continue
@@ -129,16 +130,16 @@ def _groups(run: Run, column: str, levels: Mapping[Place, str], baseline: str) -
             arms[_free_name(run, level, place, arms)] = place
         elif matched:
             both = " and ".join(name for name, _ in matched[:2])
-            apart.append(f"{place[0]} is left out: {both} both have {column} {baseline}, and either could be its baseline.")
+            apart.append(f"Left out {place[0]}: both {both} have {column} {baseline}, so the baseline is ambiguous.")
         else:
             least = min(differ.values(), key=len)
             differing = ", ".join(least)
-            apart.append(f"{place[0]} is left out: its cells differ from those with {column} {baseline} in {differing} too.")
+            apart.append(f"Left out {place[0]}: its cells also differ from those with {column} {baseline} in {differing}.")
     return groups, apart
 
 
 def _differences(run: Run, column: str, base: Place, other: Place) -> Iterator[str]:
-    """Name what differs between two workloads besides the column, with the other's value and the base's."""
+    """Yield the other differences between two workloads, with both values."""
     first, second = (run.workloads[place[0]] for place in (base, other))
     if _kind(first) != _kind(second):
         yield WORKLOAD
@@ -157,7 +158,7 @@ def _kind(workload: Workload) -> str:
 
 
 def _free_name(run: Run, level: str, place: Place, taken: Mapping[str, Place]) -> str:
-    """Name an arm by its level; where one of that level is there already, by what else sets it apart."""
+    """Name an arm by its level; if that name is taken, add what else distinguishes it."""
     if level not in taken:
         return level
     first, second = (run.workloads[name].params for name in (taken[level][0], place[0]))

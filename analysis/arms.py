@@ -1,4 +1,4 @@
-"""The sides of a comparison: which runs and tweak sets are meant, and which of their cells belong together."""
+"""The sides of a comparison: the runs and tweak sets, and which of their cells belong together."""
 
 from __future__ import annotations
 
@@ -16,25 +16,25 @@ from .load import GLOB, load_each
 from .terms import Cell, Refused, Run, TweakSet, UnknownName
 from .wording import suggestion
 
-# One value only says nothing; fewer ticks than these between all times are those of a coarse clock.
+# A single value proves nothing; fewer ticks than this between all times mean a coarse clock.
 FEWEST_VALUES, FEW_TICKS = 2, 50
-SAME_TIME = 1e-9  # of the longest: less is rounding
-CERTAIN = 28.0  # so many natural units of order, 40 bits, come about twice in no history
-SHOWN_NAMES = 12  # in an error
-TWEAKSET, MONITOR, WORKLOAD, NODE = "tweakset", "monitor", "workload", "node"  # columns of cells that arms are levels of
-TOGETHER = " + "  # between the names of arms that are the baseline together
-BASELINE = "baseline"  # what `--relative-to` calls whatever the studies declared to be theirs
+SAME_TIME = 1e-9  # relative to the longest time: less is rounding
+CERTAIN = 28.0  # nats (40 bits) of information in an order: it will not occur twice by chance
+SHOWN_NAMES = 12  # in an error message
+TWEAKSET, MONITOR, WORKLOAD, NODE = "tweakset", "monitor", "workload", "node"  # columns with arms
+TOGETHER = " + "  # joins the names of arms that form the baseline together
+BASELINE = "baseline"  # the value of `--relative-to` for each study's declared baseline
 DEEPTWEAK = "deeptweak-csv"
-# A run and a block of it: what two cells must share to have run close in time.
+# A run and one of its blocks: two cells that share them ran close in time.
 Place = tuple[str, int]
 
 
 @dataclass(frozen=True, slots=True)
 class Arm:
-    """One side of a comparison: runs and the tweak set meant in them; None: each tweak set with its like.
+    """One side of a comparison: runs and a tweak set in them; None: each tweak set with its like.
 
-    `declared`: nobody named that tweak set, so a study that declared several arms its baseline means these.
-    `notes` go below the comparison.
+    `declared`: no tweak set was named, so the arms that the study declared its baseline are meant.
+    `notes` appear below the comparison.
     """
 
     label: str
@@ -46,7 +46,10 @@ class Arm:
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """The cells of one tweak set under one workload, measured or not, by run and block; `started_utc` by run, empty where unknown."""
+    """The cells of one tweak set under one workload, measured or not, by run and block.
+
+    `started_utc` is by run, empty if unknown.
+    """
 
     label: str
     tweakset: TweakSet
@@ -59,13 +62,12 @@ class Side:
 
 
 def read_arm(text: str, refused: list[str]) -> Arm:
-    """Read what `PATH[:TWEAKSET]` names; PATH is a file, a quoted glob or a folder, and all its runs are one arm.
+    """Read the runs that `PATH[:TWEAKSET]` names as one arm; PATH is a file, quoted glob or folder.
 
-    One configuration of a DeepTweak directory, `DIR/exp1`, is a tweak set of the run that `DIR` is: the same as `DIR:exp1`.
+    One configuration in a DeepTweak directory, `DIR/exp1`, is a tweak set of the run `DIR`:
+    the same as `DIR:exp1`. Files that cannot be read are added to `refused`, one line per file.
 
-    Files that cannot be read are added to `refused`, one line each.
-
-    Raises: Refused, where nothing can be read. UnknownName, where a run does not have the tweak set.
+    Raises: Refused, if nothing can be read. UnknownName, if a run lacks the tweak set.
     """
     path, tweakset = split(text)
     own: list[str] = []
@@ -79,10 +81,10 @@ def read_arm(text: str, refused: list[str]) -> Arm:
 
 
 def distinct(runs: Iterable[Run], refused: list[str]) -> tuple[Run, ...]:
-    """Take each run once, with a line in `refused` for each file left out.
+    """Take each run once, with a line in `refused` for each omitted file.
 
-    Of the files of one run (copies, and where it was interrupted and went on), the one with the most
-    measured cells is taken, then the one with the most cells, then the first.
+    Of the files of one run (copies, and an interrupted run that was resumed), take the one with the
+    most measured cells, then the one with the most cells, then the first.
     """
     known: dict[str, Run] = {}
     for run in runs:
@@ -92,7 +94,7 @@ def distinct(runs: Iterable[Run], refused: list[str]) -> tuple[Run, ...]:
             continue
         less, more = (run, other) if _cells_done(run) <= _cells_done(other) else (other, run)
         known[name] = more
-        refused.append(f"{less.origin}: is the same run as {more.origin} ({run.run_id}): a copy is no second measurement.")
+        refused.append(f"{less.origin}: ignored as a copy: it is the same run as {more.origin} ({run.run_id}).")
     return tuple(known.values())
 
 
@@ -101,14 +103,16 @@ def _cells_done(run: Run) -> tuple[int, int]:
 
 
 def must_have(run: Run, noun: str, names: Iterable[str], there: Iterable[str]) -> None:
-    """Check that a run has what was named.
+    """Check that a run has the given names.
 
-    Raises: UnknownName, with the names there are.
+    Raises: UnknownName, with the available names.
     """
     known = set(there)
     for name in names:
         if name not in known:
-            raise UnknownName(f"{run.origin}: no {noun} {name!r}; it has {first_few(sorted(known), SHOWN_NAMES)}.{suggestion(name, known)}")
+            raise UnknownName(
+                f"{run.origin}: no {noun} {name!r}; available: {first_few(sorted(known), SHOWN_NAMES)}.{suggestion(name, known)}"
+            )
 
 
 def _configuration(text: str) -> tuple[str, str] | None:
@@ -117,13 +121,13 @@ def _configuration(text: str) -> tuple[str, str] | None:
         if not (folder / "benchmark.csv").is_file():
             return None
         folder = folder if folder.name and ".." not in folder.parts else folder.resolve()
-    except (OSError, ValueError):  # no name of a file; who reads it says so
+    except (OSError, ValueError):  # not a valid file name; the reader reports it
         return None
     return str(folder.parent), folder.name
 
 
 def split(text: str) -> tuple[str, str | None]:
-    """The path and the tweak set of `PATH[:TWEAKSET]`."""
+    """Split `PATH[:TWEAKSET]` into the path and the tweak set."""
     if configuration := _configuration(text):
         return configuration
     path, colon, tweakset = text.rpartition(":")
@@ -133,14 +137,17 @@ def split(text: str) -> tuple[str, str | None]:
 
 
 def on_one_side(base: Arm, candidate: Arm) -> list[str]:
-    """Name the workloads that one of two arms alone has: nothing is said of them."""
+    """Name the workloads that only one of two arms has, which are not compared."""
     first, second = ({name for run in arm.runs for name in run.workloads} for arm in (base, candidate))
     sides = ((base, first - second), (candidate, second - first))
-    return [f"in {arm.label} alone, so not compared: {first_few(sorted(names), SHOWN_NAMES)}." for arm, names in sides if names]
+    return [f"only in {arm.label}, so not compared: {first_few(sorted(names), SHOWN_NAMES)}." for arm, names in sides if names]
 
 
 def of_one_workload(base: Arm, candidate: Arm) -> Arm:
-    """Return the candidate with the base's name for its one workload, where both are DeepTweak directories: they call it by their node."""
+    """Give the candidate's one workload the base's name, if both are DeepTweak directories.
+
+    Such a directory names its workload after the node.
+    """
     names = [{name for run in arm.runs for name in run.workloads} for arm in (base, candidate)]
     if any(run.format != DEEPTWEAK for arm in (base, candidate) for run in arm.runs) or any(len(each) != 1 for each in names):
         return candidate
@@ -155,12 +162,12 @@ def of_one_workload(base: Arm, candidate: Arm) -> Arm:
         )
         for run in candidate.runs
     )
-    note = f"of two nodes, {name} and {other}, taken for one workload: how the nodes differ is part of any difference."
+    note = f"workloads {name} and {other}, of two nodes, are compared as one: any difference includes the nodes'."
     return replace(candidate, runs=runs, notes=(note,))
 
 
 def same_runs(arm: Arm, other: Arm) -> bool:
-    """Whether two arms are of the same runs, so that their cells can have run side by side."""
+    """Return whether two arms come from the same runs, so their cells can have run side by side."""
     return {run.run_id for run in arm.runs} == {run.run_id for run in other.runs}
 
 
@@ -169,18 +176,21 @@ def both(*arms: Arm) -> Arm:
 
 
 def declared_baseline(arm: Arm, study: str) -> tuple[str, ...]:
-    """The arms that every run declared to be the baseline of a study together; empty where one did not."""
+    """Return the arms that form a study's baseline in every run; empty if one declares none."""
     declared = {run.studies[study].baseline for run in arm.runs if study in run.studies}
     return declared.pop() if len(declared) == 1 else ()
 
 
 def baseline_name(arm: Arm, study: str) -> str:
-    """What a study's tweak sets are compared with: the arms that are its declared baseline together, or the one the runs name."""
+    """Return the baseline's name in a study: the arms declared to form it, or the runs' own."""
     return TOGETHER.join(declared_baseline(arm, study)) or arm.runs[0].baseline
 
 
 def control_name(arm: Arm, study: str, relative_to: str | None) -> str | None:
-    """What `--relative-to` means in a study: a tweak set, or with `BASELINE` the study's own, unless a tweak set is called that."""
+    """Return the name that `--relative-to` means in a study.
+
+    `BASELINE` means the study's own baseline, unless a tweak set has that name.
+    """
     named = any(BASELINE in run.tweaksets for run in arm.runs)
     return baseline_name(arm, study) if relative_to == BASELINE and not named else relative_to
 
@@ -218,9 +228,9 @@ def _pool(sides: Sequence[Side]) -> Side:
 
 
 def _pooled(name: str, arms: Mapping[str, Cell | None]) -> Cell:
-    """Several untouched cells of one block as one, with the geometric mean of each metric that all have.
+    """Merge several untouched cells of one block, with geometric means of the metrics they share.
 
-    It is not measured unless all were, with equal work.
+    The merged cell counts as measured only if all were, with equal work.
     """
     cells = tuple(cell for cell in arms.values() if cell is not None)
     whole = replace(cells[0], id=TOGETHER.join(cell.id for cell in cells), tweakset=name, pooled=cells)
@@ -236,18 +246,21 @@ def _pooled(name: str, arms: Mapping[str, Cell | None]) -> Cell:
     metrics: dict[str, float] = {}
     for metric in cells[0].metrics:
         values = [cell.metrics[metric] for cell in cells if metric in cell.metrics]
-        if len(values) == len(cells):  # one that is not above 0 stays: whoever takes a ratio of it refuses
+        if len(values) == len(cells):  # keep values ≤ 0: taking their ratio is refused later
             metrics[metric] = geometric_mean(values) if min(values) > 0 else min(values)
     return replace(whole, metrics=metrics)
 
 
 def parts(cell: Cell) -> tuple[Cell, ...]:
-    """The cells that were really there: the cell, or those it stands for."""
+    """Return the measured cells: the cell itself, or those that it pools."""
     return cell.pooled or (cell,)
 
 
 def met(arm: Arm, study: str) -> dict[str, list[str]]:
-    """Which tweak sets each workload of a study met in an arm: workload → names, in order of the runs' own lists, the stocks first."""
+    """Return the tweak sets that each workload of a study met: workload → names.
+
+    Names are in the order of the runs' lists, stock arms first.
+    """
     result: dict[str, set[str]] = {}
     for run in arm.runs:
         for cell in run.cells:
@@ -260,9 +273,9 @@ def met(arm: Arm, study: str) -> dict[str, list[str]]:
 
 
 def no_copies(runs: Iterable[Run]) -> None:
-    """Check that no two cells hold the very same times, in one run or in two: a copy is no second measurement.
+    """Check that no two cells hold the same times, in one run or in two.
 
-    A copy is found under any name of its run or tweak set, and in any block.
+    A copy is found under any run, tweak set or block: copied data are not a second measurement.
 
     Raises: Refused, naming the two cells.
     """
@@ -272,11 +285,11 @@ def no_copies(runs: Iterable[Run]) -> None:
             first, other = seen.setdefault(times, (run, cell))
             if other is not cell and not _by_chance(cell):
                 where = "" if first is run else f" in {first.origin}"
-                raise Refused(f"{run.origin}: {cell.id} has the very times of {other.id}{where}: a copy is no measurement.")
+                raise Refused(f"{run.origin}: {cell.id} has exactly the times of {other.id}{where}: one is a copy. Remove the copy.")
 
 
 def times_of(run: Run) -> Iterator[tuple[object, Cell]]:
-    """What each cell measured, by which it is known under any name: on a fine clock no two cells ever take the very same times."""
+    """Yield each cell with its times as a key: on a fine clock two cells never share them."""
     return ((times, cell) for times, cell in _every_times(run) if not _by_chance(cell))
 
 
@@ -287,7 +300,7 @@ def _every_times(run: Run) -> Iterator[tuple[object, Cell]]:
 
 
 def _by_chance(cell: Cell) -> bool:
-    """Whether another cell may have the very times of this one by chance."""
+    """Return whether another cell may have exactly the same times by chance."""
     if cell.steps is not None:
         return alike_by_chance(cell.steps.wall_s)
     values = [value for name, value in cell.metrics.items() if name.startswith("step_time_")]
@@ -295,7 +308,7 @@ def _by_chance(cell: Cell) -> bool:
 
 
 def alike_by_chance(times: Sequence[float]) -> bool:
-    """Whether two cells may have these very times: so few ticks of the clock lie between them that their order says little."""
+    """Return whether two cells may share these times by chance: few clock ticks separate them."""
     counts = Counter(times)
     if len(counts) < FEWEST_VALUES:
         return True
@@ -307,13 +320,13 @@ def alike_by_chance(times: Sequence[float]) -> bool:
 
 
 def _tick(times: Iterable[float], least: float, slack: float) -> float:
-    """Return the largest time of which all are multiples (Euclid's algorithm), or one below `least` where it would be smaller."""
+    """Return the largest time that divides all (Euclid's algorithm), or a value below `least`."""
     tick = 0.0
     for time in times:
         rest = time
         while rest > slack:
             tick, rest = rest, tick % rest
-            if tick - rest < slack:  # a remainder of a whole tick is none
+            if tick - rest < slack:  # a remainder of a whole tick is rounding
                 rest = 0.0
         if tick < least:
             break
@@ -321,9 +334,10 @@ def _tick(times: Iterable[float], least: float, slack: float) -> float:
 
 
 def without_candidate(base: Arm, candidate: Arm) -> tuple[Arm, list[str]]:
-    """Leave out of several baseline runs what the candidate itself is, as after it was accepted, with a line for each.
+    """Drop from several baseline runs the candidate itself, with a line per dropped run.
 
-    A run is the candidate's by its id, or by its very times under another name.
+    This happens after the candidate was accepted. A run is the candidate if it has its id, or its
+    exact times under another name.
     """
     if len(base.runs) == 1 or same_runs(base, candidate) or base.tweakset not in (None, candidate.tweakset):
         return base, []
@@ -332,7 +346,7 @@ def without_candidate(base: Arm, candidate: Arm) -> tuple[Arm, list[str]]:
     kept = [run for run in base.runs if run.run_id not in ids and not any(own in times for own, _ in times_of(run))]
     if not kept:
         return base, []
-    lines = [f"{run.origin}: is the candidate itself, and is left out of the baseline." for run in base.runs if run not in kept]
+    lines = [f"{run.origin}: left out of the baseline, because it is the candidate itself." for run in base.runs if run not in kept]
     return replace(base, runs=tuple(kept)), lines
 
 

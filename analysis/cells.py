@@ -1,4 +1,4 @@
-"""A row per cell: what saved runs measured, as one pandas frame."""
+"""One row per cell: the measurements of saved runs, as one pandas frame."""
 
 from __future__ import annotations
 
@@ -16,17 +16,18 @@ Figures = Mapping[str, float]
 
 
 def cells(runs: Iterable[Run], figures: Callable[[Run, Cell], Figures | None] | None = None) -> pd.DataFrame:
-    """Lay out the cells of saved runs, a row per cell, in the order in which they ran.
+    """Lay out the cells of saved runs, one row per cell, in the order in which they ran.
 
     Columns:
-        run, study, workload, tweakset, block, order, node, outcome, reason, started_utc: which cell it is
-        each metric by its name, with its unit (`step_time_median_s`); missing where the cell was not measured
-        param.NAME: a parameter of the workload. It is a column, so no name has to be taken apart
-        setting.KEY: the value that was in force, as the kernel gave it back
+        run, study, workload, tweakset, block, order, node, outcome, reason, started_utc: identify
+        the cell each metric by its name, with its unit (`step_time_median_s`); missing where the
+        cell was not measured
+        param.NAME: a parameter of the workload
+        setting.KEY: the value in force, as read back from the kernel
         telemetry.NAME: a statistic of a telemetry column over the measured steps
-        machine.NAME: what the run says of its machine, where that is one value
+        machine.NAME: a fact about the machine that has a single value
 
-    `figures` adds a study's own figures per cell, by name; None leaves the cell out.
+    `figures` adds a study's own figures per cell, by name; None omits the cell.
 
     Example:
         >>> frame = cells([load("exp1.json")])

@@ -1,4 +1,4 @@
-"""What must hold before two arms are compared, and what a reader must know before believing the result."""
+"""Conditions for comparing two arms, and warnings about a run's result."""
 
 from __future__ import annotations
 
@@ -19,17 +19,18 @@ LEVEL = 0.05
 NAMED = 3  # cells of one reason
 AVAILABLE = "mem_available_bytes_mean"
 HUGEPAGE_BYTES = 2 << 20
-LEAST_BYTES = 1 << 28  # less may be lost among what other programs take and give
-# Kinds of settings that are read back in every cell, from the kernel or from the workload's process.
+LEAST_BYTES = 1 << 28  # less is lost in what other programs allocate and free
+# Kinds of settings that every cell reads back, from the kernel or the workload's process.
 READ_BACK = ("sysctl", "environment", "process")
-# Facts of a workload that must agree: its data and where it ran.
+# Facts about a workload that must agree: its data and where it ran.
 SAME_WORK = ("data_crc32", "device")
 
 
 def must_be_in_force(tweakset: TweakSet, cells: Sequence[Cell]) -> None:
-    """Check that every value asked for, of the kernel or of the workload's process, stood there in every cell (the manipulation check).
+    """Check that every requested kernel or process value was in force in every cell.
 
-    Boot tokens and the limits of `ulimit.conf` are not among them: the run side checks them and skips or fails the cell.
+    This is the manipulation check. It omits boot tokens and the limits of `ulimit.conf`: the run
+    side checks these and skips or fails the cell.
 
     Raises: NotComparable, naming the settings and blocks.
     """
@@ -41,14 +42,14 @@ def must_be_in_force(tweakset: TweakSet, cells: Sequence[Cell]) -> None:
             if key not in requested or observed.get(key) is None:
                 failed.setdefault(f"{key} was not read back", []).append(cell.block)
             elif not means(key, requested[key], observed[key]):
-                failed.setdefault(f"{key} was to be {requested[key]} and the kernel answered {observed[key]}", []).append(cell.block)
+                failed.setdefault(f"{key} was requested as {requested[key]} but read back as {observed[key]}", []).append(cell.block)
     if failed:
         lines = "; ".join(f"{line} ({listed(blocks)})" for line, blocks in failed.items())
         raise NotComparable(f"{tweakset.name} was not in force: {lines}.")
 
 
 def must_not_contradict(cells: Iterable[Cell]) -> None:
-    """Check that no cell's saved metrics say other than its steps: one of the two was edited, and nobody can tell which.
+    """Check that each cell's saved metrics agree with its steps: otherwise one of them was edited.
 
     Raises: NotComparable, naming the cells.
     """
@@ -59,7 +60,7 @@ def must_not_contradict(cells: Iterable[Cell]) -> None:
 
 
 def must_share_machines(baseline: Sequence[Cell], candidate: Sequence[Cell]) -> None:
-    """Check that two arms of one run have a machine in common: else what the machines differ in would count as the arm's.
+    """Check that two arms of one run share a machine, which is otherwise confounded with the arm.
 
     Raises: NotComparable, naming the machines.
     """
@@ -70,7 +71,7 @@ def must_share_machines(baseline: Sequence[Cell], candidate: Sequence[Cell]) -> 
 
 
 def means(key: str, requested: object, observed: object) -> bool:
-    """Whether what the kernel answered means what was asked for, in its own words or rounded."""
+    """Return whether the kernel's answer means the requested value, respelled or rounded."""
     if same_value(requested, observed):
         return True
     from control.meaning import agrees
@@ -80,13 +81,13 @@ def means(key: str, requested: object, observed: object) -> bool:
 
 
 def same_value(value: object, other: object) -> bool:
-    """Whether two texts mean the same setting: blanks and the base of numbers (0x10, 020) make no difference."""
+    """Return whether two texts mean the same setting, despite blanks or base (0x10, 020)."""
     text, other_text = str(value), str(other)
     return text == other_text or [_number(word) for word in text.split()] == [_number(word) for word in other_text.split()]
 
 
 def _number(word: str) -> int | str:
-    # The kernel reads a leading 0 as octal; Python wants 0o.
+    # The kernel reads a leading 0 as octal; Python needs 0o.
     try:
         return int(re.sub(r"^([+-]?)0(?=[0-7]+$)", r"\g<1>0o", word), 0)
     except ValueError:
@@ -94,11 +95,12 @@ def _number(word: str) -> int | str:
 
 
 def same_machine(arms: Sequence[TweakSet], pairs: Iterable[tuple[Cell, Cell]]) -> bool:
-    """Whether two arms ran on one and the same untouched machine, so that any difference between them is noise.
+    """Return whether two arms ran on the same untouched machine, so that any difference is noise.
 
-    True where tweak sets are compared, no monitor ran, values asked for stood there already, boot tokens were those of
-    one boot shared by both, and the workloads' limits were equal. Scripts count by what they were seen to do: where no
-    cell shows a changed tunable, none gets credit for chance.
+    True if tweak sets are compared, no monitor ran, the requested values were already in force,
+    boot tokens came from one boot shared by both, and the workloads' limits were equal. Scripts
+    count by
+    their observed changes: a script that changed no tunable in any cell gets no credit for chance.
     """
     if any(arm.monitor or arm.level_of for arm in arms):
         return False
@@ -106,7 +108,7 @@ def same_machine(arms: Sequence[TweakSet], pairs: Iterable[tuple[Cell, Cell]]) -
     for pair in pairs:
         for arm, cell in zip(arms, pair, strict=True):
             if cell.applied is None or (arm.scripts and cell.applied.side_effects):
-                return False  # without a record of what was applied, nobody knows what was touched
+                return False  # without a record of applied values, the changes are unknown
             if any(setting.kind in READ_BACK and setting.key not in cell.applied.already_in_force for setting in arm.requested):
                 return False
             boots.add(cell.boot_id)
@@ -116,9 +118,12 @@ def same_machine(arms: Sequence[TweakSet], pairs: Iterable[tuple[Cell, Cell]]) -
 
 
 def must_have_done_its_jobs(cells: Iterable[Cell]) -> None:
-    """Check that every job of a cell's stream was done: the time until one failed or was given up is none, and losing jobs would be a gain.
+    """Check that every job of a cell's stream finished: otherwise losing jobs would be a gain.
 
-    Raises: NotComparable, saying how many were not, or that the rows of jobs are not one for each step.
+    A job that failed or was given up has no completion time.
+
+    Raises: NotComparable, with the number of unfinished jobs, or if jobs and steps differ in
+    number.
     """
     lost, of, under = 0, 0, ""
     for cell in cells:
@@ -127,28 +132,29 @@ def must_have_done_its_jobs(cells: Iterable[Cell]) -> None:
             continue
         numbers = {row.get("job") for row in rows if isinstance(row.get("job"), int)}
         if len(numbers) != len(rows) or (cell.steps is not None and len(rows) != len(cell.steps.wall_s)):
-            raise NotComparable(f"{cell.id} does not tell what became of each of its jobs: the file was damaged or edited.")
+            raise NotComparable(f"{cell.id} does not record the outcome of every job: the file was damaged or edited.")
         missing = sum(row.get("outcome") != "done" for row in rows)
         lost, of, under = lost + missing, of + len(rows), cell.tweakset
     if lost:
         raise NotComparable(
-            f"{lost} of {of} jobs were not done under {under}, and the time until a job fails or is given up is no job's. "
-            f"`{JUDGE} depend report` says what was lost."
+            f"{lost} of {of} jobs did not finish under {under}, and the time until a job fails or "
+            "is given up is not a completion time. "
+            f"`{JUDGE} depend report` lists the losses."
         )
 
 
 def different_data(baseline: Cell, candidate: Cell) -> str | None:
-    """Report how the work of two cells differs, None where they did the same: only then does their ratio speak of the machine."""
+    """Return how the work of two cells differs, or None if equal: only then is their ratio fair."""
     for fact in SAME_WORK:
         if baseline.facts.get(fact) != candidate.facts.get(fact):
             return f"the arms differ in {fact}"
     if _plan(baseline) != _plan(candidate):
         return "the arms met different jobs"
     if baseline.steps is None or candidate.steps is None or not (baseline.applied and candidate.applied):
-        return None  # other tools do not say which samples they worked on; how many is what fitted into their time
+        return None  # other tools record no samples; their number is what fitted into the time
     for column in ("warmup", "samples", "tokens"):
         if getattr(baseline.steps, column) != getattr(candidate.steps, column):
-            return f"the arms differ in {column} a step" if column != "warmup" else "the arms differ in their warm-up steps"
+            return f"the arms differ in {column} per step" if column != "warmup" else "the arms differ in their warm-up steps"
     return None
 
 
@@ -157,7 +163,7 @@ def _plan(cell: Cell) -> list[str]:
 
 
 def must_be_same_work(baseline: Sequence[Cell], candidate: Sequence[Cell]) -> None:
-    """Check that cells which are no pairs did work of one kind: on the same device, with as many samples and warm-up steps each.
+    """Check that unpaired cells did the same work: same device, samples and warm-up steps.
 
     Raises: NotComparable.
     """
@@ -169,12 +175,12 @@ def must_be_same_work(baseline: Sequence[Cell], candidate: Sequence[Cell]) -> No
 def _kind(cell: Cell) -> str:
     device = f"on {cell.facts.get('device', 'an unknown device')}"
     if cell.steps is None or cell.applied is None:
-        return device  # how many steps fitted into its time is no difference in the work: see `different_data`
-    return f"{device} {len(cell.steps.samples)} steps of {sum(cell.steps.samples)} samples, {cell.steps.warmup} to warm up"
+        return device  # the number of steps in its time is not work: see `different_data`
+    return f"{device} {len(cell.steps.samples)} steps of {sum(cell.steps.samples)} samples in all, {cell.steps.warmup} warm-up steps"
 
 
 def other_hardware(baseline: Iterable[Run], candidate: Iterable[Run]) -> str | None:
-    """Report how the machines of two arms differ in what a tweak cannot change, None where they are alike as far as the files say."""
+    """Return how the hardware of two arms differs, or None if it is equal as far as recorded."""
     seen: dict[str, set[str]] = {}
     for run in (*baseline, *candidate):
         for name, value in hardware(run).items():
@@ -187,7 +193,7 @@ def hardware(run: Run) -> dict[str, str]:
     facts = {name: str(run.machine[name]) for name in ("cpu_model", "cpu_count") if run.machine.get(name)}
     memory = run.machine.get("mem_total_bytes")
     if isinstance(memory, int | float):
-        # Kernels keep some for themselves, each version a little more or less.
+        # Kernels reserve some memory, and the amount varies a little with the version.
         facts["memory_gib"] = f"{memory / 2**30:.0f}"
     gpus = run.machine.get("gpus")
     if isinstance(gpus, list | tuple):
@@ -209,7 +215,7 @@ def lost_cells(run: Run, cells: Iterable[Cell]) -> list[str]:
 
 
 def warnings_of(run: Run, comparisons: Iterable[Comparison]) -> list[str]:
-    """Collect what casts doubt on a run as a whole, one line each: what the reader noticed, then what the run says of itself."""
+    """Return the warnings about a whole run, one line each: the reader's, then the run's own."""
     lines = list(run.warnings)
     if run.interrupted:
         lines.append("the run was interrupted: later blocks are missing (the same command with `--resume` finishes it).")
@@ -225,13 +231,13 @@ def warnings_of(run: Run, comparisons: Iterable[Comparison]) -> list[str]:
 
 
 def untouched_apart(comparisons: Iterable[Comparison]) -> Iterator[str]:
-    """Yield a sentence for each comparison of two untouched arms that differ (the A/A check)."""
+    """Yield a sentence per pair of untouched arms that differ (the A/A check)."""
     for comparison in comparisons:
         effect = comparison.primary
         if not comparison.untouched or effect is None or effect.p >= LEVEL:
             continue
         refused = comparison.guard and comparison.verdict == "not comparable"
-        ending = "nothing is concluded under this workload." if refused else "trust this workload's verdicts less."
+        ending = "no conclusion is drawn for this workload." if refused else "trust this workload's verdicts less."
         one_in = max(20, min(1000, round(1 / max(effect.p, 1e-3))))
         yield (
             f"A/A check: {comparison.tweakset} changes nothing, yet under "
@@ -243,10 +249,10 @@ def untouched_apart(comparisons: Iterable[Comparison]) -> Iterator[str]:
 
 
 def reserved_bytes(settings: Iterable[Setting]) -> int:
-    """What boot tokens and `vm.nr_hugepages` reserve as huge pages, in bytes.
+    """Return how many bytes boot tokens and `vm.nr_hugepages` reserve as huge pages.
 
-    `hugepages=` belongs to the `hugepagesz=` before it, else to `default_hugepagesz=`, else to pages of 2 MiB
-    (admin-guide/mm/hugetlbpage.rst).
+    `hugepages=` belongs to the preceding `hugepagesz=`, else to `default_hugepagesz=`, else to
+    pages of 2 MiB (admin-guide/mm/hugetlbpage.rst).
     """
     settings = tuple(settings)
     boot = [setting for setting in settings if setting.kind == "boot"]
@@ -255,7 +261,7 @@ def reserved_bytes(settings: Iterable[Setting]) -> int:
     for setting in boot:
         if setting.key == "hugepagesz":
             size = _size_bytes(setting.value) or size
-        elif setting.key == "hugepages":  # `0:2,1:3` are pages of each NUMA node
+        elif setting.key == "hugepages":  # `0:2,1:3` are pages per NUMA node
             counts = [part.rpartition(":")[2] for part in setting.value.split(",")]
             pools[size] = sum(int(count) for count in counts if re.fullmatch("[0-9]{1,15}", count))
     typed = [
@@ -274,7 +280,7 @@ def _size_bytes(text: str) -> int:
 
 
 def _hugepages(run: Run, comparisons: Iterable[Comparison]) -> list[str]:
-    """The manipulation check of what cannot be read back: pages that are reserved are not available."""
+    """Return arms whose reserved huge pages did not reduce available memory: not in force."""
     lines = []
     for comparison in comparisons:
         mine = [cell for cell in run.cells if cell.workload == comparison.workload]
@@ -298,7 +304,7 @@ def _hugepages(run: Run, comparisons: Iterable[Comparison]) -> list[str]:
 
 
 def _reserved(run: Run, name: str, cells: Iterable[Cell], others: Iterable[Cell]) -> int:
-    """What a tweak set reserves in cells and not in others: no tokens of a boot that both shared, nothing that stood there already."""
+    """Return a tweak set's own reservation, without a shared boot's and values already in force."""
     cells = tuple(cells)
     one_boot = {cell.boot_id for cell in cells} & {cell.boot_id for cell in others} - {None}
     there = {key for cell in cells if cell.applied for key in cell.applied.already_in_force}
@@ -307,14 +313,14 @@ def _reserved(run: Run, name: str, cells: Iterable[Cell], others: Iterable[Cell]
 
 
 def _own(run: Run, name: str, warning: str) -> bool:
-    """Whether a warning is this tweak set's own: what one that was taken apart has wrong in it, most of its points have too."""
+    """Return whether a warning is specific to this point, not shared with its whole tweak set."""
     point = run.design.points.get(name)
     whole = run.tweaksets.get(point.tweakset) if point is not None and point.tweakset != name else None
     return whole is None or warning not in whole.warnings
 
 
 def _two_treatments(run: Run) -> list[str]:
-    """Tweak sets under which a setting moved along in some blocks and stood in others: what was compared was not one treatment."""
+    """Return tweak sets that changed a further setting in some blocks only: two treatments."""
     lines = []
     for name in dict.fromkeys(cell.tweakset for cell in run.cells):
         moved = {
@@ -333,7 +339,7 @@ def _two_treatments(run: Run) -> list[str]:
 
 
 def _left_behind(run: Run) -> list[str]:
-    """Cells after which a value was not what it had been: the cells that ran next were not what they say."""
+    """Return cells after which a value was not restored: the cells that ran next are in doubt."""
     lines = []
     for cell in run.cells:
         if keys := not_put_back(cell):
@@ -345,23 +351,24 @@ def _left_behind(run: Run) -> list[str]:
 
 
 def not_put_back(cell: Cell) -> list[str]:
-    """Keys whose value after a cell was not what it had been before."""
+    """Return the keys whose value after a cell differs from the value before it."""
     before, restored = (cell.applied.before, cell.applied.restored) if cell.applied else ({}, {})
     return sorted(key for key in before if key in restored and not same_value(before[key], restored[key]))
 
 
-# Declared: so large a share of all CPUs, in more than one cell of so many. On a quiet machine of 2 CPUs others use 0.01 (data/runs).
+# Limit: this share of all CPUs, in more than one cell of FEWEST. A quiet machine with 2 CPUs has
+# 0.01 (data/runs).
 OTHERS, STEAL, ONE_IN = 0.10, 0.05, 10
 MOST_CPUS = 1 << 16
-FEWEST, LEAST_CORES = 3, 0.01  # blocks; of others, which may hold a step up by 1 %
+FEWEST, LEAST_CORES = 3, 0.01  # blocks; cores used by others, which may delay a step by 1 %
 BUSY, OWN, STOLEN = "cpu_busy_percent_mean", "process_cpu_percent_mean", "cpu_steal_percent_mean"
 
 
 @dataclass(frozen=True, slots=True)
 class Disturbance:
-    """The share of all CPUs that others took: its median over so many `cells`, the `most` in one cell and the block of that.
+    """The share of all CPUs that others took: median over `cells`, and maximum with its block.
 
-    `disturbed` are the cells in which it was more than the declared `limit`.
+    `most` is the maximum. `disturbed` counts the cells above the `limit`.
     """
 
     who: str
@@ -383,27 +390,28 @@ class Disturbance:
 
 
 def disturbances(run: Run) -> Iterator[Disturbance]:
-    """What disturbed a run: other programs, other guests of its host."""
+    """Yield what disturbed a run: other programs, other guests on the host."""
     turns = "`--turns`, if a step is a line of the output or a call of step()" if "command" in run.studies else "`--design=turns`"
     way_out = "measure more blocks" if run.design.kind == "turns" else f"let the arms take turns ({turns})"
     others = [(share, cell.block) for cell in run.cells if (share := share_of_others(run, cell)) is not None]
     stolen = [(cell.telemetry[STOLEN] / 100, cell.block) for cell in run.cells if STOLEN in cell.telemetry]
-    yield from _beyond("other programs used", OTHERS, others, f"stop these programs, or {way_out}")
-    yield from _beyond("the hypervisor gave others", STEAL, stolen, f"come back at another time, or {way_out}")
+    yield from _beyond("other programs used", OTHERS, others, f"stop them, or {way_out}")
+    yield from _beyond("the hypervisor gave other guests", STEAL, stolen, f"measure at another time, or {way_out}")
 
 
 def share_of_others(run: Run, cell: Cell) -> float | None:
-    """Which share of all CPUs was busy with something else than the workload while it was measured; None where that is not known.
+    """Return the share of all CPUs that other programs used during a cell's steps; None if unknown.
 
-    Of a cell that took turns it was counted slice by slice, of others it is what the sensors saw. There a workload that reports more than
-    its steps may have helpers that are no children of it, and a monitor is another program: not known either.
+    Cells that took turns measure it per slice; for other cells the sensors do. There it is unknown
+    for a workload that reports more than its steps, whose helpers need not be its children, and
+    under a monitor, which is another program.
     """
     count = run.machine.get("cpu_count")
     if not isinstance(count, int) or not 0 < count < MOST_CPUS:
         return None
     counted = _counted(cell)
     if counted:
-        # Read a little before and after the steps: more than all CPUs cannot have been used in them.
+        # Sensors are read slightly before and after the steps, so cap the share at all CPUs.
         return min(1.0, sum(used_s for used_s, _ in counted) / sum(wall_s for _, wall_s in counted) / count)
     if BUSY not in cell.telemetry or OWN not in cell.telemetry or cell.report or cell.monitor:
         return None
@@ -415,7 +423,7 @@ def _counted(cell: Cell) -> list[tuple[float, float]]:
 
 
 def partial(run: Run, comparisons: Iterable[Comparison]) -> Iterator[str]:
-    """Report of which arms others' CPU time is no matter of chance: what is taken out as theirs may be the arm's own effect."""
+    """Yield arms where others' CPU use differs by more than chance: it may be the arm's effect."""
     contrasts = [comparison for comparison in comparisons if not comparison.guard]
     for comparison in contrasts:
         arms = (comparison.tweakset, *(comparison.baseline_arms or (comparison.baseline,)))
@@ -428,15 +436,17 @@ def partial(run: Run, comparisons: Iterable[Comparison]) -> Iterator[str]:
         p = t_interval(more, error, len(blocks) - 1).p if error else 0.0
         if p < ALPHA / len(contrasts):
             yield (
-                f"Others used {abs(more):.2f} of a core {'more' if more > 0 else 'less'} beside {comparison.tweakset} than beside "
-                f"{comparison.baseline} under {comparison.workload} (p {probability(p)}). If it makes them do so, what is "
-                "taken out as theirs is part of "
-                "its effect: whole cells (`--design=matrix`) keep that."
+                f"Others used {abs(more):.2f} of a core {'more' if more > 0 else 'less'} during "
+                f"{comparison.tweakset} than during "
+                f"{comparison.baseline} under {comparison.workload} (p {probability(p)}). If "
+                f"{comparison.tweakset} causes that, what is "
+                "taken out as theirs is part of its effect: whole cells (`--design=matrix`) keep "
+                "that."
             )
 
 
 def _cores_of_others(run: Run, comparison: Comparison, tweakset: str) -> dict[int, float]:
-    """How many cores others used beside an arm that took turns, one at most (`control.turns`), by block."""
+    """Return the cores that others used beside an arm that took turns (at most 1), by block."""
     result = {}
     for cell in run.cells:
         if (cell.study, cell.workload, cell.tweakset) == (comparison.study, comparison.workload, tweakset):

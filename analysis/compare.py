@@ -1,4 +1,4 @@
-"""Tweak sets against a baseline, inside one saved run or across several: pair, take the effect, adjust for how many were asked, judge."""
+"""Tweak sets against a baseline, in one or several runs: pair, estimate, adjust, judge."""
 
 from __future__ import annotations
 
@@ -38,22 +38,24 @@ from .wording import bracket, duration, joined_names, percent, probability, unsi
 if TYPE_CHECKING:
     from .pairing import Pairing, Unit
 
-CONTROL = "{} against {} alone is a control: its p is its own, not adjusted, and none is adjusted for it."
+CONTROL = "{} against {} alone is a control: its p is not adjusted and counts in no adjustment."
 DRIFTED_P, FEWEST_STEPS = 0.01, 4
 THROUGHPUT = Metric("throughput_samples_per_s", "higher")
-# The low quantile of step time beside it: the first of these that the cells have (other tools' files keep no steps).
+# The low quantile of step time shown beside it: the first of these that the cells have.
 STEP_TIMES = (Metric("step_time_p10_s", "lower"), Metric("step_time_q1_s", "lower"))
 
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """How contrasts are made and read together.
+    """Options of contrasts and their adjustment.
 
-    `adjustment` is one of `stats.adjust.ADJUSTMENTS`: holm for declared contrasts, bh for a screen. `relative_to` is a tweak set that every
-    run has, or `BASELINE`, what each study declared: each cell is divided by its cell of the same block. `tweaksets` and `workloads` keep
-    only these; empty keeps all. `metrics` are names of further metrics to take the effect in. `doubted` has, by workload and
-    tweak set, the reason why nothing is concluded. Without `details` a contrast has no other effects than the primary, and no
-    notes: for readers of many runs.
+    adjustment: one of `stats.adjust.ADJUSTMENTS`; holm for declared contrasts, bh for a screen
+    relative_to: a tweak set in every run, or `BASELINE`, each study's declared baseline; each cell
+        is divided by that tweak set's cell in the same block
+    tweaksets, workloads: the only ones to compare; empty for all
+    metrics: names of further metrics to compare
+    doubted: by workload and tweak set, the reason why no conclusion is drawn
+    details: whether contrasts have notes and effects in other metrics; False for readers of many runs
     """
 
     adjustment: str = "holm"
@@ -68,11 +70,16 @@ class Options:
 def compare(run: Run, baseline: str | None = None, options: Options = Options()) -> list[Comparison]:
     """Compare every tweak set of one run with the baseline, under each workload of each study.
 
-    The family of the adjustment is one study: all its contrasts in their declared primary metrics. Where it
-    declared several arms to be its baseline, and none is named here, these are it; what is between them is in no
-    family.
+    The family of the adjustment is one study: all its contrasts in their declared primary metrics.
+    If the study declares several arms its baseline, and none is named here, they form the baseline;
+    contrasts between them are in no family.
 
     Raises: UnknownName, if the run has no such baseline or tweak set.
+
+    Example:
+        >>> for one in compare(load("exp1.json")):
+        ...     print(one.workload, one.tweakset, one.verdict)
+
     """
     name = run.baseline if baseline is None else baseline
     must_have(run, "tweak set", [name], run.tweaksets)
@@ -81,9 +88,10 @@ def compare(run: Run, baseline: str | None = None, options: Options = Options())
 
 
 def compare_arms(base: Arm, candidates: Sequence[Arm], options: Options = Options()) -> list[Comparison]:
-    """Compare each candidate with the base. Where a side names no tweak set, each is compared with its like.
+    """Compare each candidate with the base; without named tweak sets, each with its like.
 
-    Raises: Refused, where the arms have no workload in common. UnknownName, where a run lacks a tweak set that `options` names.
+    Raises: Refused, if the arms share no workload. UnknownName, if a run lacks a tweak set that
+    `options` names.
     """
     arms = []
     for candidate in candidates:
@@ -103,7 +111,7 @@ def compare_arms(base: Arm, candidates: Sequence[Arm], options: Options = Option
         else []
     )
     if again and again[0].label != base.label:
-        raise Refused(f"{again[0].label} is the same run as {base.label}: where it was interrupted and went on, name the later file alone.")
+        raise Refused(f"{again[0].label} is the same run as {base.label}: for a resumed run, name only the later file.")
     if again:
         raise Refused(f"{base.label} is compared with itself: name two of its tweak sets, {base.label}:TWEAKSET.")
     candidates = [of_one_workload(base, candidate) for candidate in candidates]
@@ -129,7 +137,8 @@ def _study(base: Arm, candidates: Sequence[Arm], study: str, options: Options) -
         for draft, sides in _drafts(base, candidate, study, options):
             contrast = _contrast(draft, sides, (base, candidate), options)
             drafts.append(_judged(contrast, contrast.primary.p, 1) if contrast.guard and contrast.primary else contrast)
-            # The study's other contrasts count in the adjustment all the same: picking one is no new study.
+            # The study's other contrasts count in the adjustment all the same: picking one does not
+            # make a new study.
             shown.append(
                 candidate.tweakset in {None, draft.tweakset}
                 and draft.tweakset in (options.tweaksets or (draft.tweakset,))
@@ -145,7 +154,7 @@ def _study(base: Arm, candidates: Sequence[Arm], study: str, options: Options) -
 
 
 def _failed_controls(arms: Sequence[Arm], study: str, options: Options) -> dict[str, str]:
-    """Return workloads under which the arms that are the control together differ in one of the runs: the guard inside it fails."""
+    """Return workloads under which the arms that form the control differ in some run."""
     whole = both(*arms)
     if TOGETHER not in (control_name(whole, study, options.relative_to) or ""):
         return {}
@@ -157,7 +166,7 @@ def _failed_controls(arms: Sequence[Arm], study: str, options: Options) -> dict[
 
 
 def failed_guards(comparisons: Iterable[Comparison]) -> dict[str, str]:
-    """Return the workloads under which the untouched arms differ, each with why nothing is concluded."""
+    """Return the workloads under which untouched arms differ, with the reason for no conclusion."""
     return {one.workload: one.reason for one in comparisons if one.guard and one.verdict == "not comparable"}
 
 
@@ -290,7 +299,7 @@ def _undecidable(draft: Comparison, alone: tuple[Unit, Unit], read: Reader, arms
 
 
 def _one_run_notes(alone: tuple[Unit, Unit]) -> Iterator[str]:
-    """Note of two runs of one cell each whether they stalled or drifted: their steps are all that is known."""
+    """Note whether two runs of one cell each stalled or drifted, as their steps show."""
     if any(len(unit) > 1 for unit in alone):
         return
     from .stats.within import drift, stalls
@@ -311,7 +320,7 @@ def _one_run_notes(alone: tuple[Unit, Unit]) -> Iterator[str]:
 
 
 def _second_metrics(primary: Metric) -> tuple[Metric, ...]:
-    """Name what may stand beside the primary metric; nothing beside a told rate, since the program may run for a set time."""
+    """Return metrics shown beside the primary; none beside a told rate: run time may be fixed."""
     if primary.name == TOLD_RATE:
         return ()
     return STEP_TIMES if primary.name.startswith("throughput") else (THROUGHPUT,)
@@ -329,15 +338,15 @@ def _first_effect(metrics: Sequence[Metric], draft: Comparison, pairing: Pairing
 def _in_force_notes(draft: Comparison, candidate: TweakSet, cells: list[Cell]) -> list[str]:
     still = candidate.scripts and not any(cell.applied.side_effects for cell in cells if cell.applied)
     if draft.untouched and candidate.requested and not still:
-        return [f"same as {draft.baseline} here: all it asks for was already in force, so this is a second A/A comparison."]
+        return [f"same as {draft.baseline} here: all its values were already in force, so this is a second A/A comparison."]
     if still:
-        return [f"its scripts changed no kernel value here: as far as can be seen, the same machine as under {draft.baseline}."]
+        return [f"its scripts changed no kernel value here, so the machine appears the same as under {draft.baseline}."]
     keys = set[str]().union(*(cell.applied.already_in_force for cell in cells if cell.applied))
-    return [f"in force before it was applied, so not part of the effect: {', '.join(sorted(keys))}."] if keys else []
+    return [f"already in force before it was applied, so not part of the effect: {', '.join(sorted(keys))}."] if keys else []
 
 
 def _judged(draft: Comparison, p_adjusted: float, family: int, doubt: str | None = None) -> Comparison:
-    """Give a contrast its verdict, or none for the reason in `doubt`: the guard of its workload failed."""
+    """Give a contrast its verdict, or none if `doubt` names a reason: its guard failed."""
     effect = draft.primary
     if effect is None:
         raise ValueError("only a contrast with an effect can be judged")

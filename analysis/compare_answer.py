@@ -1,6 +1,6 @@
-"""What comparisons say: what is faster or slower in a sentence, those contrasts in a table, the others by what is known of them.
+"""Answers of comparisons: a sentence on faster and slower, a table of these, the rest in groups.
 
-Gains are more work per second, or less time for it, whichever way the metric underneath runs.
+Gains are more work per second or less time per unit of work, whichever way the metric runs.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ if TYPE_CHECKING:
     Getter = Callable[[Comparison], object]
 
 CLAIMS = ("improved", "regressed")
-FEW = 8  # contrasts that all have a row
-FEWEST = 4  # blocks that show a drift
-ROWS = 15  # names in a list, before the rest is counted
-NAMED = 6  # claims in the sentence that answers
+FEW = 8  # up to this many contrasts, each has a row
+FEWEST = 4  # blocks needed to show a drift
+ROWS = 15  # names in a list; further names are counted
+NAMED = 6  # claims in the answer's sentence
 ADJUSTED = {"holm": "Holm", "bh": "BH"}
 SPEED = ("step_time", "throughput", TOLD_RATE, "samples_per_s", "mb_per_s", "duration", "latency", "wall")
 SPEED_WORDS = ("faster", "slower")
@@ -43,13 +43,13 @@ UNITS = {
     "switched": "pairs of segments inside processes, or processes where there are five or more.",
     "two-sample": "units of baseline and candidate where they share no blocks: cells of one run each, or whole runs.",
 }
-GEOMETRIC = "its value is a geometric mean, because effects are ratios."
+GEOMETRIC = "its value is a geometric mean because effects are ratios."
 DOUBT = "trust what is said of these workloads less (one such check in 20 fails by chance)"
-METRICS = {  # what a metric is, for the legend
-    "throughput_samples_per_s": "samples / total time, stalls included: what the user got.",
-    TOLD_RATE: "what the program told of its own speed: the median over the measured steps or runs.",
-    "step_time_round_adjusted_s": "time of a step, cleared of what its round did to all tweak sets alike (docs/designs.md).",
-    "step_time_p10_s": "the 10th percentile of step time: what the kernel costs where nothing interferes.",
+METRICS = {  # definitions for the legend
+    "throughput_samples_per_s": "samples / total time, stalls included: the rate that users get.",
+    TOLD_RATE: "the speed that the program itself reported: the median over the measured steps or runs.",
+    "step_time_round_adjusted_s": "step time without what its round added to all tweak sets alike (docs/designs.md).",
+    "step_time_p10_s": "the 10th percentile of step time: the kernel's cost without interference.",
     "step_time_q1_s": "the lower quartile of the time of a call.",
 }
 
@@ -62,7 +62,10 @@ class Gain:
 
 
 class Names:
-    """Names of comparisons by what differs between them: workload, run, tweak set. What is equal in all is said once, above."""
+    """Names of comparisons by what distinguishes them: workload, run, tweak set.
+
+    What all share is stated once, above them.
+    """
 
     def __init__(self, comparisons: Sequence[Comparison]) -> None:
         self._workloads, self.common = shorten(dict.fromkeys(comparison.workload for comparison in comparisons))
@@ -98,9 +101,9 @@ def answer_of(
     refused: Sequence[str] = (),
     source: str = "",
 ) -> Answer:
-    """Return what comparisons say; `runs` are those they were made of, the baseline's first.
+    """Return the answer of comparisons; `runs` are their runs, the baseline's first.
 
-    `every`: a row for each contrast, however many. `source`: the file, for the next command.
+    `every`: one row per contrast, however many. `source`: the file for the suggested next command.
     """
     contrasts = without_guards(comparisons)
     nothing = unseen(comparisons, runs[0]) if len(runs) == 1 else None
@@ -170,7 +173,7 @@ def _findings(contrasts: Sequence[Comparison]) -> list[str]:
         for claim in claims:
             if claim.verdict == verdict and claim.primary:
                 gains.setdefault(names.part(claim, names.heads[-1]), []).append(abs(claim.primary.gain))
-        if gains:  # of one tweak set together: `a 3.4 and 21.5 %, b 8 %`
+        if gains:  # grouped by tweak set: `a 3.4 and 21.5 %, b 8 %`
             longest = as_long if word == SPEED_WORDS[1] else _nothing
             effects = [f"{name} {_span(own)}{longest(-max(own))}" for name, own in gains.items()]
             more = f" and {len(effects) - NAMED} more" if len(effects) > NAMED else ""
@@ -187,7 +190,7 @@ def _nothing(_gain: float) -> str:
 
 
 def _span(gains: Sequence[float]) -> str:
-    """Write the gains of one tweak set, two as two, lest they look like an interval; of more the least and the most."""
+    """Write a tweak set's gains: `3.4 and 21.5`, unlike an interval; from three on, the range."""
     least, most = unsigned(min(gains)), unsigned(max(gains))
     return most if least == most else f"{least.removesuffix(' %')} {'and' if len(gains) == 2 else 'to'} {most}"
 
@@ -202,7 +205,7 @@ def _margins(comparisons: Iterable[Comparison]) -> str:
 
 
 def _guards(comparisons: Sequence[Comparison]) -> tuple[list[str], list[str]]:
-    """Say of equal arms that they differ; or how far apart they are at most."""
+    """Return a warning if untouched arms differ, else a sentence on their largest difference."""
     guards = [comparison for comparison in comparisons if (comparison.guard or comparison.untouched) and comparison.primary]
     failed = [undigested(guard.workload) for guard in guards if guard.verdict == "not comparable"]
     if failed:
@@ -217,9 +220,10 @@ def _guards(comparisons: Sequence[Comparison]) -> tuple[list[str], list[str]]:
 
 
 def _drift(comparisons: Sequence[Comparison]) -> Iterator[str]:
-    """Say by how much the baseline's speed changed from the first block to the last, where four blocks or more were paired.
+    """Yield the change of the baseline's speed from the first block to the last.
 
-    By least squares on the logs: one line for all workloads, each from its own level.
+    At least four paired blocks are needed. Least squares on the logs: one slope for all workloads,
+    one intercept per workload.
     """
     paired = [comparison for comparison in comparisons if comparison.primary and comparison.primary.design == "paired"]
     longest = {(one.candidate_run, one.workload): one.primary for one in sorted(paired, key=lambda one: one.pairs) if one.pairs >= FEWEST}
@@ -239,7 +243,7 @@ def _drift(comparisons: Sequence[Comparison]) -> Iterator[str]:
 
 
 def _study(title: str, contrasts: Sequence[Comparison], *, every: bool) -> Section:
-    """Return a table of what is claimed, and a line for each group of the others."""
+    """Return a table of the claims and a line per group of the other contrasts."""
     names, claims = Names(contrasts), _claims(contrasts)
     rest = [comparison for comparison in contrasts if comparison.verdict not in CLAIMS]
     shown, rest = ([*claims, *rest], []) if every or len(contrasts) <= FEW else (claims, rest)
@@ -258,7 +262,7 @@ def _study(title: str, contrasts: Sequence[Comparison], *, every: bool) -> Secti
 
 
 def _by_workload(comparisons: Sequence[Comparison], names: Names) -> str:
-    """Write `cnn: a, b; lora: c`; of what is not decided with the smallest difference that all of them would have shown."""
+    """Write `cnn: a, b; lora: c`; undecided contrasts with the smallest detectable difference."""
     heads = names.heads[1:] if names.heads[0] == "workload" and len(names.heads) > 1 else names.heads
     lists: dict[str, list[Comparison]] = {}
     for comparison in comparisons:
@@ -398,7 +402,7 @@ def _units(comparison: Comparison) -> str:
 
 
 def _notes(comparison: Comparison) -> list[str]:
-    """Return notes, and the reason where a row does not explain itself: as where the same has a 95 % interval that leaves the margin."""
+    """Return the notes, preceded by the reason if the row does not explain its verdict."""
     effect = comparison.primary
     beyond = effect is not None and max(-math.log1p(effect.low), math.log1p(effect.high)) > math.log1p(comparison.margin)
     same = comparison.verdict == "equivalent" and beyond
@@ -415,12 +419,24 @@ def _legend(comparisons: Sequence[Comparison]) -> list[tuple[str, str]]:
     family = ", ".join(dict.fromkeys(str(comparison.family) for comparison in comparisons if comparison.family))
     paired = " Cells are paired by block." if designs & {"paired", "switched"} else ""
     return [
-        ("faster, slower", f"more or less work per second than the baseline; shown with p below 0.05.{paired}"),
+        (
+            "faster, slower",
+            f"more or less work per second than the baseline; shown with p below 0.05.{paired}",
+        ),
         ("same", f"shown to be equal: the 90 % interval lies inside ±{_margins(comparisons)}."),
-        ("can't tell", "neither a difference nor equality is shown; more blocks are needed. It does not mean 'no change'."),
+        (
+            "can't tell",
+            "neither a difference nor equality is shown; more blocks are needed. It does not mean 'no change'.",
+        ),
         ("95 % interval", f"of this contrast alone; + is {_words(comparisons)[0]}."),
-        ("p", f"adjusted ({ADJUSTED[comparisons[0].adjustment]}) for all {family} contrasts of the study together."),
-        ("would see", "the smallest difference that this run would have shown with 80 % probability (MDE); narrow tables leave it out."),
+        (
+            "p",
+            f"adjusted ({ADJUSTED[comparisons[0].adjustment]}) for all {family} contrasts of the study together.",
+        ),
+        (
+            "would see",
+            "the smallest difference that this run would have shown with 80 % probability (MDE); narrow tables omit it.",
+        ),
         *(("n", text) for design, text in UNITS.items() if design in designs),
         *((label_of(name), text) for name, text in METRICS.items() if name in metrics),
     ]

@@ -1,7 +1,7 @@
-"""One comparison for any column of a frame: each level against the baseline's, paired by block.
+"""One comparison for any column of a frame: each level against the baseline, paired by block.
 
-`compare` judges tweak sets with all its checks; this is its arithmetic for whatever else a study varies:
-policies, faults, algorithms, formats, numbers of replicas.
+`compare` judges tweak sets with all its checks; this module has the arithmetic for everything
+else that a study varies: policies, faults, algorithms, formats, numbers of replicas.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     Pairs = Mapping[object, list[tuple[float, float]]]  # by unit: baseline's value, candidate's
 
 Scale = Literal["log", "raw"]
-FEWEST = 3  # units that carry an interval
+FEWEST = 3  # units needed for an interval
 SHOWN_NAMES = 12  # in an error
 NO_PAIR = "no block has both"
 NOT_POSITIVE = "0 in at least one block, so no ratio can be computed"
@@ -43,20 +43,25 @@ def contrasts(
     family: Sequence[str] = ("metric",),
     fewest: int = FEWEST,
 ) -> pd.DataFrame:
-    """Compare each level of the column `arm` with the baseline's, in each metric and each group of `by`.
+    """Compare each level of the column `arm` with the baseline, per metric and group of `by`.
 
-    `within` are the columns that a pair has in common. Several rows of a level in one such place count by their mean,
-    and pairs of one `unit` (`within`, if not given) by theirs: a unit is what was repeated independently. On the
-    `log` scale a contrast is a ratio, candidate over baseline; on the `raw` scale a difference, candidate less baseline.
+    `within` are the columns that both sides of a pair share. Rows of one level in one such place
+    count by their mean, and so do pairs of one `unit` (default: `within`), the independently
+    repeated thing. On the `log` scale a contrast is the ratio candidate / baseline; on the `raw`
+    scale the difference candidate - baseline.
 
-    Returns: a row per group, level and metric, in the frame's order, with the columns of `by`, then
-        arm, metric
-        n: units with both
-        baseline, candidate: means over these units (geometric on the log scale)
-        value, low, high, low90, high90: the contrast, with its 95 and 90 % intervals (Student's t)
-        p, p_adjusted: two-sided, for no difference; Holm's over all rows that agree in the columns of `family`
-        missing: why there is no value or no interval; empty where there is one
-    Raises: UnknownName, where a column or the baseline does not exist. Refused, where the column has one level alone.
+    Returns: one row per group, level and metric, in the frame's order, with the columns of `by`,
+        then arm, metric n: units with both sides baseline, candidate: means over these units
+        (geometric on the log scale) value, low, high, low90, high90: the contrast, with its 95 and
+        90 % intervals (Student's t) p, p_adjusted: two-sided, for no difference; adjusted by Holm
+        over all rows that agree in the columns of `family` missing: why there is no value or no
+        interval; empty if there is one
+    Raises: UnknownName, if a column or the baseline does not exist. Refused, if the column has only
+    one level.
+
+    Example:
+        >>> contrasts(frame, "policy", "fifo", ["mean_wait_s"], within=["run", "block"])
+
     """
     import pandas as pd
 
@@ -65,7 +70,7 @@ def contrasts(
     levels = list(dict.fromkeys(frame[arm].dropna()))
     _must_have(arm, baseline, levels)
     if len(levels) == 1:
-        raise Refused(f"{arm} is {baseline} in every cell: there is nothing to compare it with.")
+        raise Refused(f"{arm} is {baseline} in every cell, so there is no other level to compare.")
     groups = frame.groupby(list(by), sort=False, dropna=False) if by else [((), frame)]
     rows = [
         dict(zip(by, key if isinstance(key, tuple) else (key,), strict=True)) | row
@@ -84,7 +89,7 @@ def contrasts(
 def _must_have(noun: str, name: object, there: Sequence[object]) -> None:
     if name not in list(there):
         names = sorted(map(str, there))
-        raise UnknownName(f"no {noun} {name!r}; there are {first_few(names, SHOWN_NAMES)}.{suggestion(str(name), set(names))}")
+        raise UnknownName(f"no {noun} {name!r}; available: {first_few(names, SHOWN_NAMES)}.{suggestion(str(name), set(names))}")
 
 
 def _of_group(
@@ -132,7 +137,7 @@ def _mean(values: Sequence[float], scale: Scale) -> float:
 
 
 def contrast_of(pairs: Pairs, scale: Scale, fewest: int = FEWEST) -> dict[str, object]:
-    """Take one contrast of pairs by unit: the columns of `contrasts` from `n` on."""
+    """Return one contrast of pairs by unit: the columns of `contrasts` from `n` on."""
     every = [pair for own in pairs.values() for pair in own]
     empty: dict[str, object] = {"n": len(pairs)}
     if not every:

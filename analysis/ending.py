@@ -1,4 +1,4 @@
-"""What a benchmark session ends with: the answer of its study, or verdicts, and the gate's answer where there is one."""
+"""The end of a benchmark session: its study's answer or verdicts, and the gate's answer if any."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ from .summary import answer, rows_of
 from .terms import Refused, Run
 
 OWN = "this run"
-VERDICTS = 40  # studies of a smaller ORDER say what their verdicts mean themselves
+VERDICTS = 40  # studies with a smaller ORDER explain their verdicts themselves
 
 
 class Gate(Protocol):
-    """What judges a run when its session ends (`analysis.studies.gate.session`)."""
+    """Judge of a run at the end of its session (`analysis.studies.gate.session`)."""
 
     def judge(self, run: Run) -> tuple[str, int]: ...
 
 
 def ending(saved: object, gate: Gate | None, *, color: bool = False) -> tuple[str, int]:
-    """Return what a finished run says, and the exit code its gate asks for: 0 where there is none.
+    """Return a finished run's answer as text, and its gate's exit code (0 without a gate).
 
-    Raises: Refused, where the run cannot be read or the gate cannot judge it.
+    Raises: Refused, if the run cannot be read or the gate cannot judge it.
     """
     run = from_json(saved, OWN)
     message = text.render(answer_of_run(run), color=color)
@@ -39,7 +39,7 @@ def ending(saved: object, gate: Gate | None, *, color: bool = False) -> tuple[st
 
 
 def answer_of_run(run: Run, *, brief: bool = True, refused: Sequence[str] = (), source: str = "") -> Answer:
-    """Return what a run's own study says of it; its verdicts, where it belongs to none or a session (`brief`) ends with them."""
+    """Return the answer of a run's study, or verdicts if it has none or `brief` ends a session."""
     for study in studies.of(run):
         if study.ORDER < VERDICTS or not brief:
             try:

@@ -1,4 +1,4 @@
-"""Reading and writing files: never a pipe that would be read for ever, never half a file, never over another one unasked."""
+"""Read and write files: no pipe is read for ever, no write is partial, no file is overwritten."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ NO_FILE = "cannot be read: No such file or directory"
 
 
 def read_whole(path: Path, missing: str = NO_FILE) -> bytes:
-    """Read a file; a link is followed. `missing` is what is said where there is none.
+    """Read a file, following a link. `missing` is the message if the file does not exist.
 
-    Raises: Unreadable, for what is no regular file, is larger than 512 MiB, or cannot be read.
+    Raises: Unreadable, if it is not a regular file, is larger than 512 MiB, or cannot be read.
     """
     must_be_file(path, missing)
     try:
@@ -30,7 +30,7 @@ def read_whole(path: Path, missing: str = NO_FILE) -> bytes:
 
 
 def read_text(path: Path, kind: str, missing: str = NO_FILE) -> str:
-    """Read a UTF-8 text file; `kind` ends what is said of another one: "a table is UTF-8 CSV".
+    """Read a UTF-8 text file; `kind` ends the message on other encodings: "a table is UTF-8 CSV".
 
     Raises: Unreadable, with the line and column of the first byte that is not UTF-8.
     """
@@ -47,13 +47,13 @@ def not_utf8(path: Path, error: UnicodeDecodeError, kind: str) -> Unreadable:
 
 
 def place_in(before: str) -> str:
-    """Write the line and column at which a text ends, each from 1 on, as Python's JSON parser counts them."""
+    """Return the line and column at which a text ends, from 1 as in Python's JSON parser."""
     line_start = before.rfind("\n") + 1
     return f"line {before.count(chr(10)) + 1} column {len(before) - line_start + 1}"
 
 
 def unpacked(path: Path, packed: bytes) -> bytes:
-    """Unpack what `xz` has packed. Raises: Unreadable, for what is damaged, or larger than 512 MiB."""
+    """Unpack `xz` data. Raises: Unreadable, if damaged or larger than 512 MiB."""
     import lzma
 
     try:
@@ -62,12 +62,12 @@ def unpacked(path: Path, packed: bytes) -> bytes:
     except (OSError, EOFError, lzma.LZMAError) as error:
         raise Unreadable(f"{path}: cannot be unpacked ({type(error).__name__}: {error}); take the file from its source again.") from None
     if len(content) > LARGEST_BYTES:
-        raise Unreadable(f"{path}: has more than {LARGEST_BYTES // 1024**2} MiB when it is unpacked: no saved run is so large.")
+        raise Unreadable(f"{path}: unpacks to more than {LARGEST_BYTES // 1024**2} MiB, which is too large for a saved run.")
     return content
 
 
 def must_be_file(path: Path, missing: str = NO_FILE) -> None:
-    """Check that a path is a regular file of at most 512 MiB, before it is opened: opening a pipe can already take for ever.
+    """Check that a path is a regular file of at most 512 MiB. Opening a pipe could already block.
 
     Raises: Unreadable.
     """
@@ -85,20 +85,25 @@ def must_be_file(path: Path, missing: str = NO_FILE) -> None:
     if result.st_size > LARGEST_BYTES:
         mib = 1024**2
         raise Unreadable(
-            f"{path}: has {result.st_size // mib} MiB, more than {LARGEST_BYTES // mib}: no saved run is so large; name another."
+            f"{path}: has {result.st_size // mib} MiB, too large for a saved run (at most {LARGEST_BYTES // mib}); name another file."
         )
 
 
 def resolved(path: Path | str) -> Path:
-    """Return where a path leads, links followed, whether something is there or not.
+    """Return the target of a path, links followed, whether or not it exists.
 
-    Raises: Refused, for links that lead in a circle and names that no file can have.
+    Raises: Refused, for circular links and invalid file names.
     """
     try:
         place = Path(path).resolve()
-        place.exists()  # a name that is too long is found out by asking
-        reason = reason_of(RuntimeError()) if place.is_symlink() else None  # from Python 3.13 on a circle's links are left as they are
-    except (OSError, RuntimeError, ValueError) as error:  # up to 3.12 they are a RuntimeError
+        place.exists()  # raises for a name that is too long
+        # Python 3.13 and later leave circular links as they are.
+        reason = reason_of(RuntimeError()) if place.is_symlink() else None
+    except (
+        OSError,
+        RuntimeError,
+        ValueError,
+    ) as error:  # Python up to 3.12 raises RuntimeError for circular links
         reason = reason_of(error)
     if reason:
         raise Refused(f"{path}: {reason}.")
@@ -107,13 +112,13 @@ def resolved(path: Path | str) -> Path:
 
 def reason_of(error: Exception) -> str:
     if isinstance(error, RuntimeError):
-        return "its links lead in a circle"
+        return "its links are circular"
     return error.strerror if isinstance(error, OSError) and error.strerror else str(error)
 
 
 @contextmanager
 def damaged(origin: object, use: str) -> Iterator[None]:
-    """What the reader let through and arithmetic choked on: the file's fault to the user, and named for whoever mends the reader.
+    """Turn arithmetic errors on data that passed the reader into a refusal that names the file.
 
     Raises: Refused.
     """
@@ -127,28 +132,29 @@ NAME = re.compile(r"[\w@+=-][\w.@+=-]{,200}")
 
 
 def must_be_new(path: Path, sources: Iterable[Path]) -> None:
-    """Check that nothing is lost by writing a file. Raises: Refused."""
+    """Check that writing a file overwrites nothing. Raises: Refused."""
     place = resolved(path)
     if any(place == resolved(source) for source in sources):
-        raise Refused(f"{path}: is what is read; a source is never overwritten, name another file.")
+        raise Refused(f"{path}: is an input, and inputs are never overwritten; name another file.")
     if place.exists():
-        raise Refused(f"{path}: is there already; name another file.")
+        raise Refused(f"{path}: already exists; name another file.")
 
 
 def must_be_a_name(name: str, what: str) -> str:
-    """Return a name that can be a file's: letters, digits and . _ @ + = - after the first.
+    """Return a name if it can be a file's: letters, digits and . _ @ + = - after the first.
 
-    Raises: Refused, for one that is empty or would lead elsewhere.
+    Raises: Refused, if it is empty or would lead elsewhere.
     """
     if not NAME.fullmatch(name):
-        raise Refused(f"{name!r}: {what} of this name cannot be a file; letters, digits and . _ @ + = - can.")
+        raise Refused(f"{name!r}: not a valid file name for {what}; use letters, digits and . _ @ + = - only.")
     return name
 
 
 def write_whole(path: Path, content: bytes) -> None:
-    """Write beside its place, then move it there: a reader sees the old file or the new one. A link is followed and stays.
+    """Write a temporary file and move it into place: readers see the old file or the new one.
 
-    A pipe or a device is written to as it is: moved over `/dev/null`, a file would take its place.
+    A link is followed and kept. A pipe or device is written to directly: a file moved over
+    `/dev/null` would replace it.
 
     Raises: Refused, with nothing left behind.
     """
@@ -165,6 +171,6 @@ def write_whole(path: Path, content: bytes) -> None:
             os.fsync(sink.fileno())
         beside.replace(place)
     except OSError as error:
-        with suppress(OSError):  # it may never have come about
+        with suppress(OSError):  # it may not exist
             beside.unlink()
         raise Refused(f"{path}: cannot be written: {reason_of(error)}.") from None

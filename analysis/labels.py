@@ -1,4 +1,4 @@
-"""How metrics, workloads, runs and machines are called in answers."""
+"""Names of metrics, workloads, runs and machines in answers."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from .wording import blocks_of, place_of, unit_of
 if TYPE_CHECKING:
     from .terms import Metric, Run, Workload
 
-TOLD_RATE = "rate_median_per_s"  # by the program itself; of what is in the metric's unit
-# A metric's short name, and how its value is written.
+TOLD_RATE = "rate_median_per_s"  # reported by the program; the metric's unit names what is counted
+# A metric's short name, and the format of its value.
 LABELS = {
     "throughput_samples_per_s": ("throughput", "{} samples/s"),
     "throughput_tokens_per_s": ("token throughput", "{} tokens/s"),
@@ -34,7 +34,7 @@ LABELS = {
     "samples_per_s_whole": ("whole epoch", "{} samples/s over the whole epoch"),
     "mb_per_s_read": ("read", "{} MiB/s read"),
 }
-# How values are written by themselves, by the end of the metric's name; times are scaled.
+# Formats of values alone, by the end of the metric's name; times are scaled.
 UNITS = {"samples_per_s": " samples/s", "tokens_per_s": " tokens/s", "_s_per_step": " s", "_percent": " %", "mb_per_s_read": " MiB/s"}
 
 
@@ -44,7 +44,7 @@ def label_of(metric: Metric | str) -> str:
 
 
 def absolute(metric: Metric, value: float, control: str | None = None) -> str:
-    """Write a metric's own value with its name and unit; with a control, the share of the control's."""
+    """Write a metric's value with name and unit; with a control, as a share of the control's."""
     name, form = LABELS.get(metric.name, (metric.name, f"{metric.name} {{}}"))
     if control:
         return f"{name} {value:.4g} of {control}'s"
@@ -64,9 +64,9 @@ def amount(metric: Metric, value: float) -> str:
 
 
 def shorten(workloads: Iterable[str]) -> tuple[dict[str, str], str]:
-    """Write workloads by what differs between them; and what all have in common: a file (pytest's names), parameters."""
+    """Return short names of workloads, and what they all share: a file (pytest), parameters."""
     names = list(workloads)
-    if len(names) < 2:  # one differs from nothing, and not by the digest of a file
+    if len(names) < 2:  # a single one differs from nothing; a file's digest does not count
         return {name: undigested(name) for name in names}, ""
     files = {name.rpartition("::")[0] for name in names}
     common = [files.pop()] if len(files) == 1 and "" not in files else []
@@ -77,7 +77,7 @@ def shorten(workloads: Iterable[str]) -> tuple[dict[str, str], str]:
 
 
 def headline(runs: Sequence[Run]) -> str:
-    """Write a line a run: `kernel_tweaks, 25 Nov 2026, 336 of 336 cells`; of several each with its file."""
+    """Write a line per run: `kernel_tweaks, 25 Nov 2026, 336 of 336 cells`; several with files."""
     return "\n".join(f"{run.origin}: {_counts(run)}" if len(runs) > 1 else _counts(run) for run in runs)
 
 
@@ -89,33 +89,37 @@ def _counts(run: Run) -> str:
 
 
 def provenance(runs: Sequence[Run]) -> list[tuple[str, str]]:
-    """Return where runs come from, for `--explain`: run, blocks, seed, machine."""
+    """Return the origin of runs, for `--explain`: run, blocks, seed, machine."""
     facts = [("run", f"{run.run_id}: {blocks_of(run)}, seed {run.design.seed}") for run in runs if run.replicated]
     return [*facts, *(("machine", line) for line in dict.fromkeys(map(machine_of, runs)))]
 
 
 def machine_of(run: Run) -> str:
-    """Write the machine of a run in a line: hardware, kernel, system, and where it is in a cluster."""
+    """Write a run's machine in one line: hardware, kernel, system, and its place in a cluster."""
     system = run.machine.get("kernel_release") and f"Linux {run.machine['kernel_release']}"
     facts = [str(machine.machine_of(run.machine)), system, run.machine.get("os"), place_of(run)]
     return one_line(", ".join(str(fact) for fact in facts if fact))
 
 
-# A workload of ours with parameters; names of other tools hold colons too (`test_x.py::test_y`).
+# Our own workload with parameters; other tools' names contain colons too (`test_x.py::test_y`).
 _VARIANT = re.compile(r"[\w-]+(?::\w+=[^:=]+)+")
 _NUMBER = re.compile(r"[-+.0-9e]+")
 
 
 def own_names(workloads: Iterable[str]) -> dict[str, str]:
-    """Name → without digests of files, a command of `deeptweak run` by its own name, if that leaves no two alike."""
+    """Return shorter names: no digest of a file, a command of `deeptweak run` by its own name.
+
+    Where that would make two names alike, they are kept.
+    """
     names = {name: undigested(name) for name in workloads}
     return names if len(set(names.values())) == len(names) else {name: name for name in names}
 
 
 def short_names(workloads: Mapping[str, Workload]) -> dict[str, str]:
-    """Name → what to call it: `hdf5 · warm` for `io_train:format=hdf5:read_threads=2:cache=warm` where all others have two readers.
+    """Return short names by what distinguishes the workloads; no two are alike.
 
-    A workload without variants keeps its own name. Never are two alike.
+    `hdf5 · warm` stands for `io_train:format=hdf5:read_threads=2:cache=warm` if all others have two
+    readers too. A workload without variants keeps its name.
     """
     shown = own_names(workloads)
     families: dict[str, list[str]] = {}
@@ -132,7 +136,8 @@ def _apart(names: Sequence[str], workloads: Mapping[str, Workload]) -> dict[str,
     given = {name: dict(part.split("=", 1) for part in name.split(":")[1:]) for name in names}
     mentioned = Counter(key for own in given.values() for key in own)
     level = {name: {key: given[name].get(key, str(workloads[name].params.get(key, ""))) for key in mentioned} for name in names}
-    differ: dict[tuple[int, ...], str] = {}  # by how it parts them: of two that always change together, the first says it
+    # Keyed by how a parameter splits them: of two that always change together, keep the first.
+    differ: dict[tuple[int, ...], str] = {}
     for key in mentioned:
         levels = [level[name][key] for name in names]
         if len(set(levels)) > 1:

@@ -1,6 +1,6 @@
-"""The only reader: a file or folder becomes a `Run`, or is refused by name in one line.
+"""The only reader: turn a file or folder into a `Run`, or refuse it by name in one line.
 
-What a run looks like is each format's business (`formats/`); here is how files are found, opened and told apart.
+`formats/` parses each format; this module finds files, opens them and tells formats apart.
 """
 
 from __future__ import annotations
@@ -18,18 +18,25 @@ from .formats import record_file, saved_run
 from .formats.checked import EDITED
 from .terms import Refused, Run, Unreadable
 
-PACKED = ".json.xz"  # a run that somebody has packed (`xz run.json`), to keep many
+PACKED = ".json.xz"  # a run compressed by `xz run.json`
 GLOB = frozenset("*?[")
-NO_RUNS = frozenset({"commands", "progress", "scratch"})  # what a folder of saved runs has beside them (fixtures/studies/command, storage)
-# In JSON: both halves of a character, half of one (escaped or as it is), any other escape.
+# Other entries in a folder of saved runs (fixtures/studies/command, storage).
+NO_RUNS = frozenset({"commands", "progress", "scratch"})
+# In JSON: a surrogate pair, a lone surrogate (escaped or not), any other escape.
 ESCAPES = re.compile(r"\\u[dD][89abAB]..\\u[dD][c-fC-F]..|(?P<half>\\u[dD][89a-fA-F]..|[\ud800-\udfff])|\\.")
 Reading = TypeVar("Reading")
 
 
 def load(path: Path | str) -> Run:
-    """Read one saved run: a JSON file of ours or of pytest-benchmark, or a DeepTweak directory.
+    """Read one saved run: DeepTweak's or pytest-benchmark's JSON file, or a DeepTweak directory.
 
     Raises: Unreadable, with the file's name, what is wrong in it, and what to do.
+
+    Example:
+        >>> run = load("exp1.json")
+        >>> sorted(run.tweaksets)
+        ['stock', 'thp-always']
+
     """
     path = Path(path)
     try:
@@ -45,7 +52,7 @@ def load(path: Path | str) -> Run:
 
 
 def from_json(saved: object, origin: str) -> Run:
-    """Read a run from parsed JSON; `origin` is what messages call it.
+    """Read a run from parsed JSON; messages call it `origin`.
 
     Raises: Unreadable.
     """
@@ -72,22 +79,23 @@ def is_deeptweak(folder: Path) -> bool:
 
 
 def find(names: Sequence[str]) -> list[Path]:
-    """Find the runs that are named: files, quoted globs, folders of saved runs, DeepTweak directories.
+    """Find the named runs: files, quoted globs, folders of saved runs, DeepTweak directories.
 
-    Each comes once, in the order named. A telemetry file or a sidecar is no run and is passed over in a folder.
+    Each is returned once, in the order named. Folders' telemetry files and sidecars are skipped.
 
-    Raises: Refused, for a glob that matches nothing and a folder that holds no run: an empty comparison would look like a clean one.
+    Raises: Refused, for a glob without matches and a folder without runs: an empty comparison would
+    look like a clean one.
     """
     result: dict[Path, None] = {}
     for name in names:
         if not name:
-            raise Refused("an empty name: name a saved run, or . for those in this folder.")
+            raise Refused("empty file name: name a saved run, or . for the runs in this folder.")
         try:
             result |= dict.fromkeys(_matches(name))
         except (OSError, RuntimeError) as error:
             raise Refused(f"{name}: cannot be read: {reason_of(error)}.") from None
         except (NotImplementedError, ValueError) as error:
-            raise Refused(f"{name}: is no pattern for files: {str(error).rstrip('.')}.") from None
+            raise Refused(f"{name}: not a valid file pattern: {str(error).rstrip('.')}.") from None
     return list(result)
 
 
@@ -98,11 +106,11 @@ def _matches(name: str) -> list[Path]:
         found = root.glob(str(path.relative_to(path.anchor)))
         matches = sorted(one for one in found if (one.suffix != ".xz" or one.name.endswith(PACKED)) and not _stands_beside(one))
         if not matches:
-            raise Refused(f"{name}: matches no file that can be seen; see `ls {path.parent}`.")
+            raise Refused(f"{name}: matches no visible file; see `ls {path.parent}`.")
         return matches
     if path.is_dir() and not is_deeptweak(path):
         nodes = sorted(one for one in path.iterdir() if one.is_dir() and is_deeptweak(one))
-        # The last as pytest-benchmark and asv store them.
+        # The second pattern covers the folders of pytest-benchmark and asv.
         matches = _results([*path.glob("*.json"), *path.glob(f"*{PACKED}")]) or nodes or _results(path.glob("*/*.json"))
         if not matches:
             from analysis import studies
@@ -118,7 +126,7 @@ def _results(paths: Iterable[Path]) -> list[Path]:
 
 
 def _stands_beside(path: Path) -> bool:
-    """Whether a file is one that asv writes beside its results: what it benchmarks, and where."""
+    """Return whether asv writes this file beside its results: its benchmarks and machine."""
     if path.name not in ("benchmarks.json", "machine.json") or not path.is_file():
         return False
     from .formats import strangers
@@ -138,7 +146,7 @@ def files_of(run: Run) -> list[Path]:
 
 
 def load_each(names: Sequence[str], refused: list[str]) -> Iterator[Run]:
-    """Read runs one after the other; what cannot be read is added to `refused`, one line each, and the rest is read all the same."""
+    """Read runs one by one; add a line to `refused` for each unreadable one and go on."""
     for path in find(names):
         try:
             yield load(path)
@@ -147,7 +155,7 @@ def load_each(names: Sequence[str], refused: list[str]) -> Iterator[Run]:
 
 
 def load_some(names: Sequence[str], refused: list[str]) -> list[Run]:
-    """Read runs as `load_each` does. Raises: Refused, where none can be read."""
+    """Read runs as `load_each` does. Raises: Refused, if none can be read."""
     result = list(load_each(names, refused))
     if not result:
         raise Refused(f"{', '.join(names)}: no run could be used. {' '.join(refused)}".rstrip())
@@ -155,7 +163,10 @@ def load_some(names: Sequence[str], refused: list[str]) -> list[Run]:
 
 
 def read_each(runs: Iterable[Run], read: Callable[[Run], Reading], refused: list[str]) -> list[tuple[Run, Reading]]:
-    """Read something of each run; a run that has none is a line of `refused`. Raises: Refused, with the first reason, where none has."""
+    """Read something from each run; add a line to `refused` if a run has none.
+
+    Raises: Refused, with the first reason, if no run has any.
+    """
     result = []
     for run in runs:
         try:
@@ -168,7 +179,7 @@ def read_each(runs: Iterable[Run], read: Callable[[Run], Reading], refused: list
 
 
 def parsed(path: Path) -> object:
-    """Read the JSON of a file with the record beside it, whatever it says.
+    """Parse a file's JSON together with the record beside it, whatever its content.
 
     Raises: Unreadable.
     """
@@ -180,7 +191,7 @@ def parsed(path: Path) -> object:
         raise not_utf8(path, error, "a saved run is UTF-8 JSON") from None
     except UnicodeEncodeError:
         where = _place_of_half(content.decode(json.detect_encoding(content), "surrogatepass"))
-        raise Unreadable(f"{path}: holds half of a character at {where}, which no file and no picture can hold; {EDITED}.") from None
+        raise Unreadable(f"{path}: contains half a character (a lone surrogate) at {where}, which cannot be written; {EDITED}.") from None
     except json.JSONDecodeError as error:
         from .formats import strangers
 
@@ -197,7 +208,7 @@ def parsed(path: Path) -> object:
 
 
 def _parsed(content: bytes) -> object:
-    """Parse JSON. Python's own parser says why it is none, or reads the NaN that other tools write for what they could not measure."""
+    """Parse JSON; Python's own parser explains errors, and accepts other tools' NaN."""
     odd: list[str] = []
 
     def constant(word: str) -> float:
@@ -208,11 +219,11 @@ def _parsed(content: bytes) -> object:
         saved = msgspec.json.decode(content)
     except msgspec.MsgspecError:
         saved = json.loads(content, parse_constant=constant)
-        json.dumps(saved, ensure_ascii=False).encode()  # JSON can write half of a character
+        json.dumps(saved, ensure_ascii=False).encode()  # JSON can express a lone surrogate
     if not (isinstance(saved, dict) and saved_run.recognises(saved)):
         return saved
     if odd:
-        raise ValueError(f"holds {odd[0]}, which is no measurement and not JSON; the run that wrote it is damaged, measure again.")
+        raise ValueError(f"contains {odd[0]}, which is neither a measurement nor JSON; the run is damaged, so measure again.")
     if content.count(b'"') != msgspec.json.encode(saved).count(b'"'):
         json.loads(content, object_pairs_hook=_once_each)
     return saved
@@ -224,9 +235,9 @@ def _place_of_half(text: str) -> str:
 
 
 def _once_each(pairs: list[tuple[str, object]]) -> dict[str, object]:
-    """Make an object of its fields; JSON lets a name stand twice, and which of the two a program believes is its own affair."""
+    """Build an object; refuse a repeated name, which programs resolve in different ways."""
     made = dict(pairs)
     if len(made) < len(pairs):
         twice = next(name for at, (name, _) in enumerate(pairs) if name in dict(pairs[:at]))
-        raise ValueError(f"holds {twice!r} twice in one object; it was edited, take the file from its source again.")
+        raise ValueError(f"contains {twice!r} twice in one object; the file was edited: get it again from its source.")
     return made

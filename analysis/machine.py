@@ -1,4 +1,4 @@
-"""Where a run was measured and with what: the same hardware or not, and how several runs differ."""
+"""Machines of runs: whether two runs share the hardware, and how several runs differ."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from .wording import gpus_of
 if TYPE_CHECKING:
     from .terms import Run
 
-# The kernel keeps some memory for itself, and a new one keeps more: this much apart is still the same machine.
+# The kernel reserves some memory, a newer one more: up to this difference, it is the same machine.
 SAME_MEMORY = 0.05
 GIB = 2.0**30
 
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """What makes two machines different ones. A fact that is not recorded is None, and equal only to None."""
+    """Facts that identify a machine. A fact that is not recorded is None and equals only None."""
 
     cpu_model: str | None
     cpu_count: int | None
@@ -26,7 +26,7 @@ class Machine:
     gpus: tuple[str, ...]
 
     def same_as(self, other: Machine) -> bool:
-        """Whether series may go on from one to the other."""
+        """Return whether a series may continue from one machine to the other."""
         if (self.cpu_model, self.cpu_count, self.gpus) != (other.cpu_model, other.cpu_count, other.gpus):
             return False
         mine, theirs = self.mem_total_bytes, other.mem_total_bytes
@@ -55,7 +55,7 @@ def machine_of(facts: Mapping[str, object]) -> Machine:
 
 
 class Machines:
-    """The machines met so far, by number; equal ones have one number."""
+    """The machines met so far, by number; equal ones share a number."""
 
     def __init__(self) -> None:
         self.known: list[Machine] = []
@@ -69,7 +69,8 @@ class Machines:
         return len(self.known) - 1
 
 
-# Group of facts → the names that belong to it, in the order they are told; what a machine says beyond these is "other".
+# Group of facts → the names that belong to it, in display order; a machine's further facts are
+# "other".
 GROUPS: Mapping[str, tuple[str, ...]] = {
     "hardware": (
         "cpu_model",
@@ -97,7 +98,7 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
     "packages": ("python_version", "python_packages"),
 }
 DRIVER = "driver_version"
-# How a key of the plan begins that belongs to one tweak set or workload.
+# Prefixes of plan keys that belong to one tweak set or workload.
 OWN = ("tweak set ", "workload ")
 
 
@@ -110,7 +111,7 @@ class Fact:
 
 @dataclass(frozen=True, slots=True)
 class ProvenanceChange:
-    """A key that is not the same in all runs: one value a run in their order, None where a run does not say."""
+    """A key that differs between runs: one value per run in order, None if a run lacks it."""
 
     group: str
     key: str
@@ -124,8 +125,8 @@ def facts(run: Run) -> list[Fact]:
 def differences(runs: Sequence[Run]) -> list[ProvenanceChange]:
     """Find what differs between runs.
 
-    What belongs to a tunable, a tweak set or a workload is listed only where two runs have it: which they have is a key of its own,
-    and a run knows those tunables alone that one of its tweak sets touched.
+    Facts about a tunable, tweak set or workload are listed only if two runs have it: the lists of
+    these have keys of their own, and a run records only the tunables that its tweak sets touched.
     """
     known = [{(fact.group, fact.key): fact.value for fact in facts(run)} for run in runs]
     changes = []
@@ -155,7 +156,7 @@ def _machine(run: Run) -> Iterator[Fact]:
 
 
 def _boot_tokens(cmdline: str) -> Iterator[Fact]:
-    """One fact a key; a key that is given several times keeps all its values, in order."""
+    """Yield one fact per key; a repeated key keeps all its values, in order."""
     tokens: dict[str, list[str]] = {}
     for token in cmdline.split():
         key, _, value = token.partition("=")

@@ -1,7 +1,7 @@
-"""A few lines of YAML that a person wrote, read so that each value still knows its line and nothing is guessed.
+"""A few hand-written lines of YAML, read so that each value keeps its line and nothing is guessed.
 
-Values are read as the text that stands there: `3%`, `0x10` and `on` stay what they are. Anchors, aliases, a key given twice and more than
-one document are refused: a small file needs none of them.
+Values are read as written: `3%`, `0x10` and `on` stay text. Anchors, aliases, repeated keys and
+multiple documents are refused: a small file needs none of them.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Value:
         self.place = f"{origin}:{node.start_mark.line + 1}"
 
     def refuse(self, what: str) -> NoReturn:
-        """Report in one line what is wrong here and what to do.
+        """Refuse the value in one line: what is wrong here and what to do.
 
         Raises: Refused.
         """
@@ -40,27 +40,27 @@ class Value:
         if not isinstance(self._node, yaml.ScalarNode):
             self.refuse(f"{self.name} must be a single value")
         if not self._node.value.strip():
-            self.refuse(f"{self.name} has no value; give one, or drop the line")
+            self.refuse(f"{self.name} has no value; add a value or remove the line")
         return str(self._node.value)
 
     def each(self) -> list[Value]:
         if not isinstance(self._node, yaml.SequenceNode) or not self._node.value:
-            self.refuse(f"{self.name} must be a list with something in it, such as [one, another]")
+            self.refuse(f"{self.name} must be a non-empty list, such as [one, another]")
         result: dict[str, Value] = {}
         for node in self._node.value:
             value = Value(node, self._origin, f"an entry of {self.name}")
             if result.setdefault(value.text(), value) is not value:
-                value.refuse(f"{self.name} lists {value.text()!r} twice; drop one")
+                value.refuse(f"{self.name} lists {value.text()!r} twice; remove one entry")
         return list(result.values())
 
     def items(self) -> Iterator[tuple[str, Value]]:
         if not isinstance(self._node, yaml.MappingNode):
-            self.refuse(f"{self.name or 'the file'} must be names with values, such as max_regression: 3%")
+            self.refuse(f"{self.name or 'the file'} must be a mapping, such as max_regression: 3%")
         seen = set()
         for key, node in self._node.value:
             name = Value(key, self._origin, "a name").text()
             if name in seen:
-                Value(key, self._origin).refuse(f"{name!r} is given twice; drop one")
+                Value(key, self._origin).refuse(f"{name!r} is given twice; remove one")
             seen.add(name)
             yield name, Value(node, self._origin, name)
 
@@ -78,7 +78,7 @@ def read(path: Path | str) -> Value:
     except OSError as error:
         raise Refused(f"{path}: cannot be read: {error.strerror}.") from None
     if len(raw) > MAX_BYTES:
-        raise Refused(f"{path}: larger than {MAX_BYTES // 1024} KiB, where a few lines belong; is this the right file?")
+        raise Refused(f"{path}: larger than {MAX_BYTES // 1024} KiB, but a few lines are expected; check the file name.")
     try:
         return parse(raw.decode("utf-8-sig"), str(path))
     except UnicodeDecodeError as error:
@@ -87,7 +87,7 @@ def read(path: Path | str) -> Value:
 
 
 def parse(text: str, origin: str) -> Value:
-    """Read a text; `origin` is what messages call it.
+    """Parse a text; messages call it `origin`.
 
     Raises: Refused.
     """
@@ -101,19 +101,22 @@ def parse(text: str, origin: str) -> Value:
         raise Refused(f"{origin}{line}: broken YAML: {problem}; correct the file.") from None
     except yaml.reader.ReaderError as error:
         line = f":{text.count(chr(10), 0, error.position) + 1}"
-        raise Refused(f"{origin}{line}: holds the character {error.character!r}, which is not allowed in YAML; remove it.") from None
+        raise Refused(f"{origin}{line}: contains the character {error.character!r}, which YAML does not allow; remove it.") from None
     if node is None:
-        raise Refused(f"{origin}: is empty.")
+        raise Refused(f"{origin}: the file is empty.")
     return Value(node, origin)
 
 
 def must_be_plain(text: str | bytes, origin: str, most_depth: int = MAX_DEPTH) -> None:
-    """Refuse what would make a composer recurse or multiply, by events only. Raises: Refused; yaml.YAMLError."""
+    """Check the parser's events before composing: no deep nesting and no aliases.
+
+    Raises: Refused; yaml.YAMLError.
+    """
     depth = 0
     for event in yaml.parse(text, Loader=yaml.SafeLoader):
         depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
         line = event.start_mark.line + 1 if event.start_mark else 1
         if depth > most_depth:
-            raise Refused(f"{origin}:{line}: more than {most_depth} levels deep; is this the right file?")
+            raise Refused(f"{origin}:{line}: more than {most_depth} levels deep; check the file name.")
         if getattr(event, "anchor", None):
-            raise Refused(f"{origin}:{line}: anchors and aliases (& and *) are not read; write the value out.")
+            raise Refused(f"{origin}:{line}: anchors and aliases (& and *) are not supported; write the value out.")

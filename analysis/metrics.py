@@ -1,8 +1,8 @@
-"""From a cell's steps to its few numbers: one value per metric and cell, warm-up left out.
+"""The metrics of a cell, one value each, computed from its steps without the warm-up.
 
-Two summaries answer two questions. Throughput, N / Σt, is what the user got, stalls included; a mean of per-step rates would be
-biased upwards and is not offered. The 10th percentile of step time is what the kernel costs the work when nothing else interferes:
-interference only ever adds time.
+Two summaries answer two questions. Throughput, N / Σt, is the rate that users get, stalls included;
+a mean of per-step rates would be biased upwards and is not offered. The 10th percentile of step
+time is the kernel's cost without interference: interference only ever adds time.
 """
 
 from __future__ import annotations
@@ -15,19 +15,20 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from .terms import Steps
 
-# What pytest-benchmark's tables call its statistics → the metric that says the same here.
+# pytest-benchmark's names of statistics → the equivalent metric.
 COLUMNS = {
     "min": "step_time_min_s",
     "median": "step_time_median_s",
     "mean": "step_time_mean_s",
     "ops": "throughput_samples_per_s",
 }
-# Times are saved to the microsecond or better: a larger difference than this is another computation, not rounding.
+# Times are saved to the microsecond or better: a larger difference is not rounding but another
+# computation.
 ROUNDING = 1e-4
 
 
 def quantile(values: Sequence[float], q: float) -> float:
-    """Return the q-quantile by linear interpolation between order statistics (Hyndman & Fan type 7, numpy's default)."""
+    """Return the q-quantile by linear interpolation (Hyndman & Fan type 7, numpy's default)."""
     ordered = sorted(values)
     position = q * (len(ordered) - 1)
     below = math.floor(position)
@@ -36,9 +37,11 @@ def quantile(values: Sequence[float], q: float) -> float:
 
 
 def metrics_of(steps: Steps) -> dict[str, float]:
-    """Summarise the measured steps of one cell. A metric whose column is missing is left out, not 0, and throughput where steps overlap.
+    """Summarise the measured steps of one cell.
 
-    Raises: ArithmeticError, where the steps are too large or too small for their metrics to be numbers.
+    A metric whose column is missing is omitted, not 0; so is throughput if steps overlap.
+
+    Raises: ArithmeticError, if the steps are too large or too small for finite metrics.
     """
     wall_s = steps.wall_s[steps.warmup :]
     total_s = math.fsum(wall_s)
@@ -61,7 +64,7 @@ def metrics_of(steps: Steps) -> dict[str, float]:
 
 def disagreements(saved: Mapping[str, float], computed: Mapping[str, float]) -> list[str]:
     return [
-        f"the file says {name} = {value:.6g}, its steps give {computed[name]:.6g}; the steps are believed."
+        f"saved {name} is {value:.6g}, but its steps give {computed[name]:.6g}; the steps are used."
         for name, value in saved.items()
         if name in computed and not math.isclose(value, computed[name], rel_tol=ROUNDING, abs_tol=1e-12)
     ]

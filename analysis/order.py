@@ -1,4 +1,4 @@
-"""The order of runs whose files hold no date: by file name or by the file's time, where the user says that it is theirs."""
+"""The order of runs without dates: by file name or file time, if the user asks for it."""
 
 from __future__ import annotations
 
@@ -17,13 +17,14 @@ if TYPE_CHECKING:
 
 ORDERS = ("name", "time")
 HELP = "order of the runs: name (of the file, 9 before 10), or time (of the file, for runs without a date)"
-HINT = "Where file names (or the files' times) are in the order of measuring, say --order=name (or time)."
+HINT = "Where file names (or the files' times) are in the order of measurement, add --order=name (or time)."
 
 
 def in_order(runs: Iterable[Run], order: str | None) -> list[Run]:
-    """Give runs the place in time that `order` says; None leaves what their files say.
+    """Set the runs' places in time according to `order`; None keeps the dates in the files.
 
-    By name each run gets its number in place of a date (`#0012`), by time the undated ones get their file's time of change.
+    By name, each run gets its number as its date (`#0012`); by time, undated runs get their file's
+    modification time.
     """
     runs = list(runs)
     if order == "time":
@@ -34,7 +35,7 @@ def in_order(runs: Iterable[Run], order: str | None) -> list[Run]:
 
 
 def arms_in_order(base: Arm, candidate: Arm, order: str | None) -> tuple[Arm, Arm]:
-    """Do so for two arms; by name one candidate alone stands after all of its baseline, whatever its file is called."""
+    """Order two arms likewise; by name, a single candidate follows all of its baseline."""
     if order is None:
         return base, candidate
     runs = list({id(run): run for arm in (base, candidate) for run in arm.runs}.values())

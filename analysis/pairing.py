@@ -1,7 +1,8 @@
-"""Which cells of two arms are set against each other: block by block where they ran side by side, as two samples where they did not.
+"""Pairing of two arms' cells: by block if they ran side by side, else as two samples.
 
-A statement about two arms can be no better than what was held equal between them. Cells of one block ran minutes apart: drift
-falls on both. Cells of two runs did not: whatever happened in between looks like the tweak, and the reader is told so.
+A statement about two arms is only as good as what was held equal between them. Cells of one block
+ran minutes apart: drift affects both. Cells of two runs did not: any change in between looks like
+the tweak, and a note warns the reader.
 """
 
 from __future__ import annotations
@@ -35,33 +36,39 @@ if TYPE_CHECKING:
 STOCK = "stock"
 MINIMUM_UNITS = 3
 COMFORTABLE_UNITS = 5
-NAMED = 3  # reasons why blocks were left out, before the others are counted
+NAMED = 3  # reasons for left-out blocks; further reasons are counted
 TAKING_TURNS = "a run is the unit: the mean of its blocks, in which both arms ran side by side."
-BORROWED = "an arm of {} has no spread of its own worth the name: it is taken to scatter like the other."
+BORROWED = "an arm of {} has too few runs to estimate its own spread, so the other arm's spread is used."
 MANY_RUNS = (
-    "means of whole runs at different times: p and interval also hold where the machine drifts steadily or runs resemble their neighbours, "
-    "as far as these runs show it. Arms that take turns see more."
+    "means of whole runs at different times: p and interval remain valid if the machine drifts "
+    "steadily or runs resemble their neighbours, "
+    "as far as these runs show it. Arms that take turns detect smaller effects."
 )
 OUT_OF_TURN = (
-    "the cells of a block did not run one after the other, so they are no pairs: p and interval also hold where the machine drifts "
-    "steadily or cells resemble their neighbours, as far as these cells show it. Arms that take turns see more."
+    "the cells of a block did not run one after the other, so they are not pairs: p and interval "
+    "remain valid if the machine drifts "
+    "steadily or cells resemble their neighbours, as far as these cells show it. Arms that take "
+    "turns detect smaller effects."
 )
 RELATIVE = (
-    "each cell relative to {0} of its own block: what the time between the runs did to both cancels, what it did to one of them does not, "
-    "and two runs cannot tell. {0} itself moved by {1} in {2}, which is not judged."
+    "each cell is relative to {0} in its block: a change between the runs cancels if it affects "
+    "both, not if it affects one, "
+    "and two runs cannot tell these apart. {0} itself changed by {1} in {2}, which is not judged."
 )
 ONE_RUN_AN_ARM = (
-    "one run an arm, at different times: how far two runs of the same would differ is not known. Interleave both in one run, give several "
-    "runs an arm, or compare --relative-to a tweak set that both have."
+    "one run per arm, at different times: how far two runs of one arm would differ is unknown. "
+    "Interleave both in one run, give several "
+    "runs per arm, or compare --relative-to a tweak set that both have."
 )
-WAY_OUT = "Let both take turns, or compare --relative-to a tweak set that both have."
+WAY_OUT = "Let both arms take turns, or compare --relative-to a tweak set that both have."
 UNKNOWN_TURNS = (
-    f"when each run was made is not known, nor whether the arms took turns: drift cannot be told from a difference. {WAY_OUT} {HINT}"
+    f"the date of each run and whether the arms took turns are unknown: drift cannot be told from a difference. {WAY_OUT} {HINT}"
 )
-ODD_RUN = "{} is {} by {} than the other runs of its arm: an odd run, which counts no further than the others scatter."
+ODD_RUN = "{} is {} by {} than the other runs of its arm: an outlier, whose weight is limited to the scatter of the others."
 FAR_APART = (
-    "the time between base and candidate is {:.3g} times as long as the runs of either arm span: what such a time does to the machine "
-    f"they cannot show. {WAY_OUT}"
+    "the time between base and candidate is {:.3g} times as long as the runs of either arm span, "
+    "so they cannot show how much the "
+    f"machine changes in such a time. {WAY_OUT}"
 )
 RATE = re.compile(r"_per_s(?:_|$)")
 
@@ -71,7 +78,7 @@ def metric_named(name: str) -> Metric:
 
 
 def is_rate(name: str) -> bool:
-    """Whether a metric is so much a second: `mb_per_s_read` is one, `cpu_s_per_step` is none."""
+    """Return whether a metric is a rate per second: `mb_per_s_read` is, `cpu_s_per_step` is not."""
     return bool(RATE.search(name))
 
 
@@ -80,29 +87,33 @@ def primary_of(run: Run, study: str, workload: str) -> Metric:
 
 
 def value_of(cell: Cell, metric: Metric) -> float:
-    """Return a metric of a cell. Raises: NotComparable, where it has none of which a ratio can be taken."""
+    """Return a metric of a cell. Raises: NotComparable, if no ratio of it can be taken."""
     value = cell.metrics.get(metric.name)
     if value is None:
-        raise NotComparable(f"{cell.id} has no {metric.name}; it has {', '.join(sorted(cell.metrics))}.")
+        raise NotComparable(f"{cell.id} has no {metric.name}; available: {', '.join(sorted(cell.metrics))}.")
     if value <= 0:
         raise NotComparable(f"{cell.id} has {metric.name} = {value:g}: no ratio can be taken.")
     return value
 
 
 class Reader:
-    """Reads a metric of a cell; with a control, divided by the control's of the same run and block: drift between runs cancels."""
+    """Reads a metric of a cell, divided by the control's in the same run and block, if any.
+
+    Drift between runs then cancels.
+    """
 
     def __init__(self, arms: tuple[Arm, Arm], draft: Comparison) -> None:
-        """Find the control's cells in the runs of both arms, and check them as an arm is checked.
+        """Find the control's cells in the runs of both arms, and check them like those of an arm.
 
-        Raises: NotComparable, where the control was not run: values as they are would pass for relative ones.
+        Raises: NotComparable, if the control was not run: absolute values would pass for relative
+        ones.
         """
         self.control: Side | None = None
         if draft.relative_to is None:
             return
         self.control = Sides(both(*arms), draft.study).side(draft.workload, draft.relative_to)
         if self.control is None:
-            raise NotComparable(f"{draft.relative_to} was not run under {draft.workload}, so there is nothing to be relative to.")
+            raise NotComparable(f"{draft.relative_to} was not run under {draft.workload}, so nothing can be taken relative to it.")
         cells = [part for _, part in _measured(self.control)]
         must_be_in_force(self.control.tweakset, cells)
         must_not_contradict(cells)
@@ -115,9 +126,11 @@ class Reader:
             return value
         other = self.control.cells.get(place)
         if other is None or other.outcome != "measured":
-            raise NotComparable(f"{cell.id}: {self.control.tweakset.name} was not measured in its block, so nothing to be relative to.")
+            raise NotComparable(
+                f"{cell.id}: {self.control.tweakset.name} was not measured in that block, so the cell cannot be taken relative to it."
+            )
         if reason := different_data(other, cell):
-            raise NotComparable(f"{cell.id} and {other.id}, which it is to be relative to: {reason}.")
+            raise NotComparable(f"{cell.id} cannot be taken relative to {other.id}: {reason}.")
         return value / value_of(other, metric)
 
     def mean(self, unit: Unit, metric: Metric) -> float:
@@ -128,7 +141,7 @@ class Reader:
 
 
 def must_match(draft: Comparison, arms: tuple[Arm, Arm]) -> None:
-    """Check what must be equal between runs before their cells are looked at: the benchmark itself, hardware, primary metric, parameters.
+    """Check what must agree between runs: benchmark, hardware, primary metric and parameters.
 
     Raises: NotComparable.
     """
@@ -137,8 +150,9 @@ def must_match(draft: Comparison, arms: tuple[Arm, Arm]) -> None:
     for run in (run for arm in arms for run in arm.runs):
         if draft.workload in run.by_place:
             raise NotComparable(
-                f"{run.origin} has several benchmarks of this name, told apart by nothing but their place in the file: none is known to be "
-                "that of another file. Give each a name."
+                f"{run.origin} has several benchmarks of this name, which differ only in their "
+                "place in the file: they cannot be matched with "
+                "another file's. Give each benchmark its own name."
             )
     if other := other_hardware(arms[0].runs, arms[1].runs):
         raise NotComparable(other)
@@ -158,7 +172,7 @@ def must_match(draft: Comparison, arms: tuple[Arm, Arm]) -> None:
 
 
 def run_notes(draft: Comparison, arms: tuple[Arm, Arm], sides: tuple[Side, Side], read: Reader) -> list[str]:
-    """Report what the runs leave open: a control that moved, machines that say nothing of themselves, settings that went by one name."""
+    """Return notes on a moved control, unknown hardware and differing settings."""
     if same_runs(*arms):
         return []
     notes = []
@@ -171,11 +185,11 @@ def run_notes(draft: Comparison, arms: tuple[Arm, Arm], sides: tuple[Side, Side]
         notes.append(RELATIVE.format(read.control.tweakset.name, moved, metric.name))
     silent = [run.origin for arm in arms for run in arm.runs if not hardware(run)]
     if silent and draft.study != "deeptweak":
-        notes.append(f"{first_few(silent, 1)}: says nothing of its hardware, which may be another.")
+        notes.append(f"{first_few(silent, 1)}: records no hardware, so it may differ.")
     base_settings, settings = ({(setting.kind, setting.key, setting.value) for setting in own.tweakset.requested} for own in sides)
     if draft.baseline == draft.tweakset and base_settings != settings:
         keys = sorted({key for _, key, _ in base_settings ^ settings})
-        notes.append(f"{draft.tweakset} does not ask for the same in both runs: {', '.join(keys)}.")
+        notes.append(f"{draft.tweakset} requests different values in the two runs: {', '.join(keys)}.")
     return notes
 
 
@@ -183,9 +197,11 @@ def run_notes(draft: Comparison, arms: tuple[Arm, Arm], sides: tuple[Side, Side]
 class Pairing:
     """The units of two arms.
 
-    `pairs` are complete blocks; where the arms have none in common, `samples` holds each arm's units, one list of cells a unit, and `times`
-    when each was measured (seconds, or places in the order of one run), the earliest first; None where drift cancels in each unit, NaN
-    where it is not known. `left_out` says why blocks are missing: reason → blocks.
+    `pairs` are complete blocks. If the arms share none, `samples` holds each arm's units, a list of
+    cells per unit, and `times` when each was measured (seconds, or places in the order of one run),
+    the earliest first; None if drift cancels within each unit, NaN if the time is unknown.
+    `left_out`
+    has the reasons for missing blocks: reason → blocks.
     """
 
     pairs: Sequence[Pair] = ()
@@ -196,14 +212,14 @@ class Pairing:
 
     @cached_property
     def units(self) -> int:
-        """How many independent pairs there are: blocks of one run, or runs (processes) where there are several (enough)."""
+        """Return the number of independent pairs: blocks, or runs (processes) if enough."""
         if self.by_run:
             return len({place[0] for (place, _), _ in self.pairs})
         return len(self.processes) if len(self.processes) >= ENOUGH_PROCESSES else len(self.pairs)
 
     @cached_property
     def by_run(self) -> bool:
-        """Whether the pairs are of several runs in which both arms ran, each of which then counts once."""
+        """Return whether the pairs come from several runs with both arms, each counted once."""
         return all(entry[0] == other[0] for (entry, _), (other, _) in self.pairs) and len({place[0] for (place, _), _ in self.pairs}) > 1
 
     @cached_property
@@ -223,11 +239,14 @@ class Pairing:
 
 
 def pair(base: Side, candidate: Side, *, controlled: bool = False) -> Pairing:
-    """Set two arms against each other.
+    """Pair two arms.
 
-    Same run: by block; same runs: by block in each, and a run is the unit. Other runs: run against run, since everything between them
-    is confounded with the arm; so are the cells of one run whose blocks did not run side by side. Only where each cell is `controlled` by
-    another of its block do cells of two runs say something: by block where the blocks had equal samples, else as two samples.
+    Same run: by block. Same runs: by block in each, and a run is the unit. Different runs: run
+    against run, since everything between them is confounded with the arm; the same applies to cells
+    of one run whose blocks did not run side by side. Only if each cell is `controlled` by another
+    in
+    its block are cells of two runs informative: by block if the blocks had equal samples, else as
+    two samples.
     """
     if base.runs & candidate.runs:
         paired = _by_block(*_beside(base, candidate))
@@ -240,7 +259,7 @@ def pair(base: Side, candidate: Side, *, controlled: bool = False) -> Pairing:
         (run,), (other_run,) = base.runs, candidate.runs
         paired = _by_block(*({("", block): cell for (_, block), cell in own.cells.items()} for own in (base, candidate)))
         if len(paired.pairs) >= MINIMUM_UNITS and not any("differ" in reason for reason in paired.left_out):
-            # Each has its own place, by which a control cell of the same run is found.
+            # Each keeps its own place, which finds the control cell of the same run.
             pairs = [(((run, one[1]), cell), ((other_run, other[1]), against)) for (one, cell), (other, against) in paired.pairs]
             return Pairing(pairs, None, paired.left_out)
     by_block = [_grouped(own, _block_or_process) for own in (base, candidate)]
@@ -248,10 +267,11 @@ def pair(base: Side, candidate: Side, *, controlled: bool = False) -> Pairing:
 
 
 def _in_order(base: Side, candidate: Side, caveat: str) -> Pairing:
-    """Put the units of two arms into the order of time: runs by when they started; cells, where both arms are of one run, as they ran."""
+    """Order the units of two arms in time: runs by their start, cells of one run as they ran."""
     alone = base.runs == candidate.runs and len(base.runs) == 1
     cells = [cell for own in (base, candidate) for _, cell in _measured(own)]
-    # Cells of one run are timed by their own times, or by their place in its order where not each has one.
+    # Cells of one run are timed by their own times, or by their place in its order unless all have
+    # times.
     clocked = len({cell.started_utc for cell in cells} - {None}) == len(cells)
     units, times = [], []
     for own in (base, candidate):
@@ -282,9 +302,9 @@ def _by_block(base: Mapping[Place, Cell], candidate: Mapping[Place, Cell]) -> Pa
 
 
 def _beside(base: Side, candidate: Side) -> tuple[Mapping[Place, Cell], Mapping[Place, Cell]]:
-    """Return the cells of two sides of one run; where settings were alternated, those of the processes that both have a part in.
+    """Return the cells of two sides of one run; for alternated settings, those of shared processes.
 
-    Raises: NotComparable, where there is no such process: each tweak set took turns with stock alone.
+    Raises: NotComparable, if they share no process: each tweak set alternated with stock alone.
     """
     sides = base.cells, candidate.cells
     if all(cell.process is None for own in sides for cell in own.values()):
@@ -330,7 +350,7 @@ def _block_or_process(entry: Entry) -> object:
 
 
 def side_by_side(pairs: Iterable[Pair]) -> bool:
-    """Whether each block's cells ran one after the other, as far as these arms go: drift falls on all."""
+    """Return whether each block's cells ran one after the other, so that drift affects all."""
     every = [(place, part) for pair in pairs for place, cell in pair for part in parts(cell)]
     cells = [entry for entry in every if entry[1].process is None]
     cells.sort(key=lambda cell: (cell[0][0], cell[1].node or "", cell[1].order))
@@ -338,7 +358,7 @@ def side_by_side(pairs: Iterable[Pair]) -> bool:
 
 
 def enough(pairing: Pairing, blocks: int) -> None:
-    """Check that there are units enough to know how far equal ones differ.
+    """Check that there are enough units to know how far equal units differ.
 
     Raises: NotComparable, with what is missing and why.
     """
@@ -351,21 +371,21 @@ def enough(pairing: Pairing, blocks: int) -> None:
         if n == m == 1:
             raise NotComparable(ONE_RUN_AN_ARM)
         if max(n, m) < MINIMUM_UNITS:
-            raise NotComparable(f"{n} against {m}: at least {MINIMUM_UNITS} in one arm are needed{why}")
+            raise NotComparable(f"{n} against {m}: at least {MINIMUM_UNITS} in one arm are required{why}")
         if pairing.times is not None:
             _must_be_near_in_time(pairing.times)
     elif pairing.units < MINIMUM_UNITS:
         if pairing.by_run:
-            raise NotComparable(f"{pairing.units} runs with both arms: a run is the unit, and at least {MINIMUM_UNITS} are needed{why}")
+            raise NotComparable(f"{pairing.units} runs with both arms: a run is the unit, and at least {MINIMUM_UNITS} are required{why}")
         if not pairing.pairs and len(pairing.left_out) == 1:
-            # One and the same reason everywhere needs no counting: the tweak set cannot be had on this machine.
+            # A single shared reason needs no count: the tweak set is unavailable on this machine.
             raise NotComparable(f"{next(iter(pairing.left_out)).rstrip('.')}.")
         count = len(pairing.pairs)
-        raise NotComparable(f"{count} complete pair{'s' if count != 1 else ''} of {blocks}, at least {MINIMUM_UNITS} are needed{why}")
+        raise NotComparable(f"{count} complete pair{'s' if count != 1 else ''} of {blocks}; at least {MINIMUM_UNITS} are required{why}")
 
 
 def _must_be_near_in_time(times: Times) -> None:
-    """Check that the order of time is known, and that the arms are no farther apart than one of them reaches."""
+    """Check that the times are known and the gap between the arms is no longer than an arm."""
     every = sorted((time, arm) for arm, own in enumerate(times) for time in own)
     gaps = [(after - before, number != other) for (before, number), (after, other) in pairwise(every)]
     if not all(gap > 0 for gap, _ in gaps):
@@ -377,7 +397,7 @@ def _must_be_near_in_time(times: Times) -> None:
 
 
 def _left_out(pairing: Pairing) -> list[tuple[str, str]]:
-    """Return blocks left out and why; beyond a few reasons the others together, by the first of them."""
+    """Return left-out blocks and their reasons; beyond a few, merge the other reasons."""
     reasons = [(reason.rstrip("."), set(blocks)) for reason, blocks in pairing.left_out.items()]
     named, others = reasons[:NAMED], reasons[NAMED:]
     if len(others) > 1:
@@ -386,7 +406,7 @@ def _left_out(pairing: Pairing) -> list[tuple[str, str]]:
 
 
 def effect_of(metric: Metric, pairing: Pairing, margin: float, read: Reader) -> Effect:
-    """Take the effect in one metric.
+    """Return the effect in one metric.
 
     Raises: NotComparable.
     """
@@ -396,7 +416,7 @@ def effect_of(metric: Metric, pairing: Pairing, margin: float, read: Reader) -> 
     if pairing.processes and not pairing.by_run:
         before, after = ([[read(pair[arm], metric) for pair in process] for process in pairing.processes] for arm in (0, 1))
         return switched_effect(metric, before, after, margin)
-    # A block is a unit, or a run where there are several: the ratio of their means is then the mean of its blocks' ratios.
+    # The unit is a block, or a run if there are several: the ratio of means is then the mean ratio.
     units: dict[object, list[Pair]] = {}
     for entry in pairing.pairs:
         place = entry[0][0]
@@ -406,7 +426,7 @@ def effect_of(metric: Metric, pairing: Pairing, margin: float, read: Reader) -> 
 
 
 def odd_notes(metric: Metric, pairing: Pairing, arms: Iterable[Arm], read: Reader) -> list[str]:
-    """Name each run that is far off the others of its arm, with how far; nothing where arms were not judged in time."""
+    """Return a note on each run far off its arm's others; none if arms were not judged in time."""
     if pairing.samples is None or pairing.times is None:
         return []
     import numpy as np
@@ -431,9 +451,9 @@ def pair_notes(pairing: Pairing) -> list[str]:
     if pairing.samples is None:
         if pairing.units < COMFORTABLE_UNITS and not pairing.processes:
             what = "runs" if pairing.by_run else "pairs"
-            notes.append(f"{pairing.units} {what} only: with fewer than {COMFORTABLE_UNITS} one odd block can decide.")
+            notes.append(f"{pairing.units} {what} only: with fewer than {COMFORTABLE_UNITS}, one outlying block can decide the result.")
     elif (least := min(map(len, pairing.samples))) < COMFORTABLE_UNITS:
         n, m = map(len, pairing.samples)
-        notes.append(f"{n} against {m} only: with fewer than {COMFORTABLE_UNITS} an arm one odd run can decide.")
+        notes.append(f"{n} against {m} only: with fewer than {COMFORTABLE_UNITS} per arm, one outlying run can decide the result.")
         notes += [BORROWED.format("one run" if least == 1 else "two runs")] if least < MINIMUM_UNITS else []
     return notes + [f"{blocks} left out: {reason}." for blocks, reason in _left_out(pairing)]

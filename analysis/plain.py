@@ -1,4 +1,4 @@
-"""Foreign text (names, reasons, paths out of a file) made fit for a line that other programs read."""
+"""Foreign text (names, reasons, paths from a file) made safe for a line that programs read."""
 
 from __future__ import annotations
 
@@ -11,16 +11,17 @@ from control import errors
 
 one_line = errors.one_line
 SENTENCE = 10_000  # characters, at most
-# What a CI runner takes for a command: GitHub's `::name` at the start of a line, `##[name]` and Azure's `##vso[name]` anywhere in it.
+# CI runners' commands: GitHub's `::name` at the start of a line, `##[name]`, Azure's `##vso[name]`
+# anywhere.
 COMMAND = re.compile(r"##(?=\w*\[)")
 COMMAND_LINE = re.compile(r"^(\s*):(?=:)", re.MULTILINE)
 
 
-PLACE = "#"  # in place of a date: a run's number in an order that was given
+PLACE = "#"  # replaces a date: the run's number in a given order
 
 
 def seconds(text: str) -> float:
-    """Return when a run was: seconds, or its number where an order was given; not a number where neither is known."""
+    """Return a run's time in seconds, or its number in a given order; NaN if neither is known."""
     if text.startswith(PLACE):
         return float(text.removeprefix(PLACE))
     stamp = moment(text)
@@ -28,7 +29,7 @@ def seconds(text: str) -> float:
 
 
 def moment(text: object) -> datetime | None:
-    """Read a time of ISO 8601, in UTC where it does not say otherwise; None where it is none."""
+    """Parse an ISO 8601 time, as UTC unless it has an offset; None if it is not one."""
     try:
         stamp = datetime.fromisoformat(str(text))
         return (stamp if stamp.tzinfo else stamp.replace(tzinfo=UTC)).astimezone(UTC)
@@ -37,7 +38,7 @@ def moment(text: object) -> datetime | None:
 
 
 def printable_json(answer: object) -> str:
-    """Write an answer for programs: texts made fit for a line, and null what a formula could not give."""
+    """Write an answer for programs: texts fit for one line, and null for NaN and infinity."""
     return json.dumps(_printable(answer), indent=2, allow_nan=False) + "\n"
 
 
@@ -52,10 +53,10 @@ def _printable(value: object) -> object:
 
 
 def inert(text: str) -> str:
-    """Take the force out of what a CI runner would obey in a log: a name out of a file must not be a command."""
+    """Neutralise CI runners' log commands: a name from a file must not become a command."""
     return COMMAND_LINE.sub(r"\1: ", COMMAND.sub("# #", text))
 
 
 def inert_json(text: str) -> str:
-    """Do the same for JSON, which says the same afterwards; there no line begins with a name."""
+    """Do the same for JSON without changing its meaning; no JSON line begins with a name."""
     return COMMAND.sub(r"#\\u0023", text)

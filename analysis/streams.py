@@ -1,4 +1,4 @@
-"""Where words go: a stream may be closed, its disk full, or its reader gone, and none of that is a finding or a crash."""
+"""Output streams: a closed stream, full disk or lost reader is neither a finding nor a crash."""
 
 from __future__ import annotations
 
@@ -17,33 +17,34 @@ LONG_WORD = re.compile(r"(\S{200})\S{200,}(\S{50})")
 
 
 class _Closed(io.TextIOBase):
-    """Stands where the caller has closed standard output (`>&-`): Python has None there, which everything that prints falls over."""
+    """Replaces a closed standard output (`>&-`), for which Python's None makes printing fail."""
 
     def write(self, _text: str) -> int:
         raise OSError(errno.EBADF, os.strerror(errno.EBADF))
 
 
 class _Nowhere(io.TextIOBase):
-    """Stands where standard error was closed: what is said there is lost, and was meant to be."""
+    """Replaces a closed standard error: its messages are discarded, as intended."""
 
     def write(self, text: str) -> int:
         return len(text)
 
 
 def mend() -> None:
-    """See to it that both streams can be asked and written to, whatever the caller closed and whatever a terminal cannot show."""
+    """Make both streams usable, whatever the caller closed and whatever a terminal cannot show."""
     sys.stdout = sys.stdout or _Closed()
     sys.stderr = sys.stderr or _Nowhere()
     for stream in (sys.stdout, sys.stderr):
-        # A terminal that cannot show a character gets a question mark in its place, not a traceback.
+        # A terminal shows a question mark in place of a character that it cannot encode, not a
+        # traceback.
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")
 
 
 def say(text: str = "", stream: TextIO | None = None) -> str | None:
-    """Write a text, and whatever waits to be written, to standard output or another stream.
+    """Write a text and all buffered output to standard output or another stream.
 
-    Returns: why that cannot be done; None where it was, or where the reader (head, less) has seen enough.
+    Returns: the reason for a failure; None for success or if the reader (head, less) has closed it.
     """
     stream = stream or sys.stdout
     try:
@@ -58,12 +59,12 @@ def say(text: str = "", stream: TextIO | None = None) -> str | None:
 
 
 def complain(what: object) -> None:
-    """Write one line to standard error; where that cannot be done, the exit code must do."""
-    short = LONG_WORD.sub(r"\1…\2", str(what))  # what is wrong with a very long name stands after it
+    """Write one line to standard error; if that fails, only the exit code reports the error."""
+    short = LONG_WORD.sub(r"\1…\2", str(what))  # the error follows the name, however long
     say(f"error: {inert(one_line(short, LONGEST))}\n", sys.stderr)
 
 
 def silence(stream: TextIO) -> None:
-    """Let what still waits in a stream go nowhere, so that the interpreter does not fail on it once more when it ends."""
-    with suppress(OSError, ValueError):  # a stream without a file behind it has nothing that waits
+    """Discard a stream's buffered output, so the interpreter does not fail on it again at exit."""
+    with suppress(OSError, ValueError):  # a stream without a file has nothing buffered
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())

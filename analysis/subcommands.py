@@ -1,4 +1,4 @@
-"""Commands that are function signatures, and commands of `python -m analysis` whose steps are such commands, or files of a package."""
+"""Commands made from function signatures, and commands with several such steps."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
     from .__main__ import Command
     from .answer import Answer
 
-EXIT_CODES = "Exit code 0: answered, whatever was found. 2: bad usage, or nothing that can be used."
+EXIT_CODES = "Exit code 0: answered, whatever was found. 2: bad usage or no usable input."
 
 
 class Parser(argparse.ArgumentParser):
-    """A parser that names the option, step or choice nearest to an unknown one."""
+    """A parser that suggests the option, step or choice nearest to an unknown one."""
 
     def error(self, message: str) -> NoReturn:
         unknown = re.search(r"(?:unrecognized arguments:|invalid choice:) '?([^\s'=]+)", message)
@@ -40,10 +40,11 @@ class Option(NamedTuple):
 
 
 def option(metavar: str, text: str, *names: str, **settings: Any) -> Any:
-    """Make the default of a parameter that is read from the command line; `settings` are those of argparse's `add_argument`.
+    """Make the default of a parameter that is read from the command line.
 
-    A parameter behind the `*` goes by its name with dashes, unless `names` are given; others are positional. Without a metavar it is a
-    flag.
+    `settings` are those of argparse's `add_argument`. A keyword-only parameter is an option named
+    after it with dashes, unless `names` are given; others are positional. Without a metavar, the
+    option is a flag.
     """
     return Option(metavar, text, names, settings)
 
@@ -53,18 +54,18 @@ def runs_of(text: str) -> Any:
 
 
 def picture_file(text: str) -> Path:
-    """Read the name of a file that a picture is drawn into."""
+    """Parse the name of a picture file to draw."""
     path = Path(text)
     if path.suffix not in {".png", ".svg", ".pdf"}:
-        raise argparse.ArgumentTypeError(f"{text!r} ends in none of .png, .svg, .pdf")
+        raise argparse.ArgumentTypeError(f"{text!r} must end in .png, .svg or .pdf")
     return path
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A command made of a function, by whose name it goes and whose docstring is its description.
+    """A command made from a function: its name is the command's, its docstring the description.
 
-    A parameter that is no `option` gets all that was parsed.
+    A parameter that is not an `option` receives all parsed arguments.
     """
 
     function: Callable[..., Answer | int]
@@ -88,17 +89,17 @@ class Step:
 
 
 def signature(function: Callable[..., Answer | int]) -> Step:
-    """Make the `run` of a file of `commands/` of a function; the file itself has the rest."""
+    """Make the `run` of a module in `commands/` from a function; the module provides the rest."""
     return Step(function)
 
 
 def step(text: str, example: str) -> Callable[[Callable[..., Answer | int]], Step]:
-    """Make a step of a function: its line in the list, and what ends its help."""
+    """Make a step from a function: `text` is its line in the list, `example` ends its help."""
     return lambda function: Step(function, text, example)
 
 
 def add_parser(parser: argparse.ArgumentParser, command: Command | Step) -> None:
-    """Give a parser the arguments of a command, and how its answer may be written."""
+    """Add a command's arguments and its output options to a parser."""
     command.arguments(parser)
     if getattr(command, "ANSWERS", False):
         add_options(parser)

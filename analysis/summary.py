@@ -1,4 +1,4 @@
-"""What each arm measured in absolute numbers, and what it changes; what may be said of it, `compare` says."""
+"""Absolute measurements per arm, and what each arm changes; `compare` has the conclusions."""
 
 from __future__ import annotations
 
@@ -18,9 +18,10 @@ from .wording import digits
 
 
 def throughput_samples_per_s(cells: Sequence[Cell]) -> float | None:
-    """Take all measured samples of some cells over all their time; None where there is none: the file has none, or the steps overlap.
+    """Return all measured samples of cells over all their time; None if unknown or steps overlap.
 
-    Where a file keeps no steps the cells are taken to have done equal work: then the rate over all of it is their harmonic mean.
+    For a file without steps, the cells are assumed to have done equal work: the rate over all of it
+    is their harmonic mean.
     """
     steps = [cell.steps for cell in cells if cell.steps is not None]
     if any(step.overlap for step in steps):
@@ -32,7 +33,7 @@ def throughput_samples_per_s(cells: Sequence[Cell]) -> float | None:
 
 
 def step_time_mean_s(cells: Sequence[Cell]) -> float | None:
-    """Take the time of all measured steps over their number; where a file keeps no steps, the mean of the cells' means."""
+    """Return the time of all measured steps over their number; without steps, the cells' mean."""
     steps = [cell.steps for cell in cells if cell.steps is not None]
     if steps and len(steps) == len(cells):
         times = [s for step in steps for s in step.wall_s[step.warmup :]]
@@ -56,10 +57,10 @@ SECTIONS = ("sysctl", "boot", "ulimit", "service", "environment", "process", "sc
 
 
 def changes(run: Run, name: str) -> list[Setting]:
-    """List what one tweak set changes, in the order of its manifest.
+    """Return what one tweak set changes, in the order of its manifest.
 
-    A script says nothing of itself: it counts by the tunables that differed after it in any cell, their paths for keys, and as one unnamed
-    change where none did.
+    A script declares nothing: it is represented by the tunables, with paths as keys, that differed
+    after it in any cell, or by one unnamed change if none differed.
     """
     tweakset = run.tweaksets[name]
     if not tweakset.scripts:
@@ -67,7 +68,8 @@ def changes(run: Run, name: str) -> list[Setting]:
     seen: dict[str, str] = {}
     for cell in run.cells:
         for path, change in cell.applied.side_effects.items() if cell.tweakset == name and cell.applied else ():
-            # A tunable that is gone afterwards (an I/O scheduler's own, when it is replaced) is a consequence, not a setting.
+            # A tunable that disappeared (as with a replaced I/O scheduler) is a consequence, not a
+            # setting.
             if isinstance(change, list | tuple) and len(change) == 2 and change[1] is not None:
                 seen[path] = str(change[1])
     scripted = [Setting("script", path, after) for path, after in seen.items()]
@@ -97,7 +99,7 @@ def energy_j(cell: Cell) -> float | None:
 
 
 def energy_j_per_sample(cells: Sequence[Cell]) -> float | None:
-    """Return all energy of some cells over all their samples, in joules; None where any of them lacks it."""
+    """Return the energy of cells per sample, in joules; None if any cell lacks a figure."""
     if not cells:
         return None
     energy = [energy_j(cell) for cell in cells]
@@ -111,10 +113,11 @@ Row = dict[str, object]  # a figure by name, with its unit in the name; None whe
 
 
 def rows_of(runs: Sequence[Run]) -> list[Row]:
-    """Return a row an arm: each tweak set under each workload of each run, the baseline first.
+    """Return a row per arm: each tweak set under each workload of each run, the baseline first.
 
-    `cells` were measured, of `cells_run`. Means of telemetry are over the measured time. `rate` is what the program told, written; then its
-    throughput by our clock is left out. `*_geomean` are means of metrics that gains are the ratios of, `telemetry.*` means over the cells.
+    `cells` were measured, of `cells_run`. Means of telemetry are over the measured time. `rate` is
+    the program's own rate, written out; then throughput by our clock is omitted. `*_geomean` are
+    the means whose ratios are gains, `telemetry.*` means over the cells.
     """
     rows = []
     for run in runs:
@@ -168,7 +171,7 @@ def _means(cells: Sequence[Cell]) -> dict[str, float | None]:
 
 
 def geometric_mean(values: Sequence[float]) -> float | None:
-    """Return the mean that a gain is the ratio of; None without values, or where one is not above 0."""
+    """Return the mean whose ratios are gains; None without values or if one is not above 0."""
     if not values or min(values) <= 0:
         return None
     return math.exp(math.fsum(map(math.log, values)) / len(values))
@@ -206,7 +209,7 @@ COLUMNS = (
 
 
 def answer(rows: Sequence[Row]) -> Answer:
-    """Make a table of each workload of each run; in CSV all arms and figures are one."""
+    """Make a table for each workload of each run; CSV has one table of all arms and figures."""
     names = own_names(str(row["workload"]) for row in rows)
     places: dict[str, list[Row]] = defaultdict(list)
     for row in rows:

@@ -1,4 +1,4 @@
-"""Settings alternated inside one process (`--design=switch`): its segments as units, and whether a switch outlasts the settle steps."""
+"""Settings alternated within a process (`--design=switch`): segments as units, and carry-over."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 
 
 def expanded(run: Run) -> Run:
-    """The run with every segment as a cell of its own; one without segments as it is.
+    """Return the run with each segment as a cell; a run without segments is returned unchanged.
 
-    A pair's number stands for its process and its place in it, the same in any run of the same plan, so that pairs of two runs can be set
-    against each other.
+    A pair's number encodes its process and its place there, equal in all runs of the same plan, so
+    that pairs of two runs can be matched.
     """
     if not run.is_switched:
         return run
@@ -42,7 +42,7 @@ MONITOR = ("at work and stopped in turns", "what a monitor does at its start and
 
 
 def inside(pairing: Pairing, blocks: int) -> dict[str, Any]:
-    """Return fields of a contrast of so many `blocks`: its processes, and the test for what outlasts a switch."""
+    """Return fields of a contrast of `blocks`: its processes, and the test for carry-over."""
     over = carry_over([(cell, other) for (_, cell), (_, other) in pairing.pairs])
     each = max(map(len, pairing.processes))
     by_pair = not pairing.by_run and len(pairing.processes) < ENOUGH_PROCESSES
@@ -54,9 +54,9 @@ def inside(pairing: Pairing, blocks: int) -> dict[str, Any]:
 
 
 def inside_notes(draft: Comparison, pairing: Pairing, read: Reader) -> list[str]:
-    """Which design it stands on, what that cannot see, whether processes differ, and whether a switch outlasts its settle steps."""
+    """Return notes on the design: what it cannot see, whether processes differ, carry-over."""
     count, steps = len(pairing.processes), pairing.pairs[0][1][1].steps
-    unit = "" if pairing.by_run else " A process is the unit." if count >= ENOUGH_PROCESSES else f" It speaks of {_these(count)} alone."
+    unit = "" if pairing.by_run else " A process is the unit." if count >= ENOUGH_PROCESSES else f" It applies to {_these(count)} only."
     settle = steps.warmup if steps else 0
     what, unseen = MONITOR if pairing.pairs[0][1][1].monitor else SETTINGS
     steps_word = "step" if settle == 1 else "steps"
@@ -67,7 +67,7 @@ def inside_notes(draft: Comparison, pairing: Pairing, read: Reader) -> list[str]
     ]
     differ = unequal(gains)
     if differ is not None and differ < ALPHA:
-        notes.append(f"its effect differs from process to process by more than chance (p {probability(differ)}).")
+        notes.append(f"the effect differs between processes by more than chance (p {probability(differ)}).")
     if draft.carry_over is not None and not outlasts(draft):  # where it does, that is the reason of the verdict
         early, late, p = draft.carry_over
         notes.append(f"carry-over: {percent(early)} in the first half of the segments, {percent(late)} in the second (p {probability(p)}).")
@@ -78,7 +78,8 @@ def outlasting(comparison: Comparison) -> str:
     early, late, p = comparison.carry_over or (0.0, 0.0, 1.0)
     return (
         f"carry-over: a switch outlasts its settle steps, {percent(early)} in the first half of the segments and {percent(late)} in the "
-        f"second (p {probability(p)}), so neither is the effect: measure whole runs (--design=matrix)."
+        f"second (p {probability(p)}), so neither estimates the effect: measure whole runs "
+        "(--design=matrix)."
     )
 
 
@@ -90,16 +91,16 @@ def _these(count: int) -> str:
     return "this process" if count == 1 else f"these {count} processes"
 
 
-FEWEST_STEPS = 4  # a half of fewer than two is no half
-FEWEST_PAIRS = 6  # of fewer no signed-rank test ever says less than 0.05
+FEWEST_STEPS = 4  # two per half
+FEWEST_PAIRS = 6  # with fewer, no signed-rank test can give less than 0.05
 
 
 @dataclass(frozen=True, slots=True)
 class CarryOver:
-    """The typical gain in the first and in the second half of the segments, fractions, and whether they differ by more than chance.
+    """The typical gain in the first and second halves of the segments, as fractions, with a test.
 
-    `p_halves` is of their difference, `p_place` of a steady change of the gain from step to step; `p` is the smaller of the two, doubled
-    because two were tried.
+    `p_halves` tests their difference, `p_place` a steady change of the gain from step to step; `p`
+    is the smaller of the two, doubled for two tests.
     """
 
     early: float
@@ -110,13 +111,14 @@ class CarryOver:
 
 
 def carry_over(pairs: Sequence[tuple[Cell, Cell]]) -> CarryOver | None:
-    """Test pairs of segments, the baseline's first; None where they are too few or too short.
+    """Test pairs of segments, the baseline's first; None if they are too few or too short.
 
-    Two signed-rank tests over the pairs, which a stalled step here and there does not blind: of the difference between the halves' medians
-    of the log gain, and of its slope over the steps. The middle step of an odd number belongs to neither half.
+    Two signed-rank tests over the pairs, robust to a stalled step here and there: of the difference
+    between the halves' median log gains, and of the slope of the log gain over the steps. The
+    middle step of an odd number belongs to neither half.
 
-    Simulated: of six processes with an effect of 5 %, 19 in 20 runs are found where carry-over
-    fades with three times the settle steps; none is found where it fades within them.
+    Simulated with six processes and an effect of 5 %: carry-over that fades with three times the
+    settle steps is found in 19 of 20 runs, carry-over that fades within them in none.
     """
     gains = [_step_gains(*pair) for pair in pairs]
     gains = [gain for gain in gains if len(gain) >= FEWEST_STEPS]
@@ -136,16 +138,18 @@ def carry_over(pairs: Sequence[tuple[Cell, Cell]]) -> CarryOver | None:
 
 
 def _step_gains(result: Cell, under: Cell) -> list[float]:
-    """Log of how many times faster each counted step was under the tweak set."""
+    """Return the log of how many times faster each counted step was under the tweak set."""
     entry, other = (cell.steps.wall_s[cell.steps.warmup :] if cell.steps else () for cell in (result, under))
     return [math.log(before / after) for before, after in zip(entry, other, strict=True)]
 
 
-EXACT = 25  # differences without ties, up to which sign patterns are counted out; else the normal distribution agrees to two digits
+# Up to this many differences without ties, sign patterns are enumerated; beyond, the normal
+# distribution agrees to two digits.
+EXACT = 25
 
 
 def signed_rank_p(differences: Sequence[float]) -> float:
-    """Two-sided p of Wilcoxon's signed-rank test. Zeros are left out; 1 where nothing is left."""
+    """Return the two-sided p of Wilcoxon's signed-rank test, without zeros; 1 if none are left."""
     from scipy.stats import wilcoxon
 
     left = [value for value in differences if value != 0]

@@ -1,4 +1,4 @@
-"""Telemetry in full: what the sampler saw beside each cell, sample by sample, and what its columns mean to a reader."""
+"""Telemetry in full: what the sampler recorded beside each cell, and what its columns mean."""
 
 from __future__ import annotations
 
@@ -25,14 +25,15 @@ Column = tuple["float | None", ...]
 
 
 class Missing(Exception):
-    """There is no telemetry to read; the message is the reason, as it is printed where a picture would stand."""
+    """No telemetry can be read; the message is the reason, printed in place of a picture."""
 
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """The samples of one cell: seconds since the first of them, and equally long columns by name, None where a value is missing.
+    """The samples of one cell: seconds since its first, and columns by name, None if missing.
 
-    The measured steps (warm-up and start left out) ran from `measured_from_s` to `measured_to_s`; None where the file does not say.
+    All columns are equally long. The measured steps (without warm-up and start) ran from
+    `measured_from_s` to `measured_to_s`; None if the file does not record it.
     """
 
     time_s: tuple[float, ...]
@@ -42,16 +43,16 @@ class Series:
 
 
 def series_of(run: Run) -> dict[str, Series]:
-    """Return the samples of each cell by its id; a cell that nothing was sampled beside is absent.
+    """Return the samples of each cell by its id; a cell without samples is absent.
 
-    Raises: Missing, where the run has no telemetry, its file is not there, or it is not the file that the run wrote.
+    Raises: Missing, if the run has no telemetry, or its file is absent or is not the run's.
     """
     inside = {cell.id: _by_step(cell) for cell in run.cells if cell.series and cell.steps is not None}
     return inside or _from_file(run)
 
 
 def _by_step(cell: Cell) -> Series:
-    """A row a step, written when the step ended: time is the sum of the steps, so that the first sample closes the first step."""
+    """Return a series with a row per step, written as the step ended; time is the sum of steps."""
     if cell.steps is None:
         raise ValueError("a cell without steps has no time")
     wall_s, warmup = cell.steps.wall_s, cell.steps.warmup
@@ -86,7 +87,7 @@ def _sampled(columns: dict[str, list[float | None]], cell: Cell) -> Series:
 
 def _numbers(values: Sequence[Any]) -> tuple[float | None, ...]:
     kinds = {*map(type, values)}
-    if kinds <= {float, int} and all(map(math.isfinite, values)):  # as most are, and there are hundreds of thousands
+    if kinds <= {float, int} and all(map(math.isfinite, values)):  # the usual case, ≥ 100,000 times
         return tuple(map(float, values))
     return tuple(map(_number, values))
 
@@ -95,7 +96,7 @@ def _number(value: object) -> float | None:
     if value is None:
         return None
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        raise TypeError(f"{value!r} is no sample")
+        raise TypeError(f"{value!r} is not a sample")
     return float(value)
 
 
@@ -104,7 +105,7 @@ MIB, GIB = 2.0**20, 2.0**30
 
 @dataclass(frozen=True, slots=True)
 class Quantity:
-    """`label` and `unit` as they stand on an axis; columns are found by the first pattern that any has, and combined."""
+    """`label` and `unit` on an axis; columns match the first pattern that any has, then combine."""
 
     label: str
     unit: str
@@ -116,7 +117,7 @@ class Quantity:
         return list(_matching(self.patterns, tuple(names)))
 
     def combined(self, values: Sequence[float | None]) -> float | None:
-        """Make one value of those of all its columns at one time; None where any of them is missing."""
+        """Combine the values of all its columns at one time; None if any is missing."""
         known = [value for value in values if value is not None]
         if not known or len(known) < len(values):
             return None
@@ -144,7 +145,7 @@ CPU_BUSY = Quantity("CPU busy", "%", ("cpu_busy_percent", r"cpu_(user|system|irq
 MEM_USED = Quantity("memory used", "GiB", ("mem_used_bytes",), scale=1 / GIB)
 MEM_AVAILABLE = Quantity("memory available", "GiB", ("mem_available_bytes",), scale=1 / GIB)
 
-# In the order in which they are drawn.
+# In drawing order.
 QUANTITIES = (
     GPU_UTIL,
     GPU_POWER,

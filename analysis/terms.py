@@ -1,7 +1,8 @@
-"""The words of the read side: what a saved run holds and what is said about it.
+"""The vocabulary of the read side: saved runs and conclusions about them.
 
-Records without behaviour, which nobody writes to; every other file of `analysis` imports from here and this file imports from
-none of them. `Cell` and `Comparison` come by ten thousands and have 30 fields: frozen, each would take four times as long to make.
+Records without behaviour, which are never written to. Every other file of `analysis` imports this
+file, which imports none of them. `Cell` and `Comparison` occur by the ten thousand and have 30
+fields: frozen, each would take four times as long to make.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ Better = words.Better
 Outcome = words.Outcome
 Verdict = Literal["improved", "regressed", "equivalent", "inconclusive", "not comparable"]
 
-STOCK, AGAIN = "stock", "stock-again"  # the machine as it was found, and once more
+STOCK, AGAIN = "stock", "stock-again"  # the machine as found, and a second such arm
 
 Refused = errors.Refused
 Unreadable = errors.Unreadable
@@ -25,12 +26,12 @@ UnknownName = errors.UnknownName
 
 
 class NotComparable(Exception):
-    """Two arms must not be compared; the message is the reason, as it is printed under the table."""
+    """Two arms must not be compared; the message is the reason, printed below the table."""
 
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """A measured quantity; `unit` says of what a rate is so much per second, where its name does not: `B`, `requests`."""
+    """A measured quantity; `unit` is what a rate counts if its name omits it: `B`, `requests`."""
 
     name: str
     better: Better
@@ -39,9 +40,9 @@ class Metric:
 
 @dataclass(frozen=True, slots=True)
 class Study:
-    """A question put before the run; `margin` is the equivalence margin as a fraction (0.03 is 3 %).
+    """A question posed before the run; `margin` is the equivalence margin, a fraction (0.03: 3 %).
 
-    `baseline` names the untouched arms that were declared to be the baseline together; empty where it is one.
+    `baseline` names untouched arms that were declared to form the baseline; empty if there is one.
     """
 
     name: str
@@ -54,7 +55,10 @@ class Study:
 
 @dataclass(frozen=True, slots=True)
 class Workload:
-    """What was run. `primary`, where given, takes the place of the study's. `command` is that of `deeptweak run`, of its workload alone."""
+    """A workload that was run.
+
+    `primary`, if given, replaces the study's. `command` is set for a workload of `deeptweak run`.
+    """
 
     name: str
     primary: Metric | None = None
@@ -72,9 +76,10 @@ class Setting:
 
 @dataclass(frozen=True, slots=True)
 class TweakSet:
-    """A manifest that was measured, or a `monitor` in its place; with nothing at all it is the untouched machine.
+    """A measured manifest, or a `monitor` in its place; without either, the untouched machine.
 
-    `level_of` is the column of which it is a level, where something else than a tweak set is compared (`arm_column`).
+    `level_of` is the column of a level if something else than tweak sets is compared
+    (`arm_column`).
     """
 
     name: str
@@ -90,7 +95,10 @@ class TweakSet:
 
 @dataclass(frozen=True, slots=True)
 class Steps:
-    """A cell's steps in the order of their ends, equally long columns; the first `warmup` are not measured. Jobs that wait `overlap`."""
+    """A cell's steps in the order of their ends, as equally long columns.
+
+    The first `warmup` steps are not measured. Jobs that wait `overlap`.
+    """
 
     wall_s: tuple[float, ...]
     samples: tuple[int, ...]
@@ -103,10 +111,10 @@ class Steps:
 
 @dataclass(frozen=True, slots=True)
 class Applied:
-    """What the kernel answered for one cell, by key: what was asked, found before, found in force, and found afterwards.
+    """Values of one cell by key: requested, found before, found in force, and found afterwards.
 
-    `side_effects`: tunables that changed unasked, by path; `by_scripts` those of them that scripts wrote, None where that is not kept.
-    `left_alone`: values of somebody else's, not put back, by path.
+    `side_effects`: tunables by path that changed unasked; `by_scripts`: those that scripts wrote, None
+    if unrecorded. `left_alone`: values by path that other programs set, so they were not restored.
     """
 
     requested: Mapping[str, object]
@@ -123,17 +131,21 @@ class Applied:
 class Cell:
     """One workload under one tweak set in one block: the unit of replication.
 
-    `metrics` are there exactly when `outcome` is "measured", `reason` when it is not; `steps` and `applied` too, but for files of
-    other tools that do not keep them. `telemetry` is column and statistic → value over the measured steps (`docs/reference/run.md`);
-    `series` holds whole columns by name where the format keeps them in the run itself (see `telemetry.series_of`), None where a
-    value is missing. `window_s` is when the first measured step began and the last ended, on the clock of the telemetry file.
-    `contradictions` say where the file's metrics are not those of its steps. A process whose settings were alternated has `segments`,
-    cells of tweak set and baseline, two a pair, whose `process` is its block; its steps and metrics are those under the tweak set.
-    One that took turns with others of its block has `slices_s`, the times of its steps in each round, `slice_starts_s`, when each began, on
-    the clock of `window_s`, and `others_cpu_s`, the CPU time that others used meanwhile, None where that was not seen.
-    One that stands for several untouched cells of its block has them in `pooled`, and means of their metrics.
-    `report` is what the workload told beside its steps: name → all of it, in order; `monitor` and `usage`, where monitors were measured,
-    are what that cost and what the whole process used. `reading` is what the study of its report read in that, once.
+    `metrics` exist exactly if `outcome` is "measured", `reason` if it is not; `steps` and `applied`
+    exist likewise, except in files of other tools that do not keep them. `telemetry` maps column
+    and statistic to the value over the measured steps (`docs/reference/run.md`); `series` holds
+    whole columns by name if the format keeps them in the run (see `telemetry.series_of`), None for
+    a missing value. `window_s` runs from the start of the first measured step to the end of the
+    last, on the clock of the telemetry file. `contradictions` are sentences on saved metrics that
+    disagree with the steps. A process with alternated settings has `segments`, cells of tweak set
+    and baseline, two per pair, whose `process` is its block; its steps and metrics are those under
+    the tweak set. A cell that took turns has `slices_s`, its step times per round,
+    `slice_starts_s`, the start of each round on the clock of `window_s`, and `others_cpu_s`, the
+    CPU time that others used during them, None if unknown. A cell that stands for several untouched
+    cells of its block has them in `pooled`, and means of their metrics. `report` is the workload's
+    own report: name → all of it, in order; `monitor` and `usage`, if monitors were measured, are
+    the cost of the monitor and the usage of the whole process. `reading` caches what its study read
+    from the report.
     """
 
     id: str
@@ -173,9 +185,10 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class Factor:
-    """One setting of a tweak set that a design varied. `levels` begin with None, the machine as it was found.
+    """One setting of a tweak set that a design varied.
 
-    `kind` is that of a setting, or script (a shellscript package as a whole, called `script:<package>`).
+    `levels` begin with None, the machine as found. `kind` is that of a setting, or script (a
+    shellscript package as a whole, named `script:<package>`).
     """
 
     tweakset: str
@@ -186,7 +199,7 @@ class Factor:
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """What a tweak set stands for in a design: a level for every factor of the tweak set that was taken apart."""
+    """A tweak set's point in a design: a level for every factor of the decomposed tweak set."""
 
     tweakset: str
     levels: Mapping[str, str | None]
@@ -194,10 +207,11 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class Design:
-    """How the cells were laid out: `order` lists cell ids as they ran, `kind` is the name of the design (`--design`).
+    """The layout of cells: `order` lists cell ids as they ran, `kind` names the `--design`.
 
-    `points` are by tweak set, without stock, where every factor is as found. `notes` are what the design of a tweak set said of itself
-    (generators, aliases). All are empty for a matrix. With a `budget_s` as many were measured as it had room for.
+    `points` are by tweak set, without stock, which has every factor as found. `notes` are the
+    design's own (generators, aliases). All are empty for a matrix. With a `budget_s`, as many cells
+    were measured as fitted into it.
     """
 
     seed: int
@@ -211,7 +225,10 @@ class Design:
     budget_s: float | None = None
 
     def blocks_of(self, study: str, workload: str, tweakset: str) -> int:
-        """How many blocks an arm was to have: in a budget not every workload has the same number. All, for what `order` does not name."""
+        """Return how many blocks an arm was planned to have; all, for arms not in `order`.
+
+        Within a budget, workloads may differ in their number of blocks.
+        """
         head = f"{study}/{workload}-{tweakset}-b"
         numbers = [text.removeprefix(head) for text in self.order if text.startswith(head)] if self.budget_s else []
         own = max((int(number) for number in numbers if re.fullmatch("[1-9][0-9]{0,8}", number)), default=self.blocks)
@@ -220,14 +237,16 @@ class Design:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One saved run. `origin` says where it came from; `warnings` what the reader noticed and could live with.
+    """One saved run. `origin` is its source; `warnings` are problems that the reader tolerated.
 
-    `format` names the file of `formats/` that read it. `baseline` is the tweak set the others are compared with. `replicated` is
-    false for formats of other tools that know no blocks: a run of theirs is one cell an arm and never carries a verdict alone.
-    `commit` is the source revision that was measured, `+dirty` where it was edited, None where unknown. `place` says where cells ran if
-    that was not the harness's own machine: target, nodes, and by whom and as what (`apply`, `workload_via`, `image`). `left_out` has a
-    sentence for each benchmark of another tool's file that holds no usable times; the warnings have it too. `by_place` are the workloads
-    that only their place in the file tells from others of their name: no other file's can be known to be the same.
+    `format` names the file of `formats/` that read it. `baseline` is the tweak set that the others
+    are compared with. `replicated` is false for formats of other tools without blocks: such a run
+    is one cell per arm and never carries a verdict alone. `commit` is the measured source revision,
+    with `+dirty` if edited, None if unknown. `place` records where cells ran if not on the
+    harness's machine: target, nodes, by whom and as what (`apply`, `workload_via`, `image`).
+    `left_out` has a sentence for each benchmark of another tool's file without usable times; the
+    warnings repeat it. `by_place` are the workloads that differ from others of their name only in
+    their place in the file: they cannot be matched with another file's.
     """
 
     origin: str
@@ -252,30 +271,34 @@ class Run:
 
     @property
     def is_switched(self) -> bool:
-        """Whether settings were alternated inside processes."""
+        """Return whether settings were alternated inside processes."""
         return any(cell.segments for cell in self.cells)
 
     @property
     def is_monitored(self) -> bool:
-        """Whether any cell has a monitor, or has none beside others that have."""
+        """Return whether the run compares cells with a monitor, or with and without one."""
         return any(cell.monitor for cell in self.cells) or any(tweakset.monitor for tweakset in self.tweaksets.values())
 
 
 @dataclass(frozen=True, slots=True)
 class Effect:
-    """How much better the candidate is than the baseline in one metric.
+    """The gain of the candidate over the baseline in one metric.
 
-    metric: `name`, which way is `better` (`lower` or `higher`), and the `unit` of a rate that a program told, empty elsewhere
-    design: `paired` by block, `switched` inside processes (pairs of segments, or processes), or `two-sample` (no common blocks)
+    metric: `name`, the `better` direction (`lower` or `higher`), and the `unit` of a rate reported
+        by a program, else empty
+    design: `paired` by block, `switched` within processes (pairs of segments, or processes), or
+        `two-sample` (no common blocks)
     n_baseline, n_candidate: units (blocks, or runs) in each arm
     baseline: the baseline's geometric mean, in the metric's unit
-    gain, low, high, low90, high90: above 0 is better, whichever way the metric runs (a step time that falls to 1/1.25 of itself
-        is a gain of 0.25); 95 % interval, and the 90 % interval, which lies inside the margin where the verdict is `equivalent`
-    log_sd, log_se, df: spread of the log ratio between pairs, or of log values between the units of an arm (pooled); standard error
-        of the log gain; its degrees of freedom. Of runs at different times log_sd is the spread at which independent ones would
-        leave as much open
-    p, p_equivalent: two-sided, not adjusted; the larger of the two one-sided p-values against the margin (TOST)
-    values_baseline, values_candidate: the values it was made of, one a unit, in the metric's unit
+    gain, low, high, low90, high90: above 0 is better, whichever way the metric runs (a step time
+        that falls to 1/1.25 is a gain of 0.25); 95 % interval, and the 90 % interval, which lies
+        inside the margin if the verdict is `equivalent`
+    log_sd, log_se, df: spread of the log ratio between pairs, or of log values between the units of
+        an arm (pooled); standard error of the log gain; its degrees of freedom. For runs at
+        different times, log_sd is the spread at which independent runs would be equally uncertain
+    p, p_equivalent: two-sided, not adjusted; the larger of the two one-sided p-values against the
+        margin (TOST)
+    values_baseline, values_candidate: the underlying values, one per unit, in the metric's unit
     """
 
     metric: Metric
@@ -299,25 +322,30 @@ class Effect:
 
 @dataclass(slots=True)
 class Comparison:
-    """One tweak set against the baseline under one workload, and what may be said of it.
+    """One tweak set against the baseline under one workload, with the conclusion.
 
     study, workload, baseline, tweakset: what was compared
-    baseline_run, candidate_run: where the arms came from
-    baseline_arms: the untouched arms that are the baseline together, where there are several
+    baseline_run, candidate_run: the arms' sources
+    baseline_arms: the untouched arms that form the baseline, if there are several
     guard: whether this is the contrast between those arms, in no family and judged by its own p
-    level_of: the column of which baseline and tweak set are levels (`--arm`), empty where they are tweak sets
-    verdict, reason, notes: the word, the sentence that justifies it, what to know besides
-    primary_metric: the metric declared before the run, on which the verdict stands; as `metric` of an effect
-    primary, second, others: effects in the primary metric, in the other summary, in further metrics that were asked for;
-        absent where nothing could be compared
-    pairs, blocks, failed: blocks complete in both arms, of those planned (runs, where several hold both arms); cells that broke
-    p_adjusted, adjustment, family: p after the adjustment, by which rule, for how many contrasts
-    mde, margin: the smallest gain or loss that would have been called, after the adjustment, 4 times in 5; the equivalence margin
-    observed, observed_baseline: one run against one: the ratio as a gain, without an interval, and the baseline's value
+    level_of: the column of the levels in baseline and tweakset (`--arm`), empty for tweak sets
+    verdict, reason, notes: the word, the sentence that justifies it, further remarks
+    primary_metric: the metric declared before the run, on which the verdict rests; the `metric` of
+        an effect
+    primary, second, others: effects in the primary metric, the other summary, and further requested
+        metrics; absent if nothing could be compared
+    pairs, blocks, failed: blocks complete in both arms, of those planned (runs, if several hold
+        both arms); failed cells
+    p_adjusted, adjustment, family: p after the adjustment, its rule, and the number of contrasts
+    mde, margin: the smallest effect detected, after the adjustment, with 80 % probability; the
+        equivalence margin
+    observed, observed_baseline: one run against one: the ratio as a gain, without an interval, and
+        the baseline's value
     untouched: neither arm changed the machine or ran a monitor (A/A)
     relative_to: the tweak set whose cells all values were divided by
-    processes, carry_over: with `--design=switch`, in how many processes settings took turns, else 0; the gain in the first half of
-        the segments, in the second, and the p of their difference
+    processes, carry_over: with `--design=switch`, the number of processes with alternated settings,
+        else 0; the gain in the first half of the segments, in the second, and the p of their
+        difference
     """
 
     study: str

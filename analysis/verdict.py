@@ -1,4 +1,4 @@
-"""The one place where numbers become a word; and why a run saw nothing: its noise, what it could have seen, how long that would take."""
+"""From numbers to a verdict; and why a run saw nothing: noise, detectable effect, time needed."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from .terms import Comparison, Effect, Run, Verdict
 
 # The p below which two untouched arms differ too much to be the baseline together. Where both are sound the
-# guard tells nothing of the contrasts (their difference and their mean are independent) and costs a workload,
+# guard is independent of the contrasts (their difference and their mean are independent) and costs
+# a workload,
 # at .01 in one run of a hundred; at .05 a run of four workloads would lose one every fifth time. Where one of
 # the two is off, their mean is off by half of that, and the guard sees all of it: a false claim gets through
 # in a quarter of such runs at worst; without it, or with stock alone, in half of them and more (docs/verdicts.md).
@@ -28,23 +29,29 @@ NAMES = {"holm": "Holm", "bh": "Benjamini-Hochberg"}
 
 
 def judge(contrast: Comparison, effect: Effect, p_adjusted: float) -> tuple[Verdict, str]:
-    """Find the verdict on one contrast and the sentence that justifies it.
+    """Return the verdict on one contrast and the sentence that justifies it.
 
-    improved / regressed: adjusted p below 0.05. equivalent: both one-sided tests below 0.05, that is, the 90 % interval inside the
-    margin. inconclusive: neither, with the smallest gain that would have been called. not comparable: an arm that changed nothing
-    and differs all the same, because whatever made the difference, it was no tweak; a guard at `GUARD`.
+    improved / regressed: adjusted p below 0.05. equivalent: both one-sided tests below 0.05, that
+    is, the 90 % interval lies inside the margin. inconclusive: neither, with the smallest gain that
+    would
+    have been called. not comparable: an arm that changed nothing differs all the same, so no tweak
+    caused it; for a guard, p below `GUARD`.
     """
     if contrast.guard and effect.p < GUARD:
         return "not comparable", (
             f"{contrast.tweakset} changes nothing and differs from {contrast.baseline}: {speed(effect.gain)} "
             f"by {effect.metric.name} (95 % {interval(effect)}), p {probability(effect.p)}. "
-            f"The machine did that, so nothing is concluded under {undigested(contrast.workload)}."
+            "The machine caused that, so no conclusion is drawn under "
+            f"{undigested(contrast.workload)}."
         )
     family, margin, name = contrast.family, contrast.margin, NAMES[contrast.adjustment]
     if p_adjusted < ALPHA and not contrast.guard:
         result = f"{speed(effect.gain)} by {effect.metric.name} (95 % {interval(effect)}), {name} p {probability(p_adjusted)} of {family}"
         if contrast.untouched:
-            return "not comparable", f"nothing was changed in this arm, yet it differs: {result}. The machine did that, not a tweak."
+            return (
+                "not comparable",
+                f"nothing was changed in this arm, yet it differs: {result}. The machine caused that, not a tweak.",
+            )
         word: Verdict = "improved" if effect.gain > 0 else "regressed"
         return word, f"{result}."
     if effect.p_equivalent < ALPHA:
@@ -61,17 +68,20 @@ def without_guards(contrasts: Sequence[Comparison]) -> Sequence[Comparison]:
 
 
 def outlasts(comparison: Comparison) -> bool:
-    """Whether what stood before a switch acts on steps that count. Where nothing was switched (A/A) nothing can."""
+    """Return whether the state before a switch affects counted steps; never true in an A/A."""
     return comparison.carry_over is not None and comparison.carry_over[2] < ALPHA and not comparison.untouched
 
 
 def inside_margin(effect: Effect, margin: float) -> bool:
-    """Whether an effect, however certain, is smaller than what the study calls a difference."""
+    """Return whether an effect, however certain, is smaller than the study's margin."""
     return 1 / (1 + margin) < 1 + effect.gain < 1 + margin
 
 
 def parts_ways(effect: Effect, other: Effect) -> bool:
-    """Whether another metric contradicts a gain: its 95 % interval excludes that gain and shows none of the same direction."""
+    """Return whether another metric contradicts a gain: its 95 % interval excludes that gain.
+
+    The interval must also show no effect in the same direction.
+    """
     same = other.low > 0 if effect.gain > 0 else other.high < 0
     return not other.low <= effect.gain <= other.high and not same
 
@@ -81,12 +91,12 @@ SEEN = frozenset({"improved", "regressed", "equivalent"})
 
 @dataclass(frozen=True, slots=True)
 class Unseen:
-    """Why none of a run's contrasts is decided. Shares are fractions; None is what the run does not say.
+    """Reasons why no contrast of a run is decided. Shares are fractions; None is unrecorded.
 
-    `aa_log_sd`: how far the log ratio of two untouched arms scatters between blocks; `mde`: the smallest gain that would
-    have been called, of the contrasts with the most `blocks`; `others`: the share of all CPUs that other programs used;
-    each the median. To see the `margin` takes `plan_blocks` and `plan_s` seconds, which may be more than this machine is
-    to be had for.
+    `aa_log_sd`: the scatter between blocks of two untouched arms' log ratio; `mde`: the smallest
+    gain that would have been called, among the contrasts with the most `blocks`; `others`: the
+    share of all CPUs that other programs used; all are medians. To resolve the `margin` takes
+    `plan_blocks` and `plan_s` seconds, which may exceed the machine's availability.
     """
 
     contrasts: int
@@ -103,7 +113,7 @@ class Unseen:
 
 
 def unseen(comparisons: Sequence[Comparison], run: Run) -> Unseen | None:
-    """Return why a run saw nothing; None where it saw something, or changed nothing and was not to see anything."""
+    """Return why a run saw nothing; None if it saw something or was not meant to."""
     contrasts = [guard for guard in without_guards(comparisons) if not guard.untouched]
     if not contrasts or not run.replicated or any(comparison.verdict in SEEN for comparison in contrasts):
         return None

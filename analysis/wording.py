@@ -1,4 +1,4 @@
-"""How numbers are written for people, the same in sentences and in tables, and how they are read from them."""
+"""Formats of numbers for people, alike in sentences and tables, and their parsers."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ SPOKEN = {
     "underpowered": "can't tell",
 }
 LARGE_LOSS = -0.3
-UNCOUNTED = "not recorded"  # a GPU's `count` where there may be others of it
-# Beyond a thousandfold change digits say nothing.
+UNCOUNTED = "not recorded"  # a GPU's `count` if there may be more of its model
+# Beyond a thousandfold change, digits carry no meaning.
 LARGEST = 10.0
-# Units of time: how many a second has, the name, and the seconds below which it is used.
+# Units of time: how many there are per second, name, and the seconds below which each is used.
 UNITS = ((1e9, "ns", 1e-7), (1e6, "µs", 1e-4), (1e3, "ms", 0.1))
 PERCENT = re.compile(r"(\d+(?:\.\d+)?|\.\d+)\s*%", re.ASCII)
 NUMBER = re.compile(r"(\d+(?:\.\d*)?|\.\d+)", re.ASCII)
 
 
 def place_of(run: Run) -> str:
-    """Where it ran and by whom, for a run on a cluster; "" for the harness's own machine."""
+    """Describe where a cluster run took place and by whom; "" for the harness's own machine."""
     place = run.place
     if not place:
         return ""
@@ -46,7 +46,7 @@ def place_of(run: Run) -> str:
 
 
 def fewest_blocks(run: Run) -> int:
-    """How many blocks the workload with the fewest was to have."""
+    """Return the planned number of blocks of the workload with the fewest."""
     arms = {(cell.study, cell.workload, cell.tweakset) for cell in run.cells}
     return min((run.design.blocks_of(*arm) for arm in arms), default=run.design.blocks)
 
@@ -65,12 +65,15 @@ def gpus_of(machine: Mapping[str, object]) -> list[str]:
 
 
 def study_files(run: Run) -> list[str]:
-    """What `pytest` is told that is to ask a run's studies again: a study is one file, called by its name."""
+    """Return the arguments that make `pytest` repeat a run's studies: one file per study."""
     return [f"benchmarks/bench_{name}.py" for name in run.studies]
 
 
 def studies_own(run: Run) -> bool:
-    """Whether the study itself said which tweak sets meet which workloads: some workload met the machine as found alone."""
+    """Return whether the study decided which tweak sets meet which workloads.
+
+    In that case some workload met only the machine as found.
+    """
     met: dict[str, set[str]] = {}
     for cell in run.cells:
         met.setdefault(cell.workload, set()).add(cell.tweakset)
@@ -94,7 +97,7 @@ def bare(fraction: float) -> str:
 
 
 def bracket(low: float | None, high: float | None, write: Callable[[float], str] = bare) -> str:
-    """Write an interval behind its value: ` [1.2, 3.4]`; nothing where there is none."""
+    """Write an interval after its value: ` [1.2, 3.4]`; nothing if there is none."""
     return "" if low is None or high is None else f" [{write(low)}, {write(high)}]"
 
 
@@ -103,7 +106,7 @@ def speed(fraction: float) -> str:
 
 
 def as_long(gain: float) -> str:
-    """Write how many times as long the work takes, where a loss is so large that its percentage misleads; else nothing."""
+    """Write how many times as long the work takes if a loss is too large for a percentage."""
     return f" ({1 / (1 + gain):.1f} × as long)" if -1 < gain < LARGE_LOSS else ""
 
 
@@ -118,7 +121,7 @@ def unsigned(fraction: float) -> str:
 
 
 def plan_command(margin: float, file: str) -> tuple[str, ...]:
-    """Return the words of the command that tells how many blocks would see a difference of the margin."""
+    """Return the words of the command that plans the blocks needed to resolve the margin."""
     return (*JUDGE.split(), "plan", "--effect", f"{unsigned(margin).removesuffix(' %')}%", file)
 
 
@@ -127,7 +130,7 @@ def exactly(fraction: float) -> str:
 
 
 def spoken(verdict: str) -> str:
-    """Say a stored verdict, or a gate's ruling, in the one vocabulary of all answers."""
+    """Write a stored verdict, or a gate's ruling, in the common vocabulary of all answers."""
     return SPOKEN.get(verdict, verdict)
 
 
@@ -136,7 +139,7 @@ def size(fraction: float) -> str:
 
 
 def digits(value: float, most: int = 4) -> str:
-    """Write a value to so many significant digits, noughts at the end included: `801.0`, `29.40`, `2088`."""
+    """Write a value to `most` significant digits, with trailing zeros: `801.0`, `29.40`, `2088`."""
     if value == 0 or not 1e-4 <= abs(value) < 1e6:
         return f"{value:.{most}g}"
     return f"{value:.{max(0, most - 1 - math.floor(math.log10(abs(value))))}f}"
@@ -160,11 +163,11 @@ def listed(numbers: Iterable[int]) -> str:
 
 
 def whole(least: int = 0, most: int = 1_000_000_000) -> Callable[[str], int]:
-    """Make what argparse reads a whole number with."""
+    """Make an argparse type for a whole number within limits."""
 
     def parse(text: str) -> int:
         if not text.isdecimal() or not least <= int(text[:10]) <= most:
-            raise ArgumentTypeError(f"{text!r} is no whole number from {least} up")
+            raise ArgumentTypeError(f"{text!r} must be a whole number of at least {least}")
         return int(text)
 
     return parse
@@ -175,9 +178,9 @@ def parse_names(text: str) -> tuple[str, ...]:
 
 
 def joined_names(pieces: Iterable[str], known: Iterable[str]) -> tuple[str, ...]:
-    """Put names together again that hold commas themselves (`test_it[a,b]`), as far as they are known; blanks after commas do not count.
+    """Rejoin known names that contain commas (`test_it[a,b]`); blanks after commas do not count.
 
-    Of several ways the longest name is taken, from the first piece on.
+    If there are several ways, take the longest name, from the first piece on.
     """
     names = {re.sub(r",\s+", ",", name): name for name in known}
     rest = list(pieces)
@@ -191,25 +194,25 @@ def joined_names(pieces: Iterable[str], known: Iterable[str]) -> tuple[str, ...]
 
 
 def parse_percent(text: str) -> float:
-    """Read a share: `3%` and `3 %` are 0.03.
+    """Parse a share: `3%` and `3 %` are 0.03.
 
-    The sign is asked for: 0.5 may mean one half or half a percent, and a gate must not guess. At 0 % nothing could pass, at 100 %
-    nothing fail.
+    The sign is required: 0.5 may mean one half or half a percent, and a gate must not guess. At 0 %
+    nothing could pass; at 100 % nothing could fail.
 
     Raises: Refused, for anything else.
     """
     text = text.strip()
     match = PERCENT.fullmatch(text)
     if match is None:
-        raise Refused(f"{text!r} is no percentage; write {_meant(text)}.")
+        raise Refused(f"{text!r} is not a percentage; write {_meant(text)}.")
     share = float(Decimal(match[1]) / 100)
     if not 0 < share < 1:
-        raise Refused(f"{text} does not lie between 0 % and 100 %; write the smallest change that matters, such as 3%.")
+        raise Refused(f"{text} must be above 0 % and below 100 %; write the smallest change that matters, such as 3%.")
     return share
 
 
 def _meant(text: str) -> str:
-    """What a number without its sign may have meant."""
+    """Suggest what a number without its sign may have meant."""
     value = float(text) if NUMBER.fullmatch(text) else 0.0
     if 0 < value < 1:
         return f"{value * 100:g}% or {value:g}%, whichever is meant"
@@ -229,13 +232,13 @@ def tiny(p: float) -> str:
 
 
 def unit_of(times_s: Iterable[float]) -> tuple[float, str]:
-    """Return what to multiply seconds by so that the longest time has a digit or two before its point, and the unit it then has."""
+    """Return the factor and unit that give the longest time one or two digits before its point."""
     longest_s = max(times_s)
     return next(((scale, unit) for scale, unit, below_s in UNITS if longest_s < below_s), (1.0, "s"))
 
 
 def suggestion(name: str, known: Iterable[str]) -> str:
-    """Return " Did you mean 'x'?" for the known name that begins with an unknown one or is nearest to it, if any."""
+    """Return " Did you mean 'x'?" for the nearest known name, if any is near."""
     names = [*known]
     nearest = [one for one in names if name and one.startswith(name)] or get_close_matches(name, names, n=1)
     return f" Did you mean {nearest[0]!r}?" if nearest else ""

@@ -1,14 +1,14 @@
-"""Measure how often equal and unequal arms of runs are told apart, and how often any test could.
+"""Measure how often equal and unequal arms of runs are distinguished, and how often any test could.
 
 `python -m docs.between_runs` prints the tables of docs/verdicts.md. The bounds take
 minutes; `--without-bounds` leaves them out. `--take RUN.json…` makes docs/equal_runs.jsonl, the
-series behind the tables, from saved runs, so that tables can be made for another machine.
+series behind the tables, from saved runs, so that another machine can have its own tables.
 
 **The bound.** Each series is fitted as AR(1) noise with Student's t innovations. No test with 5 %
 false alarms finds a change of that noise more often than the likelihood ratio does (Neyman and
-Pearson). The ratio is told the size of the change, the memory and the tails. No test is told the
-level or the scatter of the runs, so the ratio integrates over both: `compare` has to learn them
-from the runs that it judges, too.
+Pearson). The ratio knows the size of the change, the memory and the tails. No test knows the
+level or the scatter of the runs, so the ratio integrates over both: `compare`, too, has to
+estimate them from the runs that it judges.
 """
 
 from __future__ import annotations
@@ -41,9 +41,9 @@ FASTEST = "step_time_min_s"
 SHAPES = ((8, 8), (4, 4), (8, 1), (15, 1))
 WAYS = ("old first", "in turn", "at random")
 SEEDS_AT_RANDOM = 4
-# Untouched whole cells in the order in which they ran: constants of `in_time` were chosen on these.
+# Untouched whole cells in the order in which they ran: constants of `in_time` were tuned on these.
 UNTOUCHED, LEAST_UNTOUCHED = ("stock", "stock-again"), 16
-# Any arm of all other sessions against itself: no constant was chosen on these.
+# Any arm of all other sessions against itself: no constant was tuned on these.
 LEAST_OTHER = 8
 DIGITS = 5
 SLOWER = 0.1
@@ -51,10 +51,10 @@ SLOWER = 0.1
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """Cells that followed each other and differ in nothing.
+    """Consecutive cells that differ in nothing.
 
-    run, workload, metric: where they are from
-    chosen_on: whether constants of `in_time` were chosen on them
+    run, workload, metric: their source
+    chosen_on: whether constants of `in_time` were tuned on them
     values: as measured, in the order of time
     """
 
@@ -65,13 +65,13 @@ class Series:
     values: Sequence[float]
 
     def gains(self) -> Floats:
-        """Return the logarithms, more is better."""
+        """Return the values' logarithms, signed so that more is better."""
         logs: Floats = np.log(np.asarray(self.values, float))
         return logs if self.metric == PRIMARY[0] else -logs
 
 
 def stored() -> list[Series]:
-    """Read the series that are kept beside this file."""
+    """Read the series stored beside this file."""
     return [Series(**json.loads(line)) for line in SAVED.read_text(encoding="utf-8").splitlines()]
 
 
@@ -125,13 +125,13 @@ def _rounded(amount: float) -> float:
 
 
 def draws(series: Sequence[Series], runs: int) -> Floats:
-    """Return every stretch of `runs` cells that followed each other, shape (stretches, runs)."""
+    """Return every stretch of `runs` consecutive cells, shape (stretches, runs)."""
     long = [each.gains() for each in series if len(each.values) >= runs]
     return np.concatenate([np.lib.stride_tricks.sliding_window_view(gains, runs) for gains in long])
 
 
 def orders(n: int, m: int, way: str) -> list[Arms]:
-    """Return which runs are the candidate's (1): the last ones, evenly among the others, or any."""
+    """Return which runs are the candidate's (1): the last ones, every other one, or any."""
     arms = np.zeros(n + m, int)
     if way == "old first":
         arms[n:] = 1
@@ -147,7 +147,7 @@ def orders(n: int, m: int, way: str) -> list[Arms]:
 
 
 def share_found(equal: Floats, arms: Sequence[Arms], slower: float = 0) -> float:
-    """Return the share that `compare` calls different when the candidate is slower by so much."""
+    """Return the share that `compare` calls different if the candidate is `slower`."""
     found = []
     for order in arms:
         runs = equal + np.log1p(-slower) * order
@@ -158,10 +158,10 @@ def share_found(equal: Floats, arms: Sequence[Arms], slower: float = 0) -> float
 
 @dataclass(frozen=True, slots=True)
 class Noise:
-    """How equal runs scatter.
+    """The noise of equal runs.
 
     memory: the correlation of neighbours
-    scale, tails: of what is new in each run (Student's t): its scale, in log gain, and its d.f.
+    scale, tails: of the innovations (Student's t): their scale, in log gain, and degrees of freedom
     """
 
     memory: float
@@ -187,7 +187,7 @@ class Noise:
 
 
 def fitted(series: Floats) -> Noise:
-    """Fit the noise of a series by its largest likelihood; a weak prior holds the tails back."""
+    """Fit the noise of a series by maximum likelihood; a weak prior keeps the tails finite."""
     around = series - np.median(series)
 
     def noise_of(guess: Floats) -> Noise:
@@ -210,14 +210,14 @@ def fitted(series: Floats) -> Noise:
 
 
 LEVELS = np.linspace(-4, 4, 17)  # around the median, in standard scales of the noise
-SHARES = np.linspace(0, 1, 13)  # of the way from the smallest scale to the largest, on a log scale
+SHARES = np.linspace(0, 1, 13)  # position between the smallest and largest scale, on a log scale
 
 
 @dataclass(frozen=True, slots=True)
 class Oracle:
-    """The most powerful test that knows all of the noise but its scale.
+    """The most powerful test that knows the noise except for its scale.
 
-    noise, order: what it knows; change: of log gain, what it looks for, up or down
+    noise, order: what the test knows; change: the log gain to be found, up or down
     """
 
     noise: Noise
@@ -235,13 +235,13 @@ class Oracle:
         return np.asarray(self.change / self.noise.scale * self.order, float)
 
     def _evidence(self, series: Floats) -> Floats:
-        """Likelihood ratio of the change, up or down, against none."""
+        """Return the likelihood ratio of the change, up or down, against none."""
         none, up, down = (self._likelihood(series, sign * self._step()) for sign in (0, 1, -1))
         ratio: Floats = np.logaddexp(up, down) - none
         return ratio
 
     def _likelihood(self, series: Floats, step: Floats) -> Floats:
-        """Log likelihood, over all levels and all scales."""
+        """Return the log likelihood, integrated over all levels and scales."""
         middle = np.median(series, axis=-1, keepdims=True)
         scales = self._scales(series - middle)
         width = 1 / np.sqrt(1 - self.noise.memory**2)
@@ -256,7 +256,7 @@ class Oracle:
         return together
 
     def _scales(self, off_middle: Floats) -> list[Floats]:
-        """Scales from well below that inside the arms to well above that of all runs."""
+        """Return scales from well below that within the arms to well above that of all runs."""
         inside = off_middle.copy()
         for arm in (self.order == 0, self.order == 1):
             inside[:, arm] -= np.median(inside[:, arm], axis=-1, keepdims=True)
@@ -269,10 +269,10 @@ Known = tuple[Noise, int]
 
 
 def bound(noises: Sequence[Known], arms: Sequence[Arms], count: int) -> float:
-    """Return the mean bound at 10 % slower; a series counts by its stretches.
+    """Return the mean bound at 10 % slower, weighting each series by its number of stretches.
 
     Takes: the noise and the length of each series; `count` simulated draws per series and order,
-    half as many where there are several orders.
+    half as many if there are several orders.
     """
     found, weights = [], []
     count = count if len(arms) == 1 else count // 2
@@ -285,17 +285,17 @@ def bound(noises: Sequence[Known], arms: Sequence[Arms], count: int) -> float:
 
 
 def primary(series: Sequence[Series]) -> list[Series]:
-    """Return those series that the table is made of."""
+    """Return the series behind the table."""
     return [each for each in series if each.chosen_on and each.metric in PRIMARY]
 
 
 def noises_of(series: Sequence[Series]) -> list[Known]:
-    """Fit the noise of each series that the table is made of; its length stands beside it."""
+    """Fit the noise of each series behind the table; return each with the series' length."""
     return [(fitted(each.gains()), len(each.values)) for each in primary(series)]
 
 
 def row(series: Sequence[Series], n: int, m: int, way: str, bounds: Sequence[float] = ()) -> str:
-    """Write what is called different: equal runs, and a candidate that is 10 % slower."""
+    """Write how often runs are called different: equal ones, and a candidate 10 % slower."""
     equal, arms = draws(series, n + m), orders(n, m, way)
     figures = [share_found(equal, arms, slower) for slower in (0, SLOWER)]
     return _line(f"{n}+{m}", way, len(equal), *figures, *bounds)
@@ -340,8 +340,8 @@ def _print_tables(series: Sequence[Series], *, with_bounds: bool) -> None:
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--without-bounds", action="store_true", help="leave out the bounds")
-    parser.add_argument("--take", nargs="+", metavar="RUN.json", help="make the series of these")
+    parser.add_argument("--without-bounds", action="store_true", help="omit the bounds")
+    parser.add_argument("--take", nargs="+", metavar="RUN.json", help="make series from these runs")
     options = parser.parse_args()
     if options.take:
         lines = [json.dumps(asdict(each)) + "\n" for each in taken(options.take)]

@@ -1,7 +1,8 @@
-"""How often `evidence` is wrong (docs/evidence.md): `python -m docs.evidence_errors`, minutes; 300 sets a row.
+"""Measure how often `evidence` is wrong (docs/evidence.md), in 300 sets per row.
 
-Simulated runs know their own error. Resampled real runs do not: each is a run of the main job, whose untouched arms
-differ by nothing; its blocks are drawn again, with random signs.
+`python -m docs.evidence_errors` takes minutes. Simulated runs know their own error. Resampled real
+runs do not: each comes from a run of the main job, whose untouched arms do not differ; its blocks
+are resampled, with random signs.
 """
 
 from __future__ import annotations
@@ -23,12 +24,12 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-Draw = Callable[[np.random.Generator, int], tuple["Floats", "Floats"]]  # noise of so many runs, and their standard errors
+Draw = Callable[[np.random.Generator, int], tuple["Floats", "Floats"]]  # the runs' noise, and their standard errors
 
 RUNS = (3, 6, 10, 20)
 TAUS = (0.0, 0.005, 0.01, 0.02, 0.03, 0.05)
-ERRORS = (0.006, 0.015)  # standard errors of a simulated run, each as likely
-DISTURBED = 0.05  # by which the first run is off, up or down
+ERRORS = (0.006, 0.015)  # standard errors of a simulated run, equally likely
+DISTURBED = 0.05  # deviation of the first run, up or down
 SETS = 300
 SAVED = Path(__file__).parent.parent / "data" / "runs"
 METRIC = "step_time_round_adjusted_s"
@@ -55,7 +56,7 @@ def resampled(differences: Sequence[Floats]) -> Draw:
 
 
 def untouched_differences(folder: Path = SAVED) -> list[Floats]:
-    """Return the log ratios of stock and stock-again by block, for each workload of each day of the main job."""
+    """Return log ratios of stock and stock-again by block, per workload and day of the main job."""
     result = []
     for path in sorted(folder.glob("turns_*.json*")):
         run = load(str(path))
@@ -69,7 +70,7 @@ def untouched_differences(folder: Path = SAVED) -> list[Floats]:
 
 
 def shares(draw: Draw, runs: int, tau: float, sets: int, seed: int, *, disturbed: bool = False) -> tuple[float, float]:
-    """Return the share of false alarms of the mean, and of true effects that lie in the next run's interval."""
+    """Return the share of false alarms, and of true effects inside the next run's interval."""
     generator, alarms, inside = np.random.default_rng(seed), 0, 0
     for _ in range(sets):
         noise, errors = draw(generator, runs)

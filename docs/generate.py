@@ -1,6 +1,7 @@
-"""Pages made of the code, pictures of saved runs: `python -m docs.generate` writes docs/reference/, docs/pictures/, data/shell/.
+"""Reference pages generated from the code, pictures drawn from saved runs, files for shells.
 
-A test fails where a page is stale. Pictures are drawn anew when how they are drawn changes; letters are as wide as the machine's fonts.
+`python -m docs.generate` writes docs/reference/ and docs/pictures/. A test fails if a page is
+stale. Redraw the pictures if the drawing code changes; text is as wide as in the machine's fonts.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).parents[1]
 FOLDER = Path(__file__).with_name("reference")
 PICTURES = Path(__file__).with_name("pictures")
-# The pictures of docs/pictures.md, by the saved runs (data/runs) that show them best.
+# The pictures of docs/pictures.md, from the saved runs (data/runs) that show them best.
 
 SHOWN: Mapping[str, tuple[str, ...]] = {
     "turns_2026-11-25_amd-epyc-2cpu": ("forest", "parameters", "turns"),
@@ -58,7 +59,7 @@ SHOWN: Mapping[str, tuple[str, ...]] = {
     "cluster-kubernetes_2026-11-22_amd-epyc-2cpu": ("jobs_faults", "jobs_over_time"),
     "cluster-scheduling_2026-11-22_amd-epyc-2cpu": ("jobs_policies", "jobs_waits"),
 }
-# Which no saved run has, or none that is small.
+# Pictures for which there is no saved run, or no small one.
 MADE_UP = (
     "key_effects",
     "main_effects",
@@ -91,7 +92,7 @@ MEANS = {
 
 
 def tweaks() -> Iterator[str]:
-    """Each tweak set: purpose, kernels and risk, then a row for each setting."""
+    """Yield a section per tweak set: purpose, kernels and risk, then a row per setting."""
     yield "# Catalogue of tweak sets"
     yield "The sets in [`data/tweaks/`](../../data/tweaks). [Settings](../settings.md) says how to use them and how to write your own."
     for name, path in available().items():
@@ -114,14 +115,14 @@ def tweaks() -> Iterator[str]:
 
 
 def named() -> Iterator[str]:
-    """Workloads with their parameters, designs, and what studies have."""
+    """Yield workloads with their parameters, designs, monitors and jobs."""
     yield "# Catalogue of workloads, designs, monitors and jobs"
     yield f"`{NAME} list` prints the same, `list NAME` the rest. Tweak sets have [a page of their own](tweaks.md)."
     for head, entries in catalogue.sections():
         if head == catalogue.TWEAKS:
             continue
         yield f"## {head[0].upper()}{head[1:]}"
-        # What this machine lacks is not said.
+        # Omit what this machine lacks.
         yield table(("name", ""), ((f"`{name}`", re.sub(r" \(unavailable: .*\)$", "", description)) for name, description, _ in entries))
         for name, _, parameters in entries:
             if parameters:
@@ -132,7 +133,7 @@ def named() -> Iterator[str]:
 
 
 def models_of_io_train() -> Iterator[str]:
-    """Jobs of DLIO in full size, and what the default scales leave of them."""
+    """Yield DLIO's jobs in full size, and at the default scales."""
     yield "### Models of `io_train`"
     yield (
         "`--vary model=…`: DLIO's own training jobs, from [`data/io/`](../../data/io). A name without an accelerator means the first one. "
@@ -158,9 +159,9 @@ def models_of_io_train() -> Iterator[str]:
 
 
 def options() -> Iterator[str]:
-    """The options of `pytest benchmarks/…`, a table a group."""
+    """Yield the options of `pytest benchmarks/…`, one table per group."""
     yield "# Options of `pytest benchmarks/…`"
-    yield "Options of a study are refused where its file is not named; those of a target and of a design where that is not chosen."
+    yield "A study's options require its file on the command line; options of a target or design require that target or design."
     parser = Parser(_ispytest=True)
     benches = [str(path) for path in sorted((ROOT / "benchmarks").glob("bench_*.py"))]
     chosen = [f"--target={name}" for name in targets.names()] + [f"--design={name}" for name in designs.names()]
@@ -173,13 +174,13 @@ def options() -> Iterator[str]:
 
 
 def arguments(actions: Iterable[argparse.Action]) -> list[tuple[str, str]]:
-    """Arguments as they are typed, with their help."""
+    """Return arguments as typed, with their help."""
     shown = [vars(action) for action in actions if action.dest != "help" and action.help != argparse.SUPPRESS]
     return [(written(one["option_strings"] or [one["metavar"] or one["dest"]], one), told(one)) for one in shown]
 
 
 def commands() -> Iterator[str]:
-    """The commands that read runs, with their options, and examples of those that measure."""
+    """Yield the commands that read runs, with options, and examples of those that measure."""
     yield "# Commands"
     yield f"`{NAME} COMMAND --help` has an example of each. In a checkout `python3 -m deeptweak` is `{NAME}`."
     for group, head in GROUPS.items():
@@ -193,7 +194,7 @@ def commands() -> Iterator[str]:
 
 
 def command_section(name: str, command: Command) -> Iterator[str]:
-    """A command, its steps and their options."""
+    """Yield a command, its steps and their options."""
     parser = argparse.ArgumentParser(prog=name)
     command.arguments(parser)
     if getattr(command, "ANSWERS", False):
@@ -214,7 +215,7 @@ def command_section(name: str, command: Command) -> Iterator[str]:
 
 
 def options_of(parser: argparse.ArgumentParser) -> Iterator[str]:
-    """Arguments of a step, by their longest names."""
+    """Yield the arguments of a step, options by their longest names."""
     for action in parser._actions:
         if action.dest != "help" and action.help != argparse.SUPPRESS:
             metavar = action.metavar[0] if isinstance(action.metavar, tuple) else action.metavar
@@ -222,23 +223,23 @@ def options_of(parser: argparse.ArgumentParser) -> Iterator[str]:
 
 
 def written(names: Iterable[str], of: Mapping[str, Any]) -> str:
-    """An option as it is typed."""
+    """Write an option as typed."""
     metavar = " ".join(of["metavar"]) if isinstance(of.get("metavar"), tuple) else of.get("metavar")
     return ", ".join(f"`{name}={metavar}`" if metavar and name.startswith("--") else f"`{name}`" for name in names)
 
 
 def told(of: Mapping[str, Any]) -> str:
-    """Help of an option, with its choices."""
+    """Write an option's help with its choices."""
     text = (of.get("help") or "").replace("%%", "%").replace("%(default)s", str(of.get("default")))
     choices = [str(one) for one in of.get("choices") or ()]
     return text if all(one in text for one in choices) else f"{text}: {', '.join(choices)}"
 
 
 def json() -> Iterator[str]:
-    """The fields of `--json`, from the docstrings of the records."""
+    """Yield the fields of `--json`, from the docstrings of the records."""
     yield "# Fields of `--json`"
     yield (
-        "All gains, losses, limits and margins are fractions (0.03 is 3 %); null is not known. [run.md](run.md) has the fields of a "
+        "All gains, losses, limits and margins are fractions (0.03 is 3 %); null means unknown. [run.md](run.md) has the fields of a "
         "saved run."
     )
     yield (
@@ -247,7 +248,7 @@ def json() -> Iterator[str]:
         "`on_this_machine`, `sentence`), null where it saw something.\n"
         "- `gate --json`: `exit_code`, `baseline`, `candidate`, `ruling`, "
         "`warnings`, `rulings`.\n"
-        "- `effects --json`: `run` (what was read) and `effects`, an entry for each workload and tweak set."
+        "- `effects --json`: `run` (what was read) and `effects`, an entry per workload and tweak set."
     )
     for title, record in RECORDS.items():
         yield f"## {title}"
@@ -255,11 +256,11 @@ def json() -> Iterator[str]:
 
 
 def run() -> Iterator[str]:
-    """The fields of a saved run, from the schema."""
+    """Yield the fields of a saved run, from the schema."""
     yield "# Fields of a saved run"
     yield (
         "From [`run.schema.json`](../../data/run.schema.json). In a path `*` is a name and `[]` each element of a list. "
-        "[data/README.md](../../data/README.md) has files and conventions. Below the fields stand the "
+        "[data/README.md](../../data/README.md) has files and conventions. Below the fields are the "
         "[rows that workloads report](#rows-that-workloads-report), the [columns of telemetry](#columns-of-telemetry) and those of "
         "[DeepTweak directories](#columns-of-deeptweak-directories)."
     )
@@ -275,10 +276,10 @@ def run() -> Iterator[str]:
 
 
 def rows_and_columns() -> Iterator[str]:
-    """Rows that workloads report, columns of telemetry and of DeepTweak directories, from `rows.yaml`."""
+    """Yield rows that workloads report, columns of telemetry and of DeepTweak directories."""
     known = yaml.safe_load(ROWS_AND_COLUMNS.read_text(encoding="utf-8"))
     yield "## Rows that workloads report"
-    yield "`extra_info.report` has a list of rows under each name. A workload that reports nothing has none."
+    yield "`extra_info.report` has a list of rows under each name. A workload without a report has no rows."
     for workload, rows in known["rows"].items():
         yield f"### Rows of `{workload}`"
         yield table(("row, or its field", "unit", "meaning"), ((in_code(names), unit, what) for names, unit, what in rows))
@@ -286,22 +287,22 @@ def rows_and_columns() -> Iterator[str]:
             yield f"`extra_info.workload_facts` also has {known['facts'][workload]}."
     yield "## Columns of telemetry"
     yield (
-        "In the telemetry file, and with a statistic at the end in `extra_info.telemetry.summary`. Columns that are read less often than "
+        "In the telemetry file, and with a statistic as suffix in `extra_info.telemetry.summary`. Columns that are read less often than "
         "the sampler ticks are null in between."
     )
     yield table(("column", "source", "meaning"), ((in_code(names), source, what) for names, source, what in known["telemetry"]))
     yield "## Columns of DeepTweak directories"
-    yield "Columns that our telemetry lacks. The others get our names and units; MB and KB there are MiB and KiB."
+    yield "Columns that our telemetry lacks. All others get our names and units; MB and KB in these files are MiB and KiB."
     yield table(("column", "there", "meaning"), ((in_code(names), theirs, what) for names, theirs, what in known["deeptweak"]))
 
 
 def in_code(names: str) -> str:
-    """Names separated by commas, each as code."""
+    """Write names separated by commas, each as code."""
     return ", ".join(f"`{name}`" for name in names.split(", "))
 
 
 def schema() -> dict[str, Any]:
-    """JSON schema of a whole saved run: msgspec's, of the types it is checked by, with the units, meanings and rules beside them."""
+    """Return the JSON schema of a saved run: msgspec's, with units, meanings and rules added."""
     refs, parts = msgspec.json.schema_components([File, CellRecord], ref_template="#/$defs/{name}")
     for kind in (each for module in (saved, saved_cell) for each in vars(module).values() if is_typeddict(each)):
         part = parts[kind.__name__]
@@ -324,13 +325,13 @@ def schema() -> dict[str, Any]:
 
 
 def documented(whole: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Every field that DeepTweak adds to pytest-benchmark's file, with what the schema says of it."""
+    """Yield every field that DeepTweak adds to pytest-benchmark's file, with its description."""
     for name, place in (("Run", "deeptweak"), ("CellRecord", "extra_info"), ("MachineInfo", "machine_info")):
         yield from properties(whole["$defs"][name], place, whole["$defs"])
 
 
 def properties(part: Mapping[str, Any], place: str, defs: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Every place the schema names a property at, with what it says of it."""
+    """Yield every place of a property in the schema, with its description."""
     if "$ref" in part:
         part = defs[part["$ref"].rpartition("/")[2]]
     for name, inner in part.get("properties", {}).items():
@@ -344,7 +345,10 @@ def properties(part: Mapping[str, Any], place: str, defs: Mapping[str, Any]) -> 
 
 
 def meanings(record: type) -> list[tuple[list[str], str]]:
-    """Fields and what they mean, from the lines `name, name: meaning` of a record's docstring. Raises: ValueError, if one is left out."""
+    """Return fields and meanings from the lines `name, name: meaning` of a record's docstring.
+
+    Raises: ValueError, if a field is missing.
+    """
     text = re.sub(r"\n +", " ", cleandoc(record.__doc__ or ""))
     found = [(names.split(", "), what) for names, what in re.findall(r"^(\w+(?:, \w+)*): (.+)$", text, flags=re.MULTILINE)]
     named = [name for names, _ in found for name in names]
@@ -354,15 +358,15 @@ def meanings(record: type) -> list[tuple[list[str], str]]:
 
 
 def kernel() -> Iterator[str]:
-    """What is known of single kernel settings."""
-    yield "# What is known of kernel settings"
+    """Yield what is known about individual kernel settings."""
+    yield "# Known properties of kernel settings"
     yield (
-        "Made of [known_keys.py](../../control/known_keys.py), [lint.py](../../fixtures/tweaks/lint.py) "
-        "and [room.py](../../fixtures/tweaks/room.py). The kernel is the one on which a row was tried, "
-        "or from which on it holds by its source; "
-        "each row has a test. `*` is any name, `**` anything."
+        "Generated from [known_keys.py](../../control/known_keys.py), [lint.py](../../fixtures/tweaks/lint.py) "
+        "and [room.py](../../fixtures/tweaks/room.py). The kernel is the version on which a row was tested, "
+        "or the first version for which it holds according to its source; "
+        "each row has a test. `*` matches any name, `**` matches anything."
     )
-    yield "## Values: what moves, how they read back, in which order they go back"
+    yield "## Values: side effects, read-back, and order of restoring"
     yield table(
         ("key", "the kernel", "reads back as", "also moves", "goes back", "kernel", "source", "test"),
         (
@@ -380,7 +384,7 @@ def kernel() -> Iterator[str]:
         ),
     )
     yield "## One way: never applied"
-    yield "Where numbers are safe, only other values are refused. Tested in [test_safety.py](../../tests/tweaks/test_safety.py)."
+    yield "If numbers are listed as safe, only other values are refused. Tested in [test_safety.py](../../tests/tweaks/test_safety.py)."
     rows = [*lint.IRREVERSIBLE, *lint.ORDERS]
     yield table(
         ("key", "why", "safe"),
@@ -392,7 +396,7 @@ def kernel() -> Iterator[str]:
     yield "## Applied with a warning"
     yield table(("key", "why", "safe"), ((f"`{rule.pattern}`", rule.why, ", ".join(map(str, rule.safe))) for rule in lint.HAZARDOUS))
     yield "## Limits that must leave room beside what runs"
-    yield "Refused below what is in use plus the room. Tested in [test_room.py](../../tests/tweaks/test_room.py)."
+    yield "A limit is refused below current use plus the room. Tested in [test_room.py](../../tests/tweaks/test_room.py)."
     yield table(("key", "in use", "room"), ((readable(limit.keys), limit.what, f"{limit.room:,}") for limit in room.LIMITS))
 
 
@@ -411,37 +415,37 @@ READS_BACK = {
 
 
 def goes_back(known: Known) -> Iterator[str]:
-    """In which order a key goes back."""
+    """Yield in which order a key is restored."""
     if known.marks:
-        yield "last, and only where its causes have not brought it back"
+        yield "last, and only if its causes have not restored it"
     if known.moves:
-        yield "before what it moves"
+        yield "before the keys that it changes"
     if known.kernels_while:
         yield f"not while {known.kernels_while[0]} is {known.kernels_while[1].replace('(?!userspace$).*', 'not userspace')}"
     if known.opens:
-        yield f"where it is busy, with {known.opens[0]} = {known.opens[1]} for a moment"
+        yield f"if it is busy, with {known.opens[0]} = {known.opens[1]} for a moment"
 
 
 def readable(pattern: str) -> str:
-    """A regular expression over paths as a reader would write it."""
+    """Write a regular expression over paths as a reader would."""
     plain = re.sub(r"\[\^/\]\+|\\d\+|\[a-z_\]\+", "*", pattern)
     plain = plain.replace(".*", "**").replace("\\.", ".")
     return f"`{plain}`" if plain else ""
 
 
 def table(heads: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
-    """A table of Markdown."""
+    """Write a Markdown table."""
     lines = [list(heads), *(list(row) for row in rows)]
     written_lines = ["| " + " | ".join(" ".join(cell.split()).replace("|", "\\|") for cell in line) + " |" for line in lines]
     return "\n".join([written_lines[0], "|" + "---|" * len(lines[0]), *written_lines[1:]])
 
 
 def formats() -> Iterator[str]:
-    """The table of what programs print that `deeptweak run` reads."""
+    """Yield the table of program outputs that `deeptweak run` reads."""
     yield "# Formats that `deeptweak run` reads"
     yield (
-        "The first row of which a program prints enough is taken; figures come before steps. Each row is held to a recording of the real "
-        "program, or to a stand-in that says so, in `tests/command/recordings`."
+        "The first matching row is used; figures come before steps. Each row is tested against a recording of the real "
+        "program, or a stand-in marked as such, in `tests/command/recordings`."
     )
     for kind, title in ((FIGURES, "Figures of a run"), (STEPS, "Steps")):
         yield f"## {title}"
@@ -473,7 +477,7 @@ EXIT_CODES: Mapping[str, Mapping[int, str]] = {
 
 
 def shell() -> Iterator[str]:
-    """Exit codes of all commands, tab completion, and the manual page."""
+    """Yield the exit codes of all commands, tab completion, and the manual page."""
     yield "# Exit codes, tab completion, manual page"
     yield "## Exit codes"
     rows = {**EXIT_CODES, **{name: exit_codes(name) for name in map(command_of, COMMANDS)}}
@@ -499,7 +503,7 @@ def shell() -> Iterator[str]:
 
 
 def exit_codes(name: str) -> dict[int, str]:
-    """Exit codes of a command that reads runs, as its help says them; commands with steps have those of their steps."""
+    """Return a command's exit codes from its help, or from its steps' help."""
     command = cast("Command", import_module(f"analysis.commands.{name.replace('-', '_')}"))
     text = command.EXAMPLE if "Exit code" in command.EXAMPLE else subcommands.EXIT_CODES
     said = " ".join(text.partition("Exit code")[2].split("\n\n")[0].split())
@@ -520,19 +524,19 @@ PAGES: Mapping[str, Callable[[], Iterator[str]]] = {
 
 
 def page(name: str) -> str:
-    """The text of a reference page, with commands as a user types them."""
+    """Return the text of a reference page, with commands as users type them."""
     head, *parts = PAGES[name]()
     text = "\n\n".join([head, "<!-- Written by `python -m docs.generate`. -->", *parts]) + "\n"
     return re.sub("python -m (?:analysis|fixtures)", NAME, text)
 
 
 def schema_text() -> str:
-    """The text of `data/run.schema.json`."""
+    """Return the text of `data/run.schema.json`."""
     return jsonlib.dumps(schema(), ensure_ascii=False, indent=1) + "\n"
 
 
 def draw() -> None:
-    """Every picture once."""
+    """Draw every picture once."""
     from analysis.load import load
     from analysis.plots import pictures
     from analysis.plots.scene import scene_of
@@ -545,7 +549,7 @@ def draw() -> None:
 
 
 def made_up() -> dict[tuple[str, ...], Scene]:
-    """Scenes of `MADE_UP`, as the pictures' tests make them."""
+    """Return the scenes of `MADE_UP`, built like those in the pictures' tests."""
     from analysis.load import from_json
     from analysis.plots.scene import scene_of
     from tests import made_designs as designs

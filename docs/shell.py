@@ -63,7 +63,7 @@ def completion(shell: str) -> str:
 
 
 def _name_values(parser: argparse.ArgumentParser) -> None:
-    """Tell which values are files, and which are names."""
+    """Return which values are files, and which are names."""
     import shtab
 
     names = {"tweaks": [*tweaks.available(), "all"], "design": designs.names(), "format": list(FORMATS)}
@@ -130,7 +130,7 @@ def _options(parser: argparse.ArgumentParser) -> Iterator[str]:
 
 
 def _escaped(text: str) -> str:
-    """Text that troff prints as it stands."""
+    """Escape text so that troff prints it literally."""
     lines = text.replace("\\", "\\e").replace("-", "\\-").splitlines()
     return "\n".join(f"\\&{line}" if line.startswith((".", "'")) else line for line in lines)
 

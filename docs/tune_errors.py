@@ -1,4 +1,6 @@
-"""How often `tune` is right, by simulation: `python -m docs.tune_errors` prints the table of docs/tune.md, in some minutes.
+"""Measure how often `tune` is right, by simulation.
+
+`python -m docs.tune_errors` prints the table of docs/tune.md, in some minutes.
 
 Fifteen settings, an hour: two help by 4 and 2 %, one harms by 5 %, one pair gains 4 % only together. The last column has
 the machine time of the choice over that of an ablation (each setting alone, all of them, stock twice, equal blocks) that
@@ -27,7 +29,7 @@ def tuned(cell_sd: float, gains: dict[str, float], pair_gain: float) -> list[Tun
 
 
 def is_right(chosen: frozenset[str]) -> bool:
-    """Tell whether a choice is the two that help, whatever of the pair is with them."""
+    """Return whether a choice is the two that help, with or without the pair."""
     return chosen - PAIR == HELPFUL
 
 

@@ -1,12 +1,14 @@
-"""Measure how equal processes scatter where they take turns, and what a layout of turns costs.
+"""Measure how equal processes scatter when they take turns, and what a layout of turns costs.
 
-`python -m docs.turn_layouts` prints the tables, of which docs/designs.md shows two, from docs/turn_layouts.jsonl.xz.
-`--measure FILE --minutes=N` (as root) makes such a file on another machine: blocks of five processes
-of each workload of the main job, in slices of 1, 2, 4 and 8 steps. The processes differ in nothing,
-or two of them run under a tweak set whose effect is known: is that diluted where slices are short?
+`python -m docs.turn_layouts` prints its tables from docs/turn_layouts.jsonl.xz; docs/designs.md
+shows two of them. `--measure FILE --minutes=N` (as root) makes such a file on another machine:
+blocks of five processes per workload of the main job, in slices of 1, 2, 4 and 8 steps. The
+processes are equal, or two of them run under a tweak set with a known effect, which shows whether
+short slices dilute it.
 
-Of the estimates of a cell's value, the median looks sharpest and finds only 53 to 88 % of an effect
-of 3 %: in each round, one of five arms is the median, so the estimate is pulled to zero.
+Among the estimators of a cell's value, the median has the smallest scatter but finds only 53 to
+88 % of an effect of 3 %: in each round, one of five arms is the median, which pulls the estimate
+towards zero.
 """
 
 from __future__ import annotations
@@ -44,8 +46,8 @@ if TYPE_CHECKING:
 SAVED = Path(__file__).with_name("turn_layouts.jsonl.xz")
 BUILDS = Path(__file__).with_name("turn_layouts_builds.jsonl.xz")
 WORKLOADS = ("lora_finetune", "cnn_train", "ddp_train", "checkpoint_train")
-LAYOUTS = ((1, 40), (2, 20), (4, 10), (8, 5))  # steps of a slice, slices
-PROCESSES, CHANGED = 5, 2  # of a block; of these, under a tweak set
+LAYOUTS = ((1, 40), (2, 20), (4, 10), (8, 5))  # steps per slice, slices
+PROCESSES, CHANGED = 5, 2  # per block; how many run under a tweak set
 EFFECTS = {"cnn_train": "malloc-keep-memory", "ddp_train": "tcp-cubic"}
 STOCK = "stock"
 STEPS = (10, 20, 40)
@@ -61,11 +63,11 @@ class Block:
     """Processes of one workload that took turns.
 
     hour: when it was measured, in a word (`quiet`, `busy`)
-    slice_steps: steps of a slice
-    arms: under what each process ran, `stock` or the name of a tweak set
-    start_s, cell_s: of a process, its start and all that it took, seconds
+    slice_steps: steps per slice
+    arms: the arm of each process, `stock` or the name of a tweak set
+    start_s, cell_s: start-up and total time per process, seconds
     steps_s: processes × steps
-    others_cpu_s: processes × slices, None where that was not seen
+    others_cpu_s: processes × slices, None if unknown
     """
 
     hour: str
@@ -78,12 +80,12 @@ class Block:
     others_cpu_s: Sequence[Sequence[float | None]]
 
     def slices_s(self, steps: int) -> Floats:
-        """Return the first steps of each process, shape (processes, slices, steps of a slice)."""
+        """Return the first steps of each process, shape (processes, slices, steps per slice)."""
         first = [own[:steps] for own in self.steps_s]
         return np.asarray(first, float).reshape(len(first), -1, self.slice_steps)
 
     def taken_s(self, steps: int) -> float:
-        """Return what a process of so many steps takes."""
+        """Return the time that a process with this many steps takes."""
         return self.start_s + (self.cell_s - self.start_s) * steps / len(self.steps_s[0])
 
 
@@ -94,25 +96,25 @@ def stored(path: Path = SAVED) -> list[Block]:
 
 
 def by_product(slices_s: Floats, others_cpu_s: Sequence[Sequence[float | None]]) -> Floats:
-    """M-quantiles, as the product takes them."""
+    """Return M-quantiles, as in the product."""
     return np.log(round_adjusted_s(slices_s.tolist(), others_cpu_s))
 
 
 def by_mean(slices_s: Floats, _: object) -> Floats:
-    """Mean of the logarithms."""
+    """Return the mean of the logarithms."""
     values: Floats = np.log(slices_s).mean(axis=(1, 2))
     return values
 
 
 def by_huber(slices_s: Floats, _: object) -> Floats:
-    """Huber's M-estimate of process and round."""
+    """Return Huber's M-estimate of process and round."""
     tables = np.moveaxis(np.log(slices_s), 2, 0)[None]
     values: Floats = additive(tables, np.array([ALIKE]))[0].mean(axis=0)
     return values
 
 
 def by_median(slices_s: Floats, _: object) -> Floats:
-    """Median of the logarithms less their round's median."""
+    """Return the median of the logarithms less their round's median."""
     logs = np.log(slices_s)
     off = (logs - np.median(logs, axis=0)).reshape(len(logs), -1)
     values: Floats = np.median(off, axis=1)
@@ -120,7 +122,7 @@ def by_median(slices_s: Floats, _: object) -> Floats:
 
 
 def by_trimmed_mean(slices_s: Floats, _: object) -> Floats:
-    """Mean of the logarithms less their round's mean, without the fifth at each end."""
+    """Return the mean of the logarithms less their round's mean, trimmed by a fifth at each end."""
     logs = np.log(slices_s)
     off = np.sort((logs - logs.mean(axis=0)).reshape(len(logs), -1), axis=1)
     cut = int(TRIMMED * off.shape[1])
@@ -166,7 +168,7 @@ def effects(blocks: Sequence[Block], steps: int) -> Floats:
 
 
 def share_found(blocks: Sequence[Block], steps: int, estimator: Estimator) -> float:
-    """Return how much of an effect the estimator finds, where one process is made 3 % slower."""
+    """Return the share of an effect that the estimator finds if one process is made 3 % slower."""
     shares = []
     for block in blocks:
         slices_s = block.slices_s(steps)
@@ -181,10 +183,10 @@ def share_found(blocks: Sequence[Block], steps: int, estimator: Estimator) -> fl
 
 
 def components(blocks: Sequence[Block], steps: int) -> tuple[float, float]:
-    """Return the standard deviations of a slice, and of a process, whatever slices it makes.
+    """Return the standard deviations of a slice, and of a process beyond its slices.
 
-    What odd and even slices of a process have in common is the process. Numbers beyond three robust
-    standard deviations count as three.
+    The process effect is what odd and even slices have in common. Numbers beyond three robust
+    standard deviations are set to three.
     """
     of_slice, of_process = [], []
     for block in blocks:
@@ -204,8 +206,8 @@ def components(blocks: Sequence[Block], steps: int) -> tuple[float, float]:
 
 
 def table(blocks: Sequence[Block]) -> Iterator[str]:
-    """Write what each layout gives: scatter of a process, its time, and both together."""
-    yield "| workload | hour | steps of a slice | steps | blocks | a process takes | sd of a process | error of a minute |"
+    """Write the result of each layout: scatter per process, its time, and both combined."""
+    yield "| workload | hour | steps per slice | steps | blocks | a process takes | sd of a process | error of a minute |"
     yield "|---|---|---|---|---|---|---|---|"
     for (workload, hour, each), own in sorted(_grouped(blocks).items()):
         for steps in STEPS:
@@ -228,7 +230,7 @@ def table_of_components(blocks: Sequence[Block]) -> Iterator[str]:
 
 
 def table_of_effects(blocks: Sequence[Block]) -> Iterator[str]:
-    """Write what is found of a known effect, by the length of slices."""
+    """Write how much of a known effect is found, by the length of slices."""
     yield "| workload | tweak set | hour | steps of a slice | blocks | gain (log, %) |"
     yield "|---|---|---|---|---|---|"
     for (workload, hour, each), own in sorted(_grouped(blocks).items()):
@@ -243,7 +245,10 @@ def table_of_effects(blocks: Sequence[Block]) -> Iterator[str]:
 
 
 def table_of_estimators(blocks: Sequence[Block]) -> Iterator[str]:
-    """Write how processes of 20 steps in slices of one scatter, by each estimator, and what it finds of an effect of 3 %."""
+    """Write the scatter of 20-step processes in one-step slices, and the share found of 3 %.
+
+    There is a column per estimator.
+    """
     yield f"| workload | hour | {' | '.join(ESTIMATORS)} |"
     yield f"|---|---|{'---|' * len(ESTIMATORS)}"
     for (workload, hour, each), own in sorted(_grouped(blocks).items()):
@@ -254,7 +259,7 @@ def table_of_estimators(blocks: Sequence[Block]) -> Iterator[str]:
 
 
 def table_of_runs(runs: Sequence[Run]) -> Iterator[str]:
-    """Write for each saved run what the difference of its two untouched arms is made of, in each block."""
+    """Write per saved run the components of the difference between its two untouched arms."""
     yield "| run | workload | blocks | sd of a pair | of slices | of processes |"
     yield "|---|---|---|---|---|---|"
     for run in runs:
@@ -265,7 +270,7 @@ def table_of_runs(runs: Sequence[Run]) -> Iterator[str]:
 
 
 def components_of_run(run: Run, workload: str) -> tuple[float, float, float, int]:
-    """Return the standard deviation of a block's pair of untouched arms, and of it what slices and what processes make; and the blocks."""
+    """Return the SD of a block's untouched pair, of slices and of processes, and the blocks."""
     blocks: dict[int, dict[str, Floats]] = defaultdict(dict)
     for cell in run.cells:
         if cell.workload == workload and cell.outcome == "measured" and cell.slices_s:
@@ -287,7 +292,7 @@ def components_of_run(run: Run, workload: str) -> tuple[float, float, float, int
 
 
 def table_of_builds() -> Iterator[str]:
-    """Write the smallest detectable effects of both builds: the runs' values are beside this file."""
+    """Write the smallest detectable effects of both builds, from values beside this file."""
     values: dict[tuple[int, str], dict[str, dict[str, dict[int, float]]]] = defaultdict(lambda: defaultdict(lambda: defaultdict(dict)))
     with lzma.open(BUILDS, "rt", encoding="utf-8") as lines:
         for one in map(json.loads, lines):
@@ -302,7 +307,10 @@ def table_of_builds() -> Iterator[str]:
 
 
 def detectable(of_workloads: Mapping[str, Mapping[str, Mapping[int, float]]]) -> dict[str, list[float]]:
-    """Return the smallest detectable gain of each contrast, among all of a run; values are by tweak set and block, on the log scale."""
+    """Return the smallest detectable gain of each contrast among all of a run.
+
+    Values are by tweak set and block, on the log scale.
+    """
     untouched = ("stock", "stock-again")
     family = sum(len(arms) - len(untouched) for arms in of_workloads.values())
     found = defaultdict(list)
@@ -324,7 +332,7 @@ def _grouped(blocks: Sequence[Block]) -> dict[tuple[str, str, int], list[Block]]
 def measured(minutes: float, hour: str, seed: int) -> Iterator[Block]:
     """Measure blocks of untouched processes, workloads and layouts in random order.
 
-    Raises: Refused, where the machine is held by another run, or a process fails.
+    Raises: Refused, if another run holds the machine, or a process fails.
     """
     from fixtures.targets.local import Local
 
@@ -372,12 +380,12 @@ def _block(target: Local, hour: str, names: Sequence[str], arms: Sequence[Arm]) 
 def main() -> None:
     """Print the tables, or measure."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("file", nargs="?", type=Path, default=SAVED, help="of blocks (default: those of docs/designs.md)")
-    parser.add_argument("--measure", type=Path, metavar="FILE", help="measure, and write the blocks there")
-    parser.add_argument("--minutes", type=float, default=30.0, help="how long (default: 30)")
-    parser.add_argument("--hour", default="quiet", help="what kind of hour it is, in a word")
+    parser.add_argument("file", nargs="?", type=Path, default=SAVED, help="blocks (default: those of docs/designs.md)")
+    parser.add_argument("--measure", type=Path, metavar="FILE", help="measure and write the blocks to FILE")
+    parser.add_argument("--minutes", type=float, default=30.0, help="duration in minutes (default: 30)")
+    parser.add_argument("--hour", default="quiet", help="load of the machine, in a word")
     parser.add_argument("--seed", type=int, default=1, help="order of workloads and layouts")
-    parser.add_argument("--runs", nargs="+", metavar="RUN", help="saved runs: what their untouched arms scatter by")
+    parser.add_argument("--runs", nargs="+", metavar="RUN", help="show the scatter of these runs' untouched arms")
     line = parser.parse_args()
     if line.runs:
         print("\n".join(table_of_runs([*load_each(line.runs, [])])))

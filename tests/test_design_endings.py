@@ -55,7 +55,7 @@ def test_a_static_design_ends_with_the_sentence_of_its_effects(place: Place, des
 
 def test_one_block_says_why_nothing_can_be_named(place: Place) -> None:
     said = " ".join(answer(ended(place, "--design=ablation", "--blocks=1")))
-    assert "idle, knobs: Nothing can be said: one cell a tweak set" in said
+    assert "idle, knobs: No effects: too few cells" in said
     assert "Run 3 blocks or more." in said
 
 

@@ -60,7 +60,7 @@ def test_a_saved_run_is_a_baseline_and_losing_against_it_fails_the_session(place
     ("text", "said"),
     [
         ("max_regresion: 3%\n", "unknown key 'max_regresion'"),
-        ("max_regression: 3%\nworkloads:\n  idel: 5%\n", "no workload 'idel' in these runs; they have idle."),
+        ("max_regression: 3%\nworkloads:\n  idel: 5%\n", "no workload 'idel' in these runs; available: idle."),
         ("max_regression: 3%\nbaseline: nothing.json\n", "nothing.json: no such file"),
     ],
 )

@@ -78,11 +78,11 @@ def test_a_comparison_is_the_command_s(words: list[str], given: dict[str, Any], 
     ("given", "words"),
     [
         ({"arm": "polcy", "baseline": "fifo"}, "Did you mean 'policy'"),
-        ({"arm": "policy"}, "needs --baseline with one of its levels"),
+        ({"arm": "policy"}, "needs --baseline with one of the levels"),
         ({**POLICY, "metric": "mean_wait"}, "Did you mean 'mean_wait_s'"),
         ({"metric": "mean_wait_s"}, "--metric needs --arm"),
         ({"baseline": "stok"}, "Did you mean 'stock'"),
-        ({"adjust": "bonferroni"}, "there are holm, bh"),
+        ({"adjust": "bonferroni"}, "available: holm, bh"),
         ({"workloads": "job_strem"}, "no workload 'job_strem'"),
     ],
 )
@@ -163,7 +163,7 @@ def test_a_copy_under_a_new_name_is_refused(tmp_path: Path) -> None:
     (tmp_path / "one.json").write_text(json.dumps(saved))
     saved["deeptweak"]["run_id"] = "another"
     (tmp_path / "two.json").write_text(json.dumps(saved))
-    with pytest.raises(deeptweak.Refused, match="very times"):
+    with pytest.raises(deeptweak.Refused, match="exactly the times"):
         deeptweak.load(tmp_path)
 
 
@@ -204,7 +204,7 @@ def test_a_report_is_written_and_never_over_another_file(tmp_path: Path) -> None
     assert page == tmp_path / "r.html"
     assert deeptweak.compare(runs).title.split(":")[0] in page.read_text()
     (tmp_path / "notes.html").write_text("mine")
-    with pytest.raises(deeptweak.Refused, match="is no report of ours"):
+    with pytest.raises(deeptweak.Refused, match="is not a DeepTweak report"):
         deeptweak.report(runs, tmp_path / "notes.html")
 
 

@@ -28,7 +28,7 @@ ANSWERS = True
 GROUP = "run"
 HELP = "saved runs, or tweak sets inside one: effects and verdicts"
 EXAMPLE = f"""\
-BASE and CAND are PATH[:TWEAKSET]. PATH is a saved run of DeepTweak or of pytest-benchmark, a DeepTweak directory (DIR:exp1 or DIR/exp1 is
+BASE and CAND are PATH[:TWEAKSET]. PATH is a saved run of DeepTweak or pytest-benchmark, a DeepTweak directory (DIR:exp1 or DIR/exp1 is
 one of its tweak sets), or a quoted glob or folder of saved runs that are replicates of one arm. With BASE alone its tweak sets are
 compared inside the run.
 
@@ -37,10 +37,10 @@ examples:
   {JUDGE} compare exp1.json --baseline thp-never         … with another tweak set
   {JUDGE} compare exp1.json:stock exp1.json:thp-always   two tweak sets
   {JUDGE} compare before.json after.json                 each tweak set with its like in another run
-  {JUDGE} compare before.json after.json --relative-to stock   … freed of drift between the runs
-  {JUDGE} compare 'runs/old-*.json' 'runs/new-*.json'    several runs an arm
-  {JUDGE} compare jobs.json --arm policy --baseline fifo       levels of a parameter, each with its like
-  {JUDGE} compare 'runs/*.json' --arm workload --baseline 'sort a'  commands that each hyperfine file has
+  {JUDGE} compare before.json after.json --relative-to stock   … without drift between the runs
+  {JUDGE} compare 'runs/old-*.json' 'runs/new-*.json'    several runs per arm
+  {JUDGE} compare jobs.json --arm policy --baseline fifo       levels of a parameter
+  {JUDGE} compare 'runs/*.json' --arm workload --baseline 'sort a'  commands in hyperfine files
   {JUDGE} compare data/one_node/base data/one_node/exp1  two tweak sets of a DeepTweak directory
 
 Exit code 0: compared, whatever was found. 2: bad usage, or a file cannot be used.
@@ -54,16 +54,16 @@ def run(
     candidates: list[str] = option("CAND", "what to compare", nargs="*"),
     *,
     baseline: str | None = option(
-        "NAME", "inside one run: compare with this tweak set (default: stock, or as declared), or level of --arm"
+        "NAME", "inside one run: compare with this tweak set (default: stock, or as declared), or this level of --arm"
     ),
     tweaks: tuple[str, ...] = option("NAMES", "only these tweak sets, separated by commas", type=parse_names, default=()),
     workloads: tuple[str, ...] = option("NAMES", "only these workloads, separated by commas", type=parse_names, default=()),
     relative_to: str | None = option(
-        "TWEAKSET", "divide each cell by this tweak set's cell of the same run and block; `baseline`: by whatever was declared"
+        "TWEAKSET", "divide each cell by this tweak set's cell of the same run and block; `baseline`: the declared one"
     ),
     adjust: str = option(
         "",
-        "for many contrasts: holm (default) for those declared before the run, bh for a screen that others will follow up",
+        "for many contrasts: holm (default) if they were declared before the run, bh for a screen to be followed up",
         choices=list(ADJUSTMENTS),
         default="holm",
     ),
@@ -72,7 +72,7 @@ def run(
         "what to compare inside BASE: workload, node, or a parameter such as policy or batch_size; default: tweakset",
         default=TWEAKSET,
     ),
-    metric: str | None = option("NAME", "of --arm: judge by this metric (default: as declared)"),
+    metric: str | None = option("NAME", "with --arm: judge by this metric (default: as declared)"),
     order: str | None = option("", ORDER_HELP, choices=ORDERS),
 ) -> Answer:
     refused: list[str] = []
@@ -80,7 +80,7 @@ def run(
     if order and len(arms) == 1:
         base_arm, arms[0] = arms_in_order(base_arm, arms[0], order)
     elif order:
-        raise Refused("--order is for one BASE and one CAND.")
+        raise Refused("--order needs one BASE and one CAND.")
     options = Options(adjust, (), relative_to, tweaks, workloads)
     compared = answer(base_arm, arms, arm, baseline, metric, options, every=args.all, source=base)
     return replace(compared, refused=refused)
@@ -100,16 +100,16 @@ def answer(
     every: bool = True,
     source: str = "",
 ) -> Answer:
-    """Compare arms, or the levels of a column inside one: what the command and the Python door say.
+    """Compare arms, or the levels of a column inside one, for the command and the Python door.
 
-    `every`: a row for each contrast. `source`: the file, for the next command.
+    `every`: one row per contrast. `source`: the file for the suggested next command.
 
-    Raises: Refused, where they cannot be compared. UnknownName, where a run lacks what was named.
+    Raises: Refused, if they cannot be compared. UnknownName, if a run lacks a given name.
     """
     if options.adjustment not in ADJUSTMENTS:
-        raise UnknownName(f"no adjustment {options.adjustment!r}; there are {', '.join(ADJUSTMENTS)}.")
+        raise UnknownName(f"no adjustment {options.adjustment!r}; available: {', '.join(ADJUSTMENTS)}.")
     if column == MONITOR and all(run.is_monitored for run in base.runs):
-        column = TWEAKSET  # a monitor stands in a tweak set's place
+        column = TWEAKSET  # a monitor takes a tweak set's place
     notes: list[str] = []
     if column != TWEAKSET:
         if candidates:
@@ -122,7 +122,7 @@ def answer(
         kept = () if column == WORKLOAD else options.workloads
         options = replace(options, workloads=kept, doubted=doubted)
     elif metric:
-        raise Refused("--metric needs --arm: tweak sets are judged by the metric that was declared before the run.")
+        raise Refused("--metric needs --arm: tweak sets are judged by the metric declared before the run.")
     with damaged(source or base.label, "compared"):
         comparisons = _compare(base, candidates, baseline, options)
         runs = list({one.run_id: one for arm in (base, *candidates) for one in arm.runs}.values())
@@ -153,8 +153,8 @@ def _read_candidates(names: Sequence[str], refused: list[str]) -> list[Arm]:
 def _compare(base: Arm, candidates: Sequence[Arm], baseline: str | None, options: Options) -> list[Comparison]:
     if candidates:
         if baseline is not None:
-            raise Refused("--baseline is for one run alone; with several write BASE:TWEAKSET.")
+            raise Refused("--baseline needs a single run; for several runs, write BASE:TWEAKSET.")
         return compare_arms(base, candidates, options)
-    if len(base.runs) > 1:  # of which none was meant to be the baseline
-        raise Refused(f"{base.label} holds {len(base.runs)} runs: name what to compare them with, or see `{JUDGE} history`.")
+    if len(base.runs) > 1:  # without a designated baseline
+        raise Refused(f"{base.label} has {len(base.runs)} runs: name a CAND to compare them with, or see `{JUDGE} history`.")
     return compare(base.runs[0], baseline or base.tweakset, options)

@@ -1,4 +1,4 @@
-"""What faults cost: recovery, lost work, isolation, packet loss. Each step is its own command."""
+"""Report what faults cost: recovery, lost work, isolation, packet loss."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from control.called import JUDGE
 
 GROUP = "study"
 HELP = "faults: report, packet loss"
-EXAMPLE = f"`{JUDGE} depend STEP --help` says the rest."
+EXAMPLE = f"`{JUDGE} depend STEP --help` describes a step."
 
 
 @step(
@@ -23,12 +23,13 @@ examples:
 def report(
     runs: list[str] = option("RUN", "saved runs of streams of jobs", nargs="+"),
     *,
-    margin: float = option("PERCENT", "how much slower is still isolated (10%%)", type=parse_percent, default="10%"),
+    margin: float = option("PERCENT", "largest slowdown that counts as isolated (10%%)", type=parse_percent, default="10%"),
 ) -> Answer:
-    """What each fault cost: recovery, lost work, goodput and slowdown against the same jobs without it, block by block.
+    """Report what each fault cost, block by block: recovery, lost work, goodput and slowdown.
 
-    Hogs and floods have a verdict on isolation; poisoned clients what accuracy they cost. Streams of one block met the same jobs; those
-    without a fault are what the others are held against.
+    Each stream with a fault is compared with the stream without one in the same block, which ran
+    the same jobs. Hogs and floods get a verdict on isolation, poisoned clients the loss of
+    accuracy.
     """
     from analysis.studies.jobs.faults import reported
     from analysis.studies.jobs.records import streams_of
@@ -47,9 +48,9 @@ example:
 def network(
     runs: list[str] = runs_of("saved runs of ddp_network"),
 ) -> Answer:
-    """Step time against loss of packets, each loss compared with none on the same line, block by block.
+    """Compare step time under packet loss with none on the same line, block by block.
 
-    A line is all that was asked for but the loss: delay, MTU, congestion control.
+    A line is the set of all requested parameters except the loss: delay, MTU, congestion control.
     """
     from analysis.studies.jobs.network import lines as lines_of
     from analysis.studies.jobs.network import lossy, lossy_cells
@@ -57,7 +58,7 @@ def network(
     refused: list[str] = []
     lines = lines_of(lossy_cells(runs, refused))
     if all(row.loss == 0 for line in lines for row in line.losses):
-        raise Refused(f"{', '.join(runs)}: no cell lost packets; ddp_network has loss_percent as a parameter.")
+        raise Refused(f"{', '.join(runs)}: no cell lost packets; set loss_percent, a parameter of ddp_network.")
     return then(lossy(lines, refused), "report", *runs)
 
 

@@ -1,4 +1,4 @@
-"""Pool runs of several days and machines: does a tweak set help in general?"""
+"""Pool runs from several days and machines: does a tweak set help in general?"""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from control.called import JUDGE
 
 ANSWERS = True
 GROUP = "run"
-HELP = "does a tweak set help in general: an effect over runs of several days and machines"
+HELP = "does a tweak set help in general: an effect pooled over several days and machines"
 EXAMPLE = f"""\
-A run is the unit: its effect and standard error are those of `compare`. Three runs are the fewest; what differs between
-days is estimated, and where the next run will lie. What the words rest on: docs/evidence.md.
+A run is the unit: its effect and standard error are those of `compare`. At least three runs are needed. The answer
+estimates the variation between days, and predicts the next run. Statistical basis: docs/evidence.md.
 
 examples:
   {JUDGE} evidence .benchmarks/
@@ -39,7 +39,7 @@ def run(
     *,
     tweaksets: tuple[str, ...] = option("A,B", "only these tweak sets", type=parse_names, default=()),
     workloads: tuple[str, ...] = option("A,B", "only these workloads", type=parse_names, default=()),
-    by: str | None = option("", "runs with the same one belong together, such as days on one machine", choices=[*COLUMNS]),
+    by: str | None = option("", "group runs by this, such as days on one machine", choices=[*COLUMNS]),
     plot: Path | None = option("FILE", "draw a forest of runs for each effect: .png, .svg or .pdf", type=picture_file),
 ) -> Answer:
     refused: list[str] = []
@@ -58,16 +58,16 @@ arguments = run.arguments
 
 
 def gathered_of(runs: Sequence[Run], tweaksets: Sequence[str], workloads: Sequence[str], by: str) -> Gathered:
-    """Pool runs: what the command and the Python door judge. Raises: Refused, where no run has what was named, or none an effect."""
+    """Pool runs for the command and the Python door. Raises: Refused, without effects to pool."""
     sets = _known("tweak set", tweaksets, {name for run in runs for name in run.tweaksets})
     names = _known("workload", workloads, {name for run in runs for name in run.workloads})
     if by and by not in COLUMNS:
-        raise UnknownName(f"no column {by!r}; there are {', '.join(COLUMNS)}.{suggestion(by, COLUMNS)}")
+        raise UnknownName(f"no column {by!r}; available: {', '.join(COLUMNS)}.{suggestion(by, COLUMNS)}")
     return gather(runs, sets, names, by)
 
 
 def _known(noun: str, pieces: Sequence[str], known: set[str]) -> tuple[str, ...]:
-    """The names that were typed. Raises: Refused, where a run has none of that name."""
+    """Return the given names. Raises: Refused, if no run has one of them."""
     names = joined_names(pieces, known)
     if unknown := [name for name in names if name not in known]:
         raise Refused(f"No run has a {noun} {unknown[0]!r}.{suggestion(unknown[0], sorted(known))}")

@@ -1,7 +1,8 @@
-"""Write a run's cells as a table, a row a cell, or its figures for another tool: one figure for each workload under each tweak set.
+"""Write cells as a table with a row per cell, or figures for another tool.
 
-A figure is the mean over blocks of the study's primary metric. With three blocks or more its 95 % interval (Student's t over blocks) goes
-with it where the format has a place for one. Verdicts are not exported: they rest on pairs of blocks, which these formats do not have.
+There is one figure per workload and tweak set: the mean over blocks of the study's primary metric.
+From three blocks on it has a 95 % interval (Student's t over blocks), if the format can hold one.
+Verdicts are not exported: they rest on pairs of blocks, which these formats do not have.
 """
 
 from __future__ import annotations
@@ -26,23 +27,23 @@ GROUP = "tool"
 HELP = "cells as CSV; figures for Bencher, github-action-benchmark, Otava"
 EXAMPLE = f"""\
 examples:
-  {JUDGE} export .benchmarks/*/*.json --to=csv > cells.csv              a row a cell; pandas.read_csv("cells.csv")
+  {JUDGE} export .benchmarks/*/*.json --to=csv > cells.csv              a row per cell; pandas.read_csv("cells.csv")
   {JUDGE} export .benchmarks/*/0001_exp1.json --to=bmf > bmf.json       bencher run --adapter json --file bmf.json
   {JUDGE} export .benchmarks/*/0001_exp1.json --to=github-action > figures.json      tool: customSmallerIsBetter
-  {JUDGE} export .benchmarks/*/*.json --to=otava > history.csv          a row a run, a column a figure
+  {JUDGE} export .benchmarks/*/*.json --to=otava > history.csv          a row per run, a column per figure
 
-A report to read is `report`; Markdown of any answer is its `--markdown`.
+For a readable report use `report`; for Markdown add `--markdown` to any command.
 Exit code 0: written. 2: bad usage, or a run cannot be used.
 """
 FORMATS = ("csv", "bmf", "github-action", "otava")
-FEWEST = 3  # blocks of an interval
+FEWEST = 3  # blocks needed for an interval
 NS = 1e9
 
 
 class ExportedFigure(NamedTuple):
     """A workload under a tweak set: mean over blocks of its primary metric, and its interval.
 
-    None of fewer than three blocks, or of equal values.
+    The interval is None for fewer than three blocks, or for equal values.
     """
 
     name: str
@@ -54,7 +55,7 @@ class ExportedFigure(NamedTuple):
 
 @signature
 def run(
-    runs: list[str] = option("RUN", "saved runs; more than one for csv and otava alone", nargs="+"),
+    runs: list[str] = option("RUN", "saved runs; more than one for csv and otava only", nargs="+"),
     *,
     to: str = option("", "cells as CSV, Bencher's metrics, github-action-benchmark's JSON, Otava's CSV", required=True, choices=FORMATS),
 ) -> int:
@@ -63,10 +64,10 @@ def run(
         print(otava(loaded) if to == "otava" else render(Answer("cells", rows=table(loaded))), end="")
         return 0
     if len(loaded) != 1:
-        raise Refused(f"--to={to}: takes one run, not {len(loaded)}.")
+        raise Refused(f"--to={to} needs a single run, not {len(loaded)}.")
     result = list(figures(loaded[0]))
     if not result:
-        raise Refused(f"{loaded[0].origin}: nothing was measured in it.")
+        raise Refused(f"{loaded[0].origin}: no cell was measured.")
     print(json.dumps(bmf(result) if to == "bmf" else github_action(result), indent=1, allow_nan=False))
     return 0
 
@@ -75,7 +76,7 @@ arguments = run.arguments
 
 
 def table(runs: Sequence[Run]) -> Table:
-    """Lay out the cells as in `analysis.cells`: what each was, its metrics, `param.*`, `setting.*`, `telemetry.*`, `machine.*`."""
+    """Lay out the cells as in `analysis.cells`, with the same columns."""
     frame = cells(runs)
     rows = frame.astype(object).where(frame.notna(), None).to_numpy().tolist()
     return Table([Column(name, name) for name in frame.columns], rows)
@@ -88,7 +89,8 @@ def figures(run: Run) -> Iterator[ExportedFigure]:
         if cell.outcome == "measured" and metric.name in cell.metrics:
             values.setdefault((cell.study, cell.workload, cell.tweakset), []).append(cell.metrics[metric.name])
     for (study, workload, tweakset), own in values.items():
-        # Equal values scatter by nothing: an interval of no width would claim that the next run has the same.
+        # Equal values have no scatter: an interval of zero width would claim that the next run is
+        # equal too.
         ends = interval(own)[1:] if len(own) >= FEWEST and max(own) > min(own) else None
         alike = sum(key[1:] == (workload, tweakset) for key in values) > 1
         place = f"{study} {workload}" if alike else workload
@@ -101,7 +103,10 @@ def _metric(run: Run, study: str, workload: str) -> Metric:
 
 
 def bmf(result: Sequence[ExportedFigure]) -> dict[str, Any]:
-    """Bencher's metric format: latency in nanoseconds, all else under its own name (bencher.dev/docs/reference/bencher-metric-format)."""
+    """Convert to Bencher's metric format: latency in ns, other figures under their own names.
+
+    Source: bencher.dev/docs/reference/bencher-metric-format.
+    """
     result_by_name: dict[str, Any] = {}
     for figure in result:
         is_time = figure.metric.name.endswith("_s") and "_per_" not in figure.metric.name
@@ -114,11 +119,14 @@ def bmf(result: Sequence[ExportedFigure]) -> dict[str, Any]:
 
 
 def github_action(result: Sequence[ExportedFigure]) -> list[dict[str, Any]]:
-    """What benchmark-action/github-action-benchmark reads as customSmallerIsBetter or customBiggerIsBetter. Raises: Refused."""
+    """Convert to the JSON of benchmark-action/github-action-benchmark.
+
+    It is read as customSmallerIsBetter or customBiggerIsBetter. Raises: Refused, for a mix of both.
+    """
     ways = {figure.metric.better for figure in result}
     if len(ways) > 1:
         raise Refused(
-            "--to=github-action: less is better of some of these figures and more of others, and that tool takes one kind a file."
+            "--to=github-action: smaller is better for some of these figures and larger for others, but that tool needs one kind per file."
         )
     return [
         {
@@ -133,10 +141,13 @@ def github_action(result: Sequence[ExportedFigure]) -> list[dict[str, Any]]:
 
 
 def otava(runs: Sequence[Run]) -> str:
-    """A row a run, oldest first: time, commit, and a column a figure; a figure that a run lacks is empty. Raises: Refused."""
+    """Write a row per run, oldest first: time, commit, and a column per figure, empty if missing.
+
+    Raises: Refused, if a run has no date.
+    """
     rows = [(run.started_utc, run.commit or "", {figure.name: figure.value for figure in figures(run)}) for run in runs]
     if undated := [run.origin for run in runs if not run.started_utc]:
-        raise Refused(f"{undated[0]}: does not say when it was measured, so it has no place in a history.")
+        raise Refused(f"{undated[0]}: has no date, so it has no place in a history.")
     names = list(dict.fromkeys(name for *_, own in rows for name in own))
     sink = io.StringIO()
     writer = csv.writer(sink, lineterminator="\n")

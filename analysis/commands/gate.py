@@ -1,4 +1,4 @@
-"""Fail a build on a regression: pass, regression or can't tell, with the evidence for each. It never passes by default."""
+"""Fail a build on a regression: pass, regression or can't tell, with evidence. No default pass."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ if TYPE_CHECKING:
     from analysis.studies.gate.limits import Limits
 
 UNTOLD = 2
-FEWEST_RUNS = 3  # that `evidence` can pool
+FEWEST_RUNS = 3  # that `evidence` needs
 ANSWERS = True
 GROUP = "run"
 HELP = "fail a build on a regression"
 EXAMPLE = f"""\
-BASELINE and CAND are PATH[:TWEAKSET], as for compare. Two runs made at different times say nothing about the tweak alone: interleave both
+BASELINE and CAND are PATH[:TWEAKSET], as for compare. Two runs at different times cannot isolate the tweak: interleave both
 arms in one run, keep a folder of accepted runs as BASELINE, or gate --relative-to a tweak set that both have.
 
 examples:
@@ -45,13 +45,13 @@ examples:
   {JUDGE} gate baseline.json exp2.json:my-tuning --relative-to stock --junit gate.xml --comment comment.md
 
 Exit code 0: pass. 1: regression. 2: bad usage, or a file cannot be used. 3: not comparable, or too little data to decide.
-In GitHub Actions the step summary and annotations are written too.
+In GitHub Actions, the gate also writes the step summary and annotations.
 """
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("baseline", metavar="BASELINE", help="what the candidate must not be slower than")
-    parser.add_argument("candidate", metavar="CAND", help="what is judged")
+    parser.add_argument("baseline", metavar="BASELINE", help="the reference, which the candidate must not be slower than")
+    parser.add_argument("candidate", metavar="CAND", help="the candidate")
     parser.add_argument("--max-regression", metavar="PERCENT", help="the largest loss allowed, such as 3%%")
     parser.add_argument("--limits", metavar="FILE", help="limits by workload and metric (YAML, see docs/ci.md)")
     parser.add_argument(
@@ -64,12 +64,12 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--relative-to",
         metavar="TWEAKSET",
-        help="divide each cell by this tweak set's cell of the same run and block; `baseline`: by whatever was declared",
+        help="divide each cell by this tweak set's cell of the same run and block; `baseline`: the declared one",
     )
     parser.add_argument("--order", choices=ORDERS, help=ORDER_HELP)
     parser.add_argument("--junit", metavar="FILE", help="write JUnit XML")
     parser.add_argument("--comment", metavar="FILE", help="write the body of a pull-request comment (Markdown)")
-    parser.add_argument("--comment-key", default="", metavar="KEY", help="tells the comments of several gates on one pull request apart")
+    parser.add_argument("--comment-key", default="", metavar="KEY", help="distinguishes the comments of several gates on one pull request")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -77,34 +77,35 @@ def run(args: argparse.Namespace) -> int:
     refused: list[str] = []
     base, candidate = (read_arm(name, refused) for name in (args.baseline, args.candidate))
     if refused:
-        # What is not read cannot be judged: a gate that skips a damaged file has passed it by default.
+        # An unread file cannot be judged: a gate that skipped a damaged file would pass by default.
         raise Refused(refused[0])
     runs = list({id(one): one for arm in (base, candidate) for one in arm.runs}.values())
     _must_not_be_inputs(args, runs)
     gate = judge(*arms_in_order(base, candidate, args.order), limits, args.relative_to, parse_names(args.workloads))
     unwritten = _write(args, gate, runs)
-    # What was found counts, whoever can read it; a pass that is not told whole is none.
+    # The ruling stands whether or not it can be printed; an incompletely printed pass is not a
+    # pass.
     code = EXIT[gate.ruling] or (UNTOLD if unwritten else 0)
     result = answer(gate)
     result = replace(result, next=_next(gate, args, runs), data={"exit_code": code, **result.data})
     reason = _say(args, gate, result)
     for line in unwritten + ([f"standard output cannot be written: {reason}."] if reason else []):
-        complain(f"{line} The gate says {gate.ruling}.")
+        complain(f"{line} The gate's ruling: {gate.ruling}.")
     return code or (UNTOLD if reason else 0)
 
 
 def _say(args: argparse.Namespace, gate: Gate, result: Answer) -> str | None:
-    """Print the answer, and the runner's commands where there is a runner. Returns: why that could not be done."""
+    """Print the answer, and CI commands on a runner. Returns: the reason for a failure, if any."""
     commands = "".join(f"{line}\n" for line in workflow_commands(gate)) if os.environ.get("GITHUB_ACTIONS") == "true" else ""
     if any(getattr(args, name) for name in render.FORMATS):
-        # Then stdout belongs to the program that reads it; the runner looks at both streams.
+        # Standard output then belongs to the reading program; the runner reads both streams.
         say(commands, sys.stderr)
         commands = ""
     return say(commands + render.write(result, args))
 
 
 def _next(gate: Gate, args: argparse.Namespace, runs: Sequence[Run]) -> tuple[str, ...]:
-    """Ask how many blocks would decide, if that is open; what several accepted runs say together; else for the report."""
+    """Suggest `plan` if undecided, `evidence` for several accepted runs, else `report`."""
     (baseline, _), (candidate, _) = split(args.baseline), split(args.candidate)
     more = [ruled.limit for ruled in gate.rulings if ruled.blocks_needed]
     if gate.ruling == "undecided" and more and Path(candidate).is_file():
@@ -116,7 +117,7 @@ def _next(gate: Gate, args: argparse.Namespace, runs: Sequence[Run]) -> tuple[st
 
 
 def _must_not_be_inputs(args: argparse.Namespace, runs: Sequence[Run]) -> None:
-    """Check, before anything is judged, that no output would replace what is read, or another output. Raises: Refused."""
+    """Check in advance that no output replaces an input or another output. Raises: Refused."""
     taken = {resolved(path): f"the run {run.run_id}" for run in runs for path in files_of(run)}
     if args.limits:
         taken[resolved(args.limits)] = "the limits"
@@ -124,7 +125,7 @@ def _must_not_be_inputs(args: argparse.Namespace, runs: Sequence[Run]) -> None:
         if path:
             what = taken.setdefault(resolved(path), option)
             if what != option:
-                raise Refused(f"{option} {path}: is where {what} stands; name another file.")
+                raise Refused(f"{option} {path}: is also {what}; name another file.")
 
 
 def _limits(args: argparse.Namespace) -> Limits:
@@ -133,10 +134,10 @@ def _limits(args: argparse.Namespace) -> Limits:
         limits = limits_file.read(args.limits, share)
         if limits.baseline_run is not None:
             raise Refused(
-                f"{args.limits}: names a baseline run, and so does the command; `pytest --gate` reads that key, take it out here."
+                f"{args.limits}: names a baseline run, and so does the command; only `pytest --gate` reads that key, so remove it here."
             )
     elif share is None:
-        raise Refused("how much slower is too slow? Give --max-regression 3%, or --limits FILE.")
+        raise Refused("the limit is missing: give --max-regression 3%, or --limits FILE.")
     else:
         limits = limits_file.Limits(share)
     return replace(limits, metrics=limits_file.parse_metrics(args.metric)) if args.metric else limits

@@ -1,4 +1,4 @@
-"""What GPU utilisation, GRACT, SMACT and SMOCC said of kernels of known size, and what they cannot say.
+"""Compare GPU utilisation, GRACT, SMACT and SMOCC with kernels of known size.
 
 Reads saved runs of bench_gpu_metrics.
 """
@@ -19,9 +19,9 @@ HELP = "GPU metrics over a grid of blocks × threads: relations, bounds, heat ma
 EXAMPLE = f"""\
 examples:
   {JUDGE} gpu-metrics .benchmarks/*/0001_grid.json
-  {JUDGE} gpu-metrics .benchmarks/*/0001_grid.json --plot pictures/   heat maps and relations too
+  {JUDGE} gpu-metrics .benchmarks/*/0001_grid.json --plot pictures/   also draw heat maps and relations
 
-Exit code 0: analysed. 2: bad usage, or nothing can be used.
+Exit code 0: analysed. 2: bad usage, or no usable input.
 """
 
 

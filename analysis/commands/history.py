@@ -1,4 +1,4 @@
-"""Look back over many saved runs: where each workload's speed changed to stay, by how much, and for better or worse."""
+"""Find lasting changes of speed in many saved runs: which workload, how much, better or worse."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ ANSWERS = True
 GROUP = "run"
 HELP = "change points in many saved runs over time"
 EXAMPLE = f"""\
-A run is one value in each series: the geometric mean over its blocks. A series has one workload, tweak set, metric and kind of
-machine, and needs 10 runs. What is called a change, and how often noise is taken for one: docs/ci.md.
+A run is one value per series: the geometric mean over its blocks. A series has one workload, tweak set, metric and kind of
+machine, and needs 10 runs. Definition of a change and false-alarm rate: docs/ci.md.
 
 examples:
   {JUDGE} history .benchmarks/
   {JUDGE} history 'nightly/*.json' --relative-to stock --plot history.png
   {JUDGE} history nightly/ --since 2026-11-03 --fail-on-regression
 
-Exit code 0: judged. 1: with --fail-on-regression, a recent change for the worse. 2: bad usage, or a file cannot be
+Exit code 0: judged. 1: with --fail-on-regression, a recent regression. 2: bad usage, or a file cannot be
 used. 3: no series is long enough to be judged.
 """
 NOT_DRAWN = 2
@@ -44,11 +44,11 @@ def run(
     runs: list[str] = option("RUN", "saved runs: files, quoted globs, folders", nargs="+"),
     *,
     metric: str | None = option(
-        "NAME", "look at this metric, by its name or as min, median, mean, ops (default: throughput and a low quantile of step time)"
+        "NAME", "use this metric: a name, or min, median, mean, ops (default: throughput and a low quantile of step time)"
     ),
-    relative_to: str | None = option("TWEAKSET", "divide each cell by this tweak set's of its own block: drift cancels"),
-    since: date | None = option("DATE", "leave out runs before this day (UTC), such as 2026-11-03", type=date.fromisoformat),
-    fail_on_regression: bool = option("", "exit 1 on a recent change for the worse"),
+    relative_to: str | None = option("TWEAKSET", "divide each cell by this tweak set's cell of the same block: drift cancels"),
+    since: date | None = option("DATE", "omit runs before this day (UTC), such as 2026-11-03", type=date.fromisoformat),
+    fail_on_regression: bool = option("", "exit 1 on a recent regression"),
     recent: int = option("N", "recent: among a series' last N runs (default: %(default)s)", type=whole(1), default=20),
     order: str | None = option("", ORDER_HELP, choices=ORDERS),
     plot: Path | None = option("FILE", "draw the series that changed: .png, .svg or .pdf", type=picture_file),
@@ -78,7 +78,7 @@ def run(
 
         try:
             draw_file(plot, lambda: draw(history))
-        except Refused as error:  # what was found is told even where it cannot be drawn
+        except Refused as error:  # print the findings even if the picture fails
             complain(error)
             exit_code = NOT_DRAWN
     changes = history.changes

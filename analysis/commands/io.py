@@ -1,6 +1,7 @@
-"""What a training's input did: accelerator utilisation and throughput, and whether they may be believed.
+"""Report the input of a training: accelerator utilisation and throughput, and their validity.
 
-Reads runs of bench_io_patterns and result folders of DLIO, and says of each figure whether its first step is in it.
+Reads runs of bench_io_patterns and result folders of DLIO, and states for each figure whether it
+includes the first step.
 """
 
 from __future__ import annotations
@@ -17,10 +18,10 @@ HELP = "input of a training: utilisation, throughput, DLIO results"
 EXAMPLE = f"""\
 example:
   {JUDGE} io .benchmarks/*/0001_io.json
-  {JUDGE} io results/              DLIO's result folders in it
-  {JUDGE} io results/ --plot io/   pictures too; those of a saved run are in its report and in `plot` as well
+  {JUDGE} io results/              all DLIO result folders in it
+  {JUDGE} io results/ --plot io/   also draw pictures; `report` and `plot` draw a saved run's too
 
-Exit code 0: analysed. 2: bad usage, or nothing can be used.
+Exit code 0: analysed. 2: bad usage, or no usable input.
 """
 
 
@@ -28,7 +29,7 @@ Exit code 0: analysed. 2: bad usage, or nothing can be used.
 def run(
     runs: list[str] = option("RUN|DIR", "saved runs, DLIO result folders or folders of them", nargs="+"),
     *,
-    plot: Path | None = option("DIR", "draw every picture of input into this folder", type=Path),
+    plot: Path | None = option("DIR", "draw all pictures of input into this folder", type=Path),
 ) -> Answer:
     from analysis.studies.io.answers import answer_of
 

@@ -1,4 +1,4 @@
-"""Jobs as workloads: where their time goes on which system, and which hyper-parameters learn soonest. Each step is a command."""
+"""Analyse jobs as workloads: response time per system, and hyper-parameters."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from control.called import JUDGE
 
 GROUP = "study"
 HELP = "jobs by class and system: profile, hyper-parameters"
-EXAMPLE = f"`{JUDGE} jobs STEP --help` says the rest."
+EXAMPLE = f"`{JUDGE} jobs STEP --help` describes a step."
 
 
 @step(
-    "where the time of jobs goes, by class and system; the best system",
+    "response time of jobs by class and system; the best system",
     f"""\
 example:
   {JUDGE} jobs profile .benchmarks/*/0001_profile.json
@@ -21,11 +21,11 @@ example:
 def profile(
     runs: list[str] = runs_of("saved runs of streams of jobs"),
 ) -> Answer:
-    """Where the time of jobs goes, class by class and system by system, and which system runs each class soonest.
+    """Divide the response time of jobs by class and system, and find each class's fastest system.
 
-    Reads saved runs of streams of jobs; cells of equal workload and tweak set are one system, and blocks of a run its replicates. Response
-    time is divided into waiting for a slot, start-up, computing, held back by the CPU limit, and neither (other processes, disks, other
-    replicas).
+    Reads saved runs of streams of jobs; cells with equal workload and tweak set are one system, and
+    blocks of a run its replicates. Response time is divided into waiting for a slot, start-up,
+    computing, held back by the CPU limit, and neither (other processes, disks, other replicas).
     """
     from analysis.studies.jobs.profile import answer
     from analysis.studies.jobs.records import streams_of
@@ -44,10 +44,11 @@ example:
 def hyper(
     runs: list[str] = runs_of("saved runs of streams of jobs that learn"),
 ) -> Answer:
-    """How soon jobs that learn reach their accuracy, by hyper-parameters: every point of the grid, the best one, and effects.
+    """Report how soon jobs reach their accuracy, by hyper-parameters: points, best, effects.
 
-    Reads saved runs of streams of `train` jobs with an `accuracy`, over which some parameters were varied (--vary batch=16,64). A point
-    whose jobs do not all reach the accuracy has no mean time to it, and never wins. Effects and their analysis of variance are of ratios.
+    Reads saved runs of streams of `train` jobs with an `accuracy` and varied parameters (--vary
+    batch=16,64). A point whose jobs do not all reach the accuracy has no mean time and never wins.
+    Effects and their analysis of variance are computed on ratios.
     """
     from analysis.studies.jobs.hyper import answer
     from analysis.studies.jobs.records import streams_of

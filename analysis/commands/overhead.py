@@ -1,7 +1,8 @@
-"""What monitors and profilers cost: CPU seconds, wall time, and what they take themselves, each against none, block by block.
+"""Measure the cost of monitors and profilers: CPU seconds, wall time, and their own usage.
 
-Reads runs of bench_monitoring_overhead. Nothing is said of a workload whose two arms without a monitor differ, and "no effect" only where
-these two agree closely enough to tell.
+Each is compared with none, block by block. Reads runs of bench_monitoring_overhead. There is no
+verdict for a workload whose two arms without a monitor differ, and "no effect" only if these two
+agree closely enough.
 """
 
 from __future__ import annotations
@@ -15,13 +16,13 @@ from control.called import JUDGE
 
 ANSWERS = True
 GROUP = "study"
-HELP = "monitors and profilers: what watching costs"
+HELP = "cost of monitors and profilers"
 EXAMPLE = f"""\
 example:
   {JUDGE} overhead .benchmarks/*/0001_monitors.json
   {JUDGE} overhead .benchmarks/*/0001_monitors.json --json
 
-Exit code 0: analysed, whatever was found. 2: bad usage, or nothing can be used.
+Exit code 0: analysed, whatever was found. 2: bad usage, or no usable input.
 """
 
 

@@ -1,4 +1,4 @@
-"""How many blocks a run needs to find an effect, and how long it takes, by the noise of a pilot run."""
+"""Plan how many blocks a run needs to find an effect, and how long it takes, from a pilot run."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from control.called import JUDGE
 
 ANSWERS = True
 GROUP = "design"
-HELP = "blocks and time needed to find an effect, by a pilot's noise"
+HELP = "blocks and time needed to find an effect, from a pilot's noise"
 EXAMPLE = f"""\
 example:
   pytest benchmarks/ --blocks=4 --benchmark-save=pilot
   {JUDGE} plan --effect 3% .benchmarks/*/0001_pilot.json
   {JUDGE} plan --effect 3% pilot.json --power 0.9
-  {JUDGE} plan --effect 3% pilot.json --blocks 20     what 20 blocks would see
+  {JUDGE} plan --effect 3% pilot.json --blocks 20     smallest effect found with 20 blocks
   {JUDGE} plan --evidence .benchmarks/                more blocks today, or another day?
 
-Exit code 0: planned. 2: bad usage, the file cannot be used, or it holds no replicates to plan from.
+Exit code 0: planned. 2: bad usage, the file cannot be used, or it has no replicates to plan from.
 """
 
 LEAST_EFFECT = 0.0001
@@ -34,23 +34,23 @@ def run(
     pilot: str | None = option("PILOT.json", "a saved run of the same workloads and tweak sets on the same machine", nargs="?"),
     *,
     effect: str | None = option("PERCENT", "smallest change of speed that matters, such as 3%%"),
-    power: float = option("SHARE", "how often it shall be found (default: %(default)s)", type=float, default=0.8),
-    blocks: int | None = option("N", "what so many blocks would see (default: as many as the pilot has)", type=int),
-    evidence: list[str] | None = option("RUN", "for an effect over these runs: more blocks today, or another day?", nargs="+"),
+    power: float = option("SHARE", "probability of finding it (default: %(default)s)", type=float, default=0.8),
+    blocks: int | None = option("N", "smallest effect found with N blocks (default: the pilot's number)", type=int),
+    evidence: list[str] | None = option("RUN", "for the effect pooled over these runs: more blocks today, or another day?", nargs="+"),
 ) -> Answer:
     if evidence:
         if pilot or effect or blocks:
-            raise Refused("--evidence plans over its own runs: leave PILOT.json, --effect and --blocks out.")
+            raise Refused("--evidence plans from its own runs: omit PILOT.json, --effect and --blocks.")
         return _next_hour(evidence)
     if pilot is None or effect is None:
-        raise Refused(f"Name a pilot and the effect that matters: {JUDGE} plan --effect 3% PILOT.json; or runs: --evidence RUN….")
+        raise Refused(f"Name a pilot and the smallest effect that matters: {JUDGE} plan --effect 3% PILOT.json; or runs: --evidence RUN….")
     from analysis.studies.plan.answer import answer
     from analysis.studies.plan.plan import Goal, plan
 
     if not 0.5 <= power <= 0.999:
-        raise Refused(f"--power {power}: how often the effect shall be found, from 0.5 to 0.999.")
+        raise Refused(f"--power {power}: must be from 0.5 to 0.999.")
     if blocks is not None and blocks < 3:
-        raise Refused(f"--blocks {blocks}: fewer than 3 are never compared.")
+        raise Refused(f"--blocks {blocks}: must be at least 3, the fewest that are compared.")
     run_of_pilot = load(pilot)
     goal = Goal(_effect(effect), power, blocks)
     with damaged(pilot, "planned from"):
@@ -72,5 +72,5 @@ def _next_hour(names: list[str]) -> Answer:
 def _effect(text: str) -> float:
     share = parse_percent(text)
     if share < LEAST_EFFECT:
-        raise Refused(f"--effect {text}: less than 0.01 %, which no machine holds still enough to show; name a larger one.")
+        raise Refused(f"--effect {text}: less than 0.01 %, too small for any machine's noise; name a larger effect.")
     return share

@@ -1,4 +1,4 @@
-"""Draw saved runs: every picture their data allow, a file each, and summary tables beside them."""
+"""Draw saved runs: every picture that their data allow, one file each, with summary tables."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ example:
   {JUDGE} plot exp1.json --picture forest --picture run_order --format svg
   {JUDGE} plot data/one_node_one_gpu/ data/one_node_two_gpu/ --output gpu
 
-Without --picture all that can be drawn is drawn, with the tables summary.csv and summary.md;
-`--picture summary` writes these alone. What cannot be drawn is named with the reason.
-Files of these names in the folder are replaced.
+Without --picture, everything possible is drawn, with the tables summary.csv and summary.md;
+`--picture summary` writes only these. Pictures that cannot be drawn are listed with the reason.
+Files with these names in the folder are replaced.
 
 Exit code 0: something was written. 2: bad usage, or nothing could be read or written.
 """
@@ -39,7 +39,7 @@ SUMMARY = "summary"
 
 
 class Written(NamedTuple):
-    """A file that was written: which picture or table it holds, and in a sentence what a reader sees there."""
+    """A written file: its picture or table, and a sentence on its content."""
 
     picture: str
     path: str
@@ -49,7 +49,7 @@ class Written(NamedTuple):
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("runs", nargs="+", metavar="RUN", help="saved runs: files, quoted globs, folders, DeepTweak directories")
-    parser.add_argument("--picture", action="append", default=[], metavar="NAME", help="draw only this picture; may be given several times")
+    parser.add_argument("--picture", action="append", default=[], metavar="NAME", help="draw only this picture (repeatable)")
     parser.add_argument("--output", type=Path, default=Path("plots"), metavar="DIR", help="folder to write to (default: %(default)s)")
     parser.add_argument("--format", choices=FORMATS, default="png", help="format of the pictures (default: %(default)s)")
 
@@ -59,7 +59,7 @@ def run(args: argparse.Namespace) -> int:
     from analysis.summary import answer
 
     refused: list[str] = []
-    runs = list({one.run_id: one for one in load_each(args.runs, refused)}.values())  # a copy of a run is no second one
+    runs = list({one.run_id: one for one in load_each(args.runs, refused)}.values())  # no copies
     for line in refused:
         print("refused:", line, file=sys.stderr)
     if not runs:
@@ -90,7 +90,7 @@ def _write(runs: Sequence[Run], args: argparse.Namespace) -> tuple[list[Written]
     known = pictures() if args.picture else fitting(runs)
     unknown = [name for name in args.picture if name not in {*known, SUMMARY}]
     if unknown:
-        raise Refused(f"no picture {unknown[0]!r}; there are {', '.join([*known, SUMMARY])}.{suggestion(unknown[0], known)}")
+        raise Refused(f"no picture {unknown[0]!r}; available: {', '.join([*known, SUMMARY])}.{suggestion(unknown[0], known)}")
     scene = scene_of(runs)
     files: list[Written] = []
     missing: dict[str, str] = {}

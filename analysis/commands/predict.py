@@ -1,4 +1,4 @@
-"""Times, CPU and energy predicted from factors: held-out errors, intervals and what they cover. Each step is a command."""
+"""Predict times, CPU and energy from factors: held-out errors, intervals and their coverage."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ if TYPE_CHECKING:
 
 GROUP = "study"
 HELP = "predict times from factors: fit, cross-validate, show, give back to the scheduler"
-EXAMPLE = f"`{JUDGE} predict STEP --help` says the rest."
+EXAMPLE = f"`{JUDGE} predict STEP --help` describes a step."
 
 MODELS = "a white box: amdahl, work"
 FACTOR_RUNS = option("RUN|CSV", "saved runs; CSV with a column for the response and one for each factor", nargs="+")
-RESPONSE = option("NAME", "what to predict: a metric, service_s, response_s, cpu_s, energy_j, a column of telemetry")
-WITHOUT = option("FACTOR", "factors that models must not see", nargs="+", default=[])
-LEVEL = option("PERCENT", "what intervals promise to cover (90%%)", type=parse_percent, default="90%")
+RESPONSE = option("NAME", "the response: a metric, service_s, response_s, cpu_s, energy_j, or a column of telemetry")
+WITHOUT = option("FACTOR", "factors to hide from models", nargs="+", default=[])
+LEVEL = option("PERCENT", "nominal coverage of intervals (90%%)", type=parse_percent, default="90%")
 MODEL = option("NAME", f"ridge (default), trees, or {MODELS}", default="ridge")
 
 
@@ -38,16 +38,17 @@ def cv(
     *,
     response: str | None = RESPONSE,
     without: list[str] = WITHOUT,
-    models: list[str] = option("NAME", "ridge, trees, and white boxes by name (all)", nargs="+", default=[]),
+    models: list[str] = option("NAME", "ridge, trees, or white boxes by name (default: all)", nargs="+", default=[]),
     level: float = LEVEL,
 ) -> Answer:
-    """Held-out errors of models that predict times from factors, beside the mean of the training set; and what their intervals cover.
+    """Cross-validate models that predict times from factors: held-out errors and interval coverage.
 
-    `ridge` regression and boosted `trees` see coded factors: parameters of variants, tweak sets, monitors, levels of
-    designs; classes, sizes and resources of jobs. White boxes stand beside them if rows have replicas (`amdahl`) or
-    `work`. Groups are left out whole: configurations (how well is one predicted that was never measured?) and runs
-    (blocks, streams: how well is another day predicted?). In CSV the columns `configuration` and `run` name them. Fewer
-    than five groups are refused.
+    Errors are compared with those of the training set's mean. `ridge` regression and boosted
+    `trees` use coded factors: parameters of variants, tweak sets, monitors, levels of designs;
+    classes, sizes and resources of jobs. White boxes are added if rows have replicas (`amdahl`) or
+    `work`. Whole groups are held out: configurations (how well is an unmeasured one predicted?) and
+    runs (blocks, streams: how well is another day predicted?). In CSV the columns `configuration`
+    and `run` name them. Fewer than five groups are refused.
     """
     from analysis.studies.jobs.prediction.predictions import validated
     from analysis.studies.jobs.prediction.reading import read
@@ -70,7 +71,7 @@ def cv(
 
 
 @step(
-    "which factors a model uses, and how far it may be trusted",
+    "the factors that a model uses, and its error",
     f"""\
 examples:
   {JUDGE} predict fit data/runs/io_patterns_*.json --model trees
@@ -83,9 +84,10 @@ def fit(
     without: list[str] = WITHOUT,
     model: str = MODEL,
 ) -> Answer:
-    """Fit one model to all rows: which factors it uses, and how far it may be trusted for what was never measured.
+    """Fit one model to all rows: the factors that it uses, and its error for unmeasured groups.
 
-    The error is that of groups left out, as in `predict cv`: by configuration if there are five or more, else by run.
+    The error is that of held-out groups, as in `predict cv`: by configuration if there are five or
+    more, else by run.
     """
     from analysis.studies.jobs.prediction.predictions import by_of, filled, fitted, leans_on
     from analysis.studies.jobs.prediction.reading import read, spelled
@@ -111,13 +113,14 @@ def show(
     response: str | None = RESPONSE,
     without: list[str] = WITHOUT,
     model: str = MODEL,
-    at: list[list[str]] = option("FACTOR=VALUE", "one point; may be given several times", nargs="+", action="append", required=True),
+    at: list[list[str]] = option("FACTOR=VALUE", "one point (repeatable)", nargs="+", action="append", required=True),
     level: float = LEVEL,
 ) -> Answer:
-    """Predict points: each `--at` has the factors of one; every extrapolation is named.
+    """Predict points: each `--at` gives the factors of one; extrapolations are named.
 
-    A factor that is not given has its commonest value among the rows that agree with the rest. Intervals are for a group
-    that was never measured: the next configuration, or the next run if there are fewer than five configurations.
+    A missing factor takes its commonest value among the rows that agree with the other factors.
+    Intervals are for an unmeasured group: the next configuration, or the next run if there are
+    fewer than five configurations.
     """
     from analysis.studies.jobs.prediction.predictions import filled, parsed, predicted, shown
     from analysis.studies.jobs.prediction.reading import read
@@ -140,14 +143,14 @@ def service(
     runs: list[str] = option("RUN|CSV", "saved runs of streams of jobs; lists of jobs with class and work", nargs="+"),
     *,
     model: str = option("NAME", f"trees (default), ridge, or {MODELS}", default="trees"),
-    classes: Path | None = option("FILE", "a file of classes, to be written with the predicted times", type=Path),
-    output: Path | None = option("FILE", "a new file to write it to (default: printed instead of the page)", "-o", "--output", type=Path),
+    classes: Path | None = option("FILE", "a file of classes to extend with the predicted times", type=Path),
+    output: Path | None = option("FILE", "the new file (default: print it instead of the page)", "-o", "--output", type=Path),
 ) -> Answer | int:
-    """Give predicted times to the scheduler: seconds that a unit of each class's work takes on one replica.
+    """Give predicted times to the scheduler: seconds per unit of each class's work on one replica.
 
-    With `--classes`, a file of data/jobs, it is written anew with these as its `predicted_s_per_work`. Policies that go
-    by predicted times (SJF, least slack) use them from there (`job_stream:classes_file=…`). Errors are of groups left
-    out.
+    With `--classes`, a file of data/jobs, write a new file with these times as
+    `predicted_s_per_work`. Policies that use predicted times (SJF, least slack) read them from
+    there (`job_stream:classes_file=…`). Errors are those of held-out groups.
     """
     from analysis.files import must_be_new, write_whole
     from analysis.studies.jobs.prediction.predictions import class_times, written
@@ -156,10 +159,10 @@ def service(
     from analysis.studies.jobs.simulation import document_of
 
     if output and not classes:
-        raise Refused("-o writes a file of classes; name the file to start from with --classes.")
+        raise Refused("-o writes a file of classes; name the input file with --classes.")
     if output and classes:
         must_be_new(output, [classes])
-    document = document_of(classes) if classes else None  # before the models, which take a while
+    document = document_of(classes) if classes else None  # before the models, which take longer
     rows, _, notes = rows_of(runs, "service_s")
     times, validation = class_times(rows, model)
     text = written(classes, document, times) if classes and document else ""

@@ -1,4 +1,4 @@
-"""Jobs that wait for slots: fit a stream, predict its waits, hold predictions against what was measured. Each step is its own command."""
+"""Model jobs that wait for slots: fit a stream, predict its waits, validate predictions."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 GROUP = "study"
 HELP = "streams of jobs: fit, predict, validate, closed systems"
-EXAMPLE = f"`{JUDGE} queue STEP --help` says the rest."
+EXAMPLE = f"`{JUDGE} queue STEP --help` describes a step."
 
 
 def wholes(text: str) -> tuple[int, ...]:
@@ -26,18 +26,18 @@ def wholes(text: str) -> tuple[int, ...]:
 
 
 def seconds(text: str) -> tuple[float, ...]:
-    """Read times from 0 with commas between them. Raises: ValueError, which argparse says."""
+    """Parse times of at least 0, separated by commas. Raises: ValueError, for argparse."""
     times_s = tuple(float(part) for part in text.split(","))
     if not all(0 <= time_s < float("inf") for time_s in times_s):
-        raise ValueError("a wait is a number of seconds from 0")
+        raise ValueError("a wait must be at least 0 seconds")
     return times_s
 
 
 def shares(text: str) -> tuple[float, ...]:
-    """Read percentiles with commas between them, as shares. Raises: ValueError, which argparse says."""
+    """Parse percentiles, separated by commas, as shares. Raises: ValueError, for argparse."""
     values = tuple(float(part) / 100 for part in text.split(","))
     if not all(0 < share < 1 for share in values):
-        raise ValueError("a percentile lies between 0 and 100")
+        raise ValueError("a percentile must be between 0 and 100")
     return values
 
 
@@ -51,13 +51,14 @@ examples:
 def fit(
     runs: list[str] = option("RUN", "saved runs, and lists of jobs (.csv)", nargs="+"),
     *,
-    servers: int | None = option("C", "slots, where a list of jobs does not tell (column slots)", type=whole(1, 1_000_000)),
+    servers: int | None = option("C", "slots, for lists of jobs without a column slots", type=whole(1, 1_000_000)),
 ) -> Answer:
-    """What streams of jobs say of themselves: rate, service times, variation, load, waits, with 95 % intervals.
+    """Fit streams of jobs: rate, service times, variation, load, waits, with 95 % intervals.
 
-    Reads saved runs that tell of jobs, and CSV (job,submit_s,start_s,end_s; one without starts and ends is a trace of arrivals). Says
-    whether the data refuse Poisson arrivals and exponential service times, and holds Little's law against every run. Cells under equal
-    conditions are each other's replicates. What is wrong with a job's times is named.
+    Reads saved runs with jobs, and CSV (job,submit_s,start_s,end_s; without starts and ends it is a
+    trace of arrivals). Tests whether the data reject Poisson arrivals and exponential service
+    times, and checks Little's law on every run. Cells under equal conditions are replicates of each
+    other. Errors in a job's times are named.
     """
     from analysis.studies.jobs.csv_file import groups
     from analysis.studies.jobs.queue_fits import fits_of, fitted
@@ -83,21 +84,22 @@ examples:
 def validate(
     runs: list[str] = option("RUN", "saved runs, and lists of jobs (.csv)", nargs="+"),
     *,
-    servers: int | None = option("C", "slots, where a list of jobs does not tell (column slots)", type=whole(1, 1_000_000)),
-    margin: float = option("PERCENT", "how far off a model may be (10%%)", type=parse_percent, default="10%"),
-    rate: float | None = option("PER_S", "jobs a second, as planned", type=float),
-    service: float | None = option("S", "mean service time in seconds, as planned; exponential", type=float),
+    servers: int | None = option("C", "slots, for lists of jobs without a column slots", type=whole(1, 1_000_000)),
+    margin: float = option("PERCENT", "largest acceptable error of a model (10%%)", type=parse_percent, default="10%"),
+    rate: float | None = option("PER_S", "planned jobs per second", type=float),
+    service: float | None = option("S", "planned mean service time in seconds; exponential", type=float),
 ) -> Answer:
-    """Measured waits against what the models predict from rate and service times of the same runs: how far off, with a 95 % interval.
+    """Compare measured waits with the models' predictions from the same runs, with 95 % intervals.
 
-    The interval is from runs, of which it needs three or more. With --rate and --service the prediction is of what was
-    planned. Little's law is checked on every run.
+    Predictions use the rate and service times of these runs or, with --rate and --service, the
+    planned ones. The interval is over runs, and needs three or more. Little's law is checked on
+    every run.
     """
     from analysis.studies.jobs.csv_file import groups
     from analysis.studies.jobs.streams import validate_groups
 
     if (rate is None) != (service is None):
-        raise Refused("--rate and --service are planned together; give both or neither.")
+        raise Refused("--rate and --service belong together; give both or neither.")
     refused: list[str] = []
     planned = None if rate is None or service is None else (rate, service)
     answer = validate_groups(groups(runs, refused), refused, margin, servers, planned)
@@ -110,30 +112,31 @@ def validate(
 examples:
   {JUDGE} queue predict --rate 6 --service 0.2 --servers 2
   {JUDGE} queue predict --rate 6 --service 0.2 --servers 2,3,4 --scv-service 4
-  {JUDGE} queue predict --rate 9 --service 0.2 --servers 3 --within 0.1,1    how many wait no longer than that
+  {JUDGE} queue predict --rate 9 --service 0.2 --servers 3 --within 0.1,1    share of jobs that wait at most this long
   {JUDGE} queue predict --class 1:2:0.2 --class 2:4:0.2 --servers 2
   {JUDGE} queue predict .benchmarks/*/0001_queueing.json --servers 2,3
 """,
 )
 def predict(
-    runs: list[str] = option("RUN", "saved runs and lists of jobs (.csv) to fit, in place of --rate and --service", nargs="*"),
+    runs: list[str] = option("RUN", "saved runs and lists of jobs (.csv) to fit, instead of --rate and --service", nargs="*"),
     *,
-    servers: tuple[int, ...] | None = option("C,…", "how many servers; several are answered in turn (1, or as fitted)", type=wholes),
-    rate: float | None = option("PER_S", "jobs a second", type=float),
+    servers: tuple[int, ...] | None = option("C,…", "numbers of servers (1, or as fitted)", type=wholes),
+    rate: float | None = option("PER_S", "jobs per second", type=float),
     service: float | None = option("S", "mean service time, seconds", type=float),
     scv_arrivals: float | None = option("CA2", "variance of gaps over their mean squared (1: Poisson)", type=float),
-    scv_service: float | None = option("CS2", "the same of service times (1: exponential)", type=float),
-    room: int | None = option("K", "room for so many jobs, those in service included; others are turned away", type=int),
-    kinds: list[str] = option("PRIORITY:RATE:S[:CS2]", "jobs of a priority, the lower goes first", "--class", action="append", default=[]),
-    preemptive: bool = option("", "who goes first pushes others aside, who resume later"),
+    scv_service: float | None = option("CS2", "the same for service times (1: exponential)", type=float),
+    room: int | None = option("K", "room for K jobs, including those in service; further jobs are rejected", type=int),
+    kinds: list[str] = option("PRIORITY:RATE:S[:CS2]", "jobs of a priority; the lowest goes first", "--class", action="append", default=[]),
+    preemptive: bool = option("", "higher priorities interrupt others, which resume later"),
     percentiles: tuple[float, ...] = option("P,…", "of waits and responses (90,99)", type=shares, default=(0.9, 0.99)),
-    within: tuple[float, ...] = option("S,…", "what share of jobs waits no longer than so many seconds", type=seconds, default=()),
+    within: tuple[float, ...] = option("S,…", "report the share of jobs that wait at most S seconds", type=seconds, default=()),
 ) -> Answer:
-    """What a queue would do, by every formula that has its number of servers: waits, responses, how many wait, percentiles.
+    """Predict a queue by every formula for its number of servers: waits, responses, percentiles.
 
-    The inputs are typed (rate, mean service time, squared coefficients of variation), or fitted to saved runs and lists of jobs, whose
-    scatter then gives the answers intervals; several --servers answer what if. With as much work as can be done there is no stationary
-    figure, and that is said.
+    Inputs are options (rate, mean service time, squared coefficients of variation), or fitted to
+    saved runs and lists of jobs, whose scatter gives the answers intervals; several --servers
+    answer what-if questions. At full load or above there is no stationary figure, and the answer
+    states it.
     """
     from analysis.studies.jobs.csv_file import groups
     from analysis.studies.jobs.queue_fits import fits_of
@@ -144,13 +147,13 @@ def predict(
     given = {name: value for name, value in options.items() if value is not None}
     if kinds:
         if runs or given or within:
-            raise Refused("--class has its own rate, service time and variation, and gives mean waits alone; leave the others out.")
+            raise Refused("--class includes rate, service time and variation, and gives mean waits only; omit the other options.")
         return _priorities(kinds, servers or (1,), preemptive=preemptive)
     refused: list[str] = []
     tails = {"shares": percentiles, "times_s": within}
     if runs:
         if given:
-            raise Refused(f"{next(iter(given))} is for typed inputs, but runs to fit are named; give either.")
+            raise Refused(f"{next(iter(given))} cannot be combined with runs to fit; give one of them.")
         fewest = None if servers is None else servers[0]
         answers = [*_of_runs(fits_of(groups(runs, refused), fewest, refused), servers, tails, refused)]
         if not answers:
@@ -158,8 +161,8 @@ def predict(
         return then(predictions(answers, refused), "queue validate", *runs, *_slots(fewest))
     if rate is None or service is None or preemptive:
         missing = ", ".join(name for name in ("--rate", "--service") if name not in given)
-        lacking = "--preemptive needs several --class" if preemptive else f"{missing}: missing"
-        raise Refused(f"{lacking}; name runs to fit, or type --rate and --service, or several --class.")
+        lacking = "--preemptive needs two or more --class options" if preemptive else f"{missing}: missing"
+        raise Refused(f"{lacking}; name runs to fit, or give --rate and --service, or several --class options.")
     scvs = [1.0 if scv is None else scv for scv in (scv_arrivals, scv_service)]
     counts = servers or (1,)
     answers = []
@@ -194,14 +197,14 @@ def _of_runs(
             continue
         for servers in counts or (fitted.servers,):
             if servers is None:
-                refused.append(f"{fitted.group}: the number of slots is not known; give it with --servers.")
+                refused.append(f"{fitted.group}: the number of slots is unknown; give it with --servers.")
                 continue
             title = f"{fitted.group} on {counted(servers, 'server')}{' (SIMULATED jobs)' if fitted.simulated else ''}"
             title, predictions, said = _asked(title, partial(predicted, fitted, servers), tails)
             pick, why = chosen(fitted, servers)
             if predictions:
                 model = predictions[pick].queue.model
-                said = f"{model} is what the data leave standing: {why}. Intervals {why_of(fitted.sums)}."
+                said = f"{model} is the model that the data do not reject: {why}. Intervals {why_of(fitted.sums)}."
             yield title, predictions, said or f"{lacking(fitted, servers)}: no model applies."
 
 
@@ -225,15 +228,16 @@ example:
 )
 def closed(
     *,
-    users: tuple[int, ...] = option("N,…", "how many; several are answered in turn", type=wholes, required=True),
+    users: tuple[int, ...] = option("N,…", "numbers of users", type=wholes, required=True),
     think: float = option("S", "seconds between an answer and the next request (0)", type=float, default=0.0),
     demand: list[str] = option(
-        "NAME=S", "what a request asks of a station: visits times seconds", action="append", default=[], required=True
+        "NAME=S", "a request's demand on a station: visits times seconds", action="append", default=[], required=True
     ),
 ) -> Answer:
-    """A closed system by mean value analysis: users who ask, wait, think and ask again, and stations that serve one after the other.
+    """Analyse a closed system by mean value analysis: users who think and stations that serve.
 
-    Answers requests a second, response, jobs and utilisation of every station, with the bounds that no system of these demands can pass.
+    Users send a request, wait for all stations in turn, think and repeat. Returns requests per
+    second, response time, jobs and utilisation of every station, with the bounds for these demands.
     """
     from analysis.studies.jobs.queue_formulas import mva
     from analysis.studies.jobs.queues import closed as answer
@@ -244,9 +248,9 @@ def closed(
         try:
             demand_s = float(value)
         except ValueError:
-            raise Refused(f"--demand {text!r}: it is a name and seconds, such as disk=0.08.") from None
+            raise Refused(f"--demand {text!r}: must be a name and seconds, such as disk=0.08.") from None
         if not name.strip() or name in demands_s:
-            raise Refused(f"--demand {text!r}: each station has one name of its own.")
+            raise Refused(f"--demand {text!r}: station names must differ.")
         demands_s[name] = demand_s
     stations = [f"--demand={text}" for text in demand]
     more = ["--users", str(2 * max(users)), "--think", f"{think:g}", *stations]

@@ -1,4 +1,4 @@
-"""Write one self-contained HTML page on saved runs: answers, pictures, what was asked of the kernel, provenance."""
+"""Write a self-contained HTML page on saved runs: answers, pictures, settings, provenance."""
 
 from __future__ import annotations
 
@@ -31,18 +31,18 @@ example:
   {JUDGE} report data/one_node_one_gpu/ --output gpu.html
   {JUDGE} report .benchmarks/ --output index.html
 
-A folder of several runs gives an index: newest first, what changed over time, and a link to each run's report, written beside it.
-The page needs no network and no script; an earlier report of that name is replaced, nothing else ever is.
+A folder of several runs gives an index: newest first, changes over time, and a link to each run's report, written beside it.
+The page needs no network and no script. Only an earlier report is ever replaced.
 Exit code 0: written, whatever was found. 2: bad usage, or nothing could be read or written.
 """
-MOST_RUNS = 10  # beside each other on one page; `history` is for more
+MOST_RUNS = 10  # compared on one page; `history` reads more
 
 
 @signature
 def run(
     runs: list[str] = option("RUN", "saved runs: files, quoted globs, folders, DeepTweak directories", nargs="+"),
     *,
-    output: Path = option("FILE", "where to write (default: %(default)s)", type=Path, default=Path("report.html")),
+    output: Path = option("FILE", "output file (default: %(default)s)", type=Path, default=Path("report.html")),
 ) -> Answer:
     from analysis.report.saving import must_be_replaceable
 
@@ -60,11 +60,11 @@ arguments = run.arguments
 
 
 def write(runs: Sequence[Run], names: Sequence[str], output: Path, refused: list[str]) -> Answer:
-    """Write the page of some runs: what the command and the Python door do.
+    """Write the page of some runs, for the command and the Python door.
 
-    `names` are the paths as they were given: of one folder with several runs an index is written.
+    `names` are the paths as given: one folder with several runs gets an index.
 
-    Raises: Refused, where there are too many runs, or the file cannot be written.
+    Raises: Refused, if there are too many runs, or the file cannot be written.
     """
     from analysis.report.saving import must_be_replaceable, save
 
@@ -75,7 +75,7 @@ def write(runs: Sequence[Run], names: Sequence[str], output: Path, refused: list
 
         return write_index(runs, Path(names[0]), output, again, refused)
     if len(runs) > MOST_RUNS:
-        raise Refused(f"{len(runs)} runs: a report holds at most {MOST_RUNS} beside each other; `history` is for more.")
+        raise Refused(f"{len(runs)} runs: a report compares at most {MOST_RUNS}; use `history` for more.")
     from analysis.report import page
 
     with damaged(", ".join(one.origin for one in runs), "reported"):
@@ -84,9 +84,10 @@ def write(runs: Sequence[Run], names: Sequence[str], output: Path, refused: list
 
 
 def _answer(page: Page, path: Path, size: int, refused: Sequence[str]) -> Answer:
-    """Say where the page is, and what stands at its top.
+    """Return the page's path, and the findings at its top.
 
-    In JSON: `runs` with the answers of each, `between_runs` (null for one run), and why pictures are missing (null: drawn).
+    In JSON: `runs` with the answers of each, `between_runs` (null for one run), and why pictures
+    are missing (null: drawn).
     """
     sections, told = [], []
     for one, answers in page.told:

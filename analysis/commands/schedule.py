@@ -1,4 +1,4 @@
-"""Which waiting job is next: policies compared on identical arrivals. Each step is a command."""
+"""Compare policies for waiting jobs on identical arrivals."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 GROUP = "study"
 HELP = "policies for waiting jobs: simulate, report"
-EXAMPLE = f"`{JUDGE} schedule STEP --help` says the rest."
+EXAMPLE = f"`{JUDGE} schedule STEP --help` describes a step."
 
 SLOTS = re.compile(r"(?:([A-Za-z_][\w.-]*)=)?(\d{1,6})", re.ASCII)
 MOST_JOBS = 10_000_000
@@ -25,11 +25,11 @@ CLASSES = "classes of jobs, YAML: name, probability, mean_s (a number, or by kin
 
 
 def slots_of(text: str) -> dict[str, int]:
-    """Read `4` or `gpu=4,cpu=12`. Raises: Refused."""
+    """Parse `4` or `gpu=4,cpu=12`. Raises: Refused."""
     parts = [SLOTS.fullmatch(part.strip()) for part in text.split(",")]
     slots = {part[1] or "any": int(part[2]) for part in parts if part is not None}
     if None in parts or len(slots) < len(parts) or min(slots.values()) < 1:
-        raise Refused(f"--slots {text}: write a number such as 4, or kinds such as gpu=4,cpu=12, each once and with one slot or more.")
+        raise Refused(f"--slots {text}: must be a number such as 4, or kinds such as gpu=4,cpu=12, each once and with at least one slot.")
     return slots
 
 
@@ -43,13 +43,14 @@ example:
 def report(
     runs: list[str] = option("RUN", "saved runs of streams of jobs", nargs="+"),
     *,
-    baseline: str = option("POLICY", "with what (default: %(default)s)", default="fifo"),
+    baseline: str = option("POLICY", "policy to compare with (default: %(default)s)", default="fifo"),
 ) -> Answer:
-    """Compare policies on real streams of jobs with identical arrivals, and play each stream again in simulation: does that wait as long?
+    """Compare policies on real streams of jobs with identical arrivals, and with their simulation.
 
-    Reads saved runs of streams of jobs. Streams are paired by their arrivals (kind, rate, seed, every job's planned submission and size);
-    engines, numbers of slots, machines and whatever else was asked for are never mixed. The simulator is given when jobs came and how long
-    each held its slot.
+    Reads saved runs of streams of jobs. Streams are paired by their arrivals (kind, rate, seed,
+    every job's planned submission and size); engines, numbers of slots, machines and other
+    parameters are never mixed. The simulator replays each stream from its arrivals and times in a
+    slot: are waits as long?
     """
     from analysis.load import load_each, read_each
     from analysis.studies.jobs.policies import measured, places, played_streams
@@ -74,32 +75,35 @@ examples:
 )
 def simulate(
     *,
-    slots: dict[str, int] = option("N|KIND=N,…", "how many jobs can run at once, by kind of slot", type=slots_of, required=True),
-    load: float = option("RHO", "part of the slots that is busy (default: %(default)s)", type=float, default=0.8),
-    policies: str | None = option("NAME,…", "what to compare (default: all there are)"),
-    baseline: str = option("NAME", "with what (default: %(default)s)", default="fifo"),
-    jobs: int = option("N", "of each stream (default: %(default)s)", type=int, default=5000),
-    seeds: int = option("N", "streams (default: %(default)s)", type=int, default=20),
+    slots: dict[str, int] = option("N|KIND=N,…", "number of slots, by kind", type=slots_of, required=True),
+    load: float = option("RHO", "share of the slots that is busy (default: %(default)s)", type=float, default=0.8),
+    policies: str | None = option("NAME,…", "policies to compare (default: all)"),
+    baseline: str = option("NAME", "policy to compare with (default: %(default)s)", default="fifo"),
+    jobs: int = option("N", "jobs per stream (default: %(default)s)", type=int, default=5000),
+    seeds: int = option("N", "number of streams (default: %(default)s)", type=int, default=20),
     classes: Path | None = option("FILE", CLASSES, type=Path),
-    arrivals_cv2: float = option("X", "of the gaps; 1 is Poisson (default: %(default)s)", type=float, default=1.0),
+    arrivals_cv2: float = option(
+        "X", "variance of gaps over their mean squared; 1 is Poisson (default: %(default)s)", type=float, default=1.0
+    ),
     prediction_error: float = option("SD", "sd of log(predicted/true) (default: 0)", type=float, default=0.0),
 ) -> Answer:
-    """Compare policies in simulation, each on the same jobs: waits, slowdown, fairness, promises kept, against a baseline.
+    """Compare policies in simulation on the same jobs: waits, slowdown, fairness, promises kept.
 
-    Slots are busy to --load if each class of jobs runs where it should. A policy knows predicted times, off by --prediction-error;
-    how long a job really takes it learns when that ends. Nothing is interrupted. A seed is one stream of jobs, its first tenth left out.
+    Slots are busy to --load if each class of jobs runs on its proper slots. A policy knows
+    predicted times, which are off by --prediction-error, and a job's real time only at its end.
+    Jobs are not interrupted. A seed is one stream of jobs; the first tenth is not counted.
     """
     from analysis.studies.jobs.policies import simulated
     from analysis.studies.jobs.simulation import JobClass, JobSource, read_classes
     from control.scheduling import policies as known_policies
 
     if not 20 <= jobs <= MOST_JOBS or not 1 <= seeds <= 10_000:
-        raise Refused(f"--jobs is from 20 to {MOST_JOBS}, --seeds from 1 to 10000.")
+        raise Refused(f"--jobs must be from 20 to {MOST_JOBS}, and --seeds from 1 to 10000.")
     if not (0 <= arrivals_cv2 <= 1000 and 0 <= prediction_error <= 10):
-        raise Refused("--arrivals-cv2 is from 0 to 1000, --prediction-error from 0 to 10.")
+        raise Refused("--arrivals-cv2 must be from 0 to 1000, and --prediction-error from 0 to 10.")
     job_classes = read_classes(classes, tuple(slots)) if classes else (JobClass("job", 1.0, dict.fromkeys(slots, 1.0)),)
     source = JobSource(job_classes, slots, load, arrivals_cv2, prediction_error)
-    error = 0.0 if prediction_error else 0.5  # do policies hold where predictions are wrong, or right?
+    error = 0.0 if prediction_error else 0.5  # next: wrong predictions, or perfect ones
     names = known_policies.names() if policies is None else tuple(dict.fromkeys(policies.split(",")))
     options = ["--slots", ",".join(f"{kind}={many}" for kind, many in slots.items()), f"--load={load:g}"]
     options += [f"--classes={classes}"] if classes else []

@@ -1,6 +1,6 @@
-"""Show what a saved run says: the answer of the study it belongs to, verdicts where it belongs to none.
+"""Show the answer of a saved run's study, or verdicts if it belongs to none.
 
-A saved run without a command is the same.
+A saved run without a command does the same.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from control.called import JUDGE
 
 ANSWERS = True
 GROUP = "run"
-HELP = "what a saved run says, whichever study it is of"
+HELP = "the answer of a saved run, for any study"
 EXAMPLE = f"""\
 example:
   {JUDGE} show .benchmarks/*/0001_exp1.json
@@ -32,7 +32,7 @@ def run(
     refused: list[str] = []
     arm = read_arm(run, refused)
     if len(arm.runs) != 1:
-        raise Refused(f"{run}: {len(arm.runs)} runs; name one, or `history` and `compare` for several.")
+        raise Refused(f"{run}: has {len(arm.runs)} runs; name one, or use `history` or `compare` for several.")
     return answer_of_run(arm.runs[0], brief=False, refused=refused, source=run)
 
 

@@ -1,1 +1,1 @@
-"""One file per format of saved runs; each answers a `Run`, or refuses the file in one line."""
+"""One file per format of saved runs; each returns a `Run` or refuses the file in one line."""

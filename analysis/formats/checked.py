@@ -1,4 +1,7 @@
-"""What a file of JSON must hold, by its types: msgspec checks it, and what is wrong is said in one line with its place in the file."""
+"""Check the contents of a JSON file against types with msgspec.
+
+Errors are reported in one line with their place in the file.
+"""
 
 from __future__ import annotations
 
@@ -14,12 +17,12 @@ from analysis.terms import Unreadable
 T = TypeVar("T")
 EDITED = "the file is damaged or was edited: measure again, or take it from its source"
 SHOWN = 40  # characters of a value
-FOREIGN = "the tool does not write this; take the file from its source again"  # nobody is accused of an edit
+FOREIGN = "the tool does not write this; take the file from its source again"  # without blaming an edit
 
 COMPLAINT = r"(?P<what>.*?)(?: - at `(?:key in )?\$(?P<path>.*)`)?"
 MISSING = r"Object missing required field `(.+)`"
 STEP = r"\[(?P<index>[\d.]+)\]|\.(?P<name>[^.\[]+)"
-# What msgspec expects → what belongs there.
+# msgspec's expectation → what is expected, in plain words.
 EXPECTED = (
     (r"Expected `(.+)`, got `.+`", "{}"),
     (r"Expected `float` [<>]= -?1\.7e\+308", "a finite number"),
@@ -27,7 +30,7 @@ EXPECTED = (
     (r"Expected `array` of length (.+)", "a list of length {}"),
     (r"Expected `str` of length (.+)", "a text of length {}"),
     (r"Expected `str` matching regex (.+)", "a text like {}"),
-    (r"Invalid enum value .+", "one of the words known there"),
+    (r"Invalid enum value .+", "one of the known words"),
     (r"Number out of range", "a finite number"),
 )
 WORDS = {
@@ -45,7 +48,7 @@ WORDS = {
 
 
 class Fault(Unreadable):
-    """A field is not as it should be; `reason` says what is wrong without the file, its place in the file, or what to do."""
+    """A field is invalid; `reason` is the error without the file, its place, and the remedy."""
 
     def __init__(self, message: str, reason: str) -> None:
         super().__init__(message)
@@ -53,7 +56,7 @@ class Fault(Unreadable):
 
 
 class Part(NamedTuple):
-    """A part of a file: its value as parsed, the file, its place in the file, and what to do where something is wrong in it."""
+    """A part of a file: its parsed value, the file, its place in it, and the remedy for errors."""
 
     value: Any
     origin: str
@@ -67,9 +70,9 @@ class Part(NamedTuple):
         return Fault(f"{self.origin}: {self.place or 'the file'} {what}; {remedy or self.remedy}.", what)
 
     def read(self, kind: type[T]) -> T:
-        """Convert the value to a type of `typing`, a dataclass or a TypedDict; fields that the type does not name are passed over.
+        """Convert the value to a type of `typing`, dataclass or TypedDict; ignore unnamed fields.
 
-        Raises: Unreadable, for the first field that is not as its type says.
+        Raises: Unreadable, for the first field that does not match its type.
         """
         try:
             return msgspec.convert(self.value, kind)
@@ -77,7 +80,7 @@ class Part(NamedTuple):
             raise self._fault(self.explained(str(error), kind)) from None
 
     def field(self, name: str, kind: type[T]) -> T:
-        """Convert one field of an object. Raises: Unreadable, as `read` does, and where it is not there."""
+        """Convert one field of an object. Raises: Unreadable, as `read`, and if it is missing."""
         if name not in self.value:
             self.refuse(f"has no {name!r}")
         try:
@@ -86,7 +89,7 @@ class Part(NamedTuple):
             raise self._fault(self._replace(value=self.value[name]).explained(str(error), kind, name)) from None
 
     def explained(self, complaint: str, kind: type[Any], field: str = "") -> str:
-        """Say what a complaint of msgspec about this part, which is a field of another where that is named, means."""
+        """Explain a complaint of msgspec about this part, or about one of its fields."""
         try:
             name, value = self._found(complaint, kind)
         except RecursionError:
@@ -94,11 +97,11 @@ class Part(NamedTuple):
         return _explained(complaint, f"{field}{'.' * (name[:1] not in ('', '['))}{name}" if field else name, value)
 
     def made(self, kind: type[T], **known: object) -> T:
-        """Convert an object with some fields that the file does not have or has otherwise."""
+        """Convert an object, replacing or adding the fields in `known`."""
         return Part({**self.value, **known}, self.origin, self.place, self.remedy).read(kind)
 
     def at(self, *steps: str | int) -> Part:
-        """Return a part of this one that is there."""
+        """Return an existing part of this one."""
         value, place = self.value, self.place
         for step in steps:
             value = value[step]
@@ -106,19 +109,20 @@ class Part(NamedTuple):
         return Part(value, self.origin, place, self.remedy)
 
     def entries(self) -> Iterator[tuple[str, Part]]:
-        """Return the entries of an object whose names are free."""
+        """Yield the entries of an object with arbitrary names."""
         for name, value in self.value.items():
             yield name, Part(value, self.origin, f"{self.place}[{name!r}]", self.remedy)
 
     def each(self) -> Iterator[Part]:
-        """Return the elements of a list."""
+        """Yield the elements of a list."""
         for index, value in enumerate(self.value):
             yield Part(value, self.origin, f"{self.place}[{index}]", self.remedy)
 
     def _found(self, complaint: str, kind: type[Any]) -> tuple[str, Any]:
-        """Return the name in this part, and the value, of the field that a complaint of msgspec is about.
+        """Return the name and value of the field in this part that a complaint of msgspec is about.
 
-        msgspec calls each free name of an object `...`: the entry is the one that gives the same complaint alone.
+        msgspec calls each arbitrary name in an object `...`: the right entry gives the same
+        complaint alone.
         """
         whole = value = copy.deepcopy(self.value)
         name = ""
@@ -152,7 +156,7 @@ def _parts(complaint: str) -> tuple[str, str]:
 
 
 def _explained(complaint: str, name: str, value: object) -> str:
-    """Say what is wrong with a field, or with the part itself where it has no name."""
+    """Explain what is wrong with a field, or with the part itself if it has no name."""
     what, _ = _parts(complaint)
     if missing := re.fullmatch(MISSING, what):
         return f"has no {f'{name}.{missing[1]}'.strip('.')!r}"
@@ -164,5 +168,5 @@ def _explained(complaint: str, name: str, value: object) -> str:
             expected = words.format(" or ".join(WORDS.get(word, word) for group in match.groups() for word in group.split(" | ")))
             expected = re.sub("[<>]=?", lambda sign: WORDS[sign[0]], expected)
             expected = re.sub(r"\d[\d.e+-]*$", lambda number: f"{float(number[0]):g}", expected)
-            return f"{is_there}, where {expected} belongs"
-    return f"{is_there}, which cannot be there"
+            return f"{is_there}, but {expected} is expected"
+    return f"{is_there}, which is not allowed"

@@ -1,11 +1,12 @@
-"""DeepTweak's directories: one folder per configuration with `benchmark.csv` (a row a step) and `skyhook.yaml` (what was asked for).
+"""DeepTweak's directories: a folder per configuration with `benchmark.csv` and `skyhook.yaml`.
 
-A node type's folder is one run: each configuration below it is an arm of one cell. The logger appends, and begins with a header or with
-step 1 each time it starts: what was appended to a file later is a second block. Nothing in the format says which samples were trained on,
-whether the tweaks were in force, or when any of it happened.
+`benchmark.csv` has a row per step; `skyhook.yaml` has the requested settings. A node type's folder
+is one run: each configuration in it is an arm of one cell. The logger appends, and begins with a
+header or with step 1 each time it starts: rows appended later form a second block. The format does
+not record the training samples, whether the tweaks were in force, or any date.
 
-Its columns' names mislead in places: MB and KB are MiB and KiB, `disk_*` counts since boot while `net_*` is a rate, and `gpu_mem_util` is
-how busy the memory was or how full, depending on which program was asked.
+Some column names mislead: MB and KB are MiB and KiB, `disk_*` counts since boot while `net_*` is a
+rate, and `gpu_mem_util` is how busy or how full the memory was, depending on the program queried.
 """
 
 from __future__ import annotations
@@ -27,23 +28,24 @@ from analysis.wording import UNCOUNTED
 from control.saved import LARGEST_COUNT, LONGEST_S, SHORTEST_S
 
 Values = tuple["float | None", ...]
-Remark = tuple[str, str]  # what a reader should know, and the column it is about
+Remark = tuple[str, str]  # a remark for the reader, and its column
 
 TABLE, MANIFEST = "benchmark.csv", "skyhook.yaml"
 STUDY, BASELINE = "deeptweak", "base"
 QUESTION = "Which set of kernel tweaks fine-tunes a language model fastest?"
 PRIMARY = Metric("throughput_samples_per_s", "higher")
-LONG_UP = 10  # so many times the bytes written to disk since boot are not a matter of minutes any more
+LONG_UP = 10  # ratio of bytes written since boot that minutes of uptime cannot explain
 KIB, MIB = 1024.0, 1024.0**2
-# Step times are rounded to a millisecond and the clock beside them to ten: over a run of minutes they agree far better than this.
+# Step times are rounded to 1 ms and the clock to 10 ms: over minutes they agree far better than
+# this.
 CLOCK_TOLERANCE, CLOCK_SLACK_S = 0.02, 0.1
-LARGEST = 1e24  # no counter of bytes gets there: a digit too many, or two numbers run together
+LARGEST = 1e24  # more than any byte counter: an extra digit, or two numbers joined
 
 
 class Column(NamedTuple):
-    """A column under our name. `summary` is what is kept of a whole cell; `total` names what a counter rose by over the cell.
+    """A column under our name. `summary`: the statistic kept per cell; `total`: a counter's rise.
 
-    `never_zero`: 0 in every row can only mean that nobody measured.
+    `never_zero`: 0 in every row can only mean that it was not measured.
     """
 
     name: str
@@ -80,18 +82,19 @@ GPU = {
     "mem_clock_MHz": Column("mem_clock_mhz", never_zero=True),
     "mem_util": Column("mem_util_percent"),
 }
-# Without a number in its name a column is of the first GPU, the only one DeepTweak looks at.
+# A column without a number in its name is of the first GPU, the only one DeepTweak queries.
 OF_GPU = re.compile(r"gpu(\d*)_(.+)")
 EXPECTED = (*HOST, *(f"gpu_{name}" for name in GPU))
 CONSTANTS = {"total_params": "parameters", "trainable_params": "trainable_parameters"}
-# Known, and no telemetry: which steps these are and how long they took; facts that never change, the last the quotient of two others.
+# Known columns without telemetry: step number and duration; constants, the last of them the
+# quotient of two others.
 NO_TELEMETRY = ("step", "step_time", "time_elapsed", "batch_size", *CONSTANTS, "param_ratio")
 
 
 def read(folder: Path) -> Run:
-    """Read all configurations under one node type's folder, or the one that the folder itself is, as one run.
+    """Read all configurations in a node type's folder, or a configuration's own folder, as one run.
 
-    One that cannot be read is left out, with a warning. Raises: Unreadable, where none can be.
+    An unreadable one is omitted with a warning. Raises: Unreadable, if none can be read.
     """
     alone = (folder / TABLE).is_file()
     node = (folder.resolve().parent if alone else folder.resolve()).name or STUDY
@@ -117,7 +120,7 @@ def read(folder: Path) -> Run:
         raise Unreadable(f"{several if len(refused) > 1 else ''}{refused[0]}")
     cells = [replace(cell, order=order) for order, cell in enumerate(cells)]
     blocks = max(cell.block for cell in cells)
-    # Runs are told apart by what was timed: a folder's name is often that of another folder too.
+    # Runs are identified by their times: folders often share a name.
     digest = hashlib.sha256(repr([cell.steps.wall_s for cell in cells if cell.steps]).encode()).hexdigest()[:12]
     untouched = [name for name, tweakset in tweaksets.items() if not tweakset.requested and not tweakset.scripts]
     return Run(
@@ -139,7 +142,7 @@ def read(folder: Path) -> Run:
 
 
 def _tweakset(folder: Path, name: str) -> TweakSet:
-    """Read a configuration's manifest. Raises: Unreadable; an arm whose manifest cannot be read is not known to be anything."""
+    """Read a configuration's manifest. Raises: Unreadable, since the arm is then unknown."""
     path = folder / MANIFEST
     if not path.is_file():
         return TweakSet(name, description="no manifest, so no tweak")
@@ -151,7 +154,7 @@ def _tweakset(folder: Path, name: str) -> TweakSet:
 
 
 class Table(NamedTuple):
-    """A file's rows, column by column. `lines` are where they stand in the file, `starts` the rows that follow a header."""
+    """A file's rows, by column; `lines` are their line numbers, `starts` the rows after a header."""
 
     path: Path
     columns: Mapping[str, Values]
@@ -168,13 +171,13 @@ def _refuse(path: Path, line: int, what: str) -> NoReturn:
 
 
 def _rows(path: Path) -> list[tuple[int, list[str]]]:
-    """Return the rows of a file with their lines, the header first."""
+    """Return the rows of a file with their line numbers, the header first."""
     text = read_text(path, "a benchmark.csv is UTF-8")
     reader = csv.reader(io.StringIO(text, newline=""), skipinitialspace=True)
     try:
         rows = [(reader.line_num, [cell.strip() for cell in row]) for row in reader if row]
     except csv.Error as error:
-        _refuse(path, reader.line_num, f"no CSV ({error})")
+        _refuse(path, reader.line_num, f"not CSV ({error})")
     if not rows or "step_time" not in rows[0][1]:
         raise Unreadable(f"{path}: no column step_time in its first line: not a benchmark.csv of DeepTweak.")
     return rows
@@ -184,7 +187,7 @@ def _read_table(path: Path) -> Table:
     numbered = _rows(path)
     header = numbered[0][1]
     if len(set(header)) < len(header):
-        _refuse(path, numbered[0][0], "has a column twice")
+        _refuse(path, numbered[0][0], "has a repeated column")
     known = [name for name in header if name in NO_TELEMETRY or _column_of(name)]
     values: dict[str, list[float | None]] = {name: [] for name in known}
     lines: list[int] = []
@@ -194,13 +197,13 @@ def _read_table(path: Path) -> Table:
             starts.add(len(lines))
             continue
         if len(row) != len(header):
-            _refuse(path, line, f"has {len(row)} fields where {len(header)} belong")
+            _refuse(path, line, f"has {len(row)} fields, but the header has {len(header)}")
         lines.append(line)
         for name, cell in zip(header, row, strict=True):
             if name in values:
                 values[name].append(_number(path, line, name, cell))
     if not lines:
-        raise Unreadable(f"{path}: has a header and no step: the run wrote nothing, measure again.")
+        raise Unreadable(f"{path}: has a header but no steps: the run wrote nothing, so measure again.")
     return Table(path, {name: tuple(own) for name, own in values.items()}, lines, starts, [name for name in header if name not in known])
 
 
@@ -208,25 +211,26 @@ def _number(path: Path, line: int, name: str, text: str) -> float | None:
     try:
         value = float(text) if text else math.nan
     except ValueError:
-        _refuse(path, line, f"{name} is {text[:30]!r}, which is no number")
+        _refuse(path, line, f"{name} is {text[:30]!r}, which is not a number")
     if math.isfinite(value) and abs(value) > LARGEST:
-        _refuse(path, line, f"{name} is {value:g}, which nobody can have measured")
+        _refuse(path, line, f"{name} is {value:g}, which is not a possible measurement")
     return value if math.isfinite(value) else None
 
 
 def _cells(table: Table, node: str, name: str, remarks: list[Remark]) -> Iterator[Cell]:
-    """Make a cell of what each process wrote.
+    """Make a cell from the rows of each process.
 
-    Raises: Unreadable, with file and line, for rows that cannot be the steps of one process after the other.
+    Raises: Unreadable, with file and line, for rows that cannot be the steps of consecutive
+    processes.
     """
     count = len(table.lines)
     numbers = _whole(table, "step") if "step" in table.columns else list(range(1, count + 1))
-    # The batch of all GPUs together where they share the data, so taken as it stands.
+    # With several GPUs this is the total batch, so it is used unchanged.
     batch = any(value is not None for value in table.columns.get("batch_size", ()))
     samples = _whole(table, "batch_size") if batch else [1] * count
     wall_s = list(_times(table))
     starts = _starts(table, numbers)
-    remarks += [("no column of DeepTweak, so left out", column) for column in table.unknown]
+    remarks += [("not a column of DeepTweak, so ignored", column) for column in table.unknown]
     if "batch_size" not in table.columns:
         remarks.append(("not in the file, so each step counts as one sample", "batch_size"))
     seen: list[tuple[float, ...]] = []
@@ -237,7 +241,7 @@ def _cells(table: Table, node: str, name: str, remarks: list[Remark]) -> Iterato
         if not gaps:
             _check_clock(table, first, steps, columns.get("time_elapsed", ()))
         if steps.wall_s in seen:
-            table.refuse(first, "and after it stand the step times of an earlier run once more, which is a copy and no second measurement")
+            table.refuse(first, "and the rows after it repeat an earlier run's step times: a copy is not a measurement")
         seen.append(steps.wall_s)
         series, telemetry, missing = _telemetry(columns, steps, remarks)
         if gaps:
@@ -259,21 +263,21 @@ def _cells(table: Table, node: str, name: str, remarks: list[Remark]) -> Iterato
             series=series,
         )
     if len(starts) > 1:
-        text = f"begins anew {len(starts) - 1} times: runs one after the other, each a block; drift is part of any difference"
+        text = f"starts again {len(starts) - 1} times: consecutive runs, each a block; drift is part of any difference"
         remarks.append((text, "step"))
 
 
 def _whole(table: Table, name: str) -> list[int]:
     for row, value in enumerate(table.columns[name]):
         if value is None or not value.is_integer() or not 1 <= value <= LARGEST_COUNT:
-            table.refuse(row, f"{name} is no whole number from 1")
+            table.refuse(row, f"{name} must be a whole number of at least 1")
     return [int(value or 0) for value in table.columns[name]]
 
 
 def _times(table: Table) -> Iterator[float]:
     for row, seconds in enumerate(table.columns["step_time"]):
         if seconds is None or not SHORTEST_S <= seconds <= LONGEST_S:
-            table.refuse(row, f"step_time is {'missing' if seconds is None else seconds}, where seconds above 0 belong")
+            table.refuse(row, f"step_time is {'missing' if seconds is None else seconds}, but must be above 0 s")
         yield seconds
 
 
@@ -283,18 +287,18 @@ def _starts(table: Table, numbers: Sequence[int]) -> list[int]:
         before, now = numbers[row - 1], numbers[row]
         if now <= before and row not in starts:
             if now != 1:
-                table.refuse(row, f"is step {now} after step {before}: two processes wrote into one file, or a row was copied")
+                table.refuse(row, f"is step {now} after step {before}: two processes wrote to one file, or a row was copied")
             starts.add(row)
     return sorted(starts)
 
 
 def _check_clock(table: Table, first: int, steps: Steps, clock_s: Values) -> None:
-    """Refuse steps that do not add up to the clock beside them: other units, or rows from somewhere else."""
+    """Refuse steps that do not add up to the clock beside them: other units, or foreign rows."""
     if len(clock_s) < 2 or clock_s[0] is None or clock_s[-1] is None:
         return
     passed_s, added_s = clock_s[-1] - clock_s[0], math.fsum(steps.wall_s[1:])
     if abs(passed_s - added_s) > CLOCK_TOLERANCE * max(passed_s, added_s) + CLOCK_SLACK_S:
-        table.refuse(first, f"and after it step_time adds up to {added_s:.6g} s where time_elapsed has {passed_s:.6g} s: other units?")
+        table.refuse(first, f"and after it step_time adds up to {added_s:.6g} s but time_elapsed to {passed_s:.6g} s: check the units")
 
 
 def _column_of(written: str) -> Column | None:
@@ -308,7 +312,7 @@ def _column_of(written: str) -> Column | None:
 def _telemetry(
     columns: Mapping[str, Values], steps: Steps, remarks: list[Remark]
 ) -> tuple[dict[str, Values], dict[str, float], dict[str, str]]:
-    """Return the columns under our names and in our units, what they sum up to, and why others have no values."""
+    """Return columns with our names and units, their summaries, and reasons for missing ones."""
     series: dict[str, Values] = {}
     summary: dict[str, float] = {}
     missing: dict[str, str] = {}
@@ -324,11 +328,11 @@ def _telemetry(
             continue
         if written.endswith("_mem_util") and _is_fill(columns, written):
             column = column._replace(name=column.name.replace("mem_util", "mem_used"))
-            remarks.append(("how full the memory is, not how busy: it was read by another program", written))
+            remarks.append(("how full the memory is, not how busy: another program reported it", written))
         series[column.name] = tuple(None if value is None else value * column.scale for value in columns[written])
         whole = {"mean": math.fsum(known) / len(known), "min": min(known), "max": max(known)}
         summary |= {f"{column.name}_{statistic}": whole[statistic] for statistic in column.summary}
-        # A counter that fell was reset: what it counted meanwhile is not known.
+        # A counter that fell was reset: what it counted in between is unknown.
         if column.total and known == sorted(known):
             summary[column.total] = known[-1] - known[0]
         if column.name.endswith("_power_w") and len(known) == len(steps.wall_s):
@@ -338,7 +342,10 @@ def _telemetry(
 
 
 def _is_fill(columns: Mapping[str, Values], written: str) -> bool:
-    """Whether `gpu_mem_util` is used / total memory in every row; the reading that has power and clocks says how busy the memory was."""
+    """Return whether `gpu_mem_util` is used / total memory in every row, rather than busy time.
+
+    The program that also reports power and clocks reports busy time.
+    """
     used, total = (columns.get(written.replace("_mem_util", name), ()) for name in ("_mem_used", "_mem_total"))
     rows = [(a, b, c) for a, b, c in zip(columns[written], used, total, strict=False) if a is not None and b is not None and c]
     return bool(rows) and all(abs(100 * in_use / whole - percent) <= 1 for percent, in_use, whole in rows)
@@ -351,9 +358,9 @@ def _params(cells: Sequence[Cell]) -> dict[str, object]:
 
 
 def _machine(cells: Sequence[Cell]) -> dict[str, object]:
-    """Return what is known of the machine: the memory of its GPUs, where all configurations agree on it.
+    """Return the known facts about the machine: GPU memory, if all configurations agree on it.
 
-    The logger asks one GPU, whether the machine has two or not: of how many that is is not known.
+    The logger queries one GPU, whether or not the machine has two, so their number is unknown.
     """
     totals = {tuple(values[0] for name, values in cell.series.items() if name.endswith("_mem_total_bytes") and values[0]) for cell in cells}
     if len(totals) != 1:
@@ -365,7 +372,7 @@ def _machine(cells: Sequence[Cell]) -> dict[str, object]:
 
 
 def _grouped(remarks: Mapping[Remark, Sequence[str]]) -> Iterator[str]:
-    """Write each remark once, with the configurations and columns it is about."""
+    """Write each remark once, with its configurations and columns."""
     columns: dict[tuple[str, tuple[str, ...]], list[str]] = {}
     for (what, column), names in remarks.items():
         columns.setdefault((what, tuple(names)), []).append(column)
@@ -373,10 +380,10 @@ def _grouped(remarks: Mapping[Remark, Sequence[str]]) -> Iterator[str]:
 
 
 def _reboots(cells: Sequence[Cell]) -> Iterator[str]:
-    """Report where some arms ran on a machine long up and others soon after a boot: what was written to disk since then tells."""
+    """Report arms that ran soon after a boot beside arms that did not, by bytes written since."""
     name = "disk_written_since_boot_bytes"
     written = {cell.tweakset: cell.series[name][0] or 0.0 for cell in cells if cell.block == 1 and name in cell.series}
     fresh = [text for text, so_far in written.items() if LONG_UP * so_far < max(written.values())]
     if fresh:
         others = ", ".join(text for text in written if text not in fresh)
-        yield f"{', '.join(fresh)}: ran soon after a boot, and {others} on a machine long up: that is part of any difference."
+        yield f"{', '.join(fresh)}: ran soon after a boot, but {others} long after: this is part of any difference."

@@ -1,10 +1,11 @@
-"""Files of hyperfine, google-benchmark, asv and AIPerf: each becomes what pytest-benchmark would have saved, and is read as that.
+"""Files of hyperfine, google-benchmark, asv and AIPerf, converted to pytest-benchmark's format.
 
-A file is one run, and each of its benchmarks one cell. Whole lists of times are kept where the tool has them. A benchmark that failed,
-was skipped or took no time is left out with its reason; two of one name are told apart by their parameters or labels, else by a number.
-Sources:
-hyperfine 1.15, `--export-json`; google-benchmark 1.4 to 1.8, `--benchmark_format=json` (docs/user_guide.md); asv 0.6,
-`results/MACHINE/*.json`; AIPerf, `profile_export_aiperf.json`.
+A file is one run, and each of its benchmarks one cell. Whole lists of times are kept if the tool
+has them. A benchmark that failed, was skipped or took no time is omitted with its reason; two of
+one name are distinguished by their parameters or labels, else by a number.
+
+Sources: hyperfine 1.15, `--export-json`; google-benchmark 1.4 to 1.8, `--benchmark_format=json`
+(docs/user_guide.md); asv 0.6, `results/MACHINE/*.json`; AIPerf, `profile_export_aiperf.json`.
 """
 
 from __future__ import annotations
@@ -27,11 +28,11 @@ from .checked import FOREIGN, Fault, Part
 
 JSON = dict[str, Any]
 SCALES_S = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0, "sec": 1.0, "seconds": 1.0}
-SUMMARIES = ("mean", "median", "stddev")  # what google-benchmark always adds to repetitions
+SUMMARIES = ("mean", "median", "stddev")  # google-benchmark always adds these to repetitions
 FAMILY = ("family_index", "per_family_instance_index")
 SUMMARY = re.compile(r"(.+)_(mean|median|stddev|cv|min|max|BigO|RMS)")
 Unit = Literal["ns", "us", "ms", "s", "sec", "seconds"]
-# A benchmark's name, the parameters that tell it from others of its name, and its times in seconds or its statistics.
+# A benchmark's name, the parameters that distinguish it, and its times in seconds or statistics.
 Entry = tuple[str, str, Callable[[], JSON]]
 
 
@@ -64,7 +65,7 @@ class Entries(Struct):
 
 
 class Loop(Struct):
-    """A repetition of google-benchmark, or a sum of several."""
+    """A repetition of google-benchmark, or an aggregate of several."""
 
     name: str
     run_name: str | None = None
@@ -123,7 +124,7 @@ class Commit(Struct):
 
 
 def read(saved: Mapping[str, Any], origin: str) -> JSON | None:
-    """Such a file as pytest-benchmark would have saved it; None where it is none. Raises: Unreadable."""
+    """Convert a file to pytest-benchmark's format; None for other files. Raises: Unreadable."""
     top = Part(saved, origin, remedy=FOREIGN)
     if "results" in saved and "result_columns" in saved:
         return _asv(top)
@@ -132,13 +133,13 @@ def read(saved: Mapping[str, Any], origin: str) -> JSON | None:
     if "context" in saved and "benchmarks" in saved:
         return _google(top)
     if "request_latency" in saved and "request_throughput" in saved:
-        when = saved.get("start_time") or saved.get("end_time")  # of the machine's own clock, without a zone
+        when = saved.get("start_time") or saved.get("end_time")  # without a time zone
         return _document([("request_latency", "", lambda: _aiperf_stats(top))], datetime=when)
     return None
 
 
 def _document(entries: Iterable[Entry], **known: object) -> JSON:
-    """Make the file; an entry whose statistics are no times becomes a fault with its reason."""
+    """Make the file; an entry whose statistics are not times becomes a fault with its reason."""
     entries = list(entries)
     benchmarks, faults = [], {}
     names, by_place = _told_apart([(name, params) for name, params, _ in entries])
@@ -159,9 +160,9 @@ def _document(entries: Iterable[Entry], **known: object) -> JSON:
 
 
 def _told_apart(names: Sequence[tuple[str, str]]) -> tuple[list[str], list[str]]:
-    """Give names that stand there twice their parameters; what is then still there twice gets a number from the second on.
+    """Add parameters to repeated names; names still repeated get a number from the second on.
 
-    Returns: the names, and those of them that nothing but their place in the file tells apart.
+    Returns: the names, and those distinguished only by their place in the file.
     """
     counts = Counter(name for name, _ in names)
     full = [f"{name} ({params})" if counts[name] > 1 and params else name for name, params in names]
@@ -198,7 +199,7 @@ def _hyperfine(results: Part) -> Iterator[Entry]:
 def _hyperfine_stats(part: Part) -> JSON:
     codes = part.value.get("exit_codes") or []
     if any(code != 0 for code in (codes if isinstance(codes, list) else [codes])):
-        part.refuse("has a run that did not end with 0")
+        part.refuse("has a run with a non-zero exit code")
     times_s = part.read(Times).times
     if not times_s:
         part.refuse("has no times")
@@ -215,14 +216,14 @@ def _google(top: Part) -> JSON:
             key = (loop.run_name or loop.name, *(part.value.get(name) for name in FAMILY))
             repetitions.setdefault(key, []).append(part)
     if file.benchmarks and not repetitions:
-        top.refuse("holds summaries of repetitions alone", "write it without --benchmark_report_aggregates_only")
+        top.refuse("contains only aggregates of repetitions", "write it without --benchmark_report_aggregates_only")
     entries = [(str(name), own[0].value.get("label") or "", lambda own=own: _google_stats(own)) for (name, *_), own in repetitions.items()]
     machine = {"node": file.context.host_name, "cpu": {"count": file.context.num_cpus}}
     return _document(entries, machine_info=machine, datetime=file.context.date)
 
 
 def _is_summary(name: str, entry: Mapping[str, object], names: Collection[object]) -> bool:
-    """Whether an entry sums repetitions up; files of before 1.5 say so by its name alone."""
+    """Return whether an entry aggregates repetitions; before 1.5, only its name shows that."""
     if "run_type" in entry:
         return entry["run_type"] != "iteration"
     if "big_o" in entry or "rms" in entry or "aggregate_name" in entry:
@@ -243,13 +244,13 @@ def _google_stats(repetitions: Sequence[Part]) -> JSON:
 
 
 def _aiperf_stats(top: Part) -> JSON:
-    """Read latencies, and the requests that were answered per second: with several in flight, not one over a latency."""
+    """Read latencies, and the rate of answered requests: with concurrency, not 1 / latency."""
     file = top.read(Requests)
     if file.was_cancelled:
         top.refuse("was cancelled before it ended")
     listed = sum(failure.count for failure in file.error_summary or [])
     if failed := max(listed, file.error_request_count.avg if file.error_request_count else 0):
-        top.refuse(f"has {failed:g} failed requests, and its latencies are those of the others alone")
+        top.refuse(f"has {failed:g} failed requests, and its latencies exclude them")
     latency = file.request_latency
     known = {"min": latency.min, "q1": latency.p25, "median": latency.p50, "q3": latency.p75, "max": latency.max, "mean": latency.avg}
     stats = {name: value * SCALES_S[latency.unit] for name, value in known.items() if value is not None}
@@ -260,10 +261,10 @@ def _asv(top: Part) -> JSON:
     file = top.read(Commit)
     entries: list[Entry] = []
     for name, row in file.results.items():
-        if not name.rpartition(".")[2].startswith(("time_", "timeraw_")):  # memory, and what is tracked in a unit of its own
+        if not name.rpartition(".")[2].startswith(("time_", "timeraw_")):  # memory, tracked values
             continue
         if not isinstance(row, list):
-            top.refuse(f"has no row of results for {name}")
+            top.refuse(f"has no results for {name}")
         entries += _asv_entries(top, name, dict(zip(file.result_columns, row, strict=False)))
     at, params = file.date, file.params or {}
     when = datetime.fromtimestamp(at / 1000, UTC).isoformat() if isinstance(at, int) and 0 < at < 1 << 43 else None
@@ -285,7 +286,7 @@ def _asv_entries(top: Part, name: str, known: Mapping[str, object]) -> Iterator[
     if results is None:  # the whole benchmark failed
         results = [None] * len(combinations)
     if not isinstance(results, list) or len(results) != len(combinations):
-        top.refuse(f"has {name} with other results than it has parameters")
+        top.refuse(f"has {name} with results that do not match its parameters")
     lists_of_times = samples if isinstance(samples, list) and len(samples) == len(results) else [None] * len(results)
     for combination, value, times_s in zip(combinations, results, lists_of_times, strict=True):
         full = f"{name}({', '.join(map(str, combination))})" if combination else name

@@ -1,8 +1,9 @@
-"""Files that stock pytest-benchmark saved (4 and later; 3 looks the same): one benchmark is one cell, one file is one run.
+"""Files of stock pytest-benchmark (4 and later, like 3): a benchmark is a cell, a file a run.
 
-A sample is one call of the benchmarked function, and all times are seconds a call. Where the rounds were kept (`--benchmark-json`,
-`--benchmark-save-data`), a step is a round: the mean of its calls. Source: pytest_benchmark/stats.py, 3.0.0 to 5.3.1. Many files are read
-at once (a history), so what is the same in all of them is made once.
+A sample is one call of the benchmarked function, and all times are seconds per call. If the rounds
+were kept (`--benchmark-json`, `--benchmark-save-data`), a step is a round: the mean of its calls.
+Source: pytest_benchmark/stats.py, 3.0.0 to 5.3.1. Many files are read at once (a history), so
+whatever is the same in all of them is made once.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from .checked import FOREIGN, Fault, Part
 from .saved_run import commit_of
 
 AS_RUN = "as-run"
-AS_IT_WAS = "the machine as it was: such a file does not say what was tweaked"
+AS_IT_WAS = "the machine as it was: such a file does not record tweaks"
 STUDIES = {
     "pytest-benchmark": Study(
         name="pytest-benchmark",
@@ -40,12 +41,12 @@ STUDIES = {
 SECONDS = ("s", "sec", "second", "seconds")
 UNIT_FIELDS = ("unit", "units", "time_unit")
 INDEX = re.compile(r"\[\d+\]")
-# A mean of equal numbers may come out a few bits beside them.
+# The mean of equal numbers may differ from them by a few bits.
 SLACK = 1 + 1e-9
 
 
 class Named(Struct):
-    """A benchmark as far as every one must be as it should be."""
+    """The required part of every benchmark."""
 
     fullname: str
     group: str | None = None
@@ -54,8 +55,9 @@ class Named(Struct):
 class File(Struct):
     """Such a file, with what a reader of another tool's file adds.
 
-    `environment` is what that file calls the environment it was measured in, which then is the name of the only tweak set. `faults`: what
-    that reader left out, by name, and why. `by_place`: benchmarks of one name that only their place in the file tells apart.
+    `environment` is that file's name of its environment, which names the only tweak set. `faults`:
+    what that reader omitted, by name, and why. `by_place`: benchmarks of one name, distinguished
+    only by their place in the file.
     """
 
     benchmarks: list[Named]
@@ -66,9 +68,10 @@ class File(Struct):
 
 
 class Stats(Struct):
-    """Statistics of a benchmark in seconds per call, by the names that pytest-benchmark gives them, and the rounds where they were kept.
+    """Statistics of a benchmark in seconds per call, named as in pytest-benchmark, and kept rounds.
 
-    `told_throughput_per_s`: calls per second where the file says how many, as where several were in flight; elsewhere it is 1 / mean.
+    `told_throughput_per_s`: calls per second if recorded, as for concurrent calls; otherwise 1 /
+        mean.
     """
 
     min: Seconds
@@ -93,9 +96,9 @@ def recognises(saved: Mapping[str, object]) -> bool:
 
 
 def from_json(saved: Mapping[str, Any], origin: str) -> Run:
-    """Read a run from parsed JSON. A benchmark that lacks a statistic, was not timed in seconds, or took no time is left out.
+    """Read a run from parsed JSON; omit benchmarks without usable statistics in seconds.
 
-    Raises: Unreadable, for a benchmark that is there twice, and a file of which every benchmark would be left out.
+    Raises: Unreadable, for a repeated benchmark, and for a file without any usable benchmark.
     """
     top = Part(saved, origin, remedy=FOREIGN)
     file = top.read(File)
@@ -107,7 +110,7 @@ def from_json(saved: Mapping[str, Any], origin: str) -> Run:
     for named, part in zip(file.benchmarks, top.at("benchmarks").each(), strict=True):
         name = sys.intern(named.fullname)
         if name in cells:
-            part.refuse(f"is there twice: {name}")
+            part.refuse(f"is repeated: {name}")
         try:
             cell = _cell(name, len(cells), part, arm)
         except Fault as fault:
@@ -118,13 +121,13 @@ def from_json(saved: Mapping[str, Any], origin: str) -> Run:
         warnings += [f"{name}: {line}" for line in cell.contradictions]
     left_out = tuple(f"left out, {name}: it {reason}." for name, reason in faults.items())
     if not cells and left_out:
-        top.refuse(f"holds no benchmark with usable times: {first_few(left_out, 3, ' ').rstrip('.')}", "measure these anew")
+        top.refuse(f"contains no benchmark with usable times: {first_few(left_out, 3, ' ').rstrip('.')}", "measure these again")
     if not cells:
-        top.refuse("holds no benchmark", "the session measured none: run it again")
+        top.refuse("contains no benchmark", "the session measured none: run it again")
     machine = machine_of(file.machine_info or {})
     saved_utc = _utc(saved.get("datetime"))
     if not saved_utc:
-        warnings.append("the file does not say when it was saved: its place among other runs is not known.")
+        warnings.append("the file does not record when it was saved: its order among other runs is unknown.")
     return Run(
         origin=origin,
         run_id=_run_id(machine, saved_utc, cells.values()) or origin,
@@ -147,7 +150,7 @@ def from_json(saved: Mapping[str, Any], origin: str) -> Run:
 
 
 def _run_id(machine: Mapping[str, object], saved_utc: str, cells: Iterable[Cell]) -> str | None:
-    """Name a run by host and time, and by what it measured where the time is known to the second alone: two runs fit into one."""
+    """Name a run by host and time, and by its measurements: two runs may share a second."""
     if not saved_utc:
         return None
     name = f"{machine.get('hostname', 'unknown')}-{saved_utc}"
@@ -172,7 +175,7 @@ def machine_of(info: Mapping[str, object]) -> dict[str, object]:
 
 
 def _utc(text: object) -> str:
-    """Return a time as ISO 8601 in UTC; versions before 5 wrote UTC without saying so. Empty where there is none."""
+    """Return a time as ISO 8601 in UTC, empty if missing; before version 5, UTC is implicit."""
     stamp = moment(text)
     return stamp.isoformat() if stamp else ""
 
@@ -210,7 +213,7 @@ def _cell(name: str, order: int, part: Part, arm: str) -> Cell:
         computed = {**metrics_of(steps), "step_time_min_s": min(stats.data)}
         contradictions = tuple(disagreements(metrics, computed))
         if stats.rounds not in (None, rounds):
-            contradictions += (f"the file says rounds = {stats.rounds}, and holds {rounds}; those it holds are believed.",)
+            contradictions += (f"saved rounds is {stats.rounds}, but the file contains {rounds}; those in the file are used.",)
         metrics |= computed
     return Cell(
         id=name,
@@ -238,7 +241,7 @@ def _in_order(part: Part, stats: Stats) -> None:
 
 
 def _no_times(stats: Any) -> str | None:
-    """Return why rounds are no times although nothing is wrong: a benchmark may save differences of times, which may be negative."""
+    """Return why valid rounds are not times: benchmarks may save (negative) time differences."""
     data = stats.get("data") if isinstance(stats, dict) else None
     if not isinstance(data, list) or not data or not all(type(one) is float and abs(one) <= LONGEST_S for one in data) or min(data) >= 0:
         return None
@@ -246,11 +249,11 @@ def _no_times(stats: Any) -> str | None:
     consistent = isinstance(mean, float) and math.isclose(mean, math.fsum(data) / len(data), rel_tol=1e-9, abs_tol=1e-12)
     if not consistent or stats.get("min") != min(data):
         return None
-    return f"its rounds are no times but differences of times ({min(data):.3g} to {max(data):.3g} s): no ratio can be taken of them"
+    return f"its rounds are not times but differences of times ({min(data):.3g} to {max(data):.3g} s): no ratio can be taken of them"
 
 
 def _in_seconds(part: Part) -> None:
-    """Refuse times that are no seconds: a clock of nanoseconds, or a unit that another program wrote down."""
+    """Refuse times that are not seconds: a clock of nanoseconds, or another program's unit."""
     options, stats = part.value.get("options"), part.value.get("stats")
     timer = options.get("timer") if isinstance(options, dict) else None
     if isinstance(timer, str) and timer.endswith("_ns"):
@@ -260,4 +263,4 @@ def _in_seconds(part: Part) -> None:
             continue
         for field in UNIT_FIELDS:
             if field in place and place[field] not in SECONDS:
-                part.refuse(f"says {field} = {place[field]!r}, where pytest-benchmark has seconds", "convert it at its source")
+                part.refuse(f"has {field} = {place[field]!r}, but pytest-benchmark saves seconds", "convert it at its source")

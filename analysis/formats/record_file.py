@@ -1,6 +1,6 @@
-"""The compressed file beside a saved run (`data/README.md`): our record of the run and of each cell, and telemetry in another.
+"""The compressed files beside a saved run (`data/README.md`): its record, and its telemetry.
 
-Both are lines of JSON; `complete` puts the record back into the JSON that pytest-benchmark reads.
+Both are lines of JSON; `complete` merges the record into the JSON that pytest-benchmark reads.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ REMEDY = "keep the files of a run together, or take them from their source again
 
 
 def lines_of(run: Path, named: Mapping[str, object]) -> list[bytes]:
-    """Read the lines of a file beside a run, named and hashed in it.
+    """Read the lines of a file beside a run, which records the file's name and hash.
 
-    Raises: Unreadable, where it is not there, is another one, or holds more than any run does.
+    Raises: Unreadable, if it is missing, is a different file, or holds more than any run does.
     """
     name, digest = named.get("name"), named.get("sha256")
     if not isinstance(name, str) or not name or Path(name).name != name:
@@ -30,14 +30,16 @@ def lines_of(run: Path, named: Mapping[str, object]) -> list[bytes]:
     path = run.with_name(name)
     packed = read_whole(path, f"not beside {run.name}; {REMEDY}")
     if hashlib.sha256(packed).hexdigest() != digest:
-        raise Unreadable(f"{run}: {name} is not the file this run wrote (other sha256); {REMEDY}.")
+        raise Unreadable(f"{run}: {name} is not the file that this run wrote (sha256 differs); {REMEDY}.")
     return unpacked(path, packed).splitlines()
 
 
 def complete(saved: object, path: Path) -> object:
-    """Put the record of a run back into its JSON; JSON that names no record is answered as it is (`--benchmark-json` writes it whole).
+    """Merge a run's record into its JSON; return JSON that names no record unchanged.
 
-    Raises: Unreadable, where the file is not beside it, or the two do not fit.
+    `--benchmark-json` writes such complete JSON.
+
+    Raises: Unreadable, if the file is not beside it, or the two do not match.
     """
     ours: Any = saved.get("deeptweak") if isinstance(saved, dict) else None
     named = ours.get("record_file") if isinstance(ours, dict) else None
@@ -48,11 +50,12 @@ def complete(saved: object, path: Path) -> object:
         run, *cells = map(msgspec.json.Decoder().decode, lines)
         benchmarks = [dict(one) for one in cast("dict[str, Any]", saved)["benchmarks"]]
         for line in cells:
-            benchmark = benchmarks[range(len(benchmarks)).index(line["benchmark"])]  # never one counted from the end
+            # Refuse an index from the end.
+            benchmark = benchmarks[range(len(benchmarks)).index(line["benchmark"])]
             info = benchmark["extra_info"] = benchmark["extra_info"] | to_rows(line["record"])
             if "rounds" in line:
                 rounds = info["steps"]["wall_s"][info["steps"]["warmup"] :] if line["rounds"] == "steps" else line["rounds"]
                 benchmark["stats"] = benchmark["stats"] | {"data": rounds}
         return cast("dict[str, Any]", saved) | {"benchmarks": benchmarks, "deeptweak": run["run"]}
     except (AttributeError, LookupError, TypeError, ValueError) as error:
-        raise Unreadable(f"{path}: {named.get('name')} does not fit it ({type(error).__name__}: {error}); {REMEDY}.") from None
+        raise Unreadable(f"{path}: {named.get('name')} does not match it ({type(error).__name__}: {error}); {REMEDY}.") from None

@@ -1,6 +1,7 @@
-"""One cell of our own format: its line in the list of cells, and the record of what was measured in it.
+"""One cell of our own format: its line in the list of cells, and the record of its measurement.
 
-Its steps may be divided into segments (settings alternated inside the process) or slices (cells of a block took turns).
+Steps may be divided into segments (settings alternated in the process) or slices (cells took
+turns).
 """
 
 from __future__ import annotations
@@ -21,9 +22,9 @@ if TYPE_CHECKING:
 CellKey = tuple[str, str, str, int]  # study, workload, tweak set, block
 ADJUSTED = "step_time_round_adjusted_s"
 SET = "set"
-# The CPU time of others is read a little before and after a slice: so many times the slice, and so many seconds, may lie between.
+# Others' CPU time is read slightly before and after a slice: tolerance as a factor and in seconds.
 AROUND, AROUND_S = 2.0, 0.5
-STOCK = "stock"  # whose values are those found
+STOCK = "stock"  # has the values as found
 UNTOUCHED = Applied({}, {}, {}, {})
 
 
@@ -33,7 +34,7 @@ def key_of(part: Part) -> CellKey:
 
 
 def read(part: Part, key: CellKey, record: Part | None, cpu_count: object = None) -> Cell:
-    """Read a cell by its line and, where it was measured, its record. `cpu_count` is that of the machine, as far as it is known.
+    """Read a cell from its line and, if measured, its record, for a machine with `cpu_count` CPUs.
 
     Raises: Unreadable.
     """
@@ -41,13 +42,13 @@ def read(part: Part, key: CellKey, record: Part | None, cpu_count: object = None
     outcome, name = line["outcome"], line["id"]
     own_name = "{1}-{2}-b{3}".format(*key)
     if name.removeprefix(f"{key[0]}/") != own_name:
-        part.refuse(f"has the id {name!r}, where that of {own_name!r} belongs")
+        part.refuse(f"has the id {name!r}, but {own_name!r} is expected")
     if outcome != "measured":
         if record is not None:
             record.refuse(f"was saved as measured, but the list of cells says {outcome}: {described(key)}")
         return Cell(name, *key, line["order"], outcome, line["reason"] or "no reason was recorded")
     if record is None:
-        part.refuse(f"is said to be measured, but no benchmark holds it: {described(key)}")
+        part.refuse(f"is listed as measured, but no benchmark contains it: {described(key)}")
     known = record.value
     if "steps" not in known:
         record.refuse("has no 'steps'")
@@ -64,7 +65,7 @@ def read(part: Part, key: CellKey, record: Part | None, cpu_count: object = None
     try:
         computed = metrics_of(steps)
     except ArithmeticError:
-        record.refuse("has steps of which no finite metrics can be made")
+        record.refuse("has steps that do not give finite metrics")
     environment, telemetry = known.get("environment", {}), known.get("telemetry", {})
     starts_s = known["steps"].get("start_monotonic_s", ())
     cell = Cell(
@@ -100,7 +101,7 @@ def _with_segments(cell: Cell, segments: Sequence[Segment], whole: Steps, record
     try:
         return replace(cell, segments=tuple(_segment_cell(cell, segment, whole, segments[0].pair) for segment in segments))
     except ArithmeticError:
-        record.refuse("has a segment of which no finite metrics can be made")
+        record.refuse("has a segment that does not give finite metrics")
 
 
 def described(key: CellKey) -> str:
@@ -118,16 +119,16 @@ def _steps(part: Part) -> Steps:
         if len(values) != count:
             part.refuse(f"has {len(values)} {name} for {count} wall_s")
     if steps.cpu_s and 0 < min(filter(None, steps.cpu_s), default=0) < SHORTEST_S:
-        part.refuse(f"has cpu_s above 0 and below {SHORTEST_S:g} s, which no clock can tell from 0")
+        part.refuse(f"has cpu_s above 0 and below {SHORTEST_S:g} s, which is below clock resolution")
     if steps.warmup >= count:
-        part.refuse(f"has {count} steps of which {steps.warmup} are warm-up: none was measured")
+        part.refuse(f"has {count} steps, of which {steps.warmup} are warm-up: none was measured")
     if not any(steps.samples[steps.warmup :]):
         part.refuse("has no samples in its measured steps")
     return steps
 
 
 def _part(steps: Steps, warmup: int, *parts: slice) -> Steps:
-    """Return some stretches of the steps one after the other, the first `warmup` of them not to be counted."""
+    """Join some stretches of the steps; the first `warmup` steps of the result do not count."""
     columns = (steps.wall_s, steps.samples, steps.tokens, steps.cpu_s, steps.rate_per_s)
     wall_s, samples, tokens, cpu_s, rates = (values and tuple(value for part in parts for value in values[part]) for values in columns)
     return Steps(wall_s or (), samples or (), tokens, cpu_s, warmup, rate_per_s=rates)  # type: ignore[arg-type]  # each keeps its kind
@@ -148,7 +149,7 @@ def _applied(tweak: Mapping[str, Any] | None) -> Applied:
 
 
 class Segment(NamedTuple):
-    """Steps `first` to `end` of a process ran under one arm; the first `settle` of them let the switch settle and do not count."""
+    """Steps `first` to `end` of a process ran under one arm; the first `settle` do not count."""
 
     pair: int
     arm: str
@@ -158,26 +159,29 @@ class Segment(NamedTuple):
 
 
 def _segments(record: Part, steps: Steps) -> list[Segment]:
-    """Read a cell's segments. Together they are all its steps after the warm-up; two by two they are pairs: both arms, equally long."""
+    """Read a cell's segments: consecutive pairs of both arms, equally long, that cover all steps.
+
+    Warm-up steps are outside them.
+    """
     parts, count = [*record.at("segments").each()], len(steps.wall_s)
     result: list[Segment] = []
     at = steps.warmup
     for part in parts:
         first, settle, counted = (part.value[name] for name in ("first", "settle", "steps"))
         if first != at or first + settle + counted > count:
-            part.refuse(f"has {settle} + {counted} steps from {first} on, where {at} is the next of {count}")
+            part.refuse(f"has {settle} + {counted} steps from {first} on, but must start at {at} of {count}")
         at = first + settle + counted
         result.append(Segment(part.value["pair"], part.value["arm"], first, settle, at))
     for part, one, other in zip(parts[1::2], result[::2], result[1::2], strict=False):
         if one.pair != other.pair or one.arm == other.arm or (one.settle, one.end - one.first) != (other.settle, other.end - other.first):
-            part.refuse("is no pair with the one before it: the same number, both arms, equally many steps")
+            part.refuse("does not pair with the segment before it: a pair has one number, both arms and equally many steps")
     if at != count or len(result) != 2 * len({segment.pair for segment in result}):
-        record.refuse(f"has {len(result)} segments that are no pairs of all its {count - steps.warmup} steps after the warm-up")
+        record.refuse(f"has {len(result)} segments, which do not form pairs over all its {count - steps.warmup} steps after the warm-up")
     return result
 
 
 def _segment_cell(process: Cell, segment: Segment, whole: Steps, first_pair: int) -> Cell:
-    """Return a segment as a cell of its own, of stock or of the tweak set; the pair is its block."""
+    """Return a segment as a cell of its own, of stock or the tweak set, with its pair as block."""
     steps = _part(whole, segment.settle, slice(segment.first, segment.end))
     own = replace(
         process,
@@ -185,7 +189,7 @@ def _segment_cell(process: Cell, segment: Segment, whole: Steps, first_pair: int
         block=segment.pair,
         steps=steps,
         metrics=metrics_of(steps),
-        # What contradicts the steps is told once, in the first pair.
+        # Report contradictions of the steps once, in the first pair.
         contradictions=process.contradictions if segment.pair == first_pair else (),
         process=process.block,
     )
@@ -193,7 +197,7 @@ def _segment_cell(process: Cell, segment: Segment, whole: Steps, first_pair: int
 
 
 def slices_of(record: Part, steps: Steps) -> tuple[tuple[float, ...], ...]:
-    """Return the times of the steps of each round, seconds. Together the slices are all steps after the warm-up, equally many each.
+    """Return the step times per round, seconds: equally many, which cover all after the warm-up.
 
     Raises: Unreadable.
     """
@@ -201,9 +205,9 @@ def slices_of(record: Part, steps: Steps) -> tuple[tuple[float, ...], ...]:
     for number, turn in enumerate(record.value["turns"], 1):
         first, count = turn["first"], turn["steps"]
         if turn["round"] != number or first != at or at + count > len(steps.wall_s):
-            record.refuse(f"has {count} steps from {first} on, where {at} is the next of {len(steps.wall_s)}, in round {number}")
+            record.refuse(f"has {count} steps from {first} on, but must start at {at} of {len(steps.wall_s)}, in round {number}")
         if slices and count != len(slices[0]):
-            record.refuse(f"has {count} steps in round {number}, and {len(slices[0])} in the first")
+            record.refuse(f"has {count} steps in round {number} but {len(slices[0])} in the first")
         slices.append(steps.wall_s[at : at + count])
         at += count
     if at != len(steps.wall_s):
@@ -212,18 +216,18 @@ def slices_of(record: Part, steps: Steps) -> tuple[tuple[float, ...], ...]:
 
 
 def others_cpu_s(record: Mapping[str, Any]) -> tuple[float | None, ...]:
-    """Return the CPU time that others used in each round, seconds; None where that was not seen."""
+    """Return the CPU time that others used in each round, seconds; None if unknown."""
     return tuple(turn.get("others_cpu_s") for turn in record["turns"])
 
 
 def _must_fit(record: Part, slices_s: Sequence[Sequence[float]], cpu_count: object) -> None:
-    """Refuse more CPU time of others than the machine's CPUs have in a slice. Of another machine, a node, their number is not known."""
+    """Refuse others' CPU time beyond the capacity of the machine's CPUs; a node's are unknown."""
     if not isinstance(cpu_count, int) or cpu_count < 1 or "place" in record.value:
         return
     for part, slice_s, used_s in zip(record.at("turns").each(), slices_s, others_cpu_s(record.value), strict=True):
         most_s = cpu_count * (AROUND * sum(slice_s) + AROUND_S)
         if used_s is not None and used_s > most_s:
-            part.refuse(f"has others_cpu_s = {used_s:g}, where {cpu_count} CPUs have {cpu_count * sum(slice_s):.3g} s in the slice")
+            part.refuse(f"has others_cpu_s = {used_s:g}, but {cpu_count} CPUs provide {cpu_count * sum(slice_s):.3g} s per slice")
 
 
 def _slice_starts_s(starts_s: Sequence[float], steps: Steps, slices_s: Sequence[Sequence[float]]) -> tuple[float, ...]:
@@ -232,7 +236,7 @@ def _slice_starts_s(starts_s: Sequence[float], steps: Steps, slices_s: Sequence[
 
 
 def adjusted(cells: dict[CellKey, Cell], records: Mapping[CellKey, Part]) -> dict[CellKey, Cell]:
-    """Give each cell that took turns its step time cleared of what a round did to all cells alike. Raises: Unreadable."""
+    """Set the round-adjusted step time of each cell that took turns. Raises: Unreadable."""
     blocks: dict[tuple[object, ...], list[CellKey]] = {}
     for key, cell in cells.items():
         if cell.slices_s:
@@ -243,7 +247,7 @@ def adjusted(cells: dict[CellKey, Cell], records: Mapping[CellKey, Part]) -> dic
         for key, shape in zip(keys, shapes, strict=True):
             if shape != shapes[0]:
                 words = ["{} rounds of {} steps".format(*one) for one in (shape, shapes[0])]
-                records[key].refuse(f"took turns in {words[0]}, another of its block in {words[1]}")
+                records[key].refuse(f"took turns in {words[0]}, but another cell of its block in {words[1]}")
         alike.setdefault((len(keys), *shapes[0]), []).append(keys)
     result = dict(cells)
     for own in alike.values():

@@ -1,7 +1,7 @@
 """DeepTweak's own format: pytest-benchmark's JSON with a `deeptweak` part in it.
 
-The metrics are computed anew from each cell's steps, so that a verdict stands on what was timed and not on what another program
-made of it. `control/saved.py` has the fields and their units.
+The metrics are recomputed from each cell's steps, so that a verdict rests on the measured times and
+not on another program's summary. `control/saved.py` has the fields and their units.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def recognises(saved: Mapping[str, object]) -> bool:
 
 
 def from_json(saved: Mapping[str, Any], origin: str) -> Run:
-    """Read a run from parsed JSON; `origin` is what messages call it.
+    """Read a run from parsed JSON; messages call it `origin`.
 
     Raises: Unreadable.
     """
@@ -52,9 +52,9 @@ def from_json(saved: Mapping[str, Any], origin: str) -> Run:
         if undescribed:
             part.refuse(f"names {undescribed[0]!r}, which the file does not describe")
         if key in cells:
-            part.refuse(f"is there twice: {saved_cell.described(key)}")
+            part.refuse(f"is repeated: {saved_cell.described(key)}")
         if not 1 <= key[3] <= studies[key[0]].blocks:
-            part.refuse(f"is of block {key[3]}, but its study has blocks 1 to {studies[key[0]].blocks}")
+            part.refuse(f"is in block {key[3]}, but its study has blocks 1 to {studies[key[0]].blocks}")
         cell = saved_cell.read(part, key, records.get(key), machine.get("cpu_count"))
         if cell.order in orders:
             part.refuse(f"has the order {cell.order} of another cell")
@@ -62,7 +62,7 @@ def from_json(saved: Mapping[str, Any], origin: str) -> Run:
         cells[key] = cell
     for key, record in records.items():
         if key not in cells:
-            record.refuse(f"measured {saved_cell.described(key)}, which is not in the list of cells")
+            record.refuse(f"measured {saved_cell.described(key)}, which is missing from the list of cells")
     if any(cell.report for cell in cells.values()):
         cells = _with_figures(cells, origin, workloads, capped=design.steps is not None)
     cells = saved_cell.adjusted(cells, records)
@@ -104,7 +104,7 @@ def _with_figures(cells: dict[CellKey, Cell], origin: str, workloads: Mapping[st
 
 
 def commit_of(info: object) -> str | None:
-    """Return the source revision that pytest-benchmark wrote down."""
+    """Return the source revision that pytest-benchmark recorded."""
     known = info if isinstance(info, dict) else {}
     commit = known.get("id")
     if not isinstance(commit, str) or commit in ("unversioned", "unknown"):
@@ -126,7 +126,7 @@ def _place(records: Mapping[CellKey, Part]) -> dict[str, str]:
 def _must_not_be_newer(part: Part) -> None:
     version = part.value.get("schema_version") if isinstance(part.value, dict) else None
     if isinstance(version, int) and version > SCHEMA_VERSION:
-        part.refuse(f"has schema_version {version}, newer than {SCHEMA_VERSION}, the newest known here", "update DeepTweak")
+        part.refuse(f"has schema_version {version}, newer than {SCHEMA_VERSION}, the newest supported version", "update DeepTweak")
 
 
 def _check_times(ours: Part) -> None:
@@ -136,9 +136,9 @@ def _check_times(ours: Part) -> None:
 
 
 def _measured_records(benchmarks: Part) -> dict[CellKey, Part]:
-    """Return cell records by cell; a benchmark without one was not of a study (somebody's own, in the same session) and is passed over.
+    """Return cell records by cell; skip benchmarks outside studies, such as a user's own.
 
-    So is one whose cell failed after its steps were timed: the list of cells has the reason.
+    Also skip cells that failed after their steps were timed: the list of cells has the reason.
     """
     records: dict[CellKey, Part] = {}
     for benchmark in benchmarks.each():
@@ -149,17 +149,17 @@ def _measured_records(benchmarks: Part) -> dict[CellKey, Part]:
         record.read(CellRecord)
         key = saved_cell.key_of(record)
         if key in records:
-            record.refuse(f"is there twice: {saved_cell.described(key)}")
+            record.refuse(f"is repeated: {saved_cell.described(key)}")
         records[key] = record
     return records
 
 
 def _must_be_its_direction(part: Part) -> None:
-    """Refuse a direction that contradicts a metric computed here: of these, the file does not say which way is better."""
+    """Refuse a direction that contradicts a metric computed here: its direction is known."""
     name, better = part.value["name"], part.value["better"]
     known = "higher" if name.startswith(("throughput_", "rate_")) else "lower" if name.startswith(("step_time_", "cpu_s_")) else better
     if better != known:
-        part.refuse(f"says that {name} is better {better}; it is {known}")
+        part.refuse(f"declares {name} as better {better}, but it is better {known}")
 
 
 def _workload(name: str, part: Part) -> Workload:
@@ -176,18 +176,19 @@ def _study(name: str, part: Part, tweaksets: Mapping[str, TweakSet]) -> Study:
     _must_be_its_direction(part.at("primary"))
     study = part.made(Study, name=name)
     if len(set(study.baseline)) < len(study.baseline):
-        part.refuse("has a baseline that is not two or more different arms")
+        part.refuse("has a baseline without two or more different arms")
     for arm in study.baseline:
         known = tweaksets.get(arm)
         if known is None or known.requested or known.scripts or known.monitor:
-            part.refuse(f"has {arm!r} in its baseline, which is no untouched arm of this file")
+            part.refuse(f"has {arm!r} in its baseline, which is not an untouched arm of this file")
     return study
 
 
 def _check_copies(cells: Mapping[CellKey, Cell], ours: Part) -> None:
-    """Refuse two blocks of one arm with the same times, in all steps or in the measured ones: a copy is no second measurement.
+    """Refuse two blocks of an arm with the same times in all or all measured steps: a copy.
 
-    A single step, or steps that all took equally long, can be alike by chance where the clock is coarse; `effect` looks at those.
+    A single step, or steps that all took equally long, can agree by chance on a coarse clock;
+    `effect` checks those.
     """
     seen: dict[tuple[object, ...], Cell] = {}
     for (*arm, _), cell in cells.items():
@@ -196,15 +197,15 @@ def _check_copies(cells: Mapping[CellKey, Cell], ours: Part) -> None:
         for times in {cell.steps.wall_s, cell.steps.wall_s[cell.steps.warmup :]}:
             first = seen.setdefault((*arm, times), cell)
             if first is not cell and len(set(times)) > 1:
-                ours.refuse(f"has {first.id} and {cell.id} with identical wall_s: one is a copy of the other and no measurement")
+                ours.refuse(f"has {first.id} and {cell.id} with identical wall_s: one is a copy of the other, not a measurement")
 
 
 def _machine_left_changed(check: Mapping[str, Any]) -> list[str]:
     notes = [f"putting the machine back: {note}" for note in check.get("notes", ())]
     if check["restored"] and not check["changed"]:
         return notes
-    names = ", ".join(sorted(check["changed"])[:5]) or "values that were not named"
-    return [f"the machine was not as before when the run ended: {names}.", *notes]
+    names = ", ".join(sorted(check["changed"])[:5]) or "unnamed values"
+    return [f"at the end of the run, the machine differed from before: {names}.", *notes]
 
 
 def _design(part: Part, tweaksets: Mapping[str, TweakSet]) -> Design:
@@ -213,28 +214,28 @@ def _design(part: Part, tweaksets: Mapping[str, TweakSet]) -> Design:
     for each in part.at("factors").each():
         factor = each.read(Factor)
         if factor.levels[0] is not None or len(set(factor.levels)) < len(factor.levels):
-            each.refuse(f"has the levels {list(factor.levels)}: they are null (as found) and at least one other, each once")
+            each.refuse(f"has the levels {list(factor.levels)}, but needs null (as found) and at least one other, without repeats")
         if factor.tweakset not in tweaksets:
-            each.refuse(f"is of {factor.tweakset!r}, which the file does not describe")
+            each.refuse(f"belongs to {factor.tweakset!r}, which the file does not describe")
         if factors.setdefault(factor.tweakset, {}).setdefault(factor.name, factor) is not factor:
             part.refuse(f"has the factor {factor.name!r} of {factor.tweakset!r} twice")
     for name, point in part.at("points").entries():
         _check_point(name, point, factors, tweaksets)
     for name in part.value["notes"].keys() - factors.keys():
-        part.refuse(f"has notes on {name!r}, of which it has no factor")
+        part.refuse(f"has notes on {name!r}, but no factor of that tweak set")
     return part.read(Design)
 
 
 def _check_point(name: str, part: Part, factors: Mapping[str, Mapping[str, Factor]], tweaksets: Mapping[str, TweakSet]) -> None:
     point = part.read(Point)
     if name not in tweaksets:
-        part.refuse("is of a tweak set that the file does not describe")
+        part.refuse("belongs to a tweak set that the file does not describe")
     varied = factors.get(point.tweakset)
     if varied is None:
-        part.refuse(f"is of {point.tweakset!r}, where one of {', '.join(factors)} belongs")
+        part.refuse(f"belongs to {point.tweakset!r}, but must belong to one of {', '.join(factors)}")
     if varied.keys() != point.levels.keys():
         levels = ", ".join(point.levels) or "nothing"
-        part.refuse(f"has levels of {levels}, where each factor of {point.tweakset!r} has one: {', '.join(varied)}")
+        part.refuse(f"has levels for {levels}, but needs one for each factor of {point.tweakset!r}: {', '.join(varied)}")
     for factor, level in point.levels.items():
         if level not in varied[factor].levels:
-            part.refuse(f"has {factor} = {level!r}, where one of {list(varied[factor].levels)} belongs")
+            part.refuse(f"has {factor} = {level!r}, but must have one of {list(varied[factor].levels)}")

@@ -1,7 +1,8 @@
-"""What a Skyhook manifest asks for: its settings by section, and how many scripts it brings. Only `spec` is believed.
+"""Settings by section that a Skyhook manifest requests, and the number of its scripts.
 
-An exported manifest also carries status, labels and, as an annotation, the text of an older version of itself: none of these was asked
-for. The run side reads manifests before it applies them and is strict; here a manifest only says what an arm of old data was.
+Only `spec` is read. An exported manifest also carries status, labels and, as an annotation, the
+text of an older version: none of these was requested. The run side reads manifests before it
+applies them and is strict; here a manifest only describes an arm of old data.
 """
 
 from __future__ import annotations
@@ -41,7 +42,10 @@ class Script(NamedTuple):
 
 
 class Manifest(NamedTuple):
-    """What is asked for, in the order written; of a key that is set twice, the last. Nothing at all is the untouched machine."""
+    """Requested settings in the order written; a repeated key keeps its last value.
+
+    An empty manifest is the untouched machine.
+    """
 
     settings: tuple[ManifestSetting, ...] = ()
     scripts: tuple[Script, ...] = ()
@@ -50,21 +54,21 @@ class Manifest(NamedTuple):
 
 
 def read(path: Path) -> Manifest:
-    """Read a manifest's file. One of comments only asks for nothing.
+    """Read a manifest file. One with comments only requests nothing.
 
-    Raises: Unreadable, with the file's name, for anything that is no manifest.
+    Raises: Unreadable, with the file's name, for anything that is not a manifest.
     """
     try:
         must_be_file(path)
         raw = path.read_bytes()
         if len(raw) > MAX_BYTES:
-            raise Unreadable(f"{path}: larger than 1 MiB; is this a Skyhook manifest?")
+            raise Unreadable(f"{path}: larger than 1 MiB, too large for a Skyhook manifest; check the file name.")
         documents = list(yaml.safe_load_all(raw.decode("utf-8")))
     except OSError as error:
         raise Unreadable(f"{path}: cannot be read: {error.strerror}.") from None
     except (yaml.YAMLError, ValueError, RecursionError) as error:
-        # A text that looks like a date and is none is a ValueError; thousands of brackets end the recursion.
-        raise Unreadable(f"{path}: no YAML ({' '.join(str(error).split())[:120]}); take it from its source again.") from None
+        # An invalid date raises ValueError; thousands of brackets exhaust the recursion limit.
+        raise Unreadable(f"{path}: not YAML ({' '.join(str(error).split())[:120]}); take it from its source again.") from None
     settings: dict[object, ManifestSetting] = {}
     scripts: list[Script] = []
     warnings: list[str] = []
@@ -72,7 +76,7 @@ def read(path: Path) -> Manifest:
         image, sections = package.get("image"), _mapping(package.get("configMap"), f"{path}: configMap of {label}")
         kind = str(image).rpartition("/")[2].partition("@")[0].partition(":")[0]
         if kind not in ("tuning", "shellscript", "process"):
-            warnings.append(f"package {label}: image {image} is of no kind known here; what it does is not counted.")
+            warnings.append(f"package {label}: image {image} is of an unknown kind; its changes are ignored.")
             continue
         for section, text in sections.items():
             if kind == "shellscript":
@@ -80,9 +84,10 @@ def read(path: Path) -> Manifest:
                 continue
             result = _settings(str(section), str(text or ""))
             if result is None:
-                warnings.append(f"package {label}: {section} is no section known here; it is not counted.")
+                warnings.append(f"package {label}: section {section} is unknown and ignored.")
             for setting in result or ():
-                # The order and number of boot tokens mean something (hugepagesz=1G hugepages=2 hugepagesz=2M …): all are kept.
+                # The order and number of boot tokens matter (hugepagesz=1G hugepages=2
+                # hugepagesz=2M …): keep all.
                 key = len(settings) if setting.kind == "boot" else (setting.kind, setting.key)
                 settings.pop(key, None)
                 settings[key] = ManifestSetting(setting, label)
@@ -98,14 +103,14 @@ def _packages(documents: list[object], path: Path) -> Iterator[tuple[str, Mappin
         for item in items:
             skyhook = _mapping(item, f"{path}: an item")
             if skyhook.get("kind") not in KINDS:
-                raise Unreadable(f"{path}: holds a {skyhook.get('kind')!r} where a Skyhook belongs; is this the right file?")
+                raise Unreadable(f"{path}: contains a {skyhook.get('kind')!r}, but a Skyhook is expected; check the file name.")
             spec = _mapping(skyhook.get("spec"), f"{path}: spec")
             for label, package in _mapping(spec.get("packages"), f"{path}: packages").items():
                 yield str(label), _mapping(package, f"{path}: package {label}")
 
 
 def _settings(section: str, text: str) -> list[Setting] | None:
-    """Read one section of a `tuning` or `process` package line by line; None for a section of another name."""
+    """Read a section of a `tuning` or `process` package by line; None for other sections."""
     service = SERVICE.fullmatch(section)
     lines = [line.strip() for line in text.splitlines() if line.strip() and line.strip()[0] not in "#;"]
     if section == "grub.conf":
@@ -129,7 +134,10 @@ def _split(line: str) -> tuple[str, str]:
 
 
 def _sysctl(key: str) -> str:
-    """`net/ipv4/conf/eth0.100/rp_filter` is `net.ipv4.conf.eth0/100.rp_filter` (sysctl(8)): the first separator says which is meant."""
+    """Normalise a key like sysctl(8): the first separator decides.
+
+    `net/ipv4/conf/eth0.100/rp_filter` is `net.ipv4.conf.eth0/100.rp_filter`.
+    """
     first = next((letter for letter in key if letter in "./"), ".")
     return key.translate(SWAPPED) if first == "/" else key
 
@@ -138,5 +146,5 @@ def _mapping(value: object, where: str) -> Mapping[str, object]:
     if value is None:
         return {}
     if not isinstance(value, dict):
-        raise Unreadable(f"{where} is {type(value).__name__} where a mapping belongs; take the manifest from its source again.")
+        raise Unreadable(f"{where} is {type(value).__name__} but a mapping is expected; take the manifest from its source again.")
     return value

@@ -1,8 +1,9 @@
-"""Files of tools that are not read here: each is called by its name, with the way to a file that is read.
+"""Files of unsupported tools: each is identified by name, with a way to a supported file.
 
-Sources: JMH `-rf json`; criterion.rs `target/criterion/*/new/*.json` and `cargo criterion --message-format=json`; Go's benchmark
-format (golang.org/design/14313-benchmark-format) and `go test -json`; Apache Otava's CSV importer; github-action-benchmark's
-`data.js`; asv's results of before 0.4 and the files beside its results.
+Sources: JMH `-rf json`; criterion.rs `target/criterion/*/new/*.json` and `cargo criterion
+--message-format=json`; Go's benchmark format (golang.org/design/14313-benchmark-format) and
+`go test -json`; Apache Otava's CSV importer; github-action-benchmark's `data.js`; asv's results
+before 0.4 and the files beside its results.
 """
 
 from __future__ import annotations
@@ -12,19 +13,19 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 SHAPE = 'write the times of one run, in seconds, as {"results": [{"command": NAME, "times": [0.12, 0.13]}]}, the JSON of hyperfine'
-KEEP = "a file of its kind holds many runs; keep the file that the benchmark's own tool wrote for each run"
+KEEP = "such a file contains many runs; name the file that the benchmark's own tool wrote for each run"
 CRITERION_SAMPLE = {"sampling_mode", "iters", "times"}
 CRITERION_ESTIMATES = {"mean", "median", "std_dev", "median_abs_dev"}
 
 
 def of_text(text: str) -> str | None:
-    """Name the tool that wrote a text which is not one JSON value, with the way out; None where no such tool is known."""
+    """Identify the tool that wrote a text other than one JSON value, with the remedy; else None."""
     start = text.lstrip("\ufeff \t\r\n")[:4000]
     return next((f"{name}; {way}." for name, way, is_it in TEXTS if is_it(start)), None)
 
 
 def of_json(saved: object) -> str | None:
-    """Name the tool that wrote a JSON value, with the way out; None where no such tool is known."""
+    """Identify the tool that wrote a JSON value, with the remedy; else None."""
     first = saved[0] if isinstance(saved, list) and saved else saved
     if not isinstance(first, dict):
         return None

@@ -1,8 +1,9 @@
-"""Pictures of saved runs: `@picture` makes one of the function that draws it from a scene.
+"""Pictures of saved runs: `@picture` makes one from the function that draws it from a scene.
 
-A study's own stand in its folder, in files whose names begin with `pictures`, and are found there; here are those of any run.
-Each says what it is, what a reader can see in it, where it stands among the others and of which runs it is (`style.Picture`). They stand on
-one sheet (`page`) and are made of few marks (`marks`); what they are drawn from is read once (`scene`).
+Pictures of any run are here; a study's own are found in its folder, in files whose names begin with
+`pictures`. Each has a title, a caption, a place among the others, and the runs it applies to
+(`style.Picture`). They are drawn on one sheet (`page`) from a few marks (`marks`); the data that
+they draw are read once (`scene`).
 """
 
 from __future__ import annotations
@@ -20,20 +21,20 @@ from analysis.terms import Run
 if TYPE_CHECKING:
     from .style import Picture
 
-# Without a home that can be written matplotlib keeps its fonts' cache in a temporary folder: no news to whoever asked for a picture.
+# Without a writable home, matplotlib caches its fonts in a temporary folder: hide that message.
 logging.getLogger("matplotlib").addFilter(lambda _: False)
 STUDIES = Path(__file__).parents[1] / "studies"
 OF_ANY_RUN = ("effects", "runs", "sampled")
-ALTERNATION = "alternation"  # which no matrix has, and need not load
+ALTERNATION = "alternation"  # absent from a matrix, which need not load it
 
 
 def pictures() -> dict[str, Picture]:
-    """Find every picture that is drawn from a scene, by name, in the order in which a reader wants them."""
+    """Find every picture drawn from a scene, by name, in reading order."""
     return _loaded((*OF_ANY_RUN, ALTERNATION), tuple(sorted(path.name for path in STUDIES.iterdir())))
 
 
 def fitting(runs: Iterable[Run]) -> dict[str, Picture]:
-    """Leave out pictures of designs that none of the runs had, and of what none reported: nobody misses them there."""
+    """Drop pictures of designs that no run had, and of reports that no run made."""
     runs = list(runs)
     kinds = {run.design.kind for run in runs}
     reported = {name for run in runs for cell in run.cells for name in cell.report}

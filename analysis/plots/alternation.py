@@ -1,4 +1,4 @@
-"""Arms that alternate: settings, or a monitor, switched inside one process, and processes that take turns in one block."""
+"""Alternating arms: settings or a monitor switched in one process, processes taking turns."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ from .scene import Panel, Scene, comparison_of, panels_of, some
 from .style import AGAIN, BAND, COLOURS, FAINT, GRID, INK, QUIET, SMALL, WRONG, Look, looks_of, picture
 
 LEFT, STRIP, GAINS, AXIS = 0.75, 0.68, 1.05, 0.40
-MOST = 2  # processes whose steps are drawn: more look the same
+MOST = 2  # processes with drawn steps: further ones look alike
 UNDER, FOUND = COLOURS[0], AGAIN
 BANDED = "#cfe0ee"  # an interval as an area
 
 
 class Switched(NamedTuple):
-    """One tweak set under one workload: its processes, each with segments, and how it compares."""
+    """One tweak set under one workload: its processes, each with segments, and its comparison."""
 
     panel: Panel
     arm: str
@@ -40,7 +40,7 @@ class Switched(NamedTuple):
 
     @property
     def finding(self) -> str:
-        """What the pairs say."""
+        """Write what the pairs show."""
         if self.comparison is None:
             return "Nothing was compared."
         if self.comparison.primary is None:
@@ -52,14 +52,14 @@ class Switched(NamedTuple):
 
 @picture(15, "Settings switched inside a process", DESIGNS=frozenset({"switch"}))
 def switching(scene: Scene) -> Spec:
-    """Every step with the arm it ran under, and by how much the settings changed it in each pair of segments."""
+    """Every step with the arm it ran under, and the effect in each pair of segments."""
     every = (
         Switched(panel, arm, processes, comparison_of(scene, panel, arm))
         for panel in panels_of(scene)
         for arm in panel.arms
         if (processes := tuple(cell for cell in panel.cells if cell.tweakset == arm and cell.segments))
     )
-    switched = some(every, "no settings were switched inside a process: `--design=switch` does that")
+    switched = some(every, "no settings were switched inside a process (`--design=switch`)")
     watched = any(result.panel.run.tweaksets[result.arm].monitor for result in switched)
     without, under = ("without the monitor", "with the monitor at work") if watched else ("as found", "under the tweak set")
     unseen = "What a monitor does at its start and for its report" if watched else "What settings do when a program starts"
@@ -93,7 +93,7 @@ def _switched(sheet: Page, top: float, switched: Switched) -> None:
     walls = [[wall for segment in cell.segments if segment.steps for wall in segment.steps.wall_s] for cell in cells]
     every = sorted(wall for own in walls for wall in own)
     scale, unit = time_unit([statistics.median(every)])
-    # Stalls would squash all other steps; they stand at the upper edge.
+    # Stalls would compress all other steps, so they are drawn at the upper edge.
     low, high = every[0] * scale, every[max(0, math.ceil(0.98 * len(every)) - 1)] * scale
     room = 0.12 * (high - low) or 0.1 * high
     ends: Style = {"xlim": (0, max(map(math.fsum, walls))), "ylim": (low - room, high + room)}
@@ -167,12 +167,12 @@ def _pair_gains(sheet: Page, top: float, switched: Switched) -> None:
 
 
 LANE, HEAD = 0.26, 0.2
-SLOW = 1.25  # times the median slice of its arm in the block
-ROOM = 0.9  # of a lane; the median slice fills half of it, one of twice the time all of it
+SLOW = 1.25  # times the median slice of the arm in the block
+ROOM = 0.9  # share of a lane; a median slice fills half of it, a slice of twice the time all of it
 
 
 class Slice(NamedTuple):
-    """When an arm had its turn, seconds from the first of the block, and its steps' mean time over that of the arm's median slice."""
+    """An arm's turn, seconds from the block's first, and its mean step time over the median's."""
 
     begin_s: float
     end_s: float
@@ -180,7 +180,7 @@ class Slice(NamedTuple):
 
 
 class Strip(NamedTuple):
-    """The slices of a block by arm, one a round."""
+    """The slices of a block by arm, one per round."""
 
     block: int
     blocks: int
@@ -188,7 +188,7 @@ class Strip(NamedTuple):
 
     @property
     def summary(self) -> str:
-        """How many slices were slow, and how much of the time was measured."""
+        """Write how many slices were slow, and the share of measured time."""
         slices = [piece for lane in self.lanes.values() for piece in lane]
         span_s, slow = max(piece.end_s for piece in slices), sum(piece.slowness > SLOW for piece in slices)
         share = math.fsum(piece.end_s - piece.begin_s for piece in slices) / span_s
@@ -198,14 +198,14 @@ class Strip(NamedTuple):
 
 @picture(29, "Arms taking turns in one block", DESIGNS=frozenset({"turns"}))
 def turns(scene: Scene) -> Spec:
-    """Which arm had its slice when, how slow each slice was, and how much of the time was measured."""
+    """Slices of each arm over time: how slow each was, and the share of measured time."""
     took = ((panel, strip) for panel in panels_of(scene) if (strip := strip_of(panel)) is not None)
-    result = some(took, "no cells took turns (`--design=turns`), or the file does not say when")
+    result = some(took, "no cells took turns (`--design=turns`), or the file does not record their times")
     labels = arm_labels(scene.runs, dict.fromkeys(name for _, strip in result for name in strip.lanes))
     left = room_for(labels.values(), 1.75)
     lead = (
         "A bar is a slice of a few steps; its height is their mean time, half a lane for the arm's median slice of this block. "
-        "What slows all bars of a round alike is the machine, and falls on all arms; white between bars is switching."
+        "If all bars of a round are slow, the machine was, for all arms alike; white between bars is switching."
     )
     legend = [line(f"slower than {SLOW:g} times its arm's median slice", WRONG, 2), line("a round begins", FAINT, 0.8)]
     sections = []
@@ -217,7 +217,7 @@ def turns(scene: Scene) -> Spec:
 
 
 def strip_of(panel: Panel) -> Strip | None:
-    """Return the slices of a workload's most uneven block, whose rounds differ most: it shows what taking turns takes out."""
+    """Return the slices of the block whose rounds differ most, which shows what turns cancel."""
     blocks: dict[int, list[Cell]] = {}
     for cell in panel.cells:
         if cell.slice_starts_s:
@@ -231,7 +231,7 @@ def strip_of(panel: Panel) -> Strip | None:
 
 
 def _unevenness(cells: Sequence[Cell]) -> float:
-    """Standard deviation over rounds of the mean log step time of all arms."""
+    """Return the standard deviation over rounds of the arms' mean log step time."""
     rounds = zip(*(cell.slices_s for cell in cells), strict=False)
     return pstdev(fmean(math.log(fmean(walls)) for walls in slices) for slices in rounds)
 
@@ -249,7 +249,7 @@ def _lanes(sheet: Page, top: float, left: float, strip: Strip, looks: Mapping[st
     begins = [min(piece.begin_s for piece in slices) for slices in zip(*strip.lanes.values(), strict=False)]
     sheet.text(left - 0.1, top + HEAD - 0.02, "round", ha="right", va="bottom", fontsize=SMALL, color=QUIET)
     for at, (begin_s, end_s) in enumerate(pairwise([*begins, last_s]), 1):
-        if (end_s - begin_s) / last_s * (body_width() - left) > width_in(f"{at}", SMALL):  # else it would lie over its neighbour
+        if (end_s - begin_s) / last_s * (body_width() - left) > width_in(f"{at}", SMALL):  # else they overlap
             above(axes, (begin_s + end_s) / 2, f"{at}")
     axes.vlines(begins, -0.5, len(names) - 0.5, color=FAINT, linewidth=0.8, zorder=0)
     axes.hlines(np.arange(len(names)) + 0.5, 0, last_s, color=GRID, linewidth=0.6, zorder=0)

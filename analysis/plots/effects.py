@@ -1,4 +1,4 @@
-"""What tweak sets do: their effects with intervals, and which keys each set changes."""
+"""Effects of tweak sets with intervals, and the keys that each set changes."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ UNTOUCHED = "(changes nothing)"
 HEADS = [("gain, % [95 %]", 0.12), ("verdict", 0)]
 CALLED = frozenset({"improved", "regressed"})
 CHANCE = (
-    "An interval that leaves out 0 may still not tell: verdicts stand on p-values adjusted for all {} contrasts, of which one in 20 would "
-    "leave it out by chance. “Can't tell” is not “the same”."
+    "An interval without 0 may still be undecided: verdicts rest on p-values adjusted for all {} contrasts, of which one in 20 would "
+    "exclude 0 by chance. “Can't tell” is not “the same”."
 )
 
 
 @picture(10, "Effect of each tweak set", MONITORED=False)
 def forest(scene: Scene) -> Spec:
-    """Which tweak sets changed the speed of the work, by how much, and how surely."""
-    every = some(scene.comparisons, "there is nothing to compare: no tweak set but the baseline was run")
+    """Effect of each tweak set on the speed of the work, with its uncertainty."""
+    every = some(scene.comparisons, "there is nothing to compare: only the baseline was run")
     drawn = [comparison for comparison in every if gain_of(comparison) is not None]
     some(drawn, f"nothing could be compared: {'; '.join(dict.fromkeys(comparison.reason.rstrip('.') for comparison in every))}")
     labels = arm_labels(scene.runs, [comparison.tweakset for comparison in every])
@@ -39,7 +39,7 @@ def forest(scene: Scene) -> Spec:
     settings: Style = {"left": left, "right": 2.6, "label": FASTER_AXIS, "heads": HEADS, "reach": reach}
     sections = []
     for panel in panels_of(scene):
-        # What changed nothing stands last: it shows how far the same machine differs from itself.
+        # Untouched arms come last: they show how far the same machine differs from itself.
         rows = sorted(contrasts_of(scene, panel), key=lambda row: (row.untouched, -_known(row, -math.inf)))
         marks = [
             MarkRow(
@@ -56,12 +56,12 @@ def forest(scene: Scene) -> Spec:
             band = margin_band(rows[0].margin)
             sections.append(forest_section(panel.title, marks, _baseline(rows, panel), run=panel.run, band=band, **settings))
     lead = (
-        "Right of 0 is faster than the baseline, left of it slower. Marks: gain in the primary metric, which is the first that is named "
+        "Right of 0 is faster than the baseline, left of it slower. Marks: gain in the primary metric, the first metric named "
         "beside each workload; lines: its 95 % interval."
     )
     if judged_by_key(scene.runs):
-        lead += " Each is a whole tweak set; what single keys do is judged in “Effect of each key”."
-    # Where nothing has an interval no mark has a line.
+        lead += " Each row is a whole tweak set; “Effect of each key” judges single keys."
+    # If nothing has an interval, no mark has a line.
     looks = {name: look | ({} if any(one.primary for one in every) else {"linestyle": "none"}) for name, look in VERDICTS.items()}
     second = line("gain in the second metric", FAINT, marker="|", markersize=6) if any(one.second for one in every) else None
     legend = [
@@ -104,7 +104,7 @@ def _mark(comparison: Comparison) -> Mark:
 
 
 def _baseline(rows: Sequence[Comparison], panel: Panel) -> str:
-    """Write what 0 stands for: a gain without its base says nothing. Contrasts that rest on different blocks have each their own."""
+    """Write what 0 stands for; contrasts based on different blocks each have their own."""
     rows = without_guards(rows)
     metric, baseline = rows[0].primary_metric, rows[0].baseline
     values: dict[Metric, list[float]] = {}
@@ -120,7 +120,7 @@ def _baseline(rows: Sequence[Comparison], panel: Panel) -> str:
 
 
 def _notes(comparisons: Sequence[Comparison]) -> list[str]:
-    """Say why a row has no interval, and why one whose interval leaves out 0 may have shown nothing all the same."""
+    """Explain missing intervals, and undecided rows whose interval excludes 0."""
     reasons: dict[str, list[str]] = {}
     for one in comparisons:
         if one.primary is None or one.verdict == "not comparable":
@@ -132,19 +132,19 @@ def _notes(comparisons: Sequence[Comparison]) -> list[str]:
 
 
 KEY_ROW, NARROWEST = 0.19, 0.125
-PLAIN = frozenset({"sysctl", "script"})  # whose keys say what they are
+PLAIN = frozenset({"sysctl", "script"})  # with self-explanatory keys
 Keys = Mapping[str, Mapping[str, str]]
 
 
 @picture(60, "Parameters and effects", MONITORED=False)
 def parameters(scene: Scene) -> Spec:
-    """Which kernel parameter is in which tweak set, and what each set as a whole did to the speed."""
+    """Kernel parameters of each tweak set, and each set's effect on speed."""
     panels = panels_of(scene)
     tweaksets = {name: run.tweaksets[name] for run in scene.runs for name in in_order(run, run.tweaksets.values())}
     ran = {arm for panel in panels for arm in panel.arms}
     names = [name for name, tweakset in tweaksets.items() if changes_something(tweakset) and name in ran]
     keys = keys_of(scene.runs, names)
-    some(keys, "no tweak set that was measured asks for any kernel parameter")
+    some(keys, "no measured tweak set sets a kernel parameter")
     judged = {(row, at): comparison_of(scene, panel, name) for row, panel in enumerate(panels) for at, name in enumerate(names)}
     compared = {place: comparison for place, comparison in judged.items() if comparison}
     proven = {place for place, comparison in compared.items() if _called(scene, comparison)}
@@ -154,17 +154,17 @@ def parameters(scene: Scene) -> Spec:
     ]
     lead = "Above: gain of each tweak set as a whole, %, in colour where it is shown to differ. "
     if judged_by_key(scene.runs):
-        lead += f"Each against {scene.runs[0].baseline}; what single keys do is judged in “Effect of each key”."
+        lead += f"Each against {scene.runs[0].baseline}; “Effect of each key” judges single keys."
     else:
-        lead += "Keys that were changed together cannot be told apart: measure a set with one key alone to know what it does."
+        lead += "Keys that were changed together cannot be separated: measure a set with one key alone to know its effect."
     if not proven:
         doubted = any(comparison.verdict in CALLED for comparison in compared.values())
-        lead += " A copy of stock differs as well (A/A): no set is called." if doubted else " No set was shown to differ."
+        lead += " A copy of stock differs too (A/A), so no set is judged." if doubted else " No set was shown to differ."
     titles = [panel.title for panel in panels]
     left = max(room_for(keys, 2.45, SMALL), room_for(titles, 2.45))
     column = min(0.55, (body_width() - left - 1.3) / len(names))
     if column < NARROWEST:
-        raise NothingToDraw(f"{len(names)} tweak sets are too many columns for one page: nobody could read their names")
+        raise NothingToDraw(f"{len(names)} tweak sets are too many columns for one page: their names would be illegible")
     above = room_for(arm_labels(scene.runs, names).values(), 1.7, SMALL)
     heads = fitted_arms(scene.runs, names, above - 0.1, SMALL, lines=2 if column > 0.3 else 1)
     rows = len(titles) + 1 + len(keys)
@@ -188,20 +188,20 @@ def parameters(scene: Scene) -> Spec:
 
 
 def keys_of(runs: Sequence[Run], names: Sequence[str]) -> Keys:
-    """List every parameter that some tweak sets change, with set → value; of several runs, the first that has a set speaks for it."""
+    """List every parameter that tweak sets change, with set → value of the first run with it."""
     every: dict[tuple[int, str], dict[str, str]] = {}
     kinds = (*SECTIONS, "")
     for name in names:
         for setting in changes(next(run for run in runs if name in run.tweaksets), name):
             key = setting.key if setting.kind in PLAIN else f"{setting.key} ({setting.kind})"
             values = every.setdefault((kinds.index(setting.kind if setting.kind in kinds else ""), key), {})
-            # Boot tokens may come twice (hugepagesz, hugepages): all of them count.
+            # Boot tokens may come twice (hugepagesz, hugepages): keep all.
             values[name] = f"{values[name]} {setting.value}" if name in values else setting.value
     return {key: every[kind, key] for kind, key in sorted(every, key=lambda place: place[0])}
 
 
 def _called(scene: Scene, comparison: Comparison) -> bool:
-    """Whether a comparison is improved or regressed, and no A/A check beside it fails."""
+    """Return whether a comparison is improved or regressed and no A/A check beside it fails."""
     run, place = comparison.candidate_run, (comparison.study, comparison.workload)
     beside = (other for other in scene.comparisons if (other.study, other.workload) == place and other.candidate_run == run)
     keys = (effects for effects in scene.effects.get(run, ()) if (effects.observed.study, effects.observed.workload) == place)
@@ -210,7 +210,7 @@ def _called(scene: Scene, comparison: Comparison) -> bool:
 
 
 def _names(axes: Axes, titles: Sequence[str], keys: Sequence[str], left: float) -> None:
-    """Write the workloads before their gains, and the keys, smaller, before their dots."""
+    """Write the workloads beside their gains, and the keys, smaller, beside their dots."""
     shown = [fit(name, left - 0.15) for name in titles] + [fit(name, left - 0.15, SMALL) for name in keys]
     places = [row + 0.5 + (row >= len(titles)) for row in range(len(shown))]
     axes.set_yticks(places, shown)
@@ -227,14 +227,14 @@ def _gains(axes: Axes, compared: Mapping[tuple[int, int], Comparison], proven: s
 
 
 def _short(gain: float, room_in: float) -> str:
-    """Write a gain as exactly as there is room for."""
+    """Write a gain as exactly as the room allows."""
     exact, rounded = minus(number(gain)), minus(f"{gain * 100:+.0f}")
-    bare = rounded.lstrip("+\N{MINUS SIGN}")  # the sign of what is shown to differ is its colour
+    bare = rounded.lstrip("+\N{MINUS SIGN}")  # colour shows the sign of significant gains
     return next((text for text in (exact, rounded, bare) if width_in(text, SMALL) <= 0.9 * room_in), "")
 
 
 def _membership(axes: Axes, first: int, keys: Keys, names: Sequence[str]) -> None:
-    """Draw a dot where a tweak set changes a key, full where it changes no other."""
+    """Draw a dot if a tweak set changes a key, filled if it changes no other."""
     rows = first + len(keys)
     for begin, end in ((0, first - 1), (first, rows)):
         axes.vlines(range(len(names) + 1), begin, end, color=GRID, linewidth=0.6, zorder=0.5)

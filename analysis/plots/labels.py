@@ -1,4 +1,4 @@
-"""What stands on axes and rows: metrics with their units, what tweak sets are called, and names made to fit where they stand."""
+"""Labels on axes and rows: metrics with units, names of tweak sets, and names cut to fit."""
 
 from __future__ import annotations
 
@@ -23,25 +23,25 @@ NAMES = {
     "throughput_tokens_per_s": ("token throughput", "tokens/s"),
     "step_time_p10_s": ("10th percentile of step time", "s"),
     "step_time_q1_s": ("lower quartile of step time", "s"),
-    "step_time_round_adjusted_s": ("step time, cleared of its round", "s"),
+    "step_time_round_adjusted_s": ("step time, round-adjusted", "s"),
     "step_time_median_s": ("median step time", "s"),
     "step_time_mean_s": ("mean step time", "s"),
     "cpu_s_per_step": ("processor time per step", "s"),
     "au_whole_percent": ("utilisation over the whole epoch", "%"),
     "au_steady_percent": ("utilisation without the first step", "%"),
     "samples_per_s_whole": ("throughput over the whole epoch", "samples/s"),
-    "mb_per_s_read": ("really read", "MiB/s"),
+    "mb_per_s_read": ("bytes read", "MiB/s"),
 }
-# Seconds are shown so that the numbers on an axis are neither long nor all noughts.
+# Seconds are shown so that the numbers on an axis are short and not all zeros.
 UNITS_OF_TIME = ((1e-6, 1e9, "ns"), (1e-3, 1e6, "µs"), (1.0, 1e3, "ms"), (float("inf"), 1.0, "s"))
-# Designs that judge single keys: these effects have a picture of their own.
+# Designs that judge single keys: a separate picture shows these effects.
 BY_KEY = frozenset({"ablation", "factorial", "fractional", "file"})
-LONGEST = 200  # letters of a name: nothing on a page has room for more
+LONGEST = 200  # letters of a name: more fits nowhere on a page
 BREAKS = "-_./ "  # a name is broken after these
 
 
 class Measure(NamedTuple):
-    """How a metric is written: values are multiplied by `scale` to be in `unit`."""
+    """A metric's label and unit; values multiplied by `scale` are in `unit`."""
 
     name: str
     unit: str
@@ -49,7 +49,7 @@ class Measure(NamedTuple):
 
     @property
     def label(self) -> str:
-        """What stands on an axis."""
+        """Return the label of an axis."""
         return f"{self.name}, {self.unit}" if self.unit else self.name
 
     def value(self, number: float) -> str:
@@ -58,7 +58,7 @@ class Measure(NamedTuple):
 
 
 def measure_of(metric: Metric | str, values: Sequence[float] = ()) -> Measure:
-    """Choose name and unit for values of a metric; an unknown one keeps its own name, which carries its unit."""
+    """Choose name and unit for a metric's values; an unknown one keeps its name with the unit."""
     name = metric if isinstance(metric, str) else metric.name
     if name == TOLD_RATE:
         scale, unit = rates.scale_of(max(map(abs, values), default=1.0), "" if isinstance(metric, str) else metric.unit)
@@ -69,7 +69,7 @@ def measure_of(metric: Metric | str, values: Sequence[float] = ()) -> Measure:
 
 
 def time_unit(values: Sequence[float]) -> tuple[float, str]:
-    """Choose the unit for times in seconds: the factor to it and its name."""
+    """Choose the unit for times in seconds: the factor and its name."""
     largest = max(map(abs, values), default=1.0)
     return next((scale, unit) for limit, scale, unit in UNITS_OF_TIME if largest < limit)
 
@@ -85,17 +85,17 @@ def direction(metric: Metric) -> str:
 
 
 def joined(values: Iterable[str]) -> str:
-    """List each text once, by commas."""
+    """List each text once, separated by commas."""
     return ", ".join(dict.fromkeys(values))
 
 
 def judged_by_key(runs: Iterable[Run]) -> bool:
-    """Whether all of some runs were of designs that tell what single keys do."""
+    """Return whether all runs had designs that estimate the effects of single keys."""
     return all(run.design.kind in BY_KEY for run in runs)
 
 
 def arm_labels(runs: Iterable[Run], names: Iterable[str]) -> dict[str, str]:
-    """Name the tweak sets of an ablation by the key that is taken away or left alone; others by themselves."""
+    """Name an ablation's tweak sets by the key that is removed or kept; others by themselves."""
     runs = [run for run in runs if run.design.kind == "ablation"]
     labels: dict[str, str] = {}
     for name in names:
@@ -107,7 +107,7 @@ def arm_labels(runs: Iterable[Run], names: Iterable[str]) -> dict[str, str]:
 def _by_key(run: Run, name: str) -> str:
     point = run.design.points[name]
     on, off = ([key for key, level in point.levels.items() if (level is None) == gone] for gone in (False, True))
-    # One run may take several tweak sets apart: then the key alone does not say whose.
+    # One run may decompose several tweak sets: then the key alone is ambiguous.
     origin = f" ({point.tweakset})" if len({point.tweakset for point in run.design.points.values()}) > 1 else ""
     if not off:
         return name
@@ -125,24 +125,24 @@ def fitted_arms(runs: Iterable[Run], names: Iterable[str], room_in: float, point
 
 @cache
 def _advance(letter: str, weight: str) -> float:
-    """Return how far a letter moves the pen, as a part of the size of its font, and a little more: a renderer may round it up."""
+    """Return a letter's advance relative to the font size, rounded up as a renderer may."""
     font = get_font(findfont(FontProperties(family=FONT, weight=weight)))
     font.set_size(1000, 72)
     return 1.03 * font.load_glyph(font.get_char_index(ord(letter)), flags=LoadFlags.NO_HINTING).linearHoriAdvance / 65536 / 1000
 
 
 def width_in(text: str, points: float = TEXT, weight: str = "normal") -> float:
-    """Return how wide a line of text is, in inches."""
+    """Return the width of a line of text, in inches."""
     return points / 72 * sum(_advance(letter, weight) for letter in text)
 
 
 def room_for(names: Iterable[str], most_in: float, points: float = TEXT) -> float:
-    """Return how wide a column of names must be, in inches, with room to what stands beside it; `most_in` at most."""
+    """Return the width of a column of names, in inches, with a gap; at most `most_in`."""
     return min(most_in, max((width_in(one_line(name, LONGEST), points) for name in names), default=0.0) + 0.18)
 
 
 def wrapped(text: str, room_in: float, points: float = TEXT) -> list[str]:
-    """Break a text into lines that fit; a word longer than a line is broken too."""
+    """Wrap a text into lines that fit; a word longer than a line is broken too."""
     lines = [""]
     for word in one_line(text, 50 * LONGEST).split():
         longer = f"{lines[-1]} {word}".strip()
@@ -158,11 +158,11 @@ def wrapped(text: str, room_in: float, points: float = TEXT) -> list[str]:
 
 
 def fitted(names: Iterable[str], room_in: float, points: float = TEXT, lines: int = 2, weight: str = "normal") -> dict[str, str]:
-    """Fit names into some lines of a column: broken at a hyphen, dot or underscore, else shortened in the middle; never two alike."""
+    """Fit names into lines of a column, broken or shortened in the middle; no two are alike."""
     shown: dict[str, str] = {}
     for name in dict.fromkeys(names):
         text = _folded(one_line(name, LONGEST), lines, room_in, points, weight)
-        # What is left of two names may be the same: then the place in the list tells them apart.
+        # Two shortened names may be equal: then their place in the list distinguishes them.
         place = f"{len(shown) + 1}. {one_line(name, LONGEST)}"
         shown[name] = _folded(place, lines, room_in, points, weight) if text in shown.values() else text
     return shown
@@ -174,7 +174,7 @@ def fit(name: str, room_in: float, points: float = TEXT, lines: int = 1, weight:
 
 
 def _most(text: str, room_in: float, points: float, weight: str = "normal") -> int:
-    """Return how many letters of the beginning fit, 1 at least."""
+    """Return how many letters of the beginning fit, at least 1."""
     wide = 0.0
     for at, letter in enumerate(text):
         wide += width_in(letter, points, weight)

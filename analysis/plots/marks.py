@@ -1,6 +1,6 @@
-"""The marks of which every picture is made: forest, bars, lines and dots; and the scales they stand on.
+"""The marks of every picture: forest, bars, lines and dots; and their scales.
 
-Vertical places in a forest are inches from its top, so that rows may be of any height.
+Vertical places in a forest are inches from its top, so that rows may have any height.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from .style import BAND, FAINT, INK, QUIET, SMALL, set_tooltip
 Style = dict[str, Any]
 Ends = tuple[float | None, float | None, float | None]
 ROW, HEADS, FOOT = 0.25, 0.17, 0.46  # inches: a row, the heads of columns above the rows, an axis with its label below them
-AXIS = 1.2  # inches that an axis takes at least
+AXIS = 1.2  # inches: the smallest axis
 MUCH = 4.0  # largest over smallest value, above which a scale is logarithmic
-GAP = 4 * "\N{NO-BREAK SPACE}"  # SVG makes one of several usual blanks
+GAP = 4 * "\N{NO-BREAK SPACE}"  # SVG collapses ordinary spaces
 FASTER_AXIS = f"← slower{GAP}gain, %{GAP}faster →"
-# Shape says the same as colour, for print and for the colour-blind.
+# Shape repeats the meaning of colour, for print and for the colour-blind.
 UP, DOWN, SAME = "#0072B2", "#D55E00", "#009E73"
 VERDICTS: dict[str, Style] = {
     "improved": {"marker": "^", "color": UP, "markerfacecolor": UP},
@@ -39,21 +39,24 @@ VERDICTS: dict[str, Style] = {
     "not comparable": {"marker": "x", "color": "#8c8c8c"},
 }
 WIDEST = 4.0  # intervals this many times wider than the usual one are cut, with an arrow
-LEVELS = ((1, 1.5, 2, 3, 4, 5, 6, 8), (1, 2, 3, 5), (1, 2, 5), (1, 3), (1,))  # of a decade, the finest first
+LEVELS = ((1, 1.5, 2, 3, 4, 5, 6, 8), (1, 2, 3, 5), (1, 2, 5), (1, 3), (1,))  # ticks per decade, the finest first
 
 
 class Mark(NamedTuple):
-    """One value with its interval on a row: how it looks, and what is written in the columns beside it; the last text takes its colour."""
+    """One value with its interval on a row: its look, and the texts beside it.
+
+    The last text takes the mark's colour.
+    """
 
     ends: Ends
     style: Style
     texts: Sequence[str] = ()
     bold: bool = True
-    tooltip: str = ""  # when it is pointed at; nothing: the name of its row, and its texts
+    tooltip: str = ""  # shown on hover; empty: the row's name and the texts
 
 
 class MarkRow(NamedTuple):
-    """A row of a forest: its name, a smaller line below that, its marks from above, and one in grey below them."""
+    """A row of a forest: its name, a smaller line below, its marks, and a grey mark below them."""
 
     name: str
     marks: Sequence[Mark]
@@ -61,12 +64,12 @@ class MarkRow(NamedTuple):
     faint: Ends | None = None
     color: str = INK
     bold: bool = False
-    rule: bool = False  # above it
+    rule: bool = False  # drawn above the row
     tall: float = ROW
 
 
 def ends_of(value: object, scale: float = 1.0) -> Ends:
-    """Return value and ends of whatever has them: a mean, a figure, an effect (whose value is its gain)."""
+    """Return value and ends of a mean, a figure, or an effect (whose value is its gain)."""
     middle = getattr(value, "value", None) if hasattr(value, "value") else getattr(value, "gain", None)
     return scaled((middle, getattr(value, "low", None), getattr(value, "high", None)), scale)
 
@@ -83,9 +86,9 @@ def known(every: Iterable[Ends]) -> list[float]:
 
 
 def reach_of(every: Iterable[Ends], least: float, in_view: Iterable[float | None] = ()) -> float:
-    """Return how far an axis reaches to either side of 0, so that one endless interval does not squash the others.
+    """Return an axis' reach to either side of 0, so that no endless interval compresses the others.
 
-    It reaches to `least` and to what must be `in_view`, whatever the intervals are.
+    The axis reaches to `least` and to everything `in_view`, whatever the intervals are.
     """
     sizes = [max(map(abs, numbers)) for ends in every if (numbers := known([ends]))]
     usual = WIDEST * statistics.median(sizes) if sizes else 0.0
@@ -102,9 +105,9 @@ def in_words(ends: Ends) -> str:
 def interval(
     axes: Axes, at: float, ends: Ends, style: Style, along: Literal["x", "y"] = "x", reach: float = math.inf, tooltip: str = ""
 ) -> None:
-    """Draw a mark with its interval along one axis, at a place of the other; what lies beyond ± `reach` is cut, with an arrow.
+    """Draw a mark with its interval along one axis; beyond ± `reach` it is cut, with an arrow.
 
-    `tooltip` is shown when it is pointed at; without one its figures are.
+    `tooltip` is shown on hover; by default the figures are.
     """
     value, low, high = ends
     look = {"markersize": 6, "linewidth": 1.6, **style}
@@ -140,9 +143,10 @@ def forest(
 ) -> Axes:
     """Draw rows of intervals between their names and columns of words.
 
-    `heads` are the columns: what stands above each, and how far it begins right of the axis in inches; the last is flush with the right
-    edge. The axis takes what `left` and `right` leave, and names are made to fit unless they have lines of their own. `reach` is how far it
-    goes to either side of 0; without it `scale` sets its ends.
+    `heads` are the columns: heading, and distance from the axis in inches; the last is flush right.
+    The axis fills the space between `left` and `right`, and names are cut to fit unless they have
+    lines of their own. `reach` is the axis' extent to either side of 0; without it, `scale` sets
+    its ends.
     """
     left = beside(left, right)
     one_line = [row for row in rows if "\n" not in row.name]
@@ -199,14 +203,14 @@ def _marks(sheet: Page, axes: Axes, place: tuple[float, float], columns: Sequenc
 
 
 def beside(left: float, right: float) -> float:
-    """Return how much of the `left` that names ask for, in inches, an axis leaves them."""
+    """Return the part of `left` that an axis leaves to names, in inches."""
     return min(left, max(0.3 * body_width(), body_width() - right - AXIS))
 
 
 def forest_section(
     title: str, rows: Sequence[MarkRow], beside: str = "", lines: Sequence[str] = (), run: Run | None = None, **settings: Any
 ) -> Section:
-    """Make a section of one forest, drawn with the settings of `forest`; without rows its head stands alone."""
+    """Make a section of one forest, drawn with `settings` of `forest`; without rows, a head."""
     if not rows:
         return Section(title, 0.0, lambda *_: None, beside, lines, run)
     tall = HEADS * bool(settings.get("heads")) + sum(row.tall for row in rows) + FOOT
@@ -225,7 +229,7 @@ def row_axes(
     numbers: float = 0.0,
     **settings: Any,
 ) -> Axes:
-    """Make axes with one row per name, the first on top at 0, and write the names, made to fit, before them and their `numbers`."""
+    """Make axes with a row per name, the first on top at 0, with names and `numbers` beside them."""
     names, left = list(names), beside(left, right)
     shown = fitted(names, left - numbers - 0.15, lines=lines)
     for row, name in enumerate(names):
@@ -237,7 +241,7 @@ def row_axes(
 
 
 def bars(axes: Axes, row: float, parts: Iterable[tuple[float, str]], start: float = 0.0, least: float = math.inf) -> None:
-    """Draw a bar of one or several parts end to end, each a length and a colour; a part of `least` and more has its size written in it."""
+    """Draw a bar of parts (length, colour) end to end; parts from `least` on show their size."""
     for size, color in parts:
         set_tooltip(axes.barh(row, size, left=start, height=0.72, color=color)[0], digits(size))
         if size >= least:
@@ -248,7 +252,7 @@ def bars(axes: Axes, row: float, parts: Iterable[tuple[float, str]], start: floa
 
 
 def lines(axes: Axes, points: Iterable[tuple[float, Ends]], style: Style) -> None:
-    """Draw values joined by a line, each with its interval upright."""
+    """Draw values joined by a line, each with a vertical interval."""
     values = [(x, ends) for x, ends in points if ends[0] is not None]
     for x, (_, low, high) in values:
         if low is not None and high is not None:
@@ -258,16 +262,16 @@ def lines(axes: Axes, points: Iterable[tuple[float, Ends]], style: Style) -> Non
 
 
 def dots(axes: Axes, xs: Any, ys: Any, color: str, **style: Any) -> None:
-    """Draw a cloud of dots, smaller and fainter the more there are; in pixels, or an SVG would be huge."""
+    """Draw a cloud of dots, smaller and fainter for many; rasterised, or an SVG would be huge."""
     size, alpha = (2.6, 0.45) if len(xs) < 600 else (1.6, 0.22)
     look = {"marker": "o", "markersize": size, "alpha": alpha, "markeredgewidth": 0, "rasterized": True, **style}
     axes.plot(xs, ys, linestyle="none", color=color, **look)
 
 
 def trailing_mean(values: np.ndarray, window: int) -> np.ndarray:
-    """Mean of each value and those before it, `window` together at most; what is NaN is left out and stays NaN.
+    """Return the mean of each value and those before it, at most `window` in all.
 
-    `values` are one or more. Returns: shape of `values`.
+    NaN is skipped and stays NaN. `values` are one or more. Returns: shape of `values`.
     """
     finite, ones = np.isfinite(values), np.ones(window)
     total, count = (np.convolve(part, ones)[: len(values)] for part in (np.where(finite, values, 0.0), finite))
@@ -275,12 +279,12 @@ def trailing_mean(values: np.ndarray, window: int) -> np.ndarray:
 
 
 def margin_band(margin: float) -> tuple[float, float]:
-    """Return the ends in percent between which a gain counts as none."""
+    """Return the ends in percent between which a gain counts as no difference."""
     return 100 / (1 + margin) - 100, 100 * margin
 
 
 def log_or_linear(axes: Axes, which: Literal["x", "y"], low: float, high: float, most: int = 6) -> None:
-    """Scale one axis for positive values from `low` to `high`, logarithmic where they span much, with about `most` ticks."""
+    """Scale one axis from `low` to `high` (positive), logarithmic for a wide range, with ticks."""
     most = max(2, most)
     if high / low <= MUCH:
         room = 0.08 * (high - low) or 0.1 * high
@@ -293,7 +297,7 @@ def log_or_linear(axes: Axes, which: Literal["x", "y"], low: float, high: float,
 
 
 def beyond(axes: Axes, xs: Sequence[float], values: Sequence[float], limits: tuple[float, float], color: str) -> None:
-    """Show by triangles at its edges what lies beyond a scale: it is not hidden, only not to scale."""
+    """Draw triangles at the edges for values beyond the scale: not hidden, only not to scale."""
     look: Style = {"color": color, "markersize": 4, "markeredgewidth": 0, "clip_on": False, "zorder": 4}
     for marker, at, far in (("^", 1.0, np.greater(values, limits[1])), ("v", 0.0, np.less(values, limits[0]))):
         outside = np.asarray(xs)[far]
@@ -301,7 +305,7 @@ def beyond(axes: Axes, xs: Sequence[float], values: Sequence[float], limits: tup
 
 
 def above(axes: Axes, at: float, text: str, **style: Any) -> None:
-    """Write small above the axes, at a place along them."""
+    """Write small text above the axes, at a place along them."""
     look: Style = {"ha": "center", "va": "bottom", "fontsize": SMALL, "color": QUIET, "transform": axes.get_xaxis_transform()}
     axes.text(at, 1.02, text, **look | style)
 
@@ -309,7 +313,7 @@ def above(axes: Axes, at: float, text: str, **style: Any) -> None:
 def ticks(
     axes: Axes, which: Literal["x", "y"], places: Iterable[float], write: Callable[[float], str] | Mapping[float, str] | None = None
 ) -> None:
-    """Put ticks at these places alone, written as they are or as `write` says."""
+    """Put ticks at exactly these places, as they are or formatted by `write`."""
     axis, written = getattr(axes, f"{which}axis"), (lambda value: f"{value:g}") if write is None else write
     axis.set_major_locator(FixedLocator(list(places)))
     axis.set_minor_locator(NullLocator())
@@ -317,7 +321,7 @@ def ticks(
 
 
 def round_ticks(low: float, high: float, most: int) -> list[float]:
-    """Choose round numbers between two positive ones, as many of each decade as fit; two at least where that can be."""
+    """Choose round numbers between two positive ones, as many per decade as fit, ideally ≥ 2."""
     decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
     finer: list[float] = []
     for steps in LEVELS:

@@ -1,7 +1,8 @@
-"""A sheet of paper, 7.2 inches wide: what a picture shows stands above it, how and on what it was measured below it.
+"""A sheet of paper, 7.2 inches wide: how to read a picture above it, its measurement below it.
 
-Everything is placed in inches from the upper left, so that nothing overlaps whatever the names are and however many rows there are.
-(Matplotlib's constrained layout does so too; it lays out each text twice more and doubles the time that a picture takes.)
+Everything is placed in inches from the upper left, so that nothing overlaps whatever the names and
+number of rows. (Matplotlib's constrained layout does so too, but lays out each text twice more,
+which doubles the time per picture.)
 """
 
 from __future__ import annotations
@@ -32,10 +33,10 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 EDGE = 0.12
-TALLEST = 120.0  # inches that a sheet is high
+TALLEST = 120.0  # inches: the tallest sheet
 LINE, TEXT_LINE, LEGEND_LINE = 0.16, 0.175, 0.19  # inches: a line of small text, of text, of the legend
-HANDLE, APART = 0.34, 0.16  # inches: the mark of an entry of the legend, the space before the next
-TICK = 0.36  # inches that a number on an axis takes
+HANDLE, APART = 0.34, 0.16  # inches: the mark of a legend entry, the space before the next
+TICK = 0.36  # inches: a number on an axis
 ROUND = (1, 2, 5, 10)
 
 
@@ -45,9 +46,10 @@ def body_width() -> float:
 
 
 class Section(NamedTuple):
-    """A part of a page under a head of its own: title, small print beside or below it, lines of text; `draw` fills `tall` inches.
+    """A part of a page with a head: title, small print beside or below it, lines of text.
 
-    Without a title it has no head. The foot of the page names the runs of its sections, and no others.
+    `draw` fills `tall` inches. Without a title there is no head. The foot of the page names only
+    the runs of its sections.
     """
 
     title: str
@@ -75,32 +77,35 @@ class Section(NamedTuple):
 
 
 class Entry(NamedTuple):
-    """A line of the legend: a mark or a line drawn with `style` (matplotlib's words), or a filled `patch`."""
+    """A line of the legend: a mark or line drawn with `style` (matplotlib), or a filled `patch`."""
 
     label: str
     style: Mapping[str, Any]
     patch: bool = False
 
     def artist(self) -> Artist:
-        """What matplotlib's legend makes an entry of."""
+        """Return the artist from which matplotlib's legend makes an entry."""
         return Patch(label=self.label, **self.style) if self.patch else Line2D([], [], label=self.label, **self.style)
 
 
 class Spec(NamedTuple):
-    """A picture before it is laid out: how to read it, its sections from above, and what else must be explained.
+    """A picture before layout: how to read it, its sections from the top, and further notes.
 
-    Entries that are None and empty notes are left out.
+    None entries and empty notes are omitted.
     """
 
     lead: str
     sections: Sequence[Section]
     legend: Iterable[Entry | None] = ()
     notes: Iterable[str] = ()
-    title: str = ""  # in place of the picture's own
-    runs: Sequence[Run] = ()  # that it is of, where its sections do not say
+    title: str = ""  # replaces the picture's own
+    runs: Sequence[Run] = ()  # its runs, unless its sections name them
 
     def lay_out(self, every: Sequence[Run], title: str) -> Figure:
-        """Draw it on a page of its own, its sections one below the other; `every` run might be on it. Raises: NothingToDraw."""
+        """Draw it on a page, its sections one below the other. Raises: NothingToDraw.
+
+        `every` is the list of runs that may be on it.
+        """
         sections = [_with_run(section) if len(every) > 1 else section for section in self.sections]
         of = [section.run for section in sections]
         runs = self.runs or (every if None in of else [run for run in every if run in of])
@@ -124,10 +129,10 @@ class Spec(NamedTuple):
 
 
 class Page(NamedTuple):
-    """A page that is filled from above: places are inches down from its upper edge, and right of the left edge of its body."""
+    """A page filled from the top, in inches from its upper edge and its body's left edge."""
 
     figure: Figure
-    inches: Affine2D  # of these places from the lower left corner of the page, as soon as it is known how high that is
+    inches: Affine2D  # from these places to the page's lower left corner, once its height is known
 
     def axes(
         self,
@@ -149,13 +154,13 @@ class Page(NamedTuple):
         return axes
 
     def text(self, left: float, top: float, text: str, **settings: Any) -> None:
-        """Write; the text hangs from (left, top) unless told otherwise."""
+        """Write text that hangs from (left, top) by default."""
         text = "\n".join(map(one_line, text.split("\n")))
         style: dict[str, Any] = {"fontsize": TEXT, "ha": "left", "va": "top"} | settings
         self.figure.text(EDGE + left, top, text, transform=self.inches + self.figure.dpi_scale_trans, **style)
 
     def lines(self, top: float, lines: Iterable[str], apart: float = TEXT_LINE, **settings: Any) -> float:
-        """Write lines one below the other; return where the next would stand."""
+        """Write lines one below the other; return where the next would begin."""
         for line in lines:
             self.text(0, top, line, **settings)
             top += apart
@@ -172,7 +177,7 @@ class Page(NamedTuple):
             return top
         wide = [HANDLE + width_in(entry.label, SMALL) + APART for entry in entries]
         columns = next((n for n in range(len(wide), 1, -1) if sum(map(max, np.array_split(wide, n))) <= body_width()), 1)
-        em = 72 / SMALL  # of an inch
+        em = 72 / SMALL  # per inch
         self.figure.legend(
             handles=[entry.artist() for entry in entries],
             ncols=columns,
@@ -189,7 +194,7 @@ class Page(NamedTuple):
         return top + LEGEND_LINE * math.ceil(len(entries) / columns) + 0.04
 
     def end(self, height: float) -> None:
-        """Cut the page at this height; what stands on it stays where it is."""
+        """Cut the page at this height; its content stays in place."""
         self.inches.scale(1, -1).translate(0, height)
         self.figure.set_figheight(height)
         for axes in self.figure.axes:
@@ -198,7 +203,7 @@ class Page(NamedTuple):
 
 
 def rounded(axes: Axes, **most: int) -> None:
-    """Put as many round numbers as `x=` and `y=` say at most on the axes."""
+    """Put at most `x=` and `y=` round numbers on the axes."""
     for which, count in most.items():
         fit_in = axes.get_position().width * WIDTH / TICK if which == "x" else count
         locator = MaxNLocator(min(count, max(2, int(fit_in))), steps=ROUND)
@@ -206,13 +211,16 @@ def rounded(axes: Axes, **most: int) -> None:
 
 
 def _with_run(section: Section) -> Section:
-    """Name the run of a section beside its title, unless the title does."""
+    """Add a section's run beside its title, unless the title names it."""
     name = f"run {section.run.run_id}" if section.run is not None else ""
     return section if name in section.title else section._replace(beside=" · ".join(filter(None, (section.beside, name))))
 
 
 class SmallPanel(NamedTuple):
-    """One of several small panels: its axes, and its upper left corner and width in inches; `first` stands at the left end of its row."""
+    """One of several small panels: its axes, and its upper left corner and width in inches.
+
+    `first` is at the left end of its row.
+    """
 
     sheet: Page
     axes: Axes
@@ -222,18 +230,18 @@ class SmallPanel(NamedTuple):
     first: bool
 
     def text(self, down: float, text: str, **style: Any) -> None:
-        """Write small above the axes."""
+        """Write small text above the axes."""
         self.sheet.text(self.left, self.top + down, text, **{"fontsize": SMALL, **style})
 
     def head(self, text: str, back: float = 0.0, **style: Any) -> None:
-        """Write a head, made to fit; it begins `back` inches left of the axes."""
+        """Write a heading, cut to fit; it begins `back` inches left of the axes."""
         self.sheet.text(self.left - back, self.top, fit(text, self.wide + back, weight="bold"), fontweight="bold", **style)
 
 
 class SmallPanels(NamedTuple):
     """Equal panels in rows of `abreast`: inches above, of and below the axes of each.
 
-    `left` of each panel, and `start` of each row, is for the numbers on the axis.
+    `left` of each panel, and `start` of each row, leave room for the numbers on the axis.
     """
 
     abreast: int
@@ -245,7 +253,7 @@ class SmallPanels(NamedTuple):
     gap: float = 0.0
 
     def height(self, count: int) -> float:
-        """Inches that so many panels need."""
+        """Return the height that this many panels need, in inches."""
         return (self.above + self.tall + self.below) * math.ceil(count / self.abreast)
 
     def draw(self, sheet: Page, top: float, items: Iterable[T], **settings: Any) -> Iterator[tuple[T, SmallPanel]]:
@@ -260,7 +268,7 @@ class SmallPanels(NamedTuple):
     def section(
         self, title: str, items: Collection[T], paint: Callable[[SmallPanel, T], object], run: Run | None = None, **settings: Any
     ) -> Section:
-        """Make a section of a panel for each item, which `paint` fills."""
+        """Make a section with a panel for each item, which `paint` fills."""
 
         def draw(sheet: Page, top: float) -> None:
             for item, panel in self.draw(sheet, top, items, **settings):
@@ -284,25 +292,25 @@ def line(label: str, color: str = INK, width: float = 1.4, **style: Any) -> Entr
 
 
 def fill(label: str, color: str = BAND, edge: str = GRID, **style: Any) -> Entry:
-    """Explain a filled area; the band inside which a change counts as none, unless told otherwise."""
+    """Explain a filled area, by default the band in which a change counts as none."""
     return Entry(label, {"facecolor": color, "edgecolor": edge, **style}, patch=True)
 
 
 def verdict_entries(
     looks: Mapping[str, Mapping[str, Any]], drawn: Collection[str], words: Mapping[str, str] = MappingProxyType({})
 ) -> list[Entry]:
-    """Explain the verdicts that are there by their marks, in other `words` where a picture has them."""
+    """Explain the marks of the verdicts present, in other `words` if a picture has them."""
     return [Entry(words.get(name, spoken(name)), {"markersize": 6, **look}) for name, look in looks.items() if name in drawn]
 
 
 def margin_entry(margins: Iterable[float | None], text: str = "margin: ±{} counts as no difference", **style: Any) -> Entry | None:
-    """Explain the band of the declared margins; None where there is none."""
+    """Explain the band of the declared margins; None if there are none."""
     sizes = joined(unsigned(margin) for margin in margins if margin)
     return fill(text.format(sizes), **style) if sizes else None
 
 
 def stamp_of(run: Run) -> str:
-    """Say which run and machine a picture is of, and with which parameters: a picture is passed on without its page."""
+    """Write a picture's run, machine and parameters: a picture is passed on without its page."""
     facts = run.machine
     parts = (
         f"Run {run.run_id}",

@@ -1,4 +1,4 @@
-"""The measurement itself: the whole run over time, and steps inside its cells."""
+"""The measurement: the whole run over time, and the steps inside its cells."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 
 BAR, WARM_UP = "#8fb8d8", "#f3e3c3"
 FAR, SWEEPS = 5.0, 10  # robust standard deviations
-FEWEST = 3  # tweak sets and blocks: of two that differ nobody knows which one is odd
-MOST_LOOKS, MOST_NAMED = 7, 4  # tweak sets that one tells apart by colour and mark among many
+FEWEST = 3  # tweak sets and blocks: of two that differ, either may be the outlier
+MOST_LOOKS, MOST_NAMED = 7, 4  # tweak sets distinguishable by colour and mark
 LEFT = 0.5
 HOLLOW: Style = {"markersize": 10, "markerfacecolor": "none", "markeredgewidth": 1.3}
 RING: Style = HOLLOW | {"marker": "o", "markeredgecolor": WRONG}
@@ -46,7 +46,7 @@ MARKED = {
 
 
 class Outlier(NamedTuple):
-    """A cell, and by what fraction its value is above (+) or below (-) what its tweak set and block let expect."""
+    """A cell, and the fraction by which its value deviates from its tweak set and block."""
 
     cell: Cell
     off: float
@@ -55,9 +55,11 @@ class Outlier(NamedTuple):
 def outlying_cells(cells: Sequence[Cell], metric: str) -> list[Outlier]:
     """Return the outliers among the measured cells of one workload, the farthest first.
 
-    Median polish (Tukey 1977) of log values into tweak set and block; far is beyond 5 robust standard deviations of what is left, and by
-    more than 1 %. The polish makes many of the rest 0: the median absolute deviation is of as many as there are degrees of freedom, the
-    largest, and widened for them. Of tables of pure normal noise, 3 × 3 to 24 × 10, it rings a cell in 1 of 80 at most (simulated).
+    Median polish (Tukey 1977) of log values by tweak set and block; an outlier is beyond 5 robust
+    standard deviations of the residuals, and beyond 1 %. The polish makes many residuals 0, so the
+    median absolute deviation uses only the largest, as many as there are degrees of freedom, and is
+    widened for them. In tables of pure normal noise, 3 × 3 to 24 × 10, it marks a cell in at most 1
+    of 80 (simulated).
     """
     judged = [cell for cell in cells if cell.outcome == "measured" and cell.metrics.get(metric, 0.0) > 0]
     arms, blocks = (sorted({getattr(cell, name) for cell in judged}) for name in ("tweakset", "block"))
@@ -78,8 +80,8 @@ def outlying_cells(cells: Sequence[Cell], metric: str) -> list[Outlier]:
 
 @picture(27, "The whole run, cell by cell", NOT_OF=TIMELESS)
 def run_order(scene: Scene) -> Spec:
-    """Whether the machine stayed the same over the run: every cell in the order they ran, and what else the machine did meanwhile."""
-    orderless = "one cell per tweak set and no record of the order they ran in: drift cannot be told from a tweak"
+    """Every cell in run order, with other activity on the machine: drift and disturbances."""
+    orderless = "one cell per tweak set and no record of run order: drift cannot be separated from a tweak"
     panels = some((panel for panel in panels_of(scene) if panel.run.replicated), orderless)
     names = list(dict.fromkeys(name for panel in panels for name in panel.arms))
     looks, legend = _looks(scene, names)
@@ -101,22 +103,22 @@ def run_order(scene: Scene) -> Spec:
         drawn |= {"disturbed" for _ in order.disturbed}
         if order.machine:
             pressed = any("waiting" in label for label in order.machine)
-            beside = "pressure: tasks had to wait, the workload's own too" if pressed else ""
+            beside = "pressure: waiting tasks, including the workload's own" if pressed else ""
             tall = MEANWHILE * len(order.machine) + 0.44
-            sections.append(Section("The machine meanwhile", tall, partial(_meanwhile, order=order), beside, run=run))
+            sections.append(Section("Other activity on the machine", tall, partial(_meanwhile, order=order), beside, run=run))
     legend += [line("median of the block", AGAIN, 3, alpha=0.6), *(entry for what, entry in MARKED.items() if what in drawn)]
     lead = (
         "Each mark is a cell, in the order they ran. Marks that rise or fall together from left to right are the machine's drift, not a "
         "tweak's effect."
     )
-    far = "Far from the others of their tweak set and block (5 robust SD or more), and not left out of any average: "
+    far = "Far from the others of their tweak set and block (5 robust SD or more), and still in every average: "
     unseen = joined(cell.telemetry_missing["sampler"] for panel in panels for cell in panel.cells if "sampler" in cell.telemetry_missing)
-    why = f"What else the machine did was not sampled: {unseen}." if unseen else ""
+    why = f"Other activity was not sampled: {unseen}." if unseen else ""
     return Spec(lead, sections, legend, [f"{far}{'; '.join(notes)}." if notes else "", why])
 
 
 def _looks(scene: Scene, names: Sequence[str]) -> tuple[Mapping[str, Look], list[Entry]]:
-    """Give each tweak set its look, and the legend of them; of many, those that change something look alike: drift is theirs in common."""
+    """Give each tweak set its look, with legend; of many, those with changes look alike."""
     looks = looks_of(scene)
     labels = fitted_arms(scene.runs, names, 2.6, SMALL, lines=1)
     alike = [name for name in names if looks[name].color not in {INK, AGAIN}] if len(names) > MOST_LOOKS else []
@@ -132,8 +134,9 @@ def _values(panel: Panel) -> list[float]:
 
 
 FEW_TICKS = 7
-MEANWHILE, SEEN = 0.5, 1.0  # inches of a row; percent that a quantity must come to
-# What a machine does beside a cell, in percent, and from where on that disturbs the cell.
+MEANWHILE, SEEN = 0.5, 1.0  # inches per row; percent from which a quantity is drawn
+# What a machine does beside a cell, in percent, and the limit above which the cell counts as
+# disturbed.
 LIMITS: Mapping[str, float | None] = {
     "other programs, % of all CPUs": 100 * OTHERS,
     "GPU that held its clock down, % of the time": SEEN,
@@ -145,7 +148,7 @@ LIMITS: Mapping[str, float | None] = {
 
 
 def _beside(run: Run, cell: Cell) -> list[float | None]:
-    """What the machine did beside a cell, in the order of `LIMITS`; None where that is not known."""
+    """Return the machine's activity beside a cell, in the order of `LIMITS`; None if unknown."""
     share = share_of_others(run, cell)
     throttled = [value for name, value in cell.telemetry.items() if name.startswith("gpu") and name.endswith("_throttled_percent")]
     pressures = (cell.telemetry.get(f"psi_{what}_some_percent_mean") for what in ("cpu", "io", "memory"))
@@ -153,9 +156,10 @@ def _beside(run: Run, cell: Cell) -> list[float | None]:
 
 
 class Order:
-    """The axis of a run: every cell has a unit, in the order they ran, and the clock is written below some.
+    """The axis of a run: every cell has one unit, in run order, with the clock below some.
 
-    `machine` has the rows of what else the machine did, percent a cell; what never came to 1 % is left out, but for other programs.
+    `machine` has rows for the machine's other activity, percent per cell; those below 1 %
+    throughout are omitted, except for other programs.
     """
 
     def __init__(self, run: Run) -> None:
@@ -173,7 +177,7 @@ class Order:
         self.label = f"cells in the order they ran; clock, UTC ({days})" if times else "cells in the order they ran"
 
     def ground(self, axes: Axes, *, last: bool) -> None:
-        """Scale the axis, write its ticks where it is the `last` of the run, and show which cells were disturbed."""
+        """Scale the axis, write its ticks below the run's `last` row, and mark disturbed cells."""
         axes.set_xlim(-1, len(self.place))
         ticks(axes, "x", self.ticks if last else (), self.ticks)
         axes.set_xlabel(self.label if last else "")
@@ -182,7 +186,7 @@ class Order:
 
 
 def in_doubt(cell: Cell) -> bool:
-    """Whether what was set was not put back after a cell, somebody else changed it, or its metrics contradict its steps."""
+    """Return whether a cell's settings were not restored or changed, or its metrics disagree."""
     return bool(cell.contradictions or not_put_back(cell) or (cell.applied and cell.applied.left_alone))
 
 
@@ -228,7 +232,7 @@ def _order(
 
 
 def _tooltip(panel: Panel, cell: Cell) -> str:
-    """Write all that is known of a cell's value."""
+    """Write all known facts about a cell's value."""
     value = cell.metrics[panel.metric.name]
     others = share_of_others(panel.run, cell)
     load = "" if others is None else f"; others used {unsigned(others)} of the CPUs"
@@ -237,7 +241,7 @@ def _tooltip(panel: Panel, cell: Cell) -> str:
 
 
 def _blocks(axes: Axes, panel: Panel, heights: Mapping[str, float], order: Order) -> None:
-    """Shade every other block of a workload, number as many as there is room for, and draw the median of each."""
+    """Shade every other block, number those with room, and draw the median of each."""
     free = -math.inf
     spans: list[tuple[float, float]] = []
     medians: list[tuple[float, float, float]] = []
@@ -260,16 +264,16 @@ def _blocks(axes: Axes, panel: Panel, heights: Mapping[str, float], order: Order
 
 
 STRIP, TALL_STRIP, TICKS = 0.38, 0.85, 0.4
-FEW_STRIPS, MOST_STRIPS = 8, 6  # strips that may be taller; and of one workload
-FULL = 0.76  # of a strip that its scale fills
-LONG = 200  # steps: above it a trailing mean shows the way, not the median over cells
+FEW_STRIPS, MOST_STRIPS = 8, 6  # up to this many strips may be taller; strips per workload
+FULL = 0.76  # share of a strip that its scale fills
+LONG = 200  # steps: from here on, a trailing mean replaces the median over cells
 
 
 @picture(30, "Step times inside the cells", NOT_OF=TIMELESS)
 def steps(scene: Scene) -> Spec:
-    """How each step of each cell went: warm-up, stalls, and drift inside a process."""
+    """Step times in each cell: warm-up, stalls, and drift inside a process."""
     timed = ((panel, {arm: own for arm in panel.arms if (own := _timed(panel, arm))}) for panel in panels_of(scene))
-    every = some(((panel, arms) for panel, arms in timed if arms), "the file keeps no times of single steps")
+    every = some(((panel, arms) for panel, arms in timed if arms), "the file has no times of single steps")
     shown = [(panel, {arm: arms[arm] for arm in _largest(scene, panel, arms)}) for panel, arms in every]
     cells = [cell for _, arms in shown for own in arms.values() for cell in own]
     legend = [
@@ -289,7 +293,7 @@ def steps(scene: Scene) -> Spec:
         draw = partial(_strips, panel=panel, arms=arms, left=left, tall=tall, looks=looks_of(scene))
         sections.append(Section(panel.title, tall * len(arms) + 0.45, draw, beside, run=panel.run))
     hidden = sum(len(all_arms) - len(arms) for (_, all_arms), (_, arms) in zip(every, shown, strict=True))
-    note = f"Of each workload the baseline and the tweak sets that differ most from it, {MOST_STRIPS} at most; {hidden} more ran."
+    note = f"Per workload the baseline and the tweak sets that differ most from it, at most {MOST_STRIPS}; {hidden} more ran."
     return Spec(lead, sections, legend, [note] if hidden else [])
 
 
@@ -298,7 +302,7 @@ def _timed(panel: Panel, arm: str) -> list[Steps]:
 
 
 def _largest(scene: Scene, panel: Panel, arms: Mapping[str, object]) -> list[str]:
-    """Choose the tweak sets that are worth a strip: the baseline, then those that differ most; in the order of the run."""
+    """Choose the baseline and the tweak sets that differ most from it, in the order of the run."""
 
     def size(arm: str) -> float:
         comparison = comparison_of(scene, panel, arm)

@@ -1,4 +1,4 @@
-"""What was sampled: what GPU and host did over time while the cells ran."""
+"""Samples: what GPU and host did over time while the cells ran."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from .scene import Panel, Scene, measured, panels_of, series_key, some
 from .style import BAND, QUIET, SMALL, Look, looks_of, picture
 
 LEFT, TALL, GAP, TITLES, UNDER = 1.62, 0.62, 0.13, 0.3, 0.45
-MANY = 3000  # points of lines, above which they are drawn in pixels
+MANY = 3000  # points per line; above, lines are rasterised
 MOST_COLUMNS, MOST_ROWS, FEW_ROWS = 4, 12, 6
 SURE, MOST_NAMED = 0.05, 6
-NOTHING = 0.005  # in the quantity's unit: what never comes to more is 0
-TRAILING, TRAILING_SHORT, SHORT = 10, 3, 100  # samples: as DeepTweak drew it, and for cells of fewer than so many
+NOTHING = 0.005  # in the quantity's unit: a quantity that stays below counts as 0
+TRAILING, TRAILING_SHORT, SHORT = 10, 3, 100  # samples: usually, and below SHORT
 
 
 class Trace(NamedTuple):
-    """Samples of all cells of a tweak set, their trailing mean over the cells, and the mean of each cell; NaN where nothing was sampled."""
+    """Samples of a tweak set's cells, their trailing mean, and each cell's mean; NaN if missing."""
 
     raw_s: np.ndarray
     raw: np.ndarray
@@ -45,15 +45,15 @@ class SampledColumn(NamedTuple):
     traces: Mapping[Quantity, Mapping[str, Trace]]
 
     def of(self, quantity: Quantity) -> list[Trace]:
-        """Every trace of a quantity."""
+        """Return every trace of a quantity."""
         return list(self.traces.get(quantity, {}).values())
 
 
 @picture(80, "Telemetry over time")
 def telemetry(scene: Scene) -> Spec:
-    """What GPU, processor, memory and disk did while the cells ran, and whether the arms differ in it."""
+    """GPU, processor, memory and disk while the cells ran, and differences between the arms."""
     sampled = (column for panel in panels_of(scene) if (column := column_of(scene, panel)).traces)
-    every = some(sampled, scene.series_missing or "nothing was sampled beside the cells")
+    every = some(sampled, scene.series_missing or "no telemetry was sampled")
     traces = {quantity: [trace for column in every for trace in column.of(quantity)] for quantity in QUANTITIES}
     sampled_traces = {quantity: own for quantity, own in traces.items() if own}
     flat = [quantity for quantity, own in sampled_traces.items() if all(np.nanmax(np.abs(trace.raw)) < NOTHING for trace in own)]
@@ -75,14 +75,14 @@ def telemetry(scene: Scene) -> Spec:
     )
     others = [quantity.label for quantity in moving if quantity not in quantities]
     hidden = [column.panel.title for column in every if column not in columns]
-    same = f"Drawn are the first {len(quantities)} quantities; no difference between tweak sets is shown."
-    choice = "Drawn are quantities whose means over cells differ between tweak sets (F test, Holm over all): a choice, no verdict."
+    same = f"These are the first {len(quantities)} quantities; no difference between tweak sets is shown."
+    choice = "These are the quantities whose cell means differ between tweak sets (F test, Holm over all): a selection, not a verdict."
     notes = [
-        "Devices of a kind are taken together. Samples far from all others, and cells longer than most, are cut off.",
+        "Devices of one kind are combined. Samples far from all others, and cells longer than most, are cut off.",
         choice if apart else same,
         f"Sampled as well: {joined(others)}." if others else "",
         f"Sampled, and 0 throughout: {joined(quantity.label for quantity in flat)}." if flat else "",
-        f"Not drawn, for less differs there: {first_few(hidden, MOST_NAMED)}." if hidden else "",
+        f"Not drawn, because they differ less: {first_few(hidden, MOST_NAMED)}." if hidden else "",
         f"Without samples: {scene.series_missing}." if scene.series_missing else "",
     ]
     draw = partial(_columns, columns=columns, quantities=quantities, looks=looks)
@@ -91,7 +91,7 @@ def telemetry(scene: Scene) -> Spec:
 
 
 def differences(columns: Sequence[SampledColumn]) -> list[set[Quantity]]:
-    """Find the quantities in which the tweak sets of each workload differ: an F test of the cells' means, after Holm over all of them."""
+    """Find the quantities that differ between tweak sets: F test of cell means, Holm over all."""
     from scipy.special import fdtrc
 
     from analysis.stats.adjust import holm
@@ -117,7 +117,7 @@ def differences(columns: Sequence[SampledColumn]) -> list[set[Quantity]]:
 
 
 def column_of(scene: Scene, panel: Panel) -> SampledColumn:
-    """Take what was sampled beside the cells of a workload."""
+    """Collect the samples of a workload's cells."""
     cells = [scene.series[key] for cell in panel.cells if (key := series_key(panel.run, cell.id)) in scene.series]
     traces: dict[Quantity, dict[str, Trace]] = {}
     for arm in panel.arms:
@@ -132,9 +132,9 @@ def column_of(scene: Scene, panel: Panel) -> SampledColumn:
 
 
 def pooled(cells: Sequence[tuple[np.ndarray, np.ndarray]]) -> Trace:
-    """Pool cells, each a time and a value for every sample; the mean ends when fewer than half of the cells still run.
+    """Pool cells, each a time and a value per sample; the mean ends when under half still run.
 
-    After that it would be of the slow ones alone.
+    After that it would describe the slow ones alone.
     """
     raw_s, raw = (np.concatenate(part) for part in zip(*cells, strict=True))
     time_s, mean = cells[0] if len(cells) == 1 else _mean(cells)
@@ -154,9 +154,9 @@ def _mean(cells: Sequence[tuple[np.ndarray, np.ndarray]]) -> tuple[np.ndarray, n
 
 
 def _columns(sheet: Page, top: float, columns: Sequence[SampledColumn], quantities: Sequence[Quantity], looks: Mapping[str, Look]) -> None:
-    """Draw workloads side by side, each quantity to one scale, in the time in which most cells ran.
+    """Draw workloads side by side, each quantity on one scale, while most cells ran.
 
-    Where the measured steps lay is shaded; before them are start-up and warm-up.
+    The measured steps are shaded; before them are start-up and warm-up.
     """
     sheet.rule(top + 0.02)
     wide = (body_width() - LEFT + GAP) / len(columns)
@@ -195,6 +195,6 @@ def _limits(traces: Sequence[Trace]) -> tuple[float, float]:
     raw, means = (np.concatenate(values) for values in ([trace.raw for trace in traces], [trace.mean for trace in traces]))
     raw, means = raw[np.isfinite(raw)], means[np.isfinite(means)]
     low, high = (float(function([*np.quantile(raw, [0.005, 0.995]), *means])) for function in (np.min, np.max))
-    # A row that hardly moves is drawn as one that hardly moves.
+    # A row with little variation is drawn flat.
     room = max(0.06 * (high - low), 0.01 * abs(high), NOTHING)
     return low - room, high + room

@@ -1,4 +1,4 @@
-"""What a picture is drawn from: runs, what was compared in them, and their telemetry; and how it says that it cannot be drawn."""
+"""The data of pictures: runs, comparisons and telemetry; and why a picture cannot be drawn."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from analysis.telemetry import Missing, Series, series_of
 from analysis.terms import Cell, Comparison, Metric, Run, TweakSet
 
 T = TypeVar("T")
-TIMELESS = frozenset({"iteration", "job", "point"})  # of such reports steps are stretches of time and say nothing of speed
+TIMELESS = frozenset({"iteration", "job", "point"})  # steps of such reports are intervals
 
 
 class NothingToDraw(Exception):
-    """The runs have nothing of what this picture shows; the message is the reason, a sentence without its full stop."""
+    """The runs have no data for this picture; the message is the reason, without a full stop."""
 
 
 def some(items: Iterable[T], reason: str) -> list[T]:
-    """Return what there is to draw. Raises: NothingToDraw, with the reason, where that is nothing."""
+    """Return the items to draw. Raises: NothingToDraw, with the reason, if there are none."""
     result = list(items)
     if not result:
         raise NothingToDraw(reason)
@@ -30,10 +30,11 @@ def some(items: Iterable[T], reason: str) -> list[T]:
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """Runs and what is known of them.
+    """Runs with their comparisons, telemetry and studies' data.
 
-    `series` has the samples of a cell under `series_key`; `series_missing` says why some have none. The rest is what studies have for
-    their pictures (`for_pictures`): `effects` of keys and `overhead` of monitors by a run's origin, `io` and `streams` a run each.
+    `series` has the samples of a cell under `series_key`; `series_missing` is the reason why some
+    have none. The rest is what studies provide for their pictures (`for_pictures`): `effects` of
+    keys and `overhead` of monitors by a run's origin, `io` and `streams` one per run.
     """
 
     runs: tuple[Run, ...]
@@ -46,13 +47,13 @@ class Scene:
     streams: Sequence[Any] = ()
 
     def of_streams(self, field: str, where: Callable[[Any], object], reason: str) -> list[tuple[Run, Any]]:
-        """Return what streams have under `field`, with their runs, `where` there is something to draw. Raises: NothingToDraw: `reason`."""
+        """Return streams' `field` with their runs, if `where`. Raises: NothingToDraw: `reason`."""
         return some(((stream.run, one) for stream in self.streams for one in getattr(stream, field) if where(one)), reason)
 
 
 @dataclass(frozen=True, slots=True)
 class Panel:
-    """One workload of one study in one run, with its cells in the order they ran and its tweak sets, the baseline first."""
+    """One workload of a study in a run: cells in run order and tweak sets, the baseline first."""
 
     run: Run
     study: str
@@ -64,7 +65,7 @@ class Panel:
 
 
 def scene_of(runs: Sequence[Run]) -> Scene:
-    """Look at runs side by side: each compared within itself, with its telemetry where it can be read."""
+    """Read runs side by side: each with its own comparisons, and its telemetry if readable."""
     series: dict[str, Series] = {}
     missing: list[str] = []
     for run in runs:
@@ -86,9 +87,9 @@ def series_key(run: Run, cell_id: str) -> str:
 
 
 def panels_of(scene: Scene) -> list[Panel]:
-    """Return what has measured cells, in the order of the runs and of their studies and workloads as they list them.
+    """Return panels with measured cells, in the order of the runs, their studies and workloads.
 
-    Raises: NothingToDraw, where no cell of any run was measured.
+    Raises: NothingToDraw, if no cell of any run was measured.
     """
     result: list[Panel] = []
     for run in scene.runs:
@@ -108,12 +109,12 @@ def panels_of(scene: Scene) -> list[Panel]:
 
 
 def in_order(run: Run, tweaksets: Iterable[TweakSet]) -> list[str]:
-    """Names of tweak sets: the baseline first, then what else leaves the machine as it is, then the rest as the run lists them."""
+    """Return tweak sets in order: the baseline, other untouched arms, then the rest as listed."""
     return [one.name for one in sorted(tweaksets, key=lambda tweakset: (tweakset.name != run.baseline, changes_something(tweakset)))]
 
 
 def changes_something(tweakset: TweakSet) -> bool:
-    """Whether a tweak set asks for anything, or is a monitor: the two stocks are neither."""
+    """Return whether a tweak set sets anything, or is a monitor: the two stocks do neither."""
     return bool(tweakset.requested or tweakset.scripts or tweakset.monitor)
 
 
@@ -123,12 +124,12 @@ def measured(panel: Panel, arm: str) -> list[Cell]:
 
 
 def comparison_of(scene: Scene, panel: Panel, arm: str) -> Comparison | None:
-    """Find what was said of one tweak set; None for the baseline itself."""
+    """Return the comparison of one tweak set; None for the baseline itself."""
     place = panel.run.origin, panel.study, panel.workload, arm
     comparisons = (one for one in scene.comparisons if (one.candidate_run, one.study, one.workload, one.tweakset) == place)
     return next(comparisons, None)
 
 
 def contrasts_of(scene: Scene, panel: Panel) -> list[Comparison]:
-    """Return what was said of a workload's tweak sets."""
+    """Return the comparisons of a workload's tweak sets."""
     return [comparison for arm in panel.arms if (comparison := comparison_of(scene, panel, arm))]

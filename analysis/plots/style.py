@@ -1,6 +1,6 @@
-"""One look for all pictures: type, colours that the colour-blind can tell apart, and files that come out the same each time.
+"""One look for all pictures: type, colour-blind-safe colours, and reproducible files.
 
-Matplotlib's settings hold only while a picture is drawn or written; nothing of pyplot is used.
+Matplotlib's settings apply only while a picture is drawn or written; pyplot is not used.
 """
 
 from __future__ import annotations
@@ -31,16 +31,16 @@ if TYPE_CHECKING:
     from .page import Spec
 
 FONT = "DejaVu Sans"  # matplotlib's own
-FONTS = f"{FONT}, Verdana, sans-serif"  # what a browser takes that lacks our font: as wide
-DPI, DOTS_DPI = 200, 130  # 1440 pixels: sharp on dense screens and on paper; and that of clouds of dots in an SVG
+FONTS = f"{FONT}, Verdana, sans-serif"  # fallbacks of equal width in browsers
+DPI, DOTS_DPI = 200, 130  # 1440 pixels: sharp on screens and paper; for dots in an SVG
 WIDTH = 7.2  # inches of a sheet
-LAST_ANSWER = 25  # of the order of pictures
-HEADING, HEADED = "heading", 25.0  # what a page says itself, above a picture in it; points that it takes
-TOLD = "told:"  # begins the id of what has a tooltip, which is the rest of the id, one for each mark
-# What XML cannot hold, and what would turn the letters around: shown as unknown, as a browser would.
+LAST_ANSWER = 25  # in the order of pictures
+HEADING, HEADED = "heading", 25.0  # a page writes it above the picture; its height in points
+TOLD = "told:"  # prefix of an id that contains the tooltips of an artist, one per mark
+# Characters that XML cannot hold or that reverse the text: shown as unknown, as in browsers.
 UNSEEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]")
-PLACE = re.compile(r' (?:d|x|y)="[^"]*"')  # of which hundredths of a point are enough
-NOISE = re.compile(  # the font, which the root has; ids of groups, which other pictures have as well; names of XML's own
+PLACE = re.compile(r' (?:d|x|y)="[^"]*"')  # hundredths of a point are enough
+NOISE = re.compile(  # the font, set on the root; ids of groups, not unique; XML's own names
     "|".join(
         (
             f"; font-family: '{FONT}'",
@@ -55,7 +55,8 @@ SMALL, TEXT, HEAD, TITLE = 8.0, 8.5, 9.5, 12.0  # points
 INK, QUIET, FAINT, BAND, GRID = "#1a1a1a", "#5f5f5f", "#b8b8b8", "#eeeeee", "#e2e2e2"
 AGAIN = "#8c8c8c"  # an arm that changes nothing
 WRONG = "#b00020"
-# Okabe and Ito (2008) without yellow, which white paper swallows, and black, which is the baseline's; then the same with other marks.
+# Okabe and Ito (2008) without yellow, invisible on white, and black, the baseline's; then the same
+# with other marks.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00")
 MARKERS = ("o", "s", "^", "D", "v", "<")
 DASHES = ("-", (0, (5, 1.5)), (0, (1.5, 1.2)), (0, (6, 1.5, 1.5, 1.5)), (0, (3, 3)), (0, (8, 3)))
@@ -63,7 +64,7 @@ SETTINGS: dict[Any, Any] = {
     "font.family": FONT,
     "font.size": TEXT,
     "text.color": INK,
-    "text.hinting": "no_hinting",  # letters are as wide in pixels as on paper: text was wrapped by that
+    "text.hinting": "no_hinting",  # letters are as wide in pixels as on paper
     "text.parse_math": False,  # a $ in a name is a $
     "axes.edgecolor": QUIET,
     "axes.labelcolor": INK,
@@ -92,7 +93,7 @@ SETTINGS: dict[Any, Any] = {
 
 
 class Look(NamedTuple):
-    """How one tweak set is drawn wherever it appears."""
+    """The look of one tweak set in every picture."""
 
     color: str
     marker: str
@@ -101,19 +102,21 @@ class Look(NamedTuple):
 
 @contextmanager
 def house_style() -> Iterator[None]:
-    """Hold the house's settings for as long as something is drawn or written; matplotlib's own are as before afterwards."""
+    """Apply the house's matplotlib settings while something is drawn or written."""
     with rc_context(SETTINGS), warnings.catch_warnings():
-        # A name may hold a letter the font lacks; a viewer of the SVG has it, or the picture shows a box.
+        # A name may contain a letter that the font lacks; the SVG viewer may have it, else it shows
+        # a box.
         warnings.filterwarnings("ignore", "Glyph .* missing from")
         yield
 
 
 @dataclass(frozen=True)
 class Picture:
-    """A picture that is drawn from a scene: how, its place among the others, its title, and the question it answers.
+    """A picture drawn from a scene: its function, place among the others, title and caption.
 
-    The rest says of which runs it is: `DESIGNS`, the designs whose picture it is, of all where there are none; `REPORTS`, what a workload
-    must have reported, and `NOT_OF`, what it must not; `MONITORED`, whether it is of runs of monitors, or of all others.
+    The rest selects its runs: `DESIGNS`, the designs it shows (empty: all); `REPORTS`, reports that
+    a workload must have, and `NOT_OF`, those it must not have; `MONITORED`, whether it shows runs
+    of monitors, or all others.
     """
 
     function: Callable[[Scene], Spec]
@@ -127,12 +130,12 @@ class Picture:
 
     @property
     def NAME(self) -> str:  # noqa: N802  # as the others
-        """By which it is asked for: its function's."""
+        """Its name on the command line: that of its function."""
         return self.function.__name__
 
     @property
     def leads(self) -> bool:
-        """Whether it answers what a run asked; those that say how far to trust the answer stand behind."""
+        """Return whether it answers the run's question; others, on how far to trust it, follow."""
         return self.ORDER <= LAST_ANSWER
 
     def draw(self, scene: Scene) -> Figure:
@@ -142,7 +145,7 @@ class Picture:
 
 
 def picture(order: int, title: str, answers: str = "", **fits: Any) -> Callable[[Callable[[Scene], Spec]], Picture]:
-    """Make a picture of the function that draws it; what it answers is the first line of its docstring, unless it is given."""
+    """Make a picture of the function that draws it; its caption is the docstring's first line."""
     return lambda function: Picture(function, order, title, answers or (function.__doc__ or "").partition("\n")[0], **fits)
 
 
@@ -159,31 +162,31 @@ def looks_of(scene: Scene) -> Mapping[str, Look]:
 
 
 def look(place: int) -> Look:
-    """The look of one of several, by its place: colours first, then the same with other marks and dashes."""
+    """Return the look by place: colours first, then the same with other marks and dashes."""
     turn, at = divmod(place, len(COLOURS))
     return Look(COLOURS[at], MARKERS[(at + turn) % len(MARKERS)], DASHES[turn % len(DASHES)])
 
 
 def set_tooltip(artist: Artist, *texts: str) -> None:
-    """Give the marks of an artist what they say when they are pointed at: a text for all, or one each."""
+    """Set the hover texts of an artist's marks: one for all, or one each."""
     artist.set_gid(TOLD + "\t".join(" ".join(text.split()).replace('"', "'") for text in texts))
 
 
 def svg(figure: Figure, name: str = "", title: str = "", description: str = "") -> str:
-    """Write a picture as SVG, the same bytes each time: a file, or, with a name that all ids depend on, a part of a page."""
+    """Write a picture as reproducible SVG: a file, or part of a page if its ids have a `name`."""
     out = StringIO()
     with house_style(), rc_context({"svg.hashsalt": f"deeptweak {name}"}):
         figure.savefig(out, format="svg", dpi=DOTS_DPI, metadata=dict.fromkeys(("Creator", "Date", "Format", "Type")))
     whole = UNSEEN.sub("\ufffd", out.getvalue().replace("\n", ""))
     whole = PLACE.sub(lambda match: re.sub(r"(\.\d\d)\d+", r"\1", match[0]), NOISE.sub("", whole))
     start, wide, tall = re.findall(r'(<svg .*?viewBox="0 0 ([\d.]+) ([\d.]+)".*?>)', whole)[0]
-    body = whole.partition("</defs>")[2]  # who wrote it and a style stand before it
+    body = whole.partition("</defs>")[2]  # metadata and a style precede it
     first, *groups = body.split(f'<g id="{TOLD}')
     body = first + "".join(map(_with_tooltips, groups))
     look = f'font-family="{FONTS}" stroke-linejoin="round"'
     if not name:
         return f'<?xml version="1.0" encoding="utf-8"?>\n{start[:-1]} {look}>{body}'
-    heading = re.compile(rf'<g id="{HEADING}">.*?</g>')  # which the page says itself
+    heading = re.compile(rf'<g id="{HEADING}">.*?</g>')  # which the page writes itself
     top = HEADED if heading.search(body) else 0.0
     escaped = [escape(UNSEEN.sub("\ufffd", text), quote=False) for text in (title, description)]
     texts = f'<title id="{name}-title">{escaped[0]}</title><desc id="{name}-desc">{escaped[1]}</desc>'
@@ -192,7 +195,7 @@ def svg(figure: Figure, name: str = "", title: str = "", description: str = "") 
 
 
 def _compact(markup: str, name: str) -> str:
-    """Write a picture of a page in fewer bytes: shorter paths and ids, pixels of 64 colours, classes for styles."""
+    """Compact a page's picture: shorter paths and ids, 64-colour pixels, classes for styles."""
     classes: dict[str, str] = {}
     ids: dict[str, str] = {}
 
@@ -208,15 +211,15 @@ def _compact(markup: str, name: str) -> str:
     def styled(match: re.Match[str]) -> str:
         return f' class="{classes.setdefault(match[1], f"{name}s{len(classes)}")}"'
 
-    body = re.sub(r"<\w[^<>]*>", tag, markup)  # never in a text, which may hold what looks like a style
+    body = re.sub(r"<\w[^<>]*>", tag, markup)  # never inside text, which may look like a style
     body = re.sub(r"<g>(<(?:path|use) [^<>]*/>|<text [^<>]*>[^<>]*</text>)</g>", r"\1", body)
     rules = "".join(f".{one}{{{style}}}" for style, one in classes.items())
     return f"<style>{rules}</style>{body}"
 
 
 def _short(path: str) -> str:
-    """Write a path of straight lines to tenths of a point, without points on the way; any other as it is."""
-    kept: list[tuple[str, float, float]] = []  # how a point is reached, and the point
+    """Write a path of straight lines to tenths of a point, without intermediate points."""
+    kept: list[tuple[str, float, float]] = []  # command and coordinates
     for command, *numbers in re.findall(r"([A-Za-z])(?: (\S+) ([^\sA-Za-z]+))?", path):
         if command not in "MLz":
             return path
@@ -235,7 +238,7 @@ def _short(path: str) -> str:
 
 
 def _in_few_colours(encoded: str) -> str:
-    """Return a PNG picture with a palette, base64 as it came."""
+    """Return a PNG picture with a palette, in base64 like its input."""
     out = BytesIO()
     with Image.open(BytesIO(b64decode(encoded))) as pixels:
         pixels.quantize(64, method=Image.Quantize.FASTOCTREE).save(out, "PNG", optimize=True)
@@ -243,14 +246,14 @@ def _in_few_colours(encoded: str) -> str:
 
 
 def _with_tooltips(group: str) -> str:
-    """Put a tooltip before all marks of a group, or one into each; nothing where some marks lie beyond the sheet."""
+    """Put a tooltip before a group's marks, or one into each; none if marks lie off the sheet."""
     texts, _, rest = group.partition('">')
     if len(lines := texts.split("\t")) == 1:
         return f"<g><title>{texts}</title>{rest}"
     marks, end, more = rest.partition("</g>")
     if marks.count("<use ") != len(lines):
         return f"<g>{rest}"
-    left, look = iter(lines), re.findall(r' style="[^"]*"', marks)[-1]  # which all marks have
+    left, look = iter(lines), re.findall(r' style="[^"]*"', marks)[-1]  # shared by all marks
     marks = re.sub(r'(<use [^>]*?) style="[^>]*>', lambda match: f"{match[1]}><title>{next(left)}</title></use>", marks)
     return f"<g{look}>{marks}{end}{more}"
 
@@ -266,7 +269,7 @@ def written(figure: Figure, form: str) -> bytes:
 
 
 def draw_file(path: Path, draw: Callable[[], Figure]) -> None:
-    """Draw a picture into a file, whose name says its format. Raises: Refused, OSError."""
+    """Draw a picture into a file; the extension is its format. Raises: Refused, OSError."""
     try:
         write_whole(path, written(draw(), path.suffix.removeprefix(".")))
     except NothingToDraw as reason:
@@ -274,9 +277,9 @@ def draw_file(path: Path, draw: Callable[[], Figure]) -> None:
 
 
 def draw_into(folder: Path, drawings: Mapping[str, Callable[[], Figure]], form: str = "png") -> dict[str, str]:
-    """Draw pictures into a folder by their names; return each one's file, or why there is none.
+    """Draw pictures into a folder by name; return each one's file, or why there is none.
 
-    Raises: Refused, where one cannot be written.
+    Raises: Refused, if one cannot be written.
     """
     outcomes = {name: str(folder / f"{name}.{form}") for name in drawings}
     for name, draw in drawings.items():

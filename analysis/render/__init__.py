@@ -1,4 +1,7 @@
-"""An answer written for people and for programs: terminal, HTML, Markdown, JSON, CSV. Foreign text is made harmless here, and only here."""
+"""Write an answer for people and programs: terminal, HTML, Markdown, JSON, CSV.
+
+Foreign text is escaped here, and only here.
+"""
 
 from __future__ import annotations
 
@@ -16,12 +19,12 @@ FORMATS = {"json": "JSON, for programs", "csv": "the tables as CSV, raw values",
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    page = parser.add_argument_group("how it is written")
-    page.add_argument("--all", action="store_true", help="all of it, however long")
+    page = parser.add_argument_group("output")
+    page.add_argument("--all", action="store_true", help="print everything, however long")
     group = page.add_mutually_exclusive_group()
     for name, meaning in FORMATS.items():
         group.add_argument(f"--{name}", action="store_true", help=meaning)
-    group.add_argument("--explain", action="store_true", help="say what words and columns mean, too")
+    group.add_argument("--explain", action="store_true", help="also explain words and columns")
 
 
 def write(answer: Answer, options: argparse.Namespace) -> str:

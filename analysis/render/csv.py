@@ -11,11 +11,14 @@ from analysis.plain import SENTENCE, one_line
 
 from . import heads
 
-FORMULA = ("=", "+", "-", "@")  # what a spreadsheet would compute
+FORMULA = ("=", "+", "-", "@")  # a spreadsheet would compute these
 
 
 def render(answer: Answer) -> str:
-    """Write its tables; those with equal columns are one, with the section of each row, where these have titles, in the first column."""
+    """Write the answer's tables; merge those with equal columns.
+
+    If sections have titles, the first column is the section of each row.
+    """
     groups: dict[tuple[str, ...], list[tuple[str, Table]]] = {}
     for section in [Section(parts=[answer.rows])] if answer.rows else answer.sections:
         for part in section.parts:
@@ -37,7 +40,7 @@ def render(answer: Answer) -> str:
 
 
 def flat(columns: Sequence[Column], rows: Sequence[Sequence[object]]) -> tuple[list[str], list[list[object]]]:
-    """Take intervals apart: names of columns, and rows of raw values; an interval is three columns, a word its text."""
+    """Return column names and rows of raw values; an interval takes three columns."""
     named = [column.name or head for column, head in zip(columns, heads(columns), strict=True)]
     wide = [column.interval or any(isinstance(row[at], Interval) for row in rows) for at, column in enumerate(columns)]
     names = [part for name, three in zip(named, wide, strict=True) for part in _names(name, wide=three)]

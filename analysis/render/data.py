@@ -1,4 +1,4 @@
-"""An answer for programs: JSON of its data, or of what stands on its page where it has none."""
+"""An answer for programs: JSON of its data, or of its page if it has none."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from analysis.plain import inert_json, printable_json
 
 
 def render(answer: Answer) -> str:
-    """Write it as JSON: numbers that are not finite are null."""
+    """Write an answer as JSON, with non-finite numbers as null."""
     data = {name: plain(value) for name, value in answer.data.items()}
     return inert_json(printable_json({**data, "refused": list(answer.refused)}))
 
 
 def plain(value: object) -> object:
-    """Dataclasses and named tuples as mappings, all the way down."""
+    """Convert dataclasses and named tuples to mappings, recursively."""
     if is_dataclass(value) and not isinstance(value, type):
         return plain(asdict(value))
     if isinstance(value, tuple) and hasattr(value, "_asdict"):

@@ -13,7 +13,7 @@ from analysis.wording import spoken
 
 
 def render(answer: Answer, level: int = 3) -> Markup:
-    """Write title, findings, sections, warnings and legend; headings are of `level`."""
+    """Write title, findings, sections, warnings and legend, with headings of `level`."""
     return Markup("\n").join(_parts(answer, level))
 
 
@@ -28,11 +28,11 @@ def _parts(answer: Answer, level: int) -> Iterator[Markup]:
         yield Markup("<p>Next: <code>{}</code></p>").format(clean(shlex.join(answer.next)))
     if answer.legend:
         words = Markup("").join(Markup("<dt>{}</dt><dd>{}</dd>").format(clean(word), clean(text)) for word, text in answer.legend)
-        yield Markup('<details class="legend"><summary>What words and columns mean</summary><dl>{}</dl></details>').format(words)
+        yield Markup('<details class="legend"><summary>Meaning of words and columns</summary><dl>{}</dl></details>').format(words)
 
 
 def section_of(section: Section, level: int) -> Markup:
-    """Write one section; one that is folded opens on a click."""
+    """Write one section; a folded one opens on a click."""
     parts: list[Markup] = []
     together: list[Line] = []
     for part in section.parts:
@@ -58,7 +58,7 @@ def _list(lines: Iterable[Line], name: str) -> Iterator[Markup]:
 
 
 def table(shown: Table) -> Markup:
-    """Write a table that scrolls by itself where the page is narrow; HTML ends its cells by itself."""
+    """Write a table that scrolls on a narrow page; HTML closes its cells implicitly."""
     sides = ["" if column.left else " class=number" for column in shown.columns]
     heads = ["<br>".join(map(escape, column.head.strip().splitlines())) for column in shown.columns]
     head = "".join(f'<th scope="col"{side}>{text}</th>' for side, text in zip(sides, heads, strict=True))

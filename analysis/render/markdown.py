@@ -1,7 +1,7 @@
 """An answer as GitHub-flavoured Markdown, for a comment or a document.
 
-Names and reasons come out of files that anybody may have brought along: nothing in them is read as Markdown or HTML,
-nobody is notified by them, and nothing links from them.
+Names and reasons come from untrusted files: they are never interpreted as Markdown or HTML, never
+notify anyone, and never become links.
 """
 
 from __future__ import annotations
@@ -18,18 +18,19 @@ from analysis.wording import spoken
 
 from . import heads
 
-# Whatever Markdown or HTML reads as more than text; then what GitHub makes mentions, references, links and formulas of.
+# Characters special in Markdown or HTML; then what GitHub turns into mentions, references, links or
+# formulas.
 MARKS = re.compile(r"[&<>\\`*\[\]|~$]|(?<![^\W_])_|_(?![^\W_])|[@#]|://|www\.", re.IGNORECASE)
-LEADING = re.compile(r"^[-+]|^\d+(?=[.)]\s)")  # in a list, what would begin another one
+LEADING = re.compile(r"^[-+]|^\d+(?=[.)]\s)")  # would begin another list inside a list
 BROKEN_UP = ("@", "#", "://", "www.")
-NO_CODE = str.maketrans("`|", "  ")  # what would end a code span, or its cell
+NO_CODE = str.maketrans("`|", "  ")  # would end a code span or its table cell
 BREAK = "&#8203;"  # a zero-width space
 MOST_ROWS = 100_000
 T = TypeVar("T")
 
 
 def render(answer: Answer, longest_bytes: int | None = None) -> str:
-    """Write it as Markdown. Of an answer that is longer than `longest_bytes`, the end of each section is left out and counted."""
+    """Write an answer as Markdown; beyond `longest_bytes`, shorten each section with a count."""
     page = _page(answer)
     if longest_bytes is None or len(page.encode()) <= longest_bytes:
         return page
@@ -44,7 +45,7 @@ def render(answer: Answer, longest_bytes: int | None = None) -> str:
 
 
 def _shortened(answer: Answer, most: int) -> Answer:
-    """Keep `most` lines and rows of each section; say how many are left out."""
+    """Keep `most` lines and rows of each section, with a note on how many are omitted."""
     left_out: list[str] = []
 
     def first(parts: Sequence[T], noun: str) -> Sequence[T]:
@@ -57,7 +58,7 @@ def _shortened(answer: Answer, most: int) -> Answer:
         lines = first([part for part in section.parts if isinstance(part, Line)], "lines")
         sections.append(replace(section, parts=[*tables, *lines]))
     warnings = first(list(dict.fromkeys(answer.warnings)), "warnings")
-    note = Line(f"Left out, since the page would be too long: {', '.join(left_out)}. The log has them.")
+    note = Line(f"Omitted because the page would be too long: {', '.join(left_out)}. The log has them.")
     return replace(answer, sections=[*sections, Section("", [note])], warnings=warnings)
 
 
@@ -118,7 +119,7 @@ def _linked(text: str, href: str) -> str:
 
 
 def safe(text: object) -> str:
-    """Write foreign words so that Markdown shows them as they are, and nothing more."""
+    """Escape foreign text so that Markdown shows it literally."""
     return MARKS.sub(_escaped, one_line(text, SENTENCE))
 
 

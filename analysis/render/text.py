@@ -1,4 +1,4 @@
-"""An answer on a terminal: as wide as it is, colour where it means something, no word broken."""
+"""An answer on a terminal: fitted to its width, colour with a meaning, no word broken."""
 
 from __future__ import annotations
 
@@ -22,28 +22,31 @@ if TYPE_CHECKING:
     Cell = tuple[str, Tone]
 
 STYLES: Mapping[Tone, str] = {"": "", "good": "32", "bad": "1;31", "open": "33", "quiet": "2", "strong": "1", "code": ""}
-WIDTH = 100  # columns, where nothing else is known
+WIDTH = 100  # columns, the default
 NARROWEST, WIDEST = 60, 160
-LONGEST = 40  # lines of an answer, before the rest waits for --all
-LEAST = 8  # lines of a section that is shown in part
+LONGEST = 40  # lines of an answer without --all
+LEAST = 8  # lines of a partly shown section
 GAP = 2
 NOTHING: Cell = ("", "")
-# A number and its unit, `p` and its value, and the two ends of an interval stay on one line.
+# These stay on one line: a number and its unit, `p` and its value, both ends of an interval.
 GLUED = re.compile(r"(\d) (?=(?:%|[mnµ]?s|min|h|W|J|[kMG]i?B(?:/s)?|samples/s|images/s|CPUs?)(?!\w))|(\bp|[\[(][-+.\d]+,) (?=[-+<.\d]+)")
-BREAKS = (":/", "=_-.,")  # after these a name may be broken; the first are better
-BAR, BAR_FROM = 24, 120  # columns of a bar, and of the page that has room for it
-BAR_MARKS = (("│", "─", "●"), ("|", "-", "o"))  # zero, interval, value; the second where a stream knows no more than ASCII
+BREAKS = (":/", "=_-.,")  # a name may be broken after these, preferably the first
+BAR, BAR_FROM = 24, 120  # columns of a bar, and the page width from which there is one
+BAR_MARKS = (("│", "─", "●"), ("|", "-", "o"))  # zero, interval, value; the second for ASCII streams
 
 
 def wants_color(stream: TextIO, environ: Mapping[str, str] = os.environ) -> bool:
-    """Whether to write colour: to a terminal that can, unless NO_COLOR is set (no-color.org); anywhere, where FORCE_COLOR is."""
+    """Return whether to write colour: on a colour terminal without NO_COLOR, or with FORCE_COLOR.
+
+    See no-color.org.
+    """
     if environ.get("NO_COLOR"):
         return False
     return bool(environ.get("FORCE_COLOR")) or (stream.isatty() and environ.get("TERM") != "dumb")
 
 
 def width_of(stream: TextIO, environ: Mapping[str, str] = os.environ) -> int:
-    """Columns of a page: COLUMNS, else the terminal's, else 100."""
+    """Return the columns of a page: COLUMNS, else the terminal's, else 100."""
     asked = environ.get("COLUMNS", "")
     own = shutil.get_terminal_size((WIDTH, 0)).columns if stream.isatty() else WIDTH
     return min(max(int(asked) if asked.isdecimal() else own, NARROWEST), WIDEST)
@@ -57,7 +60,7 @@ def for_stdout(answer: Answer, *, explain: bool = False, whole: bool = True) -> 
 def render(
     answer: Answer, width: int = WIDTH, *, explain: bool = False, color: bool = False, whole: bool = True, simple: bool = False
 ) -> str:
-    """Write it as text, no line longer than `width`. Unless `whole`, what is beyond 40 lines is named and left out."""
+    """Write an answer within `width`; unless `whole`, stop at 40 lines and name the rest."""
     page = _Page(width, color, BAR_MARKS[simple])
     blocks = [[*page.title(answer.title), *page.lines(answer.findings)]]
     sections = [(section, page.section(section)) for section in answer.sections]
@@ -65,15 +68,15 @@ def render(
     blocks.append(page.lines([Line(text, "warning:", "open") for text in dict.fromkeys(answer.warnings)]))
     blocks = [block for block in blocks if any(block)] or [[]]
     if answer.next:
-        blocks[-1].append(f"next: {clean(shlex.join(answer.next))}")  # to be pasted: it is not broken
+        blocks[-1].append(f"next: {clean(shlex.join(answer.next))}")  # for pasting: never wrapped
     if explain:
         blocks.append(page.lines([Line(text, word, "quiet") for word, text in answer.legend]))
     text = "\n\n".join("\n".join(line.rstrip() for line in block) for block in blocks)
-    return inert(text + "\n")  # a name out of a file must be no command to a CI runner that reads the log
+    return inert(text + "\n")  # names from files must not become CI commands
 
 
 def _shortened(sections: Sequence[tuple[Section, list[str]]], room: int, width: int) -> list[list[str]]:
-    """Return the sections that have room, and a line that names the others; what a command has written comes last, and stays."""
+    """Return the sections that fit and a line naming the others, after which a command may write."""
     shown: list[list[str]] = []
     last = [lines for section, lines in sections[-1:] if not section.title and len(lines) < LEAST]
     room -= sum(map(len, last))
@@ -97,12 +100,12 @@ def clean(text: object) -> str:
 
 
 def cells(text: str) -> int:
-    """Columns a text takes."""
+    """Return the terminal columns of a text."""
     return len(text) if text.isascii() else sum(0 if combining(one) else 1 + (east_asian_width(one) in "WF") for one in text)
 
 
 def wrap(text: str, width: int) -> list[str]:
-    """Break a text between words, a word that is wider than the page between its parts."""
+    """Wrap a text between words, and a word wider than the page between its parts."""
     lines: list[str] = []
     for word in _words(text):
         for part in _parts(word, width):
@@ -150,7 +153,7 @@ class _Page:
         return [*lines, *[""] * (0 < len(together) < len(section.parts)), *self.lines(together)]
 
     def lines(self, lines: Iterable[Line]) -> list[str]:
-        """Neighbours with marks share a margin, and are wrapped under themselves."""
+        """Write lines; neighbours with marks share a margin and wrap under themselves."""
         written: list[str] = []
         for marked, group in groupby(lines, lambda line: bool(line.mark)):
             neighbours = [(clean(line.mark), clean(line.text), line.tone) for line in group]
@@ -161,7 +164,7 @@ class _Page:
         return written
 
     def table(self, table: Table) -> list[str]:
-        """Lay out a table; where it is too wide, columns that can be spared go, names are wrapped, the last columns go below."""
+        """Lay out a table; if too wide, drop spare columns, wrap names, put last columns below."""
         heads: list[list[Cell]] = [[(line, "") for line in column.head.split("\n")] for column in table.columns]
         left, spare = [column.left for column in table.columns], [float(column.spare) for column in table.columns]
         rows: list[list[Cell]] = [[_cell(value, column) for value, column in zip(row, table.columns, strict=True)] for row in table.rows]
@@ -198,7 +201,7 @@ class _Page:
             yield (" " * GAP).join(line).rstrip()
 
     def _bars(self, table: Table) -> list[str]:
-        """Return a mark for zero and below it a bar of each row's first interval, on one axis; nothing, where there is no room or need."""
+        """Return a zero mark and a bar per row for its first interval, if there is room."""
         intervals = [next((value for value in row if isinstance(value, Interval)), None) for row in table.rows]
         ends = [(one.low, one.value, one.high) if one else () for one in intervals]
         ends = [triple if all(isinstance(end, int | float) and math.isfinite(end) for end in triple) else () for triple in ends]
@@ -223,7 +226,7 @@ def _across(widths: Iterable[int]) -> int:
 
 
 def _blocks(shown: Sequence[int], least: Sequence[int], left: Sequence[bool], width: int) -> list[list[int]]:
-    """Return the columns that stand side by side: all of them, or those that fit beside the names, and the others below."""
+    """Return the columns side by side: all, or those that fit beside the names, others below."""
     names = next((at for at, column in enumerate(shown) if not left[column]), 1) or 1
     while names > 1 and _across([*(least[at] for at in shown[:names]), max(least[at] for at in shown)]) > width:
         names -= 1

@@ -1,4 +1,4 @@
-"""The index of a folder of runs: newest first, what changed over time, and each run's report."""
+"""The index of a folder of runs: newest first, changes over time, and each run's report."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ from .page import FILTER, Part, Picture, figure_of, page_of, question_of, writte
 from .provenance import counts_of
 from .saving import save
 
-RECENT = 20  # runs in which a change for the worse is named first
-COMMIT = 12  # digits are enough to find it by
-HEADS = ("run", "started (UTC)", "what it says", "changed here", "question", "cells", "machine", "commit")
-TOLD = 3  # columns that the command prints
+RECENT = 20  # runs in which a regression is listed first
+COMMIT = 12  # digits suffice to find it
+HEADS = ("run", "started (UTC)", "finding", "changed here", "question", "cells", "machine", "commit")
+TOLD = 3  # number of columns that the command prints
 COLUMNS = [Column(head, left=True) for head in HEADS]
 
 
 def write_index(runs: Sequence[Run], folder: Path, output: Path, again: str, refused: Sequence[str] = ()) -> Answer:
-    """Write the index of a folder's runs, and a report of each run beside it that has none newer than itself.
+    """Write the index of a folder's runs, and each run's report unless an up-to-date one exists.
 
-    Returns: the answer whose table the index is. Raises: Refused, where a file cannot be written.
+    Returns: the answer whose table is the index. Raises: Refused, if a file cannot be written.
     """
     runs = sorted(runs, key=lambda run: run.started_utc or "", reverse=True)
     missing = list(refused)
@@ -50,17 +50,17 @@ def write_index(runs: Sequence[Run], folder: Path, output: Path, again: str, ref
                 save(page_of([run], shlex.join(command("report", run.origin, "--output", str(path)))).html, path)
                 gc.unfreeze()
             rows.append(_row(run, path.name, history, folder))
-        except (ArithmeticError, LookupError, TypeError, ValueError) as error:  # of a damaged file
+        except (ArithmeticError, LookupError, TypeError, ValueError) as error:  # from a damaged file
             missing.append(f"{run.origin}: cannot be reported ({type(error).__name__}: {error})")
     shown = [at for at in range(len(COLUMNS)) if any(row[at] is not None for row in rows)]
     table = Table([COLUMNS[at] for at in shown], [[row[at] for at in shown] for row in rows])
     parts = [Part("runs", "Runs, newest first", FILTER + html.table(table))]
     if history:
         told = html.render(answer(history, regressions(history, RECENT)))
-        parts.append(Part("history", "What changed over time", told + _picture(history)))
+        parts.append(Part("history", "Changes over time", told + _picture(history)))
     if missing:
         parts.append(Part("refused", "Files that could not be read", html.render(Answer("", warnings=missing))))
-    parts.append(Part("again", "To do it again", Markup("<pre>{}</pre>").format(html.clean(again))))
+    parts.append(Part("again", "Reproduce this page", Markup("<pre>{}</pre>").format(html.clean(again))))
     dates = dict.fromkeys(text[:10] for text in (history.first_utc, history.last_utc) if text) if history else ()
     name = folder.resolve().name
     page = written_page(
@@ -69,7 +69,7 @@ def write_index(runs: Sequence[Run], folder: Path, output: Path, again: str, ref
         heading=f"{len(rows)} saved runs in {name}",
         below="",
         parts=parts,
-        foot="Each run's report stands in a file of its own beside this one.",
+        foot="Each run's report is a separate file beside this one.",
     )
     size = save(page, output)
     data = [{name: _plain(value) for name, value in zip(HEADS, row, strict=True)} for row in rows]
@@ -110,7 +110,7 @@ def _is_newer(path: Path, run: Run) -> bool:
 
 
 def _row(run: Run, page: str, history: History | None, folder: Path) -> list[object]:
-    changes = {  # what moves one metric of a workload mostly moves the other
+    changes = {  # a change in one metric of a workload usually appears in the other
         change.series.name: f"{change.series.name} {number(change.gain)} %"
         for change in (history.changes if history else ())
         if change.first.run_id == run.run_id
@@ -128,7 +128,7 @@ def _row(run: Run, page: str, history: History | None, folder: Path) -> list[obj
 
 
 def _finding(run: Run) -> str:
-    """Return what the run says, in a line."""
+    """Return a run's finding in one line."""
     try:
         found = answer_of_run(run)
     except Refused as reason:

@@ -1,4 +1,4 @@
-"""The report: one self-contained page with the answers of some runs, their pictures, and what each run was measured with."""
+"""The report: one self-contained page with answers, pictures, and the provenance of runs."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 TEMPLATES = Path(__file__).with_name("templates")
-FOOT = "One file, nothing loaded from elsewhere. Verdicts hold for the machine they were measured on."
+FOOT = "One file, nothing loaded from elsewhere. Verdicts apply to the machine on which they were measured."
 FILTER = Markup('<form hidden role="search"><label for="filter">Show rows with</label> <input id="filter" type="search"></form>')
-HEAVY_BYTES = 300_000  # from here on a drawing goes in as pixels, where those are fewer bytes: a dozen pictures have to fit into 2 MB
-NAMED = 30  # names in the words for those who cannot see a picture
+HEAVY_BYTES = 300_000  # larger drawings are rasterised if smaller then
+NAMED = 30  # names in the text alternative of a picture
 
 
 class Told(NamedTuple):
-    """What is told of a run: an answer, the name of the study that gave it, and its heading."""
+    """An answer about a run, the study that gave it, and its heading."""
 
     study: str
     heading: str
@@ -54,7 +54,10 @@ class Told(NamedTuple):
 
 
 class Part(NamedTuple):
-    """A part of a page under a heading; one that is folded opens on a click, one in the appendix is no leading entry of its contents."""
+    """A part of a page under a heading.
+
+    A folded one opens on a click; one in the appendix is not a main entry of the contents.
+    """
 
     id: str
     heading: str
@@ -64,7 +67,10 @@ class Part(NamedTuple):
 
 
 class Picture(NamedTuple):
-    """One picture: `markup` for the page, or `missing`, the reason why there is none. `leads`: it stands at the top of the page."""
+    """One picture: `markup` for the page, or `missing`, the reason for its absence.
+
+    `leads`: it belongs at the top of the page.
+    """
 
     name: str
     title: str
@@ -76,7 +82,7 @@ class Picture(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A report: its HTML, the answers on each run and between them, and its pictures (name → None where drawn, else why not)."""
+    """A report: HTML, the answers on each run and between runs, and pictures (None: drawn)."""
 
     html: str
     told: tuple[tuple[Run, list[Told]], ...]
@@ -85,15 +91,16 @@ class Page:
 
 
 def page_of(runs: Sequence[Run], again: str, refused: Sequence[str] = ()) -> Page:
-    """Write the report on some runs, each by itself and, where there are several, against the first.
+    """Write the report on some runs, each alone and, if there are several, against the first.
 
-    `again` is the command that makes this page again; `refused` are files that were named and could not be read.
+    `again` is the command that reproduces this page; `refused` lists named files that were
+    unreadable.
     """
-    gc.disable()  # nothing is dropped before the page is written: to look for it is an eighth of the time
+    gc.disable()  # nothing is freed before the page is written; an eighth of the time
     try:
         return _page_of(runs, again, refused)
     finally:
-        gc.freeze()  # nor right afterwards, when all of it would be looked at once; whoever writes many pages unfreezes
+        gc.freeze()  # avoid a full search right afterwards; callers that write many pages unfreeze
         gc.enable()
 
 
@@ -126,7 +133,7 @@ def _page_of(runs: Sequence[Run], again: str, refused: Sequence[str]) -> Page:
 
 
 def told_of(run: Run, comparisons: Sequence[Comparison]) -> list[Told]:
-    """Return the answers of the studies that a run belongs to, and the verdicts on its arms where it has any, or nothing else."""
+    """Return the answers of a run's studies, and verdicts on its arms if it has any or no study."""
     result = []
     for study in studies.of(run):
         name = study.__name__.rpartition(".")[2]
@@ -134,7 +141,7 @@ def told_of(run: Run, comparisons: Sequence[Comparison]) -> list[Told]:
             result.append(Told(name, study.TITLE, replace(study.answer(run), next=())))
         except Refused as reason:
             result.append(Told(name, study.TITLE, Answer(str(reason))))
-    if not result or {comparison.tweakset for comparison in comparisons} - {AGAIN}:  # a copy of stock alone answers nothing
+    if not result or {comparison.tweakset for comparison in comparisons} - {AGAIN}:  # more than a copy of stock
         undecided = any(comparison.verdict == "inconclusive" and comparison.mde for comparison in comparisons)
         following = plan_command(comparisons[0].margin, run.origin) if undecided else ()
         result.append(Told("verdicts", "Verdicts", replace(answer_of(comparisons, [run], every=True), next=following)))
@@ -142,7 +149,7 @@ def told_of(run: Run, comparisons: Sequence[Comparison]) -> list[Told]:
 
 
 def _heads(told: Sequence[tuple[Run, list[Told]]], between: Answer | None, refused: Sequence[str]) -> Markup:
-    """Write what answers the question, of each run and study, with all warnings once."""
+    """Write the findings of each run and study, with each warning once."""
     several = len(told) > 1
     parts = []
     for run, answers in told:
@@ -163,7 +170,7 @@ def _heads(told: Sequence[tuple[Run, list[Told]]], between: Answer | None, refus
 
 
 def _bodies(told: Sequence[tuple[Run, list[Told]]], between: Answer | None) -> Iterator[Part]:
-    """Yield the tables of each answer; the verdicts are folded where a study has said more."""
+    """Yield the tables of each answer; verdicts are folded if a study has more to say."""
     form = FILTER
     for place, (run, answers) in enumerate(told, 1):
         for one in answers:
@@ -180,8 +187,8 @@ def _bodies(told: Sequence[tuple[Run, list[Told]]], between: Answer | None) -> I
 def _appendix(runs: Sequence[Run], again: str) -> Iterator[Part]:
     several = len(runs) > 1
     for name, heading, sections_of in (
-        ("tweaks", "What was asked of the kernel, and what it answered", settings),
-        ("order", "Cells in their order", cells),
+        ("tweaks", "Requested settings, and the values read back", settings),
+        ("order", "Cells in run order", cells),
         ("machine", "Machine and provenance", facts),
     ):
         parts = [html.section_of(section, 3) for section in differences(runs)] if several and sections_of is facts else []
@@ -190,16 +197,17 @@ def _appendix(runs: Sequence[Run], again: str) -> Iterator[Part]:
             parts += [html.section_of(section, 3 + several) for section in sections_of(run)]
         yield Part(name, heading, Markup("\n").join(parts), folded=True, appendix=True)
     measured = answer(rows_of(runs))
-    yield Part("measured", "What each arm measured", html.render(replace(measured, title="", findings=())), folded=True, appendix=True)
+    yield Part("measured", "Measurements per arm", html.render(replace(measured, title="", findings=())), folded=True, appendix=True)
     methods = Markup((TEMPLATES / "methods.html").read_text(encoding="utf-8"))  # noqa: S704  # a file of ours
-    yield Part("methods", "Methods in short", methods, folded=True, appendix=True)
+    yield Part("methods", "Methods in brief", methods, folded=True, appendix=True)
     lines = [("This page:", again)]
-    lines += [(f"The measurement of {run.run_id}, as far as its file tells:", recipe(run)) for run in runs]
+    lines += [(f"The measurement of {run.run_id}, as far as recorded:", recipe(run)) for run in runs]
     lines += [
-        (f"The data of {run.run_id}, a row a cell and a row a comparison:", "\n".join(map(shlex.join, _data_commands(run)))) for run in runs
+        (f"The data of {run.run_id}, a row per cell and a row per comparison:", "\n".join(map(shlex.join, _data_commands(run))))
+        for run in runs
     ]
     body = Markup("\n").join(Markup("<p>{}</p><pre>{}</pre>").format(clean(head), _printable(text)) for head, text in lines if text)
-    yield Part("again", "To do it again", body, folded=True, appendix=True)
+    yield Part("again", "Reproduce this page", body, folded=True, appendix=True)
 
 
 def _data_commands(run: Run) -> list[tuple[str, ...]]:
@@ -219,7 +227,7 @@ def _between(runs: Sequence[Run]) -> Answer:
 
 
 def _over(runs: Sequence[Run], compared: Mapping[str, Sequence[Comparison]]) -> Iterator[Part]:
-    """Yield what several runs say together; the page leads with it."""
+    """Yield what several runs show together; it leads the page."""
     for hook in studies.hooks("over_runs"):
         if found := hook(runs, lambda run: compared[run.origin]):
             said, draw = found
@@ -232,11 +240,11 @@ def _over(runs: Sequence[Run], compared: Mapping[str, Sequence[Comparison]]) -> 
 
 def question_of(runs: Sequence[Run]) -> str:
     questions = dict.fromkeys(study.question for run in runs for study in run.studies.values() if study.question)
-    return " ".join(questions) or "What do these measurements say?"
+    return " ".join(questions) or "What do these measurements show?"
 
 
 def pictures_of(scene: Scene) -> list[Picture]:
-    """Draw everything that can be drawn of a scene, in the order a reader wants it; what answers first leads."""
+    """Draw every possible picture of a scene, in reading order; findings come first."""
     result: list[Picture] = []
     workloads = dict.fromkeys(undigested(cell.workload) for run in scene.runs for cell in run.cells)
     tweaksets = dict.fromkeys(cell.tweakset for run in scene.runs for cell in run.cells)
@@ -264,7 +272,7 @@ def _embedded(figure: Figure, name: str, title: str, description: str) -> Markup
 
 
 def figure_of(picture: Picture, level: int = 0) -> Markup:
-    """Write a picture with the question that it answers, or why it is missing; with a heading and an id where it has a level."""
+    """Write a picture with its caption, or why it is missing; a `level` adds heading and id."""
     heading = Markup("<h{0}>{1}</h{0}>").format(level, clean(picture.title)) if level else ""
     place = Markup(' id="picture-{}"').format(picture.name) if level else ""
     head = Markup("<figure{}><figcaption>{}<p>{}</p></figcaption>").format(place, heading, picture.answers)
@@ -276,7 +284,7 @@ def figure_of(picture: Picture, level: int = 0) -> Markup:
 
 
 def written_page(*, title: str, above: str, heading: str, below: str, parts: Sequence[Part], foot: str = FOOT) -> str:
-    """Write a page of its parts: it has its one style, and no script but ours."""
+    """Write a page of its parts, with the house's style and script only."""
     style, script, frame = ((TEMPLATES / name).read_text(encoding="utf-8") for name in ("style.css", "report.js", "frame.html"))
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     link = Markup('<li{}><a href="#{}">{}</a></li>')

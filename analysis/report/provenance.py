@@ -1,4 +1,4 @@
-"""How the cells of a run went, and on what they ran, as sections of a page; and how several runs differ in that."""
+"""Sections on a run's cells and machine, and on how several runs differ."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from analysis.wording import blocks_of, listed
 from control import rates
 from control.names import first_few, undigested
 
-NAMED = 5  # cells that never ran
+NAMED = 5  # names of cells that never ran
 OPEN = ("hardware", "driver")
 # Metrics in the list of all cells.
 METRICS = (
@@ -28,7 +28,7 @@ METRICS = (
 
 
 def counts_of(run: Run) -> str:
-    """Write how many cells were measured, of how many."""
+    """Write how many cells were measured, and how many planned."""
     measured = sum(cell.outcome == "measured" for cell in run.cells)
     if not run.replicated:
         return f"{measured} of {len(run.cells)} cells measured, no replicates"
@@ -37,7 +37,7 @@ def counts_of(run: Run) -> str:
 
 
 def cells(run: Run) -> Iterator[Section]:
-    """Yield how cells were laid out, which were lost and why, and all of them in the order they ran."""
+    """Yield the cells' layout, the lost cells with reasons, and all cells in run order."""
     yield Section("", [Line(_order(run))])
     if lost := list(_lost(run)):
         columns = [Column(name, left=True) for name in ("tweak set", "workload", "outcome", "where", "reason")]
@@ -49,14 +49,12 @@ def cells(run: Run) -> Iterator[Section]:
         Column("cell\ns", write="{:.1f}".format),
         *(Column(*_head(name)) for name in metrics),
     ]
-    yield Section(
-        f"All {len(run.cells)} cells in the order they ran", [Table(columns, [_row(cell, metrics) for cell in run.cells])], folded=True
-    )
+    yield Section(f"All {len(run.cells)} cells in run order", [Table(columns, [_row(cell, metrics) for cell in run.cells])], folded=True)
 
 
 def _order(run: Run) -> str:
     if not run.replicated:
-        return "The file knows no blocks and no order of cells: each configuration was run once."
+        return "The file has no blocks and no order of cells: each configuration was run once."
     stamps = sorted(cell.started_utc for cell in run.cells if cell.started_utc)
     span = f" First cell {_moment(stamps[0])} UTC, last {_moment(stamps[-1])}." if stamps else ""
     return (
@@ -70,7 +68,7 @@ def _moment(stamp: str) -> str:
 
 
 def _lost(run: Run) -> Iterator[list[str]]:
-    """Yield cells that failed or were skipped, and planned ones that never ran, gathered by reason."""
+    """Yield cells that failed, were skipped or never ran, grouped by reason."""
     blocks: dict[tuple[str, str, str, str], set[int]] = defaultdict(set)
     for cell in run.cells:
         if cell.outcome != "measured":
@@ -78,7 +76,7 @@ def _lost(run: Run) -> Iterator[list[str]]:
     for (tweakset, workload, outcome, reason), where in blocks.items():
         yield [tweakset, workload, outcome, listed(where), reason]
     if never := sorted(set(run.design.order) - {cell.id for cell in run.cells}):
-        reason = f"the run was over before them: {first_few(never, NAMED)}"
+        reason = f"the run ended before them: {first_few(never, NAMED)}"
         yield ["planned, never run", "", "skipped", f"{len(never)} cells", reason]
 
 
@@ -108,7 +106,7 @@ def _number(cell: Cell, metric: str) -> str:
 
 
 def facts(run: Run) -> Iterator[Section]:
-    """Yield what is known of a run's machine, a section a group."""
+    """Yield the known facts about a run's machine, a section per group."""
     groups: dict[str, list[list[str]]] = defaultdict(list)
     for fact in machine.facts(run):
         groups[fact.group].append([fact.key, fact.value])
@@ -116,14 +114,14 @@ def facts(run: Run) -> Iterator[Section]:
     for group, rows in groups.items():
         yield Section(f"{group[0].upper()}{group[1:]}", [Table(columns, rows)], folded=group not in OPEN)
     if not groups:
-        yield Section("", [Line("The file says nothing of its machine.")])
+        yield Section("", [Line("The file records nothing about its machine.")])
 
 
 def differences(runs: Sequence[Run]) -> Iterator[Section]:
-    """Yield in what several runs differ: changed keys alone."""
+    """Yield how several runs differ, changed keys only."""
     rows = [
         [one.group, one.key, *("not recorded" if value is None else value for value in one.values)] for one in machine.differences(runs)
     ]
     columns = [Column(name, left=True) for name in ("group", "key", *(run.run_id for run in runs))]
-    parts = [Table(columns, rows)] if rows else [Line("In nothing that the files tell.")]
+    parts = [Table(columns, rows)] if rows else [Line("The files record no difference.")]
     yield Section("How the runs differ", parts)

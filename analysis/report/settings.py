@@ -1,4 +1,4 @@
-"""What each tweak set asked of the kernel, what the kernel answered, and whether it was put back: one row a setting."""
+"""Requested settings per tweak set, the kernel's answers, and restoring: one row per setting."""
 
 from __future__ import annotations
 
@@ -15,16 +15,17 @@ GONE = "not there"
 State = Literal["held", "failed", "unknown"]
 TONES: dict[State, Tone] = {"failed": "bad", "held": "good", "unknown": "open"}
 MEANINGS: dict[State, str] = {
-    "failed": "not in force or not put back",
-    "held": "in force in every measured cell, and the value found before came back",
+    "failed": "not in force or not restored",
+    "held": "in force in every measured cell, and restored afterwards",
     "unknown": "not known to have been in force",
 }
 
 
 class SettingRow(NamedTuple):
-    """One setting of one tweak set over all its cells; a column lists the values that occurred, none where none was read.
+    """One setting of one tweak set over all its cells; columns list the values that occurred.
 
-    `state` is "failed" where the setting was not in force or not put back, "unknown" where no cell can tell; `says` is that in words.
+    `state` is "failed" if the setting was not in force or not restored, "unknown" if no cell shows
+    it; `says` is the explanation.
     """
 
     kind: str
@@ -38,7 +39,7 @@ class SettingRow(NamedTuple):
 
 
 def settings(run: Run) -> Iterator[Section]:
-    """Yield a table of all settings, and one of the tweak sets with their manifests and how many of their cells were measured."""
+    """Yield a table of all settings, and one of tweak sets with manifests and cell counts."""
     rows: list[list[object]] = []
     sets: list[list[object]] = []
     states = Counter[State]()
@@ -54,17 +55,17 @@ def settings(run: Run) -> Iterator[Section]:
             says = Word(row.says if row.state == "held" else f"{row.state}: {row.says}", "" if row.state == "held" else TONES[row.state])
             rows.append([tweakset.name, name, row.requested or None, *values, says])
     if not sets:
-        yield Section("", [Line("No tweak set of this run asks anything of the kernel.")])
+        yield Section("", [Line("No tweak set of this run changes a setting.")])
         return
-    heads = ("tweak set", "setting", "asked", "before", "in force", "put back", "what came of it")
+    heads = ("tweak set", "setting", "requested", "before", "in force", "restored", "result")
     lines = [Line(f"{states[state]} {state}: {meaning}.", tone=TONES[state]) for state, meaning in MEANINGS.items() if states[state]]
     yield Section("", [*lines, Table([Column(head, left=True) for head in heads], rows)])
-    facts = ("tweak set", "what it is", "cells", "manifest", "cells that were not measured")
+    facts = ("tweak set", "description", "cells", "manifest", "cells that were not measured")
     yield Section("Tweak sets", [Table([Column(head, left=True) for head in facts], sets)])
 
 
 def rows_of(run: Run, tweakset: TweakSet, cells: Sequence[Cell]) -> Iterator[SettingRow]:
-    """Yield what became of everything that a tweak set asked for or was seen to change."""
+    """Yield the outcome of everything that a tweak set requested or was seen to change."""
     yield from _settings(run, tweakset, cells)
     yield from _side_effects(tweakset, cells)
     yield from _left_alone(cells)
@@ -77,8 +78,8 @@ def _settings(run: Run, tweakset: TweakSet, cells: Sequence[Cell]) -> Iterator[S
         if setting.kind == "boot" and measured:
             yield _boot(run, setting)
         elif not answers:
-            reason = "the file does not say what the kernel answered" if measured else f"no cell of {tweakset.name} was measured"
-            yield _row(setting, "unknown", f"{reason}: not known to have been in force.")
+            reason = "the file has no values read back" if measured else f"no cell of {tweakset.name} was measured"
+            yield _row(setting, "unknown", f"{reason}, so it may not have been in force.")
         elif setting.kind in READ_BACK:
             yield _written(setting, answers)
         else:
@@ -90,7 +91,7 @@ def _row(setting: Setting, state: State, says: str, *, observed: tuple[str, ...]
 
 
 def _written(setting: Setting, answers: Sequence[tuple[int, Applied]]) -> SettingRow:
-    """A value of the kernel or the workload's process, judged by what was read back; `answers` are block and answer of each cell."""
+    """Judge a kernel or process value by the values read back, as (block, answer) per cell."""
     key = setting.key
     said: dict[str, list[int]] = {}
     for block, applied in answers:
@@ -98,15 +99,15 @@ def _written(setting: Setting, answers: Sequence[tuple[int, Applied]]) -> Settin
         if observed is None:
             said.setdefault("not read back", []).append(block)
         elif not means(key, applied.requested.get(key, setting.value), observed):
-            said.setdefault(f"not in force: the kernel answered {observed}", []).append(block)
+            said.setdefault(f"not in force: read back as {observed}", []).append(block)
         if before is not None and (restored is None or not same_value(before, restored)):
-            said.setdefault(f"not put back: {'not read' if restored is None else f'left at {restored}'}", []).append(block)
+            said.setdefault(f"not restored: {'not read' if restored is None else f'left at {restored}'}", []).append(block)
     if said:
         says = "; ".join(f"{what} ({listed(set(blocks))})" for what, blocks in said.items()) + "."
     elif all(key in applied.already_in_force for _, applied in answers):
-        says = "in force before it was applied: nothing was changed."
+        says = "already in force before it was applied, so nothing changed."
     else:
-        after = "put back" if setting.kind == "sysctl" else "gone with the workload's process"
+        after = "restored" if setting.kind == "sysctl" else "gone with the workload's process"
         requests = {str(applied.requested.get(key, setting.value)): str(applied.observed.get(key)) for _, applied in answers}
         rounded = [f" The kernel rounds {one} to {other}." for one, other in requests.items() if not _is_whole(one, other)]
         says = f"in force in {len(answers)} of {len(answers)} measured cells, and {after}.{''.join(rounded)}"
@@ -125,28 +126,28 @@ def _written(setting: Setting, answers: Sequence[tuple[int, Applied]]) -> Settin
 def _boot(run: Run, setting: Setting) -> SettingRow:
     token = f"{setting.key}={setting.value}" if setting.value else setting.key
     if "cmdline" not in run.machine:
-        return _row(setting, "unknown", "the file does not say what the kernel was started with.")
+        return _row(setting, "unknown", "the file does not record the kernel command line.")
     if token in str(run.machine["cmdline"]).split():
-        return _row(setting, "held", "the kernel was started with it.", observed=(setting.value or "given",))
-    return _row(setting, "failed", "not in the command line the kernel was started with.")
+        return _row(setting, "held", "in the kernel command line.", observed=(setting.value or "given",))
+    return _row(setting, "failed", "not in the kernel command line.")
 
 
 def _is_whole(request: str, observed: str) -> bool:
-    """Did a number stay as it was asked for? Of lists and words the wording alone may differ."""
+    """Return whether a number was kept as requested; lists and words may be spelled differently."""
     return same_value(request, observed) or not (request.isdecimal() and observed.isdecimal())
 
 
 def _limit(setting: Setting, cells: Sequence[Cell]) -> SettingRow:
-    """A limit or a service setting: not written as a kernel value; what the workload's process had is in its cell."""
+    """Return a limit or service setting, with the value that the workload's process found."""
     limits = [cell.limits.get(setting.key) for cell in cells]
     seen = _distinct([" ".join(map(str, limit)) if isinstance(limit, list | tuple) else limit for limit in limits])
     if not seen:
-        return _row(setting, "unknown", "the file does not say which value the workload found.")
+        return _row(setting, "unknown", "the file does not record the value that the workload found.")
     return _row(setting, "held", "soft and hard limit that the workload found (-1 is unlimited).", observed=seen)
 
 
 def _side_effects(tweakset: TweakSet, cells: Sequence[Cell]) -> Iterator[SettingRow]:
-    """What changed unasked. A measured cell has it put back and read back, or has failed: by the script's undo, else by the harness."""
+    """Yield unrequested changes; a measured cell had them undone, by the script or the harness."""
     changes: dict[str, list[list[object]]] = {}
     back: dict[str, list[object]] = {}
     for cell in cells:
@@ -159,8 +160,8 @@ def _side_effects(tweakset: TweakSet, cells: Sequence[Cell]) -> Iterator[Setting
     for path, seen in changes.items():
         before, after = (_distinct([GONE if change[at] is None else change[at] for change in seen if len(change) > at]) for at in (0, 1))
         restored = back.get(path, [])
-        ended = "and put back" if len(restored) == len(seen) else f"and known to be put back in {len(restored)}"
-        who = "changed by its script" if path in written else "not asked for by name: changed along"
+        ended = "and restored" if len(restored) == len(seen) else f"and known to be restored in {len(restored)}"
+        who = "changed by its script" if path in written else "not requested by name: changed with another setting"
         says = f"{who}, in {len(seen)} of {len(cells)} cells, {ended}."
         kind = "by its script" if path in written else "side effect"
         yield SettingRow(kind, path, "", before, after, _distinct([GONE if one is None else one for one in restored]), "held", says)
@@ -172,7 +173,7 @@ def _left_alone(cells: Sequence[Cell]) -> Iterator[SettingRow]:
         for path in cell.applied.left_alone if cell.applied else ():
             blocks.setdefault(path, []).append(cell.block)
     for path, where in blocks.items():
-        says = f"somebody else changed it meanwhile, so it was not put back ({listed(set(where))})."
+        says = f"another program changed it during the cell, so it was not restored ({listed(set(where))})."
         yield SettingRow("left alone", path, "", (), (), (), "failed", says)
 
 

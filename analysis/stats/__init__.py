@@ -1,1 +1,1 @@
-"""The statistics behind verdicts, plans and descriptions: arrays in, numbers out; nothing here knows a file or a table."""
+"""Statistics for verdicts, plans and descriptions: arrays in, numbers out; no files or tables."""

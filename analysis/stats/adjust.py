@@ -1,7 +1,8 @@
-"""Adjusting p-values for how many questions were asked: the answers may each be read against the level itself.
+"""Adjustments of p-values for multiple tests: each adjusted p can be compared with the level.
 
-`ADJUSTMENTS` holds them by the name a user gives. Holm keeps the chance of even one false alarm below the level and suits the few
-contrasts of a study; Benjamini and Hochberg let at most that share of all alarms be false and suit a screen of many.
+`ADJUSTMENTS` holds them by the name that users give. Holm keeps the chance of any false alarm below
+the level and suits the few contrasts of a study; Benjamini and Hochberg limit the share of false
+alarms among all alarms and suit a screen of many.
 """
 
 from __future__ import annotations

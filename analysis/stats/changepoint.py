@@ -1,23 +1,28 @@
-"""Change points of a series with one value a run: where its level changed to stay, and by how much.
+"""Change points of a series with one value per run: lasting changes of level, and their size.
 
-Three steps. Isolated outliers are pulled in, since one bad run is no new level; three or more at an end of the series, all on one side,
-are no outliers but may be a level, and keep their values. Then the series is asked whether steps explain it better
-than noise (`step_evidence`); where they do it is cut at them and the parts are asked again (binary segmentation). Last, each change is
-placed anew between its neighbours and dropped where it no longer convinces.
+There are three steps. First, isolated outliers are pulled in, since one bad run is not a new level;
+three or more at an end of the series, all on one side, may be a level and keep their values.
+Second, `step_evidence` tests whether steps explain the series better than noise; if so, the series
+is cut at them and its parts are tested again (binary segmentation). Last, each change is relocated
+between its neighbours, and dropped if it no longer convinces.
 
-Noise of benchmarks is seldom white: a warm machine stays warm, a busy neighbour stays busy. Such noise wanders, and a test made for
-white noise takes every excursion for a change. So two explanations compete, both with noise of unknown size and unknown memory (a
-stationary AR(1) process with correlation phi between neighbours): one level throughout, or up to twelve steps. For each phi the
-likelihood is exact, with levels and noise size integrated out; the Bayes factor is the ratio of the weighted means of both. More than one
-step is searched for each phi by itself, the best one first, then the best beside it (orthogonal matching pursuit, Pati et al. 1993): so an
-up and a down that cancel out are seen, which no single step explains.
+Benchmark noise is seldom white: a warm machine stays warm, a busy neighbour stays busy. Such noise
+wanders, and a test for white noise takes every excursion for a change. So two explanations compete,
+both with noise of unknown size and memory (a stationary AR(1) process with correlation phi between
+neighbours): one level throughout, or up to twelve steps. For each phi the likelihood is exact, with
+levels and noise size integrated out; the Bayes factor is the ratio of the weighted means of both.
+Steps after the first are searched for each phi separately, the best one first, then the best beside
+it (orthogonal matching pursuit, Pati et al. 1993): this finds a rise and a fall that cancel out,
+which no single step explains.
 
-Prior weights are chosen for their false-alarm rate: of series that are noise alone at most 5 % get any change point, whatever their length
-from 10 on, be it white, heavy-tailed (Student t3) or autocorrelated (AR(1), phi up to 0.5). The rate falls at least as fast as the limit on
-the Bayes factor grows, so that 1/(2·BF) serves as a p-value. The measured rates are in `docs/ci.md`.
+Prior weights are chosen for their false-alarm rate: at most 5 % of series of pure noise get a
+change point, at any length from 10 on, be it white, heavy-tailed (Student t3) or autocorrelated
+(AR(1), phi up to 0.5). The rate falls at least as fast as the limit on the Bayes factor grows, so
+that 1/(2·BF) serves as a p-value. The measured rates are in `docs/ci.md`.
 
-With one run in twenty at 1.3 to 3 times the time (noise of 2 %, 10 to 30 runs, 1,000 series each), 0.5 to 1.6 % of white series and 2.2
-to 5.2 % of series with AR(1) 0.5 get a change point. The interval of a rise of 30 % that leaves three runs holds the truth in 93 to 96 %.
+If one run in twenty takes 1.3 to 3 times as long (noise of 2 %, 10 to 30 runs, 1,000 series each),
+0.5 to 1.6 % of white series and 2.2 to 5.2 % of series with AR(1) 0.5 get a change point. The
+interval of a rise of 30 % that leaves three runs contains the truth in 93 to 96 %.
 """
 
 from __future__ import annotations
@@ -42,28 +47,32 @@ if TYPE_CHECKING:
     Whole = NDArray[np.int64]
     from numpy.typing import ArrayLike
 
-# Two odd points are outliers, three are a level: a step leaves at least so many on either side.
+# Two odd points are outliers, three are a level: the fewest points on either side of a step.
 SHORTEST_LEVEL = 3
-# What goes up and comes down again is two steps only if it lasts: a shock that noise with memory dies away from is none.
+# A rise and fall is two steps only if it lasts: a shock that decays through memory is not.
 SHORTEST_EPISODE = 6
-# In a shorter series noise with memory cannot be told from a step.
+# In a shorter series, noise with memory cannot be distinguished from a step.
 SHORTEST = 10
 MOST_STEPS = 12
 PHI = np.arange(10) / 10
-# Up to this length memory, many steps, and one step in the middle look alike; the priors help there, and let go as the series grows.
+# Up to this length, memory, many steps and one step in the middle look alike; priors help there,
+# and fade with length.
 SHORT = 30
-# A step that leaves no noise at all is a step, but its likelihood is no number.
+# A step that leaves no noise at all is a step, but its likelihood is infinite.
 LEAST_LEFT = 1e-13
-# A step that those before it explain almost wholly; its own places are no longer allowed, so this only keeps the arithmetic finite.
+# A step that earlier steps explain almost wholly; their own places are excluded, so this only keeps
+# arithmetic finite.
 SLIGHTEST = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """What `step_evidence` finds.
+    """Result of `step_evidence`.
 
-    `log_bayes_factor`: natural logarithm, above 0 speaks for steps. `splits`: the first point of each new level in the best explanation.
-    `memory`: the weight of each of `PHI`, given a single step at its best place.
+    `log_bayes_factor`: natural logarithm; above 0 favours steps. `splits`: the first point of each
+        new
+    level in the best explanation. `memory`: the weight of each of `PHI`, given a single step at its
+    best place.
     """
 
     log_bayes_factor: float
@@ -73,11 +82,13 @@ class Evidence:
 
 @dataclass(frozen=True, slots=True)
 class _Design:
-    """What depends on the length alone. A constant and each step are filtered as AR(1) noise is to become white, for each phi.
+    """Quantities that depend on the length alone, filtered for each phi to turn AR(1) noise white.
 
-    `places` a step may have, shape (places,). `level`: the filtered constant, of length 1, shape (phi, points). `steps`: inner product of
-    two filtered steps, which is that of the later place with the earlier, shape (phi, places); `size` is their squared length. `along`:
-    their inner product with `level`. `common`: what all likelihoods of one phi share, shape (phi,). The priors are logarithms.
+    `places` a step may have, shape (places,). `level`: the filtered constant, of length 1, shape
+    (phi, points). `steps`: inner product of two filtered steps, of the later place with the
+    earlier, shape (phi, places); `size` is their squared length. `along`: their inner product with
+    `level`. `common`: the shared factor of all likelihoods of one phi, shape (phi,). The priors are
+    logarithms.
     """
 
     places: Whole
@@ -116,7 +127,10 @@ def _design(n: int) -> _Design:
 
 
 def _filtered(series: Floats) -> Floats:
-    """Filter a series for each phi: y[t] - phi·y[t-1], the first times √(1-phi²); AR(1) noise becomes white of equal size."""
+    """Filter a series for each phi, which turns AR(1) noise white: y[t] - phi·y[t-1].
+
+    The first value is scaled by √(1-phi²).
+    """
     phi = PHI[:, None]
     white = np.empty((len(PHI), len(series)))
     white[:, :1] = np.sqrt(1 - phi**2) * series[0]
@@ -125,17 +139,18 @@ def _filtered(series: Floats) -> Floats:
 
 
 def _onto_steps(white: Floats) -> Floats:
-    """Inner product with the filtered step at each place, which is 1 where it rises and 1 - phi ever after."""
+    """Return inner products with the filtered step at each place: 1 at the rise, then 1 - phi."""
     inside = slice(SHORTEST_LEVEL, white.shape[1] - SHORTEST_LEVEL + 1)
     to_end = np.cumsum(white[:, ::-1], axis=1)[:, ::-1]
     return np.asarray(PHI[:, None] * white[:, inside] + (1 - PHI[:, None]) * to_end[:, inside])
 
 
 class _Pursuit:
-    """What the level and the steps taken so far leave unexplained, for each phi on its own.
+    """The part of a series that the level and the steps so far leave unexplained, for each phi.
 
-    `noise` is the sum of squares left, `along` the inner product of what is left with each step, `size` the squared length that is left of
-    the step itself, and `taken` the inner products of each step with the directions taken out (a Cholesky factor, column by column).
+    `noise` is the residual sum of squares, `along` the inner product of the residual with each
+    step, `size` the squared residual length of the step itself, and `taken` the inner products of
+    each step with the directions removed (a Cholesky factor, column by column).
     """
 
     def __init__(self, series: Floats, design: _Design) -> None:
@@ -153,8 +168,8 @@ class _Pursuit:
         return bool(self.allowed.any(axis=1).all())
 
     def gains(self) -> Floats:
-        """Logarithm of how much likelier one more step at each place makes the series, times its prior; shape (phi, places)."""
-        noise = np.where(self.noise > self.none_left, self.noise, np.inf)  # where all is explained, nothing more can be
+        """Return the log posterior gain of one more step at each place, shape (phi, places)."""
+        noise = np.where(self.noise > self.none_left, self.noise, np.inf)  # else all is explained
         left = np.maximum(1 - self.along**2 / (self.size * noise[:, None]), LEAST_LEFT)
         first = len(self.taken) == 1
         gains = (len(self.taken) - self.design.level.shape[1] + 1) / 2 * np.log(left)
@@ -163,7 +178,7 @@ class _Pursuit:
         return np.asarray(gains)
 
     def take(self, chosen: Whole) -> None:
-        """Take the step at one place for each phi into the explanation."""
+        """Add the step at one place per phi to the explanation."""
         entry = np.arange(len(PHI)), chosen
         earlier = np.arange(len(self.design.places)) < chosen[:, None]
         direction = np.where(earlier, self.design.steps[entry][:, None], self.design.steps)
@@ -182,9 +197,10 @@ class _Pursuit:
 
 
 def step_evidence(series: Floats, most: int = MOST_STEPS) -> Evidence:
-    """Weigh up to `most` steps against none, in a series that is not constant, of at least twice `SHORTEST_LEVEL` points.
+    """Weigh up to `most` steps against none, in a non-constant series of two levels or more.
 
-    Shift and scale make no difference, nor does the direction of time.
+    The series needs at least twice `SHORTEST_LEVEL` points. Shift, scale and the direction of time
+    make no difference.
     """
     design = _design(len(series))
     left = _Pursuit(series, design)
@@ -211,21 +227,22 @@ def step_evidence(series: Floats, most: int = MOST_STEPS) -> Evidence:
 
 
 def _log_sum(logs: Floats) -> Floats:
-    """Logarithm of the sum of exponentials along the last axis, which has a finite entry."""
+    """Return the log of the sum of exponentials along the last axis, which has a finite entry."""
     top = logs.max(axis=-1)
     return np.asarray(top + np.log(np.exp(logs - top[..., None]).sum(axis=-1)))
 
 
 LEVEL = 0.05
 CONVINCING = math.log(0.5 / LEVEL)
-# An outlier is out by more than ten times what four fifths of the points lie off the median of those around them (about 4 sd). Of
-# eleven around, six are the majority: the shortest episode that counts.
+# An outlier is off by more than ten times the typical distance of four fifths of the points from
+# the median of those around them (about 4 sd). Among the eleven around, six are the majority:
+# the shortest episode that counts.
 REACH = SHORTEST_EPISODE - 1
 TYPICAL = 0.8
 LIMIT = 10.0
 MOST_STEPS_OF_A_PART = 4
 SWEEPS = 3
-# Relative spread under which numbers are the same number.
+# Relative spread below which numbers count as equal.
 ROUNDING = 1e-12
 
 
@@ -233,10 +250,12 @@ ROUNDING = 1e-12
 class ChangePoint:
     """A lasting change of level at `index`, the first point of the new level.
 
-    `before` and `after` are the mean levels up to the neighbouring changes. Outliers are pulled in towards their own level only, so that
-    no level is drawn towards its neighbour. `shift` is their difference with its 95 % interval, widened for the memory of the noise.
-    What other tools go by stands beside it, from the values as they are: `energy`, the divergence Q of Matteson and James (alpha 1), and
-    the plain t-test (None where neither side varies), whose p-value knows neither of the search nor of memory and is far too small.
+    `before` and `after` are the mean levels up to the neighbouring changes. Outliers are pulled in
+    only towards their own level, so that no level is drawn towards its neighbour. `shift` is their
+    difference with its 95 % interval, widened for the memory of the noise. Other tools' statistics
+    are computed from the raw values: `energy`, the divergence Q of Matteson and James (alpha 1),
+    and the plain t-test (None if neither side varies), whose p-value ignores search and memory and
+    is far too small.
     """
 
     index: int
@@ -262,14 +281,14 @@ class Changes:
 def change_points(values: ArrayLike) -> Changes:
     """Find the lasting changes of level in a series, in time order.
 
-    Shift and scale of the values make no difference, nor does the direction of time.
+    Shift, scale and the direction of time make no difference.
 
-    Raises: ValueError, for fewer than `SHORTEST` values or one that is not finite.
+    Raises: ValueError, for fewer than `SHORTEST` values or a non-finite value.
     """
     series = np.asarray(values, dtype=np.float64)
     n = len(series)
     if n < SHORTEST:
-        raise ValueError(f"{n} values, at least {SHORTEST} are needed")
+        raise ValueError(f"{n} values; at least {SHORTEST} are required")
     if not np.isfinite(series).all():
         raise ValueError("a value is not a finite number")
     first, last = odd_end(series[::-1]), odd_end(series)
@@ -286,10 +305,11 @@ def change_points(values: ArrayLike) -> Changes:
 
 
 def without_outliers(series: Floats, splits: Sequence[int] = ()) -> Floats:
-    """Pull outliers in towards the median of the points around them; a step of six points or more stays.
+    """Pull outliers in towards the median around them; keep steps of six points or more.
 
-    `splits`: the first point of each level but the first. The points around are then those of the same level alone.
-    Takes and returns: shape (points,).
+    `splits`: the first point of each level but the first; the surrounding points are then those of
+        the
+    same level only. Takes and returns: shape (points,).
     """
     local = np.concatenate([_medians_around(part) for part in np.split(series, splits)])
     off = series - local
@@ -298,9 +318,10 @@ def without_outliers(series: Floats, splits: Sequence[int] = ()) -> Floats:
 
 
 def odd_end(series: Floats) -> int:
-    """Count the last points (up to five) that all lie as far as outliers on one side of the level before them.
+    """Count the last points (at most five) that lie as far as outliers on one side of the level.
 
-    One or two are outliers so far; from three on they may be a new level. Takes: shape (points,), at least `SHORTEST` of them.
+    One or two are outliers so far; from three on they may be a new level. Takes: shape (points,),
+    at least `SHORTEST` points.
     """
     inside = _medians_inside(series)
     for count in range(REACH, 0, -1):
@@ -316,12 +337,12 @@ def odd_end(series: Floats) -> int:
 
 
 def _typical(off: Floats) -> float:
-    """The mean distance from the local median, without the fifth of the points that lie farthest off."""
+    """Return the mean distance from the local median, without the farthest fifth of the points."""
     return float(np.sort(np.abs(off))[: math.ceil(TYPICAL * len(off))].mean())
 
 
 def _medians_around(series: Floats, inside: Floats | None = None) -> Floats:
-    """Medians of the points around each; `inside` are those of the places that have as many points on both sides."""
+    """Return the median around each point; `inside` are those with a full window, if known."""
     n = len(series)
     inside = _medians_inside(series) if inside is None else inside
     values = series.tolist()
@@ -349,7 +370,7 @@ def _segmented(series: Floats, start: int = 0, most: int = MOST_STEPS) -> list[i
 
 
 def _settled(series: Floats, splits: list[int]) -> list[Evidence]:
-    """Place each change anew between its neighbours; then drop the least convincing, one at a time, until all convince."""
+    """Relocate each change between its neighbours; then drop the least convincing one by one."""
     steps = _between(series, splits)
     for _ in range(SWEEPS):
         moved = [step.splits[0] for step in steps]
@@ -404,12 +425,12 @@ def _constant(series: Floats) -> bool:
 
 
 def _mean_variance(n: int) -> Floats:
-    """Variance of the mean of n points of AR(1) noise of variance 1, for each of `PHI`."""
+    """Return the variance of the mean of n points of unit AR(1) noise, for each of `PHI`."""
     return np.asarray(((1 + PHI) / (1 - PHI) - 2 * PHI * (1 - PHI**n) / (n * (1 - PHI) ** 2)) / n)
 
 
 def energy_divergence(before: Floats, after: Floats) -> float:
-    """Energy divergence Q of two samples of at least two values each, in the unit of the values.
+    """Return the energy divergence Q of two samples of two or more values, in their unit.
 
     mn/(m+n) · (2·mean|x-y| - mean|x-x'| - mean|y-y'|), the statistic of E-divisive with alpha 1.
     Source: Matteson and James, JASA 2014, arXiv 1306.4933, equation 5.
@@ -421,13 +442,13 @@ def energy_divergence(before: Floats, after: Floats) -> float:
 
 
 def _pair_sum(values: Floats) -> float:
-    """Sum of |x - x'| over all pairs, by ranks instead of pair by pair."""
+    """Return the sum of |x - x'| over all pairs, computed by ranks."""
     n = len(values)
     return float(np.sort(values) @ (2 * np.arange(n) - (n - 1)))
 
 
 def student(before: Floats, after: Floats) -> tuple[float, float] | None:
-    """Student's t of the second sample against the first, and its two-sided p-value; None where neither varies."""
+    """Return Student's t (second sample against first) and two-sided p; None if neither varies."""
     m, n = len(before), len(after)
     squares = ((before - before.mean()) ** 2).sum() + ((after - after.mean()) ** 2).sum()
     if not squares:

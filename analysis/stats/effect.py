@@ -1,8 +1,9 @@
-"""The arithmetic of one contrast: one number per unit and arm in, effect, interval, p-values and detectable effect out.
+"""Arithmetic of one contrast: effect, interval, p-values, detectable effect from a value per unit.
 
-A unit is a block (a cell) or a run: steps inside a cell are not replicates (pseudo-replication), blocks are. Everything is computed on
-the logarithm of the ratio, where "a quarter faster" and its inverse are equally far from nothing, so that the answer does not depend on
-whether a reader thinks in time or in throughput, nor on which arm is called the baseline.
+A unit is a block (a cell) or a run: steps inside a cell are not replicates (pseudo-replication),
+blocks are. Everything is computed on the logarithm of the ratio, where "a quarter faster" and its
+inverse are equally far from zero, so that the answer depends neither on whether a reader thinks in
+time or in throughput, nor on which arm is the baseline.
 """
 
 from __future__ import annotations
@@ -16,16 +17,17 @@ from analysis.terms import Effect, Metric, NotComparable
 from control.t_test import ALPHA, LARGEST_LOG, t_interval, t_quantile, t_tail
 
 if TYPE_CHECKING:
-    Times = tuple[Sequence[float], Sequence[float]]  # when each unit of the baseline and of the candidate was measured
+    Times = tuple[Sequence[float], Sequence[float]]  # of the baseline's and candidate's units
 
-ENOUGH_PROCESSES = 5  # with fewer, a t on their means alone is too wide to say anything (2.8 standard errors and more)
-# Relative spread under which two numbers of a saved file are the same number: no two measurements agree this well.
+# With fewer processes, an interval from their means is too wide: ±2.8 standard errors and more.
+ENOUGH_PROCESSES = 5
+# Relative spread below which saved numbers count as equal: no two measurements agree this well.
 ROUNDING = 1e-9
-FEW = 3  # units with fewer of which an arm has no spread of its own
+FEW = 3  # units; an arm with fewer has no spread of its own
 
 
 def log_gains(metric: Metric, baseline: Sequence[float], candidate: Sequence[float]) -> list[float]:
-    """Logarithm of how many times better the candidate is, block by block; above 0 is better whichever way the metric runs."""
+    """Return, per block, the log of how many times better the candidate is; above 0 is better."""
     sign = 1.0 if metric.better == "higher" else -1.0
     return [sign * math.log(after / before) for before, after in zip(baseline, candidate, strict=True)]
 
@@ -33,10 +35,11 @@ def log_gains(metric: Metric, baseline: Sequence[float], candidate: Sequence[flo
 def paired_effect(metric: Metric, baseline: Sequence[float], candidate: Sequence[float], margin: float) -> Effect:
     """Compare two arms block by block: paired t on the log ratio, d.f. = blocks - 1.
 
-    Raises: NotComparable, where a value is 0, or blocks do not differ at all: that is no measurement, and its p would be 0 or undefined.
+    Raises: NotComparable, if a value is 0, or if blocks do not differ at all: that is not a
+    measurement, and its p would be 0 or undefined.
     """
     if not all(value > 0 for value in (*baseline, *candidate)):
-        raise NotComparable(f"{metric.name} is 0 in some block: nothing is so many times that.")
+        raise NotComparable(f"{metric.name} is 0 in at least one block, so no ratio can be computed.")
     gains = log_gains(metric, baseline, candidate)
     n = len(gains)
     mean, sd = moments(gains)
@@ -44,17 +47,18 @@ def paired_effect(metric: Metric, baseline: Sequence[float], candidate: Sequence
         what = "identical values" if abs(mean) < ROUNDING else f"a ratio of exactly {math.exp(mean):.6g}"
         raise NotComparable(
             f"{what} of {metric.name} in all {n} blocks of both arms: these are not independent measurements; "
-            "see whether the workload reports its own times."
+            "check whether the workload reports its own times."
         )
     return _effect(metric, (baseline, candidate), mean, (sd, sd / math.sqrt(n), n - 1), margin)
 
 
 def switched_effect(metric: Metric, baseline: Sequence[Sequence[float]], candidate: Sequence[Sequence[float]], margin: float) -> Effect:
-    """Compare two arms that took turns inside processes; a list a process, of its pairs of segments.
+    """Compare two arms that took turns within processes: a list per process, of its segment pairs.
 
-    With five processes or more a process counts once, by the mean of its pairs: the interval is for processes of this kind, however far
-    they differ in the effect. With fewer, how far they differ cannot be had. Then the pairs are the units: the mean over processes with the
-    spread inside them, an interval for what the settings did in these very processes.
+    From five processes on, a process counts once, by the mean of its pairs: the interval applies to
+    processes of this kind, however much their effects differ. With fewer, that variation cannot be
+    estimated. Then the pairs are the units: the mean over processes with the spread within them, an
+    interval for the effect in these processes only.
 
     Raises: NotComparable, as `paired_effect`.
     """
@@ -65,7 +69,7 @@ def switched_effect(metric: Metric, baseline: Sequence[Sequence[float]], candida
     gains = [log_gains(metric, *pair) for pair in zip(baseline, candidate, strict=True)]
     pooled = paired_effect(metric, base, other, margin)
     df = len(base) - len(gains)
-    if df < len(gains):  # fewer than two pairs a process: nothing is repeated inside
+    if df < len(gains):  # fewer than two pairs per process: no repetition inside
         return replace(pooled, design="switched")
     inside = [moments(process) for process in gains]
     sd = math.sqrt(math.fsum(spread**2 * (len(process) - 1) for (_, spread), process in zip(inside, gains, strict=True)) / df)
@@ -75,7 +79,7 @@ def switched_effect(metric: Metric, baseline: Sequence[Sequence[float]], candida
 
 
 def unequal(gains: Sequence[Sequence[float]]) -> float | None:
-    """Return the p of several processes' log gains having one mean (one-way analysis of variance); None where that cannot be asked."""
+    """Return the p for equal mean log gains of processes (one-way ANOVA); None if undefined."""
     from scipy.special import fdtrc
 
     every = [gain for process in gains for gain in process]
@@ -94,17 +98,19 @@ def two_sample_effect(
 ) -> Effect:
     """Compare two arms that share no blocks, on the log scale.
 
-    Welch's t with Satterthwaite's degrees of freedom where both arms have at least three units; with fewer in one of them its own
-    spread cannot be had, and the pooled t takes it to be the other's. Both take units to be independent. Where these are runs at
-    different `times`, which stand in order in each arm, it is judged with drift, memory and odd runs instead (`in_time`).
+    Welch's t with Satterthwaite's degrees of freedom if both arms have at least three units; with
+    fewer in one arm, its spread is unknown, and the pooled t assumes the other's. Both assume
+    independent units. For runs at different `times`, in order within each arm, drift, memory and
+    outlying runs are modelled instead (`in_time`).
 
-    Raises: NotComparable, where there are fewer than three units in both arms, or the units of the arms do not differ at all.
+    Raises: NotComparable, for fewer than three units in both arms, or if the units within the arms
+    do not differ at all.
     """
     sign = 1.0 if metric.better == "higher" else -1.0
     n, m = len(baseline), len(candidate)
     (base, base_sd), (after, after_sd) = (moments([sign * math.log(value) for value in arm]) for arm in (baseline, candidate))
     if max(n, m) < FEW:
-        raise NotComparable(f"{n} and {m} runs: at least 3 in one arm are needed to know how far equal runs differ.")
+        raise NotComparable(f"{n} and {m} runs: at least 3 in one arm are required to know how far equal runs differ.")
     if max(base_sd, after_sd) < ROUNDING:
         raise NotComparable(f"identical values of {metric.name} within each arm: these are not independent measurements.")
     if times:
@@ -120,9 +126,9 @@ def two_sample_effect(
 
 
 def _held_in_time(metric: Metric, arms: tuple[Sequence[float], Sequence[float]], margin: float, times: Times) -> Effect:
-    """Take the effect of runs that drift, resemble their neighbours and may be odd: `in_time`.
+    """Return the effect of runs with drift, memory and outlying runs, by `in_time`.
 
-    `log_sd` is the spread at which independent runs would leave as much open.
+    `log_sd` is the spread at which independent runs would be equally uncertain.
     """
     import numpy as np
 
@@ -136,7 +142,7 @@ def _held_in_time(metric: Metric, arms: tuple[Sequence[float], Sequence[float]],
 
 
 def in_order(arms: tuple[Sequence[float], Sequence[float]], times: Times) -> tuple[list[float], list[int], list[float]]:
-    """Put the values of two arms into the order of time: when each was measured, of which arm it is (0 or 1), and the value."""
+    """Order two arms' values in time; return times, arms (0 or 1) and values."""
     runs = sorted((time, arm, value) for arm, own in enumerate(arms) for time, value in zip(times[arm], own, strict=True))
     return [time for time, _, _ in runs], [arm for _, arm, _ in runs], [value for _, _, value in runs]
 
@@ -150,9 +156,10 @@ def _effect(
     *,
     paired: bool = True,
 ) -> Effect:
-    """Make the record of one t-test; `spread` is standard deviation, standard error and degrees of freedom of the log gain.
+    """Make the record of a t-test; `spread` is SD, standard error and d.f. of the log gain.
 
-    The equivalence margin is symmetric on the log scale: from 1/(1+margin) to 1+margin, which lies inside ±margin.
+    The equivalence margin is symmetric on the log scale: from 1/(1+margin) to 1+margin, which lies
+    inside ±margin.
     """
     sd, error, df = spread
     _, low, high, p = t_interval(mean, error, df)
@@ -193,6 +200,6 @@ def _geometric_mean(values: Sequence[float]) -> float:
 
 
 def interval(values: Sequence[float]) -> tuple[float, float, float]:
-    """Mean and 95 % interval by Student's t; no wider than the mean where no value differs."""
+    """Return the mean and 95 % interval by Student's t, of zero width if all values are equal."""
     mean, sd = moments(values)
     return t_interval(mean, sd / math.sqrt(len(values)), len(values) - 1)[:3] if sd else (mean, mean, mean)

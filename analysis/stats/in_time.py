@@ -1,13 +1,15 @@
-"""Two arms of runs at different times: by how much one lies above the other, beyond what drift, memory and odd runs explain.
+"""Two arms of runs at different times: the step between them beyond drift, memory and outliers.
 
-Runs in order of time are no independent samples: the machine drifts, and a run resembles the one before. So their values are a step
-between the arms, a steady drift, and noise with memory (AR(1)). How strong memory and drift are is not known: the estimate is the mean
-over strengths, each weighted by how well it explains the values (Bayesian model averaging with a normal prior on the drift). An odd run
-counts only as far as the others of its arm scatter (Huber's clipping, at three robust standard deviations), and one that is very far
-off does not count: one night in which the machine was busy would hide every other change. Three in a row are a level and stay.
+Runs in order of time are not independent samples: the machine drifts, and a run resembles the one
+before. So their values are modelled as a step between the arms, a steady drift, and noise with
+memory (AR(1)). The strengths of memory and drift are unknown: the estimate is the mean over
+strengths, each weighted by how well it explains the values (Bayesian model averaging with a normal
+prior on the drift). An outlying run counts only as far as the others of its arm scatter (Huber's
+clipping, at three robust standard deviations), and one that is very far off does not count: one
+night with a busy machine would hide every other change. Three in a row are a level and stay.
 
-Priors and caution are chosen for the false-alarm rate on real equal runs: at most 5 % in each way that two arms can lie in time
-(the table is in docs/verdicts.md).
+Priors and caution are chosen for the false-alarm rate on real equal runs: at most 5 % in each way
+that two arms can lie in time (the table is in docs/verdicts.md).
 """
 
 from __future__ import annotations
@@ -24,29 +26,31 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
     Flags = NDArray[np.bool_]
 
-# Correlation between neighbours, the weaker the likelier.
+# Correlation between neighbours; weaker memory is likelier.
 MEMORIES = np.arange(10) / 10
 FORGETTING = 5.0
-# The drift over all runs, in standard deviations of the noise: its prior's own, and the weight of each.
+# Drift over all runs, in standard deviations of the noise: the prior's SD, and the weight of each.
 DRIFTS = ((1.0, 0.2), (4.0, 0.3), (16.0, 0.5))
-# A scale that is taken from a few values of heavy tails is too small: by so much the error is widened, more where an arm has no own.
+# A scale from a few heavy-tailed values is too small: widen the error, more if an arm has no scale
+# of its own.
 CAUTION, CAUTION_WHERE_FEW = 1.05, 1.12
 FEW = 3
-# A few runs in a row beside many others lie in one spell of the machine, which the many are too many to show.
+# A few consecutive runs beside many others share a state of the machine, which the many cannot show.
 CAUTION_WHERE_UNEQUAL, UNEQUAL = 1.2, 3
-CLIP = 3.0  # robust standard deviations off the median of its arm
-ODD = 8.0  # of which a run is named
-RARE = 1 / 9  # of an arm may be left out; where more are odd, that is how the machine scatters
+CLIP = 3.0  # robust standard deviations from the arm's median
+ODD = 8.0  # from here on, a run is named in a note
+RARE = 1 / 9  # share of an arm that may be excluded; if more are outlying, the machine scatters so
 FEWEST_TO_CLIP = 4
-LEVEL = 3  # so many in a row are a level
-MAD_TO_SD = 1.4826  # of normal noise
-LEAST_LEFT = 1e-13  # a perfect fit is a fit, but its likelihood is no number
+LEVEL = 3  # this many in a row are a level
+MAD_TO_SD = 1.4826  # for normal noise
+LEAST_LEFT = 1e-13  # a perfect fit has an infinite likelihood
 
 
 def step_in_time(series: Floats, candidate: Sequence[int], times: Sequence[float] | Floats) -> tuple[Floats, Floats, Floats]:
-    """Estimate by how much the candidate's values lie above the baseline's.
+    """Estimate how far the candidate's values lie above the baseline's.
 
-    Takes: shape (…, runs), at least four, in order of their `times`; `candidate` is 1 for each run of the candidate's, else 0.
+    Takes: shape (…, runs), at least four, in order of their `times`; `candidate` is 1 for each run
+    of the candidate, else 0.
     Returns: the step, its standard error and their degrees of freedom, each of shape (…).
     """
     tame, off = clipped(series, candidate, CLIP)
@@ -54,7 +58,7 @@ def step_in_time(series: Floats, candidate: Sequence[int], times: Sequence[float
     step, error = _averaged(tame, candidate, np.asarray(times, float))
     smaller = min(sum(candidate), runs - sum(candidate))
     caution = _caution(smaller, runs - smaller)
-    # As many runs as were clipped say nothing of the scatter.
+    # Clipped runs carry no information on the scatter.
     return step, error * caution * runs / (runs - odd), np.maximum(runs - 3.0 - odd, 1.0)
 
 
@@ -66,9 +70,10 @@ def _caution(smaller: int, larger: int) -> float:
 
 
 def clipped(series: Floats, candidate: Sequence[int], limit: float) -> tuple[Floats, Floats]:
-    """Pull odd runs in to `limit` robust standard deviations off the median of their arm.
+    """Pull outlying runs in to `limit` robust standard deviations from the median of their arm.
 
-    Takes: as `step_in_time`. Returns: the series, and by how much each run is off that median, 0 where it is not odd.
+    Takes: as `step_in_time`. Returns: the series, and each run's distance from that median, 0
+    unless it is outlying.
     """
     arms = np.asarray(candidate)
     own = [np.flatnonzero(arms == arm) for arm in (0, 1)]
@@ -96,14 +101,14 @@ def clipped(series: Floats, candidate: Sequence[int], limit: float) -> tuple[Flo
 
 
 def odd_runs(series: Floats, candidate: Sequence[int]) -> list[tuple[int, float]]:
-    """Return the place of each run that is far off its arm, and by how much; takes one series, as `step_in_time`."""
+    """Return place and distance of each run far off its arm, in a series as in `step_in_time`."""
     _, off = clipped(series, candidate, CLIP)
     far = clipped(series, candidate, ODD)[1] != 0
     return [(int(place), float(off[place])) for place in np.flatnonzero(far & (off != 0))]
 
 
 def _of_a_level(signs: Floats) -> Flags:
-    """Whether a run is one of `LEVEL` or more in a row that are odd in one direction."""
+    """Return whether a run is one of `LEVEL` or more in a row that are off in one direction."""
     runs = signs.shape[-1]
     inside = np.zeros(signs.shape, bool)
     for start in range(runs - LEVEL + 1):
@@ -114,7 +119,7 @@ def _of_a_level(signs: Floats) -> Flags:
 
 
 def _averaged(series: Floats, candidate: Sequence[int], clock: Floats) -> tuple[Floats, Floats]:
-    """Step and standard error over all strengths of memory and drift."""
+    """Return step and standard error, averaged over all strengths of memory and drift."""
     runs = series.shape[-1]
     gaps = np.diff(clock) / np.median(np.diff(clock))
     causes = np.stack([np.ones(runs), np.asarray(candidate, float), (clock - clock.mean()) / np.ptp(clock)])
@@ -142,5 +147,8 @@ def _averaged(series: Floats, candidate: Sequence[int], clock: Floats) -> tuple[
 
 
 def _whitened(series: Floats, passed: Floats, fresh: Floats) -> Floats:
-    """Filter AR(1) noise white along the last axis: what is new in each value beyond the share `passed` on, by the size of the `fresh`."""
+    """Whiten AR(1) noise along the last axis: each value's innovation beyond the share `passed` on.
+
+    Innovations are divided by their size, `fresh`.
+    """
     return np.concatenate([series[..., :1], (series[..., 1:] - passed * series[..., :-1]) / fresh], axis=-1)

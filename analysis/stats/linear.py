@@ -1,15 +1,15 @@
-"""Linear models of cells: least squares over blocks and factors, and how what a response varies divides among them.
+"""Linear models of cells: least squares over blocks and factors, and the analysis of variance.
 
-The error is what the same point scatters by from block to block, after each block's own level is
-taken off (block × point): the scatter of whole cells run again. Steps inside a cell never enter. It
-is *pure*: no effect that the terms leave out can inflate it. Where too little was run again, it is
-what the terms of two factors, or of one, leave over.
+The error is the scatter of the same point from block to block, after each block's own level is
+removed (block × point): the scatter of repeated whole cells. Steps inside a cell never enter. It is
+a *pure* error: no omitted effect can inflate it. If too few points were repeated, the error is the
+residual of the terms of two factors, or of one.
 
-Sums of squares are of Type II: each term adjusted for all that do not contain it. Where the design
-is balanced they are the textbook's; where cells were lost they ask the question that makes sense
+Sums of squares are Type II: each term is adjusted for all terms that do not contain it. In a
+balanced design they are the textbook's; if cells were lost they test the sensible hypothesis
 (Langsrud 2003), and do not add up to the total. Each is the difference of two fits.
 `anova_lm(typ=2)` of statsmodels agrees (a test) until a combination of levels is lost: then its
-sums and degrees of freedom are wrong, and it has none for a design that was run once.
+sums and degrees of freedom are wrong, and it has none for a design without repeats.
 """
 
 from __future__ import annotations
@@ -35,19 +35,19 @@ if TYPE_CHECKING:
     Floats = npt.NDArray[np.float64]
     Terms = Mapping[tuple[str, ...], Floats]  # the columns of each effect
 
-Factors = tuple[str, ...]  # of an effect, by name
-DEPENDENT = 1e-8  # a column of which less than this part is new adds nothing to those before it
-FEWEST_DF = 2  # fewer degrees of freedom say too little of the error: 1 makes a 95 % interval 13 standard errors wide
-FEWEST_CELLS = 3  # at a level
-MOST_COLUMNS = 300  # of interactions; of more nobody reads the table
-LEFT = "what interactions of {} factors and chance leave: no combination was replicated, so these count as noise"
+Factors = tuple[str, ...]  # names of an effect's factors
+DEPENDENT = 1e-8  # a column with a smaller new part depends on those before it
+FEWEST_DF = 2  # d.f. of the error: with 1, a 95 % interval is ±13 standard errors
+FEWEST_CELLS = 3  # per level
+MOST_COLUMNS = 300  # of interactions: larger tables are unreadable
+LEFT = "interactions of {} factors and chance: no combination was replicated, so these count as noise"
 
 
 def coded_levels(labels: Sequence[Hashable], levels: Sequence[Hashable] = ()) -> Floats:
-    """Code a factor of L levels as L-1 columns that sum to zero over its levels: the first is -1 in all, each other +1 in its own.
+    """Code a factor of L levels as L-1 columns that sum to zero over its levels.
 
-    Shape (rows, L-1). With two levels it is the usual -1, +1; coefficients are deviations from the
-    mean of all levels.
+    The first level is -1 in all columns, each other level +1 in its own. Shape (rows, L-1). With
+    two levels it is the usual -1, +1; coefficients are deviations from the mean of all levels.
     """
     places = {level: at for at, level in enumerate(levels or dict.fromkeys(labels))}
     rows = np.vstack([-np.ones(len(places) - 1), np.eye(len(places) - 1)])
@@ -59,14 +59,17 @@ def base_columns(blocks: Sequence[Hashable]) -> Floats:
 
 
 def _basis(columns: Sequence[Floats]) -> Floats:
-    """Orthonormal columns that span what columns do which may depend on each other."""
+    """Return an orthonormal basis of columns that may depend on each other."""
     left, sizes, _ = np.linalg.svd(np.column_stack(columns), full_matrices=False)
     basis: Floats = left[:, sizes > DEPENDENT * sizes[0]]
     return basis
 
 
 def rss(columns: Sequence[Floats], values: Floats) -> tuple[float, int]:
-    """Residual sum of squares and degrees of freedom of columns that may depend on each other, the first of them constant."""
+    """Return the residual sum of squares and its d.f. for columns that may be dependent.
+
+    The first column is constant.
+    """
     basis, rest = _basis(columns), values - values.mean()
     rest = rest - basis @ (basis.T @ rest)
     df = len(values) - basis.shape[1]
@@ -75,9 +78,9 @@ def rss(columns: Sequence[Floats], values: Floats) -> tuple[float, int]:
 
 @dataclass(frozen=True, slots=True)
 class VariationRow:
-    """One row of the analysis of variance; `f` and `p` are None where a row is not tested (blocks, the error, the total).
+    """A row of the analysis of variance; `f` and `p` are None for blocks, the error and the total.
 
-    `p_adjusted` is there for interactions that no single term can stand for (more than two levels):
+    `p_adjusted` is set for interactions that no single term represents (more than two levels): by
     Benjamini-Hochberg over all of them.
     """
 
@@ -95,9 +98,9 @@ class VariationRow:
 class LinearModel:
     """Cells as blocks and terms; `y` are their values less `grand`, the mean of all.
 
-    `labels` are each factor's levels by cell, `levels` those that were measured, in order. `error`
-    says in words what effects are judged by. `terms` are those that `use` has chosen, `notes` what
-    to know of the choice.
+    `labels` are each factor's levels by cell, `levels` the measured ones, in order. `error`
+    describes the error that effects are judged by. `terms` are those chosen by `use`, `notes`
+    remarks on the choice.
     """
 
     def __init__(
@@ -110,10 +113,9 @@ class LinearModel:
         planned: int,
         name: str,
     ) -> None:
-        """Take the `values` of a response by `name`, measured at `points`, of which so many were planned.
+        """Take the `values` of a response by `name`, measured at some of the `planned` points.
 
-        Raises: NotComparable, where there is nothing to analyse: too few points, or no scatter at
-        all.
+        Raises: NotComparable, if there is nothing to analyse: too few points, or no scatter at all.
         """
         if (measured := len(set(points))) < 2:
             raise NotComparable(f"cells of {measured} of {planned} points were measured: there is nothing to compare.")
@@ -124,13 +126,13 @@ class LinearModel:
         self.base, self.points = base_columns(blocks), coded_levels(points)
         self.total = float(self.y @ self.y)
         self.error_ss, self.error_df = rss([self.base, self.points], self.y)
-        self.error = "block × point: how far the same point scatters from block to block" if self.blocked else "cells of the same point"
+        self.error = "block × point: the scatter of a point from block to block" if self.blocked else "cells of the same point"
         self.terms: Terms = {}
         self.notes: tuple[str, ...] = ()
         if self.total <= ROUNDING**2 * max(1.0, float(values @ values)):
-            raise NotComparable(f"all {len(values)} values of {name} are the same: these are no measurements.")
+            raise NotComparable(f"all {len(values)} values of {name} are the same: these are not measurements.")
         if self.error_df and math.sqrt(self.error_ss / self.error_df) <= ROUNDING * max(1.0, float(np.abs(values).max())):
-            raise NotComparable(f"repeats of a point have the very same {name}: these are not independent measurements.")
+            raise NotComparable(f"repeats of a point have exactly the same {name}: these are not independent measurements.")
 
     @property
     def blocked(self) -> bool:
@@ -145,7 +147,7 @@ class LinearModel:
         return self.error_ss / self.error_df if self.replicated else None
 
     def columns(self, factors: Factors) -> Floats:
-        """Return the columns of an effect: of one factor those of its levels, of several the products of theirs."""
+        """Return the columns of an effect: of one factor its levels', of several their products."""
         columns = np.ones((len(self.y), 1))
         for name in factors:
             coded = coded_levels(self.labels[name], self.levels[name])
@@ -153,9 +155,9 @@ class LinearModel:
         return columns
 
     def use(self, terms: Terms) -> None:
-        """Choose the terms; means are taken of all of them, or where these cannot be told apart of main effects alone.
+        """Choose the terms; means use all or, if these are not estimable, main effects only.
 
-        Raises: NotComparable, where not even main effects can be told apart.
+        Raises: NotComparable, if not even main effects are estimable.
         """
         mains = {factors: columns for factors, columns in terms.items() if len(factors) == 1}
         apart = next((used for used in (terms, mains) if self.independent(used.values())), None)
@@ -167,17 +169,17 @@ class LinearModel:
         self._beta, self._inverse = self._fit(apart.values())
 
     def cross(self) -> None:
-        """Use main effects and interactions of two; the error is that of replicates where there are enough, else what the terms leave.
+        """Use main effects and two-factor interactions; the error is from replicates, else residual.
 
-        Raises: NotComparable, where there is no error, or nothing was varied.
+        Raises: NotComparable, if there is no error, or nothing was varied.
         """
         mains: Terms = {(name,): self.columns((name,)) for name, levels in self.levels.items() if len(levels) > 1}
         if not mains:
-            raise NotComparable("no factor stood at more than one level.")
+            raise NotComparable("no factor had more than one level.")
         self.must_repeat(name for (name,) in mains)
         pairs: Terms = {(*a, *b): self.columns((*a, *b)) for a, b in combinations(mains, 2)}
         if sum(columns.shape[1] for columns in pairs.values()) > MOST_COLUMNS:
-            pairs, self.notes = {}, ("there are more interactions of these factors than a table shows: main effects alone.",)
+            pairs, self.notes = {}, ("these factors have more interactions than a table can show: main effects only.",)
         for terms, size in (({**mains, **pairs}, "three"), (mains, "two")):
             ss, df = rss([self.base, *terms.values()], self.y)
             if not self.replicated and len(mains) > 1 and df >= FEWEST_DF:
@@ -185,10 +187,10 @@ class LinearModel:
             if self.replicated:
                 self.use(terms)
                 return
-        raise NotComparable("no point was run twice, and too few are left over to see how far equal cells differ: run more blocks.")
+        raise NotComparable("no point was run twice, and too few d.f. remain to estimate how far equal cells differ: run more blocks.")
 
     def must_repeat(self, factors: Iterable[str]) -> None:
-        """Raises: NotComparable, where a factor has too few cells at its levels to stand on the error."""
+        """Check that each level has enough cells. Raises: NotComparable, naming the factor."""
         for name in factors if self.replicated else ():
             if sum(count >= FEWEST_CELLS for count in self.counts[name].values()) < 2:
                 raise NotComparable(f"fewer than {FEWEST_CELLS} cells at the levels of {name}.")
@@ -198,19 +200,19 @@ class LinearModel:
         return bool(_basis(every).shape[1] == sum(each.shape[1] for each in every))
 
     def _fit(self, columns: Iterable[Floats]) -> tuple[Floats, Floats]:
-        """Coefficients of columns that do not depend on each other, and (XᵀX)⁻¹, by QR."""
+        """Return coefficients of independent columns, and (XᵀX)⁻¹, by QR."""
         q, r = np.linalg.qr(np.column_stack([self.base, *columns]))
         root = np.linalg.inv(r)
         return root @ (q.T @ self.y), root @ root.T
 
     def contrast(self, factors: Factors, weights: Floats | Sequence[float], *, mean: bool = False) -> tuple[float, float]:
-        """Weigh the coefficients of a term, with or without the mean: the estimate, and its variance in units of the error's."""
+        """Return a contrast of a term's coefficients, and its variance in units of the error's."""
         every = np.zeros(len(self._beta))
         every[0], every[self._places[factors]] = mean, weights
         return float(every @ self._beta), float(every @ self._inverse @ every)
 
     def level_means(self) -> dict[tuple[str, str], tuple[float, float]]:
-        """Means by factor and level, each with its variance: adjusted for blocks, the other factors and what was lost."""
+        """Return means by factor and level with variances, adjusted for blocks and factors."""
         means = {}
         for factors in (factors for factors in self._places if len(factors) == 1):
             levels = self.levels[factors[0]]
@@ -221,7 +223,7 @@ class LinearModel:
 
     @cached_property
     def mean(self) -> float:
-        """Mean of all cells, blocks taken off."""
+        """Return the mean of all cells, adjusted for blocks."""
         beta, _ = self._fit([self.points] if self.independent([self.points]) else [])
         return self.grand + float((self.y - self.base[:, 1:] @ beta[1 : self.base.shape[1]]).mean())
 
@@ -233,7 +235,7 @@ class LinearModel:
 
     @cached_property
     def tests(self) -> list[VariationRow]:
-        """Each term's row; without degrees of freedom where the cells cannot tell it."""
+        """Return each term's row, without degrees of freedom if the term is not estimable."""
         rows = []
         for term in self.terms:
             others = [self.base, *(self.terms[other] for other in self.terms if other != term and not set(term) <= set(other))]
@@ -242,12 +244,12 @@ class LinearModel:
         return rows
 
     def variation(self, rows: Iterable[VariationRow], beside: Iterable[Floats]) -> tuple[VariationRow, ...]:
-        """The table: blocks, as they add to the columns `beside`; terms; what these leave; the error; the total."""
+        """Return the table: blocks, as they add to `beside`; terms; residual; error; total."""
         beside, (left_ss, left_df) = [*beside], rss([self.base, *self.terms.values()], self.y)
         without, with_blocks = (rss([base, *beside], self.y)[0] for base in (self.base[:, :1], self.base))
         blocks = [self.row("blocks", self.base.shape[1] - 1, without - with_blocks, tested=False)] if self.blocked else []
         left = left_df - self.error_df
-        name = "what these leave" if self.replicated else "not told apart"
+        name = "residual" if self.replicated else "not distinguished"
         return (
             *blocks,
             *(row for row in rows if row.df),
@@ -258,12 +260,12 @@ class LinearModel:
 
 
 def add_up(rows: Sequence[VariationRow]) -> bool:
-    """Whether the rows of a table add up to the total, its last: effects are then independent of each other."""
+    """Return whether the rows add up to the total, the last row: effects are then independent."""
     *parts, total = rows
     return math.isclose(math.fsum(row.ss for row in parts), total.ss, rel_tol=1e-9)
 
 
 def why_lost(points: Iterable[str], otherwise: str = "there are combinations of levels that were never run") -> str:
-    """Say why cells cannot tell a term, `points` being those of which some are missing."""
+    """Return why cells cannot estimate a term; `points` are those with missing cells."""
     gone = ", ".join(sorted(set(points)))
     return f"cells of {gone} are missing" if gone else otherwise

@@ -1,4 +1,4 @@
-"""How many blocks it takes: a pilot's spread and the effect to be found in, blocks out."""
+"""Plan the number of blocks from a pilot's spread and the effect to be found."""
 
 from __future__ import annotations
 
@@ -14,14 +14,15 @@ from control.t_test import ALPHA, POWER, detectable_errors
 from .linear import base_columns, coded_levels, rss
 
 LEVEL = 0.95
-FEWEST = 3  # blocks, below which nothing is compared
-MOST = 100_000  # blocks, beyond which no number helps
+FEWEST = 3  # blocks; with fewer, nothing is compared
+MOST = 100_000  # blocks; beyond, no number is practical
 
 
 def blocks_needed(log_sd: float, gain: float, alpha: float = ALPHA, power: float = POWER) -> int | None:
-    """Fewest blocks with which a two-sided paired t-test finds the gain (a fraction) with the given power; None beyond 100,000.
+    """Return the fewest blocks with which a two-sided paired t-test finds the gain (a fraction).
 
-    Exact, by the noncentral t: with few blocks the z of texts promises too much. `log_sd` is the spread of the log ratio of a block.
+    None beyond 100,000. Exact, by the noncentral t: the textbook z is too optimistic for few
+    blocks. `log_sd` is the spread of the log ratio per block.
     """
     log_gain = math.log1p(gain)
     result = FEWEST + bisect_left(
@@ -31,21 +32,22 @@ def blocks_needed(log_sd: float, gain: float, alpha: float = ALPHA, power: float
 
 
 def pair_spread(cells: Sequence[tuple[int, str, float]]) -> tuple[float, int]:
-    """Standard deviation of the log ratio of two arms in one block, and its degrees of freedom, from (block, arm, log value) of all cells.
+    """Return the SD of two arms' log ratio within a block, and its degrees of freedom.
 
-    What is left after each arm's and each block's own level are taken off, times √2: every pair of arms has its say, not only those
-    with the baseline, and all are taken to scatter alike. With a arms in b complete blocks there are (a - 1)(b - 1) degrees of freedom.
+    `cells` are (block, arm, log value). The estimate is the residual after each arm's and each
+    block's own level are removed, times √2: every pair of arms contributes, and all are assumed to
+    scatter alike. With a arms in b complete blocks there are (a - 1)(b - 1) degrees of freedom.
 
-    Raises: ValueError, where none is left.
+    Raises: ValueError, if none is left.
     """
     blocks, arms, values = zip(*cells, strict=True)
     left, df = rss([base_columns(blocks), coded_levels(arms)], np.array(values))
     if not df:
-        raise ValueError("one cell an arm and block: nothing is left to see a spread in")
+        raise ValueError("one cell per arm and block: nothing is left to estimate a spread")
     return math.sqrt(2 * left / df), df
 
 
 def spread_interval(log_sd: float, df: int) -> tuple[float, float]:
-    """95 % interval of a standard deviation estimated with `df` degrees of freedom (chi-square)."""
+    """Return the 95 % interval of a standard deviation with `df` d.f. (chi-square)."""
     low, high = chdtri(df, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
     return log_sd * math.sqrt(df / low), log_sd * math.sqrt(df / high)

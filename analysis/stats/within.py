@@ -1,4 +1,4 @@
-"""Inside one run: where it stood still, and whether it changed under way."""
+"""Within one run: where it stalled, and whether it drifted."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ import numpy as np
 import scipy.stats
 
 LEVEL = 0.05
-STALLED = 3.0  # times the median, where steps are alike; where they are not, nine in ten decide
+STALLED = 3.0  # times the median; unlike steps are judged by their 90th percentile
 
 
 class Stall(NamedTuple):
-    """Neighbouring steps that took many times as long as steps do: `steps` of them from step `first` (1 is the first), in all `took`.
+    """Neighbouring steps much longer than usual: `steps` from step `first` (1-based).
 
-    `times` is how many times as long as the median step they are on average.
+    `took` is their total time, `times` their mean as a multiple of the median step.
     """
 
     first: int
@@ -25,10 +25,10 @@ class Stall(NamedTuple):
 
 
 def stalls(values: Sequence[float]) -> list[Stall]:
-    """Find where a run stood still: stretches of steps 3 times as long as the median and twice as long as nine in ten are.
+    """Find stalls: stretches of steps 3 times as long as the median and twice the 90th percentile.
 
-    Of such steps, a share s of n, chance would make n·s^k stretches of k; one is a stall where that is below .05. So a single long step is
-    none, and a series of unlike steps has none.
+    If such steps are a share s of n, chance would make n·s^k stretches of k; a stretch is a stall
+    if that is below .05. So a single long step is not one, and a series of unlike steps has none.
     """
     x = np.asarray(values, float)
     usual = float(np.median(x))
@@ -45,7 +45,8 @@ def stalls(values: Sequence[float]) -> list[Stall]:
 def drift(values: Sequence[float]) -> tuple[float, float]:
     """Compare a run's second half with its first.
 
-    Returns: how many times as long its median step is, and p of no difference by Kolmogorov and Smirnov (exact up to 10,000 steps).
+    Returns: the ratio of their median steps, and the p for no difference by Kolmogorov and Smirnov
+    (exact up to 10,000 steps).
     """
     x = np.asarray(values, float)
     first, second = x[: len(x) // 2], x[len(x) // 2 :]

@@ -1,7 +1,8 @@
-"""Studies, a folder each: the core finds them here, asks which of them a run belongs to, and prints what they answer.
+"""Studies, one folder each: the core finds them here, and prints the answers of a run's studies.
 
-A study's `__init__.py` is light (no numpy, no scipy at its top) and holds what `Study` lists; all else of it stays in its folder. No study
-imports another, and nothing outside of this folder and `commands/` imports a study.
+A study's `__init__.py` is light (no top-level numpy or scipy) and implements `Study`; the rest is
+in other files of its folder. No study imports another, and nothing outside of this folder and
+`commands/` imports a study.
 """
 
 from __future__ import annotations
@@ -19,10 +20,10 @@ NAMES = sorted(path.parent.name for path in Path(__file__).parent.glob("*/__init
 
 
 class Study(Protocol):
-    """What a study's folder offers to the core.
+    """Interface between a study's folder and the core.
 
-    `ORDER`: where a run belongs to several, the one with the smallest is what a session ends with, and stands first in a report.
-    `TITLE` is its heading in a report.
+    `ORDER`: if a run belongs to several studies, a session ends with the smallest, which comes
+    first in a report. `TITLE` is its heading in a report.
     """
 
     __name__: str
@@ -30,17 +31,17 @@ class Study(Protocol):
     TITLE: str
 
     def tells_of(self, run: Run) -> bool:
-        """Whether the run belongs to it."""
+        """Return whether the run belongs to the study."""
 
     def answer(self, run: Run, *, brief: bool = False) -> Answer:
-        """What the study says of a run; `brief` where a session ends with it.
+        """Return the study's answer on a run; `brief` at the end of a session.
 
-        Raises: Refused, where the run cannot be judged.
+        Raises: Refused, if the run cannot be judged.
         """
 
 
 def of(run: Run) -> Iterator[Study]:
-    """Studies that a run belongs to, in their order; some folders hold a command's work alone (a gate, a plan)."""
+    """Yield a run's studies in order; folders such as gate and plan only serve a command."""
     return (study for study in sorted(with_hook("ORDER"), key=lambda study: int(study.ORDER)) if study.tells_of(run))
 
 
@@ -51,15 +52,17 @@ def names_of(run: Run) -> frozenset[str]:
 
 @cache
 def hooks(name: str) -> tuple[Callable[..., Any], ...]:
-    """Return what studies offer to the core under a name, in the order of their folders; most offer nothing.
+    """Return the studies' functions of a name, in the order of their folders; all are optional.
 
-    - `with_figures(cell, origin, params, capped=…)`: a cell that was read, with more metrics.
-    - `command_for(folder)`: what reads a folder without saved runs, or None.
-    - `for_pictures(runs)`: of its own runs, fields of the scene that pictures are drawn from (`plots/scene`).
-    - `blocks_for(run, gain)`: what seeing a gain takes, or None.
-    - `over_runs(runs, compared)`: what several runs say together and what draws it, or None.
+    - `with_figures(cell, origin, params, capped=…)`: a cell with the study's metrics added.
+    - `command_for(folder)`: the command for a folder without saved runs, or None.
+    - `for_pictures(runs)`: fields of the pictures' scene for its own runs (`plots/scene`).
+    - `blocks_for(run, gain)`: blocks and time needed to detect a gain, or None.
+    - `over_runs(runs, compared)`: the pooled answer of several runs and a function that draws it,
+        or None.
     - `unquiet(run)`: workloads whose controls differ, and why.
-    - `effects_of_grid(…)`, `effects_answer(effects)`: which factor of a grid did it.
+    - `effects_of_grid(…)`, `effects_answer(effects)`: the effects of a grid's factors, and their
+        answer.
     """
     return tuple(getattr(module, name) for module in with_hook(name))
 

@@ -14,29 +14,29 @@ _shtab_deeptweak_commands() {
     compare:'Compare saved runs, or tweak sets inside one: effect, 95 % interval, adjusted p, detectable effect, verdict.'
     completion:'print tab completion for bash, zsh or fish (docs/reference/shell.md)'
     demo:'judge a saved run and write its report: no root, no GPU, 30 seconds'
-    depend:'What faults cost: recovery, lost work, isolation, packet loss. Each step is its own command.'
+    depend:'Report what faults cost: recovery, lost work, isolation, packet loss.'
     doctor:'Print what this machine can do, problems first. Returns: exit code 2 if no run can start.'
-    effects:'Which setting did it: the effects of a design over keys, with intervals, what varied with what, and the answer in a sentence.'
-    evidence:'Pool runs of several days and machines: does a tweak set help in general?'
-    export:'Write a run'"'"'s cells as a table, a row a cell, or its figures for another tool: one figure for each workload under each tweak set.'
-    gate:'Fail a build on a regression: pass, regression or can'"'"'t tell, with the evidence for each. It never passes by default.'
-    gpu-metrics:'What GPU utilisation, GRACT, SMACT and SMOCC said of kernels of known size, and what they cannot say.'
-    history:'Look back over many saved runs: where each workload'"'"'s speed changed to stay, by how much, and for better or worse.'
-    io:'What a training'"'"'s input did: accelerator utilisation and throughput, and whether they may be believed.'
-    jobs:'Jobs as workloads: where their time goes on which system, and which hyper-parameters learn soonest. Each step is a command.'
+    effects:'Estimate which setting did it: effects of a design over keys, with intervals and aliases.'
+    evidence:'Pool runs from several days and machines: does a tweak set help in general?'
+    export:'Write cells as a table with a row per cell, or figures for another tool.'
+    gate:'Fail a build on a regression: pass, regression or can'"'"'t tell, with evidence. No default pass.'
+    gpu-metrics:'Compare GPU utilisation, GRACT, SMACT and SMOCC with kernels of known size.'
+    history:'Find lasting changes of speed in many saved runs: which workload, how much, better or worse.'
+    io:'Report the input of a training: accelerator utilisation and throughput, and their validity.'
+    jobs:'Analyse jobs as workloads: response time per system, and hyper-parameters.'
     list:'Print what can be run; for each name given, its parameters, settings and sources.'
-    overhead:'What monitors and profilers cost: CPU seconds, wall time, and what they take themselves, each against none, block by block.'
-    plan:'How many blocks a run needs to find an effect, and how long it takes, by the noise of a pilot run.'
-    plot:'Draw saved runs: every picture their data allow, a file each, and summary tables beside them.'
-    power:'Power-capped inference: partition, batch and clock under a cap, from traces to a verdict. Each step is a command of its own.'
-    predict:'Times, CPU and energy predicted from factors: held-out errors, intervals and what they cover. Each step is a command.'
-    queue:'Jobs that wait for slots: fit a stream, predict its waits, hold predictions against what was measured. Each step is its own command.'
-    report:'Write one self-contained HTML page on saved runs: answers, pictures, what was asked of the kernel, provenance.'
+    overhead:'Measure the cost of monitors and profilers: CPU seconds, wall time, and their own usage.'
+    plan:'Plan how many blocks a run needs to find an effect, and how long it takes, from a pilot run.'
+    plot:'Draw saved runs: every picture that their data allow, one file each, with summary tables.'
+    power:'Analyse power-capped inference: partition, batch and clock under a cap.'
+    predict:'Predict times, CPU and energy from factors: held-out errors, intervals and their coverage.'
+    queue:'Model jobs that wait for slots: fit a stream, predict its waits, validate predictions.'
+    report:'Write a self-contained HTML page on saved runs: answers, pictures, settings, provenance.'
     restore:'Restore after a killed run. Returns: exit code 0 if everything is as it was found; 2 if a setting could not be restored, a journal was damaged, or a run is still going on.'
     run:'Measure whether a command is faster under these settings: try it once, then measure in random order. The machine is put back afterwards.'
-    scale:'Replicas of a job: laws of speed-up from measured times, and jobs of any size that take equally long. Each step is a command.'
-    schedule:'Which waiting job is next: policies compared on identical arrivals. Each step is a command.'
-    show:'Show what a saved run says: the answer of the study it belongs to, verdicts where it belongs to none.'
+    scale:'Choose replicas of jobs: laws of speed-up from measured times, jobs of any size equally long.'
+    schedule:'Compare policies for waiting jobs on identical arrivals.'
+    show:'Show the answer of a saved run'"'"'s study, or verdicts if it belongs to none.'
     tune:'Which of these settings are worth keeping? Choose among them, measure the choice afresh, and put the machine back.'
     tuned:'Judge what `deeptweak tune` chose: which settings to keep, and what they gain in fresh blocks.'
   )
@@ -45,66 +45,66 @@ _shtab_deeptweak_commands() {
 
 _shtab_deeptweak_depend_commands() {
   local _commands=(
-    network:'Step time against loss of packets, each loss compared with none on the same line, block by block.'
-    report:'What each fault cost: recovery, lost work, goodput and slowdown against the same jobs without it, block by block.'
+    network:'Compare step time under packet loss with none on the same line, block by block.'
+    report:'Report what each fault cost, block by block: recovery, lost work, goodput and slowdown.'
   )
   _describe 'deeptweak depend commands' _commands
 }
 
 _shtab_deeptweak_jobs_commands() {
   local _commands=(
-    hyper:'How soon jobs that learn reach their accuracy, by hyper-parameters: every point of the grid, the best one, and effects.'
-    profile:'Where the time of jobs goes, class by class and system by system, and which system runs each class soonest.'
+    hyper:'Report how soon jobs reach their accuracy, by hyper-parameters: points, best, effects.'
+    profile:'Divide the response time of jobs by class and system, and find each class'"'"'s fastest system.'
   )
   _describe 'deeptweak jobs commands' _commands
 }
 
 _shtab_deeptweak_power_commands() {
   local _commands=(
-    convert:'Others'"'"' parameters as ours: a JSON file a network, GPU and memory clock, numbers alone, which every command and the benchmark read.'
-    fit:'Fit models to traces, one a network and memory clock, and say how wrong they are on rows they were not shown.'
-    partition:'The partition, batches and clocks that are predicted to give most images/s under a cap, out of a model'"'"'s parameters.'
-    predict:'What a partition gives by a model: SM and memory utilisation, images/s and watts, at one clock or many.'
-    quality:'What traces or parameters show that no device does: rows stored as zeros, and curves that fall with the clock.'
-    report:'What algorithms make of a power cap: throughput, how far the cap is held, energy and latency, each against a baseline by block.'
-    traces:'Turn saved profiles into files of traces, which `quality` and `fit` read and others'"'"' tools too.'
+    convert:'Convert others'"'"' parameters to ours: a JSON file per network, GPU and memory clock.'
+    fit:'Fit models to traces, one per network and memory clock, with errors on held-out rows.'
+    partition:'Find the partition, batches and clocks with the most predicted images/s under a cap.'
+    predict:'Predict SM and memory utilisation, images/s and watts of a partition, at one or more clocks.'
+    quality:'Find impossible values in traces or parameters: zero rows, curves falling with the clock.'
+    report:'Compare algorithms under a power cap: throughput, violations, energy and latency, by block.'
+    traces:'Convert saved profiles to files of traces, for `quality`, `fit` and other tools.'
   )
   _describe 'deeptweak power commands' _commands
 }
 
 _shtab_deeptweak_predict_commands() {
   local _commands=(
-    cv:'Held-out errors of models that predict times from factors, beside the mean of the training set; and what their intervals cover.'
-    fit:'Fit one model to all rows: which factors it uses, and how far it may be trusted for what was never measured.'
-    service:'Give predicted times to the scheduler: seconds that a unit of each class'"'"'s work takes on one replica.'
-    show:'Predict points: each `--at` has the factors of one; every extrapolation is named.'
+    cv:'Cross-validate models that predict times from factors: held-out errors and interval coverage.'
+    fit:'Fit one model to all rows: the factors that it uses, and its error for unmeasured groups.'
+    service:'Give predicted times to the scheduler: seconds per unit of each class'"'"'s work on one replica.'
+    show:'Predict points: each `--at` gives the factors of one; extrapolations are named.'
   )
   _describe 'deeptweak predict commands' _commands
 }
 
 _shtab_deeptweak_queue_commands() {
   local _commands=(
-    closed:'A closed system by mean value analysis: users who ask, wait, think and ask again, and stations that serve one after the other.'
-    fit:'What streams of jobs say of themselves: rate, service times, variation, load, waits, with 95 % intervals.'
-    predict:'What a queue would do, by every formula that has its number of servers: waits, responses, how many wait, percentiles.'
-    validate:'Measured waits against what the models predict from rate and service times of the same runs: how far off, with a 95 % interval.'
+    closed:'Analyse a closed system by mean value analysis: users who think and stations that serve.'
+    fit:'Fit streams of jobs: rate, service times, variation, load, waits, with 95 % intervals.'
+    predict:'Predict a queue by every formula for its number of servers: waits, responses, percentiles.'
+    validate:'Compare measured waits with the models'"'"' predictions from the same runs, with 95 % intervals.'
   )
   _describe 'deeptweak queue commands' _commands
 }
 
 _shtab_deeptweak_scale_commands() {
   local _commands=(
-    choose:'Choose the replicas with which jobs of some sizes take nearest the time that all are to take, by a law that was fitted.'
-    fit:'Fit Amdahl'"'"'s law and Gunther'"'"'s to measured times: what a unit of work costs, what no replica shortens, what they cost each other.'
-    report:'Replicas that were chosen for each job, so that all run equally long, against one number for all: on real jobs, the same for both.'
+    choose:'Choose the replicas with which jobs of given sizes come nearest to a target time.'
+    fit:'Fit Amdahl'"'"'s and Gunther'"'"'s laws to measured times: cost per work, serial part, crosstalk.'
+    report:'Compare replicas chosen per job, for equal run times, with one number for all, on equal jobs.'
   )
   _describe 'deeptweak scale commands' _commands
 }
 
 _shtab_deeptweak_schedule_commands() {
   local _commands=(
-    report:'Compare policies on real streams of jobs with identical arrivals, and play each stream again in simulation: does that wait as long?'
-    simulate:'Compare policies in simulation, each on the same jobs: waits, slowdown, fairness, promises kept, against a baseline.'
+    report:'Compare policies on real streams of jobs with identical arrivals, and with their simulation.'
+    simulate:'Compare policies in simulation on the same jobs: waits, slowdown, fairness, promises kept.'
   )
   _describe 'deeptweak schedule commands' _commands
 }
@@ -138,19 +138,19 @@ _shtab_deeptweak_arrivals_defaults_added=0
 
 _shtab_deeptweak_compare_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
-  "--baseline[inside one run\: compare with this tweak set (default\: stock, or as declared), or level of --arm]:NAME:"
+  "--baseline[inside one run\: compare with this tweak set (default\: stock, or as declared), or this level of --arm]:NAME:"
   "--tweaks[only these tweak sets, separated by commas]:NAMES:(block-readahead block-readahead-128 block-readahead-8192 block-scheduler-mq-deadline block-scheduler-none checkpoint-io-idle container-limits cpufreq-performance deeptweak-exp1 deeptweak-exp1-sysctl deeptweak-exp2 deeptweak-exp2-sysctl deeptweak-exp3 deeptweak-exp3-sysctl malloc-hugepages malloc-keep-memory malloc-one-arena memory-compaction-quiet memory-overcommit memory-reclaim nccl-sockets numa openmp-active-wait openmp-one-thread process-limits process-nice process-no-thp scheduler-slice scheduler-throughput tcp-bbr tcp-buffers tcp-cubic thp-always thp-never training-host writeback-eager writeback-lazy all)"
   "--workloads[only these workloads, separated by commas]:NAMES:"
-  "--relative-to[divide each cell by this tweak set\'s cell of the same run and block\; \`baseline\`\: by whatever was declared]:TWEAKSET:"
-  "--adjust[for many contrasts\: holm (default) for those declared before the run, bh for a screen that others will follow up]:adjust:(holm bh)"
+  "--relative-to[divide each cell by this tweak set\'s cell of the same run and block\; \`baseline\`\: the declared one]:TWEAKSET:"
+  "--adjust[for many contrasts\: holm (default) if they were declared before the run, bh for a screen to be followed up]:adjust:(holm bh)"
   "--arm[what to compare inside BASE\: workload, node, or a parameter such as policy or batch_size\; default\: tweakset]:COLUMN:"
-  "--metric[of --arm\: judge by this metric (default\: as declared)]:NAME:"
+  "--metric[with --arm\: judge by this metric (default\: as declared)]:NAME:"
   "--order[order of the runs\: name (of the file, 9 before 10), or time (of the file, for runs without a date)]:order:(name time)"
-  "--all[all of it, however long]"
+  "--all[print everything, however long]"
   "--json[JSON, for programs]"
   "--csv[the tables as CSV, raw values]"
   "--markdown[Markdown]"
-  "--explain[say what words and columns mean, too]"
+  "--explain[also explain words and columns]"
   ":what to compare with:_files"
   "(*)::what to compare:_files"
 )
@@ -183,11 +183,11 @@ _shtab_deeptweak_depend_defaults_added=0
 
 _shtab_deeptweak_depend_network_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
-  "--all[all of it, however long]"
+  "--all[print everything, however long]"
   "--json[JSON, for programs]"
   "--csv[the tables as CSV, raw values]"
   "--markdown[Markdown]"
-  "--explain[say what words and columns mean, too]"
+  "--explain[also explain words and columns]"
   "(*):saved runs of ddp_network:_files"
 )
 
@@ -196,12 +196,12 @@ _shtab_deeptweak_depend_network_defaults_added=0
 
 _shtab_deeptweak_depend_report_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
-  "--margin[how much slower is still isolated (10\%)]:PERCENT:"
-  "--all[all of it, however long]"
+  "--margin[largest slowdown that counts as isolated (10\%)]:PERCENT:"
+  "--all[print everything, however long]"
   "--json[JSON, for programs]"
   "--csv[the tables as CSV, raw values]"
   "--markdown[Markdown]"
-  "--explain[say what words and columns mean, too]"
+  "--explain[also explain words and columns]"
   "(*):saved runs of streams of jobs:_files"
 )
 
@@ -218,18 +218,18 @@ _shtab_deeptweak_doctor_defaults_added=0
 _shtab_deeptweak_effects_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
   "--workload[only these workloads, separated by commas]:NAMES:"
-  "--metric[another metric than the one declared before the run]:NAME:"
-  "*--effect[only this effect\; refused where the design cannot tell it (repeatable)]:A:B:"
-  "--response[what was measured]:COLUMN:"
-  "--factors[what was varied, separated by commas]:COLUMNS:"
-  "--block[what was held equal in turn\: a day, a machine, a block]:COLUMN:"
-  "--better[which way is good (with --log\: gains)]:better:(lower higher)"
-  "--log[analyse ratios\: where the spread grows with the mean]"
-  "--all[all of it, however long]"
+  "--metric[use this metric instead of the declared one]:NAME:"
+  "*--effect[only this effect\; refused if the design cannot estimate it (repeatable)]:A:B:"
+  "--response[the measured column]:COLUMN:"
+  "--factors[the varied columns, separated by commas]:COLUMNS:"
+  "--block[the blocking column\: a day, a machine, a block]:COLUMN:"
+  "--better[the better direction (with --log\: gains)]:better:(lower higher)"
+  "--log[analyse ratios, if the spread grows with the mean]"
+  "--all[print everything, however long]"
   "--json[JSON, for programs]"
   "--csv[the tables as CSV, raw values]"
   "--markdown[Markdown]"
-  "--explain[say what words and columns mean, too]"
+  "--explain[also explain words and columns]"
   ":a saved run, or a .csv table:_files"
 )
 
@@ -240,13 +240,13 @@ _shtab_deeptweak_evidence_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
   "--tweaksets[only these tweak sets]:A,B:"
   "--workloads[only these workloads]:A,B:"
-  "--by[runs with the same one belong together, such as days on one machine]:by:(day machine kernel cpu torch place device)"
+  "--by[group runs by this, such as days on one machine]:by:(day machine kernel cpu torch place device)"
   "--plot[draw a forest of runs for each effect\: .png, .svg or .pdf]:FILE:_files"
-  "--all[all of it, however long]"
+  "--all[print everything, however long]"
   "--json[JSON, for programs]"
   "--csv[the tables as CSV, raw values]"
   "--markdown[Markdown]"
-  "--explain[say what words and columns mean, too]"
+  "--explain[also explain words and columns]"
   "(*):saved runs\: files, quoted globs, folders:_files"
 )
 
@@ -257,7 +257,7 @@ _shtab_deeptweak_export_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
   "--to[cells as CSV, Bencher\'s metrics, github-action-benchmark\'s JSON, Otava\'s CSV]:to:(csv bmf github-action otava)"
   "--json[write JSON instead of text]"
-  "(*):saved runs\; more than one for csv and otava alone:_files"
+  "(*):saved runs\; more than one for csv and otava only:_files"
 )
 
 # guard to ensure default positional specs are added only once per session
@@ -269,18 +269,18 @@ _shtab_deeptweak_gate_options=(
   "--limits[limits by workload and metric (YAML, see docs\/ci.md)]:FILE:_files"
   "*--metric[judge this metric\: primary (default), second, both, a name, or one of min, median, mean, ops]:NAME:"
   "--workloads[only these workloads (default\: all of BASELINE)]:NAMES:"
-  "--relative-to[divide each cell by this tweak set\'s cell of the same run and block\; \`baseline\`\: by whatever was declared]:TWEAKSET:"
+  "--relative-to[divide each cell by this tweak set\'s cell of the same run and block\; \`baseline\`\: the declared one]:TWEAKSET:"
   "--order[order of the runs\: name (of the file, 9 before 10), or time (of the file, for runs without a date)]:order:(name time)"
   "--junit[write JUnit XML]:FILE:_files"
   "--comment[write the body of a pull-request comment (Markdown)]:FILE:_files"
-  "--comment-key[tells the comments of several gates on one pull request apart]:KEY:"
-  "--all[all of it, however long]"
+  "--comment-key[distinguishes the comments of several gates on one pull request]:KEY:"
+  "--all[print everything, however long]"
   "--json[JSON, for programs]"
   "--csv[the tables as CSV, raw values]"
   "--markdown[Markdown]"
-  "--explain[say what words and columns mean, too]"
-  ":what the candidate must not be slower than:_files"
-  ":what is judged:_files"
+  "--explain[also explain words and columns]"
+  ":the reference, which the candidate must not be slower than:_files"
+  ":the candidate:_files"
 )
 
 # guard to ensure default positional specs are added only once per session
@@ -290,11 +290,11 @@ _shtab_deeptweak_gpu_metrics_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
   "--sms[SMs of the GPU (default\: as recorded, or by its name)]:N:"
   "--plot[draw heat maps and relations into this folder]:DIR:_files -/"
-  "--all[all of it, however long]"
+  "--all[print everything, however long]"
   "--json[JSON, for programs]"
   "--csv[the tables as CSV, raw values]"
   "--markdown[Markdown]"
-  "--explain[say what words and columns mean, too]"
+  "--explain[also explain words and columns]"
   "(*):saved runs of bench_gpu_metrics:_files"
 )
 
@@ -303,18 +303,18 @@ _shtab_deeptweak_gpu_metrics_defaults_added=0
 
 _shtab_deeptweak_history_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
-  "--metric[look at this metric, by its name or as min, median, mean, ops (default\: throughput and a low quantile of step time)]:NAME:"
-  "--relative-to[divide each cell by this tweak set\'s of its own block\: drift cancels]:TWEAKSET:"
-  "--since[leave out runs before this day (UTC), such as 2026-11-03]:DATE:"
-  "--fail-on-regression[exit 1 on a recent change for the worse]"
+  "--metric[use this metric\: a name, or min, median, mean, ops (default\: throughput and a low quantile of step time)]:NAME:"
+  "--relative-to[divide each cell by this tweak set\'s cell of the same block\: drift cancels]:TWEAKSET:"
+  "--since[omit runs before this day (UTC), such as 2026-11-03]:DATE:"
+  "--fail-on-regression[exit 1 on a recent regression]"
   "--recent[recent\: among a series\' last N runs (default\: 20)]:N:"
   "--order[order of the runs\: name (of the file, 9 before 10), or time (of the file, for runs without a date)]:order:(name time)"
   "--plot[draw the series that changed\: .png, .svg or .pdf]:FILE:_files"
-  "--all[all of it, however long]"
+  "--all[print everything, however long]"
   "--json[JSON, for programs]"
   "--csv[the tables as CSV, raw values]"
   "--markdown[Markdown]"
-  "--explain[say what words and columns mean, too]"
+  "--explain[also explain words and columns]"
   "(*):saved runs\: files, quoted globs, folders:_files"
 )
 
@@ -323,12 +323,12 @@ _shtab_deeptweak_history_defaults_added=0
 
 _shtab_deeptweak_io_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
-  "--plot[draw every picture of input into this folder]:DIR:_files -/"
-  "--all[all of it, however long]"
+  "--plot[draw all pictures of input into this folder]:DIR:_files -/"
+  "--all[print everything, however long]"
   "--json[JSON, for programs]"
   "--csv[the tables as CSV, raw values]"
   "--markdown[Markdown]"
-  "--explain[say what words and columns mean, too]"
+  "--explain[also explain words and columns]"
   "(*):saved runs, DLIO result folders or folders of them:_files -/"
 )
 
@@ -345,11 +345,11 @@ _shtab_deeptweak_jobs_defaults_added=0
 
 _shtab_deeptweak_jobs_hyper_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
-  "--all[all of it, however long]"
+  "--all[print everything, however long]"
   "--json[JSON, for programs]"
   "--csv[the tables as CSV, raw values]"
   "--markdown[Markdown]"
-  "--explain[say what words and columns mean, too]"
+  "--explain[also explain words and columns]"
   "(*):saved runs of streams of jobs that learn:_files"
 )
 
@@ -358,11 +358,11 @@ _shtab_deeptweak_jobs_hyper_defaults_added=0
 
 _shtab_deeptweak_jobs_profile_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
-  "--all[all of it, however long]"
+  "--all[print everything, however long]"
   "--json[JSON, for programs]"
   "--csv[the tables as CSV, raw values]"
   "--markdown[Markdown]"
-  "--explain[say what words and columns mean, too]"
+  "--explain[also explain words and columns]"
   "(*):saved runs of streams of jobs:_files"
 )
 
@@ -379,11 +379,11 @@ _shtab_deeptweak_list_defaults_added=0
 
 _shtab_deeptweak_overhead_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
-  "--all[all of it, however long]"
+  "--all[print everything, however long]"
   "--json[JSON, for programs]"
   "--csv[the tables as CSV, raw values]"
   "--markdown[Markdown]"
-  "--explain[say what words and columns mean, too]"
+  "--explain[also explain words and columns]"
   "(*):saved runs of bench_monitoring_overhead:_files"
 )
 
@@ -393,14 +393,14 @@ _shtab_deeptweak_overhead_defaults_added=0
 _shtab_deeptweak_plan_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
   "--effect[smallest change of speed that matters, such as 3\%]:PERCENT:"
-  "--power[how often it shall be found (default\: 0.8)]:SHARE:"
-  "--blocks[what so many blocks would see (default\: as many as the pilot has)]:N:"
-  "--evidence[for an effect over these runs\: more blocks today, or another day\?]:RUN:_files"
-  "--all[all of it, however long]"
+  "--power[probability of finding it (default\: 0.8)]:SHARE:"
+  "--blocks[smallest effect found with N blocks (default\: the pilot\'s number)]:N:"
+  "--evidence[for the effect pooled over these runs\: more blocks today, or another day\?]:RUN:_files"
+  "--all[print everything, however long]"
   "--json[JSON, for programs]"
   "--csv[the tables as CSV, raw values]"
   "--markdown[Markdown]"
-  "--explain[say what words and columns mean, too]"
+  "--explain[also explain words and columns]"
   ":a saved run of the same workloads and tweak sets on the same machine:_files"
 )
 
@@ -409,7 +409,7 @@ _shtab_deeptweak_plan_defaults_added=0
 
 _shtab_deeptweak_plot_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
-  "*--picture[draw only this picture\; may be given several times]:NAME:"
+  "*--picture[draw only this picture (repeatable)]:NAME:"
   "--output[folder to write to (default\: plots)]:DIR:_files -/"
   "--format[format of the pictures (default\: png)]:format:(png svg pdf)"
   "--json[write JSON instead of text]"
@@ -429,12 +429,12 @@ _shtab_deeptweak_power_defaults_added=0
 
 _shtab_deeptweak_power_convert_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
-  {-o,--output}"[where to write the files]:DIR:_files -/"
-  "--all[all of it, however long]"
+  {-o,--output}"[folder for the files]:DIR:_files -/"
+  "--all[print everything, however long]"
   "--json[JSON, for programs]"
   "--csv[the tables as CSV, raw values]"
   "--markdown[Markdown]"
-  "--explain[say what words and columns mean, too]"
+  "--explain[also explain words and columns]"
   ":a folder of networks, or of one network:_files -/"
 )
 
@@ -443,15 +443,15 @@ _shtab_deeptweak_power_convert_defaults_added=0
 
 _shtab_deeptweak_power_fit_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
-  "--gpu[what they were measured on\: a name of data\/power\/gpus.yaml, or another]:NAME:"
-  {-o,--output}"[where to write the files]:DIR:_files -/"
-  "--network[fit this one alone (default\: all there are)]:NAME:"
-  "--as[which model (default\: own)]:kind:(own original)"
-  "--all[all of it, however long]"
+  "--gpu[the measured device\: a name in data\/power\/gpus.yaml, or another]:NAME:"
+  {-o,--output}"[folder for the files]:DIR:_files -/"
+  "--network[fit only this network (default\: all)]:NAME:"
+  "--as[the kind of model (default\: own)]:kind:(own original)"
+  "--all[print everything, however long]"
   "--json[JSON, for programs]"
   "--csv[the tables as CSV, raw values]"
   "--markdown[Markdown]"
-  "--explain[say what words and columns mean, too]"
+  "--explain[also explain words and columns]"
   "(*):files of traces, or folders of them:_files -/"
 )
 
@@ -460,20 +460,20 @@ _shtab_deeptweak_power_fit_defaults_added=0
 
 _shtab_deeptweak_power_partition_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
-  "--network[the network that all processes run (default\: the only one there)]:NAME:"
-  "--gpu[the GPU (default\: the only one there)]:NAME:"
-  "--cap[the cap on the board\'s power, W, or on what the models have in its place]:W:"
-  "--task[a task\: its network, GPU and every cap of its schedule]:ID:"
-  "--tasks[tasks of your own (default\: data\/power\/tasks.yaml)]:FILE:_files"
-  "--clocks[clocks (or duties) that can be set (default\: the GPU\'s, of data\/power\/gpus.yaml)]:F,F,…:"
-  "--margin[keep so much of the cap free]:W:"
-  "--greedy[the original\'s search\: with clocks rounded down, or as they come out]:greedy:(fast slow)"
-  "--all[all of it, however long]"
+  "--network[the network that all processes run (default\: the only one)]:NAME:"
+  "--gpu[the GPU (default\: the only one)]:NAME:"
+  "--cap[the cap on the board\'s power, W, or on the models\' substitute]:W:"
+  "--task[a task\: its network, GPU and all caps of its schedule]:ID:"
+  "--tasks[your own tasks (default\: data\/power\/tasks.yaml)]:FILE:_files"
+  "--clocks[settable clocks or duties (default\: the GPU\'s, in data\/power\/gpus.yaml)]:F,F,…:"
+  "--margin[keep this much of the cap free]:W:"
+  "--greedy[the original search\: with clocks rounded down, or unrounded]:greedy:(fast slow)"
+  "--all[print everything, however long]"
   "--json[JSON, for programs]"
   "--csv[the tables as CSV, raw values]"
   "--markdown[Markdown]"
-  "--explain[say what words and columns mean, too]"
-  ":a folder of parameters, or one file:_files"
+  "--explain[also explain words and columns]"
+  ":a folder of parameters, or a single file:_files"
 )
 
 # guard to ensure default positional specs are added only once per session
@@ -481,19 +481,19 @@ _shtab_deeptweak_power_partition_defaults_added=0
 
 _shtab_deeptweak_power_predict_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
-  "--network[the network that all processes run (default\: the only one there)]:NAME:"
-  "--gpu[the GPU (default\: the only one there)]:NAME:"
-  "--mem[the memory clock (default\: the only one there, or the row\'s)]:MHZ:"
+  "--network[the network that all processes run (default\: the only one)]:NAME:"
+  "--gpu[the GPU (default\: the only one)]:NAME:"
+  "--mem[the memory clock (default\: the only one, or the row\'s)]:MHZ:"
   "--shares[percent of the SMs, one per process]:P,P,…:"
   "--batches[images, one per process]:B,B,…:"
   "--sm[SM clocks\; one prediction each]:MHZ,…:"
-  "--rows[in their place a file of traces\: p_list, b_list, sm_freq, mem_freq]:CSV:_files"
-  "--all[all of it, however long]"
+  "--rows[instead, a file of traces\: p_list, b_list, sm_freq, mem_freq]:CSV:_files"
+  "--all[print everything, however long]"
   "--json[JSON, for programs]"
   "--csv[the tables as CSV, raw values]"
   "--markdown[Markdown]"
-  "--explain[say what words and columns mean, too]"
-  ":a folder of parameters, or one file:_files"
+  "--explain[also explain words and columns]"
+  ":a folder of parameters, or a single file:_files"
 )
 
 # guard to ensure default positional specs are added only once per session
@@ -501,11 +501,11 @@ _shtab_deeptweak_power_predict_defaults_added=0
 
 _shtab_deeptweak_power_quality_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
-  "--all[all of it, however long]"
+  "--all[print everything, however long]"
   "--json[JSON, for programs]"
   "--csv[the tables as CSV, raw values]"
   "--markdown[Markdown]"
-  "--explain[say what words and columns mean, too]"
+  "--explain[also explain words and columns]"
   "(*):files of traces (.csv), folders or files of parameters:_files"
 )
 
@@ -514,12 +514,12 @@ _shtab_deeptweak_power_quality_defaults_added=0
 
 _shtab_deeptweak_power_report_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
-  "--baseline[what the others are held against (powercap, or the first that has figures)]:ALGORITHM:"
-  "--all[all of it, however long]"
+  "--baseline[the reference for the others (powercap, or the first with figures)]:ALGORITHM:"
+  "--all[print everything, however long]"
   "--json[JSON, for programs]"
   "--csv[the tables as CSV, raw values]"
   "--markdown[Markdown]"
-  "--explain[say what words and columns mean, too]"
+  "--explain[also explain words and columns]"
   "(*):saved runs of bench_power_cap:_files"
 )
 
@@ -528,13 +528,13 @@ _shtab_deeptweak_power_report_defaults_added=0
 
 _shtab_deeptweak_power_traces_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
-  {-o,--output}"[where to write the files]:DIR:_files -/"
-  "--all[all of it, however long]"
+  {-o,--output}"[folder for the files]:DIR:_files -/"
+  "--all[print everything, however long]"
   "--json[JSON, for programs]"
   "--csv[the tables as CSV, raw values]"
   "--markdown[Markdown]"
-  "--explain[say what words and columns mean, too]"
-  "(*):saved runs of bench_power_profile\; those of one device belong together:_files"
+  "--explain[also explain words and columns]"
+  "(*):saved runs of bench_power_profile, grouped by device:_files"
 )
 
 # guard to ensure default positional specs are added only once per session
@@ -550,15 +550,15 @@ _shtab_deeptweak_predict_defaults_added=0
 
 _shtab_deeptweak_predict_cv_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
-  "--response[what to predict\: a metric, service_s, response_s, cpu_s, energy_j, a column of telemetry]:NAME:"
-  "--without[factors that models must not see]:FACTOR:"
-  "--models[ridge, trees, and white boxes by name (all)]:NAME:"
-  "--level[what intervals promise to cover (90\%)]:PERCENT:"
-  "--all[all of it, however long]"
+  "--response[the response\: a metric, service_s, response_s, cpu_s, energy_j, or a column of telemetry]:NAME:"
+  "--without[factors to hide from models]:FACTOR:"
+  "--models[ridge, trees, or white boxes by name (default\: all)]:NAME:"
+  "--level[nominal coverage of intervals (90\%)]:PERCENT:"
+  "--all[print everything, however long]"
   "--json[JSON, for programs]"
   "--csv[the tables as CSV, raw values]"
   "--markdown[Markdown]"
-  "--explain[say what words and columns mean, too]"
+  "--explain[also explain words and columns]"
   "(*):saved runs\; CSV with a column for the response and one for each factor:_files"
 )
 
@@ -567,14 +567,14 @@ _shtab_deeptweak_predict_cv_defaults_added=0
 
 _shtab_deeptweak_predict_fit_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
-  "--response[what to predict\: a metric, service_s, response_s, cpu_s, energy_j, a column of telemetry]:NAME:"
-  "--without[factors that models must not see]:FACTOR:"
+  "--response[the response\: a metric, service_s, response_s, cpu_s, energy_j, or a column of telemetry]:NAME:"
+  "--without[factors to hide from models]:FACTOR:"
   "--model[ridge (default), trees, or a white box\: amdahl, work]:NAME:"
-  "--all[all of it, however long]"
+  "--all[print everything, however long]"
   "--json[JSON, for programs]"
   "--csv[the tables as CSV, raw values]"
   "--markdown[Markdown]"
-  "--explain[say what words and columns mean, too]"
+  "--explain[also explain words and columns]"
   "(*):saved runs\; CSV with a column for the response and one for each factor:_files"
 )
 
@@ -584,13 +584,13 @@ _shtab_deeptweak_predict_fit_defaults_added=0
 _shtab_deeptweak_predict_service_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
   "--model[trees (default), ridge, or a white box\: amdahl, work]:NAME:"
-  "--classes[a file of classes, to be written with the predicted times]:FILE:_files"
-  {-o,--output}"[a new file to write it to (default\: printed instead of the page)]:FILE:_files"
-  "--all[all of it, however long]"
+  "--classes[a file of classes to extend with the predicted times]:FILE:_files"
+  {-o,--output}"[the new file (default\: print it instead of the page)]:FILE:_files"
+  "--all[print everything, however long]"
   "--json[JSON, for programs]"
   "--csv[the tables as CSV, raw values]"
   "--markdown[Markdown]"
-  "--explain[say what words and columns mean, too]"
+  "--explain[also explain words and columns]"
   "(*):saved runs of streams of jobs\; lists of jobs with class and work:_files"
 )
 
@@ -599,16 +599,16 @@ _shtab_deeptweak_predict_service_defaults_added=0
 
 _shtab_deeptweak_predict_show_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
-  "--response[what to predict\: a metric, service_s, response_s, cpu_s, energy_j, a column of telemetry]:NAME:"
-  "--without[factors that models must not see]:FACTOR:"
+  "--response[the response\: a metric, service_s, response_s, cpu_s, energy_j, or a column of telemetry]:NAME:"
+  "--without[factors to hide from models]:FACTOR:"
   "--model[ridge (default), trees, or a white box\: amdahl, work]:NAME:"
-  "*--at[one point\; may be given several times]:FACTOR=VALUE:"
-  "--level[what intervals promise to cover (90\%)]:PERCENT:"
-  "--all[all of it, however long]"
+  "*--at[one point (repeatable)]:FACTOR=VALUE:"
+  "--level[nominal coverage of intervals (90\%)]:PERCENT:"
+  "--all[print everything, however long]"
   "--json[JSON, for programs]"
   "--csv[the tables as CSV, raw values]"
   "--markdown[Markdown]"
-  "--explain[say what words and columns mean, too]"
+  "--explain[also explain words and columns]"
   "(*):saved runs\; CSV with a column for the response and one for each factor:_files"
 )
 
@@ -625,14 +625,14 @@ _shtab_deeptweak_queue_defaults_added=0
 
 _shtab_deeptweak_queue_closed_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
-  "--users[how many\; several are answered in turn]:N,…:"
+  "--users[numbers of users]:N,…:"
   "--think[seconds between an answer and the next request (0)]:S:"
-  "*--demand[what a request asks of a station\: visits times seconds]:NAME=S:"
-  "--all[all of it, however long]"
+  "*--demand[a request\'s demand on a station\: visits times seconds]:NAME=S:"
+  "--all[print everything, however long]"
   "--json[JSON, for programs]"
   "--csv[the tables as CSV, raw values]"
   "--markdown[Markdown]"
-  "--explain[say what words and columns mean, too]"
+  "--explain[also explain words and columns]"
 )
 
 # guard to ensure default positional specs are added only once per session
@@ -640,12 +640,12 @@ _shtab_deeptweak_queue_closed_defaults_added=0
 
 _shtab_deeptweak_queue_fit_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
-  "--servers[slots, where a list of jobs does not tell (column slots)]:C:"
-  "--all[all of it, however long]"
+  "--servers[slots, for lists of jobs without a column slots]:C:"
+  "--all[print everything, however long]"
   "--json[JSON, for programs]"
   "--csv[the tables as CSV, raw values]"
   "--markdown[Markdown]"
-  "--explain[say what words and columns mean, too]"
+  "--explain[also explain words and columns]"
   "(*):saved runs, and lists of jobs (.csv):_files"
 )
 
@@ -654,22 +654,22 @@ _shtab_deeptweak_queue_fit_defaults_added=0
 
 _shtab_deeptweak_queue_predict_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
-  "--servers[how many servers\; several are answered in turn (1, or as fitted)]:C,…:"
-  "--rate[jobs a second]:PER_S:"
+  "--servers[numbers of servers (1, or as fitted)]:C,…:"
+  "--rate[jobs per second]:PER_S:"
   "--service[mean service time, seconds]:S:"
   "--scv-arrivals[variance of gaps over their mean squared (1\: Poisson)]:CA2:"
-  "--scv-service[the same of service times (1\: exponential)]:CS2:"
-  "--room[room for so many jobs, those in service included\; others are turned away]:K:"
-  "*--class[jobs of a priority, the lower goes first]:PRIORITY:RATE:S[:CS2]:"
-  "--preemptive[who goes first pushes others aside, who resume later]"
+  "--scv-service[the same for service times (1\: exponential)]:CS2:"
+  "--room[room for K jobs, including those in service\; further jobs are rejected]:K:"
+  "*--class[jobs of a priority\; the lowest goes first]:PRIORITY:RATE:S[:CS2]:"
+  "--preemptive[higher priorities interrupt others, which resume later]"
   "--percentiles[of waits and responses (90,99)]:P,…:"
-  "--within[what share of jobs waits no longer than so many seconds]:S,…:"
-  "--all[all of it, however long]"
+  "--within[report the share of jobs that wait at most S seconds]:S,…:"
+  "--all[print everything, however long]"
   "--json[JSON, for programs]"
   "--csv[the tables as CSV, raw values]"
   "--markdown[Markdown]"
-  "--explain[say what words and columns mean, too]"
-  "(*)::saved runs and lists of jobs (.csv) to fit, in place of --rate and --service:_files"
+  "--explain[also explain words and columns]"
+  "(*)::saved runs and lists of jobs (.csv) to fit, instead of --rate and --service:_files"
 )
 
 # guard to ensure default positional specs are added only once per session
@@ -677,15 +677,15 @@ _shtab_deeptweak_queue_predict_defaults_added=0
 
 _shtab_deeptweak_queue_validate_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
-  "--servers[slots, where a list of jobs does not tell (column slots)]:C:"
-  "--margin[how far off a model may be (10\%)]:PERCENT:"
-  "--rate[jobs a second, as planned]:PER_S:"
-  "--service[mean service time in seconds, as planned\; exponential]:S:"
-  "--all[all of it, however long]"
+  "--servers[slots, for lists of jobs without a column slots]:C:"
+  "--margin[largest acceptable error of a model (10\%)]:PERCENT:"
+  "--rate[planned jobs per second]:PER_S:"
+  "--service[planned mean service time in seconds\; exponential]:S:"
+  "--all[print everything, however long]"
   "--json[JSON, for programs]"
   "--csv[the tables as CSV, raw values]"
   "--markdown[Markdown]"
-  "--explain[say what words and columns mean, too]"
+  "--explain[also explain words and columns]"
   "(*):saved runs, and lists of jobs (.csv):_files"
 )
 
@@ -694,12 +694,12 @@ _shtab_deeptweak_queue_validate_defaults_added=0
 
 _shtab_deeptweak_report_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
-  "--output[where to write (default\: report.html)]:FILE:_files"
-  "--all[all of it, however long]"
+  "--output[output file (default\: report.html)]:FILE:_files"
+  "--all[print everything, however long]"
   "--json[JSON, for programs]"
   "--csv[the tables as CSV, raw values]"
   "--markdown[Markdown]"
-  "--explain[say what words and columns mean, too]"
+  "--explain[also explain words and columns]"
   "(*):saved runs\: files, quoted globs, folders, DeepTweak directories:_files"
 )
 
@@ -777,15 +777,15 @@ _shtab_deeptweak_scale_defaults_added=0
 
 _shtab_deeptweak_scale_choose_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
-  "--target-s[how long every job is to take]:S:"
-  "--work[sizes, in the unit of the fit]:W,…:"
-  "--most[replicas, at most (default\: 64)]:N:"
-  "--all[all of it, however long]"
+  "--target-s[target time of every job]:S:"
+  "--work[sizes, in the fit\'s unit]:W,…:"
+  "--most[largest number of replicas (default\: 64)]:N:"
+  "--all[print everything, however long]"
   "--json[JSON, for programs]"
   "--csv[the tables as CSV, raw values]"
   "--markdown[Markdown]"
-  "--explain[say what words and columns mean, too]"
-  ":what \`scale fit --json\` wrote, or cost_s, serial, crosstalk, startup_s:"
+  "--explain[also explain words and columns]"
+  ":output of \`scale fit --json\`, or cost_s, serial, crosstalk, startup_s:"
 )
 
 # guard to ensure default positional specs are added only once per session
@@ -793,11 +793,11 @@ _shtab_deeptweak_scale_choose_defaults_added=0
 
 _shtab_deeptweak_scale_fit_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
-  "--all[all of it, however long]"
+  "--all[print everything, however long]"
   "--json[JSON, for programs]"
   "--csv[the tables as CSV, raw values]"
   "--markdown[Markdown]"
-  "--explain[say what words and columns mean, too]"
+  "--explain[also explain words and columns]"
   "(*):saved runs of streams of jobs, or CSV\: replicas, work, time_s:_files"
 )
 
@@ -806,11 +806,11 @@ _shtab_deeptweak_scale_fit_defaults_added=0
 
 _shtab_deeptweak_scale_report_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
-  "--all[all of it, however long]"
+  "--all[print everything, however long]"
   "--json[JSON, for programs]"
   "--csv[the tables as CSV, raw values]"
   "--markdown[Markdown]"
-  "--explain[say what words and columns mean, too]"
+  "--explain[also explain words and columns]"
   "(*):saved runs of streams of jobs:_files"
 )
 
@@ -827,12 +827,12 @@ _shtab_deeptweak_schedule_defaults_added=0
 
 _shtab_deeptweak_schedule_report_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
-  "--baseline[with what (default\: fifo)]:POLICY:"
-  "--all[all of it, however long]"
+  "--baseline[policy to compare with (default\: fifo)]:POLICY:"
+  "--all[print everything, however long]"
   "--json[JSON, for programs]"
   "--csv[the tables as CSV, raw values]"
   "--markdown[Markdown]"
-  "--explain[say what words and columns mean, too]"
+  "--explain[also explain words and columns]"
   "(*):saved runs of streams of jobs:_files"
 )
 
@@ -841,20 +841,20 @@ _shtab_deeptweak_schedule_report_defaults_added=0
 
 _shtab_deeptweak_schedule_simulate_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
-  "--slots[how many jobs can run at once, by kind of slot]:N|KIND=N,…:"
-  "--load[part of the slots that is busy (default\: 0.8)]:RHO:"
-  "--policies[what to compare (default\: all there are)]:NAME,…:"
-  "--baseline[with what (default\: fifo)]:NAME:"
-  "--jobs[of each stream (default\: 5000)]:N:"
-  "--seeds[streams (default\: 20)]:N:"
+  "--slots[number of slots, by kind]:N|KIND=N,…:"
+  "--load[share of the slots that is busy (default\: 0.8)]:RHO:"
+  "--policies[policies to compare (default\: all)]:NAME,…:"
+  "--baseline[policy to compare with (default\: fifo)]:NAME:"
+  "--jobs[jobs per stream (default\: 5000)]:N:"
+  "--seeds[number of streams (default\: 20)]:N:"
   "--classes[classes of jobs, YAML\: name, probability, mean_s (a number, or by kind of slot), cv2, \… (default\: one, exponential of 1 s)]:FILE:_files"
-  "--arrivals-cv2[of the gaps\; 1 is Poisson (default\: 1.0)]:X:"
+  "--arrivals-cv2[variance of gaps over their mean squared\; 1 is Poisson (default\: 1.0)]:X:"
   "--prediction-error[sd of log(predicted\/true) (default\: 0)]:SD:"
-  "--all[all of it, however long]"
+  "--all[print everything, however long]"
   "--json[JSON, for programs]"
   "--csv[the tables as CSV, raw values]"
   "--markdown[Markdown]"
-  "--explain[say what words and columns mean, too]"
+  "--explain[also explain words and columns]"
 )
 
 # guard to ensure default positional specs are added only once per session
@@ -862,11 +862,11 @@ _shtab_deeptweak_schedule_simulate_defaults_added=0
 
 _shtab_deeptweak_show_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
-  "--all[all of it, however long]"
+  "--all[print everything, however long]"
   "--json[JSON, for programs]"
   "--csv[the tables as CSV, raw values]"
   "--markdown[Markdown]"
-  "--explain[say what words and columns mean, too]"
+  "--explain[also explain words and columns]"
   ":a saved run:_files"
 )
 
@@ -908,11 +908,11 @@ _shtab_deeptweak_tune_defaults_added=0
 _shtab_deeptweak_tuned_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
   "--plot[draw the race and the confirmation\: .png, .svg or .pdf]:FILE:_files"
-  "--all[all of it, however long]"
+  "--all[print everything, however long]"
   "--json[JSON, for programs]"
   "--csv[the tables as CSV, raw values]"
   "--markdown[Markdown]"
-  "--explain[say what words and columns mean, too]"
+  "--explain[also explain words and columns]"
   ":the record of a tune\: tune\/NAME.json beside the saved runs:_files"
 )
 

@@ -64,7 +64,7 @@ def test_policies_are_judged_like_tweak_sets(jobs: Run) -> None:
 def test_a_level_that_differs_in_more_than_the_column_is_left_out_by_name(jobs: Run) -> None:
     sjf = next(name for name, one in jobs.workloads.items() if one.params["policy"] == "sjf")
     base, levels, told, _ = by_column(Arm("a run", (with_params(jobs, "sjf", slots=4),)), "policy", "fifo", MEAN)
-    assert told == [f"{sjf} is left out: its cells differ from those with policy fifo in slots (4 against 2) too."]
+    assert told == [f"Left out {sjf}: its cells also differ from those with policy fifo in slots (4 against 2)."]
     assert {one.tweakset for one in compare_arms(base, [levels])} == {"least_slack", "priority", "fair_share"}
 
 
@@ -79,7 +79,7 @@ def test_a_workload_without_the_column_is_named(jobs: Run) -> None:
 
 
 def test_two_baselines_for_one_level_are_not_both_used(jobs: Run) -> None:
-    with pytest.raises(Refused, match="either could be its baseline"):
+    with pytest.raises(Refused, match="so the baseline is ambiguous"):
         compared(with_params(jobs, "sjf", policy="fifo"), "policy", "fifo")
 
 
@@ -145,7 +145,7 @@ def test_workloads_are_a_column(jobs: Run) -> None:
     [
         ("polcy", "fifo", UnknownName, "Did you mean 'policy'"),
         ("policy", "fif", UnknownName, "Did you mean 'fifo'"),
-        ("policy", None, Refused, "needs --baseline with one of its levels: fair_share, fifo"),
+        ("policy", None, Refused, "needs --baseline with one of the levels: fair_share, fifo"),
         ("jobs", "200", Refused, "jobs is 200 in every cell"),
         ("fault_at_s", "3", UnknownName, "fault_at_s"),
     ],

@@ -196,7 +196,7 @@ def test_arms_too_far_apart_in_time_or_of_unknown_time_are_not_comparable() -> N
     verdicts = [compare_arms(*arms)[0] for arms in ((base, [late]), (untimed(base), [untimed(arm(5, 6, 7))]))]
     assert [one.verdict for one in verdicts] == ["not comparable"] * 2
     assert "20 times" in verdicts[0].reason
-    assert "not known" in verdicts[1].reason
+    assert "are unknown" in verdicts[1].reason
 
 
 def test_blocks_whose_cells_did_not_run_side_by_side_are_no_pairs() -> None:
@@ -216,7 +216,7 @@ def test_relative_to_a_common_control_drift_between_runs_cancels() -> None:
     assert fast.primary
     assert fast.verdict != "regressed"
     assert fast.primary.low < 0 < fast.primary.high
-    assert any("moved by -2" in note for note in fast.notes)
+    assert any("changed by -2" in note for note in fast.notes)
     assert "stock" not in [one.tweakset for one in comparisons]
 
 

@@ -37,9 +37,9 @@ def test_a_copy_of_such_a_file_is_refused_and_the_other_read(tmp_path: Path, cap
     (run,) = read_arm(str(tmp_path), refused).runs
     assert run.origin == str(tmp_path / "a.json")
     (line,) = refused
-    assert line.startswith(f"{tmp_path / 'b.json'}: is the same run as {tmp_path / 'a.json'}")
+    assert line.startswith(f"{tmp_path / 'b.json'}: ignored as a copy: it is the same run as {tmp_path / 'a.json'}")
     assert main(["show", str(tmp_path)]) == 0
-    assert "a copy is no second measurement" in capsys.readouterr().err
+    assert "it is the same run as" in capsys.readouterr().err
     assert main(["gate", str(tmp_path), str(OTHERS / "google.json"), "--max-regression=3%"]) == 2
 
 
@@ -97,7 +97,7 @@ def test_equal_times_of_a_coarse_clock_are_no_copy(times: list[float], *, alike:
     if alike:
         no_copies(runs)
     else:
-        with pytest.raises(Refused, match="very times"):
+        with pytest.raises(Refused, match="exactly the times"):
             no_copies(runs)
 
 
@@ -136,7 +136,7 @@ def test_a_copy_of_an_arm_is_refused_in_whatever_block_it_lies(
     monkeypatch.chdir(tmp_path)
     stock_file(tmp_path / "run.json", with_a_copied_arm(saved_run(), shift))
     assert main(command) == 2
-    assert "has the very times of cnn_train-stock-" in capsys.readouterr().err
+    assert "has exactly the times of cnn_train-stock-" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("other_name", [False, True])
@@ -160,7 +160,7 @@ def test_a_candidate_in_its_own_baseline_is_left_out_of_it(
     for command in (["gate", "--max-regression=10%"], ["compare"]):
         assert main([command[0], str(folder), str(candidate), *command[1:]]) == 0
         page = "".join(capsys.readouterr().out.split())  # a long path is broken
-        assert f"{accepted}: is the candidate itself, and is left out of the baseline.".replace(" ", "") in page
+        assert f"{accepted}: left out of the baseline, because it is the candidate itself.".replace(" ", "") in page
         assert "6+1" in page or command[0] == "compare"
     assert "6+1" in before
 

@@ -59,10 +59,10 @@ def test_what_stands_on_one_side_only_is_named(tmp_path: Path, capsys: pytest.Ca
     new = nights(tmp_path / "new", ["test_it", "test_new"], hour=4)
     assert main(["compare", str(old), str(new)]) == 0
     page = " ".join(capsys.readouterr().out.split())
-    assert f"in {old} alone, so not compared: tests/test_speed.py::test_gone." in page
-    assert f"in {new} alone, so not compared: tests/test_speed.py::test_new." in page
+    assert f"only in {old}, so not compared: tests/test_speed.py::test_gone." in page
+    assert f"only in {new}, so not compared: tests/test_speed.py::test_new." in page
     assert main(["compare", str(old), str(new), "--json"]) == 0
-    assert sum("alone, so not compared" in line for line in json.loads(capsys.readouterr().out)["warnings"]) == 2
+    assert sum(", so not compared" in line for line in json.loads(capsys.readouterr().out)["warnings"]) == 2
 
 
 def test_a_list_of_names_in_an_error_has_an_end(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -48,7 +48,7 @@ def test_a_run_that_slows_down_is_noted(tmp_path: Path) -> None:
 
 
 def test_two_arms_of_one_file_with_the_same_times_are_copies(tmp_path: Path) -> None:
-    with pytest.raises(Refused, match="exp1-b1 has the very times of deeptweak/run-base-b1: a copy"):
+    with pytest.raises(Refused, match="exp1-b1 has exactly the times of deeptweak/run-base-b1: one is a copy"):
         notes(tmp_path, STEADY, STEADY)
 
 

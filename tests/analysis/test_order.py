@@ -53,7 +53,7 @@ def test_what_to_say_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     assert "--order=name" in capsys.readouterr().out
     assert main(["history", str(accepted)]) == 2
     line = capsys.readouterr().err
-    assert "runs without a time, whose place among the others is not known: 12" in line
+    assert "runs without a date, whose order is unknown: 12" in line
     assert "--order=name" in line
 
 

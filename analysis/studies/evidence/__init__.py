@@ -1,4 +1,4 @@
-"""Evidence over several runs: does a tweak set help in general, on other days and other machines?"""
+"""Evidence from several runs: does a tweak set help in general, on other days and machines?"""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ if TYPE_CHECKING:
 
 
 def over_runs(runs: Sequence[Run], compared: Callable[[Run], Sequence[Comparison]]) -> tuple[Answer, Callable[[], Figure]] | None:
-    """What several runs say together, and what draws it; None of fewer than three that have an effect in common.
+    """Return the pooled answer of several runs and a function that draws it; None below three runs.
 
-    `compared`: the comparisons inside a run.
+    The runs must have an effect in common. `compared` returns the comparisons inside a run.
     """
     from .random_effects import FEWEST_RUNS
 

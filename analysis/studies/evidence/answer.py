@@ -1,4 +1,4 @@
-"""Evidence as an answer: what helps in general, and what another day would show."""
+"""Evidence as an answer: which tweak sets help in general, and a prediction for another day."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def _percent(one: Evidence) -> str:
 
 
 def _table(evidence: Sequence[Evidence]) -> Table:
-    """Rows of one word."""
+    """Make a table of the rows with one word."""
     columns = [
         Column("workload", "workload", left=True),
         Column("tweak set", "tweakset", left=True),
@@ -106,12 +106,12 @@ def _row(one: Evidence) -> list[object]:
 
 
 def _interval(low: float, high: float) -> str:
-    """Of log gains, in per cent."""
+    """Convert log gains to percent."""
     return bracket(math.expm1(low), math.expm1(high), number).strip()
 
 
 def _runs(one: Evidence) -> Table:
-    """Each run of a row, and what the mean is without it."""
+    """Make a table of the runs of a row, with the mean without each."""
     columns = [
         Column("run", "run", left=True),
         Column("day", "day", left=True),
@@ -131,7 +131,7 @@ def _runs(one: Evidence) -> Table:
 
 
 def _of_runs(gathered: Gathered) -> Iterator[str]:
-    """In what the runs differ."""
+    """Yield how the runs differ."""
     for column in BROUGHT:
         values = values_of(gathered.runs, column)
         if len(values) > 1:
@@ -143,27 +143,27 @@ def _of_rows(evidence: Sequence[Evidence]) -> Iterator[str]:
     for one in evidence:
         name = f"{one.name} in {undigested(one.workload)}"
         if one.differs_by:
-            yield f"{name}: depends on the machine, as far as these runs show: effects differ by {one.differs_by} (--by={one.differs_by})"
+            yield f"{name}: depends on the machine according to these runs: effects differ by {one.differs_by} (--by={one.differs_by})"
         if too_few_groups(one):
-            yield f"{name}: too few groups of several runs to tell how far they differ by {one.by}: pooled as single runs"
+            yield f"{name}: too few groups with several runs to estimate the variation by {one.by}: pooled as single runs"
     few = [f"{one.name} in {undigested(one.workload)}" for one in evidence if one.word == "too few runs"]
     if few:
         yield f"no general verdict from fewer than three runs: {first_few(few, NAMED)}"
 
 
 def _legend() -> Iterator[tuple[str, str]]:
-    yield "helped", "in how many runs it helped by more than the margin"
-    yield "gain, 95 % interval", "common to all runs, above 0 is better (REML, Hartung and Knapp); a run counts once, whatever its blocks"
-    yield "next run", "where the effect of another run like these lies, 19 times in 20: another day, another machine of these kinds"
-    yield "more runs", "each on another day: so many would find an effect of this size, or of the margin, four times in five"
-    yield "tau", "how far the effects of runs differ beyond their own errors: standard deviation"
-    yield "p (Holm)", "of no effect in general, adjusted for all rows"
+    yield "helped", "number of runs in which it helped by more than the margin"
+    yield "gain, 95 % interval", "common to all runs, above 0 is better (REML, Hartung and Knapp); each run counts once"
+    yield "next run", "range of the effect in another run like these (another day, another machine of these kinds), 19 times in 20"
+    yield "more runs", "number of further runs, each on another day, that would find this effect, or the margin, four times in five"
+    yield "tau", "standard deviation of the runs' effects beyond their own errors"
+    yield "p (Holm)", "for no effect in general, adjusted for all rows"
     yield "helps everywhere measured", "the next run's interval lies above the margin"
     yield "helps on average", "p below 0.05, and the mean is above 0; another day may show nothing, or the opposite"
     yield "no difference", "the next run's interval lies inside the margin"
     yield "can't tell yet", "p is 0.05 or more, and the next run's interval reaches beyond the margin"
-    yield "too few runs", "fewer than three: how far days differ is not known"
-    yield "depends on the machine", "effects differ between groups of runs, from ten runs on: a reason to look, no proof"
+    yield "too few runs", "fewer than three: the variation between days is unknown"
+    yield "depends on the machine", "effects differ between groups of runs, from ten runs on: a reason to investigate, not a proof"
 
 
 def _data(one: Evidence) -> dict[str, object]:
@@ -207,7 +207,7 @@ def _data(one: Evidence) -> dict[str, object]:
 
 
 def _flat(evidence: Sequence[Evidence]) -> Table:
-    """A row for each effect, numbers as they are."""
+    """Make a table with a row per effect and unformatted numbers."""
     names = ("workload", "tweakset", "runs", "gain", "low", "high", "next_low", "next_high", "tau_log", "p_adjusted", "verdict")
     rows: list[list[object]] = []
     for one in evidence:

@@ -1,8 +1,8 @@
-"""One effect over many runs: which runs say something of it, what they say together, and the word for that.
+"""One effect over many runs: the contributing runs, the pooled estimate, and its verdict.
 
-A run is the unit. Its effect and standard error are those of `compare`. Runs are pooled where the
-tweak set's settings, the workload's parameters and device, and the metric agree; where they do not,
-each kind is pooled by itself. A workload on a GPU is another measurement than on a CPU: only
+A run is the unit. Its effect and standard error are those of `compare`. Runs are pooled if the
+tweak set's settings, the workload's parameters and device, and the metric agree; otherwise each
+kind is pooled separately. A workload on a GPU is a different measurement from one on a CPU: only
 `--by=device` pools them.
 """
 
@@ -39,25 +39,25 @@ Word = Literal[
 ]
 OPPOSITE = "another day may show nothing, or the opposite."
 REASONS: Mapping[Word, str] = {
-    "helps everywhere measured": "another run would show more than the margin, too.",
-    "harms everywhere measured": "another run would show a loss beyond the margin, too.",
-    "no difference": "another run would stay within the margin, too.",
+    "helps everywhere measured": "another run would also show more than the margin.",
+    "harms everywhere measured": "another run would also show a loss beyond the margin.",
+    "no difference": "another run would also stay within the margin.",
     "helps on average": OPPOSITE,
     "harms on average": OPPOSITE,
 }
-MOST_MORE = 1_000  # runs: beyond that nobody waits
-FEWEST_TO_EXPLAIN = 10  # runs from which a difference between groups of runs is offered as a reason
+MOST_MORE = 1_000  # runs: more are impractical
+FEWEST_TO_EXPLAIN = 10  # runs; from here on, a difference between groups is a hint
 NAMED = 3
 DAY = slice(10)
-DEVICE = "device"  # of the workload: a contribution has that of its own
+DEVICE = "device"  # the workload's device: every contribution has its own
 
 
 @dataclass(frozen=True, slots=True)
 class Contribution:
-    """What one run says of a tweak set under a workload.
+    """The effect of a tweak set under a workload in one run.
 
-    gain, error: log gain and its standard error; `effect` has them as `compare` gives them
-    columns: what else is known of the run, by column
+    gain, error: log gain and its standard error; `effect` is the one of `compare`
+    columns: other facts about the run, by column
     """
 
     run: Run
@@ -80,17 +80,19 @@ class Contribution:
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """What runs say together of a tweak set under a workload.
+    """The pooled effect of a tweak set under a workload.
 
-    workload, tweakset, metric: of what; `kind` tells those of one name apart whose settings differ
+    workload, tweakset, metric: the subject; `kind` distinguishes those of one name with different
+        settings
     margin: the equivalence margin, the widest that a run declared
     contributions: in order of time
-    over: the estimate over the runs, None of fewer than three
-    p_adjusted: Holm, over all that is judged together
+    over: the estimate over the runs, None below three
+    p_adjusted: Holm, over all effects judged together
     without: the mean without each run, in the order of `contributions`
-    by: the column by which runs are grouped; empty where they are not
+    by: the column by which runs are grouped; empty if they are not
     word, reason: the verdict, and the sentence that justifies it
-    more_runs: how many more would settle an undecided one, each on another day; None of others, and where nobody waits
+    more_runs: the number of further runs, each on another day, that would settle an undecided
+        effect; None for other effects and if the number is impractical
     differs_by: a column whose groups differ, from ten runs on
     """
 
@@ -115,13 +117,13 @@ class Evidence:
 
     @property
     def helped(self) -> int:
-        """In how many runs it helped by more than the margin."""
+        """Return the number of runs in which it helped by more than the margin."""
         return sum(one.gain > math.log1p(self.margin) for one in self.contributions)
 
 
 @dataclass(frozen=True, slots=True)
 class Gathered:
-    """All that runs say. `notes` tell what was left out or counted once, and why."""
+    """The pooled effects of all runs; `notes` list what was omitted or merged, and why."""
 
     runs: tuple[Run, ...]
     evidence: tuple[Evidence, ...]
@@ -140,7 +142,7 @@ COLUMNS: Mapping[str, Callable[[Run], str]] = {
 
 
 def effects(run: Run) -> list[Comparison]:
-    """Compare inside a run, without what no pool needs."""
+    """Compare inside a run, without the details that pooling does not need."""
     return compare(run, options=Options(details=False))
 
 
@@ -151,10 +153,10 @@ def gather(
     by: str = "",
     compared: Callable[[Run], Sequence[Comparison]] = effects,
 ) -> Gathered:
-    """Compare each run inside itself, and pool what is the same; `compared` gives what is known of a run already.
+    """Compare each run internally, and pool equal effects; `compared` returns known comparisons.
 
-    Raises: Refused, where one run is a copy of another under a new name, no run says anything, or no two have a tweak set
-    and workload in common.
+    Raises: Refused, if one run is a copy of another, no run has an effect, or no two runs share a
+    tweak set and workload.
     """
     notes: list[str] = []
     kept = tuple(sorted(distinct(runs, notes), key=lambda run: run.started_utc))
@@ -183,9 +185,9 @@ def gather(
                 if by == DEVICE:
                     conditions = conditions._replace(device="")
                 pooled[key][conditions].append(Contribution(run, comparison, comparison.primary, own))
-    notes += [f"left out of {where}: {first_few(names, NAMED)}: {reason}" for (where, reason), names in silent.items()]
+    notes += [f"omitted from {where}: {first_few(names, NAMED)}: {reason}" for (where, reason), names in silent.items()]
     if not pooled:
-        raise Refused(f"None of {len(kept)} runs has an effect that could be pooled. {' '.join(notes)}".strip())
+        raise Refused(f"None of the {len(kept)} runs has an effect that could be pooled. {' '.join(notes)}".strip())
     notes += _pooled_apart(pooled)
     found = [one for key, kinds in pooled.items() for one in _of_kinds(key, kinds, by)]
     return Gathered(kept, tuple(judged(found)), tuple(notes))
@@ -196,19 +198,19 @@ def _name(run: Run) -> str:
 
 
 def _why_silent(comparison: Comparison) -> str:
-    """Why a run says nothing of this contrast; "" where it does."""
+    """Return why a run has no usable contrast; "" if it has one."""
     if comparison.verdict == "not comparable" or comparison.primary is None:
         return comparison.reason.rstrip(".")
-    return "its settings are in force there anyway, so it changes nothing" if comparison.untouched else ""
+    return "its settings were already in force there, so it changes nothing" if comparison.untouched else ""
 
 
 def _devices(cells: Iterable[Cell]) -> str:
-    """Where cells computed: `cpu`, or the GPU's name; empty where they do not say."""
+    """Return where cells computed: `cpu`, or the GPU's name; empty if unrecorded."""
     return ", ".join(sorted({str(cell.facts[DEVICE]) for cell in cells if cell.facts.get(DEVICE)}))
 
 
 class Conditions(NamedTuple):
-    """What must agree where runs are pooled; settings and parameters by name."""
+    """The conditions that pooled runs share; settings and parameters by name."""
 
     metric: Metric
     settings: tuple[tuple[str, str], ...]
@@ -219,25 +221,25 @@ class Conditions(NamedTuple):
 def _conditions(run: Run, comparison: Comparison, of_workload: Sequence[Cell], device: str) -> Conditions:
     tweakset = run.tweaksets[comparison.tweakset]
     settings = {setting.key: setting.value for setting in tweakset.requested}
-    if tweakset.scripts:  # what they set is known by what moved, in each cell
+    if tweakset.scripts:  # their settings are known from the changes in each cell
         cells = [cell for cell in of_workload if cell.tweakset == comparison.tweakset]
         moved = [set(_moved(cell.applied)) for cell in cells if cell.applied]
         settings |= dict(set.intersection(*moved)) if moved else {}
     params = run.workloads[comparison.workload].params if comparison.workload in run.workloads else {}
-    steps = frozenset({"steps", "warmup_steps"})  # how long a cell is, is how it was measured
+    steps = frozenset({"steps", "warmup_steps"})  # the length of a cell is part of the method
     own = tuple(sorted((name, str(value)) for name, value in params.items() if name not in steps))
     return Conditions(comparison.primary_metric, tuple(sorted(settings.items())), own, device)
 
 
 def _moved(applied: Applied) -> Iterator[tuple[str, str]]:
-    """The files that a script changed, and what stood there then."""
+    """Yield the files that a script changed, with their values."""
     for path, values in applied.side_effects.items():
         if isinstance(values, list | tuple) and values and values[-1] is not None:
             yield path, str(values[-1])
 
 
 def _pooled_apart(pooled: Mapping[tuple[str, str], Iterable[Conditions]]) -> Iterator[str]:
-    """Say of which effects the runs are not of one kind, and in what these differ."""
+    """Yield a note per effect whose runs are of several kinds, and how these differ."""
     rows: dict[str, list[str]] = defaultdict(list)
     for (workload, tweakset), kinds in pooled.items():
         values = zip(Conditions._fields, map(set, zip(*kinds, strict=True)), strict=True)
@@ -250,7 +252,7 @@ def _pooled_apart(pooled: Mapping[tuple[str, str], Iterable[Conditions]]) -> Ite
             what = f"{DEVICE} ({first_few(devices, NAMED)}; --by={DEVICE} pools them)"
         rows[what].append(f"{tweakset} under {undigested(workload)}")
     for what, names in rows.items():
-        yield f"pooled apart, since runs differ in {what}: {first_few(names, NAMED)}"
+        yield f"pooled separately because runs differ in {what}: {first_few(names, NAMED)}"
 
 
 def _of_kinds(key: tuple[str, str], kinds: Mapping[Conditions, Sequence[Contribution]], by: str) -> Iterator[Evidence]:
@@ -266,7 +268,7 @@ def _of_kinds(key: tuple[str, str], kinds: Mapping[Conditions, Sequence[Contribu
 
 
 def judged(evidence: Sequence[Evidence]) -> list[Evidence]:
-    """Estimate each, adjust for how many there are, and find the word."""
+    """Estimate each effect, adjust for their number, and add the verdicts."""
     estimated = [_estimated(one) for one in evidence]
     asked = [one for one in estimated if one.over]
     adjusted = dict(zip(map(id, asked), holm([one.over.p for one in asked if one.over]), strict=True))
@@ -285,7 +287,7 @@ def _worded(one: Evidence, family: int) -> Evidence:
     over, runs = one.over, len(one.contributions)
     if over is None:
         needed = FEWEST_RUNS - runs
-        return replace(one, reason=f"{counted(runs, 'run')}: how far days differ takes {FEWEST_RUNS}; {needed} more would do.")
+        return replace(one, reason=f"{counted(runs, 'run')}: the variation between days needs {FEWEST_RUNS}; {needed} more would suffice.")
     edge = math.log1p(one.margin)
     shown = one.p_adjusted is not None and one.p_adjusted < ALPHA
     word: Word = "can't tell yet"
@@ -304,9 +306,9 @@ def _worded(one: Evidence, family: int) -> Evidence:
 
 
 def more_runs(one: Evidence, family: int) -> int | None:
-    """How many more runs of this kind would find the mean, four times in five; None where nobody waits for them.
+    """Return how many more such runs would find the mean, 4 times in 5; None if impractical.
 
-    An effect below the margin is looked for no longer than one of the margin.
+    For an effect below the margin, return the number that would find the margin.
     """
     over = one.over
     assert over is not None  # noqa: S101 there are enough runs
@@ -320,7 +322,7 @@ def more_runs(one: Evidence, family: int) -> int | None:
 
 
 def _explained(one: Evidence) -> str:
-    """The column whose groups differ most, where there are runs enough to ask: an offer, no claim."""
+    """Return the column whose groups differ most, given enough runs: a hint, not a claim."""
     if len(one.contributions) < FEWEST_TO_EXPLAIN:
         return ""
     found = []
@@ -337,7 +339,7 @@ def _explained(one: Evidence) -> str:
 
 
 def _between(groups: Sequence[Sequence[Contribution]]) -> float:
-    """The p of groups having one mean, each known as well as its own runs say (Welch's analysis of variance)."""
+    """Return the p for equal group means, with each group's own variance (Welch's ANOVA)."""
     from scipy.special import fdtrc
 
     means, weights, sizes = [], [], []
@@ -357,10 +359,10 @@ def _between(groups: Sequence[Sequence[Contribution]]) -> float:
 
 
 def too_few_groups(one: Evidence) -> bool:
-    """Whether grouping was asked for, and there are too few groups of several runs."""
+    """Return whether grouping was requested, but too few groups have several runs."""
     return bool(one.by) and not is_grouped([each.columns[one.by] for each in one.contributions])
 
 
 def values_of(runs: Sequence[Run], column: str) -> Counter[str]:
-    """What runs have in a column, and how many have each."""
+    """Count the runs' values in a column."""
     return Counter(COLUMNS[column](run) for run in runs)

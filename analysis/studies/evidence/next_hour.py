@@ -1,7 +1,8 @@
-"""How to spend the next hour: more blocks today, or a run on another day (Kalibera and Jones, ISMM 2013).
+"""Plan the next hour: more blocks today, or a run on another day (Kalibera and Jones, ISMM 2013).
 
-More blocks make one run surer, and never tell how far days differ. Another day tells both, less
-surely each. Which pays more depends on how far days differ beside the scatter of blocks.
+More blocks make one run more precise, but never show the variation between days. Another day shows
+both, each less precisely. The better choice depends on the variation between days relative to that
+between blocks.
 """
 
 from __future__ import annotations
@@ -26,8 +27,10 @@ HOUR_S = 3600.0
 class Outlook:
     """Expected half widths of the 95 % interval of an effect in general, on the log scale.
 
-    now, today, another_day: as it is, after an hour more of the last run, after an hour on another day
-    blocks: beyond which more blocks in a run are worth less than another run; None where days are not seen to differ
+    now, today, another_day: at present, after another hour of the last run, after an hour on
+        another day
+    blocks: beyond this number of blocks, another run is worth more; None if days do not seem to
+        differ
     """
 
     now: float
@@ -37,13 +40,13 @@ class Outlook:
 
 
 def outlook(one: Evidence) -> Outlook:
-    """What an hour would do to an effect that at least three runs have.
+    """Return the outlook of an effect with at least three runs.
 
-    Raises: Refused, of one whose last run does not say how long it took.
+    Raises: Refused, if its last run does not record its duration.
     """
     over, runs = one.over, one.contributions
     if over is None:
-        raise Refused(f"{one.name} in {undigested(one.workload)} has {len(runs)} runs: an outlook takes 3.")
+        raise Refused(f"{one.name} in {undigested(one.workload)} has {len(runs)} runs: an outlook needs 3.")
     variances = [each.error**2 for each in runs]
     last = runs[-1]
     block, blocks = last.effect.log_sd**2, last.effect.n_candidate
@@ -62,15 +65,15 @@ def _half_width(variances: list[float], tau: float) -> float:
 def _took_s(each: Contribution) -> float:
     took_s = math.fsum(cell.duration_s or 0.0 for cell in each.run.cells)
     if not took_s:
-        raise Refused(f"{each.run.origin}: does not say how long its cells took, so nothing can be planned from it.")
+        raise Refused(f"{each.run.origin}: does not record the duration of its cells, so nothing can be planned from it.")
     return took_s
 
 
 def answer(gathered: Gathered) -> Answer:
-    """Say for each effect which of both pays more. Raises: Refused, where no effect has three runs."""
+    """Recommend one of both for each effect. Raises: Refused, if no effect has three runs."""
     planned = [(one, outlook(one)) for one in gathered.evidence if one.over]
     if not planned:
-        raise Refused("No effect has three runs: until then another day pays more, whatever else.")
+        raise Refused("No effect has three runs: until then, another day always pays more.")
     open_ones = [(one, each) for one, each in planned if one.word == "can't tell yet"] or planned
     days = sum(each.another_day < each.today for _, each in open_ones)
     rest = len(open_ones) - days
@@ -83,8 +86,8 @@ def answer(gathered: Gathered) -> Answer:
         Column("blocks\nper run", "blocks"),
     ]
     rows = [[undigested(one.workload), one.name, *_percents(each), each.blocks] for one, each in open_ones]
-    of = f"{len(open_ones)} effects that are not settled" if open_ones is not planned else f"{len(planned)} effects"
-    headline = f"An hour on another day pays more for {days} of {of}, an hour more of the last run for {rest}."
+    of = f"{len(open_ones)} undecided effects" if open_ones is not planned else f"{len(planned)} effects"
+    headline = f"An hour on another day pays more for {days} of {of}, another hour of the last run for {rest}."
     return Answer(
         title="The next hour",
         findings=[Line(headline, tone="strong")],
@@ -105,5 +108,5 @@ def _percents(each: Outlook) -> list[str]:
 
 
 def _legend() -> Iterator[tuple[str, str]]:
-    yield "now, an hour today, another day", "half the 95 % interval of the effect in general: as it is, and what an hour would make of it"
-    yield "blocks per run", "beyond these, another run pays more than more blocks; empty where days are not seen to differ"
+    yield "now, an hour today, another day", "half-width of the 95 % interval of the effect in general: at present, and after one more hour"
+    yield "blocks per run", "beyond these, another run pays more than more blocks; empty if days do not seem to differ"

@@ -1,4 +1,4 @@
-"""A forest of runs for each effect: one row a run, below them what is common to all, and where the next run will lie."""
+"""A forest of runs per effect: a row per run, then their common effect and the next run's."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
     from .evidence import Contribution, Evidence, Gathered
 
 TITLE = "Evidence over runs"
-ANSWERS = "What a tweak set does in each run, what is common to all runs, and where the next one will lie."
+ANSWERS = "Effect of a tweak set in each run, in all runs together, and in the next run."
 HEADS = [("gain, % [95 %]", 0.12), ("blocks", 0)]
 LEFT, RIGHT = 2.35, 2.2
 MOST = 12
-TRADE = re.compile(r"\((?:R|TM)\)| Processor| CPU")  # of a CPU's name, what no reader misses
+TRADE = re.compile(r"\((?:R|TM)\)| Processor| CPU")  # redundant parts of CPU names
 LOOKS: dict[str, Style] = {
     "helps everywhere measured": VERDICTS["improved"],
     "helps on average": VERDICTS["improved"],
@@ -39,7 +39,7 @@ NEXT: Style = {"color": FAINT, "marker": "", "linewidth": 5.0}
 
 @house_style()
 def draw(gathered: Gathered) -> Figure:
-    """Draw the effects that at least three runs have, those that help first. Raises: NothingToDraw."""
+    """Draw the effects with at least three runs, helpful ones first. Raises: NothingToDraw."""
     every = some((one for one in gathered.evidence if one.over), "no effect was measured in three runs or more")
     ordered = sorted(every, key=_rank)
     sections = []
@@ -51,8 +51,8 @@ def draw(gathered: Gathered) -> Figure:
         sections.append(forest_section(title, rows, band=margin_band(one.margin), **settings))
     hidden = len(ordered) - MOST
     lead = (
-        "Right of 0 is faster than the baseline. A row is a run, with its 95 % interval; below the runs stands what is common to them. "
-        "The pale bar is where the true effect of another run lies, 19 times in 20. Each forest has its own scale."
+        "Right of 0 is faster than the baseline. A row is a run, with its 95 % interval; below the runs is their common effect. "
+        "The pale bar contains the true effect of another run 19 times in 20. Each forest has its own scale."
     )
     legend = [
         dot("one run", QUIET, size=4.5),
@@ -64,7 +64,7 @@ def draw(gathered: Gathered) -> Figure:
 
 
 def _rank(one: Evidence) -> tuple[bool, float]:
-    """What is settled first, the largest effects first."""
+    """Rank settled effects first, the largest first."""
     return one.word == "can't tell yet", -abs(one.over.mean) if one.over else 0.0
 
 
@@ -84,7 +84,7 @@ def _rows(one: Evidence) -> list[MarkRow]:
 
 
 def _named(each: Contribution, others: Sequence[Contribution]) -> str:
-    """The day, and the machine where there are several."""
+    """Return the day, and the machine if there are several."""
     machines = {one.columns["cpu"] for one in others}
     cpu = TRADE.sub("", each.columns["cpu"])
     return f"{each.day}, {cpu}" if len(machines) > 1 else each.day or each.run.run_id

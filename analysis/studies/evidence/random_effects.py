@@ -1,20 +1,21 @@
-"""An effect over several runs: what is common to them, how far they differ, and where the next one will lie.
+"""An effect over several runs: the common effect, the variance between runs, and the next run.
 
-Each run has an effect and a standard error of its own. What runs differ by beyond these is a
-variance between runs (tau squared), estimated by restricted maximum likelihood (Viechtbauer, J. Educ.
-Behav. Stat. 2005). The mean's interval is that of Hartung and Knapp (Stat. Med. 2001), never narrower
-than the runs' own errors make it (Röver et al., BMC Med. Res. Methodol. 2015).
+Each run has an effect and a standard error. The variance between runs beyond these (tau squared) is
+estimated by restricted maximum likelihood (Viechtbauer, J. Educ. Behav. Stat. 2005). The mean's
+interval is that of Hartung and Knapp (Stat. Med. 2001), never narrower than the runs' own errors
+require (Röver et al., BMC Med. Res. Methodol. 2015).
 
-How far runs differ is hardly known from a few of them, so the next run's interval does not rest on
-the one best variance: it is the mean over variances, each weighted by how well it agrees with the
-effects (the confidence distribution of the Q-profile, Viechtbauer, Stat. Med. 2007). With the best
-variance alone the interval holds too little: 87 % instead of 95 % at six runs that differ by 1 %.
+A few runs hardly determine the variance between runs, so the next run's interval does not rest on
+the best estimate: it averages over variances, each weighted by its agreement with the effects (the
+confidence distribution of the Q-profile, Viechtbauer, Stat. Med. 2007). With the best variance
+alone, the coverage is too low: 87 % instead of 95 % for six runs that differ by 1 %.
 
-Runs of few blocks hardly know their own error, and those that seem surest by chance weigh most: of the
-mean's interval alone, up to 6 % of the resampled real runs without an effect would be called one. So p is
-the larger of that interval's and of the mean over the agreeing variances.
+Runs with few blocks hardly know their own error, and those that seem most precise by chance get the
+largest weight: by the mean's interval alone, up to 6 % of the resampled real runs without an effect
+would be called one. So p is the larger of that interval's and of the mean over the agreeing
+variances.
 
-Where runs are grouped (days on one machine), groups differ, too: two variances, estimated together.
+If runs are grouped (days on one machine), groups differ too: two variances are estimated together.
 """
 
 from __future__ import annotations
@@ -34,12 +35,12 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 FEWEST_RUNS = 3
-FEWEST_GROUPS = 3  # of two runs or more each, or it is not known how far groups differ
-WIDEST = 4.0  # times the variance of the effects: no variance between runs is looked for beyond
-LEAST_SHARE = 1e-9  # of that: as good as none
-GRID, ROUNDS = 40, 40  # places that are tried first, and sections of the interval around the best
-AGREEMENTS = 64  # variances over which the next run's interval is a mean
-AT_REST = 1e-7  # of a variance: it moves no further
+FEWEST_GROUPS = 3  # with two or more runs each, else the variation between groups is unknown
+WIDEST = 4.0  # times the variance of the effects: upper limit of the search
+LEAST_SHARE = 1e-9  # of the upper limit: practically zero
+GRID, ROUNDS = 40, 40  # grid points, then bisections around the best
+AGREEMENTS = 64  # variances that the next run's interval averages over
+AT_REST = 1e-7  # relative change of a variance at convergence
 FARTHEST = 8.0  # standard deviations of a normal distribution
 GOLDEN = (math.sqrt(5) - 1) / 2
 
@@ -49,10 +50,10 @@ class Estimate:
     """The effect over runs, on the scale of the effects (log gains).
 
     mean, low, high: common to all runs, with its 95 % interval
-    p: two-sided, of there being no effect; never smaller than the interval's own
+    p: two-sided, for no effect; never smaller than the interval's own
     error, df: the mean's standard error, and its degrees of freedom
     tau: standard deviation between runs, of groups and of runs within a group together
-    tau_groups: the groups' share of it; 0 where runs are not grouped
+    tau_groups: the groups' share of it; 0 if runs are not grouped
     next_low, next_high: 95 % prediction interval of the true effect in another run (of another group)
     q, q_p: Cochran's Q of equal effects, and its p
     """
@@ -97,7 +98,7 @@ def estimate(effects: Sequence[float], errors: Sequence[float], groups: Sequence
 
 
 def _summary(gains: Floats, variances: Floats, weighted: Callable[[Floats], Floats], df: int, between: tuple[float, float]) -> Estimate:
-    """The mean and what follows from it; `weighted` multiplies by the inverse of the effects' covariance."""
+    """Return the estimate; `weighted` multiplies by the inverse of the effects' covariance."""
     from scipy.special import chdtrc
 
     weights = weighted(np.ones(len(gains)))
@@ -129,10 +130,11 @@ def _summary(gains: Floats, variances: Floats, weighted: Callable[[Floats], Floa
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """Variances between runs that agree with the effects, each as likely: with the mean under each, and its standard error.
+    """Equally likely variances between runs that agree with the effects, with means and errors.
 
-    Of the true variance between runs, the weighted squares of the effects are distributed as chi-square; so each share of that
-    distribution names a variance, and all of them together are what is known of it.
+    Under the true variance between runs, the weighted squares of the effects have a chi-square
+    distribution; so each quantile of that distribution gives a variance, and together they are its
+    confidence distribution.
     """
 
     between: Floats
@@ -164,7 +166,7 @@ def agreement(effects: Floats, variances: Floats) -> Agreement:
 
 
 def next_run(agreeing: Agreement) -> tuple[float, float]:
-    """The 95 % interval of the true effect in another run."""
+    """Return the 95 % interval of the true effect in another run."""
     from scipy.special import ndtr
 
     scales = np.sqrt(agreeing.between + agreeing.errors**2)
@@ -172,7 +174,10 @@ def next_run(agreeing: Agreement) -> tuple[float, float]:
 
 
 def p_of_no_effect(agreeing: Agreement) -> float:
-    """The two-sided p of there being no effect in general (a generalised p-value: Iyer, Wang and Mathew, JASA 2004)."""
+    """Return the two-sided p for no effect in general.
+
+    This is a generalised p-value (Iyer, Wang and Mathew, JASA 2004).
+    """
     from scipy.special import ndtr
 
     below = float(ndtr(-agreeing.means / agreeing.errors).mean())
@@ -180,7 +185,7 @@ def p_of_no_effect(agreeing: Agreement) -> float:
 
 
 def _quantile(means: Floats, scales: Floats, share: float, normal: Callable[[Floats], Floats]) -> float:
-    """Of a mixture of normal distributions, each as likely."""
+    """Return a quantile of a mixture of normal distributions with equal weights."""
     low, high = float((means - FARTHEST * scales).min()), float((means + FARTHEST * scales).max())
     for _ in range(2 * ROUNDS):
         middle = (low + high) / 2
@@ -189,13 +194,13 @@ def _quantile(means: Floats, scales: Floats, share: float, normal: Callable[[Flo
 
 
 def is_grouped(groups: Sequence[object]) -> bool:
-    """Whether there are enough groups, of enough runs, to tell groups from the runs in them."""
+    """Return whether there are enough groups, with enough runs, to separate both variances."""
     sizes = [sum(other == group for other in groups) for group in dict.fromkeys(groups)]
     return sum(size > 1 for size in sizes) >= FEWEST_GROUPS
 
 
 def means_without_each(effects: Sequence[float], errors: Sequence[float]) -> list[float]:
-    """The mean without each run; nothing where too few would be left."""
+    """Return the mean without each run; nothing if too few would remain."""
     runs = len(effects)
     if runs <= FEWEST_RUNS:
         return []
@@ -208,9 +213,9 @@ def means_without_each(effects: Sequence[float], errors: Sequence[float]) -> lis
 
 
 def _variances_near(effects: Floats, variances: Floats, present: Floats, start: float) -> Floats:
-    """As `variance_between`, for rows that differ little from one whose variance is known: Fisher scoring from there.
+    """Return variances as `variance_between`, by Fisher scoring from a known row's variance.
 
-    Rows that have not come to rest are searched through.
+    Rows must differ little from that row; rows that do not converge are searched.
     """
     between = np.full(len(effects), start)
     moved = np.full(len(effects), math.inf)
@@ -232,7 +237,7 @@ def _variances_near(effects: Floats, variances: Floats, present: Floats, start: 
 
 
 def variance_between(effects: Floats, variances: Floats, present: Floats | None = None) -> Floats:
-    """The variance between runs by the largest restricted likelihood, for each row of effects.
+    """Return the REML variance between runs, for each row of effects.
 
     Takes: shape (…, runs); `present` is 1 for each run that counts.
     """
@@ -263,7 +268,7 @@ def variance_between(effects: Floats, variances: Floats, present: Floats | None 
 
 
 def _two_variances(gains: Floats, variances: Floats, same: Floats, alone: float) -> tuple[float, float]:
-    """Those between groups and between runs of a group, by the largest restricted likelihood; `alone` is that of runs without groups."""
+    """Return the REML variances between and within groups; `alone` is that without groups."""
     from scipy.optimize import minimize
 
     ones = np.ones(len(gains))

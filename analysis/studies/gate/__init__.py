@@ -1,1 +1,1 @@
-"""The gate: may a candidate be merged? The ruling, its limits, and all the forms in which it is told."""
+"""The gate: may a candidate be merged? Rulings, limits, and all output formats."""

@@ -1,4 +1,4 @@
-"""The gate's answer for a CI service: the comment on a pull request, JUnit, and commands to GitHub's runner."""
+"""The gate's answer for a CI service: pull-request comment, JUnit, GitHub workflow commands."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ from control.names import undigested
 from .gate import Gate, Ruled, answer, headline, units
 
 MARKER = "<!-- deeptweak-gate{} -->"
-LONGEST_BYTES = 65_536  # GitHub refuses a longer comment. It counts characters; bytes are never fewer.
+LONGEST_BYTES = 65_536  # GitHub's limit, in characters
 SIGNS = {"regression": "❌", "undecided": "❔", "pass": "✅"}
-KEY = re.compile(r"[^\w./]+", re.ASCII)  # what could end an HTML comment
+KEY = re.compile(r"[^\w./]+", re.ASCII)  # characters that could end an HTML comment
 COMMIT = re.compile(r"([0-9a-f]{7,64})(\+dirty)?")
-SHORT = 12  # digits of a commit are enough to find it by
+SHORT = 12  # digits suffice to find a commit
 
 
 class Site(NamedTuple):
-    """The pages that a comment leads to."""
+    """The pages that a comment links to."""
 
     repository: str
     run: str
 
 
 def site_of(environment: Mapping[str, str]) -> Site | None:
-    """Return the pages of the workflow that this is a part of; None outside of GitHub Actions."""
+    """Return the pages of the current workflow; None outside of GitHub Actions."""
     server, repository, run = (environment.get(f"GITHUB_{name}", "") for name in ("SERVER_URL", "REPOSITORY", "RUN_ID"))
     if not (server and repository and run):
         return None
@@ -44,7 +44,8 @@ def site_of(environment: Mapping[str, str]) -> Site | None:
 def comment(gate: Gate, runs: Sequence[Run] = (), key: str = "", site: Site | None = None) -> str:
     """Write the answer, with its runs, as the body of a comment.
 
-    Its first line is a hidden marker by which the comment is found again; `key` tells several gates apart. `site` is where links lead.
+    Its first line is a hidden marker that identifies the comment; `key` distinguishes several
+    gates. `site` has the link targets.
     """
     marker = MARKER.format(f" {KEY.sub('_', key)}" if key else "")
     result = answer(gate)
@@ -53,7 +54,7 @@ def comment(gate: Gate, runs: Sequence[Run] = (), key: str = "", site: Site | No
     sections = [
         *result.sections,
         *([Section("Runs", [table])] if runs else []),
-        Section("What words and columns mean", [Line(text, f"{word}:") for word, text in result.legend], folded=True),
+        Section("Meaning of words and columns", [Line(text, f"{word}:") for word, text in result.legend], folded=True),
     ]
     page = replace(result, title=f"{SIGNS[gate.ruling]} {result.title}", findings=[*result.findings, *links], sections=sections)
     return f"{marker}\n{markdown.render(page, LONGEST_BYTES - len(marker) - 1)}"
@@ -63,7 +64,7 @@ def _rows(runs: Sequence[Run], site: Site | None) -> list[list[object]]:
     rows: list[list[object]] = []
     for run in runs:
         known = COMMIT.fullmatch(run.commit or "")
-        short = f"{known[1][:SHORT]}{known[2] or ''}" if known else run.commit or "not known"
+        short = f"{known[1][:SHORT]}{known[2] or ''}" if known else run.commit or "unknown"
         href = f"{site.repository}/commit/{known[1]}" if site and known else ""
         row: list[object] = [run.run_id, Word(short, href=href), run.started_utc, machine_of(run)]
         rows += [row] * (row not in rows)
@@ -71,14 +72,15 @@ def _rows(runs: Sequence[Run], site: Site | None) -> list[list[object]]:
 
 
 LONGEST_MESSAGE = 2000
-# How JUnit calls what is no pass.
+# JUnit's names of rulings other than pass.
 ELEMENT = {"regression": "failure", "undecided": "error"}
 
 
 def junit(gate: Gate) -> str:
     """Write the XML document.
 
-    Where no ruling bears the gate's own word, a test case of its own does, so that the file is green for a pass and for nothing else.
+    If no ruling has the gate's own word, an extra test case does, so the file is green only for a
+    pass.
     """
     suite = ET.Element("testsuite", name="deeptweak gate")
     _properties(suite, {"baseline": gate.baseline, "candidate": gate.candidate, "ruling": gate.ruling})
@@ -127,14 +129,14 @@ def _properties(parent: ET.Element, values: Mapping[str, object]) -> None:
 
 
 LEVELS = {"regression": "error", "undecided": "warning", "pass": "notice"}
-# GitHub shows ten annotations of each level for one step and drops the rest in silence.
+# GitHub shows ten annotations of each level per step and silently drops the rest.
 SHOWN = 10
 
 
 def workflow_commands(gate: Gate) -> list[str]:
-    """Write one line for the gate as a whole, one for each ruling that is no pass, and one for each warning; errors come first.
+    """Write a line for the gate, one per ruling other than pass, and one per warning; errors first.
 
-    There are at most ten of a level: where there was more to say, the tenth says how much.
+    There are at most ten per level: if there are more, the tenth gives their number.
     """
     lines = [(LEVELS[gate.ruling], "Gate", headline(gate))]
     lines += [

@@ -1,12 +1,13 @@
-"""The gate: is a candidate slower than is allowed? It says yes, no, or that the data cannot tell; it never passes by default.
+"""The gate: is a candidate slower than allowed? Yes, no, or can't tell; it never passes by default.
 
-A pass is a claim like any other and needs evidence: the one-sided 95 % upper bound of the loss lies below the limit (non-inferiority).
-Every contrast must show it, so no adjustment for their number is due (intersection-union test). A regression needs that the
-loss is no chance, after Holm's adjustment for everything the gate was asked, and at best estimate larger than the limit. All else is
-undecided, and that is no pass.
+A pass is a claim and needs evidence: the one-sided 95 % upper bound of the loss lies below the
+limit (non-inferiority). Every contrast must show it, so no adjustment for their number is needed
+(intersection-union test). A regression needs a significant loss, after Holm's adjustment for all
+questions to the gate, and a best estimate above the limit. Everything else is undecided, which is
+not a pass.
 
-Blocks cannot exclude an event that did not occur in them: of a candidate that stalls in one process of eight, a run of eight blocks has no
-stall one time in three, and passes.
+Blocks cannot exclude an event that did not occur in them: if a candidate stalls in one process of
+eight, a run of eight blocks has no stall one time in three, and passes.
 """
 
 from __future__ import annotations
@@ -43,13 +44,13 @@ Ruling = Literal["pass", "regression", "undecided"]
 
 @dataclass(frozen=True, slots=True)
 class Ruled:
-    """What the gate says of one contrast in one metric.
+    """The gate's ruling on one contrast in one metric.
 
     comparison, metric: what was judged
     ruling, reason: `pass`, `regression` or `undecided`, and why
-    limit, loss, loss_high: the largest loss allowed; the loss found, below 0 it is faster; its one-sided 95 % upper bound. None where
-        nothing could be compared
-    blocks_needed: about how many blocks (or runs an arm) would let a candidate that loses nothing pass
+    limit, loss, loss_high: the largest loss allowed; the loss found, below 0 if faster; its
+        one-sided 95 % upper bound. None if nothing could be compared
+    blocks_needed: about how many blocks (or runs per arm) would let a candidate without a loss pass
     """
 
     comparison: Comparison
@@ -72,7 +73,7 @@ class Gate:
 
 
 FEWEST_BLOCKS, MOST_BLOCKS = 3, 10_000
-UNITS = {"paired": "blocks", "switched": "processes, or pairs of segments where they are few", "two-sample": "runs an arm"}
+UNITS = {"paired": "blocks", "switched": "processes, or pairs of segments if there are few processes", "two-sample": "runs per arm"}
 Question = tuple["Comparison", "Metric", "Effect | None"]
 
 
@@ -83,10 +84,10 @@ def gate(
     warnings: Sequence[str] = (),
     unquiet: Mapping[str, str] | None = None,
 ) -> Gate:
-    """Rule on every comparison in every metric that is gated; `arms` are the names of baseline and candidate.
+    """Rule on every comparison in every gated metric; `arms` names baseline and candidate.
 
-    An A/A comparison is judged like any other: the gate's own calibration is that it passes. Under a workload that is `unquiet` nothing
-    passes, for the reason given.
+    An A/A comparison is judged like any other: the gate's own calibration is that it passes. Under
+    an `unquiet` workload nothing passes, for the reason given.
     """
     unquiet = unquiet or {}
     questions = [question for comparison in comparisons for question in _questions(comparison, limits)]
@@ -109,7 +110,7 @@ def _ruling_or_doubt(ruled: Ruled, reason: str | None) -> Ruled:
 
 
 def _questions(comparison: Comparison, limits: Limits) -> list[Question]:
-    """Return each metric that is gated, once, with its effect where it was measured in both arms."""
+    """Return each gated metric once, with its effect if it was measured in both arms."""
     effects = {effect.metric.name: effect for effect in (comparison.primary, comparison.second, *comparison.others) if effect is not None}
     questions: dict[str, Question] = {}
     for word in limits.metrics_of(comparison.workload):
@@ -135,22 +136,23 @@ def _ruled(comparison: Comparison, metric: Metric, effect: Effect | None, limit:
     if comparison.verdict == "not comparable" or outlasts(comparison):
         return undecided
     if p < ALPHA and loss > limit:
-        reason = f"{result}, Holm p {probability(p)}: more than {exactly(limit)} is lost."
+        reason = f"{result}, Holm p {probability(p)}: the loss is more than {exactly(limit)}."
         return replace(undecided, ruling="regression", reason=reason)
     if comparison.failed:
-        survivors = f"{counted(comparison.failed, 'cell')} failed: those that got through are no fair sample of how the arms run."
+        survivors = f"{counted(comparison.failed, 'cell')} failed, so the remaining cells are not a fair sample of the arms."
         return replace(undecided, reason=survivors)
     if high < limit:
-        return replace(undecided, ruling="pass", reason=f"{result}: at most {percent(max(high, 0.0)).lstrip('+')} is lost.")
+        return replace(undecided, ruling="pass", reason=f"{result}: the loss is at most {percent(max(high, 0.0)).lstrip('+')}.")
     needed = blocks_needed(effect, limit)
-    more = "" if needed is None else f"; a candidate that loses nothing would pass with about {needed} {UNITS[effect.design]}"
+    more = "" if needed is None else f"; a candidate without a loss would pass with about {needed} {UNITS[effect.design]}"
     return replace(undecided, reason=f"{result}: a loss of {exactly(limit)} cannot be excluded{more}.", blocks_needed=needed)
 
 
 def blocks_needed(effect: Effect, limit: float) -> int | None:
-    """How many blocks (or runs an arm) let a candidate that loses nothing pass 4 times in 5; None where thousands would not.
+    """Return how many blocks (or runs per arm) let a candidate without a loss pass 4 times in 5.
 
-    Solves (t_0.95 + t_0.80) · s / √n = -ln(1 - limit); two samples have √(2/n) and twice the degrees of freedom.
+    None if thousands would not. Solves (t_0.95 + t_0.80) · s / √n = -ln(1 - limit); two samples
+    have √(2/n) and twice the degrees of freedom.
     """
     edge = -math.log1p(-limit)
     counts = range(FEWEST_BLOCKS, MOST_BLOCKS + 1)
@@ -168,21 +170,20 @@ UNDER_NO_TEST = "the limits name this workload, and the candidate was not run un
 
 
 def judge(base: Arm, candidate: Arm, limits: Limits, relative_to: str | None = None, workloads: tuple[str, ...] = ()) -> Gate:
-    """Compare two arms and rule on it.
+    """Compare two arms and rule on the result.
 
-    Raises: Refused, where limits name what the runs do not have, or the arms have nothing in common.
+    Raises: Refused, if limits name something that the runs lack, or the arms have nothing in
+    common.
     """
     base, itself = without_candidate(base, candidate)
     runs = [run for arm in (base, candidate) for run in arm.runs]
     _must_know(limits, runs)
     if same_runs(base, candidate) and len(base.runs) > 1:
-        # A glob that also took last week's runs would judge their mean.
-        raise Refused(f"{base.label}: {len(base.runs)} runs hold both arms, from {base.runs[0].origin} on; name the one that is judged.")
+        # A glob that also matched last week's runs would judge their mean.
+        raise Refused(f"{base.label}: {len(base.runs)} runs have both arms, from {base.runs[0].origin} on; name the run to be judged.")
     tweakset = limits.baseline_tweakset or (base.runs[0].baseline if same_runs(base, candidate) else None)
     if limits.baseline_tweakset and base.tweakset not in {None, limits.baseline_tweakset}:
-        raise Refused(
-            f"the limits name the baseline {limits.baseline_tweakset!r} and the command {base.tweakset!r}: leave one of them out."
-        )
+        raise Refused(f"the limits name the baseline {limits.baseline_tweakset!r} and the command {base.tweakset!r}: omit one of them.")
     if base.tweakset is None and tweakset is not None:
         declared = limits.baseline_tweakset is None
         base = replace(base, tweakset=tweakset, label=f"{base.label}:{tweakset}", declared=declared)
@@ -207,7 +208,7 @@ def judge(base: Arm, candidate: Arm, limits: Limits, relative_to: str | None = N
 
 
 def _unquiet(candidate: Arm) -> dict[str, str]:
-    """Workloads under monitors whose two arms without one differ, or agree too loosely to call a cost absent: why none passes there."""
+    """Return monitored workloads whose two arms without a monitor differ or are too imprecise."""
     doubted = [unquiet(run) for run in candidate.runs for unquiet in hooks("unquiet")]
     return {workload: sentence for doubts in doubted for workload, sentence in doubts.items()}
 
@@ -224,12 +225,12 @@ def _must_know(limits: Limits, runs: Sequence[Run]) -> None:
 
 
 def _check_of_the_run(comparison: Comparison) -> bool:
-    """Whether this is the A/A check that every run makes of itself: a warning where it fails, no candidate."""
+    """Return whether this is the A/A check that every run makes: a warning, not a candidate."""
     return comparison.tweakset == AGAIN and (comparison.baseline_run == comparison.candidate_run or comparison.relative_to is not None)
 
 
 def _gone(base: Arm, candidate: Arm, options: Options) -> list[Comparison]:
-    """What the baseline has and the candidate has not: a workload that is gone cannot be slower, and must not pass for that."""
+    """Return what only the baseline has: a missing workload must not pass as not slower."""
     gone: list[Comparison] = []
     if same_runs(base, candidate):
         return gone
@@ -239,14 +240,15 @@ def _gone(base: Arm, candidate: Arm, options: Options) -> list[Comparison]:
         for workload, names in met(base, study).items():
             if options.workloads and workload not in options.workloads:
                 continue
-            # Where a side names its tweak set only the workload must be there; else each tweak set with its like.
+            # If a side names its tweak set, only the workload must exist; else each tweak set with
+            # its like.
             tweaksets = [candidate.tweakset] if candidate.tweakset else [name for name in names if base.tweakset in (None, name)]
             for name in tweaksets:
                 left_out = name in controls or (options.tweaksets and name not in options.tweaksets)
                 whole = base.tweakset and not candidate.tweakset
                 if left_out or name in arms.get(workload, ()) or (whole and workload in arms):
                     continue
-                reason = "the baseline has it and the candidate has not."
+                reason = "the candidate lacks it, but the baseline has it."
                 gone.append(replace(_unjudged(base, candidate, workload, reason), baseline=base.tweakset or name, tweakset=name))
     return gone
 
@@ -270,7 +272,7 @@ def _unjudged(base: Arm, candidate: Arm, workload: str, reason: str) -> Comparis
 
 
 def _controls(base: Arm, candidate: Arm, study: str, options: Options) -> list[str]:
-    """The arms of a study that others are relative to, which are judged by nobody."""
+    """Return the arms of a study that others are relative to, which are not judged."""
     return (control_name(both(base, candidate), study, options.relative_to) or "").split(TOGETHER)
 
 
@@ -286,14 +288,14 @@ def _new(base: Arm, candidate: Arm, options: Options) -> list[str]:
     ]
     known = {(workload, name) for study in studies([base]) for workload, names in met(base, study).items() for name in names}
     new = [f"{name} under {workload}" for workload, name in pairs if (workload, name) not in known]
-    return [f"not judged, because the baseline has no like of it: {first_few(new, 5)}."] if new else []
+    return [f"not judged because the baseline lacks them: {first_few(new, 5)}."] if new else []
 
 
 TONES: dict[Ruling, Tone] = {"regression": "bad", "undecided": "open", "pass": "good"}
-DOUBT = "neither is shown: that the change is within what is allowed, nor that it is beyond. It is no pass."
+DOUBT = "the change is not shown to be within the limit, nor beyond it. This is not a pass."
 MOST_DECIMALS = 4
-MOST_PASSES = 10  # more are folded
-PLACES = 17  # of a picture
+MOST_PASSES = 10  # further ones are folded
+PLACES = 17  # characters of a picture
 COLUMNS = (
     *(Column(name, left=True) for name in ("workload", "tweak set", "metric")),
     Column("n"),
@@ -307,7 +309,7 @@ LEGEND = (
     ("at worst", "the one-sided 95 % bound of the change."),
     ("can't tell", DOUBT),
     ("n", "blocks complete in both arms, of those planned; if the arms share none, how many cells or runs each has (8+6)."),
-    ("picture", "from two limits slower to two limits faster; │ no change, ┊ what is allowed, ● the change, ━ down to its bound."),
+    ("picture", "from two limits slower to two limits faster; │ no change, ┊ the limit, ● the change, ━ down to its bound."),
 )
 
 
@@ -324,7 +326,7 @@ def headline(gate: Gate) -> str:
 
 
 def answer(gate: Gate) -> Answer:
-    """Make the answer: rulings with what is no pass first, then each reason and note once; many passes are folded."""
+    """Make the answer: rulings other than pass first, then reasons and notes; passes are folded."""
     ordered = [ruled for word in TONES for ruled in gate.rulings if ruled.ruling == word]
     passes = sum(ruled.ruling == "pass" for ruled in ordered)
     shown = len(ordered) - (passes if passes > MOST_PASSES else 0)
@@ -371,7 +373,7 @@ def _picture(ruled: Ruled) -> Word | None:
 
 
 def figures(ruled: Ruled) -> tuple[str, str, str]:
-    """Write the change, its lower bound and the one allowed in percent, with decimals that show which is larger; empty where unknown."""
+    """Write change, lower bound and limit in percent, comparably precise; empty if unknown."""
     amounts = [value for value in (ruled.loss, ruled.loss_high) if value is not None]
     for decimals in range(1, MOST_DECIMALS + 1):
         limit, *rounded = (round(100 * value, decimals) for value in (ruled.limit, *amounts))
@@ -383,7 +385,7 @@ def figures(ruled: Ruled) -> tuple[str, str, str]:
 
 
 def units(ruled: Ruled) -> str:
-    """How much was measured: `7/8` blocks complete in both arms, or `5+6` cells or runs where the arms have no blocks in common."""
+    """Write the number of units: `7/8` complete blocks, or `5+6` cells or runs without blocks."""
     effect = ruled.comparison.primary
     if effect is not None and effect.design == "two-sample":
         return f"{effect.n_baseline}+{effect.n_candidate}"

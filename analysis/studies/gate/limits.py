@@ -1,16 +1,17 @@
-"""The gate's limits: how much slower is too slow, for which workloads, and compared with what. As a file:
+"""The gate's limits: the largest loss allowed, per workload, and the baseline. As a file:
 
 ```yaml
-max_regression: 3%            # for all that is not named below
+max_regression: 3%            # for everything not named below
 metrics: [primary]            # primary, second, both, metric names, or min, median, mean, ops (default: primary)
-tweaksets: [my-tuning]        # which candidates are gated (default: all)
-baseline: stock               # a tweak set, or a saved run: a path from this file's folder
+tweaksets: [my-tuning]        # the gated candidates (default: all)
+baseline: stock               # a tweak set, or a saved run (path relative to this file)
 workloads:
   ddp_train: 10%
   lora_finetune: {step_time_p10_s: 5%, throughput_samples_per_s: 10%}
 ```
 
-A gate with a slip of the pen in its limits guards nothing, so whatever is not understood is refused, with its line.
+A gate with a typing error in its limits guards nothing, so anything unknown is refused, with its
+line.
 """
 
 from __future__ import annotations
@@ -32,20 +33,22 @@ if TYPE_CHECKING:
     from analysis.marked_yaml import Value
 
 KEYS = ("max_regression", "metrics", "tweaksets", "baseline", "workloads")
-# Words for metrics that each study and workload declares for itself.
+# Words for metrics that studies and workloads declare.
 DECLARED = {"primary": ("primary",), "second": ("second",), "both": ("primary", "second")}
-# A tweak set is named after its file and holds none of these; a saved run without any of them is written ./run.
+# A tweak set is named after its file and contains none of these; write a saved run without any of
+# them as ./run.
 OF_A_PATH = re.compile(r"[/*?\[]|\.json(?::|$)")
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """How much slower a candidate may be. Every limit is a fraction: 0.03 is 3 %.
+    """The largest losses allowed. Every limit is a fraction: 0.03 is 3 %.
 
-    `of_workload` holds the limit of a workload where it has its own, `of_metric` by (workload, metric name). `metrics` are names, or
-    `primary` and `second` for what study and workload declare. `tweaksets`: the candidates that are gated, None for all. The
-    baseline is a tweak set or a saved run (`PATH[:TWEAKSET]`), both None where the file does not say. `places` tells messages where
-    each name was written.
+    `of_workload` holds the limits of workloads that have their own, `of_metric` limits by
+    (workload, metric name). `metrics` are names, or `primary` and `second` for those that study and
+    workload declare. `tweaksets`: the gated candidates, None for all. The baseline is a tweak set
+    or a saved run (`PATH[:TWEAKSET]`), both None if the file has none. `places` locates each name
+    for messages.
     """
 
     max_regression: float
@@ -61,17 +64,17 @@ class Limits:
         return self.of_metric.get((workload, metric_name), self.of_workload.get(workload, self.max_regression))
 
     def metrics_of(self, workload: str) -> tuple[str, ...]:
-        """The metrics gated under this workload: those asked for and those it has a limit for, which would else be held to nothing."""
+        """Return the metrics gated under this workload: requested ones and those with a limit."""
         return tuple(dict.fromkeys([*self.metrics, *(metric for of, metric in self.of_metric if of == workload)]))
 
 
 def parse_metrics(words: Sequence[str]) -> tuple[str, ...]:
-    """Spell out which metrics are gated: `both` is `primary` and `second`, any other word is a metric's name or pytest-benchmark's."""
+    """Expand metric words: `both` is `primary` and `second`; pytest-benchmark's names are known."""
     return tuple(dict.fromkeys(name for word in words for name in DECLARED.get(word, (COLUMNS.get(word, word),))))
 
 
 def read(path: Path | str, max_regression: float | None = None) -> Limits:
-    """Read a limits file. `max_regression`, where given (on the command line), takes the place of the file's own.
+    """Read a limits file. `max_regression` (from the command line) replaces the file's own.
 
     Raises: Refused, with the file's name and line, what is wrong there, and what to do.
     """
@@ -134,7 +137,7 @@ def _workloads(workloads: Value, places: dict[str, str]) -> tuple[dict[str, floa
             continue
         for metric, limit in value.items():
             if metric in DECLARED:
-                limit.refuse(f"{metric!r} is no metric's name; name the metric that {workload} is held to, such as step_time_p10_s")
+                limit.refuse(f"{metric!r} is not a metric; name a metric with a limit for {workload}, such as step_time_p10_s")
             name = COLUMNS.get(metric, metric)
             places[f"metric {name}"] = limit.place
             of_metric[workload, name] = _percent(limit)
@@ -152,6 +155,6 @@ def unknown(limits: Limits, workloads: Collection[str], tweaksets: Collection[st
         for name in sorted(names - set(available)):
             place = limits.places.get(f"{noun} {name}")
             lines.append(
-                f"{place + ': ' if place else ''}no {noun} {name!r} in these runs; they have {first_few(sorted(available), SHOWN_NAMES)}."
+                f"{place + ': ' if place else ''}no {noun} {name!r} in these runs; available: {first_few(sorted(available), SHOWN_NAMES)}."
             )
     return lines

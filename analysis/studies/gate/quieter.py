@@ -1,4 +1,4 @@
-"""Quieter metrics: where the gate can't tell, name the recorded metric that scatters far less, to be declared before the next runs."""
+"""Quieter metrics: if the gate can't tell, suggest a metric with far less scatter for next time."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 TIMES_QUIETER = 3.0
 OF_TIME = ("step_time_", "throughput_")
 SPOKEN = {name: word for word, name in COLUMNS.items()}
-ADVICE = "declare it for the next runs (--metric {}); choosing a metric by these results would be shopping."
+ADVICE = "declare it for the next runs (--metric {}); choosing a metric by these results would bias them."
 
 
 def recorded(runs: Iterable[Run]) -> tuple[str, ...]:
@@ -27,7 +27,7 @@ def recorded(runs: Iterable[Run]) -> tuple[str, ...]:
 
 
 def quieter(undecided: Sequence[Ruled], comparisons: Iterable[Comparison]) -> list[str]:
-    """Write one line for each metric that is at least `TIMES_QUIETER` times quieter than a judged one, with the workloads."""
+    """Write a line per metric that is `TIMES_QUIETER` times quieter than a judged one."""
     effects = {_place(comparison): comparison.others for comparison in comparisons}
     found: dict[tuple[str, str], list[tuple[float, str]]] = {}
     for ruled in undecided:

@@ -1,4 +1,4 @@
-"""The gate of a session (`pytest --gate FILE`): read and found usable before the first cell runs, asked when the last has ended."""
+"""The gate of a session (`pytest --gate FILE`): checked before the first cell, applied last."""
 
 from __future__ import annotations
 
@@ -20,28 +20,28 @@ CONTROL = "stock"
 
 @dataclass(frozen=True, slots=True)
 class SessionGate:
-    """Limits, and the run that this one must not be slower than. Without `limits` the study's own margin is the limit."""
+    """Limits, and the reference run. Without `limits`, the study's own margin is the limit."""
 
     limits: Limits | None
     baseline: Arm | None = None
 
     def judge(self, run: Run) -> tuple[str, int]:
-        """Return what the gate says of a run, and its exit code. Raises: Refused, where it cannot judge it."""
+        """Return the gate's answer on a run, and the exit code. Raises: Refused, if undecidable."""
         from .gate import EXIT, answer, judge
 
         own = Arm(run.origin, (run,))
         base = self.baseline or own
         limits = self.limits or limits_file.Limits(min(study.margin for study in run.studies.values()))
-        # Of two runs made at different times only what each says relative to its own stock can be told from the time between.
+        # Of two runs at different times, only results relative to their own stock are comparable.
         control = BASELINE if len(base.runs) == 1 and not same_runs(base, own) and CONTROL in base.runs[0].tweaksets else None
         result = judge(base, own, limits, control)
         return text.render(answer(result)), EXIT[result.ruling]
 
 
 def read(file: str, workloads: Collection[str], tweaksets: Collection[str]) -> SessionGate:
-    """Read what `--gate FILE` names: a limits file, or a saved run (a folder of them) that this one must not be slower than.
+    """Read `--gate FILE`: a limits file, or a saved run (or folder) as the reference.
 
-    Raises: Refused, for a file that cannot be used: that must be known before hours of measuring.
+    Raises: Refused, for an unusable file: this must be known before hours of measuring.
     """
     refused: list[str] = []
     if not file.endswith((".yaml", ".yml")):

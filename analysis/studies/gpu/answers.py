@@ -1,4 +1,4 @@
-"""Grids as one answer: the findings in sentences, both metrics of the SMs over each grid, then every cell."""
+"""Grids as an answer: findings in sentences, both SM metrics over each grid, then every cell."""
 
 from __future__ import annotations
 
@@ -30,29 +30,29 @@ from .grid import (
 
 FEW = 4
 CLOSE_R2 = 0.8
-VISIBLE = 0.0005  # of a share that is written with three decimals
-SHARES_ALONE = 2  # bounds, where one metric of all was recorded
-ACROSS = 12  # numbers of blocks beside one another
+VISIBLE = 0.0005  # of a share written with three decimals
+SHARES_ALONE = 2  # number of bounds if only one metric was recorded
+ACROSS = 12  # columns of blocks side by side
 TOGETHER = ((UTILIZATION, GRACT), (SMACT, SMOCC), (MEMORY_MIB, MEMORY_UTILIZATION), (TENSOR, DRAM))
 ALWAYS = {UTILIZATION, GRACT, SMACT, SMOCC}
-ASIDE = 0.05  # what stays below it everywhere has a sentence and no table
-MISSING = Word("–")  # among figures that are there
+ASIDE = 0.05  # a metric that stays below everywhere gets a sentence instead of a table
+MISSING = Word("–")  # a missing figure in a row with others
 IN_PERCENT = {UTILIZATION, MEMORY_UTILIZATION}
 HEADS = {UTILIZATION: "util %", MEMORY_UTILIZATION: "mem util %", MEMORY_MIB: "used MiB"}
 SIZE = (Column("blocks", "blocks"), Column("threads", "threads"))
 LEGEND = (
     ("n", "samples, per run where there are several runs; figures are means over runs."),
     ("idle", "samples before and after the active part."),
-    ("active", "mean of the longest stretch in which something ran (GRACT above 0); relations, falls and maps are of it."),
-    ("misleads", "counted by the peaks of each cell."),
+    ("active", "mean of the longest stretch in which something ran (GRACT above 0); relations, falls and maps use it."),
+    ("misleads", "based on the peaks of each cell."),
 )
-ALLOCATED = ("8bt", "what the kernel allocates: two arrays of float, 8 bytes × blocks × threads.")
+ALLOCATED = ("8bt", "the kernel's allocation: two arrays of float, 8 bytes × blocks × threads.")
 
 
 def answer(
     grids: Sequence[Findings], refused: Sequence[str] = (), files: Mapping[str, str] | None = None, *, brief: bool = False
 ) -> Answer:
-    """Return the answer; `files` are pictures that were drawn, or why one was not. `brief` has no figures of single cells."""
+    """Return the answer; `files` has each picture's file or error. `brief` omits single cells."""
     whole = together([_of_grid(findings, brief=brief) for findings in grids])
     drawn = [Section("", [Line(f"{name}: {text}") for name, text in files.items()])] if files else []
     figures = [f"{metric}_{statistic}" for metric in METRICS for statistic in STATISTICS]
@@ -84,7 +84,7 @@ def _of_grid(findings: Findings, *, brief: bool) -> Answer:
 
 
 def _matrices(findings: Findings, metric: str) -> Iterator[Table]:
-    """One metric as the kernels were laid out: threads down, blocks across, in parts of equal width."""
+    """Yield tables of one metric: threads down, blocks across, in parts of equal width."""
     column = findings.grid.column(metric)
     blocks = sorted({size[0] for size in column})
     across = max(1, -(-len(blocks) // max(1, -(-len(blocks) // ACROSS))))
@@ -112,14 +112,14 @@ def _tables(findings: Findings) -> Iterator[Table]:
         yield Table(
             [*SIZE, *columns, Column("off", "off", "{:+.3f}".format)],
             [[*one.size, one.duty, one.least, one.most, one.observed, one.off] for one in predicted],
-            "SMACT as predicted, b / (SMs × ⌈b / SMs⌉) to min(b, SMs) / SMs, × duty, and as seen (median)",
+            "SMACT as predicted, b / (SMs × ⌈b / SMs⌉) to min(b, SMs) / SMs, × duty, and as measured (median)",
         )
     if findings.bounds.violations:
         heads = [Column("bound", left=True), Column("cell", left=True), *(Column(name) for name in ("samples", "of"))]
         yield Table(
             [*heads, *(Column(name, write="{:.3f}".format) for name in ("furthest", "limit"))],
             [[one.bound, one.place, one.count, one.of, one.worst, one.limit] for one in findings.bounds.violations],
-            "Bounds that were broken",
+            "Violated bounds",
         )
 
 
@@ -141,7 +141,7 @@ def _of_cells(findings: Findings, metrics: Sequence[str]) -> Table:
 
 
 def _counts(cells: Sequence[GridCell]) -> tuple[str, str]:
-    """How many samples the runs of one size have, and how many of them lie before and after the active part."""
+    """Return the samples of each run of one size, and those before and after the active part."""
     each = sorted(len(cell.samples) for cell in cells)
     span = f"{each[0]}" if each[0] == each[-1] else f"{each[0]}-{each[-1]}"
     before, after = (sum(cell.idle[end] for cell in cells) for end in (0, 2))
@@ -149,7 +149,10 @@ def _counts(cells: Sequence[GridCell]) -> tuple[str, str]:
 
 
 def _document(findings: Findings) -> dict[str, object]:
-    """One grid for programs: names and units are those of the terms; what is missing is null or absent, with its reason beside it."""
+    """Return a grid for programs, with the names and units of the terms.
+
+    A missing value is null or absent, with its reason beside it.
+    """
     grid = findings.grid
     return {
         "origin": grid.run.origin,
@@ -188,7 +191,7 @@ def _cell(cell: GridCell) -> dict[str, object]:
     }
 
 
-# The findings in sentences: most important first, each with how many cells it stands on.
+# The findings in sentences: most important first, each with its number of cells.
 
 
 def share(value: float) -> str:
@@ -197,7 +200,7 @@ def share(value: float) -> str:
 
 
 def _heading(findings: Findings) -> list[str]:
-    """Say what was looked at: how many cells of what, on which GPU, and what else must be known."""
+    """Write the scope: number of cells, GPU, and notes."""
     grid, chip = findings.grid, findings.grid.chip
     runs = f" in {len(grid.cells)} runs" if len(grid.cells) > len(grid.table) else ""
     sms = f"{chip.sms} SMs ({chip.source})" if chip.sms is not None else f"SMs unknown: {chip.missing}"
@@ -209,7 +212,7 @@ def _heading(findings: Findings) -> list[str]:
 
 
 def sentences(findings: Findings) -> list[str]:
-    """Write every finding, in the order in which a reader wants them."""
+    """Write every finding, in reading order."""
     parts = (_work, _misled, _lines, _courses, _memory, _prediction, _spread, _bounds)
     return [sentence for part in parts for sentence in part(findings)]
 
@@ -230,7 +233,7 @@ def _misled(findings: Findings) -> Iterator[str]:
         yield f"{named(misled.example)}: utilisation {values[UTILIZATION]:.0f} %, {shares}."
 
 
-# By what is fitted on what: a sentence where the line is close, and where it is loose.
+# By response and predictor: a sentence for a close and for a loose relation.
 RELATIONS = {
     (UTILIZATION, f"100 × {GRACT}"): (
         "GRACT follows utilisation",
@@ -255,7 +258,7 @@ def _lines(findings: Findings) -> Iterator[str]:
     bundle = [line for line in findings.by_threads if line.r2 is not None]
     if len(bundle) > 1:
         low, high = (f"{line.slope:.3f} at {line.among} per block (R² {line.r2:.2f})" for line in (bundle[0], bundle[-1]))
-        yield f"SMOCC on SMACT has another slope at each block size: {low}, {high}."
+        yield f"SMOCC on SMACT has a different slope at each block size: {low}, {high}."
 
 
 def _courses(findings: Findings) -> Iterator[str]:
@@ -268,7 +271,7 @@ def _courses(findings: Findings) -> Iterator[str]:
             yield f"{name} never falls with more blocks, at {sizes}."
         elif dips and fell:
             threads = first_few([str(threads) for threads, *_ in dips], FEW)
-            yield f"{name} falls with more blocks, too, at {threads} threads per block."
+            yield f"{name} sometimes falls with more blocks, at {threads} threads per block."
         elif dips:
             falls = "; ".join(
                 f"from {share(high)} at {few} blocks to {share(low)} at {many}, at {threads} threads"
@@ -280,7 +283,7 @@ def _courses(findings: Findings) -> Iterator[str]:
 
 def _memory(findings: Findings) -> Iterator[str]:
     if findings.memory:
-        yield f"Used memory on what the kernel allocates: {findings.memory}."
+        yield f"Used memory on the kernel's allocation: {findings.memory}."
 
 
 def _work(findings: Findings) -> Iterator[str]:
@@ -289,7 +292,7 @@ def _work(findings: Findings) -> Iterator[str]:
         yield f"More or fewer kernels than in most cells: {first_few(several, FEW)}."
     if findings.idle:
         idle = first_few([named(cell.size) for cell in findings.idle], FEW)
-        yield f"No work was seen in {idle}: no sample has GRACT or utilisation above 0."
+        yield f"No work was observed in {idle}: no sample has GRACT or utilisation above 0."
 
 
 def _prediction(findings: Findings) -> Iterator[str]:
@@ -303,7 +306,7 @@ def _prediction(findings: Findings) -> Iterator[str]:
             f" {len(every.cells)} cells{furthest if abs(worst.off) >= VISIBLE else ''}."
         )
     elif every.missing:
-        yield f"SMACT is not predicted: {every.missing}."
+        yield f"There is no prediction of SMACT: {every.missing}."
 
 
 def _spread(findings: Findings) -> Iterator[str]:
@@ -319,7 +322,7 @@ def _bounds(findings: Findings) -> Iterator[str]:
         return
     if bounds.violations:
         places = dict.fromkeys(named(violation.size) for violation in bounds.violations)
-        yield f"Bounds are broken in {len(places)} of {cells} cells (± {ROUNDING:g}): {first_few([*places], FEW)}; see below."
+        yield f"Bounds are violated in {len(places)} of {cells} cells (± {ROUNDING:g}): {first_few([*places], FEW)}; see below."
     else:
         samples = max(count for bound, (count, _) in bounds.tested.items() if "share" not in bound or len(bounds.tested) == SHARES_ALONE)
         yield f"All {len(bounds.tested)} bounds hold in all {cells} cells, in each of {samples} samples (± {ROUNDING:g})."

@@ -1,15 +1,17 @@
-"""What one grid shows, computed once for the page, JSON and pictures: relations of metrics, courses over blocks, bounds, equal work.
+"""Findings on one grid, computed once for page, JSON and pictures: relations, courses, bounds.
 
-Lines are by least squares, a description of the cells that are there. No interval is put around them: the sizes were chosen, not drawn, and
-what is left over is bend and not noise.
+Lines are least-squares descriptions of the cells. They have no intervals: the sizes were chosen,
+not drawn, and the residuals are curvature, not noise.
 
-A kernel of b blocks reaches at most b SMs, and no SM holds more warps than fit. These are bounds and no predictions: for a share of the
-time (duty) the kernel is not there at all. Where nobody recorded that, the duty is taken as 1, which is above every other.
+A kernel with b blocks reaches at most b SMs, and no SM holds more warps than fit. These are bounds,
+not predictions: for a share of the time (1 - duty) the kernel is not on the GPU. If duty was not
+recorded, it is taken as 1, its upper limit.
 
-What SMACT should be, from how many blocks there are: between b / (SMs × ⌈b / SMs⌉) and min(b, SMs) / SMs, times the duty. The upper end
-holds where blocks that share an SM do not slow each other (few warps, which wait for their own results). The lower one holds where they do,
-or wait for each other: of 133 full blocks on 132 SMs one SM has two, works twice as long as all others, and these have nothing to do
-meanwhile. Seen so on an H200 (docs/gpu.md).
+The prediction of SMACT from the number of blocks is a range: b / (SMs × ⌈b / SMs⌉) to
+min(b, SMs) / SMs, times the duty. The upper end applies if blocks that share an SM do not slow each
+other (few warps, which wait for their own results). The lower end applies if they do, or wait for
+each other: of 133 full blocks on 132 SMs, one SM has two and works twice as long as all others,
+which are idle then. This was observed on an H200 (docs/gpu.md).
 """
 
 from __future__ import annotations
@@ -33,25 +35,26 @@ if TYPE_CHECKING:
 
     Samples = NDArray[np.float64]
 
-FEWEST = 3  # cells of a line
+FEWEST = 3  # cells needed for a line
 MIB = 2**20
-ARRAYS_BYTES = 8  # a thread: two arrays of float
-FALLS = 0.01  # five times what rounding can do
-ALIKE = FALLS  # cells that differ by less show no relation to it: a slope would be one of rounding
+ARRAYS_BYTES = 8  # per thread: two arrays of float
+FALLS = 0.01  # five times the largest rounding error
+ALIKE = FALLS  # smaller differences between cells may be rounding: no slope is fitted
 HIGH_UTILIZATION, LOW_SMACT, LOW_SMOCC = 90.0, 0.3, 0.1
-ROUNDING = 0.002  # of figures with three decimals, two of them
-DUTY_TOLERANCE = 0.01  # the duty is a measurement itself
-NEAR = 0.02  # of a prediction
+ROUNDING = 0.002  # of two figures with three decimals
+DUTY_TOLERANCE = 0.01  # the duty is measured, too
+NEAR = 0.02  # tolerance of a prediction
 WARP = 32
 SHARES = (GRACT, SMACT, SMOCC, TENSOR, DRAM)
 
 
 @dataclass(frozen=True)
 class Findings:
-    """What one grid shows.
+    """Findings on one grid.
 
-    Lines, memory and courses over blocks are those of the active means. `launches` are sizes that launched another number of kernels than
-    most did, `idle` cells in which nothing ran, `spread` by how much runs of one size differ at most, by metric.
+    Lines, memory and courses over blocks use the active means. `launches` are sizes whose number of
+    kernels differs from most, `idle` cells in which nothing ran, `spread` the largest difference
+    between runs of one size, by metric.
     """
 
     grid: KernelGrid
@@ -89,7 +92,7 @@ def findings_of(grid: KernelGrid) -> Findings:
 
 @dataclass(frozen=True, slots=True)
 class FittedLine:
-    """`y = slope · x + intercept` over `n` cells of `table`; no figure has a value where `missing` says why."""
+    """`y = slope · x + intercept` over `n` cells of `table`; `missing` is why there is none."""
 
     x: str
     y: str
@@ -112,26 +115,26 @@ class FittedLine:
 
 
 def fitted(line: FittedLine, x: Sequence[float], y: Sequence[float]) -> FittedLine:
-    """Fit a line, or say why none can be."""
+    """Fit a line, or record why that is impossible."""
     if len(x) < FEWEST:
-        return replace(line, missing=f"both are known in {len(x)} of the {FEWEST} cells needed")
+        return replace(line, missing=f"both are known in {len(x)} of the {FEWEST} cells required")
     first, second = np.asarray(x, float), np.asarray(y, float)
     right, up = first - first.mean(), second - second.mean()
     spread, rise = float(right @ right), float(up @ up)
     if not math.isfinite(spread * rise):
         return replace(line, missing="the values are too large to compute with")
     if spread <= 1e-12 * max(1.0, float(first @ first)):
-        return replace(line, missing="it is the same in all of them")
+        return replace(line, missing="the first is the same in all cells")
     slope = float(right @ up) / spread
     line = replace(line, slope=slope, intercept=float(second.mean() - slope * first.mean()))
     if rise <= 0:
-        return replace(line, missing="R² has no meaning: the second is the same in all")
+        return replace(line, missing="R² is undefined: the second is the same in all cells")
     left = up - slope * right
     return replace(line, r2=1 - float(left @ left) / rise)
 
 
 def _line(grid: KernelGrid, x: str, y: str, *, scale: float = 1.0, only: int | None = None) -> FittedLine:
-    """Fit one metric on another; `only` cells of so many threads. `scale` makes the second a percentage."""
+    """Fit one metric on another, optionally `only` for one thread count; `scale` gives percent."""
     cells = [both for size, both in grid.pairs(x, y).items() if only is None or size[1] == only]
     among = f"{only} thread{'' if only == 1 else 's'}" if only else ""
     line = FittedLine(x, f"{scale:g} × {y}" if scale != 1 else y, grid.label(ACTIVE), len(cells), among=among)
@@ -142,22 +145,24 @@ def _line(grid: KernelGrid, x: str, y: str, *, scale: float = 1.0, only: int | N
 
 
 def _memory(grid: KernelGrid) -> FittedLine | None:
-    """Fit used memory on what the kernel allocated."""
+    """Fit used memory on the kernel's allocation."""
     used = grid.column(MEMORY_MIB)
     line = FittedLine("allocated MiB", MEMORY_MIB, grid.label(ACTIVE), len(used))
     return fitted(line, [*map(allocated_mib, used)], [*used.values()]) if used else None
 
 
 def allocated_mib(size: Size) -> float:
-    """What the kernel of the study allocates: two arrays of float, one element a thread each."""
+    """Return the allocation of the study's kernel: two arrays of float, one element per thread."""
     return ARRAYS_BYTES * size[0] * size[1] / MIB
 
 
 @dataclass(frozen=True, slots=True)
 class Course:
-    """One metric at one number of threads, from few blocks to many. `falls` are steps down: blocks before, after, and both values.
+    """One metric at one number of threads, from few blocks to many.
 
-    `dip` is the deepest point below one with fewer blocks: where from, from what, where to, to what; None where it only rises.
+    `falls` are steps down: blocks before, after, and both values. `dip` is the deepest fall below a
+        point
+    with fewer blocks: from (blocks, value) to (blocks, value); None if the metric only rises.
     """
 
     metric: str
@@ -168,7 +173,7 @@ class Course:
 
 
 def courses(grid: KernelGrid, metric: str = SMACT) -> Iterator[Course]:
-    """Yield a metric's course over blocks, for each number of threads that has two or more."""
+    """Yield a metric's course over blocks, for each number of threads with two or more points."""
     column = grid.column(metric)
     for threads in sorted({size[1] for size in column}):
         values = [(blocks, value) for (blocks, number), value in column.items() if number == threads]
@@ -180,9 +185,9 @@ def courses(grid: KernelGrid, metric: str = SMACT) -> Iterator[Course]:
 
 @dataclass(frozen=True, slots=True)
 class Misled:
-    """How many cells look busy by utilisation and are not: counts, and the cell that looks busiest for the least.
+    """Counts of cells that look busy by utilisation only, with the most misleading cell.
 
-    `table` says which figures were counted.
+    `table` names the figures that were counted.
     """
 
     table: str
@@ -195,7 +200,7 @@ class Misled:
 
 
 def misled(grid: KernelGrid) -> Misled | None:
-    """Count cells whose peak utilisation reaches 90 % while SMACT stays under .3 or SMOCC under .1; None where one was not recorded."""
+    """Count cells with peak utilisation of 90 % but SMACT below .3 or SMOCC below .1."""
     peaks = grid.table[[f"{metric}_{MAX}" for metric in LABELS]].set_axis([*LABELS], axis="columns")
     rows = peaks.dropna(subset=[UTILIZATION, SMACT])
     if rows.empty:
@@ -214,18 +219,18 @@ def misled(grid: KernelGrid) -> Misled | None:
 
 
 def _launches(cells: Sequence[GridCell]) -> dict[Size, float]:
-    """Return the sizes that launched another number of kernels than most did; none where no number is most sizes'."""
+    """Return sizes whose number of launches differs from the majority's, if there is a majority."""
     known = {cell.size: count for cell in cells if (count := cell.work.get("launches")) is not None}
     usual, times = Counter(known.values()).most_common(1)[0] if known else (0.0, 0)
     return {size: count for size, count in sorted(known.items()) if count != usual} if 2 * times > len(known) else {}
 
 
-# Bounds: what cannot be.
+# Bounds: physical limits.
 
 
 @dataclass(frozen=True, slots=True)
 class Violation:
-    """A cell in which `count` of `of` samples broke a bound; `worst` is the furthest value, `limit` what it must not pass."""
+    """A cell in which `count` of `of` samples broke a bound; `worst` is the largest excess."""
 
     place: str
     size: Size
@@ -238,7 +243,7 @@ class Violation:
 
 @dataclass(frozen=True, slots=True)
 class GridBounds:
-    """What was tested: each bound with how many samples of how many cells, what broke it, and which were not tested and why."""
+    """The tested bounds with samples and cells, violations, and untested bounds with reasons."""
 
     tested: Mapping[str, tuple[int, int]]
     violations: Sequence[Violation]
@@ -246,10 +251,10 @@ class GridBounds:
 
 
 def limits(size: Size, chip: Chip) -> tuple[float, float, float] | None:
-    """Return the most that a kernel of one size can reach while it runs; None where the chip's SMs are not known.
+    """Return the most that a kernel of one size can reach while it runs; None without the SM count.
 
-    Shares of SMs with work, of warps, and of warps on an SM that has work: a block takes whole warps, so many blocks fit on an SM, and no
-    more SMs work than there are blocks.
+    These are shares of SMs with work, of warps, and of warps on an SM with work: a block takes
+    whole warps, a limited number of blocks fits on an SM, and at most one SM per block works.
     """
     if chip.sms is None:
         return None
@@ -282,17 +287,17 @@ def bounds_of(cells: Sequence[GridCell], chip: Chip) -> GridBounds:
                 violations.append(Violation(cell.place, cell.size, bound, count, int(known.sum()), *figures))
     untested: dict[str, str] = {}
     if chip.sms is None:
-        untested["SMACT ≤ min(b, SMs) / SMs"] = chip.missing or "how many SMs the GPU has is not known"
+        untested["SMACT ≤ min(b, SMs) / SMs"] = chip.missing or "the number of SMs is unknown"
     elif not any("duty" in bound for bound in tested):
-        untested["SMACT ≤ min(b, SMs) / SMs × duty"] = "how long a kernel ran was not recorded; tested with duty 1"
+        untested["SMACT ≤ min(b, SMs) / SMs × duty"] = "the duration of kernels was not recorded; tested with duty 1"
     for metric in (GRACT, SMACT, SMOCC):
         if not any(metric in cell.samples and cell.samples[metric].notna().any() for cell in cells):
-            untested[f"bounds of {metric.upper()}"] = "no sample of it was recorded"
+            untested[f"bounds of {metric.upper()}"] = "it was not sampled"
     return GridBounds(tested, violations, untested)
 
 
 def _bounds(cell: GridCell, chip: Chip) -> Iterator[tuple[str, Samples, Samples]]:
-    """Yield each bound with the values that have to lie at or below the limits beside them."""
+    """Yield each bound with values, and the limits that they must not exceed."""
     columns = {metric: np.array(cell.samples[metric]) for metric in SHARES if metric in cell.samples}
     for values in columns.values():
         yield "0 ≤ every share", -values, np.zeros_like(values)
@@ -308,7 +313,7 @@ def _bounds(cell: GridCell, chip: Chip) -> Iterator[tuple[str, Samples, Samples]
     yield "SMOCC ≤ b × warps / all warps", smocc, np.full_like(smocc, most[1])
     if chip.max_warps:
         yield "SMOCC ≤ SMACT × warps that fit", smocc, smact * most[2]
-    # The mean of the active part beside the bound times the duty: of single samples the duty says nothing.
+    # Compare the active mean with the bound times the duty, which does not apply to single samples.
     duty = cell.work.get("duty")
     for metric, limit in zip((SMACT, SMOCC), most, strict=False):
         mean = cell.figures.get(f"{metric}_{ACTIVE}")
@@ -321,7 +326,7 @@ def _bounds(cell: GridCell, chip: Chip) -> Iterator[tuple[str, Samples, Samples]
 
 @dataclass(frozen=True, slots=True)
 class PredictedSmact:
-    """One size's SMACT beside the range it should be in; all are means over its runs. `off` is how far it is above the range, or below."""
+    """One size's SMACT and its predicted range, as means over runs; `off`: distance outside."""
 
     size: Size
     least: float
@@ -333,7 +338,7 @@ class PredictedSmact:
 
 @dataclass(frozen=True, slots=True)
 class Predictions:
-    """All sizes whose duty is known, and how many of them are near their range."""
+    """All sizes with known duty, and how many are near their predicted range."""
 
     cells: Sequence[PredictedSmact]
     near: int
@@ -341,7 +346,7 @@ class Predictions:
 
 
 def predictions(grid: KernelGrid) -> Predictions:
-    """Compare SMACT (median of the cell's samples) with its prediction, where duty and SMs are known."""
+    """Compare SMACT (the samples' median) with its prediction, if duty and SMs are known."""
     sms = grid.chip.sms
     if sms is None:
         return Predictions((), 0, grid.chip.missing)
@@ -352,7 +357,7 @@ def predictions(grid: KernelGrid) -> Predictions:
             least = cell.blocks / (sms * math.ceil(cell.blocks / sms))
             rows.append((*cell.size, least * duty, min(cell.blocks, sms) / sms * duty, observed, duty))
     if not rows:
-        return Predictions((), 0, "how long a kernel ran of the time between two launches was not recorded")
+        return Predictions((), 0, "the kernel's share of the launch interval was not recorded")
     means = pd.DataFrame(rows).groupby([0, 1]).mean()
     result = [
         PredictedSmact(size, least, most, seen, duty, max(seen - most, 0.0) + min(seen - least, 0.0))

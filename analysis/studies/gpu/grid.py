@@ -1,12 +1,14 @@
-"""A grid: cells of so many blocks of so many threads, what was sampled in each, and one table of figures.
+"""A grid: cells of blocks × threads, their samples, and one table of figures.
 
-Shares (GRACT, SMACT, SMOCC, tensor, DRAM) are fractions from 0 to 1, utilisations percent, memory MiB. What is missing is NaN or absent.
+Shares (GRACT, SMACT, SMOCC, tensor, DRAM) are fractions from 0 to 1, utilisations percent, memory
+MiB. Missing values are NaN or absent.
 
-Samples begin before the kernel and end after it. Their mean depends on how long that took as much as on what the kernel did, so the active
-part stands beside it: the longest stretch of samples in each of which something ran. Its first and last sample are partly idle still.
+Sampling begins before the kernel and ends after it, so the mean over all samples depends on that
+margin as much as on the kernel. The active part excludes it: the longest stretch of samples in each
+of which something ran. Its first and last sample are still partly idle.
 
-The report of a saved run of `bench_gpu_metrics` is read as a foreign file is: what is not as it should be is named with its cell and left
-out.
+The report of a saved run of `bench_gpu_metrics` is treated like a foreign file: invalid entries are
+named with their cell and omitted.
 """
 
 from __future__ import annotations
@@ -27,7 +29,7 @@ from analysis.plain import one_line
 from analysis.terms import Cell, Refused, Run, Unreadable
 from control.saved import Count, Ordinal, Positive  # noqa: TC001  # msgspec reads by them
 
-Size = tuple[int, int]  # blocks, threads a block
+Size = tuple[int, int]  # blocks, threads per block
 
 UTILIZATION, MEMORY_UTILIZATION, MEMORY_MIB = "utilization_percent", "memory_utilization_percent", "memory_used_mib"
 GRACT, SMACT, SMOCC, TENSOR, DRAM = "gract", "smact", "smocc", "tensor", "dram"
@@ -49,7 +51,7 @@ REPORT, SAMPLES = "gpu_metrics", "samples"
 UNTOUCHED = "stock-again"
 WORK = ("duty", "kernel_s", "launch_interval_s", "launches")
 Column = list[Annotated[float, Meta(ge=-1e12, le=1e12)] | None]
-# Name, SMs, warps an SM holds at most, blocks an SM holds at most. The first that matches.
+# Name, SMs, most warps per SM, most blocks per SM. The first match counts.
 KNOWN: tuple[tuple[str, int, int, int], ...] = (
     (r"V100", 80, 64, 32),
     (r"\bT4\b", 40, 32, 16),
@@ -69,7 +71,7 @@ HOW = "give it with --sms"
 
 @dataclass(frozen=True, slots=True)
 class Chip:
-    """What of a GPU its bounds are made of; `missing` is why `sms` is not known, `source` where it is from."""
+    """GPU facts behind the bounds; `missing` is why `sms` is unknown, `source` its origin."""
 
     name: str | None = None
     sms: int | None = None
@@ -80,7 +82,7 @@ class Chip:
 
 
 def chip_of(name: str | None, sms: int | None = None) -> Chip:
-    """Find a GPU by its name; `sms` is what the user gave, who knows better."""
+    """Find a GPU by its name; `sms` from the user takes precedence."""
     known = next(((number, warps, blocks) for pattern, number, warps, blocks in KNOWN if re.search(pattern, name or "")), None)
     if sms is not None:
         warps, blocks = known[1:] if known else (None, None)
@@ -91,16 +93,17 @@ def chip_of(name: str | None, sms: int | None = None) -> Chip:
         return Chip(name, missing=f"{name} is a part of a chip; {HOW}")
     if known is None:
         two = ": an H100 has 132 or 114" if "H100" in name else ""
-        return Chip(name, missing=f"how many SMs {name} has is not known here{two}; {HOW}")
+        return Chip(name, missing=f"the number of SMs of {name} is unknown{two}; {HOW}")
     return Chip(name, *known, source="by its name")
 
 
 @dataclass(frozen=True)
 class GridCell:
-    """One run of one kernel: `place` is what messages call it.
+    """One run of one kernel; messages call it `place`.
 
-    `samples` has a column a metric, in the order of time. `work` is what the cell ran, where that was recorded: `duty` (the fraction of the
-    time in which its kernel was on the GPU), `kernel_s`, `launch_interval_s`, `launches`. `missing` is metric → why it was not recorded.
+    `samples` has a column per metric, in time order. `work` has the recorded facts on the kernel:
+    `duty` (the fraction of the time it was on the GPU), `kernel_s`, `launch_interval_s`,
+    `launches`. `missing` maps a metric to the reason why it was not recorded.
     """
 
     place: str
@@ -113,17 +116,17 @@ class GridCell:
 
     @property
     def size(self) -> Size:
-        """Blocks, threads a block."""
+        """Blocks, threads per block."""
         return self.blocks, self.threads
 
     @cached_property
     def active(self) -> slice:
-        """The longest stretch of samples in which something ran.
+        """Return the longest stretch of samples in which something ran; empty if nothing did.
 
-        That shows in GRACT above 0; in utilisation only where there is no GRACT, for it lags. Empty where nothing ran.
+        The criterion is GRACT above 0, or utilisation if there is no GRACT, since utilisation lags.
         """
         name = next((name for name in (GRACT, UTILIZATION) if name in self.samples and self.samples[name].notna().any()), None)
-        works = np.zeros(len(self.samples), bool) if name is None else np.array(self.samples[name] > 0)  # NaN is not
+        works = np.zeros(len(self.samples), bool) if name is None else np.array(self.samples[name] > 0)
         edges = np.flatnonzero(np.diff(np.concatenate([[False], works, [False]])))
         stretches = [(end - start, -start) for start, end in edges.reshape(-1, 2)]
         length, start = max(stretches, default=(0, -len(works)))
@@ -131,9 +134,10 @@ class GridCell:
 
     @cached_property
     def figures(self) -> dict[str, float]:
-        """Mean, median and maximum of each metric over all samples, and the mean over the active part: `smact_active`.
+        """Return mean, median and maximum of each metric, and its mean over the active part.
 
-        Missing samples are left out; what has no sample is absent.
+        The last is named like `smact_active`. Missing samples are skipped; a metric without samples
+        is absent.
         """
         whole = self.samples.agg([MEAN, MEDIAN, MAX]) if len(self.samples) else pd.DataFrame()
         active = self.samples.iloc[self.active].mean()
@@ -143,14 +147,14 @@ class GridCell:
 
     @property
     def idle(self) -> tuple[int, int, int]:
-        """Samples before, in and after the active part."""
+        """Return the number of samples before, in and after the active part."""
         start, stop = self.active.start, self.active.stop
         return start, stop - start, len(self.samples) - stop
 
 
 @dataclass(frozen=True)
 class KernelGrid:
-    """Every cell of one saved run; `notes` say what else is to be known of it."""
+    """Every cell of one saved run; `notes` are further remarks."""
 
     run: Run
     cells: Sequence[GridCell]
@@ -159,7 +163,7 @@ class KernelGrid:
 
     @cached_property
     def table(self) -> pd.DataFrame:
-        """Each figure by size, sizes in order; runs of equal size are one row, their mean. All columns are there."""
+        """Return every figure by size, in order; runs of equal size are averaged."""
         names = [f"{metric}_{statistic}" for metric in METRICS for statistic in STATISTICS]
         rows = pd.DataFrame([cell.figures for cell in self.cells], columns=names, dtype=float)
         return rows.set_index(self.sizes).groupby(level=[0, 1]).mean()
@@ -169,35 +173,35 @@ class KernelGrid:
         return pd.MultiIndex.from_tuples([cell.size for cell in self.cells], names=["blocks", "threads"])
 
     def label(self, statistic: str) -> str:
-        """Name what a figure is of: `peaks of 26 cells`."""
+        """Describe a figure's basis: `peaks of 26 cells`."""
         return f"{PLURAL[statistic]} of {len(self.table)} cells"
 
     def column(self, metric: str, statistic: str = ACTIVE) -> dict[Size, float]:
-        """Return a figure of the sizes that have it."""
+        """Return a figure for the sizes that have it."""
         figures = self.table[f"{metric}_{statistic}"].dropna()
         return dict(zip(figures.index.to_list(), map(float, figures), strict=True))
 
     def pairs(self, x: str, y: str) -> dict[Size, tuple[float, float]]:
-        """Return the active means of two metrics, of the sizes that have both."""
+        """Return the active means of two metrics, for the sizes that have both."""
         first, second = self.column(x), self.column(y)
         return {size: (first[size], second[size]) for size in first if size in second}
 
 
 def named(size: Size) -> str:
-    """Write a cell as a person does: `9632 × 1024`."""
+    """Write a cell's size: `9632 × 1024`."""
     return f"{size[0]} × {size[1]}"
 
 
 def grid_of(run: Run, refused: list[str], *, sms: int | None = None) -> KernelGrid:
-    """Take the grid out of a run that was read, on the machine as it was found; what cannot be used is added to `refused`.
+    """Extract the grid of untouched cells from a run; add unusable parts to `refused`.
 
-    Raises: Refused, where no cell is left.
+    Raises: Refused, if no cell remains.
     """
     reporting = {cell.workload.partition(":")[0] for cell in run.cells if REPORT in cell.report}
     if not reporting:
         reasons = dict.fromkeys(cell.reason for cell in run.cells if cell.workload.startswith("gpu_grid") and cell.reason)
         skipped = "".join(f" Its reason: {one_line(reason, 200)}" for reason in list(reasons)[:1])
-        raise Refused(f"{run.origin}: no cell of it reports GPU metrics; `pytest benchmarks/bench_gpu_metrics.py` measures them.{skipped}")
+        raise Refused(f"{run.origin}: no cell reports GPU metrics; `pytest benchmarks/bench_gpu_metrics.py` measures them.{skipped}")
     cells: list[tuple[GridCell, Chip]] = []
     notes: list[str] = []
     others = 0
@@ -216,13 +220,13 @@ def grid_of(run: Run, refused: list[str], *, sms: int | None = None) -> KernelGr
                 refused.append(one_line(error))
     refused += lost_cells(run, lost)
     if not cells:
-        raise Refused(f"{run.origin}: no cell of a GPU grid was measured in it{f'; {refused[-1]}' if refused else '.'}")
+        raise Refused(f"{run.origin}: no cell of a GPU grid was measured{f'; {refused[-1]}' if refused else '.'}")
     if others:
-        notes.append(f"{others} cells under tweak sets or monitors are left out: only the untouched machine is looked at")
+        notes.append(f"{others} cells under tweak sets or monitors are omitted: only the untouched machine is analysed")
     chip = cells[0][1]
     if len({(other.name, other.sms) for _, other in cells}) > 1:
         names = ", ".join(dict.fromkeys(str(other.name) for _, other in cells))
-        notes.append(f"the GPU is not the same in all cells: {names}")
+        notes.append(f"the cells ran on several GPUs: {names}")
         chip = replace(chip, sms=None, missing="cells ran on different GPUs")
     missing = dict.fromkeys(
         f"{LABELS.get(metric, metric)} was not recorded: {reason}" for cell, _ in cells for metric, reason in cell.missing.items()
@@ -231,7 +235,7 @@ def grid_of(run: Run, refused: list[str], *, sms: int | None = None) -> KernelGr
 
 
 class KernelReport(TypedDict):
-    """What a cell reported of its kernel; other fields of the report are passed over."""
+    """A cell's report of its kernel; other fields are ignored."""
 
     device: NotRequired[str | None]
     sms: NotRequired[Count | None]
@@ -251,7 +255,7 @@ class KernelSize(TypedDict):
 def _cell(cell: Cell, run: Run, sms: int | None) -> tuple[GridCell, Chip]:
     report = Part(cell.report, run.origin, f"{cell.id}.report", "measure again")
     if len(entries := cell.report.get(REPORT, ())) != 1:
-        report.refuse(f"has {len(entries)} entries of {REPORT} where one belongs")
+        report.refuse(f"has {len(entries)} entries of {REPORT} but needs exactly one")
     about = report.at(REPORT, 0).read(KernelReport)
     size = Part(run.workloads[cell.workload].params, run.origin, cell.workload).read(KernelSize)
     device = about.get("device")
@@ -263,23 +267,23 @@ def _cell(cell: Cell, run: Run, sms: int | None) -> tuple[GridCell, Chip]:
     samples = _samples(report)
     missing = {key: one_line(reason, 120) for key, reason in about.get("missing", {}).items() if key not in samples}
     if samples.empty:
-        reason = "; ".join(f"{key}: {text}" for key, text in missing.items()) or "let its cells last longer, or sample more often"
+        reason = "; ".join(f"{key}: {text}" for key, text in missing.items()) or "use longer cells, or sample more often"
         raise Unreadable(f"{run.origin}: {cell.id} reports no sample: {reason}.")
     work = {name: cast("float | None", about.get(name)) for name in WORK}
     return GridCell(cell.id, size["blocks"], size["threads"], samples, device, work, missing), chip
 
 
 def _samples(report: Part) -> pd.DataFrame:
-    """Turn reported columns of samples into one frame; null is missing, and an empty metric is not there.
+    """Turn reported columns of samples into one frame; null is missing, empty metrics are omitted.
 
-    Raises: Unreadable, for a column that is not as long as the others and a value that is no number.
+    Raises: Unreadable, for columns of different lengths and values that are not numbers.
     """
     parts = []
     for part in report.at(SAMPLES).each() if SAMPLES in report.value else ():
         columns = {metric: part.at(metric).read(Column) for metric in METRICS if metric in part.value}
         lengths = {len(values) for values in columns.values()}
         if len(lengths) > 1:
-            part.refuse(f"has columns of {', '.join(map(str, sorted(lengths)))} samples; it was edited")
+            part.refuse(f"has columns of {', '.join(map(str, sorted(lengths)))} samples; the file was edited")
         parts.append(pd.DataFrame(columns, dtype=float))
     every = pd.concat(parts, ignore_index=True) if parts else pd.DataFrame()
     return every.dropna(axis="columns", how="all")

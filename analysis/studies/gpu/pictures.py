@@ -1,4 +1,4 @@
-"""Pictures of a grid of GPU metrics, drawn by its own command: heat maps over blocks × threads, and what one metric tells of another."""
+"""Pictures of a grid of GPU metrics: heat maps over blocks × threads, and relations of metrics."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ if TYPE_CHECKING:
 
     Looks = Mapping[int, Mapping[str, Any]]
 
-GRID_TITLE = "The same kernels, as three metrics see them"
+GRID_TITLE = "The same kernels in three metrics"
 HEADS = {UTILIZATION: "Utilisation, %", GRACT: "GRACT", SMACT: "SMACT", SMOCC: "SMOCC"}
-SCALES = {UTILIZATION: 100.0}  # of the others 1 is all
+SCALES = {UTILIZATION: 100.0}  # for the others the maximum is 1
 SHADES = LinearSegmentedColormap.from_list("house", ["#f7fbff", "#c6dbef", "#6baed6", "#2171b5", "#08306b"])
 ROW, HEAD_IN, BELOW = 0.235, 0.30, 0.56
 GRID_LEFT, GRID_GAP = 0.62, 0.10
@@ -42,7 +42,7 @@ NAMED = 6
 
 
 def draw(grids: Sequence[Findings], folder: Path) -> dict[str, str]:
-    """Draw every grid; return each picture's file, or why there is none. Raises: OSError."""
+    """Draw every grid; return each picture's file or error. Raises: OSError."""
     drawings: dict[str, Callable[[], Figure]] = {}
     for at, findings in enumerate(grids, 1):
         end = f"_{at}" if at > 1 else ""
@@ -53,21 +53,21 @@ def draw(grids: Sequence[Findings], folder: Path) -> dict[str, str]:
 
 @house_style()
 def draw_grid(findings: Findings) -> Figure:
-    """Draw a row of blocks for each size, threads across, a map a metric. Raises: NothingToDraw."""
+    """Draw a heat map per metric: blocks down, threads across. Raises: NothingToDraw."""
     grid = findings.grid
     some(_metrics(grid), "no cell has utilisation, SMACT or SMOCC")
     odd, broken = set(findings.launches), {violation.size for violation in findings.bounds.violations}
     blocks, threads = _sides(grid)
     if len(blocks) > MOST_ROWS or len(threads) > MOST_COLUMNS:
-        raise NothingToDraw(f"{len(blocks)} × {len(threads)} cells have no room on a page")
+        raise NothingToDraw(f"{len(blocks)} × {len(threads)} cells do not fit on a page")
     draw = partial(_maps, grid=grid, odd=odd, broken=broken)
     tall = HEAD_IN + ROW * len(blocks) + BELOW
     sections = [Section("While the kernel ran", tall, draw, f"mean of the active part ({grid.label(ACTIVE)})")]
     notes = [
         "White: no such cell." * (len(grid.table) < len(blocks) * len(threads)),
-        f"Framed in red: it launched another number of kernels than the others ({_names(odd)})." if odd else "",
-        f"Struck through: a bound is broken ({_names(broken)})." if broken else "",
-        "SMACT: share of the SMs that have a warp, over time. SMOCC: warps there are, of those that fit. 1 is all.",
+        f"Framed in red: different number of launches ({_names(odd)})." if odd else "",
+        f"Struck through: violated bound ({_names(broken)})." if broken else "",
+        "SMACT: share of SMs with a warp, over time. SMOCC: resident warps as a share of those that fit. 1 is the maximum.",
     ]
     lead = "Each row is a number of blocks, each column a number of threads per block; dark is busy."
     if (misled := findings.misled) is not None:
@@ -77,7 +77,7 @@ def draw_grid(findings: Findings) -> Figure:
 
 
 def _laid_out(findings: Findings, title: str, spec: Spec) -> Figure:
-    """Lay a picture out, with the GPU and the run that it is of."""
+    """Lay out a picture, with its GPU and run."""
     chip, run = findings.grid.chip, findings.grid.run
     gpu = f"GPU: {chip.name or 'not named'}{f', {chip.sms} SMs' if chip.sms else ''}."
     return spec._replace(notes=[*spec.notes, gpu]).lay_out((run,), title)
@@ -129,14 +129,14 @@ def _maps(sheet: Page, top: float, grid: KernelGrid, odd: set[Size], broken: set
     sheet.text(GRID_LEFT - 0.07, top + HEAD_IN - 0.2, "blocks", color=QUIET, **right)
 
 
-# What one metric tells of another, a dot a kernel.
+# Relations between metrics, one dot per kernel.
 
-RELATIONS_TITLE = "What one GPU metric tells of another"
+RELATIONS_TITLE = "Relations between GPU metrics"
 RELATIONS = SmallPanels(3, above=0.28, tall=1.72, below=BELOW, left=0.5, gap=0.12)
 COURSES = SmallPanels(1, above=0.28, tall=2.1, below=BELOW, left=0.5)
-FAR = 8  # times as many blocks: between such no line is drawn, for nothing is known there
+FAR = 8  # ratio of blocks between neighbours; beyond, no line connects them
 FINE = 400
-SAME = 0.01  # of all there is: metrics that differ by less tell nothing of each other
+SAME = 0.01  # of full scale: a metric that differs by less shows no relation
 
 
 class Relation(NamedTuple):
@@ -148,12 +148,12 @@ class Relation(NamedTuple):
 
     @property
     def scale(self) -> float:
-        return SCALES.get(self.x, 1.0)  # the first has percents, where one has
+        return SCALES.get(self.x, 1.0)  # the first is the one in percent, if any
 
 
 @house_style()
 def draw_relations(findings: Findings) -> Figure:
-    """Draw three relations above, SMACT over blocks below, all of one table. Raises: NothingToDraw."""
+    """Draw three relations and, below, SMACT over blocks. Raises: NothingToDraw."""
     grid = findings.grid
     fits = {(one.x, one.y.rpartition(" ")[2]): one for one in findings.lines}
     pairs = [pair for pair in ((UTILIZATION, GRACT), (GRACT, SMACT), (SMACT, SMOCC)) if grid.pairs(*pair)]
@@ -181,23 +181,23 @@ def _relations_lead(findings: Findings, relations: Sequence[Relation]) -> str:
     for one in relations:
         values = [value for value, _ in findings.grid.pairs(one.x, one.y).values()]
         if max(values) - min(values) < SAME * one.scale:
-            words.append(f"{LABELS[one.x]} hardly differs from kernel to kernel")
+            words.append(f"{LABELS[one.x]} hardly differs between kernels")
         elif one.line is not None and one.line.r2 is not None:
             words.append(SENTENCES[one.line.x, one.line.y][one.line.r2 < CLOSE_R2])
     relation = "; ".join(words)
     courses = [course for course in findings.courses if course.metric == SMACT]
     dips = sum(course.dip is not None for course in courses)
-    fall = f"More blocks do not always keep more SMs busy: SMACT falls on the way at {dips} of {len(courses)} block sizes"
+    fall = f"More blocks do not always keep more SMs busy: SMACT falls in between at {dips} of {len(courses)} block sizes"
     sentences = [
         relation[:1].upper() + relation[1:],
         fall if dips else "SMACT never falls with more blocks" if courses else "",
-        "A dot is a kernel, its colour the threads of a block.",
+        "A dot is a kernel, its colour the threads per block.",
     ]
     return ". ".join(filter(None, sentences))
 
 
 def _relation(panel: SmallPanel, one: Relation, grid: KernelGrid, looks: Looks) -> None:
-    """Draw on the whole scale of both metrics: what hardly differs must look so."""
+    """Draw both metrics on their full scale: small differences must look small."""
     axes, pairs = panel.axes, grid.pairs(one.x, one.y)
     names = {metric: head.lower() if metric == UTILIZATION else head for metric, head in HEADS.items()}
     up = f"{HEADS[one.y]}, %" if one.scale > 1 else HEADS[one.y]
@@ -214,7 +214,7 @@ def _relation(panel: SmallPanel, one: Relation, grid: KernelGrid, looks: Looks) 
 
 
 def _course(panel: SmallPanel, title: str, grid: KernelGrid, looks: Looks) -> None:
-    """Draw SMACT over blocks, below the bound that the number of SMs puts on it; no line where much lies between."""
+    """Draw SMACT over blocks, below the bound set by the SMs; no line across wide gaps."""
     axes, chip, (blocks, _) = panel.axes, grid.chip, _sides(grid)
     panel.head(title, back=0.1)
     for threads, look in looks.items():
@@ -231,7 +231,7 @@ def _course(panel: SmallPanel, title: str, grid: KernelGrid, looks: Looks) -> No
         axes.text(blocks[-1], 1.03, f"bound: min(b, {chip.sms}) / {chip.sms}", ha="right", va="bottom", fontsize=SMALL, color=QUIET)
     axes.set_xscale("log", base=2)
     axes.set(xlabel="blocks", ylabel="SMACT", ylim=(-0.03, 1.18))
-    shown: list[int] = []  # numbers that can be written below the axis without touching
+    shown: list[int] = []  # numbers that fit below the axis without overlap
     for many in blocks:
         shown += [many] if not shown or many >= 1.7 * shown[-1] else []
     ticks(axes, "x", shown, lambda value: f"{value:.0f}")

@@ -1,6 +1,7 @@
-"""A history as an answer: how many series changed; of those when, by how much, and whether for the worse.
+"""A history as an answer: how many series changed, when, by how much, for better or worse.
 
-Both summaries of a workload stand in one row, since what moves one mostly moves the other; every number is a gain, + is better.
+Both summaries of a workload share a row, since they mostly change together; every number is a gain,
++ is better.
 """
 
 from __future__ import annotations
@@ -25,13 +26,13 @@ if TYPE_CHECKING:
 SPARK = 20
 NEAR = 3
 RAMP, PLAIN_RAMP = "▁▂▃▄▅▆▇█", "_.-=+*#@"
-Event = tuple["LevelChange", ...]  # what happened to a workload at one time, in one metric or in both alike
+Event = tuple["LevelChange", ...]  # a workload's change at one time, in one metric or in both
 
 
 def answer(history: History, worse: Sequence[LevelChange], *, recent: int | None = None, plain: bool = False) -> Answer:
-    """Make the answer; `worse` are changes for the worse in the last `recent` runs, which fail a build where `recent` is given.
+    """Make the answer; `worse` are regressions in the last `recent` runs, if those fail a build.
 
-    `plain` is for terminals that have only ASCII.
+    `plain` is for ASCII terminals.
     """
     judged = any(judged.p is not None for judged in history.judged)
     exit_code = 3 if not judged else int(bool(worse and recent))
@@ -62,7 +63,7 @@ def answer(history: History, worse: Sequence[LevelChange], *, recent: int | None
 
 def _ruling(worse: Sequence[LevelChange], recent: int) -> Line:
     if not worse:
-        return Line(f"No change for the worse in the last {recent} runs.", tone="good")
+        return Line(f"No regression in the last {recent} runs.", tone="good")
     names = "; ".join(list(dict.fromkeys(change.series.name for change in worse))[:5])
     return Line(f"Regression: {_count(len(worse), 'change')} in the last {recent} runs: {names}.", tone="bad")
 
@@ -88,7 +89,7 @@ def _short(history: History) -> Iterator[Line]:
 
 
 def _odd_runs(history: History) -> Iterator[Line]:
-    """Name the series whose last runs are odd, each once for all metrics: too few for a level, so neither a change nor a quiet series."""
+    """Yield series whose last runs are outlying: neither changed nor quiet, too few for a level."""
     odd = {judged.series.name: judged for judged in reversed(history.judged) if judged.odd_last}
     for name, judged in reversed(odd.items()):
         runs = "the last run is" if judged.odd_last == 1 else f"each of the last {judged.odd_last} runs is"
@@ -101,7 +102,7 @@ def _count(number: int, noun: str) -> str:
 
 
 def _events(history: History) -> list[Event]:
-    """Put changes of one subject together that began within a few runs of each other and go the same way; the newest first."""
+    """Group changes of one subject that begin within a few runs and agree in sign; newest first."""
     events: list[list[LevelChange]] = []
     for change in history.changes:
         for event in events:
@@ -141,7 +142,7 @@ def _gain(change: LevelChange) -> str:
 
 
 def _label(mark: ChangeMark) -> str:
-    """The commit a run measured, where it is known, with a star where it was edited; else the name of its file."""
+    """Return the commit, starred if edited, else the file's name."""
     if mark.commit:
         commit, _, edited = mark.commit.partition("+")
         return commit[:7] + ("*" if edited else "")
@@ -150,7 +151,7 @@ def _label(mark: ChangeMark) -> str:
 
 def _spark(series: RunSeries, *, plain: bool) -> str:
     sign = 1.0 if series.metric.better == "higher" else -1.0
-    tame = without_outliers(np.log([point.value for point in series.points]))  # one bad run would flatten all the others
+    tame = without_outliers(np.log([point.value for point in series.points]))  # outliers flatten
     return sparkline((sign * tame).tolist(), SPARK, plain=plain)
 
 
@@ -169,9 +170,9 @@ def _legend(history: History) -> Iterator[tuple[str, str]]:
     judged = sum(judged.p is not None for judged in history.judged)
     if history.changes:
         yield "gain", "+ is better, - is worse, in every column and in the line of blocks (up is better)."
-        yield "first run", "a change lies between the two runs named, or a run or two beside; drift is seen as steps."
+        yield "first run", "a change lies between the two named runs, give or take a run or two; drift appears as steps."
     if judged:
-        noise = "a series that is noise alone is called changed in at most 5 of 100 cases"
+        noise = "a series of pure noise is called changed in at most 5 of 100 cases"
         yield "false alarms", f"{noise if judged == 1 else f'at most 5 % of the series called changed, over all {judged} (BH)'}."
 
 
@@ -181,7 +182,7 @@ def _subject(series: RunSeries) -> dict[str, object]:
 
 
 def _change(change: LevelChange) -> dict[str, object]:
-    """One change: gains are fractions, above 0 is better; levels are in the metric's unit, or ratios where the series is relative."""
+    """Return a change for programs: gains are fractions, levels in the metric's unit or ratios."""
     found = {name: getattr(change, name) for name in ("verdict", "gain", "low", "high", "before", "after", "runs_since")}
     sides = {"last_before": change.last_before, "first": change.first}
     marks = {
@@ -196,7 +197,7 @@ def _flat(history: History) -> Table:
 
 
 def _series(judged: JudgedSeries) -> dict[str, object]:
-    """One series with its changes; `evidence` is what other tools judge by, on the logarithm of the values."""
+    """Return a series with its changes; `evidence` has other tools' statistics, on log values."""
     evidence = ("energy", "student_t", "df", "student_p")
     return {
         **_subject(judged.series),

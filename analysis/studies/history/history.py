@@ -1,4 +1,4 @@
-"""From runs to a history, in one pass: series of one value a run, and where each changed, held to one false-alarm rate for all together."""
+"""Make series of one value per run, and find changes at one false-alarm rate for all together."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from analysis.stats.changepoint import LEVEL, SHORTEST, ChangePoint, change_poin
 from analysis.terms import Cell, Metric, NotComparable, Refused, Run, Workload
 from control.names import first_few
 
-# What formats that know no tweak sets call the only one they have: it tells a reader nothing.
+# The only tweak set's name in formats without tweak sets, which is not informative.
 AS_RUN = "as-run"
 
 
 @dataclass(frozen=True, slots=True)
 class ChangeMark:
-    """A run's place in time; `started_utc` is ISO 8601 in UTC, so that its text sorts as the time does."""
+    """A run's place in time; `started_utc` is ISO 8601 in UTC, so that its text sorts by time."""
 
     run_id: str
     started_utc: str
@@ -38,7 +38,7 @@ class ChangeMark:
 
 
 class RunPoint(NamedTuple):
-    """A run's value of a series: the geometric mean over its blocks, in the metric's unit (a ratio, where the series is relative)."""
+    """A run's value in a series: geometric mean over blocks, in the metric's unit or a ratio."""
 
     mark: ChangeMark
     value: float
@@ -48,8 +48,8 @@ class RunPoint(NamedTuple):
 class RunSeries:
     """One metric of a workload under a tweak set on one kind of machine, in time order.
 
-    `variant` tells workloads of one name with different parameters apart (`batch=16`), empty where there are none. `relative_to`: the
-    tweak set of the same run and block that each value was divided by.
+    `variant` distinguishes workloads of one name by parameters (`batch=16`), empty without any.
+    `relative_to`: the tweak set of the same run and block that each value was divided by.
     """
 
     study: str
@@ -71,10 +71,11 @@ class RunSeries:
 
 @dataclass(frozen=True, slots=True)
 class LevelChange:
-    """A lasting change of a series; `found.index` is the place of the first run on the new level.
+    """A lasting change of a series; `found.index` is the first run on the new level.
 
-    `gain`, `low` and `high` are fractions, above 0 is better whichever way the metric runs. `before` and `after` are the levels, in the
-    metric's unit. `found` is the same on the logarithm of the values.
+    `gain`, `low` and `high` are fractions, above 0 is better whichever way the metric runs.
+    `before` and `after` are the levels, in the metric's unit. `found` is the same on the log of the
+    values.
     """
 
     series: RunSeries
@@ -104,11 +105,12 @@ class LevelChange:
 
 @dataclass(frozen=True, slots=True)
 class JudgedSeries:
-    """A series, its changes, and the p-value of there being none; `p_adjusted` is that for all series together (Benjamini-Hochberg).
+    """A series, its changes, and the p for no change; `p_adjusted` is for all series together.
 
-    A series whose `p_adjusted` is above the level has no changes, whatever its own p-value says. `reason` says why a series was not
-    judged, and then there are no p-values. `odd_last` counts the last runs that are outliers on one side and belong to no change so far;
-    `odd_gain` is how far the mildest of them lies off the median of the others, above 0 is better.
+    A series whose `p_adjusted` (Benjamini-Hochberg) is above the level has no changes, whatever its
+    own p. `reason` is set if a series was not judged, and then there are no p-values. `odd_last`
+    counts the last runs that are outliers on one side and belong to no change yet; `odd_gain` is
+    the distance of the mildest of them from the median of the others, above 0 is better.
     """
 
     series: RunSeries
@@ -137,15 +139,15 @@ class History:
         return every
 
 
-UNDATED = "runs without a time, whose place among the others is not known"
+UNDATED = "runs without a date, whose order is unknown"
 THROUGHPUT = "throughput_samples_per_s"
-# Of cells that took turns; the low quantile; or what comes nearest to it in files that did not keep their rounds.
+# For cells that took turns; the low quantile; or its nearest equivalent in files without rounds.
 STEP_TIMES = ("step_time_round_adjusted_s", "step_time_p10_s", "step_time_median_s")
 
 
 @dataclass(frozen=True, slots=True)
 class GatheredHistory:
-    """The series of some runs. `notes` say what was left out and what was kept apart, one line each."""
+    """The series of some runs; `notes` list what was omitted or kept separate, one line each."""
 
     runs: int
     first_utc: str
@@ -155,7 +157,7 @@ class GatheredHistory:
 
 
 class _Key(NamedTuple):
-    """What all points of a series have in common. `params` as JSON, how its cells ran among them; `machine` by number."""
+    """The key of all points of a series: `params` as JSON, with the design; `machine` number."""
 
     study: str
     workload: str
@@ -166,9 +168,10 @@ class _Key(NamedTuple):
 
 
 def gather(runs: Iterable[Run], metric: str | None = None, relative_to: str | None = None) -> GatheredHistory:
-    """Make series of the throughput and of a low quantile of step time, or of one metric; with `relative_to` of ratios.
+    """Make series of throughput and a low quantile of step time, or of one metric.
 
-    A value relative to a tweak set is divided by that of the same run and block: what the machine did to both cancels.
+    With `relative_to`, each value is divided by that of the same run and block: what the machine
+    did to both cancels.
 
     Raises: Refused, for a metric or tweak set that no run has.
     """
@@ -197,13 +200,13 @@ class _Gatherer:
             return
         if run.is_switched:
             self._leave_out(
-                "runs whose settings were alternated inside processes: their cells are no whole runs of a tweak set", run.origin
+                "runs whose settings were alternated inside processes: their cells are not whole runs of a tweak set", run.origin
             )
             return
         mark = ChangeMark(run.run_id, started, run.origin, run.commit)
         first = self.marks.setdefault((run.run_id, started), mark)
         if first is not mark:
-            self._leave_out("copies of runs that are there already", f"{run.origin} is {first.origin}")
+            self._leave_out("copies of other runs", f"{run.origin} is {first.origin}")
             return
         self.tweaksets |= run.tweaksets.keys()
         self.rates |= {name: known.primary for name, known in run.workloads.items() if known.primary and known.primary.name == TOLD_RATE}
@@ -224,7 +227,8 @@ class _Gatherer:
             if self.relative_to and beside is None:
                 self._leave_out(f"cells without {self.relative_to} in their block", f"{run.origin}: {cell.id}")
                 continue
-            # Throughput and step times of a program that told its rate are our clock's, and the same whenever it runs for a set time.
+            # Throughput and step times of a self-reporting program are by our clock, and may have a
+            # fixed length.
             by_rate = TOLD_RATE in cell.metrics and len(self.requested) > 1
             params = _params(run.workloads[cell.workload], turns=bool(cell.slices_s))
             for name in (TOLD_RATE,) if by_rate else self.requested:
@@ -237,14 +241,14 @@ class _Gatherer:
 
     def _can_be_used(self, run: Run, cell: Cell) -> bool:
         if cell.workload in run.by_place:
-            self._leave_out("benchmarks of one name that only their place in the file tells apart", f"{run.origin}: {cell.workload}")
+            self._leave_out("benchmarks of one name that differ only in their place in the file", f"{run.origin}: {cell.workload}")
             return False
         what = "cells that contradict their own steps"
         try:
             must_not_contradict([cell])
             what = "cells whose tweak set was not in force"
             must_be_in_force(run.tweaksets[cell.tweakset], [cell])
-            what = "cells whose jobs were not all done"
+            what = "cells with unfinished jobs"
             must_have_done_its_jobs([cell])
         except NotComparable as reason:
             self._leave_out(what, f"{run.origin}: {str(reason).removesuffix('.')}")
@@ -257,9 +261,9 @@ class _Gatherer:
 
     def history(self) -> GatheredHistory:
         if self.relative_to and self.relative_to not in self.tweaksets:
-            raise Refused(f"no run has a tweak set {self.relative_to!r} to be relative to; they have {_listed(self.tweaksets)}.")
+            raise Refused(f"no run has a tweak set {self.relative_to!r} to be relative to; available: {_listed(self.tweaksets)}.")
         if len(self.requested) == 1 and self.metrics and self.requested[0] not in self.metrics:
-            raise Refused(f"no run has a metric {self.requested[0]!r}; they have {_listed(self.metrics)}.")
+            raise Refused(f"no run has a metric {self.requested[0]!r}; available: {_listed(self.metrics)}.")
         marks = sorted(self.marks.values(), key=_when)
         keys = sorted(key for key in self.points if not self._stands_behind(key))
         variants = _variants({(key.workload, key.params) for key in keys})
@@ -272,7 +276,7 @@ class _Gatherer:
         )
 
     def _stands_behind(self, key: _Key) -> bool:
-        """Whether another step time is there for more runs, or for as many and comes first."""
+        """Return whether another step time covers more runs, or as many and takes precedence."""
         if len(self.requested) == 1 or key.metric not in STEP_TIMES:
             return False
         return key.metric != max(STEP_TIMES, key=lambda name: len(self.points.get(key._replace(metric=name), ())))
@@ -298,19 +302,19 @@ class _Gatherer:
         lines = []
         if len(self.machines.known) > 1:
             names = "; ".join(map(str, self.machines.known))
-            lines.append(f"{len(self.machines.known)} machines, whose runs are separate series: {names}.")
+            lines.append(f"{len(self.machines.known)} machines, each with separate series: {names}.")
         params: dict[str, set[str]] = {}
         for key in keys:
             params.setdefault(key.workload, set()).add(key.params)
         several = sorted(name for name, result in params.items() if len(result) > 1)
-        return [*lines, f"run with other parameters at times, each a separate series: {', '.join(several)}."] if several else lines
+        return [*lines, f"run with several sets of parameters, each a separate series: {', '.join(several)}."] if several else lines
 
 
 WHOLE, IN_TURNS = '{"cells":"whole"}', '{"cells":"in turns"}'  # of a workload without parameters
 
 
 def _params(workload: Workload, *, turns: bool) -> str:
-    """What cells were run with. Those that took turns did other work than whole ones: their caches are cold in each slice."""
+    """Return the conditions of cells, including turns, where caches are cold in each slice."""
     if not workload.params:
         return IN_TURNS if turns else WHOLE
     return msgspec.json.encode({**workload.params, "cells": "in turns" if turns else "whole"}, enc_hook=str, order="sorted").decode()
@@ -321,7 +325,10 @@ def _when(mark: ChangeMark) -> tuple[str, str]:
 
 
 def _utc(text: str) -> str | None:
-    """Answer a time as ISO 8601 in UTC to the second, or a place in a given order: texts sort as times do. None where it is none."""
+    """Return a time as ISO 8601 in UTC to the second, or a given place: both sort as text.
+
+    None if there is neither.
+    """
     if text.startswith(PLACE):
         return text
     stamp = moment(text)
@@ -348,8 +355,8 @@ def _listed(names: Iterable[str]) -> str:
 def judge(history: GatheredHistory, refused: Iterable[str] = ()) -> History:
     """Look for changes in every series that is long enough.
 
-    A hundred quiet series would raise five alarms at 5 % each. So the series are one screen: one is called changed only if it is so
-    after Benjamini and Hochberg's adjustment for all of them.
+    A hundred quiet series would raise five alarms at 5 % each. So the series form one screen: a
+    series is called changed only after Benjamini and Hochberg's adjustment for all of them.
     """
     judged = [_judged(series) for series in history.series]
     indices = [at for at, series in enumerate(judged) if series.p is not None]
@@ -362,13 +369,13 @@ def judge(history: GatheredHistory, refused: Iterable[str] = ()) -> History:
 
 def _judged(series: RunSeries) -> JudgedSeries:
     if len(series.points) < SHORTEST:
-        return JudgedSeries(series, reason=f"{len(series.points)} runs, at least {SHORTEST} are needed")
+        return JudgedSeries(series, reason=f"{len(series.points)} runs; at least {SHORTEST} are required")
     changes = change_points([math.log(point.value) for point in series.points])
     return JudgedSeries(series, tuple(_change(series, point) for point in changes.points), changes.p)
 
 
 def _with_odd_runs(judged: JudgedSeries) -> JudgedSeries:
-    """Add the last runs that are odd and yet no level: neither a change nor a clean series is known of them."""
+    """Add the last runs that are outlying and not yet a level: neither changed nor quiet."""
     logs = [math.log(point.value) for point in judged.series.points]
     count = odd_end(np.array(logs))
     began = judged.changes[-1].found.index if judged.changes else 0

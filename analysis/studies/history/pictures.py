@@ -1,4 +1,4 @@
-"""Series over many runs: a line through the runs, a line for each level, and where the level changed to stay."""
+"""Series over many runs: a line through the runs, a line per level, and lasting changes."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from .history import History, JudgedSeries
 
 TITLE = "Speed over time"
-ANSWERS = "When each workload's speed changed to stay, and by how much."
+ANSWERS = "Lasting changes of each workload's speed: when, and by how much."
 
 BETTER, WORSE = COLOURS[0], COLOURS[1]
 SERIES = SmallPanels(1, above=0.05, tall=0.95, below=0.3, left=0.62)
@@ -33,7 +33,7 @@ RUN: Style = {"color": AGAIN, "marker": "o", "markersize": 3, "linewidth": 0.6}
 
 @house_style()
 def draw(history: History) -> Figure:
-    """Draw a panel for each workload that changed, or for the first few where none did. Raises: NothingToDraw."""
+    """Draw a panel per changed workload, or for the first few. Raises: NothingToDraw."""
     judged = some((one for one in history.judged if one.p is not None), "no series has enough runs to be judged")
     chosen = _chosen(judged)
     changed = [one for one in chosen if one.changes]
@@ -63,7 +63,7 @@ def draw(history: History) -> Figure:
 
 
 def _chosen(judged: Sequence[JudgedSeries]) -> list[JudgedSeries]:
-    """Take one metric of each workload, tweak set and machine, one that changed first: metrics mostly change together."""
+    """Take one metric per workload, tweak set and machine, preferably a changed one."""
     subjects: dict[tuple[str, ...], JudgedSeries] = {}
     for one in sorted(judged, key=lambda one: (not one.changes, not one.series.metric.name.startswith("throughput"))):
         subjects.setdefault((one.series.study, one.series.name, one.series.machine), one)
@@ -73,7 +73,7 @@ def _chosen(judged: Sequence[JudgedSeries]) -> list[JudgedSeries]:
 def _series(panel: SmallPanel, judged: JudgedSeries, scale: float) -> None:
     points, changes, axes = judged.series.points, judged.changes, panel.axes
     heights = [point.value * scale for point in points]
-    # Room for the noise, not for outliers: one would flatten all the others.
+    # Leave room for noise, not for outliers, which would flatten the rest.
     tame = np.exp(without_outliers(np.log(heights)))
     room = 0.12 * float(np.ptp(tame)) or 0.05 * float(tame[0])
     limits = float(tame.min()) - room, float(tame.max()) + room

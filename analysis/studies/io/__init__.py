@@ -1,4 +1,4 @@
-"""What a training's input did: accelerator utilisation, throughput, and whether the figures may be believed."""
+"""The input of a training: accelerator utilisation, throughput, and their validity."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ TITLE = "Input"
 
 
 def tells_of(run: Run) -> bool:
-    """Whether any cell of a run reported what its input did."""
+    """Return whether any cell of a run reported its input."""
     return any("io" in cell.report for cell in run.cells)
 
 
 def answer(run: Run, *, brief: bool = False) -> Answer:
-    """Format × cache, what limits each, factors and tweak sets; `brief` is the answer with its tables."""
+    """Return format × cache, limits, factors and tweak sets; `brief` has findings and tables."""
     from .answers import answer as answer_of
     from .saved import judged_of
     from .study import study
@@ -29,7 +29,7 @@ def answer(run: Run, *, brief: bool = False) -> Answer:
 
 
 def with_figures(cell: Cell, origin: str, params: Mapping[str, object], *, capped: bool) -> Cell:
-    """Return a cell with every figure that may be believed as a metric: `--metric au_whole_percent`."""
+    """Return a cell with every valid figure as a metric, as for `--metric au_whole_percent`."""
     if "io" not in cell.report:
         return cell
     from .saved import with_figures as read_figures
@@ -38,10 +38,10 @@ def with_figures(cell: Cell, origin: str, params: Mapping[str, object], *, cappe
 
 
 def command_for(folder: Path) -> str | None:
-    """Return the command that reads a folder of DLIO's results, in a sentence."""
+    """Return a sentence with the command that reads a folder of DLIO's results."""
     from .dlio_folder import folders_under
 
-    return f"these are DLIO results and no saved runs: {JUDGE} io {folder} --plot OUT" if folders_under(folder) else None
+    return f"these are DLIO results, not saved runs: {JUDGE} io {folder} --plot OUT" if folders_under(folder) else None
 
 
 def for_pictures(runs: Sequence[Run]) -> dict[str, object]:

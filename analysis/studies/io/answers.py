@@ -1,6 +1,6 @@
-"""The answer about what was named: what feeds most, then format × cache with what limits each, the proof of the cache, factors, tweak sets.
+"""The answer on runs and folders: fastest, format × cache with limits, cache, factors, tweak sets.
 
-Each saved run and each folder of DLIO's results is a study of its own, and all are one answer.
+Each saved run and each folder of DLIO's results is a study, and all form one answer.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from .words import LABELS, answers, basis, change_text, findings, of_factors, re
 if TYPE_CHECKING:
     from analysis.stats.estimate import Estimate
 
-MOST_LOST = 3  # cells left out that are written out
+MOST_LOST = 3  # omitted cells that are listed
 FIRST = {RATE: "samples/s", WHOLE: "AU whole %"}
 SECOND = {
     STEADY: "AU steady %",
@@ -44,26 +44,28 @@ CACHE = {
     "device": "device %",
 }
 LEGEND = (
-    ("n", "blocks of the untouched machine: stock and its copy in one block are one value. Tweak sets stand below."),
+    ("n", "blocks of the untouched machine: stock and its copy in one block count as one value. Tweak sets are below."),
     ("[ ]", "95 %, by Student's t over blocks. The mean of rates is geometric, of AU and shares arithmetic, as in sentences and pictures."),
-    ("AU", "% of an epoch that is computed: the whole epoch, or steady, as DLIO has it, with the first step left out."),
+    ("AU", "% of an epoch spent computing: the whole epoch, or steady, without the first step, as in DLIO."),
     ("limited by", "the largest part of the epoch: computing (accelerator), waiting for input, or neither (barrier, readers' end)."),
-    ("first batch", "part of the epoch until the first batch is there. Barrier + readers' end: neither load nor computation."),
-    ("cached", "part of the data set in memory when an epoch began and when it ended, under all tweak sets: none may change it."),
-    ("asked for", "what its readers read; fetched: what of that came from a device; device: what the whole machine read meanwhile."),
-    ("share", "of the variation, a description: it pools all combinations, as if they scattered alike, and nothing is named by it."),
-    ("p", "of an effect's own steps, each on its differences from block to block (paired t): the smallest, after Holm over both."),
+    ("first batch", "part of the epoch before the first batch arrives. Barrier + readers' end: neither load nor computation."),
+    ("cached", "part of the data set in memory at the start and end of an epoch, under all tweak sets, which must not change it."),
+    ("asked for", "data read by its readers; fetched: the part that came from a device; device: data read by the whole machine."),
+    ("share", "of the variation, a description: it pools all combinations, assuming equal scatter, and supports no claim."),
+    ("p", "the smallest of an effect's steps, each from its differences between blocks (paired t), after Holm over both."),
     ("both", "these steps, and the effects of a response. In words an interval is 95 % for all steps of its effect together."),
-    ("what these leave", "factors in threes and more, which are not tested."),
+    ("residual", "factors in threes and more, which are not tested."),
     ("*", "differs after Holm's adjustment: from stock, or cold from warm. (=) changed nothing here: a second A/A. Figures: % of stock."),
-    ("cold - warm", "on a warm cache no disk is read: what a setting of reading seems to do there is chance (a negative control)."),
+    ("cold - warm", "on a warm cache no disk is read: any effect of a read setting there is chance (a negative control)."),
 )
 
 
 def answer_of(names: Sequence[str], *, plot: Path | None = None) -> Answer:
-    """Read and analyse what was named; `plot` is a folder for pictures. Folders of DLIO that only generated data are passed over.
+    """Read and analyse runs and folders; `plot` is a folder for pictures.
 
-    Raises: Refused, for a name that is nothing of the kind, and where nothing can be used.
+    Folders of DLIO that only generated data are skipped.
+
+    Raises: Refused, for other names, and if nothing is usable.
     """
     refused: list[str] = []
     studies: list[IoStudy] = []
@@ -74,12 +76,12 @@ def answer_of(names: Sequence[str], *, plot: Path | None = None) -> Answer:
         if judged:
             studies.append(study(run.origin, judged, left_out))
         else:
-            refused += left_out or [f"{run.origin}: no cell of it reports what its input did; bench_io_patterns saves such."]
+            refused += left_out or [f"{run.origin}: no cell reports its input; use runs of bench_io_patterns."]
     for name in dlio:
         judged = [judge(run) for run in runs_of(Path(name), refused) if run.kind != "generation"]
         studies += [study(name, judged)] if judged else []
     if not studies:
-        raise Refused(refused[0] if refused else f"{', '.join(names)}: no run that reports what its input did.")
+        raise Refused(refused[0] if refused else f"{', '.join(names)}: no run reports its input.")
     parts = [answer(one) for one in studies]
     if len(parts) > 1:
         parts = [replace(part, title=f"{Path(one.origin).stem}: {part.title}") for part, one in zip(parts, studies, strict=True)]
@@ -96,7 +98,7 @@ def answer_of(names: Sequence[str], *, plot: Path | None = None) -> Answer:
 
 
 def _is_dlio(path: Path) -> bool:
-    """Whether a path is a result folder of DLIO or has such under it; a folder with saved runs is none."""
+    """Return whether a path is a DLIO result folder or contains some, but no saved runs."""
     try:
         return path.is_dir() and (not any(path.glob("*.json")) or (path / SUMMARY).is_file()) and bool(folders_under(path))
     except (OSError, ValueError) as error:
@@ -104,7 +106,7 @@ def _is_dlio(path: Path) -> bool:
 
 
 def pictures(judged: Sequence[Judged], folder: Path) -> dict[str, str]:
-    """Draw every picture of input into a folder; return each one's file, or why there is none. Raises: OSError."""
+    """Draw every picture of input into a folder; return each file or error. Raises: OSError."""
     from analysis import plots
     from analysis.plots.scene import Scene
     from analysis.plots.style import draw_into
@@ -118,7 +120,7 @@ def pictures(judged: Sequence[Judged], folder: Path) -> dict[str, str]:
 
 
 def answer(study: IoStudy, *, brief: bool = False) -> Answer:
-    """Return the answer, the table of configurations first; `brief` is that table and the tweak sets."""
+    """Return the answer, the table of configurations first; `brief`: only that and tweak sets."""
     if not study.cells:
         return Answer("No run has epochs, so there is nothing to analyse.", warnings=left_out(study), data=record_of(study))
     blocks = len({cell.run.block for cell in study.cells if cell.run.block is not None})
@@ -138,14 +140,14 @@ def answer(study: IoStudy, *, brief: bool = False) -> Answer:
 
 
 def left_out(study: IoStudy) -> list[str]:
-    """Name the first cells that could not be used, and how many more there are."""
+    """Name the first omitted cells, and the number of further ones."""
     cells = [line.removeprefix(f"{study.origin}: ") for line in dict.fromkeys(study.refused)]
     more = [f"left out: {len(cells) - MOST_LOST} more (named in --json)."] if len(cells) > MOST_LOST else []
     return [*(f"left out: {cell}" for cell in cells[:MOST_LOST]), *more]
 
 
 def _runs(study: IoStudy, *, brief: bool) -> Section:
-    """Means over blocks with their intervals; where there is no figure, the reason is below."""
+    """Make tables of means over blocks with intervals; reasons for missing figures are below."""
     tables, missing = [], []
     untouched = [one for one in study.configurations if one.tweakset == STOCK]
     for heads in (FIRST,) if brief else (FIRST, SECOND):
@@ -178,7 +180,7 @@ def _writer(name: str) -> Callable[[Estimate], str]:
 
 
 def _limit(configuration: Configuration) -> str | None:
-    """Return what most of the epoch goes to; None where a part of it is not known."""
+    """Return the largest part of the epoch; None if a part is unknown."""
     au, barrier = (configuration.responses[name].value for name in (WHOLE, "barrier_share"))
     if au is None or barrier is None:
         return None
@@ -198,7 +200,7 @@ def _details(study: IoStudy) -> Iterator[Section]:
 
 
 def _variation(study: IoStudy) -> Section:
-    """Make one table for all responses: the share of the variation, and p of the effect's own steps."""
+    """Make one table for all responses: the share of the variation, and p of the effect's steps."""
     known = [analysis for analysis in study.analyses if analysis.findings]
     lines = [Line(f"{one.response}: not analysed: {one.refusal}", "", "open") for one in study.analyses if one.refusal]
     title = "What varies with what: untouched machine"
@@ -220,7 +222,7 @@ def _variation(study: IoStudy) -> Section:
 
 
 def _tweak_table(study: IoStudy) -> list[Section]:
-    """Tweak sets against stock, cold beside warm, those that differ first; those that changed nothing and the copy last."""
+    """Make a table of tweak sets against stock: differing ones first, unchanged and copies last."""
     made, idle = study.contrasts, {contrast.tweakset for contrast in study.idle}
     treated = (*made.tweaks, *study.idle)
     order = list(study.caches)
@@ -253,7 +255,7 @@ def _tweak_table(study: IoStudy) -> list[Section]:
 
 
 def record_of(study: IoStudy) -> dict[str, Any]:
-    """Return all of it for programs; what is refused is null with its reason beside it."""
+    """Return the study for programs; a refused figure is null with its reason beside it."""
     return {
         "runs": [record(cell) for cell in study.cells],
         "origin": study.origin,

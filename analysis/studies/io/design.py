@@ -1,7 +1,7 @@
-"""What was varied between I/O runs, and how their configurations are called.
+"""The varied parameters of I/O runs, and the names of configurations.
 
-A factor is a parameter that somebody asked for by name, or the processes, the model or the engine, and stood at more than one value; what a
-model implies (batch, record length) is none.
+A factor is a parameter that was requested by name, or the processes, the model or the engine, with
+more than one value; consequences of a model (batch, record length) are not factors.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from .terms import IoRun
 
 ALWAYS = ("model", "engine", "processes")
-SPEAKING = frozenset({"format", "cache"})  # their levels need no name beside them
-# Words in the order a reader expects them, the plain one first; others follow by the alphabet.
+SPEAKING = frozenset({"format", "cache"})  # their levels are self-explanatory
+# Words in the expected order, the plain one first; others follow alphabetically.
 KNOWN = (
     *("raw", "hdf5", "npz", "png", "tfrecord", "indexed_binary"),
     *("cold", "warm", "as_found"),
@@ -31,10 +31,10 @@ KNOWN = (
 
 
 class Varied(NamedTuple):
-    """The factors of some runs, each with its levels in the order in which a reader expects them.
+    """The factors of some runs, each with its levels in the expected order.
 
-    `same` always went together with one that is named first, and cannot be told from it. `alone` are parameters and levels that
-    `without_loners` left out.
+    `same` always varied together with an earlier one, so they cannot be distinguished. `alone` are
+    the parameters and levels that `without_loners` removed.
     """
 
     levels: Mapping[str, Sequence[str]]
@@ -70,9 +70,10 @@ def factors_of(runs: Sequence[IoRun]) -> Varied:
 
 
 def without_loners(runs: Sequence[IoRun]) -> tuple[list[IoRun], Varied]:
-    """Leave out configurations that alone have some parameter's level, where the others cross at least two factors completely.
+    """Remove configurations with a unique level if the others fully cross at least two factors.
 
-    One job that writes checkpoints beside twenty that read says nothing of checkpoints and formats together.
+    One job that writes checkpoints beside twenty that read shows nothing about checkpoints ×
+    formats.
     """
     every = factors_of(runs)
     points = {every.point(run) for run in runs}
@@ -91,7 +92,7 @@ def without_loners(runs: Sequence[IoRun]) -> tuple[list[IoRun], Varied]:
 
 
 def configuration(run: IoRun, without: Iterable[str] = ()) -> str:
-    """Name a run's configuration by what sets it apart: `unet3d_h100 · 4 processes · npz · cold`."""
+    """Name a run's configuration by its parameters: `unet3d_h100 · 4 processes · npz · cold`."""
     words = {"model": run.model, **({"engine": run.engine} if "engine" in run.overrides else {})}
     words["processes"] = f"{run.processes} process{'' if run.processes == 1 else 'es'}"
     words |= {name: level_name(name, level_of(run, name)) for name in run.overrides if name not in ALWAYS}
@@ -106,7 +107,7 @@ def level_name(name: str, level: str) -> str:
 
 
 def _leaf(name: str) -> str:
-    """A parameter's own name: DLIO's overrides carry the section it stands in (`reader.read_threads`)."""
+    """Return a parameter's name without its DLIO section (`reader.read_threads`)."""
     return name.rpartition(".")[2]
 
 
@@ -115,7 +116,7 @@ def _names(runs: Iterable[IoRun]) -> list[str]:
 
 
 def common(runs: Sequence[IoRun]) -> frozenset[str]:
-    """Return what a name need not say: what all runs have in common, and what goes with something said. Nothing, of one configuration."""
+    """Return parameters that names can omit: common to all runs, or implied; none for one."""
     alike = _alike(runs)
     return frozenset({*alike, *(name for name, _ in factors_of(runs).same)}) if len(alike) < len(_names(runs)) else frozenset()
 
@@ -125,7 +126,7 @@ def _alike(runs: Sequence[IoRun]) -> list[str]:
 
 
 def describe_common(runs: Sequence[IoRun]) -> str:
-    """Describe what a configuration's name leaves out, for it is so of all: `unet3d_h100, torch, processes 1`."""
+    """Describe the common parameters that names omit: `unet3d_h100, torch, processes 1`."""
     alike = _alike(runs)
     if len(alike) == len(_names(runs)):
         return ""
@@ -134,12 +135,12 @@ def describe_common(runs: Sequence[IoRun]) -> str:
 
 
 def scale_of(name: str) -> Scale:
-    """Rates are compared by ratios, on a logarithmic scale; percentages by their difference, in points."""
+    """Return the scale: ratios (log) for rates, differences in points for percentages."""
     return "log" if is_rate(name) else "raw"
 
 
 def on_scale(name: str, value: float | None) -> float | None:
-    """Return a value as it is averaged and compared: the logarithm of a rate; None where there is none."""
+    """Return a value as it is averaged and compared: a rate's logarithm; None if missing."""
     if scale_of(name) == "raw" or value is None:
         return value
     return math.log(value) if value > 0 else None
@@ -150,7 +151,7 @@ def _one_to_one(first: Sequence[str], second: Sequence[str]) -> bool:
 
 
 def place(level: str) -> tuple[int, float, str]:
-    """Order levels: stock first, numbers by size, words as they are known."""
+    """Return a sort key for levels: stock first, numbers by size, words in the known order."""
     if level == STOCK:
         return (0, 0.0, level)
     try:

@@ -1,8 +1,9 @@
-"""DLIO's result folders as runs: one folder (`summary.json`, `<rank>_output.json`, `.hydra/`), or all that lie under one.
+"""DLIO's result folders as runs: one (`summary.json`, `<rank>_output.json`, `.hydra/`), or a tree.
 
-The step lists are read; DLIO's own averages stay beside them, as `reported`, and are never taken for them. What a run was asked to do is
-hydra's composed configuration, flattened to DLIO's own parameter names; a copy of a folder often lacks it, then the log has some of it.
-DLIO 2.0.0 says `record_length` where later ones say `record_length_bytes`; both are read. What it leaves out has DLIO's own default.
+The step lists are read; DLIO's own averages are kept separately, as `reported`. The parameters of a
+run are hydra's composed configuration, flattened to DLIO's parameter names; a copy of a folder
+often lacks it, and then the log has some of it. DLIO 2.0.0 has `record_length`, later versions
+`record_length_bytes`; both are read. Missing parameters have DLIO's defaults.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from analysis.files import read_whole
 from analysis.formats.checked import Part
 from analysis.plain import one_line
 from analysis.terms import Unreadable
-from control.saved import Count, Duration, Positive  # msgspec reads by them
+from control.saved import Count, Duration, Positive  # needed by msgspec at run time
 
 from .terms import EXCLUDED_END_STEPS, EXCLUDED_START_STEPS, GIB, MIB, PREFETCH_FACTOR, Checkpoint, Epoch, IoRun
 
@@ -31,15 +32,15 @@ SUMMARY = "summary.json"
 HYDRA_FILES = ("hydra.yaml", "overrides.yaml")
 DAMAGED = "it was damaged or cut short: run DLIO again, or take the folder from its source"
 STAMP = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?")
-STAMPED = re.compile(r"\d{4}(-\d\d){5}")  # how hydra names a run's folder
+STAMPED = re.compile(r"\d{4}(-\d\d){5}")  # hydra's name of a run's folder
 BLOCK = re.compile(r"block(\d+)")
 CHECKPOINT = re.compile(r"(?:save_)?ckpt(\d+)")
-# In the log: samples per file * files / batch size / ranks; what each computation was set to.
+# In the log: samples per file * files / batch size / ranks; the configured computation time.
 STEPS = re.compile(r"Max steps per epoch: \d{1,9} = (\d{1,9}) \* (\d{1,9}) / ([1-9]\d{0,8}) / \d{1,9} \(samples per file")
 COMPUTATION = re.compile(r"\(set value: (?:\{'mean': )?(\d{1,9}(?:\.\d{1,20})?)\}?\)")
 CHECKPOINTS = "workflow.checkpoint"
 NO_FACTORS = ("workflow.", "hydra.", "dataset.data_folder", "checkpoint.checkpoint_folder")
-IGNORED_SIZE_BYTES = 10240  # what DLIO writes as a checkpoint where no size reaches it
+IGNORED_SIZE_BYTES = 10240  # DLIO's checkpoint size if none is configured
 OLD_NAMES = {
     "record_length": "record_length_bytes",
     "record_length_stdev": "record_length_bytes_stdev",
@@ -62,11 +63,11 @@ DEFAULTS: Mapping[str, object] = {
     "exclude_start_steps": EXCLUDED_START_STEPS,
     "exclude_end_steps": EXCLUDED_END_STEPS,
 }
-NO_CONFIGURATION = "its configuration (.hydra/config.yaml) is not there, so what it was asked for and what was left out are not known"
+NO_CONFIGURATION = "its configuration (.hydra/config.yaml) is missing, so its parameters and excluded steps are unknown"
 
 
 def runs_of(path: Path, refused: list[str]) -> list[IoRun]:
-    """Read every result folder at or under a path, in the order in which they ran; what cannot be read is added to `refused`."""
+    """Read all result folders at or under a path, in run order; add errors to `refused`."""
     runs = []
     for folder in folders_under(path):
         try:
@@ -79,7 +80,8 @@ def runs_of(path: Path, refused: list[str]) -> list[IoRun]:
 def folders_under(path: Path) -> list[Path]:
     """Find result folders: those with a summary, and those that look like one without.
 
-    DLIO 2.0.0 lets each rank name its own folder by the clock; other ranks' beside one with a summary belong to that one.
+    In DLIO 2.0.0 each rank names its own folder by the clock; other ranks' folders beside one with
+    a summary belong to it.
     """
     result = sorted(_candidates(path))
     whole = {folder.parent for folder in result if (folder / SUMMARY).is_file()}
@@ -97,28 +99,28 @@ def _candidates(path: Path) -> Iterator[Path]:
         if SUMMARY in files or any(name.endswith("_output.json") for name in files) or log:
             folders.clear()
             yield Path(where)
-        folders[:] = [name for name in folders if name not in hidden]  # nobody keeps results there, and environments are large
+        folders[:] = [name for name in folders if name not in hidden]  # they have no results
 
 
 def run_of(folder: Path) -> IoRun:
-    """Read one result folder; one that only generated data is a run without epochs. Raises: Unreadable, naming the file."""
+    """Read a result folder; one that only generated data has no epochs. Raises: Unreadable."""
     config = _config_of(folder)
     path = folder / SUMMARY
     if path.is_file():
         summary = _json_of(path)
         processes = summary.field("num_accelerators", Count)
         epochs, checkpoints = _trained(folder, summary.read(Summary).get("metric") or {}, processes, config)
-    elif config.only_generates:  # of that, 2.0.0 leaves its configuration and log alone
+    elif config.only_generates:  # for that, 2.0.0 writes only configuration and log
         summary, processes, epochs, checkpoints = Part({}, str(path)), 1, (), ()
     else:
-        raise Unreadable(f"{path}: not there; DLIO writes it at the end, so that run did not end, or the folder was not copied whole.")
+        raise Unreadable(f"{path}: missing; DLIO writes it at the end, so the run did not finish, or the folder was not copied completely.")
     metric = summary.value.get("metric") or {}
     reported = {**metric, "data_size_per_host_GB": summary.value.get("data_size_per_host_GB")} if summary.value else {}
     params = config.params
     computation = params.get("computation_time")
     computation_s = computation.get("mean") if isinstance(computation, Mapping) else computation
     start_steps, end_steps = EXCLUDED_START_STEPS, EXCLUDED_END_STEPS
-    if config.known and not config.old:  # 2.0.0 knows no other way
+    if config.known and not config.old:  # 2.0.0 has no other mode
         start_steps, end_steps = (config.whole(f"exclude_{end}_steps") or 0 for end in ("start", "end"))
     asked_bytes = Part(params, config.origin).field("record_length_bytes", Positive) if config.known else None
     return IoRun(
@@ -150,35 +152,35 @@ def run_of(folder: Path) -> IoRun:
 
 
 def _trained(folder: Path, metric: Mapping[str, Any], processes: int, config: Config) -> tuple[tuple[Epoch, ...], tuple[Checkpoint, ...]]:
-    """Read what a run's ranks left, all of it. Raises: Unreadable, where some of it is missing."""
+    """Read the complete output of a run's ranks. Raises: Unreadable, if some of it is missing."""
     notes = config.notes
     if _is_alone(folder, metric):
-        notes.append("its summary is there alone: its figures are DLIO's own")
+        notes.append("only its summary exists, so the figures are DLIO's own")
         return (), ()
     files = _rank_files(folder, processes)
     epochs = tuple(sorted((epoch for rank in files for epoch in _epochs_of(*rank)), key=lambda one: (one.number, one.block, one.rank)))
     if not epochs and any(name.startswith("train_") for name in metric):
-        raise Unreadable(f"{folder / SUMMARY}: reports a training, and {files[0][1].name} holds no step of it; the folder is incomplete.")
+        raise Unreadable(f"{folder / SUMMARY}: reports a training, but {files[0][1].name} has no steps; the folder is incomplete.")
     if not epochs and not config.only_generates:
-        did = "neither trained nor generated data" if config.known else "trained nothing, and no .hydra/config.yaml says that it made data"
+        did = "neither trained nor generated data" if config.known else "trained nothing, and no .hydra/config.yaml shows data generation"
         raise Unreadable(f"{folder / SUMMARY}: {did}, so there is nothing to analyse.")
     if epochs and len(files) < processes:
         ranks = ", ".join(str(rank) for rank, *_ in files)
-        raise Unreadable(f"{folder}: {processes} ranks ran and there are step lists of {ranks} only; copy every <rank>_output.json.")
+        raise Unreadable(f"{folder}: {processes} ranks ran, but there are step lists of {ranks} only; copy every <rank>_output.json.")
     if epochs and len({stamps for _, _, stamps in files}) < len(files):
-        notes.append("all ranks are timed by rank 0's stamps, the only ones that this DLIO writes")
+        notes.append("all ranks are timed by rank 0's stamps, the only ones in this version of DLIO")
     if any(output.parent != folder for _, output, _ in files):
-        notes.append("ranks left their files in folders of their own, as DLIO 2.0.0 does when the clock ticks between them")
+        notes.append("ranks wrote to separate folders, as in DLIO 2.0.0 when the clock ticks between them")
     size_gb = metric.get("checkpoint_size_GB")
     checkpoints = _checkpoints_of(files[0][2], size_gb * GIB if _is_number(size_gb) else None)
     size = config.params.get("model_size")
     if size and any(checkpoint.bytes == IGNORED_SIZE_BYTES for checkpoint in checkpoints):
-        notes.append(f"checkpoints hold {IGNORED_SIZE_BYTES} bytes: model_size = {size} is no key of the DLIO that ran")
+        notes.append(f"checkpoints hold {IGNORED_SIZE_BYTES} bytes: model_size = {size} is not a key of the DLIO version that ran")
     return epochs, checkpoints
 
 
 def _is_alone(folder: Path, metric: Mapping[str, object]) -> bool:
-    """Whether a summary reports a training whose step lists nobody kept, of no rank."""
+    """Return whether a summary reports a training without any rank's step lists."""
     trained = any(name.startswith("train_") for name in metric)
     return trained and not any(folder.glob("*_output.json")) and not any(folder.parent.glob("*/0_output.json"))
 
@@ -188,7 +190,7 @@ def _is_number(value: object) -> TypeGuard[float]:
 
 
 def _document(path: Path) -> object:
-    """Read JSON or YAML; DLIO's bare `NaN`, which is no measurement, is read as absent. Raises: Unreadable."""
+    """Read JSON or YAML; DLIO's bare `NaN` counts as missing. Raises: Unreadable."""
     try:
         text = read_whole(path).decode()
         return yaml.safe_load(text) if path.suffix == ".yaml" else json.loads(text, parse_constant=lambda _word: None)
@@ -197,7 +199,7 @@ def _document(path: Path) -> object:
 
 
 class Summary(TypedDict, total=False):
-    """What is read of a summary, beside the number of accelerators."""
+    """The fields read from a summary, besides the number of accelerators."""
 
     metric: dict[str, Any] | None
     hostname: str | None
@@ -220,19 +222,19 @@ def _json_of(path: Path) -> Part:
 
 
 def _inner(part: Part, name: str) -> Part:
-    """Return an object in another. Raises: Unreadable, where it is none."""
+    """Return a nested object. Raises: Unreadable, if it is not an object."""
     part.field(name, dict[str, Any])
     return part.at(name)
 
 
-# What it was asked to do.
+# The run's configuration.
 
 
 @dataclass
 class Config:
-    """The parameters of one run, and its overrides: DLIO's dotted key, without `workload.`, to the text that was given.
+    """The parameters of one run, and its overrides: DLIO's dotted key without `workload.` → text.
 
-    `old`: DLIO 2.0.0 as on PyPI ran. `known`: these are all its parameters.
+    `old`: DLIO 2.0.0 from PyPI ran. `known`: these are all its parameters.
     """
 
     params: Mapping[str, object]
@@ -244,23 +246,23 @@ class Config:
     known: bool = True
 
     def whole(self, name: str, least: int = 0) -> int | None:
-        """Return a whole number; None where nothing is known of it. Raises: Unreadable."""
+        """Return a whole number; None if unknown. Raises: Unreadable."""
         value = self.params.get(name)
         if name not in self.params and not self.known:
             return None
         if not _is_number(value) or value != value // 1 or value < least:
-            raise Unreadable(f"{self.origin}: has {name} = {value!r}, where a whole number from {least} belongs.")
+            raise Unreadable(f"{self.origin}: has {name} = {value!r}, but a whole number of at least {least} is expected.")
         return int(value)
 
     @property
     def only_generates(self) -> bool:
-        """Whether it was to make data and not to train on them."""
+        """Return whether it only generated data, without training."""
         return self.params.get("generate_data") is True and self.params.get("train", True) is False
 
 
 def _config_of(folder: Path) -> Config:
-    """Read the configuration and overrides of a result folder, or what its log has of them. Raises: Unreadable."""
-    old = not any(folder.glob("*_per_epoch_stats.json"))  # 2.0.0 as on PyPI kept the stamps of one rank; those after it keep each rank's
+    """Read the configuration and overrides of a result folder, or its log's. Raises: Unreadable."""
+    old = not any(folder.glob("*_per_epoch_stats.json"))  # 2.0.0 keeps one rank's
     hydra, log = hydra_of(folder), folder / "dlio.log"
     path = hydra / "config.yaml"
     overrides = _overrides_of(hydra / "overrides.yaml")
@@ -269,7 +271,7 @@ def _config_of(folder: Path) -> Config:
         top = _document(path)
         sections = top.get("workload") if isinstance(top, Mapping) else None
         if not isinstance(sections, Mapping):
-            raise Unreadable(f"{path}: has no section workload; it is no configuration of DLIO.")
+            raise Unreadable(f"{path}: has no section workload, so it is not a DLIO configuration.")
         notes: list[str] = []
         flat = _flat(sections, notes, old=old)
         return Config({**DEFAULTS, **flat}, overrides, workload, str(path), old, notes)
@@ -282,7 +284,7 @@ def _config_of(folder: Path) -> Config:
 
 
 def hydra_of(folder: Path) -> Path:
-    """Find where hydra wrote a run's configuration: `.hydra`, or what `hydra.output_subdir` named (MLPerf Storage: configs)."""
+    """Find hydra's configuration: `.hydra`, or `hydra.output_subdir` (MLPerf Storage: configs)."""
     usual = folder / ".hydra"
     beside = sorted(path.parent for path in folder.glob("*/config.yaml") if any((path.parent / name).exists() for name in HYDRA_FILES))
     return usual if usual.exists() or not beside else beside[0]
@@ -291,7 +293,7 @@ def hydra_of(folder: Path) -> Path:
 def _overrides_of(path: Path) -> dict[str, str]:
     words = _document(path) if path.exists() else []
     if not isinstance(words, list):
-        raise Unreadable(f"{path}: is no list of overrides.")
+        raise Unreadable(f"{path}: is not a list of overrides.")
     pairs = (str(word).lstrip("+~").partition("=") for word in words)
     return {key.removeprefix("workload."): value for key, _, value in pairs}
 
@@ -301,22 +303,23 @@ def _flat(sections: Mapping[object, object], notes: list[str], *, old: bool) -> 
     for name, section in sections.items():
         given = {str(key): value for key, value in section.items()} if isinstance(section, Mapping) else {str(name): section}
         if name == "model" and isinstance(section, Mapping):
-            # `name` and `type` would say nothing without their section; a `model_size` here is read by no DLIO and keeps its own name.
+            # `name` and `type` are unclear without their section; no DLIO reads a `model_size`
+            # here, which keeps its own name.
             params |= {{"name": "model", "type": "model_type"}.get(key, key): value for key, value in given.items()}
             continue
         for before, after in OLD_NAMES.items():
-            # Each version reads its own spelling; alone, either was meant for the DLIO that ran.
+            # Each version reads its own spelling; a single one was meant for the version that ran.
             if before in given and after in given:
                 ignored = after if old else before
-                notes.append(f"{ignored} is no key of the DLIO that ran, which ignores it without a word")
+                notes.append(f"{ignored} is not a key of the DLIO version that ran, which silently ignores it")
                 del given[ignored]
         params |= {OLD_NAMES.get(key, key): value for key, value in given.items()}
-    shuffles = {name: "off" for name in ("file_shuffle", "sample_shuffle") if params.get(name) is False}  # YAML's own reading of `off`
+    shuffles = {name: "off" for name in ("file_shuffle", "sample_shuffle") if params.get(name) is False}  # YAML `off`
     return params | shuffles
 
 
 def _prefetch_factor(config: Config) -> int | None:
-    """Return the batches that each reader fetches ahead, as DLIO gives it to the DataLoader; its own two where no size is set."""
+    """Return each reader's prefetched batches, as DLIO passes to the DataLoader; default 2."""
     if not config.known:
         return None
     size, threads = config.whole("prefetch_size"), config.whole("read_threads")
@@ -324,7 +327,7 @@ def _prefetch_factor(config: Config) -> int | None:
 
 
 def _name(folder: Path, processes: int) -> str:
-    """Call a run as the study did that kept it in a folder of its own: `4_read_threads_8/<stamp>` is that."""
+    """Name a run like its study, which kept it in a folder: `4_read_threads_8/<stamp>`."""
     place = folder.resolve()
     if not STAMPED.fullmatch(place.name):
         return place.name
@@ -332,13 +335,13 @@ def _name(folder: Path, processes: int) -> str:
 
 
 def _model_above(folder: Path) -> str:
-    """Return the name of the folder that is neither of its time nor of its number of ranks."""
+    """Return the name of the nearest folder other than a time or a number of ranks."""
     place = folder.resolve()
     names = (path.name for path in (place, *place.parents) if not STAMPED.fullmatch(path.name) and not re.match(r"\d+(_|$)", path.name))
     return next(names, "") or "unknown"
 
 
-# What DLIO notes beside its step lists.
+# DLIO's notes beside its step lists.
 
 
 def _record_length(reported: Mapping[str, object]) -> float | None:
@@ -349,7 +352,7 @@ def _record_length(reported: Mapping[str, object]) -> float | None:
 
 
 def _dataset_of(config: Config) -> dict[str, object]:
-    """What the run was to read."""
+    """Return the run's data set."""
     return {
         "format": config.params.get("format"),
         "files": config.whole("num_files_train"),
@@ -369,7 +372,7 @@ def _host_of(summary: Part) -> dict[str, object]:
 
 
 def _started_of(folder: Path, summary: Part) -> str | None:
-    """When it began, by its summary or its log; DLIO writes UTC without saying so."""
+    """Return its start, by its summary or log; DLIO writes UTC implicitly."""
     if summary.value.get("start"):
         return _moment(summary, "start").isoformat()
     log = folder / "dlio.log"
@@ -382,14 +385,16 @@ def _moment(part: Part, name: str) -> datetime:
     try:
         return datetime.fromisoformat(text).replace(tzinfo=UTC)
     except ValueError:
-        part.refuse(f"has {name} = {text!r}, where a time belongs", DAMAGED)
+        part.refuse(f"has {name} = {text!r}, but a time is expected", DAMAGED)
 
 
-# The step lists of its ranks and the clock stamps around them.
+# The step lists of its ranks and the surrounding time stamps.
 
 
 def _rank_files(folder: Path, processes: int) -> list[tuple[int, Path, Path]]:
-    """Find each rank's step lists and stamps, in the folder or in one that DLIO 2.0.0 named a moment earlier or later.
+    """Find each rank's step lists and stamps, in the folder or in a sibling of DLIO 2.0.0.
+
+    Siblings are named a moment earlier or later.
 
     Raises: Unreadable.
     """
@@ -402,7 +407,7 @@ def _rank_files(folder: Path, processes: int) -> list[tuple[int, Path, Path]]:
             own = home / f"{rank}_per_epoch_stats.json"
             result.append((rank, home / f"{rank}_output.json", shared if shared.is_file() and not own.is_file() else own))
     if not result or result[0][0]:
-        raise Unreadable(f"{folder / '0_output.json'}: not there; it holds the steps, copy the folder whole.")
+        raise Unreadable(f"{folder / '0_output.json'}: missing; it contains the steps, so copy the complete folder.")
     return result
 
 
@@ -414,7 +419,7 @@ def _stamp_s(name: str) -> float:
 
 
 def _epochs_of(rank: int, path: Path, stamps_path: Path) -> Iterator[Epoch]:
-    """Read all epochs of one rank; blocks in which no step was taken are left out. Raises: Unreadable."""
+    """Read all epochs of one rank; skip blocks without steps. Raises: Unreadable."""
     output, stamps = _json_of(path), None
     for number in sorted(int(key) for key in output.value if key.isdecimal()):
         epoch = _inner(output, str(number))
@@ -423,7 +428,7 @@ def _epochs_of(rank: int, path: Path, stamps_path: Path) -> Iterator[Epoch]:
         for block in sorted(int(match[1]) for name in lists[-1].value if (match := BLOCK.fullmatch(name))):
             load, proc, compute = (part.field(f"block{block}", tuple[Duration, ...]) for part in lists)
             if block > 1 and len(load) == len(proc) - 1 == len(compute) - 1:
-                # DLIO notes a block's first wait after a checkpoint before it clears the list for the new block.
+                # After a checkpoint, DLIO records a block's first wait before it clears the list.
                 load = (max(0.0, proc[0] - compute[0]), *load)
             steps = min(len(load), len(proc), len(compute))
             if max(len(load), len(proc), len(compute)) > steps + 1:
@@ -445,5 +450,5 @@ def _checkpoints_of(stamps_path: Path, size_bytes: float | None) -> tuple[Checkp
 def _span(part: Part) -> tuple[float, float]:
     start_s, end_s = (_moment(part, name).timestamp() for name in ("start", "end"))
     if end_s < start_s:
-        part.refuse("ends before it starts", "the clock was set while it ran: run again")
+        part.refuse("ends before it starts", "the clock was changed during the run: run again")
     return start_s, end_s

@@ -1,9 +1,10 @@
-"""Which factor, how much, how sure.
+"""Effects of factors: which one, how much, how sure.
 
-Each step of a factor, or of two together, is a contrast of cells inside each block, and its error is what those differences scatter by:
-paired t, blocks − 1 degrees of freedom. So configurations need not scatter alike: what comes from a disk scatters ten times as far as what
-comes from memory, and on one pooled error it would look surer than it is. An effect of several steps is named by its smallest p, adjusted
-over its own steps, and all effects of a response are one family (Holm both times).
+Each step of a factor, or of two together, is a contrast of cells within each block, and its error
+is the scatter of these differences: paired t, blocks − 1 degrees of freedom. So configurations need
+not scatter alike: reads from a disk scatter ten times as far as reads from memory, and with one
+pooled error they would look more precise than they are. An effect of several steps has its smallest
+p, adjusted over its steps, and all effects of a response are one family (Holm both times).
 """
 
 from __future__ import annotations
@@ -32,17 +33,18 @@ if TYPE_CHECKING:
 
 FEWEST_BLOCKS, COMFORTABLE_BLOCKS = 3, 5
 Point = tuple[str, ...]
-# A contrast of levels: by factor, how much each level counts; the cells are averaged over all other factors.
+# A contrast of levels: weights of levels by factor; cells are averaged over all other factors.
 Question = Mapping[str, Mapping[str, float]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EffectStep(Change):
-    """What going from one level to another does; of two factors: by how much what the one does changes with the other.
+    """The change from one level to another; for two factors, the change of one's effect.
 
-    `levels` is where it leads, a level a factor. `low` and `high` hold with 95 % for all steps of the effect together, for the one that is
-    reported was chosen among them. `p_adjusted` is Holm's over the steps of its effect and the effects of the response; None for a step
-    that is shown and not tested.
+    `levels` is its destination, a level per factor. `low` and `high` hold with 95 % for all steps
+    of the effect together, because the reported one was chosen among them. `p_adjusted` is Holm's
+    over the steps of its effect and the effects of the response; None for a step that is shown but
+    not tested.
     """
 
     name: str
@@ -51,7 +53,7 @@ class EffectStep(Change):
 
 @dataclass(frozen=True, slots=True)
 class JointEffects:
-    """An interaction as it is used: what `factor` does from `first` to `last` at each level of `along`, which names the steps."""
+    """An interaction: the effect of `factor` from `first` to `last` at each level of `along`."""
 
     factor: str
     first: str
@@ -62,9 +64,10 @@ class JointEffects:
 
 @dataclass(frozen=True, slots=True)
 class IoEffect:
-    """One factor's effect, or that of two together. `share` of the variation describes; `p_adjusted` is Holm's over steps and effects.
+    """The effect of one factor, or of two together; `share` describes the variation.
 
-    `levels` are the means of a factor's levels, adjusted for blocks and what was lost, in the response's unit.
+    `p_adjusted` is Holm's over steps and effects. `levels` are the means of a factor's levels,
+    adjusted for blocks and losses, in the response's unit.
     """
 
     factors: tuple[str, ...]
@@ -80,14 +83,14 @@ class IoEffect:
 
     @property
     def clearest(self) -> EffectStep:
-        """The step to describe it by: the largest of those that are named, else the one of the smallest p."""
+        """Return the step to describe: the largest named one, else that with the smallest p."""
         named = [step for step in self.steps if step.shown]
         return max(named, key=lambda step: abs(step.value)) if named else min(self.steps, key=lambda step: step.p)
 
 
 @dataclass(frozen=True, slots=True)
 class Analysis:
-    """What is known of one response, or in `refusal` why nothing is. `variation` is allotted, and not tested."""
+    """The findings on one response, or the reason in `refusal`; `variation` is not tested."""
 
     response: str
     layout: Layout
@@ -101,8 +104,9 @@ class Analysis:
 class Layout:
     """One response over the factors of untouched machines.
 
-    `planned` are the combinations that were run, `lost` those without a value: point, reason → blocks. `cells` are the values by block and
-    point, as logarithms where they are compared by ratios; block None is of runs that know none.
+    `planned` are the combinations that were run, `lost` those without a value: point, reason →
+    blocks. `cells` are the values by block and point, as logarithms if compared by ratios; block
+    None is for runs without blocks.
     """
 
     response: str
@@ -113,13 +117,13 @@ class Layout:
 
     @cached_property
     def levels(self) -> dict[str, list[str]]:
-        """Return the levels of each factor at which there is a value."""
+        """Return the levels of each factor that have a value."""
         measured = {at: {point[at] for _, point in self.cells} for at in range(len(self.varied.levels))}
         return {name: [level for level in levels if level in measured[at]] for at, (name, levels) in enumerate(self.varied.levels.items())}
 
     @cached_property
     def blocks(self) -> list[dict[Point, float]]:
-        """Return the values of each block by point; runs that know no blocks are in none."""
+        """Return the values of each block by point; runs without blocks are excluded."""
         result: dict[int, dict[Point, float]] = defaultdict(dict)
         for (block, point), y in self.cells.items() if self.varied.levels else ():
             if block is not None:
@@ -127,11 +131,12 @@ class Layout:
         return list(result.values())
 
     def values(self, question: Question) -> list[float]:
-        """Take a contrast in each block that has all its cells.
+        """Return a contrast in each block that has all its cells.
 
-        It is averaged over those combinations of the other factors at which all that it asks for was measured often enough.
+        It is averaged over the combinations of the other factors at which all its cells were
+        measured in enough blocks.
 
-        Raises: NotComparable, where there is none, or too few such blocks.
+        Raises: NotComparable, if there is none, or too few such blocks.
         """
         blocks, names = self.blocks, list(self.varied.levels)
         own, others = ([at for at, name in enumerate(names) if (name in question) is inside] for inside in (True, False))
@@ -149,16 +154,16 @@ class Layout:
             raise NotComparable(f"no combination of the other factors was measured at all its levels in {FEWEST_BLOCKS} blocks")
         result = contrast({point: corners[corner] / len(whole) for group in whole for corner, point in group.items()}, blocks)
         if len(result) < FEWEST_BLOCKS:
-            raise NotComparable(f"{len(result)} blocks hold all its cells, and at least {FEWEST_BLOCKS} are needed")
+            raise NotComparable(f"{len(result)} blocks have all its cells; at least {FEWEST_BLOCKS} are required")
         return result
 
     def step(self, name: str, levels: Point, question: Question, among: int) -> EffectStep:
-        """Judge one step of an effect. Raises: NotComparable, as `values` and where all blocks changed alike."""
+        """Judge one step of an effect. Raises: NotComparable, as `values` and for equal changes."""
         one = change_of(self.values(question), log=scale_of(self.response) == "log", among=among)
         return EffectStep(one.n, value=one.value, low=one.low, high=one.high, p=one.p, name=name, levels=levels)
 
     def means(self, first: str, second: str) -> dict[Point, Mean]:
-        """Return means over blocks at every two levels of two factors, as far as they are known, each with its 95 % interval."""
+        """Return known means over blocks for two factors' levels, each with its 95 % interval."""
         levels, result = self.varied.levels, dict[Point, Mean]()
         for pair in product(levels[first], levels[second]) if {first, second} <= levels.keys() else ():
             try:
@@ -171,9 +176,9 @@ class Layout:
 
 
 def layout_of(cells: Sequence[Judged], response: str) -> Layout:
-    """Lay one response out over the factors of untouched machines; stock and its copy in one block are averaged.
+    """Lay out one response over the factors of untouched machines.
 
-    A run without a value is lost, with the reason.
+    Stock and its copy in one block are averaged. A run without a value is lost, with the reason.
     """
     used = [cell for cell in cells if cell.run.tweakset in {STOCK, AGAIN}]
     rest, varied = without_loners([cell.run for cell in used])
@@ -193,16 +198,16 @@ def layout_of(cells: Sequence[Judged], response: str) -> Layout:
 
 
 def analyse(cells: Sequence[Judged], response: str) -> Analysis:
-    """Analyse one response over everything that was varied."""
+    """Analyse one response over all factors."""
     layout = layout_of(cells, response)
     empty, blocks = Analysis(response, layout), len(layout.blocks)
     if not layout.varied.levels:
         return replace(empty, refusal="nothing was varied: `--vary NAME=A,B` crosses a parameter.")
     if not layout.cells:
         reasons = ", ".join(dict.fromkeys(reason.partition(":")[0] for _, reason in layout.lost)) or "nothing ran"
-        return replace(empty, refusal=f"no run has it: {reasons}.")
+        return replace(empty, refusal=f"no run has a value: {reasons}.")
     if blocks < FEWEST_BLOCKS:
-        refusal = f"measured in {counted(blocks, 'block')}: at least {FEWEST_BLOCKS} are needed to see how far differences vary."
+        refusal = f"measured in {counted(blocks, 'block')}: at least {FEWEST_BLOCKS} are required to estimate how far differences vary."
         return replace(empty, refusal=refusal)
     try:
         variation, means, notes = _described(layout)
@@ -216,10 +221,10 @@ def analyse(cells: Sequence[Judged], response: str) -> Analysis:
 
 
 def _described(layout: Layout) -> tuple[tuple[VariationRow, ...], dict[Point, dict[str, float]], list[str]]:
-    """Describe how a response varies with its factors, pooling all combinations as if they scattered alike.
+    """Describe how a response varies with its factors, assuming equal scatter of combinations.
 
     Returns: the table, means by factor and level on the scale of `layout`, and notes.
-    Raises: NotComparable, where there is nothing to describe, or the levels cannot be told apart.
+    Raises: NotComparable, if there is nothing to describe, or levels are confounded.
     """
     blocks, keys = zip(*layout.cells, strict=True)
     labels = dict(zip(layout.levels, zip(*keys, strict=True), strict=True))
@@ -233,12 +238,12 @@ def _described(layout: Layout) -> tuple[tuple[VariationRow, ...], dict[Point, di
     reason = why_lost(point for point, _ in layout.lost)
     notes = [*model.notes, *(f"{row.name} cannot be estimated: {reason}." for row in model.tests if not row.df)]
     if not add_up(rows):
-        notes.append("the design is unbalanced: each step uses the blocks that hold all its cells, and shares do not add up.")
+        notes.append("the design is unbalanced: each step uses the blocks that have all its cells, and shares do not add up.")
     return rows, means, notes
 
 
 def _test_steps(layout: Layout, variation: Sequence[VariationRow]) -> tuple[dict[Point, list[EffectStep]], list[str]]:
-    """Return the steps of each effect, and what cannot be tested, a sentence each."""
+    """Return the steps of each effect, and a sentence for each untestable one."""
     levels, result, gone = layout.levels, defaultdict[Point, list[EffectStep]](list), list[str]()
     for factors in (source.factors for source in variation if source.factors):
         firsts = [levels[factor][0] for factor in factors]
@@ -262,13 +267,13 @@ def _effects(
     means: Mapping[Point, Mapping[str, float]],
     tested: Mapping[Point, Sequence[EffectStep]],
 ) -> tuple[IoEffect, ...]:
-    """Adjust all together; the largest first, main effects before those of two."""
+    """Adjust all together; the largest first, main effects before interactions."""
     smallest = [min(1.0, len(steps) * min(step.p for step in steps)) for steps in tested.values()]
     shares = {source.factors: source.share for source in variation}
     log = scale_of(layout.response) == "log"
     result = []
     for (factors, steps), p, p_adjusted in zip(tested.items(), smallest, holm(smallest), strict=True):
-        times = p_adjusted / p if p else 1.0  # what the other effects cost this one, its steps pay too
+        times = p_adjusted / p if p else 1.0  # the steps share their effect's adjustment
         own_ps = holm([step.p for step in steps])
         own = tuple(replace(step, p_adjusted=min(1.0, times * its)) for step, its in zip(steps, own_ps, strict=True))
         levels = {level: math.exp(mean) if log else mean for level, mean in means.get(factors, {}).items()}
@@ -278,7 +283,7 @@ def _effects(
 
 
 def _together(layout: Layout, effect: IoEffect) -> JointEffects | None:
-    """Describe an interaction by the factor with fewer levels, to the level that shows it best."""
+    """Describe an interaction by the factor with fewer levels, at its most telling level."""
     levels = layout.levels
     inner = 0 if len(levels[effect.factors[0]]) < len(levels[effect.factors[1]]) else 1
     factor, along = effect.factors[inner], effect.factors[1 - inner]
@@ -294,11 +299,11 @@ def _together(layout: Layout, effect: IoEffect) -> JointEffects | None:
 
 def _notes(layout: Layout, blocks: int) -> Iterator[str]:
     for name, twin in layout.varied.same:
-        yield f"{name} always went with {twin}: the two cannot be distinguished, and {twin} stands for both."
+        yield f"{name} always went with {twin}: the two cannot be distinguished, and {twin} represents both."
     for (point, reason), lost in layout.lost.items():
         where = "" if lost == [None] else f" in block {', '.join(map(str, lost))}"
-        yield f"left out: {point}{where}: {reason}."
+        yield f"omitted: {point}{where}: {reason}."
     for one in layout.varied.alone:
-        yield f"left out: the only configuration with {level_name(*one)}; the others are a complete design."
+        yield f"omitted: the only configuration with {level_name(*one)}; the others form a complete design."
     if blocks < COMFORTABLE_BLOCKS:
-        yield f"only {blocks} blocks: with fewer than {COMFORTABLE_BLOCKS}, one odd cell can decide and small effects are missed."
+        yield f"only {blocks} blocks: with fewer than {COMFORTABLE_BLOCKS}, one outlying cell can decide, and small effects are missed."

@@ -1,7 +1,8 @@
-"""The figures of a run: utilisation, throughput and shares of its epochs, each believed or refused with the reason.
+"""The figures of a run: utilisation, throughput and shares of its epochs, or why they are refused.
 
-T is the wall time of a block, barriers and the readers' end included; the steps left out at its start and end take their load and
-computation off it (T*), and their computation off the sum (C*). `nan` is the result where the clocks of a file contradict each other.
+T is the wall time of a block, including barriers and the readers' end; the steps excluded at its
+start and end subtract their load and computation from it (T*), and their computation from the sum
+(C*). The result is `nan` if the clocks of a file contradict each other.
 
 Source: DLIO, `dlio_benchmark/utils/statscounter.py` (Devarajan et al., CCGrid 2021).
 """
@@ -37,22 +38,23 @@ if TYPE_CHECKING:
     Job = Sequence[Sequence[Epoch]]  # the blocks of each rank, in one epoch
 
 CHECKPOINT = "checkpoint_gb_per_s"
-ASKED = {name: f"{name}_asked" for name in AU}  # with the computation time that was asked for
+ASKED = {name: f"{name}_asked" for name in AU}  # with the configured computation time
 OVERSLEEP = "oversleep"
-REPORTED = {  # what DLIO calls the figures of its summary
+REPORTED = {  # DLIO's names of the figures in its summary
     STEADY: "train_au_mean_percentage",
     "samples_per_s_dlio": "train_throughput_mean_samples_per_second",
     "mb_per_s_nominal_dlio": "train_io_mean_MB_per_second",
 }
-LOW, HIGH = 0.995, 1.005  # of the identity: ranks that compute unequally long leave it a little off
+LOW, HIGH = 0.995, 1.005  # tolerance of the identity: ranks compute unequally long
 
 
 @dataclass(frozen=True, slots=True)
 class IoFigure:
-    """One figure of one run. `value` is None exactly where `why_missing` says why.
+    """One figure of one run. `value` is None exactly if `why_missing` has a reason.
 
-    `per_epoch` is what the formula gives for the whole job epoch by epoch, also where the figure is refused: only to check a source's own
-    figures. `value` is their mean. Epochs are no replicates: no interval is put around them.
+    `per_epoch` is the formula's result for the whole job epoch by epoch, even for a refused figure,
+    only to check a source's own figures. `value` is their mean. Epochs are not replicates: there is
+    no interval.
     """
 
     value: float | None
@@ -62,9 +64,10 @@ class IoFigure:
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """A run's figures by name, and everything that speaks against them.
+    """A run's figures by name, and all doubts about them.
 
-    `asked` is AU with the computation time that was asked for; `responses` hold that where `nominal`, else AU as it was clocked.
+    `asked` is AU with the configured computation time; `responses` have it if `nominal`, else AU as
+    clocked.
     """
 
     run: IoRun
@@ -78,17 +81,17 @@ class Judged:
         return self.responses[name].value
 
     def formula(self, name: str) -> float | None:
-        """Return what the formula gives, believed or not: for checking the source's own figures."""
+        """Return the formula's result, valid or not, for checking the source's own figures."""
         values = self.responses[name].per_epoch
         return fmean(values) if values else None
 
 
 def judge(run: IoRun) -> Judged:
-    """Compute all figures of a run and refuse those that cannot be believed, each with the reason."""
+    """Compute all figures of a run and refuse invalid ones, each with the reason."""
     jobs = [job_figures(job, run) for job in job_epochs(run)]
     unknown = _unknown(run)
     objections = list(doubts(run)) if jobs else []
-    objections.sort(key=lambda doubt: (doubt.kind != "degenerate", doubt.refuses != EVERY))  # the first is the reason that is given
+    objections.sort(key=lambda doubt: (doubt.kind != "degenerate", doubt.refuses != EVERY))  # reported first
 
     def figure(name: str, column: str, against: Iterable[Doubt]) -> IoFigure:
         values = [value for row in jobs if (value := row[column]) is not None]
@@ -104,16 +107,17 @@ def judge(run: IoRun) -> Judged:
 
 
 def judged_alike(judged: Sequence[Judged]) -> list[Judged]:
-    """Give AU computed in one way within each saved run: where sleeps of one ended late, with the time asked for in all.
+    """Compute AU in one way within each saved run: from configured times if sleeps ended late.
 
-    Refusing those alone would leave the quiet ones, and compare idle machines with busy ones. Folders of DLIO are judged as DLIO computes.
+    Refusing only those runs would leave the quiet ones, and compare idle machines with busy ones.
+    DLIO folders are judged as DLIO computes.
     """
     late = {one.run.origin for one in judged if one.run.block is not None and any(doubt.kind == OVERSLEEP for doubt in one.doubts)}
     return [with_time_asked(one) if one.run.origin in late and one.asked else one for one in judged]
 
 
 def with_time_asked(judged: Judged) -> Judged:
-    """Take AU with the computation time that was asked for: then no sleep that ended late speaks against it."""
+    """Use AU with the configured computation time, which late sleeps do not affect."""
     remaining = tuple(replace(doubt, refuses=()) if doubt.kind == OVERSLEEP else doubt for doubt in judged.doubts)
     return replace(judged, responses={**judged.responses, **judged.asked}, doubts=remaining, nominal=True)
 
@@ -130,9 +134,9 @@ def job_epochs(run: IoRun) -> list[Job]:
 
 
 def job_figures(job: Job, run: IoRun) -> dict[str, float | None]:
-    """Return all figures of one epoch by name: means over its ranks of utilisation and shares, sums of rates.
+    """Return all figures of one epoch by name: means over ranks of shares, sums of rates.
 
-    None is a figure whose bytes were not counted.
+    A figure without counted bytes is None.
     """
     ranks = [_rank_figures(blocks, run) for blocks in job]
     result: dict[str, float | None] = {}
@@ -153,7 +157,7 @@ def _rank_figures(blocks: Sequence[Epoch], run: IoRun) -> dict[str, float | None
     steps = [block.steps for block in blocks]
     retained_steps = [retained(block, run) for block in blocks]
     wall_s = [block.duration_s for block in blocks]
-    total_s = math.fsum(wall_s)  # what lies between blocks is checkpoints
+    total_s = math.fsum(wall_s)  # checkpoints lie between blocks
     busy = [block.busy_s for block in blocks]
     steady_s = [
         span_s - math.fsum(time_s for at, time_s in enumerate(each) if at not in rest)
@@ -196,19 +200,19 @@ def _rate(amount: float, span_s: float) -> float:
 
 
 def _unknown(run: IoRun) -> dict[str, str]:
-    """Return the rates that cannot be computed, each with the reason: samples and bytes need the configuration."""
+    """Return the rates that cannot be computed, with reasons: they need the configuration."""
     missing = [what for what, value in (("batch size", run.batch_size), ("record length", run.record_length_bytes)) if value is None]
     rates = [f"mb_per_s_nominal_{way}" for way in WAYS] + [f"samples_per_s_{way}" for way in WAYS if run.batch_size is None]
-    reason = f"not recorded: the {' and the '.join(missing)}; the configuration (.hydra/config.yaml) says it, copy the folder whole"
+    reason = f"not recorded: the {' and the '.join(missing)}; it is in the configuration (.hydra/config.yaml), so copy the complete folder"
     return dict.fromkeys(rates, reason) if missing else {}
 
 
 def _reported(name: str, run: IoRun) -> IoFigure:
-    """Give DLIO's own figure where a summary is all that is there."""
+    """Return DLIO's own figure if there is only a summary."""
     value = run.reported.get(REPORTED.get(name, ""))
     if isinstance(value, float) and not cannot_be(name, [value]):
         return IoFigure(value)
-    return IoFigure(None, "DLIO's summary is there without step lists (<rank>_output.json)")
+    return IoFigure(None, "DLIO's summary exists without step lists (<rank>_output.json)")
 
 
 def _figure(name: str, values: Sequence[float], against: Iterable[Doubt]) -> IoFigure:
@@ -223,19 +227,20 @@ def _checkpoint(run: IoRun) -> IoFigure:
     span_s = math.fsum(checkpoint.duration_s for checkpoint in run.checkpoints)
     if len(sizes) == len(run.checkpoints) and span_s > 0:
         return IoFigure(math.fsum(sizes) / span_s / GIB)
-    return IoFigure(None, "how large or how long they were is not recorded" if run.checkpoints else "no checkpoint was written")
+    return IoFigure(None, "their size or duration is not recorded" if run.checkpoints else "no checkpoint was written")
 
 
-# Throughput and utilisation are one measurement: samples/s = AU/100 x batch x P / t_c, but for the steps that are counted. With the
-# computation that was asked for (nominal) it is off by how long sleeps overshoot. With that clocked it is 1 over the same steps of one
-# rank: that shows that figures and step lists belong together, and nothing of the sleeps.
+# Throughput and utilisation are one measurement: samples/s = AU/100 x batch x P / t_c, except for
+# the counted steps. With the configured computation time (nominal) it deviates by the overshoot of
+# sleeps. With the clocked one it is 1 over the same steps of one rank, which shows that figures and
+# step lists belong together, but nothing about the sleeps.
 
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """Throughput over what AU implies: `nominal` with t_c as it was asked for, `measured` with the computation that was clocked.
+    """Throughput relative to AU: `nominal` with the configured t_c, `measured` as clocked.
 
-    `overslept` is how long a computation took, of what was asked for.
+    `overslept` is the duration of a computation relative to the configured one.
     """
 
     nominal: float | None = None
@@ -251,7 +256,7 @@ def _identity(run: IoRun, jobs: Sequence[Mapping[str, float | None]], objections
         return Identity(why_missing=f"{objections[0].kind}: {objections[0].reason}")
     steps, retained_steps = fewest_steps(run)
     if steps <= DLIO_UNCOUNTED_STEPS or not retained_steps:
-        return Identity(why_missing=f"{steps} steps per epoch: none is left to count")
+        return Identity(why_missing=f"{steps} steps per epoch: none is counted")
     if len({(epoch.number, epoch.rank) for epoch in run.epochs}) < len(run.epochs):
         return Identity(why_missing="epochs in blocks: DLIO averages both figures over them")
     au, rate = (fmean(row[name] or 0.0 for row in jobs) for name in (STEADY, "samples_per_s_steady"))
@@ -259,14 +264,14 @@ def _identity(run: IoRun, jobs: Sequence[Mapping[str, float | None]], objections
     parts = [epoch.compute_s[part.start : part.stop] for epoch in run.epochs for part in [retained(epoch, run)]]
     measured_s = fmean(fmean(part) if part else 0.0 for part in parts)
     if not au or not rate or not measured_s:
-        return Identity(why_missing="nothing was computed, so there is no utilisation to hold against the throughput")
+        return Identity(why_missing="nothing was computed, so there is no utilisation to compare with the throughput")
     demand = au / 100 * run.batch_size * run.processes
     nominal = rate * run.computation_time_s / demand if run.computation_time_s else None
     return Identity(nominal, rate * measured_s / demand, overslept(run))
 
 
 def describe_identity(judged: Iterable[Judged]) -> str | None:
-    """Describe the ratio over several runs, nominal and as clocked, and how long sleeps overshot."""
+    """Describe the ratio over several runs, nominal and clocked, and the overshoot of sleeps."""
     known = [one.identity for one in judged if one.identity.measured is not None]
     if not known:
         return None
@@ -275,21 +280,21 @@ def describe_identity(judged: Iterable[Judged]) -> str | None:
     )
     count = "1 run" if len(known) == 1 else f"{len(known)} runs"
     broken = ": broken, so steps and times of a run do not belong together" if min(clocked) < LOW or max(clocked) > HIGH else ""
-    asked = f"{_span(nominal)} with the computation time asked for, " if nominal else ""
-    slept = f"; a computation took {_span(late, 3)} times as long as asked for" if late else ""
+    asked = f"{_span(nominal)} with the configured computation time, " if nominal else ""
+    slept = f"; a computation took {_span(late, 3)} times as long as configured" if late else ""
     what = "samples/s ÷ (AU as clocked × batch × processes ÷ computation time)"
-    return f"{what} over {count}: {asked}{_span(clocked)} with that clocked{broken}{slept}"
+    return f"{what} over {count}: {asked}{_span(clocked)} with the clocked time{broken}{slept}"
 
 
 def describe_oversleep(judged: Sequence[Judged]) -> str | None:
-    """Explain why AU is computed with the computation time asked for; None where it is not."""
+    """Explain why AU uses the configured computation time; None if it does not."""
     if not any(one.nominal for one in judged):
         return None
     late = [ratio for one in judged if (ratio := overslept(one.run)) is not None and ratio > OVERSLEPT]
     often = f"in {len(late)} of {len(judged)} runs a computation took more than {OVERSLEPT - 1:.0%} longer"
     most = f" (up to {max(late):.2f} times as long)" if late else ""
     clocked = "AU as clocked would count waiting for the machine as work"
-    return f"AU is computed with the computation time that was asked for: {often}{most}, and {clocked}"
+    return f"AU is computed with the configured computation time: {often}{most}, and {clocked}"
 
 
 def _span(values: Sequence[float], digits: int = 4) -> str:
@@ -306,7 +311,7 @@ ABOUT = (
 
 
 def record(judged: Judged) -> dict[str, Any]:
-    """Return one run with its figures; a figure that is refused is its reason and nothing else."""
+    """Return one run with its figures; a refused figure has only its reason."""
     return {
         **{name: getattr(judged.run, name) for name in ABOUT},
         "responses": {

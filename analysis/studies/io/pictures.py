@@ -1,4 +1,4 @@
-"""What the input did: where an epoch goes, and utilisation and throughput by what was varied."""
+"""Pictures of input: the time of an epoch, and utilisation and throughput by varied parameter."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ LOOKS: dict[str, Style] = {
     WHOLE: {"color": INK, "marker": "o", "markersize": 5.5},
     STEADY: {"color": "#D55E00", "marker": "o", "markersize": 5.5, "markerfacecolor": "white"},
 }
-WORDS = {WHOLE: "over the whole epoch", STEADY: "its first step left out, as DLIO does"}
+WORDS = {WHOLE: "over the whole epoch", STEADY: "without its first step, as in DLIO"}
 STATES = {"cold": "#0072B2", "warm": "#D55E00", "as_found": "#8c8c8c"}
 
 
 class IoPart(NamedTuple):
-    """The untouched machine in one saved run, or in a study of DLIO's folders: its cells and what they come to, in the order of levels.
+    """Untouched cells of one saved run or study of DLIO folders, with results in order of levels.
 
-    `left_out` is why runs have no figure at all, a word a run.
+    `left_out` has a word per run without any figures.
     """
 
     run: Run | None
@@ -57,9 +57,9 @@ class IoPart(NamedTuple):
 
 
 def parts_of(scene: Scene) -> list[IoPart]:
-    """Take a scene's I/O runs on the untouched machine, a part a saved run or study of folders.
+    """Return a scene's I/O runs on the untouched machine, a part per saved run or study of folders.
 
-    Raises: NothingToDraw, where there is none.
+    Raises: NothingToDraw, if there are none.
     """
     untouched = [judged for judged in scene.io if judged.run.tweakset in {STOCK, AGAIN} and judged.run.epochs]
     above = commonpath(folders) if (folders := [judged.run.origin for judged in untouched if judged.run.block is None]) else ""
@@ -75,7 +75,7 @@ def parts_of(scene: Scene) -> list[IoPart]:
         alike = describe_common([cell.run for cell in cells])
         run = _run_of(scene, origin)
         name = run.run_id if run else Path(origin).name or origin
-        alike = alike if scene.runs else alike.removeprefix(name).lstrip(", ")  # a folder of DLIO's is called as its workload is
+        alike = alike if scene.runs else alike.removeprefix(name).lstrip(", ")  # a DLIO folder: its workload's
         rows = configurations(cells)
         rows = rows if cells[0].run.block is not None else sorted(rows, key=_natural_order)
         parts.append(IoPart(run, f"run {name}" if scene.runs else name, alike, cells, tuple(rows), tuple(left_out)))
@@ -87,18 +87,18 @@ def _run_of(scene: Scene, origin: str) -> Run | None:
 
 
 def _natural_order(row: Configuration) -> list[tuple[int, str]]:
-    """Order words by the alphabet and numbers by size, so that what changed one parameter stands together."""
+    """Sort words alphabetically and numbers by size: neighbours differ in one parameter."""
     return [(int(part), "") if part.isdecimal() else (-1, part) for part in re.split(r"(\d+)", row.name)]
 
 
 def notes_of(scene: Scene, parts: Sequence[IoPart], *, intervals: bool = True) -> list[str]:
-    """Say what a mark stands for, where folders came from, and where the steady utilisation is refused."""
+    """Return notes on marks, origins of folders, and refused steady utilisation."""
     notes = []
     if intervals and max(mean.n for part in parts for row in part.configurations for mean in row.responses.values()) > 1:
         notes.append("Bars around marks: 95 % of the mean, by Student's t over blocks (whole runs), never over steps or epochs.")
         notes.append("Means of rates are geometric, those of AU and shares arithmetic; stock and its copy in one block are one value.")
     elif intervals:
-        notes.append("Every configuration ran once: how far equal runs differ is not known, and there is no interval.")
+        notes.append("Every configuration ran once: how far equal runs differ is unknown, so there is no interval.")
     for part in parts:
         if not scene.runs:
             machine = part.cells[0].run.host.get("name")
@@ -110,7 +110,7 @@ def notes_of(scene: Scene, parts: Sequence[IoPart], *, intervals: bool = True) -
 
 
 def _refused(parts: Sequence[IoPart]) -> str:
-    """Say of how many configurations the steady utilisation is refused, and why: any place on an axis would be a value."""
+    """Count configurations with refused steady utilisation, which are not drawn."""
     every = [row.responses[STEADY] for part in parts for row in part.configurations]
     reasons = [mean.missing or "" for mean in every if mean.value is None]
     kinds = joined(reason.partition(":")[0].replace("_", " ") for reason in reasons)
@@ -118,9 +118,10 @@ def _refused(parts: Sequence[IoPart]) -> str:
 
 
 class Side(NamedTuple):
-    """A small panel of lines over levels: what stands upwards, names of levels by their places, lines, and what they reach to.
+    """A small panel of lines over levels: vertical axis, level names by place, lines, and range.
 
-    Rates are compared by ratios: without `most` lines are parallel where the same part is lost, however little they differ.
+    Rates are compared by ratios: without `most`, lines with equal relative loss are parallel,
+    however small the loss.
     """
 
     label: str
@@ -156,18 +157,18 @@ def _sides(sheet: Page, top: float, sides: Sequence[Side], layout: SmallPanels =
 
 @picture(22, "Utilisation and throughput against processes", REPORTS=IO)
 def io_processes(scene: Scene) -> Spec:
-    """Whether more processes still bring more data, and from how many on the accelerators wait."""
+    """Utilisation and throughput by number of processes: when accelerators begin to wait."""
     reason = "no configuration was measured with several numbers of processes: `--vary processes=1,2,4` does"
     parts = some((part for part in parts_of(scene) if _groups(part)), reason)
     lead = (
-        "Each process feeds one accelerator. Throughput that rises with the processes and a utilisation that stays: the input keeps up. "
-        "Throughput that stays while utilisation falls: it is all there is."
+        "Each process feeds one accelerator. If throughput rises with the processes at constant utilisation, the input keeps up. "
+        "If throughput is constant while utilisation falls, the input is saturated."
     )
     styles = {WHOLE: LOOKS[WHOLE], STEADY: LOOKS[STEADY] | {"linestyle": "--"}}
     legend = [line(WORDS[name], **style) for name, style in styles.items()]
     rows = [row for part in parts for group in _groups(part).values() for row in group]
     highest = 1.06 * max(known(ends_of(row.responses[name], 1 / 1024) for row in rows for name in NOMINAL.values()), default=1.0)
-    # One scale for all, so that they can be set beside each other.
+    # One scale for all, for comparison.
     kinds = (("AU, %", {name: name for name in styles}, 1.0, 104.0), ("GiB/s, nominal", NOMINAL, 1 / 1024, highest))
     sections = []
     for part in parts:
@@ -185,7 +186,7 @@ def io_processes(scene: Scene) -> Spec:
 
 
 def _groups(part: IoPart) -> dict[str, list[Configuration]]:
-    """Put configurations together that differ in nothing but processes, by their common name."""
+    """Group configurations that differ only in processes, by their common name."""
     alike = common([cell.run for cell in part.cells]) | {"processes"}
     groups: dict[str, list[Configuration]] = defaultdict(list)
     for row in sorted(part.configurations, key=lambda row: row.runs[0].processes):
@@ -194,7 +195,7 @@ def _groups(part: IoPart) -> dict[str, list[Configuration]]:
     return {name: groups[name] for name in names if groups[name][0].runs[0].processes < groups[name][-1].runs[0].processes}
 
 
-# Reading warm, computing cool: what a training is for is the one calm colour.
+# Reading warm, computing cool: computation, the purpose of a training, is the one calm colour.
 SHARES = {
     "first": ("#D55E00", "waiting for the first batch"),
     "later": ("#E69F00", "waiting for later batches"),
@@ -207,13 +208,13 @@ UNCLOCKED = "waiting for other ranks, and the readers' end"
 
 @picture(23, "Where the time of an epoch goes", REPORTS=IO)
 def io_bottleneck(scene: Scene) -> Spec:
-    """What the accelerator waits for: the first batch, later batches, other ranks, or nothing at all.
+    """Time of an epoch by activity: waiting for first or later batches or ranks, or computing.
 
-    A bar a configuration, of all its runs on the untouched machine together.
+    There is a bar per configuration, over all its runs on the untouched machine.
     """
     parts = parts_of(scene)
     lead = (
-        "The wall time of an epoch, as its ranks spent it on average. A training wants one colour only: computing. While it waits for the "
+        "The wall time of an epoch, as its ranks spent it on average. Ideally there is one colour only: computing. While it waits for the "
         "first batch the readers run and the accelerator does not."
     )
     legend = [fill(words, color, color) for color, words in SHARES.values()]
@@ -232,9 +233,10 @@ def _epochs(sheet: Page, top: float, part: IoPart, left: float) -> None:
 
 
 def shares_of(runs: Iterable[IoRun]) -> dict[str, float | None]:
-    """Average over all epochs and ranks of all runs, each epoch of a rank as heavy as it was long.
+    """Average over all epochs and ranks of all runs, weighted by duration.
 
-    Returns: percent of the wall time of each of `SHARES`, 100 together; of the barrier None where it was not clocked apart from the rest.
+    Returns: percent of the wall time of each of `SHARES`, 100 together; the barrier is None if it
+    was not clocked separately.
     """
     epochs = [epoch for run in runs for epoch in run.epochs]
     parts: dict[str, float | None] = {
@@ -255,14 +257,14 @@ RESPONSES = {WHOLE: "AU over the whole epoch, %", RATE: "samples/s over the whol
 
 @picture(4, "Format and page cache together", REPORTS=IO)
 def io_format_cache(scene: Scene) -> Spec:
-    """What a cold cache costs each format: much where reading is the work, nothing where decoding is."""
+    """Cost of a cold cache per format: high if reading is the bottleneck, none if decoding is."""
     every = [(part, [analyse(part.cells, name) for name in RESPONSES]) for part in parts_of(scene)]
     reasons = joined(analysis.refusal for _, result in every for analysis in result if analysis.refusal)
     rows = [(part, complete) for part, result in every if (complete := list(filter(_complete, result)))]
-    some(rows, reasons or "format and cache were not both varied, or not in all combinations")
+    some(rows, reasons or "format and cache were not varied in all combinations")
     lead = (
         "Each line is a state of the page cache. Parallel lines: a cold cache costs every format the same, of samples/s the "
-        "same part. Lines that meet: that format is bound by its decoding, and a faster disk does not help it."
+        "same part. Lines that meet: that format is limited by decoding, so a faster disk does not help."
     )
     looks: dict[str, Style] = {}
     for state in (state for _, result in rows for analysis in result for _, state in analysis.layout.means(*PAIR) if state not in looks):

@@ -1,4 +1,4 @@
-"""Our own saved runs as I/O runs: one a measured cell. A report that is not as it should be is named with its cell and left out."""
+"""Our own saved runs as I/O runs, one per measured cell; an invalid report is named and omitted."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from .terms import Checkpoint, Epoch, IoRun
 
 Share = Annotated[float, Meta(ge=0, le=1)]
 MACHINE = {"name": "hostname", "cpus": "cpu_count", "memory_bytes": "mem_total_bytes"}
-FEW = 2  # workloads, of which each is the other's only company
+FEW = 2  # workloads: each is the other's only comparison
 
 
 def with_figures(cell: Cell, origin: str, params: Mapping[str, object], *, capped: bool) -> Cell:
-    """Return a cell with every figure that may be believed as a metric, and its report as it was judged; or what is wrong with that."""
+    """Return a cell with valid figures as metrics, and its judged report or the report's error."""
     try:
         judged = judge(of_report(cell, origin, params, capped=capped))
     except Unreadable as error:
@@ -33,12 +33,12 @@ def with_figures(cell: Cell, origin: str, params: Mapping[str, object], *, cappe
 
 
 def judged_of(run: Run, refused: list[str]) -> list[Judged]:
-    """Return the I/O runs of a saved run, in the order its cells ran; cells of workloads that report no I/O are none."""
+    """Return a saved run's I/O runs in run order; cells of other workloads are skipped."""
     result = []
     reporting = {cell.workload for cell in run.cells if "io" in cell.report}
     carried = Counter(name for workload in reporting for name in _named_parameters(workload))
-    # A name does not carry the default, so `io_train:format=raw` beside `io_train` means two formats. What one alone of many carries (how
-    # often it writes checkpoints) is no question that the others answer too.
+    # A name omits defaults, so `io_train:format=raw` beside `io_train` means two formats. A
+    # parameter that one of many names has (such as the checkpoint interval) is not a common factor.
     varied = {name for name, times in carried.items() if times > 1 or len(reporting) <= FEW}
     machine = {name: run.machine.get(key) for name, key in MACHINE.items()}
     own_cells = [cell for cell in run.cells if cell.workload in reporting]
@@ -53,7 +53,7 @@ def judged_of(run: Run, refused: list[str]) -> list[Judged]:
             refused.append(f"{run.origin}: {cell.id}: {error}")
             continue
         if not isinstance(cell.reading, Judged):
-            refused.append(str(cell.reading or f"{run.origin}: {cell.id} reports nothing of its input."))
+            refused.append(str(cell.reading or f"{run.origin}: {cell.id} reports nothing about its input."))
             continue
         params, named = run.workloads[cell.workload].params, _named_parameters(cell.workload)
         asked = {name: value for name, value in params.items() if name in named or name in varied}
@@ -70,12 +70,12 @@ def judged_of(run: Run, refused: list[str]) -> list[Judged]:
 
 
 def _named_parameters(workload: str) -> dict[str, str]:
-    """Return the parameters that a workload's name carries: `io_train:format=npz:cache=cold`."""
+    """Return the parameters in a workload's name: `io_train:format=npz:cache=cold`."""
     return dict(part.split("=", 1) for part in workload.split(":")[1:] if "=" in part)
 
 
 class IoReport(TypedDict):
-    """What a cell reported of its job; other fields of the report are passed over."""
+    """A cell's report of its job; other fields of the report are ignored."""
 
     model: str
     engine: str
@@ -95,7 +95,7 @@ class IoReport(TypedDict):
 
 
 class EpochReport(TypedDict):
-    """What a rank reported of an epoch."""
+    """A rank's report of an epoch."""
 
     epoch: Count
     rank: Count
@@ -114,10 +114,10 @@ class EpochReport(TypedDict):
 
 
 def of_report(cell: Cell, origin: str, params: Mapping[str, object], *, capped: bool) -> IoRun:
-    """Read what one cell reported. `capped`: fewer steps than its epochs have were asked for. Raises: Unreadable."""
+    """Read one cell's report; `capped`: epochs were cut short. Raises: Unreadable."""
     report = Part(cell.report, origin, f"cell {cell.id}, report")
     if len(cell.report["io"]) != 1:
-        report.refuse(f"holds {len(cell.report['io'])} parts 'io' where one belongs", "measure it again")
+        report.refuse(f"has {len(cell.report['io'])} parts 'io' but needs exactly one", "measure it again")
     part = report.at("io", 0)
     about: dict[str, Any] = {**part.read(IoReport)}
     engine = about["engine"], about.get("engine_version"), about.pop("engine_keys", None)
@@ -129,7 +129,8 @@ def of_report(cell: Cell, origin: str, params: Mapping[str, object], *, capped: 
         **{"prefetch_factor": 0, "computation_time_s": None, **about},
         origin=origin,
         id=cell.id,
-        # Trees after 2.0.0 of PyPI call themselves the same; they are known by the key that they read the record's length from.
+        # Versions after 2.0.0 on PyPI have the same version; the key of the record length
+        # identifies them.
         dlio_counts_all=engine[:2] == ("dlio", "2.0.0") and engine[2] != "record_length_bytes",
         epochs=tuple(sorted(epochs, key=lambda epoch: (epoch.number, epoch.rank))),
         checkpoints=tuple(mark.read(Checkpoint) for mark in marks),
@@ -142,23 +143,23 @@ def of_report(cell: Cell, origin: str, params: Mapping[str, object], *, capped: 
 
 
 def _complete(part: Part, epochs: list[Epoch], processes: int) -> None:
-    """Refuse a report in which an epoch of a rank is missing or there twice: sums over ranks would be wrong."""
+    """Refuse a report with a missing or repeated epoch: sums over ranks would be wrong."""
     if not epochs:
         part.refuse("has no epochs")
     seen = {(epoch.number, epoch.rank) for epoch in epochs}
     numbers = {number for number, _ in seen}
-    # Counted, not listed: a damaged file may speak of as many ranks as it likes.
+    # Counted, not listed: a damaged file may claim any number of ranks.
     whole = len(seen) == len(epochs) == len(numbers) * processes and max(rank for _, rank in seen) < processes
     if not whole or numbers != set(range(1, len(numbers) + 1)):
-        part.refuse(f"has {len(epochs)} reports of epochs where each of {processes} ranks reports each of {len(numbers)} once")
+        part.refuse(f"has {len(epochs)} reports of epochs but each of {processes} ranks must report each of {len(numbers)} once")
 
 
 def _whole_epochs(part: Part, epochs: list[Epoch], steps: int | None, *, capped: bool) -> None:
-    """Refuse epochs of another number of steps than the report says; a cap on the steps cuts the last one short."""
+    """Refuse epochs with a different number of steps from the report's, unless `capped`."""
     last = max(epoch.number for epoch in epochs)
     for epoch in epochs:
         if steps is not None and epoch.steps != steps and not (capped and epoch.number == last and epoch.steps < steps):
-            part.refuse(f"says that an epoch has {steps} steps, and epoch {epoch.number} of rank {epoch.rank} has {epoch.steps}")
+            part.refuse(f"gives {steps} steps per epoch, but epoch {epoch.number} of rank {epoch.rank} has {epoch.steps}")
 
 
 def _epoch(part: Part) -> Epoch:
@@ -170,12 +171,12 @@ def _epoch(part: Part) -> Epoch:
         values = about.get(name)
         if values is not None and len(values) != len(about["load_s"]):
             part.refuse(f"has {len(values)} {name} for {len(about['load_s'])} load_s")
-    # To DLIO a checkpoint ends a block of steps: what it took is in none.
+    # In DLIO a checkpoint ends a block of steps: its time is in none.
     return Epoch(number=about.pop("epoch"), start_s=start_s, end_s=end_s - (checkpoint_s or 0.0), **about)
 
 
 def _disk(cell: Cell) -> dict[str, object]:
-    """The queue of its disk as the workload found it; of a scheduler's list `[none] mq-deadline` it is `none`."""
+    """Return the queue of its disk as found by the workload; `[none] mq-deadline` means `none`."""
     result = {name.removeprefix("device_"): value for name, value in cell.facts.items() if name.startswith("device_")}
     if result and "device" in cell.facts:
         result["device"] = cell.facts["device"]
@@ -186,7 +187,7 @@ def _disk(cell: Cell) -> dict[str, object]:
 
 
 def _changed_nothing(cell: Cell, run: Run) -> bool:
-    """Whether a tweak set left every setting as it found it. On a cluster nobody looks at what scripts change: there only keys count."""
+    """Return whether a tweak set changed no setting; on a cluster, scripts are not observed."""
     applied, tweakset = cell.applied, run.tweaksets[cell.tweakset]
     if applied is None or not (tweakset.requested or tweakset.scripts) or (tweakset.scripts and run.place):
         return False

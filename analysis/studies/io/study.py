@@ -1,7 +1,8 @@
-"""I/O runs of one source together: by configuration, by factor, and tweak sets against stock.
+"""I/O runs of one source: by configuration, by factor, and tweak sets against stock.
 
-A run is one value: its epochs hang together, and an interval over them would be too narrow. Stock and its copy in one block are one value
-too. Rates have geometric means, AU and shares arithmetic ones, whose intervals end where what they measure does.
+A run is one value: its epochs are dependent, and an interval over them would be too narrow. Stock and
+its copy in one block count as one value. Rates have geometric means, AU and shares arithmetic ones, with
+intervals clipped to the possible range.
 """
 
 from __future__ import annotations
@@ -26,9 +27,9 @@ from .validity import RATE, STEADY, WHOLE
 if TYPE_CHECKING:
     from .terms import IoRun
 
-BY_DEFAULT = "by default"  # beside configurations that each differ from it in something else
-# Analysed unless asked otherwise: both utilisations, for the first step may hide what a factor does; and samples/s, which is as good as AU
-# where computation and batch are the same, and speaks where nothing is computed.
+BY_DEFAULT = "by default"  # for a level beside configurations that differ in another parameter
+# Default responses: both utilisations, since the first step may hide an effect; and samples/s, which is equivalent to AU
+# for equal computation and batch, and remains useful if nothing is computed.
 RESPONSES = (WHOLE, STEADY, RATE)
 CACHE = "cache"
 FEWEST_PAIRS = 2
@@ -48,8 +49,8 @@ class Configuration:
 class IoContrast(Estimate):
     """One tweak set against stock in one configuration: its gain in samples/s, a mean over blocks.
 
-    `p_adjusted` is Holm's over the table. `cache` is the state of the page cache before each epoch, "" where it was no parameter, and
-    `rest` the configuration without it.
+    `p_adjusted` is Holm's over the table. `cache` is the state of the page cache before each epoch, "" if it
+    was not a parameter, and `rest` the configuration without it.
     """
 
     tweakset: str
@@ -69,10 +70,10 @@ class Contrasts:
 
 @dataclass(frozen=True, slots=True)
 class IoStudy:
-    """I/O runs of one source and what they show. `alike` is what all of them have in common; `refused` what could not be used.
+    """I/O runs of one source and their results; `alike` is common to all, `refused` are unusable.
 
-    `idle` are tweak sets that changed nothing here, each against stock: further copies of stock, in no analysis. `analyses` are of
-    untouched machines.
+    `idle` are tweak sets that changed nothing here, each against stock: further copies of stock, excluded
+    from analyses. `analyses` are of untouched machines.
     """
 
     origin: str
@@ -87,7 +88,7 @@ class IoStudy:
 
 
 def study(origin: str, judged: Sequence[Judged], refused: Sequence[str] = ()) -> IoStudy:
-    """Analyse training runs; runs that only generated data are left out."""
+    """Analyse training runs; runs that only generated data are skipped."""
     cells = tuple(judged_alike([one for one in judged if one.run.kind != "generation"]))
     idle = {cell.run.tweakset for cell in cells} - {cell.run.tweakset for cell in cells if not cell.run.changed_nothing}
     treated = [cell for cell in cells if cell.run.tweakset not in idle]
@@ -106,7 +107,7 @@ def study(origin: str, judged: Sequence[Judged], refused: Sequence[str] = ()) ->
 
 
 def configurations(cells: Sequence[Judged]) -> list[Configuration]:
-    """Put runs of one configuration and tweak set together, stock and its copy too, in the order of levels."""
+    """Group runs by configuration and tweak set, including stock's copy, in order of levels."""
     result = []
     for name, members in by_name(in_order(cells)).items():
         groups: dict[str, list[Judged]] = defaultdict(list)
@@ -119,7 +120,7 @@ def configurations(cells: Sequence[Judged]) -> list[Configuration]:
 
 
 def by_name(cells: Sequence[Judged]) -> dict[str, list[Judged]]:
-    """Put cells of one configuration together, by what sets it apart among these."""
+    """Group cells by configuration, named by their differences."""
     alike = common([cell.run for cell in cells])
     groups: dict[str, list[Judged]] = defaultdict(list)
     for cell in cells:
@@ -128,13 +129,13 @@ def by_name(cells: Sequence[Judged]) -> dict[str, list[Judged]]:
 
 
 def in_order(cells: Sequence[Judged]) -> list[Judged]:
-    """Put cells in the order of levels, the plain one first; those of a run are shuffled."""
+    """Sort cells by level, the plain one first; those of a run are shuffled."""
     names = factors_of([cell.run for cell in cells]).levels
     return sorted(cells, key=lambda cell: [place(level_of(cell.run, name)) for name in names] + [place(cell.run.tweakset)])
 
 
 def mean_of(response: str, cells: Sequence[Judged]) -> Estimate:
-    """Average one response over blocks; what is missing in some runs is named, and no figure is made of none."""
+    """Average one response over blocks, and name what is missing in some runs."""
     known = [(cell.run.block, value) for cell in cells if (value := cell.value(response)) is not None]
     reasons = [(cell.responses[response].why_missing or "").rstrip(".") for cell in cells if cell.value(response) is None]
     missing = "; ".join(dict.fromkeys(reasons)) or None
@@ -155,7 +156,7 @@ def mean_of(response: str, cells: Sequence[Judged]) -> Estimate:
 
 
 def rates(cells: Sequence[Judged]) -> dict[int, float]:
-    """Return the samples/s of some runs in each block, the geometric mean of several; runs without a block are left out."""
+    """Return samples/s per block, the geometric mean of several; skip runs without a block."""
     groups: dict[int, list[float]] = defaultdict(list)
     for cell in cells:
         rate = cell.value(RATE)
@@ -165,7 +166,7 @@ def rates(cells: Sequence[Judged]) -> dict[int, float]:
 
 
 def gain_of(before: Mapping[int, float], after: Mapping[int, float]) -> Estimate:
-    """Compare two arms by the blocks that both have: how much more the second has, a fraction."""
+    """Compare two arms by common blocks: how much more the second has, a fraction."""
     both = sorted(before.keys() & after.keys())
     row: Mapping[str, Any] = contrast_of({block: [(before[block], after[block])] for block in both}, "log", FEWEST_PAIRS)
     if "p" not in row:
@@ -174,8 +175,8 @@ def gain_of(before: Mapping[int, float], after: Mapping[int, float]) -> Estimate
     return Estimate(len(both), value, low, high, row["p"])
 
 
-# Where the data set is in memory no disk is read, so that a setting of the disk cannot matter: what it seems to do there is what this
-# machine makes out of nothing (a negative control).
+# If the data set is in memory, no disk is read, so a disk setting cannot matter: any effect there is an artefact of
+# the machine (a negative control).
 
 
 def contrasts(cells: Sequence[Judged]) -> Contrasts:
@@ -201,7 +202,7 @@ def contrasts(cells: Sequence[Judged]) -> Contrasts:
         warm = next((changes.get((tweakset, other)) for other, state in places.items() if state == (rest, "warm")), None)
         if tweakset != AGAIN and cache == "cold" and warm is not None:
             less_warm.append(_contrast(gain_of(warm, cold), tweakset, rest, rest, ""))
-    judged = adjusted(made)  # the copy of stock among them, as `compare` has it: one question has one p
+    judged = adjusted(made)  # including the copy of stock, as in `compare`: one question has one p
     again, tweaks = (tuple(one for one in judged if (one.tweakset == AGAIN) is copy) for copy in (True, False))
     return Contrasts(again, tweaks, tuple(adjusted(less_warm)))
 
@@ -212,11 +213,12 @@ def _contrast(one: Estimate, tweakset: str, name: str, rest: str, cache: str) ->
 
 
 def _cache(runs: Sequence[IoRun]) -> dict[str, float | None]:
-    """Prove the cache state of a configuration, under all tweak sets together: none of them may change it.
+    """Prove the cache state of a configuration, under all tweak sets, which must not change it.
 
-    Returns: `epochs` of all runs, the data set's `mib`, and fractions of it. `before_low` and `before_high` are the extremes in memory
-        before an epoch, for one epoch that began otherwise than it should is a wrong one; the others are means over all epochs: in memory
-        `after` one, `asked` for by read calls, `fetched` of that from a device, read by the whole machine from the `device`.
+    Returns: `epochs` of all runs, the data set's `mib`, and fractions of it. `before_low` and `before_high`
+        are the extremes in memory before an epoch, since one wrong epoch counts; the others are means over all
+        epochs: in memory `after` one, `asked` for by read calls, `fetched` of that from a device, read by the
+        whole machine from the `device`.
     """
     size = next((float(value) for run in runs if isinstance(value := run.dataset.get("bytes"), int | float) and value > 0), None)
     ranks = [epoch for run in runs for epoch in run.epochs]
@@ -226,7 +228,7 @@ def _cache(runs: Sequence[IoRun]) -> dict[str, float | None]:
         return [value for epoch in ranks if (value := getattr(epoch, name)) is not None]
 
     def of_data_set(name: str, reports: int) -> float | None:
-        """Bytes of an epoch, all ranks together, over those of the data set; None where a rank that should know does not."""
+        """Return bytes per epoch of all ranks over those of the data set; None if unrecorded."""
         values = known(name)
         return math.fsum(values) / epochs / size if size is not None and epochs and len(values) >= reports else None
 
@@ -239,5 +241,5 @@ def _cache(runs: Sequence[IoRun]) -> dict[str, float | None]:
         "after": math.fsum(after) / len(after) if after else None,
         "asked": of_data_set("rchar_bytes", len(ranks)),
         "fetched": of_data_set("read_bytes", len(ranks)),
-        "device": of_data_set("device_read_bytes", epochs),  # the machine's: one rank reports it for all
+        "device": of_data_set("device_read_bytes", epochs),  # machine-wide: one rank reports it for all
     }

@@ -1,6 +1,7 @@
-"""The words of the I/O study: one epoch of one rank as it was clocked, one run, and what may be said of it.
+"""The vocabulary of the I/O study: a rank's epoch, a run, and doubts about its figures.
 
-Runs are read by `dlio_folder` (result folders of DLIO) and `saved` (our own); what they say together is an `IoStudy`.
+Runs are read by `dlio_folder` (result folders of DLIO) and `saved` (our own); together they form an
+`IoStudy`.
 """
 
 from __future__ import annotations
@@ -11,20 +12,22 @@ from typing import Literal
 
 MIB = 2.0**20  # DLIO's "MB"
 GIB = 2.0**30  # and its "GB"
-# DLIO's own figures, wherever it does not say otherwise (`metric.exclude_start_steps`, `metric.exclude_end_steps`).
+# DLIO's defaults, unless configured otherwise (`metric.exclude_start_steps`, `metric.exclude_end_steps`).
 EXCLUDED_START_STEPS, EXCLUDED_END_STEPS = 1, 0
-PREFETCH_FACTOR = 2  # batches a reader fetches ahead: the DataLoader's own default
+PREFETCH_FACTOR = 2  # batches prefetched per reader: the DataLoader's default
 
 
 @dataclass(frozen=True, slots=True)
 class Epoch:
     """One stretch of steps of one rank; lists are in step order and equally long, times in seconds.
 
-    `load_s` is the wait for each batch, `compute_s` the emulated computation as it was measured, `barrier_s` the wait for the other
-    ranks (in neither). `proc_s` is load and computation together where the source clocked that itself. `start_s` and `end_s` are on one
-    clock for all ranks of the run. A checkpoint by steps ends a `block`; otherwise the epoch is one. Bytes are those of the rank and its
-    readers (`rchar_bytes` asked for, `read_bytes` fetched from a device), `device_read_bytes` those of the whole machine; `resident_*` is
-    the fraction of the data set in the page cache, `locked` whether all of it had to stay there. None is what was not recorded.
+    `load_s` is the wait for each batch, `compute_s` the emulated computation as measured, `barrier_s` the
+    wait for the other ranks (in neither). `proc_s` is load and computation together if the source clocked it.
+    `start_s` and `end_s` are on one clock for all ranks of the run. A checkpoint by steps ends a `block`;
+    otherwise the epoch is one. Bytes are those of the rank and its readers (`rchar_bytes` requested,
+    `read_bytes` fetched from a device), `device_read_bytes` those of the whole machine; `resident_*` is the
+    fraction of the data set in the page cache, `locked` whether all of it was locked there. None is
+    unrecorded.
     """
 
     number: int
@@ -49,12 +52,12 @@ class Epoch:
 
     @property
     def duration_s(self) -> float:
-        """Wall time, barriers and the readers' end included."""
+        """Return the wall time, including barriers and the readers' end."""
         return self.end_s - self.start_s
 
     @property
     def busy_s(self) -> tuple[float, ...]:
-        """Load and computation of each step."""
+        """Return load and computation of each step."""
         return self.proc_s or tuple(load + compute for load, compute in zip(self.load_s, self.compute_s, strict=True))
 
 
@@ -68,15 +71,16 @@ class Checkpoint:
 class IoRun:
     """One run: `processes` ranks that read a data set epoch by epoch.
 
-    `epochs` are of all ranks, in the order of epoch, block and rank; none for a run that only generated data, or whose summary is there
-    alone (`kind`). `read_threads` are reader processes of each rank. `record_length_bytes` is the nominal mean that DLIO counts with,
-    whatever the files hold. `params` are all parameters under DLIO's own names (`read_threads`, `format`, `file_shuffle`), `overrides`
-    those that were asked for by name, `dataset` what is known of the data set (`format`, `files`, `samples_per_file`, `bytes`,
-    `folder`), `reported` the figures of the source itself under its own names, `host` the machine (`name`, `hosts`, `cpus`,
-    `memory_bytes`). `dlio_counts_all` is DLIO 2.0.0's way of reckoning them (all steps over all time), which later ones left for S - 2
-    steps over the time of S - 1. `tweakset`, `block` and `order` are those of a saved run's cell, `disk` its queue's settings as the
-    workload found them; `changed_nothing` is of a cell whose tweak set found all that it sets in force already.
-    What a folder of DLIO does not say, because its configuration was not copied, is None.
+    `epochs` are of all ranks, in the order of epoch, block and rank; none for a run that only generated data,
+    or with only a summary (`kind`). `read_threads` are reader processes per rank. `record_length_bytes` is
+    the nominal mean that DLIO uses, whatever the files contain. `params` are all parameters under DLIO's names
+    (`read_threads`, `format`, `file_shuffle`), `overrides` those requested by name, `dataset` the known facts
+    about the data set (`format`, `files`, `samples_per_file`, `bytes`, `folder`), `reported` the source's own
+    figures under their own names, `host` the machine (`name`, `hosts`, `cpus`, `memory_bytes`).
+    `dlio_counts_all` is DLIO 2.0.0's method (all steps over all time), which later versions replaced by S - 2
+    steps over the time of S - 1. `tweakset`, `block` and `order` are those of a saved run's cell, `disk` its
+    queue's settings as found by the workload; `changed_nothing` is set if the tweak set's values were all in
+    force already. Facts missing from a DLIO folder without its configuration are None.
     """
 
     origin: str
@@ -112,9 +116,9 @@ class IoRun:
 
 @dataclass(frozen=True, slots=True)
 class Doubt:
-    """Why figures of a run are not to be believed: `kind` for programs (`insufficient_steps`), `reason` for people.
+    """A reason to doubt figures: `kind` for programs (`insufficient_steps`), `reason` for people.
 
-    `refuses` names the responses that are not given because of it; the others stand with the doubt beside them.
+    `refuses` names the responses that are withheld because of it; the others have the doubt beside them.
     """
 
     kind: str

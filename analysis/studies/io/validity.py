@@ -1,6 +1,6 @@
-"""Which figures of a run may be believed, and why the others are refused.
+"""The validity of a run's figures: which are refused, and why.
 
-A run with few steps measures what its readers fetched before the first step ended.
+A run with few steps measures what its readers prefetched during the first step.
 """
 
 from __future__ import annotations
@@ -10,23 +10,23 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from .terms import Doubt, Epoch, IoRun
 
-ROUNDING = 0.005  # of an epoch: by so much the clocks of its steps and of its ends may disagree
+ROUNDING = 0.005  # of an epoch: tolerated disagreement of the clocks of steps and epoch
 DLIO_UNCOUNTED_STEPS = 2  # hard-coded in DLIO since 2.0.0, whatever is excluded
 STEADY, WHOLE, RATE = "au_steady_percent", "au_whole_percent", "samples_per_s_whole"
 AU, SHARES = (STEADY, WHOLE), ("first_step_share", "barrier_share")
 WAYS = ("steady", "whole", "dlio")
 
-# How far pages may be off before an epoch, as the workload sees to it.
+# Tolerated pages before an epoch, as ensured by the workload.
 COLD_AT_MOST, WARM_AT_LEAST = 0.01, 0.99
-# Of the bytes of the data set. Cold: what lies between is directories and read-ahead; more was read twice. Warm: stray pages.
+# Fractions of the data set. Cold: the margin is for directories and read-ahead; more was read twice. Warm: stray pages.
 COLD_FETCHES, WARM_FETCHES = (0.95, 1.05), 0.01
-# Python and its libraries, whose pages may be gone too: what they may add to a warm epoch, and to a cold one, in which they go first (a
-# single page of a library brings up to `read_ahead_kb` around it).
+# Python and its libraries, whose pages may be evicted too: their contribution to a warm epoch, and to a cold one, where they
+# are evicted first (one page of a library reads up to `read_ahead_kb` around it).
 OWN_BYTES, OWN_COLD_BYTES = 1_000_000, 64_000_000
 LEAST_RETAINED = 10
-HIGHEST_AU_PERCENT = 100.5  # the clock of the computation may tick a little past that of the epoch
-# AU as the job would have it lies between that of the time asked for and that of the time clocked: a sleep that ends late is waiting that
-# readers use. Quiet machines sleep 0.1 % longer (0.3233 s for 0.323 s); beyond 5 % the two are further apart than runs may be.
+HIGHEST_AU_PERCENT = 100.5  # the computation's clock may slightly exceed the epoch's
+# The job's intended AU lies between those of the configured and the clocked time: a sleep that ends late is waiting, which
+# readers use. Quiet machines sleep 0.1 % longer (0.3233 s for 0.323 s); beyond 5 %, both differ more than runs may.
 OVERSLEPT = 1.05
 OF_DLIO = ("samples_per_s_dlio", "mb_per_s_nominal_dlio")
 WITHOUT_FIRST = (STEADY, "samples_per_s_steady", "mb_per_s_nominal_steady", *OF_DLIO)
@@ -39,13 +39,13 @@ EVERY = (
 
 
 def retained(block: Epoch, run: IoRun) -> range:
-    """Return which steps of a block remain when the excluded ones are left out at its start and end."""
+    """Return the steps of a block that remain after the excluded ones at its start and end."""
     first = min(run.excluded_start_steps, block.steps)
     return range(first, max(first, block.steps - run.excluded_end_steps))
 
 
 def fewest_steps(run: IoRun) -> tuple[int, int]:
-    """Return the steps of the shortest epoch of a rank, and how many of them are retained at least."""
+    """Return the steps of a rank's shortest epoch, and the fewest retained ones."""
     counts: dict[tuple[int, int], tuple[int, int]] = {}
     for epoch in run.epochs:
         steps, rest = counts.get((epoch.number, epoch.rank), (0, 0))
@@ -54,7 +54,7 @@ def fewest_steps(run: IoRun) -> tuple[int, int]:
 
 
 def cannot_be(name: str, values: Sequence[float]) -> str | None:
-    """Return why the values of one figure are impossible: not a number, negative, or more than can be."""
+    """Return why the values of one figure are impossible: NaN, negative or too large."""
     if not values:
         return "it was not recorded"
     if not all(map(math.isfinite, values)):
@@ -64,12 +64,12 @@ def cannot_be(name: str, values: Sequence[float]) -> str | None:
     if min(values) < 0:
         return "it is below 0, which is impossible for a utilisation or a rate"
     if name in AU and max(values) > HIGHEST_AU_PERCENT:
-        return f"it is {max(values):.1f} %, more than {HIGHEST_AU_PERCENT} %: computation longer than the epoch it was in"
+        return f"it is {max(values):.1f} %, more than {HIGHEST_AU_PERCENT} %: the computation was longer than the epoch"
     return None
 
 
 def overslept(run: IoRun) -> float | None:
-    """Return how long a computation took on average, of what was asked for; None where that is not one time, or none."""
+    """Return the mean computation time relative to the configured one, if that is one time."""
     asked_s = run.computation_time_s
     if not asked_s or not run.epochs or isinstance(run.params.get("computation_time"), Mapping):
         return None
@@ -77,23 +77,23 @@ def overslept(run: IoRun) -> float | None:
 
 
 def doubts(run: IoRun) -> Iterator[Doubt]:
-    """Yield what the steps of a run speak against; `cannot_be` finds figures that are impossible."""
+    """Yield doubts about a run's steps; `cannot_be` finds impossible figures."""
     too_long = next((epoch for epoch in run.epochs if math.fsum(epoch.busy_s) > epoch.duration_s * (1 + ROUNDING)), None)
     if too_long is not None:
         where, took_s = f"rank {too_long.rank}, epoch {too_long.number}", math.fsum(too_long.busy_s)
         took = f"load and computation took {took_s:.3f} s of {too_long.duration_s:.3f} s"
-        yield Doubt("times", f"{where}: {took}: step lists and clock are not of one run", EVERY)
+        yield Doubt("times", f"{where}: {took}: step lists and clock belong to different runs", EVERY)
     state = next(_cache_contradictions(run), None)
     if state is not None:
         yield Doubt("cache", state, EVERY)
     steps, kept = fewest_steps(run)
     yield from _too_few_steps(run, steps, kept)
     if not any(any(epoch.compute_s) for epoch in run.epochs):
-        yield Doubt("nothing computed", "there was no computation: utilisation is 0 whatever the input does", AU)
+        yield Doubt("nothing computed", "there was no computation: utilisation is always 0", AU)
     ratio = overslept(run)
     if ratio is not None and ratio > OVERSLEPT:
         asked = f"{1000 * (run.computation_time_s or 0.0):.4g} ms"
-        yield Doubt("oversleep", f"computations of {asked} took {ratio:.2f} times as long, and AU would call that computing", AU)
+        yield Doubt("oversleep", f"computations of {asked} took {ratio:.2f} times as long, which AU would count as computing", AU)
 
 
 def _too_few_steps(run: IoRun, steps: int, kept: int) -> Iterator[Doubt]:
@@ -102,19 +102,19 @@ def _too_few_steps(run: IoRun, steps: int, kept: int) -> Iterator[Doubt]:
     if steps <= DLIO_UNCOUNTED_STEPS:
         yield Doubt("degenerate", f"{count} per epoch: DLIO counts S - 2 = {steps - DLIO_UNCOUNTED_STEPS} of them", OF_DLIO)
     if not kept:
-        yield Doubt("degenerate", f"{count} per epoch, and none is left after the excluded ones", WITHOUT_FIRST)
+        yield Doubt("degenerate", f"{count} per epoch: none remains after the excluded ones", WITHOUT_FIRST)
     why = []
     if kept < LEAST_RETAINED:
-        why.append(f"{count} per epoch leave {kept} after the excluded ones (at least {LEAST_RETAINED})")
+        why.append(f"{count} per epoch leave {kept} after the excluded ones (at least {LEAST_RETAINED} required)")
     if steps - 1 < 2 * ahead:
         fetched = f"{run.read_threads} readers x {run.prefetch_factor} batches are fetched during the first, excluded step"
-        why.append(f"{fetched}, so at least {2 * ahead} must follow it, and {steps - 1} do")
+        why.append(f"{fetched}, so at least {2 * ahead} must follow it, but only {steps - 1} do")
     if why:
         yield Doubt("insufficient_steps", "; ".join(why), WITHOUT_FIRST)
 
 
-# The page cache: whether it was in the state that a run's `cache` parameter names, by resident pages and by what was fetched. A figure of
-# storage that was read from memory is one of memory, and the other way round. What was not recorded speaks against nothing.
+# The page cache: was it in the state of the `cache` parameter, by resident pages and fetched bytes? A storage figure that was
+# read from memory is a memory figure, and vice versa. Unrecorded facts raise no doubt.
 
 
 def _cache_contradictions(run: IoRun) -> Iterator[str]:
@@ -127,23 +127,23 @@ def _cache_contradictions(run: IoRun) -> Iterator[str]:
         worst = (max if state == "cold" else min)(before, default=None)
         if worst is not None and (worst > COLD_AT_MOST if state == "cold" else worst < WARM_AT_LEAST):
             limit = f"at most {COLD_AT_MOST:.0%}" if state == "cold" else f"at least {WARM_AT_LEAST:.0%}"
-            yield f"cache={state}, and {worst:.1%} of the data set was in memory when epoch {number} began ({limit})"
+            yield f"cache={state}, but {worst:.1%} of the data set was in memory at the start of epoch {number} ({limit})"
         size, counts = run.dataset.get("bytes"), [rank.read_bytes for rank in ranks]
         if isinstance(size, int | float) and size > 0 and None not in counts:
             fetched = sum(count or 0 for count in counts)
             limit = _fetch_limit(run, state, ranks, fetched, size)
             if limit:
-                yield f"cache={state}, and epoch {number} fetched {fetched / size:.1%} of the data set from a device{limit}"
+                yield f"cache={state}, but epoch {number} fetched {fetched / size:.1%} of the data set from a device{limit}"
 
 
 def _fetch_limit(run: IoRun, state: str, ranks: Sequence[Epoch], fetched: float, size: float) -> str:
-    """Return the limit that an epoch's fetches from a device break, measured against what it went through of the data set; else ""."""
-    # What comes from a device while all of the data set is locked in memory is Python and its libraries.
+    """Return the limit that an epoch's fetches from a device violate, relative to its reads; else ""."""
+    # With the whole data set locked in memory, only Python and its libraries come from a device.
     own_bytes = OWN_COLD_BYTES if any(rank.locked for rank in ranks) else OWN_BYTES
     if state == "warm":
         return f" (at most {WARM_FETCHES:.0%})" if fetched > max(WARM_FETCHES * size, own_bytes) else ""
     least, most = COLD_FETCHES
-    # Where no device lies below the files, nobody counts what is fetched.
+    # If no device is below the files, fetches are not counted.
     counted = fetched > 0 or any(rank.device_read_bytes is not None for rank in ranks)
     if counted and fetched < least * _needed_bytes(run, ranks, size):
         return f" (at least {least:.0%} of what it read)"
@@ -151,7 +151,7 @@ def _fetch_limit(run: IoRun, state: str, ranks: Sequence[Epoch], fetched: float,
 
 
 def _needed_bytes(run: IoRun, ranks: Sequence[Epoch], size: float) -> float:
-    """Return the bytes that all steps of an epoch need; of a part of the data set, no more than was asked for: sizes of files differ."""
+    """Return the bytes needed by an epoch's steps, at most those requested: file sizes differ."""
     files, each = run.dataset.get("files"), run.dataset.get("samples_per_file", 1)
     if not isinstance(files, int) or not isinstance(each, int) or files * each < 1:
         return 0.0

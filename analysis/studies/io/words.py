@@ -1,7 +1,7 @@
-"""I/O runs in words: what feeds most, which factor matters, how much, how sure; never more than the intervals hold.
+"""I/O runs in words: the fastest, and which factor matters, how much, how sure, within the intervals.
 
-Configurations are compared two by two on the untouched machine, paired by block. Holm adjusts for all pairs of a state of the cache, for
-the best is chosen by the very figures that are compared.
+Configurations are compared in pairs on the untouched machine, paired by block. Holm adjusts for all pairs
+of a cache state, because the best is chosen by the same figures.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ if TYPE_CHECKING:
     from .terms import IoRun
 
 LABELS = {WHOLE: "AU whole", STEADY: "AU steady", RATE: "samples/s"}
-MOST = 3  # names or figures in a line
+MOST = 3  # names or figures per line
 MOST_STATES = 4
 UNSCALED = "Hand-over between processes and their start do not scale with record_scale, so this does not hold for the full-size job."
-OTHERS_SHORT_S = 0.005  # a step's computation below which hand-over and process start are of its own size
+OTHERS_SHORT_S = 0.005  # shorter steps are comparable to hand-over and process start
 
 
 def change_text(response: str, change: Estimate) -> str:
-    """Write a change with its interval: `+12.3 % [+1.2, +23.4]` of a rate, `+4.1 points [...]` of a percentage."""
+    """Write a change with its interval: `+12.3 % [+1.2, +23.4]` for a rate, `+4.1 points [...]` else."""
     rate = scale_of(response) == "log"
     value = change.value or 0.0
     written = percent(value) if rate else f"{_points(value)} points"
@@ -52,7 +52,7 @@ def _points(points: float) -> str:
 
 
 def findings(study: IoStudy) -> list[str]:
-    """Return lines that stand by themselves, what the run compares first: the fastest in each state of the cache, tweak sets."""
+    """Return the run's main findings: the fastest per cache state, or first tweak sets."""
     states: dict[tuple[str, ...], list[Judged]] = defaultdict(list)
     for cell in in_order([cell for cell in study.cells if cell.run.tweakset in {STOCK, AGAIN}]):
         if cell.value(RATE) is not None:
@@ -60,11 +60,11 @@ def findings(study: IoStudy) -> list[str]:
     groups = {state: by_name(members) for state, members in states.items()}
     several = {state: own for state, own in groups.items() if len(own) > 1}
     lines = [_fastest(several or groups), _tweak_sets(study)]
-    return list(chain.from_iterable(lines if several else reversed(lines)))  # else tweak sets are what the run is about
+    return list(chain.from_iterable(lines if several else reversed(lines)))  # else the run is about tweak sets
 
 
 def basis(study: IoStudy) -> Iterator[tuple[str, bool]]:
-    """Describe what the figures stand on: what stock is, and why they may not be carried elsewhere; whether a line is a doubt."""
+    """Yield the basis of figures: stock, and limits to generality; with whether it is a doubt."""
     runs = [cell.run for cell in study.cells]
     settings = []
     for name in ("read_ahead_kb", "scheduler"):
@@ -72,7 +72,7 @@ def basis(study: IoStudy) -> Iterator[tuple[str, bool]]:
         settings += [f"{name} {' or '.join(levels)}"] if levels else []
     if settings:
         disks = dict.fromkeys(str(run.disk.get("device", "the disk")) for run in runs if run.disk)
-        yield f"Stock: {', '.join(settings)} of {', '.join(disks)}, as the machine was found.", False
+        yield f"Stock: {', '.join(settings)} of {', '.join(disks)}, as found on the machine.", False
     scaled = {run.computation_time_s or 0.0 for run in runs if str(run.params.get("record_scale", 1)) not in {"1", "1.0"}}
     if times := sorted(time_s for time_s in scaled if 0 < time_s < OTHERS_SHORT_S):
         span = f"{1000 * times[0]:.2g}" + (f" to {1000 * times[-1]:.2g}" if len(times) > 1 else "")
@@ -80,7 +80,7 @@ def basis(study: IoStudy) -> Iterator[tuple[str, bool]]:
 
 
 def _state(run: IoRun) -> tuple[str, ...]:
-    """What a job does not choose between: with another of these, samples/s are of another kind."""
+    """Return what is fixed for a job: samples/s of different states are not comparable."""
     known = {*run.overrides, *run.params}
     cache = level_of(run, "cache").replace("_", " ") + " cache" if "cache" in known else ""
     writes = "with checkpoints" if "checkpoint" in known and level_of(run, "checkpoint") == "on" else ""
@@ -141,14 +141,14 @@ def _tweak_sets(study: IoStudy) -> Iterator[str]:
         own = [one for one in study.idle if one.tweakset == name and one.p is not None]
         off, count = sum(one.shown for one in own), counted(len(own), "configuration")
         outcome = f"no difference shown in {count}" if own else "measured in too few blocks"
-        outcomes[f"yet it differs in {off} of {count}: the machine was not quiet" if off else outcome].append(name)
+        outcomes[f"but it differs in {off} of {count}: the machine was not quiet" if off else outcome].append(name)
     for outcome, names in outcomes.items():
         yield f"{', '.join(names)} changed nothing here: a second A/A; {outcome}."
     if differing := [one for one in copies if one.shown]:
         clearest = min(differing, key=lambda one: one.p or 0.0)
         where = f"{clearest.configuration}: " if clearest.configuration else ""
         yield (
-            f"A/A: stock and its copy differ in {len(differing)} of {counted(len(copies), 'configuration')}, though nothing was changed: "
+            f"A/A: stock and its copy differ in {len(differing)} of {counted(len(copies), 'configuration')}, although nothing was changed: "
             f"{where}{change_text(RATE, clearest)}. "
             "One run in 20 shows that by chance; otherwise the machine was not quiet: trust the tweak sets' figures less."
         )
@@ -163,14 +163,14 @@ def _speed(one: IoContrast) -> str:
 
 
 def of_factors(study: IoStudy) -> list[str]:
-    """Describe each factor; AU without the first step only where it shows something else."""
+    """Describe each factor; AU without the first step only if it differs."""
     known = [analysis for analysis in study.analyses if not analysis.refusal]
     lines = [f"{LABELS[one.response]}: {line}" for one in known if one.response != STEADY for line in answers(one)]
     return [*lines, *reversals(known)]
 
 
 def answers(analysis: Analysis) -> list[str]:
-    """Describe every factor, and every two that are shown to do something together; a line each."""
+    """Describe every factor, and every pair with an interaction, in a line each."""
     if analysis.refusal:
         return [f"{analysis.response}: not analysed: {analysis.refusal}"]
     return [_answer(effect, analysis) for effect in analysis.findings if len(effect.factors) == 1 or effect.shown]
@@ -178,7 +178,7 @@ def answers(analysis: Analysis) -> list[str]:
 
 def _answer(effect: IoEffect, analysis: Analysis) -> str:
     effects, steps, head = len(analysis.findings), len(effect.steps), " × ".join(effect.factors)
-    over = f"{counted(effects, 'effect')}, {steps} steps" if steps > 1 else f"{effects}"  # of several steps, each counts for one effect
+    over = f"{counted(effects, 'effect')}, {steps} steps" if steps > 1 else f"{effects}"  # of several steps, one counts per effect
     sure = f"{effect.clearest.n} blocks, p {probability(effect.p_adjusted)} (Holm over {over})"
     step = f"{effect.clearest.name} {change_text(analysis.response, effect.clearest)}"
     if not effect.shown:
@@ -191,7 +191,7 @@ def _answer(effect: IoEffect, analysis: Analysis) -> str:
         return f"{head}: {means} {'samples/s' if analysis.response == RATE else '%'}; {step}; {sure}.{depends}"
     pair = effect.together
     if pair is None:
-        return f"{head}: what {effect.factors[0]} does depends on {effect.factors[1]}; {sure}."
+        return f"{head}: the effect of {effect.factors[0]} depends on {effect.factors[1]}; {sure}."
     by_size = sorted(pair.steps, key=lambda step: step.value)
     shown = pair.steps if len(by_size) <= 5 else (by_size[0], by_size[-1])
     each = "; ".join(f"with {level_name(pair.along, step.name)} {change_text(analysis.response, step)}" for step in shown)
@@ -199,7 +199,7 @@ def _answer(effect: IoEffect, analysis: Analysis) -> str:
 
 
 def reversals(analyses: Sequence[Analysis]) -> Iterator[str]:
-    """Yield where leaving the first step out shows what the whole epoch does not, or turns its sign: reading was moved, not saved."""
+    """Yield effects that appear or reverse without the first step: reading moved, was not saved."""
     known = {analysis.response: analysis.findings for analysis in analyses}
     whole = {(effect.factors, step.levels): (effect, step) for effect in known.get(WHOLE, ()) for step in effect.steps}
     for effect in known.get(STEADY, ()):

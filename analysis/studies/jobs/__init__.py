@@ -13,21 +13,21 @@ TITLE = "Streams of jobs"
 
 
 def tells_of(run: Run) -> bool:
-    """Whether any cell tells of jobs, or any line lost packets."""
+    """Return whether any cell reported jobs, or any line lost packets."""
     return any("job" in cell.report or "stream" in cell.report for cell in run.cells) or any(
         "loss_percent" in workload.params for workload in run.workloads.values()
     )
 
 
 def answer(run: Run, *, brief: bool = False) -> Answer:
-    """What the command for the run's question answers; `brief` has the run's warnings too."""
+    """Return the answer of the command for the run's question; `brief` adds the run's warnings."""
     from . import streams
 
     return streams.answer(run, brief=brief)
 
 
 def with_figures(cell: Cell, _origin: str, _params: Mapping[str, object], **_settings: object) -> Cell:
-    """Return a cell of a stream with what its jobs came to as metrics: `compare RUN --arm=policy --metric=mean_wait_s`."""
+    """Return a cell of a stream with its jobs' figures as metrics: `--metric=mean_wait_s`."""
     if "job" not in cell.report:
         return cell
     from .figures import figures

@@ -1,4 +1,4 @@
-"""The words of answers: who is slower, faster, the same; what nobody can tell, and what is not comparable. Claims come first."""
+"""The words of answers: slower, faster, same, can't tell, not comparable. Claims come first."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ CLAIMS = (SLOWER, FASTER, SAME_TIME)
 
 
 def rows_of(frame: pd.DataFrame) -> list[Contrast]:
-    """Return the rows of a frame as named tuples; what is missing is None."""
+    """Return the rows of a frame as named tuples; missing values are None."""
     values = frame.astype(object)
     return [*values.where(values.notna(), None).itertuples(index=False, name="Row")]
 
@@ -34,7 +34,7 @@ def rows_of(frame: pd.DataFrame) -> list[Contrast]:
 def contrasts_of(
     rows: Sequence[Mapping[str, object]], arm: str, baseline: object, metrics: Mapping[str, Scale], **columns: Any
 ) -> list[Contrast]:
-    """Compare rows by `contrasts`; none where the baseline is not in them, or nothing else is."""
+    """Compare rows by `contrasts`; return none without the baseline, or with nothing else."""
     import pandas as pd
 
     levels = {row[arm] for row in rows}
@@ -44,7 +44,7 @@ def contrasts_of(
 
 
 def verdict(contrast: Contrast | None, above: Word = SLOWER, below: Word = FASTER, none: float = 1.0) -> Word:
-    """Say on which side of `none` a contrast is shown to be; of times, whether something is slower or faster."""
+    """Return on which side of `none` a contrast is shown to be; for times, slower or faster."""
     if contrast is None or contrast.value is None:
         return NOT_COMPARABLE
     if contrast.p_adjusted is None or contrast.p_adjusted >= ALPHA:
@@ -55,14 +55,14 @@ def verdict(contrast: Contrast | None, above: Word = SLOWER, below: Word = FASTE
 def column(
     head: str, name: str = "", write: Callable[[Any], str] = str, of: str = "", **look: Any
 ) -> tuple[Column, Callable[[Any], object]]:
-    """Make a column of what rows have under its name, or `of` another one."""
+    """Make a column of the rows' attribute of that name, or `of` another one."""
     return Column(head, name, write, **look), attrgetter(of or name or head)
 
 
 def ratio_columns(head: str, word: Callable[[Any], Word | None], name: str = "") -> Columns:
-    """Make the columns of a ratio of times: its verdict, the ratio with its interval, and its p.
+    """Make the columns of a ratio of times: verdict, ratio with interval, and p.
 
-    `name` is under what rows have the contrast, where they are none themselves.
+    `name` is the rows' attribute with the contrast, unless they are contrasts.
     """
 
     def contrast(row: Any) -> Contrast | None:
@@ -77,7 +77,7 @@ def ratio_columns(head: str, word: Callable[[Any], Word | None], name: str = "")
 
 
 def _rank(word: Word | None) -> float:
-    """Where a word stands: claims, words of a study's own, what nobody can tell, nothing at all."""
+    """Return a word's rank: claims, a study's own words, undecided, nothing."""
     ranks = {claim.text: at for at, claim in enumerate((*CLAIMS, CANT_TELL, NOT_COMPARABLE))}
     return len(ranks) if word is None else ranks.get(word.text, len(CLAIMS) - 0.5)
 
@@ -87,7 +87,7 @@ def claims_first(rows: Iterable[Row], word: Callable[[Row], Word | None]) -> lis
 
 
 def claimed(verdicts: Iterable[tuple[Word, str]], than: str = "") -> str:
-    """Who is what, claims first: `Slower than stock: a, b. Can't tell: c.`"""
+    """List who is what, claims first: `Slower than stock: a, b. Can't tell: c.`"""
     groups: dict[str, list[str]] = {}
     for word, name in sorted(verdicts, key=lambda verdict: _rank(verdict[0])):
         groups.setdefault(f"{word.text} than {than}" if than and word in CLAIMS[:2] else word.text, []).append(name)
@@ -96,12 +96,12 @@ def claimed(verdicts: Iterable[tuple[Word, str]], than: str = "") -> str:
 
 
 def leading(lines: Sequence[str]) -> list[str]:
-    """The first of what answers a question, three lines at most, and how many more there are."""
+    """Return the first three answering lines, or two and the number of further ones."""
     return [*lines[:3]] if len(lines) <= 3 else [*lines[:2], f"And {len(lines) - 2} more, below."]
 
 
 def faster(times: Contrast | None, name: str) -> str:
-    """Write how much sooner something is than what has a name: `faster than it, +12.0 % [+8.1, +16.0], p 0.001`."""
+    """Write how much sooner than `name`: `faster than it, +12.0 % [+8.1, +16.0], p 0.001`."""
     if times is None or times.value is None:
         return f"before {name}; no ratio: no run has both, or one takes no time"
     if times.p_adjusted is None:
@@ -113,7 +113,7 @@ def faster(times: Contrast | None, name: str) -> str:
 
 
 def called(row: Mapping[str, object], alike: Sequence[Mapping[str, object]]) -> list[str]:
-    """Say by which parameters a row differs from those of its like: `jobs 40`, `checkpoints every 5 s`."""
+    """Return the parameters in which a row differs: `jobs 40`, `checkpoints every 5 s`."""
     names = dict.fromkeys(name for other in alike for name in other)
     differing = [name for name in names if len({str(other.get(name)) for other in alike}) > 1]
     return [_phrase(name, row[name]) for name in differing if row.get(name) is not None]
@@ -125,7 +125,7 @@ def _phrase(name: str, value: object) -> str:
 
 
 def apart(rows: Sequence[Mapping[str, object]], names: Sequence[str] = ()) -> list[str]:
-    """Name rows by the parameters that differ between those of one name; nothing is added to a name that no other has."""
+    """Name rows by the parameters that distinguish rows of one name; unique names stay."""
     names = names or [""] * len(rows)
     result = []
     for name, row in zip(names, rows, strict=True):
@@ -135,7 +135,7 @@ def apart(rows: Sequence[Mapping[str, object]], names: Sequence[str] = ()) -> li
 
 
 def names_of(streams: Iterable[Stream]) -> dict[str, str]:
-    """Name groups of streams by the parameters that differ between them; where that leaves two alike, by their whole names."""
+    """Name groups of streams by their differing parameters, or fully if still ambiguous."""
     first = {stream.group: dict(stream.condition_without()) for stream in streams}
     names = apart([*first.values()])
     return dict(zip(first, names if all(names) and len(set(names)) == len(names) else first, strict=True))

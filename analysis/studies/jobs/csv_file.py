@@ -1,7 +1,8 @@
-"""Files of jobs by name: CSV as a foreign file, and groups of streams out of saved runs (.json) and lists of jobs (.csv).
+"""Files of jobs: CSV as foreign data, and groups of streams from saved runs and lists of jobs.
 
-A list of jobs has the columns job,submit_s and, where they were measured, admit_s, start_s, end_s; a run a value of the column `run`. Also
-read are class, priority, replicas, attempts, outcome and slots; other columns are ignored.
+A list of jobs has the columns job,submit_s and, if measured, admit_s, start_s, end_s; a run is a
+value of the column `run`. Also read are class, priority, replicas, attempts, outcome and slots;
+other columns are ignored.
 """
 
 from __future__ import annotations
@@ -36,14 +37,14 @@ def text_of(path: Path) -> str:
 
 
 def parse(text: str, where: object) -> tuple[list[str], Lines]:
-    """Return columns, and lines but for blank ones; messages begin with `where`. Raises: Unreadable, with the line that is wrong."""
+    """Return columns, and non-blank lines; messages begin with `where`. Raises: Unreadable."""
     reader = csv.reader(io.StringIO(text, newline=""), strict=True)
     lines: Lines = []
     try:
         names = [name.strip() for name in next(reader, [])]
         twice = sorted({name for name in names if names.count(name) > 1})
         if twice:
-            raise Unreadable(f"{where}: has the column {one_line(twice[0])!r} {names.count(twice[0])} times; leave one.")
+            raise Unreadable(f"{where}: has the column {one_line(twice[0])!r} {names.count(twice[0])} times; keep one.")
         for cells in reader:
             at = f"{where}: line {reader.line_num}"
             if not any(cell.strip() for cell in cells):
@@ -52,14 +53,15 @@ def parse(text: str, where: object) -> tuple[list[str], Lines]:
                 raise Unreadable(f"{at}: has {len(cells)} cells for {len(names)} columns.")
             lines.append((at, {name: cell.strip() for name, cell in zip(names, cells, strict=True)}))
     except csv.Error as error:
-        raise Unreadable(f"{where}: line {reader.line_num}: is no CSV ({error}).") from None
+        raise Unreadable(f"{where}: line {reader.line_num}: not CSV ({error}).") from None
     return names, lines
 
 
 def groups(names: Sequence[str], refused: list[str]) -> list[list[Stream]]:
-    """Read every stream, those of equal conditions together; each file or stream that cannot be used adds a line to `refused`.
+    """Read every stream, grouped by conditions; add a line to `refused` for each unusable one.
 
-    Runs of different machines are never of one group, and a copy of a stream is left out. Raises: Refused, where nothing can be used.
+    Runs of different machines are never in one group, and copies of a stream are omitted. Raises:
+    Refused, if nothing is usable.
     """
     on_machine: list[tuple[Stream, int | None]] = []  # with the number of its machine
     machines = Machines()
@@ -85,7 +87,7 @@ def groups(names: Sequence[str], refused: list[str]) -> list[list[Stream]]:
 
 
 def grouped_alike(streams: Sequence[Stream], refused: list[str]) -> list[list[Stream]]:
-    """Put streams of equal conditions together, a copy left out. Raises: Refused, for none."""
+    """Group streams of equal conditions, without copies. Raises: Refused, for none."""
     by_group: dict[str, list[Stream]] = {}
     for stream in distinct(streams, refused):
         by_group.setdefault(stream.group, []).append(stream)
@@ -95,10 +97,13 @@ def grouped_alike(streams: Sequence[Stream], refused: list[str]) -> list[list[St
 
 
 def rows(text: str, where: str | Path, needed: Sequence[str], more: str = "") -> tuple[list[str], Lines]:
-    """Parse a table that must have some columns; `more` says of one that lacks them what belongs there. Raises: Unreadable."""
+    """Parse a table with required columns; `more` ends the message on missing ones.
+
+    Raises: Unreadable.
+    """
     names, lines = parse(text, where)
     if missing := ", ".join(name for name in needed if name not in names):
-        raise Unreadable(f"{where}: no column {missing}; it has {one_line(', '.join(names)) or 'nothing'}.{more}")
+        raise Unreadable(f"{where}: no column {missing}; found: {one_line(', '.join(names)) or 'nothing'}.{more}")
     return names, lines
 
 
@@ -112,13 +117,13 @@ def parse_jobs(text: str, where: str) -> list[Stream]:
         held = _number(row, "slots", at, WHOLE, "no whole number")
         of_run = None if held is None else int(held)
         if slots.setdefault(run, of_run) != of_run or not 1 <= (1 if of_run is None else of_run) <= MOST_SLOTS:
-            raise Unreadable(f"{at}: slots {of_run}; a stream has one number of them, 1 to {MOST_SLOTS}.")
+            raise Unreadable(f"{at}: slots {of_run}; a stream needs a single number, 1 to {MOST_SLOTS}.")
     if not runs:
-        raise Unreadable(f"{where}: has no job.")
+        raise Unreadable(f"{where}: has no jobs.")
     measured = not {"admit_s", "start_s", "end_s"}.isdisjoint(names)
     result = []
     for run, jobs in runs.items():
-        drawn = plan("", [job.submit_s for job in jobs], ())  # no clock reads two streams alike
+        drawn = plan("", [job.submit_s for job in jobs], ())  # on a clock, two streams never agree
         name = f"{where} {run}".strip()
         result.append(Stream(name, where, tuple(jobs), slots[run], measured=measured, drawn=(("plan", drawn),) if drawn else ()))
     return result
@@ -127,10 +132,10 @@ def parse_jobs(text: str, where: str) -> list[Stream]:
 def _job(row: Mapping[str, str], at: str) -> Job:
     number, *wholes = (_number(row, name, at, WHOLE, "no whole number") for name in ("job", "priority", "replicas", "attempts"))
     if number is None or number < 0:
-        raise Unreadable(f"{at}: job {one_line(row['job'], 60)!r}; it is a number that counts jobs.")
+        raise Unreadable(f"{at}: job {one_line(row['job'], 60)!r}; it must be a whole number.")
     outcome = row.get("outcome", "")
     if outcome and outcome not in OUTCOMES:
-        raise Unreadable(f"{at}: outcome {one_line(outcome)!r} is none of {', '.join(OUTCOMES)}.")
+        raise Unreadable(f"{at}: outcome {one_line(outcome)!r} must be one of {', '.join(OUTCOMES)}.")
     times_s = (_number(row, name, at, NUMBER, "no time in seconds; leave it empty where it is missing") for name in TIMES)
     priority, replicas, attempts = (None if value is None else int(value) for value in wholes)
     job = Job(int(number), *times_s)  # type: ignore[arg-type] # four times

@@ -1,4 +1,4 @@
-"""Values with their intervals: means over blocks or runs, in which a block counts once; and how they are written."""
+"""Values with intervals: means over blocks or runs, each counted once; and their formats."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ NONE = "–"
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A value with its 95 % interval and standard error; None of both where they are unknown, `why` then says why."""
+    """A value with its 95 % interval and standard error; if both are None, `why` has the reason."""
 
     value: float
     low: float | None = None
@@ -51,7 +51,7 @@ def average_of_known(values: Iterable[float | None]) -> float | None:
 
 
 def over_blocks(values: Iterable[tuple[Unit, float | None]]) -> Figure | None:
-    """Return the mean over blocks of the means inside each; a block without a value has no part."""
+    """Return the mean over blocks of the means inside each; skip blocks without a value."""
     blocks: dict[Unit, list[float]] = {}
     for unit, value in values:
         if value is not None:
@@ -60,7 +60,7 @@ def over_blocks(values: Iterable[tuple[Unit, float | None]]) -> Figure | None:
 
 
 def over_runs(values: Sequence[float], few: str = FEW_RUNS) -> Figure | None:
-    """Return the mean of one value per run; None where there is none, without an interval where fewer than three, or all the same."""
+    """Return the mean of one value per run; no interval below three runs or for equal values."""
     if not values:
         return None
     value, spread = moments(values)
@@ -74,7 +74,7 @@ def number(value: float | None, most: int = 3) -> str:
 
 
 def figure(value: Any, scale: float = 1.0, most: int = 3) -> str:
-    """Write a value with its interval: `0.612 [0.58, 0.645]`, without one where it has none."""
+    """Write a value with its interval, if any: `0.612 [0.58, 0.645]`."""
     if value is None:
         return NONE
     if value.low is None or value.high is None:
@@ -106,7 +106,7 @@ def plural(count: int, noun: str) -> str:
 
 
 def table(heads: Sequence[str], rows: Iterable[Sequence[object]]) -> Table:
-    """Make a table; a cell may be a text, a number (three digits), a value with its interval, or None for what is missing."""
+    """Make a table of texts, numbers (three digits), values with intervals, and None if missing."""
     return text_table(heads, [[_cell(value) for value in row] for row in rows])
 
 
@@ -117,6 +117,6 @@ def _cell(value: object) -> str:
 
 
 def unit(times_s: Iterable[float | None]) -> tuple[float, str]:
-    """Return what to multiply seconds by, and the unit that they then have, so that the longest reads well."""
+    """Return the factor and unit for times in seconds in which the longest reads well."""
     known = [time for time in times_s if time is not None and time > 0]
     return unit_of(known) if known else (1.0, "s")

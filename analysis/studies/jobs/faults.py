@@ -1,8 +1,9 @@
-"""Faults against the same jobs without them: each kind of fault an arm, each block a pair, Holm over all arms.
+"""Faults against the same jobs without them: arms by kind, paired by block, Holm over all.
 
-Slowdown is the mean response of the jobs that both streams got done, over that without the fault. A fault that is a neighbour's (a hog, a
-flood) has a verdict on isolation: does it touch the others at all? Does a policy spare the stream's own jobs from a fault: the same jobs
-under the same fault, under it and under fifo? In the data of the answer losses are fractions.
+Slowdown is the mean response of the jobs that finished in both streams, over that without the
+fault. A neighbour's fault (a hog, a flood) has a verdict on isolation: does it affect other jobs at
+all? A policy may spare the stream's own jobs from a fault: it is compared with fifo for the same
+jobs and fault. In the data of the answer, losses are fractions.
 """
 
 from __future__ import annotations
@@ -31,12 +32,12 @@ RULE = (
     "and not within it. open: neither is shown."
 )
 LEGEND = (
-    ("times as long", "mean response of the jobs that both got done, over that without the fault; 95 % over blocks, each a pair."),
+    ("times as long", "mean response of the jobs that finished in both, over that without the fault; 95 % over blocks, each a pair."),
     ("p", "of that, after Holm over all faults."),
-    ("goodput", "work done a second, over that without the fault."),
-    ("useful", "what is left of the time of all attempts without lost work, checkpoints, and jobs that never got done. lost: a stream."),
+    ("goodput", "work done per second, over that without the fault."),
+    ("useful", "time of all attempts without lost work, checkpoints, and unfinished jobs. lost: per stream."),
     ("restart", "from the fault to the next attempt."),
-    ("recovered", "from the fault until it is over, its jobs are done, and as many jobs are done as by then without it."),
+    ("recovered", "from the fault until it is over, its jobs are done, and the number of finished jobs has caught up."),
 )
 ISOLATION = {
     "isolated": Word("yes", "good"),
@@ -44,23 +45,25 @@ ISOLATION = {
     "open": Word("not shown", "open"),
     "not judged": Word("not judged", "quiet"),
 }
-MOST = 0.9  # of the faults must have a recovery time for a mean of them
+MOST = 0.9  # share of the faults with a recovery time needed for a mean
 NEIGHBOURS = ("cpu_hog", "memory_hog", "io_hog", "flood")
 FIFO = "fifo"
 NEVER = frozenset({"never started", "never ended"})
-LOST = "other jobs were lost than under fifo: not compared."
+LOST = "different jobs were lost from those under fifo: not compared."
 BEFORE, WITH = "without", "with"
 OF_STREAM = ("useful", "available", "lost_s")
 
 
 @dataclass(frozen=True, slots=True)
 class FaultArm:
-    """All streams of one condition under one fault, or under none; `params` are the fault's, and what is done against it.
+    """All streams of one condition under one fault, or under none, with the countermeasures.
 
-    `paired` of the `streams` have a twin without the fault; `slowdown` and `goodput` are contrasts with it. `figures` are means over
-    blocks of what `Totals` and `After` have, and `lost_s_per_hit`, the lost time per attempt that a fault ended. `recovered` of `strikes`
-    that did anything have a recovery time; with more than a tenth of those without there is no mean, which would be of the quick ones.
-    `lost_jobs` were done in the twin and not here.
+    `params` are the fault's and the countermeasures'. `paired` of the `streams` have a twin without
+    the fault; `slowdown` and `goodput` are contrasts with it. `figures` are means over blocks of
+    the fields of `Totals` and `After`, and `lost_s_per_hit`, the lost time per attempt ended by a
+    fault. `recovered` of the effective `strikes` have a recovery time; if more than a tenth have
+    none there is no mean, which would cover only the quick ones. `lost_jobs` finished in the twin
+    but not here.
     """
 
     workload: str
@@ -84,13 +87,13 @@ class FaultArm:
 
     @property
     def thinned(self) -> bool:
-        """Whether its jobs were sooner than the twin's where others of them were lost, which left them the slots: no gain."""
+        """Return whether its jobs were sooner because lost ones left them the slots: no gain."""
         return self.lost_jobs > 0 and self.slowdown is not None and self.slowdown.value < 1
 
 
 @dataclass(frozen=True, slots=True)
 class _Member:
-    """One stream of an arm, with what it came to, and the jobs that it shares with its twin."""
+    """One stream of an arm, with its results, and the jobs that it shares with its twin."""
 
     stream: Stream
     twin: Stream | None
@@ -109,7 +112,7 @@ class _Member:
 
 
 def arms(streams: Sequence[Stream], margin: float) -> list[FaultArm]:
-    """Judge every arm, those without a fault first in their condition; `margin` is how much slower is no matter, a fraction."""
+    """Judge every arm, fault-free ones first per condition; `margin` is the tolerated slowdown."""
     groups: dict[tuple[object, ...], list[_Member]] = {}
     for stream in sorted(streams, key=lambda stream: (stream.condition, *_order(stream.fault, stream.fault_params))):
         key = (stream.condition, stream.fault, *stream.fault_params.items())
@@ -130,7 +133,7 @@ def _order(fault: str, params: Mapping[str, object]) -> tuple[object, ...]:
 
 
 def twin_of(stream: Stream, streams: Sequence[Stream]) -> Stream | None:
-    """Return the stream that met the same jobs without faults: with the same checkpoints and retries, or else with the fewest."""
+    """Return the fault-free stream with the same jobs, preferably checkpoints and retries too."""
     twins = [other for other in streams if not other.fault and (other.unit, other.condition) == (stream.unit, stream.condition)]
     return min(twins, key=lambda other: (_guards(other) != _guards(stream), *_guards(other)), default=None)
 
@@ -142,7 +145,7 @@ def _member(stream: Stream, streams: Sequence[Stream]) -> _Member:
 
 
 def _with_and_without(place: int, member: _Member) -> Iterator[dict[str, object]]:
-    """Lay out what the jobs came to that a stream shares with its twin, a row each."""
+    """Yield a row per figure of the jobs that a stream shares with its twin."""
     run, block = member.unit
     known = responses(member.pairs) or (None, None)
     for fault, at, response_s in zip((BEFORE, WITH), (1, 0), known, strict=True):
@@ -195,25 +198,25 @@ def _isolation(arm: FaultArm, margin: float) -> Isolation | None:
 def _notes(arm: FaultArm, group: Sequence[_Member]) -> Iterator[str]:
     yield from (f"faults without a recovery time: {why}." for why in sorted({of.why for member in group for of in member.after if of.why}))
     if arm.lost_jobs:
-        others = "slowdowns are of the others" if arm.slowdown is not None else "nothing is left to compare"
+        others = "slowdowns are for the others" if arm.slowdown is not None else "nothing remains to compare"
         sooner = ", which are sooner only because these left them the slots" if arm.thinned else ""
-        yield f"{arm.lost_jobs} jobs were done without the fault, and not with it; {others}{sooner}."
+        yield f"{arm.lost_jobs} jobs finished without the fault but not with it; {others}{sooner}."
     if arm.slowdown is not None and arm.slowdown.missing:
         yield f"{arm.slowdown.missing}."
     if alone := (arm.streams - arm.paired if arm.fault else 0):
-        yield f"{alone} of {arm.streams} streams have no twin without faults in their block, and nothing to be compared with."
+        yield f"{alone} of {arm.streams} streams have no fault-free twin in their block, so they are not compared."
     if any(_guards(member.stream) != _guards(member.twin) for member in group if member.twin is not None):
-        yield "twins had other checkpoints or retries: what these cost without a fault is part of the slowdown."
+        yield "twins had different checkpoints or retries: their cost without a fault is part of the slowdown."
     if arm.fault and not arm.strikes:
         yield "no fault ever struck."
     for outcome in sorted(NEVER & arm.outcomes.keys()):
-        yield f"{counted(arm.outcomes[outcome], 'job')} {outcome}: no response, and no part in slowdown and recovery."
+        yield f"{counted(arm.outcomes[outcome], 'job')} {outcome}: no response, excluded from slowdown and recovery."
     down_s = [member.totals.down_s for member in group if member.stream.nodes == 1 and member.totals.down_s]
     if down_s:
         spell = " to ".join(dict.fromkeys(f"{end:.3g}" for end in (min(down_s), max(down_s))))
         yield f"the only node was lost in {len(down_s)} of {counted(arm.streams, 'stream')}: nothing could run for {spell} s."
     if any(outage.back_s is None for member in group for outage in member.stream.outages):
-        yield "a node never came back: it counts as lost to the last end of a job."
+        yield "a node never returned: it counts as lost until the last end of a job."
 
 
 def _guards(stream: Stream) -> tuple[float, int]:
@@ -221,9 +224,10 @@ def _guards(stream: Stream) -> tuple[float, int]:
 
 
 def spared(streams: Sequence[Stream]) -> tuple[list[Contrast], list[str]]:
-    """Hold the mean response of the own jobs under each policy against that under fifo, the fault being the same.
+    """Compare the mean response of the own jobs under each policy with fifo, under the same fault.
 
-    Returns: the contrasts by fault and policy; and those that lost other jobs than fifo, which are not compared, a sentence each.
+    Returns: the contrasts by fault and policy; and a sentence for each that lost different jobs
+    from fifo and is not compared.
     """
     quiet = {(stream.condition_without("policy", OF_FAULT, *AGAINST), stream.unit): stream for stream in streams if not stream.fault}
     rows: list[dict[str, Any]] = []
@@ -251,7 +255,7 @@ def spared(streams: Sequence[Stream]) -> tuple[list[Contrast], list[str]]:
 
 
 def reported(streams: Sequence[Stream], margin: float, refused: Sequence[str]) -> Answer:
-    """Return what each fault cost, condition by condition, the policies under it, and what poisoned clients cost."""
+    """Return each fault's cost by condition, policies under it, and poisoned clients' cost."""
     every, (policies, unlike), accuracies = arms(streams, margin), spared(streams), poisonings(streams)
     faulty = {arm.condition: None for arm in every if arm.fault}
     sections = [_condition([arm for arm in every if arm.condition == condition], margin) for condition in faulty]
@@ -261,9 +265,9 @@ def reported(streams: Sequence[Stream], margin: float, refused: Sequence[str]) -
     if faulty:
         title = _summary([arm for arm in every if arm.fault])
     elif accuracies:
-        title = poison or "Nothing was poisoned, or nothing is there to compare it with."
+        title = poison or "There are no poisoned clients, or no clean ones to compare them with."
     else:
-        title = "No stream of these had a fault: nothing to judge. `fault=kill` and others are parameters of job_stream."
+        title = "None of these streams had a fault. `fault=kill` and others are parameters of job_stream."
     return Answer(
         title=title,
         findings=[Line(poison)] if faulty and poison else [],
@@ -282,7 +286,7 @@ def reported(streams: Sequence[Stream], margin: float, refused: Sequence[str]) -
 
 
 def named(arms: Sequence[FaultArm]) -> list[FaultArm]:
-    """Name arms by fault and by what sets arms of one fault apart, their streams last; arms of one fault stand together."""
+    """Name arms by fault and by their differences within it, ordered by fault."""
     ordered = sorted(arms, key=lambda arm: _order(arm.fault, arm.params))
     faults = apart([arm.params for arm in ordered], [arm.fault for arm in ordered])
     names = apart([dict(arm.condition) for arm in ordered], faults)
@@ -297,7 +301,7 @@ def _summary(arms: Sequence[FaultArm]) -> str:
 
 
 def word_of(arm: FaultArm) -> Word:
-    """Say whether the jobs that both streams got done take longer, in the words of `compare`."""
+    """Return whether jobs that finished in both streams take longer, in `compare`'s words."""
     if arm.thinned and arm.slowdown is not None and arm.slowdown.p is not None:
         return Word("fewer jobs", "open")
     word = verdict(arm.slowdown)
@@ -348,7 +352,7 @@ def _word(arm: FaultArm) -> Word | None:
 
 
 def _constants(arms: Sequence[FaultArm]) -> Iterator[str]:
-    """What all arms of a fault have in common, a line a fault: `flood: at_s 10, for_s 2, size 60`."""
+    """Yield the common parameters of each fault's arms: `flood: at_s 10, for_s 2, size 60`."""
     for fault in dict.fromkeys(arm.fault for arm in arms):
         params = [arm.params for arm in arms if arm.fault == fault]
         if shared := [

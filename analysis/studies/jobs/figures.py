@@ -1,19 +1,19 @@
-"""What the jobs of a stream came to, in a few numbers per cell."""
+"""The figures of a stream's jobs, a few numbers per cell."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-FLOOD = "flood"  # the tenant whose jobs are the fault's
+FLOOD = "flood"  # the tenant of a fault's jobs
 
 
 def figures(report: Mapping[str, Sequence[Mapping[str, Any]]]) -> dict[str, float]:
-    """Return the figures of a stream's own jobs; those of a flood have no part, and what is not known is left out.
+    """Return the figures of a stream's own jobs, without a flood's; omit unknown ones.
 
-    mean_wait_s: from submission to the slot, of jobs that were done
-    mean_response_s: from submission to the end, of jobs that were done
-    jobs_done_share: of all jobs
+    mean_wait_s: from submission to the slot, for finished jobs
+    mean_response_s: from submission to the end, for finished jobs
+    jobs_done_share: share of all jobs
     """
     own = [row for row in report["job"] if row.get("tenant") != FLOOD]
     done = [row for row in own if row.get("outcome") == "done"]
@@ -24,7 +24,7 @@ def figures(report: Mapping[str, Sequence[Mapping[str, Any]]]) -> dict[str, floa
 
 
 def _mean(jobs: Sequence[Mapping[str, Any]], until: str) -> float | None:
-    """Return the mean time since submission; None where one is not known."""
+    """Return the mean time since submission; None if one is unknown."""
     times: list[Any] = [job.get(name) for name in ("submit_s", until) for job in jobs]
     if not all(isinstance(time, int | float) for time in times):
         return None

@@ -1,4 +1,4 @@
-"""How soon jobs that learn reach an accuracy, by hyper-parameters: each point of the grid, and effects where it is a factorial."""
+"""Time to accuracy by hyper-parameters: each point of the grid, and effects of a factorial."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ TIME, ACCURACY, EPOCHS = "time_to_accuracy_s", "accuracy", "epochs"
 
 @dataclass(frozen=True, slots=True)
 class GridPoint:
-    """One combination of hyper-parameters. `reached` of the `jobs` that ended came to the accuracy; the figures are over `runs`.
+    """One combination of hyper-parameters; `reached` of the finished `jobs` met the accuracy.
 
-    `time_s` is of those runs alone in which every job reached it: a mean over the quick ones only would flatter. `accuracy` and `epochs`
-    are where jobs ended.
+    The figures are over `runs`. `time_s` uses only runs in which every job met it: a mean over the
+    quick ones would flatter. `accuracy` and `epochs` are those at the end of jobs.
     """
 
     levels: tuple[str, ...]
@@ -43,9 +43,9 @@ class GridPoint:
 
 @dataclass(frozen=True, slots=True)
 class Hyper:
-    """What was varied, all points, the one that is soonest with all its jobs, its times over the next one's, effects of a factorial.
+    """The varied parameters, all points, the best, its times over the next one's, and effects.
 
-    `why` says why there are no effects.
+    `why` is the reason for missing effects.
     """
 
     factors: tuple[str, ...]
@@ -65,7 +65,7 @@ def hyper(streams: Sequence[Stream]) -> Hyper:
 
     learning = [stream for stream in streams if any(ACCURACY in job.result for job in stream.jobs)]
     if not learning:
-        raise Refused("No job tells an accuracy: these runs are of no jobs that learn.")
+        raise Refused("No job reports an accuracy: these runs have no jobs that learn.")
     factors = _factors(learning)
     rows: list[dict[str, Any]] = [
         {"levels": tuple(str(stream.params[name]) for name in factors), "run": stream.unit[0], "block": stream.unit[1], **_outcomes(stream)}
@@ -98,7 +98,7 @@ def _factors(streams: Sequence[Stream]) -> dict[str, tuple[str, ...]]:
 
 
 def _outcomes(stream: Stream) -> dict[str, float | None]:
-    """Return what a stream's jobs came to: the mean time to the accuracy only where all of them reached it."""
+    """Return a stream's results; the mean time to the accuracy only if all jobs met it."""
     ended = [job.result for job in stream.jobs if job.done and ACCURACY in job.result]
     reached = [result[TIME] for result in ended if TIME in result]
     epochs = [result[EPOCHS] for result in ended if EPOCHS in result]
@@ -117,13 +117,13 @@ def _point(levels: tuple[str, ...], runs: pd.DataFrame) -> GridPoint:
 
 
 def _effects(factors: Mapping[str, tuple[str, ...]], order: Sequence[tuple[str, ...]], frame: pd.DataFrame) -> tuple[Any, str]:
-    """Effects on the time to the accuracy; none where the grid has holes, for what is missing there is what never got so far."""
+    """Return effects on time to accuracy; none for an incomplete grid, whose gaps are failures."""
     named = {levels: ", ".join(f"{name} {level}" for name, level in zip(factors, levels, strict=True)) for levels in order}
     runs = {levels: [row for row in rows_of(frame) if row.levels == levels] for levels in order}
     missing = [levels for levels in product(*factors.values()) if levels not in runs]
     never = [levels for levels in order if all(row.time_to_accuracy_s is None for row in runs[levels])]
     if missing:
-        return None, f"{len(missing)} of {len(missing) + len(order)} combinations were not run: this is no full factorial."
+        return None, f"{len(missing)} of {len(missing) + len(order)} combinations were not run: this is not a full factorial."
     if never:
         some = "; ".join(named[levels] for levels in never[:3])
         return None, f"in no run did all jobs of {some} reach the accuracy: no effect on the time to it."
@@ -134,7 +134,7 @@ def _effects(factors: Mapping[str, tuple[str, ...]], order: Sequence[tuple[str, 
     points = {named[levels]: levels for levels in order}
     for effects_of_grid in studies.hooks("effects_of_grid"):
         return effects_of_grid("job_stream", TIME, factors, points, rows, lost), ""
-    return None, "no study is here that tells effects apart."
+    return None, "no study for estimating effects is installed."
 
 
 def _soon(point: GridPoint) -> float:
@@ -144,14 +144,14 @@ def _soon(point: GridPoint) -> float:
 LEGEND = (
     (
         "time s",
-        "until the first epoch whose accuracy on images left out is what was asked for; means of runs in which all jobs came there.",
+        "until the first epoch with the requested accuracy on held-out images; means of runs in which all jobs met it.",
     ),
-    ("reached", "of how many jobs. A point that not all reach is never the best one."),
+    ("reached", "of how many jobs. A point that not all reach is never the best."),
 )
 
 
 def answer(streams: Sequence[Stream], refused: Sequence[str]) -> Answer:
-    """The points, the soonest first, and effects of a factorial below them; in its data effects are gains as fractions of speed."""
+    """Return the points, the soonest first, and effects of a factorial."""
     result = hyper(streams)
     columns: Columns = [
         *(
@@ -174,7 +174,7 @@ def answer(streams: Sequence[Stream], refused: Sequence[str]) -> Answer:
 
 def _lines(result: Hyper) -> Iterator[str]:
     if result.best is None:
-        yield "At no point did all jobs of all runs reach the accuracy: none can be called the best."
+        yield "At no point did all jobs of all runs reach the accuracy, so no point is the best."
     elif result.next is None:
         yield f"Soonest: {result.named(result.best)}, the only point that all jobs reach."
     else:

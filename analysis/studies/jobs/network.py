@@ -1,7 +1,7 @@
-"""Training over lines that lose packets: step time against loss.
+"""Training over lossy lines: step time against packet loss.
 
-One line is all that was asked for but the loss. Each loss is compared with no loss on the same line, block by block. In the data of the
-answer losses are fractions.
+A line is the set of all requested parameters except the loss. Each loss is compared with no loss on
+the same line, block by block. In the data of the answer, losses are fractions.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ STEP = "step_time_mean_s"
 
 
 class Facts(TypedDict, total=False):
-    """What a cell says of its line."""
+    """A cell's facts about its line."""
 
     rtt_s: Duration | None
     mss_bytes: Annotated[float, Meta(ge=0)] | None
@@ -41,9 +41,9 @@ class LineRow(TypedDict, total=False):
 
 
 class AtLoss(NamedTuple):
-    """One loss on a line. Times are means over blocks, in seconds a step; `slowdown` is against no loss.
+    """One loss on a line: means over blocks, in seconds per step; `slowdown` is against no loss.
 
-    `lost` is the share of packets that the line did lose. None is what is not known.
+    `lost` is the measured share of lost packets. None is unknown.
     """
 
     loss: float
@@ -55,9 +55,10 @@ class AtLoss(NamedTuple):
 
 
 class LossyLine(NamedTuple):
-    """One line, its losses ascending; `rtt_s` and `mss_bytes` are those measured on the idle line.
+    """One line with ascending losses; `rtt_s` and `mss_bytes` were measured on the idle line.
 
-    `of_excess`: the arithmetic of no cell is known, so communication is taken to be what a step takes longer than without loss.
+    `of_excess`: no cell's computation time is known, so communication is the excess over a step
+        without loss.
     """
 
     name: str
@@ -70,12 +71,12 @@ class LossyLine(NamedTuple):
 
     @property
     def alone(self) -> bool:
-        """Whether no cell was without loss."""
+        """Return whether no cell was without loss."""
         return self.losses[0].loss > 0
 
 
 def lossy_cells(names: Sequence[str], refused: list[str]) -> list[TrainedCell]:
-    """Read every cell of a training over a line; each that cannot be used adds a line to `refused`.
+    """Read every cell of a training over a line; add a line to `refused` for each unusable one.
 
     Raises: Refused, for none, and for runs of different machines.
     """
@@ -91,11 +92,11 @@ def cells_of_run(run: Run, refused: list[str]) -> list[TrainedCell]:
 
 
 def _trained(run: Run, cell: Cell) -> TrainedCell:
-    """Read what a cell came to: a mean step, one without communication, and the packets that were lost; None is what is not known."""
+    """Read a cell's mean step, time without communication, and lost packets; None is unknown."""
     place, loss_percent = f"cell {cell.id}", params_of(run, cell)[LOSS]
     loss = as_number(loss_percent)
     if loss is None or not 0 <= loss < 100:
-        raise Unreadable(f"{run.origin}: {place}: {LOSS} is {loss_percent!r}; a number from 0 to 100 belongs there.")
+        raise Unreadable(f"{run.origin}: {place}: {LOSS} is {loss_percent!r}; it must be a number from 0 to 100.")
     if cell.metrics.get(STEP, 0.0) <= 0:
         raise Unreadable(f"{run.origin}: {place}: has no {STEP}.")
     facts = Part({**cell.facts}, run.origin, f"{place}, workload_facts").read(Facts)
@@ -153,7 +154,7 @@ def _unit(cell: TrainedCell) -> Unit:
 
 
 def lossy(lines: Sequence[LossyLine], refused: Sequence[str]) -> Answer:
-    """At which losses a step is slower; then line by line."""
+    """Return at which losses a step is slower, then a table per line."""
     steps = [(word, phrase) for line in lines for word, phrase in _steps(line)]
     return Answer(
         title=claimed(steps, "without loss") if steps else "No line was measured with loss and without.",
@@ -164,7 +165,7 @@ def lossy(lines: Sequence[LossyLine], refused: Sequence[str]) -> Answer:
 
 
 def _steps(line: LossyLine) -> Iterator[tuple[Word, str]]:
-    """Each word, and of which losses it is: `delay_ms=5, 1, 3 % (12.7 to 68.8 times as long)`."""
+    """Yield each word with its losses: `delay_ms=5, 1, 3 % (12.7 to 68.8 times as long)`."""
     of_word: dict[Word, list[AtLoss]] = {}
     for row in line.losses:
         if row.loss:
@@ -198,7 +199,7 @@ def _sentences(line: LossyLine) -> Iterator[str]:
     if line.stand_in:
         yield f"STAND-IN: {line.stand_in}."
     if line.of_excess:
-        yield "the arithmetic of no cell is known: communication is taken to be what a step takes longer than without loss."
+        yield "no cell's computation time is known, so communication is taken as the excess over a step without loss."
     if lost := [f"{100 * row.loss:g} %: {100 * row.lost:.3g} %" for row in line.losses if row.loss and row.lost is not None]:
         yield f"lost, as counted on the line: {'; '.join(lost)}."
     if line.alone:

@@ -1,4 +1,4 @@
-"""Streams of jobs that ask a question of their own: poisoned clients, where time goes, how many replicas."""
+"""Pictures of experiments with streams: poisoned clients, use of time, numbers of replicas."""
 
 from __future__ import annotations
 
@@ -33,19 +33,19 @@ PAIR = SmallPanels(2, above=0.0, tall=TALL, below=0.5, left=LEFT, gap=0.15)
 
 
 def look_of(at: int) -> tuple[str, str]:
-    """Colour and mark of one of several; the first is what the others are compared with."""
+    """Return colour and mark by place; the first is the reference."""
     return (COLOURS[(at - 1) % len(COLOURS)], MARKERS[at % len(MARKERS)]) if at else (INK, "o")
 
 
 @picture(-26, "Accuracy with poisoned clients", REPORTS=JOBS)
 def jobs_poisoning(scene: Scene) -> Spec:
-    """How much accuracy a federated model loses to clients that flip their labels, and which server gives it back."""
+    """Accuracy lost by a federated model to clients that flip labels, per aggregation rule."""
     by_run = [(gathered.run, [one for one in poisonings(gathered.streams) if one.drop is not None]) for gathered in scene.streams]
     every = [one for _, own in by_run for one in own]
     if not every:
-        raise NothingToDraw("no job tells its accuracy with poisoned clients and without")
+        raise NothingToDraw("no job reports its accuracy with and without poisoned clients")
     lead = (
-        "Accuracy on images that no client has, of the same jobs without poisoned clients less that with them, block by block: right of 0 "
+        "Accuracy on images that no client has, of the same jobs without poisoned clients minus that with them, block by block: right of 0 "
         "is lost. Lines: 95 % intervals; p after Holm over all settings."
     )
     sections = []
@@ -66,25 +66,25 @@ def jobs_poisoning(scene: Scene) -> Spec:
 
 
 def _look(one: Poisoning) -> str:
-    """One of LOOKS."""
+    """Return a key of LOOKS."""
     return {WORSE: "slower", BETTER: "faster"}.get(word_of(one), "not shown")
 
 
 def _cost(every: Sequence[Poisoning]) -> str:
-    """The loss under the server that loses least, and most."""
+    """Write the loss under the servers that lose least and most."""
     drops = sorted(100 * one.drop.value for one in every if one.drop and word_of(one) is WORSE)
     ends = dict.fromkeys(f"{drop:.1f}" for drop in (drops[:1] + drops[-1:]))
     return f"Poisoned clients cost {' to '.join(ends)} points of accuracy" if ends else ""
 
 
-# Of which colour a part of a job's time is, from its submission on.
+# The colour of each part of a job's time, from its submission on.
 PARTS = {WAITING: FAINT, STARTING: COLOURS[5], COMPUTING: COLOURS[0], AT_WORK: COLOURS[0], LIMITED: COLOURS[1], OTHER: GRID}
 HELD_BACK = {WAITING: "waiting", STARTING: "start-up", LIMITED: "lost to its CPU limit"}
 
 
 @picture(-23, "Where the time of jobs goes", REPORTS=JOBS)
 def jobs_profile(scene: Scene) -> Spec:
-    """Whether jobs wait, start up, compute or are held back by their CPU limit, class by class and system by system."""
+    """Time of jobs by class and system: waiting, start-up, computing, or held back by a limit."""
     sections, every, there = [], [], set()
     for gathered in scene.streams:
         try:
@@ -102,10 +102,10 @@ def jobs_profile(scene: Scene) -> Spec:
             sections.append(Section(class_ or "jobs", tall, partial(_times, rows=own), beside, run=gathered.run))
         there |= {part for row in rows for part, size in _parts(row).items() if size > 0}
     if not sections:
-        raise NothingToDraw("no jobs of a closed stream ran on several systems with all their times")
+        raise NothingToDraw("no closed stream has jobs with complete times on several systems")
     lead = (
         "A bar is the mean response time of a class of jobs on a system, from submission to end, divided as its mean shares. Line at its "
-        "end: 95 % interval over runs. Right: time with its slots, without the wait for them, and its largest part."
+        "end: 95 % interval over runs. Right: time in its slots, without the wait, and its largest part."
     )
     legend = [fill(part, color, color) for part, color in PARTS.items() if part in there]
     back = [(row.share.value, row, name) for row, name in every if row.share is not None and row.bottleneck in HELD_BACK]
@@ -115,7 +115,7 @@ def jobs_profile(scene: Scene) -> Spec:
 
 
 def _parts(row: ClassProfile) -> dict[str, float]:
-    """Shares of the response time; what is left where CPU time is not known is spent at work."""
+    """Return shares of the response time; without CPU time, the rest counts as work."""
     parts = {part: row.parts[part].value for part in PARTS if part in row.parts}
     return parts if COMPUTING in parts else {**parts, AT_WORK: max(0.0, 1 - sum(parts.values()))}
 
@@ -141,8 +141,8 @@ def _times(sheet: Page, top: float, rows: Sequence[tuple[ClassProfile, str]]) ->
 
 @picture(-29, "Replicas, and what they bring", REPORTS=JOBS | {"scale"})
 def jobs_scaling(scene: Scene) -> Spec:
-    """How much faster jobs run with more replicas, and whether replicas chosen job by job meet a target for jobs of any size."""
-    results, refused = [], ["no stream had its replicas chosen job by job"]
+    """Speed-up of jobs with replicas, and how well replicas chosen per job meet a target time."""
+    results, refused = [], ["no stream had replicas chosen per job"]
     for gathered in scene.streams:
         streams = of_run(gathered.run, gathered.streams)
         try:
@@ -154,7 +154,7 @@ def jobs_scaling(scene: Scene) -> Spec:
     report = results[0][2]
     lead = (
         "Left: how many times as fast jobs ran with more replicas; marks are means over streams with 95 % intervals. The further below the "
-        "dashed line, the less each further replica brings. Right: a dot is a job, and all were to lie on the grey band."
+        "dashed line, the less each further replica brings. Right: a dot is a job, and the grey band is the target."
     )
     within = [100 * arm.mean("within") for arm in report.arms]
     legend = [line("law fitted beforehand", COLOURS[1]), line("perfect scaling", QUIET, 1.0, linestyle="--")]
@@ -165,7 +165,7 @@ def jobs_scaling(scene: Scene) -> Spec:
         draw = partial(_scaled, streams=streams, report=one)
         sections.append(Section(f"{one.runs} streams on {one.slots} slots", PAIR.height(2), draw, run=gathered.run))
         costs = [f"{arm.node_seconds.value:.2f} times those of {arm.name}" for arm in one.arms if arm.node_seconds is not None]
-        notes += [f"Node-seconds of jobs with a choice: {', '.join(costs)}; what was measured beforehand is not in them."] if costs else []
+        notes += [f"Node-seconds of jobs with a choice: {', '.join(costs)}, without the measurements beforehand."] if costs else []
         notes += [f"The law was {unsigned(one.off)} off on average."] if one.off is not None else []
         if {str(kind.get("kind")) for stream in gathered.streams for kind in stream.classes} == {"sleep"}:
             notes.append("STAND-IN: these jobs only sleep, for as long as Amdahl's law has it; they use no processor.")

@@ -1,4 +1,4 @@
-"""What faults cost streams of jobs and training: slowdowns, and lines that lose packets."""
+"""Pictures of faults: slowdowns of streams, and training over lossy lines."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 JOBS, FAULTS, NETWORK = frozenset({"job"}), frozenset({"job", "fault"}), frozenset({"network"})
 MARGIN = 0.10
-# Of a ratio to the same jobs under something else. Shape says the same as colour.
+# For a ratio to the same jobs under other conditions. Shape repeats the meaning of colour.
 LOOKS: dict[str, Style] = {
     "slower": {"color": DOWN, "marker": "^"},
     "faster": {"color": UP, "marker": "v"},
@@ -38,30 +38,30 @@ LOOKS: dict[str, Style] = {
 }
 WORDS = {
     "isolated": "isolated: as fast within the margin",
-    "lost jobs": "sooner, for others were lost: no gain",
+    "lost jobs": "sooner, because others were lost: no gain",
     "not shown": "no difference is shown",
 }
 LEFT = 0.62
 
 
 def shown(ratio: Contrast | None) -> str:
-    """Return on which side of 1 a ratio of times is shown to be, as one of LOOKS."""
+    """Return on which side of 1 a ratio of times is shown to be, as a key of LOOKS."""
     word = claims.verdict(ratio)
     return word.text if word in claims.CLAIMS else "not shown"
 
 
 def verdicts_of(rows: Iterable[MarkRow]) -> set[str]:
-    """Return which of LOOKS the marks of some rows have."""
+    """Return the keys of LOOKS among the marks of some rows."""
     return {name for row in rows for mark in row.marks for name, look in LOOKS.items() if mark.style is look and mark.ends[0] is not None}
 
 
 def run_title(scene: Scene, run: Run) -> str:
-    """Name the run of a section, where there are several."""
+    """Name the run of a section, if there are several."""
     return f"run {run.run_id}" if len(scene.runs) > 1 else ""
 
 
 def ratio_rows(title: str, rows: Sequence[MarkRow], least: float, label: str, **settings: Any) -> Section:
-    """Make a section of ratios around the line at 1; all intervals are in view, and from 1 ÷ `least` to `least`."""
+    """Make a section of ratios around 1, with all intervals and 1 ÷ `least` to `least` in view."""
     ends = known(mark.ends for row in rows for mark in row.marks)
     most = int(2 * (body_width() - settings["left"] - settings["right"]))  # a tick each half inch
     scale = partial(log_or_linear, which="x", low=min([1 / least, *ends]), high=max([least, *ends]), most=most)
@@ -70,18 +70,18 @@ def ratio_rows(title: str, rows: Sequence[MarkRow], least: float, label: str, **
 
 @picture(-27, "What faults cost", REPORTS=FAULTS)
 def jobs_faults(scene: Scene) -> Spec:
-    """How much longer jobs took under each fault, how long a stream took to catch up, and what work was lost."""
+    """Slowdown of jobs under each fault, recovery time of the stream, and lost work."""
     arms = arms_of(scene)
     lead = (
         "Response times under a fault over those of the same jobs without it, paired by block: right of 1 is slower. Lines: 95 % intervals "
-        "over blocks. Recovery: from a fault until as many jobs are done as were by then without it."
+        "over blocks. Recovery: from a fault until the number of finished jobs has caught up."
     )
     legend = verdict_entries(LOOKS, {verdict(arm) for arm in arms if arm.slowdown is not None}, WORDS)
     legend.append(fill(f"within {unsigned(MARGIN)} of 1"))
     by_run = [(one.run, [arm for arm in one.arms if arm.fault]) for one in scene.streams]
     sections = [slowdowns(its, run_title(scene, run), run=run) for run, its in by_run if its]
     notes = grouped([(arm.name, note) for arm in named(arms) for note in arm.notes], len(arms))
-    lost = "Lost: seconds of attempts a stream whose work no checkpoint kept. p after Holm over all faults."
+    lost = "Lost: seconds of attempts per stream whose work no checkpoint kept. p after Holm over all faults."
     return Spec(lead, sections, legend, [lost, *notes], worst(arms))
 
 
@@ -94,14 +94,14 @@ def arms_of(scene: Scene) -> list[FaultArm]:
 
 
 def verdict(arm: FaultArm) -> str:
-    """One of LOOKS."""
+    """Return a key of LOOKS."""
     if arm.isolation == "isolated":
         return "isolated"
     return "lost jobs" if arm.thinned else shown(arm.slowdown)
 
 
 def worst(arms: Sequence[FaultArm]) -> str:
-    """Which fault is shown to slow jobs most, in a sentence; nothing where none is."""
+    """Return a sentence on the fault with the largest significant slowdown, or nothing."""
     slower = [(arm.slowdown, arm.name) for arm in named(arms) if arm.slowdown and verdict(arm) == "slower"]
     ratio, name = max(slower, key=lambda one: one[0].value, default=(None, ""))
     return "" if ratio is None else f"Jobs take {digits(ratio.value, 2)} times as long under the fault {name}"
@@ -113,7 +113,7 @@ def words(arm: FaultArm) -> str:
 
 
 def slowdowns(arms: Sequence[FaultArm], title: str, **settings: Any) -> Section:
-    """Make a section of a row an arm; a column of which nothing is known is left out."""
+    """Make a section with a row per arm; omit columns without any value."""
     arms = named(arms)
     scale, short = unit(one.value for arm in arms for one in (arm.figures["recovery_s"], arm.figures["lost_s"]) if one is not None)
     columns = [
@@ -133,16 +133,16 @@ def slowdowns(arms: Sequence[FaultArm], title: str, **settings: Any) -> Section:
 
 
 LINES = SmallPanels(2, above=0.0, tall=1.9, below=0.55, left=LEFT, gap=0.1)
-NEXT = 3.0  # by which factor below the smallest loss "none" is drawn
+NEXT = 3.0  # factor below the smallest loss at which "none" is drawn
 
 
 @picture(-30, "Training over lines that lose packets", REPORTS=NETWORK)
 def jobs_network(scene: Scene) -> Spec:
-    """How much longer a step takes at which loss, and what of it is communication."""
+    """Step time by packet loss, and its communication part."""
     lossy = lambda line: any(row.loss > 0 and row.step_s for row in line.losses)  # noqa: E731  # short
     result: list[tuple[Run, LossyLine]] = scene.of_streams("lines", lossy, "no line lost packets")
     lead = (
-        "Left: mean time of a step by the share of packets lost, 95 % intervals over blocks. Right: what of it is communication, where "
+        "Left: mean time of a step by the share of packets lost, 95 % intervals over blocks. Right: its communication part, if "
         "packets were lost."
     )
     sections, notes = [], []
@@ -155,7 +155,7 @@ def jobs_network(scene: Scene) -> Spec:
 
 
 def _lossy(every: Iterable[LossyLine]) -> str:
-    """What loss is shown to do to a step on the line where it does most."""
+    """Write the effect of loss on a step, for the most affected line."""
     rows = [(row.slowdown, row.loss) for one in every for row in one.losses if row.slowdown and shown(row.slowdown) == "slower"]
     slower, loss = max(rows, key=lambda row: row[0].value, default=(None, 0.0))
     return "" if slower is None else f"Losing {100 * loss:g} % of packets makes a training step {digits(slower.value, 2)} times as long"
@@ -174,7 +174,7 @@ def _network(sheet: Page, top: float, line: LossyLine) -> None:
 
 
 def _times(axes: Axes, rows: Sequence[tuple[float, object]], what: str, none: float) -> None:
-    """Draw times by loss on scales of ratios; `none` is where no loss stands, left of all others."""
+    """Draw times by loss on log scales; `none` is the place of no loss, left of all others."""
     there = [(loss, value) for loss, value in rows if value is not None]
     scale, short = unit(ends_of(value)[0] or 0.0 for _, value in there)
     points = [(loss, ends_of(value, scale)) for loss, value in there]

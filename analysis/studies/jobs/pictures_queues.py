@@ -1,4 +1,4 @@
-"""Queues of jobs: waits by load against models, and policies on the same jobs."""
+"""Pictures of queues: waits by load against models, and policies on the same jobs."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from .records import Stream
 
-# Shape says the same as colour, for print and for the colour-blind.
+# Shape repeats the meaning of colour, for print and for the colour-blind.
 LOOKS_OF_ARRIVALS = zip(("poisson", "deterministic", "mmpp", "trace", "fltk"), (INK, *COLOURS), "os^Dv", strict=False)
 ARRIVALS: dict[str, Style] = {kind: {"color": color, "marker": marker} for kind, color, marker in LOOKS_OF_ARRIVALS}
 OTHER: Style = {"color": COLOURS[5], "marker": "<"}
@@ -45,11 +45,11 @@ VERDICT_LOOKS: dict[str, Style] = {
 }
 DASHED = (0, (5, 1.5))
 LEAST, FULLEST = 0.02, 0.97  # loads
-FLOOR = 1e-3  # of a service time: what waits less is drawn there
+FLOOR = 1e-3  # of a service time: shorter waits are drawn there
 
 
 def waits_of(scene: Scene) -> list[GroupWaits]:
-    """Return all streams whose waits were compared with models of theirs. Raises: NothingToDraw, with what could not be used."""
+    """Return all streams with waits and models. Raises: NothingToDraw, with the unusable ones."""
     every = [waits for stream in scene.streams for waits in stream.waits if waits.validation.wait_s is not None]
     one_slot = [waits for waits in every if all(job.replicas == 1 for stream in waits.streams for job in stream.jobs)]
     result = [waits for waits in one_slot if waits.validation.fit.policy in FIRST_COME]
@@ -63,13 +63,13 @@ def waits_of(scene: Scene) -> list[GroupWaits]:
 
 
 def chosen(waits: GroupWaits) -> ModelCheck | None:
-    """Return the model that the data leave standing, as it compares with the waits; None where none does."""
+    """Return the comparison with the model that the data do not reject, or None."""
     check = waits.validation.chosen
     return check if check is not None and check.ratio is not None else None
 
 
 def off(every: Iterable[GroupWaits]) -> str:
-    """How far waits are from those of models, in a sentence; nothing where nothing is known."""
+    """Write how far waits are from models', or nothing if unknown."""
     ratios = sorted((check.ratio for waits in every if (check := chosen(waits)) and check.ratio), key=lambda ratio: ratio.value)
     if len(ratios) > 1:
         return f"Measured waits are {digits(ratios[0].value, 2)} to {digits(ratios[-1].value, 2)} times those of models"
@@ -77,23 +77,23 @@ def off(every: Iterable[GroupWaits]) -> str:
 
 
 def runs_of(scene: Scene, streams: Iterable[Stream]) -> list[Run]:
-    """Return the runs that some streams are of."""
+    """Return the runs of some streams."""
     units = {stream.unit[0] for stream in streams}
     return [run for run in scene.runs if run.run_id in units]
 
 
 @picture(-22, "Waits by load, measured and predicted", REPORTS=JOBS)
 def jobs_waits(scene: Scene) -> Spec:
-    """Whether queueing models foretell how long jobs wait, at which loads and arrivals, and how far they are off."""
+    """Mean wait by load and arrivals, with the queueing models' predictions and errors."""
     result = waits_of(scene)
     slots = sorted({fit.servers for waits in result if (fit := waits.validation.fit).servers is not None and fit.load is not None})
     named = list(zip(settings(result), result, strict=True))
     rows = [(name, waits, check) for name, waits in named if (check := chosen(waits)) is not None]
     if not slots or not rows:
-        raise NothingToDraw("of no stream both waits and what a model takes are known (slots, rate, service times)")
+        raise NothingToDraw("no stream has both waits and the inputs of a model (slots, rate, service times)")
     lead = (
-        "Above: mean wait over mean service time, by how much of the slots' time is asked for, with 95 % intervals; curves: the model, "
-        "which knew rates and service times but no wait. Below: measured ÷ predicted for the model that the data leave standing."
+        "Above: mean wait over mean service time, by load of the slots, with 95 % intervals; curves: the model, "
+        "which used rates and service times but no waits. Below: measured ÷ predicted for the model that the data do not reject."
     )
     kinds = dict.fromkeys(waits.arrivals for waits in result)
     legend = [line(f"{called(kind)}: measured, and model", **ARRIVALS.get(kind, OTHER), markersize=5) for kind in kinds]
@@ -116,12 +116,12 @@ def jobs_waits(scene: Scene) -> Spec:
 
 
 def curves(axes: Axes, result: Sequence[GroupWaits], slots: int) -> None:
-    """Draw the waits of streams with so many slots, and the model's curve of each kind of arrivals, in service times."""
+    """Draw waits of streams with this many slots, and a model curve per kind of arrivals."""
     own = [waits for waits in result if waits.validation.fit.servers == slots and waits.validation.fit.load is not None]
     heights: list[float] = []
     loads = np.linspace(LEAST, FULLEST, 200)
     plain = np.array([mmc(Inputs(float(load) * slots, 1.0, slots)).wait_s for load in loads])
-    # What M/M/c is chosen for has its curve; what it is refused for has one of its own variation.
+    # Streams that M/M/c fits share its curve; others have one for their variation.
     alike: dict[tuple[str, bool], list[GroupWaits]] = {}
     for waits in own:
         alike.setdefault((waits.arrivals, _variation(waits) == 1), []).append(waits)
@@ -142,7 +142,7 @@ def curves(axes: Axes, result: Sequence[GroupWaits], slots: int) -> None:
 
 
 def _variation(waits: GroupWaits) -> float:
-    """Return (ca² + cs²)/2 as the model that was chosen takes it: 1 under M/M/c, which asks for none of it."""
+    """Return (ca² + cs²)/2 as used by the chosen model: 1 for M/M/c, which needs none of it."""
     fit, check = waits.validation.fit, chosen(waits)
     if check is None or check.model.startswith("M/M/") or fit.scv_arrivals is None or fit.scv_service is None:
         return 1.0
@@ -164,7 +164,7 @@ def _off(rows: Sequence[tuple[str, GroupWaits, ModelCheck]]) -> Section:
 
 @picture(-24, "Policies on the same jobs", REPORTS=JOBS)
 def jobs_policies(scene: Scene) -> Spec:
-    """Which policy lets jobs wait less, by how much, and how surely; and whom that costs."""
+    """Mean waits per policy, with uncertainty; and the cost to other figures."""
     result = places_of(scene)
     lead = (
         f"Each figure over that of the same jobs under {joined(place.policies.baseline for _, place in result)} (at 1): left is less. "
@@ -194,7 +194,7 @@ def jobs_policies(scene: Scene) -> Spec:
 
 
 def places_of(scene: Scene) -> list[tuple[Run, Place]]:
-    """Return what was compared. Raises: NothingToDraw."""
+    """Return the comparisons. Raises: NothingToDraw."""
     result = [(stream.run, place) for stream in scene.streams for place in stream.places]
     if not any(known(mark.ends for mark in row.marks) for _, place in result for name in METRICS for row in rows_of(place, name)):
         raise NothingToDraw("no two policies met the same jobs in two streams or more")
@@ -202,7 +202,7 @@ def places_of(scene: Scene) -> list[tuple[Run, Place]]:
 
 
 def rows_of(place: Place, name: str, tall: float = marks.ROW) -> list[MarkRow]:
-    """Make a row a policy: its ratio to the baseline's figure, the least first, or why there is none."""
+    """Make a row per policy: ratio to the baseline, smallest first, or why there is none."""
     rows = []
     for ratio in place.policies.contrasts:
         if ratio.metric == name:
@@ -213,7 +213,7 @@ def rows_of(place: Place, name: str, tall: float = marks.ROW) -> list[MarkRow]:
 
 
 def best(place: Place) -> str:
-    """Under which policy jobs are shown to wait least, in a sentence."""
+    """Write the policy with the shortest significant wait."""
     least = rows_of(place, "mean_wait_s")[0]
     if verdicts_of([least]) != {"faster"}:
         return f"No policy is shown to let jobs wait less than {place.policies.baseline}"

@@ -1,4 +1,4 @@
-"""Streams of jobs over time: who waited, and who held which slot when."""
+"""Streams of jobs over time: waiting jobs, and the holders of slots."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ T = TypeVar("T")
 ROUNDING_S = 1e-9
 
 
-SHOWN = 50  # jobs that one can tell apart beside each other
+SHOWN = 50  # distinguishable jobs side by side
 STRIP, QUEUE, LANE, SPACE, BELOW, MOST, MOST_LANES = 0.42, 0.5, 0.17, 0.3, 0.5, 4, 24
 REST, STRUCK = "#9a9a9a", "#f6d5d9"
 ENDED_BADLY = frozenset({"failed", "killed"})
 
 
 class SlotHold(NamedTuple):
-    """One attempt in its slots: seconds since the stream's start. `end_s` is None where it is not known; so is an empty `node`."""
+    """One attempt in its slots, seconds from the stream's start; None or "" if unknown."""
 
     job: int
     class_: str
@@ -48,7 +48,7 @@ class SlotHold(NamedTuple):
 
 
 class Strip(NamedTuple):
-    """One stream to be drawn: its attempts with their lanes, when it was over, and the time that is drawn large."""
+    """One stream to draw: attempts with lanes, its end, and the enlarged time."""
 
     run: Run
     stream: Stream
@@ -58,19 +58,19 @@ class Strip(NamedTuple):
 
     @property
     def height(self) -> int:
-        """How many lanes its attempts take."""
+        """Return the number of lanes."""
         return max((lane + 1 for _, lane in self.placed), default=1)
 
 
 @picture(-19, "Jobs over time", REPORTS=JOBS)
 def jobs_over_time(scene: Scene) -> Spec:
-    """How a stream went: when slots were busy and queues long, and what a fault took away."""
+    """One stream over time: busy slots, long queues, and the effect of a fault."""
     strips = _strips(scene)
     kinds = list(dict.fromkeys(hold.class_ for strip in strips for hold in holds(strip.stream)))
     colours = {kind: COLOURS[at] if at < len(COLOURS) else REST for at, kind in enumerate(kinds)}
     lead = (
         "The thin strip is the number of jobs that wait, over the whole stream. Below it the shaded time, of a fault or of the "
-        "longest queue: who waits, and who holds which slot. A bar is an attempt of a job, from when it is let in until it ends."
+        "longest queue: waiting jobs, and the holder of each slot. A bar is an attempt of a job, from admission to end."
     )
     legend = [fill(kind or "jobs", colours[kind], colours[kind]) for kind in kinds[: len(COLOURS)]]
     legend += [fill("other classes", REST, REST)] if len(kinds) > len(COLOURS) else []
@@ -80,7 +80,7 @@ def jobs_over_time(scene: Scene) -> Spec:
     every = len({(gathered.run.origin, stream.group) for gathered in scene.streams for stream in gathered.streams})
     left_out = f"{len(strips)} of {every} settings are drawn: one of each kind, those with faults and long queues first."
     notes = [left_out] if every > len(strips) else []
-    notes += [f"Of many slots the first {MOST_LANES} are drawn."] if any(strip.height == MOST_LANES for strip in strips) else []
+    notes += [f"Only the first {MOST_LANES} slots are drawn."] if any(strip.height == MOST_LANES for strip in strips) else []
     sections = []
     for strip in strips:
         stream = strip.stream
@@ -93,7 +93,7 @@ def jobs_over_time(scene: Scene) -> Spec:
 
 
 def _strips(scene: Scene) -> list[Strip]:
-    """Return of each workload the first block; of many, those of whose kind there is none yet. Raises: NothingToDraw."""
+    """Return the first block of each workload, limited to new kinds. Raises: NothingToDraw."""
     result: dict[tuple[str, str], Strip] = {}
     for run, stream in ((gathered.run, stream) for gathered in scene.streams for stream in gathered.streams):
         if (run.origin, stream.group) not in result and (of_stream := holds(stream)):
@@ -102,12 +102,12 @@ def _strips(scene: Scene) -> list[Strip]:
             result[run.origin, stream.group] = Strip(run, stream, placed, until_s, window(stream, len(of_stream), until_s))
     if not result:
         raise NothingToDraw("no job of any stream ever held a slot")
-    # First those with faults, then one of each policy and arrivals, the fullest first: what differs is worth a look.
+    # First faults, then one per policy and arrivals, the fullest first: these differ visibly.
     unlike: dict[tuple[object, ...], Strip] = {}
     for strip in sorted(result.values(), key=lambda strip: (not struck(strip.stream), -float(waiting(strip.stream)[1].max(initial=0)))):
         stream = strip.stream
         unlike.setdefault((bool(stream.fault), stream.policy, stream.arrival_kind, stream.slots), strip)
-    # Of the same jobs the same time is drawn large: policies are then seen beside each other.
+    # Enlarge the same time for the same jobs, so that policies are comparable.
     windows: dict[tuple[object, ...], tuple[float, float]] = {}
     drawn = []
     for strip in list(unlike.values())[:MOST]:
@@ -117,12 +117,12 @@ def _strips(scene: Scene) -> list[Strip]:
 
 
 def struck(stream: Stream) -> list[tuple[float, float]]:
-    """From when to when faults were at work, as far as it is known."""
+    """Return the intervals in which faults were active, as far as known."""
     return sorted((fault.at_s, max(fault.at_s, fault.until_s or fault.at_s)) for fault in stream.faults)
 
 
 def window(stream: Stream, attempts: int, until_s: float) -> tuple[float, float]:
-    """Return the time that is drawn large: a fault that lasts from its first quarter on, else the longest queue in its middle."""
+    """Return the enlarged time: from the first quarter of a lasting fault, or the longest queue."""
     length_s = min(until_s, until_s * SHOWN / attempts) if until_s > 0 else 1.0
     lasting = [begin_s for begin_s, end_s in struck(stream) if end_s > begin_s]
     times, counts = waiting(stream)
@@ -167,7 +167,7 @@ def _stream(sheet: Page, top: float, strip: Strip, colours: Mapping[str, str]) -
 
 
 def holds(stream: Stream) -> list[SlotHold]:
-    """Return who held slots, in order; of a stream without attempts, its jobs."""
+    """Return the holders of slots in order; for a stream without attempts, its jobs."""
     jobs = {job.number: job for job in stream.jobs}
     attempts = stream.attempts or [Attempt(job.number, 1, None, job.taken_s, job.end_s, job.outcome) for job in stream.jobs]
     result = [
@@ -179,7 +179,7 @@ def holds(stream: Stream) -> list[SlotHold]:
 
 
 def lanes(of_stream: Sequence[SlotHold], until_s: float) -> list[tuple[SlotHold, int]]:
-    """Give each attempt as many lanes as it has replicas, those of one node beside each other."""
+    """Give each attempt as many lanes as replicas, side by side per node."""
     placed: list[tuple[SlotHold, int]] = []
     free: dict[str, list[float]] = {}
     for hold in of_stream:
@@ -194,16 +194,16 @@ def lanes(of_stream: Sequence[SlotHold], until_s: float) -> list[tuple[SlotHold,
 
 
 def waiting(stream: Stream) -> tuple[np.ndarray, np.ndarray]:
-    """Return the moments at which the number of waiting jobs changes, and that number from then on."""
+    """Return the moments when the number of waiting jobs changes, and the new numbers."""
     times = columns(stream)
     known = ~np.isnan(times.submit) & ~times.backwards
     taken = times.taken[known]
-    moments, counts = inside(times.submit[known], taken[~np.isnan(taken)])  # who never got a slot waits for ever
-    last = np.flatnonzero(np.diff(moments, append=np.inf) > 0)  # who comes and is let in at one moment has not waited
+    moments, counts = inside(times.submit[known], taken[~np.isnan(taken)])  # without a slot: for ever
+    last = np.flatnonzero(np.diff(moments, append=np.inf) > 0)  # admitted on arrival: no wait
     return moments[last], counts[last]
 
 
 def last_moment(stream: Stream, of_stream: Iterable[SlotHold]) -> float:
-    """Return when a stream was over, as far as it is known."""
+    """Return the end of a stream, as far as known."""
     moments = [*(job.submit_s for job in stream.jobs), *(moment for hold in of_stream for moment in (hold.begin_s, hold.end_s))]
     return max([0.0, *(moment for moment in moments if moment is not None)])

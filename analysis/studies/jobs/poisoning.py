@@ -1,4 +1,4 @@
-"""What poisoned clients cost a federated model: its accuracy against that of the same jobs without them, block by block."""
+"""The cost of poisoned clients: a federated model's accuracy with and without them, by block."""
 
 from __future__ import annotations
 
@@ -24,10 +24,11 @@ POISONED, ACCURACY, FEDERATED = "poisoned", "accuracy", "federated"
 
 @dataclass(frozen=True, slots=True)
 class Poisoning:
-    """One setting with so many poisoned clients.
+    """One setting with a number of poisoned clients.
 
-    `change` is the contrast of its accuracy, a fraction, with the same setting without poisoned clients, or where there is none, with
-    `clean`, another setting without; None where no block has either.
+    `change` is the contrast of its accuracy, a fraction, with the same setting without poisoned
+    clients or, if there is none, with `clean`, another setting without; None if no block has
+    either.
     """
 
     condition: Condition
@@ -40,7 +41,7 @@ class Poisoning:
 
     @property
     def drop(self) -> Figure | None:
-        """The accuracy that was lost."""
+        """Return the lost accuracy."""
         change = self.change
         if change is None:
             return None
@@ -49,9 +50,9 @@ class Poisoning:
 
 
 def poisonings(streams: Sequence[Stream], result: str = ACCURACY) -> list[Poisoning]:
-    """Return every setting of the jobs whose accuracy and number of poisoned clients are known; the clean ones first in each.
+    """Return every setting with known accuracy and poisoned clients; clean ones first in each.
 
-    `result` is what jobs call the accuracy that is meant: the last, by default.
+    `result` is the jobs' name of the accuracy: by default the last one.
     """
     settings: dict[tuple[Condition, str], dict[float, Accuracies]] = {}
     for stream in streams:
@@ -95,7 +96,7 @@ def _params(class_: Mapping[str, object]) -> dict[str, object]:
 
 
 def _clean(settings: Mapping[tuple[Condition, str], Mapping[float, Accuracies]], condition: Condition, setting: str) -> str:
-    """Return the setting that one is compared with: itself where it has jobs without poisoned clients, or the first that has some."""
+    """Return the setting to compare with: itself if it has clean jobs, or the first that has."""
     clean = [other for (where, other), levels in settings.items() if where == condition and 0.0 in levels]
     return setting if setting in clean else next(iter(clean), "")
 

@@ -1,8 +1,9 @@
-"""Compare scheduling policies on the same jobs, measured and simulated; measured streams are also played in simulation.
+"""Compare scheduling policies on the same jobs, measured and simulated.
 
-A stream is the unit: its figure under a policy over that under the baseline, for the streams that every policy had. Only jobs that were
-done in their first attempt count, and a policy that lost other jobs than the baseline is not compared. The simulator gets the measured
-submissions and times in service; it does not know what the engine takes to start a job.
+Measured streams are also simulated. A stream is the unit: its figure under a policy over that under
+the baseline, for streams that every policy had. Only jobs that finished in their first attempt
+count, and a policy that lost different jobs from the baseline is not compared. The simulator gets
+the measured submissions and times in service; it ignores the engine's start-up of a job.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
 
 ANY = "any"  # kind of slot
 FEWEST_JOBS = 20
-GROWS = 0.001  # one-sided, so that a stable policy is called so once in a thousand
+GROWS = 0.001  # one-sided: a stable policy is called growing once in a thousand
 METRICS = {"mean_wait_s": "mean wait", "p95_wait_s": "p95 wait", "mean_response_s": "response", "slowdown": "slowdown"}
 HEADS = {
     "mean_wait_s": "mean wait s",
@@ -50,24 +51,25 @@ HEADS = {
 }
 WITHOUT = {SAME: "the same", NOT_POSITIVE: "no wait"}  # in place of a ratio
 UNLIKE = (
-    "{policy} is not compared with {baseline}: they lost or retried different jobs. Those that are left may well be the quick ones, and "
-    "had the slots of the others. `analysis depend report` has all that were done."
+    "{policy} is not compared with {baseline}: they lost or retried different jobs. The remaining ones may be the quick ones, and "
+    "had the slots of the others. `analysis depend report` has all finished jobs."
 )
 LEGEND = (
-    ("by", "the figure that is judged; `compare --arm=policy` judges mean response, unless --metric says otherwise, of all jobs."),
+    ("by", "the judged figure; `compare --arm=policy` judges the mean response of all jobs, unless --metric is given."),
     ("wait", "the arithmetic mean over jobs; the first tenth of each stream's jobs is left out of all but busy."),
     ("slowdown", "response over time in service; jobs shorter than a tenth of the mean count as that long."),
-    ("Jain", "1 where all tenants are slowed down alike, 1/n where one has it all. late: ended after it was due."),
-    ("95 %", "interval over streams, paired; below 1 is better. no wait: in a stream nobody waited, and there is no ratio."),
+    ("Jain", "1 if all tenants are slowed down equally, 1/n if one has everything. late: ended after the due time."),
+    ("95 %", "interval over streams, paired; below 1 is better. no wait: no job waited in a stream, so there is no ratio."),
     ("p", "after Holm over all policies, each figure by itself."),
 )
 
 
 @dataclass(frozen=True, slots=True)
 class PlayedStream:
-    """One stream under one policy, with its jobs that were done in their first attempt, in the order of submission.
+    """One stream under one policy: jobs that finished in their first attempt, by submission.
 
-    `arrivals` is what makes two streams the same: kind, rate and seed of the arrivals, and every job's planned submission and size.
+    `arrivals` identifies equal streams: kind, rate and seed of the arrivals, and every job's
+    planned submission and size.
     """
 
     policy: str
@@ -84,7 +86,7 @@ class PlayedStream:
 
 
 def played_streams(run: Run, streams: Iterable[Stream], refused: list[str]) -> list[PlayedStream]:
-    """Return streams of a run as the simulator knows streams; each that cannot be used adds a line to `refused`."""
+    """Convert a run's streams for the simulator; add a line to `refused` for unusable ones."""
     machine = str(machine_of(run.machine))
     usable = []
     for stream in streams:
@@ -102,10 +104,10 @@ def _played(stream: Stream, machine: str) -> PlayedStream:
     for job in done:
         needed = {"submit_s": job.submit_s, "admit_s or start_s": job.taken_s, "end_s": job.end_s}
         if missing := [name for name, time_s in needed.items() if time_s is None]:
-            raise Unreadable(f"job {job.number} was done and has no {missing[0]}.")
+            raise Unreadable(f"job {job.number} finished but has no {missing[0]}.")
     slots = stream.slots or 0
     if len({job.number for job in done}) < max(len(done), FEWEST_JOBS):
-        raise Unreadable(f"{len(done)} jobs on {slots} slots were done; a policy takes {FEWEST_JOBS} and more, each with its own number.")
+        raise Unreadable(f"{len(done)} jobs on {slots} slots finished; a policy needs {FEWEST_JOBS} or more, each with a unique number.")
     submit_s, taken_s, end_s = (np.array([getattr(job, name) for job in done], float) for name in ("submit_s", "taken_s", "end_s"))
     if submit_s[0] < 0:
         raise Unreadable("a job came before the stream began.")
@@ -144,10 +146,11 @@ class Replay(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Policies:
-    """Policies on the same jobs: `figures`, a row per policy, and their `contrasts` with the baseline's, a row per policy and metric.
+    """Policies on the same jobs: `figures`, a row per policy, and `contrasts` with the baseline.
 
-    `growing` are the policies under which more jobs were left at the end of the submissions than half-way, beyond chance: their waits grow
-    with the length of the stream.
+    Contrasts have a row per policy and metric. `growing` are the policies whose queue was longer at
+    the end of the submissions than half-way, beyond chance: their waits grow with the length of the
+    stream.
     """
 
     baseline: str
@@ -157,15 +160,16 @@ class Policies:
 
     @property
     def waits(self) -> list[Contrast]:
-        """The contrasts of mean waits."""
+        """Return the contrasts of mean waits."""
         return [contrast for contrast in self.contrasts if contrast.metric == "mean_wait_s"]
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """All under one condition: what was asked for but the policy, engine, slots and machine; `name` is what sets it apart from others.
+    """All streams under one condition, except for the policy; `name` distinguishes it.
 
-    `replays` have a row per policy: mean waits of its streams, measured and simulated, and `longer_s`, measured less simulated.
+    `replays` have a row per policy: mean waits of its streams, measured and simulated, and
+    `longer_s`, measured minus simulated.
     """
 
     name: str
@@ -178,9 +182,9 @@ class Place:
 
 
 def places(streams: Sequence[PlayedStream], baseline: str, refused: list[str]) -> list[Place]:
-    """Compare, condition by condition: what differs in more than the policy is never paired. What cannot be adds a line to `refused`.
+    """Compare condition by condition, never across; add a line to `refused` for incomparable ones.
 
-    Raises: Refused, where in none were any arrivals those of all policies.
+    Raises: Refused, if no condition has arrivals shared by all policies.
     """
     groups: dict[Condition, list[PlayedStream]] = {}
     for stream in streams:
@@ -207,9 +211,9 @@ def _place(name: str, streams: Sequence[PlayedStream], baseline: str) -> Place:
     about = dict(streams[0].condition)
     where = f"{about['engine']} with {about['slots']} slots"
     if baseline not in by_policy:
-        raise Refused(f"{where}: no stream under {baseline}; there are {', '.join(sorted(by_policy))}. Say --baseline.")
+        raise Refused(f"{where}: no stream under {baseline}; available: {', '.join(sorted(by_policy))}. Select one with --baseline.")
     if not shared:
-        raise Refused(f"{where}: no two policies met the same arrivals; nothing can be compared.")
+        raise Refused(f"{where}: no two policies met the same arrivals, so nothing can be compared.")
     order = sorted(by_policy, key=lambda policy: (policy != baseline, policy))
     met = {policy: [by_policy[policy][key] for key in shared] for policy in order}
     unlike = [policy for policy in order if [one.at_once for one in met[policy]] != [one.at_once for one in met[baseline]]]
@@ -220,9 +224,9 @@ def _place(name: str, streams: Sequence[PlayedStream], baseline: str) -> Place:
         for at, stream in enumerate(met[policy])
     ]
     counts = {
-        ("stream", "left out: copies, with the jobs of another under the same policy"): len(streams) - len(distinct),
-        ("stream", "left out of the comparison: not every policy had these arrivals"): len(distinct) - len(shared) * len(met),
-        ("job", "left out of these figures: not done in the first attempt"): sum(stream.lost for stream in distinct),
+        ("stream", "omitted: copies, with the jobs of another under the same policy"): len(streams) - len(distinct),
+        ("stream", "omitted from the comparison: not every policy had these arrivals"): len(distinct) - len(shared) * len(met),
+        ("job", "excluded from these figures: not finished in the first attempt"): sum(stream.lost for stream in distinct),
         ("stream", "not played in simulation: slots or jobs were lost"): sum(not stream.whole for stream in distinct),
     }
     notes = [f"{plural(count, noun)} {what}." for (noun, what), count in counts.items() if count]
@@ -240,7 +244,7 @@ def _replay(policy: str, streams: Sequence[PlayedStream]) -> Replay:
 
 
 def compared(rows: list[dict[str, object]], baseline: str) -> Policies:
-    """Hold each policy against the baseline; `rows` are the figures of a stream under a policy, one each."""
+    """Compare each policy with the baseline; each row has one stream's figures under a policy."""
     import pandas as pd
 
     frame = pd.DataFrame(rows).astype({"jain": float, "late": float})
@@ -257,7 +261,7 @@ def _grows(streams: pd.DataFrame) -> bool:
 
 
 def simulate(source: JobSource, names: Sequence[str], baseline: str = "fifo", many: int = 5000, seeds: int = 20) -> Policies:
-    """Play `seeds` streams of so `many` jobs under each policy."""
+    """Simulate `seeds` streams of `many` jobs under each policy."""
     source.must_be_stable()
     for name in names:
         policies.load(name)
@@ -289,13 +293,13 @@ def _word(contrast: Contrast) -> Word:
 
 
 def lacking(contrast: Contrast) -> str:
-    """Return why there is no ratio with an interval; nothing where there is one."""
+    """Return why there is no ratio with an interval; nothing if there is one."""
     few = "one stream" if contrast.n == 1 else "fewer than 3 streams"
     return contrast.missing and WITHOUT.get(contrast.missing, few)
 
 
 def _claims(comparison: Policies) -> str:
-    """Under which policies jobs wait less or longer than under the baseline, on average."""
+    """Return under which policies jobs wait less or longer than under the baseline, on average."""
     verdicts = [
         (word, f"{of.arm} (× {digits(of.value, 3)})" if not of.missing and word in CLAIMS else of.arm)
         for of in comparison.waits
@@ -307,7 +311,7 @@ def _claims(comparison: Policies) -> str:
 
 
 def _parts(comparison: Policies) -> list[Line | Table]:
-    """The contrasts, of policies that claim something first, then each policy's own figures."""
+    """Return the contrasts, claims first, then each policy's own figures."""
     order = [contrast.arm for contrast in claims_first(comparison.waits, _word)]
     columns: Columns = [
         column("policy", of="arm", left=True),

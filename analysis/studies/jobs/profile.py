@@ -1,8 +1,9 @@
-"""Where the time of a job goes, by class and system, and which system runs a class soonest.
+"""The time of a job by class and system, and the fastest system per class.
 
-The time from submission to end is divided: waiting for a slot, starting up (from admission until the job's own work begins, by its own word
-`startup_s` where it gives one), and then computing, held back by its CPU limit, and neither. Computing is CPU time over wall time of its
-replicas, at most 1: a job of several threads is not more than busy. In data parts and gains are fractions.
+The time from submission to end is divided: waiting for a slot, starting up (from admission until
+the job's own work begins, by its `startup_s` if reported), and then computing, held back by its CPU
+limit, and neither. Computing is CPU time over wall time of its replicas, at most 1: a job with
+several threads is at most busy. In data, parts and gains are fractions.
 """
 
 from __future__ import annotations
@@ -27,28 +28,28 @@ if TYPE_CHECKING:
 
 WAITING, STARTING, COMPUTING, LIMITED, OTHER = "waiting", "start-up", "computing", "CPU limit", "other"
 PARTS = (WAITING, STARTING, COMPUTING, LIMITED, OTHER)
-SPARE = {LIMITED: 1, WAITING: 2, COMPUTING: 3, STARTING: 4, OTHER: 5}  # of a narrow page the largest go first
+SPARE = {LIMITED: 1, WAITING: 2, COMPUTING: 3, STARTING: 4, OTHER: 5}  # largest dropped first
 PLACE = ("class_", "system", "run", "block")
 OF_JOB = ("replicas", "work", "startup_s", "machine")
 MEASURES = ("time_s", "response_s", "work_per_s", "cpu", "memory")
-AT_WORK = "at work"  # the last three together, where CPU time is not known
-NOTED = 0.05  # a share of waiting that somebody will ask about
+AT_WORK = "at work"  # the last three together, if CPU time is unknown
+NOTED = 0.05  # a share of waiting worth a note
 LEGEND = (
-    ("time s", "how long a job holds its slots; mean over runs, with a 95 % interval from three runs on."),
+    ("time s", "time that a job holds its slots; mean over runs, with a 95 % interval from three runs on."),
     ("%", "of the response time; other: neither waiting, start-up, computing nor held back by the CPU limit."),
-    ("CPU", "CPU time over that of the job's limit, or of the machine where it has none."),
+    ("CPU", "CPU time over that of the job's limit, or of the machine without a limit."),
     ("memory", "peak over limit; cached files count."),
 )
 
 
 @dataclass(frozen=True, slots=True)
 class ClassProfile:
-    """One class on one system, each figure the mean over `runs` of a run's mean over its jobs. None: not known.
+    """One class on one system; figures are means over `runs` of means over jobs, None if unknown.
 
-    `time_s` is how long a job held its slots.
-    `parts` are shares of the response time. `cpu` is CPU time over that of its limit, or of the machine; `memory` the peak over its limit,
-    of the worst job of a run. `bottleneck` is the largest part, `share` what it is of the response time. In a `closed` stream, whose
-    customers wait for each other, both are of `time_s`, waiting being no part of it.
+    `time_s` is the time that a job held its slots. `parts` are shares of the response time. `cpu`
+    is CPU time over that of its limit, or of the machine; `memory` the peak over its limit, of the
+    worst job of a run. `bottleneck` is the largest part, `share` its share of the response time. In
+    a `closed` stream, whose customers wait for each other, both refer to `time_s`, without waiting.
     """
 
     class_: str
@@ -69,14 +70,15 @@ class ClassProfile:
 
 
 def profile(streams: Sequence[Stream]) -> tuple[list[ClassProfile], dict[str, Contrast]]:
-    """Profile each class of jobs on each system, the soonest system first.
+    """Profile each class of jobs on each system, the fastest system first.
 
-    Returns: the profiles; and by class, how many times as long it takes on the soonest system as on the next best.
-    Raises: Refused, where no job was done at once with all its times.
+    Returns: the profiles; and by class, the ratio of its times on the fastest and the next best
+        system.
+    Raises: Refused, if no job finished in its first attempt with all its times.
     """
     jobs = _jobs(streams)
     if not len(jobs):
-        raise Refused("No job was done in its first attempt with all its times: nothing can be profiled.")
+        raise Refused("No job finished in its first attempt with all its times, so nothing can be profiled.")
     classes = list(dict.fromkeys(job.class_ for stream in streams for job in stream.jobs))
     profiles = [
         _profile(str(class_), str(system), own, [stream for stream in streams if stream.group == system])
@@ -93,7 +95,7 @@ def profile(streams: Sequence[Stream]) -> tuple[list[ClassProfile], dict[str, Co
 
 
 def _jobs(streams: Sequence[Stream]) -> pd.DataFrame:
-    """Lay out what is measured of each job, a row per job; what is not known is missing."""
+    """Lay out the measurements of each job, a row per job; unknown values are missing."""
     import pandas as pd
 
     rows = [
@@ -123,7 +125,7 @@ def _jobs(streams: Sequence[Stream]) -> pd.DataFrame:
 
 
 def parts_of(jobs: pd.DataFrame) -> pd.DataFrame:
-    """Return the shares of each job's response time; what happens at work is missing where CPU time is not known."""
+    """Return the shares of each job's response time; parts of work need the CPU time."""
     import pandas as pd
 
     ran_s, whole_s = jobs["end_s"] - jobs["start_s"], jobs["end_s"] - jobs["submit_s"]
@@ -171,11 +173,11 @@ def _profile(class_: str, system: str, jobs: pd.DataFrame, streams: Sequence[Str
 
 
 def _why_lost(job: Job) -> str:
-    return job.outcome if not job.done else "done only in a later attempt" if job.attempts > 1 else "without all times"
+    return job.outcome if not job.done else "finished only in a later attempt" if job.attempts > 1 else "without all times"
 
 
 def answer(streams: Sequence[Stream], refused: Sequence[str]) -> Answer:
-    """On which system each class is faster than on the next best, and a table a class."""
+    """Return each class's fastest system, if shown, and a table per class."""
     rows, times = profile(streams)
     names = names_of(streams)
     classes = [[row for row in rows if row.class_ == class_] for class_ in dict.fromkeys(row.class_ for row in rows)]
@@ -190,9 +192,9 @@ def answer(streams: Sequence[Stream], refused: Sequence[str]) -> Answer:
 
 
 def _title(classes: Sequence[Sequence[ClassProfile]], names: Mapping[str, str], times: Mapping[str, Contrast]) -> str:
-    """Name the classes of which one system is shown to be the fastest, and those of which none is."""
+    """Name the classes with a significantly fastest system, and those without."""
     if len(names) == 1:
-        return f"One system alone: {next(iter(names.values()))}."
+        return f"Only one system: {next(iter(names.values()))}."
     parts: dict[str, list[str]] = {}
     for own in classes:
         name = own[0].class_ or "jobs"
@@ -234,7 +236,7 @@ def _part(row: ClassProfile, name: str) -> Figure | None:
 def _lines(rows: Sequence[ClassProfile], names: Mapping[str, str], times: Contrast | None) -> Iterator[str]:
     waiting = [names[row.system] for row in rows if row.closed and WAITING in row.parts and row.parts[WAITING].value >= NOTED]
     if waiting:
-        others = "jobs wait for others of the stream, which are as many as its slots"
+        others = "jobs wait for others of the stream, which has as many as slots"
         yield f"{', '.join(waiting)}: {others}: no part of time s, nor a bottleneck."
     if rows[1:]:
         yield f"{names[rows[0].system]}: {faster(times, names[rows[1].system])}."

@@ -1,9 +1,10 @@
 """Streams of one kind as a queue: rate, service times, load and waits, each with its interval.
 
-Waits of neighbouring jobs hang together, so jobs are no replicates: runs are. With fewer than three runs busy cycles are:
-under renewal arrivals they are independent, whatever the load. With fewer than thirty of these, batches of neighbouring jobs
-have to do. What a formula makes of the estimates goes through the same units: a run in which many jobs came by chance had
-long waits *and* a high rate, and the two must not be compared as if they were independent.
+Waits of neighbouring jobs are dependent, so jobs are not replicates: runs are. With fewer than
+three runs, busy cycles are used: under renewal arrivals they are independent at any load. With
+fewer than thirty of these, batches of neighbouring jobs are used. Formulas use the estimates of the
+same units: a run in which many jobs came by chance had long waits *and* a high rate, and the two
+are not independent.
 """
 
 from __future__ import annotations
@@ -43,14 +44,14 @@ if TYPE_CHECKING:
 
 ROUNDING = 1e-9
 CLOSED = (
-    "CLOSED: a job comes when another ends. Rate and waits follow from the number of customers, and no open queue's model applies; "
+    "CLOSED: a job comes when another ends. Rate and waits follow from the number of customers, so no open queue's model applies; "
     f"`{JUDGE} queue closed` has one for such systems."
 )
 
 
 RUNS, CYCLES, JOBS = "runs", "busy cycles", "batches of jobs"
 FEWEST_CYCLES, BATCHES = 30, 20
-MOST = 60  # groups of cycles: with more, an interval is no better and takes longer
+MOST = 60  # groups of cycles: more would not improve an interval
 WHYS = {
     RUNS: "are from {} runs, which are the replicates",
     CYCLES: "are from {} busy cycles, independent under renewal arrivals",
@@ -59,10 +60,11 @@ WHYS = {
 
 
 def sums_of(streams: Sequence[Columns]) -> pd.DataFrame:
-    """Add up what estimates are made of: a row per unit, which the index's name tells.
+    """Sum the inputs of estimates: a row per unit, whose kind is the index's name.
 
-    Columns: of `gap`, `wait`, `response` and `service` the count `…_n`, the seconds `…_s` and seconds² `…_s2`, and of
-    `waited` how many waits are above 0. The same for the jobs of each priority, with ` 1` behind the name.
+    Columns: for `gap`, `wait`, `response` and `service` the count `…_n`, the seconds `…_s` and
+    seconds² `…_s2`, and for `waited` the number of waits above 0. The same for the jobs of each
+    priority, with suffix ` 1`.
     """
     import pandas as pd
 
@@ -93,7 +95,7 @@ def sums_of(streams: Sequence[Columns]) -> pd.DataFrame:
 
 
 def _units(streams: Sequence[Columns]) -> tuple[str, list[np.ndarray]]:
-    """Number each stream's jobs by the unit that they are of: runs, or with fewer than three what stands in for them."""
+    """Assign each stream's jobs to units: runs, or their substitute below three runs."""
     jobs = [len(one.submit) for one in streams]
     used = np.cumsum([count > 0 for count in jobs])
     runs = [np.full(count, number) for count, number in zip(jobs, used, strict=True)]
@@ -107,7 +109,7 @@ def _units(streams: Sequence[Columns]) -> tuple[str, list[np.ndarray]]:
 
 
 def _dealt(numbered: Sequence[np.ndarray], groups: int) -> list[np.ndarray]:
-    """Deal what is numbered in each stream, stream after stream, evenly into groups of neighbours."""
+    """Deal each stream's numbered items, in sequence, evenly into groups of neighbours."""
     starts = np.cumsum([0, *(int(numbers.max(initial=-1)) + 1 for numbers in numbered)])
     return [(numbers + start) * groups // starts[-1] for numbers, start in zip(numbered, starts[:-1], strict=True)]
 
@@ -123,11 +125,11 @@ def why_of(sums: pd.DataFrame) -> str:
 
 
 def estimate(of: Callable[[Sums], float | None], sums: pd.DataFrame, *, logs: bool = True) -> Figure | None:
-    """Estimate one number from the sums of units, with the interval of the jackknife; None if the sums do not give it.
+    """Estimate one number from the sums of units, with a jackknife interval; None if undefined.
 
-    With `logs` on the logarithm, if all that is seen is above 0, so that no interval reaches below; else as it is. `why`
-    says why there is no interval.
-    Source: Miller 1974; for ratios over busy cycles Iglehart 1975.
+    With `logs`, on the logarithm if all values are above 0, so that no interval reaches below 0.
+    `why` is the reason for a missing interval. Source: Miller 1974; for ratios over busy cycles
+    Iglehart 1975.
     """
     value, count = of(whole(sums)), len(sums)
     if value is None or count < FEWEST:
@@ -147,16 +149,17 @@ def estimate(of: Callable[[Sums], float | None], sums: pd.DataFrame, *, logs: bo
 
 
 SIMULATED = "simulated"
-EXPECTED = 0.005  # of the planned rate: jobs that come like clockwork scatter by nothing, and clocks do
+EXPECTED = 0.005  # of the planned rate: regular arrivals have no scatter, but clocks do
 
 
 @dataclass(frozen=True, slots=True)
 class Fit:
-    """Streams of one group as a queue. Figures are None where nothing gives them (a trace of arrivals has no service times).
+    """Streams of one group as a queue; figures are None without data, as for a trace.
 
-    `utilisation` is the share of the slots' time that was held, by integration over the times of `laws`, which are by stream and None where
-    no time starts and ends empty; `load` is rate times service time over slots. `engine` is empty where it is not known. `closed`: a job
-    came when another ended, so that rate, gaps and waits are answers of the system and not what it was asked.
+    `utilisation` is the share of the slots' time that was held, by integration over the times of
+    `laws`, which are by stream and None if no time starts and ends empty; `load` is rate times
+    service time over slots. `engine` is empty if unknown. `closed`: a job came when another ended,
+    so rate, gaps and waits are results of the system, not inputs.
     """
 
     group: str
@@ -188,16 +191,16 @@ class Fit:
 
 
 def fit(streams: Sequence[Stream], servers: int | None = None) -> Fit:
-    """Fit streams of one group. `servers` is how many slots there are, where the streams do not say.
+    """Fit streams of one group; `servers` is the number of slots, if the streams lack it.
 
-    Raises: Refused, for streams that differ in what must be one, or without any job that was submitted.
+    Raises: Refused, for streams that differ in a common property, or without any submitted job.
     """
     group = one_line(streams[0].group)
     slots = _only(group, "slots", {stream.slots for stream in streams} - {None})
     slots = slots if servers is None else servers
     times = [columns(stream) for stream in streams]
     if not any(len(part.submit) > 1 for part in times):
-        raise Refused(f"{group}: fewer than two jobs that were submitted; nothing can be fitted.")
+        raise Refused(f"{group}: fewer than two submitted jobs, so nothing can be fitted.")
     sums = sums_of(times)
     laws = tuple(little(part) for part in times)
     busy = [(law.busy, law.end_s - law.begin_s) for law in laws if law is not None]
@@ -233,7 +236,7 @@ def fit(streams: Sequence[Stream], servers: int | None = None) -> Fit:
 
 
 def fits_of(groups: Iterable[Sequence[Stream]], servers: int | None, refused: list[str]) -> list[tuple[Fit, Sequence[Stream]]]:
-    """Fit every group of streams; each that cannot be fitted adds a line to `refused`. Raises: Refused, if none can."""
+    """Fit every group of streams; add errors to `refused`. Raises: Refused, if none fits."""
     fits = []
     for group in groups:
         try:
@@ -258,13 +261,13 @@ def rate(sums: Sums) -> float | None:
 
 
 def mean(sums: Sums, what: str, over: str = "") -> float | None:
-    """Return the mean of one kind of times, seconds, None of none; or what part of the count `over` it makes up."""
+    """Return the mean of one kind of times, seconds, or its part of `over`; None of none."""
     count = sums.get(over or f"{what}_n", 0)
     return sums[f"{what}_s"] / count if count > 0 else None
 
 
 def scv(sums: Sums, what: str) -> float | None:
-    """Return the squared coefficient of variation, with n - 1; None of fewer than two, or where all are 0."""
+    """Return the squared coefficient of variation (n - 1); None below two, or if all are 0."""
     count, total = sums.get(f"{what}_n", 0), sums.get(f"{what}_s", 0)
     if count < 2 or total <= 0:
         return None
@@ -272,7 +275,7 @@ def scv(sums: Sums, what: str) -> float | None:
     if average**2 == 0:  # below what a float holds
         return None
     variation = (sums[f"{what}_s2"] - count * average**2) / (count - 1) / average**2
-    return variation if variation > 1e-12 else 0.0  # what rounding leaves of equal times
+    return variation if variation > 1e-12 else 0.0  # rounding of equal times
 
 
 def _load(sums: Sums, servers: int | None) -> float | None:
@@ -281,10 +284,10 @@ def _load(sums: Sums, servers: int | None) -> float | None:
 
 
 def _only(group: str, name: str, known: set[Any]) -> Any:
-    """Return the one value that all streams of a group have, None of none. Raises: Refused, for several."""
+    """Return a group's single value, None if unknown. Raises: Refused, for several."""
     if len(known) > 1:
         values = ", ".join(one_line(value) for value in sorted(known))
-        raise Refused(f"{group}: its runs differ in {name} ({values}); one model has one.")
+        raise Refused(f"{group}: its runs differ in {name} ({values}), but a model needs a single value.")
     return next(iter(known), None)
 
 
@@ -294,10 +297,10 @@ def _findings(streams: Sequence[Stream], times: Sequence[Columns], laws: Sequenc
         if law is None and stream.measured and not part.retried.any():
             yield f"{stream.name}: no time that starts and ends empty is known, so Little's law cannot be checked."
         elif law is not None and law.jobs < len(part.submit):
-            yield f"{stream.name}: Little's law is of {law.jobs} of {len(part.submit)} jobs, up to when it was last known to be empty."
+            yield f"{stream.name}: Little's law is of {law.jobs} of {len(part.submit)} jobs, up to the last time it was known to be empty."
     for stream, part in zip(streams, times, strict=True):
         if slots is not None and (most := most_held(part)) > slots:
-            yield f"{stream.name}: {most} jobs held a slot at once, and there are {slots}: times were recorded wrongly."
+            yield f"{stream.name}: {most} jobs held a slot at once, but there are {slots}: recorded times are wrong."
 
 
 def _unplanned(streams: Sequence[Stream], came: Figure | None) -> tuple[str, ...]:
@@ -316,7 +319,7 @@ DRAWS, SIZE = 100_000, 40
 
 @dataclass(frozen=True, slots=True)
 class ShapeTest:
-    """One test: what it asks, its statistic (a distance, a correlation, a distance) and p, as it is and adjusted."""
+    """One test: question, statistic (distance, correlation or distance), raw and adjusted p."""
 
     asks: str
     statistic: float
@@ -335,17 +338,17 @@ class Shape:
 
 
 def arrivals_shape(submits: Sequence[np.ndarray]) -> Shape | None:
-    """Test Poisson arrivals of one rate: exponential gaps, gaps without memory, a rate that stays. None of too few.
+    """Test Poisson arrivals of constant rate: exponential gaps, no memory; None for few.
 
-    `submits`: of each stream the times of submission, rising, seconds.
+    `submits`: each stream's rising times of submission, seconds.
     """
-    # Given when the last one came, those before it are uniform between the first and it.
+    # Given the time of the last one, those before it are uniform between the first and it.
     places = [(submit[1:-1] - submit[0]) / (submit[-1] - submit[0]) for submit in submits if len(submit) > 2 and submit[-1] > submit[0]]
     return _shape("gaps", [np.diff(submit) for submit in submits], places)
 
 
 def services_shape(times: Sequence[np.ndarray]) -> Shape | None:
-    """Test exponential service times, each as if alone. None of too few. `times`: of each stream, in the order of submission, seconds."""
+    """Test exponential, independent service times, in order of submission, s. None for few."""
     return _shape("times", times)
 
 

@@ -24,12 +24,12 @@ from analysis.wording import counted
 
 
 class Unstable(Refused):
-    """As much work comes as can be done, or more: the queue grows without end and has no stationary figure."""
+    """The offered work reaches the capacity: the queue grows and has no stationary figure."""
 
 
 @dataclass(frozen=True, slots=True)
 class Inputs:
-    """What a model of one queue takes: Poisson arrivals have `scv_arrivals` 1, exponential service times `scv_service` 1."""
+    """Inputs of a queueing model; the `scv` are 1 for Poisson arrivals and exponential service."""
 
     rate_per_s: float
     service_s: float
@@ -71,14 +71,14 @@ MOST_SERVERS = 10_000_000  # servers; a recursion over more takes seconds
 
 @lru_cache(maxsize=4096)
 def erlang_b(servers: int, offered: float) -> float:
-    """Share of jobs turned away where none waits (M/G/c/c): B(k) = a·B(k-1)/(k + a·B(k-1)), B(0) = 1.
+    """Return the share of jobs rejected (M/G/c/c): B(k) = a·B(k-1)/(k + a·B(k-1)), B(0) = 1.
 
     `offered` is the rate times the mean service time, in Erlang.
     Raises: Refused, for what is no number of servers or no load.
     Source: Erlang 1917.
     """
     _check(1 <= servers <= MOST_SERVERS, f"{servers} servers: it takes 1 to {MOST_SERVERS}.")
-    _check(0 <= offered < math.inf, f"an offered load of {offered:g} Erlang: it is a finite number, 0 or above.")
+    _check(0 <= offered < math.inf, f"an offered load of {offered:g} Erlang: must be a finite number of at least 0.")
     blocked = 1.0
     for count in range(1, servers + 1):
         blocked = offered * blocked / (count + offered * blocked)
@@ -86,7 +86,9 @@ def erlang_b(servers: int, offered: float) -> float:
 
 
 def erlang_c(servers: int, offered: float) -> float:
-    """Share of jobs that wait (M/M/c): C = B/(1 - U(1 - B)), U the load a server. With as much work as servers, or more, all wait: 1.
+    """Return the share of jobs that wait (M/M/c): C = B/(1 - U(1 - B)), U the load per server.
+
+    At full load or above, all wait: 1.
 
     Raises: Refused, as above.
     """
@@ -97,10 +99,10 @@ def erlang_c(servers: int, offered: float) -> float:
 
 def must_be_inputs(inputs: Inputs) -> None:
     for name, value in (("rate", inputs.rate_per_s), ("mean service time", inputs.service_s)):
-        _check(0 < value < math.inf, f"a {name} of {value:g}: it is a finite number above 0.")
+        _check(0 < value < math.inf, f"a {name} of {value:g}: must be a finite number above 0.")
     for name, value in (("arrivals", inputs.scv_arrivals), ("service times", inputs.scv_service)):
-        _check(0 <= value < math.inf, f"a squared coefficient of variation of {value:g} for {name}: it is a finite number, 0 or above.")
-    _check(1 <= inputs.servers <= MOST_SERVERS, f"{inputs.servers} servers: it takes 1 to {MOST_SERVERS}.")
+        _check(0 <= value < math.inf, f"a squared coefficient of variation of {value:g} for {name}: must be a finite number of at least 0.")
+    _check(1 <= inputs.servers <= MOST_SERVERS, f"{inputs.servers} servers: must be 1 to {MOST_SERVERS}.")
 
 
 def load_of(inputs: Inputs) -> float:
@@ -122,7 +124,7 @@ def must_be_stable(inputs: Inputs) -> None:
 
 
 def mmc(inputs: Inputs) -> Queue:
-    """M/M/c by Erlang C: W_q = C·s/(c(1 - U)); with one server M/M/1. What the inputs say of variation is not used.
+    """Solve M/M/c by Erlang C: W_q = C·s/(c(1 - U)), ignoring the inputs' variation.
 
     Raises: Refused, Unstable.
     """
@@ -133,7 +135,10 @@ def mmc(inputs: Inputs) -> Queue:
 
 
 def mg1(inputs: Inputs) -> Queue:
-    """M/G/1 by Pollaczek and Khinchine: W_q = U·s·(1 + cs²)/(2(1 - U)). Raises: Refused, for more than one server; Unstable."""
+    """Solve M/G/1 by Pollaczek and Khinchine: W_q = U·s·(1 + cs²)/(2(1 - U)).
+
+    Raises: Refused, for more than one server; Unstable.
+    """
     must_be_stable(inputs)
     _must_be_one(inputs, "M/G/1")
     load = load_of(inputs)
@@ -141,7 +146,10 @@ def mg1(inputs: Inputs) -> Queue:
 
 
 def kingman(inputs: Inputs) -> Queue:
-    """G/G/1 by Kingman: W_q ≈ U/(1 - U)·(ca² + cs²)/2·s. Raises: Refused, for more than one server; Unstable."""
+    """Approximate G/G/1 by Kingman: W_q ≈ U/(1 - U)·(ca² + cs²)/2·s.
+
+    Raises: Refused, for more than one server; Unstable.
+    """
     must_be_stable(inputs)
     _must_be_one(inputs, "Kingman's formula")
     load = load_of(inputs)
@@ -149,13 +157,19 @@ def kingman(inputs: Inputs) -> Queue:
 
 
 def allen_cunneen(inputs: Inputs) -> Queue:
-    """G/G/c by Allen and Cunneen: W_q ≈ C(c, a)·s/(c(1 - U))·(ca² + cs²)/2. Raises: Refused, Unstable."""
+    """Approximate G/G/c by Allen and Cunneen: W_q ≈ C(c, a)·s/(c(1 - U))·(ca² + cs²)/2.
+
+    Raises: Refused, Unstable.
+    """
     exact = mmc(inputs)
     return _queue(f"G/G/{inputs.servers} Allen-Cunneen", inputs, exact.p_wait, exact.wait_s * _variation(inputs))
 
 
 def sakasegawa(inputs: Inputs) -> Queue:
-    """G/G/c by Sakasegawa, without Erlang's formula: W_q ≈ s·U^(√(2(c + 1)) - 1)/(c(1 - U))·(ca² + cs²)/2. Raises: Refused, Unstable."""
+    """Approximate G/G/c by Sakasegawa: W_q ≈ s·U^(√(2(c + 1)) - 1)/(c(1 - U))·(ca² + cs²)/2.
+
+    Raises: Refused, Unstable.
+    """
     must_be_stable(inputs)
     load = load_of(inputs)
     factor = load ** (math.sqrt(2 * (inputs.servers + 1)) - 1) / (inputs.servers * (1 - load))
@@ -189,7 +203,7 @@ def _queue(model: str, inputs: Inputs, p_wait: float, wait_s: float, *, exact: b
 
 
 def wait_quantile(queue: Queue, share: float) -> float:
-    """Time that so large a share of jobs waits at most, seconds: (W_q/C)·ln(C/(1 - q)), 0 for those that do not wait.
+    """Return the wait of a quantile of jobs, seconds: (W_q/C)·ln(C/(1 - q)), or 0 without a wait.
 
     Exact for M/M/c and M/M/c/K (by search), an approximation for the others (Allen 1990).
     Raises: Refused, for a share that is none.
@@ -204,7 +218,7 @@ def wait_quantile(queue: Queue, share: float) -> float:
 
 
 def wait_within(queue: Queue, time_s: float) -> float:
-    """Share of jobs that wait no longer than so many seconds, P(W ≤ t) = 1 - C·e^(-t·C/W_q): the inverse of `wait_quantile`.
+    """Return P(W ≤ t) = 1 - C·e^(-t·C/W_q), the inverse of `wait_quantile`.
 
     With limited room, one who finds n ≥ c jobs waits for n - c + 1 of them to leave: Erlang distributed with c/s per
     second.
@@ -220,11 +234,11 @@ def wait_within(queue: Queue, time_s: float) -> float:
 
 
 def must_be_time(time_s: float) -> None:
-    _check(0 <= time_s < math.inf, f"a wait of {time_s:g} s: it is a number from 0.")
+    _check(0 <= time_s < math.inf, f"a wait of {time_s:g} s: must be at least 0.")
 
 
 def response_quantile(queue: Queue, share: float) -> float:
-    """Time that so large a share of jobs is there at most, seconds, service included; exact for M/M/c, whose it alone answers.
+    """Return the response time of a quantile of jobs, seconds; exact, for M/M/c only.
 
     A response is a service, and with probability C an exponential wait before it: P(R > t) = e^(-μt) + C·μ·(e^(-θt) - e^(-μt))/(μ - θ),
     θ = cμ - λ. With one server θ = μ(1 - U) and C = U, and it is exponential.
@@ -259,7 +273,7 @@ LARGEST_ROOM = 1_000_000
 
 
 def mmck_states(inputs: Inputs, room: int) -> np.ndarray:
-    """Share of time with 0, 1, … `room` jobs inside, those in service included; shape (room + 1,).
+    """Return the share of time with 0, 1, … `room` jobs, including service; shape (room + 1,).
 
     Raises: Refused, for what is no input, and less room than servers.
     """
@@ -275,7 +289,7 @@ def mmck_states(inputs: Inputs, room: int) -> np.ndarray:
 
 
 def mmck(inputs: Inputs, room: int) -> Queue:
-    """M/M/c/K: waits are those of jobs that were let in; `load` is what is asked for, turned away or not. Raises: Refused."""
+    """Solve M/M/c/K: waits are for admitted jobs; `load` is offered. Raises: Refused."""
     shares = mmck_states(inputs, room)
     counts = np.arange(room + 1)
     loss = float(shares[-1])
@@ -291,7 +305,7 @@ MOST_USERS = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class ClosedSystem:
-    """A closed system with so many users. By station: mean number of jobs, utilisation, and time there for each of a user's requests.
+    """A closed system; by station: mean number of jobs, utilisation, and time per user request.
 
     `most_per_s` and `least_s` are the bounds no system of these demands can pass: min(1/D_max, N/(D + Z)) and max(D, N·D_max - Z).
     """
@@ -308,7 +322,7 @@ class ClosedSystem:
 
 
 def mva(demands_s: Mapping[str, float], users: int, think_s: float = 0.0) -> ClosedSystem:
-    """Mean values by recursion over the users: R_k(n) = D_k·(1 + Q_k(n - 1)), X(n) = n/(Z + ΣR_k), Q_k(n) = X·R_k.
+    """Solve means by recursion: R_k(n) = D_k·(1 + Q_k(n-1)), X(n) = n/(Z + ΣR_k), Q_k = X·R_k.
 
     `demands_s`: what a request asks of each single server, visits times service time. Exact for exponential service in the order of coming,
     and for any service that is shared by all there.
@@ -316,9 +330,9 @@ def mva(demands_s: Mapping[str, float], users: int, think_s: float = 0.0) -> Clo
     """
     _check(demands_s, "no station: each has a name and a demand in seconds.")
     for name, demand in demands_s.items():
-        _check(0 < demand < math.inf, f"station {name}: a demand of {demand:g} s; it is a finite number above 0.")
-    _check(1 <= users <= MOST_USERS, f"{users} users: it takes 1 to {MOST_USERS}.")
-    _check(0 <= think_s < math.inf, f"a time to think of {think_s:g} s: it is a finite number, 0 or above.")
+        _check(0 < demand < math.inf, f"station {name}: a demand of {demand:g} s; must be a finite number above 0.")
+    _check(1 <= users <= MOST_USERS, f"{users} users: must be 1 to {MOST_USERS}.")
+    _check(0 <= think_s < math.inf, f"a think time of {think_s:g} s: must be a finite number of at least 0.")
     jobs = dict.fromkeys(demands_s, 0.0)
     times: dict[str, float] = {}
     rate = 0.0
@@ -364,7 +378,7 @@ class PriorityClass:
 
 @dataclass(frozen=True, slots=True)
 class PriorityWaits:
-    """What jobs of one kind get: mean wait (in all, pushed aside or not) and mean response; both None where the queue of these grows.
+    """Result for one kind of job: mean wait, interruptions included, and mean response, or None.
 
     `load` is what jobs of this priority and those before them ask of the servers.
     """
@@ -376,7 +390,7 @@ class PriorityWaits:
 
 
 def non_preemptive(kinds: Sequence[PriorityClass], servers: int = 1) -> list[PriorityWaits]:
-    """Mean waits where who has begun is let finish: W_k = W₀/((1 - U_(k-1))(1 - U_k)), in the order of `kinds`; U_k is what 1 to k ask for.
+    """Return non-preemptive mean waits: W_k = W₀/((1 - U_(k-1))(1 - U_k)), U_k the load of 1 to k.
 
     W₀ is what a job in service still takes: Σλ·E[S²]/2 with one server, exact for every distribution; C·s/c·(1 + cs²)/2 with several, exact
     if all have one exponential service time, an approximation otherwise. Where those who go last ask for too much the servers never rest,
@@ -398,7 +412,7 @@ def non_preemptive(kinds: Sequence[PriorityClass], servers: int = 1) -> list[Pri
 
 
 def preemptive(kinds: Sequence[PriorityClass], servers: int = 1) -> list[PriorityWaits]:
-    """Mean waits where who goes first pushes others aside, who resume later: those behind are as good as not there.
+    """Return preemptive-resume mean waits: lower priorities do not delay a job.
 
     One server: R_k = s_k/(1 - U_(k-1)) + Σ_(i≤k) λ_i·E[S_i²]/2/((1 - U_(k-1))(1 - U_k)). Several: by differences of M/M/c queues.
     Raises: Refused, for several servers unless all have one exponential service time.
@@ -441,7 +455,7 @@ def _residual(kinds: Sequence[PriorityClass]) -> float:
 
 
 def _left(kinds: Sequence[PriorityClass], servers: int) -> float:
-    """What is still to be waited for of those in service, W₀; of a kind that gets no more than what others leave, that part."""
+    """Return W₀, the residual work in service; a saturated kind counts with its served part."""
     if servers == 1:
         left, used = 0.0, 0.0
         for priority in sorted({kind.priority for kind in kinds}):

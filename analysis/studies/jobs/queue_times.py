@@ -1,4 +1,4 @@
-"""Which times of a stream can be used, as columns, what is wrong with the rest (named, never silently dropped), and Little's law on them.
+"""Usable times of a stream, as columns, named defects of the rest, and Little's law.
 
 Over a time that starts and ends empty, the mean number inside is the rate times the mean time inside: an identity whatever the
 distributions (Stidham 1974), so that a run that breaks it was recorded wrongly. The number inside is integrated over its jumps, the mean
@@ -184,7 +184,7 @@ def most_held(columns: Columns) -> int:
 
 
 def cycles(times: Columns) -> np.ndarray:
-    """Number the busy cycles: shape (jobs,), from 0. A cycle begins with a job that finds nobody there.
+    """Assign jobs to busy cycles: shape (jobs,), from 0. A cycle begins in an empty system.
 
     Under renewal arrivals what happens in one cycle says nothing of the next (Crane and Iglehart 1975). Behind a job that
     never ended, nothing begins anew.

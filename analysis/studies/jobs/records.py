@@ -106,7 +106,7 @@ class Job:
 
     @property
     def done_at_once(self) -> bool:
-        """Whether it ended well in its first attempt: what a later one took is not what a job takes."""
+        """Return whether it finished in its first attempt: later ones are not representative."""
         return self.done and self.attempts == 1
 
     @property
@@ -186,7 +186,7 @@ class Stream:
 
     @property
     def closed(self) -> bool:
-        """Whether a job comes when another ends: an open queue's rate and waits are not its."""
+        """Return whether jobs come as others end: an open queue's rate and waits do not apply."""
         return self.arrivals.get("kind") == CLOSED
 
     @property
@@ -195,7 +195,7 @@ class Stream:
 
     @property
     def same_jobs(self) -> tuple[tuple[int, float | None, float | None], ...]:
-        """What makes two streams' jobs the same: number, planned submission and size of each."""
+        """Return the identity of a stream's jobs: number, planned submission and size of each."""
         jobs = ((job.number, None if job.planned_s is None else round(job.planned_s, DIGITS), job.work) for job in self.jobs)
         return tuple(sorted(jobs, key=repr))
 
@@ -210,7 +210,7 @@ class Stream:
 
     @property
     def fault_params(self) -> dict[str, object]:
-        """What is done to it and against it, as far as it was asked for."""
+        """Return the requested faults and countermeasures."""
         of_fault = {name.removeprefix(f"{OF_FAULT}_"): value for name, value in self.params.items() if name.startswith(f"{OF_FAULT}_")}
         params = {**of_fault, "checkpoint_s": self.checkpoint_s, "retries": self.retries}
         return {name: value for name, value in params.items() if value not in {None, 0}}
@@ -277,13 +277,13 @@ def read_cells(run: Run, cells: Iterable[Cell], read: Callable[[Run, Cell], Reco
 
 
 def plan(kind: object, planned_s: Sequence[float | None], work: Sequence[float | None]) -> Hashable:
-    """What chance drew of a stream: when its jobs were to come or, where that is no matter of chance, their sizes. None of neither."""
+    """Return the random part of a stream: planned arrivals, else sizes, if either is random."""
     times = () if kind == DETERMINISTIC else _drawn(planned_s)
     return times or _drawn(work) or None
 
 
 def _drawn(values: Iterable[float | None]) -> tuple[float, ...]:
-    """Values to compare; none where not all are known, or all are equal."""
+    """Return values to compare; none if some are unknown, or all are equal."""
     known = [round(value, DIGITS) for value in values if value is not None]
     return tuple(known) if len(set(known)) > 1 else ()
 
@@ -293,7 +293,7 @@ OUTCOMES: tuple[str, ...] = get_args(Outcome)
 
 
 class StreamRow(TypedDict):
-    """What a cell reports of its stream; here and below, other fields are passed over."""
+    """A cell's report of its stream; here and below, other fields are ignored."""
 
     slots: Annotated[int, Meta(ge=1, le=MOST_SLOTS)]
     engine: str
@@ -408,7 +408,7 @@ def _attempt(row: Part) -> Attempt:
 
 
 def _outages(rows: Sequence[NodeRow]) -> tuple[Outage, ...]:
-    """Each loss of a node with its return. A return without a loss, or a second loss of what is lost, is no new outage."""
+    """Yield each loss of a node with its return, without unmatched returns and repeated losses."""
     lost: dict[str, float] = {}
     outages = []
     for row in sorted(rows, key=itemgetter("at_s")):

@@ -1,4 +1,4 @@
-"""How many replicas a job gets: laws fitted to measured times, and replicas chosen for each job against one number for all, same jobs."""
+"""Replicas of jobs: laws fitted to measured times, and choices per job against a fixed number."""
 
 from __future__ import annotations
 
@@ -229,7 +229,7 @@ class LawRow(TypedDict):
 
 
 class ScaleRow(TypedDict):
-    """What a cell reports of how replicas were chosen."""
+    """A cell's report of its choice of replicas."""
 
     target_s: Positive
     laws: dict[str, LawRow]
@@ -354,7 +354,7 @@ def choices(law: Law, target_s: float, most: int, sizes: Sequence[float]) -> Ans
 
 
 def reported(streams: Sequence[MeasuredStream], refused: Sequence[str]) -> Answer:
-    """Whether more jobs run for the target with replicas chosen for each, target by target."""
+    """Compare, per target, how many jobs meet it with replicas chosen per job."""
     result = reports(streams)
     lines, sections = [], []
     for report in result:
@@ -367,7 +367,7 @@ def reported(streams: Sequence[MeasuredStream], refused: Sequence[str]) -> Answe
 
 
 def _word(arm: ScalingArm) -> Word | None:
-    """Whether more jobs, or fewer, run for the target with the choice than so."""
+    """Return whether more or fewer jobs meet the target with the choice."""
     if arm.name == ELASTIC:
         return None
     if arm.more_within is None:
@@ -410,7 +410,7 @@ def _points(of: Figure | None) -> Figure | None:
 
 
 def _tables(arms: Sequence[ScalingArm]) -> list[Table]:
-    """The ways of scaling, and what the choice for each has more of than each; those with another word than can't tell first."""
+    """Return the ways of scaling against the choice per job, decided ones first."""
     columns: Columns = [
         (Column("replicas", left=True), lambda arm: arm.name),
         (Column("mean", "replicas_mean", "{:.1f}".format), lambda arm: arm.mean("replicas")),

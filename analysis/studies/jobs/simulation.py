@@ -148,7 +148,7 @@ class Coming:
 
 @dataclass(frozen=True, slots=True)
 class JobSource:
-    """Where jobs come from. `load` is the part of the slots that is busy if each class runs where it should (`least_load`).
+    """The source of jobs. `load` is the busy share of slots if each class runs on its proper ones.
 
     `error` is the standard deviation of log(predicted / true).
     """
@@ -168,12 +168,12 @@ class JobSource:
         return least_load(demand_s, self.slots) / self.load
 
     def must_be_stable(self) -> None:
-        """Raises: Refused, where more comes than can be done: there is no mean then to speak of. And where a class fits nowhere."""
+        """Check stability. Raises: Refused, for overload, or a class without slots."""
         if not 0 < self.load < 1:
             raise Refused(
-                f"load {self.load:g}: unstable, the queue grows for as long as jobs come and no wait has a mean; say one below 1."
+                f"load {self.load:g}: unstable: the queue grows as long as jobs arrive, so no wait has a mean; use a load below 1."
                 if self.load >= 1
-                else f"load {self.load:g}: say one above 0 and below 1."
+                else f"load {self.load:g}: must be above 0 and below 1."
             )
         for class_ in self.classes:
             if all(self.slots[kind] < class_.replicas for kind in class_.mean_s):
@@ -216,7 +216,7 @@ def _coming(number: int, submit_s: float, class_: JobClass, length: float, off: 
 
 @dataclass(frozen=True, slots=True)
 class Played:
-    """What came of each job, in the order they were given: arrays of shape (jobs,), seconds on the clock of their submission.
+    """Results per job, in order: arrays of shape (jobs,), seconds on the clock of their submission.
 
     `kinds` are the slots each ran on; `slots` are those there were.
     """
@@ -312,5 +312,5 @@ def figures(coming: Sequence[Coming], played: Played) -> StreamFigures:
 
 
 def jain(values: Floats) -> float:
-    """Jain's fairness index: 1 where all have the same, 1/n where one has everything (Jain, Chiu and Hawe, DEC-TR-301, 1984)."""
+    """Return Jain's fairness index: 1 if all are equal, 1/n if one has all (DEC-TR-301, 1984)."""
     return float(values.sum()) ** 2 / (len(values) * float((values**2).sum()))

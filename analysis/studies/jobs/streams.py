@@ -89,7 +89,7 @@ def answer(run: Run, *, brief: bool = False) -> Answer:
 
 
 def _questions(run: Run, refused: list[str], *, brief: bool) -> Iterator[tuple[str, Callable[[], Answer]]]:
-    """Commands that have an answer for the run, the most special first, and how each is come by."""
+    """Yield the commands that answer for the run, the most specific first, with functions."""
     from . import faults, hyper, network, policies, profile, scaling
 
     if loses_packets(run):

@@ -1,4 +1,4 @@
-"""Which key did it: a study whose tweak sets were taken apart, so that a verdict on each of them is no answer."""
+"""Effects of single keys: studies of decomposed tweak sets, where set verdicts do not suffice."""
 
 from __future__ import annotations
 
@@ -42,10 +42,10 @@ def effects_of_grid(
     rows: Sequence[tuple[str, tuple[str, ...], str, float]],
     lost: Sequence[tuple[str, str, tuple[str, ...]]],
 ) -> Effects:
-    """Tell hyper-parameters or other factors apart by a metric of which less is better, at the points of a grid.
+    """Estimate effects of a grid's factors, such as hyper-parameters, on a lower-is-better metric.
 
-    `rows` are point, levels, block and value of each cell; `lost` point, reason and blocks of those
-    without a value.
+    `rows` are point, levels, block and value of each cell; `lost` are point, reason and blocks of
+    cells without a value.
     """
     from .effects import of_table
     from .observed import letters

@@ -1,4 +1,4 @@
-"""What a design says of its keys, as an answer: the sentence first, then effects, variation and error of each design."""
+"""Answer of a design over keys: the sentence, then effects, variation and error of each design."""
 
 from __future__ import annotations
 
@@ -19,25 +19,25 @@ from .sentence import ADJUSTED
 from .terms import NAMED, SCREENED, Effects, Level, Term
 
 MOST_ALIASES = 4
-MOST_SENTENCES = 3  # findings; of more designs those that name nothing are counted
+MOST_SENTENCES = 3  # findings; of more designs, those without a named key are counted
 MOST_UNKNOWN = 6
 SHORT = {"holm": "H", "bh": "BH", "": ""}
 KINDS = {
-    "ablation": "each key taken away, and each alone",
+    "ablation": "each key removed, and each key alone",
     "factorial": "all combinations of levels",
     "fractional": "a fraction of all combinations",
     "matrix": "whole tweak sets side by side",
     "table": "",
 }
 EFFECT = {
-    "level": "what going from a factor's first level to another does, on average over the other factors",
-    "key": "a key alone against stock; in the profile: the profile against it without the key",
+    "level": "the change from a factor's first level to another, averaged over the other factors",
+    "key": "a key alone against stock; in the profile: the whole profile against the profile without the key",
     "set": "a tweak set against stock",
 }
 
 
 def answer(result: Sequence[Effects], run: Run | None = None) -> Answer:
-    """Answer with every design, those that name a key first; `run` is None for another study's table."""
+    """Answer with every design, those that name a key first; `run` is None for a table."""
     several = len(result) > MOST_SENTENCES
     ordered = sorted(result, key=lambda effects: not _names(effects))
     silent = dict.fromkeys(effects.observed.workload for effects in result if several and not _names(effects))
@@ -65,7 +65,7 @@ def answer(result: Sequence[Effects], run: Run | None = None) -> Answer:
 
 
 def brief(result: Sequence[Effects], run: Run) -> Answer:
-    """What a session ends with: which key did it, in a sentence, and whether the A/A check holds."""
+    """Return the end of a session: the sentence, and whether the A/A check holds."""
     checks = [
         Line(effects.again if len(result) == 1 else f"{_name(effects, run)}: {effects.again}", "A/A:")
         for effects in result
@@ -98,7 +98,7 @@ def _names(effects: Effects) -> bool:
 
 
 def _next(result: Sequence[Effects], run: Run) -> tuple[str, ...]:
-    """The page, or blocks to plan where a pilot would carry a plan."""
+    """Suggest the page, or blocks to plan if a pilot allows a plan."""
     shown = any(term.verdict in {*NAMED, "interacts"} for effects in result for term in effects.terms)
     planned = not shown and not all(effects.refusal for effects in result)
     return command(*(["plan", "--effect", "3%"] if planned else ["report"]), run.origin)
@@ -114,7 +114,7 @@ def _design(effects: Effects, *, with_sentence: bool) -> Section:
     if data.profile or data.design == "table":
         parts += [Line(f"{factor.name}: {' → '.join(factor.levels)}", f"  {factor.letter}") for factor in data.factors]
     if effects.refusal:
-        parts.append(Line(f"nothing can be said: {effects.refusal}", tone="open"))
+        parts.append(Line(f"no effects: {effects.refusal}", tone="open"))
     else:
         parts += [*([_terms(effects)] if effects.terms else []), *_aliases(effects), _anova(effects)]
         if any(term.means in {"level", "set"} for term in effects.terms):
@@ -169,7 +169,7 @@ def _aliases(effects: Effects) -> Iterator[Line]:
         if term.aliases
     ]
     if lines:
-        yield Line("; ".join(lines), "cannot be told apart:")
+        yield Line("; ".join(lines), "cannot be distinguished:")
 
 
 def _anova(effects: Effects) -> Table:
@@ -188,7 +188,7 @@ def _anova(effects: Effects) -> Table:
 def _levels(effects: Effects) -> Table:
     metric, log = effects.observed.metric, effects.observed.scale == "log"
     unit = ", s" * (metric.endswith("_s") and not metric.endswith("_per_s"))
-    alone = len({level.factor for level in effects.levels}) == 1  # then its name is the head
+    alone = len({level.factor for level in effects.levels}) == 1  # then its name is the heading
     columns: Columns = [
         (Column("factor", left=True), lambda level: None if alone else level.factor),
         (Column(effects.levels[0].factor if alone else "level", left=True), lambda level: level.level),
@@ -209,12 +209,12 @@ def _gain(log: float) -> str:
 
 
 def _notes(effects: Effects) -> Iterator[str]:
-    """What a reader must know before believing a number; often the same of several designs."""
+    """Yield caveats on the numbers; several designs often share them."""
     if effects.error_df or effects.error != "none":
         yield f"Error term: {effects.error}."
-    yield from (f"{name} is not known: {reason}." for name, reason in effects.unestimable[:MOST_UNKNOWN])
+    yield from (f"{name} is unknown: {reason}." for name, reason in effects.unestimable[:MOST_UNKNOWN])
     if len(effects.unestimable) > MOST_UNKNOWN:
-        yield f"{len(effects.unestimable) - MOST_UNKNOWN} effects more are not known."
+        yield f"{len(effects.unestimable) - MOST_UNKNOWN} more effects are unknown."
     yield from effects.notes
 
 
@@ -238,10 +238,10 @@ def _legend(result: Sequence[Effects]) -> list[tuple[str, str]]:
     families = dict.fromkeys(str(term.family) for term in terms if term.adjustment == "holm")
     return [
         ("effect", f"{EFFECT[kind]}{': + is faster, - is slower.' if log else '; + is more.'}"),
-        *([("X:Y", "by how much the effect of X changes when Y is set.")] if "interaction" in means else []),
+        *([("X:Y", "the change of X's effect when Y is set.")] if "interaction" in means else []),
         *([] if log else [("q", "the same on the scale of -1 and +1: half a main effect, a quarter of an interaction of two.")]),
-        ("share", "% of the total variation that goes with it: a description."),
+        ("share", "% of the total variation explained: a description."),
         *([("H", f"{ADJUSTED['holm']}: adjusted for all the keys' effects of the study ({', '.join(families)}).")] if families else []),
         *([("BH", f"{ADJUSTED['bh']}: interactions are a screen, adjusted among themselves.")] if means & SCREENED else []),
-        ("MDE", "the smallest effect this design would have called with 80 % probability."),
+        ("MDE", "the smallest effect that this design would have detected with 80 % probability."),
     ]

@@ -1,4 +1,4 @@
-"""What each kind of design asks of its cells: tweak sets against tweak sets, factors of two levels, factors of several."""
+"""Contrasts of each kind of design: tweak sets, factors with two levels, factors with several."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ if TYPE_CHECKING:
 
     from .aliases import Effect
 
-MOST_SHOWN = 2  # factors of an interaction that is listed as lost or as an alias, unless only larger ones are there
+MOST_SHOWN = 2  # factors of an interaction listed as lost or as an alias
 MOST_KEYS = 3  # listed by name
 OWN_ERROR = (
-    "each effect's own, the scatter of its block-by-block differences as `compare` takes them, blocks − 1 df; variation and means pool "
-    "block × tweak set, as if all scattered alike"
+    "each effect's own: the scatter of its block-by-block differences as in `compare`, blocks − 1 df; variation and means pool "
+    "block × tweak set, assuming equal scatter"
 )
 
 
 def analyse(data: Observed) -> Effects:
-    """Estimate the effects of a design. Raises: NotComparable, where nothing can be said."""
+    """Estimate the effects of a design. Raises: NotComparable, if there is nothing to estimate."""
     if data.design in WHOLE_SETS:
         return _whole_sets(data)
     return (_two_level if all(len(factor.levels) == 2 for factor in data.factors) else _several)(data)
@@ -58,14 +58,14 @@ def _effects_of(model: Model, terms: Iterable[Term], anova: tuple[VariationRow, 
 
 
 # Tweak sets against tweak sets: a contrast is taken block by block, among the cells of one block,
-# and stands on the scatter of those very differences: the paired t of `compare`, with the same
-# numbers. Tweak sets need not scatter alike for that; pooled over all of them the error would be
-# too small for those that scatter more. Only the table of variation and the means pool.
+# and rests on the scatter of these differences: the paired t of `compare`, with the same numbers.
+# Tweak sets need not scatter alike for that; a pooled error would be too small for those that
+# scatter more. Only the table of variation and the means pool.
 
 
 @dataclass(frozen=True, slots=True)
 class _Contrast:
-    """What is set against what: a weight for each point, by its name."""
+    """A contrast: a weight for each point, by its name."""
 
     label: str
     factors: Factors
@@ -77,10 +77,10 @@ class _Contrast:
 def _whole_sets(data: Observed) -> Effects:
     model = Model(data, SETS)
     if not model.replicated:
-        raise NotComparable("too few cells: how far equal cells differ is not known. Run 3 blocks or more.")
+        raise NotComparable("too few cells: how far equal cells differ is unknown. Run 3 blocks or more.")
     sets = model.columns((SETS,))
     if not model.independent([sets]):
-        raise NotComparable("some tweak sets share no block with the others: they cannot be set against them.")
+        raise NotComparable("some tweak sets share no block with the others, so they cannot be compared.")
     model.use({(SETS,): sets})
     by_block: dict[Hashable, dict[str, float]] = {}
     for block, name, value in zip(model.blocks, model.labels[SETS], model.y, strict=True):
@@ -96,12 +96,12 @@ def _whole_sets(data: Observed) -> Effects:
             own = spread / math.sqrt(blocks), blocks - 1
             terms.append(model.term(contrast.label, contrast.factors, contrast.means, estimate, own=own, level=contrast.level))
         elif blocks >= FEWEST_CELLS:
-            gone.append((contrast.label, f"the same ratio of {data.metric} in all {blocks} blocks: these are no independent measurements"))
+            gone.append((contrast.label, f"the same ratio of {data.metric} in all {blocks} blocks: these are not independent measurements"))
         else:
             names = ", ".join(weights)
-            gone.append((contrast.label, f"{names}: measured together in {blocks} blocks, and at least {FEWEST_CELLS} are needed"))
+            gone.append((contrast.label, f"{names}: measured together in {blocks} blocks; at least {FEWEST_CELLS} are required"))
     if not terms:
-        raise NotComparable(f"nothing can be set against {next(iter(data.points))}: {'; '.join(reason for _, reason in gone[:2])}.")
+        raise NotComparable(f"nothing can be compared with {next(iter(data.points))}: {'; '.join(reason for _, reason in gone[:2])}.")
     (among,) = model.tests
     rows = [model.row("tweak sets", among.df, among.ss)]
     notes = tuple(_incomplete(terms, len(by_block)))
@@ -111,11 +111,11 @@ def _whole_sets(data: Observed) -> Effects:
 def _incomplete(terms: Iterable[Term], blocks: int) -> Iterator[str]:
     short = [f"{term.label} {int(term.df) + 1}" for term in terms if term.df is not None and int(term.df) + 1 < blocks]
     if short:
-        yield f"an effect counts only the blocks in which all its cells were measured; of {blocks}: {first_few(short, MOST_KEYS)}."
+        yield f"an effect uses only blocks with all its cells; of {blocks}: {first_few(short, MOST_KEYS)}."
 
 
 def _contrasts(data: Observed) -> Iterator[_Contrast]:
-    """The contrasts of a design, those of its keys first; points are known by their levels."""
+    """Yield the contrasts of a design, those of its keys first; points are identified by levels."""
     stock, *others = data.points
     if data.design == "ablation":
         yield from _ablation(data, stock)
@@ -125,7 +125,7 @@ def _contrasts(data: Observed) -> Iterator[_Contrast]:
 
 
 def _ablation(data: Observed, stock: str) -> Iterator[_Contrast]:
-    """Each key alone, in the profile, and the two's disagreement; and the profile as a whole."""
+    """Yield each key alone, in the profile, and their disagreement; then the whole profile."""
     by_levels: dict[tuple[str, ...], str] = {}
     for name, levels in data.points.items():  # stock first: a key alone of one key is the profile
         by_levels.setdefault(levels, name)
@@ -144,17 +144,17 @@ def _ablation(data: Observed, stock: str) -> Iterator[_Contrast]:
             weights = dict.fromkeys((profile, without, alone, stock), 0.0)
             for point, weight in ((profile, 1.0), (without, -1.0), (alone, -1.0), (stock, 1.0)):
                 weights[point] += weight
-            if all(weights != contrast.weights for contrast in late):  # of two keys it is the same
+            if all(weights != contrast.weights for contrast in late):  # the same for two keys
                 late.append(_Contrast(name, (name,), "disagreement", weights, level))
     if several:
         yield _Contrast(profile, tuple(factor.name for factor in data.factors), "profile", {profile: 1.0, stock: -1.0})
     yield from late
 
 
-# Factors of two levels. Which effects can be told is worked out twice from the points themselves:
-# of those that were planned, which share a column; of the cells that were measured, which can still
-# be estimated. Terms enter in order of their factors' number, so an interaction never takes the
-# place of a main effect.
+# Factors with two levels. Estimability is determined twice from the points: for the planned ones,
+# which effects share a column; for the measured cells, which effects can still be estimated.
+# Terms enter in order of their number of factors, so an interaction never takes the place of a
+# main effect.
 
 
 def _two_level(data: Observed) -> Effects:
@@ -165,7 +165,7 @@ def _two_level(data: Observed) -> Effects:
     order = 1 if partly else 2 if model.replicated else len(names)
     estimable = _estimable(model, names, effects_up_to(len(names), order))
     if not estimable:
-        raise NotComparable("no factor stood at both of its levels: nothing can be told.")
+        raise NotComparable("no factor had both of its levels, so nothing can be estimated.")
     model.use({_named(effect, names): columns for effect, columns in estimable.items()})
     model.must_repeat(names[effect[0]] for effect in estimable if len(effect) == 1)
     terms = [_factorial_term(model, effect, names, words) for effect in estimable]
@@ -188,15 +188,15 @@ def _named(effect: Effect, names: Sequence[str]) -> Factors:
 
 
 def _estimable(model: Model, names: Sequence[str], candidates: Iterable[Effect]) -> dict[Effect, Floats]:
-    """Those effects that add something to the mean, the blocks and the effects before them, until the points have no more to tell."""
+    """Return the estimable effects: each adds to the mean, the blocks and the effects before it."""
     basis = np.linalg.qr(model.base)[0]
     result: dict[Effect, Floats] = {}
     for effect in candidates:
         if basis.shape[1] == len(model.y) - model.error_df:
             break
         columns = model.columns(_named(effect, names))
-        rest = columns.sum(axis=1)  # one column, or none where a factor stood at one level alone
-        for _ in range(2):  # twice, for rounding
+        rest = columns.sum(axis=1)  # one column, or none if a factor had one level only
+        for _ in range(2):  # twice, because of rounding
             rest = rest - basis @ (basis.T @ rest)
         left = float(np.linalg.norm(rest))
         if left > DEPENDENT * math.sqrt(len(rest)):
@@ -206,7 +206,10 @@ def _estimable(model: Model, names: Sequence[str], candidates: Iterable[Effect])
 
 
 def _factorial_term(model: Model, effect: Effect, names: Sequence[str], words: Sequence[Effect]) -> Term:
-    """One effect: its coefficient times 2 (main), 4 (interaction of two): what changing the factor does, or changes of another's effect."""
+    """Make the term of an effect: its coefficient times 2 (main) or 4 (interaction of two).
+
+    This is the change caused by the factor, or the change of another factor's effect.
+    """
     factors, times = _named(effect, names), 2.0 ** len(effect)
     same = [alias for alias in aliases(effect, words, MOST_SHOWN) if alias] or aliases(effect, words, MOST_SHOWN + 1)
     return model.term(
@@ -221,7 +224,7 @@ def _factorial_term(model: Model, effect: Effect, names: Sequence[str], words: S
 
 
 def _lost_effects(model: Model, estimable: Iterable[Effect], words: Sequence[Effect], order: int) -> Iterator[tuple[str, str]]:
-    """Effects that the planned points could tell and the measured cells cannot."""
+    """Yield effects that the planned points could estimate but the measured cells cannot."""
     names = [*model.labels]
     known = {same for effect in estimable for same in (effect, *aliases(effect, words, len(names)))}
     reason = why_lost((lost.point for lost in model.data.lost), "the design has too few points")
@@ -230,11 +233,11 @@ def _lost_effects(model: Model, estimable: Iterable[Effect], words: Sequence[Eff
             signs = model.columns(_named(effect, names)).sum(axis=1)
             stood = {*zip(model.blocks, signs, strict=True)}
             by_blocks = len({*signs}) > 1 and len(stood) == len({*model.blocks})
-            one_level = "in each block it stood at one level only: it cannot be told from the blocks"
+            one_level = "in each block it had one level only, so it is confounded with the blocks"
             yield ":".join(_named(effect, names)), one_level if by_blocks else reason
 
 
-# Factors of any number of levels: analysis of variance, and each level against the first.
+# Factors with any number of levels: analysis of variance, and each level against the first.
 
 
 def _several(data: Observed) -> Effects:

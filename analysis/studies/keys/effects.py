@@ -1,11 +1,11 @@
-"""The effects of a saved run, or of another study's table: each design is analysed as what it is, all are adjusted together.
+"""Effects of a saved run or another study's table: each design analysed, all adjusted together.
 
-The declared family is what the design was laid out to answer: the keys (main effects, levels, keys
-alone and in the profile, whole sets) of one study, all its workloads together. One false accusation
-would be one too many, so it is Holm's. Interactions are looked at because they are there: they are
-many, few matter, each is a hint for another run. So they are a screen after Benjamini and Hochberg,
-adjusted among themselves and costing the keys nothing. Where nothing was replicated effects have a
-size and no p. Where the A/A check fails nothing is called.
+The declared family is the design's questions: the keys (main effects, levels, keys alone and in the
+profile, whole sets) of one study, all its workloads together. A single false claim would be one too
+many, so the adjustment is Holm's. Interactions are only screened: they are many, few matter, and
+each is a hint for another run. They are adjusted among themselves by Benjamini and Hochberg,
+without cost to the keys. If nothing was replicated, effects have a size but no p. If the A/A check
+fails, no effect is claimed.
 """
 
 from __future__ import annotations
@@ -32,17 +32,17 @@ from .sentence import sentence
 from .terms import SCREENED, Effects, Observed, Term, Word
 
 COMFORTABLE_DF = 4
-MOST_POINTS = 4  # written out
+MOST_POINTS = 4  # listed
 UNBALANCED = (
-    "the cells do not balance: effects are least squares, each adjusted for the others; they are not independent of each other, "
+    "the cells are unbalanced: effects are least-squares estimates, each adjusted for the others; they are not independent, "
     "and sums of squares do not add up to the total."
 )
 
 
 def effects_of(run: Run, metric: str | None = None) -> list[Effects]:
-    """Answer the effects of every tweak set of a run that was taken apart, under each workload; of a matrix, of all its sets.
+    """Return the effects of decomposed tweak sets under each workload; for a matrix, of all sets.
 
-    `metric` takes the place of the declared primary one.
+    `metric` replaces the declared primary metric.
     """
     designs = []
     for data in observed(run, metric):
@@ -75,11 +75,11 @@ def _notes(effects: Effects) -> Iterator[str]:
         yield UNBALANCED
     fewest = min((int(term.df) for term in effects.terms if term.df), default=COMFORTABLE_DF)
     if fewest < COMFORTABLE_DF:
-        yield f"an effect stands on only {fewest} degrees of freedom: with fewer than {COMFORTABLE_DF} one odd cell can decide."
+        yield f"an effect rests on only {fewest} degrees of freedom: below {COMFORTABLE_DF}, one outlying cell can decide the result."
 
 
 def _settled(designs: Sequence[Effects]) -> list[Effects]:
-    """Adjust the effects of each study together, give each its word, and each design its sentence."""
+    """Adjust the effects of each study together, and add each verdict and design's sentence."""
     settled: dict[int, Effects] = {}
     for study in dict.fromkeys(effects.observed.study for effects in designs):
         own = [(at, effects) for at, effects in enumerate(designs) if effects.observed.study == study]
@@ -106,7 +106,7 @@ def _adjusted(tests: Sequence[Term | VariationRow], adjust: Callable[[Sequence[f
 
 
 def _stands_alone(row: VariationRow, effects: Effects) -> bool:
-    """Whether a row is an interaction that no term stands for."""
+    """Return whether a row is an interaction without a term."""
     return len(row.factors) > 1 and row.p is not None and not any(term.factors == row.factors for term in effects.terms)
 
 
@@ -123,7 +123,7 @@ def _word(term: Term, effects: Effects) -> Word:
     data = effects.observed
     if term.p_adjusted is None:
         return "not comparable"
-    if effects.again_fails:  # where a copy of stock differs from stock, this run makes effects of that kind out of nothing
+    if effects.again_fails:  # if a copy of stock differs from stock, such effects may be artefacts
         return "inconclusive"
     if term.p_adjusted >= ALPHA:
         return "equivalent" if _inside(term, data.margin) else "inconclusive"
@@ -131,8 +131,8 @@ def _word(term: Term, effects: Effects) -> Word:
         return "interacts"
     if data.better is None:
         return "raises" if term.effect > 0 else "lowers"
-    # Effects of logarithms are gains already; those in the response's own unit are more or less of
-    # it.
+    # Effects on logarithms are gains already; those in the response's own unit are larger or
+    # smaller.
     better = data.scale == "log" or data.better == "higher"
     return "improved" if (term.effect > 0) == better else "regressed"
 
@@ -145,11 +145,11 @@ def _inside(term: Term, margin: float | None) -> bool:
 
 
 def again(run: Run, effects: Effects) -> tuple[str, bool]:
-    """Say what the check found, and whether it fails: stock-again changes nothing and differs all the same; "" where there is none.
+    """Return the A/A check's sentence and whether it fails, that is, stock-again differs; or "".
 
-    An error that is too small for this machine, or a stock that had bad luck, would call keys
-    guilty: it calls stock-again, too. Where both are the baseline it is the guard of `compare`: by
-    the scatter of the two alone, at its own level.
+    An error too small for this machine, or an unlucky stock, would blame keys and stock-again
+    alike. If both form the baseline, this is the guard of `compare`: from the scatter of the two
+    alone, at its own level.
     """
     data = effects.observed
     guard = bool(declared_baseline(Arm(run.origin, (run,)), data.study))
@@ -162,16 +162,16 @@ def again(run: Run, effects: Effects) -> tuple[str, bool]:
     gains = [sign * math.log(copies[block] / stock[block]) for block in sorted(usable & stock.keys() & copies.keys())]
     error, df = _error(gains, effects, alone=guard or data.design in WHOLE_SETS)
     if not error:
-        reason = f"{len(gains)} blocks are too few" if gains else f"{AGAIN} and {run.baseline} were measured in no block together"
+        reason = f"{len(gains)} blocks are too few" if gains else f"{AGAIN} and {run.baseline} share no measured block"
         return f"cannot be checked: {reason}.", False
     effect, low, high, p = t_interval(math.fsum(gains) / len(gains), error, df)
     ends = f"95 % {number(math.expm1(low))} to {percent(math.expm1(high))}"
     text = f"{AGAIN}, which changes nothing, against {run.baseline}: {percent(math.expm1(effect))} ({ends}, p {probability(p)})"
     if p < level:
-        reason = f"By chance that is so once in {1 / level:.0f}; else the machine was not quiet, or {run.baseline} had bad luck"
-        return f"{text}. {reason}: no key is called.", True
+        reason = f"By chance this happens once in {1 / level:.0f}; otherwise the machine was not quiet, or {run.baseline} was unlucky"
+        return f"{text}. {reason}: no key is named.", True
     if p < ALPHA:
-        return f"{text}: not below the guard's {GUARD}, yet trust these effects less.", False
+        return f"{text}: not below the guard's {GUARD}, but trust these effects less.", False
     return f"{text}: no difference shown.", False
 
 
@@ -186,7 +186,7 @@ def _values(run: Run, data: Observed, name: str) -> dict[str, float]:
 
 
 def _error(gains: Sequence[float], effects: Effects, *, alone: bool) -> tuple[float, int]:
-    """Standard error and degrees of freedom of their mean: their own scatter `alone`, else the common error; 0 where there is none."""
+    """Return the standard error and d.f. of the gains' mean: `alone`, or from the common error."""
     count = len(gains)
     if not alone:
         return (math.sqrt(2 * effects.error_ms / count), effects.error_df) if count and effects.error_ms else (0.0, 0)

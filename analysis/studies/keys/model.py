@@ -1,4 +1,4 @@
-"""The linear model of a design: its effects as terms, in gains or in the response's own unit, and its means in that unit."""
+"""The linear model of a design: effects as terms, in gains or the response's unit; means."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ if TYPE_CHECKING:
 
 
 class Model(LinearModel):
-    """Cells on the scale of the analysis: log gains, so that more is better, or the response as it is."""
+    """Cells on the scale of the analysis: log gains (more is better), or the raw response."""
 
     def __init__(self, data: Observed, whole: str = "") -> None:
-        """Lay out the cells of a design; `whole` makes the tweak sets the only factor, of that name.
+        """Lay out the cells of a design; with `whole`, tweak sets are the only factor, so named.
 
-        Raises: NotComparable, where there is nothing to analyse.
+        Raises: NotComparable, if there is nothing to analyse.
         """
         if len(data.points) < 2:
-            raise NotComparable(f"nothing was varied: there is only {next(iter(data.points))}.")
+            raise NotComparable(f"nothing was varied: the only point is {next(iter(data.points))}.")
         self.data = data
         values = np.array([row.value for row in data.rows])
         if data.scale == "log":
@@ -49,9 +49,9 @@ class Model(LinearModel):
         own: tuple[float, int] | None = None,
         **more: Any,
     ) -> Term:
-        """Make a term that is not yet adjusted for the others of an effect and its variance, in units of the error's.
+        """Make an unadjusted term from an effect and its variance, in units of the error's.
 
-        It stands on the common error, or on its `own` standard error and degrees of freedom.
+        It uses the common error, or its `own` standard error and degrees of freedom.
         """
         effect, variance = estimate
         se, df = own or (None if self.error_ms is None else math.sqrt(variance * self.error_ms), self.error_df)
@@ -65,13 +65,13 @@ class Model(LinearModel):
         return Term(label, factors, means, effect, **more)
 
     def unit(self, value: float) -> float:
-        """Turn a value of the analysis into the response's unit."""
+        """Convert a value of the analysis to the response's unit."""
         if self.data.scale == "raw":
             return value
         return math.exp(value if self.data.better == "higher" else -value)
 
     def means(self) -> Iterator[Level]:
-        """Means at the levels of each factor, in the response's unit."""
+        """Yield the means at the levels of each factor, in the response's unit."""
         for (name, level), (value, variance) in self.level_means().items():
             low = high = None
             if self.error_ms is not None:

@@ -1,7 +1,7 @@
-"""From a saved run to what was observed at the points of its design: which cells count, which were lost and why.
+"""Observations at the points of a run's design: usable cells, and lost cells with reasons.
 
-An effect is the difference between a key set and the key as found. A cell writes down what it found
-of the keys that it sets; what the other cells ran under is known from the cells around them.
+An effect is the difference between a key set and the key as found. A cell records the found values
+of the keys that it sets; the values in other cells are known from the cells around them.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from .terms import DesignFactor, EffectRow, LostPoint, Observed
 
 AS_FOUND = "as found"
 SETS = "tweak set"  # the one factor of a matrix
-# Designs that set whole tweak sets against each other.
+# Designs that compare whole tweak sets.
 WHOLE_SETS = frozenset({"matrix", "ablation"})
-# Those of the design's own notes: no I, which is the identity in every alias table, and no O, which
-# reads as nought.
+# Letters of the design's own notes: no I, the identity in every alias table, and no O, which looks
+# like zero.
 LETTERS = "ABCDEFGHJKLMNPQRSTUVWXYZabcdefghjkmnpqrstuvwxyz"
 Points = dict[str, tuple[str, ...]]
 Layout = tuple[tuple[DesignFactor, ...], Points]
@@ -33,14 +33,14 @@ def letters(count: int) -> list[str]:
 
 
 def observed(run: Run, metric: str | None = None) -> list[Observed]:
-    """List what was observed of each tweak set taken apart, or of all sets of a matrix: by study and workload.
+    """List the observations of decomposed tweak sets, or a matrix's, by study and workload.
 
-    `metric` takes the place of the declared primary one.
+    `metric` replaces the declared primary metric.
 
-    Raises: Unreadable, where the design's points contradict what their tweak sets asked for.
+    Raises: Unreadable, if the design's points contradict the settings of their tweak sets.
     """
     if run.is_switched:
-        return []  # each tweak set against the values found, as `compare` says it: nothing is taken apart
+        return []  # each tweak set against the found values, as in `compare`: nothing is decomposed
     must_be_as_requested(run)
     result = []
     arm = Arm(run.origin, (run,))
@@ -96,7 +96,7 @@ def _cells(run: Run, study: str, workload: str) -> list[Cell]:
 
 def _gather(run: Run, where: tuple[str, str], metric: Metric, points: Points) -> tuple[tuple[EffectRow, ...], tuple[LostPoint, ...]]:
     cells = {(cell.tweakset, cell.block): cell for cell in _cells(run, *where)}
-    untouched = Sides(Arm(run.origin, (run,)), where[0]).side(where[1], next(iter(points)))  # more than one arm, where these were declared
+    untouched = Sides(Arm(run.origin, (run,)), where[0]).side(where[1], next(iter(points)))
     cells |= {(cell.tweakset, cell.block): cell for cell in untouched.cells.values()} if untouched else {}
     doubts = moved(run)
     planned = max(run.design.blocks_of(*where, name) for name in points if name in run.tweaksets)
@@ -115,7 +115,7 @@ def _gather(run: Run, where: tuple[str, str], metric: Metric, points: Points) ->
 
 
 def _value(run: Run, cell: Cell | None, metric: Metric, first: Cell | None, doubts: Mapping[str, str]) -> float:
-    """Read a cell as `compare` would: measured, its settings in force, its numbers those of its steps, its work that of its block."""
+    """Read a cell with all checks of `compare`: measured, in force, consistent, same work."""
     if cell is None:
         raise NotComparable("not run")
     if cell.outcome != "measured":
@@ -127,26 +127,26 @@ def _value(run: Run, cell: Cell | None, metric: Metric, first: Cell | None, doub
     must_not_contradict(parts(cell))
     must_have_done_its_jobs(parts(cell))
     if first is not None and first is not cell and (reason := different_data(first, cell)):
-        raise NotComparable(f"did other work than {first.tweakset} in its block: {reason}")
+        raise NotComparable(f"did different work from {first.tweakset} in its block: {reason}")
     return value_of(cell, metric)
 
 
 def _in_force(run: Run, study: str, workload: str, profile: str) -> Iterator[str]:
-    """Name keys that had their value already: setting them changed nothing, whatever is found."""
+    """Yield keys that already had their value: setting them changed nothing."""
     points = run.design.points
     measured = [cell for cell in _cells(run, study, workload) if cell.outcome == "measured" and cell.tweakset in points]
     for factor in run.design.factors:
         if factor.tweakset == profile and factor.kind in READ_BACK:
             cells = [cell for cell in measured if points[cell.tweakset].levels.get(factor.name) is not None]
             if cells and all(cell.applied is not None and factor.name in cell.applied.already_in_force for cell in cells):
-                yield f"{factor.name} had its value before: setting it changed nothing here, so no effect of it is one."
+                yield f"{factor.name} already had its value: setting it changed nothing here, so any effect is spurious."
 
 
 def moved(run: Run) -> dict[str, str]:
-    """Cells, by id, round which a key was found at another value than in the beginning, each with the reason.
+    """Return cells near which a key was not at its initial value, by id, each with the reason.
 
-    That is, at the cell or at the next one to either side that looked. Nodes of a cluster may each
-    have their own values: a cell is held against those of its node.
+    The cell and its nearest neighbours that recorded the key count. Nodes of a cluster may have
+    different values: a cell is compared with those on its node.
     """
     nodes: dict[str | None, list[Cell]] = {}
     for cell in sorted(run.cells, key=lambda cell: cell.order):
@@ -159,12 +159,12 @@ def moved(run: Run) -> dict[str, str]:
             for cell, *values in zip(cells, _carried(looked), reversed(_carried(looked[::-1])), strict=True):
                 for value in values:
                     if value is not None and not same_value(value, first):
-                        result.setdefault(cell.id, f"{key} was found at {value} about this cell, at {first} in the beginning")
+                        result.setdefault(cell.id, f"{key} was {value} around this cell but {first} at the beginning")
     return result
 
 
 def _carried(values: Sequence[object]) -> list[object]:
-    """Each value, or the last before it where there is none."""
+    """Return each value, or the last before it if there is none."""
     return [*accumulate(values, _last)]
 
 
@@ -173,10 +173,9 @@ def _last(before: object, value: object) -> object:
 
 
 def must_be_as_requested(run: Run) -> None:
-    """Check that the points of a design set the keys that their tweak sets asked for, and no others.
+    """Check that the points of a design set exactly the keys that their tweak sets request.
 
-    Raises: Unreadable, naming the first that does not: keys would be called by other names than
-    their own.
+    Raises: Unreadable, naming the first mismatch: keys would be mislabelled.
     """
     for factor in run.design.factors:
         levels = {name: point.levels.get(factor.name) for name, point in run.design.points.items() if point.tweakset == factor.tweakset}
@@ -186,7 +185,7 @@ def must_be_as_requested(run: Run) -> None:
             continue  # a script, or several settings under one name
         for name, level in levels.items():
             value = requested[name]
-            # Limits and the like have ways to write one value that are not compared here.
+            # Limits and the like can be spelled in several ways, which are not compared here.
             equal = level is not None and value is not None and (factor.kind != "sysctl" or same_value(level, value))
             if not equal and (level, value) != (None, None):
                 does, asks = ("leaves it as found" if setting is None else f"sets it to {setting}" for setting in (level, value))

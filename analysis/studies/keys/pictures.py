@@ -1,4 +1,4 @@
-"""Pictures of designs over keys: the effect of each key, and the work at each of its levels."""
+"""Pictures of designs over keys: the effect of each key, and the response at each level."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ if TYPE_CHECKING:
     from analysis.plots.marks import Ends, Style
 
 
-# The words of `compare`, and the one that a design adds to them; shape says the same as colour.
+# The verdicts of `compare`, plus that of a design; shape repeats the meaning of colour.
 MARKS: dict[str, Style] = VERDICTS | {"interacts": {"marker": "D", "color": "#8f4b7d", "markerfacecolor": "#8f4b7d"}}
 CALLED = NAMED | {"interacts"}
-# Designs whose cells vary several keys at once; "file" is any of them, read from a design file.
+# Designs whose cells vary several keys at once; "file" is any of them, from a design file.
 FACTORIAL = frozenset({"factorial", "fractional", "file"})
 ROMAN = {3: "III", 4: "IV", 5: "V"}
-FEW = 5  # interactions that are shown, the strongest
+FEW = 5  # number of interactions shown, the strongest
 LINE_IN = 0.19
-WAYS = {"in profile": "in profile", "alone": "alone"}  # of a key in an ablation, from above
+WAYS = {"in profile": "in profile", "alone": "alone"}  # rows per key in an ablation
 IN_COMPANY = " In the profile: all keys set, against all but this one. Alone: this key set, against stock."
 PANELS = SmallPanels(4, above=0.50, tall=1.15, below=0.42, left=0.2, start=0.36)
 MEAN: Style = {"color": FAINT, "linewidth": 1.0, "linestyle": (0, (3, 2))}
@@ -40,10 +40,10 @@ MEAN: Style = {"color": FAINT, "linewidth": 1.0, "linestyle": (0, (3, 2))}
 
 @dataclass(frozen=True, slots=True)
 class KeyPart:
-    """The effects of one tweak set's keys under one workload in one run; `title` tells it from the others.
+    """The effects of one tweak set's keys under one workload in one run; `title` distinguishes it.
 
-    `again` is the A/A check as if it were an effect: what the machine does where nothing is
-    changed; None where it was not measured.
+    `again` is the A/A check in the form of an effect: the machine's behaviour without any change;
+    None if it was not measured.
     """
 
     run: Run
@@ -53,12 +53,12 @@ class KeyPart:
 
     @property
     def mean(self) -> float:
-        """Mean of all cells, in the metric's unit."""
+        """Return the mean of all cells, in the metric's unit."""
         return math.exp(self.effects.mean if self.effects.observed.better == "higher" else -self.effects.mean)
 
     @property
     def margin(self) -> tuple[float, ...]:
-        """How far the margin reaches around the mean of all cells; it is always in view, so that noise does not fill a picture."""
+        """Return the margin's ends around the overall mean, always in view: noise looks small."""
         margin = self.effects.observed.margin
         return (self.mean / (1 + margin), self.mean * (1 + margin)) if margin else ()
 
@@ -81,13 +81,13 @@ def _words(term: Term) -> str:
 
 
 def parts_of(scene: Scene, fits: Callable[[KeyPart], object], reason: str) -> list[KeyPart]:
-    """Return the effects of a scene that a picture can show.
+    """Return the parts of a scene that a picture can show.
 
-    Raises: NothingToDraw, for `reason` where a design was measured and none fits, or because no
-    design was.
+    Raises: NothingToDraw, for `reason` if a design was measured but none fits, or because no design
+    was.
     """
     every = [(run, effects) for run in scene.runs for effects in scene.effects.get(run.origin, ())]
-    some(every, "the run took no tweak set apart: `--design` names the designs that do")
+    some(every, "the run decomposed no tweak set: `--design` lists the designs that do")
     analysed = [(run, effects) for run, effects in every if not effects.refusal]
     profiles = {effects.observed.profile for _, effects in analysed}
     parts = []
@@ -113,9 +113,9 @@ def design_of(effects: Effects) -> str:
 
 
 def untouched(scene: Scene, run: Run, effects: Effects) -> Term | None:
-    """Return the A/A check of a workload as if it were an effect: numbers of `compare`, judged as the effects judge it; None without.
+    """Return a workload's A/A check in the form of an effect, from `compare`; None without one.
 
-    It fails by the harder of two rules: that of the effects has no adjustment.
+    It fails by the stricter of two rules: the effects' rule has no adjustment.
     """
     place = run.origin, effects.observed.study, effects.observed.workload
     checks = (one for one in scene.comparisons if one.untouched and (one.candidate_run, one.study, one.workload) == place)
@@ -130,7 +130,7 @@ def untouched(scene: Scene, run: Run, effects: Effects) -> Term | None:
 
 
 class KeyRow(NamedTuple):
-    """Effects that stand together, from above; `name` has a line a key, and `rule` begins a group."""
+    """A row of effects from the top; `name` has a line per key, and `rule` begins a group."""
 
     name: str
     small: str
@@ -140,10 +140,10 @@ class KeyRow(NamedTuple):
 
 @picture(-7, "Effect of each key", DESIGNS=FACTORIAL | {"ablation"})
 def key_effects(scene: Scene) -> Spec:
-    """Which key of a tweak set did it, by how much, and how surely; of an ablation alone and in company.
+    """Effect of each key of a tweak set, with its uncertainty; in an ablation, in both ways.
 
-    A section a workload; keys are ordered by the size of their effect, interactions stand below the
-    keys.
+    There is a section per workload; keys are ordered by the size of their effect, and interactions
+    follow.
     """
     parts = parts_of(scene, _rows, "no effect of a key could be estimated")
     rows = [row for part in parts for row in _rows(part)]
@@ -155,7 +155,7 @@ def key_effects(scene: Scene) -> Spec:
     ]
     notes = [note for part in parts for note in _notes(part, f"{part.title}: " if len(parts) > 1 else "")]
     if any(part.terms("interaction") for part in parts):
-        notes.append("An interaction (×) is by how much the effect of one key changes when the other is set.")
+        notes.append("An interaction (×) is the change of one key's effect when the other is set.")
     in_company = IN_COMPANY if any(part.terms(*WAYS) for part in parts) else ""
     return Spec(lead + in_company, [_forest_section(part, left) for part in parts], legend, notes)
 
@@ -182,7 +182,7 @@ def _way(term: Term) -> int:
 
 
 def _aliases(term: Term) -> str:
-    """Say that it may be another effect; which, the sentence and the table say: names of several keys fit no column."""
+    """Write that it may be another effect, which the sentence and the table name."""
     count = len(term.aliases)
     return f"or one of {count} combinations of others" if count > 1 else "or a combination of others" if count else ""
 
@@ -213,13 +213,13 @@ def _forest_section(part: KeyPart, left: float) -> Section:
 
 
 def _notes(part: KeyPart, name: str) -> Iterator[str]:
-    """Say what is not shown, what was lost, where a key depends on its company, and that a failed A/A check lets nothing be called."""
+    """Yield hidden and lost effects, keys that depend on company, and a failed A/A check."""
     if part.again is not None and part.again.verdict == "not comparable":
-        differs = f"changes nothing and differs from stock all the same ({minus(number(part.again.gain or 0.0))} %)"
-        yield f"{part.title}: {part.again.label} {differs}: no effect is called there."
+        differs = f"changes nothing but differs from stock ({minus(number(part.again.gain or 0.0))} %)"
+        yield f"{part.title}: {part.again.label} {differs}: no effect is claimed there."
     for term in part.terms("disagreement"):
         if term.verdict in CALLED:
-            yield f"{name}{term.factors[0]} depends on its company: alone it does other than in the profile, by {_words(term)} %."
+            yield f"{name}{term.factors[0]} depends on its company: its effect alone differs from that in the profile by {_words(term)} %."
     more = len(part.terms("interaction")) - FEW
     if more > 0:
         yield f"{name}{more} weaker interaction{'s are' if more > 1 else ' is'} not shown."
@@ -229,7 +229,7 @@ def _notes(part: KeyPart, name: str) -> Iterator[str]:
 
 @picture(16, "Main effects", DESIGNS=FACTORIAL)
 def main_effects(scene: Scene) -> Spec:
-    """How the work went at each level of each key, on average over the levels of the others."""
+    """Response at each level of each key, averaged over the levels of the others."""
     parts = parts_of(scene, lambda part: part.effects.levels, "the design has no average over the levels of other keys")
     verdicts = {term.verdict for part in parts for term in part.terms("main") if term.verdict in CALLED}
     legend = [
@@ -239,8 +239,7 @@ def main_effects(scene: Scene) -> Spec:
         margin_entry((part.effects.observed.margin for part in parts), "±{}, the margin"),
     ]
     lead = (
-        "A panel a key, the strongest first, all on one scale: a flat line is a key that does nothing. The gain is from the first level "
-        "to the last."
+        "A panel per key, the strongest first, all on one scale: a flat line means no effect. The gain is from the first level to the last."
     )
     notes = ["No intervals: nothing was replicated."] if any(level.low is None for part in parts for level in part.effects.levels) else []
     if any(term.verdict in CALLED for part in parts for term in part.terms("interaction")):
@@ -249,7 +248,7 @@ def main_effects(scene: Scene) -> Spec:
 
 
 def _panels(part: KeyPart) -> Section:
-    """Make a section of a panel a key, the strongest first and all on one scale; the first of a row has the numbers and their unit."""
+    """Make a section with a panel per key, the strongest first, on one scale."""
     keys: dict[str, list[Level]] = {}
     for level in part.effects.levels:
         keys.setdefault(level.factor, []).append(level)

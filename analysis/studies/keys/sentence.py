@@ -1,4 +1,4 @@
-"""The sentence that answers the question: which key, how much, how sure; or that none can be named, and what would have been seen."""
+"""The answer in a sentence: which key, how much, how sure; or the detectable effect."""
 
 from __future__ import annotations
 
@@ -19,29 +19,29 @@ if TYPE_CHECKING:
 
 ADJUSTED = {"holm": "Holm", "bh": "Benjamini-Hochberg"}
 PLACES = {"alone": " alone", "in profile": " in the profile"}
-CONFIRM = "what it names is a suspect, and what it does not name may hide; confirm with a design of fewer keys."
-MOST = 4  # names written out
+CONFIRM = "named keys are suspects, and unnamed keys may be masked; confirm with a design of fewer keys."
+MOST = 4  # number of listed names
 ROMAN = {1: "I", 2: "II", 3: "III", 4: "IV", 5: "V"}
 
 
 def sentence(effects: Effects) -> str:
     if effects.refusal:
-        return f"Nothing can be said: {effects.refusal}"
+        return f"No effects: {effects.refusal}"
     if effects.observed.scale == "raw" and any(row.f is not None and row.df > 1 and row.factors for row in effects.anova):
         return _by_factor(effects)
     return " ".join((_keys(effects), *_gaps(effects), *_caveat(effects), *_profile(effects), *_interactions(effects)))
 
 
 def only(designs: Iterable[Effects], requested: Sequence[tuple[str, ...]]) -> list[Effects]:
-    """Keep the effects asked for, by their factors' names, and put the answers to them before the sentence on all.
+    """Keep the requested effects, by factors, with answers to them before the sentence.
 
-    Raises: Refused, where a design cannot tell one from others.
+    Raises: Refused, if a design cannot distinguish one from others.
     """
     result = []
     for effects in designs:
         factors = {factor.name for factor in effects.observed.factors}
         sets = [frozenset(effect) for effect in requested if not effects.refusal and factors.issuperset(effect)]
-        text = " ".join((*(_answer(effects, effect) for effect in sets), "Of all that was looked at:", effects.sentence))
+        text = " ".join((*(_answer(effects, effect) for effect in sets), "Of all effects:", effects.sentence))
         terms = tuple(term for term in effects.terms if frozenset(term.factors) in sets)
         result.append(replace(effects, terms=terms, sentence=text if sets else effects.sentence))
     return result
@@ -55,7 +55,7 @@ def _answer(effects: Effects, effect: frozenset[str]) -> str:
     if others:
         same = ", ".join(map(":".join, others))
         grade = f" (resolution {ROMAN[effects.resolution]})" if effects.resolution in ROMAN else ""
-        raise Refused(f"{name} cannot be told from {same} in this design{grade}; one of a higher resolution can, or a factorial.")
+        raise Refused(f"{name} cannot be distinguished from {same} in this design{grade}; use a higher resolution, or a factorial.")
     keys = [term for term in terms if term.means not in SCREENED and term.p_adjusted is not None]
     lines = [_described(group, effects) for group in _by_subject(keys)]
     lines += [_together(term) for term in terms if term.means in SCREENED and term.p_adjusted is not None]
@@ -65,11 +65,11 @@ def _answer(effects: Effects, effect: frozenset[str]) -> str:
     if not terms and not lines:
         labels = first_few([term.label for term in effects.terms], MOST)
         raise Refused(f"this design does not separate {name}; it separates {labels}. Lay out a factorial over these keys.")
-    return f"{'; '.join(lines) or f'{name} cannot be judged: there is nothing to judge it by'}."
+    return f"{'; '.join(lines) or f'{name} cannot be judged: there is no error term'}."
 
 
 def _keys(effects: Effects) -> str:
-    """Name the keys whose effect is shown, the largest first; or none, with what would have been."""
+    """Name the keys with a shown effect, the largest first; or none, with the detectable effect."""
     family = [term for term in effects.terms if term.means not in SCREENED and term.means != "profile"]
     if not family:
         return f"None of the {_noun(effects)}s can be judged."
@@ -77,7 +77,7 @@ def _keys(effects: Effects) -> str:
     named.sort(key=lambda terms: -max(abs(term.effect) for term in terms if term.verdict in NAMED))
     if not named:
         return _none(effects, family)
-    # A main effect of a design that mixes it with interactions is not its key's alone.
+    # An aliased main effect does not belong to its key alone.
     suspect = any(_or_others(terms[0], effects) for terms in named)
     noun = "suspect" if suspect else _noun(effects)
     head = f"{len(named)} {noun}s: " if len(named) > 1 else "Suspect: " if suspect else ""
@@ -92,14 +92,14 @@ def _by_subject(terms: Iterable[Term]) -> list[list[Term]]:
 
 
 def _described(terms: Sequence[Term], effects: Effects) -> str:
-    """Say of one key what each of its effects is, those that are shown first."""
+    """Describe the effects of one key, those that are shown first."""
     parts = []
     for term in sorted(terms, key=lambda term: term.verdict not in NAMED):
         word = _amount(term, effects) if term.verdict in NAMED else "equivalent" if term.verdict == "equivalent" else "not shown to matter"
         small = f", within the margin of {unsigned(effects.observed.margin or 0)}" if _is_small(term, effects) else ""
         parts.append(f"{word}{PLACES.get(term.means, '')} ({_evidence(term)}{small})")
     close = _close_aliases(terms[0])
-    mixed = f", which cannot be told from {first_few(close, MOST)}" if close else ""
+    mixed = f", which cannot be distinguished from {first_few(close, MOST)}" if close else ""
     return f"{_subject(terms[0])}{_or_others(terms[0], effects)}: {', '.join(parts)}{mixed}"
 
 
@@ -114,7 +114,7 @@ def _none(effects: Effects, family: Sequence[Term]) -> str:
     head = f"Of the {noun}s that can be judged none can be named" if partly else f"No {noun} can be named"
     answer = f"{head}: the clearest, {_subject(clearest)}{PLACES.get(clearest.means, '')}, is {size} ({_evidence(clearest)})."
     if effects.again_fails:
-        return f"{answer} A copy of stock differs from stock as well (A/A): run it again, with more blocks or on a quieter machine."
+        return f"{answer} A copy of stock also differs from stock (A/A): run it again, with more blocks or on a quieter machine."
     equal = sum(term.verdict == "equivalent" for term in family)
     if equal and margin:
         answer += f" {equal} of {len(family)} effects are shown to lie within the margin of {unsigned(margin)}."
@@ -126,15 +126,15 @@ def _none(effects: Effects, family: Sequence[Term]) -> str:
 def _gaps(effects: Effects) -> Iterator[str]:
     missing = unjudged(effects)
     if missing:
-        yield f"Cannot be judged, so nothing is said of: {first_few(missing, MOST)}."
+        yield f"Cannot be judged: {first_few(missing, MOST)}."
 
 
 def _caveat(effects: Effects) -> Iterator[str]:
-    """Say where main effects are not those of their keys alone: a design that is for finding suspects."""
+    """Yield warnings that main effects include interactions: such a design only finds suspects."""
     if effects.mixed:
-        yield f"A main effect of this design holds shares of others' interactions (up to {effects.mixed:.2f} of each): {CONFIRM}"
+        yield f"A main effect in this design includes shares of others' interactions (up to {effects.mixed:.2f} of each): {CONFIRM}"
     elif effects.resolution is not None and effects.resolution <= 3:
-        yield f"A main effect of this design (resolution {ROMAN[effects.resolution]}) is one with interactions of others: {CONFIRM}"
+        yield f"A main effect in this design (resolution {ROMAN[effects.resolution]}) is aliased with others' interactions: {CONFIRM}"
 
 
 def _profile(effects: Effects) -> Iterator[str]:
@@ -148,21 +148,21 @@ def _interactions(effects: Effects) -> Iterator[str]:
     terms = [term for term in effects.terms if term.verdict == "interacts"]
     rows = [row.name for row in effects.anova if row.p_adjusted is not None and row.p_adjusted < ALPHA]
     if terms:
-        yield f"Not simply added up: {'; '.join(map(_together, terms[:MOST]))}: a hint from a screen, to be confirmed."
+        yield f"Not additive: {'; '.join(map(_together, terms[:MOST]))}: a hint from a screen, to be confirmed."
     elif rows:
-        yield f"Not simply added up: {', '.join(rows)} (a screen; confirm it)."
+        yield f"Not additive: {', '.join(rows)} (a screen; confirm it)."
 
 
 def _together(term: Term) -> str:
     size = percent(term.gain) if term.gain is not None else f"{'+' if term.effect > 0 else ''}{digits(term.effect)}"
     mixed = "".join(f", or {alias}" for alias in _close_aliases(term))
-    beyond = "in the profile {} beyond what it does alone" if term.means == "disagreement" else "{} beyond their sum"
+    beyond = "in the profile {} beyond its effect alone" if term.means == "disagreement" else "{} beyond their sum"
     shown = "" if term.verdict == "interacts" else ": not shown to interact,"
     return f"{' with '.join(term.factors)}{shown} {beyond.format(size)}{mixed} ({_evidence(term)})"
 
 
 def _by_factor(effects: Effects) -> str:
-    """Name factors of several levels in another study's table by their F tests."""
+    """Name factors with several levels in another study's table by their F tests."""
     rows = [row for row in effects.anova if row.factors and row.p is not None]
     mains = [row for row in rows if row.p_adjusted is None]
     adjusted = zip(mains, holm([row.p or 0.0 for row in mains]), strict=True)
@@ -179,7 +179,7 @@ def _tested(row: VariationRow, effects: Effects) -> str:
 
 
 def unjudged(effects: Effects) -> list[str]:
-    """List what was planned to be answered and is not: keys, levels of keys, keys alone or in the profile, whole sets."""
+    """List planned questions without an answer: keys, levels, keys in an ablation, sets."""
     design = effects.observed
     gone = [label for label, _ in effects.unestimable]
     if design.design == "matrix":
@@ -199,14 +199,14 @@ def unjudged(effects: Effects) -> list[str]:
 
 
 def _noun(effects: Effects) -> str:
-    """What is named: a key, a whole tweak set, or a factor of another study."""
+    """Return what is named: a key, a whole tweak set, or a factor of another study."""
     if effects.observed.profile:
         return "key"
     return "factor" if effects.observed.design == "table" else "tweak set"
 
 
 def _subject(term: Term) -> str:
-    """Call a term by its key and value, or by its tweak set."""
+    """Name a term by its key and value, or by its tweak set."""
     if term.means in {"set", "profile"}:
         return term.label
     name = ":".join(term.factors)
@@ -214,18 +214,18 @@ def _subject(term: Term) -> str:
 
 
 def _or_others(term: Term, effects: Effects) -> str:
-    """Warn of a main effect that holds interactions of two, wholly or in part."""
+    """Return a warning if a main effect includes two-factor interactions, wholly or partly."""
     holds = term.means == "main" and (effects.mixed > 0 or any(len(alias) == 2 for alias in term.aliases))
     return ", or interactions of others" if holds else ""
 
 
 def _close_aliases(term: Term) -> list[str]:
-    """List the aliases of up to two factors: interactions of three are as good as never there."""
+    """List the aliases of up to two factors: larger interactions are assumed absent."""
     return [":".join(alias) for alias in term.aliases if len(alias) <= 2]
 
 
 def _is_small(term: Term, effects: Effects) -> bool:
-    """Whether an effect, however certain, is smaller than what the study calls a difference."""
+    """Return whether an effect, however certain, is smaller than the study's margin."""
     margin = effects.observed.margin
     return margin is not None and term.gain is not None and term.verdict in NAMED and 1 / (1 + margin) < 1 + term.gain < 1 + margin
 

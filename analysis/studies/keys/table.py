@@ -1,9 +1,8 @@
-"""Another study's design and results as a table: a CSV file with a column a factor, one for the response, and maybe one for the block.
+"""Another study's table: a CSV file with a column per factor, the response, and maybe the block.
 
-Any separator of comma, semicolon and tab; lines that begin with # are comments. A row without a
-response is a cell that was lost; where there is a column `run`, as in design files of ours, F
-(failed) and N (not yet run) say so too. What is no number where one belongs is refused, with its
-line.
+The separator is a comma, semicolon or tab; lines that begin with # are comments. A row without a
+response is a lost cell; in a column `run`, as in our design files, F (failed) and N (not yet run)
+mean the same. A non-number in place of a number is refused, with its line.
 """
 
 from __future__ import annotations
@@ -28,10 +27,10 @@ from .terms import DesignFactor, EffectRow, LostPoint, Observed
 MISSING = frozenset({"", "na", "nan", "n/a", "none", "null", "-"})
 MOST_LEVELS = 50
 MOST_ROWS = 10_000
-LARGEST = 1e100  # its square, and sums of that, are still numbers
-MOST_COPIES = 3  # named one by one
-PASTED = 3  # rows in a row that equal earlier ones in a row
-RAN = "run"  # Y: yes, or
+LARGEST = 1e100  # its square, and sums of squares, are finite
+MOST_COPIES = 3  # listed individually
+PASTED = 3  # consecutive rows equal to consecutive earlier ones
+RAN = "run"  # Y: yes, or:
 NOT_RUN = {"F": "failed", "N": "not yet run"}
 Line = dict[str, str]  # the fields of a row by column
 Lines = Mapping[int, Line]  # by their numbers in the file
@@ -39,7 +38,7 @@ Lines = Mapping[int, Line]  # by their numbers in the file
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """Which columns are what. `better` is None where more is neither good nor bad; `log` analyses ratios instead of differences."""
+    """The roles of columns. `better` may be None; `log` analyses ratios, not differences."""
 
     response: str
     factors: tuple[str, ...]
@@ -49,19 +48,19 @@ class Columns:
 
 
 def read_table(path: Path, columns: Columns) -> Observed:
-    """Read a table as what was observed.
+    """Read a table of observations.
 
-    Raises: Unreadable, with the file's line, for what is no such table. UnknownName, for a column
-    it does not have. Refused, for columns that no effect can be taken of.
+    Raises: Unreadable, with the file's line, for an invalid table. UnknownName, for a missing
+    column. Refused, for columns from which no effect can be estimated.
     """
     lines = _lines(path)
     names = list(next(iter(lines.values())))
     used = [columns.response, *columns.factors, *([columns.block] if columns.block is not None else [])]
     for name in used:
         if name not in names:
-            raise UnknownName(f"{path}: no column {name!r}; it has {one_line(', '.join(names))}.")
+            raise UnknownName(f"{path}: no column {name!r}; available: {one_line(', '.join(names))}.")
         if used.count(name) > 1:
-            raise Refused(f"column {name!r} is named twice: a column is a factor, the block or the response.")
+            raise Refused(f"column {name!r} is given twice: a column is a factor, the block or the response.")
     factors = tuple(
         DesignFactor(name, letter, _levels(path, lines, name))
         for name, letter in zip(columns.factors, letters(len(columns.factors)), strict=True)
@@ -73,7 +72,7 @@ def read_table(path: Path, columns: Columns) -> Observed:
         points.setdefault(point, levels)
         block = line[columns.block] if columns.block is not None else ""
         if columns.block is not None and not block:
-            raise Unreadable(f"{path}, line {number}: no block in column {columns.block!r}.")
+            raise Unreadable(f"{path}, line {number}: missing block in column {columns.block!r}.")
         mark = line.get(RAN, "").upper() if columns.response != RAN else ""
         if mark in NOT_RUN:
             lost.setdefault((point, f"run = {mark}: {NOT_RUN[mark]}, whatever its response"), []).append(block)
@@ -83,7 +82,7 @@ def read_table(path: Path, columns: Columns) -> Observed:
             value = _response(f"{path}, line {number}", line[columns.response], columns)
             rows.append(EffectRow(point, levels, block, value))
     if len(rows) < 2:
-        raise Unreadable(f"{path}: {len(rows)} rows with a number in column {columns.response!r}: no effect can be taken of so few.")
+        raise Unreadable(f"{path}: {len(rows)} rows with a number in column {columns.response!r}: too few to estimate an effect.")
     return Observed(
         path.stem,
         columns.response,
@@ -99,7 +98,7 @@ def read_table(path: Path, columns: Columns) -> Observed:
 
 
 def _copies(path: Path, lines: Lines) -> Iterator[str]:
-    """Say which rows equal earlier ones. Raises: Refused, where they follow each other as those do: a paste."""
+    """Yield rows that equal earlier ones. Raises: Refused, for consecutive ones: a paste."""
     first: dict[tuple[str, ...], int] = {}
     copies = []
     for number, line in lines.items():
@@ -113,67 +112,67 @@ def _copies(path: Path, lines: Lines) -> Iterator[str]:
             last, last_original = others[-1]
             raise Refused(
                 f"{path}: lines {number} to {last} equal lines {original} to {last_original} in every"
-                " column: pasted twice? Remove the copy; if they are runs of their own, number the"
+                " column. Remove the copy or, if these are separate runs, number the"
                 " runs in a column."
             )
     if copies:
         shown = first_few([f"line {number} as line {original}" for number, original in copies], MOST_COPIES)
-        yield f"equal in every column: {shown}. If that is a copy and no run of its own, the error is too small."
+        yield f"equal in every column: {shown}. If this is a copy, not a separate run, the error is too small."
 
 
 def _lines(path: Path) -> Lines:
     text = read_text(path, "a table is UTF-8 CSV", "no such file; name a saved run (.json) or a table (.csv)")
     written = {number: line for number, line in enumerate(text.splitlines(), 1) if line.strip() and not line.startswith("#")}
     if len(written) > MOST_ROWS + 1:
-        raise Refused(f"{path}: {len(written) - 1} rows, more than {MOST_ROWS}: a row is a cell (a whole run), never a step of it.")
+        raise Refused(f"{path}: {len(written) - 1} rows, more than {MOST_ROWS}: a row must be a cell (a whole run), not a step.")
     if len(written) < 2:
-        raise Unreadable(f"{path}: {'no rows below its header' if written else 'empty'}; a table has a line of names and a row a cell.")
+        raise Unreadable(f"{path}: {'no rows below its header' if written else 'empty'}; a table needs a line of names and a row per cell.")
     separator = max(",;\t", key=next(iter(written.values())).count)
     try:
         records = [[field.strip() for field in fields] for fields in csv.reader(written.values(), delimiter=separator, strict=True)]
     except csv.Error as error:
         raise Unreadable(f"{path}: not CSV ({error}).") from None
     if len(records) < len(written):
-        raise Unreadable(f"{path}: a quoted field goes on over lines; write each row on one.")
+        raise Unreadable(f"{path}: a quoted field spans several lines; write each row on one line.")
     (first, head), *rows = zip(written, records, strict=True)
     for name in head:
         if not name or head.count(name) > 1:
-            how = f"{one_line(name, 60)!r} is there twice" if name else "has no name"
-            raise Unreadable(f"{path}, line {first}: a column {how}; give each its own name.")
+            how = f"{one_line(name, 60)!r} is repeated" if name else "has no name"
+            raise Unreadable(f"{path}, line {first}: a column {how}; give each column its own name.")
     for number, fields in rows:
         if len(fields) != len(head):
-            raise Unreadable(f"{path}, line {number}: {len(fields)} fields, where the header has {len(head)}.")
+            raise Unreadable(f"{path}, line {number}: {len(fields)} fields, but the header has {len(head)}.")
     return {number: dict(zip(head, fields, strict=True)) for number, fields in rows}
 
 
 def _levels(path: Path, lines: Lines, name: str) -> tuple[str, ...]:
-    """List the levels of a factor, numbers by size and words as they come."""
+    """List the levels of a factor: numbers by size, words in order of appearance."""
     for number, line in lines.items():
         if not line[name]:
-            raise Unreadable(f"{path}, line {number}: no level in column {name!r}.")
+            raise Unreadable(f"{path}, line {number}: missing level in column {name!r}.")
     levels = list(dict.fromkeys(line[name] for line in lines.values()))
     if len(levels) < 2:
-        raise Refused(f"{path}: column {name!r} is {one_line(levels[0], 60)!r} in every row; a factor has two levels or more.")
+        raise Refused(f"{path}: column {name!r} is {one_line(levels[0], 60)!r} in every row; a factor needs two or more levels.")
     if len(levels) > MOST_LEVELS:
         raise Refused(
-            f"{path}: column {name!r} has {len(levels)} levels, more than {MOST_LEVELS}: a measurement is no factor; name another."
+            f"{path}: column {name!r} has {len(levels)} levels, more than {MOST_LEVELS}, so it is not a factor; name another column."
         )
     numbers = [value for value in map(_number, levels) if value is not None]
     if len(numbers) < len(levels):
         return tuple(levels)
     if len(set(numbers)) < len(numbers):
-        raise Unreadable(f"{path}: column {name!r} writes one number in two ways: {one_line(', '.join(levels))}; write it in one.")
+        raise Unreadable(f"{path}: column {name!r} writes one number in two ways: {one_line(', '.join(levels))}; use one spelling.")
     return tuple(level for _, level in sorted(zip(numbers, levels, strict=True)))
 
 
 def _response(where: str, text: str, columns: Columns) -> float:
     value, written = _number(text), one_line(text, 60)
     if value is None:
-        raise Unreadable(f"{where}: {written!r} in column {columns.response!r} is no number.")
+        raise Unreadable(f"{where}: {written!r} in column {columns.response!r} is not a number.")
     if abs(value) > LARGEST:
-        raise Refused(f"{where}: {written} in column {columns.response!r} is too large; take another unit.")
+        raise Refused(f"{where}: {written} in column {columns.response!r} is too large; use another unit.")
     if columns.log and value <= 0:
-        raise Refused(f"{where}: {columns.response} = {written}: --log takes ratios, which are of numbers above 0.")
+        raise Refused(f"{where}: {columns.response} = {written}: --log needs numbers above 0, for ratios.")
     return value
 
 

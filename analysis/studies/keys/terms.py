@@ -1,7 +1,8 @@
-"""The words of `effects`: what was observed at the points of a design, and what is said of its factors.
+"""The vocabulary of `effects`: observations at the points of a design, and findings on factors.
 
-Frozen records without behaviour. Everything here is of one workload, one metric, and one tweak set that was taken apart (or one table of
-another study). A *point* is one combination of levels; a *cell* is one run of it, the unit of replication; steps never are.
+Frozen records without behaviour, each for one workload, one metric, and one decomposed tweak set
+(or one table of another study). A *point* is one combination of levels; a *cell* is one run of it,
+the unit of replication; steps never are.
 """
 
 from __future__ import annotations
@@ -14,18 +15,19 @@ if TYPE_CHECKING:
 
 # log: gains as fractions of speed, + is better. raw: differences in the response's own unit, + is more.
 Scale = Literal["log", "raw"]
-# main, interaction: of a two-level design. level: one level of a factor against its first, over the others.
-# alone: this key only, against stock. in profile: the profile against it without this key. profile: all of it against stock.
-# disagreement: in profile less alone, that is, what a key does to or gets from its company. set: a tweak set against stock.
+# main, interaction: in a two-level design. level: one level of a factor against its first, over the
+# others. alone: only this key, against stock. in profile: the profile against it without this key.
+# profile: the whole against stock. disagreement: in profile minus alone, a key's interaction with
+# its company. set: a tweak set against stock.
 Means = Literal["main", "interaction", "level", "alone", "in profile", "profile", "disagreement", "set"]
-SCREENED = frozenset({"interaction", "disagreement"})  # looked at because they are there; what is named needs a run of its own
+SCREENED = frozenset({"interaction", "disagreement"})  # a named one needs a run of its own
 NAMED = frozenset({"improved", "regressed", "raises", "lowers"})
 Word = Literal["improved", "regressed", "raises", "lowers", "equivalent", "inconclusive", "interacts", "not comparable"]
 
 
 @dataclass(frozen=True, slots=True)
 class DesignFactor:
-    """What was varied: its name, the letter it has in the table, its levels in order; the first is the machine as found, or the low one."""
+    """A varied factor: name, letter in tables, and levels, the first as found or low."""
 
     name: str
     letter: str
@@ -34,7 +36,7 @@ class DesignFactor:
 
 @dataclass(frozen=True, slots=True)
 class EffectRow:
-    """One cell that was measured: its point (a level a factor), block ("" where there are none) and response in its own unit."""
+    """A measured cell: its point (a level per factor), block ("" if none) and response."""
 
     name: str
     levels: tuple[str, ...]
@@ -44,7 +46,7 @@ class EffectRow:
 
 @dataclass(frozen=True, slots=True)
 class LostPoint:
-    """Cells that were planned and cannot be used, of one point and for one reason."""
+    """Planned cells that cannot be used, of one point and for one reason."""
 
     point: str
     reason: str
@@ -53,10 +55,11 @@ class LostPoint:
 
 @dataclass(frozen=True, slots=True)
 class Observed:
-    """What there is to analyse. `points` are all that were planned, by name, stock or the all-low one among them.
+    """The data to analyse. `points` are all planned, by name, with stock or the all-low one.
 
-    `better` is None where nobody said which way is good (other studies): then words are raises and lowers. `profile` is the tweak set
-    that was taken apart, "" for a matrix or another study; `design_notes` is what the design said of itself.
+    `better` is None if no direction is good (other studies): then the words are raises and lowers.
+    `profile` is the decomposed tweak set, "" for a matrix or another study; `design_notes` are the
+    design's own.
     """
 
     study: str
@@ -118,10 +121,11 @@ class Term:
 
 @dataclass(frozen=True, slots=True)
 class Level:
-    """Where a factor stood and what came out on average over the others: `mean` is adjusted for blocks and what was lost.
+    """A factor's level with the mean response over other factors, adjusted for blocks and losses.
 
-    In the metric's own unit (a geometric mean on the log scale); `deviation` is from the mean of all cells, on the scale of the
-    analysis (log gain, or the response's unit). `low`, `high`: 95 % of the mean where there is an error term. `n`: cells.
+    `mean` is in the metric's unit (geometric on the log scale); `deviation` is from the mean of all
+    cells, on the scale of the analysis (log gain, or the response's unit). `low`, `high`: 95 % of
+    the mean if there is an error term. `n`: cells.
     """
 
     factor: str

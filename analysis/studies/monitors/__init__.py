@@ -1,4 +1,4 @@
-"""What monitors and profilers cost, by saved runs."""
+"""The cost of monitors and profilers, from saved runs."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def tells_of(run: Run) -> bool:
 
 
 def answer(run: Run, *, brief: bool = False) -> Answer:
-    """What watching costs; `brief` is each workload's answer with the table of costs."""
+    """Return the cost of monitoring; `brief` gives each workload's finding and table of costs."""
     from .answers import answer as answer_of
     from .study import overheads
 
@@ -30,7 +30,7 @@ def for_pictures(runs: Sequence[Run]) -> dict[str, object]:
 
 
 def unquiet(run: Run) -> dict[str, str]:
-    """Workloads whose two arms without a monitor differ, or agree too loosely to call a cost absent, and the sentence that says so."""
+    """Return workloads whose arms without a monitor differ or agree too loosely, with reasons."""
     if not tells_of(run):
         return {}
     from .study import overheads

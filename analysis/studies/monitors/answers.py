@@ -1,4 +1,4 @@
-"""What a monitored run answers: which monitors cost CPU, and what they take themselves."""
+"""Answer of a monitored run: which monitors cost CPU, and their own usage."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ DIFFERS = "differs"
 STATES: dict[str, Tone] = {"quiet": "", "underpowered": "open", DIFFERS: "bad", "missing": "open"}
 LEGEND = (
     ("costs", "% more than without a monitor, paired by block (n), on log ratios; its own 95 % interval; p is Holm's, over the study."),
-    ("CPU", "seconds of the workload's process in its measured steps, by which verdicts are given. Wall: the same steps by the clock."),
-    ("all CPU", "the process from start to exit and the monitor's own processes: what watching takes from the machine."),
-    ("core", "% of one core: its own processes' CPU by the time at work, report included, start not. Inside ones have none."),
-    ("memory", "MiB of peak RSS: the monitor's own, and what the workload's grew by. Written: MiB it left behind. Medians over blocks."),
-    ("outside", "seconds that are no measured step, more than without: until it watches (start), from last step to gone (stop), the rest."),
+    ("CPU", "seconds of the workload's process in its measured steps, the basis of verdicts. Wall: the same steps by the clock."),
+    ("all CPU", "the process from start to exit and the monitor's own processes: the total cost to the machine."),
+    ("core", "% of one core: the monitor's processes' CPU per time at work, with report, without start. Inside monitors have none."),
+    ("memory", "MiB of peak RSS: the monitor's own, plus the workload's growth. Written: MiB left behind. Medians over blocks."),
+    ("outside", "extra seconds outside measured steps: until it monitors (start), from the last step to its end (stop), the rest."),
     ("load", "1-minute load average of the arm's cells, smallest and largest."),
 )
-TURNS = "{}: the monitor was stopped in half of the segments of a process and let go on; start and report are in no segment."
+TURNS = "{}: the monitor was stopped in half of a process's segments and then continued; its start and report are outside segments."
 
 
 def answer(run: Run, result: Sequence[Overhead], *, brief: bool = False) -> Answer:
-    """Say what watching costs; `brief` is the answer of each workload with the table of costs."""
+    """Make the answer on the cost of monitoring; `brief` has each workload's finding and costs."""
     short, common = shorten(overhead.workload for overhead in result)
     facts = headline([run]).splitlines() + ([f"All workloads: {common}"] if common else [])
     margins = ", ".join(dict.fromkeys(unsigned(overhead.margin) for overhead in result))
@@ -57,7 +57,7 @@ def answer(run: Run, result: Sequence[Overhead], *, brief: bool = False) -> Answ
 
 
 def document(run: Run, result: Sequence[Overhead]) -> dict[str, object]:
-    """Give the same for programs: the fields are those of `terms`; overheads are fractions."""
+    """Return the answer for programs: the fields of `terms`; overheads are fractions."""
     return {
         "run_id": run.run_id,
         "origin": run.origin,
@@ -71,7 +71,7 @@ def document(run: Run, result: Sequence[Overhead]) -> dict[str, object]:
 
 
 def sentences(overhead: Overhead) -> list[str]:
-    """What one workload says: the A/A first, then what costs, what does not, and what is not known."""
+    """Write one workload's findings: the A/A, then costs, no effects, and undecided ones."""
     if overhead.control.state == DIFFERS:
         return [overhead.control.sentence]
     monitors = [arm for arm in overhead.arms if arm.base]
@@ -90,13 +90,13 @@ def _cost(arm: MonitoredArm) -> str:
 
 
 def _claims(arms: Iterable[MonitoredArm]) -> list[MonitoredArm]:
-    """Those that claim an effect, the dearest first."""
+    """Return the arms with a claimed effect, the most costly first."""
     claims = [arm for arm in arms if arm.claims]
     return sorted(claims, key=lambda arm: -(arm.cpu.value if arm.cpu else 0.0))
 
 
 def _title(result: Sequence[Overhead], short: dict[str, str]) -> str:
-    """What costs, each monitor with its workloads: `cprofile 188.5 % (python_loop), 3 % (cnn_train)`."""
+    """Write costs by monitor, with workloads: `cprofile 188.5 % (python_loop), 3 % (cnn_train)`."""
     sure = [overhead for overhead in result if overhead.control.state != DIFFERS]
     if not sure:
         return "No claim is made: the arms without a monitor differ."
@@ -145,7 +145,7 @@ def _costs(arms: Sequence[MonitoredArm], *, open_to: bool) -> Table:
 
 
 def _verdict(arm: MonitoredArm, *, open_to: bool) -> Word:
-    """A word beside the number: `costs 188.5 %`, `same (+0.1 %)`, `can't tell (+1.5 %)`."""
+    """Return a word beside the number: `costs 188.5 %`, `same (+0.1 %)`, `can't tell (+1.5 %)`."""
     if arm.cpu is None or arm.verdict == "not comparable" or not open_to:
         return Word(arm.said, TONES[arm.verdict] if open_to else "quiet")
     size = arm.cpu.amount
@@ -189,7 +189,7 @@ def _further(overhead: Overhead) -> list[Line | Table]:
     lost = [(arm.label, f"{count} {reason}") for arm in arms for reason, count in arm.lost.items()]
     notes = [(arm.label, note) for arm in arms for note in arm.notes]
     parts += bullets(grouped(lost), "left out:") + bullets(grouped(notes, every), "note:")
-    # What an inside monitor has no processes for is said once, in the legend.
+    # The legend explains that an inside monitor has no processes of its own.
     missing = [
         (arm.label, f"{name.partition('.')[2]}: {reason.rstrip('.')}.")
         for arm in arms

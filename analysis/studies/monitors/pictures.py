@@ -1,4 +1,4 @@
-"""What watching costs: each monitor's overhead, and what each takes for itself."""
+"""The cost of monitoring: each monitor's overhead, and its own usage."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from analysis.wording import digits, unsigned
 if TYPE_CHECKING:
     from .study import MonitoredArm
 
-LINEAR = 1.0  # percent to either side of 0 in which the scale is linear; beyond it is logarithmic
+LINEAR = 1.0  # percent around 0 with a linear scale; beyond, the scale is logarithmic
 TICKS = ((0.0, 0.5, 1.0, 3.0), (0.0, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0), (0.0, 1.0, 10.0, 100.0, 1000.0), (0.0, 1.0, 30.0, 1000.0))
 MOST_TICKS = 6
-# More is worse here: orange costs, whatever `compare` calls it.
+# More is worse here: orange means a cost, whatever `compare` calls it.
 LOOKS: dict[str, Style] = VERDICTS | {
     "regressed": VERDICTS["regressed"] | {"marker": "^"},
     "improved": VERDICTS["improved"] | {"marker": "v"},
@@ -34,11 +34,11 @@ WORDS = {
 }
 
 
-@picture(1, "What watching costs", MONITORED=True)
+@picture(1, "Cost of monitoring", MONITORED=True)
 def overhead_forest(scene: Scene) -> Spec:
-    """How much more CPU time the work takes under each monitor at each rate, how surely, and what the monitor takes for itself.
+    """Extra CPU time of the work under each monitor and rate, and the monitor's own usage.
 
-    A section a workload, a row a monitor; above it whether its A/A holds.
+    There is a section per workload and a row per monitor; above it is the state of its A/A.
     """
     parts = []
     for run in scene.runs:
@@ -50,12 +50,12 @@ def overhead_forest(scene: Scene) -> Spec:
     watched = some((arm for _, arm in every if arm.cpu is not None), "no monitor was measured beside cells without one")
     lead = (
         f"CPU seconds of the workload's measured steps, % more than without a monitor, in n {joined(one.units for _, _, one in parts)}; "
-        "lines: 95 % intervals. None again is the same without a monitor once more: how far equal cells differ. Own: CPU time of "
-        "the monitor's processes, % of one core. The scale is linear to ±1 % and logarithmic beyond: 0.1 % and 60 % can both be read."
+        "lines: 95 % intervals. None again repeats the cells without a monitor: how far equal cells differ. Own: CPU time of "
+        "the monitor's processes, % of one core. The scale is linear to ±1 % and logarithmic beyond, so both 0.1 % and 60 % are legible."
     )
     legend = verdict_entries(LOOKS, {arm.verdict for arm in watched}, WORDS)
     legend.append(fill(f"±{joined(unsigned(overhead.margin) for _, _, overhead in parts)}: counts as no effect"))
-    notes = ["Verdicts stand on Holm's p over all arms of the study, and are not given where none and none again differ."]
+    notes = ["Verdicts rest on Holm's p over all arms of the study, and are withheld if none and none again differ."]
     notes += [f"{arm.label} ({title}): {arm.said}." for title, arm in every if arm.base and arm.cpu is None]
     left = room_for((f"{arm.label}, n {arm.n}" for arm in watched), 1.9)
     heads = [("CPU +% [95 %]", 0.12), ("own, %", 1.45), ("verdict", 0)]
@@ -74,19 +74,19 @@ def overhead_forest(scene: Scene) -> Spec:
 
 
 def _mark(arm: MonitoredArm) -> Mark:
-    """Write what a monitor costs the work, and what it takes for itself; one inside the workload's process has nothing of its own."""
+    """Return a monitor's cost to the work and its own usage; an inside monitor has none."""
     own = digits(100 * arm.core.value, 2) if arm.core else "inside" if arm.kind == "inside" else "not known" * bool(arm.base)
     texts = minus(arm.cpu.cell if arm.cpu else ""), own, arm.said
     return Mark(ends_of(arm.cpu, 100), LOOKS[arm.verdict], texts, bold=arm.claims)
 
 
 def _percents(axes: Axes, arms: Sequence[MonitoredArm], margin: float) -> None:
-    """Scale the axis for overheads in percent: all of them, 0 and the margin are in view; the margin is shaded."""
+    """Scale the axis for overheads in percent, with 0 and the shaded margin in view."""
     ends = [100 * end for arm in arms if arm.cpu for end in (arm.cpu.low, arm.cpu.high)] + [150 * margin, -150 * margin]
     low, high = (end * 1.25 if abs(end) > LINEAR else end + (0.2 if end > 0 else -0.2) for end in (min(ends), max(ends)))
     axes.set_xlim(low, high)
     axes.set_xscale("symlog", linthresh=LINEAR, linscale=0.7)
-    for places in TICKS:  # the finest that reach far enough and are few enough
+    for places in TICKS:  # the finest with enough reach and few enough ticks
         shown = sorted(tick for tick in {*places, *(-place for place in places)} if low <= tick <= high)
         if len(shown) <= MOST_TICKS and max(high, -low) < 1.7 * places[-1]:
             break

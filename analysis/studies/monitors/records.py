@@ -1,7 +1,7 @@
-"""The cells of a monitored study, read as a foreign file is: a field is a number, or missing with its reason.
+"""The cells of a monitored study: each field is a number, or missing with its reason.
 
-A value that no clock, kernel or meter can have given is missing; a cell that reports another monitor than its arm's is left out, with the
-reason.
+They are treated like foreign data: a value that no clock, kernel or meter can produce is missing; a
+cell that reports a different monitor from its arm's is omitted, with the reason.
 """
 
 from __future__ import annotations
@@ -14,26 +14,27 @@ from analysis.plain import one_line
 from analysis.terms import Cell, Metric, Run
 
 MONITOR = ("cpu_s", "wall_s", "peak_rss_bytes", "written_bytes", "samples", "start_s", "stop_s")
-START_CPU = "start_cpu_s"  # the part of `cpu_s` that its start took
-AT_WORK = "at_work_s"  # of one that stood still in some segments, how long it did not
+START_CPU = "start_cpu_s"  # the part of `cpu_s` spent on its start
+AT_WORK = "at_work_s"  # for a monitor stopped in some segments, its active time
 USAGE = ("wall_s", "cpu_s", "steps_wall_s", "steps_cpu_s", "peak_rss_bytes", "written_bytes", "load_average_1min", "energy_j")
 INTERVAL, RATE = "interval_s", "hz"
-LEAST_RATE = 1e-9  # nobody looks so seldom, or a billion times a second
+LEAST_RATE = 1e-9  # slower, or a billion times per second, is implausible
 CPU = Metric("cpu_s_per_step", "lower")
-ALL_CPU, ENERGY = "all_cpu_s", "energy_j"  # metrics beside those of the steps
+ALL_CPU, ENERGY = "all_cpu_s", "energy_j"  # metrics besides those of the steps
 INSIDE = "inside"
-# A third of a year; 2^53 bytes are more than any disk holds, and 10^9 of anything more than any cell can count. By the end of a name.
+# Largest plausible values by the end of the name: 1/3 year; 2^53 bytes, more than any disk; counts
+# of 10^9.
 MOST = {"_s": 1e7, "_bytes": 2.0**53, "_j": 1e12}
 MOST_COUNTED = 1e9
-LIFE_S = 1e-3  # so long a process lives at least
+LIFE_S = 1e-3  # shortest life of a process
 
 
 @dataclass(frozen=True, slots=True)
 class MonitoredCell:
     """One cell: its monitor, and the workload's process.
 
-    `monitor` and `usage` hold numbers by the names of the saved file (`docs/reference/run.md`), without those missing: `missing` says
-    why. A cell that was not measured has none.
+    `monitor` and `usage` hold numbers by the names in the saved file (`docs/reference/run.md`),
+    without missing ones: `missing` has the reasons. A cell that was not measured has none.
     """
 
     cell: Cell
@@ -52,12 +53,12 @@ class MonitoredCell:
 
     @property
     def rate_per_s(self) -> float | None:
-        """How often it looks, by its parameters; None where they do not say."""
+        """Return how often it samples, by its parameters; None if they do not give it."""
         return rate_of(self.params)[0]
 
     @property
     def all_cpu_s(self) -> float | None:
-        """CPU seconds of the workload's whole process and of the monitor's own; None where one of the two is not known."""
+        """Return the CPU seconds of the workload's process and the monitor's, if both are known."""
         whole, own = self.usage.get("cpu_s"), self.monitor.get("cpu_s")
         if whole is None or (own is None and self.name is not None and self.kind != INSIDE):
             return None
@@ -70,11 +71,12 @@ class MonitoredCell:
 
     @property
     def core_share(self) -> float | None:
-        """CPU seconds of a monitor's own processes by seconds: 1 is a whole core.
+        """Return the CPU seconds of a monitor's own processes per second: 1 is a whole core.
 
-        Of the time at work and without its start, where that is known: a start may take more than minutes of work, and is no rate. The CPU
-        of its end counts: there samples are turned into a report, work that grows with them. Of one that stood still in some segments the
-        others alone are its time at work.
+        The time at work counts, without the start if known: a start may take more than minutes of
+        work, and is not a rate. CPU time of the end counts: samples are turned into a report there,
+        which grows with the work. If a monitor was stopped in some segments, the others are its
+        time at work.
         """
         cpu_s, wall_s = self.monitor.get("cpu_s"), self.monitor.get("wall_s")
         if cpu_s is None or not wall_s or self.kind == INSIDE:
@@ -88,15 +90,16 @@ class MonitoredCell:
 def read(run: Run) -> tuple[Run, list[MonitoredCell]]:
     """Read the cells of a run's studies with monitors.
 
-    Returns: the run with those studies alone and CPU time as their primary metric: what is paid for watching is CPU time, also by a
-    workload that has a primary metric of its own. Cells that do not fit their arm have failed there, with the reason; the others have all
-    CPU seconds, the monitor's included, and energy as metrics. And the cells.
+    Returns: the run with only those studies and CPU time as primary metric, since monitoring is
+    paid in CPU time, even by a workload with a primary metric of its own; and the cells. Cells that
+    do not match their arm have failed in that run, with the reason; the others have total CPU
+    seconds, including the monitor's, and energy as metrics.
     """
     names = {cell.study for cell in run.cells if cell.monitor or run.tweaksets[cell.tweakset].monitor}
     own = [cell for cell in run.cells if cell.study in names]
     words: dict[tuple[str, str, str], set[str]] = {}
     for cell in (cell for cell in own if cell.outcome == "measured" and cell.monitor):
-        for name in ("kind", "base"):  # all cells of an arm must agree in them
+        for name in ("kind", "base"):  # all cells of an arm must agree
             words.setdefault((cell.study, cell.tweakset, name), set()).add(_shown(cell.monitor.get(name)))
     cells = []
     for cell in own:
@@ -113,9 +116,9 @@ def read(run: Run) -> tuple[Run, list[MonitoredCell]]:
 
 
 def _misfit(cell: Cell, run: Run, words: Mapping[tuple[str, str, str], set[str]]) -> str:
-    """Say why a cell is none of its arm; "" where it is. `words` are what the cells of each arm call their monitor."""
+    """Return why a cell does not belong to its arm, or ""; `words` are the arm's monitor names."""
     if not cell.monitor:
-        return "it does not say whether it had a monitor"
+        return "it does not record whether it had a monitor"
     expected, called = run.tweaksets[cell.tweakset].monitor or None, cell.monitor.get("name")
     if called != expected:
         return f"it reports {_shown(called)}, but its arm is {_shown(expected)}"
@@ -129,10 +132,10 @@ def _shown(value: object) -> str:
 
 
 def rate_of(params: Mapping[str, object]) -> tuple[float | None, str | None]:
-    """How often a monitor looks, by its parameters, and which of them says so."""
+    """Return how often a monitor samples, by its parameters, and which of them gives it."""
     for name, value in params.items():
         if isinstance(value, bool) or not isinstance(value, int | float) or not LEAST_RATE < value < 1 / LEAST_RATE:
-            continue  # as of a whole number that no float can hold
+            continue  # such as an integer too large for a float
         if name in (INTERVAL, RATE):
             return 1 / value if name == INTERVAL else float(value), name
     return None, None
@@ -157,21 +160,21 @@ def _read_cell(cell: Cell) -> MonitoredCell:
 
 
 def _contradictions(numbers: Mapping[str, float]) -> dict[str, str]:
-    """Wholes that are less than their parts, and why."""
+    """Return totals that are less than their parts, with the reason."""
     result = {}
     cpu_s, wall_s, at_work_s = (numbers.get(name) for name in ("cpu_s", "wall_s", AT_WORK))
     ends_s = numbers.get("start_s", 0.0) + numbers.get("stop_s", 0.0)
     if cpu_s is not None and numbers.get(START_CPU, 0.0) > cpu_s:
-        result["cpu_s"] = f"its start alone is recorded with {numbers[START_CPU]:g} CPU seconds, of {cpu_s:g} in all"
+        result["cpu_s"] = f"its start alone has {numbers[START_CPU]:g} CPU seconds, but the total is {cpu_s:g}"
     if wall_s is not None and ends_s >= wall_s:
-        result["wall_s"] = f"its start and end are recorded with {ends_s:g} s, of {wall_s:g} s in all"
+        result["wall_s"] = f"its start and end take {ends_s:g} s, but the total is {wall_s:g} s"
     elif wall_s is not None and at_work_s is not None and at_work_s > wall_s:
-        result["wall_s"] = f"its time at work is recorded as {at_work_s:g} s, of {wall_s:g} s in all"
+        result["wall_s"] = f"its time at work is {at_work_s:g} s, but the total is {wall_s:g} s"
     return result
 
 
 def _possible(record: Mapping[str, Any], names: Iterable[str], place: str, missing: dict[str, str]) -> dict[str, float]:
-    """Return the numbers that can be; what cannot goes into `missing` by place and name, with the reason."""
+    """Return plausible numbers; add others to `missing` by place and name, with the reason."""
     result = {}
     for name in (name for name in names if record.get(name) is not None):
         low, value = LIFE_S if name == "wall_s" else 0.0, float(record[name])
@@ -179,5 +182,5 @@ def _possible(record: Mapping[str, Any], names: Iterable[str], place: str, missi
         if low <= value <= high:
             result[name] = value
         else:
-            missing[f"{place}.{name}"] = f"{value:g} was recorded, which is not from {low:g} to {high:g}"
+            missing[f"{place}.{name}"] = f"{value:g} was recorded, which is not between {low:g} and {high:g}"
     return result

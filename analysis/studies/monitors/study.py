@@ -1,9 +1,9 @@
-"""A monitored run as a whole: every workload's A/A and arms.
+"""A monitored run as a whole: the A/A and arms of every workload.
 
-Each monitor is compared with none, and none with none again, which says whether a workload was quiet enough for anything to be said of it.
-Paired by block, on log ratios, Holm over the study, by the machinery that compares tweak sets. That speaks of gains, as a tweak set is
-to have one; here the same number is turned into what is paid: overheads are fractions of the arm without a monitor (0.013 is 1.3 % more),
-above 0 where the monitor costs.
+Each monitor is compared with none, and none with none again, which shows whether a workload was
+quiet enough for conclusions. The comparison of tweak sets is reused: paired by block, on log
+ratios, Holm over the study. Its gains are converted to costs here: overheads are fractions of the
+arm without a monitor (0.013 is 1.3 % more), above 0 if the monitor costs.
 """
 
 from __future__ import annotations
@@ -27,18 +27,19 @@ PLACEBO = "placebo"
 KINDS = (INSIDE, "beside", "around")
 COPY = "none again (A/A)"
 WALL = "step_time_mean_s"
-FINE = 0.10  # an overhead below it has two decimals
-# Half an A/A interval above which "no effect" is not said of a workload: the study's own demand, not the margin.
+FINE = 0.10  # a smaller overhead has two decimals
+# Half an A/A interval; above it, "no effect" is not claimed for a workload. This is the study's
+# limit, not the margin.
 WIDEST = 0.03
 State = Literal["quiet", "underpowered", "differs", "missing"]
 SAID: dict[State, str] = {"quiet": "A/A holds", "underpowered": "underpowered", "differs": "A/A DIFFERS", "missing": "no A/A"}
 PEAK = "peak_rss_bytes"
-OWN = ("cpu_s", "samples", PEAK, "written_bytes", "start_s", "stop_s")  # of which medians are given
+OWN = ("cpu_s", "samples", PEAK, "written_bytes", "start_s", "stop_s")  # reported as medians
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OverheadFigure(Change):
-    """An overhead with its 95 % interval over `n` blocks; `p_equivalent` is that of its lying outside the margin."""
+    """An overhead with its 95 % interval over `n` blocks; `p_equivalent` tests the margin."""
 
     p_equivalent: float | None = None
 
@@ -52,7 +53,7 @@ class OverheadFigure(Change):
 
     @property
     def cell(self) -> str:
-        """Both for a column whose head says percent: `+0.12 [-0.04, 0.43]`."""
+        """Return value and interval for a column in percent: `+0.12 [-0.04, 0.43]`."""
         return f"{self._percent(self.value)} {self.ends.replace('+', '')}"
 
     def __str__(self) -> str:
@@ -75,18 +76,21 @@ class LoadRange(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MonitoredArm:
-    """One monitor under one workload, against none. `label` is its name in tables; `base` is empty for arms without a monitor.
+    """One monitor under one workload, against none.
 
-    `cpu` is of the measured steps (the primary metric), `wall` of their wall time, `total` of all CPU from the process's start to its exit,
-    the monitor's own processes included, `energy` of what a meter read, `placebo` the primary metric against the placebo (inside monitors).
-    `verdict` is the house's word after the A/A check, `said` what tables print, `reason` its sentence. `lost` says which cells are missing
-    and why: sentence → how many.
+    `label` is its name in tables; `base` is empty for arms without a monitor. `cpu` is for the
+    measured steps (the primary metric), `wall` their wall time, `total` all CPU from the process's
+    start to its exit plus the monitor's own processes, `energy` the meter's reading, `placebo` the
+    primary metric against the placebo (inside monitors). `verdict` is the common word after the A/A
+    check, `said` the word in tables, `reason` its sentence. `lost` counts missing cells by reason.
 
-    What the monitor itself took is in `core` and `own`; None or absent is what could not be told (`missing` says why). `core`: of one core,
-    its processes' CPU seconds, those of its report included and of its start not, by the seconds at work, or all by their life where the
-    start is not known apart (1 is a whole core); an inside monitor has none: it is in the workload's. `own` are medians over blocks:
-    `memory_bytes` its own peak and what the workload's peak grew by, `start_s` until it watches, `stop_s` from the last step until it is
-    gone, `outside_s` what the whole process took longer outside its measured steps than without a monitor, and more of `OWN`.
+    The monitor's own usage is in `core` and `own`; None or absent is unknown (`missing` has the
+    reasons). `core`: its processes' CPU seconds, with the report but without the start, per second
+    at work, or all of them per lifetime if the start is unknown (1 is a whole core); an inside
+    monitor has none: the workload includes it. `own` are medians over blocks: `memory_bytes` its
+    own peak plus the growth of the workload's peak, `start_s` until it monitors, `stop_s` from the
+    last step until its end, `outside_s` the process's extra time outside its measured steps
+    compared with none, and more of `OWN`.
     """
 
     tweakset: str
@@ -116,13 +120,13 @@ class MonitoredArm:
 
     @property
     def claims(self) -> bool:
-        """Whether it is said to cost something, or to save it."""
+        """Return whether it has a claimed cost or saving."""
         return self.verdict in {"regressed", "improved"} and self.cpu is not None
 
 
 @dataclass(frozen=True, slots=True)
 class Control:
-    """None against none again: `half` is half its 95 % interval. Only a quiet workload can show that a monitor costs nothing."""
+    """None against none again; `half` is half its 95 % interval. A quiet one can show no cost."""
 
     state: State
     figure: OverheadFigure | None
@@ -132,9 +136,9 @@ class Control:
 
 @dataclass(frozen=True, slots=True)
 class Overhead:
-    """Everything that is said of one workload of one study; `base` is the primary metric without a monitor.
+    """All findings on one workload of one study; `base` is the primary metric without a monitor.
 
-    `units` says what `n` counts: blocks, or what monitors took turns in.
+    `units` names what `n` counts: blocks, or the units in which monitors took turns.
     """
 
     study: str
@@ -149,14 +153,14 @@ class Overhead:
 
 
 def overheads(run: Run) -> list[Overhead]:
-    """What watching costs, for every workload of a run.
+    """Return the cost of monitoring, for every workload of a run.
 
     Raises: Refused, for a run without monitors.
     """
     if not run.is_monitored:
         raise Refused(
-            f"{run.origin}: no cell of it reports a monitor; "
-            "`pytest benchmarks/bench_monitoring_overhead.py --benchmark-save=NAME` saves such."
+            f"{run.origin}: no cell reports a monitor; "
+            "`pytest benchmarks/bench_monitoring_overhead.py --benchmark-save=NAME` makes such a run."
         )
     run, cells = read(run)
     rows = compare(run, None, Options(metrics=(WALL, ALL_CPU, ENERGY)))
@@ -191,7 +195,7 @@ def _workload(
         n=len(none),
         blocks=len(cells[run.baseline]),
         verdict="not comparable",
-        said="what others are held against",
+        said="the reference for others",
     )
     arms = [_with_cells(stock, cells[run.baseline], none)]
     for name in names:
@@ -204,7 +208,7 @@ def _workload(
             arm = replace(arm, said="skipped" if all(cell.cell.outcome == "skipped" for cell in cells[name]) else "failed")
         arms.append(_with_cells(arm, cells[name], none))
     turns = [row for row in rows.values() if row.processes]
-    units = "blocks"  # what n counts; where monitors took turns inside processes, these
+    units = "blocks"  # counted by n; processes if monitors took turns inside them
     if turns:
         units = "processes" if all(row.pairs == row.processes for row in turns) else "pairs of segments"
     return Overhead(
@@ -221,7 +225,7 @@ def _workload(
 
 
 def _labels(cells: Mapping[str, Sequence[MonitoredCell]], names: Iterable[str]) -> dict[str, str]:
-    """Names of arms in tables: a monitor with its interval or rate, `psutil_thread 0.01 s`; never two alike."""
+    """Return unique names of arms: a monitor with its interval or rate, `psutil_thread 0.01 s`."""
     result = {name: COPY if name == AGAIN else _label(name, cells[name]) for name in names}
     return result if len(set(result.values())) == len(result) else {name: name for name in result}
 
@@ -236,7 +240,7 @@ def _label(name: str, cells: Sequence[MonitoredCell]) -> str:
 
 
 def _in_order(names: Iterable[str], cells: Mapping[str, Sequence[MonitoredCell]], run: Run) -> list[str]:
-    """Arms in order: none again, placebos, then inside, beside and around, each by monitor and from the lowest rate to the highest."""
+    """Return arms in order: none again, placebos, inside, beside, around; by monitor, then rate."""
 
     def place(name: str) -> tuple[object, ...]:
         first = cells[name][0] if cells[name] else None
@@ -248,7 +252,7 @@ def _in_order(names: Iterable[str], cells: Mapping[str, Sequence[MonitoredCell]]
 
 
 def _with_cells(arm: MonitoredArm, every: Sequence[MonitoredCell], none: Sequence[MonitoredCell]) -> MonitoredArm:
-    """Add what an arm's cells say: which monitor it was and what that took itself, their load, what is missing or was not measured."""
+    """Add the facts of an arm's cells: its monitor and usage, the load, missing values."""
     cells = [cell for cell in every if cell.measured]
     loads = [cell.usage["load_average_1min"] for cell in cells if "load_average_1min" in cell.usage]
     lost = [cell.cell for cell in every if not cell.measured]
@@ -288,22 +292,22 @@ def _median(values: Iterable[float | None]) -> float | None:
 
 
 def control_of(comparison: Comparison | None) -> Control:
-    """Judge the A/A of a workload by its own 95 % interval, which no adjustment widens: it guards the others."""
+    """Judge a workload's A/A by its own unadjusted 95 % interval: it guards the others."""
     aa = figure(comparison.primary, comparison.p_adjusted) if comparison is not None else None
     if aa is None:
         reason = comparison.reason.rstrip(".") if comparison is not None else f"there is no {AGAIN}"
-        return Control("missing", None, None, f"No A/A: {reason}. How far equal cells differ is not known: no overhead is called absent.")
+        return Control("missing", None, None, f"No A/A: {reason}. How far equal cells differ is unknown: no overhead is called absent.")
     half = (aa.high - aa.low) / 2
     if aa.low > 0 or aa.high < 0:
         return Control("differs", aa, half, f"A/A DIFFERS: none against none again {aa}. NOTHING IS CLAIMED FROM THIS WORKLOAD.")
     if half > WIDEST:
-        wide = f"half its interval is {unsigned(half)}, more than {unsigned(WIDEST)}"
+        wide = f"half-width {unsigned(half)}, more than {unsigned(WIDEST)}"
         return Control("underpowered", aa, half, f"The A/A is too wide: {aa}: {wide}. No overhead is called absent here.")
     return Control("quiet", aa, half, f"A/A holds: none against none again {aa}.")
 
 
 def _judged(row: Comparison, control: Control, label: str) -> MonitoredArm:
-    """Make an arm of its comparison, once the A/A is known: the house's word, what the table prints, and a sentence."""
+    """Make an arm from its comparison and the A/A: verdict, word in the table, and sentence."""
     cpu, margin, state = figure(row.primary, row.p_adjusted), unsigned(row.margin), SAID[control.state]
     verdict, said, reason = row.verdict, "not comparable", row.reason
     if row.tweakset == AGAIN:
@@ -313,7 +317,7 @@ def _judged(row: Comparison, control: Control, label: str) -> MonitoredArm:
     elif control.state == "differs":
         verdict, said, reason = "not comparable", "not claimed", "the A/A of this workload differs: nothing is claimed."
     elif verdict == "equivalent" and control.state in {"underpowered", "missing"}:
-        verdict, said, reason = "inconclusive", state, f"inside the margin, which says nothing here: {control.sentence}"
+        verdict, said, reason = "inconclusive", state, f"inside the margin, which proves nothing here: {control.sentence}"
     elif outlasts(row):
         said, reason = "not shown", outlasting(row)
     elif verdict in {"regressed", "improved"}:
@@ -322,7 +326,7 @@ def _judged(row: Comparison, control: Control, label: str) -> MonitoredArm:
         small = f", under {margin}" if cpu.high < row.margin else ""
         said, reason = f"costs{small}", f"costs {seen}."
         if verdict == "improved":
-            said, reason = "less than none", f"{seen}: less than without; look for the reason."
+            said, reason = "less than none", f"{seen}: less than without a monitor; look for the reason."
     elif verdict == "equivalent":
         said, reason = f"within ±{margin}", f"no effect beyond ±{margin}: the 90 % interval lies inside."
     elif verdict == "inconclusive":
@@ -357,7 +361,10 @@ def figure(effect: Effect | None, p_adjusted: float | None = None) -> OverheadFi
 
 
 def _against_placebo(run: Run, cells: Sequence[MonitoredCell]) -> dict[tuple[str, str, str], OverheadFigure]:
-    """Every inside monitor against the placebo, which is as much of a thread and an import, and watches nothing; a family of their own."""
+    """Compare every inside monitor with the placebo, in a family of their own.
+
+    The placebo has the same thread and import, but monitors nothing.
+    """
     inside = {cell.cell.tweakset for cell in cells if cell.kind == INSIDE}
     placebo = next((cell.cell.tweakset for cell in cells if cell.base == PLACEBO), None)
     if placebo is None or inside <= {placebo}:

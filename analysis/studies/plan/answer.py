@@ -1,4 +1,4 @@
-"""A plan as an answer: what all workloads take together, what each needs; then the command."""
+"""A plan as an answer: the total, the needs of each workload, and the command."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ from control.names import undigested
 from .plan import DAY_S, Need, Plan
 
 LEGEND = (
-    ("noise", "how far the ratio to the baseline scatters between blocks (standard deviation of its logarithm)."),
-    ("A/A", "the same of arms that changed nothing: the machine's own noise."),
-    ("seen with", "the smallest gain or loss that so many blocks find with this power (MDE), by the noise of all arms of the workload."),
-    ("compare", "its `would show` is of each contrast's own noise, so the two figures differ."),
-    ("[95 %]", "as far as the pilot knows its own noise: with few blocks it knows it badly."),
+    ("noise", "scatter between blocks of the ratio to the baseline (standard deviation of its logarithm)."),
+    ("A/A", "the same for arms that changed nothing: the machine's own noise."),
+    ("seen with", "the smallest gain or loss found with this number of blocks and power (MDE), from the noise of all the workload's arms."),
+    ("compare", "its `would show` uses each contrast's own noise, so the two figures differ."),
+    ("[95 %]", "uncertainty of the pilot's noise, which is large with few blocks."),
 )
 
 
 def answer(plan: Plan, pilot: Run) -> Answer:
     goal = plan.goal
     feasible = plan.on_this_machine and plan.blocks is not None
-    in_file = pilot.design.kind == "file"  # its rows are the design; where it lies is not kept
+    in_file = pilot.design.kind == "file"  # its rows are the design; its path is not recorded
     findings = [Line(_together(plan), tone="strong")]
     if feasible and in_file:
-        findings.append(Line(f"The pilot's cells stand in a design file: add rows to it, until it has {plan.blocks} blocks."))
+        findings.append(Line(f"The pilot's cells are in a design file: add rows until it has {plan.blocks} blocks."))
     return Answer(
-        title=f"To find {unsigned(goal.gain)} more or less speed with {unsigned(goal.power)} power, by the noise of run {pilot.run_id}",
+        title=f"To find {unsigned(goal.gain)} more or less speed with {unsigned(goal.power)} power, given the noise of run {pilot.run_id}",
         findings=findings,
         sections=[*_needs(plan), *_unplanned(plan)],
         legend=LEGEND,
@@ -50,7 +50,7 @@ def answer(plan: Plan, pilot: Run) -> Answer:
 
 
 def _next(plan: Plan, pilot: Run) -> tuple[str, ...]:
-    """The run; where it would take longer than a day, the plan of what a day can see, if anything."""
+    """Return the command of the run or, beyond a day, the plan for a day's detectable gain."""
     if plan.on_this_machine and plan.blocks is not None:
         planned = {need.workload for need in plan.needs}
         return command_for(pilot, f"--blocks={plan.blocks}", workloads=planned)
@@ -113,10 +113,10 @@ def _together(plan: Plan) -> str:
         return f"Not on this machine: the noise of {undigested(most.workload)} hides {unsigned(plan.goal.gain)} for more than a day.{day}"
     why_so_many = f", as many as {undigested(most.workload)} needs" if len(plan.needs) > 1 else ""
     time = (
-        "of unknown length: the pilot keeps no durations"
+        "of unknown length: the pilot has no durations"
         if plan.block_s is None
         else f"of {duration(plan.block_s)}: {duration(plan.block_s * plan.blocks)}"
     )
     apart_s = [need.block_s * need.blocks for need in plan.needs if need.block_s and need.blocks]
-    runs = f" A run for each workload, with the blocks that it needs, takes {duration(math.fsum(apart_s))}." if len(apart_s) > 1 else ""
+    runs = f" A separate run per workload, with its own number of blocks, takes {duration(math.fsum(apart_s))}." if len(apart_s) > 1 else ""
     return f"{plan.blocks} blocks {time}{why_so_many}.{runs}"

@@ -1,6 +1,6 @@
-"""From a pilot to a plan: how many blocks a run needs to find an effect, and how long that takes.
+"""From a pilot to a plan: the number of blocks needed to find an effect, and the time.
 
-The unit is the block, as in every verdict: its log ratio of two arms scatters by so much, and that alone says how many are needed.
+The unit is the block, as in every verdict: the scatter of its log ratio determines the number.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from analysis.terms import Cell, Comparison, Metric, Refused, Run
 from analysis.verdict import ONE_RUN, without_guards
 from control.t_test import ALPHA, POWER, detectable_gain
 
-DAY_S = 86_400  # nobody has a machine to himself for longer, and no machine stays the same for longer
+DAY_S = 86_400  # machines are rarely exclusive, or stable, for longer
 
 
 @dataclass(frozen=True, slots=True)
 class Goal:
-    """What the run to come shall find: a gain (a fraction) with this power. `blocks` are those whose detectable effect is asked for."""
+    """The goal: a gain (a fraction) and power; `blocks` to report the detectable effect for."""
 
     gain: float
     power: float = POWER
@@ -35,13 +35,15 @@ class Goal:
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """What one workload needs.
+    """The needs of one workload.
 
-    `log_sd`: spread of the log ratio of an arm and the `baseline` in a block, over all arms, of `df` degrees
-    of freedom; `aa_log_sd`: of pairs that changed nothing, the machine's own noise, None without such a pair.
-    `alpha` is what the hardest of `family` contrasts is held to (Holm's first step). `blocks_low` and
-    `blocks_high` bound `blocks` as far as the spread is known (95 %); None is beyond 100,000.
-    `mde`: smallest gain found with the goal's power with `mde_blocks`. `block_s`: time of this workload's cells in one block.
+    `log_sd`: spread of the log ratio of an arm and the `baseline` in a block, over all arms, with
+    `df` degrees of freedom; `aa_log_sd`: of pairs that changed nothing, the machine's own noise,
+    None without such a pair. `alpha` is the level of the hardest of `family` contrasts (Holm's
+    first step). `blocks_low` and `blocks_high` bound `blocks` by the uncertainty of the spread (95
+    %); None is beyond
+    100,000. `mde`: smallest gain found with the goal's power in `mde_blocks`. `block_s`: time of
+    this workload's cells in one block.
     """
 
     study: str
@@ -65,7 +67,7 @@ class Need:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What a run needs to reach its goal. `unplanned` says of workloads why nothing can be planned for them."""
+    """The needs of a run for its goal; `unplanned` has reasons for workloads without a plan."""
 
     goal: Goal
     needs: tuple[Need, ...]
@@ -91,26 +93,26 @@ class Plan:
 
     @property
     def on_this_machine(self) -> bool:
-        """Whether the goal is one for this machine: within a day, as far as the pilot says how long blocks take."""
+        """Return whether the goal is within reach in a day, as far as block times are recorded."""
         return self.blocks is not None and (self.total_s or 0.0) <= DAY_S
 
     @property
     def seen_in_a_day(self) -> float | None:
-        """The smallest gain that a day of blocks sees under every workload; None of fewer than 3, or where their time is not known."""
+        """Return the smallest gain detectable in a day; None below 3 blocks or without times."""
         blocks = int(DAY_S / self.block_s) if self.block_s else 0
         gains = [detectable_gain(need.log_sd, blocks, need.alpha, self.goal.power) for need in self.needs] if blocks >= FEWEST else []
         return max(gains, default=None)
 
 
 def plan(pilot: Run, goal: Goal) -> Plan:
-    """Plan a run from a pilot of the same workloads, tweak sets and machine.
+    """Plan a run from a pilot with the same workloads, tweak sets and machine.
 
-    Raises: Refused, where the pilot holds no contrast with replicates: the noise between runs is then not known.
+    Raises: Refused, if the pilot has no contrast with replicates: its noise is then unknown.
     """
     if pilot.is_switched:
         raise Refused(
-            f"{pilot.origin}: nothing to plan from: its settings were alternated inside processes, and how far two processes differ is not "
-            "known. A pilot is of whole runs (--design=matrix); what this one could have seen is in the MDE column of `compare`."
+            f"{pilot.origin}: nothing to plan from: settings were alternated inside processes, so the variation between processes is un"
+            "known. Use a pilot with whole runs (--design=matrix); this run's detectable effect is in the MDE column of `compare`."
         )
     comparisons = compare(pilot)
     needs, unplanned = [], []
@@ -122,7 +124,7 @@ def plan(pilot: Run, goal: Goal) -> Plan:
         else:
             unplanned.append(f"{workload}: {own[0].reason}")
     if not needs:
-        reason = ONE_RUN if not pilot.replicated else unplanned[0].rstrip(".") if unplanned else "nothing beside its baseline was measured"
+        reason = ONE_RUN if not pilot.replicated else unplanned[0].rstrip(".") if unplanned else "only its baseline was measured"
         few = len({cell.block for cell in pilot.cells if cell.outcome == "measured"}) < FEWEST
         more = f" A pilot needs {FEWEST} blocks or more (`--blocks={FEWEST}`)." if few else ""
         raise Refused(f"{pilot.origin}: nothing to plan from: {reason}.{more}")
@@ -134,7 +136,7 @@ def _need(pilot: Run, usable: Sequence[Comparison], goal: Goal) -> Need:
     stocks = first.baseline_arms or (first.baseline,)
     cells = _cells(pilot, first, stocks[0], {*stocks, *(comparison.tweakset for comparison in usable)})
     log_sd, df = pair_spread([(cell.block, cell.tweakset, math.log(cell.metrics[first.primary_metric.name])) for cell in cells])
-    log_sd *= math.sqrt((1 + 1 / len(stocks)) / 2)  # the mean of k arms varies by a k-th of one's
+    log_sd *= math.sqrt((1 + 1 / len(stocks)) / 2)  # 1/k of one arm's variance
     untouched = [comparison.primary for comparison in usable if comparison.untouched and comparison.primary]
     alpha = ALPHA / first.family
     low, high = spread_interval(log_sd, df)
@@ -176,7 +178,7 @@ def _cells(pilot: Run, contrast: Comparison, stock: str, arms: set[str]) -> list
 
 
 def _block_s(cells: Sequence[Cell]) -> float | None:
-    """Seconds that one cell of each arm takes together, on average."""
+    """Return the mean total seconds of one cell per arm."""
     by_arm: dict[str, list[float]] = {}
     for cell in cells:
         if cell.duration_s is None:

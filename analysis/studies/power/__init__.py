@@ -1,4 +1,4 @@
-"""Power-capped inference: what partition, batches and clock give and take, what is best under a cap, and who holds the cap best."""
+"""Power-capped inference: partitions, batches and clocks, the best of them, and who holds a cap."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ def tells_of(run: Run) -> bool:
 
 
 def answer(run: Run, *, brief: bool = False) -> Answer:
-    """Who gets most out of a cap and holds it, or what partitions, batches and clocks gave.
+    """Return the best algorithm that holds the cap, or results of partitions, batches and clocks.
 
-    `brief` leaves out energy, latency and what stands beside the figures.
+    `brief` omits energy, latency and remarks.
     """
     from dataclasses import replace
 

@@ -1,7 +1,8 @@
-"""Cells under a cap: their iterations, a row each, and the figures that steady iterations give.
+"""Cells under a cap: their iterations, a row each, and the figures of steady iterations.
 
-A field of a row is what it must be, or missing, or its cell is refused: files are foreign. A cap is in watts, or, where
-no sensor reads any, in CPU seconds a second (`unit`), which is activity and never called power.
+Files are foreign: each field of a row is valid or missing, or its cell is refused. A cap is in
+watts or, without a power sensor, in CPU seconds per second (`unit`), which is activity and never
+called power.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 ROWS, TASK, INFEASIBLE = "iteration", "task", "infeasible"
 ALGORITHM, SHADOW, BACKEND = "algorithm", "shadow", "backend"
 DECIDER = ("margin", "parameters")  # beside the algorithm
-CHOSEN = frozenset({"", "auto"})  # the run was to choose the back-end
+CHOSEN = frozenset({"", "auto"})  # the run chooses the back-end
 ON = frozenset({"on", "true", "yes", "1"})
 WATT, ACTIVITY = "W", "cpu_s_per_s"
 SIMULATED, NO_SENSOR = "simulated", "none"
@@ -55,24 +56,24 @@ SCALES: dict[str, Scale] = {
     OVER_SLO: "raw",
     "decision_s": "log",
 }
-# What a sensor gives. `power_max` is the largest reading; what is above the cap is in seconds, in the cap's unit times
-# seconds, as the longest stretch, and as the highest reading less the cap.
+# Sensor figures. `power_max` is the largest reading; the excess above the cap is in seconds, in the
+# cap's unit times seconds, as the longest stretch, and as the highest reading minus the cap.
 SENSED = (POWER, "power_max", "energy_j", "above_cap_s", "above_102_s", "above_cap_unit_s", LONGEST, WORST)
 LATENCIES = ("latency_p50_ms", P95, "latency_p99_ms")
 CLOCKS = ("sm_mhz", "mem_mhz")
 KNOBS = (*CLOCKS, "power_limit_w", "throttle")
 OF_CELL = ("id", "arm", "task", "block", "again")
-SLACK = 1.02  # a clock and a sampler do not agree to the last millisecond
-ASTRAY = 0.02  # of a clock: more than one state of any GPU at the clocks that matter
+SLACK = 1.02  # clock and sampler may differ by milliseconds
+ASTRAY = 0.02  # of a clock: more than one state of any GPU at relevant clocks
 FIRST = 3
-RULE = f"steady: of the iterations since the cap last changed, the second half, and none of the first {FIRST}"
-UNREAD = "what it told cannot be read"
+RULE = f"steady: the second half of the iterations since the last change of the cap, without the first {FIRST}"
+UNREAD = "its report cannot be read"
 UNKNOWN = "no reason was recorded"
 
 
 @dataclass(frozen=True, slots=True)
 class CappedCell:
-    """What a cell told: iterations, facts of its task, and why from some iteration on no setting would keep the cap."""
+    """A cell's report: iterations, facts of its task, and why no setting could keep the cap."""
 
     rows: Sequence[Mapping[str, Any]]
     facts: Mapping[str, object]
@@ -84,7 +85,7 @@ class InfeasibleRow(Struct):
 
 
 def with_figures(cell: Cell, origin: str, backend: str) -> Cell:
-    """Return a cell with its figures as metrics, and what it told; or what is wrong with that."""
+    """Return a cell with its figures as metrics and its report, or with the report's error."""
     try:
         rows = iterations(cell, origin, backend)
         infeasible = tuple(
@@ -99,19 +100,20 @@ def with_figures(cell: Cell, origin: str, backend: str) -> Cell:
 
 
 def is_capped(run: Run) -> bool:
-    """Whether any cell of a run told of iterations under a cap."""
+    """Return whether any cell of a run reported iterations under a cap."""
     return any(ROWS in cell.report for cell in run.cells)
 
 
 def capped(run: Run, refused: list[str]) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Read the cells of algorithms on the machine as it was found; what cannot be used is said in `refused`.
+    """Read the cells of algorithms on the untouched machine; add unusable ones to `refused`.
 
-    Cells under a tweak set are for `compare`. What a cell told that cannot be read, or has no steady iteration, is a
-    cell without figures and with a reason.
+    Cells under a tweak set are for `compare`. A cell whose report is unreadable or has no steady
+    iteration has no figures, but a reason.
 
-    Returns: cells, a row each, with `arm`, `task`, `backend`, `unit`, `power_source`, `again` (the copy of an arm),
-        `facts` of the task, `infeasible` (why from some iteration on no setting would keep the cap) and figures; and
-        their iterations, with `id`, `arm`, `task`, `block` and `again` of the cell.
+    Returns: a row per cell, with `arm`, `task`, `backend`, `unit`, `power_source`, `again` (the
+        copy of an arm), `facts` of the task, `infeasible` (why from some iteration on no setting
+        would keep the cap) and figures; and their iterations, with `id`, `arm`, `task`, `block` and
+        `again` of the cell.
     """
     import pandas as pd
 
@@ -133,24 +135,26 @@ def capped(run: Run, refused: list[str]) -> tuple[pd.DataFrame, pd.DataFrame]:
         told = {name: rows[0][name] for name in ("backend", "unit", "power_source")}
         place = {**place, **told, "read": told["backend"], "facts": cell.reading.facts, "infeasible": cell.reading.infeasible}
         if not any(row["steady"] for row in rows):
-            reason = f"{len(rows)} iterations: none is steady, which takes more than {FIRST} under one cap"
+            reason = f"{len(rows)} iterations: none is steady, which needs more than {FIRST} under one cap"
             return place | {"outcome": "skipped", "reason": reason}
         return place
 
     frame = cells.cells([run], own)
     own_columns = ["read", "unit", "power_source", "facts", "infeasible", *SCALES]
     frame = frame.reindex(columns=[*dict.fromkeys([*frame.columns, *own_columns])])
-    # A cell that left the choice of the back-end to the run is of that which ran its task.
+    # If a cell left the choice of the back-end to the run, it counts under the one that ran its
+    # task.
     ran = frame.dropna(subset="read").groupby("task")["read"].last()
     frame["backend"] = frame["backend"].where(~frame["backend"].isin(CHOSEN), frame["task"].map(ran))
     return frame, pd.DataFrame(every, columns=None if every else OF_CELL)
 
 
 def named(run: Run) -> dict[str, dict[str, str]]:
-    """What the cells of a workload are called, for workloads with an algorithm.
+    """Return the parts of cell names, for workloads with an algorithm.
 
-    Returns: `arm`, the algorithm, whether the shadow optimiser ran beside it, and what else of the decider was varied;
-        `task`, what it is measured on: `task=6`, and whatever else was varied; `backend`, the one that was asked for.
+    Returns: `arm`: the algorithm, whether the shadow optimiser ran beside it, and other varied
+        parameters of the decider; `task`: what it is measured on, such as `task=6`, and other
+        varied parameters; `backend`: the requested one.
     """
     params = {
         name: {key: str(value) for key, value in workload.params.items() if value is not None}
@@ -174,7 +178,7 @@ Latency = Annotated[float, Meta(ge=0, le=1000 * LONGEST_S)] | None
 
 
 class TenantRow(Struct):
-    """One process in one iteration: images, parts of batches too, and the share of them over the SLO."""
+    """One process in one iteration: images, with partial batches, and their share over the SLO."""
 
     images: Annotated[float, Meta(ge=0, le=2.0**63)] | None = None
     latency_p50_ms: Latency = None
@@ -188,7 +192,7 @@ class BatchRow(Struct):
 
 
 class SettingRow(Struct):
-    """MHz, W and a duty from 0 to 1 where there is such a knob."""
+    """MHz, W and a duty from 0 to 1, if there is such a knob."""
 
     tenants: list[BatchRow] | None = None
     sm_mhz: Finite | None = None
@@ -203,7 +207,7 @@ class PredictedRow(Struct):
 
 
 class IterationRow(Struct):
-    """A row as the run side saves it; None is what nothing measured."""
+    """A row as saved by the run side; None is unmeasured."""
 
     iteration: Count
     backend: str
@@ -231,19 +235,20 @@ class IterationRow(Struct):
 
 
 def iterations(cell: Cell, origin: str, backend: str = "") -> list[dict[str, Any]]:
-    """Read a cell's iterations, a record each; NaN is what nothing measured.
+    """Read a cell's iterations, a record each; NaN is unmeasured.
 
-    Keys: `number`, `cap` in force, `measured_s`; `backend`, `unit` and `power_source`; `THROUGHPUT`, `images` of all
-    processes, latencies of the slowest, `over_slo_images`; `SENSED`; `decision_s`; `predicted.…` of images/s and the
-    largest reading; `asked.…` and `actual.…` settings; `refused` settings and `lost` processes, a sentence each;
-    `astray`, whether a clock was another than requested, though nobody refused it; `steady`.
+    Keys: `number`, `cap` in force, `measured_s`; `backend`, `unit` and `power_source`;
+    `THROUGHPUT`, `images` of all processes, latencies of the slowest, `over_slo_images`; `SENSED`;
+    `decision_s`; `predicted.…` of images/s and the largest reading; `asked.…` and `actual.…`
+    settings; `refused` settings and `lost` processes, a sentence each; `astray`: whether a clock
+    differed from the requested one without a refusal; `steady`.
 
-    Raises: Unreadable, also where rows are of another `backend` than the one that was asked for.
+    Raises: Unreadable, also for rows of a different `backend` from the requested one.
     """
     place = f"cell {cell.id}, report.{ROWS}"
     parts = [Part(record, origin, f"{place}[{at}]") for at, record in enumerate(cell.report.get(ROWS, ()))]
     if not parts:
-        raise Unreadable(f"{origin}: {place}: has no row; the cell measured nothing, measure it again.")
+        raise Unreadable(f"{origin}: {place}: has no row; the cell measured nothing, so measure it again.")
     rows = [part.read(IterationRow) for part in parts]
     told: dict[str, Any] = {}
     for key, name in (("backend", "backend"), ("unit", "cap_unit"), ("power_source", "power_source")):
@@ -253,12 +258,12 @@ def iterations(cell: Cell, origin: str, backend: str = "") -> list[dict[str, Any
             parts[0].refuse(f"{differ}: figures of different kinds are never mixed")
         told[key] = texts[0]
     if backend not in {*CHOSEN, told["backend"]}:
-        raise Unreadable(f"{origin}: {place}: tells of back-end {told['backend']!r} where {backend!r} was asked for; it is left out.")
+        raise Unreadable(f"{origin}: {place}: reports back-end {told['backend']!r} but {backend!r} was requested; it is omitted.")
     if told["power_source"] == NO_SENSOR and told["unit"] == WATT:
         told |= dict.fromkeys(SENSED, math.nan)
     result = [_iteration(row, part) | told for row, part in zip(rows, parts, strict=True)]
     if any(later["number"] <= earlier["number"] for earlier, later in pairwise(result)):
-        raise Unreadable(f"{origin}: {place}: numbers do not rise from row to row; it was edited, measure again.")
+        raise Unreadable(f"{origin}: {place}: numbers do not increase from row to row; the file was edited: measure again.")
     for _, phase in groupby(result, key=itemgetter("cap")):
         under_cap = list(phase)
         for at, row in enumerate(under_cap):
@@ -276,7 +281,7 @@ def _iteration(row: IterationRow, part: Part) -> dict[str, Any]:
     if above > SLACK * row.measured_s:
         part.refuse(f"has above_cap_s = {above:g} of {row.measured_s:g} s measured")
     if more > SLACK * above + 1e-9:
-        part.refuse(f"is said to be {more:g} s above 1.02 times the cap and {above:g} s above the cap")
+        part.refuse(f"reports {more:g} s above 1.02 times the cap but {above:g} s above the cap")
     work = _work(row.tenants)
     asked, actual = (_settings(setting or SettingRow()) for setting in (row.asked, row.actual))
     moved = any(abs(actual[name] - asked[name]) > ASTRAY * asked[name] for name in CLOCKS)
@@ -298,23 +303,23 @@ def _iteration(row: IterationRow, part: Part) -> dict[str, Any]:
 
 
 def _work(tenants: Sequence[TenantRow]) -> dict[str, float]:
-    """Images of all processes, and of those that did something the worst latencies and the images over the SLO."""
+    """Sum images over processes; take worst latencies and images over the SLO of active ones."""
     every = [_numbers(tenant, "images", *LATENCIES, "over_slo_share") for tenant in tenants]
     busy = [tenant for tenant in every if tenant["images"] > 0]
-    # A process that did something and told no latency may be the slowest: NaN is the largest.
+    # An active process without a latency may be the slowest: NaN is the largest.
     worst = {name: float(np.max([tenant[name] for tenant in busy])) if busy else math.nan for name in LATENCIES}
     over = math.fsum(tenant["images"] * tenant["over_slo_share"] for tenant in busy)
     return {"images": math.fsum(tenant["images"] for tenant in busy), **worst, "over_slo_images": over}
 
 
 def _settings(row: SettingRow) -> dict[str, float]:
-    """The knobs, and the images of all batches together."""
+    """Return the knobs, and the images of all batches together."""
     batches = [tenant.batch for tenant in row.tenants or ()]
     return {**_numbers(row, *KNOBS), "batches": float(sum(batches)) if batches else math.nan}
 
 
 def figures(rows: Sequence[Mapping[str, Any]]) -> dict[str, float]:
-    """Every figure that a cell's steady iterations give; one whose readings are missing in any of them is missing."""
+    """Return the figures of a cell's steady iterations; one that misses any reading is missing."""
     counted = [row for row in rows if row["steady"]]
     at_work = [row for row in counted if row["images"] > 0]
     time_s = math.fsum(row["measured_s"] for row in counted)

@@ -1,4 +1,4 @@
-"""Traces on disk to parameters on disk: measured rows sorted into anchors, clock series and static power, fitted, judged."""
+"""From trace files to parameter files: rows sorted into anchors, clock series and static power."""
 
 from __future__ import annotations
 
@@ -25,20 +25,20 @@ if TYPE_CHECKING:
 QUANTITY_NAMES = {"throughput_images_per_s": "throughput", "power_w": "power"}
 HEADS = ("mean |error|", "inside", "median", "95 %", "bias", "guarded")
 SHOWN = ("mape", "inside", "median", "p95", "bias", "guarded")
-GIVEN = "throughput, given the measured memory utilisation, as the original's stage has it: of partitions that ran, no prediction"
+GIVEN = "throughput, given the measured memory utilisation, as in the original's stage: only for partitions that ran, not a prediction"
 
 
 def answer(traces: Sequence[Path], gpu: str, output: Path, *, kind: str, network: str | None = None) -> Answer:
-    """Fit every network and memory clock in the traces, write each into the folder `output`, and say how good it is.
+    """Fit every network and memory clock in the traces, write the models, report errors.
 
-    Raises: Refused, if the traces have nothing that can be fitted, or not the network asked for, and for a GPU of no
-    name.
+    Raises: Refused, if the traces have nothing to fit, or lack the requested network, and for an
+    invalid name of a GPU.
     """
     if not gpu.strip() or not gpu.isprintable():
-        raise Refused(f"--gpu {one_line(repr(gpu), 40)}: no name of a GPU.")
+        raise Refused(f"--gpu {one_line(repr(gpu), 40)}: not a valid GPU name.")
     files = [file for place in traces for file in (sorted(place.glob("*.csv")) if place.is_dir() else [place])]
     if not files:
-        raise Refused(f"{', '.join(map(str, traces))}: no .csv files in it.")
+        raise Refused(f"{', '.join(map(str, traces))}: no .csv files found.")
     rows_of = {file: read(file) for file in files}
     sources = [{"name": file.name, "sha256": sha256(read_whole(file)).hexdigest()} for file in rows_of]
     found = [finding for file, its in rows_of.items() for finding in quality.findings(its, file.name)]
@@ -60,7 +60,7 @@ def answer(traces: Sequence[Path], gpu: str, output: Path, *, kind: str, network
             own = fit_own.judge(material, fit_own.fit(material))
             model = replace(own, sources={"files": sources, **counts})
             known = {"guard": own.guard, "held_out": dict(own.held_out)}
-            # It belongs to the traces, and no prediction is made so.
+            # This figure describes the traces; predictions are not made this way.
             known["held_out_given_mem_util"] = fit_own.judge_memory_stage(material) or None
         else:
             model = fit_original.fit(material)
@@ -79,12 +79,12 @@ def _wanted(rows: Sequence[PartitionRow], network: str | None) -> list[tuple[str
     if not wanted:
         names = ", ".join(sorted({one_line(name) for name, _ in every})) or "none"
         asked = one_line(network) if network else "any network"
-        raise Refused(f"No rows of {asked} in these traces; networks there: {names}.")
+        raise Refused(f"No rows of {asked} in these traces; available: {names}.")
     return wanted
 
 
 def _parts(material: Material, findings: Sequence[str], known: Mapping[str, Any], path: Path) -> Iterator[Part]:
-    """What is to be known of a fit: what it was made from, its findings, and its errors on rows it was not shown."""
+    """Yield a fit's origin, its findings, and its errors on held-out rows."""
     unit = {"W": "", "none": ", no power"}.get(material.cap_unit, f", power in {material.cap_unit}")
     name = f"{material.network} on {material.gpu}, memory at {material.mem_mhz:g} MHz{unit}"
     others, idle = len(material.others), len(material.static)
@@ -95,7 +95,7 @@ def _parts(material: Material, findings: Sequence[str], known: Mapping[str, Any]
         yield "left out: " + ", ".join(f"{count} {reason}" for reason, count in sorted(material.left_out.items()))
     yield from marked(("finding:", finding) for finding in findings)
     if known["held_out"] is None:
-        yield "as the original: its scores are in-sample and are not repeated; nothing was held out"
+        yield "as in the original: its scores are in-sample and not repeated here; nothing was held out"
     else:
         yield _errors(known["held_out"])
         if known["guard"] is not None:

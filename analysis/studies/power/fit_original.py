@@ -1,4 +1,4 @@
-"""The original's procedure: its formulas, its curves, and four boosted regressors with the formulas among their features."""
+"""The original procedure: its formulas and curves, and four boosted regressors that use them."""
 
 from __future__ import annotations
 
@@ -58,13 +58,13 @@ _NO_TREES = Ensemble(NO_FEATURES, 0.0, 0.0, np.array([1]), _LEAF, _LEAF, np.arra
 
 
 def fit(material: Material) -> Reference:
-    """Fit to one network at one memory clock. Raises: Refused, with what the traces lack."""
+    """Fit to one network at one memory clock. Raises: Refused, naming what the traces lack."""
     points = material.anchors.dropna(subset=[*NEEDED])
     partitions = list(points["partition"])
     throughput, _, sm, mem = points[[*NEEDED]].to_numpy().T
     among = padded(partitions)
     alone = among.processes == 1
-    # Partitions that were measured at three clocks or more, the anchor's among them where there is one.
+    # Partitions measured at three clocks or more, including the anchor's if there is one.
     every = material.points.assign(at=material.points["clock"].round())
     swept = every[every.groupby("partition", sort=False)["at"].transform("nunique") > 2]
     _must_suffice(material, int(alone.sum()), int((~alone).sum()), swept)
@@ -91,15 +91,15 @@ def fit(material: Material) -> Reference:
     slopes = [model.throughput.kappa_a, model.throughput.kappa_b, model.throughput.gamma, model.power.gamma]
     if not np.isfinite(slopes).all():
         raise Refused(
-            f"{_name(material)}: the curves have no slope: five rows of a batch and clocks between the lowest and the anchor are needed."
+            f"{_name(material)}: the curves have no slope: five rows of a batch and clocks between the lowest and the anchor are required."
         )
     return _with_trees(model, points)
 
 
 def slopes_by_batch(partitions: Sequence[Partition], mem_percent: Floats, throughput: Floats) -> dict[int, float]:
-    """Images/s per percent of memory utilisation by bucket of mean batch, of each with five rows or more.
+    """Return images/s per percent of memory utilisation by bucket of mean batch, from five rows on.
 
-    Lines through the origin.
+    These are slopes of lines through the origin.
     """
     batch = np.array([np.mean(partition.batches) for partition in partitions])
     result = {}
@@ -111,7 +111,7 @@ def slopes_by_batch(partitions: Sequence[Partition], mem_percent: Floats, throug
 
 
 def kappa_line(slopes: Mapping[int, float]) -> tuple[float, float]:
-    """κ_a and κ_b of κ = κ_a·ln b + κ_b; with fewer than two buckets the slope itself."""
+    """Return κ_a and κ_b of κ = κ_a·ln b + κ_b; below two buckets, the slope itself."""
     if len(slopes) < 2:
         return 0.0, next(iter(slopes.values()), float("nan"))
     kappa_a, kappa_b = np.polyfit(np.log(list(slopes)), list(slopes.values()), 1)
@@ -119,7 +119,7 @@ def kappa_line(slopes: Mapping[int, float]) -> tuple[float, float]:
 
 
 def throughput_curve(swept: pd.DataFrame, kappa: tuple[float, float], low: float, high: float) -> ThroughputCurve:
-    """The exponent, the median over partitions, and the start, the lowest throughput of all."""
+    """Return the exponent, the median over partitions, and the start, the lowest throughput."""
     start = float(swept["throughput_images_per_s"].min())
     gammas = []
     for _, points in swept.groupby("partition", sort=False):
@@ -132,7 +132,7 @@ def throughput_curve(swept: pd.DataFrame, kappa: tuple[float, float], low: float
 
 
 def power_curve(swept: pd.DataFrame, static: Sequence[tuple[float, float]], low: float, high: float) -> PowerCurve:
-    """The cubic of static power, and exponent and base of dynamic power, from its median over partitions at each clock."""
+    """Return static power's cubic, and dynamic power's exponent and base, from its medians."""
     clocks, watts = np.array(static, dtype=np.float64).T
     cubic = np.polyfit(clocks / high, watts, 3) / high ** np.array([3.0, 2.0, 1.0, 0.0])
     idle = (float(cubic[0]), float(cubic[1]), float(cubic[2]), float(cubic[3]))
@@ -146,7 +146,7 @@ def power_curve(swept: pd.DataFrame, static: Sequence[tuple[float, float]], low:
 
 
 def _exponent(x: pd.Series, y: pd.Series, bounds: tuple[float, float]) -> float:
-    """Slope through the origin of ln y over ln x, of the points between start and top; NaN where there is none."""
+    """Return the slope of ln y over ln x between start and top, through the origin, or NaN."""
     between = (x > 0.0) & (x < 1.0) & (y > 0.0)
     if not between.any():
         return float("nan")
@@ -155,10 +155,10 @@ def _exponent(x: pd.Series, y: pd.Series, bounds: tuple[float, float]) -> float:
 
 
 def sm_system(partitions: Sequence[Partition], percent: Floats, single: SmSingle) -> SmSystem:
-    """The line L and the curvature κ, from partitions filled with as many processes as fit, all alike.
+    """Return the line L and curvature κ, from partitions filled with equal processes.
 
-    L goes through one point a batch: that of the share with the lowest utilisation, over what one process has there. κ
-    is found within its bounds from batches 4 and 8.
+    L goes through one point per batch: that of the share with the lowest utilisation, relative to a
+    single process. κ is found within its bounds from batches 4 and 8.
     """
     full = [row for row, partition in enumerate(partitions) if _is_full(partition)]
     lowest: dict[int, tuple[float, float]] = {}
@@ -185,13 +185,13 @@ def _is_full(partition: Partition) -> bool:
 
 
 def mem_system(partitions: Sequence[Partition], percent: Floats, single: MemSingle) -> MemSystem:
-    """What further processes add, from all rows of several processes."""
+    """Return the contribution of further processes, from all rows with several processes."""
     among = padded(partitions)
     return _best(MemSystem, 0, SYSTEM_STARTS, lambda law: mem_prior_percent(single, law, among) - percent)
 
 
 def _best(kind: type[Law], signed: int, starts: Sequence[Sequence[float]], off: Callable[[Law], Floats]) -> Law:
-    """The law with the smallest squares of `off`. Its parameters are positive, but for the last `signed` of them."""
+    """Return the law with the smallest squares of `off`; only the last `signed` may be negative."""
 
     def law(numbers: Floats) -> Law:
         positive = len(numbers) - signed
@@ -217,7 +217,7 @@ def _with_trees(model: Reference, points: pd.DataFrame) -> Reference:
 
 
 def _grow(rows: Floats, values: Floats) -> Ensemble:
-    """Boosted trees as plain arrays."""
+    """Return boosted trees as plain arrays."""
     grown = GradientBoostingRegressor(n_estimators=TREES, max_depth=DEPTH, learning_rate=RATE, random_state=SEED).fit(rows, values)
     trees = [estimator.tree_ for estimator in grown.estimators_[:, 0]]
     left = np.concatenate([tree.children_left for tree in trees]).astype(np.int64)

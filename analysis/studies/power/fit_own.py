@@ -1,7 +1,7 @@
-"""Fitting the project's own model, and how wrong it is on rows it was not shown.
+"""Fit the project's own model, and its errors on held-out rows.
 
-The model is a Gaussian process for each quantity that the traces have. Errors are those on whole groups that were held
-out, never on single rows, because neighbours tell on each other.
+The model is a Gaussian process for each quantity in the traces. Errors are for held-out groups,
+never single rows, because neighbouring rows reveal each other.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from control.power.models.own import Surface
     from control.power.terms import Partition
 
-Key = float | tuple[float, ...]  # of a group; all groups of a grouping are of one kind
+Key = float | tuple[float, ...]  # key of a group; all keys of a grouping have one type
 GROUPINGS: dict[str, Callable[[Partition], Key]] = {
     "partition": lambda partition: tuple(sorted(partition.shares)),
     "share": lambda partition: tuple(sorted(set(partition.shares))),
@@ -30,15 +30,15 @@ GROUPINGS: dict[str, Callable[[Partition], Key]] = {
     "processes": lambda partition: len(partition.shares),
     "mixed": lambda partition: len(set(partition.shares)) > 1 or len(set(partition.batches)) > 1,
 }
-CLOCK = "clock"  # the grouping of points that are no anchors
+CLOCK = "clock"  # the grouping of points other than anchors
 ORDERED = ("share", "batch", "processes", CLOCK)  # groupings whose groups have a smallest and a largest
-GUARDED = ("partition", CLOCK)  # groupings whose rows the guard band is learnt from
-MANY = 100  # points above which the kernel's scales are not searched again for each group: that takes minutes
+GUARDED = ("partition", CLOCK)  # groupings that the guard band is learnt from
+MANY = 100  # points: above, scales are not searched again per group, for speed
 THROUGHPUT, POWER = SURFACES[:2]
 
 
 def fit(material: Material, *, like: Own | None = None, utilisation: bool = True) -> Own:
-    """Fit everything the material has; utilisations at the anchor clock alone, where they are answered.
+    """Fit everything in the material; utilisations only at the anchor clock, if reported.
 
     With `like`, the kernel's scales are that model's, and are not searched.
     """
@@ -68,10 +68,10 @@ def fit(material: Material, *, like: Own | None = None, utilisation: bool = True
 
 
 def judge(material: Material, model: Own) -> Own:
-    """The model with its held-out errors by quantity and grouping, and with the guard band that they teach.
+    """Return the model with held-out errors by quantity and grouping, and the resulting guard band.
 
-    The band holds for nine rows in ten and more of those it is learnt from (`GUARDED`); of other groupings that is a
-    check.
+    The band holds for nine rows in ten or more of those it is learnt from (`GUARDED`); for other
+    groupings this is a check.
     """
     rows = {name: hold_out(material, model, name) for name in (*GROUPINGS, CLOCK)}
     learnt = [1.0 / ratio for name in GUARDED for ratio in rows[name][POWER].dropna()]
@@ -88,10 +88,11 @@ def judge(material: Material, model: Own) -> Own:
 
 
 def hold_out(material: Material, model: Own, grouping: str) -> pd.DataFrame:
-    """Predicted over measured throughput and power, a row per point that was held out, with its `group`.
+    """Return predicted over measured throughput and power, a row per held-out point, with `group`.
 
-    Each group of partitions is held out at every clock and judged at the anchors' clock; of the grouping `clock` the
-    rows of each other clock are. A group is skipped where too few anchors remain.
+    Each group of partitions is held out at every clock and judged at the anchors' clock; in the
+    grouping `clock`, the rows of each other clock are. A group is skipped if too few anchors
+    remain.
     """
     points = material.points
     if grouping == CLOCK:
@@ -113,7 +114,7 @@ def hold_out(material: Material, model: Own, grouping: str) -> pd.DataFrame:
 
 
 def _ratios(kept: Material, whole: Own, held: pd.DataFrame) -> pd.DataFrame:
-    """Predict points by a fit to what was kept, and divide by what was measured."""
+    """Predict points by a fit to the kept ones, and divide by the measured values."""
     model = fit(kept, like=whole if len(whole.points) > MANY else None, utilisation=False)
     anchor, clocks = model.anchor(list(held["partition"])), held["clock"].to_numpy()
     throughput = model.throughput_images_per_s(anchor, clocks) / held["throughput_images_per_s"]
@@ -122,12 +123,12 @@ def _ratios(kept: Material, whole: Own, held: pd.DataFrame) -> pd.DataFrame:
 
 
 def errors(groups: Sequence[Key], ratio: np.ndarray, *, ordered: bool, guard: float | None = None) -> dict[str, Any]:
-    """Sum up predicted over measured, shape (rows,), as fractions.
+    """Summarise predicted over measured, shape (rows,), as fractions.
 
-    Of |ratio - 1|: the mean `mape`, `median` and 95th percentile `p95`; `bias` is the mean with its sign. `inside` is
-    the mean without the first and the last group, None where that leaves none, or where groups are not `ordered`.
-    `guarded` is the share of rows whose power the guard band held, None without one. `worst_group` has the largest
-    mean error.
+    For |ratio - 1|: the mean `mape`, `median` and 95th percentile `p95`; `bias` is the signed mean.
+    `inside` is the mean without the first and the last group, None if that leaves none, or if
+    groups are not `ordered`. `guarded` is the share of rows within the guard band for power, None
+    without one. `worst_group` has the largest mean error.
     """
     size = np.abs(ratio - 1.0)
     names = sorted(set(groups))
@@ -154,10 +155,10 @@ def _named(group: Key) -> str:
 
 
 def judge_memory_stage(material: Material) -> dict[str, dict[str, dict[str, Any]]]:
-    """Errors by grouping, as `judge` has them, of throughput given the measured memory utilisation.
+    """Return errors by grouping, as in `judge`, of throughput given measured memory utilisation.
 
-    It is a stage of the original's, and no prediction: nobody knows the utilisation of a partition that never ran.
-    Empty where too few anchors have one.
+    It is a stage of the original, not a prediction: the utilisation of a partition that never ran
+    is unknown. Empty if too few anchors have one.
     """
     anchors = material.anchors
     known = anchors[anchors["mem_util_percent"] > 0.0]
@@ -170,7 +171,7 @@ def judge_memory_stage(material: Material) -> dict[str, dict[str, dict[str, Any]
 
 
 def by_memory(points: pd.DataFrame, groups: Sequence[Key]) -> np.ndarray:
-    """Predicted over measured throughput of each point, from a fit to the other groups, given its memory utilisation."""
+    """Return predicted over measured throughput by memory utilisation, from the other groups."""
     from sklearn.compose import TransformedTargetRegressor
     from sklearn.gaussian_process import GaussianProcessRegressor
     from sklearn.gaussian_process.kernels import ConstantKernel, DotProduct, Matern, WhiteKernel
@@ -182,7 +183,7 @@ def by_memory(points: pd.DataFrame, groups: Sequence[Key]) -> np.ndarray:
     sizes = [(np.mean(np.log(its.shares)), np.log(len(its.shares)), np.mean(np.log(its.batches))) for its in points["partition"]]
     columns = np.column_stack([sizes, np.log(memory)])
     per_percent = points["throughput_images_per_s"].to_numpy() / memory
-    # A power law of anything, exponents of the order of a half, and what departs from it nearby.
+    # A power law with an exponent around one half, and local deviations from it.
     law = ConstantKernel(100.0) + ConstantKernel(0.25) * DotProduct(1e-3)
     kernel = law + ConstantKernel(0.0225) * Matern([1.0, 1.0, 1.5, 1.0], nu=2.5) + WhiteKernel(9e-4)
     process = GaussianProcessRegressor(kernel, optimizer=None)

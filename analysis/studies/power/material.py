@@ -1,4 +1,4 @@
-"""What a fit is made from: measured rows of one network at one memory clock, sorted into anchors, clock series and static power."""
+"""Material of a fit: a network's rows at a memory clock, as anchors, series, static power."""
 
 from __future__ import annotations
 
@@ -19,18 +19,19 @@ QUANTITIES = ("throughput_images_per_s", "power", "sm_util_percent", "mem_util_p
 COLUMNS = ("partition", "clock", "asked", *QUANTITIES, "is_anchor")
 FEWEST = 5
 SAME_CLOCK = 0.02  # of the anchor clock
-ONE_OF = ("backend", "power_source", "image_size")  # no law holds across two values of these
+ONE_OF = ("backend", "power_source", "image_size")  # no law holds across different values
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Material:
-    """Points of one network at one memory clock. `clock` is `sm_mhz` or `throttle`, `cap_unit` W, cpu_s_per_s or none.
+    """Points of one network at one memory clock. `clock` is `sm_mhz` or `throttle`.
 
-    `points` has `COLUMNS`, a point per row, anchors first; `power` is in `cap_unit`, what was not measured is NaN, and
-    `clock` varies a little around the clock `asked`. Anchors are at the clock `anchor`: points for which no clock was
-    asked, whose clock is what load and cooling allowed and counts as their median, and points asked to run at it.
-    Without any of the first it is the highest clock. Repetitions of an anchor are one point, their mean. `static` are
-    clocks and watts without work. `left_out` counts unused rows by reason.
+    `cap_unit` is W, cpu_s_per_s or none. `points` has `COLUMNS`, a point per row, anchors first;
+    `power` is in `cap_unit`, unmeasured values are NaN, and `clock` varies a little around the
+    clock `asked`. Anchors are at the clock `anchor`: points without a requested clock, whose clock
+    depends on load and cooling and counts as their median, and points with that requested clock.
+    Without any of the first, it is the highest clock. Repetitions of an anchor are one point, their
+    mean. `static` are clocks and watts without work. `left_out` counts unused rows by reason.
     """
 
     network: str
@@ -53,15 +54,15 @@ class Material:
 
 
 def networks(rows: Iterable[PartitionRow]) -> list[tuple[str, float]]:
-    """Networks and memory clocks that the rows hold, sorted; a row without a memory clock counts as 0 MHz."""
+    """Return the rows' networks and memory clocks, sorted; a missing clock counts as 0 MHz."""
     return sorted({(row.network, row.mem_mhz or 0.0) for row in rows if row.network != STATIC})
 
 
 def gather(rows: Sequence[PartitionRow], network: str, mem_mhz: float, gpu: str) -> Material:
     """Sort the rows of one network at one memory clock.
 
-    Raises: Refused, if fewer than five can be used, or if they are of more than one back-end, source of power or size
-    of images.
+    Raises: Refused, if fewer than five are usable, or if they mix back-ends, power sources or image
+    sizes.
     """
     name = f"{network} at memory clock {mem_mhz:g}"
     mine = [row for row in rows if row.network == network and (row.mem_mhz or 0.0) == mem_mhz]
@@ -76,14 +77,14 @@ def gather(rows: Sequence[PartitionRow], network: str, mem_mhz: float, gpu: str)
     free = points["asked"].isna() & (clock == "sm_mhz")
     anchor = points["clock"][free].median() if free.any() else points["clock"].max()
     at_anchor = free | ((points["clock"] - anchor).abs() <= SAME_CLOCK * anchor)
-    # A process over repetitions would take them for neighbours that agree.
+    # A Gaussian process would take repetitions for agreeing neighbours.
     anchors = points[at_anchor].assign(clock=anchor, asked=np.nan).groupby("partition", sort=False).mean().reset_index()
     if len(anchors) < FEWEST:
         reasons = ", ".join(f"{count} {reason}" for reason, count in left_out.items()) or "none was left out"
-        raise Refused(f"{name}: {len(anchors)} usable rows at one clock, {FEWEST} are needed ({reasons}).")
+        raise Refused(f"{name}: {len(anchors)} usable rows at one clock; {FEWEST} are required ({reasons}).")
     others = points[~at_anchor]
     if len(others) and others["clock"].min() > anchor:
-        # These do not say how far anything falls below the anchor's clock, which is what the curve is over.
+        # These do not show the fall below the anchor's clock, which the curve describes.
         left_out["at clocks above the anchors', none below"] += len(others)
         others = others[:0]
     idle = [(row.clock, row.watts) for row in static if row.outcome == "measured"]
@@ -97,7 +98,7 @@ def _unusable(row: PartitionRow) -> str | None:
         return row.outcome
     if not row.throughput_images_per_s or row.throughput_images_per_s <= 0.0:
         return "without throughput"
-    return "with a share of nothing" if min(row.shares) <= 0.0 else None
+    return "with a share of 0" if min(row.shares) <= 0.0 else None
 
 
 def _point(row: PartitionRow, clock: str, *, has_watts: bool) -> tuple[object, ...]:
@@ -109,9 +110,9 @@ def _point(row: PartitionRow, clock: str, *, has_watts: bool) -> tuple[object, .
 
 
 def _must_be_of_one(rows: Sequence[PartitionRow], name: str) -> None:
-    """A row that lacks one of these columns counts as one of any."""
+    """Refuse mixed values of a column; a row without a value matches any."""
     for column in ONE_OF:
         values = sorted({str(row.extra[column]) for row in rows if row.outcome == "measured" and column in row.extra})
         if len(values) > 1:
             listed = ", ".join(one_line(text, 40) for text in values)
-            raise Refused(f"{name}: rows of more than one {column}: {listed}. No law holds across them; fit each alone.")
+            raise Refused(f"{name}: rows of more than one {column}: {listed}. No law holds across them; fit each separately.")

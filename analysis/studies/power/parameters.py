@@ -1,6 +1,6 @@
-"""Files of models' parameters and of tasks (network, GPU, cap), read and written.
+"""Read and write files of model parameters and of tasks (network, GPU, cap).
 
-Our tasks are `data/power/tasks.yaml`; a file of one's own has the same form.
+Our tasks are `data/power/tasks.yaml`; your own files have the same form.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class Folder(Mapping[str, bytes]):
-    """What lies in a folder, or in those in it, by relative path; each file is read when it is asked for. Raises: Unreadable."""
+    """Contents of a folder and subfolders by relative path, read on demand. Raises: Unreadable."""
 
     def __init__(self, place: Path, *names: str) -> None:
         self._place = place
@@ -45,38 +45,38 @@ class Folder(Mapping[str, bytes]):
 
 
 def models_for(path: Path, network: str, gpu: str) -> dict[float, Model]:
-    """Read the models of a network on a GPU by memory clock, those the search may use, best (highest) first.
+    """Read the models of a network on a GPU by memory clock, usable ones, highest first.
 
-    Raises: Refused, with what there is, where there is none.
+    Raises: Refused, with the available models, if there is none.
     """
     return parameters.models_for(available(path), path, network, gpu)
 
 
 def available(path: Path) -> Readers:
-    """Answer which models a folder (or one file) has, each with what reads it. Raises: Refused, for none at all."""
+    """Return the models in a folder or file, each with its reader. Raises: Refused, if none."""
     place = resolved(path)
     if place.is_dir():
         return parameters.available(Folder(place), place)
     if place.name != published.FILE:
         if place.is_file() and published.is_one(Folder(place.parent)):
-            raise Unreadable(f"{path}: is one of several files that PctoDL keeps of a model; name the folder they lie in.")
+            raise Unreadable(f"{path}: is one of several files of a PctoDL model; name their folder.")
         return parameters.available(Folder(place.parent, place.name), place.parent, named=True)
     return parameters.available(Folder(place.parent), place.parent)
 
 
 def are_published(path: Path) -> bool:
-    """Are these the original's parameters?"""
+    """Return whether these are the original's parameters."""
     place = resolved(path)
     return published.is_one(Folder(place)) if place.is_dir() else place.name == published.FILE
 
 
 def write(model: Model, path: Path) -> None:
-    """Write a model's file; what was there stays whole until the new one is. Raises: Refused, where it cannot be written."""
+    """Write a model's file; the old one stays whole until then. Raises: Refused, on failure."""
     write_whole(path, parameters.text_of(model).encode())
 
 
 def file_name(model: Model) -> str:
-    """How the file of a model is called in a folder; no two models' names differ in a / alone."""
+    """Return the file name of a model in a folder; names never differ only by a slash."""
     return f"{model.network}_{model.gpu}_mem{model.mem_mhz:.12g}.json".replace("%", "%25").replace("/", "%2F")
 
 
@@ -85,13 +85,13 @@ MOST_DEPTH = 5  # tasks, a task, its caps, a pair
 
 
 def read_tasks(path: Path = SHIPPED) -> list[Task]:
-    """Read a file of tasks, in its order. Raises: Refused, with the task that is wrong and what is."""
+    """Read a file of tasks, in its order. Raises: Refused, naming the task and the error."""
     raw = read_whole(path)
     if len(raw) > MOST_BYTES:
-        raise Unreadable(f"{path}: larger than {MOST_BYTES // 1024} KiB, where a list of tasks belongs; is this the right file?")
+        raise Unreadable(f"{path}: larger than {MOST_BYTES // 1024} KiB, too large for a list of tasks; check the file name.")
     try:
         must_be_plain(raw, str(path), MOST_DEPTH)
         document = yaml.safe_load(raw)
-    except (yaml.YAMLError, ValueError) as error:  # ValueError: a date that is none, a number of thousands of digits
-        raise Unreadable(f"{path}: is no YAML: {one_line(error, 300)}.") from None
+    except (yaml.YAMLError, ValueError) as error:  # invalid date, huge number
+        raise Unreadable(f"{path}: is not YAML: {one_line(error, 300)}.") from None
     return list(tasks_of(document, str(path)).values())

@@ -1,4 +1,4 @@
-"""The partition, batches and clocks that are predicted to give most images/s under a cap."""
+"""The partition, batches and clocks with the most predicted images/s under a cap."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ if TYPE_CHECKING:
 
 
 def task_of(number: int, file: Path | None, gpu: str | None) -> Task:
-    """Read a task; `gpu` only where the task leaves it open. Raises: Refused."""
+    """Read a task; give `gpu` only if the task leaves it open. Raises: Refused."""
     known = {task.id: task for task in parameters.read_tasks(file or SHIPPED)}
     if number not in known:
-        raise Refused(f"task {number}: there are {', '.join(map(str, known))}.")
+        raise Refused(f"no task {number}; available: {', '.join(map(str, known))}.")
     task = known[number]
     if gpu is not None and task.gpu not in {gpu, ANY}:
-        raise Refused(f"task {number} is one of {task.gpu}, not of {gpu}.")
+        raise Refused(f"task {number} is for {task.gpu}, not {gpu}.")
     return replace(task, gpu=gpu or task.gpu)
 
 
@@ -42,10 +42,10 @@ def answer(
     greedy_mode: str | None,
     margin_w: float,
 ) -> Answer:
-    """Search under a cap, or under each cap of a task; everything is a prediction, and the answer says so.
+    """Search under a cap, or under each cap of a task; all results are labelled as predictions.
 
-    `where` is a network and a GPU, which need no name where `path` has only one, or a task. `clocks` are what can be
-    set, in place of what the GPU supports; a device that no list of GPUs knows must have them.
+    `where` is a network and a GPU, which need no name if `path` has only one, or a task. `clocks`
+    are the settable ones, in place of the GPU's; a device that no list of GPUs has must give them.
 
     Raises: Refused, Infeasible.
     """
@@ -54,7 +54,7 @@ def answer(
     models = parameters.models_for(path, network, gpu)
     unit, clock = unit_of(*models.values()), pace_of(*models.values())
     if unit not in NAMED:
-        raise Refused(f"the model of {network} on {gpu} was fitted without power: it cannot say what keeps a cap.")
+        raise Refused(f"the model of {network} on {gpu} was fitted without power, so it cannot find settings that keep a cap.")
     caps_w: tuple[float, ...] = () if cap_w is None else (cap_w,)
     if isinstance(where, Task):
         must_be_in(where.cap_unit, models.values(), f"task {where.id}")
@@ -65,7 +65,7 @@ def answer(
     else:
         fast = greedy_mode == "fast"
         result = [greedy(models, place, cap, network=network, fast=fast, margin_w=margin_w) for cap in caps_w]
-    # Answers must be read with curves in mind that fall with the clock.
+    # Curves that fall with the clock affect the interpretation of the answer.
     findings = quality.findings_of_models({(network, place.name, mem_mhz): model for mem_mhz, model in models.items()})
     data = {
         "network": network,
@@ -78,7 +78,7 @@ def answer(
 
 
 def _platform(name: str, models: Mapping[float, Model], clocks: Sequence[float] | None) -> Platform:
-    """Answer the GPU with the clocks that can be set; an unknown device is anchored where its models were fitted last."""
+    """Return the GPU with its settable clocks; an unknown device has its models' anchor."""
     if clocks is None:
         return platform(name)
     settable = tuple(sorted(clocks))
@@ -89,7 +89,7 @@ def _platform(name: str, models: Mapping[float, Model], clocks: Sequence[float] 
 
 
 def _parts(title: str, result: Sequence[PartitionAnswer], findings: Sequence[Finding], cap_unit: str, clock: str) -> Iterator[Part]:
-    """Return the table of settings, and what must be known of it."""
+    """Return the table of settings, and the remarks on it."""
     unit = SPOKEN.get(cap_unit, cap_unit)
     yield Line(title, tone="strong")
     heads = (f"cap {unit}", "partition", pace(clock), "mem", "images/s", unit, "SM %", "mem %")
@@ -102,17 +102,17 @@ def _parts(title: str, result: Sequence[PartitionAnswer], findings: Sequence[Fin
         rows.append([f"{each.cap_w:g}", processes(setting.partition), *clocks, images, power, *utilisation])
     yield text_table(heads, rows, left=2)
     asked = sum(each.evaluations for each in result)
-    yield Line(f"The model was asked for {asked} partitions, counted once a memory clock.", "•")
+    yield Line(f"The model predicted {asked} partitions, counted once per memory clock.", "•")
     for each in result:
         if not each.feasible:
             above = f"{each.power_w - each.cap_w:.1f} {unit} above the cap of {each.cap_w:g}"
             yield Line(
-                f"{above}: the original stops within 1 W of it, and keeps its clock where handing out the share that is "
-                "left leaves none under the cap.",
+                f"{above}: the original stops within 1 W of it, and keeps its clock if handing out the remaining "
+                "share leaves none under the cap.",
                 "•",
             )
     for guard in dict.fromkeys(each.guard for each in result if each.guard != 1.0):
-        band = "the guard band, by what the model was off on held-out rows"
+        band = "the guard band, from the model's errors on held-out rows"
         yield Line(f"The search kept the predicted {unit} times {guard:.3f} below the cap: {band}.", "•")
     for finding in findings:
         yield from marked([("·", f"quality of the model at {finding.where.rpartition(' at ')[2]}: {finding.what}")])

@@ -1,4 +1,4 @@
-"""Inference under a power cap: throughput beside how the cap is held, controllers at work, predictions."""
+"""Pictures of inference under a power cap: throughput and holding, controllers, predictions."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 CAPPED = frozenset({ROWS})
-# Shape says the same as colour, for print and for the colour-blind.
+# Shape repeats the meaning of colour, for print and for the colour-blind.
 HOLDS: dict[str, Style] = {
     "yes": {"marker": "s", "color": SAME, "markerfacecolor": SAME},
     "no": {"marker": "^", "color": DOWN, "markerfacecolor": DOWN},
@@ -36,9 +36,9 @@ HOLDS: dict[str, Style] = {
 }
 HELD = {"yes": "holds the cap", "no": "does not hold it", "not shown": "neither is shown"}
 RATES = {"improved": "more images/s", "regressed": "fewer", "equivalent": "alike", "inconclusive": "not shown"}
-WIDEST = 100.0  # percent to either side: what reaches further is cut, with an arrow
+WIDEST = 100.0  # percent to either side: longer intervals are cut, with an arrow
 LINE, GAP = 0.23, 0.55
-NO_POWER = "nothing read what was drawn: there is no sensor of power and no measure of activity"
+NO_POWER = "no readings: there is no power sensor and no measure of activity"
 
 
 class PowerPart(NamedTuple):
@@ -48,19 +48,19 @@ class PowerPart(NamedTuple):
     side: PowerSide
 
     def title(self, title: str, parts: Iterable[PowerPart]) -> str:
-        """A task's head; where several back-ends or runs are shown it says which."""
+        """Return a task's heading; with several back-ends or runs, name them."""
         several = [part.side.backend for part in parts]
         backend = f" · {self.side.backend}" if len(set(several)) > 1 else ""
         return f"{title}{backend}{f' · run {self.run.run_id}' if several.count(self.side.backend) > 1 else ''}"
 
     @property
     def drawn(self) -> str:
-        """What is limited, with its unit: `power, W`, or `activity, CPU s/s`."""
+        """Return the limited quantity with its unit: `power, W`, or `activity, CPU s/s`."""
         return f"{drawn_from(self.side)}, {unit_of(self.side)}"
 
 
 def parts_of(scene: Scene) -> list[PowerPart]:
-    """Take every back-end of every run under a cap. Raises: NothingToDraw, where there is none."""
+    """Return every back-end of every run under a cap. Raises: NothingToDraw, if there is none."""
     parts: list[PowerPart] = []
     for run in filter(is_capped, scene.runs):
         try:
@@ -73,7 +73,7 @@ def parts_of(scene: Scene) -> list[PowerPart]:
 
 
 def _looks(parts: Sequence[PowerPart]) -> dict[str, Look]:
-    """Give every algorithm its look, the same in all pictures: grey for the baseline, then colour and mark."""
+    """Give every algorithm its look in all pictures: grey for the baseline, then colours."""
     names = sorted({arm.name for part in parts for group in part.side.groups for arm in group.arms})
     baselines = {part.side.baseline for part in parts}
     looks = {name: Look(AGAIN, "s", "-") for name in names if name in baselines}
@@ -81,19 +81,19 @@ def _looks(parts: Sequence[PowerPart]) -> dict[str, Look]:
 
 
 def _sources(parts: Iterable[PowerPart]) -> list[str]:
-    """Say where readings are from: simulated ones must not be taken for measured ones."""
+    """Return the readings' sources: simulated readings must not pass for measured ones."""
     return list(dict.fromkeys(source(part.side) for part in parts))
 
 
 @picture(5, "Throughput under the cap, and whether the cap is held", REPORTS=CAPPED)
 def power_forest(scene: Scene) -> Spec:
-    """Which algorithm gets most images/s, how surely, and which of them pay for it with time above the cap."""
+    """Throughput of each algorithm, with its uncertainty, and its time above the cap."""
     parts = parts_of(scene)
     panels = [(part, *panel) for part in parts for panel in _panels(part, parts)]
     rows = [row for _, _, ones in panels for row in ones]
     lead = (
         f"Left: images/s in steady iterations, % more than {joined(part.side.baseline for part in parts)} (the line at 0), paired by "
-        "block. Right: part of the same time in which the reading was above 1.02 times the cap. More images/s count where the cap is "
+        "block. Right: part of the same time in which the reading was above 1.02 times the cap. More images/s count only if the cap is "
         "held. Lines: 95 % intervals over blocks."
     )
     legend = verdict_entries(VERDICTS, {row.verdict for row in rows if row.rate.value is not None}, RATES)
@@ -114,7 +114,7 @@ def power_forest(scene: Scene) -> Spec:
 
 
 def _panels(part: PowerPart, parts: Sequence[PowerPart]) -> list[tuple[str, Sequence[Arm]]]:
-    """Return the algorithms on all tasks together, and on each task, below their titles."""
+    """Return the algorithms on all tasks together, and on each task, by title."""
     panels: dict[str, Sequence[Arm]] = {f"all {len(part.side.groups)} tasks together": part.side.together}
     panels |= {group.title: [arm for arm in group.arms if arm.n] for group in part.side.groups}
     return [(part.title(title, parts), arms) for title, arms in panels.items() if arms]
@@ -139,7 +139,7 @@ def _throughput(sheet: Page, top: float, left: float, rows: Sequence[Arm], basel
 
 NAME, DRAW, KNOB, SPACE, MOST_TASKS = 0.22, 1.05, 0.45, 0.24, 3
 TRACES = SmallPanels(5, above=NAME, tall=DRAW, below=SPACE + KNOB + 0.5, left=0.46, gap=0.05)
-# What sets the pace, the first of these that was set.
+# The knob that sets the pace: the first of these that was set.
 PACES = {
     "sm_mhz": "SM clock, MHz",
     "throttle": "throttle, part of time",
@@ -150,26 +150,26 @@ PACES = {
 
 @picture(6, "Controllers at work", REPORTS=CAPPED)
 def power_trace(scene: Scene) -> Spec:
-    """How each algorithm comes to a cap, whether it stays below it, and what it sets to do so."""
+    """Each algorithm's approach to a cap: whether it stays below, and its settings."""
     parts = parts_of(scene)
     every = some(((part, group) for part in parts for group in part.side.groups if _read(part, group)), NO_POWER)
-    # Where the cap changes there is most to see.
+    # Cap changes are the most instructive.
     kept = sorted(sorted(range(len(every)), key=lambda at: -len(every[at][1].caps))[:MOST_TASKS])
     lead = (
         "Above: means of iterations, strong in the first block, faint in the others, and as dots the largest reading of each iteration in "
-        "the first block. Below: what set the pace, as it was. On the shaded ground iterations are steady: figures are of these."
+        "the first block. Below: the knob that set the pace, as measured. Iterations on shaded ground are steady: figures are from these."
     )
     legend = [
         line("mean of an iteration", INK, 1.5),
         dot("largest reading", marker=".", size=5),
         line("other blocks, and copies", FAINT),
         line("cap", WRONG, linestyle="--"),
-        line("asked for and not had", QUIET, linestyle=":"),
+        line("requested but not in force", QUIET, linestyle=":"),
         fill("steady"),
     ]
     notes = [*_sources(parts), f"{RULE[0].upper()}{RULE[1:]}."]
     hidden = len(every) - len(kept)
-    notes += [f"{hidden} more tasks are not drawn: those with most changes of the cap are, then the first."] if hidden else []
+    notes += [f"{hidden} more tasks are not drawn: those with most cap changes are preferred, then the first."] if hidden else []
     looks, sections = _looks(parts), []
     for part, group in (every[at] for at in kept):
         of = _read(part, group)
@@ -180,7 +180,7 @@ def power_trace(scene: Scene) -> Spec:
 
 
 def _read(part: PowerPart, group: Group) -> dict[str, list[pd.DataFrame]]:
-    """Return the iterations of cells by algorithm, where something was read, by block; an arm's before its copy's."""
+    """Return iterations with readings by algorithm and block; an arm's before its copy's."""
     rows = part.side.rows[part.side.rows["task"] == group.name]
     every = {arm.name: rows[rows["arm"] == arm.name] for arm in group.arms}
     return {name: [cell for _, cell in own.groupby(["again", "block"])] for name, own in every.items() if own[POWER].notna().any()}
@@ -212,7 +212,7 @@ def _task(sheet: Page, top: float, of: Mapping[str, list[pd.DataFrame]], traces:
 
 
 def _knob(axes: Axes, rows: pd.DataFrame, color: str) -> None:
-    """Draw what set the pace in the first block; where another was asked for than was had, that too."""
+    """Draw the pace-setting knob in the first block, and the request if it differed."""
     name = next((name for name in PACES if rows[f"actual.{name}"].notna().any()), "")
     axes.text(0.0, 1.02, PACES.get(name, ""), transform=axes.transAxes, fontsize=SMALL, color=QUIET, va="bottom", ha="left")
     rounded(axes, y=2)
@@ -225,21 +225,21 @@ def _knob(axes: Axes, rows: pd.DataFrame, color: str) -> None:
     axes.margins(y=0.25)
 
 
-LEAST = 2.0  # percent to either side that are in view
+LEAST = 2.0  # percent to either side, always in view
 OFFS = SmallPanels(2, above=0.1, tall=2.0, below=0.5, left=0.6, gap=0.1)
 Errors = dict[str, list[tuple[float, float]]]  # algorithm → (measured, percent by which more was predicted)
 
 
 @picture(8, "Predicted and measured", REPORTS=CAPPED)
 def power_predicted(scene: Scene) -> Spec:
-    """How far the model that algorithms plan with is off, which way, and where."""
+    """Prediction errors of the algorithms' model: how far, which way, and where."""
     parts = parts_of(scene)
     every = [(part, [_errors(part, *columns) for columns in PREDICTED.values()]) for part in parts]
-    reason = "no algorithm predicted what it set, or no iteration that was predicted ran as it was asked to"
+    reason = "no algorithm made predictions, or no predicted iteration ran as requested"
     kept = some(((part, errors) for part, errors in every if any(errors)), reason)
     looks = _looks(parts)
     lead = (
-        "Each dot is a steady iteration that ran as it was asked to: its measured value, and by how much more (above 0) or less was "
+        "Each dot is a steady iteration that ran as requested: its measured value, and by how much more (above 0) or less was "
         "predicted. Power is predicted as the largest reading of an iteration. In words: the median of all errors, and of their sizes."
     )
     names = sorted({name for _, errors in kept for error in errors for name in error})

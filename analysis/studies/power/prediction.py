@@ -1,4 +1,4 @@
-"""What a setting gives by a model: utilisation, images/s and watts; and where the model was never fitted."""
+"""A model's predictions for settings: utilisation, images/s, watts; and extrapolations."""
 
 from __future__ import annotations
 
@@ -43,16 +43,16 @@ if TYPE_CHECKING:
 
     from .traces import PartitionRow
 
-MOST = 1000  # processes; a GPU under MPS takes 48
-NOTED = 9  # notes with a number each; more are counted
+MOST = 1000  # processes; a GPU under MPS allows 48
+NOTED = 9  # numbered notes; further ones are counted
 
 
 @dataclass(frozen=True, slots=True)
 class PowerPrediction:
-    """What a setting gives. `beyond` says, a sentence each, where it lies outside what the model was fitted on.
+    """The prediction for a setting; `beyond` has a sentence per way it lies outside the fit.
 
-    Utilisations are NVML's, percent of time, at the anchor clock; NaN where the model knows none. `power_w` is in
-    `cap_unit`, and `setting.sm_mhz` is what `clock` names: those of the model.
+    Utilisations are NVML's, percent of time, at the anchor clock; NaN if the model has none.
+    `power_w` is in the model's `cap_unit`, and `setting.sm_mhz` is in terms of its `clock`.
     """
 
     network: str
@@ -68,19 +68,19 @@ class PowerPrediction:
 
 
 def predict(models: Mapping[float, Model], settings: Sequence[Setting]) -> list[PowerPrediction]:
-    """Return what each setting gives; `models` are by memory clock, MHz. Many settings cost little more than one.
+    """Predict each setting, cheaply for many; `models` are by memory clock, MHz.
 
-    Raises: Refused, for a setting that is none, and for a memory clock no model is of.
+    Raises: Refused, for an invalid setting, and for a memory clock without a model.
     """
     for setting in settings:
         shares, batches = setting.partition.shares, setting.partition.batches
         if not 0 < len(shares) == len(batches) <= MOST:
             counts = f"{len(shares)} shares and {len(batches)} batches"
-            raise Refused(f"{counts}: every process has one of each, and there are 1 to {MOST} processes.")
+            raise Refused(f"{counts}: every process needs one of each, for 1 to {MOST} processes.")
         must_be_settable(Settings(tenants_of(setting.partition), sm_mhz=setting.sm_mhz))
         if setting.mem_mhz not in models:
             known = ", ".join(f"{mhz:g}" for mhz in models)
-            raise Refused(f"no model of a memory clock of {setting.mem_mhz:g} MHz; there are {known}.")
+            raise Refused(f"no model for a memory clock of {setting.mem_mhz:g} MHz; available: {known}.")
     predictions: dict[int, PowerPrediction] = {}
     for mem_mhz, model in models.items():
         chosen = [number for number, setting in enumerate(settings) if setting.mem_mhz == mem_mhz]
@@ -94,27 +94,27 @@ def predict(models: Mapping[float, Model], settings: Sequence[Setting]) -> list[
 
 
 def beyond(model: Model, setting: Setting) -> tuple[str, ...]:
-    """Return where a setting lies outside what the model was fitted on, and outside what its GPU can do."""
+    """Return where a setting lies outside the model's fit, and outside the GPU's capabilities."""
     low, high = model.sm_range_mhz
     clock, partition = setting.sm_mhz, setting.partition
     result = []
     if not low <= clock <= high:
         name = "clock" if pace_of(model) == CLOCK else pace_of(model)
-        result.append(f"{name} {clock:g} lies outside {low:g} to {high:g}, where the model was fitted")
+        result.append(f"{name} {clock:g} lies outside {low:g} to {high:g}, the fitted range")
     known = platforms().get(model.gpu)
     if known is not None and clock not in known.sm_mhz:
         near = min(known.sm_mhz, key=lambda mhz: abs(mhz - clock))
-        result.append(f"clock {clock:g} is no state of {model.gpu}; the nearest is {near:g}")
-    # What the original's models were fitted to, their files do not say: it is the original's grid.
+        result.append(f"clock {clock:g} is not a state of {model.gpu}; the nearest is {near:g}")
+    # The original's files do not record the fitted range: it is the original's grid.
     spans = _of_grid() if isinstance(model, Reference) else getattr(model, "spans", None)
     if spans is not None:
         measured = (("share", " %", partition.shares, spans.shares), ("batch", "", partition.batches, spans.batches))
         for name, unit, values, (least, most) in measured:
             for value, limit, word in ((max(values), most, "largest"), (min(values), least, "smallest")):
                 if (value > limit) if word == "largest" else (value < limit):
-                    result.append(f"a {name} of {value:g}{unit}; the {word} that was measured is {limit:g}{unit}")
+                    result.append(f"a {name} of {value:g}{unit}; the {word} measured is {limit:g}{unit}")
         if len(partition.shares) > spans.processes:
-            result.append(f"{len(partition.shares)} processes; the most that were measured are {spans.processes}")
+            result.append(f"{len(partition.shares)} processes; at most {spans.processes} were measured")
     if _is_mixed(partition) and not any(map(_is_mixed, getattr(model, "partitions", ()))):
         result.append("processes differ; only equal ones were measured")
     return tuple(result)
@@ -129,12 +129,12 @@ def _of_grid() -> Spans:
     return spans_of(catalog.grid())
 
 
-# What is to be predicted: network and memory clock, None for the only one there is; partition; clock.
+# Requested prediction: network and memory clock, None for the only one; partition; clock.
 Wanted = tuple[str | None, float | None, Partition, float]
 
 
 def of_rows(rows: Iterable[PartitionRow], network: str | None, mem_mhz: float | None) -> list[Wanted]:
-    """Return the settings of rows of traces, at the clock as it was, or the target. Arguments outdo the row.
+    """Return the settings of trace rows, at the actual clock or the target; arguments override.
 
     Raises: Refused.
     """
@@ -146,14 +146,14 @@ def of_rows(rows: Iterable[PartitionRow], network: str | None, mem_mhz: float | 
             memory = row.mem_mhz if mem_mhz is None else mem_mhz
             wanted.append((network or row.network, memory, Partition(row.shares, row.batches), row.clock))
     if not wanted:
-        raise Refused("no row to predict.")
+        raise Refused("no rows to predict.")
     return wanted
 
 
 def only(readers: Readers, path: Path, network: str | None, gpu: str | None) -> tuple[str, str]:
-    """Return the network and GPU that are meant; what there is only one of need not be named.
+    """Return the requested network and GPU; a single one need not be named.
 
-    Raises: Refused, with what there is.
+    Raises: Refused, with the available ones.
     """
     known = sorted({key[:2] for key in readers})
     fitting = [key for key in known if network in {None, key[0]} and gpu in {None, key[1]}]
@@ -161,12 +161,12 @@ def only(readers: Readers, path: Path, network: str | None, gpu: str | None) -> 
         names = "; ".join(f"{one_line(each)} on {one_line(other)}" for each, other in fitting or known)
         request = " on ".join(one_line(name) for name in (network, gpu) if name is not None) or "any"
         count = len(fitting) or "no"
-        raise Refused(f"{path}: {request}: {count} models; there are {names}. Say which with --network and --gpu.")
+        raise Refused(f"{path}: {request}: {count} models; available: {names}. Select one with --network and --gpu.")
     return fitting[0]
 
 
 def answer(path: Path, gpu: str | None, wanted: Sequence[Wanted]) -> Answer:
-    """Predict each setting by the model that `path` has of it, in order. Raises: Refused."""
+    """Predict each setting in order, with the model in `path`. Raises: Refused."""
     readers = parameters.available(path)
     places = {network: only(readers, path, network, gpu) for network in dict.fromkeys(network for network, *_ in wanted)}
     found: dict[int, PowerPrediction] = {}
@@ -184,16 +184,16 @@ def answer(path: Path, gpu: str | None, wanted: Sequence[Wanted]) -> Answer:
 
 
 def _memory(models: Mapping[float, Model], place: tuple[str, str]) -> float:
-    """The only memory clock that there is a model of."""
+    """Return the only memory clock with a model."""
     if len(models) > 1:
         known = ", ".join(f"{mhz:g}" for mhz in models)
         name = " on ".join(map(one_line, place))
-        raise Refused(f"{name}: models of memory clocks {known} MHz; say which with --mem.")
+        raise Refused(f"{name}: models of memory clocks {known} MHz; select one with --mem.")
     return next(iter(models))
 
 
 def in_units(record: Mapping[str, Any], cap_unit: str, clock: str) -> dict[str, Any]:
-    """Rename what is no W (`power_w`, `cap_w`) and no MHz (`sm_mhz`) in a record: `cpu_s_per_s`, `throttle`."""
+    """Rename fields not in W (`power_w`, `cap_w`) or MHz (`sm_mhz`): `cpu_s_per_s`, `throttle`."""
     names = {} if clock == CLOCK else {"sm_mhz": clock}
     if cap_unit != WATTS:
         unit = NAMED.get(cap_unit, "unknown")
@@ -202,7 +202,7 @@ def in_units(record: Mapping[str, Any], cap_unit: str, clock: str) -> dict[str, 
 
 
 def _tables(predictions: Iterable[PowerPrediction]) -> Iterator[Part]:
-    """Return a table for each run of settings of one network on one GPU, its numbered notes below it."""
+    """Return a table per group of settings of one network on one GPU, with numbered notes."""
     for (network, gpu), group in groupby(predictions, key=lambda result: (result.network, result.gpu)):
         results = list(group)
         notes = list(dict.fromkeys(note for result in results for note in result.beyond))
@@ -214,22 +214,22 @@ def _tables(predictions: Iterable[PowerPrediction]) -> Iterator[Part]:
         yield text_table(heads, [_row(result, notes) for result in results])
         yield from marked((f"[{number}]", f"{note}.") for number, note in enumerate(notes[:NOTED], 1))
         if len(notes) > NOTED:
-            yield f"and {len(notes) - NOTED} more of the kind; --json has all."
+            yield f"and {len(notes) - NOTED} more of this kind; --json has all."
 
 
 def pace(clock: str) -> str:
-    """Write what sets the pace: `SM`, or what there is in place of a clock."""
+    """Return the pace-setting knob: `SM`, or a substitute for a clock."""
     return "SM" if clock == CLOCK else one_line(clock, 30)
 
 
 def processes(partition: Partition) -> str:
-    """Write a partition: equal processes once, `4 × 25 % b16`; in order."""
+    """Write a partition with equal processes merged, `4 × 25 % b16`, in order."""
     groups = [(pair, len(list(same))) for pair, same in groupby(zip(partition.shares, partition.batches, strict=True))]
     return " + ".join(f"{count} × {share:g} % b{batch}" for (share, batch), count in groups)
 
 
 def decimals(value: float, digits: int = 1) -> str:
-    """Write a figure; a dash for what the model does not know."""
+    """Write a figure, or a dash for an unknown one."""
     return "–" if math.isnan(value) else f"{value:.{digits}f}"
 
 
@@ -240,7 +240,7 @@ def _row(result: PowerPrediction, notes: Sequence[str]) -> list[str]:
     return [processes(result.setting.partition), *clocks, *measures, decimals(result.power_w, 1 if result.cap_unit == WATTS else 3), marks]
 
 
-# What a saved profile gave.
+# Results of a saved profile.
 FIGURES: Sequence[tuple[Column, Callable[[PartitionRow], object]]] = (
     (Column("images/s", "images_per_s", digits), lambda row: row.throughput_images_per_s),
     (Column("W", "power_w", digits), lambda row: row.watts),
@@ -250,7 +250,7 @@ FIGURES: Sequence[tuple[Column, Callable[[PartitionRow], object]]] = (
 
 
 def profile(run: Run) -> Answer:
-    """Return what each point of a profile gave, the fastest first, and what is wrong with them. Raises: Refused, for a run without any."""
+    """Return the results of a profile's points, fastest first, with defects. Raises: Refused."""
     refused: list[str] = []
     rows = traces.rows_of(run, refused)
     points = [row for row in rows if row.outcome == "measured" and row.network != traces.STATIC]

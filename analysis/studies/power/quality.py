@@ -1,6 +1,6 @@
-"""What traces and parameters show that no GPU does: rows stored as zeros, curves that fall with the clock.
+"""Defects of traces and parameters that no GPU has: zero rows, curves that fall with the clock.
 
-A finding is a note: a row was left out, or an answer must be read with it in mind.
+A finding is a note: a row was omitted, or an answer must be read with the defect in mind.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ if TYPE_CHECKING:
     from .traces import PartitionRow
 
 
-FALL = 0.03  # of the value before: less is noise between two measurements
+FALL = 0.03  # of the previous value: less is measurement noise
 CONFIGURATION = ["network", "shares", "batches", "mem_mhz"]
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """Something wrong. `kind` is one word of zeros, failed, falls; `what` a sentence."""
+    """A defect. `kind` is one word of zeros, failed, falls; `what` a sentence."""
 
     kind: str
     where: str
@@ -40,15 +40,15 @@ class Finding:
 
 
 def findings(rows: Sequence[PartitionRow], where: str = "traces") -> list[Finding]:
-    """Return what is wrong with traces; `where` names them."""
+    """Return the defects of traces; `where` names them."""
     import pandas as pd
 
     failed = [row for row in rows if row.outcome != "measured"]
     zeros = [row for row in failed if row.reason == traces.ZEROS]
     result = []
     for kind, chosen, text in (
-        ("zeros", zeros, "stored as zeros; they failed, and were left out"),
-        ("failed", [row for row in failed if row not in zeros], "failed; they were left out"),
+        ("zeros", zeros, "stored as zeros; they failed, and were omitted"),
+        ("failed", [row for row in failed if row not in zeros], "failed; they were omitted"),
     ):
         if chosen:
             lines = ", ".join(str(row.line) for row in chosen[:5]) + " …" * (len(chosen) > 5)
@@ -65,7 +65,7 @@ def findings(rows: Sequence[PartitionRow], where: str = "traces") -> list[Findin
 
 
 def _fall(points: pd.DataFrame, name: str) -> str:
-    """Say in how many configurations a value falls while the clock rises; repetitions of a clock are one point."""
+    """Return how many configurations have values that fall with the clock."""
     known = points[points[name].astype(float) > 0]
     curves = known.groupby([*CONFIGURATION, "clock"], dropna=False)[name].mean().reset_index(level="clock")
     steps = curves.groupby(level=CONFIGURATION, dropna=False)
@@ -86,17 +86,17 @@ ROUNDING = 1e-9
 
 
 def findings_of_models(models: Mapping[Key, Model]) -> list[Finding]:
-    """Return what is wrong with models, by network, GPU and memory clock."""
+    """Return the defects of models, by network, GPU and memory clock."""
     return [finding for key, model in models.items() for finding in _curves(model, model_name(key))]
 
 
 def model_name(key: Key) -> str:
-    """A model's name in a sentence."""
+    """Return a model's name for a sentence."""
     return f"{key[0]} on {key[1]} at {key[2]:g} MHz"
 
 
 def _curves(model: Model, where: str) -> Iterator[Finding]:
-    """Ask the model for its own grid at clocks between the ends of its range."""
+    """Yield falls of a model's curves over its own grid, at clocks across its range."""
     partitions = catalog.grid()
     anchor = model.anchor(partitions).column()
     clocks = np.linspace(*model.sm_range_mhz, CLOCKS)
@@ -108,12 +108,12 @@ def _curves(model: Model, where: str) -> Iterator[Finding]:
             yield Finding(
                 "falls",
                 where,
-                f"{name} falls somewhere while the clock rises, for {falling} of the {len(partitions)} partitions of the grid.",
+                f"{name} falls somewhere as the clock rises, for {falling} of the {len(partitions)} partitions of the grid.",
             )
 
 
 def answer(paths: Iterable[Path]) -> Answer:
-    """Return what is wrong with files of traces (.csv) and with parameters, by what it is of. Raises: Refused."""
+    """Return the defects of trace files (.csv) and parameters, by subject. Raises: Refused."""
     of_file: dict[Path, list[PartitionRow]] = {}
     models: dict[Key, Model] = {}
     for path in dict.fromkeys(paths):
@@ -122,7 +122,7 @@ def answer(paths: Iterable[Path]) -> Answer:
         else:
             models |= {key: read() for key, read in parameters.available(path).items()}
     if not models and not any(of_file.values()):
-        raise Refused(f"{', '.join(map(str, of_file))}: no rows; there is nothing to look at.")
+        raise Refused(f"{', '.join(map(str, of_file))}: no rows, so there is nothing to check.")
     result = [finding for path, rows in of_file.items() for finding in findings(rows, str(path))]
     result = list(dict.fromkeys([*result, *findings_of_models(models)]))
     rows_read = sum(map(len, of_file.values()))

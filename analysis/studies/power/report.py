@@ -1,4 +1,4 @@
-"""What a capped run answers: who gets most out of the cap and holds it, all tasks together, then each task."""
+"""Answer of a capped run: the best algorithms that hold the cap, then each task."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 UNITS = {WATT: "W", ACTIVITY: "CPU s/s"}
 EXCESSES = {WATT: "W·s", ACTIVITY: "CPU s"}
 HOLDS_MEANS = f"holds: at most {unsigned(LIMIT)} of steady time above 1.02 times the cap, by the upper end of the 95 % interval"
-# What a table calls its figures, for a line that says which of them blocks lack.
+# Table names of figures, for the line on missing ones.
 FIGURES = {
     THROUGHPUT: "images/s",
     ABOVE_102: ">1.02 cap",
@@ -63,35 +63,35 @@ BUT = {"no": ", at the price of the cap", "not shown": ", the cap not shown to b
 
 
 def unit_of(side: PowerSide) -> str:
-    """The unit of the cap as people write it."""
+    """Return the unit of the cap for people."""
     return UNITS.get(side.unit, side.unit)
 
 
 def drawn_from(side: PowerSide) -> str:
-    """What is limited: power, or where no watts are read, activity."""
+    """Return the limited quantity: power, or activity without watts."""
     return "power" if side.unit == WATT else "activity"
 
 
 def source(side: PowerSide) -> str:
-    """Say where the readings come from, which decides what may be said of the cap."""
+    """Return the source of the readings, which limits the conclusions on the cap."""
     if side.power_source == SIMULATED:
-        made = f"back-end {side.backend} is a plant made from a model or tables"
+        made = f"back-end {side.backend} is a simulated plant, made from a model or tables"
         return f"SIMULATED: {made}. No figure here was measured on a GPU."
     if side.unit == ACTIVITY:
-        reads = f"back-end {side.backend} limits and reads CPU seconds a second"
+        reads = f"back-end {side.backend} limits and reads CPU seconds per second"
         return f"ACTIVITY, not power: {reads}. No watts were read, none are claimed."
     if side.power_source == NO_SENSOR:
-        return f"NO SENSOR: back-end {side.backend} reads no power here. Nothing is said of the cap."
+        return f"NO SENSOR: back-end {side.backend} reads no power here, so there is no conclusion on the cap."
     return f"Measured: back-end {side.backend}, power read by {side.power_source}."
 
 
 def answer(run: Run, result: Sequence[PowerSide], *, brief: bool = False) -> Answer:
-    """Say what algorithms made of a cap; `brief` leaves out energy, latency and what stands beside a task's figures."""
+    """Return the algorithms' results under a cap; `brief` omits energy, latency and remarks."""
     sections = []
     for side in result:
         head = f", back-end {side.backend}" if len(result) > 1 else ""
         if side.together:
-            title = f"All {len(side.groups)} tasks together, each as heavy as any other{head}"
+            title = f"All {len(side.groups)} tasks together, with equal weights{head}"
             sections.append(Section(title, [_together(side)]))
         sections += [_group(group, side, head, brief=brief) for group in side.groups]
     said = [line for side in result for line in of_side(side)]
@@ -115,7 +115,7 @@ def answer(run: Run, result: Sequence[PowerSide], *, brief: bool = False) -> Ans
 
 
 def _document(side: PowerSide) -> dict[str, object]:
-    """Give a back-end for programs; shares and differences are fractions, and null is what is missing."""
+    """Return a back-end for programs; shares and differences are fractions, null is missing."""
     against = side.against.astype(object).where(side.against.notna(), None).to_dict("records")
     plain = {name: getattr(side, name) for name in ("backend", "unit", "power_source", "baseline", "margin", "family")}
     tasks = {"groups": list(map(asdict, side.groups)), "together": list(map(asdict, side.together))}
@@ -134,7 +134,7 @@ def _title(side: PowerSide) -> str:
 
 
 def _uncompared(side: PowerSide) -> str:
-    """Say why no algorithm was compared with another: too few have figures, or their blocks are too few."""
+    """Return why no algorithms were compared: too few have figures, or too few blocks."""
     names = {name: None for group in side.groups for name in (arm.name for arm in group.arms)}
     known = {arm.name for arm in arms_of(side)}
     without = [name for name in names if name not in known]
@@ -147,7 +147,7 @@ def _uncompared(side: PowerSide) -> str:
 
 
 def of_side(side: PowerSide) -> list[Line]:
-    """What one back-end says: where its readings are from, the A/A, who holds the cap, and who gets most out of it."""
+    """Return the findings on a back-end: source of readings, A/A, cap, and throughput."""
     open_source: Tone = "" if source(side).startswith("Measured") else "open"
     return [
         Line(source(side), "•", open_source),
@@ -159,7 +159,7 @@ def of_side(side: PowerSide) -> list[Line]:
 
 
 def _failed(side: PowerSide) -> list[Line]:
-    """Count the blocks that have no figures, by algorithm: they are in no mean and no comparison."""
+    """Count the blocks without figures by algorithm; they are in no mean and no comparison."""
     every, lost = Counter[str](), Counter[str]()
     for arm in (arm for group in side.groups for arm in group.arms):
         every[arm.name] += arm.blocks
@@ -171,11 +171,11 @@ def _failed(side: PowerSide) -> list[Line]:
 
 
 def _control(side: PowerSide) -> list[Line]:
-    """Arms against their copies: the difference that nothing made."""
+    """Compare arms with their copies: an artefact of the machine."""
     known = [(group, group.again) for group in side.groups if group.again.value is not None]
     wide = [(group, again, again.low, again.high) for group, again in known if again.low is not None and again.high is not None]
     if known and not wide and all(again.value == 0 for _, again in known):
-        exact = "A/A: arms and their copies are the same to the last digit, as a seeded simulation is. It says nothing of noise."
+        exact = "A/A: arms and their copies are identical, as in a seeded simulation. This shows nothing about noise."
         return [Line(exact, "•")]
     if not wide:
         return [Line("No A/A: no arm was measured beside a copy of itself in two blocks or more.", "•")]
@@ -203,14 +203,14 @@ def shown(rate: Estimate, what: str = "") -> str:
 
 
 def arms_of(side: PowerSide) -> Sequence[Arm]:
-    """Algorithms over all tasks together, or on the one that there is."""
+    """Return the algorithms over all tasks together, or on a single task."""
     return side.together or [arm for group in side.groups for arm in group.arms if arm.n]
 
 
 def _above(arm: Arm) -> str:
-    """Write a share of time with how many blocks it is not of: `0.0 [0.0, 0.0] %, of 2 blocks; 3 of 5 lack readings`.
+    """Write a share of time: `0.0 [0.0, 0.0] %, of 2 blocks; 3 of 5 lack readings`.
 
-    And in how many tasks the cap is held, where that is not all.
+    If the cap is not held in all tasks, add their number.
     """
     known = 0 if arm.above is None else arm.above.n
     text = "no figure" if arm.above is None else f"{share(arm.above)} %"
@@ -223,7 +223,7 @@ def _above(arm: Arm) -> str:
 
 
 def _holding(side: PowerSide) -> list[Line]:
-    """Who keeps the cap: by all tasks together, or by the one that there is."""
+    """Return who holds the cap, over all tasks together or on a single task."""
     lines = []
     for word, text in HOLDING.items():
         names = [f"{arm.name} ({_above(arm)})" for arm in arms_of(side) if arm.holds == word]
@@ -234,7 +234,7 @@ def _holding(side: PowerSide) -> list[Line]:
 
 
 def _most_first(arms: Sequence[Arm]) -> list[Arm]:
-    """Those that are shown to get more images/s than the baseline."""
+    """Return the arms with significantly more images/s than the baseline, most first."""
     more = [arm for arm in arms if arm.rate.shown and (arm.rate.value or 0) > 0]
     return sorted(more, key=lambda arm: -(arm.rate.value or 0))
 
@@ -259,7 +259,7 @@ def share(mean: Mean | None) -> str:
 
 
 def _table(side: PowerSide, first: Columns, last: Columns, arms: Sequence[Arm]) -> Table:
-    """Algorithms against the baseline and the cap, between what a table has of its own."""
+    """Make a table of algorithms against baseline and cap, between a table's own columns."""
     columns: Columns = [
         (Column("algorithm", "algorithm", left=True), lambda arm: arm.name),
         *first,
@@ -283,7 +283,7 @@ def _interval(rate: Estimate) -> str:
 
 
 def _above_of_blocks(arm: Arm) -> str:
-    """Write a share with how many blocks it is of, where these are not all."""
+    """Write a share with its number of blocks, if some lack it."""
     return share(arm.above) + (f" n={arm.above.n}" if arm.above is not None and arm.lacking else "")
 
 
@@ -308,7 +308,7 @@ def _group(group: Group, side: PowerSide, head: str, *, brief: bool) -> Section:
 
 
 def _word(arm: Arm, baseline: str) -> Word:
-    """A word beside the number: `3.2 % faster`, `same (+0.1 %)`, `can't tell (+1.5 %)`."""
+    """Return a word beside the number: `3.2 % faster`, `same (+0.1 %)`, `can't tell (+1.5 %)`."""
     value = arm.rate.value
     if arm.name == baseline:
         return Word("baseline")
@@ -324,14 +324,14 @@ def _value(arm: MeasuredAlgorithm, figure: str) -> float | None:
 
 
 def _rest(side: PowerSide) -> Columns:
-    """The other figures of an arm."""
+    """Return the columns of an arm's other figures."""
     unit = unit_of(side)
 
     def mean(figure: str) -> Callable[[MeasuredAlgorithm], float | None]:
         return lambda arm: _value(arm, figure)
 
     def most(figure: str) -> Callable[[MeasuredAlgorithm], str | None]:
-        """Write the largest of all iterations; what is missing in one may be larger."""
+        """Write the largest over all iterations; a missing one may be larger."""
         least = {True: "≥", False: ""}
         return lambda arm: f"{least[figure in arm.unread]}{digits(arm.most[figure], 3)}" if figure in arm.most else None
 
@@ -357,7 +357,7 @@ def _rest(side: PowerSide) -> Columns:
 
 
 def of_group(group: Group) -> list[tuple[str, str]]:
-    """What must be said of a task beside its figures, predictions first."""
+    """Return the remarks on a task, predictions first."""
     lines: dict[tuple[str, str], list[str]] = {}
     for arm in group.arms:
         lost = [("left out:", f"{count} of {arm.blocks} blocks {reason}") for reason, count in arm.lost.items()]
@@ -371,7 +371,7 @@ PLACES: Mapping[str, int] = {"predicted:": 0, "no verdict:": 2, "note:": 3}
 
 
 def _unread(arm: MeasuredAlgorithm) -> list[str]:
-    """Which figures some blocks lack, those with as many in one line."""
+    """Return the figures that some blocks lack, grouped by the number of blocks."""
     by_count: dict[int, list[str]] = {}
     for name, text in FIGURES.items():
         if name in arm.unread:
@@ -381,7 +381,7 @@ def _unread(arm: MeasuredAlgorithm) -> list[str]:
 
 
 def _legend(side: PowerSide) -> list[tuple[str, str]]:
-    """Explain the columns that are there."""
+    """Explain the columns present."""
     arms = [*side.together, *(arm for group in side.groups for arm in group.arms)]
     shown = {figure for arm in arms if isinstance(arm, MeasuredAlgorithm) for figure in arm.means}
     least = {figure for arm in arms if isinstance(arm, MeasuredAlgorithm) for figure in arm.unread}
@@ -395,17 +395,17 @@ def _legend(side: PowerSide) -> list[tuple[str, str]]:
     if any(arm.lacking for arm in arms):
         lines.append(("n=", "the share is of so many blocks only."))
     if {LONGEST, WORST} & least:
-        lines.append(("≥", "a reading is missing, so that the figure may be larger."))
+        lines.append(("≥", "a reading is missing, so the figure may be larger."))
     if side.together:
-        tasks = f"those that {side.baseline} has too, for the difference"
-        lines.append(("tasks", f"{tasks}; >1.02 cap and held are of all that an arm ran."))
+        tasks = f"for the difference, those that {side.baseline} also has"
+        lines.append(("tasks", f"{tasks}; >1.02 cap and held cover all of an arm's tasks."))
     if POWER in shown:
         front = f"no other arm has as many images/s from as little {drawn_from(side)}"
-        lines.append(("front", f"{front}. worst: the highest reading less the cap."))
+        lines.append(("front", f"{front}. worst: the highest reading minus the cap."))
     if P95 in shown:
         lines.append(("p95", "of an iteration's slowest process, median over iterations."))
     if OVER_SLO in shown:
-        lines.append((">SLO", "part of the images that were in batches over the SLO."))
+        lines.append((">SLO", "share of images in batches over the SLO."))
     remarks = {head for arm in arms if isinstance(arm, MeasuredAlgorithm) for head, _ in arm.remarks}
     if "predicted:" in remarks:
         of_all = "÷ measured - 1: the median of steady iterations that ran as asked"

@@ -1,4 +1,4 @@
-"""A capped run as a whole: back-end by back-end, task by task, every algorithm; back-ends are never mixed."""
+"""A capped run as a whole: algorithms by back-end and task; back-ends are never mixed."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ from .figures import (
 
 Holds = Literal["yes", "no", "not shown", "no sensor"]
 BASELINE = "powercap"
-# The share of steady time above 1.02 times the cap, up to which a cap counts as held.
+# The largest share of steady time above 1.02 times the cap with which a cap counts as held.
 LIMIT = 0.05
-APART = 0.05  # percentage points, in which a figure of one decimal differs
-COMFORTABLE = 5  # blocks; with fewer one odd block can decide
+APART = 0.05  # percentage points: a visible difference at one decimal
+COMFORTABLE = 5  # blocks; with fewer, one outlying block can decide
 LOGS = [name for name, scale in SCALES.items() if scale == "log"]
 BLOCK = ["task", "arm", "block"]
 ENDS = ["value", "low", "high", "low90", "high90"]
-# What is predicted of an iteration, and what was measured.
+# Predicted quantities of an iteration, and their measurements.
 PREDICTED = {
     "images/s": ("predicted.throughput_images_per_s", THROUGHPUT),
     "largest reading": ("predicted.power_w", "power_max"),
@@ -55,8 +55,8 @@ PREDICTED = {
 class Arm:
     """An algorithm: its images/s against the baseline's (`rate`), and how it keeps the cap.
 
-    `above` is the share of steady time above 1.02 times the cap, over blocks. `lacking` of its blocks are without it,
-    and are not in it.
+    `above` is the share of steady time above 1.02 times the cap, over blocks; `lacking` blocks are
+    without it and excluded.
     """
 
     name: str
@@ -71,11 +71,12 @@ class Arm:
 class MeasuredAlgorithm(Arm):
     """One algorithm on one task: `n` of `blocks` have figures.
 
-    `means` are over blocks, by figure; `most` is the largest of all steady iterations. `front`: no other algorithm has
-    more images/s from as little power. `unread` is how many of the `n` blocks lack a figure that others have, or that a
-    sensor was there to give. Such a block is in no mean of it, and while one lacks the share above 1.02 times the cap
-    none is said held. `lost` counts blocks without figures by reason, `remarks` are (word, sentence): predictions,
-    refused settings, processes that ended, caps that nothing keeps.
+    `means` are over blocks, by figure; `most` is the largest of all steady iterations. `front`: no
+    other algorithm has more images/s from as little power. `unread` counts, of the `n` blocks,
+    those that lack a figure that others have, or that a sensor should have given. Such a block is
+    in no mean of it, and while one lacks the share above 1.02 times the cap, no cap counts as held.
+    `lost` counts blocks without figures by reason, `remarks` are (word, sentence): predictions,
+    refused settings, ended processes, infeasible caps.
     """
 
     n: int
@@ -90,9 +91,10 @@ class MeasuredAlgorithm(Arm):
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """One task on one back-end: what is compared with each other. `again` is the A/A: arms against their own copies.
+    """One task on one back-end, the unit of comparison; `again`: the A/A of arms and copies.
 
-    `label` is what sentences call it, `steady` how many iterations of a run count, and how many there are.
+    `label` is its name in sentences, `steady` the number of counted iterations of a run, and of
+    all.
     """
 
     name: str
@@ -109,8 +111,9 @@ class Group:
 class AllTasks(Arm):
     """One algorithm on all tasks of a back-end: means over tasks in a block, then over blocks.
 
-    `rate` is of the `tasks` that both have; `above` and `holds` are of all that the algorithm has. A block without one
-    of these lacks. In `held` of how many of its tasks it holds the cap, and how many there are.
+    `rate` is for the `tasks` that both have; `above` and `holds` are for all tasks of the
+    algorithm. A block without one of these is excluded. `held` is in how many of its tasks it holds
+    the cap, and how many there are.
     """
 
     tasks: int
@@ -121,8 +124,9 @@ class AllTasks(Arm):
 class PowerSide:
     """One back-end of one run: its tasks, and its algorithms on all of them together.
 
-    `against` has every contrast with the baseline, in every figure: ratios less 1, and differences of shares. `family`
-    counts those of throughput, which Holm adjusts for. `rows` are the iterations.
+    `against` has every contrast with the baseline, in every figure: ratios minus 1, and differences
+    of shares. `family` counts those of throughput, which Holm adjusts for. `rows` are the
+    iterations.
     """
 
     backend: str
@@ -138,27 +142,27 @@ class PowerSide:
 
 
 def sides(run: Run, refused: list[str], baseline: str | None = None) -> list[PowerSide]:
-    """Say of every back-end of a run what its algorithms made of their caps; what cannot be used goes to `refused`.
+    """Judge the algorithms of every back-end of a run under caps; add unusable parts to `refused`.
 
-    `baseline` is the algorithm that the others are held against: powercap unless another is asked for, or the first
-    where that has no figures.
+    `baseline` is the reference algorithm: by default powercap, or the first if that has no figures.
 
-    Raises: Refused, for a run that tells of no iterations under a cap. UnknownName, where no cell is of that baseline.
+    Raises: Refused, for a run without iterations under a cap. UnknownName, if no cell has that
+    baseline.
     """
     if not is_capped(run):
         raise Refused(
-            f"{run.origin}: no cell of it tells of iterations under a cap; "
-            "`pytest benchmarks/bench_power_cap.py --benchmark-save=NAME` saves such."
+            f"{run.origin}: no cell reports iterations under a cap; "
+            "`pytest benchmarks/bench_power_cap.py --benchmark-save=NAME` makes such a run."
         )
     wrong: list[str] = []
     cells, rows = capped(run, wrong)
     read = cells.dropna(subset="read")
     refused += [*wrong, *_nowhere(run, {*read["read"]})]
     if read.empty:
-        raise Refused(wrong[0] if wrong else f"{run.origin}: no cell of the machine as it was found tells of iterations under a cap.")
+        raise Refused(wrong[0] if wrong else f"{run.origin}: no cell of the untouched machine reports iterations under a cap.")
     known = sorted({names["arm"] for names in named(run).values()})
     if baseline is not None and baseline not in known:
-        raise UnknownName(f"{run.origin}: no algorithm {baseline!r} to compare with; it has {', '.join(known)}.")
+        raise UnknownName(f"{run.origin}: no algorithm {baseline!r} to compare with; available: {', '.join(known)}.")
     places = dict.fromkeys(zip(read["study"], read["read"], strict=True))
     return [
         _side(cells[(cells["study"] == study) & (cells["backend"] == backend)], rows, run.studies[study].margin, baseline)
@@ -167,7 +171,7 @@ def sides(run: Run, refused: list[str], baseline: str | None = None) -> list[Pow
 
 
 def _nowhere(run: Run, told: set[str]) -> list[str]:
-    """Say of back-ends that were asked for and measured nothing why that is, a line each reason."""
+    """Return why requested back-ends measured nothing, a line per reason."""
     counts: dict[tuple[str, str], int] = {}
     names = named(run)
     for cell in run.cells:
@@ -205,14 +209,14 @@ def _side(cells: pd.DataFrame, every: pd.DataFrame, margin: float, chosen: str |
 
 
 def _blocks(cells: pd.DataFrame) -> pd.DataFrame:
-    """Figures by task, arm and block. An arm and its copy are two looks at one thing and count as one.
+    """Return figures by task, arm and block; an arm and its copy count as one.
 
-    A figure that either of them lacks is missing, and a rate is 0 where either of them is. Of a block in which a copy
-    was lost the other stands.
+    A figure that either lacks is missing, and a rate is 0 if either is. If a copy was lost in a
+    block, the other represents it.
     """
     measured = cells[cells[THROUGHPUT].notna()]
     values = measured[[*BLOCK, *SCALES]].astype(dict.fromkeys(SCALES, float))
-    with np.errstate(divide="ignore"):  # a rate of 0 comes back as 0
+    with np.errstate(divide="ignore"):  # a rate of 0 returns as 0
         values[LOGS] = np.log(values[LOGS])
     copies = values.groupby(BLOCK)
     means = copies.mean().where(copies.count().eq(copies.size(), axis=0))
@@ -221,11 +225,11 @@ def _blocks(cells: pd.DataFrame) -> pd.DataFrame:
 
 
 def _against(blocks: pd.DataFrame, baseline: str) -> pd.DataFrame:
-    """Compare every arm of every task with the baseline; each figure is a family for Holm's adjustment."""
+    """Compare every arm of every task with the baseline; Holm's families are the figures."""
     frame = blocks.reset_index()
     try:
         result = contrasts(frame, "arm", baseline, SCALES, by=("task",), within=("block",))
-    except (Refused, UnknownName):  # one arm alone has figures, or the baseline has none
+    except (Refused, UnknownName):  # only one arm has figures, or the baseline has none
         return pd.DataFrame(columns=["task", "arm", "metric", "n", *ENDS, "p", "p_adjusted", "missing"])
     ratios = result["metric"].isin(LOGS)
     result.loc[ratios, ENDS] -= 1
@@ -233,7 +237,7 @@ def _against(blocks: pd.DataFrame, baseline: str) -> pd.DataFrame:
 
 
 def _estimate(rows: pd.DataFrame) -> Estimate:
-    """A row of contrasts, if there is one; what is missing is None."""
+    """Convert a row of contrasts, if there is one; missing values are None."""
     if rows.empty:
         return Estimate()
     row = rows.iloc[0]
@@ -257,7 +261,7 @@ def _group(
         own = blocks.loc[[key for key in blocks.index if key[:2] == (task, name)]]
         its = cells[cells["arm"] == name], rows[rows["arm"] == name]
         arms.append(_arm(name, *its, own, rates[rates["arm"] == name], margin))
-    # An arm whose mean is not of all blocks is not put on the front; as far as it is known it may still beat others.
+    # An arm whose mean is not over all blocks is not on the front, but may still beat others.
     best = _front(arms) - {arm.name for arm in arms if {THROUGHPUT, POWER} & arm.unread.keys()}
     facts: Mapping[str, Any] = next((own for own in cells["facts"].dropna() if own), {})
     slo_ms = facts.get("slo_ms")
@@ -275,7 +279,7 @@ def _group(
 
 
 def _again(cells: pd.DataFrame) -> Estimate:
-    """Hold arms against their own copies in throughput: in each block the mean over arms, then over blocks."""
+    """Compare arms with their copies in throughput: mean over arms per block, then over blocks."""
     frame = cells.assign(copy=cells["again"].map({False: "first", True: "again"}))
     rates = frame[frame[THROUGHPUT] > 0]
     if {*rates["copy"]} != {"first", "again"}:
@@ -287,7 +291,7 @@ def _again(cells: pd.DataFrame) -> Estimate:
 
 
 def _arm(name: str, cells: pd.DataFrame, rows: pd.DataFrame, own: pd.DataFrame, rate: pd.DataFrame, margin: float) -> MeasuredAlgorithm:
-    """Return what the blocks of one algorithm come to."""
+    """Return the result of one algorithm's blocks."""
     measured = cells[cells[THROUGHPUT].notna()]
     own = own.assign(**{figure: own[figure].where(own[figure] > 0) for figure in LOGS})  # 0 has no logarithm
     means = {figure: mean for figure in SCALES if (mean := _mean(figure, own[figure].dropna())) is not None}
@@ -308,7 +312,7 @@ def _arm(name: str, cells: pd.DataFrame, rows: pd.DataFrame, own: pd.DataFrame, 
     reasons = [f"{outcome}: {ended(reason)}" for outcome, reason in zip(lost["outcome"], lost["reason"], strict=True)]
     estimate = _estimate(rate)
     few = estimate.value is not None and 3 <= estimate.n < COMFORTABLE
-    notes = [("note:", f"{estimate.n} pairs only: with fewer than {COMFORTABLE} one odd block can decide.")] if few else []
+    notes = [("note:", f"{estimate.n} pairs only: with fewer than {COMFORTABLE}, one outlying block can decide the result.")] if few else []
     if len(own) and len(rate) and estimate.missing:
         notes.append(("no verdict:", ended(estimate.missing)))
     return MeasuredAlgorithm(
@@ -329,7 +333,7 @@ def _arm(name: str, cells: pd.DataFrame, rows: pd.DataFrame, own: pd.DataFrame, 
 
 
 def _mean(figure: str, values: pd.Series) -> Mean | None:
-    """Mean over blocks with its interval: geometric for rates, arithmetic for shares, whose interval ends at 0 and 1."""
+    """Return the mean over blocks with its interval: geometric for rates, arithmetic for shares."""
     if SCALES[figure] == "log":
         return mean_of([*np.log(values)], log=True)
     return mean_of([*values], within=(0.0, 1.0 if "_share" in figure else math.inf))
@@ -346,11 +350,11 @@ def _verdict(rate: pd.DataFrame, margin: float) -> Verdict:
 
 
 def is_held(above: Mean | None, *, sensed: bool = False, whole: bool = True) -> Holds:
-    """Whether the cap is held, as far as the interval over blocks can say; one block has none and shows nothing.
+    """Return whether the cap is held, according to the interval over blocks; one block has none.
 
-    `sensed`: there was a sensor, so that without a mean its readings are missing. `whole`: no block lacks the share.
-    What is missing may have been above, so that the blocks that are left cannot show that the cap is held; that it is
-    not, they can.
+    `sensed`: there was a sensor, so that without a mean its readings are missing. `whole`: no block
+    lacks the share. Missing readings may have been above the cap, so incomplete blocks cannot show
+    that it is held, only that it is not.
     """
     if above is None:
         return "not shown" if sensed else "no sensor"
@@ -360,7 +364,7 @@ def is_held(above: Mean | None, *, sensed: bool = False, whole: bool = True) -> 
 
 
 def _remarks(cells: pd.DataFrame, rows: pd.DataFrame) -> Iterator[tuple[str, str]]:
-    """What happened beside the figures: predictions, settings that were not had, processes and caps that were lost."""
+    """Yield remarks: predictions, settings not in force, lost processes, infeasible caps."""
     if len(rows) and (words := prediction_words(rows)):
         yield "predicted:", words
     infeasible = cells["infeasible"].dropna().map(lambda sentences: [*dict.fromkeys(sentences)])
@@ -369,16 +373,16 @@ def _remarks(cells: pd.DataFrame, rows: pd.DataFrame) -> Iterator[tuple[str, str
         for sentence, count in sentences.explode().value_counts(sort=False).items():
             yield head, f"{counted(count, noun)}: {ended(str(sentence))}"
     if len(rows) and rows["astray"].any():
-        yield "clocks:", f"other than asked for in {rows['astray'].sum()} iterations, and not refused."
+        yield "clocks:", f"different from the request in {rows['astray'].sum()} iterations, without a refusal."
 
 
 def as_asked(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return steady iterations that a prediction can be held against: all was as asked for, and all processes ran."""
+    """Return steady iterations comparable with predictions: as requested, with all processes."""
     return rows[rows["steady"] & ~rows["astray"] & (rows["refused"].str.len() == 0) & (rows["lost"].str.len() == 0)]
 
 
 def prediction_words(rows: pd.DataFrame) -> str:
-    """Write how far predictions were off; "" where nothing was predicted."""
+    """Write how far predictions were off; "" without predictions."""
     kept = as_asked(rows)
     words, most = [], 0
     for what, (predicted, measured) in PREDICTED.items():
@@ -392,7 +396,7 @@ def prediction_words(rows: pd.DataFrame) -> str:
 
 
 def _front(arms: Sequence[MeasuredAlgorithm]) -> set[str]:
-    """The arms that no other beats: none has as much throughput from as little power, and more of one of the two."""
+    """Return the Pareto front: no other arm has as much throughput from as little power."""
     places = {arm.name: (arm.means[THROUGHPUT].value, -arm.means[POWER].value) for arm in arms if {THROUGHPUT, POWER} <= arm.means.keys()}
     return {
         name
@@ -402,7 +406,7 @@ def _front(arms: Sequence[MeasuredAlgorithm]) -> set[str]:
 
 
 def _in_order(names: Iterable[str]) -> list[str]:
-    """Order by name, numbers by size: task 6 before task 13."""
+    """Sort by name, numbers by size: task 6 before task 13."""
     return sorted(
         names,
         key=lambda name: [(0, int(part), "") if part.isdecimal() else (1, 0, part) for part in re.split(r"(\d+)", name)],
@@ -410,14 +414,14 @@ def _in_order(names: Iterable[str]) -> list[str]:
 
 
 def _labels(names: Sequence[str]) -> dict[str, str]:
-    """What sentences call tasks: `task 6`, and what else sets them apart, where two would be called alike."""
+    """Return the names of tasks in sentences: `task 6`, with other parameters if ambiguous."""
     short = [next((part.replace("=", " ") for part in name.split() if part.startswith("task=")), name) for name in names]
     labels = zip(names, short, strict=True)
     return {name: one_line(text if short.count(text) == 1 else name, 120) for name, text in labels}
 
 
 def _title(label: str, facts: Mapping[str, Any]) -> str:
-    """What a table's head says of a task: its number, and what runs on which GPU, where that was told."""
+    """Return the heading of a task's table: number, network and GPU, as far as known."""
     model, gpu, dataset = (facts.get(key) for key in ("model", "gpu_of_parameters", "dataset"))
     if not isinstance(model, str):
         return label
@@ -426,7 +430,7 @@ def _title(label: str, facts: Mapping[str, Any]) -> str:
 
 
 def _together(groups: Sequence[Group], blocks: pd.DataFrame, baseline: str) -> tuple[AllTasks, ...]:
-    """Every arm on all tasks: tasks are the same in every block and count alike; blocks are the replicates."""
+    """Return every arm on all tasks: tasks have equal weights, and blocks are the replicates."""
     names = sorted({arm.name for group in groups for arm in group.arms if arm.n}, key=lambda name: (name != baseline, name))
     common = {
         name: [group.name for group in groups if all(_has_rate(blocks, group.name, arm) for arm in (baseline, name))] for name in names
@@ -446,13 +450,13 @@ def _together(groups: Sequence[Group], blocks: pd.DataFrame, baseline: str) -> t
     result = []
     for name in names:
         words = {group.name: arm.holds for group in groups for arm in group.arms if arm.name == name and arm.n}
-        # Of all its tasks, the baseline's or not: what an arm does where the baseline has nothing is under a cap too.
+        # Use all of an arm's tasks, even those that the baseline lacks: they are under a cap, too.
         every = _over_tasks(blocks[ABOVE_102], name, [*words])
         own = blocks.index[blocks.index.get_level_values("arm") == name]
         lacking = own.get_level_values("block").nunique() - len(every)
         above = _mean(ABOVE_102, every)
         held = [*words.values()]
-        # A block that lacks a task is in no mean of all; the means of each task have it.
+        # A block that lacks a task is in no mean of all; the means of each task include it.
         holds = is_held(above, sensed={*held} != {"no sensor"}, whole=not lacking or {*held} == {"yes"})
         rate = _estimate(against[against["arm"] == name])
         more: Verdict = "improved" if (rate.value or 0) > 0 else "regressed"
@@ -478,6 +482,6 @@ def _has_rate(blocks: pd.DataFrame, task: str, arm: str) -> bool:
 
 
 def _over_tasks(values: pd.Series, arm: str, tasks: Sequence[str]) -> pd.Series:
-    """Mean over tasks, in each block that has all of them."""
+    """Return the mean over tasks, in each block with all of them."""
     own = values[values.index.isin([arm], "arm") & values.index.isin(tasks, "task") & values.notna()].groupby("block")
     return own.mean()[own.size() == len(tasks)]

@@ -1,7 +1,8 @@
-"""Traces: what each measured partition gave at its clocks, as CSV; others' traces of the same columns fit, and saved profiles become them.
+"""Traces: measured partitions and clocks as CSV, read from other tools or made from saved profiles.
 
-A configuration that failed is a row without numbers and with an outcome. Tools that store it as zeros are read so too: zero images at
-zero watts and zero megahertz were never measured. A point of a profile that was skipped was never tried: it is no row, and is counted.
+A failed configuration is a row without numbers and with an outcome. Tools that store it as zeros
+are supported: zero images at zero watts and zero megahertz were never measured. A skipped point of
+a profile was never tried: it is not a row, but counted.
 """
 
 from __future__ import annotations
@@ -22,7 +23,8 @@ from analysis.load import load_each, read_each
 from analysis.plain import one_line
 from analysis.terms import Cell, Refused, Run, Unreadable
 
-# Column → field. What other tools write as `sm_util` is NVML's utilisation: percent of time, not occupancy.
+# Column → field. The `sm_util` of other tools is NVML's utilisation: percent of time, not
+# occupancy.
 NUMBERS = {
     "target_freq": "target_mhz",
     "mem_freq": "mem_mhz",
@@ -39,19 +41,21 @@ OURS = ("outcome", "reason", "backend", "power_source", "throttle", "cpu_s_per_s
 OUTCOMES = ("measured", "oom", "failed", "refused")
 MISSING = frozenset({"", "nan", "none", "null", "n/a", "na"})
 ZEROS = "stored as zeros: it failed and was not measured"
-REQUESTED = frozenset({"target_mhz", "mem_mhz"})  # known of a row that failed, too
+REQUESTED = frozenset({"target_mhz", "mem_mhz"})  # also known for a failed row
 STATIC = "static"  # the pseudo-network of idle rows
 NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
 class PartitionRow:
-    """One configuration, measured or not; None where a value is missing, which it is throughout unless `outcome` is "measured".
+    """One configuration; every missing value is None, and all are unless `outcome` is "measured".
 
-    `shares` in percent of the SMs, `batches` in images; both are empty for idle rows (network `static`). `target_mhz` is what was asked,
-    `sm_mhz` what was; `mem_mhz` is whole, for of a mean of readings a driver says one MHz less now and then. `power_max_w` is the largest
-    single reading. `extra` has all other columns by name, numbers as such, among them ours: `backend`, `power_source`, `throttle` (duty
-    cycle, 0 to 1) and `cpu_s_per_s` of a CPU. `line` is that of the file.
+    `shares` in percent of the SMs, `batches` in images; both are empty for idle rows (network
+    `static`). `target_mhz` is the requested clock, `sm_mhz` the actual one; `mem_mhz` is rounded,
+    since drivers sometimes report one MHz less. `power_max_w` is the largest single reading.
+    `extra` has all other columns by name, numbers as such, including ours: `backend`,
+    `power_source`, `throttle` (duty cycle, 0 to 1) and `cpu_s_per_s` of a CPU. `line` is the line
+    in the file.
     """
 
     network: str
@@ -71,24 +75,24 @@ class PartitionRow:
     line: int = field(default=0, compare=False)
 
     def __post_init__(self) -> None:
-        """One memory clock is one number, whoever groups rows by it or looks for its model."""
+        """Round the memory clock: rows and models of one clock must have the same number."""
         if self.mem_mhz is not None:
             object.__setattr__(self, "mem_mhz", float(round(self.mem_mhz)))
 
     @property
     def watts(self) -> float | None:
-        """The largest reading, as a cap has to hold for it; the mean where a source knows no more."""
+        """Return the largest reading, which a cap must cover, or else the mean."""
         return self.power_mean_w if self.power_max_w is None else self.power_max_w
 
     @property
     def power(self) -> float | None:
-        """Watts; without a sensor the CPU's activity, CPU seconds per second."""
+        """Return watts; without a sensor, the CPU's activity in CPU seconds per second."""
         activity = self.extra.get("cpu_s_per_s")
         return activity if self.watts is None and isinstance(activity, float) else self.watts
 
     @property
     def clock(self) -> float | None:
-        """The throttle, 0 to 1, where there is one; else the SM clock as it was, MHz, or as it was asked for."""
+        """Return the throttle, 0 to 1, or else the SM clock in MHz: actual, or requested."""
         throttle = self.extra.get("throttle")
         return throttle if isinstance(throttle, float) else self.sm_mhz or self.target_mhz
 
@@ -96,13 +100,13 @@ class PartitionRow:
 def read(path: Path) -> list[PartitionRow]:
     """Read a file of traces.
 
-    Raises: Unreadable, for what is no such file; the sentence says which line.
+    Raises: Unreadable, for an invalid file, with the line.
     """
     return parse(read_text(path, "a file of traces is UTF-8 CSV"), str(path))
 
 
 def parse(text: str, where: str) -> list[PartitionRow]:
-    """Read traces out of CSV; `where` begins what is said of it. Raises: Unreadable."""
+    """Read traces from CSV; messages begin with `where`. Raises: Unreadable."""
     lines = csv.reader(io.StringIO(text, newline=""), strict=True)
     try:
         names = [name.strip() for name in next(lines, [])]
@@ -138,10 +142,10 @@ def _must_have_columns(names: Sequence[str], where: str) -> None:
     missing = [name for name in NEEDED if name not in names]
     if missing:
         result = one_line(", ".join(names)) or "nothing"
-        raise Unreadable(f"{where}: no column {', '.join(missing)}; it has {result}. A file of traces begins with {','.join(COLUMNS)}.")
+        raise Unreadable(f"{where}: no column {', '.join(missing)}; found: {result}. A file of traces begins with {','.join(COLUMNS)}.")
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
-        raise Unreadable(f"{where}: has the column {one_line(twice[0])!r} {names.count(twice[0])} times; leave one.")
+        raise Unreadable(f"{where}: has the column {one_line(twice[0])!r} {names.count(twice[0])} times; keep one.")
 
 
 def _named(cells: Sequence[str], names: Sequence[str], at: str) -> dict[str, str]:
@@ -158,8 +162,8 @@ def _row_of_cells(cells: Mapping[str, str], at: str, line: int) -> PartitionRow:
     values = {own: _value(cells.get(name, ""), f"{at}: {name}") for name, own in NUMBERS.items()}
     outcome, reason = cells.get("outcome", "").strip(), cells.get("reason", "").strip()
     if outcome and outcome not in OUTCOMES:
-        raise Unreadable(f"{at}: outcome {one_line(outcome)!r} is none of {', '.join(OUTCOMES)}.")
-    # Zero images at no watts: what the clock columns keep of the request does not count.
+        raise Unreadable(f"{at}: outcome {one_line(outcome)!r} must be one of {', '.join(OUTCOMES)}.")
+    # Zero images at no watts: requests in the clock columns do not count.
     told = [value for name, value in values.items() if name not in REQUESTED and value is not None]
     if not outcome and len(told) > 1 and not any(told):
         outcome, reason = "failed", ZEROS
@@ -170,9 +174,9 @@ def _row_of_cells(cells: Mapping[str, str], at: str, line: int) -> PartitionRow:
     extra = {name: value for name, value in extra.items() if value != ""}
     throttle, activity = extra.get("throttle", 1.0), extra.get("cpu_s_per_s", 0.0)
     if not (isinstance(throttle, float) and 0.0 < throttle <= 1.0):
-        raise Unreadable(f"{at}: throttle is {one_line(throttle, 60)!r}; it is a duty cycle, above 0 and at most 1.")
+        raise Unreadable(f"{at}: throttle is {one_line(throttle, 60)!r}; it must be a duty cycle, above 0 and at most 1.")
     if not (isinstance(activity, float) and activity >= 0.0):
-        raise Unreadable(f"{at}: cpu_s_per_s is {one_line(activity, 60)!r}, no number of 0 or more.")
+        raise Unreadable(f"{at}: cpu_s_per_s is {one_line(activity, 60)!r}; it must be a number of at least 0.")
     whole = tuple(int(batch) for batch in batches)
     return PartitionRow(network, tuple(shares), whole, **values, outcome=outcome, reason=reason, extra=extra, line=line)
 
@@ -181,12 +185,12 @@ def _must_match(network: str, shares: Sequence[float], batches: Sequence[float],
     if not network:
         raise Unreadable(f"{at}: model_name is empty.")
     if len(shares) != len(batches):
-        raise Unreadable(f"{at}: {len(shares)} shares and {len(batches)} batches; every process has one of each.")
+        raise Unreadable(f"{at}: {len(shares)} shares and {len(batches)} batches; every process needs one of each.")
     if not shares and network != STATIC:
         raise Unreadable(f"{at}: no process; only rows of {STATIC!r} have none.")
     wrong = [batch for batch in batches if batch != int(batch) or batch < 1]
     if wrong:
-        raise Unreadable(f"{at}: a batch of {wrong[0]:g}; it is a number of images.")
+        raise Unreadable(f"{at}: a batch of {wrong[0]:g}; it must be a number of images.")
 
 
 def _number(text: str) -> float | None:
@@ -200,7 +204,7 @@ def _numbers(cell: str, at: str) -> list[float]:
     numbers = [_number(part.strip()) for part in inner.split(",")] if inner.strip() else []
     known = [number for number in numbers if number is not None]
     if len(known) < len(numbers):
-        raise Unreadable(f"{at} is {one_line(cell, 60)!r}, no list of numbers as in [25, 25].")
+        raise Unreadable(f"{at} is {one_line(cell, 60)!r}, but must be a list of numbers, such as [25, 25].")
     return known
 
 
@@ -208,12 +212,12 @@ def _value(cell: str, at: str) -> float | None:
     text = cell.strip()
     number = _number(text)
     if number is None and text.lower() not in MISSING:
-        raise Unreadable(f"{at} is {one_line(text, 60)!r}, no number; leave it empty where it is missing.")
+        raise Unreadable(f"{at} is {one_line(text, 60)!r}, not a number; leave missing values empty.")
     return number
 
 
 def _plain(name: str, cell: str) -> float | str:
-    """A cell of another column: a number, or a text; "" is missing."""
+    """Return another column's cell: a number, or a text; "" is missing."""
     text = cell.strip()
     is_missing = name in {"throttle", "cpu_s_per_s"} and text.lower() in MISSING
     number = _number(text)
@@ -231,24 +235,24 @@ def _text(value: float | str | None) -> str:
 
 
 POINT = "point"
-# As a cell's reason has it: `Point oom: 2 x 256 images do not fit.`
+# The form of a cell's reason: `Point oom: 2 x 256 images do not fit.`
 FAILED = re.compile(rf"Point ({'|'.join(text for text in OUTCOMES if text != 'measured')}): (.*)", re.DOTALL)
 COUNTED = re.compile(r"(?:(\d{1,3})x)?(\d+(?:\.\d+)?)")
 
 
 def is_profile(run: Run) -> bool:
-    """Whether any cell of a run told of a point of a profile."""
+    """Return whether any cell of a run reported a point of a profile."""
     return any(POINT in cell.report for cell in run.cells)
 
 
 def rows_of(run: Run, refused: list[str]) -> list[PartitionRow]:
-    """Make traces of a run, in the order its cells ran; what was skipped, or cannot be read, is said in `refused`, a line each.
+    """Convert a run to traces in run order; add skipped and unreadable points to `refused`.
 
-    Raises: Refused, for a run that is no profile.
+    Raises: Refused, for a run that is not a profile.
     """
     if not is_profile(run):
         raise Refused(
-            f"{run.origin}: no cell of it tells of a point; `pytest benchmarks/bench_power_profile.py --benchmark-save=NAME` saves such."
+            f"{run.origin}: no cell reports a point; `pytest benchmarks/bench_power_profile.py --benchmark-save=NAME` makes such a run."
         )
     result = []
     skipped: dict[str, int] = {}
@@ -264,7 +268,7 @@ def rows_of(run: Run, refused: list[str]) -> list[PartitionRow]:
             result.append(_measured_point(cell, run.origin) if cell.outcome == "measured" else _failed_point(cell, run))
         except Unreadable as error:
             refused.append(str(error))
-    refused += [f"{run.origin}: {count} points were skipped and are in no file: {why}." for why, count in skipped.items()]
+    refused += [f"{run.origin}: {count} points were skipped and are omitted: {why}." for why, count in skipped.items()]
     return result
 
 
@@ -272,7 +276,7 @@ def _measured_point(cell: Cell, origin: str) -> PartitionRow:
     told = cell.report.get(POINT, ())
     place = f"{origin}: cell {cell.id}, report.{POINT}"
     if len(told) != 1:
-        raise Unreadable(f"{place}: holds {len(told)} rows where one belongs; measure it again.")
+        raise Unreadable(f"{place}: has {len(told)} rows but needs exactly one; measure it again.")
     return _row_of_report(told[0], place)
 
 
@@ -297,13 +301,13 @@ def _failed_point(cell: Cell, run: Run) -> PartitionRow:
 
 
 def _row_of_report(told: Mapping[str, object], place: str) -> PartitionRow:
-    """Read a row as a file of traces is read. Raises: Unreadable."""
+    """Read a row like one from a file of traces. Raises: Unreadable."""
     names = [*COLUMNS, *OURS]
     text = io.StringIO(newline="")
     csv.writer(text).writerows([names, [_csv_cell(told.get(name)) for name in names]])
     rows = parse(text.getvalue(), place)
     if len(rows) != 1:
-        raise Unreadable(f"{place}: is no row of a trace; measure it again.")
+        raise Unreadable(f"{place}: is not a row of a trace; measure it again.")
     return replace(rows[0], line=0)
 
 
@@ -312,15 +316,15 @@ def _csv_cell(value: object) -> str:
 
 
 def _listed(text: str, place: str) -> list[float]:
-    """Read what a name says of several processes: `4x25` is 25 four times, `50+2x25` 50 and twice 25. Raises: Unreadable."""
+    """Parse a name's values per process: `50+2x25` is 50 and twice 25. Raises: Unreadable."""
     parts = [COUNTED.fullmatch(one) for one in text.split("+")]
     if not all(parts):
-        raise Unreadable(f"{place}: {text!r} is no list of shares or batches, as in 50+2x25; it was edited, measure it again.")
+        raise Unreadable(f"{place}: {text!r} is not a list of shares or batches, such as 50+2x25; the file was edited: measure it again.")
     return [float(part[2]) for part in parts if part for _ in range(int(part[1] or 1))]
 
 
 def saved_profiles(runs: Sequence[str], folder: Path) -> Answer:
-    """Write the points of saved profiles under a folder, a file for each network of a back-end: `cpu/mobilenet_v2.csv`.
+    """Write the points of saved profiles to a folder, a file per network: `cpu/mobilenet_v2.csv`.
 
     A file of the same name is replaced. Raises: Refused, OSError.
     """

@@ -202,7 +202,7 @@ def test_the_sentence_answers_first_what_was_asked(effect: str, tmp_path: Path, 
     whole, asked = (
         json.loads(printed(capsys, "effects", path, "--json", *more))["effects"][0]["sentence"] for more in ([], ["--effect", effect])
     )
-    first, rest = asked.split(" Of all that was looked at: ")
+    first, rest = asked.split(" Of all effects: ")
     assert rest == whole
     assert re.match({"A:B": r"vm\.a with vm\.b ", "vm.b": r"vm\.b = 1: \d"}[effect], first)
 

@@ -87,4 +87,4 @@ def test_nothing_to_read_or_draw_or_nowhere_to_write_is_an_error(
         assert main(["plot", "--output", "plots", *words]) == 2
         complaints[" ".join(words)] = capsys.readouterr().err
     assert complaints == snapshot
-    assert f"there are {', '.join(pictures())}, summary." in refused(capsys, "plot", "run.json", "--picture", "pie")
+    assert f"available: {', '.join(pictures())}, summary." in refused(capsys, "plot", "run.json", "--picture", "pie")

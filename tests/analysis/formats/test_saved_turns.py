@@ -183,11 +183,11 @@ def test_more_time_of_others_than_the_cpus_have_is_refused() -> None:
     part["others_cpu_s"] = 0.3  # of 4 steps of 40 ms
     assert from_json(saved, "run.json").cells[0].others_cpu_s[1] == 0.3
     part["others_cpu_s"] = 5.0
-    with pytest.raises(Unreadable, match=r"turns\[1\] has others_cpu_s = 5, where 2 CPUs have 0.3\d* s in the slice"):
+    with pytest.raises(Unreadable, match=r"turns\[1\] has others_cpu_s = 5, but 2 CPUs provide 0.3\d* s per slice"):
         from_json(saved, "run.json")
     for used_s in (1.7e308, 1e154, -1.0):
         part["others_cpu_s"] = used_s
-        with pytest.raises(Unreadable, match=r"others_cpu_s = .*, where a number (of at most 1e\+07|of at least 0) belongs"):
+        with pytest.raises(Unreadable, match=r"others_cpu_s = .*, but a number (of at most 1e\+07|of at least 0) is expected"):
             from_json(saved, "run.json")
 
 

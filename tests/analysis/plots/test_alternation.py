@@ -90,4 +90,4 @@ def test_only_runs_that_took_turns_have_a_strip_and_only_where_the_file_says_whe
     whole, took = (from_json(saved, "run.json") for saved in (saved_run(TURNS), in_turns(saved_run(TURNS))))
     assert ("turns" in fitting([whole]), "turns" in fitting([took])) == (False, True)
     silent = replace(took, cells=tuple(replace(cell, slice_starts_s=()) for cell in took.cells))
-    assert "does not say when" in refusal(turns, scene_of([silent]))
+    assert "does not record their times" in refusal(turns, scene_of([silent]))

@@ -66,7 +66,7 @@ def test_what_is_called_in_an_ablation(gain: float, odd: Mapping[tuple[str, int]
     assert check.primary is not None
     assert rows[-1][0] == pytest.approx(100 * check.primary.gain)
     assert (rows[-1][1] == "x") == bool(odd)
-    assert ("no effect is called" in said(drawn["key_effects"]).replace("\n", " ")) == bool(odd)
+    assert ("no effect is claimed" in said(drawn["key_effects"]).replace("\n", " ")) == bool(odd)
 
 
 def test_a_cell_that_went_wrong_calls_nothing_and_is_ringed_and_named() -> None:
@@ -112,7 +112,7 @@ def test_twelve_keys_and_endless_names_fit(name: str) -> None:
 def test_without_a_design_or_effects_there_is_a_reason() -> None:
     scene = scene_of([from_json(saved_run(Made(arms=(STOCK, AGAIN))), "matrix.json")])
     assert not set(OVER_KEYS) & fitting(scene.runs).keys()
-    assert all("took no tweak set apart" in refusal(pictures()[name], scene) for name in OVER_KEYS)
+    assert all("decomposed no tweak set" in refusal(pictures()[name], scene) for name in OVER_KEYS)
     refused = replace(made.factorial({}), terms=(), levels=(), refusal="every cell failed.")
     assert refusal(key_effects, scene_with(refused)) == "every cell failed"
 

@@ -32,7 +32,7 @@ def test_an_earlier_report_is_replaced(tmp_path: Path) -> None:
 def test_anything_else_is_left_as_it_is(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "report.html"
     path.write_bytes(content)
-    with pytest.raises(Refused, match="report of ours"):
+    with pytest.raises(Refused, match="not a DeepTweak report"):
         save(HTML, path)
     assert [(one.name, one.read_bytes()) for one in tmp_path.iterdir()] == [("report.html", content)]
 

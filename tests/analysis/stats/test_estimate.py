@@ -22,7 +22,7 @@ def test_a_change_is_a_one_sample_t() -> None:
 
 
 def test_what_is_no_measurement_is_not_compared() -> None:
-    with pytest.raises(NotComparable, match="very same change"):
+    with pytest.raises(NotComparable, match="exactly the same change"):
         change_of([0.1, 0.1, 0.1], log=False)
 
 

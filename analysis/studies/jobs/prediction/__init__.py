@@ -1,1 +1,1 @@
-"""Black boxes and white boxes that predict times of steps and jobs from factors, and how far they may be trusted where nobody measured."""
+"""Black-box and white-box models that predict times from factors, with held-out errors."""

@@ -1,9 +1,9 @@
-"""Models by name. Each learns from a table and predicts points, as models see values (logarithms, if the table says so).
+"""Models by name. Each learns from a table and predicts points, on the models' scale (maybe logs).
 
-Black boxes: ridge regression, boosted trees. White boxes: laws with parameters that mean something, fitted to the same
-rows. Amdahl's takes `replicas` (and `work`), the law of work takes `work`. If rows have classes, each class has its own
-law; a class, or anything else a law needs, that the training rows lack is not predicted (NaN). The baseline of all is
-the mean of the training set.
+Black boxes: ridge regression, boosted trees. White boxes: laws with meaningful parameters, fitted
+to the same rows. Amdahl's takes `replicas` (and `work`), the law of work takes `work`. If rows have
+classes, each class has its own law; a class, or another input of a law, that the training rows lack
+is not predicted (NaN). The baseline is the mean of the training set.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ SEED = 0
 
 @contextmanager
 def many_small_fits() -> Iterator[None]:
-    """Run on one thread, on which sums keep their order, and spare each tree a check of its options."""
+    """Run on one thread, for a fixed order of sums, and skip each tree's check of options."""
     with threadpool_limits(1), config_context(skip_parameter_validation=True, assume_finite=True):
         yield
 
@@ -56,7 +56,7 @@ def mean(table: FactorTable, groups: Texts) -> Fitted:
 
 
 def ridge(table: FactorTable, groups: Texts) -> Fitted:
-    """Ridge regression; the penalty is the one with the smallest error of groups that were left out."""
+    """Fit ridge regression; the penalty minimises the error of held-out groups."""
     code = tables.Coding(table.points)
     rows, seen = code.coded(table.points), table.seen()
     try:
@@ -74,7 +74,7 @@ def ridge(table: FactorTable, groups: Texts) -> Fitted:
 
 
 def trees(table: FactorTable, groups: Texts) -> Fitted:
-    """Gradient-boosted regression trees (Friedman 2001): 100 of depth 3, each grown on 80 % of the rows."""
+    """Fit gradient-boosted trees (Friedman 2001): 100 of depth 3, each on 80 % of the rows."""
     del groups
     code = tables.Coding(table.points)
     model = GradientBoostingRegressor(
@@ -88,7 +88,7 @@ CLASS, REPLICAS, WORK = "class", "replicas", "work"
 
 
 def learners(table: FactorTable, names: Sequence[str] = ()) -> dict[str, Learner]:
-    """Return the named models, or all: the black boxes, and the white ones whose factors the table has. Raises: Refused."""
+    """Return the named models, or all that the table's factors support. Raises: Refused."""
     known: dict[str, Learner] = {"ridge": ridge, "trees": trees}
     if table.log:  # these are laws of times
         laws = {"amdahl": (REPLICAS, amdahl), WORK: (WORK, of_work)}
@@ -96,7 +96,7 @@ def learners(table: FactorTable, names: Sequence[str] = ()) -> dict[str, Learner
         known |= {name: partial(_by_class, law=law) for name, (factor, law) in laws.items() if factor in there}
     for name in names:
         if name not in known:
-            raise Refused(f"{one_line(name)}: is no model of these rows; there are {', '.join(known)}.")
+            raise Refused(f"{one_line(name)}: not a model for these rows; available: {', '.join(known)}.")
     return {name: known[name] for name in names or known}
 
 
@@ -145,11 +145,11 @@ def of_work(table: FactorTable) -> Law:
 
 
 def _column(points: Points, name: str) -> Floats:
-    """Return the numbers of a factor; 1 where it is missing."""
+    """Return the numbers of a factor; 1 if it is missing."""
     known = name in tables.numbers_of(points)
     return points[name].fillna(1.0).to_numpy() if known else np.ones(len(points))
 
 
 def _logs(times: Floats) -> Floats:
-    """Laws give times, models are compared by logarithms; a time that is not above 0 is no prediction."""
+    """Return logs of a law's times, on which models are compared; times ≤ 0 are no prediction."""
     return np.log(np.where(times > 0, times, np.nan))

@@ -1,6 +1,6 @@
-"""What a model predicts, how sure it is, which factors it uses; times by class for the scheduler; the answers.
+"""Predictions with intervals, the factors that models use, and times by class for the scheduler.
 
-In their data errors are fractions, values in the response's unit.
+In the answers' data, errors are fractions, values in the response's unit.
 """
 
 from __future__ import annotations
@@ -53,9 +53,10 @@ LEGEND = [
 
 @dataclass(frozen=True, slots=True)
 class Prediction:
-    """What a model says of one point. `beyond` names every way in which the point lies outside what was measured.
+    """A model's prediction for one point; `beyond` names every way in which it is an extrapolation.
 
-    `value` is None if a law does not know the point's class, `low` and `high` if there are too few groups for an interval.
+    `value` is None if a law lacks the point's class, `low` and `high` if there are too few groups
+    for an interval.
     """
 
     factors: Point
@@ -80,7 +81,7 @@ def parsed(words: Sequence[str]) -> dict[str, float | str]:
 
 
 def filled(table: FactorTable, given: Point) -> dict[str, float | str]:
-    """Add what a point lacks: the commonest value among the rows that agree with it, or among all if none does.
+    """Complete a point with the commonest values among the rows that agree with it, or among all.
 
     Raises: Refused, for a factor that did not vary.
     """
@@ -89,8 +90,8 @@ def filled(table: FactorTable, given: Point) -> dict[str, float | str]:
         if name not in factors:
             kept = next((kept for kept, copies in table.copies.items() if name in copies), "")
             there = ", ".join(map(one_line, factors))
-            reason = f"these rows cannot tell it from {kept}, which stands for both; give {kept}."
-            raise Refused(f"{one_line(name)}: {reason if kept else f'is no factor that varied; there are {there}.'}")
+            reason = f"in these rows it always varied with {kept}, which represents both; give {kept}."
+            raise Refused(f"{one_line(name)}: {reason if kept else f'not a varied factor; available: {there}.'}")
     agrees = np.ones(len(rows), bool)
     for name, value in given.items():
         same = (rows[name] == value).to_numpy()
@@ -106,7 +107,7 @@ def filled(table: FactorTable, given: Point) -> dict[str, float | str]:
 
 
 def predicted(table: FactorTable, model: str, level: float, wanted: Sequence[Point]) -> list[Prediction]:
-    """Predict points that are filled, with intervals for a group that was never measured. Raises: Refused."""
+    """Predict completed points, with intervals for an unmeasured group. Raises: Refused."""
     (chosen,) = learners(table, [model]).values()
     by, points = by_of(table), tables.points(wanted, table)
     with many_small_fits():
@@ -124,10 +125,10 @@ def _finite(value: float) -> float | None:
 
 
 def leans_on(table: FactorTable, model: str) -> dict[str, float]:
-    """Return by how much predictions move when one factor is taken from another row, the most first.
+    """Return by how much predictions change if one factor is taken from another row, largest first.
 
-    As a typical ratio - 1 if models see logarithms, else in the response's unit. It shows what the model uses, not what
-    is true.
+    This is a typical ratio - 1 on logarithms, else in the response's unit. It shows what the model
+    uses, not what is true.
     """
     rng, points = np.random.default_rng(SEED), table.points
     leans = {}
@@ -145,10 +146,10 @@ def leans_on(table: FactorTable, model: str) -> dict[str, float]:
 
 @dataclass(frozen=True, slots=True)
 class ClassTime:
-    """What a unit of work of one class is predicted to take, seconds on one replica; `measured_s_per_work` is what its jobs took.
+    """The predicted seconds per unit of a class's work on one replica, with the measured time.
 
-    `off` is how far the predicted times of its jobs typically were from the measured, if their group was left out; a
-    fraction. `ordered` is the share of pairs of its and other classes' jobs that were predicted in the right order.
+    `off` is the typical error of its jobs' predictions if their group was held out; a fraction.
+    `ordered` is the share of pairs with other classes' jobs that were predicted in the right order.
     """
 
     name: str
@@ -160,14 +161,14 @@ class ClassTime:
 
 
 def class_times(rows: Sequence[Measurement], model: str) -> tuple[list[ClassTime], CrossValidation]:
-    """Predict every class's time for a unit of work. Models of logarithms give medians, which held-out errors raise to means.
+    """Predict every class's time per unit of work; held-out errors correct medians to means.
 
     Raises: Refused, TooFew.
     """
     bare = [row for row in rows if not isinstance(row.factors.get(WORK), float) or CLASS not in row.factors]
     if bare:
         count = f"{len(bare)} of {len(rows)} jobs"
-        raise Refused(f"{count} have no class or no work; predicted times are by class and a unit of work.")
+        raise Refused(f"{count} have no class or no work; predicted times are per class and unit of work.")
     kept = tables.thinned(rows)
     table = tables.table(kept, "service_s")
     validated = validation.validate(table, by_of(table), [model])
@@ -197,14 +198,14 @@ def class_times(rows: Sequence[Measurement], model: str) -> tuple[list[ClassTime
 
 
 def _work_alone(row: Measurement) -> float:
-    """Return what one replica does of a job's work, by the serial part its class declares (Amdahl)."""
+    """Return one replica's part of a job's work, by its class's serial part (Amdahl)."""
     defaults = {WORK: 0.0, REPLICAS: 1.0, SERIAL: 0.0}
     work, replicas, serial = (float(row.factors.get(name, other)) for name, other in defaults.items())
     return work * (serial + (1 - serial) / replicas)
 
 
 def written(path: Path, document: dict[str, Any], times: Sequence[ClassTime]) -> str:
-    """Return a file of classes with the predicted times in it; how wrong they are is no longer drawn (`prediction_scv`).
+    """Return a file of classes with predicted times, without a random `prediction_scv`.
 
     Raises: Refused, for a class that was not measured.
     """
@@ -212,14 +213,14 @@ def written(path: Path, document: dict[str, Any], times: Sequence[ClassTime]) ->
     for class_ in document["classes"]:
         if str(class_["name"]) not in by_name:
             there = ", ".join(map(one_line, by_name))
-            raise Refused(f"{path}: class {one_line(class_['name'])} was not measured; these runs have {there}.")
+            raise Refused(f"{path}: class {one_line(class_['name'])} was not measured; available: {there}.")
         class_[PER_WORK] = float(f"{by_name[str(class_['name'])].predicted_s_per_work:.6g}")
         class_.pop(SCV, None)
     return yaml.safe_dump(document, sort_keys=False, allow_unicode=True, width=120)
 
 
 def _about(table: FactorTable) -> tuple[dict[str, Any], list[Line]]:
-    """Say what the table holds, for programs and for people."""
+    """Describe the table, for programs and for people."""
     names, numbers = tables.names_of(table.points), tables.numbers_of(table.points)
     data = {
         "response": table.response,
@@ -230,13 +231,13 @@ def _about(table: FactorTable) -> tuple[dict[str, Any], list[Line]]:
         "copies": {name: list(others) for name, others in table.copies.items()},
         "notes": list(table.notes),
     }
-    copies = [f"{kept} stands for {', '.join(others)} too: these rows cannot tell them apart." for kept, others in table.copies.items()]
+    copies = [f"{kept} also represents {', '.join(others)}, which varied with it in these rows." for kept, others in table.copies.items()]
     varied = Line(f"{len(table.measured)} rows; varied: {', '.join([*names, *numbers])}")
     return data, [varied, *bullets([*copies, *table.notes])]
 
 
 def validated(table: FactorTable, validations: Sequence[CrossValidation], notes: Sequence[str]) -> Answer:
-    """Cross-validations of one table, in the data with what every model said of rows left out; `notes` are what could not be done."""
+    """Answer with cross-validations of one table and held-out predictions; `notes` are failures."""
     data, about = _about(table)
     title, *more = leading([_better(of) for of in validations])
     return Answer(
@@ -249,7 +250,7 @@ def validated(table: FactorTable, validations: Sequence[CrossValidation], notes:
 
 
 def _better(of: CrossValidation) -> str:
-    """Say which models are shown to be better than the mean of the training set, those with the smallest error first."""
+    """Return the models shown to be better than the training mean, the best first."""
     scores = sorted((scored for scored in of.scored if scored.difference), key=lambda scored: scored.typical or 0.0)
     words = grouped([(scored.model, scored.difference.verdict) for scored in scores if scored.difference])
     verdicts = "; ".join(f"{word}: {names}" for names, _, word in (text.partition(": ") for text in words))
@@ -300,14 +301,14 @@ def _extrapolated(of: CrossValidation) -> Iterator[str]:
 
 def fitted(table: FactorTable, model: str, leans: Mapping[str, float], of: CrossValidation) -> Answer:
     data, about = _about(table)
-    heads = ("factor", f"taken from another row, {model} moves typically by")
+    heads = ("factor", f"taken from another row, the prediction of {model} typically changes by")
     columns: Columns = [
         (Column(heads[0], left=True), lambda lean: lean[0]),
         (Column(heads[1], "moves", lambda value: _error(value, of)), lambda lean: _finite(lean[1])),
     ]
     title, *trusts = _trust(of)
     used = table_of(columns, [*leans.items()][:SHOWN_FACTORS])
-    uses = "This is what the model uses. Only errors on what was left out show whether it is right."
+    uses = "This shows what the model uses; only held-out errors show whether it is right."
     return Answer(
         title,
         sections=[Section(table.response, [*about, used, *bullets([uses, *trusts])])],
@@ -316,10 +317,10 @@ def fitted(table: FactorTable, model: str, leans: Mapping[str, float], of: Cross
 
 
 def _trust(of: CrossValidation) -> Iterator[str]:
-    """Say how far the best model may be trusted."""
+    """Yield how far the best model can be trusted."""
     best = of.best
     if best is None:
-        yield f"No model could predict {of.response} of a {of.by} left out."
+        yield f"No model could predict {of.response} of a held-out {of.by}."
         return
     verdict = "too few groups to test"
     if best.difference is not None:
@@ -327,7 +328,7 @@ def _trust(of: CrossValidation) -> Iterator[str]:
     off = f"{best.model} is typically {_error(best.typical, of)} off, the mean {_error(best.mean_typical, of)}; {verdict}."
     yield f"{of.response} of {of.groups} {of.by}s left out in {of.folds} folds: {off}"
     if best.covered is not None:
-        yield f"Its {unsigned(of.level)} intervals held {_covered(best.covered)} of what they had not seen."
+        yield f"Its {unsigned(of.level)} intervals contained {_covered(best.covered)} of the held-out values."
     yield from _extrapolated(of)
 
 
@@ -347,7 +348,7 @@ def shown(table: FactorTable, model: str, level: float, predictions: Sequence[Pr
     by = by_of(table)
     points = f"{plural(len(predictions), 'point')}, {beyond or 'none'} of them extrapolated"
     return Answer(
-        f"{table.response} by {model}: {points}; intervals of {unsigned(level)} for a {by} that was never measured.",
+        f"{table.response} by {model}: {points}; intervals of {unsigned(level)} for an unmeasured {by}.",
         sections=[Section("", lines), Section(table.response, about)],
         legend=[("intervals", METHOD)],
         data={"table": data, "model": model, "by": by, "level": level, "method": METHOD, "predictions": predictions},
@@ -370,7 +371,7 @@ def classes(model: str, times: Sequence[ClassTime], of: CrossValidation, notes: 
         sections=[Section(seconds, [table_of(columns, times), *bullets([*trusts, *notes])])],
         legend=[
             ("measured", "as the jobs ran"),
-            ("typically off, pairs in order", "of jobs left out. A coin puts half of the pairs in order."),
+            ("typically off, pairs in order", "of held-out jobs. Chance orders half of the pairs correctly."),
         ],
         data={"model": model, "classes": times, "validation": of, "notes": list(notes)},
     )

@@ -1,4 +1,4 @@
-"""Named files as one table of what is to be predicted: cells or jobs of saved runs, and lines of CSV."""
+"""Files as a table of responses and factors: cells or jobs of saved runs, and lines of CSV."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     Factors = dict[str, float | str]
 
 SHOWN = 24  # names in one sentence
-KERNEL = "kernel_release"  # of one machine nothing else changes from run to run
+KERNEL = "kernel_release"  # on one machine, nothing else changes between runs
 FOUND = "as found"
 CONFIGURATION, RUN = "configuration", "run"  # columns of CSV
 RESPONSE, SERVICE = "time_s", "service_s"
@@ -32,11 +32,11 @@ TIMES = {
     "wait_s": ("submit_s", "start_s"),
 }
 USED_BY_CELLS = ("cpu_s", "wall_s", "energy_j", "peak_rss_bytes")
-# The whole stream makes these: its conditions are the configuration, not the job's class.
+# Factors of the whole stream: its conditions are the configuration, not the job's class.
 OF_STREAM = frozenset({"response_s", "wait_s"})
 OF_JOB = ("priority", "tenant", "replicas", "work", "submit_s", "start_s", "end_s")
 OWN = ("class", "priority", "tenant", "replicas", "cores", "memory_mib", "work")
-# How large a job was drawn, when it came and who went first. Jobs that differ in nothing else have one configuration.
+# A job's size, arrival and priority. Jobs that differ in nothing else share a configuration.
 NO_CONFIGURATION = frozenset({"work", "priority", "tenant", "policy", "arrivals", "rate_per_s", "burst", "burst_s"})
 NO_CONFIGURATION |= {"jobs", "trace", "retries", "patience_s"}
 PASSED_OVER = frozenset({"job", "submit_s", "admit_s", "start_s", "end_s", "outcome", "reason", "node", "due_s"})
@@ -45,10 +45,11 @@ PASSED_OVER |= {"predicted_s", "planned_submit_s"}
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A cell, a job or a line: its factors, and every number of it that could be predicted.
+    """A cell, a job or a line: its factors, and every number that could be predicted.
 
-    `run` names what happened at the same time. `configuration` is what was asked for, if the factors alone do not say
-    it, and `stream` that of the job's whole stream. `reasons` say why a number is missing, `reason` why all others are.
+    `run` names what happened at the same time. `configuration` is the request, unless the factors
+    determine it, and `stream` that of the job's whole stream. `reasons` are the reasons for missing
+    numbers, `reason` that for all others.
     """
 
     run: str
@@ -62,7 +63,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """The rows of one file; `primary` is what is predicted unless something else is asked for."""
+    """The rows of one file; `primary` is the default response."""
 
     origin: str
     noun: str
@@ -74,28 +75,29 @@ class Source:
 
 
 def read(names: Sequence[str], response: str | None, without: Sequence[str] = ()) -> FactorTable:
-    """Read all named files into one table. Models do not see the factors `without`.
+    """Read all named files into one table; models do not see the factors in `without`.
 
     The default response is the service time of jobs, the primary metric of other runs, `time_s` of CSV.
-    Raises: Refused, for an unknown response or factor, with what there is, and for runs of different machines.
+    Raises: Refused, for an unknown response or factor, with the available ones, and for different
+    machines.
     """
     rows, wanted, notes = rows_of(names, response)
     factors = list(dict.fromkeys(name for row in rows for name in row.factors))
     for name in without:
         if name not in factors:
-            raise Refused(f"{one_line(name)}: is no factor of these rows. {_listed(name, factors, 'Factors are')}")
+            raise Refused(f"{one_line(name)}: not a factor of these rows. {_listed(name, factors, 'Factors are')}")
     kept = [replace(row, factors={name: value for name, value in row.factors.items() if name not in without}) for row in rows]
     return table(kept, wanted, notes)
 
 
 def rows_of(names: Sequence[str], response: str | None) -> tuple[list[Measurement], str, list[str]]:
-    """Return all measurements of a response, which that is, and what could not be used."""
+    """Return all measurements of a response, its name, and the unusable ones."""
     notes: list[str] = []
     files = [*_of_runs([name for name in names if not name.endswith(".csv")], notes)]
     files += [[_of_csv(Path(name))] for name in names if name.endswith(".csv")]
     known = list(dict.fromkeys(name for sources in files for source in sources for row in source.rows for name in row.values))
     if not known:
-        reason = f"{', '.join(map(one_line, names))}: nothing was measured that could be predicted."
+        reason = f"{', '.join(map(one_line, names))}: no measurement can be predicted."
         raise Refused(notes[0] if notes else reason)
     primaries = [source.primary for sources in files for source in sources]
     wanted = response or (SERVICE if SERVICE in primaries else primaries[0])
@@ -108,7 +110,7 @@ def rows_of(names: Sequence[str], response: str | None) -> tuple[list[Measuremen
 
 
 def _measured(sources: Sequence[Source], response: str, notes: list[str]) -> Iterator[Measurement]:
-    """Measurements of a response by jobs if any has it, else by cells."""
+    """Yield measurements of a response by jobs if any has it, else by cells."""
     source = next((source for source in sources if source.has(response)), sources[-1])
     missing = [str(row.reasons.get(response) or row.reason) for row in source.rows if response not in row.values]
     if missing:
@@ -128,7 +130,7 @@ def _listed(word: str, known: Sequence[str], begin: str) -> str:
 
 
 def plain(values: Mapping[str, object], before: str = "") -> Factors:
-    """Keep numbers and texts; a text that is a number becomes one, and yes and no are names."""
+    """Keep numbers and texts; numeric texts become numbers, and booleans names."""
     factors: Factors = {}
     for name, value in values.items():
         if isinstance(value, bool):
@@ -157,11 +159,11 @@ def named(factors: Mapping[str, float | str], without: frozenset[str] = frozense
 
 
 def _of_runs(names: Sequence[str], notes: list[str]) -> Iterator[list[Source]]:
-    # Two machines are two levels of all that they differ in: what a third would do, no group that is left out can say.
+    # Two machines confound all their differences, and no held-out group represents a third.
     for run in of_one_machine(load_each(names, notes), notes):
         sources = [Source(run.origin, "cells", _primary(run), [_of_cell(run, cell) for cell in run.cells])]
         if tells_of_jobs(run):
-            # A copy's jobs were measured on their own, and are left out together with those of its original.
+            # A copy's jobs are separate measurements, but are held out with the original's.
             first: dict[object, str] = {}
             every = streams(run, notes, copies=True)
             names = [first.setdefault((one.condition_without(), one.unit), one.name) for one in every]
@@ -179,7 +181,7 @@ def _primary(run: Run) -> str:
 
 
 def _factors(run: Run, cell: Cell) -> Factors:
-    """Return the factors of a cell. Parameters that are lists or objects are none."""
+    """Return the factors of a cell, without list and object parameters."""
     workload = run.workloads.get(cell.workload)
     factors: Factors = {"workload": cell.workload.partition(":")[0]}
     factors |= plain(workload.params if workload else {}) | _arm(run, cell)
@@ -187,7 +189,7 @@ def _factors(run: Run, cell: Cell) -> Factors:
 
 
 def _arm(run: Run, cell: Cell) -> Factors:
-    """The tweak set by name, or its levels if a design took it apart; a copy of the untouched machine is the untouched machine."""
+    """Return the tweak set, or its levels if decomposed; a stock copy counts as stock."""
     name = run.baseline if cell.tweakset == AGAIN else cell.tweakset
     if cell.monitor:
         params = cell.monitor.get("params")
@@ -225,7 +227,7 @@ def _of_stream(run: Run, stream: Stream, name: str) -> Iterator[Row]:
     classes = {str(class_.get("name")): _class_factors(class_) for class_ in stream.classes}
     for job in stream.jobs:
         row = {"class": job.class_, **{name: getattr(job, name) for name in OF_JOB}, **job.used}
-        # A job's own work stands, not the mean that was asked for.
+        # Use a job's own work, not the requested mean.
         factors = plain({name: row.get(name) for name in OWN}) | classes.get(job.class_, {})
         factors |= {name: value for name, value in of_stream.items() if name not in factors}
         results = {f"result.{name}": value for name, value in job.result.items()}
@@ -240,7 +242,7 @@ def _of_stream(run: Run, stream: Stream, name: str) -> Iterator[Row]:
 
 
 def times_of(row: Mapping[str, object]) -> dict[str, float]:
-    """Return the times between what is known of a job; a clock that went backwards gives none."""
+    """Return the times between a job's known events; a clock that ran backwards gives none."""
     times = {}
     for name, pair in TIMES.items():
         begin, end = (_number(row.get(moment)) for moment in pair)
@@ -250,7 +252,7 @@ def times_of(row: Mapping[str, object]) -> dict[str, float]:
 
 
 def _class_factors(class_: Mapping[str, object]) -> Factors:
-    """What the stream records of a class besides its name: its kind, and the kind's own parameters."""
+    """Return a class's recorded facts besides its name: kind, and the kind's parameters."""
     params = class_.get("params")
     return plain({"kind": class_.get("kind")}) | plain(params if isinstance(params, dict) else {})
 
@@ -258,7 +260,7 @@ def _class_factors(class_: Mapping[str, object]) -> Factors:
 def _of_csv(path: Path) -> Source:
     names, lines = csv_file.parse(csv_file.text_of(path), path)
     if not any(names):
-        raise Unreadable(f"{path}: line 1: nothing; the names of columns belong there.")
+        raise Unreadable(f"{path}: line 1: empty; it must have the names of columns.")
     rows = []
     for at, line in enumerate(plain(cells) for _, cells in lines):
         factors = {name: value for name, value in line.items() if name not in PASSED_OVER | {CONFIGURATION, RUN}}

@@ -1,7 +1,7 @@
-"""Measurements → a table that models learn from: which factors vary, how they are coded, and how groups are dealt into folds.
+"""Measurements as a table that models learn from: varied factors, their coding, and folds.
 
-Numbers are standardised, names have one column a level; a factor that says the same as another is left away. What belongs together is never
-on both sides of a fold.
+Numbers are standardised, names have one column per level; a factor that duplicates another is
+dropped. Rows that belong together are never on both sides of a fold.
 """
 
 from __future__ import annotations
@@ -30,21 +30,21 @@ GROUPS: tuple[By, ...] = ("configuration", "run")
 MOST_ROWS = 2000
 MOST_LEVELS = 64  # a name with more is a label of rows rather than a factor
 FOLDS, INNER = 10, 5
-LEAST = 5  # groups: with fewer, an error of groups left out is an anecdote
+LEAST = 5  # groups: with fewer, a held-out error is an anecdote
 SEED = 1
-WIDE = 4.0  # largest over smallest, from which a number above 0 is seen by its logarithm
+WIDE = 4.0  # largest over smallest from which positive numbers enter by their logarithm
 ROUNDING = 1e-9
 
 
 class TooFew(Refused):
-    """There are too few groups to leave any out; the message says how many, and how many it takes."""
+    """There are too few groups to hold any out; the message has their number and the minimum."""
 
 
 @dataclass(frozen=True, slots=True)
 class Measurement:
-    """One measurement: of a cell, or of a job. Factors are numbers or names; one that is missing is not there.
+    """One measurement of a cell or job. Factors are numbers or names; missing ones are absent.
 
-    `configuration` names what was asked for, `run` when it was measured: rows that share it share what happened then.
+    `configuration` names the request, `run` the time: rows that share it share what happened then.
     """
 
     configuration: str
@@ -55,10 +55,10 @@ class Measurement:
 
 @dataclass(frozen=True, slots=True)
 class FactorTable:
-    """What models learn from. `log`: all values are above 0, and errors are by a factor; models then see logarithms.
+    """The data for models. `log`: all values are above 0, and errors are factors on logarithms.
 
-    `points` has a column a factor: numbers first, NaN where one is missing, then names, an empty text where one is missing.
-    `copies`: factor → those that say the same in every row and were left away.
+    `points` has a column per factor: numbers first, NaN if missing, then names, "" if missing.
+    `copies`: factor → dropped duplicates of it.
     """
 
     response: str
@@ -82,9 +82,10 @@ class FactorTable:
 
 
 def table(rows: Sequence[Measurement], response: str, notes: Sequence[str] = ()) -> FactorTable:
-    """Make the table that models learn from.
+    """Make the table for models.
 
-    More than 2,000 rows are thinned, evenly by configuration and run. Raises: Refused, where nothing varies.
+    More than 2,000 rows are thinned, evenly by configuration and run. Raises: Refused, if nothing
+    varies.
     """
     import pandas as pd
 
@@ -96,7 +97,7 @@ def table(rows: Sequence[Measurement], response: str, notes: Sequence[str] = ())
     numbers: dict[str, pd.Series] = {}
     names: dict[str, pd.Series] = {}
     copies: dict[str, list[str]] = {}
-    parted: dict[tuple[int, ...], str] = {}  # of factors that part the rows alike these rows cannot tell which is at work
+    parted: dict[tuple[int, ...], str] = {}  # factors that split the rows alike are confounded
     for name in map(str, factors):
         column = factors[name]
         codes, levels = pd.factorize(column, use_na_sentinel=False)
@@ -110,7 +111,7 @@ def table(rows: Sequence[Measurement], response: str, notes: Sequence[str] = ())
         else:
             (names if is_name else numbers)[name] = column.map(_text) if is_name else column.astype(float)
     if not numbers and not names:
-        raise Refused(f"{response}: all {len(rows)} rows have the same factors; what a model is to tell apart must have been varied.")
+        raise Refused(f"{response}: all {len(rows)} rows have the same factors; vary what a model is to learn.")
     values, configurations, runs = (np.array([getattr(row, name) for row in kept]) for name in ("value", "configuration", "run"))
     return FactorTable(
         response,
@@ -149,7 +150,7 @@ def names_of(points: pd.DataFrame) -> list[str]:
 
 
 def points(factors: Sequence[Mapping[str, float | str]], like: FactorTable) -> pd.DataFrame:
-    """Return points as the table has them. Raises: Refused, for a text where the table has numbers."""
+    """Return points in the table's form. Raises: Refused, for a text in place of a number."""
     import pandas as pd
 
     columns: dict[str, Sequence[object]] = {}
@@ -169,26 +170,26 @@ def _text(value: object) -> str:
 
 
 def folds(groups: Texts, most: int = FOLDS, seed: int = SEED) -> Whole:
-    """Deal groups into folds, in an order drawn by the seed; returns the fold of each row, shape (rows,). Raises: TooFew."""
+    """Deal groups into folds at random; return each row's fold, shape (rows,). Raises: TooFew."""
     names, group = np.unique(groups, return_inverse=True)
     if len(names) < LEAST:
-        raise TooFew(f"{len(names)} group{'s' if len(names) != 1 else ''}; leaving groups out takes {LEAST} at least")
+        raise TooFew(f"{len(names)} group{'s' if len(names) != 1 else ''}; holding groups out needs at least {LEAST}")
     dealt = np.empty(len(names), dtype=np.int64)
     dealt[np.random.default_rng(seed).permutation(len(names))] = np.arange(len(names)) % min(most, len(names))
     return np.asarray(dealt[group])
 
 
 def weights(groups: Texts) -> np.ndarray:
-    """Let each group count once, however many rows it has: 1/rows of its group, shape (rows,)."""
+    """Return weights that count each group once: 1/rows of its group, shape (rows,)."""
     _, group, count = np.unique(groups, return_inverse=True, return_counts=True)
     return np.asarray(1.0 / count[group])
 
 
 class Coding:
-    """Numbers standardised, over a wide range by their logarithms, and names with a column a level; learnt from training points alone.
+    """Standardised numbers, logs for wide ranges, and a column per level, from training points.
 
-    A missing number stands at the centre, and a column of its own says so. A level that was never seen has 0 in every
-    column of its factor.
+    A missing number is at the centre, with an indicator column. A level that was never seen has 0
+    in every column of its factor.
     """
 
     def __init__(self, points: pd.DataFrame) -> None:
@@ -208,12 +209,12 @@ class Coding:
         return np.reshape([points[name].to_numpy(float) for name in self.numbers], (len(self.numbers), len(points))).T
 
     def _seen(self, values: Floats) -> Floats:
-        # What is not above 0 has no logarithm: it is taken for the smallest that was seen, and `beyond` says so.
+        # Values ≤ 0 have no logarithm: they become the smallest seen, and `beyond` reports it.
         positive = np.where(values <= 0, self.low, values)
         return np.where(self.log, np.log(np.where(self.log, positive, 1.0)), values)
 
     def coded_numbers(self, points: pd.DataFrame) -> Floats:
-        """Code the numbers of points, shape (points, columns), each followed by its column for missing ones if it has one."""
+        """Code the numbers of points, shape (points, columns), with indicators for missing ones."""
         values = self._values(points)
         standard = np.nan_to_num((self._seen(values) - self.centre) / self.scale)
         both = np.stack([standard, np.isnan(values)], axis=2).reshape(len(points), -1)
@@ -227,16 +228,17 @@ class Coding:
 
 
 def beyond(training: pd.DataFrame, points: pd.DataFrame) -> list[tuple[str, ...]]:
-    """Say of each point how it lies outside what was measured; nothing where it is interpolated.
+    """Return how each point is an extrapolation; nothing if it is interpolated.
 
-    Outside a number's range, a name that was never met, a factor missing that never was; or within all of these, but by its numbers further
-    from every training point than the loneliest of those is from its next.
+    That is: outside a number's range, an unseen name, a missing factor that never was; or, within
+    all of these, numbers farther from every training point than the most isolated of these is from
+    its nearest.
     """
     coding = Coding(training)
-    # Of names each was met, and which go together nobody can be near or far from.
+    # Each name was seen, and names have no distances.
     lonely = _lonely(coding.coded_numbers(training), coding.coded_numbers(points))
     reasons = [tuple(_outside(coding, {str(name): value for name, value in point.items()})) for point in points.to_dict("records")]
-    together = ("these numbers together are far from all that were measured",)
+    together = ("this combination of numbers is far from all measured ones",)
     return [named or (together if alone else ()) for named, alone in zip(reasons, lonely, strict=True)]
 
 

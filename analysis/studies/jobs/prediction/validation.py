@@ -1,10 +1,10 @@
-"""Cross-validation by groups: every model predicts groups it never saw, with intervals calibrated on its training groups alone.
+"""Cross-validation by groups: models predict unseen groups, with intervals.
 
-Each group counts once; a model is compared with the mean of the training set, paired by group. Intervals are CV+ over
-groups: what a model was off by on groups that were left out is what it may be off by next (Barber, Candès, Ramdas and
-Tibshirani 2021; for rows that come in groups, of which the next is a new one, Lee, Barber and Willett 2023: every group
-counts once, and one more, of which nothing is known, counts as infinitely far). The only assumption about the errors is
-that groups could have come in any order.
+Each group counts once; a model is compared with the training mean, paired by group. Intervals are
+CV+ over groups: errors on held-out groups estimate the next ones (Barber, Candès, Ramdas and
+Tibshirani 2021; for grouped rows with a new next group, Lee, Barber and Willett 2023: every group
+counts once, and an additional unknown one as infinitely far). The only assumption about the errors
+is that groups are exchangeable.
 """
 
 from __future__ import annotations
@@ -35,17 +35,18 @@ if TYPE_CHECKING:
     Splits = Sequence[tuple[Whole, Whole]]
 
 LEVEL = 0.9
-AT_ONCE = 512  # points whose candidates are held together
+AT_ONCE = 512  # points whose candidates are processed together
 LEAST_GROUPS = 3  # groups, for an interval of their mean
 Verdict = Literal["better", "worse", "can't tell"]
 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """How much smaller a model's error is than the mean's, paired by group, with its 95 % interval.
+    """A model's gain in error over the mean, paired by group, with its 95 % interval.
 
-    `value` is how many times smaller if models see logarithms (errors are then factors), else the mean's absolute error
-    less the model's, in the response's unit. `p` is adjusted for the number of models (Holm).
+    `value` is a factor if models see logarithms (errors are then factors), else the mean's absolute
+    error minus the model's, in the response's unit. `p` is adjusted for the number of models
+    (Holm).
     """
 
     value: float
@@ -57,7 +58,7 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class HeldOut:
-    """What a model says of rows whose groups were left out, as models see it; `why` says why it could not."""
+    """A model's predictions of held-out rows, on its own scale; `why` is the reason for none."""
 
     model: str
     predicted: Floats
@@ -70,10 +71,10 @@ class HeldOut:
 class Scored:
     """One model by its held-out errors, each group counted once.
 
-    `typical` is exp(mean |log(predicted/measured)|) - 1 if models see logarithms, else the mean absolute error in the
-    response's unit; `mean_typical` is that of the mean of the training set on the same rows. `mape` is a fraction, None
-    if something measured 0. `covered` is the share of held-out values inside their intervals, which are `width` wide in
-    the median: high over low, or high minus low.
+    `typical` is exp(mean |log(predicted/measured)|) - 1 if models see logarithms, else the mean
+    absolute error in the response's unit; `mean_typical` is the training mean's on the same rows.
+    `mape` is a fraction, None if a measured value is 0. `covered` is the share of held-out values
+    inside their intervals, whose median width is `width`: high over low, or high minus low.
     """
 
     model: str
@@ -93,7 +94,7 @@ class Scored:
 class CrossValidation:
     """A cross-validation: `groups` were dealt into `folds`, never a row of a group on both sides.
 
-    `scored` begins with the mean of the training set. `held_out`: model → what it says of each row.
+    `scored` begins with the training mean. `held_out`: model → its prediction of each row.
     """
 
     response: str
@@ -111,18 +112,18 @@ class CrossValidation:
 
     @property
     def best(self) -> Scored | None:
-        """The model that is typically least off."""
+        """Return the model with the smallest typical error."""
         known = [scored for scored in self.scored[1:] if scored.typical is not None]
         return min(known, key=lambda scored: scored.typical or 0.0, default=None)
 
 
 def enough(groups: int, level: float) -> bool:
-    """Whether so many groups give a finite interval: the share `level` of them and one more must not reach that one."""
+    """Return whether the number of groups gives a finite interval at this level."""
     return level * (groups + 1) <= groups + 1e-9
 
 
 def calibrated(table: FactorTable, by: By, learner: Learner) -> Intervals:
-    """Fit models that each leave a fold out, and see by how much they are off there: the intervals of points to come."""
+    """Fit models that each hold a fold out, and return intervals from their errors there."""
     units = table.units(by)
     fold = tables.folds(units, tables.INNER)
     off = np.full(len(fold), np.nan)
@@ -148,7 +149,7 @@ def calibrated(table: FactorTable, by: By, learner: Learner) -> Intervals:
 
 
 def _quantile(values: Floats, weight: Floats, reach: float) -> Floats:
-    """The smallest value of each line, shape (points, rows), up to which the weights reach; infinite if they do not."""
+    """Return, per line of (points, rows), the smallest value that the weights reach, or inf."""
     order = np.argsort(values, axis=1)
     reached = np.cumsum(weight[order], axis=1) >= reach - 1e-9
     first = reached.argmax(axis=1)
@@ -157,9 +158,9 @@ def _quantile(values: Floats, weight: Floats, reach: float) -> Floats:
 
 
 def validate(table: FactorTable, by: By, wanted: Sequence[str] = (), level: float = LEVEL) -> CrossValidation:
-    """Leave groups out, fold by fold, and score all models, or those asked for, on them.
+    """Hold groups out, fold by fold, and score all models, or the given ones, on them.
 
-    Raises: TooFew, with how many groups there are; Refused, for an unknown model.
+    Raises: TooFew, with the number of groups; Refused, for an unknown model.
     """
     units = table.units(by)
     try:
@@ -211,10 +212,10 @@ def in_unit(seen: Floats, table: FactorTable) -> Floats:
 
 
 def scored(held: HeldOut, mean: Floats, table: FactorTable, units: Texts, folds: int, level: float = LEVEL) -> Scored:
-    """Score one model on the rows it could predict, beside the mean of the training set on the same rows.
+    """Score one model on the rows it could predict, beside the training mean on the same rows.
 
-    Arrays are as models see values. Rows of a group hang together, so the interval of the share that was covered is
-    Wilson's (1927) for as many trials as there are groups.
+    Arrays are on the models' scale. Rows of a group are dependent, so the interval of the coverage
+    is Wilson's (1927) for as many trials as there are groups.
     """
     import pandas as pd
 
@@ -256,10 +257,10 @@ def scored(held: HeldOut, mean: Floats, table: FactorTable, units: Texts, folds:
 
 
 def difference(smaller: Floats, folds: int, *, log: bool) -> Difference | None:
-    """Test over groups by how much smaller a model's errors are than the mean's; None of too few groups.
+    """Test over groups how much smaller a model's errors are than the mean's; None for few groups.
 
-    Training sets overlap, so that groups are not independent: the variance is widened after Nadeau and Bengio (2003),
-    by 1 + folds/(folds - 1), about 2.
+    Training sets overlap, so groups are not independent: the variance is widened after Nadeau and
+    Bengio (2003), by 1 + folds/(folds - 1), about 2.
     """
     count = len(smaller)
     if count < LEAST_GROUPS:

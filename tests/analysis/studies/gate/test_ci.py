@@ -115,7 +115,7 @@ def test_a_page_too_long_for_a_comment_says_what_it_leaves_out(rulings: list[Rul
     """Regressions come first, and what is missing is counted to the last one."""
     page = comment(gate(*rulings, warnings=("noisy",)))
     assert len(page.encode()) <= LONGEST_BYTES
-    left_out = re.search(r"Left out.*?(\d+) rows", page)
+    left_out = re.search(r"Omitted.*?(\d+) rows", page)
     assert left_out
     assert len(rulings_in(page)) == len(rulings) - int(left_out[1])
     assert rulings_in(page)[0] == "regression"

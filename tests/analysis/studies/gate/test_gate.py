@@ -323,6 +323,6 @@ def test_one_odd_accepted_night_does_not_blind_the_gate(
     candidate = stock_file(tmp_path / "new.json", saved)
     assert main(["gate", str(folder), str(candidate), "--max-regression=5%"]) == code
     page = " ".join(capsys.readouterr().out.split())
-    odd = re.search(rf"{folder}/06.json is ([\d.]+) % slower .* by throughput than the other runs of its arm: an odd run", page)
+    odd = re.search(rf"{folder}/06.json is ([\d.]+) % slower .* by throughput than the other runs of its arm: an outlier", page)
     assert odd, page
     assert float(odd[1]) == pytest.approx(33.3, abs=2)

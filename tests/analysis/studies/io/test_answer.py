@@ -179,7 +179,7 @@ def test_a_copy_of_stock_that_differs_is_said() -> None:
         return 0.1 if tweakset == "stock-again" else 0.0
 
     (line,) = [line for line in findings(studied(io_runs(replace(CROSSED, gain=drift)))) if line.startswith("A/A")]
-    assert re.match(r"A/A: stock and its copy differ in 4 of 4 configurations, though nothing was changed: .*: \+1\d\.\d % \[", line)
+    assert re.match(r"A/A: stock and its copy differ in 4 of 4 configurations, although nothing was changed: .*: \+1\d\.\d % \[", line)
     quiet = findings(studied(io_runs(CROSSED)))
     assert not [line for line in quiet if line.startswith("A/A")]
 

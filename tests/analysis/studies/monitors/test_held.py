@@ -35,7 +35,7 @@ def told_else(arm: str, said: Mapping[str, object] | None, blocks: int = 6) -> M
     ("arm", "said", "why", "blocks"),
     [
         ("placebo", {"name": "cprofile"}, "reports cprofile,", 2),
-        ("placebo", None, "not say", 2),
+        ("placebo", None, "not record", 2),
         ("stock-again", {"name": "cprofile"}, "reports cprofile,", 6),
         ("stock", {"name": "cprofile"}, "reports cprofile,", 2),
     ],

@@ -123,7 +123,7 @@ def _numbers(model: Any) -> str:
 
 def test_a_file_alone_and_a_set_that_lacks_one_are_named(published: Path) -> None:
     network = published / "resnet50"
-    with pytest.raises(Unreadable, match="name the folder"):
+    with pytest.raises(Unreadable, match="name their folder"):
         parameters.available(network / "sm_gbr_model_imagenet_mem5001.pkl")
     (network / "sm_base_model_imagenet_mem5001.pth").unlink()
     with pytest.raises(Unreadable, match=r"sm_base_model_imagenet_mem5001\.pth: cannot be read"):

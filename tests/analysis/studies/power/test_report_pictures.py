@@ -85,13 +85,13 @@ def test_predictions_are_where_they_are_off(drawings: dict[str, Figure]) -> None
 def test_without_a_sensor_there_is_no_power_to_draw() -> None:
     scene = scene_with(replace(MADE, backends=("cpu",), power_source="none", tasks={6: ((0, 130.0),)}, blocks=3))
     assert "no sensor" in said(power_forest.draw(scene))
-    with pytest.raises(NothingToDraw, match="no sensor"):
+    with pytest.raises(NothingToDraw, match="no power sensor"):
         power_trace.draw(scene)
 
 
 def test_nobody_who_predicted_nothing_is_drawn() -> None:
     blind = tuple(replace(one, foresight=None) for one in ALGORITHMS)
-    with pytest.raises(NothingToDraw, match="no algorithm predicted"):
+    with pytest.raises(NothingToDraw, match="no algorithm made predictions"):
         power_predicted.draw(scene_with(replace(MADE, algorithms=blind, tasks={6: ((0, 130.0),)}, blocks=3)))
 
 

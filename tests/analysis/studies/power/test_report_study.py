@@ -202,7 +202,7 @@ def test_predictions_are_held_against_what_ran_as_asked() -> None:
     off = "predicted:", "images/s +3.0 %, largest reading +0.0 %; {} iterations."
     refused = "refused:", "120 iterations: sm_mhz: refused."
     assert remarks["as asked"] == [((off[0], off[1].format(2 * 5 * 6)),), (refused,)]
-    astray = "clocks:", f"other than asked for in {2 * 5 * 8} iterations, and not refused."
+    astray = "clocks:", f"different from the request in {2 * 5 * 8} iterations, without a refusal."
     assert remarks["slower"] == [((off[0], off[1].format(2 * 5 * 4)), astray), (refused,)]
 
 

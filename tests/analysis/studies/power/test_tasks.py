@@ -52,7 +52,7 @@ def test_wrong_files(tmp_path: Path, snapshot: SnapshotAssertion) -> None:
         (tmp_path / "own.yaml").write_text(text)
         with pytest.raises(Refused) as refused:
             parameters.read_tasks(tmp_path / "own.yaml")
-        said = re.sub(r"is no YAML.*", "is no YAML …", str(refused.value).replace(f"{tmp_path}/", ""), flags=re.DOTALL)
+        said = re.sub(r"is not YAML.*", "is not YAML …", str(refused.value).replace(f"{tmp_path}/", ""), flags=re.DOTALL)
         messages.append(re.sub("0{99,}", "0…", said))
     assert messages == snapshot
 

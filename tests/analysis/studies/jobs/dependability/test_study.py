@@ -127,7 +127,7 @@ def test_where_every_job_was_killed_nothing_is_left_to_compare(snapshot: Snapsho
     streams = [one for block in (1, 2, 3) for one in (killing(block, "little_memory", 3, 1.0), clean(block))]
     _, arm = arms(streams, MARGIN)
     assert (arm.slowdown, arm.goodput, arm.lost_jobs, arm.thinned) == (None, None, 9, False)
-    assert any("nothing is left to compare" in note for note in arm.notes)
+    assert any("nothing remains to compare" in note for note in arm.notes)
     assert text.render(reported(streams, MARGIN, ())) == snapshot
 
 

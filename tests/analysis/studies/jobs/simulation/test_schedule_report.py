@@ -149,7 +149,7 @@ def test_a_job_that_was_tried_again_has_no_part(reported: Reported) -> None:
     again = stream("fifo", 1)
     again["job"][7] |= {"attempts": 2, "end_s": again["job"][7]["end_s"] + 1000}
     place = reported(again)
-    assert place["notes"][0].startswith("1 job left out")
+    assert place["notes"][0].startswith("1 job excluded")
     assert place["policies"]["figures"][0]["mean_response_s"] < 10
 
 
