@@ -104,7 +104,7 @@ def test_a_context_without_its_cluster_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("server", "first_answer_s", "says"),
     [
-        (NOWHERE, 0.0, f"the API server {NOWHERE} .*cannot be reached: .*Connection refused.* Is it running"),
+        (NOWHERE, 0.0, f"the API server {NOWHERE} .*cannot be reached: .*Connection refused.* Check that it is running"),
         ("https://nowhere.invalid:6443", 0.0, r"https://nowhere\.invalid:6443 .* has a name that cannot be resolved here"),
         ("https://no address", 1000.0, "has an invalid address: .*no address"),  # at once
     ],

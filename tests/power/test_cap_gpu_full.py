@@ -175,7 +175,7 @@ def test_a_limit_that_somebody_else_has_set_meanwhile_is_left_alone(machine: Mac
     machine.settings.write_text("200000 1200 0\n")
     lines = machine.tidy()["lines"]
     assert machine.gpu == "200000 0 0"
-    assert f"{UUID} power_limit_mw: is 200000, we had left 150000: left alone" in lines
+    assert f"{UUID} power_limit_mw: is 200000, not 150000 as the killed run left it; not changed" in lines
 
 
 class Bindings:
