@@ -104,6 +104,14 @@ def test_the_gain_is_that_of_compare(tmp_path: Path) -> None:
     assert tuning.confirmed.whole == contrasts[WHOLE]
 
 
+def test_warnings_of_the_fresh_blocks_are_told(tmp_path: Path) -> None:
+    """A verdict is not read without what `compare` says of its run."""
+    lost = arm("chosen", 0.08, broken={12: ("failed", "it died")})
+    tuning = read(tuned(tmp_path, lost, arm(WHOLE, 0.1)))
+    assert verdict_of(tuning).startswith("Keep 1")
+    assert [text for text in answer(tuning).warnings if "it died" in text]
+
+
 def test_a_machine_that_differs_from_itself_gives_no_verdict(tmp_path: Path) -> None:
     """The second untouched arm is the guard: the machine changed, not a tweak."""
     arms = arm("chosen", 0.08), arm(WHOLE, 0.1)

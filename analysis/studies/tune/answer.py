@@ -179,9 +179,11 @@ def _notes(tuning: Tuning) -> Iterator[str]:
 
 
 def _warnings(tuning: Tuning) -> list[str]:
+    """Return what to know of the answer; of the fresh blocks what `compare` warns of."""
+    fresh = list(tuning.confirmed.warnings) if tuning.confirmed else []
     if tuning.record.get("interrupted"):
-        return ["interrupted: this answer is of what was measured so far; the same command with --resume goes on"]
-    return []
+        return ["interrupted: this answer is of what was measured so far; the same command with --resume goes on", *fresh]
+    return fresh
 
 
 def _legend(tuning: Tuning) -> Iterator[tuple[str, str]]:

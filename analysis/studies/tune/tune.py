@@ -7,6 +7,7 @@ import math
 from dataclasses import dataclass
 from pathlib import Path
 
+from analysis.checks import lost_cells, warnings_of
 from analysis.compare import Options, compare
 from analysis.files import read_whole
 from analysis.formats.checked import Part
@@ -37,12 +38,14 @@ class Confirmed:
     run: the saved run
     chosen, whole: against the untouched arms; whole is None where all settings were chosen
     beside: chosen against whole
+    warnings: of the saved run, as `compare` has them
     """
 
     run: Run
     chosen: Comparison
     whole: Comparison | None
     beside: Comparison | None
+    warnings: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,9 +127,11 @@ def _judged(record: Tuned, path: Path, heat: Heat) -> Confirmed | None:
     run = load(path.parent / heat["run"])
     chosen = set(record["chosen"] or {})
     arm = next((name for name, settings in heat["arms"].items() if set(settings) == chosen), "")
-    contrasts = {comparison.tweakset: comparison for comparison in compare(run) if not comparison.guard}
+    comparisons = compare(run)
+    contrasts = {comparison.tweakset: comparison for comparison in comparisons if not comparison.guard}
     if arm not in contrasts:
         return None
     whole = contrasts.get(WHOLE)
     beside = compare(run, WHOLE, Options(tweaksets=(arm,))) if whole else []
-    return Confirmed(run, contrasts[arm], whole, next((one for one in beside if one.tweakset == arm), None))
+    against_whole = next((one for one in beside if one.tweakset == arm), None)
+    return Confirmed(run, contrasts[arm], whole, against_whole, (*warnings_of(run, comparisons), *lost_cells(run, run.cells)))
