@@ -151,7 +151,7 @@ def test_where_a_setting_is_in_force_anyway_its_run_is_no_evidence() -> None:
 
 
 def test_runs_without_an_effect_are_refused() -> None:
-    with pytest.raises(Refused, match="None of 2 runs"):
+    with pytest.raises(Refused, match="None of the 2 runs"):
         gather([run(seed, 0.0, arms=(STOCK, AGAIN)) for seed in (1, 2)])
 
 
