@@ -136,7 +136,7 @@ def _table(tuning: Tuning, kept: dict[str, float]) -> Table:
 
 
 def _raw(tuning: Tuning, kept: dict[str, float]) -> Table:
-    """A row for each setting, numbers as they are."""
+    """Make a table with a row per setting, numbers unformatted."""
     names = ("setting", "word", "gain", "low", "high", "look", "kept")
     rows: list[list[object]] = [
         [setting.name, setting.word, setting.gain, setting.low, setting.high, setting.look, setting.name in kept]
