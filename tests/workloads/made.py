@@ -29,6 +29,11 @@ def small(varied: str) -> Case:
     return workloads.case("io_train", **{**SMALL, **dict(one.split("=") for one in varied.split(":"))})
 
 
+def _forget() -> None:
+    for known in (workloads._read, workloads.class_of):
+        known.cache_clear()
+
+
 @contextmanager
 def beside(kind: type[workloads.Workload]) -> Iterator[None]:
     module = ModuleType(kind.__module__)
@@ -37,6 +42,6 @@ def beside(kind: type[workloads.Workload]) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setitem(sys.modules, module.__name__, module)
         patch.setattr(workloads, "names", lambda: (*known, "made"))
-        workloads._read.cache_clear()
+        _forget()
         yield
-    workloads._read.cache_clear()
+    _forget()
