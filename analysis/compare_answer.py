@@ -320,7 +320,7 @@ def _shown_table(shown: Sequence[Comparison], names: Names) -> Table:
         *([(Column(f"{second}\n+ % [95 %]", "second_gain", _gain, spare=4), FIELDS["second_gain"])] if second else []),
         (Column("baseline", "baseline_value", spare=3), _baseline),
         (Column(f"p ({ADJUSTED[shown[0].adjustment]})", "p_adjusted", probability, spare=1), FIELDS["p_adjusted"]),
-        (Column("would\nsee %", "mde", size, spare=5), FIELDS["mde"]),
+        (Column("would\nshow %", "mde", size, spare=5), FIELDS["mde"]),
         (Column("n", "units", spare=2), _units),
     ]
     return _table([(column, read) for column, read in columns if any(read(comparison) is not None for comparison in shown)], shown)
@@ -434,7 +434,7 @@ def _legend(comparisons: Sequence[Comparison]) -> list[tuple[str, str]]:
             f"adjusted ({ADJUSTED[comparisons[0].adjustment]}) for all {family} contrasts of the study together.",
         ),
         (
-            "would see",
+            "would show",
             "the smallest difference that this run would have shown with 80 % probability (MDE); narrow tables omit it.",
         ),
         *(("n", text) for design, text in UNITS.items() if design in designs),

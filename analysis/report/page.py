@@ -31,6 +31,7 @@ from analysis.terms import AGAIN, Comparison, Refused, Run
 from analysis.wording import counted, plan_command
 from control.names import first_few, undigested
 
+from .methods import methods
 from .provenance import cells, counts_of, differences, facts
 from .saving import GENERATOR
 from .settings import settings
@@ -119,7 +120,7 @@ def _page_of(runs: Sequence[Run], again: str, refused: Sequence[str]) -> Page:
         *([Part(f"picture-{lead.name}", lead.title, figure_of(lead))] if lead else []),
         *_bodies(told, between),
         Part("pictures", "Pictures", Markup("\n").join(figure_of(one, 3) for one in drawn if one is not lead), folded=True),
-        *_appendix(runs, again),
+        *_appendix(runs, compared, again),
     ]
     one = runs[0] if len(runs) == 1 else None
     page = written_page(
@@ -184,7 +185,7 @@ def _bodies(told: Sequence[tuple[Run, list[Told]]], between: Answer | None) -> I
         yield Part("between", "Between the runs", form + html.render(replace(between, title="", findings=(), next=())))
 
 
-def _appendix(runs: Sequence[Run], again: str) -> Iterator[Part]:
+def _appendix(runs: Sequence[Run], comparisons: Mapping[str, Sequence[Comparison]], again: str) -> Iterator[Part]:
     several = len(runs) > 1
     for name, heading, sections_of in (
         ("tweaks", "Requested settings, and the values read back", settings),
@@ -198,8 +199,8 @@ def _appendix(runs: Sequence[Run], again: str) -> Iterator[Part]:
         yield Part(name, heading, Markup("\n").join(parts), folded=True, appendix=True)
     measured = answer(rows_of(runs))
     yield Part("measured", "Measurements per arm", html.render(replace(measured, title="", findings=())), folded=True, appendix=True)
-    methods = Markup((TEMPLATES / "methods.html").read_text(encoding="utf-8"))  # noqa: S704  # a file of ours
-    yield Part("methods", "Methods in brief", methods, folded=True, appendix=True)
+    compared = [one for own in comparisons.values() for one in own]
+    yield Part("methods", "Methods in brief", methods(runs, compared), folded=True, appendix=True)
     lines = [("This page:", again)]
     lines += [(f"The measurement of {run.run_id}, as far as recorded:", recipe(run)) for run in runs]
     lines += [

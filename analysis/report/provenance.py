@@ -58,9 +58,17 @@ def _order(run: Run) -> str:
     stamps = sorted(cell.started_utc for cell in run.cells if cell.started_utc)
     span = f" First cell {_moment(stamps[0])} UTC, last {_moment(stamps[-1])}." if stamps else ""
     return (
-        f"Seed {run.design.seed}; {counts_of(run)}. In each block the workloads come in random order, and within a workload its tweak "
-        f"sets; what is compared ran close in time.{span}"
+        f"Seed {run.design.seed}; {counts_of(run)}. In each block the workloads come in random order, and within a workload "
+        f"{_inside(run)}.{span}"
     )
+
+
+def _inside(run: Run) -> str:
+    if any(cell.slices_s for cell in run.cells):
+        return "its tweak sets take turns, round by round in random order"
+    if run.is_switched:
+        return "its tweak sets, each of which alternates with the baseline inside one process"
+    return "its tweak sets; what is compared ran close in time"
 
 
 def _moment(stamp: str) -> str:

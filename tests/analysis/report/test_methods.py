@@ -1,0 +1,42 @@
+"""The methods on a page are those of its runs: the layout of their cells, and the metrics that were judged."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from analysis.compare import compare
+from analysis.compare_answer import METRICS
+from analysis.load import load
+from analysis.report import methods as m
+from tests.analysis.report.pages import read
+
+RUNS = Path("data/runs")
+SAVED_IN_TURNS = RUNS / "turns_2026-11-25_amd-epyc-2cpu.json"
+
+
+def test_a_run_in_turns_is_not_described_as_whole_cells() -> None:
+    run = load(SAVED_IN_TURNS)
+    text = str(m.methods([run], compare(run)))
+    assert m.IN_TURNS in text
+    assert m.WHOLE not in text
+    assert METRICS["step_time_round_adjusted_s"] in text
+    assert METRICS["step_time_p10_s"] not in text
+
+
+def test_whole_cells_are_judged_by_their_own_metrics() -> None:
+    run = read()
+    text = str(m.methods([run], compare(run)))
+    assert m.WHOLE in text
+    assert m.IN_TURNS not in text
+    assert METRICS["throughput_samples_per_s"] in text
+    assert METRICS["step_time_round_adjusted_s"] not in text
+
+
+@pytest.mark.parametrize("name", ["gpu-metrics_2026-11-26_nvidia-h200.json"])
+def test_a_run_without_contrasts_names_no_metric(name: str) -> None:
+    run = load(RUNS / name)
+    text = str(m.methods([run], []))
+    assert not any(words in text for words in METRICS.values())
+    assert m.PAIRED not in text
