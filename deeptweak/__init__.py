@@ -1,10 +1,11 @@
 """Read, compare and report saved runs from Python; `deeptweak --help` has the same as commands.
 
     >>> import deeptweak
-    >>> runs = deeptweak.load(".benchmarks")
+    >>> runs = deeptweak.load("run.json")
     >>> runs.cells().groupby(["workload", "tweakset"])["step_time_median_s"].median()
     >>> deeptweak.compare(runs).table()
     >>> deeptweak.report(runs, "report.html")
+    >>> deeptweak.evidence(deeptweak.load(".benchmarks"))  # several runs
 
 A training script tells its steps with `deeptweak.steps`, which needs none of this. pandas and what
 judges are imported by the first call.

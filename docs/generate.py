@@ -182,7 +182,10 @@ def arguments(actions: Iterable[argparse.Action]) -> list[tuple[str, str]]:
 def commands() -> Iterator[str]:
     """Yield the commands that read runs, with options, and examples of those that measure."""
     yield "# Commands"
-    yield f"`{NAME} COMMAND --help` has an example of each. In a checkout `python3 -m deeptweak` is `{NAME}`."
+    yield (
+        f"`{NAME} COMMAND --help`, or `COMMAND STEP --help`, has examples; [below](#measure) are those of commands that"
+        f" measure. In a checkout `python3 -m deeptweak` is `{NAME}`."
+    )
     for group, head in GROUPS.items():
         yield f"## {head[0].upper()}{head[1:]}"
         for name in COMMANDS:

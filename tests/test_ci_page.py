@@ -10,17 +10,18 @@ from pathlib import Path
 import pytest
 import yaml
 
-from analysis.__main__ import main
+from analysis.__main__ import main as judge
 from analysis.studies.gate.gate import EXIT
 from analysis.studies.gate.limits import KEYS, read
 from analysis.wording import spoken
-from fixtures.__main__ import EXAMPLE
+from deeptweak.__main__ import MEASURE
+from fixtures.__main__ import main as measure
 from tests.composite import run_action
 
 HOUSE = Path(__file__).parents[1]
 PAGE = (HOUSE / "docs/ci.md").read_text(encoding="utf-8")
 ACTION = yaml.safe_load((HOUSE / ".github/actions/gate/action.yml").read_text(encoding="utf-8"))
-COMMAND = re.compile(r"python -m (analysis \w+|fixtures \w+)((?: [^`'#\n]*)?)")
+COMMAND = re.compile(r"(?:python -m analysis|deeptweak) ([a-z]+)((?: [^`'#\n]*)?)")
 
 
 def blocks(language: str) -> list[str]:
@@ -30,8 +31,8 @@ def blocks(language: str) -> list[str]:
 
 def commands() -> Iterator[tuple[str, list[str]]]:
     """Each command of the page with the options it uses."""
-    for program, rest in COMMAND.findall(PAGE):
-        yield program, re.findall(r"(--[\w-]+)", rest)
+    for command, rest in COMMAND.findall(PAGE):
+        yield command, re.findall(r"(--[\w-]+)", rest)
 
 
 def test_the_limits_file_is_one(tmp_path: Path) -> None:
@@ -71,12 +72,9 @@ def test_the_example_job_gives_the_action_what_it_needs(tmp_path: Path) -> None:
     assert job.exit_code == 2
 
 
-@pytest.mark.parametrize(("program", "options"), [pytest.param(*one, id=" ".join([one[0], *one[1]])) for one in commands()])
-def test_a_command_has_the_options_it_is_shown_with(program: str, options: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    room, command = program.split()
-    if room == "fixtures":
-        assert f"python -m fixtures {command} " in EXAMPLE
-        return
+@pytest.mark.parametrize(("command", "options"), [pytest.param(*one, id=" ".join([one[0], *one[1]])) for one in commands()])
+def test_a_command_has_the_options_it_is_shown_with(command: str, options: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    main = measure if command in MEASURE else judge
     with pytest.raises(SystemExit) as left:
         main([command, "--help"])
     assert left.value.code == 0

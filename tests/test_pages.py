@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from analysis.__main__ import main
+from control.called import NAME
 from docs import generate
 from fixtures.studies.command.formats import ROWS
 
@@ -41,6 +42,7 @@ def test_what_a_page_quotes_is_what_the_command_prints(
 ) -> None:
     """To the letter, from the saved runs in the repository: a table that was touched up, or belongs to another run, is found."""
     monkeypatch.chdir(ROOT)
+    monkeypatch.setattr("analysis.answer.JUDGE", NAME)  # the command of `next:`, as a user who started `deeptweak` sees it
     lines = None
     if "|" in command:  # … | head -11
         *command, _, _, count = command
@@ -77,7 +79,7 @@ WORDS = {
     "docs/designs.md": 1300,
     "docs/effects.md": 700,
     "docs/evidence.md": 600,
-    "docs/first_run.md": 700,
+    "docs/first_run.md": 740,
     "docs/gpu.md": 700,
     "docs/io.md": 1200,
     "docs/jobs.md": 1400,
@@ -202,3 +204,11 @@ def test_the_readme_names_formats_of_the_table() -> None:
     named = [name for part in re.findall(r"\(([^()]* …)\)", readme) for name in part.removesuffix(" …").split(", ")]
     assert len(named) > 10
     assert [name for name in named if name.lower() not in known] == []
+
+
+def test_files_of_the_repository_in_examples_exist() -> None:
+    """Help that names a saved run is tried as it stands."""
+    sources = [path.read_text(encoding="utf-8") for path in (ROOT / "analysis/commands").glob("*.py")]
+    named = {path for source in sources for path in re.findall(r"\bdata/[\w./*-]+\w", source)}
+    assert len(named) > 1
+    assert [path for path in sorted(named) if not [*ROOT.glob(path)]] == []

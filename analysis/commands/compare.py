@@ -41,7 +41,7 @@ examples:
   {JUDGE} compare 'runs/old-*.json' 'runs/new-*.json'    several runs per arm
   {JUDGE} compare jobs.json --arm policy --baseline fifo       levels of a parameter
   {JUDGE} compare 'runs/*.json' --arm workload --baseline 'sort a'  commands in hyperfine files
-  {JUDGE} compare data/one_node/base data/one_node/exp1  two tweak sets of a DeepTweak directory
+  {JUDGE} compare DIR/base DIR/exp1                      two tweak sets of a DeepTweak directory
 
 Exit code 0: compared, whatever was found. 2: bad usage, or a file cannot be used.
 """

@@ -26,7 +26,7 @@ EXAMPLE = f"""\
 example:
   {JUDGE} plot .benchmarks/*/0001_exp1.json
   {JUDGE} plot exp1.json --picture forest --picture run_order --format svg
-  {JUDGE} plot data/one_node_one_gpu/ data/one_node_two_gpu/ --output gpu
+  {JUDGE} plot data/runs/gpu-training_*.json --output gpu
 
 Without --picture, everything possible is drawn, with the tables summary.csv and summary.md;
 `--picture summary` writes only these. Pictures that cannot be drawn are listed with the reason.

@@ -30,7 +30,7 @@ MODEL = option("NAME", f"ridge (default), trees, or {MODELS}", default="ridge")
     "cross-validate by configuration and by run",
     f"""\
 examples:
-  {JUDGE} predict cv data/runs/io_patterns_*.json
+  {JUDGE} predict cv data/runs/io_readahead_*.json
 """,
 )
 def cv(
@@ -74,7 +74,7 @@ def cv(
     "the factors that a model uses, and its error",
     f"""\
 examples:
-  {JUDGE} predict fit data/runs/io_patterns_*.json --model trees
+  {JUDGE} predict fit data/runs/io_readahead_*.json --model trees
 """,
 )
 def fit(
@@ -104,7 +104,7 @@ def fit(
     "predict points, with intervals, extrapolations named",
     f"""\
 examples:
-  {JUDGE} predict show data/runs/io_patterns_*.json --at cache=warm format=png
+  {JUDGE} predict show data/runs/io_readahead_*.json --at cache=warm tweakset=stock
 """,
 )
 def show(

@@ -28,7 +28,7 @@ EXAMPLE = f"""\
 example:
   {JUDGE} report .benchmarks/*/0001_exp1.json --output report.html
   {JUDGE} report before.json after.json --output both.html
-  {JUDGE} report data/one_node_one_gpu/ --output gpu.html
+  {JUDGE} report data/runs/gpu-training_*.json --output gpu.html
   {JUDGE} report .benchmarks/ --output index.html
 
 A folder of several runs gives an index: newest first, changes over time, and a link to each run's report, written beside it.

@@ -82,7 +82,7 @@ complete -c deeptweak -n '_shtab_deeptweak_using run' -l timeout -x -d 'seconds 
 complete -c deeptweak -n '_shtab_deeptweak_using run' -l exit-codes -x -d 'exit codes that count as success (default: 0)'
 complete -c deeptweak -n '_shtab_deeptweak_using run' -l blocks -x -d 'replicates of every cell (default: 8, within the budget)'
 complete -c deeptweak -n '_shtab_deeptweak_using run' -l budget -x -d 'measure whole blocks until the time is used up (default: 10m without --blocks)'
-complete -c deeptweak -n '_shtab_deeptweak_using run' -l turns -d 'alternate the arms every few steps: all of them must fit on the machine at once'
+complete -c deeptweak -n '_shtab_deeptweak_using run' -l turns -d 'alternate the arms every few steps (the default where possible): all of them must fit on the machine at once'
 complete -c deeptweak -n '_shtab_deeptweak_using run' -l design -xka "matrix ablation factorial fractional switch turns" -d 'layout of the cells: ablation, factorial, switch, … (`list` shows all)'
 complete -c deeptweak -n '_shtab_deeptweak_using run' -l resolution -x -d 'option of some designs: see `pytest benchmarks/ --help`'
 complete -c deeptweak -n '_shtab_deeptweak_using run' -l design-file -xka "(__fish_complete_path (commandline -ct))" -d 'option of some designs: see `pytest benchmarks/ --help`'

@@ -741,7 +741,7 @@ _shtab_deeptweak_run_options=(
   "--exit-codes[exit codes that count as success (default\: 0)]:N,N:"
   "--blocks[replicates of every cell (default\: 8, within the budget)]:N:"
   "--budget[measure whole blocks until the time is used up (default\: 10m without --blocks)]:TIME:"
-  "--turns[alternate the arms every few steps\: all of them must fit on the machine at once]"
+  "--turns[alternate the arms every few steps (the default where possible)\: all of them must fit on the machine at once]"
   "--design[layout of the cells\: ablation, factorial, switch, \… (\`list\` shows all)]:NAME:(matrix ablation factorial fractional switch turns)"
   "--resolution[option of some designs\: see \`pytest benchmarks\/ --help\`]:N:"
   "--design-file[option of some designs\: see \`pytest benchmarks\/ --help\`]:CSV:_files"
