@@ -14,7 +14,7 @@ from .labels import TOLD_RATE, amount, own_names
 from .machine import machine_of
 from .telemetry import CPU_BUSY, GIB, GPU_UTIL, MEM_AVAILABLE, MEM_USED, Quantity
 from .terms import Cell, Run, Setting
-from .wording import digits
+from .wording import counted, digits
 
 
 def throughput_samples_per_s(cells: Sequence[Cell]) -> float | None:
@@ -54,6 +54,7 @@ def measured_s(cell: Cell) -> float | None:
 
 
 SECTIONS = ("sysctl", "boot", "ulimit", "service", "environment", "process", "script")
+NOUNS = {"boot": "boot token", "service": "service setting", "environment": "variable", "process": "process setting"}
 
 
 def changes(run: Run, name: str) -> list[Setting]:
@@ -79,6 +80,16 @@ def changes(run: Run, name: str) -> list[Setting]:
 def sections(changed: Sequence[Setting]) -> dict[str, int]:
     counts = Counter(setting.kind for setting in changed)
     return {section: counts[section] for section in (*SECTIONS, *sorted(counts.keys() - set(SECTIONS))) if counts[section]}
+
+
+def counted_settings(changed: Sequence[Setting]) -> str:
+    """Count settings by section: `12 sysctls, 2 by script`; `none`."""
+    counts = sections(changed)
+    by_script = counts.pop("script", 0)
+    parts = [counted(count, NOUNS.get(section, section)) for section, count in counts.items()]
+    if by_script:
+        parts.append(f"{by_script} by script")
+    return ", ".join(parts) or "none"
 
 
 POWER, ENERGY = re.compile(r"(gpu\d+)_power_w_mean"), re.compile(r"(gpu\d+)_energy_j_total")
@@ -154,7 +165,7 @@ def _row(run: Run, cells: Sequence[Cell]) -> Row:
         "energy_j_per_sample": energy_j_per_sample(measured),
         "cpu_busy_percent": time_weighted(measured, lambda cell: mean_of(CPU_BUSY, cell)),
         "memory_used_gib": time_weighted(measured, lambda cell: _memory_used_gib(cell, run.machine)),
-        "parameters": ", ".join(f"{count} {section}" for section, count in sections(changed).items()) or "none",
+        "parameters": counted_settings(changed),
         **{f"{section}_parameters": kinds[section] for section in (*SECTIONS, "other")},
         "primary_metric": primary.name,
         **means,

@@ -21,6 +21,7 @@ from analysis.summary import (
     Row,
     answer,
     changes,
+    counted_settings,
     energy_j,
     energy_j_per_sample,
     geometric_mean,
@@ -117,6 +118,18 @@ def test_a_row_an_arm_the_baseline_first(rows: list[Row], run: Run) -> None:
     assert first["energy_j_per_sample"] == pytest.approx(60 * seconds / (5 * 12 * 8))
     assert first["memory_used_gib"] is None  # the machine does not say how much memory it has
     assert (rows[2]["parameters"], rows[2]["sysctl_parameters"]) == ("1 sysctl", 1)
+
+
+@pytest.mark.parametrize(
+    ("kinds", "words"),
+    [
+        ((), "none"),
+        (("sysctl",), "1 sysctl"),
+        (("script", "sysctl", "boot", "sysctl", "script"), "2 sysctls, 1 boot token, 2 by script"),
+    ],
+)
+def test_settings_are_counted_by_section(kinds: tuple[str, ...], words: str) -> None:
+    assert counted_settings([Setting(kind, "key", "1") for kind in kinds]) == words
 
 
 def test_memory_used_is_what_is_not_available() -> None:

@@ -115,10 +115,11 @@ def must_be_stable(inputs: Inputs) -> None:
     load = load_of(inputs)
     if load >= 1:
         done = inputs.servers / inputs.service_s
+        serve = "serves" if inputs.servers == 1 else "serve"
         most = math.floor(inputs.rate_per_s * inputs.service_s) + 1
         grows = f"grows by {inputs.rate_per_s - done:.3g} jobs/s" if load > 1 else "grows without end"
         raise Unstable(
-            f"load {load:.4g}: {inputs.rate_per_s:.4g} jobs/s come and {counted(inputs.servers, 'server')} can do {done:.4g};"
+            f"load {load:.4g}: {inputs.rate_per_s:.4g} jobs/s arrive and {counted(inputs.servers, 'server')} {serve} {done:.4g};"
             f" the queue {grows} and there is no stationary figure. Below {done:.4g} jobs/s, or with {most} servers, there is one."
         )
 

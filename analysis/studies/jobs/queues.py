@@ -293,12 +293,12 @@ def _notes(fit: Fit) -> list[str]:
 
 
 def predictions(answers: Sequence[Prediction], refused: Sequence[str]) -> Answer:
-    """Show the models of each queue that was asked about, and a sentence, in place of the models if there are none."""
+    """Show the models of each queue that was asked about; where none applies, the first lines give the reason."""
     title, *more = leading([_answer(*answer) for answer in answers])
     return Answer(
         title,
         [*map(Line, more)],
-        [_predicted(*answer) for answer in answers],
+        [_predicted(*answer) for answer in answers if answer[1]],  # of the others, the first lines say it all
         legend=[("~", "an approximation; percentiles of all but M/M/c are approximations too.")],
         data={"predictions": [{"of": of, "models": models, "said": sentence} for of, models, sentence in answers]},
         refused=refused,
@@ -316,8 +316,8 @@ def _predicted(title: str, by_model: Sequence[PredictedWaits], sentence: str) ->
     lines = [f"{_called(one.queue)}: {tails}." for one in by_model if (tails := "; ".join(_tails(one, scale, name)))]
     if lost := ", ".join(f"{one.queue.model} {100 * one.queue.loss:.3g} %" for one in by_model if one.queue.loss):
         lines.append(f"turned away: {lost}; waits are of those let in.")
-    said = [Line(sentence, "•", "" if by_model else "open")] * bool(sentence)
-    return Section(title, [table(heads, rows), *bullets(lines), *said] if by_model else said)
+    said = [Line(sentence, "•")] * bool(sentence)
+    return Section(title, [table(heads, rows), *bullets(lines), *said])
 
 
 def _answer(title: str, by_model: Sequence[PredictedWaits], sentence: str) -> str:

@@ -69,9 +69,9 @@ def read(path: Path) -> Tuning:
     try:
         content = json.loads(read_whole(path))
     except ValueError as error:
-        raise Unreadable(f"{path}: is no JSON ({error}); {ORIGIN}.") from None
+        raise Unreadable(f"{path} is not JSON ({error}); {ORIGIN}.") from None
     if not isinstance(content, dict) or "looks" not in content:
-        raise Unreadable(f"{path}: is no record of a tune; {ORIGIN}.")
+        raise Unreadable(f"{path} is not a record of `tune`; {ORIGIN}.")
     if content.get("schema_version") != SCHEMA_VERSION:
         raise Unreadable(f"{path}: is of schema version {content.get('schema_version')}; this version reads {SCHEMA_VERSION}.")
     record = Part(content, str(path), remedy=ORIGIN).read(Tuned)
