@@ -239,7 +239,7 @@ TROUBLES: dict[str, tuple[Play, str, list[str]]] = {
         "Hung: not ready 5 s after its start. Pod ",
         ["loading"],
     ),
-    "nothing more": (Play(SLEEPS, None, {"step_timeout_s": 3}), "Hung: 1 of 3 steps were done and then nothing for 3 s.", []),
+    "nothing more": (Play(SLEEPS, None, {"step_timeout_s": 3}), "Hung: 1 of 3 steps were done, then no output for 3 s.", []),
     "evicted": (Play(SLEEPS, lambda cluster, pod: apis.evict(cluster, pod["metadata"]["name"])), "", ["EvictionByEvictionAPI"]),
     "its pod deleted": (Play(SLEEPS, delete_pod), "", ["The pod was deleted from outside this run"]),
     # It leaves no exit code.

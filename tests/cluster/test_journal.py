@@ -73,7 +73,7 @@ def test_a_run_that_left_something_in_force_must_put_it_back_first(cluster: Clus
     journal = Journal(cluster, OURS, NODE).open()
     assert Journal(another, OURS, NODE).open().object["metadata"]["uid"] == journal.object["metadata"]["uid"]
     journal.begin(CELL)
-    with pytest.raises(Refused, match=r"says that 'writeback-eager' is in force there\. .*restore --target=kubernetes"):
+    with pytest.raises(Refused, match=r"'writeback-eager' is in force there\. .*restore --target=kubernetes"):
         Journal(another, OURS, NODE).open()
     assert Journal.unfinished(another)[0].cell == CELL
 

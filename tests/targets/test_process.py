@@ -187,8 +187,8 @@ def test_a_start_that_hangs_is_cut(play: Callable[..., WorkloadRun], script: str
 @pytest.mark.parametrize(
     ("script", "error"),
     [
-        ("ready(); step(0); time.sleep(60)", "Hung: 1 of 3 steps were done and then nothing for 2 s."),
-        ("ready(); all_steps(); time.sleep(60)", "Hung: 3 of 3 steps were done and then nothing for 2 s."),
+        ("ready(); step(0); time.sleep(60)", "Hung: 1 of 3 steps were done, then no output for 2 s."),
+        ("ready(); all_steps(); time.sleep(60)", "Hung: 3 of 3 steps were done, then no output for 2 s."),
     ],
 )
 def test_a_step_or_an_end_that_hangs_is_cut(play: Callable[..., WorkloadRun], script: str, error: str) -> None:
