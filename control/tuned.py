@@ -13,7 +13,7 @@ NotNegative = Annotated[float, Meta(ge=0)]
 Share = Annotated[float, Meta(gt=0, lt=1)]
 
 
-class Heat(TypedDict):
+class HeatRecord(TypedDict):
     """One session: `run` is its file, from the folder of the record; `arms` has the settings of each by its name."""
 
     number: int
@@ -25,7 +25,7 @@ class Heat(TypedDict):
     arms: dict[str, list[str]]
 
 
-class Judged(TypedDict):
+class SettingRecord(TypedDict):
     """What a look knew of a setting: gain and error are of the log of its speed."""
 
     gain: float
@@ -34,15 +34,15 @@ class Judged(TypedDict):
     word: Word
 
 
-class Look(TypedDict):
+class LookRecord(TypedDict):
     """What was known after so many pairs of heats; `failed` are settings under which no cell could be measured."""
 
     look: int
-    settings: dict[str, Judged]
+    settings: dict[str, SettingRecord]
     failed: list[str]
 
 
-class Rules(TypedDict):
+class RulesRecord(TypedDict):
     """What was declared before the first block; fractions."""
 
     looks: Count
@@ -51,7 +51,7 @@ class Rules(TypedDict):
     alpha: Share
 
 
-class Tuned(TypedDict):
+class TuneRecord(TypedDict):
     """One `tune`.
 
     settings: by the name of a candidate the settings that it is made of
@@ -68,11 +68,11 @@ class Tuned(TypedDict):
     tweaks: str
     settings: dict[str, list[str]]
     left_out: dict[str, str]
-    rules: Rules
+    rules: RulesRecord
     budget_s: float
     seed: int
-    heats: list[Heat]
-    looks: list[Look]
+    heats: list[HeatRecord]
+    looks: list[LookRecord]
     chosen: dict[str, float] | None
     interactions: dict[str, tuple[float, float]]
     arm: str

@@ -13,7 +13,7 @@ import pytest
 from control.tuning import Cell, Rules
 from fixtures.studies.command import tune_race
 from fixtures.studies.command.tune_candidates import Candidates, joined_set
-from fixtures.studies.command.tune_heats import Bench, Heat
+from fixtures.studies.command.tune_heats import Bench, SavedHeat
 from fixtures.studies.command.tune_race import Race, Record
 from fixtures.terms import Refused
 from fixtures.tweaks import resolve
@@ -44,7 +44,7 @@ class Machine:
         return bench.storage / "machine" / f"{name}.json", interrupted
 
 
-def cells(heat: Heat) -> list[Cell]:
+def cells(heat: SavedHeat) -> list[Cell]:
     arms = [frozenset[str](), *heat.arms.values()]
     scatter = (0.001, -0.001, 0.0005, 0.002, -0.002)
     return [
@@ -59,7 +59,7 @@ def machine(monkeypatch: pytest.MonkeyPatch) -> Machine:
     made = Machine()
     monkeypatch.setattr(tune_race, "measure", made.measure)
     monkeypatch.setattr(Bench, "wait", made.wait)
-    monkeypatch.setattr(Heat, "cells", cells)
+    monkeypatch.setattr(SavedHeat, "cells", cells)
     monkeypatch.setattr("time.monotonic", lambda: made.now_s)
     return made
 

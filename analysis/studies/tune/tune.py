@@ -13,7 +13,7 @@ from analysis.files import read_whole
 from analysis.formats.checked import Part
 from analysis.load import load
 from analysis.terms import Comparison, Run, Unreadable
-from control.tuned import SCHEMA_VERSION, WHOLE, Heat, Judged, Tuned
+from control.tuned import SCHEMA_VERSION, WHOLE, HeatRecord, SettingRecord, TuneRecord
 from control.tuning import Gain, Rules
 
 ORIGIN = "deeptweak tune writes it; name the file tune/NAME.json beside the saved runs"
@@ -52,7 +52,7 @@ class Confirmed:
 class Tuning:
     """A `tune` and its confirmation, None where there is none."""
 
-    record: Tuned
+    record: TuneRecord
     path: Path
     settings: tuple[Setting, ...]
     confirmed: Confirmed | None
@@ -74,12 +74,12 @@ def read(path: Path) -> Tuning:
         raise Unreadable(f"{path} is not a record of `tune`; {ORIGIN}.")
     if content.get("schema_version") != SCHEMA_VERSION:
         raise Unreadable(f"{path}: is of schema version {content.get('schema_version')}; this version reads {SCHEMA_VERSION}.")
-    record = Part(content, str(path), remedy=ORIGIN).read(Tuned)
+    record = Part(content, str(path), remedy=ORIGIN).read(TuneRecord)
     _find_manifest(record, path)
     return Tuning(record, path, tuple(_settings(record)), _confirmed(record, path))
 
 
-def _find_manifest(record: Tuned, path: Path) -> None:
+def _find_manifest(record: TuneRecord, path: Path) -> None:
     """Name the manifest where it is now: beside its record, where the folder was moved."""
     written = record["manifest"]
     beside = path.resolve().with_suffix("") / Path(written or "").name
@@ -88,9 +88,9 @@ def _find_manifest(record: Tuned, path: Path) -> None:
         record["again"] = [word.replace(written, str(beside)) for word in record["again"]]
 
 
-def _settings(record: Tuned) -> list[Setting]:
+def _settings(record: TuneRecord) -> list[Setting]:
     rules = Rules(**record["rules"])
-    last: dict[str, tuple[int, Judged]] = {}
+    last: dict[str, tuple[int, SettingRecord]] = {}
     for one in record["looks"]:
         for name, judged in one["settings"].items():
             last[name] = one["look"], judged
@@ -113,7 +113,7 @@ def _settings(record: Tuned) -> list[Setting]:
     return sorted(result, key=lambda setting: -setting.gain)
 
 
-def _confirmed(record: Tuned, path: Path) -> Confirmed | None:
+def _confirmed(record: TuneRecord, path: Path) -> Confirmed | None:
     """Judge the fresh blocks; of a confirmation that was interrupted and begun again, the run with more of them."""
     known = [_judged(record, path, heat) for heat in record["heats"] if heat["phase"] == "confirm"]
     return max(filter(None, known), key=_fresh_blocks, default=None)
@@ -123,7 +123,7 @@ def _fresh_blocks(confirmed: Confirmed) -> int:
     return confirmed.chosen.primary.n_candidate if confirmed.chosen.primary else 0
 
 
-def _judged(record: Tuned, path: Path, heat: Heat) -> Confirmed | None:
+def _judged(record: TuneRecord, path: Path, heat: HeatRecord) -> Confirmed | None:
     run = load(path.parent / heat["run"])
     chosen = set(record["chosen"] or {})
     arm = next((name for name, settings in heat["arms"].items() if set(settings) == chosen), "")
