@@ -221,7 +221,7 @@ def test_on_a_terminal_one_line_says_what_is_in_force_now(tmp_path: Path) -> Non
     assert process.returncode == 0
     assert [line for line in lines if f" left: idle x typed, block 1; in force: vm.swappiness={value}" in line]
     assert [line for line in lines if line.lstrip().startswith("[3/3] ") and " left: idle x " in line]
-    assert not [line for line in lines if "ms a step" in line]
+    assert not [line for line in lines if "ms per step" in line]
 
 
 def test_the_read_side_reads_it(place: Place, saved: dict[str, Any]) -> None:

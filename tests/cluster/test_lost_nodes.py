@@ -53,7 +53,7 @@ def test_a_drained_node_is_lost_and_comes_back(streams: Streams) -> None:
         assert "EvictionByEvictionAPI" in end.reason
         other = job(1, 0.1)
         play.engine.submit(other)
-        with pytest.raises(Refused, match="and 0 of 2 are free"):
+        with pytest.raises(Refused, match="only 0 of 2 are free"):
             play.engine.admit(other, 1, 0.0)
         play.engine.back(node)
         play.until(lambda: play.happened("node back"))
