@@ -38,5 +38,5 @@ class _Knowing(Reach):
     """It has carried out any writes before, and nothing moved then that the table of known keys does not have."""
 
     def of(self, writes: Sequence[Write], settings: Sequence[str]) -> frozenset[str] | None:
-        self.learn(writes, ())
+        self.learn(writes, [write.path for write in writes])
         return super().of(writes, settings)

@@ -95,6 +95,46 @@ def test_a_coupling_that_the_table_does_not_have_goes_back_each_time(fake: FakeR
     fake.must_be_as_found()
 
 
+def test_a_value_that_stood_there_already_shows_no_coupling(fake: FakeRoot, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first application changed nothing, so it moved nothing; the second one changes a value, and what hangs on it."""
+    write = Tunables.write
+
+    def moves(self: Tunables, path: str, value: str | None) -> None:
+        differs = self.read(path) != value
+        write(self, path, value)
+        if differs and path == SWAPPINESS and value == "10":
+            write(self, RMEM, "1")
+
+    machine = fake.machine()
+    before = machine.tunables.read(SWAPPINESS)
+    machine.tunables.write(SWAPPINESS, "10")
+    monkeypatch.setattr(Tunables, "write", moves)
+    machine.apply("x", ASKED)
+    machine.restore()
+    write(machine.tunables, SWAPPINESS, before)
+    assert machine.apply("x", ASKED).changed.keys() == {SWAPPINESS, RMEM}
+    machine.restore()
+    fake.must_be_as_found()
+
+
+def test_what_goes_back_moves_what_the_table_says(fake: FakeRoot, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An unknown coupling moves THP; what the table says that THP moves is read, too."""
+    write = Tunables.write
+
+    def moves(self: Tunables, path: str, value: str | None) -> None:
+        write(self, path, value)
+        if path == RMEM and value == "10":
+            write(self, THP, "never")
+
+    monkeypatch.setattr(Tunables, "write", moves)
+    machine, asked = fake.machine(), writes([(RMEM, "10")])
+    machine.apply("x", asked)
+    machine.restore()
+    assert machine.apply("x", asked).before.keys() >= {RMEM, THP, MIN_FREE}
+    machine.restore()
+    fake.must_be_as_found()
+
+
 def test_turns_name_what_each_of_them_touches(fake: FakeRoot) -> None:
     """A run that is killed with one arm's settings in force is put back from that; who else changed what stays."""
     machine = fake.machine()

@@ -28,6 +28,7 @@ class Machine:
 
     waits_s: float = 0.0
     interrupts: list[str] = field(default_factory=list)  # labels of heats that are interrupted halfway, once each
+    broken: list[str] = field(default_factory=list)  # labels of heats that do not put the machine back
     now_s: float = 0.0
     given_s: dict[str, list[float]] = field(default_factory=dict)
 
@@ -41,6 +42,8 @@ class Machine:
         if interrupted:
             self.interrupts.remove(label)
         self.now_s += budget_s * (0.75 if interrupted else 1)
+        if label in self.broken:
+            bench.log.write_text("a line\nTHE MACHINE WAS NOT PUT BACK: vm.swappiness\n")
         return bench.storage / "machine" / f"{name}.json", interrupted
 
 
@@ -60,6 +63,7 @@ def machine(monkeypatch: pytest.MonkeyPatch) -> Machine:
     monkeypatch.setattr(tune_race, "measure", made.measure)
     monkeypatch.setattr(Bench, "wait", made.wait)
     monkeypatch.setattr(SavedHeat, "cells", cells)
+    monkeypatch.setattr(SavedHeat, "is_restored", lambda heat: heat.path.stem.removeprefix("made-") not in made.broken)
     monkeypatch.setattr("time.monotonic", lambda: made.now_s)
     return made
 
@@ -105,6 +109,19 @@ def test_an_interrupted_heat_goes_on_with_the_rest_of_its_time(tmp_path: Path, m
     first, second = machine.given_s[label]
     assert second == pytest.approx(first / 4)
     assert sum(heat["took_s"] for heat in written(tmp_path)["heats"]) == pytest.approx(BUDGET_S)
+
+
+@pytest.mark.parametrize("interrupts", [[], ["race-1b"]], ids=["ended", "interrupted"])
+def test_a_machine_that_is_not_put_back_ends_the_tune(
+    tmp_path: Path, machine: Machine, capsys: pytest.CaptureFixture[str], interrupts: list[str]
+) -> None:
+    machine.broken, machine.interrupts = ["race-1b"], interrupts
+    with pytest.raises(Refused, match=r"race-1b did not put the machine back.* restore"):
+        race(tmp_path).run(tmp_path / "chosen.yaml")
+    said = capsys.readouterr().out
+    assert "THE MACHINE WAS NOT PUT BACK: vm.swappiness" in said
+    assert "the machine is put back" not in said
+    assert [heat["label"] for heat in written(tmp_path)["heats"]] == ["race-1a", "race-1b"]
 
 
 def test_a_finished_tune_is_not_measured_again(tmp_path: Path, machine: Machine) -> None:
