@@ -50,12 +50,13 @@ def contrasts(
     repeated thing. On the `log` scale a contrast is the ratio candidate / baseline; on the `raw`
     scale the difference candidate - baseline.
 
-    Returns: one row per group, level and metric, in the frame's order, with the columns of `by`,
-        then arm, metric n: units with both sides baseline, candidate: means over these units
-        (geometric on the log scale) value, low, high, low90, high90: the contrast, with its 95 and
-        90 % intervals (Student's t) p, p_adjusted: two-sided, for no difference; adjusted by Holm
-        over all rows that agree in the columns of `family` missing: why there is no value or no
-        interval; empty if there is one
+    Returns: one row per group, level and metric, in the frame's order, with the columns of `by`, then
+        arm, metric
+        n: units with both sides
+        baseline, candidate: means over these units (geometric on the log scale)
+        value, low, high, low90, high90: the contrast, with its 95 and 90 % intervals (Student's t)
+        p, p_adjusted: two-sided, for no difference; adjusted by Holm over all rows that agree in the columns of `family`
+        missing: why there is no value or no interval; empty if there is one
     Raises: UnknownName, if a column or the baseline does not exist. Refused, if the column has only
     one level.
 

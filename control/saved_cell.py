@@ -70,7 +70,7 @@ class Tweak(TypedDict):
     ]
     elsewhere: Annotated[
         NotRequired[dict[str, Change]],
-        "as the kernel's: path → [before, after]: changed during the cell, yet not written by it; absent if none",
+        "as the kernel's: path → [before, after]: changed by others since the process last looked, at most a second before; absent if none",
     ]
     apply_s: Annotated[Amount, "s: to write and read back"]
     restore_s: Annotated[Amount, "s: to put back and read back"]
