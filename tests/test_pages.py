@@ -85,14 +85,14 @@ WORDS = {
     "docs/jobs.md": 1400,
     "docs/kubernetes.md": 1300,
     "docs/monitoring.md": 900,
-    "docs/own_command.md": 500,
+    "docs/own_command.md": 560,
     "docs/pictures.md": 550,
     "docs/power.md": 1100,
     "docs/reading.md": 450,
     "docs/results.md": 600,
-    "docs/settings.md": 900,
-    "docs/tune.md": 560,
-    "docs/verdicts.md": 1300,
+    "docs/settings.md": 950,
+    "docs/tune.md": 640,
+    "docs/verdicts.md": 1340,
 }
 WORDS_IN_ALL = 20_000
 QUESTIONS = 20
