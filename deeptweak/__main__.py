@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import os
 import sys
 import webbrowser
@@ -113,18 +114,37 @@ def _help() -> str:
     return "\n\n".join(parts)
 
 
+def completion_parser() -> argparse.ArgumentParser:
+    """Make the parser of `completion`."""
+    name, what = COMPLETION
+    parser = argparse.ArgumentParser(prog=f"deeptweak {name}", description=_sentence(what))
+    parser.add_argument("shell", choices=SHELLS, help="whose completion is printed")
+    return parser
+
+
+def demo_parser() -> argparse.ArgumentParser:
+    """Make the parser of `demo`."""
+    name, what = DEMO
+    written = f"Writes {DEMO_REPORT} in the current folder; only an earlier report is ever replaced."
+    return argparse.ArgumentParser(prog=f"deeptweak {name}", description=f"{_sentence(what)} {written}")
+
+
+def _sentence(text: str) -> str:
+    return f"{text[0].upper()}{text[1:]}."
+
+
 def _completion(words: list[str]) -> int:
     """Print a script that `python -m docs.shell` wrote."""
-    if len(words) != 1 or words[0] not in SHELLS:
-        print(f"error: completion: name one shell: {', '.join(SHELLS)}.", file=sys.stderr)
-        return USAGE
-    print((HOUSE / f"data/shell/deeptweak.{words[0]}").read_text(encoding="utf-8"), end="")
+    shell = completion_parser().parse_args(words).shell
+    print((HOUSE / f"data/shell/deeptweak.{shell}").read_text(encoding="utf-8"), end="")
     return 0
 
 
 def _demo(words: list[str]) -> int:
-    if words:
-        print(f"error: demo takes no arguments, but was given {' '.join(words)}.", file=sys.stderr)
+    demo_parser().parse_args(words)
+    if reason := _unwritable(Path(DEMO_REPORT)):
+        hint = "Move the file, or start the demo in another folder."
+        print(f"error: {DEMO_REPORT}: {reason}. {hint}", file=sys.stderr)
         return USAGE
     run = str(HOUSE / DEMO_RUN)
     print("$ make bench                        # ten minutes, as root: saved on 25 November 2026, 2 CPUs, no GPU", flush=True)
@@ -139,6 +159,18 @@ def _demo(words: list[str]) -> int:
     own = "  deeptweak run --tweaks=thp-always,malloc-keep-memory -- sleep 0.1"
     print(f"\nNow your own command, under two settings, as root:\n{own}")
     return 0
+
+
+def _unwritable(path: Path) -> str:
+    """Return why the demo may not write its report; empty if it may."""
+    from analysis.report.saving import must_be_replaceable
+    from analysis.terms import Refused
+
+    try:
+        must_be_replaceable(path)
+    except Refused:
+        return "exists and is not a DeepTweak report"
+    return ""
 
 
 if __name__ == "__main__":

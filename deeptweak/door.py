@@ -243,10 +243,10 @@ def compare(
     return _judged(answer(runs.arm, others, arm, baseline, metric, options, every=False), (runs, *candidates))
 
 
-def evidence(runs: Runs, *, tweaksets: Iterable[str] = (), workloads: Iterable[str] = (), by: str = "") -> Judgement:
+def evidence(runs: Runs, *, tweaks: Iterable[str] = (), workloads: Iterable[str] = (), by: str = "") -> Judgement:
     """Pool runs of several days and machines, each of which is a unit: `deeptweak evidence`.
 
-    tweaksets, workloads: only these
+    tweaks, workloads: only these
     by: runs that agree in it belong together: `day`, `machine`, `kernel`, `cpu`, `torch` or `place`
 
     Raises: Refused, with the command's sentence.
@@ -260,7 +260,7 @@ def evidence(runs: Runs, *, tweaksets: Iterable[str] = (), workloads: Iterable[s
         from analysis.commands.evidence import gathered_of
         from analysis.studies.evidence.answer import answer
 
-    gathered = gathered_of(runs.whole(), _names(tweaksets), _names(workloads), by)
+    gathered = gathered_of(runs.whole(), _names(tweaks), _names(workloads), by)
     return _judged(answer(gathered), (runs,))
 
 

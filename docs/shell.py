@@ -34,9 +34,8 @@ def whole() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog=NAME, description="Are AI workloads faster under these kernel settings?")
     parser.add_argument("-V", "--version", action="store_true", help="print the version")
     commands = parser.add_subparsers(metavar="COMMAND")
-    commands.add_parser(door.DEMO[0], help=door.DEMO[1])
-    shells = commands.add_parser(door.COMPLETION[0], help=door.COMPLETION[1])
-    shells.add_argument("shell", choices=door.SHELLS, help="whose completion is printed")
+    for (name, what), own in ((door.DEMO, door.demo_parser()), (door.COMPLETION, door.completion_parser())):
+        commands.add_parser(name, help=what, description=what, parents=[own], add_help=False)
     _, measured = measuring.parsers()
     for name, what in door.MEASURE.items():
         commands.add_parser(name, help=what, description=measured[name].description, parents=[measured[name]], add_help=False)

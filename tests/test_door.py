@@ -193,6 +193,26 @@ def test_the_base_reads_runs_without_the_libraries_of_the_extras(words: tuple[st
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.parametrize("name", [door.DEMO[0], door.COMPLETION[0]])
+def test_the_first_commands_have_a_help(name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        called(name, "--help", monkeypatch=monkeypatch)
+    assert not ended.value.code
+    assert f"usage: deeptweak {name}" in capsys.readouterr().out
+
+
+def test_the_demo_replaces_no_file_of_another_kind(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path(door.DEMO_REPORT).write_text("notes")
+    assert called("demo", monkeypatch=monkeypatch) == 2
+    out, err = capsys.readouterr()
+    assert (out, Path(door.DEMO_REPORT).read_text()) == ("", "notes")
+    assert door.DEMO_REPORT in err
+    assert "--output" not in err, "an option that the demo does not take"
+
+
 @pytest.mark.slow
 def test_the_demo_judges_a_saved_run_and_writes_its_report(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

@@ -95,4 +95,6 @@ def test_zsh_reads_its_completion() -> None:
 def test_the_command_prints_the_file(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert door._completion([name]) == 0
     assert capsys.readouterr().out == (shell.FOLDER / f"deeptweak.{name}").read_text(encoding="utf-8")
-    assert door._completion(["ksh"]) == 2
+    with pytest.raises(SystemExit) as ended:
+        door._completion(["ksh"])
+    assert ended.value.code == 2

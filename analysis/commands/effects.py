@@ -39,7 +39,7 @@ Exit code 0: analysed, whatever was found. 2: bad usage, a file cannot be used, 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("run", metavar="RUN", help="a saved run, or a .csv table")
-    parser.add_argument("--workload", metavar="NAMES", default="", help="only these workloads, separated by commas")
+    parser.add_argument("--workloads", metavar="NAMES", default="", help="only these workloads, separated by commas")
     parser.add_argument("--metric", metavar="NAME", help="use this metric instead of the declared one")
     parser.add_argument(
         "--effect",
@@ -62,7 +62,7 @@ def run(args: argparse.Namespace) -> Answer:
 
     path = Path(args.run)
     is_table = path.suffix.lower() == ".csv" and not path.is_dir()
-    for option in ("workload", "metric") if is_table else ("response", "factors", "block", "better", "log"):
+    for option in ("workloads", "metric") if is_table else ("response", "factors", "block", "better", "log"):
         if getattr(args, option):
             use = "saved runs; name --response and --factors" if is_table else ".csv tables: a saved run records its factors"
             raise Refused(f"{args.run}: --{option} applies only to {use}.")
@@ -90,7 +90,7 @@ def _of_run(saved: Run, args: argparse.Namespace) -> tuple[list[Effects], list[F
 
     if saved.is_switched:
         raise Refused(f"{saved.origin}: settings were switched in a process, and keys not varied separately; see `{JUDGE} compare`.")
-    workloads = joined_names(parse_names(args.workload), saved.workloads)
+    workloads = joined_names(parse_names(args.workloads), saved.workloads)
     must_have(saved, "workload", workloads, saved.workloads)
     if args.metric:
         must_have(saved, "metric", [args.metric], {name for cell in saved.cells for name in cell.metrics})

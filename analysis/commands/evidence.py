@@ -25,7 +25,7 @@ estimates the variation between days, and predicts the next run. Statistical bas
 
 examples:
   {JUDGE} evidence .benchmarks/
-  {JUDGE} evidence 'nightly/*.json' --tweaksets tcp-cubic --plot evidence.png
+  {JUDGE} evidence 'nightly/*.json' --tweaks tcp-cubic --plot evidence.png
   {JUDGE} evidence fleet/ --by machine
 
 {EXIT_CODES}
@@ -37,29 +37,30 @@ def run(
     args: argparse.Namespace,
     runs: list[str] = option("RUN", "saved runs: files, quoted globs, folders", nargs="+"),
     *,
-    tweaksets: tuple[str, ...] = option("A,B", "only these tweak sets", type=parse_names, default=()),
-    workloads: tuple[str, ...] = option("A,B", "only these workloads", type=parse_names, default=()),
+    tweaks: tuple[str, ...] = option("NAMES", "only these tweak sets, separated by commas", type=parse_names, default=()),
+    workloads: tuple[str, ...] = option("NAMES", "only these workloads, separated by commas", type=parse_names, default=()),
     by: str | None = option("", "group runs by this, such as days on one machine", choices=[*COLUMNS]),
     plot: Path | None = option("FILE", "draw a forest of runs for each effect: .png, .svg or .pdf", type=picture_file),
 ) -> Answer:
     refused: list[str] = []
     loaded = load_some(runs, refused)
-    gathered = gathered_of(loaded, tweaksets, workloads, by or "")
+    gathered = gathered_of(loaded, tweaks, workloads, by or "")
     if plot:
         from analysis.plots.style import draw_file
         from analysis.studies.evidence.pictures import draw
 
         draw_file(plot, lambda: draw(gathered))
     pooled = answer(gathered, every=args.all)
-    return replace(pooled, refused=refused, next=command("plan", "--evidence", *runs))
+    outlook = command("plan", "--evidence", *runs) if any(one.over for one in gathered.evidence) else ()
+    return replace(pooled, refused=refused, next=outlook)
 
 
 arguments = run.arguments
 
 
-def gathered_of(runs: Sequence[Run], tweaksets: Sequence[str], workloads: Sequence[str], by: str) -> Gathered:
+def gathered_of(runs: Sequence[Run], tweaks: Sequence[str], workloads: Sequence[str], by: str) -> Gathered:
     """Pool runs for the command and the Python door. Raises: Refused, without effects to pool."""
-    sets = _known("tweak set", tweaksets, {name for run in runs for name in run.tweaksets})
+    sets = _known("tweak set", tweaks, {name for run in runs for name in run.tweaksets})
     names = _known("workload", workloads, {name for run in runs for name in run.workloads})
     if by and by not in COLUMNS:
         raise UnknownName(f"no column {by!r}; available: {', '.join(COLUMNS)}.{suggestion(by, COLUMNS)}")

@@ -60,7 +60,9 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         metavar="NAME",
         help=f"judge this metric: primary (default), second, both, a name, or one of {', '.join(COLUMNS)}",
     )
-    parser.add_argument("--workloads", metavar="NAMES", default="", help="only these workloads (default: all of BASELINE)")
+    parser.add_argument(
+        "--workloads", metavar="NAMES", default="", help="only these workloads, separated by commas (default: all of BASELINE)"
+    )
     parser.add_argument(
         "--relative-to",
         metavar="TWEAKSET",

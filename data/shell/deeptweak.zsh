@@ -217,7 +217,7 @@ _shtab_deeptweak_doctor_defaults_added=0
 
 _shtab_deeptweak_effects_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
-  "--workload[only these workloads, separated by commas]:NAMES:"
+  "--workloads[only these workloads, separated by commas]:NAMES:"
   "--metric[use this metric instead of the declared one]:NAME:"
   "*--effect[only this effect\; refused if the design cannot estimate it (repeatable)]:A:B:"
   "--response[the measured column]:COLUMN:"
@@ -238,8 +238,8 @@ _shtab_deeptweak_effects_defaults_added=0
 
 _shtab_deeptweak_evidence_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
-  "--tweaksets[only these tweak sets]:A,B:"
-  "--workloads[only these workloads]:A,B:"
+  "--tweaks[only these tweak sets, separated by commas]:NAMES:(block-readahead block-readahead-128 block-readahead-8192 block-scheduler-mq-deadline block-scheduler-none checkpoint-io-idle container-limits cpufreq-performance deeptweak-exp1 deeptweak-exp1-sysctl deeptweak-exp2 deeptweak-exp2-sysctl deeptweak-exp3 deeptweak-exp3-sysctl malloc-hugepages malloc-keep-memory malloc-one-arena memory-compaction-quiet memory-overcommit memory-reclaim nccl-sockets numa openmp-active-wait openmp-one-thread process-limits process-nice process-no-thp scheduler-slice scheduler-throughput tcp-bbr tcp-buffers tcp-cubic thp-always thp-never training-host writeback-eager writeback-lazy all)"
+  "--workloads[only these workloads, separated by commas]:NAMES:"
   "--by[group runs by this, such as days on one machine]:by:(day machine kernel cpu torch place device)"
   "--plot[draw a forest of runs for each effect\: .png, .svg or .pdf]:FILE:_files"
   "--all[print everything, however long]"
@@ -268,7 +268,7 @@ _shtab_deeptweak_gate_options=(
   "--max-regression[the largest loss allowed, such as 3\%]:PERCENT:"
   "--limits[limits by workload and metric (YAML, see docs\/ci.md)]:FILE:_files"
   "*--metric[judge this metric\: primary (default), second, both, a name, or one of min, median, mean, ops]:NAME:"
-  "--workloads[only these workloads (default\: all of BASELINE)]:NAMES:"
+  "--workloads[only these workloads, separated by commas (default\: all of BASELINE)]:NAMES:"
   "--relative-to[divide each cell by this tweak set\'s cell of the same run and block\; \`baseline\`\: the declared one]:TWEAKSET:"
   "--order[order of the runs\: name (of the file, 9 before 10), or time (of the file, for runs without a date)]:order:(name time)"
   "--junit[write JUnit XML]:FILE:_files"

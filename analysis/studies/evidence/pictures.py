@@ -59,7 +59,7 @@ def draw(gathered: Gathered) -> Figure:
         dot("all runs", INK, marker="D", size=6),
         line("next run", FAINT, 5.0),
     ]
-    notes = [f"{hidden} more effects are not drawn. `evidence --tweaksets NAMES --plot FILE` draws those you name." if hidden > 0 else ""]
+    notes = [f"{hidden} more effects are not drawn. `evidence --tweaks NAMES --plot FILE` draws those you name." if hidden > 0 else ""]
     return Spec(lead, sections, legend, notes).lay_out((), TITLE)
 
 

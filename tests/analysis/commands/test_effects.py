@@ -259,7 +259,7 @@ def test_a_bad_request_of_a_run_is_one_line(tmp_path: Path, capsys: pytest.Captu
     aliased = ("A:D", "vm.swappiness:script:thp", "script:thp:vm.swappiness", "A:script:thp")
     cases: dict[str, tuple[str, ...]] = {
         "unknown key": (*run, "--effect", "vm.nr_hugepages"),
-        "unknown workload": (*run, "--workload", "vit"),
+        "unknown workload": (*run, "--workloads", "vit"),
         "unknown metric": (*run, "--metric", "speed"),
         "an option of tables": (*run, "--response", "au"),
         "a key of a matrix": ("effects", "matrix.json", "--effect", "vm.swappiness"),

@@ -214,7 +214,7 @@ def test_each_row_agrees_with_the_effects_of_compare() -> None:
 
 
 def test_the_command_answers_in_text_json_and_csv(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    assert main(["evidence", *FIRST_THREE, "--tweaksets=tcp-cubic,malloc-keep-memory"]) == 0
+    assert main(["evidence", *FIRST_THREE, "--tweaks=tcp-cubic,malloc-keep-memory"]) == 0
     assert "can't tell yet" in capsys.readouterr().out
     assert main(["evidence", *FIRST_THREE, "--json"]) == 0
     data = json.loads(capsys.readouterr().out)
@@ -223,17 +223,24 @@ def test_the_command_answers_in_text_json_and_csv(capsys: pytest.CaptureFixture[
     assert len(row["runs"]) == 3
     assert row["estimate"]["low"] < 0 < row["estimate"]["gain"]
     picture = tmp_path / "forest.svg"
-    assert main(["evidence", *FIRST_THREE, "--tweaksets=tcp-cubic", f"--plot={picture}"]) == 0
+    assert main(["evidence", *FIRST_THREE, "--tweaks=tcp-cubic", f"--plot={picture}"]) == 0
     capsys.readouterr()
     assert "2026-11-27" in picture.read_text(encoding="utf-8")
     assert main(["plan", "--evidence", *FIRST_THREE]) == 0
     assert "another day" in capsys.readouterr().out
 
 
+def test_one_run_is_not_sent_to_a_plan_that_refuses_it(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["evidence", FIRST_THREE[0]]) == 0
+    assert "plan --evidence" not in capsys.readouterr().out
+    assert main(["evidence", *FIRST_THREE]) == 0
+    assert "plan --evidence" in capsys.readouterr().out
+
+
 @pytest.mark.parametrize(
     ("words", "named"),
     [
-        (("evidence", FIRST_THREE[0], "--tweaksets=tcp-cubik"), "tcp-cubic"),
+        (("evidence", FIRST_THREE[0], "--tweaks=tcp-cubik"), "tcp-cubic"),
         (("evidence", FIRST_THREE[0], "--workloads=cnn"), "cnn_train"),
         (("evidence", "/nowhere/run.json"), "/nowhere/run.json"),
         (("plan", "--evidence", FIRST_THREE[0]), "No effect has three runs"),
