@@ -8,11 +8,13 @@ from __future__ import annotations
 import argparse
 import gc
 import os
+import re
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
+from shutil import get_terminal_size
 from textwrap import fill
 from typing import Protocol, cast
 
@@ -164,8 +166,14 @@ def _fault(given: Sequence[str], error: Exception) -> str:
 
 
 def _page(text: str) -> str:
-    """Wrap prose at 100 columns; leave indented lines, which are typed or copied, unchanged."""
-    return "\n".join(line if line.startswith(" ") else fill(line, PAGE) for line in text.splitlines())
+    """Wrap prose at the terminal's width, 100 columns at most.
+
+    A line that ends within a sentence is joined with the next. Indented lines, which are typed or
+    copied, stay unchanged.
+    """
+    width = min(PAGE, get_terminal_size((PAGE, 0)).columns)
+    prose = re.sub(r"(?<=[^.:\s])\n(?=[^\s])", " ", text)
+    return "\n".join(line if line.startswith(" ") else fill(line, width, break_on_hyphens=False) for line in prose.splitlines())
 
 
 def command_of(name: str) -> str:

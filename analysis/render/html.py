@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Callable, Iterable, Iterator
 
@@ -11,6 +12,8 @@ from analysis.answer import Answer, Line, Section, Table, Word
 from analysis.plain import SENTENCE, one_line
 from analysis.wording import spoken
 
+CODE = re.compile(r"`([^`]+)`")
+
 
 def render(answer: Answer, level: int = 3) -> Markup:
     """Write title, findings, sections, warnings and legend, with headings of `level`."""
@@ -19,7 +22,7 @@ def render(answer: Answer, level: int = 3) -> Markup:
 
 def _parts(answer: Answer, level: int) -> Iterator[Markup]:
     if answer.title:
-        yield Markup('<p class="lead">{}</p>').format(clean(answer.title))
+        yield Markup('<p class="lead">{}</p>').format(prose(answer.title))
     yield from _list(answer.findings, "findings")
     for section in answer.sections:
         yield section_of(section, level)
@@ -27,7 +30,7 @@ def _parts(answer: Answer, level: int) -> Iterator[Markup]:
     if answer.next:
         yield Markup("<p>Next: <code>{}</code></p>").format(clean(shlex.join(answer.next)))
     if answer.legend:
-        words = Markup("").join(Markup("<dt>{}</dt><dd>{}</dd>").format(clean(word), clean(text)) for word, text in answer.legend)
+        words = Markup("").join(Markup("<dt>{}</dt><dd>{}</dd>").format(clean(word), prose(text)) for word, text in answer.legend)
         yield Markup('<details class="legend"><summary>Meaning of words and columns</summary><dl>{}</dl></details>').format(words)
 
 
@@ -52,7 +55,7 @@ def _list(lines: Iterable[Line], name: str) -> Iterator[Markup]:
     items = []
     for line in lines:
         mark = "" if line.mark in {"", "•"} else f"{escape(clean(line.mark))} "
-        items.append(f"<li{_tone(line.tone)}>{mark}{_linked(escape(clean(line.text)), line.href)}</li>")
+        items.append(f"<li{_tone(line.tone)}>{mark}{_linked(prose(line.text), line.href)}</li>")
     if items:
         yield Markup(f'<ul class="{name}">{"".join(items)}</ul>')  # noqa: S704  # every text in it was escaped
 
@@ -77,7 +80,7 @@ def _cell(value: object, write: Callable[[object], str], side: str) -> str:
     if isinstance(value, Word):
         text = f"<span{_tone(value.tone)}>{escape(spoken(clean(value.text)))}</span>"
         return f"<td{side}>{_linked(text, value.href)}"
-    return f"<td{side}>{escape(clean(write(value)))}"
+    return f"<td{side}>{prose(write(value))}"
 
 
 def _linked(markup: str, href: str) -> str:
@@ -86,6 +89,11 @@ def _linked(markup: str, href: str) -> str:
 
 def _tone(tone: str) -> str:
     return f' class="{tone}"' if tone else ""
+
+
+def prose(text: object) -> Markup:
+    """Escape a sentence; words between backticks become code."""
+    return Markup(CODE.sub(r"<code>\1</code>", str(escape(clean(text)))))  # noqa: S704  # escaped before
 
 
 def clean(text: object) -> str:

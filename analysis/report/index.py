@@ -31,7 +31,7 @@ RECENT = 20  # runs in which a regression is listed first
 COMMIT = 12  # digits suffice to find it
 HEADS = ("run", "started (UTC)", "finding", "changed here", "question", "cells", "machine", "commit")
 TOLD = 3  # number of columns that the command prints
-COLUMNS = [Column(head, left=True) for head in HEADS]
+COLUMNS = [Column(head, left=head != "started (UTC)") for head in HEADS]  # a number is never wrapped
 
 
 def write_index(runs: Sequence[Run], folder: Path, output: Path, again: str, refused: Sequence[str] = ()) -> Answer:
@@ -116,7 +116,7 @@ def _row(run: Run, page: str, history: History | None, folder: Path) -> list[obj
         if change.first.run_id == run.run_id
     }
     return [
-        Word(os.path.relpath(run.origin, folder).removesuffix(".json"), href=quote(page)),
+        Word(os.path.relpath(run.origin, folder).removesuffix(".xz").removesuffix(".json"), href=quote(page)),
         (run.started_utc or "")[:16].replace("T", " "),
         _finding(run),
         "; ".join(changes.values()) or None,

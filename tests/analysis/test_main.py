@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from contextlib import suppress
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -75,6 +76,26 @@ def edit(part: str, name: str, value: object, run: JSON) -> None:
             steps[name] = [value] * 14
         else:
             metrics[name] = value
+
+
+def test_only_missing_arguments_are_named(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["compare"])
+    assert capsys.readouterr().err.endswith("required: BASE\n")
+
+
+def test_prose_of_a_help_is_wrapped_by_sentence_and_not_by_source_line(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "60")
+    for command in ("compare", "gate", "evidence", "history"):
+        with pytest.raises(SystemExit):
+            main([command, "--help"])
+        page = capsys.readouterr().out
+        prose = page.partition("\noutput:\n")[2].partition("\n\n")[2].partition("\n\n")[0].splitlines()
+        assert max(map(len, prose)) <= 60
+        joins = [(line, after.split()[0]) for line, after in pairwise(prose) if not line.endswith((".", ":"))]
+        assert all(len(line) + 1 + len(word) > 60 for line, word in joins), command
 
 
 @pytest.mark.parametrize(

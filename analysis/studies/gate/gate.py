@@ -334,10 +334,13 @@ def answer(gate: Gate) -> Answer:
     sections = []
     for title, rulings in (("", ordered[:shown]), (f"{passes} passes", ordered[shown:])):
         if rulings:
+            known = len(marks)
             rows = [_row(ruled, marks) for ruled in rulings]
-            sections.append(Section(title, [Table(COLUMNS, rows)], folded=bool(title)))
-    if marks:
-        sections.insert(1, Section("", [Line(line, f"({mark})") for line, mark in marks.items()]))
+            notes = [Line(line, f"({mark})") for line, mark in marks.items() if mark > known]
+            if title:  # what only passes refer to is folded with them
+                sections.append(Section(title, [Table(COLUMNS, rows), *notes], folded=True))
+            else:
+                sections += [Section("", [Table(COLUMNS, rows)]), Section("", notes)]
     return Answer(
         headline(gate),
         findings=[Line(f"{gate.candidate} against {gate.baseline}")],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import lzma
 import os
 from html.parser import HTMLParser
 from pathlib import Path
@@ -49,6 +50,18 @@ def test_runs_stand_newest_first_each_with_its_report_and_what_changed_with_it(t
     assert "2026-01-01" in rows[-1][1]
     assert [at for at, (_, text) in enumerate(rows) if "bench -" in text] == [7], "the ninth night, of sixteen"
     assert all((tmp_path / href.replace("%2B", "+").replace("%3A", ":")).is_file() for href, _ in rows)
+
+
+def test_a_packed_run_has_its_name_without_the_ending(tmp_path: Path) -> None:
+    folder = nights(tmp_path / "nights", {"bench": noisy(stepped((8, 0.1), (8, 0.12)))})
+    first = min(folder.glob("*.json"))
+    first.with_name(f"{first.name}.xz").write_bytes(lzma.compress(first.read_bytes()))
+    first.unlink()
+    index = tmp_path / "index.html"
+    assert main(["report", str(folder), "--output", str(index)]) == 0
+    texts = [text for href, text in Rows(index.read_text()).rows if href]
+    assert texts[-1].startswith(first.stem)
+    assert not any(ending in text for text in texts for ending in (".json", ".xz"))
 
 
 def test_a_report_that_is_newer_than_its_run_is_left_as_it_is(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

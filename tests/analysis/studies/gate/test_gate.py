@@ -12,9 +12,11 @@ import numpy as np
 import pytest
 
 from analysis.__main__ import main
+from analysis.answer import Line
 from analysis.compare import compare
 from analysis.load import from_json
-from analysis.studies.gate.gate import Gate, blocks_needed, gate
+from analysis.studies.gate.gate import MOST_PASSES, Gate, blocks_needed, gate
+from analysis.studies.gate.gate import answer as page_of
 from analysis.studies.gate.limits import Limits
 from tests.analysis.answers import printed
 from tests.stock_files import benchmark, document, stock_file, times
@@ -266,6 +268,17 @@ def test_pages(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: 
         "a workload with a limit was not run": (3, ("other.json:stock", "other.json:tuned", "--limits", "gate.yaml")),
     }
     assert {name: printed(capsys, "gate", *words, code=code) for name, (code, words) in cases.items()} == snapshot
+
+
+def test_notes_of_folded_passes_are_folded_with_them() -> None:
+    arms = (STOCK, Arm("slow", -0.2, SWAPPINESS), *(Arm(f"equal-{at}", 0.0, SWAPPINESS) for at in range(MOST_PASSES + 1)))
+    ruled = answer(replace(MADE, arms=arms, run_cv=0.002), limit=0.1)
+    noted = [replace(each, comparison=replace(each.comparison, notes=(each.ruling,))) for each in ruled.rulings]
+    page = page_of(replace(ruled, rulings=tuple(noted)))
+    lines = {(part.text, section.folded) for section in page.sections for part in section.parts if isinstance(part, Line)}
+    assert ("regression", False) in lines
+    assert ("pass", True) in lines
+    assert ("pass", False) not in lines
 
 
 def nightly(folder: Path, nights: int, slower: float = 1.0) -> list[Path]:
