@@ -18,6 +18,7 @@ from .formats import record_file, saved_run
 from .formats.checked import EDITED
 from .terms import Refused, Run, Unreadable
 
+NAME_A_RUN = "Name a file that `deeptweak run` or `pytest --benchmark-save=NAME` wrote."
 PACKED = ".json.xz"  # a run compressed by `xz run.json`
 GLOB = frozenset("*?[")
 # Other entries in a folder of saved runs (fixtures/studies/command, storage).
@@ -198,6 +199,9 @@ def parsed(path: Path) -> object:
         if stranger := strangers.of_text(error.doc):
             raise Unreadable(f"{path}: not read here: {stranger}") from None
         where = f"line {error.lineno} column {error.colno}"
+        start = error.doc.lstrip("\ufeff \t\r\n")
+        if start and start[0] not in "{[":
+            raise Unreadable(f"{path}: is not a saved run: not JSON at {where}. {NAME_A_RUN}") from None
         raise Unreadable(
             f"{path}: not JSON at {where} ({error.msg}); it was damaged or cut short, take the file from its source again."
         ) from None

@@ -28,7 +28,7 @@ UNCOUNTED = "not recorded"  # a GPU's `count` if there may be more of its model
 LARGEST = 10.0
 # Units of time: how many there are per second, name, and the seconds below which each is used.
 UNITS = ((1e9, "ns", 1e-7), (1e6, "µs", 1e-4), (1e3, "ms", 0.1))
-PERCENT = re.compile(r"(\d+(?:\.\d+)?|\.\d+)\s*%", re.ASCII)
+PERCENT = re.compile(r"(-?(?:\d+(?:\.\d+)?|\.\d+))\s*%", re.ASCII)
 NUMBER = re.compile(r"(\d+(?:\.\d*)?|\.\d+)", re.ASCII)
 
 

@@ -51,7 +51,7 @@ Exit code 0: compared, whatever was found. 2: bad usage, or a file cannot be use
 def run(
     args: argparse.Namespace,
     base: str = option("BASE", "what to compare with"),
-    candidates: list[str] = option("CAND", "what to compare", nargs="*"),
+    candidates: list[str] = option("CAND", "what to compare", nargs="*", default=[]),
     *,
     baseline: str | None = option(
         "NAME", "inside one run: compare with this tweak set (default: stock, or as declared), or this level of --arm"

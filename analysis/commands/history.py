@@ -38,6 +38,14 @@ NOT_DRAWN = 2
 SHOWN_REFUSED = 5
 
 
+def day(text: str) -> date:
+    """Parse a day. Raises: ArgumentTypeError."""
+    try:
+        return date.fromisoformat(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a day: write a day, such as 2026-11-03") from None
+
+
 @signature
 def run(
     args: argparse.Namespace,
@@ -47,7 +55,7 @@ def run(
         "NAME", "use this metric: a name, or min, median, mean, ops (default: throughput and a low quantile of step time)"
     ),
     relative_to: str | None = option("TWEAKSET", "divide each cell by this tweak set's cell of the same block: drift cancels"),
-    since: date | None = option("DATE", "omit runs before this day (UTC), such as 2026-11-03", type=date.fromisoformat),
+    since: date | None = option("DATE", "omit runs before this day (UTC), such as 2026-11-03", type=day),
     fail_on_regression: bool = option("", "exit 1 on a recent regression"),
     recent: int = option("N", "recent: among a series' last N runs (default: %(default)s)", type=whole(1), default=20),
     order: str | None = option("", ORDER_HELP, choices=ORDERS),
