@@ -17,6 +17,7 @@ from analysis.answer import Table
 from analysis.compare import compare
 from analysis.compare_answer import answer_of
 from analysis.load import from_json, load
+from analysis.render.html import prose
 from analysis.terms import Run
 from tests.analysis.report.pages import EVERYTHING, SWAPPINESS, page, read, section, text_of
 from tests.deeptweak_like import SYSCTLS, Like, directory
@@ -105,6 +106,10 @@ def test_of_a_study_that_pairs_them_itself_only_its_file_is_named() -> None:
     again = section(page(from_json(made, "made up")).html, "again")
     assert "bench_made_up.py --seed=1" in again
     assert not {"--tweaks", "--workloads"} & {word.partition("=")[0] for word in again.split()}
+
+
+def test_words_between_backticks_are_code_and_nothing_in_them_is_markup() -> None:
+    assert prose("see `plan`, and `<b>`") == "see <code>plan</code>, and <code>&lt;b&gt;</code>"
 
 
 # What it stands on
