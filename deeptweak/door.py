@@ -115,7 +115,7 @@ class Judgement:
         runs), the same of a second metric, p_adjusted, mde (smallest gain that would have been called), pairs of blocks,
         blocks planned, reason.
 
-        Of `evidence`: workload, tweakset, runs, gain, low, high, next_low, next_high (where the next run will lie),
+        Of `evidence`: workload, tweakset, runs, machines, gain, low, high, next_low, next_high (where the next run will lie),
         tau_log, p_adjusted, verdict.
 
         Example:
@@ -246,8 +246,8 @@ def compare(
 def evidence(runs: Runs, *, tweaks: Iterable[str] = (), workloads: Iterable[str] = (), by: str = "") -> Judgement:
     """Pool runs of several days and machines, each of which is a unit: `deeptweak evidence`.
 
-    tweaks, workloads: only these
-    by: runs that agree in it belong together: `day`, `machine`, `kernel`, `cpu`, `torch` or `place`
+    tweaks, workloads: only these are shown; p is adjusted for all effects of the runs
+    by: runs that agree in it belong together: `day`, `machine`, `kernel`, `cpu`, `torch`, `place` or `device`
 
     Raises: Refused, with the command's sentence.
 

@@ -78,7 +78,7 @@ WORDS = {
     "docs/ci.md": 1000,
     "docs/designs.md": 1300,
     "docs/effects.md": 700,
-    "docs/evidence.md": 600,
+    "docs/evidence.md": 725,
     "docs/first_run.md": 740,
     "docs/gpu.md": 700,
     "docs/io.md": 1200,

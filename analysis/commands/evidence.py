@@ -21,7 +21,8 @@ GROUP = "run"
 HELP = "does a tweak set help in general: an effect pooled over several days and machines"
 EXAMPLE = f"""\
 A run is the unit: its effect and standard error are those of `compare`. At least three runs are needed. The answer
-estimates the variation between days, and predicts the next run. Statistical basis: docs/evidence.md.
+estimates the variation between days, and predicts the next run. Effects are judged together, whichever are shown.
+Statistical basis: docs/evidence.md.
 
 examples:
   {JUDGE} evidence .benchmarks/
@@ -37,8 +38,8 @@ def run(
     args: argparse.Namespace,
     runs: list[str] = option("RUN", "saved runs: files, quoted globs, folders", nargs="+"),
     *,
-    tweaks: tuple[str, ...] = option("NAMES", "only these tweak sets, separated by commas", type=parse_names, default=()),
-    workloads: tuple[str, ...] = option("NAMES", "only these workloads, separated by commas", type=parse_names, default=()),
+    tweaks: tuple[str, ...] = option("NAMES", "show only these tweak sets, separated by commas", type=parse_names, default=()),
+    workloads: tuple[str, ...] = option("NAMES", "show only these workloads, separated by commas", type=parse_names, default=()),
     by: str | None = option("", "group runs by this, such as days on one machine", choices=[*COLUMNS]),
     plot: Path | None = option("FILE", "draw a forest of runs for each effect: .png, .svg or .pdf", type=picture_file),
 ) -> Answer:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from itertools import groupby
 from typing import TYPE_CHECKING
 
 from analysis.answer import Answer, Column, Line, Section, Table, Tone, bullets
@@ -11,7 +12,7 @@ from analysis.labels import label_of
 from analysis.wording import bracket, counted, number, probability
 from control.names import first_few, undigested
 
-from .evidence import NAMED, too_few_groups, values_of
+from .evidence import NAMED, machines_of, values_of
 
 if TYPE_CHECKING:
     from .evidence import Evidence, Gathered
@@ -27,48 +28,70 @@ TONES: dict[str, Tone] = {
 }
 ORDER = list(TONES)
 LISTED = ("helps everywhere measured", "helps on average", "harms everywhere measured", "harms on average", "no difference")
+ONE_MACHINE = " (one machine)"
 BROUGHT = ("machine", "device", "kernel", "torch")  # columns in which runs may differ
 
 
 def answer(gathered: Gathered, *, every: bool = False) -> Answer:
     """Make the answer; `every` adds a table of each row's runs."""
-    evidence = sorted(gathered.evidence, key=lambda one: (ORDER.index(one.word), one.workload, -(one.over.mean if one.over else 0)))
-    sections = [
-        Section(word, [_table([one for one in evidence if one.word == word])]) for word in ORDER if word in {one.word for one in evidence}
-    ]
+    evidence = sorted(gathered.evidence, key=_place)
+    by_heading = groupby(evidence, heading)
+    sections = [Section(title, [_table([*together])]) for title, together in by_heading]
     sections += [Section(f"{one.name} in {undigested(one.workload)}", [_runs(one)]) for one in evidence if every]
-    lines = [*_of_runs(gathered), *_of_rows(evidence), *gathered.notes]
+    lines = [*_of_runs(gathered), *_of_rows(evidence)]
     return Answer(
         title="Evidence over runs",
         findings=[Line(_headline(gathered, evidence), tone="strong"), *_findings(evidence)],
         sections=[*sections, Section("", bullets(lines, "note:"))] if lines else sections,
-        legend=list(_legend()),
-        data={"runs": [run.run_id for run in gathered.runs], "evidence": [_data(one) for one in evidence], "notes": lines},
+        warnings=gathered.notes,
+        legend=list(_legend(gathered)),
+        data={
+            "runs": [run.run_id for run in gathered.runs],
+            "family": gathered.family,
+            "evidence": [_data(one) for one in evidence],
+            "notes": lines,
+            "warnings": list(gathered.notes),
+        },
         rows=_flat(evidence),
     )
+
+
+def heading(one: Evidence) -> str:
+    """Return the verdict; a settled one over runs of a single machine says so."""
+    return f"{one.word}{ONE_MACHINE}" if one.word in LISTED and one.machines == 1 else one.word
+
+
+def _place(one: Evidence) -> tuple[int, bool, str, float]:
+    """Rank verdicts as in `ORDER`, those over several machines first, then the largest gain."""
+    mean = one.over.mean if one.over else 0.0
+    return ORDER.index(one.word), heading(one) != one.word, one.workload, -mean
 
 
 def _headline(gathered: Gathered, evidence: Sequence[Evidence]) -> str:
     runs = gathered.runs
     days = sorted({run.started_utc[:10] for run in runs})
     span = f", {days[0]} to {days[-1]}" if len(days) > 1 else ""
-    machines = len(values_of(runs, "machine"))
+    machines = machines_of(runs)
     where = f" on {machines} machines" if machines > 1 else ""
     settled = sum(one.word in LISTED for one in evidence)
     of_days = f"{counted(len(runs), 'run')} of {counted(len(days), 'day')}{span}{where}"
-    return f"{of_days}: {settled} of {counted(len(evidence), 'effect')} settled."
+    hidden = gathered.family - sum(one.over is not None for one in evidence)
+    adjusted = f" (p adjusted for all {gathered.family} effects)" if hidden else ""
+    return f"{of_days}: {settled} of {counted(len(evidence), 'effect')} settled{adjusted}."
 
 
 def _findings(evidence: Sequence[Evidence]) -> Iterator[Line]:
     for words, head in ((LISTED[:2], "Helps"), (LISTED[2:4], "Harms")):
         found = [one for one in evidence if one.word in words and one.over]
         if found:
-            shown = [f"{one.name} in {undigested(one.workload)} {_percent(one)}" for one in found]
+            shown = [_gain_of(one) for one in found]
             yield Line(f"{head}: {first_few(shown, 4)}.", tone=TONES[words[0]])
 
 
-def _percent(one: Evidence) -> str:
-    return f"{number(math.expm1(one.over.mean))} %" if one.over else ""
+def _gain_of(one: Evidence) -> str:
+    gain = f"{number(math.expm1(one.over.mean))} %" if one.over else ""
+    where = ONE_MACHINE if one.machines == 1 else ""
+    return f"{one.name} in {undigested(one.workload)} {gain}{where}"
 
 
 def _table(evidence: Sequence[Evidence]) -> Table:
@@ -124,7 +147,7 @@ def _runs(one: Evidence) -> Table:
     for at, each in enumerate(one.contributions):
         effect = each.effect
         without = number(math.expm1(one.without[at])) if one.without else None
-        name = each.run.origin.rpartition("/")[2].removesuffix(".json")
+        name = each.run.origin.rpartition("/")[2].removesuffix(".xz").removesuffix(".json")
         interval = bracket(effect.low, effect.high, number).strip()
         rows.append([name, each.day, effect.n_candidate, number(effect.gain), interval, without])
     return Table(columns, rows)
@@ -144,21 +167,21 @@ def _of_rows(evidence: Sequence[Evidence]) -> Iterator[str]:
         name = f"{one.name} in {undigested(one.workload)}"
         if one.differs_by:
             yield f"{name}: depends on the machine according to these runs: effects differ by {one.differs_by} (--by={one.differs_by})"
-        if too_few_groups(one):
-            yield f"{name}: too few groups with several runs to estimate the variation by {one.by}: pooled as single runs"
     few = [f"{one.name} in {undigested(one.workload)}" for one in evidence if one.word == "too few runs"]
     if few:
         yield f"no general verdict from fewer than three runs: {first_few(few, NAMED)}"
 
 
-def _legend() -> Iterator[tuple[str, str]]:
+def _legend(gathered: Gathered) -> Iterator[tuple[str, str]]:
     yield "helped", "number of runs in which it helped by more than the margin"
     yield "gain, 95 % interval", "common to all runs, above 0 is better (REML, Hartung and Knapp); each run counts once"
-    yield "next run", "range of the effect in another run like these (another day, another machine of these kinds), 19 times in 20"
+    yield "next run", "range of the effect in another run like these, 19 times in 20: another day, on machines of these kinds"
+    yield "(one machine)", "the runs of this effect are of one machine, or name none: they show nothing about another machine"
     yield "more runs", "number of further runs, each on another day, that would find this effect, or the margin, four times in five"
     yield "tau", "standard deviation of the runs' effects beyond their own errors"
-    yield "p (Holm)", "for no effect in general, adjusted for all rows"
-    yield "helps everywhere measured", "the next run's interval lies above the margin"
+    family = counted(gathered.family, "effect")
+    yield "p (Holm)", f"for no effect in general, adjusted for all {family} of these runs, shown or not"
+    yield "helps everywhere measured", "the next run's interval lies above the margin, and p is below 0.05"
     yield "helps on average", "p below 0.05, and the mean is above 0; another day may show nothing, or the opposite"
     yield "no difference", "the next run's interval lies inside the margin"
     yield "can't tell yet", "p is 0.05 or more, and the next run's interval reaches beyond the margin"
@@ -180,6 +203,7 @@ def _data(one: Evidence) -> dict[str, object]:
         "differs_by": one.differs_by,
         "p_adjusted": one.p_adjusted,
         "runs_helped": one.helped,
+        "machines": one.machines,
         "more_runs": one.more_runs,
         "runs": [
             {"run_id": each.run.run_id, "origin": each.run.origin, "log_gain": each.gain, "log_se": each.error, **each.columns}
@@ -208,12 +232,14 @@ def _data(one: Evidence) -> dict[str, object]:
 
 def _flat(evidence: Sequence[Evidence]) -> Table:
     """Make a table with a row per effect and unformatted numbers."""
-    names = ("workload", "tweakset", "runs", "gain", "low", "high", "next_low", "next_high", "tau_log", "p_adjusted", "verdict")
+    figured = ("gain", "low", "high", "next_low", "next_high", "tau_log")
+    names = ("workload", "tweakset", "runs", "machines", *figured, "p_adjusted", "verdict")
     rows: list[list[object]] = []
     for one in evidence:
         over = one.over
         figures: list[object] = [None] * 6
         if over:
             figures = [*(math.expm1(value) for value in (over.mean, over.low, over.high, over.next_low, over.next_high)), over.tau]
-        rows.append([one.workload, one.name, len(one.contributions), *figures, one.p_adjusted, one.word])
+        counts = len(one.contributions), one.machines
+        rows.append([one.workload, one.name, *counts, *figures, one.p_adjusted, one.word])
     return Table([Column(name, name, left=name in ("workload", "tweakset", "verdict")) for name in names], rows)

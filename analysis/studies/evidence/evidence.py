@@ -16,14 +16,14 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from analysis.arms import distinct, no_copies
 from analysis.compare import Options, compare
-from analysis.machine import machine_of
+from analysis.machine import Machines, machine_of
 from analysis.stats.adjust import holm
 from analysis.terms import Applied, Cell, Comparison, Metric, Refused, Run
 from analysis.wording import counted
 from control.names import first_few, undigested
 from control.t_test import ALPHA, detectable_errors
 
-from .random_effects import FEWEST_RUNS, Estimate, estimate, is_grouped, means_without_each
+from .random_effects import FEWEST_GROUPS, FEWEST_RUNS, Estimate, estimate, is_grouped, means_without_each
 
 if TYPE_CHECKING:
     from analysis.terms import Effect
@@ -38,10 +38,11 @@ Word = Literal[
     "too few runs",
 ]
 OPPOSITE = "another day may show nothing, or the opposite."
+# `{run}` is another run or, if all runs are of one machine, another run on it.
 REASONS: Mapping[Word, str] = {
-    "helps everywhere measured": "another run would also show more than the margin.",
-    "harms everywhere measured": "another run would also show a loss beyond the margin.",
-    "no difference": "another run would also stay within the margin.",
+    "helps everywhere measured": "{run} would also show more than the margin.",
+    "harms everywhere measured": "{run} would also show a loss beyond the margin.",
+    "no difference": "{run} would also stay within the margin.",
     "helps on average": OPPOSITE,
     "harms on average": OPPOSITE,
 }
@@ -86,8 +87,9 @@ class Evidence:
         settings
     margin: the equivalence margin, the widest that a run declared
     contributions: in order of time
+    machines: the number of machines they come from
     over: the estimate over the runs, None below three
-    p_adjusted: Holm, over all effects judged together
+    p_adjusted: Holm, over all effects of the runs, whichever of them are shown
     without: the mean without each run, in the order of `contributions`
     by: the column by which runs are grouped; empty if they are not
     word, reason: the verdict, and the sentence that justifies it
@@ -102,6 +104,7 @@ class Evidence:
     metric: Metric
     margin: float
     contributions: tuple[Contribution, ...]
+    machines: int
     over: Estimate | None = None
     p_adjusted: float | None = None
     without: tuple[float, ...] = ()
@@ -123,11 +126,16 @@ class Evidence:
 
 @dataclass(frozen=True, slots=True)
 class Gathered:
-    """The pooled effects of all runs; `notes` list what was omitted or merged, and why."""
+    """The pooled effects of all runs; `notes` list what was omitted or merged, and why.
+
+    evidence: the effects to show
+    family: the number of effects with an estimate, shown or not, for which p is adjusted
+    """
 
     runs: tuple[Run, ...]
     evidence: tuple[Evidence, ...]
     notes: tuple[str, ...]
+    family: int
 
 
 COLUMNS: Mapping[str, Callable[[Run], str]] = {
@@ -155,13 +163,15 @@ def gather(
 ) -> Gathered:
     """Compare each run internally, and pool equal effects; `compared` returns known comparisons.
 
-    Raises: Refused, if one run is a copy of another, no run has an effect, or no two runs share a
-    tweak set and workload.
+    `tweaksets` and `workloads` choose the effects to show, with the notes on these. All effects of
+    the runs are judged together: the choice changes no p and no verdict.
+
+    Raises: Refused, if one run is a copy of another, or no run has an effect that was chosen.
     """
     notes: list[str] = []
     kept = tuple(sorted(distinct(runs, notes), key=lambda run: run.started_utc))
     no_copies(kept)
-    silent: dict[tuple[str, str], list[str]] = defaultdict(list)
+    silent: dict[tuple[str, str, str], list[str]] = defaultdict(list)
     pooled: dict[tuple[str, str], dict[Conditions, list[Contribution]]] = defaultdict(lambda: defaultdict(list))
     for run in kept:
         columns = {name: column(run) for name, column in COLUMNS.items()}
@@ -170,14 +180,11 @@ def gather(
             cells[cell.workload].append(cell)
         devices = {workload: _devices(own) for workload, own in cells.items()}
         for comparison in compared(run):
-            named = comparison.tweakset in (tweaksets or (comparison.tweakset,)) and comparison.workload in (
-                workloads or (comparison.workload,)
-            )
             asks = run.tweaksets[comparison.tweakset]
-            if comparison.guard or not named or not (asks.requested or asks.scripts):
+            if comparison.guard or not (asks.requested or asks.scripts):
                 continue
             if reason := _why_silent(comparison):
-                silent[f"{_name(run)}, {undigested(comparison.workload)}", reason].append(comparison.tweakset)
+                silent[_name(run), comparison.workload, reason].append(comparison.tweakset)
             elif comparison.primary:
                 key = comparison.workload, comparison.tweakset
                 conditions = _conditions(run, comparison, cells[comparison.workload], devices[comparison.workload])
@@ -185,16 +192,43 @@ def gather(
                 if by == DEVICE:
                     conditions = conditions._replace(device="")
                 pooled[key][conditions].append(Contribution(run, comparison, comparison.primary, own))
-    notes += [f"omitted from {where}: {first_few(names, NAMED)}: {reason}" for (where, reason), names in silent.items()]
-    if not pooled:
+    chosen = _chooser(tweaksets, workloads)
+    notes += _omitted(silent, chosen)
+    shown = {key: kinds for key, kinds in pooled.items() if chosen(*key)}
+    if not shown:
         raise Refused(f"None of the {len(kept)} runs has an effect that could be pooled. {' '.join(notes)}".strip())
-    notes += _pooled_apart(pooled)
-    found = [one for key, kinds in pooled.items() for one in _of_kinds(key, kinds, by)]
-    return Gathered(kept, tuple(judged(found)), tuple(notes))
+    notes += _pooled_apart(shown)
+    every = judged([one for key, kinds in pooled.items() for one in _of_kinds(key, kinds, by)])
+    evidence = tuple(one for one in every if chosen(one.workload, one.tweakset))
+    notes += _not_grouped(evidence)
+    return Gathered(kept, evidence, tuple(notes), family=sum(one.over is not None for one in every))
+
+
+Chosen = Callable[[str, str], bool]  # of a workload and a tweak set
+
+
+def _chooser(tweaksets: Sequence[str], workloads: Sequence[str]) -> Chosen:
+    """Return a function that tells if the effect of a tweak set under a workload is to be shown."""
+
+    def chosen(workload: str, tweakset: str) -> bool:
+        return (not workloads or workload in workloads) and (not tweaksets or tweakset in tweaksets)
+
+    return chosen
+
+
+def _omitted(silent: Mapping[tuple[str, str, str], Sequence[str]], chosen: Chosen) -> Iterator[str]:
+    """Yield a note per reason on effects that were not pooled; equal notes name their runs."""
+    places: dict[tuple[str, str], list[str]] = defaultdict(list)
+    for (name, workload, reason), tweaksets in silent.items():
+        names = ", ".join(tweakset for tweakset in tweaksets if chosen(workload, tweakset))
+        if names:
+            places[names, reason].append(f"{name} ({undigested(workload)})")
+    for (names, reason), where in places.items():
+        yield f"omitted from {', '.join(where)}: {names}: {reason}"
 
 
 def _name(run: Run) -> str:
-    return run.origin.rpartition("/")[2].removesuffix(".json")
+    return run.origin.rpartition("/")[2].removesuffix(".xz").removesuffix(".json")
 
 
 def _why_silent(comparison: Comparison) -> str:
@@ -264,7 +298,9 @@ def _of_kinds(key: tuple[str, str], kinds: Mapping[Conditions, Sequence[Contribu
             told_by_device = len({other.device for other in kinds}) == len(kinds)
             device = conditions.device or "unknown device"
             kind = device if told_by_device else f"kind {number}"
-        yield Evidence(workload, tweakset, kind, conditions.metric, margin, tuple(contributions), by=by)
+        machines = machines_of([each.run for each in contributions])
+        metric, own = conditions.metric, tuple(contributions)
+        yield Evidence(workload, tweakset, kind, metric, margin, own, machines, by=by)
 
 
 def judged(evidence: Sequence[Evidence]) -> list[Evidence]:
@@ -302,7 +338,9 @@ def _worded(one: Evidence, family: int) -> Evidence:
     differs_by = _explained(one) if over.q_p < ALPHA else ""
     more = more_runs(one, family) if word == "can't tell yet" else None
     undecided = f"about {counted(more, 'more run')}, each on another day, would." if more else f"more than {MOST_MORE:,} runs would."
-    return replace(one, word=word, more_runs=more, differs_by=differs_by, reason=REASONS.get(word, undecided))
+    another = "another run" if one.machines > 1 else "another run on this machine"
+    reason = REASONS.get(word, undecided).format(run=another)
+    return replace(one, word=word, more_runs=more, differs_by=differs_by, reason=reason)
 
 
 def more_runs(one: Evidence, family: int) -> int | None:
@@ -361,6 +399,35 @@ def _between(groups: Sequence[Sequence[Contribution]]) -> float:
 def too_few_groups(one: Evidence) -> bool:
     """Return whether grouping was requested, but too few groups have several runs."""
     return bool(one.by) and not is_grouped([each.columns[one.by] for each in one.contributions])
+
+
+def _not_grouped(evidence: Sequence[Evidence]) -> Iterator[str]:
+    """Yield one note on the effects whose runs could not be grouped as requested."""
+    single = [one for one in evidence if one.over and too_few_groups(one)]
+    if not single:
+        return
+    everywhere = len(single) == sum(one.over is not None for one in evidence)
+    names = [f"{one.name} in {undigested(one.workload)}" for one in single]
+    where = "" if everywhere else f" to {', '.join(names)}"
+    by = single[0].by
+    applied = "only pools the devices" if by == DEVICE else f"was not applied{where}"
+    needed = f"{FEWEST_GROUPS} groups with two runs or more each"
+    why = f"estimating the variation between groups needs {needed}, so each run counts singly"
+    yield f"--by={by} {applied}: {why}"
+
+
+def machines_of(runs: Sequence[Run]) -> int:
+    """Return the number of machines, told apart by host name and hardware.
+
+    In a container, the host name is the container's and is ignored. The memory may differ a little
+    (`SAME_MEMORY`), because each kernel reserves its own share.
+    """
+    known = Machines()
+    return len({(_host(run), known.number_of(run.machine)) for run in runs})
+
+
+def _host(run: Run) -> str:
+    return "" if run.machine.get("container") else str(run.machine.get("hostname") or "")
 
 
 def values_of(runs: Sequence[Run], column: str) -> Counter[str]:

@@ -15,6 +15,8 @@ from analysis.plots.style import FAINT, INK, QUIET, house_style
 from analysis.wording import bracket, number
 from control.names import undigested
 
+from .answer import heading
+
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
@@ -47,7 +49,7 @@ def draw(gathered: Gathered) -> Figure:
         rows = _rows(one)
         reach = reach_of([mark.ends for row in rows for mark in row.marks], 150 * one.margin)
         settings: Style = {"left": LEFT, "right": RIGHT, "label": FASTER_AXIS, "heads": HEADS, "reach": reach}
-        title = f"{one.name} in {undigested(one.workload)}: {one.word}"
+        title = f"{one.name} in {undigested(one.workload)}: {heading(one)}"
         sections.append(forest_section(title, rows, band=margin_band(one.margin), **settings))
     hidden = len(ordered) - MOST
     lead = (
