@@ -193,7 +193,7 @@ def test_nothing_is_left_behind(spread: tuple[Place, Done, Json]) -> None:
 def test_more_workers_than_blocks_is_said(place: Place) -> None:
     done = place.run(*options(place, "-n", "3", "--benchmark-save=x", "-k", "b1 or b2", steps=3))
     assert done.code == 0, done.out
-    assert done.lines("-n 3: idle workers: 1, since the plan has 2 blocks")
+    assert done.lines("-n 3: the plan has 2 blocks, which stay whole, so 1 worker will be idle.")
     assert {r["node"] for r in records(place.saved()).values()} <= {f"node-{n}" for n in range(3)}
     assert len({r["node"] for r in records(place.saved()).values()}) == 2
 

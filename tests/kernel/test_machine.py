@@ -139,7 +139,9 @@ def test_originals_come_back_and_what_others_changed_stays(
 def test_a_value_the_kernel_refuses_leaves_everything_as_it_was(fake: FakeRoot) -> None:
     machine, own = kernel(fake)
     own.refuses = {RATIO}
-    with pytest.raises(TweakRefused, match=r"dirty_ratio: the kernel refused '5' \(Invalid argument\); it is still '20'. .*drop it from 'x'"):
+    with pytest.raises(
+        TweakRefused, match=r"dirty_ratio: the kernel refused '5' \(Invalid argument\); it is still '20'. .*drop it from 'x'"
+    ):
         machine.apply("x", writes([(SWAPPINESS, "10"), (RATIO, "5"), (BYTES, "1")]))
     fake.must_be_as_found()
 

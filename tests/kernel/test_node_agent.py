@@ -264,7 +264,7 @@ def test_an_agent_that_is_left_alone_in_a_turn_ends_the_workloads_that_wait(agen
         agent.ask("turns_begin", name="ten")
         assert fake.get(SWAPPINESS) == "10"
         agent.to.close()
-        assert "put back" in agent.said()
+        assert "was restored" in agent.said()
         assert one.wait(PATIENCE_S) == -signal.SIGKILL
     fake.must_be_as_found()
 

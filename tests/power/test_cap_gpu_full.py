@@ -272,7 +272,7 @@ def test_a_run_that_was_killed_and_is_not_waited_for_yet_is_at_work_no_more(tmp_
 def test_what_cannot_be_put_back_keeps_the_journal_and_is_said(machine: Machine) -> None:
     """The next run does not begin on a changed GPU; when the driver takes it again, it is put back."""
     machine.run(setting(1200.0, None, 150.0), kill=True)
-    assert "cannot be put back" in machine.tidy(REFUSES="limit")["refused"]
+    assert "cannot be restored" in machine.tidy(REFUSES="limit")["refused"]
     assert machine.journal.exists()
     machine.tidy()
     assert (machine.gpu, machine.journal.exists()) == (AS_FOUND, False)

@@ -65,7 +65,7 @@ def test_there_is_no_value_before_the_counters_can_have_moved(sampled: Callable[
 @pytest.mark.parametrize(
     ("settings", "reason"),
     [
-        ({"GPM": 0}, "this GPU has no GPM: Hopper is the first generation that has"),
+        ({"GPM": 0}, "this GPU has no GPM: Hopper is the first generation that has it"),
         ({"UNSUPPORTED": "gpm"}, "GPM: Not Supported"),
         ({"UNSUPPORTED": "counters"}, "GPM: Not Supported"),
     ],
