@@ -6,8 +6,6 @@ import json
 import os
 import subprocess
 import sys
-import warnings
-from dataclasses import replace
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -192,38 +190,14 @@ def test_evidence_is_the_command_s(tmp_path: Path, capsys: pytest.CaptureFixture
     sysctl = {"vm.swappiness": "10"}
     for seed in (1, 2, 3):
         saved_file(tmp_path, Made(arms=(STOCK, AGAIN, Arm("exp1", gain=0.1, requested=sysctl)), seed=seed), f"{seed}.json")
-    assert main(["evidence", str(tmp_path), "--json"]) == 0
-    judgement = deeptweak.evidence(deeptweak.load(tmp_path))
+    assert main(["evidence", str(tmp_path), "--by=machine", "--json"]) == 0
+    with pytest.warns(UserWarning, match="--by=machine was not applied"):
+        judgement = deeptweak.evidence(deeptweak.load(tmp_path), by="machine")
+    assert len(judgement.warnings) == 1
     assert judgement.to_dict() == json.loads(capsys.readouterr().out)
     assert judgement.verdicts().to_dict() == {("cnn_train", "exp1"): "helps everywhere measured"}
     with pytest.raises(deeptweak.Refused, match="Did you mean 'machine'"):
         deeptweak.evidence(deeptweak.load(tmp_path), by="machin")
-
-
-def test_evidence_warns_of_what_was_not_pooled(tmp_path: Path) -> None:
-    """A run whose untouched arms differ, and a grouping for which there are too few groups."""
-    sysctl = {"vm.swappiness": "10"}
-    for seed, drift in ((1, 0.0), (2, 0.0), (3, 0.0), (4, 0.2)):
-        arms = (STOCK, replace(AGAIN, gain=drift), Arm("exp1", gain=0.1, requested=sysctl))
-        made = Made(arms=arms, seed=seed, baseline=("stock", "stock-again"))
-        saved_file(tmp_path, made, f"{seed}.json")
-    with warnings.catch_warnings(record=True) as heard:
-        warnings.simplefilter("always")
-        judgement = deeptweak.evidence(deeptweak.load(tmp_path), by="machine")
-    assert any("omitted from 4" in line for line in judgement.warnings)
-    assert any("--by=machine was not applied" in line for line in judgement.warnings)
-    assert {*judgement.warnings} <= {str(one.message) for one in heard}
-
-
-def test_evidence_of_one_tweak_set_is_that_among_all(tmp_path: Path) -> None:
-    arms = (STOCK, AGAIN, *(Arm(f"exp{at}", 0.05, {"vm.swappiness": str(at)}) for at in range(1, 5)))
-    for seed in (1, 2, 3):
-        saved_file(tmp_path, Made(arms=arms, seed=seed), f"{seed}.json")
-    runs = deeptweak.load(tmp_path)
-    every = deeptweak.evidence(runs).table()
-    alone = deeptweak.evidence(runs, tweaks="exp2").table()
-    assert len(every) == 4
-    pd.testing.assert_frame_equal(alone, every[every["tweakset"] == "exp2"].reset_index(drop=True))
 
 
 def test_a_report_is_written_and_never_over_another_file(tmp_path: Path) -> None:

@@ -139,13 +139,14 @@ def test_a_run_whose_untouched_arms_differ_is_left_out_by_name() -> None:
     assert any("day-4" in note and "stock-again" in note for note in gathered.notes)
 
 
-def test_where_a_setting_is_in_force_anyway_its_run_is_no_evidence() -> None:
-    def stands_there(saved: JSON) -> None:
-        for one in saved["benchmarks"]:
-            if one["extra_info"]["tweakset"] == "fast":
-                one["extra_info"]["tweak"]["already_in_force"] = ["vm.swappiness"]
-                one["extra_info"]["tweak"]["before"] = dict(SWAPPINESS)
+def stands_there(saved: JSON) -> None:
+    for one in saved["benchmarks"]:
+        if one["extra_info"]["tweakset"] == "fast":
+            one["extra_info"]["tweak"]["already_in_force"] = ["vm.swappiness"]
+            one["extra_info"]["tweak"]["before"] = dict(SWAPPINESS)
 
+
+def test_where_a_setting_is_in_force_anyway_its_run_is_no_evidence() -> None:
     gathered = gather([*(run(seed, 0.05) for seed in (1, 2, 3)), run(4, 0.0, stands_there)])
     assert len(gathered.evidence[0].contributions) == 3
     assert any("day-4" in note for note in gathered.notes)
@@ -216,7 +217,6 @@ def test_each_row_agrees_with_the_effects_of_compare() -> None:
 
 @pytest.mark.parametrize(("tweaksets", "workloads"), [(["malloc-hugepages"], []), ([], ["cnn_train"])])
 def test_what_is_shown_changes_no_verdict(tweaksets: list[str], workloads: list[str]) -> None:
-    """Holm counts every effect of the runs: three alone would settle malloc-hugepages."""
     runs = [*load_each(DAYS, [])]
     every = {(one.workload, one.name): one for one in gather(runs).evidence}
     gathered = gather(runs, tweaksets, workloads)
@@ -224,14 +224,7 @@ def test_what_is_shown_changes_no_verdict(tweaksets: list[str], workloads: list[
     for one in gathered.evidence:
         assert one == every[one.workload, one.name]
     assert every["cnn_train", "malloc-hugepages"].word == "can't tell yet"
-
-
-def test_notes_are_about_the_effects_shown() -> None:
-    runs = [*load_each(DAYS, [])]
     assert gather(runs, workloads=["ddp_train"]).notes == ()
-    (note,) = gather(runs, tweaksets=["thp-always"]).notes
-    assert "thp-always" in note
-    assert "malloc" not in note
 
 
 @pytest.mark.parametrize(
@@ -239,12 +232,10 @@ def test_notes_are_about_the_effects_shown() -> None:
     [
         ([{"hostname": "a"}] * 3, 1),
         ([{"hostname": "a"}, {"hostname": "a"}, {"hostname": "b"}], 2),
-        ([{"cpu_model": "X"}, {"cpu_model": "X"}, {"cpu_model": "Y"}], 2),
         ([{"hostname": name, "container": "docker"} for name in ("5f1c", "9ae0", "77d2")], 1),
         ([{"mem_total_bytes": size} for size in (25_200_000_000, 25_210_000_000, 25_150_000_000)], 1),
-        ([{}] * 3, 1),
     ],
-    ids=["one host", "two hosts", "two CPUs", "containers", "kernels that reserve more", "nothing known"],
+    ids=["one host", "two hosts", "containers", "kernels that reserve more"],
 )
 def test_a_verdict_over_one_machine_says_so(machines: list[JSON], count: int) -> None:
     def at(facts: JSON) -> Callable[[JSON], None]:
@@ -253,44 +244,19 @@ def test_a_verdict_over_one_machine_says_so(machines: list[JSON], count: int) ->
     gathered = gather([run(seed, 0.10, at(facts)) for seed, facts in enumerate(machines, 1)])
     (one,) = gathered.evidence
     assert (one.word, one.machines) == ("helps everywhere measured", count)
-    single = count == 1
-    assert ("this machine" in one.reason) == single
+    assert ("this machine" in one.reason) == (count == 1)
     pooled = answer(gathered)
     for text in (pooled.sections[0].title, pooled.findings[1].text):
-        assert ("(one machine)" in text) == single
-    assert pooled.rows
-    assert [column.name for column in pooled.rows.columns].index("machines") == 3
-    assert pooled.rows.rows[0][3] == count
+        assert ("(one machine)" in text) == (count == 1)
 
 
 def test_what_was_left_out_is_a_warning_without_all(capsys: pytest.CaptureFixture[str]) -> None:
-    """In the printed answer, which is cut after 40 lines, and in JSON."""
     assert main(["evidence", *DAYS, "--by=machine"]) == 0
     text = " ".join(capsys.readouterr().out.split())
     for part in ("omitted from turns_2026-11-29", "5.4 % slower", "--by=machine was not applied"):
         assert part in text.partition("warning:")[2]
     assert main(["evidence", *DAYS, "--by=machine", "--json"]) == 0
     assert len(json.loads(capsys.readouterr().out)["warnings"]) == 2
-
-
-def test_a_grouping_that_was_not_applied_is_told_once() -> None:
-    """Seventeen effects lack the groups for the same reason."""
-    notes = [note for note in gather(load_each(DAYS, []), by="machine").notes if "--by" in note]
-    assert len(notes) == 1
-    assert not [note for note in gather(load_each(DAYS, [])).notes if "--by" in note]
-
-
-def test_runs_left_out_for_one_reason_are_one_note() -> None:
-    def stands_there(saved: JSON) -> None:
-        for one in saved["benchmarks"]:
-            if one["extra_info"]["tweakset"] == "fast":
-                one["extra_info"]["tweak"]["already_in_force"] = ["vm.swappiness"]
-                one["extra_info"]["tweak"]["before"] = dict(SWAPPINESS)
-
-    runs = [*(run(seed, 0.05) for seed in (1, 2, 3)), *(run(seed, 0.0, stands_there) for seed in (4, 5))]
-    (note,) = gather(runs).notes
-    assert "day-4" in note
-    assert "day-5" in note
 
 
 def test_the_command_answers_in_text_json_and_csv(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
