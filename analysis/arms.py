@@ -94,7 +94,7 @@ def distinct(runs: Iterable[Run], refused: list[str]) -> tuple[Run, ...]:
             continue
         less, more = (run, other) if _cells_done(run) <= _cells_done(other) else (other, run)
         known[name] = more
-        refused.append(f"{less.origin}: ignored: it is the same run as {more.origin} ({run.run_id}).")
+        refused.append(f"{less.origin}: ignored as a copy: it is the same run as {more.origin} ({run.run_id}).")
     return tuple(known.values())
 
 

@@ -53,7 +53,7 @@ def test_work_without_end_ends(monkeypatch: pytest.MonkeyPatch) -> None:
             pass
 
     text, status = display.apart(endless)
-    assert ("0.2 s of work" in text, status) == (True, USAGE)
+    assert ("0.2 s of CPU time" in text, status) == (True, USAGE)
 
 
 def too_little_memory() -> tuple[str, int]:

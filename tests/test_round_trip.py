@@ -143,7 +143,9 @@ def test_a_run_whose_workloads_told_nothing_beside_their_steps_is_read(written: 
     assert len([cell for cell in read.cells if cell.outcome == "measured"]) == 3
 
 
-@pytest.mark.parametrize(("report", "says"), [([], "has report = "), ({"epochs": {}}, "epochs"), ({"epochs": [1]}, "an object belongs")])
+@pytest.mark.parametrize(
+    ("report", "says"), [([], "has report = "), ({"epochs": {}}, "epochs"), ({"epochs": [1]}, "an object is expected")]
+)
 def test_a_report_of_another_shape_is_refused(written: dict[str, Any], report: object, says: str) -> None:
     written["benchmarks"][0]["extra_info"]["report"] = report
     with pytest.raises(Unreadable, match=says):

@@ -238,8 +238,8 @@ _shtab_deeptweak_effects_defaults_added=0
 
 _shtab_deeptweak_evidence_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
-  "--tweaks[only these tweak sets, separated by commas]:NAMES:(block-readahead block-readahead-128 block-readahead-8192 block-scheduler-mq-deadline block-scheduler-none checkpoint-io-idle container-limits cpufreq-performance deeptweak-exp1 deeptweak-exp1-sysctl deeptweak-exp2 deeptweak-exp2-sysctl deeptweak-exp3 deeptweak-exp3-sysctl malloc-hugepages malloc-keep-memory malloc-one-arena memory-compaction-quiet memory-overcommit memory-reclaim nccl-sockets numa openmp-active-wait openmp-one-thread process-limits process-nice process-no-thp scheduler-slice scheduler-throughput tcp-bbr tcp-buffers tcp-cubic thp-always thp-never training-host writeback-eager writeback-lazy all)"
-  "--workloads[only these workloads, separated by commas]:NAMES:"
+  "--tweaks[show only these tweak sets, separated by commas]:NAMES:(block-readahead block-readahead-128 block-readahead-8192 block-scheduler-mq-deadline block-scheduler-none checkpoint-io-idle container-limits cpufreq-performance deeptweak-exp1 deeptweak-exp1-sysctl deeptweak-exp2 deeptweak-exp2-sysctl deeptweak-exp3 deeptweak-exp3-sysctl malloc-hugepages malloc-keep-memory malloc-one-arena memory-compaction-quiet memory-overcommit memory-reclaim nccl-sockets numa openmp-active-wait openmp-one-thread process-limits process-nice process-no-thp scheduler-slice scheduler-throughput tcp-bbr tcp-buffers tcp-cubic thp-always thp-never training-host writeback-eager writeback-lazy all)"
+  "--workloads[show only these workloads, separated by commas]:NAMES:"
   "--by[group runs by this, such as days on one machine]:by:(day machine kernel cpu torch place device)"
   "--plot[draw a forest of runs for each effect\: .png, .svg or .pdf]:FILE:_files"
   "--all[print everything, however long]"

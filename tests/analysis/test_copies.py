@@ -37,7 +37,7 @@ def test_a_copy_of_such_a_file_is_refused_and_the_other_read(tmp_path: Path, cap
     (run,) = read_arm(str(tmp_path), refused).runs
     assert run.origin == str(tmp_path / "a.json")
     (line,) = refused
-    assert line.startswith(f"{tmp_path / 'b.json'}: ignored: it is the same run as {tmp_path / 'a.json'}")
+    assert line.startswith(f"{tmp_path / 'b.json'}: ignored as a copy: it is the same run as {tmp_path / 'a.json'}")
     assert main(["show", str(tmp_path)]) == 0
     assert "it is the same run as" in capsys.readouterr().err
     assert main(["gate", str(tmp_path), str(OTHERS / "google.json"), "--max-regression=3%"]) == 2

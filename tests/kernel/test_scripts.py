@@ -290,7 +290,7 @@ def test_a_write_of_the_text_that_stands_there_counts_as_written(fake: FakeRoot)
     same = fake.script("apply", f"echo 20 > $ROOT{RATIO}; echo 1 > $ROOT{SWAPPINESS}")
     machine.apply("x", [], [same], [Write(RATIO, "20", "a")])
     machine.restore()
-    with pytest.raises(TweakRefused, match=r"wrote '7'.*answers '20'"):
+    with pytest.raises(TweakRefused, match=r"wrote '7'.*reports '20'"):
         machine.apply("x", [], [same], [Write(RATIO, "7", "a")])
     fake.must_be_as_found()
 
