@@ -57,8 +57,7 @@ class TuneRecord(TypedDict):
     settings: by the name of a candidate the settings that it is made of
     chosen: by the name of a candidate the log gain that it seemed to have; None before the choice
     interactions: by the name of a candidate its log gain in the race, and beside the other chosen ones
-    arm: what the chosen settings are called in the run that confirms them: the name of the manifest's file
-    words, cell_s: of pytest, that name the benchmark and its workload; how long a cell takes
+    words: of pytest, that name the benchmark and its workload
     again: the words of the command that measures the manifest on another day
     """
 
@@ -75,9 +74,7 @@ class TuneRecord(TypedDict):
     looks: list[LookRecord]
     chosen: dict[str, float] | None
     interactions: dict[str, tuple[float, float]]
-    arm: str
     manifest: str | None
     again: list[str]
     words: list[str]
-    cell_s: float
     interrupted: NotRequired[bool]

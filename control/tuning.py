@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Generator, Iterable, Mapping, Sequence
+from statistics import fmean, stdev
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from .t_test import ALPHA, t_interval, t_quantile
@@ -247,9 +248,8 @@ def beside_others(cells: Sequence[Cell], joint: Collection[str]) -> dict[str, Ga
     whole = frozenset(joint)
     for name, rest in each_left_out(joint).items():
         pairs = [times[rest] - times[whole] for times in by_block.values() if {rest, whole} <= times.keys()]
-        if len(pairs) > 1 and (spread := _sd(pairs)):
-            mean = math.fsum(pairs) / len(pairs)
-            result[name] = Gain(name, mean, spread / math.sqrt(len(pairs)), len(pairs) - 1)
+        if len(pairs) > 1 and (spread := stdev(pairs)):
+            result[name] = Gain(name, fmean(pairs), spread / math.sqrt(len(pairs)), len(pairs) - 1)
     return result
 
 
@@ -284,11 +284,6 @@ def weighted(one: Gain, other: Gain) -> Gain:
     total = math.fsum(weights)
     mean = (weights[0] * one.gain + weights[1] * other.gain) / total
     return Gain(one.name, mean, math.sqrt(1 / total), min(one.df, other.df))
-
-
-def _sd(values: Sequence[float]) -> float:
-    mean = math.fsum(values) / len(values)
-    return math.sqrt(math.fsum((value - mean) ** 2 for value in values) / (len(values) - 1))
 
 
 def differs(one: Gain, other: Gain, alpha: float) -> bool:

@@ -59,11 +59,9 @@ def record(chosen: Mapping[str, float] | None, heats: list[Json], **other: Any) 
         "looks": [{"look": 1, "settings": {"a": judged(0.1, "helps"), "b": judged(0.0, "no gain in sight")}, "failed": ["c"]}],
         "chosen": chosen,
         "interactions": {},
-        "arm": "chosen",
         "manifest": None,
         "again": ["again"],
         "words": [],
-        "cell_s": 1.0,
         **other,
     }
 

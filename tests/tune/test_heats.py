@@ -23,3 +23,11 @@ def test_a_session_that_saved_no_run_is_told_by_its_own_last_lines(tmp_path: Pat
         measure(Bench((), 0.0, tmp_path, tmp_path / "made", log), 2, "made", {}, 1.0, 1)
     assert "heat before" not in str(refused.value)
     assert ("no disk" in str(refused.value)) == ("no disk" in ends)
+
+
+@pytest.mark.parametrize("says", ["", "THE MACHINE WAS NOT PUT BACK"])
+def test_an_unsaved_interruption_needs_the_machine_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, says: str) -> None:
+    monkeypatch.setattr(tune_heats, "run_to_end", lambda _, log: (log.write_text(says), True))
+    monkeypatch.setenv("DEEPTWEAK_STATE_DIR", str(tmp_path))
+    with pytest.raises(Refused if says else KeyboardInterrupt):
+        measure(Bench((), 0.0, tmp_path, tmp_path / "made", tmp_path / "made.log"), 1, "made", {}, 1.0, 1)

@@ -77,7 +77,7 @@ def race(folder: Path, *, resumed: bool = False) -> Race:
     path = folder / "tune" / "made.json"
     found = candidates()
     path.parent.mkdir(exist_ok=True)
-    record = Record.resumed(path) if resumed else Record.begun(path, found, Rules(1), BUDGET_S, 1, ["again"], (["words"], 1.0))
+    record = Record.resumed(path) if resumed else Record.begun(path, found, Rules(1), BUDGET_S, 1, ["again"], ["words"])
     record.begin()
     return Race(Bench((), 0.0, folder, path.with_suffix(""), path.with_suffix(".log")), found, record)
 

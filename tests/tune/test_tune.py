@@ -36,16 +36,7 @@ def typed(place: Place, *words: str, budget: str = "90s") -> list[str]:
     tweaks = ",".join(map(str, sets))
     program = ["--", sys.executable, "-c", PROGRAM]
     fixed = [f"--tweaks={tweaks}", f"--storage={place.storage}", "--steps=8", "--warmup=1"]
-    return [
-        sys.executable,
-        "-m",
-        "deeptweak",
-        "tune",
-        *fixed,
-        f"--budget={budget}",
-        *words,
-        *program,
-    ]
+    return [sys.executable, "-m", "deeptweak", "tune", *fixed, f"--budget={budget}", *words, *program]
 
 
 def record(place: Place) -> dict[str, Any]:
@@ -69,28 +60,23 @@ def test_what_helps_is_chosen_and_confirmed_in_fresh_blocks(place: Place) -> Non
 def test_a_plan_measures_nothing(place: Place) -> None:
     done = place.call(*typed(place, "--plan"))
     assert done.code == 0, done.out
-    assert [line.strip() for line in done.out.splitlines() if line.startswith("  ")] == [
-        "FAST_S",
-        "IDLE",
-        "SLOW_S",
-    ]
+    assert [line.strip() for line in done.out.splitlines() if line.startswith("  ")] == ["FAST_S", "IDLE", "SLOW_S"]
     assert not (place.storage / "tune").exists()
+
+
+def stopped(place: Place, words: list[str], heats: int, number: signal.Signals) -> tuple[int, str]:
+    """Start a tune and send it a signal once so many heats are written down. Returns: its exit code and what it said."""
+    with subprocess.Popen(words, cwd=HOUSE, env=place.env(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
+        until(lambda: any((place.storage / "tune").glob("*.json")) and len(record(place)["heats"]) >= heats)
+        process.send_signal(number)
+        said = process.communicate()[0]
+    return process.returncode, said
 
 
 def test_an_interrupted_tune_answers_with_what_was_measured_and_goes_on(place: Place) -> None:
     words = typed(place)
-    with subprocess.Popen(
-        words,
-        cwd=HOUSE,
-        env=place.env(),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-    ) as process:
-        until(lambda: any((place.storage / "tune").glob("*.json")) and len(record(place)["heats"]) >= 2)
-        process.send_signal(signal.SIGINT)
-        first = process.communicate()[0]
-    assert process.returncode == 130, first
+    code, said = stopped(place, words, 2, signal.SIGINT)
+    assert code == 130, said
     heats = record(place)["heats"]
     done = place.call(*words[:4], "--resume", *words[4:])
     assert done.code == 0, done.out
@@ -100,18 +86,7 @@ def test_an_interrupted_tune_answers_with_what_was_measured_and_goes_on(place: P
 
 def test_a_tune_that_is_killed_leaves_the_machine_to_its_session_which_stops(place: Place) -> None:
     """The session hears of it by a signal, and puts the machine back as after Ctrl-C."""
-    words = typed(place)
-    with subprocess.Popen(
-        words,
-        cwd=HOUSE,
-        env=place.env(),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-    ) as process:
-        until(lambda: any((place.storage / "tune").glob("*.json")) and len(record(place)["heats"]) >= 1)
-        process.kill()
-        process.communicate()
+    stopped(place, typed(place), 1, signal.SIGKILL)
     done = place.call(sys.executable, "-m", "deeptweak", "restore", "--wait=60s")
     assert done.code == 0, done.out
     assert done.lines("Nothing to restore")

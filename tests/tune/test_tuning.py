@@ -178,7 +178,7 @@ def test_each_setting_is_left_out_once() -> None:
     assert each_left_out(["a", "b"]) == {"a": frozenset({"b"}), "b": frozenset({"a"})}
 
 
-@pytest.mark.parametrize(
+on_both_days = pytest.mark.parametrize(
     ("draws", "cell_sd"),
     [
         pytest.param(20, QUIET, id="quiet"),
@@ -187,6 +187,9 @@ def test_each_setting_is_left_out_once() -> None:
         pytest.param(300, NOISY, id="noisy-300", marks=pytest.mark.slow),
     ],
 )
+
+
+@on_both_days
 def test_the_gain_of_what_is_chosen_is_true(draws: int, cell_sd: float) -> None:
     """Two settings help, one harms, one pair helps only together: the harmful one is never chosen, and fresh blocks are unbiased."""
     tunes = [tune(Command(random.Random(draw), cell_sd), draw) for draw in range(draws)]
@@ -201,14 +204,7 @@ def test_the_gain_of_what_is_chosen_is_true(draws: int, cell_sd: float) -> None:
     assert fmean(one.chosen >= PAIR for one in tunes) >= _low(0.85, draws)
 
 
-@pytest.mark.parametrize(
-    ("draws", "cell_sd"),
-    [
-        pytest.param(20, QUIET, id="quiet"),
-        pytest.param(300, QUIET, id="quiet-300", marks=pytest.mark.slow),
-        pytest.param(300, NOISY, id="noisy-300", marks=pytest.mark.slow),
-    ],
-)
+@on_both_days
 def test_a_set_that_does_nothing_is_left_at_stock(draws: int, cell_sd: float) -> None:
     tunes = [tune(Command(random.Random(draw), cell_sd, {}, pair_gain=0.0), draw) for draw in range(draws)]
     kept = [one for one in tunes if one.confirmed and one.confirmed.low > 0]

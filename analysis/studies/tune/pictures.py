@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from analysis.plots.page import Section
-    from analysis.terms import Comparison
+    from analysis.terms import Comparison, Effect
 
     from .tune import Setting, Tuning
 
@@ -73,7 +73,7 @@ def _race(settings: list[Setting], tuning: Tuning) -> Section:
     rows = [
         MarkRow(
             setting.name,
-            [Mark(ends_of(_Ends(setting), 100), LOOKS[setting.word], _texts(setting))],
+            [Mark(ends_of(setting, 100), LOOKS[setting.word], _texts(setting))],
             bold=setting.name in kept,
         )
         for setting in settings
@@ -92,15 +92,13 @@ def _race(settings: list[Setting], tuning: Tuning) -> Section:
     )
 
 
-class _Ends:
-    def __init__(self, setting: Setting) -> None:
-        self.value, self.low, self.high = setting.gain, setting.low, setting.high
-
-
 def _texts(setting: Setting) -> tuple[str, str]:
-    figures = minus(f"{number(setting.gain)}{bracket(setting.low, setting.high, number)}")
     settled = f"look {setting.look}" if setting.word != "not decided" else "–"
-    return figures, settled
+    return _figures(setting), settled
+
+
+def _figures(gained: Setting | Effect) -> str:
+    return minus(f"{number(gained.gain)}{bracket(gained.low, gained.high, number)}")
 
 
 def _confirmation(tuning: Tuning) -> Section:
@@ -126,5 +124,4 @@ def _confirmation(tuning: Tuning) -> Section:
 def _mark(one: Comparison) -> Mark:
     effect = one.primary
     assert effect is not None  # noqa: S101 the caller has looked
-    figures = minus(f"{number(effect.gain)}{bracket(effect.low, effect.high, number)}")
-    return Mark(ends_of(effect, 100), VERDICTS[one.verdict], (figures, str(effect.n_candidate)))
+    return Mark(ends_of(effect, 100), VERDICTS[one.verdict], (_figures(effect), str(effect.n_candidate)))
