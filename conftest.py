@@ -28,21 +28,30 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     if not collection_path.is_relative_to(options.BENCHMARKS):
         return None
     studies = options.named(config.args, config.invocation_params.dir)
-    return None if collection_path.stem.removeprefix("bench_") in studies or (collection_path.is_dir() and studies) else True
+    return (
+        None
+        if collection_path.stem.removeprefix("bench_") in studies
+        or (collection_path.is_dir() and studies)
+        else True
+    )
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_configure(config: pytest.Config) -> None:
     """Take the plug-in of benchmarks, before pytest-benchmark reads its options; where none is named, refuse their options."""
     if not config.pluginmanager.hasplugin("benchmark"):
-        raise UserError("-p no:benchmark: pytest-benchmark stores and saves the measurements. Omit the option.")
+        raise UserError(
+            "-p no:benchmark: pytest-benchmark stores and saves the measurements. Omit the option."
+        )
     if config.option.help:  # what is named has not been looked at then
         return
     _refuse_misspelt(config)
     studies = options.named(config.args, config.invocation_params.dir)
     try:
         options.refuse_strangers(config, studies)
-    except BadInput as error:  # said once here; from a session that has started it would come out twice
+    except (
+        BadInput
+    ) as error:  # said once here; from a session that has started it would come out twice
         raise UserError(str(error)) from None
     if studies:
         from fixtures import plugin
@@ -57,7 +66,10 @@ def _refuse_misspelt(config: pytest.Config) -> None:
         path = word.partition("::")[0]
         if "bench" in path and not Path(config.invocation_params.dir, path).exists():
             benchmarks = [f"benchmarks/{one.name}" for one in options.BENCHMARKS.glob("bench_*.py")]
-            raise pytest.UsageError(f"file or directory not found: {path}.{did_you_mean(path, ['benchmarks/', *benchmarks])}")
+            raise pytest.UsageError(
+                "file or directory not found: "
+                f"{path}.{did_you_mean(path, ['benchmarks/', *benchmarks])}"
+            )
 
 
 class ReadSide:

@@ -18,9 +18,14 @@ PAGES = {
 
 
 class RepositoryUrls(MetadataHookInterface):
-    """Sets the URLs where the variable is set. Elsewhere, as in a clone, a distribution has none."""
+    """Sets the URLs where the variable is set.
+
+    Elsewhere, as in a clone, a distribution has none.
+    """
 
     def update(self, metadata: dict[str, Any]) -> None:
         """Fill in the field `urls` that pyproject.toml declares as dynamic."""
         repository = os.environ.get(VARIABLE, "").rstrip("/")
-        metadata["urls"] = {name: f"{repository}{page}" for name, page in PAGES.items()} if repository else {}
+        metadata["urls"] = (
+            {name: f"{repository}{page}" for name, page in PAGES.items()} if repository else {}
+        )

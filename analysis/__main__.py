@@ -35,7 +35,11 @@ OF_STUDIES = {"pyDOE3", "sklearn"}  # not part of the base installation
 PAGE = 100  # columns
 GROUPS = {"run": "any run", "design": "designs", "study": "studies", "tool": "other tools"}
 TRACEBACK = "DEEPTWEAK_TRACEBACK"
-COMMANDS = sorted(path.stem for path in Path(__file__).with_name("commands").glob("*.py") if not path.stem.startswith("_"))
+COMMANDS = sorted(
+    path.stem
+    for path in Path(__file__).with_name("commands").glob("*.py")
+    if not path.stem.startswith("_")
+)
 
 
 class Command(Protocol):
@@ -91,7 +95,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except Exception as error:  # noqa: BLE001  # whatever it is, it is no finding and must not look like one
         code = _failed(_fault(given, error))
     reason = say()
-    return code if reason is None else code or _failed(f"standard output cannot be written: {reason}.")
+    return (
+        code if reason is None else code or _failed(f"standard output cannot be written: {reason}.")
+    )
 
 
 def _run(given: Sequence[str]) -> int:
@@ -102,7 +108,9 @@ def _run(given: Sequence[str]) -> int:
     if name.replace("-", "_") not in COMMANDS:
         if not Path(name).exists():
             hint = suggestion(name, map(command_of, COMMANDS)).replace("'", "`")
-            raise Refused(f"{name}: no such command or file.{hint} `{JUDGE} --help` lists the commands.")
+            raise Refused(
+                f"{name}: no such command or file.{hint} `{JUDGE} --help` lists the commands."
+            )
         name, given = "show", ["show", *given]
     command = cast("Command", import_module(f"analysis.commands.{name.replace('-', '_')}"))
     parser = Parser(
@@ -126,7 +134,10 @@ def _run(given: Sequence[str]) -> int:
 
 def _help() -> str:
     parts = [
-        f"usage: {JUDGE} RUN | COMMAND …\n\nAnalyse saved runs. Given only a saved run, `show` is run.",
+        (
+            f"usage: {JUDGE} RUN | COMMAND …\n\nAnalyse saved runs. Given only a saved run, "
+            "`show` is run."
+        ),
         listed(),
     ]
     return "\n\n".join([*parts, f"`{JUDGE} COMMAND --help` describes a command."])
@@ -138,11 +149,18 @@ def listed() -> str:
 
     lines: dict[str, list[str]] = {group: [] for group in GROUPS}
     for module in COMMANDS:
-        tree = ast.parse(Path(__file__).with_name("commands").joinpath(f"{module}.py").read_text(encoding="utf-8"))
+        tree = ast.parse(
+            Path(__file__)
+            .with_name("commands")
+            .joinpath(f"{module}.py")
+            .read_text(encoding="utf-8")
+        )
         constants = {
             node.targets[0].id: node.value.value
             for node in tree.body
-            if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name) and isinstance(node.value, ast.Constant)
+            if isinstance(node, ast.Assign)
+            and isinstance(node.targets[0], ast.Name)
+            and isinstance(node.value, ast.Constant)
         }
         lines[str(constants["GROUP"])].append(f"  {command_of(module):<12} {constants['HELP']!s}")
     return "\n\n".join("\n".join([f"{GROUPS[group]}:", *own]) for group, own in lines.items())
@@ -162,7 +180,10 @@ def _fault(given: Sequence[str], error: Exception) -> str:
     where = traceback.extract_tb(error.__traceback__)[-1]
     place = f"{Path(where.filename).name}:{where.lineno}"
     words = one_line(shlex.join(given), 300)
-    return f"{words}: {type(error).__name__}: {error} ({place}); a fault of DeepTweak, not a finding. {TRACEBACK}=1 shows where."
+    return (
+        f"{words}: {type(error).__name__}: {error} ({place}); a fault of DeepTweak, not a "
+        f"finding. {TRACEBACK}=1 shows where."
+    )
 
 
 def _page(text: str) -> str:
@@ -173,7 +194,10 @@ def _page(text: str) -> str:
     """
     width = min(PAGE, get_terminal_size((PAGE, 0)).columns)
     prose = re.sub(r"(?<=[^.:\s])\n(?=[^\s])", " ", text)
-    return "\n".join(line if line.startswith(" ") else fill(line, width, break_on_hyphens=False) for line in prose.splitlines())
+    return "\n".join(
+        line if line.startswith(" ") else fill(line, width, break_on_hyphens=False)
+        for line in prose.splitlines()
+    )
 
 
 def command_of(name: str) -> str:

@@ -14,7 +14,9 @@ if TYPE_CHECKING:
 
 CATALOGUE = Path("data/tweaks")  # its tweak sets are given by name, in any copy of the repository
 # Session options that `deeptweak run` accepts too; it determines the others automatically.
-SHARED = frozenset({"--tweaks", "--seed", "--blocks", "--budget", "--design", "--resolution", "--apply"})
+SHARED = frozenset(
+    {"--tweaks", "--seed", "--blocks", "--budget", "--design", "--resolution", "--apply"}
+)
 ALONE = {
     "samples": 1,
     "timeout_s": 600.0,
@@ -37,7 +39,14 @@ def command_for(run: Run, *more: str, workloads: Collection[str] | None = None) 
     if command is None:
         return ("pytest", *study_files(run), *options)
     shared = [option for option in options if option.partition("=")[0] in SHARED]
-    return ("deeptweak", "run", *_of_command(command), *shared, "--", *map(str, _listed(command, "program")))
+    return (
+        "deeptweak",
+        "run",
+        *_of_command(command),
+        *shared,
+        "--",
+        *map(str, _listed(command, "program")),
+    )
 
 
 def recipe(run: Run) -> str:
@@ -50,7 +59,10 @@ def recipe(run: Run) -> str:
         commit = shlex.quote(run.commit.removesuffix("+dirty"))
         lines.append(f"# measured at {run.commit}" if own else f"git checkout {commit}")
     if run.place:
-        lines.append(f"# it ran on {run.place.get('nodes')}; add your --kubeconfig, --namespace, --nodes, --gpus and --pod-overlay")
+        lines.append(
+            f"# it ran on {run.place.get('nodes')}; add your --kubeconfig, --namespace, --nodes, "
+            "--gpus and --pod-overlay"
+        )
     often = [f"--seed={run.design.seed}", f"--blocks={run.design.blocks}"]
     if run.design.budget_s and fewest_blocks(run) < run.design.blocks:  # a budget's blocks
         often[1] = f"--budget={run.design.budget_s:.12g}s"
@@ -65,14 +77,18 @@ def _options(run: Run, only: Collection[str] | None) -> Iterator[str]:
     elif design.kind != "matrix":
         yield f"--design={design.kind}"
     if design.kind == "fractional":
-        resolutions = {str(note["resolution"]) for note in design.notes.values() if "resolution" in note}
+        resolutions = {
+            str(note["resolution"]) for note in design.notes.values() if "resolution" in note
+        }
         yield from [f"--resolution={resolution}" for resolution in sorted(resolutions)[:1]]
     if not studies_own(run):  # otherwise a workload that meets none of them would be missing
         yield f"--tweaks={','.join(_tweaks(run)) or 'stock'}"
     cells = [cell for cell in run.cells if only is None or cell.workload in only]
     met = {(cell.workload, cell.tweakset) for cell in cells}
     workloads = list(dict.fromkeys(cell.workload for cell in cells))
-    if len(met) == len(workloads) * len({tweakset for _, tweakset in met}):  # else they are the study's
+    if len(met) == len(workloads) * len(
+        {tweakset for _, tweakset in met}
+    ):  # else they are the study's
         yield f"--workloads={','.join(workloads)}"
     if design.steps is not None:
         yield f"--steps={design.steps}"
@@ -84,7 +100,11 @@ def _tweaks(run: Run) -> Iterator[str]:
     for name, tweakset in run.tweaksets.items():
         asks = bool(tweakset.requested or tweakset.scripts)
         if name in varied or (asks and not varied):
-            yield name if tweakset.path is None or Path(tweakset.path).parent == CATALOGUE else tweakset.path
+            yield (
+                name
+                if tweakset.path is None or Path(tweakset.path).parent == CATALOGUE
+                else tweakset.path
+            )
     yield from sorted(varied - run.tweaksets.keys())
 
 
@@ -93,12 +113,20 @@ def _of_command(command: Mapping[str, object]) -> Iterator[str]:
     for name in ("steps", "warmup", *ALONE):
         if name in command and command[name] != ALONE.get(name, ()):
             value = command[name]
-            yield f"--{NAMES.get(name, name)}={value:g}" if isinstance(value, float) else f"--{NAMES.get(name, name)}={value}"
+            yield (
+                f"--{NAMES.get(name, name)}={value:g}"
+                if isinstance(value, float)
+                else f"--{NAMES.get(name, name)}={value}"
+            )
     codes = ",".join(map(str, _listed(command, "exit_codes")))
     yield from [f"--exit-codes={codes}"] if codes not in {"", "0"} else []
     yield f"--cwd={command.get('folder')}"
     environment = command.get("environment")
-    yield from (f"--env={name}={value}" for name, value in environment.items()) if isinstance(environment, dict) else ()
+    yield from (
+        (f"--env={name}={value}" for name, value in environment.items())
+        if isinstance(environment, dict)
+        else ()
+    )
 
 
 def _steps_found_by(command: Mapping[str, object]) -> str:

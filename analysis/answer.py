@@ -132,7 +132,10 @@ def grouped(pairs: Sequence[tuple[str, str]], of: int = 0) -> list[str]:
     who: dict[str, dict[str, None]] = {}
     for name, sentence in pairs:
         who.setdefault(sentence, {})[name] = None
-    return [sentence if 1 < len(names) == of else f"{', '.join(names)}: {sentence}" for sentence, names in who.items()]
+    return [
+        sentence if 1 < len(names) == of else f"{', '.join(names)}: {sentence}"
+        for sentence, names in who.items()
+    ]
 
 
 def together(answers: Sequence[Answer]) -> Answer:
@@ -153,7 +156,11 @@ def together(answers: Sequence[Answer]) -> Answer:
 
 def _head(answer: Answer) -> Section:
     """Put an answer's title above its findings; without findings the title becomes a line."""
-    return Section(answer.title, answer.findings) if answer.findings else Section("", [Line(answer.title, tone="strong")])
+    return (
+        Section(answer.title, answer.findings)
+        if answer.findings
+        else Section("", [Line(answer.title, tone="strong")])
+    )
 
 
 def command(*words: str) -> tuple[str, ...]:
@@ -167,7 +174,9 @@ def then(answer: Answer, name: str, *words: str) -> Answer:
 
 
 def text_table(heads: Sequence[str], rows: Iterable[Sequence[str]], left: int = 1) -> Table:
-    return Table([Column(head, left=at < left) for at, head in enumerate(heads)], [list(row) for row in rows])
+    return Table(
+        [Column(head, left=at < left) for at, head in enumerate(heads)], [list(row) for row in rows]
+    )
 
 
 Columns = Sequence[tuple[Column, Callable[[Any], object]]]  # with the reader of a row's value
@@ -176,8 +185,14 @@ Columns = Sequence[tuple[Column, Callable[[Any], object]]]  # with the reader of
 def table_of(columns: Columns, rows: Sequence[Any]) -> Table:
     """Make a table from columns and their readers; a column without any value is omitted."""
     read_columns = [(column, [read(row) for row in rows]) for column, read in columns]
-    filled = [(column, values) for column, values in read_columns if any(value is not None for value in values)]
-    return Table([column for column, _ in filled], [*zip(*(values for _, values in filled), strict=True)])
+    filled = [
+        (column, values)
+        for column, values in read_columns
+        if any(value is not None for value in values)
+    ]
+    return Table(
+        [column for column, _ in filled], [*zip(*(values for _, values in filled), strict=True)]
+    )
 
 
 def marked(lines: Iterable[tuple[str, str]], tone: Tone = "") -> Iterator[Line]:
@@ -185,7 +200,9 @@ def marked(lines: Iterable[tuple[str, str]], tone: Tone = "") -> Iterator[Line]:
     return (Line(text, mark, tone) for mark, text in lines)
 
 
-def of_parts(data: Mapping[str, object], parts: Iterable[Part], refused: Sequence[str] = ()) -> Answer:
+def of_parts(
+    data: Mapping[str, object], parts: Iterable[Part], refused: Sequence[str] = ()
+) -> Answer:
     """Make an answer from its parts.
 
     An empty text begins a new section; a strong line at the beginning of a section is its title.

@@ -39,7 +39,13 @@ class Levels(NamedTuple):
     doubted: dict[tuple[str, str], str]
 
 
-def by_column(arm: Arm, column: str, baseline: str | None, metric: Metric | None = None, only: Sequence[str] = ()) -> Levels:
+def by_column(
+    arm: Arm,
+    column: str,
+    baseline: str | None,
+    metric: Metric | None = None,
+    only: Sequence[str] = (),
+) -> Levels:
     """Turn the levels of a column into the tweak sets of an arm's runs.
 
     Cells are compared if they differ in the column only: same kind of workload, same other
@@ -55,7 +61,9 @@ def by_column(arm: Arm, column: str, baseline: str | None, metric: Metric | None
     for run in arm.runs:
         must_have(run, "workload", only, run.workloads)
         if metric is not None:
-            must_have(run, "metric", [metric.name], {name for cell in run.cells for name in cell.metrics})
+            must_have(
+                run, "metric", [metric.name], {name for cell in run.cells for name in cell.metrics}
+            )
         tweakset = arm.tweakset or run.baseline
         levels = _levels(run, column, tweakset, only)
         _must_be_compared(run, column, [*dict.fromkeys(levels.values())], baseline)
@@ -67,10 +75,14 @@ def by_column(arm: Arm, column: str, baseline: str | None, metric: Metric | None
         notes |= dict.fromkeys([*apart, *untouched_apart(compared)])
         doubted |= _doubted(groups, str(baseline), failed_guards(compared))
         runs.append(_relabelled(run, column, tweakset, groups, metric))
-    return Levels(Arm(arm.label, tuple(runs), baseline), Arm(arm.label, tuple(runs)), list(notes), doubted)
+    return Levels(
+        Arm(arm.label, tuple(runs), baseline), Arm(arm.label, tuple(runs)), list(notes), doubted
+    )
 
 
-def _doubted(groups: Groups, baseline: str, failed: Mapping[str, str]) -> Iterator[tuple[tuple[str, str], str]]:
+def _doubted(
+    groups: Groups, baseline: str, failed: Mapping[str, str]
+) -> Iterator[tuple[tuple[str, str], str]]:
     """Yield levels whose untouched arms differ, under the level's or the baseline's workload."""
     for group, arms in groups.items():
         for level, (workload, _) in arms.items():
@@ -83,7 +95,11 @@ Place = tuple[str, str | None]  # a workload, and a node if that is the column
 
 def _levels(run: Run, column: str, tweakset: str, only: Sequence[str]) -> dict[Place, str]:
     """Return the level per workload (and node) measured under the tweak set, if it has one."""
-    cells = [cell for cell in run.cells if cell.tweakset == tweakset and (not only or cell.workload in only)]
+    cells = [
+        cell
+        for cell in run.cells
+        if cell.tweakset == tweakset and (not only or cell.workload in only)
+    ]
     if column == WORKLOAD:
         return {(cell.workload, None): cell.workload for cell in cells}
     if column == NODE:
@@ -93,9 +109,13 @@ def _levels(run: Run, column: str, tweakset: str, only: Sequence[str]) -> dict[P
     if name not in known:
         names = {WORKLOAD, NODE, TWEAKSET, *known}
         there = first_few(sorted(names), SHOWN_NAMES)
-        raise UnknownName(f"{run.origin}: no column {column!r}; available: {there}.{suggestion(name, names)}")
+        raise UnknownName(
+            f"{run.origin}: no column {column!r}; available: {there}.{suggestion(name, names)}"
+        )
     return {
-        (cell.workload, None): str(params[name]) for cell in cells if (params := run.workloads[cell.workload].params).get(name) is not None
+        (cell.workload, None): str(params[name])
+        for cell in cells
+        if (params := run.workloads[cell.workload].params).get(name) is not None
     }
 
 
@@ -104,21 +124,36 @@ def _must_be_compared(run: Run, column: str, levels: Sequence[str], baseline: st
     if baseline is None:
         raise Refused(f"--arm={column} needs --baseline with one of the levels: {there}.")
     if baseline not in levels:
-        raise UnknownName(f"{run.origin}: {column} is never {baseline!r}; its levels: {there}.{suggestion(baseline, levels)}")
+        raise UnknownName(
+            f"{run.origin}: {column} is never {baseline!r}; its levels: "
+            f"{there}.{suggestion(baseline, levels)}"
+        )
     if len(levels) < FEWEST_LEVELS:
-        raise Refused(f"{run.origin}: {column} is {baseline} in every cell, so there is no other level to compare.")
+        raise Refused(
+            f"{run.origin}: {column} is {baseline} in every cell, so there is no other level to "
+            "compare."
+        )
 
 
 # By the baseline's workload: each arm's name, and the workload and node it consists of.
 Groups = dict[str, dict[str, Place]]
 
 
-def _groups(run: Run, column: str, levels: Mapping[Place, str], baseline: str) -> tuple[Groups, list[str]]:
+def _groups(
+    run: Run, column: str, levels: Mapping[Place, str], baseline: str
+) -> tuple[Groups, list[str]]:
     if column == WORKLOAD:
-        return {TOGETHER: {level: place for place, level in sorted(levels.items(), key=lambda one: one[1] != baseline)}}, []
+        return {
+            TOGETHER: {
+                level: place
+                for place, level in sorted(levels.items(), key=lambda one: one[1] != baseline)
+            }
+        }, []
     bases = [place for place, level in levels.items() if level == baseline]
     groups: Groups = {}
-    measured = {cell.workload for cell in run.cells if cell.workload not in {name for name, _ in levels}}
+    measured = {
+        cell.workload for cell in run.cells if cell.workload not in {name for name, _ in levels}
+    }
     apart = [f"Left out {name}: it has no {column}." for name in sorted(measured)]
     for place, level in levels.items():
         if level == baseline:
@@ -130,11 +165,17 @@ def _groups(run: Run, column: str, levels: Mapping[Place, str], baseline: str) -
             arms[_free_name(run, level, place, arms)] = place
         elif matched:
             both = " and ".join(name for name, _ in matched[:2])
-            apart.append(f"Left out {place[0]}: both {both} have {column} {baseline}, so the baseline is ambiguous.")
+            apart.append(
+                f"Left out {place[0]}: both {both} have {column} {baseline}, so the baseline is "
+                "ambiguous."
+            )
         else:
             least = min(differ.values(), key=len)
             differing = ", ".join(least)
-            apart.append(f"Left out {place[0]}: its cells also differ from those with {column} {baseline} in {differing}.")
+            apart.append(
+                f"Left out {place[0]}: its cells also differ from those with {column} {baseline} "
+                f"in {differing}."
+            )
     return groups, apart
 
 
@@ -143,7 +184,9 @@ def _differences(run: Run, column: str, base: Place, other: Place) -> Iterator[s
     first, second = (run.workloads[place[0]] for place in (base, other))
     if _kind(first) != _kind(second):
         yield WORKLOAD
-    for name in sorted((first.params.keys() | second.params.keys()) - {column.removeprefix(PREFIX)}):
+    for name in sorted(
+        (first.params.keys() | second.params.keys()) - {column.removeprefix(PREFIX)}
+    ):
         values = [one.params.get(name, UNKNOWN) for one in (first, second)]
         if None not in values and values[0] != values[1]:
             yield f"{name} ({_said(values[1])} against {_said(values[0])})"
@@ -162,7 +205,10 @@ def _free_name(run: Run, level: str, place: Place, taken: Mapping[str, Place]) -
     if level not in taken:
         return level
     first, second = (run.workloads[name].params for name in (taken[level][0], place[0]))
-    return f"{level} ({', '.join(f'{name}={value}' for name, value in second.items() if value != first.get(name))})"
+    return (
+        f"{level} "
+        f"({', '.join(f'{name}={value}' for name, value in second.items() if value != first.get(name))})"
+    )
 
 
 def _relabelled(run: Run, column: str, tweakset: str, groups: Groups, metric: Metric | None) -> Run:
@@ -174,8 +220,14 @@ def _relabelled(run: Run, column: str, tweakset: str, groups: Groups, metric: Me
     first = next(iter(next(iter(groups.values())).values()))[0]
     return replace(
         run,
-        studies={name: replace(study, baseline=(), primary=metric or study.primary) for name, study in run.studies.items()},
-        workloads={group: _workload(run.workloads.get(group, run.workloads[first]), group, metric) for group in groups},
+        studies={
+            name: replace(study, baseline=(), primary=metric or study.primary)
+            for name, study in run.studies.items()
+        },
+        workloads={
+            group: _workload(run.workloads.get(group, run.workloads[first]), group, metric)
+            for group in groups
+        },
         tweaksets={name: TweakSet(name, level_of=column) for name in names},
         cells=tuple(
             replace(cell, workload=group, tweakset=name)

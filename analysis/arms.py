@@ -73,7 +73,11 @@ def read_arm(text: str, refused: list[str]) -> Arm:
     own: list[str] = []
     runs = distinct(load_each([path], own), own)
     if not runs:
-        raise Refused(own[0] if len(own) == 1 else f"{path}: none of {len(own)} files can be read; the first: {own[0]}")
+        raise Refused(
+            own[0]
+            if len(own) == 1
+            else f"{path}: none of {len(own)} files can be read; the first: {own[0]}"
+        )
     refused += own
     for run in runs:
         must_have(run, "tweak set", filter(None, [tweakset]), run.tweaksets)
@@ -94,7 +98,9 @@ def distinct(runs: Iterable[Run], refused: list[str]) -> tuple[Run, ...]:
             continue
         less, more = (run, other) if _cells_done(run) <= _cells_done(other) else (other, run)
         known[name] = more
-        refused.append(f"{less.origin}: ignored as a copy: it is the same run as {more.origin} ({run.run_id}).")
+        refused.append(
+            f"{less.origin}: ignored as a copy: it is the same run as {more.origin} ({run.run_id})."
+        )
     return tuple(known.values())
 
 
@@ -111,7 +117,8 @@ def must_have(run: Run, noun: str, names: Iterable[str], there: Iterable[str]) -
     for name in names:
         if name not in known:
             raise UnknownName(
-                f"{run.origin}: no {noun} {name!r}; available: {first_few(sorted(known), SHOWN_NAMES)}.{suggestion(name, known)}"
+                f"{run.origin}: no {noun} {name!r}; available: "
+                f"{first_few(sorted(known), SHOWN_NAMES)}.{suggestion(name, known)}"
             )
 
 
@@ -138,9 +145,15 @@ def split(text: str) -> tuple[str, str | None]:
 
 def on_one_side(base: Arm, candidate: Arm) -> list[str]:
     """Name the workloads that only one of two arms has, which are not compared."""
-    first, second = ({name for run in arm.runs for name in run.workloads} for arm in (base, candidate))
+    first, second = (
+        {name for run in arm.runs for name in run.workloads} for arm in (base, candidate)
+    )
     sides = ((base, first - second), (candidate, second - first))
-    return [f"only in {arm.label}, so not compared: {first_few(sorted(names), SHOWN_NAMES)}." for arm, names in sides if names]
+    return [
+        f"only in {arm.label}, so not compared: {first_few(sorted(names), SHOWN_NAMES)}."
+        for arm, names in sides
+        if names
+    ]
 
 
 def of_one_workload(base: Arm, candidate: Arm) -> Arm:
@@ -149,7 +162,9 @@ def of_one_workload(base: Arm, candidate: Arm) -> Arm:
     Such a directory names its workload after the node.
     """
     names = [{name for run in arm.runs for name in run.workloads} for arm in (base, candidate)]
-    if any(run.format != DEEPTWEAK for arm in (base, candidate) for run in arm.runs) or any(len(each) != 1 for each in names):
+    if any(run.format != DEEPTWEAK for arm in (base, candidate) for run in arm.runs) or any(
+        len(each) != 1 for each in names
+    ):
         return candidate
     (name,), (other,) = names
     if name == other:
@@ -162,7 +177,10 @@ def of_one_workload(base: Arm, candidate: Arm) -> Arm:
         )
         for run in candidate.runs
     )
-    note = f"workloads {name} and {other}, of two nodes, are compared as one: any difference includes the nodes'."
+    note = (
+        f"workloads {name} and {other}, of two nodes, are compared as one: any difference "
+        "includes the nodes'."
+    )
     return replace(candidate, runs=runs, notes=(note,))
 
 
@@ -215,7 +233,9 @@ class Sides:
             arms = [one for name in self.together if (one := self.side(workload, name)) is not None]
             return _pool(arms) if len(arms) == len(self.together) else None
         cells = self.cells.get((workload, tweakset))
-        known = next((run.tweaksets[tweakset] for run in self.arm.runs if tweakset in run.tweaksets), None)
+        known = next(
+            (run.tweaksets[tweakset] for run in self.arm.runs if tweakset in run.tweaksets), None
+        )
         return Side(self.arm.label, known, cells, self.started_utc) if cells and known else None
 
 
@@ -233,7 +253,9 @@ def _pooled(name: str, arms: Mapping[str, Cell | None]) -> Cell:
     The merged cell counts as measured only if all were, with equal work.
     """
     cells = tuple(cell for cell in arms.values() if cell is not None)
-    whole = replace(cells[0], id=TOGETHER.join(cell.id for cell in cells), tweakset=name, pooled=cells)
+    whole = replace(
+        cells[0], id=TOGETHER.join(cell.id for cell in cells), tweakset=name, pooled=cells
+    )
     for arm, cell in arms.items():
         if cell is None:
             return replace(whole, outcome="skipped", reason=f"{arm}: not run")
@@ -269,7 +291,11 @@ def met(arm: Arm, study: str) -> dict[str, list[str]]:
     workloads = list(dict.fromkeys(name for run in arm.runs for name in run.workloads))
     tweaksets = list(dict.fromkeys(name for run in arm.runs for name in run.tweaksets))
     tweaksets.sort(key=lambda name: name not in {"stock", "stock-again"})  # the A/A first
-    return {workload: [name for name in tweaksets if name in result[workload]] for workload in workloads if workload in result}
+    return {
+        workload: [name for name in tweaksets if name in result[workload]]
+        for workload in workloads
+        if workload in result
+    }
 
 
 def no_copies(runs: Iterable[Run]) -> None:
@@ -285,7 +311,10 @@ def no_copies(runs: Iterable[Run]) -> None:
             first, other = seen.setdefault(times, (run, cell))
             if other is not cell and not _by_chance(cell):
                 where = "" if first is run else f" in {first.origin}"
-                raise Refused(f"{run.origin}: {cell.id} has exactly the times of {other.id}{where}: one is a copy. Remove the copy.")
+                raise Refused(
+                    f"{run.origin}: {cell.id} has exactly the times of {other.id}{where}: one is "
+                    "a copy. Remove the copy."
+                )
 
 
 def times_of(run: Run) -> Iterator[tuple[object, Cell]]:
@@ -296,7 +325,13 @@ def times_of(run: Run) -> Iterator[tuple[object, Cell]]:
 def _every_times(run: Run) -> Iterator[tuple[object, Cell]]:
     for cell in run.cells:
         if cell.outcome == "measured":
-            yield (cell.workload, cell.steps.wall_s if cell.steps is not None else tuple(cell.metrics.values())), cell
+            yield (
+                (
+                    cell.workload,
+                    cell.steps.wall_s if cell.steps is not None else tuple(cell.metrics.values()),
+                ),
+                cell,
+            )
 
 
 def _by_chance(cell: Cell) -> bool:
@@ -315,7 +350,9 @@ def alike_by_chance(times: Sequence[float]) -> bool:
     span = max(times) - min(times)
     if _tick(counts, span / FEW_TICKS, max(times) * SAME_TIME) < span / FEW_TICKS:
         return False
-    orders = math.lgamma(len(times) + 1) - math.fsum(math.lgamma(count + 1) for count in counts.values())
+    orders = math.lgamma(len(times) + 1) - math.fsum(
+        math.lgamma(count + 1) for count in counts.values()
+    )
     return orders < CERTAIN
 
 
@@ -339,14 +376,26 @@ def without_candidate(base: Arm, candidate: Arm) -> tuple[Arm, list[str]]:
     This happens after the candidate was accepted. A run is the candidate if it has its id, or its
     exact times under another name.
     """
-    if len(base.runs) == 1 or same_runs(base, candidate) or base.tweakset not in (None, candidate.tweakset):
+    if (
+        len(base.runs) == 1
+        or same_runs(base, candidate)
+        or base.tweakset not in (None, candidate.tweakset)
+    ):
         return base, []
     ids = {run.run_id for run in candidate.runs}
     times = {own for run in candidate.runs for own, _ in times_of(run)}
-    kept = [run for run in base.runs if run.run_id not in ids and not any(own in times for own, _ in times_of(run))]
+    kept = [
+        run
+        for run in base.runs
+        if run.run_id not in ids and not any(own in times for own, _ in times_of(run))
+    ]
     if not kept:
         return base, []
-    lines = [f"{run.origin}: left out of the baseline, because it is the candidate itself." for run in base.runs if run not in kept]
+    lines = [
+        f"{run.origin}: left out of the baseline, because it is the candidate itself."
+        for run in base.runs
+        if run not in kept
+    ]
     return replace(base, runs=tuple(kept)), lines
 
 

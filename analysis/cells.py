@@ -10,12 +10,25 @@ if TYPE_CHECKING:
 
     from .terms import Cell, Run
 
-PLACE = ("run", "study", "workload", "tweakset", "block", "order", "node", "outcome", "reason", "started_utc")
+PLACE = (
+    "run",
+    "study",
+    "workload",
+    "tweakset",
+    "block",
+    "order",
+    "node",
+    "outcome",
+    "reason",
+    "started_utc",
+)
 
 Figures = Mapping[str, float]
 
 
-def cells(runs: Iterable[Run], figures: Callable[[Run, Cell], Figures | None] | None = None) -> pd.DataFrame:
+def cells(
+    runs: Iterable[Run], figures: Callable[[Run, Cell], Figures | None] | None = None
+) -> pd.DataFrame:
     """Lay out the cells of saved runs, one row per cell, in the order in which they ran.
 
     Columns:
@@ -38,7 +51,11 @@ def cells(runs: Iterable[Run], figures: Callable[[Run, Cell], Figures | None] | 
 
     rows = []
     for run in runs:
-        machine = {f"machine.{name}": value for name, value in run.machine.items() if isinstance(value, str | int | float)}
+        machine = {
+            f"machine.{name}": value
+            for name, value in run.machine.items()
+            if isinstance(value, str | int | float)
+        }
         for cell in sorted(run.cells, key=lambda cell: cell.order):
             own = {} if figures is None else figures(run, cell)
             if own is not None:

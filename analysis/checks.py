@@ -38,11 +38,18 @@ def must_be_in_force(tweakset: TweakSet, cells: Sequence[Cell]) -> None:
     for cell in cells:
         requested: Mapping[str, object] = cell.applied.requested if cell.applied else {}
         observed: Mapping[str, object] = cell.applied.observed if cell.applied else {}
-        for key in dict.fromkeys([*(setting.key for setting in tweakset.requested if setting.kind in READ_BACK), *requested]):
+        for key in dict.fromkeys(
+            [
+                *(setting.key for setting in tweakset.requested if setting.kind in READ_BACK),
+                *requested,
+            ]
+        ):
             if key not in requested or observed.get(key) is None:
                 failed.setdefault(f"{key} was not read back", []).append(cell.block)
             elif not means(key, requested[key], observed[key]):
-                failed.setdefault(f"{key} was requested as {requested[key]} but read back as {observed[key]}", []).append(cell.block)
+                failed.setdefault(
+                    f"{key} was requested as {requested[key]} but read back as {observed[key]}", []
+                ).append(cell.block)
     if failed:
         lines = "; ".join(f"{line} ({listed(blocks)})" for line, blocks in failed.items())
         raise NotComparable(f"{tweakset.name} was not in force: {lines}.")
@@ -56,7 +63,10 @@ def must_not_contradict(cells: Iterable[Cell]) -> None:
     names = [cell.id for cell in cells if cell.contradictions]
     if names:
         verb, whose = ("contradict", "their") if len(names) > 1 else ("contradicts", "its")
-        raise NotComparable(f"{', '.join(names)} {verb} {whose} own steps (see the warnings): the file was damaged or edited.")
+        raise NotComparable(
+            f"{', '.join(names)} {verb} {whose} own steps (see the warnings): the file was "
+            "damaged or edited."
+        )
 
 
 def must_share_machines(baseline: Sequence[Cell], candidate: Sequence[Cell]) -> None:
@@ -67,7 +77,10 @@ def must_share_machines(baseline: Sequence[Cell], candidate: Sequence[Cell]) -> 
     nodes = [{cell.node for cell in cells} for cells in (baseline, candidate)]
     if all(nodes) and not nodes[0] & nodes[1]:
         first, second = (first_few(sorted(node or "unknown" for node in own), 2) for own in nodes)
-        raise NotComparable(f"the arms ran on different machines: {first} against {second}, so the machine is part of any difference.")
+        raise NotComparable(
+            f"the arms ran on different machines: {first} against {second}, so the machine is "
+            "part of any difference."
+        )
 
 
 def means(key: str, requested: object, observed: object) -> bool:
@@ -83,7 +96,9 @@ def means(key: str, requested: object, observed: object) -> bool:
 def same_value(value: object, other: object) -> bool:
     """Return whether two texts mean the same setting, despite blanks or base (0x10, 020)."""
     text, other_text = str(value), str(other)
-    return text == other_text or [_number(word) for word in text.split()] == [_number(word) for word in other_text.split()]
+    return text == other_text or [_number(word) for word in text.split()] == [
+        _number(word) for word in other_text.split()
+    ]
 
 
 def _number(word: str) -> int | str:
@@ -109,12 +124,17 @@ def same_machine(arms: Sequence[TweakSet], pairs: Iterable[tuple[Cell, Cell]]) -
         for arm, cell in zip(arms, pair, strict=True):
             if cell.applied is None or (arm.scripts and cell.applied.side_effects):
                 return False  # without a record of applied values, the changes are unknown
-            if any(setting.kind in READ_BACK and setting.key not in cell.applied.already_in_force for setting in arm.requested):
+            if any(
+                setting.kind in READ_BACK and setting.key not in cell.applied.already_in_force
+                for setting in arm.requested
+            ):
                 return False
             boots.add(cell.boot_id)
         if pair[0].limits != pair[1].limits:
             return False
-    return len(boots) == 1 or not any(setting.kind == "boot" for arm in arms for setting in arm.requested)
+    return len(boots) == 1 or not any(
+        setting.kind == "boot" for arm in arms for setting in arm.requested
+    )
 
 
 def must_have_done_its_jobs(cells: Iterable[Cell]) -> None:
@@ -131,8 +151,13 @@ def must_have_done_its_jobs(cells: Iterable[Cell]) -> None:
         if not rows and "stream" not in cell.report:
             continue
         numbers = {row.get("job") for row in rows if isinstance(row.get("job"), int)}
-        if len(numbers) != len(rows) or (cell.steps is not None and len(rows) != len(cell.steps.wall_s)):
-            raise NotComparable(f"{cell.id} does not record the outcome of every job: the file was damaged or edited.")
+        if len(numbers) != len(rows) or (
+            cell.steps is not None and len(rows) != len(cell.steps.wall_s)
+        ):
+            raise NotComparable(
+                f"{cell.id} does not record the outcome of every job: the file was damaged or "
+                "edited."
+            )
         missing = sum(row.get("outcome") != "done" for row in rows)
         lost, of, under = lost + missing, of + len(rows), cell.tweakset
     if lost:
@@ -150,16 +175,27 @@ def different_data(baseline: Cell, candidate: Cell) -> str | None:
             return f"the arms differ in {fact}"
     if _plan(baseline) != _plan(candidate):
         return "the arms met different jobs"
-    if baseline.steps is None or candidate.steps is None or not (baseline.applied and candidate.applied):
+    if (
+        baseline.steps is None
+        or candidate.steps is None
+        or not (baseline.applied and candidate.applied)
+    ):
         return None  # other tools record no samples; their number is what fitted into the time
     for column in ("warmup", "samples", "tokens"):
         if getattr(baseline.steps, column) != getattr(candidate.steps, column):
-            return f"the arms differ in {column} per step" if column != "warmup" else "the arms differ in their warm-up steps"
+            return (
+                f"the arms differ in {column} per step"
+                if column != "warmup"
+                else "the arms differ in their warm-up steps"
+            )
     return None
 
 
 def _plan(cell: Cell) -> list[str]:
-    return sorted(repr([row.get(name) for name in ("job", "class", "planned_submit_s", "work")]) for row in cell.report.get("job", ()))
+    return sorted(
+        repr([row.get(name) for name in ("job", "class", "planned_submit_s", "work")])
+        for row in cell.report.get("job", ())
+    )
 
 
 def must_be_same_work(baseline: Sequence[Cell], candidate: Sequence[Cell]) -> None:
@@ -176,7 +212,10 @@ def _kind(cell: Cell) -> str:
     device = f"on {cell.facts.get('device', 'an unknown device')}"
     if cell.steps is None or cell.applied is None:
         return device  # the number of steps in its time is not work: see `different_data`
-    return f"{device} {len(cell.steps.samples)} steps of {sum(cell.steps.samples)} samples in all, {cell.steps.warmup} warm-up steps"
+    return (
+        f"{device} {len(cell.steps.samples)} steps of {sum(cell.steps.samples)} samples in all, "
+        f"{cell.steps.warmup} warm-up steps"
+    )
 
 
 def other_hardware(baseline: Iterable[Run], candidate: Iterable[Run]) -> str | None:
@@ -185,19 +224,27 @@ def other_hardware(baseline: Iterable[Run], candidate: Iterable[Run]) -> str | N
     for run in (*baseline, *candidate):
         for name, value in hardware(run).items():
             seen.setdefault(name, set()).add(value)
-    differing = [f"{name} {' against '.join(sorted(values))}" for name, values in seen.items() if len(values) > 1]
+    differing = [
+        f"{name} {' against '.join(sorted(values))}"
+        for name, values in seen.items()
+        if len(values) > 1
+    ]
     return f"other hardware: {'; '.join(differing)}." if differing else None
 
 
 def hardware(run: Run) -> dict[str, str]:
-    facts = {name: str(run.machine[name]) for name in ("cpu_model", "cpu_count") if run.machine.get(name)}
+    facts = {
+        name: str(run.machine[name]) for name in ("cpu_model", "cpu_count") if run.machine.get(name)
+    }
     memory = run.machine.get("mem_total_bytes")
     if isinstance(memory, int | float):
         # Kernels reserve some memory, and the amount varies a little with the version.
         facts["memory_gib"] = f"{memory / 2**30:.0f}"
     gpus = run.machine.get("gpus")
     if isinstance(gpus, list | tuple):
-        facts["gpus"] = ", ".join(sorted(str(gpu.get("name")) if isinstance(gpu, dict) else str(gpu) for gpu in gpus))
+        facts["gpus"] = ", ".join(
+            sorted(str(gpu.get("name")) if isinstance(gpu, dict) else str(gpu) for gpu in gpus)
+        )
     return facts
 
 
@@ -209,7 +256,9 @@ def lost_cells(run: Run, cells: Iterable[Cell]) -> list[str]:
             reason = (cell.reason or "no reason was recorded").rstrip(".")
             lost.setdefault(f"{cell.outcome}: {reason}", []).append(cell.id)
     return [
-        f"{run.origin}: {ids[0]} {reason}." if len(ids) == 1 else f"{run.origin}: {len(ids)} cells {reason}: {first_few(ids, NAMED)}."
+        f"{run.origin}: {ids[0]} {reason}."
+        if len(ids) == 1
+        else f"{run.origin}: {len(ids)} cells {reason}: {first_few(ids, NAMED)}."
         for reason, ids in lost.items()
     ]
 
@@ -218,7 +267,10 @@ def warnings_of(run: Run, comparisons: Iterable[Comparison]) -> list[str]:
     """Return the warnings about a whole run, one line each: the reader's, then the run's own."""
     lines = list(run.warnings)
     if run.interrupted:
-        lines.append("the run was interrupted: later blocks are missing (the same command with `--resume` finishes it).")
+        lines.append(
+            "the run was interrupted: later blocks are missing (the same command with `--resume` "
+            "finishes it)."
+        )
     lines += [disturbance.sentence for disturbance in disturbances(run)]
     lines += _two_treatments(run)
     lines += _left_behind(run)
@@ -226,7 +278,12 @@ def warnings_of(run: Run, comparisons: Iterable[Comparison]) -> list[str]:
     lines += _hugepages(run, comparisons)
     lines += partial(run, comparisons)
     lines += untouched_apart(comparisons)
-    lines += [f"{name}: {warning}" for name, tweakset in run.tweaksets.items() for warning in tweakset.warnings if _own(run, name, warning)]
+    lines += [
+        f"{name}: {warning}"
+        for name, tweakset in run.tweaksets.items()
+        for warning in tweakset.warnings
+        if _own(run, name, warning)
+    ]
     return lines
 
 
@@ -237,7 +294,11 @@ def untouched_apart(comparisons: Iterable[Comparison]) -> Iterator[str]:
         if not comparison.untouched or effect is None or effect.p >= LEVEL:
             continue
         refused = comparison.guard and comparison.verdict == "not comparable"
-        ending = "no conclusion is drawn for this workload." if refused else "trust this workload's verdicts less."
+        ending = (
+            "no conclusion is drawn for this workload."
+            if refused
+            else "trust this workload's verdicts less."
+        )
         one_in = max(20, min(1000, round(1 / max(effect.p, 1e-3))))
         yield (
             f"A/A check: {comparison.tweakset} changes nothing, yet under "
@@ -256,7 +317,13 @@ def reserved_bytes(settings: Iterable[Setting]) -> int:
     """
     settings = tuple(settings)
     boot = [setting for setting in settings if setting.kind == "boot"]
-    default = next((_size_bytes(setting.value) for setting in boot if setting.key == "default_hugepagesz"), 0) or HUGEPAGE_BYTES
+    default = (
+        next(
+            (_size_bytes(setting.value) for setting in boot if setting.key == "default_hugepagesz"),
+            0,
+        )
+        or HUGEPAGE_BYTES
+    )
     size, pools = default, dict[int, int]()
     for setting in boot:
         if setting.key == "hugepagesz":
@@ -267,7 +334,8 @@ def reserved_bytes(settings: Iterable[Setting]) -> int:
     typed = [
         setting.value
         for setting in settings
-        if (setting.kind, setting.key) == ("sysctl", "vm.nr_hugepages") and re.fullmatch("[0-9]{1,15}", setting.value)
+        if (setting.kind, setting.key) == ("sysctl", "vm.nr_hugepages")
+        and re.fullmatch("[0-9]{1,15}", setting.value)
     ]
     if typed:
         pools[default] = int(typed[-1])
@@ -289,15 +357,21 @@ def _hugepages(run: Run, comparisons: Iterable[Comparison]) -> list[str]:
             [cell for cell in seen if cell.tweakset in arms]
             for arms in (comparison.baseline_arms or (comparison.baseline,), (comparison.tweakset,))
         )
-        reserved = _reserved(run, comparison.tweakset, cells, stock) - _reserved(run, comparison.baseline, stock, cells)
+        reserved = _reserved(run, comparison.tweakset, cells, stock) - _reserved(
+            run, comparison.baseline, stock, cells
+        )
         if not stock or not cells or reserved < LEAST_BYTES:
             continue
-        less = sum(cell.telemetry[AVAILABLE] for cell in stock) / len(stock) - sum(cell.telemetry[AVAILABLE] for cell in cells) / len(cells)
+        less = sum(cell.telemetry[AVAILABLE] for cell in stock) / len(stock) - sum(
+            cell.telemetry[AVAILABLE] for cell in cells
+        ) / len(cells)
         if less < reserved / 2:
             which = "less" if less >= 0 else "more"
             lines.append(
-                f"{comparison.tweakset} reserves {reserved / 2**30:.2f} GiB more in huge pages than {comparison.baseline}, and yet under "
-                f"{comparison.workload} {abs(less) / 2**30:.2f} GiB {which} memory was available: they were not in force, "
+                f"{comparison.tweakset} reserves {reserved / 2**30:.2f} GiB more in huge pages "
+                f"than {comparison.baseline}, and yet under "
+                f"{comparison.workload} {abs(less) / 2**30:.2f} GiB {which} memory was available: "
+                "they were not in force, "
                 "as far as the run shows."
             )
     return lines
@@ -309,13 +383,19 @@ def _reserved(run: Run, name: str, cells: Iterable[Cell], others: Iterable[Cell]
     one_boot = {cell.boot_id for cell in cells} & {cell.boot_id for cell in others} - {None}
     there = {key for cell in cells if cell.applied for key in cell.applied.already_in_force}
     settings = run.tweaksets[name].requested if name in run.tweaksets else ()
-    return reserved_bytes(setting for setting in settings if setting.key not in there and not (one_boot and setting.kind == "boot"))
+    return reserved_bytes(
+        setting
+        for setting in settings
+        if setting.key not in there and not (one_boot and setting.kind == "boot")
+    )
 
 
 def _own(run: Run, name: str, warning: str) -> bool:
     """Return whether a warning is specific to this point, not shared with its whole tweak set."""
     point = run.design.points.get(name)
-    whole = run.tweaksets.get(point.tweakset) if point is not None and point.tweakset != name else None
+    whole = (
+        run.tweaksets.get(point.tweakset) if point is not None and point.tweakset != name else None
+    )
     return whole is None or warning not in whole.warnings
 
 
@@ -332,7 +412,8 @@ def _two_treatments(run: Run) -> list[str]:
             cells = [one for one, paths in moved.items() if path in paths]
             if len(cells) < len(moved):
                 lines.append(
-                    f"{name} moved {path} along in {len(cells)} of {len(moved)} cells ({first_few(cells, 2)}) and not in the others: "
+                    f"{name} moved {path} along in {len(cells)} of {len(moved)} cells "
+                    f"({first_few(cells, 2)}) and not in the others: "
                     "these are two treatments."
                 )
     return lines
@@ -343,17 +424,25 @@ def _left_behind(run: Run) -> list[str]:
     lines = []
     for cell in run.cells:
         if keys := not_put_back(cell):
-            lines.append(f"{cell.id} did not put back {', '.join(keys)}: the cells that ran after it are in doubt.")
+            lines.append(
+                f"{cell.id} did not put back {', '.join(keys)}: the cells that ran after it are "
+                "in doubt."
+            )
         if cell.applied and cell.applied.left_alone:
             changed = ", ".join(sorted(cell.applied.left_alone))
-            lines.append(f"{cell.id}: somebody else changed {changed} meanwhile: this cell and those after it are in doubt.")
+            lines.append(
+                f"{cell.id}: somebody else changed {changed} meanwhile: this cell and those after "
+                "it are in doubt."
+            )
     return lines
 
 
 def not_put_back(cell: Cell) -> list[str]:
     """Return the keys whose value after a cell differs from the value before it."""
     before, restored = (cell.applied.before, cell.applied.restored) if cell.applied else ({}, {})
-    return sorted(key for key in before if key in restored and not same_value(before[key], restored[key]))
+    return sorted(
+        key for key in before if key in restored and not same_value(before[key], restored[key])
+    )
 
 
 # Limit: this share of all CPUs, in more than one cell of FEWEST. A quiet machine with 2 CPUs has
@@ -383,20 +472,38 @@ class Disturbance:
     @property
     def sentence(self) -> str:
         return (
-            f"Disturbed: {self.who} {unsigned(self.median)} of the CPUs (median of {self.cells} cells; up to {unsigned(self.most)}, in "
-            f"block {self.block}), more than {unsigned(self.limit)} in {self.disturbed} of them. Intervals are as wide as that makes "
+            f"Disturbed: {self.who} {unsigned(self.median)} of the CPUs (median of {self.cells} "
+            f"cells; up to {unsigned(self.most)}, in "
+            f"block {self.block}), more than {unsigned(self.limit)} in {self.disturbed} of them. "
+            "Intervals are as wide as that makes "
             f"them: {self.remedy}."
         )
 
 
 def disturbances(run: Run) -> Iterator[Disturbance]:
     """Yield what disturbed a run: other programs, other guests on the host."""
-    turns = "`--turns`, if a step is a line of the output or a call of step()" if "command" in run.studies else "`--design=turns`"
-    way_out = "measure more blocks" if run.design.kind == "turns" else f"let the arms take turns ({turns})"
-    others = [(share, cell.block) for cell in run.cells if (share := share_of_others(run, cell)) is not None]
-    stolen = [(cell.telemetry[STOLEN] / 100, cell.block) for cell in run.cells if STOLEN in cell.telemetry]
+    turns = (
+        "`--turns`, if a step is a line of the output or a call of step()"
+        if "command" in run.studies
+        else "`--design=turns`"
+    )
+    way_out = (
+        "measure more blocks"
+        if run.design.kind == "turns"
+        else f"let the arms take turns ({turns})"
+    )
+    others = [
+        (share, cell.block)
+        for cell in run.cells
+        if (share := share_of_others(run, cell)) is not None
+    ]
+    stolen = [
+        (cell.telemetry[STOLEN] / 100, cell.block) for cell in run.cells if STOLEN in cell.telemetry
+    ]
     yield from _beyond("other programs used", OTHERS, others, f"stop them, or {way_out}")
-    yield from _beyond("the hypervisor gave other guests", STEAL, stolen, f"measure at another time, or {way_out}")
+    yield from _beyond(
+        "the hypervisor gave other guests", STEAL, stolen, f"measure at another time, or {way_out}"
+    )
 
 
 def share_of_others(run: Run, cell: Cell) -> float | None:
@@ -412,14 +519,20 @@ def share_of_others(run: Run, cell: Cell) -> float | None:
     counted = _counted(cell)
     if counted:
         # Sensors are read slightly before and after the steps, so cap the share at all CPUs.
-        return min(1.0, sum(used_s for used_s, _ in counted) / sum(wall_s for _, wall_s in counted) / count)
+        return min(
+            1.0, sum(used_s for used_s, _ in counted) / sum(wall_s for _, wall_s in counted) / count
+        )
     if BUSY not in cell.telemetry or OWN not in cell.telemetry or cell.report or cell.monitor:
         return None
     return max(0.0, cell.telemetry[BUSY] / 100 - cell.telemetry[OWN] / 100 / count)
 
 
 def _counted(cell: Cell) -> list[tuple[float, float]]:
-    return [(used_s, sum(part)) for used_s, part in zip(cell.others_cpu_s, cell.slices_s, strict=True) if used_s is not None]
+    return [
+        (used_s, sum(part))
+        for used_s, part in zip(cell.others_cpu_s, cell.slices_s, strict=True)
+        if used_s is not None
+    ]
 
 
 def partial(run: Run, comparisons: Iterable[Comparison]) -> Iterator[str]:
@@ -449,15 +562,32 @@ def _cores_of_others(run: Run, comparison: Comparison, tweakset: str) -> dict[in
     """Return the cores that others used beside an arm that took turns (at most 1), by block."""
     result = {}
     for cell in run.cells:
-        if (cell.study, cell.workload, cell.tweakset) == (comparison.study, comparison.workload, tweakset):
+        if (cell.study, cell.workload, cell.tweakset) == (
+            comparison.study,
+            comparison.workload,
+            tweakset,
+        ):
             seen = _counted(cell)
             if seen:
-                result[cell.block] = sum(min(used_s, wall_s) for used_s, wall_s in seen) / sum(wall_s for _, wall_s in seen)
+                result[cell.block] = sum(min(used_s, wall_s) for used_s, wall_s in seen) / sum(
+                    wall_s for _, wall_s in seen
+                )
     return result
 
 
-def _beyond(who: str, limit: float, shares: list[tuple[float, int]], remedy: str) -> Iterator[Disturbance]:
+def _beyond(
+    who: str, limit: float, shares: list[tuple[float, int]], remedy: str
+) -> Iterator[Disturbance]:
     disturbed = sum(share > limit for share, _ in shares)
     if disturbed * ONE_IN > len(shares):
         most, block = max(shares)
-        yield Disturbance(who, limit, len(shares), disturbed, median(share for share, _ in shares), most, block, remedy)
+        yield Disturbance(
+            who,
+            limit,
+            len(shares),
+            disturbed,
+            median(share for share, _ in shares),
+            most,
+            block,
+            remedy,
+        )

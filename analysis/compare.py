@@ -27,9 +27,28 @@ from .arms import (
     studies,
     without_candidate,
 )
-from .checks import must_be_in_force, must_be_same_work, must_have_done_its_jobs, must_not_contradict, must_share_machines, same_machine
+from .checks import (
+    must_be_in_force,
+    must_be_same_work,
+    must_have_done_its_jobs,
+    must_not_contradict,
+    must_share_machines,
+    same_machine,
+)
 from .labels import TOLD_RATE, label_of
-from .pairing import ONE_RUN_AN_ARM, Reader, effect_of, enough, metric_named, must_match, odd_notes, pair, pair_notes, primary_of, run_notes
+from .pairing import (
+    ONE_RUN_AN_ARM,
+    Reader,
+    effect_of,
+    enough,
+    metric_named,
+    must_match,
+    odd_notes,
+    pair,
+    pair_notes,
+    primary_of,
+    run_notes,
+)
 from .stats.adjust import ADJUSTMENTS
 from .terms import Cell, Comparison, Effect, Metric, NotComparable, Refused, Run, TweakSet
 from .verdict import GUARD, ONE_RUN, inside_margin, judge, outlasts, parts_ways
@@ -55,7 +74,8 @@ class Options:
     tweaksets, workloads: the only ones to compare; empty for all
     metrics: names of further metrics to compare
     doubted: by workload and tweak set, the reason why no conclusion is drawn
-    details: whether contrasts have notes and effects in other metrics; False for readers of many runs
+    details: whether contrasts have notes and effects in other metrics; False for readers of many
+        runs
     """
 
     adjustment: str = "holm"
@@ -67,7 +87,9 @@ class Options:
     details: bool = True
 
 
-def compare(run: Run, baseline: str | None = None, options: Options = Options()) -> list[Comparison]:
+def compare(
+    run: Run, baseline: str | None = None, options: Options = Options()
+) -> list[Comparison]:
     """Compare every tweak set of one run with the baseline, under each workload of each study.
 
     The family of the adjustment is one study: all its contrasts in their declared primary metrics.
@@ -87,7 +109,9 @@ def compare(run: Run, baseline: str | None = None, options: Options = Options())
     return compare_arms(base, [Arm(run.origin, (run,))], options)
 
 
-def compare_arms(base: Arm, candidates: Sequence[Arm], options: Options = Options()) -> list[Comparison]:
+def compare_arms(
+    base: Arm, candidates: Sequence[Arm], options: Options = Options()
+) -> list[Comparison]:
     """Compare each candidate with the base; without named tweak sets, each with its like.
 
     Raises: Refused, if the arms share no workload. UnknownName, if a run lacks a tweak set that
@@ -104,21 +128,41 @@ def compare_arms(base: Arm, candidates: Sequence[Arm], options: Options = Option
     names = {name for arm in (base, *candidates) for run in arm.runs for name in run.workloads}
     options = replace(options, workloads=joined_names(options.workloads, names))
     for arm in (base, *candidates):
-        must_have(arm.runs[0], "workload", options.workloads, {name for run in arm.runs for name in run.workloads})
+        must_have(
+            arm.runs[0],
+            "workload",
+            options.workloads,
+            {name for run in arm.runs for name in run.workloads},
+        )
     again = (
-        [candidate for candidate in candidates if same_runs(base, candidate) and candidate.tweakset is None]
+        [
+            candidate
+            for candidate in candidates
+            if same_runs(base, candidate) and candidate.tweakset is None
+        ]
         if base.tweakset is None
         else []
     )
     if again and again[0].label != base.label:
-        raise Refused(f"{again[0].label} is the same run as {base.label}: for a resumed run, name only the later file.")
+        raise Refused(
+            f"{again[0].label} is the same run as {base.label}: for a resumed run, name only the "
+            "later file."
+        )
     if again:
-        raise Refused(f"{base.label} is compared with itself: name two of its tweak sets, {base.label}:TWEAKSET.")
+        raise Refused(
+            f"{base.label} is compared with itself: name two of its tweak sets, "
+            f"{base.label}:TWEAKSET."
+        )
     candidates = [of_one_workload(base, candidate) for candidate in candidates]
     no_copies([run for arm in (base, *candidates) for run in arm.runs])
-    drafts = [draft for name in studies([base]) for draft in _study(base, candidates, name, options)]
+    drafts = [
+        draft for name in studies([base]) for draft in _study(base, candidates, name, options)
+    ]
     if not drafts and not any(same_runs(base, other) for other in candidates):
-        raise Refused(f"{base.label} has no workload and tweak set in common with {', '.join(arm.label for arm in candidates)}.")
+        raise Refused(
+            f"{base.label} has no workload and tweak set in common with "
+            f"{', '.join(arm.label for arm in candidates)}."
+        )
     return drafts
 
 
@@ -136,7 +180,11 @@ def _study(base: Arm, candidates: Sequence[Arm], study: str, options: Options) -
     for candidate in candidates:
         for draft, sides in _drafts(base, candidate, study, options):
             contrast = _contrast(draft, sides, (base, candidate), options)
-            drafts.append(_judged(contrast, contrast.primary.p, 1) if contrast.guard and contrast.primary else contrast)
+            drafts.append(
+                _judged(contrast, contrast.primary.p, 1)
+                if contrast.guard and contrast.primary
+                else contrast
+            )
             # The study's other contrasts count in the adjustment all the same: picking one does not
             # make a new study.
             shown.append(
@@ -145,8 +193,14 @@ def _study(base: Arm, candidates: Sequence[Arm], study: str, options: Options) -
                 and draft.workload in (options.workloads or (draft.workload,))
             )
     failed = failed_guards(drafts) | _failed_controls([base, *candidates], study, options)
-    family = {index: draft.primary.p for index, draft in enumerate(drafts) if draft.primary is not None and not draft.guard}
-    for index, p_adjusted in zip(family, ADJUSTMENTS[options.adjustment](list(family.values())), strict=True):
+    family = {
+        index: draft.primary.p
+        for index, draft in enumerate(drafts)
+        if draft.primary is not None and not draft.guard
+    }
+    for index, p_adjusted in zip(
+        family, ADJUSTMENTS[options.adjustment](list(family.values())), strict=True
+    ):
         workload, tweakset = drafts[index].workload, drafts[index].tweakset
         doubt = failed.get(workload) or options.doubted.get((workload, tweakset))
         drafts[index] = _judged(drafts[index], p_adjusted, len(family), doubt)
@@ -161,16 +215,24 @@ def _failed_controls(arms: Sequence[Arm], study: str, options: Options) -> dict[
     return {
         workload: f"{run.run_id}: {reason}"
         for run in whole.runs
-        for workload, reason in failed_guards(one for one in compare(run) if one.study == study and one.primary).items()
+        for workload, reason in failed_guards(
+            one for one in compare(run) if one.study == study and one.primary
+        ).items()
     }
 
 
 def failed_guards(comparisons: Iterable[Comparison]) -> dict[str, str]:
     """Return the workloads under which untouched arms differ, with the reason for no conclusion."""
-    return {one.workload: one.reason for one in comparisons if one.guard and one.verdict == "not comparable"}
+    return {
+        one.workload: one.reason
+        for one in comparisons
+        if one.guard and one.verdict == "not comparable"
+    }
 
 
-def _drafts(base: Arm, candidate: Arm, study: str, options: Options) -> Iterator[tuple[Comparison, tuple[Side | None, Side]]]:
+def _drafts(
+    base: Arm, candidate: Arm, study: str, options: Options
+) -> Iterator[tuple[Comparison, tuple[Side | None, Side]]]:
     base_met = met(base, study)
     inside_run = same_runs(base, candidate)
     named = not base.declared or options.relative_to is not None
@@ -196,7 +258,9 @@ def _drafts(base: Arm, candidate: Arm, study: str, options: Options) -> Iterator
                 tweakset=name,
                 verdict="not comparable",
                 reason="",
-                blocks=min(declared.studies[study].blocks, declared.design.blocks_of(study, workload, name)),
+                blocks=min(
+                    declared.studies[study].blocks, declared.design.blocks_of(study, workload, name)
+                ),
                 margin=declared.studies[study].margin,
                 primary_metric=primary_of(declared, study, workload),
                 adjustment=options.adjustment,
@@ -213,7 +277,9 @@ def _drafts(base: Arm, candidate: Arm, study: str, options: Options) -> Iterator
             yield draft, (opposite[workload, against], other)
 
 
-def _contrast(draft: Comparison, sides: tuple[Side | None, Side], arms: tuple[Arm, Arm], options: Options) -> Comparison:
+def _contrast(
+    draft: Comparison, sides: tuple[Side | None, Side], arms: tuple[Arm, Arm], options: Options
+) -> Comparison:
     base, candidate = sides
     if base is None:
         return replace(draft, reason=f"{draft.baseline} was not run under {draft.workload}.")
@@ -222,7 +288,11 @@ def _contrast(draft: Comparison, sides: tuple[Side | None, Side], arms: tuple[Ar
         must_match(draft, arms)
         read = Reader(arms, draft)
         pairing = pair(base, candidate, controlled=draft.relative_to is not None)
-        counted = {"pairs": pairing.units, "failed": _failed(base, candidate), "blocks": draft.blocks}
+        counted = {
+            "pairs": pairing.units,
+            "failed": _failed(base, candidate),
+            "blocks": draft.blocks,
+        }
         if pairing.by_run:
             counted["blocks"] = len(base.runs | candidate.runs)
         if pairing.processes:
@@ -247,15 +317,29 @@ def _contrast(draft: Comparison, sides: tuple[Side | None, Side], arms: tuple[Ar
     pairs = [(part, other) for (_, cell), (_, other) in pairing.pairs for part in parts(cell)]
     untouched = beside and same_machine((base.tweakset, candidate.tweakset), pairs)
     draft = replace(draft, **counted, primary=primary, untouched=untouched)
-    return _detailed(draft, pairing, (base, candidate), arms, read, options.metrics) if options.details else draft
+    return (
+        _detailed(draft, pairing, (base, candidate), arms, read, options.metrics)
+        if options.details
+        else draft
+    )
 
 
 def _failed(*sides: Side) -> int:
-    return sum(part.outcome == "failed" for side in sides for cell in side.cells.values() for part in parts(cell))
+    return sum(
+        part.outcome == "failed"
+        for side in sides
+        for cell in side.cells.values()
+        for part in parts(cell)
+    )
 
 
 def _detailed(
-    draft: Comparison, pairing: Pairing, sides: tuple[Side, Side], arms: tuple[Arm, Arm], read: Reader, metrics: Sequence[str]
+    draft: Comparison,
+    pairing: Pairing,
+    sides: tuple[Side, Side],
+    arms: tuple[Arm, Arm],
+    read: Reader,
+    metrics: Sequence[str],
 ) -> Comparison:
     """Return a contrast with its effects in other metrics, and what to know besides."""
     candidate = sides[1].tweakset
@@ -276,7 +360,11 @@ def _detailed(
     return replace(
         draft,
         second=_first_effect(_second_metrics(draft.primary_metric), draft, pairing, read),
-        others=tuple(effect for name in metrics if (effect := _first_effect((metric_named(name),), draft, pairing, read))),
+        others=tuple(
+            effect
+            for name in metrics
+            if (effect := _first_effect((metric_named(name),), draft, pairing, read))
+        ),
         notes=notes,
     )
 
@@ -289,10 +377,17 @@ def _single(pairing: Pairing, arms: tuple[Arm, Arm]) -> tuple[Unit, Unit] | None
     return None
 
 
-def _undecidable(draft: Comparison, alone: tuple[Unit, Unit], read: Reader, arms: tuple[Arm, Arm]) -> Comparison:
+def _undecidable(
+    draft: Comparison, alone: tuple[Unit, Unit], read: Reader, arms: tuple[Arm, Arm]
+) -> Comparison:
     base, candidate = (read.mean(unit, draft.primary_metric) for unit in alone)
     ratio = candidate / base if draft.primary_metric.better == "higher" else base / candidate
-    draft = replace(draft, observed=ratio - 1, observed_baseline=base, notes=(*draft.notes, *_one_run_notes(alone)))
+    draft = replace(
+        draft,
+        observed=ratio - 1,
+        observed_baseline=base,
+        notes=(*draft.notes, *_one_run_notes(alone)),
+    )
     if any(run.replicated for arm in arms for run in arm.runs):
         return replace(draft, reason=ONE_RUN_AN_ARM)
     return replace(draft, verdict="inconclusive", reason=ONE_RUN)
@@ -311,12 +406,20 @@ def _one_run_notes(alone: tuple[Unit, Unit]) -> Iterator[str]:
             continue
         for stall in stalls(walls):
             where = f"steps {stall.first} to {stall.first + stall.steps - 1}"
-            rest = (sum(walls) - stall.took) / (len(walls) - stall.steps) / (sum(walls) / len(walls)) - 1
+            rest = (sum(walls) - stall.took) / (len(walls) - stall.steps) / (
+                sum(walls) / len(walls)
+            ) - 1
             without = f"without them its mean step is {percent(rest)}"
-            yield f"{cell.id} stalled: {where} took {duration(stall.took)}, {stall.times:.0f} times the median each; {without}."
+            yield (
+                f"{cell.id} stalled: {where} took {duration(stall.took)}, {stall.times:.0f} times "
+                f"the median each; {without}."
+            )
         ratio, p = drift(walls)
         if p < DRIFTED_P:
-            yield f"{cell.id} drifted: in its second half the median step is {percent(ratio - 1)} (Kolmogorov-Smirnov p {probability(p)})."
+            yield (
+                f"{cell.id} drifted: in its second half the median step is {percent(ratio - 1)} "
+                f"(Kolmogorov-Smirnov p {probability(p)})."
+            )
 
 
 def _second_metrics(primary: Metric) -> tuple[Metric, ...]:
@@ -326,7 +429,9 @@ def _second_metrics(primary: Metric) -> tuple[Metric, ...]:
     return STEP_TIMES if primary.name.startswith("throughput") else (THROUGHPUT,)
 
 
-def _first_effect(metrics: Sequence[Metric], draft: Comparison, pairing: Pairing, read: Reader) -> Effect | None:
+def _first_effect(
+    metrics: Sequence[Metric], draft: Comparison, pairing: Pairing, read: Reader
+) -> Effect | None:
     for metric in metrics:
         try:
             return effect_of(metric, pairing, draft.margin, read)
@@ -336,22 +441,50 @@ def _first_effect(metrics: Sequence[Metric], draft: Comparison, pairing: Pairing
 
 
 def _in_force_notes(draft: Comparison, candidate: TweakSet, cells: list[Cell]) -> list[str]:
-    still = candidate.scripts and not any(cell.applied.side_effects for cell in cells if cell.applied)
+    still = candidate.scripts and not any(
+        cell.applied.side_effects for cell in cells if cell.applied
+    )
     if draft.untouched and candidate.requested and not still:
-        return [f"same as {draft.baseline} here: all its values were already in force, so this is a second A/A comparison."]
+        return [
+            (
+                f"same as {draft.baseline} here: all its values were already in force, so this is "
+                "a second A/A comparison."
+            )
+        ]
     if still:
-        return [f"its scripts changed no kernel value here, so the machine appears the same as under {draft.baseline}."]
+        return [
+            (
+                "its scripts changed no kernel value here, so the machine appears the same as "
+                f"under {draft.baseline}."
+            )
+        ]
     keys = set[str]().union(*(cell.applied.already_in_force for cell in cells if cell.applied))
-    return [f"already in force before it was applied, so not part of the effect: {', '.join(sorted(keys))}."] if keys else []
+    return (
+        [
+            (
+                "already in force before it was applied, so not part of the effect: "
+                f"{', '.join(sorted(keys))}."
+            )
+        ]
+        if keys
+        else []
+    )
 
 
-def _judged(draft: Comparison, p_adjusted: float, family: int, doubt: str | None = None) -> Comparison:
+def _judged(
+    draft: Comparison, p_adjusted: float, family: int, doubt: str | None = None
+) -> Comparison:
     """Give a contrast its verdict, or none if `doubt` names a reason: its guard failed."""
     effect = draft.primary
     if effect is None:
         raise ValueError("only a contrast with an effect can be judged")
     errors = detectable_errors(effect.df, GUARD if draft.guard else ALPHA / family)
-    draft = replace(draft, p_adjusted=p_adjusted, family=family, mde=math.expm1(min(errors * effect.log_se, LARGEST_LOG)))
+    draft = replace(
+        draft,
+        p_adjusted=p_adjusted,
+        family=family,
+        mde=math.expm1(min(errors * effect.log_se, LARGEST_LOG)),
+    )
     if doubt is not None:
         return replace(draft, reason=doubt)
     if outlasts(draft):
@@ -362,7 +495,17 @@ def _judged(draft: Comparison, p_adjusted: float, family: int, doubt: str | None
     notes = draft.notes
     if verdict in {"improved", "regressed"} and inside_margin(effect, draft.margin):
         notes = (*notes, f"below the margin of {unsigned(draft.margin)}.")
-    if verdict in {"improved", "regressed"} and draft.second is not None and parts_ways(effect, draft.second):
-        second = f"{label_of(draft.second.metric)} says {percent(draft.second.gain)}{bracket(draft.second.low, draft.second.high)}"
-        notes = (*notes, f"{label_of(effect.metric)} and {label_of(draft.second.metric)} disagree: {second}.")
+    if (
+        verdict in {"improved", "regressed"}
+        and draft.second is not None
+        and parts_ways(effect, draft.second)
+    ):
+        second = (
+            f"{label_of(draft.second.metric)} says "
+            f"{percent(draft.second.gain)}{bracket(draft.second.low, draft.second.high)}"
+        )
+        notes = (
+            *notes,
+            f"{label_of(effect.metric)} and {label_of(draft.second.metric)} disagree: {second}.",
+        )
     return replace(draft, verdict=verdict, reason=reason, notes=notes)

@@ -23,7 +23,18 @@ from .checks import LEVEL, disturbances, warnings_of
 from .labels import TOLD_RATE, amount, headline, label_of, provenance, shorten
 from .stats.effect import ROUNDING
 from .verdict import outlasts, unseen, without_guards
-from .wording import SPOKEN, as_long, bracket, number, percent, plan_command, probability, size, spoken, unsigned
+from .wording import (
+    SPOKEN,
+    as_long,
+    bracket,
+    number,
+    percent,
+    plan_command,
+    probability,
+    size,
+    spoken,
+    unsigned,
+)
 
 if TYPE_CHECKING:
     from .terms import Comparison, Effect, Run
@@ -36,12 +47,24 @@ FEWEST = 4  # blocks needed to show a drift
 ROWS = 15  # names in a list; further names are counted
 NAMED = 6  # claims in the answer's sentence
 ADJUSTED = {"holm": "Holm", "bh": "BH"}
-SPEED = ("step_time", "throughput", TOLD_RATE, "samples_per_s", "mb_per_s", "duration", "latency", "wall")
+SPEED = (
+    "step_time",
+    "throughput",
+    TOLD_RATE,
+    "samples_per_s",
+    "mb_per_s",
+    "duration",
+    "latency",
+    "wall",
+)
 SPEED_WORDS = ("faster", "slower")
 UNITS = {
     "paired": "blocks that both arms have, of those planned.",
     "switched": "pairs of segments inside processes, or processes where there are five or more.",
-    "two-sample": "units of baseline and candidate where they share no blocks: cells of one run each, or whole runs.",
+    "two-sample": (
+        "units of baseline and candidate where they share no blocks: cells of one run each, or "
+        "whole runs."
+    ),
 }
 GEOMETRIC = "its value is a geometric mean because effects are ratios."
 DOUBT = "trust what is said of these workloads less (one such check in 20 fails by chance)"
@@ -68,9 +91,14 @@ class Names:
     """
 
     def __init__(self, comparisons: Sequence[Comparison]) -> None:
-        self._workloads, self.common = shorten(dict.fromkeys(comparison.workload for comparison in comparisons))
+        self._workloads, self.common = shorten(
+            dict.fromkeys(comparison.workload for comparison in comparisons)
+        )
         runs = {comparison.candidate_run for comparison in comparisons}
-        self._stems = {run: Path(run).stem if len({Path(other).stem for other in runs}) == len(runs) else run for run in runs}
+        self._stems = {
+            run: Path(run).stem if len({Path(other).stem for other in runs}) == len(runs) else run
+            for run in runs
+        }
         self.heads = ["workload"] * (len(self._workloads) > 1) + ["run"] * (len(runs) > 1)
         noun = next((comparison.level_of for comparison in comparisons), "") or "tweak set"
         sets = {comparison.tweakset for comparison in comparisons}
@@ -90,7 +118,14 @@ class Names:
         for comparison in comparisons:
             *where, name = (self.part(comparison, head) for head in self.heads)
             names.setdefault(name, []).extend([", ".join(where)] if where else [])
-        return ", ".join(_some([f"{name} ({', '.join(_some(where))})" if where else name for name, where in names.items()]))
+        return ", ".join(
+            _some(
+                [
+                    f"{name} ({', '.join(_some(where))})" if where else name
+                    for name, where in names.items()
+                ]
+            )
+        )
 
 
 def answer_of(
@@ -141,19 +176,42 @@ def answer_of(
             *provenance(runs),
             *(("A/A", text) for text in agree),
             *(("drift", text) for text in _drift(comparisons)),
-            *(("baseline", name) for name in dict.fromkeys(comparison.baseline for comparison in contrasts)),
-            *([("baseline", GEOMETRIC)] if any(comparison.primary for comparison in contrasts) else []),
+            *(
+                ("baseline", name)
+                for name in dict.fromkeys(comparison.baseline for comparison in contrasts)
+            ),
+            *(
+                [("baseline", GEOMETRIC)]
+                if any(comparison.primary for comparison in contrasts)
+                else []
+            ),
             *((name, study.question) for run in runs for name, study in run.studies.items()),
             *_legend(contrasts),
         ],
-        next=_next(source, contrasts, plans=nothing is not None and nothing.plan_blocks is not None) if source else (),
+        next=_next(source, contrasts, plans=nothing is not None and nothing.plan_blocks is not None)
+        if source
+        else (),
         data={
-            "runs": [{"run_id": run.run_id, "origin": run.origin, "started_utc": run.started_utc, "commit": run.commit} for run in runs],
+            "runs": [
+                {
+                    "run_id": run.run_id,
+                    "origin": run.origin,
+                    "started_utc": run.started_utc,
+                    "commit": run.commit,
+                }
+                for run in runs
+            ],
             "warnings": warnings,
             "unseen": nothing,
             "comparisons": list(comparisons),
         },
-        rows=_table([(Column(name, name, interval=name in INTERVALS), read) for name, read in FIELDS.items()], comparisons),
+        rows=_table(
+            [
+                (Column(name, name, interval=name in INTERVALS), read)
+                for name, read in FIELDS.items()
+            ],
+            comparisons,
+        ),
         refused=refused,
     )
 
@@ -172,16 +230,27 @@ def _findings(contrasts: Sequence[Comparison]) -> list[str]:
         gains: dict[str, list[float]] = {}
         for claim in claims:
             if claim.verdict == verdict and claim.primary:
-                gains.setdefault(names.part(claim, names.heads[-1]), []).append(abs(claim.primary.gain))
+                gains.setdefault(names.part(claim, names.heads[-1]), []).append(
+                    abs(claim.primary.gain)
+                )
         if gains:  # grouped by tweak set: `a 3.4 and 21.5 %, b 8 %`
             longest = as_long if word == SPEED_WORDS[1] else _nothing
             effects = [f"{name} {_span(own)}{longest(-max(own))}" for name, own in gains.items()]
             more = f" and {len(effects) - NAMED} more" if len(effects) > NAMED else ""
             sentences.append(f"{word.capitalize()}: {', '.join(effects[:NAMED])}{more}.")
     counts = Counter[str](comparison.verdict for comparison in contrasts)
-    meanings = {**SPOKEN, **dict(zip(CLAIMS, words, strict=True)), "equivalent": f"same (within {_margins(contrasts)})"}
-    text = ", ".join(f"{counts[verdict]} {word}" for verdict, word in meanings.items() if counts[verdict])
-    total = f"{len(contrasts)} contrast{'s' if len(contrasts) != 1 else ''} {_relation(contrasts)}: {text}."
+    meanings = {
+        **SPOKEN,
+        **dict(zip(CLAIMS, words, strict=True)),
+        "equivalent": f"same (within {_margins(contrasts)})",
+    }
+    text = ", ".join(
+        f"{counts[verdict]} {word}" for verdict, word in meanings.items() if counts[verdict]
+    )
+    total = (
+        f"{len(contrasts)} contrast{'s' if len(contrasts) != 1 else ''} {_relation(contrasts)}: "
+        f"{text}."
+    )
     return [" ".join(sentences) or f"Nothing is shown to be {' or '.join(words)}.", total]
 
 
@@ -192,12 +261,18 @@ def _nothing(_gain: float) -> str:
 def _span(gains: Sequence[float]) -> str:
     """Write a tweak set's gains: `3.4 and 21.5`, unlike an interval; from three on, the range."""
     least, most = unsigned(min(gains)), unsigned(max(gains))
-    return most if least == most else f"{least.removesuffix(' %')} {'and' if len(gains) == 2 else 'to'} {most}"
+    return (
+        most
+        if least == most
+        else f"{least.removesuffix(' %')} {'and' if len(gains) == 2 else 'to'} {most}"
+    )
 
 
 def _claims(comparisons: Iterable[Comparison]) -> list[Comparison]:
     claims = [comparison for comparison in comparisons if comparison.verdict in CLAIMS]
-    return sorted(claims, key=lambda claim: -abs(math.log1p(claim.primary.gain)) if claim.primary else 0.0)
+    return sorted(
+        claims, key=lambda claim: -abs(math.log1p(claim.primary.gain)) if claim.primary else 0.0
+    )
 
 
 def _margins(comparisons: Iterable[Comparison]) -> str:
@@ -206,12 +281,24 @@ def _margins(comparisons: Iterable[Comparison]) -> str:
 
 def _guards(comparisons: Sequence[Comparison]) -> tuple[list[str], list[str]]:
     """Return a warning if untouched arms differ, else a sentence on their largest difference."""
-    guards = [comparison for comparison in comparisons if (comparison.guard or comparison.untouched) and comparison.primary]
+    guards = [
+        comparison
+        for comparison in comparisons
+        if (comparison.guard or comparison.untouched) and comparison.primary
+    ]
     failed = [undigested(guard.workload) for guard in guards if guard.verdict == "not comparable"]
     if failed:
-        end = "nothing is concluded there" if any(guard.guard for guard in guards if guard.verdict == "not comparable") else DOUBT
+        end = (
+            "nothing is concluded there"
+            if any(guard.guard for guard in guards if guard.verdict == "not comparable")
+            else DOUBT
+        )
         return [f"Untouched arms differ under {', '.join(dict.fromkeys(failed))}: {end}."], []
-    gains = [(abs(guard.primary.gain), undigested(guard.workload)) for guard in guards if guard.primary and guard.primary.p >= LEVEL]
+    gains = [
+        (abs(guard.primary.gain), undigested(guard.workload))
+        for guard in guards
+        if guard.primary and guard.primary.p >= LEVEL
+    ]
     if not guards or len(gains) < len(guards):  # a warning says that
         return [], []
     gain, workload = max(gains, key=lambda entry: entry[0])
@@ -225,12 +312,25 @@ def _drift(comparisons: Sequence[Comparison]) -> Iterator[str]:
     At least four paired blocks are needed. Least squares on the logs: one slope for all workloads,
     one intercept per workload.
     """
-    paired = [comparison for comparison in comparisons if comparison.primary and comparison.primary.design == "paired"]
-    longest = {(one.candidate_run, one.workload): one.primary for one in sorted(paired, key=lambda one: one.pairs) if one.pairs >= FEWEST}
+    paired = [
+        comparison
+        for comparison in comparisons
+        if comparison.primary and comparison.primary.design == "paired"
+    ]
+    longest = {
+        (one.candidate_run, one.workload): one.primary
+        for one in sorted(paired, key=lambda one: one.pairs)
+        if one.pairs >= FEWEST
+    }
     points: list[tuple[float, float]] = []
     for effect in filter(None, longest.values()):
-        logs = [math.log(value) * (1 if effect.metric.better == "higher" else -1) for value in effect.values_baseline]
-        points += [(at / (len(logs) - 1) - 0.5, value - fmean(logs)) for at, value in enumerate(logs)]
+        logs = [
+            math.log(value) * (1 if effect.metric.better == "higher" else -1)
+            for value in effect.values_baseline
+        ]
+        points += [
+            (at / (len(logs) - 1) - 0.5, value - fmean(logs)) for at, value in enumerate(logs)
+        ]
     if not points:
         return
     across = math.fsum(x * x for x, _ in points)
@@ -239,7 +339,10 @@ def _drift(comparisons: Sequence[Comparison]) -> Iterator[str]:
     rest = math.fsum((y - slope * x) ** 2 for x, y in points)
     if rest > ROUNDING**2:
         gain, low, high, _ = map(math.expm1, t_interval(slope, math.sqrt(rest / df / across), df))
-        yield f"the baseline's speed changed by {percent(gain)}{bracket(low, high)} from the first block to the last."
+        yield (
+            f"the baseline's speed changed by {percent(gain)}{bracket(low, high)} from the first "
+            "block to the last."
+        )
 
 
 def _study(title: str, contrasts: Sequence[Comparison], *, every: bool) -> Section:
@@ -253,7 +356,13 @@ def _study(title: str, contrasts: Sequence[Comparison], *, every: bool) -> Secti
     for comparison in shown:
         for note in dict.fromkeys(_notes(comparison)):
             notes.setdefault(note, []).append(comparison)
-    parts += bullets([note if 1 < len(of) == len(contrasts) else f"{names.listed(of)}: {note}" for note, of in notes.items()], "note")
+    parts += bullets(
+        [
+            note if 1 < len(of) == len(contrasts) else f"{names.listed(of)}: {note}"
+            for note, of in notes.items()
+        ],
+        "note",
+    )
     for verdict in ("equivalent", "inconclusive"):
         if own := [comparison for comparison in rest if comparison.verdict == verdict]:
             parts.append(Line(_by_workload(own, names), spoken(verdict)))
@@ -263,16 +372,26 @@ def _study(title: str, contrasts: Sequence[Comparison], *, every: bool) -> Secti
 
 def _by_workload(comparisons: Sequence[Comparison], names: Names) -> str:
     """Write `cnn: a, b; lora: c`; undecided contrasts with the smallest detectable difference."""
-    heads = names.heads[1:] if names.heads[0] == "workload" and len(names.heads) > 1 else names.heads
+    heads = (
+        names.heads[1:] if names.heads[0] == "workload" and len(names.heads) > 1 else names.heads
+    )
     lists: dict[str, list[Comparison]] = {}
     for comparison in comparisons:
-        lists.setdefault("" if heads is names.heads else names.part(comparison, "workload"), []).append(comparison)
+        lists.setdefault(
+            "" if heads is names.heads else names.part(comparison, "workload"), []
+        ).append(comparison)
     if len(lists) > ROWS:
         heads, lists = names.heads, {"": [*comparisons]}
     texts = []
     for workload, own in lists.items():
-        listed = ", ".join(_some([", ".join(names.part(comparison, head) for head in heads) for comparison in own]))
-        mdes = [comparison.mde for comparison in own if comparison.verdict == "inconclusive" and comparison.mde is not None]
+        listed = ", ".join(
+            _some([", ".join(names.part(comparison, head) for head in heads) for comparison in own])
+        )
+        mdes = [
+            comparison.mde
+            for comparison in own
+            if comparison.verdict == "inconclusive" and comparison.mde is not None
+        ]
         seen = f" ({size(max(mdes))} % would show)" if mdes else ""
         texts.append(f"{workload}: {listed}{seen}" if workload else f"{listed}{seen}")
     return "; ".join(texts)
@@ -282,11 +401,16 @@ def _by_reason(comparisons: Sequence[Comparison], names: Names) -> list[str]:
     reasons: dict[str, list[Comparison]] = {}
     for comparison in comparisons:
         reasons.setdefault(comparison.reason, []).append(comparison)
-    return [f"{names.listed(of)}: {reason}" for reason, of in sorted(reasons.items(), key=lambda entry: -len(entry[1]))]
+    return [
+        f"{names.listed(of)}: {reason}"
+        for reason, of in sorted(reasons.items(), key=lambda entry: -len(entry[1]))
+    ]
 
 
 def _some(texts: Sequence[str]) -> list[str]:
-    return [*texts] if len(texts) <= ROWS else [*texts[:ROWS], f"… {len(texts) - ROWS} more (--all)"]
+    return (
+        [*texts] if len(texts) <= ROWS else [*texts[:ROWS], f"… {len(texts) - ROWS} more (--all)"]
+    )
 
 
 def _relation(comparisons: Sequence[Comparison]) -> str:
@@ -313,17 +437,43 @@ def _shown_table(shown: Sequence[Comparison], names: Names) -> Table:
     second = label_of(next(iter(seconds))) if len(seconds) == 1 else ""
     head = label_of(next(iter(primaries))) if len(primaries) == 1 else "primary metric"
     columns: list[tuple[Column, Getter]] = [
-        *((Column(name, name.replace(" ", "_"), left=True), partial(names.part, head=name)) for name in names.heads),
-        *([(Column("metric", "primary_metric", left=True), _primary_label)] if len(primaries) > 1 else []),
+        *(
+            (Column(name, name.replace(" ", "_"), left=True), partial(names.part, head=name))
+            for name in names.heads
+        ),
+        *(
+            [(Column("metric", "primary_metric", left=True), _primary_label)]
+            if len(primaries) > 1
+            else []
+        ),
         (Column(head, "effect", left=True), _verdict),
         (Column("95 % interval", "gain", _interval), FIELDS["gain"]),
-        *([(Column(f"{second}\n+ % [95 %]", "second_gain", _gain, spare=4), FIELDS["second_gain"])] if second else []),
+        *(
+            [
+                (
+                    Column(f"{second}\n+ % [95 %]", "second_gain", _gain, spare=4),
+                    FIELDS["second_gain"],
+                )
+            ]
+            if second
+            else []
+        ),
         (Column("baseline", "baseline_value", spare=3), _baseline),
-        (Column(f"p ({ADJUSTED[shown[0].adjustment]})", "p_adjusted", probability, spare=1), FIELDS["p_adjusted"]),
+        (
+            Column(f"p ({ADJUSTED[shown[0].adjustment]})", "p_adjusted", probability, spare=1),
+            FIELDS["p_adjusted"],
+        ),
         (Column("would\nshow %", "mde", size, spare=5), FIELDS["mde"]),
         (Column("n", "units", spare=2), _units),
     ]
-    return _table([(column, read) for column, read in columns if any(read(comparison) is not None for comparison in shown)], shown)
+    return _table(
+        [
+            (column, read)
+            for column, read in columns
+            if any(read(comparison) is not None for comparison in shown)
+        ],
+        shown,
+    )
 
 
 def _as_gain(effect: Effect | None) -> Gain | None:
@@ -340,9 +490,13 @@ FIELDS: dict[str, Getter] = {
     "baseline": lambda comparison: comparison.baseline,
     "verdict": lambda comparison: comparison.verdict,
     "metric": lambda comparison: comparison.primary_metric.name,
-    "baseline_value": lambda comparison: comparison.primary.baseline if comparison.primary else comparison.observed_baseline,
+    "baseline_value": lambda comparison: (
+        comparison.primary.baseline if comparison.primary else comparison.observed_baseline
+    ),
     "gain": lambda comparison: _as_gain(comparison.primary),
-    "second_metric": lambda comparison: comparison.second.metric.name if comparison.second else None,
+    "second_metric": lambda comparison: (
+        comparison.second.metric.name if comparison.second else None
+    ),
     "second_gain": lambda comparison: _as_gain(comparison.second),
     "p_adjusted": lambda comparison: comparison.p_adjusted,
     "mde": lambda comparison: comparison.mde,
@@ -371,7 +525,10 @@ def _verdict(comparison: Comparison) -> Word:
 
 def _size(comparison: Comparison, gain: float) -> str:
     words = _words([comparison])
-    return f"{unsigned(abs(gain))} {words[gain < 0]}{as_long(gain).replace(' as long', '') if words == SPEED_WORDS else ''}"
+    return (
+        f"{unsigned(abs(gain))} "
+        f"{words[gain < 0]}{as_long(gain).replace(' as long', '') if words == SPEED_WORDS else ''}"
+    )
 
 
 def _words(comparisons: Sequence[Comparison]) -> tuple[str, str]:
@@ -391,7 +548,11 @@ def _baseline(comparison: Comparison) -> str | None:
     value = comparison.primary.baseline if comparison.primary else comparison.observed_baseline
     if value is None:
         return None
-    return f"{value:.4g} × {comparison.relative_to}" if comparison.relative_to else amount(comparison.primary_metric, value)
+    return (
+        f"{value:.4g} × {comparison.relative_to}"
+        if comparison.relative_to
+        else amount(comparison.primary_metric, value)
+    )
 
 
 def _units(comparison: Comparison) -> str:
@@ -404,9 +565,13 @@ def _units(comparison: Comparison) -> str:
 def _notes(comparison: Comparison) -> list[str]:
     """Return the notes, preceded by the reason if the row does not explain its verdict."""
     effect = comparison.primary
-    beyond = effect is not None and max(-math.log1p(effect.low), math.log1p(effect.high)) > math.log1p(comparison.margin)
+    beyond = effect is not None and max(
+        -math.log1p(effect.low), math.log1p(effect.high)
+    ) > math.log1p(comparison.margin)
     same = comparison.verdict == "equivalent" and beyond
-    unexplained = effect is None or comparison.verdict == "not comparable" or outlasts(comparison) or same
+    unexplained = (
+        effect is None or comparison.verdict == "not comparable" or outlasts(comparison) or same
+    )
     return [comparison.reason] * unexplained + list(comparison.notes)
 
 
@@ -415,8 +580,15 @@ def _legend(comparisons: Sequence[Comparison]) -> list[tuple[str, str]]:
     if not effects:
         return []
     designs = {effect.design for effect in effects}
-    metrics = {effect.metric.name for comparison in comparisons for effect in (comparison.primary, comparison.second) if effect is not None}
-    family = ", ".join(dict.fromkeys(str(comparison.family) for comparison in comparisons if comparison.family))
+    metrics = {
+        effect.metric.name
+        for comparison in comparisons
+        for effect in (comparison.primary, comparison.second)
+        if effect is not None
+    }
+    family = ", ".join(
+        dict.fromkeys(str(comparison.family) for comparison in comparisons if comparison.family)
+    )
     paired = " Cells are paired by block." if designs & {"paired", "switched"} else ""
     return [
         (
@@ -426,16 +598,25 @@ def _legend(comparisons: Sequence[Comparison]) -> list[tuple[str, str]]:
         ("same", f"shown to be equal: the 90 % interval lies inside ±{_margins(comparisons)}."),
         (
             "can't tell",
-            "neither a difference nor equality is shown; more blocks are needed. It does not mean 'no change'.",
+            (
+                "neither a difference nor equality is shown; more blocks are needed. It does not "
+                "mean 'no change'."
+            ),
         ),
         ("95 % interval", f"of this contrast alone; + is {_words(comparisons)[0]}."),
         (
             "p",
-            f"adjusted ({ADJUSTED[comparisons[0].adjustment]}) for all {family} contrasts of the study together.",
+            (
+                f"adjusted ({ADJUSTED[comparisons[0].adjustment]}) for all {family} contrasts of "
+                "the study together."
+            ),
         ),
         (
             "would show",
-            "the smallest difference that this run would have shown with 80 % probability (MDE); narrow tables omit it.",
+            (
+                "the smallest difference that this run would have shown with 80 % probability "
+                "(MDE); narrow tables omit it."
+            ),
         ),
         *(("n", text) for design, text in UNITS.items() if design in designs),
         *((label_of(name), text) for name, text in METRICS.items() if name in metrics),

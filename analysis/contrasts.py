@@ -50,12 +50,14 @@ def contrasts(
     repeated thing. On the `log` scale a contrast is the ratio candidate / baseline; on the `raw`
     scale the difference candidate - baseline.
 
-    Returns: one row per group, level and metric, in the frame's order, with the columns of `by`, then
+    Returns: one row per group, level and metric, in the frame's order, with the columns of `by`,
+        then
         arm, metric
         n: units with both sides
         baseline, candidate: means over these units (geometric on the log scale)
         value, low, high, low90, high90: the contrast, with its 95 and 90 % intervals (Student's t)
-        p, p_adjusted: two-sided, for no difference; adjusted by Holm over all rows that agree in the columns of `family`
+        p, p_adjusted: two-sided, for no difference; adjusted by Holm over all rows that agree in
+            the columns of `family`
         missing: why there is no value or no interval; empty if there is one
     Raises: UnknownName, if a column or the baseline does not exist. Refused, if the column has only
     one level.
@@ -76,9 +78,25 @@ def contrasts(
     rows = [
         dict(zip(by, key if isinstance(key, tuple) else (key,), strict=True)) | row
         for key, group in groups
-        for row in _of_group(group, arm, baseline, metrics, list(within), list(unit or within), fewest)
+        for row in _of_group(
+            group, arm, baseline, metrics, list(within), list(unit or within), fewest
+        )
     ]
-    columns = [*by, "arm", "metric", "n", "baseline", "candidate", "value", "low", "high", "low90", "high90", "p", "missing"]
+    columns = [
+        *by,
+        "arm",
+        "metric",
+        "n",
+        "baseline",
+        "candidate",
+        "value",
+        "low",
+        "high",
+        "low90",
+        "high90",
+        "p",
+        "missing",
+    ]
     result = pd.DataFrame(rows, columns=columns)
     result["p_adjusted"] = float("nan")
     known = result[result["p"].notna()]
@@ -90,7 +108,10 @@ def contrasts(
 def _must_have(noun: str, name: object, there: Sequence[object]) -> None:
     if name not in list(there):
         names = sorted(map(str, there))
-        raise UnknownName(f"no {noun} {name!r}; available: {first_few(names, SHOWN_NAMES)}.{suggestion(str(name), set(names))}")
+        raise UnknownName(
+            f"no {noun} {name!r}; available: "
+            f"{first_few(names, SHOWN_NAMES)}.{suggestion(str(name), set(names))}"
+        )
 
 
 def _of_group(
@@ -124,7 +145,9 @@ def _keys(rows: pd.DataFrame, columns: list[str]) -> list[tuple[object, ...]]:
     return list(rows[columns].itertuples(index=False, name=None))
 
 
-def _means(rows: pd.DataFrame, metric: str, scale: Scale, within: list[str]) -> dict[tuple[object, ...], float]:
+def _means(
+    rows: pd.DataFrame, metric: str, scale: Scale, within: list[str]
+) -> dict[tuple[object, ...], float]:
     values: dict[tuple[object, ...], list[float]] = {}
     for place, value in zip(_keys(rows, within), rows[metric], strict=True):
         values.setdefault(place, []).append(float(value))
@@ -134,7 +157,9 @@ def _means(rows: pd.DataFrame, metric: str, scale: Scale, within: list[str]) -> 
 def _mean(values: Sequence[float], scale: Scale) -> float:
     if scale == "raw":
         return math.fsum(values) / len(values)
-    return math.exp(math.fsum(map(math.log, values)) / len(values)) if min(values) > 0 else min(values)
+    return (
+        math.exp(math.fsum(map(math.log, values)) / len(values)) if min(values) > 0 else min(values)
+    )
 
 
 def contrast_of(pairs: Pairs, scale: Scale, fewest: int = FEWEST) -> dict[str, object]:
@@ -147,14 +172,24 @@ def contrast_of(pairs: Pairs, scale: Scale, fewest: int = FEWEST) -> dict[str, o
         return empty | {"missing": NOT_POSITIVE}
     changes = [math.fsum(_change(pair, scale) for pair in own) / len(own) for own in pairs.values()]
     value, spread = moments(changes)
-    before, after = (_mean([_mean([pair[side] for pair in own], scale) for own in pairs.values()], scale) for side in (0, 1))
-    known = empty | {"baseline": before, "candidate": after, "value": _back(value, scale), "missing": ""}
+    before, after = (
+        _mean([_mean([pair[side] for pair in own], scale) for own in pairs.values()], scale)
+        for side in (0, 1)
+    )
+    known = empty | {
+        "baseline": before,
+        "candidate": after,
+        "value": _back(value, scale),
+        "missing": "",
+    }
     if len(changes) < fewest:
         return known | {"missing": f"fewer than {fewest} blocks: no interval"}
     if spread < ROUNDING:
         return known | {"missing": SAME}
     error = spread / math.sqrt(len(changes))
-    wide, narrow = (t_interval(value, error, len(changes) - 1, alpha) for alpha in (ALPHA, 2 * ALPHA))
+    wide, narrow = (
+        t_interval(value, error, len(changes) - 1, alpha) for alpha in (ALPHA, 2 * ALPHA)
+    )
     ends = {"low": wide.low, "high": wide.high, "low90": narrow.low, "high90": narrow.high}
     return known | {name: _back(end, scale) for name, end in ends.items()} | {"p": wide.p}
 

@@ -38,7 +38,9 @@ def ending(saved: object, gate: Gate | None, *, color: bool = False) -> tuple[st
     return f"{message}\n{ruling}" if gate else message, code
 
 
-def answer_of_run(run: Run, *, brief: bool = True, refused: Sequence[str] = (), source: str = "") -> Answer:
+def answer_of_run(
+    run: Run, *, brief: bool = True, refused: Sequence[str] = (), source: str = ""
+) -> Answer:
     """Return the answer of a run's study, or verdicts if it has none or `brief` ends a session."""
     for study in studies.of(run):
         if study.ORDER < VERDICTS or not brief:
@@ -53,6 +55,12 @@ def answer_of_run(run: Run, *, brief: bool = True, refused: Sequence[str] = (), 
     comparisons = compare(run)
     if not comparisons and not brief:
         unmeasured = all(cell.outcome != "measured" for cell in run.cells)
-        lost = [Line(line.removeprefix(f"{run.origin}: ")) for line in lost_cells(run, run.cells) if unmeasured]
-        return replace(answer(rows_of([run])), findings=lost, refused=refused, warnings=warnings_of(run, ()))
+        lost = [
+            Line(line.removeprefix(f"{run.origin}: "))
+            for line in lost_cells(run, run.cells)
+            if unmeasured
+        ]
+        return replace(
+            answer(rows_of([run])), findings=lost, refused=refused, warnings=warnings_of(run, ())
+        )
     return answer_of(comparisons, [run], refused=refused, source=source)

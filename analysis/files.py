@@ -43,7 +43,9 @@ def read_text(path: Path, kind: str, missing: str = NO_FILE) -> str:
 
 def not_utf8(path: Path, error: UnicodeDecodeError, kind: str) -> Unreadable:
     before = error.object[: error.start].decode("utf-8", "replace")
-    return Unreadable(f"{path}: not UTF-8 at {place_in(before)} (byte 0x{error.object[error.start]:02x}); {kind}.")
+    return Unreadable(
+        f"{path}: not UTF-8 at {place_in(before)} (byte 0x{error.object[error.start]:02x}); {kind}."
+    )
 
 
 def place_in(before: str) -> str:
@@ -60,9 +62,15 @@ def unpacked(path: Path, packed: bytes) -> bytes:
         with lzma.open(io.BytesIO(packed)) as source:
             content = source.read(LARGEST_BYTES + 1)
     except (OSError, EOFError, lzma.LZMAError) as error:
-        raise Unreadable(f"{path}: cannot be unpacked ({type(error).__name__}: {error}); take the file from its source again.") from None
+        raise Unreadable(
+            f"{path}: cannot be unpacked ({type(error).__name__}: {error}); take the file from "
+            "its source again."
+        ) from None
     if len(content) > LARGEST_BYTES:
-        raise Unreadable(f"{path}: unpacks to more than {LARGEST_BYTES // 1024**2} MiB, which is too large for a saved run.")
+        raise Unreadable(
+            f"{path}: unpacks to more than {LARGEST_BYTES // 1024**2} MiB, which is too large for "
+            "a saved run."
+        )
     return content
 
 
@@ -85,7 +93,8 @@ def must_be_file(path: Path, missing: str = NO_FILE) -> None:
     if result.st_size > LARGEST_BYTES:
         mib = 1024**2
         raise Unreadable(
-            f"{path}: has {result.st_size // mib} MiB, too large for a saved run (at most {LARGEST_BYTES // mib}); name another file."
+            f"{path}: has {result.st_size // mib} MiB, too large for a saved run (at most "
+            f"{LARGEST_BYTES // mib}); name another file."
         )
 
 
@@ -125,7 +134,10 @@ def damaged(origin: object, use: str) -> Iterator[None]:
     try:
         yield
     except (ArithmeticError, LookupError, RecursionError, TypeError, ValueError) as error:
-        raise Refused(f"{origin}: cannot be {use} ({type(error).__name__}: {error}); the file is damaged or was edited.") from error
+        raise Refused(
+            f"{origin}: cannot be {use} ({type(error).__name__}: {error}); the file is damaged or "
+            "was edited."
+        ) from error
 
 
 NAME = re.compile(r"[\w@+=-][\w.@+=-]{,200}")
@@ -146,7 +158,9 @@ def must_be_a_name(name: str, what: str) -> str:
     Raises: Refused, if it is empty or would lead elsewhere.
     """
     if not NAME.fullmatch(name):
-        raise Refused(f"{name!r}: not a valid file name for {what}; use letters, digits and . _ @ + = - only.")
+        raise Refused(
+            f"{name!r}: not a valid file name for {what}; use letters, digits and . _ @ + = - only."
+        )
     return name
 
 

@@ -35,7 +35,13 @@ LABELS = {
     "mb_per_s_read": ("read", "{} MiB/s read"),
 }
 # Formats of values alone, by the end of the metric's name; times are scaled.
-UNITS = {"samples_per_s": " samples/s", "tokens_per_s": " tokens/s", "_s_per_step": " s", "_percent": " %", "mb_per_s_read": " MiB/s"}
+UNITS = {
+    "samples_per_s": " samples/s",
+    "tokens_per_s": " tokens/s",
+    "_s_per_step": " s",
+    "_percent": " %",
+    "mb_per_s_read": " MiB/s",
+}
 
 
 def label_of(metric: Metric | str) -> str:
@@ -70,27 +76,53 @@ def shorten(workloads: Iterable[str]) -> tuple[dict[str, str], str]:
         return {name: undigested(name) for name in names}, ""
     files = {name.rpartition("::")[0] for name in names}
     common = [files.pop()] if len(files) == 1 and "" not in files else []
-    parts = {name: name.rpartition("::")[2].split(":") for name in names} if common or "::" not in "".join(names) else {}
-    shared = [part for part in parts[names[0]][1:] if "=" in part and all(part in other for other in parts.values())] if parts else []
-    short = {name: ":".join(part for part in parts[name] if part not in shared) for name in names} if parts else {n: n for n in names}
+    parts = (
+        {name: name.rpartition("::")[2].split(":") for name in names}
+        if common or "::" not in "".join(names)
+        else {}
+    )
+    shared = (
+        [
+            part
+            for part in parts[names[0]][1:]
+            if "=" in part and all(part in other for other in parts.values())
+        ]
+        if parts
+        else []
+    )
+    short = (
+        {name: ":".join(part for part in parts[name] if part not in shared) for name in names}
+        if parts
+        else {n: n for n in names}
+    )
     return short, ", ".join([*common, *shared])
 
 
 def headline(runs: Sequence[Run]) -> str:
     """Write a line per run: `kernel_tweaks, 25 Nov 2026, 336 of 336 cells`; several with files."""
-    return "\n".join(f"{run.origin}: {_counts(run)}" if len(runs) > 1 else _counts(run) for run in runs)
+    return "\n".join(
+        f"{run.origin}: {_counts(run)}" if len(runs) > 1 else _counts(run) for run in runs
+    )
 
 
 def _counts(run: Run) -> str:
     measured = sum(cell.outcome == "measured" for cell in run.cells)
     started = moment(run.started_utc)
-    cells = f"{measured} of {len(run.design.order) or len(run.cells)} cells" if run.replicated else f"{measured} measured, no replicates"
+    cells = (
+        f"{measured} of {len(run.design.order) or len(run.cells)} cells"
+        if run.replicated
+        else f"{measured} measured, no replicates"
+    )
     return ", ".join([*run.studies, *([f"{started:%-d %b %Y}"] if started else []), cells])
 
 
 def provenance(runs: Sequence[Run]) -> list[tuple[str, str]]:
     """Return the origin of runs, for `--explain`: run, blocks, seed, machine."""
-    facts = [("run", f"{run.run_id}: {blocks_of(run)}, seed {run.design.seed}") for run in runs if run.replicated]
+    facts = [
+        ("run", f"{run.run_id}: {blocks_of(run)}, seed {run.design.seed}")
+        for run in runs
+        if run.replicated
+    ]
     return [*facts, *(("machine", line) for line in dict.fromkeys(map(machine_of, runs)))]
 
 
@@ -128,14 +160,22 @@ def short_names(workloads: Mapping[str, Workload]) -> dict[str, str]:
     for base, names in families.items():
         if len(names) > 1 and all(name == base or _VARIANT.fullmatch(name) for name in names):
             words = _apart(names, workloads)
-            shown |= {name: " · ".join([base] * (len(families) > 1) + words[name]) or base for name in names}
+            shown |= {
+                name: " · ".join([base] * (len(families) > 1) + words[name]) or base
+                for name in names
+            }
     return shown if len(set(shown.values())) == len(shown) else {name: name for name in workloads}
 
 
 def _apart(names: Sequence[str], workloads: Mapping[str, Workload]) -> dict[str, list[str]]:
     given = {name: dict(part.split("=", 1) for part in name.split(":")[1:]) for name in names}
     mentioned = Counter(key for own in given.values() for key in own)
-    level = {name: {key: given[name].get(key, str(workloads[name].params.get(key, ""))) for key in mentioned} for name in names}
+    level = {
+        name: {
+            key: given[name].get(key, str(workloads[name].params.get(key, ""))) for key in mentioned
+        }
+        for name in names
+    }
     # Keyed by how a parameter splits them: of two that always change together, keep the first.
     differ: dict[tuple[int, ...], str] = {}
     for key in mentioned:
@@ -143,7 +183,11 @@ def _apart(names: Sequence[str], workloads: Mapping[str, Workload]) -> dict[str,
         if len(set(levels)) > 1:
             differ.setdefault(tuple(map(levels.index, levels)), key)
     return {
-        name: [_said(key, level[name][key]) for key in differ.values() if level[name][key] and (mentioned[key] > 1 or key in given[name])]
+        name: [
+            _said(key, level[name][key])
+            for key in differ.values()
+            if level[name][key] and (mentioned[key] > 1 or key in given[name])
+        ]
         for name in names
     }
 

@@ -24,7 +24,9 @@ GLOB = frozenset("*?[")
 # Other entries in a folder of saved runs (fixtures/studies/command, storage).
 NO_RUNS = frozenset({"commands", "progress", "scratch"})
 # In JSON: a surrogate pair, a lone surrogate (escaped or not), any other escape.
-ESCAPES = re.compile(r"\\u[dD][89abAB]..\\u[dD][c-fC-F]..|(?P<half>\\u[dD][89a-fA-F]..|[\ud800-\udfff])|\\.")
+ESCAPES = re.compile(
+    r"\\u[dD][89abAB]..\\u[dD][c-fC-F]..|(?P<half>\\u[dD][89a-fA-F]..|[\ud800-\udfff])|\\."
+)
 Reading = TypeVar("Reading")
 
 
@@ -71,7 +73,8 @@ def from_json(saved: object, origin: str) -> Run:
     if stranger := strangers.of_json(saved):
         raise Unreadable(f"{origin}: not read here: {stranger}")
     raise Unreadable(
-        f"{origin}: not a saved run; name a file of `pytest benchmarks/`, pytest-benchmark, hyperfine, google-benchmark, asv or AIPerf."
+        f"{origin}: not a saved run; name a file of `pytest benchmarks/`, pytest-benchmark, "
+        "hyperfine, google-benchmark, asv or AIPerf."
     )
 
 
@@ -105,25 +108,37 @@ def _matches(name: str) -> list[Path]:
     if not path.exists() and GLOB & set(name):
         root = Path(path.anchor or ".")
         found = root.glob(str(path.relative_to(path.anchor)))
-        matches = sorted(one for one in found if (one.suffix != ".xz" or one.name.endswith(PACKED)) and not _stands_beside(one))
+        matches = sorted(
+            one
+            for one in found
+            if (one.suffix != ".xz" or one.name.endswith(PACKED)) and not _stands_beside(one)
+        )
         if not matches:
             raise Refused(f"{name}: matches no visible file; see `ls {path.parent}`.")
         return matches
     if path.is_dir() and not is_deeptweak(path):
         nodes = sorted(one for one in path.iterdir() if one.is_dir() and is_deeptweak(one))
         # The second pattern covers the folders of pytest-benchmark and asv.
-        matches = _results([*path.glob("*.json"), *path.glob(f"*{PACKED}")]) or nodes or _results(path.glob("*/*.json"))
+        matches = (
+            _results([*path.glob("*.json"), *path.glob(f"*{PACKED}")])
+            or nodes
+            or _results(path.glob("*/*.json"))
+        )
         if not matches:
             from analysis import studies
 
             commands = (command_for(path) for command_for in studies.hooks("command_for"))
-            raise Refused(f"{name}: {next(filter(None, commands), 'no saved run (*.json) in this folder.')}")
+            raise Refused(
+                f"{name}: {next(filter(None, commands), 'no saved run (*.json) in this folder.')}"
+            )
         return matches
     return [path]
 
 
 def _results(paths: Iterable[Path]) -> list[Path]:
-    return sorted(path for path in paths if path.parent.name not in NO_RUNS and not _stands_beside(path))
+    return sorted(
+        path for path in paths if path.parent.name not in NO_RUNS and not _stands_beside(path)
+    )
 
 
 def _stands_beside(path: Path) -> bool:
@@ -143,7 +158,9 @@ def files_of(run: Run) -> list[Path]:
     if not path.is_dir():
         return [path]
     manifests = {tweakset.path for tweakset in run.tweaksets.values() if tweakset.path}
-    return sorted([*path.glob("benchmark.csv"), *path.glob("*/benchmark.csv"), *map(Path, manifests)])
+    return sorted(
+        [*path.glob("benchmark.csv"), *path.glob("*/benchmark.csv"), *map(Path, manifests)]
+    )
 
 
 def load_each(names: Sequence[str], refused: list[str]) -> Iterator[Run]:
@@ -163,7 +180,9 @@ def load_some(names: Sequence[str], refused: list[str]) -> list[Run]:
     return result
 
 
-def read_each(runs: Iterable[Run], read: Callable[[Run], Reading], refused: list[str]) -> list[tuple[Run, Reading]]:
+def read_each(
+    runs: Iterable[Run], read: Callable[[Run], Reading], refused: list[str]
+) -> list[tuple[Run, Reading]]:
     """Read something from each run; add a line to `refused` if a run has none.
 
     Raises: Refused, with the first reason, if no run has any.
@@ -184,7 +203,10 @@ def parsed(path: Path) -> object:
 
     Raises: Unreadable.
     """
-    content = read_whole(path, "no such file; `deeptweak run` and `pytest benchmarks/ --benchmark-save=NAME` write one")
+    content = read_whole(
+        path,
+        "no such file; `deeptweak run` and `pytest benchmarks/ --benchmark-save=NAME` write one",
+    )
     content = unpacked(path, content) if path.name.endswith(PACKED) else content
     try:
         return record_file.complete(_parsed(content), path)
@@ -192,7 +214,10 @@ def parsed(path: Path) -> object:
         raise not_utf8(path, error, "a saved run is UTF-8 JSON") from None
     except UnicodeEncodeError:
         where = _place_of_half(content.decode(json.detect_encoding(content), "surrogatepass"))
-        raise Unreadable(f"{path}: contains half a character (a lone surrogate) at {where}, which cannot be written; {EDITED}.") from None
+        raise Unreadable(
+            f"{path}: contains half a character (a lone surrogate) at {where}, which cannot be "
+            f"written; {EDITED}."
+        ) from None
     except json.JSONDecodeError as error:
         from .formats import strangers
 
@@ -201,9 +226,12 @@ def parsed(path: Path) -> object:
         where = f"line {error.lineno} column {error.colno}"
         start = error.doc.lstrip("\ufeff \t\r\n")
         if start and start[0] not in "{[":
-            raise Unreadable(f"{path}: is not a saved run: not JSON at {where}. {NAME_A_RUN}") from None
+            raise Unreadable(
+                f"{path}: is not a saved run: not JSON at {where}. {NAME_A_RUN}"
+            ) from None
         raise Unreadable(
-            f"{path}: not JSON at {where} ({error.msg}); it was damaged or cut short, take the file from its source again."
+            f"{path}: not JSON at {where} ({error.msg}); it was damaged or cut short, take the "
+            "file from its source again."
         ) from None
     except ValueError as error:
         raise Unreadable(f"{path}: {error}") from None
@@ -227,7 +255,10 @@ def _parsed(content: bytes) -> object:
     if not (isinstance(saved, dict) and saved_run.recognises(saved)):
         return saved
     if odd:
-        raise ValueError(f"contains {odd[0]}, which is neither a measurement nor JSON; the run is damaged, so measure again.")
+        raise ValueError(
+            f"contains {odd[0]}, which is neither a measurement nor JSON; the run is damaged, so "
+            "measure again."
+        )
     if content.count(b'"') != msgspec.json.encode(saved).count(b'"'):
         json.loads(content, object_pairs_hook=_once_each)
     return saved
@@ -243,5 +274,8 @@ def _once_each(pairs: list[tuple[str, object]]) -> dict[str, object]:
     made = dict(pairs)
     if len(made) < len(pairs):
         twice = next(name for at, (name, _) in enumerate(pairs) if name in dict(pairs[:at]))
-        raise ValueError(f"contains {twice!r} twice in one object; the file was edited: get it again from its source.")
+        raise ValueError(
+            f"contains {twice!r} twice in one object; the file was edited: get it again from its "
+            "source."
+        )
     return made

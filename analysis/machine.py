@@ -27,7 +27,11 @@ class Machine:
 
     def same_as(self, other: Machine) -> bool:
         """Return whether a series may continue from one machine to the other."""
-        if (self.cpu_model, self.cpu_count, self.gpus) != (other.cpu_model, other.cpu_count, other.gpus):
+        if (self.cpu_model, self.cpu_count, self.gpus) != (
+            other.cpu_model,
+            other.cpu_count,
+            other.gpus,
+        ):
             return False
         mine, theirs = self.mem_total_bytes, other.mem_total_bytes
         if mine is None or theirs is None:
@@ -45,7 +49,9 @@ class Machine:
 
 
 def machine_of(facts: Mapping[str, object]) -> Machine:
-    model, count, memory = (facts.get(name) for name in ("cpu_model", "cpu_count", "mem_total_bytes"))
+    model, count, memory = (
+        facts.get(name) for name in ("cpu_model", "cpu_count", "mem_total_bytes")
+    )
     return Machine(
         cpu_model=model if isinstance(model, str) else None,
         cpu_count=count if isinstance(count, int) else None,
@@ -141,7 +147,9 @@ def differences(runs: Sequence[Run]) -> list[ProvenanceChange]:
 
 def _machine(run: Run) -> Iterator[Fact]:
     grouped = {name: group for group, names in GROUPS.items() for name in names}
-    for name in sorted(run.machine, key=lambda name: list(grouped).index(name) if name in grouped else len(grouped)):
+    for name in sorted(
+        run.machine, key=lambda name: list(grouped).index(name) if name in grouped else len(grouped)
+    ):
         value = run.machine[name]
         if value is None:
             continue
@@ -150,7 +158,10 @@ def _machine(run: Run) -> Iterator[Fact]:
         elif name == "gpus":
             yield from _gpus(value)
         elif isinstance(value, dict):
-            yield from (Fact(grouped.get(name, "other"), f"{name}: {key}", str(inner)) for key, inner in value.items())
+            yield from (
+                Fact(grouped.get(name, "other"), f"{name}: {key}", str(inner))
+                for key, inner in value.items()
+            )
         else:
             yield Fact(grouped.get(name, "other"), name, _shown(name, value))
 
@@ -161,7 +172,10 @@ def _boot_tokens(cmdline: str) -> Iterator[Fact]:
     for token in cmdline.split():
         key, _, value = token.partition("=")
         tokens.setdefault(key, []).append(value)
-    yield from (Fact("boot command line", key, ", ".join(values) or "given") for key, values in tokens.items())
+    yield from (
+        Fact("boot command line", key, ", ".join(values) or "given")
+        for key, values in tokens.items()
+    )
 
 
 def _gpus(value: object) -> Iterator[Fact]:
@@ -170,7 +184,9 @@ def _gpus(value: object) -> Iterator[Fact]:
         return
     for at, gpu in enumerate(value):
         for key, inner in gpu.items() if isinstance(gpu, dict) else [("name", gpu)]:
-            yield Fact("driver" if key == DRIVER else "hardware", f"gpu{at} {key}", _shown(key, inner))
+            yield Fact(
+                "driver" if key == DRIVER else "hardware", f"gpu{at} {key}", _shown(key, inner)
+            )
 
 
 def _shown(name: str, value: object) -> str:
@@ -197,17 +213,27 @@ def _measured(run: Run) -> Iterator[Fact]:
     if run.replicated:
         yield Fact("plan", "seed", str(run.design.seed))
         yield Fact("plan", "blocks", str(run.design.blocks))
-        yield Fact("plan", "steps", "each workload's own" if run.design.steps is None else str(run.design.steps))
+        yield Fact(
+            "plan",
+            "steps",
+            "each workload's own" if run.design.steps is None else str(run.design.steps),
+        )
     yield Fact("plan", "tweak sets", ", ".join(sorted(run.tweaksets)))
     yield Fact("plan", "workloads", ", ".join(sorted(run.workloads)))
     for name, tweakset in run.tweaksets.items():
         if tweakset.sha256:
             yield Fact("plan", f"tweak set {name}: sha256", tweakset.sha256)
     for name, workload in run.workloads.items():
-        yield from (Fact("plan", f"workload {name}: {key}", str(value)) for key, value in workload.params.items())
+        yield from (
+            Fact("plan", f"workload {name}: {key}", str(value))
+            for key, value in workload.params.items()
+        )
     known: dict[str, set[str]] = {}
     for cell in run.cells:
         for key in ("torch", "cuda", "device", "dtype", "threads"):
             if cell.facts.get(key) is not None:
                 known.setdefault(key, set()).add(str(cell.facts[key]))
-    yield from (Fact("plan", f"workloads' {key}", ", ".join(sorted(values))) for key, values in known.items())
+    yield from (
+        Fact("plan", f"workloads' {key}", ", ".join(sorted(values)))
+        for key, values in known.items()
+    )

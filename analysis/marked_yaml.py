@@ -78,7 +78,10 @@ def read(path: Path | str) -> Value:
     except OSError as error:
         raise Refused(f"{path}: cannot be read: {error.strerror}.") from None
     if len(raw) > MAX_BYTES:
-        raise Refused(f"{path}: larger than {MAX_BYTES // 1024} KiB, but a few lines are expected; check the file name.")
+        raise Refused(
+            f"{path}: larger than {MAX_BYTES // 1024} KiB, but a few lines are expected; check "
+            "the file name."
+        )
     try:
         return parse(raw.decode("utf-8-sig"), str(path))
     except UnicodeDecodeError as error:
@@ -101,7 +104,10 @@ def parse(text: str, origin: str) -> Value:
         raise Refused(f"{origin}{line}: broken YAML: {problem}; correct the file.") from None
     except yaml.reader.ReaderError as error:
         line = f":{text.count(chr(10), 0, error.position) + 1}"
-        raise Refused(f"{origin}{line}: contains the character {error.character!r}, which YAML does not allow; remove it.") from None
+        raise Refused(
+            f"{origin}{line}: contains the character {error.character!r}, which YAML does not "
+            "allow; remove it."
+        ) from None
     if node is None:
         raise Refused(f"{origin}: the file is empty.")
     return Value(node, origin)
@@ -114,9 +120,16 @@ def must_be_plain(text: str | bytes, origin: str, most_depth: int = MAX_DEPTH) -
     """
     depth = 0
     for event in yaml.parse(text, Loader=yaml.SafeLoader):
-        depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+        depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(
+            event, yaml.CollectionEndEvent
+        )
         line = event.start_mark.line + 1 if event.start_mark else 1
         if depth > most_depth:
-            raise Refused(f"{origin}:{line}: more than {most_depth} levels deep; check the file name.")
+            raise Refused(
+                f"{origin}:{line}: more than {most_depth} levels deep; check the file name."
+            )
         if getattr(event, "anchor", None):
-            raise Refused(f"{origin}:{line}: anchors and aliases (& and *) are not supported; write the value out.")
+            raise Refused(
+                f"{origin}:{line}: anchors and aliases (& and *) are not supported; write the "
+                "value out."
+            )

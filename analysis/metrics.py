@@ -45,7 +45,11 @@ def metrics_of(steps: Steps) -> dict[str, float]:
     """
     wall_s = steps.wall_s[steps.warmup :]
     total_s = math.fsum(wall_s)
-    metrics = {} if steps.overlap else {"throughput_samples_per_s": sum(steps.samples[steps.warmup :]) / total_s}
+    metrics = (
+        {}
+        if steps.overlap
+        else {"throughput_samples_per_s": sum(steps.samples[steps.warmup :]) / total_s}
+    )
     metrics |= {
         "step_time_p10_s": quantile(wall_s, 0.10),
         "step_time_median_s": statistics.median(wall_s),
@@ -66,5 +70,6 @@ def disagreements(saved: Mapping[str, float], computed: Mapping[str, float]) -> 
     return [
         f"saved {name} is {value:.6g}, but its steps give {computed[name]:.6g}; the steps are used."
         for name, value in saved.items()
-        if name in computed and not math.isclose(value, computed[name], rel_tol=ROUNDING, abs_tol=1e-12)
+        if name in computed
+        and not math.isclose(value, computed[name], rel_tol=ROUNDING, abs_tol=1e-12)
     ]

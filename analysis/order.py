@@ -16,8 +16,14 @@ if TYPE_CHECKING:
     from .terms import Run
 
 ORDERS = ("name", "time")
-HELP = "order of the runs: name (of the file, 9 before 10), or time (of the file, for runs without a date)"
-HINT = "Where file names (or the files' times) are in the order of measurement, add --order=name (or time)."
+HELP = (
+    "order of the runs: name (of the file, 9 before 10), or time (of the file, for runs without a "
+    "date)"
+)
+HINT = (
+    "Where file names (or the files' times) are in the order of measurement, add --order=name (or "
+    "time)."
+)
 
 
 def in_order(runs: Iterable[Run], order: str | None) -> list[Run]:
@@ -28,7 +34,9 @@ def in_order(runs: Iterable[Run], order: str | None) -> list[Run]:
     """
     runs = list(runs)
     if order == "time":
-        return [run if run.started_utc else replace(run, started_utc=_changed_utc(run)) for run in runs]
+        return [
+            run if run.started_utc else replace(run, started_utc=_changed_utc(run)) for run in runs
+        ]
     if order == "name":
         return _numbered([runs])
     return runs
@@ -39,11 +47,17 @@ def arms_in_order(base: Arm, candidate: Arm, order: str | None) -> tuple[Arm, Ar
     if order is None:
         return base, candidate
     runs = list({id(run): run for arm in (base, candidate) for run in arm.runs}.values())
-    last = [run for run in runs if order == "name" and len(candidate.runs) == 1 and run is candidate.runs[0]]
+    last = [
+        run
+        for run in runs
+        if order == "name" and len(candidate.runs) == 1 and run is candidate.runs[0]
+    ]
     earlier = [run for run in runs if run not in last]
     placed = _numbered([earlier, last]) if order == "name" else in_order(runs, order)
     known = {run.origin: run for run in placed}
-    base, candidate = (replace(arm, runs=tuple(known[run.origin] for run in arm.runs)) for arm in (base, candidate))
+    base, candidate = (
+        replace(arm, runs=tuple(known[run.origin] for run in arm.runs)) for arm in (base, candidate)
+    )
     return base, candidate
 
 

@@ -18,7 +18,14 @@ from typing import TYPE_CHECKING
 from control.names import first_few
 
 from .arms import Arm, Place, Side, Sides, both, parts, same_runs
-from .checks import different_data, hardware, must_be_in_force, must_have_done_its_jobs, must_not_contradict, other_hardware
+from .checks import (
+    different_data,
+    hardware,
+    must_be_in_force,
+    must_have_done_its_jobs,
+    must_not_contradict,
+    other_hardware,
+)
 from .labels import label_of
 from .order import HINT
 from .plain import seconds
@@ -38,7 +45,9 @@ MINIMUM_UNITS = 3
 COMFORTABLE_UNITS = 5
 NAMED = 3  # reasons for left-out blocks; further reasons are counted
 TAKING_TURNS = "a run is the unit: the mean of its blocks, in which both arms ran side by side."
-BORROWED = "an arm of {} has too few runs to estimate its own spread, so the other arm's spread is used."
+BORROWED = (
+    "an arm of {} has too few runs to estimate its own spread, so the other arm's spread is used."
+)
 MANY_RUNS = (
     "means of whole runs at different times: p and interval remain valid if the machine drifts "
     "steadily or runs resemble their neighbours, "
@@ -62,9 +71,13 @@ ONE_RUN_AN_ARM = (
 )
 WAY_OUT = "Let both arms take turns, or compare --relative-to a tweak set that both have."
 UNKNOWN_TURNS = (
-    f"the date of each run and whether the arms took turns are unknown: drift cannot be told from a difference. {WAY_OUT} {HINT}"
+    "the date of each run and whether the arms took turns are unknown: drift cannot be told from "
+    f"a difference. {WAY_OUT} {HINT}"
 )
-ODD_RUN = "{} is {} by {} than the other runs of its arm: an outlier, whose weight is limited to the scatter of the others."
+ODD_RUN = (
+    "{} is {} by {} than the other runs of its arm: an outlier, whose weight is limited to the "
+    "scatter of the others."
+)
 FAR_APART = (
     "the time between base and candidate is {:.3g} times as long as the runs of either arm span, "
     "so they cannot show how much the "
@@ -83,14 +96,18 @@ def is_rate(name: str) -> bool:
 
 
 def primary_of(run: Run, study: str, workload: str) -> Metric:
-    return (run.workloads[workload].primary if workload in run.workloads else None) or run.studies[study].primary
+    return (run.workloads[workload].primary if workload in run.workloads else None) or run.studies[
+        study
+    ].primary
 
 
 def value_of(cell: Cell, metric: Metric) -> float:
     """Return a metric of a cell. Raises: NotComparable, if no ratio of it can be taken."""
     value = cell.metrics.get(metric.name)
     if value is None:
-        raise NotComparable(f"{cell.id} has no {metric.name}; available: {', '.join(sorted(cell.metrics))}.")
+        raise NotComparable(
+            f"{cell.id} has no {metric.name}; available: {', '.join(sorted(cell.metrics))}."
+        )
     if value <= 0:
         raise NotComparable(f"{cell.id} has {metric.name} = {value:g}: no ratio can be taken.")
     return value
@@ -113,7 +130,10 @@ class Reader:
             return
         self.control = Sides(both(*arms), draft.study).side(draft.workload, draft.relative_to)
         if self.control is None:
-            raise NotComparable(f"{draft.relative_to} was not run under {draft.workload}, so nothing can be taken relative to it.")
+            raise NotComparable(
+                f"{draft.relative_to} was not run under {draft.workload}, so nothing can be taken "
+                "relative to it."
+            )
         cells = [part for _, part in _measured(self.control)]
         must_be_in_force(self.control.tweakset, cells)
         must_not_contradict(cells)
@@ -127,7 +147,8 @@ class Reader:
         other = self.control.cells.get(place)
         if other is None or other.outcome != "measured":
             raise NotComparable(
-                f"{cell.id}: {self.control.tweakset.name} was not measured in that block, so the cell cannot be taken relative to it."
+                f"{cell.id}: {self.control.tweakset.name} was not measured in that block, so the "
+                "cell cannot be taken relative to it."
             )
         if reason := different_data(other, cell):
             raise NotComparable(f"{cell.id} cannot be taken relative to {other.id}: {reason}.")
@@ -157,21 +178,41 @@ def must_match(draft: Comparison, arms: tuple[Arm, Arm]) -> None:
     if other := other_hardware(arms[0].runs, arms[1].runs):
         raise NotComparable(other)
     for run in arms[1].runs:
-        declared = primary_of(run, draft.study, draft.workload) if draft.study in run.studies else draft.primary_metric
+        declared = (
+            primary_of(run, draft.study, draft.workload)
+            if draft.study in run.studies
+            else draft.primary_metric
+        )
         if declared != draft.primary_metric:
             turns = {run.design.kind == "turns" for arm in arms for run in arm.runs}
-            reason = ", one of whole cells and one of cells that took turns" if len(turns) > 1 else ""
-            raise NotComparable(f"the runs declared different primary metrics: {draft.primary_metric.name} and {declared.name}{reason}.")
-    first, *others = [run.workloads[draft.workload].params for arm in arms for run in arm.runs if draft.workload in run.workloads]
+            reason = (
+                ", one of whole cells and one of cells that took turns" if len(turns) > 1 else ""
+            )
+            raise NotComparable(
+                f"the runs declared different primary metrics: {draft.primary_metric.name} and "
+                f"{declared.name}{reason}."
+            )
+    first, *others = [
+        run.workloads[draft.workload].params
+        for arm in arms
+        for run in arm.runs
+        if draft.workload in run.workloads
+    ]
     for params in others:
         differing = [
-            f"{key} {first[key]} against {params[key]}" for key in sorted(first.keys() & params.keys()) if first[key] != params[key]
+            f"{key} {first[key]} against {params[key]}"
+            for key in sorted(first.keys() & params.keys())
+            if first[key] != params[key]
         ]
         if differing:
-            raise NotComparable(f"the runs gave the workload different parameters: {', '.join(differing)}.")
+            raise NotComparable(
+                f"the runs gave the workload different parameters: {', '.join(differing)}."
+            )
 
 
-def run_notes(draft: Comparison, arms: tuple[Arm, Arm], sides: tuple[Side, Side], read: Reader) -> list[str]:
+def run_notes(
+    draft: Comparison, arms: tuple[Arm, Arm], sides: tuple[Side, Side], read: Reader
+) -> list[str]:
     """Return notes on a moved control, unknown hardware and differing settings."""
     if same_runs(*arms):
         return []
@@ -179,17 +220,25 @@ def run_notes(draft: Comparison, arms: tuple[Arm, Arm], sides: tuple[Side, Side]
     if read.control is not None:
         metric = draft.primary_metric
         entries = [entry for entry in read.control.cells.items() if entry[1].outcome == "measured"]
-        base, candidate = ([math.log(value_of(cell, metric)) for place, cell in entries if place[0] in own.runs] for own in sides)
+        base, candidate = (
+            [math.log(value_of(cell, metric)) for place, cell in entries if place[0] in own.runs]
+            for own in sides
+        )
         shift = math.fsum(candidate) / len(candidate) - math.fsum(base) / len(base)
         moved = percent(math.expm1(shift if metric.better == "higher" else -shift))
         notes.append(RELATIVE.format(read.control.tweakset.name, moved, metric.name))
     silent = [run.origin for arm in arms for run in arm.runs if not hardware(run)]
     if silent and draft.study != "deeptweak":
         notes.append(f"{first_few(silent, 1)}: records no hardware, so it may differ.")
-    base_settings, settings = ({(setting.kind, setting.key, setting.value) for setting in own.tweakset.requested} for own in sides)
+    base_settings, settings = (
+        {(setting.kind, setting.key, setting.value) for setting in own.tweakset.requested}
+        for own in sides
+    )
     if draft.baseline == draft.tweakset and base_settings != settings:
         keys = sorted({key for _, key, _ in base_settings ^ settings})
-        notes.append(f"{draft.tweakset} requests different values in the two runs: {', '.join(keys)}.")
+        notes.append(
+            f"{draft.tweakset} requests different values in the two runs: {', '.join(keys)}."
+        )
     return notes
 
 
@@ -220,7 +269,10 @@ class Pairing:
     @cached_property
     def by_run(self) -> bool:
         """Return whether the pairs come from several runs with both arms, each counted once."""
-        return all(entry[0] == other[0] for (entry, _), (other, _) in self.pairs) and len({place[0] for (place, _), _ in self.pairs}) > 1
+        return (
+            all(entry[0] == other[0] for (entry, _), (other, _) in self.pairs)
+            and len({place[0] for (place, _), _ in self.pairs}) > 1
+        )
 
     @cached_property
     def processes(self) -> list[list[Pair]]:
@@ -233,7 +285,9 @@ class Pairing:
     @cached_property
     def cells(self) -> tuple[list[Cell], list[Cell]]:
         if self.samples is None:
-            return [part for (_, cell), _ in self.pairs for part in parts(cell)], [cell for _, (_, cell) in self.pairs]
+            return [part for (_, cell), _ in self.pairs for part in parts(cell)], [
+                cell for _, (_, cell) in self.pairs
+            ]
         base, candidate = ([cell for unit in arm for _, cell in unit] for arm in self.samples)
         return base, candidate
 
@@ -257,10 +311,20 @@ def pair(base: Side, candidate: Side, *, controlled: bool = False) -> Pairing:
         return _in_order(base, candidate, MANY_RUNS)
     if len(base.runs) == len(candidate.runs) == 1:
         (run,), (other_run,) = base.runs, candidate.runs
-        paired = _by_block(*({("", block): cell for (_, block), cell in own.cells.items()} for own in (base, candidate)))
-        if len(paired.pairs) >= MINIMUM_UNITS and not any("differ" in reason for reason in paired.left_out):
+        paired = _by_block(
+            *(
+                {("", block): cell for (_, block), cell in own.cells.items()}
+                for own in (base, candidate)
+            )
+        )
+        if len(paired.pairs) >= MINIMUM_UNITS and not any(
+            "differ" in reason for reason in paired.left_out
+        ):
             # Each keeps its own place, which finds the control cell of the same run.
-            pairs = [(((run, one[1]), cell), ((other_run, other[1]), against)) for (one, cell), (other, against) in paired.pairs]
+            pairs = [
+                (((run, one[1]), cell), ((other_run, other[1]), against))
+                for (one, cell), (other, against) in paired.pairs
+            ]
             return Pairing(pairs, None, paired.left_out)
     by_block = [_grouped(own, _block_or_process) for own in (base, candidate)]
     return Pairing((), (by_block[0], by_block[1]), _missing(base, candidate))
@@ -277,13 +341,21 @@ def _in_order(base: Side, candidate: Side, caveat: str) -> Pairing:
     for own in (base, candidate):
         timed: list[tuple[float, Unit]]
         if alone:
-            timed = [(seconds(entry[1].started_utc or "") if clocked else entry[1].order, [entry]) for entry in _measured(own)]
+            timed = [
+                (seconds(entry[1].started_utc or "") if clocked else entry[1].order, [entry])
+                for entry in _measured(own)
+            ]
         else:
-            timed = [(seconds(own.started_utc[unit[0][0][0]]), unit) for unit in _grouped(own, lambda entry: entry[0][0])]
+            timed = [
+                (seconds(own.started_utc[unit[0][0][0]]), unit)
+                for unit in _grouped(own, lambda entry: entry[0][0])
+            ]
         timed.sort(key=lambda entry: entry[0])
         times.append([time for time, _ in timed])
         units.append([unit for _, unit in timed])
-    return Pairing((), (units[0], units[1]), _missing(base, candidate), caveat, (times[0], times[1]))
+    return Pairing(
+        (), (units[0], units[1]), _missing(base, candidate), caveat, (times[0], times[1])
+    )
 
 
 def _by_block(base: Mapping[Place, Cell], candidate: Mapping[Place, Cell]) -> Pairing:
@@ -291,7 +363,11 @@ def _by_block(base: Mapping[Place, Cell], candidate: Mapping[Place, Cell]) -> Pa
     for place in sorted(base.keys() | candidate.keys()):
         cell, other = base.get(place), candidate.get(place)
         switched = other is not None and other.process is not None
-        reason = (_unusable(other, "") if switched else None) or _unusable(cell, "baseline ") or _unusable(other, "")
+        reason = (
+            (_unusable(other, "") if switched else None)
+            or _unusable(cell, "baseline ")
+            or _unusable(other, "")
+        )
         if not reason and cell and other:
             reason = different_data(cell, other)
             if not reason:
@@ -311,8 +387,13 @@ def _beside(base: Side, candidate: Side) -> tuple[Mapping[Place, Cell], Mapping[
         return sides
     stock = 1 if candidate.tweakset.name == STOCK else 0
     own = sides[1 - stock]
-    if not sides[stock].keys() & own.keys() and any(cell.outcome == "measured" for cell in own.values()):
-        raise NotComparable(f"{base.tweakset.name} and {candidate.tweakset.name} never took turns in one process: {STOCK} did with each.")
+    if not sides[stock].keys() & own.keys() and any(
+        cell.outcome == "measured" for cell in own.values()
+    ):
+        raise NotComparable(
+            f"{base.tweakset.name} and {candidate.tweakset.name} never took turns in one process: "
+            f"{STOCK} did with each."
+        )
     cut = {place: cell for place, cell in sides[stock].items() if place in own}
     return (cut, own) if stock == 0 else (own, cut)
 
@@ -334,7 +415,12 @@ def _missing(base: Side, candidate: Side) -> dict[str, list[int]]:
 
 def _measured(own: Side) -> list[Entry]:
     ordered = sorted(own.cells.items(), key=lambda item: item[0])
-    return [(place, part) for place, cell in ordered if cell.outcome == "measured" for part in parts(cell)]
+    return [
+        (place, part)
+        for place, cell in ordered
+        if cell.outcome == "measured"
+        for part in parts(cell)
+    ]
 
 
 def _grouped(own: Side, key: Callable[[Entry], object]) -> list[Unit]:
@@ -367,27 +453,39 @@ def enough(pairing: Pairing, blocks: int) -> None:
     if pairing.samples is not None:
         n, m = map(len, pairing.samples)
         if min(n, m) == 0:
-            raise NotComparable(f"no measured cell in {'the baseline' if n == 0 else 'the candidate'}{why}")
+            raise NotComparable(
+                f"no measured cell in {'the baseline' if n == 0 else 'the candidate'}{why}"
+            )
         if n == m == 1:
             raise NotComparable(ONE_RUN_AN_ARM)
         if max(n, m) < MINIMUM_UNITS:
-            raise NotComparable(f"{n} against {m}: at least {MINIMUM_UNITS} in one arm are required{why}")
+            raise NotComparable(
+                f"{n} against {m}: at least {MINIMUM_UNITS} in one arm are required{why}"
+            )
         if pairing.times is not None:
             _must_be_near_in_time(pairing.times)
     elif pairing.units < MINIMUM_UNITS:
         if pairing.by_run:
-            raise NotComparable(f"{pairing.units} runs with both arms: a run is the unit, and at least {MINIMUM_UNITS} are required{why}")
+            raise NotComparable(
+                f"{pairing.units} runs with both arms: a run is the unit, and at least "
+                f"{MINIMUM_UNITS} are required{why}"
+            )
         if not pairing.pairs and len(pairing.left_out) == 1:
             # A single shared reason needs no count: the tweak set is unavailable on this machine.
             raise NotComparable(f"{next(iter(pairing.left_out)).rstrip('.')}.")
         count = len(pairing.pairs)
-        raise NotComparable(f"{count} complete pair{'s' if count != 1 else ''} of {blocks}; at least {MINIMUM_UNITS} are required{why}")
+        raise NotComparable(
+            f"{count} complete pair{'s' if count != 1 else ''} of {blocks}; at least "
+            f"{MINIMUM_UNITS} are required{why}"
+        )
 
 
 def _must_be_near_in_time(times: Times) -> None:
     """Check that the times are known and the gap between the arms is no longer than an arm."""
     every = sorted((time, arm) for arm, own in enumerate(times) for time in own)
-    gaps = [(after - before, number != other) for (before, number), (after, other) in pairwise(every)]
+    gaps = [
+        (after - before, number != other) for (before, number), (after, other) in pairwise(every)
+    ]
     if not all(gap > 0 for gap, _ in gaps):
         raise NotComparable(UNKNOWN_TURNS)
     between = max(gap for gap, across in gaps if across)
@@ -401,7 +499,12 @@ def _left_out(pairing: Pairing) -> list[tuple[str, str]]:
     reasons = [(reason.rstrip("."), set(blocks)) for reason, blocks in pairing.left_out.items()]
     named, others = reasons[:NAMED], reasons[NAMED:]
     if len(others) > 1:
-        others = [(f"{len(others)} other reasons, such as: {others[0][0]}", set().union(*(blocks for _, blocks in others)))]
+        others = [
+            (
+                f"{len(others)} other reasons, such as: {others[0][0]}",
+                set().union(*(blocks for _, blocks in others)),
+            )
+        ]
     return [(listed(blocks), reason) for reason, blocks in [*named, *others]]
 
 
@@ -414,14 +517,20 @@ def effect_of(metric: Metric, pairing: Pairing, margin: float, read: Reader) -> 
         base, candidate = ([read.mean(unit, metric) for unit in arm] for arm in pairing.samples)
         return two_sample_effect(metric, base, candidate, margin, pairing.times)
     if pairing.processes and not pairing.by_run:
-        before, after = ([[read(pair[arm], metric) for pair in process] for process in pairing.processes] for arm in (0, 1))
+        before, after = (
+            [[read(pair[arm], metric) for pair in process] for process in pairing.processes]
+            for arm in (0, 1)
+        )
         return switched_effect(metric, before, after, margin)
     # The unit is a block, or a run if there are several: the ratio of means is then the mean ratio.
     units: dict[object, list[Pair]] = {}
     for entry in pairing.pairs:
         place = entry[0][0]
         units.setdefault(place[0] if pairing.by_run else place, []).append(entry)
-    base, candidate = ([read.mean([pair[arm] for pair in unit], metric) for unit in units.values()] for arm in (0, 1))
+    base, candidate = (
+        [read.mean([pair[arm] for pair in unit], metric) for unit in units.values()]
+        for arm in (0, 1)
+    )
     return paired_effect(metric, base, candidate, margin)
 
 
@@ -434,7 +543,11 @@ def odd_notes(metric: Metric, pairing: Pairing, arms: Iterable[Arm], read: Reade
     from .stats.in_time import odd_runs
 
     sign = 1.0 if metric.better == "higher" else -1.0
-    timed = [(time, arm, unit) for arm, own in enumerate(pairing.samples) for time, unit in zip(pairing.times[arm], own, strict=True)]
+    timed = [
+        (time, arm, unit)
+        for arm, own in enumerate(pairing.samples)
+        for time, unit in zip(pairing.times[arm], own, strict=True)
+    ]
     timed.sort(key=lambda entry: entry[:2])
     logs = sign * np.log([read.mean(unit, metric) for _, _, unit in timed])
     origins = {run.run_id: run.origin for arm in arms for run in arm.runs}
@@ -451,9 +564,19 @@ def pair_notes(pairing: Pairing) -> list[str]:
     if pairing.samples is None:
         if pairing.units < COMFORTABLE_UNITS and not pairing.processes:
             what = "runs" if pairing.by_run else "pairs"
-            notes.append(f"{pairing.units} {what} only: with fewer than {COMFORTABLE_UNITS}, one outlying block can decide the result.")
+            notes.append(
+                f"{pairing.units} {what} only: with fewer than {COMFORTABLE_UNITS}, one outlying "
+                "block can decide the result."
+            )
     elif (least := min(map(len, pairing.samples))) < COMFORTABLE_UNITS:
         n, m = map(len, pairing.samples)
-        notes.append(f"{n} against {m} only: with fewer than {COMFORTABLE_UNITS} per arm, one outlying run can decide the result.")
-        notes += [BORROWED.format("one run" if least == 1 else "two runs")] if least < MINIMUM_UNITS else []
+        notes.append(
+            f"{n} against {m} only: with fewer than {COMFORTABLE_UNITS} per arm, one outlying run "
+            "can decide the result."
+        )
+        notes += (
+            [BORROWED.format("one run" if least == 1 else "two runs")]
+            if least < MINIMUM_UNITS
+            else []
+        )
     return notes + [f"{blocks} left out: {reason}." for blocks, reason in _left_out(pairing)]

@@ -26,9 +26,18 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         unknown = re.search(r"(?:unrecognized arguments:|invalid choice:) '?([^\s'=]+)", message)
-        steps = [step for action in self._actions if isinstance(action.choices, dict) for step in action.choices.values()]
+        steps = [
+            step
+            for action in self._actions
+            if isinstance(action.choices, dict)
+            for step in action.choices.values()
+        ]
         actions = [action for parser in (self, *steps) for action in parser._actions]  # noqa: SLF001  # argparse has no other list
-        known = [name for action in actions for name in (*action.option_strings, *map(str, action.choices or ()))]
+        known = [
+            name
+            for action in actions
+            for name in (*action.option_strings, *map(str, action.choices or ()))
+        ]
         super().error(f"{message}.{suggestion(unknown[1], known)}" if unknown else message)
 
 
@@ -75,7 +84,12 @@ class Step:
 
     def __call__(self, args: argparse.Namespace) -> Answer | int:
         parameters = inspect.signature(self.function).parameters.items()
-        return self.function(**{name: getattr(args, name) if isinstance(each.default, Option) else args for name, each in parameters})
+        return self.function(
+            **{
+                name: getattr(args, name) if isinstance(each.default, Option) else args
+                for name, each in parameters
+            }
+        )
 
     def arguments(self, parser: argparse.ArgumentParser) -> None:
         for name, parameter in inspect.signature(self.function).parameters.items():
@@ -83,8 +97,17 @@ class Step:
                 continue
             metavar, text, names, settings = parameter.default
             if parameter.kind is parameter.KEYWORD_ONLY:
-                names, settings = names or (f"--{name.replace('_', '-')}",), {"dest": name, **settings}
-            shown: dict[str, Any] = {"metavar": metavar} if metavar else {} if "choices" in settings else {"action": "store_true"}
+                names, settings = (
+                    names or (f"--{name.replace('_', '-')}",),
+                    {"dest": name, **settings},
+                )
+            shown: dict[str, Any] = (
+                {"metavar": metavar}
+                if metavar
+                else {}
+                if "choices" in settings
+                else {"action": "store_true"}
+            )
             parser.add_argument(*(names or (name,)), **shown, **settings, help=text)
 
 
@@ -111,7 +134,11 @@ class Steps:
     """The steps in a module of `commands/`."""
 
     def __init__(self, name: str) -> None:
-        self._steps = {name: each for name, each in sorted(vars(import_module(name)).items()) if isinstance(each, Step)}
+        self._steps = {
+            name: each
+            for name, each in sorted(vars(import_module(name)).items())
+            if isinstance(each, Step)
+        }
 
     @property
     def names(self) -> list[str]:
@@ -124,7 +151,9 @@ class Steps:
                 name.replace("_", "-"),
                 help=step.HELP,
                 description=inspect.getdoc(step.function),
-                epilog=step.EXAMPLE if "Exit code" in step.EXAMPLE else f"{step.EXAMPLE}\n{EXIT_CODES}",
+                epilog=step.EXAMPLE
+                if "Exit code" in step.EXAMPLE
+                else f"{step.EXAMPLE}\n{EXIT_CODES}",
                 formatter_class=parser.formatter_class,
             )
             add_parser(own, step)

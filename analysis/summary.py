@@ -27,8 +27,14 @@ def throughput_samples_per_s(cells: Sequence[Cell]) -> float | None:
     if any(step.overlap for step in steps):
         return None
     if steps and len(steps) == len(cells):
-        return sum(sum(step.samples[step.warmup :]) for step in steps) / math.fsum(s for step in steps for s in step.wall_s[step.warmup :])
-    rates = [cell.metrics["throughput_samples_per_s"] for cell in cells if "throughput_samples_per_s" in cell.metrics]
+        return sum(sum(step.samples[step.warmup :]) for step in steps) / math.fsum(
+            s for step in steps for s in step.wall_s[step.warmup :]
+        )
+    rates = [
+        cell.metrics["throughput_samples_per_s"]
+        for cell in cells
+        if "throughput_samples_per_s" in cell.metrics
+    ]
     return len(rates) / math.fsum(1 / rate for rate in rates) if rates else None
 
 
@@ -38,23 +44,43 @@ def step_time_mean_s(cells: Sequence[Cell]) -> float | None:
     if steps and len(steps) == len(cells):
         times = [s for step in steps for s in step.wall_s[step.warmup :]]
         return math.fsum(times) / len(times)
-    means = [cell.metrics["step_time_mean_s"] for cell in cells if "step_time_mean_s" in cell.metrics]
+    means = [
+        cell.metrics["step_time_mean_s"] for cell in cells if "step_time_mean_s" in cell.metrics
+    ]
     return math.fsum(means) / len(means) if means else None
 
 
 def time_weighted(cells: Sequence[Cell], value_of: Callable[[Cell], float | None]) -> float | None:
-    known = [(value, seconds) for cell in cells if (value := value_of(cell)) is not None and (seconds := measured_s(cell)) is not None]
-    return math.fsum(value * seconds for value, seconds in known) / math.fsum(seconds for _, seconds in known) if known else None
+    known = [
+        (value, seconds)
+        for cell in cells
+        if (value := value_of(cell)) is not None and (seconds := measured_s(cell)) is not None
+    ]
+    return (
+        math.fsum(value * seconds for value, seconds in known)
+        / math.fsum(seconds for _, seconds in known)
+        if known
+        else None
+    )
 
 
 def measured_s(cell: Cell) -> float | None:
     if cell.steps is None or cell.steps.overlap:
-        return cell.window_s[1] - cell.window_s[0] if cell.steps is not None and cell.window_s is not None else None
+        return (
+            cell.window_s[1] - cell.window_s[0]
+            if cell.steps is not None and cell.window_s is not None
+            else None
+        )
     return math.fsum(cell.steps.wall_s[cell.steps.warmup :])
 
 
 SECTIONS = ("sysctl", "boot", "ulimit", "service", "environment", "process", "script")
-NOUNS = {"boot": "boot token", "service": "service setting", "environment": "variable", "process": "process setting"}
+NOUNS = {
+    "boot": "boot token",
+    "service": "service setting",
+    "environment": "variable",
+    "process": "process setting",
+}
 
 
 def changes(run: Run, name: str) -> list[Setting]:
@@ -68,18 +94,27 @@ def changes(run: Run, name: str) -> list[Setting]:
         return list(tweakset.requested)
     seen: dict[str, str] = {}
     for cell in run.cells:
-        for path, change in cell.applied.side_effects.items() if cell.tweakset == name and cell.applied else ():
+        for path, change in (
+            cell.applied.side_effects.items() if cell.tweakset == name and cell.applied else ()
+        ):
             # A tunable that disappeared (as with a replaced I/O scheduler) is a consequence, not a
             # setting.
             if isinstance(change, list | tuple) and len(change) == 2 and change[1] is not None:
                 seen[path] = str(change[1])
     scripted = [Setting("script", path, after) for path, after in seen.items()]
-    return [*tweakset.requested, *(scripted or [Setting("script", f"script of {name}", "not seen")])]
+    return [
+        *tweakset.requested,
+        *(scripted or [Setting("script", f"script of {name}", "not seen")]),
+    ]
 
 
 def sections(changed: Sequence[Setting]) -> dict[str, int]:
     counts = Counter(setting.kind for setting in changed)
-    return {section: counts[section] for section in (*SECTIONS, *sorted(counts.keys() - set(SECTIONS))) if counts[section]}
+    return {
+        section: counts[section]
+        for section in (*SECTIONS, *sorted(counts.keys() - set(SECTIONS)))
+        if counts[section]
+    }
 
 
 def counted_settings(changed: Sequence[Setting]) -> str:
@@ -101,12 +136,22 @@ def power_w(cell: Cell) -> float | None:
 
 
 def energy_j(cell: Cell) -> float | None:
-    counted = {match[1]: value for name, value in cell.telemetry.items() if (match := ENERGY.fullmatch(name))}
-    watts = {match[1]: value for name, value in cell.telemetry.items() if (match := POWER.fullmatch(name))}
+    counted = {
+        match[1]: value
+        for name, value in cell.telemetry.items()
+        if (match := ENERGY.fullmatch(name))
+    }
+    watts = {
+        match[1]: value
+        for name, value in cell.telemetry.items()
+        if (match := POWER.fullmatch(name))
+    }
     seconds = measured_s(cell)
     if not counted and (not watts or seconds is None):
         return None
-    return math.fsum(counted[gpu] if gpu in counted else watts[gpu] * (seconds or 0.0) for gpu in counted | watts)
+    return math.fsum(
+        counted[gpu] if gpu in counted else watts[gpu] * (seconds or 0.0) for gpu in counted | watts
+    )
 
 
 def energy_j_per_sample(cells: Sequence[Cell]) -> float | None:
@@ -114,13 +159,20 @@ def energy_j_per_sample(cells: Sequence[Cell]) -> float | None:
     if not cells:
         return None
     energy = [energy_j(cell) for cell in cells]
-    samples = [sum(cell.steps.samples[cell.steps.warmup :]) if cell.steps is not None else None for cell in cells]
+    samples = [
+        sum(cell.steps.samples[cell.steps.warmup :]) if cell.steps is not None else None
+        for cell in cells
+    ]
     if any(one is None for one in (*energy, *samples)):
         return None
-    return math.fsum(value for value in energy if value is not None) / sum(sample for sample in samples if sample is not None)
+    return math.fsum(value for value in energy if value is not None) / sum(
+        sample for sample in samples if sample is not None
+    )
 
 
-Row = dict[str, object]  # a figure by name, with its unit in the name; None where it was not measured
+Row = dict[
+    str, object
+]  # a figure by name, with its unit in the name; None where it was not measured
 
 
 def rows_of(runs: Sequence[Run]) -> list[Row]:
@@ -136,7 +188,12 @@ def rows_of(runs: Sequence[Run]) -> list[Row]:
         for cell in run.cells:
             arms[cell.study, cell.workload, cell.tweakset].append(cell)
         names = dict.fromkeys([run.baseline, *run.tweaksets])
-        places = [(study, workload, name) for study in run.studies for workload in run.workloads for name in names]
+        places = [
+            (study, workload, name)
+            for study in run.studies
+            for workload in run.workloads
+            for name in names
+        ]
         rows += [_row(run, arms[place]) for place in places if place in arms]
     return rows
 
@@ -164,7 +221,9 @@ def _row(run: Run, cells: Sequence[Cell]) -> Row:
         "gpu_power_w": time_weighted(measured, power_w),
         "energy_j_per_sample": energy_j_per_sample(measured),
         "cpu_busy_percent": time_weighted(measured, lambda cell: mean_of(CPU_BUSY, cell)),
-        "memory_used_gib": time_weighted(measured, lambda cell: _memory_used_gib(cell, run.machine)),
+        "memory_used_gib": time_weighted(
+            measured, lambda cell: _memory_used_gib(cell, run.machine)
+        ),
         "parameters": counted_settings(changed),
         **{f"{section}_parameters": kinds[section] for section in (*SECTIONS, "other")},
         "primary_metric": primary.name,
@@ -175,9 +234,17 @@ def _row(run: Run, cells: Sequence[Cell]) -> Row:
 def _means(cells: Sequence[Cell]) -> dict[str, float | None]:
     metrics = dict.fromkeys(name for cell in cells for name in cell.metrics)
     telemetry = dict.fromkeys(name for cell in cells for name in cell.telemetry)
-    geometric = {f"{name}_geomean": geometric_mean([cell.metrics[name] for cell in cells if name in cell.metrics]) for name in metrics}
+    geometric = {
+        f"{name}_geomean": geometric_mean(
+            [cell.metrics[name] for cell in cells if name in cell.metrics]
+        )
+        for name in metrics
+    }
     return geometric | {
-        f"telemetry.{name}": statistics.fmean(cell.telemetry[name] for cell in cells if name in cell.telemetry) for name in telemetry
+        f"telemetry.{name}": statistics.fmean(
+            cell.telemetry[name] for cell in cells if name in cell.telemetry
+        )
+        for name in telemetry
     }
 
 
@@ -189,12 +256,20 @@ def geometric_mean(values: Sequence[float]) -> float | None:
 
 
 def mean_of(quantity: Quantity, cell: Cell) -> float | None:
-    means = {name.removesuffix("_mean"): value for name, value in cell.telemetry.items() if name.endswith("_mean")}
+    means = {
+        name.removesuffix("_mean"): value
+        for name, value in cell.telemetry.items()
+        if name.endswith("_mean")
+    }
     return quantity.combined([means[name] for name in quantity.columns(means)])
 
 
 def _memory_used_gib(cell: Cell, machine: Mapping[str, object]) -> float | None:
-    used, available, total = mean_of(MEM_USED, cell), mean_of(MEM_AVAILABLE, cell), machine.get("mem_total_bytes")
+    used, available, total = (
+        mean_of(MEM_USED, cell),
+        mean_of(MEM_AVAILABLE, cell),
+        machine.get("mem_total_bytes"),
+    )
     if used is not None or available is None or not isinstance(total, int | float):
         return used
     return total / GIB - available
@@ -224,8 +299,14 @@ def answer(rows: Sequence[Row]) -> Answer:
     names = own_names(str(row["workload"]) for row in rows)
     places: dict[str, list[Row]] = defaultdict(list)
     for row in rows:
-        study = f" ({row['study']})" if len({row["study"] for row in rows}) > 1 and row["study"] != row["workload"] else ""
-        places[f"{names[str(row['workload'])]}{study} · run {row['run_id']} · {row['machine']}"].append(row)
+        study = (
+            f" ({row['study']})"
+            if len({row["study"] for row in rows}) > 1 and row["study"] != row["workload"]
+            else ""
+        )
+        places[
+            f"{names[str(row['workload'])]}{study} · run {row['run_id']} · {row['machine']}"
+        ].append(row)
     columns = [(column, itemgetter(column.name)) for column in COLUMNS]
     fields = dict.fromkeys(name for row in rows for name in row)
     none = "No cell was measured."
@@ -233,8 +314,14 @@ def answer(rows: Sequence[Row]) -> Answer:
     return Answer(
         "Summary" if measured else none,
         sections=[
-            Section(place, [table_of(columns, own) if place in measured else Line(none)]) for place, own in places.items() if measured
+            Section(place, [table_of(columns, own) if place in measured else Line(none)])
+            for place, own in places.items()
+            if measured
         ],
-        legend=[("samples", "all samples / all time. GPU, CPU, memory: means over the measured steps.")],
-        rows=Table([Column(name) for name in fields], [[row.get(name) for name in fields] for row in rows]),
+        legend=[
+            ("samples", "all samples / all time. GPU, CPU, memory: means over the measured steps.")
+        ],
+        rows=Table(
+            [Column(name) for name in fields], [[row.get(name) for name in fields] for row in rows]
+        ),
     )

@@ -34,7 +34,9 @@ def expanded(run: Run) -> Run:
         before = ((cell.block - 1) * len(names) + names.index(cell.tweakset)) * pairs
         segments = cell.segments or (replace(cell, block=1, process=cell.block),)
         cells += [replace(segment, block=before + segment.block) for segment in segments]
-    return replace(run, cells=tuple(replace(cell, order=order) for order, cell in enumerate(cells, 1)))
+    return replace(
+        run, cells=tuple(replace(cell, order=order) for order, cell in enumerate(cells, 1))
+    )
 
 
 SETTINGS = ("settings alternated", "what a setting does at a program's start")
@@ -56,28 +58,50 @@ def inside(pairing: Pairing, blocks: int) -> dict[str, Any]:
 def inside_notes(draft: Comparison, pairing: Pairing, read: Reader) -> list[str]:
     """Return notes on the design: what it cannot see, whether processes differ, carry-over."""
     count, steps = len(pairing.processes), pairing.pairs[0][1][1].steps
-    unit = "" if pairing.by_run else " A process is the unit." if count >= ENOUGH_PROCESSES else f" It applies to {_these(count)} only."
+    unit = (
+        ""
+        if pairing.by_run
+        else " A process is the unit."
+        if count >= ENOUGH_PROCESSES
+        else f" It applies to {_these(count)} only."
+    )
     settle = steps.warmup if steps else 0
     what, unseen = MONITOR if pairing.pairs[0][1][1].monitor else SETTINGS
     steps_word = "step" if settle == 1 else "steps"
-    notes = [f"{what} inside {_processes(count)}, {settle} settle {steps_word} after each switch: {unseen} is not seen.{unit}"]
+    notes = [
+        (
+            f"{what} inside {_processes(count)}, {settle} settle {steps_word} after each switch: "
+            f"{unseen} is not seen.{unit}"
+        )
+    ]
     gains = [
-        log_gains(draft.primary_metric, *([read(entry[side], draft.primary_metric) for entry in process] for side in (0, 1)))
+        log_gains(
+            draft.primary_metric,
+            *([read(entry[side], draft.primary_metric) for entry in process] for side in (0, 1)),
+        )
         for process in pairing.processes
     ]
     differ = unequal(gains)
     if differ is not None and differ < ALPHA:
-        notes.append(f"the effect differs between processes by more than chance (p {probability(differ)}).")
-    if draft.carry_over is not None and not outlasts(draft):  # where it does, that is the reason of the verdict
+        notes.append(
+            f"the effect differs between processes by more than chance (p {probability(differ)})."
+        )
+    if draft.carry_over is not None and not outlasts(
+        draft
+    ):  # where it does, that is the reason of the verdict
         early, late, p = draft.carry_over
-        notes.append(f"carry-over: {percent(early)} in the first half of the segments, {percent(late)} in the second (p {probability(p)}).")
+        notes.append(
+            f"carry-over: {percent(early)} in the first half of the segments, {percent(late)} in "
+            f"the second (p {probability(p)})."
+        )
     return notes
 
 
 def outlasting(comparison: Comparison) -> str:
     early, late, p = comparison.carry_over or (0.0, 0.0, 1.0)
     return (
-        f"carry-over: a switch outlasts its settle steps, {percent(early)} in the first half of the segments and {percent(late)} in the "
+        f"carry-over: a switch outlasts its settle steps, {percent(early)} in the first half of "
+        f"the segments and {percent(late)} in the "
         f"second (p {probability(p)}), so neither estimates the effect: measure whole runs "
         "(--design=matrix)."
     )
@@ -125,9 +149,14 @@ def carry_over(pairs: Sequence[tuple[Cell, Cell]]) -> CarryOver | None:
     if len(gains) < FEWEST_PAIRS or len({len(gain) for gain in gains}) > 1:
         return None
     half, middle = len(gains[0]) // 2, (len(gains[0]) - 1) / 2
-    early, late = ([statistics.median(gain[part]) for gain in gains] for part in (slice(half), slice(-half, None)))
+    early, late = (
+        [statistics.median(gain[part]) for gain in gains]
+        for part in (slice(half), slice(-half, None))
+    )
     p_halves = signed_rank_p([after - before for before, after in zip(early, late, strict=True)])
-    p_place = signed_rank_p([math.fsum((at - middle) * gain for at, gain in enumerate(group)) for group in gains])
+    p_place = signed_rank_p(
+        [math.fsum((at - middle) * gain for at, gain in enumerate(group)) for group in gains]
+    )
     return CarryOver(
         early=math.expm1(statistics.median(early)),
         late=math.expm1(statistics.median(late)),
@@ -139,7 +168,9 @@ def carry_over(pairs: Sequence[tuple[Cell, Cell]]) -> CarryOver | None:
 
 def _step_gains(result: Cell, under: Cell) -> list[float]:
     """Return the log of how many times faster each counted step was under the tweak set."""
-    entry, other = (cell.steps.wall_s[cell.steps.warmup :] if cell.steps else () for cell in (result, under))
+    entry, other = (
+        cell.steps.wall_s[cell.steps.warmup :] if cell.steps else () for cell in (result, under)
+    )
     return [math.log(before / after) for before, after in zip(entry, other, strict=True)]
 
 

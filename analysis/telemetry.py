@@ -47,7 +47,9 @@ def series_of(run: Run) -> dict[str, Series]:
 
     Raises: Missing, if the run has no telemetry, or its file is absent or is not the run's.
     """
-    inside = {cell.id: _by_step(cell) for cell in run.cells if cell.series and cell.steps is not None}
+    inside = {
+        cell.id: _by_step(cell) for cell in run.cells if cell.series and cell.steps is not None
+    }
     return inside or _from_file(run)
 
 
@@ -68,11 +70,17 @@ def _from_file(run: Run) -> dict[str, Series]:
     cells = {cell.id: cell for cell in run.cells}
     try:
         result = map(msgspec.json.decode, record_file.lines_of(Path(run.origin), named))
-        return {one["cell"]: _sampled(one["columns"], cells[one["cell"]]) for one in result if one["cell"] in cells}
+        return {
+            one["cell"]: _sampled(one["columns"], cells[one["cell"]])
+            for one in result
+            if one["cell"] in cells
+        }
     except Unreadable as error:
         raise Missing(str(error)) from None
     except (LookupError, TypeError, ValueError) as error:
-        raise Missing(f"{named['name']} is damaged ({type(error).__name__}: {error}); {record_file.REMEDY}") from None
+        raise Missing(
+            f"{named['name']} is damaged ({type(error).__name__}: {error}); {record_file.REMEDY}"
+        ) from None
 
 
 def _sampled(columns: dict[str, list[float | None]], cell: Cell) -> Series:
@@ -121,7 +129,11 @@ class Quantity:
         known = [value for value in values if value is not None]
         if not known or len(known) < len(values):
             return None
-        total = max(known) if self.combine == "max" else sum(known) / (len(known) if self.combine == "mean" else 1)
+        total = (
+            max(known)
+            if self.combine == "max"
+            else sum(known) / (len(known) if self.combine == "mean" else 1)
+        )
         return total * self.scale
 
     def over_time(self, columns: Mapping[str, Sequence[float | None]]) -> list[float | None] | None:
@@ -129,7 +141,9 @@ class Quantity:
         if len(names) == 1:
             values = [None if value is None else value * self.scale for value in columns[names[0]]]
         else:
-            values = [self.combined(row) for row in zip(*(columns[name] for name in names), strict=True)]
+            values = [
+                self.combined(row) for row in zip(*(columns[name] for name in names), strict=True)
+            ]
         return values if any(value is not None for value in values) else None
 
 

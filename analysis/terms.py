@@ -113,8 +113,9 @@ class Steps:
 class Applied:
     """Values of one cell by key: requested, found before, found in force, and found afterwards.
 
-    `side_effects`: tunables by path that changed unasked; `by_scripts`: those that scripts wrote, None
-    if unrecorded. `left_alone`: values by path that other programs set, so they were not restored.
+    `side_effects`: tunables by path that changed unasked; `by_scripts`: those that scripts wrote,
+        None if unrecorded. `left_alone`: values by path that other programs set, so they were not
+        restored.
     """
 
     requested: Mapping[str, object]
@@ -230,8 +231,15 @@ class Design:
         Within a budget, workloads may differ in their number of blocks.
         """
         head = f"{study}/{workload}-{tweakset}-b"
-        numbers = [text.removeprefix(head) for text in self.order if text.startswith(head)] if self.budget_s else []
-        own = max((int(number) for number in numbers if re.fullmatch("[1-9][0-9]{0,8}", number)), default=self.blocks)
+        numbers = (
+            [text.removeprefix(head) for text in self.order if text.startswith(head)]
+            if self.budget_s
+            else []
+        )
+        own = max(
+            (int(number) for number in numbers if re.fullmatch("[1-9][0-9]{0,8}", number)),
+            default=self.blocks,
+        )
         return min(own, self.blocks)
 
 
@@ -277,7 +285,9 @@ class Run:
     @property
     def is_monitored(self) -> bool:
         """Return whether the run compares cells with a monitor, or with and without one."""
-        return any(cell.monitor for cell in self.cells) or any(tweakset.monitor for tweakset in self.tweaksets.values())
+        return any(cell.monitor for cell in self.cells) or any(
+            tweakset.monitor for tweakset in self.tweaksets.values()
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,12 +17,12 @@ from .wording import LARGEST, duration, interval, number, percent, probability, 
 if TYPE_CHECKING:
     from .terms import Comparison, Effect, Run, Verdict
 
-# The p below which two untouched arms differ too much to be the baseline together. Where both are sound the
-# guard is independent of the contrasts (their difference and their mean are independent) and costs
-# a workload,
-# at .01 in one run of a hundred; at .05 a run of four workloads would lose one every fifth time. Where one of
-# the two is off, their mean is off by half of that, and the guard sees all of it: a false claim gets through
-# in a quarter of such runs at worst; without it, or with stock alone, in half of them and more (docs/verdicts.md).
+# The p below which two untouched arms differ too much to be the baseline together. Where both are
+# sound the guard is independent of the contrasts (their difference and their mean are independent)
+# and costs a workload, at .01 in one run of a hundred; at .05 a run of four workloads would lose
+# one every fifth time. Where one of the two is off, their mean is off by half of that, and the
+# guard sees all of it: a false claim gets through in a quarter of such runs at worst; without it,
+# or with stock alone, in half of them and more (docs/verdicts.md).
 GUARD = 0.01
 ONE_RUN = "1 run per configuration, run-level variance not estimable"
 NAMES = {"holm": "Holm", "bh": "Benjamini-Hochberg"}
@@ -39,25 +39,40 @@ def judge(contrast: Comparison, effect: Effect, p_adjusted: float) -> tuple[Verd
     """
     if contrast.guard and effect.p < GUARD:
         return "not comparable", (
-            f"{contrast.tweakset} changes nothing and differs from {contrast.baseline}: {speed(effect.gain)} "
+            f"{contrast.tweakset} changes nothing and differs from {contrast.baseline}: "
+            f"{speed(effect.gain)} "
             f"by {effect.metric.name} (95 % {interval(effect)}), p {probability(effect.p)}. "
             "The machine caused that, so no conclusion is drawn under "
             f"{undigested(contrast.workload)}."
         )
     family, margin, name = contrast.family, contrast.margin, NAMES[contrast.adjustment]
     if p_adjusted < ALPHA and not contrast.guard:
-        result = f"{speed(effect.gain)} by {effect.metric.name} (95 % {interval(effect)}), {name} p {probability(p_adjusted)} of {family}"
+        result = (
+            f"{speed(effect.gain)} by {effect.metric.name} (95 % {interval(effect)}), {name} p "
+            f"{probability(p_adjusted)} of {family}"
+        )
         if contrast.untouched:
             return (
                 "not comparable",
-                f"nothing was changed in this arm, yet it differs: {result}. The machine caused that, not a tweak.",
+                (
+                    f"nothing was changed in this arm, yet it differs: {result}. The machine "
+                    "caused that, not a tweak."
+                ),
             )
         word: Verdict = "improved" if effect.gain > 0 else "regressed"
         return word, f"{result}."
     if effect.p_equivalent < ALPHA:
         ends = f"{number(effect.low90)} to {percent(effect.high90)}"
-        return "equivalent", f"the 90 % interval {ends} by {effect.metric.name} lies inside the margin of {unsigned(margin)}."
-    seen = "" if contrast.mde is None else f"; one of {unsigned(contrast.mde)} would be, 4 times in 5"
+        return (
+            "equivalent",
+            (
+                f"the 90 % interval {ends} by {effect.metric.name} lies inside the margin of "
+                f"{unsigned(margin)}."
+            ),
+        )
+    seen = (
+        "" if contrast.mde is None else f"; one of {unsigned(contrast.mde)} would be, 4 times in 5"
+    )
     alone = f" (p {probability(effect.p)} before {name}'s adjustment for {family} contrasts)"
     before = alone if effect.p < ALPHA and family > 1 else ""
     return "inconclusive", f"no difference shown{seen}{before}."
@@ -69,7 +84,11 @@ def without_guards(contrasts: Sequence[Comparison]) -> Sequence[Comparison]:
 
 def outlasts(comparison: Comparison) -> bool:
     """Return whether the state before a switch affects counted steps; never true in an A/A."""
-    return comparison.carry_over is not None and comparison.carry_over[2] < ALPHA and not comparison.untouched
+    return (
+        comparison.carry_over is not None
+        and comparison.carry_over[2] < ALPHA
+        and not comparison.untouched
+    )
 
 
 def inside_margin(effect: Effect, margin: float) -> bool:
@@ -115,18 +134,32 @@ class Unseen:
 def unseen(comparisons: Sequence[Comparison], run: Run) -> Unseen | None:
     """Return why a run saw nothing; None if it saw something or was not meant to."""
     contrasts = [guard for guard in without_guards(comparisons) if not guard.untouched]
-    if not contrasts or not run.replicated or any(comparison.verdict in SEEN for comparison in contrasts):
+    if (
+        not contrasts
+        or not run.replicated
+        or any(comparison.verdict in SEEN for comparison in contrasts)
+    ):
         return None
     refused = all(comparison.verdict == "not comparable" for comparison in contrasts)
     blocks_met = max(comparison.pairs for comparison in contrasts)
-    like = [comparison for comparison in contrasts if comparison.pairs == blocks_met and not refused]
+    like = [
+        comparison for comparison in contrasts if comparison.pairs == blocks_met and not refused
+    ]
     mdes = [comparison.mde for comparison in like if comparison.mde is not None]
-    untouched = [comparison.primary.log_sd for comparison in comparisons if comparison.untouched and comparison.primary]
+    untouched = [
+        comparison.primary.log_sd
+        for comparison in comparisons
+        if comparison.untouched and comparison.primary
+    ]
     others = [share for cell in run.cells if (share := share_of_others(run, cell)) is not None]
     margin = min(comparison.margin for comparison in contrasts)
     from analysis import studies
 
-    plans = (plan for blocks_for in studies.hooks("blocks_for") if mdes and (plan := blocks_for(run, margin)))
+    plans = (
+        plan
+        for blocks_for in studies.hooks("blocks_for")
+        if mdes and (plan := blocks_for(run, margin))
+    )
     blocks, takes_s, here = next(plans, (None, None, None))
     result = Unseen(
         contrasts=len(contrasts),
@@ -145,10 +178,18 @@ def unseen(comparisons: Sequence[Comparison], run: Run) -> Unseen | None:
 
 
 def _sentence(one: Unseen) -> str:
-    head = f"Nothing was seen: {'the one contrast is not' if one.contrasts == 1 else f'none of {one.contrasts} contrasts is'} decided."
+    head = (
+        "Nothing was seen: "
+        f"{'the one contrast is not' if one.contrasts == 1 else f'none of {one.contrasts} contrasts is'} "
+        "decided."
+    )
     if one.mde is None:
         return f"{head} Most often: {one.reason}"
-    noise = "" if one.aa_log_sd is None else f"the A/A ratio varies by {unsigned(one.aa_log_sd)} (SD) from block to block, so "
+    noise = (
+        ""
+        if one.aa_log_sd is None
+        else f"the A/A ratio varies by {unsigned(one.aa_log_sd)} (SD) from block to block, so "
+    )
     busy = "" if one.others is None else f"; other programs used {unsigned(one.others)} of the CPUs"
     least = unsigned(one.mde) + (" or more" if one.mde < LARGEST else "")
     seen = f"{noise}{one.blocks} blocks would show differences of {least} (median MDE){busy}."

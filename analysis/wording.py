@@ -38,10 +38,15 @@ def place_of(run: Run) -> str:
     if not place:
         return ""
     version = run.machine.get("kubernetes")
-    cluster = f"Kubernetes {version['version']}" if isinstance(version, dict) and "version" in version else place["target"]
+    cluster = (
+        f"Kubernetes {version['version']}"
+        if isinstance(version, dict) and "version" in version
+        else place["target"]
+    )
     several = "nodes" if "," in place.get("nodes", "") else "node"
     return (
-        f"{several} {place.get('nodes', 'unknown')} of {cluster}, tweaks by {place.get('apply')}, workloads by {place.get('workload_via')}"
+        f"{several} {place.get('nodes', 'unknown')} of {cluster}, tweaks by {place.get('apply')}, "
+        f"workloads by {place.get('workload_via')}"
     )
 
 
@@ -61,7 +66,10 @@ def gpus_of(machine: Mapping[str, object]) -> list[str]:
     there = [gpu for gpu in gpus if isinstance(gpu, dict)] if isinstance(gpus, list) else []
     names = [str(record.get("name")) for record in there]
     unknown = {str(record.get("name")) for record in there if record.get("count") == UNCOUNTED}
-    return [f"{name} (how many is not recorded)" if name in unknown else f"{names.count(name)} × {name}" for name in dict.fromkeys(names)]
+    return [
+        f"{name} (how many is not recorded)" if name in unknown else f"{names.count(name)} × {name}"
+        for name in dict.fromkeys(names)
+    ]
 
 
 def study_files(run: Run) -> list[str]:
@@ -78,7 +86,9 @@ def studies_own(run: Run) -> bool:
     for cell in run.cells:
         met.setdefault(cell.workload, set()).add(cell.tweakset)
     stocks = {run.baseline, "stock-again"}
-    return any(sets <= stocks for sets in met.values()) and not all(sets <= stocks for sets in met.values())
+    return any(sets <= stocks for sets in met.values()) and not all(
+        sets <= stocks for sets in met.values()
+    )
 
 
 def percent(fraction: float) -> str:
@@ -207,7 +217,10 @@ def parse_percent(text: str) -> float:
         raise Refused(f"{text!r} is not a percentage; write {_meant(text)}.")
     share = float(Decimal(match[1]) / 100)
     if not 0 < share < 1:
-        raise Refused(f"{text} must be above 0 % and below 100 %; write the smallest change that matters, such as 3%.")
+        raise Refused(
+            f"{text} must be above 0 % and below 100 %; write the smallest change that matters, "
+            "such as 3%."
+        )
     return share
 
 
@@ -234,11 +247,15 @@ def tiny(p: float) -> str:
 def unit_of(times_s: Iterable[float]) -> tuple[float, str]:
     """Return the factor and unit that give the longest time one or two digits before its point."""
     longest_s = max(times_s)
-    return next(((scale, unit) for scale, unit, below_s in UNITS if longest_s < below_s), (1.0, "s"))
+    return next(
+        ((scale, unit) for scale, unit, below_s in UNITS if longest_s < below_s), (1.0, "s")
+    )
 
 
 def suggestion(name: str, known: Iterable[str]) -> str:
     """Return " Did you mean 'x'?" for the nearest known name, if any is near."""
     names = [*known]
-    nearest = [one for one in names if name and one.startswith(name)] or get_close_matches(name, names, n=1)
+    nearest = [one for one in names if name and one.startswith(name)] or get_close_matches(
+        name, names, n=1
+    )
     return f" Did you mean {nearest[0]!r}?" if nearest else ""

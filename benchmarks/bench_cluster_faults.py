@@ -1,10 +1,12 @@
 """Measure what a fault costs a stream of jobs, and what checkpoints, policies and limits recover.
 
-Four questions, each with its own stream without the fault, on the same jobs: crashes at a mean of one a second under checkpoints at several
-intervals (hypothesis: the best is near Young's √(2·20 ms·1 s) = 0.2 s); a node that is lost for a while (the queue it leaves is gone a
-while after it is back); noisy neighbours and careless limits (a CPU that all share is no isolation, a quota that is too low makes jobs
-slower, and too little memory kills them); a flood of another tenant's jobs (first come, first served lets all wait, fair share does not).
-`python -m analysis depend report RUN` judges; the sizes are for two cores and a quarter of an hour a block.
+Four questions, each with its own stream without the fault, on the same jobs: crashes at a mean of
+one a second under checkpoints at several intervals (hypothesis: the best is near Young's √(2·20
+ms·1 s) = 0.2 s); a node that is lost for a while (the queue it leaves is gone a while after it is
+back); noisy neighbours and careless limits (a CPU that all share is no isolation, a quota that is
+too low makes jobs slower, and too little memory kills them); a flood of another tenant's jobs
+(first come, first served lets all wait, fair share does not). `python -m analysis depend report
+RUN` judges; the sizes are for two cores and a quarter of an hour a block.
 """
 
 from __future__ import annotations
@@ -18,12 +20,15 @@ from fixtures.workloads import case
 if TYPE_CHECKING:
     from fixtures.plugin import Measured
 
-# One customer, so that the crashes of the stream are all of the job that runs: their rate is one job's.
+# One customer, so that the crashes of the stream are all of the job that runs: their rate is one
+# job's.
 CHECKPOINTED = case("job_stream", arrivals="closed", classes="checkpointed", jobs=20, slots=1)
 CRASHES = {"retries": 1000, "fault": "kill", "fault_rate_per_s": 1}
 INTERVALS_S = (0, 0.05, 0.2, 0.8)
 NODES = case("job_stream", arrivals="poisson", rate_per_s=10, jobs=250, slots=4, nodes=2, retries=3)
-NEIGHBOURS = case("job_stream", arrivals="poisson", rate_per_s=2, classes="neighbours", jobs=40, slots=1)
+NEIGHBOURS = case(
+    "job_stream", arrivals="poisson", rate_per_s=2, classes="neighbours", jobs=40, slots=1
+)
 AROUND = {"cpu_hog": 2, "memory_hog": 512, "io_hog": 64, "few_cores": 0.5, "little_memory": 32}
 FLOODED = case("job_stream", arrivals="poisson", rate_per_s=6, jobs=200, slots=2)
 FLOOD = {"fault": "flood", "fault_at_s": 10, "fault_for_s": 2, "fault_size": 60}
@@ -31,7 +36,8 @@ POLICIES = ("fifo", "fair_share")
 
 STUDY = Study(
     name="cluster_faults",
-    question="What do crashes, lost nodes, noisy neighbours, careless limits and a flood cost a stream of jobs, and what helps?",
+    question="What do crashes, lost nodes, noisy neighbours, careless limits and a flood cost a stream "
+    "of jobs, and what helps?",
     workloads=(
         CHECKPOINTED,
         *(case(CHECKPOINTED, checkpoint_s=interval, **CRASHES) for interval in INTERVALS_S),

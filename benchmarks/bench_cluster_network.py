@@ -1,8 +1,9 @@
 """Measure how much longer data-parallel training steps take over a line that loses packets.
 
-Two ranks average their gradients over a line with a loss and a delay, made in network namespaces of their own (`netem`, or what stands in
-for it where the kernel has none; each cell says which). Without a delay that is `ddp_train`, 16 MB of gradients a step; over a round trip
-of 10 ms it is 2.2 MB. Hypothesis: 1 % of loss makes a step longer. `python -m analysis depend network RUN` judges.
+Two ranks average their gradients over a line with a loss and a delay, made in network namespaces of
+their own (`netem`, or what stands in for it where the kernel has none; each cell says which).
+Without a delay that is `ddp_train`, 16 MB of gradients a step; over a round trip of 10 ms it is 2.2
+MB. Hypothesis: 1 % of loss makes a step longer. `python -m analysis depend network RUN` judges.
 """
 
 from __future__ import annotations
@@ -17,13 +18,17 @@ if TYPE_CHECKING:
     from fixtures.plugin import Measured
 
 LOSS_PERCENT = (0, 0.1, 0.3, 1, 3)
-# A round trip has two delays. Over such a line a step takes up to seconds: less is sent, less often.
+# A round trip has two delays. Over such a line a step takes up to seconds: less is sent, less
+# often.
 LINES: tuple[dict[str, int], ...] = ({}, {"delay_ms": 5, "hidden": 384, "steps": 20})
 
 STUDY = Study(
     name="cluster_network",
-    question="How much longer do data-parallel training steps take over a lossy, delayed line, and by which law?",
-    workloads=tuple(case("ddp_network", loss_percent=loss, **line) for line in LINES for loss in LOSS_PERCENT),
+    question="How much longer do data-parallel training steps take over a lossy, delayed line, and by "
+    "which law?",
+    workloads=tuple(
+        case("ddp_network", loss_percent=loss, **line) for line in LINES for loss in LOSS_PERCENT
+    ),
     tweaks=("stock",),
     primary=Metric("step_time_mean_s", "lower"),
     blocks=5,

@@ -1,8 +1,9 @@
 """Measure the accuracy that label-flipping clients cost, and what robust servers keep.
 
-Ten clients learn handwritten digits for ten rounds; four are poisoned. Every job's seed is the same in all arms, and with it who has which
-samples. Hypotheses: the mean loses accuracy; the median of each weight, and the mean without its extremes, lose less of it and cost next
-to nothing. `python -m analysis depend report RUN` compares what the jobs learned, job by job.
+Ten clients learn handwritten digits for ten rounds; four are poisoned. Every job's seed is the same
+in all arms, and with it who has which samples. Hypotheses: the mean loses accuracy; the median of
+each weight, and the mean without its extremes, lose less of it and cost next to nothing. `python -m
+analysis depend report RUN` compares what the jobs learned, job by job.
 """
 
 from __future__ import annotations
@@ -20,14 +21,19 @@ CLASSES = ("federated", "federated_poisoned", "federated_median", "federated_tri
 
 STUDY = Study(
     name="cluster_poisoning",
-    question="How much accuracy does a federated model lose to poisoned clients, and how much does a robust server keep?",
-    workloads=tuple(case("job_stream", arrivals="closed", classes=classes, jobs=12, slots=1) for classes in CLASSES),
+    question="How much accuracy does a federated model lose to poisoned clients, and how much does a "
+    "robust server keep?",
+    workloads=tuple(
+        case("job_stream", arrivals="closed", classes=classes, jobs=12, slots=1)
+        for classes in CLASSES
+    ),
     tweaks=("stock",),
     primary=Metric("step_time_mean_s", "lower"),
     blocks=5,
     margin=0.05,
     compares_workloads=True,
-    copies=False,  # what is compared is what was learned, and that is the same to the last digit in a copy
+    # what is compared is what was learned, and that is the same to the last digit in a copy
+    copies=False,
 )
 
 

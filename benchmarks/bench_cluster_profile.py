@@ -1,9 +1,11 @@
 """Measure where the time of jobs goes, and which system runs which kind of job fastest.
 
-Training, inference and sleep (the control) on systems that differ by CPU limit (half, one and two), memory limit and replicas: one job
-after the other, so that none waits for another but where two replicas are two slots. Hypotheses: below the number of its threads a job is
-held back by its CPU limit, and more threads than CPUs cost more than they give; memory of this size limits nothing; two replicas of a small
-net spend what they gain on their gradients. `--tweaks=NAME` puts a kernel's settings beside. `python -m analysis jobs profile RUN` judges.
+Training, inference and sleep (the control) on systems that differ by CPU limit (half, one and two),
+memory limit and replicas: one job after the other, so that none waits for another but where two
+replicas are two slots. Hypotheses: below the number of its threads a job is held back by its CPU
+limit, and more threads than CPUs cost more than they give; memory of this size limits nothing; two
+replicas of a small net spend what they gain on their gradients. `--tweaks=NAME` puts a kernel's
+settings beside. `python -m analysis jobs profile RUN` judges.
 """
 
 from __future__ import annotations
@@ -28,7 +30,8 @@ SYSTEMS: tuple[dict[str, float], ...] = (
 
 STUDY = Study(
     name="cluster_profile",
-    question="Where does the time of training and inference jobs go under limits of CPU and memory and with replicas, and what is best?",
+    question="Where does the time of training and inference jobs go under limits of CPU and memory and "
+    "with replicas, and what is best?",
     workloads=tuple(case(JOBS, **system) for system in SYSTEMS),
     tweaks=("stock",),
     primary=Metric("step_time_mean_s", "lower"),
@@ -43,4 +46,6 @@ def bench_job_stream(measured: Callable[[], Measured]) -> None:
     """Run jobs on systems; every job must end and report its usage."""
     run = measured()
     assert run.valid, run.reason
-    assert all(job["cpu_s"] is not None for job in run.record["report"]["job"] if job["outcome"] == "done")
+    assert all(
+        job["cpu_s"] is not None for job in run.record["report"]["job"] if job["outcome"] == "done"
+    )

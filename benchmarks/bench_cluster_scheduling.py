@@ -1,9 +1,10 @@
 """Compare orders of waiting jobs on identical jobs.
 
-Jobs of several classes, with priorities, tenants, predicted times and dates by which they are due, come at a load of 0.8. In a block every
-policy meets the same arrivals. Hypotheses: the shortest job first waits less in the mean than the first come first, and its longest wait
-is longer; least slack keeps more promises; fair share is fairest by Jain's index. That is judged, pair by pair, by
-`python -m analysis schedule report RUN`; the same streams played again in simulation are there too.
+Jobs of several classes, with priorities, tenants, predicted times and dates by which they are due,
+come at a load of 0.8. In a block every policy meets the same arrivals. Hypotheses: the shortest job
+first waits less in the mean than the first come first, and its longest wait is longer; least slack
+keeps more promises; fair share is fairest by Jain's index. That is judged, pair by pair, by `python
+-m analysis schedule report RUN`; the same streams played again in simulation are there too.
 
 Policies are chosen with `--policies`, the jobs with `--classes`.
 """
@@ -26,7 +27,14 @@ STUDY = Study(
     name="cluster_scheduling",
     question="Which order of waiting jobs serves them best, on identical arrivals?",
     workloads=tuple(
-        case("job_stream", rate_per_s=LOAD * SLOTS / MEAN_S, classes="tenants", jobs=JOBS, slots=SLOTS, policy=policy)
+        case(
+            "job_stream",
+            rate_per_s=LOAD * SLOTS / MEAN_S,
+            classes="tenants",
+            jobs=JOBS,
+            slots=SLOTS,
+            policy=policy,
+        )
         for policy in POLICIES
     ),
     tweaks=("stock",),

@@ -1,10 +1,12 @@
 """Compare a GPU's utilisation metrics with kernels of known size.
 
-A kernel of so many blocks of so many threads runs without a gap. Hypotheses: utilisation and GRACT are near 100 % however small it is;
-SMACT is min(blocks, SMs) / SMs times the share of time in which the kernel ran (duty), so that it tells one block from a full GPU; SMOCC is
-never above SMACT, nor SMACT above GRACT. Sizes are the 84 of Yousefzadeh-Asl-Miandoab et al., EuroMLSys 2023, whose kernels were shorter
-than the gaps between them, and those around the number of SMs of the GPUs of today's clusters. No setting of the kernel is changed; blocks
-are the replicates. Run alone: `pytest benchmarks/bench_gpu_metrics.py`; evaluated by `python -m analysis gpu-metrics`.
+A kernel of so many blocks of so many threads runs without a gap. Hypotheses: utilisation and GRACT
+are near 100 % however small it is; SMACT is min(blocks, SMs) / SMs times the share of time in which
+the kernel ran (duty), so that it tells one block from a full GPU; SMOCC is never above SMACT, nor
+SMACT above GRACT. Sizes are the 84 of Yousefzadeh-Asl-Miandoab et al., EuroMLSys 2023, whose
+kernels were shorter than the gaps between them, and those around the number of SMs of the GPUs of
+today's clusters. No setting of the kernel is changed; blocks are the replicates. Run alone: `pytest
+benchmarks/bench_gpu_metrics.py`; evaluated by `python -m analysis gpu-metrics`.
 """
 
 from __future__ import annotations
@@ -21,14 +23,18 @@ if TYPE_CHECKING:
 
 BLOCKS = (1, 128, 256, 512, 1024, 2048, 4096, 8192, 16384, 32768, 65536, 131072)
 THREADS = (1, 8, 32, 128, 256, 512, 1024)
-# Streaming multiprocessors: A100 108, H100 SXM and H200 132. One block more than there are is one that waits, or shares.
+# Streaming multiprocessors: A100 108, H100 SXM and H200 132. One block more than there are is one
+# that waits, or shares.
 SMS = (108, 132)
 AROUND = tuple(count + step for count in SMS for step in (-1, 0, 1))
 SIZES = sorted({*product(BLOCKS, THREADS), *product(AROUND, (32, 1024))})
 
 STUDY = Study(
     name="gpu_metrics",
-    question=("What do a GPU's utilisation, GRACT, SMACT and SMOCC show for a kernel with known blocks and threads?"),
+    question=(
+        "What do a GPU's utilisation, GRACT, SMACT and SMOCC show for a kernel with known blocks "
+        "and threads?"
+    ),
     workloads=tuple(case("gpu_grid", blocks=blocks, threads=threads) for blocks, threads in SIZES),
     tweaks=("stock",),
     primary=Metric("step_time_median_s", "lower"),

@@ -1,8 +1,9 @@
 """Measure what the harness costs on a cluster.
 
-A cell (settings in force by the agent, a Job, back again) takes at most 3 s more than the same Job alone, from its creation to its
-completion, and a worker asks the API server at most 5 times a second. With an operator installed, its way is timed beside the agent's.
-Run alone: `pytest benchmarks/bench_harness_cluster.py --target=kubernetes --namespace=… --image=…`.
+A cell (settings in force by the agent, a Job, back again) takes at most 3 s more than the same Job
+alone, from its creation to its completion, and a worker asks the API server at most 5 times a
+second. With an operator installed, its way is timed beside the agent's. Run alone: `pytest
+benchmarks/bench_harness_cluster.py --target=kubernetes --namespace=… --image=…`.
 """
 
 from __future__ import annotations
@@ -57,7 +58,9 @@ def target(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Kubernete
         target.close()
 
 
-def bench_cell_beyond_its_job(benchmark: BenchmarkFixture, rounds: Callable[[list[float]], None], target: Kubernetes) -> None:
+def bench_cell_beyond_its_job(
+    benchmark: BenchmarkFixture, rounds: Callable[[list[float]], None], target: Kubernetes
+) -> None:
     """Pairs of a Job alone and a cell around the same Job; how much longer the cell takes, seconds."""
     target._way = ByAgent()  # noqa: SLF001 what is timed is the agent's way, whatever --apply says
     beyond_s: list[float] = []
@@ -76,7 +79,9 @@ def bench_cell_beyond_its_job(benchmark: BenchmarkFixture, rounds: Callable[[lis
 
 
 @pytest.mark.parametrize("way", ["agent", "skyhook"])
-def bench_apply_and_restore(rounds: Callable[[list[float]], None], target: Kubernetes, way: str) -> None:
+def bench_apply_and_restore(
+    rounds: Callable[[list[float]], None], target: Kubernetes, way: str
+) -> None:
     """Time three sysctls, by agent and by operator, to the last read-back and to a clean node."""
     kind = next(reversed(served(target.held.cluster)), None)
     if way == "skyhook" and kind is None:
@@ -105,12 +110,20 @@ def _job_alone_s(target: Kubernetes, n: int) -> float:
     """Run the same Job alone, from its creation until the cluster reports Complete."""
     held, settings = target.held, replace(target.settings, via="job", preset=None)
     held.jobs += 1
-    job = manifests.of_cell(settings, held.spot, ORDER, held.jobs, f"alone-{n}", Shared(network=False, ipc=False))
+    job = manifests.of_cell(
+        settings, held.spot, ORDER, held.jobs, f"alone-{n}", Shared(network=False, ipc=False)
+    )
     begun_s = time.perf_counter()
     api.apply(held.cluster, api.JOBS, job)
-    with watch(held.cluster, api.JOBS, name=job["metadata"]["name"], deadline_s=settings.patience_s) as events:
+    with watch(
+        held.cluster, api.JOBS, name=job["metadata"]["name"], deadline_s=settings.patience_s
+    ) as events:
         for _, result in events:
-            ended = {condition["type"] for condition in result.get("status", {}).get("conditions") or [] if condition["status"] == "True"}
+            ended = {
+                condition["type"]
+                for condition in result.get("status", {}).get("conditions") or []
+                if condition["status"] == "True"
+            }
             assert "Failed" not in ended, result["status"]
             if "Complete" in ended:
                 break

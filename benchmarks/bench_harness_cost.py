@@ -1,9 +1,10 @@
 """Measure what the harness itself costs.
 
-It must stay far below what it measures: putting a 20-key tweak set into force, reading it back and restoring it takes at most 35 ms;
-a whole cell costs at most 12 ms of CPU apart from tweak and workload, one that takes turns (40 steps in ten slices) 60 ms; the sampler
-takes at most 0.4 % of one core at 10 Hz; the main job's plan takes at most 1.2 s of CPU.
-Run alone: `pytest benchmarks/bench_harness_cost.py`.
+It must stay far below what it measures: putting a 20-key tweak set into force, reading it back and
+restoring it takes at most 35 ms; a whole cell costs at most 12 ms of CPU apart from tweak and
+workload, one that takes turns (40 steps in ten slices) 60 ms; the sampler takes at most 0.4 % of
+one core at 10 Hz; the main job's plan takes at most 1.2 s of CPU. Run alone: `pytest
+benchmarks/bench_harness_cost.py`.
 """
 
 from __future__ import annotations
@@ -56,7 +57,8 @@ MAX_CELL_CPU_S = {"matrix": 0.012, "turns": 0.060}
 MAX_SAMPLER_SHARE = 0.004
 MAX_PLAN_CPU_S = 1.2
 SAMPLED_S = 10.0
-# Both sessions have told what their blocks can detect, after the third: importing SciPy for that is no cost of a cell.
+# Both sessions have told what their blocks can detect, after the third: importing SciPy for that is
+# no cost of a cell.
 BLOCKS = (4, 14)
 CPU_OF_A_SESSION = """
 import sys, time, pytest
@@ -102,17 +104,32 @@ def bench_apply_read_back_restore(benchmark: BenchmarkFixture) -> None:
 def bench_cpu_of_a_cell(rounds: Callable[[list[float]], None], tmp_path: Path, design: str) -> None:
     """CPU seconds that a cell adds to the pytest process, without those that its tweak set and workload take.
 
-    Two sessions of idle cells, one with more blocks than the other; what start and end of a session cost falls out.
+    Two sessions of idle cells, one with more blocks than the other; what start and end of a session
+    cost falls out.
     """
 
     def session(blocks: int) -> tuple[float, int]:
         saved = tmp_path / f"{blocks}.json"
-        arguments = ["benchmarks/bench_kernel_tweaks.py", "--workloads=idle", "--tweaks=tcp-cubic", f"--blocks={blocks}"]
+        arguments = [
+            "benchmarks/bench_kernel_tweaks.py",
+            "--workloads=idle",
+            "--tweaks=tcp-cubic",
+            f"--blocks={blocks}",
+        ]
         arguments.append(f"--design={design}")
-        command = [sys.executable, "-c", CPU_OF_A_SESSION, *arguments, f"--benchmark-json={saved}", f"--benchmark-storage={tmp_path}"]
+        command = [
+            sys.executable,
+            "-c",
+            CPU_OF_A_SESSION,
+            *arguments,
+            f"--benchmark-json={saved}",
+            f"--benchmark-storage={tmp_path}",
+        ]
         answer = ask(*command, within_s=600.0)
         assert answer.code == 0, answer.output
-        return float(answer.out.rsplit("cpu_s", 1)[1]), len(json.loads(saved.read_text())["benchmarks"])
+        return float(answer.out.rsplit("cpu_s", 1)[1]), len(
+            json.loads(saved.read_text())["benchmarks"]
+        )
 
     (few_s, few), (many_s, many) = map(session, BLOCKS)
     cost_s = (many_s - few_s) / (many - few)
@@ -136,7 +153,9 @@ def bench_cpu_of_a_plan(rounds: Callable[[list[float]], None]) -> None:
     used_s = []
     for _ in range(3):
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
-        assert ask(sys.executable, "-m", "pytest", "benchmarks/", "--plan", within_s=120.0).code == 0
+        assert (
+            ask(sys.executable, "-m", "pytest", "benchmarks/", "--plan", within_s=120.0).code == 0
+        )
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
         used_s.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
     rounds(used_s)

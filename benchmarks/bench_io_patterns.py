@@ -1,10 +1,11 @@
 """Measure how format, reader processes, page cache and kernel settings feed an accelerator.
 
-Batches of a scaled unet3d data set come through a real PyTorch DataLoader; the accelerator is emulated by sleep. Formats, readers and
-cache are workloads of their own (`--vary` takes others); tweak sets meet those in which they can show: read-ahead and I/O scheduler raw
-files, the writeback settings a job with checkpoints. Hypotheses: format and cache matter, and one depends on the other (what costs CPU
-hides the disk); read-ahead matters with a cold cache and not with a warm one, which is its negative control. Run alone:
-`pytest benchmarks/bench_io_patterns.py`.
+Batches of a scaled unet3d data set come through a real PyTorch DataLoader; the accelerator is
+emulated by sleep. Formats, readers and cache are workloads of their own (`--vary` takes others);
+tweak sets meet those in which they can show: read-ahead and I/O scheduler raw files, the writeback
+settings a job with checkpoints. Hypotheses: format and cache matter, and one depends on the other
+(what costs CPU hides the disk); read-ahead matters with a cold cache and not with a warm one, which
+is its negative control. Run alone: `pytest benchmarks/bench_io_patterns.py`.
 """
 
 from __future__ import annotations
@@ -20,13 +21,26 @@ if TYPE_CHECKING:
     from fixtures.plugin import Measured
 
 FORMATS, READERS, CACHES = ("raw", "npz", "hdf5", "png"), (0, 2), ("cold", "warm")
-READING = tuple(case("io_train", format=f, read_threads=r, cache=c) for f, r, c in product(FORMATS, READERS, CACHES))
+READING = tuple(
+    case("io_train", format=f, read_threads=r, cache=c)
+    for f, r, c in product(FORMATS, READERS, CACHES)
+)
 # Six checkpoints of 64 MiB in 48 steps; nothing but these goes to the disk.
-WRITING = case("io_train", format="raw", read_threads=0, cache="warm", steps_between_checkpoints=8, model_size_bytes=64 << 20)
+WRITING = case(
+    "io_train",
+    format="raw",
+    read_threads=0,
+    cache="warm",
+    steps_between_checkpoints=8,
+    model_size_bytes=64 << 20,
+)
 
 STUDY = Study(
     name="io_patterns",
-    question=("How do format, reader processes, page cache and the kernel's I/O settings change the samples per second of a training job?"),
+    question=(
+        "How do format, reader processes, page cache and the kernel's I/O settings change the "
+        "samples per second of a training job?"
+    ),
     workloads=(*READING, WRITING),
     tweaks=(
         "block-readahead-128",
@@ -36,7 +50,8 @@ STUDY = Study(
         "writeback-eager",
         "writeback-lazy",
     ),
-    # Over the whole epoch: what a steady rate leaves out, the start of the readers and their end, is what a job waits for too.
+    # Over the whole epoch: what a steady rate leaves out, the start of the readers and their end,
+    # is what a job waits for too.
     primary=Metric("throughput_samples_per_s", "higher"),
     blocks=5,
     margin=0.05,

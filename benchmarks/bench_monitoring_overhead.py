@@ -1,10 +1,13 @@
 """Measure what monitors and profilers cost the work that they watch.
 
-Hypothesis: what samples once a second from another process costs nothing that shows; what runs in Python's own interpreter costs, the more
-the oftener; what traces every call costs most. A placebo and a copy of the arm without a monitor say what the harness calls a difference
-where there is none. The verdict is on CPU seconds a step, what the monitor runs inside the workload's process included; wall time stands
-beside it, and the CPU seconds of a monitor's own process are saved with each cell. A monitor that this machine lacks is skipped.
-That one beside the workload costs nothing is best shown inside one process, with the monitor stopped and let go on: `--design=switch`.
+Hypothesis: what samples once a second from another process costs nothing that shows; what runs in
+    Python's own interpreter costs, the more the oftener; what traces every call costs most. A
+    placebo and a copy of the arm without a monitor say what the harness calls a difference where
+    there is none. The verdict is on CPU seconds a step, what the monitor runs inside the workload's
+    process included; wall time stands beside it, and the CPU seconds of a monitor's own process are
+    saved with each cell. A monitor that this machine lacks is skipped. That one beside the workload
+    costs nothing is best shown inside one process, with the monitor stopped and let go on:
+    `--design=switch`.
 """
 
 from __future__ import annotations
@@ -19,7 +22,8 @@ if TYPE_CHECKING:
 
 STUDY = Study(
     name="monitoring_overhead",
-    question="How much CPU and wall time do monitors and profilers add to preprocessing and training, and what do they use themselves?",
+    question="How much CPU and wall time do monitors and profilers add to preprocessing and training, "
+    "and what do they use themselves?",
     # An interpreter that never waits, a light training and a heavy one.
     workloads=("python_loop", "cnn_train", "resnet_train"),
     tweaks=(),

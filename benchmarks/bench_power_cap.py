@@ -1,13 +1,16 @@
 """Compare algorithms by inference throughput under a power cap, and by how well they keep to it.
 
-Several processes of one network share a device; an algorithm chooses their shares, batches and clocks, window by window, so that the draw
-stays below a cap. Hypotheses: a model of the device finds better settings than a search that knows none; a controller with a dead band
-below the cap gives up little throughput and violates less than one that steps around the cap for ever; the driver's power limit alone keeps
-to the cap and loses throughput. That is half of the answer: share of time above the cap, energy and latency are told with each window, and
-judged together by `python -m analysis power report RUN`.
+Several processes of one network share a device; an algorithm chooses their shares, batches and
+clocks, window by window, so that the draw stays below a cap. Hypotheses: a model of the device
+finds better settings than a search that knows none; a controller with a dead band below the cap
+gives up little throughput and violates less than one that steps around the cap for ever; the
+driver's power limit alone keeps to the cap and loses throughput. That is half of the answer: share
+of time above the cap, energy and latency are told with each window, and judged together by `python
+-m analysis power report RUN`.
 
-Tasks, algorithms and back-end are chosen with `--task-id`, `--algorithms`, `--power-backend` and their like. Without a device `replay` runs
-all of it on a plant made of parameters (`--power-parameters`), whose results are called simulated.
+Tasks, algorithms and back-end are chosen with `--task-id`, `--algorithms`, `--power-backend` and
+their like. Without a device `replay` runs all of it on a plant made of parameters
+(`--power-parameters`), whose results are called simulated.
 """
 
 from __future__ import annotations
@@ -28,14 +31,20 @@ ALGORITHMS = ("powercap", "directcap", "batchdvfs", "morak", "pctodl", "steady")
 
 STUDY = Study(
     name="power_cap",
-    question="Which algorithm gets the most inference out of a device under a power cap, and how well does it keep to the cap?",
-    workloads=tuple(case("capped_inference", task=task, algorithm=algorithm) for task, algorithm in product(TASKS, ALGORITHMS)),
+    question="Which algorithm gets the most inference out of a device under a power cap, and how well "
+    "does it keep to the cap?",
+    workloads=tuple(
+        case("capped_inference", task=task, algorithm=algorithm)
+        for task, algorithm in product(TASKS, ALGORITHMS)
+    ),
     tweaks=("stock",),
     primary=Metric("throughput_samples_per_s", "higher"),
     blocks=5,
     margin=0.02,
     compares_workloads=True,
-    copies=False,  # of a plant that is drawn anew in each block a copy is the same to the last digit; devices have them
+    # of a plant that is drawn anew in each block a copy is the same to the last digit; devices have
+    # them
+    copies=False,
 )
 
 

@@ -1,11 +1,13 @@
 """Measure images per second, utilisation and power by partition, batch and clock.
 
-Each cell is one point of a grid: tenants that infer one network with their shares and batches, at a clock or a throttle. The points are
-what a model is fitted to (`python -m analysis power traces`, then `fit`); a point that fails (memory, a tenant's end, a refused clock) says
-so and is no zero. By default the CPUs' small grid runs; `--profile-grid=pacing` is for a GPU that may only be read, `partitions` and
-`sweep` are PctoDL's for one that may be set (`--allow-gpu-changes`), swept over clocks by `--vary sm_mhz=210,360,…`, over networks
-(and, as `static`, the idle GPU) by `--vary model=resnet50,static`. A run that was interrupted goes on with `--resume`. No setting of the
-kernel is changed. Run alone: `pytest benchmarks/bench_power_profile.py`.
+Each cell is one point of a grid: tenants that infer one network with their shares and batches, at a
+clock or a throttle. The points are what a model is fitted to (`python -m analysis power traces`,
+then `fit`); a point that fails (memory, a tenant's end, a refused clock) says so and is no zero. By
+default the CPUs' small grid runs; `--profile-grid=pacing` is for a GPU that may only be read,
+`partitions` and `sweep` are PctoDL's for one that may be set (`--allow-gpu-changes`), swept over
+clocks by `--vary sm_mhz=210,360,…`, over networks (and, as `static`, the idle GPU) by `--vary
+model=resnet50,static`. A run that was interrupted goes on with `--resume`. No setting of the kernel
+is changed. Run alone: `pytest benchmarks/bench_power_profile.py`.
 """
 
 from __future__ import annotations
@@ -22,7 +24,10 @@ if TYPE_CHECKING:
 
 STUDY = Study(
     name="power_profile",
-    question=("How many images per second, at which power draw, do partition, batch and clock (or throttle) give?"),
+    question=(
+        "How many images per second, at which power draw, do partition, batch and clock (or "
+        "throttle) give?"
+    ),
     workloads=tuple(case("power_profile", **point) for point in points.cpu()),
     tweaks=("stock",),
     primary=Metric("throughput_samples_per_s", "higher"),

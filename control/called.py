@@ -1,6 +1,7 @@
 """The names of our commands in messages, as the user called them.
 
-`deeptweak` sets a variable that all its processes inherit. Without it the commands are modules of this repository.
+`deeptweak` sets a variable that all its processes inherit. Without it the commands are modules of
+this repository.
 """
 
 from __future__ import annotations
@@ -10,7 +11,9 @@ from pathlib import Path
 
 VARIABLE = "DEEPTWEAK_STARTED_AS"
 NAME = "deeptweak"
-_INSTALLED = Path(__file__).parents[1].name == "_house"  # there the modules lie inside a package, and are no commands
+_INSTALLED = (
+    Path(__file__).parents[1].name == "_house"
+)  # there the modules lie inside a package, and are no commands
 _BY_NAME = _INSTALLED or os.environ.get(VARIABLE) == NAME
 JUDGE = NAME if _BY_NAME else "python -m analysis"
 MEASURE = NAME if _BY_NAME else "python -m fixtures"

@@ -1,6 +1,7 @@
 """Errors that both sides raise, and foreign text made safe for one line.
 
-Both sides take these for their own, so that a refusal in here ends a run or a command as any other does.
+Both sides take these for their own, so that a refusal in here ends a run or a command as any other
+does.
 """
 
 from __future__ import annotations
@@ -12,7 +13,10 @@ class Refused(Exception):
     """The request cannot be met; the message says what, where, and what to do."""
 
     def __str__(self) -> str:
-        return "".join(text if text.isprintable() or text in "\n\t" else ascii(text)[1:-1] for text in super().__str__())
+        return "".join(
+            text if text.isprintable() or text in "\n\t" else ascii(text)[1:-1]
+            for text in super().__str__()
+        )
 
 
 class Unreadable(Refused):
@@ -26,10 +30,12 @@ class UnknownName(Refused):
 def one_line(text: object, longest: int = 500) -> str:
     r"""Write a text on one line: blanks of any kind become one space, what cannot be seen or printed its escape (`\x1b`).
 
-    Control and direction characters could end a line of the log, or show a reader other words than those that are there; lone
-    surrogates cannot be written to a file at all. What is longer than `longest` characters is cut, and ends in `…`.
+    Control and direction characters could end a line of the log, or show a reader other words than
+    those that are there; lone surrogates cannot be written to a file at all. What is longer than
+    `longest` characters is cut, and ends in `…`.
     """
     seen = "".join(
-        letter if letter.isprintable() else letter.encode("unicode_escape").decode("ascii") for letter in " ".join(str(text).split())
+        letter if letter.isprintable() else letter.encode("unicode_escape").decode("ascii")
+        for letter in " ".join(str(text).split())
     )
     return seen if len(seen) <= longest else seen[: longest - 1] + ELLIPSIS

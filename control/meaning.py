@@ -31,7 +31,11 @@ def agrees(path: str, requested: str | None, answer: str | None) -> Agreement:
     if "mask" in forms:
         return "same" if _mask(requested) == _mask(answer) is not None else ""
     left, right = ([_meant(path, word) for word in text.split()] for text in (requested, answer))
-    if left == right or _is_same(path, forms, requested, answer) or _is_completed(path, left, right):
+    if (
+        left == right
+        or _is_same(path, forms, requested, answer)
+        or _is_completed(path, left, right)
+    ):
         return "same"
     if len(left) == len(right) == 1 and isinstance(left[0], int) and isinstance(right[0], int):
         return "rounded" if _is_rounded(forms, left[0], right[0]) else ""
@@ -43,7 +47,12 @@ def _is_same(path: str, forms: set[Form], requested: str, answer: str) -> bool:
         (_scaled(requested) is not None and str(_scaled(requested)) == answer)
         or (_ranges(requested) == _ranges(answer) is not None)
         or ("words" in forms and set(requested.split()) == set(answer.split()))
-        or (path.startswith("/sys/") and _switch(requested, counts="switch" in forms) == _switch(answer, counts=False) is not None)
+        or (
+            path.startswith("/sys/")
+            and _switch(requested, counts="switch" in forms)
+            == _switch(answer, counts=False)
+            is not None
+        )
     )
 
 
@@ -73,7 +82,11 @@ def _meant(path: str, word: str) -> int | str:
 def _is_rounded(forms: set[Form], requested: int, answer: int) -> bool:
     return (
         ("pages down" in forms and any(answer == requested // size * size for size in PAGE_KB))
-        or ("power of two" in forms and answer == 1 << max(0, requested - 1).bit_length() and answer > 1)
+        or (
+            "power of two" in forms
+            and answer == 1 << max(0, requested - 1).bit_length()
+            and answer > 1
+        )
         or ("ticks" in forms and 0 <= answer - requested < TICK_MS)
     )
 
@@ -103,4 +116,8 @@ def _scaled(text: str) -> int | None:
 def _switch(text: str, *, counts: bool) -> str | None:
     if counts and text.isdecimal():
         return "1" if int(text) else "0"
-    return _SWITCHES.get(text[:2].lower()) or _SWITCHES.get(text[:1].lower()) if len(text.split()) == 1 else None
+    return (
+        _SWITCHES.get(text[:2].lower()) or _SWITCHES.get(text[:1].lower())
+        if len(text.split()) == 1
+        else None
+    )

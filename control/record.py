@@ -7,9 +7,13 @@ import lzma
 from collections.abc import Iterable
 from typing import Any
 
-SCHEMA_VERSION = 1  # of the saved run, whose fields are in `saved.py`: reading those takes a session 15 ms
+SCHEMA_VERSION = (
+    1  # of the saved run, whose fields are in `saved.py`: reading those takes a session 15 ms
+)
 COLUMNS = "@columns"
-PRESET = 1  # of xz: 9 MB of memory and a third of a second for the main job; 6 takes 94 MB and saves a fifth of the bytes
+# of xz: 9 MB of memory and a third of a second for the main job; 6 takes 94 MB and saves a fifth of
+# the bytes
+PRESET = 1
 
 
 def pack(lines: Iterable[str]) -> bytes:
@@ -26,7 +30,12 @@ def to_columns(value: object) -> object:
     """Rows that have the same fields as columns, wherever in an object they are."""
     if isinstance(value, dict):
         return {name: to_columns(inner) for name, inner in value.items()}
-    if isinstance(value, list) and value and value[0] and all(isinstance(row, dict) and row.keys() == value[0].keys() for row in value):
+    if (
+        isinstance(value, list)
+        and value
+        and value[0]
+        and all(isinstance(row, dict) and row.keys() == value[0].keys() for row in value)
+    ):
         return {COLUMNS: {name: [row[name] for row in value] for name in value[0]}}
     return value
 

@@ -1,8 +1,9 @@
 """The saved run, as one side writes it and the other reads it: a pytest-benchmark file with DeepTweak's own parts.
 
-A field is its type with the values it may have, then `unit: meaning`. msgspec checks by these types what is read, and
-`python -m docs.generate` makes `data/run.schema.json` and docs/reference/run.md of them. Nothing is written that is not explained here,
-but in the types of `OPEN`; stock fields are pytest-benchmark's.
+A field is its type with the values it may have, then `unit: meaning`. msgspec checks by these types
+what is read, and `python -m docs.generate` makes `data/run.schema.json` and docs/reference/run.md
+of them. Nothing is written that is not explained here, but in the types of `OPEN`; stock fields are
+pytest-benchmark's.
 """
 
 from typing import Annotated, Any, Literal, NotRequired, TypedDict
@@ -12,7 +13,8 @@ from msgspec import Meta
 from .record import SCHEMA_VERSION
 from .words import Better, Kind, Outcome
 
-# What a clock can have measured of one step: a nanosecond is its tick, and no step takes four months.
+# What a clock can have measured of one step: a nanosecond is its tick, and no step takes four
+# months.
 SHORTEST_S, LONGEST_S = 1e-9, 1e7
 LARGEST, LARGEST_COUNT = 1.7e308, 2**63 - 1
 
@@ -41,7 +43,9 @@ class Cluster(TypedDict, total=False):
 
 class Machine(TypedDict, total=False):
     hostname: Annotated[str, "name"]
-    kubernetes: Annotated[Cluster, "–: of the cluster the node is part of; only with `--target=kubernetes`"]
+    kubernetes: Annotated[
+        Cluster, "–: of the cluster the node is part of; only with `--target=kubernetes`"
+    ]
     kernel_release: Annotated[str, "version: `uname -r`"]
     kernel_version: Annotated[str, "text: `uname -v`: build number and date"]
     cmdline: Annotated[str, "text: boot tokens of the running kernel"]
@@ -67,7 +71,8 @@ class Machine(TypedDict, total=False):
     python_packages: Annotated[dict[str, str], "version: package → version"]
     gpus: Annotated[
         list[dict[str, Any]] | str,
-        "–: one object a GPU (index, uuid, name, driver_version, memory_total_bytes, power_limit_w and its default, min and max, "
+        "–: one object a GPU (index, uuid, name, driver_version, memory_total_bytes, "
+        "power_limit_w and its default, min and max, "
         "sm_clock_max_mhz, persistence_mode), or the reason why there is none",
     ]
 
@@ -76,22 +81,33 @@ class Metric(TypedDict):
     name: Annotated[Name, "name: one of `extra_info.metrics`"]
     better: Annotated[Better, "word: `lower` or `higher`"]
     unit: Annotated[
-        NotRequired[Name], "name: of what `rate_median_per_s` is so much per second: `B`, `requests`, `tokens`; absent elsewhere"
+        NotRequired[Name],
+        (
+            "name: of what `rate_median_per_s` is so much per second: `B`, `requests`, `tokens`; "
+            "absent elsewhere"
+        ),
     ]
 
 
 class Study(TypedDict):
     question: Annotated[str, "text: the question of the study"]
-    margin: Annotated[Fraction, "fraction: equivalence margin: 0.03 calls effects from 1/1.03 to 1.03 equivalent"]
+    margin: Annotated[
+        Fraction, "fraction: equivalence margin: 0.03 calls effects from 1/1.03 to 1.03 equivalent"
+    ]
     blocks: Annotated[Ordinal, "count: blocks of this run (replicates)"]
     primary: Annotated[Metric, "–: the metric the verdict stands on, declared before the run"]
     monitors: Annotated[
-        NotRequired[list[str]], "names: the monitors that were measured in the place of tweak sets; absent where there were none"
+        NotRequired[list[str]],
+        (
+            "names: the monitors that were measured in the place of tweak sets; absent where "
+            "there were none"
+        ),
     ]
     baseline: Annotated[
         NotRequired[list[Name]],
         Meta(min_length=2, extra_json_schema={"uniqueItems": True}),
-        "names: the untouched arms that were declared before the run to be the baseline together (their geometric mean in a block); "
+        "names: the untouched arms that were declared before the run to be the baseline together "
+        "(their geometric mean in a block); "
         "absent where it is `stock` alone",
     ]
 
@@ -100,21 +116,29 @@ class Factor(TypedDict):
     tweakset: Annotated[Name, "name: the tweak set that was taken apart"]
     name: Annotated[
         Name,
-        "name: the key, or `script:<package>`; `hugepages-<size>` for the boot tokens of a pool, which stay together; `<kind>:<key>` "
+        "name: the key, or `script:<package>`; `hugepages-<size>` for the boot tokens of a pool, "
+        "which stay together; `<kind>:<key>` "
         "where two kinds have the key",
     ]
-    kind: Annotated[Literal[Kind, "script"], "word: `sysctl`, `ulimit`, `service`, `boot`, `environment`, `process` or `script`"]
+    kind: Annotated[
+        Literal[Kind, "script"],
+        "word: `sysctl`, `ulimit`, `service`, `boot`, `environment`, `process` or `script`",
+    ]
     levels: Annotated[
         list[str | None],
         Meta(min_length=2, extra_json_schema={"uniqueItems": True}),
-        "as the kernel's: null (as found on the machine), then values, the manifest's own last; a script's is `run`, a boot token's "
+        "as the kernel's: null (as found on the machine), then values, the manifest's own last; a "
+        "script's is `run`, a boot token's "
         "without a value the token; lines that stay together are one value",
     ]
 
 
 class Point(TypedDict):
     tweakset: Annotated[Name, "name: the tweak set that was taken apart"]
-    levels: Annotated[dict[str, str | None], "as the kernel's: factor → level, every factor of that tweak set; null is as found"]
+    levels: Annotated[
+        dict[str, str | None],
+        "as the kernel's: factor → level, every factor of that tweak set; null is as found",
+    ]
 
 
 class Design(TypedDict):
@@ -122,24 +146,46 @@ class Design(TypedDict):
     blocks: Annotated[Ordinal, "count: the most blocks any study has"]
     steps: Annotated[
         Ordinal | None,
-        "steps: measured steps asked for with `--steps` (of a segment, with the design `switch`); null: each workload's own number",
+        (
+            "steps: measured steps asked for with `--steps` (of a segment, with the design "
+            "`switch`); null: each workload's own number"
+        ),
     ]
     order: Annotated[list[str], "ids: all planned cells in the order of the plan"]
     budget_s: Annotated[
-        NotRequired[Positive], "s: for how long whole blocks were measured (`--budget`); absent where their number was given"
+        NotRequired[Positive],
+        (
+            "s: for how long whole blocks were measured (`--budget`); absent where their number "
+            "was given"
+        ),
     ]
     kind: Annotated[
-        Name, "name: `matrix`, or what `--design` named; `file` where a design file was not what that design would have laid out"
+        Name,
+        (
+            "name: `matrix`, or what `--design` named; `file` where a design file was not what "
+            "that design would have laid out"
+        ),
     ]
-    factors: Annotated[list[Factor], "–: what was varied: each setting of the tweak sets that were taken apart; none in a matrix"]
+    factors: Annotated[
+        list[Factor],
+        (
+            "–: what was varied: each setting of the tweak sets that were taken apart; none in a "
+            "matrix"
+        ),
+    ]
     points: Annotated[
         dict[str, Point],
-        "–: tweak set → what it stands for in the design; `stock` and `stock-again` have every factor as found and are not listed",
+        (
+            "–: tweak set → what it stands for in the design; `stock` and `stock-again` have "
+            "every factor as found and are not listed"
+        ),
     ]
     notes: Annotated[
         dict[str, dict[str, Any]],
-        "–: tweak set → what its design says of itself, as far as it has it: `letters` (letter → factor), `runs` (stock among them), "
-        "`generators` (letter → word), `defining_relation`, `resolution`, `aliases` (effect → words it cannot be told from; `-` is the "
+        "–: tweak set → what its design says of itself, as far as it has it: `letters` (letter → "
+        "factor), `runs` (stock among them), "
+        "`generators` (letter → word), `defining_relation`, `resolution`, `aliases` (effect → "
+        "words it cannot be told from; `-` is the "
         "opposite)",
     ]
 
@@ -149,41 +195,81 @@ class Command(TypedDict):
     folder: Annotated[str, "path: where it runs"]
     environment: Annotated[dict[str, str], "text: variable → value, of those that `--env` set"]
     steps_are: Annotated[
-        Literal["lines", "calls", "runs"], "word: what ends a step: a line, a call of `step()`, or a run of the whole command"
+        Literal["lines", "calls", "runs"],
+        "word: what ends a step: a line, a call of `step()`, or a run of the whole command",
     ]
     format: Annotated[str | None, "name: of the known format, typed or recognised; null: none"]
-    pattern: Annotated[str | None, "regular expression: of the lines, or of the figure of a run; null: none"]
-    rate_unit: Annotated[str | None, "name: of what its figures are so much per second; empty where it is not known; null: they are times"]
+    pattern: Annotated[
+        str | None, "regular expression: of the lines, or of the figure of a run; null: none"
+    ]
+    rate_unit: Annotated[
+        str | None,
+        (
+            "name: of what its figures are so much per second; empty where it is not known; null: "
+            "they are times"
+        ),
+    ]
     steps: Annotated[Ordinal, "steps: of a cell that count"]
     warmup: Annotated[Count, "steps: before these"]
     samples: Annotated[Ordinal, "count: of a step"]
     timeout_s: Annotated[Positive, "s: without a step, or of a run, after which it has failed"]
     exit_codes: Annotated[list[int], "numbers: with which it may end"]
-    output: Annotated[str | None, "path: of the file that the figure is read from; null: from what it prints"]
-    image: Annotated[str | None, "name: that it runs in on a cluster; null: it is a program of this machine"]
-    meaning: Annotated[Literal["count", "time", "rate", "line"] | None, "word: what the number of a line is; null: decided by the first"]
+    output: Annotated[
+        str | None, "path: of the file that the figure is read from; null: from what it prints"
+    ]
+    image: Annotated[
+        str | None, "name: that it runs in on a cluster; null: it is a program of this machine"
+    ]
+    meaning: Annotated[
+        Literal["count", "time", "rate", "line"] | None,
+        "word: what the number of a line is; null: decided by the first",
+    ]
     follow: Annotated[str | None, "name: of the bar whose counter counts; null: any"]
     every: Annotated[Ordinal, "count: of the program's counter, that a step spans"]
-    figure: Annotated[str | None, "name: of the figure that counts; null: the only one, or their combination"]
-    step_is: Annotated[str | None, "text: what a step was in the trial, and which bars were not counted; null: there was no trial"]
+    figure: Annotated[
+        str | None, "name: of the figure that counts; null: the only one, or their combination"
+    ]
+    step_is: Annotated[
+        str | None,
+        (
+            "text: what a step was in the trial, and which bars were not counted; null: there was "
+            "no trial"
+        ),
+    ]
 
 
 class Workload(TypedDict):
     primary: Annotated[
-        NotRequired[Metric | None], "–: the workload's own primary metric; takes the place of the study's; null or absent: the study's"
+        NotRequired[Metric | None],
+        (
+            "–: the workload's own primary metric; takes the place of the study's; null or "
+            "absent: the study's"
+        ),
     ]
     params: Annotated[
         Values,
-        "as named: the workload's own sizes and defaults, of a variant all of them; `design.steps` takes the place of `steps` where it is "
+        "as named: the workload's own sizes and defaults, of a variant all of them; "
+        "`design.steps` takes the place of `steps` where it is "
         "not null",
     ]
     description: Annotated[str, "text: what it does"]
-    command: Annotated[NotRequired[Command], "–: the program that `deeptweak run` was given; absent for a workload of ours"]
+    command: Annotated[
+        NotRequired[Command],
+        "–: the program that `deeptweak run` was given; absent for a workload of ours",
+    ]
 
 
 class Setting(TypedDict):
-    kind: Annotated[Kind, "word: `sysctl`, `ulimit`, `service`, `boot`, `environment` (a variable) or `process`"]
-    key: Annotated[Name, "name: `vm.swappiness`, `memlock`, `containerd.LimitNOFILE`, `isolcpus`, `MALLOC_ARENA_MAX`, `Nice`"]
+    kind: Annotated[
+        Kind, "word: `sysctl`, `ulimit`, `service`, `boot`, `environment` (a variable) or `process`"
+    ]
+    key: Annotated[
+        Name,
+        (
+            "name: `vm.swappiness`, `memlock`, `containerd.LimitNOFILE`, `isolcpus`, "
+            "`MALLOC_ARENA_MAX`, `Nice`"
+        ),
+    ]
     value: Annotated[str, "as the kernel's: as written in the manifest"]
     package: Annotated[str, "name: the package it stands in"]
 
@@ -195,15 +281,24 @@ class Script(TypedDict):
 
 
 class TweakSet(TypedDict):
-    path: Annotated[str | None, "path: the manifest's file; null for the two stocks, and for a set that a design made of another one"]
+    path: Annotated[
+        str | None,
+        (
+            "path: the manifest's file; null for the two stocks, and for a set that a design made "
+            "of another one"
+        ),
+    ]
     sha256: Annotated[Sha256 | None, "hex: of the manifest that was applied, as it was read"]
     description: Annotated[str, "text: from the manifest"]
-    requested: Annotated[list[Setting], "–: settings of its `tuning` and `process` packages, in the order written"]
+    requested: Annotated[
+        list[Setting], "–: settings of its `tuning` and `process` packages, in the order written"
+    ]
     scripts: Annotated[list[Script], "–: stages of its `shellscript` packages"]
     warnings: Annotated[list[str], "text: what looks wrong in the manifest"]
     monitor: Annotated[
         NotRequired[Name],
-        "name: of the monitor that this arm is, `psutil_thread:interval_s=0.01`: with those of its parameters that are not the default; "
+        "name: of the monitor that this arm is, `psutil_thread:interval_s=0.01`: with those of "
+        "its parameters that are not the default; "
         "absent for tweak sets and the stocks",
     ]
 
@@ -215,10 +310,15 @@ class Cell(TypedDict):
     tweakset: Annotated[Name, "name: one of `deeptweak.tweaksets`"]
     block: Annotated[Count, "number: which replicate"]
     order: Annotated[Count, "number: place in the whole run"]
-    outcome: Annotated[Outcome, "word: `measured`, `failed` (it broke) or `skipped` (cannot be done on this machine now)"]
+    outcome: Annotated[
+        Outcome,
+        "word: `measured`, `failed` (it broke) or `skipped` (cannot be done on this machine now)",
+    ]
     reason: Annotated[str | None, "text: why it was not measured; null where it was"]
     fullname: Annotated[str, "name: pytest's name of the item; finds the entry in `benchmarks`"]
-    last_lines: Annotated[NotRequired[list[str]], "text: last lines the workload wrote before it failed; only then"]
+    last_lines: Annotated[
+        NotRequired[list[str]], "text: last lines the workload wrote before it failed; only then"
+    ]
 
 
 class FileBeside(TypedDict):
@@ -228,7 +328,9 @@ class FileBeside(TypedDict):
 
 
 class MachineCheck(TypedDict):
-    changed: Annotated[dict[str, Change], "–: path → [before, after] of what differs; with `-n`, `node: path`"]
+    changed: Annotated[
+        dict[str, Change], "–: path → [before, after] of what differs; with `-n`, `node: path`"
+    ]
     restored: Annotated[bool, "yes/no: everything the run wrote is back"]
     notes: Annotated[
         NotRequired[list[str]],
@@ -243,24 +345,39 @@ class Run(TypedDict):
     run_id: Annotated[Name, "name: names the run, also in the names of the files beside it"]
     started_utc: Annotated[Utc, "UTC: when the first cell was prepared"]
     ended_utc: Annotated[Utc, "UTC: when the last cell was over"]
-    interrupted: Annotated[bool, "yes/no: the run was stopped before its last cell; cells that did not run are not listed"]
+    interrupted: Annotated[
+        bool,
+        "yes/no: the run was stopped before its last cell; cells that did not run are not listed",
+    ]
     studies: Annotated[dict[str, Study], "–: by name; a study is one file under `benchmarks/`"]
     design: Annotated[Design, "–: how the cells were laid out"]
     workloads: Annotated[
         dict[str, Workload],
-        "–: by name; that of a variant is `io_train:format=npz:cache=cold`: its parameters in the order in which the workload declares "
+        "–: by name; that of a variant is `io_train:format=npz:cache=cold`: its parameters in the "
+        "order in which the workload declares "
         "them, those that the others do not already imply",
     ]
     tweaksets: Annotated[
         dict[str, TweakSet],
-        "–: by name; `stock` and `stock-again` are the untouched machine; a monitor stands here too, with nothing requested",
+        (
+            "–: by name; `stock` and `stock-again` are the untouched machine; a monitor stands "
+            "here too, with nothing requested"
+        ),
     ]
     cells: Annotated[list[Cell], "–: in the order they ran; with `-n`, in plan order"]
-    telemetry_file: Annotated[FileBeside | None, "–: the file beside this one with every telemetry sample; null where there is none"]
-    machine_check: Annotated[MachineCheck, "–: tunables of the machine before the first cell against after the last"]
+    telemetry_file: Annotated[
+        FileBeside | None,
+        "–: the file beside this one with every telemetry sample; null where there is none",
+    ]
+    machine_check: Annotated[
+        MachineCheck, "–: tunables of the machine before the first cell against after the last"
+    ]
     nodes: Annotated[
         NotRequired[dict[str, dict[str, Any]]],
-        "–: node → its facts, as in `machine_info.deeptweak`, which then has those that all nodes share; not with `--target=local`",
+        (
+            "–: node → its facts, as in `machine_info.deeptweak`, which then has those that all "
+            "nodes share; not with `--target=local`"
+        ),
     ]
 
 

@@ -4,17 +4,41 @@ from typing import Annotated, Any, Literal, NotRequired, TypedDict
 
 from msgspec import Meta
 
-from .saved import Amount, Change, Count, Duration, Finite, Machine, Name, Ordinal, Positive, Run, Seconds, Utc, Values, Version
+from .saved import (
+    Amount,
+    Change,
+    Count,
+    Duration,
+    Finite,
+    Machine,
+    Name,
+    Ordinal,
+    Positive,
+    Run,
+    Seconds,
+    Utc,
+    Values,
+    Version,
+)
 from .words import InForce
 
 
 class Place(TypedDict):
-    apply: Annotated[Literal["skyhook", "agent"], "word: who changed the node: `skyhook` (the operator) or `agent`"]
-    workload_via: Annotated[Literal["job", "kaito"], "word: as what it was deployed: `job` or `kaito`"]
-    host_network: Annotated[bool, "yes/no: the pod had its node's network, so that `net.*` settings of the node are its own"]
+    apply: Annotated[
+        Literal["skyhook", "agent"],
+        "word: who changed the node: `skyhook` (the operator) or `agent`",
+    ]
+    workload_via: Annotated[
+        Literal["job", "kaito"], "word: as what it was deployed: `job` or `kaito`"
+    ]
+    host_network: Annotated[
+        bool,
+        "yes/no: the pod had its node's network, so that `net.*` settings of the node are its own",
+    ]
     api_requests: Annotated[
         Count,
-        "count: requests to the API server during the cell's workload; a watch or a followed log is one; in turns, the cell's share of "
+        "count: requests to the API server during the cell's workload; a watch or a followed log "
+        "is one; in turns, the cell's share of "
         "its block's",
     ]
     pod: Annotated[NotRequired[Name], "name"]
@@ -25,52 +49,73 @@ class Place(TypedDict):
     agent_image_id: Annotated[NotRequired[str], "digest: of the node agent"]
     boot_id: Annotated[
         NotRequired[str],
-        "uuid: of the boot in which the workload ran; with boot tokens another than `extra_info.environment.boot_id`, which is of the "
+        "uuid: of the boot in which the workload ran; with boot tokens another than "
+        "`extra_info.environment.boot_id`, which is of the "
         "cell's beginning",
     ]
     resources: Annotated[
         NotRequired[dict[str, Any]],
-        "as Kubernetes writes it: requests and limits of the workload's container as it ran: a LimitRange of the namespace may have put "
+        "as Kubernetes writes it: requests and limits of the workload's container as it ran: a "
+        "LimitRange of the namespace may have put "
         "them there; absent without any",
     ]
-    gpu_uuids: Annotated[NotRequired[list[str]], "uuid: GPUs that the workload could use; absent without any"]
+    gpu_uuids: Annotated[
+        NotRequired[list[str]], "uuid: GPUs that the workload could use; absent without any"
+    ]
     workspace: Annotated[NotRequired[Name], "name: KAITO's Workspace; absent for a Job"]
 
 
 class Tweak(TypedDict):
     requested: Annotated[
         Values,
-        "as the kernel's: key → value asked for; of a process as `/proc` gives it back: limits in bytes, seconds (`LimitRTTIME` "
+        "as the kernel's: key → value asked for; of a process as `/proc` gives it back: limits in "
+        "bytes, seconds (`LimitRTTIME` "
         "microseconds) or counts, `soft:hard` where these differ",
     ]
     before: Annotated[
         Values,
-        "as the kernel's: key → value found before; of a process what the harness itself has, null for a variable that is not set, "
+        "as the kernel's: key → value found before; of a process what the harness itself has, "
+        "null for a variable that is not set, "
         "`(another value)` for one that is set to something else, which may be a secret; null on "
         "a cluster, where it was not read",
     ]
     observed: Annotated[
         Values,
-        "as the kernel's: key → value read back after writing; of the workload's process when it has just started, and but for variables "
+        "as the kernel's: key → value read back after writing; of the workload's process when it "
+        "has just started, and but for variables "
         "(and on a cluster) once more after its last step: one that differs fails the cell",
     ]
     restored: Annotated[
-        Values, "as the kernel's: key → value read back at the end of the cell; without settings of a process, which are gone with it"
+        Values,
+        (
+            "as the kernel's: key → value read back at the end of the cell; without settings of a "
+            "process, which are gone with it"
+        ),
     ]
     side_effects: Annotated[
         dict[str, Change],
-        "as the kernel's: path → [before, after] of tunables that changed without being asked for by name: what scripts did, what the "
+        "as the kernel's: path → [before, after] of tunables that changed without being asked for "
+        "by name: what scripts did, what the "
         "kernel adjusted",
     ]
-    by_scripts: Annotated[NotRequired[list[str]], "paths of side_effects that the set's scripts name: written, not moved along"]
+    by_scripts: Annotated[
+        NotRequired[list[str]],
+        "paths of side_effects that the set's scripts name: written, not moved along",
+    ]
     already_in_force: Annotated[list[str], "keys: asked for, but found so before"]
     left_alone: Annotated[
         NotRequired[dict[str, Change]],
-        "as the kernel's: path → [found, what had been written]: changed by another program since, so not put back; absent if none",
+        (
+            "as the kernel's: path → [found, what had been written]: changed by another program "
+            "since, so not put back; absent if none"
+        ),
     ]
     elsewhere: Annotated[
         NotRequired[dict[str, Change]],
-        "as the kernel's: path → [before, after]: changed by others since the process last looked, at most a second before; absent if none",
+        (
+            "as the kernel's: path → [before, after]: changed by others since the process last "
+            "looked, at most a second before; absent if none"
+        ),
     ]
     apply_s: Annotated[Amount, "s: to write and read back"]
     restore_s: Annotated[Amount, "s: to put back and read back"]
@@ -88,30 +133,55 @@ class Facts(TypedDict, total=False):
     cpu_s_covers: Annotated[str, "text: whose processor time `cpu_s` counts"]
     kaito: Annotated[
         dict[str, Any],
-        "–: what KAITO's own image said of its measurement (`--workload-via=FILE`): `preset`, `metrics`, `missing` (why), "
-        "`asked`, `window_s`, `tokens`; then there is one step, the measurement, and what is not told (`cpu_s`, `loss`, "
+        "–: what KAITO's own image said of its measurement (`--workload-via=FILE`): `preset`, "
+        "`metrics`, `missing` (why), "
+        "`asked`, `window_s`, `tokens`; then there is one step, the measurement, and what is not "
+        "told (`cpu_s`, `loss`, "
         "`start_monotonic_s`) has no column",
     ]
-    gpu_uuids: Annotated[list[str], "names: the GPUs the process may use, as `nvidia-smi -L` calls them; absent on a CPU"]
-    rate_unit: Annotated[str, "name: of what `extra_info.steps.rate_per_s` is so much per second: `B`, `requests`, `tokens`, …"]
-    data_crc32: Annotated[str | int, "hex: fingerprint of the samples; cells with different ones are never compared"]
+    gpu_uuids: Annotated[
+        list[str],
+        "names: the GPUs the process may use, as `nvidia-smi -L` calls them; absent on a CPU",
+    ]
+    rate_unit: Annotated[
+        str,
+        (
+            "name: of what `extra_info.steps.rate_per_s` is so much per second: `B`, `requests`, "
+            "`tokens`, …"
+        ),
+    ]
+    data_crc32: Annotated[
+        str | int, "hex: fingerprint of the samples; cells with different ones are never compared"
+    ]
 
 
 class Steps(TypedDict):
     wall_s: Annotated[list[Seconds], Meta(min_length=1), "s: wall time of the step"]
-    cpu_s: Annotated[NotRequired[list[Duration]], "s: processor time of the step, see `extra_info.workload_facts.cpu_s_covers`"]
+    cpu_s: Annotated[
+        NotRequired[list[Duration]],
+        "s: processor time of the step, see `extra_info.workload_facts.cpu_s_covers`",
+    ]
     samples: Annotated[list[Count], "count: samples worked on"]
-    tokens: Annotated[NotRequired[list[Count]], "count: tokens worked on; 0 where the work has none"]
+    tokens: Annotated[
+        NotRequired[list[Count]], "count: tokens worked on; 0 where the work has none"
+    ]
     loss: Annotated[NotRequired[list[Finite]], "number: training loss"]
     rate_per_s: Annotated[
         NotRequired[list[Positive]],
-        "1/s: what the program told of its own speed in the step, see `extra_info.workload_facts.rate_unit`; `wall_s` is our own clock's",
+        (
+            "1/s: what the program told of its own speed in the step, see "
+            "`extra_info.workload_facts.rate_unit`; `wall_s` is our own clock's"
+        ),
     ]
-    start_monotonic_s: Annotated[NotRequired[list[Finite]], "s: CLOCK_MONOTONIC when the step began, the clock of the telemetry"]
+    start_monotonic_s: Annotated[
+        NotRequired[list[Finite]],
+        "s: CLOCK_MONOTONIC when the step began, the clock of the telemetry",
+    ]
     warmup: Annotated[Count, "steps: how many at the beginning are warm-up"]
     overlap: Annotated[
         NotRequired[Literal[True]],
-        "yes: a step may begin before the last one has ended, as jobs do that wait together: they stand in the order in which they ended, "
+        "yes: a step may begin before the last one has ended, as jobs do that wait together: they "
+        "stand in the order in which they ended, "
         "and no throughput is made of their times; absent elsewhere",
     ]
 
@@ -120,16 +190,23 @@ class Segment(TypedDict):
     pair: Annotated[Ordinal, "number: which pair, from 1"]
     arm: Annotated[
         InForce,
-        "–: `found`: under the values found on the machine, or without the monitor; `set`: under those of the tweak set, or with it",
+        (
+            "–: `found`: under the values found on the machine, or without the monitor; `set`: "
+            "under those of the tweak set, or with it"
+        ),
     ]
-    first: Annotated[Count, "index: of its first step in the columns of `extra_info.steps`, warm-up counted"]
+    first: Annotated[
+        Count, "index: of its first step in the columns of `extra_info.steps`, warm-up counted"
+    ]
     settle: Annotated[Count, "steps: at its beginning that do not count: the switch settles"]
     steps: Annotated[Ordinal, "steps: after these that count"]
 
 
 class Turn(TypedDict):
     round: Annotated[Ordinal, "number: in which round, from 1"]
-    first: Annotated[Count, "index: of its first step in the columns of `extra_info.steps`, warm-up counted"]
+    first: Annotated[
+        Count, "index: of its first step in the columns of `extra_info.steps`, warm-up counted"
+    ]
     steps: Annotated[Ordinal, "steps: how many"]
     others_cpu_s: Annotated[
         NotRequired[Duration | None],
@@ -142,10 +219,15 @@ class Turn(TypedDict):
 class Told(TypedDict, total=False):
     start_cpu_s: Annotated[
         Amount | None,
-        "s: of one `beside`: processor time of its first process and its daemons before it was at work; absent with `cpu_s`",
+        (
+            "s: of one `beside`: processor time of its first process and its daemons before it "
+            "was at work; absent with `cpu_s`"
+        ),
     ]
     stop_cpu_s: Annotated[Amount | None, "s: the same, after it was told to stop"]
-    at_work_s: Annotated[Amount | None, "s: where it took turns: how long it was at work, start and end left out"]
+    at_work_s: Annotated[
+        Amount | None, "s: where it took turns: how long it was at work, start and end left out"
+    ]
 
 
 class Monitor(TypedDict):
@@ -153,7 +235,10 @@ class Monitor(TypedDict):
     base: Annotated[str | None, "name: its class in `fixtures/monitors/catalogue/`"]
     kind: Annotated[
         Literal["inside", "beside", "around"] | None,
-        "word: `inside` the workload's process, `beside` it as a process of its own, or `around`: it started the workload",
+        (
+            "word: `inside` the workload's process, `beside` it as a process of its own, or "
+            "`around`: it started the workload"
+        ),
     ]
     params: Annotated[Values, "as named: all its parameters"]
     version: Annotated[str | None, "text: what the program says of itself"]
@@ -161,45 +246,69 @@ class Monitor(TypedDict):
         Amount | None,
         "s: processor time of its own processes from start to end, and of its daemons during "
         "that time (null if these are not seen, or not the "
-        "same all the time); of one `around`, of all processes less the workload's; null for one `inside`, whose time is in the "
+        "same all the time); of one `around`, of all processes less the workload's; null for one "
+        "`inside`, whose time is in the "
         "workload's",
     ]
     wall_s: Annotated[Amount | None, "s: from its start to its end"]
-    peak_rss_bytes: Annotated[Count | None, "bytes: the largest resident size, its processes' sum, the writing of its report included"]
-    written_bytes: Annotated[Count | None, "bytes: what lay in its folder at the end: its output and reports"]
+    peak_rss_bytes: Annotated[
+        Count | None,
+        "bytes: the largest resident size, its processes' sum, the writing of its report included",
+    ]
+    written_bytes: Annotated[
+        Count | None, "bytes: what lay in its folder at the end: its output and reports"
+    ]
     samples: Annotated[Count | None, "count: that it took"]
     start_s: Annotated[Amount | None, "s: from its start until it was at work"]
-    stop_s: Annotated[Amount | None, "s: from the last step until its report was written and it was gone"]
+    stop_s: Annotated[
+        Amount | None, "s: from the last step until its report was written and it was gone"
+    ]
     told: Annotated[Told, "–: what it tells besides"]
     missing: Annotated[dict[str, Name], "text: field → why it is null"]
 
 
 class Usage(TypedDict):
     wall_s: Annotated[Amount, "s: from start to exit, waits for the monitor included"]
-    cpu_s: Annotated[Amount | None, "s: processor time up to its last word, children that it waited for included"]
+    cpu_s: Annotated[
+        Amount | None, "s: processor time up to its last word, children that it waited for included"
+    ]
     steps_wall_s: Annotated[Amount, "s: sum over the measured steps"]
     steps_cpu_s: Annotated[Amount | None, "s: sum over the measured steps"]
     peak_rss_bytes: Annotated[Count | None, "bytes: largest resident size"]
     written_bytes: Annotated[
-        Count | None, "bytes: that it caused to be written to disks (`write_bytes` of `/proc/self/io`); files in memory do not count"
+        Count | None,
+        (
+            "bytes: that it caused to be written to disks (`write_bytes` of `/proc/self/io`); "
+            "files in memory do not count"
+        ),
     ]
     load_average_1min: Annotated[Amount, "processes: of the machine when it had ended"]
-    energy_j: Annotated[Amount | None, "J: that the processor packages used from its start to its exit, by RAPL, whoever used it"]
+    energy_j: Annotated[
+        Amount | None,
+        "J: that the processor packages used from its start to its exit, by RAPL, whoever used it",
+    ]
     missing: Annotated[dict[str, Name], "text: field → why it is null"]
 
 
 class Telemetry(TypedDict):
     summary: Annotated[
         dict[str, Finite | None],
-        "as named: column and statistic → value over the measured steps (start-up and warm-up left out): `_mean`, `_min`, `_max`; "
-        "`_total` is what a counter counted; `steal_s` is CPU time that the hypervisor gave to others, `sampler_missed_ticks_total` how "
-        "often the sampler came too late, `others_cpu_s_total` is other programs' CPU time in all slices but the last",
+        "as named: column and statistic → value over the measured steps (start-up and warm-up "
+        "left out): `_mean`, `_min`, `_max`; "
+        "`_total` is what a counter counted; `steal_s` is CPU time that the hypervisor gave to "
+        "others, `sampler_missed_ticks_total` how "
+        "often the sampler came too late, `others_cpu_s_total` is other programs' CPU time in all "
+        "slices but the last",
     ]
     missing: Annotated[dict[str, str], "text: source or column → why it has no values"]
     hz: Annotated[NotRequired[Positive], "1/s: samples asked for"]
     samples: Annotated[NotRequired[Count], "count: samples taken"]
-    sampler_cpu_s: Annotated[NotRequired[Amount], "s: processor time the sampler used during the cell"]
-    devices: Annotated[NotRequired[dict[str, str]], "name: prefix of a column → the device it means: `gpu0` → UUID"]
+    sampler_cpu_s: Annotated[
+        NotRequired[Amount], "s: processor time the sampler used during the cell"
+    ]
+    devices: Annotated[
+        NotRequired[dict[str, str]], "name: prefix of a column → the device it means: `gpu0` → UUID"
+    ]
 
 
 class Environment(TypedDict):
@@ -211,19 +320,35 @@ class Environment(TypedDict):
 
 class Metrics(TypedDict, total=False):
     throughput_samples_per_s: Annotated[
-        Positive, "samples/s: sum of samples / sum of wall time (never a mean of rates); absent where steps overlap"
+        Positive,
+        (
+            "samples/s: sum of samples / sum of wall time (never a mean of rates); absent where "
+            "steps overlap"
+        ),
     ]
-    throughput_tokens_per_s: Annotated[Positive | None, "tokens/s: sum of tokens / sum of wall time; absent where there are none"]
+    throughput_tokens_per_s: Annotated[
+        Positive | None, "tokens/s: sum of tokens / sum of wall time; absent where there are none"
+    ]
     rate_median_per_s: Annotated[
-        Positive, "1/s: median of the rates that the program told, see `extra_info.workload_facts.rate_unit`; absent where it told none"
+        Positive,
+        (
+            "1/s: median of the rates that the program told, see "
+            "`extra_info.workload_facts.rate_unit`; absent where it told none"
+        ),
     ]
-    step_time_p10_s: Annotated[Positive, "s: 10th percentile of wall time, linear between order statistics"]
+    step_time_p10_s: Annotated[
+        Positive, "s: 10th percentile of wall time, linear between order statistics"
+    ]
     step_time_round_adjusted_s: Annotated[
         Positive,
-        "s: where cells took turns: a step's time, cleared of what each round did to all cells of the block alike. A step's log is the "
-        "cell's value at its place of the slice plus a level of that round and place, fitted robustly over the block's cells; places are "
-        "weighted by their share of the time, and the whole stands on the mean step time of all cells; by how much steps were slower "
-        "where others used more of the CPUs is taken out, at most by the time they used (`control/turns.py`). Schema version 9 had no "
+        "s: where cells took turns: a step's time, cleared of what each round did to all cells of "
+        "the block alike. A step's log is the "
+        "cell's value at its place of the slice plus a level of that round and place, fitted "
+        "robustly over the block's cells; places are "
+        "weighted by their share of the time, and the whole stands on the mean step time of all "
+        "cells; by how much steps were slower "
+        "where others used more of the CPUs is taken out, at most by the time they used "
+        "(`control/turns.py`). Schema version 9 had no "
         "such bound; up to 8 it was the median over rounds of the slices' mean step times",
     ]
     step_time_median_s: Annotated[Positive, "s: median of wall time"]
@@ -239,48 +364,71 @@ class CellRecord(TypedDict):
     tweakset: Annotated[Name, "name: as in `deeptweak.cells`"]
     block: Annotated[Count, "number: as in `deeptweak.cells`"]
     order: Annotated[Count, "number: as in `deeptweak.cells`"]
-    seed: Annotated[NotRequired[Count], "number: of weights and data; the same for all cells of a block and workload"]
+    seed: Annotated[
+        NotRequired[Count],
+        "number: of weights and data; the same for all cells of a block and workload",
+    ]
     target: Annotated[Name, "word: where it ran: `local`, `kubernetes`"]
-    place: Annotated[NotRequired[Place], "–: where on a cluster it ran; only with `--target=kubernetes`"]
-    node: Annotated[NotRequired[Name], "name: host name of the machine it ran on; on a cluster the name of the node"]
+    place: Annotated[
+        NotRequired[Place], "–: where on a cluster it ran; only with `--target=kubernetes`"
+    ]
+    node: Annotated[
+        NotRequired[Name],
+        "name: host name of the machine it ran on; on a cluster the name of the node",
+    ]
     outcome: Annotated[Literal["measured"], "word: `measured`"]
     reason: Annotated[None, "–: null"]
     started_utc: Annotated[NotRequired[Utc], "UTC: when the cell began"]
     duration_s: Annotated[NotRequired[Amount], "s: of the whole cell: apply, start, steps, restore"]
     tweak: Annotated[
         NotRequired[Tweak],
-        "–: kernel values that the tweak set writes, and what its `process` packages give to the workload's process; boot tokens and the "
+        "–: kernel values that the tweak set writes, and what its `process` packages give to the "
+        "workload's process; boot tokens and the "
         "limits of `ulimit.conf` are not listed here",
     ]
     workload_facts: Annotated[Facts, "–: what the workload says of itself; each adds its own"]
     limits: Annotated[
-        NotRequired[dict[str, Annotated[list[Annotated[int, Meta(ge=-1)]], Meta(min_length=2, max_length=2)]]],
+        NotRequired[
+            dict[
+                str, Annotated[list[Annotated[int, Meta(ge=-1)]], Meta(min_length=2, max_length=2)]
+            ]
+        ],
         "bytes or counts: resource limits the workload found, name → [soft, hard]; -1 is unlimited",
     ]
     steps: Annotated[NotRequired[Steps], "–: the columns"]
     segments: Annotated[
         NotRequired[list[Segment]],
         Meta(min_length=2),
-        "–: with `--design=switch`: in the order they ran, two per pair, in random order, which do the same work; `metrics` are of the "
+        "–: with `--design=switch`: in the order they ran, two per pair, in random order, which "
+        "do the same work; `metrics` are of the "
         "steps that count in the arm `set`, `telemetry` and `usage` of both arms",
     ]
     turns: Annotated[
         NotRequired[list[Turn]],
         Meta(min_length=2),
-        "–: with `--design=turns`: one per slice, in the order they ran; slices of a round do the same work; `telemetry` is of the cell's "
+        "–: with `--design=turns`: one per slice, in the order they ran; slices of a round do the "
+        "same work; `telemetry` is of the cell's "
         "own slices",
     ]
     report: Annotated[
         NotRequired[dict[str, list[dict[str, Any]]]],
-        "–: name → rows that the workload reported under that name, in order (docs/reference/run.md lists them)",
+        (
+            "–: name → rows that the workload reported under that name, in order "
+            "(docs/reference/run.md lists them)"
+        ),
     ]
     monitor: Annotated[
         NotRequired[Monitor],
-        "–: only where monitors are measured, in every cell; no step includes its start or its stop. "
+        "–: only where monitors are measured, in every cell; no step includes its start or its "
+        "stop. "
         "For `stock` and `stock-again` all is null, and `missing.monitor` says so",
     ]
-    usage: Annotated[NotRequired[Usage], "–: of the workload's whole process, a monitor inside it included"]
-    telemetry: Annotated[NotRequired[Telemetry], "–: sampled by another process beside the workload"]
+    usage: Annotated[
+        NotRequired[Usage], "–: of the workload's whole process, a monitor inside it included"
+    ]
+    telemetry: Annotated[
+        NotRequired[Telemetry], "–: sampled by another process beside the workload"
+    ]
     environment: Annotated[NotRequired[Environment], "–: what can differ from cell to cell; open"]
     metrics: Annotated[Metrics, "–: all are made from the measured steps"]
 
@@ -294,7 +442,10 @@ class MachineInfo(TypedDict):
 
 
 class File(TypedDict):
-    """A whole run, as `--benchmark-json` writes it. Of benchmarks, those with a `schema_version` are cells (`CellRecord`)."""
+    """A whole run, as `--benchmark-json` writes it.
+
+    Of benchmarks, those with a `schema_version` are cells (`CellRecord`).
+    """
 
     deeptweak: Run
     machine_info: MachineInfo
@@ -302,15 +453,28 @@ class File(TypedDict):
 
 
 # Types that may have more fields than are explained here, and the JSON schema of these fields.
-OPEN: dict[type, Any] = dict.fromkeys((Benchmark, Environment, Facts, File, Machine, MachineInfo, Place, Told), True)
+OPEN: dict[type, Any] = dict.fromkeys(
+    (Benchmark, Environment, Facts, File, Machine, MachineInfo, Place, Told), True
+)
 OPEN[Metrics] = {"anyOf": [{"type": "number", "exclusiveMinimum": 0}, {"type": "null"}]}
-# What was measured here has all of this; a job of KAITO has what its logs say. Steps that overlap have no throughput.
+# What was measured here has all of this; a job of KAITO has what its logs say. Steps that overlap
+# have no throughput.
 RULES: dict[type, dict[str, Any]] = {
     Metrics: {"minProperties": 1},
     CellRecord: {
         "if": {"properties": {"workload_facts": {"required": ["kaito"]}}},
         "else": {
-            "required": ["seed", "node", "started_utc", "duration_s", "tweak", "limits", "steps", "telemetry", "environment"],
+            "required": [
+                "seed",
+                "node",
+                "started_utc",
+                "duration_s",
+                "tweak",
+                "limits",
+                "steps",
+                "telemetry",
+                "environment",
+            ],
             "properties": {
                 "steps": {"required": ["cpu_s", "tokens", "loss", "start_monotonic_s"]},
                 "telemetry": {"required": ["hz", "samples"]},
@@ -320,7 +484,9 @@ RULES: dict[type, dict[str, Any]] = {
         "allOf": [
             {
                 "if": {"required": ["steps"], "properties": {"steps": {"required": ["overlap"]}}},
-                "then": {"properties": {"metrics": {"not": {"required": ["throughput_samples_per_s"]}}}},
+                "then": {
+                    "properties": {"metrics": {"not": {"required": ["throughput_samples_per_s"]}}}
+                },
                 "else": {"properties": {"metrics": {"required": ["throughput_samples_per_s"]}}},
             }
         ],

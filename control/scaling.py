@@ -1,6 +1,7 @@
 """Choose replicas for a job: fit laws of speed-up, then make jobs of any size equally long.
 
-Amdahl's law and Gunther's are fitted by least squares on logarithms: errors of times are by a factor.
+Amdahl's law and Gunther's are fitted by least squares on logarithms: errors of times are by a
+factor.
 """
 
 from __future__ import annotations
@@ -35,8 +36,9 @@ class Law:
 
     In seconds, with n replicas.
 
-    Gunther's universal scalability law (2007), as a time; without crosstalk it is Amdahl's (1967) with that serial part. `cost_s` is what
-    one unit of work takes one replica, `startup_s` what no replica shortens.
+    Gunther's universal scalability law (2007), as a time; without crosstalk it is Amdahl's (1967)
+    with that serial part. `cost_s` is what one unit of work takes one replica, `startup_s` what no
+    replica shortens.
     """
 
     cost_s: float
@@ -58,10 +60,12 @@ class TimedJob:
 class Fit:
     """A law fitted to points.
 
-    `intervals`: 95 %, by parameter; those held at 0, for want of points that could tell, are not there. None
-    where there are no more configurations (replicas and size) than parameters, or no point scatters.
-    `aicc` is Akaike's criterion for few points, on log times: the smaller law is better by. `held_out` is the mean absolute error, as a
-    fraction of the time, of points whose replicas and size were left out of the fit; None where that was not asked, or leaves too few.
+    `intervals`: 95 %, by parameter; those held at 0, for want of points that could tell, are not
+        there. None where there are no more configurations (replicas and size) than parameters, or
+        no point scatters. `aicc` is Akaike's criterion for few points, on log times: the smaller
+        law is better by. `held_out` is the mean absolute error, as a fraction of the time, of
+        points whose replicas and size were left out of the fit; None where that was not asked, or
+        leaves too few.
     """
 
     name: str
@@ -87,11 +91,16 @@ def fits(points: Sequence[TimedJob]) -> list[Fit]:
     numbers = {point.replicas for point in points}
     if len(numbers) < 2:
         raise Refused(
-            f"All {len(points)} jobs had {next(iter(numbers), 'no')} replicas: how time falls with replicas cannot be determined."
+            f"All {len(points)} jobs had {next(iter(numbers), 'no')} replicas: how time falls "
+            "with replicas cannot be determined."
         )
     result = []
     for name, shape in LAWS.items():
-        names = ("cost_s", *shape, *(("startup_s",) if len({point.work for point in points}) > 1 else ()))
+        names = (
+            "cost_s",
+            *shape,
+            *(("startup_s",) if len({point.work for point in points}) > 1 else ()),
+        )
         if _enough(points, names):
             result.append(_fitted(points, name, names))
     if not result:
@@ -112,7 +121,8 @@ def best_law(name: str, points: Sequence[TimedJob]) -> Fit:
 def held_out(points: Sequence[TimedJob], fit: Fit) -> float | None:
     """Return the error for configurations left out of the fit: mean of |predicted/measured - 1|.
 
-    Each such configuration is left out in turn, all its jobs together; those without which the others could not tell are passed over.
+    Each such configuration is left out in turn, all its jobs together; those without which the
+    others could not tell are passed over.
     """
     names = tuple(fit.intervals)
     errors: list[float] = []
@@ -121,28 +131,61 @@ def held_out(points: Sequence[TimedJob], fit: Fit) -> float | None:
         if _enough(rest, names):
             law = _fitted(rest, fit.name, names).law
             mine = [point for point in points if (point.replicas, point.work) == left_out]
-            errors += [abs(float(time_s(law, point.work, point.replicas)) / point.time_s - 1) for point in mine]
+            errors += [
+                abs(float(time_s(law, point.work, point.replicas)) / point.time_s - 1)
+                for point in mine
+            ]
     return float(np.mean(errors)) if errors else None
 
 
 def _enough(points: Sequence[TimedJob], names: tuple[str, ...]) -> bool:
     """Return True if points determine these parameters: enough of them, with enough variety."""
-    numbers, sizes = len({point.replicas for point in points}), len({point.work for point in points})
-    return len(points) > len(names) + 1 and numbers > len(SHAPE & set(names)) and (sizes > 1 or "startup_s" not in names)
+    numbers, sizes = (
+        len({point.replicas for point in points}),
+        len({point.work for point in points}),
+    )
+    return (
+        len(points) > len(names) + 1
+        and numbers > len(SHAPE & set(names))
+        and (sizes > 1 or "startup_s" not in names)
+    )
 
 
 def _fitted(points: Sequence[TimedJob], name: str, names: tuple[str, ...]) -> Fit:
-    replicas, work, measured = (np.array([float(getattr(point, field)) for point in points]) for field in ("replicas", "work", "time_s"))
+    replicas, work, measured = (
+        np.array([float(getattr(point, field)) for point in points])
+        for field in ("replicas", "work", "time_s")
+    )
 
     def residuals(values: Floats) -> Floats:
-        away: Floats = np.log(time_s(Law(**dict(zip(names, values.tolist(), strict=True))), work, replicas) / measured)
+        away: Floats = np.log(
+            time_s(Law(**dict(zip(names, values.tolist(), strict=True))), work, replicas) / measured
+        )
         return away
 
     unit = float(np.median(measured * replicas / work))
-    first = {"cost_s": unit, "serial": 0.05, "crosstalk": 1e-3, "startup_s": 0.1 * float(measured.min())}
-    scale = np.array([unit, 1.0, 0.1, float(measured.min())])[[("cost_s", "serial", "crosstalk", "startup_s").index(one) for one in names]]
-    bounds = ([_SMALL * unit if one == "cost_s" else 0.0 for one in names], [UPPER[one] for one in names])
-    result = least_squares(residuals, [first[one] for one in names], bounds=bounds, x_scale=scale, xtol=1e-12, ftol=1e-12, gtol=1e-12)
+    first = {
+        "cost_s": unit,
+        "serial": 0.05,
+        "crosstalk": 1e-3,
+        "startup_s": 0.1 * float(measured.min()),
+    }
+    scale = np.array([unit, 1.0, 0.1, float(measured.min())])[
+        [("cost_s", "serial", "crosstalk", "startup_s").index(one) for one in names]
+    ]
+    bounds = (
+        [_SMALL * unit if one == "cost_s" else 0.0 for one in names],
+        [UPPER[one] for one in names],
+    )
+    result = least_squares(
+        residuals,
+        [first[one] for one in names],
+        bounds=bounds,
+        x_scale=scale,
+        xtol=1e-12,
+        ftol=1e-12,
+        gtol=1e-12,
+    )
     n, k = len(points), len(names)
     squares = float(2 * result.cost)
     spread = math.sqrt(squares / (n - k))
@@ -156,18 +199,31 @@ def _fitted(points: Sequence[TimedJob], name: str, names: tuple[str, ...]) -> Fi
 def _no_interval(configurations: int, parameters: int, spread: float) -> tuple[str, ...]:
     """Say why no interval can be claimed, if so: a law goes through as many points as it has parameters."""
     if configurations <= parameters:
-        told = f"{configurations} configurations of replicas and size determine {parameters} parameters"
+        told = (
+            f"{configurations} configurations of replicas and size determine {parameters} "
+            "parameters"
+        )
         return (f"no interval: {told}, and no points are left to estimate the error of the law",)
-    return ("no interval: all points lie on the law, so that no scatter was measured",) if spread < _NEAR else ()
+    return (
+        ("no interval: all points lie on the law, so that no scatter was measured",)
+        if spread < _NEAR
+        else ()
+    )
 
 
 def _aicc(squares: float, n: int, k: int) -> float:
     """Akaike's criterion, corrected for few points (Hurvich and Tsai, 1989); the spread counts as a parameter."""
     k += 1
-    return n * math.log(max(squares, _SMALL) / n) + 2 * k + (2 * k * (k + 1) / (n - k - 1) if n > k + 1 else math.inf)
+    return (
+        n * math.log(max(squares, _SMALL) / n)
+        + 2 * k
+        + (2 * k * (k + 1) / (n - k - 1) if n > k + 1 else math.inf)
+    )
 
 
-def _intervals(jacobian: Floats, law: Law, names: tuple[str, ...], spread: float, df: int) -> dict[str, tuple[float, float] | None]:
+def _intervals(
+    jacobian: Floats, law: Law, names: tuple[str, ...], spread: float, df: int
+) -> dict[str, tuple[float, float] | None]:
     """By the curvature at the best fit, cut at the bounds; for a parameter on its bound only a one-sided guess."""
     covariance = np.linalg.pinv(jacobian.T @ jacobian) * spread**2
     half = t_quantile(0.975, df) * np.sqrt(np.diag(covariance))
@@ -185,7 +241,10 @@ def _notes(law: Law, scale: Mapping[str, float]) -> tuple[str, ...]:
         for bound in (0.0, UPPER[text])
         if abs(getattr(law, text) - bound) <= _NEAR * unit
     ]
-    return (*lines, *(() if "startup_s" in scale else ("startup_s is held at 0: all jobs had one size",)))
+    return (
+        *lines,
+        *(() if "startup_s" in scale else ("startup_s is held at 0: all jobs had one size",)),
+    )
 
 
 def time_s(law: Law, work: ArrayLike, replicas: ArrayLike) -> Floats:
@@ -207,24 +266,40 @@ def most_useful(law: Law, most: int) -> int:
     return min(near, key=lambda n: float(time_s(law, 1.0, n)))
 
 
-def choose(law: Law, work: float, target_s: float, most: int, tolerance: float = TOLERANCE) -> Choice:
+def choose(
+    law: Law, work: float, target_s: float, most: int, tolerance: float = TOLERANCE
+) -> Choice:
     """Return the replicas, up to `most`, that bring a job nearest the target; of equals the fewest.
 
-    From few replicas to one more the time falls by more than the band is wide (from 1 to 2 by half): a job that is done by few may have
-    no number that fits.
+    From few replicas to one more the time falls by more than the band is wide (from 1 to 2 by
+    half): a job that is done by few may have no number that fits.
     """
     numbers = np.arange(1, most_useful(law, most) + 1)
     times_s = time_s(law, work, numbers)
     at = int(np.argmin(np.abs(np.log(times_s / target_s))))
     predicted_s = float(times_s[at])
     within = abs(predicted_s / target_s - 1) <= tolerance
-    return Choice(work, int(numbers[at]), predicted_s, within, "" if within else _why(law, times_s, at, target_s, most))
+    return Choice(
+        work,
+        int(numbers[at]),
+        predicted_s,
+        within,
+        "" if within else _why(law, times_s, at, target_s, most),
+    )
 
 
 def _why(law: Law, times_s: Floats, at: int, target_s: float, most: int) -> str:
     if times_s[at] < target_s:
-        return "one replica is faster" if at == 0 else "one replica fewer is too slow, and this number is too fast"
+        return (
+            "one replica is faster"
+            if at == 0
+            else "one replica fewer is too slow, and this number is too fast"
+        )
     if at + 1 < len(times_s):
         return "one more replica is too fast, and this number is too slow"
     limit = "no more are available" if len(times_s) == most else "more make it slower"
-    return f"{at + 1} replicas are too slow and {limit}" if law.startup_s < target_s else "starting alone takes longer"
+    return (
+        f"{at + 1} replicas are too slow and {limit}"
+        if law.startup_s < target_s
+        else "starting alone takes longer"
+    )

@@ -23,7 +23,9 @@ class Known(NamedTuple):
     blocks: int
     log_sd: float
     mde: float
-    odd: float | None = None  # by what fraction its last block was off the others, where that was far
+    odd: float | None = (
+        None  # by what fraction its last block was off the others, where that was far
+    )
 
 
 def known(log_ratios: Sequence[float], family: int) -> Known | None:

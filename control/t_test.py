@@ -1,6 +1,7 @@
 """Student's t, central and noncentral: what every interval, its p and its power rest on.
 
-Computed here and held to scipy's by a test: importing `scipy.special` takes half as long as a whole comparison does.
+Computed here and held to scipy's by a test: importing `scipy.special` takes half as long as a whole
+comparison does.
 """
 
 from __future__ import annotations
@@ -19,7 +20,10 @@ NORMAL = NormalDist()
 NEARLY_NORMAL = 1e7  # degrees of freedom from which on t is the normal distribution to seven digits
 SETTLED = 1e-14
 MOST_TERMS, MOST_STEPS = 10_000, 200
-NODES, FAR = 240, 37.0  # of the integral over the chi distribution; an exponent beyond which nothing is left of it
+NODES, FAR = (
+    240,
+    37.0,
+)  # of the integral over the chi distribution; an exponent beyond which nothing is left of it
 FEW = 4  # degrees of freedom
 
 
@@ -60,7 +64,16 @@ def _beta(a: float, b: float, x: float, rest: float) -> float:
     """Answer I_x(a, b), where `rest` is 1 - x, by its continued fraction (Lentz; DLMF 8.17.22)."""
     if x <= 0:
         return 0.0
-    front = math.exp(math.lgamma(a + b) - math.lgamma(a) - math.lgamma(b) + a * math.log(x) + b * math.log(rest)) / a
+    front = (
+        math.exp(
+            math.lgamma(a + b)
+            - math.lgamma(a)
+            - math.lgamma(b)
+            + a * math.log(x)
+            + b * math.log(rest)
+        )
+        / a
+    )
     fraction, above, below = 1.0, 1.0, 0.0
     for term in range(MOST_TERMS):
         half = term // 2
@@ -90,16 +103,19 @@ class TInterval(NamedTuple):
 def t_interval(value: float, error: float, df: float, alpha: float = ALPHA) -> TInterval:
     """Return interval and p of an estimate with standard error > 0 and degrees of freedom."""
     half = t_quantile(1 - alpha / 2, df) * error
-    return TInterval(value, value - half, value + half, min(1.0, 2 * t_tail(abs(value) / error, df)))
+    return TInterval(
+        value, value - half, value + half, min(1.0, 2 * t_tail(abs(value) / error, df))
+    )
 
 
 @lru_cache(maxsize=4096)
 def detectable_errors(df: float, alpha: float = ALPHA, power: float = POWER) -> float:
     """Answer how many standard errors away an effect must be for a two-sided t-test to find it with the given power.
 
-    Solves P(T' > t_crit) = power for the noncentrality of T', the noncentral t; with few blocks and a small alpha the
-    usual t_crit + t_power of statistics texts promises up to a fifth too much. P is an integral over the chi distribution of the
-    standard error, in whose logarithm the integrand is smooth; with few degrees of freedom it is too steep for that.
+    Solves P(T' > t_crit) = power for the noncentrality of T', the noncentral t; with few blocks and
+    a small alpha the usual t_crit + t_power of statistics texts promises up to a fifth too much. P
+    is an integral over the chi distribution of the standard error, in whose logarithm the integrand
+    is smooth; with few degrees of freedom it is too steep for that.
     """
     critical = t_quantile(1 - alpha / 2, df)
     if df < FEW:
@@ -112,10 +128,18 @@ def detectable_errors(df: float, alpha: float = ALPHA, power: float = POWER) -> 
     low, high = -FAR / df - math.sqrt(FAR / df), math.sqrt(FAR / df)
     width = (high - low) / NODES
     logs = [low + node * width for node in range(NODES + 1)]
-    shares = [(critical * math.exp(log), width * math.exp(scale + df * (log - math.exp(2 * log) / 2))) for log in logs]
+    shares = [
+        (critical * math.exp(log), width * math.exp(scale + df * (log - math.exp(2 * log) / 2)))
+        for log in logs
+    ]
     errors = critical
     for _ in range(MOST_STEPS):
-        missed = math.fsum(share * math.erfc((errors - spread) / math.sqrt(2)) for spread, share in shares) / 2
+        missed = (
+            math.fsum(
+                share * math.erfc((errors - spread) / math.sqrt(2)) for spread, share in shares
+            )
+            / 2
+        )
         density = math.fsum(share * NORMAL.pdf(errors - spread) for spread, share in shares)
         # Newton's steps on the normal quantile of what is missed, which is nearly a straight line.
         quantile = NORMAL.inv_cdf(missed)
@@ -127,4 +151,6 @@ def detectable_errors(df: float, alpha: float = ALPHA, power: float = POWER) -> 
 
 
 def detectable_gain(log_sd: float, n: int, alpha: float = ALPHA, power: float = POWER) -> float:
-    return math.expm1(min(detectable_errors(n - 1, alpha, power) * log_sd / math.sqrt(n), LARGEST_LOG))
+    return math.expm1(
+        min(detectable_errors(n - 1, alpha, power) * log_sd / math.sqrt(n), LARGEST_LOG)
+    )

@@ -56,7 +56,8 @@ class TuneRecord(TypedDict):
 
     settings: by the name of a candidate the settings that it is made of
     chosen: by the name of a candidate the log gain that it seemed to have; None before the choice
-    interactions: by the name of a candidate its log gain in the race, and beside the other chosen ones
+    interactions: by the name of a candidate its log gain in the race, and beside the other chosen
+        ones
     words: of pytest, that name the benchmark and its workload
     again: the words of the command that measures the manifest on another day
     """

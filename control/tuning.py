@@ -1,12 +1,14 @@
 """Which of many settings to keep: what is measured next, what each setting gains, and what leaves the race.
 
-A block has a balanced set of arms (Plackett and Burman, Biometrika 1946): each setting is on in half of them, so each
-cell tells of every setting. One setting an arm would need six times as many blocks for 15 settings. Which arms a
-setting is on in is drawn anew for each heat, so that what two settings do together falls on others by chance alone.
+A block has a balanced set of arms (Plackett and Burman, Biometrika 1946): each setting is on in
+half of them, so each cell tells of every setting. One setting an arm would need six times as many
+blocks for 15 settings. Which arms a setting is on in is drawn anew for each heat, so that what two
+settings do together falls on others by chance alone.
 
-After each heat a setting that helps is adopted: all later arms have it. A setting that harms, or that is unlikely to
-gain as much as asked, leaves. *Helps* and *harms* hold over all looks and settings together (Bonferroni), and the number
-of looks is declared before the first. The estimates choose; the gain of what was chosen is measured afresh.
+After each heat a setting that helps is adopted: all later arms have it. A setting that harms, or
+that is unlikely to gain as much as asked, leaves. *Helps* and *harms* hold over all looks and
+settings together (Bonferroni), and the number of looks is declared before the first. The estimates
+choose; the gain of what was chosen is measured afresh.
 """
 
 from __future__ import annotations
@@ -97,10 +99,13 @@ class Choice(NamedTuple):
     interactions: dict[str, tuple[float, float]]
 
 
-def course(names: Sequence[str], rules: Rules, rng: random.Random) -> Generator[Heat | Look, list[Cell] | None, Choice]:
+def course(
+    names: Sequence[str], rules: Rules, rng: random.Random
+) -> Generator[Heat | Look, list[Cell] | None, Choice]:
     """Go through a tune: yield what is to be measured next, and be sent the cells; yield what each look found.
 
-    Whoever measures decides how many blocks a heat has; cells of a heat that was not measured are none.
+    Whoever measures decides how many blocks a heat has; cells of a heat that was not measured are
+    none.
     """
     race: list[Cell] = []
     adopted: list[str] = []
@@ -120,7 +125,10 @@ def course(names: Sequence[str], rules: Rules, rng: random.Random) -> Generator[
         if not alive:
             break
     gains = estimate(race)
-    found = {gain.name: gain for gain in choose((gains[name] for name in adopted + alive if name in gains), rules)}
+    found = {
+        gain.name: gain
+        for gain in choose((gains[name] for name in adopted + alive if name in gains), rules)
+    }
     chosen = {name: gain.gain for name, gain in found.items()}
     interactions: dict[str, tuple[float, float]] = {}
     for number in range(1, MOST_JOINS + 1):
@@ -134,9 +142,14 @@ def course(names: Sequence[str], rules: Rules, rng: random.Random) -> Generator[
         superfluous = [name for name in differ if name not in chosen]
         if len(superfluous) < 2:
             break
-        # Each of them may do the work of another one: the least of them leaves, and the rest is measured again.
+        # Each of them may do the work of another one: the least of them leaves, and the rest is
+        # measured again.
         least = min(superfluous, key=lambda name: beside[name].gain)
-        found = {name: gain for name, gain in found.items() if name != least and (name in chosen or name in superfluous)}
+        found = {
+            name: gain
+            for name, gain in found.items()
+            if name != least and (name in chosen or name in superfluous)
+        }
         chosen = {name: gain.gain for name, gain in found.items()}
     return Choice(chosen, interactions)
 
@@ -169,11 +182,21 @@ def draw_arms(names: Sequence[str], rng: random.Random) -> list[frozenset[str]]:
     table = pyDOE3.pbdesign(balanced_arms(len(names)) - 1) > 0
     columns = rng.sample(range(table.shape[1]), len(names))
     turned = [rng.random() < 1 / 2 for _ in names]
-    return [frozenset(name for name, column, turn in zip(names, columns, turned, strict=True) if row[column] != turn) for row in table]
+    return [
+        frozenset(
+            name
+            for name, column, turn in zip(names, columns, turned, strict=True)
+            if row[column] != turn
+        )
+        for row in table
+    ]
 
 
 def mirrored(arms: Sequence[frozenset[str]], names: Collection[str]) -> list[frozenset[str]]:
-    """Turn each arm round: what was on is off. Over both, no pair of settings is taken for a third one."""
+    """Turn each arm round: what was on is off.
+
+    Over both, no pair of settings is taken for a third one.
+    """
     return [frozenset(names) - arm for arm in arms]
 
 
@@ -211,7 +234,10 @@ def _estimable(on: np.ndarray, inverse: np.ndarray) -> list[bool]:
     import numpy as np
 
     projected = inverse @ on.T @ on
-    return [bool(np.allclose(projected[at], np.eye(len(projected))[at], atol=1e-6)) for at in range(len(projected))]
+    return [
+        bool(np.allclose(projected[at], np.eye(len(projected))[at], atol=1e-6))
+        for at in range(len(projected))
+    ]
 
 
 def judge(gain: Gain, rules: Rules, settings: int) -> Word:
@@ -229,7 +255,10 @@ def judge(gain: Gain, rules: Rules, settings: int) -> Word:
 def choose(gains: Iterable[Gain], rules: Rules) -> list[Gain]:
     """Choose the settings that are worth keeping by what is known of each; the largest gain first."""
     worth = [
-        gain for gain in gains if gain.gain >= math.log1p(rules.min_gain) and gain.gain > t_quantile(1 - CHOSEN_P, gain.df) * gain.error
+        gain
+        for gain in gains
+        if gain.gain >= math.log1p(rules.min_gain)
+        and gain.gain > t_quantile(1 - CHOSEN_P, gain.df) * gain.error
     ]
     return sorted(worth, key=lambda gain: -gain.gain)
 
@@ -247,18 +276,25 @@ def beside_others(cells: Sequence[Cell], joint: Collection[str]) -> dict[str, Ga
     result = {}
     whole = frozenset(joint)
     for name, rest in each_left_out(joint).items():
-        pairs = [times[rest] - times[whole] for times in by_block.values() if {rest, whole} <= times.keys()]
+        pairs = [
+            times[rest] - times[whole]
+            for times in by_block.values()
+            if {rest, whole} <= times.keys()
+        ]
         if len(pairs) > 1 and (spread := stdev(pairs)):
             result[name] = Gain(name, fmean(pairs), spread / math.sqrt(len(pairs)), len(pairs) - 1)
     return result
 
 
-def stay(race: Mapping[str, Gain], beside: Mapping[str, Gain], rules: Rules) -> tuple[dict[str, float], dict[str, tuple[float, float]]]:
+def stay(
+    race: Mapping[str, Gain], beside: Mapping[str, Gain], rules: Rules
+) -> tuple[dict[str, float], dict[str, tuple[float, float]]]:
     """Choose which settings of a joint set stay in it.
 
-    race, beside: what each gains over balanced combinations, and beside the others; independent of each other
-    Returns: the gain of each that stays, and by setting both gains where they differ (Bonferroni); there the gain beside
-    the others decides, else both together.
+    race, beside: what each gains over balanced combinations, and beside the others; independent of
+        each other
+    Returns: the gain of each that stays, and by setting both gains where they differ (Bonferroni);
+        there the gain beside the others decides, else both together.
     """
     kept, interactions = {}, {}
     for name, in_race in race.items():

@@ -26,13 +26,21 @@ DEMO_RUN = "data/runs/turns_2026-11-25_amd-epyc-2cpu.json"
 DEMO_REPORT = "deeptweak-demo.html"
 USAGE, INTERRUPTED = 2, 130
 STARTED_AS = "DEEPTWEAK_STARTED_AS"  # control/called.py reads it
-EXTRAS = {"kubernetes": "[kubernetes]", "pyDOE3": "[studies]", "sklearn": "[studies]", "torch": "[workloads]"}
+EXTRAS = {
+    "kubernetes": "[kubernetes]",
+    "pyDOE3": "[studies]",
+    "sklearn": "[studies]",
+    "torch": "[workloads]",
+}
 
 
 def main() -> int:
     """Run one command. Returns: its exit code."""
     sys.path.insert(0, str(HOUSE))
-    os.environ[STARTED_AS] = "deeptweak"  # before the house is imported, and for all processes that are started from here
+    os.environ[STARTED_AS] = (
+        # before the house is imported, and for all processes that are started from here
+        "deeptweak"
+    )
     try:
         return _run(sys.argv[1:])
     except WrongTable as error:
@@ -47,7 +55,10 @@ def main() -> int:
             raise
         from control.called import INSTALL
 
-        print(f"error: {missing} is not installed: {INSTALL.format(EXTRAS.get(missing, ''))}.", file=sys.stderr)
+        print(
+            f"error: {missing} is not installed: {INSTALL.format(EXTRAS.get(missing, ''))}.",
+            file=sys.stderr,
+        )
         return USAGE
 
 
@@ -105,11 +116,17 @@ def _help() -> str:
     width = 12
     own = [f"  {name:<{width}} {what}" for name, what in MEASURE.items()]
     parts = [
-        "usage: deeptweak COMMAND …\n\nAre AI workloads faster under these kernel settings? Measure, judge, and put the machine back.",
+        (
+            "usage: deeptweak COMMAND …\n\nAre AI workloads faster under these kernel settings? "
+            "Measure, judge, and put the machine back."
+        ),
         f"start here:\n  {DEMO[0]:<{width}} {DEMO[1]}\n  {COMPLETION[0]:<{width}} {COMPLETION[1]}",
         "\n".join(["measure:", *own]),
         listed(),
-        "`deeptweak COMMAND --help` has the rest. `deeptweak RUN.json` is `show`. `deeptweak --version` prints the version.",
+        (
+            "`deeptweak COMMAND --help` has the rest. `deeptweak RUN.json` is `show`. `deeptweak "
+            "--version` prints the version."
+        ),
     ]
     return "\n\n".join(parts)
 
@@ -125,8 +142,12 @@ def completion_parser() -> argparse.ArgumentParser:
 def demo_parser() -> argparse.ArgumentParser:
     """Make the parser of `demo`."""
     name, what = DEMO
-    written = f"Writes {DEMO_REPORT} in the current folder; only an earlier report is ever replaced."
-    return argparse.ArgumentParser(prog=f"deeptweak {name}", description=f"{_sentence(what)} {written}")
+    written = (
+        f"Writes {DEMO_REPORT} in the current folder; only an earlier report is ever replaced."
+    )
+    return argparse.ArgumentParser(
+        prog=f"deeptweak {name}", description=f"{_sentence(what)} {written}"
+    )
 
 
 def _sentence(text: str) -> str:
@@ -147,7 +168,11 @@ def _demo(words: list[str]) -> int:
         print(f"error: {DEMO_REPORT}: {reason}. {hint}", file=sys.stderr)
         return USAGE
     run = str(HOUSE / DEMO_RUN)
-    print("$ make bench                        # ten minutes, as root: saved on 25 November 2026, 2 CPUs, no GPU", flush=True)
+    print(
+        "$ make bench                        # ten minutes, as root: saved on 25 November 2026, 2 "
+        "CPUs, no GPU",
+        flush=True,
+    )
     print(f"$ deeptweak compare {Path(DEMO_RUN).name}\n", flush=True)
     if code := _judge(["compare", run]):
         return code

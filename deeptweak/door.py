@@ -55,7 +55,9 @@ class Runs:
     def __repr__(self) -> str:
         """Name the runs with their cells."""
         named = [f"{run.run_id}: {len(run.cells)} cells" for run in self.arm.runs]
-        return f"Runs({', '.join(named)}{f'; only {self.arm.tweakset}' if self.arm.tweakset else ''})"
+        return (
+            f"Runs({', '.join(named)}{f'; only {self.arm.tweakset}' if self.arm.tweakset else ''})"
+        )
 
     def cells(self) -> pd.DataFrame:
         """Lay out the cells, a row per cell, in the order in which they ran.
@@ -82,16 +84,26 @@ class Runs:
 
         frame = cells(self.arm.runs)
         tweakset: str | None = self.arm.tweakset
-        return frame if tweakset is None else frame.loc[frame["tweakset"] == tweakset].reset_index(drop=True)
+        return (
+            frame
+            if tweakset is None
+            else frame.loc[frame["tweakset"] == tweakset].reset_index(drop=True)
+        )
 
     def whole(self) -> tuple[Any, ...]:
-        """Return the runs. Raises: Refused, where a tweak set was named: what is asked for is said of whole runs."""
+        """Return the runs.
+
+        Raises: Refused, where a tweak set was named: what is asked for is said of whole runs.
+        """
         if self.arm.tweakset is None:
             return tuple(self.arm.runs)
         with house_first():
             from control.errors import Refused
 
-        raise Refused(f"{self.arm.label} is a single tweak set of a run; load the run without `:{self.arm.tweakset}`.")
+        raise Refused(
+            f"{self.arm.label} is a single tweak set of a run; load the run without "
+            f"`:{self.arm.tweakset}`."
+        )
 
 
 class Judgement:
@@ -110,13 +122,14 @@ class Judgement:
     def table(self) -> pd.DataFrame:
         """Lay out the contrasts, a row each, with the columns of `--csv`.
 
-        Of `compare`: study, workload, run, tweakset (or level of the arm), baseline, verdict, metric, baseline_value in
-        the metric's unit, gain with gain_low and gain_high (95 % interval; 0.05 is 5 % better, whichever way the metric
-        runs), the same of a second metric, p_adjusted, mde (smallest gain that would have been called), pairs of blocks,
-        blocks planned, reason.
+        Of `compare`: study, workload, run, tweakset (or level of the arm), baseline, verdict,
+        metric, baseline_value in the metric's unit, gain with gain_low and gain_high (95 %
+        interval; 0.05 is 5 % better, whichever way the metric runs), the same of a second metric,
+        p_adjusted, mde (smallest gain that would have been called), pairs of blocks, blocks
+        planned, reason.
 
-        Of `evidence`: workload, tweakset, runs, machines, gain, low, high, next_low, next_high (where the next run will lie),
-        tau_log, p_adjusted, verdict.
+        Of `evidence`: workload, tweakset, runs, machines, gain, low, high, next_low, next_high
+        (where the next run will lie), tau_log, p_adjusted, verdict.
 
         Example:
             >>> table = deeptweak.compare(runs).table()
@@ -171,12 +184,13 @@ class Judgement:
 def load(path: StrPath, *paths: StrPath) -> Runs:
     """Read saved runs: files, folders, or globs such as `nightly/*.json`.
 
-    One path may name a tweak set, `run.json:thp-always`: these cells alone, as one side of a comparison. Of the files of
-    one run, the one with most cells is read. What casts doubt on a run, such as that it was interrupted, and each file that
-    is left out, is a warning.
+    One path may name a tweak set, `run.json:thp-always`: these cells alone, as one side of a
+    comparison. Of the files of one run, the one with most cells is read. What casts doubt on a run,
+    such as that it was interrupted, and each file that is left out, is a warning.
 
-    Raises: Refused, where nothing can be read, a run lacks the tweak set, or one run is a copy of another under a new
-    name. ImportError, where other modules have the names of this program's packages.
+    Raises: Refused, where nothing can be read, a run lacks the tweak set, or one run is a copy of
+        another under a new name. ImportError, where other modules have the names of this program's
+        packages.
 
     Example:
         >>> runs = deeptweak.load(".benchmarks")
@@ -215,13 +229,18 @@ def compare(
     """Compare the arms inside one run, or runs with others: `deeptweak compare`.
 
     runs: one run whose tweak sets, or levels of `arm`, are compared; or the baseline's runs
-    candidates: runs that are compared with these, tweak set by tweak set, or the tweak set that was named
-    arm: the column that is compared: `tweakset`, `workload`, `node`, `monitor`, or a parameter such as `policy`
-    baseline: the tweak set to compare with (default: as declared before the run), or the level of `arm`
-    metric: of another arm than tweak sets, the name of the metric that decides (default: as declared)
+    candidates: runs that are compared with these, tweak set by tweak set, or the tweak set that was
+        named
+    arm: the column that is compared: `tweakset`, `workload`, `node`, `monitor`, or a parameter such
+        as `policy`
+    baseline: the tweak set to compare with (default: as declared before the run), or the level of
+        `arm`
+    metric: of another arm than tweak sets, the name of the metric that decides (default: as
+        declared)
     tweaks, workloads: only these
     relative_to: each cell is divided by this tweak set's cell of the same run and block
-    adjust: `holm` for contrasts declared before the run, `bh` for a screen that others will follow up
+    adjust: `holm` for contrasts declared before the run, `bh` for a screen that others will follow
+        up
 
     Doubts that `load` has not told are warnings, and all are in `Judgement.warnings`.
 
@@ -230,7 +249,8 @@ def compare(
     Example:
         >>> deeptweak.compare(runs, arm="policy", baseline="fifo", metric="mean_wait_s").table()
         >>> deeptweak.compare(deeptweak.load("before.json"), deeptweak.load("after.json"))
-        >>> deeptweak.compare(deeptweak.load("run.json:stock"), deeptweak.load("run.json:thp-always"))
+        >>> deeptweak.compare(deeptweak.load("run.json:stock"),
+        deeptweak.load("run.json:thp-always"))
 
     """
     _must_be_runs(runs, *candidates)
@@ -240,14 +260,19 @@ def compare(
 
     others = [candidate.arm for candidate in candidates]
     options = Options(adjust, (), relative_to, _names(tweaks), _names(workloads))
-    return _judged(answer(runs.arm, others, arm, baseline, metric, options, every=False), (runs, *candidates))
+    return _judged(
+        answer(runs.arm, others, arm, baseline, metric, options, every=False), (runs, *candidates)
+    )
 
 
-def evidence(runs: Runs, *, tweaks: Iterable[str] = (), workloads: Iterable[str] = (), by: str = "") -> Judgement:
+def evidence(
+    runs: Runs, *, tweaks: Iterable[str] = (), workloads: Iterable[str] = (), by: str = ""
+) -> Judgement:
     """Pool runs of several days and machines, each of which is a unit: `deeptweak evidence`.
 
     tweaks, workloads: only these are shown; p is adjusted for all effects of the runs
-    by: runs that agree in it belong together: `day`, `machine`, `kernel`, `cpu`, `torch`, `place` or `device`
+    by: runs that agree in it belong together: `day`, `machine`, `kernel`, `cpu`, `torch`, `place`
+        or `device`
 
     Raises: Refused, with the command's sentence.
 
@@ -267,8 +292,8 @@ def evidence(runs: Runs, *, tweaks: Iterable[str] = (), workloads: Iterable[str]
 def report(runs: Runs, path: StrPath = "report.html") -> Path:
     """Write one HTML page with answers, pictures and provenance: `deeptweak report`.
 
-    It needs no network and no script. Of one folder with several runs it is an index, with a report of each run beside it.
-    An earlier report of that name is replaced, nothing else ever is.
+    It needs no network and no script. Of one folder with several runs it is an index, with a report
+    of each run beside it. An earlier report of that name is replaced, nothing else ever is.
 
     Returns: where the page is. Raises: Refused, where it cannot be written.
 
@@ -302,7 +327,9 @@ def _judged(answer: Any, given: Sequence[Runs]) -> Judgement:
 def _must_be_runs(*given: object) -> None:
     for one in given:
         if not isinstance(one, Runs):
-            raise TypeError(f"{type(one).__name__} was given, but runs from deeptweak.load are needed.")
+            raise TypeError(
+                f"{type(one).__name__} was given, but runs from deeptweak.load are needed."
+            )
 
 
 def _names(names: Iterable[str]) -> tuple[str, ...]:

@@ -19,28 +19,43 @@ class WrongTable(Exception):
     """A table that cannot be used as options, with its file."""
 
 
-def options(words: Sequence[str], commands: Callable[[], Collection[str]]) -> tuple[Path, list[str]] | None:
+def options(
+    words: Sequence[str], commands: Callable[[], Collection[str]]
+) -> tuple[Path, list[str]] | None:
     """Find the options that a project sets for a command, in the nearest pyproject.toml with a table `tool.deeptweak`.
 
-    `words` is the command with what was typed after it: an option that was typed counts alone. `true` is an option without a value, a list
-    is an option given several times. Returns: the file and the options; None where there are none. Raises: WrongTable.
+    `words` is the command with what was typed after it: an option that was typed counts alone.
+    `true` is an option without a value, a list is an option given several times. Returns: the file
+    and the options; None where there are none. Raises: WrongTable.
     """
     name, *typed = words
     typed = typed[: typed.index("--")] if "--" in typed else typed
     for folder in (Path.cwd(), *Path.cwd().parents):
         path = folder / FILE
         try:
-            tables = tomllib.loads(path.read_text(encoding="utf-8")).get("tool", {}).get("deeptweak") if path.is_file() else None
+            tables = (
+                tomllib.loads(path.read_text(encoding="utf-8")).get("tool", {}).get("deeptweak")
+                if path.is_file()
+                else None
+            )
         except (OSError, ValueError) as error:
             raise WrongTable(f"{path}: cannot be read: {error}.") from error
         if tables is None:
             continue
         if unknown := [key for key in tables if key not in commands()]:
-            raise WrongTable(f"{path}: [tool.deeptweak.{unknown[0]}]: no such command. `deeptweak --help` lists them.")
+            raise WrongTable(
+                f"{path}: [tool.deeptweak.{unknown[0]}]: no such command. `deeptweak --help` "
+                "lists them."
+            )
         table = tables.get(name, {})
         if not isinstance(table, dict):
             raise WrongTable(f"{path}: [tool.deeptweak]: {name} is not a table of options.")
-        found = [word for key, value in table.items() if not _is_typed(key, typed) for word in _words(path, name, key, value)]
+        found = [
+            word
+            for key, value in table.items()
+            if not _is_typed(key, typed)
+            for word in _words(path, name, key, value)
+        ]
         return (path, found) if found else None
     return None
 
@@ -54,5 +69,8 @@ def _words(path: Path, name: str, key: str, value: object) -> list[str]:
         return [f"--{key}"] if value else []
     values = value if isinstance(value, list) else [value]
     if not all(isinstance(one, str | int | float) for one in values):
-        raise WrongTable(f"{path}: [tool.deeptweak.{name}]: {key}: write text, a number, true, or a list of them.")
+        raise WrongTable(
+            f"{path}: [tool.deeptweak.{name}]: {key}: write text, a number, true, or a list of "
+            "them."
+        )
     return [f"--{key}={one}" for one in values]

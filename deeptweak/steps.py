@@ -1,7 +1,7 @@
 """Tell DeepTweak where a step ends: `from deeptweak.steps import step`, and call `step()` after each.
 
-Under `deeptweak run` the time between two calls is a step. Without it, or in any rank but the first, a call does nothing. It needs nothing
-but Python, so this file can be copied beside a script.
+Under `deeptweak run` the time between two calls is a step. Without it, or in any rank but the
+first, a call does nothing. It needs nothing but Python, so this file can be copied beside a script.
 """
 
 from __future__ import annotations

@@ -24,7 +24,9 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-Draw = Callable[[np.random.Generator, int], tuple["Floats", "Floats"]]  # the runs' noise, and their standard errors
+Draw = Callable[
+    [np.random.Generator, int], tuple["Floats", "Floats"]
+]  # the runs' noise, and their standard errors
 
 RUNS = (3, 6, 10, 20)
 TAUS = (0.0, 0.005, 0.01, 0.02, 0.03, 0.05)
@@ -63,13 +65,23 @@ def untouched_differences(folder: Path = SAVED) -> list[Floats]:
         for workload in run.workloads:
             blocks: dict[int, dict[str, float]] = {}
             for cell in run.cells:
-                if cell.workload == workload and cell.tweakset in {STOCK, AGAIN} and METRIC in cell.metrics:
-                    blocks.setdefault(cell.block, {})[cell.tweakset] = math.log(cell.metrics[METRIC])
-            result.append(np.array([own[AGAIN] - own[STOCK] for own in blocks.values() if len(own) > 1]))
+                if (
+                    cell.workload == workload
+                    and cell.tweakset in {STOCK, AGAIN}
+                    and METRIC in cell.metrics
+                ):
+                    blocks.setdefault(cell.block, {})[cell.tweakset] = math.log(
+                        cell.metrics[METRIC]
+                    )
+            result.append(
+                np.array([own[AGAIN] - own[STOCK] for own in blocks.values() if len(own) > 1])
+            )
     return result
 
 
-def shares(draw: Draw, runs: int, tau: float, sets: int, seed: int, *, disturbed: bool = False) -> tuple[float, float]:
+def shares(
+    draw: Draw, runs: int, tau: float, sets: int, seed: int, *, disturbed: bool = False
+) -> tuple[float, float]:
     """Return the share of false alarms, and of true effects inside the next run's interval."""
     generator, alarms, inside = np.random.default_rng(seed), 0, 0
     for _ in range(sets):
@@ -86,7 +98,10 @@ def shares(draw: Draw, runs: int, tau: float, sets: int, seed: int, *, disturbed
 def table(sets: int = SETS) -> Iterator[str]:
     """Write the shares for each number of runs and each tau, in %."""
     real = resampled(untouched_differences())
-    yield "| runs | tau | false alarms | one run disturbed | resampled real runs | in the next run's interval | resampled |"
+    yield (
+        "| runs | tau | false alarms | one run disturbed | resampled real runs | in the next "
+        "run's interval | resampled |"
+    )
     yield "|---|---|---|---|---|---|---|"
     for runs in RUNS:
         for tau in TAUS:
@@ -94,7 +109,10 @@ def table(sets: int = SETS) -> Iterator[str]:
             of_disturbed = shares(simulated, runs, tau, sets, 1, disturbed=True)
             of_real = shares(real, runs, tau, sets, 1)
             shown = (of_simulated[0], of_disturbed[0], of_real[0], of_simulated[1], of_real[1])
-            yield f"| {runs} | {100 * tau:g} % | {' | '.join(f'{100 * share:.1f} %' for share in shown)} |"
+            yield (
+                f"| {runs} | {100 * tau:g} % | "
+                f"{' | '.join(f'{100 * share:.1f} %' for share in shown)} |"
+            )
 
 
 if __name__ == "__main__":

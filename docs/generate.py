@@ -94,7 +94,10 @@ MEANS = {
 def tweaks() -> Iterator[str]:
     """Yield a section per tweak set: purpose, kernels and risk, then a row per setting."""
     yield "# Catalogue of tweak sets"
-    yield "The sets in [`data/tweaks/`](../../data/tweaks). [Settings](../settings.md) says how to use them and how to write your own."
+    yield (
+        "The sets in [`data/tweaks/`](../../data/tweaks). [Settings](../settings.md) says how to "
+        "use them and how to write your own."
+    )
     for name, path in available().items():
         text = text_of(path)
         tweakset, about = parse(text, name), notes(text, name)
@@ -105,29 +108,54 @@ def tweaks() -> Iterator[str]:
         shows_in = ", ".join(about.workloads) or "all workloads"
         yield f"## {name}"
         yield f"{about.description}."
-        yield f"Set by {means} · kernels: {about.kernel} · risk: {about.risk} · expected to show in: {shows_in}"
+        yield (
+            f"Set by {means} · kernels: {about.kernel} · risk: {about.risk} · expected to show "
+            f"in: {shows_in}"
+        )
         rows = []
         for key, reason in about.reasons.items():
             source = about.sources.get(key, "")
-            value = ", ".join(f"`{one}`" if one else "(no value)" for one in values.get(key, ())) or "see script"
-            rows.append((f"`{key}`", value, reason, f"<{source}>" if source.startswith("https://") else source))
+            value = (
+                ", ".join(f"`{one}`" if one else "(no value)" for one in values.get(key, ()))
+                or "see script"
+            )
+            rows.append(
+                (
+                    f"`{key}`",
+                    value,
+                    reason,
+                    f"<{source}>" if source.startswith("https://") else source,
+                )
+            )
         yield table(("setting", "value", "reason", "source"), rows)
 
 
 def named() -> Iterator[str]:
     """Yield workloads with their parameters, designs, monitors and jobs."""
     yield "# Catalogue of workloads, designs, monitors and jobs"
-    yield f"`{NAME} list` prints the same, `list NAME` the rest. Tweak sets have [a page of their own](tweaks.md)."
+    yield (
+        f"`{NAME} list` prints the same, `list NAME` the rest. Tweak sets have [a page of their "
+        "own](tweaks.md)."
+    )
     for head, entries in catalogue.sections():
         if head == catalogue.TWEAKS:
             continue
         yield f"## {head[0].upper()}{head[1:]}"
         # Omit what this machine lacks.
-        yield table(("name", ""), ((f"`{name}`", re.sub(r" \(unavailable: .*\)$", "", description)) for name, description, _ in entries))
+        yield table(
+            ("name", ""),
+            (
+                (f"`{name}`", re.sub(r" \(unavailable: .*\)$", "", description))
+                for name, description, _ in entries
+            ),
+        )
         for name, _, parameters in entries:
             if parameters:
                 yield f"### Parameters of `{name}`"
-                yield table(("parameter", ""), ((f"`{parameter}`", meaning) for parameter, meaning in parameters.items()))
+                yield table(
+                    ("parameter", ""),
+                    ((f"`{parameter}`", meaning) for parameter, meaning in parameters.items()),
+                )
             if name == "io_train":
                 yield from models_of_io_train()
 
@@ -136,7 +164,8 @@ def models_of_io_train() -> Iterator[str]:
     """Yield DLIO's jobs in full size, and at the default scales."""
     yield "### Models of `io_train`"
     yield (
-        "`--vary model=…`: DLIO's own training jobs, from [`data/io/`](../../data/io). A name without an accelerator means the first one. "
+        "`--vary model=…`: DLIO's own training jobs, from [`data/io/`](../../data/io). A name "
+        "without an accelerator means the first one. "
         "The last two columns are one epoch and its data set with the default scales."
     )
     rows = []
@@ -155,35 +184,64 @@ def models_of_io_train() -> Iterator[str]:
                 f"{estimate_bytes([Spec.of(scaled)]) / 1e6:.3g}",
             )
         )
-    yield table(("model", "format", "files × samples", "record, bytes", "batch", "computation, s", "steps", "MB"), rows)
+    yield table(
+        (
+            "model",
+            "format",
+            "files × samples",
+            "record, bytes",
+            "batch",
+            "computation, s",
+            "steps",
+            "MB",
+        ),
+        rows,
+    )
 
 
 def options() -> Iterator[str]:
     """Yield the options of `pytest benchmarks/…`, one table per group."""
     yield "# Options of `pytest benchmarks/…`"
-    yield "A study's options require its file on the command line; options of a target or design require that target or design."
+    yield (
+        "A study's options require its file on the command line; options of a target or design "
+        "require that target or design."
+    )
     parser = Parser(_ispytest=True)
     benches = [str(path) for path in sorted((ROOT / "benchmarks").glob("bench_*.py"))]
-    chosen = [f"--target={name}" for name in targets.names()] + [f"--design={name}" for name in designs.names()]
+    chosen = [f"--target={name}" for name in targets.names()] + [
+        f"--design={name}" for name in designs.names()
+    ]
     add_options(parser, [*benches, *chosen], ROOT)
     for group in parser._groups:
         if rows := arguments(group._arggroup._group_actions):
-            title = "All studies" if group.name == "deeptweak" else (group._arggroup.title or "").partition("\n")[0]
+            title = (
+                "All studies"
+                if group.name == "deeptweak"
+                else (group._arggroup.title or "").partition("\n")[0]
+            )
             yield f"## {title}"
             yield table(("option", ""), rows)
 
 
 def arguments(actions: Iterable[argparse.Action]) -> list[tuple[str, str]]:
     """Return arguments as typed, with their help."""
-    shown = [vars(action) for action in actions if action.dest != "help" and action.help != argparse.SUPPRESS]
-    return [(written(one["option_strings"] or [one["metavar"] or one["dest"]], one), told(one)) for one in shown]
+    shown = [
+        vars(action)
+        for action in actions
+        if action.dest != "help" and action.help != argparse.SUPPRESS
+    ]
+    return [
+        (written(one["option_strings"] or [one["metavar"] or one["dest"]], one), told(one))
+        for one in shown
+    ]
 
 
 def commands() -> Iterator[str]:
     """Yield the commands that read runs, with options, and examples of those that measure."""
     yield "# Commands"
     yield (
-        f"`{NAME} COMMAND --help`, or `COMMAND STEP --help`, has examples; [below](#measure) are those of commands that"
+        f"`{NAME} COMMAND --help`, or `COMMAND STEP --help`, has examples; [below](#measure) are "
+        "those of commands that"
         f" measure. In a checkout `python3 -m deeptweak` is `{NAME}`."
     )
     for group, head in GROUPS.items():
@@ -211,7 +269,10 @@ def command_section(name: str, command: Command) -> Iterator[str]:
         helps = {one.dest: one.help or "" for one in action._choices_actions}
         yield table(
             ("step", "", "options"),
-            ((f"`{name} {step}`", helps.get(step, ""), " ".join(options_of(one))) for step, one in action.choices.items()),
+            (
+                (f"`{name} {step}`", helps.get(step, ""), " ".join(options_of(one)))
+                for step, one in action.choices.items()
+            ),
         )
     if not steps:
         yield table(("argument", ""), arguments(parser._actions))
@@ -228,7 +289,10 @@ def options_of(parser: argparse.ArgumentParser) -> Iterator[str]:
 def written(names: Iterable[str], of: Mapping[str, Any]) -> str:
     """Write an option as typed."""
     metavar = " ".join(of["metavar"]) if isinstance(of.get("metavar"), tuple) else of.get("metavar")
-    return ", ".join(f"`{name}={metavar}`" if metavar and name.startswith("--") else f"`{name}`" for name in names)
+    return ", ".join(
+        f"`{name}={metavar}`" if metavar and name.startswith("--") else f"`{name}`"
+        for name in names
+    )
 
 
 def told(of: Mapping[str, Any]) -> str:
@@ -242,29 +306,39 @@ def json() -> Iterator[str]:
     """Yield the fields of `--json`, from the docstrings of the records."""
     yield "# Fields of `--json`"
     yield (
-        "All gains, losses, limits and margins are fractions (0.03 is 3 %); null means unknown. [run.md](run.md) has the fields of a "
+        "All gains, losses, limits and margins are fractions (0.03 is 3 %); null means unknown. "
+        "[run.md](run.md) has the fields of a "
         "saved run."
     )
     yield (
-        "- `compare --json`: `runs` (`run_id`, `origin`, `started_utc`, `commit`), `refused`, `warnings`, `comparisons`, and `unseen`: why "
-        "one run saw nothing (`contrasts`, `blocks`, `margin`, `reason`, `aa_log_sd`, `mde`, `others`, `plan_blocks`, `plan_s`, "
+        "- `compare --json`: `runs` (`run_id`, `origin`, `started_utc`, `commit`), `refused`, "
+        "`warnings`, `comparisons`, and `unseen`: why "
+        "one run saw nothing (`contrasts`, `blocks`, `margin`, `reason`, `aa_log_sd`, `mde`, "
+        "`others`, `plan_blocks`, `plan_s`, "
         "`on_this_machine`, `sentence`), null where it saw something.\n"
         "- `gate --json`: `exit_code`, `baseline`, `candidate`, `ruling`, "
         "`warnings`, `rulings`.\n"
-        "- `effects --json`: `run` (what was read) and `effects`, an entry per workload and tweak set."
+        "- `effects --json`: `run` (what was read) and `effects`, an entry per workload and tweak "
+        "set."
     )
     for title, record in RECORDS.items():
         yield f"## {title}"
-        yield table(("field", ""), ((", ".join(f"`{name}`" for name in names), what) for names, what in meanings(record)))
+        yield table(
+            ("field", ""),
+            ((", ".join(f"`{name}`" for name in names), what) for names, what in meanings(record)),
+        )
 
 
 def run() -> Iterator[str]:
     """Yield the fields of a saved run, from the schema."""
     yield "# Fields of a saved run"
     yield (
-        "From [`run.schema.json`](../../data/run.schema.json). In a path `*` is a name and `[]` each element of a list. "
-        "[data/README.md](../../data/README.md) has files and conventions. Below the fields are the "
-        "[rows that workloads report](#rows-that-workloads-report), the [columns of telemetry](#columns-of-telemetry) and those of "
+        "From [`run.schema.json`](../../data/run.schema.json). In a path `*` is a name and `[]` "
+        "each element of a list. "
+        "[data/README.md](../../data/README.md) has files and conventions. Below the fields are "
+        "the "
+        "[rows that workloads report](#rows-that-workloads-report), the [columns of "
+        "telemetry](#columns-of-telemetry) and those of "
         "[DeepTweak directories](#columns-of-deeptweak-directories)."
     )
     sections: dict[str, list[tuple[str, str, str]]] = {}
@@ -282,21 +356,37 @@ def rows_and_columns() -> Iterator[str]:
     """Yield rows that workloads report, columns of telemetry and of DeepTweak directories."""
     known = yaml.safe_load(ROWS_AND_COLUMNS.read_text(encoding="utf-8"))
     yield "## Rows that workloads report"
-    yield "`extra_info.report` has a list of rows under each name. A workload without a report has no rows."
+    yield (
+        "`extra_info.report` has a list of rows under each name. A workload without a report has "
+        "no rows."
+    )
     for workload, rows in known["rows"].items():
         yield f"### Rows of `{workload}`"
-        yield table(("row, or its field", "unit", "meaning"), ((in_code(names), unit, what) for names, unit, what in rows))
+        yield table(
+            ("row, or its field", "unit", "meaning"),
+            ((in_code(names), unit, what) for names, unit, what in rows),
+        )
         if workload in known["facts"]:
             yield f"`extra_info.workload_facts` also has {known['facts'][workload]}."
     yield "## Columns of telemetry"
     yield (
-        "In the telemetry file, and with a statistic as suffix in `extra_info.telemetry.summary`. Columns that are read less often than "
+        "In the telemetry file, and with a statistic as suffix in `extra_info.telemetry.summary`. "
+        "Columns that are read less often than "
         "the sampler ticks are null in between."
     )
-    yield table(("column", "source", "meaning"), ((in_code(names), source, what) for names, source, what in known["telemetry"]))
+    yield table(
+        ("column", "source", "meaning"),
+        ((in_code(names), source, what) for names, source, what in known["telemetry"]),
+    )
     yield "## Columns of DeepTweak directories"
-    yield "Columns that our telemetry lacks. All others get our names and units; MB and KB in these files are MiB and KiB."
-    yield table(("column", "there", "meaning"), ((in_code(names), theirs, what) for names, theirs, what in known["deeptweak"]))
+    yield (
+        "Columns that our telemetry lacks. All others get our names and units; MB and KB in these "
+        "files are MiB and KiB."
+    )
+    yield table(
+        ("column", "there", "meaning"),
+        ((in_code(names), theirs, what) for names, theirs, what in known["deeptweak"]),
+    )
 
 
 def in_code(names: str) -> str:
@@ -307,21 +397,35 @@ def in_code(names: str) -> str:
 def schema() -> dict[str, Any]:
     """Return the JSON schema of a saved run: msgspec's, with units, meanings and rules added."""
     refs, parts = msgspec.json.schema_components([File, CellRecord], ref_template="#/$defs/{name}")
-    for kind in (each for module in (saved, saved_cell) for each in vars(module).values() if is_typeddict(each)):
+    for kind in (
+        each
+        for module in (saved, saved_cell)
+        for each in vars(module).values()
+        if is_typeddict(each)
+    ):
         part = parts[kind.__name__]
-        part["properties"] = {name: part["properties"][name] for name in kind.__annotations__}  # in the order written
+        part["properties"] = {
+            name: part["properties"][name] for name in kind.__annotations__
+        }  # in the order written
         for name, hint in kind.__annotations__.items():
-            for note in (note for note in getattr(hint, "__metadata__", ()) if isinstance(note, str)):
+            for note in (
+                note for note in getattr(hint, "__metadata__", ()) if isinstance(note, str)
+            ):
                 unit, _, description = note.partition(": ")
                 part["properties"][name] |= {"unit": unit, "description": description}
         part |= {"additionalProperties": saved_cell.OPEN.get(kind, False), **RULES.get(kind, {})}
-    parts["Benchmark"]["properties"]["extra_info"] |= {"if": {"required": ["schema_version"]}, "then": refs[1]}
+    parts["Benchmark"]["properties"]["extra_info"] |= {
+        "if": {"required": ["schema_version"]},
+        "then": refs[1],
+    }
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "$id": "run.schema.json",
         "title": "A saved run",
-        "description": "Written by `python -m docs.generate`. A whole run, as `--benchmark-json` writes it; `--benchmark-save` keeps the "
-        "larger part in a compressed file beside (data/README.md). Stock fields are pytest-benchmark's and are left open.",
+        "description": "Written by `python -m docs.generate`. A whole run, as `--benchmark-json` writes it; "
+        "`--benchmark-save` keeps the "
+        "larger part in a compressed file beside (data/README.md). Stock fields are "
+        "pytest-benchmark's and are left open.",
         **refs[0],
         "$defs": parts,
     }
@@ -329,11 +433,17 @@ def schema() -> dict[str, Any]:
 
 def documented(whole: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
     """Yield every field that DeepTweak adds to pytest-benchmark's file, with its description."""
-    for name, place in (("Run", "deeptweak"), ("CellRecord", "extra_info"), ("MachineInfo", "machine_info")):
+    for name, place in (
+        ("Run", "deeptweak"),
+        ("CellRecord", "extra_info"),
+        ("MachineInfo", "machine_info"),
+    ):
         yield from properties(whole["$defs"][name], place, whole["$defs"])
 
 
-def properties(part: Mapping[str, Any], place: str, defs: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
+def properties(
+    part: Mapping[str, Any], place: str, defs: Mapping[str, Any]
+) -> Iterator[tuple[str, Mapping[str, Any]]]:
     """Yield every place of a property in the schema, with its description."""
     if "$ref" in part:
         part = defs[part["$ref"].rpartition("/")[2]]
@@ -353,7 +463,10 @@ def meanings(record: type) -> list[tuple[list[str], str]]:
     Raises: ValueError, if a field is missing.
     """
     text = re.sub(r"\n +", " ", cleandoc(record.__doc__ or ""))
-    found = [(names.split(", "), what) for names, what in re.findall(r"^(\w+(?:, \w+)*): (.+)$", text, flags=re.MULTILINE)]
+    found = [
+        (names.split(", "), what)
+        for names, what in re.findall(r"^(\w+(?:, \w+)*): (.+)$", text, flags=re.MULTILINE)
+    ]
     named = [name for names, _ in found for name in names]
     if sorted(named) != sorted(one.name for one in fields(record)):
         raise ValueError(f"{record.__name__}: the docstring explains {named}")
@@ -364,14 +477,25 @@ def kernel() -> Iterator[str]:
     """Yield what is known about individual kernel settings."""
     yield "# Known properties of kernel settings"
     yield (
-        "Generated from [known_keys.py](../../control/known_keys.py), [lint.py](../../fixtures/tweaks/lint.py) "
-        "and [room.py](../../fixtures/tweaks/room.py). The kernel is the version on which a row was tested, "
+        "Generated from [known_keys.py](../../control/known_keys.py), "
+        "[lint.py](../../fixtures/tweaks/lint.py) "
+        "and [room.py](../../fixtures/tweaks/room.py). The kernel is the version on which a row "
+        "was tested, "
         "or the first version for which it holds according to its source; "
         "each row has a test. `*` matches any name, `**` matches anything."
     )
     yield "## Values: side effects, read-back, and order of restoring"
     yield table(
-        ("key", "the kernel", "reads back as", "also moves", "goes back", "kernel", "source", "test"),
+        (
+            "key",
+            "the kernel",
+            "reads back as",
+            "also moves",
+            "goes back",
+            "kernel",
+            "source",
+            "test",
+        ),
         (
             (
                 readable(known.keys),
@@ -387,20 +511,39 @@ def kernel() -> Iterator[str]:
         ),
     )
     yield "## One way: never applied"
-    yield "If numbers are listed as safe, only other values are refused. Tested in [test_safety.py](../../tests/tweaks/test_safety.py)."
+    yield (
+        "If numbers are listed as safe, only other values are refused. Tested in "
+        "[test_safety.py](../../tests/tweaks/test_safety.py)."
+    )
     rows = [*lint.IRREVERSIBLE, *lint.ORDERS]
     yield table(
         ("key", "why", "safe"),
         (
-            (f"`{rule.pattern}`", rule.why, f"from {rule.least}" if rule.least is not None else ", ".join(map(str, rule.safe)))
+            (
+                f"`{rule.pattern}`",
+                rule.why,
+                f"from {rule.least}" if rule.least is not None else ", ".join(map(str, rule.safe)),
+            )
             for rule in rows
         ),
     )
     yield "## Applied with a warning"
-    yield table(("key", "why", "safe"), ((f"`{rule.pattern}`", rule.why, ", ".join(map(str, rule.safe))) for rule in lint.HAZARDOUS))
+    yield table(
+        ("key", "why", "safe"),
+        (
+            (f"`{rule.pattern}`", rule.why, ", ".join(map(str, rule.safe)))
+            for rule in lint.HAZARDOUS
+        ),
+    )
     yield "## Limits that must leave room beside what runs"
-    yield "A limit is refused below current use plus the room. Tested in [test_room.py](../../tests/tweaks/test_room.py)."
-    yield table(("key", "in use", "room"), ((readable(limit.keys), limit.what, f"{limit.room:,}") for limit in room.LIMITS))
+    yield (
+        "A limit is refused below current use plus the room. Tested in "
+        "[test_room.py](../../tests/tweaks/test_room.py)."
+    )
+    yield table(
+        ("key", "in use", "room"),
+        ((readable(limit.keys), limit.what, f"{limit.room:,}") for limit in room.LIMITS),
+    )
 
 
 READS_BACK = {
@@ -424,7 +567,10 @@ def goes_back(known: Known) -> Iterator[str]:
     if known.moves:
         yield "before the keys that it changes"
     if known.kernels_while:
-        yield f"not while {known.kernels_while[0]} is {known.kernels_while[1].replace('(?!userspace$).*', 'not userspace')}"
+        yield (
+            f"not while {known.kernels_while[0]} is "
+            f"{known.kernels_while[1].replace('(?!userspace$).*', 'not userspace')}"
+        )
     if known.opens:
         yield f"if it is busy, with {known.opens[0]} = {known.opens[1]} for a moment"
 
@@ -439,7 +585,10 @@ def readable(pattern: str) -> str:
 def table(heads: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
     """Write a Markdown table."""
     lines = [list(heads), *(list(row) for row in rows)]
-    written_lines = ["| " + " | ".join(" ".join(cell.split()).replace("|", "\\|") for cell in line) + " |" for line in lines]
+    written_lines = [
+        "| " + " | ".join(" ".join(cell.split()).replace("|", "\\|") for cell in line) + " |"
+        for line in lines
+    ]
     return "\n".join([written_lines[0], "|" + "---|" * len(lines[0]), *written_lines[1:]])
 
 
@@ -447,12 +596,15 @@ def formats() -> Iterator[str]:
     """Yield the table of program outputs that `deeptweak run` reads."""
     yield "# Formats that `deeptweak run` reads"
     yield (
-        "The first matching row is used; figures come before steps. Each row is tested against a recording of the real "
+        "The first matching row is used; figures come before steps. Each row is tested against a "
+        "recording of the real "
         "program, or a stand-in marked as such, in `tests/command/recordings`."
     )
     for kind, title in ((FIGURES, "Figures of a run"), (STEPS, "Steps")):
         yield f"## {title}"
-        yield table(("--format", "what"), ((f"`{row.name}`", row.what) for row in ROWS if row.kind == kind))
+        yield table(
+            ("--format", "what"), ((f"`{row.name}`", row.what) for row in ROWS if row.kind == kind)
+        )
 
 
 # Of commands whose help is no page of `analysis/commands`.
@@ -464,9 +616,15 @@ EXIT_CODES: Mapping[str, Mapping[int, str]] = {
         1: "a cell failed",
         2: "bad usage, interrupted, or nothing could be measured, saved or put back",
     },
-    "tune": {0: "answered, or planned", 2: "bad usage, or nothing could be measured, saved or put back"},
+    "tune": {
+        0: "answered, or planned",
+        2: "bad usage, or nothing could be measured, saved or put back",
+    },
     "doctor": {0: "a run can start", 2: "no run can start"},
-    "restore": {0: "all is as it was found", 2: "a setting is stuck, a journal was damaged, or a run goes on"},
+    "restore": {
+        0: "all is as it was found",
+        2: "a setting is stuck, a journal was damaged, or a run goes on",
+    },
     "list": {0: "listed", 2: "no such name"},
     "arrivals": {0: "written", 2: "bad usage, or a file cannot be used"},
     "pytest benchmarks/…": {
@@ -486,10 +644,17 @@ def shell() -> Iterator[str]:
     rows = {**EXIT_CODES, **{name: exit_codes(name) for name in map(command_of, COMMANDS)}}
     yield table(
         ("command", *map(str, range(5))),
-        ((f"`{name}`" if " " in name else f"`{NAME} {name}`", *(codes.get(code, "") for code in range(5))) for name, codes in rows.items()),
+        (
+            (
+                f"`{name}`" if " " in name else f"`{NAME} {name}`",
+                *(codes.get(code, "") for code in range(5)),
+            )
+            for name, codes in rows.items()
+        ),
     )
     yield (
-        f"`{NAME}` without a command: 2. Ctrl-C: 130, except in a run, which puts the machine back and ends with 2. "
+        f"`{NAME}` without a command: 2. Ctrl-C: 130, except in a run, which puts the machine "
+        "back and ends with 2. "
         "A reader that has seen enough (`| head`) changes no exit code."
     )
     yield "## Tab completion"
@@ -500,7 +665,10 @@ def shell() -> Iterator[str]:
         f"{NAME} completion fish > ~/.config/fish/completions/{NAME}.fish\n"
         "```"
     )
-    yield "Commands, steps, options, files, and the names of tweak sets, designs and formats that ship are completed."
+    yield (
+        "Commands, steps, options, files, and the names of tweak sets, designs and formats that "
+        "ship are completed."
+    )
     yield "## Manual page"
     yield f"`man {NAME}`, where the wheel is installed. In a clone: `man -l data/shell/{NAME}.1`."
 
@@ -545,7 +713,9 @@ def draw() -> None:
     from analysis.plots.scene import scene_of
     from analysis.plots.style import written
 
-    scenes = {names: scene_of([load(ROOT / f"data/runs/{run}.json")]) for run, names in SHOWN.items()}
+    scenes = {
+        names: scene_of([load(ROOT / f"data/runs/{run}.json")]) for run, names in SHOWN.items()
+    }
     for names, scene in {**scenes, **made_up()}.items():
         for name in names:
             (PICTURES / f"{name}.svg").write_bytes(written(pictures()[name].draw(scene), "svg"))
@@ -567,7 +737,9 @@ def made_up() -> dict[tuple[str, ...], Scene]:
     caches = replace(io.MADE, factors={"format": ("raw", "png"), "cache": ("cold", "warm")})
     factorial = designs.designed("factorial", keys, designs.factorial(len(gains)))
     return {
-        ("switching",): switching.switched(arms=(switching.THP,), processes=2, pairs=6, stalled=0.0),
+        ("switching",): switching.switched(
+            arms=(switching.THP,), processes=2, pairs=6, stalled=0.0
+        ),
         ("key_effects", "main_effects"): scene_of([from_json(factorial, "made up")]),
         ("io_processes",): scene_of([from_json(saved_io(processes), "made up")]),
         ("io_format_cache",): scene_of([from_json(saved_io(caches), "made up")]),

@@ -31,14 +31,25 @@ FOLDERS = re.compile(r"DIR")
 
 def whole() -> argparse.ArgumentParser:
     """Join the parsers of all commands in one, as `deeptweak` reads them."""
-    parser = argparse.ArgumentParser(prog=NAME, description="Are AI workloads faster under these kernel settings?")
+    parser = argparse.ArgumentParser(
+        prog=NAME, description="Are AI workloads faster under these kernel settings?"
+    )
     parser.add_argument("-V", "--version", action="store_true", help="print the version")
     commands = parser.add_subparsers(metavar="COMMAND")
-    for (name, what), own in ((door.DEMO, door.demo_parser()), (door.COMPLETION, door.completion_parser())):
+    for (name, what), own in (
+        (door.DEMO, door.demo_parser()),
+        (door.COMPLETION, door.completion_parser()),
+    ):
         commands.add_parser(name, help=what, description=what, parents=[own], add_help=False)
     _, measured = measuring.parsers()
     for name, what in door.MEASURE.items():
-        commands.add_parser(name, help=what, description=measured[name].description, parents=[measured[name]], add_help=False)
+        commands.add_parser(
+            name,
+            help=what,
+            description=measured[name].description,
+            parents=[measured[name]],
+            add_help=False,
+        )
     for module in COMMANDS:
         command = cast("Command", import_module(f"analysis.commands.{module}"))
         judging = commands.add_parser(
@@ -65,12 +76,18 @@ def _name_values(parser: argparse.ArgumentParser) -> None:
     """Return which values are files, and which are names."""
     import shtab
 
-    names = {"tweaks": [*tweaks.available(), "all"], "design": designs.names(), "format": list(FORMATS)}
+    names = {
+        "tweaks": [*tweaks.available(), "all"],
+        "design": designs.names(),
+        "format": list(FORMATS),
+    }
     for action in parser._actions:
         if isinstance(action, argparse._SubParsersAction):
             for each in action.choices.values():
                 _name_values(each)
-        metavar = " ".join(action.metavar) if isinstance(action.metavar, tuple) else action.metavar or ""
+        metavar = (
+            " ".join(action.metavar) if isinstance(action.metavar, tuple) else action.metavar or ""
+        )
         if action.dest in names and action.choices is None and metavar:
             action.choices = names[action.dest]
         elif FOLDERS.search(metavar):
@@ -86,10 +103,15 @@ def manual() -> str:
 
 def _manual() -> Iterator[str]:
     parser = whole()
-    (commands,) = (action for action in parser._actions if isinstance(action, argparse._SubParsersAction))
+    (commands,) = (
+        action for action in parser._actions if isinstance(action, argparse._SubParsersAction)
+    )
     helps = {one.dest: one.help or "" for one in commands._choices_actions}
     yield f'.TH DEEPTWEAK 1 "" "{NAME} {version(HOUSE)}" "User Commands"'
-    yield f".SH NAME\n{NAME} \\- measure kernel settings under AI workloads, judge them, and put the machine back"
+    yield (
+        f".SH NAME\n{NAME} \\- measure kernel settings under AI workloads, judge them, and put "
+        "the machine back"
+    )
     yield f".SH SYNOPSIS\n.B {NAME}\n.I COMMAND\n[\\fIarguments\\fR]"
     yield ".SH COMMANDS"
     for name, command in commands.choices.items():
@@ -102,7 +124,10 @@ def _manual() -> Iterator[str]:
     for variable, meaning in VARIABLES.items():
         yield f".TP\n.B {variable}\n{meaning}"
     yield f".SH FILES\n.TP\n.I /var/lib/{NAME}\nJournal and lock of the run that holds this machine."
-    yield ".SH EXIT STATUS\n0: done. 1: a finding that must stop a build, or a failed cell. 2: bad usage, or not possible."
+    yield (
+        ".SH EXIT STATUS\n0: done. 1: a finding that must stop a build, or a failed cell. 2: bad "
+        "usage, or not possible."
+    )
     yield "130: interrupted. The examples of each command are followed by its own."
 
 
@@ -121,10 +146,16 @@ def _options(parser: argparse.ArgumentParser) -> Iterator[str]:
                 yield from _options(each)
                 yield ".RE"
         elif action.dest != "help" and action.help != argparse.SUPPRESS:
-            metavar = " ".join(action.metavar) if isinstance(action.metavar, tuple) else action.metavar or ""
+            metavar = (
+                " ".join(action.metavar)
+                if isinstance(action.metavar, tuple)
+                else action.metavar or ""
+            )
             shown = ", ".join(action.option_strings) or metavar or action.dest
             value = f" \\fI{_escaped(metavar)}\\fR" if action.option_strings and metavar else ""
-            text = (action.help or "").replace("%%", "%").replace("%(default)s", str(action.default))
+            text = (
+                (action.help or "").replace("%%", "%").replace("%(default)s", str(action.default))
+            )
             yield f".TP\n\\fB{_escaped(shown)}\\fR{value}\n{_escaped(text)}"
 
 

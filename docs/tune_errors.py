@@ -2,9 +2,10 @@
 
 `python -m docs.tune_errors` prints the table of docs/tune.md, in some minutes.
 
-Fifteen settings, an hour: two help by 4 and 2 %, one harms by 5 %, one pair gains 4 % only together. The last column has
-the machine time of the choice over that of an ablation (each setting alone, all of them, stock twice, equal blocks) that
-chooses just these two as often; the pair it cannot find at all.
+Fifteen settings, an hour: two help by 4 and 2 %, one harms by 5 %, one pair gains 4 % only
+together. The last column has the machine time of the choice over that of an ablation (each setting
+alone, all of them, stock twice, equal blocks) that chooses just these two as often; the pair it
+cannot find at all.
 """
 
 from __future__ import annotations
@@ -25,7 +26,9 @@ HEADS = ("in %", "harmful", "right", "pair", "error", "covered", "stock kept", "
 
 def tuned(cell_sd: float, gains: dict[str, float], pair_gain: float) -> list[Tuned]:
     """Return so many tunes of a command."""
-    return [tune(Command(random.Random(draw), cell_sd, gains, pair_gain), draw) for draw in range(DRAWS)]
+    return [
+        tune(Command(random.Random(draw), cell_sd, gains, pair_gain), draw) for draw in range(DRAWS)
+    ]
 
 
 def is_right(chosen: frozenset[str]) -> bool:

@@ -207,14 +207,20 @@ def components(blocks: Sequence[Block], steps: int) -> tuple[float, float]:
 
 def table(blocks: Sequence[Block]) -> Iterator[str]:
     """Write the result of each layout: scatter per process, its time, and both combined."""
-    yield "| workload | hour | steps per slice | steps | blocks | a process takes | sd of a process | error of a minute |"
+    yield (
+        "| workload | hour | steps per slice | steps | blocks | a process takes | sd of a process "
+        "| error of a minute |"
+    )
     yield "|---|---|---|---|---|---|---|---|"
     for (workload, hour, each), own in sorted(_grouped(blocks).items()):
         for steps in STEPS:
             long = [block for block in own if len(block.steps_s[0]) >= steps]
             if steps % each or not long:
                 continue
-            sd, cell_s = scatter(long, steps, by_product), float(np.mean([one.taken_s(steps) for one in long]))
+            sd, cell_s = (
+                scatter(long, steps, by_product),
+                float(np.mean([one.taken_s(steps) for one in long])),
+            )
             error = sd * math.sqrt(cell_s / 60)
             shown = f"{cell_s:.2f} s | {PER_CENT * sd:.1f} % | {PER_CENT * error:.2f} %"
             yield f"| `{workload}` | {hour} | {each} | {steps} | {len(long)} | {shown} |"
@@ -226,7 +232,10 @@ def table_of_components(blocks: Sequence[Block]) -> Iterator[str]:
     yield "|---|---|---|---|---|"
     for (workload, hour, each), own in sorted(_grouped(blocks).items()):
         of_slice, of_process = components(own, 40)
-        yield f"| `{workload}` | {hour} | {each} | {PER_CENT * of_slice:.1f} % | {PER_CENT * of_process:.1f} % |"
+        yield (
+            f"| `{workload}` | {hour} | {each} | {PER_CENT * of_slice:.1f} % | "
+            f"{PER_CENT * of_process:.1f} % |"
+        )
 
 
 def table_of_effects(blocks: Sequence[Block]) -> Iterator[str]:
@@ -253,8 +262,12 @@ def table_of_estimators(blocks: Sequence[Block]) -> Iterator[str]:
     yield f"|---|---|{'---|' * len(ESTIMATORS)}"
     for (workload, hour, each), own in sorted(_grouped(blocks).items()):
         if each == 1:
-            found = [(scatter(own, 20, one), share_found(own, 20, one)) for one in ESTIMATORS.values()]
-            shown = [f"{PER_CENT * sd:.1f} % ({PER_CENT * share:.0f} % found)" for sd, share in found]
+            found = [
+                (scatter(own, 20, one), share_found(own, 20, one)) for one in ESTIMATORS.values()
+            ]
+            shown = [
+                f"{PER_CENT * sd:.1f} % ({PER_CENT * share:.0f} % found)" for sd, share in found
+            ]
             yield f"| `{workload}` | {hour} | {' | '.join(shown)} |"
 
 
@@ -265,7 +278,10 @@ def table_of_runs(runs: Sequence[Run]) -> Iterator[str]:
     for run in runs:
         for workload in run.workloads:
             pair, slices, processes, blocks = components_of_run(run, workload)
-            shown = f"{PER_CENT * pair:.1f} % | {PER_CENT * slices:.1f} % | {PER_CENT * processes:.1f} %"
+            shown = (
+                f"{PER_CENT * pair:.1f} % | {PER_CENT * slices:.1f} % | "
+                f"{PER_CENT * processes:.1f} %"
+            )
             yield f"| {run.started_utc[:10]} | `{workload}` | {blocks} | {shown} |"
 
 
@@ -293,10 +309,14 @@ def components_of_run(run: Run, workload: str) -> tuple[float, float, float, int
 
 def table_of_builds() -> Iterator[str]:
     """Write the smallest detectable effects of both builds, from values beside this file."""
-    values: dict[tuple[int, str], dict[str, dict[str, dict[int, float]]]] = defaultdict(lambda: defaultdict(lambda: defaultdict(dict)))
+    values: dict[tuple[int, str], dict[str, dict[str, dict[int, float]]]] = defaultdict(
+        lambda: defaultdict(lambda: defaultdict(dict))
+    )
     with lzma.open(BUILDS, "rt", encoding="utf-8") as lines:
         for one in map(json.loads, lines):
-            values[one["pair"], one["build"]][one["workload"]][one["tweakset"]][one["block"]] = math.log(one["step_time_s"])
+            values[one["pair"], one["build"]][one["workload"]][one["tweakset"]][one["block"]] = (
+                math.log(one["step_time_s"])
+            )
     yield f"| pair, build | median | worst | {' | '.join(f'`{name}`' for name in WORKLOADS)} |"
     yield f"|---|---|---|{'---|' * len(WORKLOADS)}"
     for (pair, build), of_workloads in sorted(values.items()):
@@ -306,7 +326,9 @@ def table_of_builds() -> Iterator[str]:
         yield f"| {pair}, {build} | {' | '.join(f'{PER_CENT * value:.1f}' for value in shown)} |"
 
 
-def detectable(of_workloads: Mapping[str, Mapping[str, Mapping[int, float]]]) -> dict[str, list[float]]:
+def detectable(
+    of_workloads: Mapping[str, Mapping[str, Mapping[int, float]]],
+) -> dict[str, list[float]]:
     """Return the smallest detectable gain of each contrast among all of a run.
 
     Values are by tweak set and block, on the log scale.
@@ -317,8 +339,13 @@ def detectable(of_workloads: Mapping[str, Mapping[str, Mapping[int, float]]]) ->
     for workload, arms in of_workloads.items():
         for name in arms.keys() - set(untouched):
             blocks = sorted(arms[name].keys() & arms["stock"].keys() & arms["stock-again"].keys())
-            gains = [arms[name][block] - sum(arms[one][block] for one in untouched) / 2 for block in blocks]
-            found[workload].append(detectable_gain(float(np.std(gains, ddof=1)), len(blocks), ALPHA / family))
+            gains = [
+                arms[name][block] - sum(arms[one][block] for one in untouched) / 2
+                for block in blocks
+            ]
+            found[workload].append(
+                detectable_gain(float(np.std(gains, ddof=1)), len(blocks), ALPHA / family)
+            )
     return found
 
 
@@ -337,18 +364,33 @@ def measured(minutes: float, hour: str, seed: int) -> Iterator[Block]:
     from fixtures.targets.local import Local
 
     draw, until_s, number = random.Random(seed), time.monotonic() + 60 * minutes, 0
-    every = [(name, *layout, tweakset) for name in WORKLOADS for layout in LAYOUTS for tweakset in {"", EFFECTS.get(name, "")}]
-    with tempfile.TemporaryDirectory(prefix="deeptweak-", dir=".") as folder, contextlib.closing(Local(Path(folder))) as target:
+    every = [
+        (name, *layout, tweakset)
+        for name in WORKLOADS
+        for layout in LAYOUTS
+        for tweakset in {"", EFFECTS.get(name, "")}
+    ]
+    with (
+        tempfile.TemporaryDirectory(prefix="deeptweak-", dir=".") as folder,
+        contextlib.closing(Local(Path(folder))) as target,
+    ):
         target.open("layouts", [], {})
         while time.monotonic() < until_s:
             for workload, slice_steps, slices, tweakset in draw.sample(every, len(every)):
                 number += 1
                 changed = [tweakset] * CHANGED if tweakset else []
                 names = [*changed, *[STOCK] * (PROCESSES - len(changed))]
-                yield _block(target, hour, names, _arms(target, workload, (slice_steps, slices), names, number))
+                yield _block(
+                    target,
+                    hour,
+                    names,
+                    _arms(target, workload, (slice_steps, slices), names, number),
+                )
 
 
-def _arms(target: Local, workload: str, layout: tuple[int, int], names: Sequence[str], number: int) -> list[Arm]:
+def _arms(
+    target: Local, workload: str, layout: tuple[int, int], names: Sequence[str], number: int
+) -> list[Arm]:
     from fixtures import tweaks, workloads
     from fixtures.targets._turns import Arm
     from fixtures.terms import Cell, Order
@@ -357,8 +399,13 @@ def _arms(target: Local, workload: str, layout: tuple[int, int], names: Sequence
     case, (slice_steps, slices) = workloads.load(workload), layout
     warmup = int(workloads.of(case).params["warmup_steps"])
     order = Order(case, slice_steps * slices, warmup, SEEDS_APART * number, slice_steps=slice_steps)
-    plans = {name: Plan() if name == STOCK else target.plan(tweaks.resolve(name)[0]) for name in names}
-    return [Arm(Cell("layouts", workload, f"{name}-{at}", number, at, 1), plans[name], order) for at, name in enumerate(names)]
+    plans = {
+        name: Plan() if name == STOCK else target.plan(tweaks.resolve(name)[0]) for name in names
+    }
+    return [
+        Arm(Cell("layouts", workload, f"{name}-{at}", number, at, 1), plans[name], order)
+        for at, name in enumerate(names)
+    ]
 
 
 def _block(target: Local, hour: str, names: Sequence[str], arms: Sequence[Arm]) -> Block:
@@ -371,21 +418,47 @@ def _block(target: Local, hour: str, names: Sequence[str], arms: Sequence[Arm]) 
     if wrong := next((run.error for run in runs if run.error), None):
         raise Refused(f"{order.case.id}: {wrong}")
     turns_s = sorted(time_s for arm in arms for window in arm.windows for time_s in window)
-    steps_s = [[float(f"{step.wall_s:.{DIGITS}g}") for step in run.steps if not step.warmup] for run in runs]
+    steps_s = [
+        [float(f"{step.wall_s:.{DIGITS}g}") for step in run.steps if not step.warmup]
+        for run in runs
+    ]
     others = [[one.others_cpu_s for one in arm.slices] for arm in arms]
     start_s = cell_s - (turns_s[-1] - turns_s[0]) / len(arms)
-    return Block(hour, order.case.id, order.slice_steps, names, round(start_s, 3), round(cell_s, 3), steps_s, others)
+    return Block(
+        hour,
+        order.case.id,
+        order.slice_steps,
+        names,
+        round(start_s, 3),
+        round(cell_s, 3),
+        steps_s,
+        others,
+    )
 
 
 def main() -> None:
     """Print the tables, or measure."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("file", nargs="?", type=Path, default=SAVED, help="blocks (default: those of docs/designs.md)")
-    parser.add_argument("--measure", type=Path, metavar="FILE", help="measure and write the blocks to FILE")
-    parser.add_argument("--minutes", type=float, default=30.0, help="duration in minutes (default: 30)")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "file",
+        nargs="?",
+        type=Path,
+        default=SAVED,
+        help="blocks (default: those of docs/designs.md)",
+    )
+    parser.add_argument(
+        "--measure", type=Path, metavar="FILE", help="measure and write the blocks to FILE"
+    )
+    parser.add_argument(
+        "--minutes", type=float, default=30.0, help="duration in minutes (default: 30)"
+    )
     parser.add_argument("--hour", default="quiet", help="load of the machine, in a word")
     parser.add_argument("--seed", type=int, default=1, help="order of workloads and layouts")
-    parser.add_argument("--runs", nargs="+", metavar="RUN", help="show the scatter of these runs' untouched arms")
+    parser.add_argument(
+        "--runs", nargs="+", metavar="RUN", help="show the scatter of these runs' untouched arms"
+    )
     line = parser.parse_args()
     if line.runs:
         print("\n".join(table_of_runs([*load_each(line.runs, [])])))

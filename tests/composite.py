@@ -1,6 +1,7 @@
 """Runs a composite GitHub Action as the runner does: its `run` blocks in bash, for real; of `uses` steps only what they were given.
 
-Understands what our action is written in: `${{ }}` with contexts, `==`, `&&`, `||`, `always()`; anything else fails the test that meets it.
+Understands what our action is written in: `${{ }}` with contexts, `==`, `&&`, `||`, `always()`;
+anything else fails the test that meets it.
 """
 
 from __future__ import annotations
@@ -35,7 +36,9 @@ class Job:
         """Answer an expression, as the text that it becomes."""
         expression = expression.strip()
         if "||" in expression:
-            return next((found for part in expression.split("||") if (found := self.value(part))), "")
+            return next(
+                (found for part in expression.split("||") if (found := self.value(part))), ""
+            )
         if "&&" in expression:
             values = [self.value(part) for part in expression.split("&&")]
             return values[-1] if all(values) else ""
@@ -54,14 +57,27 @@ class Job:
         return TEMPLATE.sub(lambda found: self.value(found[1]), text)
 
 
-def run_action(action: Path, workspace: Path, inputs: Mapping[str, str], github: Mapping[str, str], environ: Mapping[str, str]) -> Job:
-    """Run an action in a workspace. `github` is the context of that name; `environ` what the runner's machine adds to the environment."""
+def run_action(
+    action: Path,
+    workspace: Path,
+    inputs: Mapping[str, str],
+    github: Mapping[str, str],
+    environ: Mapping[str, str],
+) -> Job:
+    """Run an action in a workspace.
+
+    `github` is the context of that name; `environ` what the runner's machine adds to the
+    environment.
+    """
     temporary = workspace.parent / "runner-temp"
     temporary.mkdir(exist_ok=True)
     # Every value as it is written: `true` is a text to the runner, not Python's True.
     metadata = yaml.load(action.read_text(encoding="utf-8"), yaml.BaseLoader)  # noqa: S506  # it makes texts only
     assert inputs.keys() <= metadata["inputs"].keys()
-    job = Job({f"github.{name}": value for name, value in github.items()} | {"github.action_path": str(action.parent)})
+    job = Job(
+        {f"github.{name}": value for name, value in github.items()}
+        | {"github.action_path": str(action.parent)}
+    )
     for name, one in metadata["inputs"].items():
         assert name in inputs or not one.get("required"), f"{name} is required"
         job.contexts[f"inputs.{name}"] = inputs.get(name, job.filled(one.get("default", "")))
@@ -83,7 +99,9 @@ def run_action(action: Path, workspace: Path, inputs: Mapping[str, str], github:
     return job
 
 
-def _run_step(job: Job, step: dict[str, Any], files: Path, workspace: Path, base: Mapping[str, str]) -> None:
+def _run_step(
+    job: Job, step: dict[str, Any], files: Path, workspace: Path, base: Mapping[str, str]
+) -> None:
     condition = step.get("if", "success()")
     if not job.value(condition if "always()" in condition else f"success() && {condition}"):
         return
@@ -96,9 +114,19 @@ def _run_step(job: Job, step: dict[str, Any], files: Path, workspace: Path, base
     script, output = files.with_suffix(".sh"), files.with_suffix(".output")
     script.write_text(step["run"], encoding="utf-8")
     output.touch()
-    environ = {**base, "GITHUB_OUTPUT": str(output)} | {name: job.filled(value) for name, value in step.get("env", {}).items()}
+    environ = {**base, "GITHUB_OUTPUT": str(output)} | {
+        name: job.filled(value) for name, value in step.get("env", {}).items()
+    }
     command = ["bash", "--noprofile", "--norc", "-e", "-o", "pipefail", str(script)]
-    done = subprocess.run(command, cwd=workspace, env=environ, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+    done = subprocess.run(
+        command,
+        cwd=workspace,
+        env=environ,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+    )
     job.log += done.stdout
     job.exit_code = done.returncode or job.exit_code
     if "id" in step:

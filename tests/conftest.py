@@ -23,8 +23,9 @@ CHOSEN = pytest.StashKey[int]()  # and of those that were asked for
 CLUSTER = "tests/cluster/"
 KERNEL = "this machine's kernel"
 
-# A test never judges time: no deadline, and no complaint about examples that a busy machine is slow to draw. With CI set, every run draws
-# the same ones. A path that does not exist lets pytest read this file too, in an environment that may have no tests' packages.
+# A test never judges time: no deadline, and no complaint about examples that a busy machine is slow
+# to draw. With CI set, every run draws the same ones. A path that does not exist lets pytest read
+# this file too, in an environment that may have no tests' packages.
 with contextlib.suppress(ImportError):
     import hypothesis
 
@@ -42,7 +43,8 @@ with contextlib.suppress(ImportError):
 def _patient() -> Iterator[None]:
     """Where the harness would give up after seconds, it waits here for as long as a test does: the machine may be busy.
 
-    And signals are heard: who starts tests in the background may have had them ignored, by all that tests start too (`&`, nohup).
+    And signals are heard: who starts tests in the background may have had them ignored, by all that
+    tests start too (`&`, nohup).
     """
     signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
@@ -59,17 +61,23 @@ def _patient() -> Iterator[None]:
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Choose a tier."""
     parser.getgroup("deeptweak tests").addoption(
-        "--tier", choices=TIERS, action="append", help="run the tests of this tier alone; several may be named (default: all)"
+        "--tier",
+        choices=TIERS,
+        action="append",
+        help="run the tests of this tier alone; several may be named (default: all)",
     )
 
 
 def tier_of(item: pytest.Item) -> Tier:
     """The tier of a test: that of the most demanding of its needs."""
-    tiers = {NEEDS[name].tier for name in needs_of(item)} | ({"machine"} if item.get_closest_marker("slow") else set())
+    tiers = {NEEDS[name].tier for name in needs_of(item)} | (
+        {"machine"} if item.get_closest_marker("slow") else set()
+    )
     return next((tier for tier in ("cluster", "machine") if tier in tiers), "quick")
 
 
-# Last: syrupy has seen every test by then, and calls no snapshot unused whose test is of another tier.
+# Last: syrupy has seen every test by then, and calls no snapshot unused whose test is of another
+# tier.
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Keep the tests of the tiers that were asked for."""
@@ -82,7 +90,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         tier = tier_of(item)
         if tier in asked:
             module = item.nodeid.partition("::")[0]
-            chosen[CLUSTER if tier == "cluster" else KERNEL if takes_turns(module) else ""].append(item)
+            chosen[CLUSTER if tier == "cluster" else KERNEL if takes_turns(module) else ""].append(
+                item
+            )
         else:
             left_out[tier] = left_out.get(tier, 0) + 1
             others.append(item)
@@ -132,7 +142,10 @@ def pytest_testnodedown(node: Any) -> None:
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """Tell the controller what this worker has left out. Where all that was named is of other tiers, running nothing is no failure."""
+    """Tell the controller what this worker has left out.
+
+    Where all that was named is of other tiers, running nothing is no failure.
+    """
     config = session.config
     left_out, chosen = config.stash.get(LEFT_OUT, {}), config.stash.get(CHOSEN, 0)
     if hasattr(config, "workeroutput"):
@@ -146,7 +159,10 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
     """End with one line: what did not run, and which command runs it."""
     if not config.getoption("tier"):
         return
-    parts = [f"{count:,} tests of {TIERS[tier]}" for tier, count in config.stash.get(LEFT_OUT, {}).items()]
+    parts = [
+        f"{count:,} tests of {TIERS[tier]}"
+        for tier, count in config.stash.get(LEFT_OUT, {}).items()
+    ]
     skipped: Sequence[Any] = terminalreporter.stats.get("skipped", ())
     parts += [f"{len(skipped):,} that cannot run here (-rs says why)"] if skipped else []
     terminalreporter.write_line(f"Not run: {'; '.join(parts) or 'nothing'}.")

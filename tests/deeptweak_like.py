@@ -1,7 +1,8 @@
 """Directories such as DeepTweak wrote, made from a seed: its columns, its habits and its traps, none of its data.
 
-A step takes as long as its sample's sequence does: about 25 narrow modes below a hard ceiling (samples cut to the longest length). On top
-come a run effect and drift, each as large as is asked for. It imports nothing of the house.
+A step takes as long as its sample's sequence does: about 25 narrow modes below a hard ceiling
+(samples cut to the longest length). On top come a run effect and drift, each as large as is asked
+for. It imports nothing of the house.
 """
 
 from __future__ import annotations
@@ -69,7 +70,11 @@ spec:
 
 @dataclass(frozen=True)
 class Like:
-    """One configuration. `run_effect` 0.02 makes every step of the run 2 % longer; `drift` 0.02 the last 2 % longer than the first."""
+    """One configuration.
+
+    `run_effect` 0.02 makes every step of the run 2 % longer; `drift` 0.02 the last 2 % longer than
+    the first.
+    """
 
     name: str
     steps: int = 60
@@ -90,7 +95,9 @@ def step_times(made: Like) -> list[float]:
     rng = np.random.default_rng([made.seed, *made.name.encode()])
     modes_s = np.geomspace(0.39, 1.6, MODES)
     weights = np.linspace(3, 1, MODES)
-    seconds = rng.choice(modes_s, made.steps, p=weights / weights.sum()) * np.exp(rng.normal(0, 0.004, made.steps))
+    seconds = rng.choice(modes_s, made.steps, p=weights / weights.sum()) * np.exp(
+        rng.normal(0, 0.004, made.steps)
+    )
     seconds[rng.random(made.steps) < 0.013] = CEILING_S
     seconds *= (1 + made.run_effect) * (1 + made.drift * np.linspace(0, 1, made.steps))
     return [round(float(value), 3) for value in seconds]
@@ -104,7 +111,9 @@ def table(made: Like, first_step: int = 1) -> str:
     lines = [[name for name in HEADER.split(",") if name not in made.without]]
     for at, seconds in enumerate(wall_s):
         step = first_step + at
-        logged = (step - 1) // 20 * 20  # the trainer logs every 20 steps here, and a row shows what was logged before it
+        logged = (
+            (step - 1) // 20 * 20
+        )  # the trainer logs every 20 steps here, and a row shows what was logged before it
         used = 4.7e9 if not made.several_gpus else 3.6e9
         row = {
             "step": step,
@@ -136,7 +145,9 @@ def table(made: Like, first_step: int = 1) -> str:
             "gpu_temp_C": 50.0,
             "gpu_clock_MHz": "" if made.several_gpus else 1380.0,
             "gpu_mem_clock_MHz": "" if made.several_gpus else 877.0,
-            "gpu_mem_util": round(100 * used / GPU_BYTES, 1) if made.several_gpus else float(rng.integers(40, 60)),
+            "gpu_mem_util": round(100 * used / GPU_BYTES, 1)
+            if made.several_gpus
+            else float(rng.integers(40, 60)),
         }
         row |= dict.fromkeys(made.empty, "")
         lines.append([made.cells.get((step, name), str(row[name])) for name in lines[0]])

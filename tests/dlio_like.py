@@ -17,13 +17,28 @@ BEGAN = datetime(2026, 1, 1, tzinfo=UTC)
 COMPUTE_S = 0.1
 
 
-def epoch(loads: Sequence[float], computes: Sequence[float] | None = None, *, over_s: float = 0.0, **rest: object) -> Epoch:
-    """One epoch of one rank; `over_s` is what it took beyond load and computation. Rank 0 and epoch 1 unless said otherwise."""
+def epoch(
+    loads: Sequence[float],
+    computes: Sequence[float] | None = None,
+    *,
+    over_s: float = 0.0,
+    **rest: object,
+) -> Epoch:
+    """One epoch of one rank; `over_s` is what it took beyond load and computation.
+
+    Rank 0 and epoch 1 unless said otherwise.
+    """
     computes = [COMPUTE_S] * len(loads) if computes is None else computes
     start_s = 1000.0
     end_s = start_s + sum(loads) + sum(computes) + over_s
     given: dict[str, object] = {"number": 1, "rank": 0, **rest}
-    return Epoch(start_s=start_s, end_s=end_s, load_s=tuple(loads), compute_s=tuple(computes), **given)  # type: ignore[arg-type]
+    return Epoch(
+        start_s=start_s,
+        end_s=end_s,
+        load_s=tuple(loads),
+        compute_s=tuple(computes),
+        **given,  # type: ignore[arg-type]
+    )
 
 
 def io_run(*epochs: Epoch, **rest: object) -> IoRun:
@@ -46,7 +61,10 @@ def io_run(*epochs: Epoch, **rest: object) -> IoRun:
 
 @dataclass(frozen=True)
 class Made:
-    """What one run of DLIO was and left. `loads` are those of every rank and epoch; `waits_s` is what an epoch takes beyond its steps."""
+    """What one run of DLIO was and left.
+
+    `loads` are those of every rank and epoch; `waits_s` is what an epoch takes beyond its steps.
+    """
 
     after_s: int = 0
     processes: int = 2
@@ -103,7 +121,9 @@ def folder(where: Path, made: Made) -> Path:
         "metric": {"checkpoint_size_GB": float("nan"), **metric},
         "host_memory_GB": [16.0],
         "host_cpu_count": [8],
-        "data_size_per_host_GB": dataset["num_files_train"] * dataset["record_length_bytes"] / 2**30,
+        "data_size_per_host_GB": dataset["num_files_train"]
+        * dataset["record_length_bytes"]
+        / 2**30,
     }
     _json(path / "summary.json", summary)
     return path
@@ -121,7 +141,11 @@ def _rank(made: Made) -> tuple[dict[str, object], dict[str, object]]:
         steps = {} if made.generates else {"block1": list(made.loads)}
         computes = {} if made.generates else {"block1": [COMPUTE_S] * len(made.loads)}
         procs = {name: [load + COMPUTE_S for load in loads] for name, loads in steps.items()}
-        output[str(number)] = {"load": {**steps, "eval": []}, "compute": {**computes, "eval": []}, "proc": {**procs, "eval": []}}
+        output[str(number)] = {
+            "load": {**steps, "eval": []},
+            "compute": {**computes, "eval": []},
+            "proc": {**procs, "eval": []},
+        }
         block = {"block1": {"start": _iso(start), "end": _iso(start + _span_s(made))}}
         stamps[str(number)] = {"start": _iso(start), **({} if made.generates else block)}
     return output, stamps

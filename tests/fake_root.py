@@ -102,7 +102,11 @@ class FakeRoot:
         """What is not as it was made; configuration files to the byte, and none more than there were."""
         paths = {str(p)[len(str(self.root)) :] for p in self.root.rglob("*") if p.is_file()}
         made = {**SETTINGS, **CONFIG, **PASSED_OVER}
-        return {p: self.get(p) for p in sorted(paths | made.keys()) if not alike(p, made.get(p), self.get(p))}
+        return {
+            p: self.get(p)
+            for p in sorted(paths | made.keys())
+            if not alike(p, made.get(p), self.get(p))
+        }
 
     def must_be_as_found(self) -> None:
         """Nothing is changed, and no journal is left."""
@@ -121,10 +125,18 @@ def plain(values: Mapping[str, Value]) -> dict[str, Value]:
     """Values of a snapshot, or changes, with no more of a configuration file than its text; folders left out."""
 
     def strip(value: Any) -> Any:
-        return tuple(map(strip, value)) if isinstance(value, tuple) else value and config_files.text(value)
+        return (
+            tuple(map(strip, value))
+            if isinstance(value, tuple)
+            else value and config_files.text(value)
+        )
 
     folders = {path for path, value in values.items() if '"kind": "folder"' in str(value)}
-    return {path: strip(value) if path.startswith("/etc/") else value for path, value in values.items() if path not in folders}
+    return {
+        path: strip(value) if path.startswith("/etc/") else value
+        for path, value in values.items()
+        if path not in folders
+    }
 
 
 def writes(values: Sequence[tuple[str, str]]) -> list[Write]:

@@ -12,7 +12,8 @@ from collections.abc import Iterator
 def file_size_limit(most_bytes: int) -> Iterator[None]:
     """Let this process write no longer file, and no bytecode.
 
-    Of a module's bytecode, Python 3.11 would keep what fits, and each later import would fail (`findings/bytecode-kept-cut-off.sh`).
+    Of a module's bytecode, Python 3.11 would keep what fits, and each later import would fail
+    (`findings/bytecode-kept-cut-off.sh`).
     """
     limits, without_bytecode = resource.getrlimit(resource.RLIMIT_FSIZE), sys.dont_write_bytecode
     sys.dont_write_bytecode = True

@@ -50,7 +50,10 @@ def turn() -> Iterator[None]:
 
 @contextlib.contextmanager
 def kernel_held(patience_s: float = PATIENCE_S) -> Iterator[None]:
-    """The lock of every run that changes this kernel; waits for a run that is going on. Raises: MachineHeld, if that takes longer."""
+    """The lock of every run that changes this kernel; waits for a run that is going on.
+
+    Raises: MachineHeld, if that takes longer.
+    """
     if _holding:
         yield
         return

@@ -1,6 +1,7 @@
 """Saved runs of designs over keys, made from a seed: what each key does is known, and so is the noise.
 
-A key with gain -0.1 makes the work a tenth slower wherever it is set; `together` adds what a set of keys does only when all of them are.
+A key with gain -0.1 makes the work a tenth slower wherever it is set; `together` adds what a set of
+keys does only when all of them are.
 """
 
 from __future__ import annotations
@@ -34,7 +35,8 @@ On = frozenset[int]
 class Keys:
     """The keys of a made-up profile, each set to 1, and what they do.
 
-    `broken` are cells: (name of the tweak set, block) → outcome and reason. `odd` are cells that went wrong unseen: → their gain.
+    `broken` are cells: (name of the tweak set, block) → outcome and reason. `odd` are cells that
+    went wrong unseen: → their gain.
     """
 
     gains: Mapping[str, float]
@@ -52,14 +54,21 @@ class Keys:
         """What a set of keys does: effects multiply."""
         names = {self.names[at] for at in on}
         log = sum(math.log1p(self.gains[name]) for name in names)
-        return math.expm1(log + sum(math.log1p(gain) for keys, gain in self.together.items() if names.issuperset(keys)))
+        return math.expm1(
+            log
+            + sum(
+                math.log1p(gain) for keys, gain in self.together.items() if names.issuperset(keys)
+            )
+        )
 
 
 def ablation(keys: int) -> dict[str, On]:
     """The profile, the profile without each key, each key alone."""
     every = frozenset(range(keys))
     return (
-        {PROFILE: every} | {f"{PROFILE}.no-{at}": every - {at} for at in every} | {f"{PROFILE}.only-{at}": frozenset({at}) for at in every}
+        {PROFILE: every}
+        | {f"{PROFILE}.no-{at}": every - {at} for at in every}
+        | {f"{PROFILE}.only-{at}": frozenset({at}) for at in every}
     )
 
 
@@ -72,12 +81,15 @@ def factorial(keys: int) -> dict[str, On]:
 def fraction(base: int, *words: Sequence[int]) -> dict[str, On]:
     """All combinations of the base keys; each further key is on where an odd number (or, of a word of even length, none or all but …) says.
 
-    As a coded column a further key is the product of its word's, turned so that stock is among the points.
+    As a coded column a further key is the product of its word's, turned so that stock is among the
+    points.
     """
     points = []
     for signs in itertools.product((-1, 1), repeat=base):
         first = list(reversed(signs))
-        more = [math.prod(first[at] for at in word) * (1 if len(word) % 2 else -1) for word in words]
+        more = [
+            math.prod(first[at] for at in word) * (1 if len(word) % 2 else -1) for word in words
+        ]
         points.append(frozenset(at for at, sign in enumerate([*first, *more]) if sign > 0))
     return numbered([point for point in points if point], base + len(words))
 
@@ -91,30 +103,46 @@ def plackett_burman_12(keys: int) -> dict[str, On]:
 
 def numbered(points: Sequence[On], keys: int) -> dict[str, On]:
     """Call points as a run does: the one with everything set by the profile's own name."""
-    return {PROFILE if len(point) == keys else f"{PROFILE}.p{at:02}": point for at, point in enumerate(points, 2)}
+    return {
+        PROFILE if len(point) == keys else f"{PROFILE}.p{at:02}": point
+        for at, point in enumerate(points, 2)
+    }
 
 
 def designed(kind: str, keys: Keys, points: Mapping[str, On], made: Made = MADE) -> JSON:
     """Make the JSON of a run of a design; `made` gives blocks, noise, drift and seed."""
     arms = [_arm(name, on, keys) for name, on in points.items()]
-    stocks = [Arm(one.name, broken=_of(one.name, keys.broken), odd=_of(one.name, keys.odd)) for one in (STOCK, AGAIN)]
+    stocks = [
+        Arm(one.name, broken=_of(one.name, keys.broken), odd=_of(one.name, keys.odd))
+        for one in (STOCK, AGAIN)
+    ]
     saved = saved_run(replace(made, arms=(*stocks, *arms)))
     ours = saved["deeptweak"]
     ours["design"] |= {
         "kind": kind,
-        "factors": [{"tweakset": PROFILE, "name": name, "kind": "sysctl", "levels": [None, "1"]} for name in keys.names],
+        "factors": [
+            {"tweakset": PROFILE, "name": name, "kind": "sysctl", "levels": [None, "1"]}
+            for name in keys.names
+        ],
         "points": {
-            name: {"tweakset": PROFILE, "levels": {key: "1" if at in on else None for at, key in enumerate(keys.names)}}
+            name: {
+                "tweakset": PROFILE,
+                "levels": {key: "1" if at in on else None for at, key in enumerate(keys.names)},
+            }
             for name, on in points.items()
         },
         "notes": {PROFILE: keys.notes} if keys.notes else {},
     }
-    if PROFILE not in points:  # a tweak set that is taken apart is described even where it is none of the points
+    if (
+        PROFILE not in points
+    ):  # a tweak set that is taken apart is described even where it is none of the points
         ours["tweaksets"][PROFILE] = ours["tweaksets"]["stock"] | {"requested": []}
     return saved
 
 
-def designed_file(folder: Path, kind: str, keys: Keys, points: Mapping[str, On], made: Made = MADE) -> Path:
+def designed_file(
+    folder: Path, kind: str, keys: Keys, points: Mapping[str, On], made: Made = MADE
+) -> Path:
     """Write a run of a design to a file."""
     path = folder / f"{kind}.json"
     path.write_text(json.dumps(designed(kind, keys, points, made)), encoding="utf-8")
@@ -123,19 +151,38 @@ def designed_file(folder: Path, kind: str, keys: Keys, points: Mapping[str, On],
 
 def seen(kind: str, keys: int, points: Mapping[str, On], log_gains: Floats) -> Observed:
     """What was observed of a design whose cells gained so much: shape (blocks, points), stock first. For simulations: no file is made."""
-    factors = tuple(DesignFactor(f"key{at}", letter, ("as found", "1")) for at, letter in enumerate("ABCDEFGHJKLMNPQ"[:keys]))
+    factors = tuple(
+        DesignFactor(f"key{at}", letter, ("as found", "1"))
+        for at, letter in enumerate("ABCDEFGHJKLMNPQ"[:keys])
+    )
     levels = {
-        name: tuple("1" if at in on else "as found" for at in range(keys)) for name, on in {"stock": frozenset[int](), **points}.items()
+        name: tuple("1" if at in on else "as found" for at in range(keys))
+        for name, on in {"stock": frozenset[int](), **points}.items()
     }
     rows = tuple(
         EffectRow(name, point, str(block), float(np.exp(gain)))
         for block, gains in enumerate(log_gains, 1)
         for (name, point), gain in zip(levels.items(), gains, strict=True)
     )
-    return Observed("made_up", "made_up", "throughput_samples_per_s", factors, levels, rows, (), PROFILE, kind, "higher", "log", 0.03)
+    return Observed(
+        "made_up",
+        "made_up",
+        "throughput_samples_per_s",
+        factors,
+        levels,
+        rows,
+        (),
+        PROFILE,
+        kind,
+        "higher",
+        "log",
+        0.03,
+    )
 
 
-def noise(rng: np.random.Generator, blocks: int, points: int, cv: float = 0.02, drift: float = 0.05) -> Floats:
+def noise(
+    rng: np.random.Generator, blocks: int, points: int, cv: float = 0.02, drift: float = 0.05
+) -> Floats:
     """Noise of cells in blocks of random order, while the machine drifts from so much below to so much above its level."""
     order = np.array([block * points + rng.permutation(points) for block in range(blocks)])
     late = order / (blocks * points - 1) * 2 - 1
@@ -144,7 +191,9 @@ def noise(rng: np.random.Generator, blocks: int, points: int, cv: float = 0.02, 
 
 def _arm(name: str, on: On, keys: Keys) -> Arm:
     requested = {keys.names[at]: "1" for at in sorted(on)}
-    return Arm(name, keys.gain(on), requested, broken=_of(name, keys.broken), odd=_of(name, keys.odd))
+    return Arm(
+        name, keys.gain(on), requested, broken=_of(name, keys.broken), odd=_of(name, keys.odd)
+    )
 
 
 def _of(name: str, cells: Mapping[tuple[str, int], What]) -> dict[int, What]:

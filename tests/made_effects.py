@@ -1,6 +1,9 @@
-"""What is said of a design, made by hand: gains and standard errors go in, nothing is estimated. For pictures and pages.
+"""What is said of a design, made by hand: gains and standard errors go in, nothing is estimated.
 
-The numbers of one `Effects` agree with each other (levels with its terms), so that a picture of it can be checked by arithmetic.
+For pictures and pages.
+
+The numbers of one `Effects` agree with each other (levels with its terms), so that a picture of it
+can be checked by arithmetic.
 """
 
 from __future__ import annotations
@@ -11,9 +14,23 @@ from itertools import combinations, product
 from typing import Literal
 
 from analysis.stats.linear import VariationRow
-from analysis.studies.keys.terms import DesignFactor, Effects, Level, LostPoint, Means, Observed, Term, Word
+from analysis.studies.keys.terms import (
+    DesignFactor,
+    Effects,
+    Level,
+    LostPoint,
+    Means,
+    Observed,
+    Term,
+    Word,
+)
 
-KEYS = {"vm.swappiness": "10", "vm.dirty_ratio": "40", "net.ipv4.tcp_congestion_control": "bbr", "kernel.numa_balancing": "0"}
+KEYS = {
+    "vm.swappiness": "10",
+    "vm.dirty_ratio": "40",
+    "net.ipv4.tcp_congestion_control": "bbr",
+    "kernel.numa_balancing": "0",
+}
 T = 2.1  # of a 95 % interval here, whatever the degrees of freedom
 BASE = 120.0  # samples/s on average
 
@@ -63,11 +80,17 @@ def term(
 
 
 def observed(
-    keys: Mapping[str, str], design: str, workload: str, *, points: Mapping[str, tuple[str, ...]], lost: Sequence[LostPoint] = ()
+    keys: Mapping[str, str],
+    design: str,
+    workload: str,
+    *,
+    points: Mapping[str, tuple[str, ...]],
+    lost: Sequence[LostPoint] = (),
 ) -> Observed:
     """Make what was observed, without its cells: levels are `found` and the value asked for."""
     factors = tuple(
-        DesignFactor(name, "ABCDEFGHJKLMNOPQRSTUVWXYZ"[at], ("as found", value)) for at, (name, value) in enumerate(keys.items())
+        DesignFactor(name, "ABCDEFGHJKLMNOPQRSTUVWXYZ"[at], ("as found", value))
+        for at, (name, value) in enumerate(keys.items())
     )
     return Observed(
         study="made_up",
@@ -106,21 +129,31 @@ def factorial(
     terms += [term("interaction", pair, log, 2 * se) for pair, log in both.items()]
     mid = math.log(BASE)
     seen = observed(
-        keys, design, workload, points={f"p{at}": levels for at, levels in enumerate(product("-+", repeat=min(len(keys), 4)))}, lost=lost
+        keys,
+        design,
+        workload,
+        points={
+            f"p{at}": levels for at, levels in enumerate(product("-+", repeat=min(len(keys), 4)))
+        },
+        lost=lost,
     )
     levels = []
     for factor in seen.factors:
         for side, level in zip((-0.5, 0.5), factor.levels, strict=True):
             log = side * main[factor.name]
-            ends = (math.exp(mid + log - se), math.exp(mid + log + se)) if replicated else (None, None)
+            ends = (
+                (math.exp(mid + log - se), math.exp(mid + log + se)) if replicated else (None, None)
+            )
             levels.append(Level(factor.name, level, 8, math.exp(mid + log), log, *ends))
     guilty = max(terms, key=lambda one: abs(one.effect))
     clear = guilty.verdict in {"improved", "regressed", "interacts"}
     sentence = (
-        f"{guilty.label}: {100 * (guilty.gain or 0):+.1f} % under {workload} (95 % interval {100 * (guilty.gain_low or 0):+.1f} to "
+        f"{guilty.label}: {100 * (guilty.gain or 0):+.1f} % under {workload} (95 % interval "
+        f"{100 * (guilty.gain_low or 0):+.1f} to "
         f"{100 * (guilty.gain_high or 0):+.1f} %, p = 0.001 adjusted for {len(terms)} effects)."
         if clear
-        else f"No key of tuned was shown to change the speed of {workload}: the design would have seen ±4.1 % with 80 % probability."
+        else f"No key of tuned was shown to change the speed of {workload}: the design would have "
+        "seen ±4.1 % with 80 % probability."
     )
     return Effects(
         observed=seen,
@@ -162,7 +195,12 @@ def ablation(
         ]
     terms = [one for one in terms if (one.means, one.factors[0]) not in missing]
     guilty = max(terms[1:], key=lambda one: abs(one.effect), default=terms[0])
-    lost = tuple(LostPoint(f"tuned.{'only' if means == 'alone' else 'no'}-{name}", "exit status 1", ("1", "2")) for means, name in missing)
+    lost = tuple(
+        LostPoint(
+            f"tuned.{'only' if means == 'alone' else 'no'}-{name}", "exit status 1", ("1", "2")
+        )
+        for means, name in missing
+    )
     base = factorial({}, keys=keys, se=se, workload=workload)
     seen = observed(keys, "ablation", workload, points={"tuned": ("+",) * len(keys)}, lost=lost)
     found = guilty.verdict in {"improved", "regressed"}
@@ -181,5 +219,7 @@ def ablation(
         unestimable=(),
         again=base.again,
         notes=(),
-        sentence=f"{guilty.label} did it: {100 * (guilty.gain or 0):+.1f} % under {workload}." if found else base.sentence,
+        sentence=f"{guilty.label} did it: {100 * (guilty.gain or 0):+.1f} % under {workload}."
+        if found
+        else base.sentence,
     )

@@ -9,7 +9,9 @@ from analysis.terms import Comparison, Metric, Verdict
 
 P10 = Metric("step_time_p10_s", "lower")
 # Text that a damaged or hostile file may hold, where a name or a reason belongs.
-hostile = st.text(max_size=40) | st.text(alphabet="|`<>&*_[]()#@!~$\\:/.\n\r\t\x00\x1b\u202e\ud800aw1-%,", max_size=40)
+hostile = st.text(max_size=40) | st.text(
+    alphabet="|`<>&*_[]()#@!~$\\:/.\n\r\t\x00\x1b\u202e\ud800aw1-%,", max_size=40
+)
 
 
 def ruled(
@@ -20,8 +22,14 @@ def ruled(
     notes: tuple[str, ...] = (),
 ) -> Ruled:
     """One ruling: a loss of 8.1 % at a limit of 3 % for a regression, of -0.5 % for a pass; nothing known where undecided."""
-    loss, high = {"regression": (0.081, 0.102), "pass": (-0.005, 0.012), "undecided": (None, None)}[ruling]
-    verdicts: dict[Ruling, Verdict] = {"regression": "regressed", "undecided": "not comparable", "pass": "equivalent"}
+    loss, high = {"regression": (0.081, 0.102), "pass": (-0.005, 0.012), "undecided": (None, None)}[
+        ruling
+    ]
+    verdicts: dict[Ruling, Verdict] = {
+        "regression": "regressed",
+        "undecided": "not comparable",
+        "pass": "equivalent",
+    }
     comparison = Comparison(
         study="kernel_tweaks",
         workload=workload,
@@ -35,13 +43,26 @@ def ruled(
         pairs=7,
         notes=notes,
     )
-    return Ruled(comparison, P10, 0.03, ruling, reason, loss, high, 20 if ruling == "undecided" else None)
+    return Ruled(
+        comparison, P10, 0.03, ruling, reason, loss, high, 20 if ruling == "undecided" else None
+    )
 
 
-def gate(*rulings: Ruled, warnings: tuple[str, ...] = (), baseline: str = "base.json", candidate: str = "new.json:my-tuning") -> Gate:
+def gate(
+    *rulings: Ruled,
+    warnings: tuple[str, ...] = (),
+    baseline: str = "base.json",
+    candidate: str = "new.json:my-tuning",
+) -> Gate:
     """A gate whose word follows from its rulings."""
     words = {one.ruling for one in rulings}
-    word: Ruling = "regression" if "regression" in words else "undecided" if "undecided" in words or not words else "pass"
+    word: Ruling = (
+        "regression"
+        if "regression" in words
+        else "undecided"
+        if "undecided" in words or not words
+        else "pass"
+    )
     return Gate(baseline, candidate, rulings, word, warnings)
 
 
@@ -49,5 +70,12 @@ def gate(*rulings: Ruled, warnings: tuple[str, ...] = (), baseline: str = "base.
 def gates(draw: st.DrawFn) -> Gate:
     """Any gate: up to 6 rulings in any order, texts of any kind."""
     words: st.SearchStrategy[Ruling] = st.sampled_from(["regression", "undecided", "pass"])
-    rulings = draw(st.lists(st.builds(ruled, words, hostile, hostile, hostile, st.tuples(hostile)), max_size=6))
-    return gate(*rulings, warnings=tuple(draw(st.lists(hostile, max_size=3))), baseline=draw(hostile), candidate=draw(hostile))
+    rulings = draw(
+        st.lists(st.builds(ruled, words, hostile, hostile, hostile, st.tuples(hostile)), max_size=6)
+    )
+    return gate(
+        *rulings,
+        warnings=tuple(draw(st.lists(hostile, max_size=3))),
+        baseline=draw(hostile),
+        candidate=draw(hostile),
+    )

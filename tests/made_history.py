@@ -25,10 +25,17 @@ def stepped(*parts: tuple[int, float]) -> list[float]:
     return [level for nights, level in parts for _ in range(nights)]
 
 
-def night(at: int, times_s: Mapping[str, float], cpu: Mapping[str, object] | None = None) -> dict[str, Any]:
+def night(
+    at: int, times_s: Mapping[str, float], cpu: Mapping[str, object] | None = None
+) -> dict[str, Any]:
     """One night's file: the mean and median time of a call in each benchmark."""
     return {
-        "machine_info": {"node": "ci", "system": "Linux", "release": "6.18.0", "cpu": dict(CPU if cpu is None else cpu)},
+        "machine_info": {
+            "node": "ci",
+            "system": "Linux",
+            "release": "6.18.0",
+            "cpu": dict(CPU if cpu is None else cpu),
+        },
         "commit_info": {"id": f"{at:07x}" + 33 * "a", "dirty": False},
         "benchmarks": [_benchmark(name, time_s) for name, time_s in times_s.items()],
         "datetime": (FIRST_NIGHT + timedelta(days=at)).isoformat(),
@@ -36,7 +43,12 @@ def night(at: int, times_s: Mapping[str, float], cpu: Mapping[str, object] | Non
     }
 
 
-def nights(folder: Path, series: Mapping[str, Sequence[float]], cpu: Mapping[str, object] | None = None, first: int = 0) -> Path:
+def nights(
+    folder: Path,
+    series: Mapping[str, Sequence[float]],
+    cpu: Mapping[str, object] | None = None,
+    first: int = 0,
+) -> Path:
     """Write a file a night: `series` has each benchmark's times in order of the nights."""
     folder.mkdir(exist_ok=True)
     for at in range(len(next(iter(series.values())))):
@@ -46,5 +58,20 @@ def nights(folder: Path, series: Mapping[str, Sequence[float]], cpu: Mapping[str
 
 
 def _benchmark(name: str, time_s: float) -> dict[str, Any]:
-    stats = {"min": 0.9 * time_s, "q1": 0.95 * time_s, "median": 0.99 * time_s, "mean": time_s, "rounds": 50, "iterations": 1}
-    return {"group": None, "name": name, "fullname": f"bench.py::{name}", "params": None, "param": None, "extra_info": {}, "stats": stats}
+    stats = {
+        "min": 0.9 * time_s,
+        "q1": 0.95 * time_s,
+        "median": 0.99 * time_s,
+        "mean": time_s,
+        "rounds": 50,
+        "iterations": 1,
+    }
+    return {
+        "group": None,
+        "name": name,
+        "fullname": f"bench.py::{name}",
+        "params": None,
+        "param": None,
+        "extra_info": {},
+        "stats": stats,
+    }

@@ -1,7 +1,8 @@
 """I/O runs made from a seed, with effects that are known, by themselves or as a saved run: `tests/` may use it anywhere.
 
-What is set is samples/s over the whole epoch: base · effects of the levels · the block's level · the cell's scatter. The wall time follows,
-and AU from that: each step computes `computation_time_s`. Of the time that is neither, `first` waits for the first batch.
+What is set is samples/s over the whole epoch: base · effects of the levels · the block's level ·
+the cell's scatter. The wall time follows, and AU from that: each step computes
+`computation_time_s`. Of the time that is neither, `first` waits for the first batch.
 """
 
 from __future__ import annotations
@@ -21,12 +22,17 @@ MIB = 2**20
 
 @dataclass(frozen=True)
 class MadeIo:
-    """A crossed design. `gain(levels, tweakset)` is the log of what a combination does to samples/s.
+    """A crossed design.
 
-    `first` is the share of waiting that falls on the first step, by levels. `lost` are (levels, tweak set, block) that are missing.
+    `gain(levels, tweakset)` is the log of what a combination does to samples/s.
+
+    `first` is the share of waiting that falls on the first step, by levels. `lost` are (levels,
+    tweak set, block) that are missing.
     """
 
-    factors: Mapping[str, Sequence[object]] = field(default_factory=lambda: {"format": ("raw", "npz"), "cache": ("cold", "warm")})
+    factors: Mapping[str, Sequence[object]] = field(
+        default_factory=lambda: {"format": ("raw", "npz"), "cache": ("cold", "warm")}
+    )
     tweaksets: Sequence[str] = ("stock", "stock-again")
     blocks: int = 5
     gain: Callable[[Mapping[str, object], str], float] = lambda _levels, _tweakset: 0.0
@@ -60,7 +66,15 @@ def io_runs(made: MadeIo = MadeIo()) -> list[IoRun]:
     return found
 
 
-def _run(made: MadeIo, levels: Mapping[str, object], tweakset: str, block: int, rate: float, order: int, rng: np.random.Generator) -> IoRun:
+def _run(
+    made: MadeIo,
+    levels: Mapping[str, object],
+    tweakset: str,
+    block: int,
+    rate: float,
+    order: int,
+    rng: np.random.Generator,
+) -> IoRun:
     processes = int(str(levels.get("processes", 1)))
     workers = int(str(levels.get("read_threads", 1)))
     data_set_bytes = made.steps * made.batch * processes * made.record_bytes
@@ -70,11 +84,16 @@ def _run(made: MadeIo, levels: Mapping[str, object], tweakset: str, block: int, 
     for number in range(1, made.epochs + 1):
         wall_s = made.steps * made.batch * processes / (rate * math.exp(rng.normal(0, 0.003)))
         for rank in range(processes):
-            compute_s = (made.computation_time_s * (1 + np.abs(rng.normal(0, 0.001, made.steps)))).tolist()
+            compute_s = (
+                made.computation_time_s * (1 + np.abs(rng.normal(0, 0.001, made.steps)))
+            ).tolist()
             waiting_s = max(0.0, 0.97 * (wall_s - math.fsum(compute_s)))
             rest = rng.dirichlet(np.ones(made.steps - 1)) * waiting_s * (1 - made.first(levels))
             barrier = 0.02 * (processes - 1)
-            load_s = [made.first(levels) * waiting_s * (1 - barrier), *(rest * (1 - barrier)).tolist()]
+            load_s = [
+                made.first(levels) * waiting_s * (1 - barrier),
+                *(rest * (1 - barrier)).tolist(),
+            ]
             epochs.append(
                 Epoch(
                     number=number,
@@ -107,7 +126,11 @@ def _run(made: MadeIo, levels: Mapping[str, object], tweakset: str, block: int, 
         epochs=tuple(epochs),
         params={"format": "npz", "cache": "warm", "read_threads": 1, **levels},
         overrides=dict(levels),
-        dataset={"bytes": data_set_bytes, "files": made.steps * made.batch * processes, "format": str(levels.get("format", "npz"))},
+        dataset={
+            "bytes": data_set_bytes,
+            "files": made.steps * made.batch * processes,
+            "format": str(levels.get("format", "npz")),
+        },
         tweakset=tweakset,
         block=block,
         order=order,
@@ -118,11 +141,18 @@ def saved_io(made: MadeIo = MadeIo()) -> JSON:
     """Make the JSON of a saved run whose cells reported what `io_runs` makes; cells that are missing there failed."""
     runs = {(name_of(one.overrides), one.tweakset, one.block): one for one in io_runs(made)}
     names = list(dict.fromkeys(name for name, _, _ in runs))
-    arms = [Arm(name, requested={"vm.x": "1"} if name.startswith("block") else {}) for name in made.tweaksets]
-    saved = saved_run(Made(arms=arms, workloads=names, blocks=made.blocks, seed=made.seed, steps=4, warmup=0))
+    arms = [
+        Arm(name, requested={"vm.x": "1"} if name.startswith("block") else {})
+        for name in made.tweaksets
+    ]
+    saved = saved_run(
+        Made(arms=arms, workloads=names, blocks=made.blocks, seed=made.seed, steps=4, warmup=0)
+    )
     ours = saved["deeptweak"]
     for name in names:
-        ours["workloads"][name]["params"] = dict(next(one.params for key, one in runs.items() if key[0] == name))
+        ours["workloads"][name]["params"] = dict(
+            next(one.params for key, one in runs.items() if key[0] == name)
+        )
     kept = []
     for benchmark in saved["benchmarks"]:
         record = benchmark["extra_info"]
@@ -162,6 +192,17 @@ def report_of(run: IoRun) -> dict[str, list[JSON]]:
 
 
 def _epoch(one: Epoch) -> JSON:
-    told = {name: list(value) if isinstance(value, tuple) else value for name, value in asdict(one).items()}
-    renamed = {"epoch": told.pop("number"), "start_monotonic_s": told.pop("start_s"), "end_monotonic_s": told.pop("end_s")}
-    return renamed | {name: value for name, value in told.items() if value is not None and name not in {"block", "proc_s"}}
+    told = {
+        name: list(value) if isinstance(value, tuple) else value
+        for name, value in asdict(one).items()
+    }
+    renamed = {
+        "epoch": told.pop("number"),
+        "start_monotonic_s": told.pop("start_s"),
+        "end_monotonic_s": told.pop("end_s"),
+    }
+    return renamed | {
+        name: value
+        for name, value in told.items()
+        if value is not None and name not in {"block", "proc_s"}
+    }

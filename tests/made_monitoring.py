@@ -1,8 +1,9 @@
 """Saved runs of monitors made from a seed, with overheads that are known: `tests/` may use it anywhere.
 
-What is set is CPU seconds a step: base · (1 + cost of the arm) · drift over the run · the block's level · the cell's scatter. Wall time
-is that of one busy core. A monitor beside the workload takes `core` of a core while the steps run, `start_cpu_s` before them and
-`stop_cpu_s` after; what one inside takes is the workload's.
+What is set is CPU seconds a step: base · (1 + cost of the arm) · drift over the run · the block's
+level · the cell's scatter. Wall time is that of one busy core. A monitor beside the workload takes
+`core` of a core while the steps run, `start_cpu_s` before them and `stop_cpu_s` after; what one
+inside takes is the workload's.
 """
 
 from __future__ import annotations
@@ -18,7 +19,9 @@ from tests.synthetic import AGAIN, JSON, STOCK, Arm, Made, saved_run
 
 @dataclass(frozen=True)
 class Monitor:
-    """A monitor of a made-up run; `cost` 0.13 takes 13 % more CPU a step. `broken` maps a block to its outcome and reason.
+    """A monitor of a made-up run; `cost` 0.13 takes 13 % more CPU a step.
+
+    `broken` maps a block to its outcome and reason.
 
     `says` is put over what its cells tell of it.
     """
@@ -44,23 +47,38 @@ class Monitor:
 
 
 THREADS = tuple(
-    Monitor(f"psutil_thread:interval_s={each:g}" if each != 1 else "psutil_thread", cost=cost, params={"interval_s": each})
+    Monitor(
+        f"psutil_thread:interval_s={each:g}" if each != 1 else "psutil_thread",
+        cost=cost,
+        params={"interval_s": each},
+    )
     for each, cost in ((1.0, 0.001), (0.1, 0.015), (0.01, 0.13))
 )
 PROCESSES = tuple(
-    Monitor(f"psutil_process:interval_s={each:g}" if each != 1 else "psutil_process", "beside", cost, core, params={"interval_s": each})
+    Monitor(
+        f"psutil_process:interval_s={each:g}" if each != 1 else "psutil_process",
+        "beside",
+        cost,
+        core,
+        params={"interval_s": each},
+    )
     for each, cost, core in ((1.0, 0.0, 0.01), (0.01, 0.01, 0.15))
 )
 PLACEBO = Monitor("placebo")
 PROFILE = Monitor("cprofile", cost=0.60, memory_bytes=2**20, stop_s=0.2)
 SAMPLER = Monitor("sampler", "beside", core=0.003, params={"hz": 10.0})
-PERF = Monitor("perf_record", "beside", 0.004, 0.02, params={"hz": 99}, written_bytes=3_000_000, stop_s=0.4)
+PERF = Monitor(
+    "perf_record", "beside", 0.004, 0.02, params={"hz": 99}, written_bytes=3_000_000, stop_s=0.4
+)
 MONITORS = (PLACEBO, *THREADS, PROFILE, *PROCESSES, SAMPLER, PERF)
 
 
 @dataclass(frozen=True)
 class MadeMonitoring:
-    """How such a run is made. `again` is what none again costs; `tails`: degrees of freedom of Student's t for cells, None is Gaussian.
+    """How such a run is made.
+
+    `again` is what none again costs; `tails`: degrees of freedom of Student's t for cells, None is
+    Gaussian.
 
     `energy_w` is the power, None where no meter is readable.
     """
@@ -88,7 +106,15 @@ def monitored_run(made: MadeMonitoring = MadeMonitoring()) -> JSON:
     stocks = (STOCK, AGAIN) if made.none else (STOCK,)
     arms = [*stocks, *(Arm(one.name, broken=one.broken) for one in made.monitors)]
     saved = saved_run(
-        Made(arms=arms, workloads=made.workloads, blocks=made.blocks, steps=made.steps, warmup=1, margin=made.margin, seed=made.seed)
+        Made(
+            arms=arms,
+            workloads=made.workloads,
+            blocks=made.blocks,
+            steps=made.steps,
+            warmup=1,
+            margin=made.margin,
+            seed=made.seed,
+        )
     )
     ours = saved["deeptweak"]
     for study in ours["studies"].values():
@@ -109,11 +135,21 @@ def monitored_run(made: MadeMonitoring = MadeMonitoring()) -> JSON:
     return saved
 
 
-def _tell(record: JSON, monitor: Monitor | None, made: MadeMonitoring, step_s: float, rng: np.random.Generator) -> None:
+def _tell(
+    record: JSON,
+    monitor: Monitor | None,
+    made: MadeMonitoring,
+    step_s: float,
+    rng: np.random.Generator,
+) -> None:
     count = len(record["steps"]["wall_s"])
     cpu_s = step_s * np.exp(rng.normal(0, 1e-4, count))
     wall_s = cpu_s * np.exp(rng.normal(0.02, 0.01, count))
-    record["steps"] |= {"cpu_s": cpu_s.tolist(), "wall_s": wall_s.tolist(), "start_monotonic_s": np.cumsum([0.0, *wall_s[:-1]]).tolist()}
+    record["steps"] |= {
+        "cpu_s": cpu_s.tolist(),
+        "wall_s": wall_s.tolist(),
+        "start_monotonic_s": np.cumsum([0.0, *wall_s[:-1]]).tolist(),
+    }
     record["metrics"] = {}
     steps_wall_s, steps_cpu_s = float(wall_s[1:].sum()), float(cpu_s[1:].sum())
     outside_s = 1.0 + ((monitor.start_s + monitor.stop_s) if monitor else 0.0)
@@ -147,25 +183,47 @@ def _monitor(monitor: Monitor | None, wall_s: float) -> dict[str, Any]:
             "start_s",
             "stop_s",
         )
-        return {**dict.fromkeys(gone), "params": {}, "told": {}, "missing": {"monitor": "this arm has none"}}
+        return {
+            **dict.fromkeys(gone),
+            "params": {},
+            "told": {},
+            "missing": {"monitor": "this arm has none"},
+        }
     inside = monitor.kind == "inside"
-    rate = next((1 / float(str(value)) if name == "interval_s" else float(str(value)) for name, value in monitor.params.items()), None)
+    rate = next(
+        (
+            1 / float(str(value)) if name == "interval_s" else float(str(value))
+            for name, value in monitor.params.items()
+        ),
+        None,
+    )
     life_s = wall_s + monitor.start_s + monitor.stop_s
-    missing = {"cpu_s": "it is in the workload's process", "peak_rss_bytes": "it is in the workload's process"} if inside else {}
+    missing = (
+        {
+            "cpu_s": "it is in the workload's process",
+            "peak_rss_bytes": "it is in the workload's process",
+        }
+        if inside
+        else {}
+    )
     return {
         "name": monitor.name,
         "base": monitor.base,
         "kind": monitor.kind,
         "params": dict(monitor.params),
         "version": "1.0",
-        "cpu_s": None if inside else monitor.core * wall_s + monitor.start_cpu_s + monitor.stop_cpu_s,
+        "cpu_s": None
+        if inside
+        else monitor.core * wall_s + monitor.start_cpu_s + monitor.stop_cpu_s,
         "wall_s": life_s,
         "peak_rss_bytes": None if inside else monitor.memory_bytes,
         "written_bytes": monitor.written_bytes,
         "samples": None if rate is None else round(rate * wall_s),
         "start_s": monitor.start_s,
         "stop_s": monitor.stop_s,
-        "told": {} if inside else {"start_cpu_s": monitor.start_cpu_s, "stop_cpu_s": monitor.stop_cpu_s},
+        "told": {}
+        if inside
+        else {"start_cpu_s": monitor.start_cpu_s, "stop_cpu_s": monitor.stop_cpu_s},
         "missing": missing,
         **monitor.says,
     }

@@ -1,8 +1,8 @@
 """Saved runs made from a seed whose settings were alternated inside processes: the same JSON a real one writes, with a truth that is known.
 
-A step takes base · work of its batch · drift · exp(noise), where the noise of neighbouring steps is correlated and some steps stall. Under
-the tweak set it is faster by `gain`, in each process by as much more or less as `gain_sd` says; `memory` steps after a switch have
-passed until 63 % of it act.
+A step takes base · work of its batch · drift · exp(noise), where the noise of neighbouring steps is
+correlated and some steps stall. Under the tweak set it is faster by `gain`, in each process by as
+much more or less as `gain_sd` says; `memory` steps after a switch have passed until 63 % of it act.
 """
 
 from __future__ import annotations
@@ -46,7 +46,15 @@ def switched_run(made: Switched = Switched()) -> JSON:
     total = 2 * made.pairs * (made.settle + made.steps)
     gains = {arm.name: arm.gain for arm in made.arms}
     saved = saved_run(
-        Made(arms=made.arms, blocks=made.processes, steps=total, warmup=made.warmup, margin=made.margin, seed=made.seed, run_cv=0.02)
+        Made(
+            arms=made.arms,
+            blocks=made.processes,
+            steps=total,
+            warmup=made.warmup,
+            margin=made.margin,
+            seed=made.seed,
+            run_cv=0.02,
+        )
     )
     stock = saved_run(Made(arms=(STOCK,), blocks=1))["deeptweak"]["tweaksets"]
     ours = saved["deeptweak"]
@@ -68,9 +76,14 @@ def _alternate(record: JSON, made: Switched, gain: float, rng: np.random.Generat
         noise[at] = made.neighbours * noise[at - 1] + math.sqrt(1 - made.neighbours**2) * noise[at]
     batches = np.random.default_rng([made.seed, record["block"]])
     work = [batches.integers(64, 512, each) for _ in range(made.pairs)]
-    tokens = np.concatenate([batches.integers(64, 512, made.warmup), *(work[n // 2] for n in range(len(arms)))])
+    tokens = np.concatenate(
+        [batches.integers(64, 512, made.warmup), *(work[n // 2] for n in range(len(arms)))]
+    )
     log_gain = math.log1p(gain) + rng.normal(0, made.gain_sd) if made.gain_sd else math.log1p(gain)
-    in_force, acting = np.concatenate([np.full(made.warmup, arms[0]), np.repeat(arms, each)]), np.zeros(count)
+    in_force, acting = (
+        np.concatenate([np.full(made.warmup, arms[0]), np.repeat(arms, each)]),
+        np.zeros(count),
+    )
     acting[0] = in_force[0]
     for at in range(1, count):
         new = 1.0 if made.memory == 0 else 1 - math.exp(-1 / made.memory)
@@ -79,7 +92,13 @@ def _alternate(record: JSON, made: Switched, gain: float, rng: np.random.Generat
     wall_s = made.base_s * (0.5 + tokens / 512) * drift * np.exp(noise - log_gain * acting)
     wall_s[rng.random(count) < made.stalled] *= 10
     segments = [
-        {"pair": n // 2 + 1, "arm": ("found", "set")[arm], "first": made.warmup + n * each, "settle": made.settle, "steps": made.steps}
+        {
+            "pair": n // 2 + 1,
+            "arm": ("found", "set")[arm],
+            "first": made.warmup + n * each,
+            "settle": made.settle,
+            "steps": made.steps,
+        }
         for n, arm in enumerate(arms)
     ]
     record["segments"] = segments

@@ -1,7 +1,7 @@
 """Telemetry for made-up runs: a side file such as the sampler's, of a host and some GPUs whose power, in watts, is known.
 
-A cell is sampled at 10 Hz from a second before its first step to half a second after its last. Power is `power_w` throughout; energy
-counts from the beginning of the cell, as NVML's does.
+A cell is sampled at 10 Hz from a second before its first step to half a second after its last.
+Power is `power_w` throughout; energy counts from the beginning of the cell, as NVML's does.
 """
 
 from __future__ import annotations
@@ -20,7 +20,9 @@ JSON = dict[str, Any]
 EVERY_S, BEFORE_S, AFTER_S = 0.1, 1.0, 0.5
 
 
-def sampled_file(folder: Path, made: Made, *, gpus: int = 1, power_w: float = 60.0, name: str = "run.json") -> Path:
+def sampled_file(
+    folder: Path, made: Made, *, gpus: int = 1, power_w: float = 60.0, name: str = "run.json"
+) -> Path:
     """Write one saved run and its telemetry file beside it."""
     saved = saved_run(made)
     lines = []
@@ -32,7 +34,11 @@ def sampled_file(folder: Path, made: Made, *, gpus: int = 1, power_w: float = 60
     packed = lzma.compress("\n".join(lines).encode())
     side = folder / f"telemetry-{saved['deeptweak']['run_id']}.jsonl.xz"
     side.write_bytes(packed)
-    saved["deeptweak"]["telemetry_file"] = {"name": side.name, "sha256": hashlib.sha256(packed).hexdigest(), "bytes": len(packed)}
+    saved["deeptweak"]["telemetry_file"] = {
+        "name": side.name,
+        "sha256": hashlib.sha256(packed).hexdigest(),
+        "bytes": len(packed),
+    }
     path = folder / name
     path.write_text(json.dumps(saved), encoding="utf-8")
     return path
@@ -62,6 +68,16 @@ def _summarised(steps: JSON, gpus: int, power_w: float) -> JSON:
     seconds = sum(steps["wall_s"][steps["warmup"] :])
     summary = {"cpu_busy_percent_mean": 97.0, "mem_available_bytes_mean": 20.0 * 2**30}
     for gpu in range(gpus):
-        summary |= {f"gpu{gpu}_util_percent_mean": 95.0, f"gpu{gpu}_power_w_mean": power_w, f"gpu{gpu}_energy_j_total": power_w * seconds}
+        summary |= {
+            f"gpu{gpu}_util_percent_mean": 95.0,
+            f"gpu{gpu}_power_w_mean": power_w,
+            f"gpu{gpu}_energy_j_total": power_w * seconds,
+        }
     missing = {} if gpus else {"nvml": "no NVIDIA driver"}
-    return {"summary": summary, "missing": missing, "hz": 10.0, "samples": 20, "sampler_cpu_s": 0.01}
+    return {
+        "summary": summary,
+        "missing": missing,
+        "hz": 10.0,
+        "samples": 20,
+        "sampler_cpu_s": 0.01,
+    }

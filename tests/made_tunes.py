@@ -36,7 +36,9 @@ class Command:
     def gain(self, settings: Collection[str]) -> float:
         """Return the true gain (log) of some settings."""
         together = self.pair_gain if frozenset(settings) >= PAIR else 0.0
-        return math.log1p(together) + math.fsum(math.log1p(self.gains.get(name, 0.0)) for name in settings)
+        return math.log1p(together) + math.fsum(
+            math.log1p(self.gains.get(name, 0.0)) for name in settings
+        )
 
     def measure(self, arms: Collection[frozenset[str]], share_s: float) -> list[Cell]:
         """Measure whole blocks of the arms, of all settings, and twice of none, while the time lasts."""
@@ -84,7 +86,9 @@ def tune(command: Command, seed: int) -> Tuned:
     race_s = BUDGET_S - command.left_s
     chosen = frozenset(choice.chosen)
     confirmed = _confirmed(command, chosen) if chosen else None
-    return Tuned(chosen, words, math.fsum(choice.chosen.values()), confirmed, command.gain(chosen), race_s)
+    return Tuned(
+        chosen, words, math.fsum(choice.chosen.values()), confirmed, command.gain(chosen), race_s
+    )
 
 
 def _confirmed(command: Command, chosen: frozenset[str]) -> TInterval:

@@ -1,6 +1,7 @@
 """Saved runs in which a monitor took turns with nothing inside processes, with a cost that is known: `made_switched` with what it tells.
 
-Beside its steps each cell of a monitor tells that it took `core` of a core while it was at work, a start of 0.1 CPU seconds apart.
+Beside its steps each cell of a monitor tells that it took `core` of a core while it was at work, a
+start of 0.1 CPU seconds apart.
 """
 
 from __future__ import annotations
@@ -18,7 +19,18 @@ START_CPU_S = 0.1
 def turned_run(costs: Mapping[str, float], *, core: float = 0.003, **how: Any) -> JSON:
     """Make the JSON of one saved run; `costs` has the share that each monitor takes of the workload's CPU time, by its name."""
     arms = (AGAIN, *(Arm(name, gain=1 / (1 + cost) - 1) for name, cost in costs.items()))
-    made = Switched(**{"arms": arms, "processes": 6, "pairs": 32, "steps": 4, "settle": 1, "stalled": 0.0, "margin": 0.01, **how})
+    made = Switched(
+        **{
+            "arms": arms,
+            "processes": 6,
+            "pairs": 32,
+            "steps": 4,
+            "settle": 1,
+            "stalled": 0.0,
+            "margin": 0.01,
+            **how,
+        }
+    )
     saved = switched_run(made)
     ours = saved["deeptweak"]
     for study in ours["studies"].values():
@@ -47,7 +59,12 @@ def _tell(record: JSON, core: float) -> None:
     numbers = ("cpu_s", "wall_s", "peak_rss_bytes", "written_bytes", "samples", "start_s", "stop_s")
     if name == AGAIN.name:
         gone = dict.fromkeys(("name", "base", "kind", "version", *numbers))
-        record["monitor"] = {**gone, "params": {}, "told": {}, "missing": {"monitor": "no monitor in this arm"}}
+        record["monitor"] = {
+            **gone,
+            "params": {},
+            "told": {},
+            "missing": {"monitor": "no monitor in this arm"},
+        }
         return
     base, _, rate = name.partition(":hz=")
     at_work_s, hz = wall_s / 2, float(rate or 10)

@@ -1,7 +1,8 @@
 """What a test may need of the machine, whether it is here, and in which tier such a test runs.
 
-A test says it by a mark, `@pytest.mark.needs("torch")`; a fixture, which is where most needs arise, by `@requires("kernel")` below
-`@pytest.fixture`: every test that takes it, directly or not, then has that need. A test without needs runs in `make test`.
+A test says it by a mark, `@pytest.mark.needs("torch")`; a fixture, which is where most needs arise,
+by `@requires("kernel")` below `@pytest.fixture`: every test that takes it, directly or not, then
+has that need. A test without needs runs in `make test`.
 """
 
 from __future__ import annotations
@@ -33,7 +34,10 @@ tier_now: Tier = "quick"  # that of the test that runs
 
 @dataclass(frozen=True)
 class Need:
-    """`unavailable_reason` answers None where the machine has it. What is `installable` must not be missing where CI is set."""
+    """`unavailable_reason` answers None where the machine has it.
+
+    What is `installable` must not be missing where CI is set.
+    """
 
     unavailable_reason: Callable[[], str | None]
     tier: Tier = "machine"
@@ -42,7 +46,11 @@ class Need:
 
 def _module(name: str, extra: str = "workloads") -> Need:
     def reason() -> str | None:
-        return None if importlib.util.find_spec(name) else f"{name} is not installed: pip install -e '.[{extra}]'"
+        return (
+            None
+            if importlib.util.find_spec(name)
+            else f"{name} is not installed: pip install -e '.[{extra}]'"
+        )
 
     return Need(reason, installable=True)
 
@@ -57,7 +65,9 @@ def _program(name: str, package: str, *, installable: bool = False) -> Need:
 
 def chromium() -> str | None:
     """The path of the browser that tests drive; None where there is none."""
-    return next(filter(None, map(shutil.which, ("chromium", "google-chrome", "chromium-browser"))), None)
+    return next(
+        filter(None, map(shutil.which, ("chromium", "google-chrome", "chromium-browser"))), None
+    )
 
 
 @cache
@@ -77,7 +87,10 @@ def _dlio() -> str | None:
     try:
         dlio.find()
     except dlio.NoDlio:
-        return f"DLIO is not installed: put dlio-benchmark into an environment of its own and its path into {dlio.VARIABLE}"
+        return (
+            "DLIO is not installed: put dlio-benchmark into an environment of its own and its "
+            f"path into {dlio.VARIABLE}"
+        )
     return None
 
 
@@ -88,7 +101,12 @@ def _nvrtc() -> str | None:
         there = not device.unavailable_reason() and bool(device.compiler_version())
     except (RuntimeError, OSError):
         there = False
-    return None if there else "NVRTC is not installed: install torch for CUDA, or cuda-bindings and nvidia-cuda-nvrtc"
+    return (
+        None
+        if there
+        else "NVRTC is not installed: install torch for CUDA, or cuda-bindings and "
+        "nvidia-cuda-nvrtc"
+    )
 
 
 def _others() -> str | None:
@@ -109,7 +127,10 @@ def _probe(name: str, *arguments: str) -> str | None:
 
 
 NEEDS: dict[str, Need] = {
-    "reference": Need(lambda: None if REFERENCE.is_dir() else f"other people's data are not here ({REFERENCE})", tier="quick"),
+    "reference": Need(
+        lambda: None if REFERENCE.is_dir() else f"other people's data are not here ({REFERENCE})",
+        tier="quick",
+    ),
     "others": Need(_others, tier="quick"),
     "session": Need(lambda: None),
     "kernel": Need(lambda: _probe("write", "/proc/sys/vm/swappiness")),
@@ -131,7 +152,9 @@ NEEDS: dict[str, Need] = {
     "ip": _program("ip", "apt-get install iproute2", installable=True),
     "unshare": _program("unshare", "apt-get install util-linux", installable=True),
     "perf": _program("perf", "apt-get install linux-perf", installable=True),
-    "chromium": Need(lambda: None if chromium() else "no Chromium: apt-get install chromium", installable=True),
+    "chromium": Need(
+        lambda: None if chromium() else "no Chromium: apt-get install chromium", installable=True
+    ),
     "dlio": Need(_dlio),
     "nvrtc": Need(_nvrtc),
     "nsys": _program("nsys", "NVIDIA Nsight Systems"),
@@ -158,5 +181,7 @@ def needs_of(item: pytest.Item) -> dict[str, None]:
     found = dict.fromkeys(name for mark in item.iter_markers("needs") for name in mark.args)
     definitions = getattr(item, "_fixtureinfo", None)
     for fixtures in definitions.name2fixturedefs.values() if definitions else ():
-        found |= dict.fromkeys(name for one in fixtures[-1:] for name in getattr(one.func, _DECLARED, ()))
+        found |= dict.fromkeys(
+            name for one in fixtures[-1:] for name in getattr(one.func, _DECLARED, ())
+        )
     return found

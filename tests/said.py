@@ -1,6 +1,7 @@
 """What a workload says, for scripts that tests run in its place: as processes of this machine, in pods."""
 
-# What a well-behaved workload of one warm-up and two measured steps says; scripts leave it somewhere.
+# What a well-behaved workload of one warm-up and two measured steps says; scripts leave it
+# somewhere.
 SPEAK = """
 import json, os, resource, signal, subprocess, sys, time
 def say(**event): print(json.dumps(event), flush=True)

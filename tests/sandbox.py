@@ -1,6 +1,7 @@
 """Commands under a container's restrictions, by util-linux alone: no container, a small stand-in for what one may not do.
 
-By hand: `python -m tests.sandbox COMMAND…` runs a command as root in a default container sees the machine, or that root does.
+By hand: `python -m tests.sandbox COMMAND…` runs a command as root in a default container sees the
+machine, or that root does.
 """
 
 from __future__ import annotations
@@ -22,34 +23,65 @@ READ_ONLY = ("/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys", "/proc/sysrq-tri
 
 def private_mounts(*commands: str) -> tuple[str, ...]:
     """Run what follows with mounts that nobody else sees, after these commands."""
-    return ("unshare", "--mount", "--propagation=private", "bash", "-ec", "; ".join([*commands, 'exec "$@"']), "bash")
+    return (
+        "unshare",
+        "--mount",
+        "--propagation=private",
+        "bash",
+        "-ec",
+        "; ".join([*commands, 'exec "$@"']),
+        "bash",
+    )
 
 
 def as_nobody(hold: Path) -> tuple[str, ...]:
     """Run what follows as an ordinary user who sees this Python and this repository, even below root's own closed folders.
 
-    Each closed folder is covered by an empty one with only what is needed in it. The lock that the tests hold is out of sight
-    too, for an ordinary user's run respects it.
+    Each closed folder is covered by an empty one with only what is needed in it. The lock that the
+    tests hold is out of sight too, for an ordinary user's run respects it.
     """
     commands = []
     for number, path in enumerate(NEEDED):
         commands += [f"mkdir -p {hold}/{number}", f"mount --bind '{path}' {hold}/{number}"]
-    closed = {next((p for p in reversed(path.parents) if not p.stat().st_mode & 0o001), None) for path in NEEDED} - {None}
+    closed = {
+        next((p for p in reversed(path.parents) if not p.stat().st_mode & 0o001), None)
+        for path in NEEDED
+    } - {None}
     commands += [_covered(folder) for folder in sorted(map(str, closed))]
     for number, path in enumerate(NEEDED):
         if any(path.is_relative_to(str(folder)) for folder in closed):
             commands += [f"mkdir -p '{path}'", f"mount --bind {hold}/{number} '{path}'"]
-    user = ("setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups", "--inh-caps=-all", "--bounding-set=-all")
+    user = (
+        "setpriv",
+        f"--reuid={NOBODY}",
+        f"--regid={NOBODY}",
+        "--clear-groups",
+        "--inh-caps=-all",
+        "--bounding-set=-all",
+    )
     return (*private_mounts(*commands, _covered(ROOT_STATE_DIR)), *user)
 
 
 def sandboxed() -> tuple[str, ...]:
     """Run what follows as root in a container would be: processes of its own, /proc/sys and /sys read-only, few capabilities."""
-    commands = [f"if [ -e {path} ]; then mount --bind {path} {path}; mount -o remount,bind,ro {path}; fi" for path in READ_ONLY]
-    commands += ["for point in $(findmnt -rno TARGET -R /sys); do mount -o remount,bind,ro $point; done"]
+    commands = [
+        f"if [ -e {path} ]; then mount --bind {path} {path}; mount -o remount,bind,ro {path}; fi"
+        for path in READ_ONLY
+    ]
+    commands += [
+        "for point in $(findmnt -rno TARGET -R /sys); do mount -o remount,bind,ro $point; done"
+    ]
     kept = "-all,+" + CAPABILITIES.replace(",", ",+")
     few = ("setpriv", f"--bounding-set={kept}", f"--inh-caps={kept}", "--no-new-privs")
-    return ("unshare", "--pid", "--fork", "--kill-child", "--mount-proc", *private_mounts(*commands, _covered(ROOT_STATE_DIR)), *few)
+    return (
+        "unshare",
+        "--pid",
+        "--fork",
+        "--kill-child",
+        "--mount-proc",
+        *private_mounts(*commands, _covered(ROOT_STATE_DIR)),
+        *few,
+    )
 
 
 def _covered(folder: Path | str) -> str:

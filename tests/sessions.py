@@ -20,7 +20,8 @@ from tests import needs, waiting
 from tests.needs import requires
 
 HOUSE = Path(__file__).parents[1]
-# pytest's own notes of the last session; and plugins for tests, which double the time that a session takes to start.
+# pytest's own notes of the last session; and plugins for tests, which double the time that a
+# session takes to start.
 WITHOUT = ("cacheprovider", "hypothesispytest", "anyio", "syrupy", "timeout")
 Json = dict[str, Any]
 
@@ -39,7 +40,10 @@ class Done:
 
 @dataclass
 class Place:
-    """A folder for results (`saved`), lock and journal (`state`) and manifests. `before` is put in front of every command."""
+    """A folder for results (`saved`), lock and journal (`state`) and manifests.
+
+    `before` is put in front of every command.
+    """
 
     folder: Path
     before: Sequence[str] = ()
@@ -61,21 +65,49 @@ class Place:
         """The main job, or the study whose option is given, on a workload that needs no framework, as a user would call it."""
         fixed = [f"--workloads={workload}", f"--benchmark-storage={self.storage}"]
         fixed += [word for plugin in WITHOUT for word in ("-p", f"no:{plugin}")]
-        laid_out = any(option.startswith(("--design", "--monitors")) or option == "-n" for option in options)
-        fixed += [] if laid_out else ["--design=matrix"]  # whole cells: the main job's own design is tested where it is the question
+        laid_out = any(
+            option.startswith(("--design", "--monitors")) or option == "-n" for option in options
+        )
+        fixed += (
+            [] if laid_out else ["--design=matrix"]
+        )  # whole cells: the main job's own design is tested where it is the question
         named = {"--monitors": "bench_monitoring_overhead.py", "--io-": "bench_io_patterns.py"}
-        benchmark = next((file for word, file in named.items() if any(option.startswith(word) for option in options)), "")
-        return [*self.before, sys.executable, "-m", "pytest", f"benchmarks/{benchmark}", *fixed, *options]
+        benchmark = next(
+            (
+                file
+                for word, file in named.items()
+                if any(option.startswith(word) for option in options)
+            ),
+            "",
+        )
+        return [
+            *self.before,
+            sys.executable,
+            "-m",
+            "pytest",
+            f"benchmarks/{benchmark}",
+            *fixed,
+            *options,
+        ]
 
     def __post_init__(self) -> None:
         """Sessions take seconds: a fixture or a test that makes one says so."""
-        assert needs.tier_now != "quick", "a test of whole sessions needs a mark: @pytest.mark.needs('session'), or @requires('session')"
+        assert needs.tier_now != "quick", (
+            "a test of whole sessions needs a mark: @pytest.mark.needs('session'), or "
+            "@requires('session')"
+        )
 
     def start(self, *options: str) -> subprocess.Popen[str]:
         """Begin a session, as the leader of its process group; its output goes to a file in the folder."""
         with (self.folder / "output").open("w") as sink:
             process = subprocess.Popen(
-                self.command(*options), cwd=HOUSE, env=self.env(), stdout=sink, stderr=subprocess.STDOUT, text=True, process_group=0
+                self.command(*options),
+                cwd=HOUSE,
+                env=self.env(),
+                stdout=sink,
+                stderr=subprocess.STDOUT,
+                text=True,
+                process_group=0,
             )
         self.started.append(process)
         return process
@@ -105,15 +137,32 @@ class Place:
 
     def call(self, *command: str) -> Done:
         """Run any command of the house to its end."""
-        done = subprocess.run(command, cwd=HOUSE, env=self.env(), capture_output=True, text=True, check=False, timeout=self.patience_s)
+        done = subprocess.run(
+            command,
+            cwd=HOUSE,
+            env=self.env(),
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=self.patience_s,
+        )
         return Done(done.returncode, done.stdout + done.stderr)
 
     def env(self) -> dict[str, str]:
         """The environment of this process without pytest's own and CI's marks."""
         from fixtures.kernel.lock import LENT
 
-        kept = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST") and name != "CI"}
-        ours = {"DEEPTWEAK_STATE_DIR": str(self.state), LENT: str(os.getpid()), "COLUMNS": "160", "PYTHONUNBUFFERED": "1"}
+        kept = {
+            name: value
+            for name, value in os.environ.items()
+            if not name.startswith("PYTEST") and name != "CI"
+        }
+        ours = {
+            "DEEPTWEAK_STATE_DIR": str(self.state),
+            LENT: str(os.getpid()),
+            "COLUMNS": "160",
+            "PYTHONUNBUFFERED": "1",
+        }
         return {**kept, **ours, **self.environment}
 
     def files(self) -> list[Path]:
@@ -136,17 +185,44 @@ class Place:
                 found[record["id"]] = record
         return found
 
-    def manifest(self, name: str, *, sysctl: str = "", ulimit: str = "", variables: str = "", process: str = "", **scripts: str) -> str:
+    def manifest(
+        self,
+        name: str,
+        *,
+        sysctl: str = "",
+        ulimit: str = "",
+        variables: str = "",
+        process: str = "",
+        **scripts: str,
+    ) -> str:
         """Write a tweak set; returns its path for `--tweaks`."""
-        tuning = {key: text for key, text in (("sysctl.conf", sysctl), ("ulimit.conf", ulimit)) if text}
+        tuning = {
+            key: text for key, text in (("sysctl.conf", sysctl), ("ulimit.conf", ulimit)) if text
+        }
         packages: Json = {}
         if tuning:
-            packages["tuning"] = {"version": "1.1.2", "image": "ghcr.io/nvidia/skyhook-packages/tuning", "configMap": tuning}
-        if ours := {key: text for key, text in (("environment.conf", variables), ("process.conf", process)) if text}:
-            packages["process"] = {"version": "1.0.0", "image": "deeptweak/process", "configMap": ours}
+            packages["tuning"] = {
+                "version": "1.1.2",
+                "image": "ghcr.io/nvidia/skyhook-packages/tuning",
+                "configMap": tuning,
+            }
+        if ours := {
+            key: text
+            for key, text in (("environment.conf", variables), ("process.conf", process))
+            if text
+        }:
+            packages["process"] = {
+                "version": "1.0.0",
+                "image": "deeptweak/process",
+                "configMap": ours,
+            }
         if scripts:
             texts = {f"{stage}.sh": text for stage, text in scripts.items()}
-            packages["script"] = {"version": "1.1.2", "image": "ghcr.io/nvidia/skyhook-packages/shellscript", "configMap": texts}
+            packages["script"] = {
+                "version": "1.1.2",
+                "image": "ghcr.io/nvidia/skyhook-packages/shellscript",
+                "configMap": texts,
+            }
         path = self.folder / f"{name}.yaml"
         skyhook = {
             "apiVersion": "skyhook.nvidia.com/v1alpha1",
@@ -167,7 +243,9 @@ def place(tmp_path: Path) -> Iterator[Place]:
     made.clear_up()
 
 
-def until(condition: Callable[[], bool], process: subprocess.Popen[str], every_s: float = 0.002) -> None:
+def until(
+    condition: Callable[[], bool], process: subprocess.Popen[str], every_s: float = 0.002
+) -> None:
     """Wait for something to happen in a session that is running."""
 
     def happened() -> bool:
@@ -180,7 +258,9 @@ def until(condition: Callable[[], bool], process: subprocess.Popen[str], every_s
 
 
 @contextlib.contextmanager
-def caught(condition: Callable[[], bool], process: subprocess.Popen[str], every_s: float = 0.002) -> Iterator[None]:
+def caught(
+    condition: Callable[[], bool], process: subprocess.Popen[str], every_s: float = 0.002
+) -> Iterator[None]:
     """Hold a session still at a moment at which something is so: what the block does is done then, however late this process gets there."""
     while True:
         until(condition, process, every_s)
@@ -206,7 +286,10 @@ def terminate(process: subprocess.Popen[str]) -> None:
 
 
 def stopped(pid: int) -> bool:
-    """Wait until a child of ours that was sent SIGSTOP stands still. Returns: False, if it has ended instead."""
+    """Wait until a child of ours that was sent SIGSTOP stands still.
+
+    Returns: False, if it has ended instead.
+    """
     happened = os.waitid(os.P_PID, pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
     return happened is not None and happened.si_code == os.CLD_STOPPED
 

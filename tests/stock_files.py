@@ -31,7 +31,9 @@ def times(seed: int, level_s: float = 0.002, rounds: int = 40) -> list[float]:
     return [float(value) for value in level_s * np.exp(rng.normal(0, 0.05, rounds))]
 
 
-def benchmark(name: str, data: Sequence[float], *, keep_data: bool = True, iterations: int = 1) -> JSON:
+def benchmark(
+    name: str, data: Sequence[float], *, keep_data: bool = True, iterations: int = 1
+) -> JSON:
     """One entry of `benchmarks`."""
     stats = Stats()
     stats.data = list(data)
@@ -45,16 +47,33 @@ def benchmark(name: str, data: Sequence[float], *, keep_data: bool = True, itera
         "params": None,
         "param": None,
         "extra_info": {},
-        "options": {"disable_gc": False, "timer": "perf_counter", "min_rounds": 5, "max_time": 1.0, "min_time": 5e-06, "warmup": False},
+        "options": {
+            "disable_gc": False,
+            "timer": "perf_counter",
+            "min_rounds": 5,
+            "max_time": 1.0,
+            "min_time": 5e-06,
+            "warmup": False,
+        },
         "stats": {**found, "iterations": iterations},
     }
 
 
-def document(benchmarks: Sequence[JSON], saved: str = "2026-01-01T10:00:00.000001+00:00", machine: Mapping[str, object] = MACHINE) -> JSON:
+def document(
+    benchmarks: Sequence[JSON],
+    saved: str = "2026-01-01T10:00:00.000001+00:00",
+    machine: Mapping[str, object] = MACHINE,
+) -> JSON:
     """One file of version 5.3.1."""
     return {
         "machine_info": dict(machine),
-        "commit_info": {"id": "0123456789abcdef", "time": None, "dirty": False, "project": "made-up", "branch": "main"},
+        "commit_info": {
+            "id": "0123456789abcdef",
+            "time": None,
+            "dirty": False,
+            "project": "made-up",
+            "branch": "main",
+        },
         "benchmarks": list(benchmarks),
         "datetime": saved,
         "version": "5.3.1",
@@ -67,7 +86,12 @@ def stock_file(path: Path, content: JSON) -> Path:
     return path
 
 
-def session(path: Path, *, seed: int, level_s: float = 0.002, keep_data: bool = True, minute: int = 0) -> Path:
+def session(
+    path: Path, *, seed: int, level_s: float = 0.002, keep_data: bool = True, minute: int = 0
+) -> Path:
     """Write one session of two benchmarks."""
-    both = [benchmark(name, times(seed + at, level_s), keep_data=keep_data) for at, name in enumerate(("test_sort", "test_hash"))]
+    both = [
+        benchmark(name, times(seed + at, level_s), keep_data=keep_data)
+        for at, name in enumerate(("test_sort", "test_hash"))
+    ]
     return stock_file(path, document(both, f"2026-01-01T10:{minute:02}:00.000001+00:00"))

@@ -1,7 +1,8 @@
 """Saved runs made from a seed: the same JSON a real run writes, with effects, run effects, drift and failures that are known.
 
-Times are log-normal: a cell's level is base · drift · exp(run effect), its steps scatter around that level. An arm with `gain` 0.05 does
-1.05 times as much work in the same time. `tests/` may use it anywhere; it imports nothing of the house.
+Times are log-normal: a cell's level is base · drift · exp(run effect), its steps scatter around
+that level. An arm with `gain` 0.05 does 1.05 times as much work in the same time. `tests/` may use
+it anywhere; it imports nothing of the house.
 """
 
 from __future__ import annotations
@@ -16,14 +17,19 @@ from typing import Any
 import numpy as np
 
 JSON = dict[str, Any]
-START = datetime(2026, 1, 1, tzinfo=UTC) - timedelta(minutes=10)  # of a run of seed 0: seeds follow each other in time
+START = datetime(2026, 1, 1, tzinfo=UTC) - timedelta(
+    minutes=10
+)  # of a run of seed 0: seeds follow each other in time
 
 
 @dataclass(frozen=True)
 class Arm:
-    """A tweak set of a made-up run. `broken` maps a block to its outcome and reason ("failed", "out of memory").
+    """A tweak set of a made-up run.
 
-    `odd` maps a block to the gain of a cell that went wrong there: -0.2 made it a fifth slower, for no reason of the tweak set's.
+    `broken` maps a block to its outcome and reason ("failed", "out of memory").
+
+    `odd` maps a block to the gain of a cell that went wrong there: -0.2 made it a fifth slower, for
+    no reason of the tweak set's.
     """
 
     name: str
@@ -75,22 +81,52 @@ def saved_run(made: Made = Made()) -> JSON:
             layer = [(block, workload, arm) for workload in made.workloads for arm in made.arms]
             laid_out += [layer[index] for index in rng.permutation(len(layer))]
     else:
-        laid_out = [(block, workload, arm) for workload in made.workloads for arm in made.arms for block in range(1, made.blocks + 1)]
+        laid_out = [
+            (block, workload, arm)
+            for workload in made.workloads
+            for arm in made.arms
+            for block in range(1, made.blocks + 1)
+        ]
     cells: list[JSON] = []
     benchmarks: list[JSON] = []
     for order, (block, workload, arm) in enumerate(laid_out):
         outcome, reason = arm.broken.get(block, ("measured", None))
         name = f"{workload}-{arm.name}-b{block}"
-        cell = {"id": name, "study": "made_up", "workload": workload, "tweakset": arm.name, "block": block, "order": order}
-        cells.append({**cell, "outcome": outcome, "reason": reason, "fullname": f"benchmarks/bench_made_up.py::bench[{name}]"})
+        cell = {
+            "id": name,
+            "study": "made_up",
+            "workload": workload,
+            "tweakset": arm.name,
+            "block": block,
+            "order": order,
+        }
+        cells.append(
+            {
+                **cell,
+                "outcome": outcome,
+                "reason": reason,
+                "fullname": f"benchmarks/bench_made_up.py::bench[{name}]",
+            }
+        )
         if outcome == "measured":
             late = order / max(1, len(laid_out) - 1) * 2 - 1
-            level_s = made.base_s * (1 + made.drift * late) * float(np.exp(rng.normal(0, made.run_cv))) / (1 + arm.gain)
+            level_s = (
+                made.base_s
+                * (1 + made.drift * late)
+                * float(np.exp(rng.normal(0, made.run_cv)))
+                / (1 + arm.gain)
+            )
             level_s /= 1 + arm.odd.get(block, 0.0)
-            wall_s = (level_s * np.exp(rng.normal(0, made.step_cv, made.steps + made.warmup))).tolist()
+            wall_s = (
+                level_s * np.exp(rng.normal(0, made.step_cv, made.steps + made.warmup))
+            ).tolist()
             benchmarks.append(_benchmark(cell, arm, wall_s, made))
     return {
-        "machine_info": {"node": "made-up", "system": "Linux", "deeptweak": {"kernel_release": "6.18.0", "cpu_model": "Made-up CPU"}},
+        "machine_info": {
+            "node": "made-up",
+            "system": "Linux",
+            "deeptweak": {"kernel_release": "6.18.0", "cpu_model": "Made-up CPU"},
+        },
         "commit_info": {"id": "unversioned"},
         "benchmarks": benchmarks,
         "datetime": "2026-01-01T00:10:00+00:00",
@@ -121,7 +157,10 @@ def in_turns(saved: JSON, slice_steps: int = 4) -> JSON:
         steps, clock_s = records[0]["steps"], 60.0 * block
         firsts = range(steps["warmup"], len(steps["wall_s"]), slice_steps)
         for record in records:
-            record["turns"] = [{"round": at, "first": first, "steps": slice_steps} for at, first in enumerate(firsts, 1)]
+            record["turns"] = [
+                {"round": at, "first": first, "steps": slice_steps}
+                for at, first in enumerate(firsts, 1)
+            ]
         for first in firsts:
             for steps in (record["steps"] for record in records):
                 for at in range(first, first + slice_steps):
@@ -177,8 +216,14 @@ def _tweakset(arm: Arm) -> JSON:
         "path": f"data/tweaks/{arm.name}.yaml" if arm.requested else None,
         "sha256": "0" * 64 if arm.requested else None,
         "description": "",
-        "requested": [{"kind": arm.kind, "key": key, "value": value, "package": "tuning"} for key, value in arm.requested.items()],
-        "scripts": [{"package": f"script-{at}", "stage": "apply", "sha256": "1" * 64} for at in range(arm.scripts)],
+        "requested": [
+            {"kind": arm.kind, "key": key, "value": value, "package": "tuning"}
+            for key, value in arm.requested.items()
+        ],
+        "scripts": [
+            {"package": f"script-{at}", "stage": "apply", "sha256": "1" * 64}
+            for at in range(arm.scripts)
+        ],
         "warnings": list(arm.warnings),
     }
 
@@ -212,7 +257,13 @@ def _benchmark(cell: JSON, arm: Arm, wall_s: list[float], made: Made) -> JSON:
             "apply_s": 0.002,
             "restore_s": 0.002,
         },
-        "workload_facts": {"device": "cpu", "torch": "2.15.0", "threads": 2, "parameters": 1000, "data_crc32": f"{cell['block']:08x}"},
+        "workload_facts": {
+            "device": "cpu",
+            "torch": "2.15.0",
+            "threads": 2,
+            "parameters": 1000,
+            "data_crc32": f"{cell['block']:08x}",
+        },
         "limits": {"memlock": [8388608, 8388608]},
         "steps": {
             "wall_s": wall_s,
@@ -230,7 +281,12 @@ def _benchmark(cell: JSON, arm: Arm, wall_s: list[float], made: Made) -> JSON:
             "samples": 20,
             "sampler_cpu_s": 0.01,
         },
-        "environment": {"boot_id": "made-up", "uptime_s": 1000.0, "load_1min": 0.2, "uname_release": "6.18.0-made-up"},
+        "environment": {
+            "boot_id": "made-up",
+            "uptime_s": 1000.0,
+            "load_1min": 0.2,
+            "uname_release": "6.18.0-made-up",
+        },
         "metrics": {
             "throughput_samples_per_s": 8 * len(measured) / total_s,
             "throughput_tokens_per_s": sum(tokens[made.warmup :]) / total_s,
@@ -248,5 +304,10 @@ def _benchmark(cell: JSON, arm: Arm, wall_s: list[float], made: Made) -> JSON:
         "param": None,
         "extra_info": record,
         "options": {},
-        "stats": {"min": min(measured), "mean": total_s / len(measured), "rounds": len(measured), "data": measured},
+        "stats": {
+            "min": min(measured),
+            "mean": total_s / len(measured),
+            "rounds": len(measured),
+            "data": measured,
+        },
     }

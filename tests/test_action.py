@@ -26,7 +26,8 @@ SLOWER = Arm("slower", -0.2, {"vm.swappiness": "1"})
 MADE = Made(arms=(STOCK, AGAIN, SLOWER), blocks=8)
 MARKER = "<!-- deeptweak-gate -->"
 
-# GitHub's CLI as far as the action uses it: lists comments from a file, notes what was sent, refuses what it is told to.
+# GitHub's CLI as far as the action uses it: lists comments from a file, notes what was sent,
+# refuses what it is told to.
 GH = '''\
 {python}"""A stand-in for gh, not the real one."""
 import json, os, pathlib, sys
@@ -42,7 +43,8 @@ if method == "GET":
     print((folder / "comments.json").read_text())
 '''
 
-# An interpreter whose gate has judged already: a page, and an exit code for each candidate; it notes the words it was given.
+# An interpreter whose gate has judged already: a page, and an exit code for each candidate; it
+# notes the words it was given.
 JUDGED = """\
 #!/bin/bash
 [[ "$*" == "-P -m analysis gate"* ]] || exec "{python}" "$@"
@@ -67,7 +69,9 @@ class Site:
         self.workspace.mkdir()
         # The user's project may have such a package too; it is not the one to run.
         (self.workspace / "analysis").mkdir()
-        (self.workspace / "analysis/__init__.py").write_text("raise SystemExit('the wrong analysis')")
+        (self.workspace / "analysis/__init__.py").write_text(
+            "raise SystemExit('the wrong analysis')"
+        )
         self.github = {"token": "the-jobs-own", "event_name": "push"}
 
     def has(self, made: Made = MADE, name: str = "run.json") -> None:
@@ -83,9 +87,20 @@ class Site:
         gh.write_text(GH.format(python=PYTHON, folder=str(self.folder), refuses=refuses))
         gh.chmod(0o755)
 
-    def gate(self, baseline: str = "run.json:stock", candidate: str = "run.json:stock-again", **inputs: str) -> Job:
+    def gate(
+        self,
+        baseline: str = "run.json:stock",
+        candidate: str = "run.json:stock-again",
+        **inputs: str,
+    ) -> Job:
         """Run the action; by default with a limit of 5 % and no report."""
-        given = {"baseline": baseline, "candidate": candidate, "max-regression": "5%", "report": "false", "python": sys.executable}
+        given = {
+            "baseline": baseline,
+            "candidate": candidate,
+            "max-regression": "5%",
+            "report": "false",
+            "python": sys.executable,
+        }
         given |= {name.replace("_", "-"): value for name, value in inputs.items()}
         path = f"{self.folder / 'bin'}:/usr/bin:/bin"
         return run_action(ACTION, self.workspace, given, self.github, {"PATH": path})
@@ -134,7 +149,11 @@ def test_red(site: Site) -> None:
     """A fifth slower at a limit of 5 %: the job fails, and says so in each of the four places."""
     site.has()
     job = site.gate(candidate="run.json:slower")
-    assert (job.exit_code, job.outputs["ruling"], job.outputs["exit-code"]) == (1, "regression", "1")
+    assert (job.exit_code, job.outputs["ruling"], job.outputs["exit-code"]) == (
+        1,
+        "regression",
+        "1",
+    )
     assert "## ❌ Regression" in job.summary
     assert "title=Regression%3A cnn_train%2C slower%2C" in job.log
     suite = ET.parse(Path(job.outputs["folder"]) / "gate.junit.xml").find("testsuite")  # noqa: S314  # our own
@@ -171,7 +190,11 @@ def test_all_is_kept_before_the_job_fails(site: Site) -> None:
     job = site.judged("run.json:slower")
     kept = "Keep what was written"
     assert (job.exit_code, job.ran.index(kept) < job.ran.index("Verdict")) == (1, True)
-    assert job.used[kept] == {"name": "deeptweak-gate", "path": job.outputs["folder"], "overwrite": "true"}
+    assert job.used[kept] == {
+        "name": "deeptweak-gate",
+        "path": job.outputs["folder"],
+        "overwrite": "true",
+    }
 
 
 @pytest.mark.slow
@@ -196,7 +219,9 @@ def test_a_report_that_fails_changes_no_verdict(site: Site) -> None:
 
 
 def test_the_first_comment_is_posted(site: Site) -> None:
-    site.on_pull_request(json.dumps([comment(1, "Nice work!", "User"), comment(2, f"I quote {MARKER}")]))
+    site.on_pull_request(
+        json.dumps([comment(1, "Nice work!", "User"), comment(2, f"I quote {MARKER}")])
+    )
     job = site.judged()
     listed, posted = site.calls()
     assert listed[:2] == ["GET", "repos/owner/project/issues/7/comments?per_page=100"]
@@ -205,10 +230,15 @@ def test_the_first_comment_is_posted(site: Site) -> None:
 
 def test_the_second_updates_the_first(site: Site) -> None:
     """One comment, not one for each push; `gh` may write two pages of comments as two lists."""
-    pages = [[comment(1, "Nice work!", "User")], [comment(41, f"{MARKER}\r\n\n## ✅ Pass"), comment(42, f"{MARKER}\n")]]
+    pages = [
+        [comment(1, "Nice work!", "User")],
+        [comment(41, f"{MARKER}\r\n\n## ✅ Pass"), comment(42, f"{MARKER}\n")],
+    ]
     site.on_pull_request("".join(map(json.dumps, pages)))
     job = site.judged("run.json:slower")
-    assert site.calls()[1:] == [["PATCH", "repos/owner/project/issues/comments/41", page(job), "the-jobs-own"]]
+    assert site.calls()[1:] == [
+        ["PATCH", "repos/owner/project/issues/comments/41", page(job), "the-jobs-own"]
+    ]
 
 
 def test_a_comment_that_a_person_wrote_is_left_alone(site: Site) -> None:
@@ -228,13 +258,18 @@ def test_a_refused_gate_updates_the_comment_too(site: Site) -> None:
 
 
 def test_several_gates_keep_a_comment_each(site: Site) -> None:
-    site.on_pull_request(json.dumps([comment(1, MARKER), comment(2, "<!-- deeptweak-gate gpu -->")]))
+    site.on_pull_request(
+        json.dumps([comment(1, MARKER), comment(2, "<!-- deeptweak-gate gpu -->")])
+    )
     job = site.judged(key="gpu")
     assert site.calls()[1][:2] == ["PATCH", "repos/owner/project/issues/comments/2"]
     assert [used["name"] for used in job.used.values()] == ["deeptweak-gate-gpu"]
 
 
-@pytest.mark.parametrize(("refuses", "said"), [(("POST",), "may not write"), (("GET",), "not be read"), (None, "no GitHub CLI")])
+@pytest.mark.parametrize(
+    ("refuses", "said"),
+    [(("POST",), "may not write"), (("GET",), "not be read"), (None, "no GitHub CLI")],
+)
 def test_where_no_comment_can_be_written_there_is_a_notice_and_the_same_verdict(
     site: Site, refuses: tuple[str, ...] | None, said: str
 ) -> None:
@@ -249,7 +284,9 @@ def test_where_no_comment_can_be_written_there_is_a_notice_and_the_same_verdict(
 
 
 @pytest.mark.parametrize("inputs", [{"comment": "false"}, {}])
-def test_no_comment_where_none_was_asked_for_or_there_is_no_pull_request(site: Site, inputs: dict[str, str]) -> None:
+def test_no_comment_where_none_was_asked_for_or_there_is_no_pull_request(
+    site: Site, inputs: dict[str, str]
+) -> None:
     site.on_pull_request()
     if not inputs:
         site.github["event_name"] = "push"
@@ -265,12 +302,18 @@ def test_what_the_job_says_reaches_the_gate(site: Site) -> None:
     assert given == [*named, "run.json:stock", "run.json:stock-again"]
 
 
-@pytest.mark.parametrize("name", ['"; touch seen; "', "$(touch seen)", "`touch seen`", "--junit=seen", "a\nb"])
+@pytest.mark.parametrize(
+    "name", ['"; touch seen; "', "$(touch seen)", "`touch seen`", "--junit=seen", "a\nb"]
+)
 def test_inputs_are_words_and_never_commands(site: Site, name: str) -> None:
     job = site.judged(name, baseline=name, limits=name)
     assert not (site.workspace / "seen").exists()
     assert job.outputs["ruling"] == "pass"
-    assert [word for word in site.words() if word.removeprefix("--limits=") == name] == [f"--limits={name}", name, name]
+    assert [word for word in site.words() if word.removeprefix("--limits=") == name] == [
+        f"--limits={name}",
+        name,
+        name,
+    ]
 
 
 def test_a_key_that_could_end_the_marker_is_refused(site: Site) -> None:
@@ -292,7 +335,9 @@ chmod +x "$3/bin/python"
 """)
     python3.chmod(0o755)
     assert site.gate(python="").outputs["ruling"] == "pass"
-    assert (site.folder / "pip").read_text() == f"-m pip install --quiet -c {HOUSE}/requirements.lock {HOUSE}\n"
+    assert (
+        site.folder / "pip"
+    ).read_text() == f"-m pip install --quiet -c {HOUSE}/requirements.lock {HOUSE}\n"
 
 
 def the_workflows(name: str) -> str:
@@ -310,10 +355,21 @@ def first_run(tmp_path: Path) -> Callable[[str, str], subprocess.CompletedProces
     script = the_workflows("Find this machine's baseline")
 
     def look(first: str, matrix: str) -> subprocess.CompletedProcess[str]:
-        files = {"GITHUB_OUTPUT": str(tmp_path / "output"), "GITHUB_STEP_SUMMARY": str(tmp_path / "summary")}
-        environ = {"PATH": "/usr/bin:/bin", "HOME": str(tmp_path), "GITHUB_REPOSITORY": "owner/project", "FIRST": first, "MATRIX": matrix}
+        files = {
+            "GITHUB_OUTPUT": str(tmp_path / "output"),
+            "GITHUB_STEP_SUMMARY": str(tmp_path / "summary"),
+        }
+        environ = {
+            "PATH": "/usr/bin:/bin",
+            "HOME": str(tmp_path),
+            "GITHUB_REPOSITORY": "owner/project",
+            "FIRST": first,
+            "MATRIX": matrix,
+        }
         command = ["bash", "-e", "-c", script]
-        return subprocess.run(command, cwd=tmp_path, env=environ | files, capture_output=True, text=True, check=False)
+        return subprocess.run(
+            command, cwd=tmp_path, env=environ | files, capture_output=True, text=True, check=False
+        )
 
     return look
 
@@ -327,7 +383,9 @@ def test_a_machine_without_a_baseline_does_not_pass(
     assert "no baseline" in (tmp_path / "summary").read_text()
 
 
-def test_a_person_can_take_the_first(first_run: Callable[[str, str], subprocess.CompletedProcess[str]], tmp_path: Path) -> None:
+def test_a_person_can_take_the_first(
+    first_run: Callable[[str, str], subprocess.CompletedProcess[str]], tmp_path: Path
+) -> None:
     """It is not judged by itself: no path is answered, so that the gate does not run."""
     done = first_run("true", "success")
     assert done.returncode == 0
@@ -339,6 +397,8 @@ def test_a_person_can_take_the_first(first_run: Callable[[str, str], subprocess.
     assert (tmp_path / "output").read_text() == f"path={baseline}\n"
 
 
-def test_a_broken_run_is_no_first_baseline(first_run: Callable[[str, str], subprocess.CompletedProcess[str]], tmp_path: Path) -> None:
+def test_a_broken_run_is_no_first_baseline(
+    first_run: Callable[[str, str], subprocess.CompletedProcess[str]], tmp_path: Path
+) -> None:
     assert first_run("true", "failure").returncode == 3
     assert not list(tmp_path.glob("deeptweak-baselines/**/baseline.json"))

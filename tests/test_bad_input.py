@@ -14,7 +14,8 @@ from tests.sessions import HOUSE, Done, Place
 QUICK = ("--blocks=1", "--steps=3")
 TUNING = (
     "apiVersion: skyhook.nvidia.com/v1alpha1\nkind: Skyhook\nmetadata: {name: one}\n"
-    "spec: {packages: {one: {version: 1.0.0, image: ghcr.io/nvidia/skyhook-packages/tuning, configMap: {sysctl.conf: '%s'}}}}\n"
+    "spec: {packages: {one: {version: 1.0.0, image: ghcr.io/nvidia/skyhook-packages/tuning, "
+    "configMap: {sysctl.conf: '%s'}}}}\n"
 )
 
 
@@ -35,48 +36,116 @@ def untouched(place: Place) -> bool:
 @pytest.mark.parametrize(
     ("options", "workload", "says"),
     [
-        (("--tweaks=thp-alway",), "idle", r"no tweak set is called 'thp-alway'\. Did you mean 'thp-always'\? There are: .*thp-never"),
+        (
+            ("--tweaks=thp-alway",),
+            "idle",
+            (
+                r"no tweak set is called 'thp-alway'\. Did you mean 'thp-always'\? There are: "
+                r".*thp-never"
+            ),
+        ),
         ((), "idel", rf"No workload 'idel'. Did you mean 'idle'\? There are: {', '.join(names())}"),
         ((), " , ", r"--workloads= , : no workload is named\. Available: "),
         (("--blocks=0",), "idle", r"--blocks=0: must be at least 1"),
-        (("--plan", "--blocks=99999999999"), "idle", r"--blocks=99999999999 .*; a run may have at most 20,000"),
+        (
+            ("--plan", "--blocks=99999999999"),
+            "idle",
+            r"--blocks=99999999999 .*; a run may have at most 20,000",
+        ),
         (("--plan", "--tweaks="), "idle", r"--tweaks is empty: "),
         (("--plan", "--tweaks", " "), "idle", r"--tweaks is empty: "),
         (("--design=\x1b[31mx",), "idle", r"'?\\x1b\[31mx"),
         (("--steps=1",), "idle", r"--steps=1: .* at least 2 steps"),
-        (("--nodes=bench=yes",), "idle", r"--nodes needs --target=kubernetes: add that, or omit --nodes"),
+        (
+            ("--nodes=bench=yes",),
+            "idle",
+            r"--nodes needs --target=kubernetes: add that, or omit --nodes",
+        ),
         (("--target=kubernetes", "--gpus=-1"), "idle", r"--gpus=-1: must be at least 0"),
-        (("--target=kubernetes", "--design=turns"), "idle", r"--design=turns: on a cluster .* that needs --apply=agent .*--design=matrix"),
-        (("--target=kubernetes", "--apply=agent", "--design=turns", "--gpus=1"), "idle", r"no --gpus \(each Job would have"),
-        (("--target=kubernetes", "--apply=agent", "--design=turns", "--workload-via=kaito"), "idle", r"no --workload-via=kaito"),
-        (("--target=kubernetes", "--workload-via=pod"), "idle", r"--workload-via=pod: must be job, kaito, or FILE"),
-        (("--target=kubernetes", "--workload-via=/none.yaml"), "idle", r"--workload-via=/none\.yaml: .*No such file"),
-        (("--target=kubernetes", "--apply=agent", "--design=turns", "-n", "2"), "idle", r"no --gpus .* and no -n\."),
-        (("--target=kubernetes", "--apply=agent", "--design=switch"), "idle", r"--design=switch: settings take turns there between pods"),
-        (("--target=cloud",), "idle", r"--target=cloud: no such target\. There are: kubernetes, local"),
+        (
+            ("--target=kubernetes", "--design=turns"),
+            "idle",
+            r"--design=turns: on a cluster .* that needs --apply=agent .*--design=matrix",
+        ),
+        (
+            ("--target=kubernetes", "--apply=agent", "--design=turns", "--gpus=1"),
+            "idle",
+            r"no --gpus \(each Job would have",
+        ),
+        (
+            ("--target=kubernetes", "--apply=agent", "--design=turns", "--workload-via=kaito"),
+            "idle",
+            r"no --workload-via=kaito",
+        ),
+        (
+            ("--target=kubernetes", "--workload-via=pod"),
+            "idle",
+            r"--workload-via=pod: must be job, kaito, or FILE",
+        ),
+        (
+            ("--target=kubernetes", "--workload-via=/none.yaml"),
+            "idle",
+            r"--workload-via=/none\.yaml: .*No such file",
+        ),
+        (
+            ("--target=kubernetes", "--apply=agent", "--design=turns", "-n", "2"),
+            "idle",
+            r"no --gpus .* and no -n\.",
+        ),
+        (
+            ("--target=kubernetes", "--apply=agent", "--design=switch"),
+            "idle",
+            r"--design=switch: settings take turns there between pods",
+        ),
+        (
+            ("--target=cloud",),
+            "idle",
+            r"--target=cloud: no such target\. There are: kubernetes, local",
+        ),
         (("-n", "2"), "idle", r"-n: this machine has one kernel, .*Omit -n"),
     ],
 )
-def test_a_command_line_that_makes_no_sense_is_answered(place: Place, options: tuple[str, ...], workload: str, says: str) -> None:
+def test_a_command_line_that_makes_no_sense_is_answered(
+    place: Place, options: tuple[str, ...], workload: str, says: str
+) -> None:
     """Before the first cell."""
     assert re.search(says, refused(place.run(*options, workload=workload)))
     assert untouched(place)
 
 
 @pytest.mark.parametrize(
-    ("path", "meant"), [("benchmarks/bench_powercap.py", "benchmarks/bench_power_cap.py"), ("benchmark/", "benchmarks/")]
+    ("path", "meant"),
+    [
+        ("benchmarks/bench_powercap.py", "benchmarks/bench_power_cap.py"),
+        ("benchmark/", "benchmarks/"),
+    ],
 )
-def test_a_misspelt_benchmark_is_answered_with_the_one_that_was_meant(place: Place, tmp_path: Path, path: str, meant: str) -> None:
+def test_a_misspelt_benchmark_is_answered_with_the_one_that_was_meant(
+    place: Place, tmp_path: Path, path: str, meant: str
+) -> None:
     """By pytest's own error, also where what the tests need is not installed."""
     (tmp_path / "hypothesis.py").write_text("raise ImportError")
-    done = place.call("env", f"PYTHONPATH={tmp_path}", sys.executable, "-m", "pytest", path, "--plan", "-p", "no:hypothesispytest")
-    assert (done.code, done.out.strip()) == (4, f"ERROR: file or directory not found: {path}. Did you mean {meant!r}?")
+    done = place.call(
+        "env",
+        f"PYTHONPATH={tmp_path}",
+        sys.executable,
+        "-m",
+        "pytest",
+        path,
+        "--plan",
+        "-p",
+        "no:hypothesispytest",
+    )
+    assert (done.code, done.out.strip()) == (
+        4,
+        f"ERROR: file or directory not found: {path}. Did you mean {meant!r}?",
+    )
 
 
 def test_without_the_plugin_that_keeps_what_is_measured_nothing_begins(place: Place) -> None:
-    assert refused(place.call(sys.executable, "-m", "pytest", "benchmarks/", "--plan", "-p", "no:benchmark")).startswith(
-        "-p no:benchmark: "
-    )
+    assert refused(
+        place.call(sys.executable, "-m", "pytest", "benchmarks/", "--plan", "-p", "no:benchmark")
+    ).startswith("-p no:benchmark: ")
 
 
 def test_a_number_that_is_none_is_refused_by_name(place: Place) -> None:
@@ -90,7 +159,10 @@ def test_a_number_that_is_none_is_refused_by_name(place: Place) -> None:
     ("text", "says"),
     [
         ("a: [1,\n", r"one\.yaml"),
-        (TUNING % f"vm.swappiness = {'1' * 200_000}", r"one\.yaml: .* line 1: 'vm\.swappiness = 1+'… has 200,016 characters"),
+        (
+            TUNING % f"vm.swappiness = {'1' * 200_000}",
+            r"one\.yaml: .* line 1: 'vm\.swappiness = 1+'… has 200,016 characters",
+        ),
     ],
     ids=["broken YAML", "a long value"],
 )
@@ -103,7 +175,9 @@ def test_a_manifest_that_cannot_be_read_is_named(place: Place, text: str, says: 
 
 def test_a_plan_shows_control_characters_and_lets_no_terminal_obey_them(place: Place) -> None:
     """They may stand in any text of a manifest."""
-    path = place.manifest("red", sysctl="vm.swappiness = 1\x1b[31m0", apply="echo \x1b[2J > /proc/sys/vm/\x1b[2Jx")
+    path = place.manifest(
+        "red", sysctl="vm.swappiness = 1\x1b[31m0", apply="echo \x1b[2J > /proc/sys/vm/\x1b[2Jx"
+    )
     done = place.run(f"--tweaks={path}", "--plan", *QUICK)
     assert done.code == 0, done.out
     assert {one for one in done.out if not one.isprintable()} <= {"\n", "\t"}
@@ -111,15 +185,27 @@ def test_a_plan_shows_control_characters_and_lets_no_terminal_obey_them(place: P
     assert done.lines(r"/proc/sys/vm/\x1b[2Jx: ")
 
 
-@pytest.mark.parametrize("arguments", [(".",), (), ("tests/test_cells.py", ".")], ids=["pytest .", "pytest", "tests and ."])
-def test_benchmarks_are_never_collected_unless_named(place: Place, arguments: tuple[str, ...]) -> None:
+@pytest.mark.parametrize(
+    "arguments",
+    [(".",), (), ("tests/test_cells.py", ".")],
+    ids=["pytest .", "pytest", "tests and ."],
+)
+def test_benchmarks_are_never_collected_unless_named(
+    place: Place, arguments: tuple[str, ...]
+) -> None:
     """They change a kernel."""
-    folders = [f"--ignore={path}" for path in (HOUSE / "tests").iterdir() if path.is_dir()]  # which would take half a minute to collect
+    folders = [
+        f"--ignore={path}" for path in (HOUSE / "tests").iterdir() if path.is_dir()
+    ]  # which would take half a minute to collect
     plugins = ("-p", "no:cacheprovider", "-p", "no:syrupy")
-    done = place.call(sys.executable, "-m", "pytest", "--collect-only", "-q", *plugins, *folders, *arguments)
+    done = place.call(
+        sys.executable, "-m", "pytest", "--collect-only", "-q", *plugins, *folders, *arguments
+    )
     assert done.code == 0, done.out
     assert done.lines("tests/test_cells.py::")
-    assert not [line for line in done.lines("benchmarks/") if line.startswith("benchmarks/")]  # some tests are named after a command
+    assert not [
+        line for line in done.lines("benchmarks/") if line.startswith("benchmarks/")
+    ]  # some tests are named after a command
 
 
 def test_from_the_folder_of_the_benchmarks_too(place: Place) -> None:
@@ -127,6 +213,7 @@ def test_from_the_folder_of_the_benchmarks_too(place: Place) -> None:
     done = place.call(
         "bash",
         "-c",
-        f"cd '{HOUSE}/benchmarks' && exec '{sys.executable}' -m pytest --collect-only -q -p no:cacheprovider ../tests/test_cells.py",
+        f"cd '{HOUSE}/benchmarks' && exec '{sys.executable}' -m pytest --collect-only -q -p "
+        "no:cacheprovider ../tests/test_cells.py",
     )
     assert (done.code, done.lines("bench_")) == (0, [])

@@ -27,11 +27,17 @@ if TYPE_CHECKING:
     from fixtures.targets import Ran
     from fixtures.tweaks.local import Plan
 
-SWAPPINESS, RATIO, BYTES = "/proc/sys/vm/swappiness", "/proc/sys/vm/dirty_ratio", "/proc/sys/vm/dirty_bytes"
+SWAPPINESS, RATIO, BYTES = (
+    "/proc/sys/vm/swappiness",
+    "/proc/sys/vm/dirty_ratio",
+    "/proc/sys/vm/dirty_bytes",
+)
 OURS = {"vm.swappiness": "10", "vm.dirty_ratio": "40"}
 SOMEBODY_ELSE = (
-    "vm.swappiness was '33' {}, but '60' when the run began, and this cell leaves it as found: something else writes it "
-    "(`python -m fixtures doctor` names who may). Stop that, put '60' back, and measure this cell again."
+    "vm.swappiness was '33' {}, but '60' when the run began, and this cell leaves it as found: "
+    "something else writes it "
+    "(`python -m fixtures doctor` names who may). Stop that, put '60' back, and measure this cell "
+    "again."
 )
 
 
@@ -78,7 +84,16 @@ class Harness:
     """A run whose cells are asked for by the name of their tweak set."""
 
     def __init__(self, folder: Path, **options: Any) -> None:
-        given = Options(manifest(folder, "knobs", OURS), "idle", 1, 2, 1, resume=False, folder=folder, design="factorial")
+        given = Options(
+            manifest(folder, "knobs", OURS),
+            "idle",
+            1,
+            2,
+            1,
+            resume=False,
+            folder=folder,
+            design="factorial",
+        )
         self.target = Shared(folder / "node")
         self.run = Session(replace(given, **options), self.target)
         self.run.choose(self.run.declare(STUDY))
@@ -101,7 +116,11 @@ class Harness:
     def named(self, *changed: str) -> str:
         """The point of the design that sets exactly these keys."""
         points = self.run.layout.points().values()
-        return next(point.name for _, point in points if {k for k, v in point.levels.items() if v is not None} == set(changed))
+        return next(
+            point.name
+            for _, point in points
+            if {k for k, v in point.levels.items() if v is not None} == set(changed)
+        )
 
 
 def swapping(value: str) -> Callable[[FakeRoot], None]:
@@ -116,11 +135,15 @@ def session(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Harness
     session.run.close()
 
 
-def test_a_key_that_is_as_found_in_a_cell_must_be_so_when_it_begins_and_when_it_ends(session: Harness) -> None:
+def test_a_key_that_is_as_found_in_a_cell_must_be_so_when_it_begins_and_when_it_ends(
+    session: Harness,
+) -> None:
     """In the cell in which it was written, in stock, and in every later one that does not set it; the others stand."""
     ratio, swappiness = session.named("vm.dirty_ratio"), session.named("vm.swappiness")
     assert session.cell("stock") is None
-    assert session.cell(ratio, meanwhile=swapping("33")) == SOMEBODY_ELSE.format("when the workload ended")
+    assert session.cell(ratio, meanwhile=swapping("33")) == SOMEBODY_ELSE.format(
+        "when the workload ended"
+    )
     for name in (ratio, "stock", "stock-again"):
         assert session.cell(name) == SOMEBODY_ELSE.format("when the cell began"), name
     assert session.cell(swappiness) is None
@@ -128,14 +151,26 @@ def test_a_key_that_is_as_found_in_a_cell_must_be_so_when_it_begins_and_when_it_
     assert session.cell(ratio) is None
 
 
-def test_what_was_written_and_taken_back_after_the_last_sample_is_not_seen_and_harms_nobody_later(session: Harness) -> None:
-    assert session.cell("stock", meanwhile=lambda fake: (swapping("33")(fake), swapping("60")(fake))[0]) is None
+def test_what_was_written_and_taken_back_after_the_last_sample_is_not_seen_and_harms_nobody_later(
+    session: Harness,
+) -> None:
+    assert (
+        session.cell(
+            "stock", meanwhile=lambda fake: (swapping("33")(fake), swapping("60")(fake))[0]
+        )
+        is None
+    )
     assert session.cell("stock-again") is None
 
 
 @pytest.mark.parametrize(("name", "found"), [("knobs", "10"), ("stock", "60")])
-def test_a_key_that_was_changed_and_set_back_as_a_cell_ran_fails_it(session: Harness, name: str, found: str) -> None:
-    """Whether the cell has set it or leaves it as found. A second is ten looks; it is this machine in the folder that is looked at."""
+def test_a_key_that_was_changed_and_set_back_as_a_cell_ran_fails_it(
+    session: Harness, name: str, found: str
+) -> None:
+    """Whether the cell has set it or leaves it as found.
+
+    A second is ten looks; it is this machine in the folder that is looked at.
+    """
 
     def for_a_second(fake: FakeRoot) -> None:
         fake.put(SWAPPINESS, "33")
@@ -145,17 +180,28 @@ def test_a_key_that_was_changed_and_set_back_as_a_cell_ran_fails_it(session: Har
     session.target.as_it_runs = for_a_second
     why = session.cell(name)
     session.target.as_it_runs = lambda _: None
-    assert str(why).startswith(f"{SWAPPINESS} was temporarily '33' while the workload ran, not '{found}': something else writes it")
+    assert str(why).startswith(
+        f"{SWAPPINESS} was temporarily '33' while the workload ran, not '{found}': something else "
+        "writes it"
+    )
     assert session.cell(name) is None
 
 
-def test_what_putting_back_took_is_in_the_record_once(session: Harness, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_putting_back_took_is_in_the_record_once(
+    session: Harness, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A pod ended by force, an undo script that failed: known for good, although every value is back."""
     restore = session.target.restore
-    monkeypatch.setattr(session.target, "restore", lambda: replace(restore(), notes=("pod p was deleted by force",)))
+    monkeypatch.setattr(
+        session.target, "restore", lambda: replace(restore(), notes=("pod p was deleted by force",))
+    )
     assert session.cell("knobs") is None
     session.run.close()
-    assert session.run.document()["machine_check"] == {"changed": {}, "restored": True, "notes": ["pod p was deleted by force"]}
+    assert session.run.document()["machine_check"] == {
+        "changed": {},
+        "restored": True,
+        "notes": ["pod p was deleted by force"],
+    }
 
 
 def test_somebody_elses_change_in_a_cell_without_that_key_is_not_ours(session: Harness) -> None:
@@ -175,13 +221,16 @@ def test_nor_is_what_was_found_so_and_set_to_and_fro_since(session: Harness) -> 
 
 def test_nor_is_what_was_written_over_ours(session: Harness) -> None:
     assert session.cell("knobs", meanwhile=swapping("33")) == (
-        f"{SWAPPINESS} was '33' when the workload ended, not '10': something else writes it (`python -m fixtures doctor` names who may)."
+        f"{SWAPPINESS} was '33' when the workload ended, not '10': something else writes it "
+        "(`python -m fixtures doctor` names who may)."
     )
     session.run.close()
     assert session.run.machine_check == {"changed": {SWAPPINESS: ["60", "33"]}, "restored": True}
 
 
-def test_what_could_not_be_read_after_it_was_put_back_is_not_called_somebody_elses(session: Harness) -> None:
+def test_what_could_not_be_read_after_it_was_put_back_is_not_called_somebody_elses(
+    session: Harness,
+) -> None:
     """It may be ours: nobody has seen it go back."""
     cell = next(one for one in session.run.cells.values() if one.tweakset == "knobs")
     session.run.begin(cell)
@@ -192,7 +241,9 @@ def test_what_could_not_be_read_after_it_was_put_back_is_not_called_somebody_els
     session.target.fake.put(SWAPPINESS, "33")
     session.run.close()
     assert session.run.machine_check == {"changed": {SWAPPINESS: ["60", "33"]}, "restored": False}
-    config = cast("pytest.Config", SimpleNamespace(_benchmarksession=SimpleNamespace(storage=None, json=None)))
+    config = cast(
+        "pytest.Config", SimpleNamespace(_benchmarksession=SimpleNamespace(storage=None, json=None))
+    )
     (told,) = [line for line in closing_lines(session.run, config) if "NOT PUT BACK" in line]
     assert "by hand" in told
     assert "fixtures restore" not in told  # which would find nothing to do
@@ -202,25 +253,37 @@ def test_a_cell_on_a_machine_that_cannot_be_read_fails(session: Harness) -> None
     cell = next(one for one in session.run.cells.values() if one.tweakset == "stock")
     session.run.begin(cell)
     session.target.deaf = True
-    with pytest.raises(TweakRefused, match="It could not be checked that the machine is as it was found: nobody answers"):
+    with pytest.raises(
+        TweakRefused,
+        match="It could not be checked that the machine is as it was found: nobody answers",
+    ):
         session.run.apply(cell)
     session.target.deaf = False
 
 
-def test_in_a_matrix_stock_is_without_what_any_of_the_sets_writes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_in_a_matrix_stock_is_without_what_any_of_the_sets_writes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """And a set without what the other writes."""
     monkeypatch.setattr(lock, "machine_held", lock.held)
-    sets = [manifest(tmp_path, "one", {"vm.swappiness": "10"}), manifest(tmp_path, "two", {"vm.dirty_ratio": "40"})]
+    sets = [
+        manifest(tmp_path, "one", {"vm.swappiness": "10"}),
+        manifest(tmp_path, "two", {"vm.dirty_ratio": "40"}),
+    ]
     session = Harness(tmp_path, tweaks=",".join(sets), design=None)
     try:
-        assert session.cell("stock", meanwhile=swapping("33")) == SOMEBODY_ELSE.format("when the workload ended")
+        assert session.cell("stock", meanwhile=swapping("33")) == SOMEBODY_ELSE.format(
+            "when the workload ended"
+        )
         assert session.cell("two") == SOMEBODY_ELSE.format("when the cell began")
         assert session.cell("one") is None
     finally:
         session.run.close()
 
 
-def test_where_settings_take_turns_every_key_is_as_found_in_every_cell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_where_settings_take_turns_every_key_is_as_found_in_every_cell(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(lock, "machine_held", lock.held)
     session = Harness(tmp_path, design="switch")
     session.target.fake.put(SWAPPINESS, "33")
@@ -242,7 +305,9 @@ def test_what_the_kernel_moves_with_a_key_of_the_cell_is_not_somebody_elses() ->
 
 
 def test_a_value_in_other_words_is_the_same_and_a_file_that_went_is_not() -> None:
-    found = Baseline({SWAPPINESS: "vm.swappiness", RATIO: "vm.dirty_ratio"}, {SWAPPINESS: "60", RATIO: None})
+    found = Baseline(
+        {SWAPPINESS: "vm.swappiness", RATIO: "vm.dirty_ratio"}, {SWAPPINESS: "60", RATIO: None}
+    )
     assert found.left_alone() == [SWAPPINESS]  # of the other nobody knows how it was
     assert found.differs({SWAPPINESS: " 0x3c\n", RATIO: "7"}, "now") is None
     assert "vm.swappiness was None now, but '60'" in str(found.differs({SWAPPINESS: None}, "now"))
@@ -253,7 +318,11 @@ def test_a_run_that_is_gone_on_with_began_with_its_first_session() -> None:
     found = Baseline({SWAPPINESS: "vm.swappiness"}, {SWAPPINESS: "33"})
     other = {"outcome": "measured", "node": "b", "tweak": {"before": {"vm.swappiness": "1"}}}
     failed = {"outcome": "failed", "node": "a", "tweak": {"before": {"vm.swappiness": "2"}}}
-    first = {"outcome": "measured", "node": "a", "tweak": {"before": {"vm.swappiness": "60", "vm.dirty_ratio": "20"}}}
+    first = {
+        "outcome": "measured",
+        "node": "a",
+        "tweak": {"before": {"vm.swappiness": "60", "vm.dirty_ratio": "20"}},
+    }
     later = {"outcome": "measured", "node": "a", "tweak": {"before": {"vm.swappiness": "50"}}}
     found.measured_before([other, failed, {"outcome": "skipped"}, first, later], "a")
     assert found.left_alone() == [SWAPPINESS]
@@ -264,7 +333,12 @@ def test_every_sysctl_of_every_set_is_known_by_its_file() -> None:
     from fixtures.terms import Tweak, TweakSet
 
     one = TweakSet(
-        "one", tweaks=(Tweak("sysctl", "net/core/rmem_max", "1"), Tweak("ulimit", "nofile", "1"), Tweak("sysctl", "a/../b", "1"))
+        "one",
+        tweaks=(
+            Tweak("sysctl", "net/core/rmem_max", "1"),
+            Tweak("ulimit", "nofile", "1"),
+            Tweak("sysctl", "a/../b", "1"),
+        ),
     )
     assert keys([cells.STOCK, one]) == {"/proc/sys/net/core/rmem_max": "net/core/rmem_max"}
 
@@ -295,9 +369,17 @@ def test_what_is_stuck_is_not_proved_whatever_is_read() -> None:
     assert proof.missing == {SWAPPINESS}
 
 
-def test_what_a_run_cannot_show_is_said_when_it_begins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_a_run_cannot_show_is_said_when_it_begins(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(lock, "machine_held", lock.held)
-    session = Harness(tmp_path, tweaks=manifest(tmp_path, "same", {"vm.swappiness": "60"}), design="matrix")
-    assert list(session.run.without_effect()) == ["same changes nothing here; already in force: vm.swappiness=60."]
-    assert list(session.run.few_blocks()) == ["--blocks=1: no verdict is possible; it needs 3 blocks."]
+    session = Harness(
+        tmp_path, tweaks=manifest(tmp_path, "same", {"vm.swappiness": "60"}), design="matrix"
+    )
+    assert list(session.run.without_effect()) == [
+        "same changes nothing here; already in force: vm.swappiness=60."
+    ]
+    assert list(session.run.few_blocks()) == [
+        "--blocks=1: no verdict is possible; it needs 3 blocks."
+    ]
     session.run.close()

@@ -11,7 +11,9 @@ from hypothesis import strategies as st
 from fixtures.cells import STOCK, STOCK_AGAIN, pairs, randomized_blocks
 from fixtures.terms import BadInput, TweakSet
 
-NAMES = st.lists(st.sampled_from(["cnn", "ddp", "lora", "checkpoint"]), min_size=1, max_size=4, unique=True)
+NAMES = st.lists(
+    st.sampled_from(["cnn", "ddp", "lora", "checkpoint"]), min_size=1, max_size=4, unique=True
+)
 SETS = st.lists(st.sampled_from(["thp", "dirty", "tcp", "numa", "sched"]), max_size=5, unique=True)
 BLOCKS = st.integers(1, 6)
 SEEDS = st.integers(0, 1000)
@@ -22,7 +24,9 @@ def every_pair(workloads: list[str], sets: list[str]) -> list[tuple[str, str]]:
 
 
 @given(NAMES, SETS, BLOCKS, SEEDS)
-def test_every_pair_runs_once_in_every_block(workloads: list[str], sets: list[str], blocks: int, seed: int) -> None:
+def test_every_pair_runs_once_in_every_block(
+    workloads: list[str], sets: list[str], blocks: int, seed: int
+) -> None:
     """A randomised complete block design: no block lacks a pair, none has it twice, and blocks come one after the other."""
     found = randomized_blocks("study", every_pair(workloads, sets), blocks, seed)
     wanted = set(itertools.product(workloads, ["stock", "stock-again", *sets]))
@@ -41,7 +45,9 @@ def test_more_cells_than_a_session_can_hold_are_refused_at_once() -> None:
 
 
 @given(NAMES, SETS, BLOCKS, SEEDS)
-def test_inside_a_block_a_workload_runs_in_one_stretch(workloads: list[str], sets: list[str], blocks: int, seed: int) -> None:
+def test_inside_a_block_a_workload_runs_in_one_stretch(
+    workloads: list[str], sets: list[str], blocks: int, seed: int
+) -> None:
     """What is compared with each other runs close in time."""
     found = randomized_blocks("study", every_pair(workloads, sets), blocks, seed)
     stretches = [key for key, _ in itertools.groupby(found, key=lambda c: (c.block, c.workload))]
@@ -49,16 +55,23 @@ def test_inside_a_block_a_workload_runs_in_one_stretch(workloads: list[str], set
 
 
 @given(NAMES, SETS, BLOCKS, SEEDS)
-def test_ids_are_unique_and_do_not_depend_on_the_seed(workloads: list[str], sets: list[str], blocks: int, seed: int) -> None:
+def test_ids_are_unique_and_do_not_depend_on_the_seed(
+    workloads: list[str], sets: list[str], blocks: int, seed: int
+) -> None:
     """`--benchmark-compare` finds a cell again by its name, in a run of another order too."""
-    one, other = (randomized_blocks("study", every_pair(workloads, sets), blocks, number) for number in (seed, seed + 1))
+    one, other = (
+        randomized_blocks("study", every_pair(workloads, sets), blocks, number)
+        for number in (seed, seed + 1)
+    )
     assert len({c.id for c in one}) == len(one)
     assert {c.id for c in one} == {c.id for c in other}
     assert one[0].id == f"study/{one[0].workload}-{one[0].tweakset}-b1"
 
 
 @given(st.permutations(["thp", "dirty", "tcp"]), st.permutations(["cnn", "ddp"]), SEEDS)
-def test_the_same_seed_gives_the_same_order_however_the_sets_were_named(sets: list[str], workloads: list[str], seed: int) -> None:
+def test_the_same_seed_gives_the_same_order_however_the_sets_were_named(
+    sets: list[str], workloads: list[str], seed: int
+) -> None:
     """`--tweaks=a,b` and `--tweaks=b,a` ask for the same run."""
     plain = randomized_blocks("study", every_pair(["cnn", "ddp"], ["dirty", "tcp", "thp"]), 3, seed)
     assert randomized_blocks("study", every_pair(workloads, sets), 3, seed) == plain
@@ -71,8 +84,13 @@ def test_orders_differ_between_blocks_seeds_and_studies() -> None:
         found = randomized_blocks(study, every_pair(["cnn"], ["a", "b", "c", "d", "e"]), 6, seed)
         return [c.tweakset for c in found if c.block == block]
 
-    # 7! = 5040 orders: that any two of these ten agree by chance has the probability 45/5040 < 1 %, and the seeds are fixed.
-    orders = [order("study", 1, b) for b in range(1, 7)] + [order("study", s, 1) for s in (2, 3, 4)] + [order("other", 1, 1)]
+    # 7! = 5040 orders: that any two of these ten agree by chance has the probability 45/5040 < 1 %,
+    # and the seeds are fixed.
+    orders = (
+        [order("study", 1, b) for b in range(1, 7)]
+        + [order("study", s, 1) for s in (2, 3, 4)]
+        + [order("other", 1, 1)]
+    )
     assert len({tuple(one) for one in orders}) == 10
 
 
@@ -87,7 +105,11 @@ def test_every_place_in_a_block_is_taken_by_every_set_in_the_long_run() -> None:
 def test_a_set_meets_the_workloads_its_manifest_names() -> None:
     """And stock runs where there is something to compare it with."""
     tcp = TweakSet("tcp", workloads=("ddp",))
-    assert pairs(["cnn", "ddp"], [tcp], crossed=False) == [("ddp", "stock"), ("ddp", "stock-again"), ("ddp", "tcp")]
+    assert pairs(["cnn", "ddp"], [tcp], crossed=False) == [
+        ("ddp", "stock"),
+        ("ddp", "stock-again"),
+        ("ddp", "tcp"),
+    ]
     assert ("cnn", "tcp") in pairs(["cnn", "ddp"], [tcp], crossed=True), "the user has named it"
 
 

@@ -45,7 +45,10 @@ class Made(Workload):
     description = "made up"
     primary = Metric("throughput_samples_per_s", "higher")
     fixed = {"steps": 10, "warmup_steps": 0}
-    parameters = {"kind": Parameter("raw", "of files", str), "readers": Parameter("0", "how many", str)}
+    parameters = {
+        "kind": Parameter("raw", "of files", str),
+        "readers": Parameter("0", "how many", str),
+    }
     essential = ("kind",)
     typical_cell_s = 1.0
     finite = "read them twice"
@@ -98,39 +101,79 @@ def test_parameters_are_crossed_and_no_variant_comes_twice(tmp_path: Path) -> No
 def test_what_is_varied_together_is_looked_at_together(tmp_path: Path) -> None:
     """One parameter after the other would meet a variant that cannot be, and that nobody asked for."""
     study = replace(STUDY, workloads=("made:kind=zip",))
-    assert names(tmp_path, study=study, vary=(("readers", ("2",)), ("kind", ("tar",)))) == ["made:kind=tar:readers=2"]
-    way_out = r"a zip has no readers\. made:kind=zip is the default: name workloads with --workloads=made\.$"
+    assert names(tmp_path, study=study, vary=(("readers", ("2",)), ("kind", ("tar",)))) == [
+        "made:kind=tar:readers=2"
+    ]
+    way_out = (
+        r"a zip has no readers\. made:kind=zip is the default: name workloads with "
+        r"--workloads=made\.$"
+    )
     with pytest.raises(BadInput, match=way_out):
         names(tmp_path, study=study, vary=(("readers", ("2",)),))
 
 
 def test_a_list_of_many_workloads_is_counted(tmp_path: Path) -> None:
-    says = r"^--vary color: no parameter 'color' in any of the 4 workloads\. Available: kind, readers, wait_s\."
+    says = (
+        r"^--vary color: no parameter 'color' in any of the 4 workloads\. Available: kind, "
+        r"readers, wait_s\."
+    )
     with pytest.raises(BadInput, match=says):
-        names(tmp_path, workloads="made,made:kind=zip,idle,made:readers=3", vary=(("color", ("red",)),))
+        names(
+            tmp_path,
+            workloads="made,made:kind=zip,idle,made:readers=3",
+            vary=(("color", ("red",)),),
+        )
 
 
 def test_who_has_no_such_parameter_stays_as_he_is(tmp_path: Path) -> None:
-    assert names(tmp_path, workloads="cnn_train,made", vary=(("readers", ("1", "2")),)) == ["cnn_train", "made:readers=1", "made:readers=2"]
+    assert names(tmp_path, workloads="cnn_train,made", vary=(("readers", ("1", "2")),)) == [
+        "cnn_train",
+        "made:readers=1",
+        "made:readers=2",
+    ]
 
 
 @pytest.mark.parametrize(
     ("given", "says"),
     [
-        ({"vary": (("kinds", ("raw",)),)}, "--vary kinds: no parameter 'kinds' in made, made:kind=tar. Did you mean 'kind'"),
-        ({"vary": (("color", ("red",)),)}, "--vary color: no parameter 'color' in made, made:kind=tar. Available: kind, readers."),
-        ({"vary": (("swappiness", ("1",)),)}, "Available: kind, readers. For kernel settings, use --tweaks."),
+        (
+            {"vary": (("kinds", ("raw",)),)},
+            "--vary kinds: no parameter 'kinds' in made, made:kind=tar. Did you mean 'kind'",
+        ),
+        (
+            {"vary": (("color", ("red",)),)},
+            "--vary color: no parameter 'color' in made, made:kind=tar. Available: kind, readers.",
+        ),
+        (
+            {"vary": (("swappiness", ("1",)),)},
+            "Available: kind, readers. For kernel settings, use --tweaks.",
+        ),
         ({"vary": (("kind", ("raw",)), ("kind", ("tar",)))}, "--vary kind was given twice"),
-        ({"vary": (("kind", ("raw",)),), "workloads": "made:kind=tar"}, "made:kind=tar in --workloads already sets kind"),
+        (
+            {"vary": (("kind", ("raw",)),), "workloads": "made:kind=tar"},
+            "made:kind=tar in --workloads already sets kind",
+        ),
         ({"steps": 11}, "--steps=11: made has 10 steps; for more, read them twice"),
-        ({"design": "switch"}, "--design=switch runs each step twice, but made can run each step once only: read them twice"),
+        (
+            {"design": "switch"},
+            (
+                "--design=switch runs each step twice, but made can run each step once only: read "
+                "them twice"
+            ),
+        ),
         ({"workloads": "idle", "data": "/x"}, "--io-data=/x: none of idle reads data sets"),
-        ({"workloads": "made", "target": "kubernetes"}, "made: it reads a data set, and volumes for data sets are not supported"),
+        (
+            {"workloads": "made", "target": "kubernetes"},
+            "made: it reads a data set, and volumes for data sets are not supported",
+        ),
         (
             {"workloads": "capped_inference", "target": "kubernetes"},
             "capped_inference: it controls processes beside it.*--target=local",
         ),
-        ({"workloads": "capped_inference", "design": "switch"}, "runs each step twice, but capped_inference can run each step once only"),
+        (
+            {"workloads": "capped_inference", "design": "switch"},
+            "runs each step twice, but capped_inference can run each step once only",
+        ),
         ({"workloads": " , "}, "no workload is named"),
     ],
 )
@@ -148,7 +191,9 @@ def test_all_workloads_are_those_that_a_target_can_run(tmp_path: Path) -> None:
 
 
 def test_every_target_says_whether_it_has_data_sets() -> None:
-    assert {name: targets.unavailable_reason("NO_DATA_SETS", name) is None for name in targets.names()} == {
+    assert {
+        name: targets.unavailable_reason("NO_DATA_SETS", name) is None for name in targets.names()
+    } == {
         "local": True,
         "kubernetes": False,
     }
@@ -161,7 +206,11 @@ def test_a_tweak_set_meets_the_variants_it_is_for() -> None:
         TweakSet("other", workloads=("cnn_train",)),
     ]
     found = cells.pairs(["made", "made:kind=tar"], sets, crossed=False)
-    assert [pair for pair in found if "stock" not in pair[1]] == [("made:kind=tar", "tar"), ("made", "any"), ("made:kind=tar", "any")]
+    assert [pair for pair in found if "stock" not in pair[1]] == [
+        ("made:kind=tar", "tar"),
+        ("made", "any"),
+        ("made:kind=tar", "any"),
+    ]
 
 
 def test_workloads_that_are_the_question_are_measured_without_a_tweak_set_too() -> None:
@@ -179,7 +228,9 @@ def test_the_study_says_whether_its_workloads_are_the_question(tmp_path: Path) -
     for compares, met in ((True, {"idle", "checkpoint_train"}), (False, {"checkpoint_train"})):
         found = planned(tmp_path, replace(study, compares_workloads=compares))
         assert {cell.workload for cell in found.cells.values()} == met
-    named = planned(tmp_path, replace(study, compares_workloads=True), tweaks="writeback-eager").cells.values()
+    named = planned(
+        tmp_path, replace(study, compares_workloads=True), tweaks="writeback-eager"
+    ).cells.values()
     assert {cell.workload for cell in named} == {"checkpoint_train"}
 
 
@@ -189,11 +240,16 @@ def test_an_order_has_the_folder_of_data_sets_for_who_reads_them(tmp_path: Path)
     data = {cell.workload: found.order_of(cell).data for cell in found.cells.values()}
     assert data == {"made": tmp_path / "datasets", "idle": None}
     elsewhere = planned(tmp_path, workloads="made", data=tmp_path / "there")
-    assert {elsewhere.order_of(cell).data for cell in elsewhere.cells.values()} == {tmp_path / "there"}
+    assert {elsewhere.order_of(cell).data for cell in elsewhere.cells.values()} == {
+        tmp_path / "there"
+    }
 
 
 def test_what_a_workload_draws_is_drawn_anew_in_each_block_and_in_each_run(tmp_path: Path) -> None:
-    """Runs with --seed=1 and --seed=2 share no stream: pooled, their blocks are replicates. Weights of other workloads stay as they are."""
+    """Runs with --seed=1 and --seed=2 share no stream: pooled, their blocks are replicates.
+
+    Weights of other workloads stay as they are.
+    """
 
     def seeds(workload: str, seed: int) -> set[int]:
         found = planned(tmp_path, workloads=workload, seed=seed, blocks=4)
@@ -208,7 +264,11 @@ def test_what_a_workload_draws_is_drawn_anew_in_each_block_and_in_each_run(tmp_p
 def test_what_cannot_run_here_is_skipped_with_its_reason_and_takes_no_time(tmp_path: Path) -> None:
     """The other variant of the study is measured: stock and its copy in two blocks, at a second each."""
     found = planned(tmp_path)
-    assert {cell.workload: found.why_skipped(cell) for cell in found.cells.values() if cell.tweakset == "stock"} == {
+    assert {
+        cell.workload: found.why_skipped(cell)
+        for cell in found.cells.values()
+        if cell.tweakset == "stock"
+    } == {
         "made": (),
         "made:kind=tar": ("no tar here",),
     }
@@ -222,14 +282,24 @@ def test_what_cannot_run_here_is_skipped_with_its_reason_and_takes_no_time(tmp_p
     assert lines[-1] == "Expected: about 4 s on 2 cores. Nothing was touched."
 
 
-def test_a_plan_says_what_is_to_be_made_and_that_it_takes_longer_for_that(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_plan_says_what_is_to_be_made_and_that_it_takes_longer_for_that(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Of the variants that will run."""
-    monkeypatch.setattr(Made, "outlook", lambda _made, variants, _: [f"{one['kind']} is to be made" for one in variants])
+    monkeypatch.setattr(
+        Made,
+        "outlook",
+        lambda _made, variants, _: [f"{one['kind']} is to be made" for one in variants],
+    )
     run = Session(options(tmp_path), Local(tmp_path))
     run.choose(run.declare(STUDY))
     lines = list(plan_lines(run, list(run.cells.values())))
     assert [line for line in lines if line.endswith("is to be made")] == ["raw is to be made"]
-    assert lines[-1] == "Expected: about 4 s on 2 cores, plus the time to make the data sets. Nothing was touched."
+    assert (
+        lines[-1]
+        == "Expected: about 4 s on 2 cores, plus the time to make the data sets. Nothing was "
+        "touched."
+    )
 
 
 @pytest.mark.parametrize(
@@ -241,7 +311,9 @@ def test_a_plan_says_what_is_to_be_made_and_that_it_takes_longer_for_that(tmp_pa
         ({"workloads": "made"}, {}),
     ],
 )
-def test_who_asks_for_what_cannot_run_is_told_at_the_end(tmp_path: Path, given: dict[str, Any], missing: dict[str, str]) -> None:
+def test_who_asks_for_what_cannot_run_is_told_at_the_end(
+    tmp_path: Path, given: dict[str, Any], missing: dict[str, str]
+) -> None:
     """And the session ends with 2; where the study has it among others, it is skipped and no more."""
     assert planned(tmp_path, **given).unmeasurable() == missing
 
@@ -256,11 +328,18 @@ class Open(Local):
         """Let go of nothing."""
 
 
-def test_data_sets_are_made_once_before_the_first_cell_for_what_will_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_data_sets_are_made_once_before_the_first_cell_for_what_will_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Not for what is skipped. What the making says is said at once."""
     asked: list[tuple[list[object], Path]] = []
 
-    def data_sets(_made: Workload, variants: Sequence[Mapping[str, object]], folder: Path, say: Callable[[str], None]) -> None:
+    def data_sets(
+        _made: Workload,
+        variants: Sequence[Mapping[str, object]],
+        folder: Path,
+        say: Callable[[str], None],
+    ) -> None:
         asked.append(([one["readers"] for one in variants], folder))
         say("half of it")
 
@@ -273,7 +352,9 @@ def test_data_sets_are_made_once_before_the_first_cell_for_what_will_run(tmp_pat
     assert (asked, said) == ([(["0", "3"], tmp_path / "datasets")], ["half of it"])
 
 
-def test_a_disk_that_is_too_small_ends_it_before_the_first_cell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_disk_that_is_too_small_ends_it_before_the_first_cell(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def data_sets(*_: object) -> None:
         raise Refused("3 GB are needed and 1 is free")
 
@@ -285,12 +366,16 @@ def test_a_disk_that_is_too_small_ends_it_before_the_first_cell(tmp_path: Path, 
     assert not run.records
 
 
-def test_a_workload_of_a_target_is_no_variant(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_workload_of_a_target_is_no_variant(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A model that a cluster serves has no parameters of ours, whatever its name."""
     monkeypatch.setattr(workloads, "_BROUGHT", {})
     workloads.bring("phi-4", Workload({"steps": 1, "warmup_steps": 0}))
     assert names(tmp_path, target="kubernetes") == ["phi-4"]
-    with pytest.raises(BadInput, match=r"--vary kind: no parameter 'kind' in phi-4. Available: none"):
+    with pytest.raises(
+        BadInput, match=r"--vary kind: no parameter 'kind' in phi-4. Available: none"
+    ):
         names(tmp_path, vary=(("kind", ("raw",)),))
 
 
@@ -305,7 +390,9 @@ def test_a_study_is_called_as_its_file_is() -> None:
         stem: word.value.value
         for stem, module in declared.items()
         for node in ast.walk(module)
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "Study"
+        if isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Name)
+        and node.func.id == "Study"
         for word in node.keywords
         if word.arg == "name" and isinstance(word.value, ast.Constant)
     }
@@ -318,12 +405,24 @@ def test_a_study_is_called_as_its_file_is() -> None:
     [
         ("benchmarks/", {"bench_kernel_tweaks"}),
         ("benchmarks/bench_io_patterns.py", {"bench_io_patterns"}),
-        ("benchmarks/bench_kernel_tweaks.py benchmarks/bench_io_patterns.py", {"bench_kernel_tweaks", "bench_io_patterns"}),
+        (
+            "benchmarks/bench_kernel_tweaks.py benchmarks/bench_io_patterns.py",
+            {"bench_kernel_tweaks", "bench_io_patterns"},
+        ),
     ],
 )
-def test_the_folder_is_the_main_job_and_every_other_study_is_named(place: Place, named: str, studies: set[str]) -> None:
+def test_the_folder_is_the_main_job_and_every_other_study_is_named(
+    place: Place, named: str, studies: set[str]
+) -> None:
     """A new study does not make the main job longer."""
     command = [sys.executable, "-m", "pytest", *named.split(), "--collect-only", "-q"]
-    done = place.call(*command, f"--benchmark-storage={place.storage}", "-p", "no:cacheprovider", "-p", "no:hypothesispytest")
+    done = place.call(
+        *command,
+        f"--benchmark-storage={place.storage}",
+        "-p",
+        "no:cacheprovider",
+        "-p",
+        "no:hypothesispytest",
+    )
     assert done.code == 0, done.out
     assert set(re.findall(r"benchmarks/(\w+)\.py", done.out)) == studies

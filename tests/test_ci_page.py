@@ -50,14 +50,18 @@ def test_yaml_is_yaml() -> None:
 
 def test_shell_is_shell() -> None:
     for block in blocks("sh"):
-        done = subprocess.run(["bash", "-n"], input=block, capture_output=True, text=True, check=False)
+        done = subprocess.run(
+            ["bash", "-n"], input=block, capture_output=True, text=True, check=False
+        )
         assert (done.returncode, done.stderr) == (0, "")
 
 
 def test_the_action_has_the_inputs_and_outputs_that_are_listed() -> None:
     (_, table) = PAGE.split("| input | |")
     rows = re.findall(r"^\| (`.*?) \|", table.split("Outputs:")[0], flags=re.MULTILINE)
-    assert {name for row in rows for name in re.findall(r"`([\w-]+)`", row)} == set(ACTION["inputs"])
+    assert {name for row in rows for name in re.findall(r"`([\w-]+)`", row)} == set(
+        ACTION["inputs"]
+    )
     said = re.search(r"^Outputs: (.*)", PAGE, flags=re.MULTILINE)
     assert said
     assert set(re.findall(r"`([\w-]+)`", said[1])) == set(ACTION["outputs"])
@@ -66,14 +70,27 @@ def test_the_action_has_the_inputs_and_outputs_that_are_listed() -> None:
 def test_the_example_job_gives_the_action_what_it_needs(tmp_path: Path) -> None:
     """Nothing it does not know, nothing required left out; the runs it names are not here, so it is refused."""
     (example,) = [block for block in blocks("yaml") if "actions/gate" in block]
-    (inputs,) = [step["with"] for step in yaml.safe_load(example)["jobs"]["bench"]["steps"] if "with" in step]
+    (inputs,) = [
+        step["with"] for step in yaml.safe_load(example)["jobs"]["bench"]["steps"] if "with" in step
+    ]
     (tmp_path / "project").mkdir()
-    job = run_action(HOUSE / ".github/actions/gate/action.yml", tmp_path / "project", inputs | {"report": "false"}, {}, {})
+    job = run_action(
+        HOUSE / ".github/actions/gate/action.yml",
+        tmp_path / "project",
+        inputs | {"report": "false"},
+        {},
+        {},
+    )
     assert job.exit_code == 2
 
 
-@pytest.mark.parametrize(("command", "options"), [pytest.param(*one, id=" ".join([one[0], *one[1]])) for one in commands()])
-def test_a_command_has_the_options_it_is_shown_with(command: str, options: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize(
+    ("command", "options"),
+    [pytest.param(*one, id=" ".join([one[0], *one[1]])) for one in commands()],
+)
+def test_a_command_has_the_options_it_is_shown_with(
+    command: str, options: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
     main = measure if command in MEASURE else judge
     with pytest.raises(SystemExit) as left:
         main([command, "--help"])

@@ -32,7 +32,9 @@ def command(place: Place) -> Callable[..., Done]:
 
 
 @pytest.fixture
-def call(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., Done]:
+def call(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Callable[..., Done]:
     """A command that touches nothing, in this process."""
 
     def call(*words: str) -> Done:
@@ -54,7 +56,11 @@ def test_list_names_all_that_can_be_named(call: Callable[..., Done]) -> None:
     described = [(tweakset.name, tweakset.description) for tweakset in tweaks.resolve("all")]
     described += [(name, workloads.of(name).description) for name in workloads.names()]
     described += [(name, designs.load(name).DESCRIPTION) for name in designs.names()[1:]]
-    assert [pair for pair in described if not any(pair[1] in line for line in done.lines(f"  {pair[0]} "))] == []
+    assert [
+        pair
+        for pair in described
+        if not any(pair[1] in line for line in done.lines(f"  {pair[0]} "))
+    ] == []
     of_jobs = (arrivals.names(), classes.names(), engines.ENGINES, faults.FAULTS, policies.POLICIES)
     for names in (monitor.names(), algorithms.names(), *of_jobs):
         assert done.lines(", ".join(names))
@@ -73,13 +79,22 @@ def test_list_says_more_of_what_is_named(call: Callable[..., Done]) -> None:
 def test_list_takes_the_path_of_a_manifest(call: Callable[..., Done], tmp_path: Path) -> None:
     """One of one's own, with settings for which it gives no reason; of a path of the catalogue it says what it says of the name."""
     own = tmp_path / "own.yaml"
-    own.write_text(Path("data/tweaks/memory-reclaim.yaml").read_text().replace("reason.deeptweak/vm.swappiness", "other/reason"))
+    own.write_text(
+        Path("data/tweaks/memory-reclaim.yaml")
+        .read_text()
+        .replace("reason.deeptweak/vm.swappiness", "other/reason")
+    )
     assert "vm.swappiness = " in call("list", str(own)).out
-    path, name = (call("list", word).out.splitlines()[1:] for word in ("data/tweaks/memory-reclaim.yaml", "memory-reclaim"))
+    path, name = (
+        call("list", word).out.splitlines()[1:]
+        for word in ("data/tweaks/memory-reclaim.yaml", "memory-reclaim")
+    )
     assert path == name
 
 
-def test_list_names_the_scripts_of_a_set_without_a_description(call: Callable[..., Done], tmp_path: Path) -> None:
+def test_list_names_the_scripts_of_a_set_without_a_description(
+    call: Callable[..., Done], tmp_path: Path
+) -> None:
     own = tmp_path / "own.yaml"
     lines = Path("data/tweaks/block-readahead.yaml").read_text().splitlines()
     own.write_text("\n".join(line for line in lines if "deeptweak/description" not in line))
@@ -89,13 +104,20 @@ def test_list_names_the_scripts_of_a_set_without_a_description(call: Callable[..
     assert scripts[0].partition("/apply.sh: mentions ")[2].startswith("/sys/block/")
 
 
-def test_list_refuses_of_a_file_what_a_plan_refuses(call: Callable[..., Done], tmp_path: Path) -> None:
+def test_list_refuses_of_a_file_what_a_plan_refuses(
+    call: Callable[..., Done], tmp_path: Path
+) -> None:
     """With the same words, and with its warnings."""
     own = tmp_path / "own.yaml"
     text = Path("data/tweaks/memory-reclaim.yaml").read_text()
-    own.write_text(text.replace("vm.swappiness=10", "vm.swappiness=10\n          kernel.modules_disabled=1"))
+    own.write_text(
+        text.replace("vm.swappiness=10", "vm.swappiness=10\n          kernel.modules_disabled=1")
+    )
     said = call("list", str(own)).out
-    assert "  skipped on this machine: kernel.modules_disabled: once 1 it stays 1 until a reboot\n" in said
+    assert (
+        "  skipped on this machine: kernel.modules_disabled: once 1 it stays 1 until a reboot\n"
+        in said
+    )
     assert "  warning: kernel.modules_disabled cannot be put back" in said
 
 
@@ -106,7 +128,9 @@ def test_list_of_an_unknown_name_names_the_nearest(call: Callable[..., Done]) ->
     assert not done.lines("sleep")
 
 
-def test_list_for_a_reader_that_has_seen_enough_ends_quietly(monkeypatch: pytest.MonkeyPatch, call: Callable[..., Done]) -> None:
+def test_list_for_a_reader_that_has_seen_enough_ends_quietly(
+    monkeypatch: pytest.MonkeyPatch, call: Callable[..., Done]
+) -> None:
     reader, writer = os.pipe()
     os.close(reader)
     with os.fdopen(writer, "w") as broken:
@@ -116,14 +140,18 @@ def test_list_for_a_reader_that_has_seen_enough_ends_quietly(monkeypatch: pytest
 
 @pytest.mark.parametrize("target", ["local", "kubernetes"])
 @pytest.mark.parametrize("option", ["--context=", "--kubeconfig= ", "--namespace=", "--image="])
-def test_a_restore_whose_option_is_empty_is_refused(call: Callable[..., Done], option: str, target: str) -> None:
+def test_a_restore_whose_option_is_empty_is_refused(
+    call: Callable[..., Done], option: str, target: str
+) -> None:
     """A variable that is not set: it would have restored another cluster, or this machine."""
     done = call("restore", f"--target={target}", option)
     assert done.code == 2
     assert done.lines(f"error: {option.partition('=')[0]} is empty: ")
 
 
-def test_a_word_too_much_is_answered_with_the_usage_of_its_command(call: Callable[..., Done]) -> None:
+def test_a_word_too_much_is_answered_with_the_usage_of_its_command(
+    call: Callable[..., Done],
+) -> None:
     done = call("restore", "now")
     assert done.code == 2
     assert done.lines("usage: python -m fixtures restore")
@@ -131,7 +159,9 @@ def test_a_word_too_much_is_answered_with_the_usage_of_its_command(call: Callabl
 
 
 @pytest.mark.parametrize("words", [(), ("put-back",)])
-def test_what_is_no_command_is_answered_with_those_there_are(call: Callable[..., Done], words: tuple[str, ...]) -> None:
+def test_what_is_no_command_is_answered_with_those_there_are(
+    call: Callable[..., Done], words: tuple[str, ...]
+) -> None:
     done = call(*words)
     assert done.code == 2
     assert "{restore,doctor,list,run,tune,arrivals}" in done.out
@@ -140,14 +170,22 @@ def test_what_is_no_command_is_answered_with_those_there_are(call: Callable[...,
 def test_help_says_what_each_command_is_for(call: Callable[..., Done]) -> None:
     done = call("--help")
     assert done.code == 0
-    for line in ("restore    restore what a killed run left changed", "doctor     check root, GPU", "list       list tweak sets"):
+    for line in (
+        "restore    restore what a killed run left changed",
+        "doctor     check root, GPU",
+        "list       list tweak sets",
+    ):
         assert done.lines(line)
 
 
-def test_doctor_says_of_every_tweak_set_whether_it_can_be_applied(command: Callable[..., Done]) -> None:
+def test_doctor_says_of_every_tweak_set_whether_it_can_be_applied(
+    command: Callable[..., Done],
+) -> None:
     """The answer first, then what cannot be done here; what is fine stands at the end, on one line."""
     done = command("doctor")
-    answer = {0: "A run can start. ", 2: "No run can start. "}[done.code]  # 2 where a run holds this machine
+    answer = {0: "A run can start. ", 2: "No run can start. "}[
+        done.code
+    ]  # 2 where a run holds this machine
     assert done.out.startswith(answer)
     marks = re.findall(r"(?m)^\[ +(\w+) +\]", done.out)
     assert marks == sorted(marks, key=["no", "warn", "ok"].index)
@@ -157,7 +195,9 @@ def test_doctor_says_of_every_tweak_set_whether_it_can_be_applied(command: Calla
 
 
 @pytest.mark.usefixtures("kernel_lock")
-def test_a_journal_that_somebody_edited_is_not_guessed_at(place: Place, command: Callable[..., Done]) -> None:
+def test_a_journal_that_somebody_edited_is_not_guessed_at(
+    place: Place, command: Callable[..., Done]
+) -> None:
     """One line: where, and what to do by hand."""
     place.state.mkdir()
     (place.state / "journal.jsonl").write_text("not a record\n")
@@ -165,10 +205,14 @@ def test_a_journal_that_somebody_edited_is_not_guessed_at(place: Place, command:
     done = command("restore")
     assert (done.code, done.out.count("\n")) == (2, 1)
     assert f"{place.state}/journal.jsonl, line 1: " in done.out
-    (place.state / "journal.jsonl").unlink()  # it is there still; a real run on this machine would take it for one that was killed
+    (
+        place.state / "journal.jsonl"
+    ).unlink()  # it is there still; a real run on this machine would take it for one that was killed
 
 
-def test_restore_from_a_damaged_journal_ends_with_2(call: Callable[..., Done], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_restore_from_a_damaged_journal_ends_with_2(
+    call: Callable[..., Done], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """All is back, and yet somebody should look; then there is nothing more to restore."""
     fake = fake_root.make(tmp_path)
     monkeypatch.setattr(commands, "Machine", fake.machine)
@@ -184,13 +228,24 @@ def test_restore_from_a_damaged_journal_ends_with_2(call: Callable[..., Done], t
 
 @pytest.mark.needs("cc", "root")
 @pytest.mark.usefixtures("kernel_lock")
-def test_restore_puts_back_a_gpu_that_a_killed_run_has_left_changed(place: Place, tmp_path: Path) -> None:
+def test_restore_puts_back_a_gpu_that_a_killed_run_has_left_changed(
+    place: Place, tmp_path: Path
+) -> None:
     """On a stand-in for NVML; what it does to clocks, limit and MPS is in power/test_cap_gpu_full.py."""
     uuid, gpu = "GPU-00000000-0000-0000-0000-000000000000", tmp_path / "gpu"
     gpu.write_text("150000 1200 0\n")
     place.environment = {"LD_LIBRARY_PATH": str(library(tmp_path)), "FAKE_NVML_STATE": str(gpu)}
     kept = gpus.Gpus(place.state).journal
-    kept.begin({"record": "begin", "version": 1, "pid": 2**22, "started": 1, "power_limit_mw": {uuid: 250000}, "mps": None})
+    kept.begin(
+        {
+            "record": "begin",
+            "version": 1,
+            "pid": 2**22,
+            "started": 1,
+            "power_limit_mw": {uuid: 250000},
+            "mps": None,
+        }
+    )
     kept.add({"record": "write", "gpu": uuid, "knob": "sm_mhz", "value": 1200})
     kept.add({"record": "write", "gpu": uuid, "knob": "power_limit_mw", "value": 150000})
     done = place.restore()
@@ -201,7 +256,9 @@ def test_restore_puts_back_a_gpu_that_a_killed_run_has_left_changed(place: Place
 
 
 @pytest.mark.needs("cc")
-def test_detect_gpu_names_the_one_of_the_study_and_says_by_its_exit_code_whether_there_is_one(place: Place, tmp_path: Path) -> None:
+def test_detect_gpu_names_the_one_of_the_study_and_says_by_its_exit_code_whether_there_is_one(
+    place: Place, tmp_path: Path
+) -> None:
     """The stand-in is none of them; and here is none at all, or one that somebody may have."""
     place.environment = {"LD_LIBRARY_PATH": str(library(tmp_path))}
     done = place.call(sys.executable, "-m", "fixtures.studies.power", "detect-gpu")

@@ -19,7 +19,9 @@ from fixtures.terms import BadInput, Limit, Metric, Refused, Study
 from fixtures.text import folded
 
 KEYS = {"vm.swappiness": "10", "vm.dirty_ratio": "40", "net.core.rmem_max": "500000"}
-STUDY = Study("study", "Why?", ("idle",), ("memory-reclaim",), Metric("step_time_p10_s", "lower"), blocks=4)
+STUDY = Study(
+    "study", "Why?", ("idle",), ("memory-reclaim",), Metric("step_time_p10_s", "lower"), blocks=4
+)
 HEADER = "order,block,workload,tweakset,vm.swappiness,vm.dirty_ratio,net.core.rmem_max,run,reason\n"
 
 
@@ -28,10 +30,21 @@ def manifest(folder: Path, name: str = "knobs", keys: dict[str, str] | None = No
     settings = {key: value.split("/") for key, value in (keys or KEYS).items()}
     path = folder / f"{name}.yaml"
     lines = "\n".join(f"{key} = {levels[-1]}" for key, levels in settings.items())
-    package = {"version": "1.0.0", "image": "ghcr.io/nvidia/skyhook-packages/tuning", "configMap": {"sysctl.conf": lines}}
-    annotations = {f"levels.deeptweak/{key}": ", ".join(levels) for key, levels in settings.items() if len(levels) > 1}
+    package = {
+        "version": "1.0.0",
+        "image": "ghcr.io/nvidia/skyhook-packages/tuning",
+        "configMap": {"sysctl.conf": lines},
+    }
+    annotations = {
+        f"levels.deeptweak/{key}": ", ".join(levels)
+        for key, levels in settings.items()
+        if len(levels) > 1
+    }
     skyhook: dict[str, Any] = {"apiVersion": "skyhook.nvidia.com/v1alpha1", "kind": "Skyhook"}
-    skyhook |= {"metadata": {"name": name, "annotations": annotations}, "spec": {"packages": {"tuning": package}}}
+    skyhook |= {
+        "metadata": {"name": name, "annotations": annotations},
+        "spec": {"packages": {"tuning": package}},
+    }
     path.write_text(yaml.safe_dump(skyhook))
     return str(path)
 
@@ -54,9 +67,13 @@ DECLARED = [("matrix", True), ("turns", True), ("switch", False)]
 
 
 @pytest.mark.parametrize(("design", "both"), DECLARED)
-def test_both_untouched_arms_are_declared_the_baseline(tmp_path: Path, design: str, *, both: bool) -> None:
+def test_both_untouched_arms_are_declared_the_baseline(
+    tmp_path: Path, design: str, *, both: bool
+) -> None:
     """Not with `switch`, where stock is half of each cell."""
-    options = Options(manifest(tmp_path), "idle", None, None, 1, resume=False, folder=tmp_path, design=design)
+    options = Options(
+        manifest(tmp_path), "idle", None, None, 1, resume=False, folder=tmp_path, design=design
+    )
     found = Session(options, Local(tmp_path))
     found.choose(found.declare(STUDY))
     arms = ["stock", "stock-again"]
@@ -71,15 +88,24 @@ def test_an_arm_that_was_left_out_is_no_baseline(tmp_path: Path) -> None:
     found = planned(tmp_path, workloads="idle,python_loop")
     assert found.baseline_of("study") == ["stock", "stock-again"]
     cells = found.cells.values()
-    found.choose([cell for cell in cells if (cell.workload, cell.tweakset) != ("idle", "stock-again")])
+    found.choose(
+        [cell for cell in cells if (cell.workload, cell.tweakset) != ("idle", "stock-again")]
+    )
     assert found.baseline_of("study") == []
 
 
-@pytest.mark.parametrize(("design", "sets"), [("matrix", 1), ("ablation", 7), ("factorial", 7), ("fractional", 7)])
-def test_each_block_has_stock_its_copy_and_every_point_once(tmp_path: Path, design: str, sets: int) -> None:
+@pytest.mark.parametrize(
+    ("design", "sets"), [("matrix", 1), ("ablation", 7), ("factorial", 7), ("fractional", 7)]
+)
+def test_each_block_has_stock_its_copy_and_every_point_once(
+    tmp_path: Path, design: str, sets: int
+) -> None:
     """Of 3 keys: 3 without one, 3 with one, the whole; 2^3 less stock."""
     found = planned(tmp_path, design=design)
-    blocks = [{cell.tweakset for cell in found.cells.values() if cell.block == block} for block in range(1, 5)]
+    blocks = [
+        {cell.tweakset for cell in found.cells.values() if cell.block == block}
+        for block in range(1, 5)
+    ]
     assert all(block == blocks[0] for block in blocks)
     assert len(found.cells) == 4 * (sets + 2)
     assert blocks[0] >= {"stock", "stock-again", "knobs"}
@@ -90,14 +116,19 @@ def test_each_block_has_stock_its_copy_and_every_point_once(tmp_path: Path, desi
 def test_a_point_is_a_manifest_of_its_own_and_the_whole_is_the_users(tmp_path: Path) -> None:
     found = planned(tmp_path, design="ablation")
     part, whole = found.tweaksets["knobs.no-vm.dirty_ratio"], found.tweaksets["knobs"]
-    assert [(t.key, t.value) for t in part.tweaks] == [("vm.swappiness", "10"), ("net.core.rmem_max", "500000")]
+    assert [(t.key, t.value) for t in part.tweaks] == [
+        ("vm.swappiness", "10"),
+        ("net.core.rmem_max", "500000"),
+    ]
     assert whole.path == str(tmp_path / "knobs.yaml")
     assert part.sha256 != whole.sha256
 
 
 def test_several_tweak_sets_are_taken_apart_each_by_itself(tmp_path: Path) -> None:
     other = manifest(tmp_path, "other", {"vm.swappiness": "1", "vm.min_free_kbytes": "70000"})
-    document = planned(tmp_path, design="ablation", tweaks=f"{manifest(tmp_path)},{other}").layout.document()
+    document = planned(
+        tmp_path, design="ablation", tweaks=f"{manifest(tmp_path)},{other}"
+    ).layout.document()
     assert {point["tweakset"] for point in document["points"].values()} == {"knobs", "other"}
     assert len([name for name in document["points"] if name.startswith("other")]) == 3
 
@@ -114,11 +145,26 @@ def test_switching_has_the_machine_as_found_in_each_of_its_cells(tmp_path: Path)
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        ({"design": "ablatoin"}, r"--design=ablatoin: no such design. Did you mean 'ablation'\? There are: matrix, ablation, factorial"),
+        (
+            {"design": "ablatoin"},
+            (
+                r"--design=ablatoin: no such design. Did you mean 'ablation'\? There are: matrix, "
+                r"ablation, factorial"
+            ),
+        ),
         ({"design": "ablation", "resolution": 4}, "--resolution=4 needs --design=fractional"),
-        ({"design": "ablation", "tweaks": "stock"}, "--design=ablation: no tweak set was named that could be split"),
-        ({"design": "ablation", "tweaks": "thp-never"}, "thp-never has one part that can be varied.*--design=matrix"),
-        ({"design_file": Path("/nowhere/x.csv"), "resume": True}, "--resume: /nowhere/x.csv does not exist"),
+        (
+            {"design": "ablation", "tweaks": "stock"},
+            "--design=ablation: no tweak set was named that could be split",
+        ),
+        (
+            {"design": "ablation", "tweaks": "thp-never"},
+            "thp-never has one part that can be varied.*--design=matrix",
+        ),
+        (
+            {"design_file": Path("/nowhere/x.csv"), "resume": True},
+            "--resume: /nowhere/x.csv does not exist",
+        ),
     ],
 )
 def test_what_makes_no_sense_is_refused(tmp_path: Path, options: dict[str, Any], says: str) -> None:
@@ -135,7 +181,10 @@ def test_a_design_file_is_for_one_study(tmp_path: Path) -> None:
 @pytest.mark.parametrize("level", ["banana", "1 2 3", "1.5", "0x"])
 def test_a_level_of_a_number_that_is_none_is_refused(tmp_path: Path, level: str) -> None:
     """By the manifest's own value; in words that say where it stands, which in a design file is a line."""
-    says = f"vm.swappiness cannot be set to {level!r}: it needs a whole number, such as '10'. Correct the level, or drop it."
+    says = (
+        f"vm.swappiness cannot be set to {level!r}: it needs a whole number, such as '10'. "
+        "Correct the level, or drop it."
+    )
     keys = KEYS | {"vm.swappiness": f"{level}/10"}
     with pytest.raises(BadInput) as refused:
         planned(tmp_path, design="factorial", tweaks=manifest(tmp_path, "odd", keys))
@@ -146,9 +195,16 @@ def test_a_level_of_a_number_that_is_none_is_refused(tmp_path: Path, level: str)
 
 
 def test_what_a_key_takes_is_known_from_the_machine_too(tmp_path: Path) -> None:
-    """The manifest's own value may be the one that is wrong. Where the machine cannot be asked, only the manifest speaks."""
+    """The manifest's own value may be the one that is wrong.
+
+    Where the machine cannot be asked, only the manifest speaks.
+    """
     odd = manifest(tmp_path, "odd", KEYS | {"vm.swappiness": "many"})
-    with pytest.raises(BadInput, match=r"odd\.yaml: vm\.swappiness cannot be set to 'many': it needs a whole number, such as '\d+'\."):
+    with pytest.raises(
+        BadInput,
+        match=r"odd\.yaml: vm\.swappiness cannot be set to 'many': it needs a whole number, such as "
+        r"'\d+'\.",
+    ):
         planned(tmp_path, design="ablation", tweaks=odd)
     assert planned(tmp_path, tweaks=odd).cells  # in a matrix its own cells say so
 
@@ -172,7 +228,14 @@ def test_what_a_key_takes_is_known_from_the_machine_too(tmp_path: Path) -> None:
 )
 def test_what_may_be_a_number_is_taken(tmp_path: Path, key: str, levels: str) -> None:
     given = Options(
-        manifest(tmp_path, "k", KEYS | {key: levels}), "idle", None, None, 1, resume=False, folder=tmp_path, design="fractional"
+        manifest(tmp_path, "k", KEYS | {key: levels}),
+        "idle",
+        None,
+        None,
+        1,
+        resume=False,
+        folder=tmp_path,
+        design="fractional",
     )
     assert RunPlan(given, Local(tmp_path)).declare(STUDY)
 
@@ -180,14 +243,24 @@ def test_what_may_be_a_number_is_taken(tmp_path: Path, key: str, levels: str) ->
 # -- by file
 
 
-def test_a_file_that_is_what_the_design_would_have_laid_out_stays_that_design(tmp_path: Path) -> None:
+def test_a_file_that_is_what_the_design_would_have_laid_out_stays_that_design(
+    tmp_path: Path,
+) -> None:
     """Written by one session, read by the next: the same cells, points, and notes."""
     keys = KEYS | {"vm.swappiness": "1/30/10", "vm.min_free_kbytes": "70000"}
-    first = planned(tmp_path, design="fractional", resolution=4, tweaks=manifest(tmp_path, "more", keys))
+    first = planned(
+        tmp_path, design="fractional", resolution=4, tweaks=manifest(tmp_path, "more", keys)
+    )
     text = sheet_of(first.whole, first.layout).text()
     path = tmp_path / "design.csv"
     path.write_text(text)
-    again = planned(tmp_path, design="fractional", resolution=4, tweaks=str(tmp_path / "more.yaml"), design_file=path)
+    again = planned(
+        tmp_path,
+        design="fractional",
+        resolution=4,
+        tweaks=str(tmp_path / "more.yaml"),
+        design_file=path,
+    )
     assert again.cells == first.cells
     assert again.layout == first.layout
     assert again.layout.taken[0].notes
@@ -206,21 +279,44 @@ def test_a_file_without_factors_is_a_matrix(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("rows", "says"),
     [
-        ("1,1,idle:wait_s=0.0060,stock,,,,N,\n", "line 2: workload idle:wait_s=0.0060 must be spelled idle:wait_s=0.006"),
+        (
+            "1,1,idle:wait_s=0.0060,stock,,,,N,\n",
+            "line 2: workload idle:wait_s=0.0060 must be spelled idle:wait_s=0.006",
+        ),
         ("1,1,idel,stock,,,,N,\n", "line 2: No workload 'idel'. Did you mean 'idle'"),
-        ("1,1,cnn_train,stock,,,,N,\n", "line 2: workload cnn_train is not one of --workloads=idle"),
-        ("1,1,idle,stock,,,,Y,\n2,1,idle,knobs,+,+,+,N,\n", r"line 2: is marked Y \(done\): resume that run"),
+        (
+            "1,1,cnn_train,stock,,,,N,\n",
+            "line 2: workload cnn_train is not one of --workloads=idle",
+        ),
+        (
+            "1,1,idle,stock,,,,Y,\n2,1,idle,knobs,+,+,+,N,\n",
+            r"line 2: is marked Y \(done\): resume that run",
+        ),
         ("1,1,idle,stock,1,,,N,\n", "line 2: stock is the untouched machine and has no levels"),
-        ("1,1,idle,knobs,,+,+,N,\n", "line 2: knobs differs from its manifest: give it another name"),
-        ("1,1,idle,knobs.x,+,+,+,N,\n", "line 2: knobs.x equals the manifest of knobs: give it that name"),
+        (
+            "1,1,idle,knobs,,+,+,N,\n",
+            "line 2: knobs differs from its manifest: give it another name",
+        ),
+        (
+            "1,1,idle,knobs.x,+,+,+,N,\n",
+            "line 2: knobs.x equals the manifest of knobs: give it that name",
+        ),
         ("1,1,idle,knobs.x,,,,N,\n", "line 2: knobs.x changes nothing: call it stock"),
         ("1,1,idle,Knobs,,1,,N,\n", "line 2: 'Knobs' is not a valid name of a tweak set"),
         ("1,1,idle,x,1,,,N,\n2,2,idle,x,2,,,N,\n", "line 3: x has other levels than in line 2"),
-        ("1,1,idle,x,,,\x1b[31m1,N,\n", r"line 2: the level of net.core.rmem_max holds a control character, U\+001B"),
-        ("1,1,idle,x,1\u20291,,,N,\n", r"line 2: the level of vm.swappiness holds a paragraph separator, U\+2029"),
+        (
+            "1,1,idle,x,,,\x1b[31m1,N,\n",
+            r"line 2: the level of net.core.rmem_max holds a control character, U\+001B",
+        ),
+        (
+            "1,1,idle,x,1\u20291,,,N,\n",
+            r"line 2: the level of vm.swappiness holds a paragraph separator, U\+2029",
+        ),
     ],
 )
-def test_a_row_that_cannot_be_is_refused_with_its_line(tmp_path: Path, rows: str, says: str) -> None:
+def test_a_row_that_cannot_be_is_refused_with_its_line(
+    tmp_path: Path, rows: str, says: str
+) -> None:
     with pytest.raises(BadInput, match=says):
         by_file(tmp_path, rows)
 
@@ -228,17 +324,31 @@ def test_a_row_that_cannot_be_is_refused_with_its_line(tmp_path: Path, rows: str
 @pytest.mark.parametrize(
     ("header", "rows", "says"),
     [
-        (HEADER.replace("vm.dirty_ratio,", ""), "1,1,idle,x,+,,N,\n", "line 2: vm.dirty_ratio of knobs has no column: add one"),
-        (HEADER.replace("_max", "_min"), "1,1,idle,stock,,,,N,\n", "line 1: column 'vm.swappiness': no tweak set in the rows has this key"),
+        (
+            HEADER.replace("vm.dirty_ratio,", ""),
+            "1,1,idle,x,+,,N,\n",
+            "line 2: vm.dirty_ratio of knobs has no column: add one",
+        ),
+        (
+            HEADER.replace("_max", "_min"),
+            "1,1,idle,stock,,,,N,\n",
+            "line 1: column 'vm.swappiness': no tweak set in the rows has this key",
+        ),
         (
             HEADER.replace("run,", "hat,run,"),
             "1,1,idle,x,+,,,,N,\n",
             "line 1: column 'hat': .* available: net.core.rmem_max, vm.dirty_ratio",
         ),
-        (HEADER.replace("run,", "hat,run,"), "1,1,idle,x,+,,,1,N,\n", "line 2: knobs has no key hat: leave that field empty"),
+        (
+            HEADER.replace("run,", "hat,run,"),
+            "1,1,idle,x,+,,,1,N,\n",
+            "line 2: knobs has no key hat: leave that field empty",
+        ),
     ],
 )
-def test_a_column_that_cannot_be_is_refused(tmp_path: Path, header: str, rows: str, says: str) -> None:
+def test_a_column_that_cannot_be_is_refused(
+    tmp_path: Path, header: str, rows: str, says: str
+) -> None:
     with pytest.raises(BadInput, match=says):
         by_file(tmp_path, rows, header)
 
@@ -253,7 +363,9 @@ def test_of_several_tweak_sets_a_row_says_which(tmp_path: Path) -> None:
     both = f"{manifest(tmp_path)},{manifest(tmp_path, 'other', {'vm.swappiness': '1', 'vm.dirty_ratio': '5'})}"
     found = by_file(tmp_path, "1,1,idle,other.x,,7,,N,\n2,1,idle,knobs,+,+,+,N,\n", tweaks=both)
     assert found.layout.of("other.x") == "vm.dirty_ratio=7"
-    with pytest.raises(BadInput, match=r"line 2: 'free' does not belong to knobs, other: name it NAME\.something"):
+    with pytest.raises(
+        BadInput, match=r"line 2: 'free' does not belong to knobs, other: name it NAME\.something"
+    ):
         by_file(tmp_path, "1,1,idle,free,1,,,N,\n", tweaks=both)
 
 
@@ -262,20 +374,30 @@ def test_of_several_tweak_sets_a_row_says_which(tmp_path: Path) -> None:
 
 def test_several_nodes_take_less_time_though_no_less_than_a_block(tmp_path: Path) -> None:
     found = planned(tmp_path, design="ablation")
-    assert [spread_s(found, found.whole, nodes) for nodes in (1, 2, 4, 40)] == pytest.approx([7.2, 3.6, 1.8, 1.8])
+    assert [spread_s(found, found.whole, nodes) for nodes in (1, 2, 4, 40)] == pytest.approx(
+        [7.2, 3.6, 1.8, 1.8]
+    )
 
 
 def test_more_steps_take_longer(tmp_path: Path) -> None:
     """200 steps where the workload's own number is 20; of fewer it is not known how much less they take."""
     usual = planned(tmp_path, design="ablation")
     cells = usual.whole
-    assert planned(tmp_path, design="ablation", steps=200).expected_s(cells) == pytest.approx(10 * usual.expected_s(cells))
-    assert planned(tmp_path, design="ablation", steps=2).expected_s(cells) == usual.expected_s(cells)
+    assert planned(tmp_path, design="ablation", steps=200).expected_s(cells) == pytest.approx(
+        10 * usual.expected_s(cells)
+    )
+    assert planned(tmp_path, design="ablation", steps=2).expected_s(cells) == usual.expected_s(
+        cells
+    )
 
 
 def test_a_plan_says_what_is_varied_before_the_cells(tmp_path: Path) -> None:
     said = "\n".join(
-        planned(tmp_path, design="fractional", tweaks=manifest(tmp_path, "k", KEYS | {"vm.min_free_kbytes": "1/2"})).layout.lines()
+        planned(
+            tmp_path,
+            design="fractional",
+            tweaks=manifest(tmp_path, "k", KEYS | {"vm.min_free_kbytes": "1/2"}),
+        ).layout.lines()
     )
     assert re.search(r"fractional over the 4 keys of k:\n  vm.swappiness +as found, 10\n", said)
     assert re.search(r"vm.min_free_kbytes +as found, 1, 2\n", said)
@@ -285,12 +407,20 @@ def test_a_plan_says_what_is_varied_before_the_cells(tmp_path: Path) -> None:
 def test_a_plan_says_what_stands_now_and_which_level_is_none(tmp_path: Path) -> None:
     """A key that has its value already has no second level on this machine; written otherwise it is the same value."""
     found = {"vm.swappiness": "60\n", "vm.dirty_ratio": "0x28"}
-    said = "\n".join(planned(tmp_path, design="ablation", tweaks=manifest(tmp_path, "k", KEYS)).layout.lines(found))
+    said = "\n".join(
+        planned(tmp_path, design="ablation", tweaks=manifest(tmp_path, "k", KEYS)).layout.lines(
+            found
+        )
+    )
     assert re.search(r"vm.swappiness +as found \(60\), 10\n", said)
-    assert re.search(r"vm.dirty_ratio +as found \(0x28\), 40 \(already in force: no effect here\)\n", said)
+    assert re.search(
+        r"vm.dirty_ratio +as found \(0x28\), 40 \(already in force: no effect here\)\n", said
+    )
 
 
-@pytest.mark.parametrize("line", ["    a.p01  " + "key=1, " * 40, "word " * 60, "  " + "x" * 130, "short", ""])
+@pytest.mark.parametrize(
+    "line", ["    a.p01  " + "key=1, " * 40, "word " * 60, "  " + "x" * 130, "short", ""]
+)
 def test_lines_of_a_plan_fit_a_page(line: str) -> None:
     """What is wider goes on under itself; nothing is lost, and no word broken."""
     lines = list(folded(line))
@@ -312,7 +442,9 @@ def test_lines_of_a_plan_fit_a_page(line: str) -> None:
         ),
     ],
 )
-def test_a_file_that_is_another_design_is_not_taken_for_it(tmp_path: Path, options: dict[str, Any], says: str) -> None:
+def test_a_file_that_is_another_design_is_not_taken_for_it(
+    tmp_path: Path, options: dict[str, Any], says: str
+) -> None:
     """It was written by an ablation: what is asked for beside it is not done in silence, nor left out in silence."""
     sets = manifest(tmp_path, "four", KEYS | {"vm.min_free_kbytes": "70000"})
     first = planned(tmp_path, design="ablation", tweaks=sets)
@@ -320,7 +452,10 @@ def test_a_file_that_is_another_design_is_not_taken_for_it(tmp_path: Path, optio
     path.write_text(sheet_of(first.whole, first.layout).text())
     with pytest.raises(BadInput, match=re.escape(says)):
         planned(tmp_path, tweaks=sets, design_file=path, **options)
-    assert planned(tmp_path, tweaks=sets, design_file=path, design="ablation").layout.kind == "ablation"
+    assert (
+        planned(tmp_path, tweaks=sets, design_file=path, design="ablation").layout.kind
+        == "ablation"
+    )
 
 
 TWELVE_S = Limit(12.0, "12s")
@@ -335,7 +470,12 @@ def test_a_budget_lays_out_more_blocks_than_it_has_room_for(tmp_path: Path) -> N
 
 def by_itself(folder: Path, **options: Any) -> RunPlan:
     """A study with a design and a budget of its own, under these options."""
-    found = RunPlan(replace(Options(manifest(folder), "idle", None, None, 1, resume=False, folder=folder), **options), Local(folder))
+    found = RunPlan(
+        replace(
+            Options(manifest(folder), "idle", None, None, 1, resume=False, folder=folder), **options
+        ),
+        Local(folder),
+    )
     found.choose(found.declare(replace(STUDY, design="turns", budget_s=12.0)))
     return found
 
@@ -359,11 +499,18 @@ def test_a_study_chooses_its_design_and_its_time_where_the_command_line_leaves_t
 ) -> None:
     """Jobs that are drawn once, and monitors, take no turns."""
     found = by_itself(tmp_path, **options)
-    assert (found.options.design, found.options.budget_s, found.takes_turns) == (design, budget_s, design == "turns")
+    assert (found.options.design, found.options.budget_s, found.takes_turns) == (
+        design,
+        budget_s,
+        design == "turns",
+    )
 
 
 def test_a_budget_that_is_spent_leaves_the_cells_of_other_studies(tmp_path: Path) -> None:
-    found = RunPlan(Options(manifest(tmp_path), "idle", 2, None, 1, resume=False, folder=tmp_path), Local(tmp_path))
+    found = RunPlan(
+        Options(manifest(tmp_path), "idle", 2, None, 1, resume=False, folder=tmp_path),
+        Local(tmp_path),
+    )
     mine, theirs = (found.declare(replace(STUDY, name=name)) for name in ("mine", "theirs"))
     found.choose([*mine, *theirs])
     found.drop(mine[3:])
@@ -378,7 +525,9 @@ def test_studies_that_are_laid_out_in_two_ways_are_two_runs(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize(("steps", "of_a_slice"), [(2, 1), (4, 2), (9, 3), (10, 2), (48, 4)])
-def test_any_number_of_steps_comes_in_equal_slices(tmp_path: Path, steps: int, of_a_slice: int) -> None:
+def test_any_number_of_steps_comes_in_equal_slices(
+    tmp_path: Path, steps: int, of_a_slice: int
+) -> None:
     """Of four where that divides it, and at least two of them."""
     found = by_itself(tmp_path, steps=steps)
     order = found.order_of(next(iter(found.cells.values())))
@@ -389,6 +538,8 @@ def test_any_number_of_steps_comes_in_equal_slices(tmp_path: Path, steps: int, o
     ("options", "instead"),
     [({"nodes": 2}, "leave -n out"), ({"design_file": Path("x.csv")}, "leave --design-file out")],
 )
-def test_a_budget_is_for_blocks_laid_out_beforehand(tmp_path: Path, options: dict[str, Any], instead: str) -> None:
+def test_a_budget_is_for_blocks_laid_out_beforehand(
+    tmp_path: Path, options: dict[str, Any], instead: str
+) -> None:
     with pytest.raises(BadInput, match=instead):
         planned(tmp_path, budget_s=TWELVE_S, **options)

@@ -43,13 +43,21 @@ def test_a_static_design_ends_with_the_sentence_of_its_effects(place: Place, des
     assert done.code == 0, done.out
     said = answer(done)
     assert " baseline " not in " ".join(said)  # a heading of the table
-    (command,) = (line.partition(": ")[2] for line in said if line.startswith("Every key's effect: python -m analysis effects "))
+    (command,) = (
+        line.partition(": ")[2]
+        for line in said
+        if line.startswith("Every key's effect: python -m analysis effects ")
+    )
     program, *arguments = command.split()
     assert (program, arguments[-1]) == ("python", str(place.files()[-1]))
     page = place.call(place.command()[0], *arguments).out
     sentence = page[page.index("idle, knobs: ") :].partition("\n\n")[0].split()
     assert " ".join(sentence) in " ".join(" ".join(said).split())
-    assert [line for line in said if line.startswith("A/A: stock-again, which changes nothing, against stock: ")]
+    assert [
+        line
+        for line in said
+        if line.startswith("A/A: stock-again, which changes nothing, against stock: ")
+    ]
     assert [line for line in said if line.startswith("Machine: as it was found")]
 
 
@@ -72,6 +80,9 @@ def test_what_was_not_measured_is_said_beside_the_effects(place: Place) -> None:
     place.manifest("knobs", sysctl=KNOBS.replace("dirty_ratio", "dirty_rati"))
     done = ended(place, "--design=ablation", "--blocks=3")
     assert done.code == 2
-    (line,) = done.lines("NOT MEASURED: vm.dirty_rati: this kernel has no such setting (did you mean vm.dirty_ratio?): ")
+    (line,) = done.lines(
+        "NOT MEASURED: vm.dirty_rati: this kernel has no such setting (did you mean "
+        "vm.dirty_ratio?): "
+    )
     assert "knobs.only-vm.dirty_rati (vm.dirty_rati=40)" in line
     assert done.lines("15 of 27 cells")

@@ -82,7 +82,9 @@ def test_a_run_as_root_leaves_it_its_owners(path: Path, made: DesignFile) -> Non
     assert (path.stat().st_uid, path.stat().st_gid) == (12345, 12345)
 
 
-def test_a_full_disk_loses_neither_the_file_nor_the_run(path: Path, made: DesignFile, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_disk_loses_neither_the_file_nor_the_run(
+    path: Path, made: DesignFile, monkeypatch: pytest.MonkeyPatch
+) -> None:
     made.mark(STOCK, "Y")
     before = path.read_text()
 
@@ -92,7 +94,9 @@ def test_a_full_disk_loses_neither_the_file_nor_the_run(path: Path, made: Design
     with monkeypatch.context() as patch:
         patch.setattr(os, "fsync", full)
         assert (
-            made.mark(X, "Y") == f"{path} could not be marked: No space left on device. The run continues, and the next cell tries again."
+            made.mark(X, "Y")
+            == f"{path} could not be marked: No space left on device. The run continues, and the "
+            "next cell tries again."
         )
     assert path.read_text() == before
     assert [one.name for one in path.parent.iterdir()] == ["design.csv"]
@@ -133,7 +137,9 @@ def test_what_is_no_file_is_refused_and_never_waited_for(path: Path, kind: str, 
         assert str(refused.value) == f"--design-file={path}: {says}. Give another path."
 
 
-def test_a_link_to_a_file_that_is_not_there_yet_is_written_through(tmp_path: Path, path: Path) -> None:
+def test_a_link_to_a_file_that_is_not_there_yet_is_written_through(
+    tmp_path: Path, path: Path
+) -> None:
     path.symlink_to(tmp_path / "real.csv")
     assert not design_file.is_there(path)
     DesignFile(path, SHEET)

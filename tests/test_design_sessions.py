@@ -31,15 +31,30 @@ Json = dict[str, Any]
 @pytest.fixture
 def place(tmp_path: Path) -> Place:
     """A machine in a folder, a tweak set of three keys, and one whose second key that machine does not have."""
-    environment = {FLEET: str(tmp_path / "fleet"), FLEET_HALT: str(tmp_path / "halt"), "PYTHONPATH": str(HOUSE)}
+    environment = {
+        FLEET: str(tmp_path / "fleet"),
+        FLEET_HALT: str(tmp_path / "halt"),
+        "PYTHONPATH": str(HOUSE),
+    }
     place = Place(tmp_path, environment=environment)
     place.manifest("knobs", sysctl=KNOBS)
-    place.manifest("broken", sysctl="vm.swappiness = 10\nvm.dirty_rati = 40\nnet.core.rmem_max = 500000")
+    place.manifest(
+        "broken", sysctl="vm.swappiness = 10\nvm.dirty_rati = 40\nnet.core.rmem_max = 500000"
+    )
     return place
 
 
-def options(place: Place, design: str, *more: str, sets: str = "knobs", steps: int = 4) -> list[str]:
-    return [*ON_FLEET, f"--tweaks={place.folder}/{sets}.yaml", f"--design={design}", f"--steps={steps}", "--benchmark-save=one", *more]
+def options(
+    place: Place, design: str, *more: str, sets: str = "knobs", steps: int = 4
+) -> list[str]:
+    return [
+        *ON_FLEET,
+        f"--tweaks={place.folder}/{sets}.yaml",
+        f"--design={design}",
+        f"--steps={steps}",
+        "--benchmark-save=one",
+        *more,
+    ]
 
 
 def halted(place: Place, asked: Sequence[str], at: str) -> subprocess.Popen[str]:
@@ -75,7 +90,10 @@ def order(saved: Json) -> list[str]:
 
 
 def outcomes(saved: Json) -> dict[str, str]:
-    return {f"{cell['tweakset']} {cell['block']}": cell["outcome"] for cell in saved["deeptweak"]["cells"]}
+    return {
+        f"{cell['tweakset']} {cell['block']}": cell["outcome"]
+        for cell in saved["deeptweak"]["cells"]
+    }
 
 
 def letters(place: Place) -> dict[str, str]:
@@ -96,7 +114,10 @@ def refused(done: Done) -> str:
 
 
 def test_an_ablation_is_saved_with_what_each_tweak_set_stands_for(place: Place) -> None:
-    """Three keys: the whole, three without one, three with one; stock and its copy. Two blocks of nine."""
+    """Three keys: the whole, three without one, three with one; stock and its copy.
+
+    Two blocks of nine.
+    """
     done = place.run(*options(place, "ablation", "--blocks=2"))
     assert done.code == 0, done.out
     saved = place.saved()
@@ -108,23 +129,40 @@ def test_an_ablation_is_saved_with_what_each_tweak_set_stands_for(place: Place) 
         "vm.dirty_ratio": None,
         "net.core.rmem_max": "500000",
     }
-    found = {b["extra_info"]["tweakset"]: b["extra_info"]["tweak"]["requested"] for b in saved["benchmarks"]}
+    found = {
+        b["extra_info"]["tweakset"]: b["extra_info"]["tweak"]["requested"]
+        for b in saved["benchmarks"]
+    }
     for name, point in design.points.items():
-        assert found[name] == {key: level for key, level in point.levels.items() if level is not None}
+        assert found[name] == {
+            key: level for key, level in point.levels.items() if level is not None
+        }
 
 
-def test_a_point_that_cannot_be_measured_is_named_with_its_levels_and_the_run_goes_on(place: Place) -> None:
+def test_a_point_that_cannot_be_measured_is_named_with_its_levels_and_the_run_goes_on(
+    place: Place,
+) -> None:
     done = place.run(*options(place, "ablation", "--blocks=1", sets="broken"))
     assert done.code == 2
-    (line,) = done.lines("NOT MEASURED: vm.dirty_rati: this kernel has no such setting (did you mean vm.dirty_ratio?): 4 of ")
+    (line,) = done.lines(
+        "NOT MEASURED: vm.dirty_rati: this kernel has no such setting (did you mean "
+        "vm.dirty_ratio?): 4 of "
+    )
     assert "broken.only-vm.dirty_rati (vm.dirty_rati=40)" in line
     saved = place.saved()
     assert not saved["deeptweak"]["interrupted"]
     lost = [name for name, outcome in outcomes(saved).items() if outcome != "measured"]
-    assert sorted(lost) == ["broken 1", "broken.no-net.core.rmem_max 1", "broken.no-vm.swappiness 1", "broken.only-vm.dirty_rati 1"]
+    assert sorted(lost) == [
+        "broken 1",
+        "broken.no-net.core.rmem_max 1",
+        "broken.no-vm.swappiness 1",
+        "broken.only-vm.dirty_rati 1",
+    ]
 
 
-def test_who_writes_a_key_during_the_run_costs_the_cells_that_leave_it_as_found_and_is_not_called_us(place: Place) -> None:
+def test_who_writes_a_key_during_the_run_costs_the_cells_that_leave_it_as_found_and_is_not_called_us(
+    place: Place,
+) -> None:
     """From 60 to 33 in the second block's stock: what ran before is measured, and the change is left alone."""
     process = halted(place, options(place, "factorial", "--blocks=2"), "stock b2 *")
     FakeRoot(place.folder / "fleet" / "node-0").put("/proc/sys/vm/swappiness", "33")
@@ -137,20 +175,35 @@ def test_who_writes_a_key_during_the_run_costs_the_cells_that_leave_it_as_found_
     cells = saved["deeptweak"]["cells"]
     first = next(number for number, cell in enumerate(cells) if cell["outcome"] == "failed")
     assert (cells[first]["tweakset"], cells[first]["block"]) == ("stock", 2)
-    assert cells[first]["reason"].startswith("vm.swappiness was '33' when the workload ended, but '60' when the run began")
+    assert cells[first]["reason"].startswith(
+        "vm.swappiness was '33' when the workload ended, but '60' when the run began"
+    )
     later = cells[first + 1 :]
     assert sets & {cell["tweakset"] for cell in later}
     assert {cell["outcome"] for cell in later if cell["tweakset"] in sets} == {"measured"}
     failed = [cell for cell in later if cell["tweakset"] not in sets]
     assert {cell["outcome"] for cell in failed} == {"failed"}
-    assert all(cell["reason"].startswith("vm.swappiness was '33' when the cell began, but '60' when the run began") for cell in failed)
-    assert done.lines("changed since the run began: /proc/sys/vm/swappiness: 60 -> 33; not changed by this run, and left as it is")
+    assert all(
+        cell["reason"].startswith(
+            "vm.swappiness was '33' when the cell began, but '60' when the run began"
+        )
+        for cell in failed
+    )
+    assert done.lines(
+        "changed since the run began: /proc/sys/vm/swappiness: 60 -> 33; not changed by this run, "
+        "and left as it is"
+    )
     assert not done.lines("NOT PUT BACK")
-    assert saved["deeptweak"]["machine_check"] == {"changed": {"/proc/sys/vm/swappiness": ["60", "33"]}, "restored": True}
+    assert saved["deeptweak"]["machine_check"] == {
+        "changed": {"/proc/sys/vm/swappiness": ["60", "33"]},
+        "restored": True,
+    }
 
 
 def test_several_nodes_take_the_blocks_of_a_design_and_mark_one_file(place: Place) -> None:
-    done = place.run(*options(place, "ablation", "--blocks=3", f"--design-file={file_of(place)}", "-n", "3"))
+    done = place.run(
+        *options(place, "ablation", "--blocks=3", f"--design-file={file_of(place)}", "-n", "3")
+    )
     assert done.code == 0, done.out
     assert len(order(place.saved())) == 27
     assert set(letters(place).values()) == {"Y"}
@@ -159,20 +212,29 @@ def test_several_nodes_take_the_blocks_of_a_design_and_mark_one_file(place: Plac
 @pytest.mark.usefixtures("kernel_unchanged")
 def test_a_budget_is_spent_on_whole_blocks(place: Place) -> None:
     """After each block but the last there was time for another, by the mean of those before; and such a run is whole, resumed or not."""
-    budget_s, more = 6, ("--workloads=idle", "--tweaks=memory-overcommit", "--steps=20", "--benchmark-save=one")
+    budget_s, more = (
+        6,
+        ("--workloads=idle", "--tweaks=memory-overcommit", "--steps=20", "--benchmark-save=one"),
+    )
     done = place.run(f"--budget={budget_s}s", *more)
     assert done.code == 0, done.out
     ours = place.saved()["deeptweak"]
     jsonschema.validate(place.saved(), SCHEMA)
     assert (ours["interrupted"], ours["design"]["budget_s"]) == (False, budget_s)
     took_s = [
-        sum(one["extra_info"]["duration_s"] for one in place.saved()["benchmarks"] if one["extra_info"]["block"] == block)
+        sum(
+            one["extra_info"]["duration_s"]
+            for one in place.saved()["benchmarks"]
+            if one["extra_info"]["block"] == block
+        )
         for block in range(1, ours["design"]["blocks"] + 1)
     ]
     assert len(took_s) > 1
     assert {one["outcome"] for one in ours["cells"]} == {"measured"}
     assert len(ours["cells"]) == len(ours["design"]["order"]) == 3 * len(took_s)
-    fits = [sum(took_s[:done]) * (done + 1) / done <= budget_s for done in range(1, len(took_s) + 1)]
+    fits = [
+        sum(took_s[:done]) * (done + 1) / done <= budget_s for done in range(1, len(took_s) + 1)
+    ]
     assert fits == [True] * (len(took_s) - 1) + [False]
     assert done.lines(f"Skipping block {len(took_s) + 1} of idle: it needs about ")
 
@@ -190,15 +252,22 @@ def test_a_plan_of_a_design_file_writes_nothing(place: Place) -> None:
 def test_a_file_that_cannot_be_written_ends_it_before_the_first_cell(place: Place) -> None:
     """With the machine let go of."""
     said = refused(place.run(*options(place, "ablation", "--design-file=/nowhere/design.csv")))
-    assert "--design-file=/nowhere/design.csv: cannot be written (No such file or directory). Give another path." in said
+    assert (
+        "--design-file=/nowhere/design.csv: cannot be written (No such file or directory). Give "
+        "another path." in said
+    )
     assert place.files() == []
     assert place.run(*options(place, "matrix", "--blocks=1")).code == 0
 
 
 def test_a_design_file_that_is_no_file_is_refused_at_once(place: Place) -> None:
     os.mkfifo(file_of(place))
-    said = refused(place.run(*options(place, "ablation", f"--design-file={file_of(place)}", "--plan")))
-    assert re.search(r"ERROR: --design-file=\S+design\.csv: is a pipe, .*Give another path\. !", said)
+    said = refused(
+        place.run(*options(place, "ablation", f"--design-file={file_of(place)}", "--plan"))
+    )
+    assert re.search(
+        r"ERROR: --design-file=\S+design\.csv: is a pipe, .*Give another path\. !", said
+    )
 
 
 def test_a_file_by_hand_is_the_design(place: Place) -> None:
@@ -211,8 +280,14 @@ def test_a_file_by_hand_is_the_design(place: Place) -> None:
         "1,1,idle,middle,33,,,N,\n"
         "3,1,idle,knobs,+,+,+,F,it rained\n"
     )
-    asked = [one for one in options(place, "ablation", f"--design-file={file_of(place)}") if not one.startswith("--design=")]
-    assert "not the one that --design=ablation makes. Omit --design," in refused(place.run("--design=ablation", *asked))
+    asked = [
+        one
+        for one in options(place, "ablation", f"--design-file={file_of(place)}")
+        if not one.startswith("--design=")
+    ]
+    assert "not the one that --design=ablation makes. Omit --design," in refused(
+        place.run("--design=ablation", *asked)
+    )
     done = place.run(*asked)
     assert done.code == 0, done.out
     saved = place.saved()
@@ -251,28 +326,51 @@ def test_after_a_kill_the_file_says_what_is_left(place: Place) -> None:
     saved = place.saved()
     assert len(order(saved)) == 18
     assert load(place.files()[-1]).design.kind == "ablation"
-    anew = {cell["id"] for cell in saved["deeptweak"]["cells"] if f"{cell['tweakset']} {cell['block']}" == again}
+    anew = {
+        cell["id"]
+        for cell in saved["deeptweak"]["cells"]
+        if f"{cell['tweakset']} {cell['block']}" == again
+    }
     same = {name for name, when in started(saved).items() if kept.get(name) == when}
-    assert same == {f"kernel_tweaks/idle-{'-b'.join(name.split(' '))}" for name in done_before} - anew
+    assert (
+        same == {f"kernel_tweaks/idle-{'-b'.join(name.split(' '))}" for name in done_before} - anew
+    )
     assert not list((place.storage / "progress").iterdir())
 
 
 @pytest.mark.parametrize("more", [(), ("-n", "2")], ids=["serial", "spread"])
-def test_what_failed_is_tried_again_with_resume_and_nothing_else(place: Place, more: tuple[str, ...]) -> None:
+def test_what_failed_is_tried_again_with_resume_and_nothing_else(
+    place: Place, more: tuple[str, ...]
+) -> None:
     """A finished run with rows F keeps its cells for that; a row whose level was mended is measured under the new one."""
-    columns = "order,block,workload,tweakset,vm.swappiness,vm.dirty_rati,net.core.rmem_max,run,reason\n"
-    file_of(place).write_text(columns + "1,1,idle,stock,,,,N,\n2,1,idle,broken.x,,7,,N,\n3,1,idle,broken.y,1,,,N,\n")
-    asked = [one for one in options(place, "", f"--design-file={file_of(place)}", *more, sets="broken") if one != "--design="]
+    columns = (
+        "order,block,workload,tweakset,vm.swappiness,vm.dirty_rati,net.core.rmem_max,run,reason\n"
+    )
+    file_of(place).write_text(
+        columns + "1,1,idle,stock,,,,N,\n2,1,idle,broken.x,,7,,N,\n3,1,idle,broken.y,1,,,N,\n"
+    )
+    asked = [
+        one
+        for one in options(place, "", f"--design-file={file_of(place)}", *more, sets="broken")
+        if one != "--design="
+    ]
     assert place.run(*asked).code == 2
     assert letters(place) == {"stock 1": "Y", "broken.x 1": "F", "broken.y 1": "Y"}
     assert "F,skipped" not in file_of(place).read_text()
     assert "vm.dirty_rati: this kernel has no such setting" in file_of(place).read_text()
-    file_of(place).write_text(file_of(place).read_text().replace("broken.x,,7,", "broken.x,3,,").replace("broken.y,1,", "broken.y,2,"))
+    file_of(place).write_text(
+        file_of(place)
+        .read_text()
+        .replace("broken.x,,7,", "broken.x,3,,")
+        .replace("broken.y,1,", "broken.y,2,")
+    )
     first = started(place.saved())
     done = place.run(*asked, "--resume")
     assert done.code == 0, done.out
     second = started(place.saved())
-    assert [name for name, when in second.items() if first.get(name) == when] == ["kernel_tweaks/idle-stock-b1"]
+    assert [name for name, when in second.items() if first.get(name) == when] == [
+        "kernel_tweaks/idle-stock-b1"
+    ]
     assert set(letters(place).values()) == {"Y"}
 
 

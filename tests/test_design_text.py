@@ -37,11 +37,23 @@ REASONS = st.text(SEEN).map(lambda text: " ".join(text.split()))
 def designs(draw: st.DrawFn) -> tuple[list[Row], list[str]]:
     """Rows that a design may have, and its factors."""
     factors = draw(st.lists(NAMES.map("vm.{}".format), unique=True, max_size=4))
-    keys = draw(st.lists(st.tuples(NAMES, NAMES, st.integers(1, 99)), unique=True, min_size=1, max_size=8))
+    keys = draw(
+        st.lists(st.tuples(NAMES, NAMES, st.integers(1, 99)), unique=True, min_size=1, max_size=8)
+    )
     rows = []
     for order, (workload, tweakset, block) in enumerate(keys, 1):
         levels = draw(st.dictionaries(st.sampled_from(factors), VALUES)) if factors else {}
-        rows.append(Row(order, block, workload, tweakset, levels, draw(st.sampled_from("NYF")), draw(REASONS)))
+        rows.append(
+            Row(
+                order,
+                block,
+                workload,
+                tweakset,
+                levels,
+                draw(st.sampled_from("NYF")),
+                draw(REASONS),
+            )
+        )
     return rows, factors
 
 
@@ -52,7 +64,10 @@ def without_lines(rows: tuple[Row, ...]) -> list[Row]:
 @given(designs(), st.lists(REASONS))
 def test_what_is_written_is_read(made: tuple[list[Row], list[str]], comments: list[str]) -> None:
     rows, factors = made
-    sheet = parse(Sheet("", tuple(factors), tuple(rows), tuple(f"# {one}" for one in comments)).text(), "d.csv")
+    sheet = parse(
+        Sheet("", tuple(factors), tuple(rows), tuple(f"# {one}" for one in comments)).text(),
+        "d.csv",
+    )
     assert without_lines(sheet.rows) == rows
     assert list(sheet.factors) == factors
     assert sheet.comments == tuple(f"# {one}" for one in comments)
@@ -61,9 +76,15 @@ def test_what_is_written_is_read(made: tuple[list[Row], list[str]], comments: li
 @given(designs(), st.data())
 def test_a_mark_changes_its_own_row(made: tuple[list[Row], list[str]], data: st.DataObject) -> None:
     rows, factors = made
-    key, run, reason = data.draw(st.sampled_from(rows)).key, data.draw(st.sampled_from("NYF")), data.draw(REASONS)
+    key, run, reason = (
+        data.draw(st.sampled_from(rows)).key,
+        data.draw(st.sampled_from("NYF")),
+        data.draw(REASONS),
+    )
     after = parse(Sheet("", tuple(factors), tuple(rows)).marked(key, run, reason).text(), "d.csv")
-    assert without_lines(after.rows) == [replace(row, run=run, reason=reason) if row.key == key else row for row in rows]
+    assert without_lines(after.rows) == [
+        replace(row, run=run, reason=reason) if row.key == key else row for row in rows
+    ]
 
 
 def test_a_file_from_a_spreadsheet_keeps_its_comments_and_its_marks_come_last() -> None:
@@ -72,7 +93,10 @@ def test_a_file_from_a_spreadsheet_keeps_its_comments_and_its_marks_come_last() 
         (1, "stock", {}, "F", "no, thanks"),
         (2, "typed", {"vm.swappiness": "+"}, "N", ""),
     ]
-    assert (sheet.done(), parse(HAND.replace(",N,2", ",Y,2"), "d.csv").done()) == (set(), {("idle", "typed", 1)})
+    assert (sheet.done(), parse(HAND.replace(",N,2", ",Y,2"), "d.csv").done()) == (
+        set(),
+        {("idle", "typed", 1)},
+    )
     assert sheet.marked(("idle", "typed", 1), "F", "# no comment").text() == (
         "# mine, with a comma\n"
         '"# from a spreadsheet, in quotes",,,,,,\n'
@@ -88,19 +112,34 @@ def test_a_file_from_a_spreadsheet_keeps_its_comments_and_its_marks_come_last() 
     ("text", "says"),
     [
         ("", "line 1: the header lacks order, block, workload, tweakset, run, reason"),
-        ("model,epochs,ranks,run\n", "are order, block, workload, tweakset, a column for each factor, run, reason."),
+        (
+            "model,epochs,ranks,run\n",
+            "are order, block, workload, tweakset, a column for each factor, run, reason.",
+        ),
         ("order;block;workload;tweakset;run;reason\n", "separated by commas"),
         ("# c\n" + HEADER.replace("vm.swappiness", "order"), "line 2: column order occurs twice"),
         (HEADER.replace("vm.swappiness", " "), "line 1: a column has no name"),
         (HEADER, "d.csv has no rows"),
         (HEADER + "1,1,idle,stock,,N\n", "line 2: has 6 fields, but the header has 7"),
-        (HEADER + "# c\n0,1,idle,stock,,N,\n", "line 3: order is '0', but must be a whole number of at least 1"),
+        (
+            HEADER + "# c\n0,1,idle,stock,,N,\n",
+            "line 3: order is '0', but must be a whole number of at least 1",
+        ),
         (HEADER + "1,9999999999,idle,stock,,N,\n", "line 2: block is '9999999999'"),
         (HEADER + "1,1,,stock,,N,\n", "line 2: workload is empty"),
-        (HEADER + "1,1,idle,stock,,n,\n", "line 2: run is 'n', but must be N (not yet), Y (done), F (failed)"),
+        (
+            HEADER + "1,1,idle,stock,,n,\n",
+            "line 2: run is 'n', but must be N (not yet), Y (done), F (failed)",
+        ),
         (HEADER + '1,1,idle,stock,,F,"no\nway"\n', "line 2: is not a CSV row"),
-        (HEADER + "1,1,idle,stock,,N,\n2,1,idle,stock,,N,\n", "line 3: idle x stock in block 1 is already in line 2"),
-        (HEADER + "1,1,idle,stock,,N,\n1,2,idle,stock,,N,\n", "line 3: order 1 is already in line 2"),
+        (
+            HEADER + "1,1,idle,stock,,N,\n2,1,idle,stock,,N,\n",
+            "line 3: idle x stock in block 1 is already in line 2",
+        ),
+        (
+            HEADER + "1,1,idle,stock,,N,\n1,2,idle,stock,,N,\n",
+            "line 3: order 1 is already in line 2",
+        ),
     ],
 )
 def test_what_is_no_design_is_refused_with_its_line(text: str, says: str) -> None:

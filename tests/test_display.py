@@ -18,15 +18,25 @@ from fixtures.text import duration
 from fixtures.tweaks.local import Plan
 from fixtures.workloads import load
 
-STUDY = Study("study", "Why?", ("idle",), ("memory-reclaim", "thp-never", "process-limits"), Metric("step_time_p10_s", "lower"), blocks=2)
+STUDY = Study(
+    "study",
+    "Why?",
+    ("idle",),
+    ("memory-reclaim", "thp-never", "process-limits"),
+    Metric("step_time_p10_s", "lower"),
+    blocks=2,
+)
 PLANS = {
     "stock": Plan(),
     "stock-again": Plan(),
     "memory-reclaim": Plan((Write("/proc/sys/vm/swappiness", "10", "vm.swappiness"),)),
     "thp-never": Plan(
-        scripts=(Script("thp", "apply", "true"),), cannot=("its scripts need root", "its scripts call x: it is not installed")
+        scripts=(Script("thp", "apply", "true"),),
+        cannot=("its scripts need root", "its scripts call x: it is not installed"),
     ),
-    "process-limits": Plan(scripts=(Script("limits", "apply", "true"),), limits={"nofile": (1024, 4096)}),
+    "process-limits": Plan(
+        scripts=(Script("limits", "apply", "true"),), limits={"nofile": (1024, 4096)}
+    ),
 }
 
 
@@ -38,7 +48,9 @@ def run(tmp_path: Path) -> Session:
     path.write_text("60\n")
     target = Local(tmp_path)
     target.machine = Machine(tmp_path, tmp_path / "state")
-    run = Session(Options(None, "idle", None, None, 3, resume=False, folder=tmp_path / "results"), target)
+    run = Session(
+        Options(None, "idle", None, None, 3, resume=False, folder=tmp_path / "results"), target
+    )
     run.plans = dict(PLANS)
     return run
 
@@ -68,20 +80,37 @@ def test_durations_are_said_as_one_says_them(seconds: float, said: str) -> None:
     [
         ("idle", {}, "20.0 ms per step (median)"),
         ("checkpoint_train", {}, "123.5 samples/s"),
-        ("io_train", {"epochs": [{"resident_before": 0.004}, {}]}, "123.5 samples/s, 0 % cached before"),
-        ("io_train", {"epochs": [{"resident_before": 1.0}, {"resident_before": 0.09}]}, "123.5 samples/s, 9 % to 100 % cached before"),
+        (
+            "io_train",
+            {"epochs": [{"resident_before": 0.004}, {}]},
+            "123.5 samples/s, 0 % cached before",
+        ),
+        (
+            "io_train",
+            {"epochs": [{"resident_before": 1.0}, {"resident_before": 0.09}]},
+            "123.5 samples/s, 9 % to 100 % cached before",
+        ),
         ("io_train", {"epochs": [{"resident_before": None}]}, "123.5 samples/s"),
     ],
 )
 def test_a_cell_that_is_over_is_told_by_what_its_workload_stands_on(
-    run: Session, workload: str, report: dict[str, object], said: str, monkeypatch: pytest.MonkeyPatch
+    run: Session,
+    workload: str,
+    report: dict[str, object],
+    said: str,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     lines: list[str] = []
     display = Display(None)
     monkeypatch.setattr(display, "say", lines.append)
     cell = Cell("study", workload, "stock", 1, 1, 1)
     metrics = {"step_time_median_s": 0.02, "throughput_samples_per_s": 123.456}
-    run.records[cell.id] = {"outcome": "measured", "duration_s": 1.0, "metrics": metrics, "report": report}
+    run.records[cell.id] = {
+        "outcome": "measured",
+        "duration_s": 1.0,
+        "metrics": metrics,
+        "report": report,
+    }
     display.ended(run, cell, run.records[cell.id])
     assert f"{workload} x stock, block 1: {said}; in force: " in lines[0]
 
@@ -103,7 +132,9 @@ def display_of(run: Session, cells: list[Cell], *, alone: bool = True) -> Displa
     return display
 
 
-def test_a_slow_cell_says_at_which_step_it_is(run: Session, cells: list[Cell], lines: list[str]) -> None:
+def test_a_slow_cell_says_at_which_step_it_is(
+    run: Session, cells: list[Cell], lines: list[str]
+) -> None:
     order = Order(load("idle"), steps=20, warmup_steps=3, seed=1)
     heard = display_of(run, cells).stepped(cells[0], order)
     lines.clear()
@@ -113,7 +144,9 @@ def test_a_slow_cell_says_at_which_step_it_is(run: Session, cells: list[Cell], l
     assert lines == [f"{where}: step {number} of 23" for number in (1, 12, 23)]
 
 
-def test_in_turns_it_says_the_round_and_the_arm_too(run: Session, cells: list[Cell], lines: list[str]) -> None:
+def test_in_turns_it_says_the_round_and_the_arm_too(
+    run: Session, cells: list[Cell], lines: list[str]
+) -> None:
     order = Order(load("idle"), steps=20, warmup_steps=3, seed=1, slice_steps=4)
     display = display_of(run, cells)
     heard = display.stepped(cells[1], order, cells[0])
@@ -122,11 +155,18 @@ def test_in_turns_it_says_the_round_and_the_arm_too(run: Session, cells: list[Ce
     display.turned(cells[0])(2, 5)
     heard(11)
     where = f"[ 1/10] 2 s left: idle x {cells[0].tweakset}, block 1 and its like in turns"
-    assert lines == [f"{where}: {cells[1].tweakset}, step 1 of 23", f"{where}, round 2 of 5: {cells[1].tweakset}, step 12 of 23"]
+    assert lines == [
+        f"{where}: {cells[1].tweakset}, step 1 of 23",
+        f"{where}, round 2 of 5: {cells[1].tweakset}, step 12 of 23",
+    ]
 
 
-def test_the_log_of_a_campaign_has_a_line_a_cell(run: Session, cells: list[Cell], lines: list[str]) -> None:
-    heard = display_of(run, cells, alone=False).stepped(cells[0], Order(load("idle"), steps=20, warmup_steps=3, seed=1))
+def test_the_log_of_a_campaign_has_a_line_a_cell(
+    run: Session, cells: list[Cell], lines: list[str]
+) -> None:
+    heard = display_of(run, cells, alone=False).stepped(
+        cells[0], Order(load("idle"), steps=20, warmup_steps=3, seed=1)
+    )
     lines.clear()
     heard(7)
     assert not lines
@@ -146,20 +186,36 @@ def test_a_line_is_due_so_long_after_the_last(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_nothing_is_ever_said_to_last_60_minutes() -> None:
-    assert {duration(s) for s in range(3500, 3700)} == {"58 min", "59 min", "1 h 00 min", "1 h 01 min", "1 h 02 min"}
+    assert {duration(s) for s in range(3500, 3700)} == {
+        "58 min",
+        "59 min",
+        "1 h 00 min",
+        "1 h 01 min",
+        "1 h 02 min",
+    }
 
 
-def test_a_plan_names_every_cell_in_order_and_those_that_are_skipped(run: Session, cells: list[Cell]) -> None:
+def test_a_plan_names_every_cell_in_order_and_those_that_are_skipped(
+    run: Session, cells: list[Cell]
+) -> None:
     lines = list(plan_lines(run, cells))
     assert lines[0] == "10 cells in this order (seed 3):"
-    assert [line.split()[1:6] for line in lines[1:11]] == [["block", str(c.block), "idle", "x", c.tweakset] for c in cells]
-    assert [line.endswith("(skipped, see below)") for line in lines[1:11]] == [c.tweakset == "thp-never" for c in cells]
+    assert [line.split()[1:6] for line in lines[1:11]] == [
+        ["block", str(c.block), "idle", "x", c.tweakset] for c in cells
+    ]
+    assert [line.endswith("(skipped, see below)") for line in lines[1:11]] == [
+        c.tweakset == "thp-never" for c in cells
+    ]
     # 8 cells of 0.2 s; the two of thp-never take no time
     assert lines[-1] == "Expected: about 2 s on 2 cores. Nothing was touched."
 
 
-def test_of_a_long_plan_blocks_that_repeat_the_first_take_a_line_each(run: Session, cells: list[Cell]) -> None:
-    pair = [next(cell for cell in cells if cell.tweakset == name) for name in ("stock", "stock-again")]
+def test_of_a_long_plan_blocks_that_repeat_the_first_take_a_line_each(
+    run: Session, cells: list[Cell]
+) -> None:
+    pair = [
+        next(cell for cell in cells if cell.tweakset == name) for name in ("stock", "stock-again")
+    ]
     blocks = [[replace(cell, block=block) for cell in pair] for block in range(1, 61)]
     blocks[1].reverse()
     blocks[59] = blocks[59][:1]
@@ -183,7 +239,9 @@ def told(run: Session, cells: list[Cell], name: str) -> list[str]:
     return [line.strip() for line in lines[start:end]]
 
 
-def test_a_plan_tells_what_each_set_would_write_run_and_limit(run: Session, cells: list[Cell]) -> None:
+def test_a_plan_tells_what_each_set_would_write_run_and_limit(
+    run: Session, cells: list[Cell]
+) -> None:
     assert told(run, cells, "stock") == told(run, cells, "stock-again") == ["nothing"]
     assert told(run, cells, "memory-reclaim")[0] == "vm.swappiness: 60 -> 10"
     assert told(run, cells, "process-limits")[:3] == [
@@ -195,7 +253,10 @@ def test_a_plan_tells_what_each_set_would_write_run_and_limit(run: Session, cell
 
 def test_a_plan_gives_every_reason_why_a_set_is_left_out(run: Session, cells: list[Cell]) -> None:
     """And nothing that it would have written."""
-    assert told(run, cells, "thp-never") == ["skipped: its scripts need root", "skipped: its scripts call x: it is not installed"]
+    assert told(run, cells, "thp-never") == [
+        "skipped: its scripts need root",
+        "skipped: its scripts call x: it is not installed",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -203,26 +264,42 @@ def test_a_plan_gives_every_reason_why_a_set_is_left_out(run: Session, cells: li
     [
         ({}, {}, "nothing changed"),
         ({"observed": {"vm.swappiness": "10"}}, {}, "vm.swappiness=10"),
-        ({"side_effects": {"/sys/kernel/mm/transparent_hugepage/enabled": ["madvise", "never"]}}, {}, "transparent_hugepage/enabled=never"),
-        ({"observed": {"vm.swappiness": "10"}}, {"nofile": (512, 512), "core": (0, 0)}, "vm.swappiness=10 and 2 more"),
+        (
+            {"side_effects": {"/sys/kernel/mm/transparent_hugepage/enabled": ["madvise", "never"]}},
+            {},
+            "transparent_hugepage/enabled=never",
+        ),
+        (
+            {"observed": {"vm.swappiness": "10"}},
+            {"nofile": (512, 512), "core": (0, 0)},
+            "vm.swappiness=10 and 2 more",
+        ),
     ],
 )
 def test_what_is_in_force_is_said_in_a_few_words(
-    run: Session, cells: list[Cell], tweak: dict[str, object], limits: dict[str, tuple[int, int]], said: str
+    run: Session,
+    cells: list[Cell],
+    tweak: dict[str, object],
+    limits: dict[str, tuple[int, int]],
+    said: str,
 ) -> None:
     run.records[cells[0].id] = {"tweak": tweak}
     run.plans[cells[0].tweakset] = Plan(limits=limits)
     assert in_force(run, cells[0]) == said
 
 
-def test_what_a_script_wrote_itself_is_in_force_before_what_moved_along(run: Session, cells: list[Cell]) -> None:
+def test_what_a_script_wrote_itself_is_in_force_before_what_moved_along(
+    run: Session, cells: list[Cell]
+) -> None:
     """With the device's name, where several have such a file."""
     (cell,) = {cell.tweakset: cell for cell in cells if cell.tweakset == "thp-never"}.values()
     thp = "/sys/kernel/mm/transparent_hugepage/enabled"
     changed = {"/proc/sys/vm/min_free_kbytes": ["1", "2"], thp: ["madvise", "never"]}
     run.records[cell.id] = {"tweak": {"side_effects": changed, "by_scripts": [thp]}}
     assert in_force(run, cell) == "transparent_hugepage/enabled=never and 1 more"
-    run.records[cell.id] = {"tweak": {"side_effects": {"/sys/block/vda/queue/nr_requests": ["1", "2"]}}}
+    run.records[cell.id] = {
+        "tweak": {"side_effects": {"/sys/block/vda/queue/nr_requests": ["1", "2"]}}
+    }
     assert in_force(run, cell) == "vda/queue/nr_requests=2"
 
 
@@ -234,7 +311,12 @@ def test_of_a_machine_that_needed_no_restoring_nothing_is_said(nothing: Restored
 def test_everything_a_restore_did_is_said() -> None:
     """What it put back, what it left to others, what would not go, and what else happened."""
     result = Restored(
-        back={"/sys/kernel/mm/transparent_hugepage/enabled": ("[always] madvise never", "always [madvise] never")},
+        back={
+            "/sys/kernel/mm/transparent_hugepage/enabled": (
+                "[always] madvise never",
+                "always [madvise] never",
+            )
+        },
         left_alone={"/proc/sys/vm/swappiness": ("33", "10")},
         stuck={"/proc/sys/vm/dirty_ratio": "Invalid argument"},
         notes=("the machine was rebooted meanwhile",),
@@ -243,7 +325,10 @@ def test_everything_a_restore_did_is_said() -> None:
     assert list(restored_lines(result)) == [
         "An earlier run ended inside tweak set 'one' without putting this machine back; done now:",
         "  /sys/kernel/mm/transparent_hugepage/enabled: always -> madvise",
-        "  /proc/sys/vm/swappiness: is 33, the run had set 10: changed by another program since; left alone",
+        (
+            "  /proc/sys/vm/swappiness: is 33, the run had set 10: changed by another program "
+            "since; left alone"
+        ),
         "  /proc/sys/vm/dirty_ratio: NOT put back: Invalid argument",
         "  the machine was rebooted meanwhile",
     ]

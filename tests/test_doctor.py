@@ -1,4 +1,7 @@
-"""What doctor finds: who else may turn this machine's knobs, and what stands in the way of a run. It only reads."""
+"""What doctor finds: who else may turn this machine's knobs, and what stands in the way of a run.
+
+It only reads.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,9 @@ from fixtures.kernel.tunables import Tunables
 from fixtures.terms import Tweak, TweakSet
 
 SETS = [
-    TweakSet("one", tweaks=(Tweak("sysctl", "vm.swappiness", "10"), Tweak("ulimit", "nofile", "512"))),
+    TweakSet(
+        "one", tweaks=(Tweak("sysctl", "vm.swappiness", "10"), Tweak("ulimit", "nofile", "512"))
+    ),
     TweakSet("two", tweaks=(Tweak("sysctl", "net.ipv4.tcp_rmem", "4096 87380 6291456"),)),
 ]
 
@@ -53,9 +58,23 @@ def test_without_any_manager_that_is_said(tmp_path: Path) -> None:
     assert [f.mark for f in doctor.managers(tmp_path)] == ["ok"]
 
 
-@pytest.mark.parametrize("path", ["etc/sysctl.conf", "etc/sysctl.d/99-x.conf", "run/sysctl.d/x.conf", "usr/lib/sysctl.d/x.conf"])
-@pytest.mark.parametrize("line", ["vm.swappiness = 1", "vm.swappiness=1", "  vm.swappiness =1", "-vm.swappiness = 1", "vm/swappiness = 1"])
-def test_a_file_that_sets_a_key_of_a_tweak_set_is_named(tmp_path: Path, path: str, line: str) -> None:
+@pytest.mark.parametrize(
+    "path",
+    ["etc/sysctl.conf", "etc/sysctl.d/99-x.conf", "run/sysctl.d/x.conf", "usr/lib/sysctl.d/x.conf"],
+)
+@pytest.mark.parametrize(
+    "line",
+    [
+        "vm.swappiness = 1",
+        "vm.swappiness=1",
+        "  vm.swappiness =1",
+        "-vm.swappiness = 1",
+        "vm/swappiness = 1",
+    ],
+)
+def test_a_file_that_sets_a_key_of_a_tweak_set_is_named(
+    tmp_path: Path, path: str, line: str
+) -> None:
     """In every spelling that sysctl.d(5) knows."""
     write(tmp_path, "proc/sys/vm/swappiness", "60\n")
     write(tmp_path, path, f"# vm.swappiness = 3\n{line}\nkernel.other = 1\n")
@@ -72,7 +91,15 @@ def test_a_file_that_agrees_with_the_kernel_is_named_without_a_difference(tmp_pa
 
 
 @pytest.mark.parametrize(
-    "text", ["", "# vm.swappiness = 1\n", "; vm.swappiness = 1\n", "vm.swappiness\n", "vm.dirty_ratio = 1\n", "nofile = 3\n"]
+    "text",
+    [
+        "",
+        "# vm.swappiness = 1\n",
+        "; vm.swappiness = 1\n",
+        "vm.swappiness\n",
+        "vm.dirty_ratio = 1\n",
+        "nofile = 3\n",
+    ],
 )
 def test_files_that_set_no_key_of_a_tweak_set_are_fine(tmp_path: Path, text: str) -> None:
     write(tmp_path, "etc/sysctl.d/10.conf", text)
@@ -85,20 +112,28 @@ def test_a_free_machine_is_ready(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     found = {f.subject: f for f in doctor.examine()}
     assert found["machine lock"].mark == found["journal"].mark == "ok"
     assert not doctor.worst(found.values())
-    assert {f"tweak set {path.stem}" for path in (Path(__file__).parents[1] / "data/tweaks").glob("*.yaml")} <= found.keys()
+    assert {
+        f"tweak set {path.stem}"
+        for path in (Path(__file__).parents[1] / "data/tweaks").glob("*.yaml")
+    } <= found.keys()
 
 
 def test_a_set_that_is_in_force_already_is_worth_a_look(tmp_path: Path) -> None:
     write(tmp_path, "proc/sys/vm/swappiness", "10\n")
     write(tmp_path, "proc/sys/vm/dirty_ratio", "20\n")
-    swappiness, dirty = Tweak("sysctl", "vm.swappiness", "10"), Tweak("sysctl", "vm.dirty_ratio", "8")
+    swappiness, dirty = (
+        Tweak("sysctl", "vm.swappiness", "10"),
+        Tweak("sysctl", "vm.dirty_ratio", "8"),
+    )
     sets = [TweakSet("whole", tweaks=(swappiness,)), TweakSet("half", tweaks=(swappiness, dirty))]
     found = {f.subject: f for f in doctor._catalogue(sets, Tunables(tmp_path))}
     assert (found["tweak set whole"].mark, found["tweak set half"].mark) == ("warn", "ok")
     assert all("already in force: vm.swappiness" in f.detail for f in found.values())
 
 
-def test_a_run_that_is_going_on_is_in_the_way(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_that_is_going_on_is_in_the_way(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("DEEPTWEAK_STATE_DIR", str(tmp_path))
     with lock.held(tmp_path):
         found = list(doctor.examine())
@@ -108,7 +143,9 @@ def test_a_run_that_is_going_on_is_in_the_way(tmp_path: Path, monkeypatch: pytes
     assert doctor.worst(found)
 
 
-def test_a_journal_that_a_killed_run_left_is_in_the_way(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_journal_that_a_killed_run_left_is_in_the_way(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("DEEPTWEAK_STATE_DIR", str(tmp_path))
     journal = Journal(tmp_path)
     journal.begin({"record": "begin"})
@@ -118,7 +155,9 @@ def test_a_journal_that_a_killed_run_left_is_in_the_way(tmp_path: Path, monkeypa
     assert doctor.worst(found)
 
 
-def test_a_state_folder_that_cannot_be_written_is_in_the_way(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_state_folder_that_cannot_be_written_is_in_the_way(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("DEEPTWEAK_STATE_DIR", str(tmp_path / "file"))
     assert doctor.worst(doctor.examine())
@@ -127,7 +166,11 @@ def test_a_state_folder_that_cannot_be_written_is_in_the_way(tmp_path: Path, mon
 def test_a_tweak_set_that_cannot_be_measured_here_is_no_obstacle() -> None:
     """The others still can."""
     assert not doctor.worst(
-        [Finding("no", "tweak set one", "no GPU"), Finding("warn", "load", "3.0"), Finding("no", "torch", "not installed")]
+        [
+            Finding("no", "tweak set one", "no GPU"),
+            Finding("warn", "load", "3.0"),
+            Finding("no", "torch", "not installed"),
+        ]
     )
 
 

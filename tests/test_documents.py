@@ -31,11 +31,18 @@ class Outer:
     params: dict[str, str | int] = field(default_factory=dict)
 
 
-WHOLE = {"name": "a", "inner": [{"law": "constant", "mean": 2}], "share": 0, "params": {"batch": 8, "net": "mlp"}}
+WHOLE = {
+    "name": "a",
+    "inner": [{"law": "constant", "mean": 2}],
+    "share": 0,
+    "params": {"batch": 8, "net": "mlp"},
+}
 
 
 def test_a_document_is_the_record_that_it_describes() -> None:
-    assert convert(Outer, WHOLE, "f.yaml") == Outer("a", (Inner("constant", 2.0),), 0.0, {"batch": 8, "net": "mlp"})
+    assert convert(Outer, WHOLE, "f.yaml") == Outer(
+        "a", (Inner("constant", 2.0),), 0.0, {"batch": 8, "net": "mlp"}
+    )
 
 
 def test_a_null_is_as_good_as_left_out_but_not_in_what_a_program_wrote() -> None:
@@ -49,10 +56,19 @@ def test_a_null_is_as_good_as_left_out_but_not_in_what_a_program_wrote() -> None
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"nam": 1}, "f: unknown key 'nam'. Did you mean 'name'? There are: name, inner, share, params."),
+        (
+            {"nam": 1},
+            "f: unknown key 'nam'. Did you mean 'name'? There are: name, inner, share, params.",
+        ),
         ({"name": "a\nb"}, r"f: name is 'a\nb'; text on one line is needed."),
-        ({"inner": [{"law": "constant", "mean": 0}]}, "f: inner[0].mean is 0; a number above 0 is needed."),
-        ({"inner": [{"law": "gamma", "mean": 1}]}, "f: inner[0].law is 'gamma'; one of constant, lognormal is needed."),
+        (
+            {"inner": [{"law": "constant", "mean": 0}]},
+            "f: inner[0].mean is 0; a number above 0 is needed.",
+        ),
+        (
+            {"inner": [{"law": "gamma", "mean": 1}]},
+            "f: inner[0].law is 'gamma'; one of constant, lognormal is needed.",
+        ),
         ({"share": True}, "f: share is True; a number is needed."),
         ({"share": float("nan")}, "f: share is nan; a number from 0 on is needed."),
         ({"share": 10**400}, f"f: share is 1{'0' * 79}; a number is needed."),
@@ -89,7 +105,11 @@ RECORDS = st.one_of(
         path=st.none() | TEXT,
         sha256=st.none() | TEXT,
         description=TEXT,
-        tweaks=several(st.builds(Tweak, st.sampled_from(["sysctl", "ulimit", "service", "boot"]), TEXT, TEXT, TEXT)),
+        tweaks=several(
+            st.builds(
+                Tweak, st.sampled_from(["sysctl", "ulimit", "service", "boot"]), TEXT, TEXT, TEXT
+            )
+        ),
         scripts=several(SCRIPTS),
         warnings=several(TEXT),
         workloads=several(TEXT),
@@ -120,7 +140,10 @@ def test_what_is_sent_is_what_arrives(record: object) -> None:
     [
         (lambda j: j.pop("scripts"), "TweakSet: scripts is missing.*image has a different version"),
         (lambda j: j.update(name=1), "name is 1; text"),
-        (lambda j: j["tweaks"][0].update(kind="firmware"), r"tweaks\[0\].kind is 'firmware'; one of sysctl, ulimit, service, boot"),
+        (
+            lambda j: j["tweaks"][0].update(kind="firmware"),
+            r"tweaks\[0\].kind is 'firmware'; one of sysctl, ulimit, service, boot",
+        ),
     ],
 )
 def test_what_does_not_fit_is_refused(spoil: Any, says: str) -> None:
@@ -138,4 +161,6 @@ def test_a_pair_of_numbers_is_two_numbers(limits: object) -> None:
 
 def test_a_number_without_a_point_is_a_number() -> None:
     """JSON's writers may leave it out."""
-    assert from_json(Effects, {"before": {}, "changed": {}, "seconds": 1, "outside": []}) == Effects({}, {}, 1.0)
+    assert from_json(
+        Effects, {"before": {}, "changed": {}, "seconds": 1, "outside": []}
+    ) == Effects({}, {}, 1.0)

@@ -29,19 +29,31 @@ def called(*words: str, monkeypatch: pytest.MonkeyPatch) -> int:
     return door.main()
 
 
-def test_the_help_has_every_command_once(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_help_has_every_command_once(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert called("--help", monkeypatch=monkeypatch) == 0
-    shown = [line.split()[0] for line in capsys.readouterr().out.splitlines() if line.startswith("  ")]
+    shown = [
+        line.split()[0] for line in capsys.readouterr().out.splitlines() if line.startswith("  ")
+    ]
     of_studies = [command.NAME for command in studies.commands()]
     judged = map(judging.command_of, judging.COMMANDS)
-    assert sorted(shown) == sorted({"demo", "completion", *measuring.COMMANDS, *of_studies, *judged})
+    assert sorted(shown) == sorted(
+        {"demo", "completion", *measuring.COMMANDS, *of_studies, *judged}
+    )
 
 
 def test_the_help_ends_quietly_for_a_reader_that_has_seen_enough() -> None:
     """As with `| head`: neither a traceback nor the interpreter's own complaint at its end."""
     reader, writer = os.pipe()
     os.close(reader)
-    done = subprocess.run([sys.executable, "-m", "deeptweak", "--help"], cwd=HOUSE, stdout=writer, stderr=subprocess.PIPE, check=False)
+    done = subprocess.run(
+        [sys.executable, "-m", "deeptweak", "--help"],
+        cwd=HOUSE,
+        stdout=writer,
+        stderr=subprocess.PIPE,
+        check=False,
+    )
     os.close(writer)
     assert (done.returncode, done.stderr) == (0, b"")
 
@@ -50,12 +62,18 @@ def test_without_a_command_it_says_what_there_is_and_fails(monkeypatch: pytest.M
     assert called(monkeypatch=monkeypatch) == 2
 
 
-def test_the_version_is_that_of_pyproject(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_version_is_that_of_pyproject(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     """The one place that has it; CHANGELOG.md begins with the same."""
     project = tomllib.loads((HOUSE / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     assert called("--version", monkeypatch=monkeypatch) == 0
     assert capsys.readouterr().out == f"deeptweak {project['version']}\n"
-    heads = [line for line in (HOUSE / "CHANGELOG.md").read_text(encoding="utf-8").splitlines() if line.startswith("## ")]
+    heads = [
+        line
+        for line in (HOUSE / "CHANGELOG.md").read_text(encoding="utf-8").splitlines()
+        if line.startswith("## ")
+    ]
     assert heads[0].split()[1] == project["version"]
 
 
@@ -66,22 +84,38 @@ def test_a_command_that_does_not_exist_is_answered_with_one_that_does(
     assert "`compare`" in capsys.readouterr().err
 
 
-CALLED = {"deeptweak": "deeptweak", "analysis": "python -m analysis", "fixtures": "python -m fixtures"}
+CALLED = {
+    "deeptweak": "deeptweak",
+    "analysis": "python -m analysis",
+    "fixtures": "python -m fixtures",
+}
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("module", "words", "form"),
     [
-        *((module, ["compare", door.DEMO_RUN], "next: {} report data/runs/") for module in ("deeptweak", "analysis")),
+        *(
+            (module, ["compare", door.DEMO_RUN], "next: {} report data/runs/")
+            for module in ("deeptweak", "analysis")
+        ),
         *((module, ["compare", "--help"], "  {} compare ") for module in ("deeptweak", "analysis")),
         *((module, ["compre"], "`{} --help`") for module in ("deeptweak", "analysis")),
         *((module, ["list", "--help"], "usage: {} list") for module in ("deeptweak", "fixtures")),
     ],
 )
-def test_commands_are_called_as_whoever_started_them_called_them(module: str, words: list[str], form: str) -> None:
+def test_commands_are_called_as_whoever_started_them_called_them(
+    module: str, words: list[str], form: str
+) -> None:
     environ = {name: value for name, value in os.environ.items() if name != door.STARTED_AS}
-    done = subprocess.run([sys.executable, "-m", module, *words], cwd=HOUSE, env=environ, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-m", module, *words],
+        cwd=HOUSE,
+        env=environ,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     said = done.stdout + done.stderr
     assert form.format(CALLED[module]) in said
     assert not [name for name in CALLED.values() if name != CALLED[module] and f"{name} " in said]
@@ -104,8 +138,14 @@ seed = 7
 @pytest.mark.parametrize(
     ("words", "given"),
     [
-        (["run", "--", "x"], ["--tweaks=thp-always", "--tweaks=./prod.yaml", "--budget=5m", "--turns", "--seed=7"]),
-        (["run", "--tweaks", "thp-never", "--seed=1", "--", "x", "--budget=1"], ["--budget=5m", "--turns"]),
+        (
+            ["run", "--", "x"],
+            ["--tweaks=thp-always", "--tweaks=./prod.yaml", "--budget=5m", "--turns", "--seed=7"],
+        ),
+        (
+            ["run", "--tweaks", "thp-never", "--seed=1", "--", "x", "--budget=1"],
+            ["--budget=5m", "--turns"],
+        ),
         (["doctor"], []),
     ],
     ids=["all", "what is typed counts alone", "another command"],
@@ -140,7 +180,11 @@ def test_a_project_sets_the_options_of_a_command_once(
     ],
 )
 def test_what_a_project_sets_wrongly_is_named_with_its_file(
-    text: str, named: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    text: str,
+    named: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     (tmp_path / "pyproject.toml").write_text(text)
     monkeypatch.chdir(tmp_path)
@@ -150,7 +194,9 @@ def test_what_a_project_sets_wrongly_is_named_with_its_file(
     assert named in message
 
 
-@pytest.mark.parametrize(("missing", "extra"), [("kubernetes", "kubernetes"), ("pyDOE3", "studies")])
+@pytest.mark.parametrize(
+    ("missing", "extra"), [("kubernetes", "kubernetes"), ("pyDOE3", "studies")]
+)
 def test_a_part_that_is_not_installed_says_how_it_is(
     missing: str, extra: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -159,17 +205,33 @@ def test_a_part_that_is_not_installed_says_how_it_is(
 
     monkeypatch.setattr(measuring, "main", without)
     assert called("doctor", monkeypatch=monkeypatch) == 2
-    assert f"{missing} is not installed: in the clone, pip install '.[{extra}]'." in capsys.readouterr().err
+    assert (
+        f"{missing} is not installed: in the clone, pip install '.[{extra}]'."
+        in capsys.readouterr().err
+    )
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("command", ["list", "doctor", "restore"])
 def test_what_measures_nothing_needs_no_pytest(command: str, tmp_path: Path) -> None:
-    """A machine is put back, and looked at, where the base alone is installed. Another run may hold it meanwhile."""
-    without = "import sys; sys.modules.update(dict.fromkeys(['pytest', '_pytest', 'pytest_benchmark', 'xdist']))\n"
+    """A machine is put back, and looked at, where the base alone is installed.
+
+    Another run may hold it meanwhile.
+    """
+    without = (
+        "import sys; sys.modules.update(dict.fromkeys(['pytest', '_pytest', 'pytest_benchmark', "
+        "'xdist']))\n"
+    )
     program = f"{without}from fixtures.__main__ import main; sys.exit(main([{command!r}]))"
     environ = {**os.environ, "DEEPTWEAK_STATE_DIR": str(tmp_path)}
-    done = subprocess.run([sys.executable, "-c", program], cwd=HOUSE, env=environ, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        cwd=HOUSE,
+        env=environ,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert done.stdout + done.stderr
     assert "Traceback" not in done.stderr, done.stderr
 
@@ -181,20 +243,39 @@ def test_what_measures_nothing_needs_no_pytest(command: str, tmp_path: Path) -> 
         ("io", "data/runs/io_readahead_2026-11-22_amd-epyc-2cpu.json"),
         ("effects", "data/runs/2026-11-21_gate_amd-epyc-2cpu.json"),
         ("overhead", "data/runs/monitoring-sampler_2026-11-22_amd-epyc-2cpu.json"),
-        ("plot", "--picture=forest", "--output", "", "data/runs/2026-11-21_gate_amd-epyc-2cpu.json"),
+        (
+            "plot",
+            "--picture=forest",
+            "--output",
+            "",
+            "data/runs/2026-11-21_gate_amd-epyc-2cpu.json",
+        ),
     ],
     ids=lambda words: words[0],
 )
-def test_the_base_reads_runs_without_the_libraries_of_the_extras(words: tuple[str, ...], tmp_path: Path) -> None:
-    without = "import sys; sys.modules.update(dict.fromkeys(['statsmodels', 'sklearn', 'pyDOE3', 'simpy', 'pytest']))\n"
+def test_the_base_reads_runs_without_the_libraries_of_the_extras(
+    words: tuple[str, ...], tmp_path: Path
+) -> None:
+    without = (
+        "import sys; sys.modules.update(dict.fromkeys(['statsmodels', 'sklearn', 'pyDOE3', "
+        "'simpy', 'pytest']))\n"
+    )
     program = f"{without}from analysis.__main__ import main; sys.exit(main(sys.argv[1:]))"
     arguments = [word or str(tmp_path) for word in words]
-    done = subprocess.run([sys.executable, "-c", program, *arguments], cwd=HOUSE, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", program, *arguments],
+        cwd=HOUSE,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert done.returncode == 0, done.stderr
 
 
 @pytest.mark.parametrize("name", [door.DEMO[0], door.COMPLETION[0]])
-def test_the_first_commands_have_a_help(name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_first_commands_have_a_help(
+    name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     with pytest.raises(SystemExit) as ended:
         called(name, "--help", monkeypatch=monkeypatch)
     assert not ended.value.code
@@ -229,7 +310,18 @@ REPOSITORY = "https://git.example.org/team/deeptweak"
 def built_wheel(folder: Path) -> Path:
     """Build the wheel as a release job does, without a network."""
     pytest.importorskip("hatchling", reason="hatchling is not installed: pip install -e '.[dev]'")
-    build = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation", "--wheel-dir", str(folder), str(HOUSE)]
+    build = [
+        sys.executable,
+        "-m",
+        "pip",
+        "wheel",
+        "--quiet",
+        "--no-deps",
+        "--no-build-isolation",
+        "--wheel-dir",
+        str(folder),
+        str(HOUSE),
+    ]
     subprocess.run(build, check=True, env={**os.environ, "DEEPTWEAK_REPOSITORY_URL": REPOSITORY})
     [wheel] = folder.glob("*.whl")
     return wheel
@@ -241,17 +333,35 @@ def metadata_of(archive: zipfile.ZipFile) -> str:
 
 
 @pytest.mark.slow
-def test_a_wheel_puts_nothing_but_deeptweak_beside_other_packages_and_works_from_there(tmp_path: Path) -> None:
+def test_a_wheel_puts_nothing_but_deeptweak_beside_other_packages_and_works_from_there(
+    tmp_path: Path,
+) -> None:
     with zipfile.ZipFile(built_wheel(tmp_path)) as archive:
         assert "deeptweak/py.typed" in archive.namelist()
-        assert [name for name in archive.namelist() if name.endswith(".data/data/share/man/man1/deeptweak.1")]
+        assert [
+            name
+            for name in archive.namelist()
+            if name.endswith(".data/data/share/man/man1/deeptweak.1")
+        ]
         assert f"Project-URL: Issues, {REPOSITORY}/issues" in metadata_of(archive).splitlines()
         tops = {name.split("/")[0] for name in archive.namelist()}
         archive.extractall(tmp_path / "site")
     assert {name for name in tops if not name.endswith((".dist-info", ".data"))} == {"deeptweak"}
-    show = [sys.executable, "-P", "-m", "deeptweak", "compare", str(tmp_path / "site/deeptweak/_house" / door.DEMO_RUN)]
+    show = [
+        sys.executable,
+        "-P",
+        "-m",
+        "deeptweak",
+        "compare",
+        str(tmp_path / "site/deeptweak/_house" / door.DEMO_RUN),
+    ]
     done = subprocess.run(
-        show, cwd=tmp_path / "site", env={"PYTHONPATH": str(tmp_path / "site")}, capture_output=True, text=True, check=False
+        show,
+        cwd=tmp_path / "site",
+        env={"PYTHONPATH": str(tmp_path / "site")},
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert done.returncode == 0, done.stderr
     assert "5 faster" in done.stdout
@@ -271,7 +381,10 @@ print(len(runs.cells()), sum(deeptweak.compare(runs).verdicts() == "improved"), 
     assert (done.returncode, done.stdout) == (0, "336 5 True\n"), done.stderr
 
 
-TRAIN = "import os, time\nfor step in range(40):\n    time.sleep(0.01)\n    print(f'step {step + 1}', flush=True)\n"
+TRAIN = (
+    "import os, time\nfor step in range(40):\n    time.sleep(0.01)\n    print(f'step {step + 1}', "
+    "flush=True)\n"
+)
 
 
 @pytest.mark.usefixtures("kernel_unchanged")
@@ -282,17 +395,39 @@ def test_an_installed_wheel_measures_a_script_where_there_is_no_repository(tmp_p
     subprocess.run([sys.executable, "-m", "venv", str(environment)], check=True)
     python = environment / "bin/python"
     wheel = built_wheel(tmp_path)
-    subprocess.run([str(python), "-m", "pip", "install", "--quiet", "--no-deps", "--no-index", str(wheel)], check=True)
+    subprocess.run(
+        [str(python), "-m", "pip", "install", "--quiet", "--no-deps", "--no-index", str(wheel)],
+        check=True,
+    )
     [site] = environment.glob("lib/python*/site-packages")
-    (site / "lent.pth").write_text(sysconfig.get_path("purelib"))  # of which `.pth` files, that of this repository too, are not read
+    (site / "lent.pth").write_text(
+        sysconfig.get_path("purelib")
+    )  # of which `.pth` files, that of this repository too, are not read
     (tmp_path / "train.py").write_text(TRAIN)
     place = Place(tmp_path)
     deeptweak = str(environment / "bin/deeptweak")
-    words = ["run", "--tweaks=malloc-keep-memory", "--blocks=2", f"--storage={place.storage}", "--", str(python), "train.py"]
-    environ = {name: value for name, value in place.env().items() if name not in {"PYTHONPATH", door.STARTED_AS}}
-    done = subprocess.run([deeptweak, *words], cwd=tmp_path, env=environ, capture_output=True, text=True, check=False)
+    words = [
+        "run",
+        "--tweaks=malloc-keep-memory",
+        "--blocks=2",
+        f"--storage={place.storage}",
+        "--",
+        str(python),
+        "train.py",
+    ]
+    environ = {
+        name: value
+        for name, value in place.env().items()
+        if name not in {"PYTHONPATH", door.STARTED_AS}
+    }
+    done = subprocess.run(
+        [deeptweak, *words], cwd=tmp_path, env=environ, capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0, done.stdout + done.stderr
-    assert {cell["extra_info"]["tweakset"] for cell in place.saved()["benchmarks"]} >= {"stock", "malloc-keep-memory"}
+    assert {cell["extra_info"]["tweakset"] for cell in place.saved()["benchmarks"]} >= {
+        "stock",
+        "malloc-keep-memory",
+    }
     assert str(HOUSE) not in done.stdout + done.stderr
     answer = [deeptweak, "compare", str(place.files()[-1])]
     assert subprocess.run(answer, cwd=tmp_path, env=environ, check=False).returncode == 0

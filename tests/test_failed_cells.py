@@ -16,7 +16,9 @@ pytestmark = pytest.mark.usefixtures("kernel_unchanged")
 
 
 def test_there_must_be_something_to_resume(place: Place) -> None:
-    assert refused(place.run("--resume", "--tweaks=thp-never")).startswith("--resume: no interrupted run of this plan")
+    assert refused(place.run("--resume", "--tweaks=thp-never")).startswith(
+        "--resume: no interrupted run of this plan"
+    )
 
 
 def outcomes(place: Place) -> dict[str, str]:
@@ -24,19 +26,25 @@ def outcomes(place: Place) -> dict[str, str]:
 
 
 def reason(place: Place, tweakset: str) -> str:
-    return next(str(c["reason"]) for c in place.saved()["deeptweak"]["cells"] if c["tweakset"] == tweakset)
+    return next(
+        str(c["reason"]) for c in place.saved()["deeptweak"]["cells"] if c["tweakset"] == tweakset
+    )
 
 
 def test_a_set_whose_second_key_is_refused_is_put_back_whole(place: Place) -> None:
     """Its first key was in force already; the workload never ran under half a set."""
-    path = place.manifest("half", sysctl=f"vm.swappiness = {another_swappiness()}\nvm.dirty_ratio = 101")
+    path = place.manifest(
+        "half", sysctl=f"vm.swappiness = {another_swappiness()}\nvm.dirty_ratio = 101"
+    )
     found = swappiness()
     done = place.run(f"--tweaks={path}", *QUICK, "--benchmark-save=one")
     assert done.code == 2
     assert outcomes(place) == {"stock": "measured", "stock-again": "measured", "half": "failed"}
     assert "vm.dirty_ratio: the kernel refused '101' (Invalid argument)" in reason(place, "half")
     assert swappiness() == found
-    assert "half-b1" not in {b["extra_info"]["id"].rpartition("idle-")[2] for b in place.saved()["benchmarks"]}
+    assert "half-b1" not in {
+        b["extra_info"]["id"].rpartition("idle-")[2] for b in place.saved()["benchmarks"]
+    }
 
 
 def test_a_script_that_fails_is_put_back_and_quoted(place: Place) -> None:
@@ -62,22 +70,41 @@ def on_a_small_disk(place: Place, free_kib: int) -> Done:
         f"cp -a {place.storage} {place.folder}/after",
         "exit $code",
     )
-    place.before = ("unshare", "--mount", "--propagation=private", "bash", "-ec", "; ".join(script), "bash")
-    done = place.run(f"--tweaks={place.manifest('none', ulimit='nofile=512')}", *QUICK, "--benchmark-save=one")
+    place.before = (
+        "unshare",
+        "--mount",
+        "--propagation=private",
+        "bash",
+        "-ec",
+        "; ".join(script),
+        "bash",
+    )
+    done = place.run(
+        f"--tweaks={place.manifest('none', ulimit='nofile=512')}", *QUICK, "--benchmark-save=one"
+    )
     assert done.code == 2, done.out
     assert "Traceback" not in done.out
-    assert list((place.folder / "full").glob("*/*_one.json*")) == list((place.folder / "full").glob("*/.*_one.json*")) == []
+    assert (
+        list((place.folder / "full").glob("*/*_one.json*"))
+        == list((place.folder / "full").glob("*/.*_one.json*"))
+        == []
+    )
     assert len(list((place.folder / "after").glob("*/0001_one.json"))) == 1
     return done
 
 
-# Three cells of idle take 16 KiB as progress, and with their telemetry, record and JSON as much again.
+# Three cells of idle take 16 KiB as progress, and with their telemetry, record and JSON as much
+# again.
 @pytest.mark.needs("unshare")
 def test_a_disk_that_is_full_when_the_run_is_saved_costs_no_measurement(place: Place) -> None:
     """Nothing half written, the file is named, and --resume saves without measuring again once there is room."""
     done = on_a_small_disk(place, free_kib=24)
     (line,) = done.lines("NOT SAVED: ")
-    assert re.search(r"/(0001_one\.json|record-\w+-\w+\.jsonl\.xz|telemetry-\w+\.jsonl\.xz): No space left on device\.$", line)
+    assert re.search(
+        r"/(0001_one\.json|record-\w+-\w+\.jsonl\.xz|telemetry-\w+\.jsonl\.xz): No space left on "
+        r"device\.$",
+        line,
+    )
     assert done.lines("run the same command with --resume to save them without measuring again")
     assert "idle x" not in (place.folder / "output").read_text()
 
@@ -91,9 +118,15 @@ def test_a_disk_that_is_full_while_cells_run_ends_the_run(place: Place) -> None:
 
 
 @pytest.mark.parametrize(
-    ("path", "says"), [("/dev/full", "the file of --benchmark-json: No space left"), ("{}/gone/x.json", "gone/x.json: No such file")]
+    ("path", "says"),
+    [
+        ("/dev/full", "the file of --benchmark-json: No space left"),
+        ("{}/gone/x.json", "gone/x.json: No such file"),
+    ],
 )
-def test_json_that_cannot_be_written_costs_no_measurement(place: Place, path: str, says: str) -> None:
+def test_json_that_cannot_be_written_costs_no_measurement(
+    place: Place, path: str, says: str
+) -> None:
     """The file that pytest-benchmark itself writes: the cells are kept, and --resume writes it elsewhere."""
     tweaks = f"--tweaks={place.manifest('none', ulimit='nofile=512')}"
     done = place.run(tweaks, *QUICK, f"--benchmark-json={path.format(place.folder)}")
@@ -104,18 +137,26 @@ def test_json_that_cannot_be_written_costs_no_measurement(place: Place, path: st
     assert (place.folder / "x.json").stat().st_size > 0
 
 
-NO_TORCH = "import sys; sys.modules['torch'] = None"  # as import and find_spec see a module that is not there
+# as import and find_spec see a module that is not there
+NO_TORCH = "import sys; sys.modules['torch'] = None"
 
 
 def test_a_workload_whose_framework_is_missing_says_how_to_get_it(place: Place) -> None:
     """Nothing of it is measured, which no exit status hides; the command that helps is there."""
     (place.folder / "sitecustomize.py").write_text(NO_TORCH)
     place.environment = {"PYTHONPATH": str(place.folder)}
-    done = place.run(f"--tweaks={place.manifest('none', ulimit='nofile=512')}", *QUICK, "--benchmark-save=one", workload="cnn_train")
+    done = place.run(
+        f"--tweaks={place.manifest('none', ulimit='nofile=512')}",
+        *QUICK,
+        "--benchmark-save=one",
+        workload="cnn_train",
+    )
     assert done.code == 2
     assert set(outcomes(place).values()) == {"skipped"}
     [line] = done.lines("NOT MEASURED: ")
-    assert line.startswith("NOT MEASURED: cnn_train: it needs torch, which is not installed: run `make bench`")
+    assert line.startswith(
+        "NOT MEASURED: cnn_train: it needs torch, which is not installed: run `make bench`"
+    )
 
 
 DEATHS = """\
@@ -144,7 +185,9 @@ def test_a_workload_that_dies_or_prints_garbage_costs_its_own_cell_only(place: P
     }
     # A real death: an address space in which Python cannot start.
     sets["starved"] = place.manifest("starved", ulimit="as=16384")
-    done = place.run(f"--tweaks={','.join(sets.values())}", "--blocks=2", "--steps=3", "--benchmark-save=one")
+    done = place.run(
+        f"--tweaks={','.join(sets.values())}", "--blocks=2", "--steps=3", "--benchmark-save=one"
+    )
     assert done.code == 2
     cells = place.saved()["deeptweak"]["cells"]
     assert {c["tweakset"] for c in cells if c["outcome"] == "measured"} == {"stock", "stock-again"}
@@ -158,13 +201,17 @@ def test_a_workload_that_dies_or_prints_garbage_costs_its_own_cell_only(place: P
     assert reason(place, "starved")
 
 
-def test_a_second_run_is_refused_and_told_who_holds_the_machine(place: Place, tmp_path_factory: pytest.TempPathFactory) -> None:
+def test_a_second_run_is_refused_and_told_who_holds_the_machine(
+    place: Place, tmp_path_factory: pytest.TempPathFactory
+) -> None:
     """The first one, which sleeps meanwhile so as not to be over before they are, goes on undisturbed."""
     tweaks = f"--tweaks={place.manifest('none', ulimit='nofile=512')}"
     first = place.start(tweaks, "--blocks=2", "--steps=200", "--benchmark-save=one")
     until(lambda: bool(place.finished()), first)
     os.kill(first.pid, signal.SIGSTOP)
-    second = Place(tmp_path_factory.mktemp("second"), environment={"DEEPTWEAK_STATE_DIR": str(place.state)})
+    second = Place(
+        tmp_path_factory.mktemp("second"), environment={"DEEPTWEAK_STATE_DIR": str(place.state)}
+    )
     said = refused(second.run(tweaks, *QUICK))
     restore = place.call(sys.executable, "-m", "fixtures", "restore")
     doctor = place.call(sys.executable, "-m", "fixtures", "doctor")

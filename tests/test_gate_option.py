@@ -14,7 +14,12 @@ pytestmark = pytest.mark.usefixtures("kernel_unchanged")
 
 
 def options(place: Place, *more: str) -> list[str]:
-    return [f"--tweaks={place.manifest('typed', sysctl=f'vm.swappiness = {another_swappiness()}')}", "--blocks=4", "--steps=10", *more]
+    return [
+        f"--tweaks={place.manifest('typed', sysctl=f'vm.swappiness = {another_swappiness()}')}",
+        "--blocks=4",
+        "--steps=10",
+        *more,
+    ]
 
 
 def run(place: Place, *more: str) -> Done:
@@ -38,7 +43,9 @@ def test_a_limits_file_gates_the_tweak_sets_of_the_run(place: Place, tmp_path: P
     assert "Can't tell: 1 of 1" in done.out
 
 
-def test_a_saved_run_is_a_baseline_and_losing_against_it_fails_the_session(place: Place, tmp_path: Path) -> None:
+def test_a_saved_run_is_a_baseline_and_losing_against_it_fails_the_session(
+    place: Place, tmp_path: Path
+) -> None:
     """The stored run is a real one, edited so that its tweak set looks twice as fast as its stock; today it is not."""
     run(place, "--benchmark-save=base")
     stored: dict[str, Any] = place.saved()
@@ -60,11 +67,16 @@ def test_a_saved_run_is_a_baseline_and_losing_against_it_fails_the_session(place
     ("text", "said"),
     [
         ("max_regresion: 3%\n", "unknown key 'max_regresion'"),
-        ("max_regression: 3%\nworkloads:\n  idel: 5%\n", "no workload 'idel' in these runs; available: idle."),
+        (
+            "max_regression: 3%\nworkloads:\n  idel: 5%\n",
+            "no workload 'idel' in these runs; available: idle.",
+        ),
         ("max_regression: 3%\nbaseline: nothing.json\n", "nothing.json: no such file"),
     ],
 )
-def test_a_gate_that_cannot_be_used_stops_the_session_before_its_first_cell(place: Place, tmp_path: Path, text: str, said: str) -> None:
+def test_a_gate_that_cannot_be_used_stops_the_session_before_its_first_cell(
+    place: Place, tmp_path: Path, text: str, said: str
+) -> None:
     done = place.run(*options(place), gate_file(tmp_path, text))
     assert done.code == 2, done.out
     assert said in done.out

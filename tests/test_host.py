@@ -16,7 +16,8 @@ FILES = {
     "proc/cmdline": "BOOT_IMAGE=/vmlinuz root=/dev/vda1 quiet\n",
     "proc/sys/kernel/random/boot_id": "0d1b6f1e-1111-2222-3333-444455556666\n",
     "proc/cpuinfo": "processor\t: 0\n"
-    "model name\t: Example CPU @ 2.00GHz\nmicrocode\t: 0x1\nflags\t\t: fpu vme hypervisor lahf_lm\n\nprocessor\t: 1\n",
+    "model name\t: Example CPU @ 2.00GHz\nmicrocode\t: 0x1\nflags\t\t: fpu vme hypervisor "
+    "lahf_lm\n\nprocessor\t: 1\n",
     "proc/meminfo": "MemTotal:        8000000 kB\nMemFree:         1000000 kB\n",
     "proc/uptime": "1234.56 2000.00\n",
     "etc/os-release": 'NAME="Example"\nPRETTY_NAME="Example Linux 12"\n',
@@ -62,7 +63,17 @@ def test_facts_are_what_the_kernel_shows(root: Path) -> None:
 def test_unknown_facts_are_left_out_never_guessed(tmp_path: Path) -> None:
     """No empty text, no null, no zero."""
     found = host.facts(tmp_path)
-    assert found.keys().isdisjoint({"cpu_model", "mem_total_bytes", "thp_enabled", "mitigations", "os", "cpu_governor", "hypervisor"})
+    assert found.keys().isdisjoint(
+        {
+            "cpu_model",
+            "mem_total_bytes",
+            "thp_enabled",
+            "mitigations",
+            "os",
+            "cpu_governor",
+            "hypervisor",
+        }
+    )
     assert not [name for name, value in found.items() if value is None or value in ("", {})]
 
 
@@ -82,7 +93,10 @@ def test_facts_do_not_change_from_call_to_call() -> None:
 
 def test_what_can_differ_from_cell_to_cell(root: Path) -> None:
     found = host.now(root)
-    assert (found["boot_id"], found["uptime_s"]) == ("0d1b6f1e-1111-2222-3333-444455556666", 1234.56)
+    assert (found["boot_id"], found["uptime_s"]) == (
+        "0d1b6f1e-1111-2222-3333-444455556666",
+        1234.56,
+    )
     assert found["load_1min"] >= 0
 
 
@@ -92,11 +106,22 @@ def test_what_cannot_be_known_of_a_moment_is_null(tmp_path: Path) -> None:
     assert (found["boot_id"], found["uptime_s"]) == (None, None)
 
 
-@pytest.mark.parametrize(("limit", "room_bytes"), [(None, 4096), ("max", 4096), ("3000", 2000), ("500", 0)])
-def test_memory_that_can_be_had_is_that_of_the_machine_or_of_the_control_group(tmp_path: Path, limit: str | None, room_bytes: int) -> None:
+@pytest.mark.parametrize(
+    ("limit", "room_bytes"), [(None, 4096), ("max", 4096), ("3000", 2000), ("500", 0)]
+)
+def test_memory_that_can_be_had_is_that_of_the_machine_or_of_the_control_group(
+    tmp_path: Path, limit: str | None, room_bytes: int
+) -> None:
     """4 KiB of the machine; a group that uses 1,000 bytes of its limit."""
-    files = {"proc/meminfo": "MemTotal: 8 kB\nMemAvailable: 4 kB\n", "proc/self/cgroup": "0::/pod\n"}
-    files |= {"sys/fs/cgroup/pod/memory.max": limit, "sys/fs/cgroup/pod/memory.current": "1000"} if limit else {}
+    files = {
+        "proc/meminfo": "MemTotal: 8 kB\nMemAvailable: 4 kB\n",
+        "proc/self/cgroup": "0::/pod\n",
+    }
+    files |= (
+        {"sys/fs/cgroup/pod/memory.max": limit, "sys/fs/cgroup/pod/memory.current": "1000"}
+        if limit
+        else {}
+    )
     for name, text in files.items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(text)

@@ -13,7 +13,17 @@ import jsonschema
 import pytest
 
 from tests import waiting
-from tests.sessions import Done, Place, another_swappiness, caught, ctrl_c, swappiness, terminate, until, workload_of
+from tests.sessions import (
+    Done,
+    Place,
+    another_swappiness,
+    caught,
+    ctrl_c,
+    swappiness,
+    terminate,
+    until,
+    workload_of,
+)
 from tests.test_session import SCHEMA
 
 if TYPE_CHECKING:
@@ -33,10 +43,19 @@ def options(place: Place, value: int) -> tuple[str, ...]:
 
 
 @contextlib.contextmanager
-def in_the_middle(place: Place, value: int, *more: str, finished: int = 1) -> Iterator[subprocess.Popen[str]]:
+def in_the_middle(
+    place: Place, value: int, *more: str, finished: int = 1
+) -> Iterator[subprocess.Popen[str]]:
     """A session whose workload runs with the setting in force, so many cells finished before it; the session stands still for the block."""
     process = place.start(*options(place, value), *more)
-    with caught(lambda: swappiness() == value and len(place.finished()) >= finished and workload_of(process) is not None, process):
+    with caught(
+        lambda: (
+            swappiness() == value
+            and len(place.finished()) >= finished
+            and workload_of(process) is not None
+        ),
+        process,
+    ):
         yield process
 
 
@@ -80,7 +99,9 @@ def test_a_signal_in_the_middle_of_a_cell_puts_the_machine_back_and_saves_what_w
     after = {b["extra_info"]["id"]: b["extra_info"] for b in whole["benchmarks"]}
     assert len(after) == 6
     assert {name: after[name] for name in before} == before
-    assert [line[:5] for line in again.lines("idle x")] == [f"[{number}/6]" for number in range(len(before) + 1, 7)]
+    assert [line[:5] for line in again.lines("idle x")] == [
+        f"[{number}/6]" for number in range(len(before) + 1, 7)
+    ]
     assert whole["deeptweak"]["interrupted"] is False
     assert whole["deeptweak"]["run_id"] == part["deeptweak"]["run_id"]
     assert whole["deeptweak"]["design"] == part["deeptweak"]["design"]
@@ -90,7 +111,12 @@ def test_a_signal_in_the_middle_of_a_cell_puts_the_machine_back_and_saves_what_w
 
 def test_a_signal_while_the_summary_is_made_costs_that_at_most(place: Place) -> None:
     """All was measured, and is saved; the machine was put back, and that is said."""
-    process = place.start(f"--tweaks={place.manifest('none', ulimit='nofile=512')}", "--blocks=1", "--steps=3", "--benchmark-save=one")
+    process = place.start(
+        f"--tweaks={place.manifest('none', ulimit='nofile=512')}",
+        "--blocks=1",
+        "--steps=3",
+        "--benchmark-save=one",
+    )
     with caught(lambda: bool(place.files()), process):
         ctrl_c(process)
     done = place.ended(process)
@@ -105,8 +131,16 @@ def test_a_signal_while_the_summary_is_made_costs_that_at_most(place: Place) -> 
 
 def test_too_little_memory_for_the_summary_costs_the_summary_alone(place: Place) -> None:
     """The session itself fits, the libraries that reckon do not; some of them would wait for memory for ever."""
-    place.before, place.environment = ("prlimit", f"--as={160_000 * 1024}"), {"OPENBLAS_NUM_THREADS": "1"}
-    done = place.run(f"--tweaks={place.manifest('none', ulimit='nofile=512')}", "--blocks=3", "--steps=3", "--benchmark-save=one")
+    place.before, place.environment = (
+        ("prlimit", f"--as={160_000 * 1024}"),
+        {"OPENBLAS_NUM_THREADS": "1"},
+    )
+    done = place.run(
+        f"--tweaks={place.manifest('none', ulimit='nofile=512')}",
+        "--blocks=3",
+        "--steps=3",
+        "--benchmark-save=one",
+    )
     assert (done.code, "Traceback" in done.out) == (2, False), done.out
     assert done.lines("No verdict: ")
     assert done.lines("Saved: ")
@@ -128,7 +162,10 @@ def test_after_a_kill_restore_puts_the_machine_back_and_says_what_it_did(place: 
     killed(place, value)
     done = place.restore()
     assert (done.code, swappiness()) == (0, found)
-    assert "An earlier run ended inside tweak set 'typed' without putting this machine back; done now:" in done.out
+    assert (
+        "An earlier run ended inside tweak set 'typed' without putting this machine back; done now:"
+        in done.out
+    )
     assert f"/proc/sys/vm/swappiness: {value} -> {found}" in done.out
     assert place.restore() == Done(0, "Nothing to restore: no run left this machine changed.\n")
 
@@ -142,26 +179,39 @@ def test_after_a_kill_doctor_says_so_and_plan_touches_nothing(place: Place) -> N
     still = swappiness()
     assert place.restore().code == 0
     assert doctor.code == 2
-    assert [line for line in doctor.lines("journal") if "a run left this machine changed; `python -m fixtures restore` restores it" in line]
+    assert [
+        line
+        for line in doctor.lines("journal")
+        if "a run left this machine changed; `python -m fixtures restore` restores it" in line
+    ]
     assert (plan.code, still) == (0, value)
 
 
 def test_after_a_kill_the_next_run_puts_the_machine_back_first_and_says_so(place: Place) -> None:
-    """So its stock is the machine's own, not what the killed run had left. It can be a --resume: finished cells are kept."""
+    """So its stock is the machine's own, not what the killed run had left.
+
+    It can be a --resume: finished cells are kept.
+    """
     found, value = swappiness(), another_swappiness()
     killed(place, value)
     kept = place.finished()
     done = place.run(*options(place, value), "--resume")
     assert (done.code, swappiness()) == (0, found)
-    assert done.lines("An earlier run ended inside tweak set 'typed' without putting this machine back; done now:")
+    assert done.lines(
+        "An earlier run ended inside tweak set 'typed' without putting this machine back; done now:"
+    )
     assert done.lines(f"/proc/sys/vm/swappiness: {value} -> {found}")
     saved = {b["extra_info"]["id"]: b["extra_info"] for b in place.saved()["benchmarks"]}
     assert len(saved) == 6
     assert {name: saved[name] for name in kept} == kept
-    assert {r["tweak"]["before"]["vm.swappiness"] for r in saved.values() if r["tweakset"] == "typed"} == {str(found)}
+    assert {
+        r["tweak"]["before"]["vm.swappiness"] for r in saved.values() if r["tweakset"] == "typed"
+    } == {str(found)}
 
 
-def test_a_value_that_somebody_else_changed_meanwhile_is_reported_not_clobbered(place: Place) -> None:
+def test_a_value_that_somebody_else_changed_meanwhile_is_reported_not_clobbered(
+    place: Place,
+) -> None:
     """After the kill an administrator sets it himself: his value stays."""
     found, value = swappiness(), another_swappiness()
     killed(place, value)
@@ -171,11 +221,17 @@ def test_a_value_that_somebody_else_changed_meanwhile_is_reported_not_clobbered(
     stayed = swappiness()
     place.call("sysctl", "-q", f"vm.swappiness={found}")
     assert (done.code, stayed) == (0, theirs)
-    assert f"/proc/sys/vm/swappiness: is {theirs}, the run had set {value}: changed by another program since; left alone" in done.out
+    assert (
+        f"/proc/sys/vm/swappiness: is {theirs}, the run had set {value}: changed by another "
+        "program since; left alone" in done.out
+    )
 
 
 def test_a_cell_whose_setting_did_not_last_to_its_end_is_not_measured(place: Place) -> None:
-    """Somebody else writes the setting while the workload runs: what was measured was neither. His value stays, and is named."""
+    """Somebody else writes the setting while the workload runs: what was measured was neither.
+
+    His value stays, and is named.
+    """
     found, value = swappiness(), another_swappiness()
     theirs = value + 3
     with in_the_middle(place, value) as process:
@@ -187,12 +243,23 @@ def test_a_cell_whose_setting_did_not_last_to_its_end_is_not_measured(place: Pla
     assert done.code == 1, done.out
     assert stayed == theirs
     assert failed
-    assert all(f"/proc/sys/vm/swappiness was '{theirs}' when the workload ended, not '{value}'" in cell["reason"] for cell in failed[:1])
-    assert not [b for b in place.saved()["benchmarks"] if b["extra_info"]["id"] in {cell["id"] for cell in failed}]
+    assert all(
+        f"/proc/sys/vm/swappiness was '{theirs}' when the workload ended, not '{value}'"
+        in cell["reason"]
+        for cell in failed[:1]
+    )
+    assert not [
+        b
+        for b in place.saved()["benchmarks"]
+        if b["extra_info"]["id"] in {cell["id"] for cell in failed}
+    ]
 
 
 def test_a_workload_does_not_outlive_a_killed_run(place: Place) -> None:
-    """It would disturb whatever runs next. By itself this one, the first of its run, would go on for longer than anybody waits here."""
+    """It would disturb whatever runs next.
+
+    By itself this one, the first of its run, would go on for longer than anybody waits here.
+    """
     assert 0.002 * ENDLESS > 5 * waiting.PATIENCE_S
     workload = killed(place, another_swappiness(), "--seed=5", f"--steps={ENDLESS}", finished=0)
     waiting.until(lambda: not Path(f"/proc/{workload}").exists(), "it goes on")
@@ -210,8 +277,13 @@ if "fixtures.workloads.idle" in sys.orig_argv and resource.getrlimit(resource.RL
 
 
 @pytest.mark.needs("unshare")
-def test_a_setting_that_will_not_go_back_fails_its_cell_after_it_was_measured_and_ends_the_run(place: Place) -> None:
-    """The next cell would be measured on a changed machine. The journal stays, and restores once it can."""
+def test_a_setting_that_will_not_go_back_fails_its_cell_after_it_was_measured_and_ends_the_run(
+    place: Place,
+) -> None:
+    """The next cell would be measured on a changed machine.
+
+    The journal stays, and restores once it can.
+    """
     found, value = swappiness(), another_swappiness()
     (place.folder / "sitecustomize.py").write_text(SABOTAGE)
     place.environment = {"PYTHONPATH": str(place.folder)}

@@ -62,7 +62,13 @@ def test_a_run_of_monitors_is_saved_read_and_judged(place: Place) -> None:
 
 def test_a_monitor_takes_turns_inside_a_process(place: Place) -> None:
     """From command line to verdict: no cell of stock, both arms in each process, and nothing left stopped or behind."""
-    done = place.run("--design=switch", "--monitors=sampler:hz=100", "--blocks=2", "--steps=2", "--benchmark-save=one")
+    done = place.run(
+        "--design=switch",
+        "--monitors=sampler:hz=100",
+        "--blocks=2",
+        "--steps=2",
+        "--benchmark-save=one",
+    )
     assert done.code == 0, done.out
     saved = place.saved()
     jsonschema.Draft202012Validator(SCHEMA).validate(saved)
@@ -80,11 +86,24 @@ def test_a_monitor_takes_turns_inside_a_process(place: Place) -> None:
     assert vanished(place.environment[TRACE])
 
 
-def test_a_run_that_is_killed_while_a_monitor_takes_turns_leaves_nothing_stopped(place: Place) -> None:
-    options = ("--design=switch", "--monitors=sampler:hz=100", "--blocks=1", "--steps=200", "--benchmark-save=one")
+def test_a_run_that_is_killed_while_a_monitor_takes_turns_leaves_nothing_stopped(
+    place: Place,
+) -> None:
+    options = (
+        "--design=switch",
+        "--monitors=sampler:hz=100",
+        "--blocks=1",
+        "--steps=200",
+        "--benchmark-save=one",
+    )
     process = place.start(*options)
     turns = ("sleep infinity", AT_WORK)  # whichever of the two cells comes first
-    until(lambda: any(one in command for command in traced(place.environment[TRACE]).values() for one in turns), process)
+    until(
+        lambda: any(
+            one in command for command in traced(place.environment[TRACE]).values() for one in turns
+        ),
+        process,
+    )
     process.kill()
     place.ended(process)
     assert vanished(place.environment[TRACE])
@@ -113,7 +132,9 @@ def test_an_interrupted_run_leaves_nothing_and_goes_on(place: Place) -> None:
     assert done.code == 0, done.out
     cells = {one["extra_info"]["id"]: one["extra_info"] for one in place.saved()["benchmarks"]}
     assert len(cells) == 8
-    assert {name: cells[name]["started_utc"] for name in finished} == {name: one["started_utc"] for name, one in finished.items()}
+    assert {name: cells[name]["started_utc"] for name in finished} == {
+        name: one["started_utc"] for name, one in finished.items()
+    }
 
 
 def test_a_killed_run_leaves_neither_workload_nor_monitor(place: Place) -> None:
@@ -126,10 +147,18 @@ def test_a_killed_run_leaves_neither_workload_nor_monitor(place: Place) -> None:
 
 @pytest.mark.needs("unshare")
 def test_an_ordinary_user_measures_monitors_too() -> None:
-    folder, hold = (Path(tempfile.mkdtemp(prefix=f"deeptweak-{name}-")) for name in ("nobody", "hold"))
+    folder, hold = (
+        Path(tempfile.mkdtemp(prefix=f"deeptweak-{name}-")) for name in ("nobody", "hold")
+    )
     shutil.chown(folder, 65534, 65534)
-    place = Place(folder, before=as_nobody(hold), environment={"HOME": str(folder), "PYTHONDONTWRITEBYTECODE": "1"})
-    done = place.run("--monitors=placebo,psutil_thread,sampler", "--blocks=1", "--benchmark-save=one")
+    place = Place(
+        folder,
+        before=as_nobody(hold),
+        environment={"HOME": str(folder), "PYTHONDONTWRITEBYTECODE": "1"},
+    )
+    done = place.run(
+        "--monitors=placebo,psutil_thread,sampler", "--blocks=1", "--benchmark-save=one"
+    )
     assert done.code == 0, done.out
     assert len(place.saved()["benchmarks"]) == 5
     shutil.rmtree(folder)

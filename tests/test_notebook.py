@@ -22,7 +22,11 @@ PATIENCE_S = 600
 
 def code_cells() -> list[dict[str, Any]]:
     """Those of the notebook as it lies in the repository."""
-    return [cell for cell in json.loads(NOTEBOOK.read_text(encoding="utf-8"))["cells"] if cell["cell_type"] == "code"]
+    return [
+        cell
+        for cell in json.loads(NOTEBOOK.read_text(encoding="utf-8"))["cells"]
+        if cell["cell_type"] == "code"
+    ]
 
 
 def test_no_output_lies_in_the_repository() -> None:
@@ -33,7 +37,10 @@ def test_no_output_lies_in_the_repository() -> None:
 
 def test_it_imports_the_door_and_a_plotting_library_alone() -> None:
     source = "\n".join("".join(cell["source"]) for cell in code_cells())
-    assert re.findall(r"^\s*(?:import|from) (\w+)", source, flags=re.MULTILINE) == ["matplotlib", "deeptweak"]
+    assert re.findall(r"^\s*(?:import|from) (\w+)", source, flags=re.MULTILINE) == [
+        "matplotlib",
+        "deeptweak",
+    ]
 
 
 @pytest.fixture(scope="module")
@@ -51,7 +58,9 @@ def ended(place: Path) -> list[nbformat.NotebookNode]:
     copy = nbformat.read(NOTEBOOK, as_version=4)
     (parameters,) = (cell for cell in copy.cells if "parameters" in cell.metadata.get("tags", []))
     parameters.source += f"\nPAGE = {str(place / 'report.html')!r}"
-    client = nbclient.NotebookClient(copy, timeout=PATIENCE_S, resources={"metadata": {"path": str(NOTEBOOK.parent)}})
+    client = nbclient.NotebookClient(
+        copy, timeout=PATIENCE_S, resources={"metadata": {"path": str(NOTEBOOK.parent)}}
+    )
     client.execute(env=os.environ | {"PYTHONPATH": str(HOUSE)})
     return [cell for cell in copy.cells if cell.cell_type == "code"]
 
@@ -64,7 +73,9 @@ def shown(cells: list[nbformat.NotebookNode], words: str, kind: str) -> str:
 
 
 @pytest.mark.slow
-def test_it_shows_cells_verdicts_and_a_picture(ended: list[nbformat.NotebookNode], place: Path) -> None:
+def test_it_shows_cells_verdicts_and_a_picture(
+    ended: list[nbformat.NotebookNode], place: Path
+) -> None:
     assert "336 cells" in shown(ended, "deeptweak.load", "text/plain")
     assert "cnn_train" in shown(ended, "groupby", "text/html")
     page = shown(ended, "deeptweak.compare", "text/html")

@@ -19,11 +19,23 @@ def test_values_of_a_parameter_are_read_in_their_order() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["format=raw,,npz", "format=raw,", "format=,", "format=", "format", "=raw", "format=raw\nnpz", "format=raw\n", "format=raw,raw"]
+    "text",
+    [
+        "format=raw,,npz",
+        "format=raw,",
+        "format=,",
+        "format=",
+        "format",
+        "=raw",
+        "format=raw\nnpz",
+        "format=raw\n",
+        "format=raw,raw",
+    ],
 )
 def test_values_that_are_empty_twice_there_or_on_two_lines_are_refused(text: str) -> None:
     with pytest.raises(
-        argparse.ArgumentTypeError, match="write NAME=A,B: a parameter and its values, without empty or repeated values"
+        argparse.ArgumentTypeError,
+        match="write NAME=A,B: a parameter and its values, without empty or repeated values",
     ) as why:
         _values(text)
     assert "\n" not in str(why.value)
@@ -40,7 +52,11 @@ def test_the_main_job_shows_few_options_and_what_is_named_shows_its_own() -> Non
     main_job = shown("benchmarks/bench_kernel_tweaks.py")
     assert len(main_job) <= 15
     assert main_job == shown("benchmarks/") == shown("tests/")
-    assert shown("benchmarks/bench_power_profile.py") - main_job == {"--profile-grid", "--power-images", "--allow-gpu-changes"}
+    assert shown("benchmarks/bench_power_profile.py") - main_job == {
+        "--profile-grid",
+        "--power-images",
+        "--allow-gpu-changes",
+    }
     assert shown("benchmarks/", "--target", "local") - main_job == {"--fresh-process", "--wait"}
 
 
@@ -61,9 +77,17 @@ def _visible(parser: pytest.Parser) -> list[argparse.Action]:
     [
         (("benchmarks/",), {"kernel_tweaks"}),
         (("benchmarks",), {"kernel_tweaks"}),
-        (("benchmarks/bench_power_cap.py::bench_cap", "benchmarks/../benchmarks/bench_io_patterns.py"), {"power_cap", "io_patterns"}),
+        (
+            (
+                "benchmarks/bench_power_cap.py::bench_cap",
+                "benchmarks/../benchmarks/bench_io_patterns.py",
+            ),
+            {"power_cap", "io_patterns"},
+        ),
         (("tests", ".", "--steps", "3", "--gate=benchmarks/"), set()),
     ],
 )
-def test_studies_are_named_by_their_files_and_the_main_job_by_the_folder_too(words: tuple[str, ...], studies: set[str]) -> None:
+def test_studies_are_named_by_their_files_and_the_main_job_by_the_folder_too(
+    words: tuple[str, ...], studies: set[str]
+) -> None:
     assert options.named(words, HOUSE) == studies

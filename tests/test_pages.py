@@ -30,19 +30,32 @@ QUOTED = [
     pytest.param(shlex.split(command), int(code or 0), said, id=f"{page.name}: {command}")
     for page in PAGES
     for command, code, said in re.findall(
-        r"<!-- \$ python -m analysis (.*?)(?: → (\d))? -->\n```text\n(.*?)```", page.read_text(), flags=re.DOTALL
+        r"<!-- \$ python -m analysis (.*?)(?: → (\d))? -->\n```text\n(.*?)```",
+        page.read_text(),
+        flags=re.DOTALL,
     )
 ]
-COSTS = ("bench_apply_read_back_restore", "bench_cpu_of_a_cell[matrix]", "bench_cpu_of_a_cell[turns]", "bench_sampler_cpu")
+COSTS = (
+    "bench_apply_read_back_restore",
+    "bench_cpu_of_a_cell[matrix]",
+    "bench_cpu_of_a_cell[turns]",
+    "bench_sampler_cpu",
+)
 
 
 @pytest.mark.parametrize(("command", "code", "said"), QUOTED)
 def test_what_a_page_quotes_is_what_the_command_prints(
-    command: list[str], code: int, said: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    command: list[str],
+    code: int,
+    said: str,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """To the letter, from the saved runs in the repository: a table that was touched up, or belongs to another run, is found."""
     monkeypatch.chdir(ROOT)
-    monkeypatch.setattr("analysis.answer.JUDGE", NAME)  # the command of `next:`, as a user who started `deeptweak` sees it
+    monkeypatch.setattr(
+        "analysis.answer.JUDGE", NAME
+    )  # the command of `next:`, as a user who started `deeptweak` sees it
     lines = None
     if "|" in command:  # … | head -11
         *command, _, _, count = command
@@ -54,15 +67,23 @@ def test_what_a_page_quotes_is_what_the_command_prints(
 @pytest.mark.needs("torch")
 def test_the_first_run_is_planned_as_its_page_shows(place: Place) -> None:
     page = (ROOT / "docs/first_run.md").read_text(encoding="utf-8")
-    ((words, plan),) = re.findall(r"<!-- \$ pytest (.*?) -->\n```text\n(.*?)```", page, flags=re.DOTALL)
+    ((words, plan),) = re.findall(
+        r"<!-- \$ pytest (.*?) -->\n```text\n(.*?)```", page, flags=re.DOTALL
+    )
     done = place.call(sys.executable, "-m", "pytest", *words.split())
     assert plan in done.out
 
 
-def test_pytest_benchmark_compares_a_saved_run_as_its_page_shows(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_pytest_benchmark_compares_a_saved_run_as_its_page_shows(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.chdir(ROOT)
     page = (ROOT / "docs/reading.md").read_text(encoding="utf-8")
-    (shown,) = re.findall(r"<!-- \$ pytest-benchmark (.*?) \| head -(\d+) -->\n```text\n(.*?)```", page, flags=re.DOTALL)
+    (shown,) = re.findall(
+        r"<!-- \$ pytest-benchmark (.*?) \| head -(\d+) -->\n```text\n(.*?)```",
+        page,
+        flags=re.DOTALL,
+    )
     words, count, said = shown
     command = [sys.executable, "-m", "pytest_benchmark", *words.split()]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
@@ -99,7 +120,11 @@ QUESTIONS = 20
 STUDIES = ("gpu", "io", "jobs", "monitoring", "power")
 STUDY_PARTS = ("Run it", "Read it", "One result", "What it cannot say")
 OUTPUT_LINES = 15  # as many as a reader takes in at once
-WRITTEN = [name for page in PAGES if (name := str(page.relative_to(ROOT))).removeprefix("docs/") not in GENERATED]
+WRITTEN = [
+    name
+    for page in PAGES
+    if (name := str(page.relative_to(ROOT))).removeprefix("docs/") not in GENERATED
+]
 
 
 @pytest.mark.parametrize("name", WRITTEN)
@@ -142,7 +167,10 @@ def test_what_a_cluster_run_costs_is_what_its_own_benchmark_measured() -> None:
     (sooner_s,) = re.findall(r"ends ([\d.]+) s before its Job", page)
     (apply_s,) = re.findall(r"applied and restored in ([\d.]+) s", page)
     medians_s = {b["name"]: b["stats"]["median"] for b in saved["benchmarks"]}
-    claimed_s = {"bench_cell_beyond_its_job": -float(sooner_s), "bench_apply_and_restore[agent]": float(apply_s)}
+    claimed_s = {
+        "bench_cell_beyond_its_job": -float(sooner_s),
+        "bench_apply_and_restore[agent]": float(apply_s),
+    }
     assert claimed_s == pytest.approx(medians_s, abs=0.005)
     (most,) = re.findall(r"at most ([\d.]+) requests per second", page)
     assert max(saved["benchmarks"][0]["extra_info"]["requests_per_s"]) <= float(most)
@@ -156,7 +184,12 @@ def anchors(page: Path) -> set[str]:
 
 def test_links_lead_somewhere() -> None:
     """Links to files of the repository, and to their headings, in every page."""
-    links = [(page, link) for page in PAGES for link in re.findall(r"\]\(([^)]+)\)", page.read_text(encoding="utf-8")) if "://" not in link]
+    links = [
+        (page, link)
+        for page in PAGES
+        for link in re.findall(r"\]\(([^)]+)\)", page.read_text(encoding="utf-8"))
+        if "://" not in link
+    ]
     assert links
     for page, link in links:
         name, _, anchor = link.partition("#")
@@ -193,7 +226,9 @@ def test_a_reference_page_is_what_the_code_says(name: str) -> None:
 
 
 def test_every_page_is_on_the_map() -> None:
-    linked = re.findall(r"\]\(([^)#]+\.md)(?:#[^)]*)?\)", (ROOT / "docs/README.md").read_text(encoding="utf-8"))
+    linked = re.findall(
+        r"\]\(([^)#]+\.md)(?:#[^)]*)?\)", (ROOT / "docs/README.md").read_text(encoding="utf-8")
+    )
     pages = {str(page.relative_to(ROOT / "docs")) for page in DOCS} - {"README.md"}
     assert {link for link in linked if not link.startswith("..")} == pages
 
@@ -201,14 +236,20 @@ def test_every_page_is_on_the_map() -> None:
 def test_the_readme_names_formats_of_the_table() -> None:
     known = " ".join(f"{row.name} {row.what}" for row in ROWS).lower()
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    named = [name for part in re.findall(r"\(([^()]* …)\)", readme) for name in part.removesuffix(" …").split(", ")]
+    named = [
+        name
+        for part in re.findall(r"\(([^()]* …)\)", readme)
+        for name in part.removesuffix(" …").split(", ")
+    ]
     assert len(named) > 10
     assert [name for name in named if name.lower() not in known] == []
 
 
 def test_files_of_the_repository_in_examples_exist() -> None:
     """Help that names a saved run is tried as it stands."""
-    sources = [path.read_text(encoding="utf-8") for path in (ROOT / "analysis/commands").glob("*.py")]
+    sources = [
+        path.read_text(encoding="utf-8") for path in (ROOT / "analysis/commands").glob("*.py")
+    ]
     named = {path for source in sources for path in re.findall(r"\bdata/[\w./*-]+\w", source)}
     assert len(named) > 1
     assert [path for path in sorted(named) if not [*ROOT.glob(path)]] == []

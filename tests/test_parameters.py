@@ -24,9 +24,13 @@ def test_a_number_is_its_own_name(value: float) -> None:
 
 @pytest.mark.parametrize("text", ["", "nan", "inf", "0", "61", "0x1"])
 def test_what_is_no_number_of_that_range_is_refused(text: str) -> None:
-    with pytest.raises(BadInput, match=rf"interval_s={text}: a number from 0\.001 to 60 is needed\."):
+    with pytest.raises(
+        BadInput, match=rf"interval_s={text}: a number from 0\.001 to 60 is needed\."
+    ):
         INTERVAL.read("interval_s", text)
-    with pytest.raises(BadInput, match=rf"interval_s={text}: a number above 0 and at most 60 is needed\."):
+    with pytest.raises(
+        BadInput, match=rf"interval_s={text}: a number above 0 and at most 60 is needed\."
+    ):
         Parameter(above=True, most=60).read("interval_s", text)
 
 
@@ -57,7 +61,10 @@ def test_sizes_are_read_as_kubernetes_writes_them(text: str, size: int) -> None:
 
 @pytest.mark.parametrize("text", ["1Zi", "0", "-1Mi", "1e30", "1/0"])
 def test_what_is_no_size_is_refused(text: str) -> None:
-    with pytest.raises(BadInput, match=f"transfer_size={text}: a size such as 1048576, 1Mi or 64k above 0 is needed"):
+    with pytest.raises(
+        BadInput,
+        match=f"transfer_size={text}: a size such as 1048576, 1Mi or 64k above 0 is needed",
+    ):
         BYTES.read("transfer_size", text)
 
 
@@ -80,7 +87,9 @@ def test_what_is_no_whole_number_of_that_range_is_refused(text: str) -> None:
 def test_a_word_is_one_of_those_there_are() -> None:
     shuffle = Parameter("off", "order of the files", words=("off", "seed"))
     assert shuffle.read("shuffle", "seed") == "seed"
-    with pytest.raises(BadInput, match=r"shuffle=sed: no such value\. Did you mean 'seed'\? There are: off, seed\."):
+    with pytest.raises(
+        BadInput, match=r"shuffle=sed: no such value\. Did you mean 'seed'\? There are: off, seed\."
+    ):
         shuffle.read("shuffle", "sed")
 
 

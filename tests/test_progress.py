@@ -35,11 +35,15 @@ def interrupted(folder: Path, *names: str) -> ProgressFile:
     return progress
 
 
-def test_a_resumed_run_has_the_finished_cells_with_their_telemetry_and_the_first_runs_id(tmp_path: Path) -> None:
+def test_a_resumed_run_has_the_finished_cells_with_their_telemetry_and_the_first_runs_id(
+    tmp_path: Path,
+) -> None:
     interrupted(tmp_path, "a", "b")
     again = ProgressFile(tmp_path, "plan", "second", resume=True)
     assert again.run_id == "first"
-    assert again.finished == {name: {"record": record(name), "columns": {"cpu": [1.0]}} for name in ("a", "b")}
+    assert again.finished == {
+        name: {"record": record(name), "columns": {"cpu": [1.0]}} for name in ("a", "b")
+    }
 
 
 def test_a_resumed_run_goes_on_writing_where_the_first_stopped(tmp_path: Path) -> None:
@@ -94,7 +98,9 @@ def test_without_resume_a_run_starts_anew(tmp_path: Path) -> None:
 
 def test_resuming_what_was_never_begun_is_refused_with_what_to_check(tmp_path: Path) -> None:
     """Before anything is created."""
-    with pytest.raises(BadInput, match=r"--resume: no interrupted run of this plan .* Check seed, blocks, steps"):
+    with pytest.raises(
+        BadInput, match=r"--resume: no interrupted run of this plan .* Check seed, blocks, steps"
+    ):
         ProgressFile(tmp_path / "none", "plan", "run", resume=True)
     assert not (tmp_path / "none").exists()
 
@@ -126,7 +132,9 @@ def test_the_same_plan_has_the_same_digest() -> None:
     ],
     ids=["seed", "another set", "steps", "a value in the file", "a comment in the file"],
 )
-def test_another_plan_has_another_digest(cells_: list[Cell], sets: list[TweakSet], steps: int | None) -> None:
+def test_another_plan_has_another_digest(
+    cells_: list[Cell], sets: list[TweakSet], steps: int | None
+) -> None:
     """Half of one experiment and half of another must not become one run."""
     assert digest(cells_, sets, steps) != digest(planned(), SETS, 5)
 
@@ -150,7 +158,9 @@ def test_workers_of_one_run_write_to_one_file(tmp_path: Path) -> None:
     assert (again.run_id, list(again.finished)) == ("first", ["a", "b", "c"])
 
 
-def test_a_worker_that_joins_leaves_a_line_alone_that_another_may_be_writing(tmp_path: Path) -> None:
+def test_a_worker_that_joins_leaves_a_line_alone_that_another_may_be_writing(
+    tmp_path: Path,
+) -> None:
     """Only who begins or resumes a run mends its file: then nobody writes to it."""
     progress = interrupted(tmp_path, "a", "b")
     half = progress.path.read_bytes()[:-10]
@@ -166,12 +176,21 @@ def test_what_a_killed_worker_tore_does_not_cost_the_next_its_line(tmp_path: Pat
     assert list(ProgressFile(tmp_path, "plan", "second", resume=True).finished) == ["a", "c"]
 
 
-def test_a_block_that_another_node_had_begun_is_forgotten_one_that_it_had_finished_is_kept(tmp_path: Path) -> None:
-    """What is compared within a block must have run on one node. Block 1 is whole, block 2 half done there, block 3 half done here."""
+def test_a_block_that_another_node_had_begun_is_forgotten_one_that_it_had_finished_is_kept(
+    tmp_path: Path,
+) -> None:
+    """What is compared within a block must have run on one node.
+
+    Block 1 is whole, block 2 half done there, block 3 half done here.
+    """
     plan = randomized_blocks("study", pairs(["idle"], [], crossed=False), 3, 1)
     progress = ProgressFile(tmp_path, "plan", "first", resume=False)
     blocks = {block: [cell.id for cell in plan if cell.block == block] for block in (1, 2, 3)}
-    for name, node in [*((name, "there") for name in blocks[1]), (blocks[2][0], "there"), (blocks[3][0], "here")]:
+    for name, node in [
+        *((name, "there") for name in blocks[1]),
+        (blocks[2][0], "there"),
+        (blocks[3][0], "here"),
+    ]:
         progress.add(record(name) | {"node": node}, {})
     again = ProgressFile(tmp_path, "plan", "second", resume=True)
     assert again.forget_begun_elsewhere(plan, "here") == {("study", 2): "there"}

@@ -27,8 +27,12 @@ POLICY = {"arm": "policy", "baseline": "fifo"}
 
 def test_the_import_is_cheap() -> None:
     """A training script imports it for its steps."""
-    code = "import sys, deeptweak; print({'pandas', 'numpy', 'analysis', 'control'} & {*sys.modules})"
-    done = subprocess.run([sys.executable, "-c", code], cwd=HOUSE, capture_output=True, text=True, check=False)
+    code = (
+        "import sys, deeptweak; print({'pandas', 'numpy', 'analysis', 'control'} & {*sys.modules})"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=HOUSE, capture_output=True, text=True, check=False
+    )
     assert (done.stdout, done.stderr) == ("set()\n", "")
 
 
@@ -36,8 +40,18 @@ def test_another_module_of_that_name_is_named(tmp_path: Path) -> None:
     (tmp_path / "analysis.py").write_text("")
     code = "import analysis, deeptweak; deeptweak.load('x.json')"
     found = os.environ | {"PYTHONPATH": f"{tmp_path}:{HOUSE}"}
-    ended = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, env=found, capture_output=True, text=True, check=False)
-    assert (ended.returncode, f"{tmp_path / 'analysis.py'} is imported as 'analysis'" in ended.stderr) == (1, True), ended.stderr
+    ended = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=tmp_path,
+        env=found,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (
+        ended.returncode,
+        f"{tmp_path / 'analysis.py'} is imported as 'analysis'" in ended.stderr,
+    ) == (1, True), ended.stderr
 
 
 def test_cells_are_those_of_every_run() -> None:
@@ -51,16 +65,24 @@ def test_cells_are_those_of_every_run() -> None:
     [
         ([], {}),
         (["--baseline=stock-again"], {"baseline": "stock-again"}),
-        (["--tweaks=tcp-buffers-tiny", "--adjust=bh"], {"tweaks": "tcp-buffers-tiny", "adjust": "bh"}),
+        (
+            ["--tweaks=tcp-buffers-tiny", "--adjust=bh"],
+            {"tweaks": "tcp-buffers-tiny", "adjust": "bh"},
+        ),
         (["--relative-to=stock"], {"relative_to": "stock"}),
         (["--arm=workload", "--baseline=ddp_train"], {"arm": "workload", "baseline": "ddp_train"}),
     ],
     ids=["plain", "baseline", "one tweak set", "relative", "workloads"],
 )
-def test_a_comparison_is_the_command_s(words: list[str], given: dict[str, Any], capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_comparison_is_the_command_s(
+    words: list[str], given: dict[str, Any], capsys: pytest.CaptureFixture[str]
+) -> None:
     """Data, table and text: to the last digit, and to the letter."""
     runs = deeptweak.load(GATE)
-    codes = {form: (main(["compare", GATE, *words, *form]), capsys.readouterr()) for form in ((), ("--json",), ("--csv",))}
+    codes = {
+        form: (main(["compare", GATE, *words, *form]), capsys.readouterr())
+        for form in ((), ("--json",), ("--csv",))
+    }
     if codes[()][0]:
         with pytest.raises(deeptweak.Refused) as refusal:
             deeptweak.compare(runs, **given)
@@ -86,7 +108,9 @@ def test_a_comparison_is_the_command_s(words: list[str], given: dict[str, Any], 
         ({"workloads": "job_strem"}, "no workload 'job_strem'"),
     ],
 )
-def test_what_cannot_be_compared_is_an_exception_with_the_command_s_sentence(given: dict[str, str], words: str) -> None:
+def test_what_cannot_be_compared_is_an_exception_with_the_command_s_sentence(
+    given: dict[str, str], words: str
+) -> None:
     with pytest.raises(deeptweak.Refused, match=words):
         deeptweak.compare(deeptweak.load(JOBS), **given)
 
@@ -103,7 +127,8 @@ def test_levels_of_a_parameter_have_verdicts() -> None:
 
 def test_runs_are_compared_with_runs(tmp_path: Path) -> None:
     before, after = (
-        deeptweak.load(saved_file(tmp_path, Made(seed=seed, base_s=base_s), f"{seed}.json")) for seed, base_s in ((1, 0.04), (2, 0.05))
+        deeptweak.load(saved_file(tmp_path, Made(seed=seed, base_s=base_s), f"{seed}.json"))
+        for seed, base_s in ((1, 0.04), (2, 0.05))
     )
     table = deeptweak.compare(before, after).table()
     assert set(table["tweakset"]) == {"stock", "stock-again"}
@@ -124,26 +149,36 @@ def test_a_path_may_name_a_tweak_set(capsys: pytest.CaptureFixture[str]) -> None
 
 def test_what_was_not_compared_is_missing_and_its_columns_are_there(tmp_path: Path) -> None:
     broken = Arm("exp1", broken=dict.fromkeys(range(1, 7), ("failed", "out of memory")))
-    table = deeptweak.compare(deeptweak.load(saved_file(tmp_path, Made(arms=(STOCK, broken))))).table()
+    table = deeptweak.compare(
+        deeptweak.load(saved_file(tmp_path, Made(arms=(STOCK, broken))))
+    ).table()
     assert table.loc[0, "verdict"] == "not comparable"
     assert table[["gain", "gain_low", "gain_high", "p_adjusted"]].isna().all(axis=None)
 
 
 def test_doubts_are_warnings_each_once(tmp_path: Path) -> None:
     """`load` tells those of a run, `compare` those that a comparison shows."""
-    path = saved_file(tmp_path, Made(arms=(STOCK, Arm("stock-again", gain=0.2)), baseline=("stock", "stock-again")))
+    path = saved_file(
+        tmp_path,
+        Made(arms=(STOCK, Arm("stock-again", gain=0.2)), baseline=("stock", "stock-again")),
+    )
     saved = json.loads(path.read_text())
     saved["deeptweak"]["interrupted"] = True
     path.write_text(json.dumps(saved))
     with pytest.warns(UserWarning, match="interrupted") as at_load:
         runs = deeptweak.load(path)
-    assert [str(one.message).partition(" (")[0] for one in at_load] == [f"{path}: the run was interrupted: later blocks are missing"]
+    assert [str(one.message).partition(" (")[0] for one in at_load] == [
+        f"{path}: the run was interrupted: later blocks are missing"
+    ]
     assert runs.warnings == tuple(str(one.message) for one in at_load)
     with pytest.warns(UserWarning, match="A/A") as at_comparison:
         judgement = deeptweak.compare(runs)
     assert [str(one.message).partition(":")[0] for one in at_comparison] == ["A/A check"]
     assert [one.filename for one in (*at_load, *at_comparison)] == [__file__] * 2
-    assert [line.partition(":")[0] for line in judgement.warnings] == ["the run was interrupted", "A/A check"]
+    assert [line.partition(":")[0] for line in judgement.warnings] == [
+        "the run was interrupted",
+        "A/A check",
+    ]
     assert set(judgement.verdicts()) == {"not comparable"}
 
 
@@ -172,7 +207,10 @@ def resumed(folder: Path) -> tuple[Path, Path]:
     part, whole = folder / "part.json", folder / "whole.json"
     saved = saved_run()
     whole.write_text(json.dumps(saved))
-    saved["benchmarks"], saved["deeptweak"]["cells"] = saved["benchmarks"][:4], saved["deeptweak"]["cells"][:4]
+    saved["benchmarks"], saved["deeptweak"]["cells"] = (
+        saved["benchmarks"][:4],
+        saved["deeptweak"]["cells"][:4],
+    )
     saved["deeptweak"]["design"]["order"] = saved["deeptweak"]["design"]["order"][:4]
     part.write_text(json.dumps(saved))
     return part, whole
@@ -189,7 +227,11 @@ def test_of_the_files_of_one_run_the_longest_is_read(tmp_path: Path) -> None:
 def test_evidence_is_the_command_s(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     sysctl = {"vm.swappiness": "10"}
     for seed in (1, 2, 3):
-        saved_file(tmp_path, Made(arms=(STOCK, AGAIN, Arm("exp1", gain=0.1, requested=sysctl)), seed=seed), f"{seed}.json")
+        saved_file(
+            tmp_path,
+            Made(arms=(STOCK, AGAIN, Arm("exp1", gain=0.1, requested=sysctl)), seed=seed),
+            f"{seed}.json",
+        )
     assert main(["evidence", str(tmp_path), "--by=machine", "--json"]) == 0
     with pytest.warns(UserWarning, match="--by=machine was not applied"):
         judgement = deeptweak.evidence(deeptweak.load(tmp_path), by="machine")

@@ -24,5 +24,7 @@ from control import rates
         (43.6, "", "43.6 /s"),
     ],
 )
-def test_three_digits_with_the_prefix_that_people_read(rate_per_s: float, unit: str, text: str) -> None:
+def test_three_digits_with_the_prefix_that_people_read(
+    rate_per_s: float, unit: str, text: str
+) -> None:
     assert rates.written(rate_per_s, unit) == text

@@ -17,19 +17,45 @@ from analysis.terms import Steps
 from fixtures import record
 from fixtures.kernel.machine import Effects, Restored, Write
 from fixtures.targets.local import Local
-from fixtures.terms import Cell, Metric, Script, Segment, Step, Study, Telemetry, Tweak, TweakSet, WorkloadRun
+from fixtures.terms import (
+    Cell,
+    Metric,
+    Script,
+    Segment,
+    Step,
+    Study,
+    Telemetry,
+    Tweak,
+    TweakSet,
+    WorkloadRun,
+)
 from fixtures.tweaks.local import Plan
 
-SWAPPINESS, RMEM, THP = "/proc/sys/vm/swappiness", "/proc/sys/net/ipv4/tcp_rmem", "/sys/kernel/mm/transparent_hugepage/enabled"
-PLAN = Plan((Write(SWAPPINESS, "10", "vm.swappiness"), Write(RMEM, "4096 131072 6291456", "net.ipv4.tcp_rmem")))
+SWAPPINESS, RMEM, THP = (
+    "/proc/sys/vm/swappiness",
+    "/proc/sys/net/ipv4/tcp_rmem",
+    "/sys/kernel/mm/transparent_hugepage/enabled",
+)
+PLAN = Plan(
+    (
+        Write(SWAPPINESS, "10", "vm.swappiness"),
+        Write(RMEM, "4096 131072 6291456", "net.ipv4.tcp_rmem"),
+    )
+)
 # tcp_rmem stood there already; THP changed without being asked for by name.
 BEFORE = {SWAPPINESS: "60", RMEM: "4096\t131072\t6291456", THP: "always [madvise] never"}
-EFFECTS = Effects(BEFORE, {SWAPPINESS: ("60", "10"), THP: ("always [madvise] never", "[always] madvise never")}, 0.0012345678)
+EFFECTS = Effects(
+    BEFORE,
+    {SWAPPINESS: ("60", "10"), THP: ("always [madvise] never", "[always] madvise never")},
+    0.0012345678,
+)
 POSITIVE = st.floats(1e-6, 1e3)
 
 
 def opened() -> dict[str, Any]:
-    return record.opened(Cell("study", "idle", "one", 1, 2, 3), Local(Path()), "2026-01-01T00:00:00+00:00")
+    return record.opened(
+        Cell("study", "idle", "one", 1, 2, 3), Local(Path()), "2026-01-01T00:00:00+00:00"
+    )
 
 
 def applied() -> dict[str, Any]:
@@ -38,20 +64,32 @@ def applied() -> dict[str, Any]:
     return found
 
 
-def step(index: int, wall_s: float, *, warmup: bool = False, samples: int = 8, tokens: int = 0) -> Step:
+def step(
+    index: int, wall_s: float, *, warmup: bool = False, samples: int = 8, tokens: int = 0
+) -> Step:
     return Step(index, 100.0 + index, wall_s, 1.5 * wall_s, samples, tokens, 0.5, warmup)
 
 
-def ran(steps: Sequence[Step], error: str | None = None, last_lines: tuple[str, ...] = ()) -> dict[str, Any]:
+def ran(
+    steps: Sequence[Step], error: str | None = None, last_lines: tuple[str, ...] = ()
+) -> dict[str, Any]:
     found = opened()
-    record.steps(found, WorkloadRun(tuple(steps), {"device": "cpu"}, {"nofile": (1, 2)}, 7, error, last_lines))
+    record.steps(
+        found,
+        WorkloadRun(tuple(steps), {"device": "cpu"}, {"nofile": (1, 2)}, 7, error, last_lines),
+    )
     return found
 
 
 def test_a_cell_begins_without_an_outcome() -> None:
     """So that one cut off by a crash can never be taken for measured."""
     found = opened()
-    assert (found["id"], found["workload"], found["tweakset"], found["block"]) == ("study/idle-one-b1", "idle", "one", 1)
+    assert (found["id"], found["workload"], found["tweakset"], found["block"]) == (
+        "study/idle-one-b1",
+        "idle",
+        "one",
+        1,
+    )
     assert (found["order"], found["seed"], found["outcome"], found["reason"]) == (2, 3, None, None)
 
 
@@ -78,16 +116,28 @@ def test_requested_before_and_observed_are_kept_key_by_key() -> None:
     assert tweak["before"] == {"vm.swappiness": "60", "net.ipv4.tcp_rmem": "4096 131072 6291456"}
     assert tweak["observed"] == {"vm.swappiness": "10", "net.ipv4.tcp_rmem": "4096 131072 6291456"}
     assert tweak["apply_s"] == 0.001235
-    assert tweak["side_effects"] == {THP: ["madvise", "always"]}, "what nobody asked for, as a person would say it"
+    assert tweak["side_effects"] == {THP: ["madvise", "always"]}, (
+        "what nobody asked for, as a person would say it"
+    )
     assert tweak["already_in_force"] == ["net.ipv4.tcp_rmem"]
 
 
 def test_restored_is_what_was_read_back() -> None:
     found = applied()
     record.restored(
-        found, Restored(back={SWAPPINESS: ("10", "60"), THP: ("[always] madvise never", "always [madvise] never")}, seconds=0.5)
+        found,
+        Restored(
+            back={
+                SWAPPINESS: ("10", "60"),
+                THP: ("[always] madvise never", "always [madvise] never"),
+            },
+            seconds=0.5,
+        ),
     )
-    assert found["tweak"]["restored"] == {"vm.swappiness": "60", "net.ipv4.tcp_rmem": "4096 131072 6291456"}
+    assert found["tweak"]["restored"] == {
+        "vm.swappiness": "60",
+        "net.ipv4.tcp_rmem": "4096 131072 6291456",
+    }
     assert found["tweak"]["restore_s"] == 0.5
     assert found["tweak"].keys().isdisjoint({"left_alone", "elsewhere"})
 
@@ -95,16 +145,23 @@ def test_restored_is_what_was_read_back() -> None:
 @pytest.mark.parametrize(
     ("result", "now"),
     [
-        (Restored(back={SWAPPINESS: ("10", "61")}), "61"),  # the kernel rounds some values: what stands there, not what was meant
+        (
+            Restored(back={SWAPPINESS: ("10", "61")}),
+            "61",
+        ),  # the kernel rounds some values: what stands there, not what was meant
         (Restored(left_alone={SWAPPINESS: ("33", "10")}), "33"),  # somebody else's
         (Restored(stuck={SWAPPINESS: "Invalid argument"}), None),
     ],
 )
-def test_what_did_not_come_back_is_not_said_to_be_restored(result: Restored, now: str | None) -> None:
+def test_what_did_not_come_back_is_not_said_to_be_restored(
+    result: Restored, now: str | None
+) -> None:
     found = applied()
     record.restored(found, result)
     assert found["tweak"]["restored"].get("vm.swappiness") == now
-    assert found["tweak"].get("left_alone", {}) == ({SWAPPINESS: ["33", "10"]} if result.left_alone else {})
+    assert found["tweak"].get("left_alone", {}) == (
+        {SWAPPINESS: ["33", "10"]} if result.left_alone else {}
+    )
 
 
 def test_steps_are_columns_of_equal_length_with_the_warm_up_first() -> None:
@@ -116,14 +173,24 @@ def test_steps_are_columns_of_equal_length_with_the_warm_up_first() -> None:
 
 def test_throughput_is_all_samples_over_all_time() -> None:
     """1 sample in 1 s and 1 in 3 s are 2 in 4 s = 0.5 a second; the mean of the rates would say (1 + 1/3)/2 = 0.67."""
-    metrics = ran([step(0, 100.0, warmup=True), step(1, 1.0, samples=1), step(2, 3.0, samples=1)])["metrics"]
+    metrics = ran([step(0, 100.0, warmup=True), step(1, 1.0, samples=1), step(2, 3.0, samples=1)])[
+        "metrics"
+    ]
     assert metrics["throughput_samples_per_s"] == 0.5
 
 
-@given(st.lists(st.tuples(POSITIVE, st.integers(1, 64), st.integers(1, 4096)), min_size=1, max_size=30))
-def test_metrics_are_sums_and_quantiles_of_the_measured_steps(rows: list[tuple[float, int, int]]) -> None:
+@given(
+    st.lists(st.tuples(POSITIVE, st.integers(1, 64), st.integers(1, 4096)), min_size=1, max_size=30)
+)
+def test_metrics_are_sums_and_quantiles_of_the_measured_steps(
+    rows: list[tuple[float, int, int]],
+) -> None:
     """Computed the slow way here, from the definitions (quantile: linear between order statistics, Hyndman & Fan type 7)."""
-    wall_s, samples, tokens = [row[0] for row in rows], [row[1] for row in rows], [row[2] for row in rows]
+    wall_s, samples, tokens = (
+        [row[0] for row in rows],
+        [row[1] for row in rows],
+        [row[2] for row in rows],
+    )
     found = record.metrics(wall_s, [2 * w for w in wall_s], samples, tokens)
     total_s = math.fsum(wall_s)
 
@@ -151,8 +218,12 @@ def test_a_told_rate_is_a_column_and_its_median_a_metric() -> None:
     found = ran([replace(step(n, 1.0, warmup=n == 0), rate_per_s=rate) for n, rate in rates])
     assert found["steps"]["rate_per_s"] == [900.0, 10.0, 40.0, 20.0]
     assert found["metrics"]["rate_median_per_s"] == 20.0
-    columns = {name: tuple(values) for name, values in found["steps"].items() if isinstance(values, list)}
-    read = Steps(columns["wall_s"], columns["samples"], None, None, 1, rate_per_s=columns["rate_per_s"])
+    columns = {
+        name: tuple(values) for name, values in found["steps"].items() if isinstance(values, list)
+    }
+    read = Steps(
+        columns["wall_s"], columns["samples"], None, None, 1, rate_per_s=columns["rate_per_s"]
+    )
     assert metrics_of(read)["rate_median_per_s"] == 20.0  # as the other side makes it
 
 
@@ -172,7 +243,9 @@ def test_a_failed_run_keeps_its_steps_and_last_lines_and_gets_no_metrics() -> No
     found = ran([step(0, 1.0)], error="it died", last_lines=("Traceback", "MemoryError"))
     assert found["last_lines"] == ["Traceback", "MemoryError"]
     assert "metrics" not in found
-    assert record.index_entry({**found, "outcome": "failed", "reason": "it died"}, "f")["last_lines"] == ["Traceback", "MemoryError"]
+    assert record.index_entry({**found, "outcome": "failed", "reason": "it died"}, "f")[
+        "last_lines"
+    ] == ["Traceback", "MemoryError"]
 
 
 def test_a_good_run_keeps_no_last_lines() -> None:
@@ -205,19 +278,35 @@ def test_rounding_keeps_what_a_sensor_means(value: float, count: int) -> None:
 
 def test_a_tweak_set_is_recorded_as_asked_for_with_the_hash_of_each_script() -> None:
     """sha256 of "true": `printf true | sha256sum`."""
-    known = TweakSet("one", "one.yaml", "0" * 64, "about", (Tweak("sysctl", "k", "v", "p"),), (Script("p", "apply", "true"),), ("odd",))
+    known = TweakSet(
+        "one",
+        "one.yaml",
+        "0" * 64,
+        "about",
+        (Tweak("sysctl", "k", "v", "p"),),
+        (Script("p", "apply", "true"),),
+        ("odd",),
+    )
     assert record.tweakset(known) == {
         "path": "one.yaml",
         "sha256": "0" * 64,
         "description": "about",
         "requested": [{"kind": "sysctl", "key": "k", "value": "v", "package": "p"}],
-        "scripts": [{"package": "p", "stage": "apply", "sha256": "b5bea41b6c623f7c09f1bf24dcae58ebab3c0cdd90ad966bc43a45b44867e12b"}],
+        "scripts": [
+            {
+                "package": "p",
+                "stage": "apply",
+                "sha256": "b5bea41b6c623f7c09f1bf24dcae58ebab3c0cdd90ad966bc43a45b44867e12b",
+            }
+        ],
         "warnings": ["odd"],
     }
 
 
 def test_a_study_is_recorded_as_declared_with_the_blocks_it_was_given() -> None:
-    declared = Study("s", "Why?", ("idle",), ("one",), Metric("step_time_p10_s", "lower"), blocks=6, margin=0.05)
+    declared = Study(
+        "s", "Why?", ("idle",), ("one",), Metric("step_time_p10_s", "lower"), blocks=6, margin=0.05
+    )
     assert record.study(declared, 2) == {
         "question": "Why?",
         "margin": 0.05,

@@ -25,24 +25,45 @@ def place() -> Iterator[Place]:
     folder = Path(tempfile.mkdtemp(prefix="deeptweak-nobody-"))
     hold = Path(tempfile.mkdtemp(prefix="deeptweak-hold-"))
     shutil.chown(folder, NOBODY, NOBODY)
-    yield Place(folder, before=as_nobody(hold), environment={"HOME": str(folder), "PYTHONDONTWRITEBYTECODE": "1"})
+    yield Place(
+        folder,
+        before=as_nobody(hold),
+        environment={"HOME": str(folder), "PYTHONDONTWRITEBYTECODE": "1"},
+    )
     shutil.rmtree(folder)
     shutil.rmtree(hold)
 
 
-def test_stock_and_what_needs_no_root_is_measured_the_rest_is_skipped_with_the_reason(place: Place) -> None:
+def test_stock_and_what_needs_no_root_is_measured_the_rest_is_skipped_with_the_reason(
+    place: Place,
+) -> None:
     typed = place.manifest("typed", sysctl=f"vm.swappiness = {another_swappiness()}")
     limited = place.manifest("limited", ulimit="nofile=256")
-    done = place.run(f"--tweaks={typed},{limited},thp-never", "--blocks=1", "--steps=4", "--benchmark-save=one")
+    done = place.run(
+        f"--tweaks={typed},{limited},thp-never", "--blocks=1", "--steps=4", "--benchmark-save=one"
+    )
     assert done.code == 2, done.out  # two sets that were asked for by name were not measured
     saved = place.saved()
     cells = {c["tweakset"]: (c["outcome"], c["reason"]) for c in saved["deeptweak"]["cells"]}
-    assert {name for name, (outcome, _) in cells.items() if outcome == "measured"} == {"stock", "stock-again", "limited"}
-    assert cells["typed"] == cells["thp-never"] == ("skipped", "kernel settings cannot be written by this user; run as root")
+    assert {name for name, (outcome, _) in cells.items() if outcome == "measured"} == {
+        "stock",
+        "stock-again",
+        "limited",
+    }
+    assert (
+        cells["typed"]
+        == cells["thp-never"]
+        == ("skipped", "kernel settings cannot be written by this user; run as root")
+    )
     for told in ("Left out", "NOT MEASURED"):
-        assert done.lines(f"{told}: kernel settings cannot be written by this user: 2 of 3 tweak sets (typed, thp-never); run as root")
+        assert done.lines(
+            f"{told}: kernel settings cannot be written by this user: 2 of 3 tweak sets (typed, "
+            "thp-never); run as root"
+        )
     assert saved["machine_info"]["deeptweak"]["is_root"] is False
-    assert next(b["extra_info"] for b in saved["benchmarks"] if b["extra_info"]["tweakset"] == "limited")["limits"]["nofile"] == [256, 256]
+    assert next(
+        b["extra_info"] for b in saved["benchmarks"] if b["extra_info"]["tweakset"] == "limited"
+    )["limits"]["nofile"] == [256, 256]
     assert saved["deeptweak"]["machine_check"] == {"changed": {}, "restored": True}
 
 
@@ -58,7 +79,10 @@ def test_a_state_folder_without_permission_is_named_with_what_to_do(place: Place
     place.state.mkdir(mode=0o755)
     done = place.run("--tweaks=thp-never", "--blocks=1", "--steps=2")
     assert done.code == 2
-    assert done.lines(f"{place.state}: cannot be written (Permission denied). Set DEEPTWEAK_STATE_DIR to a folder on a local disk.")
+    assert done.lines(
+        f"{place.state}: cannot be written (Permission denied). Set DEEPTWEAK_STATE_DIR to a "
+        "folder on a local disk."
+    )
     assert "Traceback" not in done.out
     assert place.files() == []
 
@@ -70,7 +94,8 @@ def test_results_that_may_not_be_written_are_refused_before_anything_runs(place:
     assert done.code == 2
     assert "Traceback" not in done.out
     assert done.lines(
-        f"{place.storage}/progress: results cannot be stored (Permission denied). Give another folder: --benchmark-storage=PATH."
+        f"{place.storage}/progress: results cannot be stored (Permission denied). Give another "
+        "folder: --benchmark-storage=PATH."
     )
     assert not done.lines("idle x stock")
 
@@ -82,7 +107,9 @@ def test_doctor_says_what_needs_root(place: Place) -> None:
     assert [line for line in done.lines("tweak set thp-never") if "run as root" in line]
 
 
-def test_root_in_a_container_leaves_out_what_cannot_be_written_and_fails_nothing(tmp_path: Path) -> None:
+def test_root_in_a_container_leaves_out_what_cannot_be_written_and_fails_nothing(
+    tmp_path: Path,
+) -> None:
     """By value or by script, of whatever form: nothing is tried, each cell has its reason, and a reader is told once for each cause."""
     place = Place(tmp_path, before=sandboxed())
     tried = tmp_path / "tried"
@@ -95,9 +122,17 @@ def test_root_in_a_container_leaves_out_what_cannot_be_written_and_fails_nothing
     sets = [place.manifest(name, apply=f"touch {tried}; {text}") for name, text in scripts.items()]
     sets.append(place.manifest("typed", sysctl=f"vm.swappiness = {another_swappiness()}"))
     sets.append(place.manifest("limited", ulimit="nofile=256"))
-    done = place.run(f"--tweaks={','.join(sets)}", "--blocks=2", "--steps=4", "--benchmark-save=one")
-    cells = {c["tweakset"]: (c["outcome"], c["reason"]) for c in place.saved()["deeptweak"]["cells"]}
-    assert {name for name, (outcome, _) in cells.items() if outcome == "measured"} == {"stock", "stock-again", "limited"}, done.out
+    done = place.run(
+        f"--tweaks={','.join(sets)}", "--blocks=2", "--steps=4", "--benchmark-save=one"
+    )
+    cells = {
+        c["tweakset"]: (c["outcome"], c["reason"]) for c in place.saved()["deeptweak"]["cells"]
+    }
+    assert {name for name, (outcome, _) in cells.items() if outcome == "measured"} == {
+        "stock",
+        "stock-again",
+        "limited",
+    }, done.out
     assert {outcome for outcome, _ in cells.values()} == {"measured", "skipped"}
     for name in ("by-sysctl", "typed"):
         assert str(cells[name][1]).startswith("/proc/sys is read-only")
@@ -110,6 +145,8 @@ def test_root_in_a_container_leaves_out_what_cannot_be_written_and_fails_nothing
 
 def test_the_main_job_in_a_container_ends_well(tmp_path: Path) -> None:
     """The sets that the study itself names: none of them was asked for."""
-    done = Place(tmp_path, before=sandboxed()).run("--blocks=1", "--steps=4", "--benchmark-save=one")
+    done = Place(tmp_path, before=sandboxed()).run(
+        "--blocks=1", "--steps=4", "--benchmark-save=one"
+    )
     assert done.code == 0, done.out
     assert done.lines("Left out: /proc/sys is read-only")

@@ -20,7 +20,10 @@ def unsaved(tmp_path_factory: pytest.TempPathFactory, kernel_lock: None) -> Plac
     place.manifest("one", ulimit="nofile=512")
     done = place.run(*options(place))
     assert done.code == 0, done.out
-    assert done.lines("Not saved. To save this run without measuring again, run the same command with --resume --benchmark-save=NAME.")
+    assert done.lines(
+        "Not saved. To save this run without measuring again, run the same command with --resume "
+        "--benchmark-save=NAME."
+    )
     assert place.files() == []
     return place
 
@@ -39,7 +42,9 @@ def copied(place: Place, folder: Path) -> Place:
     return Place(folder)
 
 
-def test_a_run_that_was_not_saved_is_saved_without_measuring_again(unsaved: Place, tmp_path: Path) -> None:
+def test_a_run_that_was_not_saved_is_saved_without_measuring_again(
+    unsaved: Place, tmp_path: Path
+) -> None:
     place = copied(unsaved, tmp_path)
     kept = place.finished()
     done = place.run(*options(place), "--resume", "--benchmark-save=late")

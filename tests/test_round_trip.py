@@ -22,24 +22,54 @@ from fixtures.targets.local import Local
 from fixtures.terms import Cell, Metric, Step, Study, Telemetry, WorkloadRun
 from fixtures.tweaks.local import Plan
 
-SCHEMA = json.loads((Path(__file__).parents[1] / "data/run.schema.json").read_text(encoding="utf-8"))
-STUDY = Study("study", "Why?", ("idle",), ("memory-reclaim",), Metric("throughput_samples_per_s", "higher"), blocks=2, margin=0.05)
+SCHEMA = json.loads(
+    (Path(__file__).parents[1] / "data/run.schema.json").read_text(encoding="utf-8")
+)
+STUDY = Study(
+    "study",
+    "Why?",
+    ("idle",),
+    ("memory-reclaim",),
+    Metric("throughput_samples_per_s", "higher"),
+    blocks=2,
+    margin=0.05,
+)
 SWAPPINESS = "/proc/sys/vm/swappiness"
 # Warm-up of 9 s left out: 6 samples in 2 s are 3 a second.
-STEPS = [Step(0, 1.0, 9.0, 9.0, 2, 5, 3.0, warmup=True)] + [Step(n, 9.0 + n, 1.0, 0.5, 3, 10, 2.0, warmup=False) for n in (1, 2)]
-TOLD: dict[str, list[Mapping[str, object]]] = {"io": [{"engine": "torch"}], "epochs": [{"epoch": 1, "load_s": [0.5]}, {"epoch": 2}]}
+STEPS = [Step(0, 1.0, 9.0, 9.0, 2, 5, 3.0, warmup=True)] + [
+    Step(n, 9.0 + n, 1.0, 0.5, 3, 10, 2.0, warmup=False) for n in (1, 2)
+]
+TOLD: dict[str, list[Mapping[str, object]]] = {
+    "io": [{"engine": "torch"}],
+    "epochs": [{"epoch": 1, "load_s": [0.5]}, {"epoch": 2}],
+}
 
 
 def finished(run: Session, cell: Cell) -> dict[str, Any]:
     """A cell as the plugin brings it about, with a made-up kernel and workload."""
     found = run.records[cell.id] = record.opened(cell, run.target, "2026-01-01T00:00:00+00:00")
-    writes = (Write(SWAPPINESS, "10", "vm.swappiness"),) if cell.tweakset == "memory-reclaim" else ()
+    writes = (
+        (Write(SWAPPINESS, "10", "vm.swappiness"),) if cell.tweakset == "memory-reclaim" else ()
+    )
     changed: dict[str, tuple[str | None, str | None]] = {w.path: ("60", "10") for w in writes}
     record.applied(found, Plan(writes), Effects({SWAPPINESS: "60"}, changed, 0.001))
-    result = WorkloadRun(tuple(STEPS), {"device": "cpu", "data_crc32": "0" * 8}, {"nofile": (1024, 4096)}, 7, report=TOLD)
-    seen = Telemetry({"cpu": [1.0]}, {"cpu_busy_percent_mean": 50.0}, {"nvml": "no driver"}, 10.0, 0.001)
+    result = WorkloadRun(
+        tuple(STEPS),
+        {"device": "cpu", "data_crc32": "0" * 8},
+        {"nofile": (1024, 4096)},
+        7,
+        report=TOLD,
+    )
+    seen = Telemetry(
+        {"cpu": [1.0]}, {"cpu_busy_percent_mean": 50.0}, {"nvml": "no driver"}, 10.0, 0.001
+    )
     record.ran(found, Ran(result, seen))
-    record.restored(found, Restored(back={path: (after, before) for path, (before, after) in changed.items()}, seconds=0.001))
+    record.restored(
+        found,
+        Restored(
+            back={path: (after, before) for path, (before, after) in changed.items()}, seconds=0.001
+        ),
+    )
     record.close(found, "measured", None, 12.0)
     return found
 
@@ -47,13 +77,22 @@ def finished(run: Session, cell: Cell) -> dict[str, Any]:
 def benchmark(found: dict[str, Any]) -> dict[str, Any]:
     """As pytest-benchmark saves it, as far as anybody reads it."""
     data = found["steps"]["wall_s"][found["steps"]["warmup"] :]
-    return {"group": found["workload"], "name": f"bench[{found['id']}]", "params": {}, "extra_info": found, "stats": {"data": data}}
+    return {
+        "group": found["workload"],
+        "name": f"bench[{found['id']}]",
+        "params": {},
+        "extra_info": found,
+        "stats": {"data": data},
+    }
 
 
 @pytest.fixture
 def written(tmp_path: Path) -> dict[str, Any]:
     """A run of three sets and two blocks; in the second block one cell failed while it ran, one after it was measured, one was skipped."""
-    run = Session(Options("memory-reclaim", "idle", None, None, 7, resume=False, folder=tmp_path), Local(tmp_path))
+    run = Session(
+        Options("memory-reclaim", "idle", None, None, 7, resume=False, folder=tmp_path),
+        Local(tmp_path),
+    )
     benchmarks = []
     for cell in run.declare(STUDY):
         run.fullnames[cell.id] = f"benchmarks/bench_study.py::bench[{cell.param_id}]"
@@ -67,8 +106,13 @@ def written(tmp_path: Path) -> dict[str, Any]:
             benchmarks.pop()
             del found["metrics"], found["outcome"]
             found["outcome"] = None
-            record.close(found, "failed" if cell.tweakset == "stock-again" else "skipped", "why", 1.0)
-    document: dict[str, Any] = {"machine_info": {"deeptweak": host.facts()}, "benchmarks": benchmarks}
+            record.close(
+                found, "failed" if cell.tweakset == "stock-again" else "skipped", "why", 1.0
+            )
+    document: dict[str, Any] = {
+        "machine_info": {"deeptweak": host.facts()},
+        "benchmarks": benchmarks,
+    }
     storage.extend(run, document, storage=None)
     parsed: dict[str, Any] = json.loads(json.dumps(document, allow_nan=False))
     return parsed
@@ -115,15 +159,26 @@ def test_throughput_is_the_same_on_both_sides(loaded: Loaded, written: dict[str,
 
 
 def test_settings_are_read_as_asked_for_found_and_put_back(loaded: Loaded) -> None:
-    applied = next(c.applied for c in loaded.cells if c.tweakset == "memory-reclaim" and c.outcome == "measured")
+    applied = next(
+        c.applied
+        for c in loaded.cells
+        if c.tweakset == "memory-reclaim" and c.outcome == "measured"
+    )
     assert applied is not None
     assert (applied.requested, applied.before) == ({"vm.swappiness": "10"}, {"vm.swappiness": "60"})
-    assert (applied.observed, applied.restored) == ({"vm.swappiness": "10"}, {"vm.swappiness": "60"})
+    assert (applied.observed, applied.restored) == (
+        {"vm.swappiness": "10"},
+        {"vm.swappiness": "60"},
+    )
 
 
 def test_the_design_is_read_as_it_was_run(loaded: Loaded, written: dict[str, Any]) -> None:
     assert (loaded.design.seed, loaded.design.blocks, loaded.design.steps) == (7, 2, None)
-    assert list(loaded.design.order) == [c.id for c in loaded.cells] == [c["id"] for c in written["deeptweak"]["cells"]]
+    assert (
+        list(loaded.design.order)
+        == [c.id for c in loaded.cells]
+        == [c["id"] for c in written["deeptweak"]["cells"]]
+    )
     assert loaded.studies["study"].margin == 0.05
     assert loaded.workloads["idle"].primary is not None
     assert loaded.workloads["idle"].primary.name == "step_time_p10_s"
@@ -135,7 +190,9 @@ def test_what_the_workload_told_beside_its_steps_is_read_in_its_order(loaded: Lo
     assert told == [{name: tuple(values) for name, values in TOLD.items()}] * 3
 
 
-def test_a_run_whose_workloads_told_nothing_beside_their_steps_is_read(written: dict[str, Any]) -> None:
+def test_a_run_whose_workloads_told_nothing_beside_their_steps_is_read(
+    written: dict[str, Any],
+) -> None:
     for one in written["benchmarks"]:
         del one["extra_info"]["report"]
     read = from_json(written, "here")
@@ -144,9 +201,12 @@ def test_a_run_whose_workloads_told_nothing_beside_their_steps_is_read(written: 
 
 
 @pytest.mark.parametrize(
-    ("report", "says"), [([], "has report = "), ({"epochs": {}}, "epochs"), ({"epochs": [1]}, "an object is expected")]
+    ("report", "says"),
+    [([], "has report = "), ({"epochs": {}}, "epochs"), ({"epochs": [1]}, "an object is expected")],
 )
-def test_a_report_of_another_shape_is_refused(written: dict[str, Any], report: object, says: str) -> None:
+def test_a_report_of_another_shape_is_refused(
+    written: dict[str, Any], report: object, says: str
+) -> None:
     written["benchmarks"][0]["extra_info"]["report"] = report
     with pytest.raises(Unreadable, match=says):
         from_json(written, "here")

@@ -29,7 +29,11 @@ from tests.synthetic import AGAIN, STOCK, Arm, Made, saved_run
 DATA = Path(__file__).parents[1] / "data"
 # Files of `harness-*` are pytest-benchmark's alone.
 SAVED = (".json", ".json.xz")
-RUNS = sorted(path for path in (DATA / "runs").iterdir() if path.name.endswith(SAVED) and not path.name.startswith("harness-"))
+RUNS = sorted(
+    path
+    for path in (DATA / "runs").iterdir()
+    if path.name.endswith(SAVED) and not path.name.startswith("harness-")
+)
 SCHEMA: dict[str, Any] = json.loads(PATH.read_text(encoding="utf-8"))
 VALIDATOR = jsonschema.Draft202012Validator(SCHEMA)
 
@@ -60,8 +64,15 @@ def test_each_field_of_a_reported_row_is_explained(path: Path) -> None:
     for entries in yaml.safe_load(ROWS_AND_COLUMNS.read_text(encoding="utf-8"))["rows"].values():
         known |= explained(entries)
     cells = [benchmark["extra_info"] for benchmark in cast("Any", parsed(path))["benchmarks"]]
-    rows = [(name, row) for cell in cells for name, rows in cell.get("report", {}).items() for row in rows]
-    assert {(name, field) for name, row in rows for field in row if field not in known.get(name, ())} == set()
+    rows = [
+        (name, row)
+        for cell in cells
+        for name, rows in cell.get("report", {}).items()
+        for row in rows
+    ]
+    assert {
+        (name, field) for name, row in rows for field in row if field not in known.get(name, ())
+    } == set()
 
 
 @pytest.mark.parametrize("path", RUNS, ids=lambda path: path.stem)
@@ -73,7 +84,11 @@ def test_a_committed_run_is_listed(path: Path) -> None:
 
 def test_every_field_of_the_schema_has_a_unit_and_most_a_meaning() -> None:
     """A name may say enough (`hostname`); a unit is always there, `–` where there is none."""
-    assert not [path for path, node in in_schema().items() if not node.get("unit") or "description" not in node]
+    assert not [
+        path
+        for path, node in in_schema().items()
+        if not node.get("unit") or "description" not in node
+    ]
 
 
 def test_the_schema_is_that_of_the_types() -> None:
@@ -96,7 +111,10 @@ READ: dict[type, tuple[Any, set[str]]] = {
 def test_what_is_read_is_there_and_what_is_required_always_is(read_as: Any) -> None:
     """The reader takes the fields of these by their names; `made` are those that it makes itself."""
     written, made = READ[read_as]
-    read = {field.name: field.default is MISSING and field.default_factory is MISSING for field in fields(read_as)}
+    read = {
+        field.name: field.default is MISSING and field.default_factory is MISSING
+        for field in fields(read_as)
+    }
     assert read.keys() - made <= written.__annotations__.keys()
     assert {name for name, required in read.items() if required} - made <= written.__required_keys__
 
@@ -110,13 +128,26 @@ def test_the_schema_is_a_schema() -> None:
     [
         Made(),
         Made(baseline=("stock", "stock-again")),
-        Made(workloads=("cnn_train", "lora_finetune"), primaries={"lora_finetune": ("step_time_p10_s", "lower")}),
+        Made(
+            workloads=("cnn_train", "lora_finetune"),
+            primaries={"lora_finetune": ("step_time_p10_s", "lower")},
+        ),
         Made(
             arms=(
                 STOCK,
                 AGAIN,
-                Arm("sysctls", requested={"vm.swappiness": "1"}, already_in_force=["vm.swappiness"], warnings=["odd"]),
-                Arm("boot", requested={"isolcpus": "2-3"}, kind="boot", broken={1: ("skipped", "not in /proc/cmdline")}),
+                Arm(
+                    "sysctls",
+                    requested={"vm.swappiness": "1"},
+                    already_in_force=["vm.swappiness"],
+                    warnings=["odd"],
+                ),
+                Arm(
+                    "boot",
+                    requested={"isolcpus": "2-3"},
+                    kind="boot",
+                    broken={1: ("skipped", "not in /proc/cmdline")},
+                ),
                 Arm("script", scripts=2, side_effects={"/proc/sys/vm/swappiness": ["60", "1"]}),
             )
         ),
@@ -142,7 +173,12 @@ def test_the_json_of_a_committed_run_alone_has_what_was_measured(path: Path) -> 
         assert {"metrics", "telemetry", "tweak"} <= one["extra_info"].keys()
         measured_s = record.rounds_s(full["extra_info"])
         assert one["stats"]["rounds"] == len(measured_s)
-        figures = {"min": min(measured_s), "mean": fmean(measured_s), "median": median(measured_s), "max": max(measured_s)}
+        figures = {
+            "min": min(measured_s),
+            "mean": fmean(measured_s),
+            "median": median(measured_s),
+            "max": max(measured_s),
+        }
         assert {name: one["stats"][name] for name in figures} == pytest.approx(figures, rel=1e-9)
 
 
@@ -155,9 +191,14 @@ def test_the_files_of_data_runs_belong_to_its_runs_and_are_small() -> None:
         named.append(alone(path)["deeptweak"]["record_file"])
     for file in named:
         content = (DATA / "runs" / file["name"]).read_bytes()
-        assert (hashlib.sha256(content).hexdigest(), len(content)) == (file["sha256"], file["bytes"])
+        assert (hashlib.sha256(content).hexdigest(), len(content)) == (
+            file["sha256"],
+            file["bytes"],
+        )
     files = [path for path in (DATA / "runs").iterdir() if path.is_file()]
-    assert {path.name for path in files if path.suffixes[-2:] == [".jsonl", ".xz"]} == {file["name"] for file in named}
+    assert {path.name for path in files if path.suffixes[-2:] == [".jsonl", ".xz"]} == {
+        file["name"] for file in named
+    }
     assert sum(path.stat().st_size for path in files) <= 4 * 2**20
 
 
@@ -180,7 +221,9 @@ def test_a_benchmark_of_no_study_may_stand_beside_the_cells() -> None:
         (("benchmarks", 0, "extra_info", "metrics", "step_time_p10_s"), 0),
     ],
 )
-def test_what_the_readme_does_not_explain_is_refused(place: tuple[str | int, ...], value: object) -> None:
+def test_what_the_readme_does_not_explain_is_refused(
+    place: tuple[str | int, ...], value: object
+) -> None:
     run: Any = copy.deepcopy(saved_run())
     part = run
     for step in place[:-1]:

@@ -49,7 +49,12 @@ def asked(place: Place) -> int:
 @pytest.fixture(scope="module")
 def options(place: Place, asked: int) -> list[str]:
     assert asked != swappiness()
-    return ["--tweaks=" + ",".join(str(place.folder / f"{name}.yaml") for name in SETS), "--blocks=3", "--steps=4", "--seed=7"]
+    return [
+        "--tweaks=" + ",".join(str(place.folder / f"{name}.yaml") for name in SETS),
+        "--blocks=3",
+        "--steps=4",
+        "--seed=7",
+    ]
 
 
 @pytest.fixture(scope="module")
@@ -83,15 +88,21 @@ def planned(plan: Done) -> list[str]:
     """The cells' ids, from lines such as `  3  block 1  idle x typed`."""
     found = re.findall(r"(?m)^ +(\d+)  block (\d+)  (\S+) x (\S+)", plan.out)
     assert [int(number) for number, *_ in found] == list(range(1, len(found) + 1))
-    return [f"kernel_tweaks/{workload}-{tweakset}-b{block}" for _, block, workload, tweakset in found]
+    return [
+        f"kernel_tweaks/{workload}-{tweakset}-b{block}" for _, block, workload, tweakset in found
+    ]
 
 
-def test_plan_lists_the_cells_in_the_order_in_which_they_then_run(plan: Done, saved: dict[str, Any]) -> None:
+def test_plan_lists_the_cells_in_the_order_in_which_they_then_run(
+    plan: Done, saved: dict[str, Any]
+) -> None:
     cells = saved["deeptweak"]["cells"]
     assert plan.code == 0
     assert planned(plan) == saved["deeptweak"]["design"]["order"] == [cell["id"] for cell in cells]
     started = [(b["extra_info"]["started_utc"], b["extra_info"]["id"]) for b in saved["benchmarks"]]
-    assert [name for _, name in sorted(started)] == [cell["id"] for cell in cells if cell["outcome"] == "measured"]
+    assert [name for _, name in sorted(started)] == [
+        cell["id"] for cell in cells if cell["outcome"] == "measured"
+    ]
 
 
 def test_plan_tells_each_write_and_why_a_set_is_left_out(plan: Done, asked: int) -> None:
@@ -110,7 +121,9 @@ def test_every_cell_is_in_the_file_once_with_its_outcome(saved: dict[str, Any]) 
         "unknown": "skipped",
         "refused": "failed",
     }
-    assert outcomes == {(name, block): outcome for name, outcome in wanted.items() for block in (1, 2, 3)}
+    assert outcomes == {
+        (name, block): outcome for name, outcome in wanted.items() for block in (1, 2, 3)
+    }
     assert len(saved["deeptweak"]["cells"]) == 21
     assert sorted(b["extra_info"]["id"] for b in saved["benchmarks"]) == sorted(
         c["id"] for c in saved["deeptweak"]["cells"] if c["outcome"] == "measured"
@@ -120,7 +133,10 @@ def test_every_cell_is_in_the_file_once_with_its_outcome(saved: dict[str, Any]) 
 
 def test_reasons_say_what_happened(saved: dict[str, Any]) -> None:
     reasons = {c["tweakset"]: c["reason"] for c in saved["deeptweak"]["cells"]}
-    assert reasons["unknown"] == "vm.swapiness: this kernel has no such setting (did you mean vm.swappiness?)"
+    assert (
+        reasons["unknown"]
+        == "vm.swapiness: this kernel has no such setting (did you mean vm.swappiness?)"
+    )
     assert "vm.swappiness: the kernel refused '999' (Invalid argument)" in reasons["refused"]
     assert "Correct the value, or drop it from 'refused'" in reasons["refused"]
 
@@ -159,7 +175,11 @@ def test_rounds_are_the_workloads_own_steps(saved: dict[str, Any]) -> None:
         assert benchmark["stats"]["rounds"] == 4
         assert record["metrics"]["throughput_samples_per_s"] == pytest.approx(4 / sum(wall_s[2:]))
         assert benchmark["group"] == "idle"
-        assert benchmark["params"] == {"workload": "idle", "tweakset": record["tweakset"], "block": record["block"]}
+        assert benchmark["params"] == {
+            "workload": "idle",
+            "tweakset": record["tweakset"],
+            "block": record["block"],
+        }
 
 
 def test_blocks_are_paired_by_the_same_samples(saved: dict[str, Any]) -> None:
@@ -173,9 +193,14 @@ def telemetry_cells(place: Place, saved: dict[str, Any]) -> list[str]:
     assert told["name"] == f"telemetry-{saved['deeptweak']['run_id']}.jsonl.xz"
     content = (place.files()[0].parent / told["name"]).read_bytes()
     assert (hashlib.sha256(content).hexdigest(), len(content)) == (told["sha256"], told["bytes"])
-    cells = {entry["cell"]: entry["columns"] for entry in map(json.loads, lzma.decompress(content).splitlines())}
+    cells = {
+        entry["cell"]: entry["columns"]
+        for entry in map(json.loads, lzma.decompress(content).splitlines())
+    }
     for record in (b["extra_info"] for b in saved["benchmarks"]):
-        assert {len(column) for column in cells[record["id"]].values()} == {record["telemetry"]["samples"]}
+        assert {len(column) for column in cells[record["id"]].values()} == {
+            record["telemetry"]["samples"]
+        }
     return list(cells)
 
 
@@ -183,10 +208,17 @@ def test_telemetry_lies_beside_the_run(place: Place, saved: dict[str, Any]) -> N
     assert telemetry_cells(place, saved)
 
 
-def test_the_table_has_a_verdict_for_every_set_and_the_run_says_what_it_did_not_measure(session: Done, saved: dict[str, Any]) -> None:
+def test_the_table_has_a_verdict_for_every_set_and_the_run_says_what_it_did_not_measure(
+    session: Done, saved: dict[str, Any]
+) -> None:
     """Asked for by name and not measured: exit code 2."""
     words = ("faster", "slower", "same (", "can't tell", "not comparable")
-    for name in {c["tweakset"] for c in saved["deeptweak"]["cells"]} - {"stock", "stock-again", "unknown", "refused"}:
+    for name in {c["tweakset"] for c in saved["deeptweak"]["cells"]} - {
+        "stock",
+        "stock-again",
+        "unknown",
+        "refused",
+    }:
         assert [line for line in session.lines(name) if any(word in line for word in words)], name
     assert session.lines("NOT MEASURED: unknown: vm.swapiness: this kernel has no such setting")
     assert session.lines("NOT MEASURED: refused: vm.swappiness: the kernel refused")
@@ -195,7 +227,9 @@ def test_the_table_has_a_verdict_for_every_set_and_the_run_says_what_it_did_not_
 
 def test_progress_says_which_cell_and_what_is_in_force(session: Done, asked: int) -> None:
     assert len(session.lines("idle x typed, block")) == 3
-    assert all(f"in force: vm.swappiness={asked}" in line for line in session.lines("idle x typed, block"))
+    assert all(
+        f"in force: vm.swappiness={asked}" in line for line in session.lines("idle x typed, block")
+    )
     assert all("in force: nothing changed" in line for line in session.lines("idle x stock, block"))
     assert session.out.index("[ 1/21]") < session.out.index("[15/21]")
 
@@ -209,8 +243,14 @@ def test_on_a_terminal_one_line_says_what_is_in_force_now(tmp_path: Path) -> Non
     """It is there while the cell runs, and rewrites itself: of what went well only the table stays."""
     place, value = Place(tmp_path), another_swappiness()
     ours, theirs = pty.openpty()
-    command = place.command(f"--tweaks={place.manifest('typed', sysctl=f'vm.swappiness = {value}')}", "--blocks=1", "--steps=4")
-    with subprocess.Popen(command, cwd=HOUSE, env=place.env(), stdout=theirs, stderr=theirs) as process:
+    command = place.command(
+        f"--tweaks={place.manifest('typed', sysctl=f'vm.swappiness = {value}')}",
+        "--blocks=1",
+        "--steps=4",
+    )
+    with subprocess.Popen(
+        command, cwd=HOUSE, env=place.env(), stdout=theirs, stderr=theirs
+    ) as process:
         os.close(theirs)
         seen = b""
         with contextlib.suppress(OSError):  # EIO: the other end was closed
@@ -219,8 +259,14 @@ def test_on_a_terminal_one_line_says_what_is_in_force_now(tmp_path: Path) -> Non
     os.close(ours)
     lines = seen.decode().split("\r")
     assert process.returncode == 0
-    assert [line for line in lines if f" left: idle x typed, block 1; in force: vm.swappiness={value}" in line]
-    assert [line for line in lines if line.lstrip().startswith("[3/3] ") and " left: idle x " in line]
+    assert [
+        line
+        for line in lines
+        if f" left: idle x typed, block 1; in force: vm.swappiness={value}" in line
+    ]
+    assert [
+        line for line in lines if line.lstrip().startswith("[3/3] ") and " left: idle x " in line
+    ]
     assert not [line for line in lines if "ms per step" in line]
 
 
@@ -248,7 +294,9 @@ def test_a_finished_run_leaves_nothing_behind(place: Place, session: Done) -> No
     ],
     ids=" ".join,
 )
-def test_the_stock_command_works_on_it(place: Place, saved: dict[str, Any], arguments: tuple[str, ...]) -> None:
+def test_the_stock_command_works_on_it(
+    place: Place, saved: dict[str, Any], arguments: tuple[str, ...]
+) -> None:
     """`pytest-benchmark` knows nothing of DeepTweak."""
     given = [a.replace("OUT", str(place.folder / "out.csv")) for a in arguments]
     done = subprocess.run(
@@ -302,10 +350,20 @@ def test_whoever_waits_for_the_machine_is_told(tmp_path: Path) -> None:
 def test_a_run_of_which_nothing_could_be_measured_is_saved_too(tmp_path: Path) -> None:
     """Both stocks fail here for want of memory, the set is skipped: pytest-benchmark alone would write no file."""
     place = Place(tmp_path, environment={"PYTHONPATH": str(tmp_path)})
-    (tmp_path / "sitecustomize.py").write_text("import os, sys\nif 'fixtures.workloads.idle' in sys.orig_argv: os._exit(3)\n")
-    done = place.run(f"--tweaks={place.manifest('unknown', sysctl='vm.swapiness = 10')}", "--blocks=1", "--benchmark-save=none")
+    (tmp_path / "sitecustomize.py").write_text(
+        "import os, sys\nif 'fixtures.workloads.idle' in sys.orig_argv: os._exit(3)\n"
+    )
+    done = place.run(
+        f"--tweaks={place.manifest('unknown', sysctl='vm.swapiness = 10')}",
+        "--blocks=1",
+        "--benchmark-save=none",
+    )
     assert done.code == 2, done.out
     saved = place.saved()
     jsonschema.Draft202012Validator(SCHEMA).validate(saved)
     assert saved["benchmarks"] == []
-    assert sorted(c["outcome"] for c in saved["deeptweak"]["cells"]) == ["failed", "failed", "skipped"]
+    assert sorted(c["outcome"] for c in saved["deeptweak"]["cells"]) == [
+        "failed",
+        "failed",
+        "skipped",
+    ]

@@ -52,7 +52,11 @@ def options(parser: argparse.ArgumentParser) -> Iterator[str]:
 def test_the_manual_has_every_command_and_option() -> None:
     text = (shell.FOLDER / shell.MANUAL).read_text(encoding="utf-8").replace("\\-", "-")
     parser = shell.whole()
-    assert not [option for option in {*options(parser)} - {"-h", "--help", "-V", "--version"} if option not in text]
+    assert not [
+        option
+        for option in {*options(parser)} - {"-h", "--help", "-V", "--version"}
+        if option not in text
+    ]
     assert all(f".SS deeptweak {name}\n" in text for name in JUDGING)
 
 
@@ -82,19 +86,29 @@ def test_bash_completes(typed: list[str], offered: set[str]) -> None:
 def test_fish_completes() -> None:
     script = f"source {shell.FOLDER}/deeptweak.fish; complete -C 'deeptweak com'"
     done = subprocess.run(["fish", "-c", script], capture_output=True, text=True, check=False)
-    assert [line.split("\t")[0] for line in done.stdout.splitlines()] == ["compare", "completion"], done.stderr
+    assert [line.split("\t")[0] for line in done.stdout.splitlines()] == [
+        "compare",
+        "completion",
+    ], done.stderr
 
 
 @pytest.mark.needs("zsh")
 def test_zsh_reads_its_completion() -> None:
-    done = subprocess.run(["zsh", "-n", str(shell.FOLDER / "deeptweak.zsh")], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        ["zsh", "-n", str(shell.FOLDER / "deeptweak.zsh")],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert (done.returncode, done.stderr) == (0, "")
 
 
 @pytest.mark.parametrize("name", door.SHELLS)
 def test_the_command_prints_the_file(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert door._completion([name]) == 0
-    assert capsys.readouterr().out == (shell.FOLDER / f"deeptweak.{name}").read_text(encoding="utf-8")
+    assert capsys.readouterr().out == (shell.FOLDER / f"deeptweak.{name}").read_text(
+        encoding="utf-8"
+    )
     with pytest.raises(SystemExit) as ended:
         door._completion(["ksh"])
     assert ended.value.code == 2

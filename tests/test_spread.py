@@ -27,13 +27,17 @@ pytestmark = [pytest.mark.slow]
 ON_FLEET = ("-p", "tests.spread.plugin", "--target=fleet")
 SWAPPINESS = "root/proc/sys/vm/swappiness"  # 60 there
 BLOCKS = 4
-ORDER = ("--seed=16",)  # `typed` is the middle cell of each of the first three blocks: the fourth is for whoever has finished the first
+ORDER = (
+    "--seed=16",
+)  # `typed` is the middle cell of each of the first three blocks: the fourth is for whoever has finished the first
 Json = dict[str, Any]
 
 
 def place_in(folder: Path, **environment: str) -> Place:
     """Results and a fleet of its own."""
-    place = Place(folder, environment={FLEET: str(folder / "fleet"), "PYTHONPATH": str(HOUSE), **environment})
+    place = Place(
+        folder, environment={FLEET: str(folder / "fleet"), "PYTHONPATH": str(HOUSE), **environment}
+    )
     place.manifest("typed", sysctl="vm.swappiness = 10")
     place.manifest("unknown", sysctl="vm.swapiness = 10")
     return place
@@ -72,7 +76,11 @@ def shape(value: object) -> object:
         return {key: shape(one) for key, one in value.items()}
     if isinstance(value, list):
         return [shape(one) for one in value]
-    return "number" if isinstance(value, int | float) and not isinstance(value, bool) else type(value).__name__
+    return (
+        "number"
+        if isinstance(value, int | float) and not isinstance(value, bool)
+        else type(value).__name__
+    )
 
 
 def records(saved: Json) -> dict[str, Json]:
@@ -96,7 +104,9 @@ def test_it_has_the_same_cells_in_the_same_order_with_the_same_outcomes(
     }
 
 
-def test_pytest_benchmarks_part_is_laid_out_as_in_a_serial_run(serial: tuple[Place, Done, Json], spread: tuple[Place, Done, Json]) -> None:
+def test_pytest_benchmarks_part_is_laid_out_as_in_a_serial_run(
+    serial: tuple[Place, Done, Json], spread: tuple[Place, Done, Json]
+) -> None:
     """Names, groups, parameters and options to the letter; statistics of the same kinds in the same order."""
     ours, theirs = spread[2], serial[2]
     assert list(ours) == list(theirs)
@@ -130,8 +140,12 @@ def test_a_block_stays_on_one_node_and_keeps_its_order(spread: tuple[Place, Done
     assert {node for one in nodes.values() for node in one} == {"node-0", "node-1", "node-2"}
     measured = [c["id"] for c in saved["deeptweak"]["cells"] if c["outcome"] == "measured"]
     for node in ("node-0", "node-1", "node-2"):
-        ran = sorted((r["started_utc"], r["id"]) for r in records(saved).values() if r["node"] == node)
-        assert [name for _, name in ran] == [name for name in measured if name in {one for _, one in ran}]
+        ran = sorted(
+            (r["started_utc"], r["id"]) for r in records(saved).values() if r["node"] == node
+        )
+        assert [name for _, name in ran] == [
+            name for name in measured if name in {one for _, one in ran}
+        ]
 
 
 def test_tweaks_were_in_force_where_the_cell_ran(spread: tuple[Place, Done, Json]) -> None:
@@ -142,27 +156,38 @@ def test_tweaks_were_in_force_where_the_cell_ran(spread: tuple[Place, Done, Json
         assert record["tweak"]["observed"] == {"vm.swappiness": "10"}
 
 
-def test_each_nodes_facts_are_in_the_run_and_those_that_all_share_in_the_machines(spread: tuple[Place, Done, Json]) -> None:
+def test_each_nodes_facts_are_in_the_run_and_those_that_all_share_in_the_machines(
+    spread: tuple[Place, Done, Json],
+) -> None:
     nodes, common = spread[2]["deeptweak"]["nodes"], spread[2]["machine_info"]["deeptweak"]
-    assert {name: facts["hostname"] for name, facts in nodes.items()} == {name: name for name in ("node-0", "node-1", "node-2")}
+    assert {name: facts["hostname"] for name, facts in nodes.items()} == {
+        name: name for name in ("node-0", "node-1", "node-2")
+    }
     assert "hostname" not in common
     assert all(facts[key] == value for facts in nodes.values() for key, value in common.items())
     assert common["kernel_release"]
 
 
 def test_telemetry_of_all_nodes_lies_in_one_file(spread: tuple[Place, Done, Json]) -> None:
-    assert telemetry_cells(spread[0], spread[2]) == [b["extra_info"]["id"] for b in spread[2]["benchmarks"]]
+    assert telemetry_cells(spread[0], spread[2]) == [
+        b["extra_info"]["id"] for b in spread[2]["benchmarks"]
+    ]
 
 
 # -- what is said
 
 
-def test_a_line_a_cell_is_printed_as_in_a_serial_run(serial: tuple[Place, Done, Json], spread: tuple[Place, Done, Json]) -> None:
+def test_a_line_a_cell_is_printed_as_in_a_serial_run(
+    serial: tuple[Place, Done, Json], spread: tuple[Place, Done, Json]
+) -> None:
     """But for their order, numbers and times."""
 
     def told(done: Done) -> list[str]:
         lines = [line.partition("] ")[2] for line in done.lines("idle x")]
-        return sorted(f"{line.partition(': ')[0]} {line.partition('in force: ')[2].partition(';')[0]}" for line in lines)
+        return sorted(
+            f"{line.partition(': ')[0]} {line.partition('in force: ')[2].partition(';')[0]}"
+            for line in lines
+        )
 
     assert told(spread[1]) == told(serial[1])
     assert spread[1].lines("Left out: ") == serial[1].lines("Left out: ") != []
@@ -171,7 +196,9 @@ def test_a_line_a_cell_is_printed_as_in_a_serial_run(serial: tuple[Place, Done, 
     assert spread[1].lines(" left")
 
 
-def test_it_ends_with_the_same_lines_and_exit_code(serial: tuple[Place, Done, Json], spread: tuple[Place, Done, Json]) -> None:
+def test_it_ends_with_the_same_lines_and_exit_code(
+    serial: tuple[Place, Done, Json], spread: tuple[Place, Done, Json]
+) -> None:
     """One set could not be measured: 2. Three nodes of 18 settings each were compared."""
     ours, theirs = spread[1], serial[1]
     assert ours.code == theirs.code == 2
@@ -187,7 +214,9 @@ def test_nothing_is_left_behind(spread: tuple[Place, Done, Json]) -> None:
     place = spread[0]
     assert list((place.storage / "progress").iterdir()) == []
     assert not list((place.folder / "fleet").glob("*/state/journal.jsonl"))
-    assert {path.read_text().strip() for path in (place.folder / "fleet").glob(f"*/{SWAPPINESS}")} == {"60"}
+    assert {
+        path.read_text().strip() for path in (place.folder / "fleet").glob(f"*/{SWAPPINESS}")
+    } == {"60"}
 
 
 def test_more_workers_than_blocks_is_said(place: Place) -> None:
@@ -209,7 +238,9 @@ def test_the_read_side_pairs_it_by_block(spread: tuple[Place, Done, Json]) -> No
     assert (found["typed"].primary.design, found["typed"].primary.n_baseline) == ("paired", BLOCKS)
 
 
-def test_a_gate_and_a_comparison_with_a_saved_run_work(spread: tuple[Place, Done, Json], place: Place) -> None:
+def test_a_gate_and_a_comparison_with_a_saved_run_work(
+    spread: tuple[Place, Done, Json], place: Place
+) -> None:
     """A sleeping workload does not mind vm.swappiness: a step is surely not twice as fast or slow; of one block nobody can tell."""
     gate = place.folder / "gate.yaml"
     earlier = spread[0].files()[0]
@@ -217,7 +248,9 @@ def test_a_gate_and_a_comparison_with_a_saved_run_work(spread: tuple[Place, Done
     target.parent.mkdir(parents=True)
     target.write_bytes(earlier.read_bytes())
     gate.write_text("max_regression: 90%\n")
-    done = place.run(*options(place, "-n", "2", f"--gate={gate}", "--benchmark-compare=0001", "--benchmark-only"))
+    done = place.run(
+        *options(place, "-n", "2", f"--gate={gate}", "--benchmark-compare=0001", "--benchmark-only")
+    )
     assert done.code == 0, done.out
     assert done.lines("Pass: 1 contrast compared")
     assert len(done.lines("(0001_exp)")) == len(done.lines("(NOW)")) == 3 * BLOCKS
@@ -232,7 +265,10 @@ def test_a_plan_and_a_list_of_cells_are_of_the_run_with_these_options_and_need_n
     place: Place, spread: tuple[Place, Done, Json]
 ) -> None:
     """Several nodes have whole cells, where nothing else is asked for; one has the study's own design, in which cells take turns."""
-    ran = [f"{cell['workload']}-{cell['tweakset']}-b{cell['block']}]" for cell in spread[2]["deeptweak"]["cells"]]
+    ran = [
+        f"{cell['workload']}-{cell['tweakset']}-b{cell['block']}]"
+        for cell in spread[2]["deeptweak"]["cells"]
+    ]
     many = place.run(*options(place, "--collect-only", "-q", "-n", "3", sets="typed,unknown"))
     assert many.code == 0, many.out
     assert [line.partition("[")[2] for line in many.lines("idle-")] == ran
@@ -247,7 +283,9 @@ def test_a_plan_and_a_list_of_cells_are_of_the_run_with_these_options_and_need_n
 
 
 def test_a_plan_refuses_what_a_run_on_several_nodes_refuses(place: Place) -> None:
-    plan, run = (place.run(*options(place, "-n", "2", "--budget=30s", *more)) for more in (("--plan",), ()))
+    plan, run = (
+        place.run(*options(place, "-n", "2", "--budget=30s", *more)) for more in (("--plan",), ())
+    )
     assert (plan.code, run.code) == (2, 2), plan.out
     assert plan.lines("--budget") == run.lines("--budget") != []
 
@@ -269,7 +307,9 @@ def test_one_worker_is_a_serial_run(place: Place) -> None:
     ],
     ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
 )
-def test_what_makes_no_sense_is_answered_before_anything_runs(place: Place, asked: Sequence[str], answer: str) -> None:
+def test_what_makes_no_sense_is_answered_before_anything_runs(
+    place: Place, asked: Sequence[str], answer: str
+) -> None:
     done = place.run(*options(place, *asked))
     assert done.code == 2, done.out
     assert done.lines(answer)
@@ -292,7 +332,9 @@ def test_where_fewer_nodes_are_free_the_others_take_the_blocks(tmp_path: Path) -
     assert saved["deeptweak"]["machine_check"] == {"changed": {}, "restored": True}
 
 
-def test_the_block_of_a_worker_that_finds_no_node_late_waits_for_no_one_and_is_measured(tmp_path: Path) -> None:
+def test_the_block_of_a_worker_that_finds_no_node_late_waits_for_no_one_and_is_measured(
+    tmp_path: Path,
+) -> None:
     """The others have all but their last cells behind them: 9 cells of three blocks on two nodes, the tenth to twelfth are what is left."""
     place = place_in(tmp_path, **{FLEET_NODES: "2", FLEET_LATE: "7"})
     done = place.run(*options(place, "-n", "3", "--benchmark-save=x"))
@@ -332,7 +374,10 @@ def go_on(place: Place) -> None:
 
 def block_sizes(found: Json) -> dict[int, int]:
     """How many cells of each block are in these records."""
-    return {block: sum(record["block"] == block for record in found.values()) for block in range(1, BLOCKS + 1)}
+    return {
+        block: sum(record["block"] == block for record in found.values())
+        for block in range(1, BLOCKS + 1)
+    }
 
 
 def value(place: Place, node: int) -> str | None:
@@ -355,9 +400,14 @@ def resumed(place: Place, part: Json, workers: Sequence[str]) -> None:
     assert whole["deeptweak"]["interrupted"] is False
     assert whole["deeptweak"]["run_id"] == part["deeptweak"]["run_id"]
     by_block = sorted((r["block"], r["node"]) for r in records(whole).values())
-    assert all(len({node for _, node in one}) == 1 for _, one in groupby(by_block, key=lambda pair: pair[0]))
+    assert all(
+        len({node for _, node in one}) == 1
+        for _, one in groupby(by_block, key=lambda pair: pair[0])
+    )
     before, after = records(part), records(whole)
-    blocks = {block: [r for r in before.values() if r["block"] == block] for block in range(1, BLOCKS + 1)}
+    blocks = {
+        block: [r for r in before.values() if r["block"] == block] for block in range(1, BLOCKS + 1)
+    }
     kept = [r for one in blocks.values() if len(one) == 3 for r in one]
     assert len(kept) >= 3
     assert all(after[r["id"]] == r for r in kept)
@@ -406,13 +456,17 @@ def test_a_worker_that_is_killed_costs_its_block_and_no_other(halting: Place) ->
     (failed,) = [c for c in part["deeptweak"]["cells"] if c["outcome"] == "failed"]
     assert (failed["tweakset"], failed["reason"]) == ("typed", "its worker died during the cell")
     assert finished <= records(part).keys()
-    assert block_sizes(records(part)) == {block: 1 if block == failed["block"] else 3 for block in range(1, BLOCKS + 1)}
+    assert block_sizes(records(part)) == {
+        block: 1 if block == failed["block"] else 3 for block in range(1, BLOCKS + 1)
+    }
     assert len([c for c in part["deeptweak"]["cells"] if c["block"] == failed["block"]]) == 2
     assert value(place, 1) == "10"
     resumed(place, part, ("-n", "2"))
 
 
-def test_workers_do_not_outlive_a_killed_controller_and_put_their_nodes_back(halting: Place) -> None:
+def test_workers_do_not_outlive_a_killed_controller_and_put_their_nodes_back(
+    halting: Place,
+) -> None:
     """What they had finished is kept: --resume does not measure a whole block again."""
     place = halting
     process = in_the_middle(place)
@@ -420,7 +474,9 @@ def test_workers_do_not_outlive_a_killed_controller_and_put_their_nodes_back(hal
     process.kill()
     go_on(place)
     place.ended(process)
-    waiting.until(lambda: values(place) == ["60"] * 3 and not any(alive(place, node) for node in range(3)))
+    waiting.until(
+        lambda: values(place) == ["60"] * 3 and not any(alive(place, node) for node in range(3))
+    )
     assert kept.keys() <= place.finished().keys()
     done = place.run(*options(place, "-n", "3", "--resume", "--benchmark-save=x", *ORDER))
     assert done.code == 0, done.out

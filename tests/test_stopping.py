@@ -25,7 +25,10 @@ NOISE = (0.4, -0.9, 1.3, -0.2, 0.7, -1.4, 0.1, 0.0, 1.1, -1.1)  # of a unit, a b
 
 def run_of(folder: Path, tweaks: str, workloads: str = "idle", **options: Any) -> Session:
     """A run that nobody has begun."""
-    found = Session(replace(Options(tweaks, workloads, None, None, 1, resume=False, folder=folder), **options), Local(folder))
+    found = Session(
+        replace(Options(tweaks, workloads, None, None, 1, resume=False, folder=folder), **options),
+        Local(folder),
+    )
     found.choose(found.declare(STUDY))
     return found
 
@@ -49,13 +52,19 @@ def play(
             "outcome": outcome(cell),
             "reason": None,
             "duration_s": took_s(cell),
-            "metrics": {**dict.fromkeys(STEP_TIMES, step_s(cell)), "throughput_samples_per_s": 1 / step_s(cell)},
+            "metrics": {
+                **dict.fromkeys(STEP_TIMES, step_s(cell)),
+                "throughput_samples_per_s": 1 / step_s(cell),
+            },
         }
     return measured
 
 
 def test_no_time_is_left_for_a_block_by_what_those_before_it_took(tmp_path: Path) -> None:
-    """Blocks of 3, 5 and 4 s: a fourth of 4 s would end at 16 s. Results have no say, a block that has begun is finished."""
+    """Blocks of 3, 5 and 4 s: a fourth of 4 s would end at 16 s.
+
+    Results have no say, a block that has begun is finished.
+    """
     run = run_of(tmp_path, "malloc-hugepages", budget_s=Limit(12.0, "12s"))
     lines: list[str] = []
     run.tell = lambda line: lines.append(line) if line.startswith("Skipping") else None
@@ -72,13 +81,19 @@ def test_no_time_is_left_for_a_block_by_what_those_before_it_took(tmp_path: Path
     ("outcomes", "target", "blocks"),
     [
         ({"stock": "failed", "stock-again": "failed", "malloc-hugepages": "failed"}, "local", 1),
-        ({"stock": "failed", "stock-again": "failed", "malloc-hugepages": "failed"}, "kubernetes", 2),
+        (
+            {"stock": "failed", "stock-again": "failed", "malloc-hugepages": "failed"},
+            "kubernetes",
+            2,
+        ),
         ({"stock": "failed", "stock-again": "failed", "malloc-hugepages": "skipped"}, "local", 1),
         ({"stock": "failed", "stock-again": "failed", "malloc-hugepages": "measured"}, "local", 3),
         ({"stock": "skipped", "stock-again": "skipped", "malloc-hugepages": "failed"}, "local", 3),
     ],
 )
-def test_a_workload_whose_whole_first_block_failed_has_no_other(tmp_path: Path, outcomes: dict[str, str], target: str, blocks: int) -> None:
+def test_a_workload_whose_whole_first_block_failed_has_no_other(
+    tmp_path: Path, outcomes: dict[str, str], target: str, blocks: int
+) -> None:
     """With a budget or without; one cell that failed is no proof, and of a cluster one block is none: its agent may have been lost."""
     run = run_of(tmp_path, "malloc-hugepages", blocks=3)
     run.target.name = target
@@ -88,25 +103,43 @@ def test_a_workload_whose_whole_first_block_failed_has_no_other(tmp_path: Path, 
 
 
 @pytest.mark.parametrize("seed", range(1, 4))
-def test_of_each_workload_one_block_is_measured_whatever_the_budget(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
+def test_of_each_workload_one_block_is_measured_whatever_the_budget(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int
+) -> None:
     """By the third cell the budget is spent. The second workload's torch may be missing here."""
     monkeypatch.setattr(Workload, "missing_package", lambda _: None)
-    run = run_of(tmp_path, "malloc-hugepages", "idle,cnn_train", design="turns", budget_s=Limit(2.0, "2s"), seed=seed)
+    run = run_of(
+        tmp_path,
+        "malloc-hugepages",
+        "idle,cnn_train",
+        design="turns",
+        budget_s=Limit(2.0, "2s"),
+        seed=seed,
+    )
     measured = play(run, lambda _: 1.0)
     assert {(cell.workload, cell.block) for cell in measured} == {("idle", 1), ("cnn_train", 1)}
 
 
-def test_where_memory_was_short_the_next_block_begins_without_those_that_were_measured(tmp_path: Path) -> None:
+def test_where_memory_was_short_the_next_block_begins_without_those_that_were_measured(
+    tmp_path: Path,
+) -> None:
     """Four of five were started; in the next block the one that was left out is among the first four, and so are the untouched arms."""
-    run = run_of(tmp_path, "malloc-hugepages,malloc-one-arena,malloc-keep-memory", design="turns", blocks=2)
-    first, second = ([cell for cell in run.cells.values() if cell.block == block] for block in (1, 2))
+    run = run_of(
+        tmp_path, "malloc-hugepages,malloc-one-arena,malloc-keep-memory", design="turns", blocks=2
+    )
+    first, second = (
+        [cell for cell in run.cells.values() if cell.block == block] for block in (1, 2)
+    )
     assert run.waiting(first) == set()
     play(run, lambda _: 1.0)
     left = next(cell for cell in first if cell.tweakset == "malloc-one-arena")
     run.records[left.id]["outcome"] = "skipped"
     run.no_room[left.id] = "100 MiB are left"
     (name,) = run.waiting(second)
-    assert next(cell.tweakset for cell in second if cell.id == name) in {"malloc-hugepages", "malloc-keep-memory"}
+    assert next(cell.tweakset for cell in second if cell.id == name) in {
+        "malloc-hugepages",
+        "malloc-keep-memory",
+    }
 
 
 def noisy(cell: Cell, **units: float) -> float:
@@ -146,7 +179,9 @@ def test_a_run_that_goes_on_measures_no_whole_block_again(tmp_path: Path) -> Non
     before = run_of(tmp_path, "malloc-hugepages,malloc-keep-memory", design="turns")
     before.keep_progress()
     for cell in before.cells.values():
-        outcome = "failed" if (cell.block, cell.tweakset) == (3, "malloc-keep-memory") else "measured"
+        outcome = (
+            "failed" if (cell.block, cell.tweakset) == (3, "malloc-keep-memory") else "measured"
+        )
         if cell.block < 10 or (cell.block, cell.tweakset) == (10, "stock"):
             before.records[cell.id] = {"id": cell.id, "outcome": outcome}
             before.finish(cell)
@@ -156,4 +191,6 @@ def test_a_run_that_goes_on_measures_no_whole_block_again(tmp_path: Path) -> Non
     run._progress.forget_parts(list(run.cells.values()))
     again = {cell.block for cell in run.cells.values() if not run.is_finished(cell)}
     assert again == {3, *range(10, 21)}
-    assert not [cell.id for cell in run.cells.values() if cell.block in again and run.is_finished(cell)], "blocks are measured whole"
+    assert not [
+        cell.id for cell in run.cells.values() if cell.block in again and run.is_finished(cell)
+    ], "blocks are measured whole"

@@ -70,11 +70,17 @@ def test_on_a_full_disk_the_old_file_stays_and_no_half_one_is_left(tmp_path: Pat
     assert [(p.name, p.read_bytes()) for p in tmp_path.iterdir()] == [("run.json", b"old")]
 
 
-def test_runs_are_numbered_as_by_pytest_benchmark_itself(storage: AtomicStorage, tmp_path: Path) -> None:
+def test_runs_are_numbered_as_by_pytest_benchmark_itself(
+    storage: AtomicStorage, tmp_path: Path
+) -> None:
     """So that `--benchmark-compare` and `pytest-benchmark list` find them."""
     for name in ("exp", "exp", "other"):
         storage.save({"benchmarks": []}, name)
-    assert sorted(p.name for p in (tmp_path / "machine").iterdir()) == ["0001_exp.json", "0002_exp.json", "0003_other.json"]
+    assert sorted(p.name for p in (tmp_path / "machine").iterdir()) == [
+        "0001_exp.json",
+        "0002_exp.json",
+        "0003_other.json",
+    ]
     assert storage.saved == tmp_path / "machine" / "0003_other.json"
     assert storage.error is None
     assert [path.name for path in storage.query("0002")] == ["0002_exp.json"]  # type: ignore[no-untyped-call]
@@ -84,10 +90,15 @@ def test_runs_are_numbered_as_by_pytest_benchmark_itself(storage: AtomicStorage,
     ("save", "name"),
     [
         ("save({'benchmarks': ['x' * 100] * 1000}, 'exp')", "0001_exp.json"),
-        ("save_telemetry('run', {'cell': {'cpu': [random.random() for _ in range(10_000)]}})", "telemetry-run.jsonl.xz"),
+        (
+            "save_telemetry('run', {'cell': {'cpu': [random.random() for _ in range(10_000)]}})",
+            "telemetry-run.jsonl.xz",
+        ),
     ],
 )
-def test_what_cannot_be_saved_leaves_no_file_and_the_reason(tmp_path: Path, save: str, name: str) -> None:
+def test_what_cannot_be_saved_leaves_no_file_and_the_reason(
+    tmp_path: Path, save: str, name: str
+) -> None:
     """No exception: the verdicts are still worth printing."""
     out = with_full_disk(
         "storage = AtomicStorage(sys.argv[1], Logger(Logger.QUIET), 'machine')\n"
@@ -99,26 +110,46 @@ def test_what_cannot_be_saved_leaves_no_file_and_the_reason(tmp_path: Path, save
 
 
 JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text('[]{},:\\"\n 0ab', max_size=8),
-    lambda inner: st.lists(inner, max_size=5) | st.dictionaries(st.text("[],\n0 a", max_size=4), inner, max_size=4),
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text('[]{},:\\"\n 0ab', max_size=8),
+    lambda inner: (
+        st.lists(inner, max_size=5)
+        | st.dictionaries(st.text("[],\n0 a", max_size=4), inner, max_size=4)
+    ),
 )
 ROWS = st.lists(st.dictionaries(st.sampled_from(("job", "end_s")), JSON, max_size=2), max_size=4)
 
 
 @given(report=st.dictionaries(st.sampled_from(("job", "attempt")), ROWS, max_size=2), facts=JSON)
-def test_a_run_is_read_back_as_it_was_saved(tmp_path_factory: pytest.TempPathFactory, report: Json, facts: object) -> None:
+def test_a_run_is_read_back_as_it_was_saved(
+    tmp_path_factory: pytest.TempPathFactory, report: Json, facts: object
+) -> None:
     """With the record of each cell beside it, and somebody's own benchmark between them."""
     folder = tmp_path_factory.mktemp("saved")
     run = saved_run()
-    run["benchmarks"].insert(1, {"name": "somebody's own", "extra_info": {"anything": 1}, "stats": {"min": 1.0, "data": [1.0]}})
+    run["benchmarks"].insert(
+        1,
+        {
+            "name": "somebody's own",
+            "extra_info": {"anything": 1},
+            "stats": {"min": 1.0, "data": [1.0]},
+        },
+    )
     first, last = run["benchmarks"][0], run["benchmarks"][-1]
     first["extra_info"] |= {"report": report, "workload_facts": {"facts": facts}}
-    first["stats"]["data"] = first["extra_info"]["steps"]["wall_s"][first["extra_info"]["steps"]["warmup"] :]
+    first["stats"]["data"] = first["extra_info"]["steps"]["wall_s"][
+        first["extra_info"]["steps"]["warmup"] :
+    ]
     last["stats"]["data"] = [0.5, 0.25]
     assert parsed(stored(run, folder, "exp")) == run
 
 
-def test_what_was_saved_of_an_interrupted_run_stays_readable_when_it_was_resumed(storage: AtomicStorage) -> None:
+def test_what_was_saved_of_an_interrupted_run_stays_readable_when_it_was_resumed(
+    storage: AtomicStorage,
+) -> None:
     """Both are of one run, by one name; each has a record of its own."""
     part, whole = saved_run(Made(blocks=3)), saved_run(Made(blocks=4))
     assert part["deeptweak"]["run_id"] == whole["deeptweak"]["run_id"]
@@ -136,7 +167,10 @@ def test_the_json_alone_is_what_pytest_benchmark_compares(storage: AtomicStorage
     storage.save(run, "exp")
     ((_, content),) = storage.load("0001")  # type: ignore[no-untyped-call]
     for kept, whole in zip(content["benchmarks"], run["benchmarks"], strict=True):
-        assert kept["stats"].items() >= {name: value for name, value in whole["stats"].items() if name != "data"}.items()
+        assert (
+            kept["stats"].items()
+            >= {name: value for name, value in whole["stats"].items() if name != "data"}.items()
+        )
         assert "data" not in kept["stats"]
         assert kept["extra_info"].items() <= whole["extra_info"].items()
         assert {"metrics", "telemetry", "tweak"} <= kept["extra_info"].keys()

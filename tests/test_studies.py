@@ -29,7 +29,11 @@ NAMES = {
 
 
 def test_each_file_has_options() -> None:
-    assert {one.folder for one in OWNED.values()} <= set(studies.names()) >= {"gpu", "io", "jobs", "monitors", "power"}
+    assert (
+        {one.folder for one in OWNED.values()}
+        <= set(studies.names())
+        >= {"gpu", "io", "jobs", "monitors", "power"}
+    )
 
 
 @pytest.mark.parametrize("dest", OWNED)
@@ -56,12 +60,15 @@ def test_an_option_without_its_benchmark_is_refused_by_the_name_of_its_file(dest
     with pytest.raises(BadInput, match=f"{option} is an option of benchmarks/bench_{study}.py"):
         studies.refuse_strangers({dest: "1"}, {"kernel_tweaks", "gpu_metrics"})
     studies.refuse_strangers({dest: "1"}, {"kernel_tweaks", study})
-    main_job = Study("kernel_tweaks", "Why?", ("idle",), ("stock",), Metric("step_time_p10_s", "lower"))
+    main_job = Study(
+        "kernel_tweaks", "Why?", ("idle",), ("stock",), Metric("step_time_p10_s", "lower")
+    )
     assert studies.apply({dest: "1"}, main_job, workloads="idle") == main_job
     assert studies.files({dest: "1"}, "kernel_tweaks") == {}
 
 
-# What still works without a study: everything of the run side can be imported, and the core's commands answer for the main run.
+# What still works without a study: everything of the run side can be imported, and the core's
+# commands answer for the main run.
 IMPORTED = """
 import pkgutil, fixtures
 from fixtures import workloads
@@ -83,7 +90,13 @@ COMMANDS = (
     f"-m analysis report {MAIN_RUN} --output page.html",
 )
 BENCHMARKS = {"jobs": "cluster", "monitors": "monitoring"}  # whose names begin otherwise
-STUDIES = sorted({path.parent.name for side in ("analysis", "fixtures") for path in HOUSE.glob(f"{side}/studies/*/__init__.py")})
+STUDIES = sorted(
+    {
+        path.parent.name
+        for side in ("analysis", "fixtures")
+        for path in HOUSE.glob(f"{side}/studies/*/__init__.py")
+    }
+)
 
 
 @pytest.mark.slow
@@ -93,13 +106,17 @@ def test_without_a_study_the_rest_is_whole(study: str, tmp_path: Path) -> None:
     own = {path.stem for path in HOUSE.glob(f"fixtures/studies/{study}/workloads/*.py")}
     for path in HOUSE.iterdir():
         if path.name in {"analysis", "fixtures", "benchmarks"}:
-            shutil.copytree(path, tmp_path / path.name, ignore=shutil.ignore_patterns("__pycache__"))
+            shutil.copytree(
+                path, tmp_path / path.name, ignore=shutil.ignore_patterns("__pycache__")
+            )
         elif not path.name.startswith("."):
             (tmp_path / path.name).symlink_to(path)
     for side in ("analysis", "fixtures"):
         shutil.rmtree(tmp_path / side / "studies" / study, ignore_errors=True)
     for path in [*tmp_path.glob("analysis/commands/*.py"), *tmp_path.glob("benchmarks/*.py")]:
-        if path.stem.startswith(f"bench_{BENCHMARKS.get(study, study)}") or f".studies.{study}" in path.read_text(encoding="utf-8"):
+        if path.stem.startswith(
+            f"bench_{BENCHMARKS.get(study, study)}"
+        ) or f".studies.{study}" in path.read_text(encoding="utf-8"):
             path.unlink()
     imported = _run(tmp_path, "-c", IMPORTED)
     names = imported.split("\n")[0].split()
@@ -110,6 +127,8 @@ def test_without_a_study_the_rest_is_whole(study: str, tmp_path: Path) -> None:
 
 
 def _run(place: Path, *command: str) -> str:
-    done = subprocess.run([sys.executable, *command], cwd=place, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, *command], cwd=place, capture_output=True, text=True, check=False
+    )
     assert (done.returncode, done.stderr) == (0, ""), command
     return done.stdout

@@ -47,16 +47,25 @@ def typed(place: Place, value: int) -> str:
 
 @contextlib.contextmanager
 def going_to_and_fro(
-    place: Place, tweaks: str, look: Callable[[], object], values: Sequence[object], moment: Callable[[], bool] = lambda: True
+    place: Place,
+    tweaks: str,
+    look: Callable[[], object],
+    values: Sequence[object],
+    moment: Callable[[], bool] = lambda: True,
 ) -> Iterator[subprocess.Popen[str]]:
     """A session that has switched through these values, and to the last again and again: 32 segments of a fifth of a second each.
 
-    It stands still for the block, with the last value in force, its workload running, and at a certain `moment`.
+    It stands still for the block, with the last value in force, its workload running, and at a
+    certain `moment`.
     """
-    process = place.start("--design=switch", tweaks, "--blocks=1", "--steps=80", "--benchmark-save=one")
+    process = place.start(
+        "--design=switch", tweaks, "--blocks=1", "--steps=80", "--benchmark-save=one"
+    )
     for now in values[:-1]:
         until(lambda now=now: look() == now and (place.state / "journal.jsonl").exists(), process)  # type: ignore[misc]
-    with caught(lambda: look() == values[-1] and workload_of(process) is not None and moment(), process):
+    with caught(
+        lambda: look() == values[-1] and workload_of(process) is not None and moment(), process
+    ):
         yield process
 
 
@@ -64,7 +73,13 @@ def test_a_whole_run_is_saved_read_and_judged(place: Place) -> None:
     """A set with a process limit is skipped with the reason, stock is inside every cell, and the rounds are the steps under the set."""
     value = another_swappiness()
     limited = place.manifest("limited", ulimit="nofile=512")
-    done = place.run("--design=switch", f"{typed(place, value)},{limited}", "--blocks=2", "--steps=4", "--benchmark-save=one")
+    done = place.run(
+        "--design=switch",
+        f"{typed(place, value)},{limited}",
+        "--blocks=2",
+        "--steps=4",
+        "--benchmark-save=one",
+    )
     assert done.code == 2, done.out  # a set that was asked for by name was not measured
     assert "nofile: a process limit is set before a process starts" in done.out
     saved = place.saved()
@@ -78,7 +93,11 @@ def test_a_whole_run_is_saved_read_and_judged(place: Place) -> None:
     for one in saved["benchmarks"]:
         record = one["extra_info"]
         mine = [segment for segment in record["segments"] if segment["arm"] == "set"]
-        counted = [step for s in mine for step in range(s["first"] + s["settle"], s["first"] + s["settle"] + s["steps"])]
+        counted = [
+            step
+            for s in mine
+            for step in range(s["first"] + s["settle"], s["first"] + s["settle"] + s["steps"])
+        ]
         assert one["stats"]["data"] == [record["steps"]["wall_s"][step] for step in counted]
         assert len(counted) == 16 * 4
         orders.add((record["block"], tuple(segment["arm"] for segment in record["segments"])))
@@ -90,25 +109,40 @@ def test_a_whole_run_is_saved_read_and_judged(place: Place) -> None:
 
 def test_ctrl_c_between_two_segments_puts_the_machine_back(place: Place) -> None:
     found, value = swappiness(), another_swappiness()
-    with going_to_and_fro(place, typed(place, value), swappiness, (value, found, value, found)) as process:
+    with going_to_and_fro(
+        place, typed(place, value), swappiness, (value, found, value, found)
+    ) as process:
         ctrl_c(process)
     done = place.ended(process)
-    assert (done.code, swappiness(), (place.state / "journal.jsonl").exists()) == (2, found, False), done.out
+    assert (done.code, swappiness(), (place.state / "journal.jsonl").exists()) == (
+        2,
+        found,
+        False,
+    ), done.out
     assert "Traceback" not in done.out
 
 
 def test_a_session_that_is_killed_is_finished_by_restore(place: Place) -> None:
     """In whichever arm it was."""
     found, value = swappiness(), another_swappiness()
-    with going_to_and_fro(place, typed(place, value), swappiness, (value, found, value, found)) as process:
+    with going_to_and_fro(
+        place, typed(place, value), swappiness, (value, found, value, found)
+    ) as process:
         process.kill()
     place.ended(process)
     done = place.restore()
-    assert (done.code, swappiness(), (place.state / "journal.jsonl").exists()) == (0, found, False), done.out
+    assert (done.code, swappiness(), (place.state / "journal.jsonl").exists()) == (
+        0,
+        found,
+        False,
+    ), done.out
 
 
 def test_who_writes_the_setting_meanwhile_ends_the_cell(place: Place) -> None:
-    """In the middle of a segment under the set. It is said who to ask for, and what they wrote is left alone."""
+    """In the middle of a segment under the set.
+
+    It is said who to ask for, and what they wrote is left alone.
+    """
     found, value = swappiness(), another_swappiness()
 
     def switched() -> bool:
@@ -116,28 +150,45 @@ def test_who_writes_the_setting_meanwhile_ends_the_cell(place: Place) -> None:
         lines = (place.state / "journal.jsonl").read_bytes().splitlines()
         return bool(json.loads(lines[-1])["record"] == "applied")
 
-    with going_to_and_fro(place, typed(place, value), swappiness, (value, found, value), switched) as process:
+    with going_to_and_fro(
+        place, typed(place, value), swappiness, (value, found, value), switched
+    ) as process:
         Path("/proc/sys/vm/swappiness").write_text(str(value + 1))
     done = place.ended(process)
     stayed = swappiness()
     Path("/proc/sys/vm/swappiness").write_text(str(found))
     assert (done.code != 0, stayed) == (True, value + 1)
     (cell,) = [cell for cell in place.saved()["deeptweak"]["cells"] if cell["tweakset"] == "typed"]
-    assert f"was '{value + 1}' at a segment's end, not '{value}': something else writes it" in cell["reason"]
+    assert (
+        f"was '{value + 1}' at a segment's end, not '{value}': something else writes it"
+        in cell["reason"]
+    )
     assert "something else writes it" in done.out
 
 
-def test_what_a_script_sets_takes_turns_from_segment_to_segment(place: Place, huge_set: str) -> None:
+def test_what_a_script_sets_takes_turns_from_segment_to_segment(
+    place: Place, huge_set: str
+) -> None:
     """The file is read while the session runs; each answer that came within a segment must be that of the segment's arm."""
     found, value = huge_pages(), huge_set.rpartition("-")[2]
     answers = []
-    process = place.start("--design=switch", f"--tweaks={huge_set}", "--blocks=1", "--steps=40", "--benchmark-save=one")
+    process = place.start(
+        "--design=switch",
+        f"--tweaks={huge_set}",
+        "--blocks=1",
+        "--steps=40",
+        "--benchmark-save=one",
+    )
     while process.poll() is None:
         asked_s, word = time.monotonic(), huge_pages()
         answers.append((asked_s, word, time.monotonic()))
         time.sleep(0.003)
     done = place.ended(process)
-    assert (done.code, huge_pages(), (place.state / "journal.jsonl").exists()) == (0, found, False), done.out
+    assert (done.code, huge_pages(), (place.state / "journal.jsonl").exists()) == (
+        0,
+        found,
+        False,
+    ), done.out
     seen = set()
     for record in (one["extra_info"] for one in place.saved()["benchmarks"]):
         other = value if record["tweakset"] == huge_set else found
@@ -145,20 +196,32 @@ def test_what_a_script_sets_takes_turns_from_segment_to_segment(place: Place, hu
         for one in record["segments"]:
             last = one["first"] + one["settle"] + one["steps"] - 1
             since_s, until_s = start_s[one["first"]], start_s[last] + wall_s[last]
-            words = {word for asked_s, word, told_s in answers if since_s <= asked_s and told_s <= until_s}
+            words = {
+                word
+                for asked_s, word, told_s in answers
+                if since_s <= asked_s and told_s <= until_s
+            }
             assert words <= {other if one["arm"] == "set" else found}, (record["tweakset"], one)
             seen |= {(record["tweakset"], one["arm"]) for _ in words}
     assert {(huge_set, "found"), (huge_set, "set")} <= seen, "either arm was looked into"
 
 
-def test_a_session_with_a_script_that_is_killed_is_finished_by_restore(place: Place, huge_set: str) -> None:
+def test_a_session_with_a_script_that_is_killed_is_finished_by_restore(
+    place: Place, huge_set: str
+) -> None:
     """In whichever arm it was, its undo script included."""
     found, value = huge_pages(), huge_set.rpartition("-")[2]
-    with going_to_and_fro(place, f"--tweaks={huge_set}", huge_pages, (value, found, value, found, value)) as process:
+    with going_to_and_fro(
+        place, f"--tweaks={huge_set}", huge_pages, (value, found, value, found, value)
+    ) as process:
         process.kill()
     place.ended(process)
     done = place.restore()
-    assert (done.code, huge_pages(), (place.state / "journal.jsonl").exists()) == (0, found, False), done.out
+    assert (done.code, huge_pages(), (place.state / "journal.jsonl").exists()) == (
+        0,
+        found,
+        False,
+    ), done.out
     assert not Path("/run/deeptweak", huge_set).exists(), "its uninstall.sh has run"
 
 
@@ -166,7 +229,9 @@ def test_a_script_that_writes_a_file_ends_the_cell_with_the_reason(place: Place)
     """What it wrote is gone afterwards."""
     value, file = another_swappiness(), Path("/etc/sysctl.d/99-deeptweak-test.conf")
     found = swappiness()
-    mine = place.manifest("mine", apply=f"echo {value} > /proc/sys/vm/swappiness; echo vm.swappiness={value} > {file}")
+    mine = place.manifest(
+        "mine", apply=f"echo {value} > /proc/sys/vm/swappiness; echo vm.swappiness={value} > {file}"
+    )
     done = place.run("--design=switch", f"--tweaks={mine}", "--blocks=1", "--steps=2")
     assert (done.code != 0, swappiness(), file.exists()) == (True, found, False), done.out
     assert f"{file} is a file, which programs read when they start" in " ".join(done.out.split())

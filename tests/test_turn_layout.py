@@ -12,13 +12,28 @@ import yaml
 
 from fixtures import workloads
 from fixtures.terms import Cell, Limit
-from fixtures.turn_layout import FEWEST_STEPS, FIRST_BLOCKS, LASTING, MOST_STEPS, OVERHEAD, Seen, TurnLayout, choose, first, seen
+from fixtures.turn_layout import (
+    FEWEST_STEPS,
+    FIRST_BLOCKS,
+    LASTING,
+    MOST_STEPS,
+    OVERHEAD,
+    Seen,
+    TurnLayout,
+    choose,
+    first,
+    seen,
+)
 from fixtures.workloads import Workload
 from tests.test_stopping import STUDY, run_of
 
 Record = dict[str, Any]
 
-DIRTY, SWAP, NET = "/proc/sys/vm/dirty_ratio", "/proc/sys/vm/swappiness", "/proc/sys/net/ipv4/tcp_congestion_control"
+DIRTY, SWAP, NET = (
+    "/proc/sys/vm/dirty_ratio",
+    "/proc/sys/vm/swappiness",
+    "/proc/sys/net/ipv4/tcp_congestion_control",
+)
 COLLAPSE = "/sys/kernel/mm/transparent_hugepage/khugepaged/defrag"
 ALL = frozenset(LASTING)
 TYPICAL = Seen(start_s=0.5, step_s=0.05, switch_s=0.004, step_sd=0.1, process_sd=0.015)
@@ -45,28 +60,47 @@ MANY = 1e6  # blocks: so many that their own scatter is known
     ],
 )
 def test_before_anything_is_known_slices_are_as_short_as_the_work_allows(
-    requested: int | None, cycle: int, paths: tuple[str, ...], lasting: frozenset[str], expected: tuple[int, int]
+    requested: int | None,
+    cycle: int,
+    paths: tuple[str, ...],
+    lasting: frozenset[str],
+    expected: tuple[int, int],
 ) -> None:
     assert first(requested, cycle, paths, lasting) == expected
 
 
 @pytest.mark.parametrize(("lasting", "slice_steps"), [(ALL, 4), (frozenset(), 1)])
-def test_a_script_may_write_what_outlasts_a_slice(lasting: frozenset[str], slice_steps: int) -> None:
+def test_a_script_may_write_what_outlasts_a_slice(
+    lasting: frozenset[str], slice_steps: int
+) -> None:
     assert first(None, 1, (SWAP,), lasting, scripted=True).slice_steps == slice_steps
 
 
 def test_a_set_with_a_script_keeps_long_slices(tmp_path: Path) -> None:
     config = {"apply.sh": "sysctl -w vm.dirty_ratio=11", "uninstall.sh": "true"}
-    package = {"version": "1.1.2", "image": "ghcr.io/nvidia/skyhook-packages/shellscript", "configMap": config}
+    package = {
+        "version": "1.1.2",
+        "image": "ghcr.io/nvidia/skyhook-packages/shellscript",
+        "configMap": config,
+    }
     metadata, spec = {"name": "writer"}, {"packages": {"script": package}}
-    skyhook = {"apiVersion": "skyhook.nvidia.com/v1alpha1", "kind": "Skyhook", "metadata": metadata, "spec": spec}
+    skyhook = {
+        "apiVersion": "skyhook.nvidia.com/v1alpha1",
+        "kind": "Skyhook",
+        "metadata": metadata,
+        "spec": spec,
+    }
     (tmp_path / "writer.yaml").write_text(yaml.safe_dump(skyhook))
     run = run_of(tmp_path, str(tmp_path / "writer.yaml"), design="turns")
     assert run.order_of(cells_of(run, 1)[0]).slice_steps == 4
 
 
-@pytest.mark.parametrize(("step_sd", "process_sd", "start_s"), [(0.1, 0.015, 0.5), (0.2, 0.01, 0.2), (0.15, 0.03, 1.0)])
-def test_of_many_blocks_cells_are_as_long_as_kalibera_and_jones_say(step_sd: float, process_sd: float, start_s: float) -> None:
+@pytest.mark.parametrize(
+    ("step_sd", "process_sd", "start_s"), [(0.1, 0.015, 0.5), (0.2, 0.01, 0.2), (0.15, 0.03, 1.0)]
+)
+def test_of_many_blocks_cells_are_as_long_as_kalibera_and_jones_say(
+    step_sd: float, process_sd: float, start_s: float
+) -> None:
     """The least of variance times time: root of (variance of a step / of a process) × (cost of a process / of a step)."""
     shown = TYPICAL._replace(step_sd=step_sd, process_sd=process_sd, start_s=start_s)
     optimum = step_sd / process_sd * math.sqrt(start_s / (shown.step_s + shown.switch_s))
@@ -83,8 +117,12 @@ def test_where_the_budget_has_room_for_few_blocks_cells_are_shorter() -> None:
     assert steps[0] > steps[-1] >= FEWEST_STEPS
 
 
-@pytest.mark.parametrize(("switch_s", "slice_steps"), [(0.004, 1), (0.008, 2), (0.016, 4), (0.031, 8)])
-def test_a_slice_is_as_long_as_keeps_switches_to_a_small_share(switch_s: float, slice_steps: int) -> None:
+@pytest.mark.parametrize(
+    ("switch_s", "slice_steps"), [(0.004, 1), (0.008, 2), (0.016, 4), (0.031, 8)]
+)
+def test_a_slice_is_as_long_as_keeps_switches_to_a_small_share(
+    switch_s: float, slice_steps: int
+) -> None:
     layout = choose(TYPICAL._replace(switch_s=switch_s), TurnLayout(20, 1), 20, 17)
     assert layout.slice_steps == slice_steps
     assert switch_s <= OVERHEAD * slice_steps * TYPICAL.step_s
@@ -93,11 +131,16 @@ def test_a_slice_is_as_long_as_keeps_switches_to_a_small_share(switch_s: float, 
 
 def test_steps_are_bounded() -> None:
     calm, wild = TYPICAL._replace(step_sd=0.001), TYPICAL._replace(step_sd=5.0)
-    assert [choose(one, TurnLayout(20, 1), MANY, 17).steps for one in (calm, wild)] == [FEWEST_STEPS, MOST_STEPS]
+    assert [choose(one, TurnLayout(20, 1), MANY, 17).steps for one in (calm, wild)] == [
+        FEWEST_STEPS,
+        MOST_STEPS,
+    ]
     assert choose(TYPICAL._replace(switch_s=60.0), TurnLayout(20, 1), 20, 17).steps <= MOST_STEPS
 
 
-def block_of(steps_s: dict[str, np.ndarray], start_s: float, switch_s: float, number: int = 1) -> dict[str, Record]:
+def block_of(
+    steps_s: dict[str, np.ndarray], start_s: float, switch_s: float, number: int = 1
+) -> dict[str, Record]:
     """Records of cells that took turns, in slices of one step after one of warm-up."""
     rounds = len(next(iter(steps_s.values())))
     begins: dict[str, list[float]] = {name: [0.0] for name in steps_s}
@@ -122,18 +165,30 @@ def block_of(steps_s: dict[str, np.ndarray], start_s: float, switch_s: float, nu
     }
 
 
-def drawn(step_sd: float, process_sd: float, rounds: int, generator: np.random.Generator) -> dict[str, np.ndarray]:
+def drawn(
+    step_sd: float, process_sd: float, rounds: int, generator: np.random.Generator
+) -> dict[str, np.ndarray]:
     """Step times of equal arms around 50 ms."""
     names = ("stock", "stock-again", "candidate")
-    return {name: 0.05 * np.exp(process_sd * generator.standard_normal() + step_sd * generator.standard_normal(rounds)) for name in names}
+    return {
+        name: 0.05
+        * np.exp(
+            process_sd * generator.standard_normal() + step_sd * generator.standard_normal(rounds)
+        )
+        for name in names
+    }
 
 
 def test_what_blocks_show_is_what_they_were_made_of() -> None:
     generator = np.random.default_rng(3)
-    blocks = [block_of(drawn(0.1, 0.03, 400, generator), 0.5 + 2 * (at == 0), 0.004) for at in range(300)]
+    blocks = [
+        block_of(drawn(0.1, 0.03, 400, generator), 0.5 + 2 * (at == 0), 0.004) for at in range(300)
+    ]
     shown = seen(blocks, {"stock", "stock-again"})
     assert shown
-    assert shown.start_s == pytest.approx(0.5, abs=1e-6)  # not that of the first, which waits for an import
+    assert shown.start_s == pytest.approx(
+        0.5, abs=1e-6
+    )  # not that of the first, which waits for an import
     assert shown.switch_s == pytest.approx(0.004, rel=0.01)
     assert shown.step_s == pytest.approx(0.05, rel=0.02)
     assert shown.step_sd == pytest.approx(0.1, rel=0.05)
@@ -148,7 +203,9 @@ def test_two_blocks_hardly_move_what_is_known_of_processes() -> None:
         shown = seen([block] * 2, {"stock", "stock-again"})
         assert shown
         assert shown.process_sd == pytest.approx(expected, rel=0.01)
-        assert shown.process_sd == pytest.approx(math.sqrt((10 * 0.015**2 + 2 * differ**2 / 2) / 12), rel=0.01)
+        assert shown.process_sd == pytest.approx(
+            math.sqrt((10 * 0.015**2 + 2 * differ**2 / 2) / 12), rel=0.01
+        )
 
 
 def test_nothing_is_shown_where_an_untouched_arm_is_missing_in_a_block() -> None:
@@ -158,20 +215,34 @@ def test_nothing_is_shown_where_an_untouched_arm_is_missing_in_a_block() -> None
     assert seen([], {"stock", "stock-again"}) is None
 
 
-@pytest.mark.parametrize(("options", "chooses"), [({}, True), ({"steps": 12}, False), ({"budget_s": None, "blocks": 9}, False)])
-def test_first_blocks_choose_for_the_others_by_the_untouched_arms_alone(tmp_path: Path, options: dict[str, Any], *, chooses: bool) -> None:
+@pytest.mark.parametrize(
+    ("options", "chooses"),
+    [({}, True), ({"steps": 12}, False), ({"budget_s": None, "blocks": 9}, False)],
+)
+def test_first_blocks_choose_for_the_others_by_the_untouched_arms_alone(
+    tmp_path: Path, options: dict[str, Any], *, chooses: bool
+) -> None:
     layouts = set()
     for slower in (1.0, 3.0):
-        run = run_of(tmp_path, "malloc-hugepages", **{"design": "turns", "budget_s": Limit(600.0, "10m"), **options})
+        run = run_of(
+            tmp_path,
+            "malloc-hugepages",
+            **{"design": "turns", "budget_s": Limit(600.0, "10m"), **options},
+        )
         opening = run.order_of(cell := cells_of(run, 1)[0])
         generator = np.random.default_rng(3)
         for number in range(1, FIRST_BLOCKS + 1):
             made = drawn(0.3, 0.01, opening.steps, generator)
             made["malloc-hugepages"] = slower * made.pop("candidate")
-            run.records |= {f"{name}-{number}": one for name, one in block_of(made, 0.5, 0.004, number).items()}
+            run.records |= {
+                f"{name}-{number}": one for name, one in block_of(made, 0.5, 0.004, number).items()
+            }
         for number in (1, 2, 3):
             run.lay_out(cells_of(run, number)[0])
-        assert (run.order_of(cell).steps, run.order_of(cell).slice_steps) == (opening.steps, opening.slice_steps)
+        assert (run.order_of(cell).steps, run.order_of(cell).slice_steps) == (
+            opening.steps,
+            opening.slice_steps,
+        )
         later = run.order_of(cells_of(run, 3)[0])
         layouts.add((later.steps, later.slice_steps))
         assert ((later.steps, later.slice_steps) != (opening.steps, opening.slice_steps)) is chooses

@@ -29,7 +29,11 @@ Json = dict[str, Any]
 @pytest.fixture
 def place(tmp_path: Path) -> Place:
     """A machine in a folder."""
-    environment = {FLEET: str(tmp_path / "fleet"), FLEET_HALT: str(tmp_path / "halt"), "PYTHONPATH": str(HOUSE)}
+    environment = {
+        FLEET: str(tmp_path / "fleet"),
+        FLEET_HALT: str(tmp_path / "halt"),
+        "PYTHONPATH": str(HOUSE),
+    }
     return Place(tmp_path, environment=environment)
 
 
@@ -38,18 +42,28 @@ def crossed(place: Place, *more: str) -> Done:
 
 
 def test_variants_are_saved_under_their_names_with_all_their_parameters(place: Place) -> None:
-    """Each does what its name says: twice the wait, at least so long a step. What it told beside its steps is read back."""
+    """Each does what its name says: twice the wait, at least so long a step.
+
+    What it told beside its steps is read back.
+    """
     done = crossed(place)
     assert done.code == 0, done.out
     saved = place.saved()
     jsonschema.Draft202012Validator(SCHEMA).validate(saved)
-    assert {name: one["params"]["wait_s"] for name, one in saved["deeptweak"]["workloads"].items()} == {SLOW: 0.003, SLOWER: 0.006}
+    assert {
+        name: one["params"]["wait_s"] for name, one in saved["deeptweak"]["workloads"].items()
+    } == {SLOW: 0.003, SLOWER: 0.006}
     assert {cell["workload"] for cell in saved["deeptweak"]["cells"]} == {SLOW, SLOWER}
     ids = sorted(one["name"] for one in saved["benchmarks"])
-    assert ids[:2] == [f"bench_step_time[{SLOW}-stock-again-b1]", f"bench_step_time[{SLOW}-stock-again-b2]"]
+    assert ids[:2] == [
+        f"bench_step_time[{SLOW}-stock-again-b1]",
+        f"bench_step_time[{SLOW}-stock-again-b2]",
+    ]
     assert len(ids) == 8
     cells = load(place.files()[-1]).cells
-    assert [cell.metrics["step_time_p10_s"] >= float(cell.workload.partition("=")[2]) for cell in cells] == [True] * 8
+    assert [
+        cell.metrics["step_time_p10_s"] >= float(cell.workload.partition("=")[2]) for cell in cells
+    ] == [True] * 8
     assert [list(cell.report) for cell in cells] == [["overslept"]] * 8
 
 
@@ -61,8 +75,12 @@ def test_an_interrupted_run_of_variants_goes_on(place: Place) -> None:
     assert done.code == 0, done.out
     saved = place.saved()
     assert len(saved["deeptweak"]["cells"]) == 8
-    kept = {one["extra_info"]["id"]: one["extra_info"]["started_utc"] for one in saved["benchmarks"]}
-    assert {name: kept[name] for name in before} == {name: record["started_utc"] for name, record in before.items()}
+    kept = {
+        one["extra_info"]["id"]: one["extra_info"]["started_utc"] for one in saved["benchmarks"]
+    }
+    assert {name: kept[name] for name in before} == {
+        name: record["started_utc"] for name, record in before.items()
+    }
 
 
 def test_a_design_file_holds_variants_and_is_marked(place: Place) -> None:
@@ -78,7 +96,9 @@ def test_a_design_file_holds_variants_and_is_marked(place: Place) -> None:
     assert set(place.saved()["deeptweak"]["workloads"]) == {SLOW}
 
 
-def test_a_workload_that_reads_is_given_its_data_set_and_its_report_is_read_back(place: Place) -> None:
+def test_a_workload_that_reads_is_given_its_data_set_and_its_report_is_read_back(
+    place: Place,
+) -> None:
     """Cold and warm, one data set for both, below the results; a second run finds it there."""
     done = place.run(*ON_FLEET, "--blocks=1", "--vary=cache=cold,warm", workload=TINY)
     assert done.code == 0, done.out
@@ -87,14 +107,30 @@ def test_a_workload_that_reads_is_given_its_data_set_and_its_report_is_read_back
     (folder,) = (path for path in (place.storage / "datasets").iterdir() if path.is_dir())
     cells = load(place.files()[-1]).cells
     assert len(cells) == 4
-    assert len([line for line in done.lines("[") if " samples/s, 0 % cached before; in force: " in line]) == 2
-    assert done.lines("What was read, and which factor it was: python -m analysis io ")[0].endswith(place.files()[-1].name)
+    assert (
+        len(
+            [
+                line
+                for line in done.lines("[")
+                if " samples/s, 0 % cached before; in force: " in line
+            ]
+        )
+        == 2
+    )
+    assert done.lines("What was read, and which factor it was: python -m analysis io ")[0].endswith(
+        place.files()[-1].name
+    )
     for cell in cells:
         (told,), (epoch,) = cell.report["io"], cell.report["epochs"]
         assert told["dataset"]["folder"] == folder.name  # type: ignore[index]
         assert len(epoch["load_s"]) == told["steps_per_epoch"] == 6  # type: ignore[arg-type]
     made = folder.stat().st_ino
-    assert place.run(*ON_FLEET, "--blocks=1", "--tweaks=stock", f"--io-data={folder.parent}", workload=TINY).code == 0
+    assert (
+        place.run(
+            *ON_FLEET, "--blocks=1", "--tweaks=stock", f"--io-data={folder.parent}", workload=TINY
+        ).code
+        == 0
+    )
     assert folder.stat().st_ino == made
 
 
@@ -113,13 +149,23 @@ def test_the_plan_says_what_is_to_be_made_and_the_room_for_it(place: Place) -> N
     [
         ("record_length_bytes=1e13", "Not enough space: "),
         ("model_size_bytes=1E", "Left out: io_train:"),
-        ("batch_size=5000000:record_length_bytes_resize=1e6:num_files_train=5000000", "ready or being read, take 5e+03 GB, but only "),
+        (
+            "batch_size=5000000:record_length_bytes_resize=1e6:num_files_train=5000000",
+            "ready or being read, take 5e+03 GB, but only ",
+        ),
     ],
 )
 def test_the_plan_says_what_cannot_run(place: Place, more: str, says: str) -> None:
     """Before anything is written, not in the first cell."""
-    given = dict(one.split("=") for one in TINY.split(":")[1:]) | dict(one.split("=") for one in more.split(":"))
-    done = place.run(*ON_FLEET, "--blocks=1", "--plan", workload=":".join(["io_train", *(f"{k}={v}" for k, v in given.items())]))
+    given = dict(one.split("=") for one in TINY.split(":")[1:]) | dict(
+        one.split("=") for one in more.split(":")
+    )
+    done = place.run(
+        *ON_FLEET,
+        "--blocks=1",
+        "--plan",
+        workload=":".join(["io_train", *(f"{k}={v}" for k, v in given.items())]),
+    )
     assert done.code == 0, done.out
     assert says in " ".join(done.out.split())
 
@@ -132,7 +178,9 @@ def test_the_plan_says_what_cannot_run(place: Place, more: str, says: str) -> No
         (("--vary=wait_s=1,1",), "'wait_s=1,1': write NAME=A,B"),
     ],
 )
-def test_what_cannot_be_varied_is_said_in_one_line(place: Place, options: tuple[str, ...], says: str) -> None:
+def test_what_cannot_be_varied_is_said_in_one_line(
+    place: Place, options: tuple[str, ...], says: str
+) -> None:
     done = place.run(*ON_FLEET, *options)
     assert done.code in (2, 4)  # 4: pytest's own, for an option that is written wrongly
     assert says in done.out

@@ -22,7 +22,12 @@ HASTE = (
 )
 
 
-def until(happened: Callable[[], object], what: str = "it did not happen", every_s: float = 0.01, within_s: float = PATIENCE_S) -> None:
+def until(
+    happened: Callable[[], object],
+    what: str = "it did not happen",
+    every_s: float = 0.01,
+    within_s: float = PATIENCE_S,
+) -> None:
     """Return when it has happened. `every_s`: whoever looks all the time takes processors away."""
     deadline_s = time.monotonic() + within_s
     while not happened():
@@ -40,9 +45,14 @@ def alive(pid: int) -> bool:
 
 @contextlib.contextmanager
 def doomed(script: str, *arguments: str) -> Iterator[list[int]]:
-    """Python runs a script until the block ends, and is killed then. Yields: its process id and those on the first line that it prints."""
+    """Python runs a script until the block ends, and is killed then.
+
+    Yields: its process id and those on the first line that it prints.
+    """
     command = [sys.executable, "-c", script, *arguments]
-    with subprocess.Popen(command, cwd=HOUSE, stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True) as process:
+    with subprocess.Popen(
+        command, cwd=HOUSE, stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True
+    ) as process:
         assert process.stdout is not None
         try:
             yield [process.pid, *map(int, process.stdout.readline().split())]
@@ -62,4 +72,6 @@ def children(pid: int) -> list[int]:
 
 def cpu_s(pid: int) -> float:
     """CPU seconds of a process so far."""
-    return time.clock_gettime((~pid << 3) | 2)  # the id of another process's clock, as clock_getcpuclockid(3) makes it
+    return time.clock_gettime(
+        (~pid << 3) | 2
+    )  # the id of another process's clock, as clock_getcpuclockid(3) makes it

@@ -54,22 +54,32 @@ def run(
     candidates: list[str] = option("CAND", "what to compare", nargs="*", default=[]),
     *,
     baseline: str | None = option(
-        "NAME", "inside one run: compare with this tweak set (default: stock, or as declared), or this level of --arm"
+        "NAME",
+        "inside one run: compare with this tweak set (default: stock, or as declared), or this "
+        "level of --arm",
     ),
-    tweaks: tuple[str, ...] = option("NAMES", "only these tweak sets, separated by commas", type=parse_names, default=()),
-    workloads: tuple[str, ...] = option("NAMES", "only these workloads, separated by commas", type=parse_names, default=()),
+    tweaks: tuple[str, ...] = option(
+        "NAMES", "only these tweak sets, separated by commas", type=parse_names, default=()
+    ),
+    workloads: tuple[str, ...] = option(
+        "NAMES", "only these workloads, separated by commas", type=parse_names, default=()
+    ),
     relative_to: str | None = option(
-        "TWEAKSET", "divide each cell by this tweak set's cell of the same run and block; `baseline`: the declared one"
+        "TWEAKSET",
+        "divide each cell by this tweak set's cell of the same run and block; `baseline`: the "
+        "declared one",
     ),
     adjust: str = option(
         "",
-        "for many contrasts: holm (default) if they were declared before the run, bh for a screen to be followed up",
+        "for many contrasts: holm (default) if they were declared before the run, bh for a screen "
+        "to be followed up",
         choices=list(ADJUSTMENTS),
         default="holm",
     ),
     arm: str = option(
         "COLUMN",
-        "what to compare inside BASE: workload, node, or a parameter such as policy or batch_size; default: tweakset",
+        "what to compare inside BASE: workload, node, or a parameter such as policy or "
+        "batch_size; default: tweakset",
         default=TWEAKSET,
     ),
     metric: str | None = option("NAME", "with --arm: judge by this metric (default: as declared)"),
@@ -107,7 +117,9 @@ def answer(
     Raises: Refused, if they cannot be compared. UnknownName, if a run lacks a given name.
     """
     if options.adjustment not in ADJUSTMENTS:
-        raise UnknownName(f"no adjustment {options.adjustment!r}; available: {', '.join(ADJUSTMENTS)}.")
+        raise UnknownName(
+            f"no adjustment {options.adjustment!r}; available: {', '.join(ADJUSTMENTS)}."
+        )
     if column == MONITOR and all(run.is_monitored for run in base.runs):
         column = TWEAKSET  # a monitor takes a tweak set's place
     notes: list[str] = []
@@ -117,12 +129,16 @@ def answer(
         from analysis.arm_column import by_column
 
         judged_by = metric_named(metric) if metric else None
-        base, levels, notes, doubted = by_column(base, column, baseline, judged_by, options.workloads)
+        base, levels, notes, doubted = by_column(
+            base, column, baseline, judged_by, options.workloads
+        )
         candidates, baseline = [levels], None
         kept = () if column == WORKLOAD else options.workloads
         options = replace(options, workloads=kept, doubted=doubted)
     elif metric:
-        raise Refused("--metric needs --arm: tweak sets are judged by the metric declared before the run.")
+        raise Refused(
+            "--metric needs --arm: tweak sets are judged by the metric declared before the run."
+        )
     with damaged(source or base.label, "compared"):
         comparisons = _compare(base, candidates, baseline, options)
         runs = list({one.run_id: one for arm in (base, *candidates) for one in arm.runs}.values())
@@ -150,11 +166,16 @@ def _read_candidates(names: Sequence[str], refused: list[str]) -> list[Arm]:
     return result
 
 
-def _compare(base: Arm, candidates: Sequence[Arm], baseline: str | None, options: Options) -> list[Comparison]:
+def _compare(
+    base: Arm, candidates: Sequence[Arm], baseline: str | None, options: Options
+) -> list[Comparison]:
     if candidates:
         if baseline is not None:
             raise Refused("--baseline needs a single run; for several runs, write BASE:TWEAKSET.")
         return compare_arms(base, candidates, options)
     if len(base.runs) > 1:  # without a designated baseline
-        raise Refused(f"{base.label} has {len(base.runs)} runs: name a CAND to compare them with, or see `{JUDGE} history`.")
+        raise Refused(
+            f"{base.label} has {len(base.runs)} runs: name a CAND to compare them with, or see "
+            f"`{JUDGE} history`."
+        )
     return compare(base.runs[0], baseline or base.tweakset, options)

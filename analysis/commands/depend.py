@@ -23,7 +23,12 @@ examples:
 def report(
     runs: list[str] = option("RUN", "saved runs of streams of jobs", nargs="+"),
     *,
-    margin: float = option("PERCENT", "largest slowdown that counts as isolated (10%%)", type=parse_percent, default="10%"),
+    margin: float = option(
+        "PERCENT",
+        "largest slowdown that counts as isolated (10%%)",
+        type=parse_percent,
+        default="10%",
+    ),
 ) -> Answer:
     """Report what each fault cost, block by block: recovery, lost work, goodput and slowdown.
 
@@ -58,7 +63,10 @@ def network(
     refused: list[str] = []
     lines = lines_of(lossy_cells(runs, refused))
     if all(row.loss == 0 for line in lines for row in line.losses):
-        raise Refused(f"{', '.join(runs)}: no cell lost packets; set loss_percent, a parameter of ddp_network.")
+        raise Refused(
+            f"{', '.join(runs)}: no cell lost packets; set loss_percent, a parameter of "
+            "ddp_network."
+        )
     return then(lossy(lines, refused), "report", *runs)
 
 

@@ -39,8 +39,12 @@ Exit code 0: analysed, whatever was found. 2: bad usage, a file cannot be used, 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("run", metavar="RUN", help="a saved run, or a .csv table")
-    parser.add_argument("--workloads", metavar="NAMES", default="", help="only these workloads, separated by commas")
-    parser.add_argument("--metric", metavar="NAME", help="use this metric instead of the declared one")
+    parser.add_argument(
+        "--workloads", metavar="NAMES", default="", help="only these workloads, separated by commas"
+    )
+    parser.add_argument(
+        "--metric", metavar="NAME", help="use this metric instead of the declared one"
+    )
     parser.add_argument(
         "--effect",
         metavar="A:B",
@@ -50,10 +54,18 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     )
     table = parser.add_argument_group("for a .csv table")
     table.add_argument("--response", metavar="COLUMN", help="the measured column")
-    table.add_argument("--factors", metavar="COLUMNS", help="the varied columns, separated by commas")
-    table.add_argument("--block", metavar="COLUMN", help="the blocking column: a day, a machine, a block")
-    table.add_argument("--better", choices=["lower", "higher"], help="the better direction (with --log: gains)")
-    table.add_argument("--log", action="store_true", help="analyse ratios, if the spread grows with the mean")
+    table.add_argument(
+        "--factors", metavar="COLUMNS", help="the varied columns, separated by commas"
+    )
+    table.add_argument(
+        "--block", metavar="COLUMN", help="the blocking column: a day, a machine, a block"
+    )
+    table.add_argument(
+        "--better", choices=["lower", "higher"], help="the better direction (with --log: gains)"
+    )
+    table.add_argument(
+        "--log", action="store_true", help="analyse ratios, if the spread grows with the mean"
+    )
 
 
 def run(args: argparse.Namespace) -> Answer:
@@ -62,9 +74,15 @@ def run(args: argparse.Namespace) -> Answer:
 
     path = Path(args.run)
     is_table = path.suffix.lower() == ".csv" and not path.is_dir()
-    for option in ("workloads", "metric") if is_table else ("response", "factors", "block", "better", "log"):
+    for option in (
+        ("workloads", "metric") if is_table else ("response", "factors", "block", "better", "log")
+    ):
         if getattr(args, option):
-            use = "saved runs; name --response and --factors" if is_table else ".csv tables: a saved run records its factors"
+            use = (
+                "saved runs; name --response and --factors"
+                if is_table
+                else ".csv tables: a saved run records its factors"
+            )
             raise Refused(f"{args.run}: --{option} applies only to {use}.")
     with damaged(args.run, "analysed"):
         saved = None if is_table else load(path)
@@ -80,7 +98,10 @@ def _of_table(path: Path, args: argparse.Namespace) -> tuple[list[Effects], list
     if not args.response or not factors:
         raise Refused(f"{path}: name the columns: --response COLUMN --factors COLUMN,COLUMN.")
     seen = read_table(path, Columns(args.response, factors, args.block, args.better, args.log))
-    requested = [_effect(text, {factor.name: factor.letter for factor in seen.factors}, str(path)) for text in args.effect]
+    requested = [
+        _effect(text, {factor.name: factor.letter for factor in seen.factors}, str(path))
+        for text in args.effect
+    ]
     return of_table(seen), requested
 
 
@@ -89,19 +110,31 @@ def _of_run(saved: Run, args: argparse.Namespace) -> tuple[list[Effects], list[F
     from analysis.studies.keys.observed import letters
 
     if saved.is_switched:
-        raise Refused(f"{saved.origin}: settings were switched in a process, and keys not varied separately; see `{JUDGE} compare`.")
+        raise Refused(
+            f"{saved.origin}: settings were switched in a process, and keys not varied "
+            f"separately; see `{JUDGE} compare`."
+        )
     workloads = joined_names(parse_names(args.workloads), saved.workloads)
     must_have(saved, "workload", workloads, saved.workloads)
     if args.metric:
-        must_have(saved, "metric", [args.metric], {name for cell in saved.cells for name in cell.metrics})
+        must_have(
+            saved, "metric", [args.metric], {name for cell in saved.cells for name in cell.metrics}
+        )
     known: dict[str, str] = {}
     for profile in dict.fromkeys(factor.tweakset for factor in saved.design.factors):
         names = [factor.name for factor in saved.design.factors if factor.tweakset == profile]
         known |= dict(zip(names, letters(len(names)), strict=True))
     if args.effect and not known:
-        raise Refused(f"{saved.origin}: a {saved.design.kind} of whole tweak sets: no key was varied separately. See --design=ablation.")
+        raise Refused(
+            f"{saved.origin}: a {saved.design.kind} of whole tweak sets: no key was varied "
+            "separately. See --design=ablation."
+        )
     requested = [_effect(text, known, saved.origin) for text in args.effect]
-    result = [effects for effects in effects_of(saved, args.metric) if not workloads or effects.observed.workload in workloads]
+    result = [
+        effects
+        for effects in effects_of(saved, args.metric)
+        if not workloads or effects.observed.workload in workloads
+    ]
     if not result:
         raise Refused(f"{saved.origin}: has no cell from which an effect could be estimated.")
     return result, requested
@@ -116,13 +149,19 @@ def _effect(text: str, known: dict[str, str], origin: str) -> Factors:
     factors: list[str] = []
     parts = text.split(":")
     while parts:
-        sizes = (size for size in range(len(parts), 0, -1) if ":".join(parts[:size]).strip() in names)
+        sizes = (
+            size for size in range(len(parts), 0, -1) if ":".join(parts[:size]).strip() in names
+        )
         size = next(sizes, 0)
         if not size:
             listed = f"available: {one_line(', '.join(known))}.{suggestion(parts[0], known)}"
-            raise UnknownName(f"{origin}: no factor {parts[0]!r} in --effect {one_line(text)}; {listed}")
+            raise UnknownName(
+                f"{origin}: no factor {parts[0]!r} in --effect {one_line(text)}; {listed}"
+            )
         factors.append(names[":".join(parts[:size]).strip()])
         parts = parts[size:]
     if len(set(factors)) < len(factors):
-        raise Refused(f"--effect {text}: names a factor twice; an interaction needs different factors.")
+        raise Refused(
+            f"--effect {text}: names a factor twice; an interaction needs different factors."
+        )
     return tuple(factors)

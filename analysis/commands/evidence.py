@@ -38,10 +38,18 @@ def run(
     args: argparse.Namespace,
     runs: list[str] = option("RUN", "saved runs: files, quoted globs, folders", nargs="+"),
     *,
-    tweaks: tuple[str, ...] = option("NAMES", "show only these tweak sets, separated by commas", type=parse_names, default=()),
-    workloads: tuple[str, ...] = option("NAMES", "show only these workloads, separated by commas", type=parse_names, default=()),
-    by: str | None = option("", "group runs by this, such as days on one machine", choices=[*COLUMNS]),
-    plot: Path | None = option("FILE", "draw a forest of runs for each effect: .png, .svg or .pdf", type=picture_file),
+    tweaks: tuple[str, ...] = option(
+        "NAMES", "show only these tweak sets, separated by commas", type=parse_names, default=()
+    ),
+    workloads: tuple[str, ...] = option(
+        "NAMES", "show only these workloads, separated by commas", type=parse_names, default=()
+    ),
+    by: str | None = option(
+        "", "group runs by this, such as days on one machine", choices=[*COLUMNS]
+    ),
+    plot: Path | None = option(
+        "FILE", "draw a forest of runs for each effect: .png, .svg or .pdf", type=picture_file
+    ),
 ) -> Answer:
     refused: list[str] = []
     loaded = load_some(runs, refused)
@@ -52,19 +60,25 @@ def run(
 
         draw_file(plot, lambda: draw(gathered))
     pooled = answer(gathered, every=args.all)
-    outlook = command("plan", "--evidence", *runs) if any(one.over for one in gathered.evidence) else ()
+    outlook = (
+        command("plan", "--evidence", *runs) if any(one.over for one in gathered.evidence) else ()
+    )
     return replace(pooled, refused=refused, next=outlook)
 
 
 arguments = run.arguments
 
 
-def gathered_of(runs: Sequence[Run], tweaks: Sequence[str], workloads: Sequence[str], by: str) -> Gathered:
+def gathered_of(
+    runs: Sequence[Run], tweaks: Sequence[str], workloads: Sequence[str], by: str
+) -> Gathered:
     """Pool runs for the command and the Python door. Raises: Refused, without effects to pool."""
     sets = _known("tweak set", tweaks, {name for run in runs for name in run.tweaksets})
     names = _known("workload", workloads, {name for run in runs for name in run.workloads})
     if by and by not in COLUMNS:
-        raise UnknownName(f"no column {by!r}; available: {', '.join(COLUMNS)}.{suggestion(by, COLUMNS)}")
+        raise UnknownName(
+            f"no column {by!r}; available: {', '.join(COLUMNS)}.{suggestion(by, COLUMNS)}"
+        )
     return gather(runs, sets, names, by)
 
 

@@ -57,18 +57,27 @@ class ExportedFigure(NamedTuple):
 def run(
     runs: list[str] = option("RUN", "saved runs; more than one for csv and otava only", nargs="+"),
     *,
-    to: str = option("", "cells as CSV, Bencher's metrics, github-action-benchmark's JSON, Otava's CSV", required=True, choices=FORMATS),
+    to: str = option(
+        "",
+        "cells as CSV, Bencher's metrics, github-action-benchmark's JSON, Otava's CSV",
+        required=True,
+        choices=FORMATS,
+    ),
 ) -> int:
     loaded = [load(path) for path in find(runs)]
     if to in ("csv", "otava"):
-        print(otava(loaded) if to == "otava" else render(Answer("cells", rows=table(loaded))), end="")
+        print(
+            otava(loaded) if to == "otava" else render(Answer("cells", rows=table(loaded))), end=""
+        )
         return 0
     if len(loaded) != 1:
         raise Refused(f"--to={to} needs a single run, not {len(loaded)}.")
     result = list(figures(loaded[0]))
     if not result:
         raise Refused(f"{loaded[0].origin}: no cell was measured.")
-    print(json.dumps(bmf(result) if to == "bmf" else github_action(result), indent=1, allow_nan=False))
+    print(
+        json.dumps(bmf(result) if to == "bmf" else github_action(result), indent=1, allow_nan=False)
+    )
     return 0
 
 
@@ -87,7 +96,9 @@ def figures(run: Run) -> Iterator[ExportedFigure]:
     for cell in run.cells:
         metric = _metric(run, cell.study, cell.workload)
         if cell.outcome == "measured" and metric.name in cell.metrics:
-            values.setdefault((cell.study, cell.workload, cell.tweakset), []).append(cell.metrics[metric.name])
+            values.setdefault((cell.study, cell.workload, cell.tweakset), []).append(
+                cell.metrics[metric.name]
+            )
     for (study, workload, tweakset), own in values.items():
         # Equal values have no scatter: an interval of zero width would claim that the next run is
         # equal too.
@@ -113,7 +124,10 @@ def bmf(result: Sequence[ExportedFigure]) -> dict[str, Any]:
         scale = NS if is_time else 1.0
         measure: dict[str, float] = {"value": figure.value * scale}
         if figure.interval:
-            measure |= {"lower_value": figure.interval[0] * scale, "upper_value": figure.interval[1] * scale}
+            measure |= {
+                "lower_value": figure.interval[0] * scale,
+                "upper_value": figure.interval[1] * scale,
+            }
         result_by_name[figure.name] = {"latency" if is_time else figure.metric.name: measure}
     return result_by_name
 
@@ -126,14 +140,19 @@ def github_action(result: Sequence[ExportedFigure]) -> list[dict[str, Any]]:
     ways = {figure.metric.better for figure in result}
     if len(ways) > 1:
         raise Refused(
-            "--to=github-action: smaller is better for some of these figures and larger for others, but that tool needs one kind per file."
+            "--to=github-action: smaller is better for some of these figures and larger for "
+            "others, but that tool needs one kind per file."
         )
     return [
         {
             "name": figure.name,
             "unit": figure.metric.name,
             "value": figure.value,
-            **({"range": f"± {(figure.interval[1] - figure.interval[0]) / 2:.3g}"} if figure.interval else {}),
+            **(
+                {"range": f"± {(figure.interval[1] - figure.interval[0]) / 2:.3g}"}
+                if figure.interval
+                else {}
+            ),
             "extra": f"{figure.blocks} blocks",
         }
         for figure in result
@@ -145,7 +164,10 @@ def otava(runs: Sequence[Run]) -> str:
 
     Raises: Refused, if a run has no date.
     """
-    rows = [(run.started_utc, run.commit or "", {figure.name: figure.value for figure in figures(run)}) for run in runs]
+    rows = [
+        (run.started_utc, run.commit or "", {figure.name: figure.value for figure in figures(run)})
+        for run in runs
+    ]
     if undated := [run.origin for run in runs if not run.started_utc]:
         raise Refused(f"{undated[0]}: has no date, so it has no place in a history.")
     names = list(dict.fromkeys(name for *_, own in rows for name in own))

@@ -50,28 +50,48 @@ In GitHub Actions, the gate also writes the step summary and annotations.
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("baseline", metavar="BASELINE", help="the reference, which the candidate must not be slower than")
+    parser.add_argument(
+        "baseline",
+        metavar="BASELINE",
+        help="the reference, which the candidate must not be slower than",
+    )
     parser.add_argument("candidate", metavar="CAND", help="the candidate")
-    parser.add_argument("--max-regression", metavar="PERCENT", help="the largest loss allowed, such as 3%%")
-    parser.add_argument("--limits", metavar="FILE", help="limits by workload and metric (YAML, see docs/ci.md)")
+    parser.add_argument(
+        "--max-regression", metavar="PERCENT", help="the largest loss allowed, such as 3%%"
+    )
+    parser.add_argument(
+        "--limits", metavar="FILE", help="limits by workload and metric (YAML, see docs/ci.md)"
+    )
     parser.add_argument(
         "--metric",
         action="append",
         metavar="NAME",
-        help=f"judge this metric: primary (default), second, both, a name, or one of {', '.join(COLUMNS)}",
+        help="judge this metric: primary (default), second, both, a name, or one of "
+        f"{', '.join(COLUMNS)}",
     )
     parser.add_argument(
-        "--workloads", metavar="NAMES", default="", help="only these workloads, separated by commas (default: all of BASELINE)"
+        "--workloads",
+        metavar="NAMES",
+        default="",
+        help="only these workloads, separated by commas (default: all of BASELINE)",
     )
     parser.add_argument(
         "--relative-to",
         metavar="TWEAKSET",
-        help="divide each cell by this tweak set's cell of the same run and block; `baseline`: the declared one",
+        help="divide each cell by this tweak set's cell of the same run and block; `baseline`: the "
+        "declared one",
     )
     parser.add_argument("--order", choices=ORDERS, help=ORDER_HELP)
     parser.add_argument("--junit", metavar="FILE", help="write JUnit XML")
-    parser.add_argument("--comment", metavar="FILE", help="write the body of a pull-request comment (Markdown)")
-    parser.add_argument("--comment-key", default="", metavar="KEY", help="distinguishes the comments of several gates on one pull request")
+    parser.add_argument(
+        "--comment", metavar="FILE", help="write the body of a pull-request comment (Markdown)"
+    )
+    parser.add_argument(
+        "--comment-key",
+        default="",
+        metavar="KEY",
+        help="distinguishes the comments of several gates on one pull request",
+    )
 
 
 def run(args: argparse.Namespace) -> int:
@@ -83,7 +103,12 @@ def run(args: argparse.Namespace) -> int:
         raise Refused(refused[0])
     runs = list({id(one): one for arm in (base, candidate) for one in arm.runs}.values())
     _must_not_be_inputs(args, runs)
-    gate = judge(*arms_in_order(base, candidate, args.order), limits, args.relative_to, parse_names(args.workloads))
+    gate = judge(
+        *arms_in_order(base, candidate, args.order),
+        limits,
+        args.relative_to,
+        parse_names(args.workloads),
+    )
     unwritten = _write(args, gate, runs)
     # The ruling stands whether or not it can be printed; an incompletely printed pass is not a
     # pass.
@@ -98,7 +123,11 @@ def run(args: argparse.Namespace) -> int:
 
 def _say(args: argparse.Namespace, gate: Gate, result: Answer) -> str | None:
     """Print the answer, and CI commands on a runner. Returns: the reason for a failure, if any."""
-    commands = "".join(f"{line}\n" for line in workflow_commands(gate)) if os.environ.get("GITHUB_ACTIONS") == "true" else ""
+    commands = (
+        "".join(f"{line}\n" for line in workflow_commands(gate))
+        if os.environ.get("GITHUB_ACTIONS") == "true"
+        else ""
+    )
     if any(getattr(args, name) for name in render.FORMATS):
         # Standard output then belongs to the reading program; the runner reads both streams.
         say(commands, sys.stderr)
@@ -112,7 +141,11 @@ def _next(gate: Gate, args: argparse.Namespace, runs: Sequence[Run]) -> tuple[st
     more = [ruled.limit for ruled in gate.rulings if ruled.blocks_needed]
     if gate.ruling == "undecided" and more and Path(candidate).is_file():
         return plan_command(min(more), candidate)
-    tuned = any(tweakset.requested or tweakset.scripts for run in runs for tweakset in run.tweaksets.values())
+    tuned = any(
+        tweakset.requested or tweakset.scripts
+        for run in runs
+        for tweakset in run.tweaksets.values()
+    )
     if tuned and len(runs) >= FEWEST_RUNS:
         return command("evidence", *dict.fromkeys([baseline, candidate]))
     return command("report", candidate)
@@ -136,13 +169,16 @@ def _limits(args: argparse.Namespace) -> Limits:
         limits = limits_file.read(args.limits, share)
         if limits.baseline_run is not None:
             raise Refused(
-                f"{args.limits}: names a baseline run, and so does the command; only `pytest --gate` reads that key, so remove it here."
+                f"{args.limits}: names a baseline run, and so does the command; only `pytest "
+                "--gate` reads that key, so remove it here."
             )
     elif share is None:
         raise Refused("the limit is missing: give --max-regression 3%, or --limits FILE.")
     else:
         limits = limits_file.Limits(share)
-    return replace(limits, metrics=limits_file.parse_metrics(args.metric)) if args.metric else limits
+    return (
+        replace(limits, metrics=limits_file.parse_metrics(args.metric)) if args.metric else limits
+    )
 
 
 def _write(args: argparse.Namespace, gate: Gate, runs: Sequence[Run]) -> list[str]:

@@ -29,7 +29,9 @@ Exit code 0: analysed. 2: bad usage, or no usable input.
 def run(
     runs: list[str] = option("RUN", "saved runs of bench_gpu_metrics", nargs="+"),
     *,
-    sms: int | None = option("N", "SMs of the GPU (default: as recorded, or by its name)", type=whole(1, 100_000)),
+    sms: int | None = option(
+        "N", "SMs of the GPU (default: as recorded, or by its name)", type=whole(1, 100_000)
+    ),
     plot: Path | None = option("DIR", "draw heat maps and relations into this folder", type=Path),
 ) -> Answer:
     from analysis.studies.gpu.answers import answer

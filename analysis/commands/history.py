@@ -43,7 +43,9 @@ def day(text: str) -> date:
     try:
         return date.fromisoformat(text)
     except ValueError:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a day: write a day, such as 2026-11-03") from None
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is not a day: write a day, such as 2026-11-03"
+        ) from None
 
 
 @signature
@@ -52,14 +54,24 @@ def run(
     runs: list[str] = option("RUN", "saved runs: files, quoted globs, folders", nargs="+"),
     *,
     metric: str | None = option(
-        "NAME", "use this metric: a name, or min, median, mean, ops (default: throughput and a low quantile of step time)"
+        "NAME",
+        "use this metric: a name, or min, median, mean, ops (default: throughput and a low "
+        "quantile of step time)",
     ),
-    relative_to: str | None = option("TWEAKSET", "divide each cell by this tweak set's cell of the same block: drift cancels"),
-    since: date | None = option("DATE", "omit runs before this day (UTC), such as 2026-11-03", type=day),
+    relative_to: str | None = option(
+        "TWEAKSET", "divide each cell by this tweak set's cell of the same block: drift cancels"
+    ),
+    since: date | None = option(
+        "DATE", "omit runs before this day (UTC), such as 2026-11-03", type=day
+    ),
     fail_on_regression: bool = option("", "exit 1 on a recent regression"),
-    recent: int = option("N", "recent: among a series' last N runs (default: %(default)s)", type=whole(1), default=20),
+    recent: int = option(
+        "N", "recent: among a series' last N runs (default: %(default)s)", type=whole(1), default=20
+    ),
     order: str | None = option("", ORDER_HELP, choices=ORDERS),
-    plot: Path | None = option("FILE", "draw the series that changed: .png, .svg or .pdf", type=picture_file),
+    plot: Path | None = option(
+        "FILE", "draw the series that changed: .png, .svg or .pdf", type=picture_file
+    ),
 ) -> Answer:
     from analysis.studies.history.answer import answer
     from analysis.studies.history.history import UNDATED, gather, judge, regressions
@@ -67,7 +79,9 @@ def run(
     refused: list[str] = []
     loaded = list(load_each(runs, refused))
     if since is not None:
-        loaded = [run for run in loaded if not run.started_utc or run.started_utc >= since.isoformat()]
+        loaded = [
+            run for run in loaded if not run.started_utc or run.started_utc >= since.isoformat()
+        ]
     name = metric and COLUMNS.get(metric, metric)
     gathered = gather(in_order(loaded, order) if order else loaded, name, relative_to)
     if not gathered.runs:
@@ -75,10 +89,14 @@ def run(
             print("refused:", line, file=sys.stderr)
         hint = f" {HINT}" if any(UNDATED in note for note in gathered.notes) else ""
         reasons = " ".join(gathered.notes)
-        raise Refused(f"{', '.join(runs)}: no run could be used, so there is no history. {reasons}{hint}".rstrip())
+        raise Refused(
+            f"{', '.join(runs)}: no run could be used, so there is no history. {reasons}{hint}".rstrip()
+        )
     history = judge(gathered, refused)
     worse = regressions(history, recent)
-    result = answer(history, worse, recent=recent if fail_on_regression else None, plain=_only_ascii())
+    result = answer(
+        history, worse, recent=recent if fail_on_regression else None, plain=_only_ascii()
+    )
     exit_code = result.exit_code
     if plot:
         from analysis.plots.style import draw_file
@@ -90,9 +108,16 @@ def run(
             complain(error)
             exit_code = NOT_DRAWN
     changes = history.changes
-    files = [mark.origin for mark in (changes[0].last_before, changes[0].first)] if changes else runs
+    files = (
+        [mark.origin for mark in (changes[0].last_before, changes[0].first)] if changes else runs
+    )
     following = command("compare" if changes else "report", *files)
-    return replace(result, next=following, refused=refused if args.json else _shown(refused, every=args.all), exit_code=exit_code)
+    return replace(
+        result,
+        next=following,
+        refused=refused if args.json else _shown(refused, every=args.all),
+        exit_code=exit_code,
+    )
 
 
 arguments = run.arguments
@@ -100,7 +125,11 @@ arguments = run.arguments
 
 def _shown(refused: list[str], *, every: bool) -> list[str]:
     shown = refused if every else refused[:SHOWN_REFUSED]
-    return shown if len(shown) == len(refused) else [*shown, f"and {len(refused) - len(shown)} more files (--all)."]
+    return (
+        shown
+        if len(shown) == len(refused)
+        else [*shown, f"and {len(refused) - len(shown)} more files (--all)."]
+    )
 
 
 def _only_ascii() -> bool:

@@ -27,7 +27,9 @@ Exit code 0: analysed. 2: bad usage, or no usable input.
 
 @signature
 def run(
-    runs: list[str] = option("RUN|DIR", "saved runs, DLIO result folders or folders of them", nargs="+"),
+    runs: list[str] = option(
+        "RUN|DIR", "saved runs, DLIO result folders or folders of them", nargs="+"
+    ),
     *,
     plot: Path | None = option("DIR", "draw all pictures of input into this folder", type=Path),
 ) -> Answer:

@@ -35,7 +35,9 @@ def run(
 
     refused: list[str] = []
     answers = [answer(*entry) for entry in read_each(load_each(runs, refused), overheads, refused)]
-    return replace(together(answers), data={"runs": [answer.data for answer in answers]}, refused=refused)
+    return replace(
+        together(answers), data={"runs": [answer.data for answer in answers]}, refused=refused
+    )
 
 
 arguments = run.arguments

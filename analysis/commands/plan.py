@@ -31,19 +31,36 @@ LEAST_EFFECT = 0.0001
 
 @signature
 def run(
-    pilot: str | None = option("PILOT.json", "a saved run of the same workloads and tweak sets on the same machine", nargs="?"),
+    pilot: str | None = option(
+        "PILOT.json",
+        "a saved run of the same workloads and tweak sets on the same machine",
+        nargs="?",
+    ),
     *,
     effect: str | None = option("PERCENT", "smallest change of speed that matters, such as 3%%"),
-    power: float = option("SHARE", "probability of finding it (default: %(default)s)", type=float, default=0.8),
-    blocks: int | None = option("N", "smallest effect found with N blocks (default: the pilot's number)", type=int),
-    evidence: list[str] | None = option("RUN", "for the effect pooled over these runs: more blocks today, or another day?", nargs="+"),
+    power: float = option(
+        "SHARE", "probability of finding it (default: %(default)s)", type=float, default=0.8
+    ),
+    blocks: int | None = option(
+        "N", "smallest effect found with N blocks (default: the pilot's number)", type=int
+    ),
+    evidence: list[str] | None = option(
+        "RUN",
+        "for the effect pooled over these runs: more blocks today, or another day?",
+        nargs="+",
+    ),
 ) -> Answer:
     if evidence:
         if pilot or effect or blocks:
-            raise Refused("--evidence plans from its own runs: omit PILOT.json, --effect and --blocks.")
+            raise Refused(
+                "--evidence plans from its own runs: omit PILOT.json, --effect and --blocks."
+            )
         return _next_hour(evidence)
     if pilot is None or effect is None:
-        raise Refused(f"Name a pilot and the smallest effect that matters: {JUDGE} plan --effect 3% PILOT.json; or runs: --evidence RUN….")
+        raise Refused(
+            f"Name a pilot and the smallest effect that matters: {JUDGE} plan --effect 3% "
+            "PILOT.json; or runs: --evidence RUN…."
+        )
     from analysis.studies.plan.answer import answer
     from analysis.studies.plan.plan import Goal, plan
 
@@ -72,5 +89,8 @@ def _next_hour(names: list[str]) -> Answer:
 def _effect(text: str) -> float:
     share = parse_percent(text)
     if share < LEAST_EFFECT:
-        raise Refused(f"--effect {text}: less than 0.01 %, too small for any machine's noise; name a larger effect.")
+        raise Refused(
+            f"--effect {text}: less than 0.01 %, too small for any machine's noise; name a larger "
+            "effect."
+        )
     return share

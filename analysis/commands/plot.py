@@ -48,10 +48,32 @@ class Written(NamedTuple):
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("runs", nargs="+", metavar="RUN", help="saved runs: files, quoted globs, folders, DeepTweak directories")
-    parser.add_argument("--picture", action="append", default=[], metavar="NAME", help="draw only this picture (repeatable)")
-    parser.add_argument("--output", type=Path, default=Path("plots"), metavar="DIR", help="folder to write to (default: %(default)s)")
-    parser.add_argument("--format", choices=FORMATS, default="png", help="format of the pictures (default: %(default)s)")
+    parser.add_argument(
+        "runs",
+        nargs="+",
+        metavar="RUN",
+        help="saved runs: files, quoted globs, folders, DeepTweak directories",
+    )
+    parser.add_argument(
+        "--picture",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="draw only this picture (repeatable)",
+    )
+    parser.add_argument(
+        "--output",
+        type=Path,
+        default=Path("plots"),
+        metavar="DIR",
+        help="folder to write to (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--format",
+        choices=FORMATS,
+        default="png",
+        help="format of the pictures (default: %(default)s)",
+    )
 
 
 def run(args: argparse.Namespace) -> int:
@@ -75,12 +97,17 @@ def run(args: argparse.Namespace) -> int:
         return 0
     lines = [for_stdout(answer(rows))] if rows else []
     lines += [f"{file.path} ({file.size_bytes / 1000:.0f} kB)" for file in files]
-    lines += [fill(f"not drawn: {name}: {reason}", 100, subsequent_indent="  ") for name, reason in missing.items()]
+    lines += [
+        fill(f"not drawn: {name}: {reason}", 100, subsequent_indent="  ")
+        for name, reason in missing.items()
+    ]
     print("\n".join(lines), flush=True)
     return 0
 
 
-def _write(runs: Sequence[Run], args: argparse.Namespace) -> tuple[list[Written], dict[str, str], list[Row]]:
+def _write(
+    runs: Sequence[Run], args: argparse.Namespace
+) -> tuple[list[Written], dict[str, str], list[Row]]:
     from analysis.plots import fitting, pictures
     from analysis.plots.scene import NothingToDraw, scene_of
     from analysis.plots.style import written
@@ -90,7 +117,10 @@ def _write(runs: Sequence[Run], args: argparse.Namespace) -> tuple[list[Written]
     known = pictures() if args.picture else fitting(runs)
     unknown = [name for name in args.picture if name not in {*known, SUMMARY}]
     if unknown:
-        raise Refused(f"no picture {unknown[0]!r}; available: {', '.join([*known, SUMMARY])}.{suggestion(unknown[0], known)}")
+        raise Refused(
+            f"no picture {unknown[0]!r}; available: "
+            f"{', '.join([*known, SUMMARY])}.{suggestion(unknown[0], known)}"
+        )
     scene = scene_of(runs)
     files: list[Written] = []
     missing: dict[str, str] = {}
@@ -103,7 +133,12 @@ def _write(runs: Sequence[Run], args: argparse.Namespace) -> tuple[list[Written]
     names = dict.fromkeys(args.picture or [*known, SUMMARY])
     for name in (name for name in names if name != SUMMARY):
         try:
-            save(name, args.format, written(known[name].draw(scene), args.format), known[name].ANSWERS)
+            save(
+                name,
+                args.format,
+                written(known[name].draw(scene), args.format),
+                known[name].ANSWERS,
+            )
         except NothingToDraw as reason:
             missing[name] = ended(str(reason))
     rows = rows_of(runs) if SUMMARY in names else []

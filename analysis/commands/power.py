@@ -46,7 +46,11 @@ example:
 Files with these names in the folder are replaced.
 """,
 )
-def traces(runs: list[str] = runs_of("saved runs of bench_power_profile, grouped by device"), *, output: Path = OUTPUT) -> Answer:
+def traces(
+    runs: list[str] = runs_of("saved runs of bench_power_profile, grouped by device"),
+    *,
+    output: Path = OUTPUT,
+) -> Answer:
     """Convert saved profiles to files of traces, for `quality`, `fit` and other tools.
 
     Writes a CSV per network, in a folder per back-end. A failed point is a row with its outcome
@@ -64,7 +68,11 @@ examples:
   {JUDGE} power quality traces.csv sweep.csv parameters/
 """,
 )
-def quality(paths: list[Path] = option("PATH", "files of traces (.csv), folders or files of parameters", type=Path, nargs="+")) -> Answer:
+def quality(
+    paths: list[Path] = option(
+        "PATH", "files of traces (.csv), folders or files of parameters", type=Path, nargs="+"
+    ),
+) -> Answer:
     """Find impossible values in traces or parameters: zero rows, curves falling with the clock."""
     from analysis.studies.power.quality import answer
 
@@ -80,12 +88,18 @@ examples:
 """,
 )
 def fit(
-    traces: list[Path] = option("CSV|DIR", "files of traces, or folders of them", nargs="+", type=Path),
+    traces: list[Path] = option(
+        "CSV|DIR", "files of traces, or folders of them", nargs="+", type=Path
+    ),
     *,
-    gpu: str = option("NAME", "the measured device: a name in data/power/gpus.yaml, or another", required=True),
+    gpu: str = option(
+        "NAME", "the measured device: a name in data/power/gpus.yaml, or another", required=True
+    ),
     output: Path = OUTPUT,
     network: str | None = option("NAME", "fit only this network (default: all)"),
-    kind: str = option("", "the kind of model (default: own)", "--as", choices=("own", "original"), default="own"),
+    kind: str = option(
+        "", "the kind of model (default: own)", "--as", choices=("own", "original"), default="own"
+    ),
 ) -> Answer:
     """Fit models to traces, one per network and memory clock, with errors on held-out rows.
 
@@ -105,7 +119,11 @@ example:
   {JUDGE} power convert PctoDL/fitting_results -o parameters/
 """,
 )
-def convert(folder: Path = option("DIR", "a folder of networks, or of one network", type=Path), *, output: Path = OUTPUT) -> Answer:
+def convert(
+    folder: Path = option("DIR", "a folder of networks, or of one network", type=Path),
+    *,
+    output: Path = OUTPUT,
+) -> Answer:
     """Convert others' parameters to ours: a JSON file per network, GPU and memory clock.
 
     Reads the folder that PctoDL publishes (`fitting_results`: curves in .json, coefficients in
@@ -125,7 +143,10 @@ def convert(folder: Path = option("DIR", "a folder of networks, or of one networ
     for model, file in zip(models, files, strict=True):
         parameters.write(model, file)
     networks = {model.network for model in models}
-    return of_parts({"files": list(map(str, files))}, [f"{len(files)} models of {len(networks)} networks: {output}"])
+    return of_parts(
+        {"files": list(map(str, files))},
+        [f"{len(files)} models of {len(networks)} networks: {output}"],
+    )
 
 
 @step(
@@ -141,11 +162,17 @@ def predict(
     *,
     network: str | None = NETWORK,
     gpu: str | None = GPU,
-    mem: float | None = option("MHZ", "the memory clock (default: the only one, or the row's)", type=float),
-    shares: tuple[float, ...] | None = option("P,P,…", "percent of the SMs, one per process", type=_numbers),
+    mem: float | None = option(
+        "MHZ", "the memory clock (default: the only one, or the row's)", type=float
+    ),
+    shares: tuple[float, ...] | None = option(
+        "P,P,…", "percent of the SMs, one per process", type=_numbers
+    ),
     batches: tuple[int, ...] | None = option("B,B,…", "images, one per process", type=_wholes),
     sm: tuple[float, ...] | None = option("MHZ,…", "SM clocks; one prediction each", type=_numbers),
-    rows: Path | None = option("CSV", "instead, a file of traces: p_list, b_list, sm_freq, mem_freq", type=Path),
+    rows: Path | None = option(
+        "CSV", "instead, a file of traces: p_list, b_list, sm_freq, mem_freq", type=Path
+    ),
 ) -> Answer:
     """Predict SM and memory utilisation, images/s and watts of a partition, at one or more clocks.
 
@@ -184,14 +211,25 @@ def partition(  # options exclude each other
     *,
     network: str | None = NETWORK,
     gpu: str | None = GPU,
-    cap: float | None = option("W", "the cap on the board's power, W, or on the models' substitute", type=float),
-    task: int | None = option("ID", "a task: its network, GPU and all caps of its schedule", type=int),
+    cap: float | None = option(
+        "W", "the cap on the board's power, W, or on the models' substitute", type=float
+    ),
+    task: int | None = option(
+        "ID", "a task: its network, GPU and all caps of its schedule", type=int
+    ),
     tasks: Path | None = TASKS,
     clocks: tuple[float, ...] | None = option(
-        "F,F,…", "settable clocks or duties (default: the GPU's, in data/power/gpus.yaml)", type=_clocks
+        "F,F,…",
+        "settable clocks or duties (default: the GPU's, in data/power/gpus.yaml)",
+        type=_clocks,
     ),
     margin: float = option("W", "keep this much of the cap free", type=float, default=0.0),
-    greedy: str | None = option("", "the original search: with clocks rounded down, or unrounded", choices=("fast", "slow"), default=None),
+    greedy: str | None = option(
+        "",
+        "the original search: with clocks rounded down, or unrounded",
+        choices=("fast", "slow"),
+        default=None,
+    ),
 ) -> Answer:
     """Find the partition, batches and clocks with the most predicted images/s under a cap.
 
@@ -212,7 +250,9 @@ def partition(  # options exclude each other
     if task is not None and network is not None:
         raise Refused("--task sets the network; omit --network, or give --cap instead of --task.")
     where = (network, gpu) if task is None else partitions.task_of(task, tasks, gpu)
-    return partitions.answer(parameters, where, cap, clocks=clocks, greedy_mode=greedy, margin_w=margin)
+    return partitions.answer(
+        parameters, where, cap, clocks=clocks, greedy_mode=greedy, margin_w=margin
+    )
 
 
 @step(
@@ -226,7 +266,9 @@ example:
 def report(
     runs: list[str] = runs_of("saved runs of bench_power_cap"),
     *,
-    baseline: str | None = option("ALGORITHM", "the reference for the others (powercap, or the first with figures)"),
+    baseline: str | None = option(
+        "ALGORITHM", "the reference for the others (powercap, or the first with figures)"
+    ),
 ) -> Answer:
     """Compare algorithms under a power cap: throughput, violations, energy and latency, by block.
 
@@ -241,9 +283,15 @@ def report(
     from analysis.studies.power.study import sides
 
     refused: list[str] = []
-    read = read_each(load_each(runs, refused), lambda run: answer(run, sides(run, refused, baseline)), refused)
+    read = read_each(
+        load_each(runs, refused), lambda run: answer(run, sides(run, refused, baseline)), refused
+    )
     answers = [each for _, each in read]
-    return replace(together(answers), data={"steady": RULE, "runs": [each.data for each in answers]}, refused=refused)
+    return replace(
+        together(answers),
+        data={"steady": RULE, "runs": [each.data for each in answers]},
+        refused=refused,
+    )
 
 
 _STEPS = Steps(__name__)

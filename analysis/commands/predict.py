@@ -19,8 +19,13 @@ HELP = "predict times from factors: fit, cross-validate, show, give back to the 
 EXAMPLE = f"`{JUDGE} predict STEP --help` describes a step."
 
 MODELS = "a white box: amdahl, work"
-FACTOR_RUNS = option("RUN|CSV", "saved runs; CSV with a column for the response and one for each factor", nargs="+")
-RESPONSE = option("NAME", "the response: a metric, service_s, response_s, cpu_s, energy_j, or a column of telemetry")
+FACTOR_RUNS = option(
+    "RUN|CSV", "saved runs; CSV with a column for the response and one for each factor", nargs="+"
+)
+RESPONSE = option(
+    "NAME",
+    "the response: a metric, service_s, response_s, cpu_s, energy_j, or a column of telemetry",
+)
 WITHOUT = option("FACTOR", "factors to hide from models", nargs="+", default=[])
 LEVEL = option("PERCENT", "nominal coverage of intervals (90%%)", type=parse_percent, default="90%")
 MODEL = option("NAME", f"ridge (default), trees, or {MODELS}", default="ridge")
@@ -38,7 +43,9 @@ def cv(
     *,
     response: str | None = RESPONSE,
     without: list[str] = WITHOUT,
-    models: list[str] = option("NAME", "ridge, trees, or white boxes by name (default: all)", nargs="+", default=[]),
+    models: list[str] = option(
+        "NAME", "ridge, trees, or white boxes by name (default: all)", nargs="+", default=[]
+    ),
     level: float = LEVEL,
 ) -> Answer:
     """Cross-validate models that predict times from factors: held-out errors and interval coverage.
@@ -97,7 +104,9 @@ def fit(
     validation = validate(table, by_of(table), [model])
     point = [spelled(*factor) for factor in filled(table, {}).items()]
     options = [f"--response={table.response}", f"--model={model}", "--at", *point]
-    return then(fitted(table, model, leans_on(table, model), validation), "predict show", *runs, *options)
+    return then(
+        fitted(table, model, leans_on(table, model), validation), "predict show", *runs, *options
+    )
 
 
 @step(
@@ -113,7 +122,9 @@ def show(
     response: str | None = RESPONSE,
     without: list[str] = WITHOUT,
     model: str = MODEL,
-    at: list[list[str]] = option("FACTOR=VALUE", "one point (repeatable)", nargs="+", action="append", required=True),
+    at: list[list[str]] = option(
+        "FACTOR=VALUE", "one point (repeatable)", nargs="+", action="append", required=True
+    ),
     level: float = LEVEL,
 ) -> Answer:
     """Predict points: each `--at` gives the factors of one; extrapolations are named.
@@ -128,7 +139,9 @@ def show(
     requested = [*map(parsed, at)]
     table = read(runs, response, without)
     predictions = predicted(table, model, level, [filled(table, point) for point in requested])
-    return then(shown(table, model, level, predictions), "predict cv", *runs, f"--response={table.response}")
+    return then(
+        shown(table, model, level, predictions), "predict cv", *runs, f"--response={table.response}"
+    )
 
 
 @step(
@@ -140,11 +153,17 @@ examples:
 )
 def service(
     args: argparse.Namespace,
-    runs: list[str] = option("RUN|CSV", "saved runs of streams of jobs; lists of jobs with class and work", nargs="+"),
+    runs: list[str] = option(
+        "RUN|CSV", "saved runs of streams of jobs; lists of jobs with class and work", nargs="+"
+    ),
     *,
     model: str = option("NAME", f"trees (default), ridge, or {MODELS}", default="trees"),
-    classes: Path | None = option("FILE", "a file of classes to extend with the predicted times", type=Path),
-    output: Path | None = option("FILE", "the new file (default: print it instead of the page)", "-o", "--output", type=Path),
+    classes: Path | None = option(
+        "FILE", "a file of classes to extend with the predicted times", type=Path
+    ),
+    output: Path | None = option(
+        "FILE", "the new file (default: print it instead of the page)", "-o", "--output", type=Path
+    ),
 ) -> Answer | int:
     """Give predicted times to the scheduler: seconds per unit of each class's work on one replica.
 
@@ -171,7 +190,9 @@ def service(
     if text and not output and not args.json:
         print(text, end="")
         return 0
-    return then(answer(model, times, validation, notes), "predict cv", *runs, "--response=service_s")
+    return then(
+        answer(model, times, validation, notes), "predict cv", *runs, "--response=service_s"
+    )
 
 
 _STEPS = Steps(__name__)

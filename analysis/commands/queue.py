@@ -51,7 +51,9 @@ examples:
 def fit(
     runs: list[str] = option("RUN", "saved runs, and lists of jobs (.csv)", nargs="+"),
     *,
-    servers: int | None = option("C", "slots, for lists of jobs without a column slots", type=whole(1, 1_000_000)),
+    servers: int | None = option(
+        "C", "slots, for lists of jobs without a column slots", type=whole(1, 1_000_000)
+    ),
 ) -> Answer:
     """Fit streams of jobs: rate, service times, variation, load, waits, with 95 % intervals.
 
@@ -65,7 +67,10 @@ def fit(
 
     refused: list[str] = []
     return then(
-        fitted([found for found, _ in fits_of(groups(runs, refused), servers, refused)], refused), "queue validate", *runs, *_slots(servers)
+        fitted([found for found, _ in fits_of(groups(runs, refused), servers, refused)], refused),
+        "queue validate",
+        *runs,
+        *_slots(servers),
     )
 
 
@@ -84,10 +89,16 @@ examples:
 def validate(
     runs: list[str] = option("RUN", "saved runs, and lists of jobs (.csv)", nargs="+"),
     *,
-    servers: int | None = option("C", "slots, for lists of jobs without a column slots", type=whole(1, 1_000_000)),
-    margin: float = option("PERCENT", "largest acceptable error of a model (10%%)", type=parse_percent, default="10%"),
+    servers: int | None = option(
+        "C", "slots, for lists of jobs without a column slots", type=whole(1, 1_000_000)
+    ),
+    margin: float = option(
+        "PERCENT", "largest acceptable error of a model (10%%)", type=parse_percent, default="10%"
+    ),
     rate: float | None = option("PER_S", "planned jobs per second", type=float),
-    service: float | None = option("S", "planned mean service time in seconds; exponential", type=float),
+    service: float | None = option(
+        "S", "planned mean service time in seconds; exponential", type=float
+    ),
 ) -> Answer:
     """Compare measured waits with the models' predictions from the same runs, with 95 % intervals.
 
@@ -118,18 +129,40 @@ examples:
 """,
 )
 def predict(
-    runs: list[str] = option("RUN", "saved runs and lists of jobs (.csv) to fit, instead of --rate and --service", nargs="*"),
+    runs: list[str] = option(
+        "RUN",
+        "saved runs and lists of jobs (.csv) to fit, instead of --rate and --service",
+        nargs="*",
+    ),
     *,
-    servers: tuple[int, ...] | None = option("C,…", "numbers of servers (1, or as fitted)", type=wholes),
+    servers: tuple[int, ...] | None = option(
+        "C,…", "numbers of servers (1, or as fitted)", type=wholes
+    ),
     rate: float | None = option("PER_S", "jobs per second", type=float),
     service: float | None = option("S", "mean service time, seconds", type=float),
-    scv_arrivals: float | None = option("CA2", "variance of gaps over their mean squared (1: Poisson)", type=float),
-    scv_service: float | None = option("CS2", "the same for service times (1: exponential)", type=float),
-    room: int | None = option("K", "room for K jobs, including those in service; further jobs are rejected", type=int),
-    kinds: list[str] = option("PRIORITY:RATE:S[:CS2]", "jobs of a priority; the lowest goes first", "--class", action="append", default=[]),
+    scv_arrivals: float | None = option(
+        "CA2", "variance of gaps over their mean squared (1: Poisson)", type=float
+    ),
+    scv_service: float | None = option(
+        "CS2", "the same for service times (1: exponential)", type=float
+    ),
+    room: int | None = option(
+        "K", "room for K jobs, including those in service; further jobs are rejected", type=int
+    ),
+    kinds: list[str] = option(
+        "PRIORITY:RATE:S[:CS2]",
+        "jobs of a priority; the lowest goes first",
+        "--class",
+        action="append",
+        default=[],
+    ),
     preemptive: bool = option("", "higher priorities interrupt others, which resume later"),
-    percentiles: tuple[float, ...] = option("P,…", "of waits and responses (90,99)", type=shares, default=(0.9, 0.99)),
-    within: tuple[float, ...] = option("S,…", "report the share of jobs that wait at most S seconds", type=seconds, default=()),
+    percentiles: tuple[float, ...] = option(
+        "P,…", "of waits and responses (90,99)", type=shares, default=(0.9, 0.99)
+    ),
+    within: tuple[float, ...] = option(
+        "S,…", "report the share of jobs that wait at most S seconds", type=seconds, default=()
+    ),
 ) -> Answer:
     """Predict a queue by every formula for its number of servers: waits, responses, percentiles.
 
@@ -143,26 +176,46 @@ def predict(
     from analysis.studies.jobs.queue_formulas import Inputs
     from analysis.studies.jobs.queues import predictions, typed
 
-    options = {"--rate": rate, "--service": service, "--scv-arrivals": scv_arrivals, "--scv-service": scv_service, "--room": room}
+    options = {
+        "--rate": rate,
+        "--service": service,
+        "--scv-arrivals": scv_arrivals,
+        "--scv-service": scv_service,
+        "--room": room,
+    }
     given = {name: value for name, value in options.items() if value is not None}
     if kinds:
         if runs or given or within:
-            raise Refused("--class includes rate, service time and variation, and gives mean waits only; omit the other options.")
+            raise Refused(
+                "--class includes rate, service time and variation, and gives mean waits only; "
+                "omit the other options."
+            )
         return _priorities(kinds, servers or (1,), preemptive=preemptive)
     refused: list[str] = []
     tails = {"shares": percentiles, "times_s": within}
     if runs:
         if given:
-            raise Refused(f"{next(iter(given))} cannot be combined with runs to fit; give one of them.")
+            raise Refused(
+                f"{next(iter(given))} cannot be combined with runs to fit; give one of them."
+            )
         fewest = None if servers is None else servers[0]
-        answers = [*_of_runs(fits_of(groups(runs, refused), fewest, refused), servers, tails, refused)]
+        answers = [
+            *_of_runs(fits_of(groups(runs, refused), fewest, refused), servers, tails, refused)
+        ]
         if not answers:
             raise Refused(refused[0])
         return then(predictions(answers, refused), "queue validate", *runs, *_slots(fewest))
     if rate is None or service is None or preemptive:
         missing = ", ".join(name for name in ("--rate", "--service") if name not in given)
-        lacking = "--preemptive needs two or more --class options" if preemptive else f"{missing}: missing"
-        raise Refused(f"{lacking}; name runs to fit, or give --rate and --service, or several --class options.")
+        lacking = (
+            "--preemptive needs two or more --class options"
+            if preemptive
+            else f"{missing}: missing"
+        )
+        raise Refused(
+            f"{lacking}; name runs to fit, or give --rate and --service, or several --class "
+            "options."
+        )
     scvs = [1.0 if scv is None else scv for scv in (scv_arrivals, scv_service)]
     counts = servers or (1,)
     answers = []
@@ -172,10 +225,17 @@ def predict(
         title = f"{rate:g} jobs/s of {service:g} s on {counted(count, 'server')}, {varied}"
         answers.append(_asked(title, partial(typed, inputs, room), tails))
     known = [f"{name}={value:g}" for name, value in given.items() if name != "--room"]
-    return then(predictions(answers, refused), "queue predict", *known, f"--servers={max(counts) + 1}")
+    return then(
+        predictions(answers, refused), "queue predict", *known, f"--servers={max(counts) + 1}"
+    )
 
 
-def _asked(title: str, ask: Callable[[], Sequence[PredictedWaits]], tails: Mapping[str, Any], said: str = "") -> Prediction:
+def _asked(
+    title: str,
+    ask: Callable[[], Sequence[PredictedWaits]],
+    tails: Mapping[str, Any],
+    said: str = "",
+) -> Prediction:
     from analysis.studies.jobs import queues
     from analysis.studies.jobs.queue_formulas import Unstable
 
@@ -186,7 +246,10 @@ def _asked(title: str, ask: Callable[[], Sequence[PredictedWaits]], tails: Mappi
 
 
 def _of_runs(
-    fits: Sequence[tuple[Fit, object]], counts: Sequence[int] | None, tails: Mapping[str, Any], refused: list[str]
+    fits: Sequence[tuple[Fit, object]],
+    counts: Sequence[int] | None,
+    tails: Mapping[str, Any],
+    refused: list[str],
 ) -> Iterator[Prediction]:
     from analysis.studies.jobs.queue_fits import CLOSED, why_of
     from analysis.studies.jobs.queues import chosen, lacking, predicted
@@ -197,14 +260,22 @@ def _of_runs(
             continue
         for servers in counts or (fitted.servers,):
             if servers is None:
-                refused.append(f"{fitted.group}: the number of slots is unknown; give it with --servers.")
+                refused.append(
+                    f"{fitted.group}: the number of slots is unknown; give it with --servers."
+                )
                 continue
-            title = f"{fitted.group} on {counted(servers, 'server')}{' (SIMULATED jobs)' if fitted.simulated else ''}"
+            title = (
+                f"{fitted.group} on "
+                f"{counted(servers, 'server')}{' (SIMULATED jobs)' if fitted.simulated else ''}"
+            )
             title, predictions, said = _asked(title, partial(predicted, fitted, servers), tails)
             pick, why = chosen(fitted, servers)
             if predictions:
                 model = predictions[pick].queue.model
-                said = f"{model} is the model that the data do not reject: {why}. Intervals {why_of(fitted.sums)}."
+                said = (
+                    f"{model} is the model that the data do not reject: {why}. Intervals "
+                    f"{why_of(fitted.sums)}."
+                )
             yield title, predictions, said or f"{lacking(fitted, servers)}: no model applies."
 
 
@@ -214,9 +285,17 @@ def _priorities(kinds: Sequence[str], counts: Sequence[int], *, preemptive: bool
 
     classes = [queue_formulas.parse(text) for text in kinds]
     waits = queue_formulas.preemptive if preemptive else queue_formulas.non_preemptive
-    answer = prioritised([(servers, waits(classes, servers)) for servers in counts], preemptive=preemptive)
+    answer = prioritised(
+        [(servers, waits(classes, servers)) for servers in counts], preemptive=preemptive
+    )
     named = [f"--class={text}" for text in kinds]
-    return then(answer, "queue predict", *named, f"--servers={counts[-1]}", *([] if preemptive else ["--preemptive"]))
+    return then(
+        answer,
+        "queue predict",
+        *named,
+        f"--servers={counts[-1]}",
+        *([] if preemptive else ["--preemptive"]),
+    )
 
 
 @step(
@@ -229,9 +308,15 @@ example:
 def closed(
     *,
     users: tuple[int, ...] = option("N,…", "numbers of users", type=wholes, required=True),
-    think: float = option("S", "seconds between an answer and the next request (0)", type=float, default=0.0),
+    think: float = option(
+        "S", "seconds between an answer and the next request (0)", type=float, default=0.0
+    ),
     demand: list[str] = option(
-        "NAME=S", "a request's demand on a station: visits times seconds", action="append", default=[], required=True
+        "NAME=S",
+        "a request's demand on a station: visits times seconds",
+        action="append",
+        default=[],
+        required=True,
     ),
 ) -> Answer:
     """Analyse a closed system by mean value analysis: users who think and stations that serve.
@@ -248,13 +333,17 @@ def closed(
         try:
             demand_s = float(value)
         except ValueError:
-            raise Refused(f"--demand {text!r}: must be a name and seconds, such as disk=0.08.") from None
+            raise Refused(
+                f"--demand {text!r}: must be a name and seconds, such as disk=0.08."
+            ) from None
         if not name.strip() or name in demands_s:
             raise Refused(f"--demand {text!r}: station names must differ.")
         demands_s[name] = demand_s
     stations = [f"--demand={text}" for text in demand]
     more = ["--users", str(2 * max(users)), "--think", f"{think:g}", *stations]
-    return then(answer(demands_s, [mva(demands_s, count, think) for count in users]), "queue closed", *more)
+    return then(
+        answer(demands_s, [mva(demands_s, count, think) for count in users]), "queue closed", *more
+    )
 
 
 _STEPS = Steps(__name__)

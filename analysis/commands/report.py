@@ -40,9 +40,13 @@ MOST_RUNS = 10  # compared on one page; `history` reads more
 
 @signature
 def run(
-    runs: list[str] = option("RUN", "saved runs: files, quoted globs, folders, DeepTweak directories", nargs="+"),
+    runs: list[str] = option(
+        "RUN", "saved runs: files, quoted globs, folders, DeepTweak directories", nargs="+"
+    ),
     *,
-    output: Path = option("FILE", "output file (default: %(default)s)", type=Path, default=Path("report.html")),
+    output: Path = option(
+        "FILE", "output file (default: %(default)s)", type=Path, default=Path("report.html")
+    ),
 ) -> Answer:
     from analysis.report.saving import must_be_replaceable
 
@@ -75,7 +79,9 @@ def write(runs: Sequence[Run], names: Sequence[str], output: Path, refused: list
 
         return write_index(runs, Path(names[0]), output, again, refused)
     if len(runs) > MOST_RUNS:
-        raise Refused(f"{len(runs)} runs: a report compares at most {MOST_RUNS}; use `history` for more.")
+        raise Refused(
+            f"{len(runs)} runs: a report compares at most {MOST_RUNS}; use `history` for more."
+        )
     from analysis.report import page
 
     with damaged(", ".join(one.origin for one in runs), "reported"):
@@ -91,13 +97,22 @@ def _answer(page: Page, path: Path, size: int, refused: Sequence[str]) -> Answer
     """
     sections, told = [], []
     for one, answers in page.told:
-        sections.append(Section(Path(one.origin).name, [line for said in answers for line in _lines(said.answer)]))
+        sections.append(
+            Section(
+                Path(one.origin).name, [line for said in answers for line in _lines(said.answer)]
+            )
+        )
         told.append(
             {
                 "run_id": one.run_id,
                 "origin": one.origin,
-                "answers": [{"study": said.study, "said": [line.text for line in _lines(said.answer)]} for said in answers],
-                "warnings": list(dict.fromkeys(line for said in answers for line in said.answer.warnings)),
+                "answers": [
+                    {"study": said.study, "said": [line.text for line in _lines(said.answer)]}
+                    for said in answers
+                ],
+                "warnings": list(
+                    dict.fromkeys(line for said in answers for line in said.answer.warnings)
+                ),
             }
         )
     between = list(_lines(page.between)) if page.between else []

@@ -34,7 +34,9 @@ examples:
 """,
 )
 def fit(
-    runs: list[str] = option("RUN|CSV", "saved runs of streams of jobs, or CSV: replicas, work, time_s", nargs="+"),
+    runs: list[str] = option(
+        "RUN|CSV", "saved runs of streams of jobs, or CSV: replicas, work, time_s", nargs="+"
+    ),
 ) -> Answer:
     """Fit Amdahl's and Gunther's laws to measured times: cost per work, serial part, crosstalk.
 
@@ -56,11 +58,15 @@ example:
 """,
 )
 def choose(
-    law: Path = option("LAW", "output of `scale fit --json`, or cost_s, serial, crosstalk, startup_s", type=Path),
+    law: Path = option(
+        "LAW", "output of `scale fit --json`, or cost_s, serial, crosstalk, startup_s", type=Path
+    ),
     *,
     target_s: float = option("S", "target time of every job", type=float, required=True),
     work: list[float] = option("W,…", "sizes, in the fit's unit", type=_sizes, required=True),
-    most: int = option("N", "largest number of replicas (default: %(default)s)", type=int, default=64),
+    most: int = option(
+        "N", "largest number of replicas (default: %(default)s)", type=int, default=64
+    ),
 ) -> Answer:
     """Choose the replicas with which jobs of given sizes come nearest to a target time."""
     from analysis.studies.jobs.scaling import choices

@@ -21,7 +21,10 @@ EXAMPLE = f"`{JUDGE} schedule STEP --help` describes a step."
 
 SLOTS = re.compile(r"(?:([A-Za-z_][\w.-]*)=)?(\d{1,6})", re.ASCII)
 MOST_JOBS = 10_000_000
-CLASSES = "classes of jobs, YAML: name, probability, mean_s (a number, or by kind of slot), cv2, … (default: one, exponential of 1 s)"
+CLASSES = (
+    "classes of jobs, YAML: name, probability, mean_s (a number, or by kind of slot), cv2, … "
+    "(default: one, exponential of 1 s)"
+)
 
 
 def slots_of(text: str) -> dict[str, int]:
@@ -29,7 +32,10 @@ def slots_of(text: str) -> dict[str, int]:
     parts = [SLOTS.fullmatch(part.strip()) for part in text.split(",")]
     slots = {part[1] or "any": int(part[2]) for part in parts if part is not None}
     if None in parts or len(slots) < len(parts) or min(slots.values()) < 1:
-        raise Refused(f"--slots {text}: must be a number such as 4, or kinds such as gpu=4,cpu=12, each once and with at least one slot.")
+        raise Refused(
+            f"--slots {text}: must be a number such as 4, or kinds such as gpu=4,cpu=12, each "
+            "once and with at least one slot."
+        )
     return slots
 
 
@@ -43,7 +49,9 @@ example:
 def report(
     runs: list[str] = option("RUN", "saved runs of streams of jobs", nargs="+"),
     *,
-    baseline: str = option("POLICY", "policy to compare with (default: %(default)s)", default="fifo"),
+    baseline: str = option(
+        "POLICY", "policy to compare with (default: %(default)s)", default="fifo"
+    ),
 ) -> Answer:
     """Compare policies on real streams of jobs with identical arrivals, and with their simulation.
 
@@ -62,7 +70,9 @@ def report(
         return played_streams(run, in_order(streams(run, refused), refused), refused)
 
     played = read_each(load_each(runs, refused), read, refused)
-    answer = measured(places([stream for _, of_run in played for stream in of_run], baseline, refused), refused)
+    answer = measured(
+        places([stream for _, of_run in played for stream in of_run], baseline, refused), refused
+    )
     return then(answer, "report", *runs)
 
 
@@ -75,17 +85,26 @@ examples:
 )
 def simulate(
     *,
-    slots: dict[str, int] = option("N|KIND=N,…", "number of slots, by kind", type=slots_of, required=True),
-    load: float = option("RHO", "share of the slots that is busy (default: %(default)s)", type=float, default=0.8),
+    slots: dict[str, int] = option(
+        "N|KIND=N,…", "number of slots, by kind", type=slots_of, required=True
+    ),
+    load: float = option(
+        "RHO", "share of the slots that is busy (default: %(default)s)", type=float, default=0.8
+    ),
     policies: str | None = option("NAME,…", "policies to compare (default: all)"),
     baseline: str = option("NAME", "policy to compare with (default: %(default)s)", default="fifo"),
     jobs: int = option("N", "jobs per stream (default: %(default)s)", type=int, default=5000),
     seeds: int = option("N", "number of streams (default: %(default)s)", type=int, default=20),
     classes: Path | None = option("FILE", CLASSES, type=Path),
     arrivals_cv2: float = option(
-        "X", "variance of gaps over their mean squared; 1 is Poisson (default: %(default)s)", type=float, default=1.0
+        "X",
+        "variance of gaps over their mean squared; 1 is Poisson (default: %(default)s)",
+        type=float,
+        default=1.0,
     ),
-    prediction_error: float = option("SD", "sd of log(predicted/true) (default: 0)", type=float, default=0.0),
+    prediction_error: float = option(
+        "SD", "sd of log(predicted/true) (default: 0)", type=float, default=0.0
+    ),
 ) -> Answer:
     """Compare policies in simulation on the same jobs: waits, slowdown, fairness, promises kept.
 
@@ -101,13 +120,28 @@ def simulate(
         raise Refused(f"--jobs must be from 20 to {MOST_JOBS}, and --seeds from 1 to 10000.")
     if not (0 <= arrivals_cv2 <= 1000 and 0 <= prediction_error <= 10):
         raise Refused("--arrivals-cv2 must be from 0 to 1000, and --prediction-error from 0 to 10.")
-    job_classes = read_classes(classes, tuple(slots)) if classes else (JobClass("job", 1.0, dict.fromkeys(slots, 1.0)),)
+    job_classes = (
+        read_classes(classes, tuple(slots))
+        if classes
+        else (JobClass("job", 1.0, dict.fromkeys(slots, 1.0)),)
+    )
     source = JobSource(job_classes, slots, load, arrivals_cv2, prediction_error)
     error = 0.0 if prediction_error else 0.5  # next: wrong predictions, or perfect ones
-    names = known_policies.names() if policies is None else tuple(dict.fromkeys(policies.split(",")))
-    options = ["--slots", ",".join(f"{kind}={many}" for kind, many in slots.items()), f"--load={load:g}"]
+    names = (
+        known_policies.names() if policies is None else tuple(dict.fromkeys(policies.split(",")))
+    )
+    options = [
+        "--slots",
+        ",".join(f"{kind}={many}" for kind, many in slots.items()),
+        f"--load={load:g}",
+    ]
     options += [f"--classes={classes}"] if classes else []
-    return then(simulated(source, names, baseline, jobs, seeds), "schedule simulate", *options, f"--prediction-error={error:g}")
+    return then(
+        simulated(source, names, baseline, jobs, seeds),
+        "schedule simulate",
+        *options,
+        f"--prediction-error={error:g}",
+    )
 
 
 _STEPS = Steps(__name__)

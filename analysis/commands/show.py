@@ -32,7 +32,9 @@ def run(
     refused: list[str] = []
     arm = read_arm(run, refused)
     if len(arm.runs) != 1:
-        raise Refused(f"{run}: has {len(arm.runs)} runs; name one, or use `history` or `compare` for several.")
+        raise Refused(
+            f"{run}: has {len(arm.runs)} runs; name one, or use `history` or `compare` for several."
+        )
     return answer_of_run(arm.runs[0], brief=False, refused=refused, source=run)
 
 

@@ -28,7 +28,9 @@ def run(
     _args: argparse.Namespace,
     record: str = option("FILE", "the record of a tune: tune/NAME.json beside the saved runs"),
     *,
-    plot: Path | None = option("FILE", "draw the race and the confirmation: .png, .svg or .pdf", type=picture_file),
+    plot: Path | None = option(
+        "FILE", "draw the race and the confirmation: .png, .svg or .pdf", type=picture_file
+    ),
 ) -> Answer:
     from analysis.studies.tune.answer import answer
     from analysis.studies.tune.tune import read

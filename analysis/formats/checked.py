@@ -17,7 +17,9 @@ from analysis.terms import Unreadable
 T = TypeVar("T")
 EDITED = "the file is damaged or was edited: measure again, or take it from its source"
 SHOWN = 40  # characters of a value
-FOREIGN = "the tool does not write this; take the file from its source again"  # without blaming an edit
+FOREIGN = (
+    "the tool does not write this; take the file from its source again"  # without blaming an edit
+)
 
 COMPLAINT = r"(?P<what>.*?)(?: - at `(?:key in )?\$(?P<path>.*)`)?"
 MISSING = r"Object missing required field `(.+)`"
@@ -67,7 +69,9 @@ class Part(NamedTuple):
         raise self._fault(what, remedy)
 
     def _fault(self, what: str, remedy: str = "") -> Fault:
-        return Fault(f"{self.origin}: {self.place or 'the file'} {what}; {remedy or self.remedy}.", what)
+        return Fault(
+            f"{self.origin}: {self.place or 'the file'} {what}; {remedy or self.remedy}.", what
+        )
 
     def read(self, kind: type[T]) -> T:
         """Convert the value to a type of `typing`, dataclass or TypedDict; ignore unnamed fields.
@@ -86,7 +90,9 @@ class Part(NamedTuple):
         try:
             return msgspec.convert(self.value[name], kind)
         except msgspec.ValidationError as error:
-            raise self._fault(self._replace(value=self.value[name]).explained(str(error), kind, name)) from None
+            raise self._fault(
+                self._replace(value=self.value[name]).explained(str(error), kind, name)
+            ) from None
 
     def explained(self, complaint: str, kind: type[Any], field: str = "") -> str:
         """Explain a complaint of msgspec about this part, or about one of its fields."""
@@ -94,7 +100,9 @@ class Part(NamedTuple):
             name, value = self._found(complaint, kind)
         except RecursionError:
             return "is nested too deeply"
-        return _explained(complaint, f"{field}{'.' * (name[:1] not in ('', '['))}{name}" if field else name, value)
+        return _explained(
+            complaint, f"{field}{'.' * (name[:1] not in ('', '['))}{name}" if field else name, value
+        )
 
     def made(self, kind: type[T], **known: object) -> T:
         """Convert an object, replacing or adding the fields in `known`."""
@@ -165,7 +173,11 @@ def _explained(complaint: str, name: str, value: object) -> str:
     is_there = f"has {name} = {shown}" if name else f"is {shown}"
     for known, words in EXPECTED:
         if match := re.fullmatch(known, what):
-            expected = words.format(" or ".join(WORDS.get(word, word) for group in match.groups() for word in group.split(" | ")))
+            expected = words.format(
+                " or ".join(
+                    WORDS.get(word, word) for group in match.groups() for word in group.split(" | ")
+                )
+            )
             expected = re.sub("[<>]=?", lambda sign: WORDS[sign[0]], expected)
             expected = re.sub(r"\d[\d.e+-]*$", lambda number: f"{float(number[0]):g}", expected)
             return f"{is_there}, but {expected} is expected"

@@ -66,8 +66,12 @@ HOST = {
     "mem_available": Column("mem_available_bytes", summary=("mean", "min"), never_zero=True),
     "swap_used": Column("swap_used_bytes", summary=("max",)),
     "mem_percent": Column("mem_used_percent", summary=("mean",), never_zero=True),
-    "disk_read_MB": Column("disk_read_since_boot_bytes", MIB, total="disk_read_bytes_total", never_zero=True),
-    "disk_write_MB": Column("disk_written_since_boot_bytes", MIB, total="disk_written_bytes_total", never_zero=True),
+    "disk_read_MB": Column(
+        "disk_read_since_boot_bytes", MIB, total="disk_read_bytes_total", never_zero=True
+    ),
+    "disk_write_MB": Column(
+        "disk_written_since_boot_bytes", MIB, total="disk_written_bytes_total", never_zero=True
+    ),
     "net_sent_KB": Column("net_all_tx_bytes_per_s", KIB, ("mean",), never_zero=True),
     "net_recv_KB": Column("net_all_rx_bytes_per_s", KIB, ("mean",), never_zero=True),
     "fd_count": Column("process_open_files", summary=("max",), never_zero=True),
@@ -121,15 +125,25 @@ def read(folder: Path) -> Run:
     cells = [replace(cell, order=order) for order, cell in enumerate(cells)]
     blocks = max(cell.block for cell in cells)
     # Runs are identified by their times: folders often share a name.
-    digest = hashlib.sha256(repr([cell.steps.wall_s for cell in cells if cell.steps]).encode()).hexdigest()[:12]
-    untouched = [name for name, tweakset in tweaksets.items() if not tweakset.requested and not tweakset.scripts]
+    digest = hashlib.sha256(
+        repr([cell.steps.wall_s for cell in cells if cell.steps]).encode()
+    ).hexdigest()[:12]
+    untouched = [
+        name
+        for name, tweakset in tweaksets.items()
+        if not tweakset.requested and not tweakset.scripts
+    ]
     return Run(
         origin=str(folder),
         run_id=f"{node}-{digest}",
         started_utc="",
         interrupted=False,
         studies={STUDY: Study(STUDY, QUESTION, 0.03, blocks, PRIMARY)},
-        workloads={node: Workload(node, description="fine-tuning under DeepTweak's logger", params=_params(cells))},
+        workloads={
+            node: Workload(
+                node, description="fine-tuning under DeepTweak's logger", params=_params(cells)
+            )
+        },
         tweaksets=tweaksets,
         cells=tuple(cells),
         machine=_machine(cells),
@@ -150,7 +164,14 @@ def _tweakset(folder: Path, name: str) -> TweakSet:
 
     manifest = skyhook.read(path)
     settings = tuple(request.setting for request in manifest.settings)
-    return TweakSet(name, settings, len(manifest.scripts), path=str(path), sha256=manifest.sha256, warnings=manifest.warnings)
+    return TweakSet(
+        name,
+        settings,
+        len(manifest.scripts),
+        path=str(path),
+        sha256=manifest.sha256,
+        warnings=manifest.warnings,
+    )
 
 
 class Table(NamedTuple):
@@ -167,7 +188,9 @@ class Table(NamedTuple):
 
 
 def _refuse(path: Path, line: int, what: str) -> NoReturn:
-    raise Unreadable(f"{path}:{line}: {what}; the file is damaged or was edited: take it from its source again.")
+    raise Unreadable(
+        f"{path}:{line}: {what}; the file is damaged or was edited: take it from its source again."
+    )
 
 
 def _rows(path: Path) -> list[tuple[int, list[str]]]:
@@ -179,7 +202,9 @@ def _rows(path: Path) -> list[tuple[int, list[str]]]:
     except csv.Error as error:
         _refuse(path, reader.line_num, f"not CSV ({error})")
     if not rows or "step_time" not in rows[0][1]:
-        raise Unreadable(f"{path}: no column step_time in its first line: not a benchmark.csv of DeepTweak.")
+        raise Unreadable(
+            f"{path}: no column step_time in its first line: not a benchmark.csv of DeepTweak."
+        )
     return rows
 
 
@@ -203,8 +228,16 @@ def _read_table(path: Path) -> Table:
             if name in values:
                 values[name].append(_number(path, line, name, cell))
     if not lines:
-        raise Unreadable(f"{path}: has a header but no steps: the run wrote nothing, so measure again.")
-    return Table(path, {name: tuple(own) for name, own in values.items()}, lines, starts, [name for name in header if name not in known])
+        raise Unreadable(
+            f"{path}: has a header but no steps: the run wrote nothing, so measure again."
+        )
+    return Table(
+        path,
+        {name: tuple(own) for name, own in values.items()},
+        lines,
+        starts,
+        [name for name in header if name not in known],
+    )
 
 
 def _number(path: Path, line: int, name: str, text: str) -> float | None:
@@ -241,7 +274,11 @@ def _cells(table: Table, node: str, name: str, remarks: list[Remark]) -> Iterato
         if not gaps:
             _check_clock(table, first, steps, columns.get("time_elapsed", ()))
         if steps.wall_s in seen:
-            table.refuse(first, "and the rows after it repeat an earlier run's step times: a copy is not a measurement")
+            table.refuse(
+                first,
+                "and the rows after it repeat an earlier run's step times: a copy is not a "
+                "measurement",
+            )
         seen.append(steps.wall_s)
         series, telemetry, missing = _telemetry(columns, steps, remarks)
         if gaps:
@@ -257,13 +294,20 @@ def _cells(table: Table, node: str, name: str, remarks: list[Remark]) -> Iterato
             outcome="measured",
             steps=steps,
             metrics=metrics_of(steps),
-            facts={ours: int(values[0]) for ours, values in constant if len(set(values)) == 1 and values[0] is not None},
+            facts={
+                ours: int(values[0])
+                for ours, values in constant
+                if len(set(values)) == 1 and values[0] is not None
+            },
             telemetry=telemetry,
             telemetry_missing=missing,
             series=series,
         )
     if len(starts) > 1:
-        text = f"starts again {len(starts) - 1} times: consecutive runs, each a block; drift is part of any difference"
+        text = (
+            f"starts again {len(starts) - 1} times: consecutive runs, each a block; drift is part "
+            "of any difference"
+        )
         remarks.append((text, "step"))
 
 
@@ -277,7 +321,10 @@ def _whole(table: Table, name: str) -> list[int]:
 def _times(table: Table) -> Iterator[float]:
     for row, seconds in enumerate(table.columns["step_time"]):
         if seconds is None or not SHORTEST_S <= seconds <= LONGEST_S:
-            table.refuse(row, f"step_time is {'missing' if seconds is None else seconds}, but must be above 0 s")
+            table.refuse(
+                row,
+                f"step_time is {'missing' if seconds is None else seconds}, but must be above 0 s",
+            )
         yield seconds
 
 
@@ -287,7 +334,11 @@ def _starts(table: Table, numbers: Sequence[int]) -> list[int]:
         before, now = numbers[row - 1], numbers[row]
         if now <= before and row not in starts:
             if now != 1:
-                table.refuse(row, f"is step {now} after step {before}: two processes wrote to one file, or a row was copied")
+                table.refuse(
+                    row,
+                    f"is step {now} after step {before}: two processes wrote to one file, or a "
+                    "row was copied",
+                )
             starts.add(row)
     return sorted(starts)
 
@@ -298,7 +349,11 @@ def _check_clock(table: Table, first: int, steps: Steps, clock_s: Values) -> Non
         return
     passed_s, added_s = clock_s[-1] - clock_s[0], math.fsum(steps.wall_s[1:])
     if abs(passed_s - added_s) > CLOCK_TOLERANCE * max(passed_s, added_s) + CLOCK_SLACK_S:
-        table.refuse(first, f"and after it step_time adds up to {added_s:.6g} s but time_elapsed to {passed_s:.6g} s: check the units")
+        table.refuse(
+            first,
+            f"and after it step_time adds up to {added_s:.6g} s but time_elapsed to "
+            f"{passed_s:.6g} s: check the units",
+        )
 
 
 def _column_of(written: str) -> Column | None:
@@ -322,21 +377,33 @@ def _telemetry(
             continue
         known = [value * column.scale for value in columns.get(written, ()) if value is not None]
         if not known or (column.never_zero and not any(known)):
-            reason = "0 in every row" if known else "empty in every row" if written in columns else "no such column"
+            reason = (
+                "0 in every row"
+                if known
+                else "empty in every row"
+                if written in columns
+                else "no such column"
+            )
             missing[column.name] = f"{written}: {reason}, so not measured"
             remarks.append((f"{reason}, so not measured", written))
             continue
         if written.endswith("_mem_util") and _is_fill(columns, written):
             column = column._replace(name=column.name.replace("mem_util", "mem_used"))
-            remarks.append(("how full the memory is, not how busy: another program reported it", written))
-        series[column.name] = tuple(None if value is None else value * column.scale for value in columns[written])
+            remarks.append(
+                ("how full the memory is, not how busy: another program reported it", written)
+            )
+        series[column.name] = tuple(
+            None if value is None else value * column.scale for value in columns[written]
+        )
         whole = {"mean": math.fsum(known) / len(known), "min": min(known), "max": max(known)}
         summary |= {f"{column.name}_{statistic}": whole[statistic] for statistic in column.summary}
         # A counter that fell was reset: what it counted in between is unknown.
         if column.total and known == sorted(known):
             summary[column.total] = known[-1] - known[0]
         if column.name.endswith("_power_w") and len(known) == len(steps.wall_s):
-            joules = math.fsum(watts * seconds for watts, seconds in zip(known, steps.wall_s, strict=True))
+            joules = math.fsum(
+                watts * seconds for watts, seconds in zip(known, steps.wall_s, strict=True)
+            )
             summary[column.name.replace("_power_w", "_energy_j_total")] = joules
     return series, summary, missing
 
@@ -346,15 +413,29 @@ def _is_fill(columns: Mapping[str, Values], written: str) -> bool:
 
     The program that also reports power and clocks reports busy time.
     """
-    used, total = (columns.get(written.replace("_mem_util", name), ()) for name in ("_mem_used", "_mem_total"))
-    rows = [(a, b, c) for a, b, c in zip(columns[written], used, total, strict=False) if a is not None and b is not None and c]
-    return bool(rows) and all(abs(100 * in_use / whole - percent) <= 1 for percent, in_use, whole in rows)
+    used, total = (
+        columns.get(written.replace("_mem_util", name), ()) for name in ("_mem_used", "_mem_total")
+    )
+    rows = [
+        (a, b, c)
+        for a, b, c in zip(columns[written], used, total, strict=False)
+        if a is not None and b is not None and c
+    ]
+    return bool(rows) and all(
+        abs(100 * in_use / whole - percent) <= 1 for percent, in_use, whole in rows
+    )
 
 
 def _params(cells: Sequence[Cell]) -> dict[str, object]:
-    seen: dict[str, set[object]] = {name: {cell.facts.get(name) for cell in cells} for name in CONSTANTS.values()}
+    seen: dict[str, set[object]] = {
+        name: {cell.facts.get(name) for cell in cells} for name in CONSTANTS.values()
+    }
     seen["batch_size"] = {count for cell in cells if cell.steps for count in cell.steps.samples}
-    return {name: values.pop() for name, values in seen.items() if len(values) == 1 and None not in values}
+    return {
+        name: values.pop()
+        for name, values in seen.items()
+        if len(values) == 1 and None not in values
+    }
 
 
 def _machine(cells: Sequence[Cell]) -> dict[str, object]:
@@ -362,11 +443,20 @@ def _machine(cells: Sequence[Cell]) -> dict[str, object]:
 
     The logger queries one GPU, whether or not the machine has two, so their number is unknown.
     """
-    totals = {tuple(values[0] for name, values in cell.series.items() if name.endswith("_mem_total_bytes") and values[0]) for cell in cells}
+    totals = {
+        tuple(
+            values[0]
+            for name, values in cell.series.items()
+            if name.endswith("_mem_total_bytes") and values[0]
+        )
+        for cell in cells
+    }
     if len(totals) != 1:
         return {}
     gpus: list[dict[str, object]] = [
-        {"name": f"unknown, {total / 2**30:.0f} GiB", "memory_total_bytes": int(total)} for total in totals.pop() if total
+        {"name": f"unknown, {total / 2**30:.0f} GiB", "memory_total_bytes": int(total)}
+        for total in totals.pop()
+        if total
     ]
     return {"gpus": [{**gpus[0], "count": UNCOUNTED}] if len(gpus) == 1 else gpus}
 
@@ -376,14 +466,24 @@ def _grouped(remarks: Mapping[Remark, Sequence[str]]) -> Iterator[str]:
     columns: dict[tuple[str, tuple[str, ...]], list[str]] = {}
     for (what, column), names in remarks.items():
         columns.setdefault((what, tuple(names)), []).append(column)
-    yield from (f"{', '.join(names)}: {', '.join(about)}: {what}." for (what, names), about in columns.items())
+    yield from (
+        f"{', '.join(names)}: {', '.join(about)}: {what}."
+        for (what, names), about in columns.items()
+    )
 
 
 def _reboots(cells: Sequence[Cell]) -> Iterator[str]:
     """Report arms that ran soon after a boot beside arms that did not, by bytes written since."""
     name = "disk_written_since_boot_bytes"
-    written = {cell.tweakset: cell.series[name][0] or 0.0 for cell in cells if cell.block == 1 and name in cell.series}
+    written = {
+        cell.tweakset: cell.series[name][0] or 0.0
+        for cell in cells
+        if cell.block == 1 and name in cell.series
+    }
     fresh = [text for text, so_far in written.items() if LONG_UP * so_far < max(written.values())]
     if fresh:
         others = ", ".join(text for text in written if text not in fresh)
-        yield f"{', '.join(fresh)}: ran soon after a boot, but {others} long after: this is part of any difference."
+        yield (
+            f"{', '.join(fresh)}: ran soon after a boot, but {others} long after: this is part of "
+            "any difference."
+        )

@@ -128,7 +128,12 @@ def read(saved: Mapping[str, Any], origin: str) -> JSON | None:
     top = Part(saved, origin, remedy=FOREIGN)
     if "results" in saved and "result_columns" in saved:
         return _asv(top)
-    if isinstance(results := saved.get("results"), list) and results and isinstance(results[0], dict) and "command" in results[0]:
+    if (
+        isinstance(results := saved.get("results"), list)
+        and results
+        and isinstance(results[0], dict)
+        and "command" in results[0]
+    ):
         return _document(_hyperfine(top.at("results")))
     if "context" in saved and "benchmarks" in saved:
         return _google(top)
@@ -175,7 +180,15 @@ def _told_apart(names: Sequence[tuple[str, str]]) -> tuple[list[str], list[str]]
 
 
 def _benchmark(name: str, stats: JSON) -> JSON:
-    return {"fullname": name, "name": name, "group": None, "params": None, "extra_info": {}, "options": {}, "stats": stats}
+    return {
+        "fullname": name,
+        "name": name,
+        "group": None,
+        "params": None,
+        "extra_info": {},
+        "options": {},
+        "stats": stats,
+    }
 
 
 def _stats(times_s: Sequence[float]) -> JSON:
@@ -216,8 +229,14 @@ def _google(top: Part) -> JSON:
             key = (loop.run_name or loop.name, *(part.value.get(name) for name in FAMILY))
             repetitions.setdefault(key, []).append(part)
     if file.benchmarks and not repetitions:
-        top.refuse("contains only aggregates of repetitions", "write it without --benchmark_report_aggregates_only")
-    entries = [(str(name), own[0].value.get("label") or "", lambda own=own: _google_stats(own)) for (name, *_), own in repetitions.items()]
+        top.refuse(
+            "contains only aggregates of repetitions",
+            "write it without --benchmark_report_aggregates_only",
+        )
+    entries = [
+        (str(name), own[0].value.get("label") or "", lambda own=own: _google_stats(own))
+        for (name, *_), own in repetitions.items()
+    ]
     machine = {"node": file.context.host_name, "cpu": {"count": file.context.num_cpus}}
     return _document(entries, machine_info=machine, datetime=file.context.date)
 
@@ -229,7 +248,9 @@ def _is_summary(name: str, entry: Mapping[str, object], names: Collection[object
     if "big_o" in entry or "rms" in entry or "aggregate_name" in entry:
         return True
     known = SUMMARY.fullmatch(name)
-    return known is not None and (known[1] in names or all(f"{known[1]}_{word}" in names for word in SUMMARIES))
+    return known is not None and (
+        known[1] in names or all(f"{known[1]}_{word}" in names for word in SUMMARIES)
+    )
 
 
 def _google_stats(repetitions: Sequence[Part]) -> JSON:
@@ -252,8 +273,17 @@ def _aiperf_stats(top: Part) -> JSON:
     if failed := max(listed, file.error_request_count.avg if file.error_request_count else 0):
         top.refuse(f"has {failed:g} failed requests, and its latencies exclude them")
     latency = file.request_latency
-    known = {"min": latency.min, "q1": latency.p25, "median": latency.p50, "q3": latency.p75, "max": latency.max, "mean": latency.avg}
-    stats = {name: value * SCALES_S[latency.unit] for name, value in known.items() if value is not None}
+    known = {
+        "min": latency.min,
+        "q1": latency.p25,
+        "median": latency.p50,
+        "q3": latency.p75,
+        "max": latency.max,
+        "mean": latency.avg,
+    }
+    stats = {
+        name: value * SCALES_S[latency.unit] for name, value in known.items() if value is not None
+    }
     return {**stats, "told_throughput_per_s": file.request_throughput.avg}
 
 
@@ -267,27 +297,44 @@ def _asv(top: Part) -> JSON:
             top.refuse(f"has no results for {name}")
         entries += _asv_entries(top, name, dict(zip(file.result_columns, row, strict=False)))
     at, params = file.date, file.params or {}
-    when = datetime.fromtimestamp(at / 1000, UTC).isoformat() if isinstance(at, int) and 0 < at < 1 << 43 else None
+    when = (
+        datetime.fromtimestamp(at / 1000, UTC).isoformat()
+        if isinstance(at, int) and 0 < at < 1 << 43
+        else None
+    )
     cpus = params.get("num_cpu")
     machine = {
         "node": params.get("machine"),
         "release": params.get("os"),
-        "cpu": {"brand_raw": params.get("cpu"), "count": int(cpus) if isinstance(cpus, str) and cpus.isdecimal() else None},
+        "cpu": {
+            "brand_raw": params.get("cpu"),
+            "count": int(cpus) if isinstance(cpus, str) and cpus.isdecimal() else None,
+        },
     }
     commit = {"id": file.commit_hash} if file.commit_hash else {}
-    return _document(entries, machine_info=machine, commit_info=commit, datetime=when, environment=file.env_name)
+    return _document(
+        entries, machine_info=machine, commit_info=commit, datetime=when, environment=file.env_name
+    )
 
 
 def _asv_entries(top: Part, name: str, known: Mapping[str, object]) -> Iterator[Entry]:
     lists = known.get("params")
-    combinations = list(itertools.product(*lists)) if isinstance(lists, list) and all(isinstance(one, list) for one in lists) else [()]
+    combinations = (
+        list(itertools.product(*lists))
+        if isinstance(lists, list) and all(isinstance(one, list) for one in lists)
+        else [()]
+    )
     samples = known.get("samples")
     results = known.get("result")
     if results is None:  # the whole benchmark failed
         results = [None] * len(combinations)
     if not isinstance(results, list) or len(results) != len(combinations):
         top.refuse(f"has {name} with results that do not match its parameters")
-    lists_of_times = samples if isinstance(samples, list) and len(samples) == len(results) else [None] * len(results)
+    lists_of_times = (
+        samples
+        if isinstance(samples, list) and len(samples) == len(results)
+        else [None] * len(results)
+    )
     for combination, value, times_s in zip(combinations, results, lists_of_times, strict=True):
         full = f"{name}({', '.join(map(str, combination))})" if combination else name
         yield full, "", lambda value=value, times_s=times_s: _asv_stats(top, value, times_s)  # type: ignore[misc]

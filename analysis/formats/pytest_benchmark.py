@@ -121,13 +121,18 @@ def from_json(saved: Mapping[str, Any], origin: str) -> Run:
         warnings += [f"{name}: {line}" for line in cell.contradictions]
     left_out = tuple(f"left out, {name}: it {reason}." for name, reason in faults.items())
     if not cells and left_out:
-        top.refuse(f"contains no benchmark with usable times: {first_few(left_out, 3, ' ').rstrip('.')}", "measure these again")
+        top.refuse(
+            f"contains no benchmark with usable times: {first_few(left_out, 3, ' ').rstrip('.')}",
+            "measure these again",
+        )
     if not cells:
         top.refuse("contains no benchmark", "the session measured none: run it again")
     machine = machine_of(file.machine_info or {})
     saved_utc = _utc(saved.get("datetime"))
     if not saved_utc:
-        warnings.append("the file does not record when it was saved: its order among other runs is unknown.")
+        warnings.append(
+            "the file does not record when it was saved: its order among other runs is unknown."
+        )
     return Run(
         origin=origin,
         run_id=_run_id(machine, saved_utc, cells.values()) or origin,
@@ -169,7 +174,9 @@ def machine_of(info: Mapping[str, object]) -> dict[str, object]:
         "cpu_model": cpu.get("brand_raw") or cpu.get("brand"),  # cpuinfo 6 renamed it
         "python_version": info.get("python_version"),
     }
-    facts: dict[str, object] = {name: value for name, value in texts.items() if isinstance(value, str) and value}
+    facts: dict[str, object] = {
+        name: value for name, value in texts.items() if isinstance(value, str) and value
+    }
     count = cpu.get("count")
     return facts | {"cpu_count": count} if isinstance(count, int) and count > 0 else facts
 
@@ -213,7 +220,12 @@ def _cell(name: str, order: int, part: Part, arm: str) -> Cell:
         computed = {**metrics_of(steps), "step_time_min_s": min(stats.data)}
         contradictions = tuple(disagreements(metrics, computed))
         if stats.rounds not in (None, rounds):
-            contradictions += (f"saved rounds is {stats.rounds}, but the file contains {rounds}; those in the file are used.",)
+            contradictions += (
+                (
+                    f"saved rounds is {stats.rounds}, but the file contains {rounds}; those in "
+                    "the file are used."
+                ),
+            )
         metrics |= computed
     return Cell(
         id=name,
@@ -234,7 +246,12 @@ def _in_order(part: Part, stats: Stats) -> None:
     """Refuse statistics that no list of times has."""
     third = stats.median if stats.q3 is None else stats.q3
     most = max(third, stats.mean) if stats.max is None else stats.max
-    if stats.min > stats.q1 * SLACK or stats.q1 > stats.median * SLACK or stats.median > third * SLACK or third > most * SLACK:
+    if (
+        stats.min > stats.q1 * SLACK
+        or stats.q1 > stats.median * SLACK
+        or stats.median > third * SLACK
+        or third > most * SLACK
+    ):
         part.refuse("contradicts itself: minimum, quartiles and maximum are not in order")
     if stats.min > stats.mean * SLACK or stats.mean > most * SLACK:
         part.refuse("contradicts itself: the mean does not lie between the minimum and the maximum")
@@ -243,13 +260,23 @@ def _in_order(part: Part, stats: Stats) -> None:
 def _no_times(stats: Any) -> str | None:
     """Return why valid rounds are not times: benchmarks may save (negative) time differences."""
     data = stats.get("data") if isinstance(stats, dict) else None
-    if not isinstance(data, list) or not data or not all(type(one) is float and abs(one) <= LONGEST_S for one in data) or min(data) >= 0:
+    if (
+        not isinstance(data, list)
+        or not data
+        or not all(type(one) is float and abs(one) <= LONGEST_S for one in data)
+        or min(data) >= 0
+    ):
         return None
     mean = stats.get("mean")
-    consistent = isinstance(mean, float) and math.isclose(mean, math.fsum(data) / len(data), rel_tol=1e-9, abs_tol=1e-12)
+    consistent = isinstance(mean, float) and math.isclose(
+        mean, math.fsum(data) / len(data), rel_tol=1e-9, abs_tol=1e-12
+    )
     if not consistent or stats.get("min") != min(data):
         return None
-    return f"its rounds are not times but differences of times ({min(data):.3g} to {max(data):.3g} s): no ratio can be taken of them"
+    return (
+        f"its rounds are not times but differences of times ({min(data):.3g} to {max(data):.3g} "
+        "s): no ratio can be taken of them"
+    )
 
 
 def _in_seconds(part: Part) -> None:
@@ -257,10 +284,16 @@ def _in_seconds(part: Part) -> None:
     options, stats = part.value.get("options"), part.value.get("stats")
     timer = options.get("timer") if isinstance(options, dict) else None
     if isinstance(timer, str) and timer.endswith("_ns"):
-        part.refuse(f"was timed with {timer}: its statistics are nanoseconds, not seconds", f"measure with {timer.removesuffix('_ns')}")
+        part.refuse(
+            f"was timed with {timer}: its statistics are nanoseconds, not seconds",
+            f"measure with {timer.removesuffix('_ns')}",
+        )
     for place in (stats, options):
         if not isinstance(place, dict):
             continue
         for field in UNIT_FIELDS:
             if field in place and place[field] not in SECONDS:
-                part.refuse(f"has {field} = {place[field]!r}, but pytest-benchmark saves seconds", "convert it at its source")
+                part.refuse(
+                    f"has {field} = {place[field]!r}, but pytest-benchmark saves seconds",
+                    "convert it at its source",
+                )

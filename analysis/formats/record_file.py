@@ -30,7 +30,9 @@ def lines_of(run: Path, named: Mapping[str, object]) -> list[bytes]:
     path = run.with_name(name)
     packed = read_whole(path, f"not beside {run.name}; {REMEDY}")
     if hashlib.sha256(packed).hexdigest() != digest:
-        raise Unreadable(f"{run}: {name} is not the file that this run wrote (sha256 differs); {REMEDY}.")
+        raise Unreadable(
+            f"{run}: {name} is not the file that this run wrote (sha256 differs); {REMEDY}."
+        )
     return unpacked(path, packed).splitlines()
 
 
@@ -54,8 +56,15 @@ def complete(saved: object, path: Path) -> object:
             benchmark = benchmarks[range(len(benchmarks)).index(line["benchmark"])]
             info = benchmark["extra_info"] = benchmark["extra_info"] | to_rows(line["record"])
             if "rounds" in line:
-                rounds = info["steps"]["wall_s"][info["steps"]["warmup"] :] if line["rounds"] == "steps" else line["rounds"]
+                rounds = (
+                    info["steps"]["wall_s"][info["steps"]["warmup"] :]
+                    if line["rounds"] == "steps"
+                    else line["rounds"]
+                )
                 benchmark["stats"] = benchmark["stats"] | {"data": rounds}
         return cast("dict[str, Any]", saved) | {"benchmarks": benchmarks, "deeptweak": run["run"]}
     except (AttributeError, LookupError, TypeError, ValueError) as error:
-        raise Unreadable(f"{path}: {named.get('name')} does not match it ({type(error).__name__}: {error}); {REMEDY}.") from None
+        raise Unreadable(
+            f"{path}: {named.get('name')} does not match it ({type(error).__name__}: {error}); "
+            f"{REMEDY}."
+        ) from None

@@ -45,7 +45,9 @@ def read(part: Part, key: CellKey, record: Part | None, cpu_count: object = None
         part.refuse(f"has the id {name!r}, but {own_name!r} is expected")
     if outcome != "measured":
         if record is not None:
-            record.refuse(f"was saved as measured, but the list of cells says {outcome}: {described(key)}")
+            record.refuse(
+                f"was saved as measured, but the list of cells says {outcome}: {described(key)}"
+            )
         return Cell(name, *key, line["order"], outcome, line["reason"] or "no reason was recorded")
     if record is None:
         part.refuse(f"is listed as measured, but no benchmark contains it: {described(key)}")
@@ -57,7 +59,11 @@ def read(part: Part, key: CellKey, record: Part | None, cpu_count: object = None
     slices_s: tuple[tuple[float, ...], ...] = ()
     if "segments" in known:
         segments = _segments(record, whole)
-        under_set = [slice(segment.first + segment.settle, segment.end) for segment in segments if segment.arm == SET]
+        under_set = [
+            slice(segment.first + segment.settle, segment.end)
+            for segment in segments
+            if segment.arm == SET
+        ]
         steps = _part(whole, whole.warmup, slice(whole.warmup), *under_set)
     if "turns" in known:
         slices_s = slices_of(record, whole)
@@ -88,7 +94,11 @@ def read(part: Part, key: CellKey, record: Part | None, cpu_count: object = None
         window_s=_window_s(starts_s, whole) if starts_s else None,
         environment=environment,
         node=known.get("node"),
-        telemetry={column: float(value) for column, value in telemetry.get("summary", {}).items() if value is not None},
+        telemetry={
+            column: float(value)
+            for column, value in telemetry.get("summary", {}).items()
+            if value is not None
+        },
         telemetry_missing=telemetry.get("missing", {}),
         report={table: tuple(rows) for table, rows in known.get("report", {}).items()},
         monitor=known.get("monitor", {}),
@@ -99,7 +109,12 @@ def read(part: Part, key: CellKey, record: Part | None, cpu_count: object = None
 
 def _with_segments(cell: Cell, segments: Sequence[Segment], whole: Steps, record: Part) -> Cell:
     try:
-        return replace(cell, segments=tuple(_segment_cell(cell, segment, whole, segments[0].pair) for segment in segments))
+        return replace(
+            cell,
+            segments=tuple(
+                _segment_cell(cell, segment, whole, segments[0].pair) for segment in segments
+            ),
+        )
     except ArithmeticError:
         record.refuse("has a segment that does not give finite metrics")
 
@@ -119,7 +134,9 @@ def _steps(part: Part) -> Steps:
         if len(values) != count:
             part.refuse(f"has {len(values)} {name} for {count} wall_s")
     if steps.cpu_s and 0 < min(filter(None, steps.cpu_s), default=0) < SHORTEST_S:
-        part.refuse(f"has cpu_s above 0 and below {SHORTEST_S:g} s, which is below clock resolution")
+        part.refuse(
+            f"has cpu_s above 0 and below {SHORTEST_S:g} s, which is below clock resolution"
+        )
     if steps.warmup >= count:
         part.refuse(f"has {count} steps, of which {steps.warmup} are warm-up: none was measured")
     if not any(steps.samples[steps.warmup :]):
@@ -130,22 +147,33 @@ def _steps(part: Part) -> Steps:
 def _part(steps: Steps, warmup: int, *parts: slice) -> Steps:
     """Join some stretches of the steps; the first `warmup` steps of the result do not count."""
     columns = (steps.wall_s, steps.samples, steps.tokens, steps.cpu_s, steps.rate_per_s)
-    wall_s, samples, tokens, cpu_s, rates = (values and tuple(value for part in parts for value in values[part]) for values in columns)
+    wall_s, samples, tokens, cpu_s, rates = (
+        values and tuple(value for part in parts for value in values[part]) for values in columns
+    )
     return Steps(wall_s or (), samples or (), tokens, cpu_s, warmup, rate_per_s=rates)  # type: ignore[arg-type]  # each keeps its kind
 
 
 def _window_s(starts_s: Sequence[float], steps: Steps) -> tuple[float, float]:
-    places = range(steps.warmup, len(steps.wall_s)) if steps.overlap else (steps.warmup, len(steps.wall_s) - 1)
+    places = (
+        range(steps.warmup, len(steps.wall_s))
+        if steps.overlap
+        else (steps.warmup, len(steps.wall_s) - 1)
+    )
     return min(starts_s[at] for at in places), max(starts_s[at] + steps.wall_s[at] for at in places)
 
 
 def _applied(tweak: Mapping[str, Any] | None) -> Applied:
     if tweak is None:
         return UNTOUCHED
-    values = {name: tweak.get(name, {}) for name in ("requested", "before", "observed", "restored", "side_effects", "left_alone")}
+    values = {
+        name: tweak.get(name, {})
+        for name in ("requested", "before", "observed", "restored", "side_effects", "left_alone")
+    }
     scripts = tweak.get("by_scripts")
     by_scripts = None if scripts is None else tuple(scripts)
-    return Applied(**values, already_in_force=frozenset(tweak["already_in_force"]), by_scripts=by_scripts)
+    return Applied(
+        **values, already_in_force=frozenset(tweak["already_in_force"]), by_scripts=by_scripts
+    )
 
 
 class Segment(NamedTuple):
@@ -169,14 +197,26 @@ def _segments(record: Part, steps: Steps) -> list[Segment]:
     for part in parts:
         first, settle, counted = (part.value[name] for name in ("first", "settle", "steps"))
         if first != at or first + settle + counted > count:
-            part.refuse(f"has {settle} + {counted} steps from {first} on, but must start at {at} of {count}")
+            part.refuse(
+                f"has {settle} + {counted} steps from {first} on, but must start at {at} of {count}"
+            )
         at = first + settle + counted
         result.append(Segment(part.value["pair"], part.value["arm"], first, settle, at))
     for part, one, other in zip(parts[1::2], result[::2], result[1::2], strict=False):
-        if one.pair != other.pair or one.arm == other.arm or (one.settle, one.end - one.first) != (other.settle, other.end - other.first):
-            part.refuse("does not pair with the segment before it: a pair has one number, both arms and equally many steps")
+        if (
+            one.pair != other.pair
+            or one.arm == other.arm
+            or (one.settle, one.end - one.first) != (other.settle, other.end - other.first)
+        ):
+            part.refuse(
+                "does not pair with the segment before it: a pair has one number, both arms and "
+                "equally many steps"
+            )
     if at != count or len(result) != 2 * len({segment.pair for segment in result}):
-        record.refuse(f"has {len(result)} segments, which do not form pairs over all its {count - steps.warmup} steps after the warm-up")
+        record.refuse(
+            f"has {len(result)} segments, which do not form pairs over all its "
+            f"{count - steps.warmup} steps after the warm-up"
+        )
     return result
 
 
@@ -193,7 +233,11 @@ def _segment_cell(process: Cell, segment: Segment, whole: Steps, first_pair: int
         contradictions=process.contradictions if segment.pair == first_pair else (),
         process=process.block,
     )
-    return own if segment.arm == SET else replace(own, tweakset=STOCK, applied=UNTOUCHED, contradictions=())
+    return (
+        own
+        if segment.arm == SET
+        else replace(own, tweakset=STOCK, applied=UNTOUCHED, contradictions=())
+    )
 
 
 def slices_of(record: Part, steps: Steps) -> tuple[tuple[float, ...], ...]:
@@ -205,13 +249,19 @@ def slices_of(record: Part, steps: Steps) -> tuple[tuple[float, ...], ...]:
     for number, turn in enumerate(record.value["turns"], 1):
         first, count = turn["first"], turn["steps"]
         if turn["round"] != number or first != at or at + count > len(steps.wall_s):
-            record.refuse(f"has {count} steps from {first} on, but must start at {at} of {len(steps.wall_s)}, in round {number}")
+            record.refuse(
+                f"has {count} steps from {first} on, but must start at {at} of "
+                f"{len(steps.wall_s)}, in round {number}"
+            )
         if slices and count != len(slices[0]):
             record.refuse(f"has {count} steps in round {number} but {len(slices[0])} in the first")
         slices.append(steps.wall_s[at : at + count])
         at += count
     if at != len(steps.wall_s):
-        record.refuse(f"took turns with {at - steps.warmup} of its {len(steps.wall_s) - steps.warmup} steps after the warm-up")
+        record.refuse(
+            f"took turns with {at - steps.warmup} of its {len(steps.wall_s) - steps.warmup} steps "
+            "after the warm-up"
+        )
     return tuple(slices)
 
 
@@ -224,13 +274,20 @@ def _must_fit(record: Part, slices_s: Sequence[Sequence[float]], cpu_count: obje
     """Refuse others' CPU time beyond the capacity of the machine's CPUs; a node's are unknown."""
     if not isinstance(cpu_count, int) or cpu_count < 1 or "place" in record.value:
         return
-    for part, slice_s, used_s in zip(record.at("turns").each(), slices_s, others_cpu_s(record.value), strict=True):
+    for part, slice_s, used_s in zip(
+        record.at("turns").each(), slices_s, others_cpu_s(record.value), strict=True
+    ):
         most_s = cpu_count * (AROUND * sum(slice_s) + AROUND_S)
         if used_s is not None and used_s > most_s:
-            part.refuse(f"has others_cpu_s = {used_s:g}, but {cpu_count} CPUs provide {cpu_count * sum(slice_s):.3g} s per slice")
+            part.refuse(
+                f"has others_cpu_s = {used_s:g}, but {cpu_count} CPUs provide "
+                f"{cpu_count * sum(slice_s):.3g} s per slice"
+            )
 
 
-def _slice_starts_s(starts_s: Sequence[float], steps: Steps, slices_s: Sequence[Sequence[float]]) -> tuple[float, ...]:
+def _slice_starts_s(
+    starts_s: Sequence[float], steps: Steps, slices_s: Sequence[Sequence[float]]
+) -> tuple[float, ...]:
     firsts = accumulate((len(slice_s) for slice_s in slices_s[:-1]), initial=steps.warmup)
     return tuple(starts_s[first] for first in firsts)
 
@@ -247,14 +304,23 @@ def adjusted(cells: dict[CellKey, Cell], records: Mapping[CellKey, Part]) -> dic
         for key, shape in zip(keys, shapes, strict=True):
             if shape != shapes[0]:
                 words = ["{} rounds of {} steps".format(*one) for one in (shape, shapes[0])]
-                records[key].refuse(f"took turns in {words[0]}, but another cell of its block in {words[1]}")
+                records[key].refuse(
+                    f"took turns in {words[0]}, but another cell of its block in {words[1]}"
+                )
         alike.setdefault((len(keys), *shapes[0]), []).append(keys)
     result = dict(cells)
     for own in alike.values():
-        taken = [([cells[key].slices_s for key in keys], [cells[key].others_cpu_s for key in keys]) for keys in own]
+        taken = [
+            ([cells[key].slices_s for key in keys], [cells[key].others_cpu_s for key in keys])
+            for keys in own
+        ]
         for keys, times_s in zip(own, blocks_adjusted_s(taken), strict=True):
             for key, time_s in zip(keys, times_s, strict=True):
                 cell, computed = cells[key], {ADJUSTED: time_s}
                 wrong = disagreements(_told(records[key]), computed)
-                result[key] = replace(cell, metrics={**cell.metrics, **computed}, contradictions=(*cell.contradictions, *wrong))
+                result[key] = replace(
+                    cell,
+                    metrics={**cell.metrics, **computed},
+                    contradictions=(*cell.contradictions, *wrong),
+                )
     return result

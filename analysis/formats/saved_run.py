@@ -48,13 +48,17 @@ def from_json(saved: Mapping[str, Any], origin: str) -> Run:
     orders: set[int] = set()
     for part in ours.at("cells").each():
         key = saved_cell.key_of(part)
-        undescribed = [name for name, known in zip(key, known_names, strict=False) if name not in known]
+        undescribed = [
+            name for name, known in zip(key, known_names, strict=False) if name not in known
+        ]
         if undescribed:
             part.refuse(f"names {undescribed[0]!r}, which the file does not describe")
         if key in cells:
             part.refuse(f"is repeated: {saved_cell.described(key)}")
         if not 1 <= key[3] <= studies[key[0]].blocks:
-            part.refuse(f"is in block {key[3]}, but its study has blocks 1 to {studies[key[0]].blocks}")
+            part.refuse(
+                f"is in block {key[3]}, but its study has blocks 1 to {studies[key[0]].blocks}"
+            )
         cell = saved_cell.read(part, key, records.get(key), machine.get("cpu_count"))
         if cell.order in orders:
             part.refuse(f"has the order {cell.order} of another cell")
@@ -62,7 +66,9 @@ def from_json(saved: Mapping[str, Any], origin: str) -> Run:
         cells[key] = cell
     for key, record in records.items():
         if key not in cells:
-            record.refuse(f"measured {saved_cell.described(key)}, which is missing from the list of cells")
+            record.refuse(
+                f"measured {saved_cell.described(key)}, which is missing from the list of cells"
+            )
     if any(cell.report for cell in cells.values()):
         cells = _with_figures(cells, origin, workloads, capped=design.steps is not None)
     cells = saved_cell.adjusted(cells, records)
@@ -91,7 +97,9 @@ def from_json(saved: Mapping[str, Any], origin: str) -> Run:
     )
 
 
-def _with_figures(cells: dict[CellKey, Cell], origin: str, workloads: Mapping[str, Workload], *, capped: bool) -> dict[CellKey, Cell]:
+def _with_figures(
+    cells: dict[CellKey, Cell], origin: str, workloads: Mapping[str, Workload], *, capped: bool
+) -> dict[CellKey, Cell]:
     """Add the metrics that studies make of what their cells reported."""
     from analysis import studies
 
@@ -126,13 +134,19 @@ def _place(records: Mapping[CellKey, Part]) -> dict[str, str]:
 def _must_not_be_newer(part: Part) -> None:
     version = part.value.get("schema_version") if isinstance(part.value, dict) else None
     if isinstance(version, int) and version > SCHEMA_VERSION:
-        part.refuse(f"has schema_version {version}, newer than {SCHEMA_VERSION}, the newest supported version", "update DeepTweak")
+        part.refuse(
+            f"has schema_version {version}, newer than {SCHEMA_VERSION}, the newest supported "
+            "version",
+            "update DeepTweak",
+        )
 
 
 def _check_times(ours: Part) -> None:
     started, ended = (moment(ours.value[name]) for name in ("started_utc", "ended_utc"))
     if started and ended and ended < started:
-        ours.refuse(f"ended at {ours.value['ended_utc']}, before it started at {ours.value['started_utc']}")
+        ours.refuse(
+            f"ended at {ours.value['ended_utc']}, before it started at {ours.value['started_utc']}"
+        )
 
 
 def _measured_records(benchmarks: Part) -> dict[CellKey, Part]:
@@ -144,7 +158,10 @@ def _measured_records(benchmarks: Part) -> dict[CellKey, Part]:
     for benchmark in benchmarks.each():
         record = benchmark.at("extra_info")
         _must_not_be_newer(record)
-        if "schema_version" not in record.value or record.value.get("outcome") in ("failed", "skipped"):
+        if "schema_version" not in record.value or record.value.get("outcome") in (
+            "failed",
+            "skipped",
+        ):
             continue
         record.read(CellRecord)
         key = saved_cell.key_of(record)
@@ -157,7 +174,13 @@ def _measured_records(benchmarks: Part) -> dict[CellKey, Part]:
 def _must_be_its_direction(part: Part) -> None:
     """Refuse a direction that contradicts a metric computed here: its direction is known."""
     name, better = part.value["name"], part.value["better"]
-    known = "higher" if name.startswith(("throughput_", "rate_")) else "lower" if name.startswith(("step_time_", "cpu_s_")) else better
+    known = (
+        "higher"
+        if name.startswith(("throughput_", "rate_"))
+        else "lower"
+        if name.startswith(("step_time_", "cpu_s_"))
+        else better
+    )
     if better != known:
         part.refuse(f"declares {name} as better {better}, but it is better {known}")
 
@@ -197,7 +220,10 @@ def _check_copies(cells: Mapping[CellKey, Cell], ours: Part) -> None:
         for times in {cell.steps.wall_s, cell.steps.wall_s[cell.steps.warmup :]}:
             first = seen.setdefault((*arm, times), cell)
             if first is not cell and len(set(times)) > 1:
-                ours.refuse(f"has {first.id} and {cell.id} with identical wall_s: one is a copy of the other, not a measurement")
+                ours.refuse(
+                    f"has {first.id} and {cell.id} with identical wall_s: one is a copy of the "
+                    "other, not a measurement"
+                )
 
 
 def _machine_left_changed(check: Mapping[str, Any]) -> list[str]:
@@ -214,7 +240,10 @@ def _design(part: Part, tweaksets: Mapping[str, TweakSet]) -> Design:
     for each in part.at("factors").each():
         factor = each.read(Factor)
         if factor.levels[0] is not None or len(set(factor.levels)) < len(factor.levels):
-            each.refuse(f"has the levels {list(factor.levels)}, but needs null (as found) and at least one other, without repeats")
+            each.refuse(
+                f"has the levels {list(factor.levels)}, but needs null (as found) and at least "
+                "one other, without repeats"
+            )
         if factor.tweakset not in tweaksets:
             each.refuse(f"belongs to {factor.tweakset!r}, which the file does not describe")
         if factors.setdefault(factor.tweakset, {}).setdefault(factor.name, factor) is not factor:
@@ -226,16 +255,28 @@ def _design(part: Part, tweaksets: Mapping[str, TweakSet]) -> Design:
     return part.read(Design)
 
 
-def _check_point(name: str, part: Part, factors: Mapping[str, Mapping[str, Factor]], tweaksets: Mapping[str, TweakSet]) -> None:
+def _check_point(
+    name: str,
+    part: Part,
+    factors: Mapping[str, Mapping[str, Factor]],
+    tweaksets: Mapping[str, TweakSet],
+) -> None:
     point = part.read(Point)
     if name not in tweaksets:
         part.refuse("belongs to a tweak set that the file does not describe")
     varied = factors.get(point.tweakset)
     if varied is None:
-        part.refuse(f"belongs to {point.tweakset!r}, but must belong to one of {', '.join(factors)}")
+        part.refuse(
+            f"belongs to {point.tweakset!r}, but must belong to one of {', '.join(factors)}"
+        )
     if varied.keys() != point.levels.keys():
         levels = ", ".join(point.levels) or "nothing"
-        part.refuse(f"has levels for {levels}, but needs one for each factor of {point.tweakset!r}: {', '.join(varied)}")
+        part.refuse(
+            f"has levels for {levels}, but needs one for each factor of {point.tweakset!r}: "
+            f"{', '.join(varied)}"
+        )
     for factor, level in point.levels.items():
         if level not in varied[factor].levels:
-            part.refuse(f"has {factor} = {level!r}, but must have one of {list(varied[factor].levels)}")
+            part.refuse(
+                f"has {factor} = {level!r}, but must have one of {list(varied[factor].levels)}"
+            )

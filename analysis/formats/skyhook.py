@@ -62,25 +62,41 @@ def read(path: Path) -> Manifest:
         must_be_file(path)
         raw = path.read_bytes()
         if len(raw) > MAX_BYTES:
-            raise Unreadable(f"{path}: larger than 1 MiB, too large for a Skyhook manifest; check the file name.")
+            raise Unreadable(
+                f"{path}: larger than 1 MiB, too large for a Skyhook manifest; check the file name."
+            )
         documents = list(yaml.safe_load_all(raw.decode("utf-8")))
     except OSError as error:
         raise Unreadable(f"{path}: cannot be read: {error.strerror}.") from None
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         # An invalid date raises ValueError; thousands of brackets exhaust the recursion limit.
-        raise Unreadable(f"{path}: not YAML ({' '.join(str(error).split())[:120]}); take it from its source again.") from None
+        raise Unreadable(
+            f"{path}: not YAML ({' '.join(str(error).split())[:120]}); take it from its source "
+            "again."
+        ) from None
     settings: dict[object, ManifestSetting] = {}
     scripts: list[Script] = []
     warnings: list[str] = []
     for label, package in _packages(documents, path):
-        image, sections = package.get("image"), _mapping(package.get("configMap"), f"{path}: configMap of {label}")
+        image, sections = (
+            package.get("image"),
+            _mapping(package.get("configMap"), f"{path}: configMap of {label}"),
+        )
         kind = str(image).rpartition("/")[2].partition("@")[0].partition(":")[0]
         if kind not in ("tuning", "shellscript", "process"):
-            warnings.append(f"package {label}: image {image} is of an unknown kind; its changes are ignored.")
+            warnings.append(
+                f"package {label}: image {image} is of an unknown kind; its changes are ignored."
+            )
             continue
         for section, text in sections.items():
             if kind == "shellscript":
-                scripts.append(Script(label, str(section).removesuffix(".sh"), hashlib.sha256(str(text).encode()).hexdigest()))
+                scripts.append(
+                    Script(
+                        label,
+                        str(section).removesuffix(".sh"),
+                        hashlib.sha256(str(text).encode()).hexdigest(),
+                    )
+                )
                 continue
             result = _settings(str(section), str(text or ""))
             if result is None:
@@ -91,7 +107,9 @@ def read(path: Path) -> Manifest:
                 key = len(settings) if setting.kind == "boot" else (setting.kind, setting.key)
                 settings.pop(key, None)
                 settings[key] = ManifestSetting(setting, label)
-    return Manifest(tuple(settings.values()), tuple(scripts), tuple(warnings), hashlib.sha256(raw).hexdigest())
+    return Manifest(
+        tuple(settings.values()), tuple(scripts), tuple(warnings), hashlib.sha256(raw).hexdigest()
+    )
 
 
 def _packages(documents: list[object], path: Path) -> Iterator[tuple[str, Mapping[str, object]]]:
@@ -99,11 +117,16 @@ def _packages(documents: list[object], path: Path) -> Iterator[tuple[str, Mappin
         record = _mapping(document, f"{path}: the file")
         items = record.get("items") if record.get("kind") in LISTS else [record] if record else []
         if not isinstance(items, list):
-            raise Unreadable(f"{path}: a List without a list of items; take it from its source again.")
+            raise Unreadable(
+                f"{path}: a List without a list of items; take it from its source again."
+            )
         for item in items:
             skyhook = _mapping(item, f"{path}: an item")
             if skyhook.get("kind") not in KINDS:
-                raise Unreadable(f"{path}: contains a {skyhook.get('kind')!r}, but a Skyhook is expected; check the file name.")
+                raise Unreadable(
+                    f"{path}: contains a {skyhook.get('kind')!r}, but a Skyhook is expected; "
+                    "check the file name."
+                )
             spec = _mapping(skyhook.get("spec"), f"{path}: spec")
             for label, package in _mapping(spec.get("packages"), f"{path}: packages").items():
                 yield str(label), _mapping(package, f"{path}: package {label}")
@@ -112,14 +135,21 @@ def _packages(documents: list[object], path: Path) -> Iterator[tuple[str, Mappin
 def _settings(section: str, text: str) -> list[Setting] | None:
     """Read a section of a `tuning` or `process` package by line; None for other sections."""
     service = SERVICE.fullmatch(section)
-    lines = [line.strip() for line in text.splitlines() if line.strip() and line.strip()[0] not in "#;"]
+    lines = [
+        line.strip() for line in text.splitlines() if line.strip() and line.strip()[0] not in "#;"
+    ]
     if section == "grub.conf":
         tokens = [token.replace('"', "") for line in lines for token in BOOT_TOKEN.findall(line)]
         return [Setting("boot", *_split(token)) for token in tokens]
     if section == "sysctl.conf":
-        return [Setting("sysctl", _sysctl(key.removeprefix("-").strip()), value) for key, value in map(_split, lines)]
+        return [
+            Setting("sysctl", _sysctl(key.removeprefix("-").strip()), value)
+            for key, value in map(_split, lines)
+        ]
     if section == "ulimit.conf":
-        return [Setting("ulimit", *limit.groups()) for line in lines if (limit := LIMIT.fullmatch(line))]
+        return [
+            Setting("ulimit", *limit.groups()) for line in lines if (limit := LIMIT.fullmatch(line))
+        ]
     if section in PROCESS:
         return [Setting(PROCESS[section], *_split(line)) for line in lines]
     if service:
@@ -146,5 +176,8 @@ def _mapping(value: object, where: str) -> Mapping[str, object]:
     if value is None:
         return {}
     if not isinstance(value, dict):
-        raise Unreadable(f"{where} is {type(value).__name__} but a mapping is expected; take the manifest from its source again.")
+        raise Unreadable(
+            f"{where} is {type(value).__name__} but a mapping is expected; take the manifest from "
+            "its source again."
+        )
     return value

@@ -12,8 +12,13 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
-SHAPE = 'write the times of one run, in seconds, as {"results": [{"command": NAME, "times": [0.12, 0.13]}]}, the JSON of hyperfine'
-KEEP = "such a file contains many runs; name the file that the benchmark's own tool wrote for each run"
+SHAPE = (
+    'write the times of one run, in seconds, as {"results": [{"command": NAME, "times": [0.12, '
+    "0.13]}]}, the JSON of hyperfine"
+)
+KEEP = (
+    "such a file contains many runs; name the file that the benchmark's own tool wrote for each run"
+)
 CRITERION_SAMPLE = {"sampling_mode", "iters", "times"}
 CRITERION_ESTIMATES = {"mean", "median", "std_dev", "median_abs_dev"}
 
@@ -38,7 +43,9 @@ def _is_asv_1(first: Mapping[str, Any]) -> bool:
 
 def _is_asv_list(first: Mapping[str, Any]) -> bool:
     described = [one for one in first.values() if isinstance(one, dict)]
-    return bool(described) and all({"code", "name", "param_names"} <= one.keys() for one in described)
+    return bool(described) and all(
+        {"code", "name", "param_names"} <= one.keys() for one in described
+    )
 
 
 def _is_github(first: Mapping[str, Any]) -> bool:
@@ -46,7 +53,9 @@ def _is_github(first: Mapping[str, Any]) -> bool:
 
 
 def _is_bencher(first: Mapping[str, Any]) -> bool:
-    measures = [one for named in first.values() if isinstance(named, dict) for one in named.values()]
+    measures = [
+        one for named in first.values() if isinstance(named, dict) for one in named.values()
+    ]
     return bool(measures) and all(isinstance(one, dict) and "value" in one for one in measures)
 
 
@@ -66,7 +75,11 @@ PATTERNS = (
     ("the data.js of github-action-benchmark", KEEP, r"\Awindow\.BENCHMARK_DATA\s*="),
     (CRITERION, SHAPE, r'\A\{"reason":"(benchmark|group)-complete"'),
     (GO_JSON, SHAPE, r'\A\{("Time":"[^"]*",)?"Action":"'),
-    ("benchmark text of Go", SHAPE, r"^Benchmark\S*\s+\d+\s+[\d.e+]+ ns/op|\A(goos|goarch|pkg): \S"),
+    (
+        "benchmark text of Go",
+        SHAPE,
+        r"^Benchmark\S*\s+\d+\s+[\d.e+]+ ns/op|\A(goos|goarch|pkg): \S",
+    ),
     ("a table of JMH", JMH, r"^Benchmark\s+(\(.*\)\s+)*Mode\s+Cnt\s+Score"),
     ("a CSV of JMH", JMH, r'\A"?Benchmark"?,"?Mode"?,'),
     (
@@ -93,15 +106,35 @@ PATTERNS = (
 TEXTS = tuple((name, way, _matches(pattern)) for name, way, pattern in PATTERNS)
 VALUES: tuple[tuple[str, str, Callable[[Mapping[str, Any]], bool]], ...] = (
     ("results of JMH", SHAPE, _has("benchmark", "mode", "primaryMetric")),
-    ("the samples of one benchmark of criterion", SHAPE, lambda first: first.keys() >= CRITERION_SAMPLE),
-    ("the estimates of one benchmark of criterion", SHAPE, lambda first: first.keys() >= CRITERION_ESTIMATES),
+    (
+        "the samples of one benchmark of criterion",
+        SHAPE,
+        lambda first: first.keys() >= CRITERION_SAMPLE,
+    ),
+    (
+        "the estimates of one benchmark of criterion",
+        SHAPE,
+        lambda first: first.keys() >= CRITERION_ESTIMATES,
+    ),
     ("the description of a benchmark of criterion", SHAPE, _has("group_id", "full_id")),
     (CRITERION, SHAPE, _has("reason", "id")),
     (GO_JSON, SHAPE, _has("Action", "Package")),
     ("results of asv in format 1", "convert them with `asv update`", _is_asv_1),
-    ("asv's list of benchmarks", "name the results of a machine, results/MACHINE/*.json", _is_asv_list),
-    ("asv's description of a machine", "name the results beside it, *.json of the same folder", _has("machine", "arch", "num_cpu")),
+    (
+        "asv's list of benchmarks",
+        "name the results of a machine, results/MACHINE/*.json",
+        _is_asv_list,
+    ),
+    (
+        "asv's description of a machine",
+        "name the results beside it, *.json of the same folder",
+        _has("machine", "arch", "num_cpu"),
+    ),
     ("results for github-action-benchmark", KEEP, _is_github),
-    ("results of pyperf", SHAPE, lambda first: "benchmarks" in first and "version" in first and "machine_info" not in first),
+    (
+        "results of pyperf",
+        SHAPE,
+        lambda first: "benchmarks" in first and "version" in first and "machine_info" not in first,
+    ),
     ("results for Bencher", KEEP, _is_bencher),
 )

@@ -30,7 +30,9 @@ ALTERNATION = "alternation"  # absent from a matrix, which need not load it
 
 def pictures() -> dict[str, Picture]:
     """Find every picture drawn from a scene, by name, in reading order."""
-    return _loaded((*OF_ANY_RUN, ALTERNATION), tuple(sorted(path.name for path in STUDIES.iterdir())))
+    return _loaded(
+        (*OF_ANY_RUN, ALTERNATION), tuple(sorted(path.name for path in STUDIES.iterdir()))
+    )
 
 
 def fitting(runs: Iterable[Run]) -> dict[str, Picture]:
@@ -40,7 +42,9 @@ def fitting(runs: Iterable[Run]) -> dict[str, Picture]:
     reported = {name for run in runs for cell in run.cells for name in cell.report}
     monitored = {run.is_monitored for run in runs}
     general = (*OF_ANY_RUN, ALTERNATION) if kinds - {"matrix"} else OF_ANY_RUN
-    candidates = _loaded(general, tuple(sorted({name for run in runs for name in studies.names_of(run)})))
+    candidates = _loaded(
+        general, tuple(sorted({name for run in runs for name in studies.names_of(run)}))
+    )
     return {
         name: picture
         for name, picture in candidates.items()
@@ -57,8 +61,16 @@ def _loaded(general: tuple[str, ...], of_studies: tuple[str, ...]) -> dict[str, 
 
     names = [f"{__name__}.{name}" for name in general]
     for study in of_studies:
-        names += [f"analysis.studies.{study}.{path.stem}" for path in sorted((STUDIES / study).glob("pictures*.py"))]
-    every = [one for name in names for one in vars(import_module(name)).values() if isinstance(one, Picture)]
+        names += [
+            f"analysis.studies.{study}.{path.stem}"
+            for path in sorted((STUDIES / study).glob("pictures*.py"))
+        ]
+    every = [
+        one
+        for name in names
+        for one in vars(import_module(name)).values()
+        if isinstance(one, Picture)
+    ]
     return {picture.NAME: picture for picture in sorted(every, key=lambda one: one.ORDER)}
 
 

@@ -22,7 +22,20 @@ from .labels import arm_labels, room_for, time_unit, width_in
 from .marks import Axes, Style, above, beyond, ends_of, margin_band, reach_of, row_axes
 from .page import Page, Section, Spec, body_width, dot, fill, line, margin_entry
 from .scene import Panel, Scene, comparison_of, panels_of, some
-from .style import AGAIN, BAND, COLOURS, FAINT, GRID, INK, QUIET, SMALL, WRONG, Look, looks_of, picture
+from .style import (
+    AGAIN,
+    BAND,
+    COLOURS,
+    FAINT,
+    GRID,
+    INK,
+    QUIET,
+    SMALL,
+    WRONG,
+    Look,
+    looks_of,
+    picture,
+)
 
 LEFT, STRIP, GAINS, AXIS = 0.75, 0.68, 1.05, 0.40
 MOST = 2  # processes with drawn steps: further ones look alike
@@ -45,9 +58,15 @@ class Switched(NamedTuple):
             return "Nothing was compared."
         if self.comparison.primary is None:
             return f"{spoken(self.comparison.verdict)}: {self.comparison.reason}"
-        pairs, processes = sum(len(cell.segments) // 2 for cell in self.processes), len(self.processes)
+        pairs, processes = (
+            sum(len(cell.segments) // 2 for cell in self.processes),
+            len(self.processes),
+        )
         gain = gain_with_interval(self.comparison.primary).replace(" ", " % ", 1)
-        return f"{gain}: {spoken(self.comparison.verdict)}. {pairs} pairs in {processes} process{'' if processes == 1 else 'es'}."
+        return (
+            f"{gain}: {spoken(self.comparison.verdict)}. {pairs} pairs in {processes} "
+            f"process{'' if processes == 1 else 'es'}."
+        )
 
 
 @picture(15, "Settings switched inside a process", DESIGNS=frozenset({"switch"}))
@@ -57,40 +76,76 @@ def switching(scene: Scene) -> Spec:
         Switched(panel, arm, processes, comparison_of(scene, panel, arm))
         for panel in panels_of(scene)
         for arm in panel.arms
-        if (processes := tuple(cell for cell in panel.cells if cell.tweakset == arm and cell.segments))
+        if (
+            processes := tuple(
+                cell for cell in panel.cells if cell.tweakset == arm and cell.segments
+            )
+        )
     )
     switched = some(every, "no settings were switched inside a process (`--design=switch`)")
     watched = any(result.panel.run.tweaksets[result.arm].monitor for result in switched)
-    without, under = ("without the monitor", "with the monitor at work") if watched else ("as found", "under the tweak set")
-    unseen = "What a monitor does at its start and for its report" if watched else "What settings do when a program starts"
+    without, under = (
+        ("without the monitor", "with the monitor at work")
+        if watched
+        else ("as found", "under the tweak set")
+    )
+    unseen = (
+        "What a monitor does at its start and for its report"
+        if watched
+        else "What settings do when a program starts"
+    )
     legend = [
         dot(f"step {without}", FOUND, size=3.5),
         dot(f"step {under}", UNDER, size=3.5),
-        dot("settling after a switch, not counted", size=3, markerfacecolor="none", markeredgewidth=0.6),
+        dot(
+            "settling after a switch, not counted",
+            size=3,
+            markerfacecolor="none",
+            markeredgewidth=0.6,
+        ),
         line("median of a segment", INK, 1.8),
         dot("one pair", INK, "D", 4),
         dot("pair beyond the scale", WRONG, "v"),
         fill("95 % interval of all", BANDED, BANDED),
-        margin_entry((result.comparison.margin for result in switched if result.comparison), "margin: ±{}"),
+        margin_entry(
+            (result.comparison.margin for result in switched if result.comparison), "margin: ±{}"
+        ),
     ]
     lead = (
-        "Above: steps in the order they ran, a strip per process; both segments of a pair did the same work. Below: how much faster it was "
+        "Above: steps in the order they ran, a strip per process; both segments of a pair did the "
+        "same work. Below: how much faster it was "
         f"{under}, pair by pair. {unseen} is not seen."
     )
     sections = []
     for result in switched:
         untouched = f" {UNTOUCHED}" if result.comparison and result.comparison.untouched else ""
         tall = 0.25 + len(result.processes[:MOST]) * STRIP + 2 * AXIS + 0.3 + GAINS
-        title, draw = f"{result.panel.title} · {result.arm}{untouched}", partial(_switched, switched=result)
+        title, draw = (
+            f"{result.panel.title} · {result.arm}{untouched}",
+            partial(_switched, switched=result),
+        )
         sections.append(Section(title, tall, draw, lines=[result.finding], run=result.panel.run))
     hidden = max(len(result.processes) for result in switched)
-    notes = [f"Steps of the first {MOST} of {hidden} processes; pairs of all of them below."] if hidden > MOST else []
-    return Spec(lead, sections, legend, notes, "Monitors stopped and continued inside a process" if watched else "")
+    notes = (
+        [f"Steps of the first {MOST} of {hidden} processes; pairs of all of them below."]
+        if hidden > MOST
+        else []
+    )
+    return Spec(
+        lead,
+        sections,
+        legend,
+        notes,
+        "Monitors stopped and continued inside a process" if watched else "",
+    )
 
 
 def _switched(sheet: Page, top: float, switched: Switched) -> None:
     cells = switched.processes[:MOST]
-    walls = [[wall for segment in cell.segments if segment.steps for wall in segment.steps.wall_s] for cell in cells]
+    walls = [
+        [wall for segment in cell.segments if segment.steps for wall in segment.steps.wall_s]
+        for cell in cells
+    ]
     every = sorted(wall for own in walls for wall in own)
     scale, unit = time_unit([statistics.median(every)])
     # Stalls would compress all other steps, so they are drawn at the upper edge.
@@ -100,9 +155,17 @@ def _switched(sheet: Page, top: float, switched: Switched) -> None:
     sheet.text(LEFT, top + 0.17, f"step time, {unit}", va="bottom", fontsize=SMALL, color=QUIET)
     for at, cell in enumerate(cells):
         down, last = top + 0.2 + STRIP * at, at == len(cells) - 1
-        axes = sheet.axes(LEFT, down, body_width() - LEFT - 0.05, STRIP - 0.06, most={"y": 3}, **ends)
+        axes = sheet.axes(
+            LEFT, down, body_width() - LEFT - 0.05, STRIP - 0.06, most={"y": 3}, **ends
+        )
         _strip(axes, cell, scale, high + room)
-        style: Style = {"rotation": 90, "ha": "center", "va": "center", "fontsize": SMALL, "color": QUIET}
+        style: Style = {
+            "rotation": 90,
+            "ha": "center",
+            "va": "center",
+            "fontsize": SMALL,
+            "color": QUIET,
+        }
         sheet.text(LEFT - 0.48, down + STRIP / 2, f"process {cell.block}", **style)
         axes.tick_params(axis="x", labelbottom=last)
         axes.set_xlabel("time in steps, s" if last else "")
@@ -118,11 +181,32 @@ def _strip(axes: Axes, cell: Cell, scale: float, highest: float) -> None:
         ends = begin + np.cumsum(walls)
         color = UNDER if segment.tweakset == cell.tweakset else FOUND
         at, heights = ends - walls / 2, np.minimum(walls * scale, highest)
-        hollow: Style = {"markerfacecolor": "none", "markeredgecolor": color, "markersize": 2.2, "markeredgewidth": 0.5}
+        hollow: Style = {
+            "markerfacecolor": "none",
+            "markeredgecolor": color,
+            "markersize": 2.2,
+            "markeredgewidth": 0.5,
+        }
         axes.plot(at[:settle], heights[:settle], "o", rasterized=True, **hollow)
-        axes.plot(at[settle:], heights[settle:], "o", color=color, markersize=2.6, alpha=0.7, markeredgewidth=0, rasterized=True)
+        axes.plot(
+            at[settle:],
+            heights[settle:],
+            "o",
+            color=color,
+            markersize=2.6,
+            alpha=0.7,
+            markeredgewidth=0,
+            rasterized=True,
+        )
         level = [np.median(walls[settle:]) * scale] * 2
-        axes.plot([ends[settle - 1] if settle else begin, ends[-1]], level, color=color, linewidth=1.8, solid_capstyle="butt", zorder=3)
+        axes.plot(
+            [ends[settle - 1] if settle else begin, ends[-1]],
+            level,
+            color=color,
+            linewidth=1.8,
+            solid_capstyle="butt",
+            zorder=3,
+        )
         begin = float(ends[-1])
 
 
@@ -133,9 +217,18 @@ def pair_gains(processes: Sequence[Cell], metric: Metric, baseline: str) -> list
         sides: dict[int, dict[bool, float]] = {}
         for segment in cell.segments:
             if metric.name in segment.metrics:
-                sides.setdefault(segment.block, {})[segment.tweakset == baseline] = segment.metrics[metric.name]
+                sides.setdefault(segment.block, {})[segment.tweakset == baseline] = segment.metrics[
+                    metric.name
+                ]
         pairs = [side for side in sides.values() if len(side) == 2]
-        result.append([math.expm1(gain) for gain in log_gains(metric, [side[True] for side in pairs], [side[False] for side in pairs])])
+        result.append(
+            [
+                math.expm1(gain)
+                for gain in log_gains(
+                    metric, [side[True] for side in pairs], [side[False] for side in pairs]
+                )
+            ]
+        )
     return result
 
 
@@ -147,23 +240,44 @@ def _pair_gains(sheet: Page, top: float, switched: Switched) -> None:
     margin = comparison.margin if comparison else 0.0
     value, low, high = ends_of(comparison.primary if comparison else None, 100)
     reach = reach_of(((gain, None, None) for gain in every), max(150 * margin, 0.1), [low, high])
-    scale: Style = {"xlim": (0.3, len(every) + 0.7), "ylim": (-reach, reach), "most": {"x": 10, "y": 5}}
+    scale: Style = {
+        "xlim": (0.3, len(every) + 0.7),
+        "ylim": (-reach, reach),
+        "most": {"x": 10, "y": 5},
+    }
     wide = body_width() - LEFT - 0.05
-    axes = sheet.axes(LEFT, top, wide, GAINS, ylabel="gain, %", xlabel="pair of segments, in the order they ran", **scale)
+    axes = sheet.axes(
+        LEFT,
+        top,
+        wide,
+        GAINS,
+        ylabel="gain, %",
+        xlabel="pair of segments, in the order they ran",
+        **scale,
+    )
     axes.axhspan(*margin_band(margin), color=BAND, linewidth=0, zorder=0)
     if value is not None and low is not None and high is not None:
         axes.axhspan(low, high, color=BANDED, linewidth=0, zorder=0.5)
         axes.axhline(value, color=UNDER, linewidth=1.2, zorder=1)
     axes.axhline(0, color=INK, linewidth=0.8, zorder=1)
     spots = range(1, len(every) + 1)
-    axes.plot(spots, [gain if abs(gain) <= reach else math.nan for gain in every], "D", color=INK, markersize=3.2, zorder=3)
+    axes.plot(
+        spots,
+        [gain if abs(gain) <= reach else math.nan for gain in every],
+        "D",
+        color=INK,
+        markersize=3.2,
+        zorder=3,
+    )
     beyond(axes, spots, every, (-reach, reach), WRONG)
     begins = [0, *accumulate(map(len, processes))]
     for cell, begin, end in zip(switched.processes, begins, begins[1:], strict=False):
         if begin:
             axes.axvline(begin + 0.5, color=FAINT, linewidth=0.8, linestyle=(0, (2, 2)))
         if len(processes) > 1 and end > begin:
-            above(axes, begin + 0.6, str(cell.block) if begin else f"process {cell.block}", ha="left")
+            above(
+                axes, begin + 0.6, str(cell.block) if begin else f"process {cell.block}", ha="left"
+            )
 
 
 LANE, HEAD = 0.26, 0.2
@@ -190,24 +304,39 @@ class Strip(NamedTuple):
     def summary(self) -> str:
         """Write how many slices were slow, and the share of measured time."""
         slices = [piece for lane in self.lanes.values() for piece in lane]
-        span_s, slow = max(piece.end_s for piece in slices), sum(piece.slowness > SLOW for piece in slices)
+        span_s, slow = (
+            max(piece.end_s for piece in slices),
+            sum(piece.slowness > SLOW for piece in slices),
+        )
         share = math.fsum(piece.end_s - piece.begin_s for piece in slices) / span_s
         which = f"the most uneven of {self.blocks}; " if self.blocks > 1 else ""
-        return f"{which}{slow} of {len(slices)} slices slow; {unsigned(share)} of {span_s:.0f} s measured"
+        return (
+            f"{which}{slow} of {len(slices)} slices slow; {unsigned(share)} of {span_s:.0f} s "
+            "measured"
+        )
 
 
 @picture(29, "Arms taking turns in one block", DESIGNS=frozenset({"turns"}))
 def turns(scene: Scene) -> Spec:
     """Slices of each arm over time: how slow each was, and the share of measured time."""
     took = ((panel, strip) for panel in panels_of(scene) if (strip := strip_of(panel)) is not None)
-    result = some(took, "no cells took turns (`--design=turns`), or the file does not record their times")
-    labels = arm_labels(scene.runs, dict.fromkeys(name for _, strip in result for name in strip.lanes))
+    result = some(
+        took, "no cells took turns (`--design=turns`), or the file does not record their times"
+    )
+    labels = arm_labels(
+        scene.runs, dict.fromkeys(name for _, strip in result for name in strip.lanes)
+    )
     left = room_for(labels.values(), 1.75)
     lead = (
-        "A bar is a slice of a few steps; its height is their mean time, half a lane for the arm's median slice of this block. "
-        "If all bars of a round are slow, the machine was, for all arms alike; white between bars is switching."
+        "A bar is a slice of a few steps; its height is their mean time, half a lane for the "
+        "arm's median slice of this block. "
+        "If all bars of a round are slow, the machine was, for all arms alike; white between bars "
+        "is switching."
     )
-    legend = [line(f"slower than {SLOW:g} times its arm's median slice", WRONG, 2), line("a round begins", FAINT, 0.8)]
+    legend = [
+        line(f"slower than {SLOW:g} times its arm's median slice", WRONG, 2),
+        line("a round begins", FAINT, 0.8),
+    ]
     sections = []
     for panel, strip in result:
         draw = partial(_lanes, left=left, strip=strip, looks=looks_of(scene), labels=labels)
@@ -239,17 +368,43 @@ def _unevenness(cells: Sequence[Cell]) -> float:
 def _slices(cell: Cell, begin_s: float) -> list[Slice]:
     usual = statistics.median(fmean(walls) for walls in cell.slices_s)
     timed = zip(cell.slice_starts_s, cell.slices_s, strict=True)
-    return [Slice(at - begin_s, at - begin_s + math.fsum(walls), fmean(walls) / usual) for at, walls in timed]
+    return [
+        Slice(at - begin_s, at - begin_s + math.fsum(walls), fmean(walls) / usual)
+        for at, walls in timed
+    ]
 
 
-def _lanes(sheet: Page, top: float, left: float, strip: Strip, looks: Mapping[str, Look], labels: Mapping[str, str]) -> None:
+def _lanes(
+    sheet: Page,
+    top: float,
+    left: float,
+    strip: Strip,
+    looks: Mapping[str, Look],
+    labels: Mapping[str, str],
+) -> None:
     last_s = max(lane[-1].end_s for lane in strip.lanes.values())
     names = [labels[arm] for arm in strip.lanes]
-    axes = row_axes(sheet, top + HEAD, left, names, LANE, right=0.05, xlim=(0, last_s), xlabel="time in the block, s")
-    begins = [min(piece.begin_s for piece in slices) for slices in zip(*strip.lanes.values(), strict=False)]
-    sheet.text(left - 0.1, top + HEAD - 0.02, "round", ha="right", va="bottom", fontsize=SMALL, color=QUIET)
+    axes = row_axes(
+        sheet,
+        top + HEAD,
+        left,
+        names,
+        LANE,
+        right=0.05,
+        xlim=(0, last_s),
+        xlabel="time in the block, s",
+    )
+    begins = [
+        min(piece.begin_s for piece in slices)
+        for slices in zip(*strip.lanes.values(), strict=False)
+    ]
+    sheet.text(
+        left - 0.1, top + HEAD - 0.02, "round", ha="right", va="bottom", fontsize=SMALL, color=QUIET
+    )
     for at, (begin_s, end_s) in enumerate(pairwise([*begins, last_s]), 1):
-        if (end_s - begin_s) / last_s * (body_width() - left) > width_in(f"{at}", SMALL):  # else they overlap
+        if (end_s - begin_s) / last_s * (body_width() - left) > width_in(
+            f"{at}", SMALL
+        ):  # else they overlap
             above(axes, (begin_s + end_s) / 2, f"{at}")
     axes.vlines(begins, -0.5, len(names) - 0.5, color=FAINT, linewidth=0.8, zorder=0)
     axes.hlines(np.arange(len(names)) + 0.5, 0, last_s, color=GRID, linewidth=0.6, zorder=0)
@@ -258,7 +413,12 @@ def _lanes(sheet: Page, top: float, left: float, strip: Strip, looks: Mapping[st
         corners = [
             corner
             for piece, high in tops.items()
-            for corner in ((piece.begin_s, foot + 0.5), (piece.begin_s, high), (piece.end_s, high), (piece.end_s, foot + 0.5))
+            for corner in (
+                (piece.begin_s, foot + 0.5),
+                (piece.begin_s, high),
+                (piece.end_s, high),
+                (piece.end_s, foot + 0.5),
+            )
         ]
         axes.add_artist(Polygon(corners, color=looks[arm].color, linewidth=0))
         slow = [piece for piece in lane if piece.slowness > SLOW]

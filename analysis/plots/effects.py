@@ -11,17 +11,51 @@ from analysis.verdict import without_guards
 from analysis.wording import number, probability, spoken
 from control.names import undigested
 
-from .labels import arm_labels, fit, fitted_arms, joined, judged_by_key, measure_of, minus, room_for, width_in
-from .marks import FASTER_AXIS, VERDICTS, Axes, Ends, Mark, MarkRow, Style, ends_of, forest_section, margin_band, reach_of
+from .labels import (
+    arm_labels,
+    fit,
+    fitted_arms,
+    joined,
+    judged_by_key,
+    measure_of,
+    minus,
+    room_for,
+    width_in,
+)
+from .marks import (
+    FASTER_AXIS,
+    VERDICTS,
+    Axes,
+    Ends,
+    Mark,
+    MarkRow,
+    Style,
+    ends_of,
+    forest_section,
+    margin_band,
+    reach_of,
+)
 from .page import Page, Section, Spec, body_width, dot, line, margin_entry, verdict_entries
-from .scene import NothingToDraw, Panel, Scene, changes_something, comparison_of, contrasts_of, in_order, measured, panels_of, some
+from .scene import (
+    NothingToDraw,
+    Panel,
+    Scene,
+    changes_something,
+    comparison_of,
+    contrasts_of,
+    in_order,
+    measured,
+    panels_of,
+    some,
+)
 from .style import BAND, FAINT, GRID, INK, QUIET, SMALL, picture
 
 UNTOUCHED = "(changes nothing)"
 HEADS = [("gain, % [95 %]", 0.12), ("verdict", 0)]
 CALLED = frozenset({"improved", "regressed"})
 CHANCE = (
-    "An interval without 0 may still be undecided: verdicts rest on p-values adjusted for all {} contrasts, of which one in 20 would "
+    "An interval without 0 may still be undecided: verdicts rest on p-values adjusted for all {} "
+    "contrasts, of which one in 20 would "
     "exclude 0 by chance. “Can't tell” is not “the same”."
 )
 
@@ -31,16 +65,30 @@ def forest(scene: Scene) -> Spec:
     """Effect of each tweak set on the speed of the work, with its uncertainty."""
     every = some(scene.comparisons, "there is nothing to compare: only the baseline was run")
     drawn = [comparison for comparison in every if gain_of(comparison) is not None]
-    some(drawn, f"nothing could be compared: {'; '.join(dict.fromkeys(comparison.reason.rstrip('.') for comparison in every))}")
+    some(
+        drawn,
+        "nothing could be compared: "
+        f"{'; '.join(dict.fromkeys(comparison.reason.rstrip('.') for comparison in every))}",
+    )
     labels = arm_labels(scene.runs, [comparison.tweakset for comparison in every])
     left = room_for([*labels.values(), UNTOUCHED], 1.75)
     claimed = [_ends(comparison)[0] for comparison in every if comparison.verdict in CALLED]
-    reach = reach_of(map(_ends, every), 150 * max(comparison.margin for comparison in every), claimed)
-    settings: Style = {"left": left, "right": 2.6, "label": FASTER_AXIS, "heads": HEADS, "reach": reach}
+    reach = reach_of(
+        map(_ends, every), 150 * max(comparison.margin for comparison in every), claimed
+    )
+    settings: Style = {
+        "left": left,
+        "right": 2.6,
+        "label": FASTER_AXIS,
+        "heads": HEADS,
+        "reach": reach,
+    }
     sections = []
     for panel in panels_of(scene):
         # Untouched arms come last: they show how far the same machine differs from itself.
-        rows = sorted(contrasts_of(scene, panel), key=lambda row: (row.untouched, -_known(row, -math.inf)))
+        rows = sorted(
+            contrasts_of(scene, panel), key=lambda row: (row.untouched, -_known(row, -math.inf))
+        )
         marks = [
             MarkRow(
                 fit(labels[row.tweakset], left - 0.12, lines=1 if row.untouched else 2),
@@ -54,16 +102,28 @@ def forest(scene: Scene) -> Spec:
         ]
         if rows:
             band = margin_band(rows[0].margin)
-            sections.append(forest_section(panel.title, marks, _baseline(rows, panel), run=panel.run, band=band, **settings))
+            sections.append(
+                forest_section(
+                    panel.title, marks, _baseline(rows, panel), run=panel.run, band=band, **settings
+                )
+            )
     lead = (
-        "Right of 0 is faster than the baseline, left of it slower. Marks: gain in the primary metric, the first metric named "
+        "Right of 0 is faster than the baseline, left of it slower. Marks: gain in the primary "
+        "metric, the first metric named "
         "beside each workload; lines: its 95 % interval."
     )
     if judged_by_key(scene.runs):
         lead += " Each row is a whole tweak set; “Effect of each key” judges single keys."
     # If nothing has an interval, no mark has a line.
-    looks = {name: look | ({} if any(one.primary for one in every) else {"linestyle": "none"}) for name, look in VERDICTS.items()}
-    second = line("gain in the second metric", FAINT, marker="|", markersize=6) if any(one.second for one in every) else None
+    looks = {
+        name: look | ({} if any(one.primary for one in every) else {"linestyle": "none"})
+        for name, look in VERDICTS.items()
+    }
+    second = (
+        line("gain in the second metric", FAINT, marker="|", markersize=6)
+        if any(one.second for one in every)
+        else None
+    )
     legend = [
         *verdict_entries(looks, {comparison.verdict for comparison in drawn}),
         second,
@@ -96,11 +156,19 @@ def _mark(comparison: Comparison) -> Mark:
     figures = gain_with_interval(comparison.primary) if comparison.primary else ""
     if comparison.observed is not None and not comparison.primary:
         figures = minus(f"{number(comparison.observed)} [no interval]")
-    tooltip = f"{comparison.tweakset} · {comparison.workload}: {figures} % against {comparison.baseline}, {spoken(comparison.verdict)}"
+    tooltip = (
+        f"{comparison.tweakset} · {comparison.workload}: {figures} % against "
+        f"{comparison.baseline}, {spoken(comparison.verdict)}"
+    )
     tooltip += f", {comparison.pairs} of {comparison.blocks} blocks" if comparison.pairs else ""
     if comparison.p_adjusted is not None:
         tooltip += f", p {probability(comparison.p_adjusted)} adjusted for {comparison.family}"
-    return Mark(_ends(comparison), VERDICTS[comparison.verdict], (figures, spoken(comparison.verdict)), tooltip=tooltip)
+    return Mark(
+        _ends(comparison),
+        VERDICTS[comparison.verdict],
+        (figures, spoken(comparison.verdict)),
+        tooltip=tooltip,
+    )
 
 
 def _baseline(rows: Sequence[Comparison], panel: Panel) -> str:
@@ -110,12 +178,21 @@ def _baseline(rows: Sequence[Comparison], panel: Panel) -> str:
     values: dict[Metric, list[float]] = {}
     for effect in (effect for row in rows for effect in (row.primary, row.second) if effect):
         values.setdefault(effect.metric, []).append(effect.baseline)
-    values = values or {metric: [cell.metrics[metric.name] for cell in measured(panel, baseline) if metric.name in cell.metrics]}
+    values = values or {
+        metric: [
+            cell.metrics[metric.name]
+            for cell in measured(panel, baseline)
+            if metric.name in cell.metrics
+        ]
+    }
     shown = []
     for one, own in values.items():
         measure = measure_of(one, own)
         if own:
-            shown.append(f"{measure.name} {' to '.join(dict.fromkeys(map(measure.value, (min(own), max(own)))))}")
+            shown.append(
+                f"{measure.name} "
+                f"{' to '.join(dict.fromkeys(map(measure.value, (min(own), max(own)))))}"
+            )
     return f"0 = {baseline}{': ' if shown else ''}{', '.join(shown)}"
 
 
@@ -124,9 +201,15 @@ def _notes(comparisons: Sequence[Comparison]) -> list[str]:
     reasons: dict[str, list[str]] = {}
     for one in comparisons:
         if one.primary is None or one.verdict == "not comparable":
-            reasons.setdefault(one.reason, []).append(f"{one.tweakset} ({undigested(one.workload)})")
+            reasons.setdefault(one.reason, []).append(
+                f"{one.tweakset} ({undigested(one.workload)})"
+            )
     notes = [f"{', '.join(names)}: {reason}" for reason, names in reasons.items()]
-    unsure = [(one.family, one.primary) for one in comparisons if one.verdict == "inconclusive" and one.primary]
+    unsure = [
+        (one.family, one.primary)
+        for one in comparisons
+        if one.verdict == "inconclusive" and one.primary
+    ]
     families = [family for family, effect in unsure if effect.low * effect.high > 0]
     return [CHANCE.format(max(families)), *notes] if families else notes
 
@@ -140,41 +223,78 @@ Keys = Mapping[str, Mapping[str, str]]
 def parameters(scene: Scene) -> Spec:
     """Kernel parameters of each tweak set, and each set's effect on speed."""
     panels = panels_of(scene)
-    tweaksets = {name: run.tweaksets[name] for run in scene.runs for name in in_order(run, run.tweaksets.values())}
+    tweaksets = {
+        name: run.tweaksets[name]
+        for run in scene.runs
+        for name in in_order(run, run.tweaksets.values())
+    }
     ran = {arm for panel in panels for arm in panel.arms}
-    names = [name for name, tweakset in tweaksets.items() if changes_something(tweakset) and name in ran]
+    names = [
+        name for name, tweakset in tweaksets.items() if changes_something(tweakset) and name in ran
+    ]
     keys = keys_of(scene.runs, names)
     some(keys, "no measured tweak set sets a kernel parameter")
-    judged = {(row, at): comparison_of(scene, panel, name) for row, panel in enumerate(panels) for at, name in enumerate(names)}
+    judged = {
+        (row, at): comparison_of(scene, panel, name)
+        for row, panel in enumerate(panels)
+        for at, name in enumerate(names)
+    }
     compared = {place: comparison for place, comparison in judged.items() if comparison}
     proven = {place for place, comparison in compared.items() if _called(scene, comparison)}
     legend = [
-        dot("changed alone: a coloured gain above it is this key's" if proven else "changed alone", size=6),
+        dot(
+            "changed alone: a coloured gain above it is this key's" if proven else "changed alone",
+            size=6,
+        ),
         dot("changed together with others", size=6, markerfacecolor="white"),
     ]
     lead = "Above: gain of each tweak set as a whole, %, in colour where it is shown to differ. "
     if judged_by_key(scene.runs):
         lead += f"Each against {scene.runs[0].baseline}; “Effect of each key” judges single keys."
     else:
-        lead += "Keys that were changed together cannot be separated: measure a set with one key alone to know its effect."
+        lead += (
+            "Keys that were changed together cannot be separated: measure a set with one key "
+            "alone to know its effect."
+        )
     if not proven:
         doubted = any(comparison.verdict in CALLED for comparison in compared.values())
-        lead += " A copy of stock differs too (A/A), so no set is judged." if doubted else " No set was shown to differ."
+        lead += (
+            " A copy of stock differs too (A/A), so no set is judged."
+            if doubted
+            else " No set was shown to differ."
+        )
     titles = [panel.title for panel in panels]
     left = max(room_for(keys, 2.45, SMALL), room_for(titles, 2.45))
     column = min(0.55, (body_width() - left - 1.3) / len(names))
     if column < NARROWEST:
-        raise NothingToDraw(f"{len(names)} tweak sets are too many columns for one page: their names would be illegible")
+        raise NothingToDraw(
+            f"{len(names)} tweak sets are too many columns for one page: their names would be "
+            "illegible"
+        )
     above = room_for(arm_labels(scene.runs, names).values(), 1.7, SMALL)
     heads = fitted_arms(scene.runs, names, above - 0.1, SMALL, lines=2 if column > 0.3 else 1)
     rows = len(titles) + 1 + len(keys)
 
     def draw(sheet: Page, top: float) -> None:
         top += above
-        axes = sheet.axes(left, top, column * len(names), KEY_ROW * rows, xlim=(0, len(names)), ylim=(rows, 0), xticks=[])
+        axes = sheet.axes(
+            left,
+            top,
+            column * len(names),
+            KEY_ROW * rows,
+            xlim=(0, len(names)),
+            ylim=(rows, 0),
+            xticks=[],
+        )
         axes.spines[:].set_visible(False)
         for at, name in enumerate(names):
-            style: Style = {"rotation": 90, "ha": "center", "va": "bottom", "fontsize": SMALL, "linespacing": 1.05}
+            style: Style = {
+                "rotation": 90,
+                "ha": "center",
+                "va": "bottom",
+                "fontsize": SMALL,
+                "linespacing": 1.05,
+            }
             sheet.text(left + column * (at + 0.5), top - 0.05, heads[name], **style)
         _names(axes, titles, list(keys), left)
         _gains(axes, compared, proven, column)
@@ -182,7 +302,9 @@ def parameters(scene: Scene) -> Spec:
         for row, values in enumerate(keys.values(), len(titles) + 1):
             right = left + column * len(names) + 0.1
             text = fit(joined(values.values()), body_width() - right, SMALL)
-            sheet.text(right, top + KEY_ROW * (row + 0.5), text, va="center", fontsize=SMALL, color=QUIET)
+            sheet.text(
+                right, top + KEY_ROW * (row + 0.5), text, va="center", fontsize=SMALL, color=QUIET
+            )
 
     return Spec(lead, [Section("", above + KEY_ROW * rows + 0.1, draw)], legend)
 
@@ -194,7 +316,9 @@ def keys_of(runs: Sequence[Run], names: Sequence[str]) -> Keys:
     for name in names:
         for setting in changes(next(run for run in runs if name in run.tweaksets), name):
             key = setting.key if setting.kind in PLAIN else f"{setting.key} ({setting.kind})"
-            values = every.setdefault((kinds.index(setting.kind if setting.kind in kinds else ""), key), {})
+            values = every.setdefault(
+                (kinds.index(setting.kind if setting.kind in kinds else ""), key), {}
+            )
             # Boot tokens may come twice (hugepagesz, hugepages): keep all.
             values[name] = f"{values[name]} {setting.value}" if name in values else setting.value
     return {key: every[kind, key] for kind, key in sorted(every, key=lambda place: place[0])}
@@ -203,25 +327,46 @@ def keys_of(runs: Sequence[Run], names: Sequence[str]) -> Keys:
 def _called(scene: Scene, comparison: Comparison) -> bool:
     """Return whether a comparison is improved or regressed and no A/A check beside it fails."""
     run, place = comparison.candidate_run, (comparison.study, comparison.workload)
-    beside = (other for other in scene.comparisons if (other.study, other.workload) == place and other.candidate_run == run)
-    keys = (effects for effects in scene.effects.get(run, ()) if (effects.observed.study, effects.observed.workload) == place)
-    fails = any(other.untouched and other.verdict == "not comparable" for other in beside) or any(one.again_fails for one in keys)
+    beside = (
+        other
+        for other in scene.comparisons
+        if (other.study, other.workload) == place and other.candidate_run == run
+    )
+    keys = (
+        effects
+        for effects in scene.effects.get(run, ())
+        if (effects.observed.study, effects.observed.workload) == place
+    )
+    fails = any(other.untouched and other.verdict == "not comparable" for other in beside) or any(
+        one.again_fails for one in keys
+    )
     return comparison.verdict in CALLED and not fails
 
 
 def _names(axes: Axes, titles: Sequence[str], keys: Sequence[str], left: float) -> None:
     """Write the workloads beside their gains, and the keys, smaller, beside their dots."""
-    shown = [fit(name, left - 0.15) for name in titles] + [fit(name, left - 0.15, SMALL) for name in keys]
+    shown = [fit(name, left - 0.15) for name in titles] + [
+        fit(name, left - 0.15, SMALL) for name in keys
+    ]
     places = [row + 0.5 + (row >= len(titles)) for row in range(len(shown))]
     axes.set_yticks(places, shown)
     axes.tick_params(axis="y", length=0)
 
 
-def _gains(axes: Axes, compared: Mapping[tuple[int, int], Comparison], proven: set[tuple[int, int]], column: float) -> None:
+def _gains(
+    axes: Axes,
+    compared: Mapping[tuple[int, int], Comparison],
+    proven: set[tuple[int, int]],
+    column: float,
+) -> None:
     """Write the gain of each comparison."""
     for (row, at), comparison in compared.items():
         gain, look = gain_of(comparison), VERDICTS[comparison.verdict]
-        style: Style = {"color": look["color"], "fontweight": "bold"} if (row, at) in proven else {"color": QUIET}
+        style: Style = (
+            {"color": look["color"], "fontweight": "bold"}
+            if (row, at) in proven
+            else {"color": QUIET}
+        )
         text = "×" if gain is None else _short(gain, column)
         axes.text(at + 0.5, row + 0.52, text, ha="center", va="center", fontsize=SMALL, **style)
 
@@ -230,7 +375,9 @@ def _short(gain: float, room_in: float) -> str:
     """Write a gain as exactly as the room allows."""
     exact, rounded = minus(number(gain)), minus(f"{gain * 100:+.0f}")
     bare = rounded.lstrip("+\N{MINUS SIGN}")  # colour shows the sign of significant gains
-    return next((text for text in (exact, rounded, bare) if width_in(text, SMALL) <= 0.9 * room_in), "")
+    return next(
+        (text for text in (exact, rounded, bare) if width_in(text, SMALL) <= 0.9 * room_in), ""
+    )
 
 
 def _membership(axes: Axes, first: int, keys: Keys, names: Sequence[str]) -> None:
@@ -242,6 +389,11 @@ def _membership(axes: Axes, first: int, keys: Keys, names: Sequence[str]) -> Non
         axes.axhspan(row, row + 1, color=BAND, linewidth=0, zorder=0)
     alone = {name for name in names if sum(name in values for values in keys.values()) == 1}
     for face, chosen in ((INK, alone), ("white", set(names) - alone)):
-        changed = [(name, row) for row, values in enumerate(keys.values(), first) for name in values if name in chosen]
+        changed = [
+            (name, row)
+            for row, values in enumerate(keys.values(), first)
+            for name in values
+            if name in chosen
+        ]
         places = [names.index(name) + 0.5 for name, _ in changed], [row + 0.5 for _, row in changed]
         axes.plot(*places, "o", markersize=6, color=INK, markerfacecolor=face, markeredgewidth=1.1)

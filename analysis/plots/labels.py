@@ -61,7 +61,9 @@ def measure_of(metric: Metric | str, values: Sequence[float] = ()) -> Measure:
     """Choose name and unit for a metric's values; an unknown one keeps its name with the unit."""
     name = metric if isinstance(metric, str) else metric.name
     if name == TOLD_RATE:
-        scale, unit = rates.scale_of(max(map(abs, values), default=1.0), "" if isinstance(metric, str) else metric.unit)
+        scale, unit = rates.scale_of(
+            max(map(abs, values), default=1.0), "" if isinstance(metric, str) else metric.unit
+        )
         return Measure("rate", unit, scale)
     label, unit = NAMES.get(name, (one_line(name, 60), ""))
     scale, unit = time_unit(values) if unit == "s" else (1.0, unit)
@@ -106,9 +108,16 @@ def arm_labels(runs: Iterable[Run], names: Iterable[str]) -> dict[str, str]:
 
 def _by_key(run: Run, name: str) -> str:
     point = run.design.points[name]
-    on, off = ([key for key, level in point.levels.items() if (level is None) == gone] for gone in (False, True))
+    on, off = (
+        [key for key, level in point.levels.items() if (level is None) == gone]
+        for gone in (False, True)
+    )
     # One run may decompose several tweak sets: then the key alone is ambiguous.
-    origin = f" ({point.tweakset})" if len({point.tweakset for point in run.design.points.values()}) > 1 else ""
+    origin = (
+        f" ({point.tweakset})"
+        if len({point.tweakset for point in run.design.points.values()}) > 1
+        else ""
+    )
     if not off:
         return name
     if len(on) == 1:
@@ -116,7 +125,9 @@ def _by_key(run: Run, name: str) -> str:
     return f"all but {off[0]}{origin}" if len(off) == 1 else name
 
 
-def fitted_arms(runs: Iterable[Run], names: Iterable[str], room_in: float, points: float = TEXT, lines: int = 2) -> dict[str, str]:
+def fitted_arms(
+    runs: Iterable[Run], names: Iterable[str], room_in: float, points: float = TEXT, lines: int = 2
+) -> dict[str, str]:
     """Name tweak sets so that the names fit a column."""
     labels = arm_labels(runs, names)
     shown = fitted(labels.values(), room_in, points, lines)
@@ -128,7 +139,14 @@ def _advance(letter: str, weight: str) -> float:
     """Return a letter's advance relative to the font size, rounded up as a renderer may."""
     font = get_font(findfont(FontProperties(family=FONT, weight=weight)))
     font.set_size(1000, 72)
-    return 1.03 * font.load_glyph(font.get_char_index(ord(letter)), flags=LoadFlags.NO_HINTING).linearHoriAdvance / 65536 / 1000
+    return (
+        1.03
+        * font.load_glyph(
+            font.get_char_index(ord(letter)), flags=LoadFlags.NO_HINTING
+        ).linearHoriAdvance
+        / 65536
+        / 1000
+    )
 
 
 def width_in(text: str, points: float = TEXT, weight: str = "normal") -> float:
@@ -138,7 +156,10 @@ def width_in(text: str, points: float = TEXT, weight: str = "normal") -> float:
 
 def room_for(names: Iterable[str], most_in: float, points: float = TEXT) -> float:
     """Return the width of a column of names, in inches, with a gap; at most `most_in`."""
-    return min(most_in, max((width_in(one_line(name, LONGEST), points) for name in names), default=0.0) + 0.18)
+    return min(
+        most_in,
+        max((width_in(one_line(name, LONGEST), points) for name in names), default=0.0) + 0.18,
+    )
 
 
 def wrapped(text: str, room_in: float, points: float = TEXT) -> list[str]:
@@ -157,18 +178,28 @@ def wrapped(text: str, room_in: float, points: float = TEXT) -> list[str]:
     return [line for line in lines if line]
 
 
-def fitted(names: Iterable[str], room_in: float, points: float = TEXT, lines: int = 2, weight: str = "normal") -> dict[str, str]:
+def fitted(
+    names: Iterable[str],
+    room_in: float,
+    points: float = TEXT,
+    lines: int = 2,
+    weight: str = "normal",
+) -> dict[str, str]:
     """Fit names into lines of a column, broken or shortened in the middle; no two are alike."""
     shown: dict[str, str] = {}
     for name in dict.fromkeys(names):
         text = _folded(one_line(name, LONGEST), lines, room_in, points, weight)
         # Two shortened names may be equal: then their place in the list distinguishes them.
         place = f"{len(shown) + 1}. {one_line(name, LONGEST)}"
-        shown[name] = _folded(place, lines, room_in, points, weight) if text in shown.values() else text
+        shown[name] = (
+            _folded(place, lines, room_in, points, weight) if text in shown.values() else text
+        )
     return shown
 
 
-def fit(name: str, room_in: float, points: float = TEXT, lines: int = 1, weight: str = "normal") -> str:
+def fit(
+    name: str, room_in: float, points: float = TEXT, lines: int = 1, weight: str = "normal"
+) -> str:
     """Fit one name into some lines."""
     return _folded(one_line(name, LONGEST), lines, room_in, points, weight)
 
@@ -190,5 +221,7 @@ def _folded(name: str, lines: int, room_in: float, points: float, weight: str) -
     if lines > 1:
         most = next((at for at in range(most, most // 2, -1) if name[at - 1] in BREAKS), most)
         return f"{name[:most]}\n{_folded(name[most:], lines - 1, room_in, points, weight)}"
-    shorter = (f"{name[: (keep + 1) // 2]}…{name[len(name) - keep // 2 :]}" for keep in range(most, -1, -1))
+    shorter = (
+        f"{name[: (keep + 1) // 2]}…{name[len(name) - keep // 2 :]}" for keep in range(most, -1, -1)
+    )
     return next((short for short in shorter if width_in(short, points, weight) <= room_in), "…")

@@ -24,7 +24,11 @@ from .style import BAND, FAINT, INK, QUIET, SMALL, set_tooltip
 
 Style = dict[str, Any]
 Ends = tuple[float | None, float | None, float | None]
-ROW, HEADS, FOOT = 0.25, 0.17, 0.46  # inches: a row, the heads of columns above the rows, an axis with its label below them
+ROW, HEADS, FOOT = (
+    0.25,
+    0.17,
+    0.46,
+)  # inches: a row, the heads of columns above the rows, an axis with its label below them
 AXIS = 1.2  # inches: the smallest axis
 MUCH = 4.0  # largest over smallest value, above which a scale is logarithmic
 GAP = 4 * "\N{NO-BREAK SPACE}"  # SVG collapses ordinary spaces
@@ -39,7 +43,13 @@ VERDICTS: dict[str, Style] = {
     "not comparable": {"marker": "x", "color": "#8c8c8c"},
 }
 WIDEST = 4.0  # intervals this many times wider than the usual one are cut, with an arrow
-LEVELS = ((1, 1.5, 2, 3, 4, 5, 6, 8), (1, 2, 3, 5), (1, 2, 5), (1, 3), (1,))  # ticks per decade, the finest first
+LEVELS = (
+    (1, 1.5, 2, 3, 4, 5, 6, 8),
+    (1, 2, 3, 5),
+    (1, 2, 5),
+    (1, 3),
+    (1,),
+)  # ticks per decade, the finest first
 
 
 class Mark(NamedTuple):
@@ -70,7 +80,9 @@ class MarkRow(NamedTuple):
 
 def ends_of(value: object, scale: float = 1.0) -> Ends:
     """Return value and ends of a mean, a figure, or an effect (whose value is its gain)."""
-    middle = getattr(value, "value", None) if hasattr(value, "value") else getattr(value, "gain", None)
+    middle = (
+        getattr(value, "value", None) if hasattr(value, "value") else getattr(value, "gain", None)
+    )
     return scaled((middle, getattr(value, "low", None), getattr(value, "high", None)), scale)
 
 
@@ -92,18 +104,37 @@ def reach_of(every: Iterable[Ends], least: float, in_view: Iterable[float | None
     """
     sizes = [max(map(abs, numbers)) for ends in every if (numbers := known([ends]))]
     usual = WIDEST * statistics.median(sizes) if sizes else 0.0
-    return 1.1 * max(least, *(abs(value or 0.0) for value in in_view), *(min(size, usual) for size in sizes), 0.0) or 1.0
+    return (
+        1.1
+        * max(
+            least,
+            *(abs(value or 0.0) for value in in_view),
+            *(min(size, usual) for size in sizes),
+            0.0,
+        )
+        or 1.0
+    )
 
 
 def in_words(ends: Ends) -> str:
     """Write a value and its interval."""
     value, low, high = ends
     middle = "" if value is None else digits(value)
-    return minus(middle if low is None or high is None else f"{middle} [{digits(low)}, {digits(high)}]".strip())
+    return minus(
+        middle
+        if low is None or high is None
+        else f"{middle} [{digits(low)}, {digits(high)}]".strip()
+    )
 
 
 def interval(
-    axes: Axes, at: float, ends: Ends, style: Style, along: Literal["x", "y"] = "x", reach: float = math.inf, tooltip: str = ""
+    axes: Axes,
+    at: float,
+    ends: Ends,
+    style: Style,
+    along: Literal["x", "y"] = "x",
+    reach: float = math.inf,
+    tooltip: str = "",
 ) -> None:
     """Draw a mark with its interval along one axis; beyond ± `reach` it is cut, with an arrow.
 
@@ -119,10 +150,18 @@ def interval(
             set_tooltip(drawn, tooltip or in_words(ends))
 
     if low is not None and high is not None:
-        plot([max(low, -reach), min(high, reach)], marker="None", linestyle="-", solid_capstyle="butt", zorder=2)
+        plot(
+            [max(low, -reach), min(high, reach)],
+            marker="None",
+            linestyle="-",
+            solid_capstyle="butt",
+            zorder=2,
+        )
         for end, cut, arrow in ((-reach, low < -reach, "<"), (reach, high > reach, ">")):
             if cut:
-                plot([end], marker=arrow, markerfacecolor=look["color"], markersize=5, clip_on=False)
+                plot(
+                    [end], marker=arrow, markerfacecolor=look["color"], markersize=5, clip_on=False
+                )
     if value is not None and abs(value) <= reach:
         plot([value], linestyle="none", zorder=3)
 
@@ -167,39 +206,94 @@ def forest(
         axes.axvline(zero, color=INK, linewidth=0.9, zorder=1)
     places = [left + wide + offset for _, offset in heads[:-1]] + [body_width()] * bool(heads)
     for (head, _), place in zip(heads, places, strict=True):
-        sheet.text(place, top, head, ha="right" if place == body_width() else "left", fontsize=SMALL, color=QUIET)
+        sheet.text(
+            place,
+            top,
+            head,
+            ha="right" if place == body_width() else "left",
+            fontsize=SMALL,
+            color=QUIET,
+        )
     down = 0.0
     for row in rows:
         if row.rule:
             axes.axhline(down, color=INK, linewidth=0.6)
         _name(sheet, above + down + row.tall / 2, names.get(row.name, row.name), row, left)
-        _marks(sheet, axes, (above, down + row.tall / 2), places, row, math.inf if reach is None else reach)
+        _marks(
+            sheet,
+            axes,
+            (above, down + row.tall / 2),
+            places,
+            row,
+            math.inf if reach is None else reach,
+        )
         down += row.tall
     return axes
 
 
 def _name(sheet: Page, middle: float, name: str, row: MarkRow, left: float) -> None:
-    style: Style = {"ha": "right", "color": row.color, "linespacing": 1.05, "fontweight": "bold" if row.bold else "normal"}
+    style: Style = {
+        "ha": "right",
+        "color": row.color,
+        "linespacing": 1.05,
+        "fontweight": "bold" if row.bold else "normal",
+    }
     if not row.small:
         sheet.text(left - 0.1, middle, name, va="center", **style)
         return
     middle += 0.07 * name.count("\n")
     sheet.text(left - 0.1, middle, name, va="bottom", **style)
-    sheet.text(left - 0.1, middle + 0.015, fit(row.small, left - 0.12, SMALL), ha="right", color=QUIET, fontsize=SMALL)
+    sheet.text(
+        left - 0.1,
+        middle + 0.015,
+        fit(row.small, left - 0.12, SMALL),
+        ha="right",
+        color=QUIET,
+        fontsize=SMALL,
+    )
 
 
-def _marks(sheet: Page, axes: Axes, place: tuple[float, float], columns: Sequence[float], row: MarkRow, reach: float) -> None:
+def _marks(
+    sheet: Page,
+    axes: Axes,
+    place: tuple[float, float],
+    columns: Sequence[float],
+    row: MarkRow,
+    reach: float,
+) -> None:
     top, middle = place
     if row.faint is not None:
-        interval(axes, middle + 0.08, row.faint, {"color": FAINT, "marker": "|", "markersize": 5, "linewidth": 1.0}, reach=reach)
+        interval(
+            axes,
+            middle + 0.08,
+            row.faint,
+            {"color": FAINT, "marker": "|", "markersize": 5, "linewidth": 1.0},
+            reach=reach,
+        )
         middle -= 0.025
     for at, mark in enumerate(row.marks):
         line = middle + min(0.19, 0.45 * row.tall) * (at - (len(row.marks) - 1) / 2)
-        tooltip = mark.tooltip or f"{row.name}: {', '.join(filter(None, mark.texts)) or in_words(mark.ends)}"
-        interval(axes, line, mark.ends, {"markersize": 6.5, **mark.style}, reach=reach, tooltip=tooltip)
+        tooltip = (
+            mark.tooltip
+            or f"{row.name}: {', '.join(filter(None, mark.texts)) or in_words(mark.ends)}"
+        )
+        interval(
+            axes, line, mark.ends, {"markersize": 6.5, **mark.style}, reach=reach, tooltip=tooltip
+        )
         for column, text in zip(columns, mark.texts, strict=True):
-            last: Style = {"ha": "right", "color": mark.style.get("color", INK), "fontweight": "bold" if mark.bold else "normal"}
-            sheet.text(column, top + line, text, va="center", fontsize=SMALL, **last if column == body_width() else {})
+            last: Style = {
+                "ha": "right",
+                "color": mark.style.get("color", INK),
+                "fontweight": "bold" if mark.bold else "normal",
+            }
+            sheet.text(
+                column,
+                top + line,
+                text,
+                va="center",
+                fontsize=SMALL,
+                **last if column == body_width() else {},
+            )
 
 
 def beside(left: float, right: float) -> float:
@@ -208,7 +302,12 @@ def beside(left: float, right: float) -> float:
 
 
 def forest_section(
-    title: str, rows: Sequence[MarkRow], beside: str = "", lines: Sequence[str] = (), run: Run | None = None, **settings: Any
+    title: str,
+    rows: Sequence[MarkRow],
+    beside: str = "",
+    lines: Sequence[str] = (),
+    run: Run | None = None,
+    **settings: Any,
 ) -> Section:
     """Make a section of one forest, drawn with `settings` of `forest`; without rows, a head."""
     if not rows:
@@ -233,20 +332,40 @@ def row_axes(
     names, left = list(names), beside(left, right)
     shown = fitted(names, left - numbers - 0.15, lines=lines)
     for row, name in enumerate(names):
-        sheet.text(left - numbers - 0.1, top + row_in * (row + 0.5), shown[name], ha="right", va="center", linespacing=0.95)
+        sheet.text(
+            left - numbers - 0.1,
+            top + row_in * (row + 0.5),
+            shown[name],
+            ha="right",
+            va="center",
+            linespacing=0.95,
+        )
     rows: Style = {"ylim": (len(names) - 0.5, -0.5), "yticks": []}
-    axes = sheet.axes(left, top, body_width() - left - right, row_in * len(names), **rows, **settings)
+    axes = sheet.axes(
+        left, top, body_width() - left - right, row_in * len(names), **rows, **settings
+    )
     axes.spines["left"].set_visible(False)
     return axes
 
 
-def bars(axes: Axes, row: float, parts: Iterable[tuple[float, str]], start: float = 0.0, least: float = math.inf) -> None:
+def bars(
+    axes: Axes,
+    row: float,
+    parts: Iterable[tuple[float, str]],
+    start: float = 0.0,
+    least: float = math.inf,
+) -> None:
     """Draw a bar of parts (length, colour) end to end; parts from `least` on show their size."""
     for size, color in parts:
         set_tooltip(axes.barh(row, size, left=start, height=0.72, color=color)[0], digits(size))
         if size >= least:
             dark = sum(int(color[at : at + 2], 16) for at in (1, 3, 5)) < 400
-            style: Style = {"ha": "center", "va": "center", "fontsize": SMALL, "color": "white" if dark else INK}
+            style: Style = {
+                "ha": "center",
+                "va": "center",
+                "fontsize": SMALL,
+                "color": "white" if dark else INK,
+            }
             axes.text(start + size / 2, row, f"{size:.0f}", **style)
         start += size
 
@@ -256,15 +375,33 @@ def lines(axes: Axes, points: Iterable[tuple[float, Ends]], style: Style) -> Non
     values = [(x, ends) for x, ends in points if ends[0] is not None]
     for x, (_, low, high) in values:
         if low is not None and high is not None:
-            axes.plot([x, x], [low, high], color=style["color"], linewidth=1.4, solid_capstyle="butt", zorder=2)
-    (drawn,) = axes.plot([x for x, _ in values], [ends[0] or 0.0 for _, ends in values], **{"linewidth": 1.3, "zorder": 3, **style})
+            axes.plot(
+                [x, x],
+                [low, high],
+                color=style["color"],
+                linewidth=1.4,
+                solid_capstyle="butt",
+                zorder=2,
+            )
+    (drawn,) = axes.plot(
+        [x for x, _ in values],
+        [ends[0] or 0.0 for _, ends in values],
+        **{"linewidth": 1.3, "zorder": 3, **style},
+    )
     set_tooltip(drawn, *(f"{digits(x)}: {in_words(ends)}" for x, ends in values))
 
 
 def dots(axes: Axes, xs: Any, ys: Any, color: str, **style: Any) -> None:
     """Draw a cloud of dots, smaller and fainter for many; rasterised, or an SVG would be huge."""
     size, alpha = (2.6, 0.45) if len(xs) < 600 else (1.6, 0.22)
-    look = {"marker": "o", "markersize": size, "alpha": alpha, "markeredgewidth": 0, "rasterized": True, **style}
+    look = {
+        "marker": "o",
+        "markersize": size,
+        "alpha": alpha,
+        "markeredgewidth": 0,
+        "rasterized": True,
+        **style,
+    }
     axes.plot(xs, ys, linestyle="none", color=color, **look)
 
 
@@ -274,7 +411,9 @@ def trailing_mean(values: np.ndarray, window: int) -> np.ndarray:
     NaN is skipped and stays NaN. `values` are one or more. Returns: shape of `values`.
     """
     finite, ones = np.isfinite(values), np.ones(window)
-    total, count = (np.convolve(part, ones)[: len(values)] for part in (np.where(finite, values, 0.0), finite))
+    total, count = (
+        np.convolve(part, ones)[: len(values)] for part in (np.where(finite, values, 0.0), finite)
+    )
     return np.where(finite, total / np.maximum(count, 1), np.nan)
 
 
@@ -283,7 +422,9 @@ def margin_band(margin: float) -> tuple[float, float]:
     return 100 / (1 + margin) - 100, 100 * margin
 
 
-def log_or_linear(axes: Axes, which: Literal["x", "y"], low: float, high: float, most: int = 6) -> None:
+def log_or_linear(
+    axes: Axes, which: Literal["x", "y"], low: float, high: float, most: int = 6
+) -> None:
     """Scale one axis from `low` to `high` (positive), logarithmic for a wide range, with ticks."""
     most = max(2, most)
     if high / low <= MUCH:
@@ -296,28 +437,61 @@ def log_or_linear(axes: Axes, which: Literal["x", "y"], low: float, high: float,
     ticks(axes, which, round_ticks(low / room, high * room, most))
 
 
-def beyond(axes: Axes, xs: Sequence[float], values: Sequence[float], limits: tuple[float, float], color: str) -> None:
+def beyond(
+    axes: Axes,
+    xs: Sequence[float],
+    values: Sequence[float],
+    limits: tuple[float, float],
+    color: str,
+) -> None:
     """Draw triangles at the edges for values beyond the scale: not hidden, only not to scale."""
-    look: Style = {"color": color, "markersize": 4, "markeredgewidth": 0, "clip_on": False, "zorder": 4}
-    for marker, at, far in (("^", 1.0, np.greater(values, limits[1])), ("v", 0.0, np.less(values, limits[0]))):
+    look: Style = {
+        "color": color,
+        "markersize": 4,
+        "markeredgewidth": 0,
+        "clip_on": False,
+        "zorder": 4,
+    }
+    for marker, at, far in (
+        ("^", 1.0, np.greater(values, limits[1])),
+        ("v", 0.0, np.less(values, limits[0])),
+    ):
         outside = np.asarray(xs)[far]
-        axes.plot(outside, np.full(len(outside), at), marker, transform=axes.get_xaxis_transform(), **look)
+        axes.plot(
+            outside, np.full(len(outside), at), marker, transform=axes.get_xaxis_transform(), **look
+        )
 
 
 def above(axes: Axes, at: float, text: str, **style: Any) -> None:
     """Write small text above the axes, at a place along them."""
-    look: Style = {"ha": "center", "va": "bottom", "fontsize": SMALL, "color": QUIET, "transform": axes.get_xaxis_transform()}
+    look: Style = {
+        "ha": "center",
+        "va": "bottom",
+        "fontsize": SMALL,
+        "color": QUIET,
+        "transform": axes.get_xaxis_transform(),
+    }
     axes.text(at, 1.02, text, **look | style)
 
 
 def ticks(
-    axes: Axes, which: Literal["x", "y"], places: Iterable[float], write: Callable[[float], str] | Mapping[float, str] | None = None
+    axes: Axes,
+    which: Literal["x", "y"],
+    places: Iterable[float],
+    write: Callable[[float], str] | Mapping[float, str] | None = None,
 ) -> None:
     """Put ticks at exactly these places, as they are or formatted by `write`."""
-    axis, written = getattr(axes, f"{which}axis"), (lambda value: f"{value:g}") if write is None else write
+    axis, written = (
+        getattr(axes, f"{which}axis"),
+        (lambda value: f"{value:g}") if write is None else write,
+    )
     axis.set_major_locator(FixedLocator(list(places)))
     axis.set_minor_locator(NullLocator())
-    axis.set_major_formatter(FuncFormatter(lambda value, _: minus(written(value) if callable(written) else written[value])))
+    axis.set_major_formatter(
+        FuncFormatter(
+            lambda value, _: minus(written(value) if callable(written) else written[value])
+        )
+    )
 
 
 def round_ticks(low: float, high: float, most: int) -> list[float]:
@@ -325,7 +499,12 @@ def round_ticks(low: float, high: float, most: int) -> list[float]:
     decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
     finer: list[float] = []
     for steps in LEVELS:
-        chosen = [step * 10.0**decade for decade in decades for step in steps if low <= step * 10.0**decade <= high]
+        chosen = [
+            step * 10.0**decade
+            for decade in decades
+            for step in steps
+            if low <= step * 10.0**decade <= high
+        ]
         if len(chosen) <= most:
             return chosen if len(chosen) > 1 or len(finer) < 2 else [finer[0], finer[-1]]
         finer = chosen

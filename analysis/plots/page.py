@@ -34,7 +34,11 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 EDGE = 0.12
 TALLEST = 120.0  # inches: the tallest sheet
-LINE, TEXT_LINE, LEGEND_LINE = 0.16, 0.175, 0.19  # inches: a line of small text, of text, of the legend
+LINE, TEXT_LINE, LEGEND_LINE = (
+    0.16,
+    0.175,
+    0.19,
+)  # inches: a line of small text, of text, of the legend
 HANDLE, APART = 0.34, 0.16  # inches: the mark of a legend entry, the space before the next
 TICK = 0.36  # inches: a number on an axis
 ROUND = (1, 2, 5, 10)
@@ -73,7 +77,10 @@ class Section(NamedTuple):
             sheet.text(left, top - 0.175, self.beside, **small)
         else:
             top = sheet.lines(top, wrapped(self.beside, body_width(), SMALL), LINE, **small)
-        return sheet.lines(top, [line for text in self.lines for line in wrapped(text, body_width())]) + 0.04
+        return (
+            sheet.lines(top, [line for text in self.lines for line in wrapped(text, body_width())])
+            + 0.04
+        )
 
 
 class Entry(NamedTuple):
@@ -85,7 +92,11 @@ class Entry(NamedTuple):
 
     def artist(self) -> Artist:
         """Return the artist from which matplotlib's legend makes an entry."""
-        return Patch(label=self.label, **self.style) if self.patch else Line2D([], [], label=self.label, **self.style)
+        return (
+            Patch(label=self.label, **self.style)
+            if self.patch
+            else Line2D([], [], label=self.label, **self.style)
+        )
 
 
 class Spec(NamedTuple):
@@ -111,7 +122,10 @@ class Spec(NamedTuple):
         runs = self.runs or (every if None in of else [run for run in every if run in of])
         room = sum(section.tall for section in sections)
         if room > TALLEST:
-            raise NothingToDraw(f"too many workloads and tweak sets for one picture: it would be {room:.0f} inches tall")
+            raise NothingToDraw(
+                f"too many workloads and tweak sets for one picture: it would be {room:.0f} "
+                "inches tall"
+            )
         title = fit(self.title or title, body_width(), TITLE, weight="bold")
         sheet = Page(Figure(figsize=(WIDTH, TALLEST), facecolor="white", label=title), Affine2D())
         sheet.text(0, EDGE, title, fontsize=TITLE, fontweight="bold", gid=HEADING)
@@ -157,9 +171,13 @@ class Page(NamedTuple):
         """Write text that hangs from (left, top) by default."""
         text = "\n".join(map(one_line, text.split("\n")))
         style: dict[str, Any] = {"fontsize": TEXT, "ha": "left", "va": "top"} | settings
-        self.figure.text(EDGE + left, top, text, transform=self.inches + self.figure.dpi_scale_trans, **style)
+        self.figure.text(
+            EDGE + left, top, text, transform=self.inches + self.figure.dpi_scale_trans, **style
+        )
 
-    def lines(self, top: float, lines: Iterable[str], apart: float = TEXT_LINE, **settings: Any) -> float:
+    def lines(
+        self, top: float, lines: Iterable[str], apart: float = TEXT_LINE, **settings: Any
+    ) -> float:
         """Write lines one below the other; return where the next would begin."""
         for line in lines:
             self.text(0, top, line, **settings)
@@ -169,14 +187,23 @@ class Page(NamedTuple):
     def rule(self, top: float) -> None:
         """Draw a thin line across the body."""
         place = self.inches + self.figure.dpi_scale_trans
-        self.figure.add_artist(Line2D([EDGE, WIDTH - EDGE], [top, top], color=GRID, linewidth=0.7, transform=place))
+        self.figure.add_artist(
+            Line2D([EDGE, WIDTH - EDGE], [top, top], color=GRID, linewidth=0.7, transform=place)
+        )
 
     def legend(self, top: float, entries: Sequence[Entry]) -> float:
         """Explain marks in as many columns as fit; return where the rest begins."""
         if not entries:
             return top
         wide = [HANDLE + width_in(entry.label, SMALL) + APART for entry in entries]
-        columns = next((n for n in range(len(wide), 1, -1) if sum(map(max, np.array_split(wide, n))) <= body_width()), 1)
+        columns = next(
+            (
+                n
+                for n in range(len(wide), 1, -1)
+                if sum(map(max, np.array_split(wide, n))) <= body_width()
+            ),
+            1,
+        )
         em = 72 / SMALL  # per inch
         self.figure.legend(
             handles=[entry.artist() for entry in entries],
@@ -199,7 +226,14 @@ class Page(NamedTuple):
         self.figure.set_figheight(height)
         for axes in self.figure.axes:
             box = axes.get_position()
-            axes.set_position((box.x0, 1 - (1 - box.y0) * TALLEST / height, box.width, box.height * TALLEST / height))
+            axes.set_position(
+                (
+                    box.x0,
+                    1 - (1 - box.y0) * TALLEST / height,
+                    box.width,
+                    box.height * TALLEST / height,
+                )
+            )
 
 
 def rounded(axes: Axes, **most: int) -> None:
@@ -213,7 +247,11 @@ def rounded(axes: Axes, **most: int) -> None:
 def _with_run(section: Section) -> Section:
     """Add a section's run beside its title, unless the title names it."""
     name = f"run {section.run.run_id}" if section.run is not None else ""
-    return section if name in section.title else section._replace(beside=" · ".join(filter(None, (section.beside, name))))
+    return (
+        section
+        if name in section.title
+        else section._replace(beside=" · ".join(filter(None, (section.beside, name))))
+    )
 
 
 class SmallPanel(NamedTuple):
@@ -235,7 +273,13 @@ class SmallPanel(NamedTuple):
 
     def head(self, text: str, back: float = 0.0, **style: Any) -> None:
         """Write a heading, cut to fit; it begins `back` inches left of the axes."""
-        self.sheet.text(self.left - back, self.top, fit(text, self.wide + back, weight="bold"), fontweight="bold", **style)
+        self.sheet.text(
+            self.left - back,
+            self.top,
+            fit(text, self.wide + back, weight="bold"),
+            fontweight="bold",
+            **style,
+        )
 
 
 class SmallPanels(NamedTuple):
@@ -256,17 +300,33 @@ class SmallPanels(NamedTuple):
         """Return the height that this many panels need, in inches."""
         return (self.above + self.tall + self.below) * math.ceil(count / self.abreast)
 
-    def draw(self, sheet: Page, top: float, items: Iterable[T], **settings: Any) -> Iterator[tuple[T, SmallPanel]]:
+    def draw(
+        self, sheet: Page, top: float, items: Iterable[T], **settings: Any
+    ) -> Iterator[tuple[T, SmallPanel]]:
         """Make the axes of a panel for each item."""
-        wide = (body_width() - self.start - self.abreast * self.left - (self.abreast - 1) * self.gap - 0.05) / self.abreast
+        wide = (
+            body_width()
+            - self.start
+            - self.abreast * self.left
+            - (self.abreast - 1) * self.gap
+            - 0.05
+        ) / self.abreast
         for at, item in enumerate(items):
             row, column = divmod(at, self.abreast)
-            left, down = self.start + self.left + column * (wide + self.left + self.gap), top + self.height(1) * row
+            left, down = (
+                self.start + self.left + column * (wide + self.left + self.gap),
+                top + self.height(1) * row,
+            )
             axes = sheet.axes(left, down + self.above, wide, self.tall, **settings)
             yield item, SmallPanel(sheet, axes, left, down, wide, first=column == 0)
 
     def section(
-        self, title: str, items: Collection[T], paint: Callable[[SmallPanel, T], object], run: Run | None = None, **settings: Any
+        self,
+        title: str,
+        items: Collection[T],
+        paint: Callable[[SmallPanel, T], object],
+        run: Run | None = None,
+        **settings: Any,
     ) -> Section:
         """Make a section with a panel for each item, which `paint` fills."""
 
@@ -283,7 +343,9 @@ class SmallPanels(NamedTuple):
 
 def dot(label: str, color: str = INK, marker: str = "o", size: float = 5.0, **style: Any) -> Entry:
     """Explain a mark."""
-    return Entry(label, {"color": color, "marker": marker, "markersize": size, "linestyle": "none", **style})
+    return Entry(
+        label, {"color": color, "marker": marker, "markersize": size, "linestyle": "none", **style}
+    )
 
 
 def line(label: str, color: str = INK, width: float = 1.4, **style: Any) -> Entry:
@@ -297,13 +359,21 @@ def fill(label: str, color: str = BAND, edge: str = GRID, **style: Any) -> Entry
 
 
 def verdict_entries(
-    looks: Mapping[str, Mapping[str, Any]], drawn: Collection[str], words: Mapping[str, str] = MappingProxyType({})
+    looks: Mapping[str, Mapping[str, Any]],
+    drawn: Collection[str],
+    words: Mapping[str, str] = MappingProxyType({}),
 ) -> list[Entry]:
     """Explain the marks of the verdicts present, in other `words` if a picture has them."""
-    return [Entry(words.get(name, spoken(name)), {"markersize": 6, **look}) for name, look in looks.items() if name in drawn]
+    return [
+        Entry(words.get(name, spoken(name)), {"markersize": 6, **look})
+        for name, look in looks.items()
+        if name in drawn
+    ]
 
 
-def margin_entry(margins: Iterable[float | None], text: str = "margin: ±{} counts as no difference", **style: Any) -> Entry | None:
+def margin_entry(
+    margins: Iterable[float | None], text: str = "margin: ±{} counts as no difference", **style: Any
+) -> Entry | None:
     """Explain the band of the declared margins; None if there are none."""
     sizes = joined(unsigned(margin) for margin in margins if margin)
     return fill(text.format(sizes), **style) if sizes else None
@@ -316,7 +386,8 @@ def stamp_of(run: Run) -> str:
         f"Run {run.run_id}",
         run.started_utc and f"{run.started_utc[:16].replace('T', ' ')} UTC",
         f"{blocks_of(run)}, seed {run.design.seed}" if run.replicated else "",
-        run.commit and f"commit {run.commit[:12]}{'+dirty' if run.commit.endswith('+dirty') else ''}",
+        run.commit
+        and f"commit {run.commit[:12]}{'+dirty' if run.commit.endswith('+dirty') else ''}",
         facts.get("kernel_release") and f"Linux {facts['kernel_release']}",
         facts.get("cpu_model"),
         facts.get("cpu_count") and f"{facts['cpu_count']} CPUs",

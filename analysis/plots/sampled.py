@@ -54,40 +54,79 @@ def telemetry(scene: Scene) -> Spec:
     """GPU, processor, memory and disk while the cells ran, and differences between the arms."""
     sampled = (column for panel in panels_of(scene) if (column := column_of(scene, panel)).traces)
     every = some(sampled, scene.series_missing or "no telemetry was sampled")
-    traces = {quantity: [trace for column in every for trace in column.of(quantity)] for quantity in QUANTITIES}
+    traces = {
+        quantity: [trace for column in every for trace in column.of(quantity)]
+        for quantity in QUANTITIES
+    }
     sampled_traces = {quantity: own for quantity, own in traces.items() if own}
-    flat = [quantity for quantity, own in sampled_traces.items() if all(np.nanmax(np.abs(trace.raw)) < NOTHING for trace in own)]
+    flat = [
+        quantity
+        for quantity, own in sampled_traces.items()
+        if all(np.nanmax(np.abs(trace.raw)) < NOTHING for trace in own)
+    ]
     moving = [quantity for quantity in sampled_traces if quantity not in flat]
     differing = differences(every)
     most = sorted(range(len(every)), key=lambda at: -len(differing[at]))[:MOST_COLUMNS]
     shown = [at for at in sorted(most) if differing[at] or not any(differing)]
-    columns, apart = [every[at] for at in shown], {quantity for at in shown for quantity in differing[at]}
-    quantities = [quantity for quantity in moving if quantity in apart][:MOST_ROWS] or moving[:FEW_ROWS]
+    columns, apart = (
+        [every[at] for at in shown],
+        {quantity for at in shown for quantity in differing[at]},
+    )
+    quantities = [quantity for quantity in moving if quantity in apart][:MOST_ROWS] or moving[
+        :FEW_ROWS
+    ]
     looks = looks_of(scene)
     names = list(dict.fromkeys(arm for column in columns for arm in column.panel.arms))
     labels = fitted_arms(scene.runs, names, 2.6, SMALL, lines=1)
-    legend = [line(labels[name], looks[name].color, 1.6, linestyle=looks[name].dashes) for name in names]
+    legend = [
+        line(labels[name], looks[name].color, 1.6, linestyle=looks[name].dashes) for name in names
+    ]
     if any((cell.measured_from_s or 0) > 0 for column in columns for cell in column.cells):
         legend.append(fill("measured steps"))
-    windows = sorted({trace.window for column in columns for quantity in quantities for trace in column.of(quantity)})
+    windows = sorted(
+        {
+            trace.window
+            for column in columns
+            for quantity in quantities
+            for trace in column.of(quantity)
+        }
+    )
     lead = (
-        f"Dots: samples of every cell. Lines: mean over the cells of a tweak set, trailing over {' or '.join(map(str, windows))} samples."
+        "Dots: samples of every cell. Lines: mean over the cells of a tweak set, trailing over "
+        f"{' or '.join(map(str, windows))} samples."
     )
     others = [quantity.label for quantity in moving if quantity not in quantities]
     hidden = [column.panel.title for column in every if column not in columns]
-    same = f"These are the first {len(quantities)} quantities; no difference between tweak sets is shown."
-    choice = "These are the quantities whose cell means differ between tweak sets (F test, Holm over all): a selection, not a verdict."
+    same = (
+        f"These are the first {len(quantities)} quantities; no difference between tweak sets is "
+        "shown."
+    )
+    choice = (
+        "These are the quantities whose cell means differ between tweak sets (F test, Holm over "
+        "all): a selection, not a verdict."
+    )
     notes = [
-        "Devices of one kind are combined. Samples far from all others, and cells longer than most, are cut off.",
+        (
+            "Devices of one kind are combined. Samples far from all others, and cells longer than "
+            "most, are cut off."
+        ),
         choice if apart else same,
         f"Sampled as well: {joined(others)}." if others else "",
-        f"Sampled, and 0 throughout: {joined(quantity.label for quantity in flat)}." if flat else "",
+        f"Sampled, and 0 throughout: {joined(quantity.label for quantity in flat)}."
+        if flat
+        else "",
         f"Not drawn, because they differ less: {first_few(hidden, MOST_NAMED)}." if hidden else "",
         f"Without samples: {scene.series_missing}." if scene.series_missing else "",
     ]
     draw = partial(_columns, columns=columns, quantities=quantities, looks=looks)
     runs = [run for run in scene.runs if any(column.panel.run is run for column in columns)]
-    return Spec(lead, [Section("", TITLES + (TALL + GAP) * len(quantities) + UNDER, draw)], legend, notes, runs=runs)
+    return Spec(
+        lead,
+        [Section("", TITLES + (TALL + GAP) * len(quantities) + UNDER, draw)],
+        legend,
+        notes,
+        runs=runs,
+    )
 
 
 def differences(columns: Sequence[SampledColumn]) -> list[set[Quantity]]:
@@ -104,10 +143,18 @@ def differences(columns: Sequence[SampledColumn]) -> list[set[Quantity]]:
             if len(groups) < 2:
                 continue
             middle = np.concatenate(groups).mean()
-            between = sum(len(group) * (group.mean() - middle) ** 2 for group in groups) / (len(groups) - 1)
-            within = sum(((group - group.mean()) ** 2).sum() for group in groups) / (count - len(groups))
+            between = sum(len(group) * (group.mean() - middle) ** 2 for group in groups) / (
+                len(groups) - 1
+            )
+            within = sum(((group - group.mean()) ** 2).sum() for group in groups) / (
+                count - len(groups)
+            )
             far = between > (1e-6 * middle) ** 2
-            p = float(fdtrc(len(groups) - 1, count - len(groups), between / within)) if within > 0 else 0.0
+            p = (
+                float(fdtrc(len(groups) - 1, count - len(groups), between / within))
+                if within > 0
+                else 0.0
+            )
             tests.append((at, quantity, p if far else 1.0))
     result: list[set[Quantity]] = [set() for _ in columns]
     for (at, quantity, _), p in zip(tests, holm([p for _, _, p in tests]), strict=True):
@@ -118,14 +165,22 @@ def differences(columns: Sequence[SampledColumn]) -> list[set[Quantity]]:
 
 def column_of(scene: Scene, panel: Panel) -> SampledColumn:
     """Collect the samples of a workload's cells."""
-    cells = [scene.series[key] for cell in panel.cells if (key := series_key(panel.run, cell.id)) in scene.series]
+    cells = [
+        scene.series[key]
+        for cell in panel.cells
+        if (key := series_key(panel.run, cell.id)) in scene.series
+    ]
     traces: dict[Quantity, dict[str, Trace]] = {}
     for arm in panel.arms:
         keys = (series_key(panel.run, cell.id) for cell in measured(panel, arm))
         series = [scene.series[key] for key in keys if key in scene.series]
         for quantity in QUANTITIES:
             pairs = ((one.time_s, quantity.over_time(one.columns)) for one in series)
-            sampled = [(np.asarray(at), np.asarray(values, dtype=float)) for at, values in pairs if values is not None]
+            sampled = [
+                (np.asarray(at), np.asarray(values, dtype=float))
+                for at, values in pairs
+                if values is not None
+            ]
             if sampled:
                 traces.setdefault(quantity, {})[arm] = pooled(sampled)
     return SampledColumn(panel, cells, traces)
@@ -139,7 +194,14 @@ def pooled(cells: Sequence[tuple[np.ndarray, np.ndarray]]) -> Trace:
     raw_s, raw = (np.concatenate(part) for part in zip(*cells, strict=True))
     time_s, mean = cells[0] if len(cells) == 1 else _mean(cells)
     window = TRAILING if len(mean) >= SHORT else TRAILING_SHORT
-    return Trace(raw_s, raw, time_s, trailing_mean(mean, window), window, tuple(float(np.nanmean(values)) for _, values in cells))
+    return Trace(
+        raw_s,
+        raw,
+        time_s,
+        trailing_mean(mean, window),
+        window,
+        tuple(float(np.nanmean(values)) for _, values in cells),
+    )
 
 
 def _mean(cells: Sequence[tuple[np.ndarray, np.ndarray]]) -> tuple[np.ndarray, np.ndarray]:
@@ -147,13 +209,24 @@ def _mean(cells: Sequence[tuple[np.ndarray, np.ndarray]]) -> tuple[np.ndarray, n
     ends = sorted(float(at[-1]) for at, _ in cells)
     pace_s, end_s = statistics.median(paces) if paces else 1.0, ends[len(ends) // 2]
     time_s = np.arange(0.0, end_s + pace_s / 2, pace_s)
-    rows = [np.interp(time_s, at[np.isfinite(array)], array[np.isfinite(array)], left=np.nan, right=np.nan) for at, array in cells]
+    rows = [
+        np.interp(
+            time_s, at[np.isfinite(array)], array[np.isfinite(array)], left=np.nan, right=np.nan
+        )
+        for at, array in cells
+    ]
     finite = np.isfinite(rows)
     count, total = finite.sum(axis=0), np.where(finite, rows, 0.0).sum(axis=0)
     return time_s, np.where(count > 0, total / np.maximum(count, 1), np.nan)
 
 
-def _columns(sheet: Page, top: float, columns: Sequence[SampledColumn], quantities: Sequence[Quantity], looks: Mapping[str, Look]) -> None:
+def _columns(
+    sheet: Page,
+    top: float,
+    columns: Sequence[SampledColumn],
+    quantities: Sequence[Quantity],
+    looks: Mapping[str, Look],
+) -> None:
     """Draw workloads side by side, each quantity on one scale, while most cells ran.
 
     The measured steps are shaded; before them are start-up and warm-up.
@@ -163,9 +236,19 @@ def _columns(sheet: Page, top: float, columns: Sequence[SampledColumn], quantiti
     names = fitted([column.panel.title for column in columns], wide - GAP, lines=2, weight="bold")
     for place, column in enumerate(columns):
         left = LEFT + wide * place
-        sheet.text(left, top + TITLES - 0.05, names[column.panel.title], fontweight="bold", va="bottom", linespacing=1.0)
+        sheet.text(
+            left,
+            top + TITLES - 0.05,
+            names[column.panel.title],
+            fontweight="bold",
+            va="bottom",
+            linespacing=1.0,
+        )
         every = [trace for quantity in column.traces for trace in column.of(quantity)]
-        begins, ends = ([at for cell in column.cells if (at := getattr(cell, f"measured_{side}_s")) is not None] for side in ("from", "to"))
+        begins, ends = (
+            [at for cell in column.cells if (at := getattr(cell, f"measured_{side}_s")) is not None]
+            for side in ("from", "to")
+        )
         start, end = (statistics.median(side or [0.0]) for side in (begins, ends))
         last_s = max(float(trace.time_s[-1]) for trace in every) or 1.0
         pixels = sum(len(trace.time_s) for trace in every) > MANY / len(columns)
@@ -179,22 +262,56 @@ def _columns(sheet: Page, top: float, columns: Sequence[SampledColumn], quantiti
             axes.spines["bottom"].set_visible(last)
             axes.set_xlabel("s since the cell began" if last else "")
             if place == 0:
-                sheet.text(0, down + TALL / 2, f"{quantity.label}\n{quantity.unit}", va="center", fontsize=SMALL)
+                sheet.text(
+                    0,
+                    down + TALL / 2,
+                    f"{quantity.label}\n{quantity.unit}",
+                    va="center",
+                    fontsize=SMALL,
+                )
             if start > 0:
                 axes.axvspan(start, end, color=BAND, linewidth=0, zorder=0)
             for arm, trace in column.traces.get(quantity, {}).items():
                 alpha = 0.15 if len(trace.raw) > MANY // 3 else 0.35
-                dots(axes, trace.raw_s, trace.raw, looks[arm].color, markersize=1.4, alpha=alpha, zorder=1.5)
-                look: Style = {"color": looks[arm].color, "linestyle": looks[arm].dashes, "linewidth": 1.1, "rasterized": pixels}
+                dots(
+                    axes,
+                    trace.raw_s,
+                    trace.raw,
+                    looks[arm].color,
+                    markersize=1.4,
+                    alpha=alpha,
+                    zorder=1.5,
+                )
+                look: Style = {
+                    "color": looks[arm].color,
+                    "linestyle": looks[arm].dashes,
+                    "linewidth": 1.1,
+                    "rasterized": pixels,
+                }
                 axes.plot(trace.time_s, trace.mean, **look)
             if quantity not in column.traces:
-                axes.text(0.5, 0.5, "not sampled", transform=axes.transAxes, ha="center", va="center", fontsize=SMALL, color=QUIET)
+                axes.text(
+                    0.5,
+                    0.5,
+                    "not sampled",
+                    transform=axes.transAxes,
+                    ha="center",
+                    va="center",
+                    fontsize=SMALL,
+                    color=QUIET,
+                )
 
 
 def _limits(traces: Sequence[Trace]) -> tuple[float, float]:
-    raw, means = (np.concatenate(values) for values in ([trace.raw for trace in traces], [trace.mean for trace in traces]))
+    raw, means = (
+        np.concatenate(values)
+        for values in ([trace.raw for trace in traces], [trace.mean for trace in traces])
+    )
     raw, means = raw[np.isfinite(raw)], means[np.isfinite(means)]
-    low, high = (float(function([*np.quantile(raw, [0.005, 0.995]), *means])) for function in (np.min, np.max))
+    low, high = (
+        float(function([*np.quantile(raw, [0.005, 0.995]), *means]))
+        for function in (np.min, np.max)
+    )
     # A row with little variation is drawn flat.
     room = max(0.06 * (high - low), 0.01 * abs(high), NOTHING)
     return low - room, high + room

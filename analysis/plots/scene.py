@@ -46,9 +46,19 @@ class Scene:
     overhead: Mapping[str, Sequence[Any]] = field(default_factory=dict)
     streams: Sequence[Any] = ()
 
-    def of_streams(self, field: str, where: Callable[[Any], object], reason: str) -> list[tuple[Run, Any]]:
+    def of_streams(
+        self, field: str, where: Callable[[Any], object], reason: str
+    ) -> list[tuple[Run, Any]]:
         """Return streams' `field` with their runs, if `where`. Raises: NothingToDraw: `reason`."""
-        return some(((stream.run, one) for stream in self.streams for one in getattr(stream, field) if where(one)), reason)
+        return some(
+            (
+                (stream.run, one)
+                for stream in self.streams
+                for one in getattr(stream, field)
+                if where(one)
+            ),
+            reason,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,16 +103,30 @@ def panels_of(scene: Scene) -> list[Panel]:
     """
     result: list[Panel] = []
     for run in scene.runs:
-        places: dict[tuple[str, str], list[Cell]] = {(study, workload): [] for study in run.studies for workload in run.workloads}
+        places: dict[tuple[str, str], list[Cell]] = {
+            (study, workload): [] for study in run.studies for workload in run.workloads
+        }
         for cell in sorted(run.cells, key=lambda cell: cell.order):
             places[cell.study, cell.workload].append(cell)
-        known = {place: cells for place, cells in places.items() if any(cell.outcome == "measured" for cell in cells)}
+        known = {
+            place: cells
+            for place, cells in places.items()
+            if any(cell.outcome == "measured" for cell in cells)
+        }
         names = short_names(run.workloads)
         for (study, workload), cells in known.items():
-            title = f"{names[workload]} ({study})" if sum(name == workload for _, name in known) > 1 else names[workload]
+            title = (
+                f"{names[workload]} ({study})"
+                if sum(name == workload for _, name in known) > 1
+                else names[workload]
+            )
             if len(scene.runs) > 1 and title != run.run_id:
                 title = f"{title} · run {run.run_id}"
-            arms = tuple(name for name in in_order(run, run.tweaksets.values()) if any(cell.tweakset == name for cell in cells))
+            arms = tuple(
+                name
+                for name in in_order(run, run.tweaksets.values())
+                if any(cell.tweakset == name for cell in cells)
+            )
             metric = run.workloads[workload].primary or run.studies[study].primary
             result.append(Panel(run, study, workload, title, metric, tuple(cells), arms))
     return some(result, "no cell was measured")
@@ -110,7 +134,13 @@ def panels_of(scene: Scene) -> list[Panel]:
 
 def in_order(run: Run, tweaksets: Iterable[TweakSet]) -> list[str]:
     """Return tweak sets in order: the baseline, other untouched arms, then the rest as listed."""
-    return [one.name for one in sorted(tweaksets, key=lambda tweakset: (tweakset.name != run.baseline, changes_something(tweakset)))]
+    return [
+        one.name
+        for one in sorted(
+            tweaksets,
+            key=lambda tweakset: (tweakset.name != run.baseline, changes_something(tweakset)),
+        )
+    ]
 
 
 def changes_something(tweakset: TweakSet) -> bool:
@@ -126,7 +156,11 @@ def measured(panel: Panel, arm: str) -> list[Cell]:
 def comparison_of(scene: Scene, panel: Panel, arm: str) -> Comparison | None:
     """Return the comparison of one tweak set; None for the baseline itself."""
     place = panel.run.origin, panel.study, panel.workload, arm
-    comparisons = (one for one in scene.comparisons if (one.candidate_run, one.study, one.workload, one.tweakset) == place)
+    comparisons = (
+        one
+        for one in scene.comparisons
+        if (one.candidate_run, one.study, one.workload, one.tweakset) == place
+    )
     return next(comparisons, None)
 
 

@@ -38,7 +38,9 @@ LAST_ANSWER = 25  # in the order of pictures
 HEADING, HEADED = "heading", 25.0  # a page writes it above the picture; its height in points
 TOLD = "told:"  # prefix of an id that contains the tooltips of an artist, one per mark
 # Characters that XML cannot hold or that reverse the text: shown as unknown, as in browsers.
-UNSEEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]")
+UNSEEN = re.compile(
+    "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]"
+)
 PLACE = re.compile(r' (?:d|x|y)="[^"]*"')  # hundredths of a point are enough
 NOISE = re.compile(  # the font, set on the root; ids of groups, not unique; XML's own names
     "|".join(
@@ -144,9 +146,13 @@ class Picture:
             return self.function(scene).lay_out(scene.runs, self.TITLE)
 
 
-def picture(order: int, title: str, answers: str = "", **fits: Any) -> Callable[[Callable[[Scene], Spec]], Picture]:
+def picture(
+    order: int, title: str, answers: str = "", **fits: Any
+) -> Callable[[Callable[[Scene], Spec]], Picture]:
     """Make a picture of the function that draws it; its caption is the docstring's first line."""
-    return lambda function: Picture(function, order, title, answers or (function.__doc__ or "").partition("\n")[0], **fits)
+    return lambda function: Picture(
+        function, order, title, answers or (function.__doc__ or "").partition("\n")[0], **fits
+    )
 
 
 def looks_of(scene: Scene) -> Mapping[str, Look]:
@@ -157,8 +163,12 @@ def looks_of(scene: Scene) -> Mapping[str, Look]:
         for tweakset in run.tweaksets.values():
             if not changes_something(tweakset):
                 looks.setdefault(tweakset.name, Look(AGAIN, "s", "-"))
-    names = dict.fromkeys(name for run in scene.runs for name in in_order(run, run.tweaksets.values()))
-    return looks | {name: look(place) for place, name in enumerate(name for name in names if name not in looks)}
+    names = dict.fromkeys(
+        name for run in scene.runs for name in in_order(run, run.tweaksets.values())
+    )
+    return looks | {
+        name: look(place) for place, name in enumerate(name for name in names if name not in looks)
+    }
 
 
 def look(place: int) -> Look:
@@ -176,7 +186,12 @@ def svg(figure: Figure, name: str = "", title: str = "", description: str = "") 
     """Write a picture as reproducible SVG: a file, or part of a page if its ids have a `name`."""
     out = StringIO()
     with house_style(), rc_context({"svg.hashsalt": f"deeptweak {name}"}):
-        figure.savefig(out, format="svg", dpi=DOTS_DPI, metadata=dict.fromkeys(("Creator", "Date", "Format", "Type")))
+        figure.savefig(
+            out,
+            format="svg",
+            dpi=DOTS_DPI,
+            metadata=dict.fromkeys(("Creator", "Date", "Format", "Type")),
+        )
     whole = UNSEEN.sub("\ufffd", out.getvalue().replace("\n", ""))
     whole = PLACE.sub(lambda match: re.sub(r"(\.\d\d)\d+", r"\1", match[0]), NOISE.sub("", whole))
     start, wide, tall = re.findall(r'(<svg .*?viewBox="0 0 ([\d.]+) ([\d.]+)".*?>)', whole)[0]
@@ -189,8 +204,13 @@ def svg(figure: Figure, name: str = "", title: str = "", description: str = "") 
     heading = re.compile(rf'<g id="{HEADING}">.*?</g>')  # which the page writes itself
     top = HEADED if heading.search(body) else 0.0
     escaped = [escape(UNSEEN.sub("\ufffd", text), quote=False) for text in (title, description)]
-    texts = f'<title id="{name}-title">{escaped[0]}</title><desc id="{name}-desc">{escaped[1]}</desc>'
-    view = f'viewBox="0 {top:g} {wide} {float(tall) - top:g}" role="img" aria-labelledby="{name}-title {name}-desc"'
+    texts = (
+        f'<title id="{name}-title">{escaped[0]}</title><desc id="{name}-desc">{escaped[1]}</desc>'
+    )
+    view = (
+        f'viewBox="0 {top:g} {wide} {float(tall) - top:g}" role="img" '
+        f'aria-labelledby="{name}-title {name}-desc"'
+    )
     return f"<svg {view} {look}>{texts}{_compact(heading.sub('', body), name)}"
 
 
@@ -201,7 +221,9 @@ def _compact(markup: str, name: str) -> str:
 
     def tag(match: re.Match[str]) -> str:
         shorter = re.sub(r' d="([^"]*)"', lambda path: f' d="{_short(path[1])}"', match[0])
-        shorter = re.sub(r'base64,([^"]*)', lambda data: f"base64,{_in_few_colours(data[1])}", shorter)
+        shorter = re.sub(
+            r'base64,([^"]*)', lambda data: f"base64,{_in_few_colours(data[1])}", shorter
+        )
         shorter = re.sub(r'(?<=["#])(?:[mp]|image)[0-9a-f]{10}(?=["\)])', known, shorter)
         return re.sub(r' style="([^"]*)"', styled, shorter)
 
@@ -254,7 +276,11 @@ def _with_tooltips(group: str) -> str:
     if marks.count("<use ") != len(lines):
         return f"<g>{rest}"
     left, look = iter(lines), re.findall(r' style="[^"]*"', marks)[-1]  # shared by all marks
-    marks = re.sub(r'(<use [^>]*?) style="[^>]*>', lambda match: f"{match[1]}><title>{next(left)}</title></use>", marks)
+    marks = re.sub(
+        r'(<use [^>]*?) style="[^>]*>',
+        lambda match: f"{match[1]}><title>{next(left)}</title></use>",
+        marks,
+    )
     return f"<g{look}>{marks}{end}{more}"
 
 
@@ -264,7 +290,12 @@ def written(figure: Figure, form: str) -> bytes:
         return svg(figure).encode()
     out = BytesIO()
     with house_style():
-        figure.savefig(out, format=form, dpi=DPI, metadata={"CreationDate" if form == "pdf" else "Software": None})
+        figure.savefig(
+            out,
+            format=form,
+            dpi=DPI,
+            metadata={"CreationDate" if form == "pdf" else "Software": None},
+        )
     return out.getvalue()
 
 
@@ -276,7 +307,9 @@ def draw_file(path: Path, draw: Callable[[], Figure]) -> None:
         raise Refused(f"{path}: not drawn: {str(reason).rstrip('.')}.") from None
 
 
-def draw_into(folder: Path, drawings: Mapping[str, Callable[[], Figure]], form: str = "png") -> dict[str, str]:
+def draw_into(
+    folder: Path, drawings: Mapping[str, Callable[[], Figure]], form: str = "png"
+) -> dict[str, str]:
     """Draw pictures into a folder by name; return each one's file, or why there is none.
 
     Raises: Refused, if one cannot be written.

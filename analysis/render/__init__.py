@@ -15,7 +15,11 @@ if TYPE_CHECKING:
     import argparse
 
 
-FORMATS = {"json": "JSON, for programs", "csv": "the tables as CSV, raw values", "markdown": "Markdown"}
+FORMATS = {
+    "json": "JSON, for programs",
+    "csv": "the tables as CSV, raw values",
+    "markdown": "Markdown",
+}
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -34,8 +38,13 @@ def write(answer: Answer, options: argparse.Namespace) -> str:
             return str(module.render(answer))
     from .text import for_stdout
 
-    return for_stdout(answer, explain=getattr(options, "explain", False), whole=getattr(options, "all", True))
+    return for_stdout(
+        answer, explain=getattr(options, "explain", False), whole=getattr(options, "all", True)
+    )
 
 
 def heads(columns: Sequence[object]) -> list[str]:
-    return [str(getattr(column, "head", column)).replace("-\n", "-").replace("\n", " ").strip() for column in columns]
+    return [
+        str(getattr(column, "head", column)).replace("-\n", "-").replace("\n", " ").strip()
+        for column in columns
+    ]

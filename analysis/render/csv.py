@@ -23,7 +23,10 @@ def render(answer: Answer) -> str:
     for section in [Section(parts=[answer.rows])] if answer.rows else answer.sections:
         for part in section.parts:
             if isinstance(part, Table):
-                names = tuple(column.name or head for column, head in zip(part.columns, heads(part.columns), strict=True))
+                names = tuple(
+                    column.name or head
+                    for column, head in zip(part.columns, heads(part.columns), strict=True)
+                )
                 groups.setdefault(names, []).append((section.title, part))
     out = StringIO()
     writer = csv.writer(out, lineterminator="\n")
@@ -32,19 +35,31 @@ def render(answer: Answer) -> str:
             out.write("\n")
         titled = any(title for title, _ in tables)
         titles = [_safe(title) for title, table in tables for _ in table.rows]
-        columns, rows = flat(tables[0][1].columns, [row for _, table in tables for row in table.rows])
+        columns, rows = flat(
+            tables[0][1].columns, [row for _, table in tables for row in table.rows]
+        )
         writer.writerow([*["section"] * titled, *(_safe(name, FORMULA[:1]) for name in columns)])
         for title, row in zip(titles, rows, strict=True):
             writer.writerow([*[title] * titled, *map(_safe, row)])
     return out.getvalue()
 
 
-def flat(columns: Sequence[Column], rows: Sequence[Sequence[object]]) -> tuple[list[str], list[list[object]]]:
+def flat(
+    columns: Sequence[Column], rows: Sequence[Sequence[object]]
+) -> tuple[list[str], list[list[object]]]:
     """Return column names and rows of raw values; an interval takes three columns."""
     named = [column.name or head for column, head in zip(columns, heads(columns), strict=True)]
-    wide = [column.interval or any(isinstance(row[at], Interval) for row in rows) for at, column in enumerate(columns)]
-    names = [part for name, three in zip(named, wide, strict=True) for part in _names(name, wide=three)]
-    return names, [[part for one, three in zip(row, wide, strict=True) for part in _values(one, wide=three)] for row in rows]
+    wide = [
+        column.interval or any(isinstance(row[at], Interval) for row in rows)
+        for at, column in enumerate(columns)
+    ]
+    names = [
+        part for name, three in zip(named, wide, strict=True) for part in _names(name, wide=three)
+    ]
+    return names, [
+        [part for one, three in zip(row, wide, strict=True) for part in _values(one, wide=three)]
+        for row in rows
+    ]
 
 
 def _names(name: str, *, wide: bool) -> list[str]:

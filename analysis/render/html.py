@@ -26,12 +26,20 @@ def _parts(answer: Answer, level: int) -> Iterator[Markup]:
     yield from _list(answer.findings, "findings")
     for section in answer.sections:
         yield section_of(section, level)
-    yield from _list([Line(text, "warning:", "open") for text in dict.fromkeys(answer.warnings)], "warnings")
+    yield from _list(
+        [Line(text, "warning:", "open") for text in dict.fromkeys(answer.warnings)], "warnings"
+    )
     if answer.next:
         yield Markup("<p>Next: <code>{}</code></p>").format(clean(shlex.join(answer.next)))
     if answer.legend:
-        words = Markup("").join(Markup("<dt>{}</dt><dd>{}</dd>").format(clean(word), prose(text)) for word, text in answer.legend)
-        yield Markup('<details class="legend"><summary>Meaning of words and columns</summary><dl>{}</dl></details>').format(words)
+        words = Markup("").join(
+            Markup("<dt>{}</dt><dd>{}</dd>").format(clean(word), prose(text))
+            for word, text in answer.legend
+        )
+        yield Markup(
+            '<details class="legend"><summary>Meaning of words and '
+            "columns</summary><dl>{}</dl></details>"
+        ).format(words)
 
 
 def section_of(section: Section, level: int) -> Markup:
@@ -47,8 +55,14 @@ def section_of(section: Section, level: int) -> Markup:
     parts += _list(together, "lines")
     body = Markup("\n").join(parts)
     if section.folded:
-        return Markup("<details><summary>{}</summary>\n{}\n</details>").format(clean(section.title), body)
-    return Markup("<h{0}>{1}</h{0}>\n{2}").format(level, clean(section.title), body) if section.title else body
+        return Markup("<details><summary>{}</summary>\n{}\n</details>").format(
+            clean(section.title), body
+        )
+    return (
+        Markup("<h{0}>{1}</h{0}>\n{2}").format(level, clean(section.title), body)
+        if section.title
+        else body
+    )
 
 
 def _list(lines: Iterable[Line], name: str) -> Iterator[Markup]:
@@ -64,13 +78,17 @@ def table(shown: Table) -> Markup:
     """Write a table that scrolls on a narrow page; HTML closes its cells implicitly."""
     sides = ["" if column.left else " class=number" for column in shown.columns]
     heads = ["<br>".join(map(escape, column.head.strip().splitlines())) for column in shown.columns]
-    head = "".join(f'<th scope="col"{side}>{text}</th>' for side, text in zip(sides, heads, strict=True))
+    head = "".join(
+        f'<th scope="col"{side}>{text}</th>' for side, text in zip(sides, heads, strict=True)
+    )
     writers = [column.write for column in shown.columns]
     rows = "\n".join(f"<tr>{''.join(map(_cell, row, writers, sides))}</tr>" for row in shown.rows)
     caption = f"<caption>{escape(clean(shown.title))}</caption>" if shown.title else ""
     label = escape(clean(shown.title or shown.columns[0].head) or "table")
     box = f'<div class="scroll" tabindex="0" role="region" aria-label="{label}">'
-    whole = f"{box}<table>{caption}<thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table></div>"
+    whole = (
+        f"{box}<table>{caption}<thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table></div>"
+    )
     return Markup(whole)  # noqa: S704  # every text in it was escaped
 
 

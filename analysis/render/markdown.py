@@ -54,11 +54,17 @@ def _shortened(answer: Answer, most: int) -> Answer:
 
     sections = []
     for section in answer.sections:
-        tables = [replace(part, rows=first(part.rows, "rows")) for part in section.parts if isinstance(part, Table)]
+        tables = [
+            replace(part, rows=first(part.rows, "rows"))
+            for part in section.parts
+            if isinstance(part, Table)
+        ]
         lines = first([part for part in section.parts if isinstance(part, Line)], "lines")
         sections.append(replace(section, parts=[*tables, *lines]))
     warnings = first(list(dict.fromkeys(answer.warnings)), "warnings")
-    note = Line(f"Omitted because the page would be too long: {', '.join(left_out)}. The log has them.")
+    note = Line(
+        f"Omitted because the page would be too long: {', '.join(left_out)}. The log has them."
+    )
     return replace(answer, sections=[*sections, Section("", [note])], warnings=warnings)
 
 
@@ -80,7 +86,13 @@ def _lines(answer: Answer) -> Iterator[str]:
 
 def _section(section: Section) -> Iterator[str]:
     title = safe(section.title)
-    yield f"\n<details><summary>{title}</summary>\n" if section.folded else f"\n### {title}\n" if title else ""
+    yield (
+        f"\n<details><summary>{title}</summary>\n"
+        if section.folded
+        else f"\n### {title}\n"
+        if title
+        else ""
+    )
     for part in section.parts:
         if isinstance(part, Table):
             yield from _table(part)
@@ -102,7 +114,11 @@ def _table(table: Table) -> Iterator[str]:
     yield f"| {' | '.join(map(safe, heads(table.columns)))} |"
     yield "|" + "|".join("---" if column.left else "---:" for column in table.columns) + "|"
     for row in table.rows:
-        yield f"| {' | '.join(_cell(value, column.write) for value, column in zip(row, table.columns, strict=True))} |"
+        yield (
+            "| "
+            f"{' | '.join(_cell(value, column.write) for value, column in zip(row, table.columns, strict=True))} "
+            "|"
+        )
     yield ""
 
 

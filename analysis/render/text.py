@@ -21,7 +21,15 @@ from analysis.wording import spoken
 if TYPE_CHECKING:
     Cell = tuple[str, Tone]
 
-STYLES: Mapping[Tone, str] = {"": "", "good": "32", "bad": "1;31", "open": "33", "quiet": "2", "strong": "1", "code": ""}
+STYLES: Mapping[Tone, str] = {
+    "": "",
+    "good": "32",
+    "bad": "1;31",
+    "open": "33",
+    "quiet": "2",
+    "strong": "1",
+    "code": "",
+}
 WIDTH = 100  # columns, the default
 NARROWEST, WIDEST = 60, 160
 LONGEST = 40  # lines of an answer without --all
@@ -29,10 +37,17 @@ LEAST = 8  # lines of a partly shown section
 GAP = 2
 NOTHING: Cell = ("", "")
 # These stay on one line: a number and its unit, `p` and its value, both ends of an interval.
-GLUED = re.compile(r"(\d) (?=(?:%|[mnµ]?s|min|h|W|J|[kMG]i?B(?:/s)?|samples/s|images/s|CPUs?)(?!\w))|(\bp|[\[(][-+.\d]+,) (?=[-+<.\d]+)")
+GLUED = re.compile(
+    r"(\d) "
+    r"(?=(?:%|[mnµ]?s|min|h|W|J|[kMG]i?B(?:/s)?|samples/s|images/s|CPUs?)(?!\w))|(\bp|[\[(][-+.\d]+,) "
+    r"(?=[-+<.\d]+)"
+)
 BREAKS = (":/", "=_-.,")  # a name may be broken after these, preferably the first
 BAR, BAR_FROM = 24, 120  # columns of a bar, and the page width from which there is one
-BAR_MARKS = (("│", "─", "●"), ("|", "-", "o"))  # zero, interval, value; the second for ASCII streams
+BAR_MARKS = (
+    ("│", "─", "●"),
+    ("|", "-", "o"),
+)  # zero, interval, value; the second for ASCII streams
 
 
 def wants_color(stream: TextIO, environ: Mapping[str, str] = os.environ) -> bool:
@@ -54,18 +69,37 @@ def width_of(stream: TextIO, environ: Mapping[str, str] = os.environ) -> int:
 
 def for_stdout(answer: Answer, *, explain: bool = False, whole: bool = True) -> str:
     simple = not (sys.stdout.encoding or "").lower().startswith("utf")
-    return render(answer, width_of(sys.stdout), explain=explain, color=wants_color(sys.stdout), whole=whole, simple=simple)
+    return render(
+        answer,
+        width_of(sys.stdout),
+        explain=explain,
+        color=wants_color(sys.stdout),
+        whole=whole,
+        simple=simple,
+    )
 
 
 def render(
-    answer: Answer, width: int = WIDTH, *, explain: bool = False, color: bool = False, whole: bool = True, simple: bool = False
+    answer: Answer,
+    width: int = WIDTH,
+    *,
+    explain: bool = False,
+    color: bool = False,
+    whole: bool = True,
+    simple: bool = False,
 ) -> str:
     """Write an answer within `width`; unless `whole`, stop at 40 lines and name the rest."""
     page = _Page(width, color, BAR_MARKS[simple])
     blocks = [[*page.title(answer.title), *page.lines(answer.findings)]]
     sections = [(section, page.section(section)) for section in answer.sections]
-    blocks += [lines for _, lines in sections] if whole else _shortened(sections, LONGEST - len(blocks[0]), width)
-    blocks.append(page.lines([Line(text, "warning:", "open") for text in dict.fromkeys(answer.warnings)]))
+    blocks += (
+        [lines for _, lines in sections]
+        if whole
+        else _shortened(sections, LONGEST - len(blocks[0]), width)
+    )
+    blocks.append(
+        page.lines([Line(text, "warning:", "open") for text in dict.fromkeys(answer.warnings)])
+    )
     blocks = [block for block in blocks if any(block)] or [[]]
     if answer.next:
         blocks[-1].append(f"next: {clean(shlex.join(answer.next))}")  # for pasting: never wrapped
@@ -75,7 +109,9 @@ def render(
     return inert(text + "\n")  # names from files must not become CI commands
 
 
-def _shortened(sections: Sequence[tuple[Section, list[str]]], room: int, width: int) -> list[list[str]]:
+def _shortened(
+    sections: Sequence[tuple[Section, list[str]]], room: int, width: int
+) -> list[list[str]]:
     """Return the sections that fit and a line naming the others, after which a command may write."""
     shown: list[list[str]] = []
     last = [lines for section, lines in sections[-1:] if not section.title and len(lines) < LEAST]
@@ -87,8 +123,17 @@ def _shortened(sections: Sequence[tuple[Section, list[str]]], room: int, width: 
             shown.append(lines)
             continue
         part = lines[: room + len(lines)]
-        part = part[: next((end for end in range(len(part) - 1, LEAST, -1) if not part[end]), len(part) * (len(part) > LEAST))]
-        titles = [re.split("[:;,]", title)[0] for section, _ in sections[at + bool(part) :] if (title := clean(section.title))]
+        part = part[
+            : next(
+                (end for end in range(len(part) - 1, LEAST, -1) if not part[end]),
+                len(part) * (len(part) > LEAST),
+            )
+        ]
+        titles = [
+            re.split("[:;,]", title)[0]
+            for section, _ in sections[at + bool(part) :]
+            if (title := clean(section.title))
+        ]
         left = sum(len(lines) for _, lines in sections[at:]) - len(part)
         more = f"… {left} more lines with --all{': ' if titles else '.'}{', '.join(titles)}"
         return [*shown, part, wrap(more, width)[:2], *last]
@@ -101,7 +146,11 @@ def clean(text: object) -> str:
 
 def cells(text: str) -> int:
     """Return the terminal columns of a text."""
-    return len(text) if text.isascii() else sum(0 if combining(one) else 1 + (east_asian_width(one) in "WF") for one in text)
+    return (
+        len(text)
+        if text.isascii()
+        else sum(0 if combining(one) else 1 + (east_asian_width(one) in "WF") for one in text)
+    )
 
 
 def wrap(text: str, width: int) -> list[str]:
@@ -123,7 +172,10 @@ def _words(text: str) -> list[str]:
 def _parts(word: str, width: int) -> Iterator[str]:
     while cells(word) > width:
         at = next(at for at in range(len(word), 0, -1) if cells(word[:at]) <= width or at == 1)
-        at = next(filter(None, (max(word.rfind(mark, 1, at) + 1 for mark in marks) for marks in BREAKS)), at)
+        at = next(
+            filter(None, (max(word.rfind(mark, 1, at) + 1 for mark in marks) for marks in BREAKS)),
+            at,
+        )
         yield word[:at]
         word = word[at:]
     yield word
@@ -160,21 +212,37 @@ class _Page:
             indent = max(cells(mark) for mark, _, _ in neighbours) + marked
             for mark, text, tone in neighbours:
                 margins = chain([mark + " " * (indent - cells(mark))], repeat(" " * indent))
-                written += [self.paint(margin + line, tone) for margin, line in zip(margins, wrap(text, self.width - indent), strict=False)]
+                written += [
+                    self.paint(margin + line, tone)
+                    for margin, line in zip(margins, wrap(text, self.width - indent), strict=False)
+                ]
         return written
 
     def table(self, table: Table) -> list[str]:
         """Lay out a table; if too wide, drop spare columns, wrap names, put last columns below."""
-        heads: list[list[Cell]] = [[(line, "") for line in column.head.split("\n")] for column in table.columns]
-        left, spare = [column.left for column in table.columns], [float(column.spare) for column in table.columns]
-        rows: list[list[Cell]] = [[_cell(value, column) for value, column in zip(row, table.columns, strict=True)] for row in table.rows]
+        heads: list[list[Cell]] = [
+            [(line, "") for line in column.head.split("\n")] for column in table.columns
+        ]
+        left, spare = (
+            [column.left for column in table.columns],
+            [float(column.spare) for column in table.columns],
+        )
+        rows: list[list[Cell]] = [
+            [_cell(value, column) for value, column in zip(row, table.columns, strict=True)]
+            for row in table.rows
+        ]
         if bars := self._bars(table):
             heads, left, spare = [*heads, [(bars[0], "")]], [*left, False], [*spare, 0.5]
             rows = [[*row, (bar, "")] for row, bar in zip(rows, bars[1:], strict=True)]
-        columns = [[text for text, _ in [*heads[at], *(row[at] for row in rows)]] for at in range(len(left))]
+        columns = [
+            [text for text, _ in [*heads[at], *(row[at] for row in rows)]]
+            for at in range(len(left))
+        ]
         natural = [max(map(cells, texts)) for texts in columns]
         least = [
-            min(max(cells(word) for text in texts for word in _words(text)), self.width // 2) if to_left else width
+            min(max(cells(word) for text in texts for word in _words(text)), self.width // 2)
+            if to_left
+            else width
             for texts, to_left, width in zip(columns, left, natural, strict=True)
         ]
         shown = list(range(len(left)))
@@ -193,7 +261,10 @@ class _Page:
     def _row(self, row: Sequence[tuple[str, Tone, int, bool]]) -> Iterator[str]:
         wrapped = [wrap(text, width) if to_left else [text] for text, _, width, to_left in row]
         for texts in zip_longest(*wrapped, fillvalue=""):
-            blanks = [" " * (width - cells(text)) for text, (_, _, width, _) in zip(texts, row, strict=True)]
+            blanks = [
+                " " * (width - cells(text))
+                for text, (_, _, width, _) in zip(texts, row, strict=True)
+            ]
             line = [
                 self.paint(text, tone) + blank if to_left else blank + self.paint(text, tone)
                 for text, blank, (_, tone, _, to_left) in zip(texts, blanks, row, strict=True)
@@ -202,14 +273,27 @@ class _Page:
 
     def _bars(self, table: Table) -> list[str]:
         """Return a zero mark and a bar per row for its first interval, if there is room."""
-        intervals = [next((value for value in row if isinstance(value, Interval)), None) for row in table.rows]
+        intervals = [
+            next((value for value in row if isinstance(value, Interval)), None)
+            for row in table.rows
+        ]
         ends = [(one.low, one.value, one.high) if one else () for one in intervals]
-        ends = [triple if all(isinstance(end, int | float) and math.isfinite(end) for end in triple) else () for triple in ends]
-        least, most = (choose([0, *(end for triple in ends for end in triple)]) for choose in (min, max))
+        ends = [
+            triple
+            if all(isinstance(end, int | float) and math.isfinite(end) for end in triple)
+            else ()
+            for triple in ends
+        ]
+        least, most = (
+            choose([0, *(end for triple in ends for end in triple)]) for choose in (min, max)
+        )
         if self.width < BAR_FROM or sum(map(bool, ends)) < 2 or least == most:
             return []
         zero, across, dot = self.marks
-        start, *places = [[round((end - least) / (most - least) * (BAR - 1)) for end in triple] for triple in [(0,), *ends]]
+        start, *places = [
+            [round((end - least) / (most - least) * (BAR - 1)) for end in triple]
+            for triple in [(0,), *ends]
+        ]
         bars = [(" " * start[0] + "0").ljust(BAR)]
         for place in places:
             bar = [" "] * BAR
@@ -225,10 +309,15 @@ def _across(widths: Iterable[int]) -> int:
     return sum(width + GAP for width in widths) - GAP
 
 
-def _blocks(shown: Sequence[int], least: Sequence[int], left: Sequence[bool], width: int) -> list[list[int]]:
+def _blocks(
+    shown: Sequence[int], least: Sequence[int], left: Sequence[bool], width: int
+) -> list[list[int]]:
     """Return the columns side by side: all, or those that fit beside the names, others below."""
     names = next((at for at, column in enumerate(shown) if not left[column]), 1) or 1
-    while names > 1 and _across([*(least[at] for at in shown[:names]), max(least[at] for at in shown)]) > width:
+    while (
+        names > 1
+        and _across([*(least[at] for at in shown[:names]), max(least[at] for at in shown)]) > width
+    ):
         names -= 1
     blocks = [[*shown[:names]]]
     for column in shown[names:]:
@@ -238,7 +327,9 @@ def _blocks(shown: Sequence[int], least: Sequence[int], left: Sequence[bool], wi
     return blocks
 
 
-def _widths(block: Sequence[int], natural: Sequence[int], least: Sequence[int], width: int) -> dict[int, int]:
+def _widths(
+    block: Sequence[int], natural: Sequence[int], least: Sequence[int], width: int
+) -> dict[int, int]:
     widths = {at: natural[at] for at in block}
     for at in sorted(block, key=lambda at: least[at] - natural[at]):
         widths[at] -= min(max(_across(widths.values()) - width, 0), natural[at] - least[at])

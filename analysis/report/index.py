@@ -29,12 +29,25 @@ from .saving import save
 
 RECENT = 20  # runs in which a regression is listed first
 COMMIT = 12  # digits suffice to find it
-HEADS = ("run", "started (UTC)", "finding", "changed here", "question", "cells", "machine", "commit")
+HEADS = (
+    "run",
+    "started (UTC)",
+    "finding",
+    "changed here",
+    "question",
+    "cells",
+    "machine",
+    "commit",
+)
 TOLD = 3  # number of columns that the command prints
-COLUMNS = [Column(head, left=head != "started (UTC)") for head in HEADS]  # a number is never wrapped
+COLUMNS = [
+    Column(head, left=head != "started (UTC)") for head in HEADS
+]  # a number is never wrapped
 
 
-def write_index(runs: Sequence[Run], folder: Path, output: Path, again: str, refused: Sequence[str] = ()) -> Answer:
+def write_index(
+    runs: Sequence[Run], folder: Path, output: Path, again: str, refused: Sequence[str] = ()
+) -> Answer:
     """Write the index of a folder's runs, and each run's report unless an up-to-date one exists.
 
     Returns: the answer whose table is the index. Raises: Refused, if a file cannot be written.
@@ -44,13 +57,25 @@ def write_index(runs: Sequence[Run], folder: Path, output: Path, again: str, ref
     history = _history(runs, missing)
     rows = []
     for run in runs:
-        path = output.with_name(f"{output.stem}-{''.join(text if text.isalnum() or text in '-_.' else '_' for text in run.run_id)}.html")
+        path = output.with_name(
+            f"{output.stem}-{''.join(text if text.isalnum() or text in '-_.' else '_' for text in run.run_id)}.html"
+        )
         try:
             if not _is_newer(path, run):
-                save(page_of([run], shlex.join(command("report", run.origin, "--output", str(path)))).html, path)
+                save(
+                    page_of(
+                        [run], shlex.join(command("report", run.origin, "--output", str(path)))
+                    ).html,
+                    path,
+                )
                 gc.unfreeze()
             rows.append(_row(run, path.name, history, folder))
-        except (ArithmeticError, LookupError, TypeError, ValueError) as error:  # from a damaged file
+        except (
+            ArithmeticError,
+            LookupError,
+            TypeError,
+            ValueError,
+        ) as error:  # from a damaged file
             missing.append(f"{run.origin}: cannot be reported ({type(error).__name__}: {error})")
     shown = [at for at in range(len(COLUMNS)) if any(row[at] is not None for row in rows)]
     table = Table([COLUMNS[at] for at in shown], [[row[at] for at in shown] for row in rows])
@@ -59,9 +84,19 @@ def write_index(runs: Sequence[Run], folder: Path, output: Path, again: str, ref
         told = html.render(answer(history, regressions(history, RECENT)))
         parts.append(Part("history", "Changes over time", told + _picture(history)))
     if missing:
-        parts.append(Part("refused", "Files that could not be read", html.render(Answer("", warnings=missing))))
-    parts.append(Part("again", "Reproduce this page", Markup("<pre>{}</pre>").format(html.clean(again))))
-    dates = dict.fromkeys(text[:10] for text in (history.first_utc, history.last_utc) if text) if history else ()
+        parts.append(
+            Part(
+                "refused", "Files that could not be read", html.render(Answer("", warnings=missing))
+            )
+        )
+    parts.append(
+        Part("again", "Reproduce this page", Markup("<pre>{}</pre>").format(html.clean(again)))
+    )
+    dates = (
+        dict.fromkeys(text[:10] for text in (history.first_utc, history.last_utc) if text)
+        if history
+        else ()
+    )
     name = folder.resolve().name
     page = written_page(
         title=f"DeepTweak index: {name}",
@@ -116,7 +151,10 @@ def _row(run: Run, page: str, history: History | None, folder: Path) -> list[obj
         if change.first.run_id == run.run_id
     }
     return [
-        Word(os.path.relpath(run.origin, folder).removesuffix(".xz").removesuffix(".json"), href=quote(page)),
+        Word(
+            os.path.relpath(run.origin, folder).removesuffix(".xz").removesuffix(".json"),
+            href=quote(page),
+        ),
         (run.started_utc or "")[:16].replace("T", " "),
         _finding(run),
         "; ".join(changes.values()) or None,

@@ -11,29 +11,38 @@ from analysis.labels import label_of
 from analysis.terms import Comparison, Run
 
 CELL = (
-    "A <em>cell</em> is one workload under one tweak set in one <em>block</em>, in a process of its own. "
+    "A <em>cell</em> is one workload under one tweak set in one <em>block</em>, in a process of "
+    "its own. "
     "Blocks are the replicates; the steps inside a cell are not."
 )
-ONCE = "The file has no blocks: each configuration was run once. Such a run alone carries no verdict."
+ONCE = (
+    "The file has no blocks: each configuration was run once. Such a run alone carries no verdict."
+)
 WHOLE = (
-    "Whole cells: in each block the workloads come in random order, and within a workload its tweak sets, "
+    "Whole cells: in each block the workloads come in random order, and within a workload its "
+    "tweak sets, "
     "so that drift of the machine falls on all alike."
 )
 IN_TURNS = (
-    "Cells in turns: all tweak sets of a block are alive at once, one process each. Round by round, in random order, "
-    "each takes a slice of steps under its own settings while the others are stopped, so that neighbours disturb all alike. "
+    "Cells in turns: all tweak sets of a block are alive at once, one process each. Round by "
+    "round, in random order, "
+    "each takes a slice of steps under its own settings while the others are stopped, so that "
+    "neighbours disturb all alike. "
     "Rounds inside a block are not replicates."
 )
 SWITCHED = (
-    "Settings switched: one process alternates between the baseline and the tweak set, in pairs of segments. "
+    "Settings switched: one process alternates between the baseline and the tweak set, in pairs "
+    "of segments. "
     "What a setting does at a program's start is not seen."
 )
 PAIRED = (
-    "Each tweak set is compared with the baseline block by block. The effect is the mean log ratio over the blocks; "
+    "Each tweak set is compared with the baseline block by block. The effect is the mean log "
+    "ratio over the blocks; "
     "interval and p come from Student's t (blocks − 1 degrees of freedom)."
 )
 WITHIN = (
-    "The effect is the mean log ratio over the pairs of segments, or over the processes where there are five or more; "
+    "The effect is the mean log ratio over the pairs of segments, or over the processes where "
+    "there are five or more; "
     "interval and p come from Student's t with these as units."
 )
 TWO_SAMPLES = (
@@ -41,8 +50,14 @@ TWO_SAMPLES = (
     "the notes beside such a contrast say how drift was taken into account."
 )
 SHARED = (
-    "Steps in which the workload warms up are left out. Nothing is estimated from missing data; missing is missing.",
-    "<em>Can't tell</em> is not “no change”: neither a difference nor its absence is claimed. What is claimed holds for this machine.",
+    (
+        "Steps in which the workload warms up are left out. Nothing is estimated from missing "
+        "data; missing is missing."
+    ),
+    (
+        "<em>Can't tell</em> is not “no change”: neither a difference nor its absence is claimed. "
+        "What is claimed holds for this machine."
+    ),
 )
 BY_EFFECT = {"paired": PAIRED, "switched": WITHIN, "two-sample": TWO_SAMPLES}
 
@@ -75,4 +90,6 @@ def _judgements(comparisons: Sequence[Comparison]) -> Iterator[str]:
     if judged := dict.fromkeys(label_of(one.primary_metric) for one in comparisons if one.primary):
         yield f"Verdicts rest on the metric declared before the run: {', '.join(judged)}."
     names = {effect.metric.name for effect in effects}
-    yield from (f"<em>{label_of(name)}</em>: {text}" for name, text in METRICS.items() if name in names)
+    yield from (
+        f"<em>{label_of(name)}</em>: {text}" for name, text in METRICS.items() if name in names
+    )

@@ -40,8 +40,14 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 TEMPLATES = Path(__file__).with_name("templates")
-FOOT = "One file, nothing loaded from elsewhere. Verdicts apply to the machine on which they were measured."
-FILTER = Markup('<form hidden role="search"><label for="filter">Show rows with</label> <input id="filter" type="search"></form>')
+FOOT = (
+    "One file, nothing loaded from elsewhere. Verdicts apply to the machine on which they were "
+    "measured."
+)
+FILTER = Markup(
+    '<form hidden role="search"><label for="filter">Show rows with</label> <input id="filter" '
+    'type="search"></form>'
+)
 HEAVY_BYTES = 300_000  # larger drawings are rasterised if smaller then
 NAMED = 30  # names in the text alternative of a picture
 
@@ -119,13 +125,19 @@ def _page_of(runs: Sequence[Run], again: str, refused: Sequence[str]) -> Page:
         Part("answer", "The answer", _heads(told, between, refused)),
         *([Part(f"picture-{lead.name}", lead.title, figure_of(lead))] if lead else []),
         *_bodies(told, between),
-        Part("pictures", "Pictures", Markup("\n").join(figure_of(one, 3) for one in drawn if one is not lead), folded=True),
+        Part(
+            "pictures",
+            "Pictures",
+            Markup("\n").join(figure_of(one, 3) for one in drawn if one is not lead),
+            folded=True,
+        ),
         *_appendix(runs, compared, again),
     ]
     one = runs[0] if len(runs) == 1 else None
     page = written_page(
         title=f"DeepTweak report: {', '.join(run.run_id for run in runs)}",
-        above=f"DeepTweak report · {', '.join(dict.fromkeys(run.started_utc[:10] for run in runs if run.started_utc)) or 'date unknown'}",
+        above="DeepTweak report · "
+        f"{', '.join(dict.fromkeys(run.started_utc[:10] for run in runs if run.started_utc)) or 'date unknown'}",
         heading=question_of(runs),
         below=f"{machine_of(one)}. {counts_of(one)}." if one else "",
         parts=parts,
@@ -142,32 +154,56 @@ def told_of(run: Run, comparisons: Sequence[Comparison]) -> list[Told]:
             result.append(Told(name, study.TITLE, replace(study.answer(run), next=())))
         except Refused as reason:
             result.append(Told(name, study.TITLE, Answer(str(reason))))
-    if not result or {comparison.tweakset for comparison in comparisons} - {AGAIN}:  # more than a copy of stock
-        undecided = any(comparison.verdict == "inconclusive" and comparison.mde for comparison in comparisons)
+    if not result or {comparison.tweakset for comparison in comparisons} - {
+        AGAIN
+    }:  # more than a copy of stock
+        undecided = any(
+            comparison.verdict == "inconclusive" and comparison.mde for comparison in comparisons
+        )
         following = plan_command(comparisons[0].margin, run.origin) if undecided else ()
-        result.append(Told("verdicts", "Verdicts", replace(answer_of(comparisons, [run], every=True), next=following)))
+        result.append(
+            Told(
+                "verdicts",
+                "Verdicts",
+                replace(answer_of(comparisons, [run], every=True), next=following),
+            )
+        )
     return result
 
 
-def _heads(told: Sequence[tuple[Run, list[Told]]], between: Answer | None, refused: Sequence[str]) -> Markup:
+def _heads(
+    told: Sequence[tuple[Run, list[Told]]], between: Answer | None, refused: Sequence[str]
+) -> Markup:
     """Write the findings of each run and study, with each warning once."""
     several = len(told) > 1
     parts = []
     for run, answers in told:
         if several:
-            parts.append(Markup("<h3>{} <small>{}</small></h3>").format(clean(run.run_id), clean(run.origin)))
-            parts.append(Markup('<p class="quiet">{}. {}.</p>').format(clean(machine_of(run)), counts_of(run)))
+            parts.append(
+                Markup("<h3>{} <small>{}</small></h3>").format(clean(run.run_id), clean(run.origin))
+            )
+            parts.append(
+                Markup('<p class="quiet">{}. {}.</p>').format(
+                    clean(machine_of(run)), counts_of(run)
+                )
+            )
         for one in answers:
             if len(answers) > 1:
                 parts.append(Markup("<h{0}>{1}</h{0}>").format(3 + several, one.heading))
             parts.append(html.render(replace(one.answer, sections=(), warnings=(), legend=())))
         if warnings := dict.fromkeys(line for one in answers for line in one.answer.warnings):
             heard = html.render(Answer("", warnings=list(warnings)))
-            parts.append(Markup("<details><summary>{}</summary>{}</details>").format(counted(len(warnings), "warning"), heard))
+            parts.append(
+                Markup("<details><summary>{}</summary>{}</details>").format(
+                    counted(len(warnings), "warning"), heard
+                )
+            )
     if between:
         parts.append(Markup("<h3>Between the runs</h3>"))
         parts.append(html.render(replace(between, sections=(), warnings=(), legend=())))
-    return Markup("\n").join([*parts, html.render(Answer("", warnings=[f"refused: {line}" for line in refused]))])
+    return Markup("\n").join(
+        [*parts, html.render(Answer("", warnings=[f"refused: {line}" for line in refused]))]
+    )
 
 
 def _bodies(told: Sequence[tuple[Run, list[Told]]], between: Answer | None) -> Iterator[Part]:
@@ -182,32 +218,57 @@ def _bodies(told: Sequence[tuple[Run, list[Told]]], between: Answer | None) -> I
                 yield Part(f"{where}{one.study}", f"{one.heading}{which}", form + body, folded)
                 form = Markup("")
     if between and between.sections:
-        yield Part("between", "Between the runs", form + html.render(replace(between, title="", findings=(), next=())))
+        yield Part(
+            "between",
+            "Between the runs",
+            form + html.render(replace(between, title="", findings=(), next=())),
+        )
 
 
-def _appendix(runs: Sequence[Run], comparisons: Mapping[str, Sequence[Comparison]], again: str) -> Iterator[Part]:
+def _appendix(
+    runs: Sequence[Run], comparisons: Mapping[str, Sequence[Comparison]], again: str
+) -> Iterator[Part]:
     several = len(runs) > 1
     for name, heading, sections_of in (
         ("tweaks", "Requested settings, and the values read back", settings),
         ("order", "Cells in run order", cells),
         ("machine", "Machine and provenance", facts),
     ):
-        parts = [html.section_of(section, 3) for section in differences(runs)] if several and sections_of is facts else []
+        parts = (
+            [html.section_of(section, 3) for section in differences(runs)]
+            if several and sections_of is facts
+            else []
+        )
         for run in runs:
             parts += [Markup("<h3>{}</h3>").format(clean(run.run_id))] * several
             parts += [html.section_of(section, 3 + several) for section in sections_of(run)]
         yield Part(name, heading, Markup("\n").join(parts), folded=True, appendix=True)
     measured = answer(rows_of(runs))
-    yield Part("measured", "Measurements per arm", html.render(replace(measured, title="", findings=())), folded=True, appendix=True)
+    yield Part(
+        "measured",
+        "Measurements per arm",
+        html.render(replace(measured, title="", findings=())),
+        folded=True,
+        appendix=True,
+    )
     compared = [one for own in comparisons.values() for one in own]
     yield Part("methods", "Methods in brief", methods(runs, compared), folded=True, appendix=True)
     lines = [("This page:", again)]
-    lines += [(f"The measurement of {run.run_id}, as far as recorded:", recipe(run)) for run in runs]
     lines += [
-        (f"The data of {run.run_id}, a row per cell and a row per comparison:", "\n".join(map(shlex.join, _data_commands(run))))
+        (f"The measurement of {run.run_id}, as far as recorded:", recipe(run)) for run in runs
+    ]
+    lines += [
+        (
+            f"The data of {run.run_id}, a row per cell and a row per comparison:",
+            "\n".join(map(shlex.join, _data_commands(run))),
+        )
         for run in runs
     ]
-    body = Markup("\n").join(Markup("<p>{}</p><pre>{}</pre>").format(clean(head), _printable(text)) for head, text in lines if text)
+    body = Markup("\n").join(
+        Markup("<p>{}</p><pre>{}</pre>").format(clean(head), _printable(text))
+        for head, text in lines
+        if text
+    )
     yield Part("again", "Reproduce this page", body, folded=True, appendix=True)
 
 
@@ -233,14 +294,20 @@ def _over(runs: Sequence[Run], compared: Mapping[str, Sequence[Comparison]]) -> 
         if found := hook(runs, lambda run: compared[run.origin]):
             said, draw = found
             head = html.render(replace(said, title="", sections=(), legend=(), next=()))
-            drawing = _embedded(draw(), "over", said.title, " ".join(line.text for line in said.findings))
+            drawing = _embedded(
+                draw(), "over", said.title, " ".join(line.text for line in said.findings)
+            )
             figures = html.render(replace(said, title="", findings=(), warnings=(), next=()))
             folded = Markup("<details><summary>In figures</summary>{}</details>").format(figures)
-            yield Part("over", said.title, head + Markup("<figure>{}</figure>").format(drawing) + folded)
+            yield Part(
+                "over", said.title, head + Markup("<figure>{}</figure>").format(drawing) + folded
+            )
 
 
 def question_of(runs: Sequence[Run]) -> str:
-    questions = dict.fromkeys(study.question for run in runs for study in run.studies.values() if study.question)
+    questions = dict.fromkeys(
+        study.question for run in runs for study in run.studies.values() if study.question
+    )
     return " ".join(questions) or "What do these measurements show?"
 
 
@@ -249,18 +316,39 @@ def pictures_of(scene: Scene) -> list[Picture]:
     result: list[Picture] = []
     workloads = dict.fromkeys(undigested(cell.workload) for run in scene.runs for cell in run.cells)
     tweaksets = dict.fromkeys(cell.tweakset for run in scene.runs for cell in run.cells)
-    shown = f"Workloads: {first_few([*workloads], NAMED)}. Tweak sets: {first_few([*tweaksets], NAMED)}. " if workloads else ""
+    shown = (
+        f"Workloads: {first_few([*workloads], NAMED)}. Tweak sets: "
+        f"{first_few([*tweaksets], NAMED)}. "
+        if workloads
+        else ""
+    )
     for name, module in fitting(scene.runs).items():
         try:
             figure = module.draw(scene)
             title = str(figure.get_label())
-            keys = [f"{one.observed.workload}: {one.sentence} " for run in scene.runs for one in scene.effects.get(run.origin, ())]
+            keys = [
+                f"{one.observed.workload}: {one.sentence} "
+                for run in scene.runs
+                for one in scene.effects.get(run.origin, ())
+            ]
             effects = "".join(keys if module.DESIGNS else [])
-            description = f"{module.ANSWERS} {effects}{shown}The tables of this page have the numbers."
+            description = (
+                f"{module.ANSWERS} {effects}{shown}The tables of this page have the numbers."
+            )
             leads = module.leads and not any(picture.leads for picture in result)
-            result.append(Picture(name, title, module.ANSWERS, leads, _embedded(figure, f"p{len(result)}", title, description)))
+            result.append(
+                Picture(
+                    name,
+                    title,
+                    module.ANSWERS,
+                    leads,
+                    _embedded(figure, f"p{len(result)}", title, description),
+                )
+            )
         except NothingToDraw as reason:
-            result.append(Picture(name, module.TITLE, module.ANSWERS, missing=str(reason).rstrip(".")))
+            result.append(
+                Picture(name, module.TITLE, module.ANSWERS, missing=str(reason).rstrip("."))
+            )
     return result
 
 
@@ -269,27 +357,45 @@ def _embedded(figure: Figure, name: str, title: str, description: str) -> Markup
     pixels = base64.b64encode(written(figure, "png")).decode() if len(drawing) > HEAVY_BYTES else ""
     if not pixels or len(drawing) <= len(pixels):
         return Markup(drawing)  # noqa: S704  # what draws has escaped every text in it
-    return Markup('<img alt="{}. {}" src="data:image/png;base64,{}">').format(title, description, Markup(pixels))  # noqa: S704  # base64 has no markup
+    return Markup('<img alt="{}. {}" src="data:image/png;base64,{}">').format(
+        title,
+        description,
+        Markup(pixels),  # noqa: S704  # base64 has no markup
+    )
 
 
 def figure_of(picture: Picture, level: int = 0) -> Markup:
     """Write a picture with its caption, or why it is missing; a `level` adds heading and id."""
     heading = Markup("<h{0}>{1}</h{0}>").format(level, clean(picture.title)) if level else ""
     place = Markup(' id="picture-{}"').format(picture.name) if level else ""
-    head = Markup("<figure{}><figcaption>{}<p>{}</p></figcaption>").format(place, heading, picture.answers)
+    head = Markup("<figure{}><figcaption>{}<p>{}</p></figcaption>").format(
+        place, heading, picture.answers
+    )
     if picture.markup is None:
-        return head + Markup('<p class="absent">Not drawn: {}.</p></figure>').format(clean(picture.missing))
-    box = Markup('<div class="picture" tabindex="0" role="region" aria-label="{}">{}</div></figure>')
+        return head + Markup('<p class="absent">Not drawn: {}.</p></figure>').format(
+            clean(picture.missing)
+        )
+    box = Markup(
+        '<div class="picture" tabindex="0" role="region" aria-label="{}">{}</div></figure>'
+    )
     hint = Markup('<p class="hint">↔ Wide picture: scroll it sideways.</p>')
     return head + hint + box.format(clean(picture.title), picture.markup)
 
 
-def written_page(*, title: str, above: str, heading: str, below: str, parts: Sequence[Part], foot: str = FOOT) -> str:
+def written_page(
+    *, title: str, above: str, heading: str, below: str, parts: Sequence[Part], foot: str = FOOT
+) -> str:
     """Write a page of its parts, with the house's style and script only."""
-    style, script, frame = ((TEMPLATES / name).read_text(encoding="utf-8") for name in ("style.css", "report.js", "frame.html"))
+    style, script, frame = (
+        (TEMPLATES / name).read_text(encoding="utf-8")
+        for name in ("style.css", "report.js", "frame.html")
+    )
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     link = Markup('<li{}><a href="#{}">{}</a></li>')
-    links = [link.format(Markup(' class="within"') if part.appendix else "", part.id, part.heading) for part in parts]
+    links = [
+        link.format(Markup(' class="within"') if part.appendix else "", part.id, part.heading)
+        for part in parts
+    ]
     texts = {"title": title, "above": above, "heading": heading, "below": below, "foot": foot}
     return str(
         Markup(frame).format(  # noqa: S704  # files of ours
@@ -305,5 +411,9 @@ def written_page(*, title: str, above: str, heading: str, below: str, parts: Seq
 
 
 def _written(part: Part) -> Markup:
-    frame = '<details class="part" id="{}"><summary><h2>{}</h2></summary>\n{}\n</details>' if part.folded else '<h2 id="{}">{}</h2>\n{}'
+    frame = (
+        '<details class="part" id="{}"><summary><h2>{}</h2></summary>\n{}\n</details>'
+        if part.folded
+        else '<h2 id="{}">{}</h2>\n{}'
+    )
     return Markup(frame).format(part.id, clean(part.heading), part.body)  # noqa: S704  # a frame of ours

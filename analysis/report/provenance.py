@@ -33,23 +33,36 @@ def counts_of(run: Run) -> str:
     if not run.replicated:
         return f"{measured} of {len(run.cells)} cells measured, no replicates"
     planned = len(run.design.order) or len(run.cells)
-    return f"{measured} of {planned} cells measured in {blocks_of(run)}{', interrupted' if run.interrupted else ''}"
+    return (
+        f"{measured} of {planned} cells measured in "
+        f"{blocks_of(run)}{', interrupted' if run.interrupted else ''}"
+    )
 
 
 def cells(run: Run) -> Iterator[Section]:
     """Yield the cells' layout, the lost cells with reasons, and all cells in run order."""
     yield Section("", [Line(_order(run))])
     if lost := list(_lost(run)):
-        columns = [Column(name, left=True) for name in ("tweak set", "workload", "outcome", "where", "reason")]
+        columns = [
+            Column(name, left=True)
+            for name in ("tweak set", "workload", "outcome", "where", "reason")
+        ]
         yield Section("Cells that were not measured", [Table(columns, lost)])
     metrics = [name for name in METRICS if any(name in cell.metrics for cell in run.cells)]
     columns = [
         *(Column(name) for name in ("order", "block")),
-        *(Column(name, left=True) for name in ("workload", "tweak set", "outcome", "started\n(UTC)")),
+        *(
+            Column(name, left=True)
+            for name in ("workload", "tweak set", "outcome", "started\n(UTC)")
+        ),
         Column("cell\ns", write="{:.1f}".format),
         *(Column(*_head(name)) for name in metrics),
     ]
-    yield Section(f"All {len(run.cells)} cells in run order", [Table(columns, [_row(cell, metrics) for cell in run.cells])], folded=True)
+    yield Section(
+        f"All {len(run.cells)} cells in run order",
+        [Table(columns, [_row(cell, metrics) for cell in run.cells])],
+        folded=True,
+    )
 
 
 def _order(run: Run) -> str:
@@ -58,7 +71,8 @@ def _order(run: Run) -> str:
     stamps = sorted(cell.started_utc for cell in run.cells if cell.started_utc)
     span = f" First cell {_moment(stamps[0])} UTC, last {_moment(stamps[-1])}." if stamps else ""
     return (
-        f"Seed {run.design.seed}; {counts_of(run)}. In each block the workloads come in random order, and within a workload "
+        f"Seed {run.design.seed}; {counts_of(run)}. In each block the workloads come in random "
+        "order, and within a workload "
         f"{_inside(run)}.{span}"
     )
 
@@ -80,7 +94,12 @@ def _lost(run: Run) -> Iterator[list[str]]:
     blocks: dict[tuple[str, str, str, str], set[int]] = defaultdict(set)
     for cell in run.cells:
         if cell.outcome != "measured":
-            blocks[cell.tweakset, undigested(cell.workload), cell.outcome, cell.reason or "no reason was given"].add(cell.block)
+            blocks[
+                cell.tweakset,
+                undigested(cell.workload),
+                cell.outcome,
+                cell.reason or "no reason was given",
+            ].add(cell.block)
     for (tweakset, workload, outcome, reason), where in blocks.items():
         yield [tweakset, workload, outcome, listed(where), reason]
     if never := sorted(set(run.design.order) - {cell.id for cell in run.cells}):
@@ -89,7 +108,13 @@ def _lost(run: Run) -> Iterator[list[str]]:
 
 
 def _head(metric: str) -> tuple[str, str]:
-    unit = "" if metric == TOLD_RATE else "\nms" if metric.endswith("_s") and "_per_" not in metric else "\nsamples/s"
+    unit = (
+        ""
+        if metric == TOLD_RATE
+        else "\nms"
+        if metric.endswith("_s") and "_per_" not in metric
+        else "\nsamples/s"
+    )
     return f"{label_of(metric)}{unit}", metric
 
 
@@ -120,7 +145,9 @@ def facts(run: Run) -> Iterator[Section]:
         groups[fact.group].append([fact.key, fact.value])
     columns = [Column("fact", left=True), Column("value", left=True)]
     for group, rows in groups.items():
-        yield Section(f"{group[0].upper()}{group[1:]}", [Table(columns, rows)], folded=group not in OPEN)
+        yield Section(
+            f"{group[0].upper()}{group[1:]}", [Table(columns, rows)], folded=group not in OPEN
+        )
     if not groups:
         yield Section("", [Line("The file records nothing about its machine.")])
 
@@ -128,7 +155,8 @@ def facts(run: Run) -> Iterator[Section]:
 def differences(runs: Sequence[Run]) -> Iterator[Section]:
     """Yield how several runs differ, changed keys only."""
     rows = [
-        [one.group, one.key, *("not recorded" if value is None else value for value in one.values)] for one in machine.differences(runs)
+        [one.group, one.key, *("not recorded" if value is None else value for value in one.values)]
+        for one in machine.differences(runs)
     ]
     columns = [Column(name, left=True) for name in ("group", "key", *(run.run_id for run in runs))]
     parts = [Table(columns, rows)] if rows else [Line("The files record no difference.")]

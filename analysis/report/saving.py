@@ -32,7 +32,9 @@ def must_be_replaceable(path: Path) -> None:
     """
     if not resolved(path).exists():
         if not path.parent.is_dir():
-            raise Refused(f"{path}: no such folder: {path.parent}; create it, or choose another --output.")
+            raise Refused(
+                f"{path}: no such folder: {path.parent}; create it, or choose another --output."
+            )
         return
     if not path.is_file():
         raise Refused(f"{path}: is not a file; choose a file for the report.")
@@ -40,6 +42,11 @@ def must_be_replaceable(path: Path) -> None:
         with path.open("rb") as old:
             head = old.read(HEAD_BYTES)
     except OSError as error:
-        raise Refused(f"{path}: cannot be read to check that it is an earlier report: {error.strerror}.") from error
+        raise Refused(
+            f"{path}: cannot be read to check that it is an earlier report: {error.strerror}."
+        ) from error
     if head and MARK.encode() not in head:
-        raise Refused(f"{path}: exists and is not a DeepTweak report; choose another --output, or remove the file.")
+        raise Refused(
+            f"{path}: exists and is not a DeepTweak report; choose another --output, or remove "
+            "the file."
+        )

@@ -51,14 +51,23 @@ def settings(run: Run) -> Iterator[Section]:
         for row in asked:
             states[row.state] += bool(row.requested)
             name = row.key if row.kind == "sysctl" else f"{row.key} ({row.kind})"
-            values = [" · ".join(values) or None for values in (row.before, row.observed, row.restored)]
-            says = Word(row.says if row.state == "held" else f"{row.state}: {row.says}", "" if row.state == "held" else TONES[row.state])
+            values = [
+                " · ".join(values) or None for values in (row.before, row.observed, row.restored)
+            ]
+            says = Word(
+                row.says if row.state == "held" else f"{row.state}: {row.says}",
+                "" if row.state == "held" else TONES[row.state],
+            )
             rows.append([tweakset.name, name, row.requested or None, *values, says])
     if not sets:
         yield Section("", [Line("No tweak set of this run changes a setting.")])
         return
     heads = ("tweak set", "setting", "requested", "before", "in force", "restored", "result")
-    lines = [Line(f"{states[state]} {state}: {meaning}.", tone=TONES[state]) for state, meaning in MEANINGS.items() if states[state]]
+    lines = [
+        Line(f"{states[state]} {state}: {meaning}.", tone=TONES[state])
+        for state, meaning in MEANINGS.items()
+        if states[state]
+    ]
     yield Section("", [*lines, Table([Column(head, left=True) for head in heads], rows)])
     facts = ("tweak set", "description", "cells", "manifest", "cells that were not measured")
     yield Section("Tweak sets", [Table([Column(head, left=True) for head in facts], sets)])
@@ -78,7 +87,11 @@ def _settings(run: Run, tweakset: TweakSet, cells: Sequence[Cell]) -> Iterator[S
         if setting.kind == "boot" and measured:
             yield _boot(run, setting)
         elif not answers:
-            reason = "the file has no values read back" if measured else f"no cell of {tweakset.name} was measured"
+            reason = (
+                "the file has no values read back"
+                if measured
+                else f"no cell of {tweakset.name} was measured"
+            )
             yield _row(setting, "unknown", f"{reason}, so it may not have been in force.")
         elif setting.kind in READ_BACK:
             yield _written(setting, answers)
@@ -86,7 +99,9 @@ def _settings(run: Run, tweakset: TweakSet, cells: Sequence[Cell]) -> Iterator[S
             yield _limit(setting, measured)
 
 
-def _row(setting: Setting, state: State, says: str, *, observed: tuple[str, ...] = ()) -> SettingRow:
+def _row(
+    setting: Setting, state: State, says: str, *, observed: tuple[str, ...] = ()
+) -> SettingRow:
     return SettingRow(setting.kind, setting.key, setting.value, (), observed, (), state, says)
 
 
@@ -95,22 +110,36 @@ def _written(setting: Setting, answers: Sequence[tuple[int, Applied]]) -> Settin
     key = setting.key
     said: dict[str, list[int]] = {}
     for block, applied in answers:
-        before, observed, restored = (source.get(key) for source in (applied.before, applied.observed, applied.restored))
+        before, observed, restored = (
+            source.get(key) for source in (applied.before, applied.observed, applied.restored)
+        )
         if observed is None:
             said.setdefault("not read back", []).append(block)
         elif not means(key, applied.requested.get(key, setting.value), observed):
             said.setdefault(f"not in force: read back as {observed}", []).append(block)
         if before is not None and (restored is None or not same_value(before, restored)):
-            said.setdefault(f"not restored: {'not read' if restored is None else f'left at {restored}'}", []).append(block)
+            said.setdefault(
+                f"not restored: {'not read' if restored is None else f'left at {restored}'}", []
+            ).append(block)
     if said:
         says = "; ".join(f"{what} ({listed(set(blocks))})" for what, blocks in said.items()) + "."
     elif all(key in applied.already_in_force for _, applied in answers):
         says = "already in force before it was applied, so nothing changed."
     else:
         after = "restored" if setting.kind == "sysctl" else "gone with the workload's process"
-        requests = {str(applied.requested.get(key, setting.value)): str(applied.observed.get(key)) for _, applied in answers}
-        rounded = [f" The kernel rounds {one} to {other}." for one, other in requests.items() if not _is_whole(one, other)]
-        says = f"in force in {len(answers)} of {len(answers)} measured cells, and {after}.{''.join(rounded)}"
+        requests = {
+            str(applied.requested.get(key, setting.value)): str(applied.observed.get(key))
+            for _, applied in answers
+        }
+        rounded = [
+            f" The kernel rounds {one} to {other}."
+            for one, other in requests.items()
+            if not _is_whole(one, other)
+        ]
+        says = (
+            f"in force in {len(answers)} of {len(answers)} measured cells, and "
+            f"{after}.{''.join(rounded)}"
+        )
     return SettingRow(
         kind=setting.kind,
         key=key,
@@ -128,7 +157,9 @@ def _boot(run: Run, setting: Setting) -> SettingRow:
     if "cmdline" not in run.machine:
         return _row(setting, "unknown", "the file does not record the kernel command line.")
     if token in str(run.machine["cmdline"]).split():
-        return _row(setting, "held", "in the kernel command line.", observed=(setting.value or "given",))
+        return _row(
+            setting, "held", "in the kernel command line.", observed=(setting.value or "given",)
+        )
     return _row(setting, "failed", "not in the kernel command line.")
 
 
@@ -140,10 +171,22 @@ def _is_whole(request: str, observed: str) -> bool:
 def _limit(setting: Setting, cells: Sequence[Cell]) -> SettingRow:
     """Return a limit or service setting, with the value that the workload's process found."""
     limits = [cell.limits.get(setting.key) for cell in cells]
-    seen = _distinct([" ".join(map(str, limit)) if isinstance(limit, list | tuple) else limit for limit in limits])
+    seen = _distinct(
+        [
+            " ".join(map(str, limit)) if isinstance(limit, list | tuple) else limit
+            for limit in limits
+        ]
+    )
     if not seen:
-        return _row(setting, "unknown", "the file does not record the value that the workload found.")
-    return _row(setting, "held", "soft and hard limit that the workload found (-1 is unlimited).", observed=seen)
+        return _row(
+            setting, "unknown", "the file does not record the value that the workload found."
+        )
+    return _row(
+        setting,
+        "held",
+        "soft and hard limit that the workload found (-1 is unlimited).",
+        observed=seen,
+    )
 
 
 def _side_effects(tweakset: TweakSet, cells: Sequence[Cell]) -> Iterator[SettingRow]:
@@ -152,19 +195,53 @@ def _side_effects(tweakset: TweakSet, cells: Sequence[Cell]) -> Iterator[Setting
     back: dict[str, list[object]] = {}
     for cell in cells:
         for path, change in (cell.applied.side_effects if cell.applied else {}).items():
-            changes.setdefault(path, []).append(list(change) if isinstance(change, list | tuple) else [None, change])
+            changes.setdefault(path, []).append(
+                list(change) if isinstance(change, list | tuple) else [None, change]
+            )
             if cell.applied and cell.outcome == "measured" and path not in cell.applied.left_alone:
                 back.setdefault(path, []).append(changes[path][-1][0])
-    known = [cell.applied.by_scripts for cell in cells if cell.applied and cell.applied.by_scripts is not None]
-    written = {path for paths in known for path in paths} if known else changes.keys() if tweakset.scripts else set()
+    known = [
+        cell.applied.by_scripts
+        for cell in cells
+        if cell.applied and cell.applied.by_scripts is not None
+    ]
+    written = (
+        {path for paths in known for path in paths}
+        if known
+        else changes.keys()
+        if tweakset.scripts
+        else set()
+    )
     for path, seen in changes.items():
-        before, after = (_distinct([GONE if change[at] is None else change[at] for change in seen if len(change) > at]) for at in (0, 1))
+        before, after = (
+            _distinct(
+                [GONE if change[at] is None else change[at] for change in seen if len(change) > at]
+            )
+            for at in (0, 1)
+        )
         restored = back.get(path, [])
-        ended = "and restored" if len(restored) == len(seen) else f"and known to be restored in {len(restored)}"
-        who = "changed by its script" if path in written else "not requested by name: changed with another setting"
+        ended = (
+            "and restored"
+            if len(restored) == len(seen)
+            else f"and known to be restored in {len(restored)}"
+        )
+        who = (
+            "changed by its script"
+            if path in written
+            else "not requested by name: changed with another setting"
+        )
         says = f"{who}, in {len(seen)} of {len(cells)} cells, {ended}."
         kind = "by its script" if path in written else "side effect"
-        yield SettingRow(kind, path, "", before, after, _distinct([GONE if one is None else one for one in restored]), "held", says)
+        yield SettingRow(
+            kind,
+            path,
+            "",
+            before,
+            after,
+            _distinct([GONE if one is None else one for one in restored]),
+            "held",
+            says,
+        )
 
 
 def _left_alone(cells: Sequence[Cell]) -> Iterator[SettingRow]:
@@ -173,7 +250,10 @@ def _left_alone(cells: Sequence[Cell]) -> Iterator[SettingRow]:
         for path in cell.applied.left_alone if cell.applied else ():
             blocks.setdefault(path, []).append(cell.block)
     for path, where in blocks.items():
-        says = f"another program changed it during the cell, so it was not restored ({listed(set(where))})."
+        says = (
+            "another program changed it during the cell, so it was not restored "
+            f"({listed(set(where))})."
+        )
         yield SettingRow("left alone", path, "", (), (), (), "failed", says)
 
 
@@ -185,5 +265,11 @@ def _summary(tweakset: TweakSet, cells: Sequence[Cell]) -> list[str | None]:
     measured = sum(cell.outcome == "measured" for cell in cells)
     scripts = counted(tweakset.scripts, "script stage") if tweakset.scripts else ""
     manifest = f"{tweakset.path} (sha256 {tweakset.sha256[:12]}…)" if tweakset.sha256 else ""
-    reasons = dict.fromkeys(f"{cell.outcome}: {cell.reason}" for cell in cells if cell.outcome != "measured")
-    return [f"{measured} of {len(cells)} measured", ", ".join(filter(None, [scripts, manifest])) or None, "; ".join(reasons) or None]
+    reasons = dict.fromkeys(
+        f"{cell.outcome}: {cell.reason}" for cell in cells if cell.outcome != "measured"
+    )
+    return [
+        f"{measured} of {len(cells)} measured",
+        ", ".join(filter(None, [scripts, manifest])) or None,
+        "; ".join(reasons) or None,
+    ]

@@ -21,9 +21,14 @@ def holm(ps: Sequence[float]) -> list[float]:
 def benjamini_hochberg(ps: Sequence[float]) -> list[float]:
     """Multiply the p-value of rank k of m by m / k; none exceeds a larger one's (Benjamini and Hochberg 1995)."""
     result, most = [0.0] * len(ps), 1.0
-    for rank, index in reversed(list(enumerate(sorted(range(len(ps)), key=ps.__getitem__), start=1))):
+    for rank, index in reversed(
+        list(enumerate(sorted(range(len(ps)), key=ps.__getitem__), start=1))
+    ):
         most = result[index] = min(most, len(ps) / rank * ps[index])
     return result
 
 
-ADJUSTMENTS: dict[str, Callable[[Sequence[float]], list[float]]] = {"holm": holm, "bh": benjamini_hochberg}
+ADJUSTMENTS: dict[str, Callable[[Sequence[float]], list[float]]] = {
+    "holm": holm,
+    "bh": benjamini_hochberg,
+}

@@ -220,10 +220,17 @@ def step_evidence(series: Floats, most: int = MOST_STEPS) -> Evidence:
         weights.append(score + _log_sum(gains))
         chosen.append(gains.argmax(axis=1))
     if most > 1:
-        weights = [math.log1p(-design.another) + more * math.log(design.another) + weight for more, weight in enumerate(weights)]
+        weights = [
+            math.log1p(-design.another) + more * math.log(design.another) + weight
+            for more, weight in enumerate(weights)
+        ]
     count, phi = np.unravel_index(np.argmax(weights), (len(weights), len(PHI)))
     best = [single] if count == 0 else sorted(one[phi] for one in chosen[: count + 1])
-    return Evidence(float(_log_sum(np.concatenate(weights))), tuple(int(design.places[at]) for at in best), memory / memory.sum())
+    return Evidence(
+        float(_log_sum(np.concatenate(weights))),
+        tuple(int(design.places[at]) for at in best),
+        memory / memory.sum(),
+    )
 
 
 def _log_sum(logs: Floats) -> Floats:
@@ -300,7 +307,10 @@ def change_points(values: ArrayLike) -> Changes:
     settled = _settled(tame, _segmented(tame)) if evidence > CONVINCING else []
     edges = [0, *(step.splits[0] for step in settled), n]
     levels = without_outliers(series, edges[1:-1])
-    points = (_described(series, levels, edges[at : at + 3], step.memory) for at, step in enumerate(settled))
+    points = (
+        _described(series, levels, edges[at : at + 3], step.memory)
+        for at, step in enumerate(settled)
+    )
     return Changes(tuple(points), min(1.0, 0.5 * math.exp(-max(evidence, -1.0))))
 
 
@@ -331,7 +341,9 @@ def odd_end(series: Floats) -> int:
             continue
         limit = LIMIT * _typical(head - _medians_around(head, inside[:-count]))
         for beyond in (off > limit, off < -limit):
-            if beyond[1:].all() and not beyond[0]:  # if the point before is odd too, they are more than `count`
+            if (
+                beyond[1:].all() and not beyond[0]
+            ):  # if the point before is odd too, they are more than `count`
                 return count
     return 0
 
@@ -353,7 +365,11 @@ def _medians_around(series: Floats, inside: Floats | None = None) -> Floats:
 
 def _medians_inside(series: Floats) -> Floats:
     width = 2 * REACH + 1
-    return np.sort(sliding_window_view(series, width), axis=1)[:, REACH] if len(series) >= width else np.empty(0)
+    return (
+        np.sort(sliding_window_view(series, width), axis=1)[:, REACH]
+        if len(series) >= width
+        else np.empty(0)
+    )
 
 
 def _segmented(series: Floats, start: int = 0, most: int = MOST_STEPS) -> list[int]:
@@ -365,7 +381,9 @@ def _segmented(series: Floats, start: int = 0, most: int = MOST_STEPS) -> list[i
     cuts = [0, *evidence.splits, len(series)]
     result = []
     for begin, end in pairwise(cuts):
-        result += [start + begin] * (begin > 0) + _segmented(series[begin:end], start + begin, MOST_STEPS_OF_A_PART)
+        result += [start + begin] * (begin > 0) + _segmented(
+            series[begin:end], start + begin, MOST_STEPS_OF_A_PART
+        )
     return result
 
 
@@ -402,8 +420,12 @@ def _described(series: Floats, levels: Floats, edges: list[int], memory: Floats)
     before, after = levels[start:split], levels[split:stop]
     shift = float(after.mean() - before.mean())
     df = stop - start - 2
-    spread = math.sqrt((((before - before.mean()) ** 2).sum() + ((after - after.mean()) ** 2).sum()) / df)
-    error = spread * math.sqrt(float(memory @ (_mean_variance(len(before)) + _mean_variance(len(after)))))
+    spread = math.sqrt(
+        (((before - before.mean()) ** 2).sum() + ((after - after.mean()) ** 2).sum()) / df
+    )
+    error = spread * math.sqrt(
+        float(memory @ (_mean_variance(len(before)) + _mean_variance(len(after))))
+    )
     half = t_quantile(1 - LEVEL / 2, df) * error
     plain = student(series[start:split], series[split:stop])
     return ChangePoint(
@@ -438,7 +460,10 @@ def energy_divergence(before: Floats, after: Floats) -> float:
     m, n = len(before), len(after)
     within = _pair_sum(before), _pair_sum(after)
     between = _pair_sum(np.concatenate([before, after])) - sum(within)
-    return float(2 / (m + n) * between - m * n / (m + n) * (within[0] / (m * (m - 1) / 2) + within[1] / (n * (n - 1) / 2)))
+    return float(
+        2 / (m + n) * between
+        - m * n / (m + n) * (within[0] / (m * (m - 1) / 2) + within[1] / (n * (n - 1) / 2))
+    )
 
 
 def _pair_sum(values: Floats) -> float:

@@ -29,30 +29,46 @@ FEW = 3  # units; an arm with fewer has no spread of its own
 def log_gains(metric: Metric, baseline: Sequence[float], candidate: Sequence[float]) -> list[float]:
     """Return, per block, the log of how many times better the candidate is; above 0 is better."""
     sign = 1.0 if metric.better == "higher" else -1.0
-    return [sign * math.log(after / before) for before, after in zip(baseline, candidate, strict=True)]
+    return [
+        sign * math.log(after / before) for before, after in zip(baseline, candidate, strict=True)
+    ]
 
 
-def paired_effect(metric: Metric, baseline: Sequence[float], candidate: Sequence[float], margin: float) -> Effect:
+def paired_effect(
+    metric: Metric, baseline: Sequence[float], candidate: Sequence[float], margin: float
+) -> Effect:
     """Compare two arms block by block: paired t on the log ratio, d.f. = blocks - 1.
 
     Raises: NotComparable, if a value is 0, or if blocks do not differ at all: that is not a
     measurement, and its p would be 0 or undefined.
     """
     if not all(value > 0 for value in (*baseline, *candidate)):
-        raise NotComparable(f"{metric.name} is 0 in at least one block, so no ratio can be computed.")
+        raise NotComparable(
+            f"{metric.name} is 0 in at least one block, so no ratio can be computed."
+        )
     gains = log_gains(metric, baseline, candidate)
     n = len(gains)
     mean, sd = moments(gains)
     if sd < ROUNDING:
-        what = "identical values" if abs(mean) < ROUNDING else f"a ratio of exactly {math.exp(mean):.6g}"
+        what = (
+            "identical values"
+            if abs(mean) < ROUNDING
+            else f"a ratio of exactly {math.exp(mean):.6g}"
+        )
         raise NotComparable(
-            f"{what} of {metric.name} in all {n} blocks of both arms: these are not independent measurements; "
+            f"{what} of {metric.name} in all {n} blocks of both arms: these are not independent "
+            "measurements; "
             "check whether the workload reports its own times."
         )
     return _effect(metric, (baseline, candidate), mean, (sd, sd / math.sqrt(n), n - 1), margin)
 
 
-def switched_effect(metric: Metric, baseline: Sequence[Sequence[float]], candidate: Sequence[Sequence[float]], margin: float) -> Effect:
+def switched_effect(
+    metric: Metric,
+    baseline: Sequence[Sequence[float]],
+    candidate: Sequence[Sequence[float]],
+    margin: float,
+) -> Effect:
     """Compare two arms that took turns within processes: a list per process, of its segment pairs.
 
     From five processes on, a process counts once, by the mean of its pairs: the interval applies to
@@ -63,7 +79,9 @@ def switched_effect(metric: Metric, baseline: Sequence[Sequence[float]], candida
     Raises: NotComparable, as `paired_effect`.
     """
     if len(baseline) >= ENOUGH_PROCESSES:
-        before, after = ([_geometric_mean(process) for process in arm] for arm in (baseline, candidate))
+        before, after = (
+            [_geometric_mean(process) for process in arm] for arm in (baseline, candidate)
+        )
         return replace(paired_effect(metric, before, after, margin), design="switched")
     base, other = ([value for process in arm for value in process] for arm in (baseline, candidate))
     gains = [log_gains(metric, *pair) for pair in zip(baseline, candidate, strict=True)]
@@ -72,7 +90,13 @@ def switched_effect(metric: Metric, baseline: Sequence[Sequence[float]], candida
     if df < len(gains):  # fewer than two pairs per process: no repetition inside
         return replace(pooled, design="switched")
     inside = [moments(process) for process in gains]
-    sd = math.sqrt(math.fsum(spread**2 * (len(process) - 1) for (_, spread), process in zip(inside, gains, strict=True)) / df)
+    sd = math.sqrt(
+        math.fsum(
+            spread**2 * (len(process) - 1)
+            for (_, spread), process in zip(inside, gains, strict=True)
+        )
+        / df
+    )
     mean = math.fsum(mean for mean, _ in inside) / len(gains)
     error = sd * math.sqrt(math.fsum(1 / len(process) for process in gains)) / len(gains)
     return replace(_effect(metric, (base, other), mean, (sd, error, df), margin), design="switched")
@@ -88,13 +112,29 @@ def unequal(gains: Sequence[Sequence[float]]) -> float | None:
         return None
     mean = math.fsum(every) / len(every)
     inside = [moments(process) for process in gains]
-    within = math.fsum(spread**2 * (len(process) - 1) for (_, spread), process in zip(inside, gains, strict=True)) / df[1]
-    between = math.fsum(len(process) * (own - mean) ** 2 for (own, _), process in zip(inside, gains, strict=True)) / df[0]
+    within = (
+        math.fsum(
+            spread**2 * (len(process) - 1)
+            for (_, spread), process in zip(inside, gains, strict=True)
+        )
+        / df[1]
+    )
+    between = (
+        math.fsum(
+            len(process) * (own - mean) ** 2
+            for (own, _), process in zip(inside, gains, strict=True)
+        )
+        / df[0]
+    )
     return float(fdtrc(*df, between / within)) if within > 0 else None
 
 
 def two_sample_effect(
-    metric: Metric, baseline: Sequence[float], candidate: Sequence[float], margin: float, times: Times | None = None
+    metric: Metric,
+    baseline: Sequence[float],
+    candidate: Sequence[float],
+    margin: float,
+    times: Times | None = None,
 ) -> Effect:
     """Compare two arms that share no blocks, on the log scale.
 
@@ -108,11 +148,19 @@ def two_sample_effect(
     """
     sign = 1.0 if metric.better == "higher" else -1.0
     n, m = len(baseline), len(candidate)
-    (base, base_sd), (after, after_sd) = (moments([sign * math.log(value) for value in arm]) for arm in (baseline, candidate))
+    (base, base_sd), (after, after_sd) = (
+        moments([sign * math.log(value) for value in arm]) for arm in (baseline, candidate)
+    )
     if max(n, m) < FEW:
-        raise NotComparable(f"{n} and {m} runs: at least 3 in one arm are required to know how far equal runs differ.")
+        raise NotComparable(
+            f"{n} and {m} runs: at least 3 in one arm are required to know how far equal runs "
+            "differ."
+        )
     if max(base_sd, after_sd) < ROUNDING:
-        raise NotComparable(f"identical values of {metric.name} within each arm: these are not independent measurements.")
+        raise NotComparable(
+            f"identical values of {metric.name} within each arm: these are not independent "
+            "measurements."
+        )
     if times:
         return _held_in_time(metric, (baseline, candidate), margin, times)
     pooled = math.sqrt(((n - 1) * base_sd**2 + (m - 1) * after_sd**2) / (n + m - 2))
@@ -122,10 +170,14 @@ def two_sample_effect(
         parts = base_sd**2 / n, after_sd**2 / m
         error = math.sqrt(sum(parts))
         df = sum(parts) ** 2 / (parts[0] ** 2 / (n - 1) + parts[1] ** 2 / (m - 1))
-    return _effect(metric, (baseline, candidate), after - base, (pooled, error, df), margin, paired=False)
+    return _effect(
+        metric, (baseline, candidate), after - base, (pooled, error, df), margin, paired=False
+    )
 
 
-def _held_in_time(metric: Metric, arms: tuple[Sequence[float], Sequence[float]], margin: float, times: Times) -> Effect:
+def _held_in_time(
+    metric: Metric, arms: tuple[Sequence[float], Sequence[float]], margin: float, times: Times
+) -> Effect:
     """Return the effect of runs with drift, memory and outlying runs, by `in_time`.
 
     `log_sd` is the spread at which independent runs would be equally uncertain.
@@ -141,10 +193,20 @@ def _held_in_time(metric: Metric, arms: tuple[Sequence[float], Sequence[float]],
     return _effect(metric, arms, mean, (sd, error, df), margin, paired=False)
 
 
-def in_order(arms: tuple[Sequence[float], Sequence[float]], times: Times) -> tuple[list[float], list[int], list[float]]:
+def in_order(
+    arms: tuple[Sequence[float], Sequence[float]], times: Times
+) -> tuple[list[float], list[int], list[float]]:
     """Order two arms' values in time; return times, arms (0 or 1) and values."""
-    runs = sorted((time, arm, value) for arm, own in enumerate(arms) for time, value in zip(times[arm], own, strict=True))
-    return [time for time, _, _ in runs], [arm for _, arm, _ in runs], [value for _, _, value in runs]
+    runs = sorted(
+        (time, arm, value)
+        for arm, own in enumerate(arms)
+        for time, value in zip(times[arm], own, strict=True)
+    )
+    return (
+        [time for time, _, _ in runs],
+        [arm for _, arm, _ in runs],
+        [value for _, _, value in runs],
+    )
 
 
 def _effect(
@@ -178,7 +240,9 @@ def _effect(
         log_se=error,
         df=df,
         p=p,
-        p_equivalent=t_tail((math.log1p(margin) - abs(mean)) / error, df),  # of the nearer edge: the larger of the two
+        p_equivalent=t_tail(
+            (math.log1p(margin) - abs(mean)) / error, df
+        ),  # of the nearer edge: the larger of the two
         values_baseline=tuple(arms[0]),
         values_candidate=tuple(arms[1]),
         design="paired" if paired else "two-sample",
@@ -192,7 +256,9 @@ def _gain(log_gain: float) -> float:
 def moments(values: Sequence[float]) -> tuple[float, float]:
     n = len(values)
     mean = math.fsum(values) / n
-    return mean, math.sqrt(math.fsum((value - mean) ** 2 for value in values) / (n - 1)) if n > 1 else 0.0
+    return mean, math.sqrt(
+        math.fsum((value - mean) ** 2 for value in values) / (n - 1)
+    ) if n > 1 else 0.0
 
 
 def _geometric_mean(values: Sequence[float]) -> float:
@@ -202,4 +268,8 @@ def _geometric_mean(values: Sequence[float]) -> float:
 def interval(values: Sequence[float]) -> tuple[float, float, float]:
     """Return the mean and 95 % interval by Student's t, of zero width if all values are equal."""
     mean, sd = moments(values)
-    return t_interval(mean, sd / math.sqrt(len(values)), len(values) - 1)[:3] if sd else (mean, mean, mean)
+    return (
+        t_interval(mean, sd / math.sqrt(len(values)), len(values) - 1)[:3]
+        if sd
+        else (mean, mean, mean)
+    )

@@ -58,7 +58,9 @@ class Change(Mean):
     p: float
 
 
-def mean_of(values: Sequence[float], *, log: bool = False, within: tuple[float, float] | None = None) -> Mean | None:
+def mean_of(
+    values: Sequence[float], *, log: bool = False, within: tuple[float, float] | None = None
+) -> Mean | None:
     """Return the mean with its interval, clipped to `within`; of logs, the geometric mean.
 
     None without values.
@@ -89,12 +91,19 @@ def change_of(changes: Sequence[float], *, log: bool, among: int = 1) -> Change:
 
 def contrast(weights: Mapping[Key, float], blocks: Iterable[Mapping[Key, float]]) -> list[float]:
     """Compute a contrast in each block with all of its cells; skip other blocks."""
-    return [math.fsum(weight * block[key] for key, weight in weights.items()) for block in blocks if block.keys() >= weights.keys()]
+    return [
+        math.fsum(weight * block[key] for key, weight in weights.items())
+        for block in blocks
+        if block.keys() >= weights.keys()
+    ]
 
 
 def cost_of(effect: Effect) -> Change:
     """Turn a gain into a cost: 1/1.25 of the work per second costs 25 % more; -1 costs infinity."""
-    value, low, high = (1 / (1 + gain) - 1 if gain > -1 else math.inf for gain in (effect.gain, effect.high, effect.low))
+    value, low, high = (
+        1 / (1 + gain) - 1 if gain > -1 else math.inf
+        for gain in (effect.gain, effect.high, effect.low)
+    )
     return Change(effect.n_baseline, value=value, low=low, high=high, p=effect.p)
 
 
@@ -105,4 +114,7 @@ def adjusted(result: Iterable[OneEstimate]) -> list[OneEstimate]:
     """Set Holm's adjusted p of changes that were tested together."""
     result = list(result)
     ps = iter(holm([estimate.p for estimate in result if estimate.p is not None]))
-    return [estimate if estimate.p is None else replace(estimate, p_adjusted=next(ps)) for estimate in result]
+    return [
+        estimate if estimate.p is None else replace(estimate, p_adjusted=next(ps))
+        for estimate in result
+    ]

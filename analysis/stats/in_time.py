@@ -35,7 +35,8 @@ DRIFTS = ((1.0, 0.2), (4.0, 0.3), (16.0, 0.5))
 # of its own.
 CAUTION, CAUTION_WHERE_FEW = 1.05, 1.12
 FEW = 3
-# A few consecutive runs beside many others share a state of the machine, which the many cannot show.
+# A few consecutive runs beside many others share a state of the machine, which the many cannot
+# show.
 CAUTION_WHERE_UNEQUAL, UNEQUAL = 1.2, 3
 CLIP = 3.0  # robust standard deviations from the arm's median
 ODD = 8.0  # from here on, a run is named in a note
@@ -46,7 +47,9 @@ MAD_TO_SD = 1.4826  # for normal noise
 LEAST_LEFT = 1e-13  # a perfect fit has an infinite likelihood
 
 
-def step_in_time(series: Floats, candidate: Sequence[int], times: Sequence[float] | Floats) -> tuple[Floats, Floats, Floats]:
+def step_in_time(
+    series: Floats, candidate: Sequence[int], times: Sequence[float] | Floats
+) -> tuple[Floats, Floats, Floats]:
     """Estimate how far the candidate's values lie above the baseline's.
 
     Takes: shape (…, runs), at least four, in order of their `times`; `candidate` is 1 for each run
@@ -82,7 +85,10 @@ def clipped(series: Floats, candidate: Sequence[int], limit: float) -> tuple[Flo
     if not large:
         return series, off
     middles = [np.median(series[..., places], axis=-1, keepdims=True) for places in large]
-    every = np.concatenate([series[..., places] - middle for places, middle in zip(large, middles, strict=True)], axis=-1)
+    every = np.concatenate(
+        [series[..., places] - middle for places, middle in zip(large, middles, strict=True)],
+        axis=-1,
+    )
     scale = MAD_TO_SD * np.median(np.abs(every), axis=-1, keepdims=True) * (1 + 1 / every.shape[-1])
     tame = series.copy()
     for places, middle in zip(large, middles, strict=True):
@@ -122,7 +128,9 @@ def _averaged(series: Floats, candidate: Sequence[int], clock: Floats) -> tuple[
     """Return step and standard error, averaged over all strengths of memory and drift."""
     runs = series.shape[-1]
     gaps = np.diff(clock) / np.median(np.diff(clock))
-    causes = np.stack([np.ones(runs), np.asarray(candidate, float), (clock - clock.mean()) / np.ptp(clock)])
+    causes = np.stack(
+        [np.ones(runs), np.asarray(candidate, float), (clock - clock.mean()) / np.ptp(clock)]
+    )
     least = series.var(axis=-1) * runs * LEAST_LEFT
     steps, variances, likelihoods = [], [], []
     for memory in MEMORIES:
@@ -151,4 +159,6 @@ def _whitened(series: Floats, passed: Floats, fresh: Floats) -> Floats:
 
     Innovations are divided by their size, `fresh`.
     """
-    return np.concatenate([series[..., :1], (series[..., 1:] - passed * series[..., :-1]) / fresh], axis=-1)
+    return np.concatenate(
+        [series[..., :1], (series[..., 1:] - passed * series[..., :-1]) / fresh], axis=-1
+    )

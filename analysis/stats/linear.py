@@ -40,7 +40,9 @@ DEPENDENT = 1e-8  # a column with a smaller new part depends on those before it
 FEWEST_DF = 2  # d.f. of the error: with 1, a 95 % interval is ±13 standard errors
 FEWEST_CELLS = 3  # per level
 MOST_COLUMNS = 300  # of interactions: larger tables are unreadable
-LEFT = "interactions of {} factors and chance: no combination was replicated, so these count as noise"
+LEFT = (
+    "interactions of {} factors and chance: no combination was replicated, so these count as noise"
+)
 
 
 def coded_levels(labels: Sequence[Hashable], levels: Sequence[Hashable] = ()) -> Floats:
@@ -118,21 +120,38 @@ class LinearModel:
         Raises: NotComparable, if there is nothing to analyse: too few points, or no scatter at all.
         """
         if (measured := len(set(points))) < 2:
-            raise NotComparable(f"cells of {measured} of {planned} points were measured: there is nothing to compare.")
+            raise NotComparable(
+                f"cells of {measured} of {planned} points were measured: there is nothing to "
+                "compare."
+            )
         self.grand, self.y = float(values.mean()), values - values.mean()
         self.blocks, self.labels = list(blocks), labels
         self.counts = {factor: Counter(own) for factor, own in labels.items()}
-        self.levels = {factor: [level for level in own if self.counts[factor][level]] for factor, own in levels.items()}
+        self.levels = {
+            factor: [level for level in own if self.counts[factor][level]]
+            for factor, own in levels.items()
+        }
         self.base, self.points = base_columns(blocks), coded_levels(points)
         self.total = float(self.y @ self.y)
         self.error_ss, self.error_df = rss([self.base, self.points], self.y)
-        self.error = "block × point: the scatter of a point from block to block" if self.blocked else "cells of the same point"
+        self.error = (
+            "block × point: the scatter of a point from block to block"
+            if self.blocked
+            else "cells of the same point"
+        )
         self.terms: Terms = {}
         self.notes: tuple[str, ...] = ()
         if self.total <= ROUNDING**2 * max(1.0, float(values @ values)):
-            raise NotComparable(f"all {len(values)} values of {name} are the same: these are not measurements.")
-        if self.error_df and math.sqrt(self.error_ss / self.error_df) <= ROUNDING * max(1.0, float(np.abs(values).max())):
-            raise NotComparable(f"repeats of a point have exactly the same {name}: these are not independent measurements.")
+            raise NotComparable(
+                f"all {len(values)} values of {name} are the same: these are not measurements."
+            )
+        if self.error_df and math.sqrt(self.error_ss / self.error_df) <= ROUNDING * max(
+            1.0, float(np.abs(values).max())
+        ):
+            raise NotComparable(
+                f"repeats of a point have exactly the same {name}: these are not independent "
+                "measurements."
+            )
 
     @property
     def blocked(self) -> bool:
@@ -162,7 +181,9 @@ class LinearModel:
         mains = {factors: columns for factors, columns in terms.items() if len(factors) == 1}
         apart = next((used for used in (terms, mains) if self.independent(used.values())), None)
         if apart is None:
-            raise NotComparable("the factors' levels cannot be distinguished: some never varied without others.")
+            raise NotComparable(
+                "the factors' levels cannot be distinguished: some never varied without others."
+            )
         self.terms = terms
         ends = np.cumsum([self.base.shape[1], *(columns.shape[1] for columns in apart.values())])
         self._places = dict(zip(apart, map(slice, ends[:-1], ends[1:]), strict=True))
@@ -173,13 +194,20 @@ class LinearModel:
 
         Raises: NotComparable, if there is no error, or nothing was varied.
         """
-        mains: Terms = {(name,): self.columns((name,)) for name, levels in self.levels.items() if len(levels) > 1}
+        mains: Terms = {
+            (name,): self.columns((name,))
+            for name, levels in self.levels.items()
+            if len(levels) > 1
+        }
         if not mains:
             raise NotComparable("no factor had more than one level.")
         self.must_repeat(name for (name,) in mains)
         pairs: Terms = {(*a, *b): self.columns((*a, *b)) for a, b in combinations(mains, 2)}
         if sum(columns.shape[1] for columns in pairs.values()) > MOST_COLUMNS:
-            pairs, self.notes = {}, ("these factors have more interactions than a table can show: main effects only.",)
+            pairs, self.notes = (
+                {},
+                ("these factors have more interactions than a table can show: main effects only.",),
+            )
         for terms, size in (({**mains, **pairs}, "three"), (mains, "two")):
             ss, df = rss([self.base, *terms.values()], self.y)
             if not self.replicated and len(mains) > 1 and df >= FEWEST_DF:
@@ -187,7 +215,10 @@ class LinearModel:
             if self.replicated:
                 self.use(terms)
                 return
-        raise NotComparable("no point was run twice, and too few d.f. remain to estimate how far equal cells differ: run more blocks.")
+        raise NotComparable(
+            "no point was run twice, and too few d.f. remain to estimate how far equal cells "
+            "differ: run more blocks."
+        )
 
     def must_repeat(self, factors: Iterable[str]) -> None:
         """Check that each level has enough cells. Raises: NotComparable, naming the factor."""
@@ -205,7 +236,9 @@ class LinearModel:
         root = np.linalg.inv(r)
         return root @ (q.T @ self.y), root @ root.T
 
-    def contrast(self, factors: Factors, weights: Floats | Sequence[float], *, mean: bool = False) -> tuple[float, float]:
+    def contrast(
+        self, factors: Factors, weights: Floats | Sequence[float], *, mean: bool = False
+    ) -> tuple[float, float]:
         """Return a contrast of a term's coefficients, and its variance in units of the error's."""
         every = np.zeros(len(self._beta))
         every[0], every[self._places[factors]] = mean, weights
@@ -227,7 +260,9 @@ class LinearModel:
         beta, _ = self._fit([self.points] if self.independent([self.points]) else [])
         return self.grand + float((self.y - self.base[:, 1:] @ beta[1 : self.base.shape[1]]).mean())
 
-    def row(self, name: str, df: int, ss: float, factors: Factors = (), *, tested: bool = True) -> VariationRow:
+    def row(
+        self, name: str, df: int, ss: float, factors: Factors = (), *, tested: bool = True
+    ) -> VariationRow:
         ms = ss / df if df else None
         f = ms / self.error_ms if tested and ms is not None and self.error_ms else None
         p = None if f is None else float(fdtrc(df, self.error_df, max(0.0, f)))
@@ -238,23 +273,52 @@ class LinearModel:
         """Return each term's row, without degrees of freedom if the term is not estimable."""
         rows = []
         for term in self.terms:
-            others = [self.base, *(self.terms[other] for other in self.terms if other != term and not set(term) <= set(other))]
-            (without, df), (with_it, df_with) = rss(others, self.y), rss([*others, self.terms[term]], self.y)
-            rows.append(self.row(":".join(term), df - df_with, max(0.0, without - with_it) if df > df_with else 0.0, term))
+            others = [
+                self.base,
+                *(
+                    self.terms[other]
+                    for other in self.terms
+                    if other != term and not set(term) <= set(other)
+                ),
+            ]
+            (without, df), (with_it, df_with) = (
+                rss(others, self.y),
+                rss([*others, self.terms[term]], self.y),
+            )
+            rows.append(
+                self.row(
+                    ":".join(term),
+                    df - df_with,
+                    max(0.0, without - with_it) if df > df_with else 0.0,
+                    term,
+                )
+            )
         return rows
 
-    def variation(self, rows: Iterable[VariationRow], beside: Iterable[Floats]) -> tuple[VariationRow, ...]:
+    def variation(
+        self, rows: Iterable[VariationRow], beside: Iterable[Floats]
+    ) -> tuple[VariationRow, ...]:
         """Return the table: blocks, as they add to `beside`; terms; residual; error; total."""
         beside, (left_ss, left_df) = [*beside], rss([self.base, *self.terms.values()], self.y)
-        without, with_blocks = (rss([base, *beside], self.y)[0] for base in (self.base[:, :1], self.base))
-        blocks = [self.row("blocks", self.base.shape[1] - 1, without - with_blocks, tested=False)] if self.blocked else []
+        without, with_blocks = (
+            rss([base, *beside], self.y)[0] for base in (self.base[:, :1], self.base)
+        )
+        blocks = (
+            [self.row("blocks", self.base.shape[1] - 1, without - with_blocks, tested=False)]
+            if self.blocked
+            else []
+        )
         left = left_df - self.error_df
         name = "residual" if self.replicated else "not distinguished"
         return (
             *blocks,
             *(row for row in rows if row.df),
             *([self.row(name, left, max(0.0, left_ss - self.error_ss))] if left > 0 else []),
-            *([self.row("error", self.error_df, self.error_ss, tested=False)] if self.error_df else []),
+            *(
+                [self.row("error", self.error_df, self.error_ss, tested=False)]
+                if self.error_df
+                else []
+            ),
             VariationRow("total", len(self.y) - 1, self.total, 1.0),
         )
 
@@ -265,7 +329,9 @@ def add_up(rows: Sequence[VariationRow]) -> bool:
     return math.isclose(math.fsum(row.ss for row in parts), total.ss, rel_tol=1e-9)
 
 
-def why_lost(points: Iterable[str], otherwise: str = "there are combinations of levels that were never run") -> str:
+def why_lost(
+    points: Iterable[str], otherwise: str = "there are combinations of levels that were never run"
+) -> str:
     """Return why cells cannot estimate a term; `points` are those with missing cells."""
     gone = ", ".join(sorted(set(points)))
     return f"cells of {gone} are missing" if gone else otherwise

@@ -18,7 +18,9 @@ FEWEST = 3  # blocks; with fewer, nothing is compared
 MOST = 100_000  # blocks; beyond, no number is practical
 
 
-def blocks_needed(log_sd: float, gain: float, alpha: float = ALPHA, power: float = POWER) -> int | None:
+def blocks_needed(
+    log_sd: float, gain: float, alpha: float = ALPHA, power: float = POWER
+) -> int | None:
     """Return the fewest blocks with which a two-sided paired t-test finds the gain (a fraction).
 
     None beyond 100,000. Exact, by the noncentral t: the textbook z is too optimistic for few
@@ -26,7 +28,9 @@ def blocks_needed(log_sd: float, gain: float, alpha: float = ALPHA, power: float
     """
     log_gain = math.log1p(gain)
     result = FEWEST + bisect_left(
-        range(FEWEST, MOST + 1), x=True, key=lambda n: detectable_errors(n - 1, alpha, power) * log_sd / math.sqrt(n) <= log_gain
+        range(FEWEST, MOST + 1),
+        x=True,
+        key=lambda n: detectable_errors(n - 1, alpha, power) * log_sd / math.sqrt(n) <= log_gain,
     )
     return result if result <= MOST else None
 

@@ -36,7 +36,12 @@ def stalls(values: Sequence[float]) -> list[Stall]:
     edges = np.flatnonzero(np.diff(np.concatenate([[False], is_long, [False]])))
     runs = [(int(start), int(end - start)) for start, end in edges.reshape(-1, 2)]
     return [
-        Stall(start + 1, count, float(x[start : start + count].sum()), float(x[start : start + count].mean() / usual))
+        Stall(
+            start + 1,
+            count,
+            float(x[start : start + count].sum()),
+            float(x[start : start + count].mean() / usual),
+        )
         for start, count in runs
         if usual > 0 and len(x) * float(is_long.mean()) ** count < LEVEL
     ]
@@ -50,4 +55,6 @@ def drift(values: Sequence[float]) -> tuple[float, float]:
     """
     x = np.asarray(values, float)
     first, second = x[: len(x) // 2], x[len(x) // 2 :]
-    return float(np.median(second) / np.median(first)), float(scipy.stats.ks_2samp(first, second).pvalue)
+    return float(np.median(second) / np.median(first)), float(
+        scipy.stats.ks_2samp(first, second).pvalue
+    )

@@ -42,7 +42,11 @@ class Study(Protocol):
 
 def of(run: Run) -> Iterator[Study]:
     """Yield a run's studies in order; folders such as gate and plan only serve a command."""
-    return (study for study in sorted(with_hook("ORDER"), key=lambda study: int(study.ORDER)) if study.tells_of(run))
+    return (
+        study
+        for study in sorted(with_hook("ORDER"), key=lambda study: int(study.ORDER))
+        if study.tells_of(run)
+    )
 
 
 def names_of(run: Run) -> frozenset[str]:

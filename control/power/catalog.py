@@ -1,6 +1,7 @@
 """Read `data/power/*.yaml`: GPUs with clock states, profile points, algorithms, task formats.
 
-A task is which network infers on which GPU under which cap; files of tasks are opened by the side that reads them.
+A task is which network infers on which GPU under which cap; files of tasks are opened by the side
+that reads them.
 """
 
 from __future__ import annotations
@@ -35,7 +36,9 @@ class OperatingPoint:
     @property
     def partition(self) -> Partition:
         """Return the same point as shares and batches, one of each per process."""
-        return Partition((float(self.share_percent),) * self.processes, (self.batch,) * self.processes)
+        return Partition(
+            (float(self.share_percent),) * self.processes, (self.batch,) * self.processes
+        )
 
 
 @cache
@@ -58,7 +61,12 @@ def platforms() -> dict[str, Platform]:
     return {
         name: Platform(
             name=name,
-            sm_mhz=tuple(float(mhz) for mhz in range(entry["sm_mhz"]["first"], entry["sm_mhz"]["last"] + 1, entry["sm_mhz"]["step"])),
+            sm_mhz=tuple(
+                float(mhz)
+                for mhz in range(
+                    entry["sm_mhz"]["first"], entry["sm_mhz"]["last"] + 1, entry["sm_mhz"]["step"]
+                )
+            ),
             mem_mhz=tuple(map(float, entry["mem_mhz"])),
             searched_mem_mhz=tuple(map(float, entry["searched_mem_mhz"])),
             anchor_mhz=float(entry["anchor_mhz"]),
@@ -73,7 +81,10 @@ def platform(name: str) -> Platform:
     """Answer the GPU of this name. Raises: Refused, with the names there are."""
     known = platforms()
     if name not in known:
-        raise Refused(f"GPU {one_line(name)!r} is not known; available: {', '.join(known)}. Add its clocks to data/power/gpus.yaml.")
+        raise Refused(
+            f"GPU {one_line(name)!r} is not known; available: {', '.join(known)}. Add its clocks "
+            "to data/power/gpus.yaml."
+        )
     return known[name]
 
 
@@ -87,20 +98,27 @@ def configured(algorithm: str, network: str) -> Mapping[str, Any]:
 def every_batch() -> tuple[int, ...]:
     """Return all batches on any ladder, ascending."""
     entries = _data("algorithms").values()
-    ladders = [each.get("ladder", ()) for entry in entries for each in (entry, *entry["networks"].values())]
+    ladders = [
+        each.get("ladder", ()) for entry in entries for each in (entry, *entry["networks"].values())
+    ]
     return tuple(sorted({batch for ladder in ladders for batch in ladder}))
 
 
 @cache
 def _data(name: str) -> dict[str, Any]:
-    return cast("dict[str, Any]", yaml.safe_load((DATA / f"{name}.yaml").read_text(encoding="utf-8")))
+    return cast(
+        "dict[str, Any]", yaml.safe_load((DATA / f"{name}.yaml").read_text(encoding="utf-8"))
+    )
 
 
 SHIPPED = DATA / "tasks.yaml"
 ANY = "any"  # runs on whichever GPU there is
 ITERATIONS = 60
 UNITS: dict[str, Unit] = {"cap_w": WATTS, "cap_cpu_s_per_s": CPU_TIME}
-CAPS = (*UNITS, *(f"caps{key.removeprefix('cap')}" for key in UNITS))  # caps_…: pairs of iteration and cap
+CAPS = (
+    *UNITS,
+    *(f"caps{key.removeprefix('cap')}" for key in UNITS),
+)  # caps_…: pairs of iteration and cap
 KEYS = ("id", "gpu", "model", "dataset", "iterations", "slo_ms", *CAPS)
 LARGEST = 1e9  # a cap above this is a slip of the pen
 _NAME = re.compile(r"[A-Za-z0-9._+-]+")
@@ -108,7 +126,10 @@ _NAME = re.compile(r"[A-Za-z0-9._+-]+")
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """`caps` are in `cap_unit`, the first from iteration 0 on; `gpu` may be `any`. `torchvision` is what is run."""
+    """`caps` are in `cap_unit`, the first from iteration 0 on; `gpu` may be `any`.
+
+    `torchvision` is what is run.
+    """
 
     id: int
     gpu: str
@@ -124,10 +145,15 @@ class Task:
 def tasks_of(document: object, where: str) -> dict[int, Task]:
     """Return a file's tasks by id, in order; errors begin with `where`. Raises: Unreadable."""
     if not isinstance(document, dict) or not isinstance(document.get("tasks"), list):
-        raise Unreadable(f"{where}: the list `tasks` is missing. data/power/{SHIPPED.name} shows the format.")
+        raise Unreadable(
+            f"{where}: the list `tasks` is missing. data/power/{SHIPPED.name} shows the format."
+        )
     names = document.get("torchvision") or {}
     if not isinstance(names, dict) or document.keys() - {"tasks", "torchvision"}:
-        raise Unreadable(f"{where}: besides `tasks`, only `torchvision` is allowed, which maps each model to a name.")
+        raise Unreadable(
+            f"{where}: besides `tasks`, only `torchvision` is allowed, which maps each model to a "
+            "name."
+        )
     result: dict[int, Task] = {}
     for number, entry in enumerate(document["tasks"], 1):
         task = _task(entry, names, f"{where}, task {number}")
@@ -147,35 +173,72 @@ def cap_at(caps: Caps, iteration: int) -> float:
 def checked(pairs: list[tuple[int, float]], where: str) -> Caps:
     """Caps that can be. Raises: Unreadable."""
     begins = [number for number, _ in pairs]
-    if not pairs or begins[0] != 0 or sorted(set(begins)) != begins or not all(0 < cap <= LARGEST for _, cap in pairs):
-        raise Unreadable(f"{where}: caps are above 0, up to {LARGEST:g}, each with the iteration it begins at, 0 first, then higher ones.")
+    if (
+        not pairs
+        or begins[0] != 0
+        or sorted(set(begins)) != begins
+        or not all(0 < cap <= LARGEST for _, cap in pairs)
+    ):
+        raise Unreadable(
+            f"{where}: caps are above 0, up to {LARGEST:g}, each with the iteration it begins at, "
+            "0 first, then higher ones."
+        )
     return tuple((number, float(cap)) for number, cap in pairs)
 
 
 def _task(entry: Any, names: Mapping[str, Any], where: str) -> Task:
     if not isinstance(entry, dict) or (unknown := [key for key in entry if key not in KEYS]):
-        what = "no mapping" if not isinstance(entry, dict) else f"`{one_line(unknown[0])}` is none of {', '.join(KEYS)}"
+        what = (
+            "no mapping"
+            if not isinstance(entry, dict)
+            else f"`{one_line(unknown[0])}` is none of {', '.join(KEYS)}"
+        )
         raise Unreadable(f"{where}: {what}.")
-    if not _is_whole(entry.get("id"), 0) or not all(_is_name(entry.get(key)) for key in ("gpu", "model", "dataset")):
-        raise Unreadable(f"{where}: it needs `id`, a whole number, and the names `gpu`, `model` and `dataset`.")
+    if not _is_whole(entry.get("id"), 0) or not all(
+        _is_name(entry.get(key)) for key in ("gpu", "model", "dataset")
+    ):
+        raise Unreadable(
+            f"{where}: it needs `id`, a whole number, and the names `gpu`, `model` and `dataset`."
+        )
     given = [key for key in CAPS if key in entry]
     if len(given) != 1:
-        raise Unreadable(f"{where}: it needs one cap: {', '.join(CAPS)}; it has {', '.join(given) or 'none'}.")
+        raise Unreadable(
+            f"{where}: it needs one cap: {', '.join(CAPS)}; it has {', '.join(given) or 'none'}."
+        )
     value = entry[given[0]]
     pairs = value if given[0].startswith("caps") else [[0, value]]
     if not isinstance(pairs, list) or not all(
-        isinstance(p, list) and len(p) == 2 and _is_whole(p[0], 0) and _is_number(p[1]) for p in pairs
+        isinstance(p, list) and len(p) == 2 and _is_whole(p[0], 0) and _is_number(p[1])
+        for p in pairs
     ):
-        raise Unreadable(f"{where}: `{given[0]}` is {one_line(repr(value), 60)}: a number, or for caps_… pairs [from iteration, cap].")
+        raise Unreadable(
+            f"{where}: `{given[0]}` is {one_line(repr(value), 60)}: a number, or for caps_… pairs "
+            "[from iteration, cap]."
+        )
     iterations, slo_ms = entry.get("iterations", ITERATIONS), entry.get("slo_ms")
     if not _is_whole(iterations, 2) or not (slo_ms is None or (_is_number(slo_ms) and slo_ms > 0)):
-        raise Unreadable(f"{where}: `iterations` is a whole number from 2 on, `slo_ms` a time above 0.")
+        raise Unreadable(
+            f"{where}: `iterations` is a whole number from 2 on, `slo_ms` a time above 0."
+        )
     torchvision = names.get(entry["model"], entry["model"])
     if not _is_name(torchvision):
-        raise Unreadable(f"{where}: `torchvision` of {entry['model']} is {one_line(repr(torchvision), 60)}: a name is needed.")
+        raise Unreadable(
+            f"{where}: `torchvision` of {entry['model']} is {one_line(repr(torchvision), 60)}: a "
+            "name is needed."
+        )
     unit = UNITS[given[0].replace("caps_", "cap_")]
     caps = checked([(begins, cap) for begins, cap in pairs], where)
-    return Task(entry["id"], entry["gpu"], entry["model"], entry["dataset"], caps, unit, iterations, torchvision, slo_ms)
+    return Task(
+        entry["id"],
+        entry["gpu"],
+        entry["model"],
+        entry["dataset"],
+        caps,
+        unit,
+        iterations,
+        torchvision,
+        slo_ms,
+    )
 
 
 def _is_whole(value: object, least: int) -> bool:

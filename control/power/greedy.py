@@ -1,8 +1,9 @@
 """The original's partitioner, to the letter: one process after another, by the gain in predicted throughput per percent of share.
 
-Kept to compare with, defects included: the clock never falls below 500 MHz while it searches, a memory clock once lowered stays low, power
-may end up to 1 W above the cap, a process that makes things worse is admitted rather than none, and where handing out the leftover share
-leaves no clock under the cap the old one is kept. Source: PctoDL's code, as its study describes it.
+Kept to compare with, defects included: the clock never falls below 500 MHz while it searches, a
+memory clock once lowered stays low, power may end up to 1 W above the cap, a process that makes
+things worse is admitted rather than none, and where handing out the leftover share leaves no clock
+under the cap the old one is kept. Source: PctoDL's code, as its study describes it.
 """
 
 from __future__ import annotations
@@ -25,8 +26,9 @@ if TYPE_CHECKING:
 class PartitionAnswer:
     """A setting and what the model predicts of it.
 
-    `cap_w` is the cap that was searched under, the margin taken off. `evaluations` counts the partitions that the
-    model was asked for, one a memory clock. `guard` is the factor on `power_w` that the cap must hold.
+    `cap_w` is the cap that was searched under, the margin taken off. `evaluations` counts the
+    partitions that the model was asked for, one a memory clock. `guard` is the factor on `power_w`
+    that the cap must hold.
     """
 
     setting: Setting
@@ -54,13 +56,24 @@ def figures_of(model: Model, settings: Sequence[Setting]) -> list[list[float]]:
     anchor = model.anchor([setting.partition for setting in settings])
     clocks = np.array([setting.sm_mhz for setting in settings], dtype=np.float64)
     figures = model.throughput_images_per_s(anchor, clocks), model.power_w(anchor, clocks)
-    rows: list[list[float]] = np.stack([*figures, anchor.sm_util_percent, anchor.mem_util_percent], axis=1).tolist()
+    rows: list[list[float]] = np.stack(
+        [*figures, anchor.sm_util_percent, anchor.mem_util_percent], axis=1
+    ).tolist()
     return rows
 
 
-def answer_of(models: Mapping[float, Model], setting: Setting, cap_w: float, evaluations: int, *, guard: float = 1.0) -> PartitionAnswer:
+def answer_of(
+    models: Mapping[float, Model],
+    setting: Setting,
+    cap_w: float,
+    evaluations: int,
+    *,
+    guard: float = 1.0,
+) -> PartitionAnswer:
     ((images_per_s, power_w, sm_util, mem_util),) = figures_of(models[setting.mem_mhz], [setting])
-    return PartitionAnswer(setting, images_per_s, power_w, sm_util, mem_util, cap_w, evaluations, guard)
+    return PartitionAnswer(
+        setting, images_per_s, power_w, sm_util, mem_util, cap_w, evaluations, guard
+    )
 
 
 STEP_PERCENT = 5
@@ -74,10 +87,19 @@ def fits(network: str, batch: int) -> bool:
 
 
 def greedy_batches(share_percent: int, network: str) -> list[int]:
-    """Answer the batches that the original tries for a share: from 0.8 to 6.4 images per percent. Source: PctoDL."""
+    """Answer the batches that the original tries for a share: from 0.8 to 6.4 images per percent.
+
+    Source: PctoDL.
+    """
     low = max(LADDER[0], 4 * share_percent // 5)
-    result = [batch for batch in LADDER if low <= batch <= 32 * share_percent // 5 and fits(network, batch)]
-    return result or [min((batch for batch in LADDER if fits(network, batch)), key=lambda batch: abs(batch - low))]
+    result = [
+        batch
+        for batch in LADDER
+        if low <= batch <= 32 * share_percent // 5 and fits(network, batch)
+    ]
+    return result or [
+        min((batch for batch in LADDER if fits(network, batch)), key=lambda batch: abs(batch - low))
+    ]
 
 
 HALVINGS = 12
@@ -86,11 +108,14 @@ NARROW_MHZ = 100.0
 NARROW_SHARE = 0.2
 
 
-def largest_clock(model: Model, anchor: Anchor, cap_w: float, between_mhz: tuple[float, float], *, narrow: bool) -> Floats:
+def largest_clock(
+    model: Model, anchor: Anchor, cap_w: float, between_mhz: tuple[float, float], *, narrow: bool
+) -> Floats:
     """Answer the clock of each partition, MHz, NaN where even the lower of `between_mhz` takes more than the cap. Shape (partitions,).
 
-    It stops within 1 W of the cap, on either side of it, and is not rounded to a supported clock. `narrow` is the original's slow way: the
-    range is first cut down around a linear estimate, and a power of exactly the cap at the upper end does not yet do.
+    It stops within 1 W of the cap, on either side of it, and is not rounded to a supported clock.
+    `narrow` is the original's slow way: the range is first cut down around a linear estimate, and a
+    power of exactly the cap at the upper end does not yet do.
     Source: PctoDL's code, as its study describes it.
     """
     low, high = (np.full(anchor.throughput_images_per_s.shape, value) for value in between_mhz)
@@ -113,7 +138,11 @@ def largest_clock(model: Model, anchor: Anchor, cap_w: float, between_mhz: tuple
 
 
 def _narrowed(
-    model: Model, anchor: Anchor, cap_w: float, lower: tuple[Floats, Floats], upper: tuple[Floats, Floats]
+    model: Model,
+    anchor: Anchor,
+    cap_w: float,
+    lower: tuple[Floats, Floats],
+    upper: tuple[Floats, Floats],
 ) -> tuple[Floats, Floats]:
     """Cut (clock, power) ranges down around where a straight line meets the cap, if the narrower one still holds it."""
     (low, at_low), (high, at_high) = lower, upper
@@ -145,13 +174,19 @@ class _Search:
         """Memory clocks that may still be chosen: it never rises again."""
         return [value for value in self.platform.searched_mem_mhz if value <= self.mem_mhz]
 
-    def solved(self, partitions: Sequence[Partition], *, narrow: bool) -> tuple[Floats, Floats, Floats]:
+    def solved(
+        self, partitions: Sequence[Partition], *, narrow: bool
+    ) -> tuple[Floats, Floats, Floats]:
         """Answer (throughput, clock, memory clock) of each partition at its best memory clock; throughput is -inf where none will do.
 
-        The clock may rise only where that of the memory is lowered. Where the highest it may be is within the cap, it is the supported one
-        at or below.
+        The clock may rise only where that of the memory is lowered. Where the highest it may be is
+        within the cap, it is the supported one at or below.
         """
-        best = np.full(len(partitions), -np.inf), np.zeros(len(partitions)), np.zeros(len(partitions))
+        best = (
+            np.full(len(partitions), -np.inf),
+            np.zeros(len(partitions)),
+            np.zeros(len(partitions)),
+        )
         for mem_mhz in self.memories():
             model = self.models[mem_mhz]
             anchor = model.anchor(partitions)
@@ -161,7 +196,9 @@ class _Search:
             possible = ~np.isnan(clock)
             throughput = model.throughput_images_per_s(anchor, np.where(possible, clock, FLOOR_MHZ))
             better = possible & (throughput > best[0])
-            for column, new in zip(best, (throughput, clock, np.full_like(clock, mem_mhz)), strict=True):
+            for column, new in zip(
+                best, (throughput, clock, np.full_like(clock, mem_mhz)), strict=True
+            ):
                 column[better] = new[better]
         return best
 
@@ -169,7 +206,9 @@ class _Search:
         """Go on from the supported clock below, and from what the admitted processes give there."""
         self.sm_mhz = self.supported(self.sm_mhz)
         model = self.models[self.mem_mhz]
-        self.throughput_images_per_s = float(model.throughput_images_per_s(model.anchor([admitted]), np.array([self.sm_mhz]))[0])
+        self.throughput_images_per_s = float(
+            model.throughput_images_per_s(model.anchor([admitted]), np.array([self.sm_mhz]))[0]
+        )
 
     def supported(self, sm_mhz: float) -> float:
         """Answer the supported clock at or below `sm_mhz`."""
@@ -177,27 +216,45 @@ class _Search:
 
 
 def greedy(
-    models: Mapping[float, Model], platform: Platform, cap_w: float, *, network: str, fast: bool = True, margin_w: float = 0.0
+    models: Mapping[float, Model],
+    platform: Platform,
+    cap_w: float,
+    *,
+    network: str,
+    fast: bool = True,
+    margin_w: float = 0.0,
 ) -> PartitionAnswer:
     """Search as the original does; `models` are by memory clock, `margin_w` is taken off the cap.
 
-    `fast` is what the original calls vectorised: clocks are rounded down to supported ones; otherwise they are left as they were found.
-    The answer may be above the cap (see `Answer.feasible`). Raises: Infeasible.
+    `fast` is what the original calls vectorised: clocks are rounded down to supported ones;
+    otherwise they are left as they were found. The answer may be above the cap (see
+    `Answer.feasible`). Raises: Infeasible.
     """
-    search = _Search(models, platform, cap_w - margin_w, platform.sm_mhz[-1], max(platform.searched_mem_mhz))
+    search = _Search(
+        models, platform, cap_w - margin_w, platform.sm_mhz[-1], max(platform.searched_mem_mhz)
+    )
     shares: list[int] = []
     batches: list[int] = []
     while (free := 100 - sum(shares)) >= STEP_PERCENT:
-        tiles = [(share, batch) for share in range(STEP_PERCENT, free + 1, STEP_PERCENT) for batch in greedy_batches(share, network)]
+        tiles = [
+            (share, batch)
+            for share in range(STEP_PERCENT, free + 1, STEP_PERCENT)
+            for batch in greedy_batches(share, network)
+        ]
         search.evaluations += len(tiles) * len(search.memories())
-        result = search.solved([_partition([*shares, share], [*batches, batch]) for share, batch in tiles], narrow=not fast)
+        result = search.solved(
+            [_partition([*shares, share], [*batches, batch]) for share, batch in tiles],
+            narrow=not fast,
+        )
         scores = (result[0] - search.throughput_images_per_s) / [share for share, _ in tiles]
         at = int(np.argmax(scores))  # the first of equals
         if scores[at] == -np.inf:
             break
         shares.append(tiles[at][0])
         batches.append(tiles[at][1])
-        search.throughput_images_per_s, search.sm_mhz, search.mem_mhz = (float(array[at]) for array in result)
+        search.throughput_images_per_s, search.sm_mhz, search.mem_mhz = (
+            float(array[at]) for array in result
+        )
         if fast:
             search.round_down(_partition(shares, batches))
     if not shares:
@@ -208,11 +265,15 @@ def greedy(
     return answer_of(models, setting, search.cap_w, search.evaluations)
 
 
-def _hand_out(search: _Search, shares: list[int], batches: list[int], free: int, *, fast: bool) -> None:
+def _hand_out(
+    search: _Search, shares: list[int], batches: list[int], free: int, *, fast: bool
+) -> None:
     """Give what share is left to the processes in turn, and look for clocks again; where there are none the old ones stay."""
     for turn in range(free // STEP_PERCENT):
         shares[turn % len(shares)] += STEP_PERCENT
-    throughput, sm_mhz, mem_mhz = (float(array[0]) for array in search.solved([_partition(shares, batches)], narrow=True))
+    throughput, sm_mhz, mem_mhz = (
+        float(array[0]) for array in search.solved([_partition(shares, batches)], narrow=True)
+    )
     if throughput > -np.inf:
         search.sm_mhz, search.mem_mhz = search.supported(sm_mhz) if fast else sm_mhz, mem_mhz
 
@@ -223,10 +284,14 @@ def _partition(shares: Sequence[int], batches: Sequence[int]) -> Partition:
 
 def _infeasible(search: _Search, network: str, margin_w: float) -> Infeasible:
     alone = [
-        Partition((float(share),), (batch,)) for share in range(STEP_PERCENT, 101, STEP_PERCENT) for batch in greedy_batches(share, network)
+        Partition((float(share),), (batch,))
+        for share in range(STEP_PERCENT, 101, STEP_PERCENT)
+        for batch in greedy_batches(share, network)
     ]
     floor = np.array([FLOOR_MHZ])
-    least_w = min(float(np.min(model.power_w(model.anchor(alone), floor))) for model in search.models.values())
+    least_w = min(
+        float(np.min(model.power_w(model.anchor(alone), floor))) for model in search.models.values()
+    )
     return Infeasible(
         f"the greedy search found no clock of at least {FLOOR_MHZ:.0f} MHz that keeps one process "
         f"of {network} on {search.platform.name} within "

@@ -1,6 +1,7 @@
 """A simulated GPU that is not quite what its model says: off by a factor, late, noisy, and with faults. Its time is not the clock's.
 
-Real GPUs differ from any fitted model; a controller is judged on one that does too. What it says is *simulated* and is to be called that.
+Real GPUs differ from any fitted model; a controller is judged on one that does too. What it says is
+*simulated* and is to be called that.
 """
 
 from __future__ import annotations
@@ -33,9 +34,10 @@ IDLE_PART = 0.5  # of that one's draw at the lowest clock: what a GPU draws whos
 class Mismatch:
     """The differences between the plant and the model.
 
-    `gain_error` is the part by which power and throughput are off, each up or down as `seed` has it: power up in odd ones, throughput up in
-    every second pair. Power follows settings with time constant `lag_s`; each reading has normal noise of sd `noise_w`. A tenant of a batch
-    above `oom_above_batch` does not run.
+    `gain_error` is the part by which power and throughput are off, each up or down as `seed` has
+    it: power up in odd ones, throughput up in every second pair. Power follows settings with time
+    constant `lag_s`; each reading has normal noise of sd `noise_w`. A tenant of a batch above
+    `oom_above_batch` does not run.
     """
 
     gain_error: float = 0.0
@@ -78,7 +80,10 @@ class Plant:
     def __init__(self, tables: Tables, mismatch: Mismatch, batches: tuple[int, ...]) -> None:
         self._tables, self._off = tables, mismatch
         self._noise = np.random.default_rng([mismatch.seed, 1])
-        self._gains = (1 + _signed(mismatch.gain_error, mismatch.seed), 1 + _signed(mismatch.gain_error, mismatch.seed // 2))
+        self._gains = (
+            1 + _signed(mismatch.gain_error, mismatch.seed),
+            1 + _signed(mismatch.gain_error, mismatch.seed // 2),
+        )
         self._power_w: float | None = None
         self._now = Settings(())
         platform = tables.platform
@@ -93,44 +98,69 @@ class Plant:
         )
 
     def apply(self, settings: Settings) -> tuple[Settings, tuple[str, ...]]:
-        """Set all of it. Returns: how it is set now, and a sentence for each knob that was refused and stays as it was."""
+        """Set all of it.
+
+        Returns: how it is set now, and a sentence for each knob that was refused and stays as it
+        was.
+        """
         refused = []
         sm_mhz, mem_mhz, limit_w = settings.sm_mhz, settings.mem_mhz, settings.power_limit_w
-        if sm_mhz is not None and (sm_mhz in self._off.refuse_clocks or sm_mhz not in self._tables.platform.sm_mhz):
+        if sm_mhz is not None and (
+            sm_mhz in self._off.refuse_clocks or sm_mhz not in self._tables.platform.sm_mhz
+        ):
             refused.append(f"sm_mhz: the simulated driver does not take {sm_mhz:g} MHz.")
             sm_mhz = self._now.sm_mhz
         if mem_mhz is not None and mem_mhz not in self._tables.models:
             refused.append(f"mem_mhz: the simulated driver does not take {mem_mhz:g} MHz.")
             mem_mhz = self._now.mem_mhz
         if limit_w is not None and not LEAST_LIMIT_W <= limit_w <= self._tables.platform.tdp_w:
-            refused.append(f"power_limit_w: {limit_w:g} W is not within {LEAST_LIMIT_W:g} and {self._tables.platform.tdp_w:g} W.")
+            refused.append(
+                f"power_limit_w: {limit_w:g} W is not within {LEAST_LIMIT_W:g} and "
+                f"{self._tables.platform.tdp_w:g} W."
+            )
             limit_w = self._now.power_limit_w
         if settings.throttle is not None:
             refused.append("throttle: this plant has clocks.")
-        self._now = replace(settings, sm_mhz=sm_mhz, mem_mhz=mem_mhz, power_limit_w=limit_w, throttle=None)
+        self._now = replace(
+            settings, sm_mhz=sm_mhz, mem_mhz=mem_mhz, power_limit_w=limit_w, throttle=None
+        )
         return self._now, tuple(refused)
 
     def run(self, seconds: float) -> Ran:
-        oom = tuple(at for at, tenant in enumerate(self._now.tenants) if tenant.batch > (self._off.oom_above_batch or tenant.batch))
+        oom = tuple(
+            at
+            for at, tenant in enumerate(self._now.tenants)
+            if tenant.batch > (self._off.oom_above_batch or tenant.batch)
+        )
         running = [tenant for at, tenant in enumerate(self._now.tenants) if at not in oom]
         target_w, throughput, curve = self._state(running)
-        t_s: Floats = SAMPLE_S * np.arange(1, max(1, round(seconds / SAMPLE_S)) + 1, dtype=np.float64)
+        t_s: Floats = SAMPLE_S * np.arange(
+            1, max(1, round(seconds / SAMPLE_S)) + 1, dtype=np.float64
+        )
         start_w = self._idle_w if self._power_w is None else self._power_w
-        true_w = target_w + (start_w - target_w) * np.exp(-t_s / self._off.lag_s) if self._off.lag_s else np.full(len(t_s), target_w)
+        true_w = (
+            target_w + (start_w - target_w) * np.exp(-t_s / self._off.lag_s)
+            if self._off.lag_s
+            else np.full(len(t_s), target_w)
+        )
         self._power_w = float(true_w[-1])
         readings_w = true_w
         if self._off.noise_w:
             noisy_w = true_w + self._noise.normal(0.0, self._off.noise_w, len(t_s))
             readings_w = np.round(noisy_w / QUANTUM_W) * QUANTUM_W
         whole = sum(tenant.share_percent for tenant in running)
-        speeds = [0.0 if at in oom else throughput * tenant.share_percent / whole for at, tenant in enumerate(self._now.tenants)]
+        speeds = [
+            0.0 if at in oom else throughput * tenant.share_percent / whole
+            for at, tenant in enumerate(self._now.tenants)
+        ]
         return Ran(
             t_s=t_s,
             readings_w=readings_w,
             true_w=true_w,
             images=tuple(speed * len(t_s) * SAMPLE_S for speed in speeds),
             latency_ms=tuple(
-                1000 * tenant.batch / speed if speed else None for tenant, speed in zip(self._now.tenants, speeds, strict=True)
+                1000 * tenant.batch / speed if speed else None
+                for tenant, speed in zip(self._now.tenants, speeds, strict=True)
             ),
             sm_util_percent=min(100.0, float(curve.anchor.sm_util_percent[0])) if curve else 0.0,
             mem_util_percent=min(100.0, float(curve.anchor.mem_util_percent[0])) if curve else 0.0,
@@ -149,17 +179,29 @@ class Plant:
             return self._idle_w, 0.0, None
         curve, power_w, throughput = self._true(mem_mhz, partition_of(running))
         clocks = self._tables.platform.sm_mhz
-        at = at_most(clocks, self._tables.platform.anchor_mhz if self._now.sm_mhz is None else self._now.sm_mhz)
-        limit_w = self._tables.platform.tdp_w if self._now.power_limit_w is None else self._now.power_limit_w
+        at = at_most(
+            clocks,
+            self._tables.platform.anchor_mhz if self._now.sm_mhz is None else self._now.sm_mhz,
+        )
+        limit_w = (
+            self._tables.platform.tdp_w
+            if self._now.power_limit_w is None
+            else self._now.power_limit_w
+        )
         if power_w[at] <= limit_w:
             return float(power_w[at]), float(throughput[at]), curve
         below = [state for state in range(at) if power_w[state] <= limit_w]
         if not below:
             return float(power_w[0]), float(throughput[0]), curve
-        # The driver goes to and fro between the two states around the limit, so that it is kept on average.
+        # The driver goes to and fro between the two states around the limit, so that it is kept on
+        # average.
         low, high = below[-1], below[-1] + 1
         part = float((limit_w - power_w[low]) / (power_w[high] - power_w[low]))
-        return float(limit_w), float(throughput[low] + part * (throughput[high] - throughput[low])), curve
+        return (
+            float(limit_w),
+            float(throughput[low] + part * (throughput[high] - throughput[low])),
+            curve,
+        )
 
 
 def batches() -> tuple[int, ...]:

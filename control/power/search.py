@@ -1,7 +1,8 @@
 """Our own search: of the partitions that were profiled, the one predicted to give most images/s under a cap, at its best clock.
 
-Each partition is looked at on every supported clock, so that a power that falls with the clock or a jump
-in the throughput cannot lead to an answer above the cap. Deterministic: no time and no random number decides.
+Each partition is looked at on every supported clock, so that a power that falls with the clock or a
+jump in the throughput cannot lead to an answer above the cap. Deterministic: no time and no random
+number decides.
 """
 
 from __future__ import annotations
@@ -28,7 +29,10 @@ def waited_for(partition: Partition) -> float:
     A tenant is taken to get images in proportion to its share.
     """
     whole = sum(partition.shares)
-    return max(batch * whole / share for share, batch in zip(partition.shares, partition.batches, strict=True))
+    return max(
+        batch * whole / share
+        for share, batch in zip(partition.shares, partition.batches, strict=True)
+    )
 
 
 def supported(model: Model, platform: Platform) -> Floats:
@@ -39,7 +43,10 @@ def supported(model: Model, platform: Platform) -> Floats:
     low, high = model.sm_range_mhz
     clocks = [value for value in platform.sm_mhz if low <= value <= min(high, platform.anchor_mhz)]
     if not clocks:
-        raise Refused(f"The model of {model.network} was fitted from {low:g} to {high:g}; {platform.name} supports no clock in that range.")
+        raise Refused(
+            f"The model of {model.network} was fitted from {low:g} to {high:g}; {platform.name} "
+            "supports no clock in that range."
+        )
     return np.array(clocks, dtype=np.float64)
 
 
@@ -57,17 +64,24 @@ def best(
 ) -> PartitionAnswer:
     """Answer the setting of the highest predicted throughput whose guarded power is at most `cap_w`.
 
-    Guarded power is the predicted power times `guard` (by default each model's own guard band, 1 where
-    it was never judged on held-out rows), plus `margin_w`.
-    `models` are by memory clock, MHz. Partitions are `only` those given, or those that the models were fitted on,
-    or the profiling grid. With `slo_ms`, every tenant must finish a batch within it.
-    Raises: Infeasible, with the smallest cap that a setting keeps; Refused, where there is no model, clock or partition.
+    Guarded power is the predicted power times `guard` (by default each model's own guard band, 1
+    where it was never judged on held-out rows), plus `margin_w`. `models` are by memory clock, MHz.
+    Partitions are `only` those given, or those that the models were fitted on, or the profiling
+    grid. With `slo_ms`, every tenant must finish a batch within it.
+    Raises: Infeasible, with the smallest cap that a setting keeps; Refused, where there is no
+        model, clock or partition.
     """
     partitions = _usable(profiled(models) if only is None else only, network, max_processes)
     searched = [models[mem_mhz] for mem_mhz in platform.searched_mem_mhz if mem_mhz in models]
     if not searched:
-        has, have = (", ".join(f"{value:g}" for value in some) or "none" for some in (platform.searched_mem_mhz, models))
-        raise Refused(f"No model of {network} at a memory clock that is searched on {platform.name} ({has} MHz); available: {have}.")
+        has, have = (
+            ", ".join(f"{value:g}" for value in some) or "none"
+            for some in (platform.searched_mem_mhz, models)
+        )
+        raise Refused(
+            f"No model of {network} at a memory clock that is searched on {platform.name} ({has} "
+            f"MHz); available: {have}."
+        )
     slowest = np.array([waited_for(partition) for partition in partitions])[:, None]
     found: list[tuple[float, float, int, Setting, float]] = []
     smallest = inf
@@ -76,8 +90,12 @@ def best(
         anchor = model.anchor(partitions).column()
         power, images = model.power_w(anchor, clocks), model.throughput_images_per_s(anchor, clocks)
         needed = factor * power + margin_w
-        possible = ~np.isnan(images) & (images > 0 if slo_ms is None else 1000 * slowest <= slo_ms * images)
-        smallest = min(smallest, float(np.min(needed, initial=inf, where=possible & ~np.isnan(needed))))
+        possible = ~np.isnan(images) & (
+            images > 0 if slo_ms is None else 1000 * slowest <= slo_ms * images
+        )
+        smallest = min(
+            smallest, float(np.min(needed, initial=inf, where=possible & ~np.isnan(needed)))
+        )
         worth = np.where(possible & (needed <= cap_w), images, -inf)
         for row, at in enumerate(np.argmax(worth, axis=1)):
             if worth[row, at] > -inf:
@@ -87,27 +105,47 @@ def best(
     if not found:
         raise _infeasible(searched[0], platform, cap_w, margin_w, slo_ms, smallest)
     *_, setting, factor = min(found, key=lambda each: each[:3])
-    return answer_of(models, setting, cap_w - margin_w, len(partitions) * len(searched), guard=factor)
+    return answer_of(
+        models, setting, cap_w - margin_w, len(partitions) * len(searched), guard=factor
+    )
 
 
 def profiled(models: Mapping[float, Model]) -> list[Partition]:
     """Return the partitions that models were fitted on, or the profiling grid if unknown."""
-    return [one for model in models.values() for one in getattr(model, "partitions", ())] or list(catalog.grid())
+    return [one for model in models.values() for one in getattr(model, "partitions", ())] or list(
+        catalog.grid()
+    )
 
 
-def _usable(partitions: Sequence[Partition], network: str, max_processes: int | None) -> list[Partition]:
+def _usable(
+    partitions: Sequence[Partition], network: str, max_processes: int | None
+) -> list[Partition]:
     """Return the partitions to search, each once, sorted. Raises: Refused if there is none."""
     usable = {
         tuple(sorted(zip(one.shares, one.batches, strict=True), reverse=True))
         for one in partitions
-        if all(fits(network, batch) for batch in one.batches) and (max_processes is None or len(one.shares) <= max_processes)
+        if all(fits(network, batch) for batch in one.batches)
+        and (max_processes is None or len(one.shares) <= max_processes)
     }
     if not usable:
-        raise Refused(f"No profiled partition of {network} has at most {max_processes} processes with batches that fit into memory.")
-    return [Partition(tuple(share for share, _ in tiles), tuple(batch for _, batch in tiles)) for tiles in sorted(usable)]
+        raise Refused(
+            f"No profiled partition of {network} has at most {max_processes} processes with "
+            "batches that fit into memory."
+        )
+    return [
+        Partition(tuple(share for share, _ in tiles), tuple(batch for _, batch in tiles))
+        for tiles in sorted(usable)
+    ]
 
 
-def _infeasible(model: Model, platform: Platform, cap_w: float, margin_w: float, slo_ms: float | None, smallest_w: float) -> Infeasible:
+def _infeasible(
+    model: Model,
+    platform: Platform,
+    cap_w: float,
+    margin_w: float,
+    slo_ms: float | None,
+    smallest_w: float,
+) -> Infeasible:
     unit = SPOKEN.get(unit_of(model), unit_of(model))
     less = f" less {margin_w:g} {unit}" if margin_w else ""
     in_time = "" if slo_ms is None else f" with every batch done in {slo_ms:g} ms"
@@ -115,6 +153,7 @@ def _infeasible(model: Model, platform: Platform, cap_w: float, margin_w: float,
     if smallest_w == inf:
         return Infeasible(f"{what} any cap{in_time}.", None)
     return Infeasible(
-        f"{what} {cap_w:g} {unit}{less}{in_time}; the smallest cap that one would keep is {rounded_up(smallest_w)} {unit}.",
+        f"{what} {cap_w:g} {unit}{less}{in_time}; the smallest cap that one would keep is "
+        f"{rounded_up(smallest_w)} {unit}.",
         smallest_w,
     )

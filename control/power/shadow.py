@@ -1,8 +1,10 @@
 """The study's shadow optimiser: it learns what the model misses, and moves shares and batches where that promises more.
 
-Two Gaussian processes learn the residuals of throughput and power over the settings that were seen; of the partitions around the present
-one that of the largest expected improvement times the probability of staying below the cap is taken. The threshold is the study's: for the
-first 500 updates it accepts what is predicted to be *worse*. Source: PctoDL's code, as its study describes it.
+Two Gaussian processes learn the residuals of throughput and power over the settings that were seen;
+of the partitions around the present one that of the largest expected improvement times the
+probability of staying below the cap is taken. The threshold is the study's: for the first 500
+updates it accepts what is predicted to be *worse*. Source: PctoDL's code, as its study describes
+it.
 """
 
 from __future__ import annotations
@@ -36,7 +38,12 @@ def around(here: Partition, network: str, knobs: Knobs) -> list[Partition]:
     """Return all settable neighbours in a fixed order; none if there are too many processes."""
     if len(here.shares) > MOST_PROCESSES:
         return []
-    result = [*_shared(here), *_batched(here, network), *_merged(here, network), *_split(here, network)]
+    result = [
+        *_shared(here),
+        *_batched(here, network),
+        *_merged(here, network),
+        *_split(here, network),
+    ]
     return [
         fromkey
         for fromkey in dict.fromkeys(result)
@@ -97,7 +104,9 @@ def _split(here: Partition, network: str) -> list[Partition]:
     if half < STEP_PERCENT:
         return []
     parts = (half, here.shares[at] - half)
-    return [_with(here, at, *((part, _rung(here.batches[at] // 2, part, network)) for part in parts))]
+    return [
+        _with(here, at, *((part, _rung(here.batches[at] // 2, part, network)) for part in parts))
+    ]
 
 
 def _largest(here: Partition) -> int:
@@ -133,7 +142,10 @@ class Shadow:
     seen: list[tuple[list[float], float, float]] = field(default_factory=list)
 
     def moved(self, seen: Seen) -> tuple[Tenant, ...] | None:
-        """Tenants to go on with, None to leave them as they are. Looks every third iteration, and only below the cap."""
+        """Tenants to go on with, None to leave them as they are.
+
+        Looks every third iteration, and only below the cap.
+        """
         here = partition_of(seen.settings.tenants)
         if seen.throughput_images_per_s is None or seen.power_mean is None or not here.shares:
             return None
@@ -147,7 +159,11 @@ class Shadow:
             )
         )
         del self.seen[:-WINDOW]
-        if (seen.iteration + 1) % EVERY or seen.power_mean > seen.cap or len(self.seen) < LEAST_POINTS:
+        if (
+            (seen.iteration + 1) % EVERY
+            or seen.power_mean > seen.cap
+            or len(self.seen) < LEAST_POINTS
+        ):
             return None
         self.updates += 1
         return self._best(seen, here, mem_mhz, state)
@@ -157,11 +173,15 @@ class Shadow:
         done = self.updates / EXPLORING
         return EARLY * (1 - done) if done < 1 else LATE * (1 - exp(-PACE * (done - 1)))
 
-    def _best(self, seen: Seen, here: Partition, mem_mhz: float, state: int) -> tuple[Tenant, ...] | None:
+    def _best(
+        self, seen: Seen, here: Partition, mem_mhz: float, state: int
+    ) -> tuple[Tenant, ...] | None:
         others = around(here, self.question.model, self.question.knobs)
         if not others:
             return None
-        points = np.array([self._features(mem_mhz, state, partition) for partition in (here, *others)])
+        points = np.array(
+            [self._features(mem_mhz, state, partition) for partition in (here, *others)]
+        )
         throughput, power = self._model(mem_mhz, state, [here, *others])
         missed, missed_sd = self._residual(points, 1)
         drawn, drawn_sd = self._residual(points, 2)
@@ -170,32 +190,58 @@ class Shadow:
         improvement = gain * norm.cdf(z) + missed_sd[1:] * norm.pdf(z)
         within = norm.cdf((seen.cap - power[1:] - drawn[1:]) / drawn_sd[1:])
         at = int(np.argmax(improvement * within))
-        return tenants_of(others[at]) if gain[at] > self.threshold() * (throughput[0] + missed[0]) else None
+        return (
+            tenants_of(others[at])
+            if gain[at] > self.threshold() * (throughput[0] + missed[0])
+            else None
+        )
 
     def _residual(self, points: Floats, which: int) -> tuple[Floats, Floats]:
         """Mean and sd of what the model misses at the points, shape (points,)."""
-        learnt, missed = np.array([entry[0] for entry in self.seen]), np.array([entry[which] for entry in self.seen])
+        learnt, missed = (
+            np.array([entry[0] for entry in self.seen]),
+            np.array([entry[which] for entry in self.seen]),
+        )
         process = GaussianProcessRegressor(Matern(nu=SMOOTHNESS), alpha=ALPHA, normalize_y=True)
         with warnings.catch_warnings():
-            # A length beyond the bounds says that the residuals do not depend on the settings, which is a fine answer.
+            # A length beyond the bounds says that the residuals do not depend on the settings,
+            # which is a fine answer.
             warnings.simplefilter("ignore", ConvergenceWarning)
             process.fit(learnt, missed)
         mean, sd = process.predict(points, return_std=True)
         return mean, np.maximum(sd, 1e-9)
 
-    def _model(self, mem_mhz: float, state: int, partitions: Sequence[Partition]) -> tuple[Floats, Floats]:
+    def _model(
+        self, mem_mhz: float, state: int, partitions: Sequence[Partition]
+    ) -> tuple[Floats, Floats]:
         curves = [self.tables.curve(mem_mhz, partition) for partition in partitions]
-        return np.array([curve.throughput_images_per_s[state] for curve in curves]), np.array([curve.power_w[state] for curve in curves])
+        return np.array([curve.throughput_images_per_s[state] for curve in curves]), np.array(
+            [curve.power_w[state] for curve in curves]
+        )
 
     def _clocks(self, seen: Seen) -> tuple[float, int]:
         name, speeds = speeds_of(self.question.knobs)
         speed = speed_in(seen.settings, name)
-        return model_clock(self.tables, seen.settings.mem_mhz), len(speeds) - 1 if speed is None else nearest(speeds, speed)
+        return model_clock(self.tables, seen.settings.mem_mhz), len(
+            speeds
+        ) - 1 if speed is None else nearest(speeds, speed)
 
     def _features(self, mem_mhz: float, state: int, partition: Partition) -> list[float]:
         """Clock, memory clock, processes, mean and variance of batches, shares and batches padded; each of the order of 1."""
         batches = np.array(partition.batches, dtype=float)
         missing = [0.0] * (MOST_PROCESSES - len(partition.shares))
         speed = self.tables.platform.sm_mhz[state] / self.tables.platform.anchor_mhz
-        lines = [speed, mem_mhz / 1e4, len(partition.shares) / 10, float(batches.mean()) / 100, float(batches.var()) / 1e4]
-        return [*lines, *(share / 100 for share in partition.shares), *missing, *(batches / 100), *missing]
+        lines = [
+            speed,
+            mem_mhz / 1e4,
+            len(partition.shares) / 10,
+            float(batches.mean()) / 100,
+            float(batches.var()) / 1e4,
+        ]
+        return [
+            *lines,
+            *(share / 100 for share in partition.shares),
+            *missing,
+            *(batches / 100),
+            *missing,
+        ]

@@ -34,7 +34,9 @@ def speeds_of(knobs: Knobs) -> tuple[Speed, tuple[float, ...]]:
 
 
 def at_speed(settings: Settings, name: Speed, value: float) -> Settings:
-    return replace(settings, sm_mhz=value) if name == "sm_mhz" else replace(settings, throttle=value)
+    return (
+        replace(settings, sm_mhz=value) if name == "sm_mhz" else replace(settings, throttle=value)
+    )
 
 
 def speed_in(settings: Settings, name: Speed) -> float | None:
@@ -44,7 +46,10 @@ def speed_in(settings: Settings, name: Speed) -> float | None:
 def nearest(ladder: Sequence[float], value: float) -> int:
     """Return the index of the rung nearest to `value`, of two the lower one."""
     above = bisect_right(ladder, value)
-    return min((at for at in (above - 1, above) if 0 <= at < len(ladder)), key=lambda at: (abs(ladder[at] - value), at))
+    return min(
+        (at for at in (above - 1, above) if 0 <= at < len(ladder)),
+        key=lambda at: (abs(ladder[at] - value), at),
+    )
 
 
 def at_most(ladder: Sequence[float], value: float) -> int:
@@ -85,23 +90,29 @@ class Tables:
         if known is None:
             model, clocks = self.models[mem_mhz], np.array(self.platform.sm_mhz)
             anchor = model.anchor([partition])
-            known = Curve(anchor, model.power_w(anchor, clocks), model.throughput_images_per_s(anchor, clocks))
+            known = Curve(
+                anchor, model.power_w(anchor, clocks), model.throughput_images_per_s(anchor, clocks)
+            )
             self._known[mem_mhz, partition] = known
         return known
 
 
 def partition_of(tenants: Sequence[Tenant]) -> Partition:
-    return Partition(tuple(tenant.share_percent for tenant in tenants), tuple(tenant.batch for tenant in tenants))
+    return Partition(
+        tuple(tenant.share_percent for tenant in tenants), tuple(tenant.batch for tenant in tenants)
+    )
 
 
 def tables_of(question: Question) -> Tables:
     """Return the question's models at memory clocks that can be set here.
 
-    Raises: Unsupported, where none is given; Refused, where there is none, or it is in another unit than the cap.
+    Raises: Unsupported, where none is given; Refused, where there is none, or it is in another unit
+        than the cap.
     """
     if question.models is None:
         raise Unsupported(
-            f"{question.algorithm} needs a model of {question.model} on {question.gpu}: measure it with bench_power_profile, "
+            f"{question.algorithm} needs a model of {question.model} on {question.gpu}: measure "
+            "it with bench_power_profile, "
             f"fit it with `{JUDGE} power fit`, and name the parameters."
         )
     tables = _tables(question.models, question.gpu, question.knobs)
@@ -109,15 +120,20 @@ def tables_of(question: Question) -> Tables:
     return tables
 
 
-def searched(question: Question, cap: float, *, compatible: bool = False, guard: float | None = None) -> PartitionAnswer:
+def searched(
+    question: Question, cap: float, *, compatible: bool = False, guard: float | None = None
+) -> PartitionAnswer:
     """Return the best setting under a cap, margin and latency bound; for `guard` see `search.best`.
 
     `compatible` is the study's greedy search, which knows no latency.
-    Raises: Unsupported, where there is no model, or the greedy search cannot be had here; Infeasible; Refused.
+    Raises: Unsupported, where there is no model, or the greedy search cannot be had here;
+        Infeasible; Refused.
     """
     tables, knobs = tables_of(question), question.knobs
     if compatible and not (knobs.shares and knobs.sm_mhz):
-        raise Unsupported("the greedy search needs shares and clocks, which cannot both be set here.")
+        raise Unsupported(
+            "the greedy search needs shares and clocks, which cannot both be set here."
+        )
     if compatible:
         return _greedy(tables, question.model, knobs, cap, question.margin)
     return best(
@@ -151,25 +167,38 @@ def model_clock(tables: Tables, mem_mhz: float | None) -> float:
 def _tables(read: Callable[[], Mapping[float, Model]], gpu: str, knobs: Knobs) -> Tables:
     """Return the models on what can be set here: a known GPU, or a device at its anchor speed."""
     every = read()
-    models = {mhz: model for mhz, model in every.items() if mhz in (knobs.mem_mhz or ())} or {max(every): every[max(every)]}
+    models = {mhz: model for mhz, model in every.items() if mhz in (knobs.mem_mhz or ())} or {
+        max(every): every[max(every)]
+    }
     _, speeds = speeds_of(knobs)
     known = platforms().get(gpu)
     if known is None or knobs.sm_mhz is None:
         high = max(model.sm_range_mhz[1] for model in models.values())
-        return Tables(models, Platform(gpu, speeds, tuple(models), tuple(models), high, float("inf")))
-    return Tables(models, replace(known, sm_mhz=speeds, searched_mem_mhz=tuple(sorted(models, reverse=True))))
+        return Tables(
+            models, Platform(gpu, speeds, tuple(models), tuple(models), high, float("inf"))
+        )
+    return Tables(
+        models, replace(known, sm_mhz=speeds, searched_mem_mhz=tuple(sorted(models, reverse=True)))
+    )
 
 
 @cache
-def _greedy(tables: Tables, network: str, knobs: Knobs, cap: float, margin: float) -> PartitionAnswer:
+def _greedy(
+    tables: Tables, network: str, knobs: Knobs, cap: float, margin: float
+) -> PartitionAnswer:
     """Run the greedy search, which ignores what can be set. Raises: Unsupported; Infeasible."""
     answer = greedy(tables.models, tables.platform, cap, network=network, margin_w=margin)
     partition = answer.setting.partition
     strange = sorted({f"{batch}" for batch in partition.batches if batch not in knobs.batches})
     if strange:
-        raise Unsupported(f"the greedy search returned a batch of {', '.join(strange)}, which cannot be set here.")
+        raise Unsupported(
+            f"the greedy search returned a batch of {', '.join(strange)}, which cannot be set here."
+        )
     if len(partition.shares) > knobs.most_processes:
-        raise Unsupported(f"the greedy search returned {len(partition.shares)} processes; {knobs.most_processes} may run here.")
+        raise Unsupported(
+            f"the greedy search returned {len(partition.shares)} processes; "
+            f"{knobs.most_processes} may run here."
+        )
     return answer
 
 

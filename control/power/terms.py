@@ -1,7 +1,8 @@
 """The words of power-capped inference: what is set, what is predicted, what is asked for.
 
-A GPU is shared by N processes of one model. Process i may use `shares[i]` percent of the streaming multiprocessors and works in batches of
-`batches[i]` images; one clock of the multiprocessors and one of the memory hold for all.
+A GPU is shared by N processes of one model. Process i may use `shares[i]` percent of the streaming
+multiprocessors and works in batches of `batches[i]` images; one clock of the multiprocessors and
+one of the memory hold for all.
 """
 
 from __future__ import annotations
@@ -18,18 +19,24 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-# What a cap is a cap on: the draw, or, where nothing measures that, CPU seconds per second. The latter is never called power.
+# What a cap is a cap on: the draw, or, where nothing measures that, CPU seconds per second. The
+# latter is never called power.
 Unit = Literal["W", "cpu_s_per_s"]
 Speed = Literal["sm_mhz", "throttle"]
 WATTS: Unit = "W"
-CPU_TIME: Unit = "cpu_s_per_s"  # what a cap may be in: W, or CPU seconds per second where nothing measures power
-SPOKEN: dict[str, str] = {CPU_TIME: "CPU s/s"}  # as pages write it, where that is not the unit's name
+CPU_TIME: Unit = (
+    "cpu_s_per_s"  # what a cap may be in: W, or CPU seconds per second where nothing measures power
+)
+SPOKEN: dict[str, str] = {
+    CPU_TIME: "CPU s/s"
+}  # as pages write it, where that is not the unit's name
 NAMED: dict[str, str] = {
     WATTS: "w",
     CPU_TIME: "cpu_s_per_s",
 }  # how names of fields end in documents and files of tasks: cap_w
 LARGE = 1e300  # a whole number of four hundred digits fits into no float
-MOST = 1e6  # MHz, W or images: what no device has, and a thousandth of it still fits into what a driver takes
+# MHz, W or images: what no device has, and a thousandth of it still fits into what a driver takes
+MOST = 1e6
 CLOCK, THROTTLE = "sm_mhz", "throttle"  # what sets the pace: the clock, MHz, or the duty, 0 to 1
 
 
@@ -70,7 +77,8 @@ class Platform:
 class Anchor:
     """Results of partitions at the anchor clock, shape (partitions,): all that no clock changes.
 
-    Utilisations are NVML's, percent of time; `throughput_images_per_s` and `dynamic_power_w` are those at the reference clock.
+    Utilisations are NVML's, percent of time; `throughput_images_per_s` and `dynamic_power_w` are
+    those at the reference clock.
     """
 
     sm_util_percent: Floats
@@ -114,7 +122,9 @@ class Model(Protocol):
 
 def unit_of(*models: Model) -> str:
     """Answer the unit of what the models call power: W, unless they were fitted on a machine without a sensor of it."""
-    return next((str(unit) for model in models if (unit := getattr(model, "cap_unit", None))), WATTS)
+    return next(
+        (str(unit) for model in models if (unit := getattr(model, "cap_unit", None))), WATTS
+    )
 
 
 def pace_of(*models: Model) -> str:
@@ -127,10 +137,17 @@ def must_be_in(cap_unit: str, models: Iterable[Model], whose: str) -> None:
     for model in models:
         unit = unit_of(model)
         if unit != cap_unit:
-            known = f"is in {SPOKEN.get(unit, one_line(unit, 30))}" if unit in NAMED else "knows no power"
+            known = (
+                f"is in {SPOKEN.get(unit, one_line(unit, 30))}"
+                if unit in NAMED
+                else "knows no power"
+            )
             name = f"{one_line(model.network)} on {one_line(model.gpu)}"
             mine = SPOKEN.get(cap_unit, one_line(cap_unit, 30))
-            raise Refused(f"{whose} has a cap in {mine}, but the model of {name} {known}: it cannot be used for that cap.")
+            raise Refused(
+                f"{whose} has a cap in {mine}, but the model of {name} {known}: it cannot be used "
+                "for that cap."
+            )
 
 
 class Unsupported(Exception):
@@ -155,7 +172,10 @@ class Tenant:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """All that can be set; None is as the machine has it. `throttle` stands in the clock's place where there is none to set."""
+    """All that can be set; None is as the machine has it.
+
+    `throttle` stands in the clock's place where there is none to set.
+    """
 
     tenants: tuple[Tenant, ...]
     sm_mhz: float | None = None
@@ -184,9 +204,10 @@ class Knobs:
 class Question:
     """The problem: what to run, under which cap, with which means.
 
-    `caps` are (from this iteration on, cap). `models` reads the fitted models by memory clock, MHz, None where there are none; it is called
-    by those that need them alone, and raises Refused. `margin` is to be kept below the cap in addition to what an algorithm keeps of
-    itself. `slo_ms` bounds each tenant's latency, None where nothing does.
+    `caps` are (from this iteration on, cap). `models` reads the fitted models by memory clock, MHz,
+    None where there are none; it is called by those that need them alone, and raises Refused.
+    `margin` is to be kept below the cap in addition to what an algorithm keeps of itself. `slo_ms`
+    bounds each tenant's latency, None where nothing does.
     """
 
     algorithm: str
@@ -211,9 +232,10 @@ class Question:
 class Seen:
     """The results of an iteration; None for what was not measured.
 
-    `cap` is the one in force in the next iteration. `settings` are as they were, not as they were asked for; `refused` has a sentence for
-    each that could not be had, beginning with its knob. Latencies are of one batch, a value per tenant (None: it finished none); `oom` are
-    the indices of tenants whose batch did not fit into memory.
+    `cap` is the one in force in the next iteration. `settings` are as they were, not as they were
+    asked for; `refused` has a sentence for each that could not be had, beginning with its knob.
+    Latencies are of one batch, a value per tenant (None: it finished none); `oom` are the indices
+    of tenants whose batch did not fit into memory.
     """
 
     iteration: int
@@ -248,7 +270,10 @@ class Decision:
 
 
 class Controller(Protocol):
-    """An algorithm at work on one question. Asked in turn: `first` once, then `then` after every iteration."""
+    """An algorithm at work on one question.
+
+    Asked in turn: `first` once, then `then` after every iteration.
+    """
 
     def first(self) -> Decision:
         """Return the settings of the first iteration."""
@@ -258,15 +283,25 @@ class Controller(Protocol):
 
 
 def tenants_of(partition: Partition) -> tuple[Tenant, ...]:
-    return tuple(Tenant(float(share), int(batch)) for share, batch in zip(partition.shares, partition.batches, strict=True))
+    return tuple(
+        Tenant(float(share), int(batch))
+        for share, batch in zip(partition.shares, partition.batches, strict=True)
+    )
 
 
 def must_be_settable(settings: Settings) -> None:
     """Check that settings mean something, whatever can be set. Raises: Refused."""
     numbers = [("share_percent", tenant.share_percent, 100.0) for tenant in settings.tenants]
     numbers += [("batch", tenant.batch, MOST) for tenant in settings.tenants]
-    numbers += [(name, value, MOST) for name in ("sm_mhz", "mem_mhz", "power_limit_w") if (value := getattr(settings, name)) is not None]
+    numbers += [
+        (name, value, MOST)
+        for name in ("sm_mhz", "mem_mhz", "power_limit_w")
+        if (value := getattr(settings, name)) is not None
+    ]
     numbers += [] if settings.throttle is None else [("throttle", settings.throttle, 1.0)]
     for name, value, most in numbers:
         if not 0 < value <= most:
-            raise Refused(f"These settings are invalid: {name} is {min(value, LARGE):g}, which is not above 0 and at most {most:g}.")
+            raise Refused(
+                f"These settings are invalid: {name} is {min(value, LARGE):g}, which is not above "
+                f"0 and at most {most:g}."
+            )

@@ -2,9 +2,12 @@
 
 A policy has a `description` of one line, and one of
 
-- `rank(job) -> tuple`: where the order of two jobs does not change while they wait. The smallest is next; of equals the one that came
-  first. It takes the slots that run it fastest of those that are free; where it does not fit, it waits and nobody overtakes it.
-- `choose(waiting, state) -> Start | None`: where it does. `waiting` is in the order of submission; None starts nothing for now.
+- `rank(job) -> tuple`: where the order of two jobs does not change while they wait. The smallest is
+  next; of equals the one that came
+  first. It takes the slots that run it fastest of those that are free; where it does not fit, it
+  waits and nobody overtakes it.
+- `choose(waiting, state) -> Start | None`: where it does. `waiting` is in the order of submission;
+  None starts nothing for now.
 """
 
 from __future__ import annotations
@@ -28,9 +31,10 @@ NOTHING = 1e-9  # a smaller share is none
 class Job:
     """A job that waits. How long it will really take is not here.
 
-    `predicted_s` by kind of slot; empty where nothing is known, and it may then run on any. A kind that is missing beside others cannot
-    run it. `priority`: the lower number goes first. `replicas` are started together or not at all, on slots of one kind.
-    `due_s` is on the clock of `submit_s`, None where nothing is promised. `tenant` is who shares the slots fairly with others.
+    `predicted_s` by kind of slot; empty where nothing is known, and it may then run on any. A kind
+    that is missing beside others cannot run it. `priority`: the lower number goes first. `replicas`
+    are started together or not at all, on slots of one kind. `due_s` is on the clock of `submit_s`,
+    None where nothing is promised. `tenant` is who shares the slots fairly with others.
     """
 
     number: int
@@ -58,8 +62,9 @@ class Start:
 class State:
     """The state of the slots, read-only for policies; by kind of slot unless stated otherwise.
 
-    `running` is the number of slots that a tenant holds, `served_s` the slot-seconds that it has had (`scheduler.Shares`), both by tenant.
-    `ends_s` are the predicted ends of what runs, ascending, once a slot. `demand_s`, by class of jobs and kind of slot, sums the predicted
+    `running` is the number of slots that a tenant holds, `served_s` the slot-seconds that it has
+    had (`scheduler.Shares`), both by tenant. `ends_s` are the predicted ends of what runs,
+    ascending, once a slot. `demand_s`, by class of jobs and kind of slot, sums the predicted
     slot-seconds of all jobs that came, were each run there.
     """
 
@@ -73,7 +78,11 @@ class State:
 
     def kinds(self, job: Job) -> Sequence[str]:
         """Return the kinds of slots that could run a job if all were free."""
-        return [kind for kind, many in self.slots.items() if many >= job.replicas and (not job.predicted_s or kind in job.predicted_s)]
+        return [
+            kind
+            for kind, many in self.slots.items()
+            if many >= job.replicas and (not job.predicted_s or kind in job.predicted_s)
+        ]
 
     def fastest(self, job: Job) -> str | None:
         """Return the free kind that runs a job fastest; None if no kind is free."""
@@ -104,15 +113,23 @@ def load(name: str) -> Policy:
 def fair_share(waiting: Iterable[Job], state: State) -> Start | None:
     """Slots shared evenly by those who want them: next is a job of the tenant holding the fewest, then of that with the least time so far.
 
-    Who was away comes back as an equal, not with credit for it (`scheduler.Shares`). Within a tenant first come, first served; where the
-    first job of the tenant whose turn it is does not fit, nobody overtakes it.
+    Who was away comes back as an equal, not with credit for it (`scheduler.Shares`). Within a
+    tenant first come, first served; where the first job of the tenant whose turn it is does not
+    fit, nobody overtakes it.
     """
     firsts: dict[str, Job] = {}
     for job in waiting:
         firsts.setdefault(job.tenant, job)
     if not firsts:
         return None
-    turn = min(firsts.values(), key=lambda job: (state.running.get(job.tenant, 0), state.served_s.get(job.tenant, 0.0), job.submit_s))
+    turn = min(
+        firsts.values(),
+        key=lambda job: (
+            state.running.get(job.tenant, 0),
+            state.served_s.get(job.tenant, 0.0),
+            job.submit_s,
+        ),
+    )
     kind = state.fastest(turn)
     return None if kind is None else Start(turn.number, kind)
 
@@ -120,12 +137,14 @@ def fair_share(waiting: Iterable[Job], state: State) -> Start | None:
 def heterogeneous(waiting: Iterable[Job], state: State) -> Start | None:
     """Start each class of jobs where it gains most, so that all slots together do most work.
 
-    Which kinds are for a class is `shares_of`'s, from predicted times and from what came so far. A job goes to the fastest free one
-    of these, elsewhere only if none of these is free; and nowhere if it is predicted to be done sooner by waiting for another of these.
-    Jobs are looked at in the order of submission; one that waits for its slots may be overtaken.
+    Which kinds are for a class is `shares_of`'s, from predicted times and from what came so far. A
+    job goes to the fastest free one of these, elsewhere only if none of these is free; and nowhere
+    if it is predicted to be done sooner by waiting for another of these. Jobs are looked at in the
+    order of submission; one that waits for its slots may be overtaken.
 
-    Source: Narayanan et al., OSDI 2020 (Gavel: allocation by throughput on each kind, as a linear program); Maheswaran et al., J. Parallel
-    Distrib. Comput. 59, 1999 (minimum completion time).
+    Source: Narayanan et al., OSDI 2020 (Gavel: allocation by throughput on each kind, as a linear
+        program); Maheswaran et al., J. Parallel Distrib. Comput. 59, 1999 (minimum completion
+        time).
     """
     if not any(state.free.values()):
         return None
@@ -134,7 +153,11 @@ def heterogeneous(waiting: Iterable[Job], state: State) -> Start | None:
     for job in waiting:
         planned = [kind for kind in state.kinds(job) if shares[job.class_].get(kind, 0.0) > 0]
         free = [kind for kind in planned if state.free[kind] >= job.replicas]
-        kind = min(free, key=lambda kind: job.predicted_s.get(kind, 0.0)) if free else state.fastest(job)
+        kind = (
+            min(free, key=lambda kind: job.predicted_s.get(kind, 0.0))
+            if free
+            else state.fastest(job)
+        )
         if kind is not None and _no_later_than(job, kind, planned, before, state):
             return Start(job.number, kind)
         for other in planned:
@@ -142,10 +165,14 @@ def heterogeneous(waiting: Iterable[Job], state: State) -> Start | None:
     return None
 
 
-def _no_later_than(job: Job, kind: str, planned: list[str], before: Mapping[str, int], state: State) -> bool:
+def _no_later_than(
+    job: Job, kind: str, planned: list[str], before: Mapping[str, int], state: State
+) -> bool:
     """Return True if no other planned kind is predicted to finish the job earlier."""
     ends_s = [
-        _end_of_wait_s(job, other, before.get(other, 0), state) + job.predicted_s.get(other, 0.0) for other in planned if other != kind
+        _end_of_wait_s(job, other, before.get(other, 0), state) + job.predicted_s.get(other, 0.0)
+        for other in planned
+        if other != kind
     ]
     return state.now_s + job.predicted_s.get(kind, 0.0) <= min(ends_s, default=inf)
 
@@ -159,10 +186,12 @@ def _end_of_wait_s(job: Job, kind: str, before: int, state: State) -> float:
 
 
 def least_slack(job: Job) -> tuple[float, float]:
-    """By the latest moment to start, as predicted, then by submission. Those that nothing was promised come last.
+    """By the latest moment to start, as predicted, then by submission.
 
-    The slack is that moment less now, so that the order of two jobs does not change while they wait. A job without a prediction is taken
-    to be short.
+    Those that nothing was promised come last.
+
+    The slack is that moment less now, so that the order of two jobs does not change while they
+    wait. A job without a prediction is taken to be short.
     """
     if job.due_s is None:
         return inf, job.submit_s
@@ -175,10 +204,14 @@ POLICIES = {
     "fifo": Policy("first come, first served", lambda job: (job.submit_s,)),
     "heterogeneous": Policy("each class on the slots where it gains most", choose=heterogeneous),
     "least_slack": Policy("the least slack before it is due first", least_slack),
-    # What runs is not interrupted. Waits of M/M/1 and M/G/1 under it are Cobham's (Operations Research 2, 1954).
-    "priority": Policy("the lowest priority number first", lambda job: (job.priority, job.submit_s)),
-    # A job of which nothing is predicted comes last. On one slot no order that interrupts nothing has a smaller mean wait, if the
-    # predictions hold (Conway, Maxwell and Miller, 1967); long jobs pay for it, with the longest waits there are.
+    # What runs is not interrupted. Waits of M/M/1 and M/G/1 under it are Cobham's (Operations
+    # Research 2, 1954).
+    "priority": Policy(
+        "the lowest priority number first", lambda job: (job.priority, job.submit_s)
+    ),
+    # A job of which nothing is predicted comes last. On one slot no order that interrupts nothing
+    # has a smaller mean wait, if the predictions hold (Conway, Maxwell and Miller, 1967); long jobs
+    # pay for it, with the longest waits there are.
     "sjf": Policy("the shortest predicted time first", lambda job: (job.shortest_s, job.submit_s)),
 }
 
@@ -186,15 +219,19 @@ POLICIES = {
 def shares_of(demand_s: Mapping[str, Mapping[str, float]], slots: Mapping[str, int]) -> Shares:
     """Return which part of each class of jobs is to run on which kind of slot, so that the most work is got through.
 
-    `demand_s` are slot-seconds by class and kind, infinite where it cannot run. The load of the busiest kind is least: one over it is by
-    how much more could come before the queues grow without end, whatever the policy. Demand is rounded to a twelfth or so, so that the
-    shares of a long stream are found in its beginning and kept.
+    `demand_s` are slot-seconds by class and kind, infinite where it cannot run. The load of the
+    busiest kind is least: one over it is by how much more could come before the queues grow without
+    end, whatever the policy. Demand is rounded to a twelfth or so, so that the shares of a long
+    stream are found in its beginning and kept.
     Source: Harrison and López, Queueing Systems 33, 1999 (the static planning problem).
     """
     if len(slots) == 1:
         return {class_: dict.fromkeys(slots, 1.0) for class_ in demand_s}
     total = sum(min(row.values()) for row in demand_s.values()) or 1.0
-    rounded = tuple((class_, tuple(_rounded(row[kind] / total) for kind in slots)) for class_, row in demand_s.items())
+    rounded = tuple(
+        (class_, tuple(_rounded(row[kind] / total) for kind in slots))
+        for class_, row in demand_s.items()
+    )
     return _solved(rounded, tuple(slots.items()))[0]
 
 
@@ -209,7 +246,9 @@ def _rounded(part: float) -> float:
 
 
 @lru_cache(maxsize=1024)
-def _solved(demand: tuple[tuple[str, tuple[float, ...]], ...], slots: tuple[tuple[str, int], ...]) -> tuple[Shares, float]:
+def _solved(
+    demand: tuple[tuple[str, tuple[float, ...]], ...], slots: tuple[tuple[str, int], ...]
+) -> tuple[Shares, float]:
     """Solve the linear program; its unknowns are the share of class c on kind k at c·K + k, and the load last."""
     import numpy as np
     from scipy.optimize import linprog
@@ -224,7 +263,15 @@ def _solved(demand: tuple[tuple[str, tuple[float, ...]], ...], slots: tuple[tupl
     whole = np.hstack([np.kron(np.eye(classes), np.ones(kinds)), np.zeros((classes, 1))])
     bounds = [*((0.0, float(can)) for can in possible.ravel()), (0.0, inf)]
     cost = np.append(np.zeros(classes * kinds), 1.0)
-    result = linprog(cost, A_ub=busy, b_ub=np.zeros(kinds), A_eq=whole, b_eq=np.ones(classes), bounds=bounds, method="highs-ds")
+    result = linprog(
+        cost,
+        A_ub=busy,
+        b_ub=np.zeros(kinds),
+        A_eq=whole,
+        b_eq=np.ones(classes),
+        bounds=bounds,
+        method="highs-ds",
+    )
     parts = result.x[:-1].reshape(classes, kinds).tolist()
     names = [kind for kind, _ in slots]
     shares = {

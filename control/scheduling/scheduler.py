@@ -23,7 +23,10 @@ class Scheduler:
     def __init__(self, policy: str, slots: Mapping[str, int]) -> None:
         """Begin with all slots free. Raises: UnknownName. Refused, where there is no slot."""
         if not slots or min(slots.values()) < 1:
-            raise Refused(f"slots: {dict(slots)!r}: at least one kind of slot is needed, each with at least one slot.")
+            raise Refused(
+                f"slots: {dict(slots)!r}: at least one kind of slot is needed, each with at least "
+                "one slot."
+            )
         chosen = policies.load(policy)
         self._rank = chosen.rank
         self._choose = chosen.choose
@@ -33,14 +36,28 @@ class Scheduler:
         self._running: dict[int, tuple[Job, str, float]] = {}
         self._away = dict.fromkeys(slots, 0)
         ends_s: dict[str, list[float]] = {kind: [] for kind in slots}
-        self.state = State(dict(slots), dict(slots), running=self._shares.running, served_s=self._shares.served_s, ends_s=ends_s)
+        self.state = State(
+            dict(slots),
+            dict(slots),
+            running=self._shares.running,
+            served_s=self._shares.served_s,
+            ends_s=ends_s,
+        )
 
     def submit(self, job: Job, now_s: float) -> None:
-        """Let a job wait. Raises: Refused, where it is there already, or would never have the slots it needs."""
+        """Let a job wait.
+
+        Raises: Refused, where it is there already, or would never have the slots it needs.
+        """
         if job.number in self._waiting or job.number in self._running:
-            raise Refused(f"Job {job.number} already waits or runs; its number is free once it has ended.")
+            raise Refused(
+                f"Job {job.number} already waits or runs; its number is free once it has ended."
+            )
         if not self.state.kinds(job):
-            raise Refused(f"Job {job.number} needs {job.replicas} slots{self._on(job)} at once; there are {_described(self.state.slots)}.")
+            raise Refused(
+                f"Job {job.number} needs {job.replicas} slots{self._on(job)} at once; there are "
+                f"{_described(self.state.slots)}."
+            )
         self._at(now_s)
         self._shares.came(job)
         self._waiting[job.number] = job
@@ -70,7 +87,10 @@ class Scheduler:
         """
         for kind, many in slots.items():
             if not 0 <= many <= self.state.slots.get(kind, -1):
-                raise Refused(f"{many} slots of {kind} cannot be away; there are {_described(self.state.slots)}.")
+                raise Refused(
+                    f"{many} slots of {kind} cannot be away; there are "
+                    f"{_described(self.state.slots)}."
+                )
             self.state.free[kind] += self._away[kind] - many
             self._away[kind] = many
 
@@ -120,8 +140,8 @@ class Shares:
 
     `until` brings them up to date.
 
-    A tenant that comes with nothing waiting or running is put level with the least served of those that have: time away earns no credit, as
-    Linux's fair scheduler places a task that wakes.
+    A tenant that comes with nothing waiting or running is put level with the least served of those
+    that have: time away earns no credit, as Linux's fair scheduler places a task that wakes.
     """
 
     def __init__(self) -> None:
@@ -139,7 +159,9 @@ class Shares:
     def came(self, job: Job) -> None:
         others = [self.served_s[tenant] for tenant, jobs in self._present.items() if jobs]
         if not self._present.get(job.tenant):
-            self.served_s[job.tenant] = max(self.served_s.get(job.tenant, 0.0), min(others, default=0.0))
+            self.served_s[job.tenant] = max(
+                self.served_s.get(job.tenant, 0.0), min(others, default=0.0)
+            )
         self._present[job.tenant] = self._present.get(job.tenant, 0) + 1
 
     def started(self, job: Job) -> None:

@@ -42,8 +42,12 @@ def data(capsys: pytest.CaptureFixture[str], *words: object) -> Any:
 
 def width(page: str) -> int:
     """Columns of the longest line, but for the next command, which is to be pasted and not broken."""
-    return max((len(line) for line in page.splitlines() if not line.startswith("next: ")), default=0)
+    return max(
+        (len(line) for line in page.splitlines() if not line.startswith("next: ")), default=0
+    )
 
 
-def refusals(capsys: pytest.CaptureFixture[str], cases: Mapping[str, Sequence[object]]) -> dict[str, str]:
+def refusals(
+    capsys: pytest.CaptureFixture[str], cases: Mapping[str, Sequence[object]]
+) -> dict[str, str]:
     return {name: refused(capsys, *words) for name, words in cases.items()}

@@ -46,11 +46,16 @@ HOSTILE = "x\x1b[31m<script>|`a`\n::error::b"
 
 
 def answer(name: str = "thp-always", **changes: object) -> Answer:
-    rows = [(name, Gain(0.021, 0.01, 0.032), 20, Word("regressed", "bad")), ("stock-again", None, None, None)]
+    rows = [
+        (name, Gain(0.021, 0.01, 0.032), 20, Word("regressed", "bad")),
+        ("stock-again", None, None, None),
+    ]
     facts: dict[str, object] = {
         "title": "Run r1",
         "findings": [Line("thp-always costs 2.1 %", tone="strong")],
-        "sections": [Section("cnn_train", (Table(COLUMNS, rows), *bullets(["one block is missing"])))],
+        "sections": [
+            Section("cnn_train", (Table(COLUMNS, rows), *bullets(["one block is missing"])))
+        ],
         "legend": [("n", "pairs of cells")],
         "data": {"rows": [Gain(0.021, float("nan"), 0.032)]},
         "next": ("python", "-m", "analysis", "show", "r1.json"),
@@ -77,7 +82,9 @@ def test_no_heading_stands_over_nothing() -> None:
     """An answer without findings has its title as a line where it stands behind another."""
     both = together([Answer("one"), Answer("other", sections=[Section("a part", [Line("text")])])])
     assert all(section.parts for section in both.sections)
-    assert any(part == Line("other", tone="strong") for section in both.sections for part in section.parts)
+    assert any(
+        part == Line("other", tone="strong") for section in both.sections for part in section.parts
+    )
 
 
 def test_words_are_explained_where_it_is_asked_for() -> None:
@@ -103,8 +110,15 @@ def test_colour_is_for_what_it_means() -> None:
         ({"COLUMNS": "9999"}, False, 160),
     ],
 )
-def test_the_environment_s_word_on_colour_and_width_is_kept(environ: dict[str, str], color: bool, width: int) -> None:  # noqa: FBT001
-    assert (text.wants_color(StringIO(), environ), text.width_of(StringIO(), environ)) == (color, width)
+def test_the_environment_s_word_on_colour_and_width_is_kept(
+    environ: dict[str, str],
+    color: bool,  # noqa: FBT001
+    width: int,
+) -> None:
+    assert (text.wants_color(StringIO(), environ), text.width_of(StringIO(), environ)) == (
+        color,
+        width,
+    )
 
 
 def test_csv_has_raw_values_an_interval_in_three_columns_and_nothing_for_what_is_missing() -> None:
@@ -150,7 +164,9 @@ def test_html_says_what_the_terminal_says() -> None:
 
 def test_a_page_shows_what_is_folded_and_where_a_word_leads() -> None:
     linked = Table([Column("run")], [[Word("r1", href="https://example.org/r1")]])
-    page = answer(sections=[Section("Runs", [linked, Line("all of them", href="#all")], folded=True)])
+    page = answer(
+        sections=[Section("Runs", [linked, Line("all of them", href="#all")], folded=True)]
+    )
     assert "Runs\nrun\n r1\n\nall of them" in text.render(page)
     assert '<a href="https://example.org/r1"><span>r1</span></a>' in html.render(page)
     assert "<details><summary>Runs</summary>" in html.render(page)
@@ -170,14 +186,32 @@ def shown(words: str, inside: str) -> str:
     return unescape(str(found))
 
 
-@pytest.mark.parametrize("words", ["@torvalds", "#123", "https://example.org", "www.example.org", "a@example.org"])
+@pytest.mark.parametrize(
+    "words", ["@torvalds", "#123", "https://example.org", "www.example.org", "a@example.org"]
+)
 def test_nobody_is_notified_and_nothing_is_linked(words: str) -> None:
     """GitHub finds these in the rendered text: it must not stand there unbroken."""
     assert words not in shown(words, "li")
     assert shown(words, "li").replace(HIDDEN, "") == words
 
 
-MARKS = ["1. a", "- a", "+ a", "> a", "`a`", "<b>a</b>", "&lt;", "[a](b)", "a|b", "*a*", "_a_", "__a__", "a_b_c", "$x$", "~~a~~"]
+MARKS = [
+    "1. a",
+    "- a",
+    "+ a",
+    "> a",
+    "`a`",
+    "<b>a</b>",
+    "&lt;",
+    "[a](b)",
+    "a|b",
+    "*a*",
+    "_a_",
+    "__a__",
+    "a_b_c",
+    "$x$",
+    "~~a~~",
+]
 
 
 @pytest.mark.parametrize("words", MARKS)
@@ -195,14 +229,19 @@ def test_any_name_is_shown_as_it_is_in_a_table_of_markdown(name: str) -> None:
 
 
 def test_a_sentence_that_holds_for_several_is_said_once() -> None:
-    assert grouped([("a", "too short."), ("b", "too short."), ("c", "lost.")]) == ["a, b: too short.", "c: lost."]
+    assert grouped([("a", "too short."), ("b", "too short."), ("c", "lost.")]) == [
+        "a, b: too short.",
+        "c: lost.",
+    ]
 
 
 PARTS = st.lists(st.text("abcdefgh.0123", min_size=1, max_size=20), min_size=1, max_size=12)
 
 
 @given(PARTS, st.integers(21, 100))
-def test_a_long_name_is_broken_between_its_parameters_and_nowhere_else(parts: list[str], width: int) -> None:
+def test_a_long_name_is_broken_between_its_parameters_and_nowhere_else(
+    parts: list[str], width: int
+) -> None:
     lines = wrap(":".join(parts), width)
     assert "".join(lines) == ":".join(parts)
     assert all(len(line) <= width for line in lines)
@@ -210,23 +249,44 @@ def test_a_long_name_is_broken_between_its_parameters_and_nowhere_else(parts: li
 
 
 def test_a_number_stays_with_its_unit_and_an_interval_is_one_word() -> None:
-    assert wrap("a is 7.7 % slower [-1.2, +3.4], 12 ms a step", 13) == ["a is 7.7 %", "slower", "[-1.2, +3.4],", "12 ms a step"]
+    assert wrap("a is 7.7 % slower [-1.2, +3.4], 12 ms a step", 13) == [
+        "a is 7.7 %",
+        "slower",
+        "[-1.2, +3.4],",
+        "12 ms a step",
+    ]
 
 
 def test_a_wide_page_has_a_bar_of_each_interval_on_one_axis() -> None:
-    rows = [(name, Gain(*gain), 20, None) for name, gain in (("worse", (-0.1, -0.2, -0.05)), ("better", (0.2, 0.1, 0.3)))]
+    rows = [
+        (name, Gain(*gain), 20, None)
+        for name, gain in (("worse", (-0.1, -0.2, -0.05)), ("better", (0.2, 0.1, 0.3)))
+    ]
     page = answer(sections=[Section("", [Table(COLUMNS, rows)])])
     head, worse, better = (line[34:] for line in text.render(page, 120).splitlines()[4:7])
-    assert (head, worse, better) == ("  verdict           0", "           ─────●── │", "                    │    ────●─────")
+    assert (head, worse, better) == (
+        "  verdict           0",
+        "           ─────●── │",
+        "                    │    ────●─────",
+    )
     assert "│" not in text.render(page, 119)
     assert text.render(page, 120, simple=True).isascii()
 
 
 def test_a_long_answer_ends_after_forty_lines_and_names_what_is_left() -> None:
-    page = answer(sections=[Section(f"part {number}: more", [Table(COLUMNS, [("a", None, 1, None)] * 12)]) for number in range(5)])
+    page = answer(
+        sections=[
+            Section(f"part {number}: more", [Table(COLUMNS, [("a", None, 1, None)] * 12)])
+            for number in range(5)
+        ]
+    )
     short = text.render(page, whole=False).splitlines()
     assert len(short) <= 45
-    assert short[-3:] == ["", "… 45 more lines with --all: part 2, part 3, part 4", "next: python -m analysis show r1.json"]
+    assert short[-3:] == [
+        "",
+        "… 45 more lines with --all: part 2, part 3, part 4",
+        "next: python -m analysis show r1.json",
+    ]
     assert len(text.render(page).splitlines()) > 70
 
 
@@ -242,7 +302,18 @@ def test_no_word_is_broken(run: Path, command: str, monkeypatch: pytest.MonkeyPa
     for page in answers:
         words = set(text.render(page, 10_000, explain=True).split())
         for width in (60, 80, 100, 120):
-            lines = [line for line in text.render(page, width, explain=True).splitlines() if not line.startswith("next: ")]
+            lines = [
+                line
+                for line in text.render(page, width, explain=True).splitlines()
+                if not line.startswith("next: ")
+            ]
             assert max(map(len, lines)) <= width
-            long = " ".join(word for word in words if len(word) > width // 2)  # a name that may be broken between its parts
-            assert [word for line in lines for word in line.split() if word not in words and word not in long] == []
+            long = " ".join(
+                word for word in words if len(word) > width // 2
+            )  # a name that may be broken between its parts
+            assert [
+                word
+                for line in lines
+                for word in line.split()
+                if word not in words and word not in long
+            ] == []

@@ -38,7 +38,11 @@ def with_params(run: Run, of: str, **params: object) -> Run:
     """The run, in which the workload of one policy has other parameters."""
 
     def changed(workload: Workload) -> Workload:
-        return replace(workload, params={**workload.params, **params}) if workload.params["policy"] == of else workload
+        return (
+            replace(workload, params={**workload.params, **params})
+            if workload.params["policy"] == of
+            else workload
+        )
 
     return replace(run, workloads={name: changed(one) for name, one in run.workloads.items()})
 
@@ -63,18 +67,31 @@ def test_policies_are_judged_like_tweak_sets(jobs: Run) -> None:
 
 def test_a_level_that_differs_in_more_than_the_column_is_left_out_by_name(jobs: Run) -> None:
     sjf = next(name for name, one in jobs.workloads.items() if one.params["policy"] == "sjf")
-    base, levels, told, _ = by_column(Arm("a run", (with_params(jobs, "sjf", slots=4),)), "policy", "fifo", MEAN)
-    assert told == [f"Left out {sjf}: its cells also differ from those with policy fifo in slots (4 against 2)."]
-    assert {one.tweakset for one in compare_arms(base, [levels])} == {"least_slack", "priority", "fair_share"}
+    base, levels, told, _ = by_column(
+        Arm("a run", (with_params(jobs, "sjf", slots=4),)), "policy", "fifo", MEAN
+    )
+    assert told == [
+        f"Left out {sjf}: its cells also differ from those with policy fifo in slots (4 against 2)."
+    ]
+    assert {one.tweakset for one in compare_arms(base, [levels])} == {
+        "least_slack",
+        "priority",
+        "fair_share",
+    }
 
 
 def test_a_parameter_of_which_the_run_says_nothing_differs(jobs: Run) -> None:
-    bare = {name: replace(one, params={"policy": "sjf"}) if one.params["policy"] == "sjf" else one for name, one in jobs.workloads.items()}
+    bare = {
+        name: replace(one, params={"policy": "sjf"}) if one.params["policy"] == "sjf" else one
+        for name, one in jobs.workloads.items()
+    }
     assert "sjf" not in compared(replace(jobs, workloads=bare), "policy", "fifo")
 
 
 def test_a_workload_without_the_column_is_named(jobs: Run) -> None:
-    told = by_column(Arm("a run", (with_params(jobs, "sjf", policy=None),)), "policy", "fifo", MEAN).notes
+    told = by_column(
+        Arm("a run", (with_params(jobs, "sjf", policy=None),)), "policy", "fifo", MEAN
+    ).notes
     assert [line.rpartition(": ")[2] for line in told] == ["it has no policy."]
 
 
@@ -87,7 +104,10 @@ def with_a_slower_copy(run: Run, declared: tuple[str, ...]) -> Run:
     """The run, in which stock-again does 0.7 of the work; `declared` is the studies' baseline."""
     slower = {"throughput_samples_per_s": 0.7}
     cells = [
-        replace(cell, metrics={name: value * slower.get(name, 1.0) for name, value in cell.metrics.items()})
+        replace(
+            cell,
+            metrics={name: value * slower.get(name, 1.0) for name, value in cell.metrics.items()},
+        )
         if cell.tweakset == "stock-again"
         else cell
         for cell in run.cells
@@ -110,13 +130,21 @@ def test_nothing_is_concluded_of_levels_whose_untouched_arms_differ(caches: Run)
     assert "stock-again changes nothing and differs from stock" in one.reason
     assert [line.partition(":")[0] for line in notes] == ["A/A check"] * 2, "of both workloads"
     whole = compare(loud)
-    assert notes == [line for line in warnings_of(loud, whole) if line.startswith("A/A")], "one function writes them"
+    assert notes == [line for line in warnings_of(loud, whole) if line.startswith("A/A")], (
+        "one function writes them"
+    )
     assert {one.verdict for one in whole} == {"not comparable"}
 
 
-def test_untouched_arms_that_are_no_baseline_cast_doubt_and_the_levels_are_judged(caches: Run) -> None:
-    base, levels, notes, doubted = by_column(Arm("", (with_a_slower_copy(caches, ()),)), "cache", "cold")
-    assert [line.rpartition(": ")[2] for line in notes] == ["trust this workload's verdicts less."] * 2
+def test_untouched_arms_that_are_no_baseline_cast_doubt_and_the_levels_are_judged(
+    caches: Run,
+) -> None:
+    base, levels, notes, doubted = by_column(
+        Arm("", (with_a_slower_copy(caches, ()),)), "cache", "cold"
+    )
+    assert [line.rpartition(": ")[2] for line in notes] == [
+        "trust this workload's verdicts less."
+    ] * 2
     assert doubted == {}
     quiet = by_column(Arm("", (caches,)), "cache", "cold")
     assert (quiet.notes, quiet.doubted) == ([], {})
@@ -125,11 +153,18 @@ def test_untouched_arms_that_are_no_baseline_cast_doubt_and_the_levels_are_judge
 
 
 def test_a_parameter_that_one_side_lacks_is_no_difference(jobs: Run) -> None:
-    assert set(compared(with_params(jobs, "sjf", fault_at_s=3), "policy", "fifo")) == {"sjf", "least_slack", "priority", "fair_share"}
+    assert set(compared(with_params(jobs, "sjf", fault_at_s=3), "policy", "fifo")) == {
+        "sjf",
+        "least_slack",
+        "priority",
+        "fair_share",
+    }
 
 
 def test_two_arms_of_one_level_are_told_apart(jobs: Run) -> None:
-    apart = with_params(with_params(jobs, "sjf", fault_at_s=9), "least_slack", fault_at_s=3, policy="sjf")
+    apart = with_params(
+        with_params(jobs, "sjf", fault_at_s=9), "least_slack", fault_at_s=3, policy="sjf"
+    )
     names = {name for name in compared(apart, "policy", "fifo") if "sjf" in name}
     assert names in ({"sjf", "sjf (fault_at_s=3)"}, {"sjf", "sjf (fault_at_s=9)"})
 
@@ -150,7 +185,9 @@ def test_workloads_are_a_column(jobs: Run) -> None:
         ("fault_at_s", "3", UnknownName, "fault_at_s"),
     ],
 )
-def test_what_cannot_be_compared_is_refused(jobs: Run, column: str, baseline: str | None, error: type[Exception], said: str) -> None:
+def test_what_cannot_be_compared_is_refused(
+    jobs: Run, column: str, baseline: str | None, error: type[Exception], said: str
+) -> None:
     with pytest.raises(error, match=said):
         by_column(Arm("a run", (jobs,)), column, baseline)
 
@@ -162,21 +199,37 @@ def test_what_cannot_be_compared_is_refused(jobs: Run, column: str, baseline: st
         ({"only": ["job_strem"]}, "no workload 'job_strem'"),
     ],
 )
-def test_a_metric_or_workload_that_is_not_there_is_answered_with_the_nearest(jobs: Run, how: dict[str, Any], said: str) -> None:
+def test_a_metric_or_workload_that_is_not_there_is_answered_with_the_nearest(
+    jobs: Run, how: dict[str, Any], said: str
+) -> None:
     with pytest.raises(UnknownName, match=said):
         by_column(Arm("a run", (jobs,)), "policy", "fifo", **how)
 
 
 def test_a_row_is_named_by_its_level(capsys: pytest.CaptureFixture[str]) -> None:
     policies = str(RUNS / "cluster-scheduling_2026-11-22_amd-epyc-2cpu.json")
-    assert main(["compare", policies, "--arm=workload", "--baseline=job_stream:rate_per_s=8:classes=tenants:jobs=200"]) == 0
+    assert (
+        main(
+            [
+                "compare",
+                policies,
+                "--arm=workload",
+                "--baseline=job_stream:rate_per_s=8:classes=tenants:jobs=200",
+            ]
+        )
+        == 0
+    )
     assert "policy=sjf" in capsys.readouterr().out
 
 
 def test_monitors_are_arms_too(capsys: pytest.CaptureFixture[str]) -> None:
     monitored = str(RUNS / "monitoring-sampler_2026-11-22_amd-epyc-2cpu.json")
     answers = []
-    for words in ([], ["--arm=monitor", "--baseline=stock"], ["--arm=tweakset", "--baseline=stock"]):
+    for words in (
+        [],
+        ["--arm=monitor", "--baseline=stock"],
+        ["--arm=tweakset", "--baseline=stock"],
+    ):
         assert main(["compare", monitored, "--json", *words]) == 0
         answers.append(json.loads(capsys.readouterr().out)["comparisons"])
     assert answers[1] == answers[2]

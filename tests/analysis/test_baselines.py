@@ -41,12 +41,17 @@ def read(made: Made = MADE, change: Callable[[JSON], None] | None = None) -> Run
     return from_json(saved, "made up")
 
 
-def timed(times: Mapping[str, Sequence[float]], workload: str = "cnn_train") -> Callable[[JSON], None]:
+def timed(
+    times: Mapping[str, Sequence[float]], workload: str = "cnn_train"
+) -> Callable[[JSON], None]:
     def change(saved: JSON) -> None:
         for record in (benchmark["extra_info"] for benchmark in saved["benchmarks"]):
             if record["workload"] == workload and record["tweakset"] in times:
                 seconds = times[record["tweakset"]][record["block"] - 1]
-                record["steps"]["wall_s"], record["metrics"] = [seconds] * len(record["steps"]["wall_s"]), {}
+                record["steps"]["wall_s"], record["metrics"] = (
+                    [seconds] * len(record["steps"]["wall_s"]),
+                    {},
+                )
 
     return change
 
@@ -61,8 +66,9 @@ THREE = {"stock": (1.0, 1.0, 2.0), "stock-again": (4.0, 1.0, 8.0), "mine": (1.0,
 def test_the_baseline_of_a_block_is_the_geometric_mean_of_both_arms() -> None:
     """Steps of 8 samples. √(1·4) = 2 s, √(1·1) = 1 s and √(2·8) = 4 s, against 1, 0.25 and 0.5 s: ratios 2, 4 and 8.
 
-    Their logs are 1, 2 and 3 times ln 2: mean ln 4, so + 300 %; standard deviation ln 2; t = 2 √3 with 2 d.f., of
-    which p = 1 - t / √(t² + 2) = 1 - √(12 / 14). The baseline's own: 8 samples in 2 s are 4 a second, geometrically.
+    Their logs are 1, 2 and 3 times ln 2: mean ln 4, so + 300 %; standard deviation ln 2; t = 2 √3
+    with 2 d.f., of which p = 1 - t / √(t² + 2) = 1 - √(12 / 14). The baseline's own: 8 samples in 2
+    s are 4 a second, geometrically.
     """
     mine = of(compare(read(replace(MADE, blocks=3), timed(THREE))), "mine")
     effect = mine.primary
@@ -73,7 +79,9 @@ def test_the_baseline_of_a_block_is_the_geometric_mean_of_both_arms() -> None:
     assert (effect.p, mine.p_adjusted) == pytest.approx((1 - math.sqrt(12 / 14),) * 2)
 
 
-@pytest.mark.parametrize("named", [("stock", None), (None, "stock")], ids=["--baseline", "--relative-to"])
+@pytest.mark.parametrize(
+    "named", [("stock", None), (None, "stock")], ids=["--baseline", "--relative-to"]
+)
 def test_who_names_an_arm_means_it_alone(named: tuple[str | None, str | None]) -> None:
     """Stock's 1, 1 and 2 s against 1, 0.25 and 0.5 s: ratios 1, 4 and 4, of which the cube root is 4^(2/3)."""
     baseline, relative_to = named
@@ -92,9 +100,14 @@ def test_the_family_is_the_real_tweak_sets_and_the_guard_has_its_own_p() -> None
     found = compare(read(SIX))
     rows = [("stock-again", 1, True), ("mine", 4, False), ("other", 4, False)]
     assert [(one.tweakset, one.family, one.guard) for one in found] == rows * 2
-    assert [one.p_adjusted == one.primary.p for one in found if one.guard and one.primary] == [True, True]
+    assert [one.p_adjusted == one.primary.p for one in found if one.guard and one.primary] == [
+        True,
+        True,
+    ]
     assert {one.baseline for one in found if one.guard} == {"stock"}
-    smallest = min((one.primary.p, one.p_adjusted) for one in found if one.primary and not one.guard)
+    smallest = min(
+        (one.primary.p, one.p_adjusted) for one in found if one.primary and not one.guard
+    )
     assert smallest[1] == pytest.approx(min(1, 4 * smallest[0]))
     assert {one.family for one in compare(read(replace(SIX, baseline=())))} == {6}
 
@@ -114,16 +127,29 @@ def test_a_block_needs_both_arms_with_equal_samples() -> None:
 
     mine = of(compare(read(replace(MADE, arms=arms), change)), "mine")
     assert mine.primary is not None
-    assert (mine.pairs, mine.primary.n_baseline, mine.primary.n_candidate, mine.failed) == (5, 5, 5, 1)
+    assert (mine.pairs, mine.primary.n_baseline, mine.primary.n_candidate, mine.failed) == (
+        5,
+        5,
+        5,
+        1,
+    )
     left_out = [note for note in mine.notes if "left out" in note]
-    assert [note.partition(" left out: ")[0] for note in left_out] == ["block 3", "block 4", "block 5"]
-    for word, note in zip(("stock-again: killed", "stock: no root", "tokens"), left_out, strict=True):
+    assert [note.partition(" left out: ")[0] for note in left_out] == [
+        "block 3",
+        "block 4",
+        "block 5",
+    ]
+    for word, note in zip(
+        ("stock-again: killed", "stock: no root", "tokens"), left_out, strict=True
+    ):
         assert word in note
 
 
 def test_cells_that_did_not_run_side_by_side_are_units_of_their_own() -> None:
     """No pairs: 8 cells of each untouched arm against 8, in order of time."""
-    effect = of(compare(read(replace(MADE, interleaved=False, arms=(STOCK, MINE, AGAIN)))), "mine").primary
+    effect = of(
+        compare(read(replace(MADE, interleaved=False, arms=(STOCK, MINE, AGAIN)))), "mine"
+    ).primary
     assert effect is not None
     assert (effect.design, effect.n_baseline, effect.n_candidate) == ("two-sample", 16, 8)
 
@@ -134,7 +160,10 @@ def test_cells_that_did_not_run_side_by_side_are_units_of_their_own() -> None:
 def slow_copy(saved: JSON) -> None:
     for record in (benchmark["extra_info"] for benchmark in saved["benchmarks"]):
         if (record["workload"], record["tweakset"]) == ("cnn_train", "stock-again"):
-            record["steps"]["wall_s"], record["metrics"] = [1.3 * one for one in record["steps"]["wall_s"]], {}
+            record["steps"]["wall_s"], record["metrics"] = (
+                [1.3 * one for one in record["steps"]["wall_s"]],
+                {},
+            )
 
 
 def test_where_the_guard_fails_nothing_is_said_of_its_workload() -> None:
@@ -142,14 +171,18 @@ def test_where_the_guard_fails_nothing_is_said_of_its_workload() -> None:
     made = replace(SIX, arms=(STOCK, AGAIN, replace(MINE, gain=0.2), OTHER), margin=0.1)
     found = compare(read(made, slow_copy))
     words = {(one.workload, one.tweakset): one.verdict for one in found}
-    assert {word for (workload, _), word in words.items() if workload == "cnn_train"} == {"not comparable"}
+    assert {word for (workload, _), word in words.items() if workload == "cnn_train"} == {
+        "not comparable"
+    }
     assert words["lora_finetune", "mine"] == "improved"
     assert words["lora_finetune", "other"] == "equivalent"
     reasons = {one.reason for one in found if one.workload == "cnn_train"}
     assert len(reasons) == 1
     assert "stock-again changes nothing and differs from stock" in reasons.pop()
     # Picking a row is no way round it.
-    (alone,) = compare(read(made, slow_copy), options=Options(tweaksets=("mine",), workloads=("cnn_train",)))
+    (alone,) = compare(
+        read(made, slow_copy), options=Options(tweaksets=("mine",), workloads=("cnn_train",))
+    )
     assert alone.verdict == "not comparable"
 
 
@@ -158,10 +191,14 @@ def test_a_guard_that_cannot_be_judged_holds_nothing_up() -> None:
     equal = [0.04 + 0.001 * block for block in range(8)]
     found = compare(read(MADE, timed({"stock": equal, "stock-again": equal})))
     assert {one.verdict for one in found} == {"not comparable"}
-    assert {one.reason.partition(":")[0] for one in found} == {of(found, "stock-again").reason.partition(":")[0]}
+    assert {one.reason.partition(":")[0] for one in found} == {
+        of(found, "stock-again").reason.partition(":")[0]
+    }
 
 
-@pytest.mark.parametrize(("p", "word"), [(0.0099, "not comparable"), (0.0101, "inconclusive"), (0.049, "inconclusive")])
+@pytest.mark.parametrize(
+    ("p", "word"), [(0.0099, "not comparable"), (0.0101, "inconclusive"), (0.049, "inconclusive")]
+)
 def test_the_guard_strikes_below_one_in_a_hundred(p: float, word: str) -> None:
     one = of(compare(read()), "stock-again")
     assert one.primary is not None
@@ -172,7 +209,9 @@ def test_the_gate_passes_nothing_where_the_guard_fails() -> None:
     runs = (read(SIX, slow_copy),)
     whole = Side("run.json", runs)
     gate = judge_gate(whole, whole, Limits(0.5))
-    assert {(one.comparison.workload, one.comparison.tweakset, one.ruling) for one in gate.rulings} == {
+    assert {
+        (one.comparison.workload, one.comparison.tweakset, one.ruling) for one in gate.rulings
+    } == {
         *(("cnn_train", name, "undecided") for name in ("mine", "other")),
         *(("lora_finetune", name, "pass") for name in ("mine", "other")),
     }
@@ -185,7 +224,9 @@ def test_the_gate_passes_nothing_where_the_guard_fails() -> None:
 # -- two runs, each relative to its own
 
 
-def before_and_after(change: Callable[[JSON], None] | None = None, after: Made = MADE) -> list[Side]:
+def before_and_after(
+    change: Callable[[JSON], None] | None = None, after: Made = MADE
+) -> list[Side]:
     return [Side("old", (read(MADE),)), Side("new", (read(replace(after, seed=2), change),))]
 
 
@@ -193,8 +234,14 @@ def test_each_run_is_relative_to_both_of_its_own_arms() -> None:
     """By hand: a cell's throughput over the geometric mean of the two untouched ones of its block."""
     old, new = before_and_after()
     (one,) = compare_arms(old, [new], Options(relative_to=BASELINE))
-    cells = {(cell.tweakset, cell.block): cell.metrics["throughput_samples_per_s"] for cell in new.runs[0].cells}
-    ratios = [cells["mine", block] / math.sqrt(cells["stock", block] * cells["stock-again", block]) for block in range(1, 9)]
+    cells = {
+        (cell.tweakset, cell.block): cell.metrics["throughput_samples_per_s"]
+        for cell in new.runs[0].cells
+    }
+    ratios = [
+        cells["mine", block] / math.sqrt(cells["stock", block] * cells["stock-again", block])
+        for block in range(1, 9)
+    ]
     assert one.primary is not None
     assert (one.tweakset, one.relative_to) == ("mine", NAME)
     assert one.primary.values_candidate == pytest.approx(ratios)
@@ -202,7 +249,9 @@ def test_each_run_is_relative_to_both_of_its_own_arms() -> None:
 
 def test_where_one_run_did_not_declare_it_stock_alone_is_the_control() -> None:
     old, new = before_and_after(after=replace(MADE, baseline=()))
-    assert {one.relative_to for one in compare_arms(old, [new], Options(relative_to=BASELINE))} == {"stock"}
+    assert {one.relative_to for one in compare_arms(old, [new], Options(relative_to=BASELINE))} == {
+        "stock"
+    }
 
 
 def test_a_guard_that_fails_in_either_run_holds_both_up() -> None:
@@ -210,14 +259,30 @@ def test_a_guard_that_fails_in_either_run_holds_both_up() -> None:
     (one,) = compare_arms(old, [new], Options(relative_to=BASELINE))
     assert one.verdict == "not comparable"
     assert "made-up-2: stock-again changes nothing and differs" in one.reason
-    (named,) = (one for one in compare_arms(old, [new], Options(relative_to="stock")) if one.tweakset == "mine")
+    (named,) = (
+        one
+        for one in compare_arms(old, [new], Options(relative_to="stock"))
+        if one.tweakset == "mine"
+    )
     assert named.verdict != "not comparable"
 
 
 def test_what_is_relative_to_arms_that_were_not_run_is_no_number() -> None:
     """The control's own workload only: under the other there is nothing to divide by, and no value passes as it is."""
     old, new = (
-        Side(name, (replace(run, cells=tuple(c for c in run.cells if (c.workload, c.tweakset) != ("lora_finetune", "stock"))),))
+        Side(
+            name,
+            (
+                replace(
+                    run,
+                    cells=tuple(
+                        c
+                        for c in run.cells
+                        if (c.workload, c.tweakset) != ("lora_finetune", "stock")
+                    ),
+                ),
+            ),
+        )
         for name, run in (("old", read(SIX)), ("new", read(replace(SIX, seed=2))))
     )
     found = compare_arms(old, [new], Options(relative_to="stock"))
@@ -237,9 +302,13 @@ def test_a_gate_by_whole_cells_cannot_judge_cells_that_took_turns(*, whole: bool
     """Their metrics are others, so nothing is compared and nothing passes; of two runs in turns it is judged."""
     made = replace(MADE, steps=12)
     old = from_json(saved_run(made) if whole else in_turns(saved_run(made)), "made up")
-    text, code = ending(in_turns(saved_run(replace(made, seed=2))), SessionGate(Limits(0.3), Side("old", (old,))))
+    text, code = ending(
+        in_turns(saved_run(replace(made, seed=2))), SessionGate(Limits(0.3), Side("old", (old,)))
+    )
     assert code == (3 if whole else 0)
-    assert ("one of whole cells and one of cells that took turns" in " ".join(text.split())) == whole
+    assert (
+        "one of whole cells and one of cells that took turns" in " ".join(text.split())
+    ) == whole
 
 
 # -- which key did it
@@ -247,31 +316,57 @@ def test_a_gate_by_whole_cells_cannot_judge_cells_that_took_turns(*, whole: bool
 
 def test_effects_are_those_of_compare() -> None:
     run = read(SIX)
-    terms = {(one.observed.workload, term.level or term.label): term for one in effects_of(run) for term in one.terms}
+    terms = {
+        (one.observed.workload, term.level or term.label): term
+        for one in effects_of(run)
+        for term in one.terms
+    }
     for one in compare(run):
         if one.guard or one.primary is None:
             continue
         term = terms[one.workload, one.tweakset]
-        assert (term.gain, term.se, term.p, term.family) == pytest.approx((one.primary.gain, one.primary.log_se, one.primary.p, 4))
-    assert {(next(iter(one.observed.points)), one.observed.lost) for one in effects_of(run)} == {(NAME, ())}
+        assert (term.gain, term.se, term.p, term.family) == pytest.approx(
+            (one.primary.gain, one.primary.log_se, one.primary.p, 4)
+        )
+    assert {(next(iter(one.observed.points)), one.observed.lost) for one in effects_of(run)} == {
+        (NAME, ())
+    }
 
 
 def test_of_keys_the_untouched_point_is_the_mean_of_both_and_a_block_without_one_has_none() -> None:
     keys = Keys({"vm.a": 0.1, "vm.b": 0.0}, broken={("stock-again", 2): ("failed", "killed")})
-    run = from_json(designed("factorial", keys, factorial(2), Made(blocks=4, baseline=BOTH)), "made up")
+    run = from_json(
+        designed("factorial", keys, factorial(2), Made(blocks=4, baseline=BOTH)), "made up"
+    )
     (one,) = effects_of(run)
-    cells = {(cell.tweakset, cell.block): cell.metrics.get("throughput_samples_per_s", math.nan) for cell in run.cells}
+    cells = {
+        (cell.tweakset, cell.block): cell.metrics.get("throughput_samples_per_s", math.nan)
+        for cell in run.cells
+    }
     rows = {row.block: row.value for row in one.observed.rows if row.name == NAME}
-    assert rows == pytest.approx({str(at): math.sqrt(cells["stock", at] * cells["stock-again", at]) for at in (1, 3, 4)})
+    assert rows == pytest.approx(
+        {str(at): math.sqrt(cells["stock", at] * cells["stock-again", at]) for at in (1, 3, 4)}
+    )
     assert [(lost.point, lost.blocks) for lost in one.observed.lost] == [(NAME, ("2",))]
 
 
-@pytest.mark.parametrize(("shift", "baseline", "fails"), [(1.024, (), True), (1.024, BOTH, False), (1.3, BOTH, True)])
-def test_no_key_is_called_where_the_guard_fails(shift: float, baseline: Sequence[str], *, fails: bool) -> None:
+@pytest.mark.parametrize(
+    ("shift", "baseline", "fails"), [(1.024, (), True), (1.024, BOTH, False), (1.3, BOTH, True)]
+)
+def test_no_key_is_called_where_the_guard_fails(
+    shift: float, baseline: Sequence[str], *, fails: bool
+) -> None:
     """A copy 2.4 % off, the ratio scattering as much over 8 blocks: t = 2.8, p = .025, below the check's .05, not the guard's .01."""
     stock = [0.04 * math.exp(one) for one in (0.01, -0.01, 0.02, -0.02, 0.0, 0.0, 0.015, -0.015)]
-    again = [shift * one * math.exp(noise) for one, noise in zip(stock, (0.03, -0.03, 0.02, -0.02, 0.02, -0.02, 0.01, -0.01), strict=True)]
-    (one,) = effects_of(read(replace(MADE, baseline=baseline), timed({"stock": stock, "stock-again": again})))
+    again = [
+        shift * one * math.exp(noise)
+        for one, noise in zip(
+            stock, (0.03, -0.03, 0.02, -0.02, 0.02, -0.02, 0.01, -0.01), strict=True
+        )
+    ]
+    (one,) = effects_of(
+        read(replace(MADE, baseline=baseline), timed({"stock": stock, "stock-again": again}))
+    )
     assert one.again_fails == fails
 
 
@@ -285,8 +380,13 @@ def test_every_answer_names_the_baseline() -> None:
 
 
 def test_a_plan_counts_on_three_quarters_of_the_variance() -> None:
-    """An arm against the mean of two: 1 + 1/2 of a cell's variance instead of 1 + 1. The guard is in no family."""
-    both, alone = (plan(read(replace(SIX, baseline=arms)), Goal(0.03)).needs[0] for arms in (BOTH, ()))
+    """An arm against the mean of two: 1 + 1/2 of a cell's variance instead of 1 + 1.
+
+    The guard is in no family.
+    """
+    both, alone = (
+        plan(read(replace(SIX, baseline=arms)), Goal(0.03)).needs[0] for arms in (BOTH, ())
+    )
     assert both.log_sd == pytest.approx(math.sqrt(0.75) * alone.log_sd)
     assert (both.family, alone.family, both.baseline, alone.baseline) == (4, 6, NAME, "stock")
     assert (both.arms, both.aa_log_sd, both.df) == (alone.arms, alone.aa_log_sd, alone.df)
@@ -296,15 +396,21 @@ def test_huge_pages_are_looked_for_in_the_memory_of_both_arms() -> None:
     """Stock has 20 GiB available and its copy 22; a set that reserves 4 GiB has 20 too, 1 less than their mean."""
     gib, whole = 2**30, read()
     available = {"stock": 20 * gib, "stock-again": 22 * gib, "mine": 20 * gib}
-    cells = tuple(replace(cell, telemetry={AVAILABLE: available[cell.tweakset]}) for cell in whole.cells)
-    pages = replace(whole.tweaksets["mine"], requested=(Setting("sysctl", "vm.nr_hugepages", "2048"),))
+    cells = tuple(
+        replace(cell, telemetry={AVAILABLE: available[cell.tweakset]}) for cell in whole.cells
+    )
+    pages = replace(
+        whole.tweaksets["mine"], requested=(Setting("sysctl", "vm.nr_hugepages", "2048"),)
+    )
     run = replace(whole, cells=cells, tweaksets={**whole.tweaksets, "mine": pages})
     (warning,) = (line for line in warnings_of(run, compare(whole)) if "huge pages" in line)
     assert f"4.00 GiB more in huge pages than {NAME}" in warning
     assert "1.00 GiB less memory" in warning
 
 
-@pytest.mark.parametrize("arms", [("stock",), ("stock", "stock"), ("stock", "mine"), ("stock", "nobody")])
+@pytest.mark.parametrize(
+    "arms", [("stock",), ("stock", "stock"), ("stock", "mine"), ("stock", "nobody")]
+)
 def test_only_different_untouched_arms_can_be_declared(arms: Sequence[str]) -> None:
     with pytest.raises(Refused, match="baseline"):
         read(replace(MADE, baseline=arms))

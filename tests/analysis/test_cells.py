@@ -16,14 +16,24 @@ def test_a_cell_is_a_row_in_the_order_in_which_it_ran() -> None:
     run = load(str(GATE))
     frame = cells([run])
     assert list(frame["order"]) == sorted(cell.order for cell in run.cells)
-    assert frame.groupby("tweakset").size().to_dict() == {"stock": 16, "stock-again": 16, "tcp-buffers-tiny": 16}
+    assert frame.groupby("tweakset").size().to_dict() == {
+        "stock": 16,
+        "stock-again": 16,
+        "tcp-buffers-tiny": 16,
+    }
     first = min(run.cells, key=lambda cell: cell.order)
     assert frame.loc[0, "step_time_median_s"] == first.metrics["step_time_median_s"]
     assert frame.loc[0, "machine.kernel_release"] == run.machine["kernel_release"]
 
 
 def test_parameters_are_columns() -> None:
-    assert set(cells([load(str(JOBS))])["param.policy"]) == {"fifo", "sjf", "least_slack", "fair_share", "priority"}
+    assert set(cells([load(str(JOBS))])["param.policy"]) == {
+        "fifo",
+        "sjf",
+        "least_slack",
+        "fair_share",
+        "priority",
+    }
 
 
 def test_what_was_in_force_is_a_column() -> None:

@@ -43,8 +43,12 @@ def jobs(kind: str) -> list[list[dict[str, Any]]]:
     return streams
 
 
-@pytest.mark.parametrize("path", sorted(RUNS.glob(f"cluster-*_{MACHINE}")), ids=lambda path: path.name.split("_")[0])
-def test_an_answer_leads_in_three_lines_and_ends_with_a_command_that_can_be_pasted(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize(
+    "path", sorted(RUNS.glob(f"cluster-*_{MACHINE}")), ids=lambda path: path.name.split("_")[0]
+)
+def test_an_answer_leads_in_three_lines_and_ends_with_a_command_that_can_be_pasted(
+    path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     page = printed(capsys, "show", path)
     assert 1 <= len(page.split("\n\n")[0].splitlines()) <= 3
     *command, name = shlex.split(page.splitlines()[-1])[:5]
@@ -58,25 +62,37 @@ def test_an_answer_leads_in_three_lines_and_ends_with_a_command_that_can_be_past
 def test_littles_law_is_exact_on_every_stream(kind: str) -> None:
     """Integrated event by event, over an interval that starts and ends empty."""
     for stream in jobs(kind):
-        moments = sorted([(job["submit_s"], 1) for job in stream] + [(job["end_s"], -1) for job in stream])
+        moments = sorted(
+            [(job["submit_s"], 1) for job in stream] + [(job["end_s"], -1) for job in stream]
+        )
         area, inside, before_s = 0.0, 0, moments[0][0]
         for at_s, change in moments:
             area += inside * (at_s - before_s)
             inside, before_s = inside + change, at_s
         assert inside == 0
-        assert area == pytest.approx(math.fsum(job["end_s"] - job["submit_s"] for job in stream), rel=1e-9)
+        assert area == pytest.approx(
+            math.fsum(job["end_s"] - job["submit_s"] for job in stream), rel=1e-9
+        )
 
 
 def test_shortest_job_first_waits_less_than_first_come_first_served_on_the_same_jobs() -> None:
     (place,) = said("schedule", "report", str(RUNS / f"cluster-scheduling_{MACHINE}"))["places"]
-    (judged,) = [one for one in place["policies"]["contrasts"] if (one["arm"], one["metric"]) == ("sjf", "mean_wait_s")]
+    (judged,) = [
+        one
+        for one in place["policies"]["contrasts"]
+        if (one["arm"], one["metric"]) == ("sjf", "mean_wait_s")
+    ]
     assert judged["high"] < 1  # its mean wait over that of fifo
     assert judged["p_adjusted"] < 0.05
 
 
 def test_a_lost_node_costs_time_and_no_job() -> None:
     """Pods of a cluster: what ran there runs again, and the queue is gone a while after the node is back, 30 s later."""
-    (node,) = [arm for arm in said("depend", "report", str(RUNS / f"cluster-kubernetes_{MACHINE}"))["arms"] if arm["fault"] == "node"]
+    (node,) = [
+        arm
+        for arm in said("depend", "report", str(RUNS / f"cluster-kubernetes_{MACHINE}"))["arms"]
+        if arm["fault"] == "node"
+    ]
     assert node["slowdown"]["low"] > 1
     assert node["outcomes"].keys() == {"done"}
     assert node["figures"]["recovery_s"]["value"] > 30

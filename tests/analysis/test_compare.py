@@ -43,7 +43,9 @@ def records(saved: JSON, tweakset: str) -> list[JSON]:
     return [record for record in found if record["tweakset"] == tweakset]
 
 
-def put(tweakset: str, *place: str, value: object, cells: slice = slice(None)) -> Callable[[JSON], None]:
+def put(
+    tweakset: str, *place: str, value: object, cells: slice = slice(None)
+) -> Callable[[JSON], None]:
     def change(saved: JSON) -> None:
         for record in records(saved, tweakset)[cells]:
             part = record
@@ -72,7 +74,9 @@ def edited(saved: JSON) -> None:
 
 def rounded(saved: JSON) -> None:
     for record in records(saved, "faster"):
-        record["metrics"] = {name: float(f"{value:.6g}") for name, value in record["metrics"].items()}
+        record["metrics"] = {
+            name: float(f"{value:.6g}") for name, value in record["metrics"].items()
+        }
 
 
 def cut(saved: JSON) -> None:
@@ -90,7 +94,10 @@ def jobs(steps: int, **of: Callable[[int], JSON]) -> Callable[[JSON], None]:
     def told(saved: JSON) -> None:
         for record in (one["extra_info"] for one in saved["benchmarks"]):
             change = of.get(record["tweakset"])
-            rows = ({"job": at, "work": 1.0, "outcome": "done"} | (change(at) if change else {}) for at in range(steps))
+            rows = (
+                {"job": at, "work": 1.0, "outcome": "done"} | (change(at) if change else {})
+                for at in range(steps)
+            )
             record["report"] = {"job": list(rows)}
 
     return told
@@ -112,50 +119,105 @@ SLOW = Arm("slow")
 HELD = ["vm.swappiness"]
 
 
-def situation(word: Verdict, *arms: Arm, change: Callable[[JSON], None] | None = None, **how: object) -> Situation:
+def situation(
+    word: Verdict, *arms: Arm, change: Callable[[JSON], None] | None = None, **how: object
+) -> Situation:
     return word, arms, change, how
 
 
 SITUATIONS: dict[str, Situation] = {
     "faster": situation("improved", AGAIN, FASTER),
     "slower": situation("regressed", AGAIN, Arm("slower", -0.1, SWAPPINESS)),
-    "inside the margin": situation("equivalent", Arm("same", requested=SWAPPINESS), run_cv=0.004, step_cv=0.004),
+    "inside the margin": situation(
+        "equivalent", Arm("same", requested=SWAPPINESS), run_cv=0.004, step_cv=0.004
+    ),
     "noisy": situation("inconclusive", Arm("unclear", requested=SWAPPINESS), run_cv=0.05),
-    "certain but tiny": situation("improved", Arm("tiny", 0.01, SWAPPINESS), run_cv=0.001, step_cv=0.001),
-    "certain but tiny loss": situation("regressed", Arm("tiny", -0.01, SWAPPINESS), run_cv=0.001, step_cv=0.001),
-    "certain gain below the margin": situation("improved", Arm("tiny", 0.0298, SWAPPINESS), run_cv=1e-5, step_cv=1e-5),
-    "certain loss beyond the margin": situation("regressed", Arm("tiny", -0.0298, SWAPPINESS), run_cv=1e-5, step_cv=1e-5),
-    "skipped": situation("not comparable", Arm("isolate", 0, TOKEN, "boot", broken=dict.fromkeys(range(1, 7), SKIPPED))),
-    "two pairs": situation("not comparable", Arm("heavy", 0.5, SWAPPINESS, broken=dict.fromkeys((1, 2, 4, 5), MEMORY))),
-    "three pairs": situation("improved", Arm("heavy", 0.5, SWAPPINESS, broken=dict.fromkeys((1, 2, 4), MEMORY))),
+    "certain but tiny": situation(
+        "improved", Arm("tiny", 0.01, SWAPPINESS), run_cv=0.001, step_cv=0.001
+    ),
+    "certain but tiny loss": situation(
+        "regressed", Arm("tiny", -0.01, SWAPPINESS), run_cv=0.001, step_cv=0.001
+    ),
+    "certain gain below the margin": situation(
+        "improved", Arm("tiny", 0.0298, SWAPPINESS), run_cv=1e-5, step_cv=1e-5
+    ),
+    "certain loss beyond the margin": situation(
+        "regressed", Arm("tiny", -0.0298, SWAPPINESS), run_cv=1e-5, step_cv=1e-5
+    ),
+    "skipped": situation(
+        "not comparable",
+        Arm("isolate", 0, TOKEN, "boot", broken=dict.fromkeys(range(1, 7), SKIPPED)),
+    ),
+    "two pairs": situation(
+        "not comparable", Arm("heavy", 0.5, SWAPPINESS, broken=dict.fromkeys((1, 2, 4, 5), MEMORY))
+    ),
+    "three pairs": situation(
+        "improved", Arm("heavy", 0.5, SWAPPINESS, broken=dict.fromkeys((1, 2, 4), MEMORY))
+    ),
     "one block": situation("not comparable", AGAIN, blocks=1),
     "stopped early": situation("equivalent", AGAIN, change=cut),
-    "another value in force": situation("not comparable", Arm("ignored", 0.2, SWAPPINESS, observed={"vm.swappiness": "60"})),
+    "another value in force": situation(
+        "not comparable", Arm("ignored", 0.2, SWAPPINESS, observed={"vm.swappiness": "60"})
+    ),
     "not read back": situation("not comparable", Arm("ignored", 0.2, SWAPPINESS, observed={})),
     "no cell speaks of it": situation(
-        "not comparable", Arm("forgotten", 0.2, SWAPPINESS), change=put("forgotten", "tweak", "requested", value={})
+        "not comparable",
+        Arm("forgotten", 0.2, SWAPPINESS),
+        change=put("forgotten", "tweak", "requested", value={}),
     ),
-    "other data": situation("not comparable", AGAIN, change=put("stock-again", "workload_facts", "data_crc32", value="ffffffff")),
-    "other tokens once": situation("equivalent", AGAIN, change=put("stock-again", "steps", "tokens", value=[1] * STEPS, cells=slice(1))),
-    "other device": situation("not comparable", AGAIN, change=put("stock-again", "workload_facts", "device", value="NVIDIA H200")),
-    "other samples": situation("not comparable", AGAIN, change=put("stock-again", "steps", "samples", value=[16] * STEPS)),
-    "other warm-up": situation("not comparable", AGAIN, change=put("stock-again", "steps", "warmup", value=3)),
+    "other data": situation(
+        "not comparable",
+        AGAIN,
+        change=put("stock-again", "workload_facts", "data_crc32", value="ffffffff"),
+    ),
+    "other tokens once": situation(
+        "equivalent",
+        AGAIN,
+        change=put("stock-again", "steps", "tokens", value=[1] * STEPS, cells=slice(1)),
+    ),
+    "other device": situation(
+        "not comparable",
+        AGAIN,
+        change=put("stock-again", "workload_facts", "device", value="NVIDIA H200"),
+    ),
+    "other samples": situation(
+        "not comparable", AGAIN, change=put("stock-again", "steps", "samples", value=[16] * STEPS)
+    ),
+    "other warm-up": situation(
+        "not comparable", AGAIN, change=put("stock-again", "steps", "warmup", value=3)
+    ),
     "copied times": situation("not comparable", AGAIN, change=copied),
-    "unknown metric": situation("not comparable", AGAIN, primaries={"cnn_train": ("accuracy", "higher")}),
-    "metric of zero": situation("not comparable", AGAIN, change=idle, primaries={"cnn_train": ("cpu_s_per_step", "lower")}),
+    "unknown metric": situation(
+        "not comparable", AGAIN, primaries={"cnn_train": ("accuracy", "higher")}
+    ),
+    "metric of zero": situation(
+        "not comparable", AGAIN, change=idle, primaries={"cnn_train": ("cpu_s_per_step", "lower")}
+    ),
     "contradicts its steps": situation("not comparable", AGAIN, FASTER, change=edited),
     "rounded metrics": situation("improved", FASTER, change=rounded),
-    "in force already": situation("equivalent", Arm("as-it-is", 0, SWAPPINESS, already_in_force=HELD)),
-    "partly in force": situation("equivalent", Arm("half", 0, {**SWAPPINESS, "vm.dirty_ratio": "5"}, already_in_force=HELD)),
+    "in force already": situation(
+        "equivalent", Arm("as-it-is", 0, SWAPPINESS, already_in_force=HELD)
+    ),
+    "partly in force": situation(
+        "equivalent", Arm("half", 0, {**SWAPPINESS, "vm.dirty_ratio": "5"}, already_in_force=HELD)
+    ),
     "copy of stock differs": situation("not comparable", Arm("stock-again", 0.2)),
-    "in force already and faster": situation("not comparable", Arm("as-it-is", 0.2, SWAPPINESS, already_in_force=HELD)),
+    "in force already and faster": situation(
+        "not comparable", Arm("as-it-is", 0.2, SWAPPINESS, already_in_force=HELD)
+    ),
     "boot token of this boot": situation("not comparable", Arm("isolate", 0.2, TOKEN, "boot")),
     "boot token of another boot": situation(
-        "improved", Arm("isolate", 0.2, TOKEN, "boot"), change=put("isolate", "environment", "boot_id", value="another")
+        "improved",
+        Arm("isolate", 0.2, TOKEN, "boot"),
+        change=put("isolate", "environment", "boot_id", value="another"),
     ),
-    "limit that was there": situation("not comparable", Arm("memlock", 0.2, {"memlock": "unlimited"}, "ulimit")),
+    "limit that was there": situation(
+        "not comparable", Arm("memlock", 0.2, {"memlock": "unlimited"}, "ulimit")
+    ),
     "limit that was raised": situation(
-        "improved", Arm("memlock", 0.2, {"memlock": "unlimited"}, "ulimit"), change=put("memlock", "limits", "memlock", value=[-1, -1])
+        "improved",
+        Arm("memlock", 0.2, {"memlock": "unlimited"}, "ulimit"),
+        change=put("memlock", "limits", "memlock", value=[-1, -1]),
     ),
     "script unseen and faster": situation("not comparable", Arm("script", 0.2, scripts=1)),
     "script unseen and slower": situation("not comparable", Arm("script", -0.2, scripts=1)),
@@ -163,17 +225,30 @@ SITUATIONS: dict[str, Situation] = {
     "script seen once": situation(
         "improved",
         Arm("script", 0.2, scripts=1),
-        change=put("script", "tweak", "side_effects", value={"/sys/kernel/mm/x": ["0", "1"]}, cells=slice(1)),
+        change=put(
+            "script",
+            "tweak",
+            "side_effects",
+            value={"/sys/kernel/mm/x": ["0", "1"]},
+            cells=slice(1),
+        ),
     ),
     "script and a value": situation("improved", Arm("both", 0.2, SWAPPINESS, scripts=1)),
-    # A job that fails early has a short time, which is no job's: not even where the other arm lost as many.
+    # A job that fails early has a short time, which is no job's: not even where the other arm lost
+    # as many.
     "lost jobs": situation("not comparable", SLOW, change=jobs(STEPS, slow=loses), blocks=5),
-    "both lost jobs": situation("not comparable", SLOW, change=jobs(STEPS, slow=loses, stock=loses), blocks=5),
+    "both lost jobs": situation(
+        "not comparable", SLOW, change=jobs(STEPS, slow=loses, stock=loses), blocks=5
+    ),
     "jobs without a number": situation("not comparable", SLOW, change=damaged(None), blocks=5),
     "jobs of one number": situation("not comparable", SLOW, change=damaged(0), blocks=5),
-    "jobs with a list for a number": situation("not comparable", SLOW, change=damaged([1]), blocks=5),
+    "jobs with a list for a number": situation(
+        "not comparable", SLOW, change=damaged([1]), blocks=5
+    ),
     "rows of jobs missing": situation("not comparable", SLOW, change=jobs(2), blocks=5),
-    "other jobs": situation("not comparable", SLOW, change=jobs(STEPS, slow=lambda _at: {"work": 0.5}), blocks=5),
+    "other jobs": situation(
+        "not comparable", SLOW, change=jobs(STEPS, slow=lambda _at: {"work": 0.5}), blocks=5
+    ),
     "all jobs done": situation("equivalent", SLOW, change=jobs(STEPS), blocks=5),
 }
 
@@ -183,7 +258,11 @@ def test_every_verdict_says_why(name: str, snapshot: SnapshotAssertion) -> None:
     word, arms, change, how = SITUATIONS[name]
     one = verdict(*arms, change=change, **how)
     assert one.verdict == word
-    assert {"pairs": f"{one.pairs} of {one.blocks}", "untouched": one.untouched, "why": [one.reason, *one.notes]} == snapshot
+    assert {
+        "pairs": f"{one.pairs} of {one.blocks}",
+        "untouched": one.untouched,
+        "why": [one.reason, *one.notes],
+    } == snapshot
 
 
 def test_the_interval_holds_the_truth() -> None:
@@ -211,7 +290,11 @@ def test_a_difference_that_holm_takes_away_is_inconclusive(snapshot: SnapshotAss
 
 
 def test_a_failed_baseline_cell_takes_its_block_out() -> None:
-    (one,) = compare(from_json(saved_run(Made(arms=(Arm("stock", broken={3: ("failed", "killed")}), AGAIN))), "made up"))
+    (one,) = compare(
+        from_json(
+            saved_run(Made(arms=(Arm("stock", broken={3: ("failed", "killed")}), AGAIN))), "made up"
+        )
+    )
     assert one.pairs == 5
     assert "block 3" in one.notes[0]
 
@@ -225,7 +308,12 @@ def test_what_is_not_comparable_has_no_effect_and_spoils_no_other() -> None:
 
 
 def test_the_kernels_spelling_of_a_value_is_the_same_value() -> None:
-    same = [("4096 87380 134217728", "4096\t87380\t134217728"), ("0x10", "16"), ("020", "16"), ("-1", "-1")]
+    same = [
+        ("4096 87380 134217728", "4096\t87380\t134217728"),
+        ("0x10", "16"),
+        ("020", "16"),
+        ("-1", "-1"),
+    ]
     assert all(same_value(*pair) for pair in same)
     assert not any(same_value(*pair) for pair in (("1", "2"), ("cubic", "bbr")))
 
@@ -234,7 +322,11 @@ def test_the_kernels_spelling_of_a_value_is_the_same_value() -> None:
 
 
 def test_the_workloads_primary_metric_takes_the_place_of_the_studys() -> None:
-    run = read(AGAIN, workloads=("cnn_train", "checkpoint_train"), primaries={"checkpoint_train": ("step_time_p10_s", "lower")})
+    run = read(
+        AGAIN,
+        workloads=("cnn_train", "checkpoint_train"),
+        primaries={"checkpoint_train": ("step_time_p10_s", "lower")},
+    )
     by_workload = {one.workload: one for one in compare(run)}
     for workload, primary, second in (
         ("cnn_train", "throughput_samples_per_s", "step_time_p10_s"),
@@ -248,10 +340,19 @@ def test_the_workloads_primary_metric_takes_the_place_of_the_studys() -> None:
 
 def test_the_family_is_all_contrasts_of_the_study_with_an_effect() -> None:
     """Two workloads with two arms each and one arm that cannot be had: Holm adjusts for four, stock-again among them."""
-    skipped = Arm("cannot", requested=SWAPPINESS, broken=dict.fromkeys(range(1, 7), ("skipped", "no root")))
-    comparisons = compare(read(AGAIN, Arm("faster", 0.1, SWAPPINESS), skipped, workloads=("cnn_train", "lora_finetune")))
+    skipped = Arm(
+        "cannot", requested=SWAPPINESS, broken=dict.fromkeys(range(1, 7), ("skipped", "no root"))
+    )
+    comparisons = compare(
+        read(
+            AGAIN, Arm("faster", 0.1, SWAPPINESS), skipped, workloads=("cnn_train", "lora_finetune")
+        )
+    )
     assert [one.family for one in comparisons] == [4, 4, 0, 4, 4, 0]
-    smallest = min((one for one in comparisons if one.primary), key=lambda one: one.primary.p if one.primary else 1)
+    smallest = min(
+        (one for one in comparisons if one.primary),
+        key=lambda one: one.primary.p if one.primary else 1,
+    )
     assert smallest.primary is not None
     assert smallest.p_adjusted == pytest.approx(4 * smallest.primary.p)
     # What such a run can see is stated for the strictest step of the same adjustment.
@@ -259,7 +360,9 @@ def test_the_family_is_all_contrasts_of_the_study_with_an_effect() -> None:
 
 
 def test_stock_again_comes_first() -> None:
-    comparisons = compare(read(Arm("zeta", requested=SWAPPINESS), Arm("alpha", requested=SWAPPINESS), AGAIN))
+    comparisons = compare(
+        read(Arm("zeta", requested=SWAPPINESS), Arm("alpha", requested=SWAPPINESS), AGAIN)
+    )
     assert [one.tweakset for one in comparisons] == ["stock-again", "zeta", "alpha"]
 
 
@@ -286,7 +389,11 @@ def test_doubts_about_a_run_are_listed(snapshot: SnapshotAssertion) -> None:
         records(saved, "odd")[1]["tweak"]["left_alone"] = {"/proc/sys/vm/swappiness": ["7", "1"]}
         records(saved, "odd")[2]["metrics"]["step_time_p10_s"] *= 1.01
 
-    run = read(Arm("odd", requested=SWAPPINESS, warnings=["isolates 10 of 12 CPUs"]), Arm("stock-again", 0.2), change=spoil)
+    run = read(
+        Arm("odd", requested=SWAPPINESS, warnings=["isolates 10 of 12 CPUs"]),
+        Arm("stock-again", 0.2),
+        change=spoil,
+    )
     assert warnings_of(run, compare(run)) == snapshot
 
 
@@ -294,7 +401,9 @@ def test_a_set_that_moved_a_setting_in_some_blocks_only_is_two_treatments() -> N
     """Huge pages off lower vm.min_free_kbytes until somebody has written it once (mm/page_alloc.c)."""
 
     def first_block(saved: JSON) -> None:
-        records(saved, "odd")[0]["tweak"]["side_effects"] = {"/proc/sys/vm/min_free_kbytes": ["67584", "19832"]}
+        records(saved, "odd")[0]["tweak"]["side_effects"] = {
+            "/proc/sys/vm/min_free_kbytes": ["67584", "19832"]
+        }
 
     def every_block(saved: JSON) -> None:
         for record in records(saved, "odd"):
@@ -302,13 +411,21 @@ def test_a_set_that_moved_a_setting_in_some_blocks_only_is_two_treatments() -> N
 
     doubts = [
         [line for line in warnings_of(run, compare(run)) if "treatments" in line]
-        for run in (read(Arm("odd", requested=SWAPPINESS), Arm("stock-again"), change=change) for change in (first_block, every_block))
+        for run in (
+            read(Arm("odd", requested=SWAPPINESS), Arm("stock-again"), change=change)
+            for change in (first_block, every_block)
+        )
     ]
-    said = "odd moved /proc/sys/vm/min_free_kbytes along in 1 of 6 cells (cnn_train-odd-b1) and not in the others: these are two treatments"
+    said = (
+        "odd moved /proc/sys/vm/min_free_kbytes along in 1 of 6 cells (cnn_train-odd-b1) and not "
+        "in the others: these are two treatments"
+    )
     assert doubts == [[f"{said}."], []]
 
 
-REFERENCE = Path(__file__).resolve().parents[3] / "shared" / "reference" / "deeptweak" / "one_node_one_gpu"
+REFERENCE = (
+    Path(__file__).resolve().parents[3] / "shared" / "reference" / "deeptweak" / "one_node_one_gpu"
+)
 GIB = 2**30
 
 
@@ -317,20 +434,36 @@ def boot(line: str) -> list[Setting]:
 
 
 ASKED: list[tuple[list[Setting], int]] = [
-    (boot("hugepagesz=1G hugepages=2 hugepagesz=2M hugepages=5128"), 2 * GIB + 5128 * (2 << 20)),  # exp1 of the study: 12 901 679 104
+    (
+        boot("hugepagesz=1G hugepages=2 hugepagesz=2M hugepages=5128"),
+        2 * GIB + 5128 * (2 << 20),
+    ),  # exp1 of the study: 12 901 679 104
     (boot("default_hugepagesz=1G hugepages=4"), 4 * GIB),
     (boot("hugepages=0:2,1:3"), 5 * (2 << 20)),
-    ([*boot("default_hugepagesz=1G hugepages=4"), Setting("sysctl", "vm.nr_hugepages", "6")], 6 * GIB),
+    (
+        [*boot("default_hugepagesz=1G hugepages=4"), Setting("sysctl", "vm.nr_hugepages", "6")],
+        6 * GIB,
+    ),
     (boot("quiet hugepages=many hugepagesz=x"), 0),
 ]
 
 
 def test_what_is_asked_for_in_bytes() -> None:
-    assert [reserved_bytes(settings) for settings, _ in ASKED] == [in_bytes for _, in_bytes in ASKED]
+    assert [reserved_bytes(settings) for settings, _ in ASKED] == [
+        in_bytes for _, in_bytes in ASKED
+    ]
 
 
-def run(settings: list[Setting], less: float, *, boots: tuple[str, str] = ("a", "b"), there: bool = False) -> Run:
-    whole = from_json(saved_run(Made(arms=(STOCK, Arm("pages", requested={"vm.swappiness": "1"})))), "made up")
+def run(
+    settings: list[Setting],
+    less: float,
+    *,
+    boots: tuple[str, str] = ("a", "b"),
+    there: bool = False,
+) -> Run:
+    whole = from_json(
+        saved_run(Made(arms=(STOCK, Arm("pages", requested={"vm.swappiness": "1"})))), "made up"
+    )
     cells = []
     for cell in whole.cells:
         stock = cell.tweakset == "stock"
@@ -339,7 +472,10 @@ def run(settings: list[Setting], less: float, *, boots: tuple[str, str] = ("a", 
             applied = replace(applied, already_in_force=frozenset({"vm.nr_hugepages"}))
         available = {"mem_available_bytes_mean": 20 * GIB - (0 if stock else less * GIB)}
         cells.append(replace(cell, telemetry=available, boot_id=boots[not stock], applied=applied))
-    sets = {**whole.tweaksets, "pages": replace(whole.tweaksets["pages"], requested=tuple(settings))}
+    sets = {
+        **whole.tweaksets,
+        "pages": replace(whole.tweaksets["pages"], requested=tuple(settings)),
+    }
     return replace(whole, cells=tuple(cells), tweaksets=sets)
 
 
@@ -363,18 +499,34 @@ def test_a_set_whose_pages_are_not_missed_is_doubted(made: Run, *, doubted: bool
     assert any("in huge pages" in line for line in warnings_of(made, compare(made))) == doubted
 
 
-@pytest.mark.skipif(not REFERENCE.is_dir(), reason="the DeepTweak data are not here: they may not be redistributed")
+@pytest.mark.skipif(
+    not REFERENCE.is_dir(), reason="the DeepTweak data are not here: they may not be redistributed"
+)
 def test_the_study_s_own_pages_were_in_force() -> None:
     """12.02 and 4 GiB are reserved; 11.8 and 3.7 GiB less are available."""
     found = load(REFERENCE)
-    assert not [line for line in warnings_of(found, compare(found, baseline="base")) if "in huge pages" in line]
+    assert not [
+        line
+        for line in warnings_of(found, compare(found, baseline="base"))
+        if "in huge pages" in line
+    ]
 
 
 def test_of_many_reasons_why_blocks_are_left_out_three_are_named() -> None:
     """No figure in a reason is taken for another's."""
     broken = {block: ("failed", f"killed after {block} s") for block in range(1, 6)}
-    run = from_json(saved_run(Made(arms=(STOCK, Arm("tuned", requested={"vm.swappiness": "1"}, broken=broken)), blocks=12)), "run.json")
+    run = from_json(
+        saved_run(
+            Made(
+                arms=(STOCK, Arm("tuned", requested={"vm.swappiness": "1"}, broken=broken)),
+                blocks=12,
+            )
+        ),
+        "run.json",
+    )
     (found,) = compare(run)
     notes = [note for note in found.notes if "left out" in note]
     assert notes[0] == "block 1 left out: failed: killed after 1 s."
-    assert notes[3:] == ["blocks 4, 5 left out: 2 other reasons, such as: failed: killed after 4 s."]
+    assert notes[3:] == [
+        "blocks 4, 5 left out: 2 other reasons, such as: failed: killed after 4 s."
+    ]

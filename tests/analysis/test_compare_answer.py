@@ -42,9 +42,19 @@ EVERYTHING = Made(
     arms=(
         STOCK,
         AGAIN,
-        Arm("thp-always", 0.12, scripts=1, side_effects={"/sys/kernel/mm/transparent_hugepage/enabled": ["madvise", "always"]}),
+        Arm(
+            "thp-always",
+            0.12,
+            scripts=1,
+            side_effects={"/sys/kernel/mm/transparent_hugepage/enabled": ["madvise", "always"]},
+        ),
         Arm("writeback-late", -0.06, {"vm.dirty_ratio": "40"}),
-        Arm("a-name-that-is-far-too-long-for-one-line-of-any-table", 0.0, SWAPPINESS, already_in_force=["vm.swappiness"]),
+        Arm(
+            "a-name-that-is-far-too-long-for-one-line-of-any-table",
+            0.0,
+            SWAPPINESS,
+            already_in_force=["vm.swappiness"],
+        ),
         Arm(
             "isolate",
             requested={"isolcpus": "2-11"},
@@ -52,7 +62,9 @@ EVERYTHING = Made(
             broken=dict.fromkeys(range(1, 7), ("skipped", "no such boot token. " * 9)),
         ),
         Arm("fragile", requested=SWAPPINESS, broken=dict.fromkeys((1, 4), ("failed", "killed"))),
-        Arm("ignored", requested=SWAPPINESS, observed={"vm.swappiness": "60"}, warnings=["a" * 150]),
+        Arm(
+            "ignored", requested=SWAPPINESS, observed={"vm.swappiness": "60"}, warnings=["a" * 150]
+        ),
         Arm("[red]markup[/red]", -0.9, SWAPPINESS),
     ),
     workloads=("cnn_train", "checkpoint_train", "a_workload_with_a_long_name_too"),
@@ -89,7 +101,8 @@ def test_no_line_is_wider_than_100_columns(made: Made) -> None:
 def test_the_table(snapshot: SnapshotAssertion) -> None:
     """Words beside numbers, the base in its own unit, every reason below, and once.
 
-    Square brackets in a name are no markup. Hoefler & Belli's first rule: a speed-up without its base says nothing.
+    Square brackets in a name are no markup. Hoefler & Belli's first rule: a speed-up without its
+    base says nothing.
     """
     assert rendered(EVERYTHING) == snapshot
     assert rendered(Made(arms=(STOCK,))) == snapshot(name="stock alone")
@@ -128,18 +141,31 @@ def test_numbers_are_written_for_people() -> None:
     assert (percent(0.0123), percent(-0.0004), percent(12.5)) == ("+1.2 %", "+0.0 %", "+1.2e+03 %")
     assert (unsigned(0.03), unsigned(0.0312), unsigned(99)) == ("3 %", "3.1 %", "over 1000 %")
     assert (size(0.03), size(99)) == ("3.0", ">1000")
-    assert [probability(p) for p in (0.0, 0.00099, 0.0012, 0.0494, 0.0999, 0.5)] == ["<0.001", "<0.001", "0.001", "0.049", "0.10", "0.50"]
+    assert [probability(p) for p in (0.0, 0.00099, 0.0012, 0.0494, 0.0999, 0.5)] == [
+        "<0.001",
+        "<0.001",
+        "0.001",
+        "0.049",
+        "0.10",
+        "0.50",
+    ]
     assert (listed([3]), listed([2, 1])) == ("block 3", "blocks 1, 2")
 
 
 def test_claims_come_first_and_the_others_are_listed_by_what_is_known_of_them() -> None:
     shown = answer_of(*judged(EVERYTHING))
     assert shown.title.startswith("Faster: thp-always 10.6 to 13.3 %. Slower: ")
-    marks = [part.mark for section in shown.sections for part in section.parts if isinstance(part, Line)]
+    marks = [
+        part.mark for section in shown.sections for part in section.parts if isinstance(part, Line)
+    ]
     assert marks == ["same", "can't tell", "not comparable", "not comparable", "run"]
     every = answer_of(*judged(EVERYTHING), every=True)
-    table = next(part for section in every.sections for part in section.parts if isinstance(part, Table))
-    assert len(table.rows) == len([one for one in compare(judged(EVERYTHING)[1][0]) if not one.guard])
+    table = next(
+        part for section in every.sections for part in section.parts if isinstance(part, Table)
+    )
+    assert len(table.rows) == len(
+        [one for one in compare(judged(EVERYTHING)[1][0]) if not one.guard]
+    )
 
 
 def test_a_reason_that_holds_for_all_rows_is_said_once() -> None:
@@ -147,13 +173,23 @@ def test_a_reason_that_holds_for_all_rows_is_said_once() -> None:
     assert rendered(few).partition("\n\n")[2].count("at least 3") == 1
 
 
-@pytest.mark.parametrize(("low", "high", "explained"), [(-0.029, 0.029, False), (-0.0295, 0.01, True), (-0.01, 0.031, True)])
-def test_the_same_is_explained_where_its_95_percent_interval_leaves_the_margin(low: float, high: float, *, explained: bool) -> None:
+@pytest.mark.parametrize(
+    ("low", "high", "explained"),
+    [(-0.029, 0.029, False), (-0.0295, 0.01, True), (-0.01, 0.031, True)],
+)
+def test_the_same_is_explained_where_its_95_percent_interval_leaves_the_margin(
+    low: float, high: float, *, explained: bool
+) -> None:
     """Of 3 %, that is from 1/1.03 to 1.03; the 90 % interval, which decided, lies inside."""
     comparisons, runs = judged(Made(arms=(STOCK, Arm("alike", 0.0, SWAPPINESS))))
     (one,) = comparisons
     assert one.primary
-    one = replace(one, verdict="equivalent", reason="the 90 % interval lies inside", primary=replace(one.primary, low=low, high=high))
+    one = replace(
+        one,
+        verdict="equivalent",
+        reason="the 90 % interval lies inside",
+        primary=replace(one.primary, low=low, high=high),
+    )
     assert (one.reason in render(answer_of([one], runs))) == explained
 
 
@@ -161,8 +197,13 @@ def test_the_same_is_explained_where_its_95_percent_interval_leaves_the_margin(l
 def test_untouched_arms_agree_where_they_cannot_be_told_apart(p: float, *, agree: bool) -> None:
     """Where they can, a warning tells it, and no finding says the opposite."""
     comparisons, runs = judged(Made(arms=(STOCK, AGAIN, Arm("fast", 0.1, {"vm.swappiness": "1"}))))
-    changed = [replace(one, primary=replace(one.primary, p=p)) if one.untouched and one.primary else one for one in comparisons]
-    assert any("Equal arms differ by" in text for _, text in answer_of(changed, runs).legend) == agree
+    changed = [
+        replace(one, primary=replace(one.primary, p=p)) if one.untouched and one.primary else one
+        for one in comparisons
+    ]
+    assert (
+        any("Equal arms differ by" in text for _, text in answer_of(changed, runs).legend) == agree
+    )
 
 
 def test_which_mean_a_baseline_is_of_is_explained() -> None:
@@ -176,12 +217,17 @@ def test_csv_has_every_contrast() -> None:
     assert [(row["workload"], row["tweakset"], row["verdict"]) for row in rows] == [
         (one.workload, one.tweakset, one.verdict) for one in comparisons
     ]
-    assert [float(row["gain"]) for row in rows if row["gain"]] == [one.primary.gain for one in comparisons if one.primary]
+    assert [float(row["gain"]) for row in rows if row["gain"]] == [
+        one.primary.gain for one in comparisons if one.primary
+    ]
 
 
 def test_the_next_command_can_be_pasted() -> None:
     comparisons, runs = judged(EVERYTHING)
-    assert rendered(EVERYTHING, source="a b.json").splitlines()[-1] == "next: python -m analysis report 'a b.json'"
+    assert (
+        rendered(EVERYTHING, source="a b.json").splitlines()[-1]
+        == "next: python -m analysis report 'a b.json'"
+    )
     assert answer_of(comparisons, runs, source="a b.json").next[-1] == "a b.json"
 
 
@@ -198,7 +244,12 @@ def test_a_baseline_has_its_unit(metric: str, value: float, text: str) -> None:
 
 
 MINE = Arm("mine", requested={"vm.swappiness": "1"})
-NOISY = Made(arms=(STOCK, AGAIN, MINE), workloads=("cnn_train", "lora_finetune"), run_cv=0.1, baseline=("stock", "stock-again"))
+NOISY = Made(
+    arms=(STOCK, AGAIN, MINE),
+    workloads=("cnn_train", "lora_finetune"),
+    run_cv=0.1,
+    baseline=("stock", "stock-again"),
+)
 
 
 def read(made: Made) -> Run:
@@ -215,9 +266,15 @@ def test_what_it_says_is_what_compare_and_plan_say() -> None:
     assert found is not None
     assert (found.contrasts, found.blocks, found.margin) == (2, 6, 0.03)
     assert found.mde == median(one.mde for one in comparisons if one.mde and not one.guard)
-    assert found.aa_log_sd == median(one.primary.log_sd for one in comparisons if one.guard and one.primary)
+    assert found.aa_log_sd == median(
+        one.primary.log_sd for one in comparisons if one.guard and one.primary
+    )
     planned = plan(run, Goal(0.03))
-    assert (found.plan_blocks, found.plan_s, found.on_this_machine) == (planned.blocks, planned.total_s, True)
+    assert (found.plan_blocks, found.plan_s, found.on_this_machine) == (
+        planned.blocks,
+        planned.total_s,
+        True,
+    )
     assert found.others is None  # made-up telemetry knows no process
 
 
@@ -225,7 +282,9 @@ def test_it_is_the_first_line() -> None:
     run = read(NOISY)
     found = of(NOISY)
     assert found is not None
-    assert " ".join(render(answer_of(compare(run), [run])).split()).startswith(" ".join(found.sentence.split()))
+    assert " ".join(render(answer_of(compare(run), [run])).split()).startswith(
+        " ".join(found.sentence.split())
+    )
 
 
 @pytest.mark.parametrize(
@@ -242,7 +301,14 @@ def test_where_anything_is_decided_or_nothing_was_changed_it_says_nothing(made: 
 
 def test_where_equal_arms_differ_no_number_of_blocks_is_named() -> None:
     """What they would have shown is nothing to plan by, and the two sentences on the machine say the same."""
-    run = read(replace(NOISY, arms=(STOCK, replace(AGAIN, gain=1.3), MINE), workloads=("cnn_train",), run_cv=0.001))
+    run = read(
+        replace(
+            NOISY,
+            arms=(STOCK, replace(AGAIN, gain=1.3), MINE),
+            workloads=("cnn_train",),
+            run_cv=0.001,
+        )
+    )
     comparisons = compare(run)
     refused = unseen(comparisons, run)
     assert refused is not None
@@ -281,14 +347,26 @@ def on_cluster(*nodes: str) -> Run:
     saved: dict[str, Any] = saved_run(Made())
     saved["machine_info"]["deeptweak"]["kubernetes"] = {"version": "v1.34.4"}
     for at, benchmark in enumerate(saved["benchmarks"]):
-        ways = {"apply": "agent", "workload_via": "job", "host_network": False, "api_requests": 5, "image": "registry.example/deeptweak:1"}
-        benchmark["extra_info"] |= {"target": "kubernetes", "node": nodes[at % len(nodes)], "place": ways}
+        ways = {
+            "apply": "agent",
+            "workload_via": "job",
+            "host_network": False,
+            "api_requests": 5,
+            "image": "registry.example/deeptweak:1",
+        }
+        benchmark["extra_info"] |= {
+            "target": "kubernetes",
+            "node": nodes[at % len(nodes)],
+            "place": ways,
+        }
     return from_json(saved, "here")
 
 
 def test_where_it_ran_is_one_line(snapshot: SnapshotAssertion) -> None:
     """And the command to do it again does not turn to this machine: typed as root, it would change the reader's own kernel."""
-    assert [place_of(on_cluster(*nodes)) for nodes in (("a",), ("b", "a"))] + [recipe(on_cluster("a"))] == snapshot
+    assert [place_of(on_cluster(*nodes)) for nodes in (("a",), ("b", "a"))] + [
+        recipe(on_cluster("a"))
+    ] == snapshot
     assert place_of(from_json(saved_run(Made()), "here")) == ""
 
 
@@ -300,7 +378,10 @@ def test_two_metrics_that_part_ways_are_both_said(capsys: pytest.CaptureFixture[
     """`thp-always`: steps 4.8 % faster, throughput where it was; of `malloc-keep-memory` both say the same."""
     assert main(["compare", str(TURNS)]) == 0
     page = " ".join(capsys.readouterr().out.split())
-    assert "thp-always (cnn_train): step and throughput disagree: throughput says -0.1 % [-4.1, 4.0]." in page
+    assert (
+        "thp-always (cnn_train): step and throughput disagree: throughput says -0.1 % [-4.1, 4.0]."
+        in page
+    )
     assert "malloc-keep-memory (cnn_train)" not in page
 
 
@@ -311,9 +392,17 @@ def test_a_great_loss_is_said_as_a_factor_too() -> None:
 
 
 @pytest.mark.parametrize(("drift", "low", "high"), [(0.0, -2.0, 2.0), (0.05, -12.0, -7.0)])
-def test_the_baselines_drift_is_explained_with_its_interval(drift: float, low: float, high: float) -> None:
+def test_the_baselines_drift_is_explained_with_its_interval(
+    drift: float, low: float, high: float
+) -> None:
     """Times that go from 5 % below to 5 % above their level are a speed that falls by 1 - 0.95/1.05 = 9.5 %."""
-    made = Made(arms=(STOCK, AGAIN, Arm("faster", 0.12, {"vm.swappiness": "1"})), blocks=20, run_cv=0.005, step_cv=0.005, drift=drift)
+    made = Made(
+        arms=(STOCK, AGAIN, Arm("faster", 0.12, {"vm.swappiness": "1"})),
+        blocks=20,
+        run_cv=0.005,
+        step_cv=0.005,
+        drift=drift,
+    )
     run = from_json(saved_run(made), "run.json")
     (text,) = (text for word, text in answer_of(compare(run), [run]).legend if word == "drift")
     gain, begin, end = (float(number) for number in re.findall(r"[-+]?\d+\.\d", text))

@@ -32,7 +32,13 @@ FAST = Arm("fast", 0.10, SWAPPINESS)
 MADE = Made()
 
 
-def arm(*seeds: int, tweakset: str | None = None, made: Made = MADE, edit: str = "", change: Callable[[JSON], None] | None = None) -> Side:
+def arm(
+    *seeds: int,
+    tweakset: str | None = None,
+    made: Made = MADE,
+    edit: str = "",
+    change: Callable[[JSON], None] | None = None,
+) -> Side:
     found = []
     for seed in seeds:
         saved = saved_run(replace(made, seed=seed))
@@ -55,7 +61,9 @@ def of_stock(change: Callable[[JSON], None]) -> Callable[[JSON], None]:
 
 def first_job_failed(record: JSON) -> None:
     outcomes = ["failed", *["done"] * (len(record["steps"]["wall_s"]) - 1)]
-    record["report"] = {"job": [{"job": at, "outcome": outcome} for at, outcome in enumerate(outcomes)]}
+    record["report"] = {
+        "job": [{"job": at, "outcome": outcome} for at, outcome in enumerate(outcomes)]
+    }
 
 
 def larger_batch(saved: JSON) -> None:
@@ -69,21 +77,43 @@ IGNORED = {"requested": SWAPPINESS, "observed": {"vm.swappiness": "60"}}
 # Arms that cannot be compared under any tweak set, and what of theirs is so.
 INCOMPARABLE: dict[str, tuple[Side, Options]] = {
     "other hardware": (arm(4, 5, 6, edit="Another CPU"), Options()),
-    "other metrics": (arm(4, 5, 6, made=Made(primaries={"cnn_train": ("step_time_p10_s", "lower")})), Options()),
+    "other metrics": (
+        arm(4, 5, 6, made=Made(primaries={"cnn_train": ("step_time_p10_s", "lower")})),
+        Options(),
+    ),
     "other work": (arm(4, 5, 6, made=Made(steps=20)), Options()),
     "other parameters": (arm(4, 5, 6, change=larger_batch), Options()),
     "no measured cell": (arm(4, 5, 6, made=Made(arms=(DEAD,))), Options()),
-    "lost jobs": (arm(4, 5, 6, made=Made(arms=(STOCK,)), change=of_stock(first_job_failed)), Options()),
+    "lost jobs": (
+        arm(4, 5, 6, made=Made(arms=(STOCK,)), change=of_stock(first_job_failed)),
+        Options(),
+    ),
     "control that lost jobs": (arm(4, made=BOTH, change=of_stock(first_job_failed)), TO_STOCK),
-    "control that failed": (arm(4, made=Made(arms=(replace(STOCK, broken={2: ("failed", "killed")}), FAST))), TO_STOCK),
-    "control edited": (arm(4, made=BOTH, change=of_stock(lambda one: one["metrics"].update(step_time_median_s=9.0))), TO_STOCK),
-    "control on another device": (arm(4, made=BOTH, change=of_stock(lambda one: one["workload_facts"].update(device="cuda"))), TO_STOCK),
-    "control not in force": (arm(4, made=BOTH, change=of_stock(lambda one: one["tweak"].update(IGNORED))), TO_STOCK),
+    "control that failed": (
+        arm(4, made=Made(arms=(replace(STOCK, broken={2: ("failed", "killed")}), FAST))),
+        TO_STOCK,
+    ),
+    "control edited": (
+        arm(
+            4, made=BOTH, change=of_stock(lambda one: one["metrics"].update(step_time_median_s=9.0))
+        ),
+        TO_STOCK,
+    ),
+    "control on another device": (
+        arm(4, made=BOTH, change=of_stock(lambda one: one["workload_facts"].update(device="cuda"))),
+        TO_STOCK,
+    ),
+    "control not in force": (
+        arm(4, made=BOTH, change=of_stock(lambda one: one["tweak"].update(IGNORED))),
+        TO_STOCK,
+    ),
 }
 
 
 @pytest.mark.parametrize("name", INCOMPARABLE)
-def test_what_differs_in_more_than_the_tweak_is_no_comparison(name: str, snapshot: SnapshotAssertion) -> None:
+def test_what_differs_in_more_than_the_tweak_is_no_comparison(
+    name: str, snapshot: SnapshotAssertion
+) -> None:
     """A control is checked as an arm is: what everything is divided by must be as sound as what is divided."""
     candidate, options = INCOMPARABLE[name]
     base = arm(1, 2, 3) if options.relative_to is None else arm(1, made=BOTH)
@@ -92,20 +122,28 @@ def test_what_differs_in_more_than_the_tweak_is_no_comparison(name: str, snapsho
     assert found[0].reason == snapshot
 
 
-def test_arms_that_cannot_be_had_are_refused(tmp_path: Path, snapshot: SnapshotAssertion, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_arms_that_cannot_be_had_are_refused(
+    tmp_path: Path, snapshot: SnapshotAssertion, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     Path("runs").mkdir()
     saved_file(tmp_path, BOTH, "runs/one.json")
     saved_file(tmp_path, replace(BOTH, seed=2), "runs/two.json")
     renamed = arm(2, change=lambda saved: saved["deeptweak"].update(run_id="another"))
     refused: list[str] = []
-    assert [read_arm(name, refused).tweakset for name in ("runs/one.json:fast", "runs/one.json")] == ["fast", None]
+    assert [
+        read_arm(name, refused).tweakset for name in ("runs/one.json:fast", "runs/one.json")
+    ] == ["fast", None]
     assert [len(read_arm(name, refused).runs) for name in ("runs/*.json", "runs")] == [2, 2]
     cases: dict[str, Callable[[], object]] = {
         "unknown tweak set": lambda: read_arm("runs/one.json:slow", refused),
         "no file": lambda: read_arm("runs/new-*.json", refused),
-        "a copy of another name": lambda: compare_arms(Side("base", (*arm(1, 2).runs, *renamed.runs)), [arm(3)]),
-        "nothing in common": lambda: compare_arms(arm(1), [arm(2, made=Made(workloads=("lora_finetune",)))]),
+        "a copy of another name": lambda: compare_arms(
+            Side("base", (*arm(1, 2).runs, *renamed.runs)), [arm(3)]
+        ),
+        "nothing in common": lambda: compare_arms(
+            arm(1), [arm(2, made=Made(workloads=("lora_finetune",)))]
+        ),
     }
     complaints = {}
     for name, ask in cases.items():
@@ -124,9 +162,15 @@ def on_nodes(nodes: Callable[[JSON], str]) -> Run:
 
 
 def test_an_arm_on_a_machine_of_its_own_is_not_compared() -> None:
-    (one,) = compare(on_nodes(lambda cell: "other" if cell["tweakset"] == "stock-again" else "made-up"))
+    (one,) = compare(
+        on_nodes(lambda cell: "other" if cell["tweakset"] == "stock-again" else "made-up")
+    )
     assert one.verdict == "not comparable"
-    assert one.reason == "the arms ran on different machines: made-up against other, so the machine is part of any difference."
+    assert (
+        one.reason
+        == "the arms ran on different machines: made-up against other, so the machine is part of "
+        "any difference."
+    )
     (several,) = compare(on_nodes(lambda cell: f"node-{cell['block'] % 2}"))
     assert several.primary is not None
 
@@ -148,7 +192,12 @@ def test_three_runs_an_arm_are_compared_by_their_means() -> None:
     """Base 40 ms, candidate 36 ms: 11 % faster, on 3 + 3 run means, with the caveat that drift is confounded."""
     (stock, again) = compare_arms(arm(1, 2, 3), [arm(4, 5, 6, made=Made(base_s=0.036))])
     assert stock.primary
-    assert (stock.verdict, stock.primary.design, stock.primary.n_baseline, stock.primary.n_candidate) == ("improved", "two-sample", 3, 3)
+    assert (
+        stock.verdict,
+        stock.primary.design,
+        stock.primary.n_baseline,
+        stock.primary.n_candidate,
+    ) == ("improved", "two-sample", 3, 3)
     assert stock.primary.low < 0.111 < stock.primary.high
     assert any("drift" in note for note in stock.notes)
     assert again.family == 2
@@ -163,20 +212,32 @@ def test_one_candidate_run_is_judged_by_the_spread_of_the_baselines() -> None:
 
 def test_old_runs_against_new_ones_are_no_finding_where_the_machine_drifts() -> None:
     """Six and six runs, each 1 % slower than the one before, 6 % between the arms: that is drift, and a tweak of 30 or 10 % is none."""
-    drifting = [[arm(seed, made=Made(base_s=0.040 * 1.01**seed / (1 + gain))).runs[0] for seed in range(12)] for gain in (0.0, 0.3, 0.1)]
+    drifting = [
+        [arm(seed, made=Made(base_s=0.040 * 1.01**seed / (1 + gain))).runs[0] for seed in range(12)]
+        for gain in (0.0, 0.3, 0.1)
+    ]
     equal, much, little = drifting
     cases = {
         "equal": (equal[:6], equal[6:]),
         "much faster": (equal[:6], much[6:]),
         "faster, in turns": (equal[::2], little[1::2]),
     }
-    found = {name: compare_arms(Side("old", tuple(old)), [Side("new", tuple(new))])[0].verdict for name, (old, new) in cases.items()}
-    assert found == {"equal": "equivalent", "much faster": "improved", "faster, in turns": "improved"}
+    found = {
+        name: compare_arms(Side("old", tuple(old)), [Side("new", tuple(new))])[0].verdict
+        for name, (old, new) in cases.items()
+    }
+    assert found == {
+        "equal": "equivalent",
+        "much faster": "improved",
+        "faster, in turns": "improved",
+    }
 
 
 def test_the_order_of_runs_is_that_of_their_times_whatever_they_are_called() -> None:
     def named(runs: Sequence[Run], names: Sequence[str]) -> Side:
-        return Side("", tuple(replace(run, run_id=name) for run, name in zip(runs, names, strict=True)))
+        return Side(
+            "", tuple(replace(run, run_id=name) for run, name in zip(runs, names, strict=True))
+        )
 
     runs = [arm(seed, made=Made(base_s=0.040 * 1.01**seed)).runs[0] for seed in range(12)]
     old, new = (named(runs[:6], "abcdef"), named(runs[6:], "ghijkl"))
@@ -191,9 +252,14 @@ def test_arms_too_far_apart_in_time_or_of_unknown_time_are_not_comparable() -> N
         return replace(side, runs=tuple(replace(run, started_utc="") for run in side.runs))
 
     base, late = arm(1, 2, 3, 4), arm(64, 65, 66, 67)
-    assert compare_arms(arm(1, 2, 3), [arm(5, 6, 7)])[0].primary, "a gap just as long as the runs of an arm span"
+    assert compare_arms(arm(1, 2, 3), [arm(5, 6, 7)])[0].primary, (
+        "a gap just as long as the runs of an arm span"
+    )
     assert "1.5 times" in compare_arms(arm(1, 2, 3), [arm(6, 7, 8)])[0].reason
-    verdicts = [compare_arms(*arms)[0] for arms in ((base, [late]), (untimed(base), [untimed(arm(5, 6, 7))]))]
+    verdicts = [
+        compare_arms(*arms)[0]
+        for arms in ((base, [late]), (untimed(base), [untimed(arm(5, 6, 7))]))
+    ]
     assert [one.verdict for one in verdicts] == ["not comparable"] * 2
     assert "20 times" in verdicts[0].reason
     assert "are unknown" in verdicts[1].reason
@@ -201,17 +267,25 @@ def test_arms_too_far_apart_in_time_or_of_unknown_time_are_not_comparable() -> N
 
 def test_blocks_whose_cells_did_not_run_side_by_side_are_no_pairs() -> None:
     """All cells of one arm, then all of the other: 5 % of drift in between, and pairs would call it in 9 of 10 runs."""
-    made = Made(arms=(STOCK, replace(FAST, gain=0.0)), blocks=10, interleaved=False, drift=0.05, run_cv=0.02)
-    found = [compare(from_json(saved_run(replace(made, seed=seed)), "run.json"))[0] for seed in range(20)]
+    made = Made(
+        arms=(STOCK, replace(FAST, gain=0.0)), blocks=10, interleaved=False, drift=0.05, run_cv=0.02
+    )
+    found = [
+        compare(from_json(saved_run(replace(made, seed=seed)), "run.json"))[0] for seed in range(20)
+    ]
     assert {one.primary.design for one in found if one.primary} == {"two-sample"}
-    assert sum(one.verdict in {"improved", "regressed"} for one in found) <= 4  # 99 % band of 20 at 5 %
+    assert (
+        sum(one.verdict in {"improved", "regressed"} for one in found) <= 4
+    )  # 99 % band of 20 at 5 %
 
 
 def test_relative_to_a_common_control_drift_between_runs_cancels() -> None:
     """The second run is 30 % slower as a whole; its tweak set is 10 % faster than its own stock in both runs: no difference."""
     made = Made(arms=(STOCK, AGAIN, FAST), blocks=10)
     drifted = replace(made, base_s=0.052)
-    comparisons = compare_arms(arm(1, made=made), [arm(2, made=drifted)], Options(relative_to="stock"))
+    comparisons = compare_arms(
+        arm(1, made=made), [arm(2, made=drifted)], Options(relative_to="stock")
+    )
     fast = next(one for one in comparisons if one.tweakset == "fast")
     assert fast.primary
     assert fast.verdict != "regressed"
@@ -232,10 +306,17 @@ def test_relative_to_a_control_a_changed_tweak_is_found() -> None:
 def test_tweak_sets_of_one_run_are_paired_by_block() -> None:
     both = arm(1, made=Made(arms=(STOCK, AGAIN, FAST)))
     (one,) = compare_arms(replace(both, tweakset="stock-again"), [replace(both, tweakset="fast")])
-    assert (one.baseline, one.tweakset, one.pairs, one.verdict) == ("stock-again", "fast", 6, "improved")
+    assert (one.baseline, one.tweakset, one.pairs, one.verdict) == (
+        "stock-again",
+        "fast",
+        6,
+        "improved",
+    )
 
 
-def test_a_damaged_file_is_named_and_the_rest_is_read(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_damaged_file_is_named_and_the_rest_is_read(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     base = [saved_file(tmp_path, Made(seed=seed), f"old-{seed}.json") for seed in (1, 2, 3)]
     new = saved_file(tmp_path, Made(seed=9), "new.json")
     base[1].write_text(base[1].read_text()[:-100])
@@ -250,7 +331,10 @@ def test_a_damaged_file_is_named_and_the_rest_is_read(tmp_path: Path, capsys: py
 def test_stock_of_two_real_runs_differs_and_no_verdict_is_made_of_it() -> None:
     """The committed runs, two days apart: with cells as replicates each p is below 0.05, and stock 11 to 43 % slower than itself."""
     runs = Path(__file__).parents[2] / "data" / "runs"
-    old, new = (read_arm(str(runs / f"turns_2026-11-{day}_amd-epyc-2cpu.json{packed}"), []) for day, packed in ((25, ""), (27, ".xz")))
+    old, new = (
+        read_arm(str(runs / f"turns_2026-11-{day}_amd-epyc-2cpu.json{packed}"), [])
+        for day, packed in ((25, ""), (27, ".xz"))
+    )
     comparisons = compare_arms(old, [new])
     assert {one.verdict for one in comparisons} == {"not comparable"}
     stocks = [one for one in comparisons if one.tweakset in ("stock", "stock-again")]
@@ -258,31 +342,50 @@ def test_stock_of_two_real_runs_differs_and_no_verdict_is_made_of_it() -> None:
     for one in stocks:
         assert -0.43 < (one.observed or 0) < -0.11
         sides = [Sides(arm, one.study).side(one.workload, one.tweakset) for arm in (old, new)]
-        before, after = ([cell.metrics[one.primary_metric.name] for cell in found.cells.values()] for found in sides if found)
+        before, after = (
+            [cell.metrics[one.primary_metric.name] for cell in found.cells.values()]
+            for found in sides
+            if found
+        )
         assert two_sample_effect(one.primary_metric, before, after, one.margin).p < 0.05
 
 
 def test_picking_one_contrast_is_no_new_study() -> None:
     """What is shown alone keeps the p it has among all contrasts of its run: a filter must not make a finding."""
-    made = Made(arms=(STOCK, *(Arm(f"set-{at}", 0.02, SWAPPINESS) for at in range(6))), workloads=("one", "two"), run_cv=0.02)
+    made = Made(
+        arms=(STOCK, *(Arm(f"set-{at}", 0.02, SWAPPINESS) for at in range(6))),
+        workloads=("one", "two"),
+        run_cv=0.02,
+    )
     run = from_json(saved_run(made), "run.json")
     every = {one.tweakset: one for one in compare(run) if one.workload == "two"}
     (picked,) = compare(run, options=Options(tweaksets=("set-3",), workloads=("two",)))
-    (named,) = compare_arms(Side("run.json", (run,), "stock"), [Side("run.json", (run,), "set-3")], Options(workloads=("two",)))
+    (named,) = compare_arms(
+        Side("run.json", (run,), "stock"),
+        [Side("run.json", (run,), "set-3")],
+        Options(workloads=("two",)),
+    )
     for one in (picked, named):
-        assert (one.p_adjusted, one.family, one.verdict) == (every["set-3"].p_adjusted, 12, every["set-3"].verdict)
+        assert (one.p_adjusted, one.family, one.verdict) == (
+            every["set-3"].p_adjusted,
+            12,
+            every["set-3"].verdict,
+        )
 
 
 def test_several_runs_with_both_arms_count_once_each() -> None:
     """A tweak that gains 5 % one day and loses 5 % the next has many blocks and few days: the day is the unit."""
     runs = [
-        arm(seed, made=Made(arms=(STOCK, replace(FAST, gain=gain)), blocks=8)).runs[0] for seed, gain in enumerate((0.05, -0.04, 0.06), 1)
+        arm(seed, made=Made(arms=(STOCK, replace(FAST, gain=gain)), blocks=8)).runs[0]
+        for seed, gain in enumerate((0.05, -0.04, 0.06), 1)
     ]
     (one,) = compare_arms(Side("runs", tuple(runs), "stock"), [Side("runs", tuple(runs), "fast")])
     assert one.primary
     assert (one.pairs, one.blocks, one.primary.n_baseline, one.verdict) == (3, 3, 3, "inconclusive")
     assert one.primary.low < 0 < one.primary.high
-    (two,) = compare_arms(Side("runs", tuple(runs[:2]), "stock"), [Side("runs", tuple(runs[:2]), "fast")])
+    (two,) = compare_arms(
+        Side("runs", tuple(runs[:2]), "stock"), [Side("runs", tuple(runs[:2]), "fast")]
+    )
     assert (two.verdict, two.primary) == ("not comparable", None)
 
 
@@ -295,18 +398,32 @@ def odd_block(saved: JSON) -> JSON:
     return saved
 
 
-def test_tables(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, snapshot: SnapshotAssertion) -> None:
+def test_tables(
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    snapshot: SnapshotAssertion,
+) -> None:
     """One table, whatever is compared.
 
-    Workloads of one row share one; hundreds of comparisons are one screen, a count of each verdict, the differences shown and the commonest
-    reasons; a screen says by what it is adjusted.
+    Workloads of one row share one; hundreds of comparisons are one screen, a count of each verdict,
+    the differences shown and the commonest reasons; a screen says by what it is adjusted.
     """
     monkeypatch.chdir(tmp_path)
     suite = Made(arms=(STOCK,), workloads=tuple(f"suite.py::test_{at}" for at in range(4)))
     for seed in range(1, 7):
-        saved_file(tmp_path, replace(suite, seed=seed), f"{'old' if seed < 4 else 'new'}-{seed}.json")
+        saved_file(
+            tmp_path, replace(suite, seed=seed), f"{'old' if seed < 4 else 'new'}-{seed}.json"
+        )
     quiet = Made(steps=3, warmup=0, run_cv=0.001, step_cv=0.001)
-    saved_file(tmp_path, replace(quiet, arms=(STOCK, *(Arm(f"s{at:02}", 0.5 * (at < 20), SWAPPINESS) for at in range(60)))), "many.json")
+    saved_file(
+        tmp_path,
+        replace(
+            quiet,
+            arms=(STOCK, *(Arm(f"s{at:02}", 0.5 * (at < 20), SWAPPINESS) for at in range(60))),
+        ),
+        "many.json",
+    )
     odd = Made(arms=(STOCK, Arm("fast", 0.02, SWAPPINESS)), blocks=12, run_cv=0.001, step_cv=0.001)
     Path("odd.json").write_text(json.dumps(odd_block(saved_run(odd))))
     pages = {
@@ -320,11 +437,23 @@ def test_tables(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch:
     assert pages == snapshot
 
 
-def test_a_screen_is_adjusted_by_false_discovery(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_screen_is_adjusted_by_false_discovery(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """Benjamini-Hochberg's p is never above Holm's."""
-    path = saved_file(tmp_path, Made(arms=(STOCK, *(Arm(f"set-{at}", 0.02 * at, SWAPPINESS) for at in range(5))), run_cv=0.02))
+    path = saved_file(
+        tmp_path,
+        Made(
+            arms=(STOCK, *(Arm(f"set-{at}", 0.02 * at, SWAPPINESS) for at in range(5))), run_cv=0.02
+        ),
+    )
     holm, bh = (
-        [one["p_adjusted"] for one in json.loads(printed(capsys, "compare", path, "--adjust", rule, "--json"))["comparisons"]]
+        [
+            one["p_adjusted"]
+            for one in json.loads(printed(capsys, "compare", path, "--adjust", rule, "--json"))[
+                "comparisons"
+            ]
+        ]
         for rule in ("holm", "bh")
     )
     assert all(one <= other for one, other in zip(bh, holm, strict=True))

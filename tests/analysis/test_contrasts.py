@@ -17,7 +17,14 @@ WAITS_S = {"fifo": [4.0, 5.0, 6.5, 3.9], "sjf": [2.0, 2.9, 3.1, 2.2], "fair": [4
 
 def frame(values: dict[str, list[float]] = WAITS_S) -> pd.DataFrame:
     rows = [
-        {"run": "r", "block": block, "policy": policy, "load": 0.8, "wait_s": value, "late": value > 4.5}
+        {
+            "run": "r",
+            "block": block,
+            "policy": policy,
+            "load": 0.8,
+            "wait_s": value,
+            "late": value > 4.5,
+        }
         for policy, own in values.items()
         for block, value in enumerate(own, 1)
     ]
@@ -25,7 +32,9 @@ def frame(values: dict[str, list[float]] = WAITS_S) -> pd.DataFrame:
 
 
 def row(result: pd.DataFrame, arm: str, metric: str = "wait_s") -> pd.Series:
-    (found,) = (one for _, one in result[(result["arm"] == arm) & (result["metric"] == metric)].iterrows())
+    (found,) = (
+        one for _, one in result[(result["arm"] == arm) & (result["metric"] == metric)].iterrows()
+    )
     return found
 
 
@@ -35,11 +44,17 @@ def test_a_ratio_is_the_geometric_mean_of_pairs_with_students_interval() -> None
     expected = stats.ttest_1samp(changes, 0)
     for level, ends in ((0.95, ("low", "high")), (0.90, ("low90", "high90"))):
         interval = expected.confidence_interval(level)
-        assert [math.log(found[end]) for end in ends] == pytest.approx([interval.low, interval.high])
+        assert [math.log(found[end]) for end in ends] == pytest.approx(
+            [interval.low, interval.high]
+        )
     assert found["p"] == pytest.approx(expected.pvalue)
-    assert found["value"] == pytest.approx(stats.gmean(WAITS_S["sjf"]) / stats.gmean(WAITS_S["fifo"]))
+    assert found["value"] == pytest.approx(
+        stats.gmean(WAITS_S["sjf"]) / stats.gmean(WAITS_S["fifo"])
+    )
     assert (found["n"], found["missing"]) == (4, "")
-    assert [found["baseline"], found["candidate"]] == pytest.approx([stats.gmean(WAITS_S[name]) for name in ("fifo", "sjf")])
+    assert [found["baseline"], found["candidate"]] == pytest.approx(
+        [stats.gmean(WAITS_S[name]) for name in ("fifo", "sjf")]
+    )
 
 
 def test_a_difference_keeps_the_unit_and_bears_zeros() -> None:
@@ -52,24 +67,37 @@ def test_a_difference_keeps_the_unit_and_bears_zeros() -> None:
 def test_holm_counts_a_family() -> None:
     result = contrasts(frame(), "policy", "fifo", {"wait_s": "log", "late": "raw"})
     ps = sorted(result.loc[result["metric"] == "wait_s", "p"])
-    assert list(result.loc[result["metric"] == "wait_s", "p_adjusted"].sort_values()) == pytest.approx([2 * ps[0], max(2 * ps[0], ps[1])])
-    together = contrasts(frame(), "policy", "fifo", {"wait_s": "log", "late": "raw"}, family=("load",), by=("load",))
+    assert list(
+        result.loc[result["metric"] == "wait_s", "p_adjusted"].sort_values()
+    ) == pytest.approx([2 * ps[0], max(2 * ps[0], ps[1])])
+    together = contrasts(
+        frame(), "policy", "fifo", {"wait_s": "log", "late": "raw"}, family=("load",), by=("load",)
+    )
     assert together["p_adjusted"].min() > result["p_adjusted"].min()
 
 
 def test_pairs_of_one_unit_count_once() -> None:
     first = frame()
-    jobs = pd.concat([first.assign(job=number, wait_s=first["wait_s"] + number) for number in (0, 1)])
-    result = contrasts(jobs, "policy", "fifo", {"wait_s": "raw"}, within=("block", "job"), unit=("block",))
+    jobs = pd.concat(
+        [first.assign(job=number, wait_s=first["wait_s"] + number) for number in (0, 1)]
+    )
+    result = contrasts(
+        jobs, "policy", "fifo", {"wait_s": "raw"}, within=("block", "job"), unit=("block",)
+    )
     alone = contrasts(frame(), "policy", "fifo", {"wait_s": "raw"}, within=("block",))
-    assert row(result, "sjf")[["n", "value", "p"]].tolist() == pytest.approx(row(alone, "sjf")[["n", "value", "p"]].tolist())
+    assert row(result, "sjf")[["n", "value", "p"]].tolist() == pytest.approx(
+        row(alone, "sjf")[["n", "value", "p"]].tolist()
+    )
 
 
 @pytest.mark.parametrize(
     ("values", "why"),
     [
         ({"fifo": [1.0, 2.0], "sjf": [1.1, 2.3]}, "fewer than 3 blocks: no interval"),
-        ({"fifo": [1.0, 2.0, 3.0], "sjf": [1.1, 0.0, 3.3]}, "0 in at least one block, so no ratio can be computed"),
+        (
+            {"fifo": [1.0, 2.0, 3.0], "sjf": [1.1, 0.0, 3.3]},
+            "0 in at least one block, so no ratio can be computed",
+        ),
         ({"fifo": [1.0, 2.0, 4.0], "sjf": [2.0, 4.0, 8.0]}, "the same in every block: no interval"),
         ({"fifo": [1.0, math.nan], "sjf": [math.nan, 2.0]}, "no block has both"),
     ],

@@ -30,14 +30,18 @@ def test_two_files_of_one_second_are_two_runs(tmp_path: Path) -> None:
     assert gather(runs).runs == 2
 
 
-def test_a_copy_of_such_a_file_is_refused_and_the_other_read(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_copy_of_such_a_file_is_refused_and_the_other_read(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     for name in ("a", "b"):
         shutil.copy(OTHERS / "google_odd.json", tmp_path / f"{name}.json")
     refused: list[str] = []
     (run,) = read_arm(str(tmp_path), refused).runs
     assert run.origin == str(tmp_path / "a.json")
     (line,) = refused
-    assert line.startswith(f"{tmp_path / 'b.json'}: ignored as a copy: it is the same run as {tmp_path / 'a.json'}")
+    assert line.startswith(
+        f"{tmp_path / 'b.json'}: ignored as a copy: it is the same run as {tmp_path / 'a.json'}"
+    )
     assert main(["show", str(tmp_path)]) == 0
     assert "it is the same run as" in capsys.readouterr().err
     assert main(["gate", str(tmp_path), str(OTHERS / "google.json"), "--max-regression=3%"]) == 2
@@ -71,7 +75,9 @@ def test_environments_of_one_commit_are_series_of_their_own(place: str) -> None:
     refused: list[str] = []
     history = gather(read_arm(str(OTHERS / place), refused).runs, metric="step_time_median_s")
     assert refused == []
-    assert {(series.workload, series.tweakset, len(series.points)) for series in history.series} == {
+    assert {
+        (series.workload, series.tweakset, len(series.points)) for series in history.series
+    } == {
         (workload, f"virtualenv-py3.11-MALLOC_ARENA_MAX{arenas}", 1)
         for workload in ("b.time_sum", "b.Sort.time_sort(1000, 'up')")
         for arenas in (1, 4)
@@ -93,7 +99,13 @@ def test_environments_of_one_commit_are_series_of_their_own(place: str) -> None:
 def test_equal_times_of_a_coarse_clock_are_no_copy(times: list[float], *, alike: bool) -> None:
     assert alike_by_chance(times) == alike
     assert alike_by_chance([1000 * time for time in times]) == alike
-    runs = [from_json(document([benchmark("test_sort", times)], f"2026-01-0{day}T10:00:00.000001+00:00"), f"{day}.json") for day in (1, 2)]
+    runs = [
+        from_json(
+            document([benchmark("test_sort", times)], f"2026-01-0{day}T10:00:00.000001+00:00"),
+            f"{day}.json",
+        )
+        for day in (1, 2)
+    ]
     if alike:
         no_copies(runs)
     else:
@@ -131,7 +143,11 @@ COMMANDS = [
 @pytest.mark.parametrize("shift", [0, 1])
 @pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command[0])
 def test_a_copy_of_an_arm_is_refused_in_whatever_block_it_lies(
-    shift: int, command: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    shift: int,
+    command: list[str],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.chdir(tmp_path)
     stock_file(tmp_path / "run.json", with_a_copied_arm(saved_run(), shift))
@@ -160,7 +176,12 @@ def test_a_candidate_in_its_own_baseline_is_left_out_of_it(
     for command in (["gate", "--max-regression=10%"], ["compare"]):
         assert main([command[0], str(folder), str(candidate), *command[1:]]) == 0
         page = "".join(capsys.readouterr().out.split())  # a long path is broken
-        assert f"{accepted}: left out of the baseline, because it is the candidate itself.".replace(" ", "") in page
+        assert (
+            f"{accepted}: left out of the baseline, because it is the candidate itself.".replace(
+                " ", ""
+            )
+            in page
+        )
         assert "6+1" in page or command[0] == "compare"
     assert "6+1" in before
 

@@ -16,12 +16,18 @@ from analysis.terms import Run
 from tests.synthetic import Made, saved_run
 
 
-def run(others: Sequence[float], *, stolen: float = 0.0, cpus: int | None = 4, **fields: object) -> Run:
+def run(
+    others: Sequence[float], *, stolen: float = 0.0, cpus: int | None = 4, **fields: object
+) -> Run:
     whole = from_json(saved_run(Made()), "made up")
     cells = []
     for number, cell in enumerate(whole.cells):
         busy = 150 / (cpus or 1) + 100 * others[number % len(others)]
-        telemetry = {"cpu_busy_percent_mean": busy, "process_cpu_percent_mean": 150.0, "cpu_steal_percent_mean": 100 * stolen}
+        telemetry = {
+            "cpu_busy_percent_mean": busy,
+            "process_cpu_percent_mean": 150.0,
+            "cpu_steal_percent_mean": 100 * stolen,
+        }
         cells.append(replace(cell, telemetry=telemetry, **fields))  # type: ignore[arg-type]
     return replace(whole, cells=tuple(cells), machine={**whole.machine, "cpu_count": cpus})
 
@@ -39,25 +45,43 @@ def test_of_a_cell_that_took_turns_it_is_what_was_counted_in_its_slices() -> Non
     assert share_of_others(made, made.cells[0]) == pytest.approx(0.15)
 
 
-@pytest.mark.parametrize("made", [run([0.5], cpus=None), run([0.5], report={"job": ({},)}), run([0.5], monitor={"x": 1})])
+@pytest.mark.parametrize(
+    "made", [run([0.5], cpus=None), run([0.5], report={"job": ({},)}), run([0.5], monitor={"x": 1})]
+)
 def test_where_helpers_cannot_be_told_from_others_it_is_not_known(made: Run) -> None:
     assert {share_of_others(made, cell) for cell in made.cells} == {None}
     assert warnings_of(made, []) == []
 
 
-@pytest.mark.parametrize(("others", "disturbed"), [([0.01], 0), ([0.09, 0.0], 0), ([0.0] * 11 + [0.4], 0), ([0.05] * 3 + [0.4], 3)])
-def test_more_than_a_tenth_in_more_than_one_cell_of_ten_is_a_disturbance(others: Sequence[float], disturbed: int) -> None:
+@pytest.mark.parametrize(
+    ("others", "disturbed"),
+    [([0.01], 0), ([0.09, 0.0], 0), ([0.0] * 11 + [0.4], 0), ([0.05] * 3 + [0.4], 3)],
+)
+def test_more_than_a_tenth_in_more_than_one_cell_of_ten_is_a_disturbance(
+    others: Sequence[float], disturbed: int
+) -> None:
     made = run(others)
     found = list(disturbances(made))
-    assert [(one.cells, one.disturbed, one.limit) for one in found] == ([(12, disturbed, 0.10)] if disturbed else [])
+    assert [(one.cells, one.disturbed, one.limit) for one in found] == (
+        [(12, disturbed, 0.10)] if disturbed else []
+    )
     for one in found:
         assert (one.median, one.most) == pytest.approx((0.05, 0.4))
-        assert share_of_others(made, max(made.cells, key=lambda cell: cell.telemetry["cpu_busy_percent_mean"])) == one.most
+        assert (
+            share_of_others(
+                made, max(made.cells, key=lambda cell: cell.telemetry["cpu_busy_percent_mean"])
+            )
+            == one.most
+        )
 
 
 @pytest.mark.parametrize(("stolen", "disturbed"), [(0.04, 0), (0.06, 12)])
-def test_so_is_a_twentieth_that_the_hypervisor_gave_to_others(stolen: float, disturbed: int) -> None:
-    assert [(one.limit, one.disturbed) for one in disturbances(run([0.0], stolen=stolen))] == ([(0.05, disturbed)] if disturbed else [])
+def test_so_is_a_twentieth_that_the_hypervisor_gave_to_others(
+    stolen: float, disturbed: int
+) -> None:
+    assert [(one.limit, one.disturbed) for one in disturbances(run([0.0], stolen=stolen))] == (
+        [(0.05, disturbed)] if disturbed else []
+    )
 
 
 def test_it_stands_at_the_head_and_once() -> None:
@@ -69,13 +93,25 @@ def test_it_stands_at_the_head_and_once() -> None:
     assert text.count("Disturbed:") == 1
 
 
-@pytest.mark.parametrize(("more_s", "told"), [(0.1, True), (-0.1, True), (0.005, False), (0.0, False)])
-def test_others_who_are_always_busier_beside_one_arm_may_be_its_doing(more_s: float, told: bool) -> None:  # noqa: FBT001
-    """A tenth of a core more beside it in every block; a two-hundredth moves nothing. Seen or not, what differs by chance does not."""
+@pytest.mark.parametrize(
+    ("more_s", "told"), [(0.1, True), (-0.1, True), (0.005, False), (0.0, False)]
+)
+def test_others_who_are_always_busier_beside_one_arm_may_be_its_doing(
+    more_s: float,
+    told: bool,  # noqa: FBT001
+) -> None:
+    """A tenth of a core more beside it in every block; a two-hundredth moves nothing.
+
+    Seen or not, what differs by chance does not.
+    """
     made = run([0.0])
     name = compare(made)[0].tweakset
     cells = [
-        replace(one, slices_s=((0.5, 0.5),), others_cpu_s=(0.3 + 0.01 * (one.order % 3) + more_s * (one.tweakset == name),))
+        replace(
+            one,
+            slices_s=((0.5, 0.5),),
+            others_cpu_s=(0.3 + 0.01 * (one.order % 3) + more_s * (one.tweakset == name),),
+        )
         for one in made.cells
     ]
     made = replace(made, cells=tuple(cells))

@@ -23,7 +23,11 @@ if TYPE_CHECKING:
     from syrupy.assertion import SnapshotAssertion
 
 
-BROKEN = Arm("broken", requested={"vm.swappiness": "1"}, broken=dict.fromkeys(range(1, 7), ("skipped", "no root")))
+BROKEN = Arm(
+    "broken",
+    requested={"vm.swappiness": "1"},
+    broken=dict.fromkeys(range(1, 7), ("skipped", "no root")),
+)
 GOOD = saved_run(Made(arms=(STOCK, AGAIN, BROKEN)))
 
 
@@ -47,12 +51,16 @@ def test_a_run_is_read_whole(tmp_path: Path) -> None:
     cell = next(cell for cell in run.cells if cell.tweakset == "stock")
     assert cell.steps is not None
     assert len(cell.steps.wall_s) == 14
-    assert cell.metrics["throughput_samples_per_s"] == pytest.approx(8 * 12 / sum(cell.steps.wall_s[2:]))
+    assert cell.metrics["throughput_samples_per_s"] == pytest.approx(
+        8 * 12 / sum(cell.steps.wall_s[2:])
+    )
 
 
 def test_skipped_cells_are_read_with_their_reason() -> None:
     cells = [cell for cell in from_json(GOOD, "here").cells if cell.tweakset == "broken"]
-    assert {(cell.outcome, cell.reason, cell.steps) for cell in cells} == {("skipped", "no root", None)}
+    assert {(cell.outcome, cell.reason, cell.steps) for cell in cells} == {
+        ("skipped", "no root", None)
+    }
 
 
 def test_what_a_newer_writer_adds_is_passed_over() -> None:
@@ -78,15 +86,23 @@ def test_a_cell_that_failed_after_its_steps_were_timed_is_failed() -> None:
 
 
 def test_metrics_that_the_steps_do_not_give_are_reported_and_not_believed() -> None:
-    run = from_json(changed(("benchmarks", 0, "extra_info", "metrics", "step_time_p10_s"), 0.001), "here")
+    run = from_json(
+        changed(("benchmarks", 0, "extra_info", "metrics", "step_time_p10_s"), 0.001), "here"
+    )
     (line,) = run.warnings
     assert "step_time_p10_s is 0.001" in line
-    assert all(cell.metrics["step_time_p10_s"] > 0.03 for cell in run.cells if cell.outcome == "measured")
+    assert all(
+        cell.metrics["step_time_p10_s"] > 0.03 for cell in run.cells if cell.outcome == "measured"
+    )
 
 
 def test_a_machine_that_was_not_put_back_is_reported() -> None:
     run = from_json(
-        changed(("deeptweak", "machine_check"), {"changed": {"/proc/sys/vm/swappiness": ["60", "1"]}, "restored": False}), "here"
+        changed(
+            ("deeptweak", "machine_check"),
+            {"changed": {"/proc/sys/vm/swappiness": ["60", "1"]}, "restored": False},
+        ),
+        "here",
     )
     (line,) = run.warnings
     assert "/proc/sys/vm/swappiness" in line
@@ -101,7 +117,11 @@ def test_what_putting_the_machine_back_took_is_reported() -> None:
 
 def copied(since: int, step_s: float | None = None) -> JSON:
     run = copy.deepcopy(GOOD)
-    one, other = [part["extra_info"] for part in run["benchmarks"] if part["extra_info"]["tweakset"] == "stock"][:2]
+    one, other = [
+        part["extra_info"]
+        for part in run["benchmarks"]
+        if part["extra_info"]["tweakset"] == "stock"
+    ][:2]
     if step_s:
         one["steps"]["wall_s"] = [step_s] * 14
     other["steps"]["wall_s"][since:] = one["steps"]["wall_s"][since:]
@@ -110,7 +130,10 @@ def copied(since: int, step_s: float | None = None) -> JSON:
 
 @pytest.mark.parametrize("alike", ["coarse clock", "one step", "other arm"])
 def test_times_that_may_be_alike_by_chance_are_no_copies(alike: str) -> None:
-    """Equally long steps on a coarse clock, or a single measured step. Arms are compared elsewhere: see `paired_effect`."""
+    """Equally long steps on a coarse clock, or a single measured step.
+
+    Arms are compared elsewhere: see `paired_effect`.
+    """
     run = copied(0, 0.04)
     if alike == "one step":
         run = copied(13)
@@ -119,7 +142,11 @@ def test_times_that_may_be_alike_by_chance_are_no_copies(alike: str) -> None:
     elif alike == "other arm":
         run = copy.deepcopy(GOOD)
         one, other = (
-            next(part["extra_info"] for part in run["benchmarks"] if part["extra_info"]["tweakset"] == name)
+            next(
+                part["extra_info"]
+                for part in run["benchmarks"]
+                if part["extra_info"]["tweakset"] == name
+            )
             for name in ("stock", "stock-again")
         )
         other["steps"]["wall_s"] = one["steps"]["wall_s"]
@@ -177,17 +204,26 @@ EDITED: dict[str, tuple[tuple[str | int, ...], object]] = {
     "nothing but warm-up": ((*STEPS, "warmup"), 14),
     "times that are no list": ((*STEPS, "wall_s"), 0.1),
     "a measured cell without its benchmark": (("benchmarks",), GOOD["benchmarks"][1:]),
-    "a cell listed twice": (("deeptweak", "cells"), [*GOOD["deeptweak"]["cells"], GOOD["deeptweak"]["cells"][0]]),
+    "a cell listed twice": (
+        ("deeptweak", "cells"),
+        [*GOOD["deeptweak"]["cells"], GOOD["deeptweak"]["cells"][0]],
+    ),
     "a cell measured twice": (("benchmarks",), [*GOOD["benchmarks"], GOOD["benchmarks"][0]]),
     "a cell that is not listed": (("deeptweak", "cells"), GOOD["deeptweak"]["cells"][:-3]),
-    "a contradiction": (("deeptweak", "cells"), [{**cell, "outcome": "failed", "reason": "x"} for cell in GOOD["deeptweak"]["cells"]]),
+    "a contradiction": (
+        ("deeptweak", "cells"),
+        [{**cell, "outcome": "failed", "reason": "x"} for cell in GOOD["deeptweak"]["cells"]],
+    ),
     "flags in words": (("deeptweak", "interrupted"), "no"),
     "an id that is no text": ((*CELL, "id"), 5),
     "the id of another cell": ((*CELL, "id"), GOOD["deeptweak"]["cells"][-1]["id"]),
     "the order of another cell": ((*CELL, "order"), 1),
     "an end before the start": (("deeptweak", "ended_utc"), "2020-01-01T00:00:00+00:00"),
     "blocks that change places": (("deeptweak", "cells"), rotated(GOOD["deeptweak"]["cells"])),
-    "more work a second is worse": ((*STUDY, "primary"), {"name": "throughput_samples_per_s", "better": "lower"}),
+    "more work a second is worse": (
+        (*STUDY, "primary"),
+        {"name": "throughput_samples_per_s", "better": "lower"},
+    ),
 }
 REFUSED = {name: changed(place, value) for name, (place, value) in EDITED.items()} | {
     "a list": [1, 2],
@@ -219,7 +255,9 @@ def test_a_path_that_holds_no_json_is_refused_in_one_line(
         "infinity": b'{"deeptweak": -Infinity}',
         "compressed": b"\x1f\x8b\x08\x00\xff\xfe",
         "a bomb": b"[" * 100_000,
-        "half a character": json.dumps({**GOOD, "deeptweak": {**GOOD["deeptweak"], "run_id": "half \ud800"}}).encode(),
+        "half a character": json.dumps(
+            {**GOOD, "deeptweak": {**GOOD["deeptweak"], "run_id": "half \ud800"}}
+        ).encode(),
     }
     Path("a folder").mkdir()
     complaints = {}
@@ -244,13 +282,17 @@ def test_a_path_that_holds_no_json_is_refused_in_one_line(
         ('{"a": "'.encode("utf-16") + b"x", "not UTF-8 at line 1"),
     ],
 )
-def test_a_character_that_is_none_is_refused_with_its_place(content: bytes, place: str, tmp_path: Path) -> None:
+def test_a_character_that_is_none_is_refused_with_its_place(
+    content: bytes, place: str, tmp_path: Path
+) -> None:
     (tmp_path / "run.json").write_bytes(content)
     with pytest.raises(Unreadable, match=re.escape(place)):
         load(tmp_path / "run.json")
 
 
-def test_a_folder_of_runs_a_storage_of_pytest_benchmark_and_a_folder_of_deeptweak_nodes_are_all_found(tmp_path: Path) -> None:
+def test_a_folder_of_runs_a_storage_of_pytest_benchmark_and_a_folder_of_deeptweak_nodes_are_all_found(
+    tmp_path: Path,
+) -> None:
     for name in (
         "flat/b.json",
         "flat/a.json",
@@ -261,22 +303,34 @@ def test_a_folder_of_runs_a_storage_of_pytest_benchmark_and_a_folder_of_deeptwea
         path = tmp_path / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.touch()
-    for name, there in {"flat": ["a.json", "b.json"], "storage": ["Linux-64bit/0001.json"], "nodes": ["1", "2"]}.items():
+    for name, there in {
+        "flat": ["a.json", "b.json"],
+        "storage": ["Linux-64bit/0001.json"],
+        "nodes": ["1", "2"],
+    }.items():
         folder = tmp_path / name
         assert [str(path.relative_to(folder)) for path in find([str(folder)])] == there
 
 
 def steps(wall_s: list[float], warmup: int = 0, tokens: tuple[int, ...] | None = None) -> Steps:
-    return Steps(tuple(wall_s), (8,) * len(wall_s), tokens, tuple(2 * value for value in wall_s), warmup)
+    return Steps(
+        tuple(wall_s), (8,) * len(wall_s), tokens, tuple(2 * value for value in wall_s), warmup
+    )
 
 
 def test_throughput_is_the_sum_of_samples_over_the_sum_of_time() -> None:
-    """Two steps of 8 samples in 0.1 s and 0.3 s: 16 / 0.4 = 40 a second. The mean of the rates (80 + 26.7) / 2 = 53.3 would flatter."""
+    """Two steps of 8 samples in 0.1 s and 0.3 s: 16 / 0.4 = 40 a second.
+
+    The mean of the rates (80 + 26.7) / 2 = 53.3 would flatter.
+    """
     assert metrics_of(steps([0.1, 0.3]))["throughput_samples_per_s"] == pytest.approx(40)
 
 
 def test_warm_up_counts_nowhere() -> None:
-    cold, warm = metrics_of(steps([9.0, 0.1, 0.2, 0.3], warmup=1)), metrics_of(steps([0.1, 0.2, 0.3]))
+    cold, warm = (
+        metrics_of(steps([9.0, 0.1, 0.2, 0.3], warmup=1)),
+        metrics_of(steps([0.1, 0.2, 0.3])),
+    )
     assert cold == warm
 
 
@@ -288,7 +342,9 @@ def test_percentiles_are_numpys(wall_s: list[float], q: float) -> None:
 def test_work_without_tokens_has_no_token_throughput() -> None:
     """It is absent and not 0: nothing was measured."""
     assert "throughput_tokens_per_s" not in metrics_of(steps([0.1, 0.2], tokens=(0, 0)))
-    assert metrics_of(steps([0.1, 0.3], tokens=(10, 30)))["throughput_tokens_per_s"] == pytest.approx(100)
+    assert metrics_of(steps([0.1, 0.3], tokens=(10, 30)))[
+        "throughput_tokens_per_s"
+    ] == pytest.approx(100)
 
 
 @pytest.mark.parametrize("wall_s", [1e308, 1e-320])

@@ -22,13 +22,24 @@ if TYPE_CHECKING:
 
 
 HOUSE = Path(__file__).parents[2]
-COMMANDS = [path.stem.rstrip("_").replace("_", "-") for path in (HOUSE / "analysis/commands").glob("*.py") if not path.stem.startswith("_")]
+COMMANDS = [
+    path.stem.rstrip("_").replace("_", "-")
+    for path in (HOUSE / "analysis/commands").glob("*.py")
+    if not path.stem.startswith("_")
+]
 MADE = Made(arms=(STOCK, AGAIN, Arm("faster", 0.1, {"vm.swappiness": "1"})))
 
 
 def program(*arguments: str, **environ: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "analysis", *arguments]
-    return subprocess.run(command, cwd=HOUSE, capture_output=True, text=True, check=False, env={**os.environ, **environ})
+    return subprocess.run(
+        command,
+        cwd=HOUSE,
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, **environ},
+    )
 
 
 def test_a_regression_is_a_finding_and_no_error(tmp_path: Path) -> None:
@@ -37,23 +48,35 @@ def test_a_regression_is_a_finding_and_no_error(tmp_path: Path) -> None:
     assert main(["compare", str(saved_file(tmp_path, made))]) == 0
 
 
-def test_json_has_the_same_verdicts_for_programs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_json_has_the_same_verdicts_for_programs(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert main(["compare", str(saved_file(tmp_path, MADE)), "--json"]) == 0
     said = json.loads(capsys.readouterr().out)
     assert [(run["run_id"], run["commit"]) for run in said["runs"]] == [("made-up-1", None)]
     faster = said["comparisons"][1]
     assert (faster["tweakset"], faster["verdict"]) == ("faster", "improved")
     assert faster["primary"]["low"] < 0.1 < faster["primary"]["high"]
-    assert faster["primary"]["metric"] == {"name": "throughput_samples_per_s", "better": "higher", "unit": ""}
+    assert faster["primary"]["metric"] == {
+        "name": "throughput_samples_per_s",
+        "better": "higher",
+        "unit": "",
+    }
 
 
 def test_another_baseline(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["compare", str(saved_file(tmp_path, MADE)), "--baseline", "faster", "--json"]) == 0
-    assert [one["verdict"] for one in json.loads(capsys.readouterr().out)["comparisons"]] == ["regressed", "regressed"]
+    assert [one["verdict"] for one in json.loads(capsys.readouterr().out)["comparisons"]] == [
+        "regressed",
+        "regressed",
+    ]
 
 
 def test_a_bad_request_is_one_line_on_stderr_and_exit_code_2(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, snapshot: SnapshotAssertion
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    snapshot: SnapshotAssertion,
 ) -> None:
     monkeypatch.chdir(tmp_path)
     saved_file(tmp_path, MADE)
@@ -92,9 +115,15 @@ def test_prose_of_a_help_is_wrapped_by_sentence_and_not_by_source_line(
         with pytest.raises(SystemExit):
             main([command, "--help"])
         page = capsys.readouterr().out
-        prose = page.partition("\noutput:\n")[2].partition("\n\n")[2].partition("\n\n")[0].splitlines()
+        prose = (
+            page.partition("\noutput:\n")[2].partition("\n\n")[2].partition("\n\n")[0].splitlines()
+        )
         assert max(map(len, prose)) <= 60
-        joins = [(line, after.split()[0]) for line, after in pairwise(prose) if not line.endswith((".", ":"))]
+        joins = [
+            (line, after.split()[0])
+            for line, after in pairwise(prose)
+            if not line.endswith((".", ":"))
+        ]
         assert all(len(line) + 1 + len(word) > 60 for line, word in joins), command
 
 
@@ -118,12 +147,17 @@ def test_an_edited_number_is_one_line_and_no_traceback(
     path = tmp_path / "run.json"
     path.write_text(json.dumps(run))
     for form in ([], ["--json"]):
-        assert f"benchmarks[0].extra_info has {part}.{name}" in refused(capsys, "compare", path, *form)
+        assert f"benchmarks[0].extra_info has {part}.{name}" in refused(
+            capsys, "compare", path, *form
+        )
 
 
 @pytest.mark.parametrize("error", [RecursionError, KeyError])
 def test_whatever_a_damaged_file_breaks_is_one_line(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, error: type[Exception]
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    error: type[Exception],
 ) -> None:
     """The last line of defence, for damage that nobody has thought of; it names the error for whoever mends the reader."""
 
@@ -155,11 +189,15 @@ def test_bad_usage_is_exit_code_2(words: str) -> None:
 def test_no_command_lists_the_commands(capsys: pytest.CaptureFixture[str]) -> None:
     """What went wrong is exit code 2, being asked for is 0; each command stands in one group."""
     assert (main([]), main(["--help"])) == (2, 0)
-    listed = [line.split()[0] for line in capsys.readouterr().out.splitlines() if line.startswith("  ")]
+    listed = [
+        line.split()[0] for line in capsys.readouterr().out.splitlines() if line.startswith("  ")
+    ]
     assert sorted(listed) == sorted(COMMANDS * 2)
 
 
-def test_a_command_that_is_none_is_answered_with_the_nearest(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_command_that_is_none_is_answered_with_the_nearest(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     assert "`compare`" in refused(capsys, "comprae", "run.json")
 
 
@@ -177,11 +215,19 @@ SHOWN = {
 def lines(capsys: pytest.CaptureFixture[str], *command: str) -> list[str]:
     """What a command prints, without the next command that it names."""
     assert main(command) == 0
-    return [line for line in capsys.readouterr().out.splitlines() if line and not line.startswith("next:")]
+    return [
+        line
+        for line in capsys.readouterr().out.splitlines()
+        if line and not line.startswith("next:")
+    ]
 
 
-@pytest.mark.parametrize("path", sorted((HOUSE / "data/runs").glob("*.json")), ids=lambda path: path.stem)
-def test_a_run_is_shown_as_the_command_for_its_question_answers(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize(
+    "path", sorted((HOUSE / "data/runs").glob("*.json")), ids=lambda path: path.stem
+)
+def test_a_run_is_shown_as_the_command_for_its_question_answers(
+    path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     shown = lines(capsys, "show", str(path))
     assert not shown[0].startswith("Nothing to compare")
     command = next((command for name, command in SHOWN.items() if path.name.startswith(name)), None)
@@ -193,7 +239,9 @@ def test_a_run_alone_is_shown(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     assert lines(capsys, path) == lines(capsys, "show", path) == lines(capsys, "compare", path)
 
 
-def test_a_program_without_a_terminal_writes_plain_ascii_where_that_is_all_there_is(tmp_path: Path) -> None:
+def test_a_program_without_a_terminal_writes_plain_ascii_where_that_is_all_there_is(
+    tmp_path: Path,
+) -> None:
     """And a table without colour, but where FORCE_COLOR asks for it."""
     done = program("compare", str(saved_file(tmp_path, MADE)), PYTHONIOENCODING="ascii")
     assert (done.returncode, done.stderr) == (0, "")
@@ -208,7 +256,9 @@ def test_a_reader_who_has_seen_enough_is_no_error(tmp_path: Path) -> None:
     reading, writing = os.pipe()
     os.close(reading)
     with os.fdopen(writing, "wb") as pipe:
-        done = subprocess.run(command, cwd=HOUSE, stdout=pipe, stderr=subprocess.PIPE, text=True, check=False)
+        done = subprocess.run(
+            command, cwd=HOUSE, stdout=pipe, stderr=subprocess.PIPE, text=True, check=False
+        )
     assert (done.returncode, done.stderr) == (0, "")
 
 
@@ -222,7 +272,11 @@ def test_a_reader_who_has_seen_enough_is_no_error(tmp_path: Path) -> None:
     ],
 )
 def test_an_unknown_word_is_answered_with_the_nearest(
-    words: list[str], nearest: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    words: list[str],
+    nearest: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.chdir(tmp_path)
     saved_file(tmp_path, MADE)

@@ -39,9 +39,15 @@ def saved() -> dict[str, Any]:
     return found
 
 
-def test_what_a_monitor_cost_and_the_process_used_is_there_as_it_was_saved(saved: dict[str, Any]) -> None:
+def test_what_a_monitor_cost_and_the_process_used_is_there_as_it_was_saved(
+    saved: dict[str, Any],
+) -> None:
     run = from_json(saved, "here")
-    assert {name: one.monitor for name, one in run.tweaksets.items()} == {"stock": "", "stock-again": "", "placebo": "placebo"}
+    assert {name: one.monitor for name, one in run.tweaksets.items()} == {
+        "stock": "",
+        "stock-again": "",
+        "placebo": "placebo",
+    }
     assert all(cell.usage == USAGE for cell in run.cells)
     assert {cell.tweakset for cell in run.cells if cell.monitor == MONITOR} == {"placebo"}
 

@@ -33,28 +33,50 @@ def test_names_with_commas_are_found_among_those_known(text: str, names: list[st
     assert list(joined_names(parse_names(text), KNOWN)) == names
 
 
-def nights(folder: Path, names: list[str], count: int = 5, slower: float = 1.0, hour: int = 3) -> Path:
+def nights(
+    folder: Path, names: list[str], count: int = 5, slower: float = 1.0, hour: int = 3
+) -> Path:
     folder.mkdir()
     for night in range(count):
-        data = [benchmark(name, [slower * one for one in times(100 * hour + 10 * night + at)]) for at, name in enumerate(names)]
+        data = [
+            benchmark(name, [slower * one for one in times(100 * hour + 10 * night + at)])
+            for at, name in enumerate(names)
+        ]
         saved = document(data, f"2026-01-{1 + night:02}T{hour:02}:00:00.000001+00:00")
         stock_file(folder / f"{night}.json", saved)
     return folder
 
 
 @pytest.mark.parametrize("command", ["compare", "gate"])
-def test_a_workload_with_a_comma_is_chosen_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str], command: str) -> None:
+def test_a_workload_with_a_comma_is_chosen_alone(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], command: str
+) -> None:
     old = nights(tmp_path / "old", ["test_it[a,b]", "test_it[a,c]"])
     new = nights(tmp_path / "new", ["test_it[a,b]", "test_it[a,c]"], slower=2, hour=4)
     limits = ["--max-regression=3%"] if command == "gate" else []
-    code = main([command, str(old), str(new), "--workloads=tests/test_speed.py::test_it[a,b]", "--json", *limits])
+    code = main(
+        [
+            command,
+            str(old),
+            str(new),
+            "--workloads=tests/test_speed.py::test_it[a,b]",
+            "--json",
+            *limits,
+        ]
+    )
     answer = json.loads(capsys.readouterr().out)
     assert code == (1 if command == "gate" else 0)
-    found = [one["comparison"] for one in answer["rulings"]] if command == "gate" else answer["comparisons"]
+    found = (
+        [one["comparison"] for one in answer["rulings"]]
+        if command == "gate"
+        else answer["comparisons"]
+    )
     assert [one["workload"] for one in found] == ["tests/test_speed.py::test_it[a,b]"]
 
 
-def test_what_stands_on_one_side_only_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_stands_on_one_side_only_is_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     old = nights(tmp_path / "old", ["test_it", "test_gone"])
     new = nights(tmp_path / "new", ["test_it", "test_new"], hour=4)
     assert main(["compare", str(old), str(new)]) == 0
@@ -62,10 +84,15 @@ def test_what_stands_on_one_side_only_is_named(tmp_path: Path, capsys: pytest.Ca
     assert f"only in {old}, so not compared: tests/test_speed.py::test_gone." in page
     assert f"only in {new}, so not compared: tests/test_speed.py::test_new." in page
     assert main(["compare", str(old), str(new), "--json"]) == 0
-    assert sum(", so not compared" in line for line in json.loads(capsys.readouterr().out)["warnings"]) == 2
+    assert (
+        sum(", so not compared" in line for line in json.loads(capsys.readouterr().out)["warnings"])
+        == 2
+    )
 
 
-def test_a_list_of_names_in_an_error_has_an_end(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_list_of_names_in_an_error_has_an_end(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     many = nights(tmp_path / "many", [f"test_it[{at}]" for at in range(40)], count=1)
     (path,) = many.iterdir()
     limits = tmp_path / "limits.yml"
@@ -82,12 +109,16 @@ def test_a_list_of_names_in_an_error_has_an_end(tmp_path: Path, capsys: pytest.C
 
 
 @pytest.mark.parametrize("nights", [1, 6])
-def test_two_commands_of_one_file_are_compared(tmp_path: Path, capsys: pytest.CaptureFixture[str], nights: int) -> None:
+def test_two_commands_of_one_file_are_compared(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], nights: int
+) -> None:
     """Each file counts once: `sleep 0.02` takes 1.9 times as long as `sleep 0.01`; one file alone gives no verdict."""
     saved = json.loads(HYPERFINE.read_text())
     for night in range(nights):
         for one in saved["results"]:
-            one["times"] = [time_s + (night * 7 % 5 + len(one["command"]) % 3) * 1e-5 for time_s in one["times"]]
+            one["times"] = [
+                time_s + (night * 7 % 5 + len(one["command"]) % 3) * 1e-5 for time_s in one["times"]
+            ]
         (tmp_path / f"{night}.json").write_text(json.dumps(saved))
     words = ["compare", f"{tmp_path}/*.json", "--arm=workload", "--baseline=sleep 0.01"]
     assert main([*words, "--json"]) == 0
@@ -99,7 +130,13 @@ def test_two_commands_of_one_file_are_compared(tmp_path: Path, capsys: pytest.Ca
 
 
 @pytest.mark.parametrize(
-    "words", [["--arm=workload"], ["--arm=workload", "--baseline=sleep 0.03"], ["x.json", "--arm=workload", "--baseline=a"], ["--arm=wrk"]]
+    "words",
+    [
+        ["--arm=workload"],
+        ["--arm=workload", "--baseline=sleep 0.03"],
+        ["x.json", "--arm=workload", "--baseline=a"],
+        ["--arm=wrk"],
+    ],
 )
 def test_arms_that_are_not_there_are_refused(words: list[str]) -> None:
     assert main(["compare", str(HYPERFINE), *words]) == 2

@@ -28,16 +28,23 @@ def hyperfine(path: Path, level_s: float, seed: int) -> Path:
 
 
 def nights(folder: Path, count: int, since: int = 99) -> Path:
-    """Write nights whose names are in order as numbers alone; from one on they take a fifth longer. Their times run backwards."""
+    """Write nights whose names are in order as numbers alone; from one on they take a fifth longer.
+
+    Their times run backwards.
+    """
     folder.mkdir()
     for night in range(1, count + 1):
-        path = hyperfine(folder / f"night-{night}.json", 0.02 * (1.2 if night >= since else 1), night)
+        path = hyperfine(
+            folder / f"night-{night}.json", 0.02 * (1.2 if night >= since else 1), night
+        )
         os.utime(path, (1e9 - 86400 * night, 1e9 - 86400 * night))
     return folder
 
 
 @pytest.mark.parametrize(("slower", "code"), [(1.0, 0), (1.2, 1)])
-def test_a_file_of_hyperfine_is_gated_as_the_recipe_says(tmp_path: Path, slower: float, code: int) -> None:
+def test_a_file_of_hyperfine_is_gated_as_the_recipe_says(
+    tmp_path: Path, slower: float, code: int
+) -> None:
     accepted = nights(tmp_path / "accepted", 12)
     candidate = hyperfine(tmp_path / "hyperfine.json", 0.02 * slower, 77)
     command = ["gate", str(accepted), str(candidate), "--max-regression=3%"]
@@ -57,15 +64,25 @@ def test_what_to_say_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     assert "--order=name" in line
 
 
-@pytest.mark.parametrize(("order", "first", "verdict"), [("name", "#0008", "regressed"), ("time", "2001-09-02", "improved")])
+@pytest.mark.parametrize(
+    ("order", "first", "verdict"),
+    [("name", "#0008", "regressed"), ("time", "2001-09-02", "improved")],
+)
 def test_a_history_stands_in_the_order_that_is_given(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], order: str, first: str, verdict: str
 ) -> None:
     folder = nights(tmp_path / "nights", 14, since=8)
-    assert main(["history", str(folder), f"--order={order}", f"--plot={tmp_path}/history.svg", "--json"]) == 0
+    assert (
+        main(
+            ["history", str(folder), f"--order={order}", f"--plot={tmp_path}/history.svg", "--json"]
+        )
+        == 0
+    )
     answer = json.loads(capsys.readouterr().out)
     changes = [change for series in answer["series"] for change in series["changes"]]
-    assert {(change["first_started_utc"][:10], change["verdict"]) for change in changes} == {(first, verdict)}
+    assert {(change["first_started_utc"][:10], change["verdict"]) for change in changes} == {
+        (first, verdict)
+    }
     assert (tmp_path / "history.svg").stat().st_size > 0
 
 
@@ -76,7 +93,9 @@ def test_a_number_in_a_name_is_a_number(tmp_path: Path) -> None:
     assert names["#0010"] == "night-10.json"
 
 
-def test_a_candidate_among_the_accepted_is_left_out_of_them(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_candidate_among_the_accepted_is_left_out_of_them(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     accepted = nights(tmp_path / "accepted", 12)
     candidate = hyperfine(tmp_path / "night-13.json", 0.02, 77)
     words = ["--max-regression=3%", "--order=name"]

@@ -20,7 +20,9 @@ RUN = read(MADE)
 
 def machine(**told: object) -> list[tuple[str, str, str]]:
     found = facts(replace(RUN, machine=told))
-    return [(one.group, one.key, one.value) for one in found if one.group not in {"plan", "tunables"}]
+    return [
+        (one.group, one.key, one.value) for one in found if one.group not in {"plan", "tunables"}
+    ]
 
 
 def changes(one: Mapping[str, object], other: Mapping[str, object]) -> list[ProvenanceChange]:
@@ -30,13 +32,29 @@ def changes(one: Mapping[str, object], other: Mapping[str, object]) -> list[Prov
 def test_facts_stand_in_groups_with_their_units_written_out(snapshot: SnapshotAssertion) -> None:
     """A null is no fact; repeated boot tokens keep their order; a driver is told apart from its GPU; what nobody knows of is other."""
     gpu = {"name": "H200", "driver_version": "570.1", "memory_total_bytes": 2**37}
-    told = {"cpu_model": "EPYC", "mem_total_bytes": 25276502016, "is_root": True, "os": "Debian", "colour": "red", "cpu_governor": None}
-    assert machine(**told, cmdline="quiet hugepagesz=1G hugepages=2 hugepagesz=2M hugepages=5128", gpus=[gpu]) == snapshot
+    told = {
+        "cpu_model": "EPYC",
+        "mem_total_bytes": 25276502016,
+        "is_root": True,
+        "os": "Debian",
+        "colour": "red",
+        "cpu_governor": None,
+    }
+    assert (
+        machine(
+            **told,
+            cmdline="quiet hugepagesz=1G hugepages=2 hugepagesz=2M hugepages=5128",
+            gpus=[gpu],
+        )
+        == snapshot
+    )
     assert machine(gpus="no NVIDIA driver") == [("hardware", "gpus", "no NVIDIA driver")]
 
 
 def test_tunables_are_as_first_found() -> None:
-    assert [(one.key, one.value) for one in facts(RUN) if one.group == "tunables"] == [("vm.swappiness", "0")]
+    assert [(one.key, one.value) for one in facts(RUN) if one.group == "tunables"] == [
+        ("vm.swappiness", "0")
+    ]
 
 
 def test_the_plan_is_told_too(snapshot: SnapshotAssertion) -> None:
@@ -56,7 +74,10 @@ def test_equal_runs_do_not_differ() -> None:
 
 
 def test_changed_keys_alone_are_listed() -> None:
-    found = changes({"kernel_release": "6.18", "cpu_model": "EPYC"}, {"kernel_release": "6.19", "cpu_model": "EPYC"})
+    found = changes(
+        {"kernel_release": "6.18", "cpu_model": "EPYC"},
+        {"kernel_release": "6.19", "cpu_model": "EPYC"},
+    )
     assert found == [ProvenanceChange("kernel", "kernel_release", ("6.18", "6.19"))]
 
 
@@ -66,8 +87,14 @@ def test_one_boot_token_of_many_is_found() -> None:
 
 
 def test_a_package_and_a_driver_are_named() -> None:
-    one = {"python_packages": {"torch": "2.14", "numpy": "2.4"}, "gpus": [{"name": "H200", "driver_version": "570"}]}
-    other = {"python_packages": {"torch": "2.15", "numpy": "2.4"}, "gpus": [{"name": "H200", "driver_version": "580"}]}
+    one = {
+        "python_packages": {"torch": "2.14", "numpy": "2.4"},
+        "gpus": [{"name": "H200", "driver_version": "570"}],
+    }
+    other = {
+        "python_packages": {"torch": "2.15", "numpy": "2.4"},
+        "gpus": [{"name": "H200", "driver_version": "580"}],
+    }
     assert changes(one, other) == [
         ProvenanceChange("driver", "gpu0 driver_version", ("570", "580")),
         ProvenanceChange("packages", "python_packages: torch", ("2.14", "2.15")),
@@ -89,7 +116,9 @@ def test_a_tunable_found_otherwise_is_listed_and_one_that_a_run_never_looked_at_
         ProvenanceChange("tunables", "vm.swappiness", ("0", "60"))
     ]
     assert [one for one in differences([RUN, third]) if one.group == "tunables"] == []
-    assert [one.values for one in differences([RUN, other, third]) if one.group == "tunables"] == [("0", "60", None)]
+    assert [one.values for one in differences([RUN, other, third]) if one.group == "tunables"] == [
+        ("0", "60", None)
+    ]
 
 
 GIB = 2**30
@@ -103,7 +132,11 @@ FACTS = {
 }
 
 
-SAME: list[dict[str, object]] = [{"hostname": "node-2"}, {"kernel_release": "7.0"}, {"mem_total_bytes": 250 * GIB}]
+SAME: list[dict[str, object]] = [
+    {"hostname": "node-2"},
+    {"kernel_release": "7.0"},
+    {"mem_total_bytes": 250 * GIB},
+]
 OTHER: list[dict[str, object]] = [
     {"cpu_model": "Xeon"},
     {"cpu_count": 32},
@@ -115,13 +148,18 @@ OTHER: list[dict[str, object]] = [
 ]
 
 
-def test_another_host_kernel_or_a_little_less_memory_is_the_same_hardware_and_nothing_else() -> None:
+def test_another_host_kernel_or_a_little_less_memory_is_the_same_hardware_and_nothing_else() -> (
+    None
+):
     alike = [machine_of(FACTS).same_as(machine_of(FACTS | facts)) for facts in (*SAME, *OTHER)]
     assert alike == [True] * len(SAME) + [False] * len(OTHER)
 
 
 def test_machines_are_numbered_as_they_are_met() -> None:
     machines = Machines()
-    numbers = [machines.number_of(facts) for facts in (FACTS, {}, FACTS | {"hostname": "node-2"}, {"hostname": "x"})]
+    numbers = [
+        machines.number_of(facts)
+        for facts in (FACTS, {}, FACTS | {"hostname": "node-2"}, {"hostname": "x"})
+    ]
     assert numbers == [0, 1, 0, 1]
     assert list(map(str, machines.known)) == ["EPYC, 64 CPUs, 256 GiB, 2 × H100", "unknown machine"]

@@ -45,17 +45,28 @@ def shell(line: str, *arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, cwd=HOUSE, capture_output=True, text=True, check=False)
 
 
-@pytest.mark.parametrize(("made", "code", "form"), [(SLOWER, 1, ["--json"]), slow(EQUAL, 0, []), slow(FEW, 3, [])])
-def test_a_reader_that_closes_early_leaves_the_gate_its_code(tmp_path: Path, made: Made, code: int, form: list[str]) -> None:
+@pytest.mark.parametrize(
+    ("made", "code", "form"), [(SLOWER, 1, ["--json"]), slow(EQUAL, 0, []), slow(FEW, 3, [])]
+)
+def test_a_reader_that_closes_early_leaves_the_gate_its_code(
+    tmp_path: Path, made: Made, code: int, form: list[str]
+) -> None:
     done = shell('"$@" | true; exit ${PIPESTATUS[0]}', *gate(tmp_path, made), *form)
     assert (done.returncode, done.stderr) == (code, "")
 
 
 @pytest.mark.parametrize(
     ("made", "code", "ending"),
-    [(EQUAL, 2, "> /dev/full"), slow(EQUAL, 2, ">&-"), (SLOWER, 1, ">&-"), slow(FEW, 3, "> /dev/full")],
+    [
+        (EQUAL, 2, "> /dev/full"),
+        slow(EQUAL, 2, ">&-"),
+        (SLOWER, 1, ">&-"),
+        slow(FEW, 3, "> /dev/full"),
+    ],
 )
-def test_a_pass_that_cannot_be_told_is_none_and_a_regression_stays_one(tmp_path: Path, made: Made, code: int, ending: str) -> None:
+def test_a_pass_that_cannot_be_told_is_none_and_a_regression_stays_one(
+    tmp_path: Path, made: Made, code: int, ending: str
+) -> None:
     done = shell(f'"$@" {ending}', *gate(tmp_path, made))
     assert done.returncode == code
     assert done.stderr.startswith("error: standard output")
@@ -63,7 +74,9 @@ def test_a_pass_that_cannot_be_told_is_none_and_a_regression_stays_one(tmp_path:
 
 
 @pytest.mark.parametrize(("ending", "form"), [("> /dev/full", []), slow(">&-", ["--json"])])
-def test_another_command_that_cannot_write_says_so_in_one_line(tmp_path: Path, ending: str, form: list[str]) -> None:
+def test_another_command_that_cannot_write_says_so_in_one_line(
+    tmp_path: Path, ending: str, form: list[str]
+) -> None:
     done = shell(f'"$@" {ending}', "compare", str(saved_file(tmp_path, SLOWER)), *form)
     assert done.returncode == 2
     assert done.stderr.startswith("error: ")
@@ -76,7 +89,9 @@ def test_a_complaint_that_nobody_can_read_leaves_the_code(ending: str) -> None:
     assert (done.returncode, done.stdout, done.stderr) == (2, "", "")
 
 
-def test_a_page_that_cannot_be_written_makes_no_pass_and_unmakes_no_regression(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_page_that_cannot_be_written_makes_no_pass_and_unmakes_no_regression(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     for made, code in ((EQUAL, 2), (SLOWER, 1)):
         assert main([*gate(tmp_path, made), "--junit", str(tmp_path), "--json"]) == code
         out, err = capsys.readouterr()
@@ -104,7 +119,9 @@ def test_a_fault_of_ours_is_exit_code_2_and_one_line(
     assert "Traceback" in capsys.readouterr().err
 
 
-def test_a_very_long_name_does_not_hide_what_is_wrong_with_it(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_very_long_name_does_not_hide_what_is_wrong_with_it(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     assert main(["compare", "x" * 5000]) == 2
     err = capsys.readouterr().err
     assert err.endswith(f"{os.strerror(36)}.\n")  # ENAMETOOLONG
@@ -116,7 +133,10 @@ COMMANDS = {"compare": [], "plan": ["--effect", "3%"], "gate": ["--max-regressio
 
 
 def test_an_odd_name_is_refused(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, snapshot: SnapshotAssertion
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    snapshot: SnapshotAssertion,
 ) -> None:
     """A plan takes one file and no pattern; what is a pattern at all depends on the version of Python."""
     monkeypatch.chdir(tmp_path)
@@ -126,7 +146,9 @@ def test_an_odd_name_is_refused(
     for command, words in COMMANDS.items():
         for name in ODD[1:] if command == "plan" else ODD:
             line = refused(capsys, command, *words, name, *([name] if command == "gate" else []))
-            complaints.setdefault(name[:20], set()).add(line.partition(" Invalid pattern")[0])  # the rest is Python's
+            complaints.setdefault(name[:20], set()).add(
+                line.partition(" Invalid pattern")[0]
+            )  # the rest is Python's
     assert complaints == snapshot
 
 
@@ -137,7 +159,9 @@ def test_a_link_to_a_pipe_is_a_pipe(tmp_path: Path) -> None:
         load(tmp_path / "run.json")
 
 
-def test_limits_and_tables_and_telemetry_are_files_too(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_limits_and_tables_and_telemetry_are_files_too(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     run = saved_file(tmp_path)
     os.mkfifo(tmp_path / "limits.yaml")
     gate = ["gate", f"{run}:stock", f"{run}:stock-again", "--limits", str(tmp_path / "limits.yaml")]
@@ -156,9 +180,14 @@ def test_what_is_too_large_is_not_read(tmp_path: Path, monkeypatch: pytest.Monke
         read_whole(path)
 
 
-@pytest.mark.parametrize("pattern", ["{locked}/in/run.json", "{locked}/in/*.json", "{locked}/in", "{locked}"])
+@pytest.mark.parametrize(
+    "pattern", ["{locked}/in/run.json", "{locked}/in/*.json", "{locked}/in", "{locked}"]
+)
 def test_a_locked_folder_is_a_line(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, pattern: str
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    pattern: str,
 ) -> None:
     """Root sees through every lock, so the system's answer is put in its place."""
 
@@ -167,7 +196,9 @@ def test_a_locked_folder_is_a_line(
 
     monkeypatch.setattr("pathlib.Path.stat", locked)
     line = refused(capsys, "history", pattern.replace("{locked}", str(tmp_path / "locked")))
-    assert "Permission denied" in line or ("*" in pattern and "can be seen" in line)  # a pattern of Python 3.13 passes over what is locked
+    assert "Permission denied" in line or (
+        "*" in pattern and "can be seen" in line
+    )  # a pattern of Python 3.13 passes over what is locked
 
 
 def test_links_in_a_circle_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -82,7 +82,11 @@ def test_steps_that_overlap_last_as_long_as_their_window_and_have_no_throughput(
 def test_where_a_file_keeps_no_steps_rates_are_averaged_as_rates() -> None:
     """Equal work at 4 and 1.333 a second takes 0.25 and 0.75 s: 2 a second, their harmonic mean."""
     cells = [
-        replace(cell((1.0, 1.0), 1), steps=None, metrics={"throughput_samples_per_s": rate, "step_time_mean_s": 1 / rate})
+        replace(
+            cell((1.0, 1.0), 1),
+            steps=None,
+            metrics={"throughput_samples_per_s": rate, "step_time_mean_s": 1 / rate},
+        )
         for rate in (4.0, 4 / 3)
     ]
     assert throughput_samples_per_s(cells) == pytest.approx(2.0)
@@ -98,7 +102,13 @@ def test_a_mean_of_telemetry_weighs_by_time() -> None:
 
 def test_energy_is_the_counters_and_else_power_times_time() -> None:
     """One GPU with a counter of 500 J, one with only 100 W over 3 s: 800 J over 3 steps of 4 samples."""
-    one = cell((9.0, 1.0, 1.0, 1.0), 4, gpu0_energy_j_total=500.0, gpu0_power_w_mean=1.0, gpu1_power_w_mean=100.0)
+    one = cell(
+        (9.0, 1.0, 1.0, 1.0),
+        4,
+        gpu0_energy_j_total=500.0,
+        gpu0_power_w_mean=1.0,
+        gpu1_power_w_mean=100.0,
+    )
     assert energy_j(one) == 800.0
     assert energy_j_per_sample([one]) == pytest.approx(800 / 12)
     assert energy_j(cell((9.0, 1.0), 4)) is None
@@ -107,14 +117,20 @@ def test_energy_is_the_counters_and_else_power_times_time() -> None:
 
 def test_a_row_an_arm_the_baseline_first(rows: list[Row], run: Run) -> None:
     assert [(row["workload"], row["tweakset"]) for row in rows] == [
-        (workload, name) for workload in ("cnn_train", "lora") for name in ("stock", "stock-again", "tcp|cubic")
+        (workload, name)
+        for workload in ("cnn_train", "lora")
+        for name in ("stock", "stock-again", "tcp|cubic")
     ]
     first = rows[0]
     mine = [one for one in run.cells if (one.workload, one.tweakset) == ("cnn_train", "stock")]
     seconds = math.fsum(sum(one.steps.wall_s[2:]) for one in mine if one.steps)
     assert first["cells"] == 5
     assert first["throughput_samples_per_s"] == pytest.approx(5 * 12 * 8 / seconds)
-    assert (first["gpu_util_percent"], first["gpu_power_w"], first["cpu_busy_percent"]) == pytest.approx((95, 60, 97))
+    assert (
+        first["gpu_util_percent"],
+        first["gpu_power_w"],
+        first["cpu_busy_percent"],
+    ) == pytest.approx((95, 60, 97))
     assert first["energy_j_per_sample"] == pytest.approx(60 * seconds / (5 * 12 * 8))
     assert first["memory_used_gib"] is None  # the machine does not say how much memory it has
     assert (rows[2]["parameters"], rows[2]["sysctl_parameters"]) == ("1 sysctl", 1)
@@ -136,7 +152,9 @@ def test_memory_used_is_what_is_not_available() -> None:
     """20 GiB of 24 are available."""
     saved = saved_run(Made(arms=(STOCK,), blocks=1))
     saved["machine_info"]["deeptweak"]["mem_total_bytes"] = 24 * 2**30
-    saved["benchmarks"][0]["extra_info"]["telemetry"]["summary"] = {"mem_available_bytes_mean": 20 * 2**30}
+    saved["benchmarks"][0]["extra_info"]["telemetry"]["summary"] = {
+        "mem_available_bytes_mean": 20 * 2**30
+    }
     assert rows_of([from_json(saved, "run.json")])[0]["memory_used_gib"] == pytest.approx(4.0)
 
 
@@ -146,13 +164,28 @@ def test_csv_has_every_row_with_units_and_empty_where_nothing_was_measured(rows:
     assert float(records[0]["throughput_samples_per_s"]) == rows[0]["throughput_samples_per_s"]
     assert records[0]["memory_used_gib"] == ""
     assert (records[2]["sysctl_parameters"], records[2]["script_parameters"]) == ("1", "0")
-    assert {"run_id", "machine", "gpu_power_w", "energy_j_per_sample", "cpu_busy_percent", "primary_metric"} <= records[0].keys()
+    assert {
+        "run_id",
+        "machine",
+        "gpu_power_w",
+        "energy_j_per_sample",
+        "cpu_busy_percent",
+        "primary_metric",
+    } <= records[0].keys()
 
 
 def test_the_means_are_those_the_gains_are_ratios_of(rows: list[Row], run: Run) -> None:
-    base, faster = ({**record} for record in list(csv.DictReader(StringIO(as_csv.render(answer(rows)))))[:3:2])
-    gain = next(found.primary.gain for found in compare(run) if found.tweakset == FAST.name and found.primary)
-    ratio = float(faster["throughput_samples_per_s_geomean"]) / float(base["throughput_samples_per_s_geomean"])
+    base, faster = (
+        {**record} for record in list(csv.DictReader(StringIO(as_csv.render(answer(rows)))))[:3:2]
+    )
+    gain = next(
+        found.primary.gain
+        for found in compare(run)
+        if found.tweakset == FAST.name and found.primary
+    )
+    ratio = float(faster["throughput_samples_per_s_geomean"]) / float(
+        base["throughput_samples_per_s_geomean"]
+    )
     assert ratio - 1 == pytest.approx(gain, rel=1e-9)
     assert float(base["telemetry.gpu0_power_w_mean"]) == pytest.approx(60)
     assert (geometric_mean([]), geometric_mean([1.0, 0.0])) == (None, None)
@@ -167,7 +200,11 @@ def test_an_arm_without_a_measured_cell_is_there_and_empty() -> None:
 
 
 def test_a_run_of_lost_cells_says_why_in_one_line_per_reason(tmp_path: Path) -> None:
-    lost = {1: ("failed", "out of memory"), 2: ("failed", "out of memory"), 3: ("skipped", "no root")}
+    lost = {
+        1: ("failed", "out of memory"),
+        2: ("failed", "out of memory"),
+        3: ("skipped", "no root"),
+    }
     made = Made(arms=(Arm("stock", broken=lost),), blocks=3)
     found = answer_of_run(load(saved_file(tmp_path, made)), brief=False)
     assert found.sections == []
@@ -188,21 +225,34 @@ def test_a_name_is_no_formula_to_a_spreadsheet() -> None:
     made = from_json(saved_run(replace(MADE, workloads=names)), "run")
     lines = list(csv.DictReader(StringIO(as_csv.render(answer(rows_of([made]))))))
     assert {line["workload"] for line in lines} == {f"'{name}" for name in names}
-    assert all(float(line["throughput_samples_per_s"]) > 0 for line in lines)  # a number stays one, below 0 too
+    assert all(
+        float(line["throughput_samples_per_s"]) > 0 for line in lines
+    )  # a number stays one, below 0 too
 
 
-def test_markdown_has_a_table_for_each_workload(rows: list[Row], snapshot: SnapshotAssertion) -> None:
+def test_markdown_has_a_table_for_each_workload(
+    rows: list[Row], snapshot: SnapshotAssertion
+) -> None:
     """A bar in a name begins no column; a column that is empty in every row is left out."""
     assert markdown.render(answer(rows)) == snapshot
 
 
 def test_sections_count_settings_and_what_scripts_were_seen_to_do(tmp_path: Path) -> None:
     """A script is what it changed; one that nobody saw doing anything still counts as one."""
-    run = load(directory(tmp_path, Like("base"), Like("exp1", manifest=SYSCTLS), Like("exp2", manifest=SCRIPTS)))
+    run = load(
+        directory(
+            tmp_path, Like("base"), Like("exp1", manifest=SYSCTLS), Like("exp2", manifest=SCRIPTS)
+        )
+    )
     assert sections(changes(run, "base")) == {}
     assert sections(changes(run, "exp2")) == {"ulimit": 1, "service": 1, "script": 1}
-    assert [one.key for one in changes(run, "exp1") if one.kind == "sysctl"] == ["vm.swappiness", "net.ipv4.tcp_rmem"]
-    saved = saved_run(Made(arms=(STOCK, Arm("thp", scripts=2, side_effects={"/sys/a": ["0", "1"]}))))
+    assert [one.key for one in changes(run, "exp1") if one.kind == "sysctl"] == [
+        "vm.swappiness",
+        "net.ipv4.tcp_rmem",
+    ]
+    saved = saved_run(
+        Made(arms=(STOCK, Arm("thp", scripts=2, side_effects={"/sys/a": ["0", "1"]})))
+    )
     for one in saved["benchmarks"]:
         one["extra_info"]["tweak"]["side_effects"] |= {"/sys/gone": ["0", None]}
     assert changes(from_json(saved, "run.json"), "thp") == [Setting("script", "/sys/a", "1")]

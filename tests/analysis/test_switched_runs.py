@@ -47,15 +47,26 @@ def test_a_process_stands_for_its_tweak_set_and_a_segment_for_its_arm() -> None:
     """Two processes of 16 pairs: a cell has 128 steps that count; taken apart there are 64, half of them stock, each pair one work."""
     run = loaded(Switched(arms=(TUNED,)))
     apart = expanded(run)
-    assert [len(cell.steps.wall_s) - cell.steps.warmup for cell in run.cells if cell.steps] == [128, 128]
-    assert sum(cell.tweakset == "stock" for cell in apart.cells) == sum(cell.tweakset == "tuned" for cell in apart.cells) == 32
+    assert [len(cell.steps.wall_s) - cell.steps.warmup for cell in run.cells if cell.steps] == [
+        128,
+        128,
+    ]
+    assert (
+        sum(cell.tweakset == "stock" for cell in apart.cells)
+        == sum(cell.tweakset == "tuned" for cell in apart.cells)
+        == 32
+    )
     by_pair: dict[int, list[Any]] = {}
     for cell in apart.cells:
         by_pair.setdefault(cell.block, []).append(cell)
     assert len(by_pair) == 32
     for first, second in by_pair.values():
         assert {first.tweakset, second.tweakset} == {"stock", "tuned"}
-        assert (first.steps.tokens, first.steps.warmup, first.process) == (second.steps.tokens, 2, second.process)
+        assert (first.steps.tokens, first.steps.warmup, first.process) == (
+            second.steps.tokens,
+            2,
+            second.process,
+        )
     assert [cell.order for cell in apart.cells] == list(range(1, 65))
 
 
@@ -68,7 +79,13 @@ def broken(change: dict[str, Any], at: int = 1) -> dict[str, Any]:
 
 def test_segments_that_are_no_pairs_of_all_steps_are_refused() -> None:
     same = broken({})["benchmarks"][0]["extra_info"]["segments"][0]["arm"]
-    wrong: dict[str, list[Any]] = {"first": [11, -1], "steps": [7, 0], "settle": [3], "pair": [9, 2], "arm": ["both", same]}
+    wrong: dict[str, list[Any]] = {
+        "first": [11, -1],
+        "steps": [7, 0],
+        "settle": [3],
+        "pair": [9, 2],
+        "arm": ["both", same],
+    }
     for name, values in wrong.items():
         for value in values:
             with pytest.raises(Unreadable):
@@ -87,7 +104,12 @@ def test_the_verdict_says_what_it_stands_on(snapshot: SnapshotAssertion) -> None
     run = loaded(Switched(arms=(AGAIN, TUNED, OTHER), processes=2, stalled=0))
     found = one(run, "tuned")
     assert found.verdict == "improved"
-    assert (found.primary and found.primary.design, found.pairs, found.blocks, found.processes) == ("switched", 32, 32, 2)
+    assert (found.primary and found.primary.design, found.pairs, found.blocks, found.processes) == (
+        "switched",
+        32,
+        32,
+        2,
+    )
     assert found.notes == snapshot
     table = render(answer_of(compare(run), [run]))
     assert all(len(line) <= 100 for line in table.splitlines())
@@ -101,7 +123,10 @@ def test_with_five_processes_a_process_is_the_unit(snapshot: SnapshotAssertion) 
 
 
 def test_a_set_that_differs_from_process_to_process_is_said_to(snapshot: SnapshotAssertion) -> None:
-    assert one(loaded(Switched(arms=(TUNED,), processes=4, gain_sd=0.1, stalled=0)), "tuned").notes == snapshot
+    assert (
+        one(loaded(Switched(arms=(TUNED,), processes=4, gain_sd=0.1, stalled=0)), "tuned").notes
+        == snapshot
+    )
 
 
 def test_two_tweak_sets_never_stood_beside_each_other() -> None:
@@ -118,11 +143,22 @@ def test_two_tweak_sets_never_stood_beside_each_other() -> None:
 
 def test_what_was_not_measured_says_why() -> None:
     """A set that cannot be switched is skipped in each process; one process that failed leaves the others."""
-    limited = Made("limited", broken=dict.fromkeys((1, 2, 3), ("skipped", "memlock: a process limit is set before a process starts")))
-    torn = Made("torn", requested={"vm.swappiness": "10"}, broken={2: ("failed", "swappiness was 77")})
+    limited = Made(
+        "limited",
+        broken=dict.fromkeys(
+            (1, 2, 3), ("skipped", "memlock: a process limit is set before a process starts")
+        ),
+    )
+    torn = Made(
+        "torn", requested={"vm.swappiness": "10"}, broken={2: ("failed", "swappiness was 77")}
+    )
     run = loaded(Switched(arms=(AGAIN, limited, torn), processes=3))
     assert one(run, "limited").reason.startswith("skipped: memlock")
-    assert (one(run, "torn").pairs, one(run, "torn").failed, one(run, "torn").processes) == (32, 1, 2)
+    assert (one(run, "torn").pairs, one(run, "torn").failed, one(run, "torn").processes) == (
+        32,
+        1,
+        2,
+    )
     assert any("swappiness was 77" in note for note in one(run, "torn").notes)
 
 
@@ -145,7 +181,8 @@ def test_nothing_carries_over_where_nothing_was_switched() -> None:
     spoke = [
         found
         for seed in range(40)
-        if (found := one(loaded(Switched(pairs=16, seed=seed)), "stock-again")).carry_over and found.carry_over[2] < 0.05
+        if (found := one(loaded(Switched(pairs=16, seed=seed)), "stock-again")).carry_over
+        and found.carry_over[2] < 0.05
     ]
     assert spoke
     assert not any("carry-over" in found.reason for found in spoke)
@@ -163,7 +200,8 @@ def test_equal_arms_are_called_different_as_often_as_promised() -> None:
             assert effect
             wrong[effect.metric.name] += effect.p < 0.05
         carried += found.carry_over is not None and found.carry_over[2] < 0.05
-    # A mean of eight steps of which one stalled has tails that make the t-test cautious, never bold.
+    # A mean of eight steps of which one stalled has tails that make the t-test cautious, never
+    # bold.
     assert all(count <= high for count in wrong.values()), wrong
     assert min(wrong["step_time_p10_s"], wrong["step_time_median_s"]) >= low
     assert carried <= high
@@ -177,8 +215,15 @@ def test_a_session_ends_with_it() -> None:
 
 
 def test_two_runs_are_compared_by_what_each_says_against_its_own_stock() -> None:
-    base, candidate = (loaded(Switched(arms=(AGAIN, TUNED), processes=3, seed=seed, stalled=0)) for seed in (1, 1))
-    again = from_json(json.loads(json.dumps(switched_run(Switched(arms=(AGAIN, TUNED), processes=3, seed=2, stalled=0)))), "again")
+    base, candidate = (
+        loaded(Switched(arms=(AGAIN, TUNED), processes=3, seed=seed, stalled=0)) for seed in (1, 1)
+    )
+    again = from_json(
+        json.loads(
+            json.dumps(switched_run(Switched(arms=(AGAIN, TUNED), processes=3, seed=2, stalled=0)))
+        ),
+        "again",
+    )
     arms = Arm("a", (base,), "tuned"), Arm("b", (again,), "tuned")
     (found,) = compare_arms(arms[0], [arms[1]], Options(relative_to="stock", tweaksets=("tuned",)))
     assert found.primary
@@ -191,11 +236,17 @@ def test_what_a_low_quantile_of_eight_steps_is_worth() -> None:
     errors: dict[float, list[tuple[float, float, float]]] = {0.0: [], 0.01: []}
     for stalled, found in errors.items():
         for seed in range(30):
-            (one_,) = compare(loaded(Switched(arms=(OTHER,), processes=1, stalled=stalled, seed=seed)), options=MEDIAN)
+            (one_,) = compare(
+                loaded(Switched(arms=(OTHER,), processes=1, stalled=stalled, seed=seed)),
+                options=MEDIAN,
+            )
             assert one_.primary
             assert one_.second
             found.append((one_.primary.log_se, one_.second.log_se, one_.others[0].log_se))
-    quiet, struck = ([statistics.median(values) for values in zip(*found, strict=True)] for found in errors.values())
+    quiet, struck = (
+        [statistics.median(values) for values in zip(*found, strict=True)]
+        for found in errors.values()
+    )
     assert quiet[1] / quiet[0] == pytest.approx(1.4, abs=0.15)
     assert struck[0] / struck[1] == pytest.approx(8, abs=1.5)
     assert struck[2] / struck[1] == pytest.approx(1, abs=0.1)

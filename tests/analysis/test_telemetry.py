@@ -75,15 +75,23 @@ def test_a_row_a_step_becomes_a_sample_at_its_end(tmp_path: Path) -> None:
     assert one.columns["gpu0_power_w"] == run.cells[0].series["gpu0_power_w"]
 
 
-def test_telemetry_that_is_not_the_runs_own_is_refused(run: Run, snapshot: SnapshotAssertion) -> None:
+def test_telemetry_that_is_not_the_runs_own_is_refused(
+    run: Run, snapshot: SnapshotAssertion
+) -> None:
     side = Path(run.origin).with_name(str(run.telemetry_file["name"]))
     packed = side.read_bytes()
     side.write_bytes(packed[:-1] + bytes([packed[-1] ^ 1]))
     names = {
-        name: replace(run, telemetry_file=dict(run.telemetry_file) | {"name": name}) for name in ("../run.json", "/etc/passwd", "a/b.xz")
+        name: replace(run, telemetry_file=dict(run.telemetry_file) | {"name": name})
+        for name in ("../run.json", "/etc/passwd", "a/b.xz")
     }
     reasons = {}
-    for what, asked in {"none": from_json(saved_run(SMALL), "run.json"), "another": run, "gone": run, **names}.items():
+    for what, asked in {
+        "none": from_json(saved_run(SMALL), "run.json"),
+        "another": run,
+        "gone": run,
+        **names,
+    }.items():
         if what == "gone":
             side.unlink()
         with pytest.raises(Missing) as missing:
@@ -119,14 +127,22 @@ def test_no_text_in_the_file_gives_anything_but_samples_or_a_reason(text: str) -
 
 
 def test_lines_of_other_cells_are_passed_over(run: Run) -> None:
-    text = lzma.decompress(Path(run.origin).with_name(str(run.telemetry_file["name"])).read_bytes()).decode()
+    text = lzma.decompress(
+        Path(run.origin).with_name(str(run.telemetry_file["name"])).read_bytes()
+    ).decode()
     stranger = json.dumps({"cell": "somebody-else", "columns": {"t_monotonic_s": [0.0]}})
-    assert series_of(rewritten(run, f"{text}\n{stranger}")).keys() == {cell.id for cell in run.cells}
+    assert series_of(rewritten(run, f"{text}\n{stranger}")).keys() == {
+        cell.id for cell in run.cells
+    }
 
 
 def test_a_quantity_is_made_of_all_its_devices_and_none_that_is_missing() -> None:
     """Two GPUs: their powers add up; a sample that lacks one of them is unknown, not half."""
-    columns = {"gpu0_power_w": (60.0, 60.0), "gpu1_power_w": (70.0, None), "gpu0_energy_j": (1.0, 2.0)}
+    columns = {
+        "gpu0_power_w": (60.0, 60.0),
+        "gpu1_power_w": (70.0, None),
+        "gpu0_energy_j": (1.0, 2.0),
+    }
     assert GPU_POWER.over_time(columns) == [130.0, None]
     assert GPU_POWER.over_time({"gpu0_power_w": (None, None)}) is None
     assert GPU_POWER.over_time({"cpu_busy_percent": (1.0,)}) is None
@@ -134,7 +150,12 @@ def test_a_quantity_is_made_of_all_its_devices_and_none_that_is_missing() -> Non
 
 def test_the_processor_is_as_busy_as_its_total_or_its_parts_say() -> None:
     """A summary has both, and its parts must not count twice."""
-    parts = {"cpu_user_percent": (80.0,), "cpu_system_percent": (9.0,), "cpu_irq_percent": (1.0,), "cpu_idle_percent": (10.0,)}
+    parts = {
+        "cpu_user_percent": (80.0,),
+        "cpu_system_percent": (9.0,),
+        "cpu_irq_percent": (1.0,),
+        "cpu_idle_percent": (10.0,),
+    }
     assert CPU_BUSY.over_time(parts) == [90.0]
     assert CPU_BUSY.over_time(parts | {"cpu_busy_percent": (91.0,)}) == [91.0]
 

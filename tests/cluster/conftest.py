@@ -1,6 +1,7 @@
 """A real cluster for the tests in this folder: any `KUBECONFIG`, else kind where Docker runs, else one of this machine (`rig/`).
 
-It starts with the first test that wants it and goes after the last one of this folder, before other tests look at this kernel's settings.
+It starts with the first test that wants it and goes after the last one of this folder, before other
+tests look at this kernel's settings.
 """
 
 from __future__ import annotations
@@ -28,7 +29,15 @@ if TYPE_CHECKING:
     from tests.cluster.rig.clients import Client
 
 
-__all__ = ["cluster", "here", "kaito_operator", "nodewright_operator", "place", "skyhook_operator", "streams"]  # fixtures
+__all__ = [
+    "cluster",
+    "here",
+    "kaito_operator",
+    "nodewright_operator",
+    "place",
+    "skyhook_operator",
+    "streams",
+]  # fixtures
 REFERENCE = Path(__file__).parents[3] / "shared" / "reference"
 
 
@@ -37,7 +46,11 @@ REFERENCE = Path(__file__).parents[3] / "shared" / "reference"
 def cluster_at() -> Iterator[dict[str, str]]:
     """How to reach the cluster: KUBECONFIG and, where known, DEEPTWEAK_RIG_NODE, _IMAGE and _OVERLAY."""
     if os.environ.get("KUBECONFIG"):
-        yield {name: value for name, value in os.environ.items() if name == "KUBECONFIG" or name.startswith("DEEPTWEAK_RIG_")}
+        yield {
+            name: value
+            for name, value in os.environ.items()
+            if name == "KUBECONFIG" or name.startswith("DEEPTWEAK_RIG_")
+        }
         return
     with kind.borrowed() if kind.runs() else up.borrowed() as about:
         yield about
@@ -71,7 +84,11 @@ def node_name(cluster_at: dict[str, str], api: Client) -> str:
 @pytest.fixture(scope="package")
 def image(cluster_at: dict[str, str]) -> str:
     """An image that pods can run with the overlay: the house's code, torch and all that the workloads need."""
-    return _told(cluster_at, "DEEPTWEAK_RIG_IMAGE", "the image made from the Dockerfile, as the cluster's nodes know it")
+    return _told(
+        cluster_at,
+        "DEEPTWEAK_RIG_IMAGE",
+        "the image made from the Dockerfile, as the cluster's nodes know it",
+    )
 
 
 @pytest.fixture(scope="package")
@@ -112,7 +129,11 @@ def fresh_namespace(api: Client) -> Iterator[str]:
     name = f"deeptweak-test-{uuid.uuid4().hex[:8]}"
     core.create_namespace({"metadata": {"name": name}})
     accounts = core.list_namespaced_service_account
-    until(lambda: any(a.metadata.name == "default" for a in accounts(name).items), "no default service account", every_s=0.05)
+    until(
+        lambda: any(a.metadata.name == "default" for a in accounts(name).items),
+        "no default service account",
+        every_s=0.05,
+    )
     yield name
     core.delete_namespace(name)
     clients.end_pods(api, lambda: core.list_namespaced_pod(name).items)
@@ -130,7 +151,9 @@ def crds(api: Client) -> Iterator[list[str]]:
 def nodewrights(api: Client, crds: list[str]) -> Iterator[list[str]]:
     """NodeWright is served too, by a definition made of Skyhook's: group, kind and names are other ones, the fields are the same."""
     (text,) = (text for text in _texts(REFERENCE / "crds") if "kind: Skyhook" in text)
-    with _defined(api, [text.replace("skyhook", "nodewright").replace("Skyhook", "NodeWright")]) as names:
+    with _defined(
+        api, [text.replace("skyhook", "nodewright").replace("Skyhook", "NodeWright")]
+    ) as names:
         yield [*crds, *names]
 
 
@@ -153,7 +176,11 @@ def _defined(api: Client, texts: Iterable[str]) -> Iterator[list[str]]:
     def established() -> bool:
         found = served()
         ready = {
-            name for name, d in found.items() if any(c.type == "Established" and c.status == "True" for c in d.status.conditions or ())
+            name
+            for name, d in found.items()
+            if any(
+                c.type == "Established" and c.status == "True" for c in d.status.conditions or ()
+            )
         }
         return wanted.keys() <= ready
 
@@ -166,9 +193,14 @@ def _defined(api: Client, texts: Iterable[str]) -> Iterator[list[str]]:
 
 @pytest.fixture
 def kwok_nodes(kubeconfig: Path) -> Iterator[Callable[..., list[str]]]:
-    """`kwok_nodes(50)`: names of that many simulated nodes; see `rig/simulated.py`. They are gone afterwards."""
+    """`kwok_nodes(50)`: names of that many simulated nodes; see `rig/simulated.py`.
+
+    They are gone afterwards.
+    """
     with ExitStack() as stack:
-        yield lambda count, **options: stack.enter_context(simulated.nodes(kubeconfig, count, **options))
+        yield lambda count, **options: stack.enter_context(
+            simulated.nodes(kubeconfig, count, **options)
+        )
 
 
 def _told(cluster_at: dict[str, str], name: str, what: str) -> str:

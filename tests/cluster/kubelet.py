@@ -1,6 +1,7 @@
 """`python -m tests.cluster.kubelet stop|start NODE`: hold the kubelet of a node that is this machine still, as if it hung, or let it go on.
 
-Its containers go on, and nobody tells the cluster of them. What ends the cluster ends a kubelet that is held still, too.
+Its containers go on, and nobody tells the cluster of them. What ends the cluster ends a kubelet
+that is held still, too.
 """
 
 from __future__ import annotations

@@ -101,14 +101,24 @@ class Line:
 def to_cluster(kubeconfig: Path, folder: Path) -> Iterator[tuple[Line, Path]]:
     """A line to the cluster of a kubeconfig, and the kubeconfig that goes over it."""
     config = yaml.safe_load(kubeconfig.read_text())
-    context = next(one["context"] for one in config["contexts"] if one["name"] == config["current-context"])
-    cluster = next(one["cluster"] for one in config["clusters"] if one["name"] == context["cluster"])
+    context = next(
+        one["context"] for one in config["contexts"] if one["name"] == config["current-context"]
+    )
+    cluster = next(
+        one["cluster"] for one in config["clusters"] if one["name"] == context["cluster"]
+    )
     address = urlsplit(cluster["server"])
     assert address.hostname is not None
     line = Line(address.hostname, address.port or 443)
-    named = cluster.get("tls-server-name", address.hostname)  # the certificate is the server's, whatever the way to it
+    named = cluster.get(
+        "tls-server-name", address.hostname
+    )  # the certificate is the server's, whatever the way to it
     over = folder / "over-the-line.kubeconfig"
-    altered(kubeconfig, over, about={"server": f"https://127.0.0.1:{line.port}", "tls-server-name": named})
+    altered(
+        kubeconfig,
+        over,
+        about={"server": f"https://127.0.0.1:{line.port}", "tls-server-name": named},
+    )
     try:
         yield line, over
     finally:
@@ -116,12 +126,21 @@ def to_cluster(kubeconfig: Path, folder: Path) -> Iterator[tuple[Line, Path]]:
 
 
 def altered(
-    kubeconfig: Path, target: Path, *, user: dict[str, Any] | None = None, namespace: str = "", about: Mapping[str, object] | None = None
+    kubeconfig: Path,
+    target: Path,
+    *,
+    user: dict[str, Any] | None = None,
+    namespace: str = "",
+    about: Mapping[str, object] | None = None,
 ) -> Path:
     """A copy of a kubeconfig: with another user or namespace, or other words `about` its cluster (None takes one away)."""
     config = yaml.safe_load(kubeconfig.read_text())
     for one in config["clusters"]:
-        one["cluster"] = {key: value for key, value in (one["cluster"] | dict(about or {})).items() if value is not None}
+        one["cluster"] = {
+            key: value
+            for key, value in (one["cluster"] | dict(about or {})).items()
+            if value is not None
+        }
     for one in config["users"]:
         one["user"] = user or one["user"]
     for one in config["contexts"]:

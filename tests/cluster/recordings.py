@@ -51,7 +51,16 @@ def lines(name: str) -> tuple[Line, ...]:
     for text in (folder / f"{name}.jsonl").read_text(encoding="utf-8").splitlines():
         line = json.loads(text)
         if "kind" not in line:
-            found.append(Line(line["t"], **{name: line[name] for name in ("action", "body", "host", "leftover") if name in line}))
+            found.append(
+                Line(
+                    line["t"],
+                    **{
+                        name: line[name]
+                        for name in ("action", "body", "host", "leftover")
+                        if name in line
+                    },
+                )
+            )
         else:
             obj = line["object"]
             if line["kind"] == "Pod":
@@ -64,7 +73,9 @@ def lines(name: str) -> tuple[Line, ...]:
 def _whole(trimmed: Object, before: Object) -> dict[str, Any]:
     pod = copy.deepcopy(dict(trimmed))
     known = before.get(pod["metadata"]["name"], {})
-    pod["metadata"] = {key: known["metadata"][key] for key in _AS_BEFORE if key in known.get("metadata", {})} | pod["metadata"]
+    pod["metadata"] = {
+        key: known["metadata"][key] for key in _AS_BEFORE if key in known.get("metadata", {})
+    } | pod["metadata"]
     if "spec" not in pod and "spec" in known:
         pod["spec"] = known["spec"]
     return pod
@@ -83,7 +94,14 @@ def part(recording: tuple[Line, ...], begin: str, end: str = "", nth: int = 1) -
     """From the nth action to another, each given by the words it begins with; without `end`, to the last line."""
     recording = tuple(line for line in recording if line.kind or line.action)
     start = [i for i, line in enumerate(recording) if line.action.startswith(begin)][nth - 1]
-    stop = next((i for i, line in enumerate(recording) if end and i > start and line.action.startswith(end)), len(recording))
+    stop = next(
+        (
+            i
+            for i, line in enumerate(recording)
+            if end and i > start and line.action.startswith(end)
+        ),
+        len(recording),
+    )
     t = recording[start].t
     there: dict[tuple[str, str], Line] = {}
     for line in recording[:start]:

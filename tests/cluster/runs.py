@@ -38,7 +38,10 @@ SWAPPINESS = Path("/proc/sys/vm/swappiness")
 
 @dataclass(kw_only=True)
 class ClusterPlace(Place):
-    """A place whose sessions run on a cluster, in one namespace. They inherit nothing that says which cluster: only options do."""
+    """A place whose sessions run on a cluster, in one namespace.
+
+    They inherit nothing that says which cluster: only options do.
+    """
 
     api: Client
     node: str
@@ -50,9 +53,17 @@ class ClusterPlace(Place):
 
     def command(self, *options: str, workload: str = "idle") -> list[str]:
         """The main job on the cluster, by the node agent unless an option says otherwise."""
-        apply = () if any(option.startswith("--apply=") for option in options) else ("--apply=agent",)
-        ours = [option for option in (*apply, *self.pod_options) if not any(o.startswith(option.partition("=")[0] + "=") for o in options)]
-        return super().command("--target=kubernetes", *self.where, *ours, *options, workload=workload)
+        apply = (
+            () if any(option.startswith("--apply=") for option in options) else ("--apply=agent",)
+        )
+        ours = [
+            option
+            for option in (*apply, *self.pod_options)
+            if not any(o.startswith(option.partition("=")[0] + "=") for o in options)
+        ]
+        return super().command(
+            "--target=kubernetes", *self.where, *ours, *options, workload=workload
+        )
 
     @property
     def where(self) -> list[str]:
@@ -64,7 +75,15 @@ class ClusterPlace(Place):
 
     @property
     def restore_command(self) -> list[str]:
-        return [sys.executable, "-m", "fixtures", "restore", "--target=kubernetes", *self.where, *self.pod_options]
+        return [
+            sys.executable,
+            "-m",
+            "fixtures",
+            "restore",
+            "--target=kubernetes",
+            *self.where,
+            *self.pod_options,
+        ]
 
     def restore(self, *options: str) -> Done:
         """Finish what killed runs have left in the namespace."""
@@ -72,7 +91,11 @@ class ClusterPlace(Place):
 
     def env(self) -> dict[str, str]:
         """No way to the cluster but the one that is given."""
-        return {name: value for name, value in super().env().items() if not name.startswith(("KUBE", "DEEPTWEAK_RIG"))}
+        return {
+            name: value
+            for name, value in super().env().items()
+            if not name.startswith(("KUBE", "DEEPTWEAK_RIG"))
+        }
 
     @property
     def journal(self) -> Path:
@@ -82,21 +105,37 @@ class ClusterPlace(Place):
     # -- what is there now
 
     def agent_runs(self) -> bool:
-        found = clients.of(self.api).list_namespaced_pod(self.namespace, label_selector="app.kubernetes.io/component=agent").items
+        found = (
+            clients.of(self.api)
+            .list_namespaced_pod(self.namespace, label_selector="app.kubernetes.io/component=agent")
+            .items
+        )
         return any(p.status.phase == "Running" and not p.metadata.deletion_timestamp for p in found)
 
     def workloads(self) -> list[Any]:  # see tests/cluster/rig/clients.py
-        """Our pods in which a workload lives. By its process: the kubelet tells of pods a second late, and never of one that was short."""
+        """Our pods in which a workload lives.
+
+        By its process: the kubelet tells of pods a second late, and never of one that was short.
+        """
         alive = set(pods.workloads(Path("/")).values())
         found = clients.of(self.api).list_namespaced_pod(self.namespace).items if alive else []
         return [p for p in found if p.metadata.uid in alive]
 
     def pod(self, component: str) -> Any:
-        (found,) = clients.of(self.api).list_namespaced_pod(self.namespace, label_selector=f"app.kubernetes.io/component={component}").items
+        (found,) = (
+            clients.of(self.api)
+            .list_namespaced_pod(
+                self.namespace, label_selector=f"app.kubernetes.io/component={component}"
+            )
+            .items
+        )
         return found
 
     def traces(self) -> Json:
-        """All that a run writes in the cluster, as it is now. Equal before and after: it left nothing."""
+        """All that a run writes in the cluster, as it is now.
+
+        Equal before and after: it left nothing.
+        """
         core = clients.of(self.api)
         lists = {
             "pods": core.list_namespaced_pod,
@@ -104,9 +143,16 @@ class ClusterPlace(Place):
             "jobs": clients.of(self.api, "BatchV1Api").list_namespaced_job,
             "leases": clients.of(self.api, "CoordinationV1Api").list_namespaced_lease,
         }
-        found: Json = {what: [one.metadata.name for one in ask(self.namespace).items] for what, ask in lists.items()}
+        found: Json = {
+            what: [one.metadata.name for one in ask(self.namespace).items]
+            for what, ask in lists.items()
+        }
         found["configmaps"] = [name for name in found["configmaps"] if name != "kube-root-ca.crt"]
-        found["resources"] = [one["metadata"]["name"] for group in ("skyhook", "nodewright") for one in self.resources(group)]
+        found["resources"] = [
+            one["metadata"]["name"]
+            for group in ("skyhook", "nodewright")
+            for one in self.resources(group)
+        ]
         found["operator"] = [
             one.metadata.name
             for ask in (core.list_namespaced_pod, core.list_namespaced_config_map)
@@ -114,7 +160,11 @@ class ClusterPlace(Place):
             if one.metadata.name.startswith("dt-")
         ]
         node = core.read_node(self.node)
-        marks = [*(node.metadata.annotations or {}), *node.metadata.labels, *(c.type for c in node.status.conditions)]
+        marks = [
+            *(node.metadata.annotations or {}),
+            *node.metadata.labels,
+            *(c.type for c in node.status.conditions),
+        ]
         found["node"] = sorted(mark for mark in marks if mark.startswith(GROUPS))
         found["cordoned"] = bool(node.spec.unschedulable)
         found["journal"] = self.journal.exists()
@@ -124,16 +174,21 @@ class ClusterPlace(Place):
         """Those of an operator, of whomever."""
         with clients.if_there():
             custom = clients.of(self.api, "CustomObjectsApi")
-            found: list[Json] = custom.list_cluster_custom_object(f"{group}.nvidia.com", "v1alpha1", f"{group}s")["items"]
+            found: list[Json] = custom.list_cluster_custom_object(
+                f"{group}.nvidia.com", "v1alpha1", f"{group}s"
+            )["items"]
             return found
         return []  # no such definition
 
 
 @contextlib.contextmanager
-def in_force(place: ClusterPlace, process: subprocess.Popen[str], value: int, *, doomed: bool = False) -> Iterator[None]:
+def in_force(
+    place: ClusterPlace, process: subprocess.Popen[str], value: int, *, doomed: bool = False
+) -> Iterator[None]:
     """Hold a session and its workload still in a cell whose swappiness stands in the kernel, for as long as the block.
 
-    `doomed`: the workload is not let go afterwards. What the block did will kill it, sooner or later; it must not come to its end before.
+    `doomed`: the workload is not let go afterwards. What the block did will kill it, sooner or
+        later; it must not come to its end before.
     """
     held: set[int] = set()
 
@@ -173,16 +228,29 @@ def kernel_as_found() -> Iterator[None]:
 
 @contextlib.contextmanager
 def place_for(here: Here, folder: Path, namespace: str) -> Iterator[ClusterPlace]:
-    """A place in a namespace. The kernel is held by this process and lent to the agent, whose journal gets a folder of its own."""
+    """A place in a namespace.
+
+    The kernel is held by this process and lent to the agent, whose journal gets a folder of its
+    own.
+    """
     state = ROOT_STATE_DIR / namespace
     laid = yaml.safe_load(here.overlay.read_text()) or {}
     container = laid.setdefault("container", {})
     lent = {lock.LENT: str(os.getpid()), "DEEPTWEAK_STATE_DIR": str(state)}
-    container["env"] = [*container.get("env", ()), *({"name": name, "value": value} for name, value in lent.items())]
+    container["env"] = [
+        *container.get("env", ()),
+        *({"name": name, "value": value} for name, value in lent.items()),
+    ]
     overlay = folder / "overlay.yaml"
     overlay.write_text(yaml.safe_dump(laid))
     place = ClusterPlace(
-        folder, api=here.api, node=here.node, kubeconfig=here.kubeconfig, namespace=namespace, image=here.image, overlay=overlay
+        folder,
+        api=here.api,
+        node=here.node,
+        kubeconfig=here.kubeconfig,
+        namespace=namespace,
+        image=here.image,
+        overlay=overlay,
     )
     with kernel_as_found():
         before = place.traces()
@@ -192,9 +260,13 @@ def place_for(here: Here, folder: Path, namespace: str) -> Iterator[ClusterPlace
             yield place
             place.clear_up()
             after = place.traces()
-            if after != before:  # one failure is enough: the next test is to find nothing of this one
+            if (
+                after != before
+            ):  # one failure is enough: the next test is to find nothing of this one
                 stack.callback(lambda: print(place.restore().out))
-            assert after == before, {what: after[what] for what in after if after[what] != before[what]}
+            assert after == before, {
+                what: after[what] for what in after if after[what] != before[what]
+            }
 
 
 @dataclass(frozen=True)

@@ -1,11 +1,14 @@
 """Stand-in for the node agent where nodes are KWOK's: nothing runs in a simulated pod, so there is nothing to attach to.
 
-Loaded with `-p tests.cluster.simulated_agents`, in xdist's workers too. It replaces one step, attaching to the agent's pod: the agent
-runs as a process of this machine instead, on a fake root and with a state folder of its node's own, both below `$DEEPTWEAK_TEST_MACHINES`.
-All else of a run is real traffic with a real API server: pods, leases, journals, Jobs, watches, logs. Only that KWOK gives every
-container the same log, which analysis would rightly refuse as copies of one measurement: each step's duration is varied as it is read.
+Loaded with `-p tests.cluster.simulated_agents`, in xdist's workers too. It replaces one step,
+attaching to the agent's pod: the agent runs as a process of this machine instead, on a fake root
+and with a state folder of its node's own, both below `$DEEPTWEAK_TEST_MACHINES`. All else of a run
+is real traffic with a real API server: pods, leases, journals, Jobs, watches, logs. Only that KWOK
+gives every container the same log, which analysis would rightly refuse as copies of one
+measurement: each step's duration is varied as it is read.
 
-    python -m tests.cluster.simulated_agents restore --target=kubernetes …    is `python -m fixtures restore …` with the same stand-in
+    python -m tests.cluster.simulated_agents restore --target=kubernetes …    is `python -m fixtures
+    restore …` with the same stand-in
 """
 
 from __future__ import annotations
@@ -34,7 +37,8 @@ if TYPE_CHECKING:
 
 HOUSE = Path(__file__).parents[2]
 MACHINES = "DEEPTWEAK_TEST_MACHINES"
-# `python -m fixtures.kubernetes.node_agent`, but for the lock: of this machine nothing is changed, so each node's own is enough.
+# `python -m fixtures.kubernetes.node_agent`, but for the lock: of this machine nothing is changed,
+# so each node's own is enough.
 AGENT = (
     "from fixtures.kernel import lock; lock.machine_held = lock.held; "
     "from fixtures.kubernetes import node_agent; raise SystemExit(node_agent.main())"
@@ -56,8 +60,14 @@ def said(steps: int, warmup: int = 2) -> list[str]:
     """The log of every container there: what a workload says that was asked for so many steps (`warmup` is the one of `idle`)."""
     event = {"event": "step", "cpu_s": 0.001, "samples": 1, "tokens": 0, "loss": 0.0}
     took = [0.002 + 0.0001 * (n % 3) for n in range(warmup + steps)]
-    each = [{**event, "index": n, "start_monotonic_s": 10.0 + n, "wall_s": s, "warmup": n < warmup} for n, s in enumerate(took)]
-    return [json.dumps(line) for line in ({"event": "ready", "facts": {"device": "none"}}, *each, {"event": "end"})]
+    each = [
+        {**event, "index": n, "start_monotonic_s": 10.0 + n, "wall_s": s, "warmup": n < warmup}
+        for n, s in enumerate(took)
+    ]
+    return [
+        json.dumps(line)
+        for line in ({"event": "ready", "facts": {"device": "none"}}, *each, {"event": "end"})
+    ]
 
 
 def of_node(cluster: Cluster, node: str) -> dict[str, Any]:
@@ -89,7 +99,12 @@ def attached(cluster: Cluster, pod: str, container: str) -> Wire:
         process = subprocess.Popen(
             [sys.executable, "-c", AGENT],
             cwd=HOUSE,
-            env={**os.environ, "DEEPTWEAK_HOST_ROOT": str(fake.root), "DEEPTWEAK_STATE_DIR": str(fake.state), "PYTHONPATH": str(HOUSE)},
+            env={
+                **os.environ,
+                "DEEPTWEAK_HOST_ROOT": str(fake.root),
+                "DEEPTWEAK_STATE_DIR": str(fake.state),
+                "PYTHONPATH": str(HOUSE),
+            },
             stdin=theirs.fileno(),
             stdout=theirs.fileno(),
             stderr=log,
@@ -156,7 +171,9 @@ def is_agent(pid: int) -> bool:
         arguments = Path(f"/proc/{pid}/cmdline").read_text().split("\0")
     except OSError:
         return False
-    return AGENT in arguments  # of one that has ended, and that nobody has waited for, the kernel says nothing
+    return (
+        AGENT in arguments
+    )  # of one that has ended, and that nobody has waited for, the kernel says nothing
 
 
 def main() -> int:

@@ -70,7 +70,16 @@ class Play:
 
     def once(self) -> bool:
         """Was nothing told twice of one attempt each?"""
-        return max(Counter((one.what, one.job) for one in self.events if one.what != "checkpoint" and one.job is not None).values()) == 1
+        return (
+            max(
+                Counter(
+                    (one.what, one.job)
+                    for one in self.events
+                    if one.what != "checkpoint" and one.job is not None
+                ).values()
+            )
+            == 1
+        )
 
 
 @dataclass(frozen=True)
@@ -94,10 +103,22 @@ class Streams:
         return path
 
     def wanted(
-        self, *, slots: int = 2, checkpoint_s: float = 0.0, classes: tuple[JobClass, ...] = (CLASS,), **more: object
+        self,
+        *,
+        slots: int = 2,
+        checkpoint_s: float = 0.0,
+        classes: tuple[JobClass, ...] = (CLASS,),
+        **more: object,
     ) -> EngineRequest:
         """What an engine is asked to be."""
-        return EngineRequest(slots, 1, classes, self.folder, checkpoint_s, files={"job_cluster": self.settings(**more)})
+        return EngineRequest(
+            slots,
+            1,
+            classes,
+            self.folder,
+            checkpoint_s,
+            files={"job_cluster": self.settings(**more)},
+        )
 
     @contextlib.contextmanager
     def play(self, engine: str = "jobs", **wanted: Any) -> Iterator[Play]:
@@ -109,9 +130,19 @@ class Streams:
 def left(cluster: Cluster) -> dict[str, list[str]]:
     """What is there that a stream makes, by name, and the nodes that are away."""
     kinds = {"jobs": apis.JOBS, "pods": apis.PODS, "leases": apis.LEASES}
-    found = {what: [one["metadata"]["name"] for one in apis.list_(cluster, kind)[0]] for what, kind in kinds.items()}
+    found = {
+        what: [one["metadata"]["name"] for one in apis.list_(cluster, kind)[0]]
+        for what, kind in kinds.items()
+    }
     nodes = apis.list_(cluster, apis.NODES)[0]
-    return {**found, "away": [one["metadata"]["name"] for one in nodes if one["spec"].get("unschedulable") or recovery.taken_by(one)]}
+    return {
+        **found,
+        "away": [
+            one["metadata"]["name"]
+            for one in nodes
+            if one["spec"].get("unschedulable") or recovery.taken_by(one)
+        ],
+    }
 
 
 NOTHING: dict[str, list[str]] = {"jobs": [], "pods": [], "leases": [], "away": []}

@@ -42,11 +42,15 @@ HELD_S = 600.0  # another run of this machine may have it
 
 
 @pytest.fixture
-def manifest(cluster: Cluster, node_name: str, image: str, overlay_file: Path) -> Callable[[], Json]:
+def manifest(
+    cluster: Cluster, node_name: str, image: str, overlay_file: Path
+) -> Callable[[], Json]:
     def make() -> Json:
         run_id = uuid.uuid4().hex[:12]
         return manifests.agent_pod(
-            manifests.Spot(run_id, node_name, "", cluster.namespace, None), image, settings.read_overlay(str(overlay_file))
+            manifests.Spot(run_id, node_name, "", cluster.namespace, None),
+            image,
+            settings.read_overlay(str(overlay_file)),
         )
 
     return make
@@ -122,22 +126,30 @@ def ended(cluster: Cluster, name: str) -> tuple[int | None, str]:
     raise AssertionError("not reached")
 
 
-def test_it_really_changes_the_node_and_puts_it_back(agent: Agent, witness: Agent, image: str) -> None:
+def test_it_really_changes_the_node_and_puts_it_back(
+    agent: Agent, witness: Agent, image: str
+) -> None:
     """The values, the journal on the node, and what is compared in the end; and it says where it runs."""
     hold(agent)
     found = read(witness, SWAPPINESS)
     begun = agent.ask("begin", label="x", writes=[write(SWAPPINESS, other(found))], mode="agent")
-    assert witness.ask("values", paths=[SWAPPINESS]) == {SWAPPINESS: found}, "nothing is written before the copy is safe"
+    assert witness.ask("values", paths=[SWAPPINESS]) == {SWAPPINESS: found}, (
+        "nothing is written before the copy is safe"
+    )
     effects = from_json(Effects, agent.ask("carry_out"))
     assert effects.changed == {SWAPPINESS: (found, other(found))}
     assert read(witness, SWAPPINESS) == other(found)
     assert json.loads(begun["begin"])["before"][SWAPPINESS] == found
-    journal = read(witness, f"/proc/self/root{JOURNAL}")  # a path of the pod: the node's folder is mounted there
+    journal = read(
+        witness, f"/proc/self/root{JOURNAL}"
+    )  # a path of the pod: the node's folder is mounted there
     assert begun["begin"].startswith(journal[:10000])
     result = from_json(Restored, agent.ask("restore"))
     assert (result.back, result.stuck) == ({SWAPPINESS: (other(found), found)}, {})
     assert read(witness, SWAPPINESS) == found
-    assert witness.ask("values", paths=[f"/proc/self/root{JOURNAL}"]) == {f"/proc/self/root{JOURNAL}": None}
+    assert witness.ask("values", paths=[f"/proc/self/root{JOURNAL}"]) == {
+        f"/proc/self/root{JOURNAL}": None
+    }
     assert agent.ask("compare")["changed"] == {}
     assert agent.pod["uid"]
     assert agent.pod["image"].endswith(image.rpartition("/")[2])
@@ -153,7 +165,10 @@ def test_a_refusal_comes_as_what_it_is(agent: Agent, witness: Agent) -> None:
         agent.ask("begin", label="x", writes=[write("/proc/sys/vm/nosuch", "1")], mode="agent")
     with pytest.raises(BadInput, match=r"Unknown verb 'reboot'\. There are: begin"):
         agent.ask("reboot")
-    with pytest.raises(MachineHeld, match=r"this machine is held by process \d+ \(.*fixtures\.kubernetes\.node_agent"):
+    with pytest.raises(
+        MachineHeld,
+        match=r"this machine is held by process \d+ \(.*fixtures\.kubernetes\.node_agent",
+    ):
         witness.ask("hold")
 
 
@@ -161,7 +176,10 @@ def test_long_answers_come_whole_and_to_whom_they_belong(agent: Agent) -> None:
     """More than a megabyte each, asked by several threads at once, small ones in between."""
 
     def asked(thread: int) -> bool:
-        paths = [f"/proc/sys/vm/nosuch/{thread}/{number}/{'x' * 60}" for number in range(15000 if thread % 2 else 3)]
+        paths = [
+            f"/proc/sys/vm/nosuch/{thread}/{number}/{'x' * 60}"
+            for number in range(15000 if thread % 2 else 3)
+        ]
         return agent.ask("values", paths=paths) == dict.fromkeys(paths)
 
     with ThreadPoolExecutor(8) as pool:
@@ -184,11 +202,17 @@ time.sleep(600)
 def test_when_the_harness_is_killed_the_node_is_put_back(
     cluster: Cluster, kubeconfig: Path, manifest: Callable[[], Json], witness: Agent
 ) -> None:
-    """A kill -9 of the whole process: nobody asks the agent for anything any more. It ends with code 0, and its log says what it did."""
+    """A kill -9 of the whole process: nobody asks the agent for anything any more.
+
+    It ends with code 0, and its log says what it did.
+    """
     pod = manifest()
     arguments = [str(kubeconfig), cluster.namespace, json.dumps(pod)]
     harness = subprocess.Popen(
-        [sys.executable, "-c", HARNESS, *arguments], stdout=subprocess.PIPE, cwd=HOUSE, env={**os.environ, "PYTHONPATH": str(HOUSE)}
+        [sys.executable, "-c", HARNESS, *arguments],
+        stdout=subprocess.PIPE,
+        cwd=HOUSE,
+        env={**os.environ, "PYTHONPATH": str(HOUSE)},
     )
     assert harness.stdout is not None
     try:
@@ -200,16 +224,26 @@ def test_when_the_harness_is_killed_the_node_is_put_back(
         harness.stdout.close()
     until(lambda: read(witness, SWAPPINESS) == found, f"{SWAPPINESS} does not come back", 0.1)
     code, said = ended(cluster, pod["metadata"]["name"])
-    assert (code, said) == (0, "the harness closed the connection (end of stdin); 'x' was restored: 1 settings.")
+    assert (code, said) == (
+        0,
+        "the harness closed the connection (end of stdin); 'x' was restored: 1 settings.",
+    )
 
 
-def test_when_its_pod_is_deleted_the_node_is_put_back(cluster: Cluster, agent: Agent, witness: Agent) -> None:
-    """SIGTERM, and a minute's grace that it does not need. Whoever asks is told that the pod was deleted."""
+def test_when_its_pod_is_deleted_the_node_is_put_back(
+    cluster: Cluster, agent: Agent, witness: Agent
+) -> None:
+    """SIGTERM, and a minute's grace that it does not need.
+
+    Whoever asks is told that the pod was deleted.
+    """
     found, ours = in_force(agent)
     assert read(witness, SWAPPINESS) == ours
     api.delete(cluster, api.PODS, agent.name)
     until(lambda: read(witness, SWAPPINESS) == found, f"{SWAPPINESS} does not come back", 0.1)
-    with pytest.raises(AgentLost, match=rf"agent on node {agent.node} \(pod .*\) is lost: .*(deleted|exit code 0)"):
+    with pytest.raises(
+        AgentLost, match=rf"agent on node {agent.node} \(pod .*\) is lost: .*(deleted|exit code 0)"
+    ):
         ask_until_lost(agent)
 
 
@@ -219,14 +253,20 @@ def test_when_the_connection_is_cut_the_node_is_put_back(
     """Both ends are told, and neither was asked: here the next question fails, there the node goes back."""
     with (
         to_cluster(kubeconfig, tmp_path) as (line, over),
-        Agent(connect(Where(kubeconfig=str(over), namespace=namespace)), manifest(), patience_s=PATIENCE_S) as agent,
+        Agent(
+            connect(Where(kubeconfig=str(over), namespace=namespace)),
+            manifest(),
+            patience_s=PATIENCE_S,
+        ) as agent,
     ):
         found, ours = in_force(agent)
         assert read(witness, SWAPPINESS) == ours
         line.cut()
         until(lambda: read(witness, SWAPPINESS) == found, f"{SWAPPINESS} does not come back", 0.1)
         with pytest.raises(
-            AgentLost, match=r"is lost: the connection broke .*exit code 0\. Its last lines: the harness closed the connection"
+            AgentLost,
+            match=r"is lost: the connection broke .*exit code 0\. Its last lines: the harness "
+            r"closed the connection",
         ):
             ask_until_lost(agent)
 
@@ -234,9 +274,15 @@ def test_when_the_connection_is_cut_the_node_is_put_back(
 def test_killed_with_its_settings_in_force_the_next_one_puts_them_back(
     cluster: Cluster, manifest: Callable[[], Json], witness: Agent
 ) -> None:
-    """Deleted without grace it cannot do anything; the journal lies on the node. The next one has the same name."""
+    """Deleted without grace it cannot do anything; the journal lies on the node.
+
+    The next one has the same name.
+    """
     pod = manifest()
-    with turn(), Agent(cluster, pod, patience_s=PATIENCE_S) as first:  # nobody else has the machine before it is put back
+    with (
+        turn(),
+        Agent(cluster, pod, patience_s=PATIENCE_S) as first,
+    ):  # nobody else has the machine before it is put back
         found, ours = in_force(first)
         os.kill(process_of(first), signal.SIGKILL)
         with pytest.raises(AgentLost, match="exit code 137"):
@@ -248,7 +294,9 @@ def test_killed_with_its_settings_in_force_the_next_one_puts_them_back(
             assert read(witness, SWAPPINESS) == found
 
 
-def test_an_agent_that_hangs_is_noticed(cluster: Cluster, manifest: Callable[[], Json], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_agent_that_hangs_is_noticed(
+    cluster: Cluster, manifest: Callable[[], Json], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Stopped, it answers nothing, and its connection stays: the pings find out, and whoever waits for an answer is told."""
     monkeypatch.setattr(cluster_agent, "PING_EVERY_S", 0.2)
     monkeypatch.setattr(cluster_agent, "PONG_WITHIN_S", 1.0)
@@ -256,7 +304,9 @@ def test_an_agent_that_hangs_is_noticed(cluster: Cluster, manifest: Callable[[],
         process = process_of(agent)
         os.kill(process, signal.SIGSTOP)
         try:
-            with pytest.raises(AgentLost, match=r"is lost: no answer to 'ping' within 1 s\. Pod .* is Running\."):
+            with pytest.raises(
+                AgentLost, match=r"is lost: no answer to 'ping' within 1 s\. Pod .* is Running\."
+            ):
                 agent.ask("environment", within_s=PATIENCE_S)
         finally:
             os.kill(process, signal.SIGCONT)
@@ -264,14 +314,26 @@ def test_an_agent_that_hangs_is_noticed(cluster: Cluster, manifest: Callable[[],
             agent.ask("environment")
 
 
-def test_what_does_not_run_says_why_and_leaves_nothing(cluster: Cluster, manifest: Callable[[], Json]) -> None:
+def test_what_does_not_run_says_why_and_leaves_nothing(
+    cluster: Cluster, manifest: Callable[[], Json]
+) -> None:
     """An image that cannot be had, and a program that ends at once: the pod's own reason, and its last lines."""
     missing = manifest()
-    missing["spec"]["containers"][0] |= {"image": "deeptweak.test/nosuch:1", "imagePullPolicy": "Never"}
-    with pytest.raises(AgentLost, match=r"does not run\. .*deeptweak\.test/nosuch:1 cannot be pulled \(ErrImageNeverPull\)"):
+    missing["spec"]["containers"][0] |= {
+        "image": "deeptweak.test/nosuch:1",
+        "imagePullPolicy": "Never",
+    }
+    with pytest.raises(
+        AgentLost,
+        match=r"does not run\. .*deeptweak\.test/nosuch:1 cannot be pulled \(ErrImageNeverPull\)",
+    ):
         Agent(cluster, missing, patience_s=PATIENCE_S)
     wrong = manifest()
-    wrong["spec"]["containers"][0]["command"] = ["python", "-c", "raise SystemExit('no such module here')"]
+    wrong["spec"]["containers"][0]["command"] = [
+        "python",
+        "-c",
+        "raise SystemExit('no such module here')",
+    ]
     with pytest.raises(AgentLost, match=r"exit code 1.*no such module here"):
         Agent(cluster, wrong, patience_s=PATIENCE_S)
     assert api.list_(cluster, api.PODS)[0] == []
@@ -287,9 +349,13 @@ def test_a_setting_of_the_network_is_read_where_the_workload_lives(
         pod = manifest()
         pod["metadata"]["name"] += "-network" if host_network else "-bridge"
         pod["spec"] |= {"hostNetwork": host_network, "hostPID": False}
-        pod["spec"]["containers"][0] |= {"command": ["python", "-c", "import time; time.sleep(600)", "fixtures.workloads.idle"]}
+        pod["spec"]["containers"][0] |= {
+            "command": ["python", "-c", "import time; time.sleep(600)", "fixtures.workloads.idle"]
+        }
         uids[host_network] = api.create(cluster, api.PODS, pod)["metadata"]["uid"]
-        with watch(cluster, api.PODS, name=pod["metadata"]["name"], deadline_s=PATIENCE_S) as events:
+        with watch(
+            cluster, api.PODS, name=pod["metadata"]["name"], deadline_s=PATIENCE_S
+        ) as events:
             assert any(found.get("status", {}).get("phase") == "Running" for _, found in events)
     ours = read(witness, SOMAXCONN)
     raised = str(int(ours) + 1000)

@@ -33,7 +33,12 @@ from fixtures.kubernetes.watch import Follower, Watch, logs, watch
 from tests.cluster.line import Line, altered
 
 Object = dict[str, Any]
-CRDS = Kind("apiextensions.k8s.io/v1", "customresourcedefinitions", "CustomResourceDefinition", namespaced=False)
+CRDS = Kind(
+    "apiextensions.k8s.io/v1",
+    "customresourcedefinitions",
+    "CustomResourceDefinition",
+    namespaced=False,
+)
 LONG_S = 100.0
 
 
@@ -67,8 +72,8 @@ def test_apply_creates_and_owns_its_fields(cluster: Cluster) -> None:
     apply(cluster, CONFIGMAPS, config_map("one", x="1", y="2"))
     assert apply(cluster, CONFIGMAPS, config_map("one", x="3"))["data"] == {"x": "3"}
     patch(cluster, CONFIGMAPS, "one", {"data": {"x": "4"}})
-    managers = {entry["manager"] for entry in get(cluster, CONFIGMAPS, "one")["metadata"]["managedFields"]}  # type: ignore[index]
-    assert managers == {"deeptweak"}
+    fields = get(cluster, CONFIGMAPS, "one")["metadata"]["managedFields"]  # type: ignore[index]
+    assert {entry["manager"] for entry in fields} == {"deeptweak"}
     assert apply(cluster, CONFIGMAPS, config_map("one", x="5"))["data"] == {"x": "5"}
 
 
@@ -78,9 +83,17 @@ def test_a_stale_patch_and_a_delete_of_another_object_are_refused(cluster: Clust
     second = patch(cluster, CONFIGMAPS, "one", {"data": {"x": "2"}})
     for stale in (
         lambda: patch(
-            cluster, CONFIGMAPS, "one", {"metadata": {"resourceVersion": first["metadata"]["resourceVersion"]}, "data": {"x": "3"}}
+            cluster,
+            CONFIGMAPS,
+            "one",
+            {
+                "metadata": {"resourceVersion": first["metadata"]["resourceVersion"]},
+                "data": {"x": "3"},
+            },
         ),
-        lambda: delete(cluster, CONFIGMAPS, "one", resource_version=first["metadata"]["resourceVersion"]),
+        lambda: delete(
+            cluster, CONFIGMAPS, "one", resource_version=first["metadata"]["resourceVersion"]
+        ),
         lambda: delete(cluster, CONFIGMAPS, "one", uid="another"),
     ):
         with pytest.raises(ApiError) as refused:
@@ -98,21 +111,29 @@ def test_a_watch_tells_what_is_there_and_what_happens(cluster: Cluster) -> None:
         create(cluster, CONFIGMAPS, config_map("two", x="9"))
         patch(cluster, CONFIGMAPS, "one", {"data": {"x": "2"}})
         delete(cluster, CONFIGMAPS, "one")
-        assert [short(event) for event in itertools.islice(events, 2)] == [("MODIFIED", "one", "2"), ("DELETED", "one", "2")]
+        assert [short(event) for event in itertools.islice(events, 2)] == [
+            ("MODIFIED", "one", "2"),
+            ("DELETED", "one", "2"),
+        ]
 
 
 def test_a_watch_from_a_version_on_tells_only_what_came_after(cluster: Cluster) -> None:
     create(cluster, CONFIGMAPS, config_map("one", x="1"))
     _, version = list_(cluster, CONFIGMAPS)
     create(cluster, CONFIGMAPS, config_map("two", x="2"))
-    with watch(cluster, CONFIGMAPS, labels="of=the-test", resource_version=version, deadline_s=LONG_S) as events:
+    with watch(
+        cluster, CONFIGMAPS, labels="of=the-test", resource_version=version, deadline_s=LONG_S
+    ) as events:
         assert short(next(events)) == ("ADDED", "two", "2")
 
 
 def test_a_watch_ends_at_its_deadline_though_nothing_comes(cluster: Cluster) -> None:
     """The error says of what, and for how long."""
     error = r"configmaps nobody: no expected event within 0\.5 s"
-    with watch(cluster, CONFIGMAPS, name="nobody", deadline_s=0.5) as events, pytest.raises(WaitedTooLong, match=error):
+    with (
+        watch(cluster, CONFIGMAPS, name="nobody", deadline_s=0.5) as events,
+        pytest.raises(WaitedTooLong, match=error),
+    ):
         list(events)
 
 
@@ -173,13 +194,18 @@ def test_a_signal_ends_a_watch(cluster: Cluster) -> None:
     before = signal.signal(signal.SIGALRM, ended)
     try:
         signal.setitimer(signal.ITIMER_REAL, 0.3)
-        with pytest.raises(SystemExit), watch(cluster, CONFIGMAPS, name="nobody", deadline_s=LONG_S) as events:
+        with (
+            pytest.raises(SystemExit),
+            watch(cluster, CONFIGMAPS, name="nobody", deadline_s=LONG_S) as events,
+        ):
             list(events)
     finally:
         signal.signal(signal.SIGALRM, before)
 
 
-def test_a_watch_goes_on_after_its_connection_broke(cluster: Cluster, cuttable: tuple[Cluster, Line]) -> None:
+def test_a_watch_goes_on_after_its_connection_broke(
+    cluster: Cluster, cuttable: tuple[Cluster, Line]
+) -> None:
     """What happens while the server cannot be reached is told afterwards, once, in order."""
     watched, line = cuttable
     with watch(watched, CONFIGMAPS, labels="of=the-test", deadline_s=LONG_S) as events:
@@ -206,13 +232,20 @@ def young(cluster: Cluster, namespace: str) -> Iterator[Kind]:
         "group": "test.example",
         "names": {"plural": plural, "kind": plural.capitalize()},
         "scope": "Namespaced",
-        "versions": [{"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}],
+        "versions": [
+            {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}
+        ],
     }
     definition = f"{plural}.test.example"
     create(cluster, CRDS, {"metadata": {"name": definition}, "spec": spec})
     with watch(cluster, CRDS, name=definition, deadline_s=LONG_S) as events:
         assert any(
-            "Established" in {c["type"] for c in item.get("status", {}).get("conditions") or () if c["status"] == "True"}
+            "Established"
+            in {
+                c["type"]
+                for c in item.get("status", {}).get("conditions") or ()
+                if c["status"] == "True"
+            }
             for _, item in events
         )
     kind = Kind("test.example/v1", plural, plural.capitalize())
@@ -220,7 +253,9 @@ def young(cluster: Cluster, namespace: str) -> Iterator[Kind]:
     delete(cluster, CRDS, definition)
 
 
-def test_what_the_server_has_forgotten_is_found_by_listing_anew(cluster: Cluster, cuttable: tuple[Cluster, Line], young: Kind) -> None:
+def test_what_the_server_has_forgotten_is_found_by_listing_anew(
+    cluster: Cluster, cuttable: tuple[Cluster, Line], young: Kind
+) -> None:
     """410 Gone: what vanished meanwhile is DELETED, what came is ADDED, what changed MODIFIED, one made anew under its name both."""
     watched, line = cuttable
     for name in ("changed", "gone", "made-anew", "same"):
@@ -240,7 +275,9 @@ def test_what_the_server_has_forgotten_is_found_by_listing_anew(cluster: Cluster
         delete(cluster, young, "made-anew")
         create(cluster, young, config_map("made-anew", x="3"))
         create(cluster, young, config_map("new", x="4"))
-        follower._watches[0].version = "1"  # from before there were any of that kind: the server answers 410
+        follower._watches[
+            0
+        ].version = "1"  # from before there were any of that kind: the server answers 410
         line.open()
         told = [short(event) for event in itertools.islice(events, 6)]
         assert told == [
@@ -294,7 +331,9 @@ def test_a_server_that_one_request_has_waited_for_in_vain_is_not_waited_for_by_e
     assert (first > 1, second, attempts() > 1) == (True, 1, True)
 
 
-def test_a_request_waits_for_a_server_that_is_away_for_a_moment(cluster: Cluster, cuttable: tuple[Cluster, Line]) -> None:
+def test_a_request_waits_for_a_server_that_is_away_for_a_moment(
+    cluster: Cluster, cuttable: tuple[Cluster, Line]
+) -> None:
     create(cluster, CONFIGMAPS, config_map("one", x="1"))
     asking, line = cuttable
     line.close()
@@ -327,49 +366,75 @@ def test_requests_are_counted_a_watch_once(cluster: Cluster) -> None:
 def test_a_kind_that_is_not_installed_is_told(cluster: Cluster) -> None:
     """The error says which resource, and that its operator may be missing."""
     nowhere = Kind("nowhere.example/v1", "things", "Thing")
-    with pytest.raises(ApiError, match=r"list things.nowhere.example: .* serves no such resource .* operator"):
+    with pytest.raises(
+        ApiError, match=r"list things.nowhere.example: .* serves no such resource .* operator"
+    ):
         list_(cluster, nowhere)
     assert get(cluster, nowhere, "one") is None
 
 
 def test_a_refusal_carries_the_servers_words(cluster: Cluster) -> None:
-    with pytest.raises(ApiError, match=r"create configmaps: .* answers 422 Invalid: .*must consist of lower case") as refused:
+    with pytest.raises(
+        ApiError, match=r"create configmaps: .* answers 422 Invalid: .*must consist of lower case"
+    ) as refused:
         create(cluster, CONFIGMAPS, config_map("NOT A NAME"))
-    assert (refused.value.status, refused.value.verb, refused.value.resource) == (422, "create", "configmaps")
+    assert (refused.value.status, refused.value.verb, refused.value.resource) == (
+        422,
+        "create",
+        "configmaps",
+    )
 
 
 def test_all_namespaces_are_listed_only_when_asked_for(cluster: Cluster, namespace: str) -> None:
     create(cluster, CONFIGMAPS, config_map("one"))
     assert {item["metadata"]["namespace"] for item in list_(cluster, CONFIGMAPS)[0]} == {namespace}
-    assert "kube-system" in {item["metadata"]["namespace"] for item in list_(cluster, CONFIGMAPS, namespace="")[0]}
+    assert "kube-system" in {
+        item["metadata"]["namespace"] for item in list_(cluster, CONFIGMAPS, namespace="")[0]
+    }
 
 
 def test_an_unverified_server_does_not_warn(kubeconfig: Path, tmp_path: Path) -> None:
     """`insecure-skip-tls-verify` is the kubeconfig's owner's decision; here every warning is an error."""
     without = {"certificate-authority-data": None, "certificate-authority": None}
-    path = altered(kubeconfig, tmp_path / "insecure", about=without | {"insecure-skip-tls-verify": True})
+    path = altered(
+        kubeconfig, tmp_path / "insecure", about=without | {"insecure-skip-tls-verify": True}
+    )
     assert list_(connect(Where(kubeconfig=str(path))), NODES)[1]
 
 
 @pytest.fixture
-def pod(cluster: Cluster, image: str, overlay_file: Path, node_name: str) -> Callable[[str, str], None]:
+def pod(
+    cluster: Cluster, image: str, overlay_file: Path, node_name: str
+) -> Callable[[str, str], None]:
     """A pod of this machine's Python that runs a program."""
 
     def start(name: str, program: str) -> None:
         container = {"name": "main", "image": image, "command": ["python", "-uc", program]}
-        spec = {"restartPolicy": "Never", "nodeName": node_name, "terminationGracePeriodSeconds": 1, "containers": [container]}
-        create(cluster, PODS, laid_over(read_overlay(overlay_file), {"metadata": {"name": name}, "spec": spec}))
+        spec = {
+            "restartPolicy": "Never",
+            "nodeName": node_name,
+            "terminationGracePeriodSeconds": 1,
+            "containers": [container],
+        }
+        create(
+            cluster,
+            PODS,
+            laid_over(read_overlay(overlay_file), {"metadata": {"name": name}, "spec": spec}),
+        )
         with watch(cluster, PODS, name=name, deadline_s=LONG_S) as events:
             assert any(item["status"]["phase"] != "Pending" for _, item in events)
 
     return start
 
 
-def test_a_log_comes_line_by_line_while_it_is_written(cluster: Cluster, pod: Callable[[str, str], None]) -> None:
+def test_a_log_comes_line_by_line_while_it_is_written(
+    cluster: Cluster, pod: Callable[[str, str], None]
+) -> None:
     """Also a last line without an end; and what is said late is waited for only as long as asked."""
     pod(
         "talks",
-        "import sys, time; print('one'); time.sleep(2); print('two'); sys.stdout.write('thr'); sys.stdout.flush(); sys.stdout.write('ee')",
+        "import sys, time; print('one'); time.sleep(2); print('two'); sys.stdout.write('thr'); "
+        "sys.stdout.flush(); sys.stdout.write('ee')",
     )
     with logs(cluster, "talks", follow=True, within_s=LONG_S) as log:
         assert list(log) == [b"one", b"two", b"three"]

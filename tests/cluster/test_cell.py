@@ -19,7 +19,14 @@ Json = dict[str, Any]
 LOST = "the agent on node n is lost: its pod was deleted"
 SOMAXCONN = "/proc/sys/net/core/somaxconn"
 WELL = WorkloadRun((), {}, {}, 0, None)
-TELEMETRY = {"columns": {}, "summary": {}, "missing": {}, "hz": 10.0, "sampler_cpu_s": 0.1, "devices": {}}
+TELEMETRY = {
+    "columns": {},
+    "summary": {},
+    "missing": {},
+    "hz": 10.0,
+    "sampler_cpu_s": 0.1,
+    "devices": {},
+}
 
 
 class Answers:
@@ -46,7 +53,9 @@ def order(settings: Mapping[str, str] | None) -> Order:
 def cell(
     in_force: dict[str, str | None], settings: Mapping[str, str] | None = None, **errors: Exception
 ) -> tuple[WorkloadRun, Mapping[str, str]]:
-    beside = Beside(cast("HeldNode", Answers(**errors)), in_force, "fixtures.workloads.", order(settings))
+    beside = Beside(
+        cast("HeldNode", Answers(**errors)), in_force, "fixtures.workloads.", order(settings)
+    )
     beside.begin({"metadata": {"uid": "u"}})
     assert beside._thread is not None
     beside._thread.join()
@@ -56,7 +65,9 @@ def cell(
 
 @pytest.mark.parametrize("in_force", [{}, {SOMAXCONN: "77"}], ids=["stock", "set"])
 @pytest.mark.parametrize("verb", ["sample_begin", "sample_end"])
-def test_an_agent_lost_during_a_cell_fails_it_stock_too(verb: str, in_force: dict[str, str | None]) -> None:
+def test_an_agent_lost_during_a_cell_fails_it_stock_too(
+    verb: str, in_force: dict[str, str | None]
+) -> None:
     """Nobody held the node meanwhile: another namespace's run may have measured there as well."""
     lost = {verb: AgentLost(LOST)}
     if verb == "sample_begin":
@@ -72,7 +83,9 @@ def test_an_agent_lost_as_it_reads_back_fails_the_cell() -> None:
 
 def test_an_agent_lost_before_it_saw_the_pod_fails_the_cell() -> None:
     """A pod that was over at once is not sampled; whether the agent still holds the node is asked all the same."""
-    beside = Beside(cast("HeldNode", Answers(ping=AgentLost(LOST))), {}, "fixtures.workloads.", order(None))
+    beside = Beside(
+        cast("HeldNode", Answers(ping=AgentLost(LOST))), {}, "fixtures.workloads.", order(None)
+    )
     assert beside.end(WELL)[0].error == LOST
 
 
@@ -83,11 +96,15 @@ def test_what_cannot_be_sampled_is_missing_and_fails_nothing() -> None:
 
 
 def test_a_cell_that_failed_keeps_its_own_reason() -> None:
-    beside = Beside(cast("HeldNode", Answers(ping=AgentLost(LOST))), {}, "fixtures.workloads.", order(None))
+    beside = Beside(
+        cast("HeldNode", Answers(ping=AgentLost(LOST))), {}, "fixtures.workloads.", order(None)
+    )
     assert beside.end(WorkloadRun((), {}, {}, 0, "out of memory"))[0].error == "out of memory"
 
 
-def test_what_the_workloads_process_has_is_the_agents_word_and_another_answer_fails_the_cell() -> None:
+def test_what_the_workloads_process_has_is_the_agents_word_and_another_answer_fails_the_cell() -> (
+    None
+):
     run, _ = cell({}, {"Nice": "5"})
     assert (run.error, run.process_observed) == (None, {"Nice": "5"})
     run, _ = cell({}, {"Nice": "6"})
@@ -96,6 +113,11 @@ def test_what_the_workloads_process_has_is_the_agents_word_and_another_answer_fa
 
 
 def test_settings_of_a_process_that_nobody_saw_fail_the_cell() -> None:
-    beside = Beside(cast("HeldNode", Answers(sample_begin=Refused("not there"))), {}, "fixtures.workloads.", order({"Nice": "5"}))
+    beside = Beside(
+        cast("HeldNode", Answers(sample_begin=Refused("not there"))),
+        {},
+        "fixtures.workloads.",
+        order({"Nice": "5"}),
+    )
     beside.begin({"metadata": {"uid": "u"}})
     assert "Nice could not be read back" in str(beside.end(WELL)[0].error)

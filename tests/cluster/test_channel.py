@@ -25,7 +25,13 @@ from tests.waiting import PATIENCE_S
 RFC_6455 = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
 
 
-@given(st.lists(st.text(alphabet=st.characters(exclude_characters="\n", exclude_categories=["Cs"])), max_size=6), st.data())
+@given(
+    st.lists(
+        st.text(alphabet=st.characters(exclude_characters="\n", exclude_categories=["Cs"])),
+        max_size=6,
+    ),
+    st.data(),
+)
 def test_lines_come_whole_however_they_are_cut(texts: list[str], data: st.DataObject) -> None:
     """Between characters and within them, several in one piece, one in many, empty ones too."""
     whole = "".join(f"{text}\n" for text in texts).encode() + b"the rest"
@@ -52,10 +58,17 @@ class Server:
             request = b""
             while b"\r\n\r\n" not in request:
                 request += self.client.recv(4096)
-            key = next(line.split(": ")[1] for line in request.decode().split("\r\n") if line.lower().startswith("sec-websocket-key"))
-            accept = base64.b64encode(hashlib.sha1(f"{key}{RFC_6455}".encode(), usedforsecurity=False).digest()).decode()
+            key = next(
+                line.split(": ")[1]
+                for line in request.decode().split("\r\n")
+                if line.lower().startswith("sec-websocket-key")
+            )
+            accept = base64.b64encode(
+                hashlib.sha1(f"{key}{RFC_6455}".encode(), usedforsecurity=False).digest()
+            ).decode()
             head = (
-                f"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: {accept}\r\n\r\n"
+                "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: "
+                f"Upgrade\r\nSec-WebSocket-Accept: {accept}\r\n\r\n"
             )
             self.client.sendall(head.encode())
             self.connected.set()
@@ -152,13 +165,19 @@ def test_what_is_sent_from_many_threads_arrives_line_by_line(server: Server, hea
     ("data", "opcode", "says"),
     [
         (b'\x03{"status":"Success","metadata":{}}', ABNF.OPCODE_BINARY, "the stream ended"),
-        (b'\x03{"status":"Failure","message":"container not found"}', ABNF.OPCODE_BINARY, "the stream ended (container not found)"),
+        (
+            b'\x03{"status":"Failure","message":"container not found"}',
+            ABNF.OPCODE_BINARY,
+            "the stream ended (container not found)",
+        ),
         (b"\x03?", ABNF.OPCODE_BINARY, "the stream ended (b'?')"),
         (b"\x03[]", ABNF.OPCODE_BINARY, "the stream ended"),
         (b"", ABNF.OPCODE_CLOSE, "the other end closed the connection"),
     ],
 )
-def test_the_end_is_told_once_with_its_reason(server: Server, heard: Heard, data: bytes, opcode: int, says: str) -> None:
+def test_the_end_is_told_once_with_its_reason(
+    server: Server, heard: Heard, data: bytes, opcode: int, says: str
+) -> None:
     server.send(b"\x01last\n")
     server.send(data, opcode)
     assert (heard.line(), heard.ends.get(timeout=PATIENCE_S)) == (b"last", says)

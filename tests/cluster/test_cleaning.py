@@ -26,23 +26,62 @@ GROUPS = ("skyhook.nvidia.com", "nodewright.nvidia.com")
 def node(cluster: Cluster, namespace: str) -> Iterator[str]:
     """A node without a machine: an object like any, which nobody but the test changes."""
     name = f"bare-{namespace[-8:]}"
-    create(cluster, NODES, {"metadata": {"name": name, "labels": {"kept": "label"}, "annotations": {"kept": "annotation"}}})
+    create(
+        cluster,
+        NODES,
+        {
+            "metadata": {
+                "name": name,
+                "labels": {"kept": "label"},
+                "annotations": {"kept": "annotation"},
+            }
+        },
+    )
     yield name
     delete(cluster, NODES, name)
 
 
 def mark(cluster: Cluster, node: str, name: str, group: str = GROUPS[0]) -> None:
     """As the operator does for a resource that is complete (recording `skyhook_tuning_apply`)."""
-    annotations = {f"{group}/nodeState_{name}": "{}", f"{group}/status_{name}": "complete", f"{group}/version_{name}": "dev"}
-    patch(cluster, NODES, node, {"metadata": {"annotations": annotations, "labels": {f"{group}/status_{name}": "complete"}}})
-    conditions = [{"type": f"{group}/{name}/{what}", "status": "False", "reason": "Complete"} for what in ("NotReady", "Erroring")]
-    patch(cluster, NODES, node, {"status": {"conditions": conditions}}, subresource="status", strategic=True)
+    annotations = {
+        f"{group}/nodeState_{name}": "{}",
+        f"{group}/status_{name}": "complete",
+        f"{group}/version_{name}": "dev",
+    }
+    patch(
+        cluster,
+        NODES,
+        node,
+        {
+            "metadata": {
+                "annotations": annotations,
+                "labels": {f"{group}/status_{name}": "complete"},
+            }
+        },
+    )
+    conditions = [
+        {"type": f"{group}/{name}/{what}", "status": "False", "reason": "Complete"}
+        for what in ("NotReady", "Erroring")
+    ]
+    patch(
+        cluster,
+        NODES,
+        node,
+        {"status": {"conditions": conditions}},
+        subresource="status",
+        strategic=True,
+    )
 
 
 def cordon(cluster: Cluster, node: str, *by: str) -> None:
     """As the operator does before an interrupt (recording `skyhook_interrupt`), or, by nobody, as `kubectl cordon`."""
     annotations = {f"{GROUPS[0]}/cordon_{name}": "true" for name in by}
-    patch(cluster, NODES, node, {"metadata": {"annotations": annotations}, "spec": {"unschedulable": True}})
+    patch(
+        cluster,
+        NODES,
+        node,
+        {"metadata": {"annotations": annotations}, "spec": {"unschedulable": True}},
+    )
 
 
 def seen(cluster: Cluster, node: str) -> str:
@@ -71,7 +110,13 @@ def test_our_marks_go_and_all_others_stay(cluster: Cluster, node: str, group: st
     clean_node(cluster, node, [OURS])
     text = seen(cluster, node)
     # Annotations, label, conditions; OURS is the beginning of OF_SAME_RUN.
-    assert text.count(OURS) == text.count(OF_SAME_RUN) == text.count(OF_OTHER_RUN) == text.count(SITE) == 3 + 1 + 2
+    assert (
+        text.count(OURS)
+        == text.count(OF_SAME_RUN)
+        == text.count(OF_OTHER_RUN)
+        == text.count(SITE)
+        == 3 + 1 + 2
+    )
     assert "kept" in text
 
 
@@ -104,7 +149,9 @@ def test_a_cordon_is_lifted_only_if_it_was_ours(
     assert (SITE in seen(cluster, node)) == (SITE in by)
 
 
-def test_names_that_are_not_ours_are_refused_and_nothing_is_cleaned(cluster: Cluster, node: str) -> None:
+def test_names_that_are_not_ours_are_refused_and_nothing_is_cleaned(
+    cluster: Cluster, node: str
+) -> None:
     """Not even what is ours among them: whoever asks for that is mistaken."""
     for name in (OURS, SITE):
         mark(cluster, node, name)

@@ -31,7 +31,10 @@ def nobody(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 
 def written(path: Path, *contexts: str, user: dict[str, Any] | None = None, **cluster: Any) -> str:
-    entries = [{"name": name, "context": {"cluster": "c", "user": "u", "namespace": f"of-{name}"}} for name in contexts]
+    entries = [
+        {"name": name, "context": {"cluster": "c", "user": "u", "namespace": f"of-{name}"}}
+        for name in contexts
+    ]
     config = {
         "apiVersion": "v1",
         "kind": "Config",
@@ -53,19 +56,25 @@ def test_without_any_kubeconfig_all_places_that_were_tried_are_told(tmp_path: Pa
 
 
 @pytest.mark.parametrize("by", ["option", "environment"])
-def test_a_kubeconfig_that_is_named_and_not_there_is_refused(by: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_kubeconfig_that_is_named_and_not_there_is_refused(
+    by: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The one at home is not taken instead: it may be another cluster's."""
     written(tmp_path / ".kube" / "config", "home")
     missing = str(tmp_path / "missing")
     if by == "environment":
         monkeypatch.setenv("KUBECONFIG", missing)
     with pytest.raises(
-        Refused, match=f"{missing}: the kubeconfig given by .*{'KUBECONFIG' if by == 'environment' else '--kubeconfig'} does not exist"
+        Refused,
+        match=f"{missing}: the kubeconfig given by "
+        f".*{'KUBECONFIG' if by == 'environment' else '--kubeconfig'} does not exist",
     ):
         connect(Where(kubeconfig=missing if by == "option" else None))
 
 
-def test_the_option_comes_before_the_environment_before_the_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_option_comes_before_the_environment_before_the_home(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Which one was read is in the error of the server that is not there."""
     written(tmp_path / ".kube" / "config", "home")
     with pytest.raises(ApiError, match=r"\.kube/config \(context home\)"):
@@ -104,8 +113,19 @@ def test_a_context_without_its_cluster_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("server", "first_answer_s", "says"),
     [
-        (NOWHERE, 0.0, f"the API server {NOWHERE} .*cannot be reached: .*Connection refused.* Check that it is running"),
-        ("https://nowhere.invalid:6443", 0.0, r"https://nowhere\.invalid:6443 .* has a name that cannot be resolved here"),
+        (
+            NOWHERE,
+            0.0,
+            (
+                f"the API server {NOWHERE} .*cannot be reached: .*Connection refused.* Check that "
+                "it is running"
+            ),
+        ),
+        (
+            "https://nowhere.invalid:6443",
+            0.0,
+            r"https://nowhere\.invalid:6443 .* has a name that cannot be resolved here",
+        ),
         ("https://no address", 1000.0, "has an invalid address: .*no address"),  # at once
     ],
 )
@@ -120,28 +140,44 @@ def test_a_server_that_is_not_there_is_named(
 @pytest.mark.parametrize(
     ("command", "says"),
     [
-        ("no-such-plugin", r"logging in needs the program 'no-such-plugin', which was not found\. Get it from your cloud\."),
+        (
+            "no-such-plugin",
+            (
+                r"logging in needs the program 'no-such-plugin', which was not found\. Get it "
+                r"from your cloud\."
+            ),
+        ),
         ("./plugin", "the credentials plugin failed: .*your session has expired"),
     ],
 )
-def test_a_credentials_plugin_that_does_not_work_is_told(command: str, says: str, tmp_path: Path) -> None:
+def test_a_credentials_plugin_that_does_not_work_is_told(
+    command: str, says: str, tmp_path: Path
+) -> None:
     """The client library would log it and go on as nobody."""
     script = tmp_path / "plugin"
     script.write_text("#!/bin/sh\necho 'your session has expired' >&2\nexit 1\n")
     script.chmod(0o700)
-    plugin = {"apiVersion": "client.authentication.k8s.io/v1", "command": command, "installHint": "Get it from\nyour cloud."}
+    plugin = {
+        "apiVersion": "client.authentication.k8s.io/v1",
+        "command": command,
+        "installHint": "Get it from\nyour cloud.",
+    }
     with pytest.raises(Refused, match=says):
         connect(Where(kubeconfig=written(tmp_path / "k", "one", user={"exec": plugin})))
 
 
-def test_a_context_without_a_kubeconfig_is_refused_in_a_pod(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_context_without_a_kubeconfig_is_refused_in_a_pod(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """A pod's service account has no contexts; nor does the error hide that."""
     monkeypatch.setattr(module, "load_incluster_config", lambda _: None)
     with pytest.raises(BadInput, match="--context=one needs a kubeconfig"):
         connect(Where(context="one"))
 
 
-def test_the_namespace_is_the_options_else_the_contexts_else_default(kubeconfig: Path, tmp_path: Path) -> None:
+def test_the_namespace_is_the_options_else_the_contexts_else_default(
+    kubeconfig: Path, tmp_path: Path
+) -> None:
     """And the server has said its version."""
     assert connect(Where(kubeconfig=str(kubeconfig))).namespace == "default"
     path = altered(kubeconfig, tmp_path / "k", namespace="of-the-context")
@@ -152,18 +188,35 @@ def test_the_namespace_is_the_options_else_the_contexts_else_default(kubeconfig:
 
 
 def test_a_token_that_the_server_does_not_know_is_told(kubeconfig: Path, tmp_path: Path) -> None:
-    with pytest.raises(ApiError, match=r"does not accept the credentials .*Log in again") as refused:
-        connect(Where(kubeconfig=str(altered(kubeconfig, tmp_path / "k", user={"token": "of-somebody-else"}))))
+    with pytest.raises(
+        ApiError, match=r"does not accept the credentials .*Log in again"
+    ) as refused:
+        connect(
+            Where(
+                kubeconfig=str(
+                    altered(kubeconfig, tmp_path / "k", user={"token": "of-somebody-else"})
+                )
+            )
+        )
     assert refused.value.status == 401
 
 
-@pytest.mark.parametrize("wrong", [{"tls-server-name": "somebody.else"}, {"certificate-authority-data": "bm9uZQ=="}], ids=str)
+@pytest.mark.parametrize(
+    "wrong",
+    [{"tls-server-name": "somebody.else"}, {"certificate-authority-data": "bm9uZQ=="}],
+    ids=str,
+)
 def test_a_certificate_that_does_not_fit_is_told_at_once(
     kubeconfig: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, wrong: dict[str, Any]
 ) -> None:
-    """The server's, or the one that the kubeconfig has. Waiting does not change it: it is not tried again."""
+    """The server's, or the one that the kubeconfig has.
+
+    Waiting does not change it: it is not tried again.
+    """
     monkeypatch.setattr(module, "FIRST_ANSWER_S", 1000.0)
-    with pytest.raises(ApiError, match=r"gets no TLS connection: .*certificate-authority") as refused:
+    with pytest.raises(
+        ApiError, match=r"gets no TLS connection: .*certificate-authority"
+    ) as refused:
         connect(Where(kubeconfig=str(altered(kubeconfig, tmp_path / "k", about=wrong))))
     assert not refused.value.passing
 
@@ -174,22 +227,40 @@ def test_a_plugins_token_is_used(kubeconfig: Path, tmp_path: Path, namespace: st
     token = client.send(
         admin,
         client.Request(
-            "POST", f"/api/v1/namespaces/{namespace}/serviceaccounts/default/token", "create", "serviceaccounts/token", body={"spec": {}}
+            "POST",
+            f"/api/v1/namespaces/{namespace}/serviceaccounts/default/token",
+            "create",
+            "serviceaccounts/token",
+            body={"spec": {}},
         ),
     )["status"]["token"]
     script = tmp_path / "plugin"
-    answer = f'{{"apiVersion": "client.authentication.k8s.io/v1", "kind": "ExecCredential", "status": {{"token": "{token}"}}}}'
+    answer = (
+        f'{{"apiVersion": "client.authentication.k8s.io/v1", "kind": "ExecCredential", "status": '
+        f'{{"token": "{token}"}}}}'
+    )
     script.write_text(f"#!/bin/sh\necho '{answer}'\n")
     script.chmod(0o700)
     plugin = {"apiVersion": "client.authentication.k8s.io/v1", "command": "./plugin"}
-    cluster = connect(Where(kubeconfig=str(altered(kubeconfig, tmp_path / "k", user={"exec": plugin})), namespace=namespace))
-    with pytest.raises(ApiError, match=f"system:serviceaccount:{namespace}:default.* verb 'list' on 'nodes'; data/kubernetes/rbac.yaml"):
+    cluster = connect(
+        Where(
+            kubeconfig=str(altered(kubeconfig, tmp_path / "k", user={"exec": plugin})),
+            namespace=namespace,
+        )
+    )
+    with pytest.raises(
+        ApiError,
+        match=f"system:serviceaccount:{namespace}:default.* verb 'list' on 'nodes'; "
+        "data/kubernetes/rbac.yaml",
+    ):
         list_(cluster, NODES)
     with pytest.raises(ApiError, match="verb 'create' on 'nodes'"):
         create(cluster, NODES, {"metadata": {"name": "one"}})
 
 
-def test_the_environment_is_read_when_it_connects_and_not_at_each_request(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_environment_is_read_when_it_connects_and_not_at_each_request(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The library hands a token over by setting everything anew, proxies too; and pytest changes the environment between two phases."""
     monkeypatch.setattr(module, "send", lambda *_, **__: {"gitVersion": "v1.0.0"})
     monkeypatch.setenv("HTTPS_PROXY", "http://127.0.0.1:3128")
@@ -203,18 +274,42 @@ def test_the_environment_is_read_when_it_connects_and_not_at_each_request(tmp_pa
     assert cluster.client.configuration.proxy == "http://127.0.0.1:3128"
 
 
-def test_in_a_pod_its_service_account_is_used(kubeconfig: Path, namespace: str, image: str, overlay_file: Path, node_name: str) -> None:
+def test_in_a_pod_its_service_account_is_used(
+    kubeconfig: Path, namespace: str, image: str, overlay_file: Path, node_name: str
+) -> None:
     """Its token, its certificate authority, its namespace: a run may be started in the cluster without any kubeconfig."""
     admin = connect(Where(kubeconfig=str(kubeconfig), namespace=namespace))
-    program = "from fixtures.kubernetes.client import *; found = connect(Where()); print(found.namespace, found.version, found.source)"
-    container: dict[str, Any] = {"name": "main", "image": image, "command": ["python", "-c", program]}
-    spec: dict[str, Any] = {"restartPolicy": "Never", "nodeName": node_name, "containers": [container]}
+    program = (
+        "from fixtures.kubernetes.client import *; found = connect(Where()); "
+        "print(found.namespace, found.version, found.source)"
+    )
+    container: dict[str, Any] = {
+        "name": "main",
+        "image": image,
+        "command": ["python", "-c", program],
+    }
+    spec: dict[str, Any] = {
+        "restartPolicy": "Never",
+        "nodeName": node_name,
+        "containers": [container],
+    }
     server = urlsplit(admin.server)
-    if server.hostname == "127.0.0.1":  # this machine's own cluster has no service network: the way is the host's
-        place = {"KUBERNETES_SERVICE_HOST": server.hostname, "KUBERNETES_SERVICE_PORT": str(server.port)}
+    if (
+        server.hostname == "127.0.0.1"
+    ):  # this machine's own cluster has no service network: the way is the host's
+        place = {
+            "KUBERNETES_SERVICE_HOST": server.hostname,
+            "KUBERNETES_SERVICE_PORT": str(server.port),
+        }
         container["env"] = [{"name": name, "value": value} for name, value in place.items()]
         spec["hostNetwork"] = True
-    create(admin, PODS, laid_over(read_overlay(overlay_file), {"metadata": {"name": "inside"}, "spec": spec}))
+    create(
+        admin,
+        PODS,
+        laid_over(read_overlay(overlay_file), {"metadata": {"name": "inside"}, "spec": spec}),
+    )
     with watch(admin, PODS, name="inside", deadline_s=100) as events:
         assert any(pod["status"]["phase"] in ("Succeeded", "Failed") for _, pod in events)
-    assert list(logs(admin, "inside")) == [f"{namespace} {admin.version} the pod's service account".encode()]
+    assert list(logs(admin, "inside")) == [
+        f"{namespace} {admin.version} the pod's service account".encode()
+    ]

@@ -1,6 +1,7 @@
 """The image's recipe, checked without an engine to build it: what it copies is there and is enough, what it installs has a version here.
 
-No test builds the image: there is no Docker on a machine of the tests' own cluster, whose pods see this machine's Python instead.
+No test builds the image: there is no Docker on a machine of the tests' own cluster, whose pods see
+this machine's Python instead.
 """
 
 from __future__ import annotations
@@ -28,8 +29,15 @@ IMAGE_USER_FREE = 1000  # user numbers below it are the system's, in the base im
 
 def instructions() -> list[tuple[str, str]]:
     """Pairs of instruction and argument, continued lines joined, comments left out."""
-    lines = "\n".join(line for line in (HOUSE / "Dockerfile").read_text().splitlines() if not line.startswith("#"))
-    return [(word, rest) for line in lines.replace("\\\n", " ").splitlines() if line for word, rest in [line.split(maxsplit=1)]]
+    lines = "\n".join(
+        line for line in (HOUSE / "Dockerfile").read_text().splitlines() if not line.startswith("#")
+    )
+    return [
+        (word, rest)
+        for line in lines.replace("\\\n", " ").splitlines()
+        if line
+        for word, rest in [line.split(maxsplit=1)]
+    ]
 
 
 def of(word: str) -> list[str]:
@@ -49,7 +57,11 @@ def ignored(path: str) -> bool:
     verdict = False
     for pattern in (HOUSE / ".dockerignore").read_text().splitlines():
         rule = pattern.removeprefix("!").removeprefix("**/")
-        if pattern and not pattern.startswith("#") and any(fnmatch.fnmatch(part, rule) for part in (path, *Path(path).parts)):
+        if (
+            pattern
+            and not pattern.startswith("#")
+            and any(fnmatch.fnmatch(part, rule) for part in (path, *Path(path).parts))
+        ):
             verdict = not pattern.startswith("!")
     return verdict
 
@@ -60,7 +72,9 @@ def image(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("image")
     for source in sources():
         if (HOUSE / source).is_dir():
-            shutil.copytree(HOUSE / source, folder / source, ignore=shutil.ignore_patterns("__pycache__"))
+            shutil.copytree(
+                HOUSE / source, folder / source, ignore=shutil.ignore_patterns("__pycache__")
+            )
         else:
             shutil.copy(HOUSE / source, folder)
     return folder
@@ -71,16 +85,25 @@ def python(image: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     [workdir] = of("WORKDIR")
     variables = {name: value.replace(workdir, str(image)) for name, value in environment().items()}
     return subprocess.run(
-        [sys.executable, *arguments], cwd="/", env={"PATH": os.environ["PATH"], **variables}, capture_output=True, text=True, check=False
+        [sys.executable, *arguments],
+        cwd="/",
+        env={"PATH": os.environ["PATH"], **variables},
+        capture_output=True,
+        text=True,
+        check=False,
     )
 
 
 def test_everything_copied_is_there_and_reaches_the_builder() -> None:
     assert sources()
-    assert [source for source in sources() if not (HOUSE / source).exists() or ignored(source)] == []
+    assert [
+        source for source in sources() if not (HOUSE / source).exists() or ignored(source)
+    ] == []
 
 
-@pytest.mark.parametrize("path", ["tests", "analysis", ".git", ".venv", "benchmarks", "fixtures/kernel/__pycache__"])
+@pytest.mark.parametrize(
+    "path", ["tests", "analysis", ".git", ".venv", "benchmarks", "fixtures/kernel/__pycache__"]
+)
 def test_nothing_else_is_sent_to_the_builder(path: str) -> None:
     assert ignored(path)
 
@@ -95,8 +118,14 @@ def test_the_extras_installed_are_those_of_pyproject() -> None:
 def test_torch_is_the_version_of_the_lock() -> None:
     """The very command of the Dockerfile, run here."""
     [command] = re.findall(r"\$\((grep [^)]*requirements\.lock)\)", " ".join(of("RUN")))
-    done = subprocess.run(shlex.split(command), cwd=HOUSE, capture_output=True, text=True, check=True)
-    assert done.stdout.split() == [one for one in (HOUSE / "requirements.lock").read_text().split() if one.startswith("torch==")]
+    done = subprocess.run(
+        shlex.split(command), cwd=HOUSE, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.split() == [
+        one
+        for one in (HOUSE / "requirements.lock").read_text().split()
+        if one.startswith("torch==")
+    ]
 
 
 def test_the_python_is_one_that_the_project_runs_on() -> None:
@@ -118,8 +147,13 @@ def test_the_default_command_runs_in_what_was_copied(image: Path) -> None:
 
 def test_every_workload_and_the_agent_are_in_what_was_copied(image: Path) -> None:
     """Each says what options it has: it was found, and so was everything that it imports at its start."""
-    [agent] = manifests.agent_pod(manifests.Spot("0123456789ab", "n", "", "ns", None), "i", Overlay())["spec"]["containers"]
-    for module in [*(f"fixtures.workloads.{name}" for name in workloads.names()), agent["command"][-1]]:
+    [agent] = manifests.agent_pod(
+        manifests.Spot("0123456789ab", "n", "", "ns", None), "i", Overlay()
+    )["spec"]["containers"]
+    for module in [
+        *(f"fixtures.workloads.{name}" for name in workloads.names()),
+        agent["command"][-1],
+    ]:
         done = python(image, "-m", module, "--help")
         assert (done.returncode, done.stderr) == (0, ""), module
 
@@ -127,5 +161,7 @@ def test_every_workload_and_the_agent_are_in_what_was_copied(image: Path) -> Non
 def test_the_image_runs_as_nobody_and_the_agent_as_root() -> None:
     [user] = of("USER")
     assert all(int(number) > IMAGE_USER_FREE for number in user.split(":"))
-    [agent] = manifests.agent_pod(manifests.Spot("0123456789ab", "n", "", "ns", None), "i", Overlay())["spec"]["containers"]
+    [agent] = manifests.agent_pod(
+        manifests.Spot("0123456789ab", "n", "", "ns", None), "i", Overlay()
+    )["spec"]["containers"]
     assert agent["securityContext"]["runAsUser"] == 0

@@ -20,12 +20,16 @@ def said(number: int) -> bytes:
 
 LOGS = st.lists(st.none() | st.text(alphabet="ab", max_size=3), max_size=12).map(
     # None is a line of the protocol; no two of these are equal.
-    lambda lines: [said(number) if line is None else line.encode() for number, line in enumerate(lines)]
+    lambda lines: [
+        said(number) if line is None else line.encode() for number, line in enumerate(lines)
+    ]
 )
 
 
 @given(log=LOGS, cuts=st.lists(st.integers(0, 12), max_size=4), rotated=st.integers(0, 12))
-def test_each_line_of_the_protocol_comes_once_however_often_it_is_read(log: list[bytes], cuts: list[int], rotated: int) -> None:
+def test_each_line_of_the_protocol_comes_once_however_often_it_is_read(
+    log: list[bytes], cuts: list[int], rotated: int
+) -> None:
     """Each connection tells the log from its start and breaks somewhere; at the last one the first lines, long read, may be gone."""
     reader, seen = Reader(), []
     read = 0
@@ -88,11 +92,20 @@ def test_a_pod_s_life_and_its_log_come_in_order_and_stop_when_told(
     container = {
         "name": "main",
         "image": image,
-        "command": ["python", "-S", "-c", "import time; print('one', flush=True); time.sleep(1000)"],
+        "command": [
+            "python",
+            "-S",
+            "-c",
+            "import time; print('one', flush=True); time.sleep(1000)",
+        ],
     }
     marked = {"name": "p", "labels": {"batch.kubernetes.io/job-name": "j"}}
     spec = {"nodeName": node_name, "terminationGracePeriodSeconds": 1, "containers": [container]}
-    api.create(cluster, api.PODS, settings.laid_over(settings.read_overlay(overlay_file), {"metadata": marked, "spec": spec}))
+    api.create(
+        cluster,
+        api.PODS,
+        settings.laid_over(settings.read_overlay(overlay_file), {"metadata": marked, "spec": spec}),
+    )
     follower = Follower(cluster)
     follower.watch(api.PODS, labels="batch.kubernetes.io/job-name=j")
     seen: list[Any] = []
@@ -100,7 +113,9 @@ def test_a_pod_s_life_and_its_log_come_in_order_and_stop_when_told(
     def until(kind: type, **fields: Any) -> None:
         while True:
             seen.append(follower.next(PATIENCE_S))
-            if isinstance(seen[-1], kind) and all(getattr(seen[-1], name) == value for name, value in fields.items()):
+            if isinstance(seen[-1], kind) and all(
+                getattr(seen[-1], name) == value for name, value in fields.items()
+            ):
                 return
 
     while not seen or seen[-1].object["status"]["phase"] != "Running":

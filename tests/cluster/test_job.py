@@ -30,19 +30,33 @@ PATIENCE_S = 180.0
 
 
 class Cells:
-    def __init__(self, cluster: Cluster, node: str, image: str, over: settings.Overlay, number: int = 0) -> None:
+    def __init__(
+        self, cluster: Cluster, node: str, image: str, over: settings.Overlay, number: int = 0
+    ) -> None:
         self.cluster, self.node, self.image, self.overlay = cluster, node, image, over
         self.n = number * 100
         self.place: Json = {}
 
     def job(self, order: Order, *, gpus: int = 0, image: str | None = None) -> Json:
         self.n += 1
-        chosen = settings.Settings(Where(), "", image=image or self.image, gpus=gpus, overlay=self.overlay)
+        chosen = settings.Settings(
+            Where(), "", image=image or self.image, gpus=gpus, overlay=self.overlay
+        )
         spot = manifests.Spot(RUN_ID, self.node, self.node, self.cluster.namespace, None)
-        return manifests.workload_job(chosen, spot, order, self.n, "study/cell", Shared(network=False, ipc=False))
+        return manifests.workload_job(
+            chosen, spot, order, self.n, "study/cell", Shared(network=False, ipc=False)
+        )
 
-    def run(self, job: Json, order: Order, on_start: Callable[[Json], None] | None = None, patience_s: float = PATIENCE_S) -> WorkloadRun:
-        result, self.place = workload.ended(workload.running(self.cluster, job, order, on_start=on_start, patience_s=patience_s))
+    def run(
+        self,
+        job: Json,
+        order: Order,
+        on_start: Callable[[Json], None] | None = None,
+        patience_s: float = PATIENCE_S,
+    ) -> WorkloadRun:
+        result, self.place = workload.ended(
+            workload.running(self.cluster, job, order, on_start=on_start, patience_s=patience_s)
+        )
         return result
 
     def play(
@@ -56,7 +70,9 @@ class Cells:
         change: Callable[[Json], None] = lambda _: None,
     ) -> WorkloadRun:
         """Run a script that may use the words of `SPEAK`; `change` is given the Job first."""
-        order = Order(load("idle"), 2, 1, 7, start_timeout_s=start_timeout_s, step_timeout_s=step_timeout_s)
+        order = Order(
+            load("idle"), 2, 1, 7, start_timeout_s=start_timeout_s, step_timeout_s=step_timeout_s
+        )
         job = self.job(order)
         container_of(job).update(command=["python", "-S", "-c", SPEAK + script], args=[])
         change(job)
@@ -77,15 +93,28 @@ class Play:
     options: dict[str, Any] = field(default_factory=dict)
 
 
-def plays(script: str, on_start: Callable[[Cluster, Json], object] | None = None, **options: Any) -> pytest.MarkDecorator:
-    """Give a test the result of a script as `played`. All of this file run side by side: a kubelet's second is shared."""
-    return pytest.mark.parametrize("played", [Play(script, on_start, options)], indirect=True, ids=["pod"])
+def plays(
+    script: str, on_start: Callable[[Cluster, Json], object] | None = None, **options: Any
+) -> pytest.MarkDecorator:
+    """Give a test the result of a script as `played`.
+
+    All of this file run side by side: a kubelet's second is shared.
+    """
+    return pytest.mark.parametrize(
+        "played", [Play(script, on_start, options)], indirect=True, ids=["pod"]
+    )
 
 
 @pytest.fixture(scope="module")
-def crowd(request: pytest.FixtureRequest, kubeconfig: Path, node_name: str, image: str, overlay_file: Path) -> Iterator[dict[int, Any]]:
+def crowd(
+    request: pytest.FixtureRequest, kubeconfig: Path, node_name: str, image: str, overlay_file: Path
+) -> Iterator[dict[int, Any]]:
     """Every script that a chosen test of this file wants, started; in a namespace that is empty when all have ended."""
-    wanted = [item.callspec.params.get("played") for item in request.session.items if hasattr(item, "callspec")]
+    wanted = [
+        item.callspec.params.get("played")
+        for item in request.session.items
+        if hasattr(item, "callspec")
+    ]
     cluster = connect(Where(str(kubeconfig), None, f"deeptweak-crowd-{os.getpid()}"))
     apis.create(cluster, apis.NAMESPACES, {"metadata": {"name": cluster.namespace}})
 
@@ -100,7 +129,11 @@ def crowd(request: pytest.FixtureRequest, kubeconfig: Path, node_name: str, imag
         return result, cells.place
 
     with ThreadPoolExecutor(8) as pool:
-        yield {id(play): pool.submit(run, number, play) for number, play in enumerate(wanted) if isinstance(play, Play)}
+        yield {
+            id(play): pool.submit(run, number, play)
+            for number, play in enumerate(wanted)
+            if isinstance(play, Play)
+        }
     nothing_left(cluster)
     apis.delete(cluster, apis.NAMESPACES, cluster.namespace)
 
@@ -132,14 +165,19 @@ def error_of(result: WorkloadRun | tuple[WorkloadRun, Json]) -> str:
 
 @pytest.mark.needs("torch")
 def test_a_real_training_workload_gives_what_it_gives_at_home(cells: Cells, tmp_path: Path) -> None:
-    """The same facts, samples and losses; only times differ. Loss: the same arithmetic on the same processor, within 1e-4."""
+    """The same facts, samples and losses; only times differ.
+
+    Loss: the same arithmetic on the same processor, within 1e-4.
+    """
     order = Order(load("cnn_train"), steps=4, warmup_steps=1, seed=7, scratch=tmp_path)
     started: list[Json] = []
     there, here = cells.run(cells.job(order), order, started.append), _process.run(order)
     assert (there.error, here.error) == (None, None)
     assert there.facts.keys() == here.facts.keys()
     assert there.facts["data_crc32"] == here.facts["data_crc32"]
-    assert [(s.index, s.warmup, s.samples, s.tokens) for s in there.steps] == [(s.index, s.warmup, s.samples, s.tokens) for s in here.steps]
+    assert [(s.index, s.warmup, s.samples, s.tokens) for s in there.steps] == [
+        (s.index, s.warmup, s.samples, s.tokens) for s in here.steps
+    ]
     assert [s.loss for s in there.steps] == pytest.approx([s.loss for s in here.steps], rel=1e-4)
     assert all(s.wall_s > 0 and s.cpu_s > 0 for s in there.steps)
     [pod] = started
@@ -151,7 +189,10 @@ def test_a_real_training_workload_gives_what_it_gives_at_home(cells: Cells, tmp_
 
 
 def test_a_cell_asks_the_api_server_for_next_to_nothing(cells: Cells) -> None:
-    """Create, list, watch, log, delete: five requests, however long it lasts. 5 a second would be allowed."""
+    """Create, list, watch, log, delete: five requests, however long it lasts.
+
+    5 a second would be allowed.
+    """
     before = cells.cluster.requests
     result = cells.play("ready(); all_steps()")
     assert result.error is None
@@ -160,8 +201,13 @@ def test_a_cell_asks_the_api_server_for_next_to_nothing(cells: Cells) -> None:
     assert cells.cluster.requests - before <= 6
 
 
-@plays("print('hello'); ready(a=1); print('oops', file=sys.stderr, flush=True); all_steps(); print('bye')")
-def test_whatever_else_is_printed_does_not_disturb_the_protocol(played: tuple[WorkloadRun, Json]) -> None:
+@plays(
+    "print('hello'); ready(a=1); print('oops', file=sys.stderr, flush=True); all_steps(); "
+    "print('bye')"
+)
+def test_whatever_else_is_printed_does_not_disturb_the_protocol(
+    played: tuple[WorkloadRun, Json],
+) -> None:
     """In a pod's log stdout and stderr are one."""
     result, _ = played
     assert result.error is None
@@ -170,14 +216,18 @@ def test_whatever_else_is_printed_does_not_disturb_the_protocol(played: tuple[Wo
 
 
 @plays("sys.stdout.write('x' * 5_000_000); sys.stdout.flush(); sys.exit(3)")
-def test_a_line_without_an_end_is_neither_kept_nor_waited_for(played: tuple[WorkloadRun, Json]) -> None:
+def test_a_line_without_an_end_is_neither_kept_nor_waited_for(
+    played: tuple[WorkloadRun, Json],
+) -> None:
     """5 MB of it come in pieces of some 1 MiB, of which the tail keeps the beginnings."""
     assert 4 <= len(played[0].last_lines) <= 6
     assert max(map(len, played[0].last_lines)) == 500
 
 
 @plays("ready(gpu_uuids=['GPU-1']); all_steps()")
-def test_gpus_that_the_workload_names_are_part_of_the_place(played: tuple[WorkloadRun, Json]) -> None:
+def test_gpus_that_the_workload_names_are_part_of_the_place(
+    played: tuple[WorkloadRun, Json],
+) -> None:
     assert played[0].error is None
     assert played[1]["gpu_uuids"] == ["GPU-1"]
 
@@ -197,18 +247,24 @@ def test_an_exit_code_is_told_with_the_last_lines(played: tuple[WorkloadRun, Jso
     assert len(played[0].steps) == 1
 
 
-@plays("print('begun', flush=True); ready(); time.sleep(1000)", change=lambda job: job["spec"].update(activeDeadlineSeconds=25))
+@plays(
+    "print('begun', flush=True); ready(); time.sleep(1000)",
+    change=lambda job: job["spec"].update(activeDeadlineSeconds=25),
+)
 def test_the_job_s_own_deadline_is_named(played: tuple[WorkloadRun, Json]) -> None:
     """The net under the harness's own time-outs; the pod and its log are gone with it, and what was streamed is there.
 
-    Ten seconds were too few on a busy machine: its pod had not said a word. After 30 s of silence the harness gives up by itself.
+    Ten seconds were too few on a busy machine: its pod had not said a word. After 30 s of silence
+    the harness gives up by itself.
     """
     assert "(DeadlineExceeded)" in error_of(played)
     assert played[0].last_lines == ("begun",)
 
 
 def no_such_secret(job: Json) -> None:
-    job["spec"]["template"]["spec"]["volumes"].append({"name": "nosuch", "secret": {"secretName": "nosuch"}})
+    job["spec"]["template"]["spec"]["volumes"].append(
+        {"name": "nosuch", "secret": {"secretName": "nosuch"}}
+    )
     container_of(job)["volumeMounts"].append({"name": "nosuch", "mountPath": "/nosuch"})
 
 
@@ -225,7 +281,11 @@ SLEEPS = "ready(); step(0); time.sleep(1000)"
 # What is played, how its error begins, and what is in it.
 TROUBLES: dict[str, tuple[Play, str, list[str]]] = {
     "fails after the last word": (Play("ready(); all_steps(); os._exit(3)"), "", ["exit code 3"]),
-    "a missing module is the image's fault": (Play("import transformers"), "", ["has no module transformers"]),
+    "a missing module is the image's fault": (
+        Play("import transformers"),
+        "",
+        ["has no module transformers"],
+    ),
     "no such program": (Play("", None, changed(command=["nosuchprogram"])), "", ["nosuchprogram"]),
     "too few steps": (Play("ready(); step(0)"), "Ended too early: 1 of 3 steps were done.", []),
     # Without waiting for the program, which would go on for long.
@@ -239,9 +299,21 @@ TROUBLES: dict[str, tuple[Play, str, list[str]]] = {
         "Hung: not ready 5 s after its start. Pod ",
         ["loading"],
     ),
-    "nothing more": (Play(SLEEPS, None, {"step_timeout_s": 3}), "Hung: 1 of 3 steps were done, then no output for 3 s.", []),
-    "evicted": (Play(SLEEPS, lambda cluster, pod: apis.evict(cluster, pod["metadata"]["name"])), "", ["EvictionByEvictionAPI"]),
-    "its pod deleted": (Play(SLEEPS, delete_pod), "", ["The pod was deleted from outside this run"]),
+    "nothing more": (
+        Play(SLEEPS, None, {"step_timeout_s": 3}),
+        "Hung: 1 of 3 steps were done, then no output for 3 s.",
+        [],
+    ),
+    "evicted": (
+        Play(SLEEPS, lambda cluster, pod: apis.evict(cluster, pod["metadata"]["name"])),
+        "",
+        ["EvictionByEvictionAPI"],
+    ),
+    "its pod deleted": (
+        Play(SLEEPS, delete_pod),
+        "",
+        ["The pod was deleted from outside this run"],
+    ),
     # It leaves no exit code.
     "deleted by force": (
         Play(SLEEPS, lambda cluster, pod: delete_pod(cluster, pod, 0)),
@@ -249,12 +321,21 @@ TROUBLES: dict[str, tuple[Play, str, list[str]]] = {
         ["The pod was deleted from outside this run"],
     ),
     "its Job deleted": (
-        Play(SLEEPS, lambda cluster, pod: apis.delete(cluster, apis.JOBS, pod["metadata"]["labels"]["job-name"])),
+        Play(
+            SLEEPS,
+            lambda cluster, pod: apis.delete(
+                cluster, apis.JOBS, pod["metadata"]["labels"]["job-name"]
+            ),
+        ),
         "",
         [f"The Job deeptweak-{RUN_ID}"],
     ),
     "without enough memory": (
-        Play("ready(); step(0); x = bytearray(1 << 30)", None, changed(resources={"limits": {"memory": "64Mi"}})),
+        Play(
+            "ready(); step(0); x = bytearray(1 << 30)",
+            None,
+            changed(resources={"limits": {"memory": "64Mi"}}),
+        ),
         "",
         ["OOMKilled"],
     ),
@@ -263,7 +344,11 @@ TROUBLES: dict[str, tuple[Play, str, list[str]]] = {
         "Could not be started. Pod ",
         ["image deeptweak.test/nosuch:1 cannot be pulled (ImagePullBackOff)"],
     ),
-    "no room": (Play("", None, changed(resources={"limits": {"nvidia.com/gpu": "99"}})), "", ["Insufficient nvidia.com/gpu"]),
+    "no room": (
+        Play("", None, changed(resources={"limits": {"nvidia.com/gpu": "99"}})),
+        "",
+        ["Insufficient nvidia.com/gpu"],
+    ),
     # It stands in the pod's events alone.
     "no such secret": (
         Play("ready(); all_steps()", None, {"change": no_such_secret, "patience_s": 5}),
@@ -273,24 +358,34 @@ TROUBLES: dict[str, tuple[Play, str, list[str]]] = {
 }
 
 
-@pytest.mark.parametrize(("played", "begins", "words"), TROUBLES.values(), indirect=["played"], ids=TROUBLES)
-def test_what_went_wrong_is_told(played: tuple[WorkloadRun, Json], begins: str, words: list[str]) -> None:
+@pytest.mark.parametrize(
+    ("played", "begins", "words"), TROUBLES.values(), indirect=["played"], ids=TROUBLES
+)
+def test_what_went_wrong_is_told(
+    played: tuple[WorkloadRun, Json], begins: str, words: list[str]
+) -> None:
     assert error_of(played).startswith(begins)
     assert all(word in error_of(played) for word in words), error_of(played)
 
 
-def test_a_pod_that_the_namespace_refuses_is_told(cells: Cells, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_pod_that_the_namespace_refuses_is_told(
+    cells: Cells, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """No pod ever comes: the reason stands in the Job's events alone, which are looked at when none has come for a while."""
     monkeypatch.setattr(workload, "_LOOK_S", 2.0)
     quotas = apis.Kind("v1", "resourcequotas", "ResourceQuota")
-    apis.create(cells.cluster, quotas, {"metadata": {"name": "none"}, "spec": {"hard": {"pods": "0"}}})
+    apis.create(
+        cells.cluster, quotas, {"metadata": {"name": "none"}, "spec": {"hard": {"pods": "0"}}}
+    )
     result = cells.play("ready(); all_steps()")
     assert "exceeded quota" in error_of(result)
     assert "no pod" in error_of(result)
 
 
 @pytest.mark.parametrize("end", [SystemExit, ValueError])
-def test_whatever_comes_up_while_it_starts_the_job_is_gone_before_it_goes_on(end: type[BaseException], cells: Cells) -> None:
+def test_whatever_comes_up_while_it_starts_the_job_is_gone_before_it_goes_on(
+    end: type[BaseException], cells: Cells
+) -> None:
     def break_off(_: Json) -> None:
         raise end
 
@@ -312,14 +407,28 @@ def test_ctrl_c_ends_the_wait_and_leaves_no_job(cells: Cells) -> None:
         signal.signal(signal.SIGINT, before)
 
 
-def test_a_node_that_is_gone_keeps_nobody_waiting(cells: Cells, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_node_that_is_gone_keeps_nobody_waiting(
+    cells: Cells, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """As far as the API knows the pod runs, on a node without a kubelet: no log can be read, nobody ends it, it is removed by force."""
     monkeypatch.setattr(removal, "GOING_S", 3.0)
     cluster, name = cells.cluster, f"ghost-{os.getpid()}"
     apis.create(cluster, apis.NODES, {"metadata": {"name": name}})
     cluster.patience_s = 3.0
-    running = {"name": manifests.WORKLOAD_CONTAINER, "image": "x", "imageID": "x", "ready": True, "restartCount": 0, "started": True}
-    state = {"phase": "Running", "containerStatuses": [{**running, "state": {"running": {"startedAt": "2026-01-01T00:00:00Z"}}}]}
+    running = {
+        "name": manifests.WORKLOAD_CONTAINER,
+        "image": "x",
+        "imageID": "x",
+        "ready": True,
+        "restartCount": 0,
+        "started": True,
+    }
+    state = {
+        "phase": "Running",
+        "containerStatuses": [
+            {**running, "state": {"running": {"startedAt": "2026-01-01T00:00:00Z"}}}
+        ],
+    }
 
     def onto_the_ghost(job: Json) -> None:
         spec = job["spec"]["template"]["spec"]
@@ -329,7 +438,9 @@ def test_a_node_that_is_gone_keeps_nobody_waiting(cells: Cells, monkeypatch: pyt
     def pretend() -> None:
         with watch(cluster, apis.PODS, deadline_s=PATIENCE_S) as events:
             _, pod = next(events)
-        apis.patch(cluster, apis.PODS, pod["metadata"]["name"], {"status": state}, subresource="status")
+        apis.patch(
+            cluster, apis.PODS, pod["metadata"]["name"], {"status": state}, subresource="status"
+        )
 
     pretending = threading.Thread(target=pretend)
     pretending.start()
@@ -343,7 +454,9 @@ def test_a_node_that_is_gone_keeps_nobody_waiting(cells: Cells, monkeypatch: pyt
     assert "was removed by force" in error_of(result)
 
 
-def test_a_short_loss_of_the_network_costs_nothing(cells: Cells, kubeconfig: Path, tmp_path: Path) -> None:
+def test_a_short_loss_of_the_network_costs_nothing(
+    cells: Cells, kubeconfig: Path, tmp_path: Path
+) -> None:
     """Watch and log are taken up again, the log from its start: each step is there once."""
     with to_cluster(kubeconfig, tmp_path) as (network, path):
         cells.cluster = connect(Where(str(path), None, cells.cluster.namespace))
@@ -354,7 +467,9 @@ def test_a_short_loss_of_the_network_costs_nothing(cells: Cells, kubeconfig: Pat
 
         before = network.accepted
         result = cells.play(
-            "print('one', flush=True); ready(); step(0); time.sleep(2); step(1); time.sleep(1.5); step(2); print('two'); end()", cut_soon
+            "print('one', flush=True); ready(); step(0); time.sleep(2); step(1); time.sleep(1.5); "
+            "step(2); print('two'); end()",
+            cut_soon,
         )
         assert network.accepted - before > 3
     assert result.error is None
@@ -362,14 +477,18 @@ def test_a_short_loss_of_the_network_costs_nothing(cells: Cells, kubeconfig: Pat
     assert result.last_lines.count("one") == 1
 
 
-def test_a_lost_api_server_is_waited_for_so_long_and_then_told(cells: Cells, kubeconfig: Path, tmp_path: Path) -> None:
+def test_a_lost_api_server_is_waited_for_so_long_and_then_told(
+    cells: Cells, kubeconfig: Path, tmp_path: Path
+) -> None:
     """Nobody can say then whether the Job is gone: so it is said, and who removes it."""
     at_home = cells.cluster
     with to_cluster(kubeconfig, tmp_path) as (network, path):
         cells.cluster = connect(Where(str(path), None, at_home.namespace))
         cells.cluster.patience_s = 2.0
 
-        result = cells.play("ready(); time.sleep(1000)", lambda _: network.close(), start_timeout_s=1000)
+        result = cells.play(
+            "ready(); time.sleep(1000)", lambda _: network.close(), start_timeout_s=1000
+        )
     assert error_of(result).startswith("Lost contact: ")
     assert "remove it with `python -m fixtures restore --target=kubernetes`" in error_of(result)
     [job] = apis.list_(at_home, apis.JOBS)[0]
@@ -385,10 +504,16 @@ def test_who_may_not_create_jobs_hears_it_at_once(cells: Cells) -> None:
 
 
 def test_a_field_that_there_is_not_is_refused_at_once(cells: Cells) -> None:
-    """A slip in --pod-overlay. The server answers 500 to it, which otherwise is worth another try, for a minute."""
+    """A slip in --pod-overlay.
+
+    The server answers 500 to it, which otherwise is worth another try, for a minute.
+    """
     before = cells.cluster.requests
     with pytest.raises(apis.ApiError) as refused:
         cells.play("", change=lambda job: job["spec"]["template"]["spec"].update(tolerance=[]))
-    assert ".spec.template.spec.tolerance: field not declared in schema. If --pod-overlay added it" in str(refused.value)
+    assert (
+        ".spec.template.spec.tolerance: field not declared in schema. If --pod-overlay added it"
+        in str(refused.value)
+    )
     # Asked once, then deleted, and its pods looked for.
     assert cells.cluster.requests - before == 3

@@ -23,7 +23,9 @@ if TYPE_CHECKING:
     from fixtures.kubernetes.client import Cluster
 
 
-def test_a_stream_runs_two_at_a_time_and_each_event_comes_once(streams: Streams, cluster: Cluster) -> None:
+def test_a_stream_runs_two_at_a_time_and_each_event_comes_once(
+    streams: Streams, cluster: Cluster
+) -> None:
     """A job waits suspended until it is admitted; its limits are its requests; a failing one says why; its end tells what it took."""
     with streams.play() as play:
         class_ = of_kind(fails_at=0.5)
@@ -42,7 +44,10 @@ def test_a_stream_runs_two_at_a_time_and_each_event_comes_once(streams: Streams,
         assert play.engine.running() == {}
         assert play.once()
     assert (done.outcome, done.reason, done.done_work) == ("done", "", 0.3)
-    assert (failed.outcome, failed.reason) == ("failed", "failed at 0.15 of 0.3, as its class requires")
+    assert (failed.outcome, failed.reason) == (
+        "failed",
+        "failed at 0.15 of 0.3, as its class requires",
+    )
     assert both.outcome == "done"
     assert done.used.cpu_s is not None
     assert done.used.cpu_s > 0
@@ -65,7 +70,9 @@ def test_a_job_over_its_memory_is_killed_by_its_limit(streams: Streams) -> None:
     assert "OOMKilled (it exceeded its memory limit" in end.reason
 
 
-def test_a_job_whose_pod_is_killed_goes_on_from_its_checkpoint(streams: Streams, tmp_path: Path) -> None:
+def test_a_job_whose_pod_is_killed_goes_on_from_its_checkpoint(
+    streams: Streams, tmp_path: Path
+) -> None:
     """Checkpoints are told as they are written; what the last one has is not done again."""
     with streams.play(checkpoint_s=0.3, volume=str(tmp_path / "volume")) as play:
         one = job(0, LONG_S)
@@ -86,9 +93,14 @@ def test_a_job_whose_pod_is_killed_goes_on_from_its_checkpoint(streams: Streams,
         assert not play.happened("checkpoint")  # of the first attempt's work nothing was repeated
 
 
-def test_a_lost_watch_is_taken_up_again_and_nothing_is_told_twice(streams: Streams, cluster: Cluster, tmp_path: Path) -> None:
+def test_a_lost_watch_is_taken_up_again_and_nothing_is_told_twice(
+    streams: Streams, cluster: Cluster, tmp_path: Path
+) -> None:
     """The line is cut at each stage of a job's life, and once for as long as it ends meanwhile."""
-    with to_cluster(streams.here.kubeconfig, tmp_path) as (line, over), streams.play(kubeconfig=str(over)) as play:
+    with (
+        to_cluster(streams.here.kubeconfig, tmp_path) as (line, over),
+        streams.play(kubeconfig=str(over)) as play,
+    ):
         jobs = [job(0, 1.0), job(1, 3.0)]
         for one in jobs:
             play.engine.submit(one)
@@ -99,7 +111,12 @@ def test_a_lost_watch_is_taken_up_again_and_nothing_is_told_twice(streams: Strea
         line.cut()
         assert play.end_of(0).outcome == "done"
         line.close()  # the server is away while the other one ends
-        until(lambda: any(pod["status"]["phase"] == "Succeeded" for pod in apis.list_(cluster, apis.PODS, labels="deeptweak/job=1")[0]))
+        until(
+            lambda: any(
+                pod["status"]["phase"] == "Succeeded"
+                for pod in apis.list_(cluster, apis.PODS, labels="deeptweak/job=1")[0]
+            )
+        )
         line.open()
         assert play.end_of(1).outcome == "done"
         assert play.once()
@@ -112,16 +129,24 @@ def test_a_job_that_somebody_deletes_is_named(streams: Streams, cluster: Cluster
         [running] = apis.list_(cluster, apis.JOBS)[0]
         apis.delete(cluster, apis.JOBS, running["metadata"]["name"])
         end = play.end_of(0)
-        assert (end.outcome, end.reason) == ("killed", f"its Job {running['metadata']['name']} was deleted from outside")
+        assert (end.outcome, end.reason) == (
+            "killed",
+            f"its Job {running['metadata']['name']} was deleted from outside",
+        )
         play.engine.submit(job(1, 1.0))
         play.until(lambda: any(apis.list_(cluster, apis.JOBS)[0]))
         [waiting] = (one for one in apis.list_(cluster, apis.JOBS)[0] if one["spec"]["suspend"])
         apis.delete(cluster, apis.JOBS, waiting["metadata"]["name"])
-        with pytest.raises(Refused, match=r"Job 1 was waiting for its slot, but its Job .* was deleted from outside"):
+        with pytest.raises(
+            Refused,
+            match=r"Job 1 was waiting for its slot, but its Job .* was deleted from outside",
+        ):
             play.until(lambda: False)
 
 
-def test_what_a_killed_stream_has_left_restore_takes_away(streams: Streams, cluster: Cluster) -> None:
+def test_what_a_killed_stream_has_left_restore_takes_away(
+    streams: Streams, cluster: Cluster
+) -> None:
     """A running and a waiting Job, a cordoned node, the lease; a second `restore` finds nothing, and so does one beside a living stream."""
     script = (
         "import os, signal, sys, time; from tests.cluster.streams import job\n"
@@ -129,10 +154,13 @@ def test_what_a_killed_stream_has_left_restore_takes_away(streams: Streams, clus
         "from pathlib import Path; from tests.cluster.streams import CLASS, Play\n"
         "wanted = EngineRequest(2, 1, (CLASS,), Path(), files={'job_cluster': Path(sys.argv[1])})\n"
         "with opened('jobs', wanted) as engine:\n"
-        "    play = Play(engine); play.start(job(0, 1000.0)); engine.submit(job(1, 1.0)); engine.lose(engine.nodes[0])\n"
+        "    play = Play(engine); play.start(job(0, 1000.0)); engine.submit(job(1, 1.0)); "
+        "engine.lose(engine.nodes[0])\n"
         "    os.kill(os.getpid(), signal.SIGKILL)\n"
     )
-    killed = subprocess.run([sys.executable, "-c", script, str(streams.settings())], cwd=HOUSE, check=False)
+    killed = subprocess.run(
+        [sys.executable, "-c", script, str(streams.settings())], cwd=HOUSE, check=False
+    )
     assert killed.returncode == -signal.SIGKILL
     found = left(cluster)
     assert len(found["jobs"]) == 2

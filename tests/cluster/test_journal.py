@@ -31,13 +31,23 @@ def another(kubeconfig: Path, namespace: str) -> Cluster:
     return connect(Where(kubeconfig=str(kubeconfig), namespace=namespace))
 
 
-def test_what_was_begun_is_found_by_anybody_until_it_is_clean(cluster: Cluster, another: Cluster) -> None:
+def test_what_was_begun_is_found_by_anybody_until_it_is_clean(
+    cluster: Cluster, another: Cluster
+) -> None:
     """What is in force; in between and afterwards: whose it is, and that nothing is."""
     journal = Journal(cluster, OURS, NODE).open()
     [found] = Journal.unfinished(another)
     assert (found.run_id, found.node, found.cell) == (OURS, NODE, None)
     run = json.loads(found.object["data"]["run.json"])
-    assert run.items() >= {"run_id": OURS, "node": NODE, "namespace": cluster.namespace, "pid": os.getpid()}.items()
+    assert (
+        run.items()
+        >= {
+            "run_id": OURS,
+            "node": NODE,
+            "namespace": cluster.namespace,
+            "pid": os.getpid(),
+        }.items()
+    )
     for n in range(2):
         journal.begin({**CELL, "label": str(n)})
         assert Journal.unfinished(another)[0].cell == {**CELL, "label": str(n)}
@@ -62,18 +72,35 @@ def test_journals_of_all_runs_and_nodes_are_listed(cluster: Cluster) -> None:
     for run_id, node in ((OURS, NODE), (OURS, long), (THEIRS, NODE)):
         Journal(cluster, run_id, node).open()
     found = Journal.unfinished(cluster)
-    assert {(journal.run_id, journal.node) for journal in found} == {(OURS, NODE), (OURS, long), (THEIRS, NODE)}
-    assert {journal.object["metadata"]["labels"][names.NODE] for journal in found} == {NODE, names.digest(long)}
+    assert {(journal.run_id, journal.node) for journal in found} == {
+        (OURS, NODE),
+        (OURS, long),
+        (THEIRS, NODE),
+    }
+    assert {journal.object["metadata"]["labels"][names.NODE] for journal in found} == {
+        NODE,
+        names.digest(long),
+    }
     for journal in found:
         journal.close()
 
 
-def test_a_run_that_left_something_in_force_must_put_it_back_first(cluster: Cluster, another: Cluster) -> None:
-    """A worker that was killed and started anew: its journal says what it left. One that left nothing goes on with it."""
+def test_a_run_that_left_something_in_force_must_put_it_back_first(
+    cluster: Cluster, another: Cluster
+) -> None:
+    """A worker that was killed and started anew: its journal says what it left.
+
+    One that left nothing goes on with it.
+    """
     journal = Journal(cluster, OURS, NODE).open()
-    assert Journal(another, OURS, NODE).open().object["metadata"]["uid"] == journal.object["metadata"]["uid"]
+    assert (
+        Journal(another, OURS, NODE).open().object["metadata"]["uid"]
+        == journal.object["metadata"]["uid"]
+    )
     journal.begin(CELL)
-    with pytest.raises(Refused, match=r"'writeback-eager' is in force there\. .*restore --target=kubernetes"):
+    with pytest.raises(
+        Refused, match=r"'writeback-eager' is in force there\. .*restore --target=kubernetes"
+    ):
         Journal(another, OURS, NODE).open()
     assert Journal.unfinished(another)[0].cell == CELL
 
@@ -81,7 +108,11 @@ def test_a_run_that_left_something_in_force_must_put_it_back_first(cluster: Clus
 def test_what_the_journal_owns_goes_with_it(cluster: Cluster) -> None:
     """Pods, Jobs and Workspaces of a run name it as their owner: whoever deletes the journal deletes them."""
     journal = Journal(cluster, OURS, NODE).open()
-    create(cluster, CONFIGMAPS, {"metadata": {"name": "owned", "ownerReferences": names.owner(journal.object)}})
+    create(
+        cluster,
+        CONFIGMAPS,
+        {"metadata": {"name": "owned", "ownerReferences": names.owner(journal.object)}},
+    )
     with watch(cluster, CONFIGMAPS, name="owned", deadline_s=LONG_S) as events:
         assert next(events)[0] == "ADDED"
         journal.close()
@@ -102,7 +133,9 @@ SPOILT: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize("what", SPOILT)
-def test_one_that_nobody_can_go_by_is_named_with_what_to_do(what: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_that_nobody_can_go_by_is_named_with_what_to_do(
+    what: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     body = journals.manifest(OURS, NODE, "bench", {"image": "i"})
     cluster = cast("Cluster", SimpleNamespace(namespace="bench"))
     monkeypatch.setattr(journals, "list_", lambda *_, **__: ([body], ""))
@@ -110,14 +143,22 @@ def test_one_that_nobody_can_go_by_is_named_with_what_to_do(what: str, monkeypat
     for key, value in SPOILT[what].items():
         (body["metadata"] if key == "labels" else body["data"])[key] = value
     [journal] = Journal.unfinished(cluster)
-    with pytest.raises(Refused, match=f"bench/{journal.name} cannot be used: .*`kubectl delete configmap -n bench {journal.name}`"):
+    with pytest.raises(
+        Refused,
+        match=f"bench/{journal.name} cannot be used: .*`kubectl delete configmap -n bench "
+        f"{journal.name}`",
+    ):
         journal.refuse_unreadable()
 
 
 @pytest.mark.parametrize(
     ("agent", "named", "text"),
     [
-        ({"image": "r.io/x:1", "pod-overlay": "my pods.yaml"}, (), "--image=r.io/x:1 '--pod-overlay=my pods.yaml'"),
+        (
+            {"image": "r.io/x:1", "pod-overlay": "my pods.yaml"},
+            (),
+            "--image=r.io/x:1 '--pod-overlay=my pods.yaml'",
+        ),
         ({"image": "r.io/x:1", "pod-overlay": "pods.yaml"}, ("image",), "--pod-overlay=pods.yaml"),
         ({"image": IMAGE, "pod-overlay": ""}, (), ""),
         ({"image": "x; reboot", "command": "sh"}, (), "'--image=x; reboot'"),
@@ -126,7 +167,9 @@ def test_one_that_nobody_can_go_by_is_named_with_what_to_do(what: str, monkeypat
         ("x", (), ""),
     ],
 )
-def test_options_of_its_agent_are_words_for_a_shell_and_nothing_else(agent: Any, named: tuple[str, ...], text: str) -> None:
+def test_options_of_its_agent_are_words_for_a_shell_and_nothing_else(
+    agent: Any, named: tuple[str, ...], text: str
+) -> None:
     """Anybody may have written them: they are shown, and who knows them gives them to `restore`."""
     journal = Journal(cast("Cluster", SimpleNamespace(namespace="bench")), OURS, NODE)
     journal._object = {"data": {"run.json": json.dumps({"agent": agent})}}

@@ -1,6 +1,7 @@
 """A cell's workload as a KAITO Workspace, on a real kubelet: our container in a template, a preset that its own image measures.
 
-The controller is the stand-in of `operators/kaito.py`, which follows recordings of the real one; its tuning image is a shell script.
+The controller is the stand-in of `operators/kaito.py`, which follows recordings of the real one;
+its tuning image is a shell script.
 """
 
 from __future__ import annotations
@@ -62,18 +63,33 @@ class Cells(test_job.Cells):
     def workspace(self, order: Order) -> Json:
         self.n += 1
         chosen = settings.Settings(Where(), "", via="kaito", image=self.image, overlay=self.overlay)
-        return manifests.of_cell(chosen, self._spot(), order, self.n, "study/cell", Shared(network=False, ipc=False))
+        return manifests.of_cell(
+            chosen, self._spot(), order, self.n, "study/cell", Shared(network=False, ipc=False)
+        )
 
     def _spot(self) -> manifests.Spot:
         return manifests.Spot(RUN_ID, self.node, self.hostname, self.cluster.namespace, None)
 
-    def lingers(self, script: str, on_start: Callable[[Json], None] | None = None, *, patience_s: float = PATIENCE_S) -> WorkloadRun:
+    def lingers(
+        self,
+        script: str,
+        on_start: Callable[[Json], None] | None = None,
+        *,
+        patience_s: float = PATIENCE_S,
+    ) -> WorkloadRun:
         order = Order(load("idle"), 2, 1, 7, start_timeout_s=30, step_timeout_s=30)
         body = self.workspace(order)
-        body["inference"]["template"]["spec"]["containers"][0].update(command=["python", "-S", "-c", SPEAK + LINGER + script], args=[])
+        body["inference"]["template"]["spec"]["containers"][0].update(
+            command=["python", "-S", "-c", SPEAK + LINGER + script], args=[]
+        )
         return self.run(body, order, on_start, patience_s)
 
-    def measure(self, body: Json, on_start: Callable[[Json], None] | None = None, patience_s: float = PATIENCE_S) -> WorkloadRun:
+    def measure(
+        self,
+        body: Json,
+        on_start: Callable[[Json], None] | None = None,
+        patience_s: float = PATIENCE_S,
+    ) -> WorkloadRun:
         self.n += 1
         placed = kaito.workspace_placed(body, self._spot(), self.n, "study/cell")
         order = Order(load("idle"), 1, 0, 7, start_timeout_s=10, step_timeout_s=10)
@@ -89,7 +105,9 @@ def linger(code):
 """
 
 
-def cells_in(namespace: str, kubeconfig: Path, node_name: str, image: str, overlay_file: Path) -> Cells:
+def cells_in(
+    namespace: str, kubeconfig: Path, node_name: str, image: str, overlay_file: Path
+) -> Cells:
     cluster = connect(Where(str(kubeconfig), None, namespace))
     node = apis.get(cluster, apis.NODES, node_name)
     assert node is not None
@@ -99,26 +117,56 @@ def cells_in(namespace: str, kubeconfig: Path, node_name: str, image: str, overl
 
 
 @pytest.fixture(scope="module")
-def collector(kubeconfig: Path, node_name: str, image: str, overlay_file: Path, crds: list[str]) -> None:
+def collector(
+    kubeconfig: Path, node_name: str, image: str, overlay_file: Path, crds: list[str]
+) -> None:
     """Kubernetes' garbage collector learns of a new kind of object within half a minute, and until then leaves what a Workspace owned."""
     assert "workspaces.kaito.sh" in crds
     cells = cells_in("default", kubeconfig, node_name, image, overlay_file)
-    owner = apis.create(cells.cluster, apis.WORKSPACES, cells.workspace(Order(load("idle"), 1, 0, 7)))
-    reference = {"apiVersion": kaito.API_VERSION, "kind": "Workspace", **{key: owner["metadata"][key] for key in ("name", "uid")}}
-    apis.create(cells.cluster, apis.CONFIGMAPS, {"metadata": {"name": "owned", "ownerReferences": [reference]}})
+    owner = apis.create(
+        cells.cluster, apis.WORKSPACES, cells.workspace(Order(load("idle"), 1, 0, 7))
+    )
+    reference = {
+        "apiVersion": kaito.API_VERSION,
+        "kind": "Workspace",
+        **{key: owner["metadata"][key] for key in ("name", "uid")},
+    }
+    apis.create(
+        cells.cluster,
+        apis.CONFIGMAPS,
+        {"metadata": {"name": "owned", "ownerReferences": [reference]}},
+    )
     apis.delete(cells.cluster, apis.WORKSPACES, owner["metadata"]["name"])
-    until(lambda: apis.get(cells.cluster, apis.CONFIGMAPS, "owned") is None, "what a Workspace owned was not taken away", every_s=0.5)
+    until(
+        lambda: apis.get(cells.cluster, apis.CONFIGMAPS, "owned") is None,
+        "what a Workspace owned was not taken away",
+        every_s=0.5,
+    )
 
 
 @pytest.fixture
-def cells(kubeconfig: Path, namespace: str, node_name: str, image: str, overlay_file: Path, collector: None) -> Iterator[Cells]:
+def cells(
+    kubeconfig: Path,
+    namespace: str,
+    node_name: str,
+    image: str,
+    overlay_file: Path,
+    collector: None,
+) -> Iterator[Cells]:
     """A test's cells; after it nothing may be there of what KAITO or the run made, however the cell ended."""
     del collector
     made = cells_in(namespace, kubeconfig, node_name, image, overlay_file)
     yield made
-    for kind in (apis.WORKSPACES, apis.PODS, apis.Kind("apps/v1", "statefulsets", "StatefulSet"), apis.JOBS):
+    for kind in (
+        apis.WORKSPACES,
+        apis.PODS,
+        apis.Kind("apps/v1", "statefulsets", "StatefulSet"),
+        apis.JOBS,
+    ):
         left, _ = apis.list_(made.cluster, kind)
-        assert [one["metadata"]["name"] for one in left if "deletionTimestamp" not in one["metadata"]] == []
+        assert [
+            one["metadata"]["name"] for one in left if "deletionTimestamp" not in one["metadata"]
+        ] == []
 
 
 @pytest.fixture
@@ -129,14 +177,21 @@ def controller(cells: Cells, kaito_operator: StandIn) -> StandIn:
 
 
 @pytest.mark.needs("torch")
-def test_a_real_training_workload_gives_what_it_gives_at_home(cells: Cells, controller: StandIn, tmp_path: Path) -> None:
-    """Steps, samples and losses; only times differ. The container lingers, so KAITO starts nothing anew and the log is complete."""
+def test_a_real_training_workload_gives_what_it_gives_at_home(
+    cells: Cells, controller: StandIn, tmp_path: Path
+) -> None:
+    """Steps, samples and losses; only times differ.
+
+    The container lingers, so KAITO starts nothing anew and the log is complete.
+    """
     order = Order(load("cnn_train"), steps=3, warmup_steps=1, seed=7, scratch=tmp_path)
     started: list[Json] = []
     there, here = cells.run(cells.workspace(order), order, started.append), _process.run(order)
     assert (there.error, here.error) == (None, None), controller.log
     assert there.facts["data_crc32"] == here.facts["data_crc32"]
-    assert [(s.index, s.warmup, s.samples) for s in there.steps] == [(s.index, s.warmup, s.samples) for s in here.steps]
+    assert [(s.index, s.warmup, s.samples) for s in there.steps] == [
+        (s.index, s.warmup, s.samples) for s in here.steps
+    ]
     assert [s.loss for s in there.steps] == pytest.approx([s.loss for s in here.steps], rel=1e-4)
     [pod] = started
     assert pod["metadata"]["name"] == f"{cells.place['workspace']}-0" == cells.place["pod"]
@@ -144,22 +199,32 @@ def test_a_real_training_workload_gives_what_it_gives_at_home(cells: Cells, cont
     assert "sha256:" in cells.place["image_id"]
 
 
-def test_a_workload_that_fails_tells_its_exit_code_and_its_last_lines(cells: Cells, controller: StandIn) -> None:
+def test_a_workload_that_fails_tells_its_exit_code_and_its_last_lines(
+    cells: Cells, controller: StandIn
+) -> None:
     """Its container goes on, or the traceback would be gone with it."""
-    said = error_of(cells.lingers("ready(); step(0); print('no such thing', file=sys.stderr, flush=True); linger(1)"))
+    said = error_of(
+        cells.lingers(
+            "ready(); step(0); print('no such thing', file=sys.stderr, flush=True); linger(1)"
+        )
+    )
     assert said.startswith("Died with exit code 1: 1 of 3 steps were done.")
     assert said.endswith("Its last lines: no such thing")
     assert controller.running
 
 
-def test_a_container_that_ends_is_a_failure_though_kaito_starts_it_anew(cells: Cells, controller: StandIn) -> None:
+def test_a_container_that_ends_is_a_failure_though_kaito_starts_it_anew(
+    cells: Cells, controller: StandIn
+) -> None:
     said = error_of(cells.lingers("ready(); step(0); sys.exit(3)"))
     assert said.startswith("Died")
     assert "exit code 3" in said
     assert controller.running
 
 
-def test_a_workspace_deleted_by_somebody_else_ends_the_cell(cells: Cells, controller: StandIn) -> None:
+def test_a_workspace_deleted_by_somebody_else_ends_the_cell(
+    cells: Cells, controller: StandIn
+) -> None:
     def delete(pod: Json) -> None:
         apis.delete(cells.cluster, apis.WORKSPACES, pod["metadata"]["labels"]["kaito.sh/workspace"])
 
@@ -177,14 +242,18 @@ def test_a_controller_that_died_keeps_nothing_behind(cells: Cells, controller: S
     assert "its finalizer was removed" in error_of(result)
 
 
-def test_restore_takes_away_what_a_killed_run_left_though_kaito_is_gone(cells: Cells, controller: StandIn) -> None:
+def test_restore_takes_away_what_a_killed_run_left_though_kaito_is_gone(
+    cells: Cells, controller: StandIn
+) -> None:
     """The run that would have deleted the Workspace was killed, and its finalizer's owner is gone too."""
     journal = Journal(cells.cluster, RUN_ID, cells.node)
     journal.open()
     body = cells.workspace(Order(load("idle"), 1, 0, 7))
     name = body["metadata"]["name"]
     workload.create(cells.cluster, apis.WORKSPACES, body)
-    with watch(cells.cluster, apis.PODS, labels=f"kaito.sh/workspace={name}", deadline_s=PATIENCE_S) as events:
+    with watch(
+        cells.cluster, apis.PODS, labels=f"kaito.sh/workspace={name}", deadline_s=PATIENCE_S
+    ) as events:
         next(pod for _, pod in events if pod["spec"].get("nodeName"))
     controller.kill()
     recovery.clear(cells.cluster, journal)
@@ -193,18 +262,33 @@ def test_restore_takes_away_what_a_killed_run_left_though_kaito_is_gone(cells: C
     assert apis.list_(cells.cluster, apis.PODS)[0] == []
 
 
-def test_a_cluster_without_kaito_says_how_to_do_without(kubeconfig: Path, namespace: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_cluster_without_kaito_says_how_to_do_without(
+    kubeconfig: Path, namespace: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The one here may have it, so a group is asked for that no cluster has: the API server's answer is the same."""
-    monkeypatch.setattr(apis, "WORKSPACES", replace(apis.WORKSPACES, api_version="kaito.invalid/v1beta1"))
+    monkeypatch.setattr(
+        apis, "WORKSPACES", replace(apis.WORKSPACES, api_version="kaito.invalid/v1beta1")
+    )
     with pytest.raises(Refused, match="install KAITO"):
-        workload.create(connect(Where(str(kubeconfig), None, namespace)), apis.WORKSPACES, {"metadata": {"name": "w"}})
+        workload.create(
+            connect(Where(str(kubeconfig), None, namespace)),
+            apis.WORKSPACES,
+            {"metadata": {"name": "w"}},
+        )
 
 
-def test_a_cluster_without_the_operator_says_how_to_do_without(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_cluster_without_the_operator_says_how_to_do_without(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """As above."""
     for name in ("SKYHOOKS", "NODEWRIGHTS"):
-        monkeypatch.setattr(apis, name, replace(apis.SKYHOOKS, api_version="skyhook.invalid/v1alpha1"))
-    with pytest.raises(Refused, match=r"the cluster has no NodeWright \(nodewright.nvidia.com\) or Skyhook .*--apply=agent"):
+        monkeypatch.setattr(
+            apis, name, replace(apis.SKYHOOKS, api_version="skyhook.invalid/v1alpha1")
+        )
+    with pytest.raises(
+        Refused,
+        match=r"the cluster has no NodeWright \(nodewright.nvidia.com\) or Skyhook .*--apply=agent",
+    ):
         ways.way("skyhook", next(iter(skyhook.served(cluster)), None))
 
 
@@ -229,7 +313,9 @@ def test_a_tuning_preset_is_measured_by_its_own_trainer(cells: Cells, controller
     assert cells.place["node"] == cells.node
 
 
-def test_a_tuning_whose_first_pod_fails_is_judged_by_its_job(cells: Cells, kaito_operator: StandIn) -> None:
+def test_a_tuning_whose_first_pod_fails_is_judged_by_its_job(
+    cells: Cells, kaito_operator: StandIn
+) -> None:
     """KAITO calls the Workspace Failed for good; its Job tries again and completes."""
     kaito_operator.start(fault="first-pod-fails")
     result = cells.measure(TUNES)
@@ -237,15 +323,25 @@ def test_a_tuning_whose_first_pod_fails_is_judged_by_its_job(cells: Cells, kaito
     assert "throughput_samples_per_s" in result.facts["kaito"]["metrics"]  # type: ignore[index]
 
 
-def test_a_serving_preset_is_measured_by_the_line_its_image_prints(cells: Cells, controller: StandIn) -> None:
-    """The stand-in has no model server: a script in a template prints what one prints. 644436.67 tokens a minute are 10740.6 a second."""
+def test_a_serving_preset_is_measured_by_the_line_its_image_prints(
+    cells: Cells, controller: StandIn
+) -> None:
+    """The stand-in has no model server: a script in a template prints what one prints.
+
+    644436.67 tokens a minute are 10740.6 a second.
+    """
     body: Json = {
         "apiVersion": "kaito.sh/v1beta1",
         "kind": "Workspace",
         "metadata": {},
-        "inference": {"preset": {"name": "phi-4"}, "template": cells.workspace(Order(load("idle"), 1, 0, 7))["inference"]["template"]},
+        "inference": {
+            "preset": {"name": "phi-4"},
+            "template": cells.workspace(Order(load("idle"), 1, 0, 7))["inference"]["template"],
+        },
     }
-    body["inference"]["template"]["spec"]["containers"][0].update(command=["python", "-S", "-c", MEASURES], args=[])
+    body["inference"]["template"]["spec"]["containers"][0].update(
+        command=["python", "-S", "-c", MEASURES], args=[]
+    )
     result = cells.measure(body)
     assert result.error is None, controller.log
     found = result.facts["kaito"]

@@ -35,11 +35,27 @@ def stamp(ago: timedelta = timedelta()) -> str:
     return (datetime.now(UTC) - ago).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 
-def of_another_machine(cluster: Cluster, *, renewed: str, duration_s: int = 1, node: str = NODE) -> Object:
+def of_another_machine(
+    cluster: Cluster, *, renewed: str, duration_s: int = 1, node: str = NODE
+) -> Object:
     """The lease of a run that is elsewhere, or was."""
-    about = {"deeptweak/process": "another-boot:pid:[1]:pid:7:7", "deeptweak/host": "elsewhere", "deeptweak/pid": "7", names.NODE: node}
-    spec = {"holderIdentity": f"{THEIRS}/elsewhere/7", "leaseDurationSeconds": duration_s, "acquireTime": renewed, "renewTime": renewed}
-    metadata = {"name": names.lease_name(node), "labels": names.labels(THEIRS, "lease"), "annotations": about}
+    about = {
+        "deeptweak/process": "another-boot:pid:[1]:pid:7:7",
+        "deeptweak/host": "elsewhere",
+        "deeptweak/pid": "7",
+        names.NODE: node,
+    }
+    spec = {
+        "holderIdentity": f"{THEIRS}/elsewhere/7",
+        "leaseDurationSeconds": duration_s,
+        "acquireTime": renewed,
+        "renewTime": renewed,
+    }
+    metadata = {
+        "name": names.lease_name(node),
+        "labels": names.labels(THEIRS, "lease"),
+        "annotations": about,
+    }
     return create(cluster, LEASES, {"metadata": metadata, "spec": spec})
 
 
@@ -89,14 +105,22 @@ def test_of_two_that_come_at_once_one_gets_it(cluster: Cluster, quick: None) -> 
 def test_one_process_cannot_hold_a_node_twice(cluster: Cluster) -> None:
     """Nor does the second attempt take the lease away from the first."""
     with NodeLease(cluster, OURS, NODE):
-        with pytest.raises(MachineHeld, match=f"is held by run {OURS}"), NodeLease(cluster, OURS, NODE, silent=NOBODY_WATCHED):
+        with (
+            pytest.raises(MachineHeld, match=f"is held by run {OURS}"),
+            NodeLease(cluster, OURS, NODE, silent=NOBODY_WATCHED),
+        ):
             pass
         assert holder(cluster) == OURS
 
 
 @pytest.mark.parametrize("ahead_s", [-100, 0, 3600])
-def test_a_silent_holder_is_taken_over_whatever_its_clock_said(cluster: Cluster, ahead_s: int) -> None:
-    """Not by comparing clocks: nobody renewed for the lease's whole duration while we watched. The dead run is named."""
+def test_a_silent_holder_is_taken_over_whatever_its_clock_said(
+    cluster: Cluster, ahead_s: int
+) -> None:
+    """Not by comparing clocks: nobody renewed for the lease's whole duration while we watched.
+
+    The dead run is named.
+    """
     of_another_machine(cluster, renewed=stamp(timedelta(seconds=-ahead_s)))
     with NodeLease(cluster, OURS, NODE) as held:
         assert held.took_over == THEIRS
@@ -110,16 +134,26 @@ def test_a_silent_holder_is_taken_over_whatever_its_clock_said(cluster: Cluster,
 def test_a_holder_that_renews_is_believed_whatever_its_clock_says(cluster: Cluster) -> None:
     """Its clock is nine minutes slow, its lease ran out long ago by ours; it renews, so it lives."""
     there = of_another_machine(cluster, renewed=stamp(timedelta(minutes=9)), duration_s=60)
-    renewing = threading.Timer(0.5, lambda: patch(cluster, LEASES, NAME, {"spec": {"renewTime": stamp(timedelta(minutes=9))}}))
+    renewing = threading.Timer(
+        0.5,
+        lambda: patch(cluster, LEASES, NAME, {"spec": {"renewTime": stamp(timedelta(minutes=9))}}),
+    )
     renewing.start()
-    with pytest.raises(MachineHeld, match=rf"is held by run {THEIRS} \(process 7 on elsewhere\), since {there['spec']['acquireTime']}"):
+    with pytest.raises(
+        MachineHeld,
+        match=rf"is held by run {THEIRS} \(process 7 on elsewhere\), since "
+        rf"{there['spec']['acquireTime']}",
+    ):
         NodeLease(cluster, OURS, NODE).__enter__()
     renewing.join()
     assert holder(cluster) == THEIRS
 
 
 def test_no_clock_makes_a_holder_dead(cluster: Cluster) -> None:
-    """However long ago it renewed by ours: one whose clock is an hour slow lives. Only watching tells."""
+    """However long ago it renewed by ours: one whose clock is an hour slow lives.
+
+    Only watching tells.
+    """
     there = of_another_machine(cluster, renewed=stamp(timedelta(hours=1)))
     assert not lease.is_dead(there)
     with pytest.raises(MachineHeld):
@@ -132,7 +166,23 @@ def of_process(text: str) -> Object:
     return {"metadata": {"annotations": {lease.PROCESS: text}}, "spec": {"holderIdentity": THEIRS}}
 
 
-@pytest.mark.parametrize("process", ["", "x", "7", "7:", ":7", "x:7", "-1:7", "0:7", "9" * 30 + ":7", "\u0661:7", "7:7:7", "7:gone"])
+@pytest.mark.parametrize(
+    "process",
+    [
+        "",
+        "x",
+        "7",
+        "7:",
+        ":7",
+        "x:7",
+        "-1:7",
+        "0:7",
+        "9" * 30 + ":7",
+        "\u0661:7",
+        "7:7:7",
+        "7:gone",
+    ],
+)
 def test_an_annotation_that_nobody_can_read_says_nothing(process: str) -> None:
     """Neither that the holder is dead, nor an error that stops whoever looks for a node."""
     assert not lease.is_dead(of_process(f"{lease._here()}:pid:{process}"))
@@ -151,7 +201,9 @@ def test_a_process_that_proc_does_not_show_is_asked_after(monkeypatch: pytest.Mo
         assert lease.is_dead(held)
 
 
-def test_of_two_that_take_over_from_the_same_dead_run_one_gets_it(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_of_two_that_take_over_from_the_same_dead_run_one_gets_it(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Both have read the dead run's lease before either writes: the second writing is refused by the server, not carried out."""
     seen = lease.version_of(of_another_machine(cluster, renewed=stamp()))
     both = threading.Barrier(2)
@@ -185,11 +237,15 @@ def test_of_two_that_take_over_from_the_same_dead_run_one_gets_it(cluster: Clust
     assert holder(cluster) == won[0].run_id
 
 
-def test_a_killed_process_of_this_machine_is_dead_without_waiting(cluster: Cluster, kubeconfig: Path) -> None:
+def test_a_killed_process_of_this_machine_is_dead_without_waiting(
+    cluster: Cluster, kubeconfig: Path
+) -> None:
     """Its pid in this boot is gone: the next run, and `restore`, need not watch for fifteen seconds."""
     program = (
-        "import sys, time\nfrom fixtures.kubernetes.client import *\nfrom fixtures.kubernetes.lease import NodeLease\n"
-        f"with NodeLease(connect(Where(kubeconfig={str(kubeconfig)!r}, namespace={cluster.namespace!r})), {THEIRS!r}, {NODE!r}):\n"
+        "import sys, time\nfrom fixtures.kubernetes.client import *\nfrom "
+        "fixtures.kubernetes.lease import NodeLease\n"
+        f"with NodeLease(connect(Where(kubeconfig={str(kubeconfig)!r}, "
+        f"namespace={cluster.namespace!r})), {THEIRS!r}, {NODE!r}):\n"
         "    print(flush=True)\n    time.sleep(1000)\n"
     )
     with doomed(program) as (pid,), pytest.raises(MachineHeld, match=f"process {pid} on "):
@@ -199,12 +255,18 @@ def test_a_killed_process_of_this_machine_is_dead_without_waiting(cluster: Clust
 
 
 def test_a_holder_renews(cluster: Cluster, quick: None) -> None:  # noqa: ARG001
-    with NodeLease(cluster, OURS, NODE), watch(cluster, LEASES, name=NAME, deadline_s=LONG_S) as events:
+    with (
+        NodeLease(cluster, OURS, NODE),
+        watch(cluster, LEASES, name=NAME, deadline_s=LONG_S) as events,
+    ):
         stamps = [next(events)[1]["spec"]["renewTime"] for _ in range(3)]
     assert stamps == sorted(set(stamps))
 
 
-def test_a_server_away_for_less_than_the_lease_loses_nothing(cuttable: tuple[Cluster, Line], quick: None) -> None:  # noqa: ARG001
+def test_a_server_away_for_less_than_the_lease_loses_nothing(
+    cuttable: tuple[Cluster, Line],
+    quick: None,  # noqa: ARG001
+) -> None:
     """Nor does an answer that got lost: the next look finds our own writing."""
     cluster, line = cuttable
     with NodeLease(cluster, OURS, NODE) as held:
@@ -214,7 +276,11 @@ def test_a_server_away_for_less_than_the_lease_loses_nothing(cuttable: tuple[Clu
             line.open()
             before = get(cluster, LEASES, NAME)
             with watch(cluster, LEASES, name=NAME, deadline_s=LONG_S) as events:
-                assert any(item["spec"]["renewTime"] != before["spec"]["renewTime"] for _, item in events if before)
+                assert any(
+                    item["spec"]["renewTime"] != before["spec"]["renewTime"]
+                    for _, item in events
+                    if before
+                )
         assert not held.lost.is_set()
 
 
@@ -234,7 +300,10 @@ def test_a_server_away_for_longer_than_the_lease_loses_it(
         line.open()
 
 
-def test_a_lease_that_somebody_deletes_or_takes_is_lost_and_not_given_back(cluster: Cluster, quick: None) -> None:  # noqa: ARG001
+def test_a_lease_that_somebody_deletes_or_takes_is_lost_and_not_given_back(
+    cluster: Cluster,
+    quick: None,  # noqa: ARG001
+) -> None:
     """What another run has by then stays that run's."""
     with NodeLease(cluster, OURS, NODE) as held:
         delete(cluster, LEASES, NAME)

@@ -22,7 +22,11 @@ if TYPE_CHECKING:
 def test_a_cell_of_the_workload_meets_a_lost_node_and_every_job_ends(streams: Streams) -> None:
     """The whole way: planned arrivals, our decider, a node drained in the middle and back, never more than the slots at once."""
     name = "job_stream:engine=jobs:rate_per_s=1:jobs=6:work=1:retries=3:fault=node:fault_at_s=3:fault_for_s=2"
-    result = _process.run(Order(load(name), 6, 0, 7, scratch=streams.folder, files={"job_cluster": streams.settings()}))
+    result = _process.run(
+        Order(
+            load(name), 6, 0, 7, scratch=streams.folder, files={"job_cluster": streams.settings()}
+        )
+    )
     assert result.error is None
     told: Any = result.report
     jobs, attempts = told["job"], told["attempt"]
@@ -33,7 +37,9 @@ def test_a_cell_of_the_workload_meets_a_lost_node_and_every_job_ends(streams: St
     assert not [row for row in attempts if away[0] < row["admit_s"] < away[1]]
     assert {row["outcome"] for row in attempts} <= {"done", "killed"}
     assert sum(row["attempts"] for row in jobs) == len(attempts)
-    running = sorted((at_s, step) for row in attempts for at_s, step in ((row["admit_s"], 1), (row["end_s"], -1)))
+    running = sorted(
+        (at_s, step) for row in attempts for at_s, step in ((row["admit_s"], 1), (row["end_s"], -1))
+    )
     assert max(sum(step for _, step in running[:many]) for many in range(len(running) + 1)) <= 2
     assert told["stream"][0]["engine_facts"]["kubernetes"].startswith("v")
 
@@ -62,7 +68,9 @@ def test_a_drained_node_is_lost_and_comes_back(streams: Streams) -> None:
         assert [one.what for one in play.events if one.job is None] == ["node lost", "node back"]
 
 
-def test_a_stream_that_ends_while_a_node_is_away_brings_it_back(streams: Streams, cluster: Cluster) -> None:
+def test_a_stream_that_ends_while_a_node_is_away_brings_it_back(
+    streams: Streams, cluster: Cluster
+) -> None:
     with streams.play() as play:
         play.engine.lose(play.engine.nodes[0])
         assert left(cluster)["away"] == list(play.engine.nodes)
@@ -84,13 +92,18 @@ def test_a_node_that_somebody_else_cordons_is_lost_too(streams: Streams, cluster
 
 @pytest.mark.slow
 def test_the_only_node_whose_kubelet_stops_takes_its_job_with_it(streams: Streams) -> None:
-    """By the user's own command. The cluster notices some 50 s later: so long the job counts as running, as it does there."""
+    """By the user's own command.
+
+    The cluster notices some 50 s later: so long the job counts as running, as it does there.
+    """
     if kubelet.found(streams.here.node) is None:
         pytest.skip("the node's kubelet is not a process of this machine")
     command = f"{sys.executable} -m tests.cluster.kubelet"
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(HOUSE)
-        with streams.play(stop=f"{command} stop {{node}}", start=f"{command} start {{node}}") as play:
+        with streams.play(
+            stop=f"{command} stop {{node}}", start=f"{command} start {{node}}"
+        ) as play:
             [node] = play.engine.nodes
             play.start(job(0, LONG_S))
             play.engine.lose(node)
@@ -103,9 +116,13 @@ def test_the_only_node_whose_kubelet_stops_takes_its_job_with_it(streams: Stream
             assert play.end_of(1).outcome == "done"
 
 
-def test_a_command_that_cannot_stop_a_node_is_refused_and_the_node_is_not_lost(streams: Streams) -> None:
+def test_a_command_that_cannot_stop_a_node_is_refused_and_the_node_is_not_lost(
+    streams: Streams,
+) -> None:
     with streams.play(stop="false {node}", start="true {node}") as play:
-        with pytest.raises(Refused, match=r"false .* ended with exit code 1: nothing on stderr. Correct `stop`"):
+        with pytest.raises(
+            Refused, match=r"false .* ended with exit code 1: nothing on stderr. Correct `stop`"
+        ):
             play.engine.lose(play.engine.nodes[0])
         play.start(job(0, 0.1))
         assert play.end_of(0).outcome == "done"

@@ -1,4 +1,7 @@
-"""What a run creates is what the golden files show; a change of them is read by a person. `DEEPTWEAK_GOLDEN=write` rewrites them."""
+"""What a run creates is what the golden files show; a change of them is read by a person.
+
+`DEEPTWEAK_GOLDEN=write` rewrites them.
+"""
 
 from __future__ import annotations
 
@@ -25,18 +28,29 @@ Json = dict[str, Any]
 
 GOLDEN = Path(__file__).parent / "golden"
 RUN_ID, NODE, IMAGE, NAMESPACE = "0123456789ab", "node-1", "registry.example/deeptweak:1", "bench"
-JOURNAL = {"metadata": {"name": names.journal_name(RUN_ID, NODE), "uid": "11111111-2222-3333-4444-555555555555"}}
+JOURNAL = {
+    "metadata": {
+        "name": names.journal_name(RUN_ID, NODE),
+        "uid": "11111111-2222-3333-4444-555555555555",
+    }
+}
 SPOT = manifests.Spot(RUN_ID, NODE, NODE, NAMESPACE, None)
 ORDER = Order(load("cnn_train"), steps=40, warmup_steps=5, seed=1)
 # The three things that clusters most often ask for, and a volume in the place of ours.
 OVERLAY = Overlay(
-    metadata={"labels": {"team": "kernel", names.RUN: "forged"}, "annotations": {"example.com/why": "a benchmark"}},
+    metadata={
+        "labels": {"team": "kernel", names.RUN: "forged"},
+        "annotations": {"example.com/why": "a benchmark"},
+    },
     spec={
         "imagePullSecrets": [{"name": "registry"}],
         "tolerations": [{"key": "dedicated", "operator": "Exists"}],
         "volumes": [{"name": "scratch", "hostPath": {"path": "/mnt/nvme"}}],
     },
-    container={"env": [{"name": "OMP_NUM_THREADS", "value": "8"}], "resources": {"requests": {"cpu": "8"}}},
+    container={
+        "env": [{"name": "OMP_NUM_THREADS", "value": "8"}],
+        "resources": {"requests": {"cpu": "8"}},
+    },
 )
 
 
@@ -74,7 +88,9 @@ def test_no_golden_file_is_left_over() -> None:
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_the_api_server_takes_every_golden_manifest(case: str, kubeconfig: Path, namespace: str) -> None:
+def test_the_api_server_takes_every_golden_manifest(
+    case: str, kubeconfig: Path, namespace: str
+) -> None:
     """It validates each field, unknown ones too, without creating anything."""
     from fixtures.kubernetes.client import Request, connect, send
 
@@ -101,7 +117,11 @@ def test_only_the_agent_may_do_more_than_compute() -> None:
     assert not {"hostPID", "hostIPC", "securityContext", "serviceAccountName"} & spec.keys()
     assert "hostNetwork" not in job()["spec"]["template"]["spec"]
     assert not [volume for volume in spec["volumes"] if "hostPath" in volume]
-    assert spec["automountServiceAccountToken"] is agent()["spec"]["automountServiceAccountToken"] is False
+    assert (
+        spec["automountServiceAccountToken"]
+        is agent()["spec"]["automountServiceAccountToken"]
+        is False
+    )
 
 
 def test_the_scheduler_sees_the_workload_and_never_the_agent() -> None:
@@ -121,7 +141,9 @@ def test_a_job_lasts_no_longer_than_its_timeouts_and_is_never_repeated() -> None
     assert (spec["backoffLimit"], spec["template"]["spec"]["restartPolicy"]) == (0, "Never")
 
 
-def test_a_job_that_takes_turns_with_others_is_told_when_it_goes_on_and_may_wait_for_all_of_them() -> None:
+def test_a_job_that_takes_turns_with_others_is_told_when_it_goes_on_and_may_wait_for_all_of_them() -> (
+    None
+):
     """600 + 180 + 4 × 60 = 1020 s for each of three."""
     order = Order(load("idle"), steps=2, warmup_steps=1, seed=1, slice_steps=1)
     spec = job(order=order, arms=3)["spec"]
@@ -131,9 +153,13 @@ def test_a_job_that_takes_turns_with_others_is_told_when_it_goes_on_and_may_wait
 
 
 @pytest.mark.parametrize("workload", workloads.names())
-def test_the_program_understands_what_it_is_told(workload: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_program_understands_what_it_is_told(
+    workload: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The arguments are read by the workload's own parser; the command names a module that there is."""
-    [container] = job(order=Order(load(workload), 40, 5, 7))["spec"]["template"]["spec"]["containers"]
+    [container] = job(order=Order(load(workload), 40, 5, 7))["spec"]["template"]["spec"][
+        "containers"
+    ]
     monkeypatch.setattr("sys.argv", ["workload", *container["args"]])
     asked, params, linger = read(workloads.class_of(workload))
     assert not linger
@@ -157,7 +183,9 @@ def test_a_variant_is_its_workload_with_its_parameters(monkeypatch: pytest.Monke
 def test_two_nodes_of_one_run_and_two_jobs_of_one_node_never_share_a_name() -> None:
     chosen, shared = settings.Settings(Where(), ""), Shared(network=False, ipc=False)
     made = {
-        manifests.workload_job(chosen, SPOT._replace(node=node), ORDER, n, "x", shared)["metadata"]["name"]
+        manifests.workload_job(chosen, SPOT._replace(node=node), ORDER, n, "x", shared)["metadata"][
+            "name"
+        ]
         for node in ("a", "b", "x" * 200)
         for n in (1, 2, 10_000)
     }
@@ -168,7 +196,9 @@ def test_two_nodes_of_one_run_and_two_jobs_of_one_node_never_share_a_name() -> N
 
 def test_a_run_id_of_digits_and_one_e_stays_text() -> None:
     """For kubectl `123456789e12` would be a number, and no label is one."""
-    text = manifests.render([manifests.agent_pod(SPOT._replace(run_id="123456789e12"), IMAGE, Overlay())])
+    text = manifests.render(
+        [manifests.agent_pod(SPOT._replace(run_id="123456789e12"), IMAGE, Overlay())]
+    )
     assert "deeptweak/run: '123456789e12'" in text
 
 

@@ -1,7 +1,8 @@
 """`pytest benchmarks/ -n 8 --target=kubernetes` on fifty simulated nodes: who gets which, what is saved, what is left.
 
-The sessions are real, so are API server, controllers and all that is written there. Nothing runs on a simulated node: its agent is
-`simulated_agents`, and what its workload says is the same for all cells.
+The sessions are real, so are API server, controllers and all that is written there. Nothing runs on
+a simulated node: its agent is `simulated_agents`, and what its workload says is the same for all
+cells.
 """
 
 from __future__ import annotations
@@ -51,7 +52,9 @@ def fifty(kubeconfig: Path) -> Iterator[list[str]]:
 
 
 @pytest.fixture
-def chosen(kubeconfig: Path, fifty: list[str], namespace: str) -> Iterator[Callable[[Sequence[str]], str]]:
+def chosen(
+    kubeconfig: Path, fifty: list[str], namespace: str
+) -> Iterator[Callable[[Sequence[str]], str]]:
     administrator = connect(Where(kubeconfig=str(kubeconfig), namespace=namespace))
     made: list[str] = []
 
@@ -79,15 +82,31 @@ class Sessions:
     def another(self, name: str) -> Place:
         folder = self.folder / name
         folder.mkdir()
-        place = Place(folder, environment={MACHINES: str(self.folder / "machines"), "PYTHONPATH": str(HOUSE)})
+        place = Place(
+            folder, environment={MACHINES: str(self.folder / "machines"), "PYTHONPATH": str(HOUSE)}
+        )
         place.manifest("typed", sysctl="vm.swappiness = 10")
         self.places.append(place)
         return place
 
-    def start(self, selector: str, *more: str, place: Place | None = None, blocks: int = BLOCKS) -> subprocess.Popen[str]:
+    def start(
+        self, selector: str, *more: str, place: Place | None = None, blocks: int = BLOCKS
+    ) -> subprocess.Popen[str]:
         place = place or self.place
-        target = ["-p", "tests.cluster.simulated_agents", "--target=kubernetes", "--apply=agent", *self.where, f"--nodes={selector}"]
-        plan = [f"--tweaks={place.folder}/typed.yaml", f"--blocks={blocks}", f"--steps={STEPS}", "--benchmark-save=exp"]
+        target = [
+            "-p",
+            "tests.cluster.simulated_agents",
+            "--target=kubernetes",
+            "--apply=agent",
+            *self.where,
+            f"--nodes={selector}",
+        ]
+        plan = [
+            f"--tweaks={place.folder}/typed.yaml",
+            f"--blocks={blocks}",
+            f"--steps={STEPS}",
+            "--benchmark-save=exp",
+        ]
         return place.start(*target, *plan, *more)
 
     def ended(self, process: subprocess.Popen[str], place: Place | None = None) -> Done:
@@ -98,18 +117,32 @@ class Sessions:
 
     def restore(self) -> Done:
         return self.place.call(
-            sys.executable, "-m", "tests.cluster.simulated_agents", "restore", "--target=kubernetes", *self.where, "--patience=60"
+            sys.executable,
+            "-m",
+            "tests.cluster.simulated_agents",
+            "restore",
+            "--target=kubernetes",
+            *self.where,
+            "--patience=60",
         )
 
     def left(self) -> dict[str, list[str]]:
         """What the runs have left in their namespace."""
         kinds = {"leases": LEASES, "journals": CONFIGMAPS, "jobs": JOBS, "pods": PODS}
-        found = {what: list_(self.cluster, kind, labels="app.kubernetes.io/name=deeptweak")[0] for what, kind in kinds.items()}
-        return {what: [one["metadata"]["name"] for one in some] for what, some in found.items() if some}
+        found = {
+            what: list_(self.cluster, kind, labels="app.kubernetes.io/name=deeptweak")[0]
+            for what, kind in kinds.items()
+        }
+        return {
+            what: [one["metadata"]["name"] for one in some] for what, some in found.items() if some
+        }
 
     def swappiness(self) -> dict[str, str | None]:
         folder = self.folder / "machines"
-        return {node.name: simulated_agents.machine(folder, node.name).get(SWAPPINESS) for node in sorted(folder.iterdir())}
+        return {
+            node.name: simulated_agents.machine(folder, node.name).get(SWAPPINESS)
+            for node in sorted(folder.iterdir())
+        }
 
 
 @pytest.fixture
@@ -127,7 +160,14 @@ def not_ready(cluster: Cluster, node: str) -> Iterator[None]:
     def say(annotation: str | None, **condition: str) -> None:
         patch(cluster, NODES, node, {"metadata": {"annotations": {simulated.OURS: annotation}}})
         condition = {"type": "Ready", "message": "the test says so", **condition}
-        patch(cluster, NODES, node, {"status": {"conditions": [condition]}}, subresource="status", strategic=True)
+        patch(
+            cluster,
+            NODES,
+            node,
+            {"status": {"conditions": [condition]}},
+            subresource="status",
+            strategic=True,
+        )
 
     say(None, status="False", reason="Off")
     try:
@@ -155,7 +195,9 @@ def whole(saved: Json, *, blocks: int = BLOCKS) -> None:
     for record in records(saved).values():
         assert record["place"]["node"] == record["node"]
         if record["tweakset"] == "typed":
-            assert record["tweak"]["before"] == record["tweak"]["restored"] == {"vm.swappiness": "60"}
+            assert (
+                record["tweak"]["before"] == record["tweak"]["restored"] == {"vm.swappiness": "60"}
+            )
             assert record["tweak"]["observed"] == {"vm.swappiness": "10"}
 
 
@@ -191,15 +233,21 @@ def test_eight_workers_run_eight_blocks_on_eight_of_fifty_nodes_and_save_what_a_
     assert list(saved) == list(serial)
     assert saved["deeptweak"]["cells"] == serial["deeptweak"]["cells"]
     nodes = [run["deeptweak"].pop("nodes") for run in (saved, serial)]
-    assert {json.dumps(shape(facts)) for one in nodes for facts in one.values()} == {json.dumps(shape(next(iter(nodes[0].values()))))}
+    assert {json.dumps(shape(facts)) for one in nodes for facts in one.values()} == {
+        json.dumps(shape(next(iter(nodes[0].values()))))
+    }
     assert shape(saved["deeptweak"]) == shape(serial["deeptweak"])
-    assert [shape(one) for one in saved["benchmarks"]] == [shape(one) for one in serial["benchmarks"]]
+    assert [shape(one) for one in saved["benchmarks"]] == [
+        shape(one) for one in serial["benchmarks"]
+    ]
 
 
 # -- several runs
 
 
-def test_two_runs_at_once_never_share_a_node(sessions: Sessions, fifty: list[str], chosen: Callable[[Sequence[str]], str]) -> None:
+def test_two_runs_at_once_never_share_a_node(
+    sessions: Sessions, fifty: list[str], chosen: Callable[[Sequence[str]], str]
+) -> None:
     """Eight nodes for twice four workers, the second run begun while the first holds four; both are complete."""
     selector = chosen(fifty[:8])
     other = sessions.another("second")
@@ -222,8 +270,13 @@ def spans(saved: Json) -> dict[str, tuple[datetime, datetime]]:
     cells: dict[str, list[tuple[datetime, datetime]]] = {}
     for record in records(saved).values():
         begun = datetime.fromisoformat(record["started_utc"])
-        cells.setdefault(record["node"], []).append((begun, begun + timedelta(seconds=record["duration_s"])))
-    return {node: (min(begun for begun, _ in some), max(ended for _, ended in some)) for node, some in cells.items()}
+        cells.setdefault(record["node"], []).append(
+            (begun, begun + timedelta(seconds=record["duration_s"]))
+        )
+    return {
+        node: (min(begun for begun, _ in some), max(ended for _, ended in some))
+        for node, some in cells.items()
+    }
 
 
 # -- a worker that dies
@@ -233,7 +286,10 @@ def spans(saved: Json) -> dict[str, tuple[datetime, datetime]]:
 def test_of_a_killed_worker_lease_and_journal_are_left_for_restore_and_resume_completes_the_run(
     sessions: Sessions, fifty: list[str], chosen: Callable[[Sequence[str]], str], *, agent_too: bool
 ) -> None:
-    """Its agent puts the node back by itself; where that died with it, `restore` does. The others' nodes are theirs until the end."""
+    """Its agent puts the node back by itself; where that died with it, `restore` does.
+
+    The others' nodes are theirs until the end.
+    """
     nodes = fifty[20:23]
     selector = chosen(nodes)
     process = sessions.start(selector, "-n", "3", blocks=4)
@@ -260,9 +316,9 @@ def test_of_a_killed_worker_lease_and_journal_are_left_for_restore_and_resume_co
     os.kill(worker, signal.SIGKILL)
     done = sessions.ended(process)
     assert done.code == 2, done.out
-    assert done.lines(f"on {victim} died. Run `python -m fixtures restore --target=kubernetes") or done.lines(
-        "THE MACHINE WAS NOT PUT BACK"
-    )
+    assert done.lines(
+        f"on {victim} died. Run `python -m fixtures restore --target=kubernetes"
+    ) or done.lines("THE MACHINE WAS NOT PUT BACK")
     part = sessions.place.saved()
     assert part["deeptweak"]["interrupted"] is True
     assert part["deeptweak"]["machine_check"]["restored"] is False
@@ -279,7 +335,9 @@ def test_of_a_killed_worker_lease_and_journal_are_left_for_restore_and_resume_co
     resumed = sessions.place.saved()
     whole(resumed, blocks=4)
     assert resumed["deeptweak"]["run_id"] == part["deeptweak"]["run_id"]
-    complete = [list(one) for _, one in groupby(sorted(records(part).values(), key=block_of), key=block_of)]
+    complete = [
+        list(one) for _, one in groupby(sorted(records(part).values(), key=block_of), key=block_of)
+    ]
     kept = [record for one in complete if len(one) == 3 for record in one]
     assert all(records(resumed)[record["id"]] == record for record in kept)
     assert sessions.left() == {}
@@ -292,7 +350,11 @@ def in_force(sessions: Sessions) -> list[str]:
 
 def worker_of(sessions: Sessions, node: str) -> int | None:
     leases = list_(sessions.cluster, LEASES)[0]
-    found = [one["metadata"]["annotations"]["deeptweak/pid"] for one in leases if one["metadata"]["name"] == names.lease_name(node)]
+    found = [
+        one["metadata"]["annotations"]["deeptweak/pid"]
+        for one in leases
+        if one["metadata"]["name"] == names.lease_name(node)
+    ]
     return int(found[0]) if found else None
 
 
@@ -300,7 +362,9 @@ def stands_still(pid: int) -> bool:
     """Stop a process that is not our child. Returns: False, if it has ended instead."""
     with suppress(ProcessLookupError, FileNotFoundError):
         os.kill(pid, signal.SIGSTOP)
-        while (state := Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0]) not in "Tt":
+        while (
+            state := Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0]
+        ) not in "Tt":
             if state in "ZX":
                 return False
             time.sleep(0.001)
@@ -326,12 +390,17 @@ def test_cordoned_drifted_and_not_ready_nodes_are_passed_over_and_each_is_named_
     patch(cluster, NODES, drifted, {"metadata": {"annotations": {names.DRIFTED: SWAPPINESS}}})
     with ExitStack() as stack:
         stack.callback(patch, cluster, NODES, cordoned, {"spec": {"unschedulable": None}})
-        stack.callback(patch, cluster, NODES, drifted, {"metadata": {"annotations": {names.DRIFTED: None}}})
+        stack.callback(
+            patch, cluster, NODES, drifted, {"metadata": {"annotations": {names.DRIFTED: None}}}
+        )
         stack.enter_context(not_ready(cluster, down))
         done = sessions.run(selector, "-n", "4", blocks=4)
     assert done.code == 0, done.out
     assert len(done.lines("ended: None of the 5 nodes of --nodes=")) == 2, done.out
-    assert all(done.lines(f"{node}: node {node} is held by run") or done.lines(f"{node}: held by run") for node in some[3:]), done.out
+    assert all(
+        done.lines(f"{node}: node {node} is held by run") or done.lines(f"{node}: held by run")
+        for node in some[3:]
+    ), done.out
     whole(sessions.place.saved(), blocks=4)
     assert used(sessions.place.saved()) == set(some[3:])
     assert done.lines(f"{cordoned}: cordoned")

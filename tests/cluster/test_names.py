@@ -31,7 +31,10 @@ def test_a_selector_finds_what_the_labels_say() -> None:
     """One component of one run, or of all runs."""
     labels = names.labels(RUN_ID, "journal")
     for selector in (names.selector("journal"), names.selector("journal", RUN_ID)):
-        assert all(labels[key] == value for key, _, value in (part.partition("=") for part in selector.split(",")))
+        assert all(
+            labels[key] == value
+            for key, _, value in (part.partition("=") for part in selector.split(","))
+        )
     assert "app.kubernetes.io/component=lease" in names.selector("lease")
 
 
@@ -40,7 +43,13 @@ def test_a_tweaks_name_is_told_from_everybody_elses() -> None:
     assert names.OUR_TWEAK.fullmatch(names.tweak_name(RUN_ID, 999))
     assert len(f"nodeState_{names.tweak_name(RUN_ID, 999)}") <= names.LONGEST
     assert re.fullmatch(r"[a-z0-9-]+", names.tweak_name(RUN_ID, 0))
-    for strange in ("dt-tuning-1", "site-tuning", f"dt-{RUN_ID}", f"x-dt-{RUN_ID}-1", f"dt-{RUN_ID}-1-x"):
+    for strange in (
+        "dt-tuning-1",
+        "site-tuning",
+        f"dt-{RUN_ID}",
+        f"x-dt-{RUN_ID}-1",
+        f"dt-{RUN_ID}-1-x",
+    ):
         assert not names.OUR_TWEAK.fullmatch(strange)
 
 
@@ -60,15 +69,28 @@ def test_marks_of_both_groups_are_read() -> None:
                 "skyhook.nvidia.com/pause": "true",
                 "example.com/status_other": "x",
             },
-            "labels": {"skyhook.nvidia.com/status_tune": "complete", "kubernetes.io/hostname": "rig-node1"},
+            "labels": {
+                "skyhook.nvidia.com/status_tune": "complete",
+                "kubernetes.io/hostname": "rig-node1",
+            },
         },
         "status": {
-            "conditions": [{"type": "Ready"}, {"type": "skyhook.nvidia.com/fails/NotReady"}, {"type": "skyhook.nvidia.com/NodesIgnored"}]
+            "conditions": [
+                {"type": "Ready"},
+                {"type": "skyhook.nvidia.com/fails/NotReady"},
+                {"type": "skyhook.nvidia.com/NodesIgnored"},
+            ]
         },
     }
     skyhook, nodewright = names.OPERATOR_GROUPS
     drained = {(nodewright, "drained"), (nodewright, "held")}
-    assert operator.marked_by(node) == {(skyhook, "tune"), (nodewright, "two_words"), (skyhook, "late"), (skyhook, "fails"), *drained}
+    assert operator.marked_by(node) == {
+        (skyhook, "tune"),
+        (nodewright, "two_words"),
+        (skyhook, "late"),
+        (skyhook, "fails"),
+        *drained,
+    }
     states = ["skyhook.nvidia.com/nodeState_tune", "skyhook.nvidia.com/status_tune"]
     assert operator.marks_of(node, ["tune"]) == (states, ["skyhook.nvidia.com/status_tune"], [])
     assert operator.marks_of(node, ["fails"]).conditions == ["skyhook.nvidia.com/fails/NotReady"]
@@ -82,28 +104,55 @@ GROUP = "skyhook.nvidia.com"
 def left() -> dict[str, Any]:
     """Recorded on a node of KWOK: what the operator of May 2026 (after 0.15, built from its sources) left of three Skyhooks.
 
-    Two were deleted when complete; the third's finalizer was taken off while it waited, the node cordoned, for a pod to end.
+    Two were deleted when complete; the third's finalizer was taken off while it waited, the node
+    cordoned, for a pod to end.
     """
-    keys = [f"{GROUP}/{what}_{name}" for name in ("site.example.com", "zwei") for what in ("nodeState", "version")]
+    keys = [
+        f"{GROUP}/{what}_{name}"
+        for name in ("site.example.com", "zwei")
+        for what in ("nodeState", "version")
+    ]
     keys += [f"{GROUP}/{what}_third" for what in ("cordon", "status", "version")]
-    types = [f"{GROUP}/{name}/{what}" for name in ("zwei", "site.example.com", "third") for what in ("NotReady", "Erroring")]
+    types = [
+        f"{GROUP}/{name}/{what}"
+        for name in ("zwei", "site.example.com", "third")
+        for what in ("NotReady", "Erroring")
+    ]
     return {
-        "metadata": {"name": "n1", "annotations": dict.fromkeys([*keys, "other"], "x"), "labels": {f"{GROUP}/status_third": "waiting"}},
+        "metadata": {
+            "name": "n1",
+            "annotations": dict.fromkeys([*keys, "other"], "x"),
+            "labels": {f"{GROUP}/status_third": "waiting"},
+        },
         "spec": {"unschedulable": True},
         "status": {"conditions": [{"type": type_} for type_ in ("Ready", *types)]},
     }
 
 
 def test_the_commands_take_off_all_marks_of_some_resources_and_no_other() -> None:
-    annotate, patch = map(shlex.split, operator.cleaning_commands(left(), ["site.example.com", "zwei"]).split(" && "))
-    keys = [f"{GROUP}/{what}_{name}-" for name in ("site.example.com", "zwei") for what in ("nodeState", "version")]
+    annotate, patch = map(
+        shlex.split, operator.cleaning_commands(left(), ["site.example.com", "zwei"]).split(" && ")
+    )
+    keys = [
+        f"{GROUP}/{what}_{name}-"
+        for name in ("site.example.com", "zwei")
+        for what in ("nodeState", "version")
+    ]
     assert annotate == ["kubectl", "annotate", "node", "n1", *keys]
-    gone = [f"{GROUP}/{name}/{what}" for name in ("zwei", "site.example.com") for what in ("NotReady", "Erroring")]
-    assert json.loads(patch[-1]) == {"status": {"conditions": [{"type": type_, "$patch": "delete"} for type_ in gone]}}
+    gone = [
+        f"{GROUP}/{name}/{what}"
+        for name in ("zwei", "site.example.com")
+        for what in ("NotReady", "Erroring")
+    ]
+    assert json.loads(patch[-1]) == {
+        "status": {"conditions": [{"type": type_, "$patch": "delete"} for type_ in gone]}
+    }
 
 
 def test_the_cordon_goes_with_the_resource_that_made_it_and_before_its_marks() -> None:
-    uncordon, annotate, label, _ = map(shlex.split, operator.cleaning_commands(left(), ["third"]).split(" && "))
+    uncordon, annotate, label, _ = map(
+        shlex.split, operator.cleaning_commands(left(), ["third"]).split(" && ")
+    )
     assert uncordon == ["kubectl", "uncordon", "n1"]
     assert annotate[4:] == [f"{GROUP}/{what}_third-" for what in ("cordon", "status", "version")]
     assert label == ["kubectl", "label", "node", "n1", f"{GROUP}/status_third-"]

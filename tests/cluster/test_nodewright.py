@@ -1,6 +1,7 @@
 """The operator from v0.18 to v0.20, which serves two kinds and works on one: NodeWrights are made, and copies of Skyhooks are found again.
 
-Nodes are simulated, and so are their machines: what a package's stage does to a machine is done to a folder (`operators/machines.py`).
+Nodes are simulated, and so are their machines: what a package's stage does to a machine is done to
+a folder (`operators/machines.py`).
 """
 
 from __future__ import annotations
@@ -49,18 +50,34 @@ class Machine(NamedTuple):
 
 
 def tweakset(image: str = "r/tuning", **given: str) -> TweakSet:
-    package = {"version": "1.1.4", "image": image, "configMap": given or {"sysctl.conf": "vm.swappiness = 10\n"}}
-    manifest = {"apiVersion": "skyhook.nvidia.com/v1alpha1", "kind": "Skyhook", "metadata": {"name": "x"}}
+    package = {
+        "version": "1.1.4",
+        "image": image,
+        "configMap": given or {"sysctl.conf": "vm.swappiness = 10\n"},
+    }
+    manifest = {
+        "apiVersion": "skyhook.nvidia.com/v1alpha1",
+        "kind": "Skyhook",
+        "metadata": {"name": "x"},
+    }
     return parse(yaml.safe_dump({**manifest, "spec": {"packages": {"one": package}}}), "mine")
 
 
 @pytest.fixture
-def machine(cluster: Cluster, kwok_nodes: Callable[..., list[str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
+def machine(
+    cluster: Cluster,
+    kwok_nodes: Callable[..., list[str]],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> Machine:
     folder = tmp_path / "machines"
     monkeypatch.setenv(MACHINES, str(folder))
     monkeypatch.setattr(agent, "attached", simulated_agents.attached)
     (node,) = kwok_nodes(1, log=said(5))
-    fake = machines.booted(simulated_agents.machine(folder, node), of_node(cluster, node)["status"]["nodeInfo"]["bootID"])
+    fake = machines.booted(
+        simulated_agents.machine(folder, node),
+        of_node(cluster, node)["status"]["nodeInfo"]["bootID"],
+    )
     fake.put(KEXEC, "0")
     return Machine(node, fake)
 
@@ -73,10 +90,14 @@ def operator(nodewright_operator: StandIn, nodewrights: list[str], machine: Mach
 
 
 @pytest.fixture
-def target(cluster: Cluster, kubeconfig: Path, machine: Machine, operator: StandIn) -> Iterator[Kubernetes]:
+def target(
+    cluster: Cluster, kubeconfig: Path, machine: Machine, operator: StandIn
+) -> Iterator[Kubernetes]:
     assert operator.running
     where = Where(kubeconfig=str(kubeconfig), namespace=cluster.namespace)
-    made = Kubernetes(Settings(where, nodes=f"kubernetes.io/hostname={machine.node}", patience_s=PATIENCE_S))
+    made = Kubernetes(
+        Settings(where, nodes=f"kubernetes.io/hostname={machine.node}", patience_s=PATIENCE_S)
+    )
     asked = tweakset()
     made.open(uuid.uuid4().hex[:12], [cell_of(asked)], {asked.name: asked})
     yield made
@@ -111,7 +132,9 @@ def assert_untouched(cluster: Cluster, machine: Machine, before: dict[str, str |
 # -- two kinds
 
 
-def test_a_nodewright_is_made_and_nothing_of_it_is_left(target: Kubernetes, machine: Machine, cluster: Cluster) -> None:
+def test_a_nodewright_is_made_and_nothing_of_it_is_left(
+    target: Kubernetes, machine: Machine, cluster: Cluster
+) -> None:
     """Its stages' pods stay when they have ended; the run goes by their Jobs, and takes them away."""
     before = files(machine.fake)
     for _ in range(2):
@@ -119,25 +142,51 @@ def test_a_nodewright_is_made_and_nothing_of_it_is_left(target: Kubernetes, mach
         assert effects.changed[SWAPPINESS] == ("60", "10")
         (name,) = named(cluster, api.NODEWRIGHTS)
         assert named(cluster, api.SKYHOOKS) == []
-        kept = api.list_(cluster, api.PODS, labels=f"nodewright.nvidia.com/name={name}", namespace="")[0]
-        assert sorted(pod["metadata"]["labels"]["nodewright.nvidia.com/stage"] for pod in kept) == ["apply", "config"]
+        kept = api.list_(
+            cluster, api.PODS, labels=f"nodewright.nvidia.com/name={name}", namespace=""
+        )[0]
+        assert sorted(pod["metadata"]["labels"]["nodewright.nvidia.com/stage"] for pod in kept) == [
+            "apply",
+            "config",
+        ]
         assert target.restore().stuck == {}
         assert_untouched(cluster, machine, before)
-        assert api.list_(cluster, api.PODS, labels=f"nodewright.nvidia.com/name={name}", namespace="")[0] == []
+        assert (
+            api.list_(cluster, api.PODS, labels=f"nodewright.nvidia.com/name={name}", namespace="")[
+                0
+            ]
+            == []
+        )
     assert target.compare()[1] == {}
 
 
-def test_restore_takes_away_a_skyhook_and_its_copy(machine: Machine, operator: StandIn, cluster: Cluster) -> None:
+def test_restore_takes_away_a_skyhook_and_its_copy(
+    machine: Machine, operator: StandIn, cluster: Cluster
+) -> None:
     """As a run of an older version leaves them: its Skyhook has no status, and the copy of it has changed the node."""
     assert operator.running
     before = files(machine.fake)
     name = names.tweak_of(RUN, machine.node, 1)
     machine.fake.machine().watch("left", [])
-    Journal(cluster, RUN, machine.node).open().begin({"label": "left", "resources": [name], "boot": None})
+    Journal(cluster, RUN, machine.node).open().begin(
+        {"label": "left", "resources": [name], "boot": None}
+    )
     (asked,) = yaml.safe_load_all(tweakset().text)
     spec = {**asked["spec"], "nodeSelectors": {"matchLabels": {names.HOSTNAME: machine.node}}}
-    api.create(cluster, api.SKYHOOKS, {"metadata": {"name": name, "labels": names.labels(RUN, "tweak", machine.node)}, "spec": spec})
-    until(lambda: (api.get(cluster, api.NODEWRIGHTS, name) or {}).get("status", {}).get("status") == "complete")
+    api.create(
+        cluster,
+        api.SKYHOOKS,
+        {
+            "metadata": {"name": name, "labels": names.labels(RUN, "tweak", machine.node)},
+            "spec": spec,
+        },
+    )
+    until(
+        lambda: (
+            (api.get(cluster, api.NODEWRIGHTS, name) or {}).get("status", {}).get("status")
+            == "complete"
+        )
+    )
     assert "status" not in (api.get(cluster, api.SKYHOOKS, name) or {})
     assert machine.fake.get(SWAPPINESS) == "10"
     legacy = {f"skyhook.nvidia.com/status_{name}": "complete"}  # as copied from there, and kept
@@ -151,13 +200,23 @@ def test_restore_takes_away_a_skyhook_and_its_copy(machine: Machine, operator: S
     assert Journal.unfinished(cluster) == []
 
 
-def test_a_node_may_be_had_whose_marks_are_of_a_skyhook_that_was_renamed(machine: Machine, operator: StandIn, cluster: Cluster) -> None:
+def test_a_node_may_be_had_whose_marks_are_of_a_skyhook_that_was_renamed(
+    machine: Machine, operator: StandIn, cluster: Cluster
+) -> None:
     """Its NodeWright goes on; the Skyhook is deleted, as the operator's guide says, and its marks stay for a day."""
     assert operator.running
     spec = {"nodeSelectors": {"matchLabels": {names.HOSTNAME: machine.node}}, "packages": {}}
     api.create(cluster, api.NODEWRIGHTS, {"metadata": {"name": "theirs"}, "spec": spec})
-    until(lambda: (api.get(cluster, api.NODEWRIGHTS, "theirs") or {}).get("status", {}).get("status") == "complete")
-    legacy = {"skyhook.nvidia.com/status_theirs": "complete", "skyhook.nvidia.com/nodeState_theirs": "{}"}
+    until(
+        lambda: (
+            (api.get(cluster, api.NODEWRIGHTS, "theirs") or {}).get("status", {}).get("status")
+            == "complete"
+        )
+    )
+    legacy = {
+        "skyhook.nvidia.com/status_theirs": "complete",
+        "skyhook.nvidia.com/nodeState_theirs": "{}",
+    }
     api.patch(cluster, api.NODES, machine.node, {"metadata": {"annotations": legacy}})
     free, left_out = candidates(cluster, f"kubernetes.io/hostname={machine.node}")
     assert ([one.name for one in free], left_out) == ([machine.node], {})
@@ -166,16 +225,26 @@ def test_a_node_may_be_had_whose_marks_are_of_a_skyhook_that_was_renamed(machine
 # -- packages of any kind
 
 
-def test_what_a_package_has_changed_is_read_from_the_node_and_put_back(target: Kubernetes, machine: Machine, cluster: Cluster) -> None:
+def test_what_a_package_has_changed_is_read_from_the_node_and_put_back(
+    target: Kubernetes, machine: Machine, cluster: Cluster
+) -> None:
     before = files(machine.fake)
-    effects = apply(target, tweakset("r/nvidia-tuned", writes=f"{SWAPPINESS} 1\n/etc/tuned/active_profile h100\n"))
+    effects = apply(
+        target,
+        tweakset("r/nvidia-tuned", writes=f"{SWAPPINESS} 1\n/etc/tuned/active_profile h100\n"),
+    )
     changed = plain(effects.changed)
-    assert (changed[SWAPPINESS], changed["/etc/tuned/active_profile"]) == (("60", "1"), (None, "h100"))
+    assert (changed[SWAPPINESS], changed["/etc/tuned/active_profile"]) == (
+        ("60", "1"),
+        (None, "h100"),
+    )
     assert target.restore().stuck == {}
     assert_untouched(cluster, machine, before)
 
 
-def test_a_package_that_changes_nothing_that_is_seen_is_measured(target: Kubernetes, machine: Machine, cluster: Cluster) -> None:
+def test_a_package_that_changes_nothing_that_is_seen_is_measured(
+    target: Kubernetes, machine: Machine, cluster: Cluster
+) -> None:
     """It has checks of its own, which its operator has run."""
     before = files(machine.fake)
     assert apply(target, tweakset("r/nvidia-setup", service="aks")).changed == {}
@@ -183,18 +252,26 @@ def test_a_package_that_changes_nothing_that_is_seen_is_measured(target: Kuberne
     assert_untouched(cluster, machine, before)
 
 
-def test_a_change_that_cannot_be_put_back_is_refused(target: Kubernetes, machine: Machine, cluster: Cluster) -> None:
+def test_a_change_that_cannot_be_put_back_is_refused(
+    target: Kubernetes, machine: Machine, cluster: Cluster
+) -> None:
     """The fake kernel takes it back, so the node can be measured again."""
     before = files(machine.fake)
-    with pytest.raises(TweakRefused, match=rf"of 'mine': {KEXEC} is '1' now: once 1 it stays 1 until a reboot"):
+    with pytest.raises(
+        TweakRefused, match=rf"of 'mine': {KEXEC} is '1' now: once 1 it stays 1 until a reboot"
+    ):
         apply(target, tweakset("r/hardening", writes=f"{KEXEC} 1\n"))
     assert_untouched(cluster, machine, before)
 
 
-def test_boot_tokens_without_a_reboot_are_refused_and_forgotten(target: Kubernetes, machine: Machine, cluster: Cluster) -> None:
+def test_boot_tokens_without_a_reboot_are_refused_and_forgotten(
+    target: Kubernetes, machine: Machine, cluster: Cluster
+) -> None:
     """The package has told the boot loader already: it is told again when the files are back."""
     before = files(machine.fake)
     line = 'GRUB_CMDLINE_LINUX_DEFAULT="$GRUB_CMDLINE_LINUX_DEFAULT crashkernel=256M"'
-    with pytest.raises(TweakRefused, match=r"it changed /etc/default/grub.d: boot tokens take effect with a reboot"):
+    with pytest.raises(
+        TweakRefused, match=r"it changed /etc/default/grub.d: boot tokens take effect with a reboot"
+    ):
         apply(target, tweakset("r/kdump", writes=f"{TOKENS} {line}\n"))
     assert_untouched(cluster, machine, before)

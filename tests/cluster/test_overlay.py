@@ -45,11 +45,17 @@ def test_an_empty_mapping_is_an_overlay(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("container: {image: x}", "container.image cannot be changed by an overlay: give it with --image"),
+        (
+            "container: {image: x}",
+            "container.image cannot be changed by an overlay: give it with --image",
+        ),
         ("container: {command: [sh]}", "container.command cannot be changed by an overlay"),
         ("spec: {containers: []}", "put the fields of the only container under `container`"),
         ("spec: {nodeName: n}", "the run chooses the node, see --nodes"),
-        ("spec: {hostNetwork: false}", "the tweak sets say whether workloads share their node's network"),
+        (
+            "spec: {hostNetwork: false}",
+            "the tweak sets say whether workloads share their node's network",
+        ),
         ("metadata: {name: x}", "only labels and annotations can be added"),
         ("metadata: {colour: red}", "There are: labels, annotations"),
         ("metadata: {labels: {a: 1}}", "put numbers and yes/no in quotes"),
@@ -61,7 +67,9 @@ def test_an_empty_mapping_is_an_overlay(tmp_path: Path) -> None:
         ("spec: {tolerations: {operator: Exists}}", "spec.tolerations must be a list"),
     ],
 )
-def test_what_cannot_be_meant_is_refused_with_the_reason(text: str, said: str, tmp_path: Path) -> None:
+def test_what_cannot_be_meant_is_refused_with_the_reason(
+    text: str, said: str, tmp_path: Path
+) -> None:
     with pytest.raises(BadInput) as refused:
         read(tmp_path, text)
     assert said in str(refused.value)
@@ -71,35 +79,57 @@ def test_what_cannot_be_meant_is_refused_with_the_reason(text: str, said: str, t
 def test_named_things_take_the_place_of_their_namesakes() -> None:
     """An environment variable is replaced whole: `value` beside `valueFrom` would be no variable at all."""
     ours = [{"name": "A", "value": "1"}, {"name": "B", "value": "2"}]
-    theirs = [{"name": "A", "valueFrom": {"fieldRef": {"fieldPath": "spec.nodeName"}}}, {"name": "C", "value": "3"}]
-    assert container(Overlay(container={"env": theirs}), env=ours)["env"] == [theirs[0], ours[1], theirs[1]]
+    theirs = [
+        {"name": "A", "valueFrom": {"fieldRef": {"fieldPath": "spec.nodeName"}}},
+        {"name": "C", "value": "3"},
+    ]
+    assert container(Overlay(container={"env": theirs}), env=ours)["env"] == [
+        theirs[0],
+        ours[1],
+        theirs[1],
+    ]
 
 
 def test_mounts_are_named_by_their_path() -> None:
     ours = [{"name": "scratch", "mountPath": "/scratch"}, {"name": "data", "mountPath": "/data"}]
     theirs = [{"name": "nvme", "mountPath": "/scratch"}]
-    assert container(Overlay(container={"volumeMounts": theirs}), volumeMounts=ours)["volumeMounts"] == [theirs[0], ours[1]]
+    assert container(Overlay(container={"volumeMounts": theirs}), volumeMounts=ours)[
+        "volumeMounts"
+    ] == [theirs[0], ours[1]]
 
 
 def test_tolerations_are_added_to_ours_and_never_twice() -> None:
     ours, more = {"operator": "Exists"}, {"key": "gpu", "operator": "Exists"}
     body = pod()
     body["spec"]["tolerations"] = [ours]
-    assert settings.laid_over(Overlay(spec={"tolerations": [ours, more]}), body)["spec"]["tolerations"] == [ours, more]
+    assert settings.laid_over(Overlay(spec={"tolerations": [ours, more]}), body)["spec"][
+        "tolerations"
+    ] == [ours, more]
 
 
 def test_null_takes_a_field_away_and_mappings_are_merged() -> None:
     over = Overlay(container={"securityContext": {"seccompProfile": None, "runAsUser": 5}})
     ours = {"privileged": False, "seccompProfile": {"type": "RuntimeDefault"}}
-    assert container(over, securityContext=ours)["securityContext"] == {"privileged": False, "runAsUser": 5}
+    assert container(over, securityContext=ours)["securityContext"] == {
+        "privileged": False,
+        "runAsUser": 5,
+    }
 
 
 NAMES = st.sampled_from(["a", "b", "c"])
-LEAVES = st.none() | st.booleans() | st.integers() | st.text(max_size=5) | st.lists(st.integers(), max_size=2)
+LEAVES = (
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.text(max_size=5)
+    | st.lists(st.integers(), max_size=2)
+)
 TREES = st.recursive(LEAVES, lambda inner: st.dictionaries(NAMES, inner, max_size=3), max_leaves=10)
 
 
-@given(ours=st.dictionaries(NAMES, TREES, max_size=3), theirs=st.dictionaries(NAMES, TREES, max_size=3))
+@given(
+    ours=st.dictionaries(NAMES, TREES, max_size=3), theirs=st.dictionaries(NAMES, TREES, max_size=3)
+)
 def test_laying_the_same_over_twice_changes_nothing_more(ours: Json, theirs: Json) -> None:
     """And what was given in is never changed itself."""
     body = pod()
@@ -114,7 +144,9 @@ def test_laying_the_same_over_twice_changes_nothing_more(ours: Json, theirs: Jso
 
 
 @given(st.text() | st.binary().map(lambda raw: raw.decode("latin-1")))
-def test_any_text_is_an_overlay_or_refused(tmp_path_factory: pytest.TempPathFactory, text: str) -> None:
+def test_any_text_is_an_overlay_or_refused(
+    tmp_path_factory: pytest.TempPathFactory, text: str
+) -> None:
     file = tmp_path_factory.getbasetemp() / "any.yaml"
     file.write_text(text, encoding="utf-8", errors="surrogatepass")
     try:

@@ -46,7 +46,14 @@ def bare(cluster: Cluster) -> Iterator[Callable[..., str]]:
         create(cluster, NODES, {"metadata": {"name": name, "labels": {key: value}}})
         made.append(name)
         if status:
-            patch(cluster, NODES, name, {"status": {"conditions": [{"type": "Ready", **status}]}}, subresource="status", strategic=True)
+            patch(
+                cluster,
+                NODES,
+                name,
+                {"status": {"conditions": [{"type": "Ready", **status}]}},
+                subresource="status",
+                strategic=True,
+            )
         return name
 
     yield one
@@ -56,17 +63,28 @@ def bare(cluster: Cluster) -> Iterator[Callable[..., str]]:
 
 
 @pytest.fixture
-def skyhook(cluster: Cluster, crds: list[str], namespace: str) -> Iterator[Callable[[str, Object], str]]:
+def skyhook(
+    cluster: Cluster, crds: list[str], namespace: str
+) -> Iterator[Callable[[str, Object], str]]:
     assert "skyhooks.skyhook.nvidia.com" in crds
     made: list[str] = []
 
     def one(name: str, status: Object) -> str:
         name = f"{name}-{namespace[-8:]}"
-        body = {"metadata": {"name": name}, "spec": {"nodeSelectors": {"matchLabels": {"no": "node"}}, "packages": {}}}
+        body = {
+            "metadata": {"name": name},
+            "spec": {"nodeSelectors": {"matchLabels": {"no": "node"}}, "packages": {}},
+        }
         created = create(cluster, SKYHOOKS, body)
         made.append(name)
         generation = created["metadata"]["generation"]
-        patch(cluster, SKYHOOKS, name, {"status": {"observedGeneration": generation, **status}}, subresource="status")
+        patch(
+            cluster,
+            SKYHOOKS,
+            name,
+            {"status": {"observedGeneration": generation, **status}},
+            subresource="status",
+        )
         return name
 
     yield one
@@ -80,7 +98,19 @@ def annotate(cluster: Cluster, node: str, **annotations: str) -> None:
 
 
 def mark(cluster: Cluster, node: str, name: str, state: str = "complete") -> None:
-    patch(cluster, NODES, node, {"metadata": {"annotations": {f"{SKYHOOK}/nodeState_{name}": "{}", f"{SKYHOOK}/status_{name}": state}}})
+    patch(
+        cluster,
+        NODES,
+        node,
+        {
+            "metadata": {
+                "annotations": {
+                    f"{SKYHOOK}/nodeState_{name}": "{}",
+                    f"{SKYHOOK}/status_{name}": state,
+                }
+            }
+        },
+    )
 
 
 def test_eight_workers_at_once_get_eight_different_of_fifty_nodes(
@@ -93,7 +123,11 @@ def test_eight_workers_at_once_get_eight_different_of_fifty_nodes(
     known = get(cluster, NODES, nodes[0])
     assert known is not None
     [first] = [one for one in free if one.name == nodes[0]]
-    assert (first.boot_id, first.gpus, first.hostname_label) == (known["status"]["nodeInfo"]["bootID"], 1, nodes[0])
+    assert (first.boot_id, first.gpus, first.hostname_label) == (
+        known["status"]["nodeInfo"]["bootID"],
+        1,
+        nodes[0],
+    )
     together = threading.Barrier(8)
 
     def work(number: int) -> tuple[NodeFacts, NodeLease]:
@@ -122,9 +156,29 @@ def test_each_node_left_out_has_its_reason(
     skyhook: Callable[[str, Object], str],
 ) -> None:
     """And a node that another Skyhook resource has finished with is as its owner wants it: a candidate."""
-    (cordoned, by_operator, drifted, held, leftover, of_ours, unfinished, changing, finished, tainted), selector = simulated(10)
+    (
+        (
+            cordoned,
+            by_operator,
+            drifted,
+            held,
+            leftover,
+            of_ours,
+            unfinished,
+            changing,
+            finished,
+            tainted,
+        ),
+        selector,
+    ) = simulated(10)
     never = bare("never-ready", selector)
-    broken = bare("not-ready", selector, status="False", reason="KubeletNotReady", message="PLEG is not healthy")
+    broken = bare(
+        "not-ready",
+        selector,
+        status="False",
+        reason="KubeletNotReady",
+        message="PLEG is not healthy",
+    )
     patch(cluster, NODES, cordoned, {"spec": {"unschedulable": True}})
     annotate(cluster, by_operator, **{f"{SKYHOOK}/cordon_site": "true"})
     patch(cluster, NODES, by_operator, {"spec": {"unschedulable": True}})
@@ -136,21 +190,41 @@ def test_each_node_left_out_has_its_reason(
     patch(cluster, NODES, tainted, {"metadata": {"labels": {f"{SKYHOOK}/ignore": "true"}}})
     mark(cluster, of_ours, "dt-ba9876543210-1")
     busy = skyhook("busy", {"status": "in_progress", "nodeStatus": {unfinished: "in_progress"}})
-    stale = skyhook("stale", {"status": "complete", "nodeStatus": {changing: "complete"}, "observedGeneration": 0})
-    done = skyhook("done", {"status": "in_progress", "nodeStatus": {finished: "complete", unfinished: "in_progress"}})
+    stale = skyhook(
+        "stale",
+        {"status": "complete", "nodeStatus": {changing: "complete"}, "observedGeneration": 0},
+    )
+    done = skyhook(
+        "done",
+        {"status": "in_progress", "nodeStatus": {finished: "complete", unfinished: "in_progress"}},
+    )
     mark(cluster, unfinished, busy, "in_progress")
     mark(cluster, changing, stale)
     mark(cluster, finished, done)
-    patch(cluster, NODES, tainted, {"spec": {"taints": [{"key": "nvidia.com/gpu", "value": "present", "effect": "NoSchedule"}]}})
+    patch(
+        cluster,
+        NODES,
+        tainted,
+        {
+            "spec": {
+                "taints": [{"key": "nvidia.com/gpu", "value": "present", "effect": "NoSchedule"}]
+            }
+        },
+    )
     with NodeLease(cluster, THEIRS, held):
         free, left_out = candidates(cluster, selector)
     assert [one.name for one in free] == sorted([finished, tainted])
     expected = {
         cordoned: f"cordoned; `kubectl uncordon {cordoned}` makes",
-        by_operator: f"`kubectl uncordon {by_operator} && kubectl annotate node {by_operator} {SKYHOOK}/cordon_site-`",
+        by_operator: (
+            f"`kubectl uncordon {by_operator} && kubectl annotate node {by_operator} "
+            f"{SKYHOOK}/cordon_site-`"
+        ),
         drifted: "a run could not restore it (vm.dirty_ratio was 20, is 33)",
         held: f"held by run {THEIRS} (process ",
-        leftover: f"run `kubectl annotate node {leftover} nodewright.nvidia.com/nodeState_gone-long-ago-`",
+        leftover: (
+            f"run `kubectl annotate node {leftover} nodewright.nvidia.com/nodeState_gone-long-ago-`"
+        ),
         leaving: "it is being removed from the cluster",
         of_ours: "which no longer exists; to finish it, run `python -m fixtures restore",
         unfinished: f"the Skyhook {busy} is in_progress there",
@@ -177,7 +251,11 @@ def test_where_no_node_can_be_had_each_ones_reason_is_told(
         hold_one(cluster, selector, OURS, exclude=[excluded])
     text = str(refused.value)
     assert f"None of the 3 nodes of --nodes='{selector}' is available now" in text
-    for node, reason in ((one, "cordoned"), (other, f"held by run {THEIRS}"), (excluded, "excluded")):
+    for node, reason in (
+        (one, "cordoned"),
+        (other, f"held by run {THEIRS}"),
+        (excluded, "excluded"),
+    ):
         assert f"  {node}: " in text
         assert reason in text
 
@@ -199,15 +277,23 @@ def test_a_dead_runs_node_is_had_once_all_others_are_taken(
         place, held = hold_one(cluster, selector, OURS)
         stack.push(held)
         assert (place.name, held.took_over) == (dead, THEIRS)
-        with pytest.raises(Refused, match=rf"{dead_and_drifted}: a run could not restore it \(something\)"):
+        with pytest.raises(
+            Refused, match=rf"{dead_and_drifted}: a run could not restore it \(something\)"
+        ):
             hold_one(cluster, selector, OURS)
     assert lease.held_leases(cluster) == {}
 
 
-def test_a_selector_that_matches_nothing_is_answered_with_the_nodes_there_are(cluster: Cluster, node_name: str) -> None:
-    with pytest.raises(BadInput, match=rf"--nodes='no=such' matches no node\. Existing nodes: .*{node_name}"):
+def test_a_selector_that_matches_nothing_is_answered_with_the_nodes_there_are(
+    cluster: Cluster, node_name: str
+) -> None:
+    with pytest.raises(
+        BadInput, match=rf"--nodes='no=such' matches no node\. Existing nodes: .*{node_name}"
+    ):
         candidates(cluster, "no=such")
-    with pytest.raises(BadInput, match=r"--nodes='a===b' is not a valid label selector: .* `kubectl get nodes -l`"):
+    with pytest.raises(
+        BadInput, match=r"--nodes='a===b' is not a valid label selector: .* `kubectl get nodes -l`"
+    ):
         candidates(cluster, "a===b")
 
 

@@ -1,6 +1,7 @@
 """What the recordings lack.
 
-These objects are made up by the Kubernetes API reference (v1.34) and the kubelet's sources, trimmed to what is read.
+These objects are made up by the Kubernetes API reference (v1.34) and the kubelet's sources, trimmed
+to what is read.
 """
 
 from __future__ import annotations
@@ -16,9 +17,20 @@ from fixtures.kubernetes.removal import Removal
 Object = dict[str, Any]
 
 
-def a_pod(*, state: Object | None = None, last: Object | None = None, restarts: int = 0, **status: Any) -> Object:
-    container = {"name": "c", "image": "bench:1", "restartCount": restarts, "state": state or {}, "lastState": last or {}}
-    return {"metadata": {"name": "p"}, "status": {"phase": "Running", "containerStatuses": [container], **status}}
+def a_pod(
+    *, state: Object | None = None, last: Object | None = None, restarts: int = 0, **status: Any
+) -> Object:
+    container = {
+        "name": "c",
+        "image": "bench:1",
+        "restartCount": restarts,
+        "state": state or {},
+        "lastState": last or {},
+    }
+    return {
+        "metadata": {"name": "p"},
+        "status": {"phase": "Running", "containerStatuses": [container], **status},
+    }
 
 
 def ended(code: int, reason: str = "Error", **more: object) -> Object:
@@ -30,27 +42,47 @@ def waits(reason: str, message: str = "") -> Object:
 
 
 def failed(reason: str, message: str = "") -> Object:
-    return {"metadata": {"name": "p"}, "status": {"phase": "Failed", "reason": reason, "message": message}}
+    return {
+        "metadata": {"name": "p"},
+        "status": {"phase": "Failed", "reason": reason, "message": message},
+    }
 
 
-PREEMPTED = {"type": "DisruptionTarget", "status": "True", "reason": "PreemptionByScheduler", "message": "preempting"}
+PREEMPTED = {
+    "type": "DisruptionTarget",
+    "status": "True",
+    "reason": "PreemptionByScheduler",
+    "message": "preempting",
+}
 ENDS: list[tuple[Object, str]] = [
     (
         a_pod(state=ended(137, "OOMKilled"), phase="Failed"),
-        ": container c ended with exit code 137, SIGKILL, OOMKilled (it exceeded its memory limit).",
+        (
+            ": container c ended with exit code 137, SIGKILL, OOMKilled (it exceeded its memory "
+            "limit)."
+        ),
     ),
     (a_pod(state=ended(137), phase="Failed"), ": container c ended with exit code 137, SIGKILL."),
-    (a_pod(state=ended(0, "Completed"), phase="Succeeded"), ": container c ended with exit code 0."),
+    (
+        a_pod(state=ended(0, "Completed"), phase="Succeeded"),
+        ": container c ended with exit code 0.",
+    ),
     (
         a_pod(state=ended(128, "StartError", message="exec: no such file")),
         ": container c ended with exit code 128, StartError (exec: no such file).",
     ),
-    (failed("Evicted", "The node was low on memory."), " was ended from outside (Evicted, The node was low on memory)."),
+    (
+        failed("Evicted", "The node was low on memory."),
+        " was ended from outside (Evicted, The node was low on memory).",
+    ),
     (failed("DeadlineExceeded"), " was ended from outside (DeadlineExceeded)."),
     (failed("OutOfcpu", "Not enough cpu"), " was ended from outside (OutOfcpu, Not enough cpu)."),
     (
         a_pod(state=ended(143), phase="Failed", conditions=[PREEMPTED]),
-        " was ended from outside (PreemptionByScheduler, preempting): container c ended with exit code 143, SIGTERM.",
+        (
+            " was ended from outside (PreemptionByScheduler, preempting): container c ended with "
+            "exit code 143, SIGTERM."
+        ),
     ),
 ]
 
@@ -70,13 +102,25 @@ def test_a_pod_that_goes_on_has_not_ended() -> None:
 @pytest.mark.parametrize(
     ("state", "says"),
     [
-        (waits("InvalidImageName", "couldn't parse"), "image bench:1 cannot be pulled (InvalidImageName): couldn't parse."),
+        (
+            waits("InvalidImageName", "couldn't parse"),
+            "image bench:1 cannot be pulled (InvalidImageName): couldn't parse.",
+        ),
         (waits("ErrImageNeverPull"), "image bench:1 cannot be pulled (ErrImageNeverPull)."),
-        (waits("CreateContainerConfigError", 'secret "x" not found'), '(CreateContainerConfigError): secret "x" not found.'),
-        (waits("CreateContainerError", "no command"), "it cannot be started (CreateContainerError): no command."),
+        (
+            waits("CreateContainerConfigError", 'secret "x" not found'),
+            '(CreateContainerConfigError): secret "x" not found.',
+        ),
+        (
+            waits("CreateContainerError", "no command"),
+            "it cannot be started (CreateContainerError): no command.",
+        ),
         (
             waits("CrashLoopBackOff", "back-off 10s restarting"),
-            ("it cannot be started (CrashLoopBackOff): ended with exit code 137, SIGKILL, OOMKilled (it exceeded its memory limit)."),
+            (
+                "it cannot be started (CrashLoopBackOff): ended with exit code 137, SIGKILL, "
+                "OOMKilled (it exceeded its memory limit)."
+            ),
         ),
     ],
 )
@@ -100,7 +144,9 @@ def test_a_volume_that_cannot_be_mounted_is_told_by_an_event_alone() -> None:
     other = {**event, "involvedObject": {"kind": "Pod", "name": "other"}}
     assert pod.hindrance(pending, [other]) is None
     found = pod.hindrance(pending, [event])
-    assert found == pod.Hindrance('Pod p cannot be set up on its node: configmap "x" not found.', 15.0)
+    assert found == pod.Hindrance(
+        'Pod p cannot be set up on its node: configmap "x" not found.', 15.0
+    )
 
 
 # --- Skyhook ---
@@ -108,20 +154,32 @@ def test_a_volume_that_cannot_be_mounted_is_told_by_an_event_alone() -> None:
 NAME = {"skyhook.nvidia.com/name": "s", "skyhook.nvidia.com/package": "tuning-1.1.4"}
 
 
-def skyhook(status: str = "", *, nodes: str = "0/1", state: Object | None = None, **more: Any) -> Object:
+def skyhook(
+    status: str = "", *, nodes: str = "0/1", state: Object | None = None, **more: Any
+) -> Object:
     found: Object = {
         "metadata": {"name": "s", "generation": 2, "finalizers": ["skyhook.nvidia.com/skyhook"]},
         "status": {"completeNodes": nodes},
     }
     if status:
-        found["status"] |= {"status": status, "nodeStatus": {"n": status}, "nodeState": {"n": state or {}}}
+        found["status"] |= {
+            "status": status,
+            "nodeStatus": {"n": status},
+            "nodeState": {"n": state or {}},
+        }
     found["status"] |= more
     return found
 
 
 def package_pod(*codes: int | None, name: str = "s-tuning-apply", **metadata: Any) -> Object:
-    steps = [{"name": f"step{i}", "state": {"running": {}} if code is None else ended(code)} for i, code in enumerate(codes)]
-    return {"metadata": {"name": name, "labels": NAME, **metadata}, "status": {"phase": "Pending", "initContainerStatuses": steps}}
+    steps = [
+        {"name": f"step{i}", "state": {"running": {}} if code is None else ended(code)}
+        for i, code in enumerate(codes)
+    ]
+    return {
+        "metadata": {"name": name, "labels": NAME, **metadata},
+        "status": {"phase": "Pending", "initContainerStatuses": steps},
+    }
 
 
 BUDGET = {"interruptionBudget": {"count": 1}}
@@ -130,22 +188,50 @@ BUDGET = {"interruptionBudget": {"count": 1}}
 @pytest.mark.parametrize(
     ("spec", "why"),
     [
-        ({"packages": {"script": {"version": "latest", "image": "r/shellscript"}}}, "package 'script': version 'latest' is not valid"),
-        ({**BUDGET, "deploymentPolicy": "canary"}, "it has both deploymentPolicy and interruptionBudget"),
-        ({"interruptionBudget": {"count": 1, "percent": 50}}, "its interruptionBudget has both count and percent"),
-        ({"packages": {"script": {"version": "1.1.1", "image": "r/shellscript", "dependsOn": {"other": "1"}}}}, "depends on 'other'"),
+        (
+            {"packages": {"script": {"version": "latest", "image": "r/shellscript"}}},
+            "package 'script': version 'latest' is not valid",
+        ),
+        (
+            {**BUDGET, "deploymentPolicy": "canary"},
+            "it has both deploymentPolicy and interruptionBudget",
+        ),
+        (
+            {"interruptionBudget": {"count": 1, "percent": 50}},
+            "its interruptionBudget has both count and percent",
+        ),
+        (
+            {
+                "packages": {
+                    "script": {
+                        "version": "1.1.1",
+                        "image": "r/shellscript",
+                        "dependsOn": {"other": "1"},
+                    }
+                }
+            },
+            "depends on 'other'",
+        ),
     ],
 )
 @pytest.mark.parametrize("seen", [True, False])
-def test_one_of_anybodys_that_stalls_the_operator_is_named_with_what_is_wrong_in_it(spec: Object, why: str, *, seen: bool) -> None:
+def test_one_of_anybodys_that_stalls_the_operator_is_named_with_what_is_wrong_in_it(
+    spec: Object, why: str, *, seen: bool
+) -> None:
     """Seen on the operator of May 2026, webhooks off: it notices what comes before that one in its order, and nothing behind it.
 
     What it notices gets its version and a count, as here; the other one stays bare.
     """
     s = SkyhookProgress("s", 0.0)
     s.take("Skyhook", "ADDED", {"metadata": {"name": "theirs", "generation": 1}, "spec": spec}, 0.1)
-    bare: Object = {"apiVersion": "skyhook.nvidia.com/v1alpha1", "metadata": {"name": "s", "generation": 1}}
-    marked = {"metadata": {**bare["metadata"], "annotations": {"skyhook.nvidia.com/version": "dev"}}, "status": {"completeNodes": "0/1"}}
+    bare: Object = {
+        "apiVersion": "skyhook.nvidia.com/v1alpha1",
+        "metadata": {"name": "s", "generation": 1},
+    }
+    marked = {
+        "metadata": {**bare["metadata"], "annotations": {"skyhook.nvidia.com/version": "dev"}},
+        "status": {"completeNodes": "0/1"},
+    }
     s.take("Skyhook", "ADDED", bare | (marked if seen else {}), 0.2)
     told = s.at(10.2)
     assert told.state == "stuck"
@@ -158,7 +244,9 @@ Step = tuple[str, str, Object, float] | float  # an event and when it came, or a
 
 
 Client = type[SkyhookProgress | JobProgress | WorkspaceProgress]
-Story = tuple[list[Step], list[str], str]  # steps, what is thought after each, and the last reason: a whole sentence, or its beginning
+Story = tuple[
+    list[Step], list[str], str
+]  # steps, what is thought after each, and the last reason: a whole sentence, or its beginning
 
 
 GOING = {"deletionTimestamp": "2026-01-01T00:00:00Z"}
@@ -170,7 +258,13 @@ READABLE = {"packages": {"script": {"version": "1.1.1", "image": "localhost:5000
 
 def interrupts(code: int | None) -> Object:
     found = package_pod(code, name="s-interrupt-reboot")
-    return {**found, "metadata": {**found["metadata"], "labels": {**NAME, "skyhook.nvidia.com/interrupt": "True"}}}
+    return {
+        **found,
+        "metadata": {
+            **found["metadata"],
+            "labels": {**NAME, "skyhook.nvidia.com/interrupt": "True"},
+        },
+    }
 
 
 def fails_and_runs_again() -> Object:
@@ -183,13 +277,27 @@ def fails_and_runs_again() -> Object:
 GROUP = "nodewright.nvidia.com"
 
 
-def stage_job(*conditions: str, failed: int = 0, recorded: bool = False, stage: str = "apply", **metadata: Any) -> Object:
+def stage_job(
+    *conditions: str, failed: int = 0, recorded: bool = False, stage: str = "apply", **metadata: Any
+) -> Object:
     """The Job of a package's stage, as the operator makes it from v0.18 on; `recorded` when it has noted on the node how that ended."""
     labels = {f"{GROUP}/name": "s", f"{GROUP}/stage": stage}
     notes = {f"{GROUP}/state-recorded": "true"} if recorded else {}
-    found = [{"type": kind, "status": "True", "reason": "BackoffLimitExceeded" if kind == "Failed" else ""} for kind in conditions]
+    found = [
+        {
+            "type": kind,
+            "status": "True",
+            "reason": "BackoffLimitExceeded" if kind == "Failed" else "",
+        }
+        for kind in conditions
+    ]
     return {
-        "metadata": {"name": f"s-tuning-{stage}", "labels": labels, "annotations": notes, **metadata},
+        "metadata": {
+            "name": f"s-tuning-{stage}",
+            "labels": labels,
+            "annotations": notes,
+            **metadata,
+        },
         "spec": {"backoffLimit": 3},
         "status": {"conditions": found, "failed": failed, "active": 0 if conditions else 1},
     }
@@ -206,12 +314,17 @@ def of_job(*codes: int | None, stage: str = "apply", attempt: int = 1, **metadat
     return found
 
 
-def nodewright(status: str = "in_progress", state: str = "in_progress", stage: str = "apply", **more: Any) -> Object:
+def nodewright(
+    status: str = "in_progress", state: str = "in_progress", stage: str = "apply", **more: Any
+) -> Object:
     return skyhook(status, state={"tuning|1.1.4": {"stage": stage, "state": state}}, **more)
 
 
 TRIED = "Pod s-tuning-apply-1: container step1 ended with exit code 1."
-SPENT = "NodeWright s: package tuning 1.1.4, stage apply on node n is erroring. Job s-tuning-apply failed (BackoffLimitExceeded)."
+SPENT = (
+    "NodeWright s: package tuning 1.1.4, stage apply on node n is erroring. Job s-tuning-apply "
+    "failed (BackoffLimitExceeded)."
+)
 NODEWRIGHTS: dict[str, Story] = {
     # The first stage's pod stays for an hour; the second stage takes longer than 5 s.
     "a later stage that takes long": (
@@ -244,7 +357,10 @@ NODEWRIGHTS: dict[str, Story] = {
         "",
     ),
     "an attempt of which only the pod is seen yet": (
-        [("Pod", "ADDED", of_job(0, 1), 1.0), ("NodeWright", "MODIFIED", nodewright("erroring", "erroring"), 1.1)],
+        [
+            ("Pod", "ADDED", of_job(0, 1), 1.0),
+            ("NodeWright", "MODIFIED", nodewright("erroring", "erroring"), 1.1),
+        ],
         ["waiting", "waiting"],
         "",
     ),
@@ -292,7 +408,10 @@ NODEWRIGHTS: dict[str, Story] = {
             ("NodeWright", "MODIFIED", nodewright("erroring", "erroring", "interrupt"), 30.1),
         ],
         ["waiting", "failed"],
-        "NodeWright s: package tuning 1.1.4, stage interrupt on node n is erroring. Job s-tuning-interrupt failed (BackoffLimitExceeded).",
+        (
+            "NodeWright s: package tuning 1.1.4, stage interrupt on node n is erroring. Job "
+            "s-tuning-interrupt failed (BackoffLimitExceeded)."
+        ),
     ),
     # No Job has failed: a drain has lasted too long.
     "erroring without a Job": (
@@ -330,7 +449,11 @@ NODEWRIGHTS: dict[str, Story] = {
                 skyhook(
                     "blocked",
                     conditions=[
-                        {"type": kind, "status": "True", "message": "Node [n] has ignore label set. Skipping."}
+                        {
+                            "type": kind,
+                            "status": "True",
+                            "message": "Node [n] has ignore label set. Skipping.",
+                        }
                         for kind in ("NodesIgnored", f"{GROUP}/NodesIgnored")
                     ],
                 ),
@@ -342,33 +465,61 @@ NODEWRIGHTS: dict[str, Story] = {
     ),
 }
 SKYHOOKS: dict[str, Story] = {
-    "no operator": ([("Skyhook", "ADDED", BARE, 0.1), 9.9, 10.0], ["waiting", "waiting", "stuck"], "No operator processes Skyhook s"),
-    # The tag of an image is no reason: the operator cuts it off.
-    "no operator, and somebody's resource that can be read": (
-        [("Skyhook", "ADDED", {"metadata": {"name": "theirs"}, "spec": READABLE}, 0.1), ("Skyhook", "ADDED", BARE, 0.2), 10.2],
+    "no operator": (
+        [("Skyhook", "ADDED", BARE, 0.1), 9.9, 10.0],
         ["waiting", "waiting", "stuck"],
         "No operator processes Skyhook s",
     ),
-    # A watch that was cut may have missed the pod; nodeState keeps `erroring` when the status no longer does.
+    # The tag of an image is no reason: the operator cuts it off.
+    "no operator, and somebody's resource that can be read": (
+        [
+            ("Skyhook", "ADDED", {"metadata": {"name": "theirs"}, "spec": READABLE}, 0.1),
+            ("Skyhook", "ADDED", BARE, 0.2),
+            10.2,
+        ],
+        ["waiting", "waiting", "stuck"],
+        "No operator processes Skyhook s",
+    ),
+    # A watch that was cut may have missed the pod; nodeState keeps `erroring` when the status no
+    # longer does.
     "a stage that errs for an instant": (
-        [("Skyhook", "ADDED", skyhook("in_progress"), 1.0), ("Skyhook", "MODIFIED", skyhook("in_progress", state=UNINSTALLING), 2.0)],
+        [
+            ("Skyhook", "ADDED", skyhook("in_progress"), 1.0),
+            ("Skyhook", "MODIFIED", skyhook("in_progress", state=UNINSTALLING), 2.0),
+        ],
         ["waiting", "failed"],
         "Skyhook s: package tuning 1.1.4, stage uninstall on node n is erroring.",
     ),
-    # The interrupt's pod dies with the machine that it reboots: exit 255, and `erroring` until it was run again.
+    # The interrupt's pod dies with the machine that it reboots: exit 255, and `erroring` until it
+    # was run again.
     "a reboot that kills its own pod": (
         [
             ("Skyhook", "ADDED", skyhook("in_progress"), 0.1),
             ("Pod", "ADDED", interrupts(None), 1.0),
             ("Pod", "MODIFIED", interrupts(255), 2.0),
-            ("Skyhook", "MODIFIED", skyhook("erroring", state={"tuning|1.1.4": {"stage": "interrupt", "state": "erroring"}}), 3.0),
+            (
+                "Skyhook",
+                "MODIFIED",
+                skyhook(
+                    "erroring", state={"tuning|1.1.4": {"stage": "interrupt", "state": "erroring"}}
+                ),
+                3.0,
+            ),
         ],
         ["waiting"] * 4,
         "",
     ),
     "behind one that errs for ever": (
         [
-            ("Skyhook", "ADDED", {**skyhook("in_progress", state=UNINSTALLING), "metadata": {"name": "a", "generation": 2}}, 0.1),
+            (
+                "Skyhook",
+                "ADDED",
+                {
+                    **skyhook("in_progress", state=UNINSTALLING),
+                    "metadata": {"name": "a", "generation": 2},
+                },
+                0.1,
+            ),
             ("Skyhook", "ADDED", skyhook("waiting"), 0.2),
         ],
         ["waiting", "stuck"],
@@ -377,7 +528,8 @@ SKYHOOKS: dict[str, Story] = {
             "package tuning 1.1.4, stage uninstall on node n is erroring."
         ),
     ),
-    # A resource of the same name was there a moment ago, its last pod is still ending; the new one is complete from its marks.
+    # A resource of the same name was there a moment ago, its last pod is still ending; the new one
+    # is complete from its marks.
     "a pod from before proves nothing": (
         [
             ("Pod", "ADDED", package_pod(0, 0, **GOING), 0.1),
@@ -388,7 +540,8 @@ SKYHOOKS: dict[str, Story] = {
         ["waiting", "waiting", "waiting", "failed"],
         "Nothing ran",
     ),
-    # Names come back with each stage. Where the watch was cut while the old one went, the uid tells them apart.
+    # Names come back with each stage. Where the watch was cut while the old one went, the uid tells
+    # them apart.
     "a new pod of an old name": (
         [
             ("Pod", "ADDED", package_pod(0, 0, uid="old", **GOING), 0.1),
@@ -400,7 +553,11 @@ SKYHOOKS: dict[str, Story] = {
     ),
     # Watches of different kinds come in no common order.
     "a pod's end after complete": (
-        [("Pod", "ADDED", package_pod(0, None), 0.1), ("Skyhook", "ADDED", COMPLETE, 0.2), ("Pod", "MODIFIED", package_pod(0, 0), 0.3)],
+        [
+            ("Pod", "ADDED", package_pod(0, None), 0.1),
+            ("Skyhook", "ADDED", COMPLETE, 0.2),
+            ("Pod", "MODIFIED", package_pod(0, 0), 0.3),
+        ],
         ["waiting", "waiting", "complete"],
         "",
     ),
@@ -414,9 +571,13 @@ SKYHOOKS: dict[str, Story] = {
         ["waiting", "waiting", "complete"],
         "",
     ),
-    # The operator deletes a pod to make a new one, e.g. after a change; whatever runs in it ends with 143 or 137.
+    # The operator deletes a pod to make a new one, e.g. after a change; whatever runs in it ends
+    # with 143 or 137.
     "a pod killed because it is deleted": (
-        [("Pod", "ADDED", package_pod(0, None), 0.1), ("Pod", "MODIFIED", package_pod(0, 137, **GOING), 0.2)],
+        [
+            ("Pod", "ADDED", package_pod(0, None), 0.1),
+            ("Pod", "MODIFIED", package_pod(0, 137, **GOING), 0.2),
+        ],
         ["waiting", "waiting"],
         "",
     ),
@@ -442,7 +603,15 @@ SKYHOOKS: dict[str, Story] = {
     # NodeWright: the same schema under another group and kind.
     "the operator's new name": (
         [
-            ("Pod", "ADDED", {**package_pod(0, 0), "metadata": {"name": "p", "labels": {"nodewright.nvidia.com/name": "s"}}}, 1.0),
+            (
+                "Pod",
+                "ADDED",
+                {
+                    **package_pod(0, 0),
+                    "metadata": {"name": "p", "labels": {"nodewright.nvidia.com/name": "s"}},
+                },
+                1.0,
+            ),
             ("NodeWright", "ADDED", COMPLETE, 1.1),
         ],
         ["waiting", "complete"],
@@ -454,8 +623,17 @@ SKYHOOKS: dict[str, Story] = {
 # --- Job, Workspace, Removal ---
 
 JOB: Object = {"metadata": {"name": "j"}, "spec": {}}
-REFUSED = {"reason": "FailedCreate", "message": 'pods "j-x" is forbidden: exceeded quota', "involvedObject": {"kind": "Job", "name": "j"}}
-LATE = {"type": "Failed", "status": "True", "reason": "DeadlineExceeded", "message": "Job was active longer than specified deadline"}
+REFUSED = {
+    "reason": "FailedCreate",
+    "message": 'pods "j-x" is forbidden: exceeded quota',
+    "involvedObject": {"kind": "Job", "name": "j"},
+}
+LATE = {
+    "type": "Failed",
+    "status": "True",
+    "reason": "DeadlineExceeded",
+    "message": "Job was active longer than specified deadline",
+}
 
 
 def owned(found: Object, label: str, of: str, **metadata: str) -> Object:
@@ -463,7 +641,11 @@ def owned(found: Object, label: str, of: str, **metadata: str) -> Object:
 
 
 JOBS: dict[str, Story] = {
-    "suspended": ([("Job", "ADDED", {**JOB, "spec": {"suspend": True}}, 0.1)], ["stuck"], "Job j is suspended: its spec.suspend is true."),
+    "suspended": (
+        [("Job", "ADDED", {**JOB, "spec": {"suspend": True}}, 0.1)],
+        ["stuck"],
+        "Job j is suspended: its spec.suspend is true.",
+    ),
     # An admission rule or a quota refuses the pod: only an Event of the Job tells it.
     "its pod may not be made": (
         [("Job", "ADDED", JOB, 0.1), ("Event", "ADDED", REFUSED, 0.2), 10.0],
@@ -473,9 +655,13 @@ JOBS: dict[str, Story] = {
     "no controller": (
         [("Job", "ADDED", JOB, 0.1), 10.0],
         ["waiting", "stuck"],
-        "Job j has no pod 10 s after its creation: check that the cluster's controller-manager is running.",
+        (
+            "Job j has no pod 10 s after its creation: check that the cluster's "
+            "controller-manager is running."
+        ),
     ),
-    # Past its deadline the Job deletes its pod; the exit code 143 that follows would only lead astray.
+    # Past its deadline the Job deletes its pod; the exit code 143 that follows would only lead
+    # astray.
     "a pod that its Job kills": (
         [
             ("Pod", "ADDED", owned(a_pod(state={"running": {}}), "job-name", "j"), 0.1),
@@ -491,13 +677,21 @@ JOBS: dict[str, Story] = {
 READY = {"type": "Ready", "status": "True"}
 SERVES: Object = {
     "metadata": {"name": "w", "generation": 2},
-    "status": {"state": "Ready", "conditions": [{"type": "InferenceReady", "status": "True", "observedGeneration": 2}]},
+    "status": {
+        "state": "Ready",
+        "conditions": [{"type": "InferenceReady", "status": "True", "observedGeneration": 2}],
+    },
 }
 RESTARTED = a_pod(state={"running": {}}, last=ended(0, "Completed"), restarts=1, conditions=[READY])
 WORKSPACES: dict[str, Story] = {
     "its pod is not ready": (
         [
-            ("Pod", "ADDED", owned(a_pod(conditions=[{**READY, "status": "False"}]), "kaito.sh/workspace", "w"), 1.0),
+            (
+                "Pod",
+                "ADDED",
+                owned(a_pod(conditions=[{**READY, "status": "False"}]), "kaito.sh/workspace", "w"),
+                1.0,
+            ),
             ("Workspace", "ADDED", SERVES, 1.1),
         ],
         ["waiting", "waiting"],
@@ -510,7 +704,10 @@ WORKSPACES: dict[str, Story] = {
     ),
     # Who looks in late sees Ready, and one restart: what should have served has ended before.
     "ready with a restarted container": (
-        [("Pod", "ADDED", owned(RESTARTED, "kaito.sh/workspace", "w"), 1.0), ("Workspace", "ADDED", SERVES, 1.1)],
+        [
+            ("Pod", "ADDED", owned(RESTARTED, "kaito.sh/workspace", "w"), 1.0),
+            ("Workspace", "ADDED", SERVES, 1.1),
+        ],
         ["failed", "failed"],
         "Pod p was restarted. Pod p: container c ended with exit code 0",
     ),
@@ -539,15 +736,24 @@ def test_a_pod_of_a_lost_node_does_not_end() -> None:
     r = Removal("Job", "j", 0.0, there=False)
     labels = {"batch.kubernetes.io/job-name": "j"}
     lost: Object = {
-        "metadata": {"name": "p", "labels": labels, "deletionTimestamp": "…", "deletionGracePeriodSeconds": 30},
+        "metadata": {
+            "name": "p",
+            "labels": labels,
+            "deletionTimestamp": "…",
+            "deletionGracePeriodSeconds": 30,
+        },
         "spec": {"nodeName": "n"},
     }
     assert r.take("Pod", "MODIFIED", lost, 1.0).state == "waiting"
-    # Seen on the way out of the real operator's pod, after the whole of its grace: the kubelet deletes it with none.
+    # Seen on the way out of the real operator's pod, after the whole of its grace: the kubelet
+    # deletes it with none.
     last = {**lost, "metadata": {**lost["metadata"], "deletionGracePeriodSeconds": 0}}
     assert r.take("Pod", "MODIFIED", last, 32.0).state == "waiting"
     told = r.at(41.0)
-    assert (told.state, told.reason) == ("stuck", "Pod p does not end 40 s after its deletion; does the node n still answer?")
+    assert (told.state, told.reason) == (
+        "stuck",
+        "Pod p does not end 40 s after its deletion; does the node n still answer?",
+    )
 
 
 UNINSTALLED = {"packages": {"tuning": {"version": "1.1.4", "uninstall": {"enabled": True}}}}
@@ -555,7 +761,14 @@ UNINSTALLED = {"packages": {"tuning": {"version": "1.1.4", "uninstall": {"enable
 
 def test_an_explicit_uninstall_is_waited_for_also_between_its_pods() -> None:
     """As the operator of 2026 does it (HandleFinalizer): the finalizer stays until no package that asks for it is in the node's state."""
-    going = {"metadata": {"name": "s", "deletionTimestamp": "…", "finalizers": ["skyhook.nvidia.com/skyhook"]}, "spec": UNINSTALLED}
+    going = {
+        "metadata": {
+            "name": "s",
+            "deletionTimestamp": "…",
+            "finalizers": ["skyhook.nvidia.com/skyhook"],
+        },
+        "spec": UNINSTALLED,
+    }
     state = {"n": {"tuning|1.1.4": {"stage": "uninstall", "state": "in_progress"}}}
     r = Removal("Skyhook", "s", 0.0)
     r.take("Skyhook", "MODIFIED", {**going, "status": {"nodeState": state}}, 1.0)
@@ -583,6 +796,11 @@ def test_a_failed_attempt_that_is_kept_hinders_no_uninstall() -> None:
 
 def test_a_failing_uninstall_is_told() -> None:
     r = Removal("Skyhook", "s", 0.0)
-    r.take("Skyhook", "MODIFIED", {"metadata": {"name": "s", "deletionTimestamp": "…"}, "spec": UNINSTALLED}, 1.0)
+    r.take(
+        "Skyhook",
+        "MODIFIED",
+        {"metadata": {"name": "s", "deletionTimestamp": "…"}, "spec": UNINSTALLED},
+        1.0,
+    )
     told = r.take("Pod", "ADDED", package_pod(0, 1), 6.0)
     assert (told.state, "container step1 ended with exit code 1" in told.reason) == ("stuck", True)

@@ -48,7 +48,12 @@ RBAC = Path(__file__).parents[2] / "data/kubernetes/rbac.yaml"
 RUN_ID = "0123456789ab"
 TWEAK = names.tweak_name(RUN_ID, 1)
 GROUP = "rbac.authorization.k8s.io/v1"
-CRDS = Kind("apiextensions.k8s.io/v1", "customresourcedefinitions", "CustomResourceDefinition", namespaced=False)
+CRDS = Kind(
+    "apiextensions.k8s.io/v1",
+    "customresourcedefinitions",
+    "CustomResourceDefinition",
+    namespaced=False,
+)
 KINDS = {
     kind.kind: kind
     for kind in (
@@ -61,7 +66,8 @@ KINDS = {
 }
 FULL = frozenset({"get", "list", "watch", "create", "patch", "delete"})
 SEEN = frozenset({"get", "list", "watch"})
-# All that the run side asks for, by part of the file: resource, subresource, verbs, and whether in the run's own namespace only.
+# All that the run side asks for, by part of the file: resource, subresource, verbs, and whether in
+# the run's own namespace only.
 PARTS: dict[str, list[tuple[Kind, str, frozenset[str], bool]]] = {
     "every run": [
         (NODES, "", SEEN | {"patch"}, False),
@@ -96,7 +102,11 @@ PARTS: dict[str, list[tuple[Kind, str, frozenset[str], bool]]] = {
 def documents(*parts: str) -> list[Object]:
     """The file's objects without its Namespace: those of every run, and those of the parts that are named."""
     found = [one for one in yaml.safe_load_all(RBAC.read_text()) if one["kind"] != "Namespace"]
-    optional = {"deeptweak-skyhook": "skyhook", "deeptweak-kaito": "kaito", "deeptweak-job-streams": "job streams"}
+    optional = {
+        "deeptweak-skyhook": "skyhook",
+        "deeptweak-kaito": "kaito",
+        "deeptweak-job-streams": "job streams",
+    }
     return [one for one in found if optional.get(one["metadata"]["name"], "") in {"", *parts}]
 
 
@@ -105,7 +115,9 @@ def admin(kubeconfig: Path, namespace: str) -> Cluster:
     return connect(Where(kubeconfig=str(kubeconfig), namespace=namespace))
 
 
-def somebody(admin: Cluster, kubeconfig: Path, wanted: list[Object], target: Path, stack: ExitStack) -> Path:
+def somebody(
+    admin: Cluster, kubeconfig: Path, wanted: list[Object], target: Path, stack: ExitStack
+) -> Path:
     """A kubeconfig, written to `target`, of the file's service account with those rights only; they go when the stack is left."""
     suffix = f"-{admin.namespace[-8:]}"
     for one in wanted:
@@ -120,16 +132,22 @@ def somebody(admin: Cluster, kubeconfig: Path, wanted: list[Object], target: Pat
         create(admin, kind, one)
         stack.callback(delete, admin, kind, one["metadata"]["name"])
     url = KINDS["ServiceAccount"].url(admin, "deeptweak") + "/token"
-    token = send(admin, Request("POST", url, "create", "serviceaccounts/token", body={"spec": {}}))["status"]["token"]
+    token = send(admin, Request("POST", url, "create", "serviceaccounts/token", body={"spec": {}}))[
+        "status"
+    ]["token"]
     return altered(kubeconfig, target, user={"token": token})
 
 
 @pytest.fixture
-def allowed(admin: Cluster, kubeconfig: Path, tmp_path: Path) -> Iterator[Callable[[list[Object]], Cluster]]:
+def allowed(
+    admin: Cluster, kubeconfig: Path, tmp_path: Path
+) -> Iterator[Callable[[list[Object]], Cluster]]:
     """`allowed(documents)`: a connection of the file's service account with those rights only."""
     with ExitStack() as stack:
         path = tmp_path / "somebody.kubeconfig"
-        yield lambda wanted: connect(Where(str(somebody(admin, kubeconfig, wanted, path, stack)), None, admin.namespace))
+        yield lambda wanted: connect(
+            Where(str(somebody(admin, kubeconfig, wanted, path, stack)), None, admin.namespace)
+        )
 
 
 @pytest.fixture
@@ -137,14 +155,29 @@ def node(admin: Cluster, namespace: str) -> Iterator[str]:
     """A node without a machine, with a condition that the operator left of our resource."""
     name = f"bare-{namespace[-8:]}"
     create(admin, NODES, {"metadata": {"name": name, "labels": {"bare": namespace}}})
-    conditions = [{"type": f"skyhook.nvidia.com/{TWEAK}/NotReady", "status": "False"}, {"type": "Ready", "status": "True"}]
-    patch(admin, NODES, name, {"status": {"conditions": conditions}}, subresource="status", strategic=True)
+    conditions = [
+        {"type": f"skyhook.nvidia.com/{TWEAK}/NotReady", "status": "False"},
+        {"type": "Ready", "status": "True"},
+    ]
+    patch(
+        admin,
+        NODES,
+        name,
+        {"status": {"conditions": conditions}},
+        subresource="status",
+        strategic=True,
+    )
     yield name
     delete(admin, NODES, name)
 
 
 def may(cluster: Cluster, verb: str, kind: Kind, subresource: str = "", **where: str) -> bool:
-    about = {"verb": verb, "group": kind.api_version.rpartition("/")[0], "resource": kind.plural, "subresource": subresource}
+    about = {
+        "verb": verb,
+        "group": kind.api_version.rpartition("/")[0],
+        "resource": kind.plural,
+        "subresource": subresource,
+    }
     body = {
         "apiVersion": "authorization.k8s.io/v1",
         "kind": "SelfSubjectAccessReview",
@@ -156,20 +189,28 @@ def may(cluster: Cluster, verb: str, kind: Kind, subresource: str = "", **where:
 
 
 @pytest.mark.parametrize("part", [None, "skyhook", "kaito", "job streams"])
-def test_each_part_allows_what_it_says_and_no_more(allowed: Callable[[list[Object]], Cluster], part: str | None) -> None:
+def test_each_part_allows_what_it_says_and_no_more(
+    allowed: Callable[[list[Object]], Cluster], part: str | None
+) -> None:
     """Every verb on every resource that the run side speaks of, in its own namespace and in another; and what it never needs."""
     cluster = allowed(documents(*([part] if part else [])))
     granted = PARTS["every run"] + (PARTS[part] if part else [])
     strangers = [KINDS["ClusterRole"], KINDS["ServiceAccount"], Kind("v1", "secrets", "Secret")]
-    resources = {(kind, subresource) for rules in PARTS.values() for kind, subresource, _, _ in rules}
+    resources = {
+        (kind, subresource) for rules in PARTS.values() for kind, subresource, _, _ in rules
+    }
     for kind, subresource in sorted(
-        resources | {(kind, "") for kind in [*strangers, CRDS]} | {(PODS, "exec"), (PODS, "eviction")},
+        resources
+        | {(kind, "") for kind in [*strangers, CRDS]}
+        | {(PODS, "exec"), (PODS, "eviction")},
         key=str,
     ):
         for verb in sorted(FULL | {"update", "deletecollection"}):
             for place in (cluster.namespace, "kube-system"):
                 expected = any(
-                    (kind, subresource) == (of, sub) and verb in verbs and (place == cluster.namespace or not own)
+                    (kind, subresource) == (of, sub)
+                    and verb in verbs
+                    and (place == cluster.namespace or not own)
                     for of, sub, verbs, own in granted
                 )
                 assert may(cluster, verb, kind, subresource, namespace=place) == expected, (
@@ -179,19 +220,30 @@ def test_each_part_allows_what_it_says_and_no_more(allowed: Callable[[list[Objec
 
 def asked_for() -> Iterator[tuple[str, str, str]]:
     """What the run side's text asks for, as far as the kind is named where the verb is: file and line, verb, the kind's name in `api`."""
-    verbs = {"get": ["get"], "list_": ["list"], "watch": ["list", "watch"], "apply": ["patch", "create"]}
+    verbs = {
+        "get": ["get"],
+        "list_": ["list"],
+        "watch": ["list", "watch"],
+        "apply": ["patch", "create"],
+    }
     for path in sorted((RBAC.parents[2] / "fixtures").rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.Call) and len(node.args) > 1:
                 verb = getattr(node.func, "attr", getattr(node.func, "id", ""))
                 kind = getattr(node.args[1], "attr", getattr(node.args[1], "id", ""))
-                if verb in {*verbs, "create", "patch", "delete"} and isinstance(getattr(api, kind, None), Kind):
-                    yield from ((f"{path.name}:{node.lineno}", one, kind) for one in verbs.get(verb, [verb]))
+                if verb in {*verbs, "create", "patch", "delete"} and isinstance(
+                    getattr(api, kind, None), Kind
+                ):
+                    yield from (
+                        (f"{path.name}:{node.lineno}", one, kind) for one in verbs.get(verb, [verb])
+                    )
 
 
 def test_what_the_run_side_asks_for_is_granted() -> None:
     """A new request without its right would be found by a user, on the cluster of somebody careful."""
-    granted = {(verb, kind) for rules in PARTS.values() for kind, _, verbs, _ in rules for verb in verbs}
+    granted = {
+        (verb, kind) for rules in PARTS.values() for kind, _, verbs, _ in rules for verb in verbs
+    }
     found = list(asked_for())
     assert len(found) > 30
     assert [one for one in found if (one[1], getattr(api, one[2])) not in granted] == []
@@ -208,7 +260,10 @@ def test_a_run_asks_for_the_rights_of_its_parts_and_names_what_it_lacks(
         "skyhook": (Settings(Where(), ""), SKYHOOKS),
         "kaito": (Settings(Where(), "", via="kaito"), None),
     }
-    lacking = {"skyhook": "create skyhooks.skyhook.nvidia.com", "kaito": f"create workspaces.kaito.sh in namespace {cluster.namespace}"}
+    lacking = {
+        "skyhook": "create skyhooks.skyhook.nvidia.com",
+        "kaito": f"create workspaces.kaito.sh in namespace {cluster.namespace}",
+    }
     for of, (settings, kind) in runs.items():
         if of in {None, part}:
             preflight.require_rights(cluster, settings, kind)
@@ -217,11 +272,16 @@ def test_a_run_asks_for_the_rights_of_its_parts_and_names_what_it_lacks(
                 preflight.require_rights(cluster, settings, kind)
 
 
-def test_placement_lease_journal_and_cleaning_need_no_more(allowed: Callable[[list[Object]], Cluster], node: str) -> None:
+def test_placement_lease_journal_and_cleaning_need_no_more(
+    allowed: Callable[[list[Object]], Cluster], node: str
+) -> None:
     """Carried out with the file's rights, from the choice of a node to the last mark taken away."""
     cluster = allowed(documents("skyhook"))
     free, left_out = candidates(cluster, f"bare={cluster.namespace}")
-    assert (free, list(left_out)) == ([], [node])  # it carries a mark: the operator's resources were looked at
+    assert (free, list(left_out)) == (
+        [],
+        [node],
+    )  # it carries a mark: the operator's resources were looked at
     assert TWEAK in left_out[node]
     with NodeLease(cluster, RUN_ID, node):
         journal = Journal(cluster, RUN_ID, node).open()
@@ -235,7 +295,11 @@ def test_placement_lease_journal_and_cleaning_need_no_more(allowed: Callable[[li
 
 
 def test_a_stream_of_jobs_needs_no_more(
-    allowed: Callable[[list[Object]], Cluster], here: Here, namespace: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    allowed: Callable[[list[Object]], Cluster],
+    here: Here,
+    namespace: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Carried out with the file's rights: a Job with a checkpoint, its node drained and back, all taken away."""
     from fixtures.studies.jobs.engines import kubernetes
@@ -243,7 +307,9 @@ def test_a_stream_of_jobs_needs_no_more(
 
     cluster = allowed(documents("job streams"))
     monkeypatch.setattr(kubernetes, "connect", lambda _: cluster)
-    with Streams(here, namespace, tmp_path).play(checkpoint_s=0.2, volume=str(tmp_path / "volume")) as play:
+    with Streams(here, namespace, tmp_path).play(
+        checkpoint_s=0.2, volume=str(tmp_path / "volume")
+    ) as play:
         play.start(job(0, LONG_S))
         play.until(lambda: play.happened("checkpoint"))
         play.engine.lose(here.node)
@@ -252,7 +318,9 @@ def test_a_stream_of_jobs_needs_no_more(
         play.until(lambda: play.happened("node back"))
 
 
-def test_where_skyhook_may_not_be_seen_a_marked_node_is_left_out(allowed: Callable[[list[Object]], Cluster], node: str) -> None:
+def test_where_skyhook_may_not_be_seen_a_marked_node_is_left_out(
+    allowed: Callable[[list[Object]], Cluster], node: str
+) -> None:
     """Of narrower rights than the file's: what somebody's resource does there cannot be known."""
     wanted = documents()
     [of_nodes] = [one for one in wanted if one["kind"] == "ClusterRole"]
@@ -263,16 +331,26 @@ def test_where_skyhook_may_not_be_seen_a_marked_node_is_left_out(allowed: Callab
     assert "verb 'list' on 'skyhooks.skyhook.nvidia.com'" in left_out[node]
 
 
-def test_a_right_that_is_missing_is_named(allowed: Callable[[list[Object]], Cluster], node: str) -> None:
+def test_a_right_that_is_missing_is_named(
+    allowed: Callable[[list[Object]], Cluster], node: str
+) -> None:
     """Verb and resource, and the file that has them."""
     cluster = allowed([one for one in documents() if one["kind"] == "ServiceAccount"])
     job = {
         "metadata": {"name": "work"},
-        "spec": {"template": {"spec": {"restartPolicy": "Never", "containers": [{"name": "c", "image": "i"}]}}},
+        "spec": {
+            "template": {
+                "spec": {"restartPolicy": "Never", "containers": [{"name": "c", "image": "i"}]}
+            }
+        },
     }
     refused: list[tuple[str, str, Callable[[], object]]] = [
         ("list", "nodes", lambda: candidates(cluster, "")),
-        ("create", "leases.coordination.k8s.io", lambda: NodeLease(cluster, RUN_ID, node).__enter__()),
+        (
+            "create",
+            "leases.coordination.k8s.io",
+            lambda: NodeLease(cluster, RUN_ID, node).__enter__(),
+        ),
         ("create", "configmaps", lambda: Journal(cluster, RUN_ID, node).open()),
         ("create", "jobs.batch", lambda: create(cluster, JOBS, job)),
         ("get", "nodes", lambda: get(cluster, NODES, node)),

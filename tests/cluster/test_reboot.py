@@ -1,6 +1,7 @@
 """Boot tokens through the operator's reboot: in force after one, gone after another, proved by boot id and /proc/cmdline.
 
-The node is simulated, so is its machine (`operators/machines.py`): package pods and reboots change a folder, as they would the machine.
+The node is simulated, so is its machine (`operators/machines.py`): package pods and reboots change
+a folder, as they would the machine.
 """
 
 from __future__ import annotations
@@ -70,7 +71,10 @@ def tweakset(tmp_path: Path) -> TweakSet:
 
 @pytest.fixture
 def machine(
-    cluster: Cluster, kwok_nodes: Callable[..., list[str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    cluster: Cluster,
+    kwok_nodes: Callable[..., list[str]],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> tuple[str, FakeRoot]:
     folder = tmp_path / "machines"
     monkeypatch.setenv(MACHINES, str(folder))
@@ -90,11 +94,17 @@ def operator(skyhook_operator: StandIn, crds: list[str], machine: tuple[str, Fak
 
 @pytest.fixture
 def target(
-    cluster: Cluster, kubeconfig: Path, machine: tuple[str, FakeRoot], operator: StandIn, tweakset: TweakSet
+    cluster: Cluster,
+    kubeconfig: Path,
+    machine: tuple[str, FakeRoot],
+    operator: StandIn,
+    tweakset: TweakSet,
 ) -> Iterator[Kubernetes]:
     assert operator.running
     where = Where(kubeconfig=str(kubeconfig), namespace=cluster.namespace)
-    made = Kubernetes(Settings(where, nodes=f"kubernetes.io/hostname={machine[0]}", patience_s=PATIENCE_S))
+    made = Kubernetes(
+        Settings(where, nodes=f"kubernetes.io/hostname={machine[0]}", patience_s=PATIENCE_S)
+    )
     made.open(uuid.uuid4().hex[:12], [cell_of(tweakset)], {tweakset.name: tweakset})
     yield made
     made.close()
@@ -136,18 +146,26 @@ def assert_untouched(cluster: Cluster, node: str) -> None:
     found = of_node(cluster, node)
     assert skyhook.marked_by(found) == set()
     assert not found["spec"].get("unschedulable")
-    assert [one["metadata"]["name"] for one in api.list_(cluster, api.SKYHOOKS, labels="app.kubernetes.io/name=deeptweak")[0]] == []
+    assert [
+        one["metadata"]["name"]
+        for one in api.list_(cluster, api.SKYHOOKS, labels="app.kubernetes.io/name=deeptweak")[0]
+    ] == []
 
 
 # -- there and back
 
 
 def test_tokens_are_in_force_after_one_reboot_and_gone_after_another(
-    target: Kubernetes, tweakset: TweakSet, machine: tuple[str, FakeRoot], cluster: Cluster, journals: list[Json]
+    target: Kubernetes,
+    tweakset: TweakSet,
+    machine: tuple[str, FakeRoot],
+    cluster: Cluster,
+    journals: list[Json],
 ) -> None:
     """And all else of the machine is as it was, to the byte; on the node nothing is left.
 
-    Before each resource is made, also the one that brings the tokens out again, the cluster's journal knows it and the way back.
+    Before each resource is made, also the one that brings the tokens out again, the cluster's
+    journal knows it and the way back.
     """
     node, fake = machine
     before, boots, cmdline = files(fake), [fake.get(BOOT_ID)], fake.get(CMDLINE)
@@ -169,7 +187,10 @@ def test_tokens_are_in_force_after_one_reboot_and_gone_after_another(
     assert journal.cell is None
     assert target.compare()[1] == {}
     there, back = journals
-    assert (there["resources"], back["resources"]) == ([there["makes"]], [there["makes"], back["makes"]])
+    assert (there["resources"], back["resources"]) == (
+        [there["makes"]],
+        [there["makes"], back["makes"]],
+    )
     for one in journals:
         assert one["label"] == "isolated"
         assert (one["boot"]["cmdline"], one["boot"]["boot_id"]) == (cmdline, boots[0])
@@ -182,11 +203,17 @@ def test_tokens_are_in_force_after_one_reboot_and_gone_after_another(
 def test_a_reboot_without_the_tokens_is_refused_and_the_boot_loader_forgets_them(
     target: Kubernetes, tweakset: TweakSet, machine: tuple[str, FakeRoot], cluster: Cluster
 ) -> None:
-    """A file of the machine's owner has the last word there. A second reboot takes out what the first has read from /etc/sysctl.d."""
+    """A file of the machine's owner has the last word there.
+
+    A second reboot takes out what the first has read from /etc/sysctl.d.
+    """
     node, fake = machine
     fake.put("/etc/default/grub.d/zz-owner.cfg", 'GRUB_CMDLINE_LINUX_DEFAULT="quiet splash"\n')
     before = files(fake)
-    with pytest.raises(TweakRefused, match=r"boot token isolcpus=1 is not in /proc/cmdline of node .* after its reboot"):
+    with pytest.raises(
+        TweakRefused,
+        match=r"boot token isolcpus=1 is not in /proc/cmdline of node .* after its reboot",
+    ):
         apply(target, tweakset)
     assert files(fake) == before
     assert_untouched(cluster, node)
@@ -208,7 +235,10 @@ def test_tokens_that_the_boot_loader_knows_are_forgotten_though_the_node_was_nev
     fake.put(GRUB_CFG, "quiet splash isolcpus=1 nosmt")
     boot = {"cmdline": fake.get(CMDLINE), "boot_id": boot_id, "configured": True}
     (note,) = ways.ByOperator(api.SKYHOOKS, [], boot)._boot_back(target.held, boot)
-    assert note == f"node {node}: its boot loader's configuration was regenerated without the boot tokens"
+    assert (
+        note
+        == f"node {node}: its boot loader's configuration was regenerated without the boot tokens"
+    )
     assert (files(fake), fake.get(BOOT_ID)) == (before, boot_id)
     assert_untouched(cluster, node)
 
@@ -216,12 +246,20 @@ def test_tokens_that_the_boot_loader_knows_are_forgotten_though_the_node_was_nev
 def test_a_command_line_that_does_not_come_back_ends_the_run_and_stays_written_down_until_restore_succeeds(
     target: Kubernetes, tweakset: TweakSet, machine: tuple[str, FakeRoot], cluster: Cluster
 ) -> None:
-    """Somebody has changed the boot loader's settings meanwhile. Nothing more is measured; when that is right again, `restore` ends it."""
+    """Somebody has changed the boot loader's settings meanwhile.
+
+    Nothing more is measured; when that is right again, `restore` ends it.
+    """
     node, fake = machine
     before = files(fake)
     apply(target, tweakset)
-    fake.put("/etc/default/grub.d/50-somebody.cfg", 'GRUB_CMDLINE_LINUX_DEFAULT="$GRUB_CMDLINE_LINUX_DEFAULT debug"\n')
-    with pytest.raises(Refused, match=r"rebooted, but /proc/cmdline is .* debug', not .* as before"):
+    fake.put(
+        "/etc/default/grub.d/50-somebody.cfg",
+        'GRUB_CMDLINE_LINUX_DEFAULT="$GRUB_CMDLINE_LINUX_DEFAULT debug"\n',
+    )
+    with pytest.raises(
+        Refused, match=r"rebooted, but /proc/cmdline is .* debug', not .* as before"
+    ):
         target.restore()
     with pytest.raises(Refused, match=r"could not be restored: .* but /proc/cmdline is"):
         target.environment()  # with which the next cell would begin
@@ -231,7 +269,9 @@ def test_a_command_line_that_does_not_come_back_ends_the_run_and_stays_written_d
     (journal,) = Journal.unfinished(cluster)
     assert journal.cell is not None
     fake.put("/etc/default/grub.d/50-somebody.cfg", None)
-    ((name, result),) = recovery.finish_all(cluster, uuid.uuid4().hex[:12], Settings(Where(), nodes="", patience_s=PATIENCE_S), print)
+    ((name, result),) = recovery.finish_all(
+        cluster, uuid.uuid4().hex[:12], Settings(Where(), nodes="", patience_s=PATIENCE_S), print
+    )
     assert name == node
     assert isinstance(result, Restored), result
     assert files(fake) == before
@@ -240,9 +280,16 @@ def test_a_command_line_that_does_not_come_back_ends_the_run_and_stays_written_d
 
 
 def test_an_operator_that_dies_in_the_reboot_is_told_and_restore_finishes_when_both_are_back(
-    machine: tuple[str, FakeRoot], operator: StandIn, tweakset: TweakSet, cluster: Cluster, kubeconfig: Path
+    machine: tuple[str, FakeRoot],
+    operator: StandIn,
+    tweakset: TweakSet,
+    cluster: Cluster,
+    kubeconfig: Path,
 ) -> None:
-    """What is not known to be back stays written down. (KWOK runs the agent on a node that is away, as no kubelet would.)"""
+    """What is not known to be back stays written down.
+
+    (KWOK runs the agent on a node that is away, as no kubelet would.)
+    """
     node, fake = machine
     before = files(fake)
     where = Where(kubeconfig=str(kubeconfig), namespace=cluster.namespace)
@@ -254,14 +301,18 @@ def test_an_operator_that_dies_in_the_reboot_is_told_and_restore_finishes_when_b
         while ready(cluster, node):
             assert not applied.done(), applied.result()
         operator.kill()
-        with pytest.raises(Refused, match=f"node {node} could not be restored: .*No operator processes Skyhook"):
+        with pytest.raises(
+            Refused, match=f"node {node} could not be restored: .*No operator processes Skyhook"
+        ):
             applied.result()
     target.close()
     (journal,) = Journal.unfinished(cluster)
     assert journal.cell is not None
     is_back(cluster, machine)
     operator.restart()
-    ((name, result),) = recovery.finish_all(cluster, uuid.uuid4().hex[:12], Settings(Where(), nodes="", patience_s=PATIENCE_S), print)
+    ((name, result),) = recovery.finish_all(
+        cluster, uuid.uuid4().hex[:12], Settings(Where(), nodes="", patience_s=PATIENCE_S), print
+    )
     assert name == node
     assert isinstance(result, Restored), result
     assert files(fake) == before
@@ -274,9 +325,17 @@ def is_back(cluster: Cluster, machine: tuple[str, FakeRoot]) -> None:
     node, fake = machine
     boot_id = str(uuid.uuid4())
     machines.Machines(fake.path.parent).reboot(node, boot_id)
-    again = {"conditions": [{"type": "Ready", "status": "True", "reason": "KubeletReady"}], "nodeInfo": {"bootID": boot_id}}
+    again = {
+        "conditions": [{"type": "Ready", "status": "True", "reason": "KubeletReady"}],
+        "nodeInfo": {"bootID": boot_id},
+    }
     api.patch(cluster, api.NODES, node, {"status": again}, subresource="status", strategic=True)
-    api.patch(cluster, api.NODES, node, {"metadata": {"annotations": {simulated.OURS: node.split("-")[1]}}})
+    api.patch(
+        cluster,
+        api.NODES,
+        node,
+        {"metadata": {"annotations": {simulated.OURS: node.split("-")[1]}}},
+    )
 
 
 def test_without_the_operator_a_restore_says_that_the_way_back_is_missing(
@@ -284,14 +343,24 @@ def test_without_the_operator_a_restore_says_that_the_way_back_is_missing(
 ) -> None:
     """Its definitions were taken out of the cluster between the two reboots; the journal stays."""
     node, _ = machine
-    boot = {"cmdline": "ro", "boot_id": "1", "image": "registry.invalid/shellscript", "configured": True}
+    boot = {
+        "cmdline": "ro",
+        "boot_id": "1",
+        "image": "registry.invalid/shellscript",
+        "configured": True,
+    }
     journal = Journal(cluster, "0123456789ab", node).open()
     journal.begin({"label": "isolated", "resources": ["dt-0123456789ab-1"], "boot": boot})
     monkeypatch.setattr(skyhook, "served", lambda _: ())
-    ((name, result),) = recovery.finish_all(cluster, uuid.uuid4().hex[:12], Settings(Where(), nodes="", patience_s=PATIENCE_S), print)
+    ((name, result),) = recovery.finish_all(
+        cluster, uuid.uuid4().hex[:12], Settings(Where(), nodes="", patience_s=PATIENCE_S), print
+    )
     assert name == node
     assert isinstance(result, Refused)
-    assert "'isolated', which only a reboot by the operator can undo, but this cluster no longer has one" in str(result)
+    assert (
+        "'isolated', which only a reboot by the operator can undo, but this cluster no longer has "
+        "one" in str(result)
+    )
     assert [one.name for one in Journal.unfinished(cluster)] == [journal.name]
 
 
@@ -303,19 +372,30 @@ def tokens_in_force(fake: FakeRoot, cluster: Cluster, node: str) -> bool:
 
 
 def ready(cluster: Cluster, node: str) -> bool:
-    return any(one["type"] == "Ready" and one["status"] == "True" for one in of_node(cluster, node)["status"]["conditions"])
+    return any(
+        one["type"] == "Ready" and one["status"] == "True"
+        for one in of_node(cluster, node)["status"]["conditions"]
+    )
 
 
 def resources(cluster: Cluster) -> list[str]:
-    return [name for journal in Journal.unfinished(cluster) for name in (journal.cell or {}).get("resources", ())]
+    return [
+        name
+        for journal in Journal.unfinished(cluster)
+        for name in (journal.cell or {}).get("resources", ())
+    ]
 
 
 MOMENTS: dict[str, Callable[[FakeRoot, Cluster, str], bool]] = {
-    "before-the-reboot": lambda fake, cluster, _: bool(resources(cluster)) and fake.get(OURS) is not None,
+    "before-the-reboot": lambda fake, cluster, _: (
+        bool(resources(cluster)) and fake.get(OURS) is not None
+    ),
     "in-the-first-reboot": lambda _, cluster, node: not ready(cluster, node),
     "between-the-reboots": tokens_in_force,
     "before-the-second-reboot": lambda _, cluster, __: len(resources(cluster)) == 2,
-    "in-the-second-reboot": lambda _, cluster, node: len(resources(cluster)) == 2 and not ready(cluster, node),
+    "in-the-second-reboot": lambda _, cluster, node: (
+        len(resources(cluster)) == 2 and not ready(cluster, node)
+    ),
 }
 
 
@@ -334,8 +414,18 @@ def test_restore_finishes_what_a_killed_run_began(
     assert operator.running
     before = files(fake)
     place = Place(tmp_path, environment={MACHINES: os.environ[MACHINES], "PYTHONPATH": str(HOUSE)})
-    where = ["--target=kubernetes", f"--kubeconfig={kubeconfig}", f"--namespace={cluster.namespace}", f"--patience={PATIENCE_S:g}"]
-    plan = [f"--tweaks={tweakset.path}", "--blocks=1", f"--steps={STEPS}", f"--nodes=kubernetes.io/hostname={node}"]
+    where = [
+        "--target=kubernetes",
+        f"--kubeconfig={kubeconfig}",
+        f"--namespace={cluster.namespace}",
+        f"--patience={PATIENCE_S:g}",
+    ]
+    plan = [
+        f"--tweaks={tweakset.path}",
+        "--blocks=1",
+        f"--steps={STEPS}",
+        f"--nodes=kubernetes.io/hostname={node}",
+    ]
     process = place.start("-p", "tests.cluster.simulated_agents", *where, *plan)
     until(lambda: MOMENTS[moment](fake, cluster, node), process, LOOK_EVERY_S)
     os.killpg(process.pid, signal.SIGKILL)

@@ -1,8 +1,9 @@
 """What the client concludes from each of the recordings of the real operators, and when.
 
-A row reads: in this recording, from the client's action `begin` on, the client thinks what stands under `thinks`: each change of
-mind with the second (of the recording) at which it comes, and words that its reason contains. The list is complete: where
-`complete` first stands at 16.271, nothing before that was taken for complete.
+A row reads: in this recording, from the client's action `begin` on, the client thinks what stands
+under `thinks`: each change of mind with the second (of the recording) at which it comes, and words
+that its reason contains. The list is complete: where `complete` first stands at 16.271, nothing
+before that was taken for complete.
 """
 
 from __future__ import annotations
@@ -37,7 +38,9 @@ class Row(NamedTuple):
     thinks: list[Thought]
 
     def __str__(self) -> str:
-        return "-".join(filter(None, (self.recording, self.begin.split()[-1], str(self.nth) * (self.nth > 1))))
+        return "-".join(
+            filter(None, (self.recording, self.begin.split()[-1], str(self.nth) * (self.nth > 1)))
+        )
 
 
 def rows(table: str) -> list[Row]:
@@ -49,7 +52,11 @@ def rows(table: str) -> list[Row]:
             found[-1].thinks.append((float(t), state, "".join(words)))
         elif not line.startswith("#"):
             recording, begin, end = (part.strip() for part in line.split("|"))
-            found.append(Row(recording, begin.removesuffix(" ×2"), end, 2 if begin.endswith(" ×2") else 1, []))
+            found.append(
+                Row(
+                    recording, begin.removesuffix(" ×2"), end, 2 if begin.endswith(" ×2") else 1, []
+                )
+            )
     return found
 
 
@@ -274,7 +281,9 @@ def client_of(row: Row, t: float) -> Progress:
 
 
 def compare(found: list[Said], expected: list[Thought]) -> None:
-    assert [(said.t, said.state) for said in found] == [(t, state) for t, state, _ in expected], found
+    assert [(said.t, said.state) for said in found] == [(t, state) for t, state, _ in expected], (
+        found
+    )
     for said, (_, _, words) in zip(found, expected, strict=True):
         assert words in said.reason, said
         assert bool(words) == bool(said.reason), said
@@ -289,7 +298,12 @@ def test_what_is_thought_of_something_new(row: Row) -> None:
 
 
 def deletions() -> list[tuple[str, str]]:
-    return [(name, line.action) for name in RECORDED for line in lines(name) if re.match(r"delete (skyhook|job|workspace) ", line.action)]
+    return [
+        (name, line.action)
+        for name in RECORDED
+        for line in lines(name)
+        if re.match(r"delete (skyhook|job|workspace) ", line.action)
+    ]
 
 
 def removal(action: str, t: float) -> Removal:
@@ -311,9 +325,17 @@ def test_deleted_is_what_is_gone_with_all_its_pods(recording: str, action: str) 
     client = removal(action, seen.t)
     name = action.split()[2]
     own = re.compile(rf"{re.escape(name)}(-.*)?")
-    gone = [line for line in seen.lines if line.type_ == "DELETED" and line.object and own.fullmatch(line.object["metadata"]["name"])]
+    gone = [
+        line
+        for line in seen.lines
+        if line.type_ == "DELETED"
+        and line.object
+        and own.fullmatch(line.object["metadata"]["name"])
+    ]
     ends = {line.kind: line.t for line in gone if line.kind in {"Pod", client.kind}}
-    assert next(said.t for said in play(seen, client.take, client.at) if said.state == "complete") == max(ends.values())
+    assert next(
+        said.t for said in play(seen, client.take, client.at) if said.state == "complete"
+    ) == max(ends.values())
 
 
 def test_every_recording_is_in_the_tables() -> None:
@@ -328,16 +350,24 @@ FAILED = [row for row in CREATED if row.thinks and row.thinks[-1][1] == "failed"
 def test_no_piece_of_a_failure_looks_like_a_success(data: st.DataObject) -> None:
     """However the watch stutters (events twice, again from the start, a part only): what failed is never `complete`, and stays failed.
 
-    A template that serves is the exception: up at first, it is complete until its container ends, and never again.
+    A template that serves is the exception: up at first, it is complete until its container ends,
+    and never again.
     """
-    row = data.draw(st.sampled_from([row for row in FAILED if "batch_restarts" not in row.recording]))
+    row = data.draw(
+        st.sampled_from([row for row in FAILED if "batch_restarts" not in row.recording])
+    )
     seen = part(lines(row.recording), row.begin, row.end, row.nth)
     some = list(seen.lines[: data.draw(st.integers(0, len(seen.lines)))])
     for _ in range(data.draw(st.integers(0, 3))):
         start = data.draw(st.integers(0, len(some)))
-        some += [Line(some[-1].t, kind=line.kind, type_=line.type_, object=line.object) for line in some[start : start + 20]]
+        some += [
+            Line(some[-1].t, kind=line.kind, type_=line.type_, object=line.object)
+            for line in some[start : start + 20]
+        ]
     client = client_of(row, seen.t)
-    states = [said.state for said in play(Part(seen.t, seen.until, tuple(some)), client.take, client.at)]
+    states = [
+        said.state for said in play(Part(seen.t, seen.until, tuple(some)), client.take, client.at)
+    ]
     assert "complete" not in states
     assert "failed" not in states[:-1]
 
@@ -359,8 +389,13 @@ def test_missing_fields_are_missing_and_no_crash(data: st.DataObject) -> None:
     kind, name = row.begin.split()[1:3]
     client = client_of(row, seen.t)
     poor = tuple(
-        Line(line.t, kind=line.kind, type_=line.type_, object=thinned(copy.deepcopy(line.object))) for line in seen.lines if line.kind
+        Line(line.t, kind=line.kind, type_=line.type_, object=thinned(copy.deepcopy(line.object)))
+        for line in seen.lines
+        if line.kind
     )
     gone = Removal({"job": "Job", "workspace": "Workspace"}.get(kind, "Skyhook"), name, seen.t)
-    for _ in (*play(Part(seen.t, seen.until, poor), client.take, client.at), *play(Part(seen.t, seen.until, poor), gone.take, gone.at)):
+    for _ in (
+        *play(Part(seen.t, seen.until, poor), client.take, client.at),
+        *play(Part(seen.t, seen.until, poor), gone.take, gone.at),
+    ):
         pass

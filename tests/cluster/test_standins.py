@@ -43,7 +43,12 @@ nodewright_operator_stopped | create nodewright left | delete nodewright
   41.186 complete
 """)
 RECORDED = sorted(path.stem for path in STANDINS.glob("*.jsonl"))
-DELETED = [(name, line.action) for name in RECORDED for line in lines(name) if line.action.startswith("delete nodewright ")]
+DELETED = [
+    (name, line.action)
+    for name in RECORDED
+    for line in lines(name)
+    if line.action.startswith("delete nodewright ")
+]
 
 
 @pytest.mark.parametrize("row", NODEWRIGHTS, ids=str)
@@ -60,22 +65,39 @@ def test_a_nodewright_is_gone_with_its_jobs_pods(recording: str, action: str) ->
     client = Removal("NodeWright", action.split()[2], seen.t)
     thoughts = list(play(seen, client.take, client.at))
     assert {said.state for said in thoughts} == {"waiting", "complete"}
-    last = max(line.t for line in seen.lines if line.kind in {"Pod", "NodeWright"} and line.type_ == "DELETED")
+    last = max(
+        line.t
+        for line in seen.lines
+        if line.kind in {"Pod", "NodeWright"} and line.type_ == "DELETED"
+    )
     assert (thoughts[-1].state, thoughts[-1].t) == ("complete", last)
 
 
 def test_a_skyhook_alone_says_nothing_and_takes_nothing_with_it() -> None:
     """Why a NodeWright is made wherever there are any, and why `restore` looks for both."""
     recording = lines("skyhook_mirrored")
-    deleted, ended = (next(line.t for line in recording if line.action == f"delete {kind} copied") for kind in ("skyhook", "nodewright"))
-    assert all("status" not in line.object for line in recording if line.kind == "Skyhook" and line.object)
-    meanwhile = [line for line in recording if line.kind == "NodeWright" and deleted <= line.t < ended]
+    deleted, ended = (
+        next(line.t for line in recording if line.action == f"delete {kind} copied")
+        for kind in ("skyhook", "nodewright")
+    )
+    assert all(
+        "status" not in line.object for line in recording if line.kind == "Skyhook" and line.object
+    )
+    meanwhile = [
+        line for line in recording if line.kind == "NodeWright" and deleted <= line.t < ended
+    ]
     assert [line.type_ for line in meanwhile if line.type_ == "DELETED"] == []
-    (made,) = [line.object for line in recording if line.kind == "NodeWright" and line.type_ == "ADDED"]
+    (made,) = [
+        line.object for line in recording if line.kind == "NodeWright" and line.type_ == "ADDED"
+    ]
     assert made is not None
     assert made["metadata"]["annotations"]["nodewright.nvidia.com/mirrored-from"] == "copied"
     client = SkyhookProgress("copied", 0.0)
-    told = [client.take(line.kind, line.type_, line.object, line.t) for line in recording if line.kind == "Skyhook" and line.t < deleted]
+    told = [
+        client.take(line.kind, line.type_, line.object, line.t)
+        for line in recording
+        if line.kind == "Skyhook" and line.t < deleted
+    ]
     assert {conclusion.state for conclusion in (*told, client.at(9.9))} == {"waiting"}
     assert client.at(11.0).reason.startswith("No operator processes Skyhook copied")
 

@@ -1,7 +1,8 @@
 """An API server that has just started: it answers 403 to everybody until it has loaded who may do what. Played by a server of this process.
 
-Recorded on kube-apiserver 1.34, killed and started again after 12 s, with a token of the rights of rbac.yaml: connections are refused for
-3.7 s more, then every request is answered 403 while `/readyz` says nothing; 0.1 s later they succeed, and `/readyz` says 500 for a second.
+Recorded on kube-apiserver 1.34, killed and started again after 12 s, with a token of the rights of
+rbac.yaml: connections are refused for 3.7 s more, then every request is answered 403 while
+`/readyz` says nothing; 0.1 s later they succeed, and `/readyz` says 500 for a second.
 """
 
 from __future__ import annotations
@@ -21,7 +22,12 @@ from fixtures.kubernetes.api import CONFIGMAPS, ApiError, create, get
 from fixtures.kubernetes.client import Cluster, Where, connect
 from fixtures.kubernetes.watch import Stream, Watch, logs
 
-FORBIDDEN = {"kind": "Status", "reason": "Forbidden", "code": 403, "message": 'configmaps "one" is forbidden: User "u" cannot get'}
+FORBIDDEN = {
+    "kind": "Status",
+    "reason": "Forbidden",
+    "code": 403,
+    "message": 'configmaps "one" is forbidden: User "u" cannot get',
+}
 ONE = {"kind": "ConfigMap", "metadata": {"name": "one", "resourceVersion": "7"}}
 
 
@@ -35,13 +41,19 @@ class Server(ThreadingHTTPServer):
         with self.lock:
             if path == "/readyz":
                 self.ready_asked += 1
-                return (200, "ok") if self.ready_asked > self.ready_after else (500, {"message": "not ready"})
+                return (
+                    (200, "ok")
+                    if self.ready_asked > self.ready_after
+                    else (500, {"message": "not ready"})
+                )
             if path == "/version":
                 return 200, {"gitVersion": "v1"}
             self.asked += 1
             if self.asked <= self.refusals:
                 return 403, FORBIDDEN
-            return 200, {"metadata": {"resourceVersion": "7"}, "items": [ONE]} if path.endswith("configmaps") else ONE
+            return 200, {"metadata": {"resourceVersion": "7"}, "items": [ONE]} if path.endswith(
+                "configmaps"
+            ) else ONE
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -78,12 +90,16 @@ def server() -> Iterator[Server]:
 @pytest.fixture
 def cluster(server: Server, tmp_path: Path) -> Cluster:
     named = {
-        "clusters": [{"name": "c", "cluster": {"server": f"http://127.0.0.1:{server.server_port}"}}],
+        "clusters": [
+            {"name": "c", "cluster": {"server": f"http://127.0.0.1:{server.server_port}"}}
+        ],
         "users": [{"name": "u", "user": {"token": "t"}}],
         "contexts": [{"name": "x", "context": {"cluster": "c", "user": "u"}}],
     }
     path = tmp_path / "kubeconfig"
-    path.write_text(yaml.safe_dump({"apiVersion": "v1", "kind": "Config", "current-context": "x", **named}))
+    path.write_text(
+        yaml.safe_dump({"apiVersion": "v1", "kind": "Config", "current-context": "x", **named})
+    )
     return connect(Where(kubeconfig=str(path)))
 
 
@@ -102,13 +118,20 @@ def test_a_server_that_is_not_ready_is_asked_again(cluster: Cluster, server: Ser
         assert found["metadata"] == ONE["metadata"], number
 
 
-def test_a_refusal_of_a_server_that_is_ready_is_believed_when_it_is_repeated(cluster: Cluster, server: Server) -> None:
+def test_a_refusal_of_a_server_that_is_ready_is_believed_when_it_is_repeated(
+    cluster: Cluster, server: Server
+) -> None:
     """The first may have been said before it was ready; from then on each is believed at once."""
     server.refusals = 1000
     for asked in (2, 3):
         with pytest.raises(ApiError) as refused:
             get(cluster, CONFIGMAPS, "one")
-        assert (refused.value.status, refused.value.passing, server.asked, server.ready_asked) == (403, False, asked, 1)
+        assert (refused.value.status, refused.value.passing, server.asked, server.ready_asked) == (
+            403,
+            False,
+            asked,
+            1,
+        )
 
 
 def test_where_nobody_may_ask_whether_it_is_ready_it_is_believed_after_a_while(
@@ -121,7 +144,8 @@ def test_where_nobody_may_ask_whether_it_is_ready_it_is_believed_after_a_while(
     assert (refused.value.status, refused.value.passing) == (403, False)
 
 
-# What one read of a TLS socket brought that had been shut meanwhile: Python had let go of TLS, so the kernel's bytes came as they were.
+# What one read of a TLS socket brought that had been shut meanwhile: Python had let go of TLS, so
+# the kernel's bytes came as they were.
 CIPHERTEXT = bytes.fromhex("170303001afc8e2d0a90")
 
 
@@ -143,14 +167,18 @@ class Response:
         """Nothing: the read ends by itself."""
 
 
-def test_what_comes_after_it_was_shut_is_no_line(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_comes_after_it_was_shut_is_no_line(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
     response = Response()
     monkeypatch.setattr("fixtures.kubernetes.watch.open_", lambda *_, **__: response)
     response.stream_of = logs(cluster, "p")
     assert list(response.stream_of) == [b'{"type": "ADDED"}']
 
 
-def test_a_kubelet_s_word_that_a_log_is_gone_is_no_line_of_it(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_kubelet_s_word_that_a_log_is_gone_is_no_line_of_it(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Recorded of a pod whose Job's deadline had passed, asked again while its container was being removed; it comes with status 200."""
 
     class Gone(Response):
@@ -163,7 +191,9 @@ def test_a_kubelet_s_word_that_a_log_is_gone_is_no_line_of_it(cluster: Cluster, 
     assert gone.value.status == 404
 
 
-def test_a_workload_that_prints_the_kubelet_s_words_keeps_its_log(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_workload_that_prints_the_kubelet_s_words_keeps_its_log(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The kubelet says them instead of a log, without an end of line."""
     line = b"unable to retrieve container logs for containerd://bfdbbf5716477cd6"
 

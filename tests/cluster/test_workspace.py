@@ -35,7 +35,14 @@ TUNES = SERVES.replace("inference:", "tuning:").replace("}\n", "}\n", 1) + "  me
 
 def a_job() -> dict[str, Any]:
     chosen = settings.Settings(Where(), "", image="bench:1", gpus=1)
-    return manifests.workload_job(chosen, SPOT, Order(load("cnn_train"), 20, 2, 7), 3, "study/cell", Shared(network=True, ipc=False))
+    return manifests.workload_job(
+        chosen,
+        SPOT,
+        Order(load("cnn_train"), 20, 2, 7),
+        3,
+        "study/cell",
+        Shared(network=True, ipc=False),
+    )
 
 
 def test_a_workload_of_ours_is_the_job_s_pod_in_a_template() -> None:
@@ -46,7 +53,10 @@ def test_a_workload_of_ours_is_the_job_s_pod_in_a_template() -> None:
     spec = made["inference"]["template"]["spec"]
     assert (made["apiVersion"], made["kind"]) == ("kaito.sh/v1beta1", "Workspace")
     assert made["metadata"] == job["metadata"]
-    assert made["resource"] == {"labelSelector": {"matchLabels": {"kubernetes.io/hostname": "host-1"}}, "preferredNodes": ["node-1"]}
+    assert made["resource"] == {
+        "labelSelector": {"matchLabels": {"kubernetes.io/hostname": "host-1"}},
+        "preferredNodes": ["node-1"],
+    }
     assert spec["containers"][0]["args"] == [*ours["containers"][0]["args"], "--linger"]
     assert spec.keys() == ours.keys() - {"restartPolicy", "affinity"}
     assert all(spec[name] == ours[name] for name in spec.keys() - {"containers"})
@@ -65,7 +75,10 @@ def test_a_user_s_file_keeps_what_it_asks_for_and_goes_to_the_leased_node(tmp_pa
     assert made["metadata"]["name"].startswith("deeptweak-0123456789ab-")
     assert made["metadata"]["name"].endswith("-3")
     assert made["metadata"]["namespace"] == "bench"
-    assert made["metadata"]["labels"] | {"team": "kernel", "deeptweak/run": "0123456789ab"} == made["metadata"]["labels"]
+    assert (
+        made["metadata"]["labels"] | {"team": "kernel", "deeptweak/run": "0123456789ab"}
+        == made["metadata"]["labels"]
+    )
     assert made["metadata"]["ownerReferences"][0]["uid"] == "1"
     assert made["resource"] == {
         "instanceType": "Standard_NC24ads_A100_v4",
@@ -86,21 +99,49 @@ def test_a_tuning_file_is_one(tmp_path: Path) -> None:
     ("text", "says"),
     [
         ("", "one YAML mapping is expected; give the YAML file of one KAITO Workspace"),
-        (SERVES.replace("v1beta1", "v1alpha1"), "is kaito.sh/v1alpha1 Workspace, not kaito.sh/v1beta1 Workspace"),
+        (
+            SERVES.replace("v1beta1", "v1alpha1"),
+            "is kaito.sh/v1alpha1 Workspace, not kaito.sh/v1beta1 Workspace",
+        ),
         (SERVES.replace("Workspace", "Pod"), "is kaito.sh/v1beta1 Pod"),
         (SERVES + "status: {}\n", "unknown field status"),
         (SERVES.replace("instanceType", "instancetype"), "unknown field resource.instancetype"),
-        (SERVES.replace("resource:\n", "resource:\n  count: 2\n"), "resource.count is 2; it must be 1"),
+        (
+            SERVES.replace("resource:\n", "resource:\n  count: 2\n"),
+            "resource.count is 2; it must be 1",
+        ),
         (SERVES.replace("inference:", "tuning: {}\ninference:"), "has inference and tuning"),
         (SERVES[: SERVES.index("inference:")], "has neither"),
-        (SERVES.replace("preset: {name: phi-4-mini-instruct}", "template: {spec: {}}"), "KAITO measures presets only"),
-        (SERVES.replace("{name: phi-4-mini-instruct}", "{}"), "inference.preset.name, the model to serve, is missing"),
-        (SERVES.replace("labels: {team: kernel}", "labels: {team: 1}"), "metadata.labels must map text to text"),
-        (SERVES.replace("labels:", 'annotations: {kaito.sh/disable-benchmark: "true"}\n  labels:'), "KAITO would measure nothing"),
-        (SERVES.replace("metadata:\n  name: mine\n  namespace: elsewhere\n  labels: {team: kernel}", "metadata: mine"), "metadata must be"),
+        (
+            SERVES.replace("preset: {name: phi-4-mini-instruct}", "template: {spec: {}}"),
+            "KAITO measures presets only",
+        ),
+        (
+            SERVES.replace("{name: phi-4-mini-instruct}", "{}"),
+            "inference.preset.name, the model to serve, is missing",
+        ),
+        (
+            SERVES.replace("labels: {team: kernel}", "labels: {team: 1}"),
+            "metadata.labels must map text to text",
+        ),
+        (
+            SERVES.replace(
+                "labels:", 'annotations: {kaito.sh/disable-benchmark: "true"}\n  labels:'
+            ),
+            "KAITO would measure nothing",
+        ),
+        (
+            SERVES.replace(
+                "metadata:\n  name: mine\n  namespace: elsewhere\n  labels: {team: kernel}",
+                "metadata: mine",
+            ),
+            "metadata must be",
+        ),
     ],
 )
-def test_what_cannot_be_measured_is_refused_before_anything_is_created(tmp_path: Path, text: str, says: str) -> None:
+def test_what_cannot_be_measured_is_refused_before_anything_is_created(
+    tmp_path: Path, text: str, says: str
+) -> None:
     path = write(tmp_path, text)
     with pytest.raises(BadInput) as refused:
         kaito.workspace_of_file(path)
@@ -127,8 +168,13 @@ def test_a_container_that_was_started_anew_is_told_by_how_it_ended_before() -> N
     """Seen late: it runs again, its log is a new one, and only its last state knows."""
     last = {"terminated": {"exitCode": 137, "reason": "OOMKilled"}}
     status = {"name": "workload", "restartCount": 1, "state": {"running": {}}, "lastState": last}
-    again = pod.before_restart({"metadata": {"name": "w-0"}, "status": {"containerStatuses": [status]}})
+    again = pod.before_restart(
+        {"metadata": {"name": "w-0"}, "status": {"containerStatuses": [status]}}
+    )
     assert again is not None
     assert again["status"]["containerStatuses"][0]["state"] == last
-    assert pod.before_restart({"status": {"containerStatuses": [{**status, "restartCount": 0}]}}) is None
+    assert (
+        pod.before_restart({"status": {"containerStatuses": [{**status, "restartCount": 0}]}})
+        is None
+    )
     assert pod.before_restart({}) is None

@@ -26,7 +26,9 @@ def other() -> str:
 
 
 def run(place: Place, *words: str) -> Done:
-    return place.call(sys.executable, "-m", "deeptweak", "run", f"--storage={place.storage}", *words)
+    return place.call(
+        sys.executable, "-m", "deeptweak", "run", f"--storage={place.storage}", *words
+    )
 
 
 @pytest.mark.needs("kernel")
@@ -44,14 +46,19 @@ def test_a_setting_is_measured_and_put_back(place: Place, tmp_path: Path, other:
     assert tweakset["sha256"] == manifest.read(saved).sha256
     cells = [cell["extra_info"] for cell in place.saved()["benchmarks"]]
     (cell,) = (cell for cell in cells if cell["tweakset"] == name)
-    values = {moment: cell["tweak"][moment]["vm.swappiness"] for moment in ("before", "observed", "restored")}
+    values = {
+        moment: cell["tweak"][moment]["vm.swappiness"]
+        for moment in ("before", "observed", "restored")
+    }
     assert cell["outcome"] == "measured"
     assert values == {"before": before.strip(), "observed": other, "restored": before.strip()}
 
 
 def test_a_design_and_its_options_are_passed_through(place: Place, other: str) -> None:
     profile = f"--tweaks=late:vm.swappiness={other}+vm.dirty_ratio=7+vm.stat_interval=3"
-    done = run(place, profile, "--design=fractional", "--resolution=3", "--plan", "--", "sleep", "0.05")
+    done = run(
+        place, profile, "--design=fractional", "--resolution=3", "--plan", "--", "sleep", "0.05"
+    )
     assert done.code == 0, done.out
     assert "fractional over the 3 keys of late" in done.out
     assert "resolution III" in done.out
@@ -60,15 +67,32 @@ def test_a_design_and_its_options_are_passed_through(place: Place, other: str) -
 @pytest.mark.needs("kernel")
 @pytest.mark.parametrize(
     "program",
-    [("sleep", "0.01"), ("sh", "-c", "i=0; while :; do i=$((i+1)); sleep 0.01; echo iter $i; done")],
+    [
+        ("sleep", "0.01"),
+        ("sh", "-c", "i=0; while :; do i=$((i+1)); sleep 0.01; echo iter $i; done"),
+    ],
     ids=["whole runs", "lines"],
 )
-def test_settings_are_switched_while_a_command_stands_still(place: Place, other: str, program: tuple[str, ...]) -> None:
+def test_settings_are_switched_while_a_command_stands_still(
+    place: Place, other: str, program: tuple[str, ...]
+) -> None:
     """Each step begins after the switch, so it ran under one arm alone."""
     steps = () if program[0] == "sleep" else ("--step-regex=^iter ([0-9]+)",)
-    done = run(place, f"--tweaks=vm.swappiness={other}", "--design=switch", "--blocks=1", *steps, "--", *program)
+    done = run(
+        place,
+        f"--tweaks=vm.swappiness={other}",
+        "--design=switch",
+        "--blocks=1",
+        *steps,
+        "--",
+        *program,
+    )
     assert done.code == 0, done.out
-    (cell,) = (one["extra_info"] for one in place.saved()["benchmarks"] if one["extra_info"]["tweakset"] != "stock-again")
+    (cell,) = (
+        one["extra_info"]
+        for one in place.saved()["benchmarks"]
+        if one["extra_info"]["tweakset"] != "stock-again"
+    )
     assert cell["outcome"] == "measured"
 
 
@@ -77,9 +101,14 @@ def test_settings_are_switched_while_a_command_stands_still(place: Place, other:
     [
         (("--design=ablatoin",), "--design=ablatoin: no such design. Did you mean 'ablation'?"),
         (("--design=turns",), "--turns: whole runs cannot take turns"),
-        (("--save-manifest=x.yaml", "--tweaks=vm.dirty_ratio=7"), "needs exactly one set of bare settings, but has"),
+        (
+            ("--save-manifest=x.yaml", "--tweaks=vm.dirty_ratio=7"),
+            "needs exactly one set of bare settings, but has",
+        ),
     ],
 )
-def test_what_cannot_be_done_is_refused(place: Place, other: str, words: tuple[str, ...], reason: str) -> None:
+def test_what_cannot_be_done_is_refused(
+    place: Place, other: str, words: tuple[str, ...], reason: str
+) -> None:
     done = run(place, f"--tweaks=vm.swappiness={other}", *words, "--plan", "--", "sleep", "0.05")
     assert (done.code, reason in " ".join(done.out.split())) == (2, True), done.out

@@ -36,7 +36,9 @@ TEN_MIN = 600.0
         (Pace(1, 2), Constraints(LINES, 5, TEN_MIN, takes_turns=True), 8, 3),
     ],
 )
-def test_steps_are_given_up_before_warmup(trial: Pace, limits: Constraints, steps: int, warmup: int) -> None:
+def test_steps_are_given_up_before_warmup(
+    trial: Pace, limits: Constraints, steps: int, warmup: int
+) -> None:
     fitted = fit(trial, limits)
     assert (fitted.steps, fitted.warmup) == (steps, warmup)
 
@@ -50,7 +52,8 @@ def test_a_cell_takes_its_start_and_steps_and_a_second() -> None:
 def test_only_a_cut_is_told() -> None:
     assert fit(Pace(2, 1), Constraints(LINES, 3, TEN_MIN)).note == ""
     assert fit(Pace(2, 3), Constraints(LINES, 3, TEN_MIN)).note == (
-        "The budget of 10 min has room for 3 blocks of 3 cells with 3 + 14 steps each, not 3 + 20. A larger --budget keeps all of them."
+        "The budget of 10 min has room for 3 blocks of 3 cells with 3 + 14 steps each, not 3 + "
+        "20. A larger --budget keeps all of them."
     )
 
 
@@ -66,13 +69,22 @@ def test_only_a_cut_is_told() -> None:
         (
             Pace(0, 0.2),
             Constraints(LINES, 52, TEN_MIN, steps=100),
-            "--budget=1h15m, --blocks=3 (without a time limit), at most 6 tweak sets (--tweaks) or fewer --steps",
+            (
+                "--budget=1h15m, --blocks=3 (without a time limit), at most 6 tweak sets "
+                "(--tweaks) or fewer --steps"
+            ),
         ),
         (Pace(0, 60), Constraints(RUNS, 3, TEN_MIN, blocks=8), "--budget=35m"),
-        (Pace(0, 3), Constraints(RUNS, 3, 20), "--budget=1m50s or --blocks=3 (without a time limit)"),
+        (
+            Pace(0, 3),
+            Constraints(RUNS, 3, 20),
+            "--budget=1m50s or --blocks=3 (without a time limit)",
+        ),
     ],
 )
-def test_where_nothing_fits_the_ways_out_are_named(trial: Pace, limits: Constraints, ways: str) -> None:
+def test_where_nothing_fits_the_ways_out_are_named(
+    trial: Pace, limits: Constraints, ways: str
+) -> None:
     with pytest.raises(BadInput, match=re.escape(f"Use {ways}.")):
         fit(trial, limits)
 

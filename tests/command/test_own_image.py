@@ -25,14 +25,21 @@ def code(tmp_path: Path) -> Path:
     path = tmp_path / "run.zip"
     with zipfile.ZipFile(io.BytesIO(text)) as whole, zipfile.ZipFile(path, "w") as target:
         for name in whole.namelist():
-            target.writestr(name, whole.read(name).replace(manifests.SCRATCH.encode(), str(tmp_path).encode()))
+            target.writestr(
+                name, whole.read(name).replace(manifests.SCRATCH.encode(), str(tmp_path).encode())
+            )
     return path
 
 
 def python_alone(*words: str, folder: Path) -> subprocess.CompletedProcess[str]:
     """Run Python without its site-packages, in another folder: as in an image that has neither the harness nor its libraries."""
     return subprocess.run(
-        [sys.executable, "-S", *words], cwd=folder, env={"PATH": "/usr/bin:/bin"}, capture_output=True, text=True, check=False
+        [sys.executable, "-S", *words],
+        cwd=folder,
+        env={"PATH": "/usr/bin:/bin"},
+        capture_output=True,
+        text=True,
+        check=False,
     )
 
 
@@ -48,7 +55,10 @@ def test_the_workload_runs_where_nothing_of_the_harness_is(code: Path, tmp_path:
         "--seed=1",
         f"--scratch={tmp_path}",
     )
-    for start in (("fixtures.workloads.command",), ("fixtures.kernel.process_settings", "Nice=5", "--", "command")):
+    for start in (
+        ("fixtures.workloads.command",),
+        ("fixtures.kernel.process_settings", "Nice=5", "--", "command"),
+    ):
         done = python_alone(str(code), *start, *ordered, folder=tmp_path)
         said = [json.loads(line)["event"] for line in done.stdout.splitlines()]
         assert said == ["ready", *["step", "report"] * (STEPS + 1), "end"], done.stderr

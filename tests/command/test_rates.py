@@ -23,8 +23,12 @@ from fixtures.studies.command.spec import read
 from tests.sessions import HOUSE, Json, Place
 
 pytestmark = [pytest.mark.usefixtures("kernel_unchanged"), pytest.mark.needs("session")]
-# It runs equally long at any speed, as programs do that run for a set time. The last digits differ from run to run.
-TELLS = "i=$(od -An -N1 -tu1 /dev/urandom); sleep 0.02; echo rate $((${RATE_MB:-104} * 1000000 + i * 1000)) B/s"
+# It runs equally long at any speed, as programs do that run for a set time. The last digits differ
+# from run to run.
+TELLS = (
+    "i=$(od -An -N1 -tu1 /dev/urandom); sleep 0.02; echo rate $((${RATE_MB:-104} * 1000000 + i * "
+    "1000)) B/s"
+)
 
 
 @pytest.fixture(scope="module")
@@ -32,7 +36,13 @@ def saved(tmp_path_factory: pytest.TempPathFactory, kernel_lock: None) -> tuple[
     """What `deeptweak run` said and saved of a setting that doubles the rate."""
     place = Place(tmp_path_factory.mktemp("rates"))
     fast = place.manifest("fast", variables="RATE_MB=208")
-    words = [f"--tweaks={fast}", "--blocks=3", "--seed=5", "--steps=3", "--result-regex=rate (?P<rate>[0-9]+) B/s"]
+    words = [
+        f"--tweaks={fast}",
+        "--blocks=3",
+        "--seed=5",
+        "--steps=3",
+        "--result-regex=rate (?P<rate>[0-9]+) B/s",
+    ]
     words += ["--env=GREETING=it's me", "--exit-codes=0,3", f"--storage={place.storage}"]
     done = place.call(sys.executable, "-m", "deeptweak", "run", *words, "--", "sh", "-c", TELLS)
     assert done.code == 0, done.out
@@ -43,7 +53,9 @@ def test_the_trial_and_each_cell_tell_the_rate(saved: tuple[str, Path]) -> None:
     out, _ = saved
     assert re.search(r"^figure = '.*': 104 MB/s$", out, re.MULTILINE)
     cells = [line for line in out.splitlines() if line.startswith("[")]
-    assert [": 208 MB/s (median);" in line for line in cells] == [" x fast, " in line for line in cells]
+    assert [": 208 MB/s (median);" in line for line in cells] == [
+        " x fast, " in line for line in cells
+    ]
     assert sum(": 104 MB/s (median);" in line for line in cells) == 6
 
 
@@ -76,7 +88,9 @@ def test_a_factor_of_two_in_the_rate_is_one_in_the_verdict(saved: tuple[str, Pat
     assert found.primary_metric == Metric("rate_median_per_s", "higher", "B")
     assert found.primary is not None
     assert found.primary.gain == pytest.approx(1.0, abs=0.01)
-    assert found.second is None  # our clock's throughput is that of a program that runs for a set time
+    assert (
+        found.second is None
+    )  # our clock's throughput is that of a program that runs for a set time
     shown = text.render(answer_of([guard, found], [run]))
     if guard.verdict == "not comparable":  # in one run of a hundred two equal arms differ by chance
         return
@@ -85,7 +99,9 @@ def test_a_factor_of_two_in_the_rate_is_one_in_the_verdict(saved: tuple[str, Pat
     assert "104 MB/s" in shown
 
 
-def test_the_page_has_the_rate_in_its_table_its_cells_and_its_pictures(saved: tuple[str, Path]) -> None:
+def test_the_page_has_the_rate_in_its_table_its_cells_and_its_pictures(
+    saved: tuple[str, Path],
+) -> None:
     page = page_of([load(saved[1])], "deeptweak report")
     assert "<td class=number>104 MB/s<" in page.html  # the baseline
     assert "Faster: fast" in page.html
@@ -94,19 +110,34 @@ def test_the_page_has_the_rate_in_its_table_its_cells_and_its_pictures(saved: tu
     assert " ns" not in page.html
 
 
-def test_the_page_has_the_line_that_measures_it_again(saved: tuple[str, Path], tmp_path: Path) -> None:
+def test_the_page_has_the_line_that_measures_it_again(
+    saved: tuple[str, Path], tmp_path: Path
+) -> None:
     """Pasted into a shell it is the same command."""
     line = again(saved[1])
     *words, dashes, shell, option, script = shlex.split(line)
     assert (dashes, shell, option, script) == ("--", "sh", "-c", TELLS)
     assert words[:2] == ["deeptweak", "run"]
-    assert {"--seed=5", "--blocks=3", "--steps=3", "--warmup=1", "--exit-codes=0,3", "--env=GREETING=it's me"} <= set(words)
+    assert {
+        "--seed=5",
+        "--blocks=3",
+        "--steps=3",
+        "--warmup=1",
+        "--exit-codes=0,3",
+        "--env=GREETING=it's me",
+    } <= set(words)
     (measured,) = (read(path) for path in (saved[1].parents[1] / "commands").glob("*.json"))
     place = Place(tmp_path)
-    pasted = line.replace("deeptweak run", f"{shlex.quote(sys.executable)} -m deeptweak run --plan --storage={place.storage}", 1)
+    pasted = line.replace(
+        "deeptweak run",
+        f"{shlex.quote(sys.executable)} -m deeptweak run --plan --storage={place.storage}",
+        1,
+    )
     done = place.call("sh", "-c", pasted)
     assert done.code == 0, done.out
-    assert [read(path).identity() for path in (place.storage / "commands").glob("*.json")] == [measured.identity()]
+    assert [read(path).identity() for path in (place.storage / "commands").glob("*.json")] == [
+        measured.identity()
+    ]
 
 
 def again(path: Path) -> str:

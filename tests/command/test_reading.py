@@ -41,12 +41,18 @@ def said(pattern: str, line: str) -> float:
 
 
 def test_a_line_has_the_time_of_its_last_character() -> None:
-    assert stamped((1.0, b"step 1"), (2.0, b"2 done"), (3.0, b"\nnext\n")) == [(2.0, "step 12 done"), (3.0, "next")]
+    assert stamped((1.0, b"step 1"), (2.0, b"2 done"), (3.0, b"\nnext\n")) == [
+        (2.0, "step 12 done"),
+        (3.0, "next"),
+    ]
 
 
 def test_a_bar_that_follows_its_carriage_return_is_told_when_it_comes() -> None:
     """A redraw later it would be the time of the next step."""
-    assert stamped((1.0, b"\r1/10"), (2.0, b"\r2/10"), (3.0, b"\n")) == [(1.0, "1/10"), (2.0, "2/10")]
+    assert stamped((1.0, b"\r1/10"), (2.0, b"\r2/10"), (3.0, b"\n")) == [
+        (1.0, "1/10"),
+        (2.0, "2/10"),
+    ]
 
 
 def test_a_bar_before_its_carriage_return_is_told_once() -> None:
@@ -61,7 +67,15 @@ def test_a_redraw_in_two_pieces_is_told_whole_in_the_end() -> None:
     assert stamped((1.0, b"\r1/1"), (2.0, b"0 [x"), (3.0, b"\r"))[-1] == (2.0, "1/10 [x")
 
 
-@pytest.mark.parametrize("text", [b"\x1b[1A\x1b[2K1/10\n", b"\x1b[32m1\x1b[0m/10\n", b"0/10\b\b\b\b1/10\n", b"\x1b]0;title\x071/10\r\n"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        b"\x1b[1A\x1b[2K1/10\n",
+        b"\x1b[32m1\x1b[0m/10\n",
+        b"0/10\b\b\b\b1/10\n",
+        b"\x1b]0;title\x071/10\r\n",
+    ],
+)
 def test_what_moves_the_cursor_or_colours_is_no_text(text: bytes) -> None:
     assert stamped((1.0, text))[-1][1].split()[-1] == "1/10"
 
@@ -111,7 +125,10 @@ def test_a_match_says_a_number_in_base_units(pattern: str, line: str, number: fl
         (r"(?P<rate>\S+)/s", "1e-320/s"),
         (r"(?P<rate>\d+)(?P<prefix>.)", "12Z"),
         (r"it (\d+)", f"it {'9' * 5000}"),
-        *((r"took (\S+)", f"took {text}") for text in ("nan", "-3", "1e999", "-inf", "0.0", "12ms")),
+        *(
+            (r"took (\S+)", f"took {text}")
+            for text in ("nan", "-3", "1e999", "-inf", "0.0", "12ms")
+        ),
     ],
 )
 def test_a_figure_that_no_step_can_take_is_refused(pattern: str, line: str) -> None:
@@ -123,7 +140,10 @@ def test_a_figure_that_no_step_can_take_is_refused(pattern: str, line: str) -> N
 
 def test_a_rate_above_a_billion_is_a_rate() -> None:
     """Bytes per second of a page cache."""
-    assert said(FORMATS["fio"].pattern, "   READ: bw=1416MiB/s (1485MB/s), 1416MiB/s-1416MiB/s") == 1.485e9
+    assert (
+        said(FORMATS["fio"].pattern, "   READ: bw=1416MiB/s (1485MB/s), 1416MiB/s-1416MiB/s")
+        == 1.485e9
+    )
 
 
 # -- bars
@@ -140,7 +160,9 @@ def test_a_bar_is_known_by_rank_description_and_total() -> None:
 
 
 def test_time_is_divided_by_what_was_counted() -> None:
-    assert walls(TQDM, (1.0, bar(4)), (2.0, bar(8)), (3.0, bar(18))) == pytest.approx([0.25] * 4 + [0.1] * 10)
+    assert walls(TQDM, (1.0, bar(4)), (2.0, bar(8)), (3.0, bar(18))) == pytest.approx(
+        [0.25] * 4 + [0.1] * 10
+    )
 
 
 def test_a_line_counter_is_divided_by_too() -> None:
@@ -153,11 +175,16 @@ def test_a_bar_that_is_redrawn_ends_no_step() -> None:
 
 def test_a_bar_that_begins_again_is_another() -> None:
     """What lies between two epochs is no step."""
-    assert walls(TQDM, (1.0, bar(98)), (2.0, bar(100)), (9.0, bar(0)), (9.5, bar(1)), (10.0, bar(2))) == [0.5] * 4
+    assert (
+        walls(TQDM, (1.0, bar(98)), (2.0, bar(100)), (9.0, bar(0)), (9.5, bar(1)), (10.0, bar(2)))
+        == [0.5] * 4
+    )
 
 
 def test_a_rank_that_lags_behind_counts_for_nothing() -> None:
-    assert walls(TQDM, (1.0, bar(10)), (1.5, bar(9)), (2.0, bar(11)), (2.1, bar(10)), (3.0, bar(12))) == [1.0, 1.0]
+    assert walls(
+        TQDM, (1.0, bar(10)), (1.5, bar(9)), (2.0, bar(11)), (2.1, bar(10)), (3.0, bar(12))
+    ) == [1.0, 1.0]
 
 
 def test_only_the_bar_that_is_followed_counts() -> None:
@@ -180,7 +207,9 @@ def test_a_rounded_counter_is_read_when_its_rounding_matters_no_more() -> None:
 def test_lines_without_a_number_end_steps() -> None:
     """When the first step began is not known."""
     line = "{'loss': 0.6931, 'grad_norm': 1.25, 'learning_rate': 5e-05, 'epoch': 0.1}"
-    assert walls(FORMATS["huggingface"].pattern, (1.0, line), (1.5, "evaluating"), (3.0, line), (3.25, line)) == [2.0, 0.25]
+    assert walls(
+        FORMATS["huggingface"].pattern, (1.0, line), (1.5, "evaluating"), (3.0, line), (3.25, line)
+    ) == [2.0, 0.25]
 
 
 def test_lines_that_come_together_are_steps_of_the_time_since_the_last() -> None:
@@ -188,11 +217,17 @@ def test_lines_that_come_together_are_steps_of_the_time_since_the_last() -> None
 
 
 def test_told_seconds_are_steps_whenever_they_come() -> None:
-    assert walls(r"step took ([\d.]+)", (1.0, "step took 0.25 s"), (9.0, "step took 0.5 s")) == [0.25, 0.5]
+    assert walls(r"step took ([\d.]+)", (1.0, "step took 0.25 s"), (9.0, "step took 0.5 s")) == [
+        0.25,
+        0.5,
+    ]
 
 
 def test_the_step_under_way_while_a_command_stood_still_does_not_count() -> None:
-    for pattern, lines in ((r"took ([\d.]+)", ("took 0.1", "took 9.5", "took 0.2")), (TQDM, (bar(1), bar(2), bar(3)))):
+    for pattern, lines in (
+        (r"took ([\d.]+)", ("took 0.1", "took 9.5", "took 0.2")),
+        (TQDM, (bar(1), bar(2), bar(3))),
+    ):
         reader = Reader(compiled(pattern))
         list(reader.steps(1.0, lines[0]))
         reader.interrupt()
@@ -206,12 +241,17 @@ def test_a_rate_keeps_our_clock_beside_it() -> None:
     assert [(step.wall_s, step.rate_per_s) for step in steps] == [(2.0, 12000)]
 
 
-@pytest.mark.parametrize("pattern", [r"\Astep (?P<s>[\d.]+)\Z", r"^step\s+(?P<s>[\d.]+)$", r"(?s)^step (?P<s>[\d.]+)"])
+@pytest.mark.parametrize(
+    "pattern", [r"\Astep (?P<s>[\d.]+)\Z", r"^step\s+(?P<s>[\d.]+)$", r"(?s)^step (?P<s>[\d.]+)"]
+)
 def test_a_pattern_sees_one_line_at_a_time(pattern: str) -> None:
     assert walls(pattern, (1.0, "nothing\nstep 0.5\nstep\n0.7\nstep 0.25\n")) == [0.5, 0.25]
 
 
-TEXT = "\n\niter 5 took 0.5 s\nabc 1 def\nbc 2\nx{3}4 5\nAbc 6\nac 7\nacc 8\nITER 9\nd 10 e\n1bc 11\n]c 13"
+TEXT = (
+    "\n\niter 5 took 0.5 s\nabc 1 def\nbc 2\nx{3}4 5\nAbc 6\nac 7\nacc 8\nITER 9\nd 10 e\n1bc 11\n"
+    "]c 13"
+)
 
 
 @pytest.mark.parametrize(
@@ -238,7 +278,10 @@ def test_a_pattern_finds_in_a_text_what_it_finds_in_its_lines(pattern: str) -> N
 
 def test_a_character_that_comes_in_two_pieces_is_one() -> None:
     bar = "\r50%|\u2588| 1/2 [".encode()
-    assert stamped((1.0, bar[:6]), (2.0, bar[6:] + b"\r"), (3.0, b""))[-1] == (2.0, bar.decode().strip())
+    assert stamped((1.0, bar[:6]), (2.0, bar[6:] + b"\r"), (3.0, b""))[-1] == (
+        2.0,
+        bar.decode().strip(),
+    )
 
 
 # -- figures
@@ -277,11 +320,17 @@ def test_a_prefix_counts_in_cells_as_in_the_trial() -> None:
 
 
 @pytest.mark.parametrize("row", [row for row in ROWS if row.pattern], ids=lambda row: row.name)
-@pytest.mark.parametrize("text", ["7" * 20_000, "12, " * 10_000, "\n" * 20_000, "." * 20_000 + "\n", "a 1 " * 8_000], ids=range(5))
+@pytest.mark.parametrize(
+    "text",
+    ["7" * 20_000, "12, " * 10_000, "\n" * 20_000, "." * 20_000 + "\n", "a 1 " * 8_000],
+    ids=range(5),
+)
 def test_a_pattern_finds_nothing_in_long_text_and_is_done_with_it(row: Format, text: str) -> None:
     """A pattern whose time grows with the square of the text takes minutes."""
     pattern = compiled(row.pattern)
-    assert not list(pattern.finditer(text) if row.kind == FIGURES else matches(pattern, text, row.needles))
+    assert not list(
+        pattern.finditer(text) if row.kind == FIGURES else matches(pattern, text, row.needles)
+    )
 
 
 def test_a_figure_beside_failures_is_refused() -> None:

@@ -21,12 +21,22 @@ from fixtures.terms import Refused
 
 HERE = Path(__file__).parent / "recordings"
 NAMES = sorted(path.stem for path in HERE.glob("*.jsonl"))
-HEADERS = {name: json.loads((HERE / f"{name}.jsonl").read_text().partition("\n")[0]) for name in NAMES}
-READ = [name for name, header in HEADERS.items() if header["exit_code"] == 0 and not name.endswith(("-failed", "-refused"))]
+HEADERS = {
+    name: json.loads((HERE / f"{name}.jsonl").read_text().partition("\n")[0]) for name in NAMES
+}
+READ = [
+    name
+    for name, header in HEADERS.items()
+    if header["exit_code"] == 0 and not name.endswith(("-failed", "-refused"))
+]
 FAILED = [name for name in NAMES if name not in READ]
 NO_STEPS = ("keras-verbose-2",)  # it prints once an epoch, and had three
 READ = [name for name in READ if not name.startswith(NO_STEPS)]
-PAIRS = sorted(name.removesuffix("-slow") for name in READ if name.endswith("-slow") and name.removesuffix("slow") + "fast" in READ)
+PAIRS = sorted(
+    name.removesuffix("-slow")
+    for name in READ
+    if name.endswith("-slow") and name.removesuffix("slow") + "fast" in READ
+)
 WITHIN = 0.02
 COLLECTED = ("torchrun-bar",)  # --tee looks for output every 0.1 s, which is in each arrival
 
@@ -49,11 +59,15 @@ class Recording:
             return 1 / float(self.truth["step_s"])
         if "rate_per_s" in self.truth:
             return float(self.truth["rate_per_s"]) * (8 if row.unit == "bit" else 1)
-        return float(self.truth.get("run_s") or self.truth["step_s"] / self.truth.get("counts_per_step", 1))
+        return float(
+            self.truth.get("run_s") or self.truth["step_s"] / self.truth.get("counts_per_step", 1)
+        )
 
 
 def recording(name: str) -> Recording:
-    header, *chunks = [json.loads(line) for line in (HERE / f"{name}.jsonl").read_text().splitlines()]
+    header, *chunks = [
+        json.loads(line) for line in (HERE / f"{name}.jsonl").read_text().splitlines()
+    ]
     trial = Trial(tuple(header["command"]), 0.0, header["wall_s"])
     pipes = {"out": Lines(), "err": Lines()}
     for at_s, pipe, text in chunks:
@@ -82,14 +96,18 @@ def within(name: str) -> float:
 @pytest.mark.parametrize("name", READ)
 def test_what_a_real_program_prints_is_read(name: str) -> None:
     format_name, number = read(name)
-    assert number == pytest.approx(recording(name).expected(format_name), rel=within(name)), format_name
+    assert number == pytest.approx(recording(name).expected(format_name), rel=within(name)), (
+        format_name
+    )
 
 
 @pytest.mark.parametrize("name", PAIRS)
 def test_a_known_effect_on_a_real_program_is_found(name: str) -> None:
     """By the same format and the same unit of a step, whichever of the two runs is the trial."""
     (slow_format, slow), (fast_format, fast) = read(f"{name}-slow"), read(f"{name}-fast")
-    expected = recording(f"{name}-slow").expected(slow_format) / recording(f"{name}-fast").expected(fast_format)
+    expected = recording(f"{name}-slow").expected(slow_format) / recording(f"{name}-fast").expected(
+        fast_format
+    )
     assert slow_format == fast_format
     assert slow / fast == pytest.approx(expected, rel=2 * within(name))
 

@@ -24,7 +24,10 @@ from tests.sessions import HOUSE, Done, Place
 from tests.waiting import until
 
 pytestmark = [pytest.mark.usefixtures("kernel_unchanged"), pytest.mark.needs("session")]
-STEPS = "import os, time; from deeptweak.steps import step\nwhile True: time.sleep(float(os.environ.get('PAUSE_S', '0.01'))); step()"
+STEPS = (
+    "import os, time; from deeptweak.steps import step\nwhile True: "
+    "time.sleep(float(os.environ.get('PAUSE_S', '0.01'))); step()"
+)
 
 # As tqdm draws: after its carriage return, and at most every tenth of a second.
 BAR = """
@@ -52,7 +55,15 @@ def place(tmp_path: Path) -> Place:
 def typed(place: Place, *words: str) -> list[str]:
     """The command line that measures under a set that lets each step take six times as long."""
     slow = place.manifest("slow", variables="PAUSE_S=0.06")
-    return [sys.executable, "-m", "deeptweak", "run", f"--tweaks={slow}", f"--storage={place.storage}", *words]
+    return [
+        sys.executable,
+        "-m",
+        "deeptweak",
+        "run",
+        f"--tweaks={slow}",
+        f"--storage={place.storage}",
+        *words,
+    ]
 
 
 def run(place: Place, *words: str) -> Done:
@@ -63,7 +74,10 @@ def run(place: Place, *words: str) -> Done:
 def verdicts(place: Place) -> tuple[Comparison, Comparison]:
     """Of the one contrast of its saved run, which keeps to the schema, and of the two equal arms."""
     jsonschema.validate(place.saved(), json.loads((HOUSE / "data/run.schema.json").read_text()))
-    (guard,), (found,) = ([one for one in compare(load(place.files()[-1])) if one.guard == is_guard] for is_guard in (True, False))
+    (guard,), (found,) = (
+        [one for one in compare(load(place.files()[-1])) if one.guard == is_guard]
+        for is_guard in (True, False)
+    )
     return found, guard
 
 
@@ -89,8 +103,12 @@ def test_what_a_setting_does_to_a_command_is_found(place: Place, words: tuple[st
     done = run(place, *words)
     assert done.code == 0, done.out
     found, guard = verdicts(place)
-    # In one run of a hundred two equal arms differ by chance (p < .01), and then nothing is claimed.
-    assert (found.verdict, found.pairs) == ("not comparable" if guard.verdict == "not comparable" else "regressed", 3)
+    # In one run of a hundred two equal arms differ by chance (p < .01), and then nothing is
+    # claimed.
+    assert (found.verdict, found.pairs) == (
+        "not comparable" if guard.verdict == "not comparable" else "regressed",
+        3,
+    )
     assert found.primary is not None
     assert 1 / 8 < 1 + found.primary.gain < 1 / 2  # of its speed
 
@@ -99,8 +117,14 @@ def test_what_a_setting_does_to_a_command_is_found(place: Place, words: tuple[st
     ("words", "why"),
     [
         (("--", "no-such-program"), "Cannot start no-such-program"),
-        (("--", "sh", "-c", "echo bad luck; exit 3"), "sh ended with exit code 3; last line: 'bad luck'"),
-        (("--step-regex=took (.+)", "--", "sh", "-c", "while :; do echo took nan; done"), "'nan' is not a time that a step can take"),
+        (
+            ("--", "sh", "-c", "echo bad luck; exit 3"),
+            "sh ended with exit code 3; last line: 'bad luck'",
+        ),
+        (
+            ("--step-regex=took (.+)", "--", "sh", "-c", "while :; do echo took nan; done"),
+            "'nan' is not a time that a step can take",
+        ),
         (("--runs", "--format=json", "--", "true"), "give only one of them"),
         (("--steps=1", "--", "true"), "--steps=1: must be from 2"),
         (("--env=A", "--", "true"), "--env=A: write NAME=VALUE"),
@@ -109,7 +133,9 @@ def test_what_a_setting_does_to_a_command_is_found(place: Place, words: tuple[st
         (("--output=a.json", "--", "true"), "--output=a.json"),
     ],
 )
-def test_a_command_that_cannot_be_measured_is_refused_before_anything_is_changed(place: Place, words: tuple[str, ...], why: str) -> None:
+def test_a_command_that_cannot_be_measured_is_refused_before_anything_is_changed(
+    place: Place, words: tuple[str, ...], why: str
+) -> None:
     done = run(place, *words)
     assert done.code == 2, done.out
     assert why in done.out
@@ -124,18 +150,36 @@ def test_one_that_fails_in_its_cells_leaves_a_reason_in_each(place: Place) -> No
     assert "ended with exit code 7" in reasons["slow"]
 
 
-def test_a_command_that_fails_under_every_set_ends_the_run_after_one_block(place: Place, tmp_path: Path) -> None:
+def test_a_command_that_fails_under_every_set_ends_the_run_after_one_block(
+    place: Place, tmp_path: Path
+) -> None:
     """It runs once, in the trial. The run says why once, in words of its own alone."""
-    once = f"test ! -e {tmp_path}/lock && touch {tmp_path}/lock || {{ echo 'the lock is held'; exit 5; }}"
+    once = (
+        f"test ! -e {tmp_path}/lock && touch {tmp_path}/lock || {{ echo 'the lock is held'; exit "
+        f"5; }}"
+    )
     done = place.call(*typed(place, "--budget=60s", "--", "sh", "-c", once))
     assert done.code == 2
     reason = "sh ended with exit code 5; last line: 'the lock is held'."
-    assert [line.partition(": ")[2] for line in done.lines("block 1: FAILED")] == [f"FAILED: {reason}", *["FAILED: the same"] * 2]
+    assert [line.partition(": ")[2] for line in done.lines("block 1: FAILED")] == [
+        f"FAILED: {reason}",
+        *["FAILED: the same"] * 2,
+    ]
     (message,) = done.lines("Nothing was measured: every cell failed. The run ended after block 1.")
     text = done.out.partition(message)[2].split()
-    assert " ".join(text[3:]).startswith(f"{reason} If the trial run succeeded, look for things that a run leaves behind")
+    assert " ".join(text[3:]).startswith(
+        f"{reason} If the trial run succeeded, look for things that a run leaves behind"
+    )
     assert {word.rstrip(",:") for word in text[:3]} == {"stock", "stock-again", "slow"}
-    for words in ("collected", "no tests ran", "Traceback", "Error", "=====", "bench_command", "failed in"):
+    for words in (
+        "collected",
+        "no tests ran",
+        "Traceback",
+        "Error",
+        "=====",
+        "bench_command",
+        "failed in",
+    ):
         assert words not in done.out
     cells = place.saved()["deeptweak"]["cells"]
     assert [(one["outcome"], one["reason"]) for one in cells] == [("failed", reason)] * 3
@@ -153,40 +197,69 @@ def test_a_command_too_slow_for_its_budget_is_refused_with_one_that_would_do(pla
 def test_a_budget_leaves_the_steps_for_which_there_is_room(place: Place) -> None:
     """Three blocks of 3 cells in 60 s: 2 steps of a second, of 20."""
     loop = "while :; do sleep 0.3; echo step; done"
-    done = place.call(*typed(place, "--budget=60s", "--plan", "--step-regex=step", "--", "sh", "-c", loop))
+    done = place.call(
+        *typed(place, "--budget=60s", "--plan", "--step-regex=step", "--", "sh", "-c", loop)
+    )
     assert done.code == 0, done.out
     (line,) = done.lines("The budget of 60 s has room for 3 blocks of 3 cells with ")
     kept = [json.loads(path.read_text()) for path in (place.storage / "commands").glob("*.json")]
     assert [f"{one['warmup']} + {one['steps']} steps each" in line for one in kept] == [True]
 
 
-def test_a_run_with_a_budget_that_was_interrupted_goes_on_without_another_trial(place: Place) -> None:
+def test_a_run_with_a_budget_that_was_interrupted_goes_on_without_another_trial(
+    place: Place,
+) -> None:
     """Another trial would lead to other steps, or to another number of blocks: to another plan."""
-    words = typed(place, "--budget=20s", "--steps=2", "--warmup=0", "--", "sh", "-c", "sleep ${PAUSE_S:-0.01}")
-    with subprocess.Popen(words, cwd=HOUSE, env=place.env(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
+    words = typed(
+        place, "--budget=20s", "--steps=2", "--warmup=0", "--", "sh", "-c", "sleep ${PAUSE_S:-0.01}"
+    )
+    with subprocess.Popen(
+        words,
+        cwd=HOUSE,
+        env=place.env(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    ) as process:
         until(lambda: bool(place.finished()))
         process.send_signal(signal.SIGTERM)
         first = process.communicate()[0]
-    assert (process.returncode, first.splitlines()[-1]) == (2, "Interrupted. To continue, run the same command with --resume.")
+    assert (process.returncode, first.splitlines()[-1]) == (
+        2,
+        "Interrupted. To continue, run the same command with --resume.",
+    )
     assert "!!" not in first
     assert "KeyboardInterrupt" not in first
     done = place.call(*words[:4], "--resume", *words[4:])
     assert (done.code, done.lines("Trying it once")) == (0, []), done.out
-    assert [one["outcome"] for one in place.saved()["deeptweak"]["cells"]] == ["measured"] * len(place.saved()["deeptweak"]["cells"])
+    assert [one["outcome"] for one in place.saved()["deeptweak"]["cells"]] == ["measured"] * len(
+        place.saved()["deeptweak"]["cells"]
+    )
 
 
 @pytest.mark.parametrize("turns", [(), ("--design=turns",)], ids=["cells", "turns"])
 def test_a_cell_that_takes_long_says_where_it_is(place: Place, turns: tuple[str, ...]) -> None:
     """In a session without pytest's own lines, where a line is due after a thousandth of a second."""
-    often = "import sys, pytest, fixtures.ticker as ticker; ticker.EVERY_S = 1e-3; sys.exit(pytest.main(sys.argv[1:]))"
+    often = (
+        "import sys, pytest, fixtures.ticker as ticker; ticker.EVERY_S = 1e-3; "
+        "sys.exit(pytest.main(sys.argv[1:]))"
+    )
     words = place.command("--tweaks=memory-overcommit", "--blocks=1", "--steps=4", "-qq", *turns)
     done = place.call(words[0], "-c", often, *words[3:])
     where = " and its like in turns(, round [12] of 2)?: [a-z-]+, " if turns else ": "
-    assert [line for line in done.out.splitlines() if re.fullmatch(rf"\[\d/3\] .* left: idle x [a-z-]+, block 1{where}step \d of \d", line)]
+    assert [
+        line
+        for line in done.out.splitlines()
+        if re.fullmatch(rf"\[\d/3\] .* left: idle x [a-z-]+, block 1{where}step \d of \d", line)
+    ]
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGKILL], ids=lambda number: number.name)
-def test_what_ends_a_trial_ends_all_that_the_command_started(place: Place, number: signal.Signals, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "number", [signal.SIGTERM, signal.SIGHUP, signal.SIGKILL], ids=lambda number: number.name
+)
+def test_what_ends_a_trial_ends_all_that_the_command_started(
+    place: Place, number: signal.Signals, tmp_path: Path
+) -> None:
     """What has a session of its own too: by a mark in its environment."""
     mark = f"TRIED={tmp_path}"
     words = (
@@ -199,12 +272,21 @@ def test_what_ends_a_trial_ends_all_that_the_command_started(place: Place, numbe
         "-c",
         "setsid sleep 600 & (sleep 600; true) & wait",
     )
-    command = [sys.executable, "-m", "deeptweak", "run", f"--tweaks={place.manifest('slow', variables='PAUSE_S=0.06')}", *words]
+    command = [
+        sys.executable,
+        "-m",
+        "deeptweak",
+        "run",
+        f"--tweaks={place.manifest('slow', variables='PAUSE_S=0.06')}",
+        *words,
+    ]
 
     def alive() -> int:
         return sum(proc.has_mark(pid, mark) for pid in proc.pids())
 
-    with subprocess.Popen(command, cwd=HOUSE, env=place.env(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as harness:
+    with subprocess.Popen(
+        command, cwd=HOUSE, env=place.env(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    ) as harness:
         try:
             until(lambda: alive() >= 4)  # two shells and two sleeps
             harness.send_signal(number)
@@ -215,18 +297,25 @@ def test_what_ends_a_trial_ends_all_that_the_command_started(place: Place, numbe
 
 
 CLUSTER = Path("/proc/sys/vm/page-cluster")
-OTHER = "echo $((1 - $(cat /proc/sys/vm/page-cluster) % 2)) > /proc/sys/vm/page-cluster"  # another value than stands there
+# another value than stands there
+OTHER = "echo $((1 - $(cat /proc/sys/vm/page-cluster) % 2)) > /proc/sys/vm/page-cluster"
 
 
 @pytest.mark.parametrize("plan", [(), ("--plan",)], ids=["run", "plan"])
 @pytest.mark.parametrize("ending", ["true", "exit 3"], ids=["succeeds", "fails"])
-def test_what_a_command_changes_in_its_trial_is_put_back(place: Place, plan: tuple[str, ...], ending: str) -> None:
+def test_what_a_command_changes_in_its_trial_is_put_back(
+    place: Place, plan: tuple[str, ...], ending: str
+) -> None:
     """The path, the value before and the value after are named, and nothing is measured."""
     found = CLUSTER.read_text().strip()
-    done = place.call(*typed(place, *plan, "--blocks=1", "--", "sh", "-c", f"{OTHER}; sleep 0.05; {ending}"))
+    done = place.call(
+        *typed(place, *plan, "--blocks=1", "--", "sh", "-c", f"{OTHER}; sleep 0.05; {ending}")
+    )
     assert CLUSTER.read_text().strip() == found
     assert done.code == 2, done.out
-    assert f"/proc/sys/vm/page-cluster: {found} -> {1 - int(found) % 2}." in " ".join(done.out.split())
+    assert f"/proc/sys/vm/page-cluster: {found} -> {1 - int(found) % 2}." in " ".join(
+        done.out.split()
+    )
     assert "A command that changes settings cannot be measured" in done.out
     assert not list(place.storage.rglob("0001_*"))
 
@@ -234,10 +323,18 @@ def test_what_a_command_changes_in_its_trial_is_put_back(place: Place, plan: tup
 def test_what_a_command_changes_after_its_trial_is_named_with_the_way_back(place: Place) -> None:
     """The trial had seen nothing of it; an administrator may have changed the same setting meanwhile, so it is left."""
     found, count = CLUSTER.read_text().strip(), place.folder / "count"
-    script = f"echo x >> {count}; [ $(wc -l < {count}) -lt 6 ] || [ -e {count}.done ] || {{ {OTHER}; touch {count}.done; }}; sleep 0.2"
+    script = (
+        f"echo x >> {count}; [ $(wc -l < {count}) -lt 6 ] || [ -e {count}.done ] || {{ {OTHER}; "
+        f"touch {count}.done; }}; sleep 0.2"
+    )
     try:
-        done = place.call(*typed(place, "--blocks=3", "--steps=2", "--warmup=0", "--", "sh", "-c", script))
-        (line,) = done.lines(f"changed since the run began: {CLUSTER}: {found} -> {1 - int(found) % 2}; changed by the command or another")
+        done = place.call(
+            *typed(place, "--blocks=3", "--steps=2", "--warmup=0", "--", "sh", "-c", script)
+        )
+        (line,) = done.lines(
+            f"changed since the run began: {CLUSTER}: {found} -> {1 - int(found) % 2}; changed by "
+            "the command or another"
+        )
         assert f"To put it back: `echo {found} > {CLUSTER}`." in " ".join(done.out.split()), line
         assert not done.lines("Machine: as it was found")
     finally:
@@ -248,7 +345,9 @@ def test_a_trial_that_is_killed_leaves_a_journal(place: Place) -> None:
     """What the command had changed by then is put back by `restore`, as after any run."""
     found = CLUSTER.read_text()
     words = typed(place, "--plan", "--", "sh", "-c", f"{OTHER}; sleep 600")
-    with subprocess.Popen(words, cwd=HOUSE, env=place.env(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as harness:
+    with subprocess.Popen(
+        words, cwd=HOUSE, env=place.env(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    ) as harness:
         until(lambda: CLUSTER.read_text() != found)
         harness.kill()
     done = place.restore()
@@ -260,7 +359,14 @@ def test_the_machine_is_held_from_the_trial_to_the_end(place: Place) -> None:
     """Another run is refused in each moment: the session takes over the very lock that the trial had."""
     words = typed(place, "--blocks=1", "--steps=2", "--warmup=0", "--", "sleep", "0.2")
     free = 0
-    with subprocess.Popen(words, cwd=HOUSE, env=place.env(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as harness:
+    with subprocess.Popen(
+        words,
+        cwd=HOUSE,
+        env=place.env(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    ) as harness:
         until(lambda: (place.state / "lock").exists() and (place.state / "lock").read_text() != "")
         while not place.finished():  # no cell has been measured yet
             with contextlib.suppress(MachineHeld), lock.held(place.state):

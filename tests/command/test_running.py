@@ -32,7 +32,11 @@ def python(script: str, **how: Any) -> command.Spec:
 
 def alive(word: str) -> list[str]:
     """Processes that have a word in their command line."""
-    return [pid for pid in filter(str.isdecimal, os.listdir("/proc")) if word.encode() in _line(pid)]  # noqa: PTH208 names
+    return [
+        pid
+        for pid in filter(str.isdecimal, os.listdir("/proc"))  # noqa: PTH208 names
+        if word.encode() in _line(pid)
+    ]
 
 
 def _line(pid: str) -> bytes:
@@ -52,17 +56,26 @@ def test_a_run_is_never_shorter_than_what_it_slept(tmp_path: Path, seconds: floa
 
 
 def test_a_run_is_what_its_figure_says(tmp_path: Path) -> None:
-    assert whole(sh("echo took 250 ms", pattern=r"took (?P<ms>\d+) ms"), tmp_path).wall_s == pytest.approx(0.25)
+    assert whole(
+        sh("echo took 250 ms", pattern=r"took (?P<ms>\d+) ms"), tmp_path
+    ).wall_s == pytest.approx(0.25)
 
 
 def test_the_last_figure_of_a_file_that_it_writes_counts(tmp_path: Path) -> None:
-    wanted = sh("echo rate 4 > out.txt", pattern=r"rate (?P<rate>\d+)", folder=str(tmp_path), output="out.txt")
+    wanted = sh(
+        "echo rate 4 > out.txt",
+        pattern=r"rate (?P<rate>\d+)",
+        folder=str(tmp_path),
+        output="out.txt",
+    )
     run = whole(wanted, tmp_path)
     assert run.rate_per_s == 4
 
 
 def test_beside_a_rate_stands_the_time_of_our_clock(tmp_path: Path) -> None:
-    run = whole(sh("sleep 0.1; echo rate 400000000000 B/s", pattern=r"rate (?P<rate>\d+)"), tmp_path)
+    run = whole(
+        sh("sleep 0.1; echo rate 400000000000 B/s", pattern=r"rate (?P<rate>\d+)"), tmp_path
+    )
     assert run.rate_per_s == 4e11
     assert run.wall_s >= 0.1
 
@@ -75,12 +88,17 @@ def test_beside_a_rate_stands_the_time_of_our_clock(tmp_path: Path) -> None:
         (sh("echo bad luck >&2; exit 3"), "ended with exit code 3.*bad luck"),
         (sh("kill -9 $$"), "died of SIGKILL"),
         (sh("sleep 60", timeout_s=0.2), "did not end in 0.2 s"),
-        (sh("while true; do echo more; sleep 0.01; done", timeout_s=0.2), "did not end in 0.2 s.*more"),
+        (
+            sh("while true; do echo more; sleep 0.01; done", timeout_s=0.2),
+            "did not end in 0.2 s.*more",
+        ),
         (sh("echo nothing", pattern="took ([0-9.]+)"), "Nothing that the command printed matches"),
         (sh("true", pattern="x", output="missing.txt"), "missing.txt"),
     ],
 )
-def test_a_run_that_is_worth_nothing_says_why(wanted: command.Spec, why: str, tmp_path: Path) -> None:
+def test_a_run_that_is_worth_nothing_says_why(
+    wanted: command.Spec, why: str, tmp_path: Path
+) -> None:
     with pytest.raises(Refused, match=why):
         whole(wanted, tmp_path)
 
@@ -102,7 +120,9 @@ def test_what_has_cleared_its_environment_is_ended_too(tmp_path: Path) -> None:
 
 
 @pytest.mark.needs("root", "cgroups")
-@pytest.mark.parametrize("how", ["env -i", "su - -s /bin/sh nobody -c", "env -i setsid -f"], ids=["env", "su", "daemon"])
+@pytest.mark.parametrize(
+    "how", ["env -i", "su - -s /bin/sh nobody -c", "env -i setsid -f"], ids=["env", "su", "daemon"]
+)
 def test_a_new_environment_does_not_outlive_a_killed_run(how: str, tmp_path: Path) -> None:
     """As `sudo` and `su -` make one for a command: what the killed process had started is found by its control group."""
     word = f"985.{os.getpid()}"
@@ -117,8 +137,12 @@ with watched() as variables:
     whole(sh(sys.argv[2]), Path(sys.argv[1]), variables)
 """
     with doomed(script, str(tmp_path), f"{how} {line}; sleep 600") as (pid,):
-        until(lambda: b"sleep" in b"".join(_line(pid)[:5] for pid in alive(word)), "it does not start")
-        entered = Path(f"/proc/{pid}/cgroup").read_text().partition("/deeptweak-command-")[2].split()[0]
+        until(
+            lambda: b"sleep" in b"".join(_line(pid)[:5] for pid in alive(word)), "it does not start"
+        )
+        entered = (
+            Path(f"/proc/{pid}/cgroup").read_text().partition("/deeptweak-command-")[2].split()[0]
+        )
     until(lambda: not alive(word), "it goes on")
     until(lambda: not list(Path("/sys/fs/cgroup").rglob(f"*{entered}")), "its group stays")
 
@@ -143,20 +167,35 @@ def test_who_starts_commands_shares_their_group_and_outlives_it(
     assert (entered == own) is goes_back
     cgroups.enter(group.parent)
     if not goes_back:
-        disband(group.with_name("deeptweak-command-" + entered.partition("/deeptweak-command-")[2].split()[0]))
+        disband(
+            group.with_name(
+                "deeptweak-command-" + entered.partition("/deeptweak-command-")[2].split()[0]
+            )
+        )
 
 
 def test_of_a_flood_nothing_is_lost(tmp_path: Path) -> None:
-    script = "for i in range(40_000): print(f'step {i // 100}', flush=i % 50 == 0)\nprint('the end'); raise SystemExit(3)"
+    script = (
+        "for i in range(40_000): print(f'step {i // 100}', flush=i % 50 == 0)\nprint('the end'); "
+        "raise SystemExit(3)"
+    )
     wanted = python(script, kind=command.LINES, pattern=r"^step (\d+)")
     with Running(wanted, os.environ, tmp_path) as running:
-        texts = "\n".join(event.text or "" for event in running.events(lambda: running.began_s + 60))
+        texts = "\n".join(
+            event.text or "" for event in running.events(lambda: running.began_s + 60)
+        )
         assert texts.split("\n") == [*(f"step {i // 100}" for i in range(40_000)), "the end"]
-        assert running.exit_problem() == f"{sys.executable} ended with exit code 3; last line: 'the end'."
+        assert (
+            running.exit_problem()
+            == f"{sys.executable} ended with exit code 3; last line: 'the end'."
+        )
 
 
 def test_calls_beside_a_flood_of_output_all_arrive(tmp_path: Path) -> None:
-    script = "from deeptweak.steps import step\nfor i in range(400): print('x' * 50, flush=True); step(samples=i + 1)"
+    script = (
+        "from deeptweak.steps import step\nfor i in range(400): print('x' * 50, flush=True); "
+        "step(samples=i + 1)"
+    )
     wanted = python(script, kind=command.CALLS)
     with Running(wanted, os.environ, tmp_path) as running:
         events = running.events(lambda: running.began_s + 60)
@@ -177,9 +216,13 @@ def test_a_figure_is_read_from_a_file_alone(tmp_path: Path, name: str) -> None:
 
 def test_steps_are_the_seconds_of_its_lines(tmp_path: Path) -> None:
     script = "for i in range(5): print(f'step {i} took 0.{i + 1} s', flush=True)"
-    with Running(python(script, kind=command.LINES, pattern=r"took ([\d.]+) s"), os.environ, tmp_path) as running:
+    with Running(
+        python(script, kind=command.LINES, pattern=r"took ([\d.]+) s"), os.environ, tmp_path
+    ) as running:
         steps = Steps(running._spec, running)
-        assert [steps.next()[0].wall_s for _ in range(5)] == pytest.approx([0.1, 0.2, 0.3, 0.4, 0.5])
+        assert [steps.next()[0].wall_s for _ in range(5)] == pytest.approx(
+            [0.1, 0.2, 0.3, 0.4, 0.5]
+        )
         with pytest.raises(Refused, match=r"The command ended.*took 0\.5 s"):
             steps.next()
 
@@ -191,7 +234,9 @@ def test_steps_are_told_by_calls_with_their_samples(tmp_path: Path) -> None:
         "for i in range(4): time.sleep(0.05); step(samples=8)\n"
         "raise SystemExit(sorted(os.listdir(os.environ['PYTHONPATH'])))"
     )
-    with Running(python(script, kind=command.CALLS), {**os.environ, "PYTHONPATH": ""}, tmp_path) as running:
+    with Running(
+        python(script, kind=command.CALLS), {**os.environ, "PYTHONPATH": ""}, tmp_path
+    ) as running:
         steps = Steps(running._spec, running)
         found = [steps.next() for _ in range(3)]
         assert [samples for _, samples in found] == [8, 8, 8]
@@ -203,19 +248,32 @@ def test_steps_are_told_by_calls_with_their_samples(tmp_path: Path) -> None:
 def test_another_rank_tells_nothing(tmp_path: Path) -> None:
     script = "from deeptweak.steps import step\nfor i in range(9): step()"
     with (
-        Running(python(script, kind=command.CALLS, environment={"RANK": "1"}), os.environ, tmp_path) as running,
+        Running(
+            python(script, kind=command.CALLS, environment={"RANK": "1"}), os.environ, tmp_path
+        ) as running,
         pytest.raises(Refused, match="The command ended"),
     ):
         Steps(running._spec, running).next()
 
 
 CALLS = "import time; from deeptweak.steps import step\nwhile True: time.sleep(0.02); step()"
-LINES = "import time\nwhile True: t = time.monotonic(); time.sleep(0.02); print(f'took {time.monotonic() - t:.4f}', flush=True)"
+LINES = (
+    "import time\nwhile True: t = time.monotonic(); time.sleep(0.02); print(f'took "
+    "{time.monotonic() - t:.4f}', flush=True)"
+)
 STOOD_S = 1.0  # fifty times what a step takes
 
 
-@pytest.mark.parametrize("wanted", [python(CALLS, kind=command.CALLS), python(LINES, kind=command.LINES, pattern=r"took ([\d.]+)")])
-def test_no_step_holds_time_in_which_its_command_stood_still(wanted: command.Spec, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "wanted",
+    [
+        python(CALLS, kind=command.CALLS),
+        python(LINES, kind=command.LINES, pattern=r"took ([\d.]+)"),
+    ],
+)
+def test_no_step_holds_time_in_which_its_command_stood_still(
+    wanted: command.Spec, tmp_path: Path
+) -> None:
     """Not even the one that was under way, whoever times it."""
     with Running(wanted, os.environ, tmp_path) as running:
         steps = Steps(wanted, running)
@@ -236,6 +294,14 @@ def test_lines_that_were_kept_back_tell_no_steps(tmp_path: Path) -> None:
 
 
 def test_one_that_says_nothing_of_steps_is_given_up(tmp_path: Path) -> None:
-    wanted = sh("while true; do echo hello; sleep 0.01; done", kind=command.LINES, pattern="^step", timeout_s=0.2)
-    with Running(wanted, os.environ, tmp_path) as running, pytest.raises(Refused, match=r"No step in 0.2 s.*hello"):
+    wanted = sh(
+        "while true; do echo hello; sleep 0.01; done",
+        kind=command.LINES,
+        pattern="^step",
+        timeout_s=0.2,
+    )
+    with (
+        Running(wanted, os.environ, tmp_path) as running,
+        pytest.raises(Refused, match=r"No step in 0.2 s.*hello"),
+    ):
         Steps(wanted, running).next()

@@ -15,7 +15,15 @@ SLEEP = spec.Spec("sleep-0.1", ("sleep", "0.1"), "/", {}, spec.RUNS, None, 3, 1)
 
 def test_a_command_is_kept_and_read_again(tmp_path: Path) -> None:
     path = tmp_path / "c.json"
-    wanted = replace(SLEEP, environment={"A": "b"}, exit_codes=(0, 3), pattern="x", meaning="time", every=5, follow="train /40")
+    wanted = replace(
+        SLEEP,
+        environment={"A": "b"},
+        exit_codes=(0, 3),
+        pattern="x",
+        meaning="time",
+        every=5,
+        follow="train /40",
+    )
     path.write_text(wanted.text())
     assert spec.read(path) == wanted
 

@@ -21,7 +21,9 @@ ASKED = argparse.Namespace(steps=None, warmup=None, runs=False, budget=None)
 HERE = command.Spec("c", ("true",), "/", {}, command.RUNS, None, 3, 1, timeout_s=60.0)
 
 
-def printed(*lines: tuple[float, str], program: tuple[str, ...] = ("x",), ended_s: float | None = None) -> Trial:
+def printed(
+    *lines: tuple[float, str], program: tuple[str, ...] = ("x",), ended_s: float | None = None
+) -> Trial:
     result = Trial(program, 0.0, ended_s if ended_s is not None else lines[-1][0])
     for at_s, line in lines:
         result.add(at_s, line)
@@ -58,31 +60,45 @@ def test_a_line_of_a_long_trial_says_what_it_waits_for(
 
 
 def test_the_training_bar_is_followed_and_the_others_are_named_with_a_reason() -> None:
-    one = choosing.choose_steps(printed(*bar("train", 40, 0.1), *bar("val", 60, 0.02, 4.1), *bar("Sanity Checking", 9, 0.1, 6)))
+    one = choosing.choose_steps(
+        printed(
+            *bar("train", 40, 0.1), *bar("val", 60, 0.02, 4.1), *bar("Sanity Checking", 9, 0.1, 6)
+        )
+    )
     assert one
     assert one.bar == "train /40"
     assert one.step_s == pytest.approx(0.1)
 
 
 @pytest.mark.parametrize("step_s", [0.0403, 0.0397])
-def test_a_counter_that_is_looked_at_now_and_then_is_off_by_less_than_a_count(step_s: float) -> None:
+def test_a_counter_that_is_looked_at_now_and_then_is_off_by_less_than_a_count(
+    step_s: float,
+) -> None:
     """Every 0.5 s the last whole count is printed: 12 or 13 of 12.4, or of 12.6."""
     counts = [int((0.013 + 0.5 * index) / step_s) for index in range(40)]
-    one = choosing.choose_steps(printed(*[(0.5 * index, f"step {count}") for index, count in enumerate(counts)]))
+    one = choosing.choose_steps(
+        printed(*[(0.5 * index, f"step {count}") for index, count in enumerate(counts)])
+    )
     assert one
     assert one.step_s == pytest.approx(step_s, rel=0.01)
 
 
 def test_of_counters_that_flood_a_step_is_long() -> None:
     """Two thousand lines at once after each pause of 45 ms: the time from line to line is that of reading."""
-    lines = [(0.045 * burst + 1e-6 * line, f"step {2000 * burst + line}") for burst in range(90) for line in range(0, 2000, 40)]
+    lines = [
+        (0.045 * burst + 1e-6 * line, f"step {2000 * burst + line}")
+        for burst in range(90)
+        for line in range(0, 2000, 40)
+    ]
     one = choosing.choose_steps(printed(*lines))
     assert one
     assert one.step_s == pytest.approx(0.045 / 2000, rel=0.05)
 
 
 def test_a_long_line_without_a_number_is_read() -> None:
-    one = choosing.choose_steps(printed(*[(0.1 * step, f"{'x' * 1_000_000} step {step}") for step in range(12)]))
+    one = choosing.choose_steps(
+        printed(*[(0.1 * step, f"{'x' * 1_000_000} step {step}") for step in range(12)])
+    )
     assert one
     assert one.step_s == pytest.approx(0.1)
 
@@ -95,7 +111,9 @@ def test_of_several_told_times_none_is_chosen() -> None:
 
 
 @pytest.mark.parametrize(("told_ms", "share"), [(5, "25%"), (19, None)])
-def test_told_times_that_are_a_part_of_what_passed_are_called_so(told_ms: int, share: str | None) -> None:
+def test_told_times_that_are_a_part_of_what_passed_are_called_so(
+    told_ms: int, share: str | None
+) -> None:
     one = choosing.choose_steps(printed(*every(0.02, f"compute {told_ms}.0 ms/step")))
     assert one
     words = judging.told_part(one)
@@ -111,7 +129,10 @@ def test_a_told_time_that_is_next_to_nothing_is_noted(figure_s: float, *, is_not
 
 def test_of_nested_bars_the_finer_one_is_followed() -> None:
     inner = [line for epoch in range(3) for line in bar(f"Epoch {epoch}", 20, 0.1, 2.1 * epoch)]
-    outer = [(2.1 * epoch, f"epochs:  40%|████      | {epoch}/3 [00:01<00:02,  3.98s/it]") for epoch in range(4)]
+    outer = [
+        (2.1 * epoch, f"epochs:  40%|████      | {epoch}/3 [00:01<00:02,  3.98s/it]")
+        for epoch in range(4)
+    ]
     one = choosing.choose_steps(printed(*sorted(inner + outer)))
     assert one
     assert one.bar == "Epoch # /20"
@@ -143,7 +164,11 @@ def test_a_bar_without_a_name_that_runs_now_and_then_within_training_is_none_of_
 
 
 def test_of_bars_without_names_one_after_the_other_the_longer_one_is_training() -> None:
-    lines = [(1.75 * epoch + at_s, text) for epoch in range(4) for at_s, text in [*bar("", 30, 0.03), *bar("", 100, 0.008, 0.93)]]
+    lines = [
+        (1.75 * epoch + at_s, text)
+        for epoch in range(4)
+        for at_s, text in [*bar("", 30, 0.03), *bar("", 100, 0.008, 0.93)]
+    ]
     one = choosing.choose_steps(printed(*lines))
     assert one
     assert one.bar == "/30"
@@ -151,7 +176,9 @@ def test_of_bars_without_names_one_after_the_other_the_longer_one_is_training() 
 
 
 def test_two_counters_on_lines_without_a_prefix_are_two() -> None:
-    lines = [(0.02 * n, f"batch {n}" + (f"\nstep {n // 4}" if n % 4 == 0 else "")) for n in range(200)]
+    lines = [
+        (0.02 * n, f"batch {n}" + (f"\nstep {n // 4}" if n % 4 == 0 else "")) for n in range(200)
+    ]
     one = choosing.choose_steps(printed(*lines))
     assert one
     assert one.bar == "batch"
@@ -159,13 +186,28 @@ def test_two_counters_on_lines_without_a_prefix_are_two() -> None:
 
 
 def test_a_name_that_is_new_in_each_run_is_no_part_of_a_bar() -> None:
-    bars = {(one := choosing.choose_steps(printed(*bar(f"run brave-{name}", 60, 0.1)))) and one.bar for name in ("fox-8f44", "owl-91a2")}
+    bars = {
+        (one := choosing.choose_steps(printed(*bar(f"run brave-{name}", 60, 0.1)))) and one.bar
+        for name in ("fox-8f44", "owl-91a2")
+    }
     assert bars == {"run # /60"}
 
 
-@pytest.mark.parametrize("line", ["0s/step", "0.00 it/s", '{"seconds": 0}', '{"step": -1}', '{"step_time": NaN}', "step 1" + "0" * 60])
+@pytest.mark.parametrize(
+    "line",
+    [
+        "0s/step",
+        "0.00 it/s",
+        '{"seconds": 0}',
+        '{"step": -1}',
+        '{"step_time": NaN}',
+        "step 1" + "0" * 60,
+    ],
+)
 def test_an_odd_number_of_a_known_format_is_passed_over(line: str) -> None:
-    one = choosing.choose_steps(printed((0.0, line), *[(0.1 + at_s, text) for at_s, text in every(0.1, "step {}")]))
+    one = choosing.choose_steps(
+        printed((0.0, line), *[(0.1 + at_s, text) for at_s, text in every(0.1, "step {}")])
+    )
     assert one
     assert one.step_s == pytest.approx(0.1)
 
@@ -197,13 +239,17 @@ def test_ordinary_lines_are_no_figures(text: str) -> None:
         (("x", "--name=fio"), None),
     ],
 )
-def test_programs_that_print_a_figure_are_known_by_their_name(program: tuple[str, ...], name: str | None) -> None:
+def test_programs_that_print_a_figure_are_known_by_their_name(
+    program: tuple[str, ...], name: str | None
+) -> None:
     row = choosing.ends_with_figure(program)
     assert (row and row.name) == name
 
 
 def test_a_label_that_no_figure_has_is_refused_with_those_there_are() -> None:
-    text = "SET: 100.0 requests per second, p50=0.1 msec\nGET: 400.0 requests per second, p50=0.1 msec"
+    text = (
+        "SET: 100.0 requests per second, p50=0.1 msec\nGET: 400.0 requests per second, p50=0.1 msec"
+    )
     chosen = choosing.choose_figure(printed((0.0, text)), label="GET")
     assert chosen
     assert chosen[1].value.number == 400
@@ -233,12 +279,42 @@ def test_a_bar_that_is_too_short_leaves_no_other_unit_of_a_step() -> None:
         ("step {} | loss 3.4 | 0.10 s/it", "counter"),
         ("[12]: loss 3.4 | 0.10 s/it", "told"),
         ("[{}]\ttrain-rmse:0.1", "boosting"),
-        (" iteration       {}/     100 | consumed samples: 640 | elapsed time per iteration (ms): 100.0 |", "counter"),
-        ("[INFO] [timer.py:264:stop] epoch=0/micro_step={}/global_step={}, CurrSamplesPerSec=61.35", "counter"),  # as DeepSpeed prints
-        ("[titan] 2026-11-28 22:00:00,123 - root - INFO - step: {}  loss:  7.12  tps: 12,345  mfu: 0.45%", "counter"),  # as torchtitan
-        ("completed step: {}, seconds: 0.100, TFLOP/s/device: 12.345, loss: 7.123", "counter"),  # as MaxText
-        ("Training epoch 0, iteration {}/249 | lr: 3.922e-06 | train_step_timing in s: 0.1", "counter"),  # as NeMo
-        ("Train: 0 [  {}/1251 (  4%)]  Loss: 6.94 (6.95)  Time: 0.100s,  500.00/s  (0.530s,  483.02/s)", "train-epoch"),  # as timm
+        (
+            (
+                " iteration       {}/     100 | consumed samples: 640 | elapsed time per "
+                "iteration (ms): 100.0 |"
+            ),
+            "counter",
+        ),
+        (
+            (
+                "[INFO] [timer.py:264:stop] epoch=0/micro_step={}/global_step={}, "
+                "CurrSamplesPerSec=61.35"
+            ),
+            "counter",
+        ),  # as DeepSpeed prints
+        (
+            (
+                "[titan] 2026-11-28 22:00:00,123 - root - INFO - step: {}  loss:  7.12  tps: "
+                "12,345  mfu: 0.45%"
+            ),
+            "counter",
+        ),  # as torchtitan
+        (
+            "completed step: {}, seconds: 0.100, TFLOP/s/device: 12.345, loss: 7.123",
+            "counter",
+        ),  # as MaxText
+        (
+            "Training epoch 0, iteration {}/249 | lr: 3.922e-06 | train_step_timing in s: 0.1",
+            "counter",
+        ),  # as NeMo
+        (
+            (
+                "Train: 0 [  {}/1251 (  4%)]  Loss: 6.94 (6.95)  Time: 0.100s,  500.00/s  "
+                "(0.530s,  483.02/s)"
+            ),
+            "train-epoch",
+        ),  # as timm
         ('{"step_ms": 100, "loss": 2.5, "i": {}}', "json"),
     ],
 )
@@ -279,7 +355,9 @@ def judged(pattern: str, *lines: tuple[float, str]) -> None:
         ("took (?P<us>[0-9.]+)", "took 21.3", 0.0213, "(?P<ms>"),
     ],
 )
-def test_numbers_that_are_no_seconds_are_refused_with_the_pattern_that_would_do(pattern: str, line: str, seconds: float, cure: str) -> None:
+def test_numbers_that_are_no_seconds_are_refused_with_the_pattern_that_would_do(
+    pattern: str, line: str, seconds: float, cure: str
+) -> None:
     with pytest.raises(Refused) as refused:
         judged(pattern, *every(seconds, line))
     assert cure in str(refused.value)
@@ -287,7 +365,10 @@ def test_numbers_that_are_no_seconds_are_refused_with_the_pattern_that_would_do(
 
 def test_told_seconds_that_add_up_are_believed() -> None:
     judged("took ([0-9.]+)", *every(0.3, "took 0.25 s"))
-    judged("took ([0-9]+|[0-9.]+) s", *[(2.0 * at, f"took {'2' if at % 2 else '1.9'} s") for at in range(10)])
+    judged(
+        "took ([0-9]+|[0-9.]+) s",
+        *[(2.0 * at, f"took {'2' if at % 2 else '1.9'} s") for at in range(10)],
+    )
 
 
 @pytest.mark.parametrize(
@@ -310,7 +391,13 @@ def test_a_figure_that_is_no_duration_is_refused(pattern: str, line: str, cure: 
 def test_a_duration_below_that_of_its_run_is_believed() -> None:
     told = figure(Format("", "", FIGURES, "done in ([0-9.]+) s"), "done in 1.7 s")
     assert told
-    judging.judge_figure(told, 2.0, "--result-regex", "done in ([0-9.]+) s", compiled("done in ([0-9.]+) s").search("done in 1.7 s"))
+    judging.judge_figure(
+        told,
+        2.0,
+        "--result-regex",
+        "done in ([0-9.]+) s",
+        compiled("done in ([0-9.]+) s").search("done in 1.7 s"),
+    )
 
 
 # -- programs that run for a set time
@@ -331,7 +418,9 @@ def test_a_duration_below_that_of_its_run_is_believed() -> None:
         (("sleep", "2"), 2.002, None),
     ],
 )
-def test_a_wall_time_that_the_command_line_sets_is_recognised(program: tuple[str, ...], took_s: float, word: str | None) -> None:
+def test_a_wall_time_that_the_command_line_sets_is_recognised(
+    program: tuple[str, ...], took_s: float, word: str | None
+) -> None:
     assert judging.set_time(program, took_s) == word
 
 
@@ -347,10 +436,17 @@ def test_a_run_that_works_takes_longer_for_standing_still() -> None:
 
 
 def test_no_verdict_by_the_clock_of_a_program_that_runs_for_a_set_time() -> None:
-    spec = replace(HERE, program=("sh", "-c", "sleep 1.5; echo 'ops: 1234 (617.1 ops/s)'", "sh", "--time=1.5"))
-    with pytest.raises(Refused, match=r"sets its duration.*--result-regex=.*\(\?P<rate>\[0-9\.\]\+\) \?ops/s"):
+    spec = replace(
+        HERE, program=("sh", "-c", "sleep 1.5; echo 'ops: 1234 (617.1 ops/s)'", "sh", "--time=1.5")
+    )
+    with pytest.raises(
+        Refused, match=r"sets its duration.*--result-regex=.*\(\?P<rate>\[0-9\.\]\+\) \?ops/s"
+    ):
         trial.tried(spec, ASKED)
-    assert trial.tried(spec, argparse.Namespace(**{**vars(ASKED), "runs": True}))[0].kind == command.RUNS
+    assert (
+        trial.tried(spec, argparse.Namespace(**{**vars(ASKED), "runs": True}))[0].kind
+        == command.RUNS
+    )
 
 
 # -- what nobody knows
@@ -359,13 +455,21 @@ def test_no_verdict_by_the_clock_of_a_program_that_runs_for_a_set_time() -> None
 @pytest.mark.parametrize(
     ("lines", "option"),
     [
-        (every(0.1, "[{}] loss 3.4 speed 99.1 samples/s"), "--step-regex='speed (?P<rate>[0-9.]+) ?samples/s'"),
+        (
+            every(0.1, "[{}] loss 3.4 speed 99.1 samples/s"),
+            "--step-regex='speed (?P<rate>[0-9.]+) ?samples/s'",
+        ),
         (every(0.1, "one more is done"), "--step-regex='^one more is done'"),
         (every(0.1, "epoch {} done"), "--step-regex='epoch (?P<count>[0-9]+)'"),
-        ([(1.0, "warming up"), (2.0, "score: 12.5 Mops/s")], "--result-regex='score: (?P<rate>[0-9.]+) ?Mops/s'"),
+        (
+            [(1.0, "warming up"), (2.0, "score: 12.5 Mops/s")],
+            "--result-regex='score: (?P<rate>[0-9.]+) ?Mops/s'",
+        ),
     ],
 )
-def test_an_option_is_proposed_for_lines_that_nobody_knows(lines: list[tuple[float, str]], option: str) -> None:
+def test_an_option_is_proposed_for_lines_that_nobody_knows(
+    lines: list[tuple[float, str]], option: str
+) -> None:
     assert next(iter(judging.proposals(printed(*lines)))) == option
 
 
@@ -381,7 +485,8 @@ def test_a_bar_is_read_by_what_it_counts(capsys: pytest.CaptureFixture[str]) -> 
     script = (
         "import sys, time\n"
         "for n in range(0, 201, 5):\n"
-        "    print(f'\\r 40%|##  | {n}/200 [00:01<00:02, 99it/s]', end='', file=sys.stderr, flush=True); time.sleep(0.05)"
+        "    print(f'\\r 40%|##  | {n}/200 [00:01<00:02, 99it/s]', end='', file=sys.stderr, "
+        "flush=True); time.sleep(0.05)"
     )
     spec, _ = tried(script)
     assert (spec.kind, spec.format, spec.follow) == (command.LINES, "tqdm", None)
@@ -392,7 +497,8 @@ def test_a_bar_is_read_by_what_it_counts(capsys: pytest.CaptureFixture[str]) -> 
 def test_a_figure_wins_over_a_bar() -> None:
     script = (
         "import time\n"
-        "for n in range(30): print(f' 40%|##  | {n}/30 [00:01<00:02, 99it/s]', flush=True); time.sleep(0.01)\n"
+        "for n in range(30): print(f' 40%|##  | {n}/30 [00:01<00:02, 99it/s]', flush=True); "
+        "time.sleep(0.01)\n"
         "print('Request throughput (req/s):   8.00')"
     )
     spec, _ = tried(script)
@@ -417,12 +523,15 @@ def test_lines_that_were_kept_back_tell_no_steps() -> None:
 def test_calls_win_over_all_that_is_printed() -> None:
     script = (
         "import time\nfrom deeptweak.steps import step\n"
-        "for n in range(40): print(f' 40%|##  | {n}/40 [00:01<00:02, 99it/s]', flush=True); time.sleep(0.01); step()"
+        "for n in range(40): print(f' 40%|##  | {n}/40 [00:01<00:02, 99it/s]', flush=True); "
+        "time.sleep(0.01); step()"
     )
     assert tried(script)[0].kind == command.CALLS
 
 
-@pytest.mark.parametrize("script", ["raise SystemExit(3)", "print('bad luck'); raise SystemExit(3)"])
+@pytest.mark.parametrize(
+    "script", ["raise SystemExit(3)", "print('bad luck'); raise SystemExit(3)"]
+)
 def test_a_command_that_fails_is_refused(script: str) -> None:
     with pytest.raises(Refused, match="ended with exit code 3"):
         tried(script)

@@ -8,14 +8,21 @@ from fixtures.tweaks.manifest import parse
 TYPES = "apiVersion: skyhook.nvidia.com/v1alpha1\nkind: Skyhook\n"
 
 
-def manifest(sections: dict[str, str], annotations: dict[str, str] | None = None, scripts: tuple[str, ...] = ()) -> str:
+def manifest(
+    sections: dict[str, str],
+    annotations: dict[str, str] | None = None,
+    scripts: tuple[str, ...] = (),
+) -> str:
     """A manifest with one tuning package of these sections, and a package for each script."""
     lines = [TYPES + "metadata:\n  name: p\n  annotations:", "    deeptweak/description: made up"]
     lines += [f"    {key}: '{words}'" for key, words in (annotations or {}).items()]
     lines += ["spec:\n  packages:\n    tuning:\n      image: r/tuning\n      configMap:"]
     for section, text in sections.items():
         lines += [f"        {section}: |-", *(f"          {line}" for line in text.split("\n"))]
-    lines += [f"    {name}:\n      image: r/shellscript\n      configMap: {{apply.sh: 'true'}}" for name in scripts]
+    lines += [
+        f"    {name}:\n      image: r/shellscript\n      configMap: {{apply.sh: 'true'}}"
+        for name in scripts
+    ]
     return "\n".join(lines)
 
 

@@ -15,9 +15,15 @@ from fixtures.tweaks.manifest import parse, read
 from tests.designs.profiles import manifest, sysctls
 
 
-def test_each_setting_and_each_script_is_a_factor_between_the_machine_as_found_and_the_manifest() -> None:
+def test_each_setting_and_each_script_is_a_factor_between_the_machine_as_found_and_the_manifest() -> (
+    None
+):
     text = manifest(
-        {"sysctl.conf": "vm.swappiness=10", "grub.conf": "isolcpus=2 quiet", "ulimit.conf": "nofile=9"},
+        {
+            "sysctl.conf": "vm.swappiness=10",
+            "grub.conf": "isolcpus=2 quiet",
+            "ulimit.conf": "nofile=9",
+        },
         {"levels.deeptweak/vm.swappiness": "1, 60"},
         scripts=("thp",),
     )
@@ -32,28 +38,43 @@ def test_each_setting_and_each_script_is_a_factor_between_the_machine_as_found_a
 
 def test_the_set_itself_and_stock_are_points_of_every_design() -> None:
     varied = factors(sysctls("vm.a", "vm.b", annotations={"levels.deeptweak/vm.a": "7"}))
-    assert (own(varied), stock_levels(varied)) == ({"vm.a": "1", "vm.b": "1"}, {"vm.a": None, "vm.b": None})
+    assert (own(varied), stock_levels(varied)) == (
+        {"vm.a": "1", "vm.b": "1"},
+        {"vm.a": None, "vm.b": None},
+    )
 
 
 @pytest.mark.parametrize(
     ("text", "has"),
-    [("", "changes nothing"), (manifest({"sysctl.conf": "vm.a=1"}), r"has one part that can be varied, vm\.a")],
+    [
+        ("", "changes nothing"),
+        (manifest({"sysctl.conf": "vm.a=1"}), r"has one part that can be varied, vm\.a"),
+    ],
 )
 def test_a_set_with_less_than_two_settings_is_sent_to_the_matrix(text: str, has: str) -> None:
     with pytest.raises(
-        BadInput, match=rf"^p {has}; a design over keys needs at least two\. Measure it with --design=matrix$".replace("^p", "^p: p")
+        BadInput,
+        match=rf"^p {has}; a design over keys needs at least two\. Measure it with --design=matrix$".replace(
+            "^p", "^p: p"
+        ),
     ):
         factors(parse(text, "p"))
 
 
 SYSCTL = "sysctl.conf"
 CLASHES = {
-    "ratio and bytes": ({SYSCTL: "vm.dirty_ratio=1\nvm.dirty_bytes=2"}, ("vm.dirty_ratio", "vm.dirty_bytes")),
+    "ratio and bytes": (
+        {SYSCTL: "vm.dirty_ratio=1\nvm.dirty_bytes=2"},
+        ("vm.dirty_ratio", "vm.dirty_bytes"),
+    ),
     "background": (
         {SYSCTL: "vm.dirty_background_bytes=1\nvm.dirty_background_ratio=2"},
         ("vm.dirty_background_ratio", "vm.dirty_background_bytes"),
     ),
-    "one pool": ({SYSCTL: "vm.nr_hugepages=1\nvm.nr_hugepages_mempolicy=2"}, ("vm.nr_hugepages", "vm.nr_hugepages_mempolicy")),
+    "one pool": (
+        {SYSCTL: "vm.nr_hugepages=1\nvm.nr_hugepages_mempolicy=2"},
+        ("vm.nr_hugepages", "vm.nr_hugepages_mempolicy"),
+    ),
     "forwarding": (
         {SYSCTL: "net.ipv4.ip_forward=1\nnet.ipv4.conf.all.forwarding=0"},
         ("net.ipv4.ip_forward", "net.ipv4.conf.all.forwarding"),
@@ -66,14 +87,23 @@ CLASHES = {
         {SYSCTL: "net.ipv6.conf.all.disable_ipv6=1\nnet.ipv6.conf.lo.disable_ipv6=0"},
         ("net.ipv6.conf.all.disable_ipv6", "net.ipv6.conf.lo.disable_ipv6"),
     ),
-    "watchdogs": ({SYSCTL: "kernel.nmi_watchdog=0\nkernel.watchdog=1"}, ("kernel.watchdog", "kernel.nmi_watchdog")),
-    "pool by boot": ({SYSCTL: "vm.nr_hugepages=1", "grub.conf": "hugepages=7"}, ("hugepages", "vm.nr_hugepages")),
+    "watchdogs": (
+        {SYSCTL: "kernel.nmi_watchdog=0\nkernel.watchdog=1"},
+        ("kernel.watchdog", "kernel.nmi_watchdog"),
+    ),
+    "pool by boot": (
+        {SYSCTL: "vm.nr_hugepages=1", "grub.conf": "hugepages=7"},
+        ("hugepages", "vm.nr_hugepages"),
+    ),
     "pool of 2M, the default": (
         {SYSCTL: "vm.nr_hugepages=1", "grub.conf": "hugepagesz=2M hugepages=7"},
         ("hugepages-2M", "vm.nr_hugepages"),
     ),
     "pool of the named default": (
-        {SYSCTL: "vm.nr_hugepages=1", "grub.conf": "default_hugepagesz=1G hugepagesz=1024M hugepages=7"},
+        {
+            SYSCTL: "vm.nr_hugepages=1",
+            "grub.conf": "default_hugepagesz=1G hugepagesz=1024M hugepages=7",
+        },
         ("hugepages-1024M", "vm.nr_hugepages"),
     ),
     "a limit by two ways": (
@@ -81,20 +111,27 @@ CLASHES = {
         ("nofile", "containerd.LimitNOFILE"),
     ),
     "a limit of two runtimes": (
-        {"service_crio.conf": "[Service]\nLimitCORE=1", "service_docker.conf": "[Service]\nLimitCORE=2"},
+        {
+            "service_crio.conf": "[Service]\nLimitCORE=1",
+            "service_docker.conf": "[Service]\nLimitCORE=2",
+        },
         ("crio.LimitCORE", "docker.LimitCORE"),
     ),
 }
 
 
 @pytest.mark.parametrize(("sections", "pair"), CLASHES.values(), ids=CLASHES)
-def test_two_names_of_one_thing_cannot_be_varied_one_without_the_other(sections: dict[str, str], pair: tuple[str, str]) -> None:
+def test_two_names_of_one_thing_cannot_be_varied_one_without_the_other(
+    sections: dict[str, str], pair: tuple[str, str]
+) -> None:
     """Without one of them the other still says it, and the first would be acquitted."""
     with pytest.raises(BadInput) as refusal:
         factors(parse(manifest(sections), "p", "p.yaml"))
     words = str(refusal.value)
     assert words.startswith(f"p.yaml: {pair[0]} and {pair[1]} cannot be varied independently (")
-    assert words.endswith("Remove one of them from p, or measure the whole set with --design=matrix")
+    assert words.endswith(
+        "Remove one of them from p, or measure the whole set with --design=matrix"
+    )
 
 
 @pytest.mark.parametrize(
@@ -104,7 +141,10 @@ def test_two_names_of_one_thing_cannot_be_varied_one_without_the_other(sections:
         {SYSCTL: "net.ipv4.conf.all.rp_filter=1\nnet.ipv4.conf.eth0.rp_filter=2"},
         {SYSCTL: "kernel.nmi_watchdog=0\nkernel.soft_watchdog=1"},
         {SYSCTL: "vm.nr_hugepages=1", "grub.conf": "hugepagesz=1G hugepages=7"},
-        {SYSCTL: "vm.nr_hugepages=1", "grub.conf": "default_hugepagesz=1G hugepagesz=2M hugepages=7"},
+        {
+            SYSCTL: "vm.nr_hugepages=1",
+            "grub.conf": "default_hugepagesz=1G hugepagesz=2M hugepages=7",
+        },
         {"ulimit.conf": "nofile=1", "service_containerd.conf": "[Service]\nLimitCORE=2"},
         {"ulimit.conf": "nofile=1", "service_sshd.conf": "[Service]\nLimitNOFILE=2"},
     ],
@@ -116,9 +156,18 @@ def test_what_only_looks_alike_is_varied(sections: dict[str, str]) -> None:
 @pytest.mark.parametrize(
     ("sections", "says"),
     [
-        ({SYSCTL: "vm.dirty_ratio=9\nvm.dirty_background_ratio=2"}, "vm.dirty_background_ratio and vm.dirty_ratio"),
-        ({SYSCTL: "vm.overcommit_memory=2\nvm.overcommit_ratio=2"}, "vm.overcommit_ratio and vm.overcommit_memory"),
-        ({SYSCTL: "vm.nr_hugepages=2", "grub.conf": "default_hugepagesz=1G"}, "default_hugepagesz and vm.nr_hugepages"),
+        (
+            {SYSCTL: "vm.dirty_ratio=9\nvm.dirty_background_ratio=2"},
+            "vm.dirty_background_ratio and vm.dirty_ratio",
+        ),
+        (
+            {SYSCTL: "vm.overcommit_memory=2\nvm.overcommit_ratio=2"},
+            "vm.overcommit_ratio and vm.overcommit_memory",
+        ),
+        (
+            {SYSCTL: "vm.nr_hugepages=2", "grub.conf": "default_hugepagesz=1G"},
+            "default_hugepagesz and vm.nr_hugepages",
+        ),
         (
             {SYSCTL: "net.ipv4.tcp_congestion_control=bbr\nnet.core.default_qdisc=fq"},
             "net.core.default_qdisc and net.ipv4.tcp_congestion_control",
@@ -126,7 +175,9 @@ def test_what_only_looks_alike_is_varied(sections: dict[str, str]) -> None:
         ({"grub.conf": "isolcpus=2 nohz_full=2"}, "isolcpus and nohz_full"),
     ],
 )
-def test_settings_that_lean_on_each_other_are_varied_and_said(sections: dict[str, str], says: str) -> None:
+def test_settings_that_lean_on_each_other_are_varied_and_said(
+    sections: dict[str, str], says: str
+) -> None:
     profile = parse(manifest(sections), "p")
     assert len(factors(profile)) == 2
     (remark,) = remarks(profile)
@@ -136,10 +187,22 @@ def test_settings_that_lean_on_each_other_are_varied_and_said(sections: dict[str
 def test_names_of_derived_sets_are_made_of_what_a_tweak_sets_name_may_hold_and_differ() -> None:
     varied = [
         Factor("p", name, "sysctl", (None, "1"))
-        for name in ("net.ipv4.conf.eth0/1.x", "net.ipv4.conf.eth0-1.x", "script:thp", "a.LimitCORE", "é")
+        for name in (
+            "net.ipv4.conf.eth0/1.x",
+            "net.ipv4.conf.eth0-1.x",
+            "script:thp",
+            "a.LimitCORE",
+            "é",
+        )
     ]
     made = slugs(varied)
-    assert list(made.values()) == ["net.ipv4.conf.eth0-1.x", "net.ipv4.conf.eth0-1.x-2", "script-thp", "a.limitcore", "x"]
+    assert list(made.values()) == [
+        "net.ipv4.conf.eth0-1.x",
+        "net.ipv4.conf.eth0-1.x-2",
+        "script-thp",
+        "a.limitcore",
+        "x",
+    ]
     assert all(re.fullmatch(r"[a-z0-9._-]+", slug) for slug in made.values())
 
 

@@ -34,7 +34,9 @@ def laid(module: ModuleType, count: int, **options: Any) -> tuple[Laid, NDArray[
 
 def mixed(signs: NDArray[np.int64], one: Sequence[int], other: Sequence[int]) -> float:
     """Correlation of two effects' columns: 0 if they are estimated apart, ±1 if they are one and the same."""
-    return float(np.mean(np.prod(signs[:, list(one)], axis=1) * np.prod(signs[:, list(other)], axis=1)))
+    return float(
+        np.mean(np.prod(signs[:, list(one)], axis=1) * np.prod(signs[:, list(other)], axis=1))
+    )
 
 
 def effects(count: int, *sizes: int) -> list[tuple[int, ...]]:
@@ -59,10 +61,19 @@ def places(word: str) -> tuple[int, ...]:
 
 @pytest.mark.parametrize("asked", [3, 4, 5])
 @pytest.mark.parametrize("count", range(2, 17))
-def test_a_fraction_is_orthogonal_balanced_has_stock_and_the_resolution_asked_for(count: int, asked: int) -> None:
-    """Main effects are apart from each other and from the mean: X'X is diagonal. The resolution is recomputed from the runs."""
+def test_a_fraction_is_orthogonal_balanced_has_stock_and_the_resolution_asked_for(
+    count: int, asked: int
+) -> None:
+    """Main effects are apart from each other and from the mean: X'X is diagonal.
+
+    The resolution is recomputed from the runs.
+    """
     if asked == 5 and count > 8:
-        with pytest.raises(BadInput, match=rf"p has {count} settings; resolution 5 needs more than 64 runs\. Use --resolution=4, or"):
+        with pytest.raises(
+            BadInput,
+            match=rf"p has {count} settings; resolution 5 needs more than 64 runs\. Use "
+            r"--resolution=4, or",
+        ):
             laid(fractional, count, resolution=5)
         return
     found, signs = laid(fractional, count, resolution=asked)
@@ -82,14 +93,22 @@ def test_a_fraction_is_orthogonal_balanced_has_stock_and_the_resolution_asked_fo
 
 def test_without_a_resolution_it_is_four_in_the_fewest_runs_that_have_it() -> None:
     """What docs/designs.md and the module say: 8 runs for 4 settings, 16 for 5 to 8, 32 for 9 to 16."""
-    runs = {count: 1 << fraction.base for count in range(2, 17) if (fraction := smallest(count, fractional.RESOLUTION))}
-    assert runs == {2: 4, 3: 8, 4: 8} | dict.fromkeys(range(5, 9), 16) | dict.fromkeys(range(9, 17), 32)
-    with pytest.raises(BadInput, match=r"p has 17 settings, but 16 are the maximum: split the manifest"):
+    runs = {
+        count: 1 << fraction.base
+        for count in range(2, 17)
+        if (fraction := smallest(count, fractional.RESOLUTION))
+    }
+    assert runs == {2: 4, 3: 8, 4: 8} | dict.fromkeys(range(5, 9), 16) | dict.fromkeys(
+        range(9, 17), 32
+    )
+    with pytest.raises(
+        BadInput, match=r"p has 17 settings, but 16 are the maximum: split the manifest"
+    ):
         laid(fractional, 17)
 
 
-# Numbers of words of three, four, … letters of the fractions of least aberration.
-# Source: Box, Hunter & Hunter (2005), table 6.22; Wu & Hamada, Experiments (2009), tables 5A.2 and 5A.3.
+# Numbers of words of three, four, … letters of the fractions of least aberration. Source: Box,
+# Hunter & Hunter (2005), table 6.22; Wu & Hamada, Experiments (2009), tables 5A.2 and 5A.3.
 LEAST_ABERRATION = {
     (5, 3, 8): {3: 2, 4: 1},
     (6, 3, 8): {3: 4, 4: 3},
@@ -107,7 +126,9 @@ LEAST_ABERRATION = {
 
 
 @pytest.mark.parametrize(("case", "words"), LEAST_ABERRATION.items(), ids=str)
-def test_of_the_fractions_of_one_size_it_is_the_one_of_least_aberration(case: tuple[int, int, int], words: dict[int, int]) -> None:
+def test_of_the_fractions_of_one_size_it_is_the_one_of_least_aberration(
+    case: tuple[int, int, int], words: dict[int, int]
+) -> None:
     count, resolution, runs = case
     found = smallest(count, resolution)
     assert found is not None
@@ -126,7 +147,12 @@ def test_every_alias_is_said_and_every_alias_said_is_one(count: int, asked: int)
         for other in others
     }
     both = effects(count, 1, 2)
-    true = {(one, other): share for one in both for other in both if one != other and (share := mixed(signs, one, other))}
+    true = {
+        (one, other): share
+        for one in both
+        for other in both
+        if one != other and (share := mixed(signs, one, other))
+    }
     assert {pair: sign for pair, sign in said.items() if len(pair[1]) <= 2} == true
     for (effect, other), sign in said.items():
         assert mixed(signs, effect, other) == sign
@@ -143,7 +169,9 @@ def test_generators_and_the_defining_relation_make_the_runs(count: int, asked: i
         assert mixed(signs, places(letter), places(word)) == (-1 if word.startswith("-") else 1)
     for word in found.notes.get("defining_relation", "I").split(" = ")[1:]:
         assert word == "…" or mixed(signs, places(word), ()) == (-1 if word.startswith("-") else 1)
-    assert list(found.notes["letters"].items()) == [(LETTERS[n], f"vm.k{n:02d}") for n in range(count)]
+    assert list(found.notes["letters"].items()) == [
+        (LETTERS[n], f"vm.k{n:02d}") for n in range(count)
+    ]
 
 
 def test_confounding_algebra_of_a_half_of_four_factors() -> None:
@@ -167,7 +195,10 @@ def test_confounding_algebra_of_a_half_of_four_factors() -> None:
 
 
 def test_seven_factors_in_eight_runs_have_the_generators_of_the_textbook() -> None:
-    """2^(7-4): D = AB, E = AC, F = BC, G = ABC (Jain 1991, ex. 19.1), the first three turned round so that stock is a run of it."""
+    """2^(7-4): D = AB, E = AC, F = BC, G = ABC (Jain 1991, ex.
+
+    19.1), the first three turned round so that stock is a run of it.
+    """
     found, signs = laid(fractional, 7, resolution=3)
     assert found.notes["generators"] == {"D": "-AB", "E": "-AC", "F": "-BC", "G": "ABC"}
     # Standard order: A changes fastest, then B, then C.

@@ -41,15 +41,28 @@ def test_there_are_costs_to_check() -> None:
 def test_so_many_settings_fit_into_so_many_runs(roman: str, resolution: int) -> None:
     said = re.search(rf"^\| {roman} \|.*\| ([\d, –]+) \|$", PAGE, flags=re.MULTILINE)
     assert said
-    runs = {count: 1 << found.base for count in range(2, 17) if (found := smallest(count, resolution))}
-    fits = {most: max(count for count, own in runs.items() if own <= most) for most in (8, 16, 32, MOST_RUNS)}
-    once = {number: most for most, number in reversed(fits.items())}  # in no more runs than it takes
-    assert said[1].split(", ") == [str(number) if once[number] == most else "–" for most, number in fits.items()]
+    runs = {
+        count: 1 << found.base for count in range(2, 17) if (found := smallest(count, resolution))
+    }
+    fits = {
+        most: max(count for count, own in runs.items() if own <= most)
+        for most in (8, 16, 32, MOST_RUNS)
+    }
+    once = {
+        number: most for most, number in reversed(fits.items())
+    }  # in no more runs than it takes
+    assert said[1].split(", ") == [
+        str(number) if once[number] == most else "–" for most, number in fits.items()
+    ]
 
 
 def test_the_aliases_that_are_shown_are_those_of_the_catalogues_set() -> None:
     profile = read(available()["training-host"])
-    shown = re.search(r"<!-- fractional training-host \| head -(\d+) -->\n```text\n(.*?)\n```", PAGE, flags=re.DOTALL)
+    shown = re.search(
+        r"<!-- fractional training-host \| head -(\d+) -->\n```text\n(.*?)\n```",
+        PAGE,
+        flags=re.DOTALL,
+    )
     assert shown
     count, lines = shown.groups()
     said = list(fractional.points(profile, factors(profile)).said)

@@ -37,10 +37,16 @@ def lay(name: str, varied: Sequence[Factor], profile_keys: Sequence[str]) -> Lai
 
 @pytest.mark.parametrize("name", STATIC)
 @given(st.integers(2, 6), st.integers(1, 3))
-def test_points_are_told_apart_by_name_and_by_levels_and_stock_is_none_of_them(name: str, count: int, most_levels: int) -> None:
+def test_points_are_told_apart_by_name_and_by_levels_and_stock_is_none_of_them(
+    name: str, count: int, most_levels: int
+) -> None:
     """Each has a level of every factor; one that changes everything is the tweak set itself, by its own name."""
     names = [f"vm.k{n}" for n in range(count)]
-    annotations = {f"levels.deeptweak/{names[0]}": ", ".join(str(7 + n) for n in range(most_levels - 1))} if most_levels > 1 else None
+    annotations = (
+        {f"levels.deeptweak/{names[0]}": ", ".join(str(7 + n) for n in range(most_levels - 1))}
+        if most_levels > 1
+        else None
+    )
     profile = sysctls(*names, annotations=annotations)
     varied = factors(profile)
     try:
@@ -51,13 +57,18 @@ def test_points_are_told_apart_by_name_and_by_levels_and_stock_is_none_of_them(n
     assert len({point.name for point in laid.points}) == len(laid.points)
     assert len({tuple(point.levels.values()) for point in laid.points}) == len(laid.points)
     for point in laid.points:
-        assert [level in factor.levels for factor, level in zip(varied, point.levels.values(), strict=True)] == [True] * count
+        assert [
+            level in factor.levels
+            for factor, level in zip(varied, point.levels.values(), strict=True)
+        ] == [True] * count
         assert list(point.levels) == names
         assert dict(point.levels) != stock_levels(varied)
         assert (point.name == "p") == (dict(point.levels) == own(varied))
         assert re.fullmatch(r"p(\.[a-z0-9._-]+)?", point.name)
         made = derived(profile, point.levels, point.name)
-        assert {t.key: t.value for t in made.tweaks} == {key: level for key, level in point.levels.items() if level is not None}
+        assert {t.key: t.value for t in made.tweaks} == {
+            key: level for key, level in point.levels.items() if level is not None
+        }
 
 
 @pytest.mark.parametrize("name", STATIC)
@@ -71,14 +82,18 @@ def test_the_same_is_laid_out_the_same_way_twice(name: str) -> None:
 @pytest.mark.parametrize("name", STATIC)
 def test_a_design_says_which_settings_lean_on_each_other(name: str) -> None:
     names = ["vm.dirty_ratio", "vm.dirty_background_ratio"]
-    assert any("depend on each other" in line for line in lay(name, factors(sysctls(*names)), names).said)
+    assert any(
+        "depend on each other" in line for line in lay(name, factors(sysctls(*names)), names).said
+    )
 
 
 def test_an_ablation_is_the_whole_then_all_but_each_then_each_alone() -> None:
     """2 k + 1 points for k settings."""
     names = ["vm.a", "vm.b_c", "vm.d"]
     laid = lay("ablation", factors(sysctls(*names)), names)
-    assert {point.name: [level == "1" for level in point.levels.values()] for point in laid.points} == {
+    assert {
+        point.name: [level == "1" for level in point.levels.values()] for point in laid.points
+    } == {
         "p": [True, True, True],
         "p.no-vm.a": [False, True, True],
         "p.no-vm.b_c": [True, False, True],
@@ -97,7 +112,10 @@ def test_an_ablation_of_two_settings_has_no_point_twice() -> None:
 
 
 def test_a_factorial_is_every_combination_in_standard_order() -> None:
-    """The first factor changes fastest (Jain 1991, ch. 17), its levels in the order of the annotation; the first run is stock."""
+    """The first factor changes fastest (Jain 1991, ch.
+
+    17), its levels in the order of the annotation; the first run is stock.
+    """
     profile = sysctls("vm.a", "vm.b", annotations={"levels.deeptweak/vm.a": "7, 8"})
     laid: Laid = designs.load("factorial").points(profile, factors(profile))
     assert {point.name: tuple(point.levels.values()) for point in laid.points} == {
@@ -113,9 +131,21 @@ def test_a_factorial_is_every_combination_in_standard_order() -> None:
 
 def test_a_factorial_of_more_than_64_combinations_is_refused_with_how_many() -> None:
     names = [f"vm.k{n}" for n in range(7)]
-    with pytest.raises(BadInput, match=r"the 7 settings of p have 128 combinations .* Use fewer settings, or --design=fractional$"):
+    with pytest.raises(
+        BadInput,
+        match=r"the 7 settings of p have 128 combinations .* Use fewer settings, or "
+        r"--design=fractional$",
+    ):
         lay("factorial", factors(sysctls(*names)), names)
-    profile = sysctls("vm.a", "vm.b", annotations={"levels.deeptweak/vm.a": ", ".join(str(n) for n in range(2, 33))})
-    with pytest.raises(BadInput, match=r"have 66 combinations \(33 x 2\), but 64 are the maximum\. Use fewer levels, fewer settings, or"):
+    profile = sysctls(
+        "vm.a",
+        "vm.b",
+        annotations={"levels.deeptweak/vm.a": ", ".join(str(n) for n in range(2, 33))},
+    )
+    with pytest.raises(
+        BadInput,
+        match=r"have 66 combinations \(33 x 2\), but 64 are the maximum\. Use fewer levels, fewer "
+        r"settings, or",
+    ):
         designs.load("factorial").points(profile, factors(profile))
     assert len(lay("factorial", factors(sysctls(*names[:6])), names[:6]).points) == 63

@@ -14,7 +14,9 @@ from fixtures.tweaks.local import Plan
 
 
 @given(st.integers(0, 10**6), st.integers(1, 50))
-def test_each_pair_has_both_arms_and_half_of_the_pairs_begin_with_either(seed: int, block: int) -> None:
+def test_each_pair_has_both_arms_and_half_of_the_pairs_begin_with_either(
+    seed: int, block: int
+) -> None:
     way = switch.switching(seed, block)
     pairs = list(zip(way.arms[::2], way.arms[1::2], strict=True))
     assert all(set(pair) == {"found", "set"} for pair in pairs)
@@ -31,7 +33,9 @@ def test_the_order_is_drawn_anew_for_each_process_and_the_same_when_asked_again(
 def test_every_place_has_either_arm_about_equally_often() -> None:
     """Over 2,000 draws each pair begins with "set" 1,000 times; 100 more or less is four and a half standard deviations (sqrt(500))."""
     draws = [switch.switching(1, block).arms[::2] for block in range(2000)]
-    assert all(abs(sum(arms[n] == "set" for arms in draws) - 1000) < 100 for n in range(switch.PAIRS))
+    assert all(
+        abs(sum(arms[n] == "set" for arms in draws) - 1000) < 100 for n in range(switch.PAIRS)
+    )
 
 
 def test_steps_are_those_of_a_segment() -> None:
@@ -82,8 +86,12 @@ spec:
       configMap: {{apply.sh: "true"}}{interrupt}
 """
     scripts = (Script("thp", "apply", "true"),)
-    found = switch.run_time_only(TweakSet("x", scripts=scripts, text=text), Plan(scripts=scripts)).cannot
-    assert [("thp" in why, "its interrupt" in why) for why in found] == ([(True, True)] if kind in ("service", "reboot") else [])
+    found = switch.run_time_only(
+        TweakSet("x", scripts=scripts, text=text), Plan(scripts=scripts)
+    ).cannot
+    assert [("thp" in why, "its interrupt" in why) for why in found] == (
+        [(True, True)] if kind in ("service", "reboot") else []
+    )
 
 
 def test_a_cluster_says_that_it_cannot() -> None:

@@ -1,7 +1,8 @@
 """What a driver answers to each query of NVML that this project makes: `python -m tests.gpu.answers FILE.json`.
 
-Made of a real GPU and of the stand-in (stand_in.py) the two files show where the stand-in differs from the real one. Nothing is changed.
-`data/gpu/answers_2026-11-26_nvidia-h200.json` has the answers of an H200.
+Made of a real GPU and of the stand-in (stand_in.py) the two files show where the stand-in differs
+from the real one. Nothing is changed. `data/gpu/answers_2026-11-26_nvidia-h200.json` has the
+answers of an H200.
 """
 
 from __future__ import annotations
@@ -18,7 +19,12 @@ from fixtures.telemetry import nvml
 from fixtures.telemetry.sources import SourceMissing
 
 # What the project does not ask for, and what says which machine this was.
-BESIDES = ("nvmlDeviceGetSupportedMemoryClocks", "nvmlDeviceGetMigMode", "nvmlDeviceGetArchitecture", "nvmlDeviceGetPowerSource")
+BESIDES = (
+    "nvmlDeviceGetSupportedMemoryClocks",
+    "nvmlDeviceGetMigMode",
+    "nvmlDeviceGetArchitecture",
+    "nvmlDeviceGetPowerSource",
+)
 
 
 def answer(library: Any, ask: Callable[[Any, Any], object], gpu: nvml.Gpu) -> dict[str, object]:
@@ -52,11 +58,21 @@ def main(path: Path) -> None:
     """Ask, and write the answers."""
     library = nvml.library()
     gpu = nvml.Gpu(library, 0)
-    queries = {query: [answer(library, read, gpu) for read in reads] for query, reads in nvml.QUERIES.items()}
-    told = {"driver": library.nvmlSystemGetDriverVersion(), "queries": queries, "gpm": counted(library, gpu)}
+    queries = {
+        query: [answer(library, read, gpu) for read in reads]
+        for query, reads in nvml.QUERIES.items()
+    }
+    told = {
+        "driver": library.nvmlSystemGetDriverVersion(),
+        "queries": queries,
+        "gpm": counted(library, gpu),
+    }
     told |= {name: answer(library, partial(call, name), gpu) for name in BESIDES}
     path.write_text(json.dumps(told, indent=1, default=str) + "\n")
-    print(f"{path}: {sum('value' in one for ones in queries.values() for one in ones)} queries answered")
+    print(
+        f"{path}: {sum('value' in one for ones in queries.values() for one in ones)} queries "
+        "answered"
+    )
 
 
 if __name__ == "__main__":

@@ -1,7 +1,8 @@
 """The telemetry and nvidia-smi, looking at one GPU at the same time: `python -m tests.gpu.beside_smi FILE.json`.
 
-20 seconds: the GPU rests, works and rests in turns (`load_of_gpu`), multiplies matrices without a pause, and rests again.
-`compared` sets each row of nvidia-smi beside what the telemetry saw within a tenth of a second before and after it.
+20 seconds: the GPU rests, works and rests in turns (`load_of_gpu`), multiplies matrices without a
+pause, and rests again. `compared` sets each row of nvidia-smi beside what the telemetry saw within
+a tenth of a second before and after it.
 """
 
 from __future__ import annotations
@@ -25,7 +26,8 @@ from fixtures.telemetry import nvml
 from fixtures.telemetry.gpu_sources import Gpu
 from fixtures.terms import Refused
 
-# nvidia-smi's field -> the telemetry's column, and how far the two may be apart where the value stands still.
+# nvidia-smi's field -> the telemetry's column, and how far the two may be apart where the value
+# stands still.
 FIELDS = {
     "power.draw.average": ("power_w", 0.01),
     "power.draw.instant": ("power_instant_w", 0.01),
@@ -80,22 +82,31 @@ def load_of_gpu(seed: int = 1) -> Iterator[Load]:
         thread.join()
 
 
-def compared(ours: Sequence[Row], theirs: Sequence[Row]) -> dict[str, dict[str, float | int | None]]:
+def compared(
+    ours: Sequence[Row], theirs: Sequence[Row]
+) -> dict[str, dict[str, float | int | None]]:
     """By nvidia-smi's field: rows that both have, their share within the telemetry's range nearby, the median distance to its nearest.
 
-    The range is of all readings within `NEAR_S` of the row, since neither reads at the other's moment.
+    The range is of all readings within `NEAR_S` of the row, since neither reads at the other's
+    moment.
     """
     found: dict[str, dict[str, float | int | None]] = {}
     for field, (column, apart) in FIELDS.items():
         inside, distances = [], []
         for row in theirs:
-            near = [one for one in ours if abs(float(one["at_s"] or 0) - float(row["at_s"] or 0)) <= NEAR_S]
+            near = [
+                one
+                for one in ours
+                if abs(float(one["at_s"] or 0) - float(row["at_s"] or 0)) <= NEAR_S
+            ]
             values = [value for one in near if (value := one.get(column)) is not None]
             value = row.get(field)
             if value is None or not values:
                 continue
             inside.append(min(values) - apart <= value <= max(values) + apart)
-            nearest = min(near, key=lambda one: abs(float(one["at_s"] or 0) - float(row["at_s"] or 0))).get(column)
+            nearest = min(
+                near, key=lambda one: abs(float(one["at_s"] or 0) - float(row["at_s"] or 0))
+            ).get(column)
             if nearest is not None:
                 distances.append(abs(nearest - value))
         found[field] = {
@@ -111,8 +122,16 @@ def energy(ours: Sequence[Row]) -> dict[str, float | None]:
     counter = [row["energy_j"] for row in ours if row.get("energy_j") is not None]
     told: dict[str, float | None] = {"counter_j": counter[-1] - counter[0] if counter else None}  # type: ignore[operator]
     for column in ("power_w", "power_instant_w"):
-        known = [(float(row["at_s"] or 0), float(row[column] or 0)) for row in ours if row.get(column) is not None]
-        told[f"{column}_integral_j"] = sum((b - a) * (x + y) / 2 for (a, x), (b, y) in pairwise(known)) if len(known) > 1 else None
+        known = [
+            (float(row["at_s"] or 0), float(row[column] or 0))
+            for row in ours
+            if row.get(column) is not None
+        ]
+        told[f"{column}_integral_j"] = (
+            sum((b - a) * (x + y) / 2 for (a, x), (b, y) in pairwise(known))
+            if len(known) > 1
+            else None
+        )
     return told
 
 
@@ -169,7 +188,16 @@ def main(path: Path) -> None:
     """Watch and work; write both down, and say what they differ by."""
     fields = ",".join(("timestamp", *FIELDS))
     with subprocess.Popen(
-        ["nvidia-smi", f"--query-gpu={fields}", "--format=csv,noheader,nounits", "-lms", "100", "--id=0"], stdout=subprocess.PIPE, text=True
+        [
+            "nvidia-smi",
+            f"--query-gpu={fields}",
+            "--format=csv,noheader,nounits",
+            "-lms",
+            "100",
+            "--id=0",
+        ],
+        stdout=subprocess.PIPE,
+        text=True,
     ) as other:
         over, ours = threading.Event(), list[Row]()
         watcher = threading.Thread(target=watched, args=(over, ours))

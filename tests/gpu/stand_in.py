@@ -1,7 +1,7 @@
 """A GPU that is none: stand-ins for libcuda.so.1 (fake_cuda.c) and libnvidia-ml.so.1 (tests/telemetry/fake_nvml.c), compiled here.
 
-Everything else is real: the workload's process, NVRTC and the machine code it makes, cuda-bindings, nvidia-ml-py. What the
-kernel's code does on a GPU, no test here can say.
+Everything else is real: the workload's process, NVRTC and the machine code it makes, cuda-bindings,
+nvidia-ml-py. What the kernel's code does on a GPU, no test here can say.
 """
 
 from __future__ import annotations
@@ -12,17 +12,35 @@ from pathlib import Path
 
 HOUSE = Path(__file__).parents[2]
 HERE = Path(__file__).parent
-SOURCES = {"libcuda.so.1": HERE / "fake_cuda.c", "libnvidia-ml.so.1": HERE.parent / "telemetry" / "fake_nvml.c"}
+SOURCES = {
+    "libcuda.so.1": HERE / "fake_cuda.c",
+    "libnvidia-ml.so.1": HERE.parent / "telemetry" / "fake_nvml.c",
+}
 
 
 def built(folder: Path) -> Path:
     """Compile them under the names by which the real libraries are found. Needs a C compiler."""
     for name, source in SOURCES.items():
-        command = ["cc", "-O1", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", "-o", str(folder / name), str(source)]
+        command = [
+            "cc",
+            "-O1",
+            "-Wall",
+            "-Wextra",
+            "-Werror",
+            "-shared",
+            "-fPIC",
+            "-o",
+            str(folder / name),
+            str(source),
+        ]
         subprocess.run([*command, "-lm", "-ldl"], check=True)
     return folder
 
 
 def environment(folder: Path, **settings: object) -> dict[str, str]:
     """A process's environment, in which the stand-ins are what is found."""
-    return {**os.environ, "LD_LIBRARY_PATH": str(folder), **{name: str(value) for name, value in settings.items()}}
+    return {
+        **os.environ,
+        "LD_LIBRARY_PATH": str(folder),
+        **{name: str(value) for name, value in settings.items()},
+    }

@@ -66,7 +66,15 @@ def run(both: Path, tmp_path: Path) -> Callable[..., Ran]:
         options += ["--segments=1"] if segments else []
         command = [sys.executable, "-m", "fixtures.workloads.gpu_grid", *options]
         around = environment(both, **settings)
-        done = subprocess.run(command, cwd=HOUSE, env=around, input="\n" * 9, capture_output=True, text=True, check=False)
+        done = subprocess.run(
+            command,
+            cwd=HOUSE,
+            env=around,
+            input="\n" * 9,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
         assert "Traceback" not in done.stderr
         return Ran(done.returncode, [json.loads(line) for line in done.stdout.splitlines()])
 
@@ -74,7 +82,10 @@ def run(both: Path, tmp_path: Path) -> Callable[..., Ran]:
 
 
 def test_it_tells_what_it_ran_and_what_was_sampled_meanwhile(run: Callable[..., Ran]) -> None:
-    """132 SMs, 2048 threads each: 64 warps. 132 blocks of 1024 threads are one wave on this stand-in, 2 ns a squaring."""
+    """132 SMs, 2048 threads each: 64 warps.
+
+    132 blocks of 1024 threads are one wave on this stand-in, 2 ns a squaring.
+    """
     ran = run()
     assert ran.code == 0
     (ready,) = ran.all("ready")
@@ -86,7 +97,10 @@ def test_it_tells_what_it_ran_and_what_was_sampled_meanwhile(run: Callable[..., 
 
     told = ran.report("gpu_metrics")
     launches = 2 * ready["facts"]["launches_per_step"]
-    assert {name: told.pop(name) for name in ("sms", "max_warps_per_sm", "device", "launches", "source", "missing")} == {
+    assert {
+        name: told.pop(name)
+        for name in ("sms", "max_warps_per_sm", "device", "launches", "source", "missing")
+    } == {
         "sms": 132,
         "max_warps_per_sm": 64,
         "device": "Stand-in GPU 0",
@@ -106,21 +120,28 @@ def test_it_tells_what_it_ran_and_what_was_sampled_meanwhile(run: Callable[..., 
     assert times == sorted(times)
     assert all(first < at <= last for at in times)
     assert set(samples["utilization_percent"]) == {50.0}
-    assert {name: set(samples[name]) for name in SHARES} == {name: {value} for name, value in SHARES.items()}
+    assert {name: set(samples[name]) for name in SHARES} == {
+        name: {value} for name, value in SHARES.items()
+    }
 
 
 def test_segments_are_told_once_and_whole(run: Callable[..., Ran]) -> None:
     """Two segments go through one batch each: the batches' numbers come twice, the report once."""
     ran = run(segments=True)
     assert ran.code == 0
-    assert ran.report("gpu_metrics")["launches"] == 2 * ran.all("ready")[0]["facts"]["launches_per_step"]
+    assert (
+        ran.report("gpu_metrics")["launches"]
+        == 2 * ran.all("ready")[0]["facts"]["launches_per_step"]
+    )
 
 
 def test_a_gpu_before_gpm_has_utilisation_alone_and_says_why(run: Callable[..., Ran]) -> None:
     ran = run(FAKE_NVML_GPM=0)
     told, samples = ran.report("gpu_metrics"), ran.report("samples")
     assert told["source"] == "nvml"
-    assert told["missing"] == dict.fromkeys(SHARES, "this GPU has no GPM: Hopper is the first generation that has it")
+    assert told["missing"] == dict.fromkeys(
+        SHARES, "this GPU has no GPM: Hopper is the first generation that has it"
+    )
     assert set(samples["utilization_percent"]) == {50.0}
     assert all(set(samples[name]) == {None} for name in SHARES)
 
@@ -128,7 +149,9 @@ def test_a_gpu_before_gpm_has_utilisation_alone_and_says_why(run: Callable[..., 
 def test_without_nvml_the_kernel_runs_and_nothing_is_sampled(run: Callable[..., Ran]) -> None:
     ran = run(FAKE_NVML_INIT=9)
     told, samples = ran.report("gpu_metrics"), ran.report("samples")
-    assert told["missing"] == dict.fromkeys(("utilization_percent", *SHARES), f"{UUID}: NVML: Driver Not Loaded")
+    assert told["missing"] == dict.fromkeys(
+        ("utilization_percent", *SHARES), f"{UUID}: NVML: Driver Not Loaded"
+    )
     assert samples == {name: [] for name in ("t_monotonic_s", "utilization_percent", *SHARES)}
 
 
@@ -151,20 +174,33 @@ def test_of_two_gpus_one_is_used_and_it_is_the_one_that_is_watched(run: Callable
     ("settings", "sentence"),
     [
         ({"FAKE_CUDA_GPUS": 0}, "CUDA: cuDeviceGet: "),
-        ({"FAKE_CUDA_FAIL": "cuInit"}, "CUDA: cuInit: an illegal memory access was encountered (CUDA_ERROR_ILLEGAL_ADDRESS)"),
+        (
+            {"FAKE_CUDA_FAIL": "cuInit"},
+            "CUDA: cuInit: an illegal memory access was encountered (CUDA_ERROR_ILLEGAL_ADDRESS)",
+        ),
         ({"FAKE_CUDA_FAIL": "cuModuleLoadData"}, "CUDA: cuModuleLoadData: "),
         ({"FAKE_CUDA_FAIL": "cuLaunchKernel"}, "CUDA: cuLaunchKernel: an illegal memory access"),
         ({"FAKE_CUDA_FAIL": "cuEventSynchronize"}, "CUDA: cuEventSynchronize: "),
         ({"FAKE_CUDA_FAIL": "cuEventElapsedTime"}, "CUDA: cuEventElapsedTime: "),
         ({"FAKE_CUDA_MAJOR": 2}, "kernel.cu does not compile for sm_20"),
-        ({"FAKE_CUDA_MEMORY": 1000}, "132 blocks of 1024 threads need 540672 bytes on Stand-in GPU 0: CUDA: cuMemAlloc: out of memory"),
+        (
+            {"FAKE_CUDA_MEMORY": 1000},
+            (
+                "132 blocks of 1024 threads need 540672 bytes on Stand-in GPU 0: CUDA: "
+                "cuMemAlloc: out of memory"
+            ),
+        ),
         ({"FAKE_CUDA_LAZY": 0}, "Not all of 135168 threads squared their element"),
         ({"FAKE_CUDA_LAZY": 135167}, "Not all of 135168 threads squared their element"),
         ({"FAKE_CUDA_STRAY": 1}, "A thread wrote beyond the 135168 elements"),
     ],
-    ids=lambda value: "-".join(f"{one}" for one in value.values()) if isinstance(value, dict) else "",
+    ids=lambda value: (
+        "-".join(f"{one}" for one in value.values()) if isinstance(value, dict) else ""
+    ),
 )
-def test_what_cuda_refuses_is_a_sentence_and_no_measurement(run: Callable[..., Ran], settings: dict[str, object], sentence: str) -> None:
+def test_what_cuda_refuses_is_a_sentence_and_no_measurement(
+    run: Callable[..., Ran], settings: dict[str, object], sentence: str
+) -> None:
     ran = run(**settings)
     assert ran.code == 1
     assert ran.why.startswith(sentence)
@@ -180,7 +216,9 @@ def test_an_error_in_the_midst_ends_the_run(run: Callable[..., Ran]) -> None:
     assert not ran.all("report")
 
 
-SIZES = st.tuples(*(st.integers(int(one.least), int(one.most)) for one in GpuGrid.parameters.values()))
+SIZES = st.tuples(
+    *(st.integers(int(one.least), int(one.most)) for one in GpuGrid.parameters.values())
+)
 
 
 @given(SIZES)
@@ -199,7 +237,9 @@ def test_every_size_that_cuda_takes_has_one_name(size: tuple[int, int]) -> None:
     ],
     ids=["no driver", "no GPU", "one GPU"],
 )
-def test_a_machine_without_a_gpu_is_told_from_one_with_without_cuda_or_torch(both: Path, settings: dict[str, object], reason: str) -> None:
+def test_a_machine_without_a_gpu_is_told_from_one_with_without_cuda_or_torch(
+    both: Path, settings: dict[str, object], reason: str
+) -> None:
     """For hundreds of cells: asked once, and neither framework nor CUDA is loaded for it."""
     program = """
 import sys
@@ -208,7 +248,14 @@ print({workloads.of(f"gpu_grid:blocks={n}:threads=8").unavailable_reason() for n
 assert not {"torch", "cuda.bindings.driver", "cuda.bindings.nvrtc"} & set(sys.modules)
 """
     command = [sys.executable, "-c", program]
-    done = subprocess.run(command, cwd=HOUSE, env=environment(both, **settings), capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        command,
+        cwd=HOUSE,
+        env=environment(both, **settings),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert done.stderr == ""
     assert reason in done.stdout
     assert "," not in done.stdout

@@ -27,14 +27,21 @@ def test_it_compiles_to_machine_code(architecture: str) -> None:
 def test_each_thread_has_an_element_of_its_own(architecture: str) -> None:
     """The index is made of the block's number, its size and the thread's, in 64 bits; one element is read and one written."""
     ptx = device.compiled(architecture, "PTX").decode()
-    block, size, thread = (re.search(rf"mov\.u32\s+(%r\d+), {name}\.x;", ptx) for name in (r"%ctaid", r"%ntid", r"%tid"))
+    block, size, thread = (
+        re.search(rf"mov\.u32\s+(%r\d+), {name}\.x;", ptx)
+        for name in (r"%ctaid", r"%ntid", r"%tid")
+    )
     assert block
     assert size
     assert thread
     product = re.search(rf"(mul\.wide\.u32|mad\.wide\.u32)\s+(%rd\d+), {block[1]}, {size[1]}", ptx)
     assert product
     assert thread[1] in ptx.partition(thread[0])[2]
-    assert len(re.findall(r"ld\.global[.\w]*f32", ptx)) == len(re.findall(r"st\.global[.\w]*f32", ptx)) == 1
+    assert (
+        len(re.findall(r"ld\.global[.\w]*f32", ptx))
+        == len(re.findall(r"st\.global[.\w]*f32", ptx))
+        == 1
+    )
     assert "atom" not in ptx
 
 
@@ -46,12 +53,19 @@ def test_no_squaring_is_left_out(architecture: str) -> None:
     assert squares
     loops = []
     for label in re.finditer(r"^(\$L\w+):", ptx, re.MULTILINE):
-        back = [jump.start() for jump in re.finditer(rf"@%p\d+ bra\s+{re.escape(label[1])};", ptx) if jump.start() > label.start()]
+        back = [
+            jump.start()
+            for jump in re.finditer(rf"@%p\d+ bra\s+{re.escape(label[1])};", ptx)
+            if jump.start() > label.start()
+        ]
         loops += [(label.start(), max(back))] if back else []
     assert any(start < square < end for start, end in loops for square in squares)
     assert re.search(r"ld\.param\.u64\s+%rd\d+, \[square_param_1\]", ptx)
 
 
 def test_a_gpu_that_the_compiler_does_not_know_is_a_sentence() -> None:
-    with pytest.raises(Refused, match=r"kernel\.cu does not compile for sm_20 with NVRTC \d+\.\d+: .*gpu-architecture"):
+    with pytest.raises(
+        Refused,
+        match=r"kernel\.cu does not compile for sm_20 with NVRTC \d+\.\d+: .*gpu-architecture",
+    ):
         device.compiled("sm_20")

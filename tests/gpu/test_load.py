@@ -14,7 +14,9 @@ ANY_TIME = st.floats(1e-7, 10.0)
 
 
 @given(before_s=st.floats(0, 1.0), each_s=st.floats(1e-13, 1e-4), wanted_s=ANY_TIME)
-def test_a_kernel_is_as_long_as_wanted_and_not_twice_as_long(before_s: float, each_s: float, wanted_s: float) -> None:
+def test_a_kernel_is_as_long_as_wanted_and_not_twice_as_long(
+    before_s: float, each_s: float, wanted_s: float
+) -> None:
     """On a GPU that takes so long before it squares, and so long for each squaring; the first guess may be too long already."""
     asked: list[int] = []
 
@@ -25,11 +27,15 @@ def test_a_kernel_is_as_long_as_wanted_and_not_twice_as_long(before_s: float, ea
     times, kernel_s = device.long_enough(run, wanted_s)
     assert kernel_s == run(times) >= wanted_s
     assert kernel_s < 2.001 * wanted_s or times == device.FIRST
-    assert all(2 * few <= many <= device.GROWTH * few for few, many in itertools.pairwise(asked[:-1]))
+    assert all(
+        2 * few <= many <= device.GROWTH * few for few, many in itertools.pairwise(asked[:-1])
+    )
 
 
 @given(kernel_s=ANY_TIME, shorter=st.floats(0.2, 1.0))
-def test_what_was_long_enough_is_looked_at_again_when_clocks_have_risen(kernel_s: float, shorter: float) -> None:
+def test_what_was_long_enough_is_looked_at_again_when_clocks_have_risen(
+    kernel_s: float, shorter: float
+) -> None:
     """From 0.2 to 1 times as long as it was: it is not made shorter, and is long enough again."""
     times, again_s = device.long_enough(lambda n: shorter * kernel_s * n / 5000, kernel_s, 5000)
     assert times >= 5000

@@ -21,11 +21,25 @@ def session(folder: Path, *options: str, **settings: str) -> tuple[Place, Done]:
     """The study, alone, with the stand-ins as libraries."""
     libraries = folder / "libraries"
     libraries.mkdir()
-    around = {FLEET: str(folder / "fleet"), FLEET_HALT: str(folder / "halt"), "PYTHONPATH": str(HOUSE)}
-    place = Place(folder, environment={**around, "LD_LIBRARY_PATH": str(built(libraries)), **settings})
-    fixed = [f"--benchmark-storage={place.storage}", "-p", "tests.spread.plugin", "--target=fleet", "--benchmark-save=one"]
+    around = {
+        FLEET: str(folder / "fleet"),
+        FLEET_HALT: str(folder / "halt"),
+        "PYTHONPATH": str(HOUSE),
+    }
+    place = Place(
+        folder, environment={**around, "LD_LIBRARY_PATH": str(built(libraries)), **settings}
+    )
+    fixed = [
+        f"--benchmark-storage={place.storage}",
+        "-p",
+        "tests.spread.plugin",
+        "--target=fleet",
+        "--benchmark-save=one",
+    ]
     fixed += [word for plugin in WITHOUT for word in ("-p", f"no:{plugin}")]
-    return place, place.call(sys.executable, "-m", "pytest", "benchmarks/bench_gpu_metrics.py", *fixed, *options)
+    return place, place.call(
+        sys.executable, "-m", "pytest", "benchmarks/bench_gpu_metrics.py", *fixed, *options
+    )
 
 
 @pytest.mark.needs("nvrtc")
@@ -36,7 +50,10 @@ def test_what_the_kernel_tells_is_saved_and_read_back(tmp_path: Path) -> None:
     assert done.code == 0, done.out
     saved = place.saved()
     jsonschema.Draft202012Validator(SCHEMA).validate(saved)
-    assert {name: (one["params"]["blocks"], one["params"]["threads"]) for name, one in saved["deeptweak"]["workloads"].items()} == {
+    assert {
+        name: (one["params"]["blocks"], one["params"]["threads"])
+        for name, one in saved["deeptweak"]["workloads"].items()
+    } == {
         sizes[0]: (1, 32),
         sizes[1]: (264, 1024),
     }
@@ -50,7 +67,9 @@ def test_what_the_kernel_tells_is_saved_and_read_back(tmp_path: Path) -> None:
         assert set(samples["smact"]) == {0.455}
 
 
-def test_without_a_gpu_every_cell_is_skipped_with_the_reason_and_nothing_failed(tmp_path: Path) -> None:
+def test_without_a_gpu_every_cell_is_skipped_with_the_reason_and_nothing_failed(
+    tmp_path: Path,
+) -> None:
     """84 sizes of the paper and 12 around the number of SMs, stock and stock-again."""
     place, done = session(tmp_path, "--blocks=1", FAKE_NVML_INIT="9")
     assert done.code == 0, done.out

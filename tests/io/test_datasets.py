@@ -52,22 +52,33 @@ def made(tmp_path: Path) -> Path:
 
 
 @given(SPECS, SPECS)
-def test_a_folder_name_is_readable_its_own_and_known_as_unfinished_while_it_is(spec: Spec, other: Spec) -> None:
+def test_a_folder_name_is_readable_its_own_and_known_as_unfinished_while_it_is(
+    spec: Spec, other: Spec
+) -> None:
     assert (spec.folder_name == other.folder_name) == (spec == other)
-    assert re.fullmatch(rf"{spec.format}-{spec.files}x{spec.samples_per_file}-\d+(-\d+)?-[0-9a-f]{{8}}", spec.folder_name)
+    assert re.fullmatch(
+        rf"{spec.format}-{spec.files}x{spec.samples_per_file}-\d+(-\d+)?-[0-9a-f]{{8}}",
+        spec.folder_name,
+    )
 
 
 @given(SPECS, st.data())
-def test_a_manifest_comes_back_as_it_was_written(tmp_path_factory: pytest.TempPathFactory, spec: Spec, data: st.DataObject) -> None:
+def test_a_manifest_comes_back_as_it_was_written(
+    tmp_path_factory: pytest.TempPathFactory, spec: Spec, data: st.DataObject
+) -> None:
     folder = tmp_path_factory.mktemp("set")
-    manifest = Manifest(folder, spec, {name: data.draw(st.integers(0, 2**50)) for name in spec.all_names()})
+    manifest = Manifest(
+        folder, spec, {name: data.draw(st.integers(0, 2**50)) for name in spec.all_names()}
+    )
     (folder / MANIFEST).write_text(manifest.dump(), encoding="utf-8")
     assert read_manifest(folder) == manifest
 
 
 def test_what_a_saved_run_says_of_a_data_set(made: Path) -> None:
     manifest = check(made, SMALL)
-    assert [path.relative_to(made) for path in manifest.files] == [Path(f"train/img_{n}_of_3.indexed_binary") for n in range(3)]
+    assert [path.relative_to(made) for path in manifest.files] == [
+        Path(f"train/img_{n}_of_3.indexed_binary") for n in range(3)
+    ]
     assert Spec("npz", 168, 1, 1.0).names()[7] == "train/img_007_of_168.npz"
     assert manifest.facts == {
         "folder": made.name,
@@ -79,13 +90,18 @@ def test_what_a_saved_run_says_of_a_data_set(made: Path) -> None:
 
 
 def manifest_with(pattern: str, text: str) -> Callable[[Path], object]:
-    return lambda folder: (folder / MANIFEST).write_text(re.sub(pattern, text, (folder / MANIFEST).read_text()))
+    return lambda folder: (folder / MANIFEST).write_text(
+        re.sub(pattern, text, (folder / MANIFEST).read_text())
+    )
 
 
 DAMAGE: dict[str, tuple[Callable[[Path], object], str]] = {
     "missing": (
         lambda folder: (folder / "train/img_1_of_3.indexed_binary.sz.idx").unlink(),
-        r"img_1_of_3\.indexed_binary\.sz\.idx: file missing; delete .*; the next run generates the data set again",
+        (
+            r"img_1_of_3\.indexed_binary\.sz\.idx: file missing; delete .*; the next run "
+            r"generates the data set again"
+        ),
     ),
     "truncated": (
         lambda folder: os.truncate(folder / "train/img_2_of_3.indexed_binary", 100),
@@ -99,8 +115,14 @@ DAMAGE: dict[str, tuple[Callable[[Path], object], str]] = {
         manifest_with("img_1_of_3.indexed_binary.off", "img_7_of_3.indexed_binary.off"),
         r"holds a data set other than indexed_binary-3x4",
     ),
-    "of the future": (manifest_with('"schema": 1', '"schema": 9'), r"made by 'deeptweak fixtures\.io', schema 9"),
-    "no manifest": (lambda folder: (folder / MANIFEST).unlink(), r"manifest\.json: missing, so .* was not made by DeepTweak"),
+    "of the future": (
+        manifest_with('"schema": 1', '"schema": 9'),
+        r"made by 'deeptweak fixtures\.io', schema 9",
+    ),
+    "no manifest": (
+        lambda folder: (folder / MANIFEST).unlink(),
+        r"manifest\.json: missing, so .* was not made by DeepTweak",
+    ),
 }
 
 
@@ -120,8 +142,15 @@ def test_a_data_set_of_other_parameters_is_refused(made: Path) -> None:
         check(made, Spec("indexed_binary", 3, 4, 901.0, 200.0))
 
 
-@given(st.binary(max_size=300) | st.recursive(st.none() | st.integers() | st.text(), st.lists).map(lambda v: json.dumps(v).encode()))
-def test_whatever_lies_there_as_a_manifest_is_read_or_refused(tmp_path_factory: pytest.TempPathFactory, content: bytes) -> None:
+@given(
+    st.binary(max_size=300)
+    | st.recursive(st.none() | st.integers() | st.text(), st.lists).map(
+        lambda v: json.dumps(v).encode()
+    )
+)
+def test_whatever_lies_there_as_a_manifest_is_read_or_refused(
+    tmp_path_factory: pytest.TempPathFactory, content: bytes
+) -> None:
     folder = tmp_path_factory.mktemp("set")
     (folder / MANIFEST).write_bytes(content)
     with pytest.raises(Refused, match="invalid manifest"):
@@ -129,10 +158,28 @@ def test_whatever_lies_there_as_a_manifest_is_read_or_refused(tmp_path_factory: 
 
 
 @given(
-    st.sampled_from(["format", "files", "samples_per_file", "record_length_bytes", "seed", "sizes", "made_by", "schema"]),
-    st.none() | st.text() | st.floats() | st.integers() | st.lists(st.integers()) | st.dictionaries(st.text(), st.none()),
+    st.sampled_from(
+        [
+            "format",
+            "files",
+            "samples_per_file",
+            "record_length_bytes",
+            "seed",
+            "sizes",
+            "made_by",
+            "schema",
+        ]
+    ),
+    st.none()
+    | st.text()
+    | st.floats()
+    | st.integers()
+    | st.lists(st.integers())
+    | st.dictionaries(st.text(), st.none()),
 )
-def test_a_manifest_with_one_field_of_another_kind_is_refused(tmp_path_factory: pytest.TempPathFactory, field: str, value: object) -> None:
+def test_a_manifest_with_one_field_of_another_kind_is_refused(
+    tmp_path_factory: pytest.TempPathFactory, field: str, value: object
+) -> None:
     folder = tmp_path_factory.mktemp("set")
     manifest = Manifest(folder, SMALL, dict.fromkeys(SMALL.all_names(), 5))
     said = json.loads(manifest.dump()) | {field: value}
@@ -141,12 +188,13 @@ def test_a_manifest_with_one_field_of_another_kind_is_refused(tmp_path_factory: 
         again = read_manifest(folder)
     except Refused:
         return
-    # What reads as a manifest of another data set is refused by `check`, which compares it with what is asked for.
+    # What reads as a manifest of another data set is refused by `check`, which compares it with
+    # what is asked for.
     assert again == manifest or (again.spec, set(again.sizes)) != (SMALL, set(SMALL.all_names()))
 
 
-# What dlio-benchmark 2.0.0 wrote for record_length=1000000, record_length_stdev=300000, num_files_train=5, format=npz: shape of `x`, and
-# size of the file.
+# What dlio-benchmark 2.0.0 wrote for record_length=1000000, record_length_stdev=300000,
+# num_files_train=5, format=npz: shape of `x`, and size of the file.
 BY_DLIO = [
     ((1199, 1107, 1), 1327791),
     ((768, 998, 1), 766962),
@@ -159,7 +207,8 @@ BY_DLIO = [
 def test_the_first_image_of_unet3d_by_hand() -> None:
     """The side is floor(sqrt(146600628)) = 12107, its spread 68341808 / (2 x 12107.8746) = 2822.21.
 
-    Seed 10 draws 1.3315865, then 0.71527897: 12107 + 2822.21 x 1.3315865 = 15865.02, and 12107 + 2822.21 x 0.71527897 = 14125.67.
+    Seed 10 draws 1.3315865, then 0.71527897: 12107 + 2822.21 x 1.3315865 = 15865.02, and 12107 +
+    2822.21 x 0.71527897 = 14125.67.
     """
     assert dimensions(Spec("npz", 168, 1, 146600628, 68341808))[0].tolist() == [15865, 14125]
 
@@ -176,16 +225,22 @@ def test_dimensions_and_file_sizes_are_those_that_dlio_itself_wrote(
 
 
 @given(st.integers(1, 40), st.floats(1, 1e9), st.floats(1e-3, 1e9))
-def test_dimensions_are_drawn_by_the_statements_of_dlio(files: int, length: float, stdev: float) -> None:
+def test_dimensions_are_drawn_by_the_statements_of_dlio(
+    files: int, length: float, stdev: float
+) -> None:
     """DLIO: np.random.seed(10); [max(int(d), 1) for d in np.random.normal(int(sqrt(L)), sd / 2 / sqrt(L), 2 * files)]."""
     np.random.seed(10)  # noqa: NPY002 -- what DLIO calls
     drawn = np.random.normal(int(np.sqrt(length)), stdev / 2.0 / np.sqrt(length), 2 * files)  # noqa: NPY002
-    assert dimensions(Spec("raw", files, 1, length, stdev)).ravel().tolist() == [max(int(d), 1) for d in drawn]
+    assert dimensions(Spec("raw", files, 1, length, stdev)).ravel().tolist() == [
+        max(int(d), 1) for d in drawn
+    ]
 
 
 def test_without_a_spread_all_files_have_the_same_length() -> None:
     """resnet50: floor(sqrt(114660.07)) = 338, so a sample of nominally 114660 bytes has 338 x 338 = 114244."""
-    assert {sample.each_bytes for sample in contents(Spec("tfrecord", 3, 1251, 114660.07))} == {114244}
+    assert {sample.each_bytes for sample in contents(Spec("tfrecord", 3, 1251, 114660.07))} == {
+        114244
+    }
 
 
 def test_drawing_leaves_the_generator_of_everybody_alone() -> None:
@@ -197,7 +252,11 @@ def test_drawing_leaves_the_generator_of_everybody_alone() -> None:
 
 
 HOUSE = Path(__file__).parents[2]
-SETS = [Spec(name, 4, 1, 5000.0, 900.0) for name in formats.names() if not formats.load(name).unavailable_reason()]
+SETS = [
+    Spec(name, 4, 1, 5000.0, 900.0)
+    for name in formats.names()
+    if not formats.load(name).unavailable_reason()
+]
 
 
 def silent(_line: str) -> None:
@@ -213,12 +272,16 @@ def test_each_data_set_is_whole_and_says_so(tmp_path: Path) -> None:
     made = ensure(SETS, tmp_path, said.append)
     assert sets_in(tmp_path) == sorted(spec.folder_name for spec in SETS)
     assert [check(tmp_path / spec.folder_name, spec) for spec in SETS] == list(made.values())
-    assert sum("is ready" in line for line in said) == len(SETS)  # a slow machine is told of parts in between
+    assert sum("is ready" in line for line in said) == len(
+        SETS
+    )  # a slow machine is told of parts in between
 
 
 def test_a_data_set_that_is_there_is_verified_and_left_alone(tmp_path: Path) -> None:
     first = ensure(SETS[:2], tmp_path, silent)
-    stamps = {path: path.stat().st_mtime_ns for manifest in first.values() for path in manifest.paths}
+    stamps = {
+        path: path.stat().st_mtime_ns for manifest in first.values() for path in manifest.paths
+    }
     assert ensure([*SETS[:2], SETS[0]], tmp_path, silent) == first
     assert stamps == {path: path.stat().st_mtime_ns for path in stamps}
     next(iter(first.values())).files[0].unlink()
@@ -234,11 +297,19 @@ def test_samples_of_each_file_differ_and_a_file_is_the_same_every_time(tmp_path:
     assert len(set(content[0])) == 3
 
 
-def test_room_is_reckoned_for_all_data_sets_before_the_first_byte(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_room_is_reckoned_for_all_data_sets_before_the_first_byte(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Two files of 1000 x 1000 bytes each, in blocks of 4096: 2 x 1 000 000 + 2 x 4096 = 2 008 192 bytes. One of them would fit."""
-    monkeypatch.setattr(os, "statvfs", lambda _: os.statvfs_result((4096, 4096, 9999, 490, 490, 100, 3, 3, 0, 255)))
+    monkeypatch.setattr(
+        os, "statvfs", lambda _: os.statvfs_result((4096, 4096, 9999, 490, 490, 100, 3, 3, 0, 255))
+    )
     two = [Spec("raw", 1, 1, 1e6), Spec("indexed_binary", 1, 1, 1e6)]
-    with pytest.raises(Refused, match=r"2 data sets need 2\.02 MB, but only 2\.01 MB are free; nothing was written\. Free .*--io-data=DIR"):
+    with pytest.raises(
+        Refused,
+        match=r"2 data sets need 2\.02 MB, but only 2\.01 MB are free; nothing was written\. Free "
+        r".*--io-data=DIR",
+    ):
         ensure(two, tmp_path, silent)
     assert sets_in(tmp_path) == []
     assert sets_in(ensure(two[:1], tmp_path, silent)[two[0]].folder.parent) == [two[0].folder_name]
@@ -257,10 +328,15 @@ def test_what_is_missing_is_said_with_its_size_and_the_room_there_is(tmp_path: P
         f"Data set {one.folder_name}: 0.02 MB, not generated yet",
         f"Data set {two.folder_name}: 0.03 MB, not generated yet",
     ]
-    assert re.fullmatch(rf"0\.05 MB to generate in {root} before the first cell, \d+\.\d\d GB free", lines[2])
+    assert re.fullmatch(
+        rf"0\.05 MB to generate in {root} before the first cell, \d+\.\d\d GB free", lines[2]
+    )
     assert not root.exists()
     ensure([one], root, silent)
-    assert next(line.split(":")[0] for line in dataset.outlook([one, two], root)) == f"Data set {two.folder_name}"
+    assert (
+        next(line.split(":")[0] for line in dataset.outlook([one, two], root))
+        == f"Data set {two.folder_name}"
+    )
     assert list(dataset.outlook([one], root)) == []
 
 
@@ -277,7 +353,9 @@ def test_too_little_room_is_said_beforehand(tmp_path: Path) -> None:
 @contextlib.contextmanager
 def small_disk(megabytes: int) -> Iterator[Path]:
     with tempfile.TemporaryDirectory() as folder:
-        subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={megabytes}m", "tmpfs", folder], check=True)
+        subprocess.run(
+            ["mount", "-t", "tmpfs", "-o", f"size={megabytes}m", "tmpfs", folder], check=True
+        )
         try:
             yield Path(folder)
         finally:
@@ -286,10 +364,15 @@ def small_disk(megabytes: int) -> Iterator[Path]:
 
 @pytest.mark.needs("root")
 @pytest.mark.parametrize("name", formats.names())
-def test_a_disk_that_fills_up_in_the_middle_is_left_as_it_was(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_disk_that_fills_up_in_the_middle_is_left_as_it_was(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(dataset, "require_room", lambda _specs, _root: 0)
     with small_disk(2) as root:
-        with pytest.raises(Refused, match=r"img_\d_of_9.*: No space left on device; the partial data set was removed") as refused:
+        with pytest.raises(
+            Refused,
+            match=r"img_\d_of_9.*: No space left on device; the partial data set was removed",
+        ) as refused:
             ensure([Spec(name, 9, 1, 500_000.0)], root, silent)
         assert "\n" not in str(refused.value)
         assert sets_in(root) == []
@@ -297,11 +380,15 @@ def test_a_disk_that_fills_up_in_the_middle_is_left_as_it_was(name: str, monkeyp
 
 def test_a_folder_that_cannot_be_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    with pytest.raises(Refused, match=r"file/sets: cannot store data sets there \(Not a directory\)"):
+    with pytest.raises(
+        Refused, match=r"file/sets: cannot store data sets there \(Not a directory\)"
+    ):
         ensure(SETS[:1], tmp_path / "file" / "sets", silent)
 
 
-def test_a_missing_library_is_said_before_anything_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_library_is_said_before_anything_is_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(formats.Format, "unavailable_reason", lambda _form: "no h5py")
     with pytest.raises(Refused, match="no h5py"):
         ensure(SETS, tmp_path, silent)
@@ -321,7 +408,9 @@ def generating(root: Path) -> subprocess.Popen[str]:
     """A process that makes more files than it can write in a minute, caught when it has begun."""
     ensuring = "from pathlib import Path; from fixtures.studies.io.dataset import Spec, ensure; "
     ensuring += f"ensure([Spec('raw', 20000, 1, 100.0)], Path({str(root)!r}), print)"
-    process = subprocess.Popen([sys.executable, "-c", ensuring], cwd=HOUSE, text=True, stdout=-1, stderr=-1)
+    process = subprocess.Popen(
+        [sys.executable, "-c", ensuring], cwd=HOUSE, text=True, stdout=-1, stderr=-1
+    )
     until(lambda: process.poll() is not None or any(root.glob("*.part-*/train/*.raw")))
     assert process.poll() is None
     return process
@@ -345,14 +434,21 @@ def test_what_a_killed_run_left_is_no_data_set(tmp_path: Path) -> None:
     assert sets_in(tmp_path) == sorted([left, SETS[0].folder_name])
 
 
-def test_progress_is_said_while_files_are_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_progress_is_said_while_files_are_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(dataset, "_REPORT_EVERY_S", 0.0)
     # Else all of it may be written before anybody looks for the first time.
     monkeypatch.setattr(dataset, "sync", lambda _: time.sleep(0.02))
     spec, said = Spec("raw", 3, 1, 10000.0), list[str]()
     ensure([spec], tmp_path, said.append)
     assert sum(samples.total_bytes for samples in contents(spec)) == 30000
-    progress = [re.fullmatch(rf"data sets: {spec.folder_name}: 0\.0([0-3]) MB of about 0\.03 MB", line) for line in said[:-1]]
+    progress = [
+        re.fullmatch(rf"data sets: {spec.folder_name}: 0\.0([0-3]) MB of about 0\.03 MB", line)
+        for line in said[:-1]
+    ]
     assert progress
-    assert [int(line[1]) for line in progress if line] == sorted(int(line[1]) for line in progress if line)
+    assert [int(line[1]) for line in progress if line] == sorted(
+        int(line[1]) for line in progress if line
+    )
     assert all(progress)

@@ -17,10 +17,19 @@ from fixtures.studies.io.formats import Samples
 from fixtures.terms import Refused
 
 EVERY = formats.names()
-LIBRARIES = {"hdf5": "h5py", "tfrecord": "tfrecord"}  # those of the workloads; the others come with the harness
-NEEDING = {name: pytest.param(name, marks=pytest.mark.needs(LIBRARIES[name])) if name in LIBRARIES else name for name in EVERY}
+LIBRARIES = {
+    "hdf5": "h5py",
+    "tfrecord": "tfrecord",
+}  # those of the workloads; the others come with the harness
+NEEDING = {
+    name: pytest.param(name, marks=pytest.mark.needs(LIBRARIES[name]))
+    if name in LIBRARIES
+    else name
+    for name in EVERY
+}
 EACH = list(NEEDING.values())
-# Their samples lie one beside the other in each row of a pixel, as DLIO writes them: a sample is a slice across the file.
+# Their samples lie one beside the other in each row of a pixel, as DLIO writes them: a sample is a
+# slice across the file.
 ACROSS = {"npz"}
 
 
@@ -50,12 +59,19 @@ def test_every_sample_comes_back_as_it_was_drawn(name: str, tmp_path: Path) -> N
     samples = of(name, 300, 300)
     path = written(name, tmp_path, samples)
     there = {str(file.relative_to(tmp_path)) for file in tmp_path.rglob("*") if file.is_file()}
-    assert there == {f"train/{path.name}", *(companion.format(name=path.name) for companion in formats.load(name).companions)}
+    assert there == {
+        f"train/{path.name}",
+        *(companion.format(name=path.name) for companion in formats.load(name).companions),
+    }
     content = path.read_bytes()
     assert len(gzip.compress(content)) > 0.97 * len(content)
     found = read_back(name, path, samples.count)
     end_to_end = np.concatenate(list(samples.pieces()))
-    each = end_to_end.reshape(-1, samples.count).T if name in ACROSS else end_to_end.reshape(samples.count, -1)
+    each = (
+        end_to_end.reshape(-1, samples.count).T
+        if name in ACROSS
+        else end_to_end.reshape(samples.count, -1)
+    )
     if name in {"hdf5", "png", "tfrecord"}:
         each = np.stack(list(samples.one_by_one()))
     assert np.array_equal(found, each)
@@ -65,7 +81,9 @@ def test_every_sample_comes_back_as_it_was_drawn(name: str, tmp_path: Path) -> N
 
 @pytest.mark.parametrize("name", EACH)
 @pytest.mark.parametrize("size", [(1, 1), (30, 5), (700, 1), (5, 300)])
-def test_a_file_is_hardly_smaller_than_its_estimate(name: str, size: tuple[int, int], tmp_path: Path) -> None:
+def test_a_file_is_hardly_smaller_than_its_estimate(
+    name: str, size: tuple[int, int], tmp_path: Path
+) -> None:
     side, count = size
     samples = of(name, side, side, count)
     written(name, tmp_path, samples)
@@ -102,7 +120,9 @@ def test_the_package_of_tfrecord_reads_our_files_through_its_own_reader(tmp_path
 
     path = written("tfrecord", tmp_path, of("tfrecord"))
     records = list(tfrecord_loader(str(path), None, {"image": "byte", "size": "int"}))
-    assert [record["image"] for record in records] == [sample.tobytes() for sample in of("tfrecord").one_by_one()]
+    assert [record["image"] for record in records] == [
+        sample.tobytes() for sample in of("tfrecord").one_by_one()
+    ]
     assert [record["size"].tolist() for record in records] == [[510]] * 5
 
 
@@ -110,7 +130,10 @@ def test_the_package_of_tfrecord_reads_our_files_through_its_own_reader(tmp_path
 def test_the_index_of_a_tfrecord_is_offset_and_length_of_each_record(tmp_path: Path) -> None:
     """DALI's: a record of 510 bytes has 12 before it, 4 behind it, and its message says names, lengths and the size."""
     path = written("tfrecord", tmp_path, of("tfrecord"))
-    lines = [[int(n) for n in line.split()] for line in (tmp_path / "index/train" / f"{path.name}.idx").read_text().splitlines()]
+    lines = [
+        [int(n) for n in line.split()]
+        for line in (tmp_path / "index/train" / f"{path.name}.idx").read_text().splitlines()
+    ]
     starts = [start for start, _ in lines]
     assert starts == np.cumsum([0, *(length for _, length in lines)]).tolist()[:-1]
     assert sum(length for _, length in lines) == path.stat().st_size
@@ -128,7 +151,11 @@ def test_hdf5_has_records_under_both_names_of_dlio(tmp_path: Path) -> None:
 
     with h5py.File(written("hdf5", tmp_path, of("hdf5"))) as file:
         assert (file["records"][:] == file["records_0"][:]).all()
-        assert (file["records"].shape, file["records"].chunks, file["labels"].shape) == ((5, 30, 17), None, (5,))
+        assert (file["records"].shape, file["records"].chunks, file["labels"].shape) == (
+            (5, 30, 17),
+            None,
+            (5,),
+        )
 
 
 def test_npz_is_what_numpy_would_have_saved(tmp_path: Path) -> None:
@@ -147,13 +174,22 @@ def test_large_samples_are_drawn_in_pieces() -> None:
 
 
 @pytest.mark.parametrize("name", [name for name in EVERY if formats.load(name).needs])
-def test_a_missing_library_is_said_with_what_to_install(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_library_is_said_with_what_to_install(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     module, package = formats.load(name).needs or ("", "")
-    monkeypatch.setattr(importlib.util, "find_spec", lambda wanted: None if wanted == module else object())
-    assert formats.load(name).unavailable_reason() == f"format {name}: Python module {module} not found; pip install {package}"
+    monkeypatch.setattr(
+        importlib.util, "find_spec", lambda wanted: None if wanted == module else object()
+    )
+    assert (
+        formats.load(name).unavailable_reason()
+        == f"format {name}: Python module {module} not found; pip install {package}"
+    )
 
 
-@pytest.mark.parametrize("name", [one for name, one in NEEDING.items() if not formats.load(name).one_image_a_file])
+@pytest.mark.parametrize(
+    "name", [one for name, one in NEEDING.items() if not formats.load(name).one_image_a_file]
+)
 @given(room=st.integers(1, 700), transfer_size=st.integers(1, 700))
 def test_a_sample_is_read_into_the_room_there_is(
     name: str, room: int, transfer_size: int, tmp_path_factory: pytest.TempPathFactory

@@ -18,7 +18,9 @@ from fixtures.terms import BadInput, Refused
 
 
 @given(st.integers(1, 500), st.integers(1, 5), st.data())
-def test_the_steps_of_all_epochs_are_those_asked_for(each: int, epochs: int, data: st.DataObject) -> None:
+def test_the_steps_of_all_epochs_are_those_asked_for(
+    each: int, epochs: int, data: st.DataObject
+) -> None:
     wanted = data.draw(st.integers(1, each * epochs))
     steps = job.steps_of_epochs(each, epochs, wanted)
     assert sum(steps) == wanted
@@ -34,7 +36,9 @@ def test_the_steps_of_all_epochs_are_those_asked_for(each: int, epochs: int, dat
         (10, 3, 31, r"31 steps requested, but there are 30 \(3 epochs of 10 steps\)"),
     ],
 )
-def test_steps_that_are_not_there_are_refused(each: int, epochs: int, wanted: int, says: str) -> None:
+def test_steps_that_are_not_there_are_refused(
+    each: int, epochs: int, wanted: int, says: str
+) -> None:
     with pytest.raises(BadInput, match=says):
         job.steps_of_epochs(each, epochs, wanted)
 
@@ -45,23 +49,33 @@ LARGE = {
 }  # fmt: skip
 
 
-def test_batches_that_do_not_fit_into_memory_are_refused_before_anything_is_written(tmp_path: Path) -> None:
+def test_batches_that_do_not_fit_into_memory_are_refused_before_anything_is_written(
+    tmp_path: Path,
+) -> None:
     """2 ranks x 4 readers x (2 + 1) batches x 7 samples x 1 MB = 168 MB, of 167 MB."""
     params = parameters.complete(LARGE)
     (tmp_path / "proc").mkdir()
     (tmp_path / "proc/meminfo").write_text("MemTotal: 999999999 kB\nMemAvailable: 163086 kB\n")
-    assert "the batches of 2 ranks, ready or being read, take 0.168 GB, but only 0.167 GB of memory" in str(
-        job.unavailable_reason(params, tmp_path)
+    assert (
+        "the batches of 2 ranks, ready or being read, take 0.168 GB, but only 0.167 GB of memory"
+        in str(job.unavailable_reason(params, tmp_path))
     )
     (tmp_path / "proc/meminfo").write_text("MemTotal: 999999999 kB\nMemAvailable: 164063 kB\n")
     assert job.unavailable_reason(params, tmp_path) is None
 
 
-@pytest.mark.parametrize(("files", "says"), [("25000", None), ("25001", "25001 steps per epoch exceed the limit of 25000")])
-def test_more_steps_than_one_report_can_tell_are_refused(files: str, says: str | None, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("files", "says"),
+    [("25000", None), ("25001", "25001 steps per epoch exceed the limit of 25000")],
+)
+def test_more_steps_than_one_report_can_tell_are_refused(
+    files: str, says: str | None, tmp_path: Path
+) -> None:
     (tmp_path / "proc").mkdir()
     (tmp_path / "proc/meminfo").write_text("MemAvailable: 99999999 kB\n")
-    found = job.unavailable_reason(parameters.complete({"num_files_train": files, "batch_size": "1"}), tmp_path)
+    found = job.unavailable_reason(
+        parameters.complete({"num_files_train": files, "batch_size": "1"}), tmp_path
+    )
     assert found is None if says is None else says in str(found)
 
 
@@ -74,7 +88,9 @@ def test_more_steps_than_one_report_can_tell_are_refused(files: str, says: str |
         ({}, None),
     ],
 )
-def test_checkpoints_that_do_not_fit_are_refused(given_: dict[str, str], says: str | None, tmp_path: Path) -> None:
+def test_checkpoints_that_do_not_fit_are_refused(
+    given_: dict[str, str], says: str | None, tmp_path: Path
+) -> None:
     found = job.no_room(parameters.complete(given_), tmp_path / "not" / "yet")
     assert found is None if says is None else str(found).startswith(says)
 
@@ -88,14 +104,25 @@ def shardings(draw: st.DrawFn) -> Sharding:
     processes, batch = draw(st.integers(1, 8)), draw(st.integers(1, 5))
     per_file = draw(st.integers(1, 7))
     least = -(-processes * batch // per_file)
-    return Sharding(draw(st.integers(least, least + 40)), per_file, processes, batch, draw(SHUFFLES), draw(SHUFFLES))
+    return Sharding(
+        draw(st.integers(least, least + 40)),
+        per_file,
+        processes,
+        batch,
+        draw(SHUFFLES),
+        draw(SHUFFLES),
+    )
 
 
 @given(shardings(), st.integers(1, 5), st.integers(0, 2**31), st.integers(0, 2**60))
-def test_the_ranks_together_read_each_sample_at_most_once(sharding: Sharding, epoch: int, seed: int, drawn: int) -> None:
+def test_the_ranks_together_read_each_sample_at_most_once(
+    sharding: Sharding, epoch: int, seed: int, drawn: int
+) -> None:
     orders = [job.order(sharding, rank, epoch, seed, drawn) for rank in range(sharding.processes)]
     total = sharding.files * sharding.samples_per_file
-    assert {len(order) for order in orders} == {total // sharding.batch_size // sharding.processes * sharding.batch_size}
+    assert {len(order) for order in orders} == {
+        total // sharding.batch_size // sharding.processes * sharding.batch_size
+    }
     read = [sample for order in orders for sample in order]
     assert len(set(read)) == len(read)
     assert set(read) <= set(range(total))
@@ -107,7 +134,10 @@ def sharding(file_shuffle: str, sample_shuffle: str) -> Sharding:
 
 def test_unshuffled_each_rank_has_a_stretch_of_its_own() -> None:
     for epoch in (1, 2):
-        assert [list(job.order(sharding("off", "off"), rank, epoch, 7, 8)) for rank in (0, 1)] == [[*range(50)], [*range(50, 100)]]
+        assert [list(job.order(sharding("off", "off"), rank, epoch, 7, 8)) for rank in (0, 1)] == [
+            [*range(50)],
+            [*range(50, 100)],
+        ]
 
 
 def test_files_are_shuffled_whole_and_samples_within_the_rank() -> None:
@@ -136,7 +166,9 @@ def test_random_is_what_was_drawn(files: str, samples: str) -> None:
 
 
 @pytest.mark.parametrize("size", [1, 1_000_000, (16 << 20) + 1])
-def test_a_checkpoint_takes_the_place_of_the_last(tmp_path: Path, size: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_checkpoint_takes_the_place_of_the_last(
+    tmp_path: Path, size: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     synced: list[str] = []
     fsync = os.fsync
 
@@ -149,14 +181,23 @@ def test_a_checkpoint_takes_the_place_of_the_last(tmp_path: Path, size: int, mon
     for epoch in (1, 2):
         told = checkpoint.save(epoch, 7)
         (file,) = tmp_path.iterdir()
-        assert (told["epoch"], told["step"], told["bytes"], file.stat().st_size) == (epoch, 7, size, size)
+        assert (told["epoch"], told["step"], told["bytes"], file.stat().st_size) == (
+            epoch,
+            7,
+            size,
+            size,
+        )
     assert synced == [str(file.with_suffix(".unfinished")), str(tmp_path)] * 2
     checkpoint.remove()
     assert list(tmp_path.iterdir()) == []
 
 
-def test_too_small_a_disk_is_told_before_anything_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_too_small_a_disk_is_told_before_anything_is_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=1_999_999))
-    with pytest.raises(Refused, match=r"two checkpoints take 0.002 GB, but only 0.002 GB are free in "):
+    with pytest.raises(
+        Refused, match=r"two checkpoints take 0.002 GB, but only 0.002 GB are free in "
+    ):
         Checkpoint(tmp_path, 1_000_000, seed=1)
     assert list(tmp_path.iterdir()) == []

@@ -14,7 +14,8 @@ from fixtures.studies.io.dataset import Spec, estimate_bytes
 from fixtures.studies.io.parameters import complete
 from fixtures.terms import BadInput
 
-# DLIO at e1919d7: format, files, samples per file, record length and its spread, batch, computation time, epochs, readers.
+# DLIO at e1919d7: format, files, samples per file, record length and its spread, batch, computation
+# time, epochs, readers.
 OF_DLIO: dict[str, tuple[str, int, int, float, float, int, float, int, int]] = {
     "unet3d_h100": ("npz", 168, 1, 146600628, 68341808, 7, 0.323, 5, 4),
     "unet3d_a100": ("npz", 168, 1, 146600628, 68341808, 7, 0.636, 5, 4),
@@ -57,9 +58,17 @@ def test_in_its_real_size_a_job_is_what_dlio_has(name: str) -> None:
 
 
 def test_every_job_is_known_by_dlios_name_and_the_model_alone_is_its_usual_accelerator() -> None:
-    usual = {"unet3d": "h100", "resnet50": "h100", "cosmoflow": "h100", "bert": "v100", "megatron_deepspeed": "LLNL"}
+    usual = {
+        "unet3d": "h100",
+        "resnet50": "h100",
+        "cosmoflow": "h100",
+        "bert": "v100",
+        "megatron_deepspeed": "LLNL",
+    }
     assert set(models.available()) == {*OF_DLIO, *usual}
-    assert {name: models.load(name).name for name in usual} == {name: f"{name}_{on}" for name, on in usual.items()}
+    assert {name: models.load(name).name for name in usual} == {
+        name: f"{name}_{on}" for name, on in usual.items()
+    }
 
 
 @pytest.mark.parametrize("name", models.available())
@@ -72,8 +81,14 @@ def test_as_scaled_by_default_a_job_fits_and_has_steps_enough(name: str) -> None
 
 @pytest.mark.parametrize("name", models.available())
 def test_scaling_leaves_the_demand_of_an_accelerator_as_it_is(name: str) -> None:
-    real, scaled = complete({"model": name, "sample_scale": "1", "record_scale": "1"}), complete({"model": name})
-    demand = [float(str(p["record_length_bytes"])) / float(str(p["computation_time"])) for p in (real, scaled)]
+    real, scaled = (
+        complete({"model": name, "sample_scale": "1", "record_scale": "1"}),
+        complete({"model": name}),
+    )
+    demand = [
+        float(str(p["record_length_bytes"])) / float(str(p["computation_time"]))
+        for p in (real, scaled)
+    ]
     assert demand[0] == pytest.approx(demand[1], rel=1e-12)
 
 
@@ -88,15 +103,27 @@ BAD = {
         r"parameters: unknown key 'batchsize'\. Did you mean 'batch_size'\? There are:",
     ),
     "an unknown part": (GOOD + "scale: 1\n", r"unknown key 'scale'\. Did you mean 'scales'\?"),
-    "a key left out": (GOOD.replace("computation_time: 1", "epochs: 1"), "computation_time is missing"),
+    "a key left out": (
+        GOOD.replace("computation_time: 1", "epochs: 1"),
+        "computation_time is missing",
+    ),
     "no scales": (GOOD.replace(", record_scale: 1", ""), "record_scale is missing"),
-    "a scale of 0": (GOOD.replace("record_scale: 1", "record_scale: 0"), "record_scale is 0; a number above 0"),
-    **{f"{text} for a number": (GOOD.replace("batch_size: 1", f"batch_size: {text}"), NO_NUMBER) for text in ("-1", ".nan")},
+    "a scale of 0": (
+        GOOD.replace("record_scale: 1", "record_scale: 0"),
+        "record_scale is 0; a number above 0",
+    ),
+    **{
+        f"{text} for a number": (GOOD.replace("batch_size: 1", f"batch_size: {text}"), NO_NUMBER)
+        for text in ("-1", ".nan")
+    },
     "an accelerator without": (
         GOOD + "accelerators: {h100: }\naccelerator: h100\n",
         "accelerators.h100 is None; a mapping",
     ),
-    "another accelerator": (GOOD + "accelerators: {h100: {epochs: 2}}\naccelerator: a100\n", "accelerator: must be one of h100"),
+    "another accelerator": (
+        GOOD + "accelerators: {h100: {epochs: 2}}\naccelerator: a100\n",
+        "accelerator: must be one of h100",
+    ),
 }
 
 
@@ -112,7 +139,9 @@ def test_a_bad_file_is_named_with_what_is_wrong(what: str, tmp_path: Path) -> No
 
 
 @given(st.binary(max_size=200) | st.text(max_size=200).map(str.encode))
-def test_whatever_is_in_a_file_is_read_or_refused_on_one_line(tmp_path_factory: pytest.TempPathFactory, content: bytes) -> None:
+def test_whatever_is_in_a_file_is_read_or_refused_on_one_line(
+    tmp_path_factory: pytest.TempPathFactory, content: bytes
+) -> None:
     path = tmp_path_factory.mktemp("models") / "toy.yaml"
     path.write_bytes(content)
     with pytest.raises(BadInput, match=re.escape(str(path))):

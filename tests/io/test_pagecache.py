@@ -53,7 +53,14 @@ def test_what_cannot_be_held_is_no_error(disk: Path) -> None:
         "exec('with pagecache.pinned([Path(sys.argv[1])]) as locked: print(locked)')"
     )
     command = [sys.executable, "-c", program, str(disk / "a")]
-    said = subprocess.run(command, capture_output=True, text=True, check=True, cwd=HOUSE, preexec_fn=without_locked_memory)
+    said = subprocess.run(
+        command,
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=HOUSE,
+        preexec_fn=without_locked_memory,
+    )
     assert said.stdout == "False\n"
 
 
@@ -71,7 +78,9 @@ def test_looking_brings_nothing_in(disk: Path) -> None:
     assert [pagecache.resident([path]) for _ in range(5)] == [0.0] * 5
 
 
-def test_a_file_longer_than_one_window_is_seen_whole(disk: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_longer_than_one_window_is_seen_whole(
+    disk: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """With windows of 16 pages, 40 pages and a byte are three: 16, 16 and 9 pages."""
     monkeypatch.setattr(pagecache, "_WINDOW_BYTES", 16 * PAGE)
     path = file_of(disk / "a", 40, and_bytes=1)
@@ -103,7 +112,9 @@ def test_who_would_be_told_nothing_is_told_so() -> None:
         path = file_of(Path(folder) / "a", 8)
         os.seteuid(65534)
         try:
-            with pytest.raises(Refused, match=r"reports cached pages only to the owner.*run as uid 0"):
+            with pytest.raises(
+                Refused, match=r"reports cached pages only to the owner.*run as uid 0"
+            ):
                 pagecache.resident([path])
         finally:
             os.seteuid(0)
@@ -123,7 +134,9 @@ def test_files_are_made_cold_and_warm_and_left_alone(files: list[Path]) -> None:
     cold = pagecache.ensure_state("cold", files)
     assert cold.resident <= 0.01
     assert cold.evicted_s is not None
-    assert pagecache.ensure_state("as_found", files).resident == pytest.approx(cold.resident, abs=0.01)
+    assert pagecache.ensure_state("as_found", files).resident == pytest.approx(
+        cold.resident, abs=0.01
+    )
     assert pagecache.ensure_state("warm", files) == pagecache.CacheState(1.0)
     assert pagecache.ensure_state("as_found", files) == pagecache.CacheState(1.0)
 
@@ -141,7 +154,9 @@ def test_a_state_that_does_not_come_about_is_refused_with_its_figure(
     assert tried == [state] * 3
 
 
-def test_a_data_set_larger_than_memory_is_told_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_data_set_larger_than_memory_is_told_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     huge = tmp_path / "huge"
     huge.touch()
     try:
@@ -151,7 +166,11 @@ def test_a_data_set_larger_than_memory_is_told_so(tmp_path: Path, monkeypatch: p
         pytest.skip("the file system of the folder for tests holds no file of 8 TB")
     monkeypatch.setattr(pagecache, "resident", lambda _: 0.5)
     monkeypatch.setattr(pagecache, "warm", lambda _: None)
-    with pytest.raises(Refused, match=r"The data set has 8.8e\+03 GB, and [\d.e+]+ GB of memory are free: choose a smaller sample_scale"):
+    with pytest.raises(
+        Refused,
+        match=r"The data set has 8.8e\+03 GB, and [\d.e+]+ GB of memory are free: choose a smaller "
+        r"sample_scale",
+    ):
         pagecache.ensure_state("warm", [huge])
 
 
@@ -160,7 +179,9 @@ def test_a_state_that_is_gone_is_brought_about_anew(files: list[Path]) -> None:
     pagecache.evict(files)
     assert pagecache.recheck("warm", files, warm).resident >= 0.99
     pagecache.evict(files)
-    assert pagecache.recheck("cold", files, pagecache.CacheState(0.5, 1.25)) == pagecache.CacheState(0.0, 1.25)
+    assert pagecache.recheck(
+        "cold", files, pagecache.CacheState(0.5, 1.25)
+    ) == pagecache.CacheState(0.0, 1.25)
 
 
 GB, MB = 10**9, 10**6
@@ -175,20 +196,39 @@ GB, MB = 10**9, 10**6
             GB,
             10 * MB + 1,
             {"counted": True},
-            r"warm: epoch 2 read 1000\.0 MB of the data set, and 10\.0 MB .*; at most 1% may\. .*DAMON",
+            (
+                r"warm: epoch 2 read 1000\.0 MB of the data set, and 10\.0 MB .*; at most 1% "
+                r"may\. .*DAMON"
+            ),
         ),
-        # More than a hundredth of a small data set: libraries whose pages were dropped, each with what is read ahead of it.
+        # More than a hundredth of a small data set: libraries whose pages were dropped, each with
+        # what is read ahead of it.
         ("warm", 10 * MB, MB, {"counted": True}, ""),
-        ("warm", 10 * MB, MB + 1, {"counted": True}, r"10\.0 MB of the data set, and 1\.0 MB came from storage"),
+        (
+            "warm",
+            10 * MB,
+            MB + 1,
+            {"counted": True},
+            r"10\.0 MB of the data set, and 1\.0 MB came from storage",
+        ),
         ("warm", 10 * MB, 64 * MB, {"counted": True, "locked": True}, ""),
-        ("warm", 10 * MB, 64 * MB + 1, {"counted": True, "locked": True}, r"10\.0 MB of the data set, and 64\.0 MB came from storage"),
+        (
+            "warm",
+            10 * MB,
+            64 * MB + 1,
+            {"counted": True, "locked": True},
+            r"10\.0 MB of the data set, and 64\.0 MB came from storage",
+        ),
         ("cold", GB, 950 * MB, {"counted": True}, ""),
         (
             "cold",
             GB,
             950 * MB - 1,
             {"counted": True},
-            r"cold: epoch 2 read 1000\.0 MB of .*, and 950\.0 MB came from storage; at least 95% must",
+            (
+                r"cold: epoch 2 read 1000\.0 MB of .*, and 950\.0 MB came from storage; at least "
+                r"95% must"
+            ),
         ),
         ("cold", GB, 0, {"counted": True}, "and 0.0 MB came from storage"),
         # Where the file system's reads are not counted, nothing fetched is nothing known.
@@ -211,7 +251,10 @@ def test_an_epoch_that_fetched_what_its_state_does_not_imply_is_refused(
 
 # What was read, by the kernel's own counters.
 
-IO = "rchar: 3000\nwchar: 5\nsyscr: 7\nsyscw: 1\nread_bytes: 4096\nwrite_bytes: 0\ncancelled_write_bytes: 0\n"
+IO = (
+    "rchar: 3000\nwchar: 5\nsyscr: 7\nsyscw: 1\nread_bytes: 4096\nwrite_bytes: 0\n"
+    "cancelled_write_bytes: 0\n"
+)
 
 
 def test_a_process_has_what_its_file_says(tmp_path: Path) -> None:
@@ -233,7 +276,10 @@ def test_a_child_counts_when_it_has_been_waited_for(tmp_path: Path) -> None:
     before = pagecache.by_process()
     if before.rchar is None:
         pytest.skip("this kernel does not account I/O by process")
-    child = subprocess.Popen([sys.executable, "-S", "-c", f"open({str(file)!r}, 'rb', buffering=0).read(); input()"], stdin=subprocess.PIPE)
+    child = subprocess.Popen(
+        [sys.executable, "-S", "-c", f"open({str(file)!r}, 'rb', buffering=0).read(); input()"],
+        stdin=subprocess.PIPE,
+    )
     own = pagecache.by_process().since(before).rchar
     assert own is not None
     assert own < 1_000_000
@@ -244,7 +290,10 @@ def test_a_child_counts_when_it_has_been_waited_for(tmp_path: Path) -> None:
 
 
 def made_device(sys_: Path, folder: Path, *, partition: bool) -> Path:
-    """A disk as sysfs shows it, or one with a partition, that the folder's file system lies on. Returns: its own directory."""
+    """A disk as sysfs shows it, or one with a partition, that the folder's file system lies on.
+
+    Returns: its own directory.
+    """
     disk = sys_ / "devices/virtual/block/disk"
     (disk / "queue").mkdir(parents=True)
     (disk / "queue/read_ahead_kb").write_text("128\n")
@@ -254,7 +303,10 @@ def made_device(sys_: Path, folder: Path, *, partition: bool) -> Path:
     if partition:
         (own / "partition").write_text("1\n")
     # Reads, merged, sectors read: the fields of Documentation/block/stat.rst.
-    (own / "stat").write_text("     100        3     2000       40        0        0        0        0        0       40       40\n")
+    (own / "stat").write_text(
+        "     100        3     2000       40        0        0        0        0        0       "
+        "40       40\n"
+    )
     number = folder.stat().st_dev
     link = sys_ / f"dev/block/{os.major(number)}:{os.minor(number)}"
     link.parent.mkdir(parents=True)

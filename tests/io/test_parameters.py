@@ -16,15 +16,28 @@ from fixtures.workloads import case, of
 
 
 def test_the_default_is_unet3d_scaled() -> None:
-    """Two times 168 files of one sample in batches of 7: 48 steps. A 64th of 146 600 628 bytes in a 64th of 0.323 s."""
+    """Two times 168 files of one sample in batches of 7: 48 steps.
+
+    A 64th of 146 600 628 bytes in a 64th of 0.323 s.
+    """
     params = complete({})
     assert (params["model"], params["num_files_train"], params["steps"]) == ("unet3d_h100", 336, 48)
     assert params["record_length_bytes"] == 146600628 / 64 == 2290634.8125
     assert params["record_length_bytes_stdev"] == 68341808 / 64
     assert params["record_length_bytes_resize"] == 2097152 // 64
     assert params["computation_time"] == 0.323 / 64
-    assert (params["read_threads"], params["batch_size"], params["file_shuffle"], params["sample_shuffle"]) == (4, 7, "seed", "seed")
-    assert (params["engine"], params["processes"], params["cache"], params["checkpoint"]) == ("torch", 1, "cold", "off")
+    assert (
+        params["read_threads"],
+        params["batch_size"],
+        params["file_shuffle"],
+        params["sample_shuffle"],
+    ) == (4, 7, "seed", "seed")
+    assert (params["engine"], params["processes"], params["cache"], params["checkpoint"]) == (
+        "torch",
+        1,
+        "cold",
+        "off",
+    )
 
 
 def test_all_parameters_come_in_their_order_with_what_follows_from_them() -> None:
@@ -40,8 +53,12 @@ def test_all_parameters_come_in_their_order_with_what_follows_from_them() -> Non
     }
 
 
-@pytest.mark.parametrize(("processes", "steps"), [("1", 48), ("2", 24), ("4", 12), ("5", 9), ("8", 6), ("48", 1)])
-def test_steps_are_what_is_left_when_surplus_samples_are_dropped(processes: str, steps: int) -> None:
+@pytest.mark.parametrize(
+    ("processes", "steps"), [("1", 48), ("2", 24), ("4", 12), ("5", 9), ("8", 6), ("48", 1)]
+)
+def test_steps_are_what_is_left_when_surplus_samples_are_dropped(
+    processes: str, steps: int
+) -> None:
     """336 samples / 7 / P, rounded down."""
     assert complete({"processes": processes})["steps_per_epoch"] == steps
 
@@ -49,24 +66,53 @@ def test_steps_are_what_is_left_when_surplus_samples_are_dropped(processes: str,
 def test_samples_are_scaled_by_files_first_and_then_within_the_last_file() -> None:
     """500 files of 313 532 samples has bert: a hundredth is 5 files, a fifty-thousandth 3135 of 156 766 000 samples in one."""
     of = [complete({"model": "bert", "sample_scale": scale}) for scale in ("0.01", "0.00002")]
-    assert [(p["num_files_train"], p["num_samples_per_file"]) for p in of] == [(5, 313532), (1, 3135)]
+    assert [(p["num_files_train"], p["num_samples_per_file"]) for p in of] == [
+        (5, 313532),
+        (1, 3135),
+    ]
 
 
 def test_what_is_given_is_not_scaled_and_keeps_the_relative_spread() -> None:
-    """68341808 / 146600628 of 10 MiB. DLIO keeps 68 MB around 10 MiB, which is another distribution; who wants that gives it."""
-    params = complete({"record_length_bytes": "10Mi", "num_files_train": "42", "computation_time": "0.5", "record_scale": "1/32"})
-    assert (params["record_length_bytes"], params["num_files_train"], params["computation_time"]) == (10485760, 42, 0.5)
+    """68341808 / 146600628 of 10 MiB.
+
+    DLIO keeps 68 MB around 10 MiB, which is another distribution; who wants that gives it.
+    """
+    params = complete(
+        {
+            "record_length_bytes": "10Mi",
+            "num_files_train": "42",
+            "computation_time": "0.5",
+            "record_scale": "1/32",
+        }
+    )
+    assert (
+        params["record_length_bytes"],
+        params["num_files_train"],
+        params["computation_time"],
+    ) == (10485760, 42, 0.5)
     assert params["record_scale"] == 0.03125
     assert params["record_length_bytes_stdev"] == pytest.approx(10485760 * 68341808 / 146600628)
-    assert complete({"record_length_bytes": "10Mi", "record_length_bytes_stdev": "0"})["record_length_bytes_stdev"] == 0
+    assert (
+        complete({"record_length_bytes": "10Mi", "record_length_bytes_stdev": "0"})[
+            "record_length_bytes_stdev"
+        ]
+        == 0
+    )
 
 
 def test_a_png_holds_one_image_so_there_are_as_many_files_as_samples() -> None:
     params = complete({"model": "resnet50", "format": "png"})
-    assert (params["num_files_train"], params["num_samples_per_file"], params["steps_per_epoch"]) == (16263, 1, 40)
+    assert (
+        params["num_files_train"],
+        params["num_samples_per_file"],
+        params["steps_per_epoch"],
+    ) == (16263, 1, 40)
 
 
-@pytest.mark.parametrize(("threads", "size", "factor"), [("4", "0", 2), ("4", "8", 2), ("4", "9", 3), ("1", "2", 2), ("0", "0", 0)])
+@pytest.mark.parametrize(
+    ("threads", "size", "factor"),
+    [("4", "0", 2), ("4", "8", 2), ("4", "9", 3), ("1", "2", 2), ("0", "0", 0)],
+)
 def test_prefetching_is_shared_out_as_dlio_shares_it(threads: str, size: str, factor: int) -> None:
     """ceil(prefetch_size / read_threads); two for each where it is not set."""
     assert complete({"read_threads": threads, "prefetch_size": size})["prefetch_factor"] == factor
@@ -75,10 +121,20 @@ def test_prefetching_is_shared_out_as_dlio_shares_it(threads: str, size: str, fa
 def test_checkpoints_are_the_models_own_where_its_schedule_falls_into_the_run() -> None:
     """unet3d writes one after epoch 5, every 2; bert after each 250 steps."""
     found = {epochs: complete({"epochs": epochs}) for epochs in ("1", "4", "5")}
-    assert {epochs: params["checkpoint"] for epochs, params in found.items()} == {"1": "off", "4": "off", "5": "on"}
-    assert (found["5"]["epochs_between_checkpoints"], found["5"]["model_size_bytes"]) == (2, 499153191)
+    assert {epochs: params["checkpoint"] for epochs, params in found.items()} == {
+        "1": "off",
+        "4": "off",
+        "5": "on",
+    }
+    assert (found["5"]["epochs_between_checkpoints"], found["5"]["model_size_bytes"]) == (
+        2,
+        499153191,
+    )
     bert = [complete({"model": "bert", "sample_scale": scale}) for scale in ("0.00002", "0.0001")]
-    assert [(params["checkpoint"], params["steps_between_checkpoints"]) for params in bert] == [("off", 0), ("on", 250)]
+    assert [(params["checkpoint"], params["steps_between_checkpoints"]) for params in bert] == [
+        ("off", 0),
+        ("on", 250),
+    ]
 
 
 def test_a_parameter_of_checkpoints_asks_for_them() -> None:
@@ -89,20 +145,34 @@ def test_a_parameter_of_checkpoints_asks_for_them() -> None:
 
 @pytest.mark.parametrize("form", formats.names())
 def test_the_transfer_size_is_ours_to_choose_or_the_librarys(form: str) -> None:
-    assert complete({"format": form})["transfer_size"] == (262144 if formats.load(form).uses_transfer_size else 0)
+    assert complete({"format": form})["transfer_size"] == (
+        262144 if formats.load(form).uses_transfer_size else 0
+    )
 
 
 REFUSED: dict[str, tuple[Mapping[str, str], str]] = {
-    "unknown key": ({"batchsize": "7"}, r"no parameter 'batchsize'\. Did you mean 'batch_size'\? There are: model, engine, "),
+    "unknown key": (
+        {"batchsize": "7"},
+        r"no parameter 'batchsize'\. Did you mean 'batch_size'\? There are: model, engine, ",
+    ),
     "unknown model": ({"model": "unet"}, r"Unknown model 'unet'\. Did you mean 'unet3d'\?"),
-    "unknown format": ({"format": "tfrecrd"}, r"format=tfrecrd: no such value\. Did you mean 'tfrecord'\?"),
+    "unknown format": (
+        {"format": "tfrecrd"},
+        r"format=tfrecrd: no such value\. Did you mean 'tfrecord'\?",
+    ),
     "scaled to such": (
         {"sample_scale": "1e9"},
-        r"num_files_train=\d+: must be at most 5000000; use a smaller value or a smaller sample_scale",
+        (
+            r"num_files_train=\d+: must be at most 5000000; use a smaller value or a smaller "
+            r"sample_scale"
+        ),
     ),
     "no step": (
         {"batch_size": "200", "processes": "2"},
-        r"The data set is too small for one step: batch_size 200 x processes 2 needs 400 samples, but 336 files of 1 hold 336\.",
+        (
+            r"The data set is too small for one step: batch_size 200 x processes 2 needs 400 "
+            r"samples, but 336 files of 1 hold 336\."
+        ),
     ),
     "no record": (
         {"model": "default", "record_scale": "0.0001"},
@@ -118,9 +188,15 @@ REFUSED: dict[str, tuple[Mapping[str, str], str]] = {
     ),
     "transfers": (
         {"transfer_size": "1Mi"},
-        "transfer_size=1048576 and format=npz: the format's library .* transfer_size applies to indexed_binary, raw, tfrecord",
+        (
+            "transfer_size=1048576 and format=npz: the format's library .* transfer_size applies "
+            "to indexed_binary, raw, tfrecord"
+        ),
     ),
-    "no transfers": ({"format": "raw", "transfer_size": "0"}, "transfer_size=0 and format=raw: a read of 0 bytes"),
+    "no transfers": (
+        {"format": "raw", "transfer_size": "0"},
+        "transfer_size=0 and format=raw: a read of 0 bytes",
+    ),
     "no checkpoints": (
         {"checkpoint": "off", "model_size_bytes": "1Mi"},
         "checkpoint=off with model_size_bytes=1048576: .* remove one of them",
@@ -129,8 +205,14 @@ REFUSED: dict[str, tuple[Mapping[str, str], str]] = {
         {"steps_between_checkpoints": "49"},
         "No checkpoint would be written: one is due every 49 steps, but the run has 1 epochs of 48",
     ),
-    "never one by epochs": ({"epochs_between_checkpoints": "2"}, "one is due every 2 epochs, but the run has 1 epochs of 48 steps"),
-    "raw in DLIO": ({"engine": "dlio", "format": "raw"}, "engine=dlio with format=raw: DLIO does not support this format"),
+    "never one by epochs": (
+        {"epochs_between_checkpoints": "2"},
+        "one is due every 2 epochs, but the run has 1 epochs of 48 steps",
+    ),
+    "raw in DLIO": (
+        {"engine": "dlio", "format": "raw"},
+        "engine=dlio with format=raw: DLIO does not support this format",
+    ),
 }
 
 
@@ -150,33 +232,58 @@ GIVEN = st.fixed_dictionaries(
     optional={
         **{key: st.sampled_from(known.words) for key, known in PARAMETERS.items() if known.words},
         "model": st.sampled_from(list(models.available())),
-        **dict.fromkeys(("processes", "epochs", "read_threads", "batch_size", "num_samples_per_file"), COUNTS),
+        **dict.fromkeys(
+            ("processes", "epochs", "read_threads", "batch_size", "num_samples_per_file"), COUNTS
+        ),
         **dict.fromkeys(("prefetch_size", "steps_between_checkpoints"), COUNTS | st.just("0")),
         "epochs_between_checkpoints": st.integers(1, 2).map(str),
         "num_files_train": st.integers(1, 900).map(str),
-        **dict.fromkeys(("transfer_size", "model_size_bytes", "record_length_bytes", "record_length_bytes_resize"), SOME_SIZES),
+        **dict.fromkeys(
+            (
+                "transfer_size",
+                "model_size_bytes",
+                "record_length_bytes",
+                "record_length_bytes_resize",
+            ),
+            SOME_SIZES,
+        ),
         "record_length_bytes_stdev": SOME_SIZES | st.sampled_from(["0", "0.5", "1e100", "-1"]),
         "computation_time": st.floats(0, 2).map(str) | st.text(max_size=3),
-        **dict.fromkeys(("sample_scale", "record_scale"), st.floats(0.001, 4).map(str) | st.sampled_from(["1/3", "2e-3", "0"])),
+        **dict.fromkeys(
+            ("sample_scale", "record_scale"),
+            st.floats(0.001, 4).map(str) | st.sampled_from(["1/3", "2e-3", "0"]),
+        ),
     },
 )
 
 
 @given(GIVEN)
-@example({"checkpoint": "off", "model": "bert", "num_files_train": "4"})  # its schedule falls into so long a run
-def test_anything_is_completed_or_refused_and_what_is_complete_is_a_fixed_point(given_: dict[str, str]) -> None:
+@example(
+    {"checkpoint": "off", "model": "bert", "num_files_train": "4"}
+)  # its schedule falls into so long a run
+def test_anything_is_completed_or_refused_and_what_is_complete_is_a_fixed_point(
+    given_: dict[str, str],
+) -> None:
     try:
         params = complete(given_)
     except BadInput:
         return
     again = {key: f"{params[key]}" for key in PARAMETERS}
     if params["checkpoint"] == "off":
-        again = {key: value for key, value in again.items() if key not in {"epochs_between_checkpoints", "model_size_bytes"}}
-    assert complete(again) == params | {"epochs_between_checkpoints": complete(again)["epochs_between_checkpoints"]}
+        again = {
+            key: value
+            for key, value in again.items()
+            if key not in {"epochs_between_checkpoints", "model_size_bytes"}
+        }
+    assert complete(again) == params | {
+        "epochs_between_checkpoints": complete(again)["epochs_between_checkpoints"]
+    }
 
 
 @given(GIVEN)
-def test_the_canonical_name_of_a_variant_means_the_same_and_is_its_own(given_: dict[str, str]) -> None:
+def test_the_canonical_name_of_a_variant_means_the_same_and_is_its_own(
+    given_: dict[str, str],
+) -> None:
     try:
         said, params = canonical(given_, PARAMETERS, complete)
     except BadInput:
@@ -187,10 +294,17 @@ def test_the_canonical_name_of_a_variant_means_the_same_and_is_its_own(given_: d
 
 
 def test_a_name_keeps_what_makes_its_other_parameters_possible() -> None:
-    for asked in ({"batch_size": "400", "num_files_train": "1000"}, {"read_threads": "2", "prefetch_size": "8"}):
-        assert canonical(asked, PARAMETERS, complete)[0] == dict(sorted(asked.items(), key=lambda item: list(PARAMETERS).index(item[0])))
+    for asked in (
+        {"batch_size": "400", "num_files_train": "1000"},
+        {"read_threads": "2", "prefetch_size": "8"},
+    ):
+        assert canonical(asked, PARAMETERS, complete)[0] == dict(
+            sorted(asked.items(), key=lambda item: list(PARAMETERS).index(item[0]))
+        )
 
 
-def test_why_a_variant_cannot_run_here_is_its_formats_missing_library(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_why_a_variant_cannot_run_here_is_its_formats_missing_library(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(formats.Format, "unavailable_reason", lambda form: f"no {form.name}")
     assert of(case("io_train", format="hdf5")).unavailable_reason() == "no hdf5"

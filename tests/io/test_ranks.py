@@ -13,7 +13,8 @@ from tests.waiting import PATIENCE_S
 pytestmark = pytest.mark.needs("torch")
 
 ROOT = Path(__file__).parents[2]
-# Two ranks whose barrier waits so long. A process of its own: forking the tests' would copy all that they have open.
+# Two ranks whose barrier waits so long. A process of its own: forking the tests' would copy all
+# that they have open.
 PROGRAM = """
 import os, signal, time
 from fixtures.studies.io import ranks
@@ -35,7 +36,9 @@ except Refused as problem:
 def said(first: str, other: str, size: int = 2, patience_s: float = PATIENCE_S) -> str:
     """What the first rank says in the end."""
     program = PROGRAM.format(first=first, other=other, size=size, patience_s=patience_s)
-    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0, done.stderr
     return done.stdout
 
@@ -49,7 +52,10 @@ def test_ranks_meet_and_tell_the_first() -> None:
 
 
 def test_one_rank_needs_nobody() -> None:
-    assert said("team.barrier(); print(team.share(17), team.gather({'rank': 0}))", "pass", size=1) == "17 [{'rank': 0}]\n"
+    assert (
+        said("team.barrier(); print(team.share(17), team.gather({'rank': 0}))", "pass", size=1)
+        == "17 [{'rank': 0}]\n"
+    )
 
 
 @pytest.mark.parametrize(
@@ -57,12 +63,17 @@ def test_one_rank_needs_nobody() -> None:
     [
         ("time.sleep(600)", "did not reach the barrier within 5 s: it hangs or reads too slowly."),
         ("os.kill(os.getpid(), signal.SIGSEGV)", "was killed by SIGSEGV."),
-        ("raise Refused('Rank 1, epoch 3, step 4: no such file.')", "Rank 1, epoch 3, step 4: no such file."),
+        (
+            "raise Refused('Rank 1, epoch 3, step 4: no such file.')",
+            "Rank 1, epoch 3, step 4: no such file.",
+        ),
         ("raise KeyError('batch')", "Rank 1: KeyError: 'batch'"),
     ],
     ids=["hangs", "killed", "refused", "broken"],
 )
 def test_a_missing_rank_is_named_in_a_line(other: str, says: str) -> None:
-    (line,) = said("team.barrier()", other, patience_s=5.0 if "sleep" in other else PATIENCE_S).splitlines()
+    (line,) = said(
+        "team.barrier()", other, patience_s=5.0 if "sleep" in other else PATIENCE_S
+    ).splitlines()
     assert line.startswith("Rank 1")
     assert line.endswith(says)

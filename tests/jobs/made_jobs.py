@@ -15,15 +15,23 @@ def a_class(kind: str = "sleep", **more: Any) -> JobClass:
     return JobClass(more.pop("name", "c"), kind, Size("constant", 0.1), **more)
 
 
-def planned(*at_s: float, work: float = 1.0, class_: JobClass | None = None, **more: Any) -> list[Planned]:
+def planned(
+    *at_s: float, work: float = 1.0, class_: JobClass | None = None, **more: Any
+) -> list[Planned]:
     """Jobs that come at these times, numbered from 0, each as much work."""
-    return [Planned(number, class_ or a_class(), when, work, number, **more) for number, when in enumerate(at_s)]
+    return [
+        Planned(number, class_ or a_class(), when, work, number, **more)
+        for number, when in enumerate(at_s)
+    ]
 
 
 class Made:
-    """An engine whose jobs take as many seconds as they have work. `script` has what else happens to an attempt: (job, attempt) -> events.
+    """An engine whose jobs take as many seconds as they have work.
 
-    Each is (seconds after its admission, what, fields); where there is none it starts at once and is done. `now_s` is its clock.
+    `script` has what else happens to an attempt: (job, attempt) -> events.
+
+    Each is (seconds after its admission, what, fields); where there is none it starts at once and
+    is done. `now_s` is its clock.
     """
 
     def __init__(self, nodes: Sequence[str] = ("n1",)) -> None:
@@ -61,7 +69,11 @@ class Made:
         self._running[job.job] = self.nodes[0]
         done = [
             (0.0, "started", {}),
-            (job.work - done_work, "ended", {"outcome": "done", "done_work": job.work, "used": Used(0.5, 10.0, 0.1)}),
+            (
+                job.work - done_work,
+                "ended",
+                {"outcome": "done", "done_work": job.work, "used": Used(0.5, 10.0, 0.1)},
+            ),
         ]
         for after_s, what, more in self.script.get((job.job, attempt), done):
             self.later(at_s + after_s, what, job.job, **{"node": self.nodes[0], **more})
@@ -74,7 +86,9 @@ class Made:
         """What it would still have said is not said."""
         self.killed.append(job)
         self._coming = [one for one in self._coming if one[2].job != job]
-        self.later(self.now_s, "ended", job, outcome="killed", reason="it was killed", node=self.nodes[0])
+        self.later(
+            self.now_s, "ended", job, outcome="killed", reason="it was killed", node=self.nodes[0]
+        )
         return True
 
     def lose(self, node: str) -> None:

@@ -71,9 +71,14 @@ def test_fltk_s_gaps_are_poisson_minutes_by_ticks_of_ten_seconds() -> None:
     assert fltk_mean_gap_s(1.5) == pytest.approx(mean, rel=1e-12)
     assert central[0] / mean**2 == pytest.approx(0.58962, abs=5e-6)
     assert law[10.0] == pytest.approx(0.22313, abs=5e-6)
-    # Of CV² = m2/mean², by its derivatives: 1/mean² of m2, -2 m2/mean³ of the mean; Cov(m2, mean) = m3/n.
+    # Of CV² = m2/mean², by its derivatives: 1/mean² of m2, -2 m2/mean³ of the mean; Cov(m2, mean) =
+    # m3/n.
     ratio = central[0] / mean**2
-    spread = (central[2] - central[0] ** 2) / mean**4 + 4 * ratio**2 * central[0] / mean**2 - 4 * ratio * central[1] / mean**3
+    spread = (
+        (central[2] - central[0] ** 2) / mean**4
+        + 4 * ratio**2 * central[0] / mean**2
+        - 4 * ratio * central[1] / mean**3
+    )
     assert abs(found.mean() - mean) < 3 * sqrt(central[0] / many)
     assert abs(cv2(found) - ratio) < 3 * sqrt(spread / many)
     assert abs((found == 10).mean() - law[10.0]) < 3 * sqrt(law[10.0] * (1 - law[10.0]) / many)
@@ -103,7 +108,9 @@ def test_mmpp_keeps_its_rate_and_its_counts_vary_as_its_two_states_make_them(see
     assert (low, high) == (1.0, 9.0)
     counts = np.bincount((submit_s / window).astype(int))[:-1]
     variance = ((high - low) / 2) ** 2
-    dispersion = 1 + 2 * variance / rate * (stay / 2 - (1 - exp(-2 * window / stay)) * stay**2 / (4 * window))
+    dispersion = 1 + 2 * variance / rate * (
+        stay / 2 - (1 - exp(-2 * window / stay)) * stay**2 / (4 * window)
+    )
     assert dispersion == pytest.approx(5.82931, abs=1e-5)
     assert counts.var(ddof=1) / counts.mean() == pytest.approx(dispersion, rel=0.08)
     assert len(submit_s) / submit_s[-1] == pytest.approx(rate, rel=0.04)
@@ -111,7 +118,12 @@ def test_mmpp_keeps_its_rate_and_its_counts_vary_as_its_two_states_make_them(see
 
 def test_mmpp_begins_in_either_rate() -> None:
     """Of 200 seeds about half have 36 jobs in the first 4 s, at 9 a second, and the others 4; all stay for days."""
-    many = np.array([(times("mmpp", 100, seed, rate_per_s=5, burst=9, burst_s=1e6) < 4).sum() for seed in range(200)])
+    many = np.array(
+        [
+            (times("mmpp", 100, seed, rate_per_s=5, burst=9, burst_s=1e6) < 4).sum()
+            for seed in range(200)
+        ]
+    )
     assert abs((many > 16).mean() - 0.5) < 4 * sqrt(0.25 / 200)
     assert many[many > 16].mean() == pytest.approx(36, rel=0.1)
     assert many[many <= 16].mean() == pytest.approx(4, rel=0.2)
@@ -127,7 +139,9 @@ def test_deterministic_arrivals_come_by_the_clock() -> None:
 
 
 @pytest.mark.parametrize("kind", OPEN)
-def test_more_jobs_of_one_seed_begin_with_the_same_ones_and_never_go_back(kind: str, written: Path) -> None:
+def test_more_jobs_of_one_seed_begin_with_the_same_ones_and_never_go_back(
+    kind: str, written: Path
+) -> None:
     given: dict[str, Any] = {"trace": written} if kind == "trace" else {}
     short, long = times(kind, 20, **given), times(kind, 40, **given)
     assert long[:20].tolist() == short.tolist()
@@ -138,7 +152,9 @@ def test_more_jobs_of_one_seed_begin_with_the_same_ones_and_never_go_back(kind: 
 @pytest.mark.parametrize("kind", ["poisson", "deterministic", "fltk", "trace"])
 def test_twice_the_rate_is_the_same_arrivals_in_half_the_time(kind: str, written: Path) -> None:
     given: dict[str, Any] = {"trace": written} if kind == "trace" else {}
-    assert times(kind, 40, rate_per_s=8, **given) * 2 == pytest.approx(times(kind, 40, rate_per_s=4, **given), rel=1e-12)
+    assert times(kind, 40, rate_per_s=8, **given) * 2 == pytest.approx(
+        times(kind, 40, rate_per_s=4, **given), rel=1e-12
+    )
 
 
 def test_a_trace_can_be_given_another_rate(written: Path) -> None:
@@ -149,7 +165,9 @@ def test_a_trace_can_be_given_another_rate(written: Path) -> None:
 
 
 @given(st.lists(st.floats(0, 1e8), min_size=1, max_size=30).map(sorted))
-def test_a_trace_gives_back_the_very_times_that_were_written(tmp_path_factory: pytest.TempPathFactory, submit_s: list[float]) -> None:
+def test_a_trace_gives_back_the_very_times_that_were_written(
+    tmp_path_factory: pytest.TempPathFactory, submit_s: list[float]
+) -> None:
     path = tmp_path_factory.mktemp("traces") / "trace.csv"
     with path.open("w", newline="") as file:
         csv.writer(file).writerows([["job", "submit_s"], *enumerate(submit_s)])
@@ -159,7 +177,9 @@ def test_a_trace_gives_back_the_very_times_that_were_written(tmp_path_factory: p
 def test_a_trace_says_what_it_knows_of_each_job(tmp_path: Path) -> None:
     """Columns of other programs are passed over, a byte-order mark and blank lines too."""
     path = tmp_path / "trace.csv"
-    path.write_text("\ufeffuser,submit_s,class,priority,replicas,work\nann,0,train,-2,4,1.5\n\nbob, 1.25 ,,,,\n")
+    path.write_text(
+        "\ufeffuser,submit_s,class,priority,replicas,work\nann,0,train,-2,4,1.5\n\nbob, 1.25 ,,,,\n"
+    )
     assert read_trace(path) == (TraceRow(0.0, "train", -2, 4, 1.5), TraceRow(1.25))
 
 
@@ -169,7 +189,10 @@ def test_a_trace_says_what_it_knows_of_each_job(tmp_path: Path) -> None:
         ("submit_s\n0\n3\n2.5\n", "line 4: submit_s 2.5 is 0.5 s before that of line 3"),
         ("submit_s\n0\nnan\n", "line 3: submit_s 'nan' is not a time"),
         ("submit_s\n-1\n", "line 2: submit_s '-1' is not a time from 0"),
-        ("submit_s\n1e9\n", "line 2: submit_s '1e9' is not a time from 0 to 1e\\+08 s after the stream's start"),
+        (
+            "submit_s\n1e9\n",
+            "line 2: submit_s '1e9' is not a time from 0 to 1e\\+08 s after the stream's start",
+        ),
         ("job,submit_s\n0,1,2\n", "line 2: 3 cells for 2 columns"),
         ("job,start_s\n0,1\n", "no column submit_s; columns: job, start_s"),
         ("submit_s,submit_s\n0,1\n", "duplicate column name"),
@@ -180,7 +203,9 @@ def test_a_trace_says_what_it_knows_of_each_job(tmp_path: Path) -> None:
         ("submit_s\n", "contains no job"),
     ],
 )
-def test_a_trace_that_cannot_be_replayed_is_refused_with_its_line(tmp_path: Path, text: str, said: str) -> None:
+def test_a_trace_that_cannot_be_replayed_is_refused_with_its_line(
+    tmp_path: Path, text: str, said: str
+) -> None:
     path = tmp_path / "trace.csv"
     path.write_text(text)
     with pytest.raises(BadInput, match=f"^{path}: {said}"):
@@ -209,14 +234,23 @@ def test_jobs_that_all_come_at_once_have_no_rate_to_be_scaled(tmp_path: Path) ->
 @pytest.mark.parametrize(
     ("kind", "given", "said"),
     [
-        ("poison", {}, "Unknown arrivals 'poison'. Did you mean 'poisson'\\? There are: closed, deterministic, fltk, mmpp, poisson, trace"),
+        (
+            "poison",
+            {},
+            (
+                "Unknown arrivals 'poison'. Did you mean 'poisson'\\? There are: closed, "
+                "deterministic, fltk, mmpp, poisson, trace"
+            ),
+        ),
         ("poisson", {"burst": "3"}, "burst=3: arrivals=poisson takes rate_per_s. Remove it"),
         ("closed", {"rate_per_s": "3"}, "rate_per_s=3: arrivals=closed takes no parameters"),
         ("poisson", {"rate_per_s": "0"}, "rate_per_s=0: a number from 1e-09"),
         ("trace", {}, "arrivals=trace needs the parameter trace"),
     ],
 )
-def test_what_a_kind_does_not_take_is_refused_with_what_it_does(kind: str, given: dict[str, str], said: str) -> None:
+def test_what_a_kind_does_not_take_is_refused_with_what_it_does(
+    kind: str, given: dict[str, str], said: str
+) -> None:
     with pytest.raises(BadInput, match=said):
         arrivals.complete(kind, given)
 

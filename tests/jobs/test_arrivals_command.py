@@ -39,11 +39,16 @@ def said(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_it_prints_the_stream_that_a_workload_would_run(said: Said) -> None:
-    code, lines, err = said("--kind=mmpp", "--rate=8", "--burst=4", "--jobs=30", "--classes=mixed", "--seed=7")
+    code, lines, err = said(
+        "--kind=mmpp", "--rate=8", "--burst=4", "--jobs=30", "--classes=mixed", "--seed=7"
+    )
     given = {"arrivals": "mmpp", "rate_per_s": "8", "burst": "4", "jobs": "30", "classes": "mixed"}
     planned = stream.plan(classes.complete(given), 7)
     assert (code, err, lines[0]) == (0, "", "job,submit_s,class,priority,replicas,work")
-    assert lines[1:] == [f"{one.job},{one.submit_s},{one.class_.name},{one.priority},{one.replicas},{one.work}" for one in planned]
+    assert lines[1:] == [
+        f"{one.job},{one.submit_s},{one.class_.name},{one.priority},{one.replicas},{one.work}"
+        for one in planned
+    ]
 
 
 def test_what_it_wrote_is_replayed_to_the_last_bit(said: Said, tmp_path: Path) -> None:
@@ -57,14 +62,24 @@ def test_what_it_wrote_is_replayed_to_the_last_bit(said: Said, tmp_path: Path) -
 def test_the_read_side_finds_the_rate_that_was_asked_for(said: Said, tmp_path: Path) -> None:
     """Across the wall: by its command, as a user would."""
     said("--rate=5", "--jobs=2000", "-o", str(tmp_path / "trace.csv"))
-    command = [sys.executable, "-m", "analysis", "queue", "fit", str(tmp_path / "trace.csv"), "--json"]
+    command = [
+        sys.executable,
+        "-m",
+        "analysis",
+        "queue",
+        "fit",
+        str(tmp_path / "trace.csv"),
+        "--json",
+    ]
     done = subprocess.run(command, cwd=HOUSE, capture_output=True, text=True, check=True)
     (fit,) = json.loads(done.stdout)["fits"]
     assert fit["rate_per_s"]["low"] < 5 < fit["rate_per_s"]["high"]
     assert all(test["p_adjusted"] > 0.01 for test in fit["arrivals"]["tests"])
 
 
-def test_fltk_s_files_are_a_stream_and_classes_and_what_became_of_them_is_said(said: Said, tmp_path: Path) -> None:
+def test_fltk_s_files_are_a_stream_and_classes_and_what_became_of_them_is_said(
+    said: Said, tmp_path: Path
+) -> None:
     own = tmp_path / "classes.yaml"
     code, lines, err = said(*FLTK, "--jobs=5", "--classes-output", str(own))
     assert (code, len(lines)) == (0, 6)
@@ -80,7 +95,10 @@ def test_fltk_s_files_are_a_stream_and_classes_and_what_became_of_them_is_said(s
     [
         (("--rate=0",), "error: rate_per_s=0: a number from"),
         (("--seed=-1",), "error: --seed=-1: must be a whole number of at least 0"),
-        (("--classes=slep",), "error: classes=slep: no such file in data/jobs. Did you mean 'sleep'"),
+        (
+            ("--classes=slep",),
+            "error: classes=slep: no such file in data/jobs. Did you mean 'sleep'",
+        ),
         (("--trace=/none.csv",), "error: /none.csv: cannot be read: No such file"),
         (("--classes-output=x.yaml",), "error: --classes-output applies only to --fltk"),
         (("-o", "/dev/full"), "error: Cannot write /dev/full: No space left"),
@@ -88,13 +106,17 @@ def test_fltk_s_files_are_a_stream_and_classes_and_what_became_of_them_is_said(s
         ((*FLTK, "--rate=2", "--kind=fltk"), "error: --kind, --rate: already set by FLTK's files"),
     ],
 )
-def test_what_cannot_be_drawn_is_one_line_and_exit_code_2(said: Said, words: Sequence[str], answer: str) -> None:
+def test_what_cannot_be_drawn_is_one_line_and_exit_code_2(
+    said: Said, words: Sequence[str], answer: str
+) -> None:
     code, lines, err = said(*words)
     assert (code, lines, err.count("\n")) == (2, [], 1)
     assert err.startswith(answer)
 
 
-def test_on_a_full_disk_a_file_is_whole_or_as_it_was(said: Said, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_on_a_full_disk_a_file_is_whole_or_as_it_was(
+    said: Said, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def full(_: int) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
@@ -102,19 +124,26 @@ def test_on_a_full_disk_a_file_is_whole_or_as_it_was(said: Said, tmp_path: Path,
     old = tmp_path / "old.csv"
     old.write_text("kept")
     for path in (old, tmp_path / "new.csv"):
-        assert said("-o", str(path))[::2] == (2, f"error: Cannot write {path}: No space left on device.\n")
+        assert said("-o", str(path))[::2] == (
+            2,
+            f"error: Cannot write {path}: No space left on device.\n",
+        )
     assert [(path.name, path.read_text()) for path in tmp_path.iterdir()] == [("old.csv", "kept")]
 
 
 def test_standard_output_on_a_full_disk_is_one_line() -> None:
     with Path("/dev/full").open("w") as full:
         command = [sys.executable, "-m", "fixtures", "arrivals"]
-        done = subprocess.run(command, cwd=HOUSE, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+        done = subprocess.run(
+            command, cwd=HOUSE, stdout=full, stderr=subprocess.PIPE, text=True, check=False
+        )
     assert (done.returncode, done.stderr.count("\n")) == (2, 1)
     assert "No space left on device" in done.stderr
 
 
 def test_a_reader_that_has_seen_enough_is_no_error() -> None:
     command = f"{shlex.quote(sys.executable)} -m fixtures arrivals --jobs=50000 | head -n 2"
-    done = subprocess.run(["sh", "-c", command], cwd=HOUSE, capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        ["sh", "-c", command], cwd=HOUSE, capture_output=True, text=True, check=True
+    )
     assert (done.stdout.count("\n"), done.stderr) == (2, "")

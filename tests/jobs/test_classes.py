@@ -30,7 +30,9 @@ def test_every_file_of_the_catalogue_can_be_planned_and_says_what_it_is(name: st
 @pytest.mark.parametrize("name", ["sleep", "spin", "mixed", "tenants"])
 def test_jobs_of_these_last_a_fifth_of_a_second_on_average(name: str) -> None:
     """So that one rate is one load with any of them: 6 a second on two slots are 0.6."""
-    assert sum(one.probability * one.size.mean for one in classes.shipped(name)) == pytest.approx(0.2)
+    assert sum(one.probability * one.size.mean for one in classes.shipped(name)) == pytest.approx(
+        0.2
+    )
 
 
 def test_mixed_jobs_vary_as_its_file_says() -> None:
@@ -92,11 +94,20 @@ WRONG: list[tuple[Any, str]] = [
         {**ONE, "size": {"law": "exponential", "mean": 1, "scv": 2}},
         "`scv` of exponential is always 1; remove it, or use hyperexp",
     ),
-    ({**ONE, "size": {"law": "hyperexponential", "mean": 1, "scv": 0.5}}, "size.scv of hyperexponential is 0.5; it must be at least 1"),
+    (
+        {**ONE, "size": {"law": "hyperexponential", "mean": 1, "scv": 0.5}},
+        "size.scv of hyperexponential is 0.5; it must be at least 1",
+    ),
     ({**ONE, "size": {"law": "lognormal", "mean": 1, "scv": 0}}, "size.scv is 0; a number above 0"),
     ({**ONE, "priorities": []}, "priorities: `probability` must sum to 1, not 0"),
-    ({**ONE, "priorities": [{"priority": 0, "probability": 0.4}]}, "priorities: `probability` must sum to 1, not 0.4"),
-    ({**ONE, "priorities": [{"priority": 0, "probability": 0.5}] * 2}, "each `priority` must be unique"),
+    (
+        {**ONE, "priorities": [{"priority": 0, "probability": 0.4}]},
+        "priorities: `probability` must sum to 1, not 0.4",
+    ),
+    (
+        {**ONE, "priorities": [{"priority": 0, "probability": 0.5}] * 2},
+        "each `priority` must be unique",
+    ),
     ({**ONE, "replicas": 0}, "replicas is 0; a whole number from 1 to 10000"),
     ({**ONE, "due_factor": 2}, "`due_factor` needs `predicted_s_per_work`"),
     ({**ONE, "prediction_scv": 2}, "`prediction_scv` needs `predicted_s_per_work`"),
@@ -113,7 +124,9 @@ def test_what_a_class_cannot_be_is_refused_with_its_place(wrong: object, said: s
 def test_classes_have_names_of_their_own_and_shares() -> None:
     with pytest.raises(BadInput, match="class one occurs 2 times"):
         parse({**ONE, "probability": 0.5}, {**ONE, "probability": 0.5})
-    with pytest.raises(BadInput, match=r"classes\[1\] \(two\): `probability`, its share of the jobs, is missing"):
+    with pytest.raises(
+        BadInput, match=r"classes\[1\] \(two\): `probability`, its share of the jobs, is missing"
+    ):
         parse({**ONE, "probability": 0.5}, {**ONE, "name": "two"})
 
 
@@ -131,5 +144,8 @@ def test_a_file_that_is_no_yaml_of_classes_says_where(tmp_path: Path) -> None:
 
 
 def test_an_unknown_file_is_answered_with_those_there_are() -> None:
-    with pytest.raises(BadInput, match=r"classes=tenant: no such file in data/jobs. Did you mean 'tenants'\? There are: "):
+    with pytest.raises(
+        BadInput,
+        match=r"classes=tenant: no such file in data/jobs. Did you mean 'tenants'\? There are: ",
+    ):
         classes.shipped("tenant")

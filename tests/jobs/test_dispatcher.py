@@ -24,7 +24,9 @@ Json = dict[str, Any]
 class Ran:
     """A stream that was run: its rows by number of job, in the order in which they ended, and what was told beside them."""
 
-    def __init__(self, jobs: Sequence[Planned], engine: Made, rules: Rules | None = None, **more: Any) -> None:
+    def __init__(
+        self, jobs: Sequence[Planned], engine: Made, rules: Rules | None = None, **more: Any
+    ) -> None:
         rules = rules or Rules(slots=1)
         self.told: list[tuple[str, Json]] = []
         runs = Dispatcher(
@@ -50,39 +52,71 @@ def test_jobs_wait_for_the_one_slot_in_the_order_in_which_they_come() -> None:
         1: (0.5, 1.0, 1.0, 2.0, "done"),
         2: (5.0, 5.0, 5.0, 6.0, "done"),
     }
-    assert found.of("cpu_s", "max_rss_mib", "throttled_s", "lost_s", "lost_work")[0] == (0.5, 10.0, 0.1, 0.0, 0.0)
+    assert found.of("cpu_s", "max_rss_mib", "throttled_s", "lost_s", "lost_work")[0] == (
+        0.5,
+        10.0,
+        0.1,
+        0.0,
+        0.0,
+    )
 
 
 def test_a_job_s_row_has_the_most_of_its_attempts() -> None:
     record = JobRecord(planned(0.0)[0])
     for at_s, peak in enumerate((3.0, 2.0, None)):
         record.begin(at_s)
-        record.update(Event("ended", at_s, 0, outcome="killed", used=Used(memory_peak_mib=peak)), at_s + 0.5)
+        record.update(
+            Event("ended", at_s, 0, outcome="killed", used=Used(memory_peak_mib=peak)), at_s + 0.5
+        )
     assert job_row(record, closed=False)["memory_peak_mib"] == 3.0
     assert [row["memory_peak_mib"] for row in attempt_rows(record)] == [3.0, 2.0, None]
 
 
 def test_a_job_of_two_replicas_waits_for_two_slots() -> None:
     """And nobody overtakes it, first come, first served."""
-    jobs = [*planned(0.0), Planned(1, a_class(), 0.1, 1.0, 1, replicas=2), Planned(2, a_class(), 0.2, 1.0, 2)]
+    jobs = [
+        *planned(0.0),
+        Planned(1, a_class(), 0.1, 1.0, 1, replicas=2),
+        Planned(2, a_class(), 0.2, 1.0, 2),
+    ]
     assert Ran(jobs, Made(), Rules(slots=2)).of("admit_s") == {0: (0.0,), 1: (1.0,), 2: (2.0,)}
 
 
 def test_in_a_closed_stream_a_job_comes_when_one_ends() -> None:
-    """Two customers who do not think: two jobs at once, then one for each that ended. Nobody planned when."""
+    """Two customers who do not think: two jobs at once, then one for each that ended.
+
+    Nobody planned when.
+    """
     found = Ran(planned(*[0.0] * 4), Made(), Rules(slots=2, closed=True))
-    assert found.of("submit_s", "planned_submit_s") == {0: (0.0, None), 1: (0.0, None), 2: (1.0, None), 3: (1.0, None)}
+    assert found.of("submit_s", "planned_submit_s") == {
+        0: (0.0, None),
+        1: (0.0, None),
+        2: (1.0, None),
+        3: (1.0, None),
+    }
 
 
 def test_a_job_that_was_killed_goes_on_from_its_checkpoint() -> None:
-    """Killed 4 s after a start, 1 s after a checkpoint at 3 of 10: that second is lost. The rest takes 7 s, so it was a unit of work."""
+    """Killed 4 s after a start, 1 s after a checkpoint at 3 of 10: that second is lost.
+
+    The rest takes 7 s, so it was a unit of work.
+    """
     engine = Made()
     saved = (3.0, "checkpoint", {"done_work": 3.0, "cost_s": 0.25})
-    engine.script[0, 1] = [(0.0, "started", {}), saved, (4.0, "ended", {"outcome": "killed", "reason": "it was killed", "done_work": 3.0})]
+    engine.script[0, 1] = [
+        (0.0, "started", {}),
+        saved,
+        (4.0, "ended", {"outcome": "killed", "reason": "it was killed", "done_work": 3.0}),
+    ]
     found = Ran(planned(0.0, work=10.0), engine, Rules(slots=1, retries=1))
     assert engine.admitted == [(0, 1, 0.0, 100.0), (0, 2, 3.0, 104.0)]
-    assert found.of("start_s", "end_s", "outcome", "attempts", "lost_s", "lost_work") == {0: (0.0, 11.0, "done", 2, 1.0, 1.0)}
-    assert [(one["from_work"], one["done_work"], one["checkpoints"], one["outcome"]) for one in found.attempts[0]] == [
+    assert found.of("start_s", "end_s", "outcome", "attempts", "lost_s", "lost_work") == {
+        0: (0.0, 11.0, "done", 2, 1.0, 1.0)
+    }
+    assert [
+        (one["from_work"], one["done_work"], one["checkpoints"], one["outcome"])
+        for one in found.attempts[0]
+    ] == [
         (0.0, 3.0, 1, "killed"),
         (3.0, 10.0, 0, "done"),
     ]
@@ -94,8 +128,15 @@ def test_a_policy_sees_what_is_left_of_a_job(other_s: float, order: list[int]) -
     """Predicted 10 s, 3 of 10 done: 7 s. The shortest first of two that wait when it has failed."""
     engine = Made()
     failed = {"outcome": "failed", "done_work": 3.0}
-    engine.script[0, 1] = [(0.0, "started", {}), (3.0, "checkpoint", {"done_work": 3.0}), (4.0, "ended", failed)]
-    jobs = [*planned(0.0, work=10.0, predicted_s=10.0), Planned(1, a_class(), 1.0, other_s, 1, predicted_s=other_s)]
+    engine.script[0, 1] = [
+        (0.0, "started", {}),
+        (3.0, "checkpoint", {"done_work": 3.0}),
+        (4.0, "ended", failed),
+    ]
+    jobs = [
+        *planned(0.0, work=10.0, predicted_s=10.0),
+        Planned(1, a_class(), 1.0, other_s, 1, predicted_s=other_s),
+    ]
     found = Ran(jobs, engine, Rules(slots=1, policy="sjf", retries=1))
     assert list(found.rows) == order
 
@@ -103,9 +144,14 @@ def test_a_policy_sees_what_is_left_of_a_job(other_s: float, order: list[int]) -
 def test_without_further_attempts_a_job_stays_what_it_was() -> None:
     """What was lost of it in work is not known: it was never seen to the end."""
     engine = Made()
-    engine.script[0, 1] = [(0.0, "started", {}), (2.0, "ended", {"outcome": "failed", "reason": "no memory"})]
+    engine.script[0, 1] = [
+        (0.0, "started", {}),
+        (2.0, "ended", {"outcome": "failed", "reason": "no memory"}),
+    ]
     found = Ran(planned(0.0, work=5.0), engine)
-    assert found.of("outcome", "reason", "end_s", "lost_s", "lost_work") == {0: ("failed", "no memory", 2.0, 2.0, None)}
+    assert found.of("outcome", "reason", "end_s", "lost_s", "lost_work") == {
+        0: ("failed", "no memory", 2.0, 2.0, None)
+    }
 
 
 def test_a_job_that_never_ends_is_given_up_and_so_is_what_waits_for_it() -> None:
@@ -113,7 +159,10 @@ def test_a_job_that_never_ends_is_given_up_and_so_is_what_waits_for_it() -> None
     engine = Made()
     engine.script[0, 1] = [(0.0, "started", {})]
     found = Ran(planned(0.0, 1.0), engine, Rules(slots=1, patience_s=30.0))
-    assert found.of("outcome", "admit_s", "end_s") == {0: ("never ended", 0.0, None), 1: ("never started", None, None)}
+    assert found.of("outcome", "admit_s", "end_s") == {
+        0: ("never ended", 0.0, None),
+        1: ("never started", None, None),
+    }
     assert "given up 30 s after the last submission" in found.rows[0]["reason"]
     assert found.of("lost_s", "lost_work")[0] == (None, None), "nobody saw it end"
     assert engine.killed == [0]
@@ -137,28 +186,50 @@ def test_in_a_closed_stream_whose_jobs_never_end_the_rest_is_never_submitted() -
 
 
 @pytest.mark.parametrize(("outcome", "lost"), [("done", 0.0), ("killed", None)])
-def test_an_end_that_was_read_before_its_start_is_kept_as_it_was_read(outcome: str, lost: float | None) -> None:
-    """Another machine's clock, say: the row has it, for the read side to name. What was lost is no time below 0, but not known."""
+def test_an_end_that_was_read_before_its_start_is_kept_as_it_was_read(
+    outcome: str, lost: float | None
+) -> None:
+    """Another machine's clock, say: the row has it, for the read side to name.
+
+    What was lost is no time below 0, but not known.
+    """
     engine = Made()
-    engine.script[0, 1] = [(0.0, "started", {}), (1.0, "ended", {"outcome": outcome, "read_s": 95.0})]
-    assert Ran(planned(0.0), engine).of("start_s", "end_s", "lost_s", "lost_work") == {0: (0.0, -5.0, lost, lost)}
+    engine.script[0, 1] = [
+        (0.0, "started", {}),
+        (1.0, "ended", {"outcome": outcome, "read_s": 95.0}),
+    ]
+    assert Ran(planned(0.0), engine).of("start_s", "end_s", "lost_s", "lost_work") == {
+        0: (0.0, -5.0, lost, lost)
+    }
 
 
 def test_where_its_own_clock_goes_back_the_stream_goes_on() -> None:
     """By 0.9375 s after 1 s: the scheduler, which takes no such clock, is given a time that stands still until the clock has caught up."""
     engine = Made()
-    found = Ran(planned(0.0, 0.1, 0.2), engine, clock=lambda: engine.now_s - (0.9375 if engine.now_s >= 101.0 else 0.0))
+    found = Ran(
+        planned(0.0, 0.1, 0.2),
+        engine,
+        clock=lambda: engine.now_s - (0.9375 if engine.now_s >= 101.0 else 0.0),
+    )
     assert len(found.rows) == 3
     assert (found.rows[0]["end_s"], found.rows[1]["admit_s"]) == (1.0, 0.0625)
 
 
 def test_slots_of_a_node_that_is_lost_are_not_given_to_anybody() -> None:
-    """Two nodes of one slot. Jobs 0 and 1 run; n1 is lost at 0.5 s with both jobs, as the engine has it, and is back at 1 s."""
+    """Two nodes of one slot.
+
+    Jobs 0 and 1 run; n1 is lost at 0.5 s with both jobs, as the engine has it, and is back at 1 s.
+    """
     engine = Made(("n1", "n2"))
     strikes = Strikes([(0.5, lambda: engine.lose("n1")), (1.0, lambda: engine.back("n1"))], engine)
     found = Ran(planned(0.0, 0.0), engine, Rules(slots=2, retries=1), faults=strikes)
     assert [row["what"] for name, row in found.told if name == "node"] == ["lost", "back"]
-    assert [(job, at_s) for job, _, _, at_s in engine.admitted] == [(0, 100.0), (1, 100.0), (0, 100.5), (1, 101.0)]
+    assert [(job, at_s) for job, _, _, at_s in engine.admitted] == [
+        (0, 100.0),
+        (1, 100.0),
+        (0, 100.5),
+        (1, 101.0),
+    ]
     assert found.of("attempts", "end_s") == {0: (2, 1.5), 1: (2, 2.0)}
 
 
@@ -188,7 +259,10 @@ def test_faults_are_told_those_that_last_at_the_end_too() -> None:
     engine = Made()
     strikes = Strikes([(0.25, lambda: None)], engine)
     found = Ran(planned(0.0), engine, faults=strikes)
-    assert [row for name, row in found.told if name == "fault"] == [{"fault": "made", "at_s": 0.25}, {"fault": "lasts"}]
+    assert [row for name, row in found.told if name == "fault"] == [
+        {"fault": "made", "at_s": 0.25},
+        {"fault": "lasts"},
+    ]
     assert strikes.closed
 
 
@@ -231,10 +305,19 @@ def test_littles_law_holds_on_every_stream_and_no_more_slots_are_held_than_there
     closed: bool,  # noqa: FBT001 by its name
 ) -> None:
     """An identity over a time that begins and ends empty, whatever comes: 10⁻⁹ is rounding, a microsecond a row."""
-    jobs = [Planned(number, a_class(), at_s, works[number], 1) for number, at_s in enumerate(accumulate(gaps))]
+    jobs = [
+        Planned(number, a_class(), at_s, works[number], 1)
+        for number, at_s in enumerate(accumulate(gaps))
+    ]
     rows = Ran(jobs, Made(), Rules(slots=slots, closed=closed)).rows.values()
     stream = Stream(
-        "s", "g", tuple(Job(row["job"], row["submit_s"], row["admit_s"], row["start_s"], row["end_s"], "done") for row in rows), slots
+        "s",
+        "g",
+        tuple(
+            Job(row["job"], row["submit_s"], row["admit_s"], row["start_s"], row["end_s"], "done")
+            for row in rows
+        ),
+        slots,
     )
     law = little(columns(stream))
     assert law is not None

@@ -27,11 +27,21 @@ from tests.waiting import PATIENCE_S
 
 HOUSE = Path(__file__).parents[2]
 PLAIN = a_class()
-HELD = {name: place for name in ("cpu", "memory") if isinstance(place := cgroups.place(controller=name), cgroups.Place)}
+HELD = {
+    name: place
+    for name in ("cpu", "memory")
+    if isinstance(place := cgroups.place(controller=name), cgroups.Place)
+}
 
 
 @contextmanager
-def opened(folder: Path, class_: JobClass = PLAIN, slots: int = 2, nodes: int = 2, checkpoint_s: float = 0.0) -> Iterator[Pool]:
+def opened(
+    folder: Path,
+    class_: JobClass = PLAIN,
+    slots: int = 2,
+    nodes: int = 2,
+    checkpoint_s: float = 0.0,
+) -> Iterator[Pool]:
     with Pool.opened(EngineRequest(slots, nodes, (class_,), folder, checkpoint_s)) as engine:
         yield engine
 
@@ -40,7 +50,14 @@ def a_job(number: int, work: float = 0.01, class_: JobClass = PLAIN, **more: Any
     return Planned(number, class_, 0.0, work, seed=number, **more)
 
 
-def admit(engine: Pool, number: int, work: float = 0.01, class_: JobClass = PLAIN, attempt: int = 1, **more: Any) -> Planned:
+def admit(
+    engine: Pool,
+    number: int,
+    work: float = 0.01,
+    class_: JobClass = PLAIN,
+    attempt: int = 1,
+    **more: Any,
+) -> Planned:
     job = a_job(number, work, class_, **more)
     engine.admit(job, attempt, 0.0)
     return job
@@ -66,7 +83,13 @@ def test_a_job_starts_works_and_ends(tmp_path: Path) -> None:
         started, ended = until(engine, "ended")
         assert engine.running() == {}
         assert not list(tmp_path.glob("job-*"))
-    assert (started.what, started.job, ended.job, ended.outcome, ended.done_work) == ("started", 7, 7, "done", 0.05)
+    assert (started.what, started.job, ended.job, ended.outcome, ended.done_work) == (
+        "started",
+        7,
+        7,
+        "done",
+        0.05,
+    )
     assert began_s < started.at_s < ended.at_s - 0.05 < time.monotonic()
     assert ended.used.cpu_s is not None
     assert 0 < ended.used.cpu_s < ended.at_s - began_s
@@ -83,8 +106,13 @@ def test_more_replicas_are_more_processes_and_each_has_its_part(tmp_path: Path) 
     assert 0.28 < (ended.used.cpu_s or 0) < 0.4
 
 
-def test_a_job_that_needs_more_slots_than_there_are_is_refused_when_it_comes(tmp_path: Path) -> None:
-    with opened(tmp_path, slots=1, nodes=1) as engine, pytest.raises(Refused, match="needs 3 slots at once, but there are only 1"):
+def test_a_job_that_needs_more_slots_than_there_are_is_refused_when_it_comes(
+    tmp_path: Path,
+) -> None:
+    with (
+        opened(tmp_path, slots=1, nodes=1) as engine,
+        pytest.raises(Refused, match="needs 3 slots at once, but there are only 1"),
+    ):
         engine.submit(a_job(1, replicas=3))
 
 
@@ -105,7 +133,9 @@ def test_a_job_that_is_killed_has_what_its_last_checkpoint_has(tmp_path: Path) -
     assert (again.outcome, again.done_work) == ("done", last.work)
 
 
-def test_a_checkpoint_is_told_by_when_it_was_written_however_late_it_is_heard(tmp_path: Path) -> None:
+def test_a_checkpoint_is_told_by_when_it_was_written_however_late_it_is_heard(
+    tmp_path: Path,
+) -> None:
     """It was before the job's end: else more time was lost than there was, or less than none."""
     with opened(tmp_path, checkpoint_s=0.01) as engine:
         admit(engine, 1, 600.0)
@@ -130,7 +160,10 @@ def test_where_nothing_can_be_written_that_is_said(tmp_path: Path) -> None:
 def test_where_no_folder_can_be_made_that_is_said(tmp_path: Path) -> None:
     """A full disk, say; here a file is where the folder belongs."""
     (tmp_path / "job-1").write_text("")
-    with opened(tmp_path) as engine, pytest.raises(Refused, match=r"job-1: cannot create a job's folder \(File exists\)"):
+    with (
+        opened(tmp_path) as engine,
+        pytest.raises(Refused, match=r"job-1: cannot create a job's folder \(File exists\)"),
+    ):
         admit(engine, 1)
 
 
@@ -147,12 +180,16 @@ def test_where_no_folder_can_be_made_that_is_said(tmp_path: Path) -> None:
         ("sleep", {"serail": 1}, r"Kind 'sleep': no parameter 'serail'. Did you mean 'serial'\?"),
     ],
 )
-def test_parameters_that_no_job_can_have_are_refused_before_any_runs(kind: str, params: dict[str, object], sentence: str) -> None:
+def test_parameters_that_no_job_can_have_are_refused_before_any_runs(
+    kind: str, params: dict[str, object], sentence: str
+) -> None:
     with pytest.raises(BadInput, match=sentence):
         complete(kind, params)
 
 
-def test_a_full_disk_fails_the_job_with_all_its_replicas_and_leaves_the_last_checkpoint(tmp_path: Path) -> None:
+def test_a_full_disk_fails_the_job_with_all_its_replicas_and_leaves_the_last_checkpoint(
+    tmp_path: Path,
+) -> None:
     """`/dev/full` answers ENOSPC to every write, as a full disk does; the other replica would sleep for ten minutes."""
     class_ = a_class(params={"serial": 1.0})
     with opened(tmp_path, class_, checkpoint_s=0.01) as engine:
@@ -213,16 +250,23 @@ def test_the_kernel_holds_a_job_to_its_cores(tmp_path: Path) -> None:
 
 
 @pytest.mark.needs("cgroups")
-def test_a_job_that_needs_more_memory_than_it_may_is_killed_by_the_kernel_and_says_so(tmp_path: Path) -> None:
+def test_a_job_that_needs_more_memory_than_it_may_is_killed_by_the_kernel_and_says_so(
+    tmp_path: Path,
+) -> None:
     class_ = a_class("spin", memory_mib=16, params={"memory_mib": 64})
     with opened(tmp_path, class_) as engine:
         admit(engine, 1, class_=class_)
         ended = until(engine, "ended")[-1]
-    assert (ended.outcome, ended.reason) == ("killed", "the kernel killed it for exceeding its memory limit of 16 MiB")
+    assert (ended.outcome, ended.reason) == (
+        "killed",
+        "the kernel killed it for exceeding its memory limit of 16 MiB",
+    )
 
 
 @pytest.mark.needs("cgroups")
-def test_what_counts_against_a_limit_is_what_a_job_holds_and_not_what_it_was_forked_with(tmp_path: Path) -> None:
+def test_what_counts_against_a_limit_is_what_a_job_holds_and_not_what_it_was_forked_with(
+    tmp_path: Path,
+) -> None:
     """32 MiB in each of two replicas, and little beside; resident is also what both share with the process that forked them."""
     class_ = a_class("spin", memory_mib=64, params={"memory_mib": 32})
     with opened(tmp_path, class_) as engine:
@@ -239,7 +283,11 @@ def test_no_group_is_left(tmp_path: Path) -> None:
     class_ = a_class("spin", cores=0.5, memory_mib=64)
 
     def groups() -> list[Path]:
-        return [one for place in HELD.values() for one in place.folder.glob(f"deeptweak-jobs-{os.getpid()}-*")]
+        return [
+            one
+            for place in HELD.values()
+            for one in place.folder.glob(f"deeptweak-jobs-{os.getpid()}-*")
+        ]
 
     with opened(tmp_path, class_) as engine:
         admit(engine, 1, class_=class_)
@@ -251,8 +299,14 @@ def test_no_group_is_left(tmp_path: Path) -> None:
 
 def test_where_no_group_can_be_made_the_reason_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cgroups, "place", lambda **_: "cgroup v2 is not mounted")
-    assert unavailable_reason("pool", [a_class(cores=1)]) == "the cores of jobs cannot be enforced: cgroup v2 is not mounted"
-    assert unavailable_reason("pool", [a_class(memory_mib=9)]) == "the memory_mib of jobs cannot be enforced: cgroup v2 is not mounted"
+    assert (
+        unavailable_reason("pool", [a_class(cores=1)])
+        == "the cores of jobs cannot be enforced: cgroup v2 is not mounted"
+    )
+    assert (
+        unavailable_reason("pool", [a_class(memory_mib=9)])
+        == "the memory_mib of jobs cannot be enforced: cgroup v2 is not mounted"
+    )
     assert unavailable_reason("pool", [a_class()]) is None
 
 
@@ -262,26 +316,40 @@ def test_groups_of_either_version_are_written_and_read(tmp_path: Path, version: 
     folders = {"cpu": tmp_path / "cpu", "memory": tmp_path / ("memory" if version == 1 else "cpu")}
     for folder in folders.values():
         folder.mkdir(exist_ok=True)
-    held = cgroups.Groups({name: cgroups.Place(folder, version) for name, folder in folders.items()}, "jobs")
+    held = cgroups.Groups(
+        {name: cgroups.Place(folder, version) for name, folder in folders.items()}, "jobs"
+    )
     joined = held.make(3, 0.5, 64)
     assert len(joined) == (2 if version == 1 else 1)
     told = {one.name: one.read_text() for path in joined for one in path.parent.iterdir()}
-    stat = ("cpu.cfs_quota_us", "10000", "memory.limit_in_bytes") if version == 1 else ("cpu.max", "10000 20000", "memory.max")
+    stat = (
+        ("cpu.cfs_quota_us", "10000", "memory.limit_in_bytes")
+        if version == 1
+        else ("cpu.max", "10000 20000", "memory.max")
+    )
     assert (told[stat[0]], told[stat[2]]) == (stat[1], f"{64 << 20}")
-    (joined[0].parent / "cpu.stat").write_text("nr_periods 3\nthrottled_time 2500000000\n" if version == 1 else "throttled_usec 2500000\n")
+    (joined[0].parent / "cpu.stat").write_text(
+        "nr_periods 3\nthrottled_time 2500000000\n" if version == 1 else "throttled_usec 2500000\n"
+    )
     oom = "oom_kill_disable 0\noom_kill 1\n" if version == 1 else "max 7\noom_kill 1\n"
-    (joined[-1].parent / ("memory.oom_control" if version == 1 else "memory.events")).write_text(oom)
+    (joined[-1].parent / ("memory.oom_control" if version == 1 else "memory.events")).write_text(
+        oom
+    )
     assert held.ended(3) == cgroups.Held(2.5, out_of_memory=True)
 
 
-def test_where_what_starts_jobs_dies_that_is_said_and_nothing_of_it_lives_on(tmp_path: Path) -> None:
+def test_where_what_starts_jobs_dies_that_is_said_and_nothing_of_it_lives_on(
+    tmp_path: Path,
+) -> None:
     with opened(tmp_path) as engine:
         admit(engine, 1, 600.0)
         until(engine, "started")
         process = engine._forker._process
         (child,) = waiting.children(process.pid)
         process.kill()
-        with pytest.raises(Refused, match="The process that starts jobs has ended: it died of SIGKILL"):
+        with pytest.raises(
+            Refused, match="The process that starts jobs has ended: it died of SIGKILL"
+        ):
             engine.events(time.monotonic() + PATIENCE_S)
         waiting.until(lambda: not waiting.alive(child))
 
@@ -290,9 +358,11 @@ def test_a_run_that_is_killed_leaves_no_process_and_no_group() -> None:
     """The kernel kills what starts jobs, and that takes the jobs with it; a keeper removes the groups."""
     script = (
         "import sys, tempfile, time; from pathlib import Path\n"
-        "from fixtures.studies.jobs.engines import EngineRequest, opened; from tests.jobs.made_jobs import a_class, planned\n"
+        "from fixtures.studies.jobs.engines import EngineRequest, opened; from "
+        "tests.jobs.made_jobs import a_class, planned\n"
         "class_ = a_class('spin', cores=float(sys.argv[1]) or None)\n"
-        "with tempfile.TemporaryDirectory() as folder, opened('pool', EngineRequest(1, 1, (class_,), Path(folder))) as engine:\n"
+        "with tempfile.TemporaryDirectory() as folder, opened('pool', EngineRequest(1, 1, "
+        "(class_,), Path(folder))) as engine:\n"
         "    engine.admit(planned(0.0, work=600.0, class_=class_)[0], 1, 0.0)\n"
         "    while not engine.events(time.monotonic() + 300): pass\n"
         "    print(vars(vars(engine)['_forker'])['_process'].pid, flush=True); time.sleep(600)"
@@ -304,7 +374,11 @@ def test_a_run_that_is_killed_leaves_no_process_and_no_group() -> None:
     waiting.until(lambda: not any(map(waiting.alive, processes)))
     if len(HELD) == 2:
         folders = [place.folder for place in HELD.values()]
-        waiting.until(lambda: not [one for folder in folders for one in folder.glob(f"deeptweak-jobs-{run}-*")])
+        waiting.until(
+            lambda: (
+                not [one for folder in folders for one in folder.glob(f"deeptweak-jobs-{run}-*")]
+            )
+        )
 
 
 def test_what_a_job_started_ends_with_it(tmp_path: Path) -> None:
@@ -329,7 +403,9 @@ def test_hundreds_that_are_admitted_at_once_are_all_heard(tmp_path: Path) -> Non
     assert {one.outcome for one in ended} == {"done"}
 
 
-@pytest.mark.parametrize(("slots", "nodes", "each"), [(5, 2, [3, 2]), (2, 2, [1, 1]), (1, 3, [1, 0, 0])])
+@pytest.mark.parametrize(
+    ("slots", "nodes", "each"), [(5, 2, [3, 2]), (2, 2, [1, 1]), (1, 3, [1, 0, 0])]
+)
 def test_slots_are_dealt_onto_nodes_evenly(slots: int, nodes: int, each: list[int]) -> None:
     names = [f"n{number}" for number in range(nodes)]
     assert engines.slots_of_nodes(slots, names) == dict(zip(names, each, strict=True))

@@ -47,7 +47,10 @@ class Engine(Made):
 
 
 def planned(count: int = 10, **changes: Any) -> list[Planned]:
-    return [Planned(number, replace(CLASS, **changes), float(number), 1.0 + number, seed=number) for number in range(count)]
+    return [
+        Planned(number, replace(CLASS, **changes), float(number), 1.0 + number, seed=number)
+        for number in range(count)
+    ]
 
 
 def went(fault: Faults, until_s: float) -> list[dict[str, Any]]:
@@ -70,7 +73,9 @@ def test_each_fault_says_what_it_is_and_what_it_takes(name: str) -> None:
 
 @pytest.mark.parametrize("name", FAULTS)
 def test_each_fault_strikes_in_order_of_time_and_as_its_seed_has_it(name: str) -> None:
-    params = faults.complete({"fault": name, **({"fault_at_s": "2"} if "fault_at_s" in faults.load(name).takes else {})})
+    params = faults.complete(
+        {"fault": name, **({"fault_at_s": "2"} if "fault_at_s" in faults.load(name).takes else {})}
+    )
 
     def times(seed: int) -> list[faults.Strike]:
         return list(islice(faults.load(name).plan(params, np.random.default_rng(seed)), 5))
@@ -83,14 +88,26 @@ def test_each_fault_strikes_in_order_of_time_and_as_its_seed_has_it(name: str) -
 @pytest.mark.parametrize(
     ("given_params", "sentence"),
     [
-        ({"fault": "kil"}, r"fault=kil: no such value\. Did you mean 'kill'\? There are: cpu_hog, .*, none\."),
+        (
+            {"fault": "kil"},
+            r"fault=kil: no such value\. Did you mean 'kill'\? There are: cpu_hog, .*, none\.",
+        ),
         ({"fault": "kill"}, "fault=kill needs fault_at_s, fault_rate_per_s"),
-        ({"fault": "kill", "fault_at_s": 1, "fault_size": 3}, "fault=kill takes fault_rate_per_s, fault_at_s, not fault_size"),
+        (
+            {"fault": "kill", "fault_at_s": 1, "fault_size": 3},
+            "fault=kill takes fault_rate_per_s, fault_at_s, not fault_size",
+        ),
         ({"fault": "kill", "fault_rate_per_s": 0}, "fault_rate_per_s=0: a number above 0"),
         ({"fault": "node", "fault_at_s": -1}, "fault_at_s=-1: a number from 0 to"),
         ({"fault": "flood", "fault_size": "inf"}, "fault_size=inf: a number above 0"),
-        ({"fault": "kill", "fault_rate_per_s": 1e9}, r"fault_rate_per_s=1000000000.0: a number above 0 and at most 1000"),
-        ({"fault": "cpu_hog", "fault_size": 2.5}, r"fault_size=2.5: fault=cpu_hog needs a whole number"),
+        (
+            {"fault": "kill", "fault_rate_per_s": 1e9},
+            r"fault_rate_per_s=1000000000.0: a number above 0 and at most 1000",
+        ),
+        (
+            {"fault": "cpu_hog", "fault_size": 2.5},
+            r"fault_size=2.5: fault=cpu_hog needs a whole number",
+        ),
     ],
 )
 def test_what_is_written_wrongly_is_said(given_params: dict[str, object], sentence: str) -> None:
@@ -109,19 +126,31 @@ def test_what_is_written_wrongly_is_said(given_params: dict[str, object], senten
         ({"fault": "few_cores", "fault_size": 0.001}, "pool", "at least 0.01 cores"),
     ],
 )
-def test_what_an_engine_or_a_machine_cannot_have_is_said(given_params: dict[str, object], engine: str, sentence: str) -> None:
+def test_what_an_engine_or_a_machine_cannot_have_is_said(
+    given_params: dict[str, object], engine: str, sentence: str
+) -> None:
     assert sentence in (faults.unavailable_reason(faults.complete(given_params), engine) or "")
 
 
 def test_a_fault_that_goes_by_submissions_needs_them() -> None:
     flood = faults.complete({"fault": "flood"})
-    assert "unknown in advance with arrivals=closed" in (faults.unavailable_reason({**flood, "arrivals": "closed"}, "pool") or "")
-    assert faults.unavailable_reason(faults.complete({"fault": "kill", "fault_at_s": 1}), "jobs") is None
+    assert "unknown in advance with arrivals=closed" in (
+        faults.unavailable_reason({**flood, "arrivals": "closed"}, "pool") or ""
+    )
+    assert (
+        faults.unavailable_reason(faults.complete({"fault": "kill", "fault_at_s": 1}), "jobs")
+        is None
+    )
 
 
 def test_a_kill_hits_one_of_those_that_run() -> None:
     engine = Engine()
-    rows = went(Faults(faults.complete({"fault": "kill", "fault_at_s": 2, "fault_rate_per_s": 1}), 5, engine), 60)
+    rows = went(
+        Faults(
+            faults.complete({"fault": "kill", "fault_at_s": 2, "fault_rate_per_s": 1}), 5, engine
+        ),
+        60,
+    )
     assert rows[0]["at_s"] == 2
     assert {row["job"] for row in rows[:2]} == {3, 7}
     assert rows[0]["node"] == {3: "b", 7: "a"}[rows[0]["job"]]
@@ -131,7 +160,9 @@ def test_a_kill_hits_one_of_those_that_run() -> None:
 
 def test_kills_come_at_their_rate() -> None:
     """A Poisson process: 10,000 gaps of mean 1/rate, whose variance is the square of that (5 standard errors: 5 % and 14 %)."""
-    strikes = faults.load("kill").plan(faults.complete({"fault": "kill", "fault_rate_per_s": 4}), np.random.default_rng(3))
+    strikes = faults.load("kill").plan(
+        faults.complete({"fault": "kill", "fault_rate_per_s": 4}), np.random.default_rng(3)
+    )
     times = [0.0, *(one.at_s for one in islice(strikes, 10_000))]
     gaps = np.diff(times)
     assert gaps.mean() == pytest.approx(1 / 4, rel=0.05)
@@ -153,7 +184,13 @@ def test_a_node_is_lost_and_comes_back() -> None:
 
 def test_what_is_closed_strikes_no_more_and_ends_nothing_twice() -> None:
     engine = Engine()
-    fault = Faults(faults.complete({"fault": "node", "fault_at_s": 0, "fault_rate_per_s": 1, "fault_for_s": 100}), 1, engine)
+    fault = Faults(
+        faults.complete(
+            {"fault": "node", "fault_at_s": 0, "fault_rate_per_s": 1, "fault_for_s": 100}
+        ),
+        1,
+        engine,
+    )
     fault.act(0)
     assert len(fault.close()) == 1
     assert (fault.close(), fault.due_s(), fault.act(99), len(engine.asked)) == ([], None, [], 2)
@@ -168,17 +205,36 @@ def test_without_a_fault_nothing_happens() -> None:
 
 def test_a_node_that_is_away_is_not_lost_again() -> None:
     engine = Engine()
-    fault = Faults(faults.complete({"fault": "node", "fault_at_s": 0, "fault_rate_per_s": 1, "fault_for_s": 1000}), 1, engine)
+    fault = Faults(
+        faults.complete(
+            {"fault": "node", "fault_at_s": 0, "fault_rate_per_s": 1, "fault_for_s": 1000}
+        ),
+        1,
+        engine,
+    )
     went(fault, 20)
     assert sorted(engine.asked) == [("lose", "a"), ("lose", "b")]
     rows = fault.close()
-    assert {row["detail"] for row in rows} == {"lost", "lost, the only one that was left", "no node was left to lose"}
+    assert {row["detail"] for row in rows} == {
+        "lost",
+        "lost, the only one that was left",
+        "no node was left to lose",
+    }
     assert all(row["until_s"] is None for row in rows)
     assert sorted(engine.asked[2:]) == [("back", "a"), ("back", "b")]
 
 
 def test_nodes_come_back_in_the_order_in_which_they_were_lost() -> None:
-    rows = went(Faults(faults.complete({"fault": "node", "fault_at_s": 0, "fault_rate_per_s": 1, "fault_for_s": 5}), 1, Engine()), 60)
+    rows = went(
+        Faults(
+            faults.complete(
+                {"fault": "node", "fault_at_s": 0, "fault_rate_per_s": 1, "fault_for_s": 5}
+            ),
+            1,
+            Engine(),
+        ),
+        60,
+    )
     lost = [(row["at_s"], row["until_s"]) for row in rows if row["node"]]
     assert lost == sorted(lost)
     assert all(until_s - at_s == pytest.approx(5) for at_s, until_s in lost)
@@ -188,7 +244,12 @@ def test_the_only_node_must_come_back() -> None:
     """Without it nothing could end; with a time it may be lost, and that is said."""
     with pytest.raises(Refused, match="a is the only node and never returns without fault_for_s"):
         Faults(faults.complete({"fault": "node", "fault_at_s": 1}), 1, Engine(["a"]))
-    (row,) = went(Faults(faults.complete({"fault": "node", "fault_at_s": 1, "fault_for_s": 2}), 1, Engine(["a"])), 9)
+    (row,) = went(
+        Faults(
+            faults.complete({"fault": "node", "fault_at_s": 1, "fault_for_s": 2}), 1, Engine(["a"])
+        ),
+        9,
+    )
     assert row["detail"] == "lost, the only one that was left"
 
 
@@ -203,15 +264,23 @@ def test_what_struck_is_told_even_where_it_cannot_be_ended(for_s: float) -> None
                 raise Refused(f"{node}: nobody answers there")
 
     engine = Without()
-    fault = Faults(faults.complete({"fault": "node", "fault_at_s": 1, "fault_for_s": for_s}), 1, engine)
+    fault = Faults(
+        faults.complete({"fault": "node", "fault_at_s": 1, "fault_for_s": for_s}), 1, engine
+    )
     (row,) = [*fault.act(1), *fault.close()]
     assert engine.asked == [("lose", row["node"]), ("back", row["node"])]
-    assert (row["until_s"], row["detail"]) == ((None, f"lost; not ended: {row['node']}: nobody answers there") if for_s else (1, "lost"))
+    assert (row["until_s"], row["detail"]) == (
+        (None, f"lost; not ended: {row['node']}: nobody answers there") if for_s else (1, "lost")
+    )
 
 
 def test_a_flood_leaves_all_others_as_they_were() -> None:
     own = planned()
-    found = faults.changed(faults.complete({"fault": "flood", "fault_at_s": 2.5, "fault_for_s": 2, "fault_size": 30}), 1, own)
+    found = faults.changed(
+        faults.complete({"fault": "flood", "fault_at_s": 2.5, "fault_for_s": 2, "fault_size": 30}),
+        1,
+        own,
+    )
     assert [one for one in found if one.class_.tenant != "flood"] == own
     burst = [one for one in found if one.class_.tenant == "flood"]
     assert [one.job for one in burst] == list(range(10, 40))
@@ -219,23 +288,38 @@ def test_a_flood_leaves_all_others_as_they_were() -> None:
     assert len({one.seed for one in burst}) == 30
     assert {one.work for one in burst} <= {one.work for one in own}
     assert [one.submit_s for one in found] == sorted(one.submit_s for one in found)
-    assert faults.changed(faults.complete({"fault": "flood", "fault_at_s": 2.5, "fault_for_s": 2, "fault_size": 30}), 1, own) == found
+    assert (
+        faults.changed(
+            faults.complete(
+                {"fault": "flood", "fault_at_s": 2.5, "fault_for_s": 2, "fault_size": 30}
+            ),
+            1,
+            own,
+        )
+        == found
+    )
 
 
 def test_a_job_of_a_flood_is_due_as_long_after_its_submission_as_its_model() -> None:
     own = [replace(one, due_s=one.submit_s + 2 * one.work) for one in planned()]
-    for one in faults.changed(faults.complete({"fault": "flood", "fault_at_s": 50, "fault_size": 5}), 1, own)[10:]:
+    for one in faults.changed(
+        faults.complete({"fault": "flood", "fault_at_s": 50, "fault_size": 5}), 1, own
+    )[10:]:
         assert one.due_s == pytest.approx(one.submit_s + 2 * one.work)
 
 
 @given(own=st.none() | st.floats(0.01, 64), size=st.floats(0.01, 64))
 def test_a_careless_limit_is_never_above_the_jobs_own(own: float | None, size: float) -> None:
-    changed = faults.changed(faults.complete({"fault": "few_cores", "fault_size": size}), 1, planned(cores=own))
+    changed = faults.changed(
+        faults.complete({"fault": "few_cores", "fault_size": size}), 1, planned(cores=own)
+    )
     assert changed == planned(cores=min(size, own or math.inf))
 
 
 def test_a_limit_of_memory_leaves_cores_alone() -> None:
-    (one, *_) = faults.changed(faults.complete({"fault": "little_memory", "fault_size": 8}), 1, planned())
+    (one, *_) = faults.changed(
+        faults.complete({"fault": "little_memory", "fault_size": 8}), 1, planned()
+    )
     assert (one.class_.memory_mib, one.class_.cores) == (8, 1.0)
     fault = Faults(faults.complete({"fault": "little_memory", "fault_size": 8}), 1, Engine())
     assert fault.act(0) == []
@@ -245,7 +329,9 @@ def test_a_limit_of_memory_leaves_cores_alone() -> None:
 
 
 @pytest.mark.parametrize(("name", "size"), [("cpu_hog", 2), ("memory_hog", 8), ("io_hog", 1)])
-def test_a_neighbour_is_gone_when_its_time_is_over(name: str, size: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_neighbour_is_gone_when_its_time_is_over(
+    name: str, size: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     started: list[Hogs] = []
 
     def start(what: Sequence[tuple[str, int]]) -> Hogs:
@@ -253,7 +339,11 @@ def test_a_neighbour_is_gone_when_its_time_is_over(name: str, size: int, monkeyp
         return started[-1]
 
     monkeypatch.setattr(faults, "Hogs", start)
-    fault = Faults(faults.complete({"fault": name, "fault_at_s": 0, "fault_for_s": 1, "fault_size": size}), 1, Engine())
+    fault = Faults(
+        faults.complete({"fault": name, "fault_at_s": 0, "fault_for_s": 1, "fault_size": size}),
+        1,
+        Engine(),
+    )
     assert fault.act(0) == []
     pids = started[0].pids
     assert len(pids) == (size if name == "cpu_hog" else 1)
@@ -273,7 +363,10 @@ def test_a_neighbour_that_ended_by_itself_is_told() -> None:
 @pytest.mark.parametrize("kind", ["cpu", "memory", "io"])
 def test_no_neighbour_outlives_whoever_started_it(kind: str) -> None:
     """Even where that one had no time to say goodbye."""
-    program = f"from fixtures.studies.jobs.faults import Hogs; print(*Hogs([({kind!r}, 4)]).pids, flush=True); input()"
+    program = (
+        f"from fixtures.studies.jobs.faults import Hogs; print(*Hogs([({kind!r}, 4)]).pids, "
+        "flush=True); input()"
+    )
     with doomed(program) as (_, pid):
         assert working(pid)
     until(lambda: not alive(pid))

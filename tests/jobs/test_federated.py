@@ -16,8 +16,23 @@ from fixtures.studies.jobs.kinds import federated
 
 
 def asked(folder: Path, params: Mapping[str, object], **more: Any) -> kinds.JobRequest:
-    given_ = {"work": 10, "from_work": 0, "seed": 3, "attempt": 1, "checkpoint_s": 0, "report": lambda _: None, **more}
-    return kinds.JobRequest(job=1, params=kinds.complete("federated", params), replica=0, replicas=1, folder=folder, **given_)
+    given_ = {
+        "work": 10,
+        "from_work": 0,
+        "seed": 3,
+        "attempt": 1,
+        "checkpoint_s": 0,
+        "report": lambda _: None,
+        **more,
+    }
+    return kinds.JobRequest(
+        job=1,
+        params=kinds.complete("federated", params),
+        replica=0,
+        replicas=1,
+        folder=folder,
+        **given_,
+    )
 
 
 def accuracy(folder: Path, seed: int = 3, **params: object) -> float:
@@ -25,10 +40,15 @@ def accuracy(folder: Path, seed: int = 3, **params: object) -> float:
 
 
 @pytest.mark.parametrize("seed", [3, 4])
-def test_poisoned_clients_cost_accuracy_of_which_a_robust_server_keeps_some(seed: int, tmp_path: Path) -> None:
+def test_poisoned_clients_cost_accuracy_of_which_a_robust_server_keeps_some(
+    seed: int, tmp_path: Path
+) -> None:
     """Four of ten flip their labels; a model that guesses has 0.1."""
     clean = accuracy(tmp_path, seed)
-    mean, median, trimmed = (accuracy(tmp_path, seed, poisoned=4, aggregation=how) for how in ("fedavg", "median", "trimmed"))
+    mean, median, trimmed = (
+        accuracy(tmp_path, seed, poisoned=4, aggregation=how)
+        for how in ("fedavg", "median", "trimmed")
+    )
     assert clean > 0.88
     assert mean < clean - 0.05
     assert median > mean + 0.02
@@ -48,14 +68,22 @@ def test_a_job_goes_on_from_its_checkpoint_as_if_nothing_had_happened(tmp_path: 
     assert [one["checkpoint"] for one in told if "checkpoint" in one] == [1, 2, 3, 4]
     again = federated.run(asked(tmp_path, {}, attempt=2, from_work=4, report=told.append))
     assert again["accuracy"] == whole["accuracy"]
-    assert told[-1] == {"round": 10, "accuracy": whole["accuracy"], "accuracy_round_10": whole["accuracy"]}
+    assert told[-1] == {
+        "round": 10,
+        "accuracy": whole["accuracy"],
+        "accuracy_round_10": whole["accuracy"],
+    }
 
 
 @pytest.mark.parametrize(("work", "rounds"), [(10, range(1, 11)), (47, range(2, 47, 2))])
-def test_the_accuracy_after_each_round_is_reported_and_of_many_rounds_after_some(work: int, rounds: range, tmp_path: Path) -> None:
+def test_the_accuracy_after_each_round_is_reported_and_of_many_rounds_after_some(
+    work: int, rounds: range, tmp_path: Path
+) -> None:
     told: list[Mapping[str, object]] = []
     federated.run(asked(tmp_path, {"clients": 2}, work=work, report=told.append))
-    assert [name for one in told for name in one if name.startswith("accuracy_round_")] == [f"accuracy_round_{at}" for at in rounds]
+    assert [name for one in told for name in one if name.startswith("accuracy_round_")] == [
+        f"accuracy_round_{at}" for at in rounds
+    ]
 
 
 def test_a_mean_weighs_clients_by_their_samples() -> None:
@@ -63,8 +91,13 @@ def test_a_mean_weighs_clients_by_their_samples() -> None:
     assert federated.aggregate(np.array([[1.0], [5.0]]), np.array([3, 1]), "fedavg", 0.3) == [[2.0]]
 
 
-@given(st.lists(st.floats(-1e6, 1e6), min_size=10, max_size=10), st.lists(st.floats(-1e9, 1e9), min_size=3, max_size=3))
-def test_three_of_ten_clients_move_a_robust_server_no_further_than_the_others_are(honest: list[float], wild: list[float]) -> None:
+@given(
+    st.lists(st.floats(-1e6, 1e6), min_size=10, max_size=10),
+    st.lists(st.floats(-1e9, 1e9), min_size=3, max_size=3),
+)
+def test_three_of_ten_clients_move_a_robust_server_no_further_than_the_others_are(
+    honest: list[float], wild: list[float]
+) -> None:
     """Whatever they send: the median of ten, and their mean without three at each end, stay among the other seven."""
     sent = np.array([*honest[:7], *wild])[:, None]
     for how in ("median", "trimmed"):

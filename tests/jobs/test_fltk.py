@@ -25,7 +25,13 @@ FEDERATED = json.loads((FILES / "federated.json").read_text())
 Json = dict[str, Any]
 
 
-def read(folder: Path, cluster: object = CLUSTER, experiment: object = DISTRIBUTED, seed: int = 1, jobs: int | None = None) -> Stream:
+def read(
+    folder: Path,
+    cluster: object = CLUSTER,
+    experiment: object = DISTRIBUTED,
+    seed: int = 1,
+    jobs: int | None = None,
+) -> Stream:
     paths = folder / "cluster.json", folder / "experiment.json"
     for path, document in zip(paths, (cluster, experiment), strict=True):
         path.write_text(document if isinstance(document, str) else json.dumps(document))
@@ -66,7 +72,10 @@ def test_a_class_has_the_default_configuration() -> None:
     assert (one.cores, one.memory_mib, one.replicas) == (0.25, 512, 3)
     assert one.priorities == ((0, 1.0),)
     assert (other.cores, other.memory_mib, other.replicas) == (2, 2048, 1)
-    by_seed = [fltk.read(FILES / "cluster.json", FILES / "distributed.json", seed=seed, jobs=9).jobs for seed in (11, 12)]
+    by_seed = [
+        fltk.read(FILES / "cluster.json", FILES / "distributed.json", seed=seed, jobs=9).jobs
+        for seed in (11, 12)
+    ]
     assert by_seed[0] == found.jobs != by_seed[1]
 
 
@@ -76,15 +85,31 @@ def test_a_class_has_the_default_configuration() -> None:
         (
             ("trainTasks", 0, "type"),
             "distribute",
-            "type is \"distribute\"; it must be one of distributed, federated. Did you mean 'distributed'",
+            (
+                'type is "distribute"; it must be one of distributed, federated. Did you mean '
+                "'distributed'"
+            ),
         ),
-        (("trainTasks", 0, "type"), ..., r"experiment.json: \$.trainTasks\[0\].type is missing; it must be one of distributed, federated"),
+        (
+            ("trainTasks", 0, "type"),
+            ...,
+            (
+                r"experiment.json: \$.trainTasks\[0\].type is missing; it must be one of "
+                r"distributed, federated"
+            ),
+        ),
         (("trainTasks", 0, "lambda"), ..., "lambda is missing; it must be a number"),
         (("trainTasks",), [], r"trainTasks is \[\]; it must be a non-empty list"),
-        (("trainTasks", 0, "jobClassParameters"), [1], r"jobClassParameters\[0\] is 1; it must be an object"),
+        (
+            ("trainTasks", 0, "jobClassParameters"),
+            [1],
+            r"jobClassParameters\[0\] is 1; it must be an object",
+        ),
     ],
 )
-def test_what_is_wrong_is_refused_by_its_place(tmp_path: Path, at: tuple[str | int, ...], value: object, said: str) -> None:
+def test_what_is_wrong_is_refused_by_its_place(
+    tmp_path: Path, at: tuple[str | int, ...], value: object, said: str
+) -> None:
     with pytest.raises(BadInput, match=said):
         read(tmp_path, experiment=changed(DISTRIBUTED, *at, value=value))
 
@@ -92,28 +117,57 @@ def test_what_is_wrong_is_refused_by_its_place(tmp_path: Path, at: tuple[str | i
 @pytest.mark.parametrize(
     ("at", "value", "said"),
     [
-        (("networkConfiguration", "dataset"), "mnits", r"dataset is \"mnits\"; .* Did you mean 'mnist'"),
-        (("systemParameters", "dataParallelism"), 0, "dataParallelism is 0; it must be a whole number of at least 1"),
+        (
+            ("networkConfiguration", "dataset"),
+            "mnits",
+            r"dataset is \"mnits\"; .* Did you mean 'mnist'",
+        ),
+        (
+            ("systemParameters", "dataParallelism"),
+            0,
+            "dataParallelism is 0; it must be a whole number of at least 1",
+        ),
         (
             ("systemParameters", "configurations", "default", "cores"),
             "500x",
             "default.cores: '500x' is not a quantity; write it as Kubernetes does: 500m",
         ),
-        (("systemParameters", "configurations", "default", "memory"), ..., "configurations.default: memory missing"),
-        (("hyperParameters", "default", "batchSize"), 12.5, "default.batchSize is 12.5; it must be a whole number of at least 1"),
-        (("hyperParameters", "default", "totalEpochs"), 0, "Cifar10CNN-cifar10: `totalEpochs` must be at least 1"),
+        (
+            ("systemParameters", "configurations", "default", "memory"),
+            ...,
+            "configurations.default: memory missing",
+        ),
+        (
+            ("hyperParameters", "default", "batchSize"),
+            12.5,
+            "default.batchSize is 12.5; it must be a whole number of at least 1",
+        ),
+        (
+            ("hyperParameters", "default", "totalEpochs"),
+            0,
+            "Cifar10CNN-cifar10: `totalEpochs` must be at least 1",
+        ),
     ],
 )
-def test_what_is_wrong_in_a_class_is_refused_by_its_place(tmp_path: Path, at: tuple[str | int, ...], value: object, said: str) -> None:
+def test_what_is_wrong_in_a_class_is_refused_by_its_place(
+    tmp_path: Path, at: tuple[str | int, ...], value: object, said: str
+) -> None:
     with pytest.raises(BadInput, match=said):
         read(tmp_path, experiment=job_class(DISTRIBUTED, *at, value=value))
 
 
 def test_a_class_of_which_none_comes_is_left_out_and_some_must_come(tmp_path: Path) -> None:
     document = job_class(DISTRIBUTED, "classProbability", value=0)
-    assert [one.name for one in read(tmp_path, experiment=document, jobs=1).classes] == ["MNISTCNN-mnist"]
+    assert [one.name for one in read(tmp_path, experiment=document, jobs=1).classes] == [
+        "MNISTCNN-mnist"
+    ]
     with pytest.raises(BadInput, match="no job would arrive, because all `classProbability` are 0"):
-        read(tmp_path, experiment=changed(document, "trainTasks", 0, "jobClassParameters", 1, "classProbability", value=0))
+        read(
+            tmp_path,
+            experiment=changed(
+                document, "trainTasks", 0, "jobClassParameters", 1, "classProbability", value=0
+            ),
+        )
 
 
 @pytest.mark.parametrize(
@@ -122,9 +176,18 @@ def test_a_class_of_which_none_comes_is_left_out_and_some_must_come(tmp_path: Pa
         ("{", "cluster.json: invalid JSON: Expecting property name"),
         ("[]", r"cluster.json: \$ is \[\]; it must be an object"),
         ("[" * 100_000, "invalid JSON"),
-        ("{}", "cluster.orchestrator.orchestrator_type is missing; it must be one of batch, simulated"),
-        ('{"cluster": {"orchestrator": {"orchestrator_type": "batch"}}}', "execution_config.duration is missing"),
-        (json.dumps(CLUSTER).replace("[11, 12, 13]", "[1.5]"), r"reproducibility.seeds is \[1.5\]; it must be a list of whole numbers"),
+        (
+            "{}",
+            "cluster.orchestrator.orchestrator_type is missing; it must be one of batch, simulated",
+        ),
+        (
+            '{"cluster": {"orchestrator": {"orchestrator_type": "batch"}}}',
+            "execution_config.duration is missing",
+        ),
+        (
+            json.dumps(CLUSTER).replace("[11, 12, 13]", "[1.5]"),
+            r"reproducibility.seeds is \[1.5\]; it must be a list of whole numbers",
+        ),
     ],
 )
 def test_what_is_no_such_file_is_refused(tmp_path: Path, text: str, said: str) -> None:
@@ -134,11 +197,24 @@ def test_what_is_no_such_file_is_refused(tmp_path: Path, text: str, said: str) -
 
 @pytest.mark.parametrize(
     ("cores", "memory", "becomes"),
-    [("500m", "1Gi", (0.5, 1024)), ("0.25", "512Mi", (0.25, 512)), (2, "1G", (2, 1e9 / 2**20)), ("1e1", 2**30, (10, 1024))],
+    [
+        ("500m", "1Gi", (0.5, 1024)),
+        ("0.25", "512Mi", (0.25, 512)),
+        (2, "1G", (2, 1e9 / 2**20)),
+        ("1e1", 2**30, (10, 1024)),
+    ],
 )
-def test_quantities_are_kubernetes_own(tmp_path: Path, cores: object, memory: object, becomes: tuple[float, float]) -> None:
+def test_quantities_are_kubernetes_own(
+    tmp_path: Path, cores: object, memory: object, becomes: tuple[float, float]
+) -> None:
     configurations = {"default": {"cores": cores, "memory": memory}}
-    found = read(tmp_path, experiment=job_class(DISTRIBUTED, "systemParameters", "configurations", value=configurations), jobs=1)
+    found = read(
+        tmp_path,
+        experiment=job_class(
+            DISTRIBUTED, "systemParameters", "configurations", value=configurations
+        ),
+        jobs=1,
+    )
     assert (found.classes[0].cores, found.classes[0].memory_mib) == pytest.approx(becomes)
 
 
@@ -155,13 +231,17 @@ def test_simulated_arrivals_come_until_the_duration_is_over_at_fltk_s_rate(tmp_p
 def two_tasks() -> Json:
     document: Json = copy.deepcopy(DISTRIBUTED)
     (task,) = document["trainTasks"]
-    document["trainTasks"].append(task | {"lambda": 5, "jobClassParameters": task["jobClassParameters"][:1]})
+    document["trainTasks"].append(
+        task | {"lambda": 5, "jobClassParameters": task["jobClassParameters"][:1]}
+    )
     return document
 
 
 def test_each_task_has_ticks_and_classes_of_its_own(tmp_path: Path) -> None:
     """Weights 3 and 1 are 3 in 4; the second task's jobs come every 300 s or so, whatever the first one does."""
-    found = read(tmp_path, changed(CLUSTER, "execution_config", "duration", value=1_000_000), two_tasks())
+    found = read(
+        tmp_path, changed(CLUSTER, "execution_config", "duration", value=1_000_000), two_tasks()
+    )
     names = [one.name for one in found.classes]
     assert names == ["Cifar10CNN-cifar10", "MNISTCNN-mnist", "Cifar10CNN-cifar10-2"]
     counts = [sum(job.class_.name == name for job in found.jobs) for name in names]
@@ -169,19 +249,28 @@ def test_each_task_has_ticks_and_classes_of_its_own(tmp_path: Path) -> None:
     assert counts[2] == pytest.approx(1_000_000 / fltk_mean_gap_s(5), rel=0.05)
     assert [job.submit_s for job in found.jobs] == sorted(job.submit_s for job in found.jobs)
     assert [one.tenant for one in found.classes] == ["task0", "task0", "task1"]
-    assert [one.probability for one in found.classes] == pytest.approx([count / sum(counts) for count in counts], rel=0.05)
+    assert [one.probability for one in found.classes] == pytest.approx(
+        [count / sum(counts) for count in counts], rel=0.05
+    )
 
 
 def test_a_batch_has_each_class_once_and_at_once(tmp_path: Path) -> None:
     found = read(tmp_path, batch(parallel=False), two_tasks())
-    assert [(job.submit_s, job.class_.name) for job in found.jobs] == [(0.0, one.name) for one in found.classes]
+    assert [(job.submit_s, job.class_.name) for job in found.jobs] == [
+        (0.0, one.name) for one in found.classes
+    ]
     assert [note for note in found.notes if "use slots=1 to run one at a time" in note]
 
 
 def test_a_distributed_job_trains_as_long_and_as_it_would(tmp_path: Path) -> None:
     """12 epochs of CIFAR-10's 50000 images, on three pods."""
     one, _ = read(tmp_path, jobs=1).classes
-    assert (one.kind, one.size.law, one.size.mean, one.replicas) == ("train", "constant", 600_000, 3)
+    assert (one.kind, one.size.law, one.size.mean, one.replicas) == (
+        "train",
+        "constant",
+        600_000,
+        3,
+    )
     assert (one.cores, one.memory_mib) == (0.25, 512)
     assert one.params == {"batch": 32, "lr": 0.2, "optimiser": "momentum"}
     assert complete(one.kind, one.params)
@@ -193,27 +282,59 @@ def test_a_federated_job_is_rounds_of_its_clients(tmp_path: Path) -> None:
     (one,) = found.classes
     assert (one.kind, one.size.mean, one.replicas) == ("federated", 8, 1)
     assert (one.cores, one.memory_mib) == (1.5, 1024)
-    assert one.params == {"clients": 6, "aggregation": "fedavg", "lr": 0.15, "batch": 40, "epochs": 2}
+    assert one.params == {
+        "clients": 6,
+        "aggregation": "fedavg",
+        "lr": 0.15,
+        "batch": 40,
+        "epochs": 2,
+    }
     assert complete(one.kind, one.params)
-    assert [note for note in found.notes if "3 of 6 clients learn per round in FLTK; here all do" in note]
+    assert [
+        note
+        for note in found.notes
+        if "3 of 6 clients learn per round in FLTK; here all do" in note
+    ]
     with pytest.raises(BadInput, match="`rounds` must be at least 1"):
         read(tmp_path, batch(), job_class(FEDERATED, "learningParameters", "rounds", value=...))
 
 
 @pytest.mark.parametrize(
     ("optimiser", "momentum", "becomes", "said"),
-    [("SGD", None, "sgd", False), ("SGD", 0.9, "momentum", False), ("AdamW", None, "adam", True), ("FedProx", None, "sgd", True)],
+    [
+        ("SGD", None, "sgd", False),
+        ("SGD", 0.9, "momentum", False),
+        ("AdamW", None, "adam", True),
+        ("FedProx", None, "sgd", True),
+    ],
 )
-def test_what_stands_in_for_an_optimiser_is_said(tmp_path: Path, optimiser: str, momentum: float | None, becomes: str, said: bool) -> None:  # noqa: FBT001
+def test_what_stands_in_for_an_optimiser_is_said(
+    tmp_path: Path,
+    optimiser: str,
+    momentum: float | None,
+    becomes: str,
+    said: bool,  # noqa: FBT001
+) -> None:
     value = {"type": optimiser, "learningRate": 0.1, "momentum": momentum}
-    found = read(tmp_path, experiment=job_class(DISTRIBUTED, "hyperParameters", "default", "optimizerConfig", value=value), jobs=1)
+    found = read(
+        tmp_path,
+        experiment=job_class(
+            DISTRIBUTED, "hyperParameters", "default", "optimizerConfig", value=value
+        ),
+        jobs=1,
+    )
     assert found.classes[0].params["optimiser"] == becomes
     assert any(f"optimiser {optimiser} is {becomes} here" in note for note in found.notes) == said
 
 
-def test_a_duration_in_which_too_many_jobs_come_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_duration_in_which_too_many_jobs_come_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(fltk, "_MOST_JOBS", 100)
-    with pytest.raises(BadInput, match=r"\d{4} jobs arrive within FLTK's duration of 360000 s; the limit is 100: give --jobs"):
+    with pytest.raises(
+        BadInput,
+        match=r"\d{4} jobs arrive within FLTK's duration of 360000 s; the limit is 100: give --jobs",
+    ):
         read(tmp_path, changed(CLUSTER, "execution_config", "duration", value=360_000))
 
 

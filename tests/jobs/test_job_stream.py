@@ -37,7 +37,10 @@ Json = dict[str, Any]
 def test_a_step_is_a_job() -> None:
     """Of a flood those of the flood too; it brings as many as it is large."""
     assert workloads.load("job_stream:jobs=40").params["steps"] == 40
-    assert workloads.load("job_stream:jobs=40:fault=flood:fault_at_s=1:fault_size=7").params["steps"] == 47
+    assert (
+        workloads.load("job_stream:jobs=40:fault=flood:fault_at_s=1:fault_size=7").params["steps"]
+        == 47
+    )
 
 
 @pytest.mark.parametrize(
@@ -49,7 +52,10 @@ def test_a_step_is_a_job() -> None:
         ("patience_s=-1", "patience_s=-1: a number from 0"),
         ("slot=2", "no parameter 'slot'"),
         ("target_s=1:replicas=2", "contradicts replicas"),
-        ("replicas=3", "slots=2: jobs of class sleep need 3 slots and could never start. Use slots=3"),
+        (
+            "replicas=3",
+            "slots=2: jobs of class sleep need 3 slots and could never start. Use slots=3",
+        ),
     ],
 )
 def test_a_parameter_that_means_nothing_is_refused(name: str, why: str) -> None:
@@ -63,12 +69,17 @@ def test_a_parameter_that_means_nothing_is_refused(name: str, why: str) -> None:
         ("jobs=600", 100),  # at 6 a second, as they come
         ("jobs=600:work=0.4", 120),  # which is more than two slots can do
         ("arrivals=closed:jobs=40", 4),  # of 0.2 s on two slots
-        ("arrivals=closed:classes=federated:jobs=12:slots=1", 2.4),  # of ten rounds, which are no seconds
+        (
+            "arrivals=closed:classes=federated:jobs=12:slots=1",
+            2.4,
+        ),  # of ten rounds, which are no seconds
         ("arrivals=fltk:lambda_min=1.5:jobs=40", 3600),  # a gap is so many minutes
         ("arrivals=trace:trace=ab:jobs=40", 60),  # nobody knows
     ],
 )
-def test_how_long_a_stream_lasts_is_how_long_its_jobs_come_or_take(name: str, seconds: float) -> None:
+def test_how_long_a_stream_lasts_is_how_long_its_jobs_come_or_take(
+    name: str, seconds: float
+) -> None:
     """Beside 2 s of start-up."""
     assert workloads.of(f"job_stream:{name}").cell_s() == pytest.approx(2.0 + seconds)
 
@@ -87,22 +98,32 @@ def test_a_study_lasts_as_long_as_its_page_says(bench: str, minutes: int) -> Non
 def test_of_work_that_is_no_time_every_shipped_class_predicts_how_long_it_takes(name: str) -> None:
     """Or nobody could tell how long its streams last: a round or an image is no second."""
     for one in classes.shipped(name):
-        assert kinds.entry(one.kind).work in {"seconds", "CPU seconds"} or one.predicted_s_per_work is not None
+        assert (
+            kinds.entry(one.kind).work in {"seconds", "CPU seconds"}
+            or one.predicted_s_per_work is not None
+        )
 
 
 def under(**given: object) -> tuple[str, ...]:
-    return tuple(workloads.load(one).id for one in studies.apply(given, STUDY, workloads=None).workloads)
+    return tuple(
+        workloads.load(one).id for one in studies.apply(given, STUDY, workloads=None).workloads
+    )
 
 
 def test_options_take_the_place_of_the_study_s_own_values() -> None:
     """Two rates and two policies are four arms; what the study's streams only differed in by rate is one."""
     assert set(under(rate="4, 8", policies="fifo,sjf", slots="2")) == {
-        f"job_stream:rate_per_s={rate}:jobs=40{policy}" for rate in (4, 8) for policy in ("", ":policy=sjf")
+        f"job_stream:rate_per_s={rate}:jobs=40{policy}"
+        for rate in (4, 8)
+        for policy in ("", ":policy=sjf")
     }
 
 
 def test_arrivals_that_know_no_rate_leave_the_study_s_out() -> None:
-    assert under(arrivals="closed") == ("job_stream:arrivals=closed:jobs=40:slots=1", "job_stream:arrivals=closed:jobs=40")
+    assert under(arrivals="closed") == (
+        "job_stream:arrivals=closed:jobs=40:slots=1",
+        "job_stream:arrivals=closed:jobs=40",
+    )
 
 
 def test_all_policies_are_those_of_the_read_side() -> None:
@@ -118,7 +139,10 @@ def test_a_fault_can_stand_beside_the_same_stream_without_it() -> None:
 def test_classes_of_one_s_own_are_known_by_what_the_file_says(tmp_path: Path) -> None:
     """Its digest is in the name, and the process is given the file."""
     own = tmp_path / "own.yaml"
-    own.write_text("description: one\nclasses:\n  - {name: a, kind: sleep, size: {law: constant, mean: 0.05}}\n")
+    own.write_text(
+        "description: one\nclasses:\n  - {name: a, kind: sleep, size: {law: constant, mean: "
+        "0.05}}\n"
+    )
     given = {"classes": str(own), "slots": "2", "rate": "4"}
     (name,) = under(**given)
     assert "classes_file=" in name
@@ -136,14 +160,35 @@ TRACE = "submit_s,replicas\n0,1\n0.5,2\n0.75,1\n"
 @pytest.mark.parametrize(
     ("option", "text", "why"),
     [
-        ("arrivals", "submit_s\n0\n2\n1\n", r"own: line 4: submit_s 1 is 1 s before that of line 3; sort the jobs"),
-        ("arrivals", "submit_s,class\n0,sleep\n1,slepe\n", "The trace has a job 1 with class 'slepe', which is not one of sleep"),
-        ("arrivals", TRACE, "slots=1: jobs of class sleep need 2 slots and could never start. Use slots=2"),
+        (
+            "arrivals",
+            "submit_s\n0\n2\n1\n",
+            r"own: line 4: submit_s 1 is 1 s before that of line 3; sort the jobs",
+        ),
+        (
+            "arrivals",
+            "submit_s,class\n0,sleep\n1,slepe\n",
+            "The trace has a job 1 with class 'slepe', which is not one of sleep",
+        ),
+        (
+            "arrivals",
+            TRACE,
+            "slots=1: jobs of class sleep need 2 slots and could never start. Use slots=2",
+        ),
         ("classes", "description: one\nclasses: [", r"own:\d+:\d+: "),
-        ("classes", "description: one\nclasses:\n  - {name: a, kind: slep, size: {law: constant, mean: 1}}\n", "kind.*'slep'"),
+        (
+            "classes",
+            (
+                "description: one\nclasses:\n  - {name: a, kind: slep, size: {law: constant, "
+                "mean: 1}}\n"
+            ),
+            "kind.*'slep'",
+        ),
     ],
 )
-def test_a_file_that_is_no_stream_is_refused_before_anything_runs(tmp_path: Path, option: str, text: str, why: str) -> None:
+def test_a_file_that_is_no_stream_is_refused_before_anything_runs(
+    tmp_path: Path, option: str, text: str, why: str
+) -> None:
     """It is read when the options are, not first in a cell."""
     own = tmp_path / "own"
     own.write_text(text)
@@ -158,11 +203,15 @@ def test_of_a_trace_all_jobs_come_unless_fewer_are_asked_for(tmp_path: Path) -> 
     (name,) = under(arrivals=f"{own}", slots="2", rate="4")
     assert workloads.load(name).params["jobs"] == 3
     assert workloads.load(name.replace("jobs=3", "jobs=2")).params["jobs"] == 2
-    with pytest.raises(BadInput, match=r"own\.csv: has 3 jobs, but 4 are requested: use jobs=3 for all of them"):
+    with pytest.raises(
+        BadInput, match=r"own\.csv: has 3 jobs, but 4 are requested: use jobs=3 for all of them"
+    ):
         workloads.load(name.replace("jobs=3", "jobs=4"))
 
 
-@pytest.mark.parametrize(("option", "text"), [("arrivals", "poisson,own.csv"), ("classes", "own.yaml, ./other")])
+@pytest.mark.parametrize(
+    ("option", "text"), [("arrivals", "poisson,own.csv"), ("classes", "own.yaml, ./other")]
+)
 def test_a_file_of_arrivals_or_classes_stands_alone(option: str, text: str) -> None:
     with pytest.raises(BadInput, match=rf"--{option}={text}: a file must be the only value"):
         under(**{option: text})
@@ -172,16 +221,25 @@ def test_a_trace_is_played_as_it_came_unless_a_rate_is_asked_for(tmp_path: Path)
     """Not as fast as the study's own arrivals: three jobs, the last after 0.75 s."""
     own = tmp_path / "own.csv"
     own.write_text(TRACE)
-    assert [workloads.load(name).params["rate_per_s"] for name in under(arrivals=f"{own}", slots="2")] == [4]
-    assert [workloads.load(name).params["rate_per_s"] for name in under(arrivals=f"{own}", slots="2", rate="8")] == [8]
+    assert [
+        workloads.load(name).params["rate_per_s"] for name in under(arrivals=f"{own}", slots="2")
+    ] == [4]
+    assert [
+        workloads.load(name).params["rate_per_s"]
+        for name in under(arrivals=f"{own}", slots="2", rate="8")
+    ] == [8]
     own.write_text("submit_s\n0\n0\n")
-    assert {workloads.load(name).params["arrivals"] for name in under(arrivals=f"{own}", slots="2")} == {"trace"}
+    assert {
+        workloads.load(name).params["arrivals"] for name in under(arrivals=f"{own}", slots="2")
+    } == {"trace"}
 
 
 def test_options_of_streams_are_those_of_all_their_studies() -> None:
     """Each study of streams there is takes them, by the name in its file."""
     named = {
-        path.stem.removeprefix("bench_") for path in (HOUSE / "benchmarks").glob("bench_cluster_*.py") if "job_stream" in path.read_text()
+        path.stem.removeprefix("bench_")
+        for path in (HOUSE / "benchmarks").glob("bench_cluster_*.py")
+        if "job_stream" in path.read_text()
     }
     assert named <= set(jobs.STUDIES)
 
@@ -189,8 +247,20 @@ def test_options_of_streams_are_those_of_all_their_studies() -> None:
 def run(*files: str, folder: Path, seed: int = 3, **values: object) -> dict[str, list[Json]]:
     """What the process tells, by name; steps under `step`."""
     stream = workloads.case("job_stream", **values)
-    plain = ["--warmup=0", f"--steps={stream.params['steps']}", f"--seed={seed}", f"--scratch={folder}", *files]
-    command = [sys.executable, "-m", "fixtures.workloads.job_stream", *plain, f"--params={json.dumps(stream.params)}"]
+    plain = [
+        "--warmup=0",
+        f"--steps={stream.params['steps']}",
+        f"--seed={seed}",
+        f"--scratch={folder}",
+        *files,
+    ]
+    command = [
+        sys.executable,
+        "-m",
+        "fixtures.workloads.job_stream",
+        *plain,
+        f"--params={json.dumps(stream.params)}",
+    ]
     done = subprocess.run(command, cwd=HOUSE, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     found: dict[str, list[Json]] = {}
@@ -205,7 +275,10 @@ def test_littles_law_holds_on_a_real_stream_to_the_last_digit(tmp_path: Path) ->
     rows, (stream,) = told["job"], told["stream"]
     assert sorted(row["job"] for row in rows) == list(range(60))
     assert {row["outcome"] for row in rows} == {"done"}
-    jobs = tuple(Job(row["job"], row["submit_s"], row["admit_s"], row["start_s"], row["end_s"], "done") for row in rows)
+    jobs = tuple(
+        Job(row["job"], row["submit_s"], row["admit_s"], row["start_s"], row["end_s"], "done")
+        for row in rows
+    )
     found = columns(Stream("s", "g", jobs, stream["slots"]))
     law = little(found)
     assert law is not None
@@ -217,7 +290,12 @@ def test_littles_law_holds_on_a_real_stream_to_the_last_digit(tmp_path: Path) ->
     took = [row["end_s"] - row["submit_s"] for row in rows]
     assert [step["wall_s"] for step in told["step"]] == pytest.approx(took, abs=2e-6)
     assert stream["arrivals"] == {"kind": "poisson", "rate_per_s": 80, "jobs": 60, "seed": 3}
-    assert (stream["engine"], stream["policy"], stream["nodes"], stream["fault"]) == ("pool", "fifo", 2, None)
+    assert (stream["engine"], stream["policy"], stream["nodes"], stream["fault"]) == (
+        "pool",
+        "fifo",
+        2,
+        None,
+    )
     assert [one["attempt"] for one in told["attempt"]] == [1] * 60
     assert told["ready"][0]["facts"]["steps_overlap"] is True
 
@@ -234,20 +312,34 @@ def test_policies_of_a_block_meet_the_same_jobs(tmp_path: Path) -> None:
 
 def test_killed_jobs_are_tried_again_from_their_checkpoints(tmp_path: Path) -> None:
     """Jobs of 0.3 s are killed five times a second; they lose what they did since a checkpoint every 20 ms."""
-    fault: dict[str, Any] = {"fault": "kill", "fault_rate_per_s": 5, "checkpoint_s": 0.02, "retries": 1000}
+    fault: dict[str, Any] = {
+        "fault": "kill",
+        "fault_rate_per_s": 5,
+        "checkpoint_s": 0.02,
+        "retries": 1000,
+    }
     told = run(folder=tmp_path, jobs=6, arrivals="closed", work=0.3, classes="sleep", **fault)
     assert {row["outcome"] for row in told["job"]} == {"done"}
     assert told["fault"]
     again = [row for row in told["attempt"] if row["attempt"] > 1]
-    assert len(again) == sum(row["outcome"] == "killed" for row in told["attempt"]) == sum(row["attempts"] - 1 for row in told["job"])
+    assert (
+        len(again)
+        == sum(row["outcome"] == "killed" for row in told["attempt"])
+        == sum(row["attempts"] - 1 for row in told["job"])
+    )
 
 
-def test_jobs_that_never_end_are_told_with_the_time_for_which_they_were_waited_for(tmp_path: Path) -> None:
+def test_jobs_that_never_end_are_told_with_the_time_for_which_they_were_waited_for(
+    tmp_path: Path,
+) -> None:
     """Patience of 0.5 s, jobs of hours on two slots; the step is as long as the wait was, and the cell ends well."""
     told = run(folder=tmp_path, jobs=3, rate_per_s=100, work=10000, patience_s=0.5)
     outcomes = sorted(row["outcome"] for row in told["job"])
     assert outcomes[2] == "never started"
-    assert set(outcomes[:2]) <= {"never ended", "never started"}  # whether the first two began in time the machine decides
+    assert set(outcomes[:2]) <= {
+        "never ended",
+        "never started",
+    }  # whether the first two began in time the machine decides
     assert all(row["end_s"] is None for row in told["job"])
     assert all(0.5 <= step["wall_s"] < 10000 for step in told["step"])
     assert job_stream.JobStream.summary({"job": told["job"]}).endswith("3 of 3 jobs not done")
@@ -255,10 +347,14 @@ def test_jobs_that_never_end_are_told_with_the_time_for_which_they_were_waited_f
 
 def test_steps_that_overlap_have_no_throughput() -> None:
     """Two of 3 s that began together: 6 s of steps in 3 s. Both sides of the wall say the same."""
-    steps = tuple(Step(index, 10.0 + index, 3.0, 0.1, 1, 0, 0.0, warmup=False) for index in range(2))
+    steps = tuple(
+        Step(index, 10.0 + index, 3.0, 0.1, 1, 0, 0.0, warmup=False) for index in range(2)
+    )
     found: Json = {}
     record.steps(found, WorkloadRun(steps, {"steps_overlap": True}, {}, 7))
     assert found["steps"]["overlap"] is True
-    assert found["metrics"] == metrics_of(Steps((3.0, 3.0), (1, 1), (0, 0), (0.1, 0.1), 0, overlap=True))
+    assert found["metrics"] == metrics_of(
+        Steps((3.0, 3.0), (1, 1), (0, 0), (0.1, 0.1), 0, overlap=True)
+    )
     assert "throughput_samples_per_s" not in found["metrics"]
     assert measured_window((steps[1], steps[0])) == (10.0, 14.0)

@@ -20,7 +20,17 @@ WORK = 4.0
 
 def said(**more: object) -> str:
     """A container's last word."""
-    return json.dumps({"reason": "", "done_work": WORK, "checkpoints": 0, "result": None, "ran_s": 2.0, "cpu_s": 1.0, **more})
+    return json.dumps(
+        {
+            "reason": "",
+            "done_work": WORK,
+            "checkpoints": 0,
+            "result": None,
+            "ran_s": 2.0,
+            "cpu_s": 1.0,
+            **more,
+        }
+    )
 
 
 def running() -> Json:
@@ -36,13 +46,27 @@ def pod(*states: Json, phase: str = "Running", going: bool = False, reason: str 
     metadata = {"name": f"{NAME}-x", "uid": "1", "labels": {"batch.kubernetes.io/job-name": NAME}}
     if going:
         metadata["deletionTimestamp"] = "2026-01-01T00:00:02Z"
-    statuses = [{"name": f"replica-{number}", "state": state} for number, state in enumerate(states)]
-    return {"metadata": metadata, "spec": {"nodeName": NODE}, "status": {"phase": phase, "reason": reason, "containerStatuses": statuses}}
+    statuses = [
+        {"name": f"replica-{number}", "state": state} for number, state in enumerate(states)
+    ]
+    return {
+        "metadata": metadata,
+        "spec": {"nodeName": NODE},
+        "status": {"phase": phase, "reason": reason, "containerStatuses": statuses},
+    }
 
 
 def job(*, suspend: bool = False, failed: str = "") -> Json:
-    conditions = [{"type": "Failed", "status": "True", "reason": failed, "message": "so it is"}] if failed else []
-    return {"metadata": {"name": NAME}, "spec": {"suspend": suspend}, "status": {"conditions": conditions}}
+    conditions = (
+        [{"type": "Failed", "status": "True", "reason": failed, "message": "so it is"}]
+        if failed
+        else []
+    )
+    return {
+        "metadata": {"name": NAME},
+        "spec": {"suspend": suspend},
+        "status": {"conditions": conditions},
+    }
 
 
 def lives(*, replicas: int = 1, admitted: bool = True, lines: tuple[Json, ...] = ()) -> JobStates:
@@ -66,8 +90,13 @@ STAGES = [
 ]
 
 
-@given(shown=st.sets(st.integers(0, len(STAGES) - 2)), again=st.lists(st.integers(1, 3), min_size=7, max_size=7))
-def test_whatever_a_watch_has_missed_or_told_again_a_life_is_told_once(shown: set[int], again: list[int]) -> None:
+@given(
+    shown=st.sets(st.integers(0, len(STAGES) - 2)),
+    again=st.lists(st.integers(1, 3), min_size=7, max_size=7),
+)
+def test_whatever_a_watch_has_missed_or_told_again_a_life_is_told_once(
+    shown: set[int], again: list[int]
+) -> None:
     """A list that is made anew shows what is there now: stages may be missing, and may come more than once. The last one comes."""
     at_s, one, events = itertools.count(10.0), lives(), []
     for stage in [*sorted(shown), len(STAGES) - 1]:
@@ -89,10 +118,18 @@ def test_a_start_that_nobody_saw_is_reckoned_from_the_pod_s_own_clock() -> None:
 
 
 def test_the_end_tells_what_all_replicas_took_and_what_the_first_one_found() -> None:
-    states = [ended(message=said(cpu_s=1.0, max_rss_mib=10.0, throttled_s=None, result={"loss": value})) for value in (0.5, 0.7)]
+    states = [
+        ended(message=said(cpu_s=1.0, max_rss_mib=10.0, throttled_s=None, result={"loss": value}))
+        for value in (0.5, 0.7)
+    ]
     end = only_end(lives(replicas=2).pod(1.0, "MODIFIED", pod(*states, phase="Succeeded")))
     assert (end.used.cpu_s, end.used.max_rss_mib, end.used.throttled_s) == (2.0, 20.0, None)
-    assert end.result == {"loss": 0.5, "pod_ran_s": 2.0, "server_started_unix_s": 1767225601.0, "server_ended_unix_s": 1767225603.0}
+    assert end.result == {
+        "loss": 0.5,
+        "pod_ran_s": 2.0,
+        "server_started_unix_s": 1767225601.0,
+        "server_ended_unix_s": 1767225603.0,
+    }
 
 
 def test_a_container_that_never_started_is_told_to_have_failed_and_not_to_have_started() -> None:
@@ -100,14 +137,20 @@ def test_a_container_that_never_started_is_told_to_have_failed_and_not_to_have_s
     last = ended(128, "", "StartError")
     last["terminated"]["startedAt"] = "1970-01-01T00:00:00Z"
     [end] = lives().pod(100.0, "MODIFIED", pod(last, phase="Failed"))
-    assert (end.what, end.outcome, end.result) == ("ended", "failed", {"server_ended_unix_s": 1767225603.0})
+    assert (end.what, end.outcome, end.result) == (
+        "ended",
+        "failed",
+        {"server_ended_unix_s": 1767225603.0},
+    )
 
 
 def test_it_has_started_when_all_replicas_have() -> None:
     one = lives(replicas=2)
     assert one.pod(0.5, "ADDED", pod(phase="Pending")) == []
     assert one.pod(1.0, "MODIFIED", pod(running(), {"waiting": {}})) == []
-    assert [event.what for event in one.pod(2.0, "MODIFIED", pod(running(), running()))] == ["started"]
+    assert [event.what for event in one.pod(2.0, "MODIFIED", pod(running(), running()))] == [
+        "started"
+    ]
 
 
 def test_a_replica_that_fails_dooms_the_others_and_gives_the_reason() -> None:
@@ -118,23 +161,47 @@ def test_a_replica_that_fails_dooms_the_others_and_gives_the_reason() -> None:
     assert one.pod(2.0, "MODIFIED", pod(running(), failed)) == []
     assert one.doomed == [NAME]
     assert one.job(3.0, "DELETED", job()) == []
-    end = only_end(one.pod(4.0, "MODIFIED", pod(ended(143, said(reason="told to end"), "Error"), failed, going=True)))
+    end = only_end(
+        one.pod(
+            4.0,
+            "MODIFIED",
+            pod(ended(143, said(reason="told to end"), "Error"), failed, going=True),
+        )
+    )
     assert (end.outcome, end.reason) == ("failed", "no such data")
 
 
 @pytest.mark.parametrize(
     ("last", "outcome", "words"),
     [
-        (pod(ended(1, "Traceback: no", "Error"), phase="Failed"), "failed", "ended with exit code 1 (Traceback: no)"),
-        (pod(ended(137, "", "OOMKilled"), phase="Failed"), "killed", "OOMKilled (it exceeded its memory limit"),
+        (
+            pod(ended(1, "Traceback: no", "Error"), phase="Failed"),
+            "failed",
+            "ended with exit code 1 (Traceback: no)",
+        ),
+        (
+            pod(ended(137, "", "OOMKilled"), phase="Failed"),
+            "killed",
+            "OOMKilled (it exceeded its memory limit",
+        ),
         (pod(ended(137, "", "Error"), phase="Failed"), "killed", "exit code 137, SIGKILL"),
         (pod(ended(143, said(), "Error"), going=True), "killed", "exit code 143, SIGTERM"),
-        (pod(running(), phase="Failed", reason="Evicted"), "killed", "was ended from outside (Evicted"),
+        (
+            pod(running(), phase="Failed", reason="Evicted"),
+            "killed",
+            "was ended from outside (Evicted",
+        ),
         (pod(phase="Failed", reason="OutOfcpu"), "killed", "was ended from outside (OutOfcpu"),
-        (pod({"waiting": {"reason": "ImagePullBackOff"}}, phase="Pending"), "failed", "cannot be pulled (ImagePullBackOff)"),
+        (
+            pod({"waiting": {"reason": "ImagePullBackOff"}}, phase="Pending"),
+            "failed",
+            "cannot be pulled (ImagePullBackOff)",
+        ),
     ],
 )
-def test_an_end_that_is_none_has_an_outcome_and_a_reason(last: Json, outcome: str, words: str) -> None:
+def test_an_end_that_is_none_has_an_outcome_and_a_reason(
+    last: Json, outcome: str, words: str
+) -> None:
     end = only_end(lives().pod(1.0, "MODIFIED", last))
     assert end.outcome == outcome
     assert words in end.reason
@@ -147,8 +214,12 @@ def test_of_replicas_that_ended_together_the_one_over_its_memory_is_the_reason()
     assert (end.outcome, "OOMKilled" in end.reason) == ("killed", True)
 
 
-@pytest.mark.parametrize("last", [pod(ended(), phase="Succeeded"), pod(ended(message=said()), going=True)])
-def test_who_is_done_has_done_all_of_the_work_though_it_said_nothing_or_is_being_deleted(last: Json) -> None:
+@pytest.mark.parametrize(
+    "last", [pod(ended(), phase="Succeeded"), pod(ended(message=said()), going=True)]
+)
+def test_who_is_done_has_done_all_of_the_work_though_it_said_nothing_or_is_being_deleted(
+    last: Json,
+) -> None:
     end = only_end(lives().pod(1.0, "MODIFIED", last))
     assert (end.outcome, end.done_work) == ("done", WORK)
 
@@ -158,17 +229,31 @@ def test_a_pod_that_goes_without_a_word_was_killed_with_what_its_last_checkpoint
     one.pod(1.0, "MODIFIED", pod(running()))
     one.checkpoint(2.0, NAME, {"told": 1, "checkpoint": 1.5, "cost_s": 0.1})
     end = only_end(one.pod(3.0, "DELETED", pod(running())))
-    assert (end.outcome, end.reason, end.done_work, end.used) == ("killed", "its pod was deleted", 1.5, Used())
+    assert (end.outcome, end.reason, end.done_work, end.used) == (
+        "killed",
+        "its pod was deleted",
+        1.5,
+        Used(),
+    )
 
 
 def test_checkpoints_come_once_whichever_connection_tells_them_and_before_the_end() -> None:
-    lines = tuple({"told": number, "checkpoint": float(number), "cost_s": 0.1} for number in (1, 2, 3))
+    lines = tuple(
+        {"told": number, "checkpoint": float(number), "cost_s": 0.1} for number in (1, 2, 3)
+    )
     one = lives(lines=lines)
     one.pod(1.0, "MODIFIED", pod(running()))
-    for line in (lines[0], lines[1], lines[0]):  # a log that is opened anew begins at its first line
+    for line in (
+        lines[0],
+        lines[1],
+        lines[0],
+    ):  # a log that is opened anew begins at its first line
         one.checkpoint(2.0, NAME, line)
     events = one.pod(3.0, "MODIFIED", pod(ended(message=said()), phase="Succeeded"))
-    assert [(event.what, event.done_work) for event in events] == [("checkpoint", 3.0), ("ended", WORK)]
+    assert [(event.what, event.done_work) for event in events] == [
+        ("checkpoint", 3.0),
+        ("ended", WORK),
+    ]
     assert one.checkpoint(4.0, NAME, {"told": 4, "checkpoint": 4.0, "cost_s": 0.1}) == []
 
 
@@ -184,18 +269,28 @@ def test_a_queue_that_takes_its_admission_back_has_killed_the_attempt() -> None:
     one = lives(admitted=False)
     assert [event.what for event in one.job(1.0, "MODIFIED", job())] == ["admitted"]
     end = only_end(one.job(2.0, "MODIFIED", job(suspend=True)))
-    assert (end.outcome, end.reason) == ("killed", "its Job was suspended again: its queue revoked the admission")
+    assert (end.outcome, end.reason) == (
+        "killed",
+        "its Job was suspended again: its queue revoked the admission",
+    )
 
 
 def test_an_admission_is_told_once_whoever_tells_it() -> None:
     one = lives(admitted=False)
-    events = one.admitted(1.0, NAME) + one.job(2.0, "MODIFIED", job()) + one.pod(3.0, "MODIFIED", pod(running()))
+    events = (
+        one.admitted(1.0, NAME)
+        + one.job(2.0, "MODIFIED", job())
+        + one.pod(3.0, "MODIFIED", pod(running()))
+    )
     assert [event.what for event in events] == ["admitted", "started"]
 
 
 def test_a_job_without_a_pod_may_fail_and_be_deleted() -> None:
     end = only_end(lives().job(1.0, "MODIFIED", job(failed="DeadlineExceeded")))
-    assert (end.outcome, end.reason) == ("failed", "its Job failed without a pod (DeadlineExceeded: so it is)")
+    assert (end.outcome, end.reason) == (
+        "failed",
+        "its Job failed without a pod (DeadlineExceeded: so it is)",
+    )
     end = only_end(lives().job(1.0, "DELETED", job()))
     assert (end.outcome, end.reason) == ("killed", f"its Job {NAME} was deleted from outside")
 

@@ -21,7 +21,9 @@ from fixtures.workloads import load
 if TYPE_CHECKING:
     from fixtures.kubernetes.client import Cluster
 
-CLASS = JobClass("small", "sleep", Size("constant", 1.0), cores=0.5, memory_mib=100.0, params={"serial": 0.5})
+CLASS = JobClass(
+    "small", "sleep", Size("constant", 1.0), cores=0.5, memory_mib=100.0, params={"serial": 0.5}
+)
 LEASE = {"metadata": {"name": "deeptweak-0123456789ab-jobs", "uid": "u"}}
 JOB = Planned(7, CLASS, 0.0, 2.5, seed=11, replicas=2)
 
@@ -34,7 +36,10 @@ def written(tmp_path: Path, text: str) -> Path:
 
 def test_a_file_says_where_and_paths_in_it_are_beside_it(tmp_path: Path) -> None:
     (tmp_path / "overlay.yaml").write_text("spec: {priorityClassName: low}\n")
-    text = "kubeconfig: c.kubeconfig\nnamespace: team\noverlay: overlay.yaml\nvolume: claim\nstop: ssh {node} halt\nstart: wake {node}\n"
+    text = (
+        "kubeconfig: c.kubeconfig\nnamespace: team\noverlay: overlay.yaml\nvolume: claim\nstop: "
+        "ssh {node} halt\nstart: wake {node}\n"
+    )
     found = cluster.read(written(tmp_path, text))
     assert found.kubeconfig == str(tmp_path / "c.kubeconfig")
     assert (found.namespace, found.volume, found.context) == ("team", "claim", None)
@@ -42,7 +47,9 @@ def test_a_file_says_where_and_paths_in_it_are_beside_it(tmp_path: Path) -> None
     assert found.stop == ("ssh", "{node}", "halt")
 
 
-def test_a_node_that_does_not_come_back_keeps_no_other_away_and_its_lease_stays_for_restore() -> None:
+def test_a_node_that_does_not_come_back_keeps_no_other_away_and_its_lease_stays_for_restore() -> (
+    None
+):
     """Without the lease nobody would know any more that this stream took it."""
     asked: list[str] = []
 
@@ -55,7 +62,10 @@ def test_a_node_that_does_not_come_back_keeps_no_other_away_and_its_lease_stays_
                 raise Refused("nobody answers there")
             return True
 
-    engine, held = object.__new__(kubernetes.KubernetesJobs), recovery.stream_lease(cast("Cluster", None), "0123456789ab")
+    engine, held = (
+        object.__new__(kubernetes.KubernetesJobs),
+        recovery.stream_lease(cast("Cluster", None), "0123456789ab"),
+    )
     vars(engine).update(_nodes=Nodes(), _lease=held)
     with pytest.raises(Refused, match="node a: nobody answers there"):
         engine._return_nodes()
@@ -95,7 +105,9 @@ def test_checkpoints_need_a_place_that_outlives_a_pod(tmp_path: Path) -> None:
     assert cluster.settings_of(replace(wanted, checkpoint_s=0.0)).namespace == "team"
 
 
-def test_an_engine_without_its_client_library_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_engine_without_its_client_library_says_what_to_install(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     assert engines.unavailable_reason("jobs", ()) is None
     monkeypatch.setattr(engines, "find_spec", lambda _: None)
     assert "pip install kubernetes" in str(engines.unavailable_reason("jobs", ()))
@@ -103,7 +115,9 @@ def test_an_engine_without_its_client_library_says_what_to_install(monkeypatch: 
 
 def test_the_file_of_a_cluster_sends_the_jobs_there(tmp_path: Path) -> None:
     path = written(tmp_path, "namespace: team\n")
-    study = Study("cluster_queueing", "Why?", ("job_stream",), ("stock",), Metric("step_time_mean_s", "lower"))
+    study = Study(
+        "cluster_queueing", "Why?", ("job_stream",), ("stock",), Metric("step_time_mean_s", "lower")
+    )
     given: dict[str, object] = {"job_cluster": path}
     (stream,) = studies.apply(given, study, workloads=None).workloads
     assert load(stream).id == "job_stream:engine=jobs"
@@ -126,10 +140,21 @@ def test_a_job_s_pod_has_a_container_for_each_replica_with_limits_that_are_its_r
     spec = made["spec"]["template"]["spec"]
     assert [one["name"] for one in spec["containers"]] == ["replica-0", "replica-1"]
     for number, one in enumerate(spec["containers"]):
-        assert one["resources"] == {"limits": {"cpu": "500m", "memory": "100Mi"}, "requests": {"cpu": "500m", "memory": "100Mi"}}
+        assert one["resources"] == {
+            "limits": {"cpu": "500m", "memory": "100Mi"},
+            "requests": {"cpu": "500m", "memory": "100Mi"},
+        }
         kind, request, replica = one["args"]
         told = kinds.read_request(json.loads(request) | {"replica": int(replica)}, print)
-        assert (kind, told.work, told.from_work, told.seed, told.attempt, told.replicas, told.replica) == (
+        assert (
+            kind,
+            told.work,
+            told.from_work,
+            told.seed,
+            told.attempt,
+            told.replicas,
+            told.replica,
+        ) == (
             "sleep",
             2.5,
             0.25,
@@ -139,7 +164,9 @@ def test_a_job_s_pod_has_a_container_for_each_replica_with_limits_that_are_its_r
             number,
         )
         assert told.params["serial"] == 0.5
-    [term] = spec["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]["nodeSelectorTerms"]
+    [term] = spec["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"][
+        "nodeSelectorTerms"
+    ]
     assert term["matchFields"][0]["values"] == ["node-a"]
 
 
@@ -159,13 +186,19 @@ def test_a_job_without_limits_asks_for_nothing_and_one_without_a_node_goes_anywh
     ],
 )
 def test_checkpoints_lie_on_the_volume_that_is_named(volume: str, means: dict[str, object]) -> None:
-    spec = cluster.manifest(stream(volume=volume), JOB, 1, 0.0, suspend=True)["spec"]["template"]["spec"]
+    spec = cluster.manifest(stream(volume=volume), JOB, 1, 0.0, suspend=True)["spec"]["template"][
+        "spec"
+    ]
     assert spec["volumes"] == [{"name": "jobs", **means}]
 
 
 def node(name: str, *, ready: bool = True, cordoned: bool = False) -> dict[str, Any]:
     conditions = [{"type": "Ready", "status": "True" if ready else "Unknown"}]
-    return {"metadata": {"name": name}, "spec": {"unschedulable": cordoned}, "status": {"conditions": conditions}}
+    return {
+        "metadata": {"name": name},
+        "spec": {"unschedulable": cordoned},
+        "status": {"conditions": conditions},
+    }
 
 
 def nodes(slots: int, *names: str) -> kubernetes.Nodes:
@@ -175,7 +208,11 @@ def nodes(slots: int, *names: str) -> kubernetes.Nodes:
 def test_a_job_runs_where_most_slots_are_free() -> None:
     """3 slots on two nodes: 2 and 1. Of what is lost nothing is given."""
     made = nodes(3, "a", "b")
-    assert [made.take(replace(JOB, job=number, replicas=1)) for number in (1, 2, 3)] == [("a",), ("a",), ("b",)]
+    assert [made.take(replace(JOB, job=number, replicas=1)) for number in (1, 2, 3)] == [
+        ("a",),
+        ("a",),
+        ("b",),
+    ]
     with pytest.raises(Refused, match="Job 4 needs 1 slots at once, but only 0 of 3 are free"):
         made.take(replace(JOB, job=4, replicas=1))
     made.leave(1)
@@ -195,8 +232,24 @@ def test_replicas_of_a_job_take_slots_of_as_few_nodes_as_can_be() -> None:
 
 def test_a_node_that_is_lost_or_back_is_told_once() -> None:
     made = nodes(2, "a")
-    stages = [node("a"), node("a", cordoned=True), node("a", ready=False), node("a", cordoned=True), node("a"), node("a"), node("other")]
-    assert [made.update("MODIFIED", one) for one in stages] == [None, False, None, None, True, None, None]
+    stages = [
+        node("a"),
+        node("a", cordoned=True),
+        node("a", ready=False),
+        node("a", cordoned=True),
+        node("a"),
+        node("a"),
+        node("other"),
+    ]
+    assert [made.update("MODIFIED", one) for one in stages] == [
+        None,
+        False,
+        None,
+        None,
+        True,
+        None,
+        None,
+    ]
     assert made.update("DELETED", node("a")) is False
 
 
@@ -228,6 +281,8 @@ def test_a_node_that_we_took_is_back_when_we_gave_it_back_and_not_before() -> No
         (("nosuchprogram", "{node}"), "nosuchprogram a: .*No such file"),
     ],
 )
-def test_a_command_that_fails_is_told_with_what_it_said(command: tuple[str, ...], words: str) -> None:
+def test_a_command_that_fails_is_told_with_what_it_said(
+    command: tuple[str, ...], words: str
+) -> None:
     with pytest.raises(Refused, match=f"{words}.*Correct `stop` and `start`"):
         kubernetes.run_command(command, "a")

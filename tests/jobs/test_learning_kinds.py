@@ -17,10 +17,23 @@ pytestmark = pytest.mark.needs("torch")
 SMALL = {"net": "mlp", "width": 8, "batch": 64}
 
 
-def asked(folder: Path, kind: str, params: Mapping[str, object], work: float = 640, **more: Any) -> kinds.JobRequest:
+def asked(
+    folder: Path, kind: str, params: Mapping[str, object], work: float = 640, **more: Any
+) -> kinds.JobRequest:
     told: list[Mapping[str, object]] = more.pop("told", [])
-    given = {"job": 1, "attempt": 1, "from_work": 0, "seed": 7, "replica": 0, "replicas": 1, "checkpoint_s": 0, **more}
-    return kinds.JobRequest(work=work, params=kinds.complete(kind, params), folder=folder, report=told.append, **given)
+    given = {
+        "job": 1,
+        "attempt": 1,
+        "from_work": 0,
+        "seed": 7,
+        "replica": 0,
+        "replicas": 1,
+        "checkpoint_s": 0,
+        **more,
+    }
+    return kinds.JobRequest(
+        work=work, params=kinds.complete(kind, params), folder=folder, report=told.append, **given
+    )
 
 
 def ran(folder: Path, kind: str, params: Mapping[str, object], **more: Any) -> Mapping[str, Any]:
@@ -55,11 +68,16 @@ def test_a_job_ends_with_the_epoch_that_reaches_its_accuracy(tmp_path: Path) -> 
     assert found["epochs"] < 10
     assert found["time_to_accuracy_s"] > found["startup_s"]
     never = ran(tmp_path, "train", {**SMALL, "lr": 1e-6, "accuracy": 1.0}, work=100)
-    assert (never["images"], "time_to_accuracy_s" in never) == (128, False)  # the last batch of 64 is whole
+    assert (never["images"], "time_to_accuracy_s" in never) == (
+        128,
+        False,
+    )  # the last batch of 64 is whole
 
 
 @pytest.mark.parametrize("optimiser", ["sgd", "momentum", "adam"])
-def test_what_goes_on_from_a_checkpoint_learns_what_it_would_have_learned(tmp_path: Path, optimiser: str) -> None:
+def test_what_goes_on_from_a_checkpoint_learns_what_it_would_have_learned(
+    tmp_path: Path, optimiser: str
+) -> None:
     params = {**SMALL, "optimiser": optimiser, "lr": 0.01}
     whole = ran(tmp_path, "train", params)
     told: list[Mapping[str, Any]] = []
@@ -78,7 +96,10 @@ def test_replicas_learn_what_one_learns(tmp_path: Path) -> None:
     if other == 0:
         ok = 1
         try:
-            ok = int(kinds.function("train")(asked(tmp_path, "train", SMALL, replica=1, replicas=2)) is not None)
+            ok = int(
+                kinds.function("train")(asked(tmp_path, "train", SMALL, replica=1, replicas=2))
+                is not None
+            )
         finally:
             os.write(writer, b"%d" % ok)
             os._exit(ok)
@@ -105,4 +126,7 @@ def test_replicas_of_inference_share_the_images_and_the_first_speaks(tmp_path: P
     """101 images on two replicas: 50 and 51."""
     params = {"pixels": 8, "width": 4, "batch": 16}
     assert ran(tmp_path, "infer", params, work=101, replicas=2)["images"] == 50
-    assert kinds.function("infer")(asked(tmp_path, "infer", params, work=101, replica=1, replicas=2)) is None
+    assert (
+        kinds.function("infer")(asked(tmp_path, "infer", params, work=101, replica=1, replicas=2))
+        is None
+    )

@@ -36,7 +36,11 @@ def test_a_packet_goes_on_after_the_delay_and_in_order() -> None:
     passing.take(1, b"back", 0.0)
     assert passing.next_s() == 0.25
     assert passing.due(0, 0.2) is None
-    assert [passing.due(0, 0.36), passing.due(0, 0.36), passing.due(0, 0.36)] == [b"\0", b"\1", None]
+    assert [passing.due(0, 0.36), passing.due(0, 0.36), passing.due(0, 0.36)] == [
+        b"\0",
+        b"\1",
+        None,
+    ]
     assert passing.next_s() == 0.25, "the other direction waits for itself"
     assert passing.due(1, 0.26) == b"back"
     assert (passing.packets, passing.dropped) == (4, 0)
@@ -84,7 +88,10 @@ def test_what_no_line_can_be_is_said(given_params: dict[str, str], sentence: str
 
 
 def test_a_line_without_loss_and_delay_is_the_default() -> None:
-    assert workloads.case("ddp_network", loss_percent="0.0", delay_ms="0", mtu="1500").id == "ddp_network"
+    assert (
+        workloads.case("ddp_network", loss_percent="0.0", delay_ms="0", mtu="1500").id
+        == "ddp_network"
+    )
     assert workloads.case("ddp_network", loss_percent="1.50").id == "ddp_network:loss_percent=1.5"
 
 
@@ -102,10 +109,14 @@ def test_counters_are_summed_over_namespaces(tmp_path: Path) -> None:
     for pid, out in ((7, 100), (8, 20)):
         folder = tmp_path / f"proc/{pid}/net"
         folder.mkdir(parents=True)
-        (folder / "snmp").write_text(f"Ip: Forwarding\nIp: 1\nTcp: InSegs OutSegs RetransSegs\nTcp: 9 {out} 3\n")
+        (folder / "snmp").write_text(
+            f"Ip: Forwarding\nIp: 1\nTcp: InSegs OutSegs RetransSegs\nTcp: 9 {out} 3\n"
+        )
         (folder / "netstat").write_text("TcpExt: TCPTimeouts TCPLossProbes\nTcpExt: 2 1\n")
     found = network.counts_of([7, 8], tmp_path)
-    assert found == network.Counts(segments_out=120, segments_retransmitted=6, timeouts=4, loss_probes=2)
+    assert found == network.Counts(
+        segments_out=120, segments_retransmitted=6, timeouts=4, loss_probes=2
+    )
     assert found.since(network.counts_of([7], tmp_path)) == network.Counts(20, 3, 2, 1)
 
 
@@ -143,8 +154,16 @@ def test_a_relay_that_is_no_more_is_told() -> None:
 @pytest.mark.needs("root")
 def test_without_rights_it_is_said_what_is_missing() -> None:
     """As somebody who is not root, in this very checkout or not: what it says is all that is read."""
-    program = "from fixtures.studies.jobs import network; import os; os.setuid(65534); network.unshare()"
-    done = subprocess.run([sys.executable, "-B", "-c", program], cwd=HOUSE, capture_output=True, text=True, check=False)
+    program = (
+        "from fixtures.studies.jobs import network; import os; os.setuid(65534); network.unshare()"
+    )
+    done = subprocess.run(
+        [sys.executable, "-B", "-c", program],
+        cwd=HOUSE,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert "Cannot create a network namespace: Operation not permitted. Run as root" in done.stderr
 
 
@@ -185,17 +204,25 @@ class TestReal:
 
     @pytest.mark.needs("torch")
     def test_training_over_a_line_that_loses_packets_sends_some_again(self) -> None:
-        """As many as are lost: 3 % of thousands of segments, drawn by the kernel. Gradients of 256-wide layers, 4 bytes each."""
+        """As many as are lost: 3 % of thousands of segments, drawn by the kernel.
+
+        Gradients of 256-wide layers, 4 bytes each.
+        """
         lossy = trained("3", "0")
         (line,) = lossy.report["line"]
         assert 1.5 <= line["loss_percent_measured"] <= 4.5
-        again, out = (sum(row[name] for row in lossy.report["network"]) for name in ("segments_retransmitted", "segments_out"))
+        again, out = (
+            sum(row[name] for row in lossy.report["network"])
+            for name in ("segments_retransmitted", "segments_out")
+        )
         assert 0.01 < again / out < 0.1
         assert [row["step"] for row in lossy.report["network"]] == [0, 1, 2]
         first, *_, last = (row["segments_out"] for row in lossy.report["network"])
         assert last < 1.4 * first, "of this step alone"
         assert lossy.facts["compute_s"] > 0
-        assert lossy.facts["gradient_bytes"] == 4 * (1024 * 256 + 256 + 256 * 256 + 256 + 256 * 10 + 10)
+        assert lossy.facts["gradient_bytes"] == 4 * (
+            1024 * 256 + 256 + 256 * 256 + 256 + 256 * 10 + 10
+        )
 
     @pytest.mark.needs("torch")
     def test_training_over_a_line_with_a_delay_takes_round_trips_and_learns_the_same(self) -> None:
@@ -211,9 +238,18 @@ class TestReal:
     def test_nothing_outlives_a_run_that_is_killed(self, delay: str, tmp_path: Path) -> None:
         """Neither rank, nor the process between them."""
         params = json.dumps(workloads.case("ddp_network", hidden=64, delay_ms=delay).params)
-        options = ("--steps=1000", "--warmup=1", "--seed=1", f"--scratch={tmp_path}", f"--params={params}")
+        options = (
+            "--steps=1000",
+            "--warmup=1",
+            "--seed=1",
+            f"--scratch={tmp_path}",
+            f"--params={params}",
+        )
         with subprocess.Popen(
-            (sys.executable, "-m", "fixtures.workloads.ddp_network", *options), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, cwd=HOUSE
+            (sys.executable, "-m", "fixtures.workloads.ddp_network", *options),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            cwd=HOUSE,
         ) as process:
             assert process.stdout is not None
             assert b"ready" in process.stdout.readline()
@@ -227,9 +263,18 @@ SYSCTLS = ("/proc/sys/net/ipv4/tcp_congestion_control", "/proc/sys/net/ipv6/conf
 
 
 def tried(line: Line) -> dict[str, Any]:
-    words = (f"--loss={line.loss_percent:g}", f"--delay={line.delay_ms:g}", f"--mtu={line.mtu}", f"--congestion={line.congestion}")
+    words = (
+        f"--loss={line.loss_percent:g}",
+        f"--delay={line.delay_ms:g}",
+        f"--mtu={line.mtu}",
+        f"--congestion={line.congestion}",
+    )
     done = subprocess.run(
-        [sys.executable, "-m", "fixtures.studies.jobs.network", *words], cwd=HOUSE, capture_output=True, text=True, check=True
+        [sys.executable, "-m", "fixtures.studies.jobs.network", *words],
+        cwd=HOUSE,
+        capture_output=True,
+        text=True,
+        check=True,
     )
     found: dict[str, Any] = json.loads(done.stdout)
     return found

@@ -22,10 +22,27 @@ PROGRAM = (
 
 def started(tmp_path: Path, **given: Any) -> subprocess.Popen[str]:
     kind, params = given.pop("kind", "sleep"), kinds.complete("sleep", given.pop("params", {}))
-    asked = {"folder": str(tmp_path / "jobs" / "0"), "job": 0, "attempt": 1, "seed": 0, "replicas": 1, "params": params}
+    asked = {
+        "folder": str(tmp_path / "jobs" / "0"),
+        "job": 0,
+        "attempt": 1,
+        "seed": 0,
+        "replicas": 1,
+        "params": params,
+    }
     asked |= {"work": 0.2, "from_work": 0.0, "checkpoint_s": 0.0, **given}
-    command = [sys.executable, "-c", PROGRAM, str(tmp_path / "said"), str(kind), json.dumps(asked), "0"]
-    return subprocess.Popen(command, cwd=HOUSE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    command = [
+        sys.executable,
+        "-c",
+        PROGRAM,
+        str(tmp_path / "said"),
+        str(kind),
+        json.dumps(asked),
+        "0",
+    ]
+    return subprocess.Popen(
+        command, cwd=HOUSE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
 
 
 def last_word(tmp_path: Path) -> Any:
@@ -41,7 +58,12 @@ def test_checkpoints_are_numbered_lines_and_the_end_is_the_last_word(tmp_path: P
     assert [line["told"] for line in lines] == [1, 2, 3]
     assert [line["checkpoint"] for line in lines] == pytest.approx([0.05, 0.1, 0.15])
     said = last_word(tmp_path)
-    assert (said["done_work"], said["checkpoints"], said["reason"], said["result"]) == (0.2, 3, "", None)
+    assert (said["done_work"], said["checkpoints"], said["reason"], said["result"]) == (
+        0.2,
+        3,
+        "",
+        None,
+    )
     assert said["ran_s"] >= 0.2
     assert said["cpu_s"] > 0
     assert said["max_rss_mib"] > 0
@@ -65,7 +87,9 @@ def test_it_goes_on_from_a_checkpoint(tmp_path: Path) -> None:
         ({"from_work": 0.1}, "FileNotFoundError: "),
     ],
 )
-def test_why_it_fails_is_its_last_word(tmp_path: Path, given: dict[str, object], reason: str) -> None:
+def test_why_it_fails_is_its_last_word(
+    tmp_path: Path, given: dict[str, object], reason: str
+) -> None:
     process = started(tmp_path, **given)
     _, err = process.communicate()
     assert process.returncode == 1
@@ -99,14 +123,18 @@ def test_a_long_reason_is_cut_to_what_a_kubelet_takes(tmp_path: Path) -> None:
         ("cpu/cpu.stat", "nr_throttled 2\n", None),
     ],
 )
-def test_time_without_the_cpu_is_read_in_either_version_of_cgroups(tmp_path: Path, name: str, text: str, seconds: float | None) -> None:
+def test_time_without_the_cpu_is_read_in_either_version_of_cgroups(
+    tmp_path: Path, name: str, text: str, seconds: float | None
+) -> None:
     (tmp_path / name).parent.mkdir(exist_ok=True)
     (tmp_path / name).write_text(text)
     assert pod.throttled_s(tmp_path) == seconds
 
 
 @pytest.mark.parametrize("name", ["memory.peak", "memory/memory.max_usage_in_bytes"])
-def test_the_peak_of_its_container_is_read_in_either_version_of_cgroups(tmp_path: Path, name: str) -> None:
+def test_the_peak_of_its_container_is_read_in_either_version_of_cgroups(
+    tmp_path: Path, name: str
+) -> None:
     assert pod.used(tmp_path)["memory_peak_mib"] is None
     (tmp_path / name).parent.mkdir(exist_ok=True)
     (tmp_path / name).write_text(f"{200 << 20}\n")

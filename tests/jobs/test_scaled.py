@@ -13,7 +13,9 @@ from fixtures.terms import Refused
 from tests.jobs.made_jobs import Made
 
 SLEEPS = JobClass("sleep", "sleep", Size("exponential", 1.0), params={"serial": 0.1})
-JOBS = [Planned(at, SLEEPS, float(at), work, seed=at) for at, work in enumerate((0.5, 1.0, 2.0, 4.0))]
+JOBS = [
+    Planned(at, SLEEPS, float(at), work, seed=at) for at, work in enumerate((0.5, 1.0, 2.0, 4.0))
+]
 
 
 class Amdahl(Made):
@@ -31,7 +33,9 @@ class Amdahl(Made):
         del attempt, done_work
         took_s = 0.3 + job.work * (0.1 + 0.9 / job.replicas)
         self.later(at_s + 7, "started", job.job)
-        self.later(at_s + 7 + took_s, "ended", job.job, outcome=self._outcome, reason="it was told to")
+        self.later(
+            at_s + 7 + took_s, "ended", job.job, outcome=self._outcome, reason="it was told to"
+        )
 
 
 def chosen(engine: Amdahl, target_s: float = 1.0) -> tuple[list[Planned], dict[str, Any]]:
@@ -48,7 +52,9 @@ def test_each_job_gets_the_replicas_with_which_it_takes_nearest_the_target() -> 
     assert told["reachable"] == pytest.approx(0.25)
 
 
-def test_one_two_and_all_replicas_are_measured_with_two_sizes_each_twice_and_nothing_else_runs() -> None:
+def test_one_two_and_all_replicas_are_measured_with_two_sizes_each_twice_and_nothing_else_runs() -> (
+    None
+):
     engine = Amdahl()
     _, told = chosen(engine)
     assert sorted((one.replicas, one.work) for one in engine.known) == sorted(
@@ -57,7 +63,9 @@ def test_one_two_and_all_replicas_are_measured_with_two_sizes_each_twice_and_not
     assert {one.job for one in engine.known}.isdisjoint(one.job for one in JOBS)
     assert [attempt for _, attempt, *_ in engine.admitted] == [1] * 12
     assert len(told["profile"]["sleep"]) == 12
-    assert told["profile_node_s"] == pytest.approx(sum(row["replicas"] * row["time_s"] for row in told["profile"]["sleep"]))
+    assert told["profile_node_s"] == pytest.approx(
+        sum(row["replicas"] * row["time_s"] for row in told["profile"]["sleep"])
+    )
 
 
 def test_jobs_of_a_class_are_one_class_whoever_wrote_it_down_for_each_of_them() -> None:
@@ -76,7 +84,9 @@ def test_a_prediction_is_by_the_replicas_that_were_chosen_and_a_due_time_stays()
 
 
 def test_a_measured_job_that_fails_ends_it_with_its_reason() -> None:
-    with pytest.raises(Refused, match="A measured job of class sleep ended as failed: it was told to"):
+    with pytest.raises(
+        Refused, match="A measured job of class sleep ended as failed: it was told to"
+    ):
         chosen(Amdahl(outcome="failed"))
 
 

@@ -34,7 +34,9 @@ classes:
 
 
 def plan(seed: int = 1, files: dict[str, Path] | None = None, **given: Any) -> list[Planned]:
-    return stream.plan(classes.complete({name: str(value) for name, value in given.items()}), seed, files)
+    return stream.plan(
+        classes.complete({name: str(value) for name, value in given.items()}), seed, files
+    )
 
 
 def two(folder: Path, text: str = TWO, seed: int = 1, **given: Any) -> list[Planned]:
@@ -50,7 +52,9 @@ def column(jobs: list[Planned], name: str) -> list[Any]:
 
 def test_the_same_parameters_and_seed_are_the_same_stream(tmp_path: Path) -> None:
     assert two(tmp_path, jobs=50) == two(tmp_path, jobs=50)
-    assert column(two(tmp_path, jobs=50), "submit_s") != column(two(tmp_path, jobs=50, seed=2), "submit_s")
+    assert column(two(tmp_path, jobs=50), "submit_s") != column(
+        two(tmp_path, jobs=50, seed=2), "submit_s"
+    )
     assert column(two(tmp_path, jobs=50), "work") != column(two(tmp_path, jobs=50, seed=2), "work")
 
 
@@ -58,24 +62,39 @@ def test_a_longer_stream_begins_as_a_shorter_one(tmp_path: Path) -> None:
     assert two(tmp_path, jobs=80)[:30] == two(tmp_path, jobs=30)
 
 
-@pytest.mark.parametrize("changed", [{"arrivals": "mmpp"}, {"arrivals": "deterministic"}, {"arrivals": "fltk"}, {"rate_per_s": 40}])
+@pytest.mark.parametrize(
+    "changed",
+    [{"arrivals": "mmpp"}, {"arrivals": "deterministic"}, {"arrivals": "fltk"}, {"rate_per_s": 40}],
+)
 def test_other_arrivals_leave_the_jobs_as_they_are(tmp_path: Path, changed: dict[str, Any]) -> None:
     """Two loads, or two kinds of arrivals, are compared on the very same jobs."""
     one, other = two(tmp_path, jobs=60), two(tmp_path, jobs=60, **changed)
     assert column(one, "submit_s") != column(other, "submit_s")
-    assert [replace(job, submit_s=0.0, due_s=None) for job in one] == [replace(job, submit_s=0.0, due_s=None) for job in other]
+    assert [replace(job, submit_s=0.0, due_s=None) for job in one] == [
+        replace(job, submit_s=0.0, due_s=None) for job in other
+    ]
 
 
 @pytest.mark.parametrize(
     ("was", "is_", "may_differ"),
     [
-        ("law: exponential, mean: 0.1", "law: constant, mean: 0.1", {"work", "predicted_s", "due_s"}),
-        ("priority: 3, probability: 0.4}, {priority: -1, probability: 0.6", "priority: 3, probability: 1", {"priority"}),
+        (
+            "law: exponential, mean: 0.1",
+            "law: constant, mean: 0.1",
+            {"work", "predicted_s", "due_s"},
+        ),
+        (
+            "priority: 3, probability: 0.4}, {priority: -1, probability: 0.6",
+            "priority: 3, probability: 1",
+            {"priority"},
+        ),
         ("prediction_scv: 0.25", "prediction_scv: 1", {"predicted_s"}),
         ("due_factor: 3", "due_factor: 9", {"due_s"}),
     ],
 )
-def test_what_one_purpose_draws_leaves_the_others_as_they_are(tmp_path: Path, was: str, is_: str, may_differ: set[str]) -> None:
+def test_what_one_purpose_draws_leaves_the_others_as_they_are(
+    tmp_path: Path, was: str, is_: str, may_differ: set[str]
+) -> None:
     assert was in TWO
     one, other = two(tmp_path, jobs=200), two(tmp_path, TWO.replace(was, is_), jobs=200)
     names = ("submit_s", "work", "seed", "priority", "replicas", "predicted_s", "due_s")
@@ -85,13 +104,23 @@ def test_what_one_purpose_draws_leaves_the_others_as_they_are(tmp_path: Path, wa
 
 def test_a_longer_mean_makes_each_job_longer_by_as_much(tmp_path: Path) -> None:
     """Common random numbers: the same job, twice as much work."""
-    doubled = two(tmp_path, TWO.replace("mean: 0.1", "mean: 0.2").replace("mean: 0.5", "mean: 1"), jobs=100)
-    assert column(doubled, "work") == pytest.approx([2 * work for work in column(two(tmp_path, jobs=100), "work")], rel=1e-12)
+    doubled = two(
+        tmp_path, TWO.replace("mean: 0.1", "mean: 0.2").replace("mean: 0.5", "mean: 1"), jobs=100
+    )
+    assert column(doubled, "work") == pytest.approx(
+        [2 * work for work in column(two(tmp_path, jobs=100), "work")], rel=1e-12
+    )
 
 
 def test_no_purpose_knows_of_another(tmp_path: Path) -> None:
     """Gaps, classes, priorities, sizes, predictions and seeds are uncorrelated: |r| < 4/√n."""
-    jobs = two(tmp_path, TWO.replace("kind: sleep, probability: 0.75", "kind: sleep, prediction_scv: 0.25, probability: 0.75"), jobs=MANY)
+    jobs = two(
+        tmp_path,
+        TWO.replace(
+            "kind: sleep, probability: 0.75", "kind: sleep, prediction_scv: 0.25, probability: 0.75"
+        ),
+        jobs=MANY,
+    )
     of_large = [job for job in jobs if job.class_.name == "large"]
     gaps = dict(zip(range(MANY), np.diff(column(jobs, "submit_s"), prepend=0.0), strict=True))
     columns = (
@@ -103,7 +132,9 @@ def test_no_purpose_knows_of_another(tmp_path: Path) -> None:
     )
     for one, other in combinations(columns, 2):
         assert abs(np.corrcoef(one, other)[0, 1]) < 4 / np.sqrt(len(of_large))
-    assert abs(np.corrcoef(list(gaps.values()), [job.class_.name == "large" for job in jobs])[0, 1]) < 4 / np.sqrt(MANY)
+    assert abs(
+        np.corrcoef(list(gaps.values()), [job.class_.name == "large" for job in jobs])[0, 1]
+    ) < 4 / np.sqrt(MANY)
 
 
 def test_classes_and_priorities_come_as_often_as_they_should(tmp_path: Path) -> None:
@@ -111,11 +142,21 @@ def test_classes_and_priorities_come_as_often_as_they_should(tmp_path: Path) -> 
     jobs = two(tmp_path, jobs=MANY)
     large = [job for job in jobs if job.class_.name == "large"]
     assert abs(len(large) / MANY - 0.25) < 4 * np.sqrt(0.25 * 0.75 / MANY)
-    assert abs(np.mean([job.priority == -1 for job in large]) - 0.6) < 4 * np.sqrt(0.6 * 0.4 / len(large))
+    assert abs(np.mean([job.priority == -1 for job in large]) - 0.6) < 4 * np.sqrt(
+        0.6 * 0.4 / len(large)
+    )
     assert {job.priority for job in jobs} == {-1, 0, 3}
 
 
-@pytest.mark.parametrize("size", [Size("exponential", 2.0, 1.0), Size("hyperexponential", 2.0, 4.0), Size("lognormal", 2.0, 0.5)], ids=str)
+@pytest.mark.parametrize(
+    "size",
+    [
+        Size("exponential", 2.0, 1.0),
+        Size("hyperexponential", 2.0, 4.0),
+        Size("lognormal", 2.0, 0.5),
+    ],
+    ids=str,
+)
 def test_sizes_have_the_mean_and_the_variation_they_were_asked_for(size: Size) -> None:
     """Of 400,000: the mean within 1 %, the squared coefficient of variation within 5 %."""
     works = stream.works(size, np.random.default_rng(1).random((400_000, 2)))
@@ -125,10 +166,14 @@ def test_sizes_have_the_mean_and_the_variation_they_were_asked_for(size: Size) -
 
 
 @given(
-    st.sampled_from([Size("exponential", 2.0), Size("hyperexponential", 2.0, 9.0), Size("lognormal", 2.0, 3.0)]),
+    st.sampled_from(
+        [Size("exponential", 2.0), Size("hyperexponential", 2.0, 9.0), Size("lognormal", 2.0, 3.0)]
+    ),
     st.lists(st.tuples(st.floats(0, 1), st.floats(0, 1)), min_size=1, max_size=20),
 )
-def test_whatever_is_drawn_is_some_work_and_comes_to_an_end(size: Size, uniform: list[tuple[float, float]]) -> None:
+def test_whatever_is_drawn_is_some_work_and_comes_to_an_end(
+    size: Size, uniform: list[tuple[float, float]]
+) -> None:
     works = stream.works(size, np.array(uniform))
     assert ((works > 0) & (works < 1e6)).all()
 
@@ -142,7 +187,10 @@ def test_predictions_are_right_on_average_and_off_as_much_as_was_asked_for() -> 
 
 
 def test_a_job_is_predicted_by_its_work_and_its_replicas_and_due_by_that(tmp_path: Path) -> None:
-    """Small: 2 s a unit of work, due after three times that. Large: on 4 replicas, a fifth of it serial, 0.2 + 0.8/4 = 0.4 of the time."""
+    """Small: 2 s a unit of work, due after three times that.
+
+    Large: on 4 replicas, a fifth of it serial, 0.2 + 0.8/4 = 0.4 of the time.
+    """
     jobs = two(tmp_path, TWO.replace("    prediction_scv: 0.25\n", ""), jobs=40)
     for job in jobs:
         if job.class_.name == "small":
@@ -153,20 +201,30 @@ def test_a_job_is_predicted_by_its_work_and_its_replicas_and_due_by_that(tmp_pat
             assert (job.due_s, job.replicas) == (None, 4)
 
 
-def test_nobody_knows_beforehand_when_a_job_is_due_that_comes_as_another_ends(tmp_path: Path) -> None:
+def test_nobody_knows_beforehand_when_a_job_is_due_that_comes_as_another_ends(
+    tmp_path: Path,
+) -> None:
     assert {job.due_s for job in two(tmp_path, jobs=30, arrivals="closed")} == {None}
 
 
 def test_what_stands_for_all_classes_takes_the_place_of_their_own(tmp_path: Path) -> None:
     jobs = two(tmp_path, jobs=30, cores=1.5, memory_mib=64, replicas=2, work=3)
-    assert {(job.class_.cores, job.class_.memory_mib, job.class_.replicas, job.replicas) for job in jobs} == {(1.5, 64, 2, 2)}
+    assert {
+        (job.class_.cores, job.class_.memory_mib, job.class_.replicas, job.replicas) for job in jobs
+    } == {(1.5, 64, 2, 2)}
     assert {job.class_.size.mean for job in jobs} == {3}
 
 
 def test_parameters_of_kinds_reach_the_jobs_that_have_them(tmp_path: Path) -> None:
-    text = "classes:\n- {name: a, kind: train, probability: 0.5, size: {law: constant, mean: 64}, params: {lr: 0.5, net: mlp}}\n"
+    text = (
+        "classes:\n- {name: a, kind: train, probability: 0.5, size: {law: constant, mean: 64}, "
+        "params: {lr: 0.5, net: mlp}}\n"
+    )
     text += "- {name: b, kind: sleep, probability: 0.5, size: {law: constant, mean: 1}}\n"
-    found = {job.class_.name: dict(job.class_.params) for job in two(tmp_path, text, jobs=30, lr=0.1, optimiser="adam", batch=16)}
+    found = {
+        job.class_.name: dict(job.class_.params)
+        for job in two(tmp_path, text, jobs=30, lr=0.1, optimiser="adam", batch=16)
+    }
     assert found == {"a": {"lr": 0.1, "net": "mlp", "optimiser": "adam", "batch": 16}, "b": {}}
 
 
@@ -174,25 +232,53 @@ def test_a_trace_says_of_its_jobs_what_it_knows_and_the_rest_is_drawn(tmp_path: 
     path = tmp_path / "trace.csv"
     path.write_text("submit_s,class,priority,replicas,work\n0,large,7,2,1.5\n1,small,,,\n2,,,,\n")
     (tmp_path / "two.yaml").write_text(TWO)
-    given = {"arrivals": "trace", "trace": "0123456789ab", "jobs": "3", "classes_file": "0123456789ab"}
-    jobs = stream.plan(classes.complete(given), 1, {"trace": path, "classes_file": tmp_path / "two.yaml"})
+    given = {
+        "arrivals": "trace",
+        "trace": "0123456789ab",
+        "jobs": "3",
+        "classes_file": "0123456789ab",
+    }
+    jobs = stream.plan(
+        classes.complete(given), 1, {"trace": path, "classes_file": tmp_path / "two.yaml"}
+    )
     assert [(job.submit_s, job.class_.name) for job in jobs[:2]] == [(0.0, "large"), (1.0, "small")]
     assert (jobs[0].priority, jobs[0].replicas, jobs[0].work) == (7, 2, 1.5)
     drawn = two(tmp_path, jobs=3)
-    assert (jobs[2].work, jobs[2].class_, jobs[2].seed) == (drawn[2].work, drawn[2].class_, drawn[2].seed)
+    assert (jobs[2].work, jobs[2].class_, jobs[2].seed) == (
+        drawn[2].work,
+        drawn[2].class_,
+        drawn[2].seed,
+    )
     path.write_text("submit_s,class\n0,small\n0,larg\n")
     read_trace.cache_clear()
     with pytest.raises(
-        BadInput, match=r"a job 1 with class 'larg', which is not one of small, large. Did you mean 'large'\? Give its classes"
+        BadInput,
+        match=r"a job 1 with class 'larg', which is not one of small, large. Did you mean 'large'\? "
+        r"Give its classes",
     ):
-        stream.plan(classes.complete({**given, "jobs": "2"}), 1, {"trace": path, "classes_file": tmp_path / "two.yaml"})
+        stream.plan(
+            classes.complete({**given, "jobs": "2"}),
+            1,
+            {"trace": path, "classes_file": tmp_path / "two.yaml"},
+        )
 
 
 def test_a_name_with_all_parameters_written_out_means_the_same() -> None:
     """What a cell is told is what was declared."""
-    found = classes.complete({"arrivals": "mmpp", "rate_per_s": "4.80", "jobs": "007", "cores": "0.5", "classes": "mixed"})
+    found = classes.complete(
+        {
+            "arrivals": "mmpp",
+            "rate_per_s": "4.80",
+            "jobs": "007",
+            "cores": "0.5",
+            "classes": "mixed",
+        }
+    )
     assert (found["rate_per_s"], found["jobs"], found["burst"]) == (4.8, 7, 9)
-    assert classes.complete({name: str(value) for name, value in found.items() if value is not None}) == found
+    assert (
+        classes.complete({name: str(value) for name, value in found.items() if value is not None})
+        == found
+    )
 
 
 @pytest.mark.parametrize(
@@ -203,7 +289,13 @@ def test_a_name_with_all_parameters_written_out_means_the_same() -> None:
         ({"memory_mib": "-1"}, "memory_mib=-1: a number from 1 "),
         ({"work": "nan"}, "work=nan: a number"),
         ({"lr": "fast", "classes": "sleep"}, "lr=fast: a number"),
-        ({"batch": "8"}, "batch=8: no class has a kind with this parameter. Kinds with it: federated, infer, train"),
+        (
+            {"batch": "8"},
+            (
+                "batch=8: no class has a kind with this parameter. Kinds with it: federated, "
+                "infer, train"
+            ),
+        ),
         ({"classes": "sleep", "classes_file": "0123456789ab"}, "give only one of them"),
     ],
 )

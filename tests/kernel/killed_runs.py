@@ -1,6 +1,7 @@
 """Whole runs of each kind, killed at random moments on the real kernel: `python -m tests.kernel.killed_runs KIND FOLDER ROUNDS`.
 
-Each run is a fork of one process that has imported the house, and what a run leaves becomes this process's child.
+Each run is a fork of one process that has imported the house, and what a run leaves becomes this
+process's child.
 """
 
 from __future__ import annotations
@@ -52,7 +53,10 @@ Work = Callable[[], "int | None"]
 
 
 def fork(work: Work, output: Path, uid: int = 0) -> int:
-    """Do some work in a session of its own, whose output goes to a file. Returns: its process id."""
+    """Do some work in a session of its own, whose output goes to a file.
+
+    Returns: its process id.
+    """
     pid = os.fork()
     if pid:
         return pid
@@ -97,7 +101,11 @@ def alone(name: str) -> Iterator[tuple[str, ...]]:
     Yields: what to put in front of a command.
     """
     mounts = [line.split() for line in Path("/proc/self/mounts").read_text().splitlines()]
-    tops = [mount[1] for mount in mounts if mount[2].startswith("cgroup") and os.access(mount[1], os.W_OK)]
+    tops = [
+        mount[1]
+        for mount in mounts
+        if mount[2].startswith("cgroup") and os.access(mount[1], os.W_OK)
+    ]
     groups = {top: Path(top, f"deeptweak-tests-{name}") for top in tops}
     for group in groups.values():
         group.mkdir()
@@ -129,7 +137,10 @@ class Ground:
 
     def left_behind(self) -> list[str]:
         """Mounts, control groups and files where runs have theirs, as `alone` shows them."""
-        mounts = [" ".join(line.split()[3:5]) for line in Path("/proc/self/mountinfo").read_text().splitlines()]
+        mounts = [
+            " ".join(line.split()[3:5])
+            for line in Path("/proc/self/mountinfo").read_text().splitlines()
+        ]
         groups = [name for name, _, _ in os.walk(CGROUPS)]
         return sorted([*mounts, *groups, *map(str, RUN_DIR.rglob("*"))])
 
@@ -140,7 +151,14 @@ class Ground:
 
     def command(self, tweaks: str, *words: str) -> Work:
         """`deeptweak run` on a command, in which a step is a run."""
-        options = ["run", f"--tweaks={tweaks}", f"--storage={self.place.storage}", "--blocks=1", "--steps=2", "--warmup=0"]
+        options = [
+            "run",
+            f"--tweaks={tweaks}",
+            f"--storage={self.place.storage}",
+            "--blocks=1",
+            "--steps=2",
+            "--warmup=0",
+        ]
 
         def work() -> int:
             sys.argv = ["deeptweak", *options, "--", *words]
@@ -150,7 +168,10 @@ class Ground:
 
     def typed(self, more: int = 0) -> str:
         """A set of two settings."""
-        sysctl = f"vm.swappiness = {self.value + more}\nvm.page-cluster = {int(PAGE_CLUSTER.read_text()) + 1 + more}"
+        sysctl = (
+            f"vm.swappiness = {self.value + more}\nvm.page-cluster = "
+            f"{int(PAGE_CLUSTER.read_text()) + 1 + more}"
+        )
         return self.place.manifest(f"typed{more or ''}", sysctl=sysctl)
 
     def start(self, work: Work, uid: int = 0) -> int:
@@ -183,10 +204,24 @@ class Ground:
 
     def must_be_as_found(self, when: str) -> None:
         """No setting, journal, process, mount, group or file differs from before the first run."""
-        waiting.until(lambda: not self._left_running(), f"{when}: a process was left", every_s=0.005, within_s=GONE_WITHIN_S)
-        waiting.until(lambda: self.left_behind() == self.others, f"{when}: a group, a mount or a file", 0.005, within_s=GONE_WITHIN_S)
+        waiting.until(
+            lambda: not self._left_running(),
+            f"{when}: a process was left",
+            every_s=0.005,
+            within_s=GONE_WITHIN_S,
+        )
+        waiting.until(
+            lambda: self.left_behind() == self.others,
+            f"{when}: a group, a mount or a file",
+            0.005,
+            within_s=GONE_WITHIN_S,
+        )
         self.tunables.refresh()
-        journals = [path.name for path in self.place.state.glob("*j*l*") if path.suffix in (".jsonl", ".snapshot")]
+        journals = [
+            path.name
+            for path in self.place.state.glob("*j*l*")
+            if path.suffix in (".jsonl", ".snapshot")
+        ]
         assert (diff(self.pristine, self.tunables.snapshot()), journals) == ({}, []), when
 
     def _left_running(self) -> set[int]:
@@ -201,7 +236,9 @@ class Ground:
 Round = Callable[[Ground], bool]  # one run that is killed; was it still there?
 
 
-def at_some_moment(work: Callable[[Ground], Work], journals: int = 1, within_s: float = 0.4, code: int = 0) -> Round:
+def at_some_moment(
+    work: Callable[[Ground], Work], journals: int = 1, within_s: float = 0.4, code: int = 0
+) -> Round:
     """Kill a run anywhere in its time, or in one of the so many times that it has a journal.
 
     `code` is the exit code of a run that nobody kills.
@@ -220,7 +257,10 @@ def at_some_moment(work: Callable[[Ground], Work], journals: int = 1, within_s: 
             return ground.kill(pid)
         for _ in range(ground.rng.randint(1, journals)):
             before = ground.begun()
-            waiting.until(lambda: ground.begun() not in ("", before) or not runs(pid), every_s=0.001)  # noqa: B023
+            waiting.until(
+                lambda: ground.begun() not in ("", before) or not runs(pid),  # noqa: B023
+                every_s=0.001,
+            )
         time.sleep(ground.rng.uniform(0, within_s))
         return ground.kill(pid)
 
@@ -241,19 +281,29 @@ def scripts(ground: Ground) -> Work:
     sleep 0.1; echo 0 > {PAGE_CLUSTER}
     """
     undo = f"sleep 0.05; rm -f {file}; rm -rf {made}; sleep 0.05"
-    return ground.session(f"--tweaks={ground.place.manifest('scripted', apply=apply, uninstall=undo)}", "--blocks=1", "--steps=20")
+    return ground.session(
+        f"--tweaks={ground.place.manifest('scripted', apply=apply, uninstall=undo)}",
+        "--blocks=1",
+        "--steps=20",
+    )
 
 
 def turns(ground: Ground) -> Work:
-    return ground.session(f"--tweaks={ground.typed()}", "--design=turns", "--blocks=1", "--steps=120")
+    return ground.session(
+        f"--tweaks={ground.typed()}", "--design=turns", "--blocks=1", "--steps=120"
+    )
 
 
 def switch(ground: Ground) -> Work:
-    return ground.session(f"--tweaks={ground.typed()}", "--design=switch", "--blocks=1", "--steps=8")
+    return ground.session(
+        f"--tweaks={ground.typed()}", "--design=switch", "--blocks=1", "--steps=8"
+    )
 
 
 def monitors(ground: Ground) -> Work:
-    return ground.session("--monitors=placebo,psutil_thread:interval_s=0.01", "--blocks=1", "--steps=60")
+    return ground.session(
+        "--monitors=placebo,psutil_thread:interval_s=0.01", "--blocks=1", "--steps=60"
+    )
 
 
 def commands(ground: Ground) -> Work:
@@ -269,7 +319,12 @@ def of_another_user(ground: Ground) -> Work:
     """A command under another user, some with a new environment, and in another session."""
     user = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups"]
     sleep = ["sh", "-c", f"{DAEMON} sleep 0.2"]
-    ways = [user, [*user, "--reset-env"], ["su", "-s", "/bin/sh", "nobody", "-c"], ["su", "-", "-s", "/bin/sh", "nobody", "-c"]]
+    ways = [
+        user,
+        [*user, "--reset-env"],
+        ["su", "-s", "/bin/sh", "nobody", "-c"],
+        ["su", "-", "-s", "/bin/sh", "nobody", "-c"],
+    ]
     way = ground.rng.choice(ways)
     return ground.command(ground.typed(), *way, *(sleep if way[0] == "setpriv" else sleep[2:]))
 
@@ -278,21 +333,31 @@ _CELLS = at_some_moment(cells, 3)
 
 
 def by_a_stranger(ground: Ground) -> bool:
-    """Root's run was killed, and a user without the right to put it back tries: nothing changes. Then root does."""
+    """Root's run was killed, and a user without the right to put it back tries: nothing changes.
+
+    Then root does.
+    """
     killed = _CELLS(ground)
     journal = ground.place.state / "journal.jsonl"
     before, text = ground.tunables.snapshot(), journal.read_bytes() if journal.exists() else b""
     code = ground.restore(NOBODY)
-    assert (code, diff(before, ground.tunables.snapshot())) == (2 if text else 0, {}), ground.output.read_text()
+    assert (code, diff(before, ground.tunables.snapshot())) == (2 if text else 0, {}), (
+        ground.output.read_text()
+    )
     assert (journal.read_bytes() if text else b"") == text
     return killed
 
 
 def the_second_waits(ground: Ground) -> bool:
-    """Two harnesses want one key. The first is killed, and the second, which waits, puts back what it left, and measures."""
+    """Two harnesses want one key.
+
+    The first is killed, and the second, which waits, puts back what it left, and measures.
+    """
     first = ground.start(cells(ground, 1500))
     waiting.until(lambda: ground.begun() or not runs(first), every_s=0.002)
-    second = ground.start(ground.session(f"--tweaks={ground.typed(1)}", "--blocks=1", "--steps=2", "--wait=5m"))
+    second = ground.start(
+        ground.session(f"--tweaks={ground.typed(1)}", "--blocks=1", "--steps=2", "--wait=5m")
+    )
     time.sleep(ground.rng.uniform(0, 2))
     killed = ground.kill(first)
     assert ended(second) == 0, ground.output.read_text()
@@ -305,7 +370,9 @@ def the_second_is_killed(ground: Ground) -> bool:
     """While it waits, or after it; the first never notices, or was killed too."""
     first = ground.start(cells(ground))
     waiting.until(lambda: ground.begun() or not runs(first), every_s=0.002)
-    second = ground.start(ground.session(f"--tweaks={ground.typed(1)}", "--blocks=1", "--steps=60", "--wait=5m"))
+    second = ground.start(
+        ground.session(f"--tweaks={ground.typed(1)}", "--blocks=1", "--steps=60", "--wait=5m")
+    )
     time.sleep(ground.rng.uniform(0.3, 1.5))
     if ground.rng.random() < 0.5:
         assert ended(first) == 0, ground.output.read_text()
@@ -318,7 +385,10 @@ def the_second_is_killed(ground: Ground) -> bool:
 
 def restores(ground: Ground) -> bool:
     """Something is in force, its process was killed, and `restore` is killed too, once or twice."""
-    asked = [Write(str(SWAPPINESS), str(ground.value), "vm.swappiness"), Write(str(PAGE_CLUSTER), "0", "vm.page-cluster")]
+    asked = [
+        Write(str(SWAPPINESS), str(ground.value), "vm.swappiness"),
+        Write(str(PAGE_CLUSTER), "0", "vm.page-cluster"),
+    ]
     script = Script("killed", "apply", f"mkdir -p {RUN_DIR}/killed; echo 0 > {PAGE_CLUSTER}")
     undo = Script("killed", "uninstall", f"sleep 0.02; rm -rf {RUN_DIR}/killed")
     sets = ground.rng.choice([(asked, ()), (asked[:1], (script, undo))])
@@ -341,7 +411,11 @@ def restores(ground: Ground) -> bool:
 class Inside:
     """A user's run in user and network namespaces of their own, which a process keeps or which end with it; root restores."""
 
-    SETTINGS = {"net.ipv4.tcp_fin_timeout": "17", "net.core.somaxconn": "4000", "net.ipv4.tcp_slow_start_after_idle": "0"}
+    SETTINGS = {
+        "net.ipv4.tcp_fin_timeout": "17",
+        "net.core.somaxconn": "4000",
+        "net.ipv4.tcp_slow_start_after_idle": "0",
+    }
 
     def __call__(self, ground: Ground) -> bool:
         ready, told = os.pipe()
@@ -361,12 +435,18 @@ class Inside:
             waiting.until(lambda: not waiting.alive(keeper), every_s=0.001)
         assert ground.restore() == 0, ground.output.read_text()
         if stays:
-            handles = {kind: os.open(f"/proc/{keeper}/ns/{kind}", os.O_RDONLY) for kind in ("user", "net")}
-            standing = within(handles, lambda: {key: Path(sysctl_path(key)).read_text() for key in self.SETTINGS})
+            handles = {
+                kind: os.open(f"/proc/{keeper}/ns/{kind}", os.O_RDONLY) for kind in ("user", "net")
+            }
+            standing = within(
+                handles, lambda: {key: Path(sysctl_path(key)).read_text() for key in self.SETTINGS}
+            )
             for handle in handles.values():
                 os.close(handle)
             os.kill(keeper, signal.SIGKILL)
-            assert not [key for key, value in self.SETTINGS.items() if standing[key].strip() == value], standing
+            assert not [
+                key for key, value in self.SETTINGS.items() if standing[key].strip() == value
+            ], standing
         ground.kept = set()
         return True
 
@@ -374,7 +454,11 @@ class Inside:
         become(NOBODY)
         LIBC.prctl(PR_SET_DUMPABLE, 1)
         assert LIBC.unshare(KINDS["user"] | KINDS["net"]) == 0, "no namespaces for users"
-        for name, text in (("setgroups", "deny"), ("uid_map", f"0 {NOBODY} 1"), ("gid_map", f"0 {NOBODY} 1")):
+        for name, text in (
+            ("setgroups", "deny"),
+            ("uid_map", f"0 {NOBODY} 1"),
+            ("gid_map", f"0 {NOBODY} 1"),
+        ):
             Path("/proc/self", name).write_text(text)
         keeper = os.fork()
         if keeper == 0:

@@ -1,6 +1,7 @@
 """Cycles of apply and restore that are killed at random moments: `python -m tests.kernel.kills fake_root FOLDER [HOW MANY]`.
 
-A fork takes as long as its parent is big, and a process that runs tests has grown by whatever other tests have brought into it.
+A fork takes as long as its parent is big, and a process that runs tests has grown by whatever other
+tests have brought into it.
 """
 
 from __future__ import annotations
@@ -26,9 +27,11 @@ from fixtures.kernel.turns import Switch
 from fixtures.terms import Script
 from tests import fake_root, waiting
 
-# How far a cycle had come when it was killed, by the last line of its journal; "none": between two cycles.
+# How far a cycle had come when it was killed, by the last line of its journal; "none": between two
+# cycles.
 PHASES = {"none", "begin", "wrote", "scripts", "applied", "undoing", "restoring"}
-# Those of a process that knows what its writes can touch: its journal names only that. "begin" is too short then to be hit for sure.
+# Those of a process that knows what its writes can touch: its journal names only that. "begin" is
+# too short then to be hit for sure.
 PHASES |= {f"{name}, knowing" for name in ("wrote", "applied", "restoring")}
 EVERY_PHASE = 200  # from so many kills on, each phase must have been hit; a few are only put back
 MOST_KILLS = 800  # a phase of a millisecond may need more than 200 to be hit
@@ -47,12 +50,19 @@ kernel.numa_balancing=0 kernel.sched_autogroup_enabled=0
 THP = "/sys/kernel/mm/transparent_hugepage"
 
 
-def kill_once(rng: random.Random, longest_s: float, cycle: Callable[[], None], begun: Callable[[], bool] = lambda: True) -> None:
+def kill_once(
+    rng: random.Random,
+    longest_s: float,
+    cycle: Callable[[], None],
+    begun: Callable[[], bool] = lambda: True,
+) -> None:
     """Let a child go through cycles without end, and kill it at a random moment after something has `begun`."""
     pid = os.fork()
     if pid == 0:
         with contextlib.suppress(BaseException):
-            LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)  # whatever becomes of the test, no cycle goes on
+            LIBC.prctl(
+                PR_SET_PDEATHSIG, signal.SIGKILL
+            )  # whatever becomes of the test, no cycle goes on
             while True:
                 cycle()
         os._exit(1)
@@ -80,7 +90,11 @@ def is_switching(folder: Path) -> bool:
         return False
 
 
-def cycles(machine: Machine, run: Callable[[], object], sets: Sequence[tuple[Sequence[Write], Sequence[Script]]]) -> Callable[[], None]:
+def cycles(
+    machine: Machine,
+    run: Callable[[], object],
+    sets: Sequence[tuple[Sequence[Write], Sequence[Script]]],
+) -> Callable[[], None]:
     """One cycle: apply, a short run, restore; the sets take turns."""
     turn = iter(range(1_000_000_000))
 
@@ -93,7 +107,9 @@ def cycles(machine: Machine, run: Callable[[], object], sets: Sequence[tuple[Seq
     return cycle
 
 
-def to_and_fro(machine: Machine, writes: Sequence[Write], scripts: Sequence[Script], times: int) -> None:
+def to_and_fro(
+    machine: Machine, writes: Sequence[Write], scripts: Sequence[Script], times: int
+) -> None:
     """One cycle in which what is in force goes out and comes in again."""
     machine.apply("killed", writes, scripts)
     switch = Switch(machine)
@@ -111,10 +127,13 @@ def slack(number: int, enough: int) -> int:
 def fake_root_kills(folder: Path, kills: int = 1000) -> None:
     """Typed settings, and scripts with an undo of their own that change settings and files below /etc.
 
-    Typed cycles take some 5 ms and scripted ones some 15 ms here, so that 0 … 25 ms reaches all of both.
+    Typed cycles take some 5 ms and scripted ones some 15 ms here, so that 0 … 25 ms reaches all of
+    both.
     """
     fake = fake_root.make(folder)
-    asked = fake_root.writes([(path, str(number)) for number, path in enumerate(fake_root.SETTINGS)])
+    asked = fake_root.writes(
+        [(path, str(number)) for number, path in enumerate(fake_root.SETTINGS)]
+    )
     script = """
     echo 1 > $ROOT/proc/sys/vm/swappiness; echo always > $ROOT/sys/kernel/mm/transparent_hugepage/enabled
     echo 'vm.swappiness = 1' > $ROOT/etc/sysctl.d/99-new.conf; echo '# other' > $ROOT/etc/sysctl.conf
@@ -127,13 +146,17 @@ def fake_root_kills(folder: Path, kills: int = 1000) -> None:
     """
     scripts = [fake.script("apply", script), fake.script("uninstall", undo)]
     rng, phases = random.Random(SEED), collections.Counter[str]()
-    while phases.total() < kills or (kills >= EVERY_PHASE and not phases.keys() >= PHASES and phases.total() < 3 * kills):
+    while phases.total() < kills or (
+        kills >= EVERY_PHASE and not phases.keys() >= PHASES and phases.total() < 3 * kills
+    ):
         number = phases.total()
         sets = [(asked, ()), ((), scripts)][:: rng.choice([1, -1])]
         machine = fake.machine()
         if number % 2:
             cycles(machine, lambda: None, [(asked, ())])()
-        kill_once(rng, 0.025 * slack(number, kills), cycles(machine, lambda: time.sleep(0.002), sets))
+        kill_once(
+            rng, 0.025 * slack(number, kills), cycles(machine, lambda: time.sleep(0.002), sets)
+        )
         phases[phase(fake.state)] += 1
         result = fake.machine().restore()
         found = (
@@ -147,37 +170,63 @@ def fake_root_kills(folder: Path, kills: int = 1000) -> None:
     time.sleep(0.2)
     assert fake.wrong() == {}, "a script of a killed run went on"
     print(f"{phases.total()} kills on a fake root: {dict(phases)}")
-    assert kills < EVERY_PHASE or phases.keys() >= PHASES, f"never killed in {PHASES - phases.keys()}"
+    assert kills < EVERY_PHASE or phases.keys() >= PHASES, (
+        f"never killed in {PHASES - phases.keys()}"
+    )
 
 
 def real_kernel_kills(folder: Path, kills: int = 200) -> None:
     """Twenty sysctls, and scripts that switch transparent huge pages and read-ahead; the whole machine is compared after each kill."""
     tunables = Tunables()
     pristine = tunables.snapshot()
-    asked = [Write(sysctl_path(key), value, key) for key, _, value in (pair.partition("=") for pair in HARMLESS.split())]
-    asked = [write for write in asked if not same(pristine.get(write.path, write.value), write.value)]
-    assert len(asked) > 10, "most of these stand there already: this machine was not as one finds it"
+    asked = [
+        Write(sysctl_path(key), value, key)
+        for key, _, value in (pair.partition("=") for pair in HARMLESS.split())
+    ]
+    asked = [
+        write for write in asked if not same(pristine.get(write.path, write.value), write.value)
+    ]
+    assert len(asked) > 10, (
+        "most of these stand there already: this machine was not as one finds it"
+    )
     ahead = next((path for path in pristine if path.endswith("/queue/read_ahead_kb")), "/dev/null")
     kept = {path: pristine[path] for path in (ahead,) if path in pristine}
     scripts = [
-        Script("thp", "apply", f"echo always > {THP}/enabled; echo always > {THP}/defrag; echo 4096 > {ahead}"),
-        Script("thp", "uninstall", f"echo never > {THP}/enabled; echo {kept.get(ahead, 0)} > {ahead}"),
+        Script(
+            "thp",
+            "apply",
+            f"echo always > {THP}/enabled; echo always > {THP}/defrag; echo 4096 > {ahead}",
+        ),
+        Script(
+            "thp", "uninstall", f"echo never > {THP}/enabled; echo {kept.get(ahead, 0)} > {ahead}"
+        ),
     ]
     rng, phases = random.Random(SEED), collections.Counter[str]()
     try:
-        while phases.total() < kills or (not phases.keys() >= PHASES and phases.total() < MOST_KILLS):
+        while phases.total() < kills or (
+            not phases.keys() >= PHASES and phases.total() < MOST_KILLS
+        ):
             number = phases.total()
             machine = Machine(folder=folder)
-            machine.tunables = tunables  # its list of files is the parent's, so that a child is soon in the midst of it
-            # A typed cycle takes 35 ms here, 12 ms once it is known what it touches, one of scripts 100 ms; every other kill goes to
-            # typed ones, whose steps are the shortest.
-            sets, longest_s = ([(asked, ())], 0.08) if number % 2 else ([((), scripts), (asked, ())], 0.16)
+            # its list of files is the parent's, so that a child is soon in the midst of it
+            machine.tunables = tunables
+            # A typed cycle takes 35 ms here, 12 ms once it is known what it touches, one of scripts
+            # 100 ms; every other kill goes to typed ones, whose steps are the shortest.
+            sets, longest_s = (
+                ([(asked, ())], 0.08) if number % 2 else ([((), scripts), (asked, ())], 0.16)
+            )
             if number % 4 > 1:
                 cycles(machine, lambda: None, [(asked, ())])()
             kill_once(
                 rng,
                 longest_s * slack(number, kills),
-                cycles(machine, lambda: subprocess.run(["sha256sum", __file__], capture_output=True, check=True), sets),
+                cycles(
+                    machine,
+                    lambda: subprocess.run(
+                        ["sha256sum", __file__], capture_output=True, check=True
+                    ),
+                    sets,
+                ),
             )
             phases[phase(folder)] += 1
             result = Machine(folder=folder).restore()
@@ -194,13 +243,20 @@ def real_kernel_kills(folder: Path, kills: int = 200) -> None:
     finally:
         Machine(folder=folder).restore()
     print(f"{phases.total()} kills on the real kernel: {dict(phases)}")
-    assert kills < EVERY_PHASE or phases.keys() >= PHASES, f"never killed in {PHASES - phases.keys()}"
+    assert kills < EVERY_PHASE or phases.keys() >= PHASES, (
+        f"never killed in {PHASES - phases.keys()}"
+    )
 
 
 if __name__ == "__main__":
     stop_like_ctrl_c()
-    LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGTERM)  # the tests hold the kernel: it ends with them, and puts back what is in force
-    kill_many, where = {"fake_root": fake_root_kills, "real_kernel": real_kernel_kills}[sys.argv[1]], Path(sys.argv[2])
+    LIBC.prctl(
+        PR_SET_PDEATHSIG, signal.SIGTERM
+    )  # the tests hold the kernel: it ends with them, and puts back what is in force
+    kill_many, where = (
+        {"fake_root": fake_root_kills, "real_kernel": real_kernel_kills}[sys.argv[1]],
+        Path(sys.argv[2]),
+    )
     (where / "scripts").mkdir()
     tempfile.tempdir = str(where / "scripts")  # those of the killed leave nothing in /tmp
     kill_many(where, *map(int, sys.argv[3:]))

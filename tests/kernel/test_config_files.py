@@ -38,9 +38,18 @@ def everything(fake: FakeRoot) -> dict[str, tuple[object, ...]]:
     found: dict[str, tuple[object, ...]] = {}
     for path in (fake.root / "etc").rglob("*"):
         info = path.lstat()
-        text = str(path.readlink()) if path.is_symlink() else path.read_bytes() if path.is_file() else ""
+        text = (
+            str(path.readlink())
+            if path.is_symlink()
+            else path.read_bytes()
+            if path.is_file()
+            else ""
+        )
         when = 0 if stat.S_ISDIR(info.st_mode) else info.st_mtime_ns
-        attributes = {name: os.getxattr(path, name, follow_symlinks=False) for name in os.listxattr(path, follow_symlinks=False)}
+        attributes = {
+            name: os.getxattr(path, name, follow_symlinks=False)
+            for name in os.listxattr(path, follow_symlinks=False)
+        }
         found[str(path)] = (oct(info.st_mode), info.st_uid, info.st_gid, text, when, attributes)
     return found
 
@@ -64,7 +73,10 @@ SCRIPTS = {
     "a folder's mode": "chmod 700 $ROOT/etc/sysctl.d/below",
     "a folder made a file": "rm -r $ROOT/etc/sysctl.d/below; echo x > $ROOT/etc/sysctl.d/below",
     "a file made a folder": f"rm $ROOT{SECRET}; mkdir $ROOT{SECRET}; echo x > $ROOT{SECRET}/y",
-    "a pipe, and one in a folder": "mkfifo $ROOT/etc/sysctl.d/pipe; mkdir $ROOT/etc/tmpfiles.d; mkfifo $ROOT/etc/tmpfiles.d/pipe",
+    "a pipe, and one in a folder": (
+        "mkfifo $ROOT/etc/sysctl.d/pipe; mkdir $ROOT/etc/tmpfiles.d; mkfifo "
+        "$ROOT/etc/tmpfiles.d/pipe"
+    ),
     "a file made a pipe": f"rm $ROOT{SECRET}; mkfifo $ROOT{SECRET}",
     "a large file": "head -c 2000000 /dev/zero > $ROOT/etc/sysctl.d/large",
     "a file made large": f"head -c 2000000 /dev/zero >> $ROOT{SECRET}",
@@ -74,12 +86,16 @@ SCRIPTS = {
 
 @pytest.mark.parametrize("what", SCRIPTS)
 @pytest.mark.parametrize("died", [False, True])
-def test_what_a_script_did_to_files_is_seen_and_undone(fake: FakeRoot, what: str, *, died: bool) -> None:
+def test_what_a_script_did_to_files_is_seen_and_undone(
+    fake: FakeRoot, what: str, *, died: bool
+) -> None:
     if what == "an owner" and os.geteuid():
         pytest.skip("nobody but root gives files away")
     before = everything(fake)
     machine = fake.machine()
-    effects = machine.apply("x", writes([("/proc/sys/vm/swappiness", "60")]), [fake.script("apply", SCRIPTS[what])])
+    effects = machine.apply(
+        "x", writes([("/proc/sys/vm/swappiness", "60")]), [fake.script("apply", SCRIPTS[what])]
+    )
     assert effects.changed
     result = (fake.machine() if died else machine).restore()
     assert (result.stuck, result.left_alone, result.elsewhere) == ({}, {}, {})
@@ -88,7 +104,11 @@ def test_what_a_script_did_to_files_is_seen_and_undone(fake: FakeRoot, what: str
 
 @pytest.mark.parametrize(
     "script",
-    [f"echo 1 >> $ROOT{SECRET}", f"rm $ROOT{SECRET}", f"tr '#' x < $ROOT{SECRET} | tee $ROOT{SECRET}.x; mv $ROOT{SECRET}.x $ROOT{SECRET}"],
+    [
+        f"echo 1 >> $ROOT{SECRET}",
+        f"rm $ROOT{SECRET}",
+        f"tr '#' x < $ROOT{SECRET} | tee $ROOT{SECRET}.x; mv $ROOT{SECRET}.x $ROOT{SECRET}",
+    ],
 )
 def test_a_large_file_that_was_there_is_to_be_put_back_by_hand(fake: FakeRoot, script: str) -> None:
     """Its content, known by size and hash; all else about it comes back by itself then."""
@@ -129,7 +149,10 @@ def test_a_folder_that_others_have_filled_stays_and_holds_nobody_up(fake: FakeRo
     machine.apply("x", [], [fake.script("apply", "mkdir $ROOT/etc/tmpfiles.d")])
     fake.put("/etc/tmpfiles.d/theirs.conf", "x")
     result = machine.restore()
-    assert (result.stuck, set(result.elsewhere)) == ({}, {"/etc/tmpfiles.d", "/etc/tmpfiles.d/theirs.conf"})
+    assert (result.stuck, set(result.elsewhere)) == (
+        {},
+        {"/etc/tmpfiles.d", "/etc/tmpfiles.d/theirs.conf"},
+    )
     assert (fake.get("/etc/tmpfiles.d/theirs.conf"), fake.journal.exists()) == ("x", False)
 
 
@@ -137,14 +160,21 @@ def test_a_journal_of_texts_alone_is_still_carried_out(fake: FakeRoot) -> None:
     """As they were before owners and modes were kept: the text goes back, and what has it already is left as it is."""
     machine = fake.machine()
     record = machine.watch("x")
-    record["before"] = {path: value for path, value in plain(record["before"]).items() if not fake.real(path).is_symlink()}
+    record["before"] = {
+        path: value
+        for path, value in plain(record["before"]).items()
+        if not fake.real(path).is_symlink()
+    }
     machine.journal.close()
     machine.journal.begin(record)
     machine.journal.add({"record": "scripts"})
     fake.put("/etc/sysctl.conf", "# other\n")
     fake.real(SECRET).chmod(0o644)
     assert fake.machine().restore().back.keys() >= {"/etc/sysctl.conf"}
-    assert (fake.get("/etc/sysctl.conf"), fake.real(SECRET).stat().st_mode & 0o777) == ("# nothing\n", 0o644)
+    assert (fake.get("/etc/sysctl.conf"), fake.real(SECRET).stat().st_mode & 0o777) == (
+        "# nothing\n",
+        0o644,
+    )
 
 
 @pytest.mark.parametrize(
@@ -173,7 +203,9 @@ def test_people_are_shown_a_line(fake: FakeRoot) -> None:
     assert shown(tunables.read(SECRET)) == f"file 0600 {me} 2020-09-13T12:26:40Z: options x y=1"
     assert shown(tunables.read(LINK)) == f"link {me} 2020-09-13T12:26:40Z: ../sysctl.conf"
     assert shown(tunables.read("/etc/sysctl.d/below")) == f"folder 0750 {me}"
-    assert str(shown(tunables.read("/etc/udev/rules.d/60-io.rules"))).endswith('KERNEL=="sd[a-z]", ATTR{queue/scheduler}="none"')
+    assert str(shown(tunables.read("/etc/udev/rules.d/60-io.rules"))).endswith(
+        'KERNEL=="sd[a-z]", ATTR{queue/scheduler}="none"'
+    )
 
 
 @pytest.mark.parametrize("top", BOOT_FILES)
@@ -190,7 +222,11 @@ def test_a_boot_file_outside_etc_goes_back(fake: FakeRoot, top: str) -> None:
     path = f"{top}/sysctl.d/99-x.conf"
     fake.put(path, "vm.swappiness = 60\n")
     machine = fake.machine()
-    effects = machine.apply("x", [], [fake.script("apply", f"rm $ROOT{path}; echo 'vm.x = 1' > $ROOT{top}/sysctl.d/new.conf")])
+    effects = machine.apply(
+        "x",
+        [],
+        [fake.script("apply", f"rm $ROOT{path}; echo 'vm.x = 1' > $ROOT{top}/sysctl.d/new.conf")],
+    )
     assert effects.changed.keys() == {path, f"{top}/sysctl.d/new.conf"}
     fake.reboot()
     fake.put(f"{top}/sysctl.d/new.conf", None)

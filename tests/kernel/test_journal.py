@@ -34,7 +34,9 @@ WROTE = {"record": "wrote", "path": "/proc/sys/a", "observed": "1"}
 APPLIED = {"record": "applied", "effects": {}}
 RECORDS = [BEGIN, WROTE, APPLIED]
 _BY_HAND = r"put them back by hand, then remove both, and make journal\.closed"
-NO_RECORD = rf"^[^\n]*journal\.jsonl, line {{line}}: not a journal record [^\n]*: {_BY_HAND}, [^\n]*\.$"
+NO_RECORD = (
+    rf"^[^\n]*journal\.jsonl, line {{line}}: not a journal record [^\n]*: {_BY_HAND}, [^\n]*\.$"
+)
 
 
 @pytest.fixture(autouse=True)
@@ -96,7 +98,9 @@ DAMAGE: dict[str, Callable[[Path], object]] = {
 
 
 @pytest.mark.parametrize("damage", DAMAGE.values(), ids=DAMAGE)
-def test_a_damaged_journal_is_never_no_journal(tmp_path: Path, damage: Callable[[Path], object]) -> None:
+def test_a_damaged_journal_is_never_no_journal(
+    tmp_path: Path, damage: Callable[[Path], object]
+) -> None:
     """From the copy of its first record all is known that was before; without it, only where to look."""
     damage(written(tmp_path).path)
     journal = Journal(tmp_path)
@@ -121,7 +125,9 @@ def test_a_process_knows_its_own_journal_though_all_files_are_gone(tmp_path: Pat
     assert not journal.exists()
 
 
-def test_what_a_run_leaves_that_was_killed_while_it_began_is_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_a_run_leaves_that_was_killed_while_it_began_is_removed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """No journal yet, so nothing was changed."""
     with monkeypatch.context() as patch:
         patch.setattr(Path, "rename", lambda _self, _to: os._exit(0))
@@ -129,7 +135,11 @@ def test_what_a_run_leaves_that_was_killed_while_it_began_is_removed(tmp_path: P
             Journal(tmp_path).begin(BEGIN)
         os.waitpid(pid, 0)
     assert list(tmp_path.iterdir())
-    assert (Journal(tmp_path).exists(), Journal(tmp_path).records(), list(tmp_path.iterdir())) == (False, [], [])
+    assert (Journal(tmp_path).exists(), Journal(tmp_path).records(), list(tmp_path.iterdir())) == (
+        False,
+        [],
+        [],
+    )
 
 
 @pytest.mark.parametrize("line", [b"no json", b"\xff"])
@@ -158,7 +168,9 @@ def without(name: str) -> dict[str, Any]:
         (BEGIN | {"undo": {"tune": "true"}}, "`undo` is not a list of three texts each"),
     ],
 )
-def test_a_first_line_of_another_shape_is_not_guessed_at(tmp_path: Path, begin: dict[str, Any], what: str) -> None:
+def test_a_first_line_of_another_shape_is_not_guessed_at(
+    tmp_path: Path, begin: dict[str, Any], what: str
+) -> None:
     """Refused in one line that says where and what to do; the journal stays."""
     Journal(tmp_path).begin(begin)
     with pytest.raises(Refused, match=NO_RECORD.format(line=1)) as refused:
@@ -192,8 +204,24 @@ def test_a_later_line_of_another_shape_is_not_guessed_at(tmp_path: Path, record:
 @pytest.mark.parametrize(
     "path",
     [
-        *("/etc/passwd", "/etc/cron.d/x", "/etc/sysctl.d/../passwd", "/etc/sysctl.conf.d/a", "/root/x", "proc/sys/a", "", "/proc/sys"),
-        *("/proc/sys/../1/mem", "/proc/sys/a\0b", "/home/proc/sys/a", "/sys/x", "/sys/devices/pci0000:00/x", "/sys/block/a"),
+        *(
+            "/etc/passwd",
+            "/etc/cron.d/x",
+            "/etc/sysctl.d/../passwd",
+            "/etc/sysctl.conf.d/a",
+            "/root/x",
+            "proc/sys/a",
+            "",
+            "/proc/sys",
+        ),
+        *(
+            "/proc/sys/../1/mem",
+            "/proc/sys/a\0b",
+            "/home/proc/sys/a",
+            "/sys/x",
+            "/sys/devices/pci0000:00/x",
+            "/sys/block/a",
+        ),
     ],
 )
 def test_a_path_that_is_no_tunable_is_refused_wherever_it_stands(tmp_path: Path, path: str) -> None:
@@ -206,7 +234,9 @@ def test_a_path_that_is_no_tunable_is_refused_wherever_it_stands(tmp_path: Path,
         {"record": "restoring", "effects": {}, "left": {path: ["0", "1"]}},
     ]
     for records in [*([begin] for begin in first), *([BEGIN, record] for record in later)]:
-        (tmp_path / "journal.jsonl").write_text("".join(json.dumps(record) + "\n" for record in records))
+        (tmp_path / "journal.jsonl").write_text(
+            "".join(json.dumps(record) + "\n" for record in records)
+        )
         with pytest.raises(Refused, match=rf"line {len(records)}: .* is not a tunable"):
             Journal(tmp_path).read()
 
@@ -218,16 +248,23 @@ def test_a_journal_that_others_may_write_is_refused(tmp_path: Path, mode: int) -
     path.chmod(mode)
     for text in (path.read_bytes(), b"{", b""):
         path.write_bytes(text)
-        with pytest.raises(Refused, match=rf"journal\.jsonl: other users may write to it \(mode 0{mode:o}\).*chown"):
+        with pytest.raises(
+            Refused, match=rf"journal\.jsonl: other users may write to it \(mode 0{mode:o}\).*chown"
+        ):
             Journal(tmp_path).records()
         assert path.read_bytes() == text
 
 
-def test_a_journal_of_another_user_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_journal_of_another_user_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     path = written(tmp_path).path
     owner = os.geteuid()
     monkeypatch.setattr(os, "geteuid", lambda: owner + 1)
-    with pytest.raises(Refused, match=rf"journal\.jsonl: belongs to user {owner}, but this process runs as {owner + 1}"):
+    with pytest.raises(
+        Refused,
+        match=rf"journal\.jsonl: belongs to user {owner}, but this process runs as {owner + 1}",
+    ):
         Journal(tmp_path).read()
     assert path.exists()
 
@@ -236,7 +273,9 @@ def test_a_journal_that_is_no_plain_file_is_refused(tmp_path: Path) -> None:
     """A link may lead to another journal, a pipe would wait for ever."""
     path = tmp_path / "journal.jsonl"
     path.symlink_to(written(tmp_path / "other").path)
-    with pytest.raises(Refused, match=r"journal\.jsonl: cannot be read \(Too many levels of symbolic links\)"):
+    with pytest.raises(
+        Refused, match=r"journal\.jsonl: cannot be read \(Too many levels of symbolic links\)"
+    ):
         Journal(tmp_path).read()
     path.unlink()
     os.mkfifo(path, 0o600)
@@ -244,7 +283,9 @@ def test_a_journal_that_is_no_plain_file_is_refused(tmp_path: Path) -> None:
         Journal(tmp_path).read()
 
 
-def test_where_files_are_everybody_s_no_journal_is_begun(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_where_files_are_everybody_s_no_journal_is_begun(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """On a file system without owners the journal would be refused when it is needed: better not to begin."""
     make = os.open
     monkeypatch.setattr(os, "open", lambda path, flags, _mode=0: make(path, flags, 0o666))
@@ -264,7 +305,9 @@ def test_a_second_journal_is_never_begun_over_a_first(tmp_path: Path) -> None:
     assert Journal(tmp_path).read() == RECORDS
 
 
-def test_begin_is_on_disk_before_it_returns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_begin_is_on_disk_before_it_returns(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The data of the file and of its copy, before they have their names, then the folder that names them; later records are appended."""
     synced: list[str] = []
 
@@ -295,13 +338,18 @@ def test_a_full_disk_leaves_nothing_behind(tmp_path: Path, limit: int) -> None:
 
 def test_a_record_that_does_not_fit_leaves_the_others_readable(tmp_path: Path) -> None:
     journal = written(tmp_path)
-    with file_size_limit(journal.path.stat().st_size + 10), pytest.raises(OSError, match="No space"):
+    with (
+        file_size_limit(journal.path.stat().st_size + 10),
+        pytest.raises(OSError, match="No space"),
+    ):
         journal.add(WROTE)
     journal.add(WROTE)
     assert Journal(tmp_path).read() == [*RECORDS, WROTE]
 
 
-def test_the_state_folder_is_the_named_one_else_the_first_that_can_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_state_folder_is_the_named_one_else_the_first_that_can_be_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Root's, the user's own, and for who can change nothing one with the temporary files; none where nothing can be written."""
     monkeypatch.setenv("DEEPTWEAK_STATE_DIR", str(tmp_path))
     assert state_dir() == tmp_path

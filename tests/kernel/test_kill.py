@@ -16,9 +16,19 @@ from tests.kernel.killed_runs import ROUNDS, alone
 from tests.sessions import HOUSE
 
 
-def kill(where: str, folder: Path, times: int, machinery: str = "kills", before: Sequence[str] = ()) -> None:
+def kill(
+    where: str, folder: Path, times: int, machinery: str = "kills", before: Sequence[str] = ()
+) -> None:
     """All of them, from a process of its own."""
-    command = [*before, sys.executable, "-m", f"tests.kernel.{machinery}", where, str(folder), str(times)]
+    command = [
+        *before,
+        sys.executable,
+        "-m",
+        f"tests.kernel.{machinery}",
+        where,
+        str(folder),
+        str(times),
+    ]
     done = subprocess.run(command, cwd=HOUSE, capture_output=True, text=True, check=False)
     print(done.stdout)
     assert done.returncode == 0, done.stderr
@@ -42,7 +52,10 @@ def test_two_hundred_kills_on_the_real_kernel(tmp_path: Path) -> None:
 def test_killed_runs_on_the_real_kernel(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of each kind of run so many that all are more than two hundred; after each, nothing of it is left."""
     monkeypatch.setenv(LENT, str(os.getpid()))
-    with tempfile.TemporaryDirectory() as folder, alone(kind) as before:  # where another user can read
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        alone(kind) as before,
+    ):  # where another user can read
         Path(folder).chmod(0o755)
         kill(kind, Path(folder), ROUNDS[kind][0], "killed_runs", before)
 

@@ -34,20 +34,31 @@ def test_what_moves_goes_back_after_its_cause() -> None:
     """By the table, by what was written, and what a write marks for good last of all."""
     assert causes_first([MIN_FREE, THP]) == [THP, MIN_FREE]
     assert causes_first([TO_SCAN, ADVISOR]) == [ADVISOR, TO_SCAN]
-    assert causes_first([f"{QUEUE}/read_ahead_kb", f"{QUEUE}/nr_requests", f"{QUEUE}/scheduler", f"{QUEUE}/iostats"]) == [
+    assert causes_first(
+        [f"{QUEUE}/read_ahead_kb", f"{QUEUE}/nr_requests", f"{QUEUE}/scheduler", f"{QUEUE}/iostats"]
+    ) == [
         f"{QUEUE}/scheduler",
         f"{QUEUE}/iostats",
         f"{QUEUE}/nr_requests",
         f"{QUEUE}/read_ahead_kb",
     ]
-    assert causes_first([SWAPPINESS, "/proc/sys/vm/a"], written=[SWAPPINESS]) == [SWAPPINESS, "/proc/sys/vm/a"]
-    assert causes_first([MIN_FREE, RATIO, "/sys/kernel/other"]) == [RATIO, "/sys/kernel/other", MIN_FREE]
+    assert causes_first([SWAPPINESS, "/proc/sys/vm/a"], written=[SWAPPINESS]) == [
+        SWAPPINESS,
+        "/proc/sys/vm/a",
+    ]
+    assert causes_first([MIN_FREE, RATIO, "/sys/kernel/other"]) == [
+        RATIO,
+        "/sys/kernel/other",
+        MIN_FREE,
+    ]
 
 
 def test_what_was_written_goes_back_before_what_no_table_knows(fake: FakeRoot) -> None:
     """Writing it moves the other: first the cause, and the other only where it still differs."""
     machine, own = kernel(fake)
-    own.answers = lambda path, value: {path: value} | ({RATIO: "20" if value == "60" else "7"} if path == SWAPPINESS else {})
+    own.answers = lambda path, value: (
+        {path: value} | ({RATIO: "20" if value == "60" else "7"} if path == SWAPPINESS else {})
+    )
     machine.apply("x", writes([(SWAPPINESS, "10")]))
     own.refuses = {RATIO}
     assert machine.restore().stuck == {}
@@ -59,12 +70,24 @@ def test_what_the_kernel_owns_for_now_is_no_setting(fake: FakeRoot) -> None:
     fake.put(ADVISOR, "none [scan-time]")
     fake.put(TO_SCAN, "500")
     machine, own = kernel(fake)
-    machine.apply("x", [], [fake.script("apply", f"echo '[none] scan-time' > $ROOT{ADVISOR}; echo 77 > $ROOT{TO_SCAN}")])
+    machine.apply(
+        "x",
+        [],
+        [
+            fake.script(
+                "apply", f"echo '[none] scan-time' > $ROOT{ADVISOR}; echo 77 > $ROOT{TO_SCAN}"
+            )
+        ],
+    )
 
     def advised(path: str, value: str) -> dict[str, str]:
         if path == TO_SCAN and "[scan-time]" in str(own.read(ADVISOR)):
             raise OSError(errno.EINVAL, "Invalid argument")
-        return {ADVISOR: "none [scan-time]", TO_SCAN: "731"} if (path, value) == (ADVISOR, "none [scan-time]") else {path: value}
+        return (
+            {ADVISOR: "none [scan-time]", TO_SCAN: "731"}
+            if (path, value) == (ADVISOR, "none [scan-time]")
+            else {path: value}
+        )
 
     own.answers = advised
     result = machine.restore()
@@ -80,7 +103,15 @@ def test_what_the_kernel_moved_under_our_setting_goes_back_with_it(fake: FakeRoo
     fake.put(TO_SCAN, "250")
     machine, own = kernel(fake)
     own.answers = lambda path, value: {path: value} | ({TO_SCAN: "100"} if path == ADVISOR else {})
-    effects = machine.apply("x", [], [fake.script("apply", f"echo 'none [scan-time]' > $ROOT{ADVISOR}; echo 500 > $ROOT{TO_SCAN}")])
+    effects = machine.apply(
+        "x",
+        [],
+        [
+            fake.script(
+                "apply", f"echo 'none [scan-time]' > $ROOT{ADVISOR}; echo 500 > $ROOT{TO_SCAN}"
+            )
+        ],
+    )
     assert list(effects.changed) == [ADVISOR]
     fake.put(TO_SCAN, "731")
     result = machine.restore()
@@ -89,7 +120,9 @@ def test_what_the_kernel_moved_under_our_setting_goes_back_with_it(fake: FakeRoo
 
 
 @pytest.mark.parametrize(("first", "second"), [(SWAPPINESS, RATIO), (RATIO, SWAPPINESS)])
-def test_what_is_refused_under_the_value_found_is_written_before_it(fake: FakeRoot, first: str, second: str) -> None:
+def test_what_is_refused_under_the_value_found_is_written_before_it(
+    fake: FakeRoot, first: str, second: str
+) -> None:
     """One setting takes no number while the other stands as found, whatever their names: it goes back while that one is still ours."""
     own = Kernel(fake.root)
     found = {path: str(own.read(path)) for path in (first, second)}
@@ -129,12 +162,20 @@ def test_what_is_busy_is_opened_first(fake: FakeRoot) -> None:
 
 def test_read_ahead_goes_back_after_whatever_resets_it(fake: FakeRoot) -> None:
     """Any write to the files beside it raises it (block/blk-settings.c)."""
-    for name, value in {"iostats": "1", "rotational": "1", "max_sectors_kb": "1280", "stable_writes": "0"}.items():
+    for name, value in {
+        "iostats": "1",
+        "rotational": "1",
+        "max_sectors_kb": "1280",
+        "stable_writes": "0",
+    }.items():
         fake.put(f"{QUEUE}/{name}", value)
     machine, own = kernel(fake)
     ahead = f"{QUEUE}/read_ahead_kb"
     own.answers = lambda path, value: {path: value} | ({} if path == ahead else {ahead: "8192"})
-    text = f"Q=$ROOT{QUEUE}; echo 4096 > $Q/read_ahead_kb; echo 0 > $Q/iostats; echo 512 > $Q/max_sectors_kb; echo 1 > $Q/stable_writes"
+    text = (
+        f"Q=$ROOT{QUEUE}; echo 4096 > $Q/read_ahead_kb; echo 0 > $Q/iostats; echo 512 > "
+        "$Q/max_sectors_kb; echo 1 > $Q/stable_writes"
+    )
     machine.apply("x", [], [fake.script("apply", text)])
     assert machine.restore().stuck == {}
     assert (fake.get(ahead), fake.get(f"{QUEUE}/max_sectors_kb")) == ("128", "1280")
@@ -157,7 +198,12 @@ for key, value in (("ip_forward", "1"), ("conf/all/forwarding", "0"), ("conf/all
     print(key, len(moved) > 0, sorted(moved - allowed))
 """
     done = subprocess.run(
-        ["unshare", "-n", sys.executable, "-c", check], cwd=HOUSE, capture_output=True, text=True, check=False, timeout=60
+        ["unshare", "-n", sys.executable, "-c", check],
+        cwd=HOUSE,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
     )
     assert done.stdout.splitlines() == [
         "ip_forward True []",
@@ -168,7 +214,10 @@ for key, value in (("ip_forward", "1"), ("conf/all/forwarding", "0"), ("conf/all
 
 @pytest.mark.needs("namespaces")
 def test_default_moves_interfaces_that_have_no_value_of_their_own() -> None:
-    """A network namespace's loopback has no address. Once its own file is written, with the same number too, default leaves it alone."""
+    """A network namespace's loopback has no address.
+
+    Once its own file is written, with the same number too, default leaves it alone.
+    """
     check = """
 from fixtures.kernel.attribution import neighbours
 from fixtures.kernel.tunables import Tunables, diff
@@ -184,10 +233,18 @@ for value in ("1", "0", "1"):
         tunables.write(own, "0")
 """
     done = subprocess.run(
-        ["unshare", "-n", sys.executable, "-c", check], cwd=HOUSE, capture_output=True, text=True, check=False, timeout=60
+        ["unshare", "-n", sys.executable, "-c", check],
+        cwd=HOUSE,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
     )
     assert done.stdout.splitlines() == ["True []", "True []", "False []"], done.stderr
-    assert causes_first([f"{IP}/conf/cni0/rp_filter", f"{IP}/conf/default/rp_filter"])[0] == f"{IP}/conf/default/rp_filter"
+    assert (
+        causes_first([f"{IP}/conf/cni0/rp_filter", f"{IP}/conf/default/rp_filter"])[0]
+        == f"{IP}/conf/default/rp_filter"
+    )
 
 
 IP, NET, SYSFS = "/proc/sys/net/ipv4", "/proc/sys/net/core", "/sys/kernel/mm/ksm/pages_to_scan"
@@ -235,7 +292,8 @@ def test_a_value_counts_by_its_meaning(path: str, asked: str | None, answer: str
     assert in_force(path, asked, answer) == how
 
 
-# key → what is written, and how that is said to stand to what the kernel makes of it; each is put back at once.
+# key → what is written, and how that is said to stand to what the kernel makes of it; each is put
+# back at once.
 ASKED = {
     "net.ipv4.ip_local_reserved_ports": ("9,8,100-105,103-110", "same"),
     "net.ipv4.neigh.lo.retrans_time_ms": ("1003", None),
@@ -260,7 +318,9 @@ else:
     print(in_force(path, {asked!r}, tunables.read(path)), repr(tunables.read(path)))
 """
     command = ["unshare", "-n", "-i", sys.executable, "-c", check]
-    done = subprocess.run(command, cwd=HOUSE, capture_output=True, text=True, check=False, timeout=60)
+    done = subprocess.run(
+        command, cwd=HOUSE, capture_output=True, text=True, check=False, timeout=60
+    )
     if done.stdout.startswith("not here"):
         pytest.skip("not in a namespace's own settings")
     word = done.stdout.split()[0] if done.stdout else done.stderr
@@ -273,5 +333,7 @@ def test_a_set_whose_list_the_kernel_sorts_is_in_force(fake: FakeRoot) -> None:
     fake.put(ports, "")
     machine, own = kernel(fake)
     own.answers = lambda path, value: {path: "8-9,100-110" if path == ports and value else value}
-    assert machine.apply("x", writes([(ports, "100-110,9,8")])).changed == {ports: ("", "8-9,100-110")}
+    assert machine.apply("x", writes([(ports, "100-110,9,8")])).changed == {
+        ports: ("", "8-9,100-110")
+    }
     assert machine.restore().stuck == {}

@@ -45,23 +45,32 @@ def own_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def holder(tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
     """Another process that holds the machine whose state is in `tmp_path`."""
     command = [sys.executable, "-c", HOLD, str(tmp_path), str(vars(lock)["ROOT_STATE_DIR"])]
-    with subprocess.Popen(command, cwd=HOUSE, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(
+        command, cwd=HOUSE, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == "held\n"
         yield process
         process.kill()
 
 
-def test_a_second_run_is_refused_and_told_who_holds_it(tmp_path: Path, holder: subprocess.Popen[str]) -> None:
+def test_a_second_run_is_refused_and_told_who_holds_it(
+    tmp_path: Path, holder: subprocess.Popen[str]
+) -> None:
     """Its pid and command, and since when."""
     with (
-        pytest.raises(MachineHeld, match=rf"held by process {holder.pid} \(.* -c import sys .*\) in /.*, since 20\d\d-"),
+        pytest.raises(
+            MachineHeld,
+            match=rf"held by process {holder.pid} \(.* -c import sys .*\) in /.*, since 20\d\d-",
+        ),
         lock.held(tmp_path),
     ):
         pass
 
 
-def test_who_holds_something_else_is_not_named(tmp_path: Path, holder: subprocess.Popen[str]) -> None:
+def test_who_holds_something_else_is_not_named(
+    tmp_path: Path, holder: subprocess.Popen[str]
+) -> None:
     """The newest lock of each CPU stands first in the kernel's list: another file is locked on every one."""
     cpus = os.sched_getaffinity(0)
     with contextlib.ExitStack() as stack:
@@ -69,7 +78,10 @@ def test_who_holds_something_else_is_not_named(tmp_path: Path, holder: subproces
         for cpu in cpus:
             os.sched_setaffinity(0, {cpu})
             fcntl.flock(stack.enter_context((tmp_path / f"other-{cpu}").open("w")), fcntl.LOCK_EX)
-        with pytest.raises(MachineHeld, match=f"held by process {holder.pid} "), lock.held(tmp_path):
+        with (
+            pytest.raises(MachineHeld, match=f"held by process {holder.pid} "),
+            lock.held(tmp_path),
+        ):
             pass
 
 
@@ -80,27 +92,44 @@ def test_kill_9_lets_go(tmp_path: Path, holder: subprocess.Popen[str]) -> None:
         assert json.loads((tmp_path / "lock").read_text())["pid"] == os.getpid()
 
 
-@pytest.mark.parametrize("text", ['{"pid": 1, "command": ["init"], "since_utc": "2001-01-01"}', "", "[]", "5", "{", "\0" * 10])
-def test_a_stale_text_is_not_believed(tmp_path: Path, holder: subprocess.Popen[str], text: str) -> None:
+@pytest.mark.parametrize(
+    "text",
+    ['{"pid": 1, "command": ["init"], "since_utc": "2001-01-01"}', "", "[]", "5", "{", "\0" * 10],
+)
+def test_a_stale_text_is_not_believed(
+    tmp_path: Path, holder: subprocess.Popen[str], text: str
+) -> None:
     """The kernel's list of locks says who it is; the text is a courtesy."""
     (tmp_path / "lock").write_text(text)
-    with pytest.raises(MachineHeld, match=f"held by process {holder.pid} ") as refused, lock.held(tmp_path):
+    with (
+        pytest.raises(MachineHeld, match=f"held by process {holder.pid} ") as refused,
+        lock.held(tmp_path),
+    ):
         pass
     assert "2001-01-01" not in str(refused.value)
 
 
-def test_a_holder_that_cannot_be_seen_is_said_so(tmp_path: Path, holder: subprocess.Popen[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_holder_that_cannot_be_seen_is_said_so(
+    tmp_path: Path, holder: subprocess.Popen[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """In another container: not in this one's list of locks."""
     assert holder.pid
     monkeypatch.setattr(lock, "_pid_in_proc_locks", lambda _handle: None)
     (tmp_path / "lock").write_text("")
-    with pytest.raises(MachineHeld, match=r"another process .*another container"), lock.held(tmp_path):
+    with (
+        pytest.raises(MachineHeld, match=r"another process .*another container"),
+        lock.held(tmp_path),
+    ):
         pass
 
 
 def test_it_is_let_go_when_the_block_ends_and_taken_again(tmp_path: Path) -> None:
     for _ in range(2):
-        with lock.held(tmp_path), pytest.raises(MachineHeld, match=f"held by process {os.getpid()} "), lock.held(tmp_path):
+        with (
+            lock.held(tmp_path),
+            pytest.raises(MachineHeld, match=f"held by process {os.getpid()} "),
+            lock.held(tmp_path),
+        ):
             pass
 
 
@@ -118,13 +147,18 @@ def test_a_program_started_meanwhile_does_not_hold_it_on(tmp_path: Path) -> None
 
 def test_a_folder_that_cannot_be_made_says_what_to_do(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(Refused, match="DEEPTWEAK_STATE_DIR"), lock.held(tmp_path / "file" / "state"):
+    with (
+        pytest.raises(Refused, match="DEEPTWEAK_STATE_DIR"),
+        lock.held(tmp_path / "file" / "state"),
+    ):
         pass
 
 
 @pytest.mark.needs("root")
 @pytest.mark.parametrize("held_by_root", [True, False])
-def test_an_ordinary_user_respects_root_s_run(monkeypatch: pytest.MonkeyPatch, *, held_by_root: bool) -> None:
+def test_an_ordinary_user_respects_root_s_run(
+    monkeypatch: pytest.MonkeyPatch, *, held_by_root: bool
+) -> None:
     """Whatever root's umask; and has a lock of their own where root never ran."""
     with tempfile.TemporaryDirectory() as name:
         top = Path(name)
@@ -134,7 +168,9 @@ def test_an_ordinary_user_respects_root_s_run(monkeypatch: pytest.MonkeyPatch, *
         umask = os.umask(0o077)
         try:
             with lock.held(top / "root"):
-                assert _as_nobody(top / "mine") == (f"held by process {os.getpid()} " if held_by_root else "got it")
+                assert _as_nobody(top / "mine") == (
+                    f"held by process {os.getpid()} " if held_by_root else "got it"
+                )
         finally:
             os.umask(umask)
 
@@ -164,7 +200,10 @@ def _as_nobody(folder: Path) -> str:
 
 
 def test_two_state_folders_are_still_one_machine(tmp_path: Path) -> None:
-    """The journal may lie anywhere; the kernel is one. Root always takes the machine's own lock too."""
+    """The journal may lie anywhere; the kernel is one.
+
+    Root always takes the machine's own lock too.
+    """
     with (
         lock.machine_held(tmp_path / "one"),
         pytest.raises(MachineHeld, match=f"held by process {os.getpid()} "),
@@ -173,7 +212,9 @@ def test_two_state_folders_are_still_one_machine(tmp_path: Path) -> None:
         pass
 
 
-def test_a_lock_is_lent_only_by_the_process_that_has_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_lock_is_lent_only_by_the_process_that_has_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Whoever names another pid, or one that holds nothing, is refused as anybody else."""
     with lock.held(tmp_path / "machine"):
         monkeypatch.setenv(lock.LENT, str(os.getpid()))
@@ -185,11 +226,19 @@ def test_a_lock_is_lent_only_by_the_process_that_has_it(tmp_path: Path, monkeypa
 
 
 def test_a_killed_runs_journal_in_another_state_folder_is_not_overlooked(tmp_path: Path) -> None:
-    """Stock would be measured on a machine that somebody has left changed. Once that journal is finished, all is well."""
+    """Stock would be measured on a machine that somebody has left changed.
+
+    Once that journal is finished, all is well.
+    """
     with lock.machine_held(tmp_path / "one"):
         (tmp_path / "one" / "journal.jsonl").write_text("a run was killed here")
     for folder in (tmp_path / "other", tmp_path / "machine"):
-        with pytest.raises(Refused, match=f"DEEPTWEAK_STATE_DIR={tmp_path / 'one'} python -m fixtures restore"), lock.machine_held(folder):
+        with (
+            pytest.raises(
+                Refused, match=f"DEEPTWEAK_STATE_DIR={tmp_path / 'one'} python -m fixtures restore"
+            ),
+            lock.machine_held(folder),
+        ):
             pass
     with lock.machine_held(tmp_path / "one"):
         (tmp_path / "one" / "journal.jsonl").unlink()
@@ -197,7 +246,10 @@ def test_a_killed_runs_journal_in_another_state_folder_is_not_overlooked(tmp_pat
         pass
 
 
-@pytest.mark.parametrize("name", ["relative/../state", "a\nb", "\n", "a b'c", '"quoted"', "\udcff", "line\u2028s", "link/state"])
+@pytest.mark.parametrize(
+    "name",
+    ["relative/../state", "a\nb", "\n", "a b'c", '"quoted"', "\udcff", "line\u2028s", "link/state"],
+)
 def test_a_killed_run_is_found_from_any_folder_whatever_its_state_folder_is_called(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
@@ -216,8 +268,14 @@ def test_a_killed_run_is_found_from_any_folder_whatever_its_state_folder_is_call
         with pytest.raises(Refused, match="restore") as refused, lock.machine_held(folder):
             pass
     assert "\n" not in str(refused.value)
-    said = str(refused.value).rpartition("ran it: ")[2].replace("python -m fixtures restore", "printenv --null DEEPTWEAK_STATE_DIR")
-    found = os.fsdecode(subprocess.run(["bash", "-c", said], capture_output=True, check=True).stdout).removesuffix("\0")
+    said = (
+        str(refused.value)
+        .rpartition("ran it: ")[2]
+        .replace("python -m fixtures restore", "printenv --null DEEPTWEAK_STATE_DIR")
+    )
+    found = os.fsdecode(
+        subprocess.run(["bash", "-c", said], capture_output=True, check=True).stdout
+    ).removesuffix("\0")
     monkeypatch.setenv("DEEPTWEAK_STATE_DIR", found)
     with lock.machine_held(state_dirs.state_dir()):
         (state_dirs.state_dir() / "journal.jsonl").unlink()
@@ -253,8 +311,13 @@ def test_an_ordinary_user_reads_the_list_whatever_root_s_umask(
         assert _as_nobody(top / "mine") == "got it"
 
 
-def test_where_root_s_folder_cannot_be_made_another_is_the_machine_s(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A read-only /var/lib. Once it can be written, whoever comes then still meets the lock of who came before."""
+def test_where_root_s_folder_cannot_be_made_another_is_the_machine_s(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A read-only /var/lib.
+
+    Once it can be written, whoever comes then still meets the lock of who came before.
+    """
     (tmp_path / "lib").write_text("")  # no folder
     monkeypatch.setattr(lock, "ROOT_STATE_DIR", tmp_path / "lib" / "machine")
     with lock.machine_held(tmp_path / "one"):
@@ -262,10 +325,14 @@ def test_where_root_s_folder_cannot_be_made_another_is_the_machine_s(tmp_path: P
             with pytest.raises(MachineHeld), lock.machine_held(tmp_path / "other"):
                 pass
             (tmp_path / "lib").unlink(missing_ok=True)
-        assert json.loads((tmp_path / "run" / "state-folders").read_text())[0] == str(tmp_path / "one")
+        assert json.loads((tmp_path / "run" / "state-folders").read_text())[0] == str(
+            tmp_path / "one"
+        )
 
 
-def test_settings_are_changed_under_a_lock_or_not_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_settings_are_changed_under_a_lock_or_not_at_all(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Who can change none needs no lock but their own."""
     (tmp_path / "file").write_text("")
     monkeypatch.setattr(lock, "ROOT_STATE_DIR", tmp_path / "file" / "machine")
@@ -288,20 +355,28 @@ class TestFoldersAmongTheTemporaryFiles:
         monkeypatch.setenv("XDG_STATE_HOME", "relative")
         monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
         monkeypatch.setattr(probes, "settings", lambda: "nothing can be written")
-        monkeypatch.setattr(probes, "make", lambda folder: None if folder.is_relative_to(tmp_path) else "it cannot be written")
+        monkeypatch.setattr(
+            probes,
+            "make",
+            lambda folder: None if folder.is_relative_to(tmp_path) else "it cannot be written",
+        )
         return tmp_path / f"deeptweak-{os.geteuid()}"
 
     def test_one_is_made_for_this_user_alone(self, temporary: Path) -> None:
         assert state_dirs.state_dir() == temporary
         assert temporary.stat().st_mode & 0o777 == 0o700
 
-    def test_none_is_made_where_there_is_a_home(self, temporary: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_none_is_made_where_there_is_a_home(
+        self, temporary: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "home"))
         assert state_dirs.state_dir() == tmp_path / "home" / "deeptweak"
         assert not temporary.exists()
 
     @pytest.mark.parametrize("mode", [0o777, 0o770, 0o755])
-    def test_one_that_others_may_write_or_read_is_not_taken(self, temporary: Path, mode: int) -> None:
+    def test_one_that_others_may_write_or_read_is_not_taken(
+        self, temporary: Path, mode: int
+    ) -> None:
         temporary.mkdir()
         temporary.chmod(mode)
         assert state_dirs.state_dir() == state_dirs.ROOT_STATE_DIR
@@ -321,13 +396,17 @@ def test_a_lock_that_is_a_link_is_not_followed(tmp_path: Path) -> None:
     assert (tmp_path / "secret").read_text() == "mine"
 
 
-def test_a_relative_state_folder_is_the_same_from_everywhere(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_relative_state_folder_is_the_same_from_everywhere(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     monkeypatch.setenv("DEEPTWEAK_STATE_DIR", "state")
     monkeypatch.chdir(tmp_path)
     assert state_dirs.state_dir() == tmp_path / "state"
 
 
-def test_where_the_machines_lock_can_take_no_note_the_next_place_does(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_where_the_machines_lock_can_take_no_note_the_next_place_does(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     """A run that is killed under a read-only /var/lib is found by the next one, which looks in both."""
     root, run, own = tmp_path / "root", tmp_path / "run", tmp_path / "own"
     root.mkdir()
@@ -335,7 +414,9 @@ def test_where_the_machines_lock_can_take_no_note_the_next_place_does(monkeypatc
     monkeypatch.setattr(lock, "ROOT_STATE_DIR", root)
     monkeypatch.setattr(lock, "RUN_DIR", run)
     with monkeypatch.context() as read_only:
-        read_only.setattr(probes, "make", lambda folder: "it is read-only" if folder == root else None)
+        read_only.setattr(
+            probes, "make", lambda folder: "it is read-only" if folder == root else None
+        )
         with lock.machine_held(own):
             (own / "journal.jsonl").touch()
     with pytest.raises(Refused, match=str(own)), lock.machine_held(root):
@@ -363,7 +444,10 @@ def test_a_lost_journal_is_no_clean_machine(tmp_path: Path, gone: str, *, own: b
     if gone == "its folder" and not own:
         shutil.rmtree(folder)
     for _ in range(2):
-        with pytest.raises(Refused, match=f"{folder}: a run with this state folder was killed, and its journal is gone"):
+        with pytest.raises(
+            Refused,
+            match=f"{folder}: a run with this state folder was killed, and its journal is gone",
+        ):
             _hold(folder)
         with pytest.raises(Refused, match="its journal is gone"):
             _hold(tmp_path / "other")
@@ -375,7 +459,9 @@ def test_a_journal_lost_before_this_boot_is_none(tmp_path: Path) -> None:
     """The kernel has started anew since."""
     _killed(tmp_path / "one")
     shutil.rmtree(tmp_path / "one")
-    (tmp_path / "machine" / "state-folders").write_text(json.dumps([str(tmp_path / "one"), "another boot"]))
+    (tmp_path / "machine" / "state-folders").write_text(
+        json.dumps([str(tmp_path / "one"), "another boot"])
+    )
     _hold(tmp_path / "other")
 
 
@@ -393,7 +479,9 @@ def test_the_list_forgets_what_is_closed(tmp_path: Path) -> None:
     assert (tmp_path / "machine" / "state-folders").read_text() == ""
 
 
-def test_a_run_may_wait_for_the_machine(tmp_path: Path, holder: subprocess.Popen[str], capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_run_may_wait_for_the_machine(
+    tmp_path: Path, holder: subprocess.Popen[str], capsys: pytest.CaptureFixture[str]
+) -> None:
     """It says for whom, once."""
     with pytest.raises(MachineHeld, match=r"--wait=TIME"), lock.held(tmp_path, 0.3):
         pass
@@ -402,10 +490,14 @@ def test_a_run_may_wait_for_the_machine(tmp_path: Path, holder: subprocess.Popen
     with lock.held(tmp_path, 60.0):
         pass
     lines = capsys.readouterr().out.splitlines()
-    assert [line.partition(" (")[0] for line in lines] == [f"Waiting up to {s} s for process {holder.pid}" for s in ("0.3", "60")]
+    assert [line.partition(" (")[0] for line in lines] == [
+        f"Waiting up to {s} s for process {holder.pid}" for s in ("0.3", "60")
+    ]
 
 
-def test_a_killed_run_s_children_that_have_its_lock_for_a_moment_are_waited_for(tmp_path: Path) -> None:
+def test_a_killed_run_s_children_that_have_its_lock_for_a_moment_are_waited_for(
+    tmp_path: Path,
+) -> None:
     """Between fork and exec a child has all of its parent's files."""
     reader, writer = os.pipe()
     pid = os.fork()

@@ -34,11 +34,17 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.usefixtures("application")
 
 HOUSE = Path(__file__).parents[2]
-SWAPPINESS, RATIO, BYTES = "/proc/sys/vm/swappiness", "/proc/sys/vm/dirty_ratio", "/proc/sys/vm/dirty_bytes"
+SWAPPINESS, RATIO, BYTES = (
+    "/proc/sys/vm/swappiness",
+    "/proc/sys/vm/dirty_ratio",
+    "/proc/sys/vm/dirty_bytes",
+)
 THP, MIN_FREE = "/sys/kernel/mm/transparent_hugepage/enabled", "/proc/sys/vm/min_free_kbytes"
 VALUES = st.sampled_from(["0", "1", "7", "60", "madvise", "always", "4096 131072\t6291456"])
 # A value, and for configuration files also their removal or a torn-looking part.
-OTHERS = st.dictionaries(st.sampled_from([*SETTINGS, *CONFIG, "/etc/sysctl.d/new.conf"]), VALUES, max_size=4)
+OTHERS = st.dictionaries(
+    st.sampled_from([*SETTINGS, *CONFIG, "/etc/sysctl.d/new.conf"]), VALUES, max_size=4
+)
 ASKED = st.dictionaries(st.sampled_from(list(SETTINGS)), VALUES, max_size=6)
 
 
@@ -67,7 +73,9 @@ def either_or(path: str, value: str) -> dict[str, str]:
     """mm/page-writeback.c: writing one of vm.dirty_ratio and vm.dirty_bytes zeroes the other; 0 bytes are refused."""
     if path == BYTES and value == "0":
         raise OSError(22, "Invalid argument")
-    return {path: value} | ({RATIO: "0"} if path == BYTES else {BYTES: "0"} if path == RATIO else {})
+    return {path: value} | (
+        {RATIO: "0"} if path == BYTES else {BYTES: "0"} if path == RATIO else {}
+    )
 
 
 # -- as it should go
@@ -78,16 +86,28 @@ def test_settings_are_in_force_and_then_as_before(fake: FakeRoot, application: s
     machine = fake.machine()
     effects = machine.apply("x", writes([(SWAPPINESS, "10"), (THP, "always")]))
     assert effects.changed == {SWAPPINESS: ("60", "10"), THP: ("always [madvise] never", "always")}
-    beside = {path: text for path, text in SETTINGS.items() if path.startswith((f"{Path(SWAPPINESS).parent}/", f"{Path(THP).parent}/"))}
+    beside = {
+        path: text
+        for path, text in SETTINGS.items()
+        if path.startswith((f"{Path(SWAPPINESS).parent}/", f"{Path(THP).parent}/"))
+    }
     assert plain(effects.before) == ({**SETTINGS, **CONFIG} if application == "first" else beside)
     assert (fake.get(SWAPPINESS), fake.get(THP)) == ("10", "always")
     result = machine.restore()
     assert result.back == {SWAPPINESS: ("10", "60"), THP: ("always", "always [madvise] never")}
-    assert (result.left_alone, result.stuck, result.elsewhere, result.notes, result.label) == ({}, {}, {}, (), "x")
+    assert (result.left_alone, result.stuck, result.elsewhere, result.notes, result.label) == (
+        {},
+        {},
+        {},
+        (),
+        "x",
+    )
     fake.must_be_as_found()
 
 
-def test_originals_are_on_disk_before_the_first_write(fake: FakeRoot, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_originals_are_on_disk_before_the_first_write(
+    fake: FakeRoot, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """At the moment of each write the journal on disk, fsync done, knows the original of what is written."""
     seen: list[str] = []
     synced: set[str] = set()
@@ -126,10 +146,13 @@ def test_originals_come_back_and_what_others_changed_stays(
     made = {**SETTINGS, **CONFIG}
     untouched = {p: v for p, v in others.items() if p not in ours and not alike(p, v, made.get(p))}
     assert {p: found for p, (found, _) in result.left_alone.items()} == theirs
-    assert {p: now for p, (_, now) in plain(result.elsewhere).items() if now != CONFIG.get(p)} == untouched, (
-        "a file that was written anew aside"
+    assert {
+        p: now for p, (_, now) in plain(result.elsewhere).items() if now != CONFIG.get(p)
+    } == untouched, "a file that was written anew aside"
+    assert (
+        fake.wrong()
+        == {p: v for p, v in theirs.items() if not alike(p, v, SETTINGS[p])} | untouched
     )
-    assert fake.wrong() == {p: v for p, v in theirs.items() if not alike(p, v, SETTINGS[p])} | untouched
     assert (result.stuck, fake.journal.exists()) == ({}, False)
 
 
@@ -140,7 +163,9 @@ def test_a_value_the_kernel_refuses_leaves_everything_as_it_was(fake: FakeRoot) 
     machine, own = kernel(fake)
     own.refuses = {RATIO}
     with pytest.raises(
-        TweakRefused, match=r"dirty_ratio: the kernel refused '5' \(Invalid argument\); it is still '20'. .*drop it from 'x'"
+        TweakRefused,
+        match=r"dirty_ratio: the kernel refused '5' \(Invalid argument\); it is still '20'. .*drop "
+        r"it from 'x'",
     ):
         machine.apply("x", writes([(SWAPPINESS, "10"), (RATIO, "5"), (BYTES, "1")]))
     fake.must_be_as_found()
@@ -149,7 +174,9 @@ def test_a_value_the_kernel_refuses_leaves_everything_as_it_was(fake: FakeRoot) 
 def test_a_value_the_kernel_silently_changes_is_not_called_in_force(fake: FakeRoot) -> None:
     machine, own = kernel(fake)
     own.answers = lambda path, value: {path: "200" if value == "1000" else value}
-    with pytest.raises(TweakRefused, match="wrote '1000', but the kernel reports '200'; it is not in force"):
+    with pytest.raises(
+        TweakRefused, match="wrote '1000', but the kernel reports '200'; it is not in force"
+    ):
         machine.apply("x", writes([(RATIO, "5"), (SWAPPINESS, "1000")]))
     fake.must_be_as_found()
 
@@ -208,7 +235,13 @@ except TweakRefused as refused:
     print(refused)
 print(fake.wrong(), [p.name for p in fake.state.iterdir()])
 """
-    command = ["unshare", "-m", "sh", "-c", 'mount -t tmpfs -o size=4k none "$3" && exec "$0" -c "$1" "$2"']
+    command = [
+        "unshare",
+        "-m",
+        "sh",
+        "-c",
+        'mount -t tmpfs -o size=4k none "$3" && exec "$0" -c "$1" "$2"',
+    ]
     command += [sys.executable, check, str(fake.path), str(fake.state)]
     done = subprocess.run(command, cwd=HOUSE, capture_output=True, text=True, check=False)
     assert "No space left on device); nothing was changed" in done.stdout, done.stderr
@@ -239,7 +272,9 @@ def test_a_write_that_zeroes_its_neighbour_is_put_back_with_it(fake: FakeRoot) -
 
 
 @pytest.mark.parametrize("order", [(RATIO, BYTES, SWAPPINESS), (BYTES, RATIO, SWAPPINESS)])
-def test_a_set_that_breaks_off_between_neighbours_is_put_back(fake: FakeRoot, order: tuple[str, ...]) -> None:
+def test_a_set_that_breaks_off_between_neighbours_is_put_back(
+    fake: FakeRoot, order: tuple[str, ...]
+) -> None:
     """The second write changed what the first had left: that is no third party's work."""
     machine, own = kernel(fake)
     own.answers, own.refuses = either_or, {SWAPPINESS}
@@ -285,7 +320,9 @@ def test_a_user_s_number_goes_back_where_its_cause_does_not_bring_it(fake: FakeR
     fake.put(MIN_FREE, "40000")
     machine, own = kernel(fake)
     own.answers = lambda path, value: {path: value} | ({MIN_FREE: "67584"} if path == THP else {})
-    machine.apply("x", [], [fake.script("apply", f"echo always > $ROOT{THP}; echo 67584 > $ROOT{MIN_FREE}")])
+    machine.apply(
+        "x", [], [fake.script("apply", f"echo always > $ROOT{THP}; echo 67584 > $ROOT{MIN_FREE}")]
+    )
     assert machine.restore().stuck == {}
     assert fake.get(MIN_FREE) == "40000"
 
@@ -293,7 +330,9 @@ def test_a_user_s_number_goes_back_where_its_cause_does_not_bring_it(fake: FakeR
 def test_a_marked_setting_waits_for_its_cause(fake: FakeRoot) -> None:
     """While the switch is stuck, the number that it moves is stuck too, and not written."""
     machine, own = kernel(fake)
-    machine.apply("x", [], [fake.script("apply", f"echo never > $ROOT{THP}; echo 19832 > $ROOT{MIN_FREE}")])
+    machine.apply(
+        "x", [], [fake.script("apply", f"echo never > $ROOT{THP}; echo 19832 > $ROOT{MIN_FREE}")]
+    )
     own.refuses = {THP}
     assert machine.restore().stuck.keys() == {THP, MIN_FREE}
     assert fake.get(MIN_FREE) == "19832"
@@ -303,15 +342,22 @@ def test_a_value_lost_by_putting_back_another_is_not_called_restored(fake: FakeR
     """Each of the two undoes the other: one is stuck, and is said to be."""
     machine, own = kernel(fake)
     machine.apply("x", writes([(SWAPPINESS, "1"), (RATIO, "1")]))
-    own.answers = lambda path, value: {path: value} | {RATIO if path == SWAPPINESS else SWAPPINESS: "1"}
+    own.answers = lambda path, value: (
+        {path: value} | {RATIO if path == SWAPPINESS else SWAPPINESS: "1"}
+    )
     assert len(machine.restore().stuck) == 1
     assert fake.journal.exists()
 
 
 @pytest.mark.parametrize("name", ["dirty", "dirty_background", "overcommit"])
-def test_what_the_kernel_moved_just_before_the_end_goes_back(fake: FakeRoot, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+def test_what_the_kernel_moved_just_before_the_end_goes_back(
+    fake: FakeRoot, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
     """Writing a ratio zeroes the amount (mm/page-writeback.c, mm/util.c); the run is killed before it has looked."""
-    ratio, amount = f"/proc/sys/vm/{name}_ratio", f"/proc/sys/vm/{name}_{'kbytes' if name == 'overcommit' else 'bytes'}"
+    ratio, amount = (
+        f"/proc/sys/vm/{name}_ratio",
+        f"/proc/sys/vm/{name}_{'kbytes' if name == 'overcommit' else 'bytes'}",
+    )
     fake.put(ratio, "0")
     fake.put(amount, "4096")
     write = Tunables.write
@@ -361,7 +407,9 @@ def test_a_refused_set_that_cannot_be_put_back_says_both(fake: FakeRoot) -> None
     machine, own = kernel(fake)
     own.answers = lambda path, _value: {path: "1"}
     with pytest.raises(
-        Refused, match=r"not in force — and the machine could not be put back: .*swappiness: wrote '60', but the kernel reports '1'"
+        Refused,
+        match=r"not in force — and the machine could not be put back: .*swappiness: wrote '60', but "
+        r"the kernel reports '1'",
     ):
         machine.apply("x", writes([(SWAPPINESS, "10")]))
     assert fake.journal.exists()
@@ -407,7 +455,10 @@ def test_a_file_of_ours_that_somebody_removed_stays_away(fake: FakeRoot) -> None
 
 
 @settings(max_examples=150)  # what the product promises is worth a second
-@given(data=st.data(), asked=st.lists(st.tuples(st.sampled_from(list(SETTINGS)), VALUES), min_size=1, max_size=6))
+@given(
+    data=st.data(),
+    asked=st.lists(st.tuples(st.sampled_from(list(SETTINGS)), VALUES), min_size=1, max_size=6),
+)
 def test_a_journal_cut_anywhere_puts_back_what_had_been_done(
     tmp_path_factory: pytest.TempPathFactory, data: st.DataObject, asked: list[tuple[str, str]]
 ) -> None:
@@ -424,7 +475,12 @@ def test_a_journal_cut_anywhere_puts_back_what_had_been_done(
     in_flight = data.draw(st.booleans(), "in flight") if lines else False
     for path, value in asked[: max(0, lines - 1) + in_flight]:
         fresh.put(path, value)
-    stranger = data.draw(st.sampled_from([None, *sorted(SETTINGS.keys() - latest.keys() - neighbours(latest, SETTINGS))]), "stranger")
+    stranger = data.draw(
+        st.sampled_from(
+            [None, *sorted(SETTINGS.keys() - latest.keys() - neighbours(latest, SETTINGS))]
+        ),
+        "stranger",
+    )
     if stranger and lines:
         fresh.put(stranger, "12345")
     result = fresh.machine().restore()
@@ -452,7 +508,9 @@ class Mortal:
 
     def _wrapped(self, call: Callable[..., object]) -> Callable[..., object]:
         def wrapper(*args: object, **kwargs: object) -> object:
-            changing = call.__name__ not in ("close", "open") or (call.__name__ == "open" and int(str(args[1])) & (os.O_WRONLY | os.O_RDWR))
+            changing = call.__name__ not in ("close", "open") or (
+                call.__name__ == "open" and int(str(args[1])) & (os.O_WRONLY | os.O_RDWR)
+            )
             if self.dead and (changing or call.__name__ == "open"):
                 raise Killed
             if not changing:
@@ -467,16 +525,25 @@ class Mortal:
                 name = str(Path(f"/proc/self/fd/{args[0]}").readlink())
                 text = args[1]
                 assert isinstance(text, bytes)
-                call(args[0], text[: len(text) // 2] if "/etc/" in name or "journal" in name else text)
+                call(
+                    args[0],
+                    text[: len(text) // 2] if "/etc/" in name or "journal" in name else text,
+                )
             raise Killed
 
         return wrapper
 
 
 def _with_scripts(fake: FakeRoot, monkeypatch: pytest.MonkeyPatch, mortal: Mortal | None) -> None:
-    # Scripts in Python, one file at a time, so that a crash can come between any two of their effects.
+    # Scripts in Python, one file at a time, so that a crash can come between any two of their
+    # effects.
     steps: dict[str, list[tuple[str, str | None]]] = {
-        "apply": [(THP, "always"), ("/etc/sysctl.d/new.conf", "vm.swappiness = 1\n"), ("/etc/sysctl.conf", None), (SWAPPINESS, "1")],
+        "apply": [
+            (THP, "always"),
+            ("/etc/sysctl.d/new.conf", "vm.swappiness = 1\n"),
+            ("/etc/sysctl.conf", None),
+            (SWAPPINESS, "1"),
+        ],
         "uninstall": [(THP, "never"), ("/etc/sysctl.conf", "# other\n"), (RATIO, "30")],
     }
 
@@ -496,13 +563,19 @@ def _with_scripts(fake: FakeRoot, monkeypatch: pytest.MonkeyPatch, mortal: Morta
 
 @pytest.mark.parametrize("how", ["before", "after", "torn"])
 @pytest.mark.parametrize("scripted", [False, True])
-def test_death_at_any_system_call_and_again_during_recovery(tmp_path: Path, how: str, *, scripted: bool) -> None:
+def test_death_at_any_system_call_and_again_during_recovery(
+    tmp_path: Path, how: str, *, scripted: bool
+) -> None:
     """A run dies at its n-th call, recovery dies at its m-th, a second recovery finds everything: for every n, and some m of each."""
     deaths = 0
     for number in range(10_000):
         fake = fake_root.make(tmp_path / str(number))
         scripts = (fake.script("apply", ""), fake.script("uninstall", "")) if scripted else ()
-        asked = writes([(SWAPPINESS, "10"), (RATIO, "5"), (SWAPPINESS, "10"), (MIN_FREE, "1")][: 2 if scripted else 4])
+        asked = writes(
+            [(SWAPPINESS, "10"), (RATIO, "5"), (SWAPPINESS, "10"), (MIN_FREE, "1")][
+                : 2 if scripted else 4
+            ]
+        )
         survived = True
         for last in (number, (number * 7) % 23):
             with pytest.MonkeyPatch.context() as patch:
@@ -511,7 +584,9 @@ def test_death_at_any_system_call_and_again_during_recovery(tmp_path: Path, how:
                 machine = fake.machine()
                 try:
                     if last == number and survived:
-                        machine.apply("x", [w for w in asked if not scripted or w.path != SWAPPINESS], scripts)
+                        machine.apply(
+                            "x", [w for w in asked if not scripted or w.path != SWAPPINESS], scripts
+                        )
                     machine.restore()
                 except Killed:
                     deaths += 1
@@ -522,13 +597,20 @@ def test_death_at_any_system_call_and_again_during_recovery(tmp_path: Path, how:
         with pytest.MonkeyPatch.context() as patch:
             _with_scripts(fake, patch, None)
             result = fake.machine().restore()
-        assert (fake.wrong(), result.stuck, result.left_alone, fake.journal.exists()) == ({}, {}, {}, False), number
+        assert (fake.wrong(), result.stuck, result.left_alone, fake.journal.exists()) == (
+            {},
+            {},
+            {},
+            False,
+        ), number
         if survived:
             break
     assert deaths > 20
 
 
-def test_somebody_s_change_after_a_crash_during_recovery_stays(fake: FakeRoot, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_somebody_s_change_after_a_crash_during_recovery_stays(
+    fake: FakeRoot, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The restore died between two settings; days later one of them has been changed by hand."""
     fake.machine().apply("x", writes([(SWAPPINESS, "10"), (RATIO, "5")]))
     write = Tunables.write
@@ -548,7 +630,9 @@ def test_somebody_s_change_after_a_crash_during_recovery_stays(fake: FakeRoot, m
     assert fake.wrong() == {SWAPPINESS: "33"}
 
 
-def test_what_changes_while_a_set_that_writes_nothing_is_applied_is_somebody_s(fake: FakeRoot) -> None:
+def test_what_changes_while_a_set_that_writes_nothing_is_applied_is_somebody_s(
+    fake: FakeRoot,
+) -> None:
     """Stock, or settings of a process alone: a change between the two snapshots is not this run's to put back."""
     machine = fake.machine()
     machine.begin("stock", [])
@@ -558,14 +642,21 @@ def test_what_changes_while_a_set_that_writes_nothing_is_applied_is_somebody_s(f
     assert (fake.get(SWAPPINESS), result.back, set(result.elsewhere)) == ("10", {}, {SWAPPINESS})
 
 
-def test_a_value_that_somebody_put_back_while_ours_was_to_be_in_force_is_said(fake: FakeRoot) -> None:
-    """What was measured then was not what was asked for. After a restore that broke off it may as well have been ourselves."""
+def test_a_value_that_somebody_put_back_while_ours_was_to_be_in_force_is_said(
+    fake: FakeRoot,
+) -> None:
+    """What was measured then was not what was asked for.
+
+    After a restore that broke off it may as well have been ourselves.
+    """
     fake.machine().apply("x", writes([(SWAPPINESS, "10"), (RATIO, "5")]))
     fake.put(SWAPPINESS, "60")
     journal = fake.journal.read_bytes()
     result = fake.machine().restore()
     assert (result.left_alone, result.back) == ({SWAPPINESS: ("60", "10")}, {RATIO: ("5", "20")})
-    restoring = b'{"record":"restoring","effects":{"/proc/sys/vm/swappiness":["60","10"]},"left":{}}\n'
+    restoring = (
+        b'{"record":"restoring","effects":{"/proc/sys/vm/swappiness":["60","10"]},"left":{}}\n'
+    )
     fake.journal.write_bytes(journal + restoring)
     fake.journal.chmod(0o600)
     assert fake.machine().restore().left_alone == {}
@@ -573,10 +664,19 @@ def test_a_value_that_somebody_put_back_while_ours_was_to_be_in_force_is_said(fa
 
 
 @pytest.mark.parametrize("damage", DAMAGE.values(), ids=DAMAGE)
-def test_from_a_damaged_journal_all_that_differs_is_put_back_and_said(fake: FakeRoot, damage: Callable[[Path], object]) -> None:
+def test_from_a_damaged_journal_all_that_differs_is_put_back_and_said(
+    fake: FakeRoot, damage: Callable[[Path], object]
+) -> None:
     """Scripts included: who changed what is known no more."""
-    script = fake.script("apply", "echo 1 > $ROOT/proc/sys/vm/dirty_ratio; echo vm.swappiness=1 > $ROOT/etc/sysctl.d/9.conf")
-    fake.machine().apply("x", writes([(SWAPPINESS, "10")]), [script, fake.script("uninstall", "touch $ROOT/../undone")])
+    script = fake.script(
+        "apply",
+        "echo 1 > $ROOT/proc/sys/vm/dirty_ratio; echo vm.swappiness=1 > $ROOT/etc/sysctl.d/9.conf",
+    )
+    fake.machine().apply(
+        "x",
+        writes([(SWAPPINESS, "10")]),
+        [script, fake.script("uninstall", "touch $ROOT/../undone")],
+    )
     damage(fake.journal)
     fake.put(MIN_FREE, "1")
     with pytest.raises(Refused, match="fixtures restore"):
@@ -592,15 +692,25 @@ def test_from_a_damaged_journal_all_that_differs_is_put_back_and_said(fake: Fake
 
 
 @pytest.mark.parametrize(
-    "ruin", ["echo garbage >> $J/journal.jsonl", ": > $J/journal.jsonl", "rm $J/journal.jsonl; mkdir $J/journal.jsonl", "rm -r $J"]
+    "ruin",
+    [
+        "echo garbage >> $J/journal.jsonl",
+        ": > $J/journal.jsonl",
+        "rm $J/journal.jsonl; mkdir $J/journal.jsonl",
+        "rm -r $J",
+    ],
 )
 @pytest.mark.parametrize("stage", ["apply", "uninstall"])
-def test_a_script_that_ruins_the_journal_is_undone_all_the_same(fake: FakeRoot, ruin: str, stage: str) -> None:
+def test_a_script_that_ruins_the_journal_is_undone_all_the_same(
+    fake: FakeRoot, ruin: str, stage: str
+) -> None:
     """In its own run, whatever it left of the journal and its copy."""
     machine = fake.machine()
     other = "uninstall" if stage == "apply" else "apply"
     do = f"J=$ROOT/../state; echo 1 > $ROOT/proc/sys/vm/dirty_ratio; {ruin}"
-    machine.apply("x", writes([(SWAPPINESS, "10")]), [fake.script(stage, do), fake.script(other, "true")])
+    machine.apply(
+        "x", writes([(SWAPPINESS, "10")]), [fake.script(stage, do), fake.script(other, "true")]
+    )
     assert machine.restore().stuck == {}
     assert (fake.wrong(), fake.machine().restore()) == ({}, Restored())
 
@@ -619,15 +729,30 @@ def test_without_a_journal_and_its_copy_nothing_is_called_restored(fake: FakeRoo
 def test_after_a_reboot_only_files_are_put_back(fake: FakeRoot) -> None:
     """The kernel's settings are a new boot's own, and the report says that this boot may have started with the files."""
     script = fake.script(
-        "apply", "echo 1 > $ROOT/proc/sys/vm/swappiness; echo vm.swappiness=1 > $ROOT/etc/sysctl.d/9.conf; rm $ROOT/etc/sysctl.conf"
+        "apply",
+        "echo 1 > $ROOT/proc/sys/vm/swappiness; echo vm.swappiness=1 > $ROOT/etc/sysctl.d/9.conf; "
+        "rm $ROOT/etc/sysctl.conf",
     )
-    fake.machine().apply("x", writes([(RATIO, "5")]), [script, fake.script("uninstall", "echo 77 > $ROOT/proc/sys/vm/swappiness")])
+    fake.machine().apply(
+        "x",
+        writes([(RATIO, "5")]),
+        [script, fake.script("uninstall", "echo 77 > $ROOT/proc/sys/vm/swappiness")],
+    )
     fake.reboot()
     fake.put(RATIO, "40")
     result = fake.machine().restore()
-    assert plain(result.back) == {"/etc/sysctl.d/9.conf": ("vm.swappiness=1\n", None), "/etc/sysctl.conf": (None, "# nothing\n")}
-    assert [n.partition(":")[0] for n in result.notes] == ["the machine was rebooted since", "this boot may have started with them"]
-    assert fake.wrong() == {RATIO: "40", "/proc/sys/kernel/random/boot_id": fake.get("/proc/sys/kernel/random/boot_id")}
+    assert plain(result.back) == {
+        "/etc/sysctl.d/9.conf": ("vm.swappiness=1\n", None),
+        "/etc/sysctl.conf": (None, "# nothing\n"),
+    }
+    assert [n.partition(":")[0] for n in result.notes] == [
+        "the machine was rebooted since",
+        "this boot may have started with them",
+    ]
+    assert fake.wrong() == {
+        RATIO: "40",
+        "/proc/sys/kernel/random/boot_id": fake.get("/proc/sys/kernel/random/boot_id"),
+    }
     assert not fake.journal.exists()
 
 
@@ -640,7 +765,10 @@ def test_a_script_that_changes_nothing_and_has_no_check_is_not_in_force(fake: Fa
 
 
 @pytest.mark.needs("root", "session")
-def test_root_finishes_a_user_s_run_with_that_user_s_rights(kernel_lock: None, place: Place) -> None:  # noqa: ARG001 the lock is lent
+def test_root_finishes_a_user_s_run_with_that_user_s_rights(
+    kernel_lock: None,  # noqa: ARG001 the lock is lent
+    place: Place,
+) -> None:
     """What the journal asks for beyond them is not done."""
     with tempfile.TemporaryDirectory() as name:
         state = Path(name)
@@ -661,4 +789,6 @@ def test_root_finishes_a_user_s_run_with_that_user_s_rights(kernel_lock: None, p
         first["before"][SWAPPINESS] = swappiness.strip()
         (state / "journal.jsonl").write_text(json.dumps(first) + "\n")
         done = replace(place, environment={"DEEPTWEAK_STATE_DIR": name}).restore()
-        assert (done.code, list(state.glob("journal.*"))) == (0, [state / "journal.closed"]), done.out
+        assert (done.code, list(state.glob("journal.*"))) == (0, [state / "journal.closed"]), (
+            done.out
+        )

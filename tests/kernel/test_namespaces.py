@@ -43,9 +43,18 @@ class Inside:
     def __init__(self, kinds: list[str], folder: Path, *, stays: bool) -> None:
         self.values = [f"{path}={value}" for path, value in (OWN[kind] for kind in kinds)]
         start = '"$0" "$@" & exec sleep 600' if stays else 'exec "$0" "$@"'
-        command = ["unshare", *[FLAGS[kind] for kind in kinds], "--mount", "sh", "-c", f"mount -t proc proc /proc; {start}"]
+        command = [
+            "unshare",
+            *[FLAGS[kind] for kind in kinds],
+            "--mount",
+            "sh",
+            "-c",
+            f"mount -t proc proc /proc; {start}",
+        ]
         command += [sys.executable, "-c", _RUN, str(folder), *self.values]
-        self.process = subprocess.Popen(command, cwd=HOUSE, stdout=subprocess.PIPE, text=True, start_new_session=True)
+        self.process = subprocess.Popen(
+            command, cwd=HOUSE, stdout=subprocess.PIPE, text=True, start_new_session=True
+        )
         assert self.process.stdout
         assert self.process.stdout.readline() == "applied\n"
 
@@ -60,9 +69,16 @@ class Inside:
         self.process.communicate()
 
     def reads(self, path: str) -> str:
-        pid = next(pid for pid in _below(self.process.pid) if b"sleep" in Path(f"/proc/{pid}/cmdline").read_bytes()[:20])
+        pid = next(
+            pid
+            for pid in _below(self.process.pid)
+            if b"sleep" in Path(f"/proc/{pid}/cmdline").read_bytes()[:20]
+        )
         done = subprocess.run(
-            ["nsenter", "-t", str(pid), "-n", "-i", "-u", "-p", "-m", "cat", path], capture_output=True, text=True, check=True
+            ["nsenter", "-t", str(pid), "-n", "-i", "-u", "-p", "-m", "cat", path],
+            capture_output=True,
+            text=True,
+            check=True,
         )
         return done.stdout.strip()
 
@@ -89,13 +105,20 @@ needs = pytest.mark.needs("root", "namespaces")
 
 
 @needs
-@pytest.mark.parametrize("kinds", [["net"], ["ipc"], ["uts"], ["pid"], ["net", "ipc", "pid"]], ids="-".join)
+@pytest.mark.parametrize(
+    "kinds", [["net"], ["ipc"], ["uts"], ["pid"], ["net", "ipc", "pid"]], ids="-".join
+)
 def test_a_run_killed_in_a_namespace_is_put_back_there(folder: Path, kinds: list[str]) -> None:
     """Called outside: what stands here is not touched."""
     here = {path: Tunables().read(path) for path, _ in OWN.values()}
     inside = Inside(kinds, folder, stays=True)
     try:
-        found = {OWN[kind][0]: json.loads((folder / "journal.jsonl").read_text().split("\n")[0])["before"][OWN[kind][0]] for kind in kinds}
+        found = {
+            OWN[kind][0]: json.loads((folder / "journal.jsonl").read_text().split("\n")[0])[
+                "before"
+            ][OWN[kind][0]]
+            for kind in kinds
+        }
         assert {path: inside.reads(path) for path in found} == dict(OWN[kind] for kind in kinds)
         inside.kill_run()
         result = Machine(folder=folder).restore()
@@ -119,7 +142,9 @@ def test_a_namespace_that_is_gone_is_said_to_be(folder: Path) -> None:
     assert {path: Tunables().read(path) for path in here} == here
 
 
-def test_what_cannot_be_seen_from_here_is_stuck(fake: FakeRoot, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_cannot_be_seen_from_here_is_stuck(
+    fake: FakeRoot, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """In a container of its own one cannot know whether another namespace is gone: the journal stays, nothing is written."""
     path = "/proc/sys/net/core/rmem_max"
     fake.machine().apply("x", writes([(path, "1"), ("/proc/sys/vm/swappiness", "10")]))
@@ -133,7 +158,9 @@ def test_what_cannot_be_seen_from_here_is_stuck(fake: FakeRoot, monkeypatch: pyt
     fake.must_be_as_found()
 
 
-def test_another_namespace_that_nothing_belongs_to_is_no_matter(fake: FakeRoot, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_another_namespace_that_nothing_belongs_to_is_no_matter(
+    fake: FakeRoot, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The whole machine's settings go back from anywhere."""
     fake.machine().apply("x", writes([("/proc/sys/vm/swappiness", "10")]))
     names = namespaces.own()
@@ -158,5 +185,7 @@ def test_another_namespace_that_nothing_belongs_to_is_no_matter(fake: FakeRoot, 
         ("/etc/sysctl.conf", None),
     ],
 )
-def test_each_setting_belongs_to_the_machine_or_to_a_kind_of_namespace(path: str, kind: str | None) -> None:
+def test_each_setting_belongs_to_the_machine_or_to_a_kind_of_namespace(
+    path: str, kind: str | None
+) -> None:
     assert namespaces.kind_of(path) == kind

@@ -1,4 +1,7 @@
-"""The agent, as the harness has it on a node: a process asked over two pipes. Whoever dies, the node is put back."""
+"""The agent, as the harness has it on a node: a process asked over two pipes.
+
+Whoever dies, the node is put back.
+"""
 
 from __future__ import annotations
 
@@ -38,10 +41,16 @@ pytestmark = pytest.mark.needs("session", "root")
 class Client:
     """One agent, asked a line at a time. `process` is the agent's own."""
 
-    def __init__(self, folder: Path, root: Path, *options: str, env: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self, folder: Path, root: Path, *options: str, env: Mapping[str, str] | None = None
+    ) -> None:
         self.log = folder / f"log-{time.monotonic_ns()}"
         program = ("-m", "fixtures.kubernetes.node_agent") if root == Path("/") else ("-c", AGENT)
-        own = {"DEEPTWEAK_HOST_ROOT": str(root), "DEEPTWEAK_STATE_DIR": str(folder / "state"), LENT: str(os.getpid())}
+        own = {
+            "DEEPTWEAK_HOST_ROOT": str(root),
+            "DEEPTWEAK_STATE_DIR": str(folder / "state"),
+            LENT: str(os.getpid()),
+        }
         with self.log.open("wb") as sink:
             self.process = subprocess.Popen(
                 [sys.executable, *program, *options],
@@ -115,8 +124,14 @@ def test_a_cell_from_hold_to_bye(agent: Client, fake: FakeRoot) -> None:
     effects = from_json(Effects, agent.ask("carry_out"))
     assert effects.changed == {SWAPPINESS: ("60", "10")}
     assert plain(effects.before) == {**SETTINGS, **CONFIG}
-    assert agent.ask("values", paths=[SWAPPINESS, "/proc/sys/vm/nosuch"]) == {SWAPPINESS: "10", "/proc/sys/vm/nosuch": None}
-    assert agent.ask("compare") == {"compared": len(effects.before), "changed": {SWAPPINESS: ["60", "10"]}}
+    assert agent.ask("values", paths=[SWAPPINESS, "/proc/sys/vm/nosuch"]) == {
+        SWAPPINESS: "10",
+        "/proc/sys/vm/nosuch": None,
+    }
+    assert agent.ask("compare") == {
+        "compared": len(effects.before),
+        "changed": {SWAPPINESS: ["60", "10"]},
+    }
     result = from_json(Restored, agent.ask("restore"))
     assert (result.back, result.label) == ({SWAPPINESS: ("10", "60")}, "x")
     assert agent.ask("compare")["changed"] == {}
@@ -145,11 +160,24 @@ def test_it_says_who_it_is_and_what_a_tweak_set_means_here(agent: Client, fake: 
         "6a1f0d5e-0000-4000-8000-000000000001",
     )
     assert agent.ask("environment")["boot_id"] == hello["facts"]["boot_id"]
-    tweakset = TweakSet("x", tweaks=(Tweak("sysctl", "vm.swappiness", "10"), Tweak("ulimit", "core", "0")), scripts=())
+    tweakset = TweakSet(
+        "x",
+        tweaks=(Tweak("sysctl", "vm.swappiness", "10"), Tweak("ulimit", "core", "0")),
+        scripts=(),
+    )
     plan = from_json(Plan, agent.ask("plan", tweakset=to_json(tweakset)))
-    assert (plan.writes, plan.limits, plan.cannot) == ((Write(SWAPPINESS, "10", "vm.swappiness"),), {"core": (0, 0)}, ())
-    nosuch = TweakSet("x", tweaks=(Tweak("sysctl", "vm.nosuch", "1"),), scripts=(Script("p", "apply", "true"),))
-    assert "vm.nosuch: this kernel has no such setting" in from_json(Plan, agent.ask("plan", tweakset=to_json(nosuch))).cannot
+    assert (plan.writes, plan.limits, plan.cannot) == (
+        (Write(SWAPPINESS, "10", "vm.swappiness"),),
+        {"core": (0, 0)},
+        (),
+    )
+    nosuch = TweakSet(
+        "x", tweaks=(Tweak("sysctl", "vm.nosuch", "1"),), scripts=(Script("p", "apply", "true"),)
+    )
+    assert (
+        "vm.nosuch: this kernel has no such setting"
+        in from_json(Plan, agent.ask("plan", tweakset=to_json(nosuch))).cannot
+    )
     assert fake.wrong() == {}
 
 
@@ -167,13 +195,28 @@ def test_it_samples_the_workload_of_a_pod(tmp_path: Path) -> None:
             (root / "proc" / entry.name).symlink_to(entry)
     own = root / f"proc/{workload.pid}"
     own.mkdir()
-    for name in ("cmdline", "stat", "status", "io", "task", "smaps_rollup", "statm", "schedstat", "sched", "fd"):
+    for name in (
+        "cmdline",
+        "stat",
+        "status",
+        "io",
+        "task",
+        "smaps_rollup",
+        "statm",
+        "schedstat",
+        "sched",
+        "fd",
+    ):
         (own / name).symlink_to(f"/proc/{workload.pid}/{name}")
     cgroup = f"0::/kubepods.slice/kubepods-pod{uid.replace('-', '_')}.slice/cri-containerd-{container}.scope\n"
     try:
         with Client(tmp_path, root) as agent:
-            assert agent.ask("sample_begin", pod_uid=uid)["refused"]["message"].startswith("This node is not held yet")
-            assert agent.ask("sample_end")["refused"]["message"].startswith("This node is not held yet")
+            assert agent.ask("sample_begin", pod_uid=uid)["refused"]["message"].startswith(
+                "This node is not held yet"
+            )
+            assert agent.ask("sample_end")["refused"]["message"].startswith(
+                "This node is not held yet"
+            )
             agent.ask("hold")
             (own / "cgroup").write_text(cgroup)
             begun = agent.ask("sample_begin", pod_uid=uid)
@@ -202,7 +245,9 @@ def pod_on(fake: FakeRoot, uid: str) -> Iterator[subprocess.Popen[str]]:
     """A workload of a pod; for each word on its stdin it says which swappiness it sees."""
     program = SPEAKS.format(path=str(fake.root / SWAPPINESS.lstrip("/")))
     command = [sys.executable, "-c", program, "fixtures.workloads.idle"]
-    workload = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, start_new_session=True)
+    workload = subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, start_new_session=True
+    )
     own = fake.root / f"proc/{workload.pid}"
     own.mkdir()
     for name in ("cmdline", "stat", "status", "fd"):
@@ -227,7 +272,9 @@ def joined(agent: Client, name: str, uid: str, values: list[tuple[str, str]]) ->
 ONE, OTHER = (f"0b7b5c1e-2f4d-4a53-9f0e-6a2f8f3d9b{number}" for number in (11, 12))
 
 
-def test_workloads_of_pods_take_turns_under_their_own_settings(agent: Client, fake: FakeRoot) -> None:
+def test_workloads_of_pods_take_turns_under_their_own_settings(
+    agent: Client, fake: FakeRoot
+) -> None:
     """Both stand still but for the turn, in which the settings are those of whose turn it is; afterwards nothing is held."""
     agent.ask("hold")
     with pod_on(fake, ONE) as one, pod_on(fake, OTHER) as other:
@@ -240,7 +287,9 @@ def test_workloads_of_pods_take_turns_under_their_own_settings(agent: Client, fa
             assert its.stdout is not None
             assert its.stdout.readline() == f"{value}\n"
             until(lambda: sorted((state(one.pid), state(other.pid))) == ["S", "T"])
-            assert agent.ask("turns_end", name=name) == {"others_cpu_s": None}, "a fake root has no processor"
+            assert agent.ask("turns_end", name=name) == {"others_cpu_s": None}, (
+                "a fake root has no processor"
+            )
             until(lambda: (state(one.pid), state(other.pid)) == ("T", "T"))
             assert fake.get(SWAPPINESS) == "60"
         fake.put(SWAPPINESS, "77")
@@ -248,14 +297,18 @@ def test_workloads_of_pods_take_turns_under_their_own_settings(agent: Client, fa
         fake.put(SWAPPINESS, "60")
         agent.ask("restore")
         assert len(agent.ask("turns_over", windows=[[], []])["telemetry"]) == 2
-        assert "takes turns on this node" in agent.ask("turns_begin", name="ten")["refused"]["message"]
+        assert (
+            "takes turns on this node" in agent.ask("turns_begin", name="ten")["refused"]["message"]
+        )
         agent.ask("bye")
         agent.said()
         assert (one.poll(), other.poll()) == (None, None)
     fake.must_be_as_found()
 
 
-def test_an_agent_that_is_left_alone_in_a_turn_ends_the_workloads_that_wait(agent: Client, fake: FakeRoot) -> None:
+def test_an_agent_that_is_left_alone_in_a_turn_ends_the_workloads_that_wait(
+    agent: Client, fake: FakeRoot
+) -> None:
     """Nobody would tell them to go on."""
     agent.ask("hold")
     with pod_on(fake, ONE) as one:
@@ -280,7 +333,9 @@ def host_limits(name: str, pid: int) -> tuple[int, int]:
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
-def test_when_it_is_told_to_end_the_node_is_put_back(agent: Client, fake: FakeRoot, number: signal.Signals) -> None:
+def test_when_it_is_told_to_end_the_node_is_put_back(
+    agent: Client, fake: FakeRoot, number: signal.Signals
+) -> None:
     """The pod was deleted or evicted. Once more does not hurry it."""
     in_force(agent, fake)
     agent.process.send_signal(number)
@@ -321,12 +376,17 @@ def test_killed_in_between_the_next_one_puts_it_back(fake: FakeRoot) -> None:
     assert fake.wrong() == {SWAPPINESS: "10", RATIO: "5"}
     with Client(fake.path, fake.root) as second:
         recovered = from_json(Restored, second.ask("hold")["recovered"])
-        assert (recovered.back, recovered.label) == ({SWAPPINESS: ("10", "60"), RATIO: ("5", "20")}, "x")
+        assert (recovered.back, recovered.label) == (
+            {SWAPPINESS: ("10", "60"), RATIO: ("5", "20")},
+            "x",
+        )
         fake.must_be_as_found()
 
 
 @pytest.mark.parametrize("ending", ["stdin", "SIGTERM"])
-def test_an_operator_s_journal_stays_when_the_harness_dies(agent: Client, fake: FakeRoot, ending: str) -> None:
+def test_an_operator_s_journal_stays_when_the_harness_dies(
+    agent: Client, fake: FakeRoot, ending: str
+) -> None:
     """Its pods may still be writing: first their resource must go. The next `hold` finishes it."""
     agent.ask("hold")
     agent.begin([(SWAPPINESS, "10")], "operator")
@@ -335,8 +395,15 @@ def test_an_operator_s_journal_stays_when_the_harness_dies(agent: Client, fake: 
         agent.to.close()
     else:
         agent.process.terminate()
-    assert "was kept, because an operator's pods may still be writing: run `python -m fixtures restore --target=kubernetes`" in agent.said()
-    assert (agent.process.returncode, fake.get(SWAPPINESS), fake.journal.exists()) == (2, "10", True)
+    assert (
+        "was kept, because an operator's pods may still be writing: run `python -m fixtures "
+        "restore --target=kubernetes`" in agent.said()
+    )
+    assert (agent.process.returncode, fake.get(SWAPPINESS), fake.journal.exists()) == (
+        2,
+        "10",
+        True,
+    )
     fake.put(LEFT_BEHIND, "vm.swappiness=10\n")
     with Client(fake.path, fake.root) as second:
         recovered = from_json(Restored, second.ask("hold")["recovered"])
@@ -350,7 +417,9 @@ def test_while_a_package_s_step_runs_nothing_is_put_back(agent: Client, fake: Fa
     agent.begin([(SWAPPINESS, "10")], "operator")
     step = fake.root / "proc/400"
     step.mkdir(parents=True)
-    (step / "cgroup").write_text(f"0::/kubepods/besteffort/pod{'0' * 8}-{'0000-' * 3}{'0' * 12}/{'f' * 64}\n")
+    (step / "cgroup").write_text(
+        f"0::/kubepods/besteffort/pod{'0' * 8}-{'0000-' * 3}{'0' * 12}/{'f' * 64}\n"
+    )
     (step / "environ").write_text("SKYHOOK_ROOT_DIR=/var/lib/skyhook/dt-0123456789ab-10001\0")
     (step / "cmdline").write_text("sleep\0" + "45\0")
     fake.put(SWAPPINESS, "10")
@@ -361,17 +430,24 @@ def test_while_a_package_s_step_runs_nothing_is_put_back(agent: Client, fake: Fa
         assert second.ask("hold")["refused"]["type"] == "StepRuns"
         fake.put(SWAPPINESS, "11")
         shutil.rmtree(step)
-        assert from_json(Restored, second.ask("hold")["recovered"]).back == {SWAPPINESS: ("11", "60")}
+        assert from_json(Restored, second.ask("hold")["recovered"]).back == {
+            SWAPPINESS: ("11", "60")
+        }
     fake.must_be_as_found()
 
 
-def test_what_the_operators_agent_keeps_of_our_resources_is_removed_and_nothing_else(agent: Client, fake: FakeRoot) -> None:
+def test_what_the_operators_agent_keeps_of_our_resources_is_removed_and_nothing_else(
+    agent: Client, fake: FakeRoot
+) -> None:
     """Files and flags, logs; those of other resources stay, and no name leads out of the two folders.
 
-    The first process may have a capability that the agent has not, and is closed to it then; a container's root is not the node's.
+    The first process may have a capability that the agent has not, and is closed to it then; a
+    container's root is not the node's.
     """
     ours, other = "dt-0123456789ab-10001", "gpu-tuning"
-    assert list(agent.ask("forget", names=[ours])["left"]) == [f"/var/{folder}/skyhook/{ours}" for folder in ("lib", "log")]
+    assert list(agent.ask("forget", names=[ours])["left"]) == [
+        f"/var/{folder}/skyhook/{ours}" for folder in ("lib", "log")
+    ]
     (fake.root / "proc/7/root/etc").mkdir(parents=True)
     (fake.root / "proc/11/root").mkdir(parents=True)
     (fake.root / "proc/11/root/etc").symlink_to(fake.root / "etc")
@@ -404,7 +480,9 @@ def test_after_an_operator_s_reboot_the_journal_stays_in_force(fake: FakeRoot) -
 
 
 @pytest.mark.parametrize("left_alone", [True, False])
-def test_it_remembers_which_journals_it_has_finished(agent: Client, fake: FakeRoot, *, left_alone: bool) -> None:
+def test_it_remembers_which_journals_it_has_finished(
+    agent: Client, fake: FakeRoot, *, left_alone: bool
+) -> None:
     """Left alone it puts the node back by itself; a journal that is gone without that was lost."""
     identity = json.loads(in_force(agent, fake))["id"]
     if left_alone:
@@ -444,9 +522,14 @@ def test_a_machine_of_no_cluster_remembers_nothing(fake: FakeRoot) -> None:
 
 @contextlib.contextmanager
 def small_disk(fake: FakeRoot) -> Iterator[Path]:
-    """A state folder on a disk of its own. Yields: a file there that is to take all that is left."""
+    """A state folder on a disk of its own.
+
+    Yields: a file there that is to take all that is left.
+    """
     fake.state.mkdir(exist_ok=True)
-    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=256k", "tmpfs", str(fake.state)], check=True)
+    subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=256k", "tmpfs", str(fake.state)], check=True
+    )
     try:
         yield fake.state / "filler"
     finally:
@@ -475,16 +558,23 @@ def test_what_nobody_can_read_in_the_state_folder_keeps_nobody_from_putting_back
     if ending == "restore":
         result = from_json(Restored, agent.ask("restore"))
         assert result.back == {SWAPPINESS: ("10", "60"), RATIO: ("5", "20")}
-        assert [note.partition(":")[0] for note in result.notes] == ([] if trouble == "bytes" else [str(memory)])
+        assert [note.partition(":")[0] for note in result.notes] == (
+            [] if trouble == "bytes" else [str(memory)]
+        )
     else:
         agent.to.close()
-        assert agent.said() == "the harness closed the connection (end of stdin); 'x' was restored: 2 settings."
+        assert (
+            agent.said()
+            == "the harness closed the connection (end of stdin); 'x' was restored: 2 settings."
+        )
     fake.must_be_as_found()
 
 
 @pytest.mark.needs("root")
 @pytest.mark.parametrize("ending", ["restore", "stdin"])
-def test_a_full_disk_keeps_nobody_from_putting_back(agent: Client, fake: FakeRoot, ending: str) -> None:
+def test_a_full_disk_keeps_nobody_from_putting_back(
+    agent: Client, fake: FakeRoot, ending: str
+) -> None:
     with small_disk(fake) as filler:
         in_force(agent, fake)
         fill(filler)
@@ -494,7 +584,10 @@ def test_a_full_disk_keeps_nobody_from_putting_back(agent: Client, fake: FakeRoo
             assert "No space left" in result.notes[0]
         else:
             agent.to.close()
-            assert agent.said() == "the harness closed the connection (end of stdin); 'x' was restored: 2 settings."
+            assert (
+                agent.said()
+                == "the harness closed the connection (end of stdin); 'x' was restored: 2 settings."
+            )
         fake.must_be_as_found()
 
 
@@ -509,14 +602,28 @@ def test_a_full_disk_keeps_nobody_from_putting_back(agent: Client, fake: FakeRoo
         (b"7", "A request must be an object"),
         (
             b'{"id": 7, "do": "reboot"}',
-            r"Unknown verb 'reboot'\. There are: begin, bye, .*, values\. Check that the agent's image is from this commit",
+            (
+                r"Unknown verb 'reboot'\. There are: begin, bye, .*, values\. Check that the "
+                r"agent's image is from this commit"
+            ),
         ),
-        (b'{"id": 7, "do": "begin", "label": "x"}', r"begin\(label: .*was called with label: missing a required argument: 'writes'"),
-        (b'{"id": 7, "do": "ping", "loud": true}', r"ping\(\).* was called with loud: got an unexpected keyword argument 'loud'"),
-        (b'{"id": 7, "do": "begin", "label": "x", "writes": [], "mode": "skyhook"}', "This node is not held yet"),
+        (
+            b'{"id": 7, "do": "begin", "label": "x"}',
+            r"begin\(label: .*was called with label: missing a required argument: 'writes'",
+        ),
+        (
+            b'{"id": 7, "do": "ping", "loud": true}',
+            r"ping\(\).* was called with loud: got an unexpected keyword argument 'loud'",
+        ),
+        (
+            b'{"id": 7, "do": "begin", "label": "x", "writes": [], "mode": "skyhook"}',
+            "This node is not held yet",
+        ),
     ],
 )
-def test_what_it_does_not_understand_it_says_and_goes_on(agent: Client, line: bytes, says: str) -> None:
+def test_what_it_does_not_understand_it_says_and_goes_on(
+    agent: Client, line: bytes, says: str
+) -> None:
     """Unknown verbs are answered with the verbs there are."""
     refused = agent.answer(line)["refused"]
     assert re.match(says, refused["message"]), refused
@@ -532,7 +639,9 @@ def test_requests_may_come_in_any_pieces(agent: Client) -> None:
         agent.to.write(bytes([byte]))
         agent.to.flush()
         time.sleep(0.01)
-    assert [json.loads(agent.out.readline()) for _ in range(3)] == [{"id": number, "ok": {}} for number in (1, 2, 3)]
+    assert [json.loads(agent.out.readline()) for _ in range(3)] == [
+        {"id": number, "ok": {}} for number in (1, 2, 3)
+    ]
 
 
 def test_half_a_request_is_none(agent: Client, fake: FakeRoot) -> None:
@@ -540,13 +649,19 @@ def test_half_a_request_is_none(agent: Client, fake: FakeRoot) -> None:
     in_force(agent, fake)
     agent.to.write(b'{"id": 9, "do": "begin", "label": "x", "wri')
     agent.to.close()
-    assert agent.said() == "the harness closed the connection (end of stdin); 'x' was restored: 2 settings."
+    assert (
+        agent.said()
+        == "the harness closed the connection (end of stdin); 'x' was restored: 2 settings."
+    )
     assert (agent.process.returncode, fake.wrong(), fake.journal.exists()) == (0, {}, False)
 
 
 def test_a_mode_that_is_unknown_is_refused(agent: Client, fake: FakeRoot) -> None:
     agent.ask("hold")
-    assert agent.begin([], "skyhook")["refused"]["message"] == "Unknown mode 'skyhook'. There are: agent, operator."
+    assert (
+        agent.begin([], "skyhook")["refused"]["message"]
+        == "Unknown mode 'skyhook'. There are: agent, operator."
+    )
     assert not fake.journal.exists()
 
 
@@ -587,15 +702,25 @@ def test_a_node_on_which_another_run_measures_is_not_held(agent: Client, fake: F
     fake.put("/proc/7/cgroup", f"0::/kubepods/{container}")
     fake.put("/proc/7/cmdline", "python\0-m\0fixtures.workloads.idle\0")
     refused = agent.ask("hold")["refused"]
-    assert (refused["type"], "process 7 of pod 0b7b5c1e-2f4d-4a53" in refused["message"]) == ("MachineHeld", True)
+    assert (refused["type"], "process 7 of pod 0b7b5c1e-2f4d-4a53" in refused["message"]) == (
+        "MachineHeld",
+        True,
+    )
     assert (fake.get(SWAPPINESS), fake.journal.exists()) == ("10", True)
     shutil.rmtree(fake.real("/proc/7"))
-    assert from_json(Restored, agent.ask("hold")["recovered"]).label == "x", "the lock was let go of"
+    assert from_json(Restored, agent.ask("hold")["recovered"]).label == "x", (
+        "the lock was let go of"
+    )
     assert fake.wrong() == {}
 
 
-def test_a_node_that_another_namespace_has_handed_to_its_operator_is_left_to_it(fake: FakeRoot) -> None:
-    """A reboot has ended that run's agent, and its lease is of that namespace. Its own runs finish it, and after half an hour anybody."""
+def test_a_node_that_another_namespace_has_handed_to_its_operator_is_left_to_it(
+    fake: FakeRoot,
+) -> None:
+    """A reboot has ended that run's agent, and its lease is of that namespace.
+
+    Its own runs finish it, and after half an hour anybody.
+    """
     with Client(fake.path, fake.root) as first:
         first.ask("hello", namespace="theirs")
         first.ask("hold")
@@ -605,7 +730,10 @@ def test_a_node_that_another_namespace_has_handed_to_its_operator_is_left_to_it(
     with Client(fake.path, fake.root) as second:
         second.ask("hello", namespace="ours")
         refused = second.ask("hold")["refused"]
-        assert (refused["type"], "'x' was handed to the operator by a run in namespace 'theirs'" in refused["message"]) == (
+        assert (
+            refused["type"],
+            "'x' was handed to the operator by a run in namespace 'theirs'" in refused["message"],
+        ) == (
             "MachineHeld",
             True,
         )
@@ -620,7 +748,9 @@ def test_a_node_that_another_namespace_has_handed_to_its_operator_is_left_to_it(
         third.begin([], "operator")
     with Client(fake.path, fake.root) as fourth:
         fourth.ask("hello", namespace="theirs")
-        assert from_json(Restored, fourth.ask("hold")["recovered"]).label == "x", "its own namespace's run has the lease"
+        assert from_json(Restored, fourth.ask("hold")["recovered"]).label == "x", (
+            "its own namespace's run has the lease"
+        )
 
 
 def test_only_answers_come_on_its_stdout(fake: FakeRoot) -> None:
@@ -631,7 +761,12 @@ from fixtures.kubernetes import node_agent as agent
 agent.Verbs.do_ping = lambda self: {"printed": print("noise"), "status": os.system("echo more noise")}
 agent.main()
 """
-    noisy = python(code, told='{"id": 1, "do": "ping"}\n', DEEPTWEAK_HOST_ROOT=str(fake.root), DEEPTWEAK_STATE_DIR=str(fake.state))
+    noisy = python(
+        code,
+        told='{"id": 1, "do": "ping"}\n',
+        DEEPTWEAK_HOST_ROOT=str(fake.root),
+        DEEPTWEAK_STATE_DIR=str(fake.state),
+    )
     assert noisy.stdout == '{"id":1,"ok":{"printed":null,"status":0}}\n'
     assert "noise" in noisy.stderr
     assert "more noise" in noisy.stderr
@@ -639,8 +774,14 @@ agent.main()
 
 def test_it_needs_nothing_of_the_cluster() -> None:
     """It starts on every node before anything else can: neither the cluster's library nor a framework is waited for."""
-    heavy = "{'kubernetes', 'yaml', 'torch', 'numpy', 'pytest', 'pynvml', 'websocket', 'asyncio', 'logging'}"
-    check = f"import sys, fixtures.kubernetes.node_agent; sys.exit(', '.join({heavy} & sys.modules.keys()) or 0)"
+    heavy = (
+        "{'kubernetes', 'yaml', 'torch', 'numpy', 'pytest', 'pynvml', 'websocket', 'asyncio', "
+        "'logging'}"
+    )
+    check = (
+        f"import sys, fixtures.kubernetes.node_agent; sys.exit(', '.join({heavy} & "
+        "sys.modules.keys()) or 0)"
+    )
     done = python(check)
     assert (done.returncode, done.stderr) == (0, "")
 
@@ -650,7 +791,9 @@ def test_a_pod_s_view_of_a_node_names_its_system(tmp_path: Path) -> None:
     (tmp_path / "etc").mkdir()
     (tmp_path / "etc/os-release").symlink_to("../usr/lib/os-release")
     (tmp_path / "proc/1/root/etc").mkdir(parents=True)
-    (tmp_path / "proc/1/root/etc/os-release").write_text('PRETTY_NAME="Debian GNU/Linux 12 (bookworm)"\n')
+    (tmp_path / "proc/1/root/etc/os-release").write_text(
+        'PRETTY_NAME="Debian GNU/Linux 12 (bookworm)"\n'
+    )
     assert host.facts(tmp_path)["os"] == "Debian GNU/Linux 12 (bookworm)"
 
 
@@ -663,7 +806,9 @@ def test_on_the_real_kernel(tmp_path: Path) -> None:
         with Client(tmp_path, Path("/")) as first:
             first.ask("hold")
             first.begin([(SWAPPINESS, other)])
-            assert from_json(Effects, first.ask("carry_out")).changed == {SWAPPINESS: (found, other)}
+            assert from_json(Effects, first.ask("carry_out")).changed == {
+                SWAPPINESS: (found, other)
+            }
             assert Tunables().read(SWAPPINESS) == other
     finally:
         with Client(tmp_path, Path("/")) as second:

@@ -22,9 +22,10 @@ ID = "f967760c5fbc0bb01eb91870dc42221385878682d86c88a415c8a7dfaefb1f9f"
 OTHER = "0" * 64
 SOMAXCONN = "/proc/sys/net/core/somaxconn"
 
-# /proc/<pid>/cgroup as each combination writes it. The first was read on this project's test cluster (kubelet 1.34, containerd 1.6; five
-# of its lines are left out); the others are made after the kubelet's cgroup_manager_linux.go (pod<uid>, in slices with underscores)
-# and after how containerd and CRI-O name their scopes.
+# /proc/<pid>/cgroup as each combination writes it. The first was read on this project's test
+# cluster (kubelet 1.34, containerd 1.6; five of its lines are left out); the others are made after
+# the kubelet's cgroup_manager_linux.go (pod<uid>, in slices with underscores) and after how
+# containerd and CRI-O name their scopes.
 RIG = "/deeptweak-rig-bbde4d66"
 BURSTABLE = f"kubepods-burstable.slice/kubepods-burstable-pod{UID_}.slice"
 GUARANTEED = f"kubepods-pod{UID_}.slice"
@@ -78,7 +79,10 @@ def test_whatever_else_is_near_a_pod_is_not_its_process(text: str) -> None:
     assert pods.container_of(text, UID) is None
 
 
-@pytest.mark.parametrize("name", ["a service", "nothing", "a kernel thread", "a container with the pod's uid in its name"])
+@pytest.mark.parametrize(
+    "name",
+    ["a service", "nothing", "a kernel thread", "a container with the pod's uid in its name"],
+)
 def test_what_is_in_no_pod_has_none(name: str) -> None:
     assert pods.pod_of(NOT_ITS_OWN[name]) is None
 
@@ -93,9 +97,13 @@ def process(root: Path, pid: int, container: str, cmdline: str, started: int) ->
     """A process as /proc shows it, with a name that looks like more fields."""
     folder = root / f"proc/{pid}"
     folder.mkdir(parents=True)
-    (folder / "cgroup").write_text(f"0::/kubepods.slice/kubepods-pod{UID_}.slice/cri-containerd-{container}.scope\n")
+    (folder / "cgroup").write_text(
+        f"0::/kubepods.slice/kubepods-pod{UID_}.slice/cri-containerd-{container}.scope\n"
+    )
     (folder / "cmdline").write_text("".join(f"{word}\0" for word in cmdline.split()))
-    (folder / "stat").write_text(f"{pid} (a) S 0 0 (b) S " + " ".join(["0"] * 18) + f" {started} 0 0\n")
+    (folder / "stat").write_text(
+        f"{pid} (a) S 0 0 (b) S " + " ".join(["0"] * 18) + f" {started} 0 0\n"
+    )
 
 
 def test_the_workload_is_its_first_process_and_not_the_pause_container(tmp_path: Path) -> None:
@@ -120,14 +128,20 @@ def test_a_workload_of_another_run_keeps_the_node(tmp_path: Path) -> None:
     (tmp_path / "proc/500").mkdir()
     pods.refuse_workloads(tmp_path, within_s=0)
     process(tmp_path, 400, ID, "python -m fixtures.workloads.idle --steps=9", 13)
-    with pytest.raises(MachineHeld, match=rf"process 400 of pod {UID}, perhaps of another namespace .* restore --target=kubernetes"):
+    with pytest.raises(
+        MachineHeld,
+        match=rf"process 400 of pod {UID}, perhaps of another namespace .* restore "
+        r"--target=kubernetes",
+    ):
         pods.refuse_workloads(tmp_path, within_s=0)
 
 
 STEP = "/var/lib/skyhook/dt-0123456789ab-12340001"
 
 
-def test_a_step_of_our_package_is_known_by_the_folder_that_all_it_starts_has(tmp_path: Path) -> None:
+def test_a_step_of_our_package_is_known_by_the_folder_that_all_it_starts_has(
+    tmp_path: Path,
+) -> None:
     """As the real agent's steps were seen: PATH and HOME of the host, SKYHOOK_ROOT_DIR of the resource; the script's own children too."""
     others = {
         100: "PATH=/bin",
@@ -138,15 +152,26 @@ def test_a_step_of_our_package_is_known_by_the_folder_that_all_it_starts_has(tmp
     for pid, variable in others.items():
         process(tmp_path, pid, ID, "sleep 45", 10)
         (tmp_path / f"proc/{pid}/environ").write_text(f"HOME=/root\0{variable}\0")
-    (tmp_path / "proc/400/cgroup").write_text("0::/user.slice/user-0.slice/session-1.scope\n")  # somebody looks into its folder
+    (tmp_path / "proc/400/cgroup").write_text(
+        "0::/user.slice/user-0.slice/session-1.scope\n"
+    )  # somebody looks into its folder
     (tmp_path / "proc/500").mkdir()  # gone between listing and reading
     pods.refuse_steps(tmp_path)
     process(tmp_path, 600, ID, "sleep 45", 10)
     (tmp_path / "proc/600/environ").write_text(f"SKYHOOK_ROOT_DIR={STEP}\0")
-    process(tmp_path, 700, ID, f"python -m skyhook_agent.controller apply /root {STEP}/tuning-1.1.4-uid-2", 10)
+    process(
+        tmp_path,
+        700,
+        ID,
+        f"python -m skyhook_agent.controller apply /root {STEP}/tuning-1.1.4-uid-2",
+        10,
+    )
     (tmp_path / "proc/700/environ").write_text("")
     assert pods.steps(tmp_path) == dict.fromkeys((600, 700), "dt-0123456789ab-12340001")
-    with pytest.raises(pods.StepRuns, match=r"a step of dt-0123456789ab-12340001 still runs there: process 600, 'sleep 45'\."):
+    with pytest.raises(
+        pods.StepRuns,
+        match=r"a step of dt-0123456789ab-12340001 still runs there: process 600, 'sleep 45'\.",
+    ):
         pods.refuse_steps(tmp_path)
 
 
@@ -159,7 +184,11 @@ def test_a_workload_that_is_about_to_end_is_waited_for(tmp_path: Path) -> None:
 
 def test_a_workload_that_never_comes_is_told_with_what_is_there(tmp_path: Path) -> None:
     (tmp_path / "proc").mkdir()
-    with pytest.raises(Refused, match=rf"pod {UID}: no process fixtures… on this node within 0 s; the pod has no process at all"):
+    with pytest.raises(
+        Refused,
+        match=rf"pod {UID}: no process fixtures… on this node within 0 s; the pod has no process at "
+        r"all",
+    ):
         pods.wait_for_main_process(tmp_path, UID, "fixtures", within_s=0)
     process(tmp_path, 100, OTHER, "/pause", 10)
     with pytest.raises(Refused, match=r"the pod has '/pause'\."):
@@ -175,8 +204,12 @@ def test_a_pod_that_is_not_here_has_no_settings(tmp_path: Path) -> None:
 @pytest.fixture
 def elsewhere() -> Iterator[int]:
     """A process with a network and an IPC namespace of its own, and other settings in them."""
-    script = f"echo 77 > {SOMAXCONN}; echo 1234 > /proc/sys/kernel/msgmnb; echo ready; exec sleep 600"
-    process = subprocess.Popen(["unshare", "--net", "--ipc", "sh", "-c", script], stdout=subprocess.PIPE)
+    script = (
+        f"echo 77 > {SOMAXCONN}; echo 1234 > /proc/sys/kernel/msgmnb; echo ready; exec sleep 600"
+    )
+    process = subprocess.Popen(
+        ["unshare", "--net", "--ipc", "sh", "-c", script], stdout=subprocess.PIPE
+    )
     assert process.stdout is not None
     assert process.stdout.readline() == b"ready\n"
     yield process.pid
@@ -190,7 +223,12 @@ def elsewhere() -> Iterator[int]:
 def test_a_setting_is_read_where_the_process_lives(elsewhere: int) -> None:
     """net.* and kernel.msg* are its own there, vm.* is the machine's; this process stays where it is."""
     node, here = Tunables(), Path("/proc/self/ns/net").readlink()
-    paths = [SOMAXCONN, "/proc/sys/kernel/msgmnb", "/proc/sys/vm/swappiness", "/proc/sys/net/core/nosuch"]
+    paths = [
+        SOMAXCONN,
+        "/proc/sys/kernel/msgmnb",
+        "/proc/sys/vm/swappiness",
+        "/proc/sys/net/core/nosuch",
+    ]
     assert pods.values_in_namespaces_of(elsewhere, node, paths) == {
         SOMAXCONN: "77",
         "/proc/sys/kernel/msgmnb": "1234",
@@ -211,13 +249,18 @@ def test_a_process_that_is_gone_has_no_settings() -> None:
 
 
 def test_the_limits_of_a_process_are_the_kernel_s() -> None:
-    command = "import resource, time; resource.setrlimit(resource.RLIMIT_CORE, (0, 4096)); print(flush=True); time.sleep(60)"
+    command = (
+        "import resource, time; resource.setrlimit(resource.RLIMIT_CORE, (0, 4096)); "
+        "print(flush=True); time.sleep(60)"
+    )
     with waiting.doomed(command) as (pid,):
         assert pods.limits(pid)["core"] == (0, 4096)
         assert pods.limits(pid).keys() >= {"memlock", "nofile", "nproc", "rtprio"}
 
 
-def test_a_container_that_is_just_starting_is_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_container_that_is_just_starting_is_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """It is there at the third look."""
     looks: list[int | None] = []
     look = pods.main_process

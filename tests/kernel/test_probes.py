@@ -15,7 +15,8 @@ from fixtures.monitors.catalogue import nvidia
 
 HOUSE = Path(__file__).parents[2]
 ALL, NONE = "000001ffffffffff", "0000000000000000"
-CONTAINER = "00000000a80425fb"  # root as Docker has it by default: neither SYS_ADMIN, SYS_PTRACE nor PERFMON
+# root as Docker has it by default: neither SYS_ADMIN, SYS_PTRACE nor PERFMON
+CONTAINER = "00000000a80425fb"
 
 
 def machine(root: Path, capabilities: str, **files: str) -> Path:
@@ -25,7 +26,10 @@ def machine(root: Path, capabilities: str, **files: str) -> Path:
         "scope": "proc/sys/kernel/yama/ptrace_scope",
         "params": "proc/driver/nvidia/params",
     }
-    written = {"proc/self/status": f"Name:\tx\nCapEff:\t{capabilities}", **{paths[key]: text for key, text in files.items()}}
+    written = {
+        "proc/self/status": f"Name:\tx\nCapEff:\t{capabilities}",
+        **{paths[key]: text for key, text in files.items()},
+    }
     for path, text in written.items():
         (root / path).parent.mkdir(parents=True, exist_ok=True)
         (root / path).write_text(f"{text}\n")
@@ -41,7 +45,9 @@ def machine(root: Path, capabilities: str, **files: str) -> Path:
         (f"{1 << 23:016x}", ["SYS_RESOURCE"], False),
     ],
 )
-def test_a_capability_is_had_or_named(tmp_path: Path, capabilities: str, any_of: list[str], *, may: bool) -> None:
+def test_a_capability_is_had_or_named(
+    tmp_path: Path, capabilities: str, any_of: list[str], *, may: bool
+) -> None:
     why = probes.capability(*any_of, root=machine(tmp_path, capabilities))
     assert (why is None) == may
     assert may or all(f"CAP_{name}" in str(why) for name in any_of)
@@ -68,13 +74,18 @@ def test_a_file_whose_mode_says_more_than_the_kernel_lets_one_do(tmp_path: Path)
 @pytest.mark.needs("root", "namespaces")
 def test_a_setting_refuses_its_own_text_without_the_capability() -> None:
     """kernel.numa_balancing can be opened by root without CAP_SYS_ADMIN, and not written."""
-    check = "from fixtures.kernel.tunables import Tunables; print(Tunables().refusal('/proc/sys/kernel/numa_balancing'))"
+    check = (
+        "from fixtures.kernel.tunables import Tunables; "
+        "print(Tunables().refusal('/proc/sys/kernel/numa_balancing'))"
+    )
     bare = ["setpriv", "--bounding-set=-all", "--inh-caps=-all", sys.executable, "-c", check]
     if not Path("/proc/sys/kernel/numa_balancing").exists():
         pytest.skip("this kernel has no such setting")
     before = Path("/proc/sys/kernel/numa_balancing").read_text()
     done = subprocess.run(bare, cwd=HOUSE, capture_output=True, text=True, check=False)
-    assert done.stdout.startswith("the kernel refuses it from this process, even its own text (Operation not permitted"), done.stderr
+    assert done.stdout.startswith(
+        "the kernel refuses it from this process, even its own text (Operation not permitted"
+    ), done.stderr
     assert Path("/proc/sys/kernel/numa_balancing").read_text() == before
 
 
@@ -82,13 +93,17 @@ def test_a_folder_may_have_to_be_made(tmp_path: Path) -> None:
     assert probes.make(tmp_path / "some" / "depth") is None
     assert list(tmp_path.iterdir()) == []
     (tmp_path / "file").touch()
-    assert str(probes.make(tmp_path / "file" / "below")).startswith(f"{tmp_path / 'file'} cannot be written")
+    assert str(probes.make(tmp_path / "file" / "below")).startswith(
+        f"{tmp_path / 'file'} cannot be written"
+    )
 
 
 @pytest.mark.parametrize("kind", ["mount", "net", "pid", "user"])
 def test_a_namespace_is_tried_in_a_child(kind: probes.Namespace) -> None:
     before = {one: one.readlink() for one in Path("/proc/self/ns").iterdir()}
-    tried = subprocess.run(["unshare", f"--{kind}", "--fork", "true"], capture_output=True, check=False)
+    tried = subprocess.run(
+        ["unshare", f"--{kind}", "--fork", "true"], capture_output=True, check=False
+    )
     assert (probes.namespace(kind) is None) == (tried.returncode == 0)
     assert {one: one.readlink() for one in before} == before
 
@@ -110,7 +125,13 @@ def test_a_mount_that_was_tried_is_gone() -> None:
         (f"{1 << 38:016x}", "4", 1, True),
     ],
 )
-def test_perf_is_for_whom_the_kernel_lets(tmp_path: Path, capabilities: str, paranoid: str, highest: int, may: bool) -> None:  # noqa: FBT001 a column
+def test_perf_is_for_whom_the_kernel_lets(
+    tmp_path: Path,
+    capabilities: str,
+    paranoid: str,
+    highest: int,
+    may: bool,  # noqa: FBT001 a column
+) -> None:
     why = probes.perf_events(highest, "count", machine(tmp_path, capabilities, paranoid=paranoid))
     assert (why is None) == may
     if why is not None:
@@ -135,8 +156,13 @@ def test_a_kernel_without_perf_events_is_said(tmp_path: Path) -> None:
         (ALL, "3", "no process may"),
     ],
 )
-def test_memory_is_read_by_whom_yama_lets(tmp_path: Path, capabilities: str, scope: str | None, reason: str | None) -> None:
-    """A monitor is no ancestor of the workload, so 1 forbids it: children only. Without Yama the classic rule holds: one's own."""
+def test_memory_is_read_by_whom_yama_lets(
+    tmp_path: Path, capabilities: str, scope: str | None, reason: str | None
+) -> None:
+    """A monitor is no ancestor of the workload, so 1 forbids it: children only.
+
+    Without Yama the classic rule holds: one's own.
+    """
     why = probes.ptrace(machine(tmp_path, capabilities, **({"scope": scope} if scope else {})))
     assert (why is None) == (reason is None)
     assert reason is None or reason in (why or "")
@@ -147,7 +173,11 @@ def test_memory_is_read_by_whom_yama_lets(tmp_path: Path, capabilities: str, sco
     [
         (ALL, None, None),
         (NONE, "Mobile: 4294967295\nRmProfilingAdminOnly: 0", None),
-        (NONE, "Mobile: 4294967295\nRmProfilingAdminOnly: 1", "NVreg_RestrictProfilingToAdminUsers=0"),
+        (
+            NONE,
+            "Mobile: 4294967295\nRmProfilingAdminOnly: 1",
+            "NVreg_RestrictProfilingToAdminUsers=0",
+        ),
         (CONTAINER, "RmProfilingAdminOnly: 1", "run as root"),
         (NONE, None, "it is unknown"),
     ],
@@ -155,6 +185,8 @@ def test_memory_is_read_by_whom_yama_lets(tmp_path: Path, capabilities: str, sco
 def test_gpu_counters_are_for_administrators_unless_the_driver_was_told(
     tmp_path: Path, capabilities: str, params: str | None, reason: str | None
 ) -> None:
-    why = nvidia.no_counters(machine(tmp_path, capabilities, **({"params": params} if params else {})))
+    why = nvidia.no_counters(
+        machine(tmp_path, capabilities, **({"params": params} if params else {}))
+    )
     assert (why is None) == (reason is None)
     assert reason is None or reason in (why or "")

@@ -20,7 +20,11 @@ from tests.kernel.test_journal import DAMAGE
 if TYPE_CHECKING:
     from fixtures.kernel.machine import Machine
 
-SWAPPINESS, RATIO, BYTES = "/proc/sys/vm/swappiness", "/proc/sys/vm/dirty_ratio", "/proc/sys/vm/dirty_bytes"
+SWAPPINESS, RATIO, BYTES = (
+    "/proc/sys/vm/swappiness",
+    "/proc/sys/vm/dirty_ratio",
+    "/proc/sys/vm/dirty_bytes",
+)
 THP, MIN_FREE = "/sys/kernel/mm/transparent_hugepage/enabled", "/proc/sys/vm/min_free_kbytes"
 RMEM, READ_AHEAD = "/proc/sys/net/core/rmem_max", "/sys/block/vda/queue/read_ahead_kb"
 ASKED = writes([(SWAPPINESS, "10")])
@@ -44,13 +48,21 @@ def test_what_can_be_touched_is_the_folder_and_what_the_kernel_moves() -> None:
     assert touched([f"{ksm}/pages_to_scan"], [f"{ksm}/pages_to_scan"]) >= {f"{ksm}/advisor_mode"}
 
 
-def test_the_first_application_reads_the_whole_machine_and_later_ones_what_they_touch(fake: FakeRoot) -> None:
+def test_the_first_application_reads_the_whole_machine_and_later_ones_what_they_touch(
+    fake: FakeRoot,
+) -> None:
     machine = fake.machine()
     first = machine.apply("x", ASKED)
-    assert (machine.journal.read()[0]["version"], set(first.before)) == (WHOLE, SETTINGS.keys() | CONFIG.keys() | _folders(fake))
+    assert (machine.journal.read()[0]["version"], set(first.before)) == (
+        WHOLE,
+        SETTINGS.keys() | CONFIG.keys() | _folders(fake),
+    )
     machine.restore()
     later = machine.apply("x", ASKED)
-    assert (machine.journal.read()[0]["version"], set(later.before)) == (PARTIAL, {*touched([SWAPPINESS], [*SETTINGS])})
+    assert (machine.journal.read()[0]["version"], set(later.before)) == (
+        PARTIAL,
+        {*touched([SWAPPINESS], [*SETTINGS])},
+    )
     assert later.changed == first.changed
     assert machine.restore().back == {SWAPPINESS: ("10", "60")}
     fake.must_be_as_found()
@@ -77,7 +89,9 @@ def test_whoever_can_touch_anything_is_watched_on_the_whole_machine(fake: FakeRo
         machine.restore()
 
 
-def test_a_coupling_that_the_table_does_not_have_goes_back_each_time(fake: FakeRoot, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_coupling_that_the_table_does_not_have_goes_back_each_time(
+    fake: FakeRoot, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """It was seen at the first application; a killed process's journal has it, too."""
     write = Tunables.write
 
@@ -95,7 +109,9 @@ def test_a_coupling_that_the_table_does_not_have_goes_back_each_time(fake: FakeR
     fake.must_be_as_found()
 
 
-def test_a_value_that_stood_there_already_shows_no_coupling(fake: FakeRoot, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_value_that_stood_there_already_shows_no_coupling(
+    fake: FakeRoot, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The first application changed nothing, so it moved nothing; the second one changes a value, and what hangs on it."""
     write = Tunables.write
 
@@ -117,7 +133,9 @@ def test_a_value_that_stood_there_already_shows_no_coupling(fake: FakeRoot, monk
     fake.must_be_as_found()
 
 
-def test_what_goes_back_moves_what_the_table_says(fake: FakeRoot, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_goes_back_moves_what_the_table_says(
+    fake: FakeRoot, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """An unknown coupling moves THP; what the table says that THP moves is read, too."""
     write = Tunables.write
 
@@ -146,7 +164,10 @@ def test_turns_name_what_each_of_them_touches(fake: FakeRoot) -> None:
         switches[-1].was_put_back()
     files = {path for switch in switches for path in switch.files}
     begun = machine.begin("turns", (), alone=True, turns=files)
-    assert (begun["version"], set(begun["before"])) == (PARTIAL, {*touched([SWAPPINESS, THP], [*SETTINGS])})
+    assert (begun["version"], set(begun["before"])) == (
+        PARTIAL,
+        {*touched([SWAPPINESS, THP], [*SETTINGS])},
+    )
     switches[0].to("set")
     switches[0].to("found")
     switches[1].to("set")
@@ -155,17 +176,25 @@ def test_turns_name_what_each_of_them_touches(fake: FakeRoot) -> None:
     assert (result.stuck, result.left_alone, fake.wrong()) == ({}, {}, {RATIO: "1"})
 
 
-def test_who_writes_nothing_touches_nothing(fake: FakeRoot, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_who_writes_nothing_touches_nothing(
+    fake: FakeRoot, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """An untouched arm: what changes meanwhile is somebody else's."""
     monkeypatch.setattr("fixtures.kernel.machine.LOOK_EACH_S", 0.0)
     machine = experienced(fake)
     assert machine.apply("stock", ()).before == {}
     fake.put(SWAPPINESS, "33")
     result = machine.restore()
-    assert (result.back, result.elsewhere, fake.wrong()) == ({}, {SWAPPINESS: ("60", "33")}, {SWAPPINESS: "33"})
+    assert (result.back, result.elsewhere, fake.wrong()) == (
+        {},
+        {SWAPPINESS: ("60", "33")},
+        {SWAPPINESS: "33"},
+    )
 
 
-def test_what_others_change_elsewhere_is_said_once_and_left(fake: FakeRoot, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_others_change_elsewhere_is_said_once_and_left(
+    fake: FakeRoot, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """As where the whole machine was read: settings of the kernel, and configuration files of the same length."""
     monkeypatch.setattr("fixtures.kernel.machine.LOOK_EACH_S", 0.0)
     machine = experienced(fake)
@@ -174,12 +203,17 @@ def test_what_others_change_elsewhere_is_said_once_and_left(fake: FakeRoot, monk
     fake.put("/etc/sysctl.conf", CONFIG["/etc/sysctl.conf"].swapcase())
     found = machine.restore()
     assert found.elsewhere.keys() == {RMEM, "/etc/sysctl.conf"}
-    assert (found.elsewhere[RMEM], set(fake.wrong())) == (("212992", "1"), {RMEM, "/etc/sysctl.conf"})
+    assert (found.elsewhere[RMEM], set(fake.wrong())) == (
+        ("212992", "1"),
+        {RMEM, "/etc/sysctl.conf"},
+    )
     machine.apply("x", ASKED)
     assert machine.restore().elsewhere == {}
 
 
-def test_what_others_change_is_said_at_the_next_look(fake: FakeRoot, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_others_change_is_said_at_the_next_look(
+    fake: FakeRoot, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Cycles that follow each other within a second do not look each time; nothing is lost by that."""
     machine = experienced(fake)
     monkeypatch.setattr("fixtures.kernel.machine.LOOK_EACH_S", 1e9)
@@ -193,11 +227,17 @@ def test_what_others_change_is_said_at_the_next_look(fake: FakeRoot, monkeypatch
 
 
 @pytest.mark.parametrize("look_each_s", [0.0, 1e9])
-def test_settings_of_other_sets_are_not_taken_for_somebody_s(fake: FakeRoot, monkeypatch: pytest.MonkeyPatch, look_each_s: float) -> None:
+def test_settings_of_other_sets_are_not_taken_for_somebody_s(
+    fake: FakeRoot, monkeypatch: pytest.MonkeyPatch, look_each_s: float
+) -> None:
     """Sets take turns; how each leaves the machine is known."""
     monkeypatch.setattr("fixtures.kernel.machine.LOOK_EACH_S", look_each_s)
     machine = fake.machine()
-    sets = [writes([(THP, "always"), (MIN_FREE, "1")]), writes([(READ_AHEAD, "4096")]), writes([(RATIO, "5")])]
+    sets = [
+        writes([(THP, "always"), (MIN_FREE, "1")]),
+        writes([(READ_AHEAD, "4096")]),
+        writes([(RATIO, "5")]),
+    ]
     for asked in sets * 3:
         machine.apply("x", asked)
         result = machine.restore()
@@ -218,17 +258,25 @@ def test_another_process_touches_nothing_but_what_the_run_could_touch(fake: Fake
 
 
 @pytest.mark.parametrize("damage", DAMAGE.values(), ids=DAMAGE)
-def test_a_damaged_journal_of_what_can_be_touched_says_nothing_of_the_rest(fake: FakeRoot, damage: Callable[[Path], object]) -> None:
+def test_a_damaged_journal_of_what_can_be_touched_says_nothing_of_the_rest(
+    fake: FakeRoot, damage: Callable[[Path], object]
+) -> None:
     """Files that it does not name have not come: the configuration stays where it is."""
     experienced(fake).apply("x", ASKED)
     damage(fake.journal)
     fake.put(RMEM, "1")
     result = fake.machine().restore()
-    assert (result.back, result.stuck, "journal.jsonl, line " in result.damaged) == ({SWAPPINESS: ("10", "60")}, {}, True)
+    assert (result.back, result.stuck, "journal.jsonl, line " in result.damaged) == (
+        {SWAPPINESS: ("10", "60")},
+        {},
+        True,
+    )
     assert fake.wrong() == {RMEM: "1"}
 
 
-def test_what_another_process_put_right_is_not_taken_for_somebody_s(fake: FakeRoot, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_another_process_put_right_is_not_taken_for_somebody_s(
+    fake: FakeRoot, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A value was stuck, and `restore` brought it back later."""
     machine = experienced(fake)
     machine.apply("x", ASKED)
@@ -249,7 +297,9 @@ def test_what_another_process_put_right_is_not_taken_for_somebody_s(fake: FakeRo
     fake.must_be_as_found()
 
 
-def test_configuration_files_are_read_again_when_anything_of_them_differs(fake: FakeRoot, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_configuration_files_are_read_again_when_anything_of_them_differs(
+    fake: FakeRoot, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Inode, size and times say so; a file changed within the last seconds is read in any case."""
     path = "/etc/sysctl.conf"
     tunables = fake.machine().tunables

@@ -36,8 +36,12 @@ class Clock:
         return self.read_s
 
 
-@pytest.mark.parametrize(("each_s", "told_s"), [(0.01, 0.01), (-1.0, 0.0), (1000.0 * (os.cpu_count() or 1), None)])
-def test_more_than_the_cpus_have_was_not_seen(each_s: float, told_s: float | None, pid: int, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("each_s", "told_s"), [(0.01, 0.01), (-1.0, 0.0), (1000.0 * (os.cpu_count() or 1), None)]
+)
+def test_more_than_the_cpus_have_was_not_seen(
+    each_s: float, told_s: float | None, pid: int, tmp_path: Path
+) -> None:
     """A process of ours that ended would bring in all that it ever used; a saved run of such a figure could not be read."""
     roster = Roster(Machine(make(tmp_path / "root").path, tmp_path / "state"), lambda _: None)
     roster._others = Clock(each_s)  # type: ignore[assignment]

@@ -27,16 +27,29 @@ READ_AHEAD = "/sys/block/vda/queue/read_ahead_kb"
 
 def test_stages_run_package_by_package_in_the_operator_s_order() -> None:
     """Skyhook's operator: apply, config, interrupt, each with its check; a stage it does not know is not run."""
-    given = [Script(p, s, "") for p in "ab" for s in ("config_check", "uninstall", "apply_check", "apply", "config", "other")]
+    given = [
+        Script(p, s, "")
+        for p in "ab"
+        for s in ("config_check", "uninstall", "apply_check", "apply", "config", "other")
+    ]
     stages = [(s.package, s.stage) for s in bash.stages(given, bash.APPLY_STAGES)]
-    assert stages == [(p, s) for p in "ab" for s in ("apply", "apply_check", "config", "config_check")]
+    assert stages == [
+        (p, s) for p in "ab" for s in ("apply", "apply_check", "config", "config_check")
+    ]
     assert [s.stage for s in bash.stages(given, bash.UNDO_STAGES)] == ["uninstall", "uninstall"]
 
 
 def test_a_script_finds_its_siblings_and_no_one_else_s(tmp_path: Path) -> None:
     """Sourced by bash from $SKYHOOK_DIR/configmaps, where the other stages of its package lie."""
-    main = Script("a", "apply", f". $SKYHOOK_DIR/configmaps/config.sh; ls $SKYHOOK_DIR/configmaps >> {tmp_path}/said")
-    bash.run(main, [main, Script("a", "config", f"echo hello > {tmp_path}/said"), Script("b", "other", "")])
+    main = Script(
+        "a",
+        "apply",
+        f". $SKYHOOK_DIR/configmaps/config.sh; ls $SKYHOOK_DIR/configmaps >> {tmp_path}/said",
+    )
+    bash.run(
+        main,
+        [main, Script("a", "config", f"echo hello > {tmp_path}/said"), Script("b", "other", "")],
+    )
     assert (tmp_path / "said").read_text() == "hello\napply.sh\nconfig.sh\n"
 
 
@@ -83,14 +96,18 @@ def test_whatever_is_a_setting_below_sys_is_seen_and_put_back(fake: FakeRoot, pa
     found, value = MORE[path]
     fake.put(path, found)
     machine = fake.machine()
-    assert machine.apply("x", [], [fake.script("apply", f"echo {value} > $ROOT'{path}'")]).changed == {path: (found, value)}
+    assert machine.apply(
+        "x", [], [fake.script("apply", f"echo {value} > $ROOT'{path}'")]
+    ).changed == {path: (found, value)}
     assert (machine.restore().back, fake.get(path)) == ({path: (value, found)}, found)
 
 
 @pytest.mark.parametrize("path", MORE)
 def test_and_of_the_real_machine_where_it_has_that(path: str) -> None:
     tunables = Tunables()
-    if not os.access(path, os.R_OK | os.W_OK) or tunables.read(path) is None:  # a card of one queue does not answer of xps_cpus
+    if (
+        not os.access(path, os.R_OK | os.W_OK) or tunables.read(path) is None
+    ):  # a card of one queue does not answer of xps_cpus
         pytest.skip("not here")
     assert path in tunables.snapshot()
 
@@ -101,18 +118,29 @@ def test_and_of_the_real_machine_where_it_has_that(path: str) -> None:
         ("apply", "echo cannot; exit 3", r"tune/apply\.sh ended with exit code 3: cannot"),
         ("apply_check", "exit 1", r"tune/apply_check\.sh ended with exit code 1$"),
         ("config", "kill -TERM $$", r"tune/config\.sh died of SIGTERM"),
-        ("apply", "head -c 100000 /dev/zero | tr '\\0' x; echo; echo end >&2; false", r"exit code 1: x{590,595} \| end$"),
+        (
+            "apply",
+            "head -c 100000 /dev/zero | tr '\\0' x; echo; echo end >&2; false",
+            r"exit code 1: x{590,595} \| end$",
+        ),
         ("apply", "sleep 60", r"did not end within 0\.2 s"),
         ("apply", "setsid sleep 60 & wait", r"did not end within 0\.2 s"),
-        ("apply", f"env -i bash -c 'sleep 0.4; echo 3 > '$ROOT{SWAPPINESS}", r"did not end within 0\.2 s"),
+        (
+            "apply",
+            f"env -i bash -c 'sleep 0.4; echo 3 > '$ROOT{SWAPPINESS}",
+            r"did not end within 0\.2 s",
+        ),
     ],
 )
-def test_a_script_that_fails_is_undone(fake: FakeRoot, monkeypatch: pytest.MonkeyPatch, stage: str, text: str, says: str) -> None:
+def test_a_script_that_fails_is_undone(
+    fake: FakeRoot, monkeypatch: pytest.MonkeyPatch, stage: str, text: str, says: str
+) -> None:
     """With its last lines as the reason; what it and the typed settings before it had changed is back."""
     monkeypatch.setattr(bash, "TIMEOUT_S", 0.2 if "sleep" in text else 60.0)
-    asked = [fake.script("apply", f"echo 1 > $ROOT{SWAPPINESS}"), fake.script(stage, f"echo 2 > $ROOT{READ_AHEAD}; {text}")][
-        stage == "apply" :
-    ]
+    asked = [
+        fake.script("apply", f"echo 1 > $ROOT{SWAPPINESS}"),
+        fake.script(stage, f"echo 2 > $ROOT{READ_AHEAD}; {text}"),
+    ][stage == "apply" :]
     with pytest.raises(TweakRefused, match=says):
         fake.machine().apply("x", writes([(RATIO, "5")]), asked)
     time.sleep(0.4 if "env -i" in text else 0.0)
@@ -129,9 +157,16 @@ def test_no_bash_is_said_to_be_no_bash(fake: FakeRoot, monkeypatch: pytest.Monke
 
 def test_the_package_s_own_undo_runs_first(fake: FakeRoot) -> None:
     """It may know more than the tunables show; where it leaves other values than it found, the snapshot has the last word."""
-    undo = f"echo 77 > $ROOT{SWAPPINESS}; echo 77 > $ROOT{RATIO}; echo 77 > $ROOT{READ_AHEAD}; touch $ROOT/undone"
+    undo = (
+        f"echo 77 > $ROOT{SWAPPINESS}; echo 77 > $ROOT{RATIO}; echo 77 > $ROOT{READ_AHEAD}; touch "
+        "$ROOT/undone"
+    )
     machine = fake.machine()
-    machine.apply("x", [], [fake.script("apply", f"echo 1 > $ROOT{SWAPPINESS}"), fake.script("uninstall", undo)])
+    machine.apply(
+        "x",
+        [],
+        [fake.script("apply", f"echo 1 > $ROOT{SWAPPINESS}"), fake.script("uninstall", undo)],
+    )
     fake.put(RATIO, "40")
     result = machine.restore()
     assert result.back == {SWAPPINESS: ("1", "60")}
@@ -143,16 +178,31 @@ def test_the_package_s_own_undo_runs_first(fake: FakeRoot) -> None:
 
 def test_an_undo_that_fails_is_noted_and_does_not_stop_the_rest(fake: FakeRoot) -> None:
     machine = fake.machine()
-    machine.apply("x", [], [fake.script("apply", f"echo 1 > $ROOT{SWAPPINESS}"), fake.script("uninstall", "echo no; exit 1")])
+    machine.apply(
+        "x",
+        [],
+        [
+            fake.script("apply", f"echo 1 > $ROOT{SWAPPINESS}"),
+            fake.script("uninstall", "echo no; exit 1"),
+        ],
+    )
     result = machine.restore()
-    assert result.notes == ("tune/uninstall.sh ended with exit code 1: no (values are put back from the snapshot anyway)",)
+    assert result.notes == (
+        (
+            "tune/uninstall.sh ended with exit code 1: no (values are put back from the snapshot "
+            "anyway)"
+        ),
+    )
     fake.must_be_as_found()
 
 
 def test_a_daemon_does_not_keep_us_waiting_and_is_ended_with_its_tweak(fake: FakeRoot) -> None:
     """It holds the script's output open and has a session of its own; it is found by its environment, and told of."""
     # `1<>` does not empty the file first: killed in between it would leave what no kernel shows.
-    text = f"setsid sh -c 'while sleep 0.01; do echo 11 1<> $ROOT{SWAPPINESS}; done' & echo $! > $ROOT/pid; echo 11 > $ROOT{SWAPPINESS}"
+    text = (
+        f"setsid sh -c 'while sleep 0.01; do echo 11 1<> $ROOT{SWAPPINESS}; done' & echo $! > "
+        f"$ROOT/pid; echo 11 > $ROOT{SWAPPINESS}"
+    )
     machine = fake.machine()
     machine.apply("x", [], [fake.script("apply", f"export ROOT; {text}")])
     result = machine.restore()
@@ -164,19 +214,25 @@ def test_a_daemon_does_not_keep_us_waiting_and_is_ended_with_its_tweak(fake: Fak
 
 @pytest.mark.parametrize("ends", ["", "sleep 60"])
 @pytest.mark.parametrize("undo", [[], ["true"]])
-def test_what_a_script_s_process_changes_after_the_script_goes_back(fake: FakeRoot, ends: str, undo: list[str]) -> None:
+def test_what_a_script_s_process_changes_after_the_script_goes_back(
+    fake: FakeRoot, ends: str, undo: list[str]
+) -> None:
     """Whether the process is still there or not, and whether the package has an undo of its own."""
     late = f"sleep 0.3; echo 77 > $ROOT{SWAPPINESS}; touch $ROOT/done; {ends}"
     text = f"(setsid env -i ROOT=$ROOT bash -c '{late}' > /dev/null 2>&1 &); echo 5 > $ROOT{RATIO}"
     machine = fake.machine()
-    machine.apply("x", [], [fake.script("apply", text), *(fake.script("uninstall", one) for one in undo)])
+    machine.apply(
+        "x", [], [fake.script("apply", text), *(fake.script("uninstall", one) for one in undo)]
+    )
     waiting.until((fake.root / "done").exists)
     fake.put("/done", None)
     machine.restore()
     fake.must_be_as_found()
 
 
-def test_a_script_that_has_not_begun_is_found_by_its_open_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_script_that_has_not_begun_is_found_by_its_open_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Between fork and exec its environment is still the harness's; it would start writing after everything was put back."""
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     folder = tmp_path / f"{bash.FOLDER}0123456789abcdef-x"
@@ -185,7 +241,9 @@ def test_a_script_that_has_not_begun_is_found_by_its_open_file(tmp_path: Path, m
         left = subprocess.Popen(["sleep", "60"], stdout=sink)
     other = subprocess.Popen(["sleep", "60"])
     try:
-        assert bash.end_leftovers("0123456789abcdef") == [f"process {left.pid} (sleep 60), left running by a script, was ended"]
+        assert bash.end_leftovers("0123456789abcdef") == [
+            f"process {left.pid} (sleep 60), left running by a script, was ended"
+        ]
         assert (left.wait(), other.poll(), folder.exists()) == (-9, None, False)
     finally:
         for one in (left, other):
@@ -195,7 +253,10 @@ def test_a_script_that_has_not_begun_is_found_by_its_open_file(tmp_path: Path, m
 
 def test_processes_of_others_are_not_ended(fake: FakeRoot) -> None:
     """Neither those of another journal nor those without a mark."""
-    others = [subprocess.Popen(["sleep", "60"], env={**os.environ, bash.MARK: "another"}), subprocess.Popen(["sleep", "60"])]
+    others = [
+        subprocess.Popen(["sleep", "60"], env={**os.environ, bash.MARK: "another"}),
+        subprocess.Popen(["sleep", "60"]),
+    ]
     try:
         machine = fake.machine()
         machine.apply("x", [], [fake.script("apply", "true"), fake.script("apply_check", "true")])
@@ -209,7 +270,11 @@ def test_processes_of_others_are_not_ended(fake: FakeRoot) -> None:
 
 def test_a_script_of_a_killed_run_is_ended_before_anything_is_put_back(fake: FakeRoot) -> None:
     """A kill -9 of the run does not reach its script, which goes on writing in a session of its own."""
-    script = fake.script("apply", f"touch $ROOT/started; for i in $(seq 60000); do echo $i > $ROOT{SWAPPINESS}; sleep 0.01; done")
+    script = fake.script(
+        "apply",
+        f"touch $ROOT/started; for i in $(seq 60000); do echo $i > $ROOT{SWAPPINESS}; sleep 0.01; "
+        "done",
+    )
     pid = os.fork()
     if pid == 0:
         fake.machine().apply("x", [], [script])
@@ -230,11 +295,23 @@ def test_settings_that_come_with_a_module_do_not_block_the_machine(fake: FakeRoo
     path = "/sys/module/tcp_htcp/parameters/use_rtt_scaling"
     machine = fake.machine()
     effects = machine.apply(
-        "x", [], [fake.script("apply", f"mkdir -p $(dirname $ROOT{path}); echo 1 > $ROOT{path}; echo 1 > $ROOT{SWAPPINESS}")]
+        "x",
+        [],
+        [
+            fake.script(
+                "apply",
+                f"mkdir -p $(dirname $ROOT{path}); echo 1 > $ROOT{path}; echo 1 > "
+                f"$ROOT{SWAPPINESS}",
+            )
+        ],
     )
     assert effects.changed == {path: (None, "1"), SWAPPINESS: ("60", "1")}
     result = machine.restore()
-    assert (result.stuck, result.elsewhere, fake.journal.exists()) == ({}, {path: (None, "1")}, False)
+    assert (result.stuck, result.elsewhere, fake.journal.exists()) == (
+        {},
+        {path: (None, "1")},
+        False,
+    )
     assert fake.wrong() == {path: "1"}
 
 
@@ -242,13 +319,21 @@ def test_a_device_that_came_before_the_script_is_not_its_effect(fake: FakeRoot) 
     machine = fake.machine()
     machine.tunables.refresh()
     fake.put("/sys/block/vdb/queue/read_ahead_kb", "128")
-    assert machine.apply("x", [], [fake.script("apply", "true"), fake.script("apply_check", "true")]).changed == {}
+    assert (
+        machine.apply(
+            "x", [], [fake.script("apply", "true"), fake.script("apply_check", "true")]
+        ).changed
+        == {}
+    )
 
 
 def test_a_daemon_that_drops_every_mark_is_ended_too(fake: FakeRoot) -> None:
     """Cleared environment, own session, no open file of ours: it is an orphan, and orphans of a script come to us."""
     loop = f"while :; do echo 42 1<> {fake.machine().tunables.real(SWAPPINESS)}; sleep 0.01; done"
-    script = fake.script("apply", f"(cd /; exec env -i setsid bash -c '{loop}' </dev/null >/dev/null 2>&1 &)\nsleep 0.1")
+    script = fake.script(
+        "apply",
+        f"(cd /; exec env -i setsid bash -c '{loop}' </dev/null >/dev/null 2>&1 &)\nsleep 0.1",
+    )
     machine = fake.machine()
     machine.apply("x", [], [script, fake.script("apply_check", "true")])
     notes = machine.restore().notes
@@ -261,23 +346,31 @@ def test_a_script_s_write_is_read_back_by_its_meaning(fake: FakeRoot) -> None:
     """What the kernel makes of it is judged as of a typed setting: another number refuses the set, a rounded one does not."""
     machine = fake.machine()
     late = fake.script(
-        "apply", f"echo 4096 > $ROOT{READ_AHEAD}; echo 1 > $ROOT{SWAPPINESS}; echo 8192 > $ROOT/sys/block/vda/queue/read_ahead_kb"
+        "apply",
+        f"echo 4096 > $ROOT{READ_AHEAD}; echo 1 > $ROOT{SWAPPINESS}; echo 8192 > "
+        "$ROOT/sys/block/vda/queue/read_ahead_kb",
     )
     meant = [Write(READ_AHEAD, "4096", "tune/apply.sh"), Write(SWAPPINESS, "1", "tune/apply.sh")]
     with pytest.raises(
-        TweakRefused, match=r"tune/apply\.sh wrote '4096' to .*/read_ahead_kb, but the kernel reports '8192': it is not in force"
+        TweakRefused,
+        match=r"tune/apply\.sh wrote '4096' to .*/read_ahead_kb, but the kernel reports '8192': it "
+        r"is not in force",
     ):
         machine.apply("x", [], [late], meant)
     fake.must_be_as_found()
     rounded = fake.script("apply", f"echo 4 > $ROOT{READ_AHEAD}")  # as the kernel makes it of 7
-    assert machine.apply("x", [], [rounded], [Write(READ_AHEAD, "7", "tune/apply.sh")]).changed == {READ_AHEAD: ("128", "4")}
+    assert machine.apply("x", [], [rounded], [Write(READ_AHEAD, "7", "tune/apply.sh")]).changed == {
+        READ_AHEAD: ("128", "4")
+    }
     machine.restore()
 
 
 def test_what_a_script_did_not_write_or_wrote_otherwise_is_no_failure(fake: FakeRoot) -> None:
     """A branch that was not taken writes nothing, and of several values each is meant."""
     machine = fake.machine()
-    script = fake.script("apply", f"if false; then echo 5 > $ROOT{RATIO}; fi; echo 4096 > $ROOT{READ_AHEAD}")
+    script = fake.script(
+        "apply", f"if false; then echo 5 > $ROOT{RATIO}; fi; echo 4096 > $ROOT{READ_AHEAD}"
+    )
     meant = [Write(RATIO, "5", "a"), Write(READ_AHEAD, "128", "a"), Write(READ_AHEAD, "4096", "a")]
     assert machine.apply("x", [], [script], meant).changed == {READ_AHEAD: ("128", "4096")}
     machine.restore()
@@ -299,7 +392,9 @@ def test_a_write_outside_the_snapshot_is_told(fake: FakeRoot) -> None:
     machine = fake.machine()
     loop = "/sys/block/loop0/queue/read_ahead_kb"
     script = fake.script("apply", f"echo 4 > $ROOT{loop}; echo 1 > $ROOT{SWAPPINESS}")
-    assert machine.apply("x", [], [script], [Write(loop, "4", "a"), Write(SWAPPINESS, "1", "a")]).outside == (loop,)
+    assert machine.apply(
+        "x", [], [script], [Write(loop, "4", "a"), Write(SWAPPINESS, "1", "a")]
+    ).outside == (loop,)
     machine.restore()
     fake.put(loop, "128")
     fake.must_be_as_found()
@@ -318,10 +413,18 @@ def test_the_kernel_tells_of_writes_to_its_own_files() -> None:
 
 @pytest.mark.skipif(not cgroups.gathering("mark"), reason="no cgroup can be made here")
 @pytest.mark.parametrize("when", ["while it ran", "when it was in force"])
-def test_a_killed_run_s_daemon_without_marks_is_ended(fake: FakeRoot, tmp_path: Path, when: str) -> None:
-    """Environment, session and files tell nothing of it; its cgroup does. What it wrote meanwhile goes back."""
+def test_a_killed_run_s_daemon_without_marks_is_ended(
+    fake: FakeRoot, tmp_path: Path, when: str
+) -> None:
+    """Environment, session and files tell nothing of it; its cgroup does.
+
+    What it wrote meanwhile goes back.
+    """
     daemon = f"while :; do echo 7 1<> $ROOT{SWAPPINESS}; sleep 0.01; done"
-    text = f"env -i ROOT=$ROOT setsid -f bash -c 'cd /; {daemon}' <&- >&- 2>&-; until grep -q 7 $ROOT{SWAPPINESS}; do :; done"
+    text = (
+        f"env -i ROOT=$ROOT setsid -f bash -c 'cd /; {daemon}' <&- >&- 2>&-; until grep -q 7 "
+        f"$ROOT{SWAPPINESS}; do :; done"
+    )
     text += f"; touch {tmp_path}/started" + "; sleep 600" * (when == "while it ran")
     pid = os.fork()
     if pid == 0:
@@ -343,16 +446,24 @@ def test_a_killed_run_s_daemon_without_marks_is_ended(fake: FakeRoot, tmp_path: 
 MOUNTS = {
     "a file": f"echo 60 > $ROOT/other; mount --bind $ROOT/other $ROOT{SWAPPINESS}",
     "a folder": "mount -t tmpfs none $ROOT/proc/sys/vm",
-    "twice": f"mount -t tmpfs none $ROOT/proc/sys/vm; echo 60 > $ROOT{SWAPPINESS}; mount --bind $ROOT/proc/sys/vm $ROOT/proc/sys/vm",
+    "twice": (
+        f"mount -t tmpfs none $ROOT/proc/sys/vm; echo 60 > $ROOT{SWAPPINESS}; mount --bind "
+        "$ROOT/proc/sys/vm $ROOT/proc/sys/vm"
+    ),
 }
 
 
 @pytest.mark.needs("root")
 @pytest.mark.parametrize("mount", MOUNTS.values(), ids=MOUNTS)
 @pytest.mark.parametrize("killed", [True, False], ids=["killed", "ended"])
-def test_a_script_s_mount_over_a_setting_hides_nothing(fake: FakeRoot, tmp_path: Path, mount: str, *, killed: bool) -> None:
+def test_a_script_s_mount_over_a_setting_hides_nothing(
+    fake: FakeRoot, tmp_path: Path, mount: str, *, killed: bool
+) -> None:
     """The set is refused; the mount goes before anything is read, after `kill -9` too."""
-    script = fake.script("apply", f"echo 7 > $ROOT{SWAPPINESS}; {mount}; touch {tmp_path}/mounted{'; sleep 600' * killed}")
+    script = fake.script(
+        "apply",
+        f"echo 7 > $ROOT{SWAPPINESS}; {mount}; touch {tmp_path}/mounted{'; sleep 600' * killed}",
+    )
     if killed:
         pid = os.fork()
         if pid == 0:

@@ -28,7 +28,10 @@ def test_every_signal_can_be_named(number: int, name: str) -> None:
 
 
 def in_child(work: Callable[[], int]) -> int:
-    """Run `work` in a child of its own, so that a signal hits nothing else. Returns: its status; -n if killed by signal n."""
+    """Run `work` in a child of its own, so that a signal hits nothing else.
+
+    Returns: its status; -n if killed by signal n.
+    """
     pid = os.fork()
     if pid == 0:
         code = 99
@@ -54,7 +57,9 @@ def signalled_writes(number: int) -> None:
 
 @pytest.mark.parametrize("number", STOPPING)
 @pytest.mark.parametrize("like_ctrl_c", [True, False])
-def test_a_signal_during_apply_waits_and_the_machine_is_put_back(fake: FakeRoot, number: signal.Signals, *, like_ctrl_c: bool) -> None:
+def test_a_signal_during_apply_waits_and_the_machine_is_put_back(
+    fake: FakeRoot, number: signal.Signals, *, like_ctrl_c: bool
+) -> None:
     """All settings are written, read back and put back; then the signal has its way, whether it raises or kills."""
 
     def work() -> int:
@@ -72,7 +77,9 @@ def test_a_signal_during_apply_waits_and_the_machine_is_put_back(fake: FakeRoot,
 
 
 @pytest.mark.parametrize("number", STOPPING)
-def test_a_signal_during_restore_waits_until_all_is_back(fake: FakeRoot, number: signal.Signals) -> None:
+def test_a_signal_during_restore_waits_until_all_is_back(
+    fake: FakeRoot, number: signal.Signals
+) -> None:
     fake.machine().apply("x", writes([(SWAPPINESS, "10"), (RATIO, "5")]))
 
     def work() -> int:
@@ -87,7 +94,9 @@ def test_a_signal_during_restore_waits_until_all_is_back(fake: FakeRoot, number:
 
 def test_a_script_is_not_cut_off_by_a_signal_to_us(fake: FakeRoot) -> None:
     """It runs to its end in a session of its own."""
-    script = fake.script("apply", f"kill -TERM {'$PPID'}; sleep 0.05; echo 1 > $ROOT{SWAPPINESS}; touch $ROOT/done")
+    script = fake.script(
+        "apply", f"kill -TERM {'$PPID'}; sleep 0.05; echo 1 > $ROOT{SWAPPINESS}; touch $ROOT/done"
+    )
 
     def work() -> int:
         stop_like_ctrl_c()
@@ -149,7 +158,12 @@ def test_an_inner_shield_hands_the_signal_to_the_outer_one() -> None:
 def test_scripts_inherit_no_blocked_signal(fake: FakeRoot) -> None:
     """Handlers, not a mask: what runs inside can be stopped."""
     fake.machine().apply(
-        "x", [], [fake.script("apply", "grep -E 'Sig(Blk|Ign)' /proc/self/status > $ROOT/mask"), fake.script("apply_check", "true")]
+        "x",
+        [],
+        [
+            fake.script("apply", "grep -E 'Sig(Blk|Ign)' /proc/self/status > $ROOT/mask"),
+            fake.script("apply_check", "true"),
+        ],
     )
     masks = [int(line.split()[1], 16) for line in (fake.get("/mask") or "").splitlines()]
     assert [mask >> (number - 1) & 1 for mask in masks for number in STOPPING] == [0] * 6
@@ -188,7 +202,9 @@ except KeyboardInterrupt as stopped:
 
 
 @pytest.mark.parametrize("two", list(itertools.permutations(STOPPING, 2)))
-def test_two_signals_at_once_stop_it_once_and_print_no_traceback(two: tuple[signal.Signals, signal.Signals]) -> None:
+def test_two_signals_at_once_stop_it_once_and_print_no_traceback(
+    two: tuple[signal.Signals, signal.Signals],
+) -> None:
     """Ctrl-C in a terminal that is closed with it; a worker that gets its group's and its controller's. A third one is not waited for."""
     numbers = [str(int(number)) for number in two]
     done = python(TWO_AT_ONCE, *numbers)

@@ -19,7 +19,11 @@ from tests.kernel.kills import kill_once, phase, to_and_fro
 if TYPE_CHECKING:
     from tests.fake_root import FakeRoot
 
-SWAPPINESS, RATIO, THP = "/proc/sys/vm/swappiness", "/proc/sys/vm/dirty_ratio", "/sys/kernel/mm/transparent_hugepage/enabled"
+SWAPPINESS, RATIO, THP = (
+    "/proc/sys/vm/swappiness",
+    "/proc/sys/vm/dirty_ratio",
+    "/sys/kernel/mm/transparent_hugepage/enabled",
+)
 ASKED = fake_root.writes([(SWAPPINESS, "10"), (RATIO, "30"), (THP, "always madvise [never]")])
 SEED = 20240301
 
@@ -40,12 +44,19 @@ def test_to_and_fro_and_back(fake: FakeRoot) -> None:
         assert (fake.get(SWAPPINESS), fake.get(RATIO)) == ("10", "30")
     result = machine.restore()
     assert set(result.back) >= {SWAPPINESS, RATIO}
-    assert (result.left_alone, result.stuck, fake.journal.exists(), fake.get(SWAPPINESS)) == ({}, {}, False, "60")
+    assert (result.left_alone, result.stuck, fake.journal.exists(), fake.get(SWAPPINESS)) == (
+        {},
+        {},
+        False,
+        "60",
+    )
 
 
 def test_a_set_whose_script_ruins_the_journal_is_not_switched(fake: FakeRoot) -> None:
     machine = fake.machine()
-    machine.apply("x", ASKED, [fake.script("apply", "echo garbage >> $ROOT/../state/journal.jsonl")])
+    machine.apply(
+        "x", ASKED, [fake.script("apply", "echo garbage >> $ROOT/../state/journal.jsonl")]
+    )
     with pytest.raises(TweakRefused, match=r"journal\.jsonl, line \d+: not a journal record"):
         Switch(machine)
     machine.restore()
@@ -53,14 +64,22 @@ def test_a_set_whose_script_ruins_the_journal_is_not_switched(fake: FakeRoot) ->
 
 
 @pytest.mark.parametrize("arm", ["found", "set"])
-def test_a_process_that_dies_in_either_arm_is_put_back_by_the_next(fake: FakeRoot, arm: str) -> None:
+def test_a_process_that_dies_in_either_arm_is_put_back_by_the_next(
+    fake: FakeRoot, arm: str
+) -> None:
     """Nothing of it is taken for somebody else's."""
     _, switch = switched(fake)
     switch.to("found")
     if arm == "set":
         switch.to("set")
     result = fake.machine().restore()
-    assert (result.left_alone, result.stuck, result.elsewhere, fake.get(SWAPPINESS), fake.get(RATIO)) == ({}, {}, {}, "60", "20")
+    assert (
+        result.left_alone,
+        result.stuck,
+        result.elsewhere,
+        fake.get(SWAPPINESS),
+        fake.get(RATIO),
+    ) == ({}, {}, {}, "60", "20")
 
 
 @pytest.mark.parametrize("arm", ["found", "set"])
@@ -76,7 +95,9 @@ def test_who_writes_a_setting_meanwhile_is_noticed_and_left_alone(fake: FakeRoot
     assert (fake.get(SWAPPINESS), fake.get(RATIO)) == ("77", "20")
 
 
-def test_a_refusal_in_the_middle_is_said_and_all_goes_back(fake: FakeRoot, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_refusal_in_the_middle_is_said_and_all_goes_back(
+    fake: FakeRoot, monkeypatch: pytest.MonkeyPatch
+) -> None:
     machine, switch = switched(fake)
     switch.to("found")
     write = Tunables.write
@@ -90,13 +111,26 @@ def test_a_refusal_in_the_middle_is_said_and_all_goes_back(fake: FakeRoot, monke
     with pytest.raises(TweakRefused, match=r"dirty_ratio: Invalid argument"):
         switch.to("set")
     result = machine.restore()
-    assert (result.left_alone, result.stuck, fake.get(SWAPPINESS), fake.get(RATIO)) == ({}, {}, "60", "20")
+    assert (result.left_alone, result.stuck, fake.get(SWAPPINESS), fake.get(RATIO)) == (
+        {},
+        {},
+        "60",
+        "20",
+    )
 
 
-def test_what_the_kernel_answers_otherwise_is_a_refusal(fake: FakeRoot, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_the_kernel_answers_otherwise_is_a_refusal(
+    fake: FakeRoot, monkeypatch: pytest.MonkeyPatch
+) -> None:
     machine, switch = switched(fake)
     write = Tunables.write
-    monkeypatch.setattr(Tunables, "write", lambda self, path, value: write(self, path, "21" if (path, value) == (RATIO, "20") else value))
+    monkeypatch.setattr(
+        Tunables,
+        "write",
+        lambda self, path, value: write(
+            self, path, "21" if (path, value) == (RATIO, "20") else value
+        ),
+    )
     with pytest.raises(TweakRefused, match=r"wrote '20', but the kernel reports '21'"):
         switch.to("found")
     monkeypatch.undo()
@@ -118,7 +152,9 @@ def test_nothing_asked_for_is_nothing_written(fake: FakeRoot) -> None:
     assert machine.restore().back == {}
 
 
-def test_a_coupled_setting_goes_with_the_one_that_moves_it(fake: FakeRoot, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_coupled_setting_goes_with_the_one_that_moves_it(
+    fake: FakeRoot, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """dirty_bytes is 0 while dirty_ratio counts, and the other way round (mm/page-writeback.c)."""
     bytes_path = "/proc/sys/vm/dirty_bytes"
     fake.put(bytes_path, "1000000")
@@ -143,7 +179,9 @@ def test_a_coupled_setting_goes_with_the_one_that_moves_it(fake: FakeRoot, monke
     assert (fake.get(RATIO), fake.get(bytes_path)) == ("0", "1000000")
 
 
-def test_what_moves_with_the_way_back_alone_goes_back_too(fake: FakeRoot, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_moves_with_the_way_back_alone_goes_back_too(
+    fake: FakeRoot, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Nothing beside it had changed when the set was applied."""
     bytes_path = "/proc/sys/vm/dirty_bytes"
     write = Tunables.write
@@ -164,14 +202,24 @@ def test_what_moves_with_the_way_back_alone_goes_back_too(fake: FakeRoot, monkey
 
 @pytest.mark.slow
 def test_three_hundred_kills_on_a_fake_root(fake: FakeRoot) -> None:
-    asked = fake_root.writes([(path, str(number)) for number, path in enumerate(fake_root.SETTINGS)])
+    asked = fake_root.writes(
+        [(path, str(number)) for number, path in enumerate(fake_root.SETTINGS)]
+    )
     rng, phases = random.Random(SEED), set()
     for number in itertools.count(1):
         kill_once(rng, 0.03, lambda: to_and_fro(fake.machine(), asked, (), 8))
         phases.add(phase(fake.state))
         result = fake.machine().restore()
-        assert (fake.wrong(), result.stuck, result.left_alone, fake.journal.exists()) == ({}, {}, {}, False), number
-        if number >= 300 and phases >= {"switching", "applied"}:  # on a busy machine some moment comes later
+        assert (fake.wrong(), result.stuck, result.left_alone, fake.journal.exists()) == (
+            {},
+            {},
+            {},
+            False,
+        ), number
+        if number >= 300 and phases >= {
+            "switching",
+            "applied",
+        }:  # on a busy machine some moment comes later
             break
 
 
@@ -180,12 +228,18 @@ def test_kills_on_the_real_kernel(tmp_path: Path) -> None:
     """Ten while settings go to and fro, two of them coupled; the whole machine is compared after each."""
     tunables = Tunables()
     pristine = tunables.snapshot()
-    values = {"vm.swappiness": "11", "vm.dirty_ratio": "31", "vm.dirty_expire_centisecs": "2100", "net.core.somaxconn": "8191"}
+    values = {
+        "vm.swappiness": "11",
+        "vm.dirty_ratio": "31",
+        "vm.dirty_expire_centisecs": "2100",
+        "net.core.somaxconn": "8191",
+    }
     asked = [Write(sysctl_path(key), value, key) for key, value in values.items()]
     rng, phases = random.Random(SEED), list[str]()
     while len(phases) < 10 or ("switching" not in phases and len(phases) < 100):
         machine = Machine(folder=tmp_path)
-        machine.tunables = tunables  # its list of files is the parent's, so that a child is soon in the midst of it
+        # its list of files is the parent's, so that a child is soon in the midst of it
+        machine.tunables = tunables
         kill_once(rng, 0.25, lambda machine=machine: to_and_fro(machine, asked, (), 200))  # type: ignore[misc]
         phases.append(phase(tmp_path))
         result = Machine(folder=tmp_path).restore()

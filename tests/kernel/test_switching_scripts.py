@@ -25,13 +25,19 @@ SWAPPINESS, READ_AHEAD = "/proc/sys/vm/swappiness", "/sys/block/vda/queue/read_a
 ENABLED, SCHEDULER = "/sys/kernel/mm/transparent_hugepage/enabled", "/sys/block/vda/queue/scheduler"
 EXPIRE = "/sys/block/vda/queue/iosched/read_expire"
 SEED = 20240302
-# As a kernel file answers: all the words, the chosen one in brackets. That of the fake root holds what was written last.
-APPLY = f"echo 'always madvise [never]' > $ROOT{ENABLED}; echo 4096 > $ROOT{READ_AHEAD}; echo ran >> $ROOT/apply"
+# As a kernel file answers: all the words, the chosen one in brackets. That of the fake root holds
+# what was written last.
+APPLY = (
+    f"echo 'always madvise [never]' > $ROOT{ENABLED}; echo 4096 > $ROOT{READ_AHEAD}; echo ran >> "
+    "$ROOT/apply"
+)
 UNDO = f"echo madvise > $ROOT{ENABLED}; echo 128 > $ROOT{READ_AHEAD}; echo ran >> $ROOT/uninstall"
 
 
 @pytest.fixture(autouse=True)
-def scripts_of_the_killed_leave_nothing_in_tmp(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def scripts_of_the_killed_leave_nothing_in_tmp(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / "scripts").mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "scripts"))
 
@@ -44,8 +50,12 @@ def stands(fake: FakeRoot) -> tuple[str | None, str | None]:
     return shown(fake.get(ENABLED)), fake.get(READ_AHEAD)
 
 
-@pytest.mark.parametrize("typed", [[], fake_root.writes([(SWAPPINESS, "10")])], ids=["alone", "beside typed settings"])
-def test_scripts_run_once_and_what_they_changed_goes_to_and_fro(fake: FakeRoot, typed: list[Write]) -> None:
+@pytest.mark.parametrize(
+    "typed", [[], fake_root.writes([(SWAPPINESS, "10")])], ids=["alone", "beside typed settings"]
+)
+def test_scripts_run_once_and_what_they_changed_goes_to_and_fro(
+    fake: FakeRoot, typed: list[Write]
+) -> None:
     machine = fake.machine()
     machine.apply("x", typed, scripts(fake))
     switch = Switch(machine)
@@ -53,18 +63,30 @@ def test_scripts_run_once_and_what_they_changed_goes_to_and_fro(fake: FakeRoot, 
     for _ in range(3):
         switch.to("found")
         assert (stands(fake), fake.get(SWAPPINESS)) == (("madvise", "128"), "60")
-        assert fake.real(ENABLED).read_text() == "madvise\n", "the word that was chosen, not the list of all"
+        assert fake.real(ENABLED).read_text() == "madvise\n", (
+            "the word that was chosen, not the list of all"
+        )
         switch.to("set")
         assert (stands(fake), fake.get(SWAPPINESS)) == (("never", "4096"), swappiness)
     result = machine.restore()
-    assert [fake.real(f"/{name}").read_text() for name in ("apply", "uninstall")] == ["ran\n", "ran\n"]
-    assert (stands(fake), fake.get(SWAPPINESS), result.left_alone, result.stuck) == (("madvise", "128"), "60", {}, {})
+    assert [fake.real(f"/{name}").read_text() for name in ("apply", "uninstall")] == [
+        "ran\n",
+        "ran\n",
+    ]
+    assert (stands(fake), fake.get(SWAPPINESS), result.left_alone, result.stuck) == (
+        ("madvise", "128"),
+        "60",
+        {},
+        {},
+    )
 
 
 def test_a_process_that_dies_is_put_back_by_the_next(fake: FakeRoot) -> None:
     """With an undo script that leaves another value than the one found."""
     machine = fake.machine()
-    machine.apply("x", [], scripts(fake, undo=f"echo always > $ROOT{ENABLED}; echo 1 > $ROOT{SWAPPINESS}"))
+    machine.apply(
+        "x", [], scripts(fake, undo=f"echo always > $ROOT{ENABLED}; echo 1 > $ROOT{SWAPPINESS}")
+    )
     switch = Switch(machine)
     switch.to("found")
     switch.to("set")
@@ -88,31 +110,61 @@ def test_who_writes_what_a_script_set_is_noticed_and_left_alone(fake: FakeRoot) 
 @pytest.mark.parametrize(
     ("apply", "why"),
     [
-        (f"{APPLY}; echo 'vm.swappiness = 1' > $ROOT/etc/sysctl.d/99-new.conf", r"sysctl\.d/99-new\.conf is a file, which programs read"),
+        (
+            f"{APPLY}; echo 'vm.swappiness = 1' > $ROOT/etc/sysctl.d/99-new.conf",
+            r"sysctl\.d/99-new\.conf is a file, which programs read",
+        ),
         (f"{APPLY}; echo '# other' > $ROOT/etc/sysctl.conf", r"/etc/sysctl\.conf is a file"),
-        (f"{APPLY}; mkdir -p $ROOT/sys/module/x/parameters; echo 1 > $ROOT/sys/module/x/parameters/y", r"parameters/y came with them"),
+        (
+            (
+                f"{APPLY}; mkdir -p $ROOT/sys/module/x/parameters; echo 1 > "
+                "$ROOT/sys/module/x/parameters/y"
+            ),
+            r"parameters/y came with them",
+        ),
         (f"{APPLY}; rm $ROOT/proc/sys/vm/dirty_bytes", r"dirty_bytes went with them"),
         ("true", "they changed nothing visible"),
-        (f"echo 10 > $ROOT{SWAPPINESS}", "they changed nothing visible"),  # the typed setting did that already
+        (
+            f"echo 10 > $ROOT{SWAPPINESS}",
+            "they changed nothing visible",
+        ),  # the typed setting did that already
     ],
 )
-def test_what_is_no_value_is_refused_and_all_goes_back(fake: FakeRoot, apply: str, why: str) -> None:
+def test_what_is_no_value_is_refused_and_all_goes_back(
+    fake: FakeRoot, apply: str, why: str
+) -> None:
     machine = fake.machine()
-    machine.apply("x", fake_root.writes([(SWAPPINESS, "10")]), [*scripts(fake, apply), fake.script("apply_check", "true")])
-    with pytest.raises(TweakRefused, match=rf"Its scripts cannot be switched: .*{why}.* Measure it in whole cells"):
+    machine.apply(
+        "x",
+        fake_root.writes([(SWAPPINESS, "10")]),
+        [*scripts(fake, apply), fake.script("apply_check", "true")],
+    )
+    with pytest.raises(
+        TweakRefused, match=rf"Its scripts cannot be switched: .*{why}.* Measure it in whole cells"
+    ):
         Switch(machine)
     machine.restore()
     for name in ("/apply", "/uninstall", "/sys/module/x/parameters/y"):
         fake.real(name).unlink(missing_ok=True)
-    assert {path: now for path, now in fake.wrong().items() if not path.endswith("dirty_bytes")} == {}
+    assert {
+        path: now for path, now in fake.wrong().items() if not path.endswith("dirty_bytes")
+    } == {}
 
 
-def test_what_does_not_read_back_is_refused(fake: FakeRoot, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_does_not_read_back_is_refused(
+    fake: FakeRoot, monkeypatch: pytest.MonkeyPatch
+) -> None:
     machine = fake.machine()
     machine.apply("x", [], scripts(fake))
     write = Tunables.write
-    monkeypatch.setattr(Tunables, "write", lambda self, path, value: write(self, path, "256" if path == READ_AHEAD else value))
-    with pytest.raises(TweakRefused, match=r"read_ahead_kb: wrote '128', but the kernel reports '256'"):
+    monkeypatch.setattr(
+        Tunables,
+        "write",
+        lambda self, path, value: write(self, path, "256" if path == READ_AHEAD else value),
+    )
+    with pytest.raises(
+        TweakRefused, match=r"read_ahead_kb: wrote '128', but the kernel reports '256'"
+    ):
         Switch(machine).to("found")
     monkeypatch.undo()
     machine.restore()
@@ -120,7 +172,9 @@ def test_what_does_not_read_back_is_refused(fake: FakeRoot, monkeypatch: pytest.
 
 
 @pytest.mark.parametrize("found", ["mq-deadline", "none"])
-def test_files_that_a_scheduler_brings_come_and_go_with_it(fake: FakeRoot, monkeypatch: pytest.MonkeyPatch, found: str) -> None:
+def test_files_that_a_scheduler_brings_come_and_go_with_it(
+    fake: FakeRoot, monkeypatch: pytest.MonkeyPatch, found: str
+) -> None:
     """They come with the kernel's defaults (block/elevator.c); another value found, or set by a script, comes back all the same."""
     write = Tunables.write
 
@@ -140,9 +194,13 @@ def test_files_that_a_scheduler_brings_come_and_go_with_it(fake: FakeRoot, monke
     if found == "mq-deadline":
         fake.put(EXPIRE, "300")
     else:
-        with_files = f"{with_files}; mkdir -p $ROOT{EXPIRE.rpartition('/')[0]}; echo 200 > $ROOT{EXPIRE}"
+        with_files = (
+            f"{with_files}; mkdir -p $ROOT{EXPIRE.rpartition('/')[0]}; echo 200 > $ROOT{EXPIRE}"
+        )
     machine = fake.machine()
-    machine.apply("x", [], [fake.script("apply", without if found == "mq-deadline" else with_files)])
+    machine.apply(
+        "x", [], [fake.script("apply", without if found == "mq-deadline" else with_files)]
+    )
     switch = Switch(machine)
     there, then = ("300", None) if found == "mq-deadline" else (None, "200")
     for _ in range(2):
@@ -151,11 +209,24 @@ def test_files_that_a_scheduler_brings_come_and_go_with_it(fake: FakeRoot, monke
         switch.to("set")
         assert fake.get(EXPIRE) == then
     switch.to("found")
-    assert (fake.machine().restore().stuck, shown(fake.get(SCHEDULER)), fake.get(EXPIRE)) == ({}, found, there)
+    assert (fake.machine().restore().stuck, shown(fake.get(SCHEDULER)), fake.get(EXPIRE)) == (
+        {},
+        found,
+        there,
+    )
 
 
-def killed_again_and_again(times: int, longest_s: float, cycle: Callable[[], None], folder: Path, check: Callable[[], object]) -> set[str]:
-    """Kill, restore, compare; every other time not before values take turns. Returns: how far the killed had come."""
+def killed_again_and_again(
+    times: int,
+    longest_s: float,
+    cycle: Callable[[], None],
+    folder: Path,
+    check: Callable[[], object],
+) -> set[str]:
+    """Kill, restore, compare; every other time not before values take turns.
+
+    Returns: how far the killed had come.
+    """
     rng, phases = random.Random(SEED), set[str]()
     for number in range(times):
         if number % 2:
@@ -177,12 +248,16 @@ def test_two_hundred_kills_on_a_fake_root(fake: FakeRoot) -> None:
         result = fake.machine().restore()
         return result.stuck, result.left_alone, list(fake.state.glob("*.jsonl")), fake.wrong()
 
-    phases = killed_again_and_again(200, 0.06, lambda: to_and_fro(fake.machine(), asked, mine, 20), fake.state, check)
+    phases = killed_again_and_again(
+        200, 0.06, lambda: to_and_fro(fake.machine(), asked, mine, 20), fake.state, check
+    )
     assert phases >= {"switching", "scripts"}
 
 
 @pytest.mark.usefixtures("kernel_unchanged")
-@pytest.mark.parametrize("name", ["thp-always", "thp-never", "training-host", "block-readahead", "block-scheduler-none"])
+@pytest.mark.parametrize(
+    "name", ["thp-always", "thp-never", "training-host", "block-readahead", "block-scheduler-none"]
+)
 def test_kills_on_the_real_kernel(name: str, tmp_path: Path) -> None:
     """Sets of the catalogue, five kills each while they go to and fro; the whole machine is compared after each."""
     from fixtures.tweaks.local import plan
@@ -201,6 +276,17 @@ def test_kills_on_the_real_kernel(name: str, tmp_path: Path) -> None:
 
     def check() -> object:
         result = Machine(folder=tmp_path).restore()
-        return result.stuck, result.left_alone, list(tmp_path.glob("*.jsonl")), diff(pristine, tunables.snapshot())
+        return (
+            result.stuck,
+            result.left_alone,
+            list(tmp_path.glob("*.jsonl")),
+            diff(pristine, tunables.snapshot()),
+        )
 
-    killed_again_and_again(5, 0.3, lambda: to_and_fro(Machine(folder=tmp_path), wanted.writes, wanted.scripts, 100_000), tmp_path, check)
+    killed_again_and_again(
+        5,
+        0.3,
+        lambda: to_and_fro(Machine(folder=tmp_path), wanted.writes, wanted.scripts, 100_000),
+        tmp_path,
+        check,
+    )

@@ -12,7 +12,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fixtures.kernel.attribution import neighbours
-from fixtures.kernel.tunables import SCHED_FEATURES, TUNABLE, Tunables, alike, diff, same, shown, sysctl_path
+from fixtures.kernel.tunables import (
+    SCHED_FEATURES,
+    TUNABLE,
+    Tunables,
+    alike,
+    diff,
+    same,
+    shown,
+    sysctl_path,
+)
 from tests import fake_root
 from tests.fake_root import FakeRoot, plain
 from tests.programs import python
@@ -25,7 +34,10 @@ HOUSE = Path(__file__).parents[2]
     [
         ("vm.swappiness", "vm/swappiness"),
         ("vm/swappiness", "vm/swappiness"),
-        ("net.ipv4.conf.eth0/1.forwarding", "net/ipv4/conf/eth0.1/forwarding"),  # sysctl(8): a `/` in a dotted key is a dot
+        (
+            "net.ipv4.conf.eth0/1.forwarding",
+            "net/ipv4/conf/eth0.1/forwarding",
+        ),  # sysctl(8): a `/` in a dotted key is a dot
         ("net/ipv4/conf/eth0.1/forwarding", "net/ipv4/conf/eth0.1/forwarding"),
     ],
 )
@@ -66,7 +78,10 @@ def test_these_mean_the_same_setting(one: str, other: str) -> None:
     assert same(other, one)
 
 
-@pytest.mark.parametrize(("one", "other"), [("10", "100"), ("always [madvise] never", "always madvise [never]"), ("", "0"), ("08", "8x")])
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [("10", "100"), ("always [madvise] never", "always madvise [never]"), ("", "0"), ("08", "8x")],
+)
 def test_these_do_not(one: str, other: str) -> None:
     assert not same(one, other)
 
@@ -90,7 +105,9 @@ def test_brackets_are_choices_in_sysfs_alone() -> None:
     assert alike("/proc/sys/net/ipv4/tcp_rmem", "1\t2\t3", "1 2 3")
 
 
-def test_a_snapshot_holds_settings_and_configuration_and_passes_over_the_rest(fake: FakeRoot) -> None:
+def test_a_snapshot_holds_settings_and_configuration_and_passes_over_the_rest(
+    fake: FakeRoot,
+) -> None:
     """Triggers, identities, loop devices, what is read-only and what does not answer are no settings; of a large file there is no text."""
     fake.put("/proc/sys/vm/read_only", "1")
     fake.real("/proc/sys/vm/read_only").chmod(0o444)
@@ -98,7 +115,11 @@ def test_a_snapshot_holds_settings_and_configuration_and_passes_over_the_rest(fa
     fake.real("/proc/sys/vm/silent").symlink_to("nothing")
     fake.put("/etc/sysctl.d/large.conf", "#" * (1 << 20) + "#")
     fake.put("/etc/passwd", "root:x:0:0")
-    assert plain(Tunables(fake.root).snapshot()) == {**fake_root.SETTINGS, **fake_root.CONFIG, "/etc/sysctl.d/large.conf": ""}
+    assert plain(Tunables(fake.root).snapshot()) == {
+        **fake_root.SETTINGS,
+        **fake_root.CONFIG,
+        "/etc/sysctl.d/large.conf": "",
+    }
 
 
 @pytest.mark.parametrize(
@@ -117,20 +138,27 @@ def test_a_snapshot_holds_settings_and_configuration_and_passes_over_the_rest(fa
         ("/sys/firmware/acpi/platform_profile", True),
     ],
 )
-def test_of_devices_settings_are_taken_and_neither_triggers_nor_what_moves_by_itself(fake: FakeRoot, path: str, *, taken: bool) -> None:
+def test_of_devices_settings_are_taken_and_neither_triggers_nor_what_moves_by_itself(
+    fake: FakeRoot, path: str, *, taken: bool
+) -> None:
     fake.put(path, "1")
     assert (path in Tunables(fake.root).snapshot()) == taken
     assert TUNABLE.fullmatch(path) or not taken
 
 
-@pytest.mark.parametrize("path", ["/etc/sysfs.conf", "/etc/sysfs.d/a.conf", "/etc/rc.local", "/etc/sysctl.d/below/a.conf"])
+@pytest.mark.parametrize(
+    "path",
+    ["/etc/sysfs.conf", "/etc/sysfs.d/a.conf", "/etc/rc.local", "/etc/sysctl.d/below/a.conf"],
+)
 def test_what_brings_settings_back_at_boot_is_taken(fake: FakeRoot, path: str) -> None:
     fake.put(path, "echo 1 >/proc/sys/vm/swappiness")
     assert path in Tunables(fake.root).snapshot()
     assert TUNABLE.fullmatch(path)
 
 
-def test_a_snapshot_leaves_out_what_does_not_answer(fake: FakeRoot, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_snapshot_leaves_out_what_does_not_answer(
+    fake: FakeRoot, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Some files of the kernel answer EIO or EINVAL by design (`/proc/sys/net/ipv6/conf/*/stable_secret`)."""
     tunables = Tunables(fake.root)
     silent = fake.real("/proc/sys/vm/swappiness").stat().st_ino
@@ -146,7 +174,9 @@ def test_a_snapshot_leaves_out_what_does_not_answer(fake: FakeRoot, monkeypatch:
 
 
 @given(content=st.binary(max_size=200))
-def test_a_configuration_file_is_put_back_to_the_byte(tmp_path_factory: pytest.TempPathFactory, content: bytes) -> None:
+def test_a_configuration_file_is_put_back_to_the_byte(
+    tmp_path_factory: pytest.TempPathFactory, content: bytes
+) -> None:
     """No newline at its end, three of them, or no text at all."""
     fake = fake_root.FakeRoot(tmp_path_factory.getbasetemp())
     real = fake.real("/etc/sysctl.d/a.conf")
@@ -166,7 +196,11 @@ def test_a_configuration_file_is_never_written_through_a_link(fake: FakeRoot) ->
     link.unlink()
     link.symlink_to(fake.real("/etc/precious"))
     Tunables(fake.root).write("/etc/sysctl.conf", "# nothing\n")
-    assert (link.is_symlink(), link.read_text(), fake.get("/etc/precious")) == (False, "# nothing\n", "mine")
+    assert (link.is_symlink(), link.read_text(), fake.get("/etc/precious")) == (
+        False,
+        "# nothing\n",
+        "mine",
+    )
 
 
 def test_the_chosen_word_is_what_is_written(fake: FakeRoot) -> None:
@@ -178,7 +212,9 @@ def test_the_chosen_word_is_what_is_written(fake: FakeRoot) -> None:
     assert fake.get("/proc/sys/kernel/core_pattern") == "|/usr/bin/dump [%e] now"
 
 
-def test_scheduler_features_are_written_one_at_a_time(fake: FakeRoot, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_scheduler_features_are_written_one_at_a_time(
+    fake: FakeRoot, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """kernel/sched/debug.c, sched_feat_write: one name a write, though a read shows them all."""
     fake.put(SCHED_FEATURES, "X")
     written: list[bytes] = []
@@ -266,34 +302,76 @@ def test_a_kernel_setting_is_never_removed_or_made(fake: FakeRoot) -> None:
 def test_diff_says_what_differs_and_what_came_or_went() -> None:
     before = {"/proc/sys/a": "1", "/proc/sys/b": "1\t2", "/etc/c": "x"}
     after = {"/proc/sys/a": "2", "/proc/sys/b": "1 2", "/etc/d": "y"}
-    assert diff(before, after) == {"/proc/sys/a": ("1", "2"), "/etc/c": ("x", None), "/etc/d": (None, "y")}
+    assert diff(before, after) == {
+        "/proc/sys/a": ("1", "2"),
+        "/etc/c": ("x", None),
+        "/etc/d": (None, "y"),
+    }
 
 
 def test_diff_leaves_out_an_interface_that_came_or_went_as_a_whole() -> None:
     """The bridge of a node's first pod is no changed setting; a file that an interface gained or lost is."""
     a, b = "/proc/sys/net/ipv4/conf/eth0/rp_filter", "/proc/sys/net/ipv4/conf/eth0/forwarding"
-    bridge = {"/proc/sys/net/ipv4/conf/cni0/rp_filter": "1", "/sys/class/net/cni0/queues/rx-0/rps_cpus": "0"}
+    bridge = {
+        "/proc/sys/net/ipv4/conf/cni0/rp_filter": "1",
+        "/sys/class/net/cni0/queues/rx-0/rps_cpus": "0",
+    }
     assert diff({a: "1"}, {a: "2"} | bridge) == {a: ("1", "2")}
     assert diff(bridge | {a: "1"}, {a: "1"}) == {}
     assert diff({a: "1", b: "0"}, {a: "1"} | bridge) == {b: ("0", None)}
-    assert diff({}, {"/proc/sys/vm/swappiness": "1"} | bridge) == {"/proc/sys/vm/swappiness": (None, "1")}
+    assert diff({}, {"/proc/sys/vm/swappiness": "1"} | bridge) == {
+        "/proc/sys/vm/swappiness": (None, "1")
+    }
 
 
 # What is written, what the kernel then moves by itself, and what stands beside it and stays.
 MOVED = {
     "/proc/sys/vm/dirty_ratio": ("/proc/sys/vm/dirty_bytes", "/proc/sys/vm/dirty_background_bytes"),
-    "/proc/sys/vm/dirty_background_bytes": ("/proc/sys/vm/dirty_background_ratio", "/proc/sys/vm/dirty_ratio"),
-    "/proc/sys/vm/overcommit_kbytes": ("/proc/sys/vm/overcommit_ratio", "/proc/sys/vm/overcommit_memory"),
-    "/sys/kernel/mm/transparent_hugepage/enabled": ("/proc/sys/vm/min_free_kbytes", "/proc/sys/vm/swappiness"),
-    "/proc/sys/vm/nr_hugepages": ("/sys/devices/system/node/node0/hugepages/hugepages-2048kB/nr_hugepages", "/proc/sys/vm/min_free_kbytes"),
-    "/proc/sys/net/ipv4/ip_forward": ("/proc/sys/net/ipv4/conf/eth0/forwarding", "/proc/sys/net/ipv4/conf/eth0/rp_filter"),
-    "/proc/sys/net/ipv6/conf/all/mtu": ("/proc/sys/net/ipv6/conf/eth0/mtu", "/proc/sys/net/ipv6/route/max_size"),
-    "/proc/sys/net/ipv4/tcp_congestion_control": ("/proc/sys/net/ipv4/tcp_allowed_congestion_control", "/proc/sys/net/ipv4/tcp_rmem"),
-    "/proc/sys/kernel/watchdog": ("/proc/sys/kernel/nmi_watchdog", "/proc/sys/kernel/watchdog_thresh"),
+    "/proc/sys/vm/dirty_background_bytes": (
+        "/proc/sys/vm/dirty_background_ratio",
+        "/proc/sys/vm/dirty_ratio",
+    ),
+    "/proc/sys/vm/overcommit_kbytes": (
+        "/proc/sys/vm/overcommit_ratio",
+        "/proc/sys/vm/overcommit_memory",
+    ),
+    "/sys/kernel/mm/transparent_hugepage/enabled": (
+        "/proc/sys/vm/min_free_kbytes",
+        "/proc/sys/vm/swappiness",
+    ),
+    "/proc/sys/vm/nr_hugepages": (
+        "/sys/devices/system/node/node0/hugepages/hugepages-2048kB/nr_hugepages",
+        "/proc/sys/vm/min_free_kbytes",
+    ),
+    "/proc/sys/net/ipv4/ip_forward": (
+        "/proc/sys/net/ipv4/conf/eth0/forwarding",
+        "/proc/sys/net/ipv4/conf/eth0/rp_filter",
+    ),
+    "/proc/sys/net/ipv6/conf/all/mtu": (
+        "/proc/sys/net/ipv6/conf/eth0/mtu",
+        "/proc/sys/net/ipv6/route/max_size",
+    ),
+    "/proc/sys/net/ipv4/tcp_congestion_control": (
+        "/proc/sys/net/ipv4/tcp_allowed_congestion_control",
+        "/proc/sys/net/ipv4/tcp_rmem",
+    ),
+    "/proc/sys/kernel/watchdog": (
+        "/proc/sys/kernel/nmi_watchdog",
+        "/proc/sys/kernel/watchdog_thresh",
+    ),
     "/sys/block/vda/queue/scheduler": ("/sys/block/vda/queue/nr_requests", "/sys/block/vda/stat"),
-    "/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor": ("/sys/devices/system/cpu/cpu0/cpufreq/scaling_min_freq", "/sys/module/x"),
-    "/sys/class/bdi/254:0/min_ratio": ("/sys/class/bdi/254:0/min_ratio_fine", "/sys/class/bdi/254:0/read_ahead_kb"),
-    "/sys/class/net/eth0/mtu": ("/proc/sys/net/ipv6/conf/eth0/mtu", "/sys/class/net/eth0/tx_queue_len"),
+    "/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor": (
+        "/sys/devices/system/cpu/cpu0/cpufreq/scaling_min_freq",
+        "/sys/module/x",
+    ),
+    "/sys/class/bdi/254:0/min_ratio": (
+        "/sys/class/bdi/254:0/min_ratio_fine",
+        "/sys/class/bdi/254:0/read_ahead_kb",
+    ),
+    "/sys/class/net/eth0/mtu": (
+        "/proc/sys/net/ipv6/conf/eth0/mtu",
+        "/sys/class/net/eth0/tx_queue_len",
+    ),
 }
 
 
@@ -329,7 +407,10 @@ def test_an_ordinary_user_is_told_to_be_root() -> None:
     nobody = "import os; os.setgroups([]); os.setgid(65534); os.setuid(65534)"
     check = _REFUSAL.replace("print(", f"{nobody}\nprint(")
     done = python(check, "/")
-    assert (done.stdout.strip(), done.stderr) == ("kernel settings cannot be written by this user; run as root", "")
+    assert (done.stdout.strip(), done.stderr) == (
+        "kernel settings cannot be written by this user; run as root",
+        "",
+    )
 
 
 _REFUSAL = """
@@ -342,12 +423,21 @@ print(Tunables(Path(sys.argv[1])).refusal("/proc/sys/vm/swappiness"))
 
 
 def test_interfaces_that_containers_bring_are_no_settings(tmp_path: Path) -> None:
-    """A veth's other end is another interface; so is what a VLAN is stacked on. A card's is itself."""
+    """A veth's other end is another interface; so is what a VLAN is stacked on.
+
+    A card's is itself.
+    """
     for name, index, link in (("eth0", "2", "2"), ("veth1a", "7", "3"), ("eth0.5", "8", "2")):
-        for folder, setting in ((f"sys/class/net/{name}/queues/rx-0", "rps_cpus"), (f"proc/sys/net/ipv6/neigh/{name}", "locktime")):
+        for folder, setting in (
+            (f"sys/class/net/{name}/queues/rx-0", "rps_cpus"),
+            (f"proc/sys/net/ipv6/neigh/{name}", "locktime"),
+        ):
             (tmp_path / folder).mkdir(parents=True)
             (tmp_path / folder / setting).write_text("0\n")
         for file, text in (("ifindex", index), ("iflink", link)):
             (tmp_path / f"sys/class/net/{name}/{file}").write_text(f"{text}\n")
             (tmp_path / f"sys/class/net/{name}/{file}").chmod(0o444)
-    assert set(Tunables(tmp_path).snapshot()) == {"/sys/class/net/eth0/queues/rx-0/rps_cpus", "/proc/sys/net/ipv6/neigh/eth0/locktime"}
+    assert set(Tunables(tmp_path).snapshot()) == {
+        "/sys/class/net/eth0/queues/rx-0/rps_cpus",
+        "/proc/sys/net/ipv6/neigh/eth0/locktime",
+    }

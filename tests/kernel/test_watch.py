@@ -13,7 +13,9 @@ from fixtures.terms import Refused, TweakRefused
 from tests.fake_root import CONFIG, SETTINGS, FakeRoot, plain, writes
 
 SWAPPINESS, RATIO = "/proc/sys/vm/swappiness", "/proc/sys/vm/dirty_ratio"
-LEFT_BEHIND = "/etc/sysctl.d/999-tuning-tuning.conf"  # what Skyhook's tuning package leaves on a node
+LEFT_BEHIND = (
+    "/etc/sysctl.d/999-tuning-tuning.conf"  # what Skyhook's tuning package leaves on a node
+)
 DROP_IN = "/etc/systemd/system/containerd.service.d/999-tuning-tuning.conf"
 
 
@@ -30,7 +32,9 @@ def operator(fake: FakeRoot) -> None:
     fake.put("/etc/security/limits.d/90.conf", None)
 
 
-def test_how_it_was_is_on_disk_before_anybody_is_let_in(fake: FakeRoot, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_how_it_was_is_on_disk_before_anybody_is_let_in(
+    fake: FakeRoot, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Both records are synced when `watch` returns, and nothing was written by it."""
     synced: list[str] = []
     sync = os.fsync
@@ -41,7 +45,10 @@ def test_how_it_was_is_on_disk_before_anybody_is_let_in(fake: FakeRoot, monkeypa
 
     monkeypatch.setattr(os, "fsync", noted)
     record = fake.machine().watch("x", writes([(SWAPPINESS, "10")]))
-    assert (kinds(fake), synced) == (["begin", "scripts"], [".journal", ".journal", fake.state.name, "journal.jsonl"])
+    assert (kinds(fake), synced) == (
+        ["begin", "scripts"],
+        [".journal", ".journal", fake.state.name, "journal.jsonl"],
+    )
     assert plain(record["before"]) == {**SETTINGS, **CONFIG}
     assert Journal(fake.state).read()[0] == record
     assert fake.wrong() == {}
@@ -63,7 +70,12 @@ def test_what_an_operator_changed_is_seen_and_put_back(fake: FakeRoot) -> None:
     }
     assert kinds(fake) == ["begin", "scripts", "applied"]
     result = machine.restore()
-    assert (result.back.keys(), result.stuck, result.left_alone, result.label) == (effects.changed.keys(), {}, {}, "x")
+    assert (result.back.keys(), result.stuck, result.left_alone, result.label) == (
+        effects.changed.keys(),
+        {},
+        {},
+        "x",
+    )
     fake.must_be_as_found()
 
 
@@ -87,7 +99,10 @@ def test_what_changes_after_it_was_observed_is_somebody_else_s(fake: FakeRoot) -
     fake.put(SWAPPINESS, "77")
     fake.put(RATIO, "40")
     result = machine.restore()
-    assert (result.left_alone, result.elsewhere) == ({SWAPPINESS: ("77", "10")}, {RATIO: ("20", "40")})
+    assert (result.left_alone, result.elsewhere) == (
+        {SWAPPINESS: ("77", "10")},
+        {RATIO: ("20", "40")},
+    )
     assert fake.wrong() == {SWAPPINESS: "77", RATIO: "40"}
 
 
@@ -112,18 +127,27 @@ def test_after_the_operator_s_reboot_its_files_go(fake: FakeRoot) -> None:
     assert plain(fake.machine().observed().changed)[LEFT_BEHIND] == (None, "vm.swappiness=10\n")
     result = fake.machine().restore()
     assert (result.stuck, SWAPPINESS in result.back, fake.journal.exists()) == ({}, False, False)
-    assert any("this boot may have started with them: reboot once more" in note for note in result.notes)
+    assert any(
+        "this boot may have started with them: reboot once more" in note for note in result.notes
+    )
     fake.reboot()
-    assert fake.wrong() == {"/proc/sys/kernel/random/boot_id": "6a1f0d5e-0000-4000-8000-000000000002"}
+    assert fake.wrong() == {
+        "/proc/sys/kernel/random/boot_id": "6a1f0d5e-0000-4000-8000-000000000002"
+    }
 
 
 def test_what_could_not_be_put_back_is_not_let_in(fake: FakeRoot) -> None:
-    with pytest.raises(TweakRefused, match=r"nosuch: /proc/sys/vm/nosuch cannot be read, so it could not be put back"):
+    with pytest.raises(
+        TweakRefused,
+        match=r"nosuch: /proc/sys/vm/nosuch cannot be read, so it could not be put back",
+    ):
         fake.machine().watch("x", [Write("/proc/sys/vm/nosuch", "1", "nosuch")])
     assert not fake.journal.exists()
 
 
-def test_a_disk_that_fills_up_lets_nobody_in(fake: FakeRoot, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_disk_that_fills_up_lets_nobody_in(
+    fake: FakeRoot, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Without the second record a crash would not know that others were at work."""
     add = Journal.add
 

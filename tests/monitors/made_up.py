@@ -59,7 +59,12 @@ class Made:
     trace: str = field(default_factory=lambda: uuid.uuid4().hex)
 
     def run(
-        self, *, steps: int = 20, wait_s: float = 0.01, step_timeout_s: float = PATIENCE_S, switching: Switching | None = None
+        self,
+        *,
+        steps: int = 20,
+        wait_s: float = 0.01,
+        step_timeout_s: float = PATIENCE_S,
+        switching: Switching | None = None,
     ) -> WorkloadRun:
         """One cell under it; with `switching` it takes turns."""
         order = Order(
@@ -94,7 +99,9 @@ def traced(trace: str) -> dict[int, str]:
     for folder in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):
             if f"{TRACE}={trace}".encode() in (folder / "environ").read_bytes().split(b"\0"):
-                found[int(folder.name)] = (folder / "cmdline").read_bytes().replace(b"\0", b" ").decode()
+                found[int(folder.name)] = (
+                    (folder / "cmdline").read_bytes().replace(b"\0", b" ").decode()
+                )
     found.pop(os.getpid(), None)
     return found
 
@@ -127,7 +134,9 @@ def made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[
         made_up.source = COMMON + source
         body: dict[str, Any] = {}
         exec(made_up.source, body)  # noqa: S102 a test's own text
-        monkeypatch.setattr(monitor, "classes", lambda: {"made_up": type("MadeUp", (monitor.Monitor,), body)})
+        monkeypatch.setattr(
+            monitor, "classes", lambda: {"made_up": type("MadeUp", (monitor.Monitor,), body)}
+        )
         monitor.load.cache_clear()
         return made_up
 

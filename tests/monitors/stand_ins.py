@@ -35,7 +35,8 @@ else:
             print(", ".join("[N/A]" if gpu == "1" and field == "power.draw" else cells[field] for field in fields), flush=True)
         time.sleep(int(options["-lms"]) / 1000)
 """
-# As in DCGM's source: two header lines, rows, the header again after some, and an end by SIGINT after the delay.
+# As in DCGM's source: two header lines, rows, the header again after some, and an end by SIGINT
+# after the delay.
 DCGMI = """
 if sys.argv[1:] == ["--version"]:
     sys.exit(print("dcgmi  version: 3.3.5"))
@@ -57,7 +58,8 @@ while not stopped:
         print(header, flush=True)
 print("\\n\\ndmon was stopped do to receiving a signal")
 """
-# It speaks on stdout before and after, and what it was given beside stdin, stdout and stderr it does not hand on.
+# It speaks on stdout before and after, and what it was given beside stdin, stdout and stderr it
+# does not hand on.
 NSYS = """
 import itertools, subprocess
 if sys.argv[1:] == ["--version"]:
@@ -91,7 +93,10 @@ NEVER_ANSWERS = "signal.signal(signal.SIGTERM, signal.SIG_IGN)\ntime.sleep(3600)
 
 
 def put(folder: Path, monkeypatch: pytest.MonkeyPatch, **programs: str) -> None:
-    """Put stand-ins first on PATH; `nvidia_smi` is nvidia-smi. Nothing else that this PATH had is taken away."""
+    """Put stand-ins first on PATH; `nvidia_smi` is nvidia-smi.
+
+    Nothing else that this PATH had is taken away.
+    """
     folder.mkdir(exist_ok=True)
     for name, script in programs.items():
         file = folder / name.replace("_", "-")

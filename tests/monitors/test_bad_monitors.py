@@ -30,7 +30,11 @@ BAD = {
     # A process that is stopped takes no signal but SIGKILL.
     "stopped": (shell("kill -STOP $$"), "hung: it was killed 0.5 s after SIGTERM."),
     "a bad end": (
-        shell("trap 'echo cannot write profile >&2; exit 7' TERM; echo on; while :; do sleep 0.01; done") + says("on"),
+        shell(
+            "trap 'echo cannot write profile >&2; exit 7' TERM; echo on; while :; do sleep 0.01; "
+            "done"
+        )
+        + says("on"),
         "ended with exit code 7 when it was stopped by SIGTERM: cannot write profile.",
     ),
     # It ends well, and what it wrote has no number of samples in it.
@@ -42,7 +46,9 @@ BAD = {
 
 
 @pytest.mark.parametrize("bad", BAD)
-def test_what_is_wrong_with_it_is_said_in_its_own_words(made: Make, bad: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_wrong_with_it_is_said_in_its_own_words(
+    made: Make, bad: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(beside, "STOPPED_WITHIN_S", 0.5)
     source, said = BAD[bad]
     found = made(source)
@@ -50,10 +56,15 @@ def test_what_is_wrong_with_it_is_said_in_its_own_words(made: Make, bad: str, mo
     assert gone(found)
 
 
-def test_one_that_never_begins_to_watch_is_not_waited_for(made: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_that_never_begins_to_watch_is_not_waited_for(
+    made: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Its first word is there when it is looked at."""
     monkeypatch.setattr(beside, "STARTED_WITHIN_S", 0.5)
-    never = "import time\ndef watches(self, folder):\n    while not (folder / 'stdout').read_text(): time.sleep(0.01)\n    return False\n"
+    never = (
+        "import time\ndef watches(self, folder):\n    while not (folder / 'stdout').read_text(): "
+        "time.sleep(0.01)\n    return False\n"
+    )
     found = made(shell("echo warming up; exec sleep 1000") + never)
     run = found.run()
     assert run.error == "Monitor made_up was not at work after 0.5 s: warming up."
@@ -61,8 +72,13 @@ def test_one_that_never_begins_to_watch_is_not_waited_for(made: Make, monkeypatc
     assert gone(found)
 
 
-def test_one_that_dies_while_the_workload_runs_fails_the_cell(made: Make, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Noticed on the way, not only at the end: a thousand steps were asked for. It dies when it is looked at for the first time."""
+def test_one_that_dies_while_the_workload_runs_fails_the_cell(
+    made: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Noticed on the way, not only at the end: a thousand steps were asked for.
+
+    It dies when it is looked at for the first time.
+    """
     monkeypatch.setattr(attend, "_LOOK_EVERY_S", 0.0)
     found = made(shell("while [ ! -e die ]; do sleep 0.01; done; echo broken pipe >&2; exit 5"))
     look = attend.Attended.still_at_work
@@ -73,19 +89,25 @@ def test_one_that_dies_while_the_workload_runs_fails_the_cell(made: Make, monkey
 
     monkeypatch.setattr(attend.Attended, "still_at_work", looked)
     run = found.run(steps=1000)
-    assert run.error == "Monitor made_up ended with exit code 5 while the workload ran: broken pipe."
+    assert (
+        run.error == "Monitor made_up ended with exit code 5 while the workload ran: broken pipe."
+    )
     assert len(run.steps) < 1000
     assert gone(found)
 
 
-def test_one_that_is_killed_is_found_to_be_at_the_latest_when_it_is_to_stop(made: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_that_is_killed_is_found_to_be_at_the_latest_when_it_is_to_stop(
+    made: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(attend, "_LOOK_EVERY_S", 1e9)
     found = made(shell("kill -KILL $$"))
     assert "Monitor made_up died of SIGKILL before " in str(found.run().error)
     assert gone(found)
 
 
-def test_a_log_without_end_is_cut_by_the_kernel(made: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_log_without_end_is_cut_by_the_kernel(
+    made: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(beside, "MOST_BYTES", 1 << 20)
     found = made(shell("exec yes"))
     assert found.run(steps=1000).error == "Monitor made_up wrote more than 1 MiB: it was stopped."
@@ -95,7 +117,10 @@ def test_a_log_without_end_is_cut_by_the_kernel(made: Make, monkeypatch: pytest.
 
 def test_many_files_are_too_much_together(made: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(attend, "MOST_BYTES", 1 << 20)
-    found = made(shell("for n in 1 2 3; do head -c 600000 /dev/zero > $n; done; echo on; exec sleep 1000") + says("on"))
+    found = made(
+        shell("for n in 1 2 3; do head -c 600000 /dev/zero > $n; done; echo on; exec sleep 1000")
+        + says("on")
+    )
     assert "wrote more than" in str(found.run().error)
     assert gone(found)
 
@@ -111,17 +136,25 @@ def test_when_the_workload_dies_its_monitor_goes_too(made: Make) -> None:
     ("source", "said"),
     [
         (
-            "@contextmanager\ndef inside(self, folder):\n    raise OSError('no such device')\n    yield {}\n",
+            (
+                "@contextmanager\ndef inside(self, folder):\n    raise OSError('no such device')\n"
+                "    yield {}\n"
+            ),
             "could not be started: no such device.",
         ),
         (
-            "@contextmanager\ndef inside(self, folder):\n    yield {}\n    raise ValueError('its trace is broken')\n",
+            (
+                "@contextmanager\ndef inside(self, folder):\n    yield {}\n    raise "
+                "ValueError('its trace is broken')\n"
+            ),
             "failed: its trace is broken.",
         ),
         ("def inside(self, folder): return 1 / 0\n", "could not be started: division by zero."),
     ],
 )
-def test_one_inside_the_workload_that_fails_is_told_from_the_workload(made: Make, source: str, said: str) -> None:
+def test_one_inside_the_workload_that_fails_is_told_from_the_workload(
+    made: Make, source: str, said: str
+) -> None:
     assert made(INSIDE + source).run().error == f"Monitor made_up {said}"
 
 

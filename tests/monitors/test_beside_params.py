@@ -53,7 +53,9 @@ def test_out_of_range_is_refused_with_the_range(name: str) -> None:
     key, smallest, largest = RANGES[name]
     # Top with a delay of 0 never waits, and fills a disk.
     for wrong in (smallest * 0.99, largest * 1.01, -1, 0, "nan", "inf", "fast", "1e-9"):
-        with pytest.raises(BadInput, match=f"{name}.*{key}={wrong}: a .*number from {smallest:g} to {largest:g}"):
+        with pytest.raises(
+            BadInput, match=f"{name}.*{key}={wrong}: a .*number from {smallest:g} to {largest:g}"
+        ):
             monitor.load(f"{name}:{key}={wrong}")
     for right in (smallest, largest):
         assert monitor.load(f"{name}:{key}={right}").params == {key: right}
@@ -74,7 +76,9 @@ def test_any_value_in_range_names_one_variant(name: str, data: st.DataObject) ->
     """Written down and given again it is the same: arms are found by name when runs are compared."""
     key, smallest, largest = RANGES[name]
     whole = name in ("py_spy", "perf_record")
-    value = data.draw(st.integers(int(smallest), int(largest)) if whole else st.floats(smallest, largest))
+    value = data.draw(
+        st.integers(int(smallest), int(largest)) if whole else st.floats(smallest, largest)
+    )
     once = monitor.load(f"{name}:{key}={value}")
     assert monitor.load(once.name) == once
     assert once.params[key] == value

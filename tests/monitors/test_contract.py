@@ -21,7 +21,16 @@ from tests.monitors.made_up import TRACE, traced
 from tests.test_run_schema import SCHEMA
 
 # What a monitor needs that a CI machine has; the others it may lack.
-THERE = {"placebo", "psutil_thread", "sampler", "py_spy", "perf_stat", "perf_record", "cprofile", "torch_profiler"}
+THERE = {
+    "placebo",
+    "psutil_thread",
+    "sampler",
+    "py_spy",
+    "perf_stat",
+    "perf_record",
+    "cprofile",
+    "torch_profiler",
+}
 EVERY = monitor.names()
 pytestmark = pytest.mark.slow
 
@@ -42,7 +51,9 @@ def test_it_says_what_it_is(name: str) -> None:
     assert known.kind in get_args(monitor.Kind)
     assert known.description
     assert "\n" not in known.description
-    assert monitor.tweakset(name) == TweakSet(name, description=known.description, monitor=name, workloads=known.workloads)
+    assert monitor.tweakset(name) == TweakSet(
+        name, description=known.description, monitor=name, workloads=known.workloads
+    )
 
 
 @pytest.mark.parametrize("name", EVERY)
@@ -77,14 +88,20 @@ def test_its_way_in_is_that_of_its_kind(name: str, tmp_path: Path) -> None:
     if known.kind == "inside":
         assert isinstance(known.inside(tmp_path), AbstractContextManager)
     elif monitor.unavailable_reason(name) is None:
-        command = known.command(os.getpid(), tmp_path) if known.kind == "beside" else known.around(tmp_path)
+        command = (
+            known.command(os.getpid(), tmp_path)
+            if known.kind == "beside"
+            else known.around(tmp_path)
+        )
         assert command
         assert all(isinstance(word, str) for word in command)
 
 
 def run(name: str, folder: Path) -> dict[str, Any]:
     """A cell of two seconds under it, as it is saved."""
-    order = Order(load("idle:wait_s=0.05"), 40, 2, 7, folder, monitored=True, monitor=name, step_timeout_s=120)
+    order = Order(
+        load("idle:wait_s=0.05"), 40, 2, 7, folder, monitored=True, monitor=name, step_timeout_s=120
+    )
     result = _process.run(order)
     assert result.error is None, (result.error, result.last_lines)
     found: dict[str, Any] = {}
@@ -101,12 +118,21 @@ def test_it_runs_and_what_it_cost_is_told(name: str, tmp_path: Path, trace: str)
     found = run(name, tmp_path)
     for part, kind in {"monitor": "Monitor", "usage": "Usage"}.items():
         jsonschema.Draft202012Validator({**SCHEMA, "$ref": f"#/$defs/{kind}"}).validate(found[part])
-        assert {key for key, value in found[part].items() if value is None} == set(found[part]["missing"])
+        assert {key for key, value in found[part].items() if value is None} == set(
+            found[part]["missing"]
+        )
     told, known = found["monitor"], monitor.load(name)
-    assert (told["name"], told["base"], told["kind"], told["params"]) == (name, name, known.kind, known.params)
+    assert (told["name"], told["base"], told["kind"], told["params"]) == (
+        name,
+        name,
+        known.kind,
+        known.params,
+    )
     assert told["wall_s"] >= found["usage"]["steps_wall_s"] >= 40 * 0.05
     assert (told["cpu_s"] is None) == (known.kind == "inside")
-    assert told["samples"] is None or told["samples"] > 0 or name == "perf_record"  # whose timer stands while the workload sleeps
+    assert (
+        told["samples"] is None or told["samples"] > 0 or name == "perf_record"
+    )  # whose timer stands while the workload sleeps
     assert trace
 
 

@@ -23,7 +23,14 @@ from fixtures.workloads import load
 if TYPE_CHECKING:
     from tests.monitors.made_up import Made
 
-STUDY = Study("watched", "?", ("idle",), (), Metric("cpu_s_per_step", "lower"), monitors=("placebo", "psutil_thread:interval_s=0.1"))
+STUDY = Study(
+    "watched",
+    "?",
+    ("idle",),
+    (),
+    Metric("cpu_s_per_step", "lower"),
+    monitors=("placebo", "psutil_thread:interval_s=0.1"),
+)
 READY = {"event": "ready", "facts": {}}
 STEP: dict[str, object] = {
     "event": "step",
@@ -41,27 +48,54 @@ USAGE: dict[str, Any] = {"event": "usage", "value": {"cpu_s": 1.0}}
 
 def options(**given: Any) -> Options:
     return Options(
-        **{"tweaks": None, "workloads": None, "blocks": None, "steps": None, "seed": 1, "resume": False, "folder": Path(), **given}
+        **{
+            "tweaks": None,
+            "workloads": None,
+            "blocks": None,
+            "steps": None,
+            "seed": 1,
+            "resume": False,
+            "folder": Path(),
+            **given,
+        }
     )
 
 
 def test_a_study_that_has_monitors_measures_these_by_their_canonical_names() -> None:
-    assert [one.name for one in cells.chosen_arms(options(), STUDY, "local")] == ["placebo", "psutil_thread"]
+    assert [one.name for one in cells.chosen_arms(options(), STUDY, "local")] == [
+        "placebo",
+        "psutil_thread",
+    ]
 
 
 def test_named_monitors_take_their_place_each_once() -> None:
     """0.10 and 0.1 are one variant, and stock is always there."""
     asked = options(monitors="psutil_thread:interval_s=0.10,stock, psutil_thread , placebo")
-    assert [(one.name, one.monitor) for one in cells.chosen_arms(asked, STUDY, "local")] == [(n, n) for n in ("psutil_thread", "placebo")]
-    assert [one.name for one in cells.chosen_arms(options(monitors="all"), STUDY, "local")] == list(monitor.names())
+    assert [(one.name, one.monitor) for one in cells.chosen_arms(asked, STUDY, "local")] == [
+        (n, n) for n in ("psutil_thread", "placebo")
+    ]
+    assert [one.name for one in cells.chosen_arms(options(monitors="all"), STUDY, "local")] == list(
+        monitor.names()
+    )
 
 
 def test_a_profiler_meets_what_it_has_something_to_show_of_unless_asked_otherwise() -> None:
     """torch.profiler, and a loop without torch; a workload that is named is crossed with all."""
-    study = Study("watched", "?", ("idle", "cnn_train"), (), Metric("cpu_s_per_step", "lower"), monitors=("placebo", "torch_profiler"))
+    study = Study(
+        "watched",
+        "?",
+        ("idle", "cnn_train"),
+        (),
+        Metric("cpu_s_per_step", "lower"),
+        monitors=("placebo", "torch_profiler"),
+    )
 
     def met(**given: Any) -> set[tuple[str, str]]:
-        return {(c.workload, c.tweakset) for c in declare(options(**given), study, "local").cells if not c.tweakset.startswith("stock")}
+        return {
+            (c.workload, c.tweakset)
+            for c in declare(options(**given), study, "local").cells
+            if not c.tweakset.startswith("stock")
+        }
 
     assert met() == {("idle", "placebo"), ("cnn_train", "placebo"), ("cnn_train", "torch_profiler")}
     assert met(workloads="idle") == {("idle", "placebo"), ("idle", "torch_profiler")}
@@ -71,8 +105,16 @@ def test_a_profiler_meets_what_it_has_something_to_show_of_unless_asked_otherwis
     ("given", "target", "why"),
     [
         ({"tweaks": "thp-never"}, "local", "either a monitor or a tweak set"),
-        ({"design": "switch"}, "local", "placebo, psutil_thread: in the workload's own process.* can be switched"),
-        ({"design": "switch", "monitors": "sampler,perf_stat,nsys"}, "local", "perf_stat: the kernel keeps .*; nsys: it started the wor"),
+        (
+            {"design": "switch"},
+            "local",
+            "placebo, psutil_thread: in the workload's own process.* can be switched",
+        ),
+        (
+            {"design": "switch", "monitors": "sampler,perf_stat,nsys"},
+            "local",
+            "perf_stat: the kernel keeps .*; nsys: it started the wor",
+        ),
         ({"design": "factorial"}, "local", "splits a tweak set into its keys"),
         ({"design_file": Path("x.csv")}, "local", "its rows name tweak sets"),
         ({}, "kubernetes", "monitors are not supported in pods yet. Use --target=local"),
@@ -82,14 +124,18 @@ def test_a_profiler_meets_what_it_has_something_to_show_of_unless_asked_otherwis
         ({"monitors": "psutil_thread:hz=1"}, "local", "There are: interval_s"),
     ],
 )
-def test_what_does_not_go_with_monitors_is_refused_with_the_reason(given: dict[str, Any], target: str, why: str) -> None:
+def test_what_does_not_go_with_monitors_is_refused_with_the_reason(
+    given: dict[str, Any], target: str, why: str
+) -> None:
     with pytest.raises(BadInput, match=why):
         cells.chosen_arms(options(**given), STUDY, target)
 
 
 def report(*events: object, monitored: bool = True) -> Report:
     """Take lines in the name of a workload that was asked for one step."""
-    taken = Report(Order(load("idle"), steps=1, warmup_steps=0, seed=0, scratch=Path(), monitored=monitored))
+    taken = Report(
+        Order(load("idle"), steps=1, warmup_steps=0, seed=0, scratch=Path(), monitored=monitored)
+    )
     for event in events:
         taken.take(json.dumps(event).encode())
     return taken
@@ -97,10 +143,16 @@ def report(*events: object, monitored: bool = True) -> Report:
 
 def test_a_monitored_workload_must_tell_what_it_used() -> None:
     assert report(READY, STEP, USAGE, {"event": "end"}).shortfall() is None
-    assert report(READY, STEP, {"event": "end"}).shortfall() == "Ended too early: 1 of 1 steps were done."
+    assert (
+        report(READY, STEP, {"event": "end"}).shortfall()
+        == "Ended too early: 1 of 1 steps were done."
+    )
 
 
-@pytest.mark.parametrize("events", [(READY, USAGE), (READY, STEP, USAGE, USAGE), (READY, {"event": "monitor", "value": {}})])
+@pytest.mark.parametrize(
+    "events",
+    [(READY, USAGE), (READY, STEP, USAGE, USAGE), (READY, {"event": "monitor", "value": {}})],
+)
 def test_what_it_tells_before_its_last_step_or_twice_is_garbage(events: tuple[object, ...]) -> None:
     with pytest.raises(Broken, match="garbage"):
         report(*events)
@@ -141,8 +193,13 @@ def package(root: Path, number: int, energy_uj: int, largest_uj: int = 1_000_000
     return folder
 
 
-def test_energy_is_of_all_packages_and_a_counter_that_wrapped_round_is_understood(tmp_path: Path) -> None:
-    """250000 uJ of one; the other went from 900000 over 1000000 to 100000: 200000 uJ more. A part of a package is none."""
+def test_energy_is_of_all_packages_and_a_counter_that_wrapped_round_is_understood(
+    tmp_path: Path,
+) -> None:
+    """250000 uJ of one; the other went from 900000 over 1000000 to 100000: 200000 uJ more.
+
+    A part of a package is none.
+    """
     package(tmp_path, 0, 500_000)
     package(tmp_path, 1, 900_000)
     (tmp_path / "sys/class/powercap/intel-rapl:0:0").mkdir()
@@ -163,38 +220,64 @@ def test_this_process_tells_what_it_used() -> None:
     before = processes.high_water_bytes(os.getpid()) or 0
     found = inside.of_this_process()
     assert isinstance(found["cpu_s"], float)
-    assert before <= int(str(found["peak_rss_bytes"])) <= (processes.high_water_bytes(os.getpid()) or 0)
+    assert (
+        before
+        <= int(str(found["peak_rss_bytes"]))
+        <= (processes.high_water_bytes(os.getpid()) or 0)
+    )
     assert processes.peak_rss_bytes([]) is None
 
 
-def test_a_monitor_beside_tells_how_much_of_its_time_was_start_and_end(made: Callable[[str], Made]) -> None:
+def test_a_monitor_beside_tells_how_much_of_its_time_was_start_and_end(
+    made: Callable[[str], Made],
+) -> None:
     """A shell that writes 1000 bytes; of its own parent's memory and time nothing is counted."""
-    source = "kind = 'beside'\ndef command(self, pid, folder): return ['sh', '-c', 'head -c 1000 /dev/zero; exec sleep 1000']\n"
-    run = made(source + "def watches(self, folder): return (folder / 'stdout').stat().st_size == 1000\n").run()
+    source = (
+        "kind = 'beside'\ndef command(self, pid, folder): return ['sh', '-c', 'head -c 1000 "
+        "/dev/zero; exec sleep 1000']\n"
+    )
+    run = made(
+        source + "def watches(self, folder): return (folder / 'stdout').stat().st_size == 1000\n"
+    ).run()
     assert run.error is None
     assert run.monitor is not None
     monitor: dict[str, Any] = dict(run.monitor)
     assert monitor["written_bytes"] == 1000
-    assert 0 <= monitor["told"]["start_cpu_s"] + monitor["told"]["stop_cpu_s"] <= monitor["cpu_s"] + 1e-6
+    assert (
+        0
+        <= monitor["told"]["start_cpu_s"] + monitor["told"]["stop_cpu_s"]
+        <= monitor["cpu_s"] + 1e-6
+    )
     assert 0 < monitor["peak_rss_bytes"] < (processes.high_water_bytes(os.getpid()) or 0)
     assert monitor["missing"] == {"samples": "the monitor does not report it"}
 
 
 def test_the_memory_that_its_report_takes_is_its_own(made: Callable[[str], Made]) -> None:
     """64 MiB, from when it is told to stop until it has looked at them for a second."""
-    report = "signal.signal(signal.SIGTERM, lambda *_: (b'x' * (64 << 20), time.sleep(1), os._exit(0)))"
+    report = (
+        "signal.signal(signal.SIGTERM, lambda *_: (b'x' * (64 << 20), time.sleep(1), os._exit(0)))"
+    )
     script = f"import os, signal, time; {report}; print('on', flush=True); time.sleep(1000)"
-    source = f"import sys\nkind = 'beside'\ndef command(self, pid, folder): return [sys.executable, '-S', '-c', {script!r}]\n"
-    run = made(source + "def watches(self, folder): return (folder / 'stdout').read_text() == 'on\\n'\n").run()
+    source = (
+        "import sys\nkind = 'beside'\ndef command(self, pid, folder): return [sys.executable, "
+        f"'-S', '-c', {script!r}]\n"
+    )
+    run = made(
+        source + "def watches(self, folder): return (folder / 'stdout').read_text() == 'on\\n'\n"
+    ).run()
     assert run.error is None
     assert run.monitor is not None
     assert int(str(run.monitor["peak_rss_bytes"])) > 64 << 20
 
 
-def test_one_around_starts_the_workload_and_what_it_used_beside_that_is_its_own(made: Callable[[str], Made]) -> None:
+def test_one_around_starts_the_workload_and_what_it_used_beside_that_is_its_own(
+    made: Callable[[str], Made],
+) -> None:
     """A loop of a shell before the workload begins, which runs as its child."""
     burn = 'i=0; while [ $i -lt 50000 ]; do i=$((i+1)); done; "$@"; exit $?'
-    run = made(f"kind = 'around'\ndef around(self, folder): return ['sh', '-c', {burn!r}, 'sh']\n").run()
+    run = made(
+        f"kind = 'around'\ndef around(self, folder): return ['sh', '-c', {burn!r}, 'sh']\n"
+    ).run()
     assert run.error is None
     assert run.monitor is not None
     assert run.monitor["cpu_s"]
@@ -210,7 +293,9 @@ def test_where_monitors_are_measured_the_studys_metric_carries_the_verdict() -> 
 
 
 def test_the_plan_says_what_would_be_started_and_where() -> None:
-    sets = {name: monitor.tweakset(name) for name in ("placebo", "sampler")} | {"stock": TweakSet("stock")}
+    sets = {name: monitor.tweakset(name) for name in ("placebo", "sampler")} | {
+        "stock": TweakSet("stock")
+    }
     plans = {"placebo": Plan(cannot=("no psutil",)), "sampler": Plan(), "stock": Plan()}
     lines = "\n".join(attend.lines(sorted(sets), sets, plans))
     assert "  stock: none" in lines

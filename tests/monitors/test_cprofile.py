@@ -33,12 +33,22 @@ def failing() -> None:
 def calls(folder: Path) -> dict[str, tuple[int, int]]:
     """Of each function of this file how often it was called: not by itself, and in all."""
     stats = pstats.Stats(str(folder / PROFILE)).get_stats_profile().func_profiles
-    counts = {name: one.ncalls.partition("/") for name, one in stats.items() if Path(one.file_name).name == Path(__file__).name}
-    return {name: (int(primitive or total), int(total)) for name, (total, _, primitive) in counts.items()}
+    counts = {
+        name: one.ncalls.partition("/")
+        for name, one in stats.items()
+        if Path(one.file_name).name == Path(__file__).name
+    }
+    return {
+        name: (int(primitive or total), int(total))
+        for name, (total, _, primitive) in counts.items()
+    }
 
 
 def test_every_call_is_in_the_file_that_it_leaves(tmp_path: Path) -> None:
-    """fibonacci(5) calls itself 14 times: 15 calls, one of them primitive. What came before or after is not in it."""
+    """fibonacci(5) calls itself 14 times: 15 calls, one of them primitive.
+
+    What came before or after is not in it.
+    """
     fibonacci(3)
     with cprofile.inside(tmp_path) as told:
         fibonacci(5)
@@ -53,8 +63,13 @@ def test_it_tells_functions_and_primitive_calls(tmp_path: Path) -> None:
         fibonacci(4)
         sorted([3, 1, 2], key=abs)
     stats = pstats.Stats(str(tmp_path / PROFILE))
-    assert told == {"functions": len(stats.get_stats_profile().func_profiles), "primitive_calls": vars(stats)["prim_calls"]}
-    assert vars(stats)["total_calls"] > vars(stats)["prim_calls"] >= 5  # fibonacci, sorted and three times abs
+    assert told == {
+        "functions": len(stats.get_stats_profile().func_profiles),
+        "primitive_calls": vars(stats)["prim_calls"],
+    }
+    assert (
+        vars(stats)["total_calls"] > vars(stats)["prim_calls"] >= 5
+    )  # fibonacci, sorted and three times abs
 
 
 def test_other_threads_are_in_it_from_python_3_12_on(tmp_path: Path) -> None:

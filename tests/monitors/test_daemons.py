@@ -26,7 +26,9 @@ def monitor(made: Callable[[str], Made], daemons: str, more: str = "") -> dict[s
 
 
 @pytest.mark.parametrize("daemons", ["[]", "[(1 << 22) + 1]"])
-def test_one_that_is_not_seen_leaves_its_cpu_time_unknown(made: Callable[[str], Made], daemons: str) -> None:
+def test_one_that_is_not_seen_leaves_its_cpu_time_unknown(
+    made: Callable[[str], Made], daemons: str
+) -> None:
     """It runs in another container, say, or no process has that number."""
     found = monitor(made, daemons)
     assert found["cpu_s"] is None
@@ -36,10 +38,17 @@ def test_one_that_is_not_seen_leaves_its_cpu_time_unknown(made: Callable[[str], 
 
 def test_what_one_uses_is_added(made: Callable[[str], Made]) -> None:
     """A loop that is always at work: it has used some before, until the monitor is seen to be at work, and after."""
-    seen = "seen = []\ndef watches(self, folder):\n    seen.append(others.cpu_s_of({}))\n    return seen[-1] > seen[0]\n"
+    seen = (
+        "seen = []\ndef watches(self, folder):\n    seen.append(others.cpu_s_of({}))\n    return "
+        "seen[-1] > seen[0]\n"
+    )
     with subprocess.Popen(["sh", "-c", "while :; do :; done"]) as busy:
         try:
-            found = monitor(made, f"[{busy.pid}]", f"from fixtures.telemetry import others\n{seen.format(busy.pid)}")
+            found = monitor(
+                made,
+                f"[{busy.pid}]",
+                f"from fixtures.telemetry import others\n{seen.format(busy.pid)}",
+            )
         finally:
             busy.kill()
     assert "cpu_s" not in found["missing"]
@@ -47,7 +56,9 @@ def test_what_one_uses_is_added(made: Callable[[str], Made]) -> None:
     assert found["cpu_s"] > found["told"]["start_cpu_s"] + found["told"]["stop_cpu_s"]
 
 
-def test_only_what_it_used_meanwhile_and_its_start_and_end_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_what_it_used_meanwhile_and_its_start_and_end_apart(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """Two daemons, of 100 s and 7 s before: 1 + 0 s until it was at work, 3 + 0.5 s in all, the last 0.25 s at its end."""
     used = iter([100.0, 7.0, 101.0, 7.0, 102.75, 7.5, 103.0, 7.5])
     monkeypatch.setattr(beside, "cpu_s_of", lambda _pid: next(used))
@@ -59,7 +70,9 @@ def test_only_what_it_used_meanwhile_and_its_start_and_end_apart(monkeypatch: py
 
 
 @pytest.mark.parametrize("looks", [([3], [4]), ([], [3]), ([3], []), ([3], [3, 4])])
-def test_one_that_comes_or_goes_meanwhile_is_unknown(looks: tuple[list[int], ...], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_that_comes_or_goes_meanwhile_is_unknown(
+    looks: tuple[list[int], ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(beside, "cpu_s_of", lambda _pid: 1.0)
     daemons = Daemons(partial(next, iter(looks)))
     for _ in looks:

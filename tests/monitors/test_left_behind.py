@@ -25,7 +25,10 @@ if TYPE_CHECKING:
     Make = Callable[[str], Made]
 
 
-@pytest.mark.parametrize("way", ["sleep 1000 &", "setsid sleep 1000 &", "env -i sleep 1000 &", "env -i setsid sleep 1000 &"])
+@pytest.mark.parametrize(
+    "way",
+    ["sleep 1000 &", "setsid sleep 1000 &", "env -i sleep 1000 &", "env -i setsid sleep 1000 &"],
+)
 def test_children_that_it_leaves_are_killed_and_the_cell_fails(made: Make, way: str) -> None:
     """By their session, by the mark in their environment, by the one that is left of both, or because they come to us."""
     found = made(shell(f"{way} echo on; exec sleep 1001") + says("on"))
@@ -48,8 +51,12 @@ def inside(self, folder):
     assert gone(found)
 
 
-@pytest.mark.parametrize("started", ["(setsid sh -c 'sleep 1000 & sleep 1000' &); ", "sh -c 'setsid sleep 1000 &'; "])
-def test_daemons_that_drop_everything_are_killed_with_what_they_started(made: Make, started: str) -> None:
+@pytest.mark.parametrize(
+    "started", ["(setsid sh -c 'sleep 1000 & sleep 1000' &); ", "sh -c 'setsid sleep 1000 &'; "]
+)
+def test_daemons_that_drop_everything_are_killed_with_what_they_started(
+    made: Make, started: str
+) -> None:
     """Orphans already while the monitor is at work, without session or mark of its own; the folder of the cell tells whose they are."""
     found = made(shell(f'env -i PWD="$PWD" sh -c "{started}echo on"; exec sleep 1001') + says("on"))
     run = found.run()
@@ -73,8 +80,19 @@ def test_a_workload_and_its_own_children_are_no_monitors(made: Make) -> None:
     """A process of the workload's group that its parent has left comes to us too."""
     found = made(shell("exec sleep 1001"))
     orphan = "import subprocess; subprocess.run(['sh', '-c', 'sleep 1000 >/dev/null 2>&1 &'])\n"
-    order = Order(load("idle:wait_s=0.01"), 20, 1, 7, found.folder, monitored=True, monitor="made_up", step_timeout_s=PATIENCE_S)
-    assert _process.run(order, program=(sys.executable, "-c", orphan + found.workload)).error is None
+    order = Order(
+        load("idle:wait_s=0.01"),
+        20,
+        1,
+        7,
+        found.folder,
+        monitored=True,
+        monitor="made_up",
+        step_timeout_s=PATIENCE_S,
+    )
+    assert (
+        _process.run(order, program=(sys.executable, "-c", orphan + found.workload)).error is None
+    )
     assert gone(found)
 
 
@@ -89,11 +107,20 @@ def test_when_the_harness_is_killed_a_monitors_children_go_too(made: Make, way: 
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
-@pytest.mark.parametrize("moment_s", [0.2, *(pytest.param(one, marks=pytest.mark.slow) for one in (0.0, 0.4, 0.8, 1.6))])
-def test_whenever_the_harness_is_ended_neither_workload_nor_monitor_is_left(made: Make, number: signal.Signals, moment_s: float) -> None:
-    """At any moment: while it starts, between the two, at work. Which one it is depends on the machine."""
+@pytest.mark.parametrize(
+    "moment_s", [0.2, *(pytest.param(one, marks=pytest.mark.slow) for one in (0.0, 0.4, 0.8, 1.6))]
+)
+def test_whenever_the_harness_is_ended_neither_workload_nor_monitor_is_left(
+    made: Make, number: signal.Signals, moment_s: float
+) -> None:
+    """At any moment: while it starts, between the two, at work.
+
+    Which one it is depends on the machine.
+    """
     found = made(shell("echo on; exec sleep 1000") + says("on"))
-    harness = subprocess.Popen([sys.executable, "-c", found.harness], cwd=HOUSE, stderr=subprocess.DEVNULL)
+    harness = subprocess.Popen(
+        [sys.executable, "-c", found.harness], cwd=HOUSE, stderr=subprocess.DEVNULL
+    )
     time.sleep(moment_s)
     harness.send_signal(number)
     harness.wait(PATIENCE_S)

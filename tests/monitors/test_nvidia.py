@@ -14,12 +14,18 @@ from tests.monitors import stand_ins
 from tests.monitors.watched import watch
 
 nvidia_smi, dcgmi = load("nvidia_smi"), load("dcgmi")
-HEADER = "#Entity   GPUTL             MCUTL             GRACT        \nID                                                    \n"
+HEADER = (
+    "#Entity   GPUTL             MCUTL             GRACT        \nID                              "
+    "                      \n"
+)
 
 
 def table(folder: Path) -> list[dict[str, str]]:
     """The whole rows that nvidia-smi wrote, whose header must name what was queried."""
-    head, *rows = [line.split(", ") for line in (folder / "stdout").read_text().rpartition("\n")[0].splitlines()]
+    head, *rows = [
+        line.split(", ")
+        for line in (folder / "stdout").read_text().rpartition("\n")[0].splitlines()
+    ]
     names = [cell.partition(" [")[0] for cell in head]
     assert names == QUERY.split(",")
     return [dict(zip(names, row, strict=True)) for row in rows]
@@ -28,7 +34,11 @@ def table(folder: Path) -> list[dict[str, str]]:
 def test_it_watches_until_it_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     stand_ins.put(tmp_path / "bin", monkeypatch, nvidia_smi=stand_ins.NVIDIA_SMI)
     assert nvidia_smi.version() == "NVIDIA-SMI version  : 550.90.12"
-    done = watch("nvidia_smi:interval_s=0.02", tmp_path, lambda folder: (nvidia_smi.samples(folder) or 0) >= 3)
+    done = watch(
+        "nvidia_smi:interval_s=0.02",
+        tmp_path,
+        lambda folder: (nvidia_smi.samples(folder) or 0) >= 3,
+    )
     assert done.ended_as_asked
     rows = {gpu: [row for row in table(tmp_path) if row["index"] == gpu] for gpu in ("0", "1")}
     # The signal may have come between the two GPUs of a query.
@@ -38,7 +48,9 @@ def test_it_watches_until_it_is_ended(tmp_path: Path, monkeypatch: pytest.Monkey
 
 @pytest.mark.needs("gpu", "nvidia-smi")
 def test_the_real_nvidia_smi(tmp_path: Path) -> None:
-    done = watch("nvidia_smi:interval_s=0.1", tmp_path, lambda folder: (nvidia_smi.samples(folder) or 0) >= 3)
+    done = watch(
+        "nvidia_smi:interval_s=0.1", tmp_path, lambda folder: (nvidia_smi.samples(folder) or 0) >= 3
+    )
     assert done.ended_as_asked
     assert table(tmp_path)
 
@@ -54,7 +66,11 @@ def test_queries_are_counted_whatever_the_order_of_gpus_and_wherever_it_was_cut(
 ) -> None:
     """The lines of the GPU that comes first, if they are whole."""
     folder = tmp_path_factory.mktemp("log")
-    lines = [f"2026/11/22 08:00:0{query}, {gpu}, NVIDIA A100, 17 %" for query in range(queries) for gpu in gpus]
+    lines = [
+        f"2026/11/22 08:00:0{query}, {gpu}, NVIDIA A100, 17 %"
+        for query in range(queries)
+        for gpu in gpus
+    ]
     text = "".join(f"{line}\n" for line in ["timestamp, index, name, utilization.gpu [%]", *lines])
     text = text[: len(text) - cut] if lines and cut < len(lines[-1]) else text
     (folder / "stdout").write_text(text)
@@ -63,12 +79,16 @@ def test_queries_are_counted_whatever_the_order_of_gpus_and_wherever_it_was_cut(
 
 
 def test_an_error_in_the_place_of_a_header_is_no_sample(tmp_path: Path) -> None:
-    (tmp_path / "stdout").write_text("Unable to determine the device handle for GPU 0000:07:00.0: Unknown Error\nagain\n")
+    (tmp_path / "stdout").write_text(
+        "Unable to determine the device handle for GPU 0000:07:00.0: Unknown Error\nagain\n"
+    )
     assert nvidia_smi.samples(tmp_path) == 0
     assert not nvidia_smi.watches(tmp_path)
 
 
-def test_it_watches_until_ctrl_c_and_counts_through_its_headers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_it_watches_until_ctrl_c_and_counts_through_its_headers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     stand_ins.put(tmp_path / "bin", monkeypatch, dcgmi=stand_ins.DCGMI)
     assert dcgmi.version() == "dcgmi  version: 3.3.5"
     done = watch("dcgmi:interval_s=0.1", tmp_path, lambda folder: (dcgmi.samples(folder) or 0) >= 5)
@@ -89,7 +109,10 @@ def test_the_real_dcgmi(tmp_path: Path) -> None:
 
 def test_a_header_alone_is_not_at_work(tmp_path: Path) -> None:
     """It is written before DCGM has agreed to anything: what it refuses comes after."""
-    (tmp_path / "stdout").write_text(f"{HEADER}Error setting watches. Result: -50: Profiling is not supported for this group of GPUs\n")
+    (tmp_path / "stdout").write_text(
+        f"{HEADER}Error setting watches. Result: -50: Profiling is not supported for this group "
+        "of GPUs\n"
+    )
     assert not dcgmi.watches(tmp_path)
     assert dcgmi.samples(tmp_path) == 0
 
@@ -97,7 +120,9 @@ def test_a_header_alone_is_not_at_work(tmp_path: Path) -> None:
 def test_the_first_gpu_need_not_be_number_0(tmp_path: Path) -> None:
     """Rows as of DCGM 3 (EuroMLSys'23 study), of other numbers; the last one was cut off."""
     row = "GPU {}     0                 0                 0.000        \n"
-    (tmp_path / "stdout").write_text(HEADER + 3 * (row.format(3) + row.format(1)) + HEADER + row.format(3)[:-1])
+    (tmp_path / "stdout").write_text(
+        HEADER + 3 * (row.format(3) + row.format(1)) + HEADER + row.format(3)[:-1]
+    )
     assert dcgmi.samples(tmp_path) == 3
 
 

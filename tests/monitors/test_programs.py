@@ -11,12 +11,16 @@ from fixtures.monitors import programs
 from fixtures.monitors.monitor import Monitor, load
 from tests.monitors import stand_ins
 
-NAMES = {"nvidia-smi": "nvidia_smi", "perf": "perf_stat", "py-spy": "py_spy"} | {name: name for name in ("dcgmi", "ncu", "nsys")}
+NAMES = {"nvidia-smi": "nvidia_smi", "perf": "perf_stat", "py-spy": "py_spy"} | {
+    name: name for name in ("dcgmi", "ncu", "nsys")
+}
 OF_OTHERS = {program: load(name) for program, name in NAMES.items()}
 
 
 @pytest.mark.parametrize("name", OF_OTHERS)
-def test_an_absent_program_is_named_with_how_to_get_it(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_absent_program_is_named_with_how_to_get_it(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     stand_ins.nothing(tmp_path / "bin", monkeypatch)
     known = OF_OTHERS[name]
     why = known.unavailable_reason()
@@ -27,34 +31,53 @@ def test_an_absent_program_is_named_with_how_to_get_it(name: str, tmp_path: Path
 
 
 @pytest.mark.parametrize("name", sorted(set(OF_OTHERS) - {"py-spy", "perf"}))
-def test_one_that_fails_is_quoted(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_that_fails_is_quoted(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The driver is not loaded, the daemon does not run: the program says so, and so does the reason."""
     words = "It has failed because it couldn't communicate."
-    stand_ins.put(tmp_path / "bin", monkeypatch, **{name.replace("-", "_"): stand_ins.FAILS.replace("WORDS", repr(words))})
+    stand_ins.put(
+        tmp_path / "bin",
+        monkeypatch,
+        **{name.replace("-", "_"): stand_ins.FAILS.replace("WORDS", repr(words))},
+    )
     why = OF_OTHERS[name].unavailable_reason()
     assert why is not None
     assert why.startswith(f"{name} ends with status 9 ({words})")
 
 
-@pytest.mark.parametrize("known", [OF_OTHERS[name] for name in ("nvidia-smi", "dcgmi")], ids=["nvidia-smi", "dcgmi"])
-def test_one_that_answers_nothing_cannot_be_used(known: Monitor, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    "known", [OF_OTHERS[name] for name in ("nvidia-smi", "dcgmi")], ids=["nvidia-smi", "dcgmi"]
+)
+def test_one_that_answers_nothing_cannot_be_used(
+    known: Monitor, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """It is there, it ends well, and says nothing: no GPU."""
-    stand_ins.put(tmp_path / "bin", monkeypatch, nvidia_smi=stand_ins.SILENT, dcgmi=stand_ins.SILENT)
+    stand_ins.put(
+        tmp_path / "bin", monkeypatch, nvidia_smi=stand_ins.SILENT, dcgmi=stand_ins.SILENT
+    )
     assert known.unavailable_reason() is not None
     assert known.version() is None
 
 
-def test_one_that_never_answers_is_given_up_and_killed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_that_never_answers_is_given_up_and_killed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A driver may hang whoever asks it."""
     monkeypatch.setattr(programs, "ANSWER_WITHIN_S", 1.0)
     stand_ins.put(tmp_path / "bin", monkeypatch, nvidia_smi=stand_ins.NEVER_ANSWERS)
     nvidia_smi = load("nvidia_smi")
     assert (
         nvidia_smi.unavailable_reason()
-        == "nvidia-smi did not answer within 1 s: is the driver's kernel module loaded (`lsmod | grep nvidia`)?"
+        == "nvidia-smi did not answer within 1 s: is the driver's kernel module loaded (`lsmod | "
+        "grep nvidia`)?"
     )
     assert nvidia_smi.version() is None
-    assert not [one for one in Path("/proc").glob("[0-9]*/cmdline") if str(tmp_path).encode() in said_by(one)]
+    assert not [
+        one
+        for one in Path("/proc").glob("[0-9]*/cmdline")
+        if str(tmp_path).encode() in said_by(one)
+    ]
 
 
 def said_by(cmdline: Path) -> bytes:
@@ -64,14 +87,22 @@ def said_by(cmdline: Path) -> bytes:
         return b""
 
 
-def test_it_is_asked_once_however_many_cells_there_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    stand_ins.put(tmp_path / "bin", monkeypatch, counted=f"print('1.0', file=open({str(tmp_path / 'asked')!r}, 'a'))")
+def test_it_is_asked_once_however_many_cells_there_are(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stand_ins.put(
+        tmp_path / "bin",
+        monkeypatch,
+        counted=f"print('1.0', file=open({str(tmp_path / 'asked')!r}, 'a'))",
+    )
     for _ in range(3):
         programs.answer_of("counted", "--version")
     assert (tmp_path / "asked").read_text().splitlines() == ["1.0"]
 
 
-def test_what_is_no_program_is_a_reason_not_a_traceback(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_no_program_is_a_reason_not_a_traceback(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     stand_ins.put(tmp_path / "bin", monkeypatch, dcgmi="")
     (tmp_path / "bin" / "dcgmi").write_text("#!/nowhere/to/be/found\n")
     why = load("dcgmi").unavailable_reason()
@@ -81,7 +112,12 @@ def test_what_is_no_program_is_a_reason_not_a_traceback(tmp_path: Path, monkeypa
 
 def test_daemons_are_found_by_name(tmp_path: Path) -> None:
     """The kernel keeps 15 characters of a name; a process may end while it is looked at."""
-    for pid, comm in {7: "nv-hostengine", 12: "python", 30: "nv-hostengine", 41: "a-name-of-sixte"}.items():
+    for pid, comm in {
+        7: "nv-hostengine",
+        12: "python",
+        30: "nv-hostengine",
+        41: "a-name-of-sixte",
+    }.items():
         (tmp_path / f"proc/{pid}").mkdir(parents=True)
         (tmp_path / f"proc/{pid}/comm").write_text(f"{comm}\n")
     (tmp_path / "proc/50").mkdir()

@@ -29,7 +29,8 @@ def test_it_samples_the_workload_from_all_sources_and_answers_at_its_end(tmp_pat
     times = answer["columns"]["t_monotonic_s"]
     assert sampler.samples(tmp_path) == len(times) > 3
     assert {len(column) for column in answer["columns"].values()} == {len(times)}
-    # It is this very process that it watched: one that has computed for half a second meanwhile, and has no children.
+    # It is this very process that it watched: one that has computed for half a second meanwhile,
+    # and has no children.
     assert answer["summary"]["process_cpu_percent_mean"] / 100 * (times[-1] - times[0]) > 0.4
     assert answer["summary"]["process_count_max"] == 1
     assert answer["sampler_cpu_s"] > 0
@@ -37,7 +38,9 @@ def test_it_samples_the_workload_from_all_sources_and_answers_at_its_end(tmp_pat
 
 
 def test_its_samples_are_counted_only_when_it_has_answered(tmp_path: Path) -> None:
-    (tmp_path / "stdout").write_text('{"ready":true}\n{"token":1,"begun":true}\n{"token":1,"columns":{"t_monoto')
+    (tmp_path / "stdout").write_text(
+        '{"ready":true}\n{"token":1,"begun":true}\n{"token":1,"columns":{"t_monoto'
+    )
     assert sampler.samples(tmp_path) is None
     assert sampler.watches(tmp_path)
 
@@ -61,7 +64,9 @@ def test_a_pause_has_no_ticks_that_are_taken_or_missed(tmp_path: Path) -> None:
     after = [at for at in times if at >= over_s]
     assert after
     # What it missed since, on a busy machine; with the pause it would be 25 more.
-    assert answer["summary"]["sampler_missed_ticks_total"] <= 50 * (after[-1] - over_s) + 50 * (stopped_s - times[0])
+    assert answer["summary"]["sampler_missed_ticks_total"] <= 50 * (after[-1] - over_s) + 50 * (
+        stopped_s - times[0]
+    )
 
 
 @pytest.mark.parametrize("unbuffered", ["", "1"])
@@ -69,10 +74,21 @@ def test_an_answer_that_does_not_fit_is_an_error(tmp_path: Path, unbuffered: str
     """As on a full disk: a limit lets the first 64 KiB through, and Python ignores the signal for the rest."""
     limited = f"import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (65536, 65536)); {LONG}"
     with (tmp_path / "stdout").open("wb") as out:
-        # Without bytecode, as in tests/file_size.py; until the very end, where Python writes what is left.
-        ours = {"PYTHONDONTWRITEBYTECODE": "1", "PYTHONUNBUFFERED": unbuffered, "PYTHONPATH": str(REPOSITORY)}
+        # Without bytecode, as in tests/file_size.py; until the very end, where Python writes what
+        # is left.
+        ours = {
+            "PYTHONDONTWRITEBYTECODE": "1",
+            "PYTHONUNBUFFERED": unbuffered,
+            "PYTHONPATH": str(REPOSITORY),
+        }
         environment = {**os.environ, **ours}
-        done = subprocess.run([sys.executable, "-c", limited], stdout=out, stderr=subprocess.PIPE, env=environment, check=False)
+        done = subprocess.run(
+            [sys.executable, "-c", limited],
+            stdout=out,
+            stderr=subprocess.PIPE,
+            env=environment,
+            check=False,
+        )
     assert (tmp_path / "stdout").stat().st_size == 65536
     assert done.returncode == 1
     assert b"File too large" in done.stderr

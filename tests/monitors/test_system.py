@@ -34,20 +34,29 @@ def test_py_spy_says_its_version() -> None:
 
 def test_without_the_last_word_of_py_spy_nothing_is_counted(tmp_path: Path) -> None:
     """It writes what it took at its end only: killed before, it has taken nothing that anybody could read."""
-    (tmp_path / "stdout").write_text("py-spy> Sampling process 100 times a second. Press Control-C to exit.\n")
+    (tmp_path / "stdout").write_text(
+        "py-spy> Sampling process 100 times a second. Press Control-C to exit.\n"
+    )
     assert py_spy.samples(tmp_path) is None
     assert py_spy.watches(tmp_path)
 
 
 @pytest.mark.needs("root", "perf")
 def test_perf_stat_counts_what_the_workload_does_reading_by_reading(tmp_path: Path) -> None:
-    done = watch("perf_stat:interval_s=0.1", tmp_path, lambda folder: (perf_stat.samples(folder) or 0) >= 3)
+    done = watch(
+        "perf_stat:interval_s=0.1", tmp_path, lambda folder: (perf_stat.samples(folder) or 0) >= 3
+    )
     assert done.ended_as_asked
-    rows = [line.strip().split(",") for line in done.lines("counts.csv") if line and not line.startswith("#")]
+    rows = [
+        line.strip().split(",")
+        for line in done.lines("counts.csv")
+        if line and not line.startswith("#")
+    ]
     assert [row[3] for row in rows[:4]] == EVENTS.split(",")
     clock_s = [float(row[1]) / 1000 for row in rows if row[3] == "task-clock"]
     assert perf_stat.samples(tmp_path) == len(clock_s) >= 3
-    # Within the tick of /proc that the workload's own account has, and what it did while perf was being started and ended.
+    # Within the tick of /proc that the workload's own account has, and what it did while perf was
+    # being started and ended.
     assert sum(clock_s) > 0.4
 
 
@@ -58,13 +67,22 @@ def test_perf_stat_runs_here_and_says_its_version() -> None:
 
 
 @pytest.mark.needs("root")
-def test_events_that_the_kernel_does_not_give_are_a_reason(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_events_that_the_kernel_does_not_give_are_a_reason(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A stand-in for perf in a machine where they are not supported: it ends well and says so line by line."""
-    stand_ins.put(tmp_path / "bin", monkeypatch, perf="print('<not supported>,msec,task-clock,0,100.00,,')")
-    assert perf_stat.unavailable_reason() == "perf cannot count here: <not supported>,msec,task-clock,0,100.00,,"
+    stand_ins.put(
+        tmp_path / "bin", monkeypatch, perf="print('<not supported>,msec,task-clock,0,100.00,,')"
+    )
+    assert (
+        perf_stat.unavailable_reason()
+        == "perf cannot count here: <not supported>,msec,task-clock,0,100.00,,"
+    )
 
 
-def test_an_unprivileged_perf_would_count_zero_and_is_not_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unprivileged_perf_would_count_zero_and_is_not_used(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """With kernel.perf_event_paranoid=2 perf counts `context-switches:u`, which is always 0: seen with perf 6.1."""
     stand_ins.put(tmp_path / "bin", monkeypatch, perf="")
     monkeypatch.setattr(probes, "perf_events", lambda highest, what: f"{highest} {what}")
@@ -98,9 +116,13 @@ def test_a_rate_that_the_kernel_does_not_give_is_a_reason() -> None:
 def test_counts_of_perf_record_are_read_in_both_of_its_wordings(tmp_path: Path) -> None:
     """Of older ones the count is a guess, and said to be one."""
     for said in ("0.009 MB perf.data (196 samples)", "0.009 MB perf.data (~196 samples)"):
-        (tmp_path / "stderr").write_text(f"Events enabled\n[ perf record: Captured and wrote {said} ]\n")
+        (tmp_path / "stderr").write_text(
+            f"Events enabled\n[ perf record: Captured and wrote {said} ]\n"
+        )
         assert perf_record.samples(tmp_path) == 196
-    (tmp_path / "stderr").write_text("Events enabled\n[ perf record: Captured and wrote 0.000 MB perf.data ]\n")
+    (tmp_path / "stderr").write_text(
+        "Events enabled\n[ perf record: Captured and wrote 0.000 MB perf.data ]\n"
+    )
     assert perf_record.samples(tmp_path) == 0
     (tmp_path / "stderr").write_text("Events enabled\n[ perf record: Captured and wro")
     assert perf_record.samples(tmp_path) is None

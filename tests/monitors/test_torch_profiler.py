@@ -22,7 +22,10 @@ STEPS = 3
 def profiled(
     workload: str, monitor: str, folder: Path, monkeypatch: pytest.MonkeyPatch, *, gpu: bool = False
 ) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """Three steps of a workload as its target starts it. Returns: what the monitor told, and the events of its trace."""
+    """Three steps of a workload as its target starts it.
+
+    Returns: what the monitor told, and the events of its trace.
+    """
     if gpu:
         monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
     else:
@@ -38,13 +41,19 @@ def profiled(
     command = (sys.executable, "-m", f"fixtures.workloads.{workload}", *options)
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    (said,) = (one["value"] for one in map(json.loads, done.stdout.splitlines()) if one["event"] == "monitor")
+    (said,) = (
+        one["value"]
+        for one in map(json.loads, done.stdout.splitlines())
+        if one["event"] == "monitor"
+    )
     return said["told"], json.loads((folder / TRACE).read_text(errors="replace"))["traceEvents"]
 
 
 @pytest.mark.needs("torch")
 @pytest.mark.parametrize("switches", ["", ":record_shapes=on:with_stack=on"])
-def test_every_operator_of_a_training_is_in_its_trace(switches: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_operator_of_a_training_is_in_its_trace(
+    switches: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Two convolutions a step, and Adam; shapes and Python's calls where they were asked for.
 
     cnn_train has stand-ins where the compiler is, of which the profiler asks something.
@@ -55,13 +64,19 @@ def test_every_operator_of_a_training_is_in_its_trace(switches: str, tmp_path: P
     names = Counter(one["name"] for one in spans)
     assert names["aten::conv2d"] == 2 * STEPS
     assert names["Optimizer.step#Adam.step"] == STEPS
-    shapes = [one["args"]["Input Dims"][0] for one in spans if one["name"] == "aten::conv2d" and "Input Dims" in one["args"]]
+    shapes = [
+        one["args"]["Input Dims"][0]
+        for one in spans
+        if one["name"] == "aten::conv2d" and "Input Dims" in one["args"]
+    ]
     assert shapes == ([[64, 1, 28, 28], [64, 32, 26, 26]] * STEPS if switches else [])
     assert any(one["cat"] == "python_function" for one in spans) is bool(switches)
 
 
 @pytest.mark.needs("torch")
-def test_a_workload_without_torch_has_a_trace_without_operators(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_workload_without_torch_has_a_trace_without_operators(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     told, events = profiled("idle", "torch_profiler", tmp_path, monkeypatch)
     assert told["activities"] == ["CPU"]
     assert not [one for one in events if one["name"].startswith("aten::")]
@@ -77,9 +92,15 @@ def test_kernels_of_a_gpu_are_in_its_trace(tmp_path: Path, monkeypatch: pytest.M
 
 def test_both_switches_are_off_unless_said() -> None:
     assert monitor.load("torch_profiler").params == {"record_shapes": "off", "with_stack": "off"}
-    assert monitor.load("torch_profiler:with_stack=on:record_shapes=off").name == "torch_profiler:with_stack=on"
+    assert (
+        monitor.load("torch_profiler:with_stack=on:record_shapes=off").name
+        == "torch_profiler:with_stack=on"
+    )
 
 
 def test_without_torch_it_cannot_run(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(importlib.util, "find_spec", lambda _name: None)
-    assert monitor.unavailable_reason("torch_profiler") == "monitor torch_profiler: torch is not installed: pip install '.[workloads]'"
+    assert (
+        monitor.unavailable_reason("torch_profiler")
+        == "monitor torch_profiler: torch is not installed: pip install '.[workloads]'"
+    )

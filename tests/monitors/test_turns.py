@@ -30,7 +30,10 @@ if TYPE_CHECKING:
 ARMS: tuple[InForce, ...] = ("found", "set", "set", "found", "found", "set", "set", "found")
 WAY = Switching(ARMS, steps=4, settle=1)
 STAMPS = "import time\nwhile True: print(time.monotonic(), flush=True); time.sleep(0.001)"
-CLOCK = f"{BESIDE}import sys\ndef command(self, pid, folder): return [sys.executable, '-S', '-c', {STAMPS!r}]\n"
+CLOCK = (
+    f"{BESIDE}import sys\ndef command(self, pid, folder): return [sys.executable, '-S', '-c', "
+    f"{STAMPS!r}]\n"
+)
 CHILD = shell(f"setsid '{sys.executable}' -S -c '{STAMPS}' & wait")
 BEGUN = "def watches(self, folder): return (folder / 'stdout').read_text().count('.') > 1\n"
 
@@ -45,7 +48,9 @@ def test_it_is_at_work_in_its_own_segments_and_stands_still_in_the_others(made: 
     found = made(CLOCK + BEGUN)
     run = found.run(switching=WAY, wait_s=0.02)
     assert run.error is None
-    stamps = [float(line) for line in (found.folder / "monitor/stdout").read_text().splitlines()[:-1]]
+    stamps = [
+        float(line) for line in (found.folder / "monitor/stdout").read_text().splitlines()[:-1]
+    ]
     seen = dict.fromkeys(("found", "set"), 0)
     for arm, since_s, until_s in segments_of(run):
         seen[arm] += sum(since_s < stamp < until_s for stamp in stamps)
@@ -61,17 +66,28 @@ def test_it_is_at_work_in_its_own_segments_and_stands_still_in_the_others(made: 
 
 def test_what_it_started_stands_still_with_it(made: Make) -> None:
     """A child in a session of its own."""
-    left = "import signal\nstop = signal.SIGKILL\n"  # with its parent's end it would be left behind, which is another test's matter
+    # with its parent's end it would be left behind, which is another test's matter
+    left = "import signal\nstop = signal.SIGKILL\n"
     found = made(left + CHILD + BEGUN)
     run = found.run(switching=WAY, wait_s=0.02)
-    stamps = [float(line) for line in (found.folder / "monitor/stdout").read_text().splitlines()[:-1]]
+    stamps = [
+        float(line) for line in (found.folder / "monitor/stdout").read_text().splitlines()[:-1]
+    ]
     assert stamps
-    assert not [at for arm, since_s, until_s in segments_of(run) if arm == "found" for at in stamps if since_s < at < until_s]
+    assert not [
+        at
+        for arm, since_s, until_s in segments_of(run)
+        if arm == "found"
+        for at in stamps
+        if since_s < at < until_s
+    ]
     assert gone(found)
 
 
 def test_in_the_a_a_a_process_that_only_waits_stands_still_in_its_place(tmp_path: Path) -> None:
-    order = Order(load("idle:wait_s=0.01"), WAY.total, 1, 7, tmp_path, monitored=True, switching=WAY)
+    order = Order(
+        load("idle:wait_s=0.01"), WAY.total, 1, 7, tmp_path, monitored=True, switching=WAY
+    )
     states: list[str] = []
     run = Attended.paused
 
@@ -95,7 +111,9 @@ def test_in_the_a_a_a_process_that_only_waits_stands_still_in_its_place(tmp_path
 def standing() -> Iterator[tuple[subprocess.Popen[bytes], Turns]]:
     """A process that waits, and its turns beside this one."""
     with subprocess.Popen(["sleep", "1000"], start_new_session=True) as process:
-        turns = Turns("made_up", lambda: processes.processes("no such mark", process.pid), os.getpid())
+        turns = Turns(
+            "made_up", lambda: processes.processes("no such mark", process.pid), os.getpid()
+        )
         try:
             yield process, turns
         finally:
@@ -120,10 +138,15 @@ def test_time_at_work_is_that_of_its_turns(standing: tuple[subprocess.Popen[byte
 
 
 @pytest.mark.parametrize(
-    ("arm", "number", "reached", "why"), [("found", signal.SIGCONT, "RS", "continued it"), ("set", signal.SIGSTOP, "T", "stopped it")]
+    ("arm", "number", "reached", "why"),
+    [("found", signal.SIGCONT, "RS", "continued it"), ("set", signal.SIGSTOP, "T", "stopped it")],
 )
 def test_somebody_else_who_stops_it_or_lets_it_go_on_is_noticed(
-    standing: tuple[subprocess.Popen[bytes], Turns], arm: InForce, number: signal.Signals, reached: str, why: str
+    standing: tuple[subprocess.Popen[bytes], Turns],
+    arm: InForce,
+    number: signal.Signals,
+    reached: str,
+    why: str,
 ) -> None:
     process, turns = standing
     turns.to(arm)
@@ -149,12 +172,17 @@ def test_one_that_holds_the_workload_is_not_stopped_in_it(
     assert state(process.pid) != "T"
 
 
-def test_one_that_stays_behind_in_a_pause_fails_the_cell(made: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_that_stays_behind_in_a_pause_fails_the_cell(
+    made: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(processes, "WITHIN_S", 2.0)
     again = "trap 'kill -STOP $$' CONT; echo on; while :; do sleep 0.01; done"
     found = made(shell(again) + says("on"))
     error = str(found.run(switching=WAY, wait_s=0.05).error)
-    assert "was stuck after a pause" in error or "was stopped in a segment in which it should have been at work" in error
+    assert (
+        "was stuck after a pause" in error
+        or "was stopped in a segment in which it should have been at work" in error
+    )
     assert gone(found)
 
 
@@ -168,10 +196,18 @@ def test_one_that_dies_in_its_turn_fails_the_cell(made: Make) -> None:
 def test_a_harness_that_is_killed_in_a_pause_leaves_nothing_stopped(made: Make) -> None:
     """The kernel's SIGKILL ends a stopped process too."""
     found = made(CLOCK + BEGUN)
-    script = found.harness.replace("import Order", "import Order, Switching").replace("), 1000, ", "), 4000, ")
-    script = script.replace('monitor="made_up")', 'monitor="made_up", switching=Switching(("found", "set"), 1999, 1))')
+    script = found.harness.replace("import Order", "import Order, Switching").replace(
+        "), 1000, ", "), 4000, "
+    )
+    script = script.replace(
+        'monitor="made_up")', 'monitor="made_up", switching=Switching(("found", "set"), 1999, 1))'
+    )
     with subprocess.Popen([sys.executable, "-c", script], cwd=HOUSE) as harness:
-        waiting.until(lambda: any(Path(f"/proc/{pid}").exists() and state(pid) == "T" for pid in traced(found.trace)))
+        waiting.until(
+            lambda: any(
+                Path(f"/proc/{pid}").exists() and state(pid) == "T" for pid in traced(found.trace)
+            )
+        )
         harness.kill()
     assert vanished(found.trace)
 

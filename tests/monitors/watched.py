@@ -51,13 +51,22 @@ def watch(name: str, folder: Path, enough: Callable[[Path], bool] | None = None)
     """Let a monitor watch a working process until there is `enough` in its folder and the process has computed half a second."""
     known = monitor.load(name)
     assert known.unavailable_reason() is None
-    with working() as pid, (folder / "stdout").open("wb") as out, (folder / "stderr").open("wb") as err:
+    with (
+        working() as pid,
+        (folder / "stdout").open("wb") as out,
+        (folder / "stderr").open("wb") as err,
+    ):
         command = known.command(pid, folder)
-        with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=out, stderr=err, cwd=folder) as process:
+        with subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, stdout=out, stderr=err, cwd=folder
+        ) as process:
             try:
                 until(lambda: known.watches(folder), process)
                 before_s = cpu_s(pid)
-                until(lambda: cpu_s(pid) - before_s > 0.5 and (enough is None or enough(folder)), process)
+                until(
+                    lambda: cpu_s(pid) - before_s > 0.5 and (enough is None or enough(folder)),
+                    process,
+                )
                 process.send_signal(known.stop)
                 ended = process.wait(PATIENCE_S)
                 return Watched(folder, ended, pid, cpu_s(pid) - before_s)

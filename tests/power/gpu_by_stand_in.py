@@ -21,10 +21,15 @@ STUB = (sys.executable, str(Path(__file__).with_name("stub_tenant.py")))
 
 if __name__ == "__main__":
     told: dict[str, Any] = {"probe": asdict(gpu_readonly.probe({}))}
-    with tempfile.TemporaryDirectory() as scratch, mock.patch.object(gpu_readonly, "Pool", partial(Pool, program=STUB)):
+    with (
+        tempfile.TemporaryDirectory() as scratch,
+        mock.patch.object(gpu_readonly, "Pool", partial(Pool, program=STUB)),
+    ):
         job = Job("stub", 32, 1, Path(scratch))
         with gpu_readonly.opened(job) as gpu:
-            told["applied"] = asdict(gpu.apply(Settings((Tenant(25, 10), Tenant(100, 10)), sm_mhz=1410, throttle=0.5)))
+            told["applied"] = asdict(
+                gpu.apply(Settings((Tenant(25, 10), Tenant(100, 10)), sm_mhz=1410, throttle=0.5))
+            )
             told["tenant"] = gpu.pool.facts
             told["paced"] = asdict(gpu.run(0.0, 0.3))
             gpu.apply(Settings((Tenant(100, 10),)))

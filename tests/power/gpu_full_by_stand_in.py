@@ -1,6 +1,7 @@
 """Run by a test with a stand-in for NVML: the back-end gpu-full, what it says of itself as JSON lines.
 
-After `settings` of the command line are applied it says so, and waits for a line on stdin: it can be killed there.
+After `settings` of the command line are applied it says so, and waits for a line on stdin: it can
+be killed there.
 """
 
 from __future__ import annotations
@@ -29,10 +30,20 @@ def say(**what: object) -> None:
 
 
 if __name__ == "__main__":
-    vars(gpu_full)["Pool"] = partial(Pool, program=(sys.executable, str(Path(__file__).with_name("stub_tenant.py"))))
+    vars(gpu_full)["Pool"] = partial(
+        Pool, program=(sys.executable, str(Path(__file__).with_name("stub_tenant.py")))
+    )
     with tempfile.TemporaryDirectory() as scratch:
         try:
-            with gpu_full.opened(Job("stub", 32, 1, Path(scratch), params={"gpu_changes": "allowed", "privilege": "yes"})) as gpu:
+            with gpu_full.opened(
+                Job(
+                    "stub",
+                    32,
+                    1,
+                    Path(scratch),
+                    params={"gpu_changes": "allowed", "privilege": "yes"},
+                )
+            ) as gpu:
                 for one in sys.argv[1:]:
                     say(
                         applied=asdict(gpu.apply(settings(json.loads(one)))),

@@ -22,13 +22,19 @@ if __name__ == "__main__":
     asked = parser.parse_args()
     if asked.model == "none-such":
         sys.exit("no network of that name")
-    print(json.dumps({"ready": {"device": "none", "gpu": os.environ.get("CUDA_VISIBLE_DEVICES")}}), flush=True)
+    print(
+        json.dumps({"ready": {"device": "none", "gpu": os.environ.get("CUDA_VISIBLE_DEVICES")}}),
+        flush=True,
+    )
     batch, pace, full = 0, Pace(), True
     for line in sys.stdin:
         word = json.loads(line)
         if "set" in word:
             batch, pace = word["set"]["batch"], Pace(word["set"]["cores"], word["set"]["duty"])
-            print(json.dumps({"oom": f"batch {batch} does not fit"} if batch > 1000 else {"set": {}}), flush=True)
+            print(
+                json.dumps({"oom": f"batch {batch} does not fit"} if batch > 1000 else {"set": {}}),
+                flush=True,
+            )
             continue
         if batch == 14 and full:
             full = False
@@ -36,4 +42,9 @@ if __name__ == "__main__":
             continue
         if batch == 13:
             os.kill(os.getpid(), signal.SIGKILL)
-        print(json.dumps({"ran": run(partial(time.sleep, batch / 1000), batch, pace, When(**word["run"]))}), flush=True)
+        print(
+            json.dumps(
+                {"ran": run(partial(time.sleep, batch / 1000), batch, pace, When(**word["run"]))}
+            ),
+            flush=True,
+        )

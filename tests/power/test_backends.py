@@ -45,7 +45,9 @@ def test_every_back_end_says_what_it_can_do_and_why_not_more(name: str) -> None:
     assert module.DESCRIPTION
     probe = module.probe({})
     assert probe.backend == name
-    assert (probe.power_source == "none") <= (probe.cap_unit == "cpu_s_per_s" or probe.unusable is not None)
+    assert (probe.power_source == "none") <= (
+        probe.cap_unit == "cpu_s_per_s" or probe.unusable is not None
+    )
     saved = json.loads(json.dumps(asdict(probe)))
     missing = [knob for knob, value in saved["can"].items() if value is None or value is False]
     assert probe.unusable or set(missing) <= set(probe.cannot)
@@ -68,7 +70,9 @@ def test_what_each_can_do_here_is_printed(capsys: pytest.CaptureFixture[str]) ->
 def test_the_cpus_have_no_clocks_and_say_so(job: Job) -> None:
     """What was asked for is not taken for set; without RAPL no watt is named."""
     with cpu.opened(job) as backend:
-        applied = backend.apply(Settings((Tenant(25, 10), Tenant(50, 10)), sm_mhz=1410, throttle=0.5))
+        applied = backend.apply(
+            Settings((Tenant(25, 10), Tenant(50, 10)), sm_mhz=1410, throttle=0.5)
+        )
         assert applied.actual == Settings((Tenant(25, 10), Tenant(50, 10)), throttle=0.5)
         assert [one.partition(":")[0] for one in applied.refused] == ["sm_mhz"]
         seen = backend.run(0.0, 0.5)
@@ -77,7 +81,9 @@ def test_the_cpus_have_no_clocks_and_say_so(job: Job) -> None:
     if backend.probe.power_source == "none":
         assert seen.energy_j is None
         assert seen.draw
-        assert statistics.median(value for _, value in seen.draw) < 3  # CPU seconds per second: these tenants sleep
+        assert (
+            statistics.median(value for _, value in seen.draw) < 3
+        )  # CPU seconds per second: these tenants sleep
     assert seen.sm_mhz is None
     assert not list(job.scratch.iterdir())
 
@@ -91,7 +97,11 @@ def test_a_share_is_a_quota_of_the_kernels_as_it_answers(job: Job) -> None:
         backend.apply(Settings((Tenant(25, 10),), throttle=0.5))
         (group,) = where.folder.glob(f"deeptweak-power-{os.getpid()}-*")
         assert (group / "cgroup.procs").read_text().split() == [f"{backend.pool.pids[0]}"]
-        given = [int((group / f"cpu.cfs_{name}_us").read_text()) for name in ("quota", "period")] if where.version == 1 else [1, 1]
+        given = (
+            [int((group / f"cpu.cfs_{name}_us").read_text()) for name in ("quota", "period")]
+            if where.version == 1
+            else [1, 1]
+        )
         assert where.version == 2 or given[0] / given[1] == pytest.approx(0.125 * cores)
         assert backend.apply(Settings((Tenant(75, 10),))).actual.tenants == (Tenant(75, 10),)
     assert not group.exists()
@@ -114,7 +124,9 @@ def _refuse() -> float:
     raise Refused("made up")
 
 
-def test_without_cgroups_a_tenant_keeps_to_its_share_itself(job: Job, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_cgroups_a_tenant_keeps_to_its_share_itself(
+    job: Job, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """25 % of the cores, at throttle 0.5 half of that; the probe says how it is done, and why."""
     monkeypatch.setattr(cgroups, "place", lambda *_: "no cgroups: made up")
     cores = len(os.sched_getaffinity(0))
@@ -139,9 +151,15 @@ def test_more_tenants_than_there_can_be_are_said(job: Job) -> None:
 def on_a_gpu(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     """What gpu-readonly tells on tests/telemetry/fake_nvml.c: 61.5 W at the moment, SM 1410 MHz or what that answers."""
     folder = stand_in.built(tmp_path_factory.mktemp("driver"))
-    environment = {**stand_in.environment(folder), "PYTHONPATH": str(HOUSE), "CUDA_VISIBLE_DEVICES": ""}
+    environment = {
+        **stand_in.environment(folder),
+        "PYTHONPATH": str(HOUSE),
+        "CUDA_VISIBLE_DEVICES": "",
+    }
     script = str(Path(__file__).with_name("gpu_by_stand_in.py"))
-    done = subprocess.run([sys.executable, script], env=environment, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, script], env=environment, capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0, done.stderr
     told: dict[str, Any] = json.loads(done.stdout)
     return told
@@ -161,7 +179,9 @@ def test_a_gpu_that_is_only_read_has_watts_and_no_partition(on_a_gpu: dict[str, 
 
 def test_a_gpus_watts_are_not_those_of_tenants_on_the_cpus() -> None:
     """Torch without CUDA beside a driver that tells watts: refused, and no image is set beside these watts."""
-    probe = Probe("gpu-readonly", Knobs(shares=False, batches=(1, 10), most_processes=4), {}, "nvml", "W")
+    probe = Probe(
+        "gpu-readonly", Knobs(shares=False, batches=(1, 10), most_processes=4), {}, "nvml", "W"
+    )
     pool = mock.Mock(facts={"device": "cpu"}, set=mock.Mock(return_value=({}, {})))
     backend = GpuReadonly(probe, pool, mock.Mock(), "GPU-1")
     with pytest.raises(Refused, match="no CUDA"):

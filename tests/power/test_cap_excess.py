@@ -20,7 +20,13 @@ def draw_of(windows: list[tuple[float, float]]) -> tuple[list[tuple[float, float
     return draw, at_s
 
 
-FIELDS = ("above_cap_s", "above_cap_unit_s", "above_cap_longest_s", "above_cap_worst", "above_102_s")
+FIELDS = (
+    "above_cap_s",
+    "above_cap_unit_s",
+    "above_cap_longest_s",
+    "above_cap_worst",
+    "above_102_s",
+)
 
 
 def over(draw: list[tuple[float, float]], cap: float, measured_s: float) -> tuple[float, ...]:
@@ -32,19 +38,38 @@ def over(draw: list[tuple[float, float]], cap: float, measured_s: float) -> tupl
 @pytest.mark.parametrize(
     ("draw", "cap", "measured_s", "expected"),
     [
-        # 100 W for 1 s, 130 for 1 s, 125 for 0.5 s, 110 for 0.5 s and the rest of 0.5 s: 10 + 2.5 W s above 120 W in 1.5 s.
-        ([(1.0, 100.0), (2.0, 130.0), (2.5, 125.0), (3.0, 110.0)], 120.0, 3.5, (1.5, 12.5, 1.5, 10.0, 1.5)),
+        # 100 W for 1 s, 130 for 1 s, 125 for 0.5 s, 110 for 0.5 s and the rest of 0.5 s: 10 + 2.5 W
+        # s above 120 W in 1.5 s.
+        (
+            [(1.0, 100.0), (2.0, 130.0), (2.5, 125.0), (3.0, 110.0)],
+            120.0,
+            3.5,
+            (1.5, 12.5, 1.5, 10.0, 1.5),
+        ),
         ([(1.0, 101.0), (2.0, 103.0)], 100.0, 2.0, (2.0, 4.0, 2.0, 3.0, 1.0)),
-        ([(1.0, 110.0), (2.0, 100.0), (3.0, 105.0), (5.0, 101.0)], 100.0, 5.0, (4.0, 17.0, 3.0, 10.0, 2.0)),
+        (
+            [(1.0, 110.0), (2.0, 100.0), (3.0, 105.0), (5.0, 101.0)],
+            100.0,
+            5.0,
+            (4.0, 17.0, 3.0, 10.0, 2.0),
+        ),
     ],
-    ids=["a sample stands for the time before it", "within 2 % is above the cap alone", "a stretch ends at the cap"],
+    ids=[
+        "a sample stands for the time before it",
+        "within 2 % is above the cap alone",
+        "a stretch ends at the cap",
+    ],
 )
-def test_what_is_above_a_cap(draw: list[tuple[float, float]], cap: float, measured_s: float, expected: tuple[float, ...]) -> None:
+def test_what_is_above_a_cap(
+    draw: list[tuple[float, float]], cap: float, measured_s: float, expected: tuple[float, ...]
+) -> None:
     assert over(draw, cap, measured_s) == pytest.approx(expected)
 
 
 def test_the_mean_is_over_time() -> None:
-    assert mean([(1.0, 100.0), (2.0, 130.0), (2.5, 125.0), (3.0, 110.0)], 3.5) == pytest.approx((100 + 130 + 62.5 + 110) / 3.5)
+    assert mean([(1.0, 100.0), (2.0, 130.0), (2.5, 125.0), (3.0, 110.0)], 3.5) == pytest.approx(
+        (100 + 130 + 62.5 + 110) / 3.5
+    )
 
 
 def test_without_a_reading_nothing_is_said() -> None:
@@ -54,7 +79,9 @@ def test_without_a_reading_nothing_is_said() -> None:
 
 
 @given(WINDOWS, st.floats(1.0, 400.0))
-def test_area_time_and_worst_bound_each_other(windows: list[tuple[float, float]], cap: float) -> None:
+def test_area_time_and_worst_bound_each_other(
+    windows: list[tuple[float, float]], cap: float
+) -> None:
     """The area is at most the worst excess for all the time above; the longest stretch is part of that time, and that of the window."""
     draw, whole_s = draw_of(windows)
     seconds, unit_s, longest_s, worst, seconds_102 = over(draw, cap, whole_s)
@@ -69,8 +96,12 @@ def test_area_time_and_worst_bound_each_other(windows: list[tuple[float, float]]
 
 
 @given(WINDOWS, st.floats(1.0, 400.0), st.integers(2, 4))
-def test_a_sensor_that_is_read_more_often_says_the_same(windows: list[tuple[float, float]], cap: float, times: int) -> None:
+def test_a_sensor_that_is_read_more_often_says_the_same(
+    windows: list[tuple[float, float]], cap: float, times: int
+) -> None:
     """A value read several times while it stands is no more of a violation."""
     draw, whole_s = draw_of(windows)
-    finer, _ = draw_of([(lasted_s / times, value) for lasted_s, value in windows for _ in range(times)])
+    finer, _ = draw_of(
+        [(lasted_s / times, value) for lasted_s, value in windows for _ in range(times)]
+    )
     assert over(finer, cap, whole_s)[:3] == pytest.approx(over(draw, cap, whole_s)[:3], abs=1e-6)

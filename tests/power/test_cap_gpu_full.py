@@ -1,6 +1,7 @@
 """Clocks, power limit and MPS of a GPU, changed and put back: on a stand-in for NVML's library whose settings outlive a process.
 
-Also after SIGKILL, by whoever comes next. Everything else is real: nvidia-ml-py, the journal, the processes.
+Also after SIGKILL, by whoever comes next. Everything else is real: nvidia-ml-py, the journal, the
+processes.
 """
 
 from __future__ import annotations
@@ -30,7 +31,8 @@ HERE = Path(__file__).parent
 UUID = "GPU-00000000-0000-0000-0000-000000000000"
 AS_FOUND = "250000 0 0"
 TENANTS = [{"share_percent": 25, "batch": 2}, {"share_percent": 50, "batch": 2}]
-# What the daemon is to its callers: it stays behind, has its process id in its folder, and ends when it is told to.
+# What the daemon is to its callers: it stays behind, has its process id in its folder, and ends
+# when it is told to.
 DAEMON = """\
 #!/bin/sh
 case "$1" in
@@ -79,9 +81,18 @@ class Machine:
 
     def run(self, *settings: Json, kill: bool = False, **fake: str) -> list[Json]:
         """Open the back-end, apply these settings, close it; with `kill` the process is killed instead. Returns: what it said."""
-        environment = {**self.environment, **{f"FAKE_NVML_{name}": value for name, value in fake.items()}}
-        command = [sys.executable, str(HERE / "gpu_full_by_stand_in.py"), *map(json.dumps, settings)]
-        process = subprocess.Popen(command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        environment = {
+            **self.environment,
+            **{f"FAKE_NVML_{name}": value for name, value in fake.items()},
+        }
+        command = [
+            sys.executable,
+            str(HERE / "gpu_full_by_stand_in.py"),
+            *map(json.dumps, settings),
+        ]
+        process = subprocess.Popen(
+            command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
         assert process.stdout is not None
         said: list[Json] = []
         while kill and (not said or "observed" not in said[-1]):
@@ -95,11 +106,22 @@ class Machine:
     def tidy(self, **fake: str) -> Json:
         """What the next run does first."""
         code = (
-            "import json\nfrom fixtures.studies.power import leftovers\nfrom fixtures.terms import Refused\n"
-            "try: print(json.dumps({'lines': leftovers.put_back()}))\nexcept Refused as error: print(json.dumps({'refused': str(error)}))"
+            "import json\nfrom fixtures.studies.power import leftovers\nfrom fixtures.terms "
+            "import Refused\n"
+            "try: print(json.dumps({'lines': leftovers.put_back()}))\nexcept Refused as error: "
+            "print(json.dumps({'refused': str(error)}))"
         )
-        environment = {**self.environment, **{f"FAKE_NVML_{name}": value for name, value in fake.items()}}
-        done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+        environment = {
+            **self.environment,
+            **{f"FAKE_NVML_{name}": value for name, value in fake.items()},
+        }
+        done = subprocess.run(
+            [sys.executable, "-c", code],
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=True,
+        )
         found: Json = json.loads(done.stdout)
         return found
 
@@ -117,8 +139,15 @@ def machine(tmp_path: Path, driver: Path) -> Iterator[Machine]:
     until(lambda: not made.daemon())
 
 
-def setting(sm_mhz: float | None = 1200.0, mem_mhz: float | None = None, power_limit_w: float | None = None) -> Json:
-    return {"tenants": TENANTS, "sm_mhz": sm_mhz, "mem_mhz": mem_mhz, "power_limit_w": power_limit_w}
+def setting(
+    sm_mhz: float | None = 1200.0, mem_mhz: float | None = None, power_limit_w: float | None = None
+) -> Json:
+    return {
+        "tenants": TENANTS,
+        "sm_mhz": sm_mhz,
+        "mem_mhz": mem_mhz,
+        "power_limit_w": power_limit_w,
+    }
 
 
 def said(lines: Sequence[Json], what: str) -> Any:
@@ -130,9 +159,16 @@ def test_what_is_set_is_in_force_and_put_back_at_the_end(machine: Machine) -> No
     assert machine.gpu == "150000 1200 5001"
     applied = said(lines, "applied")
     assert applied["refused"] == [
-        "shares: nvidia-cuda-mps-control is not installed: without it, processes take turns on the GPU and cannot be given shares"
+        (
+            "shares: nvidia-cuda-mps-control is not installed: without it, processes take turns "
+            "on the GPU and cannot be given shares"
+        )
     ]
-    assert (applied["actual"]["sm_mhz"], applied["actual"]["mem_mhz"], applied["actual"]["power_limit_w"]) == (1200.0, 5001.0, 150.0)
+    assert (
+        applied["actual"]["sm_mhz"],
+        applied["actual"]["mem_mhz"],
+        applied["actual"]["power_limit_w"],
+    ) == (1200.0, 5001.0, 150.0)
     assert said(lines, "observed")["sm_mhz"] == 1200.0
     machine.tidy()
     machine.run(setting(1200.0, 5001.0, 150.0))
@@ -147,18 +183,28 @@ def test_what_is_not_asked_for_any_more_is_as_it_was_found(machine: Machine) -> 
 
 
 @pytest.mark.parametrize(
-    ("refuses", "knob", "left"), [("sm=1350", "sm_mhz", "150000 1200 5001"), ("limit=150000", "power_limit_w", "250000 1350 5001")]
+    ("refuses", "knob", "left"),
+    [
+        ("sm=1350", "sm_mhz", "150000 1200 5001"),
+        ("limit=150000", "power_limit_w", "250000 1350 5001"),
+    ],
 )
-def test_what_the_driver_refuses_is_said_and_not_taken_for_set(machine: Machine, refuses: str, knob: str, left: str) -> None:
+def test_what_the_driver_refuses_is_said_and_not_taken_for_set(
+    machine: Machine, refuses: str, knob: str, left: str
+) -> None:
     """It stays as it was before that."""
-    lines = machine.run(setting(1200.0, 5001.0), setting(1350.0, 5001.0, 150.0), kill=True, REFUSES=refuses)
+    lines = machine.run(
+        setting(1200.0, 5001.0), setting(1350.0, 5001.0, 150.0), kill=True, REFUSES=refuses
+    )
     last = [line["applied"] for line in lines if "applied" in line][-1]
     assert [one for one in last["refused"] if one.startswith(f"{knob}: the driver refused ")]
     assert last["actual"][knob] == {"sm_mhz": 1200.0, "power_limit_w": None}[knob]
     assert machine.gpu == left
 
 
-def test_a_run_that_is_killed_leaves_a_journal_and_the_next_one_puts_the_gpu_back(machine: Machine) -> None:
+def test_a_run_that_is_killed_leaves_a_journal_and_the_next_one_puts_the_gpu_back(
+    machine: Machine,
+) -> None:
     machine.run(setting(1200.0, 5001.0, 150.0), kill=True)
     assert machine.gpu == "150000 1200 5001"
     assert machine.journal.exists()
@@ -175,7 +221,10 @@ def test_a_limit_that_somebody_else_has_set_meanwhile_is_left_alone(machine: Mac
     machine.settings.write_text("200000 1200 0\n")
     lines = machine.tidy()["lines"]
     assert machine.gpu == "200000 0 0"
-    assert f"{UUID} power_limit_mw: is 200000, not 150000 as the killed run left it; not changed" in lines
+    assert (
+        f"{UUID} power_limit_mw: is 200000, not 150000 as the killed run left it; not changed"
+        in lines
+    )
 
 
 class Bindings:
@@ -211,21 +260,39 @@ def changed(tmp_path: Path) -> tuple[gpus.Gpus, Bindings]:
 
 
 @pytest.mark.parametrize("asked_mw", [123_456, 999_000])
-def test_a_limit_that_the_driver_rounds_or_clamps_is_ours_and_put_back(changed: tuple[gpus.Gpus, Bindings], asked_mw: int) -> None:
+def test_a_limit_that_the_driver_rounds_or_clamps_is_ours_and_put_back(
+    changed: tuple[gpus.Gpus, Bindings], asked_mw: int
+) -> None:
     made, driver = changed
     in_force_mw = min(asked_mw // 5000 * 5000, 240_000)
-    assert made.set(UUID, "power_limit_mw", asked_mw) == f"set to {asked_mw}, but the driver reports {in_force_mw}"
+    assert (
+        made.set(UUID, "power_limit_mw", asked_mw)
+        == f"set to {asked_mw}, but the driver reports {in_force_mw}"
+    )
     assert made.limit_mw(UUID) == in_force_mw
     assert made.restore().back == {f"{UUID} power_limit_mw": (f"{in_force_mw}", "250000")}
     assert (driver.limit_mw, made.journal.path.exists()) == (250_000, False)
 
 
-def test_the_limit_in_force_is_what_is_told_and_none_is_the_one_that_was_found(changed: tuple[gpus.Gpus, Bindings]) -> None:
+def test_the_limit_in_force_is_what_is_told_and_none_is_the_one_that_was_found(
+    changed: tuple[gpus.Gpus, Bindings],
+) -> None:
     made, driver = changed
     facts = {"uuid": UUID, "power_limit_w": 250.0}
-    gpu = GpuFull(Probe("gpu-full", Knobs(shares=False, batches=(1,), most_processes=1), {}, "nvml", "W", facts), None, None, made, {})  # type: ignore[arg-type]  # no tenant
+    gpu = GpuFull(
+        Probe(
+            "gpu-full", Knobs(shares=False, batches=(1,), most_processes=1), {}, "nvml", "W", facts
+        ),
+        None,  # type: ignore[arg-type]  # no tenant
+        None,  # type: ignore[arg-type]
+        made,
+        {},
+    )
     gpu.settings, refused = gpu.before(Settings((), power_limit_w=123.456))
-    assert (gpu.settings.power_limit_w, refused) == (120.0, ("power_limit_w: set to 123456, but the driver reports 120000",))
+    assert (gpu.settings.power_limit_w, refused) == (
+        120.0,
+        ("power_limit_w: set to 123456, but the driver reports 120000",),
+    )
     gpu.settings, refused = gpu.before(Settings(()))
     assert (gpu.settings.power_limit_w, refused, driver.limit_mw) == (None, (), 250_000)
     made.restore()
@@ -244,7 +311,9 @@ def test_what_no_driver_could_be_asked_for_is_refused_and_neither_written_down_n
     made.restore()
 
 
-def test_a_journal_with_such_a_number_is_put_back_all_the_same(changed: tuple[gpus.Gpus, Bindings]) -> None:
+def test_a_journal_with_such_a_number_is_put_back_all_the_same(
+    changed: tuple[gpus.Gpus, Bindings],
+) -> None:
     made, driver = changed
     made.set(UUID, "power_limit_mw", 150_000)
     made.journal.add({"record": "write", "gpu": UUID, "knob": "sm_mhz", "value": -5})
@@ -257,7 +326,15 @@ def test_a_run_that_was_killed_and_is_not_waited_for_yet_is_at_work_no_more(tmp_
     """A zombie: the kernel has its number and its start still."""
     with subprocess.Popen(["sleep", "600"]) as process:
         began = started(process.pid)
-        begin = {"record": "begin", "version": 1, "pid": process.pid, "started": began, "begun_utc": "", "power_limit_mw": {}, "mps": None}
+        begin = {
+            "record": "begin",
+            "version": 1,
+            "pid": process.pid,
+            "started": began,
+            "begun_utc": "",
+            "power_limit_mw": {},
+            "mps": None,
+        }
         made = gpus.Gpus(tmp_path)
         made.journal.begin(begin)
         assert made.alive()
@@ -278,11 +355,19 @@ def test_what_cannot_be_put_back_keeps_the_journal_and_is_said(machine: Machine)
     assert (machine.gpu, machine.journal.exists()) == (AS_FOUND, False)
 
 
-def test_a_run_that_is_at_work_is_not_put_back_by_another(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_that_is_at_work_is_not_put_back_by_another(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Its journal names a process that lives: this one."""
     for name in ("LD_LIBRARY_PATH", "DEEPTWEAK_STATE_DIR"):
         monkeypatch.setenv(name, machine.environment[name])
-    begin = {"record": "begin", "version": 1, "pid": os.getpid(), "started": started(os.getpid()), "begun_utc": ""}
+    begin = {
+        "record": "begin",
+        "version": 1,
+        "pid": os.getpid(),
+        "started": started(os.getpid()),
+        "begun_utc": "",
+    }
     kept = gpus.Gpus(machine.state)
     kept.journal.begin({**begin, "power_limit_mw": {UUID: 250000}, "mps": None})
     assert kept.alive()
@@ -293,16 +378,22 @@ def test_a_run_that_is_at_work_is_not_put_back_by_another(machine: Machine, monk
 
 def test_clocks_that_somebody_has_set_are_not_changed(machine: Machine) -> None:
     """NVML does not say to what, so they could not be put back."""
-    assert "its clocks are already set by another program" in said(machine.run(setting(), REASONS="2"), "refused")
+    assert "its clocks are already set by another program" in said(
+        machine.run(setting(), REASONS="2"), "refused"
+    )
     assert (machine.gpu, machine.journal.exists()) == (AS_FOUND, False)
 
 
 def test_a_gpu_whose_limit_cannot_be_asked_is_not_changed(machine: Machine) -> None:
-    assert "its state cannot be read" in said(machine.run(setting(), UNSUPPORTED="limit"), "refused")
+    assert "its state cannot be read" in said(
+        machine.run(setting(), UNSUPPORTED="limit"), "refused"
+    )
     assert machine.gpu == AS_FOUND
 
 
-def test_with_mps_each_tenant_has_its_share_and_the_daemon_ends_with_the_run(machine: Machine) -> None:
+def test_with_mps_each_tenant_has_its_share_and_the_daemon_ends_with_the_run(
+    machine: Machine,
+) -> None:
     machine.with_mps()
     lines = machine.run(setting())
     shares = [one["CUDA_MPS_ACTIVE_THREAD_PERCENTAGE"] for one in said(lines, "environment")]
@@ -322,9 +413,13 @@ def test_the_daemon_of_a_killed_run_is_ended(machine: Machine) -> None:
 
 
 def test_an_mps_that_does_not_start_is_said_and_nothing_is_changed(machine: Machine) -> None:
-    (machine.bin / gpus.CONTROL).write_text("#!/bin/sh\necho 'An instance of this daemon is already running' >&2\nexit 1\n")
+    (machine.bin / gpus.CONTROL).write_text(
+        "#!/bin/sh\necho 'An instance of this daemon is already running' >&2\nexit 1\n"
+    )
     (machine.bin / gpus.CONTROL).chmod(0o755)
-    assert "MPS cannot be started: An instance of this daemon" in said(machine.run(setting()), "refused")
+    assert "MPS cannot be started: An instance of this daemon" in said(
+        machine.run(setting()), "refused"
+    )
     assert (machine.gpu, machine.journal.exists()) == (AS_FOUND, False)
 
 
@@ -334,17 +429,33 @@ def test_an_mps_that_does_not_start_is_said_and_nothing_is_changed(machine: Mach
         '{"record": "beg',
         '{"record": "write", "gpu": "GPU-0000000000", "knob": "sm_mhz", "value": 1}',
         '{"record": "begin", "version": 2}',
-        '{"record": "begin", "version": 1, "pid": 1, "started": 1, "power_limit_mw": {"../x": 1}, "mps": null}',
-        '{"record": "begin", "version": 1, "pid": 1, "started": 1, "power_limit_mw": {"GPU-00000000": "much"}, "mps": null}',
-        '{"record": "begin", "version": 1, "pid": "me", "started": 1, "power_limit_mw": {}, "mps": null}',
+        (
+            '{"record": "begin", "version": 1, "pid": 1, "started": 1, "power_limit_mw": {"../x": '
+            '1}, "mps": null}'
+        ),
+        (
+            '{"record": "begin", "version": 1, "pid": 1, "started": 1, "power_limit_mw": '
+            '{"GPU-00000000": "much"}, "mps": null}'
+        ),
+        (
+            '{"record": "begin", "version": 1, "pid": "me", "started": 1, "power_limit_mw": {}, '
+            '"mps": null}'
+        ),
         "[]",
     ],
 )
-def test_a_journal_that_somebody_edited_or_tore_is_not_guessed_at(tmp_path: Path, line: str) -> None:
-    """Nothing of it is carried out. A journal appears whole or not at all: something else has torn it."""
+def test_a_journal_that_somebody_edited_or_tore_is_not_guessed_at(
+    tmp_path: Path, line: str
+) -> None:
+    """Nothing of it is carried out.
+
+    A journal appears whole or not at all: something else has torn it.
+    """
     journal, is_torn = tmp_path / gpus.NAME, line.endswith("beg")
     journal.write_text(line + "\n" * (not is_torn))
     journal.chmod(0o600)
-    with pytest.raises(Refused, match=r"line 1: not a journal record" + r" \(it is torn\)" * is_torn):
+    with pytest.raises(
+        Refused, match=r"line 1: not a journal record" + r" \(it is torn\)" * is_torn
+    ):
         gpus.tidy(tmp_path)
     assert journal.exists()

@@ -14,8 +14,12 @@ from fixtures.studies.power.capped import Capped, Decision, Window
 from fixtures.studies.power.terms import Applied, Observed, Probe
 from fixtures.terms import Refused
 
-TASK = Task(6, "3080Ti", "resnet50", "imagenet", ((0, 130.0), (2, 100.0)), "W", 4, "resnet50", slo_ms=50.0)
-PROBE = Probe("made-up", Knobs(shares=True, batches=(1, 2, 4, 8), most_processes=4), {}, "nvml", "W")
+TASK = Task(
+    6, "3080Ti", "resnet50", "imagenet", ((0, 130.0), (2, 100.0)), "W", 4, "resnet50", slo_ms=50.0
+)
+PROBE = Probe(
+    "made-up", Knobs(shares=True, batches=(1, 2, 4, 8), most_processes=4), {}, "nvml", "W"
+)
 TWO = Settings((Tenant(50.0, 8), Tenant(50.0, 8)), sm_mhz=1500.0)
 Json = dict[str, Any]
 
@@ -36,7 +40,11 @@ class Device:
 
     def apply(self, settings: Settings) -> Applied:
         self.applied.append(settings)
-        oom = {place: f"tenant {place}: batch {one.batch}" for place, one in enumerate(settings.tenants) if one.batch > self.fits}
+        oom = {
+            place: f"tenant {place}: batch {one.batch}"
+            for place, one in enumerate(settings.tenants)
+            if one.batch > self.fits
+        }
         if self.clock:
             return Applied(replace(settings, sm_mhz=1200.0), (f"sm_mhz: {self.clock}",), oom)
         return Applied(settings, (), oom)
@@ -44,11 +52,30 @@ class Device:
     def run(self, warmup_s: float, measure_s: float) -> Observed:
         self.ran += 1
         tenants = self.applied[-1].tenants
-        oom = {place: f"tenant {place}: batch {one.batch}" for place, one in enumerate(tenants) if one.batch > self.fits_at_first}
-        images = tuple(0.0 if place in oom or place in self.crashed else 10.0 * one.batch for place, one in enumerate(tenants))
-        latency_ms = tuple((1.0 * one.batch, 60.0) if count else () for one, count in zip(tenants, images, strict=True))
+        oom = {
+            place: f"tenant {place}: batch {one.batch}"
+            for place, one in enumerate(tenants)
+            if one.batch > self.fits_at_first
+        }
+        images = tuple(
+            0.0 if place in oom or place in self.crashed else 10.0 * one.batch
+            for place, one in enumerate(tenants)
+        )
+        latency_ms = tuple(
+            (1.0 * one.batch, 60.0) if count else ()
+            for one, count in zip(tenants, images, strict=True)
+        )
         start_s = 100.0 + self.ran * (warmup_s + measure_s)
-        seen = Observed(start_s, measure_s, self.draw, images, latency_ms, sm_mhz=1198.5, oom=oom, crashed=self.crashed)
+        seen = Observed(
+            start_s,
+            measure_s,
+            self.draw,
+            images,
+            latency_ms,
+            sm_mhz=1198.5,
+            oom=oom,
+            crashed=self.crashed,
+        )
         return replace(seen, sensors_failed=self.failed)
 
 
@@ -72,7 +99,13 @@ def decision(settings: Settings = TWO, why: str = "start") -> Decision:
 def ran(device: Device, algorithm: Algorithm, task: Task = TASK) -> dict[str, list[Json]]:
     """All iterations of a task. Returns: what was told."""
     told: dict[str, list[Json]] = {}
-    capped = Capped(task, device, algorithm, Window(0.5, 1.0), lambda name, value: told.setdefault(name, []).append(dict(value)))  # type: ignore[arg-type]  # answers as a decider does
+    capped = Capped(
+        task,
+        device,
+        algorithm,  # type: ignore[arg-type]  # answers as a decider does
+        Window(0.5, 1.0),
+        lambda name, value: told.setdefault(name, []).append(dict(value)),
+    )
     for number in range(task.iterations):
         capped.iterate(number)
     return told
@@ -86,8 +119,17 @@ def test_each_iteration_is_told_with_what_was_asked_and_how_it_was() -> None:
     first = rows[0]
     assert first["asked"]["sm_mhz"] == 1500.0
     assert first["actual"]["sm_mhz"] == 1198.5  # as it was read while they worked
-    assert (first["throughput_images_per_s"], first["power_mean"], first["power_max"]) == (160.0, 130.0, 140.0)
-    assert [first[f"above_cap_{what}"] for what in ("s", "unit_s", "longest_s", "worst")] == [0.5, 5.0, 0.5, 10.0]
+    assert (first["throughput_images_per_s"], first["power_mean"], first["power_max"]) == (
+        160.0,
+        130.0,
+        140.0,
+    )
+    assert [first[f"above_cap_{what}"] for what in ("s", "unit_s", "longest_s", "worst")] == [
+        0.5,
+        5.0,
+        0.5,
+        10.0,
+    ]
     assert first["above_102_s"] == 0.5
     assert first["tenants"][0] | {"latency_p95_ms": None, "latency_p99_ms": None} == {
         "images": 80.0,
@@ -97,7 +139,11 @@ def test_each_iteration_is_told_with_what_was_asked_and_how_it_was() -> None:
         "latency_mean_ms": 34.0,
         "over_slo_share": 0.5,
     }
-    assert (first["why"], first["predicted"], first["decision_s"]) == ("start", {"power_w": 125.0}, 0.01)
+    assert (first["why"], first["predicted"], first["decision_s"]) == (
+        "start",
+        {"power_w": 125.0},
+        0.01,
+    )
     assert (first["backend"], first["power_source"], first["cap_unit"]) == ("made-up", "nvml", "W")
 
 
@@ -106,7 +152,11 @@ def test_a_cap_that_changes_is_in_force_at_once_and_told_to_the_algorithm_before
     algorithm = Algorithm(decision())
     rows = ran(Device(), algorithm)["iteration"]
     assert [row["cap"] for row in rows] == [130.0, 130.0, 100.0, 100.0]
-    assert [(one.iteration, one.cap) for one in algorithm.told] == [(0, 130.0), (1, 100.0), (2, 100.0)]
+    assert [(one.iteration, one.cap) for one in algorithm.told] == [
+        (0, 130.0),
+        (1, 100.0),
+        (2, 100.0),
+    ]
 
 
 def test_a_refused_clock_is_said_and_neither_saved_nor_told_as_if_set() -> None:
@@ -115,11 +165,17 @@ def test_a_refused_clock_is_said_and_neither_saved_nor_told_as_if_set() -> None:
     assert row["refused"] == ["sm_mhz: the driver says no"]
     assert (row["asked"]["sm_mhz"], row["actual"]["sm_mhz"]) == (1500.0, 1198.5)
     told = algorithm.told[0]
-    assert (told.settings.sm_mhz, told.refused, told.latency_ms) == (1198.5, ("sm_mhz: the driver says no",), (34.0, 34.0))
+    assert (told.settings.sm_mhz, told.refused, told.latency_ms) == (
+        1198.5,
+        ("sm_mhz: the driver says no",),
+        (34.0, 34.0),
+    )
     assert (told.power_mean, told.power_max) == (130.0, 140.0)
 
 
-@pytest.mark.parametrize("device", [Device(fits=2), Device(fits_at_first=2)], ids=["when it is set", "when it runs"])
+@pytest.mark.parametrize(
+    "device", [Device(fits=2), Device(fits_at_first=2)], ids=["when it is set", "when it runs"]
+)
 def test_a_batch_that_does_not_fit_is_halved_until_it_does_and_told(device: Device) -> None:
     """8 and 4 do not fit, 2 does: the window is that of 2, and the algorithm knows of all that did not."""
     algorithm = Algorithm(decision())
@@ -131,7 +187,11 @@ def test_a_batch_that_does_not_fit_is_halved_until_it_does_and_told(device: Devi
 
 
 def test_a_device_on_which_nothing_fits_ends_the_cell_in_a_sentence() -> None:
-    with pytest.raises(Refused, match=r"Iteration 0: no process inferred a single image: tenant 0: batch 1; tenant 1: batch 1"):
+    with pytest.raises(
+        Refused,
+        match=r"Iteration 0: no process inferred a single image: tenant 0: batch 1; tenant 1: batch "
+        r"1",
+    ):
         ran(Device(fits=0), Algorithm(decision()))
 
 
@@ -142,7 +202,9 @@ def test_tenants_that_all_crashed_end_the_cell_in_a_sentence() -> None:
 
 
 def test_one_tenant_that_crashed_is_told_and_the_others_count() -> None:
-    row = ran(Device(crashed={1: "tenant 1 died of SIGKILL"}), Algorithm(decision()))["iteration"][0]
+    row = ran(Device(crashed={1: "tenant 1 died of SIGKILL"}), Algorithm(decision()))["iteration"][
+        0
+    ]
     assert row["crashed"] == ["tenant 1 died of SIGKILL"]
     assert row["throughput_images_per_s"] == 80.0
     assert row["tenants"][1]["latency_p50_ms"] is None
@@ -151,24 +213,38 @@ def test_one_tenant_that_crashed_is_told_and_the_others_count() -> None:
 def test_a_row_says_how_many_readings_it_is_made_of_and_why_there_are_no_more() -> None:
     row = ran(Device(), Algorithm(decision()))["iteration"][0]
     assert (row["readings"], row["sensors_failed"]) == (2, [])
-    row = ran(Device(draw=(), failed={"nvml": "GPU is lost"}), Algorithm(decision()))["iteration"][0]
+    row = ran(Device(draw=(), failed={"nvml": "GPU is lost"}), Algorithm(decision()))["iteration"][
+        0
+    ]
     # Without a sensor nothing is said of the cap: None, which is not 0 s above it.
-    assert [row[key] for key in ("power_mean", "power_max", "above_cap_s", "above_cap_unit_s", "above_102_s")] == [None] * 5
+    assert [
+        row[key]
+        for key in ("power_mean", "power_max", "above_cap_s", "above_cap_unit_s", "above_102_s")
+    ] == [None] * 5
     assert (row["readings"], row["sensors_failed"]) == (0, ["nvml: GPU is lost"])
 
 
-def test_a_cap_that_cannot_be_kept_to_from_the_start_ends_the_cell_with_the_smallest_that_can() -> None:
+def test_a_cap_that_cannot_be_kept_to_from_the_start_ends_the_cell_with_the_smallest_that_can() -> (
+    None
+):
     first = Decision(None, 0.1, infeasible="the board idles at 60 W", smallest_cap=68.25)
-    with pytest.raises(Refused, match=r"Task 6: a cap of 130 W is infeasible: the board idles at 60 W. .* is 68.25 W."):
+    with pytest.raises(
+        Refused,
+        match=r"Task 6: a cap of 130 W is infeasible: the board idles at 60 W. .* is 68.25 W.",
+    ):
         ran(Device(), Algorithm(first))
 
 
 def test_a_cap_that_cannot_be_kept_to_later_is_told_and_what_is_set_stays() -> None:
     """Nobody is asked after that: the algorithm has ended with its answer."""
-    algorithm = Algorithm(decision(), [decision(), Decision(None, 0.1, infeasible="too little", smallest_cap=110.0)])
+    algorithm = Algorithm(
+        decision(), [decision(), Decision(None, 0.1, infeasible="too little", smallest_cap=110.0)]
+    )
     device = Device()
     told = ran(device, algorithm)
-    assert [(one["iteration"], one["cap"], one["smallest_cap"]) for one in told["infeasible"]] == [(2, 100.0, 110.0)]
+    assert [(one["iteration"], one["cap"], one["smallest_cap"]) for one in told["infeasible"]] == [
+        (2, 100.0, 110.0)
+    ]
     assert len(told["iteration"]) == 4
     assert len(algorithm.told) == 2
     assert device.applied == [TWO] * 4

@@ -24,7 +24,9 @@ from tests.spread.fleet import FLEET
 from tests.test_session import SCHEMA
 
 NAMES = ("capped_inference:task=6:algorithm=powercap", "capped_inference:task=6:algorithm=morak")
-STUDY = Study("power_cap", "Which?", NAMES, ("stock",), Metric("throughput_samples_per_s", "higher"))
+STUDY = Study(
+    "power_cap", "Which?", NAMES, ("stock",), Metric("throughput_samples_per_s", "higher")
+)
 Json = dict[str, Any]
 
 
@@ -35,8 +37,15 @@ def place(tmp_path: Path) -> Place:
     for model in (reference("made_up", mem_mhz=mem_mhz) for mem_mhz in (5001.0, 9501.0)):
         parameters.write(model, tmp_path / "parameters" / parameters.file_name(model))
     tasks = ["{id: 7, gpu: 3080Ti, model: made_up, dataset: imagenet, cap_w: 180, iterations: 6}"]
-    tasks += ["{id: 9, gpu: 3080Ti, model: made_up, dataset: imagenet, caps_w: [[0, 190], [3, 150]], iterations: 6}"]
-    (tmp_path / "tasks.yaml").write_text("\n".join(["tasks:", *(f"  - {task}" for task in tasks)]) + "\n")
+    tasks += [
+        (
+            "{id: 9, gpu: 3080Ti, model: made_up, dataset: imagenet, caps_w: [[0, 190], [3, "
+            "150]], iterations: 6}"
+        )
+    ]
+    (tmp_path / "tasks.yaml").write_text(
+        "\n".join(["tasks:", *(f"  - {task}" for task in tasks)]) + "\n"
+    )
     return Place(tmp_path, environment={FLEET: str(tmp_path / "fleet"), "PYTHONPATH": str(HOUSE)})
 
 
@@ -46,7 +55,14 @@ def called(place: Place, *more: str, parameters: bool = True) -> Done:
 
 def command(place: Place, *more: str, parameters: bool = True) -> list[str]:
     plain = [word for plugin in WITHOUT for word in ("-p", f"no:{plugin}")]
-    fixed = [f"--benchmark-storage={place.storage}", "-p", "tests.spread.plugin", "--target=fleet", "--benchmark-save=one", "--blocks=1"]
+    fixed = [
+        f"--benchmark-storage={place.storage}",
+        "-p",
+        "tests.spread.plugin",
+        "--target=fleet",
+        "--benchmark-save=one",
+        "--blocks=1",
+    ]
     fixed += [f"--power-tasks={place.folder / 'tasks.yaml'}"]
     fixed += [f"--power-parameters={place.folder / 'parameters'}"] if parameters else []
     return [sys.executable, "-m", "pytest", "benchmarks/bench_power_cap.py", *plain, *fixed, *more]
@@ -83,8 +99,12 @@ def test_tasks_under_algorithms_are_run_and_saved_window_by_window(place: Place)
     rows = told[9, "powercap"]["iteration"]
     assert [row["cap"] for row in rows] == [190, 190, 190, 150, 150, 150]
     assert [row["actual"]["power_limit_w"] for row in rows] == [190, 190, 190, 150, 150, 150]
-    assert {row["power_source"] for one in told.values() for row in one["iteration"]} == {"simulated"}
-    assert {one["task"][0]["parameters_sha256"] for one in told.values()} == {digest(place.folder / "parameters")}
+    assert {row["power_source"] for one in told.values() for row in one["iteration"]} == {
+        "simulated"
+    }
+    assert {one["task"][0]["parameters_sha256"] for one in told.values()} == {
+        digest(place.folder / "parameters")
+    }
     cells = load(place.files()[-1]).cells
     assert {len(cell.report["iteration"]) for cell in cells} == {6}
     assert done.lines("% of the time above the cap, simulated")
@@ -104,7 +124,9 @@ def test_a_window_is_a_step_of_so_many_images(place: Place) -> None:
 def test_a_run_that_was_killed_goes_on_with_what_it_had_finished(place: Place) -> None:
     """By what is complete, not by the number of a task."""
     asked = command(place, "--algorithms=morak,powercap", "--task-id=7")
-    process = subprocess.Popen(asked, cwd=HOUSE, env=place.env(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    process = subprocess.Popen(
+        asked, cwd=HOUSE, env=place.env(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
     until(lambda: bool(place.finished()), process)  # type: ignore[arg-type]  # it says nothing, in text or not
     process.kill()
     process.wait()
@@ -119,7 +141,9 @@ def test_a_run_that_was_killed_goes_on_with_what_it_had_finished(place: Place) -
 
 @pytest.mark.slow
 def test_a_task_that_cannot_be_kept_to_is_named_with_the_smallest_cap(place: Place) -> None:
-    (place.folder / "tasks.yaml").write_text("tasks:\n  - {id: 7, gpu: 3080Ti, model: made_up, dataset: imagenet, cap_w: 20}\n")
+    (place.folder / "tasks.yaml").write_text(
+        "tasks:\n  - {id: 7, gpu: 3080Ti, model: made_up, dataset: imagenet, cap_w: 20}\n"
+    )
     done = called(place, "--algorithms=steady")
     assert done.code == 1
     assert done.lines("a cap of 20 W is infeasible")
@@ -157,7 +181,9 @@ def ids(study: Study) -> tuple[str, ...]:
 def test_options_make_the_workloads_of_a_study() -> None:
     """Tasks from 30 on under what the study has, and pctodl with its optimiser as an arm of its own."""
     found = studies.apply({"task_id": "30-"}, STUDY, workloads=None)
-    assert ids(found) == tuple(f"capped_inference:task=30:algorithm={name}" for name in ("powercap", "morak"))
+    assert ids(found) == tuple(
+        f"capped_inference:task=30:algorithm={name}" for name in ("powercap", "morak")
+    )
     shadowed = studies.apply({"algorithms": "pctodl,morak,pctodl:shadow=on"}, STUDY, workloads=None)
     assert ids(shadowed) == (
         "capped_inference:algorithm=pctodl",
@@ -170,13 +196,19 @@ def test_options_make_the_workloads_of_a_study() -> None:
 def test_all_algorithms_are_those_of_the_read_side() -> None:
     """Found by their files; among them the driver's limit alone, and ours."""
     found = studies.apply({"algorithms": "all"}, STUDY, workloads=None).workloads
-    assert tuple(str(workloads.load(name).params["algorithm"]) for name in found) == algorithms.names()
-    assert {"pctodl", "morak", "batchdvfs", "directcap", "powercap", "steady"} <= set(algorithms.names())
+    assert (
+        tuple(str(workloads.load(name).params["algorithm"]) for name in found) == algorithms.names()
+    )
+    assert {"pctodl", "morak", "batchdvfs", "directcap", "powercap", "steady"} <= set(
+        algorithms.names()
+    )
 
 
 def test_allowed_changes_are_in_the_name() -> None:
     """What a cell may do is part of what it is, not of who called it."""
-    one, *_ = studies.apply({"power_backend": "gpu-full", "allow_gpu_changes": True}, STUDY, workloads=None).workloads
+    one, *_ = studies.apply(
+        {"power_backend": "gpu-full", "allow_gpu_changes": True}, STUDY, workloads=None
+    ).workloads
     assert workloads.load(one).id.endswith(":backend=gpu-full:gpu_changes=allowed")
 
 
@@ -184,7 +216,10 @@ def test_allowed_changes_are_in_the_name() -> None:
     ("options", "said"),
     [
         ({"algorithms": "morak:shadow=on"}, "morak has no shadow optimiser; only pctodl has"),
-        ({"algorithms": "pctodl:noise_w=2"}, "--algorithms=pctodl:noise_w=2: no parameter 'noise_w'"),
+        (
+            {"algorithms": "pctodl:noise_w=2"},
+            "--algorithms=pctodl:noise_w=2: no parameter 'noise_w'",
+        ),
         ({"algorithms": ","}, "--algorithms=,: no algorithm given"),
     ],
 )
@@ -201,19 +236,32 @@ def unavailable_reason(**given: str) -> str:
 
 def test_a_gpu_is_changed_only_where_that_is_allowed_by_name() -> None:
     assert "to permit this, add --allow-gpu-changes" in unavailable_reason(backend="gpu-full")
-    assert "remove privilege=no" in unavailable_reason(backend="gpu-full", gpu_changes="allowed", privilege="no")
+    assert "remove privilege=no" in unavailable_reason(
+        backend="gpu-full", gpu_changes="allowed", privilege="no"
+    )
 
 
-def test_a_cap_of_power_without_a_sensor_is_no_cap(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_cap_of_power_without_a_sensor_is_no_cap(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     """Skipped with the reason, not kept to in another unit."""
     from fixtures.studies.power.backends import cpu
 
     probe = cpu.probe
     monkeypatch.setattr(cpu, "probe", lambda params: probe(params, tmp_path))
     assert unavailable_reason(backend="cpu").startswith("task 6 has a cap in W: no RAPL")
-    task = {"task": "101", "gpu": "A100", "model": "mobilenet_v2", "dataset": "random", "cap_cpu_s_per_s": "1"}
+    task = {
+        "task": "101",
+        "gpu": "A100",
+        "model": "mobilenet_v2",
+        "dataset": "random",
+        "cap_cpu_s_per_s": "1",
+    }
     assert unavailable_reason(backend="cpu", **task) == "task 101 needs A100, but cpu has cpu here"
-    assert options.unavailable_reason(options.complete({"backend": "cpu", **task, "gpu": "cpu"})) is None
+    assert (
+        options.unavailable_reason(options.complete({"backend": "cpu", **task, "gpu": "cpu"}))
+        is None
+    )
 
 
 def test_gpus_are_known_by_a_part_of_the_name_that_the_driver_gives_them() -> None:
@@ -233,8 +281,17 @@ def test_a_task_for_any_gpu_means_the_one_that_is_there() -> None:
 
 def test_an_algorithm_says_itself_what_it_lacks() -> None:
     """The CPUs have no power limit that could be set."""
-    task = {"task": "101", "gpu": "cpu", "model": "mobilenet_v2", "dataset": "random", "cap_cpu_s_per_s": "1", "backend": "cpu"}
-    assert "power limit cannot be set" in str(options.unsupported(options.complete({**task, "algorithm": "powercap"})))
+    task = {
+        "task": "101",
+        "gpu": "cpu",
+        "model": "mobilenet_v2",
+        "dataset": "random",
+        "cap_cpu_s_per_s": "1",
+        "backend": "cpu",
+    }
+    assert "power limit cannot be set" in str(
+        options.unsupported(options.complete({**task, "algorithm": "powercap"}))
+    )
     assert options.unsupported(options.complete({**task, "algorithm": "morak"})) is None
 
 

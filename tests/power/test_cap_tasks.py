@@ -26,7 +26,14 @@ def test_the_matrix_has_thirty_tasks_of_which_two_change_their_cap() -> None:
     """200 W at first, 160 from iteration 50 on, 120 from 100 on."""
     assert list(shipped()) == list(range(1, 31))
     assert shipped()[6].caps == ((0, 130.0),)
-    assert [cap_at(shipped()[29].caps, number) for number in (0, 49, 50, 99, 100, 149)] == [200, 200, 160, 160, 120, 120]
+    assert [cap_at(shipped()[29].caps, number) for number in (0, 49, 50, 99, 100, 149)] == [
+        200,
+        200,
+        160,
+        160,
+        120,
+        120,
+    ]
     assert shipped()[29].iterations == 150
     assert shipped()[1].torchvision == "mnasnet1_0"
 
@@ -40,14 +47,24 @@ def test_tasks_for_cpus_have_a_cap_on_activity() -> None:
 
 @pytest.mark.parametrize(
     ("ids", "expected"),
-    [("6", [6]), ("1-3,29", [1, 2, 3, 29]), ("29, 6", [6, 29]), ("28-", [28, 29, 30]), ("2,29-", [2, 29, 30]), (None, [*range(1, 31)])],
+    [
+        ("6", [6]),
+        ("1-3,29", [1, 2, 3, 29]),
+        ("29, 6", [6, 29]),
+        ("28-", [28, 29, 30]),
+        ("2,29-", [2, 29, 30]),
+        (None, [*range(1, 31)]),
+    ],
 )
 def test_ids_and_ranges_name_tasks(ids: str | None, expected: list[int]) -> None:
     assert [task.id for task in chosen(shipped(), ids)] == expected
 
 
 def test_an_open_range_names_the_tasks_that_exist() -> None:
-    assert [task.id for task in chosen({number: shipped()[number] for number in (9, 7)}, "7-")] == [7, 9]
+    assert [task.id for task in chosen({number: shipped()[number] for number in (9, 7)}, "7-")] == [
+        7,
+        9,
+    ]
 
 
 @pytest.mark.parametrize(
@@ -70,14 +87,23 @@ def test_ids_that_name_no_task_are_refused_with_those_that_exist(ids: str, said:
     ("one", "said"),
     [
         ("id: 1, gpu: A100, model: m, dataset: d", "it needs one cap"),
-        ("id: 1, gpu: A100, model: m, dataset: d, cap_w: 1, cap_cpu_s_per_s: 1", "it needs one cap"),
+        (
+            "id: 1, gpu: A100, model: m, dataset: d, cap_w: 1, cap_cpu_s_per_s: 1",
+            "it needs one cap",
+        ),
         ("id: 1, gpu: A100, model: m, dataset: d, cap_w: -5", "caps are above 0"),
         ("id: 1, gpu: A100, model: m, dataset: d, cap_w: much", "a number, or for caps_"),
         ("id: 1, gpu: A100, model: m, dataset: d, caps_w: [[5, 100]]", "0 first"),
         ("id: 1, gpu: A100, model: m, dataset: d, caps_w: [[0, 100], [0, 90]]", "then higher ones"),
-        ("id: 1, gpu: A100, model: ../m, dataset: d, cap_w: 5", "the names `gpu`, `model` and `dataset`"),
+        (
+            "id: 1, gpu: A100, model: ../m, dataset: d, cap_w: 5",
+            "the names `gpu`, `model` and `dataset`",
+        ),
         ("id: one, gpu: A100, model: m, dataset: d, cap_w: 5", "`id`, a whole number"),
-        ("id: 1, gpu: A100, model: m, dataset: d, cap_w: 5, iterations: 1", "`iterations` is a whole number from 2 on"),
+        (
+            "id: 1, gpu: A100, model: m, dataset: d, cap_w: 5, iterations: 1",
+            "`iterations` is a whole number from 2 on",
+        ),
         ("id: 1, gpu: A100, model: m, dataset: d, cap_w: 5, power: 1", "`power` is none of"),
     ],
 )
@@ -93,7 +119,12 @@ def test_an_id_that_is_there_twice_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"), [("tasks: 5", "the list `tasks` is missing"), ("tasks: []", "no task is given"), ("a: [", "broken YAML")]
+    ("text", "said"),
+    [
+        ("tasks: 5", "the list `tasks` is missing"),
+        ("tasks: []", "no task is given"),
+        ("a: [", "broken YAML"),
+    ],
 )
 def test_a_file_of_something_else_is_refused(tmp_path: Path, text: str, said: str) -> None:
     (tmp_path / "tasks.yaml").write_text(text + "\n")
@@ -105,23 +136,40 @@ def test_a_file_of_something_else_is_refused(tmp_path: Path, text: str, said: st
 def test_a_task_of_the_matrix_is_all_said_by_its_number(task: Task) -> None:
     """`capped_inference:task=13:algorithm=morak` and nothing more, and it is read back whole."""
     name = workloads.case(options.WORKLOAD, **{**tasks.said(task), "algorithm": "morak"}).id
-    assert name == ("capped_inference:algorithm=morak" if task.id == 6 else f"capped_inference:task={task.id}:algorithm=morak")
+    assert name == (
+        "capped_inference:algorithm=morak"
+        if task.id == 6
+        else f"capped_inference:task={task.id}:algorithm=morak"
+    )
     assert options.task_of(workloads.load(name).params) == task
 
 
 def test_a_task_of_ones_own_is_in_the_name_as_a_whole(tmp_path: Path) -> None:
     """So that a process that is given the name needs no file, and a resumed run is of the same task."""
     path = file(
-        tmp_path, "id: 7, gpu: cpu, model: tiny, dataset: random, caps_cpu_s_per_s: [[0, 1.5], [9, 0.75]], iterations: 20, slo_ms: 80"
+        tmp_path,
+        "id: 7, gpu: cpu, model: tiny, dataset: random, caps_cpu_s_per_s: [[0, 1.5], [9, 0.75]], "
+        "iterations: 20, slo_ms: 80",
     )
     (task,) = read(path).values()
-    name = workloads.case(options.WORKLOAD, **{**tasks.said(task), "backend": "cpu", "algorithm": "morak"}).id
+    name = workloads.case(
+        options.WORKLOAD, **{**tasks.said(task), "backend": "cpu", "algorithm": "morak"}
+    ).id
     assert ":cap_cpu_s_per_s=0-1.5+9-0.75:" in name
     assert options.task_of(workloads.load(name).params) == task
 
 
-@given(st.lists(st.tuples(st.integers(1, 500), st.floats(0.5, 900)), max_size=4, unique_by=lambda pair: pair[0]), st.floats(0.5, 900))
-def test_caps_that_are_written_into_a_name_are_read_as_they_were(later: list[tuple[int, float]], first: float) -> None:
+@given(
+    st.lists(
+        st.tuples(st.integers(1, 500), st.floats(0.5, 900)),
+        max_size=4,
+        unique_by=lambda pair: pair[0],
+    ),
+    st.floats(0.5, 900),
+)
+def test_caps_that_are_written_into_a_name_are_read_as_they_were(
+    later: list[tuple[int, float]], first: float
+) -> None:
     """To six digits, as they are written."""
     caps = ((0, first), *sorted(later))
     found = tasks.caps(tasks.written(caps))

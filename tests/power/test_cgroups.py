@@ -39,7 +39,9 @@ V1 = "cgroup /sys/fs/cgroup/cpu cgroup rw,cpu,cpuacct 0 0\n"
 def test_version_1_is_found_by_its_cpu_controller(tmp_path: Path) -> None:
     """As on this kind of machine: the mount shows the group that the path names, or less than it."""
     own = "2:memory:/a\n1:cpu,cpuacct:/box\n"
-    root = fake(tmp_path, own, V1, **{"cpu__box__cpu.cfs_quota_us": "-1", "cpu__cpu.cfs_quota_us": "-1"})
+    root = fake(
+        tmp_path, own, V1, **{"cpu__box__cpu.cfs_quota_us": "-1", "cpu__cpu.cfs_quota_us": "-1"}
+    )
     assert cgroups.place(root) == cgroups.Place(root / "sys/fs/cgroup/cpu/box", 1)
 
 
@@ -53,8 +55,13 @@ def test_version_2_must_give_the_controller_on(tmp_path: Path) -> None:
 
 def test_where_there_is_none_the_reason_is_said(tmp_path: Path) -> None:
     """No mount, no controller."""
-    assert cgroups.place(tmp_path) == "no cgroups: /proc/self/cgroup names none with a cpu controller"
-    assert cgroups.place(fake(tmp_path / "a", "1:cpu:/\n", "")) == "cgroup v1: the cpu controller is not mounted"
+    assert (
+        cgroups.place(tmp_path) == "no cgroups: /proc/self/cgroup names none with a cpu controller"
+    )
+    assert (
+        cgroups.place(fake(tmp_path / "a", "1:cpu:/\n", ""))
+        == "cgroup v1: the cpu controller is not mounted"
+    )
 
 
 @given(st.floats(0.001, 64))
@@ -66,28 +73,53 @@ def test_a_quota_is_what_was_asked_for_and_never_less_than_the_kernel_takes(core
 
 
 def test_only_groups_of_runs_that_are_no_more_are_tidied(tmp_path: Path) -> None:
-    """A living process is this one; one of its number that started at another time was another. Others' groups are not looked at."""
-    root = fake(tmp_path, "1:cpu:/\n", "cgroup /sys/fs/cgroup/cpu cgroup rw,cpu 0 0\n", **{"cpu__cpu.cfs_quota_us": "-1"})
+    """A living process is this one; one of its number that started at another time was another.
+
+    Others' groups are not looked at.
+    """
+    root = fake(
+        tmp_path,
+        "1:cpu:/\n",
+        "cgroup /sys/fs/cgroup/cpu cgroup rw,cpu 0 0\n",
+        **{"cpu__cpu.cfs_quota_us": "-1"},
+    )
     (root / f"proc/{os.getpid()}").mkdir()
     (root / f"proc/{os.getpid()}/stat").write_text(Path("/proc/self/stat").read_text())
     pid, began = os.getpid(), proc.started(os.getpid())
     assert began is not None
     cpu = root / "sys/fs/cgroup/cpu"
-    for name in (f"deeptweak-power-{pid}-{began}-0", f"deeptweak-power-{pid}-{began + 1}-0", "deeptweak-power-4194305-7-1", "others"):
+    for name in (
+        f"deeptweak-power-{pid}-{began}-0",
+        f"deeptweak-power-{pid}-{began + 1}-0",
+        "deeptweak-power-4194305-7-1",
+        "others",
+    ):
         (cpu / name).mkdir()
     gone = ("deeptweak-power-4194305-7-1", f"deeptweak-power-{pid}-{began + 1}-0")
     assert sorted(cgroups.tidy(root)) == sorted(f"{cpu}/{name}: removed" for name in gone)
-    assert {path.name for path in cpu.iterdir() if path.is_dir()} == {f"deeptweak-power-{pid}-{began}-0", "others"}
+    assert {path.name for path in cpu.iterdir() if path.is_dir()} == {
+        f"deeptweak-power-{pid}-{began}-0",
+        "others",
+    }
 
 
-def test_the_groups_of_a_run_that_was_killed_and_is_not_waited_for_yet_are_tidied(tmp_path: Path) -> None:
+def test_the_groups_of_a_run_that_was_killed_and_is_not_waited_for_yet_are_tidied(
+    tmp_path: Path,
+) -> None:
     """A zombie is in /proc with its start, and uses nothing any more."""
-    root = fake(tmp_path, "1:cpu:/\n", "cgroup /sys/fs/cgroup/cpu cgroup rw,cpu 0 0\n", **{"cpu__cpu.cfs_quota_us": "-1"})
+    root = fake(
+        tmp_path,
+        "1:cpu:/\n",
+        "cgroup /sys/fs/cgroup/cpu cgroup rw,cpu 0 0\n",
+        **{"cpu__cpu.cfs_quota_us": "-1"},
+    )
     (root / "proc/77").mkdir()
     group = root / "sys/fs/cgroup/cpu/deeptweak-power-77-1234-0"
     group.mkdir()
     for state, left in (("S", True), ("Z", False)):
-        (root / "proc/77/stat").write_text(f"77 (python (x) Z) {state} {' '.join('0' * 18)} 1234 0 0\n")
+        (root / "proc/77/stat").write_text(
+            f"77 (python (x) Z) {state} {' '.join('0' * 18)} 1234 0 0\n"
+        )
         cgroups.tidy(root)
         assert group.exists() == left
 
@@ -113,7 +145,10 @@ def test_the_kernel_holds_a_process_to_its_quota_and_nothing_stays() -> None:
 def test_a_run_whose_keeper_is_killed_removes_its_groups_itself() -> None:
     """At its end."""
     assert not isinstance(REAL, str)
-    with cgroups.Groups({"cpu": REAL}, "power") as groups, subprocess.Popen(["sleep", "600"]) as one:
+    with (
+        cgroups.Groups({"cpu": REAL}, "power") as groups,
+        subprocess.Popen(["sleep", "600"]) as one,
+    ):
         groups.hold(0, one.pid, 0.25)
         keeper = vars(groups)["_keeper"]
         keeper.kill()
@@ -129,7 +164,8 @@ def test_a_run_that_is_killed_leaves_no_group() -> None:
     script = (
         "import subprocess, time; from fixtures.kernel import cgroups\n"
         "with cgroups.Groups({'cpu': cgroups.place()}, 'power') as groups:\n"
-        "    one = subprocess.Popen(['sleep', '600']); groups.hold(0, one.pid, 0.5); print(one.pid, flush=True); time.sleep(600)"
+        "    one = subprocess.Popen(['sleep', '600']); groups.hold(0, one.pid, 0.5); "
+        "print(one.pid, flush=True); time.sleep(600)"
     )
     with doomed(script) as (run, one):
         assert list(REAL.folder.glob(f"deeptweak-power-{run}-*"))

@@ -10,8 +10,25 @@ from hypothesis import strategies as st
 from fixtures.studies.power.points import measured, quantile
 from fixtures.studies.power.terms import Observed
 
-ONE = Observed(5.0, 2.0, ((0.5, 100.0), (1.5, 120.0)), (30.0, 10.0), ((10.0, 20.0), (40.0,)), energy_j=220.0, sm_util_percent=90.0)
-OTHER = Observed(7.0, 2.0, ((1.0, 140.0),), (34.0, 12.0), ((30.0,), ()), energy_j=280.0, sm_util_percent=80.0, cpu_s_per_s=0.5)
+ONE = Observed(
+    5.0,
+    2.0,
+    ((0.5, 100.0), (1.5, 120.0)),
+    (30.0, 10.0),
+    ((10.0, 20.0), (40.0,)),
+    energy_j=220.0,
+    sm_util_percent=90.0,
+)
+OTHER = Observed(
+    7.0,
+    2.0,
+    ((1.0, 140.0),),
+    (34.0, 12.0),
+    ((30.0,), ()),
+    energy_j=280.0,
+    sm_util_percent=80.0,
+    cpu_s_per_s=0.5,
+)
 
 
 def test_throughput_is_all_images_over_all_of_the_time() -> None:
@@ -23,10 +40,16 @@ def test_throughput_is_all_images_over_all_of_the_time() -> None:
 
 
 def test_power_is_that_of_all_samples_and_energy_of_all_windows() -> None:
-    """(100 + 120 + 140) / 3 = 120 W, 140 at most; 500 J. Where one window has no energy, the sum is none."""
+    """(100 + 120 + 140) / 3 = 120 W, 140 at most; 500 J.
+
+    Where one window has no energy, the sum is none.
+    """
     row = measured([ONE, OTHER], in_watts=True)
     assert (row["power_avg"], row["power_max"], row["energy_j"]) == (120, 140, 500)
-    assert measured([ONE, Observed(7.0, 2.0, (), (0.0, 0.0), ((), ()))], in_watts=True)["energy_j"] is None
+    assert (
+        measured([ONE, Observed(7.0, 2.0, (), (0.0, 0.0), ((), ()))], in_watts=True)["energy_j"]
+        is None
+    )
 
 
 def test_activity_is_never_told_as_power() -> None:
@@ -52,5 +75,7 @@ def test_a_point_without_windows_has_no_numbers() -> None:
 @given(st.lists(st.floats(0, 1e6), min_size=1, max_size=50), st.floats(0, 1))
 def test_a_quantile_is_numpys(values: list[float], share: float) -> None:
     """Without numpy, which a workload's process does not load."""
-    assert quantile(values, share) == pytest.approx(float(np.quantile(values, share)), rel=1e-9, abs=1e-9)
+    assert quantile(values, share) == pytest.approx(
+        float(np.quantile(values, share)), rel=1e-9, abs=1e-9
+    )
     assert quantile([], share) is None

@@ -13,7 +13,13 @@ from fixtures.studies.power.capped import Decider, reader
 from fixtures.terms import Refused
 from tests.analysis.studies.power.made_reference import reference
 
-KNOBS = Knobs(shares=True, batches=(1, 2, 4, 8, 16), most_processes=4, sm_mhz=(210.0, 1110.0, 1950.0), power_limit_w=(100.0, 350.0))
+KNOBS = Knobs(
+    shares=True,
+    batches=(1, 2, 4, 8, 16),
+    most_processes=4,
+    sm_mhz=(210.0, 1110.0, 1950.0),
+    power_limit_w=(100.0, 350.0),
+)
 QUESTION = Question("powercap", "3080Ti", "made_up", ((0, 200.0), (3, 150.0)), KNOBS)
 TENANTS = (Tenant(50.0, 8),)
 
@@ -35,17 +41,23 @@ def test_an_algorithm_is_asked_for_the_cap_that_is_to_come() -> None:
 
 def test_without_a_reading_of_power_all_stays_as_it_is() -> None:
     decider = Decider(QUESTION)
-    assert decider.next(Seen(0, 150.0, Settings(TENANTS), 900.0, None, None)).settings == Settings(TENANTS)
+    assert decider.next(Seen(0, 150.0, Settings(TENANTS), 900.0, None, None)).settings == Settings(
+        TENANTS
+    )
 
 
 def test_a_prediction_is_told_with_the_decision(folder: Path) -> None:
-    first = Decider(replace(QUESTION, algorithm="steady", models=reader(folder, "made_up", "3080Ti"))).first
+    first = Decider(
+        replace(QUESTION, algorithm="steady", models=reader(folder, "made_up", "3080Ti"))
+    ).first
     assert first.predicted is not None
     assert first.predicted["power_w"] <= 200
 
 
 def test_a_cap_that_cannot_be_kept_to_is_an_answer_with_the_smallest_that_can(folder: Path) -> None:
-    asked = replace(QUESTION, algorithm="steady", caps=((0, 20.0),), models=reader(folder, "made_up", "3080Ti"))
+    asked = replace(
+        QUESTION, algorithm="steady", caps=((0, 20.0),), models=reader(folder, "made_up", "3080Ti")
+    )
     first = Decider(asked).first
     assert first.settings is None
     assert "stays within 20 W" in str(first.infeasible)

@@ -6,7 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fixtures.studies.power.tenant import Span, images_within, latencies_ms, wait_of_cores_s, wait_of_duty_s
+from fixtures.studies.power.tenant import (
+    Span,
+    images_within,
+    latencies_ms,
+    wait_of_cores_s,
+    wait_of_duty_s,
+)
 
 
 def test_a_duty_of_a_quarter_rests_three_times_as_long_as_it_works() -> None:
@@ -16,7 +22,10 @@ def test_a_duty_of_a_quarter_rests_three_times_as_long_as_it_works() -> None:
 
 
 def test_half_a_core_waits_until_twice_its_cpu_time_has_gone_by() -> None:
-    """1 s of CPU time in 1.4 s so far: 0.6 s to go. One that was kept off the cores by others has waited already."""
+    """1 s of CPU time in 1.4 s so far: 0.6 s to go.
+
+    One that was kept off the cores by others has waited already.
+    """
     assert wait_of_cores_s(1.0, 1.4, 0.5) == pytest.approx(0.6)
     assert wait_of_cores_s(1.0, 3.0, 0.5) == 0
 
@@ -34,8 +43,12 @@ def test_latency_is_of_the_batch_without_its_wait() -> None:
     assert latencies_ms([], 1, 3) == []
 
 
-@given(st.lists(st.floats(1e-3, 3), min_size=1, max_size=40), st.floats(0.05, 1), st.integers(1, 64))
-def test_over_all_of_its_time_every_image_counts_once(lengths: list[float], duty: float, batch: int) -> None:
+@given(
+    st.lists(st.floats(1e-3, 3), min_size=1, max_size=40), st.floats(0.05, 1), st.integers(1, 64)
+)
+def test_over_all_of_its_time_every_image_counts_once(
+    lengths: list[float], duty: float, batch: int
+) -> None:
     """Whatever the batches' lengths, and however a window is cut in two."""
     spans, at_s = [], 0.0
     for length in lengths:

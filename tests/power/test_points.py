@@ -26,14 +26,28 @@ def test_the_grid_of_partitions_has_263_points() -> None:
     grid = [points.tenants(point["shares"], point["batches"]) for point in points.partitions()]
     assert len(grid) == len(set(grid)) == 263
     assert Counter(len(tenants) == 1 for tenants in grid) == {True: 64, False: 199}
-    assert Counter(tenants[0][0] for tenants in grid) == {5: 44, 10: 36, 15: 36, 20: 40, 25: 36, 30: 27, 35: 22, 40: 22}
+    assert Counter(tenants[0][0] for tenants in grid) == {
+        5: 44,
+        10: 36,
+        15: 36,
+        20: 40,
+        25: 36,
+        30: 27,
+        35: 22,
+        40: 22,
+    }
     assert all(sum(share for share, _ in tenants) <= 100 for tenants in grid)
 
 
 @pytest.mark.needs("reference")
 def test_it_is_the_originals_grid_in_its_order() -> None:
     rows = csv.DictReader((REFERENCE / "pctodl" / "profiling_grid.csv").read_text().splitlines())
-    theirs = [catalog.OperatingPoint(int(row["mps_percent"]), int(row["num_tasks"]), int(row["batch_size"])) for row in rows]
+    theirs = [
+        catalog.OperatingPoint(
+            int(row["mps_percent"]), int(row["num_tasks"]), int(row["batch_size"])
+        )
+        for row in rows
+    ]
     assert list(catalog.points("anchor")) == theirs
 
 
@@ -81,7 +95,9 @@ def test_a_single_batch_is_everyones() -> None:
         ({"backend": "gpu-ful"}, "There are: cpu"),
     ],
 )
-def test_what_means_nothing_is_refused_before_anything_starts(given_: dict[str, str], says: str) -> None:
+def test_what_means_nothing_is_refused_before_anything_starts(
+    given_: dict[str, str], says: str
+) -> None:
     """With what would mean something."""
     with pytest.raises(BadInput, match=says):
         PowerProfile.complete(given_)
@@ -89,7 +105,9 @@ def test_what_means_nothing_is_refused_before_anything_starts(given_: dict[str, 
 
 def test_a_point_says_what_is_to_be_set() -> None:
     """A throttle of 1 is none; a clock that is not named stays as it is."""
-    wanted = power_profile.settings(PowerProfile.complete({"shares": "2x25", "batches": "4", "sm_mhz": "1410"}))
+    wanted = power_profile.settings(
+        PowerProfile.complete({"shares": "2x25", "batches": "4", "sm_mhz": "1410"})
+    )
     assert wanted.tenants == (Tenant(25.0, 4), Tenant(25.0, 4))
     assert (wanted.sm_mhz, wanted.mem_mhz, wanted.throttle) == (1410, None, None)
 
@@ -98,7 +116,10 @@ def test_the_idle_machine_is_a_point_too() -> None:
     """Whatever a grid crosses it with: it is always the same one."""
     idle = workloads.load("power_profile:model=static")
     assert power_profile.settings(idle.params).tenants == ()
-    assert workloads.load("power_profile:model=static:shares=4x25:batches=8:throttle=0.5").id == idle.id
+    assert (
+        workloads.load("power_profile:model=static:shares=4x25:batches=8:throttle=0.5").id
+        == idle.id
+    )
 
 
 @pytest.mark.needs("torch")
@@ -114,9 +135,18 @@ def test_what_a_back_end_cannot_set_is_left_out_by_name() -> None:
 
 def test_a_study_may_change_the_gpu_where_that_is_said() -> None:
     """Every point of it; of the CPUs' too, which that means nothing to."""
-    study = Study("power_profile", "", ("power_profile:backend=gpu-full:sm_mhz=1410", "power_profile"), ("stock",), PowerProfile.primary)
+    study = Study(
+        "power_profile",
+        "",
+        ("power_profile:backend=gpu-full:sm_mhz=1410", "power_profile"),
+        ("stock",),
+        PowerProfile.primary,
+    )
     allowed = studies.apply({"allow_gpu_changes": True}, study, workloads=None).workloads
-    assert [workloads.load(name).params["gpu_changes"] for name in allowed] == ["allowed", "allowed"]
+    assert [workloads.load(name).params["gpu_changes"] for name in allowed] == [
+        "allowed",
+        "allowed",
+    ]
 
 
 def test_a_study_has_the_points_of_the_grids_that_are_named() -> None:
@@ -126,7 +156,10 @@ def test_a_study_has_the_points_of_the_grids_that_are_named() -> None:
     both = studies.apply({"profile_grid": "pacing, cpu,cpu"}, study, workloads=None).workloads
     assert len(both) == len(set(both)) == len(points.pacing()) + len(points.cpu())
     assert workloads.load(both[0]).id.startswith("power_profile:backend=gpu-readonly:")
-    for wrong, says in (("paceing", "There are: cpu, pacing, partitions, sweep"), (",", "no grid given")):
+    for wrong, says in (
+        ("paceing", "There are: cpu, pacing, partitions, sweep"),
+        (",", "no grid given"),
+    ):
         with pytest.raises(BadInput, match=says):
             studies.apply({"profile_grid": wrong}, study, workloads=None)
 

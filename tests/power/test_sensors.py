@@ -26,7 +26,11 @@ def zone(root: Path, number: int, name: str, energy_uj: int) -> Path:
 
 def test_the_mean_of_a_counter_is_its_rise_over_time_and_the_draw_its_slopes() -> None:
     """10 J in the first 0.5 s, 20 J in the second, of a window of 1.2 s: 36 J; 20 W and 40 W."""
-    samples = [Sample(10.1, {"energy_j": 5}), Sample(10.6, {"energy_j": 15}), Sample(11.1, {"energy_j": 35})]
+    samples = [
+        Sample(10.1, {"energy_j": 5}),
+        Sample(10.6, {"energy_j": 15}),
+        Sample(11.1, {"energy_j": 35}),
+    ]
     seen = reduced(samples, "W", 10.0, 11.2)
     assert seen.energy_j == pytest.approx(36)
     assert [watt for _, watt in seen.draw] == pytest.approx([20, 40])
@@ -35,7 +39,11 @@ def test_the_mean_of_a_counter_is_its_rise_over_time_and_the_draw_its_slopes() -
 
 def test_a_gauge_of_power_is_the_draw_and_other_gauges_are_means() -> None:
     """A reading that failed is left out, not zero."""
-    samples = [Sample(0.0, {"power_w": 100, "sm_mhz": 1400}), Sample(0.1, {"sm_mhz": 1200}), Sample(0.2, {"power_w": 120})]
+    samples = [
+        Sample(0.0, {"power_w": 100, "sm_mhz": 1400}),
+        Sample(0.1, {"sm_mhz": 1200}),
+        Sample(0.2, {"power_w": 120}),
+    ]
     seen = reduced(samples, "W", 0.0, 0.2)
     assert seen.draw == ((0.0, 100), (0.2, 120))
     assert seen.means == {"power_w": 110, "sm_mhz": 1300}
@@ -44,11 +52,16 @@ def test_a_gauge_of_power_is_the_draw_and_other_gauges_are_means() -> None:
 
 def test_activity_is_no_power() -> None:
     """Without a sensor of power the draw is CPU seconds per second, and there are no joules."""
-    seen = reduced([Sample(0.0, {"cpu_s": 1.0}), Sample(0.5, {"cpu_s": 1.4})], "cpu_s_per_s", 0.0, 0.5)
+    seen = reduced(
+        [Sample(0.0, {"cpu_s": 1.0}), Sample(0.5, {"cpu_s": 1.4})], "cpu_s_per_s", 0.0, 0.5
+    )
     assert [value for _, value in seen.draw] == pytest.approx([0.8])
     assert seen.cpu_s_per_s == pytest.approx(0.8)
     assert seen.energy_j is None
-    assert reduced([Sample(0.0, {"cpu_s": 1.0}), Sample(0.5, {"cpu_s": 1.4})], "W", 0.0, 0.5).draw == ()
+    assert (
+        reduced([Sample(0.0, {"cpu_s": 1.0}), Sample(0.5, {"cpu_s": 1.4})], "W", 0.0, 0.5).draw
+        == ()
+    )
 
 
 def test_a_window_without_samples_shows_nothing() -> None:
@@ -115,7 +128,9 @@ class Silenced:
 def test_a_gpu_that_is_lost_is_a_sensor_that_fails_with_nvmls_word() -> None:
     """A call that it never had is none."""
     bindings, gpu = Silenced(), Nvml.__new__(Nvml)
-    vars(gpu).update(nvml=bindings, handle=None, uuid="GPU-1", power_is="driver's mean", _answered=False)
+    vars(gpu).update(
+        nvml=bindings, handle=None, uuid="GPU-1", power_is="driver's mean", _answered=False
+    )
     assert gpu.read() == {"power_w": 100.0}
     bindings.lost = True
     with pytest.raises(OSError, match="GPU-1 no longer answers: GPU is lost"):
@@ -124,10 +139,18 @@ def test_a_gpu_that_is_lost_is_a_sensor_that_fails_with_nvmls_word() -> None:
 
 def test_what_failed_reaches_what_was_observed() -> None:
     """With the sensor's reason."""
-    pool = SimpleNamespace(run=lambda warm_s, s: SimpleNamespace(start_s=warm_s, measured_s=s, ran=(), oom={}, crashed={}))
+    pool = SimpleNamespace(
+        run=lambda warm_s, s: SimpleNamespace(
+            start_s=warm_s, measured_s=s, ran=(), oom={}, crashed={}
+        )
+    )
     watch = Watch([], 1.0)
     watch.failed["rapl"] = "Permission denied"
-    backend = Tenanted(Probe("cpu", Knobs(shares=False, batches=(1,), most_processes=1), {}, "rapl", "W"), pool, watch)  # type: ignore[arg-type]  # no tenant
+    backend = Tenanted(
+        Probe("cpu", Knobs(shares=False, batches=(1,), most_processes=1), {}, "rapl", "W"),
+        pool,  # type: ignore[arg-type]  # no tenant
+        watch,
+    )
     assert backend.run(0.0, 1.0).sensors_failed == {"rapl": "Permission denied"}
 
 

@@ -110,8 +110,10 @@ def test_no_tenant_outlives_whoever_started_it(tmp_path: Path) -> None:
     """Not even if that is killed while they are at work and hear nobody."""
     script = (
         "import threading; from pathlib import Path; "
-        "from fixtures.studies.power.tenants import Pool, Work; from fixtures.studies.power.terms import Job\n"
-        f"pool = Pool(Job('stub', 32, 1, Path({str(tmp_path)!r})), {STUB!r}); pool.set([Work(1000), Work(1000)])\n"
+        "from fixtures.studies.power.tenants import Pool, Work; from fixtures.studies.power.terms "
+        "import Job\n"
+        f"pool = Pool(Job('stub', 32, 1, Path({str(tmp_path)!r})), {STUB!r}); "
+        "pool.set([Work(1000), Work(1000)])\n"
         "threading.Timer(0.3, print, pool.pids, {'flush': True}).start(); pool.run(0, 600)"
     )
     with doomed(script) as (_, *pids):

@@ -15,7 +15,11 @@ from fixtures.process.child import Child, ask
 from fixtures.process.parent import fork
 from tests.waiting import PATIENCE_S, alive, doomed, until
 
-ECHO = [sys.executable, "-c", "import sys; [print(line, end='', flush=True) for line in sys.stdin]; sys.exit('no more')"]
+ECHO = [
+    sys.executable,
+    "-c",
+    "import sys; [print(line, end='', flush=True) for line in sys.stdin]; sys.exit('no more')",
+]
 
 
 def sh(script: str) -> list[str]:
@@ -38,7 +42,10 @@ def test_it_answers_in_lines_of_json_and_its_last_words_are_kept() -> None:
     assert echo.last_words() == ": no more"
 
 
-@pytest.mark.parametrize(("script", "code", "words"), [("exit 3", 3, "ended with exit code 3"), ("kill -9 $$", -9, "died of SIGKILL")])
+@pytest.mark.parametrize(
+    ("script", "code", "words"),
+    [("exit 3", 3, "ended with exit code 3"), ("kill -9 $$", -9, "died of SIGKILL")],
+)
 def test_its_end_is_seen_without_giving_its_number_away(script: str, code: int, words: str) -> None:
     with Child(sh(script)) as process:
         assert process.ended(PATIENCE_S) == code
@@ -56,7 +63,9 @@ def test_what_it_leaves_behind_goes_with_it_in_its_session_or_with_its_mark(star
     until(lambda: not alive(pid))
 
 
-def test_one_that_is_loading_its_program_at_the_end_is_looked_at_again(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_that_is_loading_its_program_at_the_end_is_looked_at_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """The kernel shows no environment from exec on until the new one stands: here for the first look."""
     looks: list[int] = []
 
@@ -81,7 +90,10 @@ def test_one_that_is_started_while_we_are_interrupted_is_not_left_behind() -> No
 
 @pytest.mark.parametrize("start", ["Child(['sleep', '900']).pid", "fork(lambda: time.sleep(900))"])
 def test_it_dies_with_us_whatever_we_die_of(start: str) -> None:
-    script = f"import time; from fixtures.process.child import *; from fixtures.process.parent import *; print({start}, flush=True)"
+    script = (
+        "import time; from fixtures.process.child import *; from fixtures.process.parent import "
+        f"*; print({start}, flush=True)"
+    )
     with doomed(f"{script}; time.sleep(900)") as (_, pid):
         assert alive(pid)
     until(lambda: not alive(pid))

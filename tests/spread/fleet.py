@@ -1,9 +1,11 @@
 """A target of several nodes that are folders of this machine: each xdist worker has one, with a fake /proc and /sys to change.
 
-The workloads are real processes, and so are the sessions that the tests start. `FLEET` names the folder; `FLEET_NODES` how many nodes
-are free (default: as many as are asked for), `FLEET_LATE` how many cells are finished before a worker without one gives up, `FLEET_HALT`
-a file: while it is there, the cells that its lines name stay as they are before their workload begins, with their settings in force. A
-line is a pattern of `<tweak set> b<block> #<place in the run>`; the file's name with `.there` is made when the first of them is reached.
+The workloads are real processes, and so are the sessions that the tests start. `FLEET` names the
+folder; `FLEET_NODES` how many nodes are free (default: as many as are asked for), `FLEET_LATE` how
+many cells are finished before a worker without one gives up, `FLEET_HALT` a file: while it is
+there, the cells that its lines name stay as they are before their workload begins, with their
+settings in force. A line is a pattern of `<tweak set> b<block> #<place in the run>`; the file's
+name with `.there` is made when the first of them is reached.
 """
 
 from __future__ import annotations
@@ -28,7 +30,11 @@ if TYPE_CHECKING:
     from fixtures.targets import Ran
 
 DESCRIPTION = "folders of this machine, for tests"
-FLEET, FLEET_NODES, FLEET_LATE = "DEEPTWEAK_TEST_FLEET", "DEEPTWEAK_TEST_FLEET_NODES", "DEEPTWEAK_TEST_FLEET_LATE"
+FLEET, FLEET_NODES, FLEET_LATE = (
+    "DEEPTWEAK_TEST_FLEET",
+    "DEEPTWEAK_TEST_FLEET_NODES",
+    "DEEPTWEAK_TEST_FLEET_LATE",
+)
 FLEET_HALT = "DEEPTWEAK_TEST_FLEET_HALT"
 
 
@@ -40,7 +46,9 @@ def add_options(group: pytest.OptionGroup) -> None:
 def make(config: pytest.Config, folder: Path) -> Fleet:
     """The node of this worker."""
     del config
-    return Fleet(int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw")), folder / "progress")
+    return Fleet(
+        int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw")), folder / "progress"
+    )
 
 
 class Fleet(Local):
@@ -60,7 +68,9 @@ class Fleet(Local):
         """Everybody is root on a folder of his own."""
         return plan(tweakset, self.machine.tunables)
 
-    def open(self, run_id: str, cells: Sequence[Cell], tweaksets: Mapping[str, TweakSet]) -> Restored:
+    def open(
+        self, run_id: str, cells: Sequence[Cell], tweaksets: Mapping[str, TweakSet]
+    ) -> Restored:
         """Hold it, and leave a note of who does."""
         if self._number >= int(os.environ.get(FLEET_NODES, "99")):
             self._hesitate(int(os.environ.get(FLEET_LATE, "0")))
@@ -69,11 +79,19 @@ class Fleet(Local):
         return super().open(run_id, cells, tweaksets)
 
     def _hesitate(self, cells: int) -> None:
-        until(lambda: sum(path.read_bytes().count(b"\n") - 1 for path in self._progress.glob("*.jsonl")) >= cells)
+        until(
+            lambda: (
+                sum(path.read_bytes().count(b"\n") - 1 for path in self._progress.glob("*.jsonl"))
+                >= cells
+            )
+        )
 
     def run(self, cell: Cell, order: Order) -> Ran:
         """Run it, not before the test has done what it wants to do in the middle of it."""
-        halt, name = Path(os.environ.get(FLEET_HALT, "/nowhere")), f"{cell.tweakset} b{cell.block} #{cell.order}"
+        halt, name = (
+            Path(os.environ.get(FLEET_HALT, "/nowhere")),
+            f"{cell.tweakset} b{cell.block} #{cell.order}",
+        )
         if halt.exists() and any(fnmatchcase(name, line) for line in halt.read_text().splitlines()):
             halt.with_name(f"{halt.name}.there").touch()
             until(lambda: not halt.exists(), "the test is gone")

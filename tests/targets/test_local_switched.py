@@ -21,7 +21,9 @@ if TYPE_CHECKING:
 
 SWAPPINESS = "/proc/sys/vm/swappiness"
 ARMS: tuple[InForce, ...] = ("found", "set", "set", "found")
-ORDER = Order(load("idle"), steps=8, warmup_steps=1, seed=1, switching=Switching(ARMS, steps=1, settle=1))
+ORDER = Order(
+    load("idle"), steps=8, warmup_steps=1, seed=1, switching=Switching(ARMS, steps=1, settle=1)
+)
 CELL = Cell("study", "idle", "one", 1, 1, 1)
 
 
@@ -54,7 +56,13 @@ def workload(
 ) -> Callable[..., WorkloadRun]:
     """Notes what stands in each segment."""
 
-    def run(order: Order, *, on_start: Callable[[int], None], on_pause: Callable[[int], str | None], **_: Any) -> WorkloadRun:
+    def run(
+        order: Order,
+        *,
+        on_start: Callable[[int], None],
+        on_pause: Callable[[int], str | None],
+        **_: Any,
+    ) -> WorkloadRun:
         del order
         on_start(7)
         for segment in range(len(ARMS)):
@@ -85,13 +93,19 @@ def test_somebody_elses_value_ends_the_run_in_any_segment(
     target: Local, fake: FakeRoot, monkeypatch: pytest.MonkeyPatch, segment: int
 ) -> None:
     seen: list[str | None] = []
-    monkeypatch.setattr(_process, "run", workload(fake, seen, lambda now: fake.put(SWAPPINESS, "77") if now == segment else None))
+    monkeypatch.setattr(
+        _process,
+        "run",
+        workload(fake, seen, lambda now: fake.put(SWAPPINESS, "77") if now == segment else None),
+    )
     assert "was '77' at a segment's end" in str(target.run(CELL, ORDER).result.error)
     assert len(seen) == segment + 1
     assert set(target.restore().left_alone) == {SWAPPINESS}
 
 
-def test_a_refusal_before_the_first_segment_starts_no_workload(target: Local, fake: FakeRoot, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_refusal_before_the_first_segment_starts_no_workload(
+    target: Local, fake: FakeRoot, monkeypatch: pytest.MonkeyPatch
+) -> None:
     seen: list[str | None] = []
     monkeypatch.setattr(_process, "run", workload(fake, seen))
     fake.put(SWAPPINESS, "77")
@@ -110,9 +124,15 @@ def test_a_value_that_does_not_read_back_starts_no_workload(
     monkeypatch.setattr(_process, "run", workload(fake, seen))
     write = Tunables.write
     with monkeypatch.context() as patch:
-        patch.setattr(Tunables, "write", lambda self, path, text: write(self, path, "44" if text == value else text))
+        patch.setattr(
+            Tunables,
+            "write",
+            lambda self, path, text: write(self, path, "44" if text == value else text),
+        )
         arms: tuple[InForce, ...] = (first, "set" if first == "found" else "found")
-        result = target.run(CELL, replace(ORDER, switching=Switching(arms, steps=1, settle=1))).result
+        result = target.run(
+            CELL, replace(ORDER, switching=Switching(arms, steps=1, settle=1))
+        ).result
     assert f"wrote '{value}', but the kernel reports '44'" in str(result.error)
     assert (result.steps, seen) == ((), [])
     restored = target.restore()

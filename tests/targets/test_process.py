@@ -48,7 +48,17 @@ def play(tmp_path: Path) -> Callable[..., WorkloadRun]:
         on_start: Callable[[int], None] | None = None,
         heard: Callable[[int], float] = lambda _: math.inf,
     ) -> WorkloadRun:
-        order = Order(load("idle"), 2, 1, 7, tmp_path, limits or {}, start_timeout_s, step_timeout_s, heard=heard)
+        order = Order(
+            load("idle"),
+            2,
+            1,
+            7,
+            tmp_path,
+            limits or {},
+            start_timeout_s,
+            step_timeout_s,
+            heard=heard,
+        )
         return run(order, on_start=on_start, program=(sys.executable, "-S", "-c", SPEAK + script))
 
     return play
@@ -68,12 +78,21 @@ def test_a_good_run_gives_back_facts_and_every_step(play: Callable[..., Workload
     assert result.facts == {"device": "cpu"}
     assert [(s.index, s.warmup) for s in result.steps] == [(0, True), (1, False), (2, False)]
     last = result.steps[-1]
-    assert (last.start_monotonic_s, last.wall_s, last.cpu_s, last.samples, last.tokens, last.loss) == (1.5, 0.25, 0.5, 4, 64, 2.0)
+    assert (
+        last.start_monotonic_s,
+        last.wall_s,
+        last.cpu_s,
+        last.samples,
+        last.tokens,
+        last.loss,
+    ) == (1.5, 0.25, 0.5, 4, 64, 2.0)
     assert started == [result.pid]
     assert gone(result.pid)
 
 
-def test_who_watches_hears_how_many_steps_are_done_while_nothing_happens(play: Callable[..., WorkloadRun], tmp_path: Path) -> None:
+def test_who_watches_hears_how_many_steps_are_done_while_nothing_happens(
+    play: Callable[..., WorkloadRun], tmp_path: Path
+) -> None:
     """The program waits before its second step until it was heard often, and goes on without having said anything."""
     looks: list[int] = []
 
@@ -84,14 +103,21 @@ def test_who_watches_hears_how_many_steps_are_done_while_nothing_happens(play: C
         return 0.001
 
     wait = "while not os.path.exists('go on'): time.sleep(0.001)"
-    result = play(f"import time; ready(); step(0); exec({wait!r}); step(1); step(2); say(event='end')", heard=heard)
+    result = play(
+        f"import time; ready(); step(0); exec({wait!r}); step(1); step(2); say(event='end')",
+        heard=heard,
+    )
     assert result.error is None
     assert {0, 1} <= set(looks) <= {0, 1, 2, 3}
 
 
-def test_the_program_is_told_what_was_ordered(play: Callable[..., WorkloadRun], tmp_path: Path) -> None:
+def test_the_program_is_told_what_was_ordered(
+    play: Callable[..., WorkloadRun], tmp_path: Path
+) -> None:
     """Steps, warm-up, seed, scratch and parameters arrive as options; the house is importable; scratch is the working directory."""
-    result = play("import fixtures.terms; ready(options=sys.argv[1:], cwd=os.getcwd()); all_steps()")
+    result = play(
+        "import fixtures.terms; ready(options=sys.argv[1:], cwd=os.getcwd()); all_steps()"
+    )
     assert result.error is None
     assert result.facts["options"] == [
         *("--steps=2", "--warmup=1", "--seed=7"),
@@ -103,7 +129,10 @@ def test_the_program_is_told_what_was_ordered(play: Callable[..., WorkloadRun], 
 
 def test_limits_are_in_force_before_the_program_begins(play: Callable[..., WorkloadRun]) -> None:
     """What the process itself sees, what the kernel says from outside and what was asked are one and the same."""
-    result = play("ready(nofile=resource.getrlimit(resource.RLIMIT_NOFILE)); all_steps()", limits={"nofile": (64, 128)})
+    result = play(
+        "ready(nofile=resource.getrlimit(resource.RLIMIT_NOFILE)); all_steps()",
+        limits={"nofile": (64, 128)},
+    )
     assert result.error is None
     assert result.facts["nofile"] == [64, 128]
     assert result.limits_observed["nofile"] == (64, 128)
@@ -113,14 +142,18 @@ def test_limits_are_in_force_before_the_program_begins(play: Callable[..., Workl
 def test_a_limit_the_kernel_refuses_fails_the_run(play: Callable[..., WorkloadRun]) -> None:
     """Not even root may have more files than fs.nr_open (at most 2³¹ or so): nothing is measured under another limit."""
     started: list[int] = []
-    result = play("ready(); all_steps()", limits={"nofile": (2**40, 2**40)}, on_start=started.append)
+    result = play(
+        "ready(); all_steps()", limits={"nofile": (2**40, 2**40)}, on_start=started.append
+    )
     assert result.error is not None
     assert result.error.startswith("Limit nofile: requested (1099511627776, 1099511627776)")
     assert (result.steps, started) == ((), [])
     assert gone(result.pid)
 
 
-def test_an_unknown_limit_is_answered_with_those_there_are(play: Callable[..., WorkloadRun]) -> None:
+def test_an_unknown_limit_is_answered_with_those_there_are(
+    play: Callable[..., WorkloadRun],
+) -> None:
     """The name is the user's, out of an ulimit.conf."""
     with pytest.raises(BadInput, match=r"No process limit 'memlok'\. There are: .*memlock"):
         play("ready()", limits={"memlok": (1, 1)})
@@ -131,18 +164,32 @@ def test_an_unknown_limit_is_answered_with_those_there_are(play: Callable[..., W
     [
         ("sys.exit(3)", "Died with exit code 3: it was not ready yet."),
         ("ready(); all_steps(); sys.exit(3)", "Died with exit code 3: 3 of 3 steps were done."),
-        ("ready(); os.kill(os.getpid(), signal.SIGABRT)", "Died of SIGABRT: 0 of 3 steps were done."),
+        (
+            "ready(); os.kill(os.getpid(), signal.SIGABRT)",
+            "Died of SIGABRT: 0 of 3 steps were done.",
+        ),
         ("ready(); step(0)", "Ended too early: 1 of 3 steps were done."),
         ("ready(); step(0); end()", "Ended too early: 1 of 3 steps were done."),
         ("ready(); step(0); step(1, loss=float('nan'))", "Loss is nan in step 1."),
         ("ready(); all_steps(); step(3)", "Printed garbage instead of a line of the protocol: "),
         ("ready()\nfor i in range(9): step(i)", "Reported more than the 3 requested steps."),
-        ("ready(); print('Epoch 1', flush=True)", "Printed garbage instead of a line of the protocol: 'Epoch 1'"),
-        ("os.write(1, b'no newline')", "Printed garbage instead of a line of the protocol: 'no newline'"),
-        ("os.write(1, bytes([255, 10]))", "Printed garbage instead of a line of the protocol: '\ufffd'"),
+        (
+            "ready(); print('Epoch 1', flush=True)",
+            "Printed garbage instead of a line of the protocol: 'Epoch 1'",
+        ),
+        (
+            "os.write(1, b'no newline')",
+            "Printed garbage instead of a line of the protocol: 'no newline'",
+        ),
+        (
+            "os.write(1, bytes([255, 10]))",
+            "Printed garbage instead of a line of the protocol: '\ufffd'",
+        ),
     ],
 )
-def test_what_went_wrong_is_one_sentence(play: Callable[..., WorkloadRun], script: str, error: str) -> None:
+def test_what_went_wrong_is_one_sentence(
+    play: Callable[..., WorkloadRun], script: str, error: str
+) -> None:
     """How the process ended, and how far it had come."""
     assert (play(script).error or "").startswith(error)
 
@@ -163,9 +210,15 @@ def test_sigkill_from_outside_hints_at_memory(play: Callable[..., WorkloadRun]) 
 
 def test_a_file_larger_than_its_limit_is_named(play: Callable[..., WorkloadRun]) -> None:
     """`fsize: 1000` of a tweak set kills a program that writes 2000 bytes (Python itself ignores the signal)."""
-    script = "signal.signal(signal.SIGXFSZ, signal.SIG_DFL); ready(); open('big', 'wb').write(bytes(2000))"
+    script = (
+        "signal.signal(signal.SIGXFSZ, signal.SIG_DFL); ready(); open('big', "
+        "'wb').write(bytes(2000))"
+    )
     result = play(script, limits={"fsize": (1000, 1000)})
-    assert result.error == "Died of SIGXFSZ: 0 of 3 steps were done. It wrote more than the limit fsize allows."
+    assert (
+        result.error
+        == "Died of SIGXFSZ: 0 of 3 steps were done. It wrote more than the limit fsize allows."
+    )
 
 
 @pytest.mark.parametrize(
@@ -173,11 +226,19 @@ def test_a_file_larger_than_its_limit_is_named(play: Callable[..., WorkloadRun])
     [
         ("time.sleep(60)", "Hung: not ready 0.5 s after its start."),
         ("os.close(1); time.sleep(60)", "Hung: not ready 0.5 s after its start."),
-        ("signal.signal(signal.SIGTERM, signal.SIG_IGN); time.sleep(60)", "Hung: not ready 0.5 s after its start."),
-        ("while True: print('working', file=sys.stderr); time.sleep(0.01)", "Hung: not ready 0.5 s after its start."),
+        (
+            "signal.signal(signal.SIGTERM, signal.SIG_IGN); time.sleep(60)",
+            "Hung: not ready 0.5 s after its start.",
+        ),
+        (
+            "while True: print('working', file=sys.stderr); time.sleep(0.01)",
+            "Hung: not ready 0.5 s after its start.",
+        ),
     ],
 )
-def test_a_start_that_hangs_is_cut(play: Callable[..., WorkloadRun], script: str, error: str) -> None:
+def test_a_start_that_hangs_is_cut(
+    play: Callable[..., WorkloadRun], script: str, error: str
+) -> None:
     """Also one that ignores SIGTERM, has closed its stdout or chatters on stderr: only the protocol is a sign of life."""
     result = play(script, start_timeout_s=0.5)
     assert result.error == error
@@ -187,11 +248,19 @@ def test_a_start_that_hangs_is_cut(play: Callable[..., WorkloadRun], script: str
 @pytest.mark.parametrize(
     ("script", "error"),
     [
-        ("ready(); step(0); time.sleep(60)", "Hung: 1 of 3 steps were done, then no output for 2 s."),
-        ("ready(); all_steps(); time.sleep(60)", "Hung: 3 of 3 steps were done, then no output for 2 s."),
+        (
+            "ready(); step(0); time.sleep(60)",
+            "Hung: 1 of 3 steps were done, then no output for 2 s.",
+        ),
+        (
+            "ready(); all_steps(); time.sleep(60)",
+            "Hung: 3 of 3 steps were done, then no output for 2 s.",
+        ),
     ],
 )
-def test_a_step_or_an_end_that_hangs_is_cut(play: Callable[..., WorkloadRun], script: str, error: str) -> None:
+def test_a_step_or_an_end_that_hangs_is_cut(
+    play: Callable[..., WorkloadRun], script: str, error: str
+) -> None:
     """The patience for a step begins anew with each line; that for the start no longer counts."""
     result = play(script, step_timeout_s=2)
     assert result.error == error
@@ -200,7 +269,9 @@ def test_a_step_or_an_end_that_hangs_is_cut(play: Callable[..., WorkloadRun], sc
 
 def test_the_last_lines_of_stderr_come_back(play: Callable[..., WorkloadRun]) -> None:
     """Twenty of them, the traceback's end among them, each cut at 500 bytes."""
-    result = play("for i in range(50): print(i, 'x' * 2000, file=sys.stderr)\nraise ValueError('the reason')")
+    result = play(
+        "for i in range(50): print(i, 'x' * 2000, file=sys.stderr)\nraise ValueError('the reason')"
+    )
     assert result.error == "Died with exit code 1: it was not ready yet."
     assert len(result.last_lines) == 20
     assert result.last_lines[-1] == "ValueError: the reason"
@@ -236,19 +307,43 @@ pid = int(subprocess.run(["sh", "-c", script], stdout=subprocess.PIPE, text=True
 """
 
 
-@pytest.mark.parametrize("ending", ["all_steps()", "print('garbage', flush=True); time.sleep(60)", "sys.exit(1)", "time.sleep(60)"])
+@pytest.mark.parametrize(
+    "ending",
+    [
+        "all_steps()",
+        "print('garbage', flush=True); time.sleep(60)",
+        "sys.exit(1)",
+        "time.sleep(60)",
+    ],
+)
 def test_no_grandchild_is_left_behind(play: Callable[..., WorkloadRun], ending: str) -> None:
     """However the program ends: what it started is in its group and goes with it, though it holds the pipes open."""
-    script = "child = subprocess.Popen(['sleep', '600']); print(child.pid, file=sys.stderr, flush=True); ready(pid=child.pid); "
+    script = (
+        "child = subprocess.Popen(['sleep', '600']); print(child.pid, file=sys.stderr, "
+        "flush=True); ready(pid=child.pid); "
+    )
     result = play(script + ending, step_timeout_s=0.5)
     pid = result.facts["pid"]
     assert isinstance(pid, int)
     assert gone(pid)
 
 
-@pytest.mark.parametrize("ending", ["all_steps()", "print('garbage', flush=True); time.sleep(60)", "sys.exit(1)"])
-@pytest.mark.parametrize("how", ["child = subprocess.Popen(sleep, start_new_session=True, stdout=-3, stderr=-3); pid = child.pid", DAEMON])
-def test_what_has_left_its_group_is_ended_with_it(play: Callable[..., WorkloadRun], how: str, ending: str) -> None:
+@pytest.mark.parametrize(
+    "ending", ["all_steps()", "print('garbage', flush=True); time.sleep(60)", "sys.exit(1)"]
+)
+@pytest.mark.parametrize(
+    "how",
+    [
+        (
+            "child = subprocess.Popen(sleep, start_new_session=True, stdout=-3, stderr=-3); pid = "
+            "child.pid"
+        ),
+        DAEMON,
+    ],
+)
+def test_what_has_left_its_group_is_ended_with_it(
+    play: Callable[..., WorkloadRun], how: str, ending: str
+) -> None:
     """A daemon, the child of a child that is gone: it would disturb the cells after it."""
     result = play(f"sleep = ['sleep', '600']\n{how}\nready(pid=pid)\n{ending}", step_timeout_s=0.5)
     pid = result.facts["pid"]
@@ -256,9 +351,13 @@ def test_what_has_left_its_group_is_ended_with_it(play: Callable[..., WorkloadRu
     assert gone(pid)
 
 
-def test_the_memory_of_grandchildren_is_free_when_the_run_returns(play: Callable[..., WorkloadRun]) -> None:
+def test_the_memory_of_grandchildren_is_free_when_the_run_returns(
+    play: Callable[..., WorkloadRun],
+) -> None:
     """The kernel takes some milliseconds to free 300 MB: they must not fall into what comes next, a restore or another cell."""
-    hog = "import time; x = bytearray(b'x') * 300_000_000; print('full', flush=True); time.sleep(600)"
+    hog = (
+        "import time; x = bytearray(b'x') * 300_000_000; print('full', flush=True); time.sleep(600)"
+    )
     script = f"""
 child = subprocess.Popen([sys.executable, '-S', '-c', {hog!r}], stdout=subprocess.PIPE)
 child.stdout.readline()
@@ -269,7 +368,9 @@ all_steps()
     assert result.error is None
     # A dying process gives back its memory first and its files next.
     files: list[Path] = []
-    with contextlib.suppress(FileNotFoundError, ProcessLookupError, PermissionError):  # ending, for who is not root
+    with contextlib.suppress(
+        FileNotFoundError, ProcessLookupError, PermissionError
+    ):  # ending, for who is not root
         files = list(Path(f"/proc/{result.facts['pid']}/fd").iterdir())
     assert files == []
 
@@ -307,8 +408,12 @@ def test_an_on_start_that_fails_leaves_no_process(play: Callable[..., WorkloadRu
     assert gone(started[0])
 
 
-@pytest.mark.parametrize("program", [None, ("sh", "-c", "exec sleep 600")], ids=["ours", "another's"])
-def test_a_killed_harness_takes_the_workload_with_it(program: tuple[str, ...] | None, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "program", [None, ("sh", "-c", "exec sleep 600")], ids=["ours", "another's"]
+)
+def test_a_killed_harness_takes_the_workload_with_it(
+    program: tuple[str, ...] | None, tmp_path: Path
+) -> None:
     """SIGKILL gives the harness no time for anything: the kernel does it, for another's program and for a workload of ours."""
     harness = f"""
 import os, time
@@ -335,7 +440,10 @@ run(Order(load("idle:wait_s=9"), 99, 0, 0, Path({str(tmp_path)!r})), on_start=on
 def test_a_program_that_is_missing_is_named(tmp_path: Path) -> None:
     """The cell fails with that sentence; the run goes on."""
     result = run(Order(load("idle"), 1, 0, 0, tmp_path), program=("no-such-program",))
-    assert (result.error, result.pid) == ("Cannot start 'no-such-program': the program was not found.", 0)
+    assert (result.error, result.pid) == (
+        "Cannot start 'no-such-program': the program was not found.",
+        0,
+    )
 
 
 def test_a_program_that_is_not_executable_is_named(tmp_path: Path) -> None:
@@ -346,7 +454,12 @@ def test_a_program_that_is_not_executable_is_named(tmp_path: Path) -> None:
     assert result.error == f"Cannot start '{file}': it is not executable for this user."
 
 
-def test_a_missing_framework_is_answered_with_how_to_get_it(play: Callable[..., WorkloadRun]) -> None:
+def test_a_missing_framework_is_answered_with_how_to_get_it(
+    play: Callable[..., WorkloadRun],
+) -> None:
     """`-S` hides site-packages from the fake program, so torch is not there."""
     result = play("import torch")
-    assert result.error == f"{sys.executable} has no module torch. Run `make bench`, or `pip install '.[workloads]'`."
+    assert (
+        result.error == f"{sys.executable} has no module torch. Run `make bench`, or `pip install "
+        "'.[workloads]'`."
+    )

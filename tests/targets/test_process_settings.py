@@ -47,9 +47,12 @@ def test_a_process_has_them_and_so_have_its_children(play: Callable[..., Workloa
     cpu = min(os.sched_getaffinity(0))
     before = inherited([*LOWERED, "CPUAffinity"])
     told = (
-        "child = 'import os; print(os.getpriority(0, 0), *os.sched_getaffinity(0), os.environ[\"MALLOC_ARENA_MAX\"])'\n"
-        "said = subprocess.run([sys.executable, '-S', '-c', child], capture_output=True, text=True).stdout\n"
-        "ready(nice=os.getpriority(0, 0), files=resource.getrlimit(resource.RLIMIT_NOFILE), child=said.split()); all_steps()"
+        "child = 'import os; print(os.getpriority(0, 0), *os.sched_getaffinity(0), "
+        'os.environ["MALLOC_ARENA_MAX"])\'\n'
+        "said = subprocess.run([sys.executable, '-S', '-c', child], capture_output=True, "
+        "text=True).stdout\n"
+        "ready(nice=os.getpriority(0, 0), files=resource.getrlimit(resource.RLIMIT_NOFILE), "
+        "child=said.split()); all_steps()"
     )
     result = play(told, {**LOWERED, "CPUAffinity": str(cpu)})
     assert result.error is None
@@ -91,7 +94,10 @@ def test_a_library_that_is_there_is_seen_to_be_loaded(play: Callable[..., Worklo
 
 @pytest.mark.parametrize(
     ("setting", "value", "change"),
-    [("Nice", "18", "os.nice(1)"), ("LimitNOFILE", "64", "resource.setrlimit(resource.RLIMIT_NOFILE, (32, 64))")],
+    [
+        ("Nice", "18", "os.nice(1)"),
+        ("LimitNOFILE", "64", "resource.setrlimit(resource.RLIMIT_NOFILE, (32, 64))"),
+    ],
 )
 def test_one_that_the_process_itself_does_not_keep_fails_the_run(
     play: Callable[..., WorkloadRun], setting: str, value: str, change: str
@@ -107,8 +113,18 @@ def test_the_launcher_sets_them_and_becomes_the_workload(tmp_path: Path) -> None
     """As in a pod: the very process that was started is the workload at last."""
     options = ["--steps=2", "--warmup=0", "--seed=1", f"--scratch={tmp_path}", "--hold"]
     settings = {"Nice": "19", "MemoryTHP": "disable"}
-    command = [sys.executable, "-m", "fixtures.kernel.process_settings", *(f"{n}={v}" for n, v in settings.items()), "--", "idle", *options]
-    with subprocess.Popen(command, cwd=HOUSE, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+    command = [
+        sys.executable,
+        "-m",
+        "fixtures.kernel.process_settings",
+        *(f"{n}={v}" for n, v in settings.items()),
+        "--",
+        "idle",
+        *options,
+    ]
+    with subprocess.Popen(
+        command, cwd=HOUSE, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
         assert process.stdout is not None
         assert '"event": "ready"' in process.stdout.readline()  # it waits for a word now
         found = read(process.pid, settings)
@@ -123,7 +139,10 @@ def test_a_library_that_the_loader_passed_over_is_not_there(tmp_path: Path) -> N
     for library, there in (("libc.so.99", None), (str(junk), None), ("libc.so.6", "libc.so.6")):
         environment = {**os.environ, "LD_PRELOAD": library}
         with subprocess.Popen(
-            [sys.executable, "-c", "input()"], stdin=subprocess.PIPE, stderr=subprocess.DEVNULL, env=environment
+            [sys.executable, "-c", "input()"],
+            stdin=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            env=environment,
         ) as process:
             assert read(process.pid, ["LD_PRELOAD"]) == {"LD_PRELOAD": there}
             process.communicate(b"\n")

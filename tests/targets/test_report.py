@@ -90,7 +90,9 @@ def test_events_out_of_order_are_garbage(events: list[object]) -> None:
         report(*events)
 
 
-@pytest.mark.parametrize("line", [b"", b"{", b"[" * 60_000, b'{"index": ' + b"9" * 5000 + b"}", b"\xff"])
+@pytest.mark.parametrize(
+    "line", [b"", b"{", b"[" * 60_000, b'{"index": ' + b"9" * 5000 + b"}", b"\xff"]
+)
 def test_what_is_not_json_is_garbage(line: bytes) -> None:
     """Also what makes Python's parser give up: nesting without end, integers of thousands of digits. Only its beginning is shown."""
     with pytest.raises(Broken, match="Printed garbage") as caught:
@@ -104,14 +106,27 @@ TOLD = {"event": "report", "name": "epochs", "value": {"epoch": 1, "load_s": [0.
 def test_what_is_told_beside_the_steps_is_kept_by_its_name_in_its_order() -> None:
     """Before, between and after steps; it counts for nothing else."""
     more, other = TOLD | {"value": {"epoch": 2}}, TOLD | {"name": "io", "value": {}}
-    done = report(READY, other, STEP, TOLD, STEP | {"index": 1, "warmup": False}, more, {"event": "end"})
-    assert done.reports == {"io": [{}], "epochs": [{"epoch": 1, "load_s": [0.5, 0.25]}, {"epoch": 2}]}
+    done = report(
+        READY, other, STEP, TOLD, STEP | {"index": 1, "warmup": False}, more, {"event": "end"}
+    )
+    assert done.reports == {
+        "io": [{}],
+        "epochs": [{"epoch": 1, "load_s": [0.5, 0.25]}, {"epoch": 2}],
+    }
     assert done.shortfall() is None
 
 
 @pytest.mark.parametrize(
     "wrong",
-    [{"name": 1}, {"name": ""}, {"name": None}, {"value": [1]}, {"value": None}, {"value": {"x": float("nan")}}, {"value": {"x": [1e999]}}],
+    [
+        {"name": 1},
+        {"name": ""},
+        {"name": None},
+        {"value": [1]},
+        {"value": None},
+        {"value": {"x": float("nan")}},
+        {"value": {"x": [1e999]}},
+    ],
 )
 def test_what_is_told_must_be_an_object_of_json_under_a_name(wrong: dict[str, object]) -> None:
     """NaN is no JSON: the saved file would be none."""
@@ -119,7 +134,9 @@ def test_what_is_told_must_be_an_object_of_json_under_a_name(wrong: dict[str, ob
         report(READY, TOLD | wrong)
 
 
-@pytest.mark.parametrize("before", [[], [READY, STEP, STEP | {"index": 1, "warmup": False}, {"event": "end"}]])
+@pytest.mark.parametrize(
+    "before", [[], [READY, STEP, STEP | {"index": 1, "warmup": False}, {"event": "end"}]]
+)
 def test_nothing_is_told_before_it_is_ready_or_after_its_end(before: list[object]) -> None:
     with pytest.raises(Broken, match="Printed garbage"):
         report(*before, TOLD)

@@ -35,9 +35,15 @@ GOOD = "ready(); [timed(n) for n in range(3)]; pause(0); timed(3); timed(4); pau
 
 @pytest.fixture
 def play(tmp_path: Path) -> Play:
-    def play(script: str, on_pause: Callable[[int], str | None] = lambda _segment: None, step_timeout_s: float = PATIENCE_S) -> WorkloadRun:
+    def play(
+        script: str,
+        on_pause: Callable[[int], str | None] = lambda _segment: None,
+        step_timeout_s: float = PATIENCE_S,
+    ) -> WorkloadRun:
         order = Order(load("idle"), WAY.total, 1, 7, tmp_path, {}, PATIENCE_S, step_timeout_s, WAY)
-        return run(order, on_pause=on_pause, program=(sys.executable, "-S", "-c", SPEAK + WELL + script))
+        return run(
+            order, on_pause=on_pause, program=(sys.executable, "-S", "-c", SPEAK + WELL + script)
+        )
 
     return play
 
@@ -66,7 +72,10 @@ def test_a_refusal_between_two_segments_ends_the_run_with_its_reason(play: Play)
         ("ready(); [timed(n) for n in range(3)]; pause(0); pause(0)", "garbage"),
         ("ready(); [timed(n) for n in range(3)]; pause(0); timed(3); timed(4); end()", "garbage"),
         ("ready(); [timed(n) for n in range(3)]; pause(0); sys.exit(3)", "Died with exit code 3"),
-        ("ready(); [timed(n) for n in range(3)]; say(event='pause', segment=0); os._exit(0)", "Ended too early"),
+        (
+            "ready(); [timed(n) for n in range(3)]; say(event='pause', segment=0); os._exit(0)",
+            "Ended too early",
+        ),
     ],
 )
 def test_a_workload_that_pauses_wrongly_is_not_believed(play: Play, script: str, said: str) -> None:
@@ -75,12 +84,21 @@ def test_a_workload_that_pauses_wrongly_is_not_believed(play: Play, script: str,
 
 def test_a_workload_that_goes_on_during_a_pause_is_not_believed(play: Play, tmp_path: Path) -> None:
     """It has done its next step before it is told to."""
-    script = "ready(); [timed(n) for n in range(3)]; pause(0, wait=False); timed(3); open('on', 'w'); timed(4); pause(1); end()"
-    assert "did not wait" in str(play(script, lambda segment: until((tmp_path / "on").exists) if segment == 0 else None).error)
+    script = (
+        "ready(); [timed(n) for n in range(3)]; pause(0, wait=False); timed(3); open('on', 'w'); "
+        "timed(4); pause(1); end()"
+    )
+    assert "did not wait" in str(
+        play(
+            script, lambda segment: until((tmp_path / "on").exists) if segment == 0 else None
+        ).error
+    )
 
 
 def test_one_that_never_comes_back_from_a_pause_is_given_up(play: Play) -> None:
-    result = play("ready(); [timed(n) for n in range(3)]; pause(0); time.sleep(600)", step_timeout_s=0.5)
+    result = play(
+        "ready(); [timed(n) for n in range(3)]; pause(0); time.sleep(600)", step_timeout_s=0.5
+    )
     assert "Hung" in str(result.error)
 
 
@@ -116,7 +134,17 @@ def test_two_segments_of_a_pair_are_the_same_work() -> None:
     said = [json.loads(line) for line in process.stdout.splitlines()]
     assert process.returncode == 0
     assert said[0]["facts"]["total"] == 5
-    assert [event["tokens"] for event in said if event["event"] == "step"] == [0, 1, 2, 1, 2, 3, 4, 3, 4]
+    assert [event["tokens"] for event in said if event["event"] == "step"] == [
+        0,
+        1,
+        2,
+        1,
+        2,
+        3,
+        4,
+        3,
+        4,
+    ]
     assert [n for n, event in enumerate(said) if event["event"] == "pause"] == [4, 7, 10, 13]
     assert [event["segment"] for event in said if event["event"] == "pause"] == [0, 1, 2, 3]
 

@@ -21,14 +21,27 @@ from tests.waiting import PATIENCE_S, alive, until
 @pytest.fixture(scope="module")
 @requires("torch")
 def template() -> Iterator[Template]:
-    with closing(Template(of("cnn_train").framework, {"MALLOC_ARENA_MAX": "1"}, _process.environment())) as template:
+    with closing(
+        Template(of("cnn_train").framework, {"MALLOC_ARENA_MAX": "1"}, _process.environment())
+    ) as template:
         yield template
 
 
 def order(folder: Path) -> Order:
     """Two slices of one step each, under a limit, a priority and a variable."""
     settings = {"Nice": "5", "MALLOC_ARENA_MAX": "1"}
-    return Order(load("cnn_train"), 2, 1, 7, folder, {"nofile": (512, 512)}, PATIENCE_S, PATIENCE_S, slice_steps=1, process=settings)
+    return Order(
+        load("cnn_train"),
+        2,
+        1,
+        7,
+        folder,
+        {"nofile": (512, 512)},
+        PATIENCE_S,
+        PATIENCE_S,
+        slice_steps=1,
+        process=settings,
+    )
 
 
 def ended(running: _process.Running) -> WorkloadRun:
@@ -41,20 +54,30 @@ def ended(running: _process.Running) -> WorkloadRun:
             return result
 
 
-def test_it_does_the_same_work_under_the_same_settings_as_a_fresh_process(template: Template, tmp_path: Path) -> None:
+def test_it_does_the_same_work_under_the_same_settings_as_a_fresh_process(
+    template: Template, tmp_path: Path
+) -> None:
     forked = ended(_process.running(order(tmp_path / "forked"), template=template))
     fresh = ended(_process.running(order(tmp_path / "fresh")))
     assert (forked.error, fresh.error) == (None, None)
     assert forked.facts == fresh.facts
-    assert [step.loss for step in forked.steps] == pytest.approx([step.loss for step in fresh.steps])
+    assert [step.loss for step in forked.steps] == pytest.approx(
+        [step.loss for step in fresh.steps]
+    )
     assert forked.limits_observed["nofile"] == (512, 512)
-    assert forked.process_observed == fresh.process_observed == {"Nice": "5", "MALLOC_ARENA_MAX": "1"}
+    assert (
+        forked.process_observed == fresh.process_observed == {"Nice": "5", "MALLOC_ARENA_MAX": "1"}
+    )
 
 
-def test_closed_at_a_pause_it_is_gone_and_the_template_forks_on(template: Template, tmp_path: Path) -> None:
+def test_closed_at_a_pause_it_is_gone_and_the_template_forks_on(
+    template: Template, tmp_path: Path
+) -> None:
     pids: list[int] = []
     for number in range(2):
-        running = _process.running(order(tmp_path / str(number)), template=template, on_start=pids.append)
+        running = _process.running(
+            order(tmp_path / str(number)), template=template, on_start=pids.append
+        )
         next(running)
         assert alive(pids[-1])
         running.close()
@@ -65,7 +88,16 @@ def test_closed_at_a_pause_it_is_gone_and_the_template_forks_on(template: Templa
 def test_where_the_template_is_killed_its_workload_has_failed_and_is_gone(tmp_path: Path) -> None:
     pids: list[int] = []
     with closing(Template(of("cnn_train").framework, {}, _process.environment())) as template:
-        mine = Order(load("cnn_train"), 2, 1, 7, tmp_path, start_timeout_s=PATIENCE_S, step_timeout_s=PATIENCE_S, slice_steps=1)
+        mine = Order(
+            load("cnn_train"),
+            2,
+            1,
+            7,
+            tmp_path,
+            start_timeout_s=PATIENCE_S,
+            step_timeout_s=PATIENCE_S,
+            slice_steps=1,
+        )
         running = _process.running(mine, template=template, on_start=pids.append)
         next(running)
         os.kill(template._process.pid, signal.SIGKILL)  # as the kernel does that runs out of memory

@@ -31,7 +31,8 @@ if TYPE_CHECKING:
     Make = Callable[..., tuple[Block, dict[str, Arm]]]
 
 SWAPPINESS = "/proc/sys/vm/swappiness"
-# Two slices of two steps after one of warm-up. A step's samples are the swappiness that it sees, its tokens how many other processes run.
+# Two slices of two steps after one of warm-up. A step's samples are the swappiness that it sees,
+# its tokens how many other processes run.
 PROGRAM = """
 from pathlib import Path
 root, pids = Path("{root}"), Path("{pids}")
@@ -81,10 +82,20 @@ def block(fake: FakeRoot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ma
         number: int = 1,
         **arms: str | None,
     ) -> tuple[Block, dict[str, Arm]]:
-        program = SPEAK + PROGRAM.format(root=fake.root, pids=tmp_path / "pids", meanwhile=meanwhile)
+        program = SPEAK + PROGRAM.format(
+            root=fake.root, pids=tmp_path / "pids", meanwhile=meanwhile
+        )
         command = (sys.executable, "-S", "-c", program)
         monkeypatch.setattr(_process, "running", partial(_process.running, program=command))
-        order = Order(load("idle"), steps=4, warmup_steps=1, seed=1, slice_steps=2, start_timeout_s=PATIENCE_S, step_timeout_s=PATIENCE_S)
+        order = Order(
+            load("idle"),
+            steps=4,
+            warmup_steps=1,
+            seed=1,
+            slice_steps=2,
+            start_timeout_s=PATIENCE_S,
+            step_timeout_s=PATIENCE_S,
+        )
         made = {
             name: Arm(
                 Cell("study", "idle", name, number, order_in_run, 1),
@@ -96,7 +107,9 @@ def block(fake: FakeRoot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ma
             )
             for order_in_run, (name, value) in enumerate(arms.items())
         }
-        return Block(OnMachine(fake.machine(), tmp_path / "scratch", mark), list(made.values()), on_round), made
+        return Block(
+            OnMachine(fake.machine(), tmp_path / "scratch", mark), list(made.values()), on_round
+        ), made
 
     return make
 
@@ -112,19 +125,30 @@ def seen(arm: Arm) -> list[int]:
     return [step.samples for step in arm.result.steps]
 
 
-def test_every_step_and_every_start_is_under_its_own_settings_with_all_others_stopped(fake: FakeRoot, block: Make) -> None:
+def test_every_step_and_every_start_is_under_its_own_settings_with_all_others_stopped(
+    fake: FakeRoot, block: Make
+) -> None:
     measured, arms = block(stock=None, ten="10", twenty="20")
     measured.measure()
-    assert {name: seen(arm) for name, arm in arms.items()} == {"stock": [60] * 5, "ten": [10] * 5, "twenty": [20] * 5}
+    assert {name: seen(arm) for name, arm in arms.items()} == {
+        "stock": [60] * 5,
+        "ten": [10] * 5,
+        "twenty": [20] * 5,
+    }
     assert {step.tokens for arm in arms.values() if arm.result for step in arm.result.steps} == {0}
-    assert [(one.round, one.first, one.steps) for one in arms["ten"].slices] == [(1, 1, 2), (2, 3, 2)]
+    assert [(one.round, one.first, one.steps) for one in arms["ten"].slices] == [
+        (1, 1, 2),
+        (2, 3, 2),
+    ]
     assert as_found(fake)
 
 
 def test_whose_turn_it_is_is_marked_at_both_ends_of_its_slice(block: Make) -> None:
     """So what is sampled between the marks is of that process alone; its windows are its steps, from the first of a slice to the last."""
     marks: list[tuple[float, int]] = []
-    measured, arms = block(stock=None, ten="10", mark=lambda pid: marks.append((time.monotonic(), pid)))
+    measured, arms = block(
+        stock=None, ten="10", mark=lambda pid: marks.append((time.monotonic(), pid))
+    )
     measured.measure()
     assert len(marks) == 2 * 4
     turns = defaultdict(list)
@@ -135,7 +159,11 @@ def test_whose_turn_it_is_is_marked_at_both_ends_of_its_slice(block: Make) -> No
         assert arm.result
         steps = arm.result.steps
         assert arm.windows == [
-            (steps[first].start_monotonic_s, steps[first + 1].start_monotonic_s + steps[first + 1].wall_s) for first in (1, 3)
+            (
+                steps[first].start_monotonic_s,
+                steps[first + 1].start_monotonic_s + steps[first + 1].wall_s,
+            )
+            for first in (1, 3)
         ]
         for window, turn in zip(arm.windows, turns[arm.pid], strict=True):
             assert turn[0] <= window[0] <= turn[1]
@@ -147,14 +175,22 @@ def test_settings_that_a_script_made_take_turns_as_values(fake: FakeRoot, block:
     file = fake.script("apply", "echo x > $ROOT/etc/sysctl.d/99-new.conf")
     measured, arms = block(stock=None, five=None, boot=None, scripts={"five": value, "boot": file})
     measured.measure()
-    assert {name: seen(arms[name]) for name in ("stock", "five")} == {"stock": [60] * 5, "five": [5] * 5}
+    assert {name: seen(arms[name]) for name in ("stock", "five")} == {
+        "stock": [60] * 5,
+        "five": [5] * 5,
+    }
     assert "is a file" in str(arms["boot"].result and arms["boot"].result.error)
     assert (fake.path / "runs").read_text() == "ran\n"
     assert as_found(fake)
 
 
-@pytest.mark.parametrize("meanwhile", ["sys.exit(3)", "os.kill(os.getpid(), signal.SIGKILL)", "os.write(1, b'garbage\\n')"])
-def test_a_process_that_dies_in_its_slice_costs_itself_alone(fake: FakeRoot, block: Make, meanwhile: str) -> None:
+@pytest.mark.parametrize(
+    "meanwhile",
+    ["sys.exit(3)", "os.kill(os.getpid(), signal.SIGKILL)", "os.write(1, b'garbage\\n')"],
+)
+def test_a_process_that_dies_in_its_slice_costs_itself_alone(
+    fake: FakeRoot, block: Make, meanwhile: str
+) -> None:
     only = f"if slice and {IS_TEN}: {meanwhile}"
     measured, arms = block(stock=None, ten="10", twenty="20", meanwhile=only)
     measured.measure()
@@ -166,13 +202,18 @@ def test_a_process_that_dies_in_its_slice_costs_itself_alone(fake: FakeRoot, blo
 
 def test_no_arm_is_started_before_the_others_as_a_rule(block: Make) -> None:
     """Over many blocks each place is everybody's, the untouched arm's too; each second block has the order of the one before, reversed."""
-    orders = [[arm.cell.tweakset for arm in block(number=n, stock=None, ten="10", twenty="20")[0].starts] for n in range(1, 41)]
+    orders = [
+        [arm.cell.tweakset for arm in block(number=n, stock=None, ten="10", twenty="20")[0].starts]
+        for n in range(1, 41)
+    ]
     assert orders[::2] == [names[::-1] for names in orders[1::2]]
     for place in range(3):
         assert {names[place] for names in orders} == {"stock", "ten", "twenty"}
 
 
-def test_what_memory_has_no_room_for_comes_first_in_the_next_block(fake: FakeRoot, block: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_memory_has_no_room_for_comes_first_in_the_next_block(
+    fake: FakeRoot, block: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The first process takes 100 of 500 MiB, each other 75: after three 250 are left, which is more than twice the largest, then 175."""
     # Asked before and after each start, and before a start that may be left out.
     free_mib = iter([500, 400, 400, 325, 325, 250, 250, 250, 175, 175])
@@ -192,7 +233,9 @@ def test_what_memory_has_no_room_for_comes_first_in_the_next_block(fake: FakeRoo
 
 
 def test_a_process_that_hangs_in_its_slice_is_given_up(fake: FakeRoot, block: Make) -> None:
-    measured, arms = block(stock=None, ten="10", meanwhile=f"if slice and {IS_TEN}: time.sleep(600)")
+    measured, arms = block(
+        stock=None, ten="10", meanwhile=f"if slice and {IS_TEN}: time.sleep(600)"
+    )
     arms["ten"].order = replace(arms["ten"].order, step_timeout_s=0.5)
     measured.measure()
     assert seen(arms["stock"]) == [60] * 5
@@ -201,19 +244,31 @@ def test_a_process_that_hangs_in_its_slice_is_given_up(fake: FakeRoot, block: Ma
     assert as_found(fake)
 
 
-def test_what_somebody_else_sets_in_a_slice_fails_it_and_is_left_alone(fake: FakeRoot, block: Make) -> None:
+def test_what_somebody_else_sets_in_a_slice_fails_it_and_is_left_alone(
+    fake: FakeRoot, block: Make
+) -> None:
     """From then on no arm stands as it should: each says so."""
-    measured, arms = block(stock=None, ten="10", meanwhile="slice and (root / 'proc/sys/vm/swappiness').write_text('77')")
+    measured, arms = block(
+        stock=None,
+        ten="10",
+        meanwhile="slice and (root / 'proc/sys/vm/swappiness').write_text('77')",
+    )
     measured.measure()
     assert all(arm.result and "77" in str(arm.result.error) for arm in arms.values())
     assert (fake.get(SWAPPINESS), fake.journal.exists()) == ("77", False)
 
 
 @pytest.mark.parametrize(("between", "within"), [("60", "77"), ("77", "60")])
-def test_what_stands_beside_a_slice_is_read_at_both_of_its_ends(fake: FakeRoot, block: Make, between: str, within: str) -> None:
+def test_what_stands_beside_a_slice_is_read_at_both_of_its_ends(
+    fake: FakeRoot, block: Make, between: str, within: str
+) -> None:
     """Of stock's last slice, which writes nothing that would be looked after: somebody sets it in there, or before and takes it back."""
-    only = f"slice and {IS_TEN} or slice and (root / 'proc/sys/vm/swappiness').write_text('{within}')"
-    measured, arms = block(stock=None, ten="10", meanwhile=only, on_round=lambda *_: fake.put(SWAPPINESS, between))
+    only = (
+        f"slice and {IS_TEN} or slice and (root / 'proc/sys/vm/swappiness').write_text('{within}')"
+    )
+    measured, arms = block(
+        stock=None, ten="10", meanwhile=only, on_round=lambda *_: fake.put(SWAPPINESS, between)
+    )
     measured.measure()
     assert arms["stock"].result
     assert "77" in str(arms["stock"].result.error)
@@ -228,7 +283,9 @@ def test_a_set_that_the_kernel_refuses_costs_itself_alone(fake: FakeRoot, block:
     assert as_found(fake)
 
 
-def test_stop_between_two_rounds_ends_every_process_and_puts_the_machine_back(fake: FakeRoot, block: Make, tmp_path: Path) -> None:
+def test_stop_between_two_rounds_ends_every_process_and_puts_the_machine_back(
+    fake: FakeRoot, block: Make, tmp_path: Path
+) -> None:
     def interrupted(*_: int) -> None:
         raise KeyboardInterrupt
 
@@ -240,9 +297,14 @@ def test_stop_between_two_rounds_ends_every_process_and_puts_the_machine_back(fa
 
 
 @pytest.mark.parametrize("slice_number", [0, 1])
-def test_kill_9_in_a_slice_is_put_back_from_the_journal(fake: FakeRoot, block: Make, tmp_path: Path, slice_number: int) -> None:
+def test_kill_9_in_a_slice_is_put_back_from_the_journal(
+    fake: FakeRoot, block: Make, tmp_path: Path, slice_number: int
+) -> None:
     """Of the other processes, stopped as they are, nothing is left either."""
-    kill = f"if slice == {slice_number} and {IS_TEN}: os.kill(os.getppid(), signal.SIGKILL); time.sleep(600)"
+    kill = (
+        f"if slice == {slice_number} and {IS_TEN}: os.kill(os.getppid(), signal.SIGKILL); "
+        "time.sleep(600)"
+    )
     measured, _ = block(stock=None, ten="10", twenty="20", meanwhile=kill)
     child = os.fork()
     if child == 0:
@@ -254,4 +316,7 @@ def test_kill_9_in_a_slice_is_put_back_from_the_journal(fake: FakeRoot, block: M
     assert fake.get(SWAPPINESS) == "10"
     assert fake.machine().restore().back
     assert as_found(fake)
-    until(lambda: not any(alive(int(one.name)) for one in (tmp_path / "pids").iterdir()), "a process goes on")
+    until(
+        lambda: not any(alive(int(one.name)) for one in (tmp_path / "pids").iterdir()),
+        "a process goes on",
+    )

@@ -54,7 +54,9 @@ def test_each_gpu_has_what_its_own_counters_added(sampled: Callable[..., Telemet
     assert of_gpus(told.missing) == {}
 
 
-def test_there_is_no_value_before_the_counters_can_have_moved(sampled: Callable[..., Telemetry]) -> None:
+def test_there_is_no_value_before_the_counters_can_have_moved(
+    sampled: Callable[..., Telemetry],
+) -> None:
     """50 samples a second; two readings within 100 ms would come out as 0, and as no number, as on an H200; none did."""
     told = sampled()
     assert told.columns["gpu0_smact_percent"][0] is None
@@ -70,29 +72,39 @@ def test_there_is_no_value_before_the_counters_can_have_moved(sampled: Callable[
         ({"UNSUPPORTED": "counters"}, "GPM: Not Supported"),
     ],
 )
-def test_a_gpu_without_gpm_says_so_and_has_the_rest(sampled: Callable[..., Telemetry], settings: dict[str, str | int], reason: str) -> None:
+def test_a_gpu_without_gpm_says_so_and_has_the_rest(
+    sampled: Callable[..., Telemetry], settings: dict[str, str | int], reason: str
+) -> None:
     told = sampled(**settings)
     assert of_gpus(told.missing) == dict.fromkeys(columns(0), reason)
     assert set(told.columns["gpu0_util_percent"]) == {50.0}
     assert not any(name.startswith(tuple(columns(0))) for name in (*told.columns, *told.summary))
 
 
-def test_a_driver_that_does_not_know_gpm_is_a_reason(sampled: Callable[..., Telemetry], before_gpm: Path) -> None:
+def test_a_driver_that_does_not_know_gpm_is_a_reason(
+    sampled: Callable[..., Telemetry], before_gpm: Path
+) -> None:
     told = sampled(before_gpm)
     assert of_gpus(told.missing) == dict.fromkeys(columns(0), "GPM: Function Not Found")
 
 
 @pytest.mark.parametrize(
-    ("settings", "reason"), [({"GPM_MISSING": 5}, "Not Supported"), ({"GPM_NAN": 5}, "NVML answers nan")], ids=["absent", "no number"]
+    ("settings", "reason"),
+    [({"GPM_MISSING": 5}, "Not Supported"), ({"GPM_NAN": 5}, "NVML answers nan")],
+    ids=["absent", "no number"],
 )
-def test_one_quantity_that_is_missing_is_missing_alone(sampled: Callable[..., Telemetry], settings: dict[str, int], reason: str) -> None:
+def test_one_quantity_that_is_missing_is_missing_alone(
+    sampled: Callable[..., Telemetry], settings: dict[str, int], reason: str
+) -> None:
     """Metric 5 is the tensor cores'. Missing is no zero."""
     told = sampled(**settings)
     assert of_gpus(told.missing) == {"gpu0_tensor_percent": reason}
     assert set(told.columns["gpu0_smact_percent"]) == {None, 45.5}
 
 
-def test_counters_that_fail_now_and_then_have_no_value_then(sampled: Callable[..., Telemetry]) -> None:
+def test_counters_that_fail_now_and_then_have_no_value_then(
+    sampled: Callable[..., Telemetry],
+) -> None:
     told = sampled(FLAKY="counters")
     assert set(of_gpus(told.missing)) == set(columns(0))
     assert set(of_gpus(told.missing).values()) <= {"Unknown Error", "GPM: Unknown Error"}

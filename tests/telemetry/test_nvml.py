@@ -32,7 +32,9 @@ def library(folder: Path, *flags: str) -> Path:
     if compiler is None:
         pytest.skip("no C compiler: the fake NVML library cannot be built")
     command = [compiler, "-O1", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", *flags]
-    subprocess.run([*command, "-o", str(folder / "libnvidia-ml.so.1"), str(HERE / "fake_nvml.c")], check=True)
+    subprocess.run(
+        [*command, "-o", str(folder / "libnvidia-ml.so.1"), str(HERE / "fake_nvml.c")], check=True
+    )
     return folder
 
 
@@ -66,21 +68,33 @@ def sampled_for(wait_s: float) -> Telemetry:
         time.sleep(wait_s)
         told = at_its_ticks(sampler.end())
     assert wait_s < PATIENCE_S
-    return told if not told.columns or len(told.columns["t_monotonic_s"]) >= 6 else sampled_for(2 * wait_s)
+    return (
+        told
+        if not told.columns or len(told.columns["t_monotonic_s"]) >= 6
+        else sampled_for(2 * wait_s)
+    )
 
 
 def of_gpus(missing: Mapping[str, str]) -> dict[str, str]:
     """Without what this machine lacks beside."""
-    return {name: why for name, why in missing.items() if name.startswith(("gpu", "nvml", "sampler"))}
+    return {
+        name: why for name, why in missing.items() if name.startswith(("gpu", "nvml", "sampler"))
+    }
 
 
 def at_its_ticks(told: Telemetry) -> Telemetry:
     """Without the reading at the cell's end, where only the others were read because GPUs had just been."""
     ends = {column[-1] for name, column in told.columns.items() if name.startswith("gpu")}
-    return told if ends != {None} else replace(told, columns={name: column[:-1] for name, column in told.columns.items()})
+    return (
+        told
+        if ends != {None}
+        else replace(told, columns={name: column[:-1] for name, column in told.columns.items()})
+    )
 
 
-def test_each_gpu_has_its_own_columns_in_its_own_units_and_is_known_by_its_uuid(sampled: Callable[..., Telemetry]) -> None:
+def test_each_gpu_has_its_own_columns_in_its_own_units_and_is_known_by_its_uuid(
+    sampled: Callable[..., Telemetry],
+) -> None:
     """GPU i is 50 + i percent busy and draws 61 250 + i mW; of 16 GiB it uses 3, and 1 is the driver's own."""
     told = sampled(GPUS=3)
     assert told.devices == {f"gpu{i}": f"GPU-00000000-0000-0000-0000-{i:012}" for i in range(3)}
@@ -97,7 +111,9 @@ def test_each_gpu_has_its_own_columns_in_its_own_units_and_is_known_by_its_uuid(
     assert not any(name.startswith("gpu3") for name in told.columns)
 
 
-def test_energy_is_what_the_counter_added_since_the_cell_began(sampled: Callable[..., Telemetry]) -> None:
+def test_energy_is_what_the_counter_added_since_the_cell_began(
+    sampled: Callable[..., Telemetry],
+) -> None:
     """The counter stands at 5 GJ and goes up by 6 J a reading: k readings after the first are 6 k joules."""
     energy = sampled().columns["gpu0_energy_j"]
     assert energy == [None, *(6.0 * k for k in range(1, len(energy)))]
@@ -116,20 +132,27 @@ def test_a_sensor_the_gpu_does_not_have_is_missing_with_its_reason_and_the_other
     sampled: Callable[..., Telemetry],
 ) -> None:
     told = sampled(UNSUPPORTED="power,energy")
-    assert of_gpus(told.missing) == {"gpu0_power_w": "Not Supported", "gpu0_energy_j": "Not Supported"}
+    assert of_gpus(told.missing) == {
+        "gpu0_power_w": "Not Supported",
+        "gpu0_energy_j": "Not Supported",
+    }
     assert "gpu0_energy_j_total" not in told.summary
     assert "gpu0_power_w_mean" not in told.summary
     assert set(told.columns["gpu0_util_percent"]) == {50.0}
 
 
-def test_a_sensor_that_fails_now_and_then_has_no_value_then(sampled: Callable[..., Telemetry]) -> None:
+def test_a_sensor_that_fails_now_and_then_has_no_value_then(
+    sampled: Callable[..., Telemetry],
+) -> None:
     told = sampled(FLAKY="temperature")
     assert set(told.columns["gpu0_temperature_c"]) == {None, 55.0}
     assert of_gpus(told.missing) == {"gpu0_temperature_c": "Unknown Error"}
     assert None not in told.columns["gpu0_power_w"]
 
 
-def test_a_lost_gpu_has_no_more_values_and_the_other_goes_on(sampled: Callable[..., Telemetry]) -> None:
+def test_a_lost_gpu_has_no_more_values_and_the_other_goes_on(
+    sampled: Callable[..., Telemetry],
+) -> None:
     """Lost at its 6th power reading, which is the third sample's or the fourth's; it is not asked again in this cell."""
     told = sampled(GPUS=2, LOSE="1:6")
     lost, other = told.columns["gpu1_power_w"], told.columns["gpu0_power_w"]
@@ -139,7 +162,9 @@ def test_a_lost_gpu_has_no_more_values_and_the_other_goes_on(sampled: Callable[.
     assert told.missing["gpu1"] == "GPU is lost"
 
 
-def test_an_old_driver_is_asked_in_the_way_it_knows(sampled: Callable[..., Telemetry], old_driver: Path) -> None:
+def test_an_old_driver_is_asked_in_the_way_it_knows(
+    sampled: Callable[..., Telemetry], old_driver: Path
+) -> None:
     """Before driver 535: memory without the driver's own part told apart, temperature by the old call, throttle reasons by theirs."""
     told = sampled(old_driver)
     assert set(told.columns["gpu0_mem_used_bytes"]) == {4.0 * 2**30}
@@ -151,7 +176,11 @@ def test_an_old_driver_is_asked_in_the_way_it_knows(sampled: Callable[..., Telem
 
 @pytest.mark.parametrize(
     ("settings", "reason"),
-    [({"INIT": 9}, "NVML: Driver Not Loaded"), ({"GPUS": 0}, "the NVIDIA driver shows no GPU"), ({"INIT": 18}, "NVML: RM has detected")],
+    [
+        ({"INIT": 9}, "NVML: Driver Not Loaded"),
+        ({"GPUS": 0}, "the NVIDIA driver shows no GPU"),
+        ({"INIT": 18}, "NVML: RM has detected"),
+    ],
 )
 def test_a_driver_that_shows_no_gpu_is_a_reason_and_no_column(
     sampled: Callable[..., Telemetry], settings: dict[str, int], reason: str
@@ -175,7 +204,9 @@ def test_a_driver_call_that_never_returns_costs_the_cell_its_columns_and_nothing
 
 def facts(folder: Path, **settings: str) -> object:
     """What gpu_facts tells in a process of its own."""
-    program = "import json; from fixtures.telemetry.nvml import gpu_facts; print(json.dumps(gpu_facts()))"
+    program = (
+        "import json; from fixtures.telemetry.nvml import gpu_facts; print(json.dumps(gpu_facts()))"
+    )
     run = python(program, LD_LIBRARY_PATH=str(folder), **settings)
     return json.loads(run.stdout)
 
@@ -198,6 +229,8 @@ def test_facts_of_a_machine_whose_driver_is_not_loaded_are_the_reason(driver: Pa
     assert facts(driver, FAKE_NVML_INIT="9") == "NVML: Driver Not Loaded"
 
 
-def test_a_python_without_nvidia_ml_py_has_a_reason_and_no_gpus(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_python_without_nvidia_ml_py_has_a_reason_and_no_gpus(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setitem(sys.modules, "pynvml", None)
     assert nvml.gpu_facts() == "nvidia-ml-py is not installed: pip install nvidia-ml-py"

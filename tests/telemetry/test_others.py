@@ -48,14 +48,21 @@ def used_s(others: Others, leader: int) -> float:
 @pytest.fixture
 def neighbour() -> Iterator[int]:
     """A process that uses the CPU, and was started by nobody of ours."""
-    starter = f"import subprocess, sys; print(subprocess.Popen([sys.executable, '-c', {SPIN!r}], stdout=2).pid)"
-    pid = int(subprocess.run([sys.executable, "-c", starter], check=True, stdout=subprocess.PIPE).stdout)
+    starter = (
+        f"import subprocess, sys; print(subprocess.Popen([sys.executable, '-c', {SPIN!r}], "
+        "stdout=2).pid)"
+    )
+    pid = int(
+        subprocess.run([sys.executable, "-c", starter], check=True, stdout=subprocess.PIPE).stdout
+    )
     yield pid
     os.kill(pid, signal.SIGKILL)
 
 
 @pytest.mark.needs("others")
-def test_a_neighbour_counts_and_neither_the_workload_nor_this_process_does(started: list[subprocess.Popen[bytes]], neighbour: int) -> None:
+def test_a_neighbour_counts_and_neither_the_workload_nor_this_process_does(
+    started: list[subprocess.Popen[bytes]], neighbour: int
+) -> None:
     """The neighbour's own clock says how much; other programs of this machine may add to it."""
     leader = spinning(started, CHILD)
     others = Others()
@@ -70,7 +77,9 @@ def test_what_a_workload_has_started_is_its_own(started: list[subprocess.Popen[b
     """Its child uses the CPU; to another workload that child is others'."""
     leader, idle = spinning(started, CHILD), spinning(started, "import time; time.sleep(60)")
     others, until_s = Others(), time.monotonic() + 60
-    while (theirs_s := others.clock_s(idle) - others.clock_s(leader)) < BUSY_S and time.monotonic() < until_s:
+    while (
+        theirs_s := others.clock_s(idle) - others.clock_s(leader)
+    ) < BUSY_S and time.monotonic() < until_s:
         time.sleep(BUSY_S / 10)
     assert theirs_s >= BUSY_S
 
@@ -107,7 +116,9 @@ def test_the_machine_s_count_without_the_kernel_s_threads_and_our_sampler(
     os.killpg(thread, signal.SIGSTOP)
     leader = spinning(started, "import time; time.sleep(60)")
     total_s = Others(tmp_path).clock_s(leader) + cpu_s(leader) + time.process_time()
-    assert total_s + cpu_s(thread) == pytest.approx(seen_s if seen_s > 50 else 100.0, abs=BUSY_S / 10)
+    assert total_s + cpu_s(thread) == pytest.approx(
+        seen_s if seen_s > 50 else 100.0, abs=BUSY_S / 10
+    )
     assert cpu_s(thread) > BUSY_S / 2
 
 

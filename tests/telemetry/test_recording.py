@@ -30,7 +30,9 @@ class _Vanishing:
 
     def convert(self, times: Sequence[float], rows: Sequence[Row | None]) -> Converted:
         del times
-        return Converted({"x": [None if row is None else float(row[0] or 0) for row in rows]}, {}, {}, {})
+        return Converted(
+            {"x": [None if row is None else float(row[0] or 0) for row in rows]}, {}, {}, {}
+        )
 
     def close(self) -> None:
         self.samples = -1
@@ -41,15 +43,23 @@ class _Steady(_Vanishing):
         return (7,)
 
     def convert(self, times: Sequence[float], rows: Sequence[Row | None]) -> Converted:
-        return Converted({"y": [7.0 if row else None for row in rows]}, {"y_mean": 7.0 * len(times)}, {}, {})
+        return Converted(
+            {"y": [7.0 if row else None for row in rows]}, {"y_mean": 7.0 * len(times)}, {}, {}
+        )
 
 
-def test_a_source_that_fails_midway_has_no_later_values_and_the_others_go_on(tmp_path: Path) -> None:
+def test_a_source_that_fails_midway_has_no_later_values_and_the_others_go_on(
+    tmp_path: Path,
+) -> None:
     recording = Recording({"x": _Vanishing(), "y": _Steady()}, tmp_path, None)
     for second in range(5):
         recording.sample(float(second))
     told = recording.result()
-    assert told["columns"] == {"t_monotonic_s": [0.0, 1.0, 2.0, 3.0, 4.0], "x": [1.0, 2.0, None, None, None], "y": [7.0] * 5}
+    assert told["columns"] == {
+        "t_monotonic_s": [0.0, 1.0, 2.0, 3.0, 4.0],
+        "x": [1.0, 2.0, None, None, None],
+        "y": [7.0] * 5,
+    }
     assert told["missing"] == {"x": "stopped after 2 samples: it fell off the bus"}
 
 
@@ -67,7 +77,9 @@ class _Slow(_Steady):
 
     def convert(self, times: Sequence[float], rows: Sequence[Row | None]) -> Converted:
         column = [None if row is None else float(row[0] or 0) for row in rows]
-        return Converted({"z": column}, {"z_last": column[-1] or 0.0, "z_s": times[-1] - times[0]}, {}, {})
+        return Converted(
+            {"z": column}, {"z_last": column[-1] or 0.0, "z_s": times[-1] - times[0]}, {}, {}
+        )
 
 
 def test_a_slow_source_has_values_at_its_own_ticks_and_at_the_end(tmp_path: Path) -> None:
@@ -116,18 +128,24 @@ def test_of_several_that_took_turns_each_has_what_rose_in_its_own(tmp_path: Path
         recording.mark(number + 0.1, pid)
         recording.sample(number + 0.2)
         recording.mark(number + 0.3, pid)
-    ones, tens, none = recording.shares([[(0.11, 0.29), (3.11, 3.29)], [(1.11, 1.29), (2.11, 2.29)], []])
+    ones, tens, none = recording.shares(
+        [[(0.11, 0.29), (3.11, 3.29)], [(1.11, 1.29), (2.11, 2.29)], []]
+    )
     assert (ones["summary"]["x_mean"], tens["summary"]["x_mean"]) == (10.0, 100.0)
     assert (ones["summary"]["x_total"], tens["summary"]["x_total"]) == (4.0, 40.0)
     assert ones["columns"]["t_monotonic_s"] == [0.1, 0.2, 0.3, 3.1, 3.2, 3.3]
     assert ones["columns"]["x"] == pytest.approx([None, 10.0, 10.0, None, 10.0, 10.0])
     assert tens["columns"]["x"] == pytest.approx([None, 100.0, 100.0, None, 100.0, 100.0])
-    assert [value is None for value in ones["columns"]["z"]] == [False, True, False] * 2, "a slow source is read at both ends of a turn"
+    assert [value is None for value in ones["columns"]["z"]] == [False, True, False] * 2, (
+        "a slow source is read at both ends of a turn"
+    )
     assert none["columns"] == {"t_monotonic_s": []}
 
 
 @pytest.mark.parametrize("batch", [1, 2, 1000])
-def test_what_is_read_is_the_same_whenever_it_is_parsed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, batch: int) -> None:
+def test_what_is_read_is_the_same_whenever_it_is_parsed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, batch: int
+) -> None:
     monkeypatch.setattr(sampler, "BATCH", batch)
     recording = Recording({"z": _Slow()}, tmp_path, None)
     for second in range(7):
@@ -136,12 +154,16 @@ def test_what_is_read_is_the_same_whenever_it_is_parsed(tmp_path: Path, monkeypa
 
 
 class _Ticking:
-    """A clock that a wait moves on, and a command at the end. `stopped`: from when the process stood still, and until when.
+    """A clock that a wait moves on, and a command at the end.
+
+    `stopped`: from when the process stood still, and until when.
 
     That was a pause that is meant, or (`paused` is false) nobody knows why.
     """
 
-    def __init__(self, end_s: float, stopped: Mapping[float, float], *, paused: bool = True) -> None:
+    def __init__(
+        self, end_s: float, stopped: Mapping[float, float], *, paused: bool = True
+    ) -> None:
         self._paused = paused
         self.now_s, self._end_s, self._stopped = 0.0, end_s, dict(stopped)
         self.over_s = 0.0
@@ -172,7 +194,10 @@ class _Ticking:
 def test_ticks_of_a_pause_are_neither_made_up_nor_missed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stopped: dict[float, float], ticks: list[int]
 ) -> None:
-    """A tick a second for ten seconds; the process is stopped and let go on meanwhile. It goes on with the ticks that it had."""
+    """A tick a second for ten seconds; the process is stopped and let go on meanwhile.
+
+    It goes on with the ticks that it had.
+    """
     clock = _Ticking(9.9, stopped)
     monkeypatch.setattr(sampler, "time", clock)
     recording = Recording({"y": _Steady()}, tmp_path, None)
@@ -183,14 +208,19 @@ def test_ticks_of_a_pause_are_neither_made_up_nor_missed(
     assert times == [*map(float, ticks), 9.9]
 
 
-def test_ticks_that_it_ran_over_are_counted_and_not_made_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ticks_that_it_ran_over_are_counted_and_not_made_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A tick a second; from 2.5 to 6.5 s it had no processor: ticks 3, 4 and 5 are missed, and 6 comes late."""
     clock = _Ticking(9.9, {2.5: 6.5}, paused=False)
     monkeypatch.setattr(sampler, "time", clock)
     recording = Recording({"y": _Steady()}, tmp_path, None)
     recording.sample(0.0)
     _, missed = sampler.record(clock, recording, 1.0, clock, Watch({}))  # type: ignore[arg-type]  # it is both
-    assert (recording.result()["columns"]["t_monotonic_s"], missed) == ([0.0, 1.0, 2.0, 6.5, 7.0, 8.0, 9.0, 9.9], 3)
+    assert (recording.result()["columns"]["t_monotonic_s"], missed) == (
+        [0.0, 1.0, 2.0, 6.5, 7.0, 8.0, 9.0, 9.9],
+        3,
+    )
 
 
 class _Words:
@@ -198,7 +228,9 @@ class _Words:
 
     def __init__(self) -> None:
         self.waits: list[float | None] = []
-        self._said: Iterator[dict[str, object]] = iter([{"do": "begin", "token": 1, "pid": None}, {"do": "end", "token": 1}])
+        self._said: Iterator[dict[str, object]] = iter(
+            [{"do": "begin", "token": 1, "pid": None}, {"do": "end", "token": 1}]
+        )
 
     def next(self, wait_s: float | None) -> dict[str, object]:
         self.waits.append(wait_s)
@@ -208,7 +240,9 @@ class _Words:
 
 
 @pytest.mark.usefixtures("capfd")
-def test_between_cells_it_waits_for_a_word_and_does_nothing_else(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_between_cells_it_waits_for_a_word_and_does_nothing_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """No processor time at all while no cell is measured: only within one a wait has an end."""
     words = _Words()
     monkeypatch.setattr(sampler, "SOURCES", {})

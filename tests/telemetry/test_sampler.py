@@ -21,7 +21,8 @@ from tests.waiting import alive, doomed, until
 
 REPOSITORY = Path(__file__).parents[2]
 RECORDINGS = Path(__file__).parents[1] / "recordings/linux-6.18-2vcpu"
-# A thread starts a child that burns processor time and says so; then the child stays until the end of its stdin, or has ended.
+# A thread starts a child that burns processor time and says so; then the child stays until the end
+# of its stdin, or has ended.
 FAMILY = """
 import os, sys, time
 if os.environ.pop("PARENT", None) is None:
@@ -74,7 +75,13 @@ def test_this_machine_has_the_columns_or_says_why_not(sampler: Sampler) -> None:
     sampler.begin(os.getpid())
     time.sleep(0.1)
     told = sampler.end()
-    for column in ("cpu_user_percent", "mem_available_bytes", "page_faults_per_s", "process_rss_bytes", "net_lo_tx_bytes_per_s"):
+    for column in (
+        "cpu_user_percent",
+        "mem_available_bytes",
+        "page_faults_per_s",
+        "process_rss_bytes",
+        "net_lo_tx_bytes_per_s",
+    ):
         assert column in told.columns or told.missing
     assert all(told.missing.values())
     assert not set(told.missing) & set(told.columns)
@@ -98,10 +105,15 @@ def test_a_cell_knows_nothing_of_the_cell_before(sampler: Sampler) -> None:
 def test_the_time_of_a_child_that_a_thread_started_is_the_workloads_time(
     sampler: Sampler, monkeypatch: pytest.MonkeyPatch, child: str
 ) -> None:
-    """The child burns 0.3 s of processor time; its parent waits. Ended or not, found early or late, none of it is lost."""
+    """The child burns 0.3 s of processor time; its parent waits.
+
+    Ended or not, found early or late, none of it is lost.
+    """
     monkeypatch.setenv("FAMILY", FAMILY)
     monkeypatch.setenv("PARENT", "yes")
-    with subprocess.Popen([sys.executable, "-c", FAMILY, child], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as family:
+    with subprocess.Popen(
+        [sys.executable, "-c", FAMILY, child], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as family:
         assert family.stdin is not None
         assert family.stdout is not None
         sampler.begin(family.pid)
@@ -115,7 +127,9 @@ def test_the_time_of_a_child_that_a_thread_started_is_the_workloads_time(
     assert child == "ends" or told.summary["process_count_max"] == 2
 
 
-def test_a_workload_that_ends_before_the_cell_leaves_its_last_values_and_then_none(sampler: Sampler) -> None:
+def test_a_workload_that_ends_before_the_cell_leaves_its_last_values_and_then_none(
+    sampler: Sampler,
+) -> None:
     for tick_s in (0.1, 1.0, 10.0):  # a busy machine has a tick when it comes to it
         with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as workload:
             sampler.begin(workload.pid)
@@ -154,13 +168,17 @@ def test_another_root_is_read_where_it_is_given(tmp_path: Path) -> None:
     with Sampler(hz=50, root=tmp_path) as sampler:
         sampler.begin(None)
         told = sampler.end()
-    assert set(told.columns["mem_anon_hugepages_bytes"]) - {None} == {64.0 * 2**20}, "read at both ends, and maybe between"
+    assert set(told.columns["mem_anon_hugepages_bytes"]) - {None} == {64.0 * 2**20}, (
+        "read at both ends, and maybe between"
+    )
     assert told.missing["cpu"] == f"{tmp_path}/proc/stat: No such file or directory"
 
 
 def test_a_setting_that_moves_and_comes_back_is_seen_among_many(tmp_path: Path) -> None:
     """Twenty of them, a few a tick; what is only written anew or spaced otherwise has not moved, and what is not there is not watched."""
-    files = {f"/proc/sys/{n}": str(tmp_path / str(n)) for n in range(20)} | {"/proc/sys/none": str(tmp_path / "none")}
+    files = {f"/proc/sys/{n}": str(tmp_path / str(n)) for n in range(20)} | {
+        "/proc/sys/none": str(tmp_path / "none")
+    }
     for file in files.values():
         Path(file).write_text("1\t2\n")
     (tmp_path / "none").unlink()
@@ -204,7 +222,9 @@ def test_a_sampler_that_hangs_is_given_up_and_ended(monkeypatch: pytest.MonkeyPa
         ("print('hello', flush=True); input()", "the sampler wrote invalid JSON: b'hello'"),
     ],
 )
-def test_a_sampler_that_cannot_start_costs_columns_and_never_raises(program: str, reason: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_sampler_that_cannot_start_costs_columns_and_never_raises(
+    program: str, reason: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(telemetry, "COMMAND", (sys.executable, "-c", program))
     with Sampler() as sampler:
         sampler.begin(None)
@@ -222,7 +242,8 @@ def test_an_end_without_a_begin_says_so() -> None:
 def test_the_sampler_ends_when_the_harness_is_killed() -> None:
     """SIGKILL leaves the harness no time to say anything: the sampler notices by itself, in the middle of a cell."""
     harness = (
-        "import sys, time; from fixtures.telemetry.client import Sampler; s = Sampler(); s.begin(None); "
+        "import sys, time; from fixtures.telemetry.client import Sampler; s = Sampler(); "
+        "s.begin(None); "
         "print(s._process.pid, flush=True); time.sleep(60)"
     )
     with doomed(harness) as (_, pid):
@@ -247,7 +268,10 @@ def test_close_leaves_no_process_behind() -> None:
 def test_the_sampler_imports_little(sampler: Sampler) -> None:
     """Neither frameworks nor pytest: it starts in every session, on every node."""
     heavy = ("torch", "numpy", "pytest", "dataclasses", "yaml")
-    program = f"import sys, json, fixtures.telemetry.sampler; print(json.dumps([m for m in {heavy} if m in sys.modules]))"
+    program = (
+        f"import sys, json, fixtures.telemetry.sampler; print(json.dumps([m for m in {heavy} if m "
+        "in sys.modules]))"
+    )
     run = python(program)
     assert json.loads(run.stdout) == []
     maps = Path(f"/proc/{pid_of(sampler)}/maps").read_text(encoding="utf-8")
@@ -257,7 +281,8 @@ def test_the_sampler_imports_little(sampler: Sampler) -> None:
 def test_the_summary_is_of_the_window_and_the_columns_of_the_whole_cell(sampler: Sampler) -> None:
     """Imports and warm-up are in the columns, for who wants to see them; what the summary says is of the measured steps.
 
-    Idle, busy, and idle for as long as it was busy: 0.3 s of CPU between the last sample before the window and the first after it.
+    Idle, busy, and idle for as long as it was busy: 0.3 s of CPU between the last sample before the
+    window and the first after it.
     """
     sampler.begin(os.getpid())
     first_cpu_s = time.process_time()
@@ -271,18 +296,28 @@ def test_the_summary_is_of_the_window_and_the_columns_of_the_whole_cell(sampler:
     times = [one for one in seen.columns["t_monotonic_s"] if one is not None]
     assert times[0] < from_s - 0.2
     assert times[-1] > until_s + 0.2
-    first_s, last_s = max(at for at in times if at <= from_s), min(at for at in times if at >= until_s)
+    first_s, last_s = (
+        max(at for at in times if at <= from_s),
+        min(at for at in times if at >= until_s),
+    )
     used_s = seen.summary["process_cpu_percent_mean"] / 100 * (last_s - first_s)
-    assert 0.25 < used_s < time.process_time() - first_cpu_s + 0.05  # this process has other threads
+    assert (
+        0.25 < used_s < time.process_time() - first_cpu_s + 0.05
+    )  # this process has other threads
 
 
 def test_processes_that_take_turns_each_have_their_own_processor_time(sampler: Sampler) -> None:
     """The first is busy in its turn, the second sleeps in its own; both live all the time."""
     program = (
-        "import sys, time\nfor _ in sys.stdin:\n    end = time.process_time() + 0.3\n    while time.process_time() < end: pass\n    print()"
+        "import sys, time\nfor _ in sys.stdin:\n    end = time.process_time() + 0.3\n    while "
+        "time.process_time() < end: pass\n    print()"
     )
     with subprocess.Popen(
-        [sys.executable, "-S", "-u", "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1
+        [sys.executable, "-S", "-u", "-c", program],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        bufsize=1,
     ) as busy:
         assert busy.stdin
         assert busy.stdout

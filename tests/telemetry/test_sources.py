@@ -41,7 +41,17 @@ def replay(name: str, tmp_path: Path) -> Converted:
 
 
 def test_sources_have_the_names_by_which_a_run_says_what_is_missing() -> None:
-    assert tuple(sorted(SOURCES)) == ("cpu", "disk", "gpm", "memory", "network", "nvml", "pressure", "process", "vm")
+    assert tuple(sorted(SOURCES)) == (
+        "cpu",
+        "disk",
+        "gpm",
+        "memory",
+        "network",
+        "nvml",
+        "pressure",
+        "process",
+        "vm",
+    )
 
 
 def test_cpu_shares_are_of_all_processors_and_fill_the_whole(tmp_path: Path) -> None:
@@ -79,7 +89,10 @@ def test_huge_pages_are_counted_one_by_one(tmp_path: Path) -> None:
 
 def test_pressure_is_the_share_of_the_interval(tmp_path: Path) -> None:
     """Io some 9167081 - 9164533 = 2548 us of 2 s are 0.1274 %."""
-    assert replay("pressure", tmp_path).columns["psi_io_some_percent"] == [None, pytest.approx(0.1274, abs=1e-3)]
+    assert replay("pressure", tmp_path).columns["psi_io_some_percent"] == [
+        None,
+        pytest.approx(0.1274, abs=1e-3),
+    ]
 
 
 def test_a_disk_sector_is_512_bytes_and_loop_devices_are_no_disks(tmp_path: Path) -> None:
@@ -124,7 +137,9 @@ def test_a_list_of_children_that_was_cut_off_does_not_adopt_a_stranger(tmp_path:
     assert (user, system, faults, resident, count) == (2 * 3, 2 * 15, 2 * 30304, 2 * 31602, 2)
 
 
-def test_a_kernel_that_does_not_tell_children_says_so_and_the_process_itself_is_measured(tmp_path: Path) -> None:
+def test_a_kernel_that_does_not_tell_children_says_so_and_the_process_itself_is_measured(
+    tmp_path: Path,
+) -> None:
     (tmp_path / "proc/10").mkdir(parents=True)
     (tmp_path / "proc/10/stat").write_bytes((RECORDINGS / "odd_command_stat").read_bytes())
     source = SOURCES["process"]()
@@ -136,7 +151,9 @@ def test_a_kernel_that_does_not_tell_children_says_so_and_the_process_itself_is_
 
 
 @pytest.mark.parametrize(("name", "device"), [("disk", "vda"), ("network", "eth0")])
-def test_a_device_that_goes_is_named_with_its_reason(name: str, device: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_device_that_goes_is_named_with_its_reason(
+    name: str, device: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     source, read = SOURCES[name](), KeptOpen.read
     source.open(recorded(tmp_path, "before"), None)
 
@@ -152,7 +169,9 @@ def test_a_device_that_goes_is_named_with_its_reason(name: str, device: str, tmp
 
 
 @pytest.mark.parametrize("name", HOST)
-def test_a_source_that_is_not_on_this_machine_says_where_it_looked(name: str, tmp_path: Path) -> None:
+def test_a_source_that_is_not_on_this_machine_says_where_it_looked(
+    name: str, tmp_path: Path
+) -> None:
     """Missing is missing: a reason, never zeros."""
     source = SOURCES[name]()
     with pytest.raises(SourceMissing, match=str(tmp_path)):
@@ -161,7 +180,9 @@ def test_a_source_that_is_not_on_this_machine_says_where_it_looked(name: str, tm
 
 
 @pytest.mark.parametrize("name", HOST)
-def test_an_empty_file_gives_a_reason_or_no_values_but_never_zeros(name: str, tmp_path: Path) -> None:
+def test_an_empty_file_gives_a_reason_or_no_values_but_never_zeros(
+    name: str, tmp_path: Path
+) -> None:
     recorded(tmp_path, "before")
     for path in tmp_path.rglob("*"):
         if path.is_file():
@@ -178,7 +199,9 @@ def test_an_empty_file_gives_a_reason_or_no_values_but_never_zeros(name: str, tm
 
 
 @pytest.mark.parametrize("name", HOST)
-def test_values_stop_and_do_not_become_zero_when_a_file_is_emptied_under_the_sampler(name: str, tmp_path: Path) -> None:
+def test_values_stop_and_do_not_become_zero_when_a_file_is_emptied_under_the_sampler(
+    name: str, tmp_path: Path
+) -> None:
     source = SOURCES[name]()
     source.open(recorded(tmp_path, "before"), None)
     rows: list[Row | None] = [source.sample()]
@@ -194,12 +217,21 @@ def test_a_line_this_kernel_does_not_have_is_named(tmp_path: Path) -> None:
     """A kernel without NUMA balancing has no numa_pages_migrated."""
     recorded(tmp_path, "before")
     vmstat = tmp_path / "proc/vmstat"
-    vmstat.write_text("\n".join(line for line in vmstat.read_text().splitlines() if not line.startswith("numa_pages_migrated")) + "\n")
+    vmstat.write_text(
+        "\n".join(
+            line
+            for line in vmstat.read_text().splitlines()
+            if not line.startswith("numa_pages_migrated")
+        )
+        + "\n"
+    )
     source = SOURCES["vm"]()
     source.open(tmp_path, None)
     out = source.convert(TIMES, [source.sample(), source.sample()])
     source.close()
-    assert out.missing == {"numa_pages_migrated_per_s": "/proc/vmstat has no number at `numa_pages_migrated`"}
+    assert out.missing == {
+        "numa_pages_migrated_per_s": "/proc/vmstat has no number at `numa_pages_migrated`"
+    }
     assert "numa_pages_migrated_total" not in out.summary
 
 
@@ -210,17 +242,26 @@ def test_pressure_switched_off_says_how_it_is_switched_on(tmp_path: Path) -> Non
         SOURCES["pressure"]().open(tmp_path, None)
 
 
-def test_a_counter_that_was_reset_has_no_value_in_that_interval_and_none_of_it_in_the_total() -> None:
-    """10 -> 30 -> 5 -> 8: 20 and 3 are known, what was counted around the reset is not. Rate mean: 23 in the 2 s that are known."""
+def test_a_counter_that_was_reset_has_no_value_in_that_interval_and_none_of_it_in_the_total() -> (
+    None
+):
+    """10 -> 30 -> 5 -> 8: 20 and 3 are known, what was counted around the reset is not.
+
+    Rate mean: 23 in the 2 s that are known.
+    """
     rows: list[Row | None] = [(10,), (30,), (5,), (8,)]
-    out = convert((0.0, 1.0, 2.0, 3.0), rows, (Field("x_per_s", "rate", 1.0, ("mean",), "x_total"),), {})
+    out = convert(
+        (0.0, 1.0, 2.0, 3.0), rows, (Field("x_per_s", "rate", 1.0, ("mean",), "x_total"),), {}
+    )
     assert out.columns["x_per_s"] == [None, 20.0, None, 3.0]
     assert out.summary == {"x_per_s_mean": 11.5, "x_total": 23.0}
 
 
 def test_the_mean_of_a_rate_weighs_by_time() -> None:
     """100 in 1 s and 0 in 9 s are 10 a second, not 50."""
-    out = convert((0.0, 1.0, 10.0), [(0,), (100,), (100,)], (Field("x_per_s", "rate", 1.0, ("mean",)),), {})
+    out = convert(
+        (0.0, 1.0, 10.0), [(0,), (100,), (100,)], (Field("x_per_s", "rate", 1.0, ("mean",)),), {}
+    )
     assert out.summary == {"x_per_s_mean": 10.0}
 
 

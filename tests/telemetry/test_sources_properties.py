@@ -30,7 +30,9 @@ def test_a_difference_is_never_negative_and_never_invented(counts: list[int | No
 
 
 @given(st.lists(st.tuples(*[COUNTS] * 11), min_size=1, max_size=6))
-def test_cpu_shares_stay_between_0_and_100_and_fill_the_whole_where_all_are_known(rows: list[Row]) -> None:
+def test_cpu_shares_stay_between_0_and_100_and_fill_the_whole_where_all_are_known(
+    rows: list[Row],
+) -> None:
     """Whatever the kernel does to its counters: reset, one mode stepping back, nothing counted."""
     out = SOURCES["cpu"]().convert([float(at) for at in range(len(rows))], rows)
     shares = [column for name, column in out.columns.items() if name.startswith("cpu_")]
@@ -38,11 +40,17 @@ def test_cpu_shares_stay_between_0_and_100_and_fill_the_whole_where_all_are_know
         known = [value for column in shares if (value := column[at]) is not None]
         assert all(0 <= value <= 100 for value in known)
         assert not known or sum(known) == pytest.approx(100, abs=0.01)
-    assert all(0 <= value <= 100.001 for name, value in out.summary.items() if name.endswith("percent_mean"))
+    assert all(
+        0 <= value <= 100.001
+        for name, value in out.summary.items()
+        if name.endswith("percent_mean")
+    )
 
 
 @given(st.lists(st.tuples(COUNTS), max_size=8), st.sampled_from(["gauge", "rate", "rise"]))
-def test_every_column_is_as_long_as_the_cell_or_missing_with_a_reason(rows: list[Row], kind: str) -> None:
+def test_every_column_is_as_long_as_the_cell_or_missing_with_a_reason(
+    rows: list[Row], kind: str
+) -> None:
     field = Field("x", kind, 1.0, ("mean",), "x_total")  # type: ignore[arg-type]
     out = convert([float(at) for at in range(len(rows))], rows, (field,), {})
     assert set(out.columns) ^ set(out.missing) == {"x"}
@@ -50,8 +58,12 @@ def test_every_column_is_as_long_as_the_cell_or_missing_with_a_reason(rows: list
     assert all(out.missing.values())
 
 
-@given(st.dictionaries(st.sampled_from(KEYS), st.integers(0, 2**64 - 1)), st.integers(1, 40), st.data())
-def test_a_cut_off_file_gives_each_number_whole_or_not_at_all(there: dict[bytes, int], piece: int, data: st.DataObject) -> None:
+@given(
+    st.dictionaries(st.sampled_from(KEYS), st.integers(0, 2**64 - 1)), st.integers(1, 40), st.data()
+)
+def test_a_cut_off_file_gives_each_number_whole_or_not_at_all(
+    there: dict[bytes, int], piece: int, data: st.DataObject
+) -> None:
     """The file may end anywhere, may lack any line, and the kernel may hand it out in pieces of any size."""
     text = b"nr_dirty 5\n" + b"".join(b"%s%d\n" % line for line in there.items()) + b"oom_kill 0\n"
     cut = data.draw(st.integers(1, len(text)))

@@ -32,7 +32,9 @@ def arm(name: str, gain: float = 0.0, **other: Any) -> Arm:
 
 def made(again: Arm, *arms: Arm, blocks: int = 12) -> Made:
     """A run of some arms beside the two untouched ones, which are the baseline together."""
-    return Made((STOCK, again, *arms), blocks=blocks, run_cv=0.003, baseline=("stock", "stock-again"))
+    return Made(
+        (STOCK, again, *arms), blocks=blocks, run_cv=0.003, baseline=("stock", "stock-again")
+    )
 
 
 def judged(gain: float, word: str, error: float = 0.002) -> Json:
@@ -40,7 +42,14 @@ def judged(gain: float, word: str, error: float = 0.002) -> Json:
 
 
 def heat(number: int, phase: str, run: str, arms: Mapping[str, list[str]]) -> Json:
-    about = {"number": number, "phase": phase, "label": phase, "run": run, "interrupted": False, "took_s": 10.0}
+    about = {
+        "number": number,
+        "phase": phase,
+        "label": phase,
+        "run": run,
+        "interrupted": False,
+        "took_s": 10.0,
+    }
     return {**about, "arms": dict(arms)}
 
 
@@ -56,7 +65,13 @@ def record(chosen: Mapping[str, float] | None, heats: list[Json], **other: Any) 
         "budget_s": 100.0,
         "seed": 1,
         "heats": heats,
-        "looks": [{"look": 1, "settings": {"a": judged(0.1, "helps"), "b": judged(0.0, "no gain in sight")}, "failed": ["c"]}],
+        "looks": [
+            {
+                "look": 1,
+                "settings": {"a": judged(0.1, "helps"), "b": judged(0.0, "no gain in sight")},
+                "failed": ["c"],
+            }
+        ],
         "chosen": chosen,
         "interactions": {},
         "manifest": None,
@@ -66,11 +81,20 @@ def record(chosen: Mapping[str, float] | None, heats: list[Json], **other: Any) 
     }
 
 
-def tuned(folder: Path, *arms: Arm, chosen: tuple[str, ...] = ("a",), blocks: int = 12, **other: Any) -> Path:
+def tuned(
+    folder: Path, *arms: Arm, chosen: tuple[str, ...] = ("a",), blocks: int = 12, **other: Any
+) -> Path:
     """A tune that chose `a` and confirmed it beside these arms."""
     saved_file(folder, made(AGAIN, *arms, blocks=blocks), "confirm.json")
     settings = {"chosen": list(chosen), WHOLE: ["a", "b", "c"]}
-    heats = [heat(1, "confirm", "../confirm.json", {arm.name: settings[arm.name] for arm in arms if arm.name in settings})]
+    heats = [
+        heat(
+            1,
+            "confirm",
+            "../confirm.json",
+            {arm.name: settings[arm.name] for arm in arms if arm.name in settings},
+        )
+    ]
     return written(folder, record(dict.fromkeys(chosen, 0.1), heats, **other))
 
 
@@ -96,7 +120,9 @@ def test_the_fresh_blocks_alone_give_the_verdict(tmp_path: Path, gain: float, ve
 
 def test_the_gain_is_that_of_compare(tmp_path: Path) -> None:
     tuning = read(tuned(tmp_path, arm("chosen", 0.08), arm(WHOLE, 0.1)))
-    contrasts = {one.tweakset: one for one in compare(load(tmp_path / "tune" / ".." / "confirm.json"))}
+    contrasts = {
+        one.tweakset: one for one in compare(load(tmp_path / "tune" / ".." / "confirm.json"))
+    }
     assert tuning.confirmed is not None
     assert tuning.confirmed.chosen == contrasts["chosen"]
     assert tuning.confirmed.whole == contrasts[WHOLE]
@@ -119,7 +145,9 @@ def test_a_machine_that_differs_from_itself_gives_no_verdict(tmp_path: Path) -> 
 
 
 def test_one_fresh_block_gives_no_verdict(tmp_path: Path) -> None:
-    assert "Keep 1" not in verdict_of(read(tuned(tmp_path, arm("chosen", 0.08), arm(WHOLE, 0.1), blocks=1)))
+    assert "Keep 1" not in verdict_of(
+        read(tuned(tmp_path, arm("chosen", 0.08), arm(WHOLE, 0.1), blocks=1))
+    )
 
 
 def test_a_choice_of_all_settings_is_held_against_stock_alone(tmp_path: Path) -> None:
@@ -130,7 +158,11 @@ def test_a_choice_of_all_settings_is_held_against_stock_alone(tmp_path: Path) ->
 
 
 def test_an_arm_that_was_not_measured_is_not_confirmed(tmp_path: Path) -> None:
-    path = tuned(tmp_path, arm("chosen", broken=dict.fromkeys(range(1, 13), ("failed", "it died"))), arm(WHOLE))
+    path = tuned(
+        tmp_path,
+        arm("chosen", broken=dict.fromkeys(range(1, 13), ("failed", "it died"))),
+        arm(WHOLE),
+    )
     assert "not confirmed" in verdict_of(read(path))
 
 
@@ -154,7 +186,11 @@ def test_the_arm_is_found_by_its_settings_whatever_it_is_called(tmp_path: Path) 
 def test_every_setting_has_a_row_with_raw_figures(tmp_path: Path) -> None:
     text = as_csv.render(answer(read(tuned(tmp_path, arm("chosen", 0.08), arm(WHOLE, 0.1)))))
     rows = {row["setting"]: row for row in csv.DictReader(io.StringIO(text))}
-    assert {name: row["word"] for name, row in rows.items()} == {"a": "helps", "b": "does nothing", "c": "fails"}
+    assert {name: row["word"] for name, row in rows.items()} == {
+        "a": "helps",
+        "b": "does nothing",
+        "c": "fails",
+    }
     assert float(rows["a"]["gain"]) == pytest.approx(math.expm1(0.1))
     assert rows["c"]["gain"] == ""
 
@@ -169,7 +205,13 @@ def test_a_folder_that_was_moved_is_read_with_its_manifest(tmp_path: Path) -> No
     before, after = tmp_path / "before", tmp_path / "after"
     before.mkdir()
     manifest = before / "tune" / "made" / "chosen.yaml"
-    tuned(before, arm("chosen", 0.08), arm(WHOLE, 0.1), manifest=str(manifest), again=["run", f"--tweaks={manifest}"])
+    tuned(
+        before,
+        arm("chosen", 0.08),
+        arm(WHOLE, 0.1),
+        manifest=str(manifest),
+        again=["run", f"--tweaks={manifest}"],
+    )
     manifest.parent.mkdir()
     manifest.write_text("made")
     shutil.move(before, after)
@@ -179,7 +221,9 @@ def test_a_folder_that_was_moved_is_read_with_its_manifest(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("damage", ["missing", "truncated"])
-def test_a_confirmation_that_cannot_be_read_is_refused_by_its_name(tmp_path: Path, damage: str) -> None:
+def test_a_confirmation_that_cannot_be_read_is_refused_by_its_name(
+    tmp_path: Path, damage: str
+) -> None:
     path = tuned(tmp_path, arm("chosen", 0.08), arm(WHOLE, 0.1))
     run = tmp_path / "confirm.json"
     run.write_text(run.read_text()[:100]) if damage == "truncated" else run.unlink()
@@ -187,12 +231,24 @@ def test_a_confirmation_that_cannot_be_read_is_refused_by_its_name(tmp_path: Pat
         read(path)
 
 
-@pytest.mark.parametrize(("looks", "title"), [([], "before the race came to its first look"), (None, "was interrupted.")])
-def test_an_interrupted_race_says_that_it_is_not_finished(tmp_path: Path, looks: list[Json] | None, title: str) -> None:
+@pytest.mark.parametrize(
+    ("looks", "title"), [([], "before the race came to its first look"), (None, "was interrupted.")]
+)
+def test_an_interrupted_race_says_that_it_is_not_finished(
+    tmp_path: Path, looks: list[Json] | None, title: str
+) -> None:
     other = {} if looks is None else {"looks": looks}
     found = answer(read(written(tmp_path, record(None, [], interrupted=True, **other))))
     assert title in found.title
-    assert not [part for section in found.sections for part in section.parts if "too few cells" in str(part)] or looks is None
+    assert (
+        not [
+            part
+            for section in found.sections
+            for part in section.parts
+            if "too few cells" in str(part)
+        ]
+        or looks is None
+    )
     assert found.exit_code == 130
 
 
@@ -205,6 +261,8 @@ def test_an_interrupted_race_says_that_it_is_not_finished(tmp_path: Path, looks:
         ({}, [], "No verdict: too few cells"),
     ],
 )
-def test_nothing_is_claimed_of_settings_that_were_not_measured(tmp_path: Path, settings: Json, failed: list[str], title: str) -> None:
+def test_nothing_is_claimed_of_settings_that_were_not_measured(
+    tmp_path: Path, settings: Json, failed: list[str], title: str
+) -> None:
     looks = [{"look": 1, "settings": settings, "failed": failed}]
     assert verdict_of(read(written(tmp_path, record({}, [], looks=looks)))).startswith(title)

@@ -26,7 +26,8 @@ def vendor(tmp_path: Path) -> Path:
     """A sysctl.conf as a vendor's guide has it: two coupled settings, one that this kernel has not, one line that is none."""
     path = tmp_path / "99-vendor.conf"
     path.write_text(
-        f"{SWAPPINESS} = {_other(SWAPPINESS)}\n{DIRTY} = {_other(DIRTY)}\n{BACKGROUND} = {_other(BACKGROUND)}\n"
+        f"{SWAPPINESS} = {_other(SWAPPINESS)}\n{DIRTY} = {_other(DIRTY)}\n{BACKGROUND} = "
+        f"{_other(BACKGROUND)}\n"
         "kernel.no_such_setting = 4\nthis is no setting\n"
     )
     return path
@@ -71,12 +72,16 @@ def test_two_sets_that_disagree_on_a_setting_are_refused() -> None:
 
 
 def test_settings_of_several_sets_are_candidates_together() -> None:
-    candidates = read(f"one:{SWAPPINESS}={_other(SWAPPINESS)},other:vm.page-cluster={_other('vm.page-cluster')}")
+    candidates = read(
+        f"one:{SWAPPINESS}={_other(SWAPPINESS)},other:vm.page-cluster={_other('vm.page-cluster')}"
+    )
     assert set(candidates.settings) == {SWAPPINESS, "vm.page-cluster"}
 
 
 @pytest.mark.parametrize("chosen", [[SWAPPINESS], [f"{DIRTY} + {BACKGROUND}"]])
-def test_the_manifest_of_a_choice_asks_for_it_and_for_nothing_else(vendor: Path, chosen: list[str]) -> None:
+def test_the_manifest_of_a_choice_asks_for_it_and_for_nothing_else(
+    vendor: Path, chosen: list[str]
+) -> None:
     candidates = read(str(vendor))
     text = candidates.manifest(chosen, "chosen")
     wanted = {part for name in chosen for part in candidates.settings[name]}
@@ -97,8 +102,16 @@ THP, KSM = "/sys/kernel/mm/transparent_hugepage/enabled", "/sys/kernel/mm/ksm"
 
 def _script(name: str, text: str, skyhook: str = "") -> str:
     """A manifest with one script, in a package of this name."""
-    package = {"version": "1.0.0", "image": "ghcr.io/nvidia/skyhook-packages/shellscript", "configMap": {"apply.sh": text}}
-    about = {"apiVersion": "skyhook.nvidia.com/v1alpha1", "kind": "Skyhook", "metadata": {"name": skyhook or name}}
+    package = {
+        "version": "1.0.0",
+        "image": "ghcr.io/nvidia/skyhook-packages/shellscript",
+        "configMap": {"apply.sh": text},
+    }
+    about = {
+        "apiVersion": "skyhook.nvidia.com/v1alpha1",
+        "kind": "Skyhook",
+        "metadata": {"name": skyhook or name},
+    }
     return yaml.safe_dump({**about, "spec": {"packages": {name: package}}})
 
 
@@ -106,13 +119,23 @@ def _script(name: str, text: str, skyhook: str = "") -> str:
     ("one", "other"),
     [
         pytest.param(f"echo always > {THP}", f"echo never > {THP}", id="plain"),
-        pytest.param(f"file={THP}\necho always > $file", f'for file in {THP}; do\n    echo never > "$file"\ndone', id="variables"),
-        pytest.param(f"echo 1 > {KSM}/run\necho $A > {THP}", f"echo 2 > {KSM}/sleep_millisecs\necho $B > {THP}", id="unknown"),
+        pytest.param(
+            f"file={THP}\necho always > $file",
+            f'for file in {THP}; do\n    echo never > "$file"\ndone',
+            id="variables",
+        ),
+        pytest.param(
+            f"echo 1 > {KSM}/run\necho $A > {THP}",
+            f"echo 2 > {KSM}/sleep_millisecs\necho $B > {THP}",
+            id="unknown",
+        ),
         pytest.param("sysctl -w vm.swappiness=7", "echo 8 > /proc/sys/vm/swappiness", id="sysctl"),
     ],
 )
 @pytest.mark.parametrize("skyhook", ["", "same"])
-def test_two_scripts_that_write_one_file_with_different_values_are_refused(tmp_path: Path, one: str, other: str, skyhook: str) -> None:
+def test_two_scripts_that_write_one_file_with_different_values_are_refused(
+    tmp_path: Path, one: str, other: str, skyhook: str
+) -> None:
     (tmp_path / "one.yaml").write_text(_script("one", one, skyhook))
     (tmp_path / "other.yaml").write_text(_script("other", other, skyhook))
     with pytest.raises(BadInput, match="both write"):
@@ -122,7 +145,9 @@ def test_two_scripts_that_write_one_file_with_different_values_are_refused(tmp_p
 def test_a_script_and_a_setting_of_one_file_are_refused_unless_they_agree(tmp_path: Path) -> None:
     value = _other(SWAPPINESS)
     (tmp_path / "one.yaml").write_text(_script("one", f"echo {value} > /proc/sys/vm/swappiness"))
-    assert list(read(f"{tmp_path}/one.yaml,other:{SWAPPINESS}={value}").settings.values()) == [(SWAPPINESS, "script:one/one")]
+    assert list(read(f"{tmp_path}/one.yaml,other:{SWAPPINESS}={value}").settings.values()) == [
+        (SWAPPINESS, "script:one/one")
+    ]
     with pytest.raises(BadInput, match="both write"):
         read(f"{tmp_path}/one.yaml,other:{SWAPPINESS}=9")
 
@@ -140,7 +165,9 @@ def test_scripts_that_name_one_file_and_do_not_contradict_each_other_stay_togeth
 def test_skyhooks_of_one_name_are_kept_apart(tmp_path: Path) -> None:
     """On a cluster the second would replace the first."""
     (tmp_path / "one.yaml").write_text(_script("one", "echo 1 > /sys/kernel/mm/ksm/run", "same"))
-    (tmp_path / "other.yaml").write_text(_script("one", f"echo {_other(SWAPPINESS)} > /proc/sys/vm/swappiness", "same"))
+    (tmp_path / "other.yaml").write_text(
+        _script("one", f"echo {_other(SWAPPINESS)} > /proc/sys/vm/swappiness", "same")
+    )
     candidates = read(f"{tmp_path}/one.yaml,{tmp_path}/other.yaml")
     assert set(candidates.settings) == {"script:same/one", "script:same-2/one"}
     records = list(yaml.safe_load_all(candidates.manifest(list(candidates.settings), "chosen")))
@@ -152,7 +179,9 @@ def test_a_file_below_sys_that_has_its_value_already_is_no_candidate() -> None:
     value = now[now.index("[") + 1 : now.index("]")]
     candidates = read(f"late:{THP}={value}+vm.page-cluster={_other('vm.page-cluster')}")
     assert list(candidates.settings) == ["vm.page-cluster"]
-    assert [reason for reason in candidates.left_out.values() if reason.startswith("in force already")]
+    assert [
+        reason for reason in candidates.left_out.values() if reason.startswith("in force already")
+    ]
 
 
 def test_a_boot_token_of_the_running_kernel_is_no_candidate(tmp_path: Path) -> None:
@@ -162,10 +191,19 @@ def test_a_boot_token_of_the_running_kernel_is_no_candidate(tmp_path: Path) -> N
         "version": "1.0.0",
         "image": "ghcr.io/nvidia/skyhook-packages/tuning",
         "interrupt": {"type": "reboot"},
-        "configMap": {"grub.conf": token, "sysctl.conf": f"vm.page-cluster={_other('vm.page-cluster')}"},
+        "configMap": {
+            "grub.conf": token,
+            "sysctl.conf": f"vm.page-cluster={_other('vm.page-cluster')}",
+        },
     }
-    about = {"apiVersion": "skyhook.nvidia.com/v1alpha1", "kind": "Skyhook", "metadata": {"name": "boot"}}
-    (tmp_path / "boot.yaml").write_text(yaml.safe_dump({**about, "spec": {"packages": {"tuning": package}}}))
+    about = {
+        "apiVersion": "skyhook.nvidia.com/v1alpha1",
+        "kind": "Skyhook",
+        "metadata": {"name": "boot"},
+    }
+    (tmp_path / "boot.yaml").write_text(
+        yaml.safe_dump({**about, "spec": {"packages": {"tuning": package}}})
+    )
     candidates = read(f"{tmp_path}/boot.yaml")
     assert list(candidates.settings) == ["vm.page-cluster"]
     assert len(candidates.left_out) == 1

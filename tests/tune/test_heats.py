@@ -13,10 +13,16 @@ from fixtures.studies.command.tune_heats import Bench, measure
 from fixtures.terms import Refused
 
 
-@pytest.mark.parametrize("ends", ["import sys; sys.exit('no disk')", "import os; os.kill(os.getpid(), 9)"])
-def test_a_session_that_saved_no_run_is_told_by_its_own_last_lines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ends: str) -> None:
+@pytest.mark.parametrize(
+    "ends", ["import sys; sys.exit('no disk')", "import os; os.kill(os.getpid(), 9)"]
+)
+def test_a_session_that_saved_no_run_is_told_by_its_own_last_lines(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ends: str
+) -> None:
     """The log has the sessions of all heats; those before are not to blame."""
-    monkeypatch.setattr(tune_heats, "run_to_end", lambda _, log: run_to_end([sys.executable, "-c", ends], log))
+    monkeypatch.setattr(
+        tune_heats, "run_to_end", lambda _, log: run_to_end([sys.executable, "-c", ends], log)
+    )
     log = tmp_path / "made.log"
     log.write_text("Saved: the run of the heat before\n")
     with pytest.raises(Refused) as refused:
@@ -26,8 +32,17 @@ def test_a_session_that_saved_no_run_is_told_by_its_own_last_lines(tmp_path: Pat
 
 
 @pytest.mark.parametrize("says", ["", "THE MACHINE WAS NOT PUT BACK"])
-def test_an_unsaved_interruption_needs_the_machine_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, says: str) -> None:
+def test_an_unsaved_interruption_needs_the_machine_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, says: str
+) -> None:
     monkeypatch.setattr(tune_heats, "run_to_end", lambda _, log: (log.write_text(says), True))
     monkeypatch.setenv("DEEPTWEAK_STATE_DIR", str(tmp_path))
     with pytest.raises(Refused if says else KeyboardInterrupt):
-        measure(Bench((), 0.0, tmp_path, tmp_path / "made", tmp_path / "made.log"), 1, "made", {}, 1.0, 1)
+        measure(
+            Bench((), 0.0, tmp_path, tmp_path / "made", tmp_path / "made.log"),
+            1,
+            "made",
+            {},
+            1.0,
+            1,
+        )

@@ -67,14 +67,21 @@ def test_a_package_that_goes_hands_on_what_it_depends_on() -> None:
 def asked(tweakset: TweakSet) -> tuple[object, ...]:
     """What a set asks for, in its order; a package without its Skyhook, which is told only where there are several."""
     settings_ = [(tweak.kind, tweak.key, tweak.value) for tweak in tweakset.tweaks]
-    scripts = [(script.package.rpartition("/")[2], script.stage, script.text) for script in tweakset.scripts]
+    scripts = [
+        (script.package.rpartition("/")[2], script.stage, script.text)
+        for script in tweakset.scripts
+    ]
     return settings_, scripts
 
 
 def packages(text: str) -> dict[tuple[str, str], dict[str, Any]]:
     """The packages of a manifest by Skyhook and label, in the order in which an operator runs them."""
     records = manifest.skyhooks(text, "test")
-    return {(record["metadata"]["name"], label): package for record in records for label, package in packages_in_order(record, "test")}
+    return {
+        (record["metadata"]["name"], label): package
+        for record in records
+        for label, package in packages_in_order(record, "test")
+    }
 
 
 def check(found: Candidates, chosen: list[str]) -> None:
@@ -92,25 +99,47 @@ def check(found: Candidates, chosen: list[str]) -> None:
         assert package.get("configMap", {}).keys() <= was.get("configMap", {}).keys()
         needs = package.get("dependsOn", {})
         assert all((skyhook, need) in after for need in needs)
-        assert {(need, version) for need, version in was.get("dependsOn", {}).items() if (skyhook, need) in after} <= {*needs.items()}
+        assert {
+            (need, version)
+            for need, version in was.get("dependsOn", {}).items()
+            if (skyhook, need) in after
+        } <= {*needs.items()}
         if package.get("configMap") == was.get("configMap"):
             assert package.get("interrupt") == was.get("interrupt")
             assert package.get("configInterrupts") == was.get("configInterrupts")
-    fields = {record["metadata"]["name"]: record["spec"].keys() for record in manifest.skyhooks(found.profile.text, "test")}
-    assert all(record["spec"].keys() == fields[record["metadata"]["name"]] for record in yaml.safe_load_all(text))
+    fields = {
+        record["metadata"]["name"]: record["spec"].keys()
+        for record in manifest.skyhooks(found.profile.text, "test")
+    }
+    assert all(
+        record["spec"].keys() == fields[record["metadata"]["name"]]
+        for record in yaml.safe_load_all(text)
+    )
 
 
 @pytest.mark.parametrize("name", CATALOGUE)
 @given(data=some.data())
 @settings(max_examples=15, deadline=None)
-def test_any_parts_of_a_shipped_set_are_kept_as_they_stand_there(name: str, data: some.DataObject) -> None:
+def test_any_parts_of_a_shipped_set_are_kept_as_they_stand_there(
+    name: str, data: some.DataObject
+) -> None:
     found = candidates(name)
-    check(found, data.draw(some.lists(some.sampled_from(list(found.settings)), min_size=1, unique=True)))
+    check(
+        found,
+        data.draw(some.lists(some.sampled_from(list(found.settings)), min_size=1, unique=True)),
+    )
 
 
 @given(data=some.data())
 @settings(max_examples=60, deadline=None)
-def test_any_parts_of_several_shipped_sets_are_kept_as_they_stand_there(data: some.DataObject) -> None:
-    names = data.draw(some.lists(some.sampled_from(sorted(CATALOGUE)), min_size=2, max_size=5, unique=True))
+def test_any_parts_of_several_shipped_sets_are_kept_as_they_stand_there(
+    data: some.DataObject,
+) -> None:
+    names = data.draw(
+        some.lists(some.sampled_from(sorted(CATALOGUE)), min_size=2, max_size=5, unique=True)
+    )
     found = candidates(*names)
-    check(found, data.draw(some.lists(some.sampled_from(list(found.settings)), min_size=1, unique=True)))
+    check(
+        found,
+        data.draw(some.lists(some.sampled_from(list(found.settings)), min_size=1, unique=True)),
+    )

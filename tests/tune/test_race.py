@@ -27,15 +27,27 @@ class Machine:
     """A machine on which the first setting is worth 10 %; a session takes what it is given, and waits for others before."""
 
     waits_s: float = 0.0
-    interrupts: list[str] = field(default_factory=list)  # labels of heats that are interrupted halfway, once each
-    broken: list[str] = field(default_factory=list)  # labels of heats that do not put the machine back
+    interrupts: list[str] = field(
+        default_factory=list
+    )  # labels of heats that are interrupted halfway, once each
+    broken: list[str] = field(
+        default_factory=list
+    )  # labels of heats that do not put the machine back
     now_s: float = 0.0
     given_s: dict[str, list[float]] = field(default_factory=dict)
 
     def wait(self) -> None:
         self.now_s += self.waits_s
 
-    def measure(self, bench: Bench, _number: int, name: str, _arms: Mapping[str, str], budget_s: float, _seed: int) -> tuple[Path, bool]:
+    def measure(
+        self,
+        bench: Bench,
+        _number: int,
+        name: str,
+        _arms: Mapping[str, str],
+        budget_s: float,
+        _seed: int,
+    ) -> tuple[Path, bool]:
         label = name.removeprefix("made-")
         self.given_s.setdefault(label, []).append(budget_s)
         interrupted = label in self.interrupts
@@ -51,7 +63,12 @@ def cells(heat: SavedHeat) -> list[Cell]:
     arms = [frozenset[str](), *heat.arms.values()]
     scatter = (0.001, -0.001, 0.0005, 0.002, -0.002)
     return [
-        Cell(heat.number, block, arm, scatter[(3 * block + number) % 5] - 0.1 * ("vm.swappiness" in arm))
+        Cell(
+            heat.number,
+            block,
+            arm,
+            scatter[(3 * block + number) % 5] - 0.1 * ("vm.swappiness" in arm),
+        )
         for block in (1, 2)
         for number, arm in enumerate(arms)
     ]
@@ -63,7 +80,11 @@ def machine(monkeypatch: pytest.MonkeyPatch) -> Machine:
     monkeypatch.setattr(tune_race, "measure", made.measure)
     monkeypatch.setattr(Bench, "wait", made.wait)
     monkeypatch.setattr(SavedHeat, "cells", cells)
-    monkeypatch.setattr(SavedHeat, "is_restored", lambda heat: heat.path.stem.removeprefix("made-") not in made.broken)
+    monkeypatch.setattr(
+        SavedHeat,
+        "is_restored",
+        lambda heat: heat.path.stem.removeprefix("made-") not in made.broken,
+    )
     monkeypatch.setattr("time.monotonic", lambda: made.now_s)
     return made
 
@@ -77,9 +98,15 @@ def race(folder: Path, *, resumed: bool = False) -> Race:
     path = folder / "tune" / "made.json"
     found = candidates()
     path.parent.mkdir(exist_ok=True)
-    record = Record.resumed(path) if resumed else Record.begun(path, found, Rules(1), BUDGET_S, 1, ["again"], ["words"])
+    record = (
+        Record.resumed(path)
+        if resumed
+        else Record.begun(path, found, Rules(1), BUDGET_S, 1, ["again"], ["words"])
+    )
     record.begin()
-    return Race(Bench((), 0.0, folder, path.with_suffix(""), path.with_suffix(".log")), found, record)
+    return Race(
+        Bench((), 0.0, folder, path.with_suffix(""), path.with_suffix(".log")), found, record
+    )
 
 
 def written(folder: Path) -> dict[str, Any]:
@@ -100,7 +127,9 @@ def test_waiting_for_another_run_does_not_count(tmp_path: Path, machine: Machine
 
 
 @pytest.mark.parametrize("label", ["race-1a", "race-1b", "confirm"])
-def test_an_interrupted_heat_goes_on_with_the_rest_of_its_time(tmp_path: Path, machine: Machine, label: str) -> None:
+def test_an_interrupted_heat_goes_on_with_the_rest_of_its_time(
+    tmp_path: Path, machine: Machine, label: str
+) -> None:
     machine.interrupts = [label]
     race(tmp_path).run(tmp_path / "chosen.yaml")
     assert written(tmp_path)["interrupted"]
@@ -138,10 +167,14 @@ def test_a_finished_tune_is_not_measured_again(tmp_path: Path, machine: Machine)
         pytest.param(lambda text: text[: len(text) // 2], id="truncated"),
         pytest.param(lambda _: "[]", id="list"),
         pytest.param(lambda _: "[" * 100_000, id="deep"),
-        pytest.param(lambda text: text.replace('"schema_version": 1', '"schema_version": 2'), id="version"),
+        pytest.param(
+            lambda text: text.replace('"schema_version": 1', '"schema_version": 2'), id="version"
+        ),
         pytest.param(lambda text: text.replace('"heats"', '"heat"'), id="field-gone"),
         pytest.param(lambda text: text.replace('"looks": 1', '"looks": 0'), id="no-looks"),
-        pytest.param(lambda text: text.replace('"took_s": 250.0', '"took_s": "long"'), id="no-number"),
+        pytest.param(
+            lambda text: text.replace('"took_s": 250.0', '"took_s": "long"'), id="no-number"
+        ),
     ],
 )
 @pytest.mark.usefixtures("machine")

@@ -17,7 +17,8 @@ from tests.waiting import until
 pytestmark = [pytest.mark.usefixtures("kernel_unchanged"), pytest.mark.needs("session")]
 PROGRAM = (
     "import os, time; from deeptweak.steps import step\n"
-    "while True: time.sleep(float(os.environ.get('FAST_S', '0.01')) + float(os.environ.get('SLOW_S', '0'))); step()"
+    "while True: time.sleep(float(os.environ.get('FAST_S', '0.01')) + "
+    "float(os.environ.get('SLOW_S', '0'))); step()"
 )
 
 
@@ -36,7 +37,16 @@ def typed(place: Place, *words: str, budget: str = "90s") -> list[str]:
     tweaks = ",".join(map(str, sets))
     program = ["--", sys.executable, "-c", PROGRAM]
     fixed = [f"--tweaks={tweaks}", f"--storage={place.storage}", "--steps=8", "--warmup=1"]
-    return [sys.executable, "-m", "deeptweak", "tune", *fixed, f"--budget={budget}", *words, *program]
+    return [
+        sys.executable,
+        "-m",
+        "deeptweak",
+        "tune",
+        *fixed,
+        f"--budget={budget}",
+        *words,
+        *program,
+    ]
 
 
 def record(place: Place) -> dict[str, Any]:
@@ -50,7 +60,11 @@ def test_what_helps_is_chosen_and_confirmed_in_fresh_blocks(place: Place) -> Non
     assert done.code == 0, done.out
     result = record(place)
     assert list(result["chosen"]) == ["FAST_S"]
-    words = {name: judged["word"] for look in result["looks"] for name, judged in look["settings"].items()}
+    words = {
+        name: judged["word"]
+        for look in result["looks"]
+        for name, judged in look["settings"].items()
+    }
     assert (words["FAST_S"], words["SLOW_S"]) == ("helps", "harms")
     assert [heat["phase"] for heat in result["heats"]][-1] == "confirm"
     assert "FAST_S=0.005" in Path(result["manifest"]).read_text()
@@ -60,14 +74,33 @@ def test_what_helps_is_chosen_and_confirmed_in_fresh_blocks(place: Place) -> Non
 def test_a_plan_measures_nothing(place: Place) -> None:
     done = place.call(*typed(place, "--plan"))
     assert done.code == 0, done.out
-    assert [line.strip() for line in done.out.splitlines() if line.startswith("  ")] == ["FAST_S", "IDLE", "SLOW_S"]
+    assert [line.strip() for line in done.out.splitlines() if line.startswith("  ")] == [
+        "FAST_S",
+        "IDLE",
+        "SLOW_S",
+    ]
     assert not (place.storage / "tune").exists()
 
 
 def stopped(place: Place, words: list[str], heats: int, number: signal.Signals) -> tuple[int, str]:
-    """Start a tune and send it a signal once so many heats are written down. Returns: its exit code and what it said."""
-    with subprocess.Popen(words, cwd=HOUSE, env=place.env(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
-        until(lambda: any((place.storage / "tune").glob("*.json")) and len(record(place)["heats"]) >= heats)
+    """Start a tune and send it a signal once so many heats are written down.
+
+    Returns: its exit code and what it said.
+    """
+    with subprocess.Popen(
+        words,
+        cwd=HOUSE,
+        env=place.env(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    ) as process:
+        until(
+            lambda: (
+                any((place.storage / "tune").glob("*.json"))
+                and len(record(place)["heats"]) >= heats
+            )
+        )
         process.send_signal(number)
         said = process.communicate()[0]
     return process.returncode, said

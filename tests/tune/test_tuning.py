@@ -33,10 +33,26 @@ HARMFUL = "setting-02"
 
 
 @pytest.mark.parametrize(
-    ("count", "number"), [(2, 4), (3, 4), (4, 8), (7, 8), (11, 12), (15, 16), (16, 20), (19, 20), (23, 24), (24, 32), (33, 40), (50, 64)]
+    ("count", "number"),
+    [
+        (2, 4),
+        (3, 4),
+        (4, 8),
+        (7, 8),
+        (11, 12),
+        (15, 16),
+        (16, 20),
+        (19, 20),
+        (23, 24),
+        (24, 32),
+        (33, 40),
+        (50, 64),
+    ],
 )
 def test_each_setting_is_on_in_half_of_the_arms(count: int, number: int) -> None:
-    names = SETTINGS[:count] if count <= len(SETTINGS) else [f"s{number}" for number in range(count)]
+    names = (
+        SETTINGS[:count] if count <= len(SETTINGS) else [f"s{number}" for number in range(count)]
+    )
     arms = draw_arms(names, random.Random(1))
     assert len(arms) == balanced_arms(count) == number
     assert {sum(name in arm for arm in arms) for name in names} == {len(arms) // 2}
@@ -44,7 +60,10 @@ def test_each_setting_is_on_in_half_of_the_arms(count: int, number: int) -> None
 
 def test_two_settings_are_on_together_in_a_quarter_of_the_arms() -> None:
     arms = draw_arms(SETTINGS, random.Random(1))
-    together = {sum({one, other} <= arm for arm in arms) for one, other in itertools.combinations(SETTINGS, 2)}
+    together = {
+        sum({one, other} <= arm for arm in arms)
+        for one, other in itertools.combinations(SETTINGS, 2)
+    }
     assert together == {len(arms) // 4}
 
 
@@ -95,11 +114,18 @@ def test_the_error_of_a_gain_is_that_of_least_squares() -> None:
     np = pytest.importorskip("numpy")
     cells = Command(random.Random(5), QUIET).measure(draw_arms(SETTINGS, random.Random(6)), 600)
     blocks = sorted({cell.block for cell in cells})
-    rows = [[*(cell.block == block for block in blocks), *(name in cell.settings for name in SETTINGS)] for cell in cells]
+    rows = [
+        [*(cell.block == block for block in blocks), *(name in cell.settings for name in SETTINGS)]
+        for cell in cells
+    ]
     fitted = api.OLS([cell.log_time for cell in cells], np.array(rows, dtype=float)).fit()
     gains = estimate(cells)
-    assert [gains[name].gain for name in SETTINGS] == pytest.approx(list(-fitted.params[len(blocks) :]))
-    assert [gains[name].error for name in SETTINGS] == pytest.approx(list(fitted.bse[len(blocks) :]))
+    assert [gains[name].gain for name in SETTINGS] == pytest.approx(
+        list(-fitted.params[len(blocks) :])
+    )
+    assert [gains[name].error for name in SETTINGS] == pytest.approx(
+        list(fitted.bse[len(blocks) :])
+    )
     assert gains[SETTINGS[0]].df == fitted.df_resid
 
 
@@ -113,7 +139,9 @@ def test_the_error_of_a_gain_is_that_of_least_squares() -> None:
         (-0.02, "no gain in sight"),
     ],
 )
-def test_a_setting_is_judged_by_an_interval_over_all_looks_and_settings(gain: float, word: str) -> None:
+def test_a_setting_is_judged_by_an_interval_over_all_looks_and_settings(
+    gain: float, word: str
+) -> None:
     assert judge(Gain("a", gain, 0.007, 200), RULES, 15) == word
 
 
@@ -159,7 +187,9 @@ def test_gains_that_do_not_scatter_are_taken_as_they_are() -> None:
 
 
 def test_what_the_race_and_the_joint_set_say_alike_counts_by_its_certainty() -> None:
-    kept, interactions = stay({"a": Gain("a", 0.03, 0.001, 100)}, {"a": Gain("a", 0.034, 0.002, 20)}, RULES)
+    kept, interactions = stay(
+        {"a": Gain("a", 0.03, 0.001, 100)}, {"a": Gain("a", 0.034, 0.002, 20)}, RULES
+    )
     assert kept == {"a": pytest.approx(0.0308)}
     assert not interactions
 
@@ -206,7 +236,10 @@ def test_the_gain_of_what_is_chosen_is_true(draws: int, cell_sd: float) -> None:
 
 @on_both_days
 def test_a_set_that_does_nothing_is_left_at_stock(draws: int, cell_sd: float) -> None:
-    tunes = [tune(Command(random.Random(draw), cell_sd, {}, pair_gain=0.0), draw) for draw in range(draws)]
+    tunes = [
+        tune(Command(random.Random(draw), cell_sd, {}, pair_gain=0.0), draw)
+        for draw in range(draws)
+    ]
     kept = [one for one in tunes if one.confirmed and one.confirmed.low > 0]
     assert len(kept) <= (1 - _low(0.95, draws)) * draws
     claimed = [one for one in tunes if {"helps", "harms"} & set(one.words.values())]

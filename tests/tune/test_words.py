@@ -42,7 +42,13 @@ sys.exit(__main__.main())
 
 def called(code: str, *words: str) -> subprocess.CompletedProcess[str]:
     """Call `tune` in a process of its own."""
-    return subprocess.run([sys.executable, "-c", code, "tune", *words], cwd=HOUSE, capture_output=True, text=True, check=False)
+    return subprocess.run(
+        [sys.executable, "-c", code, "tune", *words],
+        cwd=HOUSE,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
 
 
 def record_of(folder: Path, *words: str) -> str:
@@ -51,7 +57,9 @@ def record_of(folder: Path, *words: str) -> str:
     return called(DIGEST, *fixed).stderr.strip()
 
 
-@pytest.mark.parametrize("option", ["--steps=5", "--step-regex=x", "--runs", "--env=A=1", "--timeout=7"])
+@pytest.mark.parametrize(
+    "option", ["--steps=5", "--step-regex=x", "--runs", "--env=A=1", "--timeout=7"]
+)
 def test_an_option_of_a_command_is_refused_beside_a_workload(option: str) -> None:
     done = called(DIGEST, SETTINGS, "--workload=cnn_train", "--plan", option)
     assert done.returncode == 2
@@ -77,10 +85,14 @@ def test_a_full_disk_is_said_in_one_line(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("option", ["--storage", "--save-manifest"])
-def test_a_folder_that_cannot_be_made_is_refused_before_anything_is_measured(tmp_path: Path, option: str) -> None:
+def test_a_folder_that_cannot_be_made_is_refused_before_anything_is_measured(
+    tmp_path: Path, option: str
+) -> None:
     (tmp_path / "file").write_text("no folder")
     place = tmp_path / "file" / "chosen.yaml"
-    done = called(FULL, SETTINGS, f"--storage={tmp_path / 'saved'}", f"{option}={place}", "--", "program")
+    done = called(
+        FULL, SETTINGS, f"--storage={tmp_path / 'saved'}", f"{option}={place}", "--", "program"
+    )
     assert done.returncode == 2
     assert done.stderr.startswith(f"error: {tmp_path / 'file'}")
 
@@ -92,19 +104,26 @@ def test_the_same_command_goes_on_with_the_same_record_in_another_process(tmp_pa
 
 
 def test_another_seed_budget_or_save_is_another_run(tmp_path: Path) -> None:
-    names = {record_of(tmp_path, *words) for words in ([], ["--seed=2"], ["--budget=2h"], ["--min-gain=2"])}
+    names = {
+        record_of(tmp_path, *words)
+        for words in ([], ["--seed=2"], ["--budget=2h"], ["--min-gain=2"])
+    }
     assert len(names) == 4
 
 
 @pytest.mark.parametrize("name", ["a/b", "../a", "a*", " "])
 def test_a_name_that_is_no_file_name_is_refused(tmp_path: Path, name: str) -> None:
-    done = called(DIGEST, SETTINGS, f"--storage={tmp_path}", f"--save={name}", "--plan", "--", "program")
+    done = called(
+        DIGEST, SETTINGS, f"--storage={tmp_path}", f"--save={name}", "--plan", "--", "program"
+    )
     assert done.returncode == 2
     assert "--save=" in done.stderr
 
 
 def test_the_next_command_measures_the_same_command(tmp_path: Path) -> None:
     own = ["--step-regex=took (.*) s", "--runs", "--env=A=1", "--env=B=2", "--timeout=7.0"]
-    words = json.loads(called(AGAIN, SETTINGS, f"--storage={tmp_path}", *own, "--", "program", "-x").stderr)
+    words = json.loads(
+        called(AGAIN, SETTINGS, f"--storage={tmp_path}", *own, "--", "program", "-x").stderr
+    )
     assert words[-2:] == ["program", "-x"]
     assert set(own) <= set(words[: words.index("--")])

@@ -45,14 +45,22 @@ def applied(tweakset: TweakSet) -> list[str]:
     """The sysctl texts that would go to the operator."""
     numbers = count(1)
     bodies = operator.resources(tweakset, api.SKYHOOKS, lambda: f"n{next(numbers)}", SPOT)
-    return [package["configMap"]["sysctl.conf"] for body in bodies for package in body["spec"]["packages"].values()]
+    return [
+        package["configMap"]["sysctl.conf"]
+        for body in bodies
+        for package in body["spec"]["packages"].values()
+    ]
 
 
 def test_a_file_edited_during_a_run_changes_nothing_of_what_is_applied(tmp_path: Path) -> None:
     file = tmp_path / "mine.yaml"
     file.write_text(TEXT)
     tweakset = read(file)
-    file.write_text(TEXT.replace("=10", "=99").replace("image: r/tuning", "image: r/tuning\n      interrupt: {type: reboot}"))
+    file.write_text(
+        TEXT.replace("=10", "=99").replace(
+            "image: r/tuning", "image: r/tuning\n      interrupt: {type: reboot}"
+        )
+    )
     assert applied(tweakset) == ["vm.swappiness=10"]
     assert tweakset.sha256 == hashlib.sha256(TEXT.encode()).hexdigest()
     assert not skyhook.reboots(tweakset)
@@ -69,21 +77,41 @@ def test_a_file_edited_during_a_run_changes_nothing_of_what_is_applied(tmp_path:
         (("1.1.4", "1.1"), "version 1.1 is not valid"),
         (("1.1.4", f"1.1.4-{'a' * 51}"), "at most 63 characters"),
         (("1.1.4", "1.1.4+build"), "version '1.1.4+build' is not valid"),
-        (beside("dependsOn: {more: 2.0.0}"), "depends on 'more' in version '2.0.0', but that package has '1.0.0'"),
+        (
+            beside("dependsOn: {more: 2.0.0}"),
+            "depends on 'more' in version '2.0.0', but that package has '1.0.0'",
+        ),
         (beside("name: other"), "its name is 'other'"),
-        (beside("configInterrupts: {grub.conf: {type: noop}}"), "configInterrupts names 'grub.conf'"),
-        (beside("configInterrupts: {sysctl?conf: {type: noop}}"), "configInterrupts names 'sysctl?conf'"),
-        (beside("resources: {cpuLimit: 1}"), "its resources are cpuLimit: cpuLimit, cpuRequest, memory"),
+        (
+            beside("configInterrupts: {grub.conf: {type: noop}}"),
+            "configInterrupts names 'grub.conf'",
+        ),
+        (
+            beside("configInterrupts: {sysctl?conf: {type: noop}}"),
+            "configInterrupts names 'sysctl?conf'",
+        ),
+        (
+            beside("resources: {cpuLimit: 1}"),
+            "its resources are cpuLimit: cpuLimit, cpuRequest, memory",
+        ),
         (beside(f"resources: {{{RESOURCES}, cpuLimit: 500m}}"), "cpuLimit is below its cpuRequest"),
         (beside(f"resources: {{{RESOURCES}, cpuLimit: 0}}"), "more than 0 is needed"),
         (beside("uninstall: {apply: true}"), "uninstall.apply needs uninstall.enabled"),
         (beside("gracefulShutdown: soon"), "gracefulShutdown 'soon' is not a duration"),
         (beside("stageTimeout: -1s"), "stageTimeout '-1s' is not a duration"),
-        (beside("interrupt: {type: explode}"), "interrupt 'explode' must be one of noop, reboot, restartAllServices, service"),
-        (beside("configInterrupts: {'*.conf': {type: explode}}"), "interrupt 'explode' must be one of"),
+        (
+            beside("interrupt: {type: explode}"),
+            "interrupt 'explode' must be one of noop, reboot, restartAllServices, service",
+        ),
+        (
+            beside("configInterrupts: {'*.conf': {type: explode}}"),
+            "interrupt 'explode' must be one of",
+        ),
     ],
 )
-def test_what_the_operators_webhook_refuses_is_known_before_anything_is_created(tmp_path: Path, change: tuple[str, str], says: str) -> None:
+def test_what_the_operators_webhook_refuses_is_known_before_anything_is_created(
+    tmp_path: Path, change: tuple[str, str], says: str
+) -> None:
     """Each tried on the operator of May 2026 (after 0.15), webhooks on and off: refused, stalling all others, pulling another image,
 
     or waiting for ever.
@@ -102,14 +130,24 @@ DIGEST = f"sha256:{'a' * 64}"
     [
         ("r/tuning", "", ""),
         ("r/tuning:1.1.4", "", "it has the tag '1.1.4', which the operator refuses"),
-        ("r/tuning:1.2", "'1.2' after the first ':'", "it has the tag '1.2', which the operator refuses"),
+        (
+            "r/tuning:1.2",
+            "'1.2' after the first ':'",
+            "it has the tag '1.2', which the operator refuses",
+        ),
         ("r:5000/tuning", "'5000/tuning' after the first ':'", ""),
-        ("r:5000/tuning:1.1.4", "after the first ':'", "it has the tag '1.1.4', which the operator refuses"),
+        (
+            "r:5000/tuning:1.1.4",
+            "after the first ':'",
+            "it has the tag '1.1.4', which the operator refuses",
+        ),
         (f"r/tuning@{DIGEST}", "after the first ':'", f"write `containerSHA: {DIGEST}`"),
         (f"r:5000/tuning:1.1.4@{DIGEST}", "after the first ':'", f"write `containerSHA: {DIGEST}`"),
     ],
 )
-def test_what_an_image_may_be_called_depends_on_the_operator(tmp_path: Path, image: str, skyhook_says: str, nodewright_says: str) -> None:
+def test_what_an_image_may_be_called_depends_on_the_operator(
+    tmp_path: Path, image: str, skyhook_says: str, nodewright_says: str
+) -> None:
     """Up to v0.17, whose resources are Skyhooks, it cuts an image at the first colon; from v0.18 on a port is taken and a tag is not."""
     file = tmp_path / "mine.yaml"
     file.write_text(TEXT.replace("image: r/tuning", f"image: {image}"))
@@ -130,13 +168,18 @@ def test_how_a_change_goes_over_many_nodes_is_not_for_one(tmp_path: Path) -> Non
     """The operator refuses a budget beside a policy, and a policy that is not in the cluster."""
     file = tmp_path / "mine.yaml"
     file.write_text(
-        TEXT.replace("spec:\n", "spec:\n  deploymentPolicy: canary\n  autoTaintNewNodes: true\n  deploymentPolicyOptions: {reset: true}\n")
+        TEXT.replace(
+            "spec:\n",
+            "spec:\n  deploymentPolicy: canary\n  autoTaintNewNodes: true\n  "
+            "deploymentPolicyOptions: {reset: true}\n",
+        )
     )
     (body,) = operator.resources(read(file), api.SKYHOOKS, lambda: "n", SPOT)
     assert body["spec"].keys() == {"packages", "nodeSelectors", "interruptionBudget"}
 
 
-# What the operator's agent logged of a script that failed, in the recording skyhook_script_fails: shortened in the middle.
+# What the operator's agent logged of a script that failed, in the recording skyhook_script_fails:
+# shortened in the middle.
 LOG = """\
 history_file: /var/lib/skyhook/fails/history/half.json
 WARNING:root: shellscript_run_check.sh doesn't exist. Checks ensure that all tasks in the step will complete.
@@ -152,24 +195,46 @@ apply shellscript_run.sh ['apply'] [0] Idempotence.Disabled True
 
 def test_a_failing_scripts_own_words_are_found_in_the_agents_log() -> None:
     assert operator.words_of(LOG.splitlines()) == ["vm.dirty_ratio = 31", "no such thing"]
-    own = LOG.replace("no such thing", operator.TRACEBACK + "\n[err]2026-11-21T08:42:56.716045 KeyError: 'a script in Python'")
-    assert operator.words_of(own.splitlines())[1:] == [operator.TRACEBACK, "KeyError: 'a script in Python'"]
-    assert operator.words_of(["mode: apply", "", "no such thing"]) == ["mode: apply", "no such thing"]
+    own = LOG.replace(
+        "no such thing",
+        operator.TRACEBACK + "\n[err]2026-11-21T08:42:56.716045 KeyError: 'a script in Python'",
+    )
+    assert operator.words_of(own.splitlines())[1:] == [
+        operator.TRACEBACK,
+        "KeyError: 'a script in Python'",
+    ]
+    assert operator.words_of(["mode: apply", "", "no such thing"]) == [
+        "mode: apply",
+        "no such thing",
+    ]
 
 
 def test_the_text_is_that_of_the_hash_to_the_byte(tmp_path: Path) -> None:
     file = tmp_path / "mine.yaml"
     file.write_bytes(TEXT.replace("\n", "\r\n").encode())
     tweakset = read(file)
-    assert hashlib.sha256(tweakset.text.encode()).hexdigest() == tweakset.sha256 == hashlib.sha256(file.read_bytes()).hexdigest()
+    assert (
+        hashlib.sha256(tweakset.text.encode()).hexdigest()
+        == tweakset.sha256
+        == hashlib.sha256(file.read_bytes()).hexdigest()
+    )
 
 
 def test_a_set_made_of_another_goes_to_the_operator_as_its_own_manifest() -> None:
-    """It has no file. Without its boot tokens it needs no reboot; with nothing left of it there is nothing to create."""
+    """It has no file.
+
+    Without its boot tokens it needs no reboot; with nothing left of it there is nothing to create.
+    """
     profile = read(available()["deeptweak-exp1"])
-    levels = {part.name: part.own if part.name == "vm.max_map_count" else None for part in parts(profile)}
+    levels = {
+        part.name: part.own if part.name == "vm.max_map_count" else None for part in parts(profile)
+    }
     one = derived(profile, levels, "deeptweak-exp1.only-vm.max_map_count")
     assert one.path is None
     assert applied(one) == ["vm.max_map_count=262144"]
-    assert (skyhook.obstacles(one), skyhook.reboots(one), skyhook.reboots(profile)) == ([], False, True)
+    assert (skyhook.obstacles(one), skyhook.reboots(one), skyhook.reboots(profile)) == (
+        [],
+        False,
+        True,
+    )
     assert skyhook.packages(derived(profile, dict.fromkeys(levels), "none")) == []

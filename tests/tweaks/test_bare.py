@@ -31,7 +31,10 @@ FILES = {
     "sys/block/vda/queue/read_ahead_kb": "128",
     "sys/block/vdb/queue/read_ahead_kb": "128",
     "sys/block/loop0/queue/read_ahead_kb": "128",
-} | {f"proc/sys/net/ipv4/conf/{name}/rp_filter": "0" for name in ("all", "default", "lo", "eth0", "eth0.100")}
+} | {
+    f"proc/sys/net/ipv4/conf/{name}/rp_filter": "0"
+    for name in ("all", "default", "lo", "eth0", "eth0.100")
+}
 
 VENDOR = """\
 # What a vendor ships
@@ -119,13 +122,19 @@ def written(tmp_path: Path, text: str, name: str = "99-vendor.conf") -> Path:
 def fates(source: Path | str, machine: Tunables) -> dict[int, list[str]]:
     """Of each line what it sets, then the reasons for what it does not."""
     lines = bare.account(source, machine)
-    return {line.number: [*(f"{key}={value}" for key, value in line.settings), *line.left_out] for line in lines}
+    return {
+        line.number: [*(f"{key}={value}" for key, value in line.settings), *line.left_out]
+        for line in lines
+    }
 
 
 def rp_filters(text: str, tmp_path: Path, machine: Tunables) -> dict[str, str]:
     lines = bare.account(written(tmp_path, text), machine)
     settings = [pair for line in lines for pair in line.settings]
-    return {key.removeprefix("net.ipv4.conf.").removesuffix(".rp_filter"): value for key, value in settings}
+    return {
+        key.removeprefix("net.ipv4.conf.").removesuffix(".rp_filter"): value
+        for key, value in settings
+    }
 
 
 def test_each_line_of_a_sysctl_conf_is_accounted_for(tmp_path: Path, machine: Tunables) -> None:
@@ -145,14 +154,26 @@ def test_each_line_of_a_sysctl_conf_is_accounted_for(tmp_path: Path, machine: Tu
     ("text", "effect"),
     [
         # As `sysctl -p` (procps 4.0.2) and systemd-sysctl (252) leave these interfaces, all 0 before.
-        ("net.ipv4.conf.*.rp_filter = 1", {"all": "1", "default": "1", "eth0": "1", "eth0/100": "1", "lo": "1"}),
+        (
+            "net.ipv4.conf.*.rp_filter = 1",
+            {"all": "1", "default": "1", "eth0": "1", "eth0/100": "1", "lo": "1"},
+        ),
         ("net/ipv4/conf/e*/rp_filter = 1", {"eth0": "1", "eth0/100": "1"}),
         ("net.ipv4.conf.[dl]*.rp_filter = 1", {"default": "1", "lo": "1"}),
         ("net.ipv4.conf.lo.rp_filter = 2\nnet.ipv4.conf.l*.rp_filter = 1", {"lo": "2"}),
-        ("net.ipv4.conf.[dl]*.rp_filter = 1\nnet/ipv4/conf/lo/rp_filter = 2", {"default": "1", "lo": "2"}),
-        ("net.ipv4.conf.[dl]*.rp_filter = 1\nnet.ipv4.conf.l*.rp_filter = 2", {"default": "1", "lo": "2"}),
+        (
+            "net.ipv4.conf.[dl]*.rp_filter = 1\nnet/ipv4/conf/lo/rp_filter = 2",
+            {"default": "1", "lo": "2"},
+        ),
+        (
+            "net.ipv4.conf.[dl]*.rp_filter = 1\nnet.ipv4.conf.l*.rp_filter = 2",
+            {"default": "1", "lo": "2"},
+        ),
         ("-net.ipv4.conf.lo.rp_filter\nnet.ipv4.conf.[dl]*.rp_filter = 1", {"default": "1"}),
-        ("net.ipv4.conf.[dl]*.rp_filter = 1\n-net.ipv4.conf.l*.rp_filter", {"default": "1", "lo": "1"}),
+        (
+            "net.ipv4.conf.[dl]*.rp_filter = 1\n-net.ipv4.conf.l*.rp_filter",
+            {"default": "1", "lo": "1"},
+        ),
         ("-net.ipv4.conf.lo.rp_filter\nnet.ipv4.conf.lo.rp_filter = 2", {"lo": "2"}),
         ("-net.ipv4.conf.e*.rp_filter = 1", {"eth0": "1", "eth0/100": "1"}),
         ("net.ipv4.conf.lo.rp_filter = 1\nnet/ipv4/conf/lo/rp_filter = 2", {"lo": "2"}),
@@ -160,11 +181,15 @@ def test_each_line_of_a_sysctl_conf_is_accounted_for(tmp_path: Path, machine: Tu
         ("/net/ipv4/conf/lo/rp_filter = 2", {"lo": "2"}),
     ],
 )
-def test_patterns_and_minus_mean_what_sysctl_makes_of_them(text: str, effect: dict[str, str], tmp_path: Path, machine: Tunables) -> None:
+def test_patterns_and_minus_mean_what_sysctl_makes_of_them(
+    text: str, effect: dict[str, str], tmp_path: Path, machine: Tunables
+) -> None:
     assert rp_filters(text, tmp_path, machine) == effect
 
 
-def test_a_missing_key_stays_without_a_minus_and_stops_the_set(tmp_path: Path, machine: Tunables) -> None:
+def test_a_missing_key_stays_without_a_minus_and_stops_the_set(
+    tmp_path: Path, machine: Tunables
+) -> None:
     """As in a manifest: what cannot be applied is refused by name."""
     tweakset = bare.read(written(tmp_path, "vm.swappiness=1\nkernel.sched_gone_ns = 1\n"), machine)
     assert [tweak.key for tweak in tweakset.tweaks] == ["vm.swappiness", "kernel.sched_gone_ns"]
@@ -187,13 +212,18 @@ def test_each_line_of_a_tuned_profile_is_accounted_for(tmp_path: Path, machine: 
         26: [
             "/sys/block/vda/queue/read_ahead_kb=512",
             "/sys/block/vdb/queue/read_ahead_kb=512",
-            "/sys/block/loop0/queue/read_ahead_kb: not one of the settings that a run puts back (docs/settings.md)",
+            (
+                "/sys/block/loop0/queue/read_ahead_kb: not one of the settings that a run puts "
+                "back (docs/settings.md)"
+            ),
         ],
         29: [f"[cpu]: {only}"],
         32: [f"[bootloader]: {only}"],
         37: ["[sysctl.arm] applies only under uname_regex, which is not evaluated here"],
     }
-    assert bare.read(path, machine).name == tmp_path.name  # each profile's file is called tuned.conf
+    assert (
+        bare.read(path, machine).name == tmp_path.name
+    )  # each profile's file is called tuned.conf
 
 
 def test_yaml_that_has_two_meanings_is_left_out(tmp_path: Path, machine: Tunables) -> None:
@@ -211,16 +241,28 @@ def test_yaml_that_has_two_meanings_is_left_out(tmp_path: Path, machine: Tunable
     }
 
 
-@pytest.mark.parametrize(("name", "text"), [("99.conf", VENDOR), ("a.conf", PROFILE), ("b.yaml", YAML)])
-def test_the_manifest_read_again_is_the_same_set(name: str, text: str, tmp_path: Path, machine: Tunables) -> None:
+@pytest.mark.parametrize(
+    ("name", "text"), [("99.conf", VENDOR), ("a.conf", PROFILE), ("b.yaml", YAML)]
+)
+def test_the_manifest_read_again_is_the_same_set(
+    name: str, text: str, tmp_path: Path, machine: Tunables
+) -> None:
     """So the file that is saved is what was measured, and Skyhook's operator takes it."""
     tweakset = bare.read(written(tmp_path, text, name), machine)
     saved = written(tmp_path, tweakset.text, "saved.yaml")
     again = bare.read(saved, machine)
-    assert (again.tweaks, again.scripts, again.sha256) == (tweakset.tweaks, tweakset.scripts, tweakset.sha256)
+    assert (again.tweaks, again.scripts, again.sha256) == (
+        tweakset.tweaks,
+        tweakset.scripts,
+        tweakset.sha256,
+    )
     assert again == manifest.read(saved)
     assert obstacles(again) == []
-    asked = {key: value for line in bare.account(tmp_path / name, machine) for key, value in line.settings}
+    asked = {
+        key: value
+        for line in bare.account(tmp_path / name, machine)
+        for key, value in line.settings
+    }
     sysctls = {tweak.key: tweak.value for tweak in again.tweaks}
     files = [path for s in again.scripts if s.stage == "apply" for path in shell.mentions(s.text)]
     assert sysctls.items() <= asked.items()
@@ -232,11 +274,17 @@ def test_scripts_for_sysfs_set_check_and_put_back(tmp_path: Path) -> None:
     file = tmp_path / "read_ahead_kb"
     file.write_text("128\n")
     tweakset = bare.read("/sys/block/vda/queue/read_ahead_kb=512", Tunables(tmp_path))
-    texts = {s.stage: s.text.replace("/sys/block/vda/queue", str(tmp_path)) for s in tweakset.scripts}
-    texts = {stage: text.replace("/run/deeptweak", f"{tmp_path}/run") for stage, text in texts.items()}
+    texts = {
+        s.stage: s.text.replace("/sys/block/vda/queue", str(tmp_path)) for s in tweakset.scripts
+    }
+    texts = {
+        stage: text.replace("/run/deeptweak", f"{tmp_path}/run") for stage, text in texts.items()
+    }
     seen = []
     for stage in ("apply_check", "apply", "apply_check", "apply", "uninstall", "uninstall"):
-        code = subprocess.run(["bash", "-c", texts[stage]], check=False, capture_output=True).returncode
+        code = subprocess.run(
+            ["bash", "-c", texts[stage]], check=False, capture_output=True
+        ).returncode
         seen.append((stage, code, file.read_text().strip()))
     assert seen == [
         ("apply_check", 1, "128"),
@@ -254,15 +302,26 @@ def test_designs_take_bare_settings_apart(machine: Tunables) -> None:
     swappiness, pages = [part.name for part in parts(profile)]
     assert (swappiness, pages) == ("vm.swappiness", "script:sys-mm-transparent-hugepage-enabled")
     one = derived(profile, {swappiness: "60", pages: None}, "late.only")
-    assert ([(tweak.key, tweak.value) for tweak in one.tweaks], one.scripts) == ([("vm.swappiness", "60")], ())
+    assert ([(tweak.key, tweak.value) for tweak in one.tweaks], one.scripts) == (
+        [("vm.swappiness", "60")],
+        (),
+    )
 
 
 @pytest.mark.parametrize(
     ("word", "name", "settings"),
     [
         ("vm.swappiness=10", "vm.swappiness-10", {"vm.swappiness": "10"}),
-        ("vm.swappiness=1+vm.dirty_ratio=2", "vm.swappiness-1-vm.dirty_ratio-2", {"vm.swappiness": "1", "vm.dirty_ratio": "2"}),
-        ("late:vm.swappiness=10+vm.dirty_ratio=5", "late", {"vm.swappiness": "10", "vm.dirty_ratio": "5"}),
+        (
+            "vm.swappiness=1+vm.dirty_ratio=2",
+            "vm.swappiness-1-vm.dirty_ratio-2",
+            {"vm.swappiness": "1", "vm.dirty_ratio": "2"},
+        ),
+        (
+            "late:vm.swappiness=10+vm.dirty_ratio=5",
+            "late",
+            {"vm.swappiness": "10", "vm.dirty_ratio": "5"},
+        ),
         ("a:kernel.core_pattern=|/bin/x +%p,%e", "a", {"kernel.core_pattern": "|/bin/x +%p,%e"}),
         ("a:/proc/sys/vm/swappiness=3", "a", {"vm.swappiness": "3"}),
         ("a:net.ipv4.conf.eth0/100.rp_filter=1", "a", {"net.ipv4.conf.eth0/100.rp_filter": "1"}),
@@ -273,7 +332,9 @@ def test_designs_take_bare_settings_apart(machine: Tunables) -> None:
         ),
     ],
 )
-def test_settings_are_named_on_the_command_line(word: str, name: str, settings: dict[str, str], machine: Tunables) -> None:
+def test_settings_are_named_on_the_command_line(
+    word: str, name: str, settings: dict[str, str], machine: Tunables
+) -> None:
     tweakset = bare.read(word, machine)
     assert {tweak.key: tweak.value for tweak in tweakset.tweaks} == settings
     assert tweakset.name == name
@@ -287,15 +348,24 @@ def test_a_comma_separates_sets_and_a_backslash_keeps_it() -> None:
     assert [tweak.value for tweak in sets[-1].tweaks] == ["8080,9090"]
     assert sets[-1].path == r"a:net.ipv4.ip_local_reserved_ports=8080\,9090"
     assert resolve(str(sets[-1].path)) == sets[-1:]
-    with pytest.raises(BadInput, match=re.escape(r"'9090'.") + ".*" + re.escape(r"A comma inside a value is written as \,")):
+    with pytest.raises(
+        BadInput,
+        match=re.escape(r"'9090'.") + ".*" + re.escape(r"A comma inside a value is written as \,"),
+    ):
         resolve("net.ipv4.ip_local_reserved_ports=8080,9090")
 
 
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ("kernel.modules_disabled = 1\n", "line 1 (kernel.modules_disabled = 1) is left out: kernel.modules_disabled: once 1"),
-        ("[bootloader]\ncmdline=quiet\n", "line 2 (cmdline=quiet) is left out: [bootloader]: of a TuneD profile, only [sysctl]"),
+        (
+            "kernel.modules_disabled = 1\n",
+            "line 1 (kernel.modules_disabled = 1) is left out: kernel.modules_disabled: once 1",
+        ),
+        (
+            "[bootloader]\ncmdline=quiet\n",
+            "line 2 (cmdline=quiet) is left out: [bootloader]: of a TuneD profile, only [sysctl]",
+        ),
         ("-net.ipv4.conf.all.rp_filter\n", "it requests nothing"),
         ("# nothing\n", "it requests nothing"),
         ("vm.swappiness =\n", "has no value"),
@@ -305,31 +375,49 @@ def test_a_comma_separates_sets_and_a_backslash_keeps_it() -> None:
         ("/sys/kernel/profiling = 1\n", "once it profiles it does so until a reboot"),
     ],
 )
-def test_a_file_of_which_nothing_can_be_carried_is_refused(text: str, reason: str, tmp_path: Path) -> None:
+def test_a_file_of_which_nothing_can_be_carried_is_refused(
+    text: str, reason: str, tmp_path: Path
+) -> None:
     path = written(tmp_path, text)
-    with pytest.raises(BadInput, match=re.escape(f"{path}: no line gives a valid setting: ")) as caught:
+    with pytest.raises(
+        BadInput, match=re.escape(f"{path}: no line gives a valid setting: ")
+    ) as caught:
         resolve(str(path))
     assert reason in str(caught.value)
 
 
 def test_what_is_left_out_is_a_warning_of_the_set(tmp_path: Path, machine: Tunables) -> None:
-    path = written(tmp_path, "vm.swappiness = 1\n-kernel.gone = 1\n-net.ipv4.conf.all.rp_filter\nvm.swappiness = 2\n")
+    path = written(
+        tmp_path,
+        "vm.swappiness = 1\n-kernel.gone = 1\n-net.ipv4.conf.all.rp_filter\nvm.swappiness = 2\n",
+    )
     assert bare.read(path, machine).warnings == (
         f"{path}, line 1 (vm.swappiness = 1) is left out: vm.swappiness: line 4 overrides it",
-        f"{path}, line 2 (-kernel.gone = 1) is left out: kernel.gone: this kernel has no such setting",
+        (
+            f"{path}, line 2 (-kernel.gone = 1) is left out: kernel.gone: this kernel has no such "
+            "setting"
+        ),
     )
 
 
 def test_list_shows_what_becomes_of_each_line(tmp_path: Path) -> None:
     """A key that is missing here is told with the way to leave it out."""
-    text = "-net.ipv4.conf.all.rp_filter\nvm.swappiness = 5\nkernel.gone_ns = 1\nkernel.modules_disabled=1\n"
+    text = (
+        "-net.ipv4.conf.all.rp_filter\nvm.swappiness = 5\nkernel.gone_ns = 1\n"
+        "kernel.modules_disabled=1\n"
+    )
     path = written(tmp_path, text)
-    lines = [line for line in details([str(path)]) if "swappiness" not in line]  # whether this user may set it
+    lines = [
+        line for line in details([str(path)]) if "swappiness" not in line
+    ]  # whether this user may set it
     assert lines[:6] == [
         "  line 1: -net.ipv4.conf.all.rp_filter",
         "    keeps net.ipv4.conf.all.rp_filter out of patterns",
         "  line 3: kernel.gone_ns = 1",
-        "    sets kernel.gone_ns = 1 (this kernel has no such setting; write -kernel.gone_ns to leave it out)",
+        (
+            "    sets kernel.gone_ns = 1 (this kernel has no such setting; write -kernel.gone_ns "
+            "to leave it out)"
+        ),
         "  line 4: kernel.modules_disabled=1",
         "    left out: kernel.modules_disabled: once 1 it stays 1 until a reboot",
     ]

@@ -25,10 +25,15 @@ from fixtures.tweaks.manifest import notes, text_of
 ROOT = Path(__file__).resolve().parents[2]
 CRD = ROOT.parent / "shared" / "reference" / "crds" / "skyhook.nvidia.com_skyhooks.yaml"
 SETS = {tweakset.name: tweakset for tweakset in resolve("all")}
-SCRIPTS = {f"{name}/{script.stage}": script for name, tweakset in SETS.items() for script in tweakset.scripts}
+SCRIPTS = {
+    f"{name}/{script.stage}": script
+    for name, tweakset in SETS.items()
+    for script in tweakset.scripts
+}
 # The study's own files, kept as they were: what lint says of them is part of the finding.
 LINTED = {"deeptweak-exp2": "isolcpus", "deeptweak-exp3": "isolcpus"} | dict.fromkeys(
-    ("deeptweak-exp1", "deeptweak-exp1-sysctl", "memory-overcommit"), "vm.min_free_kbytes leaves a state that no file shows"
+    ("deeptweak-exp1", "deeptweak-exp1-sysctl", "memory-overcommit"),
+    "vm.min_free_kbytes leaves a state that no file shows",
 )
 
 
@@ -39,12 +44,29 @@ def manifest(name: str) -> Any:
 def test_there_are_the_sets_a_user_was_promised() -> None:
     """At least eight, each changing something; both directions where a setting has two."""
     promised = {
-        *("thp-always", "thp-never", "writeback-eager", "writeback-lazy", "block-readahead", "block-scheduler-none", "tcp-buffers"),
-        *("tcp-bbr", "tcp-cubic", "memory-overcommit", "numa", "scheduler-throughput", "process-limits"),
+        *(
+            "thp-always",
+            "thp-never",
+            "writeback-eager",
+            "writeback-lazy",
+            "block-readahead",
+            "block-scheduler-none",
+            "tcp-buffers",
+        ),
+        *(
+            "tcp-bbr",
+            "tcp-cubic",
+            "memory-overcommit",
+            "numa",
+            "scheduler-throughput",
+            "process-limits",
+        ),
         *("deeptweak-exp1", "deeptweak-exp2", "deeptweak-exp3"),
     }
     assert promised <= SETS.keys()
-    assert [name for name, tweakset in SETS.items() if not tweakset.tweaks and not tweakset.scripts] == []
+    assert [
+        name for name, tweakset in SETS.items() if not tweakset.tweaks and not tweakset.scripts
+    ] == []
 
 
 @pytest.mark.parametrize("name", SETS)
@@ -55,11 +77,15 @@ def test_each_setting_has_a_reason_and_a_source(name: str) -> None:
     assert about.kernel
     assert re.match(r"(none|low|medium|high)\b", about.risk)
     assert about.reasons.keys() == about.sources.keys()
-    assert all(source.startswith(("https://", "Cardwell et al.")) for source in about.sources.values())
+    assert all(
+        source.startswith(("https://", "Cardwell et al.")) for source in about.sources.values()
+    )
     if SETS[name].scripts:
         written = "".join(script.text for script in SETS[name].scripts if script.stage == "apply")
         typed = {tweak.key for tweak in SETS[name].tweaks}
-        assert [key for key in about.reasons.keys() - typed if key.rpartition(".")[2] not in written] == []
+        assert [
+            key for key in about.reasons.keys() - typed if key.rpartition(".")[2] not in written
+        ] == []
     else:
         tokens = {t.key for t in SETS[name].tweaks} - {"0-1"}  # the stray half of exp2's isolcpus
         assert about.reasons.keys() == tokens
@@ -70,7 +96,11 @@ def test_annotations_are_ones_kubernetes_takes(name: str) -> None:
     """An optional DNS prefix and a name of at most 63 letters, digits, '-', '_' and '.'."""
     labels = [label.rpartition("/") for label in manifest(name)["metadata"]["annotations"]]
     assert [p for p, _, _ in labels if not re.fullmatch(r"[a-z0-9]([-a-z0-9.]*[a-z0-9])?", p)] == []
-    assert [n for _, _, n in labels if not re.fullmatch(r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?", n)] == []
+    assert [
+        n
+        for _, _, n in labels
+        if not re.fullmatch(r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?", n)
+    ] == []
 
 
 @pytest.mark.parametrize("name", SETS)
@@ -79,7 +109,9 @@ def test_each_manifest_is_named_and_written_so_that_the_operator_takes_it(name: 
     document = manifest(name)
     assert document["metadata"]["name"] == name
     assert document["spec"]["interruptionBudget"] == {"count": 1}
-    assert [p for p in document["spec"]["packages"] if not re.fullmatch(r"[a-z][-a-z0-9]{0,41}[a-z]", p)] == []
+    assert [
+        p for p in document["spec"]["packages"] if not re.fullmatch(r"[a-z][-a-z0-9]{0,41}[a-z]", p)
+    ] == []
 
 
 @pytest.mark.skipif(not CRD.is_file(), reason="the operator's CustomResourceDefinition is not here")
@@ -96,7 +128,11 @@ def _closed(schema: Any) -> Any:
     if not isinstance(schema, dict):
         return schema
     closed = {key: _closed(part) for key, part in schema.items()}
-    if isinstance(closed.get("properties"), dict) and "additionalProperties" not in closed and closed.get("type") == "object":
+    if (
+        isinstance(closed.get("properties"), dict)
+        and "additionalProperties" not in closed
+        and closed.get("type") == "object"
+    ):
         closed["additionalProperties"] = False
     return closed
 
@@ -105,21 +141,37 @@ def _closed(schema: Any) -> Any:
 def test_lint_has_nothing_to_say_but_about_the_study_itself(name: str) -> None:
     """On the study's machine of 12 CPUs, with 64 GiB."""
     found = lint(SETS[name], cpus_online=12, memory_bytes=64 << 30)
-    assert [LINTED.get(name, "nothing") in warning for warning in found] == [True] * (name in LINTED)
+    assert [LINTED.get(name, "nothing") in warning for warning in found] == [True] * (
+        name in LINTED
+    )
 
 
 @pytest.mark.parametrize("name", SETS)
 def test_a_reason_says_of_the_kernel_what_its_table_says(name: str) -> None:
     """128 KiB of read-ahead are the kernel's own only where the disk is not rotational (block/blk-settings.c, 6.18)."""
-    reasons = {key: reason for key, reason in notes(text_of(available()[name]), name).reasons.items() if "read_ahead_kb" in key}
-    wrong = [reason for reason in reasons.values() if re.search(r"128|the kernel starts with", reason) and "not rotational" not in reason]
+    reasons = {
+        key: reason
+        for key, reason in notes(text_of(available()[name]), name).reasons.items()
+        if "read_ahead_kb" in key
+    }
+    wrong = [
+        reason
+        for reason in reasons.values()
+        if re.search(r"128|the kernel starts with", reason) and "not rotational" not in reason
+    ]
     assert wrong == []
 
 
 def test_grub_and_ulimit_texts_hold_settings_only() -> None:
     """Skyhook pastes grub.conf into GRUB's command line and splits ulimit.conf at '=': a comment would become a setting."""
-    maps = [package["configMap"] for name in SETS for package in manifest(name)["spec"]["packages"].values()]
-    texts = [text for texts in maps for key, text in texts.items() if key in ("grub.conf", "ulimit.conf")]
+    maps = [
+        package["configMap"]
+        for name in SETS
+        for package in manifest(name)["spec"]["packages"].values()
+    ]
+    texts = [
+        text for texts in maps for key, text in texts.items() if key in ("grub.conf", "ulimit.conf")
+    ]
     lines = [line for text in texts for line in text.split("\n")]
     assert len(lines) > 10
     assert [line for line in lines if "#" in line or ";" in line or not line.strip()] == []
@@ -131,7 +183,9 @@ def test_scripts_are_clean_bash_that_stops_at_the_first_failure(script: Script) 
     lines = script.text.split("\n")
     assert lines[0] == "#!/bin/bash"
     assert next(line for line in lines[1:] if not line.startswith("#")) == "set -eu"
-    parsed = subprocess.run(["bash", "-n"], input=script.text, capture_output=True, text=True, check=False)
+    parsed = subprocess.run(
+        ["bash", "-n"], input=script.text, capture_output=True, text=True, check=False
+    )
     assert (parsed.returncode, parsed.stderr) == (0, "")
 
 
@@ -150,10 +204,17 @@ class Node:
         here = re.sub(r"/(?=(?:sys|run)/)", f"{self.root}/", text)
         rest = here.replace(f"{self.root}/sys/", "").replace(f"{self.root}/run/", "")
         code = "\n".join(line for line in rest.split("\n") if not line.lstrip().startswith("#"))
-        assert not re.search(r"/(?:sys|run|proc|etc|dev)\b", code), "a path of the real machine is left"
+        assert not re.search(r"/(?:sys|run|proc|etc|dev)\b", code), (
+            "a path of the real machine is left"
+        )
         command = ["bash", "-c", before + here]
         return subprocess.run(
-            command, capture_output=True, text=True, check=False, timeout=20, env={"PATH": os.environ["PATH"], "LC_ALL": "C"}
+            command,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=20,
+            env={"PATH": os.environ["PATH"], "LC_ALL": "C"},
         )
 
     def read(self, path: str) -> str:
@@ -180,16 +241,24 @@ FOUND = {
     f"{CPU}/policy0/scaling_governor": "schedutil\n",
     f"{CPU}/policy4/scaling_governor": "powersave\n",
 }
-RA, SCHEDULER, THP_FILES = "queue/read_ahead_kb", "queue/scheduler", (f"{THP}/enabled", f"{THP}/defrag")
+RA, SCHEDULER, THP_FILES = (
+    "queue/read_ahead_kb",
+    "queue/scheduler",
+    (f"{THP}/enabled", f"{THP}/defrag"),
+)
 
 
 def _disks(file: str, value: str, sda: str, nvme: str) -> dict[str, tuple[str, str]]:
     return {f"sys/block/sda/{file}": (value, sda), f"sys/block/nvme0n1/{file}": (value, nvme)}
 
 
-# What stands in each file after apply, and after uninstall (a plain file keeps the word written, the kernel would show it in brackets).
+# What stands in each file after apply, and after uninstall (a plain file keeps the word written,
+# the kernel would show it in brackets).
 EFFECTS: dict[str, dict[str, tuple[str, str]]] = {
-    **{name: dict.fromkeys(THP_FILES, (name.removeprefix("thp-"), "madvise")) for name in ("thp-always", "thp-never")},
+    **{
+        name: dict.fromkeys(THP_FILES, (name.removeprefix("thp-"), "madvise"))
+        for name in ("thp-always", "thp-never")
+    },
     "training-host": dict.fromkeys(THP_FILES, ("always", "madvise")),
     "block-readahead": _disks(RA, "4096", "128", "512"),
     "block-readahead-128": _disks(RA, "128", "128", "512"),
@@ -218,19 +287,23 @@ def test_every_script_set_is_tried() -> None:
 
 
 @pytest.mark.parametrize("name", EFFECTS)
-def test_scripts_change_what_they_say_twice_alike_and_put_it_back(tmp_path: Path, name: str) -> None:
+def test_scripts_change_what_they_say_twice_alike_and_put_it_back(
+    tmp_path: Path, name: str
+) -> None:
     """Apply, apply again (a retry of the operator), uninstall, uninstall again; loop, zram and device-mapper disks are left alone."""
     node = Node(tmp_path, FOUND)
     for _ in range(2):
         ended = node.run(name, "apply")
         assert (ended.returncode, ended.stderr) == (0, "")
-        assert {path: node.read(path) for path in FOUND} == {p: t.strip() for p, t in FOUND.items()} | {
-            p: e[0] for p, e in EFFECTS[name].items()
-        }
+        assert {path: node.read(path) for path in FOUND} == {
+            p: t.strip() for p, t in FOUND.items()
+        } | {p: e[0] for p, e in EFFECTS[name].items()}
     for _ in range(2):
         ended = node.run(name, "uninstall")
         assert (ended.returncode, ended.stderr) == (0, "")
-        assert {path: node.read(path) for path in EFFECTS[name]} == {p: e[1] for p, e in EFFECTS[name].items()}
+        assert {path: node.read(path) for path in EFFECTS[name]} == {
+            p: e[1] for p, e in EFFECTS[name].items()
+        }
     assert not list(tmp_path.glob("run/deeptweak/*"))
 
 
@@ -266,14 +339,19 @@ def test_checks_tell_before_from_after(tmp_path: Path, name: str) -> None:
     node = Node(tmp_path, FOUND)
     assert node.run(name, "apply_check").returncode != 0
     for path, (after, _) in EFFECTS[name].items():
-        node.root.joinpath(path).write_text(f"x [{after}] y\n" if "[" in FOUND[path] else f"{after}\n")
+        node.root.joinpath(path).write_text(
+            f"x [{after}] y\n" if "[" in FOUND[path] else f"{after}\n"
+        )
     assert node.run(name, "apply_check").returncode == 0
 
 
 @pytest.mark.parametrize("name", EFFECTS)
 def test_scripts_fail_where_there_is_nothing_to_set(tmp_path: Path, name: str) -> None:
     """Else a cell would be called measured under a tweak that was never in force."""
-    node = Node(tmp_path, {"sys/block/loop0/queue/scheduler": "[none]\n", "sys/block/loop0/queue/read_ahead_kb": "1"})
+    node = Node(
+        tmp_path,
+        {"sys/block/loop0/queue/scheduler": "[none]\n", "sys/block/loop0/queue/read_ahead_kb": "1"},
+    )
     ended = node.run(name, "apply")
     assert ended.returncode != 0
     assert ended.stderr

@@ -40,9 +40,13 @@ def ran(scripts: Iterable[Script]) -> list[tuple[str, str]]:
     return [(s.stage, s.text) for s in scripts]
 
 
-def expected(profile: TweakSet, levels: dict[str, str | None]) -> tuple[list[tuple[str, str, str]], list[tuple[str, str]]]:
+def expected(
+    profile: TweakSet, levels: dict[str, str | None]
+) -> tuple[list[tuple[str, str, str]], list[tuple[str, str]]]:
     """Settings and scripts of a profile at these levels, by the meaning of a level alone."""
-    level_of: dict[int, tuple[str | None, str]] = {n: (levels[p.name], p.own) for p in parts(profile) for n in p.settings}
+    level_of: dict[int, tuple[str | None, str]] = {
+        n: (levels[p.name], p.own) for p in parts(profile) for n in p.settings
+    }
     tweaks = []
     for n, tweak in enumerate(profile.tweaks):
         level, whole = level_of[n]
@@ -57,7 +61,9 @@ def holds(profile: TweakSet, levels: dict[str, str | None]) -> TweakSet:
     found = derived(profile, levels, f"{profile.name}.x")
     assert (asked(found.tweaks), ran(found.scripts)) == expected(profile, levels)
     again = parse(operators(found), found.name)
-    of_operator = asked(t for t in found.tweaks if t.kind not in process.KINDS)  # the workload's own are nothing to it
+    of_operator = asked(
+        t for t in found.tweaks if t.kind not in process.KINDS
+    )  # the workload's own are nothing to it
     assert (asked(again.tweaks), ran(again.scripts)) == (of_operator, ran(found.scripts))
     assert found.path is None
     return found
@@ -65,7 +71,10 @@ def holds(profile: TweakSet, levels: dict[str, str | None]) -> TweakSet:
 
 def operators(tweakset: TweakSet) -> str:
     """The manifest that goes to the operator."""
-    records = [{**record, "metadata": {"name": record["metadata"]["name"]}} for record in skyhooks_of(tweakset)]
+    records = [
+        {**record, "metadata": {"name": record["metadata"]["name"]}}
+        for record in skyhooks_of(tweakset)
+    ]
     return yaml.safe_dump_all(records, sort_keys=False, allow_unicode=True)
 
 
@@ -77,7 +86,11 @@ def test_with_every_part_at_its_own_level_a_set_is_itself(name: str) -> None:
     """Packages and all: nothing of the catalogue is lost or reordered on the way."""
     found = derived(PROFILES[name], own(PROFILES[name]), name)
     profile = PROFILES[name]
-    assert (found.tweaks, found.scripts, found.workloads) == (profile.tweaks, profile.scripts, profile.workloads)
+    assert (found.tweaks, found.scripts, found.workloads) == (
+        profile.tweaks,
+        profile.scripts,
+        profile.workloads,
+    )
     assert lint(found) == lint(profile)
 
 
@@ -95,27 +108,48 @@ def test_any_choice_of_parts_of_the_catalogue_reads_as_that_choice(data: st.Data
     holds(profile, less(profile, gone))
 
 
-@pytest.mark.parametrize("name", [name for name, profile in PROFILES.items() if not any(t.kind in process.KINDS for t in profile.tweaks)])
+@pytest.mark.parametrize(
+    "name",
+    [
+        name
+        for name, profile in PROFILES.items()
+        if not any(t.kind in process.KINDS for t in profile.tweaks)
+    ],
+)
 def test_what_is_derived_is_what_the_operator_takes(name: str) -> None:
     """Image, version, node selector and budget of each package and Skyhook are the profile's."""
     profile = PROFILES[name]
     first, *rest = own(profile)
-    (before,), (after,) = yaml.safe_load_all(profile.text), skyhooks_of(derived(profile, less(profile, rest), f"{name}.only-{first}"))
+    (before,), (after,) = (
+        yaml.safe_load_all(profile.text),
+        skyhooks_of(derived(profile, less(profile, rest), f"{name}.only-{first}")),
+    )
     assert {key: one for key, one in after["spec"].items() if key != "packages"} == {
         key: one for key, one in before["spec"].items() if key != "packages"
     }
     for label, package in after["spec"]["packages"].items():
-        assert {**package, "configMap": ""} == {**_without_interrupt(before["spec"]["packages"][label], package), "configMap": ""}
+        assert {**package, "configMap": ""} == {
+            **_without_interrupt(before["spec"]["packages"][label], package),
+            "configMap": "",
+        }
 
 
 def _without_interrupt(package: dict[str, Any], after: dict[str, Any]) -> dict[str, Any]:
-    return package if "interrupt" in after else {key: one for key, one in package.items() if key != "interrupt"}
+    return (
+        package
+        if "interrupt" in after
+        else {key: one for key, one in package.items() if key != "interrupt"}
+    )
 
 
 # -- made-up manifests
 
 words = st.text("abcxyz019_-", min_size=1, max_size=6).filter(lambda w: w[0].isalpha())
-values = st.text(st.characters(codec="utf-8", exclude_categories=["C", "Z"], exclude_characters='"'), min_size=1, max_size=8)
+values = st.text(
+    st.characters(codec="utf-8", exclude_categories=["C", "Z"], exclude_characters='"'),
+    min_size=1,
+    max_size=8,
+)
 comments = st.sampled_from(["", "# why", "  ", "; so"])
 
 
@@ -123,23 +157,57 @@ comments = st.sampled_from(["", "# why", "  ", "; so"])
 def sections(draw: st.DrawFn) -> dict[str, str]:
     """The configMap of a tuning package: keys twice, comments between, several tokens a line, continued lines."""
     found: dict[str, str] = {}
-    sysctls = draw(st.lists(st.tuples(st.sampled_from("abcd"), values, st.sampled_from(["=", " = ", " =", "=  "]), comments), max_size=6))
+    sysctls = draw(
+        st.lists(
+            st.tuples(
+                st.sampled_from("abcd"),
+                values,
+                st.sampled_from(["=", " = ", " =", "=  "]),
+                comments,
+            ),
+            max_size=6,
+        )
+    )
     if sysctls:
         lines = [f"{comment}\nvm.{key}{equals}{value}" for key, value, equals, comment in sysctls]
         found["sysctl.conf"] = "\n".join(lines).replace("\n\n", "\n")
-    tokens = draw(st.lists(st.tuples(st.sampled_from(TOKENS), st.sampled_from([" ", "\n", "  "])), max_size=7))
+    tokens = draw(
+        st.lists(st.tuples(st.sampled_from(TOKENS), st.sampled_from([" ", "\n", "  "])), max_size=7)
+    )
     if tokens:
         found["grub.conf"] = "".join(token + blank for token, blank in tokens)
-    limits = draw(st.lists(st.tuples(st.sampled_from(["nofile=9", "nofile = 8", "stack: 7", "stack=77"]), comments), max_size=3))
+    limits = draw(
+        st.lists(
+            st.tuples(
+                st.sampled_from(["nofile=9", "nofile = 8", "stack: 7", "stack=77"]), comments
+            ),
+            max_size=3,
+        )
+    )
     if limits:
         found["ulimit.conf"] = "\n".join(f"{limit}\n{comment}" for limit, comment in limits)
-    directives = draw(st.lists(st.sampled_from(["LimitCORE=1", "LimitCORE=2", "LimitAS=7M:1G", *UNIT]), max_size=4))
+    directives = draw(
+        st.lists(
+            st.sampled_from(["LimitCORE=1", "LimitCORE=2", "LimitAS=7M:1G", *UNIT]), max_size=4
+        )
+    )
     if directives:
-        found[f"service_{draw(st.sampled_from(['a', 'a.service', 'b']))}.conf"] = "\n".join(["# of", "[Service]", *directives])
+        found[f"service_{draw(st.sampled_from(['a', 'a.service', 'b']))}.conf"] = "\n".join(
+            ["# of", "[Service]", *directives]
+        )
     return found
 
 
-TOKENS = ["hugepagesz=1G", "hugepages=2", "hugepagesz=2M", "hugepages=7", "default_hugepagesz=2M", "quiet", "console=tty0", "console=ttyS0"]
+TOKENS = [
+    "hugepagesz=1G",
+    "hugepages=2",
+    "hugepagesz=2M",
+    "hugepages=7",
+    "default_hugepagesz=2M",
+    "quiet",
+    "console=tty0",
+    "console=ttyS0",
+]
 TOKENS += ['dyndbg="file a.c +p"', "isolcpus=2-3"]
 UNIT = ["Environment=A=1", "Environment=", "Environment=B=2 \\\n  C=3"]
 
@@ -153,10 +221,19 @@ def manifests(draw: st.DrawFn) -> str:
         packages: dict[str, Any] = {}
         for m, label in enumerate(labels):
             if draw(st.integers(0, 3)):
-                package: dict[str, Any] = {"image": "r/tuning", "version": "1.1.4", "configMap": draw(sections())}
+                package: dict[str, Any] = {
+                    "image": "r/tuning",
+                    "version": "1.1.4",
+                    "configMap": draw(sections()),
+                }
             else:
                 stages = draw(st.lists(st.sampled_from(STAGES), unique=True))
-                texts = {f"{stage}.sh": draw(st.sampled_from(["#!/bin/bash\ntrue", "a: b ", "\ttab\n\n", "é\n# x"])) for stage in stages}
+                texts = {
+                    f"{stage}.sh": draw(
+                        st.sampled_from(["#!/bin/bash\ntrue", "a: b ", "\ttab\n\n", "é\n# x"])
+                    )
+                    for stage in stages
+                }
                 package = {"image": "r/shellscript", "version": "1.1.2", "configMap": texts}
             if m and draw(st.booleans()):
                 package["dependsOn"] = {draw(st.sampled_from(labels[:m])): "1.1.4"}
@@ -166,13 +243,22 @@ def manifests(draw: st.DrawFn) -> str:
         if draw(st.booleans()):
             spec["priority"] = draw(st.sampled_from([5, 200, 201]))
         name = f"{draw(st.sampled_from(['a', 'a-b', 'a.b', 'ab']))}{n}"
-        found.append({"apiVersion": "skyhook.nvidia.com/v1alpha1", "kind": "Skyhook", "metadata": {"name": name}, "spec": spec})
+        found.append(
+            {
+                "apiVersion": "skyhook.nvidia.com/v1alpha1",
+                "kind": "Skyhook",
+                "metadata": {"name": name},
+                "spec": spec,
+            }
+        )
     return yaml.safe_dump_all(found, sort_keys=False, allow_unicode=True)
 
 
 @settings(max_examples=120, deadline=None)
 @given(manifests(), st.data())
-def test_any_choice_of_parts_of_any_manifest_reads_as_that_choice(text: str, data: st.DataObject) -> None:
+def test_any_choice_of_parts_of_any_manifest_reads_as_that_choice(
+    text: str, data: st.DataObject
+) -> None:
     """With other values for some of those that can have one."""
     profile = parse(text, "made")
     levels = own(profile)
@@ -180,7 +266,12 @@ def test_any_choice_of_parts_of_any_manifest_reads_as_that_choice(text: str, dat
         choice = data.draw(st.sampled_from(["own", "gone", "other"]), label=part.name)
         if choice == "gone":
             levels[part.name] = None
-        elif choice == "other" and part.kind != "script" and len(part.settings) == 1 and profile.tweaks[part.settings[0]].value:
+        elif (
+            choice == "other"
+            and part.kind != "script"
+            and len(part.settings) == 1
+            and profile.tweaks[part.settings[0]].value
+        ):
             levels[part.name] = "4096" if part.kind in ("ulimit", "service") else data.draw(values)
     holds(profile, levels)
 
@@ -280,23 +371,33 @@ def test_the_parts_of_a_set_are_its_settings_and_scripts_and_what_belongs_togeth
     }
 
 
-def test_pools_of_huge_pages_are_told_apart_and_pages_before_any_size_belong_to_the_default() -> None:
+def test_pools_of_huge_pages_are_told_apart_and_pages_before_any_size_belong_to_the_default() -> (
+    None
+):
     def pools(line: str) -> dict[str, str | None]:
-        return own(parse(BIG.replace("isolcpus=2-3 hugepagesz=1G hugepages=2 quiet", line), "big")) | dict.fromkeys(
-            own(parse(BIG, "b")), ""
-        )
+        return own(
+            parse(BIG.replace("isolcpus=2-3 hugepagesz=1G hugepages=2 quiet", line), "big")
+        ) | dict.fromkeys(own(parse(BIG, "b")), "")
 
     def boot(line: str) -> dict[str, str | None]:
         return {name: level for name, level in pools(line).items() if level}
 
-    both = {"hugepages-1G": "hugepagesz=1G hugepages=2", "hugepages-2M": "hugepagesz=2M hugepages=7"}
+    both = {
+        "hugepages-1G": "hugepagesz=1G hugepages=2",
+        "hugepages-2M": "hugepagesz=2M hugepages=7",
+    }
     assert boot("hugepagesz=2M hugepages=7 x=1")["hugepages-2M"] == both["hugepages-2M"]
-    assert boot("default_hugepagesz=1G hugepages=4") == {"hugepages": "default_hugepagesz=1G hugepages=4"}
+    assert boot("default_hugepagesz=1G hugepages=4") == {
+        "hugepages": "default_hugepagesz=1G hugepages=4"
+    }
     assert boot("default_hugepagesz=1G hugepagesz=2M hugepages=4") == {
         "default_hugepagesz": "1G",
         "hugepages-2M": "hugepagesz=2M hugepages=4",
     }
-    assert boot("hugepages=9 hugepagesz=2M hugepages=4") == {"hugepages": "9", "hugepages-2M": "hugepagesz=2M hugepages=4"}
+    assert boot("hugepages=9 hugepagesz=2M hugepages=4") == {
+        "hugepages": "9",
+        "hugepages-2M": "hugepagesz=2M hugepages=4",
+    }
     assert boot("console=tty0 console=ttyS0") == {"console": "console=tty0 console=ttyS0"}
 
 
@@ -310,24 +411,39 @@ def test_a_line_without_effect_goes() -> None:
     _, document = big(["containerd.Environment"])
     packages = document["spec"]["packages"]
     assert packages["boot"]["configMap"]["sysctl.conf"] == "vm.swappiness=10"
-    assert packages["first"]["configMap"] == {"service_containerd.conf": "[Service]\nLimitCORE=1", "ulimit.conf": "nofile=4096"}
+    assert packages["first"]["configMap"] == {
+        "service_containerd.conf": "[Service]\nLimitCORE=1",
+        "ulimit.conf": "nofile=4096",
+    }
     assert packages["last"]["configMap"] == {"sysctl.conf": "kernel.panic=3"}
 
 
 def test_another_level_is_written_in_place_of_the_own_one() -> None:
-    _, document = big([], **{"vm.swappiness": "60", "isolcpus": "1", "nofile": "unlimited", "containerd.LimitCORE": "2:3"})
+    _, document = big(
+        [],
+        **{
+            "vm.swappiness": "60",
+            "isolcpus": "1",
+            "nofile": "unlimited",
+            "containerd.LimitCORE": "2:3",
+        },
+    )
     packages = document["spec"]["packages"]
     assert packages["boot"]["configMap"] == {
         "grub.conf": "isolcpus=1\nhugepagesz=1G\nhugepages=2\nquiet",
         "sysctl.conf": "vm.swappiness=60",
     }
     assert packages["first"]["configMap"]["ulimit.conf"] == "nofile=unlimited"
-    assert packages["first"]["configMap"]["service_containerd.conf"].split("\n")[1] == "LimitCORE=2:3"
+    assert (
+        packages["first"]["configMap"]["service_containerd.conf"].split("\n")[1] == "LimitCORE=2:3"
+    )
 
 
 def test_a_boot_token_whose_value_has_blanks_is_quoted() -> None:
     _, document = big([], isolcpus="a b")
-    assert document["spec"]["packages"]["boot"]["configMap"]["grub.conf"].startswith('isolcpus="a b"\n')
+    assert document["spec"]["packages"]["boot"]["configMap"]["grub.conf"].startswith(
+        'isolcpus="a b"\n'
+    )
 
 
 def test_what_depended_on_a_package_that_is_gone_comes_after_those_it_came_after() -> None:
@@ -336,7 +452,12 @@ def test_what_depended_on_a_package_that_is_gone_comes_after_those_it_came_after
     packages = document["spec"]["packages"]
     assert list(packages) == ["first", "last", "tool"]
     assert packages["last"]["dependsOn"] == {"first": "3"}
-    assert "dependsOn" not in big(["isolcpus", "hugepages-1G", "quiet", "vm.swappiness", *FIRST])[1]["spec"]["packages"]["last"]
+    assert (
+        "dependsOn"
+        not in big(["isolcpus", "hugepages-1G", "quiet", "vm.swappiness", *FIRST])[1]["spec"][
+            "packages"
+        ]["last"]
+    )
 
 
 FIRST = ("containerd.LimitCORE", "containerd.Environment", "nofile")
@@ -346,7 +467,10 @@ def test_interrupts_of_what_is_gone_go_too() -> None:
     """A reboot is for boot tokens, a restart of units for their drop-ins; without these they would only cost time."""
     _, whole = big()
     assert whole["spec"]["packages"]["boot"]["interrupt"] == {"type": "reboot"}
-    assert whole["spec"]["packages"]["boot"]["configInterrupts"].keys() == {"grub.conf", "sysctl.conf"}
+    assert whole["spec"]["packages"]["boot"]["configInterrupts"].keys() == {
+        "grub.conf",
+        "sysctl.conf",
+    }
     assert whole["spec"]["packages"]["first"]["interrupt"]["type"] == "service"
     _, some = big(["isolcpus", "hugepages-1G", "quiet", *FIRST[:2]])
     assert "interrupt" not in some["spec"]["packages"]["boot"]
@@ -374,13 +498,18 @@ def test_skyhooks_of_one_priority_keep_their_order() -> None:
     profile = parse("\n---\n".join([one % ("a-b", 1), one % ("a", 2)]), "two")
     found = holds(profile, own(profile))
     assert [t.key for t in found.tweaks] == ["kernel.k2", "kernel.k1"]
-    assert [d["metadata"]["name"] for d in skyhooks_of(holds(profile, less(profile, ["kernel.k2"])))] == ["a-b"]
+    assert [
+        d["metadata"]["name"] for d in skyhooks_of(holds(profile, less(profile, ["kernel.k2"])))
+    ] == ["a-b"]
 
 
 @pytest.mark.parametrize(
     ("levels", "says"),
     [
-        ({"vm.swapiness": None}, r"big: it has no part 'vm\.swapiness'; available: containerd\.LimitCORE, "),
+        (
+            {"vm.swapiness": None},
+            r"big: it has no part 'vm\.swapiness'; available: containerd\.LimitCORE, ",
+        ),
         ({"script:tool": "walk"}, r"script:tool must be 'run' or left as found, not 'walk'"),
         ({"quiet": "loud"}, r"quiet must be 'quiet' or left as found"),
         ({"hugepages-1G": "hugepages=9"}, r"hugepages-1G must be 'hugepagesz=1G hugepages=2' or"),
@@ -390,7 +519,9 @@ def test_skyhooks_of_one_priority_keep_their_order() -> None:
         ({"isolcpus": '"'}, r"a double quote is not closed"),
     ],
 )
-def test_levels_that_a_part_cannot_have_are_refused(levels: dict[str, str | None], says: str) -> None:
+def test_levels_that_a_part_cannot_have_are_refused(
+    levels: dict[str, str | None], says: str
+) -> None:
     profile = parse(BIG, "big")
     with pytest.raises(BadInput, match=says) as refusal:
         derived(profile, own(profile) | levels, "x")
@@ -398,7 +529,11 @@ def test_levels_that_a_part_cannot_have_are_refused(levels: dict[str, str | None
 
 
 def test_every_part_needs_a_level() -> None:
-    with pytest.raises(BadInput, match=r"big: the level of containerd\.LimitCORE, .*script:tool is missing; give a value, or None"):
+    with pytest.raises(
+        BadInput,
+        match=r"big: the level of containerd\.LimitCORE, .*script:tool is missing; give a value, or "
+        r"None",
+    ):
         derived(parse(BIG, "big"), {"nofile": None}, "x")
 
 
@@ -411,18 +546,38 @@ def test_any_name_makes_one_that_kubernetes_takes(name: str) -> None:
 
 
 def test_names_say_which_key() -> None:
-    assert object_name("memory-reclaim.no-vm.vfs_cache_pressure") == "memory-reclaim.no-vm.vfs-cache-pressure"
-    assert object_name("net.no-net.ipv4.conf.eth0-100.rp_filter") == "net.no-net.ipv4.conf.eth0-100.rp-filter"
+    assert (
+        object_name("memory-reclaim.no-vm.vfs_cache_pressure")
+        == "memory-reclaim.no-vm.vfs-cache-pressure"
+    )
+    assert (
+        object_name("net.no-net.ipv4.conf.eth0-100.rp_filter")
+        == "net.no-net.ipv4.conf.eth0-100.rp-filter"
+    )
 
 
 def test_a_package_that_is_not_read_is_one_part_and_stays_as_it_is() -> None:
     """In force or not, whatever its configMap holds, also without one."""
     packages: dict[str, dict[str, Any]] = {
         "setup": {"version": "0.5.0", "image": "r/nvidia-setup"},
-        "tuned": {"version": "0.3.2", "image": "r/nvidia-tuned", "configMap": {"intent": "inference"}, "dependsOn": {"setup": "0.5.0"}},
-        "tuning": {"version": "1.1.4", "image": "r/tuning", "configMap": {"sysctl.conf": "vm.swappiness=1"}},
+        "tuned": {
+            "version": "0.3.2",
+            "image": "r/nvidia-tuned",
+            "configMap": {"intent": "inference"},
+            "dependsOn": {"setup": "0.5.0"},
+        },
+        "tuning": {
+            "version": "1.1.4",
+            "image": "r/tuning",
+            "configMap": {"sysctl.conf": "vm.swappiness=1"},
+        },
     }
-    skyhook = {"apiVersion": "skyhook.nvidia.com/v1alpha1", "kind": "Skyhook", "metadata": {"name": "x"}, "spec": {"packages": packages}}
+    skyhook = {
+        "apiVersion": "skyhook.nvidia.com/v1alpha1",
+        "kind": "Skyhook",
+        "metadata": {"name": "x"},
+        "spec": {"packages": packages},
+    }
     profile = parse(yaml.safe_dump(skyhook), "x")
     assert [(part.name, part.kind) for part in parts(profile)] == [
         ("vm.swappiness", "sysctl"),
@@ -431,4 +586,6 @@ def test_a_package_that_is_not_read_is_one_part_and_stays_as_it_is() -> None:
     ]
     holds(profile, own(profile))
     without = skyhooks_of(holds(profile, less(profile, ["script:setup"])))[0]["spec"]["packages"]
-    assert without["tuned"] == {key: value for key, value in packages["tuned"].items() if key != "dependsOn"}
+    assert without["tuned"] == {
+        key: value for key, value in packages["tuned"].items() if key != "dependsOn"
+    }

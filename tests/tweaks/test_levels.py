@@ -31,35 +31,57 @@ spec:
 
 def levels(annotation: str) -> dict[str, tuple[str, ...]]:
     text = TEXT % f"levels.deeptweak/{annotation}"
-    return complete_levels(notes(text, "f.yaml").levels, parse(text, "f", "f.yaml").tweaks, "f.yaml")
+    return complete_levels(
+        notes(text, "f.yaml").levels, parse(text, "f", "f.yaml").tweaks, "f.yaml"
+    )
 
 
 @pytest.mark.parametrize(
     ("annotation", "found"),
     [
         ("vm.swappiness: '1, 60,100'", {"vm.swappiness": ("1", "60", "100", "10")}),
-        ("vm.swappiness: '10, 1'", {"vm.swappiness": ("1", "10")}),  # listed first, yet last: it is the manifest's own
+        (
+            "vm.swappiness: '10, 1'",
+            {"vm.swappiness": ("1", "10")},
+        ),  # listed first, yet last: it is the manifest's own
         ("vm.swappiness: '0x0a, 1'", {"vm.swappiness": ("1", "10")}),  # 10 in other words
         ("vm.swappiness: 60", {"vm.swappiness": ("60", "10")}),  # a number needs no quotes
-        ("net.ipv4.tcp_rmem: '4096  87380 6291456'", {"net.ipv4.tcp_rmem": ("4096 87380 6291456", "4096 131072 134217728")}),
-        ("isolcpus: '1,2; 4-7'", {"isolcpus": ("1,2", "4-7", "2-3,6")}),  # a value with commas: semicolons between
+        (
+            "net.ipv4.tcp_rmem: '4096  87380 6291456'",
+            {"net.ipv4.tcp_rmem": ("4096 87380 6291456", "4096 131072 134217728")},
+        ),
+        (
+            "isolcpus: '1,2; 4-7'",
+            {"isolcpus": ("1,2", "4-7", "2-3,6")},
+        ),  # a value with commas: semicolons between
         ("nofile: '1024, unlimited'", {"nofile": ("1024", "unlimited", "4096")}),
     ],
 )
-def test_the_manifests_own_value_is_the_last_level_whether_listed_or_not(annotation: str, found: dict[str, tuple[str, ...]]) -> None:
+def test_the_manifests_own_value_is_the_last_level_whether_listed_or_not(
+    annotation: str, found: dict[str, tuple[str, ...]]
+) -> None:
     assert levels(annotation) == found
 
 
 @pytest.mark.parametrize(
     ("annotation", "says"),
     [
-        ("vm.swapiness: '1'", r"the set has no setting 'vm\.swapiness'; it has vm\.swappiness, .*Correct the key or drop it"),
+        (
+            "vm.swapiness: '1'",
+            (
+                r"the set has no setting 'vm\.swapiness'; it has vm\.swappiness, .*Correct the "
+                r"key or drop it"
+            ),
+        ),
         ("vm.swappiness: ''", r"'' lists nothing; write '1, 10, 60'"),
         ("vm.swappiness: '1,,2'", r"'1,,2' has an empty level"),
         ("vm.swappiness: '1, 60, 1'", r"level '1' is listed twice; drop one"),
         ("vm.swappiness: [1, 2]", r"is not text; write it in quotes"),
         ("vm.swappiness: 0.5", r"is not text"),
-        ("console: tty1", r"console is given 2 times, so it cannot have levels; drop the annotation"),
+        (
+            "console: tty1",
+            r"console is given 2 times, so it cannot have levels; drop the annotation",
+        ),
         ("quiet: loud", r"quiet has no value, so it cannot have levels"),
         ("nofile: '1024, many'", r"nofile=many is not a limit"),
         ("isolcpus: '1\"2'", r"a double quote is not closed"),
@@ -69,20 +91,30 @@ def test_the_manifests_own_value_is_the_last_level_whether_listed_or_not(annotat
         (r'vm.swappiness: "1, 60\N"', r"holds a control character, U\+0085"),
     ],
 )
-def test_levels_that_cannot_be_are_refused_when_the_manifest_is_read(annotation: str, says: str) -> None:
+def test_levels_that_cannot_be_are_refused_when_the_manifest_is_read(
+    annotation: str, says: str
+) -> None:
     """In one line: which file, which annotation, what to do."""
     with pytest.raises(BadInput, match=says) as refusal:
         parse(TEXT % f"levels.deeptweak/{annotation}", "f", "f.yaml")
-    assert str(refusal.value).startswith(f"f.yaml: annotation levels.deeptweak/{annotation.partition(':')[0]}: ")
+    assert str(refusal.value).startswith(
+        f"f.yaml: annotation levels.deeptweak/{annotation.partition(':')[0]}: "
+    )
     assert "\n" not in str(refusal.value)
 
 
 def test_levels_of_one_key_in_two_skyhooks_of_a_file_are_refused() -> None:
     one = TEXT % "levels.deeptweak/vm.swappiness: '1'"
-    with pytest.raises(BadInput, match=r"annotation levels\.deeptweak/vm\.swappiness: two Skyhooks in the file have it; drop one"):
+    with pytest.raises(
+        BadInput,
+        match=r"annotation levels\.deeptweak/vm\.swappiness: two Skyhooks in the file have it; drop "
+        r"one",
+    ):
         parse(f"{one}---{one.replace('name: demo', 'name: other')}", "f", "f.yaml")
 
 
 def test_an_annotation_of_another_kind_is_answered_with_those_that_exist() -> None:
-    with pytest.raises(BadInput, match=r"reason\.deeptweak/…, source\.deeptweak/… and levels\.deeptweak/…"):
+    with pytest.raises(
+        BadInput, match=r"reason\.deeptweak/…, source\.deeptweak/… and levels\.deeptweak/…"
+    ):
         parse(TEXT % "level.deeptweak/vm.swappiness: '1'", "f", "f.yaml")

@@ -7,7 +7,14 @@ import resource
 import pytest
 
 from fixtures.terms import BadInput, Tweak, TweakSet
-from fixtures.tweaks.process import SERVICE_LIMITS, ULIMIT_UNITS, parse_service_limit, parse_ulimit, rlimits, service_limits
+from fixtures.tweaks.process import (
+    SERVICE_LIMITS,
+    ULIMIT_UNITS,
+    parse_service_limit,
+    parse_ulimit,
+    rlimits,
+    service_limits,
+)
 
 
 @pytest.mark.parametrize(
@@ -42,7 +49,9 @@ def test_ulimits_are_in_the_units_of_limits_conf(name: str, value: str, kernel: 
         ("LimitNICE", "30", (30, 30)),
     ],
 )
-def test_service_limits_are_in_the_units_of_systemd(directive: str, value: str, kernel: tuple[int, int]) -> None:
+def test_service_limits_are_in_the_units_of_systemd(
+    directive: str, value: str, kernel: tuple[int, int]
+) -> None:
     """systemd.exec(5): sizes to base 1024, times in seconds (RTTIME in microseconds), a signed number is a nice value."""
     assert parse_service_limit(directive, value, "x") == kernel
 
@@ -63,7 +72,10 @@ def test_what_is_no_ulimit_is_refused() -> None:
 
 def test_every_limit_is_one_the_kernel_has() -> None:
     """Else setting it would fail late, in the workload's process."""
-    names = {*ULIMIT_UNITS, *(directive.removeprefix("Limit").lower() for directive in SERVICE_LIMITS)}
+    names = {
+        *ULIMIT_UNITS,
+        *(directive.removeprefix("Limit").lower() for directive in SERVICE_LIMITS),
+    }
     assert [name for name in names if not hasattr(resource, f"RLIMIT_{name.upper()}")] == []
 
 

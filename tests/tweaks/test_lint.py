@@ -13,8 +13,12 @@ from fixtures.tweaks.manifest import parse, read
 from fixtures.tweaks.process import cpu_list, isolated
 from fixtures.tweaks.settings import boot_tokens
 
-REFERENCE = Path(__file__).resolve().parents[3] / "shared" / "reference" / "deeptweak" / "one_node_one_gpu"
-needs_reference = pytest.mark.skipif(not REFERENCE.is_dir(), reason="the DeepTweak data are not here: they may not be redistributed")
+REFERENCE = (
+    Path(__file__).resolve().parents[3] / "shared" / "reference" / "deeptweak" / "one_node_one_gpu"
+)
+needs_reference = pytest.mark.skipif(
+    not REFERENCE.is_dir(), reason="the DeepTweak data are not here: they may not be redistributed"
+)
 
 
 def boot(line: str) -> TweakSet:
@@ -23,13 +27,25 @@ def boot(line: str) -> TweakSet:
 
 
 def sysctl(**values: object) -> TweakSet:
-    return TweakSet("x", tweaks=tuple(Tweak("sysctl", key.replace("__", "."), str(value)) for key, value in values.items()))
+    return TweakSet(
+        "x",
+        tweaks=tuple(
+            Tweak("sysctl", key.replace("__", "."), str(value)) for key, value in values.items()
+        ),
+    )
 
 
 @needs_reference
 def test_the_deeptweak_files_get_exactly_their_two_warnings() -> None:
     """A21, on the study's machine of 12 CPUs and 234.3 GB."""
-    found = [lint(read(REFERENCE / f"exp{n}" / "skyhook.yaml"), cpus_online=12, memory_bytes=234_300_000_000) for n in (1, 2, 3)]
+    found = [
+        lint(
+            read(REFERENCE / f"exp{n}" / "skyhook.yaml"),
+            cpus_online=12,
+            memory_bytes=234_300_000_000,
+        )
+        for n in (1, 2, 3)
+    ]
     assert [len(warnings) for warnings in found] == [1, 1, 1]
     assert "vm.min_free_kbytes leaves a state that no file shows" in found[0][0]
     assert "isolcpus=nohz,domain,managed_irq is malformed" in found[1][0]
@@ -42,16 +58,26 @@ def test_the_deeptweak_files_get_exactly_their_two_warnings() -> None:
 def test_the_catalogues_copies_ask_for_what_the_study_asked_for(number: int) -> None:
     """Written anew from the published table, so compare them with the files; the runtime part is the whole without its boot tokens."""
     catalogue = Path(__file__).resolve().parents[2] / "data" / "tweaks"
-    asked = [(t.kind, t.key, t.value) for t in read(REFERENCE / f"exp{number}" / "skyhook.yaml").tweaks]
-    whole = [(t.kind, t.key, t.value) for t in read(catalogue / f"deeptweak-exp{number}.yaml").tweaks]
-    runtime = [(t.kind, t.key, t.value) for t in read(catalogue / f"deeptweak-exp{number}-sysctl.yaml").tweaks]
+    asked = [
+        (t.kind, t.key, t.value) for t in read(REFERENCE / f"exp{number}" / "skyhook.yaml").tweaks
+    ]
+    whole = [
+        (t.kind, t.key, t.value) for t in read(catalogue / f"deeptweak-exp{number}.yaml").tweaks
+    ]
+    runtime = [
+        (t.kind, t.key, t.value)
+        for t in read(catalogue / f"deeptweak-exp{number}-sysctl.yaml").tweaks
+    ]
     assert whole == asked
     assert runtime == [setting for setting in asked if setting[0] == "sysctl"]
 
 
 WARNED = {
     "house-keeping cores": (boot("isolcpus=0,1,48,49"), "isolates CPU 0.*nodewright-packages#95"),
-    "cpus beyond the machine": (boot("isolcpus=8-96"), "isolcpus=8-96 names CPUs this machine does not have: its CPUs are 0-95"),
+    "cpus beyond the machine": (
+        boot("isolcpus=8-96"),
+        "isolcpus=8-96 names CPUs this machine does not have: its CPUs are 0-95",
+    ),
     "a broken list": (boot("rcu_nocbs=7-3"), "rcu_nocbs=7-3 is not a CPU list"),
     "nearly all cpus": (boot("isolcpus=domain,24-N"), "isolates 72 of 96 CPUs"),
     "flags alone": (boot("isolcpus=nohz"), "has the flags nohz but no CPUs"),
@@ -59,14 +85,35 @@ WARNED = {
     "half the memory": (boot("hugepagesz=1G hugepages=65"), "reserve 65.0 GiB of 128.0 GiB"),
     "half the memory at run time": (sysctl(vm__nr_hugepages=32769), "huge pages reserve 64.0 GiB"),
     "too little kept free": (sysctl(vm__min_free_kbytes=1023), "below 1024"),
-    "too much kept free": (sysctl(vm__min_free_kbytes=6_710_887), "more than 5% of memory"),  # 128 GiB · 5 % = 6 710 886.4 KiB
-    "ratio and bytes": (sysctl(vm__dirty_ratio=20, vm__dirty_bytes=1 << 30), "vm.dirty_ratio and vm.dirty_bytes"),
-    "background above limit": (sysctl(vm__dirty_background_ratio=20, vm__dirty_ratio=20), "is not below vm.dirty_ratio=20"),
-    "an octal number": (sysctl(vm__swappiness="010"), "vm.swappiness=010 is 8: a sysctl reads .* octal; write 10 if that is meant"),
+    "too much kept free": (
+        sysctl(vm__min_free_kbytes=6_710_887),
+        "more than 5% of memory",
+    ),  # 128 GiB · 5 % = 6 710 886.4 KiB
+    "ratio and bytes": (
+        sysctl(vm__dirty_ratio=20, vm__dirty_bytes=1 << 30),
+        "vm.dirty_ratio and vm.dirty_bytes",
+    ),
+    "background above limit": (
+        sysctl(vm__dirty_background_ratio=20, vm__dirty_ratio=20),
+        "is not below vm.dirty_ratio=20",
+    ),
+    "an octal number": (
+        sysctl(vm__swappiness="010"),
+        "vm.swappiness=010 is 8: a sysctl reads .* octal; write 10 if that is meant",
+    ),
     "swappiness": (sysctl(vm__swappiness=201), "takes 0 to 200"),
-    "a key that moved": (sysctl(kernel__sched_latency_ns=1), "kernel.sched_latency_ns: it left /proc/sys in Linux 5.13"),
-    "a one-way key": (sysctl(kernel__modules_disabled=1), "kernel.modules_disabled cannot be put back: once 1"),
-    "a write that marks": (sysctl(vm__min_free_kbytes=65536), "min_free_kbytes leaves a state that no file shows.* huge pages no longer"),
+    "a key that moved": (
+        sysctl(kernel__sched_latency_ns=1),
+        "kernel.sched_latency_ns: it left /proc/sys in Linux 5.13",
+    ),
+    "a one-way key": (
+        sysctl(kernel__modules_disabled=1),
+        "kernel.modules_disabled cannot be put back: once 1",
+    ),
+    "a write that marks": (
+        sysctl(vm__min_free_kbytes=65536),
+        "min_free_kbytes leaves a state that no file shows.* huge pages no longer",
+    ),
     "a dangerous key": (sysctl(kernel__panic_on_oops=1), "kernel.panic_on_oops is dangerous"),
     "a comment in a value": (sysctl(vm__swappiness="10 # low"), "holds a comment"),
 }
@@ -85,10 +132,22 @@ def test_each_trap_has_one_warning(tweakset: TweakSet, says: str) -> None:
 @pytest.mark.parametrize(
     "tweakset",
     [
-        boot("isolcpus=managed_irq,domain,25-95 nohz_full=25-95 default_hugepagesz=1G hugepages=64"),
+        boot(
+            "isolcpus=managed_irq,domain,25-95 nohz_full=25-95 default_hugepagesz=1G hugepages=64"
+        ),
         sysctl(vm__swappiness=200, vm__dirty_ratio=20, vm__dirty_background_ratio=10),
-        sysctl(kernel__unprivileged_bpf_disabled=2, kernel__yama__ptrace_scope=1, vm__overcommit_memory=1),
-        TweakSet("x", tweaks=(Tweak("service", "nvidia-persistenced.LimitAS", "1"), Tweak("ulimit", "nofile", "9"))),
+        sysctl(
+            kernel__unprivileged_bpf_disabled=2,
+            kernel__yama__ptrace_scope=1,
+            vm__overcommit_memory=1,
+        ),
+        TweakSet(
+            "x",
+            tweaks=(
+                Tweak("service", "nvidia-persistenced.LimitAS", "1"),
+                Tweak("ulimit", "nofile", "9"),
+            ),
+        ),
     ],
 )
 def test_what_stays_within_bounds_gets_none(tweakset: TweakSet) -> None:
@@ -100,7 +159,9 @@ SCRIPTED = {
     "sysctl -w vm.min_free_kbytes=1023": ["below 1024", "leaves a state that no file shows"],
     "echo 1 > /proc/sys/kernel/panic_on_oops": ["kernel.panic_on_oops is dangerous"],
     "sysctl -w vm.nr_hugepages=32769": ["huge pages reserve 64.0 GiB"],
-    "echo 65 > /sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages": ["huge pages reserve 65.0 GiB of 128.0 GiB"],
+    "echo 65 > /sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages": [
+        "huge pages reserve 65.0 GiB of 128.0 GiB"
+    ],
     "v=1; echo $v > /proc/sys/kernel/panic_on_oops": [],
 }
 
@@ -114,9 +175,14 @@ def test_plain_writes_of_scripts_are_judged(text: str) -> None:
 
 
 def test_a_script_that_runs_another_is_said_to() -> None:
-    text = '. /opt/a.sh; bash -x /opt/b.sh\n. /etc/os-release; . "$SKYHOOK_DIR/configmaps/config.sh"; sudo /opt/d.sh now'
+    text = (
+        ". /opt/a.sh; bash -x /opt/b.sh\n. /etc/os-release; . "
+        '"$SKYHOOK_DIR/configmaps/config.sh"; sudo /opt/d.sh now'
+    )
     found = lint(TweakSet("x", scripts=(Script("p", "apply", text),)))
-    assert [warning.split(", ")[0] for warning in found] == [f"its scripts run /opt/{name}.sh" for name in "abd"]
+    assert [warning.split(", ")[0] for warning in found] == [
+        f"its scripts run /opt/{name}.sh" for name in "abd"
+    ]
 
 
 def test_an_unknown_machine_is_not_judged() -> None:
@@ -125,7 +191,10 @@ def test_an_unknown_machine_is_not_judged() -> None:
 
 def test_warnings_of_reading_come_first_and_once() -> None:
     packages = "{t: {image: tuning, configMap: {ulimit.conf: 'core: 0'}}}"
-    text = f"apiVersion: skyhook.nvidia.com/v1\nkind: Skyhook\nmetadata: {{name: x}}\nspec: {{packages: {packages}}}"
+    text = (
+        f"apiVersion: skyhook.nvidia.com/v1\nkind: Skyhook\nmetadata: {{name: x}}\nspec: "
+        f"{{packages: {packages}}}"
+    )
     first = lint(parse(text, "x"))
     assert ["splits at a bare" in w for w in first] == [True]
     assert lint(TweakSet("x", tweaks=parse(text, "x").tweaks, warnings=first)) == first
@@ -135,6 +204,12 @@ def test_cpu_lists_are_those_of_the_kernel() -> None:
     """kernel-parameters.rst: `1,2,10-20,100-2000:2/25` represents CPUs 100,101,125,126,150,151,…"""
     found = cpu_list("1,2,10-12,100-151:2/25", None)
     assert sorted(found or ()) == [1, 2, 10, 11, 12, 100, 101, 125, 126, 150, 151]
-    assert [cpu_list(text, 8) for text in ("N", "6-N", "all")] == [frozenset({7}), frozenset({6, 7}), frozenset(range(8))]
-    assert [cpu_list(text, None) for text in ("", "a", "3-1", "1,,2", "0-7:3/2", "N", "99999999")] == [None] * 7
+    assert [cpu_list(text, 8) for text in ("N", "6-N", "all")] == [
+        frozenset({7}),
+        frozenset({6, 7}),
+        frozenset(range(8)),
+    ]
+    assert [
+        cpu_list(text, None) for text in ("", "a", "3-1", "1,,2", "0-7:3/2", "N", "99999999")
+    ] == [None] * 7
     assert isolated("nohz,domain,2-3", 8) == (("nohz", "domain"), frozenset({2, 3}))

@@ -19,7 +19,10 @@ FILES = {
     "proc/sys/vm/swappiness": "60\n",
     "proc/sys/vm/dirty_ratio": "20\n",
     "proc/sys/net/ipv4/tcp_rmem": "4096\t131072\t6291456\n",
-    "proc/cmdline": 'BOOT_IMAGE=/vmlinuz "console=ttyS0" hugepagesz=1G hugepages=2 hugepagesz=2M hugepages=512 quiet\n',
+    "proc/cmdline": (
+        'BOOT_IMAGE=/vmlinuz "console=ttyS0" hugepagesz=1G hugepages=2 hugepagesz=2M '
+        "hugepages=512 quiet\n"
+    ),
     "sys/kernel/mm/transparent_hugepage/enabled": "always [madvise] never\n",
     "sys/block/vda/queue/read_ahead_kb": "128\n",
 }
@@ -35,8 +38,12 @@ def machine(tmp_path: Path) -> Tunables:
     return Tunables(tmp_path)
 
 
-def planned(machine: Tunables, *settings: tuple[Kind, str, str], scripts: tuple[Script, ...] = ()) -> Plan:
-    return plan(TweakSet("one", tweaks=tuple(Tweak(*one) for one in settings), scripts=scripts), machine)
+def planned(
+    machine: Tunables, *settings: tuple[Kind, str, str], scripts: tuple[Script, ...] = ()
+) -> Plan:
+    return plan(
+        TweakSet("one", tweaks=tuple(Tweak(*one) for one in settings), scripts=scripts), machine
+    )
 
 
 def with_script(machine: Tunables, text: str, stage: str = "apply") -> tuple[str, ...]:
@@ -45,7 +52,11 @@ def with_script(machine: Tunables, text: str, stage: str = "apply") -> tuple[str
 
 def test_settings_become_writes_in_the_order_of_the_manifest(machine: Tunables) -> None:
     """Each with the file it goes to and the name it was asked for by."""
-    found = planned(machine, ("sysctl", "vm.swappiness", "10"), ("sysctl", "net/ipv4/tcp_rmem", "4096 87380 1000000"))
+    found = planned(
+        machine,
+        ("sysctl", "vm.swappiness", "10"),
+        ("sysctl", "net/ipv4/tcp_rmem", "4096 87380 1000000"),
+    )
     assert found.cannot == ()
     assert found.writes == (
         Write("/proc/sys/vm/swappiness", "10", "vm.swappiness"),
@@ -54,7 +65,10 @@ def test_settings_become_writes_in_the_order_of_the_manifest(machine: Tunables) 
 
 
 def test_a_package_that_only_the_operator_can_run_is_refused_here(machine: Tunables) -> None:
-    says = "package package is an image that only the operator can run: measure it with --target=kubernetes"
+    says = (
+        "package package is an image that only the operator can run: measure it with "
+        "--target=kubernetes"
+    )
     assert with_script(machine, "{}", stage=WHOLE) == (says,)
 
 
@@ -70,26 +84,39 @@ def test_the_untouched_machine_needs_nothing(machine: Tunables) -> None:
 
 def test_a_value_that_stands_there_already_is_told(machine: Tunables) -> None:
     """However it is spaced: under such a set the machine is not changed, and a reader must know."""
-    found = planned(machine, ("sysctl", "vm.swappiness", "10"), ("sysctl", "net.ipv4.tcp_rmem", "4096 131072 6291456"))
+    found = planned(
+        machine,
+        ("sysctl", "vm.swappiness", "10"),
+        ("sysctl", "net.ipv4.tcp_rmem", "4096 131072 6291456"),
+    )
     assert found.already_in_force(machine) == ["net.ipv4.tcp_rmem"]
 
 
 def test_a_key_that_this_kernel_does_not_know_stops_the_whole_set(machine: Tunables) -> None:
     """Half a tweak set would be measured under its full name."""
     found = planned(machine, ("sysctl", "vm.swappiness", "10"), ("sysctl", "vm.swapiness", "10"))
-    assert found.cannot == ("vm.swapiness: this kernel has no such setting (did you mean vm.swappiness?)",)
+    assert found.cannot == (
+        "vm.swapiness: this kernel has no such setting (did you mean vm.swappiness?)",
+    )
     assert found.writes == ()
 
 
 def test_every_reason_is_given_not_the_first_only(machine: Tunables) -> None:
-    found = planned(machine, ("sysctl", "vm.nothing", "1"), ("boot", "isolcpus", "1"), ("sysctl", "kernel.nothing", "1"))
+    found = planned(
+        machine,
+        ("sysctl", "vm.nothing", "1"),
+        ("boot", "isolcpus", "1"),
+        ("sysctl", "kernel.nothing", "1"),
+    )
     assert len(found.cannot) == 3
 
 
 def test_what_cannot_be_put_back_is_never_written(machine: Tunables) -> None:
     """Even where the kernel has it, and in sysctl's other spelling."""
     (machine.root / "proc/sys/vm/drop_caches").write_text("0\n")
-    as_written = parse_section("sysctl.conf", "vm/drop_caches = 3", "tuning", "here", list[str]().append)
+    as_written = parse_section(
+        "sysctl.conf", "vm/drop_caches = 3", "tuning", "here", list[str]().append
+    )
     found = plan(TweakSet("one", tweaks=tuple(as_written)), machine)
     assert found.writes == ()
     assert "an action, not a setting" in found.cannot[0]
@@ -104,7 +131,10 @@ def test_a_key_that_leaves_the_kernels_settings_is_refused(machine: Tunables) ->
     ("tokens", "missing"),
     [
         ([("quiet", "")], None),
-        ([("hugepagesz", "1G"), ("hugepages", "2"), ("hugepagesz", "2M"), ("hugepages", "512")], None),
+        (
+            [("hugepagesz", "1G"), ("hugepages", "2"), ("hugepagesz", "2M"), ("hugepages", "512")],
+            None,
+        ),
         ([("isolcpus", "2-3")], "isolcpus=2-3"),
         ([("hugepages", "3")], "hugepages=3"),
         # 1 GiB pages 512 times is not what this kernel was booted with, though each token is there.
@@ -120,7 +150,9 @@ def test_boot_tokens_count_where_the_running_kernel_has_them_in_this_order(
         assert found.cannot == ()
     else:
         assert len(found.cannot) == 1
-        assert found.cannot[0].startswith(f"boot token {missing}: not in /proc/cmdline; reboot with it")
+        assert found.cannot[0].startswith(
+            f"boot token {missing}: not in /proc/cmdline; reboot with it"
+        )
         assert all(key in found.cannot[0] for key, _ in tokens)
 
 
@@ -130,7 +162,9 @@ def with_capabilities(machine: Tunables, effective: str) -> None:
     status.write_text(f"Name:\tpython\nCapPrm:\t000001ffffffffff\nCapEff:\t{effective}\n")
 
 
-def test_a_limit_up_to_the_hard_limit_needs_no_privilege(machine: Tunables, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_limit_up_to_the_hard_limit_needs_no_privilege(
+    machine: Tunables, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(resource, "getrlimit", lambda _: (1024, 4096))
     found = planned(machine, ("ulimit", "nofile", "4096"))
     assert (found.cannot, found.limits) == ((), {"nofile": (4096, 4096)})
@@ -139,7 +173,8 @@ def test_a_limit_up_to_the_hard_limit_needs_no_privilege(machine: Tunables, monk
 @pytest.mark.parametrize("value", ["4097", "unlimited"])
 @pytest.mark.parametrize(
     ("effective", "may"),
-    # CAP_SYS_RESOURCE is bit 24 (capabilities(7)): 0x1000000; root without it is as bound as anybody.
+    # CAP_SYS_RESOURCE is bit 24 (capabilities(7)): 0x1000000; root without it is as bound as
+    # anybody.
     [("0000000001000000", True), ("000001fffeffffff", False)],
 )
 def test_a_limit_above_the_hard_limit_needs_the_capability(
@@ -155,7 +190,9 @@ def test_a_limit_above_the_hard_limit_needs_the_capability(
 
 def test_limits_of_a_container_runtime_reach_the_workload(machine: Tunables) -> None:
     """On a node the workload's container inherits them; on this machine its process gets them."""
-    assert planned(machine, ("service", "containerd.LimitNOFILE", "65536")).limits == {"nofile": (65536, 65536)}
+    assert planned(machine, ("service", "containerd.LimitNOFILE", "65536")).limits == {
+        "nofile": (65536, 65536)
+    }
 
 
 @pytest.mark.parametrize(
@@ -165,7 +202,9 @@ def test_limits_of_a_container_runtime_reach_the_workload(machine: Tunables) -> 
         ("containerd.CPUAffinity", "only a container runtime's Limit* directives"),
     ],
 )
-def test_other_service_settings_do_not_reach_the_workload(machine: Tunables, key: str, says: str) -> None:
+def test_other_service_settings_do_not_reach_the_workload(
+    machine: Tunables, key: str, says: str
+) -> None:
     assert says in planned(machine, ("service", key, "1")).cannot[0]
 
 
@@ -194,9 +233,13 @@ def test_a_script_that_calls_a_missing_program_makes_its_set_impossible(
     machine: Tunables, monkeypatch: pytest.MonkeyPatch, text: str
 ) -> None:
     """Whatever the script itself does about it: `nvidia-smi -pm 1 || true` would be called measured without ever being in force."""
-    monkeypatch.setattr("shutil.which", lambda tool: None if tool == "nvidia-smi" else f"/usr/bin/{tool}")
+    monkeypatch.setattr(
+        "shutil.which", lambda tool: None if tool == "nvidia-smi" else f"/usr/bin/{tool}"
+    )
     for stage in ("apply", "apply_check", "uninstall"):
-        assert with_script(machine, text, stage) == ("its scripts call nvidia-smi: it is not installed",)
+        assert with_script(machine, text, stage) == (
+            "its scripts call nvidia-smi: it is not installed",
+        )
 
 
 @pytest.mark.parametrize(
@@ -210,19 +253,27 @@ def test_a_script_that_calls_a_missing_program_makes_its_set_impossible(
         "source=/usr/bin/nvidia-smi",
     ],
 )
-def test_a_program_that_is_only_spoken_of_is_not_called(machine: Tunables, monkeypatch: pytest.MonkeyPatch, text: str) -> None:
-    monkeypatch.setattr("shutil.which", lambda tool: None if tool == "nvidia-smi" else f"/usr/bin/{tool}")
+def test_a_program_that_is_only_spoken_of_is_not_called(
+    machine: Tunables, monkeypatch: pytest.MonkeyPatch, text: str
+) -> None:
+    monkeypatch.setattr(
+        "shutil.which", lambda tool: None if tool == "nvidia-smi" else f"/usr/bin/{tool}"
+    )
     assert with_script(machine, text) == ()
 
 
-def test_nvidia_smi_without_a_gpu_is_no_help(machine: Tunables, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nvidia_smi_without_a_gpu_is_no_help(
+    machine: Tunables, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Images with the CUDA tools have it where no GPU is."""
     tool = tmp_path / "bin" / "nvidia-smi"
     tool.parent.mkdir()
     tool.write_text("#!/bin/sh\necho 'No devices were found'\nexit 6\n")
     tool.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tool.parent}{os.pathsep}{os.environ['PATH']}")
-    assert with_script(machine, "nvidia-smi -pm 1") == ("its scripts call nvidia-smi: no NVIDIA GPU answers",)
+    assert with_script(machine, "nvidia-smi -pm 1") == (
+        "its scripts call nvidia-smi: no NVIDIA GPU answers",
+    )
     tool.write_text("#!/bin/sh\necho 'GPU 0: one'\n")
     assert with_script(machine, "nvidia-smi -pm 1") == ()
 
@@ -235,17 +286,28 @@ def test_nvidia_smi_without_a_gpu_is_no_help(machine: Tunables, tmp_path: Path, 
         ('echo 1 > "/sys/kernel/mm/lru_gen/enabled"', "/sys/kernel/mm/lru_gen/enabled"),
         ("echo 1 >/proc/sys/vm/nothing", "/proc/sys/vm/nothing"),
         ("for f in /sys/block/*/queue/read_ahead_kb; do echo 4096 > $f; done", None),
-        ("for f in /sys/block/nvme*/queue/read_ahead_kb; do echo 4096 > $f; done", "/sys/block/nvme*/queue/read_ahead_kb"),
+        (
+            "for f in /sys/block/nvme*/queue/read_ahead_kb; do echo 4096 > $f; done",
+            "/sys/block/nvme*/queue/read_ahead_kb",
+        ),
         ("ls /sys/block/", None),
         # What depends on a variable cannot be judged from here.
         ("echo 1 > /sys/block/$disk/queue/nomerges", None),
         ("cat /host/sys/kernel/nothing", None),
         ("# echo 1 > /sys/kernel/mm/lru_gen/enabled", None),
         ("[ -e /sys/kernel/mm/lru_gen/enabled ] && echo 1 > /sys/kernel/mm/lru_gen/enabled", None),
-        ("[ -w '/sys/kernel/mm/lru_gen/enabled' ] || exit 0; echo 1 > /sys/kernel/mm/lru_gen/enabled", None),
+        (
+            (
+                "[ -w '/sys/kernel/mm/lru_gen/enabled' ] || exit 0; echo 1 > "
+                "/sys/kernel/mm/lru_gen/enabled"
+            ),
+            None,
+        ),
     ],
 )
-def test_a_kernel_file_that_a_script_names_must_exist_unless_it_asks_first(machine: Tunables, text: str, missing: str | None) -> None:
+def test_a_kernel_file_that_a_script_names_must_exist_unless_it_asks_first(
+    machine: Tunables, text: str, missing: str | None
+) -> None:
     found = with_script(machine, text)
     if missing is None:
         assert found == ()
@@ -255,18 +317,34 @@ def test_a_kernel_file_that_a_script_names_must_exist_unless_it_asks_first(machi
 
 
 @pytest.mark.parametrize("stage", ["apply", "uninstall"])
-def test_a_script_that_mentions_what_has_no_way_back_is_refused_with_that_reason(machine: Tunables, stage: str) -> None:
-    """And for no other: that the file cannot be written is none. What it would do with the file does not matter."""
+def test_a_script_that_mentions_what_has_no_way_back_is_refused_with_that_reason(
+    machine: Tunables, stage: str
+) -> None:
+    """And for no other: that the file cannot be written is none.
+
+    What it would do with the file does not matter.
+    """
     (reason,) = with_script(machine, "set -e\ncat /proc/sys/kernel/shm_rmid_forced", stage)
-    place = f"its script package/{stage}.sh, line 2 (cat /proc/sys/kernel/shm_rmid_forced), names kernel.shm_rmid_forced"
-    why = "1 destroys every shared memory segment that nothing is attached to; a script that only reads it is refused, too"
+    place = (
+        f"its script package/{stage}.sh, line 2 (cat /proc/sys/kernel/shm_rmid_forced), names "
+        "kernel.shm_rmid_forced"
+    )
+    why = (
+        "1 destroys every shared memory segment that nothing is attached to; a script that only "
+        "reads it is refused, too"
+    )
     assert reason == f"{place}: {why}"
     (reason,) = with_script(machine, "A=vm.drop; B=caches\nsysctl -w ${A}_$B=3", stage)
-    assert reason.startswith(f"its script package/{stage}.sh joins words to vm.drop_caches: writing it drops")
+    assert reason.startswith(
+        f"its script package/{stage}.sh joins words to vm.drop_caches: writing it drops"
+    )
     assert with_script(machine, "# echo 3 > /proc/sys/vm/drop_caches", stage) == ()
 
 
-LACKING = "its scripts use /sys/kernel/mm/lru_gen/enabled: this kernel has no such setting; the script handles its absence"
+LACKING = (
+    "its scripts use /sys/kernel/mm/lru_gen/enabled: this kernel has no such setting; the script "
+    "handles its absence"
+)
 NO_GPU_TOOL = "its scripts call nvidia-smi: it is not installed; the script handles its absence"
 
 
@@ -280,19 +358,40 @@ NO_GPU_TOOL = "its scripts call nvidia-smi: it is not installed; the script hand
         ("nvidia-smi -pm 1 || true; nvidia-smi -i 0 2>/dev/null || :", NO_GPU_TOOL),
         ("for g in 0 1; do nvidia-smi -i $g || continue; done", NO_GPU_TOOL),
         ("P=/sys/kernel/mm/lru_gen/enabled; if [ -f $P ]; then echo 1 > $P; fi", LACKING),
-        ("D=/sys/kernel/mm/lru_gen; [[ -d ${D} ]] && echo 1 > /sys/kernel/mm/lru_gen/enabled", LACKING),
-        ('for f in /sys/kernel/mm/lru_gen/enabled; do [ -w "$f" ] || continue; echo 1 > $f; done', LACKING),
+        (
+            "D=/sys/kernel/mm/lru_gen; [[ -d ${D} ]] && echo 1 > /sys/kernel/mm/lru_gen/enabled",
+            LACKING,
+        ),
+        (
+            (
+                'for f in /sys/kernel/mm/lru_gen/enabled; do [ -w "$f" ] || continue; echo 1 > '
+                "$f; done"
+            ),
+            LACKING,
+        ),
         ("echo 1 > /sys/kernel/mm/lru_gen/enabled || true", LACKING),
         ("if grep -q 1 /sys/kernel/mm/lru_gen/enabled; then :; fi", LACKING),
         (
-            "for d in /sys/block/sd* /sys/block/vd*; do [ -d $d ] || continue; echo 1 > $d/queue/x; done",
-            "its scripts use /sys/block/sd*: nothing on this machine matches; the script handles its absence",
+            (
+                "for d in /sys/block/sd* /sys/block/vd*; do [ -d $d ] || continue; echo 1 > "
+                "$d/queue/x; done"
+            ),
+            (
+                "its scripts use /sys/block/sd*: nothing on this machine matches; the script "
+                "handles its absence"
+            ),
         ),
     ],
 )
-def test_what_a_script_can_do_without_is_a_warning(machine: Tunables, monkeypatch: pytest.MonkeyPatch, text: str, warning: str) -> None:
-    monkeypatch.setattr("shutil.which", lambda tool: None if tool == "nvidia-smi" else f"/usr/bin/{tool}")
-    found = planned(machine, scripts=(Script("p", "apply", f"echo 1 > /proc/sys/vm/swappiness\n{text}"),))
+def test_what_a_script_can_do_without_is_a_warning(
+    machine: Tunables, monkeypatch: pytest.MonkeyPatch, text: str, warning: str
+) -> None:
+    monkeypatch.setattr(
+        "shutil.which", lambda tool: None if tool == "nvidia-smi" else f"/usr/bin/{tool}"
+    )
+    found = planned(
+        machine, scripts=(Script("p", "apply", f"echo 1 > /proc/sys/vm/swappiness\n{text}"),)
+    )
     assert found.cannot == ()
     assert warning in found.warnings
 
@@ -309,8 +408,12 @@ def test_what_a_script_can_do_without_is_a_warning(machine: Tunables, monkeypatc
         "echo 1 > /sys/kernel/mm/lru_gen/enabled",
     ],
 )
-def test_what_a_script_demands_must_be_there(machine: Tunables, monkeypatch: pytest.MonkeyPatch, text: str) -> None:
-    monkeypatch.setattr("shutil.which", lambda tool: None if tool == "nvidia-smi" else f"/usr/bin/{tool}")
+def test_what_a_script_demands_must_be_there(
+    machine: Tunables, monkeypatch: pytest.MonkeyPatch, text: str
+) -> None:
+    monkeypatch.setattr(
+        "shutil.which", lambda tool: None if tool == "nvidia-smi" else f"/usr/bin/{tool}"
+    )
     assert len(with_script(machine, f"echo 1 > /proc/sys/vm/swappiness\n{text}")) == 1
 
 
@@ -318,25 +421,43 @@ def test_a_file_that_sysctl_loads_is_named_and_searched(machine: Tunables) -> No
     loaded = machine.root / "opt/99.conf"
     loaded.parent.mkdir()
     loaded.write_text("# tuned\nvm.swappiness = 10\n-vm.dirty_ratio=5\n")
-    text = "sysctl -qp /opt/99.conf >/dev/null; sysctl --load=/opt/none.conf; sysctl -p $F; sysctl --system"
+    text = (
+        "sysctl -qp /opt/99.conf >/dev/null; sysctl --load=/opt/none.conf; sysctl -p $F; sysctl "
+        "--system"
+    )
     found = planned(machine, scripts=(Script("p", "apply", text),))
     assert found.cannot == ()
     assert found.warnings == (
         "its script p/apply.sh loads /opt/99.conf: now sets vm.swappiness, vm.dirty_ratio",
         "its script p/apply.sh loads /opt/none.conf: the plan cannot see what that file sets",
-        "its script p/apply.sh loads a file named by a variable: the plan cannot see what that file sets",
-        "its script p/apply.sh loads all of the system's sysctl files: the plan does not list what they set",
+        (
+            "its script p/apply.sh loads a file named by a variable: the plan cannot see what "
+            "that file sets"
+        ),
+        (
+            "its script p/apply.sh loads all of the system's sysctl files: the plan does not list "
+            "what they set"
+        ),
     )
     loaded.write_text("vm.swappiness = 10\nkernel.yama.ptrace_scope = 1\nvm/drop_caches = 3\n")
     (reason,) = with_script(machine, "sysctl -p /opt/99.conf")
-    assert reason.startswith("its script package/apply.sh loads /opt/99.conf, line 3, which sets vm.drop_caches: writing it drops")
+    assert reason.startswith(
+        "its script package/apply.sh loads /opt/99.conf, line 3, which sets vm.drop_caches: "
+        "writing it drops"
+    )
     (machine.root / "etc/sysctl.d").mkdir(parents=True)
     (machine.root / "etc/sysctl.d/9.conf").write_text("kernel.modules_disabled=1\n")
-    assert "/etc/sysctl.d/9.conf, line 1, which sets kernel.modules_disabled" in with_script(machine, "sysctl --system")[0]
+    assert (
+        "/etc/sysctl.d/9.conf, line 1, which sets kernel.modules_disabled"
+        in with_script(machine, "sysctl --system")[0]
+    )
 
 
 def test_what_a_script_writes_itself_is_no_unseen_file(machine: Tunables) -> None:
-    text = "cat > /etc/sysctl.d/9.conf <<E\nvm.swappiness=1\nE\nsysctl -p /etc/sysctl.d/9.conf; sysctl -p -; sysctl -p <(cat x)"
+    text = (
+        "cat > /etc/sysctl.d/9.conf <<E\nvm.swappiness=1\nE\nsysctl -p /etc/sysctl.d/9.conf; "
+        "sysctl -p -; sysctl -p <(cat x)"
+    )
     assert planned(machine, scripts=(Script("p", "apply", text),)).warnings == ()
 
 
@@ -346,7 +467,9 @@ def test_only_the_stages_that_apply_must_find_their_files(machine: Tunables) -> 
 
 
 def test_a_missing_debugfs_is_named(machine: Tunables) -> None:
-    assert with_script(machine, "echo 1 > /sys/kernel/debug/sched/base_slice_ns")[0].endswith("(is debugfs mounted?)")
+    assert with_script(machine, "echo 1 > /sys/kernel/debug/sched/base_slice_ns")[0].endswith(
+        "(is debugfs mounted?)"
+    )
 
 
 @pytest.fixture
@@ -354,11 +477,17 @@ def closed(monkeypatch: pytest.MonkeyPatch) -> set[str]:
     """Parts of paths that this process may not write; everything it may read, and every program is installed."""
     parts: set[str] = set()
     monkeypatch.setattr(shutil, "which", lambda name: f"/usr/sbin/{name}")
-    monkeypatch.setattr(os, "access", lambda path, mode: not (mode & os.W_OK and any(part in str(path) for part in parts)))
+    monkeypatch.setattr(
+        os,
+        "access",
+        lambda path, mode: not (mode & os.W_OK and any(part in str(path) for part in parts)),
+    )
     return parts
 
 
-def test_two_sets_that_want_what_may_not_be_written_share_one_reason(machine: Tunables, closed: set[str]) -> None:
+def test_two_sets_that_want_what_may_not_be_written_share_one_reason(
+    machine: Tunables, closed: set[str]
+) -> None:
     """By value or by script: a reader is told once."""
     closed.add("/proc/sys")
     typed = planned(machine, ("sysctl", "vm.swappiness", "10"), ("sysctl", "vm.dirty_ratio", "10"))
@@ -378,14 +507,21 @@ def test_two_sets_that_want_what_may_not_be_written_share_one_reason(machine: Tu
         ("true", True),  # nobody knows what it does, and there is something it may do
     ],
 )
-def test_a_script_is_left_out_where_all_that_it_may_mean_is_closed(machine: Tunables, closed: set[str], text: str, *, may: bool) -> None:
+def test_a_script_is_left_out_where_all_that_it_may_mean_is_closed(
+    machine: Tunables, closed: set[str], text: str, *, may: bool
+) -> None:
     """What it only reads closes nothing."""
     closed.add("/sys/block")
     assert (with_script(machine, text) == ()) == may
 
 
-@pytest.mark.parametrize(("effective", "may"), [("000001ffffffffff", True), ("00000000a80425fb", False), ("0000000000000000", False)])
-def test_a_script_of_unknown_effects_needs_some_power(machine: Tunables, closed: set[str], effective: str, *, may: bool) -> None:
+@pytest.mark.parametrize(
+    ("effective", "may"),
+    [("000001ffffffffff", True), ("00000000a80425fb", False), ("0000000000000000", False)],
+)
+def test_a_script_of_unknown_effects_needs_some_power(
+    machine: Tunables, closed: set[str], effective: str, *, may: bool
+) -> None:
     """Where no setting can be written. The second is what root has in a container by default."""
     closed.update(("/proc/sys", "/sys"))
     with_capabilities(machine, effective)
@@ -393,13 +529,22 @@ def test_a_script_of_unknown_effects_needs_some_power(machine: Tunables, closed:
 
 
 def test_plain_writes_of_scripts_are_compared() -> None:
-    """The last script that mentions a file counts; its branches are alternatives. What it writes in another form is left out."""
+    """The last script that mentions a file counts; its branches are alternatives.
+
+    What it writes in another form is left out.
+    """
     scripts = (
-        Script("p", "apply", "echo 1 > /proc/sys/vm/swappiness; echo $(nproc) > /proc/sys/vm/dirty_ratio; sysctl -w vm.x=1"),
+        Script(
+            "p",
+            "apply",
+            "echo 1 > /proc/sys/vm/swappiness; echo $(nproc) > /proc/sys/vm/dirty_ratio; sysctl "
+            "-w vm.x=1",
+        ),
         Script(
             "p",
             "config",
-            "if true; then echo 2 > /proc/sys/vm/swappiness; else echo 3 > /proc/sys/vm/swappiness; fi; echo $v > /proc/sys/vm/x",
+            "if true; then echo 2 > /proc/sys/vm/swappiness; else echo 3 > "
+            "/proc/sys/vm/swappiness; fi; echo $v > /proc/sys/vm/x",
         ),
         Script("p", "uninstall", "echo 60 > /proc/sys/vm/swappiness"),
     )
@@ -417,19 +562,42 @@ def test_plain_writes_of_scripts_are_compared() -> None:
         ("echo x | tee -a /usr/local/lib/tune.conf", ("/usr/local/lib/tune.conf",)),
         ("cp /tmp/a /usr/lib/udev/hwdb.d/1.hwdb", ("/usr/lib/udev/hwdb.d/1.hwdb",)),
         ("sed -i s/a/b/ /etc/fstab; rm -f /etc/cron.d/tune", ("/etc/fstab", "/etc/cron.d/tune")),
-        ("echo 1 > /sys/block/loop0/queue/read_ahead_kb", ("/sys/block/loop0/queue/read_ahead_kb",)),
-        ("echo max > /sys/fs/cgroup/a/memory.high; echo 1 > /sys/class/leds/x/brightness", ("/sys/class/leds/x/brightness",)),
+        (
+            "echo 1 > /sys/block/loop0/queue/read_ahead_kb",
+            ("/sys/block/loop0/queue/read_ahead_kb",),
+        ),
+        (
+            "echo max > /sys/fs/cgroup/a/memory.high; echo 1 > /sys/class/leds/x/brightness",
+            ("/sys/class/leds/x/brightness",),
+        ),
         ("echo 1 > /sys/$somewhere", ()),  # nobody knows where
-        ("for f in /sys/class/leds/*/brightness; do echo $v > $f; done", ("/sys/class/leds/*/brightness",)),
+        (
+            "for f in /sys/class/leds/*/brightness; do echo $v > $f; done",
+            ("/sys/class/leds/*/brightness",),
+        ),
         ("ethtool -K eth0 gro off", ("network cards (ethtool)",)),
-        ("ethtool -k eth0; ip addr show; systemctl is-active tuned; mount; swapon -s; # tc qdisc add", ()),
-        ("sudo ip link set eth0 txqueuelen 10000 && tc qdisc replace dev eth0 root fq", ("addresses, routes and interfaces (ip)",)),
+        (
+            (
+                "ethtool -k eth0; ip addr show; systemctl is-active tuned; mount; swapon -s; # tc "
+                "qdisc add"
+            ),
+            (),
+        ),
+        (
+            "sudo ip link set eth0 txqueuelen 10000 && tc qdisc replace dev eth0 root fq",
+            ("addresses, routes and interfaces (ip)",),
+        ),
         ("systemctl stop irqbalance", ("services (systemctl)",)),
-        ("modprobe tcp_bbr; wrmsr -a 0x1a4 0xf", ("modules (modprobe)", "registers (wrmsr, setpci)")),
+        (
+            "modprobe tcp_bbr; wrmsr -a 0x1a4 0xf",
+            ("modules (modprobe)", "registers (wrmsr, setpci)"),
+        ),
         ("mkdir -p /run/tune; echo 1 > /tmp/x; cat /etc/passwd > /dev/null; grep x /etc/group", ()),
     ],
 )
-def test_what_scripts_write_outside_the_snapshot_is_named(text: str, outside: tuple[str, ...]) -> None:
+def test_what_scripts_write_outside_the_snapshot_is_named(
+    text: str, outside: tuple[str, ...]
+) -> None:
     assert set(outside) <= set(outside_snapshot([Script("p", "apply", text)]))
     assert outside or outside_snapshot([Script("p", "apply", text)]) == ()
 
@@ -437,7 +605,10 @@ def test_what_scripts_write_outside_the_snapshot_is_named(text: str, outside: tu
 def test_a_key_that_has_moved_is_missing_with_the_hint_where_it_went(machine: Tunables) -> None:
     """The reason is what a reader sees; the warning beside it may be pages away."""
     cannot = planned(machine, ("sysctl", "kernel.sched_migration_cost_ns", "5000000")).cannot
-    went = "it left /proc/sys in Linux 5.13 (commit 8a99b6833c88); now /sys/kernel/debug/sched/migration_cost_ns"
+    went = (
+        "it left /proc/sys in Linux 5.13 (commit 8a99b6833c88); now "
+        "/sys/kernel/debug/sched/migration_cost_ns"
+    )
     assert cannot == (f"kernel.sched_migration_cost_ns: this kernel has no such setting; {went}",)
 
 
@@ -450,5 +621,7 @@ def test_a_key_that_has_moved_is_missing_with_the_hint_where_it_went(machine: Tu
         ("echo 1 > /sys/kernel/mm/tune/enabled", False),
     ],
 )
-def test_a_folder_that_a_script_makes_is_no_missing_setting(machine: Tunables, text: str, *, may: bool) -> None:
+def test_a_folder_that_a_script_makes_is_no_missing_setting(
+    machine: Tunables, text: str, *, may: bool
+) -> None:
     assert (with_script(machine, text) == ()) == may

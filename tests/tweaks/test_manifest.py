@@ -18,20 +18,28 @@ from fixtures.tweaks.manifest import notes, package_kind, parse, read
 def skyhook(packages: str, *, name: str = "demo", extra: str = "") -> str:
     """A bare Skyhook around the given packages (two blanks deep)."""
     body = "\n".join(f"    {line}" for line in packages.strip("\n").split("\n"))
-    return f"apiVersion: skyhook.nvidia.com/v1alpha1\nkind: Skyhook\nmetadata:\n  name: {name}\nspec:\n{extra}  packages:\n{body}\n"
+    return (
+        f"apiVersion: skyhook.nvidia.com/v1alpha1\nkind: Skyhook\nmetadata:\n  name: {name}\n"
+        f"spec:\n{extra}  packages:\n{body}\n"
+    )
 
 
 def tuning(section: str, text: str) -> str:
     """A Skyhook with one tuning package and one configMap key."""
     block = "\n".join(f"      {line}" for line in text.split("\n"))
-    return skyhook(f"tuning:\n  version: 1.1.4\n  image: ghcr.io/nvidia/skyhook-packages/tuning\n  configMap:\n    {section}: |-\n{block}")
+    return skyhook(
+        "tuning:\n  version: 1.1.4\n  image: ghcr.io/nvidia/skyhook-packages/tuning\n  "
+        f"configMap:\n    {section}: |-\n{block}"
+    )
 
 
 def asked(tweakset: TweakSet) -> list[tuple[str, str, str]]:
     return [(t.kind, t.key, t.value) for t in tweakset.tweaks]
 
 
-@pytest.mark.parametrize("text", ["", "# No OS Tweaks applied", "# note\n---\n# other\n", "---\n...\n", "null"])
+@pytest.mark.parametrize(
+    "text", ["", "# No OS Tweaks applied", "# note\n---\n# other\n", "---\n...\n", "null"]
+)
 def test_a_file_without_a_document_is_a_tweak_set_without_settings(text: str) -> None:
     """The study's baseline is a comment-only file; an older tool showed it as "Error parsing"."""
     assert (parse(text, "base").tweaks, parse(text, "base").scripts) == ((), ())
@@ -73,12 +81,18 @@ def test_flow_maps_non_ascii_text_and_a_missing_last_newline_are_read() -> None:
     """A hand-written manifest of the study's family."""
     text = (
         "# größer ist nicht besser — 実験5\napiVersion: skyhook.nvidia.com/v1alpha1\nkind: Skyhook\n"
-        "metadata: { name: exp5-throughput, annotations: { deeptweak/description: 'für große Modelle' } }\n"
-        "spec: { packages: { tuning: { version: 1.1.2, image: r/tuning, interrupt: { type: reboot }, "
+        "metadata: { name: exp5-throughput, annotations: { deeptweak/description: 'für große "
+        "Modelle' } }\n"
+        "spec: { packages: { tuning: { version: 1.1.2, image: r/tuning, interrupt: { type: reboot "
+        "}, "
         'configMap: { sysctl.conf: "vm.swappiness=1" } } } }'
     )
     found = parse(text, "exp2")
-    assert (found.name, found.description, asked(found)) == ("exp2", "für große Modelle", [("sysctl", "vm.swappiness", "1")])
+    assert (found.name, found.description, asked(found)) == (
+        "exp2",
+        "für große Modelle",
+        [("sysctl", "vm.swappiness", "1")],
+    )
 
 
 def test_the_renamed_kind_is_read_too() -> None:
@@ -104,19 +118,26 @@ def test_several_skyhooks_are_applied_by_priority_then_name() -> None:
     )
     found = parse(text, "x")
     assert [(t.package, t.value) for t in found.tweaks] == [("last/tuning", "4")]
-    assert [w.split("(the last) is in force, ")[1] for w in found.warnings] == ["'1', '2', '3' are not"]
+    assert [w.split("(the last) is in force, ")[1] for w in found.warnings] == [
+        "'1', '2', '3' are not"
+    ]
 
 
 def test_packages_come_after_those_they_depend_on() -> None:
     """Without dependsOn the order written holds."""
     text = skyhook(
-        "second:\n  image: r/tuning\n  dependsOn: {first: 1.0.0}\n  configMap: {sysctl.conf: kernel.panic=2}\n"
+        "second:\n  image: r/tuning\n  dependsOn: {first: 1.0.0}\n  configMap: {sysctl.conf: "
+        "kernel.panic=2}\n"
         "first:\n  image: r/tuning\n  configMap: {sysctl.conf: kernel.panic=1}\n"
-        "third:\n  image: r/shellscript:1.1\n  configMap: {apply.sh: 'true', uninstall_check.sh: 'false'}"
+        "third:\n  image: r/shellscript:1.1\n  configMap: {apply.sh: 'true', uninstall_check.sh: "
+        "'false'}"
     )
     found = parse(text, "x")
     assert [(t.package, t.value) for t in found.tweaks] == [("second", "2")]
-    assert found.scripts == (Script("third", "apply", "true"), Script("third", "uninstall_check", "false"))
+    assert found.scripts == (
+        Script("third", "apply", "true"),
+        Script("third", "uninstall_check", "false"),
+    )
 
 
 @pytest.mark.parametrize(
@@ -135,7 +156,12 @@ def test_a_packages_kind_is_the_last_part_of_its_image(image: str, kind: str) ->
 def test_boot_tokens_keep_their_order_and_repetitions() -> None:
     """`hugepages=` belongs to the `hugepagesz=` before it, so nothing may be merged; several a line or one a line are the same."""
     found = parse(
-        tuning("grub.conf", 'hugepagesz=1G hugepages=2\nhugepagesz=2M   hugepages=5128\n\nquiet dyndbg="file a.c +p" tag=a#b'), "x"
+        tuning(
+            "grub.conf",
+            'hugepagesz=1G hugepages=2\nhugepagesz=2M   hugepages=5128\n\nquiet dyndbg="file a.c '
+            '+p" tag=a#b',
+        ),
+        "x",
     )
     assert asked(found) == [
         ("boot", "hugepagesz", "1G"),
@@ -155,7 +181,8 @@ def test_sysctl_lines_in_all_their_spellings() -> None:
         tuning(
             "sysctl.conf",
             "# a\n; b\nvm.swappiness=10\nnet.ipv4.tcp_rmem = 4096 87380\t134217728 \n"
-            "net/ipv4/conf/eth0.100/rp_filter = 2\nnet.ipv4.conf.eth1/5.rp_filter=1\n-kernel.panic = 3",
+            "net/ipv4/conf/eth0.100/rp_filter = 2\nnet.ipv4.conf.eth1/5.rp_filter=1\n"
+            "-kernel.panic = 3",
         ),
         "x",
     )
@@ -166,14 +193,18 @@ def test_sysctl_lines_in_all_their_spellings() -> None:
         ("sysctl", "net.ipv4.conf.eth1/5.rp_filter", "1"),
         ("sysctl", "kernel.panic", "3"),
     ]
-    assert [w for w in found.warnings if "sysctl.conf line 7" in w and "kernel.panic" in w] == list(found.warnings)
+    assert [w for w in found.warnings if "sysctl.conf line 7" in w and "kernel.panic" in w] == list(
+        found.warnings
+    )
 
 
 def test_a_setting_given_twice_counts_the_last_time_and_is_said() -> None:
     """In both spellings of the key."""
     found = parse(tuning("sysctl.conf", "vm.swappiness=10\nkernel.panic=1\nvm/swappiness=20"), "x")
     assert asked(found) == [("sysctl", "kernel.panic", "1"), ("sysctl", "vm.swappiness", "20")]
-    assert found.warnings == ("x: vm.swappiness is set twice; '20' (the last) is in force, '10' is not",)
+    assert found.warnings == (
+        "x: vm.swappiness is set twice; '20' (the last) is in force, '10' is not",
+    )
 
 
 @pytest.mark.parametrize(
@@ -187,14 +218,19 @@ def test_a_setting_given_twice_counts_the_last_time_and_is_said() -> None:
 )
 def test_a_line_without_end_is_refused_in_a_short_one(section: str, line: str) -> None:
     """Whatever reads numbers behind this would stop at 4,300 digits."""
-    with pytest.raises(BadInput, match=r"line \d: .* characters; at most 4,096 are read") as refused:
+    with pytest.raises(
+        BadInput, match=r"line \d: .* characters; at most 4,096 are read"
+    ) as refused:
         parse(tuning(section, line.format("1" * 200_000)), "x")
     assert len(str(refused.value)) < 300
 
 
 def test_drop_ins_become_directives_of_their_unit() -> None:
     """Continued lines are joined as systemd does; directives that add up are all kept, of limits the last counts."""
-    text = "# why\n[Service]\nLimitMEMLOCK = infinity\nEnvironment=A=1 \\\n  B=2\nEnvironment=C=3\nLimitCORE=1\nLimitCORE=2"
+    text = (
+        "# why\n[Service]\nLimitMEMLOCK = infinity\nEnvironment=A=1 \\\n  B=2\nEnvironment=C=3\n"
+        "LimitCORE=1\nLimitCORE=2"
+    )
     found = parse(tuning("service_containerd.conf", text), "x")
     assert asked(found) == [
         ("service", "containerd.LimitMEMLOCK", "infinity"),
@@ -208,25 +244,38 @@ def test_drop_ins_become_directives_of_their_unit() -> None:
 def test_ulimits_in_the_spelling_that_skyhook_ignores_are_read_with_a_warning() -> None:
     """The real package splits at a bare '=': `memlock: 128` of the study never took effect there."""
     found = parse(tuning("ulimit.conf", "nofile=4096\nmemlock: 128\nstack = 64"), "x")
-    assert asked(found) == [("ulimit", "nofile", "4096"), ("ulimit", "memlock", "128"), ("ulimit", "stack", "64")]
+    assert asked(found) == [
+        ("ulimit", "nofile", "4096"),
+        ("ulimit", "memlock", "128"),
+        ("ulimit", "stack", "64"),
+    ]
     assert [w.split("; ")[1] for w in found.warnings] == ["write memlock=128", "write stack=64"]
 
 
 def test_annotations_say_what_and_why() -> None:
     text = tuning("sysctl.conf", "vm.swappiness=1").replace(
         "  name: demo\n",
-        "  name: demo\n  annotations:\n    deeptweak/workloads: cnn_train, ddp_train\n    deeptweak/risk: low\n"
-        "    reason.deeptweak/vm.swappiness: less\n      swapping\n    source.deeptweak/vm.swappiness: man\n",
+        "  name: demo\n  annotations:\n    deeptweak/workloads: cnn_train, ddp_train\n    "
+        "deeptweak/risk: low\n"
+        "    reason.deeptweak/vm.swappiness: less\n      swapping\n    "
+        "source.deeptweak/vm.swappiness: man\n",
     )
     assert parse(text, "x").workloads == ("cnn_train", "ddp_train")
     about = notes(text, "x")
-    assert (about.risk, about.reasons, about.sources) == ("low", {"vm.swappiness": "less swapping"}, {"vm.swappiness": "man"})
+    assert (about.risk, about.reasons, about.sources) == (
+        "low",
+        {"vm.swappiness": "less swapping"},
+        {"vm.swappiness": "man"},
+    )
 
 
 SWAP = "tuning:\n  image: r/tuning\n  configMap: {sysctl.conf: vm.swappiness=1}"
 BAD = {
     "not yaml": ("a: [1, 2\nb: 3", r"^f\.yaml:2:2: broken YAML: .+; correct the file$"),
-    "a key twice": ("a: 1\na: 2", r"^f\.yaml:2:1: broken YAML: key 'a' is given twice in one mapping; drop one"),
+    "a key twice": (
+        "a: 1\na: 2",
+        r"^f\.yaml:2:1: broken YAML: key 'a' is given twice in one mapping; drop one",
+    ),
     "a merge key": ("a: {<<: {x: 1}}", r"^f\.yaml:1:5: .*a key must be text"),
     "a tag": ("!!python/object/apply:os.system [echo]", r"^f\.yaml:1:1: .*constructor"),
     "a control character": ("a: \x00", r"^f\.yaml:1: broken YAML: .*character"),
@@ -240,47 +289,111 @@ BAD = {
     ),
     "a priority in words": (skyhook(SWAP, extra="  priority: high\n"), r"priority 'high'"),
     "no image": (skyhook("x:\n  version: 1"), r"package x: image None is not the name of an image"),
-    "a blank image": (skyhook("x:\n  image: ' '"), r"package x: image ' ' is not the name of an image"),
+    "a blank image": (
+        skyhook("x:\n  image: ' '"),
+        r"package x: image ' ' is not the name of an image",
+    ),
     # As they stand in charts: control lines, a value of its own, a value in quotes, a variable.
     "a Helm template's condition": (
         f"{{{{- if .Values.on }}}}\n{skyhook(SWAP)}{{{{- end }}}}\n",
         r"^f\.yaml:1: is a Helm template; .*`helm template",
     ),
-    "a Helm template's value": (skyhook(SWAP, name="{{ .Release.Name }}"), r"^f\.yaml:4: is a Helm template"),
-    "a Helm template's value in quotes": (skyhook(SWAP, name="'{{ $.Values.name }}-x'"), r"^f\.yaml:4: is a Helm template"),
-    "a Helm template's variable": (skyhook("x:\n  image: r/kdump\n  configMap:\n    a: {{ $a.b }}"), r"^f\.yaml:10: is a Helm template"),
-    "a Helm template's list": (skyhook(SWAP, extra="  x:\n{{- toYaml $t | nindent 4 }}\n"), r"^f\.yaml:7: is a Helm template"),
+    "a Helm template's value": (
+        skyhook(SWAP, name="{{ .Release.Name }}"),
+        r"^f\.yaml:4: is a Helm template",
+    ),
+    "a Helm template's value in quotes": (
+        skyhook(SWAP, name="'{{ $.Values.name }}-x'"),
+        r"^f\.yaml:4: is a Helm template",
+    ),
+    "a Helm template's variable": (
+        skyhook("x:\n  image: r/kdump\n  configMap:\n    a: {{ $a.b }}"),
+        r"^f\.yaml:10: is a Helm template",
+    ),
+    "a Helm template's list": (
+        skyhook(SWAP, extra="  x:\n{{- toYaml $t | nindent 4 }}\n"),
+        r"^f\.yaml:7: is a Helm template",
+    ),
     "an unknown key of tuning": (
         tuning("sysctl.cnf", "a=1"),
-        r"package tuning, sysctl\.cnf: .*sysctl\.conf, grub\.conf, ulimit\.conf and service_<unit>\.conf",
+        (
+            r"package tuning, sysctl\.cnf: .*sysctl\.conf, grub\.conf, ulimit\.conf and "
+            r"service_<unit>\.conf"
+        ),
     ),
     "an unknown key of shellscript": (
         skyhook("x:\n  image: r/shellscript\n  configMap: {apply: ls}"),
         r"package x, apply: .*apply\.sh, apply_check\.sh",
     ),
-    "a number for a text": (skyhook("x:\n  image: r/tuning\n  configMap: {sysctl.conf: 5}"), r"package x, sysctl\.conf: is 5, not text"),
-    "env": (skyhook("x:\n  image: r/shellscript\n  env: [{name: A, value: b}]\n  configMap: {apply.sh: ls}"), r"package x: sets env"),
-    "an unknown dependency": (skyhook("x:\n  image: r/tuning\n  dependsOn: {y: 1}"), r"package x depends on 'y'; there are x"),
+    "a number for a text": (
+        skyhook("x:\n  image: r/tuning\n  configMap: {sysctl.conf: 5}"),
+        r"package x, sysctl\.conf: is 5, not text",
+    ),
+    "env": (
+        skyhook(
+            "x:\n  image: r/shellscript\n  env: [{name: A, value: b}]\n  configMap: {apply.sh: ls}"
+        ),
+        r"package x: sets env",
+    ),
+    "an unknown dependency": (
+        skyhook("x:\n  image: r/tuning\n  dependsOn: {y: 1}"),
+        r"package x depends on 'y'; there are x",
+    ),
     "a circle": (
-        skyhook("x:\n  image: r/tuning\n  dependsOn: {y: 1}\ny:\n  image: r/tuning\n  dependsOn: {x: 1}"),
+        skyhook(
+            "x:\n  image: r/tuning\n  dependsOn: {y: 1}\ny:\n  image: r/tuning\n  dependsOn: {x: 1}"
+        ),
         r"x, y depend on each other",
     ),
     "a sysctl without a value": (
         tuning("sysctl.conf", "\nvm.swappiness"),
         r"package tuning, sysctl\.conf line 2: 'vm\.swappiness' sets nothing",
     ),
-    "a sysctl out of /proc/sys": (tuning("sysctl.conf", "net/../../etc/x=1"), r"line 1: 'net/\.\./\.\./etc/x' is not the name of a sysctl"),
-    "a comment in grub.conf": (tuning("grub.conf", "quiet\n# fast"), r"grub\.conf line 2: grub\.conf has no comments"),
-    "an open quote": (tuning("grub.conf", 'a="b c'), r"grub\.conf line 1: a double quote is not closed"),
-    "a token without a name": (tuning("grub.conf", "=1"), r"grub\.conf line 1: boot token '=1' has no name"),
-    "an unknown limit": (tuning("ulimit.conf", "memlok=1"), r"ulimit\.conf line 1: 'memlok' is not a process limit; available: as, core"),
-    "a limit that is no number": (tuning("ulimit.conf", "memlock=8M"), r"line 1: memlock=8M is not a limit"),
-    "an unknown Limit": (tuning("service_x.conf", "[Service]\nLimitMEM=1"), r"service_x\.conf line 2: systemd has no LimitMEM"),
-    "soft above hard": (tuning("service_x.conf", "[Service]\nLimitNOFILE=9:8"), r"soft limit above the hard one"),
-    "a directive in no section": (tuning("service_x.conf", "LimitCORE=1"), r"line 1: .* stands in no section; only \[Service\]"),
-    "a directive in another section": (tuning("service_x.conf", "[Unit]\nAfter=x"), r"line 2: .* stands in \[Unit\]"),
+    "a sysctl out of /proc/sys": (
+        tuning("sysctl.conf", "net/../../etc/x=1"),
+        r"line 1: 'net/\.\./\.\./etc/x' is not the name of a sysctl",
+    ),
+    "a comment in grub.conf": (
+        tuning("grub.conf", "quiet\n# fast"),
+        r"grub\.conf line 2: grub\.conf has no comments",
+    ),
+    "an open quote": (
+        tuning("grub.conf", 'a="b c'),
+        r"grub\.conf line 1: a double quote is not closed",
+    ),
+    "a token without a name": (
+        tuning("grub.conf", "=1"),
+        r"grub\.conf line 1: boot token '=1' has no name",
+    ),
+    "an unknown limit": (
+        tuning("ulimit.conf", "memlok=1"),
+        r"ulimit\.conf line 1: 'memlok' is not a process limit; available: as, core",
+    ),
+    "a limit that is no number": (
+        tuning("ulimit.conf", "memlock=8M"),
+        r"line 1: memlock=8M is not a limit",
+    ),
+    "an unknown Limit": (
+        tuning("service_x.conf", "[Service]\nLimitMEM=1"),
+        r"service_x\.conf line 2: systemd has no LimitMEM",
+    ),
+    "soft above hard": (
+        tuning("service_x.conf", "[Service]\nLimitNOFILE=9:8"),
+        r"soft limit above the hard one",
+    ),
+    "a directive in no section": (
+        tuning("service_x.conf", "LimitCORE=1"),
+        r"line 1: .* stands in no section; only \[Service\]",
+    ),
+    "a directive in another section": (
+        tuning("service_x.conf", "[Unit]\nAfter=x"),
+        r"line 2: .* stands in \[Unit\]",
+    ),
     "an unknown annotation": (
-        "apiVersion: skyhook.nvidia.com/v1\nkind: Skyhook\nmetadata: {name: x, annotations: {deeptweak/riks: low}}",
+        (
+            "apiVersion: skyhook.nvidia.com/v1\nkind: Skyhook\nmetadata: {name: x, annotations: "
+            "{deeptweak/riks: low}}"
+        ),
         r"deeptweak/riks",
     ),
 }
@@ -296,7 +409,10 @@ def test_a_version_that_yaml_takes_for_a_date_is_read() -> None:
 @pytest.mark.parametrize("image", ["r/kdump", "r:5000/nvidia/nvidia-tuned", "a-tool-of-ours"])
 def test_a_package_of_any_other_kind_is_one_script_of_the_operators(image: str) -> None:
     """It is said that nothing of it is read; its script stands for all that the manifest says of it."""
-    text = skyhook(f"ours:\n  version: 0.3.2\n  image: {image}\n  env: [{{name: A, value: b}}]\n  configMap: {{intent: inference}}\n{SWAP}")
+    text = skyhook(
+        f"ours:\n  version: 0.3.2\n  image: {image}\n  env: [{{name: A, value: b}}]\n  configMap: "
+        f"{{intent: inference}}\n{SWAP}"
+    )
     found = parse(text, "f", "f.yaml")
     assert asked(found) == [("sysctl", "vm.swappiness", "1")]
     (script,) = found.scripts
@@ -305,14 +421,16 @@ def test_a_package_of_any_other_kind_is_one_script_of_the_operators(image: str) 
     assert [w for w in found.warnings if "run by the operator only" in w] == [
         (
             f"f.yaml: package ours: image {image!r} is run by the operator only; "
-            "its settings are read from the node after it has run; its other changes there are not put back"
+            "its settings are read from the node after it has run; its other changes there are "
+            "not put back"
         )
     ]
 
 
 def test_braces_of_a_script_or_a_comment_make_no_template() -> None:
     text = skyhook(
-        "x:\n  image: r/shellscript\n  configMap:\n    apply.sh: |-\n      docker ps --format '{{.ID}} {{ .Names }}'\n      echo ${{a}}"
+        "x:\n  image: r/shellscript\n  configMap:\n    apply.sh: |-\n      docker ps --format "
+        "'{{.ID}} {{ .Names }}'\n      echo ${{a}}"
     )
     assert parse(f"# from {{{{ .Values.x }}}}\n{text}", "f").scripts[0].text.startswith("docker ps")
 
@@ -328,7 +446,12 @@ def test_what_cannot_be_read_is_one_line_with_its_place(text: str, says: str) ->
 
 
 @pytest.mark.parametrize(
-    "text", ['{"a\\u001b[31m": 1}', tuning('"\\e[31m.conf"', "x=1"), tuning("sysctl.conf", "x").replace("1.1.4", '"\\e]0;x\\a"')]
+    "text",
+    [
+        '{"a\\u001b[31m": 1}',
+        tuning('"\\e[31m.conf"', "x=1"),
+        tuning("sysctl.conf", "x").replace("1.1.4", '"\\e]0;x\\a"'),
+    ],
 )
 def test_what_cannot_be_read_sends_no_terminal_an_order(text: str) -> None:
     """Names and values of the file stand in the message: an escape sequence is shown as it is written."""
@@ -378,4 +501,8 @@ def test_files_that_cannot_be_read_say_why(tmp_path: Path) -> None:
         with pytest.raises(BadInput, match=says):
             read(path)
     found = read(marked)
-    assert (found.name, found.path, found.tweaks) == ("m", str(marked), (Tweak("sysctl", "vm.swappiness", "1", "tuning"),))
+    assert (found.name, found.path, found.tweaks) == (
+        "m",
+        str(marked),
+        (Tweak("sysctl", "vm.swappiness", "1", "tuning"),),
+    )

@@ -55,7 +55,10 @@ def manifest(*packages: str) -> TweakSet:
 
 def of(section: str, *lines: str) -> TweakSet:
     text = "".join(f"          {line}\n" for line in lines)
-    return manifest(f"    mine:\n      version: 1.0.0\n      image: deeptweak/process\n      configMap:\n        {section}: |-\n{text}")
+    return manifest(
+        "    mine:\n      version: 1.0.0\n      image: deeptweak/process\n      configMap:\n     "
+        f"   {section}: |-\n{text}"
+    )
 
 
 def asked(tweakset: TweakSet) -> list[tuple[str, str, str]]:
@@ -91,14 +94,20 @@ def test_variables_and_directives_are_settings_in_order() -> None:
         ("environment.conf", "Nice=5", "'Nice' is not a valid variable name"),
         ("environment.conf", "A=\u200b", "is not an assignment"),
         ("environment.conf", "PYTHONPATH=/tmp", "PYTHONPATH cannot be set: the harness finds"),
-        ("environment.conf", "TOKENIZERS_PARALLELISM=true", "TOKENIZERS_PARALLELISM cannot be set: each workload"),
+        (
+            "environment.conf",
+            "TOKENIZERS_PARALLELISM=true",
+            "TOKENIZERS_PARALLELISM cannot be set: each workload",
+        ),
         ("process.conf", "Nice=20", "Nice=20 cannot be set; write -20"),
         ("process.conf", "IOSchedulingClass=none", "IOSchedulingClass=none cannot be set"),
         ("process.conf", "LimitNOFILE=9:8", "a soft limit above the hard one"),
         ("process.conf", "OOMScoreAdjust=5", "unknown directive OOMScoreAdjust"),
     ],
 )
-def test_what_is_no_setting_of_a_process_is_refused_with_its_line(section: str, line: str, says: str) -> None:
+def test_what_is_no_setting_of_a_process_is_refused_with_its_line(
+    section: str, line: str, says: str
+) -> None:
     with pytest.raises(BadInput, match=rf"^x\.yaml: package mine, {section} line 2: .*") as refusal:
         of(section, "# a comment", line)
     assert says in str(refusal.value)
@@ -107,9 +116,18 @@ def test_what_is_no_setting_of_a_process_is_refused_with_its_line(section: str, 
 @pytest.mark.parametrize(
     ("packages", "says"),
     [
-        (OURS.replace("process.conf", "sysctl.conf"), "package mine, sysctl.conf: a process package has no such key"),
-        (OURS.replace("deeptweak/process", "r/tuning"), "package mine, environment.conf: only a process package has this key"),
-        (OURS.replace("version: 1.0.0", "interrupt: {type: reboot}"), "package mine: has interrupt"),
+        (
+            OURS.replace("process.conf", "sysctl.conf"),
+            "package mine, sysctl.conf: a process package has no such key",
+        ),
+        (
+            OURS.replace("deeptweak/process", "r/tuning"),
+            "package mine, environment.conf: only a process package has this key",
+        ),
+        (
+            OURS.replace("version: 1.0.0", "interrupt: {type: reboot}"),
+            "package mine: has interrupt",
+        ),
     ],
 )
 def test_what_belongs_to_another_kind_of_package_is_refused(packages: str, says: str) -> None:
@@ -122,7 +140,9 @@ def test_each_setting_is_a_factor_of_its_own() -> None:
     tweakset = manifest(OURS, TUNING)
     levels: dict[str, str | None] = {part.name: part.own for part in parts(tweakset)}
     assert list(levels) == [t.key for t in tweakset.tweaks]
-    found = derived(tweakset, levels | {"MALLOC_ARENA_MAX": None, "Nice": "7", "vm.swappiness": None}, "x.y")
+    found = derived(
+        tweakset, levels | {"MALLOC_ARENA_MAX": None, "Nice": "7", "vm.swappiness": None}, "x.y"
+    )
     assert asked(found) == [
         ("environment", "GLIBC_TUNABLES", "glibc.malloc.hugetlb=1"),
         ("process", "Nice", "7"),
@@ -134,7 +154,10 @@ def test_each_setting_is_a_factor_of_its_own() -> None:
 
 
 def test_levels_to_try_come_from_annotations() -> None:
-    text = f"{HEAD}  annotations: {{levels.deeptweak/MALLOC_ARENA_MAX: '2, 4'}}\nspec:\n  packages:\n{OURS}"
+    text = (
+        f"{HEAD}  annotations: {{levels.deeptweak/MALLOC_ARENA_MAX: '2, 4'}}\nspec:\n  packages:\n"
+        f"{OURS}"
+    )
     assert parse(text, "x").tweaks == manifest(OURS).tweaks
     with pytest.raises(BadInput, match="Nice=50"):
         parse(text.replace("MALLOC_ARENA_MAX: '2, 4'", "Nice: '50'"), "x")
@@ -161,7 +184,9 @@ def test_what_cannot_be_had_here_is_a_reason_before_anything_runs(tmp_path: Path
     before = os.sched_getaffinity(0), os.getpriority(os.PRIO_PROCESS, 0)
     (why,) = plan(of("process.conf", "CPUAffinity=0,9999", "Nice=19"), Tunables()).cannot
     assert why.startswith("CPUAffinity=0,9999: ")
-    (why,) = plan(of("environment.conf", f"LD_PRELOAD=libc.so.6:{tmp_path}/none.so"), Tunables()).cannot
+    (why,) = plan(
+        of("environment.conf", f"LD_PRELOAD=libc.so.6:{tmp_path}/none.so"), Tunables()
+    ).cannot
     assert why == f"LD_PRELOAD: {tmp_path}/none.so does not exist"
     assert before == (os.sched_getaffinity(0), os.getpriority(os.PRIO_PROCESS, 0))
 
@@ -179,7 +204,9 @@ def test_the_operator_gets_its_own_packages_alone() -> None:
     assert list(body["spec"]["packages"]) == ["tuning"]
     assert "dependsOn" not in body["spec"]["packages"]["tuning"]
     assert packages(manifest(OURS)) == []
-    assert [process.alone(one) for one in (manifest(OURS), manifest(OURS, TUNING), TweakSet("stock"))] == [True, False, False]
+    assert [
+        process.alone(one) for one in (manifest(OURS), manifest(OURS, TUNING), TweakSet("stock"))
+    ] == [True, False, False]
 
 
 @pytest.mark.parametrize("way", [ByAgent(), ByOperator(api.SKYHOOKS)], ids=["agent", "operator"])
@@ -193,31 +220,54 @@ def test_on_a_cluster_a_pod_can_have_what_needs_no_capability(way: ByAgent | ByO
     assert [why.partition(":")[0] for why in refused] == ["Nice=-1", "IOSchedulingClass=realtime"]
 
 
-def test_in_a_pod_variables_are_the_containers_and_the_rest_is_set_before_the_workload_begins() -> None:
-    order = Order(load("idle:wait_s=0.005"), 4, 1, 7, process={"A": "1", "Nice": "5", "CPUAffinity": "0-1,3"})
+def test_in_a_pod_variables_are_the_containers_and_the_rest_is_set_before_the_workload_begins() -> (
+    None
+):
+    order = Order(
+        load("idle:wait_s=0.005"), 4, 1, 7, process={"A": "1", "Nice": "5", "CPUAffinity": "0-1,3"}
+    )
     (container,) = job(order=order)["spec"]["template"]["spec"]["containers"]
     assert container["env"] == [{"name": "A", "value": "1"}]
-    assert container["command"] == ["python", "-m", "fixtures.kernel.process_settings", "Nice=5", "CPUAffinity=0-1,3", "--", "idle"]
-    (plain,) = job(order=replace(order, process={"A": "1"}))["spec"]["template"]["spec"]["containers"]
+    assert container["command"] == [
+        "python",
+        "-m",
+        "fixtures.kernel.process_settings",
+        "Nice=5",
+        "CPUAffinity=0-1,3",
+        "--",
+        "idle",
+    ]
+    (plain,) = job(order=replace(order, process={"A": "1"}))["spec"]["template"]["spec"][
+        "containers"
+    ]
     assert plain["command"] == ["python", "-m", "fixtures.workloads.idle"]
     assert plain["args"] == container["args"]
 
 
 def test_until_it_is_the_workload_the_launcher_is_none() -> None:
     """The agent looks for a process by its module's name, and must not find one that has its settings yet to come."""
-    assert not any(word.startswith("fixtures.workloads.") for word in process.launcher({"Nice": "5"}, "idle"))
+    assert not any(
+        word.startswith("fixtures.workloads.") for word in process.launcher({"Nice": "5"}, "idle")
+    )
 
 
 @pytest.mark.parametrize(("threads", "fails"), [(2, False), (4, True), (None, False)])
-def test_a_workload_that_sets_its_own_number_of_threads_has_the_variable_in_name_only(threads: int | None, fails: bool) -> None:  # noqa: FBT001
+def test_a_workload_that_sets_its_own_number_of_threads_has_the_variable_in_name_only(
+    threads: int | None,
+    fails: bool,  # noqa: FBT001
+) -> None:
     facts = {} if threads is None else {"threads": threads}
     assert bool(process.in_name_only({"OMP_NUM_THREADS": "2,1"}, facts)) == fails
 
 
-def test_another_value_that_the_harness_has_is_told_to_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_another_value_that_the_harness_has_is_told_to_nobody(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """It may be a token or a password, and a saved run is shown around."""
     monkeypatch.setenv("HF_TOKEN", "topsecret")
-    assert plan(of("environment.conf", "HF_TOKEN=abc"), Tunables()).inherited == {"HF_TOKEN": "(another value)"}
+    assert plan(of("environment.conf", "HF_TOKEN=abc"), Tunables()).inherited == {
+        "HF_TOKEN": "(another value)"
+    }
 
 
 def test_a_library_is_named_from_the_root_or_by_its_name_alone() -> None:

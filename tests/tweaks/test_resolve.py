@@ -31,12 +31,18 @@ def test_names_come_in_the_order_asked_for_each_once(folder: Path) -> None:
 
 def test_paths_and_directories_stand_beside_names(folder: Path) -> None:
     """The same file by name and by path is one set; a directory gives all its manifests."""
-    assert names(f"{CATALOGUE}/numa.yaml,one,{folder}/../{folder.name}/one.yaml", folder) == ["numa", "one"]
+    assert names(f"{CATALOGUE}/numa.yaml,one,{folder}/../{folder.name}/one.yaml", folder) == [
+        "numa",
+        "one",
+    ]
     assert names(f"{folder}/", CATALOGUE) == ["one", "two"]
 
 
 def test_an_unknown_name_is_answered_with_the_closest_and_all_there_are(folder: Path) -> None:
-    with pytest.raises(BadInput, match=re.escape("no tweak set is called 'ones'. Did you mean 'one'? There are: one, two.")):
+    with pytest.raises(
+        BadInput,
+        match=re.escape("no tweak set is called 'ones'. Did you mean 'one'? There are: one, two."),
+    ):
         resolve("ones", folder)
 
 
@@ -47,7 +53,10 @@ def test_an_unknown_name_is_answered_with_the_closest_and_all_there_are(folder: 
         (" , ", "available: one, two"),
         ("missing.yaml", "missing.yaml: cannot be read: No such file"),
         ("{}/empty", "empty: this directory has no \\*\\.yaml"),
-        ("one,{}/other/one.yaml", "two tweak sets are named 'one': .*/one.yaml and .*/other/one.yaml; rename"),
+        (
+            "one,{}/other/one.yaml",
+            "two tweak sets are named 'one': .*/one.yaml and .*/other/one.yaml; rename",
+        ),
         ("{}/other/stock.yaml", "stock.yaml: 'stock' is the name of the untouched machine"),
         ("{}/other/Ü b.yaml", "'Ü b' is not a valid name of a tweak set"),
         ("{}/other/-x.yaml", "'-x' is not"),

@@ -26,7 +26,8 @@ PROC = {
     "7/maps": "00400000-00401000 r-xp\n" * 900,
     "8/maps": "00400000-00401000 r-xp\n" * 12,
     "meminfo": (
-        "MemTotal: 8000000 kB\nMemAvailable: 6000000 kB\nSwapTotal: 0 kB\nCommitted_AS: 2000000 kB\n"
+        "MemTotal: 8000000 kB\nMemAvailable: 6000000 kB\nSwapTotal: 0 kB\nCommitted_AS: 2000000 "
+        "kB\n"
         "HugePages_Total: 0\nHugepagesize: 2048 kB\n"
     ),
 }
@@ -81,21 +82,32 @@ def test_a_limit_leaves_room_beside_what_is_in_use(root: Path, key: str) -> None
         ({"vm.swappiness": "1"}, []),
     ],
 )
-def test_memory_is_left_to_who_puts_the_machine_back(root: Path, settings: dict[str, str], refused: list[str]) -> None:
+def test_memory_is_left_to_who_puts_the_machine_back(
+    root: Path, settings: dict[str, str], refused: list[str]
+) -> None:
     assert [key for key, _ in reasons(list(settings.items()), root)] == refused
 
 
 def test_a_ratio_counts_where_strict_accounting_stands_already(root: Path) -> None:
     (root / "proc/sys/vm/overcommit_memory").write_text("2\n")
-    assert [key for key, _ in reasons([("vm.overcommit_ratio", "1")], root)] == ["vm.overcommit_ratio"]
+    assert [key for key, _ in reasons([("vm.overcommit_ratio", "1")], root)] == [
+        "vm.overcommit_ratio"
+    ]
 
 
 def test_the_plan_refuses_it_typed_or_by_a_script(root: Path) -> None:
     """With the numbers that are wanting."""
     (root / "proc/sys/kernel").mkdir(parents=True, exist_ok=True)
     (root / "proc/sys/kernel/threads-max").write_text("190000\n")
-    says = ("kernel.threads-max: 300 is too low: 1,000 threads run now. Below 1,256 the machine could not be put back",)
+    says = (
+        (
+            "kernel.threads-max: 300 is too low: 1,000 threads run now. Below 1,256 the machine "
+            "could not be put back"
+        ),
+    )
     typed = TweakSet("x", tweaks=(Tweak("sysctl", "kernel.threads-max", "300"),))
-    scripted = TweakSet("x", scripts=(Script("p", "apply", "echo 300 > /proc/sys/kernel/threads-max"),))
+    scripted = TweakSet(
+        "x", scripts=(Script("p", "apply", "echo 300 > /proc/sys/kernel/threads-max"),)
+    )
     assert plan(typed, Tunables(root)).cannot == says
     assert plan(scripted, Tunables(root)).cannot == says

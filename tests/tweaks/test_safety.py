@@ -50,7 +50,10 @@ MENTIONED = [
     "D=0000:00:03.0; echo 1 > /sys/bus/pci/devices/$D/reset",
     "printf 'state\\n' | xargs -I{} sh -c 'echo mem > /sys/power/{}'",
     "bash -c 'echo b > /proc/sysrq-trigger'",
-    'declare -A S=( [kernel.kexec_load_disabled]=1 [vm.x]=3 ); for k in "${!S[@]}"; do sysctl -w "$k=${S[$k]}"; done',
+    (
+        'declare -A S=( [kernel.kexec_load_disabled]=1 [vm.x]=3 ); for k in "${!S[@]}"; do sysctl '
+        '-w "$k=${S[$k]}"; done'
+    ),
     "declare -A S; S[vm.drop_caches]=3",
     'S["vm.compact_memory"]=1',
     "S['net.ipv4.route.flush']=1",
@@ -96,15 +99,27 @@ def test_a_script_that_mentions_what_has_no_way_back_is_refused(text: str) -> No
         "sysctl -w kernel.$key=1 net.ipv4.conf.$i.rp_filter=1",
         "sysctl -w net.ipv4.conf.all.forwarding=1",
         "cat /sys/devices/system/cpu/online /sys/class/net/$i/operstate",
-        "ip link set eth0 mtu 9000; ip addr flush dev eth0; echo f > /sys/class/net/eth0/queues/rx-0/rps_cpus",
+        (
+            "ip link set eth0 mtu 9000; ip addr flush dev eth0; echo f > "
+            "/sys/class/net/eth0/queues/rx-0/rps_cpus"
+        ),
         "for d in /sys/block/*/; do echo none > ${d}queue/scheduler; done",
         "# echo 3 > /proc/sys/vm/drop_caches",
-        "declare -A S=([vm.dirty_ratio]=10); for k in ${!S[@]}; do sysctl -w $k=${S[$k]}; done; for c in cpu[0-9]*; do :; done",
+        (
+            "declare -A S=([vm.dirty_ratio]=10); for k in ${!S[@]}; do sysctl -w $k=${S[$k]}; "
+            "done; for c in cpu[0-9]*; do :; done"
+        ),
         "A=vm.dirty; for B in ratio background_ratio; do sysctl -w ${A}_${B}=5; done",
         'usage() { echo "usage: $0 [--drop-caches] [--${x}_$y]"; }; free | grep -i caches',
         "ip route flush cache; for i in all lo; do sysctl -w net.ipv4.conf.$i.rp_filter=2; done",
-        "echo memory; echo compact; for k in compaction_proactiveness; do echo 1 > /proc/sys/vm/$k; done",
-        "find /sys/block -name read_ahead_kb -path '*queue*' | while read f; do echo 512 > $f; done",
+        (
+            "echo memory; echo compact; for k in compaction_proactiveness; do echo 1 > "
+            "/proc/sys/vm/$k; done"
+        ),
+        (
+            "find /sys/block -name read_ahead_kb -path '*queue*' | while read f; do echo 512 > "
+            "$f; done"
+        ),
         "write() { local p=/proc/sys/${1//./\\/}; echo $2 > $p; }; write vm.swappiness 10",
     ],
 )
@@ -114,19 +129,32 @@ def test_a_script_that_names_other_settings_is_not_refused(text: str) -> None:
 
 def test_a_refused_name_has_its_line() -> None:
     """The first line that names the setting; none where only several lines together do."""
-    found = forbidden("#!/bin/bash\n# drop_caches\nsysctl \\\n  -w vm.x=1\nsysctl -w kernel.${k}_disabled=1\n")
+    found = forbidden(
+        "#!/bin/bash\n# drop_caches\nsysctl \\\n  -w vm.x=1\nsysctl -w kernel.${k}_disabled=1\n"
+    )
     assert (found[0].line, found[0].key) == (5, "kernel.modules_disabled")
-    assert [(one.line, one.key) for one in forbidden("A=drop\nB=caches\necho 3 > $D/${A}_$B")] == [(0, "vm.drop_caches")]
+    assert [(one.line, one.key) for one in forbidden("A=drop\nB=caches\necho 3 > $D/${A}_$B")] == [
+        (0, "vm.drop_caches")
+    ]
 
 
 def test_no_script_of_the_catalogue_mentions_what_has_no_way_back() -> None:
-    assert [script for tweakset in resolve("all") for script in tweakset.scripts if forbidden(script.text)] == []
+    assert [
+        script
+        for tweakset in resolve("all")
+        for script in tweakset.scripts
+        if forbidden(script.text)
+    ] == []
 
 
 @pytest.mark.parametrize(
     ("key", "sticky", "free"),
     [
-        ("kernel.unprivileged_bpf_disabled", "1", "2"),  # bpf_unpriv_handler: locked_state = (value == 1)
+        (
+            "kernel.unprivileged_bpf_disabled",
+            "1",
+            "2",
+        ),  # bpf_unpriv_handler: locked_state = (value == 1)
         ("kernel.yama.ptrace_scope", "3", "2"),
         ("kernel.modules_disabled", "1", "0"),
         ("net.ipv6.conf.all.disable_ipv6", "1", "0"),
@@ -139,14 +167,26 @@ def test_only_the_sticky_value_is_one_way(key: str, sticky: str, free: str) -> N
     assert irreversible(key, free) is None
 
 
-@pytest.mark.parametrize("text", ["1", "0X01", " 1", "1\t0", "-1", "on", "", "0 1", "+0", "\u00a00"])
+@pytest.mark.parametrize(
+    "text", ["1", "0X01", " 1", "1\t0", "-1", "on", "", "0 1", "+0", "\u00a00"]
+)
 def test_a_value_that_is_not_known_to_be_safe_is_none(text: str) -> None:
     """The first five switch IPv6 off on a real kernel (any number but 0 does); what it would not take is not tried."""
     assert irreversible("net.ipv6.conf.lo.disable_ipv6", text)
 
 
 @pytest.mark.parametrize(
-    ("text", "value"), [("0x1F", 31), ("-010", -8), ("0", 0), (" 00 ", 0), ("08", None), ("0x", None), ("0" * 21, 0), ("1" * 22, None)]
+    ("text", "value"),
+    [
+        ("0x1F", 31),
+        ("-010", -8),
+        ("0", 0),
+        (" 00 ", 0),
+        ("08", None),
+        ("0x", None),
+        ("0" * 21, 0),
+        ("1" * 22, None),
+    ],
 )
 def test_numbers_are_those_of_the_kernel(text: str, value: int | None) -> None:
     """Base 0 of simple_strtoul: 0x is hexadecimal, 0 octal; at most 21 characters (TMPBUFLEN - 1)."""
@@ -155,7 +195,13 @@ def test_numbers_are_those_of_the_kernel(text: str, value: int | None) -> None:
 
 @pytest.mark.parametrize(
     "path",
-    ["/proc/sysrq-trigger", "/sys/power/state", "/sys/kernel/profiling", "/sys/block/sda/device/delete", "/sys/bus/pci/drivers/x/unbind"],
+    [
+        "/proc/sysrq-trigger",
+        "/sys/power/state",
+        "/sys/kernel/profiling",
+        "/sys/block/sda/device/delete",
+        "/sys/bus/pci/drivers/x/unbind",
+    ],
 )
 def test_orders_to_the_kernel_are_no_settings(path: str) -> None:
     assert order(path)
@@ -177,8 +223,13 @@ def test_orders_to_the_kernel_are_no_settings(path: str) -> None:
         ("/sys/block/sda/device/state", "offline", None),
     ],
 )
-def test_what_takes_a_device_s_own_settings_away_is_refused(path: str, loses: str, keeps: str | None) -> None:
-    """They are in no file: no snapshot brings them back. A value that is not known may be the worst."""
+def test_what_takes_a_device_s_own_settings_away_is_refused(
+    path: str, loses: str, keeps: str | None
+) -> None:
+    """They are in no file: no snapshot brings them back.
+
+    A value that is not known may be the worst.
+    """
     assert order(path, loses)
     assert order(path)
     assert keeps is None or order(path, keeps) is None
@@ -187,12 +238,21 @@ def test_what_takes_a_device_s_own_settings_away_is_refused(path: str, loses: st
 def test_hazards_say_what_the_kernel_does() -> None:
     """Tried on Linux 6.18 (tests/kernel/test_known_keys.py): rp_filter moves no other file, ip_forward those that are named."""
     assert hazardous("net.ipv4.conf.all.rp_filter", "1") is None
-    assert "forwarding of every interface and conf.all.accept_redirects" in str(hazardous("net.ipv4.ip_forward", "1"))
+    assert "forwarding of every interface and conf.all.accept_redirects" in str(
+        hazardous("net.ipv4.ip_forward", "1")
+    )
     assert "defaults" not in str(hazardous("net.ipv4.ip_forward", "1"))
 
 
 @pytest.mark.parametrize(
-    "key", ["kernel.panic_on_oops", "kernel.softlockup_panic", "kernel.core_pattern", "net.ipv4.ip_forward", "kernel.cad_pid"]
+    "key",
+    [
+        "kernel.panic_on_oops",
+        "kernel.softlockup_panic",
+        "kernel.core_pattern",
+        "net.ipv4.ip_forward",
+        "kernel.cad_pid",
+    ],
 )
 def test_what_may_hurt_but_goes_back_is_dangerous_not_irreversible(key: str) -> None:
     assert hazardous(key)
@@ -211,6 +271,13 @@ def test_less_address_randomisation_is_dangerous(value: str, *, dangerous: bool)
 
 
 def test_nothing_in_the_catalogue_is_irreversible_or_dangerous() -> None:
-    keys = [(t.key, t.value) for tweakset in resolve("all") for t in tweakset.tweaks if t.kind == "sysctl"]
+    keys = [
+        (t.key, t.value)
+        for tweakset in resolve("all")
+        for t in tweakset.tweaks
+        if t.kind == "sysctl"
+    ]
     assert len(keys) > 40
-    assert [pair for pair in keys if irreversible(*pair) or irreversible(pair[0]) or hazardous(*pair)] == []
+    assert [
+        pair for pair in keys if irreversible(*pair) or irreversible(pair[0]) or hazardous(*pair)
+    ] == []

@@ -25,7 +25,10 @@ WRITTEN: dict[str, list[tuple[str, str]]] = {
 }
 MENTIONED: dict[str, tuple[str, ...]] = {
     "sysctl -w net.$v.conf.lo.mtu=$n": ("/proc/sys/net/*/conf/lo/mtu",),
-    "sysctl net.ipv4.conf.eth0/5.rp_filter net/core/x": ("/proc/sys/net/ipv4/conf/eth0.5/rp_filter", "/proc/sys/net/core/x"),
+    "sysctl net.ipv4.conf.eth0/5.rp_filter net/core/x": (
+        "/proc/sys/net/ipv4/conf/eth0.5/rp_filter",
+        "/proc/sys/net/core/x",
+    ),
     "for f in /sys/block/*/queue/x; do echo 1 > $f; done": ("/sys/block/*/queue/x",),
     'echo ${f:-/sys/a} "$(cat /sys/b)" `cat /sys/c`': ("/sys/a", "/sys/b", "/sys/c"),
     "echo 1 > /sys/{a,b}/c": ("/sys/*/c",),
@@ -47,7 +50,19 @@ def test_mentions(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["echo '", 'echo "$(', "$(((", "`", "\\", "> ", "${", "{b,c}" * 999, '"$(' * 9999, "${" * 9999 + "}" * 9999]
+    "text",
+    [
+        "echo '",
+        'echo "$(',
+        "$(((",
+        "`",
+        "\\",
+        "> ",
+        "${",
+        "{b,c}" * 999,
+        '"$(' * 9999,
+        "${" * 9999 + "}" * 9999,
+    ],
 )
 def test_a_text_that_is_no_script_ends(text: str) -> None:
     assert writes(text) == []

@@ -26,7 +26,9 @@ SMALL = {
 
 def small(varied: str) -> Case:
     """48 samples of 1 MiB with these parameters beside: `processes=2:cache=cold`."""
-    return workloads.case("io_train", **{**SMALL, **dict(one.split("=") for one in varied.split(":"))})
+    return workloads.case(
+        "io_train", **{**SMALL, **dict(one.split("=") for one in varied.split(":"))}
+    )
 
 
 def _forget() -> None:

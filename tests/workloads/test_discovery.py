@@ -45,8 +45,10 @@ def test_every_workload_says_what_it_is(name: str) -> None:
 def test_reading_the_facts_imports_no_framework() -> None:
     """`--plan` and `--help` work, and quickly, where torch is not installed."""
     code = (
-        "import sys; from fixtures import workloads; [workloads.load(name) for name in workloads.names()]; "
-        "sys.exit(str(sorted({'torch', 'transformers', 'peft', 'sklearn', 'scipy'} & set(sys.modules))))"
+        "import sys; from fixtures import workloads; [workloads.load(name) for name in "
+        "workloads.names()]; "
+        "sys.exit(str(sorted({'torch', 'transformers', 'peft', 'sklearn', 'scipy'} & "
+        "set(sys.modules))))"
     )
     process = python(code)
     assert process.stderr.strip() == "[]"
@@ -54,7 +56,11 @@ def test_reading_the_facts_imports_no_framework() -> None:
 
 def test_an_unknown_name_is_answered_with_those_there_are() -> None:
     """And with the one that was probably meant."""
-    with pytest.raises(BadInput, match=r"No workload 'cnn_trian'\. Did you mean 'cnn_train'\? There are: capped_inference, check"):
+    with pytest.raises(
+        BadInput,
+        match=r"No workload 'cnn_trian'\. Did you mean 'cnn_train'\? There are: capped_inference, "
+        r"check",
+    ):
         workloads.load("cnn_trian")
 
 

@@ -16,7 +16,8 @@ from fixtures.targets._process import run
 from fixtures.terms import BadInput, Order, WorkloadRun
 from tests.workloads.made import BATCH, FILES, RECORD, SIZE, small
 
-# What may come from storage beside the data set: pages of Python's libraries that were dropped, with what is read ahead of each.
+# What may come from storage beside the data set: pages of Python's libraries that were dropped,
+# with what is read ahead of each.
 OWN_BYTES = 64_000_000
 
 pytestmark = pytest.mark.needs("torch")
@@ -33,7 +34,9 @@ def train(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable[...,
         known = small(varied)
         workloads.provide([known], data, lambda _: None)
         scratch = tmp_path_factory.mktemp("scratch")
-        done = run(Order(known, steps or known.params["steps"], 0, seed=3, scratch=scratch, data=data))
+        done = run(
+            Order(known, steps or known.params["steps"], 0, seed=3, scratch=scratch, data=data)
+        )
         assert list(scratch.iterdir()) == [], "what a workload wrote it takes away again"
         return done
 
@@ -55,10 +58,16 @@ def test_each_rank_tells_each_epoch(train: Callable[..., WorkloadRun], processes
     assert done.error is None, done.last_lines
     steps = FILES // BATCH // processes
     io: Any = done.report["io"][0]
-    assert (io["processes"], io["steps_per_epoch"], io["samples_per_epoch"]) == (processes, steps, FILES)
+    assert (io["processes"], io["steps_per_epoch"], io["samples_per_epoch"]) == (
+        processes,
+        steps,
+        FILES,
+    )
     assert io["dataset"]["bytes"] == SIZE
     told: list[Any] = list(done.report["epochs"])
-    assert [(e["epoch"], e["rank"]) for e in told] == [(n, rank) for n in range(1, EPOCHS + 1) for rank in range(processes)]
+    assert [(e["epoch"], e["rank"]) for e in told] == [
+        (n, rank) for n in range(1, EPOCHS + 1) for rank in range(processes)
+    ]
     for epoch in told:
         assert all(len(epoch[column]) == steps for column in ("load_s", "compute_s", "barrier_s"))
         first_up_s, second_up_s = epoch["readers_up_s"]
@@ -71,14 +80,22 @@ def test_each_rank_tells_each_epoch(train: Callable[..., WorkloadRun], processes
     for number, first in enumerate(e for e in told if e["rank"] == 0):
         own = done.steps[number * steps : (number + 1) * steps]
         assert own[0].start_monotonic_s == pytest.approx(first["start_monotonic_s"], abs=1e-5)
-        walls = [sum(times) for times in zip(first["load_s"], first["compute_s"], first["barrier_s"], strict=True)]
+        walls = [
+            sum(times)
+            for times in zip(first["load_s"], first["compute_s"], first["barrier_s"], strict=True)
+        ]
         assert [step.wall_s for step in own[:-1]] == pytest.approx(walls[:-1], abs=1e-5)
         assert own[-1].wall_s > walls[-1], "the readers' end is within the last step"
 
 
 @pytest.mark.parametrize("steps", [None, 30])
-@pytest.mark.parametrize("checkpoints", ["checkpoint=off", "checkpoint=on:steps_between_checkpoints=10:model_size_bytes=1000000"])
-def test_the_steps_of_an_epoch_take_as_long_as_it_does(train: Callable[..., WorkloadRun], checkpoints: str, steps: int | None) -> None:
+@pytest.mark.parametrize(
+    "checkpoints",
+    ["checkpoint=off", "checkpoint=on:steps_between_checkpoints=10:model_size_bytes=1000000"],
+)
+def test_the_steps_of_an_epoch_take_as_long_as_it_does(
+    train: Callable[..., WorkloadRun], checkpoints: str, steps: int | None
+) -> None:
     """So samples over the steps' time, the study's primary metric, are those of the whole epoch, readers' end included."""
     done = train(f"epochs=2:cache=as_found:computation_time=0:{checkpoints}", steps)
     assert done.error is None, done.last_lines
@@ -87,28 +104,39 @@ def test_the_steps_of_an_epoch_take_as_long_as_it_does(train: Callable[..., Work
         e: Any = epoch
         own = done.steps[at : at + len(e["load_s"])]
         at += len(own)
-        assert sum(step.wall_s for step in own) == pytest.approx(e["end_monotonic_s"] - e["start_monotonic_s"], abs=1e-5)
+        assert sum(step.wall_s for step in own) == pytest.approx(
+            e["end_monotonic_s"] - e["start_monotonic_s"], abs=1e-5
+        )
     assert at == len(done.steps)
 
 
 @pytest.mark.parametrize("processes", [1, 2, 4])
-def test_utilisation_and_throughput_are_one_measurement(train: Callable[..., WorkloadRun], processes: int) -> None:
+def test_utilisation_and_throughput_are_one_measurement(
+    train: Callable[..., WorkloadRun], processes: int
+) -> None:
     """samples/s = AU x batch / t_c for each rank and epoch, both reckoned from the start-to-end times less the first step."""
     for epoch in train(of(processes)).report["epochs"]:
         e: Any = epoch
-        steady_s = e["end_monotonic_s"] - e["start_monotonic_s"] - e["load_s"][0] - e["compute_s"][0]
+        steady_s = (
+            e["end_monotonic_s"] - e["start_monotonic_s"] - e["load_s"][0] - e["compute_s"][0]
+        )
         compute_s = e["compute_s"][1:]
         au = sum(compute_s) / steady_s
         samples_per_s = len(compute_s) * BATCH / steady_s
         assert 0 < au < 1
-        assert samples_per_s / (au * BATCH / (sum(compute_s) / len(compute_s))) == pytest.approx(1, abs=0.005)
+        assert samples_per_s / (au * BATCH / (sum(compute_s) / len(compute_s))) == pytest.approx(
+            1, abs=0.005
+        )
 
 
 @pytest.mark.parametrize("processes", [1, 2, 4])
-def test_a_cold_epoch_reads_the_data_set_from_storage(train: Callable[..., WorkloadRun], processes: int) -> None:
+def test_a_cold_epoch_reads_the_data_set_from_storage(
+    train: Callable[..., WorkloadRun], processes: int
+) -> None:
     """All of it once, by all ranks together, their readers counted; the last epoch as well as the first."""
     last: list[Any] = list(train(of(processes)).report["epochs"])[-processes:]
-    # Each reader also reads a little of Python's own, and where a library's page is gone, what lies around it.
+    # Each reader also reads a little of Python's own, and where a library's page is gone, what lies
+    # around it.
     assert 0.95 * SIZE <= sum(e["read_bytes"] for e in last) < SIZE + OWN_BYTES
     assert SIZE <= sum(e["rchar_bytes"] for e in last) < SIZE + 2 * processes * 1_000_000
     assert last[0]["resident_before"] <= 0.01
@@ -128,19 +156,24 @@ def test_a_warm_epoch_reads_nothing_from_storage(train: Callable[..., WorkloadRu
 
 
 @pytest.mark.parametrize("processes", [1, 2])
-def test_a_checkpoint_has_the_bytes_it_was_asked_for(train: Callable[..., WorkloadRun], processes: int) -> None:
+def test_a_checkpoint_has_the_bytes_it_was_asked_for(
+    train: Callable[..., WorkloadRun], processes: int
+) -> None:
     told: list[Any] = list(train(of(processes)).report["checkpoints"])
-    assert [(c["epoch"], c["step"]) for c in told] == [(n, FILES // BATCH // processes) for n in range(1, EPOCHS + 1)]
+    assert [(c["epoch"], c["step"]) for c in told] == [
+        (n, FILES // BATCH // processes) for n in range(1, EPOCHS + 1)
+    ]
     for checkpoint in told:
         assert checkpoint["bytes"] == 3_000_000
         assert 0 < checkpoint["write_s"] + checkpoint["fsync_s"] <= checkpoint["duration_s"]
 
 
 def test_a_run_may_be_shorter_than_its_epochs(train: Callable[..., WorkloadRun]) -> None:
-    """The last epoch is cut, and what it does not need is not read. A checkpoint every 10 steps belongs to the step that it follows."""
-    varied = (
-        "epochs=2:cache=as_found:computation_time=0:file_shuffle=seed:checkpoint=on:steps_between_checkpoints=10:model_size_bytes=1000000"
-    )
+    """The last epoch is cut, and what it does not need is not read.
+
+    A checkpoint every 10 steps belongs to the step that it follows.
+    """
+    varied = "epochs=2:cache=as_found:computation_time=0:file_shuffle=seed:checkpoint=on:steps_between_checkpoints=10:model_size_bytes=1000000"
     done = train(varied, 30)
     assert done.error is None, done.last_lines
     first, second = (dict(e) for e in done.report["epochs"])
@@ -156,11 +189,18 @@ def test_a_run_may_be_shorter_than_its_epochs(train: Callable[..., WorkloadRun])
 
 def test_more_steps_than_there_are_are_refused(train: Callable[..., WorkloadRun]) -> None:
     done = train("epochs=2:cache=as_found", 49)
-    assert done.error == "49 steps requested, but there are 48 (2 epochs of 24 steps): use more epochs or fewer --steps."
+    assert (
+        done.error
+        == "49 steps requested, but there are 48 (2 epochs of 24 steps): use more epochs or "
+        "fewer --steps."
+    )
 
 
 def test_an_epoch_without_a_step_is_refused() -> None:
-    with pytest.raises(BadInput, match="The data set is too small for one step: batch_size 2 x processes 25 needs 50 samples"):
+    with pytest.raises(
+        BadInput,
+        match="The data set is too small for one step: batch_size 2 x processes 25 needs 50 samples",
+    ):
         small("processes=25")
 
 

@@ -17,7 +17,8 @@ from tests.waiting import PATIENCE_S
 
 ROOT = Path(__file__).parents[2]
 
-# Prints from Python, from C's side of the file descriptor and from a child; burns CPU in itself and in a peer.
+# Prints from Python, from C's side of the file descriptor and from a child; burns CPU in itself and
+# in a peer.
 WORKLOAD = """
 import os, subprocess, sys, time
 from contextlib import contextmanager
@@ -62,9 +63,16 @@ def test_stdout_has_the_protocol_and_nothing_else() -> None:
     ended = time.monotonic()
     ready, *steps, end = map(json.loads, process.stdout.splitlines())
     assert process.returncode == 0
-    assert ready == {"event": "ready", "facts": {"scratch": "/somewhere", "offline": "1", "seed": 7}}
+    assert ready == {
+        "event": "ready",
+        "facts": {"scratch": "/somewhere", "offline": "1", "seed": 7},
+    }
     assert end == {"event": "end"}
-    assert [(s["index"], s["warmup"], s["samples"], s["tokens"]) for s in steps] == [(0, True, 7, 0), (1, False, 7, 1), (2, False, 7, 2)]
+    assert [(s["index"], s["warmup"], s["samples"], s["tokens"]) for s in steps] == [
+        (0, True, 7, 0),
+        (1, False, 7, 1),
+        (2, False, 7, 2),
+    ]
     for said in ("a library greets", "so does its C part", "and its child", "epoch 2", "closed"):
         assert said in process.stderr
     # The machine's monotonic clock, that of this process and of the telemetry too.
@@ -82,7 +90,10 @@ def test_a_step_has_wall_and_cpu_seconds_of_its_own() -> None:
 
 
 def lingering(script: str) -> tuple[list[dict[str, object]], int]:
-    """Run it with --linger until its last word, then end it. Returns: its events and its exit code."""
+    """Run it with --linger until its last word, then end it.
+
+    Returns: its events and its exit code.
+    """
     options = ("--steps=1", "--warmup=0", "--seed=7", "--scratch=/somewhere", "--linger")
     with subprocess.Popen(
         (sys.executable, "-c", script, *options),
@@ -122,22 +133,28 @@ def test_a_lingering_workload_stays_after_an_error_too() -> None:
 
 def test_the_cpu_time_of_peers_is_added() -> None:
     """Here the peer burns a core while the workload itself sleeps, until that has taken 50 ms."""
-    begun = "clock = (~peer << 3) | 2; until = time.clock_gettime(clock) + 0.05"  # as clock_getcpuclockid(3) makes it
+    # as clock_getcpuclockid(3) makes it
+    begun = "clock = (~peer << 3) | 2; until = time.clock_gettime(clock) + 0.05"
     rests = f"{begun}\n            while time.clock_gettime(clock) < until: time.sleep(0.01)"
-    script = WORKLOAD.replace("while True: time.sleep(60)", "burn(600)").replace("burn(0.05)", rests)
+    script = WORKLOAD.replace("while True: time.sleep(60)", "burn(600)").replace(
+        "burn(0.05)", rests
+    )
     step = json.loads(serve(script).stdout.splitlines()[-2])
     assert step["cpu_s"] > 0.02
 
 
 def test_a_failing_step_ends_without_an_end() -> None:
     """Its traceback goes to stderr, the exit code is not 0."""
-    process = serve(WORKLOAD.replace("burn(0.05)", "os.kill(peer, 9); raise MemoryError('too small')"))
+    process = serve(
+        WORKLOAD.replace("burn(0.05)", "os.kill(peer, 9); raise MemoryError('too small')")
+    )
     assert process.returncode == 1
     assert "end" not in process.stdout
     assert process.stderr.splitlines()[-1] == "MemoryError: too small"
 
 
-# Tells something in the middle of a step, and something when all is over; one step says itself how long it took.
+# Tells something in the middle of a step, and something when all is over; one step says itself how
+# long it took.
 TELLS = """
 import time
 from contextlib import contextmanager
@@ -158,19 +175,40 @@ serve(Made)
 
 def test_what_is_told_comes_after_the_step_during_which_it_was_told() -> None:
     """And what is told at the close comes before the end; parameters and the folder of data sets reach the workload."""
-    options = ("--steps=1", "--warmup=1", "--seed=7", "--scratch=/somewhere", '--params={"size": "a=b"}', "--data=/data")
+    options = (
+        "--steps=1",
+        "--warmup=1",
+        "--seed=7",
+        "--scratch=/somewhere",
+        '--params={"size": "a=b"}',
+        "--data=/data",
+    )
     process = python(TELLS, *options)
     events = [json.loads(line) for line in process.stdout.splitlines()]
-    assert [one["event"] for one in events] == ["ready", "step", "report", "step", "report", "report", "end"]
+    assert [one["event"] for one in events] == [
+        "ready",
+        "step",
+        "report",
+        "step",
+        "report",
+        "report",
+        "end",
+    ]
     told = [(one["name"], one["value"]) for one in events if one["event"] == "report"]
     beside = {"params": {"size": "a=b"}, "data": "/data"}
-    assert told == [("epochs", {"step": 0, **beside}), ("epochs", {"step": 1, **beside}), ("io", {"last": True})]
+    assert told == [
+        ("epochs", {"step": 0, **beside}),
+        ("epochs", {"step": 1, **beside}),
+        ("io", {"last": True}),
+    ]
 
 
 def test_a_step_may_say_itself_when_it_was() -> None:
     """Where it began with the end of the one before, the clock around it would miss what lies between."""
     options = ("--steps=1", "--warmup=1", "--seed=7", "--scratch=/somewhere")
     process = python(TELLS, *options)
-    first, second = (one for one in map(json.loads, process.stdout.splitlines()) if one["event"] == "step")
+    first, second = (
+        one for one in map(json.loads, process.stdout.splitlines()) if one["event"] == "step"
+    )
     assert (second["start_monotonic_s"], second["wall_s"]) == (7.0, 2.5)
     assert first["start_monotonic_s"] != 7.0

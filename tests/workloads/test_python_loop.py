@@ -39,10 +39,15 @@ def test_no_letter_is_lost(word: str) -> None:
 
 
 @given(st.lists(st.lists(st.integers(1, 255), max_size=20), min_size=1, max_size=5))
-def test_rows_of_a_batch_are_equally_long_and_its_mask_says_where_tokens_are(rows: list[list[int]]) -> None:
+def test_rows_of_a_batch_are_equally_long_and_its_mask_says_where_tokens_are(
+    rows: list[list[int]],
+) -> None:
     padded, mask = python_loop.collate(rows)
     assert len({*map(len, padded), *map(len, mask), max(map(len, rows))}) == 1
-    assert [[number for number, there in zip(*both, strict=True) if there] for both in zip(padded, mask, strict=True)] == rows
+    assert [
+        [number for number, there in zip(*both, strict=True) if there]
+        for both in zip(padded, mask, strict=True)
+    ] == rows
 
 
 @given(st.lists(st.binary(max_size=3000), max_size=4))
@@ -54,12 +59,16 @@ def test_the_checksum_is_adler_32(rows: list[bytes]) -> None:
 def test_a_step_has_the_samples_and_words_that_it_was_given(tmp_path: Path) -> None:
     """8 texts of at least 16 words each; the same seed gives the same work in another process."""
     small = workloads.case("python_loop", batch_size=8, words=16)
-    first, again = (run(Order(small, steps=3, warmup_steps=1, seed=2, scratch=tmp_path)) for _ in range(2))
+    first, again = (
+        run(Order(small, steps=3, warmup_steps=1, seed=2, scratch=tmp_path)) for _ in range(2)
+    )
     assert first.error is None, first.last_lines
     assert {step.samples for step in first.steps} == {8}
     assert all(step.tokens >= 8 * 16 for step in first.steps)
     assert len({step.loss for step in first.steps}) == 4
-    assert [(step.tokens, step.loss) for step in again.steps] == [(step.tokens, step.loss) for step in first.steps]
+    assert [(step.tokens, step.loss) for step in again.steps] == [
+        (step.tokens, step.loss) for step in first.steps
+    ]
     assert again.facts["data_crc32"] == first.facts["data_crc32"]
 
 
@@ -80,6 +89,10 @@ sys.exit(str(sorted({{"torch", "transformers", "numpy", "psutil"}} & sys.modules
 
 def test_more_words_take_longer_by_the_plan() -> None:
     """In proportion, beyond its start."""
-    usual, twice = (workloads.of(name).cell_s() for name in ("python_loop", "python_loop:words=768"))
-    start = python_loop.PythonLoop({"batch_size": 0, "words": 0, "steps": 1, "warmup_steps": 0}).cell_s()
+    usual, twice = (
+        workloads.of(name).cell_s() for name in ("python_loop", "python_loop:words=768")
+    )
+    start = python_loop.PythonLoop(
+        {"batch_size": 0, "words": 0, "steps": 1, "warmup_steps": 0}
+    ).cell_s()
     assert twice - start == pytest.approx(2 * (usual - start))

@@ -79,7 +79,10 @@ def test_however_it_is_written_it_is_the_same(parts: list[tuple[str, str]], take
     chosen = dict(parts[:taken])
     if chosen.get("readers") and "size" not in chosen:
         chosen["size"] = "large"
-    names = {workloads.load(joined("made", dict(order))).id for order in (chosen.items(), reversed(chosen.items()))}
+    names = {
+        workloads.load(joined("made", dict(order))).id
+        for order in (chosen.items(), reversed(chosen.items()))
+    }
     assert len(names) == 1
 
 
@@ -92,7 +95,11 @@ def test_of_two_that_imply_each_other_the_first_declared_is_said() -> None:
     """A kind that has a code: either would do."""
 
     def either(chosen: Mapping[str, str]) -> dict[str, object]:
-        return {"kind": "tar", "code": 7} if {"kind", "code"} & chosen.keys() else {"kind": "raw", "code": 1}
+        return (
+            {"kind": "tar", "code": 7}
+            if {"kind", "code"} & chosen.keys()
+            else {"kind": "raw", "code": 1}
+        )
 
     said, params = canonical({"code": "7", "kind": "tar"}, ["kind", "code"], either)
     assert (said, params) == ({"kind": "tar"}, {"kind": "tar", "code": 7})
@@ -100,16 +107,31 @@ def test_of_two_that_imply_each_other_the_first_declared_is_said() -> None:
 
 def test_all_parameters_are_known_and_what_follows_from_them() -> None:
     known = workloads.load("made:size=large")
-    assert known.params == {"steps": 10, "warmup_steps": 0, "size": "large", "readers": 0, "batch": 64.0}
+    assert known.params == {
+        "steps": 10,
+        "warmup_steps": 0,
+        "size": "large",
+        "readers": 0,
+        "batch": 64.0,
+    }
     assert (known.module, workloads.of(known).cell_s()) == ("made", 32.0)
-    reasons = [workloads.of(name).unavailable_reason() for name in ("made", "made:size=large:readers=1", "idle")]
+    reasons = [
+        workloads.of(name).unavailable_reason()
+        for name in ("made", "made:size=large:readers=1", "idle")
+    ]
     assert reasons == [None, "no", None]
 
 
 @pytest.mark.parametrize(
     ("name", "says"),
     [
-        ("made:sise=large", r"'made:sise=large': no parameter 'sise'. Did you mean 'size'\? There are: size, readers, batch"),
+        (
+            "made:sise=large",
+            (
+                r"'made:sise=large': no parameter 'sise'. Did you mean 'size'\? There are: size, "
+                r"readers, batch"
+            ),
+        ),
         ("made:size=huge", "'made:size=huge': size=huge: no such value. There are: small, large"),
         ("made:size", r"'size' is not a parameter with a value: write made:NAME=VALUE"),
         ("made:", "is not a parameter with a value"),
@@ -155,7 +177,9 @@ def test_a_value_that_would_break_a_name_is_refused(value: str) -> None:
         ("a model that a cluster serves", "a model that a cluster serves", True),
     ],
 )
-def test_a_pattern_means_the_variants_that_have_its_parameters(pattern: str, name: str, *, meant: bool) -> None:
+def test_a_pattern_means_the_variants_that_have_its_parameters(
+    pattern: str, name: str, *, meant: bool
+) -> None:
     """Those that are implied count as much as those in the name."""
     assert workloads.matches(pattern, name) is meant
 
@@ -168,21 +192,32 @@ def test_a_pattern_of_a_parameter_that_does_not_exist_means_nothing_and_is_refus
 def test_a_name_and_more_parameters_make_a_name() -> None:
     """What is given takes the place of what was there."""
     assert workloads.case("made:size=large:readers=2", readers=1).id == "made:size=large:readers=1"
-    assert workloads.case("made", readers=1, size="large") is workloads.load("made:readers=1:size=large")
+    assert workloads.case("made", readers=1, size="large") is workloads.load(
+        "made:readers=1:size=large"
+    )
 
 
-def test_data_sets_of_all_variants_are_asked_for_at_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_data_sets_of_all_variants_are_asked_for_at_once(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     """So that whether the disk holds them is known before the first is written."""
     asked = []
 
-    def data_sets(_made: Workload, variants: list[Mapping[str, object]], folder: Path, say: Callable[[str], None]) -> None:
+    def data_sets(
+        _made: Workload,
+        variants: list[Mapping[str, object]],
+        folder: Path,
+        say: Callable[[str], None],
+    ) -> None:
         say("made")
         asked.append(([one["size"] for one in variants], folder))
 
     monkeypatch.setattr(Made, "data_sets", data_sets)
     monkeypatch.setattr(Made, "reads_data", True)
     said: list[str] = []
-    workloads.provide(map(workloads.load, ["made", "idle", "made:size=large"]), tmp_path, said.append)
+    workloads.provide(
+        map(workloads.load, ["made", "idle", "made:size=large"]), tmp_path, said.append
+    )
     assert (asked, said) == ([(["small", "large"], tmp_path)], ["made"])
 
 
@@ -195,4 +230,8 @@ def test_a_process_is_given_all_its_parameters_or_has_its_own() -> None:
         done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
         return [json.loads(line)["event"] for line in done.stdout.splitlines()]
 
-    assert started() == started('--params={"wait_s": 0.001}') == ["ready", "step", "step", "report", "end"]
+    assert (
+        started()
+        == started('--params={"wait_s": 0.001}')
+        == ["ready", "step", "step", "report", "end"]
+    )

@@ -24,19 +24,34 @@ def crossed(**vary: tuple[str, ...]) -> list[str]:
     [
         (
             {"batch_size": ("4", "4.0")},
-            "--vary: batch_size=4 and batch_size=4.0 mean the same variant (io_train:batch_size=4); give it once.",
+            (
+                "--vary: batch_size=4 and batch_size=4.0 mean the same variant "
+                "(io_train:batch_size=4); give it once."
+            ),
         ),
         (
             {"model": ("unet3d", "unet3d_h100")},
-            "--vary: model=unet3d and model=unet3d_h100 mean the same variant (io_train); give it once.",
+            (
+                "--vary: model=unet3d and model=unet3d_h100 mean the same variant (io_train); "
+                "give it once."
+            ),
         ),
         (
-            {"cache": ("cold", "warm"), "record_length_bytes": ("1Mi", "1048576"), "record_length_bytes_stdev": ("0",)},
-            "record_length_bytes=1Mi and record_length_bytes=1048576 mean the same variant (io_train:",
+            {
+                "cache": ("cold", "warm"),
+                "record_length_bytes": ("1Mi", "1048576"),
+                "record_length_bytes_stdev": ("0",),
+            },
+            (
+                "record_length_bytes=1Mi and record_length_bytes=1048576 mean the same variant "
+                "(io_train:"
+            ),
         ),
     ],
 )
-def test_one_value_written_in_two_ways_is_refused(vary: dict[str, tuple[str, ...]], says: str) -> None:
+def test_one_value_written_in_two_ways_is_refused(
+    vary: dict[str, tuple[str, ...]], says: str
+) -> None:
     with pytest.raises(BadInput) as refused:
         crossed(**vary)
     assert says in str(refused.value)

@@ -25,10 +25,16 @@ pytestmark = pytest.mark.needs("torch")
 
 # Steps of these are so much time, and how much is done in it nobody knows before: tests/power.
 STRETCHES = ("capped_inference", "power_profile")
-# One that reads a data set is tried on small ones: test_io_train.py. What runs on a GPU alone is tried in tests/gpu, jobs in tests/jobs.
+# One that reads a data set is tried on small ones: test_io_train.py. What runs on a GPU alone is
+# tried in tests/gpu, jobs in tests/jobs.
 ELSEWHERE = {"gpu_grid", "job_stream", *STRETCHES}
-ALONE = [name for name in workloads.names() if not workloads.of(name).reads_data and name not in ELSEWHERE]
-# All but the one that only waits, which the harness uses to measure itself, and the one that only prepares samples.
+ALONE = [
+    name
+    for name in workloads.names()
+    if not workloads.of(name).reads_data and name not in ELSEWHERE
+]
+# All but the one that only waits, which the harness uses to measure itself, and the one that only
+# prepares samples.
 TRAINING = [name for name in ALONE if name not in {"idle", "python_loop"}]
 
 
@@ -49,7 +55,10 @@ def seeds_5_5_6(name: str) -> tuple[WorkloadRun, WorkloadRun, WorkloadRun]:
     if why := workloads.of(name).unavailable_reason():
         pytest.skip(why)
     with tempfile.TemporaryDirectory() as scratch:
-        first, again, other = (run(Order(load(name), steps=3, warmup_steps=1, seed=seed, scratch=Path(scratch))) for seed in (5, 5, 6))
+        first, again, other = (
+            run(Order(load(name), steps=3, warmup_steps=1, seed=seed, scratch=Path(scratch)))
+            for seed in (5, 5, 6)
+        )
         assert list(Path(scratch).iterdir()) == [], "what a workload wrote it takes away again"
     return first, again, other
 
@@ -62,7 +71,9 @@ def test_every_workload_runs_the_samples_its_seed_names(name: str) -> None:
         assert result.error is None, result.last_lines
         assert [step.warmup for step in result.steps] == [True, False, False, False]
     assert first.facts["data_crc32"] == again.facts["data_crc32"] != other.facts["data_crc32"]
-    assert [(s.samples, s.tokens, s.loss) for s in first.steps] == [(s.samples, s.tokens, s.loss) for s in again.steps]
+    assert [(s.samples, s.tokens, s.loss) for s in first.steps] == [
+        (s.samples, s.tokens, s.loss) for s in again.steps
+    ]
     assert first.facts["seed"] == 5
     assert "device" in first.facts
 
@@ -72,7 +83,14 @@ def test_a_training_workload_trains(name: str) -> None:
     """Its loss depends on the seed and changes from step to step; its facts say with what it was computed."""
     first, _, other = seeds_5_5_6(name)
     assert first.facts["device"] == "cpu"
-    assert {"torch", "threads", "parameters", "trainable_parameters", "dtype", "cpu_s_covers"} <= set(first.facts)
+    assert {
+        "torch",
+        "threads",
+        "parameters",
+        "trainable_parameters",
+        "dtype",
+        "cpu_s_covers",
+    } <= set(first.facts)
     assert "gpu_uuids" not in first.facts
     assert all(step.cpu_s > 0 for step in first.steps)
     losses = {step.loss for step in first.steps}
@@ -83,7 +101,9 @@ def test_a_training_workload_trains(name: str) -> None:
 @pytest.mark.parametrize("name", TRAINING)
 def test_a_training_workload_names_its_batch(name: str) -> None:
     """The samples of a step are what its parameters promise."""
-    assert {step.samples for step in seeds_5_5_6(name)[0].steps} == {workloads.load(name).params["batch_size"]}
+    assert {step.samples for step in seeds_5_5_6(name)[0].steps} == {
+        workloads.load(name).params["batch_size"]
+    }
 
 
 def test_24_steps_of_lora_finetune_are_one_shuffled_deck(tmp_path: Path) -> None:
@@ -117,7 +137,9 @@ def test_no_rank_outlives_the_other(victim: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.needs("gpu")
-def test_a_workload_names_the_gpus_it_may_use(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_workload_names_the_gpus_it_may_use(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """As nvidia-smi does, so that a pod's can be found among its node's."""
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES")
     listed = subprocess.run(["nvidia-smi", "-L"], capture_output=True, text=True, check=True).stdout

@@ -1,7 +1,7 @@
 """Find the gate's own comment among those of a pull request: `find_comment.py MARKER < comments.json` prints its id, or nothing.
 
-Only a bot's comment counts: anybody can write the marker, and a comment that its author can edit is no place for a verdict. Pages of
-comments may follow each other as one list or as several.
+Only a bot's comment counts: anybody can write the marker, and a comment that its author can edit is
+no place for a verdict. Pages of comments may follow each other as one list or as several.
 """
 
 # ruff: noqa: INP001  # a script of its own, no package
@@ -19,7 +19,10 @@ def main() -> None:
         page, end = json.JSONDecoder().raw_decode(text)
         text = text[end:].lstrip()
         for comment in page:
-            if comment["user"]["type"] == "Bot" and comment["body"].split("\n", 1)[0].rstrip("\r") == marker:
+            if (
+                comment["user"]["type"] == "Bot"
+                and comment["body"].split("\n", 1)[0].rstrip("\r") == marker
+            ):
                 print(comment["id"])
                 return
 

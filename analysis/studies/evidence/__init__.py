@@ -13,7 +13,9 @@ if TYPE_CHECKING:
     from analysis.answer import Answer
 
 
-def over_runs(runs: Sequence[Run], compared: Callable[[Run], Sequence[Comparison]]) -> tuple[Answer, Callable[[], Figure]] | None:
+def over_runs(
+    runs: Sequence[Run], compared: Callable[[Run], Sequence[Comparison]]
+) -> tuple[Answer, Callable[[], Figure]] | None:
     """Return the pooled answer of several runs and a function that draws it; None below three runs.
 
     The runs must have an effect in common. `compared` returns the comparisons inside a run.
@@ -30,4 +32,8 @@ def over_runs(runs: Sequence[Run], compared: Callable[[Run], Sequence[Comparison
         gathered = gather(runs, compared=compared)
     except Refused:  # none of them has an effect
         return None
-    return (answer(gathered), lambda: draw(gathered)) if any(one.over for one in gathered.evidence) else None
+    return (
+        (answer(gathered), lambda: draw(gathered))
+        if any(one.over for one in gathered.evidence)
+        else None
+    )

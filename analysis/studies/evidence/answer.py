@@ -27,7 +27,13 @@ TONES: dict[str, Tone] = {
     "too few runs": "open",
 }
 ORDER = list(TONES)
-LISTED = ("helps everywhere measured", "helps on average", "harms everywhere measured", "harms on average", "no difference")
+LISTED = (
+    "helps everywhere measured",
+    "helps on average",
+    "harms everywhere measured",
+    "harms on average",
+    "no difference",
+)
 ONE_MACHINE = " (one machine)"
 BROUGHT = ("machine", "device", "kernel", "torch")  # columns in which runs may differ
 
@@ -37,7 +43,11 @@ def answer(gathered: Gathered, *, every: bool = False) -> Answer:
     evidence = sorted(gathered.evidence, key=_place)
     by_heading = groupby(evidence, heading)
     sections = [Section(title, [_table([*together])]) for title, together in by_heading]
-    sections += [Section(f"{one.name} in {undigested(one.workload)}", [_runs(one)]) for one in evidence if every]
+    sections += [
+        Section(f"{one.name} in {undigested(one.workload)}", [_runs(one)])
+        for one in evidence
+        if every
+    ]
     lines = [*_of_runs(gathered), *_of_rows(evidence)]
     return Answer(
         title="Evidence over runs",
@@ -166,27 +176,73 @@ def _of_rows(evidence: Sequence[Evidence]) -> Iterator[str]:
     for one in evidence:
         name = f"{one.name} in {undigested(one.workload)}"
         if one.differs_by:
-            yield f"{name}: depends on the machine according to these runs: effects differ by {one.differs_by} (--by={one.differs_by})"
-    few = [f"{one.name} in {undigested(one.workload)}" for one in evidence if one.word == "too few runs"]
+            yield (
+                f"{name}: depends on the machine according to these runs: effects differ by "
+                f"{one.differs_by} (--by={one.differs_by})"
+            )
+    few = [
+        f"{one.name} in {undigested(one.workload)}"
+        for one in evidence
+        if one.word == "too few runs"
+    ]
     if few:
         yield f"no general verdict from fewer than three runs: {first_few(few, NAMED)}"
 
 
 def _legend(gathered: Gathered) -> Iterator[tuple[str, str]]:
     yield "helped", "number of runs in which it helped by more than the margin"
-    yield "gain, 95 % interval", "common to all runs, above 0 is better (REML, Hartung and Knapp); each run counts once"
-    yield "next run", "range of the effect in another run like these, 19 times in 20: another day, on machines of these kinds"
-    yield "(one machine)", "the runs of this effect are of one machine, or name none: they show nothing about another machine"
-    yield "more runs", "number of further runs, each on another day, that would find this effect, or the margin, four times in five"
+    yield (
+        "gain, 95 % interval",
+        "common to all runs, above 0 is better (REML, Hartung and Knapp); each run counts once",
+    )
+    yield (
+        "next run",
+        (
+            "range of the effect in another run like these, 19 times in 20: another day, on "
+            "machines of these kinds"
+        ),
+    )
+    yield (
+        "(one machine)",
+        (
+            "the runs of this effect are of one machine, or name none: they show nothing about "
+            "another machine"
+        ),
+    )
+    yield (
+        "more runs",
+        (
+            "number of further runs, each on another day, that would find this effect, or the "
+            "margin, four times in five"
+        ),
+    )
     yield "tau", "standard deviation of the runs' effects beyond their own errors"
     family = counted(gathered.family, "effect")
-    yield "p (Holm)", f"for no effect in general, adjusted for all {family} of these runs, shown or not"
-    yield "helps everywhere measured", "the next run's interval lies above the margin, and p is below 0.05"
-    yield "helps on average", "p below 0.05, and the mean is above 0; another day may show nothing, or the opposite"
+    yield (
+        "p (Holm)",
+        f"for no effect in general, adjusted for all {family} of these runs, shown or not",
+    )
+    yield (
+        "helps everywhere measured",
+        "the next run's interval lies above the margin, and p is below 0.05",
+    )
+    yield (
+        "helps on average",
+        "p below 0.05, and the mean is above 0; another day may show nothing, or the opposite",
+    )
     yield "no difference", "the next run's interval lies inside the margin"
-    yield "can't tell yet", "p is 0.05 or more, and the next run's interval reaches beyond the margin"
+    yield (
+        "can't tell yet",
+        "p is 0.05 or more, and the next run's interval reaches beyond the margin",
+    )
     yield "too few runs", "fewer than three: the variation between days is unknown"
-    yield "depends on the machine", "effects differ between groups of runs, from ten runs on: a reason to investigate, not a proof"
+    yield (
+        "depends on the machine",
+        (
+            "effects differ between groups of runs, from ten runs on: a reason to investigate, "
+            "not a proof"
+        ),
+    )
 
 
 def _data(one: Evidence) -> dict[str, object]:
@@ -206,7 +262,13 @@ def _data(one: Evidence) -> dict[str, object]:
         "machines": one.machines,
         "more_runs": one.more_runs,
         "runs": [
-            {"run_id": each.run.run_id, "origin": each.run.origin, "log_gain": each.gain, "log_se": each.error, **each.columns}
+            {
+                "run_id": each.run.run_id,
+                "origin": each.run.origin,
+                "log_gain": each.gain,
+                "log_se": each.error,
+                **each.columns,
+            }
             for each in one.contributions
         ],
     }
@@ -239,7 +301,16 @@ def _flat(evidence: Sequence[Evidence]) -> Table:
         over = one.over
         figures: list[object] = [None] * 6
         if over:
-            figures = [*(math.expm1(value) for value in (over.mean, over.low, over.high, over.next_low, over.next_high)), over.tau]
+            figures = [
+                *(
+                    math.expm1(value)
+                    for value in (over.mean, over.low, over.high, over.next_low, over.next_high)
+                ),
+                over.tau,
+            ]
         counts = len(one.contributions), one.machines
         rows.append([one.workload, one.name, *counts, *figures, one.p_adjusted, one.word])
-    return Table([Column(name, name, left=name in ("workload", "tweakset", "verdict")) for name in names], rows)
+    return Table(
+        [Column(name, name, left=name in ("workload", "tweakset", "verdict")) for name in names],
+        rows,
+    )

@@ -23,7 +23,14 @@ from analysis.wording import counted
 from control.names import first_few, undigested
 from control.t_test import ALPHA, detectable_errors
 
-from .random_effects import FEWEST_GROUPS, FEWEST_RUNS, Estimate, estimate, is_grouped, means_without_each
+from .random_effects import (
+    FEWEST_GROUPS,
+    FEWEST_RUNS,
+    Estimate,
+    estimate,
+    is_grouped,
+    means_without_each,
+)
 
 if TYPE_CHECKING:
     from analysis.terms import Effect
@@ -143,7 +150,9 @@ COLUMNS: Mapping[str, Callable[[Run], str]] = {
     "machine": lambda run: f"{run.machine.get('hostname', '')} {machine_of(run.machine)}".strip(),
     "kernel": lambda run: str(run.machine.get("kernel_release") or ""),
     "cpu": lambda run: str(run.machine.get("cpu_model") or ""),
-    "torch": lambda run: next((str(cell.facts["torch"]) for cell in run.cells if "torch" in cell.facts), ""),
+    "torch": lambda run: next(
+        (str(cell.facts["torch"]) for cell in run.cells if "torch" in cell.facts), ""
+    ),
     "place": lambda run: ", ".join(run.place.values()),
     DEVICE: lambda run: _devices(run.cells),
 }
@@ -172,7 +181,9 @@ def gather(
     kept = tuple(sorted(distinct(runs, notes), key=lambda run: run.started_utc))
     no_copies(kept)
     silent: dict[tuple[str, str, str], list[str]] = defaultdict(list)
-    pooled: dict[tuple[str, str], dict[Conditions, list[Contribution]]] = defaultdict(lambda: defaultdict(list))
+    pooled: dict[tuple[str, str], dict[Conditions, list[Contribution]]] = defaultdict(
+        lambda: defaultdict(list)
+    )
     for run in kept:
         columns = {name: column(run) for name, column in COLUMNS.items()}
         cells: dict[str, list[Cell]] = defaultdict(list)
@@ -187,16 +198,22 @@ def gather(
                 silent[_name(run), comparison.workload, reason].append(comparison.tweakset)
             elif comparison.primary:
                 key = comparison.workload, comparison.tweakset
-                conditions = _conditions(run, comparison, cells[comparison.workload], devices[comparison.workload])
+                conditions = _conditions(
+                    run, comparison, cells[comparison.workload], devices[comparison.workload]
+                )
                 own = {**columns, DEVICE: conditions.device}
                 if by == DEVICE:
                     conditions = conditions._replace(device="")
-                pooled[key][conditions].append(Contribution(run, comparison, comparison.primary, own))
+                pooled[key][conditions].append(
+                    Contribution(run, comparison, comparison.primary, own)
+                )
     chosen = _chooser(tweaksets, workloads)
     notes += _omitted(silent, chosen)
     shown = {key: kinds for key, kinds in pooled.items() if chosen(*key)}
     if not shown:
-        raise Refused(f"None of the {len(kept)} runs has an effect that could be pooled. {' '.join(notes)}".strip())
+        raise Refused(
+            f"None of the {len(kept)} runs has an effect that could be pooled. {' '.join(notes)}".strip()
+        )
     notes += _pooled_apart(shown)
     every = judged([one for key, kinds in pooled.items() for one in _of_kinds(key, kinds, by)])
     evidence = tuple(one for one in every if chosen(one.workload, one.tweakset))
@@ -235,7 +252,11 @@ def _why_silent(comparison: Comparison) -> str:
     """Return why a run has no usable contrast; "" if it has one."""
     if comparison.verdict == "not comparable" or comparison.primary is None:
         return comparison.reason.rstrip(".")
-    return "its settings were already in force there, so it changes nothing" if comparison.untouched else ""
+    return (
+        "its settings were already in force there, so it changes nothing"
+        if comparison.untouched
+        else ""
+    )
 
 
 def _devices(cells: Iterable[Cell]) -> str:
@@ -252,14 +273,18 @@ class Conditions(NamedTuple):
     device: str
 
 
-def _conditions(run: Run, comparison: Comparison, of_workload: Sequence[Cell], device: str) -> Conditions:
+def _conditions(
+    run: Run, comparison: Comparison, of_workload: Sequence[Cell], device: str
+) -> Conditions:
     tweakset = run.tweaksets[comparison.tweakset]
     settings = {setting.key: setting.value for setting in tweakset.requested}
     if tweakset.scripts:  # their settings are known from the changes in each cell
         cells = [cell for cell in of_workload if cell.tweakset == comparison.tweakset]
         moved = [set(_moved(cell.applied)) for cell in cells if cell.applied]
         settings |= dict(set.intersection(*moved)) if moved else {}
-    params = run.workloads[comparison.workload].params if comparison.workload in run.workloads else {}
+    params = (
+        run.workloads[comparison.workload].params if comparison.workload in run.workloads else {}
+    )
     steps = frozenset({"steps", "warmup_steps"})  # the length of a cell is part of the method
     own = tuple(sorted((name, str(value)) for name, value in params.items() if name not in steps))
     return Conditions(comparison.primary_metric, tuple(sorted(settings.items())), own, device)
@@ -289,7 +314,9 @@ def _pooled_apart(pooled: Mapping[tuple[str, str], Iterable[Conditions]]) -> Ite
         yield f"pooled separately because runs differ in {what}: {first_few(names, NAMED)}"
 
 
-def _of_kinds(key: tuple[str, str], kinds: Mapping[Conditions, Sequence[Contribution]], by: str) -> Iterator[Evidence]:
+def _of_kinds(
+    key: tuple[str, str], kinds: Mapping[Conditions, Sequence[Contribution]], by: str
+) -> Iterator[Evidence]:
     workload, tweakset = key
     for number, (conditions, contributions) in enumerate(kinds.items(), 1):
         margin = max(one.comparison.margin for one in contributions)
@@ -307,23 +334,36 @@ def judged(evidence: Sequence[Evidence]) -> list[Evidence]:
     """Estimate each effect, adjust for their number, and add the verdicts."""
     estimated = [_estimated(one) for one in evidence]
     asked = [one for one in estimated if one.over]
-    adjusted = dict(zip(map(id, asked), holm([one.over.p for one in asked if one.over]), strict=True))
-    return [_worded(replace(one, p_adjusted=adjusted.get(id(one))), len(asked)) for one in estimated]
+    adjusted = dict(
+        zip(map(id, asked), holm([one.over.p for one in asked if one.over]), strict=True)
+    )
+    return [
+        _worded(replace(one, p_adjusted=adjusted.get(id(one))), len(asked)) for one in estimated
+    ]
 
 
 def _estimated(one: Evidence) -> Evidence:
-    gains, errors = [each.gain for each in one.contributions], [each.error for each in one.contributions]
+    gains, errors = (
+        [each.gain for each in one.contributions],
+        [each.error for each in one.contributions],
+    )
     if len(gains) < FEWEST_RUNS:
         return one
     groups = [each.columns[one.by] for each in one.contributions] if one.by else []
-    return replace(one, over=estimate(gains, errors, groups), without=tuple(means_without_each(gains, errors)))
+    return replace(
+        one, over=estimate(gains, errors, groups), without=tuple(means_without_each(gains, errors))
+    )
 
 
 def _worded(one: Evidence, family: int) -> Evidence:
     over, runs = one.over, len(one.contributions)
     if over is None:
         needed = FEWEST_RUNS - runs
-        return replace(one, reason=f"{counted(runs, 'run')}: the variation between days needs {FEWEST_RUNS}; {needed} more would suffice.")
+        return replace(
+            one,
+            reason=f"{counted(runs, 'run')}: the variation between days needs {FEWEST_RUNS}; "
+            f"{needed} more would suffice.",
+        )
     edge = math.log1p(one.margin)
     shown = one.p_adjusted is not None and one.p_adjusted < ALPHA
     word: Word = "can't tell yet"
@@ -337,7 +377,11 @@ def _worded(one: Evidence, family: int) -> Evidence:
         word = "helps on average" if over.mean > 0 else "harms on average"
     differs_by = _explained(one) if over.q_p < ALPHA else ""
     more = more_runs(one, family) if word == "can't tell yet" else None
-    undecided = f"about {counted(more, 'more run')}, each on another day, would." if more else f"more than {MOST_MORE:,} runs would."
+    undecided = (
+        f"about {counted(more, 'more run')}, each on another day, would."
+        if more
+        else f"more than {MOST_MORE:,} runs would."
+    )
     another = "another run" if one.machines > 1 else "another run on this machine"
     reason = REASONS.get(word, undecided).format(run=another)
     return replace(one, word=word, more_runs=more, differs_by=differs_by, reason=reason)
@@ -354,7 +398,11 @@ def more_runs(one: Evidence, family: int) -> int | None:
     each = over.tau**2 + sum(each.error**2 for each in one.contributions) / runs
     size = max(abs(over.mean), math.log1p(one.margin))
     alpha = ALPHA / max(1, family)
-    enough = (count for count in range(runs + 1, MOST_MORE) if detectable_errors(count - 1, alpha) * math.sqrt(each / count) <= size)
+    enough = (
+        count
+        for count in range(runs + 1, MOST_MORE)
+        if detectable_errors(count - 1, alpha) * math.sqrt(each / count) <= size
+    )
     needed = next(enough, None)
     return None if needed is None else needed - runs
 
@@ -390,8 +438,12 @@ def _between(groups: Sequence[Sequence[Contribution]]) -> float:
         sizes.append(len(gains))
     total = math.fsum(weights)
     middle = math.fsum(w * mean for w, mean in zip(weights, means, strict=True)) / total
-    between = math.fsum(w * (mean - middle) ** 2 for w, mean in zip(weights, means, strict=True)) / (len(groups) - 1)
-    unsure = math.fsum((1 - w / total) ** 2 / (size - 1) for w, size in zip(weights, sizes, strict=True))
+    between = math.fsum(
+        w * (mean - middle) ** 2 for w, mean in zip(weights, means, strict=True)
+    ) / (len(groups) - 1)
+    unsure = math.fsum(
+        (1 - w / total) ** 2 / (size - 1) for w, size in zip(weights, sizes, strict=True)
+    )
     scale = 1 + 2 * (len(groups) - 2) / (len(groups) ** 2 - 1) * unsure
     return float(fdtrc(len(groups) - 1, (len(groups) ** 2 - 1) / (3 * unsure), between / scale))
 

@@ -46,7 +46,9 @@ def outlook(one: Evidence) -> Outlook:
     """
     over, runs = one.over, one.contributions
     if over is None:
-        raise Refused(f"{one.name} in {undigested(one.workload)} has {len(runs)} runs: an outlook needs 3.")
+        raise Refused(
+            f"{one.name} in {undigested(one.workload)} has {len(runs)} runs: an outlook needs 3."
+        )
     variances = [each.error**2 for each in runs]
     last = runs[-1]
     block, blocks = last.effect.log_sd**2, last.effect.n_candidate
@@ -54,7 +56,12 @@ def outlook(one: Evidence) -> Outlook:
     today = [*variances[:-1], variances[-1] * blocks / (blocks + more)]
     another = [*variances, block / more]
     enough = math.ceil(block / over.tau**2) if over.tau else None
-    return Outlook(_half_width(variances, over.tau), _half_width(today, over.tau), _half_width(another, over.tau), enough)
+    return Outlook(
+        _half_width(variances, over.tau),
+        _half_width(today, over.tau),
+        _half_width(another, over.tau),
+        enough,
+    )
 
 
 def _half_width(variances: list[float], tau: float) -> float:
@@ -65,7 +72,10 @@ def _half_width(variances: list[float], tau: float) -> float:
 def _took_s(each: Contribution) -> float:
     took_s = math.fsum(cell.duration_s or 0.0 for cell in each.run.cells)
     if not took_s:
-        raise Refused(f"{each.run.origin}: does not record the duration of its cells, so nothing can be planned from it.")
+        raise Refused(
+            f"{each.run.origin}: does not record the duration of its cells, so nothing can be "
+            "planned from it."
+        )
     return took_s
 
 
@@ -85,9 +95,19 @@ def answer(gathered: Gathered) -> Answer:
         Column("another day\n± %", "another_day"),
         Column("blocks\nper run", "blocks"),
     ]
-    rows = [[undigested(one.workload), one.name, *_percents(each), each.blocks] for one, each in open_ones]
-    of = f"{len(open_ones)} undecided effects" if open_ones is not planned else f"{len(planned)} effects"
-    headline = f"An hour on another day pays more for {days} of {of}, another hour of the last run for {rest}."
+    rows = [
+        [undigested(one.workload), one.name, *_percents(each), each.blocks]
+        for one, each in open_ones
+    ]
+    of = (
+        f"{len(open_ones)} undecided effects"
+        if open_ones is not planned
+        else f"{len(planned)} effects"
+    )
+    headline = (
+        f"An hour on another day pays more for {days} of {of}, another hour of the last run for "
+        f"{rest}."
+    )
     return Answer(
         title="The next hour",
         findings=[Line(headline, tone="strong")],
@@ -100,7 +120,12 @@ def answer(gathered: Gathered) -> Answer:
 
 def _data(one: Evidence, each: Outlook) -> dict[str, object]:
     half_widths = {"now": each.now, "today": each.today, "another_day": each.another_day}
-    return {"workload": one.workload, "tweakset": one.tweakset, "log_half_width": half_widths, "blocks": each.blocks}
+    return {
+        "workload": one.workload,
+        "tweakset": one.tweakset,
+        "log_half_width": half_widths,
+        "blocks": each.blocks,
+    }
 
 
 def _percents(each: Outlook) -> list[str]:
@@ -108,5 +133,14 @@ def _percents(each: Outlook) -> list[str]:
 
 
 def _legend() -> Iterator[tuple[str, str]]:
-    yield "now, an hour today, another day", "half-width of the 95 % interval of the effect in general: at present, and after one more hour"
-    yield "blocks per run", "beyond these, another run pays more than more blocks; empty if days do not seem to differ"
+    yield (
+        "now, an hour today, another day",
+        (
+            "half-width of the 95 % interval of the effect in general: at present, and after one "
+            "more hour"
+        ),
+    )
+    yield (
+        "blocks per run",
+        "beyond these, another run pays more than more blocks; empty if days do not seem to differ",
+    )

@@ -8,7 +8,18 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from analysis.plots.labels import minus
-from analysis.plots.marks import FASTER_AXIS, VERDICTS, Ends, Mark, MarkRow, Style, ends_of, forest_section, margin_band, reach_of
+from analysis.plots.marks import (
+    FASTER_AXIS,
+    VERDICTS,
+    Ends,
+    Mark,
+    MarkRow,
+    Style,
+    ends_of,
+    forest_section,
+    margin_band,
+    reach_of,
+)
 from analysis.plots.page import Spec, dot, line
 from analysis.plots.scene import some
 from analysis.plots.style import FAINT, INK, QUIET, house_style
@@ -35,33 +46,55 @@ LOOKS: dict[str, Style] = {
     "harms on average": VERDICTS["regressed"],
     "no difference": VERDICTS["equivalent"],
 }
-RUN: Style = {"color": QUIET, "marker": "o", "markerfacecolor": QUIET, "markersize": 4.5, "linewidth": 1.1}
+RUN: Style = {
+    "color": QUIET,
+    "marker": "o",
+    "markerfacecolor": QUIET,
+    "markersize": 4.5,
+    "linewidth": 1.1,
+}
 NEXT: Style = {"color": FAINT, "marker": "", "linewidth": 5.0}
 
 
 @house_style()
 def draw(gathered: Gathered) -> Figure:
     """Draw the effects with at least three runs, helpful ones first. Raises: NothingToDraw."""
-    every = some((one for one in gathered.evidence if one.over), "no effect was measured in three runs or more")
+    every = some(
+        (one for one in gathered.evidence if one.over),
+        "no effect was measured in three runs or more",
+    )
     ordered = sorted(every, key=_rank)
     sections = []
     for one in ordered[:MOST]:
         rows = _rows(one)
         reach = reach_of([mark.ends for row in rows for mark in row.marks], 150 * one.margin)
-        settings: Style = {"left": LEFT, "right": RIGHT, "label": FASTER_AXIS, "heads": HEADS, "reach": reach}
+        settings: Style = {
+            "left": LEFT,
+            "right": RIGHT,
+            "label": FASTER_AXIS,
+            "heads": HEADS,
+            "reach": reach,
+        }
         title = f"{one.name} in {undigested(one.workload)}: {heading(one)}"
         sections.append(forest_section(title, rows, band=margin_band(one.margin), **settings))
     hidden = len(ordered) - MOST
     lead = (
-        "Right of 0 is faster than the baseline. A row is a run, with its 95 % interval; below the runs is their common effect. "
-        "The pale bar contains the true effect of another run 19 times in 20. Each forest has its own scale."
+        "Right of 0 is faster than the baseline. A row is a run, with its 95 % interval; below "
+        "the runs is their common effect. "
+        "The pale bar contains the true effect of another run 19 times in 20. Each forest has its "
+        "own scale."
     )
     legend = [
         dot("one run", QUIET, size=4.5),
         dot("all runs", INK, marker="D", size=6),
         line("next run", FAINT, 5.0),
     ]
-    notes = [f"{hidden} more effects are not drawn. `evidence --tweaks NAMES --plot FILE` draws those you name." if hidden > 0 else ""]
+    notes = [
+        f"{hidden} more effects are not drawn. `evidence --tweaks NAMES --plot FILE` draws those "
+        "you name."
+        if hidden > 0
+        else ""
+    ]
     return Spec(lead, sections, legend, notes).lay_out((), TITLE)
 
 
@@ -75,8 +108,17 @@ def _rows(one: Evidence) -> list[MarkRow]:
     assert over is not None  # noqa: S101 it is drawn because it has one
     rows = [MarkRow(_named(each, one.contributions), [_of_run(each)]) for each in one.contributions]
     ahead = Mark(_percents(None, over.next_low, over.next_high), NEXT)
-    look = {**LOOKS.get(one.word, VERDICTS["inconclusive"]), "marker": "D", "markersize": 6.5, "linewidth": 2.2}
-    middle = Mark(_percents(over.mean, over.low, over.high), look, (_figures(over.mean, over.low, over.high), f"{over.runs} runs"))
+    look = {
+        **LOOKS.get(one.word, VERDICTS["inconclusive"]),
+        "marker": "D",
+        "markersize": 6.5,
+        "linewidth": 2.2,
+    }
+    middle = Mark(
+        _percents(over.mean, over.low, over.high),
+        look,
+        (_figures(over.mean, over.low, over.high), f"{over.runs} runs"),
+    )
     figures = minus(f"{number(math.expm1(over.next_low))} to {number(math.expm1(over.next_high))}")
     return [
         *rows,
@@ -94,7 +136,10 @@ def _named(each: Contribution, others: Sequence[Contribution]) -> str:
 
 def _of_run(each: Contribution) -> Mark:
     effect = each.effect
-    texts = (_figures(each.gain, math.log1p(effect.low), math.log1p(effect.high)), str(effect.n_candidate))
+    texts = (
+        _figures(each.gain, math.log1p(effect.low), math.log1p(effect.high)),
+        str(effect.n_candidate),
+    )
     return Mark(ends_of(effect, 100), RUN, texts, bold=False)
 
 

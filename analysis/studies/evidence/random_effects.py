@@ -54,7 +54,8 @@ class Estimate:
     error, df: the mean's standard error, and its degrees of freedom
     tau: standard deviation between runs, of groups and of runs within a group together
     tau_groups: the groups' share of it; 0 if runs are not grouped
-    next_low, next_high: 95 % prediction interval of the true effect in another run (of another group)
+    next_low, next_high: 95 % prediction interval of the true effect in another run (of another
+        group)
     q, q_p: Cochran's Q of equal effects, and its p
     """
 
@@ -73,7 +74,9 @@ class Estimate:
     q_p: float
 
 
-def estimate(effects: Sequence[float], errors: Sequence[float], groups: Sequence[object] = ()) -> Estimate:
+def estimate(
+    effects: Sequence[float], errors: Sequence[float], groups: Sequence[object] = ()
+) -> Estimate:
     """Estimate what is common to at least three runs; `groups` has each run's, where there are enough.
 
     >>> over = estimate([0.05, 0.02, 0.08], [0.01, 0.01, 0.01])
@@ -83,7 +86,13 @@ def estimate(effects: Sequence[float], errors: Sequence[float], groups: Sequence
     gains, variances = np.asarray(effects, float), np.asarray(errors, float) ** 2
     within = float(variance_between(gains, variances))
     if not is_grouped(groups):
-        over = _summary(gains, variances, lambda values: values / (variances + within), len(gains) - 1, (0.0, within))
+        over = _summary(
+            gains,
+            variances,
+            lambda values: values / (variances + within),
+            len(gains) - 1,
+            (0.0, within),
+        )
         agreeing = agreement(gains, variances)
         low, high = next_run(agreeing)
         p = max(over.p, p_of_no_effect(agreeing))
@@ -93,11 +102,21 @@ def estimate(effects: Sequence[float], errors: Sequence[float], groups: Sequence
     between, within = _two_variances(gains, variances, same, within)
     covariance = np.diag(variances + within) + between * same
     return _summary(
-        gains, variances, lambda values: np.asarray(np.linalg.solve(covariance, values), float), len(labels) - 1, (between, within)
+        gains,
+        variances,
+        lambda values: np.asarray(np.linalg.solve(covariance, values), float),
+        len(labels) - 1,
+        (between, within),
     )
 
 
-def _summary(gains: Floats, variances: Floats, weighted: Callable[[Floats], Floats], df: int, between: tuple[float, float]) -> Estimate:
+def _summary(
+    gains: Floats,
+    variances: Floats,
+    weighted: Callable[[Floats], Floats],
+    df: int,
+    between: tuple[float, float],
+) -> Estimate:
     """Return the estimate; `weighted` multiplies by the inverse of the effects' covariance."""
     from scipy.special import chdtrc
 
@@ -170,7 +189,9 @@ def next_run(agreeing: Agreement) -> tuple[float, float]:
     from scipy.special import ndtr
 
     scales = np.sqrt(agreeing.between + agreeing.errors**2)
-    return _quantile(agreeing.means, scales, ALPHA / 2, ndtr), _quantile(agreeing.means, scales, 1 - ALPHA / 2, ndtr)
+    return _quantile(agreeing.means, scales, ALPHA / 2, ndtr), _quantile(
+        agreeing.means, scales, 1 - ALPHA / 2, ndtr
+    )
 
 
 def p_of_no_effect(agreeing: Agreement) -> float:
@@ -184,12 +205,18 @@ def p_of_no_effect(agreeing: Agreement) -> float:
     return min(1.0, 2 * min(below, 1 - below))
 
 
-def _quantile(means: Floats, scales: Floats, share: float, normal: Callable[[Floats], Floats]) -> float:
+def _quantile(
+    means: Floats, scales: Floats, share: float, normal: Callable[[Floats], Floats]
+) -> float:
     """Return a quantile of a mixture of normal distributions with equal weights."""
     low, high = float((means - FARTHEST * scales).min()), float((means + FARTHEST * scales).max())
     for _ in range(2 * ROUNDS):
         middle = (low + high) / 2
-        low, high = (middle, high) if float(normal((middle - means) / scales).mean()) < share else (low, middle)
+        low, high = (
+            (middle, high)
+            if float(normal((middle - means) / scales).mean()) < share
+            else (low, middle)
+        )
     return (low + high) / 2
 
 
@@ -204,9 +231,14 @@ def means_without_each(effects: Sequence[float], errors: Sequence[float]) -> lis
     runs = len(effects)
     if runs <= FEWEST_RUNS:
         return []
-    gains, variances = (np.tile(np.asarray(values, float), (runs, 1)) for values in (effects, np.asarray(errors, float) ** 2))
+    gains, variances = (
+        np.tile(np.asarray(values, float), (runs, 1))
+        for values in (effects, np.asarray(errors, float) ** 2)
+    )
     present = 1.0 - np.eye(runs)
-    between = _variances_near(gains, variances, present, float(variance_between(gains[0], variances[0])))
+    between = _variances_near(
+        gains, variances, present, float(variance_between(gains[0], variances[0]))
+    )
     weights = present / (variances + between[:, None])
     means: list[float] = ((weights * gains).sum(axis=1) / weights.sum(axis=1)).tolist()
     return means
@@ -224,7 +256,9 @@ def _variances_near(effects: Floats, variances: Floats, present: Floats, start: 
         total = weights.sum(axis=1)
         means = (weights * effects).sum(axis=1) / total
         squares = weights**2
-        beyond = (squares * ((effects - means[:, None]) ** 2 - variances)).sum(axis=1) / squares.sum(axis=1)
+        beyond = (squares * ((effects - means[:, None]) ** 2 - variances)).sum(
+            axis=1
+        ) / squares.sum(axis=1)
         following = np.maximum(0.0, beyond + 1 / total)
         moved = np.abs(following - between)
         between = following
@@ -232,7 +266,9 @@ def _variances_near(effects: Floats, variances: Floats, present: Floats, start: 
             break
     restless = moved > AT_REST * (between + 1 / total)
     if restless.any():
-        between[restless] = variance_between(effects[restless], variances[restless], present[restless])
+        between[restless] = variance_between(
+            effects[restless], variances[restless], present[restless]
+        )
     return between
 
 
@@ -244,7 +280,9 @@ def variance_between(effects: Floats, variances: Floats, present: Floats | None 
     present = np.ones_like(effects) if present is None else present
     count = present.sum(axis=-1)
     middle = (present * effects).sum(axis=-1, keepdims=True) / count[..., None]
-    most = WIDEST * (present * (effects - middle) ** 2).sum(axis=-1) / (count - 1) + LEAST_SHARE * (present * variances).max(axis=-1)
+    most = WIDEST * (present * (effects - middle) ** 2).sum(axis=-1) / (count - 1) + LEAST_SHARE * (
+        present * variances
+    ).max(axis=-1)
 
     def likelihood(between: Floats) -> Floats:
         whole = variances + between[..., None]
@@ -267,7 +305,9 @@ def variance_between(effects: Floats, variances: Floats, present: Floats | None 
     return result
 
 
-def _two_variances(gains: Floats, variances: Floats, same: Floats, alone: float) -> tuple[float, float]:
+def _two_variances(
+    gains: Floats, variances: Floats, same: Floats, alone: float
+) -> tuple[float, float]:
     """Return the REML variances between and within groups; `alone` is that without groups."""
     from scipy.optimize import minimize
 
@@ -281,8 +321,14 @@ def _two_variances(gains: Floats, variances: Floats, same: Floats, alone: float)
         return 0.5 * float(size + np.log(weights.sum()) + off @ np.linalg.solve(covariance, off))
 
     scale = math.sqrt(float(np.var(gains, ddof=1))) or 1.0
-    starts = [(share * math.sqrt(alone) + 0.01 * scale, (1 - share) * math.sqrt(alone) + 0.01 * scale) for share in (0.1, 0.5, 0.9)]
+    starts = [
+        (share * math.sqrt(alone) + 0.01 * scale, (1 - share) * math.sqrt(alone) + 0.01 * scale)
+        for share in (0.1, 0.5, 0.9)
+    ]
     precise = {"xatol": 1e-6 * scale, "fatol": 1e-9, "maxiter": 2000}
-    found = min((minimize(cost, start, method="Nelder-Mead", options=precise) for start in starts), key=lambda one: float(one.fun))
+    found = min(
+        (minimize(cost, start, method="Nelder-Mead", options=precise) for start in starts),
+        key=lambda one: float(one.fun),
+    )
     between, within = (float(value) ** 2 for value in found.x)
     return between, within

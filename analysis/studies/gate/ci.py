@@ -35,7 +35,9 @@ class Site(NamedTuple):
 
 def site_of(environment: Mapping[str, str]) -> Site | None:
     """Return the pages of the current workflow; None outside of GitHub Actions."""
-    server, repository, run = (environment.get(f"GITHUB_{name}", "") for name in ("SERVER_URL", "REPOSITORY", "RUN_ID"))
+    server, repository, run = (
+        environment.get(f"GITHUB_{name}", "") for name in ("SERVER_URL", "REPOSITORY", "RUN_ID")
+    )
     if not (server and repository and run):
         return None
     return Site(f"{server}/{repository}", f"{server}/{repository}/actions/runs/{run}")
@@ -49,14 +51,33 @@ def comment(gate: Gate, runs: Sequence[Run] = (), key: str = "", site: Site | No
     """
     marker = MARKER.format(f" {KEY.sub('_', key)}" if key else "")
     result = answer(gate)
-    table = Table([Column(name, left=True) for name in ("run", "commit", "started", "machine")], _rows(runs, site))
-    links = [Line("The workflow's run", href=site.run), Line("The report", href=f"{site.run}#artifacts")] if site else []
+    table = Table(
+        [Column(name, left=True) for name in ("run", "commit", "started", "machine")],
+        _rows(runs, site),
+    )
+    links = (
+        [
+            Line("The workflow's run", href=site.run),
+            Line("The report", href=f"{site.run}#artifacts"),
+        ]
+        if site
+        else []
+    )
     sections = [
         *result.sections,
         *([Section("Runs", [table])] if runs else []),
-        Section("Meaning of words and columns", [Line(text, f"{word}:") for word, text in result.legend], folded=True),
+        Section(
+            "Meaning of words and columns",
+            [Line(text, f"{word}:") for word, text in result.legend],
+            folded=True,
+        ),
     ]
-    page = replace(result, title=f"{SIGNS[gate.ruling]} {result.title}", findings=[*result.findings, *links], sections=sections)
+    page = replace(
+        result,
+        title=f"{SIGNS[gate.ruling]} {result.title}",
+        findings=[*result.findings, *links],
+        sections=sections,
+    )
     return f"{marker}\n{markdown.render(page, LONGEST_BYTES - len(marker) - 1)}"
 
 
@@ -83,20 +104,31 @@ def junit(gate: Gate) -> str:
     pass.
     """
     suite = ET.Element("testsuite", name="deeptweak gate")
-    _properties(suite, {"baseline": gate.baseline, "candidate": gate.candidate, "ruling": gate.ruling})
+    _properties(
+        suite, {"baseline": gate.baseline, "candidate": gate.candidate, "ruling": gate.ruling}
+    )
     for ruling in gate.rulings:
         comparison = ruling.comparison
-        case = _case(suite, f"{comparison.study}.{comparison.workload}", f"{comparison.tweakset}: {ruling.metric.name}")
+        case = _case(
+            suite,
+            f"{comparison.study}.{comparison.workload}",
+            f"{comparison.tweakset}: {ruling.metric.name}",
+        )
         _properties(case, _numbers(ruling))
         _answer(case, ruling.ruling, ruling.reason)
     if gate.ruling not in {ruling.ruling for ruling in gate.rulings}:
         _answer(_case(suite, "gate", "gate"), gate.ruling, headline(gate))
     cases = suite.findall("testcase")
     counts = {"failures": ELEMENT["regression"], "errors": ELEMENT["undecided"]}
-    suite.attrib |= {name: str(sum(case.find(element) is not None for case in cases)) for name, element in counts.items()}
+    suite.attrib |= {
+        name: str(sum(case.find(element) is not None for case in cases))
+        for name, element in counts.items()
+    }
     suite.attrib |= {"tests": str(len(cases)), "skipped": "0"}
     if gate.warnings:
-        ET.SubElement(suite, "system-err").text = "\n".join(one_line(line, LONGEST_MESSAGE) for line in gate.warnings)
+        ET.SubElement(suite, "system-err").text = "\n".join(
+            one_line(line, LONGEST_MESSAGE) for line in gate.warnings
+        )
     root = ET.Element("testsuites")
     root.append(suite)
     ET.indent(root)
@@ -114,7 +146,12 @@ def _answer(case: ET.Element, ruling: str, message: str) -> None:
 
 
 def _numbers(ruled: Ruled) -> dict[str, str]:
-    numbers = {"loss": ruled.loss, "loss_high": ruled.loss_high, "limit": ruled.limit, "blocks_needed": ruled.blocks_needed}
+    numbers = {
+        "loss": ruled.loss,
+        "loss_high": ruled.loss_high,
+        "limit": ruled.limit,
+        "blocks_needed": ruled.blocks_needed,
+    }
     return {name: repr(value) for name, value in numbers.items() if value is not None} | {
         "units": units(ruled),
         "verdict": ruled.comparison.verdict,
@@ -140,16 +177,26 @@ def workflow_commands(gate: Gate) -> list[str]:
     """
     lines = [(LEVELS[gate.ruling], "Gate", headline(gate))]
     lines += [
-        (LEVELS[ruling.ruling], f"{spoken(ruling.ruling).capitalize()}: {_subject(ruling)}", ruling.reason)
+        (
+            LEVELS[ruling.ruling],
+            f"{spoken(ruling.ruling).capitalize()}: {_subject(ruling)}",
+            ruling.reason,
+        )
         for ruling in gate.rulings
         if ruling.ruling != "pass"
     ]
     lines += [("warning", "Gate", line) for line in gate.warnings]
-    return [line for level in LEVELS.values() for line in _commands(level, [words for of, *words in lines if of == level])]
+    return [
+        line
+        for level in LEVELS.values()
+        for line in _commands(level, [words for of, *words in lines if of == level])
+    ]
 
 
 def _subject(ruled: Ruled) -> str:
-    return f"{undigested(ruled.comparison.workload)}, {ruled.comparison.tweakset}, {ruled.metric.name}"
+    return (
+        f"{undigested(ruled.comparison.workload)}, {ruled.comparison.tweakset}, {ruled.metric.name}"
+    )
 
 
 def _commands(level: str, notices: Sequence[Sequence[str]]) -> Iterator[str]:

@@ -19,7 +19,16 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 from analysis.answer import Answer, Column, Line, Section, Table, Tone, Word
-from analysis.arms import TOGETHER, Arm, both, control_name, met, same_runs, studies, without_candidate
+from analysis.arms import (
+    TOGETHER,
+    Arm,
+    both,
+    control_name,
+    met,
+    same_runs,
+    studies,
+    without_candidate,
+)
 from analysis.checks import warnings_of
 from analysis.compare import Options, compare_arms
 from analysis.labels import label_of
@@ -28,7 +37,16 @@ from analysis.stats.adjust import holm
 from analysis.studies import hooks
 from analysis.terms import AGAIN, Comparison, Effect, Metric, Refused, Run
 from analysis.verdict import outlasts
-from analysis.wording import counted, exactly, interval, joined_names, number, percent, probability, speed
+from analysis.wording import (
+    counted,
+    exactly,
+    interval,
+    joined_names,
+    number,
+    percent,
+    probability,
+    speed,
+)
 from control.names import first_few, undigested
 from control.t_test import ALPHA, POWER, t_quantile
 
@@ -73,7 +91,11 @@ class Gate:
 
 
 FEWEST_BLOCKS, MOST_BLOCKS = 3, 10_000
-UNITS = {"paired": "blocks", "switched": "processes, or pairs of segments if there are few processes", "two-sample": "runs per arm"}
+UNITS = {
+    "paired": "blocks",
+    "switched": "processes, or pairs of segments if there are few processes",
+    "two-sample": "runs per arm",
+}
 Question = tuple["Comparison", "Metric", "Effect | None"]
 
 
@@ -90,28 +112,54 @@ def gate(
     an `unquiet` workload nothing passes, for the reason given.
     """
     unquiet = unquiet or {}
-    questions = [question for comparison in comparisons for question in _questions(comparison, limits)]
+    questions = [
+        question for comparison in comparisons for question in _questions(comparison, limits)
+    ]
     tried = [index for index, (_, _, effect) in enumerate(questions) if effect is not None]
-    adjusted = dict(zip(tried, holm([effect.p for _, _, effect in questions if effect is not None]), strict=True))
+    adjusted = dict(
+        zip(
+            tried, holm([effect.p for _, _, effect in questions if effect is not None]), strict=True
+        )
+    )
     rulings = tuple(
         _ruling_or_doubt(
-            _ruled(comparison, metric, effect, limits.limit_of(comparison.workload, metric.name), adjusted.get(index, 1.0)),
+            _ruled(
+                comparison,
+                metric,
+                effect,
+                limits.limit_of(comparison.workload, metric.name),
+                adjusted.get(index, 1.0),
+            ),
             unquiet.get(comparison.workload),
         )
         for index, (comparison, metric, effect) in enumerate(questions)
     )
     outcomes = {ruling.ruling for ruling in rulings}
-    overall: Ruling = "regression" if "regression" in outcomes else "pass" if outcomes == {"pass"} else "undecided"
+    overall: Ruling = (
+        "regression"
+        if "regression" in outcomes
+        else "pass"
+        if outcomes == {"pass"}
+        else "undecided"
+    )
     return Gate(*arms, rulings, overall, tuple(warnings))
 
 
 def _ruling_or_doubt(ruled: Ruled, reason: str | None) -> Ruled:
-    return ruled if reason is None or ruled.ruling != "pass" else replace(ruled, ruling="undecided", reason=f"{ruled.reason} {reason}")
+    return (
+        ruled
+        if reason is None or ruled.ruling != "pass"
+        else replace(ruled, ruling="undecided", reason=f"{ruled.reason} {reason}")
+    )
 
 
 def _questions(comparison: Comparison, limits: Limits) -> list[Question]:
     """Return each gated metric once, with its effect if it was measured in both arms."""
-    effects = {effect.metric.name: effect for effect in (comparison.primary, comparison.second, *comparison.others) if effect is not None}
+    effects = {
+        effect.metric.name: effect
+        for effect in (comparison.primary, comparison.second, *comparison.others)
+        if effect is not None
+    }
     questions: dict[str, Question] = {}
     for word in limits.metrics_of(comparison.workload):
         name = word
@@ -120,15 +168,27 @@ def _questions(comparison: Comparison, limits: Limits) -> list[Question]:
         elif word == "second" and comparison.second:
             name = comparison.second.metric.name
         effect = comparison.primary if word == "primary" else effects.get(name)
-        metric = effect.metric if effect else comparison.primary_metric if word == "primary" else Metric(name, "lower")
+        metric = (
+            effect.metric
+            if effect
+            else comparison.primary_metric
+            if word == "primary"
+            else Metric(name, "lower")
+        )
         questions[name] = (comparison, metric, effect)
     return list(questions.values())
 
 
-def _ruled(comparison: Comparison, metric: Metric, effect: Effect | None, limit: float, p: float) -> Ruled:
+def _ruled(
+    comparison: Comparison, metric: Metric, effect: Effect | None, limit: float, p: float
+) -> Ruled:
     undecided = Ruled(comparison, metric, limit, "undecided", comparison.reason)
     if effect is None:
-        missing = comparison.reason if comparison.primary is None else f"{metric.name} was not measured in both arms."
+        missing = (
+            comparison.reason
+            if comparison.primary is None
+            else f"{metric.name} was not measured in both arms."
+        )
         return replace(undecided, reason=missing)
     loss, high = -effect.gain, -effect.low90
     undecided = replace(undecided, loss=loss, loss_high=high)
@@ -139,13 +199,28 @@ def _ruled(comparison: Comparison, metric: Metric, effect: Effect | None, limit:
         reason = f"{result}, Holm p {probability(p)}: the loss is more than {exactly(limit)}."
         return replace(undecided, ruling="regression", reason=reason)
     if comparison.failed:
-        survivors = f"{counted(comparison.failed, 'cell')} failed, so the remaining cells are not a fair sample of the arms."
+        survivors = (
+            f"{counted(comparison.failed, 'cell')} failed, so the remaining cells are not a fair "
+            "sample of the arms."
+        )
         return replace(undecided, reason=survivors)
     if high < limit:
-        return replace(undecided, ruling="pass", reason=f"{result}: the loss is at most {percent(max(high, 0.0)).lstrip('+')}.")
+        return replace(
+            undecided,
+            ruling="pass",
+            reason=f"{result}: the loss is at most {percent(max(high, 0.0)).lstrip('+')}.",
+        )
     needed = blocks_needed(effect, limit)
-    more = "" if needed is None else f"; a candidate without a loss would pass with about {needed} {UNITS[effect.design]}"
-    return replace(undecided, reason=f"{result}: a loss of {exactly(limit)} cannot be excluded{more}.", blocks_needed=needed)
+    more = (
+        ""
+        if needed is None
+        else f"; a candidate without a loss would pass with about {needed} {UNITS[effect.design]}"
+    )
+    return replace(
+        undecided,
+        reason=f"{result}: a loss of {exactly(limit)} cannot be excluded{more}.",
+        blocks_needed=needed,
+    )
 
 
 def blocks_needed(effect: Effect, limit: float) -> int | None:
@@ -156,20 +231,32 @@ def blocks_needed(effect: Effect, limit: float) -> int | None:
     """
     edge = -math.log1p(-limit)
     counts = range(FEWEST_BLOCKS, MOST_BLOCKS + 1)
-    at = bisect_left(counts, -edge, key=lambda n: -_reach(effect.log_sd, n, paired=effect.design != "two-sample"))
+    at = bisect_left(
+        counts, -edge, key=lambda n: -_reach(effect.log_sd, n, paired=effect.design != "two-sample")
+    )
     return counts[at] if at < len(counts) else None
 
 
 def _reach(sd: float, n: int, *, paired: bool) -> float:
     df = n - 1 if paired else 2 * n - 2
-    return (t_quantile(1 - ALPHA, df) + t_quantile(POWER, df)) * sd * math.sqrt((1 if paired else 2) / n)
+    return (
+        (t_quantile(1 - ALPHA, df) + t_quantile(POWER, df))
+        * sd
+        * math.sqrt((1 if paired else 2) / n)
+    )
 
 
 EXIT = {"pass": 0, "regression": 1, "undecided": 3}
 UNDER_NO_TEST = "the limits name this workload, and the candidate was not run under it."
 
 
-def judge(base: Arm, candidate: Arm, limits: Limits, relative_to: str | None = None, workloads: tuple[str, ...] = ()) -> Gate:
+def judge(
+    base: Arm,
+    candidate: Arm,
+    limits: Limits,
+    relative_to: str | None = None,
+    workloads: tuple[str, ...] = (),
+) -> Gate:
     """Compare two arms and rule on the result.
 
     Raises: Refused, if limits name something that the runs lack, or the arms have nothing in
@@ -180,27 +267,70 @@ def judge(base: Arm, candidate: Arm, limits: Limits, relative_to: str | None = N
     _must_know(limits, runs)
     if same_runs(base, candidate) and len(base.runs) > 1:
         # A glob that also matched last week's runs would judge their mean.
-        raise Refused(f"{base.label}: {len(base.runs)} runs have both arms, from {base.runs[0].origin} on; name the run to be judged.")
-    tweakset = limits.baseline_tweakset or (base.runs[0].baseline if same_runs(base, candidate) else None)
+        raise Refused(
+            f"{base.label}: {len(base.runs)} runs have both arms, from {base.runs[0].origin} on; "
+            "name the run to be judged."
+        )
+    tweakset = limits.baseline_tweakset or (
+        base.runs[0].baseline if same_runs(base, candidate) else None
+    )
     if limits.baseline_tweakset and base.tweakset not in {None, limits.baseline_tweakset}:
-        raise Refused(f"the limits name the baseline {limits.baseline_tweakset!r} and the command {base.tweakset!r}: omit one of them.")
+        raise Refused(
+            f"the limits name the baseline {limits.baseline_tweakset!r} and the command "
+            f"{base.tweakset!r}: omit one of them."
+        )
     if base.tweakset is None and tweakset is not None:
         declared = limits.baseline_tweakset is None
         base = replace(base, tweakset=tweakset, label=f"{base.label}:{tweakset}", declared=declared)
-    names = tuple({metric for run in runs for workload in run.workloads for metric in limits.metrics_of(workload)} - {"primary", "second"})
+    names = tuple(
+        {
+            metric
+            for run in runs
+            for workload in run.workloads
+            for metric in limits.metrics_of(workload)
+        }
+        - {"primary", "second"}
+    )
     workloads = joined_names(workloads, {name for run in runs for name in run.workloads})
-    options = Options(relative_to=relative_to, metrics=names, tweaksets=limits.tweaksets or (), workloads=workloads)
+    options = Options(
+        relative_to=relative_to,
+        metrics=names,
+        tweaksets=limits.tweaksets or (),
+        workloads=workloads,
+    )
     comparisons = compare_arms(base, [candidate], options)
     named = bool(candidate.tweakset or limits.tweaksets)
-    judged = [comparison for comparison in comparisons if named or not _check_of_the_run(comparison)]
-    judged += [comparison for comparison in _gone(base, candidate, options) if named or not _check_of_the_run(comparison)]
-    limited = {*limits.of_workload, *(workload for workload, _ in limits.of_metric)} - {comparison.workload for comparison in judged}
+    judged = [
+        comparison for comparison in comparisons if named or not _check_of_the_run(comparison)
+    ]
+    judged += [
+        comparison
+        for comparison in _gone(base, candidate, options)
+        if named or not _check_of_the_run(comparison)
+    ]
+    limited = {*limits.of_workload, *(workload for workload, _ in limits.of_metric)} - {
+        comparison.workload for comparison in judged
+    }
     judged += [_unjudged(base, candidate, workload, UNDER_NO_TEST) for workload in sorted(limited)]
-    warnings = [*itself, *(line for run in runs for line in warnings_of(run, comparisons)), *_new(base, candidate, options)]
-    against = ", ".join(dict.fromkeys(comparison.baseline for comparison in judged if comparison.baseline_arms))
+    warnings = [
+        *itself,
+        *(line for run in runs for line in warnings_of(run, comparisons)),
+        *_new(base, candidate, options),
+    ]
+    against = ", ".join(
+        dict.fromkeys(comparison.baseline for comparison in judged if comparison.baseline_arms)
+    )
     label = f"{base.label.removesuffix(f':{base.tweakset}')}:{against}" if against else base.label
-    result = gate(judged, limits, (label, candidate.label), tuple(dict.fromkeys(warnings)), _unquiet(candidate))
-    open_ones = [ruled for ruled in result.rulings if ruled.ruling == "undecided" and ruled.loss is not None]
+    result = gate(
+        judged,
+        limits,
+        (label, candidate.label),
+        tuple(dict.fromkeys(warnings)),
+        _unquiet(candidate),
+    )
+    open_ones = [
+        ruled for ruled in result.rulings if ruled.ruling == "undecided" and ruled.loss is not None
+    ]
     if not open_ones:
         return result
     in_all = compare_arms(base, [candidate], replace(options, metrics=recorded(runs)))
@@ -226,7 +356,9 @@ def _must_know(limits: Limits, runs: Sequence[Run]) -> None:
 
 def _check_of_the_run(comparison: Comparison) -> bool:
     """Return whether this is the A/A check that every run makes: a warning, not a candidate."""
-    return comparison.tweakset == AGAIN and (comparison.baseline_run == comparison.candidate_run or comparison.relative_to is not None)
+    return comparison.tweakset == AGAIN and (
+        comparison.baseline_run == comparison.candidate_run or comparison.relative_to is not None
+    )
 
 
 def _gone(base: Arm, candidate: Arm, options: Options) -> list[Comparison]:
@@ -242,14 +374,24 @@ def _gone(base: Arm, candidate: Arm, options: Options) -> list[Comparison]:
                 continue
             # If a side names its tweak set, only the workload must exist; else each tweak set with
             # its like.
-            tweaksets = [candidate.tweakset] if candidate.tweakset else [name for name in names if base.tweakset in (None, name)]
+            tweaksets = (
+                [candidate.tweakset]
+                if candidate.tweakset
+                else [name for name in names if base.tweakset in (None, name)]
+            )
             for name in tweaksets:
                 left_out = name in controls or (options.tweaksets and name not in options.tweaksets)
                 whole = base.tweakset and not candidate.tweakset
                 if left_out or name in arms.get(workload, ()) or (whole and workload in arms):
                     continue
                 reason = "the candidate lacks it, but the baseline has it."
-                gone.append(replace(_unjudged(base, candidate, workload, reason), baseline=base.tweakset or name, tweakset=name))
+                gone.append(
+                    replace(
+                        _unjudged(base, candidate, workload, reason),
+                        baseline=base.tweakset or name,
+                        tweakset=name,
+                    )
+                )
     return gone
 
 
@@ -286,7 +428,12 @@ def _new(base: Arm, candidate: Arm, options: Options) -> list[str]:
         for name in names
         if name not in _controls(base, candidate, study, options)
     ]
-    known = {(workload, name) for study in studies([base]) for workload, names in met(base, study).items() for name in names}
+    known = {
+        (workload, name)
+        for study in studies([base])
+        for workload, names in met(base, study).items()
+        for name in names
+    }
     new = [f"{name} under {workload}" for workload, name in pairs if (workload, name) not in known]
     return [f"not judged because the baseline lacks them: {first_few(new, 5)}."] if new else []
 
@@ -308,13 +455,28 @@ LEGEND = (
     ("change", "+ is faster, - slower."),
     ("at worst", "the one-sided 95 % bound of the change."),
     ("can't tell", DOUBT),
-    ("n", "blocks complete in both arms, of those planned; if the arms share none, how many cells or runs each has (8+6)."),
-    ("picture", "from two limits slower to two limits faster; │ no change, ┊ the limit, ● the change, ━ down to its bound."),
+    (
+        "n",
+        (
+            "blocks complete in both arms, of those planned; if the arms share none, how many "
+            "cells or runs each has (8+6)."
+        ),
+    ),
+    (
+        "picture",
+        (
+            "from two limits slower to two limits faster; │ no change, ┊ the limit, ● the change, "
+            "━ down to its bound."
+        ),
+    ),
 )
 
 
 def headline(gate: Gate) -> str:
-    count = {word: sum(ruling.ruling == word for ruling in gate.rulings) for word in ("regression", "undecided")}
+    count = {
+        word: sum(ruling.ruling == word for ruling in gate.rulings)
+        for word in ("regression", "undecided")
+    }
     of = f"{len(gate.rulings)} contrast{'s' if len(gate.rulings) != 1 else ''}"
     if gate.ruling == "regression":
         return f"Regression: {count['regression']} of {of} slower than allowed."
@@ -322,7 +484,10 @@ def headline(gate: Gate) -> str:
         return f"Pass: {of} compared, none slower than allowed."
     if not gate.rulings:
         return "Can't tell: nothing was compared, so nothing was shown."
-    return f"Can't tell: {count['undecided']} of {of} not shown to be within the limit, none shown to be beyond it."
+    return (
+        f"Can't tell: {count['undecided']} of {of} not shown to be within the limit, none shown "
+        "to be beyond it."
+    )
 
 
 def answer(gate: Gate) -> Answer:
@@ -347,16 +512,32 @@ def answer(gate: Gate) -> Answer:
         sections=sections,
         warnings=gate.warnings,
         legend=LEGEND,
-        data={name: getattr(gate, name) for name in ("baseline", "candidate", "ruling", "warnings", "rulings")},
+        data={
+            name: getattr(gate, name)
+            for name in ("baseline", "candidate", "ruling", "warnings", "rulings")
+        },
     )
 
 
 def _row(ruled: Ruled, marks: dict[str, int]) -> list[object]:
     lines = [] if ruled.ruling == "pass" else [ruled.reason]
-    see = ",".join(str(marks.setdefault(line, len(marks) + 1)) for line in (*lines, *ruled.comparison.notes))
-    names = (undigested(ruled.comparison.workload), ruled.comparison.tweakset, label_of(ruled.metric))
+    see = ",".join(
+        str(marks.setdefault(line, len(marks) + 1)) for line in (*lines, *ruled.comparison.notes)
+    )
+    names = (
+        undigested(ruled.comparison.workload),
+        ruled.comparison.tweakset,
+        label_of(ruled.metric),
+    )
     shown = (figure or None for figure in figures(ruled))
-    return [*names, units(ruled), _picture(ruled), *shown, Word(ruled.ruling, TONES[ruled.ruling]), see or None]
+    return [
+        *names,
+        units(ruled),
+        _picture(ruled),
+        *shown,
+        Word(ruled.ruling, TONES[ruled.ruling]),
+        see or None,
+    ]
 
 
 def _picture(ruled: Ruled) -> Word | None:
@@ -381,9 +562,14 @@ def figures(ruled: Ruled) -> tuple[str, str, str]:
     for decimals in range(1, MOST_DECIMALS + 1):
         limit, *rounded = (round(100 * value, decimals) for value in (ruled.limit, *amounts))
         exact = math.isclose(limit, 100 * ruled.limit, rel_tol=1e-9)
-        if exact and all(short != limit or value == ruled.limit for short, value in zip(rounded, amounts, strict=True)):
+        if exact and all(
+            short != limit or value == ruled.limit
+            for short, value in zip(rounded, amounts, strict=True)
+        ):
             break
-    change, worst = ("" if value is None else number(-value, decimals) for value in (ruled.loss, ruled.loss_high))
+    change, worst = (
+        "" if value is None else number(-value, decimals) for value in (ruled.loss, ruled.loss_high)
+    )
     return change, worst, number(-ruled.limit, decimals)
 
 

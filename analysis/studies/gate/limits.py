@@ -2,7 +2,8 @@
 
 ```yaml
 max_regression: 3%            # for everything not named below
-metrics: [primary]            # primary, second, both, metric names, or min, median, mean, ops (default: primary)
+metrics: [primary]            # primary, second, both, metric names, or min, median, mean, ops
+    (default: primary)
 tweaksets: [my-tuning]        # the gated candidates (default: all)
 baseline: stock               # a tweak set, or a saved run (path relative to this file)
 workloads:
@@ -61,16 +62,26 @@ class Limits:
     places: Mapping[str, str] = field(default_factory=dict)
 
     def limit_of(self, workload: str, metric_name: str) -> float:
-        return self.of_metric.get((workload, metric_name), self.of_workload.get(workload, self.max_regression))
+        return self.of_metric.get(
+            (workload, metric_name), self.of_workload.get(workload, self.max_regression)
+        )
 
     def metrics_of(self, workload: str) -> tuple[str, ...]:
         """Return the metrics gated under this workload: requested ones and those with a limit."""
-        return tuple(dict.fromkeys([*self.metrics, *(metric for of, metric in self.of_metric if of == workload)]))
+        return tuple(
+            dict.fromkeys(
+                [*self.metrics, *(metric for of, metric in self.of_metric if of == workload)]
+            )
+        )
 
 
 def parse_metrics(words: Sequence[str]) -> tuple[str, ...]:
     """Expand metric words: `both` is `primary` and `second`; pytest-benchmark's names are known."""
-    return tuple(dict.fromkeys(name for word in words for name in DECLARED.get(word, (COLUMNS.get(word, word),))))
+    return tuple(
+        dict.fromkeys(
+            name for word in words for name in DECLARED.get(word, (COLUMNS.get(word, word),))
+        )
+    )
 
 
 def read(path: Path | str, max_regression: float | None = None) -> Limits:
@@ -89,12 +100,19 @@ def _limits(top: Value, path: Path, max_regression: float | None) -> Limits:
     own = _percent(values["max_regression"]) if "max_regression" in values else None
     default = own if max_regression is None else max_regression
     if default is None:
-        raise Refused(f"{path}: max_regression is missing; write max_regression: 3%, or give --max-regression.")
+        raise Refused(
+            f"{path}: max_regression is missing; write max_regression: 3%, or give "
+            "--max-regression."
+        )
     places: dict[str, str] = {}
     metrics = _names(values["metrics"], "metric", places) if "metrics" in values else ["primary"]
     tweaksets = _names(values["tweaksets"], "tweak set", places) if "tweaksets" in values else None
-    baseline_tweakset, baseline_run = _baseline(values["baseline"], path, places) if "baseline" in values else (None, None)
-    of_workload, of_metric = _workloads(values["workloads"], places) if "workloads" in values else ({}, {})
+    baseline_tweakset, baseline_run = (
+        _baseline(values["baseline"], path, places) if "baseline" in values else (None, None)
+    )
+    of_workload, of_metric = (
+        _workloads(values["workloads"], places) if "workloads" in values else ({}, {})
+    )
     return Limits(
         max_regression=default,
         of_workload=of_workload,
@@ -127,7 +145,9 @@ def _baseline(value: Value, path: Path, places: dict[str, str]) -> tuple[str | N
     return value.text(), None
 
 
-def _workloads(workloads: Value, places: dict[str, str]) -> tuple[dict[str, float], dict[tuple[str, str], float]]:
+def _workloads(
+    workloads: Value, places: dict[str, str]
+) -> tuple[dict[str, float], dict[tuple[str, str], float]]:
     of_workload: dict[str, float] = {}
     of_metric: dict[tuple[str, str], float] = {}
     for workload, value in workloads.items():
@@ -137,24 +157,39 @@ def _workloads(workloads: Value, places: dict[str, str]) -> tuple[dict[str, floa
             continue
         for metric, limit in value.items():
             if metric in DECLARED:
-                limit.refuse(f"{metric!r} is not a metric; name a metric with a limit for {workload}, such as step_time_p10_s")
+                limit.refuse(
+                    f"{metric!r} is not a metric; name a metric with a limit for {workload}, such "
+                    "as step_time_p10_s"
+                )
             name = COLUMNS.get(metric, metric)
             places[f"metric {name}"] = limit.place
             of_metric[workload, name] = _percent(limit)
     return of_workload, of_metric
 
 
-def unknown(limits: Limits, workloads: Collection[str], tweaksets: Collection[str], metrics: Collection[str]) -> list[str]:
+def unknown(
+    limits: Limits, workloads: Collection[str], tweaksets: Collection[str], metrics: Collection[str]
+) -> list[str]:
     named = {
-        "workload": ({*limits.of_workload, *(workload for workload, _ in limits.of_metric)}, workloads),
-        "tweak set": ({*(limits.tweaksets or ()), *filter(None, [limits.baseline_tweakset])}, tweaksets),
-        "metric": ({*limits.metrics, *(metric for _, metric in limits.of_metric)} - DECLARED.keys(), metrics),
+        "workload": (
+            {*limits.of_workload, *(workload for workload, _ in limits.of_metric)},
+            workloads,
+        ),
+        "tweak set": (
+            {*(limits.tweaksets or ()), *filter(None, [limits.baseline_tweakset])},
+            tweaksets,
+        ),
+        "metric": (
+            {*limits.metrics, *(metric for _, metric in limits.of_metric)} - DECLARED.keys(),
+            metrics,
+        ),
     }
     lines = []
     for noun, (names, available) in named.items():
         for name in sorted(names - set(available)):
             place = limits.places.get(f"{noun} {name}")
             lines.append(
-                f"{place + ': ' if place else ''}no {noun} {name!r} in these runs; available: {first_few(sorted(available), SHOWN_NAMES)}."
+                f"{place + ': ' if place else ''}no {noun} {name!r} in these runs; available: "
+                f"{first_few(sorted(available), SHOWN_NAMES)}."
             )
     return lines

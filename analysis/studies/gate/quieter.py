@@ -17,7 +17,10 @@ if TYPE_CHECKING:
 TIMES_QUIETER = 3.0
 OF_TIME = ("step_time_", "throughput_")
 SPOKEN = {name: word for word, name in COLUMNS.items()}
-ADVICE = "declare it for the next runs (--metric {}); choosing a metric by these results would bias them."
+ADVICE = (
+    "declare it for the next runs (--metric {}); choosing a metric by these results would bias "
+    "them."
+)
 
 
 def recorded(runs: Iterable[Run]) -> tuple[str, ...]:
@@ -31,7 +34,9 @@ def quieter(undecided: Sequence[Ruled], comparisons: Iterable[Comparison]) -> li
     effects = {_place(comparison): comparison.others for comparison in comparisons}
     found: dict[tuple[str, str], list[tuple[float, str]]] = {}
     for ruled in undecided:
-        judged = next((one for one in _all_effects(ruled.comparison) if one.metric == ruled.metric), None)
+        judged = next(
+            (one for one in _all_effects(ruled.comparison) if one.metric == ruled.metric), None
+        )
         if judged is None:
             continue
         others = effects.get(_place(ruled.comparison), ())
@@ -40,7 +45,9 @@ def quieter(undecided: Sequence[Ruled], comparisons: Iterable[Comparison]) -> li
             continue
         best = min(quiet, key=lambda effect: (effect.metric.name not in SPOKEN, effect.log_se))
         times = judged.log_se / best.log_se
-        found.setdefault((best.metric.name, ruled.metric.name), []).append((times, undigested(ruled.comparison.workload)))
+        found.setdefault((best.metric.name, ruled.metric.name), []).append(
+            (times, undigested(ruled.comparison.workload))
+        )
     return [_line(best, judged, places) for (best, judged), places in found.items()]
 
 
@@ -48,7 +55,10 @@ def _line(best: str, judged: str, places: Sequence[tuple[float, str]]) -> str:
     times = sorted(time for time, _ in places)
     span = f"{times[0]:.0f}" if len(times) == 1 else f"{times[0]:.0f} to {times[-1]:.0f}"
     names = first_few([name for _, name in places], 2)
-    return f"{names}: {best} scatters {span} times less than {judged}; {ADVICE.format(SPOKEN.get(best, best))}"
+    return (
+        f"{names}: {best} scatters {span} times less than {judged}; "
+        f"{ADVICE.format(SPOKEN.get(best, best))}"
+    )
 
 
 def _place(comparison: Comparison) -> tuple[str, str, str]:
@@ -56,4 +66,8 @@ def _place(comparison: Comparison) -> tuple[str, str, str]:
 
 
 def _all_effects(comparison: Comparison) -> list[Effect]:
-    return [one for one in (comparison.primary, comparison.second, *comparison.others) if one is not None]
+    return [
+        one
+        for one in (comparison.primary, comparison.second, *comparison.others)
+        if one is not None
+    ]

@@ -31,9 +31,17 @@ class SessionGate:
 
         own = Arm(run.origin, (run,))
         base = self.baseline or own
-        limits = self.limits or limits_file.Limits(min(study.margin for study in run.studies.values()))
+        limits = self.limits or limits_file.Limits(
+            min(study.margin for study in run.studies.values())
+        )
         # Of two runs at different times, only results relative to their own stock are comparable.
-        control = BASELINE if len(base.runs) == 1 and not same_runs(base, own) and CONTROL in base.runs[0].tweaksets else None
+        control = (
+            BASELINE
+            if len(base.runs) == 1
+            and not same_runs(base, own)
+            and CONTROL in base.runs[0].tweaksets
+            else None
+        )
         result = judge(base, own, limits, control)
         return text.render(answer(result)), EXIT[result.ruling]
 
@@ -48,8 +56,14 @@ def read(file: str, workloads: Collection[str], tweaksets: Collection[str]) -> S
         result = SessionGate(None, read_arm(file, refused))
     else:
         limits = limits_file.read(file)
-        result = SessionGate(limits, read_arm(limits.baseline_run, refused) if limits.baseline_run else None)
-        planned = replace(limits, metrics=(), of_metric=dict.fromkeys(((workload, "") for workload, _ in limits.of_metric), 0.0))
+        result = SessionGate(
+            limits, read_arm(limits.baseline_run, refused) if limits.baseline_run else None
+        )
+        planned = replace(
+            limits,
+            metrics=(),
+            of_metric=dict.fromkeys(((workload, "") for workload, _ in limits.of_metric), 0.0),
+        )
         refused += limits_file.unknown(planned, workloads, {CONTROL, *tweaksets}, {""})
     if refused:
         raise Refused(refused[0])

@@ -9,7 +9,15 @@ from analysis.answer import Answer, Column, Line, Section, Table, Word, bullets,
 from analysis.wording import counted
 from control.names import first_few
 
-from .findings import HIGH_UTILIZATION, LOW_SMACT, LOW_SMOCC, NEAR, ROUNDING, Findings, allocated_mib
+from .findings import (
+    HIGH_UTILIZATION,
+    LOW_SMACT,
+    LOW_SMOCC,
+    NEAR,
+    ROUNDING,
+    Findings,
+    allocated_mib,
+)
 from .grid import (
     ACTIVE,
     DRAM,
@@ -43,18 +51,30 @@ SIZE = (Column("blocks", "blocks"), Column("threads", "threads"))
 LEGEND = (
     ("n", "samples, per run where there are several runs; figures are means over runs."),
     ("idle", "samples before and after the active part."),
-    ("active", "mean of the longest stretch in which something ran (GRACT above 0); relations, falls and maps use it."),
+    (
+        "active",
+        (
+            "mean of the longest stretch in which something ran (GRACT above 0); relations, falls "
+            "and maps use it."
+        ),
+    ),
     ("misleads", "based on the peaks of each cell."),
 )
 ALLOCATED = ("8bt", "the kernel's allocation: two arrays of float, 8 bytes × blocks × threads.")
 
 
 def answer(
-    grids: Sequence[Findings], refused: Sequence[str] = (), files: Mapping[str, str] | None = None, *, brief: bool = False
+    grids: Sequence[Findings],
+    refused: Sequence[str] = (),
+    files: Mapping[str, str] | None = None,
+    *,
+    brief: bool = False,
 ) -> Answer:
     """Return the answer; `files` has each picture's file or error. `brief` omits single cells."""
     whole = together([_of_grid(findings, brief=brief) for findings in grids])
-    drawn = [Section("", [Line(f"{name}: {text}") for name, text in files.items()])] if files else []
+    drawn = (
+        [Section("", [Line(f"{name}: {text}") for name, text in files.items()])] if files else []
+    )
     figures = [f"{metric}_{statistic}" for metric in METRICS for statistic in STATISTICS]
     rows = [
         [findings.grid.run.origin, *size, *(None if value != value else value for value in row)]  # noqa: PLR0124  # NaN is not itself
@@ -75,7 +95,11 @@ def _of_grid(findings: Findings, *, brief: bool) -> Answer:
     main = [line for lines in (_misled, _bounds, _work) for line in [*lines(findings)][:1]]
     others = [sentence for sentence in sentences(findings) if sentence not in main]
     title, *rest = [*main, *_heading(findings)]
-    tables = [*_matrices(findings, SMACT), *_matrices(findings, SMOCC), *([] if brief else _tables(findings))]
+    tables = [
+        *_matrices(findings, SMACT),
+        *_matrices(findings, SMOCC),
+        *([] if brief else _tables(findings)),
+    ]
     return Answer(
         title,
         findings=[Line(text, tone="" if text in main else "quiet") for text in rest],
@@ -91,40 +115,65 @@ def _matrices(findings: Findings, metric: str) -> Iterator[Table]:
     for start in range(0, len(blocks), across):
         part = blocks[start : start + across]
         yield Table(
-            [Column("", "threads"), *(Column(str(number), f"blocks_{number}", share) for number in part)],
+            [
+                Column("", "threads"),
+                *(Column(str(number), f"blocks_{number}", share) for number in part),
+            ],
             [
                 [threads, *(column.get((number, threads), MISSING) for number in part)]
                 for threads in sorted({size[1] for size in column if size[0] in part})
             ],
-            f"{LABELS[metric]} ({findings.grid.label(ACTIVE)}): threads per block down, blocks across",
+            f"{LABELS[metric]} ({findings.grid.label(ACTIVE)}): threads per block down, blocks "
+            "across",
         )
 
 
 def _tables(findings: Findings) -> Iterator[Table]:
     for metrics in TOGETHER:
         shown = [
-            metric for metric in metrics if max(findings.grid.column(metric, MAX).values(), default=-1) > (ASIDE, -1)[metric in ALWAYS]
+            metric
+            for metric in metrics
+            if max(findings.grid.column(metric, MAX).values(), default=-1)
+            > (ASIDE, -1)[metric in ALWAYS]
         ]
         if shown:
             yield _of_cells(findings, shown)
     if predicted := findings.predictions.cells:
-        columns = [Column(name, f"smact_{name}", share) for name in ("duty", "least", "most", "seen")]
+        columns = [
+            Column(name, f"smact_{name}", share) for name in ("duty", "least", "most", "seen")
+        ]
         yield Table(
             [*SIZE, *columns, Column("off", "off", "{:+.3f}".format)],
-            [[*one.size, one.duty, one.least, one.most, one.observed, one.off] for one in predicted],
-            "SMACT as predicted, b / (SMs × ⌈b / SMs⌉) to min(b, SMs) / SMs, × duty, and as measured (median)",
+            [
+                [*one.size, one.duty, one.least, one.most, one.observed, one.off]
+                for one in predicted
+            ],
+            "SMACT as predicted, b / (SMs × ⌈b / SMs⌉) to min(b, SMs) / SMs, × duty, and as "
+            "measured (median)",
         )
     if findings.bounds.violations:
-        heads = [Column("bound", left=True), Column("cell", left=True), *(Column(name) for name in ("samples", "of"))]
+        heads = [
+            Column("bound", left=True),
+            Column("cell", left=True),
+            *(Column(name) for name in ("samples", "of")),
+        ]
         yield Table(
             [*heads, *(Column(name, write="{:.3f}".format) for name in ("furthest", "limit"))],
-            [[one.bound, one.place, one.count, one.of, one.worst, one.limit] for one in findings.bounds.violations],
+            [
+                [one.bound, one.place, one.count, one.of, one.worst, one.limit]
+                for one in findings.bounds.violations
+            ],
             "Violated bounds",
         )
 
 
 def _of_cells(findings: Findings, metrics: Sequence[str]) -> Table:
-    columns = [*SIZE, Column("n"), Column("idle"), *([Column("8bt\nMiB", write="{:.2f}".format)] if MEMORY_MIB in metrics else [])]
+    columns = [
+        *SIZE,
+        Column("n"),
+        Column("idle"),
+        *([Column("8bt\nMiB", write="{:.2f}".format)] if MEMORY_MIB in metrics else []),
+    ]
     for metric in metrics:
         write = "{:.1f}".format if metric in IN_PERCENT or metric == MEMORY_MIB else share
         for statistic in STATISTICS:
@@ -161,13 +210,19 @@ def _document(findings: Findings) -> dict[str, object]:
         "notes": grid.notes,
         "cells": [_cell(cell) for cell in grid.cells],
         "misled": findings.misled,
-        "lines": (*findings.lines, *([findings.memory] if findings.memory else []), *findings.by_threads),
+        "lines": (
+            *findings.lines,
+            *([findings.memory] if findings.memory else []),
+            *findings.by_threads,
+        ),
         "courses": findings.courses,
         "spread_of_runs": findings.spread,
         "bounds": findings.bounds,
         "predictions": findings.predictions,
         "did_not_run_what_others_ran": {
-            "launches": [{"size": size, "launches": count} for size, count in findings.launches.items()],
+            "launches": [
+                {"size": size, "launches": count} for size, count in findings.launches.items()
+            ],
             "nothing_ran": [cell.place for cell in findings.idle],
         },
         "sentences": sentences(findings),
@@ -203,7 +258,11 @@ def _heading(findings: Findings) -> list[str]:
     """Write the scope: number of cells, GPU, and notes."""
     grid, chip = findings.grid, findings.grid.chip
     runs = f" in {len(grid.cells)} runs" if len(grid.cells) > len(grid.table) else ""
-    sms = f"{chip.sms} SMs ({chip.source})" if chip.sms is not None else f"SMs unknown: {chip.missing}"
+    sms = (
+        f"{chip.sms} SMs ({chip.source})"
+        if chip.sms is not None
+        else f"SMs unknown: {chip.missing}"
+    )
     return [
         f"{grid.run.origin}: {len(grid.table)} cells of blocks × threads{runs}",
         f"{chip.name or 'GPU unknown'}, {sms}" if chip.name else sms,
@@ -223,13 +282,18 @@ def _misled(findings: Findings) -> Iterator[str]:
         return
     verdict = "Utilisation misleads: it" if misled.busy_low_smact else "Utilisation"
     yield (
-        f"{verdict} reaches {HIGH_UTILIZATION:g} % in {misled.busy} of {misled.cells} cells; of these,"
+        f"{verdict} reaches {HIGH_UTILIZATION:g} % in {misled.busy} of {misled.cells} cells; of "
+        "these,"
         f" SMACT stays below {share(LOW_SMACT)} in {misled.busy_low_smact},"
         f" SMOCC below {share(LOW_SMOCC)} in {misled.busy_low_smocc}."
     )
     if misled.busy_low_smact:
         values = misled.example_values
-        shares = ", ".join(f"{LABELS[metric]} {share(values[metric])}" for metric in (GRACT, SMACT, SMOCC) if metric in values)
+        shares = ", ".join(
+            f"{LABELS[metric]} {share(values[metric])}"
+            for metric in (GRACT, SMACT, SMOCC)
+            if metric in values
+        )
         yield f"{named(misled.example)}: utilisation {values[UTILIZATION]:.0f} %, {shares}."
 
 
@@ -257,7 +321,10 @@ def _lines(findings: Findings) -> Iterator[str]:
         yield f"No line of {' or '.join(pairs)} can be fitted: {reason}."
     bundle = [line for line in findings.by_threads if line.r2 is not None]
     if len(bundle) > 1:
-        low, high = (f"{line.slope:.3f} at {line.among} per block (R² {line.r2:.2f})" for line in (bundle[0], bundle[-1]))
+        low, high = (
+            f"{line.slope:.3f} at {line.among} per block (R² {line.r2:.2f})"
+            for line in (bundle[0], bundle[-1])
+        )
         yield f"SMOCC on SMACT has a different slope at each block size: {low}, {high}."
 
 
@@ -274,7 +341,10 @@ def _courses(findings: Findings) -> Iterator[str]:
             yield f"{name} sometimes falls with more blocks, at {threads} threads per block."
         elif dips:
             falls = "; ".join(
-                f"from {share(high)} at {few} blocks to {share(low)} at {many}, at {threads} threads"
+                (
+                    f"from {share(high)} at {few} blocks to {share(low)} at {many}, at {threads} "
+                    "threads"
+                )
                 for threads, few, high, many, low in dips
             )
             yield f"{name} falls with more blocks at {len(dips)} of {sizes}: {falls}."
@@ -311,7 +381,10 @@ def _prediction(findings: Findings) -> Iterator[str]:
 
 def _spread(findings: Findings) -> Iterator[str]:
     if findings.spread:
-        most = {metric: f"{value:.1f} %" if metric == UTILIZATION else share(value) for metric, value in findings.spread.items()}
+        most = {
+            metric: f"{value:.1f} %" if metric == UTILIZATION else share(value)
+            for metric, value in findings.spread.items()
+        }
         each = ", ".join(f"{LABELS[metric]} {text}" for metric, text in most.items())
         yield f"Runs of one size differ by at most: {each}."
 
@@ -322,9 +395,19 @@ def _bounds(findings: Findings) -> Iterator[str]:
         return
     if bounds.violations:
         places = dict.fromkeys(named(violation.size) for violation in bounds.violations)
-        yield f"Bounds are violated in {len(places)} of {cells} cells (± {ROUNDING:g}): {first_few([*places], FEW)}; see below."
+        yield (
+            f"Bounds are violated in {len(places)} of {cells} cells (± {ROUNDING:g}): "
+            f"{first_few([*places], FEW)}; see below."
+        )
     else:
-        samples = max(count for bound, (count, _) in bounds.tested.items() if "share" not in bound or len(bounds.tested) == SHARES_ALONE)
-        yield f"All {len(bounds.tested)} bounds hold in all {cells} cells, in each of {samples} samples (± {ROUNDING:g})."
+        samples = max(
+            count
+            for bound, (count, _) in bounds.tested.items()
+            if "share" not in bound or len(bounds.tested) == SHARES_ALONE
+        )
+        yield (
+            f"All {len(bounds.tested)} bounds hold in all {cells} cells, in each of {samples} "
+            f"samples (± {ROUNDING:g})."
+        )
     for bound, reason in bounds.untested.items():
         yield f"Not tested: {bound}: {reason}."

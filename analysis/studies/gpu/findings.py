@@ -26,7 +26,20 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from .grid import ACTIVE, DRAM, GRACT, LABELS, MAX, MEDIAN, MEMORY_MIB, SMACT, SMOCC, TENSOR, UTILIZATION, Size
+from .grid import (
+    ACTIVE,
+    DRAM,
+    GRACT,
+    LABELS,
+    MAX,
+    MEDIAN,
+    MEMORY_MIB,
+    SMACT,
+    SMOCC,
+    TENSOR,
+    UTILIZATION,
+    Size,
+)
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -73,12 +86,18 @@ class Findings:
 def findings_of(grid: KernelGrid) -> Findings:
     """Compute all findings of one grid."""
     threads = sorted({size[1] for size in grid.table.index})
-    between = pd.DataFrame([cell.figures for cell in grid.cells], index=grid.sizes).groupby(level=[0, 1])
+    between = pd.DataFrame([cell.figures for cell in grid.cells], index=grid.sizes).groupby(
+        level=[0, 1]
+    )
     span = (between.max() - between.min())[between.count() > 1].max()
     return Findings(
         grid=grid,
         misled=misled(grid),
-        lines=[_line(grid, UTILIZATION, GRACT, scale=100), _line(grid, GRACT, SMACT), _line(grid, SMACT, SMOCC)],
+        lines=[
+            _line(grid, UTILIZATION, GRACT, scale=100),
+            _line(grid, GRACT, SMACT),
+            _line(grid, SMACT, SMOCC),
+        ],
         by_threads=[_line(grid, SMACT, SMOCC, only=number) for number in threads],
         memory=_memory(grid),
         courses=[course for metric in (SMACT, SMOCC) for course in courses(grid, metric)],
@@ -86,7 +105,11 @@ def findings_of(grid: KernelGrid) -> Findings:
         predictions=predictions(grid),
         launches=_launches(grid.cells),
         idle=[cell for cell in grid.cells if cell.idle[1] == 0],
-        spread={metric: float(span[name]) for metric in (UTILIZATION, SMACT, SMOCC) if span.get(name := f"{metric}_{ACTIVE}", np.nan) >= 0},
+        spread={
+            metric: float(span[name])
+            for metric in (UTILIZATION, SMACT, SMOCC)
+            if span.get(name := f"{metric}_{ACTIVE}", np.nan) >= 0
+        },
     )
 
 
@@ -106,11 +129,17 @@ class FittedLine:
 
     def __str__(self) -> str:
         """Write it: `SMOCC = 0.746 × SMACT - 0.092, R² 0.8996`, or why there is none."""
-        y, x = LABELS.get(self.y) or self.y.replace(GRACT, LABELS[GRACT]), LABELS.get(self.x, self.x)
+        y, x = (
+            LABELS.get(self.y) or self.y.replace(GRACT, LABELS[GRACT]),
+            LABELS.get(self.x, self.x),
+        )
         if self.slope is None or self.intercept is None:
             return f"{y} on {x}: {self.missing}"
         decimals = 1 if abs(self.intercept) >= 100 else 3
-        text = f"{y} = {self.slope:.3f} × {x} {'-' if self.intercept < 0 else '+'} {abs(self.intercept):.{decimals}f}"
+        text = (
+            f"{y} = {self.slope:.3f} × {x} {'-' if self.intercept < 0 else '+'} "
+            f"{abs(self.intercept):.{decimals}f}"
+        )
         return f"{text}, {self.missing}" if self.r2 is None else f"{text}, R² {self.r2:.4f}"
 
 
@@ -133,11 +162,15 @@ def fitted(line: FittedLine, x: Sequence[float], y: Sequence[float]) -> FittedLi
     return replace(line, r2=1 - float(left @ left) / rise)
 
 
-def _line(grid: KernelGrid, x: str, y: str, *, scale: float = 1.0, only: int | None = None) -> FittedLine:
+def _line(
+    grid: KernelGrid, x: str, y: str, *, scale: float = 1.0, only: int | None = None
+) -> FittedLine:
     """Fit one metric on another, optionally `only` for one thread count; `scale` gives percent."""
     cells = [both for size, both in grid.pairs(x, y).items() if only is None or size[1] == only]
     among = f"{only} thread{'' if only == 1 else 's'}" if only else ""
-    line = FittedLine(x, f"{scale:g} × {y}" if scale != 1 else y, grid.label(ACTIVE), len(cells), among=among)
+    line = FittedLine(
+        x, f"{scale:g} × {y}" if scale != 1 else y, grid.label(ACTIVE), len(cells), among=among
+    )
     xs = [first for first, _ in cells]
     if len(xs) >= FEWEST and max(xs) - min(xs) <= ALIKE * (100 if x == UTILIZATION else 1):
         return replace(line, missing=f"{LABELS[x]} hardly differs between cells")
@@ -176,11 +209,28 @@ def courses(grid: KernelGrid, metric: str = SMACT) -> Iterator[Course]:
     """Yield a metric's course over blocks, for each number of threads with two or more points."""
     column = grid.column(metric)
     for threads in sorted({size[1] for size in column}):
-        values = [(blocks, value) for (blocks, number), value in column.items() if number == threads]
-        falls = [(few, many, high, low) for (few, high), (many, low) in pairwise(values) if high - low > FALLS]
-        dips = [(*before, *after) for at, after in enumerate(values) for before in values[:at] if before[1] - after[1] > FALLS]
+        values = [
+            (blocks, value) for (blocks, number), value in column.items() if number == threads
+        ]
+        falls = [
+            (few, many, high, low)
+            for (few, high), (many, low) in pairwise(values)
+            if high - low > FALLS
+        ]
+        dips = [
+            (*before, *after)
+            for at, after in enumerate(values)
+            for before in values[:at]
+            if before[1] - after[1] > FALLS
+        ]
         if len(values) > 1:
-            yield Course(metric, threads, values, falls, max(dips, key=lambda dip: dip[1] - dip[3], default=None))
+            yield Course(
+                metric,
+                threads,
+                values,
+                falls,
+                max(dips, key=lambda dip: dip[1] - dip[3], default=None),
+            )
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,7 +264,11 @@ def misled(grid: KernelGrid) -> Misled | None:
         busy_low_smact=int((busy[SMACT] < LOW_SMACT).sum()),
         busy_low_smocc=int((busy[SMOCC] < LOW_SMOCC).sum()),
         example=(int(blocks), int(threads)),
-        example_values={metric: float(rows[metric][blocks, threads]) for metric in LABELS if rows[metric].notna()[blocks, threads]},
+        example_values={
+            metric: float(rows[metric][blocks, threads])
+            for metric in LABELS
+            if rows[metric].notna()[blocks, threads]
+        },
     )
 
 
@@ -222,7 +276,11 @@ def _launches(cells: Sequence[GridCell]) -> dict[Size, float]:
     """Return sizes whose number of launches differs from the majority's, if there is a majority."""
     known = {cell.size: count for cell in cells if (count := cell.work.get("launches")) is not None}
     usual, times = Counter(known.values()).most_common(1)[0] if known else (0.0, 0)
-    return {size: count for size, count in sorted(known.items()) if count != usual} if 2 * times > len(known) else {}
+    return (
+        {size: count for size, count in sorted(known.items()) if count != usual}
+        if 2 * times > len(known)
+        else {}
+    )
 
 
 # Bounds: physical limits.
@@ -284,12 +342,16 @@ def bounds_of(cells: Sequence[GridCell], chip: Chip) -> GridBounds:
             if count := int((over > tolerance).sum()):
                 worst, sign = int(over.argmax()), -1.0 if bound.startswith("0") else 1.0
                 figures = sign * float(values[worst]), sign * float(limit[worst])
-                violations.append(Violation(cell.place, cell.size, bound, count, int(known.sum()), *figures))
+                violations.append(
+                    Violation(cell.place, cell.size, bound, count, int(known.sum()), *figures)
+                )
     untested: dict[str, str] = {}
     if chip.sms is None:
         untested["SMACT ≤ min(b, SMs) / SMs"] = chip.missing or "the number of SMs is unknown"
     elif not any("duty" in bound for bound in tested):
-        untested["SMACT ≤ min(b, SMs) / SMs × duty"] = "the duration of kernels was not recorded; tested with duty 1"
+        untested["SMACT ≤ min(b, SMs) / SMs × duty"] = (
+            "the duration of kernels was not recorded; tested with duty 1"
+        )
     for metric in (GRACT, SMACT, SMOCC):
         if not any(metric in cell.samples and cell.samples[metric].notna().any() for cell in cells):
             untested[f"bounds of {metric.upper()}"] = "it was not sampled"
@@ -298,7 +360,9 @@ def bounds_of(cells: Sequence[GridCell], chip: Chip) -> GridBounds:
 
 def _bounds(cell: GridCell, chip: Chip) -> Iterator[tuple[str, Samples, Samples]]:
     """Yield each bound with values, and the limits that they must not exceed."""
-    columns = {metric: np.array(cell.samples[metric]) for metric in SHARES if metric in cell.samples}
+    columns = {
+        metric: np.array(cell.samples[metric]) for metric in SHARES if metric in cell.samples
+    }
     for values in columns.values():
         yield "0 ≤ every share", -values, np.zeros_like(values)
         yield "every share ≤ 1", values, np.ones_like(values)
@@ -318,7 +382,11 @@ def _bounds(cell: GridCell, chip: Chip) -> Iterator[tuple[str, Samples, Samples]
     for metric, limit in zip((SMACT, SMOCC), most, strict=False):
         mean = cell.figures.get(f"{metric}_{ACTIVE}")
         if mean is not None and duty is not None:
-            yield f"mean {metric.upper()} ≤ the same × duty", np.array([mean]), np.array([limit * duty])
+            yield (
+                f"mean {metric.upper()} ≤ the same × duty",
+                np.array([mean]),
+                np.array([limit * duty]),
+            )
 
 
 # Predictions.
@@ -355,12 +423,16 @@ def predictions(grid: KernelGrid) -> Predictions:
         observed, duty = cell.figures.get(f"{SMACT}_{MEDIAN}"), cell.work.get("duty")
         if observed is not None and duty is not None:
             least = cell.blocks / (sms * math.ceil(cell.blocks / sms))
-            rows.append((*cell.size, least * duty, min(cell.blocks, sms) / sms * duty, observed, duty))
+            rows.append(
+                (*cell.size, least * duty, min(cell.blocks, sms) / sms * duty, observed, duty)
+            )
     if not rows:
         return Predictions((), 0, "the kernel's share of the launch interval was not recorded")
     means = pd.DataFrame(rows).groupby([0, 1]).mean()
     result = [
-        PredictedSmact(size, least, most, seen, duty, max(seen - most, 0.0) + min(seen - least, 0.0))
+        PredictedSmact(
+            size, least, most, seen, duty, max(seen - most, 0.0) + min(seen - least, 0.0)
+        )
         for size, least, most, seen, duty in means.itertuples(name=None)
     ]
     return Predictions(result, sum(abs(predicted.off) <= NEAR for predicted in result))

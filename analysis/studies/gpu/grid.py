@@ -31,7 +31,11 @@ from control.saved import Count, Ordinal, Positive  # noqa: TC001  # msgspec rea
 
 Size = tuple[int, int]  # blocks, threads per block
 
-UTILIZATION, MEMORY_UTILIZATION, MEMORY_MIB = "utilization_percent", "memory_utilization_percent", "memory_used_mib"
+UTILIZATION, MEMORY_UTILIZATION, MEMORY_MIB = (
+    "utilization_percent",
+    "memory_utilization_percent",
+    "memory_used_mib",
+)
 GRACT, SMACT, SMOCC, TENSOR, DRAM = "gract", "smact", "smocc", "tensor", "dram"
 LABELS = {
     UTILIZATION: "utilisation",
@@ -83,7 +87,14 @@ class Chip:
 
 def chip_of(name: str | None, sms: int | None = None) -> Chip:
     """Find a GPU by its name; `sms` from the user takes precedence."""
-    known = next(((number, warps, blocks) for pattern, number, warps, blocks in KNOWN if re.search(pattern, name or "")), None)
+    known = next(
+        (
+            (number, warps, blocks)
+            for pattern, number, warps, blocks in KNOWN
+            if re.search(pattern, name or "")
+        ),
+        None,
+    )
     if sms is not None:
         warps, blocks = known[1:] if known else (None, None)
         return Chip(name, sms, warps, blocks, source="as --sms says")
@@ -125,8 +136,17 @@ class GridCell:
 
         The criterion is GRACT above 0, or utilisation if there is no GRACT, since utilisation lags.
         """
-        name = next((name for name in (GRACT, UTILIZATION) if name in self.samples and self.samples[name].notna().any()), None)
-        works = np.zeros(len(self.samples), bool) if name is None else np.array(self.samples[name] > 0)
+        name = next(
+            (
+                name
+                for name in (GRACT, UTILIZATION)
+                if name in self.samples and self.samples[name].notna().any()
+            ),
+            None,
+        )
+        works = (
+            np.zeros(len(self.samples), bool) if name is None else np.array(self.samples[name] > 0)
+        )
         edges = np.flatnonzero(np.diff(np.concatenate([[False], works, [False]])))
         stretches = [(end - start, -start) for start, end in edges.reshape(-1, 2)]
         length, start = max(stretches, default=(0, -len(works)))
@@ -142,7 +162,11 @@ class GridCell:
         whole = self.samples.agg([MEAN, MEDIAN, MAX]) if len(self.samples) else pd.DataFrame()
         active = self.samples.iloc[self.active].mean()
         parts = {statistic: whole.loc[statistic] for statistic in whole.index} | {ACTIVE: active}
-        figures = {f"{metric}_{statistic}": float(values[metric]) for metric in self.samples for statistic, values in parts.items()}
+        figures = {
+            f"{metric}_{statistic}": float(values[metric])
+            for metric in self.samples
+            for statistic, values in parts.items()
+        }
         return {name: value for name, value in figures.items() if not np.isnan(value)}
 
     @property
@@ -170,7 +194,9 @@ class KernelGrid:
 
     @property
     def sizes(self) -> pd.MultiIndex:
-        return pd.MultiIndex.from_tuples([cell.size for cell in self.cells], names=["blocks", "threads"])
+        return pd.MultiIndex.from_tuples(
+            [cell.size for cell in self.cells], names=["blocks", "threads"]
+        )
 
     def label(self, statistic: str) -> str:
         """Describe a figure's basis: `peaks of 26 cells`."""
@@ -199,9 +225,16 @@ def grid_of(run: Run, refused: list[str], *, sms: int | None = None) -> KernelGr
     """
     reporting = {cell.workload.partition(":")[0] for cell in run.cells if REPORT in cell.report}
     if not reporting:
-        reasons = dict.fromkeys(cell.reason for cell in run.cells if cell.workload.startswith("gpu_grid") and cell.reason)
+        reasons = dict.fromkeys(
+            cell.reason
+            for cell in run.cells
+            if cell.workload.startswith("gpu_grid") and cell.reason
+        )
         skipped = "".join(f" Its reason: {one_line(reason, 200)}" for reason in list(reasons)[:1])
-        raise Refused(f"{run.origin}: no cell reports GPU metrics; `pytest benchmarks/bench_gpu_metrics.py` measures them.{skipped}")
+        raise Refused(
+            f"{run.origin}: no cell reports GPU metrics; `pytest benchmarks/bench_gpu_metrics.py` "
+            f"measures them.{skipped}"
+        )
     cells: list[tuple[GridCell, Chip]] = []
     notes: list[str] = []
     others = 0
@@ -220,18 +253,31 @@ def grid_of(run: Run, refused: list[str], *, sms: int | None = None) -> KernelGr
                 refused.append(one_line(error))
     refused += lost_cells(run, lost)
     if not cells:
-        raise Refused(f"{run.origin}: no cell of a GPU grid was measured{f'; {refused[-1]}' if refused else '.'}")
+        raise Refused(
+            f"{run.origin}: no cell of a GPU grid was "
+            f"measured{f'; {refused[-1]}' if refused else '.'}"
+        )
     if others:
-        notes.append(f"{others} cells under tweak sets or monitors are omitted: only the untouched machine is analysed")
+        notes.append(
+            f"{others} cells under tweak sets or monitors are omitted: only the untouched machine "
+            "is analysed"
+        )
     chip = cells[0][1]
     if len({(other.name, other.sms) for _, other in cells}) > 1:
         names = ", ".join(dict.fromkeys(str(other.name) for _, other in cells))
         notes.append(f"the cells ran on several GPUs: {names}")
         chip = replace(chip, sms=None, missing="cells ran on different GPUs")
     missing = dict.fromkeys(
-        f"{LABELS.get(metric, metric)} was not recorded: {reason}" for cell, _ in cells for metric, reason in cell.missing.items()
+        f"{LABELS.get(metric, metric)} was not recorded: {reason}"
+        for cell, _ in cells
+        for metric, reason in cell.missing.items()
     )
-    return KernelGrid(run, sorted((cell for cell, _ in cells), key=lambda cell: cell.size), chip, (*notes, *missing))
+    return KernelGrid(
+        run,
+        sorted((cell for cell, _ in cells), key=lambda cell: cell.size),
+        chip,
+        (*notes, *missing),
+    )
 
 
 class KernelReport(TypedDict):
@@ -261,13 +307,22 @@ def _cell(cell: Cell, run: Run, sms: int | None) -> tuple[GridCell, Chip]:
     device = about.get("device")
     chip = chip_of(device, sms)
     if sms is None and (recorded := about.get("sms")) is not None:
-        chip = replace(chip, name=device, sms=recorded or None, source="as the run recorded", missing=None)
+        chip = replace(
+            chip, name=device, sms=recorded or None, source="as the run recorded", missing=None
+        )
     if (warps := about.get("max_warps_per_sm")) is not None:
         chip = replace(chip, max_warps=warps or None)
     samples = _samples(report)
-    missing = {key: one_line(reason, 120) for key, reason in about.get("missing", {}).items() if key not in samples}
+    missing = {
+        key: one_line(reason, 120)
+        for key, reason in about.get("missing", {}).items()
+        if key not in samples
+    }
     if samples.empty:
-        reason = "; ".join(f"{key}: {text}" for key, text in missing.items()) or "use longer cells, or sample more often"
+        reason = (
+            "; ".join(f"{key}: {text}" for key, text in missing.items())
+            or "use longer cells, or sample more often"
+        )
         raise Unreadable(f"{run.origin}: {cell.id} reports no sample: {reason}.")
     work = {name: cast("float | None", about.get(name)) for name in WORK}
     return GridCell(cell.id, size["blocks"], size["threads"], samples, device, work, missing), chip
@@ -280,10 +335,15 @@ def _samples(report: Part) -> pd.DataFrame:
     """
     parts = []
     for part in report.at(SAMPLES).each() if SAMPLES in report.value else ():
-        columns = {metric: part.at(metric).read(Column) for metric in METRICS if metric in part.value}
+        columns = {
+            metric: part.at(metric).read(Column) for metric in METRICS if metric in part.value
+        }
         lengths = {len(values) for values in columns.values()}
         if len(lengths) > 1:
-            part.refuse(f"has columns of {', '.join(map(str, sorted(lengths)))} samples; the file was edited")
+            part.refuse(
+                f"has columns of {', '.join(map(str, sorted(lengths)))} samples; the file was "
+                "edited"
+            )
         parts.append(pd.DataFrame(columns, dtype=float))
     every = pd.concat(parts, ignore_index=True) if parts else pd.DataFrame()
     return every.dropna(axis="columns", how="all")

@@ -13,7 +13,17 @@ from matplotlib.patches import Rectangle
 from analysis.plots.marks import ticks
 from analysis.plots.page import Entry, Page, Section, SmallPanel, SmallPanels, Spec, body_width
 from analysis.plots.scene import NothingToDraw, some
-from analysis.plots.style import COLOURS, FAINT, INK, MARKERS, QUIET, SMALL, WRONG, draw_into, house_style
+from analysis.plots.style import (
+    COLOURS,
+    FAINT,
+    INK,
+    MARKERS,
+    QUIET,
+    SMALL,
+    WRONG,
+    draw_into,
+    house_style,
+)
 
 from .answers import CLOSE_R2
 from .answers import RELATIONS as SENTENCES
@@ -33,7 +43,9 @@ if TYPE_CHECKING:
 GRID_TITLE = "The same kernels in three metrics"
 HEADS = {UTILIZATION: "Utilisation, %", GRACT: "GRACT", SMACT: "SMACT", SMOCC: "SMOCC"}
 SCALES = {UTILIZATION: 100.0}  # for the others the maximum is 1
-SHADES = LinearSegmentedColormap.from_list("house", ["#f7fbff", "#c6dbef", "#6baed6", "#2171b5", "#08306b"])
+SHADES = LinearSegmentedColormap.from_list(
+    "house", ["#f7fbff", "#c6dbef", "#6baed6", "#2171b5", "#08306b"]
+)
 ROW, HEAD_IN, BELOW = 0.235, 0.30, 0.56
 GRID_LEFT, GRID_GAP = 0.62, 0.10
 DARK = 0.5
@@ -56,22 +68,39 @@ def draw_grid(findings: Findings) -> Figure:
     """Draw a heat map per metric: blocks down, threads across. Raises: NothingToDraw."""
     grid = findings.grid
     some(_metrics(grid), "no cell has utilisation, SMACT or SMOCC")
-    odd, broken = set(findings.launches), {violation.size for violation in findings.bounds.violations}
+    odd, broken = (
+        set(findings.launches),
+        {violation.size for violation in findings.bounds.violations},
+    )
     blocks, threads = _sides(grid)
     if len(blocks) > MOST_ROWS or len(threads) > MOST_COLUMNS:
         raise NothingToDraw(f"{len(blocks)} × {len(threads)} cells do not fit on a page")
     draw = partial(_maps, grid=grid, odd=odd, broken=broken)
     tall = HEAD_IN + ROW * len(blocks) + BELOW
-    sections = [Section("While the kernel ran", tall, draw, f"mean of the active part ({grid.label(ACTIVE)})")]
+    sections = [
+        Section(
+            "While the kernel ran", tall, draw, f"mean of the active part ({grid.label(ACTIVE)})"
+        )
+    ]
     notes = [
         "White: no such cell." * (len(grid.table) < len(blocks) * len(threads)),
         f"Framed in red: different number of launches ({_names(odd)})." if odd else "",
         f"Struck through: violated bound ({_names(broken)})." if broken else "",
-        "SMACT: share of SMs with a warp, over time. SMOCC: resident warps as a share of those that fit. 1 is the maximum.",
+        (
+            "SMACT: share of SMs with a warp, over time. SMOCC: resident warps as a share of "
+            "those that fit. 1 is the maximum."
+        ),
     ]
-    lead = "Each row is a number of blocks, each column a number of threads per block; dark is busy."
+    lead = (
+        "Each row is a number of blocks, each column a number of threads per block; dark is busy."
+    )
     if (misled := findings.misled) is not None:
-        low = f"; in {misled.busy_low_smact} of these SMACT, the share of SMs with work, never reaches 0.3" if misled.busy_low_smact else ""
+        low = (
+            f"; in {misled.busy_low_smact} of these SMACT, the share of SMs with work, never "
+            "reaches 0.3"
+            if misled.busy_low_smact
+            else ""
+        )
         lead = f"Utilisation reaches 90 % in {misled.busy} of {misled.cells} kernels{low}. {lead}"
     return _laid_out(findings, GRID_TITLE, Spec(lead, sections, notes=notes))
 
@@ -88,7 +117,9 @@ def _names(sizes: set[Size]) -> str:
 
 
 def _sides(grid: KernelGrid) -> tuple[list[int], list[int]]:
-    blocks, threads = (sorted(set(grid.table.index.get_level_values(level))) for level in ("blocks", "threads"))
+    blocks, threads = (
+        sorted(set(grid.table.index.get_level_values(level))) for level in ("blocks", "threads")
+    )
     return blocks, threads
 
 
@@ -104,7 +135,15 @@ def _maps(sheet: Page, top: float, grid: KernelGrid, odd: set[Size], broken: set
     for at, metric in enumerate(metrics):
         left = GRID_LEFT + at * (wide + GRID_GAP)
         sheet.text(left, top + HEAD_IN - 0.22, HEADS[metric], fontweight="bold")
-        axes = sheet.axes(left, top + HEAD_IN, wide, ROW * len(blocks), xticks=range(len(threads)), yticks=[], label=LABELS[metric])
+        axes = sheet.axes(
+            left,
+            top + HEAD_IN,
+            wide,
+            ROW * len(blocks),
+            xticks=range(len(threads)),
+            yticks=[],
+            label=LABELS[metric],
+        )
         axes.set_xlabel("threads per block")
         axes.set_xticklabels([str(thread) for thread in threads], fontsize=points)
         axes.tick_params(length=0)
@@ -116,16 +155,41 @@ def _maps(sheet: Page, top: float, grid: KernelGrid, odd: set[Size], broken: set
             row, column = blocks.index(size[0]), threads.index(size[1])
             value = float(values[row, column])
             if not np.isnan(value):
-                shown = f"{value * scale:.0f}" if metric == UTILIZATION else f"{value:.2f}".removeprefix("0")
+                shown = (
+                    f"{value * scale:.0f}"
+                    if metric == UTILIZATION
+                    else f"{value:.2f}".removeprefix("0")
+                )
                 color = "white" if value > DARK else INK
-                axes.text(column, row, shown, ha="center", va="center_baseline", fontsize=points, color=color)
+                axes.text(
+                    column,
+                    row,
+                    shown,
+                    ha="center",
+                    va="center_baseline",
+                    fontsize=points,
+                    color=color,
+                )
             if size in odd:
-                axes.add_patch(Rectangle((column - 0.46, row - 0.44), 0.92, 0.88, fill=False, edgecolor=WRONG, linewidth=1.4))
+                axes.add_patch(
+                    Rectangle(
+                        (column - 0.46, row - 0.44),
+                        0.92,
+                        0.88,
+                        fill=False,
+                        edgecolor=WRONG,
+                        linewidth=1.4,
+                    )
+                )
             if size in broken:
-                axes.plot([column - 0.4, column + 0.4], [row + 0.4, row - 0.4], color=WRONG, linewidth=1.2)
+                axes.plot(
+                    [column - 0.4, column + 0.4], [row + 0.4, row - 0.4], color=WRONG, linewidth=1.2
+                )
     right: dict[str, Any] = {"ha": "right", "fontsize": SMALL}
     for row, many in enumerate(blocks):
-        sheet.text(GRID_LEFT - 0.07, top + HEAD_IN + ROW * (row + 0.5), str(many), va="center", **right)
+        sheet.text(
+            GRID_LEFT - 0.07, top + HEAD_IN + ROW * (row + 0.5), str(many), va="center", **right
+        )
     sheet.text(GRID_LEFT - 0.07, top + HEAD_IN - 0.2, "blocks", color=QUIET, **right)
 
 
@@ -156,23 +220,43 @@ def draw_relations(findings: Findings) -> Figure:
     """Draw three relations and, below, SMACT over blocks. Raises: NothingToDraw."""
     grid = findings.grid
     fits = {(one.x, one.y.rpartition(" ")[2]): one for one in findings.lines}
-    pairs = [pair for pair in ((UTILIZATION, GRACT), (GRACT, SMACT), (SMACT, SMOCC)) if grid.pairs(*pair)]
+    pairs = [
+        pair for pair in ((UTILIZATION, GRACT), (GRACT, SMACT), (SMACT, SMOCC)) if grid.pairs(*pair)
+    ]
     relations = [Relation(*pair, fits.get(pair)) for pair in pairs]
     blocks, threads = _sides(grid)
     course = bool(grid.column(SMACT)) and len(blocks) > 1
     every = [*zip(COLOURS, MARKERS, strict=True), (INK, "P")]
-    looks = {thread: dict(zip(("color", "marker"), every[at % len(every)], strict=True)) for at, thread in enumerate(threads)}
+    looks = {
+        thread: dict(zip(("color", "marker"), every[at % len(every)], strict=True))
+        for at, thread in enumerate(threads)
+    }
     legend = [
-        Entry(f"{number} thread{'' if number == 1 else 's'}", {**look, "markersize": 5, "linestyle": "none"})
+        Entry(
+            f"{number} thread{'' if number == 1 else 's'}",
+            {**look, "markersize": 5, "linestyle": "none"},
+        )
         for number, look in looks.items()
     ]
     sections = []
     if relations:
-        sections.append(RELATIONS.section("", relations, partial(_relation, grid=grid, looks=looks), grid="both", most={"x": 4, "y": 4}))
+        sections.append(
+            RELATIONS.section(
+                "",
+                relations,
+                partial(_relation, grid=grid, looks=looks),
+                grid="both",
+                most={"x": 4, "y": 4},
+            )
+        )
     if course:
-        sections.append(COURSES.section("", ["SMACT over blocks"], partial(_course, grid=grid, looks=looks)))
+        sections.append(
+            COURSES.section("", ["SMACT over blocks"], partial(_course, grid=grid, looks=looks))
+        )
     some(sections, "no cell has two of utilisation, GRACT, SMACT and SMOCC")
-    spec = Spec(_relations_lead(findings, relations), sections, legend, [f"Figures: {grid.label(ACTIVE)}."])
+    spec = Spec(
+        _relations_lead(findings, relations), sections, legend, [f"Figures: {grid.label(ACTIVE)}."]
+    )
     return _laid_out(findings, RELATIONS_TITLE, spec)
 
 
@@ -187,7 +271,10 @@ def _relations_lead(findings: Findings, relations: Sequence[Relation]) -> str:
     relation = "; ".join(words)
     courses = [course for course in findings.courses if course.metric == SMACT]
     dips = sum(course.dip is not None for course in courses)
-    fall = f"More blocks do not always keep more SMs busy: SMACT falls in between at {dips} of {len(courses)} block sizes"
+    fall = (
+        f"More blocks do not always keep more SMs busy: SMACT falls in between at {dips} of "
+        f"{len(courses)} block sizes"
+    )
     sentences = [
         relation[:1].upper() + relation[1:],
         fall if dips else "SMACT never falls with more blocks" if courses else "",
@@ -199,18 +286,36 @@ def _relations_lead(findings: Findings, relations: Sequence[Relation]) -> str:
 def _relation(panel: SmallPanel, one: Relation, grid: KernelGrid, looks: Looks) -> None:
     """Draw both metrics on their full scale: small differences must look small."""
     axes, pairs = panel.axes, grid.pairs(one.x, one.y)
-    names = {metric: head.lower() if metric == UTILIZATION else head for metric, head in HEADS.items()}
+    names = {
+        metric: head.lower() if metric == UTILIZATION else head for metric, head in HEADS.items()
+    }
     up = f"{HEADS[one.y]}, %" if one.scale > 1 else HEADS[one.y]
-    axes.set(xlabel=names[one.x], ylabel=up, xlim=(-0.03 * one.scale, 1.05 * one.scale), ylim=(-0.03 * one.scale, 1.05 * one.scale))
+    axes.set(
+        xlabel=names[one.x],
+        ylabel=up,
+        xlim=(-0.03 * one.scale, 1.05 * one.scale),
+        ylim=(-0.03 * one.scale, 1.05 * one.scale),
+    )
     r2 = f"R² {one.line.r2:.3f}" if one.line is not None and one.line.r2 is not None else "no line"
     panel.head(f"{HEADS[one.y]} on {names[one.x].partition(',')[0]}: {r2}", back=0.45)
     if one.line is not None and one.line.slope is not None and one.line.intercept is not None:
         span = np.array([end(value for value, _ in pairs.values()) for end in (min, max)])
-        axes.plot(span, one.line.slope * span + one.line.intercept, color=FAINT, linewidth=1.6, zorder=1)
+        axes.plot(
+            span, one.line.slope * span + one.line.intercept, color=FAINT, linewidth=1.6, zorder=1
+        )
     for threads, look in looks.items():
         dots = np.array([both for size, both in pairs.items() if size[1] == threads])
         if dots.size:
-            axes.plot(dots[:, 0], dots[:, 1] * one.scale, linestyle="none", markersize=4, markeredgewidth=0, alpha=0.85, zorder=3, **look)
+            axes.plot(
+                dots[:, 0],
+                dots[:, 1] * one.scale,
+                linestyle="none",
+                markersize=4,
+                markeredgewidth=0,
+                alpha=0.85,
+                zorder=3,
+                **look,
+            )
 
 
 def _course(panel: SmallPanel, title: str, grid: KernelGrid, looks: Looks) -> None:
@@ -223,12 +328,27 @@ def _course(panel: SmallPanel, title: str, grid: KernelGrid, looks: Looks) -> No
             if number == threads:
                 points += [(many, float("nan"))] if points and many > FAR * points[-1][0] else []
                 points.append((many, value))
-        axes.plot([many for many, _ in points], [value for _, value in points], markersize=4, markeredgewidth=0, linewidth=1.1, **look)
+        axes.plot(
+            [many for many, _ in points],
+            [value for _, value in points],
+            markersize=4,
+            markeredgewidth=0,
+            linewidth=1.1,
+            **look,
+        )
     if chip.sms is not None:
         fine = np.unique(np.round(np.geomspace(blocks[0], blocks[-1], FINE)).astype(int))
         most = [limit[0] for many in fine if (limit := limits((int(many), 1), chip)) is not None]
         axes.plot(fine, most, color=QUIET, linestyle="--", linewidth=1.0, zorder=2)
-        axes.text(blocks[-1], 1.03, f"bound: min(b, {chip.sms}) / {chip.sms}", ha="right", va="bottom", fontsize=SMALL, color=QUIET)
+        axes.text(
+            blocks[-1],
+            1.03,
+            f"bound: min(b, {chip.sms}) / {chip.sms}",
+            ha="right",
+            va="bottom",
+            fontsize=SMALL,
+            color=QUIET,
+        )
     axes.set_xscale("log", base=2)
     axes.set(xlabel="blocks", ylabel="SMACT", ylim=(-0.03, 1.18))
     shown: list[int] = []  # numbers that fit below the axis without overlap

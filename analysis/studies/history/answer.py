@@ -14,7 +14,18 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from analysis.answer import TONES, Answer, Column, Columns, Line, Section, Table, Word, bullets, table_of
+from analysis.answer import (
+    TONES,
+    Answer,
+    Column,
+    Columns,
+    Line,
+    Section,
+    Table,
+    Word,
+    bullets,
+    table_of,
+)
 from analysis.labels import label_of
 from analysis.stats.changepoint import SHORTEST, SHORTEST_LEVEL, without_outliers
 from analysis.wording import bracket, counted, number, percent
@@ -29,7 +40,13 @@ RAMP, PLAIN_RAMP = "▁▂▃▄▅▆▇█", "_.-=+*#@"
 Event = tuple["LevelChange", ...]  # a workload's change at one time, in one metric or in both
 
 
-def answer(history: History, worse: Sequence[LevelChange], *, recent: int | None = None, plain: bool = False) -> Answer:
+def answer(
+    history: History,
+    worse: Sequence[LevelChange],
+    *,
+    recent: int | None = None,
+    plain: bool = False,
+) -> Answer:
     """Make the answer; `worse` are regressions in the last `recent` runs, if those fail a build.
 
     `plain` is for ASCII terminals.
@@ -65,13 +82,20 @@ def _ruling(worse: Sequence[LevelChange], recent: int) -> Line:
     if not worse:
         return Line(f"No regression in the last {recent} runs.", tone="good")
     names = "; ".join(list(dict.fromkeys(change.series.name for change in worse))[:5])
-    return Line(f"Regression: {_count(len(worse), 'change')} in the last {recent} runs: {names}.", tone="bad")
+    return Line(
+        f"Regression: {_count(len(worse), 'change')} in the last {recent} runs: {names}.",
+        tone="bad",
+    )
 
 
 def _headline(history: History) -> str:
     changed = sum(bool(judged.changes) for judged in history.judged)
     judged = sum(judged.p is not None for judged in history.judged)
-    verdict = f"{_count(judged, 'series')} judged: {changed or 'none'} changed" if judged else "No series is long enough to be judged"
+    verdict = (
+        f"{_count(judged, 'series')} judged: {changed or 'none'} changed"
+        if judged
+        else "No series is long enough to be judged"
+    )
     span = f", {history.first_utc[:10]} to {history.last_utc[:10]}" if history.runs else ""
     refused = f", {_count(len(history.refused), 'file')} refused" if history.refused else ""
     return f"{_count(history.runs, 'run')}{span}{refused}. {verdict}."
@@ -92,9 +116,17 @@ def _odd_runs(history: History) -> Iterator[Line]:
     """Yield series whose last runs are outlying: neither changed nor quiet, too few for a level."""
     odd = {judged.series.name: judged for judged in reversed(history.judged) if judged.odd_last}
     for name, judged in reversed(odd.items()):
-        runs = "the last run is" if judged.odd_last == 1 else f"each of the last {judged.odd_last} runs is"
+        runs = (
+            "the last run is"
+            if judged.odd_last == 1
+            else f"each of the last {judged.odd_last} runs is"
+        )
         off = f"{percent(judged.odd_gain)} or more off the level before"
-        yield Line(f"Not yet judged: {name}: {runs} {off} (+ is better). A new level needs {SHORTEST_LEVEL} runs.", tone="open")
+        yield Line(
+            f"Not yet judged: {name}: {runs} {off} (+ is better). A new level needs "
+            f"{SHORTEST_LEVEL} runs.",
+            tone="open",
+        )
 
 
 def _count(number: int, noun: str) -> str:
@@ -117,20 +149,39 @@ def _events(history: History) -> list[Event]:
                 break
         else:
             events.append([change])
-    return [tuple(sorted(event, key=lambda change: not change.series.metric.name.startswith("throughput"))) for event in events]
+    return [
+        tuple(
+            sorted(event, key=lambda change: not change.series.metric.name.startswith("throughput"))
+        )
+        for event in events
+    ]
 
 
 def _table(events: Sequence[Event], history: History, *, plain: bool) -> Table:
     machines = not _machine(history)
     arrow = "->" if plain else "→"
     columns: Columns = [
-        (Column("series", left=True), lambda event: event[0].series.name + (f" on {event[0].series.machine}" if machines else "")),
+        (
+            Column("series", left=True),
+            lambda event: (
+                event[0].series.name + (f" on {event[0].series.machine}" if machines else "")
+            ),
+        ),
         (Column("so far", left=True, spare=2), lambda event: _spark(event[0].series, plain=plain)),
         (Column("first run", left=True), lambda event: event[0].first.started_utc[:10]),
-        (Column("before, after", left=True), lambda event: f"{_label(event[0].last_before)}{arrow}{_label(event[0].first)}"),
+        (
+            Column("before, after", left=True),
+            lambda event: f"{_label(event[0].last_before)}{arrow}{_label(event[0].first)}",
+        ),
         (Column("gain, % [95 %]", write=_gain), lambda event: event[0]),
-        (Column("and by", write=_gain, spare=1), lambda event: event[1] if len(event) > 1 else None),
-        (Column("verdict", left=True), lambda event: Word(event[0].verdict, TONES[event[0].verdict])),
+        (
+            Column("and by", write=_gain, spare=1),
+            lambda event: event[1] if len(event) > 1 else None,
+        ),
+        (
+            Column("verdict", left=True),
+            lambda event: Word(event[0].verdict, TONES[event[0].verdict]),
+        ),
     ]
     return table_of(columns, events)
 
@@ -163,37 +214,63 @@ def sparkline(values: Sequence[float], width: int, *, plain: bool = False) -> st
     ramp = PLAIN_RAMP if plain else RAMP
     if high == low:
         return ramp[len(ramp) // 2] * count
-    return "".join(ramp[min(int((height - low) / (high - low) * len(ramp)), len(ramp) - 1)] for height in heights)
+    return "".join(
+        ramp[min(int((height - low) / (high - low) * len(ramp)), len(ramp) - 1)]
+        for height in heights
+    )
 
 
 def _legend(history: History) -> Iterator[tuple[str, str]]:
     judged = sum(judged.p is not None for judged in history.judged)
     if history.changes:
-        yield "gain", "+ is better, - is worse, in every column and in the line of blocks (up is better)."
-        yield "first run", "a change lies between the two named runs, give or take a run or two; drift appears as steps."
+        yield (
+            "gain",
+            "+ is better, - is worse, in every column and in the line of blocks (up is better).",
+        )
+        yield (
+            "first run",
+            (
+                "a change lies between the two named runs, give or take a run or two; drift "
+                "appears as steps."
+            ),
+        )
     if judged:
         noise = "a series of pure noise is called changed in at most 5 of 100 cases"
-        yield "false alarms", f"{noise if judged == 1 else f'at most 5 % of the series called changed, over all {judged} (BH)'}."
+        yield (
+            "false alarms",
+            f"{noise if judged == 1 else f'at most 5 % of the series called changed, over all {judged} (BH)'}.",
+        )
 
 
 def _subject(series: RunSeries) -> dict[str, object]:
     names = ("study", "workload", "variant", "tweakset", "relative_to")
-    return {**{name: getattr(series, name) for name in names}, "metric": series.metric.name, "machine": series.machine}
+    return {
+        **{name: getattr(series, name) for name in names},
+        "metric": series.metric.name,
+        "machine": series.machine,
+    }
 
 
 def _change(change: LevelChange) -> dict[str, object]:
     """Return a change for programs: gains are fractions, levels in the metric's unit or ratios."""
-    found = {name: getattr(change, name) for name in ("verdict", "gain", "low", "high", "before", "after", "runs_since")}
+    found = {
+        name: getattr(change, name)
+        for name in ("verdict", "gain", "low", "high", "before", "after", "runs_since")
+    }
     sides = {"last_before": change.last_before, "first": change.first}
     marks = {
-        f"{side}_{name}": getattr(mark, name) for side, mark in sides.items() for name in ("run_id", "started_utc", "commit", "origin")
+        f"{side}_{name}": getattr(mark, name)
+        for side, mark in sides.items()
+        for name in ("run_id", "started_utc", "commit", "origin")
     }
     return found | marks
 
 
 def _flat(history: History) -> Table:
     rows = [_subject(change.series) | _change(change) for change in history.changes]
-    return Table([Column(name) for name in rows[0]] if rows else [], [list(row.values()) for row in rows])
+    return Table(
+        [Column(name) for name in rows[0]] if rows else [], [list(row.values()) for row in rows]
+    )
 
 
 def _series(judged: JudgedSeries) -> dict[str, object]:
@@ -205,5 +282,8 @@ def _series(judged: JudgedSeries) -> dict[str, object]:
         "runs": len(judged.series.points),
         "not_judged": judged.reason,
         **{name: getattr(judged, name) for name in ("odd_last", "p", "p_adjusted")},
-        "changes": [_change(change) | {"evidence": {name: getattr(change.found, name) for name in evidence}} for change in judged.changes],
+        "changes": [
+            _change(change) | {"evidence": {name: getattr(change.found, name) for name in evidence}}
+            for change in judged.changes
+        ],
     }

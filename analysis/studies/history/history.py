@@ -167,7 +167,9 @@ class _Key(NamedTuple):
     machine: int
 
 
-def gather(runs: Iterable[Run], metric: str | None = None, relative_to: str | None = None) -> GatheredHistory:
+def gather(
+    runs: Iterable[Run], metric: str | None = None, relative_to: str | None = None
+) -> GatheredHistory:
     """Make series of throughput and a low quantile of step time, or of one metric.
 
     With `relative_to`, each value is divided by that of the same run and block: what the machine
@@ -200,7 +202,9 @@ class _Gatherer:
             return
         if run.is_switched:
             self._leave_out(
-                "runs whose settings were alternated inside processes: their cells are not whole runs of a tweak set", run.origin
+                "runs whose settings were alternated inside processes: their cells are not whole "
+                "runs of a tweak set",
+                run.origin,
             )
             return
         mark = ChangeMark(run.run_id, started, run.origin, run.commit)
@@ -209,15 +213,27 @@ class _Gatherer:
             self._leave_out("copies of other runs", f"{run.origin} is {first.origin}")
             return
         self.tweaksets |= run.tweaksets.keys()
-        self.rates |= {name: known.primary for name, known in run.workloads.items() if known.primary and known.primary.name == TOLD_RATE}
+        self.rates |= {
+            name: known.primary
+            for name, known in run.workloads.items()
+            if known.primary and known.primary.name == TOLD_RATE
+        }
         self.benchmarks_left_out |= dict.fromkeys(run.left_out)
         for key, values in self._logs(run).items():
             self.points[key].append(RunPoint(mark, math.exp(math.fsum(values) / len(values))))
 
     def _logs(self, run: Run) -> dict[_Key, list[float]]:
         machine = self.machines.number_of(run.machine)
-        usable = [cell for cell in run.cells if cell.outcome == "measured" and self._can_be_used(run, cell)]
-        control = {(cell.study, cell.workload, cell.block): cell for cell in usable if cell.tweakset == self.relative_to}
+        usable = [
+            cell
+            for cell in run.cells
+            if cell.outcome == "measured" and self._can_be_used(run, cell)
+        ]
+        control = {
+            (cell.study, cell.workload, cell.block): cell
+            for cell in usable
+            if cell.tweakset == self.relative_to
+        }
         logs: dict[_Key, list[float]] = defaultdict(list)
         self.metrics.update(*(cell.metrics for cell in usable))
         for cell in usable:
@@ -225,7 +241,9 @@ class _Gatherer:
                 continue
             beside = control.get((cell.study, cell.workload, cell.block))
             if self.relative_to and beside is None:
-                self._leave_out(f"cells without {self.relative_to} in their block", f"{run.origin}: {cell.id}")
+                self._leave_out(
+                    f"cells without {self.relative_to} in their block", f"{run.origin}: {cell.id}"
+                )
                 continue
             # Throughput and step times of a self-reporting program are by our clock, and may have a
             # fixed length.
@@ -241,7 +259,10 @@ class _Gatherer:
 
     def _can_be_used(self, run: Run, cell: Cell) -> bool:
         if cell.workload in run.by_place:
-            self._leave_out("benchmarks of one name that differ only in their place in the file", f"{run.origin}: {cell.workload}")
+            self._leave_out(
+                "benchmarks of one name that differ only in their place in the file",
+                f"{run.origin}: {cell.workload}",
+            )
             return False
         what = "cells that contradict their own steps"
         try:
@@ -261,9 +282,14 @@ class _Gatherer:
 
     def history(self) -> GatheredHistory:
         if self.relative_to and self.relative_to not in self.tweaksets:
-            raise Refused(f"no run has a tweak set {self.relative_to!r} to be relative to; available: {_listed(self.tweaksets)}.")
+            raise Refused(
+                f"no run has a tweak set {self.relative_to!r} to be relative to; available: "
+                f"{_listed(self.tweaksets)}."
+            )
         if len(self.requested) == 1 and self.metrics and self.requested[0] not in self.metrics:
-            raise Refused(f"no run has a metric {self.requested[0]!r}; available: {_listed(self.metrics)}.")
+            raise Refused(
+                f"no run has a metric {self.requested[0]!r}; available: {_listed(self.metrics)}."
+            )
         marks = sorted(self.marks.values(), key=_when)
         keys = sorted(key for key in self.points if not self._stands_behind(key))
         variants = _variants({(key.workload, key.params) for key in keys})
@@ -279,7 +305,9 @@ class _Gatherer:
         """Return whether another step time covers more runs, or as many and takes precedence."""
         if len(self.requested) == 1 or key.metric not in STEP_TIMES:
             return False
-        return key.metric != max(STEP_TIMES, key=lambda name: len(self.points.get(key._replace(metric=name), ())))
+        return key.metric != max(
+            STEP_TIMES, key=lambda name: len(self.points.get(key._replace(metric=name), ()))
+        )
 
     def _series(self, key: _Key, variant: str) -> RunSeries:
         points = sorted(self.points[key], key=lambda point: _when(point.mark))
@@ -288,26 +316,43 @@ class _Gatherer:
             workload=key.workload,
             variant=variant,
             tweakset=key.tweakset,
-            metric=self.rates.get(key.workload, metric_named(key.metric)) if key.metric == TOLD_RATE else metric_named(key.metric),
+            metric=self.rates.get(key.workload, metric_named(key.metric))
+            if key.metric == TOLD_RATE
+            else metric_named(key.metric),
             machine=str(self.machines.known[key.machine]),
             points=tuple(points),
             relative_to=self.relative_to,
         )
 
     def _notes(self) -> list[str]:
-        lines = [f"left out, {what}: {count} (the first: {example})." for what, (count, example) in self.left_out.items()]
+        lines = [
+            f"left out, {what}: {count} (the first: {example})."
+            for what, (count, example) in self.left_out.items()
+        ]
         return [*lines, *self.benchmarks_left_out]
 
     def _kept_apart(self, keys: Iterable[_Key]) -> list[str]:
         lines = []
         if len(self.machines.known) > 1:
             names = "; ".join(map(str, self.machines.known))
-            lines.append(f"{len(self.machines.known)} machines, each with separate series: {names}.")
+            lines.append(
+                f"{len(self.machines.known)} machines, each with separate series: {names}."
+            )
         params: dict[str, set[str]] = {}
         for key in keys:
             params.setdefault(key.workload, set()).add(key.params)
         several = sorted(name for name, result in params.items() if len(result) > 1)
-        return [*lines, f"run with several sets of parameters, each a separate series: {', '.join(several)}."] if several else lines
+        return (
+            [
+                *lines,
+                (
+                    "run with several sets of parameters, each a separate series: "
+                    f"{', '.join(several)}."
+                ),
+            ]
+            if several
+            else lines
+        )
 
 
 WHOLE, IN_TURNS = '{"cells":"whole"}', '{"cells":"in turns"}'  # of a workload without parameters
@@ -317,7 +362,9 @@ def _params(workload: Workload, *, turns: bool) -> str:
     """Return the conditions of cells, including turns, where caches are cold in each slice."""
     if not workload.params:
         return IN_TURNS if turns else WHOLE
-    return msgspec.json.encode({**workload.params, "cells": "in turns" if turns else "whole"}, enc_hook=str, order="sorted").decode()
+    return msgspec.json.encode(
+        {**workload.params, "cells": "in turns" if turns else "whole"}, enc_hook=str, order="sorted"
+    ).decode()
 
 
 def _when(mark: ChangeMark) -> tuple[str, str]:
@@ -339,13 +386,21 @@ def _variants(result: set[tuple[str, str]]) -> dict[tuple[str, str], str]:
     params: dict[str, list[str]] = {}
     for workload, text in sorted(result):
         params.setdefault(workload, []).append(text)
-    return {(workload, text): _differing(text, all_of_it) for workload, all_of_it in params.items() for text in all_of_it}
+    return {
+        (workload, text): _differing(text, all_of_it)
+        for workload, all_of_it in params.items()
+        for text in all_of_it
+    }
 
 
 def _differing(text: str, others: list[str]) -> str:
     record: Mapping[str, object] = msgspec.json.decode(text)
     records = [msgspec.json.decode(params) for params in others]
-    return ", ".join(f"{key}={value}" for key, value in record.items() if any(params.get(key) != value for params in records))
+    return ", ".join(
+        f"{key}={value}"
+        for key, value in record.items()
+        if any(params.get(key) != value for params in records)
+    )
 
 
 def _listed(names: Iterable[str]) -> str:
@@ -364,14 +419,25 @@ def judge(history: GatheredHistory, refused: Iterable[str] = ()) -> History:
     for at, p_adjusted in zip(indices, adjusted, strict=True):
         changes = judged[at].changes if p_adjusted <= LEVEL else ()
         judged[at] = _with_odd_runs(replace(judged[at], changes=changes, p_adjusted=p_adjusted))
-    return History(history.runs, history.first_utc, history.last_utc, tuple(judged), tuple(refused), history.notes)
+    return History(
+        history.runs,
+        history.first_utc,
+        history.last_utc,
+        tuple(judged),
+        tuple(refused),
+        history.notes,
+    )
 
 
 def _judged(series: RunSeries) -> JudgedSeries:
     if len(series.points) < SHORTEST:
-        return JudgedSeries(series, reason=f"{len(series.points)} runs; at least {SHORTEST} are required")
+        return JudgedSeries(
+            series, reason=f"{len(series.points)} runs; at least {SHORTEST} are required"
+        )
     changes = change_points([math.log(point.value) for point in series.points])
-    return JudgedSeries(series, tuple(_change(series, point) for point in changes.points), changes.p)
+    return JudgedSeries(
+        series, tuple(_change(series, point) for point in changes.points), changes.p
+    )
 
 
 def _with_odd_runs(judged: JudgedSeries) -> JudgedSeries:
@@ -390,8 +456,14 @@ def _with_odd_runs(judged: JudgedSeries) -> JudgedSeries:
 def _change(series: RunSeries, point: ChangePoint) -> LevelChange:
     sign = 1.0 if series.metric.better == "higher" else -1.0
     gain, *ends = (math.expm1(sign * shift) for shift in (point.shift, point.low, point.high))
-    return LevelChange(series, point, gain, min(ends), max(ends), math.exp(point.before), math.exp(point.after))
+    return LevelChange(
+        series, point, gain, min(ends), max(ends), math.exp(point.before), math.exp(point.after)
+    )
 
 
 def regressions(history: History, recent: int) -> list[LevelChange]:
-    return [change for change in history.changes if change.verdict == "regressed" and change.runs_since <= recent]
+    return [
+        change
+        for change in history.changes
+        if change.verdict == "regressed" and change.runs_since <= recent
+    ]

@@ -34,7 +34,10 @@ RUN: Style = {"color": AGAIN, "marker": "o", "markersize": 3, "linewidth": 0.6}
 @house_style()
 def draw(history: History) -> Figure:
     """Draw a panel per changed workload, or for the first few. Raises: NothingToDraw."""
-    judged = some((one for one in history.judged if one.p is not None), "no series has enough runs to be judged")
+    judged = some(
+        (one for one in history.judged if one.p is not None),
+        "no series has enough runs to be judged",
+    )
     chosen = _chosen(judged)
     changed = [one for one in chosen if one.changes]
     gains = [change.gain for one in changed[:MOST] for change in one.changes]
@@ -44,7 +47,10 @@ def draw(history: History) -> Figure:
         line("changed for the worse", WORSE) if any(gain <= 0 for gain in gains) else None,
         line("changed for the better", BETTER) if any(gain > 0 for gain in gains) else None,
     ]
-    lead = f"{history.runs} runs in their order, {history.first_utc[:10]} to {history.last_utc[:10]}. Each panel has its own scale."
+    lead = (
+        f"{history.runs} runs in their order, {history.first_utc[:10]} to "
+        f"{history.last_utc[:10]}. Each panel has its own scale."
+    )
     sections = []
     for one in changed[:MOST] or chosen[:MOST_QUIET]:
         series = one.series
@@ -52,12 +58,19 @@ def draw(history: History) -> Figure:
         label = f"ratio of {measure.name}s" if series.relative_to else measure.label
         paint = partial(_series, scale=1.0 if series.relative_to else measure.scale)
         beside = f"{label} ({direction(series.metric)}), {series.machine}"
-        sections.append(SERIES.section(series.name, [one], paint, grid="y", most={"y": 4})._replace(beside=beside))
+        sections.append(
+            SERIES.section(series.name, [one], paint, grid="y", most={"y": 4})._replace(
+                beside=beside
+            )
+        )
     hidden = len(changed) - MOST
     notes = [
         f"{len(judged)} series judged, {sum(not one.changes for one in judged)} without a change.",
         f"{hidden} more workloads changed and are not drawn." if hidden > 0 else "",
-        "Triangles at the edge are single runs beyond the scale. The place of a change may be a run or two off.",
+        (
+            "Triangles at the edge are single runs beyond the scale. The place of a change may be "
+            "a run or two off."
+        ),
     ]
     return Spec(lead, sections, legend, notes).lay_out((), TITLE)
 
@@ -65,7 +78,10 @@ def draw(history: History) -> Figure:
 def _chosen(judged: Sequence[JudgedSeries]) -> list[JudgedSeries]:
     """Take one metric per workload, tweak set and machine, preferably a changed one."""
     subjects: dict[tuple[str, ...], JudgedSeries] = {}
-    for one in sorted(judged, key=lambda one: (not one.changes, not one.series.metric.name.startswith("throughput"))):
+    for one in sorted(
+        judged,
+        key=lambda one: (not one.changes, not one.series.metric.name.startswith("throughput")),
+    ):
         subjects.setdefault((one.series.study, one.series.name, one.series.machine), one)
     return list(subjects.values())
 
@@ -81,11 +97,34 @@ def _series(panel: SmallPanel, judged: JudgedSeries, scale: float) -> None:
     lines(axes, [(at, (height, None, None)) for at, height in enumerate(heights)], RUN)
     beyond(axes, range(len(points)), heights, limits, QUIET)
     edges = [0, *(change.found.index for change in changes), len(points)]
-    levels = [changes[0].before, *(change.after for change in changes)] if changes else [float(np.exp(np.mean(np.log(heights)))) / scale]
+    levels = (
+        [changes[0].before, *(change.after for change in changes)]
+        if changes
+        else [float(np.exp(np.mean(np.log(heights)))) / scale]
+    )
     for begin, end, level in zip(edges, edges[1:], levels, strict=False):
-        axes.plot([begin, end - 1], [level * scale] * 2, color=INK, linewidth=1.6, solid_capstyle="butt", zorder=4)
+        axes.plot(
+            [begin, end - 1],
+            [level * scale] * 2,
+            color=INK,
+            linewidth=1.6,
+            solid_capstyle="butt",
+            zorder=4,
+        )
     for change in changes:
-        mark = axes.axvline(change.found.index - 0.5, color=BETTER if change.gain > 0 else WORSE, linewidth=1.2, zorder=2)
+        mark = axes.axvline(
+            change.found.index - 0.5,
+            color=BETTER if change.gain > 0 else WORSE,
+            linewidth=1.2,
+            zorder=2,
+        )
         set_tooltip(mark, f"{minus(percent(change.gain))} from {change.first.started_utc[:10]} on")
-    dates = {at: points[at].mark.started_utc for at in range(0, len(points), -(-len(points) // TICKS))}
-    ticks(axes, "x", dates, {at: f"{at + 1}" if date.startswith(PLACE) else date[:10] for at, date in dates.items()})
+    dates = {
+        at: points[at].mark.started_utc for at in range(0, len(points), -(-len(points) // TICKS))
+    }
+    ticks(
+        axes,
+        "x",
+        dates,
+        {at: f"{at + 1}" if date.startswith(PLACE) else date[:10] for at, date in dates.items()},
+    )

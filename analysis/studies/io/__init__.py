@@ -41,7 +41,11 @@ def command_for(folder: Path) -> str | None:
     """Return a sentence with the command that reads a folder of DLIO's results."""
     from .dlio_folder import folders_under
 
-    return f"these are DLIO results, not saved runs: {JUDGE} io {folder} --plot OUT" if folders_under(folder) else None
+    return (
+        f"these are DLIO results, not saved runs: {JUDGE} io {folder} --plot OUT"
+        if folders_under(folder)
+        else None
+    )
 
 
 def for_pictures(runs: Sequence[Run]) -> dict[str, object]:

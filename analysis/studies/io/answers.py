@@ -11,7 +11,18 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from analysis.answer import Answer, Column, Line, Section, Table, Word, bullets, command, grouped, together
+from analysis.answer import (
+    Answer,
+    Column,
+    Line,
+    Section,
+    Table,
+    Word,
+    bullets,
+    command,
+    grouped,
+    together,
+)
 from analysis.files import reason_of
 from analysis.load import load_each
 from analysis.terms import AGAIN, STOCK, Refused
@@ -44,19 +55,91 @@ CACHE = {
     "device": "device %",
 }
 LEGEND = (
-    ("n", "blocks of the untouched machine: stock and its copy in one block count as one value. Tweak sets are below."),
-    ("[ ]", "95 %, by Student's t over blocks. The mean of rates is geometric, of AU and shares arithmetic, as in sentences and pictures."),
-    ("AU", "% of an epoch spent computing: the whole epoch, or steady, without the first step, as in DLIO."),
-    ("limited by", "the largest part of the epoch: computing (accelerator), waiting for input, or neither (barrier, readers' end)."),
-    ("first batch", "part of the epoch before the first batch arrives. Barrier + readers' end: neither load nor computation."),
-    ("cached", "part of the data set in memory at the start and end of an epoch, under all tweak sets, which must not change it."),
-    ("asked for", "data read by its readers; fetched: the part that came from a device; device: data read by the whole machine."),
-    ("share", "of the variation, a description: it pools all combinations, assuming equal scatter, and supports no claim."),
-    ("p", "the smallest of an effect's steps, each from its differences between blocks (paired t), after Holm over both."),
-    ("both", "these steps, and the effects of a response. In words an interval is 95 % for all steps of its effect together."),
+    (
+        "n",
+        (
+            "blocks of the untouched machine: stock and its copy in one block count as one value. "
+            "Tweak sets are below."
+        ),
+    ),
+    (
+        "[ ]",
+        (
+            "95 %, by Student's t over blocks. The mean of rates is geometric, of AU and shares "
+            "arithmetic, as in sentences and pictures."
+        ),
+    ),
+    (
+        "AU",
+        (
+            "% of an epoch spent computing: the whole epoch, or steady, without the first step, "
+            "as in DLIO."
+        ),
+    ),
+    (
+        "limited by",
+        (
+            "the largest part of the epoch: computing (accelerator), waiting for input, or "
+            "neither (barrier, readers' end)."
+        ),
+    ),
+    (
+        "first batch",
+        (
+            "part of the epoch before the first batch arrives. Barrier + readers' end: neither "
+            "load nor computation."
+        ),
+    ),
+    (
+        "cached",
+        (
+            "part of the data set in memory at the start and end of an epoch, under all tweak "
+            "sets, which must not change it."
+        ),
+    ),
+    (
+        "asked for",
+        (
+            "data read by its readers; fetched: the part that came from a device; device: data "
+            "read by the whole machine."
+        ),
+    ),
+    (
+        "share",
+        (
+            "of the variation, a description: it pools all combinations, assuming equal scatter, "
+            "and supports no claim."
+        ),
+    ),
+    (
+        "p",
+        (
+            "the smallest of an effect's steps, each from its differences between blocks (paired "
+            "t), after Holm over both."
+        ),
+    ),
+    (
+        "both",
+        (
+            "these steps, and the effects of a response. In words an interval is 95 % for all "
+            "steps of its effect together."
+        ),
+    ),
     ("residual", "factors in threes and more, which are not tested."),
-    ("*", "differs after Holm's adjustment: from stock, or cold from warm. (=) changed nothing here: a second A/A. Figures: % of stock."),
-    ("cold - warm", "on a warm cache no disk is read: any effect of a read setting there is chance (a negative control)."),
+    (
+        "*",
+        (
+            "differs after Holm's adjustment: from stock, or cold from warm. (=) changed nothing "
+            "here: a second A/A. Figures: % of stock."
+        ),
+    ),
+    (
+        "cold - warm",
+        (
+            "on a warm cache no disk is read: any effect of a read setting there is chance (a "
+            "negative control)."
+        ),
+    ),
 )
 
 
@@ -76,7 +159,9 @@ def answer_of(names: Sequence[str], *, plot: Path | None = None) -> Answer:
         if judged:
             studies.append(study(run.origin, judged, left_out))
         else:
-            refused += left_out or [f"{run.origin}: no cell reports its input; use runs of bench_io_patterns."]
+            refused += left_out or [
+                f"{run.origin}: no cell reports its input; use runs of bench_io_patterns."
+            ]
     for name in dlio:
         judged = [judge(run) for run in runs_of(Path(name), refused) if run.kind != "generation"]
         studies += [study(name, judged)] if judged else []
@@ -84,10 +169,17 @@ def answer_of(names: Sequence[str], *, plot: Path | None = None) -> Answer:
         raise Refused(refused[0] if refused else f"{', '.join(names)}: no run reports its input.")
     parts = [answer(one) for one in studies]
     if len(parts) > 1:
-        parts = [replace(part, title=f"{Path(one.origin).stem}: {part.title}") for part, one in zip(parts, studies, strict=True)]
+        parts = [
+            replace(part, title=f"{Path(one.origin).stem}: {part.title}")
+            for part, one in zip(parts, studies, strict=True)
+        ]
     drawn = {} if plot is None else pictures([cell for one in studies for cell in one.cells], plot)
     whole = together(parts)
-    extra = [Section("Pictures", [Line(outcome, f"{name}:") for name, outcome in drawn.items()])] if drawn else []
+    extra = (
+        [Section("Pictures", [Line(outcome, f"{name}:") for name, outcome in drawn.items()])]
+        if drawn
+        else []
+    )
     return replace(
         whole,
         sections=[*whole.sections, *extra],
@@ -100,7 +192,11 @@ def answer_of(names: Sequence[str], *, plot: Path | None = None) -> Answer:
 def _is_dlio(path: Path) -> bool:
     """Return whether a path is a DLIO result folder or contains some, but no saved runs."""
     try:
-        return path.is_dir() and (not any(path.glob("*.json")) or (path / SUMMARY).is_file()) and bool(folders_under(path))
+        return (
+            path.is_dir()
+            and (not any(path.glob("*.json")) or (path / SUMMARY).is_file())
+            and bool(folders_under(path))
+        )
     except (OSError, ValueError) as error:
         raise Refused(f"{path}: cannot be read: {reason_of(error)}.") from None
 
@@ -112,8 +208,14 @@ def pictures(judged: Sequence[Judged], folder: Path) -> dict[str, str]:
     from analysis.plots.style import draw_into
 
     scene = Scene((), io=tuple(one for one in judged if one.run.epochs))
-    known = {name: picture for name, picture in plots.pictures().items() if "io" in getattr(picture, "REPORTS", ())}
-    return draw_into(folder, {name: partial(picture.draw, scene) for name, picture in known.items()})
+    known = {
+        name: picture
+        for name, picture in plots.pictures().items()
+        if "io" in getattr(picture, "REPORTS", ())
+    }
+    return draw_into(
+        folder, {name: partial(picture.draw, scene) for name, picture in known.items()}
+    )
 
 
 # One source.
@@ -122,16 +224,27 @@ def pictures(judged: Sequence[Judged], folder: Path) -> dict[str, str]:
 def answer(study: IoStudy, *, brief: bool = False) -> Answer:
     """Return the answer, the table of configurations first; `brief`: only that and tweak sets."""
     if not study.cells:
-        return Answer("No run has epochs, so there is nothing to analyse.", warnings=left_out(study), data=record_of(study))
+        return Answer(
+            "No run has epochs, so there is nothing to analyse.",
+            warnings=left_out(study),
+            data=record_of(study),
+        )
     blocks = len({cell.run.block for cell in study.cells if cell.run.block is not None})
     inside = f" in {counted(blocks, 'block')}" if blocks else ""
-    what = f"{counted(len(study.cells), 'run')} of {counted(len(study.caches), 'configuration')}{inside}"
+    what = (
+        f"{counted(len(study.cells), 'run')} of "
+        f"{counted(len(study.caches), 'configuration')}{inside}"
+    )
     title, *others = [*findings(study), f"{what}{'; all: ' + study.alike if study.alike else ''}."]
     notes = [(cell.run.id, f"{note}.") for cell in study.cells for note in cell.run.notes]
     return Answer(
         title,
         [*bullets(others[:-1]), *(Line(line, tone="quiet") for line in others[-1:])],
-        [_runs(study, brief=brief), *_tweak_table(study), *([] if brief or not blocks else _details(study))],
+        [
+            _runs(study, brief=brief),
+            *_tweak_table(study),
+            *([] if brief or not blocks else _details(study)),
+        ],
         [] if brief else [*left_out(study), *grouped(notes, len(study.cells))],
         LEGEND,
         command("io", study.origin, "--plot", "io/"),
@@ -142,7 +255,11 @@ def answer(study: IoStudy, *, brief: bool = False) -> Answer:
 def left_out(study: IoStudy) -> list[str]:
     """Name the first omitted cells, and the number of further ones."""
     cells = [line.removeprefix(f"{study.origin}: ") for line in dict.fromkeys(study.refused)]
-    more = [f"left out: {len(cells) - MOST_LOST} more (named in --json)."] if len(cells) > MOST_LOST else []
+    more = (
+        [f"left out: {len(cells) - MOST_LOST} more (named in --json)."]
+        if len(cells) > MOST_LOST
+        else []
+    )
     return [*(f"left out: {cell}" for cell in cells[:MOST_LOST]), *more]
 
 
@@ -158,7 +275,11 @@ def _runs(study: IoStudy, *, brief: bool) -> Section:
         for one in untouched:
             means = [one.responses[name] for name in heads]
             figures = [mean if mean.value is not None else Word("–", "quiet") for mean in means]
-            missing += [(one.name, f"no {' '.join(heads[name].split())}: {why}.") for name in heads if (why := one.responses[name].missing)]
+            missing += [
+                (one.name, f"no {' '.join(heads[name].split())}: {why}.")
+                for name in heads
+                if (why := one.responses[name].missing)
+            ]
             blocks = max(mean.n for mean in one.responses.values())
             rows.append([one.name, blocks, *figures, *([_limit(one)] if heads is FIRST else [])])
         tables.append(Table(columns, rows))
@@ -173,7 +294,11 @@ def _writer(name: str) -> Callable[[Estimate], str]:
     scale = {"percent": 1.0, "share": 100.0}.get(name.rpartition("_")[2])
 
     def write(mean: Estimate) -> str:
-        value, *ends = [f"{scale * end:.1f}" if scale else digits(end, 3) for end in (mean.value, mean.low, mean.high) if end is not None]
+        value, *ends = [
+            f"{scale * end:.1f}" if scale else digits(end, 3)
+            for end in (mean.value, mean.low, mean.high)
+            if end is not None
+        ]
         return f"{value} [{', '.join(ends)}]" if ends else value
 
     return write
@@ -190,10 +315,18 @@ def _limit(configuration: Configuration) -> str | None:
 
 
 def _details(study: IoStudy) -> Iterator[Section]:
-    heads = [Column("configuration", left=True), Column("epochs", "epochs"), Column("MiB", "data_set_mib", "{:.0f}".format)]
-    heads += [Column(head, part, lambda value: f"{100 * value:.1f}") for part, head in CACHE.items()]
+    heads = [
+        Column("configuration", left=True),
+        Column("epochs", "epochs"),
+        Column("MiB", "data_set_mib", "{:.0f}".format),
+    ]
+    heads += [
+        Column(head, part, lambda value: f"{100 * value:.1f}") for part, head in CACHE.items()
+    ]
     rows = [[name, *cache.values()] for name, cache in study.caches.items()]
-    yield Section("Proof of the cache: parts of the data set, all epochs together", [Table(heads, rows)])
+    yield Section(
+        "Proof of the cache: parts of the data set, all epochs together", [Table(heads, rows)]
+    )
     yield _variation(study)
     if words := of_factors(study):
         yield Section("What varies with what, in words", bullets(words))
@@ -202,23 +335,43 @@ def _details(study: IoStudy) -> Iterator[Section]:
 def _variation(study: IoStudy) -> Section:
     """Make one table for all responses: the share of the variation, and p of the effect's steps."""
     known = [analysis for analysis in study.analyses if analysis.findings]
-    lines = [Line(f"{one.response}: not analysed: {one.refusal}", "", "open") for one in study.analyses if one.refusal]
+    lines = [
+        Line(f"{one.response}: not analysed: {one.refusal}", "", "open")
+        for one in study.analyses
+        if one.refusal
+    ]
     title = "What varies with what: untouched machine"
     if not known:
         return Section(title, lines)
     columns = [Column("variation", left=True), Column("df")]
     for analysis in known:
         head = LABELS[analysis.response]
-        columns += [Column(f"{head} %", f"{analysis.response}_share", size), Column("p", "p", probability)]
+        columns += [
+            Column(f"{head} %", f"{analysis.response}_share", size),
+            Column("p", "p", probability),
+        ]
     rows: dict[str, list[object]] = {}
     for name in dict.fromkeys(source.name for analysis in known for source in analysis.variation):
-        sources = [next((source for source in analysis.variation if source.name == name), None) for analysis in known]
-        rows[name] = [name.replace(":", " × "), "/".join(dict.fromkeys(str(source.df) for source in sources if source))]
+        sources = [
+            next((source for source in analysis.variation if source.name == name), None)
+            for analysis in known
+        ]
+        rows[name] = [
+            name.replace(":", " × "),
+            "/".join(dict.fromkeys(str(source.df) for source in sources if source)),
+        ]
         for analysis, source in zip(known, sources, strict=True):
             p = {effect.factors: effect.p_adjusted for effect in analysis.findings}
             rows[name] += [source.share, p.get(source.factors)] if source else [None, None]
     notes = dict.fromkeys(note for analysis in known for note in analysis.notes)
-    return Section(title, [*lines, Table(columns, [*rows.values()]), *(Line(note, "note:", "quiet") for note in notes)])
+    return Section(
+        title,
+        [
+            *lines,
+            Table(columns, [*rows.values()]),
+            *(Line(note, "note:", "quiet") for note in notes),
+        ],
+    )
 
 
 def _tweak_table(study: IoStudy) -> list[Section]:
@@ -229,19 +382,33 @@ def _tweak_table(study: IoStudy) -> list[Section]:
 
     def place(one: IoContrast) -> tuple[bool, bool, int]:
         name = one.configuration or BY_DEFAULT
-        return one.tweakset == AGAIN, one.tweakset in idle, order.index(name) if name in order else len(order)
+        return (
+            one.tweakset == AGAIN,
+            one.tweakset in idle,
+            order.index(name) if name in order else len(order),
+        )
 
     places = {one.rest for one in treated}
     every = sorted((one for one in (*treated, *made.again) if one.rest in places), key=place)
-    states = [state for state in ("cold", "warm", "as_found", "") if any(one.cache == state for one in every)]
+    states = [
+        state
+        for state in ("cold", "warm", "as_found", "")
+        if any(one.cache == state for one in every)
+    ]
     if not every:
         return []
     heads = [*states, *(["cold - warm"] if made.differences else [])]
     figures = {(one.tweakset, one.rest, one.cache): one for one in every if one.p is not None}
-    figures |= {(one.tweakset, one.rest, "cold - warm"): one for one in made.differences if one.p is not None}
+    figures |= {
+        (one.tweakset, one.rest, "cold - warm"): one
+        for one in made.differences
+        if one.p is not None
+    }
     sets = list(dict.fromkeys(one.tweakset for one in every))
     rows = []
-    for name, rest in sorted(dict.fromkeys((one.tweakset, one.rest) for one in every), key=lambda row: sets.index(row[0])):
+    for name, rest in sorted(
+        dict.fromkeys((one.tweakset, one.rest) for one in every), key=lambda row: sets.index(row[0])
+    ):
         label = f"{name}{' (=)' if name in idle else ''}{f' · {rest}' if rest else ''}"
         rows.append([label, *(figures.get((name, rest, head)) for head in heads)])
     rows.sort(key=lambda row: not any(isinstance(cell, IoContrast) and cell.shown for cell in row))
@@ -250,8 +417,15 @@ def _tweak_table(study: IoStudy) -> list[Section]:
         return f"{change_text(RATE, one).replace(' %', '', 1)}{'*' if one.shown else ''}"
 
     names = {"cold - warm": "cold_less_warm", "": "change"}
-    columns = [Column("tweak set", left=True), *(Column(head or "change", names.get(head, head), write) for head in heads)]
-    return [Section("Tweak sets against stock: samples/s, %, block by block [95 %]", [Table(columns, rows)])]
+    columns = [
+        Column("tweak set", left=True),
+        *(Column(head or "change", names.get(head, head), write) for head in heads),
+    ]
+    return [
+        Section(
+            "Tweak sets against stock: samples/s, %, block by block [95 %]", [Table(columns, rows)]
+        )
+    ]
 
 
 def record_of(study: IoStudy) -> dict[str, Any]:
@@ -276,7 +450,10 @@ def record_of(study: IoStudy) -> dict[str, Any]:
             {
                 "response": one.response,
                 "factors": one.layout.varied.levels,
-                "variation": [{"name": row.name, "df": row.df, "ss": row.ss, "share": row.share} for row in one.variation],
+                "variation": [
+                    {"name": row.name, "df": row.df, "ss": row.ss, "share": row.share}
+                    for row in one.variation
+                ],
                 "findings": [{**asdict(effect), "shown": effect.shown} for effect in one.findings],
                 "answers": answers(one),
                 "refusal": one.refusal or None,

@@ -95,7 +95,9 @@ def configuration(run: IoRun, without: Iterable[str] = ()) -> str:
     """Name a run's configuration by its parameters: `unet3d_h100 · 4 processes · npz · cold`."""
     words = {"model": run.model, **({"engine": run.engine} if "engine" in run.overrides else {})}
     words["processes"] = f"{run.processes} process{'' if run.processes == 1 else 'es'}"
-    words |= {name: level_name(name, level_of(run, name)) for name in run.overrides if name not in ALWAYS}
+    words |= {
+        name: level_name(name, level_of(run, name)) for name in run.overrides if name not in ALWAYS
+    }
     left_out = set(without)
     return " · ".join(word for name, word in words.items() if name not in left_out)
 
@@ -118,7 +120,11 @@ def _names(runs: Iterable[IoRun]) -> list[str]:
 def common(runs: Sequence[IoRun]) -> frozenset[str]:
     """Return parameters that names can omit: common to all runs, or implied; none for one."""
     alike = _alike(runs)
-    return frozenset({*alike, *(name for name, _ in factors_of(runs).same)}) if len(alike) < len(_names(runs)) else frozenset()
+    return (
+        frozenset({*alike, *(name for name, _ in factors_of(runs).same)})
+        if len(alike) < len(_names(runs))
+        else frozenset()
+    )
 
 
 def _alike(runs: Sequence[IoRun]) -> list[str]:
@@ -131,7 +137,10 @@ def describe_common(runs: Sequence[IoRun]) -> str:
     if len(alike) == len(_names(runs)):
         return ""
     levels = {name: level_of(runs[0], name) for name in alike}
-    return ", ".join(level if name in {"model", "engine"} else level_name(name, level) for name, level in levels.items())
+    return ", ".join(
+        level if name in {"model", "engine"} else level_name(name, level)
+        for name, level in levels.items()
+    )
 
 
 def scale_of(name: str) -> Scale:

@@ -26,7 +26,16 @@ from analysis.plain import one_line
 from analysis.terms import Unreadable
 from control.saved import Count, Duration, Positive  # needed by msgspec at run time
 
-from .terms import EXCLUDED_END_STEPS, EXCLUDED_START_STEPS, GIB, MIB, PREFETCH_FACTOR, Checkpoint, Epoch, IoRun
+from .terms import (
+    EXCLUDED_END_STEPS,
+    EXCLUDED_START_STEPS,
+    GIB,
+    MIB,
+    PREFETCH_FACTOR,
+    Checkpoint,
+    Epoch,
+    IoRun,
+)
 
 SUMMARY = "summary.json"
 HYDRA_FILES = ("hydra.yaml", "overrides.yaml")
@@ -36,7 +45,10 @@ STAMPED = re.compile(r"\d{4}(-\d\d){5}")  # hydra's name of a run's folder
 BLOCK = re.compile(r"block(\d+)")
 CHECKPOINT = re.compile(r"(?:save_)?ckpt(\d+)")
 # In the log: samples per file * files / batch size / ranks; the configured computation time.
-STEPS = re.compile(r"Max steps per epoch: \d{1,9} = (\d{1,9}) \* (\d{1,9}) / ([1-9]\d{0,8}) / \d{1,9} \(samples per file")
+STEPS = re.compile(
+    r"Max steps per epoch: \d{1,9} = (\d{1,9}) \* (\d{1,9}) / ([1-9]\d{0,8}) / \d{1,9} \(samples "
+    r"per file"
+)
 COMPUTATION = re.compile(r"\(set value: (?:\{'mean': )?(\d{1,9}(?:\.\d{1,20})?)\}?\)")
 CHECKPOINTS = "workflow.checkpoint"
 NO_FACTORS = ("workflow.", "hydra.", "dataset.data_folder", "checkpoint.checkpoint_folder")
@@ -63,7 +75,10 @@ DEFAULTS: Mapping[str, object] = {
     "exclude_start_steps": EXCLUDED_START_STEPS,
     "exclude_end_steps": EXCLUDED_END_STEPS,
 }
-NO_CONFIGURATION = "its configuration (.hydra/config.yaml) is missing, so its parameters and excluded steps are unknown"
+NO_CONFIGURATION = (
+    "its configuration (.hydra/config.yaml) is missing, so its parameters and excluded steps are "
+    "unknown"
+)
 
 
 def runs_of(path: Path, refused: list[str]) -> list[IoRun]:
@@ -85,11 +100,17 @@ def folders_under(path: Path) -> list[Path]:
     """
     result = sorted(_candidates(path))
     whole = {folder.parent for folder in result if (folder / SUMMARY).is_file()}
-    return [folder for folder in result if not (folder.parent in whole and _of_another_rank(folder))]
+    return [
+        folder for folder in result if not (folder.parent in whole and _of_another_rank(folder))
+    ]
 
 
 def _of_another_rank(folder: Path) -> bool:
-    return not (folder / SUMMARY).exists() and not (folder / "0_output.json").exists() and any(folder.glob("*_output.json"))
+    return (
+        not (folder / SUMMARY).exists()
+        and not (folder / "0_output.json").exists()
+        and any(folder.glob("*_output.json"))
+    )
 
 
 def _candidates(path: Path) -> Iterator[Path]:
@@ -109,20 +130,33 @@ def run_of(folder: Path) -> IoRun:
     if path.is_file():
         summary = _json_of(path)
         processes = summary.field("num_accelerators", Count)
-        epochs, checkpoints = _trained(folder, summary.read(Summary).get("metric") or {}, processes, config)
+        epochs, checkpoints = _trained(
+            folder, summary.read(Summary).get("metric") or {}, processes, config
+        )
     elif config.only_generates:  # for that, 2.0.0 writes only configuration and log
         summary, processes, epochs, checkpoints = Part({}, str(path)), 1, (), ()
     else:
-        raise Unreadable(f"{path}: missing; DLIO writes it at the end, so the run did not finish, or the folder was not copied completely.")
+        raise Unreadable(
+            f"{path}: missing; DLIO writes it at the end, so the run did not finish, or the "
+            "folder was not copied completely."
+        )
     metric = summary.value.get("metric") or {}
-    reported = {**metric, "data_size_per_host_GB": summary.value.get("data_size_per_host_GB")} if summary.value else {}
+    reported = (
+        {**metric, "data_size_per_host_GB": summary.value.get("data_size_per_host_GB")}
+        if summary.value
+        else {}
+    )
     params = config.params
     computation = params.get("computation_time")
     computation_s = computation.get("mean") if isinstance(computation, Mapping) else computation
     start_steps, end_steps = EXCLUDED_START_STEPS, EXCLUDED_END_STEPS
     if config.known and not config.old:  # 2.0.0 has no other mode
-        start_steps, end_steps = (config.whole(f"exclude_{end}_steps") or 0 for end in ("start", "end"))
-    asked_bytes = Part(params, config.origin).field("record_length_bytes", Positive) if config.known else None
+        start_steps, end_steps = (
+            config.whole(f"exclude_{end}_steps") or 0 for end in ("start", "end")
+        )
+    asked_bytes = (
+        Part(params, config.origin).field("record_length_bytes", Positive) if config.known else None
+    )
     return IoRun(
         origin=str(folder),
         id=_name(folder, processes),
@@ -135,14 +169,20 @@ def run_of(folder: Path) -> IoRun:
         batch_size=config.whole("batch_size", 1),
         read_threads=config.whole("read_threads"),
         prefetch_factor=_prefetch_factor(config),
-        computation_time_s=float(computation_s) if _is_number(computation_s) and 0 <= computation_s < math.inf else None,
+        computation_time_s=float(computation_s)
+        if _is_number(computation_s) and 0 <= computation_s < math.inf
+        else None,
         record_length_bytes=asked_bytes or _record_length(reported),
         epochs=epochs,
         excluded_start_steps=start_steps,
         excluded_end_steps=end_steps,
         checkpoints=checkpoints,
         params=params if config.known else {},
-        overrides={key: value for key, value in config.overrides.items() if key == CHECKPOINTS or not key.startswith(NO_FACTORS)},
+        overrides={
+            key: value
+            for key, value in config.overrides.items()
+            if key == CHECKPOINTS or not key.startswith(NO_FACTORS)
+        },
         dataset=_dataset_of(config),
         reported=reported,
         host=_host_of(summary),
@@ -151,38 +191,66 @@ def run_of(folder: Path) -> IoRun:
     )
 
 
-def _trained(folder: Path, metric: Mapping[str, Any], processes: int, config: Config) -> tuple[tuple[Epoch, ...], tuple[Checkpoint, ...]]:
+def _trained(
+    folder: Path, metric: Mapping[str, Any], processes: int, config: Config
+) -> tuple[tuple[Epoch, ...], tuple[Checkpoint, ...]]:
     """Read the complete output of a run's ranks. Raises: Unreadable, if some of it is missing."""
     notes = config.notes
     if _is_alone(folder, metric):
         notes.append("only its summary exists, so the figures are DLIO's own")
         return (), ()
     files = _rank_files(folder, processes)
-    epochs = tuple(sorted((epoch for rank in files for epoch in _epochs_of(*rank)), key=lambda one: (one.number, one.block, one.rank)))
+    epochs = tuple(
+        sorted(
+            (epoch for rank in files for epoch in _epochs_of(*rank)),
+            key=lambda one: (one.number, one.block, one.rank),
+        )
+    )
     if not epochs and any(name.startswith("train_") for name in metric):
-        raise Unreadable(f"{folder / SUMMARY}: reports a training, but {files[0][1].name} has no steps; the folder is incomplete.")
+        raise Unreadable(
+            f"{folder / SUMMARY}: reports a training, but {files[0][1].name} has no steps; the "
+            "folder is incomplete."
+        )
     if not epochs and not config.only_generates:
-        did = "neither trained nor generated data" if config.known else "trained nothing, and no .hydra/config.yaml shows data generation"
+        did = (
+            "neither trained nor generated data"
+            if config.known
+            else "trained nothing, and no .hydra/config.yaml shows data generation"
+        )
         raise Unreadable(f"{folder / SUMMARY}: {did}, so there is nothing to analyse.")
     if epochs and len(files) < processes:
         ranks = ", ".join(str(rank) for rank, *_ in files)
-        raise Unreadable(f"{folder}: {processes} ranks ran, but there are step lists of {ranks} only; copy every <rank>_output.json.")
+        raise Unreadable(
+            f"{folder}: {processes} ranks ran, but there are step lists of {ranks} only; copy "
+            "every <rank>_output.json."
+        )
     if epochs and len({stamps for _, _, stamps in files}) < len(files):
-        notes.append("all ranks are timed by rank 0's stamps, the only ones in this version of DLIO")
+        notes.append(
+            "all ranks are timed by rank 0's stamps, the only ones in this version of DLIO"
+        )
     if any(output.parent != folder for _, output, _ in files):
-        notes.append("ranks wrote to separate folders, as in DLIO 2.0.0 when the clock ticks between them")
+        notes.append(
+            "ranks wrote to separate folders, as in DLIO 2.0.0 when the clock ticks between them"
+        )
     size_gb = metric.get("checkpoint_size_GB")
     checkpoints = _checkpoints_of(files[0][2], size_gb * GIB if _is_number(size_gb) else None)
     size = config.params.get("model_size")
     if size and any(checkpoint.bytes == IGNORED_SIZE_BYTES for checkpoint in checkpoints):
-        notes.append(f"checkpoints hold {IGNORED_SIZE_BYTES} bytes: model_size = {size} is not a key of the DLIO version that ran")
+        notes.append(
+            f"checkpoints hold {IGNORED_SIZE_BYTES} bytes: model_size = {size} is not a key of "
+            "the DLIO version that ran"
+        )
     return epochs, checkpoints
 
 
 def _is_alone(folder: Path, metric: Mapping[str, object]) -> bool:
     """Return whether a summary reports a training without any rank's step lists."""
     trained = any(name.startswith("train_") for name in metric)
-    return trained and not any(folder.glob("*_output.json")) and not any(folder.parent.glob("*/0_output.json"))
+    return (
+        trained
+        and not any(folder.glob("*_output.json"))
+        and not any(folder.parent.glob("*/0_output.json"))
+    )
 
 
 def _is_number(value: object) -> TypeGuard[float]:
@@ -193,9 +261,16 @@ def _document(path: Path) -> object:
     """Read JSON or YAML; DLIO's bare `NaN` counts as missing. Raises: Unreadable."""
     try:
         text = read_whole(path).decode()
-        return yaml.safe_load(text) if path.suffix == ".yaml" else json.loads(text, parse_constant=lambda _word: None)
+        return (
+            yaml.safe_load(text)
+            if path.suffix == ".yaml"
+            else json.loads(text, parse_constant=lambda _word: None)
+        )
     except (yaml.YAMLError, ValueError, RecursionError) as error:
-        raise Unreadable(f"{path}: cannot be read as {path.suffix[1:].upper()} ({one_line(error, 200)}); {DAMAGED}.") from None
+        raise Unreadable(
+            f"{path}: cannot be read as {path.suffix[1:].upper()} ({one_line(error, 200)}); "
+            f"{DAMAGED}."
+        ) from None
 
 
 class Summary(TypedDict, total=False):
@@ -251,7 +326,10 @@ class Config:
         if name not in self.params and not self.known:
             return None
         if not _is_number(value) or value != value // 1 or value < least:
-            raise Unreadable(f"{self.origin}: has {name} = {value!r}, but a whole number of at least {least} is expected.")
+            raise Unreadable(
+                f"{self.origin}: has {name} = {value!r}, but a whole number of at least {least} "
+                "is expected."
+            )
         return int(value)
 
     @property
@@ -278,7 +356,9 @@ def _config_of(folder: Path) -> Config:
     text = read_whole(log).decode(errors="replace") if log.is_file() else ""
     steps, computation = STEPS.search(text), COMPUTATION.search(text)
     names = ("num_samples_per_file", "num_files_train", "batch_size")
-    params: dict[str, object] = dict(zip(names, map(int, steps.groups()), strict=True)) if steps else {}
+    params: dict[str, object] = (
+        dict(zip(names, map(int, steps.groups()), strict=True)) if steps else {}
+    )
     params |= {"computation_time": float(computation[1])} if computation else {}
     return Config(params, overrides, workload, str(log), old, [NO_CONFIGURATION], known=False)
 
@@ -286,7 +366,11 @@ def _config_of(folder: Path) -> Config:
 def hydra_of(folder: Path) -> Path:
     """Find hydra's configuration: `.hydra`, or `hydra.output_subdir` (MLPerf Storage: configs)."""
     usual = folder / ".hydra"
-    beside = sorted(path.parent for path in folder.glob("*/config.yaml") if any((path.parent / name).exists() for name in HYDRA_FILES))
+    beside = sorted(
+        path.parent
+        for path in folder.glob("*/config.yaml")
+        if any((path.parent / name).exists() for name in HYDRA_FILES)
+    )
     return usual if usual.exists() or not beside else beside[0]
 
 
@@ -301,20 +385,32 @@ def _overrides_of(path: Path) -> dict[str, str]:
 def _flat(sections: Mapping[object, object], notes: list[str], *, old: bool) -> dict[str, object]:
     params: dict[str, object] = {}
     for name, section in sections.items():
-        given = {str(key): value for key, value in section.items()} if isinstance(section, Mapping) else {str(name): section}
+        given = (
+            {str(key): value for key, value in section.items()}
+            if isinstance(section, Mapping)
+            else {str(name): section}
+        )
         if name == "model" and isinstance(section, Mapping):
             # `name` and `type` are unclear without their section; no DLIO reads a `model_size`
             # here, which keeps its own name.
-            params |= {{"name": "model", "type": "model_type"}.get(key, key): value for key, value in given.items()}
+            params |= {
+                {"name": "model", "type": "model_type"}.get(key, key): value
+                for key, value in given.items()
+            }
             continue
         for before, after in OLD_NAMES.items():
             # Each version reads its own spelling; a single one was meant for the version that ran.
             if before in given and after in given:
                 ignored = after if old else before
-                notes.append(f"{ignored} is not a key of the DLIO version that ran, which silently ignores it")
+                notes.append(
+                    f"{ignored} is not a key of the DLIO version that ran, which silently ignores "
+                    "it"
+                )
                 del given[ignored]
         params |= {OLD_NAMES.get(key, key): value for key, value in given.items()}
-    shuffles = {name: "off" for name in ("file_shuffle", "sample_shuffle") if params.get(name) is False}  # YAML `off`
+    shuffles = {
+        name: "off" for name in ("file_shuffle", "sample_shuffle") if params.get(name) is False
+    }  # YAML `off`
     return params | shuffles
 
 
@@ -331,13 +427,21 @@ def _name(folder: Path, processes: int) -> str:
     place = folder.resolve()
     if not STAMPED.fullmatch(place.name):
         return place.name
-    return place.parent.name if re.match(rf"{processes}(_|$)", place.parent.name) else f"{place.parent.name}/{place.name}"
+    return (
+        place.parent.name
+        if re.match(rf"{processes}(_|$)", place.parent.name)
+        else f"{place.parent.name}/{place.name}"
+    )
 
 
 def _model_above(folder: Path) -> str:
     """Return the name of the nearest folder other than a time or a number of ranks."""
     place = folder.resolve()
-    names = (path.name for path in (place, *place.parents) if not STAMPED.fullmatch(path.name) and not re.match(r"\d+(_|$)", path.name))
+    names = (
+        path.name
+        for path in (place, *place.parents)
+        if not STAMPED.fullmatch(path.name) and not re.match(r"\d+(_|$)", path.name)
+    )
     return next(names, "") or "unknown"
 
 
@@ -345,8 +449,16 @@ def _model_above(folder: Path) -> str:
 
 
 def _record_length(reported: Mapping[str, object]) -> float | None:
-    rate, mb = (reported.get(name) for name in ("train_throughput_mean_samples_per_second", "train_io_mean_MB_per_second"))
-    if not (isinstance(rate, float) and isinstance(mb, float) and 0 < rate < math.inf and 0 < mb < math.inf):
+    rate, mb = (
+        reported.get(name)
+        for name in ("train_throughput_mean_samples_per_second", "train_io_mean_MB_per_second")
+    )
+    if not (
+        isinstance(rate, float)
+        and isinstance(mb, float)
+        and 0 < rate < math.inf
+        and 0 < mb < math.inf
+    ):
         return None
     return mb * MIB / rate
 
@@ -367,7 +479,9 @@ def _host_of(summary: Part) -> dict[str, object]:
         "name": known.get("hostname"),
         "hosts": known.get("num_hosts"),
         "cpus": cpus[0] if isinstance(cpus, list) and cpus and isinstance(cpus[0], int) else None,
-        "memory_bytes": sum(memory) * GIB if isinstance(memory, list) and all(map(_is_number, memory)) else None,
+        "memory_bytes": sum(memory) * GIB
+        if isinstance(memory, list) and all(map(_is_number, memory))
+        else None,
     }
 
 
@@ -398,16 +512,33 @@ def _rank_files(folder: Path, processes: int) -> list[tuple[int, Path, Path]]:
 
     Raises: Unreadable.
     """
-    siblings = [path for path in folder.parent.iterdir() if path != folder and path.is_dir() and not (path / SUMMARY).exists()]
-    siblings.sort(key=lambda sibling: abs(_stamp_s(sibling.name) - _stamp_s(folder.name)))  # nearest in time first
+    siblings = [
+        path
+        for path in folder.parent.iterdir()
+        if path != folder and path.is_dir() and not (path / SUMMARY).exists()
+    ]
+    siblings.sort(
+        key=lambda sibling: abs(_stamp_s(sibling.name) - _stamp_s(folder.name))
+    )  # nearest in time first
     shared, result = folder / "per_epoch_stats.json", []
     for rank in range(processes):
-        home = next((path for path in (folder, *siblings) if (path / f"{rank}_output.json").is_file()), None)
+        home = next(
+            (path for path in (folder, *siblings) if (path / f"{rank}_output.json").is_file()), None
+        )
         if home is not None:
             own = home / f"{rank}_per_epoch_stats.json"
-            result.append((rank, home / f"{rank}_output.json", shared if shared.is_file() and not own.is_file() else own))
+            result.append(
+                (
+                    rank,
+                    home / f"{rank}_output.json",
+                    shared if shared.is_file() and not own.is_file() else own,
+                )
+            )
     if not result or result[0][0]:
-        raise Unreadable(f"{folder / '0_output.json'}: missing; it contains the steps, so copy the complete folder.")
+        raise Unreadable(
+            f"{folder / '0_output.json'}: missing; it contains the steps, so copy the complete "
+            "folder."
+        )
     return result
 
 
@@ -424,26 +555,54 @@ def _epochs_of(rank: int, path: Path, stamps_path: Path) -> Iterator[Epoch]:
     for number in sorted(int(key) for key in output.value if key.isdecimal()):
         epoch = _inner(output, str(number))
         known = epoch.read(StepLists)
-        lists = [epoch._replace(value=known.get(name) or {}, place=f"{epoch.place}.{name}") for name in ("load", "proc", "compute")]
-        for block in sorted(int(match[1]) for name in lists[-1].value if (match := BLOCK.fullmatch(name))):
-            load, proc, compute = (part.field(f"block{block}", tuple[Duration, ...]) for part in lists)
+        lists = [
+            epoch._replace(value=known.get(name) or {}, place=f"{epoch.place}.{name}")
+            for name in ("load", "proc", "compute")
+        ]
+        for block in sorted(
+            int(match[1]) for name in lists[-1].value if (match := BLOCK.fullmatch(name))
+        ):
+            load, proc, compute = (
+                part.field(f"block{block}", tuple[Duration, ...]) for part in lists
+            )
             if block > 1 and len(load) == len(proc) - 1 == len(compute) - 1:
                 # After a checkpoint, DLIO records a block's first wait before it clears the list.
                 load = (max(0.0, proc[0] - compute[0]), *load)
             steps = min(len(load), len(proc), len(compute))
             if max(len(load), len(proc), len(compute)) > steps + 1:
-                epoch.refuse(f"has {len(load)} load, {len(proc)} proc and {len(compute)} compute times in block{block}", DAMAGED)
+                epoch.refuse(
+                    f"has {len(load)} load, {len(proc)} proc and {len(compute)} compute times in "
+                    f"block{block}",
+                    DAMAGED,
+                )
             if steps:
                 stamps = stamps or _json_of(stamps_path)
                 start_s, end_s = _span(_inner(_inner(stamps, str(number)), f"block{block}"))
-                yield Epoch(number, rank, start_s, end_s, load[:steps], compute[:steps], proc_s=proc[:steps], block=block)
+                yield Epoch(
+                    number,
+                    rank,
+                    start_s,
+                    end_s,
+                    load[:steps],
+                    compute[:steps],
+                    proc_s=proc[:steps],
+                    block=block,
+                )
 
 
 def _checkpoints_of(stamps_path: Path, size_bytes: float | None) -> tuple[Checkpoint, ...]:
     """Return the checkpoints of rank 0, in order. Raises: Unreadable."""
     stamps = _json_of(stamps_path) if stamps_path.is_file() else Part({}, str(stamps_path))
-    epochs = [_inner(stamps, name) for name in sorted((key for key in stamps.value if key.isdecimal()), key=int)]
-    spans = [_span(_inner(epoch, name)) for epoch in epochs for name in epoch.value if CHECKPOINT.fullmatch(name)]
+    epochs = [
+        _inner(stamps, name)
+        for name in sorted((key for key in stamps.value if key.isdecimal()), key=int)
+    ]
+    spans = [
+        _span(_inner(epoch, name))
+        for epoch in epochs
+        for name in epoch.value
+        if CHECKPOINT.fullmatch(name)
+    ]
     return tuple(Checkpoint(size_bytes, end_s - start_s) for start_s, end_s in spans)
 
 

@@ -85,7 +85,11 @@ class IoEffect:
     def clearest(self) -> EffectStep:
         """Return the step to describe: the largest named one, else that with the smallest p."""
         named = [step for step in self.steps if step.shown]
-        return max(named, key=lambda step: abs(step.value)) if named else min(self.steps, key=lambda step: step.p)
+        return (
+            max(named, key=lambda step: abs(step.value))
+            if named
+            else min(self.steps, key=lambda step: step.p)
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,8 +122,13 @@ class Layout:
     @cached_property
     def levels(self) -> dict[str, list[str]]:
         """Return the levels of each factor that have a value."""
-        measured = {at: {point[at] for _, point in self.cells} for at in range(len(self.varied.levels))}
-        return {name: [level for level in levels if level in measured[at]] for at, (name, levels) in enumerate(self.varied.levels.items())}
+        measured = {
+            at: {point[at] for _, point in self.cells} for at in range(len(self.varied.levels))
+        }
+        return {
+            name: [level for level in levels if level in measured[at]]
+            for at, (name, levels) in enumerate(self.varied.levels.items())
+        }
 
     @cached_property
     def blocks(self) -> list[dict[Point, float]]:
@@ -139,7 +148,10 @@ class Layout:
         Raises: NotComparable, if there is none, or too few such blocks.
         """
         blocks, names = self.blocks, list(self.varied.levels)
-        own, others = ([at for at, name in enumerate(names) if (name in question) is inside] for inside in (True, False))
+        own, others = (
+            [at for at, name in enumerate(names) if (name in question) is inside]
+            for inside in (True, False)
+        )
         corners = {
             tuple(level for level, _ in parts): math.prod(weight for _, weight in parts)
             for parts in product(*(question[names[at]].items() for at in own))
@@ -151,23 +163,41 @@ class Layout:
                 groups[tuple(point[at] for at in others)][corner] = point
         whole = [group for group in groups.values() if len(group) == len(corners)]
         if not whole:
-            raise NotComparable(f"no combination of the other factors was measured at all its levels in {FEWEST_BLOCKS} blocks")
-        result = contrast({point: corners[corner] / len(whole) for group in whole for corner, point in group.items()}, blocks)
+            raise NotComparable(
+                "no combination of the other factors was measured at all its levels in "
+                f"{FEWEST_BLOCKS} blocks"
+            )
+        result = contrast(
+            {
+                point: corners[corner] / len(whole)
+                for group in whole
+                for corner, point in group.items()
+            },
+            blocks,
+        )
         if len(result) < FEWEST_BLOCKS:
-            raise NotComparable(f"{len(result)} blocks have all its cells; at least {FEWEST_BLOCKS} are required")
+            raise NotComparable(
+                f"{len(result)} blocks have all its cells; at least {FEWEST_BLOCKS} are required"
+            )
         return result
 
     def step(self, name: str, levels: Point, question: Question, among: int) -> EffectStep:
         """Judge one step of an effect. Raises: NotComparable, as `values` and for equal changes."""
         one = change_of(self.values(question), log=scale_of(self.response) == "log", among=among)
-        return EffectStep(one.n, value=one.value, low=one.low, high=one.high, p=one.p, name=name, levels=levels)
+        return EffectStep(
+            one.n, value=one.value, low=one.low, high=one.high, p=one.p, name=name, levels=levels
+        )
 
     def means(self, first: str, second: str) -> dict[Point, Mean]:
         """Return known means over blocks for two factors' levels, each with its 95 % interval."""
         levels, result = self.varied.levels, dict[Point, Mean]()
-        for pair in product(levels[first], levels[second]) if {first, second} <= levels.keys() else ():
+        for pair in (
+            product(levels[first], levels[second]) if {first, second} <= levels.keys() else ()
+        ):
             try:
-                values = self.values({name: {level: 1.0} for name, level in zip((first, second), pair, strict=True)})
+                values = self.values(
+                    {name: {level: 1.0} for name, level in zip((first, second), pair, strict=True)}
+                )
             except NotComparable:
                 continue
             if mean := mean_of(values, log=scale_of(self.response) == "log"):
@@ -188,13 +218,26 @@ def layout_of(cells: Sequence[Judged], response: str) -> Layout:
     values: dict[tuple[int | None, Point], list[float]] = defaultdict(list)
     for cell in (cell for cell in used if (cell.run.origin, cell.run.id) in ids):
         point, figure, block = varied.point(cell.run), cell.responses[response], cell.run.block
-        planned[point] = ", ".join(f"{name} {level}" for name, level in zip(varied.levels, point, strict=True))
+        planned[point] = ", ".join(
+            f"{name} {level}" for name, level in zip(varied.levels, point, strict=True)
+        )
         y = on_scale(response, figure.value)
         if y is not None:
             values[block, point].append(y)
-        elif block not in (blocks := lost[planned[point], (figure.why_missing or "not above 0: no ratio can be taken").rstrip(".")]):
+        elif block not in (
+            blocks := lost[
+                planned[point],
+                (figure.why_missing or "not above 0: no ratio can be taken").rstrip("."),
+            ]
+        ):
             blocks.append(block)
-    return Layout(response, varied, planned, {key: math.fsum(several) / len(several) for key, several in values.items()}, lost)
+    return Layout(
+        response,
+        varied,
+        planned,
+        {key: math.fsum(several) / len(several) for key, several in values.items()},
+        lost,
+    )
 
 
 def analyse(cells: Sequence[Judged], response: str) -> Analysis:
@@ -204,10 +247,16 @@ def analyse(cells: Sequence[Judged], response: str) -> Analysis:
     if not layout.varied.levels:
         return replace(empty, refusal="nothing was varied: `--vary NAME=A,B` crosses a parameter.")
     if not layout.cells:
-        reasons = ", ".join(dict.fromkeys(reason.partition(":")[0] for _, reason in layout.lost)) or "nothing ran"
+        reasons = (
+            ", ".join(dict.fromkeys(reason.partition(":")[0] for _, reason in layout.lost))
+            or "nothing ran"
+        )
         return replace(empty, refusal=f"no run has a value: {reasons}.")
     if blocks < FEWEST_BLOCKS:
-        refusal = f"measured in {counted(blocks, 'block')}: at least {FEWEST_BLOCKS} are required to estimate how far differences vary."
+        refusal = (
+            f"measured in {counted(blocks, 'block')}: at least {FEWEST_BLOCKS} are required to "
+            "estimate how far differences vary."
+        )
         return replace(empty, refusal=refusal)
     try:
         variation, means, notes = _described(layout)
@@ -216,11 +265,22 @@ def analyse(cells: Sequence[Judged], response: str) -> Analysis:
     tested, gone = _test_steps(layout, variation)
     notes = [*gone, *_notes(layout, blocks), *notes]
     if not tested:
-        return replace(empty, refusal=next(iter(gone), "the levels of no factor can be distinguished."), notes=tuple(notes))
-    return replace(empty, variation=variation, findings=_effects(layout, variation, means, tested), notes=tuple(notes))
+        return replace(
+            empty,
+            refusal=next(iter(gone), "the levels of no factor can be distinguished."),
+            notes=tuple(notes),
+        )
+    return replace(
+        empty,
+        variation=variation,
+        findings=_effects(layout, variation, means, tested),
+        notes=tuple(notes),
+    )
 
 
-def _described(layout: Layout) -> tuple[tuple[VariationRow, ...], dict[Point, dict[str, float]], list[str]]:
+def _described(
+    layout: Layout,
+) -> tuple[tuple[VariationRow, ...], dict[Point, dict[str, float]], list[str]]:
     """Describe how a response varies with its factors, assuming equal scatter of combinations.
 
     Returns: the table, means by factor and level on the scale of `layout`, and notes.
@@ -229,35 +289,57 @@ def _described(layout: Layout) -> tuple[tuple[VariationRow, ...], dict[Point, di
     blocks, keys = zip(*layout.cells, strict=True)
     labels = dict(zip(layout.levels, zip(*keys, strict=True), strict=True))
     values = np.array([*layout.cells.values()])
-    model = LinearModel(values, blocks, labels, layout.levels, keys, len(layout.planned), layout.response)
+    model = LinearModel(
+        values, blocks, labels, layout.levels, keys, len(layout.planned), layout.response
+    )
     model.cross()
     rows = model.variation(model.tests, model.terms.values())
     means: dict[Point, dict[str, float]] = defaultdict(dict)
     for (factor, level), (value, _) in model.level_means().items():
         means[factor,][level] = value
     reason = why_lost(point for point, _ in layout.lost)
-    notes = [*model.notes, *(f"{row.name} cannot be estimated: {reason}." for row in model.tests if not row.df)]
+    notes = [
+        *model.notes,
+        *(f"{row.name} cannot be estimated: {reason}." for row in model.tests if not row.df),
+    ]
     if not add_up(rows):
-        notes.append("the design is unbalanced: each step uses the blocks that have all its cells, and shares do not add up.")
+        notes.append(
+            "the design is unbalanced: each step uses the blocks that have all its cells, and "
+            "shares do not add up."
+        )
     return rows, means, notes
 
 
-def _test_steps(layout: Layout, variation: Sequence[VariationRow]) -> tuple[dict[Point, list[EffectStep]], list[str]]:
+def _test_steps(
+    layout: Layout, variation: Sequence[VariationRow]
+) -> tuple[dict[Point, list[EffectStep]], list[str]]:
     """Return the steps of each effect, and a sentence for each untestable one."""
     levels, result, gone = layout.levels, defaultdict[Point, list[EffectStep]](list), list[str]()
     for factors in (source.factors for source in variation if source.factors):
         firsts = [levels[factor][0] for factor in factors]
         lost: dict[str, str] = {}
         for ends in product(*(levels[factor][1:] for factor in factors)):
-            question = {factor: {a: -1.0, b: 1.0} for factor, a, b in zip(factors, firsts, ends, strict=True)}
+            question = {
+                factor: {a: -1.0, b: 1.0}
+                for factor, a, b in zip(factors, firsts, ends, strict=True)
+            }
             name = ", ".join(f"{first} → {last}" for first, last in zip(firsts, ends, strict=True))
             try:
-                result[factors].append(layout.step(name, ends, question, math.prod(len(levels[factor]) - 1 for factor in factors)))
+                result[factors].append(
+                    layout.step(
+                        name,
+                        ends,
+                        question,
+                        math.prod(len(levels[factor]) - 1 for factor in factors),
+                    )
+                )
             except NotComparable as reason:
                 lost[name] = str(reason)
         if lost:
             part = f", {'; '.join(lost)}," if result[factors] else ""
-            gone.append(f"{' × '.join(factors)}{part} cannot be estimated: {next(iter(lost.values()))}.")
+            gone.append(
+                f"{' × '.join(factors)}{part} cannot be estimated: {next(iter(lost.values()))}."
+            )
     return {factors: steps for factors, steps in result.items() if steps}, gone
 
 
@@ -272,13 +354,22 @@ def _effects(
     shares = {source.factors: source.share for source in variation}
     log = scale_of(layout.response) == "log"
     result = []
-    for (factors, steps), p, p_adjusted in zip(tested.items(), smallest, holm(smallest), strict=True):
+    for (factors, steps), p, p_adjusted in zip(
+        tested.items(), smallest, holm(smallest), strict=True
+    ):
         times = p_adjusted / p if p else 1.0  # the steps share their effect's adjustment
         own_ps = holm([step.p for step in steps])
-        own = tuple(replace(step, p_adjusted=min(1.0, times * its)) for step, its in zip(steps, own_ps, strict=True))
-        levels = {level: math.exp(mean) if log else mean for level, mean in means.get(factors, {}).items()}
+        own = tuple(
+            replace(step, p_adjusted=min(1.0, times * its))
+            for step, its in zip(steps, own_ps, strict=True)
+        )
+        levels = {
+            level: math.exp(mean) if log else mean for level, mean in means.get(factors, {}).items()
+        }
         effect = IoEffect(factors, shares[factors], p_adjusted, own, levels)
-        result.append(replace(effect, together=_together(layout, effect)) if len(factors) > 1 else effect)
+        result.append(
+            replace(effect, together=_together(layout, effect)) if len(factors) > 1 else effect
+        )
     return tuple(sorted(result, key=lambda effect: (len(effect.factors), -effect.share)))
 
 
@@ -291,7 +382,14 @@ def _together(layout: Layout, effect: IoEffect) -> JointEffects | None:
     among, steps = len(levels[along]) * (len(levels[factor]) - 1), []
     for level in levels[along]:
         try:
-            steps.append(layout.step(level, (last, level), {factor: {first: -1.0, last: 1.0}, along: {level: 1.0}}, among))
+            steps.append(
+                layout.step(
+                    level,
+                    (last, level),
+                    {factor: {first: -1.0, last: 1.0}, along: {level: 1.0}},
+                    among,
+                )
+            )
         except NotComparable:
             continue
     return JointEffects(factor, first, last, along, tuple(steps)) if steps else None
@@ -299,11 +397,20 @@ def _together(layout: Layout, effect: IoEffect) -> JointEffects | None:
 
 def _notes(layout: Layout, blocks: int) -> Iterator[str]:
     for name, twin in layout.varied.same:
-        yield f"{name} always went with {twin}: the two cannot be distinguished, and {twin} represents both."
+        yield (
+            f"{name} always went with {twin}: the two cannot be distinguished, and {twin} "
+            "represents both."
+        )
     for (point, reason), lost in layout.lost.items():
         where = "" if lost == [None] else f" in block {', '.join(map(str, lost))}"
         yield f"omitted: {point}{where}: {reason}."
     for one in layout.varied.alone:
-        yield f"omitted: the only configuration with {level_name(*one)}; the others form a complete design."
+        yield (
+            f"omitted: the only configuration with {level_name(*one)}; the others form a complete "
+            "design."
+        )
     if blocks < COMFORTABLE_BLOCKS:
-        yield f"only {blocks} blocks: with fewer than {COMFORTABLE_BLOCKS}, one outlying cell can decide, and small effects are missed."
+        yield (
+            f"only {blocks} blocks: with fewer than {COMFORTABLE_BLOCKS}, one outlying cell can "
+            "decide, and small effects are missed."
+        )

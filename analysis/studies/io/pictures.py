@@ -12,7 +12,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from analysis.plots.labels import fit, fitted, joined, minus, room_for
-from analysis.plots.marks import FOOT, MUCH, ROW, bars, ends_of, known, lines, log_or_linear, row_axes
+from analysis.plots.marks import (
+    FOOT,
+    MUCH,
+    ROW,
+    bars,
+    ends_of,
+    known,
+    lines,
+    log_or_linear,
+    row_axes,
+)
 from analysis.plots.page import Page, Section, SmallPanels, Spec, fill, line
 from analysis.plots.scene import Scene, some
 from analysis.plots.style import DASHES, INK, MARKERS, SMALL, picture
@@ -52,7 +62,9 @@ class IoPart(NamedTuple):
     configurations: tuple[Configuration, ...]
     left_out: tuple[str, ...] = ()
 
-    def section(self, tall: float, draw: Callable[[Page, float], object], lines: Sequence[str] = ()) -> Section:
+    def section(
+        self, tall: float, draw: Callable[[Page, float], object], lines: Sequence[str] = ()
+    ) -> Section:
         return Section(self.title, tall, draw, self.alike, lines, self.run)
 
 
@@ -61,8 +73,14 @@ def parts_of(scene: Scene) -> list[IoPart]:
 
     Raises: NothingToDraw, if there are none.
     """
-    untouched = [judged for judged in scene.io if judged.run.tweakset in {STOCK, AGAIN} and judged.run.epochs]
-    above = commonpath(folders) if (folders := [judged.run.origin for judged in untouched if judged.run.block is None]) else ""
+    untouched = [
+        judged for judged in scene.io if judged.run.tweakset in {STOCK, AGAIN} and judged.run.epochs
+    ]
+    above = (
+        commonpath(folders)
+        if (folders := [judged.run.origin for judged in untouched if judged.run.block is None])
+        else ""
+    )
     origins: dict[str, list[Judged]] = defaultdict(list)
     for judged in untouched:
         origins[above if judged.run.block is None else judged.run.origin].append(judged)
@@ -71,14 +89,30 @@ def parts_of(scene: Scene) -> list[IoPart]:
         cells = tuple(judged for judged in every if judged.value(RATE) is not None)
         if not cells:
             continue
-        left_out = [doubt.kind.replace("_", " ") for judged in every if judged not in cells for doubt in judged.doubts[:1]]
+        left_out = [
+            doubt.kind.replace("_", " ")
+            for judged in every
+            if judged not in cells
+            for doubt in judged.doubts[:1]
+        ]
         alike = describe_common([cell.run for cell in cells])
         run = _run_of(scene, origin)
         name = run.run_id if run else Path(origin).name or origin
-        alike = alike if scene.runs else alike.removeprefix(name).lstrip(", ")  # a DLIO folder: its workload's
+        alike = (
+            alike if scene.runs else alike.removeprefix(name).lstrip(", ")
+        )  # a DLIO folder: its workload's
         rows = configurations(cells)
         rows = rows if cells[0].run.block is not None else sorted(rows, key=_natural_order)
-        parts.append(IoPart(run, f"run {name}" if scene.runs else name, alike, cells, tuple(rows), tuple(left_out)))
+        parts.append(
+            IoPart(
+                run,
+                f"run {name}" if scene.runs else name,
+                alike,
+                cells,
+                tuple(rows),
+                tuple(left_out),
+            )
+        )
     return some(parts, "no cell that reports its input was measured on the untouched machine")
 
 
@@ -88,24 +122,53 @@ def _run_of(scene: Scene, origin: str) -> Run | None:
 
 def _natural_order(row: Configuration) -> list[tuple[int, str]]:
     """Sort words alphabetically and numbers by size: neighbours differ in one parameter."""
-    return [(int(part), "") if part.isdecimal() else (-1, part) for part in re.split(r"(\d+)", row.name)]
+    return [
+        (int(part), "") if part.isdecimal() else (-1, part) for part in re.split(r"(\d+)", row.name)
+    ]
 
 
 def notes_of(scene: Scene, parts: Sequence[IoPart], *, intervals: bool = True) -> list[str]:
     """Return notes on marks, origins of folders, and refused steady utilisation."""
     notes = []
-    if intervals and max(mean.n for part in parts for row in part.configurations for mean in row.responses.values()) > 1:
-        notes.append("Bars around marks: 95 % of the mean, by Student's t over blocks (whole runs), never over steps or epochs.")
-        notes.append("Means of rates are geometric, those of AU and shares arithmetic; stock and its copy in one block are one value.")
+    if (
+        intervals
+        and max(
+            mean.n
+            for part in parts
+            for row in part.configurations
+            for mean in row.responses.values()
+        )
+        > 1
+    ):
+        notes.append(
+            "Bars around marks: 95 % of the mean, by Student's t over blocks (whole runs), never "
+            "over steps or epochs."
+        )
+        notes.append(
+            "Means of rates are geometric, those of AU and shares arithmetic; stock and its copy "
+            "in one block are one value."
+        )
     elif intervals:
-        notes.append("Every configuration ran once: how far equal runs differ is unknown, so there is no interval.")
+        notes.append(
+            "Every configuration ran once: how far equal runs differ is unknown, so there is no "
+            "interval."
+        )
     for part in parts:
         if not scene.runs:
             machine = part.cells[0].run.host.get("name")
-            notes.append(f"{part.title}: {len(part.cells)} runs of {part.cells[0].run.engine}{f' on {machine}' if machine else ''}.")
+            notes.append(
+                f"{part.title}: {len(part.cells)} runs of "
+                f"{part.cells[0].run.engine}{f' on {machine}' if machine else ''}."
+            )
         late = describe_oversleep(part.cells)
-        kinds = [f"{count} {kind} run{'s' * (count != 1)}" for kind, count in Counter(part.left_out).items()]
-        notes += [f"{late[0].upper()}{late[1:]}." if late else "", f"Left out: {', '.join(kinds)}." if kinds else ""]
+        kinds = [
+            f"{count} {kind} run{'s' * (count != 1)}"
+            for kind, count in Counter(part.left_out).items()
+        ]
+        notes += [
+            f"{late[0].upper()}{late[1:]}." if late else "",
+            f"Left out: {', '.join(kinds)}." if kinds else "",
+        ]
     return notes
 
 
@@ -114,7 +177,12 @@ def _refused(parts: Sequence[IoPart]) -> str:
     every = [row.responses[STEADY] for part in parts for row in part.configurations]
     reasons = [mean.missing or "" for mean in every if mean.value is None]
     kinds = joined(reason.partition(":")[0].replace("_", " ") for reason in reasons)
-    return f"No AU with {WORDS[STEADY]} in {len(reasons)} of {len(every)} configurations ({kinds}): none is drawn." if reasons else ""
+    return (
+        f"No AU with {WORDS[STEADY]} in {len(reasons)} of {len(every)} configurations ({kinds}): "
+        "none is drawn."
+        if reasons
+        else ""
+    )
 
 
 class Side(NamedTuple):
@@ -139,7 +207,11 @@ NOMINAL = {WHOLE: "mb_per_s_nominal_whole", STEADY: "mb_per_s_nominal_steady"}
 
 def _sides(sheet: Page, top: float, sides: Sequence[Side], layout: SmallPanels = SIDES) -> None:
     for side, panel in layout.draw(sheet, top, sides, grid="y"):
-        panel.text(0.02, fit(side.head, 2 * panel.wide + 0.4, SMALL) if side.head else "", fontweight="bold")
+        panel.text(
+            0.02,
+            fit(side.head, 2 * panel.wide + 0.4, SMALL) if side.head else "",
+            fontweight="bold",
+        )
         for style, points in side.lines:
             lines(panel.axes, points, style)
         first, *_, last = side.levels
@@ -148,7 +220,10 @@ def _sides(sheet: Page, top: float, sides: Sequence[Side], layout: SmallPanels =
         shown = fitted(side.levels.values(), panel.wide / len(side.levels) - 0.04, SMALL)
         panel.axes.set_xticks(list(side.levels), [shown[name] for name in side.levels.values()])
         if side.most is None:
-            low, high = (end(known(ends for _, points in side.lines for _, ends in points)) for end in (min, max))
+            low, high = (
+                end(known(ends for _, points in side.lines for _, ends in points))
+                for end in (min, max)
+            )
             apart_by = max(1.0, 1.01 * MUCH * low / high) ** 0.5
             log_or_linear(panel.axes, "y", low / apart_by, high * apart_by)
         else:
@@ -158,29 +233,56 @@ def _sides(sheet: Page, top: float, sides: Sequence[Side], layout: SmallPanels =
 @picture(22, "Utilisation and throughput against processes", REPORTS=IO)
 def io_processes(scene: Scene) -> Spec:
     """Utilisation and throughput by number of processes: when accelerators begin to wait."""
-    reason = "no configuration was measured with several numbers of processes: `--vary processes=1,2,4` does"
+    reason = (
+        "no configuration was measured with several numbers of processes: `--vary "
+        "processes=1,2,4` does"
+    )
     parts = some((part for part in parts_of(scene) if _groups(part)), reason)
     lead = (
-        "Each process feeds one accelerator. If throughput rises with the processes at constant utilisation, the input keeps up. "
+        "Each process feeds one accelerator. If throughput rises with the processes at constant "
+        "utilisation, the input keeps up. "
         "If throughput is constant while utilisation falls, the input is saturated."
     )
     styles = {WHOLE: LOOKS[WHOLE], STEADY: LOOKS[STEADY] | {"linestyle": "--"}}
     legend = [line(WORDS[name], **style) for name, style in styles.items()]
     rows = [row for part in parts for group in _groups(part).values() for row in group]
-    highest = 1.06 * max(known(ends_of(row.responses[name], 1 / 1024) for row in rows for name in NOMINAL.values()), default=1.0)
+    highest = 1.06 * max(
+        known(ends_of(row.responses[name], 1 / 1024) for row in rows for name in NOMINAL.values()),
+        default=1.0,
+    )
     # One scale for all, for comparison.
-    kinds = (("AU, %", {name: name for name in styles}, 1.0, 104.0), ("GiB/s, nominal", NOMINAL, 1 / 1024, highest))
+    kinds = (
+        ("AU, %", {name: name for name in styles}, 1.0, 104.0),
+        ("GiB/s, nominal", NOMINAL, 1 / 1024, highest),
+    )
     sections = []
     for part in parts:
         sides = []
         for name, group in _groups(part).items():
             counts = [row.runs[0].processes for row in group]
             for label, names, scale, most in kinds:
-                of = {side: [ends_of(row.responses[response], scale) for row in group] for side, response in names.items()}
-                curves = [(styles[side], list(zip(counts, ends, strict=True))) for side, ends in of.items()]
+                of = {
+                    side: [ends_of(row.responses[response], scale) for row in group]
+                    for side, response in names.items()
+                }
+                curves = [
+                    (styles[side], list(zip(counts, ends, strict=True)))
+                    for side, ends in of.items()
+                ]
                 head = name if most == kinds[0][-1] else ""
-                sides.append(Side(label, {count: str(count) for count in counts}, curves, most, "processes", head))
-        sections.append(part.section(COUNTS.height(len(sides)), partial(_sides, sides=sides, layout=COUNTS)))
+                sides.append(
+                    Side(
+                        label,
+                        {count: str(count) for count in counts},
+                        curves,
+                        most,
+                        "processes",
+                        head,
+                    )
+                )
+        sections.append(
+            part.section(COUNTS.height(len(sides)), partial(_sides, sides=sides, layout=COUNTS))
+        )
     nominal = "Nominal: samples times the mean record length, as DLIO counts; 1 GiB = 2^30 bytes."
     return Spec(lead, sections, legend, [*notes_of(scene, parts[:1]), _refused(parts), nominal])
 
@@ -192,7 +294,11 @@ def _groups(part: IoPart) -> dict[str, list[Configuration]]:
     for row in sorted(part.configurations, key=lambda row: row.runs[0].processes):
         groups[configuration(row.runs[0], alike)].append(row)
     names = dict.fromkeys(configuration(row.runs[0], alike) for row in part.configurations)
-    return {name: groups[name] for name in names if groups[name][0].runs[0].processes < groups[name][-1].runs[0].processes}
+    return {
+        name: groups[name]
+        for name in names
+        if groups[name][0].runs[0].processes < groups[name][-1].runs[0].processes
+    }
 
 
 # Reading warm, computing cool: computation, the purpose of a training, is the one calm colour.
@@ -214,22 +320,37 @@ def io_bottleneck(scene: Scene) -> Spec:
     """
     parts = parts_of(scene)
     lead = (
-        "The wall time of an epoch, as its ranks spent it on average. Ideally there is one colour only: computing. While it waits for the "
+        "The wall time of an epoch, as its ranks spent it on average. Ideally there is one colour "
+        "only: computing. While it waits for the "
         "first batch the readers run and the accelerator does not."
     )
     legend = [fill(words, color, color) for color, words in SHARES.values()]
     if all(shares_of([part.cells[0].run])["barrier"] is None for part in parts):
         legend[-2:] = [fill(UNCLOCKED, SHARES["rest"][0])]
     left = room_for([row.name for part in parts for row in part.configurations], 3.0)
-    sections = [part.section(ROW * len(part.configurations) + FOOT, partial(_epochs, part=part, left=left)) for part in parts]
+    sections = [
+        part.section(ROW * len(part.configurations) + FOOT, partial(_epochs, part=part, left=left))
+        for part in parts
+    ]
     return Spec(lead, sections, legend, notes_of(scene, parts, intervals=False))
 
 
 def _epochs(sheet: Page, top: float, part: IoPart, left: float) -> None:
     names = [row.name for row in part.configurations]
-    axes = row_axes(sheet, top, left, names, right=0.1, xlim=(0, 100), xlabel="part of the epoch, %")
+    axes = row_axes(
+        sheet, top, left, names, right=0.1, xlim=(0, 100), xlabel="part of the epoch, %"
+    )
     for at, row in enumerate(part.configurations):
-        bars(axes, at, [(share, SHARES[name][0]) for name, share in shares_of(row.runs).items() if share is not None], least=8)
+        bars(
+            axes,
+            at,
+            [
+                (share, SHARES[name][0])
+                for name, share in shares_of(row.runs).items()
+                if share is not None
+            ],
+            least=8,
+        )
 
 
 def shares_of(runs: Iterable[IoRun]) -> dict[str, float | None]:
@@ -248,7 +369,10 @@ def shares_of(runs: Iterable[IoRun]) -> dict[str, float | None]:
     parts["barrier"] = math.fsum(clocked) if len(clocked) == len(epochs) else None
     known_s = math.fsum(part or 0.0 for part in parts.values())
     total_s = max(known_s, math.fsum(epoch.duration_s for epoch in epochs))
-    return {name: None if part is None else 100 * part / total_s for name, part in (parts | {"rest": total_s - known_s}).items()}
+    return {
+        name: None if part is None else 100 * part / total_s
+        for name, part in (parts | {"rest": total_s - known_s}).items()
+    }
 
 
 PAIR = ("format", "cache")
@@ -259,23 +383,43 @@ RESPONSES = {WHOLE: "AU over the whole epoch, %", RATE: "samples/s over the whol
 def io_format_cache(scene: Scene) -> Spec:
     """Cost of a cold cache per format: high if reading is the bottleneck, none if decoding is."""
     every = [(part, [analyse(part.cells, name) for name in RESPONSES]) for part in parts_of(scene)]
-    reasons = joined(analysis.refusal for _, result in every for analysis in result if analysis.refusal)
-    rows = [(part, complete) for part, result in every if (complete := list(filter(_complete, result)))]
+    reasons = joined(
+        analysis.refusal for _, result in every for analysis in result if analysis.refusal
+    )
+    rows = [
+        (part, complete) for part, result in every if (complete := list(filter(_complete, result)))
+    ]
     some(rows, reasons or "format and cache were not varied in all combinations")
     lead = (
-        "Each line is a state of the page cache. Parallel lines: a cold cache costs every format the same, of samples/s the "
-        "same part. Lines that meet: that format is limited by decoding, so a faster disk does not help."
+        "Each line is a state of the page cache. Parallel lines: a cold cache costs every format "
+        "the same, of samples/s the "
+        "same part. Lines that meet: that format is limited by decoding, so a faster disk does "
+        "not help."
     )
     looks: dict[str, Style] = {}
-    for state in (state for _, result in rows for analysis in result for _, state in analysis.layout.means(*PAIR) if state not in looks):
+    for state in (
+        state
+        for _, result in rows
+        for analysis in result
+        for _, state in analysis.layout.means(*PAIR)
+        if state not in looks
+    ):
         at = len(looks)
-        looks[state] = {"color": STATES.get(state, INK), "marker": MARKERS[at % len(MARKERS)], "linestyle": DASHES[at % len(DASHES)]}
+        looks[state] = {
+            "color": STATES.get(state, INK),
+            "marker": MARKERS[at % len(MARKERS)],
+            "linestyle": DASHES[at % len(DASHES)],
+        }
     legend = [line(state.replace("_", " "), markersize=5, **look) for state, look in looks.items()]
     sections = []
     for part, result in rows:
         drawn = partial(_sides, sides=[_formats(analysis, looks) for analysis in result])
-        sections.append(part.section(SIDES.height(len(result)), drawn, lines=list(map(_interaction, result))))
-    note = "Means over whatever else was varied; bars: 95 % of the mean, by Student's t over blocks."
+        sections.append(
+            part.section(SIDES.height(len(result)), drawn, lines=list(map(_interaction, result)))
+        )
+    note = (
+        "Means over whatever else was varied; bars: 95 % of the mean, by Student's t over blocks."
+    )
     return Spec(lead, sections, legend, [note])
 
 
@@ -287,7 +431,10 @@ def _complete(analysis: Analysis) -> bool:
 
 def _interaction(analysis: Analysis) -> str:
     result = [text for text in answers(analysis) if text.startswith(f"{' × '.join(PAIR)}:")]
-    return minus(f"{RESPONSES[analysis.response]}: {result[0] if result else 'no interaction of format and cache shown.'}")
+    return minus(
+        f"{RESPONSES[analysis.response]}: "
+        f"{result[0] if result else 'no interaction of format and cache shown.'}"
+    )
 
 
 def _formats(analysis: Analysis, looks: Mapping[str, Style]) -> Side:
@@ -296,6 +443,15 @@ def _formats(analysis: Analysis, looks: Mapping[str, Style]) -> Side:
     curves = []
     for at, state in enumerate(states):
         shift = (at - (len(states) - 1) / 2) * 0.08
-        curves.append(({"markersize": 5, **looks[state]}, [(x + shift, ends_of(values[name, state])) for x, name in enumerate(formats)]))
-    highest = None if analysis.response == RATE else 1.08 * max(known(ends for _, points in curves for _, ends in points))
+        curves.append(
+            (
+                {"markersize": 5, **looks[state]},
+                [(x + shift, ends_of(values[name, state])) for x, name in enumerate(formats)],
+            )
+        )
+    highest = (
+        None
+        if analysis.response == RATE
+        else 1.08 * max(known(ends for _, points in curves for _, ends in points))
+    )
     return Side(RESPONSES[analysis.response], dict(enumerate(formats)), curves, highest)

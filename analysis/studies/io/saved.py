@@ -28,7 +28,9 @@ def with_figures(cell: Cell, origin: str, params: Mapping[str, object], *, cappe
         judged = judge(of_report(cell, origin, params, capped=capped))
     except Unreadable as error:
         return replace(cell, reading=str(error))
-    figures = {name: figure.value for name, figure in judged.responses.items() if figure.value is not None}
+    figures = {
+        name: figure.value for name, figure in judged.responses.items() if figure.value is not None
+    }
     return replace(cell, metrics={**cell.metrics, **figures}, reading=judged)
 
 
@@ -53,14 +55,19 @@ def judged_of(run: Run, refused: list[str]) -> list[Judged]:
             refused.append(f"{run.origin}: {cell.id}: {error}")
             continue
         if not isinstance(cell.reading, Judged):
-            refused.append(str(cell.reading or f"{run.origin}: {cell.id} reports nothing about its input."))
+            refused.append(
+                str(cell.reading or f"{run.origin}: {cell.id} reports nothing about its input.")
+            )
             continue
         params, named = run.workloads[cell.workload].params, _named_parameters(cell.workload)
         asked = {name: value for name, value in params.items() if name in named or name in varied}
         own = replace(
             cell.reading.run,
             params={**params, "seed": run.design.seed},
-            overrides={**asked, **{name: value for name, value in named.items() if name not in asked}},
+            overrides={
+                **asked,
+                **{name: value for name, value in named.items() if name not in asked},
+            },
             host=machine,
             disk=_disk(cell),
             changed_nothing=_changed_nothing(cell, run),
@@ -117,7 +124,9 @@ def of_report(cell: Cell, origin: str, params: Mapping[str, object], *, capped: 
     """Read one cell's report; `capped`: epochs were cut short. Raises: Unreadable."""
     report = Part(cell.report, origin, f"cell {cell.id}, report")
     if len(cell.report["io"]) != 1:
-        report.refuse(f"has {len(cell.report['io'])} parts 'io' but needs exactly one", "measure it again")
+        report.refuse(
+            f"has {len(cell.report['io'])} parts 'io' but needs exactly one", "measure it again"
+        )
     part = report.at("io", 0)
     about: dict[str, Any] = {**part.read(IoReport)}
     engine = about["engine"], about.get("engine_version"), about.pop("engine_keys", None)
@@ -149,22 +158,37 @@ def _complete(part: Part, epochs: list[Epoch], processes: int) -> None:
     seen = {(epoch.number, epoch.rank) for epoch in epochs}
     numbers = {number for number, _ in seen}
     # Counted, not listed: a damaged file may claim any number of ranks.
-    whole = len(seen) == len(epochs) == len(numbers) * processes and max(rank for _, rank in seen) < processes
+    whole = (
+        len(seen) == len(epochs) == len(numbers) * processes
+        and max(rank for _, rank in seen) < processes
+    )
     if not whole or numbers != set(range(1, len(numbers) + 1)):
-        part.refuse(f"has {len(epochs)} reports of epochs but each of {processes} ranks must report each of {len(numbers)} once")
+        part.refuse(
+            f"has {len(epochs)} reports of epochs but each of {processes} ranks must report each "
+            f"of {len(numbers)} once"
+        )
 
 
 def _whole_epochs(part: Part, epochs: list[Epoch], steps: int | None, *, capped: bool) -> None:
     """Refuse epochs with a different number of steps from the report's, unless `capped`."""
     last = max(epoch.number for epoch in epochs)
     for epoch in epochs:
-        if steps is not None and epoch.steps != steps and not (capped and epoch.number == last and epoch.steps < steps):
-            part.refuse(f"gives {steps} steps per epoch, but epoch {epoch.number} of rank {epoch.rank} has {epoch.steps}")
+        if (
+            steps is not None
+            and epoch.steps != steps
+            and not (capped and epoch.number == last and epoch.steps < steps)
+        ):
+            part.refuse(
+                f"gives {steps} steps per epoch, but epoch {epoch.number} of rank {epoch.rank} "
+                f"has {epoch.steps}"
+            )
 
 
 def _epoch(part: Part) -> Epoch:
     about: dict[str, Any] = {**part.read(EpochReport)}
-    start_s, end_s, checkpoint_s = (about.pop(name, None) for name in ("start_monotonic_s", "end_monotonic_s", "checkpoint_s"))
+    start_s, end_s, checkpoint_s = (
+        about.pop(name, None) for name in ("start_monotonic_s", "end_monotonic_s", "checkpoint_s")
+    )
     if end_s <= start_s:
         part.refuse(f"ends at {end_s} s, before it begins ({start_s} s)")
     for name in ("compute_s", "barrier_s"):
@@ -172,12 +196,18 @@ def _epoch(part: Part) -> Epoch:
         if values is not None and len(values) != len(about["load_s"]):
             part.refuse(f"has {len(values)} {name} for {len(about['load_s'])} load_s")
     # In DLIO a checkpoint ends a block of steps: its time is in none.
-    return Epoch(number=about.pop("epoch"), start_s=start_s, end_s=end_s - (checkpoint_s or 0.0), **about)
+    return Epoch(
+        number=about.pop("epoch"), start_s=start_s, end_s=end_s - (checkpoint_s or 0.0), **about
+    )
 
 
 def _disk(cell: Cell) -> dict[str, object]:
     """Return the queue of its disk as found by the workload; `[none] mq-deadline` means `none`."""
-    result = {name.removeprefix("device_"): value for name, value in cell.facts.items() if name.startswith("device_")}
+    result = {
+        name.removeprefix("device_"): value
+        for name, value in cell.facts.items()
+        if name.startswith("device_")
+    }
     if result and "device" in cell.facts:
         result["device"] = cell.facts["device"]
     scheduler = result.get("scheduler")
@@ -189,6 +219,12 @@ def _disk(cell: Cell) -> dict[str, object]:
 def _changed_nothing(cell: Cell, run: Run) -> bool:
     """Return whether a tweak set changed no setting; on a cluster, scripts are not observed."""
     applied, tweakset = cell.applied, run.tweaksets[cell.tweakset]
-    if applied is None or not (tweakset.requested or tweakset.scripts) or (tweakset.scripts and run.place):
+    if (
+        applied is None
+        or not (tweakset.requested or tweakset.scripts)
+        or (tweakset.scripts and run.place)
+    ):
         return False
-    return {setting.key for setting in tweakset.requested} <= applied.already_in_force and not applied.side_effects
+    return {
+        setting.key for setting in tweakset.requested
+    } <= applied.already_in_force and not applied.side_effects

@@ -12,7 +12,8 @@ from typing import Literal
 
 MIB = 2.0**20  # DLIO's "MB"
 GIB = 2.0**30  # and its "GB"
-# DLIO's defaults, unless configured otherwise (`metric.exclude_start_steps`, `metric.exclude_end_steps`).
+# DLIO's defaults, unless configured otherwise (`metric.exclude_start_steps`,
+# `metric.exclude_end_steps`).
 EXCLUDED_START_STEPS, EXCLUDED_END_STEPS = 1, 0
 PREFETCH_FACTOR = 2  # batches prefetched per reader: the DataLoader's default
 
@@ -21,13 +22,13 @@ PREFETCH_FACTOR = 2  # batches prefetched per reader: the DataLoader's default
 class Epoch:
     """One stretch of steps of one rank; lists are in step order and equally long, times in seconds.
 
-    `load_s` is the wait for each batch, `compute_s` the emulated computation as measured, `barrier_s` the
-    wait for the other ranks (in neither). `proc_s` is load and computation together if the source clocked it.
-    `start_s` and `end_s` are on one clock for all ranks of the run. A checkpoint by steps ends a `block`;
-    otherwise the epoch is one. Bytes are those of the rank and its readers (`rchar_bytes` requested,
-    `read_bytes` fetched from a device), `device_read_bytes` those of the whole machine; `resident_*` is the
-    fraction of the data set in the page cache, `locked` whether all of it was locked there. None is
-    unrecorded.
+    `load_s` is the wait for each batch, `compute_s` the emulated computation as measured,
+    `barrier_s` the wait for the other ranks (in neither). `proc_s` is load and computation together
+    if the source clocked it. `start_s` and `end_s` are on one clock for all ranks of the run. A
+    checkpoint by steps ends a `block`; otherwise the epoch is one. Bytes are those of the rank and
+    its readers (`rchar_bytes` requested, `read_bytes` fetched from a device), `device_read_bytes`
+    those of the whole machine; `resident_*` is the fraction of the data set in the page cache,
+    `locked` whether all of it was locked there. None is unrecorded.
     """
 
     number: int
@@ -58,7 +59,9 @@ class Epoch:
     @property
     def busy_s(self) -> tuple[float, ...]:
         """Return load and computation of each step."""
-        return self.proc_s or tuple(load + compute for load, compute in zip(self.load_s, self.compute_s, strict=True))
+        return self.proc_s or tuple(
+            load + compute for load, compute in zip(self.load_s, self.compute_s, strict=True)
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,16 +74,17 @@ class Checkpoint:
 class IoRun:
     """One run: `processes` ranks that read a data set epoch by epoch.
 
-    `epochs` are of all ranks, in the order of epoch, block and rank; none for a run that only generated data,
-    or with only a summary (`kind`). `read_threads` are reader processes per rank. `record_length_bytes` is
-    the nominal mean that DLIO uses, whatever the files contain. `params` are all parameters under DLIO's names
-    (`read_threads`, `format`, `file_shuffle`), `overrides` those requested by name, `dataset` the known facts
-    about the data set (`format`, `files`, `samples_per_file`, `bytes`, `folder`), `reported` the source's own
-    figures under their own names, `host` the machine (`name`, `hosts`, `cpus`, `memory_bytes`).
-    `dlio_counts_all` is DLIO 2.0.0's method (all steps over all time), which later versions replaced by S - 2
-    steps over the time of S - 1. `tweakset`, `block` and `order` are those of a saved run's cell, `disk` its
-    queue's settings as found by the workload; `changed_nothing` is set if the tweak set's values were all in
-    force already. Facts missing from a DLIO folder without its configuration are None.
+    `epochs` are of all ranks, in the order of epoch, block and rank; none for a run that only
+    generated data, or with only a summary (`kind`). `read_threads` are reader processes per rank.
+    `record_length_bytes` is the nominal mean that DLIO uses, whatever the files contain. `params`
+    are all parameters under DLIO's names (`read_threads`, `format`, `file_shuffle`), `overrides`
+    those requested by name, `dataset` the known facts about the data set (`format`, `files`,
+    `samples_per_file`, `bytes`, `folder`), `reported` the source's own figures under their own
+    names, `host` the machine (`name`, `hosts`, `cpus`, `memory_bytes`). `dlio_counts_all` is DLIO
+    2.0.0's method (all steps over all time), which later versions replaced by S - 2 steps over the
+    time of S - 1. `tweakset`, `block` and `order` are those of a saved run's cell, `disk` its
+    queue's settings as found by the workload; `changed_nothing` is set if the tweak set's values
+    were all in force already. Facts missing from a DLIO folder without its configuration are None.
     """
 
     origin: str
@@ -118,7 +122,8 @@ class IoRun:
 class Doubt:
     """A reason to doubt figures: `kind` for programs (`insufficient_steps`), `reason` for people.
 
-    `refuses` names the responses that are withheld because of it; the others have the doubt beside them.
+    `refuses` names the responses that are withheld because of it; the others have the doubt beside
+    them.
     """
 
     kind: str

@@ -1,7 +1,7 @@
 """I/O runs in words: the fastest, and which factor matters, how much, how sure, within the intervals.
 
-Configurations are compared in pairs on the untouched machine, paired by block. Holm adjusts for all pairs
-of a cache state, because the best is chosen by the same figures.
+Configurations are compared in pairs on the untouched machine, paired by block. Holm adjusts for all
+pairs of a cache state, because the best is chosen by the same figures.
 """
 
 from __future__ import annotations
@@ -32,7 +32,10 @@ if TYPE_CHECKING:
 LABELS = {WHOLE: "AU whole", STEADY: "AU steady", RATE: "samples/s"}
 MOST = 3  # names or figures per line
 MOST_STATES = 4
-UNSCALED = "Hand-over between processes and their start do not scale with record_scale, so this does not hold for the full-size job."
+UNSCALED = (
+    "Hand-over between processes and their start do not scale with record_scale, so this does not "
+    "hold for the full-size job."
+)
 OTHERS_SHORT_S = 0.005  # shorter steps are comparable to hand-over and process start
 
 
@@ -41,7 +44,10 @@ def change_text(response: str, change: Estimate) -> str:
     rate = scale_of(response) == "log"
     value = change.value or 0.0
     written = percent(value) if rate else f"{_points(value)} points"
-    return f"{written} [{', '.join(number(end) if rate else _points(end) for end in (change.low or 0.0, change.high or 0.0))}]"
+    return (
+        f"{written} "
+        f"[{', '.join(number(end) if rate else _points(end) for end in (change.low or 0.0, change.high or 0.0))}]"
+    )
 
 
 def _points(points: float) -> str:
@@ -60,7 +66,9 @@ def findings(study: IoStudy) -> list[str]:
     groups = {state: by_name(members) for state, members in states.items()}
     several = {state: own for state, own in groups.items() if len(own) > 1}
     lines = [_fastest(several or groups), _tweak_sets(study)]
-    return list(chain.from_iterable(lines if several else reversed(lines)))  # else the run is about tweak sets
+    return list(
+        chain.from_iterable(lines if several else reversed(lines))
+    )  # else the run is about tweak sets
 
 
 def basis(study: IoStudy) -> Iterator[tuple[str, bool]]:
@@ -68,12 +76,18 @@ def basis(study: IoStudy) -> Iterator[tuple[str, bool]]:
     runs = [cell.run for cell in study.cells]
     settings = []
     for name in ("read_ahead_kb", "scheduler"):
-        levels = dict.fromkeys(str(run.disk[name]) for run in runs if run.tweakset == STOCK and name in run.disk)
+        levels = dict.fromkeys(
+            str(run.disk[name]) for run in runs if run.tweakset == STOCK and name in run.disk
+        )
         settings += [f"{name} {' or '.join(levels)}"] if levels else []
     if settings:
         disks = dict.fromkeys(str(run.disk.get("device", "the disk")) for run in runs if run.disk)
         yield f"Stock: {', '.join(settings)} of {', '.join(disks)}, as found on the machine.", False
-    scaled = {run.computation_time_s or 0.0 for run in runs if str(run.params.get("record_scale", 1)) not in {"1", "1.0"}}
+    scaled = {
+        run.computation_time_s or 0.0
+        for run in runs
+        if str(run.params.get("record_scale", 1)) not in {"1", "1.0"}
+    }
     if times := sorted(time_s for time_s in scaled if 0 < time_s < OTHERS_SHORT_S):
         span = f"{1000 * times[0]:.2g}" + (f" to {1000 * times[-1]:.2g}" if len(times) > 1 else "")
         yield f"Doubt: a step computes for {span} ms. {UNSCALED}", True
@@ -83,42 +97,82 @@ def _state(run: IoRun) -> tuple[str, ...]:
     """Return what is fixed for a job: samples/s of different states are not comparable."""
     known = {*run.overrides, *run.params}
     cache = level_of(run, "cache").replace("_", " ") + " cache" if "cache" in known else ""
-    writes = "with checkpoints" if "checkpoint" in known and level_of(run, "checkpoint") == "on" else ""
-    computing = "" if run.computation_time_s is None else f"{1000 * run.computation_time_s:g} ms per step"
-    return (run.model, cache, writes, f"records of {run.record_length_bytes:.0f} bytes", computing, run.engine)
+    writes = (
+        "with checkpoints" if "checkpoint" in known and level_of(run, "checkpoint") == "on" else ""
+    )
+    computing = (
+        "" if run.computation_time_s is None else f"{1000 * run.computation_time_s:g} ms per step"
+    )
+    return (
+        run.model,
+        cache,
+        writes,
+        f"records of {run.record_length_bytes:.0f} bytes",
+        computing,
+        run.engine,
+    )
 
 
 def _fastest(states: Mapping[tuple[str, ...], Mapping[str, Sequence[Judged]]]) -> Iterator[str]:
     for state, groups in list(states.items())[:MOST_STATES]:
-        words = [word for at, word in enumerate(state) if word and (at == 1 or len({other[at] for other in states}) > 1)]
+        words = [
+            word
+            for at, word in enumerate(state)
+            if word and (at == 1 or len({other[at] for other in states}) > 1)
+        ]
         where = ", ".join(words) or "all"
         yield f"{where[0].upper()}{where[1:]}: {_highest(groups)}."
     if len(states) > MOST_STATES:
-        yield f"The table has {len(states) - MOST_STATES} more states (model, cache, checkpoints or record length)."
+        yield (
+            f"The table has {len(states) - MOST_STATES} more states (model, cache, checkpoints or "
+            "record length)."
+        )
 
 
 def _highest(groups: Mapping[str, Sequence[Judged]]) -> str:
     means = {name: mean_of(RATE, cells) for name, cells in groups.items()}
     best = max(means, key=lambda name: means[name].value or 0.0)
     mean = means[best]
-    rate = f"{digits(mean.value or 0.0, 3)} samples/s{bracket(mean.low, mean.high, lambda end: digits(end, 3))}"
+    rate = (
+        f"{digits(mean.value or 0.0, 3)} "
+        f"samples/s{bracket(mean.low, mean.high, lambda end: digits(end, 3))}"
+    )
     if len(groups) == 1:
         return rate
     blocks = {name: rates(cells) for name, cells in groups.items()}
-    pairs = {pair: gain.p for pair in combinations(groups, 2) if (gain := gain_of(*map(blocks.__getitem__, pair))).p is not None}
+    pairs = {
+        pair: gain.p
+        for pair in combinations(groups, 2)
+        if (gain := gain_of(*map(blocks.__getitem__, pair))).p is not None
+    }
     sure = {pair for pair, p in zip(pairs, holm([*pairs.values()]), strict=True) if p < ALPHA}
-    gains = {name: gain_of(blocks[best], blocks[name]) for name in groups if {(best, name), (name, best)} & sure}
+    gains = {
+        name: gain_of(blocks[best], blocks[name])
+        for name in groups
+        if {(best, name), (name, best)} & sure
+    }
     others = [name for name in groups if name != best and name not in gains]
     parts = [f"{best} was fastest, {rate}"]
     if others:
         parts.append(f"not distinguishable from {', '.join(others[:MOST])}{_more(others)}")
     each = [
-        f"{name} was {unsigned(abs(gain.value or 0.0))} slower {change_text(RATE, gain).partition(' % ')[2]}"
+        (
+            f"{name} was {unsigned(abs(gain.value or 0.0))} slower "
+            f"{change_text(RATE, gain).partition(' % ')[2]}"
+        )
         for name, gain in sorted(gains.items(), key=lambda one: -(one[1].value or 0.0))
     ]
     if each:
-        parts.append(", ".join(each) if len(each) < 3 else f"{len(each)} were slower, from {each[0]} to {each[-1]}")
-    family = f"Holm over {counted(len(pairs), 'pair')}" if pairs else "no two configurations share two blocks"
+        parts.append(
+            ", ".join(each)
+            if len(each) < 3
+            else f"{len(each)} were slower, from {each[0]} to {each[-1]}"
+        )
+    family = (
+        f"Holm over {counted(len(pairs), 'pair')}"
+        if pairs
+        else "no two configurations share two blocks"
+    )
     return f"{'; '.join(parts)} ({family})"
 
 
@@ -129,34 +183,56 @@ def _more(names: Sequence[object]) -> str:
 def _tweak_sets(study: IoStudy) -> Iterator[str]:
     known = [one for one in study.contrasts.tweaks if one.p is not None]
     copies = [one for one in study.contrasts.again if one.p is not None]
-    shown = sorted((one for one in known if one.shown), key=lambda one: -abs(math.log1p(one.value or 0.0)))
+    shown = sorted(
+        (one for one in known if one.shown), key=lambda one: -abs(math.log1p(one.value or 0.0))
+    )
     if shown:
-        each = "; ".join(f"{one.tweakset}{f' with {one.configuration}' if one.configuration else ''} {_speed(one)}" for one in shown[:MOST])
-        yield f"Tweak sets that differ from stock: {each}{_more(shown)} (Holm over {len(known) + len(copies)})."
+        each = "; ".join(
+            (
+                f"{one.tweakset}{f' with {one.configuration}' if one.configuration else ''} "
+                f"{_speed(one)}"
+            )
+            for one in shown[:MOST]
+        )
+        yield (
+            f"Tweak sets that differ from stock: {each}{_more(shown)} (Holm over "
+            f"{len(known) + len(copies)})."
+        )
     elif known:
         names = list(dict.fromkeys(one.tweakset for one in known))
-        yield f"Tweak sets: {f'{names[0]} is not' if len(names) == 1 else f'none of {len(names)} is'} shown to differ from stock."
+        yield (
+            "Tweak sets: "
+            f"{f'{names[0]} is not' if len(names) == 1 else f'none of {len(names)} is'} shown to "
+            "differ from stock."
+        )
     outcomes: dict[str, list[str]] = defaultdict(list)
     for name in dict.fromkeys(one.tweakset for one in study.idle):
         own = [one for one in study.idle if one.tweakset == name and one.p is not None]
         off, count = sum(one.shown for one in own), counted(len(own), "configuration")
         outcome = f"no difference shown in {count}" if own else "measured in too few blocks"
-        outcomes[f"but it differs in {off} of {count}: the machine was not quiet" if off else outcome].append(name)
+        outcomes[
+            f"but it differs in {off} of {count}: the machine was not quiet" if off else outcome
+        ].append(name)
     for outcome, names in outcomes.items():
         yield f"{', '.join(names)} changed nothing here: a second A/A; {outcome}."
     if differing := [one for one in copies if one.shown]:
         clearest = min(differing, key=lambda one: one.p or 0.0)
         where = f"{clearest.configuration}: " if clearest.configuration else ""
         yield (
-            f"A/A: stock and its copy differ in {len(differing)} of {counted(len(copies), 'configuration')}, although nothing was changed: "
+            f"A/A: stock and its copy differ in {len(differing)} of "
+            f"{counted(len(copies), 'configuration')}, although nothing was changed: "
             f"{where}{change_text(RATE, clearest)}. "
-            "One run in 20 shows that by chance; otherwise the machine was not quiet: trust the tweak sets' figures less."
+            "One run in 20 shows that by chance; otherwise the machine was not quiet: trust the "
+            "tweak sets' figures less."
         )
 
 
 def _speed(one: IoContrast) -> str:
     change = change_text(RATE, one).partition(" % ")[2]
-    return f"{unsigned(abs(one.value or 0.0))} {'faster' if (one.value or 0.0) > 0 else 'slower'} {change}"
+    return (
+        f"{unsigned(abs(one.value or 0.0))} {'faster' if (one.value or 0.0) > 0 else 'slower'} "
+        f"{change}"
+    )
 
 
 # Factor by factor.
@@ -165,7 +241,12 @@ def _speed(one: IoContrast) -> str:
 def of_factors(study: IoStudy) -> list[str]:
     """Describe each factor; AU without the first step only if it differs."""
     known = [analysis for analysis in study.analyses if not analysis.refusal]
-    lines = [f"{LABELS[one.response]}: {line}" for one in known if one.response != STEADY for line in answers(one)]
+    lines = [
+        f"{LABELS[one.response]}: {line}"
+        for one in known
+        if one.response != STEADY
+        for line in answers(one)
+    ]
     return [*lines, *reversals(known)]
 
 
@@ -173,12 +254,18 @@ def answers(analysis: Analysis) -> list[str]:
     """Describe every factor, and every pair with an interaction, in a line each."""
     if analysis.refusal:
         return [f"{analysis.response}: not analysed: {analysis.refusal}"]
-    return [_answer(effect, analysis) for effect in analysis.findings if len(effect.factors) == 1 or effect.shown]
+    return [
+        _answer(effect, analysis)
+        for effect in analysis.findings
+        if len(effect.factors) == 1 or effect.shown
+    ]
 
 
 def _answer(effect: IoEffect, analysis: Analysis) -> str:
     effects, steps, head = len(analysis.findings), len(effect.steps), " × ".join(effect.factors)
-    over = f"{counted(effects, 'effect')}, {steps} steps" if steps > 1 else f"{effects}"  # of several steps, one counts per effect
+    over = (
+        f"{counted(effects, 'effect')}, {steps} steps" if steps > 1 else f"{effects}"
+    )  # of several steps, one counts per effect
     sure = f"{effect.clearest.n} blocks, p {probability(effect.p_adjusted)} (Holm over {over})"
     step = f"{effect.clearest.name} {change_text(analysis.response, effect.clearest)}"
     if not effect.shown:
@@ -186,22 +273,40 @@ def _answer(effect: IoEffect, analysis: Analysis) -> str:
     sure = f"{unsigned(effect.share)} of the variation, {sure}"
     if len(effect.factors) == 1:
         means = ", ".join(f"{level} {digits(mean, 3)}" for level, mean in effect.levels.items())
-        company = [" × ".join(other.factors) for other in analysis.findings if other.shown and {head} < {*other.factors}]
-        depends = f" This is an average over the other factors: see {', '.join(company)}." if company else ""
-        return f"{head}: {means} {'samples/s' if analysis.response == RATE else '%'}; {step}; {sure}.{depends}"
+        company = [
+            " × ".join(other.factors)
+            for other in analysis.findings
+            if other.shown and {head} < {*other.factors}
+        ]
+        depends = (
+            f" This is an average over the other factors: see {', '.join(company)}."
+            if company
+            else ""
+        )
+        return (
+            f"{head}: {means} {'samples/s' if analysis.response == RATE else '%'}; {step}; "
+            f"{sure}.{depends}"
+        )
     pair = effect.together
     if pair is None:
         return f"{head}: the effect of {effect.factors[0]} depends on {effect.factors[1]}; {sure}."
     by_size = sorted(pair.steps, key=lambda step: step.value)
     shown = pair.steps if len(by_size) <= 5 else (by_size[0], by_size[-1])
-    each = "; ".join(f"with {level_name(pair.along, step.name)} {change_text(analysis.response, step)}" for step in shown)
+    each = "; ".join(
+        f"with {level_name(pair.along, step.name)} {change_text(analysis.response, step)}"
+        for step in shown
+    )
     return f"{head}: {pair.factor} {pair.first} → {pair.last}: {each}; {sure}."
 
 
 def reversals(analyses: Sequence[Analysis]) -> Iterator[str]:
     """Yield effects that appear or reverse without the first step: reading moved, was not saved."""
     known = {analysis.response: analysis.findings for analysis in analyses}
-    whole = {(effect.factors, step.levels): (effect, step) for effect in known.get(WHOLE, ()) for step in effect.steps}
+    whole = {
+        (effect.factors, step.levels): (effect, step)
+        for effect in known.get(WHOLE, ())
+        for step in effect.steps
+    }
     for effect in known.get(STEADY, ()):
         for step in effect.steps if len(effect.factors) == 1 else ():
             same, other = whole.get((effect.factors, step.levels), (effect, None))
@@ -210,7 +315,10 @@ def reversals(analyses: Sequence[Analysis]) -> Iterator[str]:
             turned = other.shown and other.value * step.value < 0
             if turned or not same.shown:
                 yield (
-                    f"{effect.factors[0]} {step.name}: AU without the first step {_points(step.value)} points, over the whole epoch "
-                    f"{_points(other.value)} ({'the opposite' if turned else 'no difference shown'}): reading moved into the "
+                    f"{effect.factors[0]} {step.name}: AU without the first step "
+                    f"{_points(step.value)} points, over the whole epoch "
+                    f"{_points(other.value)} "
+                    f"({'the opposite' if turned else 'no difference shown'}): reading moved into "
+                    "the "
                     "excluded step and was not saved."
                 )

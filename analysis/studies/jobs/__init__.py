@@ -26,7 +26,9 @@ def answer(run: Run, *, brief: bool = False) -> Answer:
     return streams.answer(run, brief=brief)
 
 
-def with_figures(cell: Cell, _origin: str, _params: Mapping[str, object], **_settings: object) -> Cell:
+def with_figures(
+    cell: Cell, _origin: str, _params: Mapping[str, object], **_settings: object
+) -> Cell:
     """Return a cell of a stream with its jobs' figures as metrics: `--metric=mean_wait_s`."""
     if "job" not in cell.report:
         return cell

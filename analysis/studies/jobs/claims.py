@@ -21,7 +21,11 @@ if TYPE_CHECKING:
 Row = TypeVar("Row")
 Contrast = Any  # a row of `contrasts`, as `rows_of` has it
 SLOWER, FASTER = Word("slower", "bad"), Word("faster", "good")
-SAME_TIME, CANT_TELL, NOT_COMPARABLE = Word("same", "good"), Word("can't tell", "open"), Word("not comparable", "quiet")
+SAME_TIME, CANT_TELL, NOT_COMPARABLE = (
+    Word("same", "good"),
+    Word("can't tell", "open"),
+    Word("not comparable", "quiet"),
+)
 CLAIMS = (SLOWER, FASTER, SAME_TIME)
 
 
@@ -32,7 +36,11 @@ def rows_of(frame: pd.DataFrame) -> list[Contrast]:
 
 
 def contrasts_of(
-    rows: Sequence[Mapping[str, object]], arm: str, baseline: object, metrics: Mapping[str, Scale], **columns: Any
+    rows: Sequence[Mapping[str, object]],
+    arm: str,
+    baseline: object,
+    metrics: Mapping[str, Scale],
+    **columns: Any,
 ) -> list[Contrast]:
     """Compare rows by `contrasts`; return none without the baseline, or with nothing else."""
     import pandas as pd
@@ -40,10 +48,16 @@ def contrasts_of(
     levels = {row[arm] for row in rows}
     if baseline not in levels or len(levels) < 2:
         return []
-    return [row for row in rows_of(contrasts(pd.DataFrame([*rows]), arm, baseline, metrics, **columns)) if row.n]
+    return [
+        row
+        for row in rows_of(contrasts(pd.DataFrame([*rows]), arm, baseline, metrics, **columns))
+        if row.n
+    ]
 
 
-def verdict(contrast: Contrast | None, above: Word = SLOWER, below: Word = FASTER, none: float = 1.0) -> Word:
+def verdict(
+    contrast: Contrast | None, above: Word = SLOWER, below: Word = FASTER, none: float = 1.0
+) -> Word:
     """Return on which side of `none` a contrast is shown to be; for times, slower or faster."""
     if contrast is None or contrast.value is None:
         return NOT_COMPARABLE
@@ -72,7 +86,10 @@ def ratio_columns(head: str, word: Callable[[Any], Word | None], name: str = "")
     return [
         (Column(head, "verdict", left=True), word),
         (Column("times as long\n[95 %]", name or "ratio", figure), contrast),
-        (Column("p\nHolm", "p_adjusted", probability), lambda row: getattr(contrast(row), "p_adjusted", None)),
+        (
+            Column("p\nHolm", "p_adjusted", probability),
+            lambda row: getattr(contrast(row), "p_adjusted", None),
+        ),
     ]
 
 
@@ -90,9 +107,13 @@ def claimed(verdicts: Iterable[tuple[Word, str]], than: str = "") -> str:
     """List who is what, claims first: `Slower than stock: a, b. Can't tell: c.`"""
     groups: dict[str, list[str]] = {}
     for word, name in sorted(verdicts, key=lambda verdict: _rank(verdict[0])):
-        groups.setdefault(f"{word.text} than {than}" if than and word in CLAIMS[:2] else word.text, []).append(name)
+        groups.setdefault(
+            f"{word.text} than {than}" if than and word in CLAIMS[:2] else word.text, []
+        ).append(name)
     comma = "; " if any(", " in name for names in groups.values() for name in names) else ", "
-    return " ".join(f"{word[0].upper()}{word[1:]}: {comma.join(names)}." for word, names in groups.items())
+    return " ".join(
+        f"{word[0].upper()}{word[1:]}: {comma.join(names)}." for word, names in groups.items()
+    )
 
 
 def leading(lines: Sequence[str]) -> list[str]:
@@ -105,7 +126,11 @@ def faster(times: Contrast | None, name: str) -> str:
     if times is None or times.value is None:
         return f"before {name}; no ratio: no run has both, or one takes no time"
     if times.p_adjusted is None:
-        why = "the same share in every run" if times.missing == SAME else "too few runs for an interval"
+        why = (
+            "the same share in every run"
+            if times.missing == SAME
+            else "too few runs for an interval"
+        )
         return f"before {name} by {why}"
     value, low, high = (100 * (1 / end - 1) for end in (times.value, times.high, times.low))
     gain = f"{value:+.1f} % [{low:+.1f}, {high:+.1f}], p {probability(times.p_adjusted)}"
@@ -138,4 +163,6 @@ def names_of(streams: Iterable[Stream]) -> dict[str, str]:
     """Name groups of streams by their differing parameters, or fully if still ambiguous."""
     first = {stream.group: dict(stream.condition_without()) for stream in streams}
     names = apart([*first.values()])
-    return dict(zip(first, names if all(names) and len(set(names)) == len(names) else first, strict=True))
+    return dict(
+        zip(first, names if all(names) and len(set(names)) == len(names) else first, strict=True)
+    )

@@ -44,14 +44,19 @@ def parse(text: str, where: object) -> tuple[list[str], Lines]:
         names = [name.strip() for name in next(reader, [])]
         twice = sorted({name for name in names if names.count(name) > 1})
         if twice:
-            raise Unreadable(f"{where}: has the column {one_line(twice[0])!r} {names.count(twice[0])} times; keep one.")
+            raise Unreadable(
+                f"{where}: has the column {one_line(twice[0])!r} {names.count(twice[0])} times; "
+                "keep one."
+            )
         for cells in reader:
             at = f"{where}: line {reader.line_num}"
             if not any(cell.strip() for cell in cells):
                 continue
             if len(cells) != len(names):
                 raise Unreadable(f"{at}: has {len(cells)} cells for {len(names)} columns.")
-            lines.append((at, {name: cell.strip() for name, cell in zip(names, cells, strict=True)}))
+            lines.append(
+                (at, {name: cell.strip() for name, cell in zip(names, cells, strict=True)})
+            )
     except csv.Error as error:
         raise Unreadable(f"{where}: line {reader.line_num}: not CSV ({error}).") from None
     return names, lines
@@ -80,7 +85,9 @@ def groups(names: Sequence[str], refused: list[str]) -> list[list[Stream]]:
                 refused.append(str(error))
     several = len(machines.known) > 1
     every = [
-        replace(stream, group=f"{stream.group} on {machines.known[machine]}") if several and machine is not None else stream
+        replace(stream, group=f"{stream.group} on {machines.known[machine]}")
+        if several and machine is not None
+        else stream
         for stream, machine in on_machine
     ]
     return grouped_alike(every, refused)
@@ -96,14 +103,18 @@ def grouped_alike(streams: Sequence[Stream], refused: list[str]) -> list[list[St
     return list(by_group.values())
 
 
-def rows(text: str, where: str | Path, needed: Sequence[str], more: str = "") -> tuple[list[str], Lines]:
+def rows(
+    text: str, where: str | Path, needed: Sequence[str], more: str = ""
+) -> tuple[list[str], Lines]:
     """Parse a table with required columns; `more` ends the message on missing ones.
 
     Raises: Unreadable.
     """
     names, lines = parse(text, where)
     if missing := ", ".join(name for name in needed if name not in names):
-        raise Unreadable(f"{where}: no column {missing}; found: {one_line(', '.join(names)) or 'nothing'}.{more}")
+        raise Unreadable(
+            f"{where}: no column {missing}; found: {one_line(', '.join(names)) or 'nothing'}.{more}"
+        )
     return names, lines
 
 
@@ -116,8 +127,13 @@ def parse_jobs(text: str, where: str) -> list[Stream]:
         runs.setdefault(run, []).append(_job(row, at))
         held = _number(row, "slots", at, WHOLE, "no whole number")
         of_run = None if held is None else int(held)
-        if slots.setdefault(run, of_run) != of_run or not 1 <= (1 if of_run is None else of_run) <= MOST_SLOTS:
-            raise Unreadable(f"{at}: slots {of_run}; a stream needs a single number, 1 to {MOST_SLOTS}.")
+        if (
+            slots.setdefault(run, of_run) != of_run
+            or not 1 <= (1 if of_run is None else of_run) <= MOST_SLOTS
+        ):
+            raise Unreadable(
+                f"{at}: slots {of_run}; a stream needs a single number, 1 to {MOST_SLOTS}."
+            )
     if not runs:
         raise Unreadable(f"{where}: has no jobs.")
     measured = not {"admit_s", "start_s", "end_s"}.isdisjoint(names)
@@ -125,25 +141,46 @@ def parse_jobs(text: str, where: str) -> list[Stream]:
     for run, jobs in runs.items():
         drawn = plan("", [job.submit_s for job in jobs], ())  # on a clock, two streams never agree
         name = f"{where} {run}".strip()
-        result.append(Stream(name, where, tuple(jobs), slots[run], measured=measured, drawn=(("plan", drawn),) if drawn else ()))
+        result.append(
+            Stream(
+                name,
+                where,
+                tuple(jobs),
+                slots[run],
+                measured=measured,
+                drawn=(("plan", drawn),) if drawn else (),
+            )
+        )
     return result
 
 
 def _job(row: Mapping[str, str], at: str) -> Job:
-    number, *wholes = (_number(row, name, at, WHOLE, "no whole number") for name in ("job", "priority", "replicas", "attempts"))
+    number, *wholes = (
+        _number(row, name, at, WHOLE, "no whole number")
+        for name in ("job", "priority", "replicas", "attempts")
+    )
     if number is None or number < 0:
         raise Unreadable(f"{at}: job {one_line(row['job'], 60)!r}; it must be a whole number.")
     outcome = row.get("outcome", "")
     if outcome and outcome not in OUTCOMES:
-        raise Unreadable(f"{at}: outcome {one_line(outcome)!r} must be one of {', '.join(OUTCOMES)}.")
-    times_s = (_number(row, name, at, NUMBER, "no time in seconds; leave it empty where it is missing") for name in TIMES)
+        raise Unreadable(
+            f"{at}: outcome {one_line(outcome)!r} must be one of {', '.join(OUTCOMES)}."
+        )
+    times_s = (
+        _number(row, name, at, NUMBER, "no time in seconds; leave it empty where it is missing")
+        for name in TIMES
+    )
     priority, replicas, attempts = (None if value is None else int(value) for value in wholes)
     job = Job(int(number), *times_s)  # type: ignore[arg-type] # four times
     job = replace(job, outcome=outcome, class_=row.get("class", ""))
-    return replace(job, priority=priority, replicas=max(1, replicas or 1), attempts=max(1, attempts or 1))
+    return replace(
+        job, priority=priority, replicas=max(1, replicas or 1), attempts=max(1, attempts or 1)
+    )
 
 
-def _number(row: Mapping[str, str], name: str, at: str, form: re.Pattern[str], wrong: str) -> float | None:
+def _number(
+    row: Mapping[str, str], name: str, at: str, form: re.Pattern[str], wrong: str
+) -> float | None:
     text = row.get(name, "")
     if text.lower() in MISSING:
         return None

@@ -79,7 +79,10 @@ def figure(value: Any, scale: float = 1.0, most: int = 3) -> str:
         return NONE
     if value.low is None or value.high is None:
         return number(value.value * scale, most)
-    return f"{number(value.value * scale, most)} [{number(value.low * scale, most)}, {number(value.high * scale, most)}]"
+    return (
+        f"{number(value.value * scale, most)} [{number(value.low * scale, most)}, "
+        f"{number(value.high * scale, most)}]"
+    )
 
 
 def middle(value: Any, scale: float = 1.0) -> str:

@@ -17,7 +17,19 @@ from typing import TYPE_CHECKING, Any, Literal
 from analysis.answer import Answer, Column, Columns, Line, Section, Word, bullets, grouped, table_of
 from analysis.wording import counted, unsigned
 
-from .claims import CANT_TELL, SAME_TIME, SLOWER, Contrast, apart, claimed, claims_first, column, contrasts_of, ratio_columns, verdict
+from .claims import (
+    CANT_TELL,
+    SAME_TIME,
+    SLOWER,
+    Contrast,
+    apart,
+    claimed,
+    claims_first,
+    column,
+    contrasts_of,
+    ratio_columns,
+    verdict,
+)
 from .estimates import Figure, average, figure, number, over_blocks, value_of
 from .poisoning import lost_accuracy, poisonings, section
 from .records import AGAINST, OF_FAULT
@@ -28,16 +40,35 @@ if TYPE_CHECKING:
 
 Isolation = Literal["isolated", "not isolated", "open", "not judged"]
 RULE = (
-    "isolated: the 90 % interval of the slowdown lies within the margin around 1, and no job is lost. not isolated: slower (Holm p < .05), "
+    "isolated: the 90 % interval of the slowdown lies within the margin around 1, and no job is "
+    "lost. not isolated: slower (Holm p < .05), "
     "and not within it. open: neither is shown."
 )
 LEGEND = (
-    ("times as long", "mean response of the jobs that finished in both, over that without the fault; 95 % over blocks, each a pair."),
+    (
+        "times as long",
+        (
+            "mean response of the jobs that finished in both, over that without the fault; 95 % "
+            "over blocks, each a pair."
+        ),
+    ),
     ("p", "of that, after Holm over all faults."),
     ("goodput", "work done per second, over that without the fault."),
-    ("useful", "time of all attempts without lost work, checkpoints, and unfinished jobs. lost: per stream."),
+    (
+        "useful",
+        (
+            "time of all attempts without lost work, checkpoints, and unfinished jobs. lost: per "
+            "stream."
+        ),
+    ),
     ("restart", "from the fault to the next attempt."),
-    ("recovered", "from the fault until it is over, its jobs are done, and the number of finished jobs has caught up."),
+    (
+        "recovered",
+        (
+            "from the fault until it is over, its jobs are done, and the number of finished jobs "
+            "has caught up."
+        ),
+    ),
 )
 ISOLATION = {
     "isolated": Word("yes", "good"),
@@ -114,34 +145,61 @@ class _Member:
 def arms(streams: Sequence[Stream], margin: float) -> list[FaultArm]:
     """Judge every arm, fault-free ones first per condition; `margin` is the tolerated slowdown."""
     groups: dict[tuple[object, ...], list[_Member]] = {}
-    for stream in sorted(streams, key=lambda stream: (stream.condition, *_order(stream.fault, stream.fault_params))):
+    for stream in sorted(
+        streams, key=lambda stream: (stream.condition, *_order(stream.fault, stream.fault_params))
+    ):
         key = (stream.condition, stream.fault, *stream.fault_params.items())
         groups.setdefault(key, []).append(_member(stream, streams))
     every = list(groups.values())
-    rows = [row for at, group in enumerate(every) for member in group if member.pairs for row in _with_and_without(at, member)]
-    ratios = contrasts_of(rows, "fault", BEFORE, {"response_s": "log", "goodput_per_s": "log"}, by=["place"])
+    rows = [
+        row
+        for at, group in enumerate(every)
+        for member in group
+        if member.pairs
+        for row in _with_and_without(at, member)
+    ]
+    ratios = contrasts_of(
+        rows, "fault", BEFORE, {"response_s": "log", "goodput_per_s": "log"}, by=["place"]
+    )
     known = {(row.place, row.metric): row for row in ratios if row.value is not None}
     return [
-        _judged(_arm(group), group, known.get((at, "response_s")), known.get((at, "goodput_per_s")), margin)
+        _judged(
+            _arm(group),
+            group,
+            known.get((at, "response_s")),
+            known.get((at, "goodput_per_s")),
+            margin,
+        )
         for at, group in enumerate(every)
     ]
 
 
 def _order(fault: str, params: Mapping[str, object]) -> tuple[object, ...]:
-    numbers = [(name, value if isinstance(value, int | float) else math.inf) for name, value in params.items()]
+    numbers = [
+        (name, value if isinstance(value, int | float) else math.inf)
+        for name, value in params.items()
+    ]
     return (fault, params.get("checkpoint_s", 0.0), numbers)
 
 
 def twin_of(stream: Stream, streams: Sequence[Stream]) -> Stream | None:
     """Return the fault-free stream with the same jobs, preferably checkpoints and retries too."""
-    twins = [other for other in streams if not other.fault and (other.unit, other.condition) == (stream.unit, stream.condition)]
-    return min(twins, key=lambda other: (_guards(other) != _guards(stream), *_guards(other)), default=None)
+    twins = [
+        other
+        for other in streams
+        if not other.fault and (other.unit, other.condition) == (stream.unit, stream.condition)
+    ]
+    return min(
+        twins, key=lambda other: (_guards(other) != _guards(stream), *_guards(other)), default=None
+    )
 
 
 def _member(stream: Stream, streams: Sequence[Stream]) -> _Member:
     twin = twin_of(stream, streams) if stream.fault else None
     struck = after(stream, twin) if stream.fault else []
-    return _Member(stream, twin, totals(stream), struck, [] if twin is None else shared(stream, twin))
+    return _Member(
+        stream, twin, totals(stream), struck, [] if twin is None else shared(stream, twin)
+    )
 
 
 def _with_and_without(place: int, member: _Member) -> Iterator[dict[str, object]]:
@@ -150,7 +208,14 @@ def _with_and_without(place: int, member: _Member) -> Iterator[dict[str, object]
     known = responses(member.pairs) or (None, None)
     for fault, at, response_s in zip((BEFORE, WITH), (1, 0), known, strict=True):
         goodput = goodput_per_s([pair[at] for pair in member.pairs])
-        yield {"place": place, "run": run, "block": block, "fault": fault, "response_s": response_s, "goodput_per_s": goodput}
+        yield {
+            "place": place,
+            "run": run,
+            "block": block,
+            "fault": fault,
+            "response_s": response_s,
+            "goodput_per_s": goodput,
+        }
 
 
 def _arm(group: Sequence[_Member]) -> FaultArm:
@@ -169,9 +234,14 @@ def _arm(group: Sequence[_Member]) -> FaultArm:
         strikes=len(struck),
         hit=sum(after.hit for _, after in struck),
         recovered=len(recovered),
-        lost_jobs=sum(other.done and not job.done for member in group for job, other in member.pairs),
+        lost_jobs=sum(
+            other.done and not job.done for member in group for job, other in member.pairs
+        ),
         figures={
-            **{name: over_blocks((member.unit, getattr(member.totals, name)) for member in group) for name in OF_STREAM},
+            **{
+                name: over_blocks((member.unit, getattr(member.totals, name)) for member in group)
+                for name in OF_STREAM
+            },
             "lost_s_per_hit": over_blocks((member.unit, member.lost_s_per_hit) for member in group),
             "restart_s": over_blocks((unit, after.restart_s) for unit, after in struck),
             "recovery_s": over_blocks(recovered) if len(recovered) >= MOST * len(struck) else None,
@@ -179,7 +249,13 @@ def _arm(group: Sequence[_Member]) -> FaultArm:
     )
 
 
-def _judged(arm: FaultArm, group: Sequence[_Member], slowdown: Contrast | None, goodput: Contrast | None, margin: float) -> FaultArm:
+def _judged(
+    arm: FaultArm,
+    group: Sequence[_Member],
+    slowdown: Contrast | None,
+    goodput: Contrast | None,
+    margin: float,
+) -> FaultArm:
     arm = replace(arm, slowdown=slowdown, goodput=goodput)
     return replace(arm, isolation=_isolation(arm, margin), notes=tuple(_notes(arm, group)))
 
@@ -196,25 +272,52 @@ def _isolation(arm: FaultArm, margin: float) -> Isolation | None:
 
 
 def _notes(arm: FaultArm, group: Sequence[_Member]) -> Iterator[str]:
-    yield from (f"faults without a recovery time: {why}." for why in sorted({of.why for member in group for of in member.after if of.why}))
+    yield from (
+        f"faults without a recovery time: {why}."
+        for why in sorted({of.why for member in group for of in member.after if of.why})
+    )
     if arm.lost_jobs:
-        others = "slowdowns are for the others" if arm.slowdown is not None else "nothing remains to compare"
+        others = (
+            "slowdowns are for the others"
+            if arm.slowdown is not None
+            else "nothing remains to compare"
+        )
         sooner = ", which are sooner only because these left them the slots" if arm.thinned else ""
         yield f"{arm.lost_jobs} jobs finished without the fault but not with it; {others}{sooner}."
     if arm.slowdown is not None and arm.slowdown.missing:
         yield f"{arm.slowdown.missing}."
     if alone := (arm.streams - arm.paired if arm.fault else 0):
-        yield f"{alone} of {arm.streams} streams have no fault-free twin in their block, so they are not compared."
-    if any(_guards(member.stream) != _guards(member.twin) for member in group if member.twin is not None):
-        yield "twins had different checkpoints or retries: their cost without a fault is part of the slowdown."
+        yield (
+            f"{alone} of {arm.streams} streams have no fault-free twin in their block, so they "
+            "are not compared."
+        )
+    if any(
+        _guards(member.stream) != _guards(member.twin)
+        for member in group
+        if member.twin is not None
+    ):
+        yield (
+            "twins had different checkpoints or retries: their cost without a fault is part of "
+            "the slowdown."
+        )
     if arm.fault and not arm.strikes:
         yield "no fault ever struck."
     for outcome in sorted(NEVER & arm.outcomes.keys()):
-        yield f"{counted(arm.outcomes[outcome], 'job')} {outcome}: no response, excluded from slowdown and recovery."
-    down_s = [member.totals.down_s for member in group if member.stream.nodes == 1 and member.totals.down_s]
+        yield (
+            f"{counted(arm.outcomes[outcome], 'job')} {outcome}: no response, excluded from "
+            "slowdown and recovery."
+        )
+    down_s = [
+        member.totals.down_s
+        for member in group
+        if member.stream.nodes == 1 and member.totals.down_s
+    ]
     if down_s:
         spell = " to ".join(dict.fromkeys(f"{end:.3g}" for end in (min(down_s), max(down_s))))
-        yield f"the only node was lost in {len(down_s)} of {counted(arm.streams, 'stream')}: nothing could run for {spell} s."
+        yield (
+            f"the only node was lost in {len(down_s)} of {counted(arm.streams, 'stream')}: "
+            f"nothing could run for {spell} s."
+        )
     if any(outage.back_s is None for member in group for outage in member.stream.outages):
         yield "a node never returned: it counts as lost until the last end of a job."
 
@@ -229,10 +332,17 @@ def spared(streams: Sequence[Stream]) -> tuple[list[Contrast], list[str]]:
     Returns: the contrasts by fault and policy; and a sentence for each that lost different jobs
     from fifo and is not compared.
     """
-    quiet = {(stream.condition_without("policy", OF_FAULT, *AGAINST), stream.unit): stream for stream in streams if not stream.fault}
+    quiet = {
+        (stream.condition_without("policy", OF_FAULT, *AGAINST), stream.unit): stream
+        for stream in streams
+        if not stream.fault
+    }
     rows: list[dict[str, Any]] = []
     for stream in (stream for stream in streams if stream.fault):
-        twin, (run, block) = quiet.get((stream.condition_without("policy", OF_FAULT, *AGAINST), stream.unit)), stream.unit
+        twin, (run, block) = (
+            quiet.get((stream.condition_without("policy", OF_FAULT, *AGAINST), stream.unit)),
+            stream.unit,
+        )
         own = stream.jobs if twin is None else [job for job, _ in shared(stream, twin)]
         known = [job.response_s for job in own if job.response_s is not None]
         rows.append(
@@ -246,19 +356,38 @@ def spared(streams: Sequence[Stream]) -> tuple[list[Contrast], list[str]]:
                 "done": frozenset(job.number for job in own if job.done),
             }
         )
-    base = {(row["under"], row["run"], row["block"]): row["done"] for row in rows if row["policy"] == FIFO}
-    lost = {(row["under"], row["policy"]) for row in rows if base.get((row["under"], row["run"], row["block"]), row["done"]) != row["done"]}
+    base = {
+        (row["under"], row["run"], row["block"]): row["done"]
+        for row in rows
+        if row["policy"] == FIFO
+    }
+    lost = {
+        (row["under"], row["policy"])
+        for row in rows
+        if base.get((row["under"], row["run"], row["block"]), row["done"]) != row["done"]
+    }
     alike = [row for row in rows if (row["under"], row["policy"]) not in lost]
     ratios = contrasts_of(alike, "policy", FIFO, {"response_s": "log"}, by=["under", "fault"])
-    unlike = {f"{row['policy']}, {row['fault']}: {LOST}": None for row in rows if (row["under"], row["policy"]) in lost}
+    unlike = {
+        f"{row['policy']}, {row['fault']}: {LOST}": None
+        for row in rows
+        if (row["under"], row["policy"]) in lost
+    }
     return ratios, list(unlike)
 
 
 def reported(streams: Sequence[Stream], margin: float, refused: Sequence[str]) -> Answer:
     """Return each fault's cost by condition, policies under it, and poisoned clients' cost."""
-    every, (policies, unlike), accuracies = arms(streams, margin), spared(streams), poisonings(streams)
+    every, (policies, unlike), accuracies = (
+        arms(streams, margin),
+        spared(streams),
+        poisonings(streams),
+    )
     faulty = {arm.condition: None for arm in every if arm.fault}
-    sections = [_condition([arm for arm in every if arm.condition == condition], margin) for condition in faulty]
+    sections = [
+        _condition([arm for arm in every if arm.condition == condition], margin)
+        for condition in faulty
+    ]
     sections += [_spared_jobs(policies, unlike)] if policies or unlike else []
     sections += [section(accuracies)] if accuracies else []
     poison = lost_accuracy(accuracies)
@@ -267,12 +396,17 @@ def reported(streams: Sequence[Stream], margin: float, refused: Sequence[str]) -
     elif accuracies:
         title = poison or "There are no poisoned clients, or no clean ones to compare them with."
     else:
-        title = "None of these streams had a fault. `fault=kill` and others are parameters of job_stream."
+        title = (
+            "None of these streams had a fault. `fault=kill` and others are parameters of "
+            "job_stream."
+        )
     return Answer(
         title=title,
         findings=[Line(poison)] if faulty and poison else [],
         sections=sections,
-        legend=[*LEGEND, *([("isolated", RULE)] if any(arm.isolation for arm in every) else [])] if faulty else [],
+        legend=[*LEGEND, *([("isolated", RULE)] if any(arm.isolation for arm in every) else [])]
+        if faulty
+        else [],
         data={
             "arms": every,
             "policies": policies,
@@ -294,7 +428,10 @@ def named(arms: Sequence[FaultArm]) -> list[FaultArm]:
 
 
 def _summary(arms: Sequence[FaultArm]) -> str:
-    verdicts = [(word_of(arm), f"{arm.name} (× {number(arm.slowdown.value)})" if arm.slowdown else arm.name) for arm in named(arms)]
+    verdicts = [
+        (word_of(arm), f"{arm.name} (× {number(arm.slowdown.value)})" if arm.slowdown else arm.name)
+        for arm in named(arms)
+    ]
     losing = sum(arm.lost_jobs > 0 for arm in arms)
     lost = f" Jobs are lost under {losing} of {counted(len(arms), 'setting')}." if losing else ""
     return f"{claimed(verdicts, 'without the fault')}{lost}"
@@ -311,14 +448,21 @@ def word_of(arm: FaultArm) -> Word:
 def _condition(arms: Sequence[FaultArm], margin: float) -> Section:
     faulty = named([arm for arm in arms if arm.fault])
 
-    def mean(head: str, name: str, scale: float = 1.0, **look: Any) -> tuple[Column, Callable[[FaultArm], object]]:
+    def mean(
+        head: str, name: str, scale: float = 1.0, **look: Any
+    ) -> tuple[Column, Callable[[FaultArm], object]]:
         own_name = name if scale == 1.0 else f"{name}_percent"
-        return Column(head, own_name, number, **look), lambda arm: value_of(arm.figures[name], scale)
+        return Column(head, own_name, number, **look), lambda arm: value_of(
+            arm.figures[name], scale
+        )
 
     columns: Columns = [
         column("fault", of="name", left=True),
         *ratio_columns("jobs are", _word, "slowdown"),
-        (Column(f"isolated\nwithin {unsigned(margin)}", "isolation", left=True), lambda arm: arm.isolation and ISOLATION[arm.isolation]),
+        (
+            Column(f"isolated\nwithin {unsigned(margin)}", "isolation", left=True),
+            lambda arm: arm.isolation and ISOLATION[arm.isolation],
+        ),
         (Column("done"), lambda arm: f"{arm.outcomes.get('done', 0)}/{sum(arm.outcomes.values())}"),
         mean("useful\n%", "useful", 100, spare=2),
         mean("lost\ns", "lost_s", spare=2),
@@ -331,7 +475,10 @@ def _condition(arms: Sequence[FaultArm], margin: float) -> Section:
         column("attempts\nended", "hit"),
         mean("restart\ns", "restart_s"),
         mean("lost s\neach", "lost_s_per_hit"),
-        (Column("recovered s\n[95 %]", "recovery_s", figure), lambda arm: arm.figures["recovery_s"]),
+        (
+            Column("recovered s\n[95 %]", "recovery_s", figure),
+            lambda arm: arm.figures["recovery_s"],
+        ),
         (Column("of", "recovered"), lambda arm: f"{arm.recovered}/{arm.strikes}"),
         mean("available\n%", "available", 100, spare=1),
     ]
@@ -342,7 +489,9 @@ def _condition(arms: Sequence[FaultArm], margin: float) -> Section:
             *map(Line, _constants(faulty)),
             table_of(columns, claims_first(rows, _word)),
             table_of(struck, claims_first((arm for arm in faulty if arm.strikes), _word)),
-            *bullets(grouped([(arm.name, note) for arm in faulty for note in arm.notes], len(faulty))),
+            *bullets(
+                grouped([(arm.name, note) for arm in faulty for note in arm.notes], len(faulty))
+            ),
         ],
     )
 
@@ -372,5 +521,8 @@ def _spared_jobs(policies: Sequence[Contrast], unlike: Sequence[str]) -> Section
     ]
     return Section(
         "Response of the stream's own jobs under the same fault, over that under fifo",
-        [*([table_of(columns, claims_first(policies, verdict))] if policies else []), *bullets(unlike)],
+        [
+            *([table_of(columns, claims_first(policies, verdict))] if policies else []),
+            *bullets(unlike),
+        ],
     )

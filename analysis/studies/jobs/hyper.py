@@ -57,7 +57,9 @@ class Hyper:
     why: str
 
     def named(self, point: GridPoint) -> str:
-        return ", ".join(f"{name} {level}" for name, level in zip(self.factors, point.levels, strict=True))
+        return ", ".join(
+            f"{name} {level}" for name, level in zip(self.factors, point.levels, strict=True)
+        )
 
 
 def hyper(streams: Sequence[Stream]) -> Hyper:
@@ -68,14 +70,24 @@ def hyper(streams: Sequence[Stream]) -> Hyper:
         raise Refused("No job reports an accuracy: these runs have no jobs that learn.")
     factors = _factors(learning)
     rows: list[dict[str, Any]] = [
-        {"levels": tuple(str(stream.params[name]) for name in factors), "run": stream.unit[0], "block": stream.unit[1], **_outcomes(stream)}
+        {
+            "levels": tuple(str(stream.params[name]) for name in factors),
+            "run": stream.unit[0],
+            "block": stream.unit[1],
+            **_outcomes(stream),
+        }
         for stream in learning
     ]
     frame = pd.DataFrame(rows)
     met = set(frame["levels"])
     order = [levels for levels in product(*factors.values()) if levels in met]
-    points = tuple(_point(levels, frame[[its == levels for its in frame["levels"]]]) for levels in order)
-    whole = sorted((point for point in points if point.time_s is not None and point.reached == point.jobs), key=_soon)
+    points = tuple(
+        _point(levels, frame[[its == levels for its in frame["levels"]]]) for levels in order
+    )
+    whole = sorted(
+        (point for point in points if point.time_s is not None and point.reached == point.jobs),
+        key=_soon,
+    )
     best, after = [*whole[:2], None, None][:2]
     ranks = {} if best is None or after is None else {best.levels: "soonest", after.levels: "next"}
     ranked = [row | {"rank": ranks[row["levels"]]} for row in rows if row["levels"] in ranks]
@@ -93,7 +105,10 @@ def _factors(streams: Sequence[Stream]) -> dict[str, tuple[str, ...]]:
             numbers = [as_number(level) for level in levels]
             varied[name] = tuple(sorted(levels, key=float) if None not in numbers else levels)
     if not varied:
-        raise Refused("All streams of jobs that learn have the same parameters: vary some, as in --vary lr=0.01,0.1.")
+        raise Refused(
+            "All streams of jobs that learn have the same parameters: vary some, as in --vary "
+            "lr=0.01,0.1."
+        )
     return varied
 
 
@@ -112,25 +127,66 @@ def _outcomes(stream: Stream) -> dict[str, float | None]:
 
 
 def _point(levels: tuple[str, ...], runs: pd.DataFrame) -> GridPoint:
-    time_s, accuracy, epochs = (over_runs(runs[name].dropna().tolist()) for name in (TIME, ACCURACY, EPOCHS))
-    return GridPoint(levels, len(runs), int(runs["jobs"].sum()), int(runs["reached"].sum()), time_s, accuracy, epochs)
+    time_s, accuracy, epochs = (
+        over_runs(runs[name].dropna().tolist()) for name in (TIME, ACCURACY, EPOCHS)
+    )
+    return GridPoint(
+        levels,
+        len(runs),
+        int(runs["jobs"].sum()),
+        int(runs["reached"].sum()),
+        time_s,
+        accuracy,
+        epochs,
+    )
 
 
-def _effects(factors: Mapping[str, tuple[str, ...]], order: Sequence[tuple[str, ...]], frame: pd.DataFrame) -> tuple[Any, str]:
+def _effects(
+    factors: Mapping[str, tuple[str, ...]], order: Sequence[tuple[str, ...]], frame: pd.DataFrame
+) -> tuple[Any, str]:
     """Return effects on time to accuracy; none for an incomplete grid, whose gaps are failures."""
-    named = {levels: ", ".join(f"{name} {level}" for name, level in zip(factors, levels, strict=True)) for levels in order}
+    named = {
+        levels: ", ".join(f"{name} {level}" for name, level in zip(factors, levels, strict=True))
+        for levels in order
+    }
     runs = {levels: [row for row in rows_of(frame) if row.levels == levels] for levels in order}
     missing = [levels for levels in product(*factors.values()) if levels not in runs]
-    never = [levels for levels in order if all(row.time_to_accuracy_s is None for row in runs[levels])]
+    never = [
+        levels for levels in order if all(row.time_to_accuracy_s is None for row in runs[levels])
+    ]
     if missing:
-        return None, f"{len(missing)} of {len(missing) + len(order)} combinations were not run: this is not a full factorial."
+        return (
+            None,
+            (
+                f"{len(missing)} of {len(missing) + len(order)} combinations were not run: this "
+                "is not a full factorial."
+            ),
+        )
     if never:
         some = "; ".join(named[levels] for levels in never[:3])
-        return None, f"in no run did all jobs of {some} reach the accuracy: no effect on the time to it."
-    times = [(row.levels, f"{row.run} {row.block}", row.time_to_accuracy_s) for levels in order for row in runs[levels]]
-    rows = [(named[levels], levels, block, time_s) for levels, block, time_s in times if time_s is not None]
-    gone = {levels: tuple(block for its, block, time_s in times if its == levels and time_s is None) for levels in order}
-    lost = [(named[levels], "not all jobs reached the accuracy", blocks) for levels, blocks in gone.items() if blocks]
+        return (
+            None,
+            f"in no run did all jobs of {some} reach the accuracy: no effect on the time to it.",
+        )
+    times = [
+        (row.levels, f"{row.run} {row.block}", row.time_to_accuracy_s)
+        for levels in order
+        for row in runs[levels]
+    ]
+    rows = [
+        (named[levels], levels, block, time_s)
+        for levels, block, time_s in times
+        if time_s is not None
+    ]
+    gone = {
+        levels: tuple(block for its, block, time_s in times if its == levels and time_s is None)
+        for levels in order
+    }
+    lost = [
+        (named[levels], "not all jobs reached the accuracy", blocks)
+        for levels, blocks in gone.items()
+        if blocks
+    ]
     points = {named[levels]: levels for levels in order}
     for effects_of_grid in studies.hooks("effects_of_grid"):
         return effects_of_grid("job_stream", TIME, factors, points, rows, lost), ""
@@ -144,7 +200,10 @@ def _soon(point: GridPoint) -> float:
 LEGEND = (
     (
         "time s",
-        "until the first epoch with the requested accuracy on held-out images; means of runs in which all jobs met it.",
+        (
+            "until the first epoch with the requested accuracy on held-out images; means of runs "
+            "in which all jobs met it."
+        ),
     ),
     ("reached", "of how many jobs. A point that not all reach is never the best."),
 )
@@ -155,7 +214,10 @@ def answer(streams: Sequence[Stream], refused: Sequence[str]) -> Answer:
     result = hyper(streams)
     columns: Columns = [
         *(
-            (Column(name, left=True), partial(lambda point, at: point.levels[at], at=at))  # a point's level of each factor
+            (
+                Column(name, left=True),
+                partial(lambda point, at: point.levels[at], at=at),
+            )  # a point's level of each factor
             for at, name in enumerate(result.factors)
         ),
         column("time s\n[95 %]", "time_s", figure),
@@ -168,7 +230,11 @@ def answer(streams: Sequence[Stream], refused: Sequence[str]) -> Answer:
     title, *findings = _lines(result)
     section = Section("", [table_of(columns, order)])
     points = Answer(title, [*map(Line, findings)], [section], legend=LEGEND, data=asdict(result))
-    below = [shown(result.effects) for shown in studies.hooks("effects_answer") if result.effects is not None]
+    below = [
+        shown(result.effects)
+        for shown in studies.hooks("effects_answer")
+        if result.effects is not None
+    ]
     return replace(together([points, *below]), refused=refused)
 
 
@@ -178,6 +244,9 @@ def _lines(result: Hyper) -> Iterator[str]:
     elif result.next is None:
         yield f"Soonest: {result.named(result.best)}, the only point that all jobs reach."
     else:
-        yield f"Soonest: {result.named(result.best)}; {faster(result.times, result.named(result.next))}."
+        yield (
+            f"Soonest: {result.named(result.best)}; "
+            f"{faster(result.times, result.named(result.next))}."
+        )
     if result.why:
         yield f"No effects: {result.why.rstrip('.')}."

@@ -18,7 +18,17 @@ from analysis.load import load_each
 from analysis.terms import Cell, Refused, Run, Unreadable
 from control.saved import Duration  # noqa: TC001  # msgspec reads by it
 
-from .claims import CLAIMS, Contrast, apart, claimed, claims_first, column, contrasts_of, ratio_columns, verdict
+from .claims import (
+    CLAIMS,
+    Contrast,
+    apart,
+    claimed,
+    claims_first,
+    column,
+    contrasts_of,
+    ratio_columns,
+    verdict,
+)
 from .estimates import NONE, Figure, as_number, average_of_known, middle, number, over_blocks
 from .records import LOSS, Condition, Unit, condition, of_one_machine, params_of, read_cells
 
@@ -80,15 +90,26 @@ def lossy_cells(names: Sequence[str], refused: list[str]) -> list[TrainedCell]:
 
     Raises: Refused, for none, and for runs of different machines.
     """
-    cells = [cell for run in of_one_machine(load_each(names, refused), refused) for cell in cells_of_run(run, refused)]
+    cells = [
+        cell
+        for run in of_one_machine(load_each(names, refused), refused)
+        for cell in cells_of_run(run, refused)
+    ]
     if not cells:
-        nothing = f"{', '.join(names)}: no workload has a parameter {LOSS}; `pytest benchmarks/bench_cluster_network.py`."
+        nothing = (
+            f"{', '.join(names)}: no workload has a parameter {LOSS}; `pytest "
+            "benchmarks/bench_cluster_network.py`."
+        )
         raise Refused(refused[0] if refused else nothing)
     return cells
 
 
 def cells_of_run(run: Run, refused: list[str]) -> list[TrainedCell]:
-    return [*read_cells(run, (cell for cell in run.cells if LOSS in params_of(run, cell)), _trained, refused)]
+    return [
+        *read_cells(
+            run, (cell for cell in run.cells if LOSS in params_of(run, cell)), _trained, refused
+        )
+    ]
 
 
 def _trained(run: Run, cell: Cell) -> TrainedCell:
@@ -96,11 +117,16 @@ def _trained(run: Run, cell: Cell) -> TrainedCell:
     place, loss_percent = f"cell {cell.id}", params_of(run, cell)[LOSS]
     loss = as_number(loss_percent)
     if loss is None or not 0 <= loss < 100:
-        raise Unreadable(f"{run.origin}: {place}: {LOSS} is {loss_percent!r}; it must be a number from 0 to 100.")
+        raise Unreadable(
+            f"{run.origin}: {place}: {LOSS} is {loss_percent!r}; it must be a number from 0 to 100."
+        )
     if cell.metrics.get(STEP, 0.0) <= 0:
         raise Unreadable(f"{run.origin}: {place}: has no {STEP}.")
     facts = Part({**cell.facts}, run.origin, f"{place}, workload_facts").read(Facts)
-    rows = [row.read(LineRow) for row in Part(cell.report.get("line", ()), run.origin, f"{place}, report.line").each()]
+    rows = [
+        row.read(LineRow)
+        for row in Part(cell.report.get("line", ()), run.origin, f"{place}, report.line").each()
+    ]
     lost = rows[0].get("loss_percent_measured") if rows else None
     return {
         "run": run.run_id,
@@ -121,7 +147,10 @@ def lines(cells: Sequence[TrainedCell]) -> list[LossyLine]:
     by_line: dict[Condition, list[TrainedCell]] = {}
     for cell in cells:
         by_line.setdefault(cell["line"], []).append(cell)
-    ratios = {(row.line, row.arm): row for row in contrasts_of(cells, "loss", 0.0, {"step_s": "log"}, by=["line"])}
+    ratios = {
+        (row.line, row.arm): row
+        for row in contrasts_of(cells, "loss", 0.0, {"step_s": "log"}, by=["line"])
+    }
     result = []
     for name, line in zip(apart([dict(line) for line in by_line]), by_line, strict=True):
         slower = {loss: row for (other, loss), row in ratios.items() if other == line}
@@ -143,10 +172,30 @@ def _line(name: str, cells: Sequence[TrainedCell], slower: Mapping[float, Contra
     losses = []
     for loss in sorted({cell["loss"] for cell in cells}):
         own = [cell for cell in cells if cell["loss"] == loss]
-        step_s, spent_s = (over_blocks((_unit(cell), of(cell)) for cell in own) for of in (itemgetter("step_s"), communication_s))
-        losses.append(AtLoss(loss, len({_unit(cell) for cell in own}), step_s, spent_s, slower.get(loss), mean("lost", own)))
+        step_s, spent_s = (
+            over_blocks((_unit(cell), of(cell)) for cell in own)
+            for of in (itemgetter("step_s"), communication_s)
+        )
+        losses.append(
+            AtLoss(
+                loss,
+                len({_unit(cell) for cell in own}),
+                step_s,
+                spent_s,
+                slower.get(loss),
+                mean("lost", own),
+            )
+        )
     first = cells[0]
-    return LossyLine(name, first["congestion"], first["stand_in"], mean("rtt_s", cells), mean("mss_bytes", cells), losses, of_excess)
+    return LossyLine(
+        name,
+        first["congestion"],
+        first["stand_in"],
+        mean("rtt_s", cells),
+        mean("mss_bytes", cells),
+        losses,
+        of_excess,
+    )
 
 
 def _unit(cell: TrainedCell) -> Unit:
@@ -157,7 +206,9 @@ def lossy(lines: Sequence[LossyLine], refused: Sequence[str]) -> Answer:
     """Return at which losses a step is slower, then a table per line."""
     steps = [(word, phrase) for line in lines for word, phrase in _steps(line)]
     return Answer(
-        title=claimed(steps, "without loss") if steps else "No line was measured with loss and without.",
+        title=claimed(steps, "without loss")
+        if steps
+        else "No line was measured with loss and without.",
         sections=[_section(line) for line in lines],
         data={"lines": lines},
         refused=refused,
@@ -172,7 +223,11 @@ def _steps(line: LossyLine) -> Iterator[tuple[Word, str]]:
             of_word.setdefault(verdict(row.slowdown), []).append(row)
     for word, rows in of_word.items():
         times = [number(row.slowdown.value) for row in rows if row.slowdown is not None]
-        long = f" ({' to '.join(dict.fromkeys((times[0], times[-1])))} times as long)" if times and word in CLAIMS else ""
+        long = (
+            f" ({' to '.join(dict.fromkeys((times[0], times[-1])))} times as long)"
+            if times and word in CLAIMS
+            else ""
+        )
         losses = ", ".join(f"{100 * row.loss:g}" for row in rows)
         yield word, ", ".join(filter(None, (line.name, f"{losses} %{long}")))
 
@@ -192,15 +247,25 @@ def _section(line: LossyLine) -> Section:
     rtt = NONE if line.rtt_s is None else f"{number(line.rtt_s * 1e3)} ms"
     about = [f"round trip {rtt}, segments of {number(line.mss_bytes, 4)} bytes", line.congestion]
     heading = Line(", ".join(part for part in about if part))
-    return Section(line.name, [heading, table_of(columns, claims_first(line.losses, _word)), *bullets(_sentences(line))])
+    return Section(
+        line.name,
+        [heading, table_of(columns, claims_first(line.losses, _word)), *bullets(_sentences(line))],
+    )
 
 
 def _sentences(line: LossyLine) -> Iterator[str]:
     if line.stand_in:
         yield f"STAND-IN: {line.stand_in}."
     if line.of_excess:
-        yield "no cell's computation time is known, so communication is taken as the excess over a step without loss."
-    if lost := [f"{100 * row.loss:g} %: {100 * row.lost:.3g} %" for row in line.losses if row.loss and row.lost is not None]:
+        yield (
+            "no cell's computation time is known, so communication is taken as the excess over a "
+            "step without loss."
+        )
+    if lost := [
+        f"{100 * row.loss:g} %: {100 * row.lost:.3g} %"
+        for row in line.losses
+        if row.loss and row.lost is not None
+    ]:
         yield f"lost, as counted on the line: {'; '.join(lost)}."
     if line.alone:
         yield "no cell without loss on this line: nothing to compare with."

@@ -8,7 +8,20 @@ from typing import TYPE_CHECKING, Any
 
 from analysis.answer import grouped
 from analysis.plots.labels import room_for
-from analysis.plots.marks import DOWN, SAME, UP, Mark, MarkRow, Style, ends_of, forest_section, known, lines, log_or_linear, ticks
+from analysis.plots.marks import (
+    DOWN,
+    SAME,
+    UP,
+    Mark,
+    MarkRow,
+    Style,
+    ends_of,
+    forest_section,
+    known,
+    lines,
+    log_or_linear,
+    ticks,
+)
 from analysis.plots.page import Page, Section, SmallPanels, Spec, body_width, fill, verdict_entries
 from analysis.plots.scene import NothingToDraw, Scene
 from analysis.plots.style import COLOURS, INK, QUIET, picture
@@ -52,7 +65,13 @@ def shown(ratio: Contrast | None) -> str:
 
 def verdicts_of(rows: Iterable[MarkRow]) -> set[str]:
     """Return the keys of LOOKS among the marks of some rows."""
-    return {name for row in rows for mark in row.marks for name, look in LOOKS.items() if mark.style is look and mark.ends[0] is not None}
+    return {
+        name
+        for row in rows
+        for mark in row.marks
+        for name, look in LOOKS.items()
+        if mark.style is look and mark.ends[0] is not None
+    }
 
 
 def run_title(scene: Scene, run: Run) -> str:
@@ -60,11 +79,15 @@ def run_title(scene: Scene, run: Run) -> str:
     return f"run {run.run_id}" if len(scene.runs) > 1 else ""
 
 
-def ratio_rows(title: str, rows: Sequence[MarkRow], least: float, label: str, **settings: Any) -> Section:
+def ratio_rows(
+    title: str, rows: Sequence[MarkRow], least: float, label: str, **settings: Any
+) -> Section:
     """Make a section of ratios around 1, with all intervals and 1 ÷ `least` to `least` in view."""
     ends = known(mark.ends for row in rows for mark in row.marks)
     most = int(2 * (body_width() - settings["left"] - settings["right"]))  # a tick each half inch
-    scale = partial(log_or_linear, which="x", low=min([1 / least, *ends]), high=max([least, *ends]), most=most)
+    scale = partial(
+        log_or_linear, which="x", low=min([1 / least, *ends]), high=max([least, *ends]), most=most
+    )
     return forest_section(title, rows, label=label, scale=scale, zero=1.0, **settings)
 
 
@@ -73,23 +96,33 @@ def jobs_faults(scene: Scene) -> Spec:
     """Slowdown of jobs under each fault, recovery time of the stream, and lost work."""
     arms = arms_of(scene)
     lead = (
-        "Response times under a fault over those of the same jobs without it, paired by block: right of 1 is slower. Lines: 95 % intervals "
+        "Response times under a fault over those of the same jobs without it, paired by block: "
+        "right of 1 is slower. Lines: 95 % intervals "
         "over blocks. Recovery: from a fault until the number of finished jobs has caught up."
     )
-    legend = verdict_entries(LOOKS, {verdict(arm) for arm in arms if arm.slowdown is not None}, WORDS)
+    legend = verdict_entries(
+        LOOKS, {verdict(arm) for arm in arms if arm.slowdown is not None}, WORDS
+    )
     legend.append(fill(f"within {unsigned(MARGIN)} of 1"))
     by_run = [(one.run, [arm for arm in one.arms if arm.fault]) for one in scene.streams]
     sections = [slowdowns(its, run_title(scene, run), run=run) for run, its in by_run if its]
     notes = grouped([(arm.name, note) for arm in named(arms) for note in arm.notes], len(arms))
-    lost = "Lost: seconds of attempts per stream whose work no checkpoint kept. p after Holm over all faults."
+    lost = (
+        "Lost: seconds of attempts per stream whose work no checkpoint kept. p after Holm over "
+        "all faults."
+    )
     return Spec(lead, sections, legend, [lost, *notes], worst(arms))
 
 
 def arms_of(scene: Scene) -> list[FaultArm]:
     """Return all streams under faults. Raises: NothingToDraw."""
-    result = [arm for _, arm in scene.of_streams("arms", lambda arm: arm.fault, "no stream had a fault")]
+    result = [
+        arm for _, arm in scene.of_streams("arms", lambda arm: arm.fault, "no stream had a fault")
+    ]
     if all(arm.slowdown is None for arm in result):
-        raise NothingToDraw("no stream without a fault met the same jobs: nothing to compare the faults with")
+        raise NothingToDraw(
+            "no stream without a fault met the same jobs: nothing to compare the faults with"
+        )
     return result
 
 
@@ -102,34 +135,67 @@ def verdict(arm: FaultArm) -> str:
 
 def worst(arms: Sequence[FaultArm]) -> str:
     """Return a sentence on the fault with the largest significant slowdown, or nothing."""
-    slower = [(arm.slowdown, arm.name) for arm in named(arms) if arm.slowdown and verdict(arm) == "slower"]
+    slower = [
+        (arm.slowdown, arm.name) for arm in named(arms) if arm.slowdown and verdict(arm) == "slower"
+    ]
     ratio, name = max(slower, key=lambda one: one[0].value, default=(None, ""))
-    return "" if ratio is None else f"Jobs take {digits(ratio.value, 2)} times as long under the fault {name}"
+    return (
+        ""
+        if ratio is None
+        else f"Jobs take {digits(ratio.value, 2)} times as long under the fault {name}"
+    )
 
 
 def words(arm: FaultArm) -> str:
     """Write a slowdown with its interval."""
-    return figure(arm.slowdown) if arm.slowdown is not None else "no job done" if arm.paired else "no twin"
+    return (
+        figure(arm.slowdown)
+        if arm.slowdown is not None
+        else "no job done"
+        if arm.paired
+        else "no twin"
+    )
 
 
 def slowdowns(arms: Sequence[FaultArm], title: str, **settings: Any) -> Section:
     """Make a section with a row per arm; omit columns without any value."""
     arms = named(arms)
-    scale, short = unit(one.value for arm in arms for one in (arm.figures["recovery_s"], arm.figures["lost_s"]) if one is not None)
+    scale, short = unit(
+        one.value
+        for arm in arms
+        for one in (arm.figures["recovery_s"], arm.figures["lost_s"])
+        if one is not None
+    )
     columns = [
         ("ratio [95 %]", 1.3, [words(arm) for arm in arms]),
-        (f"recovery, {short}", 0.75, [figure(arm.figures["recovery_s"], scale).partition(" ")[0] for arm in arms]),
+        (
+            f"recovery, {short}",
+            0.75,
+            [figure(arm.figures["recovery_s"], scale).partition(" ")[0] for arm in arms],
+        ),
         (f"lost, {short}", 0.55, [number(value_of(arm.figures["lost_s"], scale)) for arm in arms]),
         ("p", 0.4, [p_value(arm.slowdown and arm.slowdown.p_adjusted) for arm in arms]),
     ]
     columns = [column for column in columns if set(column[2]) - {NONE, ""}]
-    heads = [(head, 0.12 + sum(wide for _, wide, _ in columns[:at])) for at, (head, _, _) in enumerate(columns)]
+    heads = [
+        (head, 0.12 + sum(wide for _, wide, _ in columns[:at]))
+        for at, (head, _, _) in enumerate(columns)
+    ]
     texts = zip(*(column for _, _, column in columns), strict=True)
-    marks = [Mark(ends_of(arm.slowdown), LOOKS[verdict(arm)], its, bold=False) for arm, its in zip(arms, texts, strict=True)]
+    marks = [
+        Mark(ends_of(arm.slowdown), LOOKS[verdict(arm)], its, bold=False)
+        for arm, its in zip(arms, texts, strict=True)
+    ]
     rows = [MarkRow(arm.name, [mark]) for arm, mark in zip(arms, marks, strict=True)]
-    look = {"right": 0.12 + sum(wide for _, wide, _ in columns), "band": (1 / (1 + MARGIN), 1 + MARGIN), "heads": heads}
+    look = {
+        "right": 0.12 + sum(wide for _, wide, _ in columns),
+        "band": (1 / (1 + MARGIN), 1 + MARGIN),
+        "heads": heads,
+    }
     left = room_for([arm.name for arm in arms], 2.2)
-    return ratio_rows(title, rows, 1 + 2 * MARGIN, "response time, ratio", left=left, **look, **settings)
+    return ratio_rows(
+        title, rows, 1 + 2 * MARGIN, "response time, ratio", left=left, **look, **settings
+    )
 
 
 LINES = SmallPanels(2, above=0.0, tall=1.9, below=0.55, left=LEFT, gap=0.1)
@@ -142,34 +208,62 @@ def jobs_network(scene: Scene) -> Spec:
     lossy = lambda line: any(row.loss > 0 and row.step_s for row in line.losses)  # noqa: E731  # short
     result: list[tuple[Run, LossyLine]] = scene.of_streams("lines", lossy, "no line lost packets")
     lead = (
-        "Left: mean time of a step by the share of packets lost, 95 % intervals over blocks. Right: its communication part, if "
+        "Left: mean time of a step by the share of packets lost, 95 % intervals over blocks. "
+        "Right: its communication part, if "
         "packets were lost."
     )
     sections, notes = [], []
     for run, one in result:
-        name = "A round trip that is not known" if one.rtt_s is None else f"Round trip {digits(1000 * one.rtt_s, 2)} ms"
+        name = (
+            "A round trip that is not known"
+            if one.rtt_s is None
+            else f"Round trip {digits(1000 * one.rtt_s, 2)} ms"
+        )
         beside = ", ".join(filter(None, (one.congestion, one.stand_in)))
-        sections.append(Section(name, LINES.height(2), partial(_network, line=one), beside, run=run))
+        sections.append(
+            Section(name, LINES.height(2), partial(_network, line=one), beside, run=run)
+        )
         notes += [f"{name}: no cell without loss: nothing to compare with."] if one.alone else []
     return Spec(lead, sections, [], notes, _lossy(one for _, one in result))
 
 
 def _lossy(every: Iterable[LossyLine]) -> str:
     """Write the effect of loss on a step, for the most affected line."""
-    rows = [(row.slowdown, row.loss) for one in every for row in one.losses if row.slowdown and shown(row.slowdown) == "slower"]
+    rows = [
+        (row.slowdown, row.loss)
+        for one in every
+        for row in one.losses
+        if row.slowdown and shown(row.slowdown) == "slower"
+    ]
     slower, loss = max(rows, key=lambda row: row[0].value, default=(None, 0.0))
-    return "" if slower is None else f"Losing {100 * loss:g} % of packets makes a training step {digits(slower.value, 2)} times as long"
+    return (
+        ""
+        if slower is None
+        else f"Losing {100 * loss:g} % of packets makes a training step {digits(slower.value, 2)} "
+        "times as long"
+    )
 
 
 def _network(sheet: Page, top: float, line: LossyLine) -> None:
     steps, spent = LINES.axes(sheet, top)
     none = min(row.loss for row in line.losses if row.loss > 0) / NEXT
     _times(steps, [(row.loss or none, row.step_s) for row in line.losses], "step", none)
-    lost = [row for row in line.losses if row.loss > 0 and row.communication_s is not None and row.communication_s.value > 0]
+    lost = [
+        row
+        for row in line.losses
+        if row.loss > 0 and row.communication_s is not None and row.communication_s.value > 0
+    ]
     if lost:
         _times(spent, [(row.loss, row.communication_s) for row in lost], "communication", none)
     else:
-        spent.text(0.5, 0.5, "no communication time is known", transform=spent.transAxes, ha="center", color=QUIET)
+        spent.text(
+            0.5,
+            0.5,
+            "no communication time is known",
+            transform=spent.transAxes,
+            ha="center",
+            color=QUIET,
+        )
         spent.set(xticks=[], yticks=[])
 
 
@@ -182,6 +276,13 @@ def _times(axes: Axes, rows: Sequence[tuple[float, object]], what: str, none: fl
     lines(axes, points, {"color": INK, "marker": "o", "markersize": 5.5, "linewidth": 0.9})
     log_or_linear(axes, "y", min(heights), max(heights))
     losses = [loss for loss, _ in points]
-    axes.set(xscale="log", xlim=(min(losses) / 1.6, max(losses) * 1.6), xlabel="packets lost", ylabel=f"{what}, {short}")
-    ticks(axes, "x", sorted(losses), lambda value: "none" if value == none else f"{100 * value:g} %")
+    axes.set(
+        xscale="log",
+        xlim=(min(losses) / 1.6, max(losses) * 1.6),
+        xlabel="packets lost",
+        ylabel=f"{what}, {short}",
+    )
+    ticks(
+        axes, "x", sorted(losses), lambda value: "none" if value == none else f"{100 * value:g} %"
+    )
     axes.grid(axis="y")

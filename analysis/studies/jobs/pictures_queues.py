@@ -34,8 +34,12 @@ if TYPE_CHECKING:
     from .records import Stream
 
 # Shape repeats the meaning of colour, for print and for the colour-blind.
-LOOKS_OF_ARRIVALS = zip(("poisson", "deterministic", "mmpp", "trace", "fltk"), (INK, *COLOURS), "os^Dv", strict=False)
-ARRIVALS: dict[str, Style] = {kind: {"color": color, "marker": marker} for kind, color, marker in LOOKS_OF_ARRIVALS}
+LOOKS_OF_ARRIVALS = zip(
+    ("poisson", "deterministic", "mmpp", "trace", "fltk"), (INK, *COLOURS), "os^Dv", strict=False
+)
+ARRIVALS: dict[str, Style] = {
+    kind: {"color": color, "marker": marker} for kind, color, marker in LOOKS_OF_ARRIVALS
+}
 OTHER: Style = {"color": COLOURS[5], "marker": "<"}
 VERDICT_LOOKS: dict[str, Style] = {
     "agrees": {"color": marks.SAME, "marker": "s"},
@@ -50,15 +54,27 @@ FLOOR = 1e-3  # of a service time: shorter waits are drawn there
 
 def waits_of(scene: Scene) -> list[GroupWaits]:
     """Return all streams with waits and models. Raises: NothingToDraw, with the unusable ones."""
-    every = [waits for stream in scene.streams for waits in stream.waits if waits.validation.wait_s is not None]
-    one_slot = [waits for waits in every if all(job.replicas == 1 for stream in waits.streams for job in stream.jobs)]
+    every = [
+        waits
+        for stream in scene.streams
+        for waits in stream.waits
+        if waits.validation.wait_s is not None
+    ]
+    one_slot = [
+        waits
+        for waits in every
+        if all(job.replicas == 1 for stream in waits.streams for job in stream.jobs)
+    ]
     result = [waits for waits in one_slot if waits.validation.fit.policy in FIRST_COME]
     if not result and every:
         reason = "was served first come, first served" if one_slot else "had jobs of one slot each"
         raise NothingToDraw(f"no stream {reason}, which these models are of")
     if not result:
         reason = next((line.rstrip(".") for stream in scene.streams for line in stream.refused), "")
-        raise NothingToDraw(reason or "no stream of jobs came by itself and without faults, which models of waits are of")
+        raise NothingToDraw(
+            reason
+            or "no stream of jobs came by itself and without faults, which models of waits are of"
+        )
     return result
 
 
@@ -70,9 +86,15 @@ def chosen(waits: GroupWaits) -> ModelCheck | None:
 
 def off(every: Iterable[GroupWaits]) -> str:
     """Write how far waits are from models', or nothing if unknown."""
-    ratios = sorted((check.ratio for waits in every if (check := chosen(waits)) and check.ratio), key=lambda ratio: ratio.value)
+    ratios = sorted(
+        (check.ratio for waits in every if (check := chosen(waits)) and check.ratio),
+        key=lambda ratio: ratio.value,
+    )
     if len(ratios) > 1:
-        return f"Measured waits are {digits(ratios[0].value, 2)} to {digits(ratios[-1].value, 2)} times those of models"
+        return (
+            f"Measured waits are {digits(ratios[0].value, 2)} to {digits(ratios[-1].value, 2)} "
+            "times those of models"
+        )
     return f"The measured wait is {figure(ratios[0])} times the model's" if ratios else ""
 
 
@@ -86,20 +108,35 @@ def runs_of(scene: Scene, streams: Iterable[Stream]) -> list[Run]:
 def jobs_waits(scene: Scene) -> Spec:
     """Mean wait by load and arrivals, with the queueing models' predictions and errors."""
     result = waits_of(scene)
-    slots = sorted({fit.servers for waits in result if (fit := waits.validation.fit).servers is not None and fit.load is not None})
+    slots = sorted(
+        {
+            fit.servers
+            for waits in result
+            if (fit := waits.validation.fit).servers is not None and fit.load is not None
+        }
+    )
     named = list(zip(settings(result), result, strict=True))
     rows = [(name, waits, check) for name, waits in named if (check := chosen(waits)) is not None]
     if not slots or not rows:
-        raise NothingToDraw("no stream has both waits and the inputs of a model (slots, rate, service times)")
+        raise NothingToDraw(
+            "no stream has both waits and the inputs of a model (slots, rate, service times)"
+        )
     lead = (
-        "Above: mean wait over mean service time, by load of the slots, with 95 % intervals; curves: the model, "
-        "which used rates and service times but no waits. Below: measured ÷ predicted for the model that the data do not reject."
+        "Above: mean wait over mean service time, by load of the slots, with 95 % intervals; "
+        "curves: the model, "
+        "which used rates and service times but no waits. Below: measured ÷ predicted for the "
+        "model that the data do not reject."
     )
     kinds = dict.fromkeys(waits.arrivals for waits in result)
-    legend = [line(f"{called(kind)}: measured, and model", **ARRIVALS.get(kind, OTHER), markersize=5) for kind in kinds]
+    legend = [
+        line(f"{called(kind)}: measured, and model", **ARRIVALS.get(kind, OTHER), markersize=5)
+        for kind in kinds
+    ]
     words = {name: word.text for name, word in VERDICTS.items()}
     legend += verdict_entries(VERDICT_LOOKS, {check.verdict for _, _, check in rows}, words)
-    legend.append(fill(f"±{joined(unsigned(waits.validation.margin) for _, waits, _ in rows)} around 1"))
+    legend.append(
+        fill(f"±{joined(unsigned(waits.validation.margin) for _, waits, _ in rows)} around 1")
+    )
     panels = SmallPanels(min(3, len(slots)), above=0.24, tall=2.0, below=0.5, left=0.55, gap=0.05)
 
     def by_load(panel: SmallPanel, many: int) -> None:
@@ -107,17 +144,42 @@ def jobs_waits(scene: Scene) -> Spec:
         curves(panel.axes, result, many)
         panel.axes.set_ylabel("wait ÷ service time" if panel.first else "")
 
-    sections = [panels.section("Wait by load", slots, by_load, xlabel="load: rate × service time ÷ slots"), _off(rows)]
-    notes = [f"Intervals {reason}." for reason in dict.fromkeys(why_of(waits.validation.fit.sums) for waits in result)]
+    sections = [
+        panels.section("Wait by load", slots, by_load, xlabel="load: rate × service time ÷ slots"),
+        _off(rows),
+    ]
+    notes = [
+        f"Intervals {reason}."
+        for reason in dict.fromkeys(why_of(waits.validation.fit.sums) for waits in result)
+    ]
     notes.append(RULE)
-    notes += [f"{name}: UNSTABLE: {waits.validation.unstable}" for name, waits in named if waits.validation.unstable]
-    notes += ["SIMULATED: no job of these ever ran."] if any(waits.validation.fit.simulated for waits in result) else []
-    return Spec(lead, sections, legend, notes, off(result), runs_of(scene, (stream for waits in result for stream in waits.streams)))
+    notes += [
+        f"{name}: UNSTABLE: {waits.validation.unstable}"
+        for name, waits in named
+        if waits.validation.unstable
+    ]
+    notes += (
+        ["SIMULATED: no job of these ever ran."]
+        if any(waits.validation.fit.simulated for waits in result)
+        else []
+    )
+    return Spec(
+        lead,
+        sections,
+        legend,
+        notes,
+        off(result),
+        runs_of(scene, (stream for waits in result for stream in waits.streams)),
+    )
 
 
 def curves(axes: Axes, result: Sequence[GroupWaits], slots: int) -> None:
     """Draw waits of streams with this many slots, and a model curve per kind of arrivals."""
-    own = [waits for waits in result if waits.validation.fit.servers == slots and waits.validation.fit.load is not None]
+    own = [
+        waits
+        for waits in result
+        if waits.validation.fit.servers == slots and waits.validation.fit.load is not None
+    ]
     heights: list[float] = []
     loads = np.linspace(LEAST, FULLEST, 200)
     plain = np.array([mmc(Inputs(float(load) * slots, 1.0, slots)).wait_s for load in loads])
@@ -128,12 +190,25 @@ def curves(axes: Axes, result: Sequence[GroupWaits], slots: int) -> None:
     for (kind, exact), group in alike.items():
         style = ARRIVALS.get(kind, OTHER)
         times = fmean(map(_variation, group)) * plain
-        axes.plot(loads, times, color=style["color"], linewidth=1.1, linestyle="-" if exact else DASHED, zorder=1)
+        axes.plot(
+            loads,
+            times,
+            color=style["color"],
+            linewidth=1.1,
+            linestyle="-" if exact else DASHED,
+            zorder=1,
+        )
         for waits in group:
-            wait, service, load = waits.validation.wait_s, waits.validation.fit.service_s, waits.validation.fit.load
+            wait, service, load = (
+                waits.validation.wait_s,
+                waits.validation.fit.service_s,
+                waits.validation.fit.load,
+            )
             if wait is not None and service is not None and service.value > 0 and load is not None:
                 ends = ends_of(wait, 1 / service.value)
-                marks.interval(axes, load.value, ends, {"markersize": 5.5, "linewidth": 1.5, **style}, "y")
+                marks.interval(
+                    axes, load.value, ends, {"markersize": 5.5, "linewidth": 1.5, **style}, "y"
+                )
                 heights += [max(FLOOR, end) for end in known([ends])]
     axes.set_xlim(0, 1)
     marks.ticks(axes, "x", [0, 0.2, 0.4, 0.6, 0.8, 1])
@@ -144,7 +219,12 @@ def curves(axes: Axes, result: Sequence[GroupWaits], slots: int) -> None:
 def _variation(waits: GroupWaits) -> float:
     """Return (ca² + cs²)/2 as used by the chosen model: 1 for M/M/c, which needs none of it."""
     fit, check = waits.validation.fit, chosen(waits)
-    if check is None or check.model.startswith("M/M/") or fit.scv_arrivals is None or fit.scv_service is None:
+    if (
+        check is None
+        or check.model.startswith("M/M/")
+        or fit.scv_arrivals is None
+        or fit.scv_service is None
+    ):
         return 1.0
     return (fit.scv_arrivals.value + fit.scv_service.value) / 2
 
@@ -153,13 +233,28 @@ def _off(rows: Sequence[tuple[str, GroupWaits, ModelCheck]]) -> Section:
     scale, short = unit(value_of(waits.validation.wait_s) for _, waits, _ in rows)
     drawn = []
     for name, waits, check in rows:
-        (model,) = fitted([check.model.replace("Allen-Cunneen", "A-C")], 0.8, SMALL, lines=1).values()
+        (model,) = fitted(
+            [check.model.replace("Allen-Cunneen", "A-C")], 0.8, SMALL, lines=1
+        ).values()
         texts = figure(waits.validation.wait_s, scale), model, word_of(check).text
-        drawn.append(MarkRow(name, [Mark(ends_of(check.ratio), VERDICT_LOOKS[check.verdict], texts)]))
+        drawn.append(
+            MarkRow(name, [Mark(ends_of(check.ratio), VERDICT_LOOKS[check.verdict], texts)])
+        )
     margin = max(waits.validation.margin for _, waits, _ in rows)
-    heads, look = [(f"wait, {short} [95 %]", 0.1), ("model", 1.6), ("verdict", 0)], {"band": (1 - margin, 1 + margin), "right": 3.35}
+    heads, look = (
+        [(f"wait, {short} [95 %]", 0.1), ("model", 1.6), ("verdict", 0)],
+        {"band": (1 - margin, 1 + margin), "right": 3.35},
+    )
     left = room_for([name for name, _, _ in rows], 2.6)
-    return ratio_rows("How far off the model is", drawn, 1 + 2 * margin, "wait, measured ÷ predicted", left=left, heads=heads, **look)
+    return ratio_rows(
+        "How far off the model is",
+        drawn,
+        1 + 2 * margin,
+        "wait, measured ÷ predicted",
+        left=left,
+        heads=heads,
+        **look,
+    )
 
 
 @picture(-24, "Policies on the same jobs", REPORTS=JOBS)
@@ -167,8 +262,10 @@ def jobs_policies(scene: Scene) -> Spec:
     """Mean waits per policy, with uncertainty; and the cost to other figures."""
     result = places_of(scene)
     lead = (
-        f"Each figure over that of the same jobs under {joined(place.policies.baseline for _, place in result)} (at 1): left is less. "
-        "Marks: geometric mean over streams, with 95 % intervals, paired; p after Holm over all policies, each figure by itself."
+        "Each figure over that of the same jobs under "
+        f"{joined(place.policies.baseline for _, place in result)} (at 1): left is less. "
+        "Marks: geometric mean over streams, with 95 % intervals, paired; p after Holm over all "
+        "policies, each figure by itself."
     )
     sections, every = [], []
     for run, place in result:
@@ -179,24 +276,48 @@ def jobs_policies(scene: Scene) -> Spec:
             value = getattr(base, name)
             scale, short = unit([value]) if name != "slowdown" else (1.0, "")
             small = "" if value is None else f"{baseline}: {digits(value * scale)} {short}".rstrip()
-            rows += [MarkRow(head, [], small, bold=True, rule=bool(rows), tall=0.4), *rows_of(place, name, 0.22)]
+            rows += [
+                MarkRow(head, [], small, bold=True, rule=bool(rows), tall=0.4),
+                *rows_of(place, name, 0.22),
+            ]
         beside = f"{place.streams} streams, the same for every policy"
         left, label = max(1.3, room_for([row.name for row in rows], 1.6)), f"ratio to {baseline}'s"
-        settings: Style = {"left": left, "right": 2.05, "heads": [("ratio [95 %]", 0.12), ("p", 0)], "beside": beside, "run": run}
-        sections.append(ratio_rows(f"{plural(place.slots, 'slot')} of {place.engine}", rows, 1.25, label, **settings))
+        settings: Style = {
+            "left": left,
+            "right": 2.05,
+            "heads": [("ratio [95 %]", 0.12), ("p", 0)],
+            "beside": beside,
+            "run": run,
+        }
+        sections.append(
+            ratio_rows(
+                f"{plural(place.slots, 'slot')} of {place.engine}", rows, 1.25, label, **settings
+            )
+        )
         every += rows
     notes = ["The first tenth of each stream is left out. Slowdown: response over time in service."]
     notes += dict.fromkeys(note for _, place in result for note in place.notes)
     grow = sorted({policy for _, place in result for policy in place.policies.growing})
-    notes += [f"UNSTABLE under {', '.join(grow)}: the queue grows for as long as jobs come."] if grow else []
-    legend = verdict_entries(LOOKS, verdicts_of(every), WORDS | {"faster": "less than the baseline's", "slower": "more"})
+    notes += (
+        [f"UNSTABLE under {', '.join(grow)}: the queue grows for as long as jobs come."]
+        if grow
+        else []
+    )
+    legend = verdict_entries(
+        LOOKS, verdicts_of(every), WORDS | {"faster": "less than the baseline's", "slower": "more"}
+    )
     return Spec(lead, sections, legend, notes, best(result[0][1]))
 
 
 def places_of(scene: Scene) -> list[tuple[Run, Place]]:
     """Return the comparisons. Raises: NothingToDraw."""
     result = [(stream.run, place) for stream in scene.streams for place in stream.places]
-    if not any(known(mark.ends for mark in row.marks) for _, place in result for name in METRICS for row in rows_of(place, name)):
+    if not any(
+        known(mark.ends for mark in row.marks)
+        for _, place in result
+        for name in METRICS
+        for row in rows_of(place, name)
+    ):
         raise NothingToDraw("no two policies met the same jobs in two streams or more")
     return result
 
@@ -207,9 +328,20 @@ def rows_of(place: Place, name: str, tall: float = marks.ROW) -> list[MarkRow]:
     for ratio in place.policies.contrasts:
         if ratio.metric == name:
             why = lacking(ratio)
-            texts = why or figure(ratio), "" if ratio.p_adjusted is None else probability(ratio.p_adjusted)
-            rows.append(MarkRow(ratio.arm, [Mark(ends_of(None if why else ratio), LOOKS[shown(ratio)], texts, bold=False)], tall=tall))
-    return sorted(rows, key=lambda row: math.inf if (value := row.marks[0].ends[0]) is None else value)
+            texts = (
+                why or figure(ratio),
+                "" if ratio.p_adjusted is None else probability(ratio.p_adjusted),
+            )
+            rows.append(
+                MarkRow(
+                    ratio.arm,
+                    [Mark(ends_of(None if why else ratio), LOOKS[shown(ratio)], texts, bold=False)],
+                    tall=tall,
+                )
+            )
+    return sorted(
+        rows, key=lambda row: math.inf if (value := row.marks[0].ends[0]) is None else value
+    )
 
 
 def best(place: Place) -> str:
@@ -217,4 +349,7 @@ def best(place: Place) -> str:
     least = rows_of(place, "mean_wait_s")[0]
     if verdicts_of([least]) != {"faster"}:
         return f"No policy is shown to let jobs wait less than {place.policies.baseline}"
-    return f"Jobs wait least under {least.name}: {digits(least.marks[0].ends[0] or 0.0, 2)} of {place.policies.baseline}'s mean wait"
+    return (
+        f"Jobs wait least under {least.name}: {digits(least.marks[0].ends[0] or 0.0, 2)} of "
+        f"{place.policies.baseline}'s mean wait"
+    )

@@ -69,56 +69,101 @@ def jobs_over_time(scene: Scene) -> Spec:
     kinds = list(dict.fromkeys(hold.class_ for strip in strips for hold in holds(strip.stream)))
     colours = {kind: COLOURS[at] if at < len(COLOURS) else REST for at, kind in enumerate(kinds)}
     lead = (
-        "The thin strip is the number of jobs that wait, over the whole stream. Below it the shaded time, of a fault or of the "
-        "longest queue: waiting jobs, and the holder of each slot. A bar is an attempt of a job, from admission to end."
+        "The thin strip is the number of jobs that wait, over the whole stream. Below it the "
+        "shaded time, of a fault or of the "
+        "longest queue: waiting jobs, and the holder of each slot. A bar is an attempt of a job, "
+        "from admission to end."
     )
     legend = [fill(kind or "jobs", colours[kind], colours[kind]) for kind in kinds[: len(COLOURS)]]
     legend += [fill("other classes", REST, REST)] if len(kinds) > len(COLOURS) else []
     if any(hold.outcome in ENDED_BADLY for strip in strips for hold in holds(strip.stream)):
         legend.append(dot("ended by a kill or a failure", WRONG, "x"))
-    legend += [fill("a fault at work", STRUCK, WRONG)] if any(struck(strip.stream) for strip in strips) else []
-    every = len({(gathered.run.origin, stream.group) for gathered in scene.streams for stream in gathered.streams})
-    left_out = f"{len(strips)} of {every} settings are drawn: one of each kind, those with faults and long queues first."
+    legend += (
+        [fill("a fault at work", STRUCK, WRONG)]
+        if any(struck(strip.stream) for strip in strips)
+        else []
+    )
+    every = len(
+        {
+            (gathered.run.origin, stream.group)
+            for gathered in scene.streams
+            for stream in gathered.streams
+        }
+    )
+    left_out = (
+        f"{len(strips)} of {every} settings are drawn: one of each kind, those with faults and "
+        "long queues first."
+    )
     notes = [left_out] if every > len(strips) else []
-    notes += [f"Only the first {MOST_LANES} slots are drawn."] if any(strip.height == MOST_LANES for strip in strips) else []
+    notes += (
+        [f"Only the first {MOST_LANES} slots are drawn."]
+        if any(strip.height == MOST_LANES for strip in strips)
+        else []
+    )
     sections = []
     for strip in strips:
         stream = strip.stream
         checkpoints = f"checkpoints every {stream.checkpoint_s:g} s" if stream.checkpoint_s else ""
-        title = ", ".join(filter(None, (called(stream.arrival_kind), stream.policy, stream.fault, checkpoints)))
-        beside = f"{len(stream.jobs)} jobs, {plural(stream.slots or 0, 'slot')}, block {stream.unit[1]}"
+        title = ", ".join(
+            filter(None, (called(stream.arrival_kind), stream.policy, stream.fault, checkpoints))
+        )
+        beside = (
+            f"{len(stream.jobs)} jobs, {plural(stream.slots or 0, 'slot')}, block {stream.unit[1]}"
+        )
         tall = STRIP + SPACE + QUEUE + 0.06 + LANE * strip.height + BELOW
-        sections.append(Section(title, tall, partial(_stream, strip=strip, colours=colours), beside, run=strip.run))
+        sections.append(
+            Section(
+                title, tall, partial(_stream, strip=strip, colours=colours), beside, run=strip.run
+            )
+        )
     return Spec(lead, sections, legend, notes)
 
 
 def _strips(scene: Scene) -> list[Strip]:
     """Return the first block of each workload, limited to new kinds. Raises: NothingToDraw."""
     result: dict[tuple[str, str], Strip] = {}
-    for run, stream in ((gathered.run, stream) for gathered in scene.streams for stream in gathered.streams):
+    for run, stream in (
+        (gathered.run, stream) for gathered in scene.streams for stream in gathered.streams
+    ):
         if (run.origin, stream.group) not in result and (of_stream := holds(stream)):
             until_s = last_moment(stream, of_stream)
             placed = [(hold, lane) for hold, lane in lanes(of_stream, until_s) if lane < MOST_LANES]
-            result[run.origin, stream.group] = Strip(run, stream, placed, until_s, window(stream, len(of_stream), until_s))
+            result[run.origin, stream.group] = Strip(
+                run, stream, placed, until_s, window(stream, len(of_stream), until_s)
+            )
     if not result:
         raise NothingToDraw("no job of any stream ever held a slot")
     # First faults, then one per policy and arrivals, the fullest first: these differ visibly.
     unlike: dict[tuple[object, ...], Strip] = {}
-    for strip in sorted(result.values(), key=lambda strip: (not struck(strip.stream), -float(waiting(strip.stream)[1].max(initial=0)))):
+    for strip in sorted(
+        result.values(),
+        key=lambda strip: (
+            not struck(strip.stream),
+            -float(waiting(strip.stream)[1].max(initial=0)),
+        ),
+    ):
         stream = strip.stream
-        unlike.setdefault((bool(stream.fault), stream.policy, stream.arrival_kind, stream.slots), strip)
+        unlike.setdefault(
+            (bool(stream.fault), stream.policy, stream.arrival_kind, stream.slots), strip
+        )
     # Enlarge the same time for the same jobs, so that policies are comparable.
     windows: dict[tuple[object, ...], tuple[float, float]] = {}
     drawn = []
     for strip in list(unlike.values())[:MOST]:
-        jobs = (*map(str, sorted(strip.stream.arrivals.items())), len(strip.stream.jobs), strip.stream.slots)
+        jobs = (
+            *map(str, sorted(strip.stream.arrivals.items())),
+            len(strip.stream.jobs),
+            strip.stream.slots,
+        )
         drawn.append(strip._replace(window=windows.setdefault(jobs, strip.window)))
     return drawn
 
 
 def struck(stream: Stream) -> list[tuple[float, float]]:
     """Return the intervals in which faults were active, as far as known."""
-    return sorted((fault.at_s, max(fault.at_s, fault.until_s or fault.at_s)) for fault in stream.faults)
+    return sorted(
+        (fault.at_s, max(fault.at_s, fault.until_s or fault.at_s)) for fault in stream.faults
+    )
 
 
 def window(stream: Stream, attempts: int, until_s: float) -> tuple[float, float]:
@@ -136,10 +181,14 @@ def _stream(sheet: Page, top: float, strip: Strip, colours: Mapping[str, str]) -
     wide = body_width() - LEFT - 0.05
     times, counts = waiting(strip.stream)
     most = 1.1 * max(1.0, float(counts.max(initial=0)))
-    whole = sheet.axes(LEFT, top, wide, STRIP, xlim=(0, strip.until_s or 1.0), ylim=(0, most), ylabel="waiting")
+    whole = sheet.axes(
+        LEFT, top, wide, STRIP, xlim=(0, strip.until_s or 1.0), ylim=(0, most), ylabel="waiting"
+    )
     whole.axvspan(*strip.window, color=BAND, linewidth=0, zorder=0)
     whole.step(times, counts, where="post", color=QUIET, linewidth=0.8)
-    queue = sheet.axes(LEFT, top + STRIP + SPACE, wide, QUEUE, xlim=strip.window, ylim=(0, most), ylabel="waiting")
+    queue = sheet.axes(
+        LEFT, top + STRIP + SPACE, wide, QUEUE, xlim=strip.window, ylim=(0, most), ylabel="waiting"
+    )
     queue.fill_between(times, counts, step="post", color=FAINT, linewidth=0)
     queue.step(times, counts, where="post", color=INK, linewidth=0.9)
     queue.tick_params(labelbottom=False)
@@ -147,7 +196,9 @@ def _stream(sheet: Page, top: float, strip: Strip, colours: Mapping[str, str]) -
         axes.yaxis.set_major_locator(MaxNLocator(2, integer=True))
         axes.grid(axis="y")
     below = top + STRIP + SPACE + QUEUE + 0.06
-    slots = sheet.axes(LEFT, below, wide, LANE * strip.height, ylim=(strip.height - 0.5, -0.5), yticks=[])
+    slots = sheet.axes(
+        LEFT, below, wide, LANE * strip.height, ylim=(strip.height - 0.5, -0.5), yticks=[]
+    )
     nodes: dict[str, list[int]] = {}
     for hold, lane in strip.placed:
         nodes.setdefault(hold.node, []).append(lane)
@@ -156,22 +207,38 @@ def _stream(sheet: Page, top: float, strip: Strip, colours: Mapping[str, str]) -
             look: Style = {"color": colours[hold.class_], "edgecolor": "white", "linewidth": 0.5}
             slots.barh(lane, end_s - hold.begin_s, left=hold.begin_s, height=0.8, **look)
             if hold.outcome in ENDED_BADLY and hold.end_s is not None:
-                slots.plot([hold.end_s], [lane], marker="x", color=WRONG, markersize=5, markeredgewidth=1.4, zorder=3)
+                slots.plot(
+                    [hold.end_s],
+                    [lane],
+                    marker="x",
+                    color=WRONG,
+                    markersize=5,
+                    markeredgewidth=1.4,
+                    zorder=3,
+                )
     slots.set(xlim=strip.window, xlabel="seconds since the stream began")
     for axes in (whole, queue, slots):
         for ends in struck(strip.stream):
-            axes.axvspan(*ends, facecolor=STRUCK, edgecolor=WRONG, linewidth=0.6, alpha=0.7, zorder=0.5)
+            axes.axvspan(
+                *ends, facecolor=STRUCK, edgecolor=WRONG, linewidth=0.6, alpha=0.7, zorder=0.5
+            )
     for node, its in nodes.items():
         middle = below + LANE * ((min(its) + max(its)) / 2 + 0.5)
-        sheet.text(LEFT - 0.08, middle, (node or "slots")[:9], ha="right", va="center", fontsize=SMALL)
+        sheet.text(
+            LEFT - 0.08, middle, (node or "slots")[:9], ha="right", va="center", fontsize=SMALL
+        )
 
 
 def holds(stream: Stream) -> list[SlotHold]:
     """Return the holders of slots in order; for a stream without attempts, its jobs."""
     jobs = {job.number: job for job in stream.jobs}
-    attempts = stream.attempts or [Attempt(job.number, 1, None, job.taken_s, job.end_s, job.outcome) for job in stream.jobs]
+    attempts = stream.attempts or [
+        Attempt(job.number, 1, None, job.taken_s, job.end_s, job.outcome) for job in stream.jobs
+    ]
     result = [
-        SlotHold(one.job, job.class_, one.begin_s, one.end_s, one.outcome, one.node or "", job.replicas)
+        SlotHold(
+            one.job, job.class_, one.begin_s, one.end_s, one.outcome, one.node or "", job.replicas
+        )
         for one in attempts
         if one.begin_s is not None and (job := jobs.get(one.job)) is not None
     ]
@@ -185,11 +252,15 @@ def lanes(of_stream: Sequence[SlotHold], until_s: float) -> list[tuple[SlotHold,
     for hold in of_stream:
         ends = free.setdefault(hold.node, [])
         for _ in range(hold.replicas):
-            lane = next((at for at, end in enumerate(ends) if end <= hold.begin_s + ROUNDING_S), len(ends))
+            lane = next(
+                (at for at, end in enumerate(ends) if end <= hold.begin_s + ROUNDING_S), len(ends)
+            )
             ends[lane : lane + 1] = [until_s if hold.end_s is None else hold.end_s]
             placed.append((hold, lane))
     nodes = sorted(free)
-    first = dict(zip(nodes, np.cumsum([0, *(len(free[node]) for node in nodes)]).tolist(), strict=False))
+    first = dict(
+        zip(nodes, np.cumsum([0, *(len(free[node]) for node in nodes)]).tolist(), strict=False)
+    )
     return [(hold, first[hold.node] + lane) for hold, lane in placed]
 
 
@@ -198,12 +269,17 @@ def waiting(stream: Stream) -> tuple[np.ndarray, np.ndarray]:
     times = columns(stream)
     known = ~np.isnan(times.submit) & ~times.backwards
     taken = times.taken[known]
-    moments, counts = inside(times.submit[known], taken[~np.isnan(taken)])  # without a slot: for ever
+    moments, counts = inside(
+        times.submit[known], taken[~np.isnan(taken)]
+    )  # without a slot: for ever
     last = np.flatnonzero(np.diff(moments, append=np.inf) > 0)  # admitted on arrival: no wait
     return moments[last], counts[last]
 
 
 def last_moment(stream: Stream, of_stream: Iterable[SlotHold]) -> float:
     """Return the end of a stream, as far as known."""
-    moments = [*(job.submit_s for job in stream.jobs), *(moment for hold in of_stream for moment in (hold.begin_s, hold.end_s))]
+    moments = [
+        *(job.submit_s for job in stream.jobs),
+        *(moment for hold in of_stream for moment in (hold.begin_s, hold.end_s)),
+    ]
     return max([0.0, *(moment for moment in moments if moment is not None)])

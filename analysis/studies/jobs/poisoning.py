@@ -61,20 +61,29 @@ def poisonings(streams: Sequence[Stream], result: str = ACCURACY) -> list[Poison
             params = classes.get(job.class_, {})
             level = as_number(stream.params.get(POISONED, params.get(POISONED)))
             if job.done and result in job.result and level is not None and level >= 0:
-                setting = ", ".join(f"{name}={value}" for name, value in sorted(params.items()) if name != POISONED)
+                setting = ", ".join(
+                    f"{name}={value}" for name, value in sorted(params.items()) if name != POISONED
+                )
                 condition = stream.condition_without(OF_FAULT, *AGAINST, POISONED, "classes")
-                settings.setdefault((condition, setting), {}).setdefault(level, []).append((stream.unit, job.result[result]))
+                settings.setdefault((condition, setting), {}).setdefault(level, []).append(
+                    (stream.unit, job.result[result])
+                )
     every = [(*place, level) for place, levels in settings.items() for level in sorted(levels)]
     clean = {place: _clean(settings, *place) for place in settings}
     rows = [
         {"place": at, POISONED: arm, "run": run, "block": block, ACCURACY: accuracy}
         for at, (condition, setting, level) in enumerate(every)
-        for arm, place in ((0.0, (condition, clean[condition, setting])), (level, (condition, setting)))
+        for arm, place in (
+            (0.0, (condition, clean[condition, setting])),
+            (level, (condition, setting)),
+        )
         if level
         for (run, block), accuracy in settings.get(place, {}).get(arm, ())
         if place in settings
     ]
-    changes = {row.place: row for row in contrasts_of(rows, POISONED, 0.0, {ACCURACY: "raw"}, by=["place"])}
+    changes = {
+        row.place: row for row in contrasts_of(rows, POISONED, 0.0, {ACCURACY: "raw"}, by=["place"])
+    }
     return [
         Poisoning(
             condition,
@@ -91,18 +100,30 @@ def poisonings(streams: Sequence[Stream], result: str = ACCURACY) -> list[Poison
 
 def _params(class_: Mapping[str, object]) -> dict[str, object]:
     params = class_.get("params")
-    default = {POISONED: 0} if class_.get("kind") == FEDERATED else {}  # its default need not be recorded
+    default = (
+        {POISONED: 0} if class_.get("kind") == FEDERATED else {}
+    )  # its default need not be recorded
     return {**default, **(params if isinstance(params, dict) else {})}
 
 
-def _clean(settings: Mapping[tuple[Condition, str], Mapping[float, Accuracies]], condition: Condition, setting: str) -> str:
+def _clean(
+    settings: Mapping[tuple[Condition, str], Mapping[float, Accuracies]],
+    condition: Condition,
+    setting: str,
+) -> str:
     """Return the setting to compare with: itself if it has clean jobs, or the first that has."""
-    clean = [other for (where, other), levels in settings.items() if where == condition and 0.0 in levels]
+    clean = [
+        other for (where, other), levels in settings.items() if where == condition and 0.0 in levels
+    ]
     return setting if setting in clean else next(iter(clean), "")
 
 
 def lost_accuracy(poisonings: Sequence[Poisoning]) -> str:
-    names = [(word_of(of), f"{of.setting} ({figure(of.drop, 100)} points lost)") for of in poisonings if of.change is not None]
+    names = [
+        (word_of(of), f"{of.setting} ({figure(of.drop, 100)} points lost)")
+        for of in poisonings
+        if of.change is not None
+    ]
     return f"Accuracy with poisoned clients. {claimed(names)}" if names else ""
 
 
@@ -120,8 +141,13 @@ def section(poisonings: Sequence[Poisoning]) -> Section:
     ]
     lines = [
         f"what has no clean run of its own is compared with {clean}."
-        for clean in dict.fromkeys(setting.clean for setting in poisonings if setting.clean not in {"", setting.setting})
+        for clean in dict.fromkeys(
+            setting.clean for setting in poisonings if setting.clean not in {"", setting.setting}
+        )
     ]
     if any(setting.poisoned and setting.change is None for setting in poisonings):
         lines.append("no loss of accuracy where no block has the same without poisoned clients.")
-    return Section("Accuracy of federated runs", [table_of(columns, sorted(poisonings, key=lambda of: not of.change)), *bullets(lines)])
+    return Section(
+        "Accuracy of federated runs",
+        [table_of(columns, sorted(poisonings, key=lambda of: not of.change)), *bullets(lines)],
+    )

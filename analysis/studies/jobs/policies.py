@@ -27,7 +27,18 @@ from control.scheduling import policies
 from control.scheduling.policies import Job as WaitingJob
 from control.t_test import t_tail
 
-from .claims import CLAIMS, SAME_TIME, Contrast, apart, claimed, claims_first, column, contrasts_of, rows_of, verdict
+from .claims import (
+    CLAIMS,
+    SAME_TIME,
+    Contrast,
+    apart,
+    claimed,
+    claims_first,
+    column,
+    contrasts_of,
+    rows_of,
+    verdict,
+)
 from .estimates import Figure, figure, over_runs, plural, share
 from .simulation import Coming, JobSource, Played, figures, jobs, play
 
@@ -39,7 +50,12 @@ if TYPE_CHECKING:
 ANY = "any"  # kind of slot
 FEWEST_JOBS = 20
 GROWS = 0.001  # one-sided: a stable policy is called growing once in a thousand
-METRICS = {"mean_wait_s": "mean wait", "p95_wait_s": "p95 wait", "mean_response_s": "response", "slowdown": "slowdown"}
+METRICS = {
+    "mean_wait_s": "mean wait",
+    "p95_wait_s": "p95 wait",
+    "mean_response_s": "response",
+    "slowdown": "slowdown",
+}
 HEADS = {
     "mean_wait_s": "mean wait s",
     "p95_wait_s": "p95 wait s",
@@ -51,15 +67,43 @@ HEADS = {
 }
 WITHOUT = {SAME: "the same", NOT_POSITIVE: "no wait"}  # in place of a ratio
 UNLIKE = (
-    "{policy} is not compared with {baseline}: they lost or retried different jobs. The remaining ones may be the quick ones, and "
+    "{policy} is not compared with {baseline}: they lost or retried different jobs. The remaining "
+    "ones may be the quick ones, and "
     "had the slots of the others. `analysis depend report` has all finished jobs."
 )
 LEGEND = (
-    ("by", "the judged figure; `compare --arm=policy` judges the mean response of all jobs, unless --metric is given."),
-    ("wait", "the arithmetic mean over jobs; the first tenth of each stream's jobs is left out of all but busy."),
-    ("slowdown", "response over time in service; jobs shorter than a tenth of the mean count as that long."),
-    ("Jain", "1 if all tenants are slowed down equally, 1/n if one has everything. late: ended after the due time."),
-    ("95 %", "interval over streams, paired; below 1 is better. no wait: no job waited in a stream, so there is no ratio."),
+    (
+        "by",
+        (
+            "the judged figure; `compare --arm=policy` judges the mean response of all jobs, "
+            "unless --metric is given."
+        ),
+    ),
+    (
+        "wait",
+        (
+            "the arithmetic mean over jobs; the first tenth of each stream's jobs is left out of "
+            "all but busy."
+        ),
+    ),
+    (
+        "slowdown",
+        "response over time in service; jobs shorter than a tenth of the mean count as that long.",
+    ),
+    (
+        "Jain",
+        (
+            "1 if all tenants are slowed down equally, 1/n if one has everything. late: ended "
+            "after the due time."
+        ),
+    ),
+    (
+        "95 %",
+        (
+            "interval over streams, paired; below 1 is better. no wait: no job waited in a "
+            "stream, so there is no ratio."
+        ),
+    ),
     ("p", "after Holm over all policies, each figure by itself."),
 )
 
@@ -78,7 +122,9 @@ class PlayedStream:
     coming: Sequence[Coming]
     played: Played
     lost: int
-    whole: bool  # nothing was lost or tried again, and all slots were there all the time: the simulator knows all there was
+    # nothing was lost or tried again, and all slots were there all the time: the simulator knows
+    # all there was
+    whole: bool
 
     @property
     def at_once(self) -> set[int]:
@@ -100,23 +146,46 @@ def played_streams(run: Run, streams: Iterable[Stream], refused: list[str]) -> l
 def _played(stream: Stream, machine: str) -> PlayedStream:
     if not stream.policy:
         raise Unreadable("its stream has no policy.")
-    done = sorted((job for job in stream.jobs if job.done_at_once), key=lambda job: job.submit_s or 0.0)
+    done = sorted(
+        (job for job in stream.jobs if job.done_at_once), key=lambda job: job.submit_s or 0.0
+    )
     for job in done:
         needed = {"submit_s": job.submit_s, "admit_s or start_s": job.taken_s, "end_s": job.end_s}
         if missing := [name for name, time_s in needed.items() if time_s is None]:
             raise Unreadable(f"job {job.number} finished but has no {missing[0]}.")
     slots = stream.slots or 0
     if len({job.number for job in done}) < max(len(done), FEWEST_JOBS):
-        raise Unreadable(f"{len(done)} jobs on {slots} slots finished; a policy needs {FEWEST_JOBS} or more, each with a unique number.")
-    submit_s, taken_s, end_s = (np.array([getattr(job, name) for job in done], float) for name in ("submit_s", "taken_s", "end_s"))
+        raise Unreadable(
+            f"{len(done)} jobs on {slots} slots finished; a policy needs {FEWEST_JOBS} or more, "
+            "each with a unique number."
+        )
+    submit_s, taken_s, end_s = (
+        np.array([getattr(job, name) for job in done], float)
+        for name in ("submit_s", "taken_s", "end_s")
+    )
     if submit_s[0] < 0:
         raise Unreadable("a job came before the stream began.")
     return PlayedStream(
         policy=stream.policy,
-        condition=(*stream.condition_without("policy"), ("engine", stream.engine), ("slots", str(slots)), ("machine", machine)),
+        condition=(
+            *stream.condition_without("policy"),
+            ("engine", stream.engine),
+            ("slots", str(slots)),
+            ("machine", machine),
+        ),
         arrivals=(json.dumps(dict(stream.arrivals), sort_keys=True), stream.same_jobs),
-        coming=[_coming(job, takes_s) for job, takes_s in zip(done, (end_s - taken_s).tolist(), strict=True)],
-        played=Played(submit_s, taken_s, end_s, np.array([job.replicas for job in done], float), (ANY,) * len(done), {ANY: slots}),
+        coming=[
+            _coming(job, takes_s)
+            for job, takes_s in zip(done, (end_s - taken_s).tolist(), strict=True)
+        ],
+        played=Played(
+            submit_s,
+            taken_s,
+            end_s,
+            np.array([job.replicas for job in done], float),
+            (ANY,) * len(done),
+            {ANY: slots},
+        ),
         lost=len(stream.jobs) - len(done),
         whole=len(stream.jobs) == len(done) and not stream.outages,
     )
@@ -191,7 +260,9 @@ def places(streams: Sequence[PlayedStream], baseline: str, refused: list[str]) -
         groups.setdefault(stream.condition, []).append(stream)
     result: list[Place] = []
     reasons: list[str] = []
-    for name, group in zip(apart([dict(condition) for condition in groups]), groups.values(), strict=True):
+    for name, group in zip(
+        apart([dict(condition) for condition in groups]), groups.values(), strict=True
+    ):
         try:
             result.append(_place(name, group, baseline))
         except Refused as error:
@@ -207,16 +278,29 @@ def _place(name: str, streams: Sequence[PlayedStream], baseline: str) -> Place:
     for stream in streams:
         by_policy.setdefault(stream.policy, {}).setdefault(stream.arrivals, stream)
     distinct = [stream for own in by_policy.values() for stream in own.values()]
-    shared = [key for key in next(iter(by_policy.values())) if all(key in own for own in by_policy.values())]
+    shared = [
+        key
+        for key in next(iter(by_policy.values()))
+        if all(key in own for own in by_policy.values())
+    ]
     about = dict(streams[0].condition)
     where = f"{about['engine']} with {about['slots']} slots"
     if baseline not in by_policy:
-        raise Refused(f"{where}: no stream under {baseline}; available: {', '.join(sorted(by_policy))}. Select one with --baseline.")
+        raise Refused(
+            f"{where}: no stream under {baseline}; available: {', '.join(sorted(by_policy))}. "
+            "Select one with --baseline."
+        )
     if not shared:
-        raise Refused(f"{where}: no two policies met the same arrivals, so nothing can be compared.")
+        raise Refused(
+            f"{where}: no two policies met the same arrivals, so nothing can be compared."
+        )
     order = sorted(by_policy, key=lambda policy: (policy != baseline, policy))
     met = {policy: [by_policy[policy][key] for key in shared] for policy in order}
-    unlike = [policy for policy in order if [one.at_once for one in met[policy]] != [one.at_once for one in met[baseline]]]
+    unlike = [
+        policy
+        for policy in order
+        if [one.at_once for one in met[policy]] != [one.at_once for one in met[baseline]]
+    ]
     rows = [
         {"policy": policy, "stream": at, **asdict(figures(stream.coming, stream.played))}
         for policy in order
@@ -224,22 +308,47 @@ def _place(name: str, streams: Sequence[PlayedStream], baseline: str) -> Place:
         for at, stream in enumerate(met[policy])
     ]
     counts = {
-        ("stream", "omitted: copies, with the jobs of another under the same policy"): len(streams) - len(distinct),
-        ("stream", "omitted from the comparison: not every policy had these arrivals"): len(distinct) - len(shared) * len(met),
-        ("job", "excluded from these figures: not finished in the first attempt"): sum(stream.lost for stream in distinct),
-        ("stream", "not played in simulation: slots or jobs were lost"): sum(not stream.whole for stream in distinct),
+        ("stream", "omitted: copies, with the jobs of another under the same policy"): len(streams)
+        - len(distinct),
+        ("stream", "omitted from the comparison: not every policy had these arrivals"): len(
+            distinct
+        )
+        - len(shared) * len(met),
+        ("job", "excluded from these figures: not finished in the first attempt"): sum(
+            stream.lost for stream in distinct
+        ),
+        ("stream", "not played in simulation: slots or jobs were lost"): sum(
+            not stream.whole for stream in distinct
+        ),
     }
     notes = [f"{plural(count, noun)} {what}." for (noun, what), count in counts.items() if count]
     notes += [UNLIKE.format(policy=policy, baseline=baseline) for policy in unlike]
-    whole = {policy: [stream for stream in by_policy[policy].values() if stream.whole] for policy in order if policy in policies.names()}
+    whole = {
+        policy: [stream for stream in by_policy[policy].values() if stream.whole]
+        for policy in order
+        if policy in policies.names()
+    }
     replays = [_replay(policy, own) for policy, own in whole.items() if own]
-    return Place(name, about["engine"], int(about["slots"]), len(shared), compared(rows, baseline), replays, notes)
+    return Place(
+        name,
+        about["engine"],
+        int(about["slots"]),
+        len(shared),
+        compared(rows, baseline),
+        replays,
+        notes,
+    )
 
 
 def _replay(policy: str, streams: Sequence[PlayedStream]) -> Replay:
     measured_s = [figures(stream.coming, stream.played).mean_wait_s for stream in streams]
-    simulated_s = [figures(stream.coming, play(stream.coming, stream.played.slots, policy)).mean_wait_s for stream in streams]
-    longer_s = over_runs([real - played for real, played in zip(measured_s, simulated_s, strict=True)])
+    simulated_s = [
+        figures(stream.coming, play(stream.coming, stream.played.slots, policy)).mean_wait_s
+        for stream in streams
+    ]
+    longer_s = over_runs(
+        [real - played for real, played in zip(measured_s, simulated_s, strict=True)]
+    )
     return Replay(policy, len(streams), fmean(measured_s), fmean(simulated_s), longer_s)
 
 
@@ -249,9 +358,16 @@ def compared(rows: list[dict[str, object]], baseline: str) -> Policies:
 
     frame = pd.DataFrame(rows).astype({"jain": float, "late": float})
     own = frame.groupby("policy", sort=False)
-    comparison = contrasts_of(rows, "policy", baseline, dict.fromkeys(METRICS, "log"), within=["stream"])
+    comparison = contrasts_of(
+        rows, "policy", baseline, dict.fromkeys(METRICS, "log"), within=["stream"]
+    )
     means = own[[*HEADS]].mean(skipna=False).reset_index()
-    return Policies(baseline, rows_of(means), comparison, tuple(str(policy) for policy, streams in own if _grows(streams)))
+    return Policies(
+        baseline,
+        rows_of(means),
+        comparison,
+        tuple(str(policy) for policy, streams in own if _grows(streams)),
+    )
 
 
 def _grows(streams: pd.DataFrame) -> bool:
@@ -260,31 +376,70 @@ def _grows(streams: pd.DataFrame) -> bool:
     return n > 1 and more > 0 and (spread == 0 or t_tail(more * n**0.5 / spread, n - 1) < GROWS)
 
 
-def simulate(source: JobSource, names: Sequence[str], baseline: str = "fifo", many: int = 5000, seeds: int = 20) -> Policies:
+def simulate(
+    source: JobSource,
+    names: Sequence[str],
+    baseline: str = "fifo",
+    many: int = 5000,
+    seeds: int = 20,
+) -> Policies:
     """Simulate `seeds` streams of `many` jobs under each policy."""
     source.must_be_stable()
     for name in names:
         policies.load(name)
     if baseline not in names:
-        raise Refused(f"baseline {baseline!r} is not among the policies that are compared: {', '.join(names)}.")
+        raise Refused(
+            f"baseline {baseline!r} is not among the policies that are compared: "
+            f"{', '.join(names)}."
+        )
     rows = []
     for seed in range(1, seeds + 1):
         coming = jobs(source, many, seed)
-        rows += [{"policy": name, "stream": seed, **asdict(figures(coming, play(coming, source.slots, name)))} for name in names]
+        rows += [
+            {
+                "policy": name,
+                "stream": seed,
+                **asdict(figures(coming, play(coming, source.slots, name))),
+            }
+            for name in names
+        ]
     return compared(rows, baseline)
 
 
-def simulated(source: JobSource, names: Sequence[str], baseline: str, many: int, seeds: int) -> Answer:
+def simulated(
+    source: JobSource, names: Sequence[str], baseline: str, many: int, seeds: int
+) -> Answer:
     comparison = simulate(source, names, baseline, many, seeds)
-    slots = ", ".join(f"{number} {kind}" if kind != ANY else f"{number}" for kind, number in source.slots.items())
-    about = f"a job every {source.gap_s:.4g} s (CV² {source.arrivals_cv2:g}); {seeds} streams of {many} jobs"
-    error = f" Predicted times are off by a factor of exp(±{source.error:g}) (sd)." if source.error else ""
+    slots = ", ".join(
+        f"{number} {kind}" if kind != ANY else f"{number}" for kind, number in source.slots.items()
+    )
+    about = (
+        f"a job every {source.gap_s:.4g} s (CV² {source.arrivals_cv2:g}); {seeds} streams of "
+        f"{many} jobs"
+    )
+    error = (
+        f" Predicted times are off by a factor of exp(±{source.error:g}) (sd)."
+        if source.error
+        else ""
+    )
     return Answer(
         title=_claims(comparison),
-        findings=[Line(f"SIMULATED: {slots} slots at load {source.load:g}, {about}, the same for every policy.{error}")],
+        findings=[
+            Line(
+                f"SIMULATED: {slots} slots at load {source.load:g}, {about}, the same for every "
+                f"policy.{error}"
+            )
+        ],
         sections=[Section("", _parts(comparison))],
         legend=LEGEND,
-        data={"simulated": True, "seeds": seeds, "jobs": many, "gap_s": source.gap_s, "source": source, **asdict(comparison)},
+        data={
+            "simulated": True,
+            "seeds": seeds,
+            "jobs": many,
+            "gap_s": source.gap_s,
+            "source": source,
+            **asdict(comparison),
+        },
     )
 
 
@@ -301,12 +456,17 @@ def lacking(contrast: Contrast) -> str:
 def _claims(comparison: Policies) -> str:
     """Return under which policies jobs wait less or longer than under the baseline, on average."""
     verdicts = [
-        (word, f"{of.arm} (× {digits(of.value, 3)})" if not of.missing and word in CLAIMS else of.arm)
+        (
+            word,
+            f"{of.arm} (× {digits(of.value, 3)})" if not of.missing and word in CLAIMS else of.arm,
+        )
         for of in comparison.waits
         for word in [_word(of)]
     ]
     return (
-        f"By mean wait. {claimed(verdicts, comparison.baseline)}" if verdicts else f"Nothing could be compared with {comparison.baseline}."
+        f"By mean wait. {claimed(verdicts, comparison.baseline)}"
+        if verdicts
+        else f"Nothing could be compared with {comparison.baseline}."
     )
 
 
@@ -318,18 +478,30 @@ def _parts(comparison: Policies) -> list[Line | Table]:
         (Column("jobs are", "verdict", left=True), _word),
         (Column("by", "metric", left=True), lambda row: METRICS[row.metric]),
         (
-            Column(f"times {comparison.baseline}'s [95 %]", "ratio", lambda of: of if isinstance(of, str) else figure(of)),
+            Column(
+                f"times {comparison.baseline}'s [95 %]",
+                "ratio",
+                lambda of: of if isinstance(of, str) else figure(of),
+            ),
             lambda row: lacking(row) or row,
         ),
         column("p (Holm)", "p_adjusted", probability),
     ]
-    own = [column("policy", left=True), *(column(head, name, partial(_figure, name)) for name, head in HEADS.items())]
+    own = [
+        column("policy", left=True),
+        *(column(head, name, partial(_figure, name)) for name, head in HEADS.items()),
+    ]
     rows = sorted(comparison.contrasts, key=lambda row: order.index(row.arm))
     parts: list[Line | Table] = [table_of(columns, rows)] if rows else []
     parts.append(table_of(own, comparison.figures))
     if comparison.growing:
         grow = ", ".join(comparison.growing)
-        parts.append(Line(f"UNSTABLE under {grow}: the queue grows for as long as jobs come; these waits are of this length of stream."))
+        parts.append(
+            Line(
+                f"UNSTABLE under {grow}: the queue grows for as long as jobs come; these waits "
+                "are of this length of stream."
+            )
+        )
     return parts
 
 
@@ -337,7 +509,10 @@ def measured(places: Sequence[Place], refused: Sequence[str]) -> Answer:
     first, *others = [_claims(place.policies) for place in places]
     return Answer(
         title=first,
-        findings=[Line(f"{place.name}: {phrase}") for place, phrase in zip(places[1:3], others, strict=False)],
+        findings=[
+            Line(f"{place.name}: {phrase}")
+            for place, phrase in zip(places[1:3], others, strict=False)
+        ],
         sections=[Section(place.name, [*_measured(place)]) for place in places],
         legend=LEGEND,
         data={"simulated": False, "places": places},

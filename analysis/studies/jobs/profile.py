@@ -17,7 +17,18 @@ from typing import TYPE_CHECKING
 from analysis.answer import Answer, Column, Columns, Section, Word, bullets, table_of
 from analysis.terms import Refused
 
-from .claims import CANT_TELL, FASTER, Contrast, claims_first, column, contrasts_of, faster, names_of, rows_of, verdict
+from .claims import (
+    CANT_TELL,
+    FASTER,
+    Contrast,
+    claims_first,
+    column,
+    contrasts_of,
+    faster,
+    names_of,
+    rows_of,
+    verdict,
+)
 from .estimates import Figure, figure, middle, over_runs, plural
 from .records import USED, Times
 
@@ -26,7 +37,13 @@ if TYPE_CHECKING:
 
     from .records import Job, Stream
 
-WAITING, STARTING, COMPUTING, LIMITED, OTHER = "waiting", "start-up", "computing", "CPU limit", "other"
+WAITING, STARTING, COMPUTING, LIMITED, OTHER = (
+    "waiting",
+    "start-up",
+    "computing",
+    "CPU limit",
+    "other",
+)
 PARTS = (WAITING, STARTING, COMPUTING, LIMITED, OTHER)
 SPARE = {LIMITED: 1, WAITING: 2, COMPUTING: 3, STARTING: 4, OTHER: 5}  # largest dropped first
 PLACE = ("class_", "system", "run", "block")
@@ -35,8 +52,17 @@ MEASURES = ("time_s", "response_s", "work_per_s", "cpu", "memory")
 AT_WORK = "at work"  # the last three together, if CPU time is unknown
 NOTED = 0.05  # a share of waiting worth a note
 LEGEND = (
-    ("time s", "time that a job holds its slots; mean over runs, with a 95 % interval from three runs on."),
-    ("%", "of the response time; other: neither waiting, start-up, computing nor held back by the CPU limit."),
+    (
+        "time s",
+        "time that a job holds its slots; mean over runs, with a 95 % interval from three runs on.",
+    ),
+    (
+        "%",
+        (
+            "of the response time; other: neither waiting, start-up, computing nor held back by "
+            "the CPU limit."
+        ),
+    ),
     ("CPU", "CPU time over that of the job's limit, or of the machine without a limit."),
     ("memory", "peak over limit; cached files count."),
 )
@@ -78,10 +104,14 @@ def profile(streams: Sequence[Stream]) -> tuple[list[ClassProfile], dict[str, Co
     """
     jobs = _jobs(streams)
     if not len(jobs):
-        raise Refused("No job finished in its first attempt with all its times, so nothing can be profiled.")
+        raise Refused(
+            "No job finished in its first attempt with all its times, so nothing can be profiled."
+        )
     classes = list(dict.fromkeys(job.class_ for stream in streams for job in stream.jobs))
     profiles = [
-        _profile(str(class_), str(system), own, [stream for stream in streams if stream.group == system])
+        _profile(
+            str(class_), str(system), own, [stream for stream in streams if stream.group == system]
+        )
         for (class_, system), own in jobs.groupby(["class_", "system"], sort=False)
     ]
     profiles.sort(key=lambda row: (classes.index(row.class_), row.time_s.value))
@@ -89,9 +119,20 @@ def profile(streams: Sequence[Stream]) -> tuple[list[ClassProfile], dict[str, Co
     for class_ in classes:
         systems = [(class_, row.system) for row in profiles if row.class_ == class_]
         ranks |= dict(zip(systems, ("soonest", "next"), strict=False))
-    runs = rows_of(jobs.groupby(["class_", "system", "run", "block"], sort=False)["time_s"].mean().reset_index())
-    ranked = [row._asdict() | {"rank": ranks[row.class_, row.system]} for row in runs if (row.class_, row.system) in ranks]
-    return profiles, {row.class_: row for row in contrasts_of(ranked, "rank", "next", {"time_s": "log"}, by=["class_"])}
+    runs = rows_of(
+        jobs.groupby(["class_", "system", "run", "block"], sort=False)["time_s"]
+        .mean()
+        .reset_index()
+    )
+    ranked = [
+        row._asdict() | {"rank": ranks[row.class_, row.system]}
+        for row in runs
+        if (row.class_, row.system) in ranks
+    ]
+    return profiles, {
+        row.class_: row
+        for row in contrasts_of(ranked, "rank", "next", {"time_s": "log"}, by=["class_"])
+    }
 
 
 def _jobs(streams: Sequence[Stream]) -> pd.DataFrame:
@@ -114,11 +155,19 @@ def _jobs(streams: Sequence[Stream]) -> pd.DataFrame:
         for stream in streams
         for job, times in stream.done_with_times
     ]
-    jobs = pd.DataFrame(rows, columns=[*PLACE, *Times._fields, *sorted(USED), *OF_JOB]).astype(dict.fromkeys([*USED, *OF_JOB], float))
-    cores, held_s, ran_s = jobs["cores"].where(jobs["cores"] > 0), jobs["end_s"] - jobs["admit_s"], jobs["end_s"] - jobs["start_s"]
+    jobs = pd.DataFrame(rows, columns=[*PLACE, *Times._fields, *sorted(USED), *OF_JOB]).astype(
+        dict.fromkeys([*USED, *OF_JOB], float)
+    )
+    cores, held_s, ran_s = (
+        jobs["cores"].where(jobs["cores"] > 0),
+        jobs["end_s"] - jobs["admit_s"],
+        jobs["end_s"] - jobs["start_s"],
+    )
     jobs["time_s"], jobs["response_s"] = held_s, jobs["end_s"] - jobs["submit_s"]
     jobs["work_per_s"] = jobs["work"] / held_s.where(held_s > 0)
-    jobs["cpu"] = jobs["cpu_s"] / (ran_s.where(ran_s > 0) * (cores * jobs["replicas"]).fillna(jobs["machine"]))
+    jobs["cpu"] = jobs["cpu_s"] / (
+        ran_s.where(ran_s > 0) * (cores * jobs["replicas"]).fillna(jobs["machine"])
+    )
     limit_mib = jobs["memory_mib"].where(jobs["memory_mib"] > 0) * jobs["replicas"]
     jobs["memory"] = jobs["memory_peak_mib"] / limit_mib
     return jobs.join(parts_of(jobs))
@@ -131,32 +180,53 @@ def parts_of(jobs: pd.DataFrame) -> pd.DataFrame:
     ran_s, whole_s = jobs["end_s"] - jobs["start_s"], jobs["end_s"] - jobs["submit_s"]
     whole_s = whole_s.where(whole_s > 0)
     waiting = (jobs["admit_s"] - jobs["submit_s"]) / whole_s
-    starting = (jobs["start_s"] - jobs["admit_s"] + jobs["startup_s"].clip(lower=0).clip(upper=ran_s)) / whole_s
+    starting = (
+        jobs["start_s"] - jobs["admit_s"] + jobs["startup_s"].clip(lower=0).clip(upper=ran_s)
+    ) / whole_s
     at_work = (1 - waiting - starting).clip(lower=0)
     replica_s = ran_s.where(ran_s > 0) * jobs["replicas"]
     busy = (jobs["cpu_s"] / replica_s).clip(upper=1)
     limited = (jobs["throttled_s"].fillna(0) / replica_s).clip(upper=1 - busy).where(busy.notna())
     shares = {COMPUTING: busy, LIMITED: limited, OTHER: (1 - busy - limited).clip(lower=0)}
     return pd.DataFrame(
-        {WAITING: waiting, STARTING: starting, **{part: share * at_work for part, share in shares.items()}, AT_WORK: at_work}
+        {
+            WAITING: waiting,
+            STARTING: starting,
+            **{part: share * at_work for part, share in shares.items()},
+            AT_WORK: at_work,
+        }
     )
 
 
-def _profile(class_: str, system: str, jobs: pd.DataFrame, streams: Sequence[Stream]) -> ClassProfile:
+def _profile(
+    class_: str, system: str, jobs: pd.DataFrame, streams: Sequence[Stream]
+) -> ClassProfile:
     by_run = [jobs["run"], jobs["block"]]
 
     def mean(values: pd.Series[float], of_run: str = "mean") -> Figure | None:
         return over_runs(getattr(values.groupby(by_run), of_run)(skipna=False).dropna().tolist())
 
-    known = {name: mean(jobs[name], "max" if name == "memory" else "mean") for name in (*MEASURES, *PARTS, AT_WORK)}
+    known = {
+        name: mean(jobs[name], "max" if name == "memory" else "mean")
+        for name in (*MEASURES, *PARTS, AT_WORK)
+    }
     closed = all(stream.closed for stream in streams)
     parts = {part: figure for part in PARTS if (figure := known[part]) is not None}
     at_work = {} if COMPUTING in parts or known[AT_WORK] is None else {AT_WORK: known[AT_WORK]}
-    inside = {part: figure.value for part, figure in (parts | at_work).items() if figure and not (closed and part == WAITING)}
+    inside = {
+        part: figure.value
+        for part, figure in (parts | at_work).items()
+        if figure and not (closed and part == WAITING)
+    }
     bottleneck = max(inside, key=lambda part: inside[part]) if inside else OTHER
     whole = 1 - jobs[WAITING].fillna(0.0) * closed
     at_once = {id(job) for stream in streams for job, _ in stream.done_with_times}
-    lost = [_why_lost(job) for stream in streams for job in stream.jobs if job.class_ == class_ and id(job) not in at_once]
+    lost = [
+        _why_lost(job)
+        for stream in streams
+        for job in stream.jobs
+        if job.class_ == class_ and id(job) not in at_once
+    ]
     return ClassProfile(
         class_=class_,
         system=system,
@@ -173,14 +243,23 @@ def _profile(class_: str, system: str, jobs: pd.DataFrame, streams: Sequence[Str
 
 
 def _why_lost(job: Job) -> str:
-    return job.outcome if not job.done else "finished only in a later attempt" if job.attempts > 1 else "without all times"
+    return (
+        job.outcome
+        if not job.done
+        else "finished only in a later attempt"
+        if job.attempts > 1
+        else "without all times"
+    )
 
 
 def answer(streams: Sequence[Stream], refused: Sequence[str]) -> Answer:
     """Return each class's fastest system, if shown, and a table per class."""
     rows, times = profile(streams)
     names = names_of(streams)
-    classes = [[row for row in rows if row.class_ == class_] for class_ in dict.fromkeys(row.class_ for row in rows)]
+    classes = [
+        [row for row in rows if row.class_ == class_]
+        for class_ in dict.fromkeys(row.class_ for row in rows)
+    ]
     classes = claims_first(classes, lambda own: _word(own, times))
     return Answer(
         title=_title(classes, names, times),
@@ -191,7 +270,11 @@ def answer(streams: Sequence[Stream], refused: Sequence[str]) -> Answer:
     )
 
 
-def _title(classes: Sequence[Sequence[ClassProfile]], names: Mapping[str, str], times: Mapping[str, Contrast]) -> str:
+def _title(
+    classes: Sequence[Sequence[ClassProfile]],
+    names: Mapping[str, str],
+    times: Mapping[str, Contrast],
+) -> str:
     """Name the classes with a significantly fastest system, and those without."""
     if len(names) == 1:
         return f"Only one system: {next(iter(names.values()))}."
@@ -199,7 +282,9 @@ def _title(classes: Sequence[Sequence[ClassProfile]], names: Mapping[str, str], 
     for own in classes:
         name = own[0].class_ or "jobs"
         if _word(own, times) is FASTER:
-            parts.setdefault("Faster than on the next best system", []).append(f"{name} on {names[own[0].system]}")
+            parts.setdefault("Faster than on the next best system", []).append(
+                f"{name} on {names[own[0].system]}"
+            )
         else:
             parts.setdefault("No system is shown to be the fastest", []).append(name)
     return " ".join(f"{what}: {'; '.join(listed)}." for what, listed in parts.items())
@@ -207,10 +292,16 @@ def _title(classes: Sequence[Sequence[ClassProfile]], names: Mapping[str, str], 
 
 def _word(rows: Sequence[ClassProfile], times: Mapping[str, Contrast]) -> Word:
     contrast = times.get(rows[0].class_)
-    return CANT_TELL if rows[1:] and (contrast is None or contrast.value is None) else verdict(contrast)
+    return (
+        CANT_TELL
+        if rows[1:] and (contrast is None or contrast.value is None)
+        else verdict(contrast)
+    )
 
 
-def _class(rows: Sequence[ClassProfile], names: Mapping[str, str], times: Contrast | None) -> Section:
+def _class(
+    rows: Sequence[ClassProfile], names: Mapping[str, str], times: Contrast | None
+) -> Section:
     columns: Columns = [
         column("system", write=names.__getitem__, left=True),
         column("time s\n[95 %]", "time_s", figure),
@@ -218,7 +309,10 @@ def _class(rows: Sequence[ClassProfile], names: Mapping[str, str], times: Contra
         column("CPU\n%", "cpu", _percent),
         column("memory\n%", "memory", _percent),
         column("bottleneck", left=True),
-        *((Column(f"{name}\n%", name, _percent, spare=SPARE[name]), partial(_part, name=name)) for name in PARTS),
+        *(
+            (Column(f"{name}\n%", name, _percent, spare=SPARE[name]), partial(_part, name=name))
+            for name in PARTS
+        ),
     ]
     jobs, runs = sum(row.jobs for row in rows), max(row.runs for row in rows)
     title = f"{rows[0].class_ or 'jobs'}: {plural(jobs, 'job')} in {plural(runs, 'run')}"
@@ -233,13 +327,24 @@ def _part(row: ClassProfile, name: str) -> Figure | None:
     return row.parts.get(name)
 
 
-def _lines(rows: Sequence[ClassProfile], names: Mapping[str, str], times: Contrast | None) -> Iterator[str]:
-    waiting = [names[row.system] for row in rows if row.closed and WAITING in row.parts and row.parts[WAITING].value >= NOTED]
+def _lines(
+    rows: Sequence[ClassProfile], names: Mapping[str, str], times: Contrast | None
+) -> Iterator[str]:
+    waiting = [
+        names[row.system]
+        for row in rows
+        if row.closed and WAITING in row.parts and row.parts[WAITING].value >= NOTED
+    ]
     if waiting:
         others = "jobs wait for others of the stream, which has as many as slots"
         yield f"{', '.join(waiting)}: {others}: no part of time s, nor a bottleneck."
     if rows[1:]:
         yield f"{names[rows[0].system]}: {faster(times, names[rows[1].system])}."
     yield from (
-        f"{names[row.system]}: {row.lost} of {row.lost + row.jobs} jobs are not counted: {row.why_lost}." for row in rows if row.lost
+        (
+            f"{names[row.system]}: {row.lost} of {row.lost + row.jobs} jobs are not counted: "
+            f"{row.why_lost}."
+        )
+        for row in rows
+        if row.lost
     )

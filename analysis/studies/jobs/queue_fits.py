@@ -44,7 +44,8 @@ if TYPE_CHECKING:
 
 ROUNDING = 1e-9
 CLOSED = (
-    "CLOSED: a job comes when another ends. Rate and waits follow from the number of customers, so no open queue's model applies; "
+    "CLOSED: a job comes when another ends. Rate and waits follow from the number of customers, "
+    "so no open queue's model applies; "
     f"`{JUDGE} queue closed` has one for such systems."
 )
 
@@ -84,7 +85,11 @@ def sums_of(streams: Sequence[Columns]) -> pd.DataFrame:
         for own, one in zip(labels, streams, strict=True)
     )
     values = jobs.drop(columns=["unit", "priority"])
-    parts = {"n": values.notna().astype(float), "s": values.fillna(0.0), "s2": values.fillna(0.0) ** 2}
+    parts = {
+        "n": values.notna().astype(float),
+        "s": values.fillna(0.0),
+        "s2": values.fillna(0.0) ** 2,
+    }
     every = pd.concat([part.add_suffix(f"_{name}") for name, part in parts.items()], axis=1)
     unit, priority = jobs["unit"].to_numpy(), jobs["priority"].to_numpy()
     levels = [
@@ -111,7 +116,10 @@ def _units(streams: Sequence[Columns]) -> tuple[str, list[np.ndarray]]:
 def _dealt(numbered: Sequence[np.ndarray], groups: int) -> list[np.ndarray]:
     """Deal each stream's numbered items, in sequence, evenly into groups of neighbours."""
     starts = np.cumsum([0, *(int(numbers.max(initial=-1)) + 1 for numbers in numbered)])
-    return [(numbers + start) * groups // starts[-1] for numbers, start in zip(numbered, starts[:-1], strict=True)]
+    return [
+        (numbers + start) * groups // starts[-1]
+        for numbers, start in zip(numbered, starts[:-1], strict=True)
+    ]
 
 
 def whole(sums: pd.DataFrame, without: int | None = None) -> Sums:
@@ -121,10 +129,16 @@ def whole(sums: pd.DataFrame, without: int | None = None) -> Sums:
 
 
 def why_of(sums: pd.DataFrame) -> str:
-    return WHYS[str(sums.index.name)].format(len(sums)) if len(sums) >= FEWEST else f"are missing: fewer than {FEWEST} runs"
+    return (
+        WHYS[str(sums.index.name)].format(len(sums))
+        if len(sums) >= FEWEST
+        else f"are missing: fewer than {FEWEST} runs"
+    )
 
 
-def estimate(of: Callable[[Sums], float | None], sums: pd.DataFrame, *, logs: bool = True) -> Figure | None:
+def estimate(
+    of: Callable[[Sums], float | None], sums: pd.DataFrame, *, logs: bool = True
+) -> Figure | None:
     """Estimate one number from the sums of units, with a jackknife interval; None if undefined.
 
     With `logs`, on the logarithm if all values are above 0, so that no interval reaches below 0.
@@ -204,7 +218,11 @@ def fit(streams: Sequence[Stream], servers: int | None = None) -> Fit:
     sums = sums_of(times)
     laws = tuple(little(part) for part in times)
     busy = [(law.busy, law.end_s - law.begin_s) for law in laws if law is not None]
-    held = sum(number * length for number, length in busy) / sum(length for _, length in busy) if busy else None
+    held = (
+        sum(number * length for number, length in busy) / sum(length for _, length in busy)
+        if busy
+        else None
+    )
     estimates: dict[str, Callable[[Sums], float | None]] = {
         "rate_per_s": rate,
         "service_s": lambda sums: mean(sums, "service"),
@@ -229,13 +247,25 @@ def fit(streams: Sequence[Stream], servers: int | None = None) -> Fit:
         arrivals=arrivals_shape([part.submit for part in times]),
         services=services_shape([part.service[~np.isnan(part.service)] for part in times]),
         laws=laws,
-        findings=tuple(_findings(streams, times, laws, slots)) + _unplanned(streams, figures["rate_per_s"]),
+        findings=tuple(_findings(streams, times, laws, slots))
+        + _unplanned(streams, figures["rate_per_s"]),
         closed=any(stream.closed for stream in streams),
-        priorities=tuple(sorted({job.priority for stream in streams for job in stream.jobs if job.priority is not None})),
+        priorities=tuple(
+            sorted(
+                {
+                    job.priority
+                    for stream in streams
+                    for job in stream.jobs
+                    if job.priority is not None
+                }
+            )
+        ),
     )
 
 
-def fits_of(groups: Iterable[Sequence[Stream]], servers: int | None, refused: list[str]) -> list[tuple[Fit, Sequence[Stream]]]:
+def fits_of(
+    groups: Iterable[Sequence[Stream]], servers: int | None, refused: list[str]
+) -> list[tuple[Fit, Sequence[Stream]]]:
     """Fit every group of streams; add errors to `refused`. Raises: Refused, if none fits."""
     fits = []
     for group in groups:
@@ -287,30 +317,57 @@ def _only(group: str, name: str, known: set[Any]) -> Any:
     """Return a group's single value, None if unknown. Raises: Refused, for several."""
     if len(known) > 1:
         values = ", ".join(one_line(value) for value in sorted(known))
-        raise Refused(f"{group}: its runs differ in {name} ({values}), but a model needs a single value.")
+        raise Refused(
+            f"{group}: its runs differ in {name} ({values}), but a model needs a single value."
+        )
     return next(iter(known), None)
 
 
-def _findings(streams: Sequence[Stream], times: Sequence[Columns], laws: Sequence[Little | None], slots: int | None) -> Iterable[str]:
+def _findings(
+    streams: Sequence[Stream],
+    times: Sequence[Columns],
+    laws: Sequence[Little | None],
+    slots: int | None,
+) -> Iterable[str]:
     for stream, part, law in zip(streams, times, laws, strict=True):
         yield from (f"{stream.name}: {finding}" for finding in part.findings)
         if law is None and stream.measured and not part.retried.any():
-            yield f"{stream.name}: no time that starts and ends empty is known, so Little's law cannot be checked."
+            yield (
+                f"{stream.name}: no time that starts and ends empty is known, so Little's law "
+                "cannot be checked."
+            )
         elif law is not None and law.jobs < len(part.submit):
-            yield f"{stream.name}: Little's law is of {law.jobs} of {len(part.submit)} jobs, up to the last time it was known to be empty."
+            yield (
+                f"{stream.name}: Little's law is of {law.jobs} of {len(part.submit)} jobs, up to "
+                "the last time it was known to be empty."
+            )
     for stream, part in zip(streams, times, strict=True):
         if slots is not None and (most := most_held(part)) > slots:
-            yield f"{stream.name}: {most} jobs held a slot at once, but there are {slots}: recorded times are wrong."
+            yield (
+                f"{stream.name}: {most} jobs held a slot at once, but there are {slots}: recorded "
+                "times are wrong."
+            )
 
 
 def _unplanned(streams: Sequence[Stream], came: Figure | None) -> tuple[str, ...]:
     rates = {stream.arrivals.get("rate_per_s") for stream in streams}
     planned = next(iter(rates)) if len(rates) == 1 else None
-    if came is None or came.low is None or came.high is None or isinstance(planned, bool) or not isinstance(planned, int | float):
+    if (
+        came is None
+        or came.low is None
+        or came.high is None
+        or isinstance(planned, bool)
+        or not isinstance(planned, int | float)
+    ):
         return ()
     if came.low <= planned <= came.high or abs(came.value - planned) < EXPECTED * planned:
         return ()
-    return (f"planned were {planned:.4g} jobs/s; the measured rate, {came.value:.4g} [{came.low:.4g}, {came.high:.4g}], differs from it.",)
+    return (
+        (
+            f"planned were {planned:.4g} jobs/s; the measured rate, {came.value:.4g} "
+            f"[{came.low:.4g}, {came.high:.4g}], differs from it."
+        ),
+    )
 
 
 FEWEST_VALUES = 8
@@ -343,7 +400,11 @@ def arrivals_shape(submits: Sequence[np.ndarray]) -> Shape | None:
     `submits`: each stream's rising times of submission, seconds.
     """
     # Given the time of the last one, those before it are uniform between the first and it.
-    places = [(submit[1:-1] - submit[0]) / (submit[-1] - submit[0]) for submit in submits if len(submit) > 2 and submit[-1] > submit[0]]
+    places = [
+        (submit[1:-1] - submit[0]) / (submit[-1] - submit[0])
+        for submit in submits
+        if len(submit) > 2 and submit[-1] > submit[0]
+    ]
     return _shape("gaps", [np.diff(submit) for submit in submits], places)
 
 
@@ -352,23 +413,34 @@ def services_shape(times: Sequence[np.ndarray]) -> Shape | None:
     return _shape("times", times)
 
 
-def _shape(what: str, series: Sequence[np.ndarray], places: Sequence[np.ndarray] = ()) -> Shape | None:
+def _shape(
+    what: str, series: Sequence[np.ndarray], places: Sequence[np.ndarray] = ()
+) -> Shape | None:
     every = np.concatenate([np.zeros(0), *series])
     if len(every) < FEWEST_VALUES:
         return None
-    tests = [(f"{what} are exponential", *_exponential(every)), (f"{what} do not hang together", *_memory(series))]
+    tests = [
+        (f"{what} are exponential", *_exponential(every)),
+        (f"{what} do not hang together", *_memory(series)),
+    ]
     if places:
         constant = scipy.stats.kstest(np.concatenate(places), "uniform")
         tests.append(("the rate stays", float(constant.statistic), float(constant.pvalue)))
     adjusted = holm([p for _, _, p in tests])
-    return Shape(len(every), tuple(ShapeTest(*test, p_adjusted) for test, p_adjusted in zip(tests, adjusted, strict=True)))
+    return Shape(
+        len(every),
+        tuple(
+            ShapeTest(*test, p_adjusted) for test, p_adjusted in zip(tests, adjusted, strict=True)
+        ),
+    )
 
 
 def _exponential(values: np.ndarray) -> tuple[float, float]:
     """Return the largest distance from the exponential distribution of the same mean, and its p (Lilliefors 1969).
 
-    The mean is that of the values, so that tables of Kolmogorov and Smirnov would accept too much. In Stephens's form (1974) the statistic
-    has one distribution for all counts; that is drawn, always the same.
+    The mean is that of the values, so that tables of Kolmogorov and Smirnov would accept too much.
+    In Stephens's form (1974) the statistic has one distribution for all counts; that is drawn,
+    always the same.
     """
     mean = float(values.mean())
     if mean <= 0:
@@ -412,8 +484,16 @@ def _memory(series: Sequence[np.ndarray]) -> tuple[float, float]:
 
 
 def fitted(fits: Sequence[Fit], refused: Sequence[str]) -> Answer:
-    title, *more = leading([_answer(fit, f"{fit.group}: " if len(fits) > 1 else "") for fit in fits])
-    return Answer(title, [*map(Line, more)], [*map(_section, fits)], data={"fits": [*map(document, fits)]}, refused=refused)
+    title, *more = leading(
+        [_answer(fit, f"{fit.group}: " if len(fits) > 1 else "") for fit in fits]
+    )
+    return Answer(
+        title,
+        [*map(Line, more)],
+        [*map(_section, fits)],
+        data={"fits": [*map(document, fits)]},
+        refused=refused,
+    )
 
 
 def document(fit: Fit) -> Document:
@@ -437,47 +517,83 @@ def _section(fit: Fit) -> Section:
     ]
     columns: answer.Columns = [
         (Column("", "figure", left=True), lambda row: row[0]),
-        (Column("value [95 %]", "value"), lambda row: number(row[1]) if isinstance(row[1], float) else figure(row[1], row[2])),
+        (
+            Column("value [95 %]", "value"),
+            lambda row: number(row[1]) if isinstance(row[1], float) else figure(row[1], row[2]),
+        ),
         (Column("", "unit"), lambda row: None if row[1] is None else row[3]),
     ]
     lines = [f"Intervals {why_of(fit.sums)}.", _shape_sentence("Poisson arrivals", fit.arrivals)]
-    lines += [_shape_sentence("Exponential service times", fit.services)] if fit.services is not None else []
+    lines += (
+        [_shape_sentence("Exponential service times", fit.services)]
+        if fit.services is not None
+        else []
+    )
     lines += [little_sentence(fit.laws)] if any(fit.laws) else []
     if fit.closed:
         lines.append(CLOSED)
     elif fit.load is not None and fit.load.value >= 1:
-        lines.append("UNSTABLE: the load is 1 or more. The waits above are of a run of this length, and grow with it.")
-    return Section(fit.group, [*headline(fit), table_of(columns, figures), *bullets((*lines, *fit.findings))])
+        lines.append(
+            "UNSTABLE: the load is 1 or more. The waits above are of a run of this length, and "
+            "grow with it."
+        )
+    return Section(
+        fit.group, [*headline(fit), table_of(columns, figures), *bullets((*lines, *fit.findings))]
+    )
 
 
 def _answer(fit: Fit, of: str) -> str:
     if fit.wait_s is None:
         return f"{of}{figure(fit.rate_per_s)} jobs/s came; when they held a slot is not known."
     scale, name = unit([fit.wait_s.value])
-    full = " UNSTABLE: more comes than can be done." if fit.load is not None and fit.load.value >= 1 and not fit.closed else ""
-    return f"{of}A job waits {figure(fit.wait_s, scale)} {name} on average, at a load of {figure(fit.load)}.{full}"
+    full = (
+        " UNSTABLE: more comes than can be done."
+        if fit.load is not None and fit.load.value >= 1 and not fit.closed
+        else ""
+    )
+    return (
+        f"{of}A job waits {figure(fit.wait_s, scale)} {name} on average, at a load of "
+        f"{figure(fit.load)}.{full}"
+    )
 
 
 def headline(fit: Fit) -> Iterator[Line]:
     slots = "slots unknown" if fit.servers is None else plural(fit.servers, "slot")
-    known = ", ".join(part for part in (fit.engine and f"engine {fit.engine}", slots, fit.policy and f"policy {fit.policy}") if part)
+    known = ", ".join(
+        part
+        for part in (
+            fit.engine and f"engine {fit.engine}",
+            slots,
+            fit.policy and f"policy {fit.policy}",
+        )
+        if part
+    )
     yield Line(f"{plural(fit.jobs, 'job')} in {plural(len(fit.names), 'run')}; {known}")
     if fit.simulated:
         yield Line("SIMULATED: no job of these ever ran.", "•", "open")
 
 
 def little_sentence(laws: Sequence[Little | None]) -> str:
-    off, part = max((law.off, law.part) for of_run in laws if of_run is not None for law in of_run.laws)
+    off, part = max(
+        (law.off, law.part) for of_run in laws if of_run is not None for law in of_run.laws
+    )
     if off < ROUNDING:
         runs = sum(of_run is not None for of_run in laws)
         return (
-            f"Little's law holds on {runs} of {len(laws)} runs, in all, waiting and in service: N and λW differ by {off:.0e} of N at most."
+            f"Little's law holds on {runs} of {len(laws)} runs, in all, waiting and in service: N "
+            f"and λW differ by {off:.0e} of N at most."
         )
-    return f"LITTLE'S LAW IS BROKEN: {part}, N and λW differ by {off:.1e} of N. It is an identity: times were recorded wrongly."
+    return (
+        f"LITTLE'S LAW IS BROKEN: {part}, N and λW differ by {off:.1e} of N. It is an identity: "
+        "times were recorded wrongly."
+    )
 
 
 def _shape_sentence(what: str, shape: Shape | None) -> str:
     if shape is None:
         return f"{what}: too few to test."
     tested = "; ".join(f"{test.asks} p {tiny(test.p_adjusted)}" for test in shape.tests)
-    return f"{what} {'REFUSED' if shape.refused else 'not refused'} by {shape.count} values: {tested} (Holm)."
+    return (
+        f"{what} {'REFUSED' if shape.refused else 'not refused'} by {shape.count} values: "
+        f"{tested} (Holm)."
+    )

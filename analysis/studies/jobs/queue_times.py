@@ -1,8 +1,9 @@
 """Usable times of a stream, as columns, named defects of the rest, and Little's law.
 
-Over a time that starts and ends empty, the mean number inside is the rate times the mean time inside: an identity whatever the
-distributions (Stidham 1974), so that a run that breaks it was recorded wrongly. The number inside is integrated over its jumps, the mean
-time is taken job by job: two ways through the same times.
+Over a time that starts and ends empty, the mean number inside is the rate times the mean time
+inside: an identity whatever the distributions (Stidham 1974), so that a run that breaks it was
+recorded wrongly. The number inside is integrated over its jumps, the mean time is taken job by job:
+two ways through the same times.
 """
 
 from __future__ import annotations
@@ -21,19 +22,25 @@ if TYPE_CHECKING:
     from .records import Stream
 
 NAMED = 5  # numbers of jobs in one sentence
-# Of each kind of finding, what is wrong with the jobs that have it; in the order in which they are reported.
+# Of each kind of finding, what is wrong with the jobs that have it; in the order in which they are
+# reported.
 FINDINGS = {
     "never started": "never started: how long they wait is not known, and the mean wait is too short by that.",
-    "never ended": "never ended: how long they take is not known, and the mean service time is too short by that.",
+    "never ended": (
+        "never ended: how long they take is not known, and the mean service time is too short by "
+        "that."
+    ),
     "no start": "ended without a recorded start: those times are left out.",
     "backwards": (
-        "went backwards by the clock: admitted, started or ended before what comes first. Those times are left out, but for submissions; "
+        "went backwards by the clock: admitted, started or ended before what comes first. Those "
+        "times are left out, but for submissions; "
         "one clock must read all times of a stream."
     ),
     "failed": "failed: the slots they held are counted as service.",
     "killed": "got killed: the slots they held are counted as service.",
     "retried": (
-        "took more than one attempt, and held no slot in between: their time in service is left out, and Little's law and the slots held "
+        "took more than one attempt, and held no slot in between: their time in service is left "
+        "out, and Little's law and the slots held "
         "are not reported."
     ),
     "wide": "took several slots at once, which no formula here has: simulate it.",
@@ -44,9 +51,10 @@ FINDINGS = {
 class Columns:
     """The jobs of one stream in the order they were submitted; columns of one length, seconds, NaN where a time is missing or of no use.
 
-    `taken` is when a slot was: at admission, or at the start where nobody admits. Jobs whose clock went backwards keep their submission
-    alone. `unfinished`: they never got a slot, or never gave it back. `retried`: by more than one attempt, so that what lies between
-    `taken` and `end` is no time in service. `findings` are sentences on what is odd.
+    `taken` is when a slot was: at admission, or at the start where nobody admits. Jobs whose clock
+    went backwards keep their submission alone. `unfinished`: they never got a slot, or never gave
+    it back. `retried`: by more than one attempt, so that what lies between `taken` and `end` is no
+    time in service. `findings` are sentences on what is odd.
     """
 
     number: np.ndarray
@@ -69,13 +77,23 @@ class Columns:
 
 
 def columns(stream: Stream) -> Columns:
-    jobs = sorted((job for job in stream.jobs if job.submit_s is not None), key=lambda job: (job.submit_s or 0.0, job.number))
+    jobs = sorted(
+        (job for job in stream.jobs if job.submit_s is not None),
+        key=lambda job: (job.submit_s or 0.0, job.number),
+    )
 
     def column(name: str) -> np.ndarray:
-        return np.array([np.nan if (value := getattr(job, name)) is None else value for job in jobs], float)
+        return np.array(
+            [np.nan if (value := getattr(job, name)) is None else value for job in jobs], float
+        )
 
     submit, start, end, taken = map(column, ("submit_s", "start_s", "end_s", "taken_s"))
-    backwards = (taken < submit) | (start < taken) | (end < np.where(np.isnan(start), taken, start)) | (end < submit)
+    backwards = (
+        (taken < submit)
+        | (start < taken)
+        | (end < np.where(np.isnan(start), taken, start))
+        | (end < submit)
+    )
     unstarted, unended, attempts = np.isnan(taken), np.isnan(end), column("attempts")
     number = np.array([job.number for job in jobs], int)
     outcome = np.array([job.outcome for job in jobs], str)
@@ -88,7 +106,11 @@ def columns(stream: Stream) -> Columns:
         "retried": attempts > 1,
         "wide": column("replicas") > 1,
     }
-    of_service = (f"{_jobs(number[mask])} {FINDINGS[kind]}" for kind, mask in kinds.items() if stream.measured and mask.any())
+    of_service = (
+        f"{_jobs(number[mask])} {FINDINGS[kind]}"
+        for kind, mask in kinds.items()
+        if stream.measured and mask.any()
+    )
     return Columns(
         number=number,
         submit=submit,
@@ -109,10 +131,18 @@ def _odd_arrivals(stream: Stream) -> Iterable[str]:
     numbers, counts = np.unique([job.number for job in stream.jobs], return_counts=True)
     if (counts > 1).any():
         yield f"more than one row of {_jobs(numbers[counts > 1])}: each is taken for a job."
-    by_number = sorted(((job.number, job.submit_s) for job in stream.jobs if job.submit_s is not None), key=lambda job: job[0])
-    earlier = [number for (_, before), (number, submit_s) in pairwise(by_number) if submit_s < before]
+    by_number = sorted(
+        ((job.number, job.submit_s) for job in stream.jobs if job.submit_s is not None),
+        key=lambda job: job[0],
+    )
+    earlier = [
+        number for (_, before), (number, submit_s) in pairwise(by_number) if submit_s < before
+    ]
     if earlier:
-        yield f"by the clock {_jobs(earlier)} came before the job of the number before: the clock went backwards, or the numbers."
+        yield (
+            f"by the clock {_jobs(earlier)} came before the job of the number before: the clock "
+            "went backwards, or the numbers."
+        )
 
 
 def _jobs(numbers: Iterable[int]) -> str:
@@ -144,8 +174,9 @@ class Little:
 def little(columns: Columns) -> Little | None:
     """Check Little's law on the longest time from the first submission that ends empty, or None where no such time is known.
 
-    Jobs whose clock went backwards are left out. A job that never ended is inside until nobody knows when: what came after it, and what
-    was there when it came, has no end that is known to be empty. None too where a job took several attempts: what it held is not known.
+    Jobs whose clock went backwards are left out. A job that never ended is inside until nobody
+    knows when: what came after it, and what was there when it came, has no end that is known to be
+    empty. None too where a job took several attempts: what it held is not known.
     """
     use = ~columns.backwards
     submit, taken, end = columns.submit[use], columns.taken[use], columns.end[use]
@@ -167,7 +198,9 @@ def _law(part: str, begin: np.ndarray, end: np.ndarray, length_s: float) -> LawP
     times, held = inside(begin, end)
     number = math.fsum((held[:-1] * np.diff(times)).tolist()) / length_s
     product = len(begin) / length_s * (math.fsum((end - begin).tolist()) / len(begin))
-    return LawPart(part, number, product, abs(number - product) / number if number > 0 else abs(product))
+    return LawPart(
+        part, number, product, abs(number - product) / number if number > 0 else abs(product)
+    )
 
 
 def inside(begin: np.ndarray, end: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -186,8 +219,8 @@ def most_held(columns: Columns) -> int:
 def cycles(times: Columns) -> np.ndarray:
     """Assign jobs to busy cycles: shape (jobs,), from 0. A cycle begins in an empty system.
 
-    Under renewal arrivals what happens in one cycle says nothing of the next (Crane and Iglehart 1975). Behind a job that
-    never ended, nothing begins anew.
+    Under renewal arrivals what happens in one cycle says nothing of the next (Crane and Iglehart
+    1975). Behind a job that never ended, nothing begins anew.
     """
     end = np.where(times.unfinished, np.inf, np.where(np.isnan(times.end), times.submit, times.end))
     before = np.concatenate([[-np.inf], np.maximum.accumulate(end)[:-1]])

@@ -1,10 +1,12 @@
 """Queueing models against measured waits: predictions from rate and service times alone, how far off they are, and the word for it.
 
-Only runs that are each other's replicates carry a verdict: three or more. What one run says of itself has an interval that is too narrow,
-for the few long queues of a run decide its mean: of 300 simulated runs of 600 jobs at load .6 in two slots, 87 in 100 hold the truth.
+Only runs that are each other's replicates carry a verdict: three or more. What one run says of
+itself has an interval that is too narrow, for the few long queues of a run decide its mean: of 300
+simulated runs of 600 jobs at load .6 in two slots, 87 in 100 hold the truth.
 
-The interval is of the ratio measured ÷ predicted, over the units of the fit, in both numbers at once. A prediction from what was planned
-(rate and service time given, not fitted) has no scatter of its own. In the data of answers times are in seconds, shares fractions.
+The interval is of the ratio measured ÷ predicted, over the units of the fit, in both numbers at
+once. A prediction from what was planned (rate and service time given, not fitted) has no scatter of
+its own. In the data of answers times are in seconds, shares fractions.
 """
 
 from __future__ import annotations
@@ -24,7 +26,17 @@ from analysis.wording import unsigned
 from . import queue_formulas as formulas
 from .claims import CANT_TELL, FASTER, NOT_COMPARABLE, SAME_TIME, SLOWER, claims_first, leading
 from .estimates import Figure, figure, number, plural, table, unit, value_of
-from .queue_fits import CLOSED, document, estimate, headline, inputs_of, little_sentence, mean, whole, why_of
+from .queue_fits import (
+    CLOSED,
+    document,
+    estimate,
+    headline,
+    inputs_of,
+    little_sentence,
+    mean,
+    whole,
+    why_of,
+)
 from .queue_formulas import ClosedSystem, Inputs, PriorityClass, PriorityWaits, Queue, Unstable
 
 if TYPE_CHECKING:
@@ -35,8 +47,10 @@ ROUNDING = 1e-9
 SETTLED = 20  # times over which a queue forgets that it began empty
 Word = Literal["agrees", "differs", "open", "not judged"]
 RULE = (
-    "same: the interval of measured ÷ predicted lies within the margin around 1. slower, faster: it lies beyond 1, not within the margin. "
-    "can't tell: neither is shown; in runs too short to settle, only waits that are too long are slower. Each setting is judged by itself."
+    "same: the interval of measured ÷ predicted lies within the margin around 1. slower, faster: "
+    "it lies beyond 1, not within the margin. "
+    "can't tell: neither is shown; in runs too short to settle, only waits that are too long are "
+    "slower. Each setting is judged by itself."
 )
 MEAN_WAIT = (
     "the arithmetic mean over all jobs; `schedule report` leaves out each stream's first tenth. "
@@ -49,7 +63,8 @@ OF_EACH = "no verdict on all jobs together: some go before others; each priority
 class PredictedWaits:
     """A queue by a model, and its mean wait and response with the interval that the fit leaves them.
 
-    `wait_tails_s` and `response_tails_s`: share of jobs → what they wait, or are there, at most. Of responses only M/M/c has them.
+    `wait_tails_s` and `response_tails_s`: share of jobs → what they wait, or are there, at most. Of
+    responses only M/M/c has them.
     `wait_within`: seconds → share of jobs that wait no longer.
     """
 
@@ -70,25 +85,44 @@ def models(inputs: Inputs, room: int | None = None) -> list[Queue]:
         return [formulas.mmck(inputs, room)]
     formulas.must_be_stable(inputs)
     of_one: tuple[Callable[[Inputs], Queue], ...] = (formulas.mmc, formulas.mg1, formulas.kingman)
-    return [model(inputs) for model in (of_one if inputs.servers == 1 else (formulas.mmc, formulas.allen_cunneen, formulas.sakasegawa))]
+    return [
+        model(inputs)
+        for model in (
+            of_one
+            if inputs.servers == 1
+            else (formulas.mmc, formulas.allen_cunneen, formulas.sakasegawa)
+        )
+    ]
 
 
 def predicted(fit: Fit, servers: int) -> list[PredictedWaits]:
-    """Predict what the fitted stream would do on so many servers. Empty if its service times are not known.
+    """Predict what the fitted stream would do on so many servers.
+
+    Empty if its service times are not known.
 
     Raises: Unstable.
     """
     inputs = inputs_of(whole(fit.sums), servers)
     result = []
     for at, queue in enumerate([] if inputs is None else models(inputs)):
-        waits, responses = (estimate(partial(_by_model, servers=servers, at=at, name=name), fit.sums) for name in ("wait_s", "response_s"))
-        result.append(PredictedWaits(queue, waits or Figure(queue.wait_s), responses or Figure(queue.response_s)))
+        waits, responses = (
+            estimate(partial(_by_model, servers=servers, at=at, name=name), fit.sums)
+            for name in ("wait_s", "response_s")
+        )
+        result.append(
+            PredictedWaits(
+                queue, waits or Figure(queue.wait_s), responses or Figure(queue.response_s)
+            )
+        )
     return result
 
 
 def typed(inputs: Inputs, room: int | None = None) -> list[PredictedWaits]:
     """Predict a queue whose inputs are given. Raises: Unstable."""
-    return [PredictedWaits(queue, Figure(queue.wait_s), Figure(queue.response_s)) for queue in models(inputs, room)]
+    return [
+        PredictedWaits(queue, Figure(queue.wait_s), Figure(queue.response_s))
+        for queue in models(inputs, room)
+    ]
 
 
 def _by_model(sums: Sums, servers: int, at: int, name: str) -> float | None:
@@ -99,22 +133,39 @@ def _by_model(sums: Sums, servers: int, at: int, name: str) -> float | None:
         return None
 
 
-def tails(prediction: PredictedWaits, shares: Sequence[float], times_s: Sequence[float] = ()) -> PredictedWaits:
-    responses = shares if prediction.queue.model.startswith("M/M/") and prediction.queue.room is None else ()
+def tails(
+    prediction: PredictedWaits, shares: Sequence[float], times_s: Sequence[float] = ()
+) -> PredictedWaits:
+    responses = (
+        shares
+        if prediction.queue.model.startswith("M/M/") and prediction.queue.room is None
+        else ()
+    )
     return replace(
         prediction,
         wait_tails_s={share: formulas.wait_quantile(prediction.queue, share) for share in shares},
-        response_tails_s={share: formulas.response_quantile(prediction.queue, share) for share in responses},
+        response_tails_s={
+            share: formulas.response_quantile(prediction.queue, share) for share in responses
+        },
         wait_within={time_s: formulas.wait_within(prediction.queue, time_s) for time_s in times_s},
     )
 
 
 def chosen(fit: Fit, servers: int) -> tuple[int, str]:
     """Return which of `models` the data leave standing, the simplest whose assumptions they do not refuse, and why."""
-    poisson, exponential = ((tested is None or not tested.refused) for tested in (fit.arrivals, fit.services))
+    poisson, exponential = (
+        (tested is None or not tested.refused) for tested in (fit.arrivals, fit.services)
+    )
     if poisson and exponential:
         return 0, "neither Poisson arrivals nor exponential service times are refused"
-    which = " and ".join(name for name, fine in (("Poisson arrivals", poisson), ("exponential service times", exponential)) if not fine)
+    which = " and ".join(
+        name
+        for name, fine in (
+            ("Poisson arrivals", poisson),
+            ("exponential service times", exponential),
+        )
+        if not fine
+    )
     if servers == 1 and poisson:
         return 1, f"{which} are refused, Poisson arrivals are not"
     return (2 if servers == 1 else 1), f"{which} are refused"
@@ -138,8 +189,8 @@ class ModelCheck:
 class WaitValidation:
     """A stream's waits against the models.
 
-    `unstable` is why there is no stationary figure. `notes` are what must be known of the verdicts; `planned` is what was
-    given in place of fitted inputs.
+    `unstable` is why there is no stationary figure. `notes` are what must be known of the verdicts;
+    `planned` is what was given in place of fitted inputs.
     """
 
     fit: Fit
@@ -157,13 +208,18 @@ class WaitValidation:
         return next((check for check in self.held if check.chosen), None)
 
 
-def validate(fit: Fit, streams: Sequence[Stream], margin: float, planned: Inputs | None = None) -> WaitValidation:
+def validate(
+    fit: Fit, streams: Sequence[Stream], margin: float, planned: Inputs | None = None
+) -> WaitValidation:
     """Compare the measured waits of a fit with what the models predict.
 
-    `margin` is how far a model may be off, a fraction. `planned` takes the place of fitted rate, service time and variation.
+    `margin` is how far a model may be off, a fraction. `planned` takes the place of fitted rate,
+    service time and variation.
     """
     bare = WaitValidation(fit, margin, fit.wait_s, planned=planned)
-    inputs = planned or (inputs_of(whole(fit.sums), fit.servers) if fit.servers is not None else None)
+    inputs = planned or (
+        inputs_of(whole(fit.sums), fit.servers) if fit.servers is not None else None
+    )
     if inputs is None or fit.wait_s is None:
         return replace(bare, notes=(f"{lacking(fit, fit.servers)}: no model applies.",))
     if fit.closed:
@@ -176,16 +232,30 @@ def validate(fit: Fit, streams: Sequence[Stream], margin: float, planned: Inputs
     notes, short = _no_verdict(fit, streams), _short(fit, inputs)
     checks = []
     for at, queue in enumerate(queues):
-        predict = (lambda _, wait_s=queue.wait_s: wait_s) if planned else partial(_by_model, servers=inputs.servers, at=at, name="wait_s")
+        predict = (
+            (lambda _, wait_s=queue.wait_s: wait_s)
+            if planned
+            else partial(_by_model, servers=inputs.servers, at=at, name="wait_s")
+        )
         ratio = estimate(partial(_compared, predict=predict, over=True), fit.sums)
         apart = estimate(partial(_compared, predict=predict, over=False), fit.sums, logs=False)
         difference = fit.wait_s.value - queue.wait_s
-        z = difference / apart.se if apart and apart.se and apart.se > ROUNDING * abs(difference) else None
+        z = (
+            difference / apart.se
+            if apart and apart.se and apart.se > ROUNDING * abs(difference)
+            else None
+        )
         word = "not judged" if notes else _word(ratio, margin, short=bool(short))
-        checks.append(ModelCheck(queue.model, queue.exact, queue.wait_s, ratio, z, word, at == pick))
+        checks.append(
+            ModelCheck(queue.model, queue.exact, queue.wait_s, ratio, z, word, at == pick)
+        )
     if fit.policy == "priority" and planned is None and len(fit.priorities) > 1:
         judged = all(note == OF_EACH for note in notes)
-        checks += _by_priority(fit, inputs.servers, lambda ratio: _word(ratio, margin, short=bool(short)) if judged else "not judged")
+        checks += _by_priority(
+            fit,
+            inputs.servers,
+            lambda ratio: _word(ratio, margin, short=bool(short)) if judged else "not judged",
+        )
     return replace(bare, held=tuple(checks), why=why, notes=(*notes, *short, *_notes(fit)))
 
 
@@ -222,13 +292,26 @@ def _word(ratio: Figure | None, margin: float, *, short: bool) -> Word:
 def _by_priority(fit: Fit, servers: int, word: Callable[[Figure], Word]) -> Iterator[ModelCheck]:
     sums = whole(fit.sums)
     for priority in fit.priorities:
-        ratio = estimate(partial(_over_cobham, priorities=fit.priorities, servers=servers, priority=priority), fit.sums)
+        ratio = estimate(
+            partial(_over_cobham, priorities=fit.priorities, servers=servers, priority=priority),
+            fit.sums,
+        )
         if ratio is not None and ratio.value > 0:
             measured_s = sums[f"wait_s {priority}"] / sums[f"wait_n {priority}"]
-            yield ModelCheck("Cobham", servers == 1, measured_s / ratio.value, ratio, None, word(ratio), priority=priority)
+            yield ModelCheck(
+                "Cobham",
+                servers == 1,
+                measured_s / ratio.value,
+                ratio,
+                None,
+                word(ratio),
+                priority=priority,
+            )
 
 
-def _over_cobham(sums: Sums, priorities: Sequence[int], servers: int, priority: int) -> float | None:
+def _over_cobham(
+    sums: Sums, priorities: Sequence[int], servers: int, priority: int
+) -> float | None:
     """Return the measured over the predicted mean wait of one priority."""
     kinds = []
     for level in priorities:
@@ -238,8 +321,19 @@ def _over_cobham(sums: Sums, priorities: Sequence[int], servers: int, priority: 
         average = total / count
         variation = max(0.0, (sums[f"service_s2 {level}"] / count - average**2) / average**2)
         # What share of all jobs is its, of the rate at which all come.
-        kinds.append(PriorityClass(level, sums["gap_n"] / sums["gap_s"] * sums[f"wait_n {level}"] / sums["wait_n"], average, variation))
-    wait_s = next(waits.wait_s for waits in formulas.non_preemptive(kinds, servers) if waits.kind.priority == priority)
+        kinds.append(
+            PriorityClass(
+                level,
+                sums["gap_n"] / sums["gap_s"] * sums[f"wait_n {level}"] / sums["wait_n"],
+                average,
+                variation,
+            )
+        )
+    wait_s = next(
+        waits.wait_s
+        for waits in formulas.non_preemptive(kinds, servers)
+        if waits.kind.priority == priority
+    )
     return sums[f"wait_s {priority}"] / sums[f"wait_n {priority}"] / wait_s if wait_s else None
 
 
@@ -249,46 +343,84 @@ def _no_verdict(fit: Fit, streams: Sequence[Stream]) -> list[str]:
     unknown = sum(not _all_times(job) for job in jobs)
     notes = []
     if len(fit.names) < FEWEST:
-        notes.append(f"no verdict: {FEWEST} runs or more carry one. What a run says of itself has an interval that is too narrow.")
+        notes.append(
+            f"no verdict: {FEWEST} runs or more carry one. What a run says of itself has an "
+            "interval that is too narrow."
+        )
     if fit.policy == "priority" and len(fit.priorities) > 1:
         notes.append(OF_EACH)
     elif fit.policy not in {"", "fifo", "priority"}:
-        notes.append(f"no verdict: these models are of first come, first served, and the policy was {fit.policy}.")
+        notes.append(
+            "no verdict: these models are of first come, first served, and the policy was "
+            f"{fit.policy}."
+        )
     if any(job.replicas > 1 for job in jobs):
         notes.append("no verdict: jobs took several slots at once, which no formula here has.")
     if faults:
-        notes.append(f"no verdict: there were faults ({', '.join(faults)}), which no formula here has.")
+        notes.append(
+            f"no verdict: there were faults ({', '.join(faults)}), which no formula here has."
+        )
     if any(job.attempts > 1 for job in jobs):
-        notes.append("no verdict: jobs were tried again, and came to the queue more often than they were submitted.")
+        notes.append(
+            "no verdict: jobs were tried again, and came to the queue more often than they were "
+            "submitted."
+        )
     if unknown:
-        notes.append(f"no verdict: waits or times of {unknown} jobs are not known, and without them waits may look too short.")
+        notes.append(
+            f"no verdict: waits or times of {unknown} jobs are not known, and without them waits "
+            "may look too short."
+        )
     if fit.load is not None and fit.load.high is not None and fit.load.high >= 1:
         most = f"{fit.load.value:.3f}, up to {fit.load.high:.3f}"
-        notes.append(f"no verdict: the load may be 1 or more ({most}), and there may be no stationary wait.")
+        notes.append(
+            f"no verdict: the load may be 1 or more ({most}), and there may be no stationary wait."
+        )
     return notes
 
 
 def _all_times(job: Job) -> bool:
-    times = (job.submit_s, job.taken_s, job.taken_s if job.start_s is None else job.start_s, job.end_s)
+    times = (
+        job.submit_s,
+        job.taken_s,
+        job.taken_s if job.start_s is None else job.start_s,
+        job.end_s,
+    )
     known = [time for time in times if time is not None]
     return len(known) == len(times) and known == sorted(known)
 
 
 def _short(fit: Fit, inputs: Inputs) -> list[str]:
     settles = (
-        inputs.service_s / inputs.servers * (inputs.scv_arrivals + inputs.scv_service) / 2 / (1 - math.sqrt(formulas.load_of(inputs))) ** 2
+        inputs.service_s
+        / inputs.servers
+        * (inputs.scv_arrivals + inputs.scv_service)
+        / 2
+        / (1 - math.sqrt(formulas.load_of(inputs))) ** 2
     )
     length = float(fit.sums["gap_s"].sum()) / len(fit.names)
     if length >= SETTLED * settles:
         return []
-    long = f"at this load a queue takes some {settles:.2g} s to forget that it began empty (Odoni & Roth 1983)"
-    return [f"runs are short: {long}, and arrivals lasted {length:.2g} s. Measured waits are too short by that."]
+    long = (
+        f"at this load a queue takes some {settles:.2g} s to forget that it began empty (Odoni & "
+        "Roth 1983)"
+    )
+    return [
+        (
+            f"runs are short: {long}, and arrivals lasted {length:.2g} s. Measured waits are too "
+            "short by that."
+        )
+    ]
 
 
 def _notes(fit: Fit) -> list[str]:
     notes = []
-    if fit.arrivals is not None and any("hang" in test.asks or "stays" in test.asks for test in fit.arrivals.refused):
-        notes.append("arrivals come in waves (gaps hang together, or the rate changes): every formula here takes gaps to be independent.")
+    if fit.arrivals is not None and any(
+        "hang" in test.asks or "stays" in test.asks for test in fit.arrivals.refused
+    ):
+        notes.append(
+            "arrivals come in waves (gaps hang together, or the rate changes): every formula here "
+            "takes gaps to be independent."
+        )
     return notes
 
 
@@ -298,23 +430,43 @@ def predictions(answers: Sequence[Prediction], refused: Sequence[str]) -> Answer
     return Answer(
         title,
         [*map(Line, more)],
-        [_predicted(*answer) for answer in answers if answer[1]],  # of the others, the first lines say it all
+        [
+            _predicted(*answer) for answer in answers if answer[1]
+        ],  # of the others, the first lines say it all
         legend=[("~", "an approximation; percentiles of all but M/M/c are approximations too.")],
-        data={"predictions": [{"of": of, "models": models, "said": sentence} for of, models, sentence in answers]},
+        data={
+            "predictions": [
+                {"of": of, "models": models, "said": sentence} for of, models, sentence in answers
+            ]
+        },
         refused=refused,
     )
 
 
 def _predicted(title: str, by_model: Sequence[PredictedWaits], sentence: str) -> Section:
     scale, name = unit(one.queue.wait_s for one in by_model)
-    heads = ("model", "load", "waits", f"wait {name} [95 %]", f"response {name}", "waiting", "inside")
+    heads = (
+        "model",
+        "load",
+        "waits",
+        f"wait {name} [95 %]",
+        f"response {name}",
+        "waiting",
+        "inside",
+    )
     rows = []
     for one in by_model:
         queue = one.queue
         times = figure(one.wait_s, scale), one.response_s.value * scale
         rows.append((_called(queue), queue.load, queue.p_wait, *times, queue.waiting, queue.inside))
-    lines = [f"{_called(one.queue)}: {tails}." for one in by_model if (tails := "; ".join(_tails(one, scale, name)))]
-    if lost := ", ".join(f"{one.queue.model} {100 * one.queue.loss:.3g} %" for one in by_model if one.queue.loss):
+    lines = [
+        f"{_called(one.queue)}: {tails}."
+        for one in by_model
+        if (tails := "; ".join(_tails(one, scale, name)))
+    ]
+    if lost := ", ".join(
+        f"{one.queue.model} {100 * one.queue.loss:.3g} %" for one in by_model if one.queue.loss
+    ):
         lines.append(f"turned away: {lost}; waits are of those let in.")
     said = [Line(sentence, "•")] * bool(sentence)
     return Section(title, [table(heads, rows), *bullets(lines), *said])
@@ -335,8 +487,14 @@ def _called(model: Queue | ModelCheck) -> str:
 
 
 def _tails(prediction: PredictedWaits, scale: float, name: str) -> Iterator[str]:
-    for kind, of_kind in (("waits", prediction.wait_tails_s), ("responses", prediction.response_tails_s)):
-        shares = ", ".join(f"{100 * share:g} % within {number(time_s * scale)} {name}" for share, time_s in of_kind.items())
+    for kind, of_kind in (
+        ("waits", prediction.wait_tails_s),
+        ("responses", prediction.response_tails_s),
+    ):
+        shares = ", ".join(
+            f"{100 * share:g} % within {number(time_s * scale)} {name}"
+            for share, time_s in of_kind.items()
+        )
         if shares:
             yield f"{kind} {shares}"
     for time_s, share in prediction.wait_within.items():
@@ -345,13 +503,21 @@ def _tails(prediction: PredictedWaits, scale: float, name: str) -> Iterator[str]
 
 WORDS: Mapping[str, Mark] = {
     "agrees": SAME_TIME,
-    "differs": Mark("slower or faster", "bad"),  # the ratio says which: they are slower to get a slot than the model says, or faster
+    "differs": Mark(
+        "slower or faster", "bad"
+    ),  # the ratio says which: they are slower to get a slot than the model says, or faster
     "open": CANT_TELL,
     "not judged": NOT_COMPARABLE,
 }
 
 
-def validated(validations: Sequence[WaitValidation], names: Mapping[str, str], refused: Sequence[str], *, brief: bool = False) -> Answer:
+def validated(
+    validations: Sequence[WaitValidation],
+    names: Mapping[str, str],
+    refused: Sequence[str],
+    *,
+    brief: bool = False,
+) -> Answer:
     """Return the model that the data leave standing in each setting; then all models, setting by setting, but of several not `brief`."""
     words = Counter(_verdict(validation).text for validation in validations)
     every = f", in {len(validations)} settings" if len(validations) > 1 else ""
@@ -362,7 +528,13 @@ def validated(validations: Sequence[WaitValidation], names: Mapping[str, str], r
         title=f"Mean wait against the model that the data leave standing{every}: {counts}.",
         sections=several if brief and several else [*several, *sections],
         legend=[("mean wait", MEAN_WAIT), ("verdict", RULE)],
-        data={"rule": RULE, "validations": [{**asdict(validation), "fit": document(validation.fit)} for validation in validations]},
+        data={
+            "rule": RULE,
+            "validations": [
+                {**asdict(validation), "fit": document(validation.fit)}
+                for validation in validations
+            ],
+        },
         refused=refused,
     )
 
@@ -373,13 +545,22 @@ def _settings(validations: Sequence[WaitValidation], names: Mapping[str, str]) -
         (Column("setting", left=True), lambda validation: names[validation.fit.group]),
         (Column("jobs are", "verdict", left=True), _verdict),
         (Column("load", write=number, spare=2), lambda validation: value_of(validation.fit.load)),
-        (Column(f"mean wait {name}\n[95 %]", "wait", partial(figure, scale=scale)), lambda validation: validation.wait_s),
-        (Column("model", left=True), lambda validation: validation.chosen and _called(validation.chosen)),
+        (
+            Column(f"mean wait {name}\n[95 %]", "wait", partial(figure, scale=scale)),
+            lambda validation: validation.wait_s,
+        ),
+        (
+            Column("model", left=True),
+            lambda validation: validation.chosen and _called(validation.chosen),
+        ),
         (
             Column(f"says\n{name}", "predicted", number, spare=1),
             lambda validation: validation.chosen and validation.chosen.predicted_s * scale,
         ),
-        (Column("measured ÷ predicted\n[95 %]", "ratio", figure), lambda validation: validation.chosen and validation.chosen.ratio),
+        (
+            Column("measured ÷ predicted\n[95 %]", "ratio", figure),
+            lambda validation: validation.chosen and validation.chosen.ratio,
+        ),
     ]
     return Section("", [table_of(columns, claims_first(validations, _verdict))])
 
@@ -401,12 +582,19 @@ def _setting(validation: WaitValidation, title: str) -> Section:
     scale, name = unit([value_of(validation.wait_s)])
     parts: list[Line | Table] = [
         *headline(fit),
-        Line(f"measured wait {figure(validation.wait_s, scale)} {name}; intervals {why_of(fit.sums)}"),
+        Line(
+            f"measured wait {figure(validation.wait_s, scale)} {name}; intervals {why_of(fit.sums)}"
+        ),
     ]
     if validation.unstable:
         parts.append(Line(f"UNSTABLE: {validation.unstable}", "•", "open"))
     columns: Columns = [
-        (Column("model", left=True), lambda check: _called(check) + ("" if check.priority is None else f", priority {check.priority}")),
+        (
+            Column("model", left=True),
+            lambda check: (
+                _called(check) + ("" if check.priority is None else f", priority {check.priority}")
+            ),
+        ),
         (Column(f"wait\n{name}", "predicted", number), lambda check: check.predicted_s * scale),
         (Column("measured ÷ predicted\n[95 %]", "ratio", figure), lambda check: check.ratio),
         (Column("z", write="{:+.1f}".format), lambda check: check.z),
@@ -414,41 +602,87 @@ def _setting(validation: WaitValidation, title: str) -> Section:
         (Column("", "chosen", left=True), lambda check: "*" if check.chosen else None),
     ]
     if validation.held:
-        parts += [table_of(columns, validation.held), Line(f"margin ±{unsigned(validation.margin)}. * {validation.why}.", "•")]
-    lines = ["planned rate and service time were given: they scatter by nothing."] * bool(validation.planned)
+        parts += [
+            table_of(columns, validation.held),
+            Line(f"margin ±{unsigned(validation.margin)}. * {validation.why}.", "•"),
+        ]
+    lines = ["planned rate and service time were given: they scatter by nothing."] * bool(
+        validation.planned
+    )
     lines += [little_sentence(fit.laws)] if any(fit.laws) else []
     parts += bullets((*lines, *validation.notes, *fit.findings))
     return Section(title, parts)
 
 
-def prioritised(answers: Sequence[tuple[int, Sequence[PriorityWaits]]], *, preemptive: bool) -> Answer:
+def prioritised(
+    answers: Sequence[tuple[int, Sequence[PriorityWaits]]], *, preemptive: bool
+) -> Answer:
     """Mean waits by priority, for each number of servers."""
     lines, sections = [], []
-    grows = Line("where the load so far is 1 or more, the queue grows without end and has no stationary wait.", "•")
+    grows = Line(
+        "where the load so far is 1 or more, the queue grows without end and has no stationary "
+        "wait.",
+        "•",
+    )
     for servers, classes in answers:
         scale, name = unit(waits.response_s for waits in classes)
         rows, means = [], {}
         for waits in sorted(classes, key=lambda waits: waits.kind.priority):
-            kind, wait, response = waits.kind, *(time_s and number(time_s * scale) for time_s in (waits.wait_s, waits.response_s))
-            given = (f"{value:g}" for value in (kind.priority, kind.rate_per_s, kind.service_s, kind.scv_service))
+            kind, wait, response = (
+                waits.kind,
+                *(time_s and number(time_s * scale) for time_s in (waits.wait_s, waits.response_s)),
+            )
+            given = (
+                f"{value:g}"
+                for value in (kind.priority, kind.rate_per_s, kind.service_s, kind.scv_service)
+            )
             rows.append((*given, waits.load, wait, response))
-            means[kind.priority] = f"{f'{wait} {name}' if wait else 'without end'} of priority {kind.priority}"
+            means[kind.priority] = (
+                f"{f'{wait} {name}' if wait else 'without end'} of priority {kind.priority}"
+            )
         lines.append(f"{plural(servers, 'server')}: mean wait {', '.join(means.values())}.")
-        heads = ("priority", "jobs/s", "service s", "cs²", "load so far", f"wait {name}", f"response {name}")
+        heads = (
+            "priority",
+            "jobs/s",
+            "service s",
+            "cs²",
+            "load so far",
+            f"wait {name}",
+            f"response {name}",
+        )
         how = "is pushed aside and resumed" if preemptive else "may finish"
         endless = [grows] * any(waits.wait_s is None for waits in classes)
-        sections.append(Section(f"{plural(servers, 'server')}: who has begun {how}", [table(heads, rows), *endless]))
+        sections.append(
+            Section(
+                f"{plural(servers, 'server')}: who has begun {how}", [table(heads, rows), *endless]
+            )
+        )
     title, *more = leading(lines)
     documents = [{"servers": servers, "classes": classes} for servers, classes in answers]
-    return Answer(title, [*map(Line, more)], sections, data={"preemptive": preemptive, "answers": documents})
+    return Answer(
+        title, [*map(Line, more)], sections, data={"preemptive": preemptive, "answers": documents}
+    )
 
 
 def closed(demands_s: Mapping[str, float], systems: Sequence[ClosedSystem]) -> Answer:
     """Show a line for each number of users."""
-    heads = ("users", "requests/s", "at most", "response s", "at least", *(f"{name} busy" for name in demands_s))
+    heads = (
+        "users",
+        "requests/s",
+        "at most",
+        "response s",
+        "at least",
+        *(f"{name} busy" for name in demands_s),
+    )
     rows = [
         (
-            *(str(system.users), system.rate_per_s, system.most_per_s, system.response_s, system.least_s),
+            *(
+                str(system.users),
+                system.rate_per_s,
+                system.most_per_s,
+                system.response_s,
+                system.least_s,
+            ),
             *(f"{100 * share:.1f} %" for share in system.utilisation.values()),
         )
         for system in systems

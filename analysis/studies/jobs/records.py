@@ -1,6 +1,7 @@
 """Read streams of jobs from saved runs, for every question about jobs.
 
-A field is what it must be, or missing, or its cell is refused by name. What a study needs beyond that (enough jobs) it checks itself.
+A field is what it must be, or missing, or its cell is refused by name. What a study needs beyond
+that (enough jobs) it checks itself.
 """
 
 from __future__ import annotations
@@ -9,7 +10,17 @@ from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from operator import itemgetter
-from typing import Annotated, Any, Literal, NamedTuple, NotRequired, Required, TypedDict, TypeVar, get_args
+from typing import (
+    Annotated,
+    Any,
+    Literal,
+    NamedTuple,
+    NotRequired,
+    Required,
+    TypedDict,
+    TypeVar,
+    get_args,
+)
 
 from msgspec import Meta
 
@@ -22,7 +33,13 @@ from analysis.machine import Machines
 from analysis.terms import AGAIN, STOCK, Cell, Refused, Run, Unreadable
 from control.saved import Count, Ordinal
 
-ROWS, STREAM, ATTEMPTS, FAULT, NODES = "job", "stream", "attempt", "fault", "node"  # of a cell's report
+ROWS, STREAM, ATTEMPTS, FAULT, NODES = (
+    "job",
+    "stream",
+    "attempt",
+    "fault",
+    "node",
+)  # of a cell's report
 CLOSED, DETERMINISTIC = "closed", "deterministic"  # kinds of arrivals
 TIMES = ("submit_s", "admit_s", "start_s", "end_s")
 USED = frozenset({"cpu_s", "throttled_s", "max_rss_mib", "memory_peak_mib", "cores", "memory_mib"})
@@ -31,7 +48,8 @@ LONGEST = 1e10  # seconds; a clock that reads more counts something else
 MOST_SLOTS = 10_000_000
 DIGITS = 6  # to the microsecond: a plan that was written and read again is the same plan
 LOSS = "loss_percent"  # the parameter of a workload over a line that loses packets
-# Parameters of what strikes a stream, by how they begin, and of what is done against it; steps follow from the number of jobs.
+# Parameters of what strikes a stream, by how they begin, and of what is done against it; steps
+# follow from the number of jobs.
 OF_FAULT = "fault"
 AGAINST = ("checkpoint_s", "retries", "patience_s")
 FOLLOWS = ("steps", "warmup_steps")
@@ -40,7 +58,9 @@ Clock = Annotated[float, Meta(ge=-LONGEST, le=LONGEST)]
 Amount = Annotated[float, Meta(ge=0, le=LONGEST)]
 Record = TypeVar("Record")
 Unit = tuple[str, int]  # run and block: what is replicated
-Condition = tuple[tuple[str, str], ...]  # what was asked for: parameters and their values, and the tweak set
+Condition = tuple[
+    tuple[str, str], ...
+]  # what was asked for: parameters and their values, and the tweak set
 
 
 class Times(NamedTuple):
@@ -62,13 +82,17 @@ class Times(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """One job; None is what never happened or was not recorded. Times are those of one monotonic clock, as read.
+    """One job; None is what never happened or was not recorded.
 
-    A slot is taken from `admit_s`, or from `start_s` where nobody admits, to `end_s`; what lies between admission and start is start-up.
-    `priority`: the lower goes first. `replicas` is how many slots it takes at once. With more than one of `attempts`, admission and start
-    are the first one's and the end is the last one's: between them it held no slot for a while. `lost_s` is time in attempts whose work
-    no checkpoint kept. `used` has what is known of `USED`: limits (`cores`, `memory_mib`) of each replica, the rest of all together.
-    `result` are the numbers that it gave of itself.
+    Times are those of one monotonic clock, as read.
+
+    A slot is taken from `admit_s`, or from `start_s` where nobody admits, to `end_s`; what lies
+    between admission and start is start-up.
+    `priority`: the lower goes first. `replicas` is how many slots it takes at once. With more than
+        one of `attempts`, admission and start are the first one's and the end is the last one's:
+        between them it held no slot for a while. `lost_s` is time in attempts whose work no
+        checkpoint kept. `used` has what is known of `USED`: limits (`cores`, `memory_mib`) of each
+        replica, the rest of all together. `result` are the numbers that it gave of itself.
     """
 
     number: int
@@ -96,7 +120,12 @@ class Job:
 
     @property
     def times(self) -> Times | None:
-        if self.submit_s is None or self.admit_s is None or self.start_s is None or self.end_s is None:
+        if (
+            self.submit_s is None
+            or self.admit_s is None
+            or self.start_s is None
+            or self.end_s is None
+        ):
             return None
         return Times(self.submit_s, self.admit_s, self.start_s, self.end_s)
 
@@ -111,7 +140,12 @@ class Job:
 
     @property
     def response_s(self) -> float | None:
-        if not self.done or self.submit_s is None or self.end_s is None or self.end_s < self.submit_s:
+        if (
+            not self.done
+            or self.submit_s is None
+            or self.end_s is None
+            or self.end_s < self.submit_s
+        ):
             return None
         return self.end_s - self.submit_s
 
@@ -148,12 +182,15 @@ class Outage:
 
 @dataclass(frozen=True, slots=True)
 class Stream:
-    """One run of a stream of jobs. `group` names those of equal conditions, which are each other's replicates.
+    """One run of a stream of jobs.
 
-    `slots` is None, and `engine` and `policy` empty, where they are not known. `measured`: starts and ends are recorded; a trace of
-    arrivals has none. Streams that share any of `drawn` had the same jobs, as those of one `unit` and tweak set. `fault` names what struck
-    it, empty if nothing did; `checkpoint_s` and `retries` are what was done against that. `params` are its workload's, `cpus` how many
-    CPUs the machine had, `classes` those of its jobs.
+    `group` names those of equal conditions, which are each other's replicates.
+
+    `slots` is None, and `engine` and `policy` empty, where they are not known. `measured`: starts
+    and ends are recorded; a trace of arrivals has none. Streams that share any of `drawn` had the
+    same jobs, as those of one `unit` and tweak set. `fault` names what struck it, empty if nothing
+    did; `checkpoint_s` and `retries` are what was done against that. `params` are its workload's,
+    `cpus` how many CPUs the machine had, `classes` those of its jobs.
     """
 
     name: str
@@ -191,12 +228,19 @@ class Stream:
 
     @property
     def done_with_times(self) -> list[tuple[Job, Times]]:
-        return [(job, times) for job in self.jobs if job.done_at_once and (times := job.times) is not None]
+        return [
+            (job, times)
+            for job in self.jobs
+            if job.done_at_once and (times := job.times) is not None
+        ]
 
     @property
     def same_jobs(self) -> tuple[tuple[int, float | None, float | None], ...]:
         """Return the identity of a stream's jobs: number, planned submission and size of each."""
-        jobs = ((job.number, None if job.planned_s is None else round(job.planned_s, DIGITS), job.work) for job in self.jobs)
+        jobs = (
+            (job.number, None if job.planned_s is None else round(job.planned_s, DIGITS), job.work)
+            for job in self.jobs
+        )
         return tuple(sorted(jobs, key=repr))
 
     @property
@@ -211,7 +255,11 @@ class Stream:
     @property
     def fault_params(self) -> dict[str, object]:
         """Return the requested faults and countermeasures."""
-        of_fault = {name.removeprefix(f"{OF_FAULT}_"): value for name, value in self.params.items() if name.startswith(f"{OF_FAULT}_")}
+        of_fault = {
+            name.removeprefix(f"{OF_FAULT}_"): value
+            for name, value in self.params.items()
+            if name.startswith(f"{OF_FAULT}_")
+        }
         params = {**of_fault, "checkpoint_s": self.checkpoint_s, "retries": self.retries}
         return {name: value for name, value in params.items() if value not in {None, 0}}
 
@@ -222,8 +270,15 @@ def under(tweakset: str) -> str:
 
 def condition(params: Mapping[str, object], tweakset: str, *without: str) -> Condition:
     """Return what something ran under, without the parameters that begin so."""
-    known = {name: str(value) for name, value in params.items() if value is not None and not name.startswith(without)}
-    return (*sorted(known.items()), *([] if tweakset in {STOCK, AGAIN} else [("tweak set", tweakset)]))
+    known = {
+        name: str(value)
+        for name, value in params.items()
+        if value is not None and not name.startswith(without)
+    }
+    return (
+        *sorted(known.items()),
+        *([] if tweakset in {STOCK, AGAIN} else [("tweak set", tweakset)]),
+    )
 
 
 def params_of(run: Run, cell: Cell) -> Mapping[str, object]:
@@ -246,24 +301,34 @@ def loses_packets(run: Run) -> bool:
 def streams(run: Run, refused: list[str], *, copies: bool = False) -> list[Stream]:
     """Read every stream of a run, one per cell; each that cannot be used adds a line to `refused`.
 
-    A block's seed draws its stream, so that a cell of `stock-again` has the jobs of `stock`. Their waits
-    follow from the same arrivals, so that it is read only where stock was not measured; `copies` are read
-    for what each job tells by itself.
+    A block's seed draws its stream, so that a cell of `stock-again` has the jobs of `stock`. Their
+    waits follow from the same arrivals, so that it is read only where stock was not measured;
+    `copies` are read for what each job tells by itself.
 
     Raises: Refused, for a run without jobs.
     """
     if not tells_of_jobs(run):
         raise Refused(f"{run.origin}: no cell of it tells of a stream of jobs.")
     studies = {cell.study for cell in run.cells if _tells(cell)}
-    cells = [cell for cell in run.cells if _tells(cell) or (cell.outcome != "measured" and cell.study in studies)]
+    cells = [
+        cell
+        for cell in run.cells
+        if _tells(cell) or (cell.outcome != "measured" and cell.study in studies)
+    ]
     every = [*read_cells(run, cells, _stream, refused)]
     if copies:
         return every
     stock = {(stream.workload, stream.unit) for stream in every if stream.tweakset == STOCK}
-    return [stream for stream in every if stream.tweakset != AGAIN or (stream.workload, stream.unit) not in stock]
+    return [
+        stream
+        for stream in every
+        if stream.tweakset != AGAIN or (stream.workload, stream.unit) not in stock
+    ]
 
 
-def read_cells(run: Run, cells: Iterable[Cell], read: Callable[[Run, Cell], Record], refused: list[str]) -> Iterator[Record]:
+def read_cells(
+    run: Run, cells: Iterable[Cell], read: Callable[[Run, Cell], Record], refused: list[str]
+) -> Iterator[Record]:
     """Read cells; what was not measured, or cannot be read, adds lines to `refused`."""
     cells = list(cells)
     refused += lost_cells(run, cells)
@@ -335,7 +400,10 @@ JobRow = TypedDict(
         "priority": Annotated[int, Meta(ge=-(10**10), le=10**10)] | None,
         "replicas": Count | None,
         "attempts": Count | None,
-        "result": dict[str, Annotated[float, Meta(ge=-LARGEST_RESULT, le=LARGEST_RESULT)] | str | None] | None,
+        "result": dict[
+            str, Annotated[float, Meta(ge=-LARGEST_RESULT, le=LARGEST_RESULT)] | str | None
+        ]
+        | None,
         **dict.fromkeys((*TIMES, "planned_submit_s", "due_s"), Clock | None),  # type: ignore[misc]  # names that are written above
         **dict.fromkeys((*USED, "work", "predicted_s", "lost_s"), Amount | None),
     },
@@ -349,9 +417,18 @@ def _stream(run: Run, cell: Cell) -> Stream:
         report.refuse("needs one row of the stream and some jobs", "measure it again")
     about = report.at(STREAM, 0).read(StreamRow)
     if about.get("nodes", 1) > about["slots"]:
-        report.at(STREAM, 0).refuse(f"has {about.get('nodes')} nodes for {about['slots']} slots; each has one or more")
-    rows = {name: [*report.at(name).each()] if name in cell.report else [] for name in (ROWS, ATTEMPTS, FAULT, NODES)}
-    arrivals, jobs, cpus = about.get("arrivals") or {}, tuple(map(_job, rows[ROWS])), run.machine.get("cpu_count")
+        report.at(STREAM, 0).refuse(
+            f"has {about.get('nodes')} nodes for {about['slots']} slots; each has one or more"
+        )
+    rows = {
+        name: [*report.at(name).each()] if name in cell.report else []
+        for name in (ROWS, ATTEMPTS, FAULT, NODES)
+    }
+    arrivals, jobs, cpus = (
+        about.get("arrivals") or {},
+        tuple(map(_job, rows[ROWS])),
+        run.machine.get("cpu_count"),
+    )
     drawn = plan(arrivals.get("kind"), [job.planned_s for job in jobs], [job.work for job in jobs])
     fault = about.get("fault") or {}
     if fault and not isinstance(fault.get(FAULT), str):
@@ -387,7 +464,10 @@ def _job(row: Part) -> Job:
     result = known.get("result") or {}
     return Job(
         known["job"],
-        **{name: known.get(name) for name in (*TIMES, "work", "predicted_s", "due_s", "lost_s", "priority")},
+        **{
+            name: known.get(name)
+            for name in (*TIMES, "work", "predicted_s", "due_s", "lost_s", "priority")
+        },
         planned_s=known.get("planned_submit_s"),
         outcome=known["outcome"],
         class_=known.get("class") or "",
@@ -395,7 +475,9 @@ def _job(row: Part) -> Job:
         replicas=known.get("replicas") or 1,
         attempts=known.get("attempts") or 1,
         used={name: known[name] for name in USED if known.get(name) is not None},
-        result={name: float(value) for name, value in result.items() if isinstance(value, int | float)},
+        result={
+            name: float(value) for name, value in result.items() if isinstance(value, int | float)
+        },
     )
 
 
@@ -403,7 +485,13 @@ def _attempt(row: Part) -> Attempt:
     known = row.read(AttemptRow)
     begin_s = known.get("admit_s")
     begin_s = known.get("start_s") if begin_s is None else begin_s
-    ends = begin_s, known.get("end_s"), known["outcome"], known.get("checkpoints"), known.get("checkpoint_cost_s")
+    ends = (
+        begin_s,
+        known.get("end_s"),
+        known["outcome"],
+        known.get("checkpoints"),
+        known.get("checkpoint_cost_s"),
+    )
     return Attempt(known["job"], known["attempt"], known.get("node"), *ends)
 
 
@@ -423,13 +511,19 @@ def in_order(streams: Iterable[Stream], refused: list[str]) -> list[Stream]:
     """Return the streams whose clocks went forward; each other adds a line to `refused`."""
     kept = []
     for stream in streams:
-        times = [[time_s for name in TIMES if (time_s := getattr(job, name)) is not None] for job in stream.jobs]
+        times = [
+            [time_s for name in TIMES if (time_s := getattr(job, name)) is not None]
+            for job in stream.jobs
+        ]
         back = next((at for at, known in enumerate(times) if known != sorted(known)), None)
         if back is None:
             kept.append(stream)
         else:
             where = f"{stream.origin}: cell {stream.name}, report.{ROWS}[{back}]"
-            refused.append(f"{where} has times that go back: one clock must read when a job was submitted, admitted, started and ended.")
+            refused.append(
+                f"{where} has times that go back: one clock must read when a job was submitted, "
+                "admitted, started and ended."
+            )
     return kept
 
 
@@ -438,7 +532,11 @@ def streams_of(names: Sequence[str], refused: list[str]) -> list[Stream]:
 
     Raises: Refused, for none, and for runs of different machines.
     """
-    every = read_each(of_one_machine(load_each(names, refused), refused), lambda run: streams(run, refused), refused)
+    every = read_each(
+        of_one_machine(load_each(names, refused), refused),
+        lambda run: streams(run, refused),
+        refused,
+    )
     replicates = in_order([stream for _, of_run in every for stream in of_run], refused)
     if not replicates:
         raise Refused(refused[0] if refused else f"{', '.join(names)}: no stream of jobs.")
@@ -448,19 +546,26 @@ def streams_of(names: Sequence[str], refused: list[str]) -> list[Stream]:
 def of_one_machine(runs: Iterable[Run], refused: list[str]) -> Iterator[Run]:
     """Hand runs on as replicates: each once, and all of one machine; what differs between two is no matter of chance between blocks.
 
-    Of a run that was resumed or copied the file with most in it is taken; each other adds a line to `refused`.
+    Of a run that was resumed or copied the file with most in it is taken; each other adds a line to
+    `refused`.
     Raises: Refused, at the first run of another machine.
     """
     machines, replicates = Machines(), list(runs)
     for run in replicates:
         if machines.number_of(run.machine):
             here, there = machines.known
-            raise Refused(f"{run.origin}: is of another machine ({there}) than {replicates[0].origin} ({here}); name runs of one.")
+            raise Refused(
+                f"{run.origin}: is of another machine ({there}) than {replicates[0].origin} "
+                f"({here}); name runs of one."
+            )
     seen: dict[object, str] = {}
     for run in distinct_runs(replicates, refused):
         times = dict(times_of(run))
         if twin := next((seen[key] for key in times if key in seen), ""):
-            refused.append(f"{run.origin}: has the very times of {twin}: a copy is no replicate, and is left out.")
+            refused.append(
+                f"{run.origin}: has the very times of {twin}: a copy is no replicate, and is left "
+                "out."
+            )
         else:
             seen |= dict.fromkeys(times, run.origin)
             yield run
@@ -469,7 +574,8 @@ def of_one_machine(runs: Iterable[Run], refused: list[str]) -> Iterator[Run]:
 def distinct(streams: Sequence[Stream], notes: list[str]) -> list[Stream]:
     """Leave out streams that had the jobs of another at the same times, and note how many.
 
-    Two runs of one seed have the same jobs, and a trace is the same in every block: what chance did to one it did to both.
+    Two runs of one seed have the same jobs, and a trace is the same in every block: what chance did
+    to one it did to both.
     """
     seen: set[Hashable] = set()
     kept, copies = [], Counter[str]()
@@ -482,5 +588,7 @@ def distinct(streams: Sequence[Stream], notes: list[str]) -> list[Stream]:
         seen |= keys
     for group, count in copies.items():
         were = "stream had the jobs of another" if count == 1 else "streams had the jobs of others"
-        notes.append(f"{group}: {count} {were} at the same times: a copy is no replicate, and is left out.")
+        notes.append(
+            f"{group}: {count} {were} at the same times: a copy is no replicate, and is left out."
+        )
     return kept

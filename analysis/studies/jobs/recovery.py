@@ -18,16 +18,19 @@ NOT_YET = "the stream ended first"
 LASTED = "it lasted to the stream's end"
 CLOSED = "in a closed stream the next job comes when one ends, so that it never catches up"
 HITS = ("kill", "node")  # which hit a job or a node, or nothing at all
-SLACK_S = 0.5  # a fault is recorded when it has struck; what it hit may have ended just before that, by a clock read earlier
+# a fault is recorded when it has struck; what it hit may have ended just before that, by a clock
+# read earlier
+SLACK_S = 0.5
 
 
 @dataclass(frozen=True, slots=True)
 class Totals:
     """One stream in a few numbers.
 
-    `lost_s` is the time of attempts that no checkpoint kept, and all of those jobs that never got done; `useful`
-    is the share of all attempts' time that is left without it and without what checkpoints took. `down_s` is the time in which nodes
-    were away, all together, and `available` the share of the slots' time in which their node was there.
+    `lost_s` is the time of attempts that no checkpoint kept, and all of those jobs that never got
+    done; `useful` is the share of all attempts' time that is left without it and without what
+    checkpoints took. `down_s` is the time in which nodes were away, all together, and `available`
+    the share of the slots' time in which their node was there.
     """
 
     lost_s: float | None
@@ -42,9 +45,16 @@ def totals(stream: Stream) -> Totals:
     held_s = None if times is None else math.fsum(times.values())
     lost_s = None if times is None else _lost_s(stream, times, done)
     cost_s = math.fsum(attempt.cost_s or 0.0 for attempt in stream.attempts if attempt.job in done)
-    useful = None if held_s is None or lost_s is None or held_s <= 0 else max(0.0, held_s - lost_s - cost_s) / held_s
+    useful = (
+        None
+        if held_s is None or lost_s is None or held_s <= 0
+        else max(0.0, held_s - lost_s - cost_s) / held_s
+    )
     begin_s, end_s = _span(stream.jobs)
-    away = [(max(begin_s, lost.at_s), end_s if lost.back_s is None else min(end_s, lost.back_s)) for lost in stream.outages]
+    away = [
+        (max(begin_s, lost.at_s), end_s if lost.back_s is None else min(end_s, lost.back_s))
+        for lost in stream.outages
+    ]
     down_s = math.fsum(max(0.0, until - at) for at, until in away)
     return Totals(
         lost_s=lost_s,
@@ -70,12 +80,24 @@ def held(stream: Stream) -> dict[int, float] | None:
 
 def _lost_s(stream: Stream, times: Mapping[int, float], done: set[int]) -> float | None:
     """Return the time that came to nothing: of jobs that were done what they record, or their attempts that failed without a checkpoint."""
-    recorded = {job.number: job.lost_s for job in stream.jobs if job.done and job.lost_s is not None}
-    failed = [one for one in stream.attempts if one.outcome != "done" and one.job in done and one.job not in recorded]
+    recorded = {
+        job.number: job.lost_s for job in stream.jobs if job.done and job.lost_s is not None
+    }
+    failed = [
+        one
+        for one in stream.attempts
+        if one.outcome != "done" and one.job in done and one.job not in recorded
+    ]
     if any(attempt.checkpoints for attempt in failed):
         return None  # what its last checkpoint kept is not known
     never_done = (seconds for job, seconds in times.items() if job not in done)
-    return math.fsum((*never_done, *recorded.values(), *((attempt.end_s or 0.0) - (attempt.begin_s or 0.0) for attempt in failed)))
+    return math.fsum(
+        (
+            *never_done,
+            *recorded.values(),
+            *((attempt.end_s or 0.0) - (attempt.begin_s or 0.0) for attempt in failed),
+        )
+    )
 
 
 def _span(jobs: Sequence[Job]) -> tuple[float, float]:
@@ -91,21 +113,34 @@ def shared(stream: Stream, twin: Stream) -> list[tuple[Job, Job]]:
     return [
         (job, other)
         for job, other in pairs
-        if job.class_ == other.class_ and _same(job.work, other.work) and _same(job.planned_s, other.planned_s)
+        if job.class_ == other.class_
+        and _same(job.work, other.work)
+        and _same(job.planned_s, other.planned_s)
     ]
 
 
 def _same(value: float | None, other: float | None) -> bool:
     # To the microsecond: a plan that was written and read again is the same plan.
-    return value == other if value is None or other is None else math.isclose(value, other, rel_tol=1e-9, abs_tol=1e-6)
+    return (
+        value == other
+        if value is None or other is None
+        else math.isclose(value, other, rel_tol=1e-9, abs_tol=1e-6)
+    )
 
 
 def responses(pairs: Iterable[tuple[Job, Job]]) -> tuple[float, float] | None:
     """Return the mean responses of the jobs that both got done, the other stream's first."""
-    known = [(other.response_s, job.response_s) for job, other in pairs if job.response_s is not None and other.response_s is not None]
+    known = [
+        (other.response_s, job.response_s)
+        for job, other in pairs
+        if job.response_s is not None and other.response_s is not None
+    ]
     if not known:
         return None
-    before, after = (math.fsum(value or 0.0 for value in values) / len(known) for values in zip(*known, strict=True))
+    before, after = (
+        math.fsum(value or 0.0 for value in values) / len(known)
+        for values in zip(*known, strict=True)
+    )
     return (before, after) if min(before, after) > 0 else None
 
 
@@ -121,9 +156,10 @@ def goodput_per_s(jobs: Sequence[Job]) -> float | None:
 class After:
     """One fault. `hit` counts attempts that it ended.
 
-    `restart_s` is the longest time from the fault to the next attempt of a job that it hit, None where none ran again or none was hit.
-    `recovery_s` is the time from the fault until it is over, the jobs that it hit are done, and as many jobs are done as were by then in
-    the stream without it; None where `why` says so.
+    `restart_s` is the longest time from the fault to the next attempt of a job that it hit, None
+    where none ran again or none was hit. `recovery_s` is the time from the fault until it is over,
+    the jobs that it hit are done, and as many jobs are done as were by then in the stream without
+    it; None where `why` says so.
     """
 
     fault: Fault
@@ -135,18 +171,31 @@ class After:
 
 def after(stream: Stream, twin: Stream | None) -> list[After]:
     """Follow up each fault of a stream that did anything, in order of time; `twin` met the same jobs without faults."""
-    faults = [(fault, _hit(stream, fault)) for fault in sorted(stream.faults, key=lambda fault: fault.at_s)]
+    faults = [
+        (fault, _hit(stream, fault))
+        for fault in sorted(stream.faults, key=lambda fault: fault.at_s)
+    ]
     # A kill may come when nothing runs, or too late.
-    struck = [(fault, hit) for fault, hit in faults if fault.name not in HITS or hit or (fault.node is not None and fault.job is None)]
+    struck = [
+        (fault, hit)
+        for fault, hit in faults
+        if fault.name not in HITS or hit or (fault.node is not None and fault.job is None)
+    ]
     following = [fault.at_s for fault, _ in struck[1:]] + [math.inf] * bool(struck)
     result = []
     for (fault, hit), next_s in zip(struck, following, strict=True):
         again = []
         for ended in hit:
-            later = [one.begin_s for one in stream.attempts if one.job == ended.job and one.number > ended.number]
+            later = [
+                one.begin_s
+                for one in stream.attempts
+                if one.job == ended.job and one.number > ended.number
+            ]
             begins = [begin_s for begin_s in later if begin_s is not None]
             again += [min(begins) - fault.at_s] if begins else []
-        recovery_s, why = (None, NO_TWIN) if twin is None else _caught_up(stream, twin, fault, hit, next_s)
+        recovery_s, why = (
+            (None, NO_TWIN) if twin is None else _caught_up(stream, twin, fault, hit, next_s)
+        )
         result.append(After(fault, len(hit), max(again, default=None), recovery_s, why))
     return result
 
@@ -154,7 +203,11 @@ def after(stream: Stream, twin: Stream | None) -> list[After]:
 def _hit(stream: Stream, fault: Fault) -> list[Attempt]:
     if fault.job is None and fault.node is None:
         return []
-    begun = [attempt for attempt in stream.attempts if attempt.begin_s is not None and attempt.begin_s < fault.at_s]
+    begun = [
+        attempt
+        for attempt in stream.attempts
+        if attempt.begin_s is not None and attempt.begin_s < fault.at_s
+    ]
     # Of each job the attempt that ran then, not one that ended within the slack before it.
     latest = {attempt.job: attempt for attempt in sorted(begun, key=lambda attempt: attempt.number)}
     return [
@@ -167,7 +220,9 @@ def _hit(stream: Stream, fault: Fault) -> list[Attempt]:
     ]
 
 
-def _caught_up(stream: Stream, twin: Stream, fault: Fault, hit: Sequence[Attempt], next_s: float) -> tuple[float | None, str]:
+def _caught_up(
+    stream: Stream, twin: Stream, fault: Fault, hit: Sequence[Attempt], next_s: float
+) -> tuple[float | None, str]:
     """Return how long after the fault it had caught up, or why there is no such time."""
     both = shared(stream, twin)
     pairs = [(job, other) for job, other in both if job.done and other.done]
@@ -185,7 +240,14 @@ def _caught_up(stream: Stream, twin: Stream, fault: Fault, hit: Sequence[Attempt
     # What only this stream had to do is the fault's: a flood is over when its own jobs are.
     met = {job.number for job, _ in both}
     of_fault = [job.end_s for job in stream.jobs if job.number not in met and job.end_s is not None]
-    over_s = max([fault.at_s, fault.until_s or fault.at_s, *(ends[attempt.job] for attempt in hit), *of_fault])
+    over_s = max(
+        [
+            fault.at_s,
+            fault.until_s or fault.at_s,
+            *(ends[attempt.job] for attempt in hit),
+            *of_fault,
+        ]
+    )
     for moment in sorted({over_s, *(moment for moment in ends_here + others if moment > over_s)}):
         if moment > next_s:
             return None, ANOTHER

@@ -37,21 +37,39 @@ ELASTIC = "chosen for each"
 FEWEST_JOBS = 5
 NAMES = {"amdahl": "Amdahl", "usl": "Gunther (USL)"}
 LEGEND = (
-    ("within", "part of the jobs that ran for the target ±10 %. waits incl.: that were done so soon after they were submitted."),
-    ("node s", "replicas times time, a job; what was measured beforehand, to choose by, is not in it."),
-    ("95 %", "interval over streams, paired: the same jobs at the same times under every way of scaling."),
+    (
+        "within",
+        (
+            "part of the jobs that ran for the target ±10 %. waits incl.: that were done so soon "
+            "after they were submitted."
+        ),
+    ),
+    (
+        "node s",
+        "replicas times time, a job; what was measured beforehand, to choose by, is not in it.",
+    ),
+    (
+        "95 %",
+        (
+            "interval over streams, paired: the same jobs at the same times under every way of "
+            "scaling."
+        ),
+    ),
 )
 
 
 def points(names: Sequence[str]) -> tuple[list[TimedJob], list[str]]:
     """Read CSV with `replicas`, `time_s` and, if sizes differ, `work`; and saved runs of streams of jobs.
 
-    Returns: the points, and what was left out, a sentence each. Raises: Refused, if nothing is left, and for runs of different machines.
+    Returns: the points, and what was left out, a sentence each. Raises: Refused, if nothing is
+        left, and for runs of different machines.
     """
     from .prediction.reading import SERVICE, rows_of
 
     lists = [name for name in names if name.endswith(".csv")]
-    tables = [csv_file.rows(csv_file.text_of(Path(name)), name, ("replicas", "time_s")) for name in lists]
+    tables = [
+        csv_file.rows(csv_file.text_of(Path(name)), name, ("replicas", "time_s")) for name in lists
+    ]
     result = [_timed(row, at) for _, lines in tables for at, row in lines]
     runs = [name for name in names if name not in lists]
     rows, _, left_out = rows_of(runs, SERVICE) if runs else ([], SERVICE, [])
@@ -60,7 +78,9 @@ def points(names: Sequence[str]) -> tuple[list[TimedJob], list[str]]:
     if missing := len(rows) - len(sized):
         left_out.append(f"{missing} of {len(rows)} jobs have no size.")
     if not result:
-        raise Refused(f"{', '.join(names)}: no job that ended with replicas and a time. {' '.join(left_out)}".rstrip())
+        raise Refused(
+            f"{', '.join(names)}: no job that ended with replicas and a time. {' '.join(left_out)}".rstrip()
+        )
     return result, left_out
 
 
@@ -70,7 +90,10 @@ def _timed(row: Mapping[str, Any], where: str) -> TimedJob:
         value = as_number(row.get(name, default))
         if value is None or not 0 < value < 1e12 or (name == "replicas" and value != int(value)):
             kind = "whole " if name == "replicas" else ""
-            raise Unreadable(f"{where}: {name} is {row.get(name, default)!r}; a {kind}number above 0 belongs there.")
+            raise Unreadable(
+                f"{where}: {name} is {row.get(name, default)!r}; a {kind}number above 0 belongs "
+                "there."
+            )
         values.append(value)
     return TimedJob(int(values[0]), values[1], values[2])
 
@@ -80,7 +103,10 @@ def law(path: Path) -> Law:
     if isinstance(document, dict) and isinstance(document.get("fits"), list) and document["fits"]:
         document = document["fits"][0].get("law")
     if not isinstance(document, dict) or "cost_s" not in document:
-        raise Unreadable(f"{path}: no law; `{JUDGE} scale fit --json` writes one, of cost_s, serial, crosstalk, startup_s.")
+        raise Unreadable(
+            f"{path}: no law; `{JUDGE} scale fit --json` writes one, of cost_s, serial, "
+            "crosstalk, startup_s."
+        )
     if unknown := [name for name in document if name not in LAW]:
         raise Unreadable(f"{path}: a law has no {unknown[0]!r}; it has {', '.join(LAW)}.")
     return law_of(document, str(path))
@@ -90,7 +116,9 @@ def law_of(numbers: Mapping[str, Any], where: str) -> Law:
     for name, value in numbers.items():
         most = 1.0 if name in {"serial", "crosstalk"} else 1e12
         if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= most:
-            raise Refused(f"{where}: {name} is {value!r}; a number from 0 to {most:g} belongs there.")
+            raise Refused(
+                f"{where}: {name} is {value!r}; a number from 0 to {most:g} belongs there."
+            )
     if numbers["cost_s"] == 0:
         raise Refused(f"{where}: cost_s is 0: no work takes no time.")
     return Law(**{name: float(value) for name, value in numbers.items()})
@@ -100,9 +128,9 @@ def law_of(numbers: Mapping[str, Any], where: str) -> Law:
 class ScalingArm:
     """One way of scaling, stream by stream, and what the choice for each job has more or takes times of it.
 
-    `more_within` is the choice's share of jobs that ran for the target less this arm's; `p` is after Holm over all arms.
-    `node_seconds` is how many times those of this arm the choice takes. All are None for the choice itself, and for an
-    arm with other jobs.
+    `more_within` is the choice's share of jobs that ran for the target less this arm's; `p` is
+    after Holm over all arms. `node_seconds` is how many times those of this arm the choice takes.
+    All are None for the choice itself, and for an arm with other jobs.
     """
 
     name: str
@@ -117,11 +145,14 @@ class ScalingArm:
 
     @property
     def shown(self) -> bool:
-        return (self.more_within is not None and self.more_within.why == SAME) or (self.p is not None and self.p < ALPHA)
+        return (self.more_within is not None and self.more_within.why == SAME) or (
+            self.p is not None and self.p < ALPHA
+        )
 
 
-# Of a stream: the share of jobs that ran for the target ±10 %, and of those done so soon after submission; what a job took
-# of the nodes; the jobs' waits and responses; their mean number of replicas.
+# Of a stream: the share of jobs that ran for the target ±10 %, and of those done so soon after
+# submission; what a job took of the nodes; the jobs' waits and responses; their mean number of
+# replicas.
 METRICS = ("within", "within_waited", "node_s_per_job", "mean_wait_s", "p95_response_s", "replicas")
 
 
@@ -129,7 +160,10 @@ def _jobs_of(stream: Stream, target_s: float) -> pd.DataFrame:
     """Return a row for each job that was done at once."""
     import pandas as pd
 
-    rows = [(job.number, times.ran_s, times.response_s, job.replicas) for job, times in stream.done_with_times]
+    rows = [
+        (job.number, times.ran_s, times.response_s, job.replicas)
+        for job, times in stream.done_with_times
+    ]
     jobs = pd.DataFrame(rows, columns=["number", "ran_s", "response_s", "replicas"])
     for name, of in (("within", "ran_s"), ("within_waited", "response_s")):
         jobs[name] = ((jobs[of] / target_s - 1).abs() <= TOLERANCE).astype(float)
@@ -141,11 +175,14 @@ def _jobs_of(stream: Stream, target_s: float) -> pd.DataFrame:
 def compared(frame: pd.DataFrame, unlike: Collection[str] = ()) -> tuple[ScalingArm, ...]:
     """Hold the choice against each other way of scaling, over streams of the same jobs.
 
-    frame: a row per stream and way of scaling (the column `arm`), `stream` numbers those of the same jobs, and METRICS.
-    Ways that are `unlike` are not compared.
+    frame: a row per stream and way of scaling (the column `arm`), `stream` numbers those of the
+        same jobs, and METRICS. Ways that are `unlike` are not compared.
     """
     arms = {
-        str(name): ScalingArm(str(name), [dict(zip(METRICS, row, strict=True)) for row in own[[*METRICS]].to_numpy().tolist()])
+        str(name): ScalingArm(
+            str(name),
+            [dict(zip(METRICS, row, strict=True)) for row in own[[*METRICS]].to_numpy().tolist()],
+        )
         for name, own in frame.groupby("arm", sort=False)
     }
     others = [name for name in arms if name != ELASTIC and name not in unlike]
@@ -178,7 +215,11 @@ def _of_choice(contrast: Mapping[Any, Any], turned: Callable[[float], float]) ->
 
 @dataclass(frozen=True, slots=True)
 class MeasuredStream:
-    """One stream. `target_s` is there where replicas were chosen, with what the choice knew: its law by class, what measuring it took."""
+    """One stream.
+
+    `target_s` is there where replicas were chosen, with what the choice knew: its law by class,
+    what measuring it took.
+    """
 
     record: Stream
     target_s: float | None = None
@@ -190,17 +231,28 @@ class MeasuredStream:
     def arm(self) -> str:
         """The way of scaling."""
         replicas = self.record.params.get("replicas")
-        return ELASTIC if self.target_s is not None else "as its class has it" if replicas is None else f"{replicas} for all"
+        return (
+            ELASTIC
+            if self.target_s is not None
+            else "as its class has it"
+            if replicas is None
+            else f"{replicas} for all"
+        )
 
 
 @dataclass(frozen=True, slots=True)
 class TargetReport:
-    """One target on one engine. `runs` are those that every arm had, `alone` the streams beside; `lost` jobs were not done at once.
+    """One target on one engine.
 
-    `arms` begin with the choice. `reachable` is the part of the jobs for which the choice expected a number of replicas that fits;
-    `off` the mean of |predicted/measured - 1| of the time of the jobs it chose for, None where no law is recorded; `profile_node_s` is
-    what was measured beforehand took, for each stream. `late` and `early` are the parts of its jobs that took more and less than the band.
-    Of arms that are `unlike` the choice other jobs were done: they are not compared with it.
+    `runs` are those that every arm had, `alone` the streams beside; `lost` jobs were not done at
+    once.
+
+    `arms` begin with the choice. `reachable` is the part of the jobs for which the choice expected
+    a number of replicas that fits; `off` the mean of |predicted/measured - 1| of the time of the
+    jobs it chose for, None where no law is recorded; `profile_node_s` is what was measured
+    beforehand took, for each stream. `late` and `early` are the parts of its jobs that took more
+    and less than the band. Of arms that are `unlike` the choice other jobs were done: they are not
+    compared with it.
     """
 
     engine: str
@@ -220,7 +272,9 @@ class TargetReport:
 
 def measured(names: Sequence[str], refused: list[str]) -> list[MeasuredStream]:
     runs = of_one_machine(load_each(names, refused), refused)
-    every = read_each(runs, lambda run: of_run(run, in_order(streams(run, refused), refused)), refused)
+    every = read_each(
+        runs, lambda run: of_run(run, in_order(streams(run, refused), refused)), refused
+    )
     return [stream for _, of_each in every for stream in of_each]
 
 
@@ -247,25 +301,53 @@ def of_run(run: Run, streams: Iterable[Stream]) -> list[MeasuredStream]:
             continue
         place = f"cell {stream.name}, report.scale"
         about = Part(scale[0], stream.origin, place).read(ScaleRow)
-        laws = {name: law_of(one["law"], f"{stream.origin}: {place}.laws[{name!r}]") for name, one in about["laws"].items()}
-        result.append(MeasuredStream(stream, about["target_s"], laws, about.get("reachable"), about["profile_node_s"]))
+        laws = {
+            name: law_of(one["law"], f"{stream.origin}: {place}.laws[{name!r}]")
+            for name, one in about["laws"].items()
+        }
+        result.append(
+            MeasuredStream(
+                stream, about["target_s"], laws, about.get("reachable"), about["profile_node_s"]
+            )
+        )
     return result
 
 
 def reports(streams: Sequence[MeasuredStream]) -> list[TargetReport]:
-    keys = dict.fromkeys((one.record.engine, one.record.slots or 0, one.target_s) for one in streams if one.target_s is not None)
+    keys = dict.fromkeys(
+        (one.record.engine, one.record.slots or 0, one.target_s)
+        for one in streams
+        if one.target_s is not None
+    )
     if not keys:
-        raise Refused(f"No stream had its replicas chosen (target_s=…): `{JUDGE} queue` and `schedule` read other streams.")
-    return [_report(streams, engine, slots, target_s) for engine, slots, target_s in keys if target_s is not None]
+        raise Refused(
+            f"No stream had its replicas chosen (target_s=…): `{JUDGE} queue` and `schedule` read "
+            "other streams."
+        )
+    return [
+        _report(streams, engine, slots, target_s)
+        for engine, slots, target_s in keys
+        if target_s is not None
+    ]
 
 
-def _report(every: Sequence[MeasuredStream], engine: str, slots: int, target_s: float) -> TargetReport:
+def _report(
+    every: Sequence[MeasuredStream], engine: str, slots: int, target_s: float
+) -> TargetReport:
     import pandas as pd
 
-    beside = [one for one in every if (one.record.engine, one.record.slots) == (engine, slots) and one.target_s in {None, target_s}]
+    beside = [
+        one
+        for one in every
+        if (one.record.engine, one.record.slots) == (engine, slots)
+        and one.target_s in {None, target_s}
+    ]
     tweaksets = sorted({stream.record.tweakset for stream in beside})
     if len(tweaksets) > 1:
-        raise Refused(f"{engine} with {slots} slots: tweak sets ({', '.join(tweaksets)}) are never mixed; name runs of one.")
+        raise Refused(
+            f"{engine} with {slots} slots: tweak sets ({', '.join(tweaksets)}) are never mixed; "
+            "name runs of one."
+        )
     by_arm: dict[str, dict[Hashable, MeasuredStream]] = {}
     for stream in beside:
         by_arm.setdefault(stream.arm, {})[stream.record.same_jobs] = stream
@@ -278,7 +360,10 @@ def _report(every: Sequence[MeasuredStream], engine: str, slots: int, target_s: 
     for name in order:
         of_arm = [_jobs_of(by_arm[name][key].record, target_s) for key in shared]
         if (fewest := min(map(len, of_arm))) < FEWEST_JOBS:
-            raise Refused(f"{where}: a stream of {name} has {fewest} jobs that were done at once; {FEWEST_JOBS} are needed.")
+            raise Refused(
+                f"{where}: a stream of {name} has {fewest} jobs that were done at once; "
+                f"{FEWEST_JOBS} are needed."
+            )
         for at, done in enumerate(of_arm):
             late = {"p95_response_s": done["response_s"].quantile(0.95)}
             rows.append({"arm": name, "stream": at, **done.mean(), **late})
@@ -293,7 +378,8 @@ def _report(every: Sequence[MeasuredStream], engine: str, slots: int, target_s: 
         target_s=target_s,
         runs=len(shared),
         alone=len(beside) - len(shared) * len(order),
-        lost=sum(len(by_arm[name][key].record.jobs) for name in order for key in shared) - sum(map(len, jobs.values())),
+        lost=sum(len(by_arm[name][key].record.jobs) for name in order for key in shared)
+        - sum(map(len, jobs.values())),
         arms=compared(pd.DataFrame(rows), unlike),
         reachable=average_of_known(stream.reachable for stream in chosen),
         off=average_of_known(map(_off, chosen)),
@@ -318,15 +404,28 @@ def fitted(names: Sequence[str]) -> Answer:
         print("left out:", line, file=sys.stderr)
     fits = [replace(fit, held_out=held_out(jobs, fit)) for fit in fits_of(jobs)]
     best, sections = fits[0], []
-    off = f"points {best.spread:.1%} off (sd)" if best.held_out is None else f"{best.held_out:.1%} off where left out of the fit"
+    off = (
+        f"points {best.spread:.1%} off (sd)"
+        if best.held_out is None
+        else f"{best.held_out:.1%} off where left out of the fit"
+    )
     columns: Columns = [
         (Column("", "parameter", left=True), lambda row: row[0]),
         (Column("value", write=digits), lambda row: row[1]),
-        (Column("95 %", "interval"), lambda row: row[2] and " to ".join(digits(end, 3) for end in row[2])),
+        (
+            Column("95 %", "interval"),
+            lambda row: row[2] and " to ".join(digits(end, 3) for end in row[2]),
+        ),
     ]
     for fit in fits:
-        error = "" if fit.held_out is None else f", {fit.held_out:.1%} off where left out of the fit"
-        rows = [(name, value, fit.intervals[name]) for name, value in asdict(fit.law).items() if name in fit.intervals]
+        error = (
+            "" if fit.held_out is None else f", {fit.held_out:.1%} off where left out of the fit"
+        )
+        rows = [
+            (name, value, fit.intervals[name])
+            for name, value in asdict(fit.law).items()
+            if name in fit.intervals
+        ]
         criterion = f"AICc {fit.aicc:.1f}, " if math.isfinite(fit.aicc) else ""
         title = f"{NAMES[fit.name]}: {criterion}points {fit.spread:.1%} off (sd){error}"
         sections.append(Section(title, [table_of(columns, rows), *map(Line, fit.notes)]))
@@ -343,7 +442,10 @@ def choices(law: Law, target_s: float, most: int, sizes: Sequence[float]) -> Ans
         (Column("size", "work", "{:g}".format, left=True), lambda choice: choice.work),
         (Column("replicas"), lambda choice: choice.replicas),
         (Column("predicted s", "predicted_s", digits), lambda choice: choice.predicted_s),
-        (Column("within 10 %", "within", left=True), lambda choice: "yes" if choice.within else f"no: {choice.why}"),
+        (
+            Column("within 10 %", "within", left=True),
+            lambda choice: "yes" if choice.within else f"no: {choice.why}",
+        ),
     ]
     fit = f"{sum(choice.within for choice in chosen)} of {plural(len(chosen), 'size')}"
     return Answer(
@@ -358,12 +460,22 @@ def reported(streams: Sequence[MeasuredStream], refused: Sequence[str]) -> Answe
     result = reports(streams)
     lines, sections = [], []
     for report in result:
-        where = f"{report.slots} slots of {report.engine}, every job to run {report.target_s:g} s ±10 %"
+        where = (
+            f"{report.slots} slots of {report.engine}, every job to run {report.target_s:g} s ±10 %"
+        )
         lines.append(_found(report.arms, f" ({where})" if len(result) > 1 else ""))
         head = Line(f"MEASURED: {where}; {report.runs} streams.")
         sections.append(Section("", [head, *_tables(report.arms), *bullets(_report_lines(report))]))
     title, *more = leading(lines)
-    return Answer(title, [*map(Line, more)], sections, (), LEGEND, data={"simulated": False, "reports": result}, refused=refused)
+    return Answer(
+        title,
+        [*map(Line, more)],
+        sections,
+        (),
+        LEGEND,
+        data={"simulated": False, "reports": result},
+        refused=refused,
+    )
 
 
 def _word(arm: ScalingArm) -> Word | None:
@@ -378,16 +490,27 @@ def _word(arm: ScalingArm) -> Word | None:
 
 def _found(arms: Sequence[ScalingArm], where: str = "") -> str:
     chosen, *others = arms
-    verdicts = [((_word(arm) or CANT_TELL).text, f"{arm.name} ({share(arm.mean('within'), 1)})") for arm in others]
+    verdicts = [
+        ((_word(arm) or CANT_TELL).text, f"{arm.name} ({share(arm.mean('within'), 1)})")
+        for arm in others
+    ]
     names = {word: ", ".join(name for its, name in verdicts if its == word) for word, _ in verdicts}
-    claims = "".join(f", {word} than with {names.pop(word)}" for word in ("more", "fewer") if word in names)
+    claims = "".join(
+        f", {word} than with {names.pop(word)}" for word in ("more", "fewer") if word in names
+    )
     rest = "".join(f" {word[0].upper()}{word[1:]}: {their}." for word, their in names.items())
-    return f"Replicas {chosen.name}{where}: {share(chosen.mean('within'), 1)} of the jobs run for the target{claims}.{rest}"
+    return (
+        f"Replicas {chosen.name}{where}: {share(chosen.mean('within'), 1)} of the jobs run for "
+        f"the target{claims}.{rest}"
+    )
 
 
 def _report_lines(report: TargetReport) -> Iterator[str]:
     if report.reachable is not None:
-        yield f"By the law that chose, {report.reachable:.1%} of the jobs have a number of replicas that fits."
+        yield (
+            f"By the law that chose, {report.reachable:.1%} of the jobs have a number of replicas "
+            "that fits."
+        )
     if report.off is not None:
         off = f"It was {report.off:.1%} off on average over its jobs"
         yield f"{off}; {report.early:.1%} of them took less than the band, {report.late:.1%} more."
@@ -400,13 +523,23 @@ def _report_lines(report: TargetReport) -> Iterator[str]:
     if report.alone:
         yield f"{report.alone} streams, whose jobs did not meet every way of scaling, are left out."
     if unlike := ", ".join(report.unlike):
-        yield f"Not compared with the choice: {unlike}, of which other jobs were done at once: who lost those off the target would gain."
+        yield (
+            f"Not compared with the choice: {unlike}, of which other jobs were done at once: who "
+            "lost those off the target would gain."
+        )
     if report.lost:
-        yield f"{report.lost} jobs were not done in their first attempt and have no part in these figures."
+        yield (
+            f"{report.lost} jobs were not done in their first attempt and have no part in these "
+            "figures."
+        )
 
 
 def _points(of: Figure | None) -> Figure | None:
-    return None if of is None or of.low is None or of.high is None else Figure(100 * of.value, 100 * of.low, 100 * of.high)
+    return (
+        None
+        if of is None or of.low is None or of.high is None
+        else Figure(100 * of.value, 100 * of.low, 100 * of.high)
+    )
 
 
 def _tables(arms: Sequence[ScalingArm]) -> list[Table]:
@@ -418,13 +551,25 @@ def _tables(arms: Sequence[ScalingArm]) -> list[Table]:
         (Column("choice\nhas", "verdict", left=True), _word),
         (Column("points more\n[95 %]", "points", figure), lambda arm: _points(arm.more_within)),
         (Column("node s\na job", "node_s_per_job", digits), lambda arm: arm.mean("node_s_per_job")),
-        (Column("choice takes\ntimes [95 %]", "node_seconds", figure), lambda arm: arm.node_seconds),
+        (
+            Column("choice takes\ntimes [95 %]", "node_seconds", figure),
+            lambda arm: arm.node_seconds,
+        ),
         (Column("p", write=probability, spare=1), lambda arm: arm.p_node_seconds),
     ]
     waits: Columns = [
         columns[0],
-        (Column("within, waits incl.", "within_waited", partial(share, decimals=1)), lambda arm: arm.mean("within_waited")),
+        (
+            Column("within, waits incl.", "within_waited", partial(share, decimals=1)),
+            lambda arm: arm.mean("within_waited"),
+        ),
         (Column("mean wait s", "mean_wait_s", digits), lambda arm: arm.mean("mean_wait_s")),
-        (Column("p95 response s", "p95_response_s", digits), lambda arm: arm.mean("p95_response_s")),
+        (
+            Column("p95 response s", "p95_response_s", digits),
+            lambda arm: arm.mean("p95_response_s"),
+        ),
     ]
-    return [table_of(columns, sorted(arms, key=lambda arm: _word(arm) in {CANT_TELL, NOT_COMPARABLE})), table_of(waits, arms)]
+    return [
+        table_of(columns, sorted(arms, key=lambda arm: _word(arm) in {CANT_TELL, NOT_COMPARABLE})),
+        table_of(waits, arms),
+    ]

@@ -1,14 +1,16 @@
 """The jobs of one seed: classes with their part of the jobs, gaps, times and errors of prediction from streams of their own.
 
-Positive random times have a given mean and squared coefficient of variation, from uniform numbers by inversion, so that the same numbers
-give longer times under a longer mean and nothing else changes: common random numbers, which need synchronised streams (L'Ecuyer,
-Management Science 36, 1990). A file of classes is YAML:
+Positive random times have a given mean and squared coefficient of variation, from uniform numbers
+by inversion, so that the same numbers give longer times under a longer mean and nothing else
+changes: common random numbers, which need synchronised streams (L'Ecuyer, Management Science 36,
+1990). A file of classes is YAML:
 
     classes:
-      - {name: train, probability: 0.3, mean_s: {gpu: 4, cpu: 40}, cv2: 1, priority: 1, tenant: a, replicas: 1, due_factor: 5}
+      - {name: train, probability: 0.3, mean_s: {gpu: 4, cpu: 40}, cv2: 1, priority: 1, tenant: a,
+        replicas: 1, due_factor: 5}
 
-`mean_s` is a number where all slots are alike. `due_factor` promises the end within so many times the predicted time. Only `name`,
-`probability` and `mean_s` are needed.
+`mean_s` is a number where all slots are alike. `due_factor` promises the end within so many times
+the predicted time. Only `name`, `probability` and `mean_s` are needed.
 """
 
 from __future__ import annotations
@@ -45,9 +47,12 @@ LEAST = 2.0**-53  # a number from 0 to 1 that was rounded to an end would be an 
 
 @dataclass(frozen=True, slots=True)
 class TimesLaw:
-    """Times of mean `mean_s`. `cv2` is variance over squared mean: 0 always the same, 1 exponential.
+    """Times of mean `mean_s`.
 
-    Below 1 it is a gamma, above 1 two exponentials in balance (H2: half of the time is in each; Tijms, 2003).
+    `cv2` is variance over squared mean: 0 always the same, 1 exponential.
+
+    Below 1 it is a gamma, above 1 two exponentials in balance (H2: half of the time is in each;
+    Tijms, 2003).
     """
 
     mean_s: float
@@ -63,7 +68,8 @@ class TimesLaw:
         if self.cv2 == 1:
             return _exponential(uniform) * self.mean_s
         few = (1 - np.sqrt((self.cv2 - 1) / (self.cv2 + 1))) / 2
-        # One number does for both: which of the two, and, what is left of it stretched to 0 … 1, how long.
+        # One number does for both: which of the two, and, what is left of it stretched to 0 … 1,
+        # how long.
         long = uniform >= 1 - few
         left = np.where(long, (uniform - (1 - few)) / few, uniform / (1 - few))
         mixed: Floats = _exponential(left) * self.mean_s / (2 * np.where(long, few, 1 - few))
@@ -86,7 +92,10 @@ Positive = Annotated[float, Meta(gt=0, le=MOST)]
 
 @dataclass(frozen=True, slots=True)
 class JobClass:
-    """One class of jobs. `mean_s` by kind of slot; a kind that is missing cannot run it. `cv2` is that of its times."""
+    """One class of jobs.
+
+    `mean_s` by kind of slot; a kind that is missing cannot run it. `cv2` is that of its times.
+    """
 
     name: str
     probability: Annotated[float, Meta(gt=0, le=1)]
@@ -108,18 +117,28 @@ def document_of(path: Path) -> dict[str, Any]:
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise Unreadable(f"{path}: no YAML: {one_line(error)}.") from None
     rows = document.get("classes") if isinstance(document, dict) else None
-    if not isinstance(rows, list) or not rows or not all(isinstance(row, dict) and "name" in row for row in rows):
+    if (
+        not isinstance(rows, list)
+        or not rows
+        or not all(isinstance(row, dict) and "name" in row for row in rows)
+    ):
         raise Unreadable(f"{path}: a list `classes` is expected, each with a name.")
     return dict(document)
 
 
 def read_classes(path: Path, kinds: tuple[str, ...]) -> tuple[JobClass, ...]:
     rows = document_of(path)["classes"]
-    classes = tuple(_class(Part(row, str(path), f"class {at}", "correct the file"), kinds) for at, row in enumerate(rows, 1))
+    classes = tuple(
+        _class(Part(row, str(path), f"class {at}", "correct the file"), kinds)
+        for at, row in enumerate(rows, 1)
+    )
     if len({class_.name for class_ in classes}) < len(classes):
         raise Refused(f"{path}: two classes have one name.")
     if not isclose(sum(class_.probability for class_ in classes), 1.0, abs_tol=1e-6):
-        raise Refused(f"{path}: the probabilities sum to {sum(class_.probability for class_ in classes):g}, not 1.")
+        raise Refused(
+            f"{path}: the probabilities sum to {sum(class_.probability for class_ in classes):g}, "
+            "not 1."
+        )
     return classes
 
 
@@ -131,11 +150,18 @@ def _class(row: Part, kinds: tuple[str, ...]) -> JobClass:
     means_s = mean_s if isinstance(mean_s, dict) else dict.fromkeys(kinds, mean_s)
     strange = [kind for kind in means_s if kind not in kinds]
     if strange or not means_s:
-        row.refuse(f"has mean_s of {strange or 'no slots'}", f"there are slots of {', '.join(kinds)}")
+        row.refuse(
+            f"has mean_s of {strange or 'no slots'}", f"there are slots of {', '.join(kinds)}"
+        )
     return row.made(JobClass, mean_s=means_s)
 
 
-PURPOSES = ("gaps", "classes", "times", "errors")  # in this order for ever: a seed's numbers hang on it
+PURPOSES = (
+    "gaps",
+    "classes",
+    "times",
+    "errors",
+)  # in this order for ever: a seed's numbers hang on it
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +188,10 @@ class JobSource:
     @property
     def gap_s(self) -> float:
         demand_s = {
-            class_.name: {kind: class_.probability * class_.replicas * class_.mean_s.get(kind, np.inf) for kind in self.slots}
+            class_.name: {
+                kind: class_.probability * class_.replicas * class_.mean_s.get(kind, np.inf)
+                for kind in self.slots
+            }
             for class_ in self.classes
         }
         return least_load(demand_s, self.slots) / self.load
@@ -171,36 +200,56 @@ class JobSource:
         """Check stability. Raises: Refused, for overload, or a class without slots."""
         if not 0 < self.load < 1:
             raise Refused(
-                f"load {self.load:g}: unstable: the queue grows as long as jobs arrive, so no wait has a mean; use a load below 1."
+                f"load {self.load:g}: unstable: the queue grows as long as jobs arrive, so no "
+                "wait has a mean; use a load below 1."
                 if self.load >= 1
                 else f"load {self.load:g}: must be above 0 and below 1."
             )
         for class_ in self.classes:
             if all(self.slots[kind] < class_.replicas for kind in class_.mean_s):
-                raise Refused(f"class {class_.name}: {class_.replicas} replicas at once fit on no kind of slot of {dict(self.slots)}.")
+                raise Refused(
+                    f"class {class_.name}: {class_.replicas} replicas at once fit on no kind of "
+                    f"slot of {dict(self.slots)}."
+                )
 
 
 def jobs(source: JobSource, many: int, seed: int) -> list[Coming]:
     numbers = uniform(seed, many, PURPOSES)
-    submit_s = np.cumsum(TimesLaw(source.gap_s, source.arrivals_cv2).times_s(numbers["gaps"])).tolist()
+    submit_s = np.cumsum(
+        TimesLaw(source.gap_s, source.arrivals_cv2).times_s(numbers["gaps"])
+    ).tolist()
     bounds = np.cumsum([class_.probability for class_ in source.classes])
-    which = np.minimum(np.searchsorted(bounds, numbers["classes"], side="right"), len(source.classes) - 1).tolist()
+    which = np.minimum(
+        np.searchsorted(bounds, numbers["classes"], side="right"), len(source.classes) - 1
+    ).tolist()
     # Relative to its class's mean: a job that is long on one kind of slot is long on every kind.
-    lengths = [TimesLaw(1.0, class_.cv2).times_s(numbers["times"]).tolist() for class_ in source.classes]
+    lengths = [
+        TimesLaw(1.0, class_.cv2).times_s(numbers["times"]).tolist() for class_ in source.classes
+    ]
     off = errors(numbers["errors"], source.error).tolist()
-    return [_coming(at, submit_s[at], source.classes[one], lengths[one][at], off[at]) for at, one in enumerate(which)]
+    return [
+        _coming(at, submit_s[at], source.classes[one], lengths[one][at], off[at])
+        for at, one in enumerate(which)
+    ]
 
 
 def uniform(seed: int, many: int, purposes: Sequence[str]) -> dict[str, Floats]:
     """Draw numbers from 0 to 1, of each purpose a stream of its own."""
     spawned = np.random.SeedSequence(seed).spawn(len(purposes))
-    return {purpose: np.random.default_rng(seeded).random(many) for purpose, seeded in zip(purposes, spawned, strict=True)}
+    return {
+        purpose: np.random.default_rng(seeded).random(many)
+        for purpose, seeded in zip(purposes, spawned, strict=True)
+    }
 
 
 def _coming(number: int, submit_s: float, class_: JobClass, length: float, off: float) -> Coming:
     takes_s = {kind: mean_s * length for kind, mean_s in class_.mean_s.items()}
     predicted_s = {kind: seconds * off for kind, seconds in takes_s.items()}
-    due_s = None if class_.due_factor is None else submit_s + class_.due_factor * min(class_.mean_s.values())
+    due_s = (
+        None
+        if class_.due_factor is None
+        else submit_s + class_.due_factor * min(class_.mean_s.values())
+    )
     job = Job(
         number=number,
         submit_s=submit_s,
@@ -234,10 +283,17 @@ class Played:
 
 
 def play(coming: Sequence[Coming], slots: Mapping[str, int], policy: str) -> Played:
-    """Play a stream of jobs under a policy. Of jobs that come at one moment the policy picks, after all that happens at that moment."""
+    """Play a stream of jobs under a policy.
+
+    Of jobs that come at one moment the policy picks, after all that happens at that moment.
+    """
     scheduler = Scheduler(policy, slots)
     at_of = {arrival.job.number: at for at, arrival in enumerate(coming)}
-    start_s, end_s, kinds = np.full(len(coming), np.nan), np.full(len(coming), np.nan), [""] * len(coming)
+    start_s, end_s, kinds = (
+        np.full(len(coming), np.nan),
+        np.full(len(coming), np.nan),
+        [""] * len(coming),
+    )
     # When, in which order of those at one moment, and the job; it ends where it has a start.
     events = [(arrival.job.submit_s, at, at) for at, arrival in enumerate(coming)]
     heapify(events)
@@ -256,7 +312,10 @@ def play(coming: Sequence[Coming], slots: Mapping[str, int], policy: str) -> Pla
             start_s[at], kinds[at] = now_s, start.kind
             heappush(events, (now_s + coming[at].takes_s[start.kind], next(order), at))
     jobs = [arrival.job for arrival in coming]
-    submit_s, replicas = (np.array(column, float) for column in ([job.submit_s for job in jobs], [job.replicas for job in jobs]))
+    submit_s, replicas = (
+        np.array(column, float)
+        for column in ([job.submit_s for job in jobs], [job.replicas for job in jobs])
+    )
     return Played(submit_s, start_s, end_s, replicas, tuple(kinds), dict(scheduler.state.slots))
 
 
@@ -269,10 +328,12 @@ SHORT = 0.1  # of the mean time: jobs shorter than that count as that long in sl
 class StreamFigures:
     """Of one stream under one policy, the first tenth of the jobs left out but for `busy`, which is of the whole.
 
-    `slowdown` is response over time in service, bounded below (Feitelson and Rudolph, 1998): jobs shorter than a tenth of the mean would
-    decide it. `jain` is Jain's index of the tenants' mean slowdowns, None with one tenant; `late` is the part that ended after it was due,
-    None where nothing was promised. `busy` is slot-seconds in service over those there were until the last submission. `inside_half` and
-    `inside_end` are the jobs that waited or ran when half of them, and all, had been submitted.
+    `slowdown` is response over time in service, bounded below (Feitelson and Rudolph, 1998): jobs
+    shorter than a tenth of the mean would decide it. `jain` is Jain's index of the tenants' mean
+    slowdowns, None with one tenant; `late` is the part that ended after it was due, None where
+    nothing was promised. `busy` is slot-seconds in service over those there were until the last
+    submission. `inside_half` and `inside_end` are the jobs that waited or ran when half of them,
+    and all, had been submitted.
     """
 
     mean_wait_s: float
@@ -289,15 +350,27 @@ class StreamFigures:
 def figures(coming: Sequence[Coming], played: Played) -> StreamFigures:
     counted = slice(int(len(coming) * WARM_UP), None)
     jobs = [arrival.job for arrival in coming[counted]]
-    wait_s, end_s, submit_s = played.wait_s[counted], played.end_s[counted], played.submit_s[counted]
+    wait_s, end_s, submit_s = (
+        played.wait_s[counted],
+        played.end_s[counted],
+        played.submit_s[counted],
+    )
     service_s = end_s - played.start_s[counted]
-    slowdowns = np.maximum(1.0, (end_s - submit_s) / np.maximum(service_s, SHORT * float(service_s.mean())))
+    slowdowns = np.maximum(
+        1.0, (end_s - submit_s) / np.maximum(service_s, SHORT * float(service_s.mean()))
+    )
     half_s, until_s = (float(played.submit_s[at]) for at in (len(coming) // 2, -1))
     inside_s = np.minimum(played.end_s, until_s) - np.minimum(played.start_s, until_s)
-    inside = [int(((played.submit_s <= at_s) & (played.end_s > at_s)).sum()) for at_s in (half_s, until_s)]
+    inside = [
+        int(((played.submit_s <= at_s) & (played.end_s > at_s)).sum()) for at_s in (half_s, until_s)
+    ]
     tenants = np.array([job.tenant for job in jobs])
     by_tenant = np.array([float(slowdowns[tenants == name].mean()) for name in np.unique(tenants)])
-    promised = [ended > job.due_s for job, ended in zip(jobs, end_s.tolist(), strict=True) if job.due_s is not None]
+    promised = [
+        ended > job.due_s
+        for job, ended in zip(jobs, end_s.tolist(), strict=True)
+        if job.due_s is not None
+    ]
     return StreamFigures(
         mean_wait_s=float(wait_s.mean()),
         p95_wait_s=float(np.quantile(wait_s, 0.95)),

@@ -1,7 +1,8 @@
 """A saved run's streams of jobs: which command answers its question, and all that they show, for pictures.
 
-A block's seed draws its stream, so that a cell and its copy (`stock-again`) had the same jobs: they are no two replicates. Of each block
-the stock cell is taken, the copy only where stock was not measured.
+A block's seed draws its stream, so that a cell and its copy (`stock-again`) had the same jobs: they
+are no two replicates. Of each block the stock cell is taken, the copy only where stock was not
+measured.
 """
 
 from __future__ import annotations
@@ -83,33 +84,52 @@ def answer(run: Run, *, brief: bool = False) -> Answer:
     result = questions[0][1]()
     if brief:
         compared = compare(run)
-        result = replace(result, next=(), warnings=list(dict.fromkeys([*warnings_of(run, compared), *refused])))
-        return result if all(comparison.untouched for comparison in compared) else together([result, answer_of(compared, [run])])
+        result = replace(
+            result, next=(), warnings=list(dict.fromkeys([*warnings_of(run, compared), *refused]))
+        )
+        return (
+            result
+            if all(comparison.untouched for comparison in compared)
+            else together([result, answer_of(compared, [run])])
+        )
     return then(result, questions[1][0] if len(questions) > 1 else "report", run.origin)
 
 
-def _questions(run: Run, refused: list[str], *, brief: bool) -> Iterator[tuple[str, Callable[[], Answer]]]:
+def _questions(
+    run: Run, refused: list[str], *, brief: bool
+) -> Iterator[tuple[str, Callable[[], Answer]]]:
     """Yield the commands that answer for the run, the most specific first, with functions."""
     from . import faults, hyper, network, policies, profile, scaling
 
     if loses_packets(run):
-        yield "depend network", lambda: network.lossy(network.lines(network.cells_of_run(run, refused)), refused)
+        yield (
+            "depend network",
+            lambda: network.lossy(network.lines(network.cells_of_run(run, refused)), refused),
+        )
     if not tells_of_jobs(run):
         return
     every = in_order(streams(run, refused), refused)
     if any("scale" in cell.report for cell in run.cells):
         yield "scale report", lambda: scaling.reported(scaling.of_run(run, every), refused)
-    if any(stream.fault for stream in every) or any(setting.poisoned for setting in poisonings(every)):
+    if any(stream.fault for stream in every) or any(
+        setting.poisoned for setting in poisonings(every)
+    ):
         yield "depend report", lambda: faults.reported(every, MARGIN, refused)
     if _learns(every):
         yield "jobs hyper", lambda: hyper.answer(every, refused)
     if len({stream.policy for stream in every}) > 1:
         played = policies.played_streams(run, every, refused)
-        yield "schedule report", lambda: policies.measured(policies.places(played, BASELINE, refused), refused)
+        yield (
+            "schedule report",
+            lambda: policies.measured(policies.places(played, BASELINE, refused), refused),
+        )
     if any(stream.closed for stream in every):
         yield "jobs profile", lambda: profile.answer(every, refused)
     if not all(stream.closed for stream in every):
-        yield "queue validate", lambda: validate_groups(grouped_alike(every, refused), refused, MARGIN, brief=brief)
+        yield (
+            "queue validate",
+            lambda: validate_groups(grouped_alike(every, refused), refused, MARGIN, brief=brief),
+        )
 
 
 def _learns(every: Sequence[Stream]) -> bool:
@@ -135,7 +155,9 @@ def validate_groups(
     """
     validations = []
     for fitted, group in fits_of(groups, servers, refused):
-        inputs = Inputs(*planned, fitted.servers) if planned and fitted.servers is not None else None
+        inputs = (
+            Inputs(*planned, fitted.servers) if planned and fitted.servers is not None else None
+        )
         validations.append(validate(fitted, group, margin, inputs))
     names = names_of(stream for group in groups for stream in group)
     return validated(validations, names, refused, brief=brief)
@@ -149,7 +171,9 @@ def gather(run: Run) -> Gathered | None:
         return Gathered(run, lines=lossy, refused=tuple(refused)) if lossy else None
     every = in_order(streams(run, refused), refused)
     order = list(run.workloads)
-    by_workload = tuple(sorted(every, key=lambda stream: (order.index(stream.workload), stream.unit[1])))
+    by_workload = tuple(
+        sorted(every, key=lambda stream: (order.index(stream.workload), stream.unit[1]))
+    )
     of_faults = arms(every, MARGIN)
     return Gathered(
         run,
@@ -170,7 +194,9 @@ def _waits_of(run: Run, every: Iterable[Stream], refused: list[str]) -> Iterator
             groups.setdefault(stream.group, []).append(stream)
     for group in groups.values():
         first, replicates = group[0], distinct(group, refused)
-        title = names[first.workload] + ("" if first.tweakset in {STOCK, AGAIN} else f" · {first.tweakset}")
+        title = names[first.workload] + (
+            "" if first.tweakset in {STOCK, AGAIN} else f" · {first.tweakset}"
+        )
         try:
             yield GroupWaits(title, tuple(group), validate(fit(replicates), replicates, MARGIN))
         except Refused as error:
@@ -178,7 +204,11 @@ def _waits_of(run: Run, every: Iterable[Stream], refused: list[str]) -> Iterator
 
 
 def _places_of(run: Run, every: Sequence[Stream], refused: list[str]) -> Iterator[Place]:
-    usable = [one for one in every if one.tweakset in {STOCK, AGAIN} and one.policy and not one.fault and not one.closed]
+    usable = [
+        one
+        for one in every
+        if one.tweakset in {STOCK, AGAIN} and one.policy and not one.fault and not one.closed
+    ]
     played = played_streams(run, usable, refused)
     for condition in dict.fromkeys(stream.condition for stream in played):
         here = [stream for stream in played if stream.condition == condition]
@@ -204,4 +234,7 @@ def settings(groups: Iterable[GroupWaits]) -> list[str]:
         slots = [] if of.servers is None else [plural(of.servers, "slot")]
         load = [] if of.load is None else [f"load {digits(of.load.value, 2)}"]
         short.append(", ".join([*slots, *load, called(waits.arrivals)]))
-    return [name if short.count(name) == 1 else f"{name} ({waits.title})" for name, waits in zip(short, groups, strict=True)]
+    return [
+        name if short.count(name) == 1 else f"{name} ({waits.title})"
+        for name, waits in zip(short, groups, strict=True)
+    ]

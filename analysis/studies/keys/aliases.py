@@ -30,7 +30,12 @@ MOST_WORDS = 14  # bits: more than 16,384 words make the list of aliases useless
 def coded_points(data: Observed) -> Floats:
     """Code every planned point as -1 (a factor's first level) and +1: shape (points, factors)."""
     lows = [factor.levels[0] for factor in data.factors]
-    return np.array([[-1.0 if a == b else 1.0 for a, b in zip(levels, lows, strict=True)] for levels in data.points.values()])
+    return np.array(
+        [
+            [-1.0 if a == b else 1.0 for a, b in zip(levels, lows, strict=True)]
+            for levels in data.points.values()
+        ]
+    )
 
 
 def effects_up_to(factors: int, order: int) -> Iterator[Effect]:
@@ -64,7 +69,9 @@ def defining_words(coded: Floats) -> list[Effect]:
         if bits:
             independent[bits.bit_length()] = bits, word
         elif len(products) == 1 << MOST_WORDS:
-            raise NotComparable(f"{points} points for {factors} factors: the design cannot distinguish any effects.")
+            raise NotComparable(
+                f"{points} points for {factors} factors: the design cannot distinguish any effects."
+            )
         else:
             products += [product ^ word for product in products]
     words = [tuple(at for at in range(factors) if product >> at & 1) for product in products[1:]]
@@ -74,7 +81,9 @@ def defining_words(coded: Floats) -> list[Effect]:
 def aliases(effect: Effect, words: Sequence[Effect], order: int) -> list[Effect]:
     """Return effects of at most `order` factors that share this one's column, up to its sign."""
     same = {tuple(sorted(set(effect) ^ set(word))) for word in words}
-    return sorted((other for other in same if len(other) <= order), key=lambda other: (len(other), other))
+    return sorted(
+        (other for other in same if len(other) <= order), key=lambda other: (len(other), other)
+    )
 
 
 def resolution(words: Sequence[Effect]) -> int | None:
@@ -102,13 +111,26 @@ def contradictions(data: Observed, shortest: int | None) -> Iterator[str]:
     claimed = data.design_notes.get("resolution")
     if claimed not in (None, shortest):
         points = "full resolution" if shortest is None else f"resolution {shortest}"
-        yield f"the run's notes claim resolution {claimed}, but its points have {points}: the points are used."
+        yield (
+            f"the run's notes claim resolution {claimed}, but its points have {points}: the "
+            "points are used."
+        )
     generators = data.design_notes.get("generators")
-    claims = [(str(name), str(word)) for name, word in generators.items()] if isinstance(generators, dict) else []
-    coded, places = coded_points(data), {factor.letter: at for at, factor in enumerate(data.factors)}
+    claims = (
+        [(str(name), str(word)) for name, word in generators.items()]
+        if isinstance(generators, dict)
+        else []
+    )
+    coded, places = (
+        coded_points(data),
+        {factor.letter: at for at, factor in enumerate(data.factors)},
+    )
     wrong = [f"{name} = {word}" for name, word in claims if not _equal(name, word, places, coded)]
     if wrong:
-        yield f"the run's notes claim {first_few(wrong, 3)}, which its points contradict: the points are used."
+        yield (
+            f"the run's notes claim {first_few(wrong, 3)}, which its points contradict: the "
+            "points are used."
+        )
 
 
 def _equal(name: str, word: str, places: Mapping[str, int], coded: Floats) -> bool:
@@ -120,4 +142,9 @@ def _equal(name: str, word: str, places: Mapping[str, int], coded: Floats) -> bo
     if name not in places or not letters or not places.keys() >= set(letters):
         return False
     sign = -1 if word.startswith("-") else 1
-    return bool((coded[:, places[name]] == sign * column(coded, tuple(places[letter] for letter in letters))).all())
+    return bool(
+        (
+            coded[:, places[name]]
+            == sign * column(coded, tuple(places[letter] for letter in letters))
+        ).all()
+    )

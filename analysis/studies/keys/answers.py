@@ -6,7 +6,20 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import fields, replace
 
-from analysis.answer import TONES, Answer, Column, Columns, Line, Section, Table, Word, bullets, command, grouped, table_of
+from analysis.answer import (
+    TONES,
+    Answer,
+    Column,
+    Columns,
+    Line,
+    Section,
+    Table,
+    Word,
+    bullets,
+    command,
+    grouped,
+    table_of,
+)
 from analysis.arms import TOGETHER
 from analysis.checks import partial, warnings_of
 from analysis.compare import compare
@@ -31,7 +44,10 @@ KINDS = {
 }
 EFFECT = {
     "level": "the change from a factor's first level to another, averaged over the other factors",
-    "key": "a key alone against stock; in the profile: the whole profile against the profile without the key",
+    "key": (
+        "a key alone against stock; in the profile: the whole profile against the profile without "
+        "the key"
+    ),
     "set": "a tweak set against stock",
 }
 
@@ -40,7 +56,9 @@ def answer(result: Sequence[Effects], run: Run | None = None) -> Answer:
     """Answer with every design, those that name a key first; `run` is None for a table."""
     several = len(result) > MOST_SENTENCES
     ordered = sorted(result, key=lambda effects: not _names(effects))
-    silent = dict.fromkeys(effects.observed.workload for effects in result if several and not _names(effects))
+    silent = dict.fromkeys(
+        effects.observed.workload for effects in result if several and not _names(effects)
+    )
     findings = [
         Line(": ".join(filter(None, (_name(effects, run), effects.sentence))), tone="strong")
         for effects in result
@@ -51,13 +69,33 @@ def answer(result: Sequence[Effects], run: Run | None = None) -> Answer:
     names = dict.fromkeys(effects.observed.study for effects in result)
     return Answer(
         title="" if run is None else headline([run]).replace("\n", "; "),
-        findings=[*findings, *bullets([f"Nothing can be named under {', '.join(silent)}."] if silent else [], "", "strong")],
+        findings=[
+            *findings,
+            *bullets(
+                [f"Nothing can be named under {', '.join(silent)}."] if silent else [], "", "strong"
+            ),
+        ],
         sections=[
-            *(_design(effects, with_sentence=effects.observed.workload in silent) for effects in ordered),
+            *(
+                _design(effects, with_sentence=effects.observed.workload in silent)
+                for effects in ordered
+            ),
             *([Section("", bullets(lines, "note:"))] if lines else []),
         ],
-        warnings=[] if run is None else [*warnings_of(run, ()), *(partial(run, compare(run)) if run.design.kind == "turns" else ())],
-        legend=[*([*provenance([run]), *((name, run.studies[name].question) for name in names)] if run else ()), *_legend(result)],
+        warnings=[]
+        if run is None
+        else [
+            *warnings_of(run, ()),
+            *(partial(run, compare(run)) if run.design.kind == "turns" else ()),
+        ],
+        legend=[
+            *(
+                [*provenance([run]), *((name, run.studies[name].question) for name in names)]
+                if run
+                else ()
+            ),
+            *_legend(result),
+        ],
         next=() if run is None else _next(result, run),
         data={"run": None if run is None else _about(run), "effects": result},
         rows=_flat(result),
@@ -67,7 +105,9 @@ def answer(result: Sequence[Effects], run: Run | None = None) -> Answer:
 def brief(result: Sequence[Effects], run: Run) -> Answer:
     """Return the end of a session: the sentence, and whether the A/A check holds."""
     checks = [
-        Line(effects.again if len(result) == 1 else f"{_name(effects, run)}: {effects.again}", "A/A:")
+        Line(
+            effects.again if len(result) == 1 else f"{_name(effects, run)}: {effects.again}", "A/A:"
+        )
         for effects in result
         if effects.again
     ]
@@ -75,7 +115,10 @@ def brief(result: Sequence[Effects], run: Run) -> Answer:
         answer(result, run),
         findings=[
             *(Line(f"{name}: {study.question}") for name, study in run.studies.items()),
-            *(Line(f"{_name(effects, run)}: {effects.sentence}", tone="strong") for effects in result),
+            *(
+                Line(f"{_name(effects, run)}: {effects.sentence}", tone="strong")
+                for effects in result
+            ),
             *checks,
         ],
         sections=(),
@@ -86,11 +129,20 @@ def brief(result: Sequence[Effects], run: Run) -> Answer:
 
 
 def _about(run: Run) -> dict[str, object]:
-    return {"run_id": run.run_id, "origin": run.origin, "design": run.design.kind, "commit": run.commit}
+    return {
+        "run_id": run.run_id,
+        "origin": run.origin,
+        "design": run.design.kind,
+        "commit": run.commit,
+    }
 
 
 def _name(effects: Effects, run: Run | None) -> str:
-    return ", ".join(filter(None, (effects.observed.workload if run is not None else "", effects.observed.profile)))
+    return ", ".join(
+        filter(
+            None, (effects.observed.workload if run is not None else "", effects.observed.profile)
+        )
+    )
 
 
 def _names(effects: Effects) -> bool:
@@ -99,7 +151,9 @@ def _names(effects: Effects) -> bool:
 
 def _next(result: Sequence[Effects], run: Run) -> tuple[str, ...]:
     """Suggest the page, or blocks to plan if a pilot allows a plan."""
-    shown = any(term.verdict in {*NAMED, "interacts"} for effects in result for term in effects.terms)
+    shown = any(
+        term.verdict in {*NAMED, "interacts"} for effects in result for term in effects.terms
+    )
     planned = not shown and not all(effects.refusal for effects in result)
     return command(*(["plan", "--effect", "3%"] if planned else ["report"]), run.origin)
 
@@ -112,15 +166,23 @@ def _design(effects: Effects, *, with_sentence: bool) -> Section:
     what = ", ".join(filter(None, (data.profile, KINDS.get(data.design, data.design), cells)))
     parts: list[Line | Table] = [Line(effects.sentence)] if with_sentence else []
     if data.profile or data.design == "table":
-        parts += [Line(f"{factor.name}: {' → '.join(factor.levels)}", f"  {factor.letter}") for factor in data.factors]
+        parts += [
+            Line(f"{factor.name}: {' → '.join(factor.levels)}", f"  {factor.letter}")
+            for factor in data.factors
+        ]
     if effects.refusal:
         parts.append(Line(f"no effects: {effects.refusal}", tone="open"))
     else:
-        parts += [*([_terms(effects)] if effects.terms else []), *_aliases(effects), _anova(effects)]
+        parts += [
+            *([_terms(effects)] if effects.terms else []),
+            *_aliases(effects),
+            _anova(effects),
+        ]
         if any(term.means in {"level", "set"} for term in effects.terms):
             parts.append(_levels(effects))
     return Section(
-        f"{data.workload}: {what}; {label_of(data.metric)}", [*parts, *bullets([effects.again] if effects.again else [], "A/A:")]
+        f"{data.workload}: {what}; {label_of(data.metric)}",
+        [*parts, *bullets([effects.again] if effects.again else [], "A/A:")],
     )
 
 
@@ -129,7 +191,13 @@ def _terms(effects: Effects) -> Table:
     stock = next(iter(data.points))
     stock = f"({stock})" if TOGETHER in stock else stock
     of_sets = all(term.means == "set" for term in effects.terms)
-    head = f"{label_of(data.metric)} [95 %]" if not log else "+ % faster [95 %]" if data.better is not None else "% [95 %]"
+    head = (
+        f"{label_of(data.metric)} [95 %]"
+        if not log
+        else "+ % faster [95 %]"
+        if data.better is not None
+        else "% [95 %]"
+    )
 
     def label(term: Term) -> str:
         if term.means == "disagreement":
@@ -143,12 +211,28 @@ def _terms(effects: Effects) -> Table:
         (Column("q", write=digits), lambda term: None if log else term.coefficient),
         (Column(head), _effect),
         (Column("share", write=size, spare=1), lambda term: term.share),
-        (Column("p adj."), lambda term: None if term.p_adjusted is None else f"{probability(term.p_adjusted)} {SHORT[term.adjustment]}"),
-        (Column("MDE", write=size if log else lambda value: digits(value, 3)), lambda term: term.mde),
-        (Column("verdict", left=True), lambda term: Word(term.verdict, TONES.get(term.verdict, "strong"))),
+        (
+            Column("p adj."),
+            lambda term: (
+                None
+                if term.p_adjusted is None
+                else f"{probability(term.p_adjusted)} {SHORT[term.adjustment]}"
+            ),
+        ),
+        (
+            Column("MDE", write=size if log else lambda value: digits(value, 3)),
+            lambda term: term.mde,
+        ),
+        (
+            Column("verdict", left=True),
+            lambda term: Word(term.verdict, TONES.get(term.verdict, "strong")),
+        ),
     ]
     shown = {*NAMED, "interacts"}
-    return table_of(columns, sorted(effects.terms, key=lambda term: (term.means in SCREENED, term.verdict not in shown)))
+    return table_of(
+        columns,
+        sorted(effects.terms, key=lambda term: (term.means in SCREENED, term.verdict not in shown)),
+    )
 
 
 def _letters(factors: Sequence[str], effects: Effects, between: str = "") -> str:
@@ -164,7 +248,10 @@ def _effect(term: Term) -> str:
 
 def _aliases(effects: Effects) -> Iterator[Line]:
     lines = [
-        f"{_letters(term.factors, effects)} = {first_few([_letters(alias, effects) for alias in term.aliases], MOST_ALIASES, ' = ')}"
+        (
+            f"{_letters(term.factors, effects)} = "
+            f"{first_few([_letters(alias, effects) for alias in term.aliases], MOST_ALIASES, ' = ')}"
+        )
         for term in effects.terms
         if term.aliases
     ]
@@ -174,7 +261,10 @@ def _aliases(effects: Effects) -> Iterator[Line]:
 
 def _anova(effects: Effects) -> Table:
     columns: Columns = [
-        (Column("variation", left=True), lambda row: _letters(row.factors, effects, ":") if len(row.factors) > 1 else row.name),
+        (
+            Column("variation", left=True),
+            lambda row: _letters(row.factors, effects, ":") if len(row.factors) > 1 else row.name,
+        ),
         (Column("df"), lambda row: row.df),
         (Column("SS", write=digits), lambda row: row.ss),
         (Column("%", write=size), lambda row: row.share),
@@ -191,11 +281,17 @@ def _levels(effects: Effects) -> Table:
     alone = len({level.factor for level in effects.levels}) == 1  # then its name is the heading
     columns: Columns = [
         (Column("factor", left=True), lambda level: None if alone else level.factor),
-        (Column(effects.levels[0].factor if alone else "level", left=True), lambda level: level.level),
+        (
+            Column(effects.levels[0].factor if alone else "level", left=True),
+            lambda level: level.level,
+        ),
         (Column("n"), lambda level: level.n),
         (Column(f"mean {label_of(metric)}{unit}", write=digits), lambda level: level.mean),
         (Column("95 %", write=_ends), lambda level: None if level.low is None else level),
-        (Column("from the mean", write=_gain if log else "{:+.4g}".format), lambda level: level.deviation),
+        (
+            Column("from the mean", write=_gain if log else "{:+.4g}".format),
+            lambda level: level.deviation,
+        ),
     ]
     return table_of(columns, effects.levels)
 
@@ -212,7 +308,9 @@ def _notes(effects: Effects) -> Iterator[str]:
     """Yield caveats on the numbers; several designs often share them."""
     if effects.error_df or effects.error != "none":
         yield f"Error term: {effects.error}."
-    yield from (f"{name} is unknown: {reason}." for name, reason in effects.unestimable[:MOST_UNKNOWN])
+    yield from (
+        f"{name} is unknown: {reason}." for name, reason in effects.unestimable[:MOST_UNKNOWN]
+    )
     if len(effects.unestimable) > MOST_UNKNOWN:
         yield f"{len(effects.unestimable) - MOST_UNKNOWN} more effects are unknown."
     yield from effects.notes
@@ -220,9 +318,16 @@ def _notes(effects: Effects) -> Iterator[str]:
 
 def _flat(result: Sequence[Effects]) -> Table:
     of_design = "workload", "profile", "metric"
-    of_term = [field.name for field in fields(Term) if field.name not in {"factors", "aliases", "se", "df", "coefficient"}]
+    of_term = [
+        field.name
+        for field in fields(Term)
+        if field.name not in {"factors", "aliases", "se", "df", "coefficient"}
+    ]
     rows = [
-        [*(getattr(effects.observed, name) for name in of_design), *(getattr(term, name) for name in of_term)]
+        [
+            *(getattr(effects.observed, name) for name in of_design),
+            *(getattr(term, name) for name in of_term),
+        ]
         for effects in result
         for term in effects.terms
     ]
@@ -233,15 +338,52 @@ def _legend(result: Sequence[Effects]) -> list[tuple[str, str]]:
     terms = [term for effects in result for term in effects.terms]
     if not terms:
         return []
-    log, means = any(effects.observed.scale == "log" for effects in result), {term.means for term in terms}
-    kind = "level" if means & {"main", "level"} else "key" if means & {"alone", "in profile"} else "set"
+    log, means = (
+        any(effects.observed.scale == "log" for effects in result),
+        {term.means for term in terms},
+    )
+    kind = (
+        "level"
+        if means & {"main", "level"}
+        else "key"
+        if means & {"alone", "in profile"}
+        else "set"
+    )
     families = dict.fromkeys(str(term.family) for term in terms if term.adjustment == "holm")
     return [
         ("effect", f"{EFFECT[kind]}{': + is faster, - is slower.' if log else '; + is more.'}"),
         *([("X:Y", "the change of X's effect when Y is set.")] if "interaction" in means else []),
-        *([] if log else [("q", "the same on the scale of -1 and +1: half a main effect, a quarter of an interaction of two.")]),
+        *(
+            []
+            if log
+            else [
+                (
+                    "q",
+                    (
+                        "the same on the scale of -1 and +1: half a main effect, a quarter of an "
+                        "interaction of two."
+                    ),
+                )
+            ]
+        ),
         ("share", "% of the total variation explained: a description."),
-        *([("H", f"{ADJUSTED['holm']}: adjusted for all the keys' effects of the study ({', '.join(families)}).")] if families else []),
-        *([("BH", f"{ADJUSTED['bh']}: interactions are a screen, adjusted among themselves.")] if means & SCREENED else []),
+        *(
+            [
+                (
+                    "H",
+                    (
+                        f"{ADJUSTED['holm']}: adjusted for all the keys' effects of the study "
+                        f"({', '.join(families)})."
+                    ),
+                )
+            ]
+            if families
+            else []
+        ),
+        *(
+            [("BH", f"{ADJUSTED['bh']}: interactions are a screen, adjusted among themselves.")]
+            if means & SCREENED
+            else []
+        ),
         ("MDE", "the smallest effect that this design would have detected with 80 % probability."),
     ]

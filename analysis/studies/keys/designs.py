@@ -11,11 +11,27 @@ import numpy as np
 
 from analysis.stats.effect import ROUNDING, moments
 from analysis.stats.estimate import contrast as within_blocks
-from analysis.stats.linear import DEPENDENT, FEWEST_CELLS, Factors, VariationRow, add_up, coded_levels, why_lost
+from analysis.stats.linear import (
+    DEPENDENT,
+    FEWEST_CELLS,
+    Factors,
+    VariationRow,
+    add_up,
+    coded_levels,
+    why_lost,
+)
 from analysis.terms import NotComparable
 from control.names import first_few
 
-from .aliases import aliases, coded_points, contradictions, defining_words, effects_up_to, partly_mixed, resolution
+from .aliases import (
+    aliases,
+    coded_points,
+    contradictions,
+    defining_words,
+    effects_up_to,
+    partly_mixed,
+    resolution,
+)
 from .model import Model
 from .observed import SETS, WHOLE_SETS
 from .terms import Effects, Means, Observed, Term
@@ -30,7 +46,8 @@ if TYPE_CHECKING:
 MOST_SHOWN = 2  # factors of an interaction listed as lost or as an alias
 MOST_KEYS = 3  # listed by name
 OWN_ERROR = (
-    "each effect's own: the scatter of its block-by-block differences as in `compare`, blocks − 1 df; variation and means pool "
+    "each effect's own: the scatter of its block-by-block differences as in `compare`, blocks − 1 "
+    "df; variation and means pool "
     "block × tweak set, assuming equal scatter"
 )
 
@@ -39,10 +56,14 @@ def analyse(data: Observed) -> Effects:
     """Estimate the effects of a design. Raises: NotComparable, if there is nothing to estimate."""
     if data.design in WHOLE_SETS:
         return _whole_sets(data)
-    return (_two_level if all(len(factor.levels) == 2 for factor in data.factors) else _several)(data)
+    return (_two_level if all(len(factor.levels) == 2 for factor in data.factors) else _several)(
+        data
+    )
 
 
-def _effects_of(model: Model, terms: Iterable[Term], anova: tuple[VariationRow, ...], **more: Any) -> Effects:
+def _effects_of(
+    model: Model, terms: Iterable[Term], anova: tuple[VariationRow, ...], **more: Any
+) -> Effects:
     return Effects(
         observed=model.data,
         terms=tuple(terms),
@@ -77,10 +98,14 @@ class _Contrast:
 def _whole_sets(data: Observed) -> Effects:
     model = Model(data, SETS)
     if not model.replicated:
-        raise NotComparable("too few cells: how far equal cells differ is unknown. Run 3 blocks or more.")
+        raise NotComparable(
+            "too few cells: how far equal cells differ is unknown. Run 3 blocks or more."
+        )
     sets = model.columns((SETS,))
     if not model.independent([sets]):
-        raise NotComparable("some tweak sets share no block with the others, so they cannot be compared.")
+        raise NotComparable(
+            "some tweak sets share no block with the others, so they cannot be compared."
+        )
     model.use({(SETS,): sets})
     by_block: dict[Hashable, dict[str, float]] = {}
     for block, name, value in zip(model.blocks, model.labels[SETS], model.y, strict=True):
@@ -94,24 +119,66 @@ def _whole_sets(data: Observed) -> Effects:
         if spread > ROUNDING:
             estimate = mean, sum(weight**2 for weight in weights.values()) / blocks
             own = spread / math.sqrt(blocks), blocks - 1
-            terms.append(model.term(contrast.label, contrast.factors, contrast.means, estimate, own=own, level=contrast.level))
+            terms.append(
+                model.term(
+                    contrast.label,
+                    contrast.factors,
+                    contrast.means,
+                    estimate,
+                    own=own,
+                    level=contrast.level,
+                )
+            )
         elif blocks >= FEWEST_CELLS:
-            gone.append((contrast.label, f"the same ratio of {data.metric} in all {blocks} blocks: these are not independent measurements"))
+            gone.append(
+                (
+                    contrast.label,
+                    (
+                        f"the same ratio of {data.metric} in all {blocks} blocks: these are not "
+                        "independent measurements"
+                    ),
+                )
+            )
         else:
             names = ", ".join(weights)
-            gone.append((contrast.label, f"{names}: measured together in {blocks} blocks; at least {FEWEST_CELLS} are required"))
+            gone.append(
+                (
+                    contrast.label,
+                    (
+                        f"{names}: measured together in {blocks} blocks; at least {FEWEST_CELLS} "
+                        "are required"
+                    ),
+                )
+            )
     if not terms:
-        raise NotComparable(f"nothing can be compared with {next(iter(data.points))}: {'; '.join(reason for _, reason in gone[:2])}.")
+        raise NotComparable(
+            f"nothing can be compared with {next(iter(data.points))}: "
+            f"{'; '.join(reason for _, reason in gone[:2])}."
+        )
     (among,) = model.tests
     rows = [model.row("tweak sets", among.df, among.ss)]
     notes = tuple(_incomplete(terms, len(by_block)))
-    return _effects_of(model, terms, model.variation(rows, [sets]), error=OWN_ERROR, unestimable=tuple(gone), notes=notes)
+    return _effects_of(
+        model,
+        terms,
+        model.variation(rows, [sets]),
+        error=OWN_ERROR,
+        unestimable=tuple(gone),
+        notes=notes,
+    )
 
 
 def _incomplete(terms: Iterable[Term], blocks: int) -> Iterator[str]:
-    short = [f"{term.label} {int(term.df) + 1}" for term in terms if term.df is not None and int(term.df) + 1 < blocks]
+    short = [
+        f"{term.label} {int(term.df) + 1}"
+        for term in terms
+        if term.df is not None and int(term.df) + 1 < blocks
+    ]
     if short:
-        yield f"an effect uses only blocks with all its cells; of {blocks}: {first_few(short, MOST_KEYS)}."
+        yield (
+            f"an effect uses only blocks with all its cells; of {blocks}: "
+            f"{first_few(short, MOST_KEYS)}."
+        )
 
 
 def _contrasts(data: Observed) -> Iterator[_Contrast]:
@@ -139,7 +206,13 @@ def _ablation(data: Observed, stock: str) -> Iterator[_Contrast]:
         if alone:
             yield _Contrast(f"{name} alone", (name,), "alone", {alone: 1.0, stock: -1.0}, level)
         if without:
-            yield _Contrast(f"{name} in the profile", (name,), "in profile", {profile: 1.0, without: -1.0}, level)
+            yield _Contrast(
+                f"{name} in the profile",
+                (name,),
+                "in profile",
+                {profile: 1.0, without: -1.0},
+                level,
+            )
         if alone and without:
             weights = dict.fromkeys((profile, without, alone, stock), 0.0)
             for point, weight in ((profile, 1.0), (without, -1.0), (alone, -1.0), (stock, 1.0)):
@@ -147,7 +220,12 @@ def _ablation(data: Observed, stock: str) -> Iterator[_Contrast]:
             if all(weights != contrast.weights for contrast in late):  # the same for two keys
                 late.append(_Contrast(name, (name,), "disagreement", weights, level))
     if several:
-        yield _Contrast(profile, tuple(factor.name for factor in data.factors), "profile", {profile: 1.0, stock: -1.0})
+        yield _Contrast(
+            profile,
+            tuple(factor.name for factor in data.factors),
+            "profile",
+            {profile: 1.0, stock: -1.0},
+        )
     yield from late
 
 
@@ -169,13 +247,17 @@ def _two_level(data: Observed) -> Effects:
     model.use({_named(effect, names): columns for effect, columns in estimable.items()})
     model.must_repeat(names[effect[0]] for effect in estimable if len(effect) == 1)
     terms = [_factorial_term(model, effect, names, words) for effect in estimable]
-    rows = [model.row(term.label, 1, (term.share or 0.0) * model.total, term.factors) for term in terms]
+    rows = [
+        model.row(term.label, 1, (term.share or 0.0) * model.total, term.factors) for term in terms
+    ]
     shortest = None if partly else resolution(words)
     return _effects_of(
         model,
         terms,
         model.variation(rows, [model.points]),
-        error=model.error if model.replicated else f"none: {'one repeat is too few' if model.error_df else 'nothing was replicated'}",
+        error=model.error
+        if model.replicated
+        else f"none: {'one repeat is too few' if model.error_df else 'nothing was replicated'}",
         resolution=shortest,
         unestimable=tuple(_lost_effects(model, estimable, words, order)),
         notes=tuple(contradictions(data, shortest)),
@@ -187,7 +269,9 @@ def _named(effect: Effect, names: Sequence[str]) -> Factors:
     return tuple(names[at] for at in effect)
 
 
-def _estimable(model: Model, names: Sequence[str], candidates: Iterable[Effect]) -> dict[Effect, Floats]:
+def _estimable(
+    model: Model, names: Sequence[str], candidates: Iterable[Effect]
+) -> dict[Effect, Floats]:
     """Return the estimable effects: each adds to the mean, the blocks and the effects before it."""
     basis = np.linalg.qr(model.base)[0]
     result: dict[Effect, Floats] = {}
@@ -205,25 +289,33 @@ def _estimable(model: Model, names: Sequence[str], candidates: Iterable[Effect])
     return result
 
 
-def _factorial_term(model: Model, effect: Effect, names: Sequence[str], words: Sequence[Effect]) -> Term:
+def _factorial_term(
+    model: Model, effect: Effect, names: Sequence[str], words: Sequence[Effect]
+) -> Term:
     """Make the term of an effect: its coefficient times 2 (main) or 4 (interaction of two).
 
     This is the change caused by the factor, or the change of another factor's effect.
     """
     factors, times = _named(effect, names), 2.0 ** len(effect)
-    same = [alias for alias in aliases(effect, words, MOST_SHOWN) if alias] or aliases(effect, words, MOST_SHOWN + 1)
+    same = [alias for alias in aliases(effect, words, MOST_SHOWN) if alias] or aliases(
+        effect, words, MOST_SHOWN + 1
+    )
     return model.term(
         ":".join(factors),
         factors,
         "main" if len(effect) == 1 else "interaction",
         model.contrast(factors, [times]),
         aliases=tuple(_named(alias, names) for alias in same if alias),
-        level=model.data.factors[effect[0]].levels[-1] if len(effect) == 1 and model.data.profile else None,
+        level=model.data.factors[effect[0]].levels[-1]
+        if len(effect) == 1 and model.data.profile
+        else None,
         coefficient=model.contrast(factors, [1.0])[0],
     )
 
 
-def _lost_effects(model: Model, estimable: Iterable[Effect], words: Sequence[Effect], order: int) -> Iterator[tuple[str, str]]:
+def _lost_effects(
+    model: Model, estimable: Iterable[Effect], words: Sequence[Effect], order: int
+) -> Iterator[tuple[str, str]]:
     """Yield effects that the planned points could estimate but the measured cells cannot."""
     names = [*model.labels]
     known = {same for effect in estimable for same in (effect, *aliases(effect, words, len(names)))}
@@ -256,7 +348,17 @@ def _several(data: Observed) -> Effects:
 
 def _level_terms(model: Model) -> Iterator[Term]:
     for (name,) in (term for term in model.terms if len(term) == 1):
-        levels, counts, codes = model.levels[name], model.counts[name], coded_levels(model.levels[name])
+        levels, counts, codes = (
+            model.levels[name],
+            model.counts[name],
+            coded_levels(model.levels[name]),
+        )
         for level, code in zip(levels[1:], codes[1:], strict=True):
             if min(counts[level], counts[levels[0]]) >= (FEWEST_CELLS if model.blocked else 1):
-                yield model.term(f"{name} {levels[0]} → {level}", (name,), "level", model.contrast((name,), code - codes[0]), level=level)
+                yield model.term(
+                    f"{name} {levels[0]} → {level}",
+                    (name,),
+                    "level",
+                    model.contrast((name,), code - codes[0]),
+                    level=level,
+                )

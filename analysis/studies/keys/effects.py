@@ -34,7 +34,8 @@ from .terms import SCREENED, Effects, Observed, Term, Word
 COMFORTABLE_DF = 4
 MOST_POINTS = 4  # listed
 UNBALANCED = (
-    "the cells are unbalanced: effects are least-squares estimates, each adjusted for the others; they are not independent, "
+    "the cells are unbalanced: effects are least-squares estimates, each adjusted for the others; "
+    "they are not independent, "
     "and sums of squares do not add up to the total."
 )
 
@@ -60,7 +61,12 @@ def _analysed(data: Observed) -> Effects:
     try:
         effects = analyse(data)
     except NotComparable as reason:
-        return Effects(data, blocks=len({row.block for row in data.rows}), notes=data.notes, refusal=str(reason))
+        return Effects(
+            data,
+            blocks=len({row.block for row in data.rows}),
+            notes=data.notes,
+            refusal=str(reason),
+        )
     return replace(effects, notes=(*data.notes, *effects.notes, *_notes(effects)))
 
 
@@ -69,20 +75,27 @@ def _notes(effects: Effects) -> Iterator[str]:
     for lost in effects.observed.lost:
         groups.setdefault((lost.blocks, lost.reason), []).append(lost.point)
     for (blocks, reason), points in groups.items():
-        where = f" in block{'s' if len(blocks) > 1 else ''} {', '.join(blocks)}" if any(blocks) else ""
+        where = (
+            f" in block{'s' if len(blocks) > 1 else ''} {', '.join(blocks)}" if any(blocks) else ""
+        )
         yield f"lost{where}: {first_few(points, MOST_POINTS)}: {reason}."
     if not effects.orthogonal and effects.observed.design not in WHOLE_SETS:
         yield UNBALANCED
     fewest = min((int(term.df) for term in effects.terms if term.df), default=COMFORTABLE_DF)
     if fewest < COMFORTABLE_DF:
-        yield f"an effect rests on only {fewest} degrees of freedom: below {COMFORTABLE_DF}, one outlying cell can decide the result."
+        yield (
+            f"an effect rests on only {fewest} degrees of freedom: below {COMFORTABLE_DF}, one "
+            "outlying cell can decide the result."
+        )
 
 
 def _settled(designs: Sequence[Effects]) -> list[Effects]:
     """Adjust the effects of each study together, and add each verdict and design's sentence."""
     settled: dict[int, Effects] = {}
     for study in dict.fromkeys(effects.observed.study for effects in designs):
-        own = [(at, effects) for at, effects in enumerate(designs) if effects.observed.study == study]
+        own = [
+            (at, effects) for at, effects in enumerate(designs) if effects.observed.study == study
+        ]
         keys = [term for _, effects in own for term in effects.terms if term.means not in SCREENED]
         screen = [term for _, effects in own for term in effects.terms if term.means in SCREENED]
         rows = [row for _, effects in own for row in effects.anova if _stands_alone(row, effects)]
@@ -91,29 +104,51 @@ def _settled(designs: Sequence[Effects]) -> list[Effects]:
             judged = replace(
                 effects,
                 terms=tuple(
-                    _judged(term, effects, p_adjusted.get(id(term)), len(screen) + len(rows) if term.means in SCREENED else len(keys))
+                    _judged(
+                        term,
+                        effects,
+                        p_adjusted.get(id(term)),
+                        len(screen) + len(rows) if term.means in SCREENED else len(keys),
+                    )
                     for term in effects.terms
                 ),
-                anova=tuple(replace(row, p_adjusted=p_adjusted.get(id(row))) for row in effects.anova),
+                anova=tuple(
+                    replace(row, p_adjusted=p_adjusted.get(id(row))) for row in effects.anova
+                ),
             )
             settled[at] = replace(judged, sentence=sentence(judged))
     return [settled[at] for at in range(len(designs))]
 
 
-def _adjusted(tests: Sequence[Term | VariationRow], adjust: Callable[[Sequence[float]], list[float]]) -> dict[int, float]:
+def _adjusted(
+    tests: Sequence[Term | VariationRow], adjust: Callable[[Sequence[float]], list[float]]
+) -> dict[int, float]:
     ps = {id(test): test.p for test in tests if test.p is not None}
     return dict(zip(ps, adjust([*ps.values()]), strict=True))
 
 
 def _stands_alone(row: VariationRow, effects: Effects) -> bool:
     """Return whether a row is an interaction without a term."""
-    return len(row.factors) > 1 and row.p is not None and not any(term.factors == row.factors for term in effects.terms)
+    return (
+        len(row.factors) > 1
+        and row.p is not None
+        and not any(term.factors == row.factors for term in effects.terms)
+    )
 
 
 def _judged(term: Term, effects: Effects, p_adjusted: float | None, family: int) -> Term:
     if p_adjusted is not None:
-        term = replace(term, p_adjusted=p_adjusted, family=family, adjustment="bh" if term.means in SCREENED else "holm")
-    mde = detectable_errors(term.df, ALPHA / max(1, term.family)) * term.se if term.se and term.df else None
+        term = replace(
+            term,
+            p_adjusted=p_adjusted,
+            family=family,
+            adjustment="bh" if term.means in SCREENED else "holm",
+        )
+    mde = (
+        detectable_errors(term.df, ALPHA / max(1, term.family)) * term.se
+        if term.se and term.df
+        else None
+    )
     if mde is not None and effects.observed.scale == "log":
         mde = math.expm1(min(mde, LARGEST_LOG))
     return replace(term, mde=mde, verdict=_word(term, effects))
@@ -141,7 +176,13 @@ def _inside(term: Term, margin: float | None) -> bool:
     if margin is None or term.gain is None or not term.se or term.df is None:
         return False
     edge = math.log1p(margin)
-    return max(t_tail((edge - term.effect) / term.se, term.df), t_tail((edge + term.effect) / term.se, term.df)) < ALPHA
+    return (
+        max(
+            t_tail((edge - term.effect) / term.se, term.df),
+            t_tail((edge + term.effect) / term.se, term.df),
+        )
+        < ALPHA
+    )
 
 
 def again(run: Run, effects: Effects) -> tuple[str, bool]:
@@ -159,16 +200,29 @@ def again(run: Run, effects: Effects) -> tuple[str, bool]:
     if not copies:
         return "", False
     sign = -1.0 if data.better == "lower" else 1.0
-    gains = [sign * math.log(copies[block] / stock[block]) for block in sorted(usable & stock.keys() & copies.keys())]
+    gains = [
+        sign * math.log(copies[block] / stock[block])
+        for block in sorted(usable & stock.keys() & copies.keys())
+    ]
     error, df = _error(gains, effects, alone=guard or data.design in WHOLE_SETS)
     if not error:
-        reason = f"{len(gains)} blocks are too few" if gains else f"{AGAIN} and {run.baseline} share no measured block"
+        reason = (
+            f"{len(gains)} blocks are too few"
+            if gains
+            else f"{AGAIN} and {run.baseline} share no measured block"
+        )
         return f"cannot be checked: {reason}.", False
     effect, low, high, p = t_interval(math.fsum(gains) / len(gains), error, df)
     ends = f"95 % {number(math.expm1(low))} to {percent(math.expm1(high))}"
-    text = f"{AGAIN}, which changes nothing, against {run.baseline}: {percent(math.expm1(effect))} ({ends}, p {probability(p)})"
+    text = (
+        f"{AGAIN}, which changes nothing, against {run.baseline}: {percent(math.expm1(effect))} "
+        f"({ends}, p {probability(p)})"
+    )
     if p < level:
-        reason = f"By chance this happens once in {1 / level:.0f}; otherwise the machine was not quiet, or {run.baseline} was unlucky"
+        reason = (
+            f"By chance this happens once in {1 / level:.0f}; otherwise the machine was not "
+            f"quiet, or {run.baseline} was unlucky"
+        )
         return f"{text}. {reason}: no key is named.", True
     if p < ALPHA:
         return f"{text}: not below the guard's {GUARD}, but trust these effects less.", False
@@ -179,7 +233,11 @@ def _values(run: Run, data: Observed, name: str) -> dict[str, float]:
     values, doubts = {}, moved(run)
     for cell in run.cells:
         place = cell.study, cell.workload, cell.tweakset
-        if cell.id not in doubts and place == (data.study, data.workload, name) and cell.outcome == "measured":
+        if (
+            cell.id not in doubts
+            and place == (data.study, data.workload, name)
+            and cell.outcome == "measured"
+        ):
             with contextlib.suppress(NotComparable):
                 values[str(cell.block)] = value_of(cell, metric_named(data.metric))
     return values
@@ -189,6 +247,10 @@ def _error(gains: Sequence[float], effects: Effects, *, alone: bool) -> tuple[fl
     """Return the standard error and d.f. of the gains' mean: `alone`, or from the common error."""
     count = len(gains)
     if not alone:
-        return (math.sqrt(2 * effects.error_ms / count), effects.error_df) if count and effects.error_ms else (0.0, 0)
+        return (
+            (math.sqrt(2 * effects.error_ms / count), effects.error_df)
+            if count and effects.error_ms
+            else (0.0, 0)
+        )
     _, spread = moments(gains) if count >= FEWEST_CELLS else (0.0, 0.0)
     return (spread / math.sqrt(count), count - 1) if spread > ROUNDING else (0.0, 0)

@@ -32,12 +32,23 @@ class Model(LinearModel):
         values = np.array([row.value for row in data.rows])
         if data.scale == "log":
             values = np.log(values) * (-1.0 if data.better == "lower" else 1.0)
-        labels = {factor.name: [row.levels[at] for row in data.rows] for at, factor in enumerate(data.factors)}
+        labels = {
+            factor.name: [row.levels[at] for row in data.rows]
+            for at, factor in enumerate(data.factors)
+        }
         levels = {factor.name: factor.levels for factor in data.factors}
         if whole:
             labels, levels = {whole: [row.name for row in data.rows]}, {whole: tuple(data.points)}
         points = [row.levels for row in data.rows]
-        super().__init__(values, [row.block for row in data.rows], labels, levels, points, len(data.points), data.metric)
+        super().__init__(
+            values,
+            [row.block for row in data.rows],
+            labels,
+            levels,
+            points,
+            len(data.points),
+            data.metric,
+        )
 
     def term(
         self,
@@ -54,13 +65,25 @@ class Model(LinearModel):
         It uses the common error, or its `own` standard error and degrees of freedom.
         """
         effect, variance = estimate
-        se, df = own or (None if self.error_ms is None else math.sqrt(variance * self.error_ms), self.error_df)
+        se, df = own or (
+            None if self.error_ms is None else math.sqrt(variance * self.error_ms),
+            self.error_df,
+        )
         test = t_interval(effect, se, df) if se else None
         low, high, p = (test.low, test.high, test.p) if test else (None, None, None)
         gain, gain_low, gain_high = (
-            math.expm1(min(end, LARGEST_LOG)) if end is not None and self.data.scale == "log" else None for end in (effect, low, high)
+            math.expm1(min(end, LARGEST_LOG))
+            if end is not None and self.data.scale == "log"
+            else None
+            for end in (effect, low, high)
         )
-        ends = {"gain": gain, "gain_low": gain_low, "gain_high": gain_high, "p": p, "share": effect**2 / variance / self.total}
+        ends = {
+            "gain": gain,
+            "gain_low": gain_low,
+            "gain_high": gain_high,
+            "p": p,
+            "share": effect**2 / variance / self.total,
+        }
         more |= ends | {"se": se, "df": float(df) if se else None, "low": low, "high": high}
         return Term(label, factors, means, effect, **more)
 
@@ -77,4 +100,12 @@ class Model(LinearModel):
             if self.error_ms is not None:
                 ends = t_interval(value, math.sqrt(variance * self.error_ms), self.error_df)
                 low, high = sorted((self.unit(ends.low), self.unit(ends.high)))
-            yield Level(name, level, self.counts[name][level], self.unit(value), value - self.mean, low, high)
+            yield Level(
+                name,
+                level,
+                self.counts[name][level],
+                self.unit(value),
+                value - self.mean,
+                low,
+                high,
+            )

@@ -10,7 +10,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import accumulate
 
 from analysis.arms import Arm, Sides, baseline_name, met, parts, studies
-from analysis.checks import READ_BACK, different_data, must_be_in_force, must_have_done_its_jobs, must_not_contradict, same_value
+from analysis.checks import (
+    READ_BACK,
+    different_data,
+    must_be_in_force,
+    must_have_done_its_jobs,
+    must_not_contradict,
+    same_value,
+)
 from analysis.pairing import metric_named, primary_of, value_of
 from analysis.terms import AGAIN, Cell, Metric, NotComparable, Run, Unreadable
 
@@ -49,9 +56,14 @@ def observed(run: Run, metric: str | None = None) -> list[Observed]:
         for workload, names in met(arm, study).items():
             taken = metric_named(metric) if metric else primary_of(run, study, workload)
             sets = (stock, *(name for name in names if name not in {run.baseline, AGAIN}))
-            designs: dict[str, Layout] = {"": ((DesignFactor(SETS, "A", sets),), {name: (name,) for name in sets})}
+            designs: dict[str, Layout] = {
+                "": ((DesignFactor(SETS, "A", sets),), {name: (name,) for name in sets})
+            }
             if any(name in run.design.points for name in names):
-                designs = {name: _taken_apart(run, name, stock) for name in dict.fromkeys(factor.tweakset for factor in run.design.factors)}
+                designs = {
+                    name: _taken_apart(run, name, stock)
+                    for name in dict.fromkeys(factor.tweakset for factor in run.design.factors)
+                }
             for profile, (factors, points) in designs.items():
                 result.append(
                     Observed(
@@ -94,15 +106,25 @@ def _cells(run: Run, study: str, workload: str) -> list[Cell]:
     return [cell for cell in run.cells if (cell.study, cell.workload) == (study, workload)]
 
 
-def _gather(run: Run, where: tuple[str, str], metric: Metric, points: Points) -> tuple[tuple[EffectRow, ...], tuple[LostPoint, ...]]:
+def _gather(
+    run: Run, where: tuple[str, str], metric: Metric, points: Points
+) -> tuple[tuple[EffectRow, ...], tuple[LostPoint, ...]]:
     cells = {(cell.tweakset, cell.block): cell for cell in _cells(run, *where)}
     untouched = Sides(Arm(run.origin, (run,)), where[0]).side(where[1], next(iter(points)))
-    cells |= {(cell.tweakset, cell.block): cell for cell in untouched.cells.values()} if untouched else {}
+    cells |= (
+        {(cell.tweakset, cell.block): cell for cell in untouched.cells.values()}
+        if untouched
+        else {}
+    )
     doubts = moved(run)
     planned = max(run.design.blocks_of(*where, name) for name in points if name in run.tweaksets)
     rows, lost = [], dict[tuple[str, str], list[str]]()
     for block in sorted({block for _, block in cells} | set(range(1, planned + 1))):
-        measured = (cells[name, block] for name in points if (name, block) in cells and cells[name, block].outcome == "measured")
+        measured = (
+            cells[name, block]
+            for name in points
+            if (name, block) in cells and cells[name, block].outcome == "measured"
+        )
         first = next(measured, None)
         for name in points:
             try:
@@ -111,10 +133,14 @@ def _gather(run: Run, where: tuple[str, str], metric: Metric, points: Points) ->
                 lost.setdefault((name, str(reason).rstrip(".")), []).append(str(block))
             else:
                 rows.append(EffectRow(name, points[name], str(block), value))
-    return tuple(rows), tuple(LostPoint(name, reason, tuple(missing)) for (name, reason), missing in lost.items())
+    return tuple(rows), tuple(
+        LostPoint(name, reason, tuple(missing)) for (name, reason), missing in lost.items()
+    )
 
 
-def _value(run: Run, cell: Cell | None, metric: Metric, first: Cell | None, doubts: Mapping[str, str]) -> float:
+def _value(
+    run: Run, cell: Cell | None, metric: Metric, first: Cell | None, doubts: Mapping[str, str]
+) -> float:
     """Read a cell with all checks of `compare`: measured, in force, consistent, same work."""
     if cell is None:
         raise NotComparable("not run")
@@ -134,12 +160,26 @@ def _value(run: Run, cell: Cell | None, metric: Metric, first: Cell | None, doub
 def _in_force(run: Run, study: str, workload: str, profile: str) -> Iterator[str]:
     """Yield keys that already had their value: setting them changed nothing."""
     points = run.design.points
-    measured = [cell for cell in _cells(run, study, workload) if cell.outcome == "measured" and cell.tweakset in points]
+    measured = [
+        cell
+        for cell in _cells(run, study, workload)
+        if cell.outcome == "measured" and cell.tweakset in points
+    ]
     for factor in run.design.factors:
         if factor.tweakset == profile and factor.kind in READ_BACK:
-            cells = [cell for cell in measured if points[cell.tweakset].levels.get(factor.name) is not None]
-            if cells and all(cell.applied is not None and factor.name in cell.applied.already_in_force for cell in cells):
-                yield f"{factor.name} already had its value: setting it changed nothing here, so any effect is spurious."
+            cells = [
+                cell
+                for cell in measured
+                if points[cell.tweakset].levels.get(factor.name) is not None
+            ]
+            if cells and all(
+                cell.applied is not None and factor.name in cell.applied.already_in_force
+                for cell in cells
+            ):
+                yield (
+                    f"{factor.name} already had its value: setting it changed nothing here, so "
+                    "any effect is spurious."
+                )
 
 
 def moved(run: Run) -> dict[str, str]:
@@ -153,13 +193,24 @@ def moved(run: Run) -> dict[str, str]:
         nodes.setdefault(cell.node, []).append(cell)
     result: dict[str, str] = {}
     for cells in nodes.values():
-        for key in dict.fromkeys(key for cell in cells if cell.applied for key, value in cell.applied.before.items() if value is not None):
+        for key in dict.fromkeys(
+            key
+            for cell in cells
+            if cell.applied
+            for key, value in cell.applied.before.items()
+            if value is not None
+        ):
             looked = [cell.applied.before.get(key) if cell.applied else None for cell in cells]
             first = next(value for value in looked if value is not None)
-            for cell, *values in zip(cells, _carried(looked), reversed(_carried(looked[::-1])), strict=True):
+            for cell, *values in zip(
+                cells, _carried(looked), reversed(_carried(looked[::-1])), strict=True
+            ):
                 for value in values:
                     if value is not None and not same_value(value, first):
-                        result.setdefault(cell.id, f"{key} was {value} around this cell but {first} at the beginning")
+                        result.setdefault(
+                            cell.id,
+                            f"{key} was {value} around this cell but {first} at the beginning",
+                        )
     return result
 
 
@@ -178,17 +229,36 @@ def must_be_as_requested(run: Run) -> None:
     Raises: Unreadable, naming the first mismatch: keys would be mislabelled.
     """
     for factor in run.design.factors:
-        levels = {name: point.levels.get(factor.name) for name, point in run.design.points.items() if point.tweakset == factor.tweakset}
-        levels = {name: level for name, level in levels.items() if name in run.tweaksets} | {run.baseline: None}
-        requested = {name: {setting.key: setting.value for setting in run.tweaksets[name].requested}.get(factor.name) for name in levels}
+        levels = {
+            name: point.levels.get(factor.name)
+            for name, point in run.design.points.items()
+            if point.tweakset == factor.tweakset
+        }
+        levels = {name: level for name, level in levels.items() if name in run.tweaksets} | {
+            run.baseline: None
+        }
+        requested = {
+            name: {setting.key: setting.value for setting in run.tweaksets[name].requested}.get(
+                factor.name
+            )
+            for name in levels
+        }
         if all(value is None for value in requested.values()):
             continue  # a script, or several settings under one name
         for name, level in levels.items():
             value = requested[name]
             # Limits and the like can be spelled in several ways, which are not compared here.
-            equal = level is not None and value is not None and (factor.kind != "sysctl" or same_value(level, value))
+            equal = (
+                level is not None
+                and value is not None
+                and (factor.kind != "sysctl" or same_value(level, value))
+            )
             if not equal and (level, value) != (None, None):
-                does, asks = ("leaves it as found" if setting is None else f"sets it to {setting}" for setting in (level, value))
+                does, asks = (
+                    "leaves it as found" if setting is None else f"sets it to {setting}"
+                    for setting in (level, value)
+                )
                 raise Unreadable(
-                    f"{run.origin}: design.points.{name} {does}, {factor.name}, but its tweak set {asks}: one of the two was edited."
+                    f"{run.origin}: design.points.{name} {does}, {factor.name}, but its tweak set "
+                    f"{asks}: one of the two was edited."
                 )

@@ -10,9 +10,29 @@ from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from analysis.plots.labels import Measure, fit, fitted, measure_of, minus, room_for, width_in
-from analysis.plots.marks import FASTER_AXIS, VERDICTS, Mark, MarkRow, forest_section, known, margin_band, reach_of, scaled
+from analysis.plots.marks import (
+    FASTER_AXIS,
+    VERDICTS,
+    Mark,
+    MarkRow,
+    forest_section,
+    known,
+    margin_band,
+    reach_of,
+    scaled,
+)
 from analysis.plots.marks import lines as draw_lines
-from analysis.plots.page import Entry, Page, Section, SmallPanel, SmallPanels, Spec, line, margin_entry, verdict_entries
+from analysis.plots.page import (
+    Entry,
+    Page,
+    Section,
+    SmallPanel,
+    SmallPanels,
+    Spec,
+    line,
+    margin_entry,
+    verdict_entries,
+)
 from analysis.plots.scene import Scene, some
 from analysis.plots.style import BAND, FAINT, INK, QUIET, SMALL, picture
 from analysis.terms import Run
@@ -25,7 +45,9 @@ if TYPE_CHECKING:
 
 
 # The verdicts of `compare`, plus that of a design; shape repeats the meaning of colour.
-MARKS: dict[str, Style] = VERDICTS | {"interacts": {"marker": "D", "color": "#8f4b7d", "markerfacecolor": "#8f4b7d"}}
+MARKS: dict[str, Style] = VERDICTS | {
+    "interacts": {"marker": "D", "color": "#8f4b7d", "markerfacecolor": "#8f4b7d"}
+}
 CALLED = NAMED | {"interacts"}
 # Designs whose cells vary several keys at once; "file" is any of them, from a design file.
 FACTORIAL = frozenset({"factorial", "fractional", "file"})
@@ -33,7 +55,9 @@ ROMAN = {3: "III", 4: "IV", 5: "V"}
 FEW = 5  # number of interactions shown, the strongest
 LINE_IN = 0.19
 WAYS = {"in profile": "in profile", "alone": "alone"}  # rows per key in an ablation
-IN_COMPANY = " In the profile: all keys set, against all but this one. Alone: this key set, against stock."
+IN_COMPANY = (
+    " In the profile: all keys set, against all but this one. Alone: this key set, against stock."
+)
 PANELS = SmallPanels(4, above=0.50, tall=1.15, below=0.42, left=0.2, start=0.36)
 MEAN: Style = {"color": FAINT, "linewidth": 1.0, "linestyle": (0, (3, 2))}
 
@@ -54,7 +78,9 @@ class KeyPart:
     @property
     def mean(self) -> float:
         """Return the mean of all cells, in the metric's unit."""
-        return math.exp(self.effects.mean if self.effects.observed.better == "higher" else -self.effects.mean)
+        return math.exp(
+            self.effects.mean if self.effects.observed.better == "higher" else -self.effects.mean
+        )
 
     @property
     def margin(self) -> tuple[float, ...]:
@@ -64,11 +90,16 @@ class KeyPart:
 
     def section(self, tall: float, draw: Callable[[Page, float], object]) -> Section:
         finding = minus(self.effects.sentence)
-        return Section(self.title, tall, draw, design_of(self.effects), [finding] if finding else [], self.run)
+        return Section(
+            self.title, tall, draw, design_of(self.effects), [finding] if finding else [], self.run
+        )
 
     def terms(self, *means: str) -> list[Term]:
         """Return the effects of these kinds, the largest first."""
-        return sorted((term for term in self.effects.terms if term.means in means), key=lambda term: -abs(term.effect))
+        return sorted(
+            (term for term in self.effects.terms if term.means in means),
+            key=lambda term: -abs(term.effect),
+        )
 
 
 def _percent(term: Term) -> Ends:
@@ -76,7 +107,9 @@ def _percent(term: Term) -> Ends:
 
 
 def _words(term: Term) -> str:
-    value, low, high = ("" if end is None else number(end) for end in (term.gain, term.gain_low, term.gain_high))
+    value, low, high = (
+        "" if end is None else number(end) for end in (term.gain, term.gain_low, term.gain_high)
+    )
     return minus(f"{value} [{low}, {high}]" if low and high else f"{value} [no interval]")
 
 
@@ -93,15 +126,25 @@ def parts_of(scene: Scene, fits: Callable[[KeyPart], object], reason: str) -> li
     parts = []
     for run, effects in analysed:
         data = effects.observed
-        names = (data.workload, data.profile if len(profiles) > 1 else "", f"run {run.run_id}" if len(scene.runs) > 1 else "")
-        parts.append(KeyPart(run, effects, " · ".join(filter(None, names)), untouched(scene, run, effects)))
+        names = (
+            data.workload,
+            data.profile if len(profiles) > 1 else "",
+            f"run {run.run_id}" if len(scene.runs) > 1 else "",
+        )
+        parts.append(
+            KeyPart(run, effects, " · ".join(filter(None, names)), untouched(scene, run, effects))
+        )
     refused = dict.fromkeys(effects.refusal.rstrip(".") for _, effects in every if effects.refusal)
     return some(filter(fits, parts), "; ".join(refused) or reason)
 
 
 def design_of(effects: Effects) -> str:
     seen = effects.observed
-    resolution = f" of resolution {ROMAN.get(effects.resolution, effects.resolution)}" if effects.resolution else ""
+    resolution = (
+        f" of resolution {ROMAN.get(effects.resolution, effects.resolution)}"
+        if effects.resolution
+        else ""
+    )
     parts = (
         f"{seen.design}{resolution}",
         f"{counted(len(seen.factors), 'key')} of {seen.profile}",
@@ -118,12 +161,22 @@ def untouched(scene: Scene, run: Run, effects: Effects) -> Term | None:
     It fails by the stricter of two rules: the effects' rule has no adjustment.
     """
     place = run.origin, effects.observed.study, effects.observed.workload
-    checks = (one for one in scene.comparisons if one.untouched and (one.candidate_run, one.study, one.workload) == place)
+    checks = (
+        one
+        for one in scene.comparisons
+        if one.untouched and (one.candidate_run, one.study, one.workload) == place
+    )
     check = next(checks, None)
     if check is None or check.primary is None:
         return None
     fails = effects.again_fails or check.verdict == "not comparable"
-    verdict = "not comparable" if fails else "equivalent" if check.verdict == "equivalent" else "inconclusive"
+    verdict = (
+        "not comparable"
+        if fails
+        else "equivalent"
+        if check.verdict == "equivalent"
+        else "inconclusive"
+    )
     gain, name = check.primary, check.tweakset
     ends = {"gain": gain.gain, "gain_low": gain.low, "gain_high": gain.high}
     return Term(name, (name,), "set", math.log1p(gain.gain), **ends, verdict=verdict)  # type: ignore[arg-type]  # one of its words
@@ -147,13 +200,21 @@ def key_effects(scene: Scene) -> Spec:
     """
     parts = parts_of(scene, _rows, "no effect of a key could be estimated")
     rows = [row for part in parts for row in _rows(part)]
-    left = max(room_for([f"{text}mm" for row in rows for text in row.name.split("\n")], 2.1), room_for([row.small for row in rows], 2.1))
-    lead = "Right of 0 the key makes the work faster, left of it slower. Marks: the effect; lines: its 95 % interval."
+    left = max(
+        room_for([f"{text}mm" for row in rows for text in row.name.split("\n")], 2.1),
+        room_for([row.small for row in rows], 2.1),
+    )
+    lead = (
+        "Right of 0 the key makes the work faster, left of it slower. Marks: the effect; lines: "
+        "its 95 % interval."
+    )
     legend = [
         *verdict_entries(MARKS, {term.verdict for row in rows for term in row.terms}),
         margin_entry(part.effects.observed.margin for part in parts),
     ]
-    notes = [note for part in parts for note in _notes(part, f"{part.title}: " if len(parts) > 1 else "")]
+    notes = [
+        note for part in parts for note in _notes(part, f"{part.title}: " if len(parts) > 1 else "")
+    ]
     if any(part.terms("interaction") for part in parts):
         notes.append("An interaction (×) is the change of one key's effect when the other is set.")
     in_company = IN_COMPANY if any(part.terms(*WAYS) for part in parts) else ""
@@ -165,12 +226,17 @@ def _rows(part: KeyPart) -> list[KeyRow]:
     values = {factor.name: factor.levels[-1] for factor in part.effects.observed.factors}
     keys: dict[str, list[Term]] = {}
     for term in part.terms("main", "level", *WAYS):
-        keys.setdefault(f"{term.factors[0]}={term.level or values[term.factors[0]]}", []).append(term)
+        keys.setdefault(f"{term.factors[0]}={term.level or values[term.factors[0]]}", []).append(
+            term
+        )
     profile, stock_again = part.effects.observed.profile, part.again
     groups = [
         [KeyRow(profile, "all keys, against stock", [term]) for term in part.terms("profile")],
         [KeyRow(name, _aliases(terms[0]), sorted(terms, key=_way)) for name, terms in keys.items()],
-        [KeyRow(" ×\n".join(term.factors), _aliases(term), [term]) for term in part.terms("interaction")[:FEW]],
+        [
+            KeyRow(" ×\n".join(term.factors), _aliases(term), [term])
+            for term in part.terms("interaction")[:FEW]
+        ],
     ]
     if any(groups) and stock_again is not None:
         groups.append([KeyRow(stock_again.label, "changes nothing (A/A)", [stock_again])])
@@ -184,18 +250,28 @@ def _way(term: Term) -> int:
 def _aliases(term: Term) -> str:
     """Write that it may be another effect, which the sentence and the table name."""
     count = len(term.aliases)
-    return f"or one of {count} combinations of others" if count > 1 else "or a combination of others" if count else ""
+    return (
+        f"or one of {count} combinations of others"
+        if count > 1
+        else "or a combination of others"
+        if count
+        else ""
+    )
 
 
 def _forest_section(part: KeyPart, left: float) -> Section:
     rows: list[MarkRow] = []
     for row in _rows(part):
         texts = row.name.split("\n")
-        name = "\n".join(fit(text, left - 0.15, lines=2 if len(texts) == 1 else 1, weight="bold") for text in texts)
+        name = "\n".join(
+            fit(text, left - 0.15, lines=2 if len(texts) == 1 else 1, weight="bold")
+            for text in texts
+        )
         marks = [
             Mark(
                 _percent(term),
-                MARKS[term.verdict] | ({"markersize": 5, "linewidth": 1.0} if term.means == "alone" else {}),
+                MARKS[term.verdict]
+                | ({"markersize": 5, "linewidth": 1.0} if term.means == "alone" else {}),
                 (f"{WAYS.get(term.means, '')} {_words(term)}".strip(), spoken(term.verdict)),
                 bold=term.verdict in CALLED,
             )
@@ -203,23 +279,35 @@ def _forest_section(part: KeyPart, left: float) -> Section:
         ]
         tall = LINE_IN * max(len(marks), name.count("\n") + 1 + bool(row.small)) + 0.12
         bold = any(mark.bold for mark in marks)
-        rows.append(MarkRow(name, marks, row.small, bold=bold, rule=bool(rows) and row.rule, tall=tall))
+        rows.append(
+            MarkRow(name, marks, row.small, bold=bold, rule=bool(rows) and row.rule, tall=tall)
+        )
     margin = part.effects.observed.margin or 0.0
     ends = [mark.ends for row in rows for mark in row.marks]
     reach = reach_of(ends, 150 * margin, [value for value, _, _ in ends])
-    heads, band = [("gain, % [95 %]", 0.12), ("verdict", 0)], margin_band(margin) if margin else None
-    section = forest_section("", rows, left=left, right=2.55, label=FASTER_AXIS, heads=heads, reach=reach, band=band)
+    heads, band = (
+        [("gain, % [95 %]", 0.12), ("verdict", 0)],
+        margin_band(margin) if margin else None,
+    )
+    section = forest_section(
+        "", rows, left=left, right=2.55, label=FASTER_AXIS, heads=heads, reach=reach, band=band
+    )
     return part.section(section.tall, section.draw)
 
 
 def _notes(part: KeyPart, name: str) -> Iterator[str]:
     """Yield hidden and lost effects, keys that depend on company, and a failed A/A check."""
     if part.again is not None and part.again.verdict == "not comparable":
-        differs = f"changes nothing but differs from stock ({minus(number(part.again.gain or 0.0))} %)"
+        differs = (
+            f"changes nothing but differs from stock ({minus(number(part.again.gain or 0.0))} %)"
+        )
         yield f"{part.title}: {part.again.label} {differs}: no effect is claimed there."
     for term in part.terms("disagreement"):
         if term.verdict in CALLED:
-            yield f"{name}{term.factors[0]} depends on its company: its effect alone differs from that in the profile by {_words(term)} %."
+            yield (
+                f"{name}{term.factors[0]} depends on its company: its effect alone differs from "
+                f"that in the profile by {_words(term)} %."
+            )
     more = len(part.terms("interaction")) - FEW
     if more > 0:
         yield f"{name}{more} weaker interaction{'s are' if more > 1 else ' is'} not shown."
@@ -230,20 +318,38 @@ def _notes(part: KeyPart, name: str) -> Iterator[str]:
 @picture(16, "Main effects", DESIGNS=FACTORIAL)
 def main_effects(scene: Scene) -> Spec:
     """Response at each level of each key, averaged over the levels of the others."""
-    parts = parts_of(scene, lambda part: part.effects.levels, "the design has no average over the levels of other keys")
-    verdicts = {term.verdict for part in parts for term in part.terms("main") if term.verdict in CALLED}
+    parts = parts_of(
+        scene,
+        lambda part: part.effects.levels,
+        "the design has no average over the levels of other keys",
+    )
+    verdicts = {
+        term.verdict for part in parts for term in part.terms("main") if term.verdict in CALLED
+    }
     legend = [
         line("mean at a level, with 95 % interval", INK, 1.2, marker="o", markersize=5),
-        *(line(spoken(word), MARKS[word]["color"], 1.2, marker="o", markersize=5) for word in MARKS if word in verdicts),
+        *(
+            line(spoken(word), MARKS[word]["color"], 1.2, marker="o", markersize=5)
+            for word in MARKS
+            if word in verdicts
+        ),
         Entry("mean of all cells", MEAN),
         margin_entry((part.effects.observed.margin for part in parts), "±{}, the margin"),
     ]
     lead = (
-        "A panel per key, the strongest first, all on one scale: a flat line means no effect. The gain is from the first level to the last."
+        "A panel per key, the strongest first, all on one scale: a flat line means no effect. The "
+        "gain is from the first level to the last."
     )
-    notes = ["No intervals: nothing was replicated."] if any(level.low is None for part in parts for level in part.effects.levels) else []
+    notes = (
+        ["No intervals: nothing was replicated."]
+        if any(level.low is None for part in parts for level in part.effects.levels)
+        else []
+    )
     if any(term.verdict in CALLED for part in parts for term in part.terms("interaction")):
-        notes.append("Keys interact here: an average over the levels of the others hides that; see “Effect of each key”.")
+        notes.append(
+            "Keys interact here: an average over the levels of the others hides that; see “Effect "
+            "of each key”."
+        )
     return Spec(lead, [_panels(part) for part in parts], legend, notes)
 
 
@@ -252,11 +358,17 @@ def _panels(part: KeyPart) -> Section:
     keys: dict[str, list[Level]] = {}
     for level in part.effects.levels:
         keys.setdefault(level.factor, []).append(level)
-    ends = [*known((level.mean, level.low, level.high) for level in part.effects.levels), *part.margin]
+    ends = [
+        *known((level.mean, level.low, level.high) for level in part.effects.levels),
+        *part.margin,
+    ]
     measure = measure_of(part.effects.observed.metric, ends)
     room = 0.08 * (max(ends) - min(ends)) or 0.1 * abs(max(ends)) or 1.0
     limits = ((min(ends) - room) * measure.scale, (max(ends) + room) * measure.scale)
-    paint, strongest = partial(_levels, part=part, measure=measure), sorted(keys.values(), key=_span, reverse=True)
+    paint, strongest = (
+        partial(_levels, part=part, measure=measure),
+        sorted(keys.values(), key=_span, reverse=True),
+    )
     section = PANELS.section("", strongest, paint, grid="y", most={"y": 4}, ylim=limits)
     return part.section(section.tall, section.draw)
 
@@ -272,17 +384,34 @@ def _levels(panel: SmallPanel, levels: list[Level], part: KeyPart, measure: Meas
     panel.axes.set(xlim=(-0.45, len(levels) - 0.55))
     panel.axes.tick_params(axis="y", labelleft=panel.first)
     if panel.first:
-        panel.axes.set_ylabel(measure.label if width_in(measure.label, SMALL) < PANELS.tall + 0.4 else measure.unit or measure.label)
+        panel.axes.set_ylabel(
+            measure.label
+            if width_in(measure.label, SMALL) < PANELS.tall + 0.4
+            else measure.unit or measure.label
+        )
     if part.margin:
-        panel.axes.axhspan(*(end * measure.scale for end in part.margin), color=BAND, linewidth=0, zorder=0)
-    shown = fitted([level.level for level in levels], panel.wide / len(levels) - 0.04, SMALL, lines=1)
+        panel.axes.axhspan(
+            *(end * measure.scale for end in part.margin), color=BAND, linewidth=0, zorder=0
+        )
+    shown = fitted(
+        [level.level for level in levels], panel.wide / len(levels) - 0.04, SMALL, lines=1
+    )
     panel.axes.set_xticks(range(len(levels)), shown.values())
     called = term is not None and term.verdict in CALLED
     color = MARKS[term.verdict]["color"] if term and called else INK
-    points = [(x, scaled((level.mean, level.low, level.high), measure.scale)) for x, level in enumerate(levels)]
+    points = [
+        (x, scaled((level.mean, level.low, level.high), measure.scale))
+        for x, level in enumerate(levels)
+    ]
     draw_lines(panel.axes, points, {"color": color, "marker": "o", "markersize": 4.5})
     panel.axes.axhline(part.mean * measure.scale, zorder=1, **MEAN)
     down = PANELS.above - 0.20
-    panel.text(down, fit(key, panel.wide, SMALL, 2, "bold"), va="bottom", fontweight="bold" if called else "normal", linespacing=1.0)
+    panel.text(
+        down,
+        fit(key, panel.wide, SMALL, 2, "bold"),
+        va="bottom",
+        fontweight="bold" if called else "normal",
+        linespacing=1.0,
+    )
     if term is not None:
         panel.text(down + 0.03, f"{_words(term)} %", color=color if called else QUIET)

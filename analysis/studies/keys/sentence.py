@@ -19,7 +19,9 @@ if TYPE_CHECKING:
 
 ADJUSTED = {"holm": "Holm", "bh": "Benjamini-Hochberg"}
 PLACES = {"alone": " alone", "in profile": " in the profile"}
-CONFIRM = "named keys are suspects, and unnamed keys may be masked; confirm with a design of fewer keys."
+CONFIRM = (
+    "named keys are suspects, and unnamed keys may be masked; confirm with a design of fewer keys."
+)
 MOST = 4  # number of listed names
 ROMAN = {1: "I", 2: "II", 3: "III", 4: "IV", 5: "V"}
 
@@ -27,9 +29,19 @@ ROMAN = {1: "I", 2: "II", 3: "III", 4: "IV", 5: "V"}
 def sentence(effects: Effects) -> str:
     if effects.refusal:
         return f"No effects: {effects.refusal}"
-    if effects.observed.scale == "raw" and any(row.f is not None and row.df > 1 and row.factors for row in effects.anova):
+    if effects.observed.scale == "raw" and any(
+        row.f is not None and row.df > 1 and row.factors for row in effects.anova
+    ):
         return _by_factor(effects)
-    return " ".join((_keys(effects), *_gaps(effects), *_caveat(effects), *_profile(effects), *_interactions(effects)))
+    return " ".join(
+        (
+            _keys(effects),
+            *_gaps(effects),
+            *_caveat(effects),
+            *_profile(effects),
+            *_interactions(effects),
+        )
+    )
 
 
 def only(designs: Iterable[Effects], requested: Sequence[tuple[str, ...]]) -> list[Effects]:
@@ -40,8 +52,14 @@ def only(designs: Iterable[Effects], requested: Sequence[tuple[str, ...]]) -> li
     result = []
     for effects in designs:
         factors = {factor.name for factor in effects.observed.factors}
-        sets = [frozenset(effect) for effect in requested if not effects.refusal and factors.issuperset(effect)]
-        text = " ".join((*(_answer(effects, effect) for effect in sets), "Of all effects:", effects.sentence))
+        sets = [
+            frozenset(effect)
+            for effect in requested
+            if not effects.refusal and factors.issuperset(effect)
+        ]
+        text = " ".join(
+            (*(_answer(effects, effect) for effect in sets), "Of all effects:", effects.sentence)
+        )
         terms = tuple(term for term in effects.terms if frozenset(term.factors) in sets)
         result.append(replace(effects, terms=terms, sentence=text if sets else effects.sentence))
     return result
@@ -51,26 +69,48 @@ def _answer(effects: Effects, effect: frozenset[str]) -> str:
     name = ":".join(factor.name for factor in effects.observed.factors if factor.name in effect)
     terms = [term for term in effects.terms if effect == frozenset(term.factors)]
     others = [alias for term in terms for alias in term.aliases if len(alias) <= len(effect)]
-    others += [term.factors for term in effects.terms if effect in map(frozenset, term.aliases) and len(term.factors) <= len(effect)]
+    others += [
+        term.factors
+        for term in effects.terms
+        if effect in map(frozenset, term.aliases) and len(term.factors) <= len(effect)
+    ]
     if others:
         same = ", ".join(map(":".join, others))
         grade = f" (resolution {ROMAN[effects.resolution]})" if effects.resolution in ROMAN else ""
-        raise Refused(f"{name} cannot be distinguished from {same} in this design{grade}; use a higher resolution, or a factorial.")
+        raise Refused(
+            f"{name} cannot be distinguished from {same} in this design{grade}; use a higher "
+            "resolution, or a factorial."
+        )
     keys = [term for term in terms if term.means not in SCREENED and term.p_adjusted is not None]
     lines = [_described(group, effects) for group in _by_subject(keys)]
-    lines += [_together(term) for term in terms if term.means in SCREENED and term.p_adjusted is not None]
-    lines += [_tested(row, effects) for row in effects.anova if not terms and effect == frozenset(row.factors) and row.f is not None]
+    lines += [
+        _together(term) for term in terms if term.means in SCREENED and term.p_adjusted is not None
+    ]
+    lines += [
+        _tested(row, effects)
+        for row in effects.anova
+        if not terms and effect == frozenset(row.factors) and row.f is not None
+    ]
     places = {name, *(f"{name}{place}" for place in PLACES.values())}
-    lines += [f"{label} cannot be judged: {reason}" for label, reason in effects.unestimable if label in places]
+    lines += [
+        f"{label} cannot be judged: {reason}"
+        for label, reason in effects.unestimable
+        if label in places
+    ]
     if not terms and not lines:
         labels = first_few([term.label for term in effects.terms], MOST)
-        raise Refused(f"this design does not separate {name}; it separates {labels}. Lay out a factorial over these keys.")
+        raise Refused(
+            f"this design does not separate {name}; it separates {labels}. Lay out a factorial "
+            "over these keys."
+        )
     return f"{'; '.join(lines) or f'{name} cannot be judged: there is no error term'}."
 
 
 def _keys(effects: Effects) -> str:
     """Name the keys with a shown effect, the largest first; or none, with the detectable effect."""
-    family = [term for term in effects.terms if term.means not in SCREENED and term.means != "profile"]
+    family = [
+        term for term in effects.terms if term.means not in SCREENED and term.means != "profile"
+    ]
     if not family:
         return f"None of the {_noun(effects)}s can be judged."
     named = [terms for terms in _by_subject(family) if any(term.verdict in NAMED for term in terms)]
@@ -95,8 +135,18 @@ def _described(terms: Sequence[Term], effects: Effects) -> str:
     """Describe the effects of one key, those that are shown first."""
     parts = []
     for term in sorted(terms, key=lambda term: term.verdict not in NAMED):
-        word = _amount(term, effects) if term.verdict in NAMED else "equivalent" if term.verdict == "equivalent" else "not shown to matter"
-        small = f", within the margin of {unsigned(effects.observed.margin or 0)}" if _is_small(term, effects) else ""
+        word = (
+            _amount(term, effects)
+            if term.verdict in NAMED
+            else "equivalent"
+            if term.verdict == "equivalent"
+            else "not shown to matter"
+        )
+        small = (
+            f", within the margin of {unsigned(effects.observed.margin or 0)}"
+            if _is_small(term, effects)
+            else ""
+        )
         parts.append(f"{word}{PLACES.get(term.means, '')} ({_evidence(term)}{small})")
     close = _close_aliases(terms[0])
     mixed = f", which cannot be distinguished from {first_few(close, MOST)}" if close else ""
@@ -111,16 +161,32 @@ def _none(effects: Effects, family: Sequence[Term]) -> str:
     clearest = min(known, key=lambda term: (term.p_adjusted or 0.0, term.p or 0.0))
     size = percent(clearest.gain) if clearest.gain is not None else digits(clearest.effect)
     partly = bool(unjudged(effects))
-    head = f"Of the {noun}s that can be judged none can be named" if partly else f"No {noun} can be named"
-    answer = f"{head}: the clearest, {_subject(clearest)}{PLACES.get(clearest.means, '')}, is {size} ({_evidence(clearest)})."
+    head = (
+        f"Of the {noun}s that can be judged none can be named"
+        if partly
+        else f"No {noun} can be named"
+    )
+    answer = (
+        f"{head}: the clearest, {_subject(clearest)}{PLACES.get(clearest.means, '')}, is {size} "
+        f"({_evidence(clearest)})."
+    )
     if effects.again_fails:
-        return f"{answer} A copy of stock also differs from stock (A/A): run it again, with more blocks or on a quieter machine."
+        return (
+            f"{answer} A copy of stock also differs from stock (A/A): run it again, with more "
+            "blocks or on a quieter machine."
+        )
     equal = sum(term.verdict == "equivalent" for term in family)
     if equal and margin:
-        answer += f" {equal} of {len(family)} effects are shown to lie within the margin of {unsigned(margin)}."
+        answer += (
+            f" {equal} of {len(family)} effects are shown to lie within the margin of "
+            f"{unsigned(margin)}."
+        )
     worth = max(term.mde or 0.0 for term in known)
     write = unsigned if effects.observed.scale == "log" else digits
-    return f"{answer} One {'of these ' if partly else ''}worth {write(worth)} or more would have been named 4 times in 5."
+    return (
+        f"{answer} One {'of these ' if partly else ''}worth {write(worth)} or more would have "
+        "been named 4 times in 5."
+    )
 
 
 def _gaps(effects: Effects) -> Iterator[str]:
@@ -132,31 +198,55 @@ def _gaps(effects: Effects) -> Iterator[str]:
 def _caveat(effects: Effects) -> Iterator[str]:
     """Yield warnings that main effects include interactions: such a design only finds suspects."""
     if effects.mixed:
-        yield f"A main effect in this design includes shares of others' interactions (up to {effects.mixed:.2f} of each): {CONFIRM}"
+        yield (
+            "A main effect in this design includes shares of others' interactions (up to "
+            f"{effects.mixed:.2f} of each): {CONFIRM}"
+        )
     elif effects.resolution is not None and effects.resolution <= 3:
-        yield f"A main effect in this design (resolution {ROMAN[effects.resolution]}) is aliased with others' interactions: {CONFIRM}"
+        yield (
+            f"A main effect in this design (resolution {ROMAN[effects.resolution]}) is aliased "
+            f"with others' interactions: {CONFIRM}"
+        )
 
 
 def _profile(effects: Effects) -> Iterator[str]:
     for term in effects.terms:
         if term.means == "profile":
-            words = {"equivalent": "equivalent to stock"} | dict.fromkeys(NAMED, _amount(term, effects))
-            yield f"The profile as a whole: {words.get(term.verdict, 'no difference shown')} ({_evidence(term)})."
+            words = {"equivalent": "equivalent to stock"} | dict.fromkeys(
+                NAMED, _amount(term, effects)
+            )
+            yield (
+                f"The profile as a whole: {words.get(term.verdict, 'no difference shown')} "
+                f"({_evidence(term)})."
+            )
 
 
 def _interactions(effects: Effects) -> Iterator[str]:
     terms = [term for term in effects.terms if term.verdict == "interacts"]
-    rows = [row.name for row in effects.anova if row.p_adjusted is not None and row.p_adjusted < ALPHA]
+    rows = [
+        row.name for row in effects.anova if row.p_adjusted is not None and row.p_adjusted < ALPHA
+    ]
     if terms:
-        yield f"Not additive: {'; '.join(map(_together, terms[:MOST]))}: a hint from a screen, to be confirmed."
+        yield (
+            f"Not additive: {'; '.join(map(_together, terms[:MOST]))}: a hint from a screen, to "
+            "be confirmed."
+        )
     elif rows:
         yield f"Not additive: {', '.join(rows)} (a screen; confirm it)."
 
 
 def _together(term: Term) -> str:
-    size = percent(term.gain) if term.gain is not None else f"{'+' if term.effect > 0 else ''}{digits(term.effect)}"
+    size = (
+        percent(term.gain)
+        if term.gain is not None
+        else f"{'+' if term.effect > 0 else ''}{digits(term.effect)}"
+    )
     mixed = "".join(f", or {alias}" for alias in _close_aliases(term))
-    beyond = "in the profile {} beyond its effect alone" if term.means == "disagreement" else "{} beyond their sum"
+    beyond = (
+        "in the profile {} beyond its effect alone"
+        if term.means == "disagreement"
+        else "{} beyond their sum"
+    )
     shown = "" if term.verdict == "interacts" else ": not shown to interact,"
     return f"{' with '.join(term.factors)}{shown} {beyond.format(size)}{mixed} ({_evidence(term)})"
 
@@ -166,7 +256,11 @@ def _by_factor(effects: Effects) -> str:
     rows = [row for row in effects.anova if row.factors and row.p is not None]
     mains = [row for row in rows if row.p_adjusted is None]
     adjusted = zip(mains, holm([row.p or 0.0 for row in mains]), strict=True)
-    shown = [row for row, p in (*adjusted, *((row, row.p_adjusted) for row in rows)) if p is not None and p < ALPHA]
+    shown = [
+        row
+        for row, p in (*adjusted, *((row, row.p_adjusted) for row in rows))
+        if p is not None and p < ALPHA
+    ]
     if shown:
         return f"{'; '.join(_tested(row, effects) for row in sorted(shown, key=lambda row: -row.share))}."
     clearest = min(rows, key=lambda row: row.p or 0.0)
@@ -184,7 +278,11 @@ def unjudged(effects: Effects) -> list[str]:
     gone = [label for label, _ in effects.unestimable]
     if design.design == "matrix":
         return gone
-    judged = [term for term in effects.terms if term.means not in {*SCREENED, "profile"} and term.p_adjusted is not None]
+    judged = [
+        term
+        for term in effects.terms
+        if term.means not in {*SCREENED, "profile"} and term.p_adjusted is not None
+    ]
     missing: list[str] = []
     for factor in design.factors:
         levels = {term.level for term in judged if term.factors == (factor.name,)}
@@ -192,9 +290,15 @@ def unjudged(effects: Effects) -> list[str]:
         if not levels:
             missing.append(factor.name)
         elif several:
-            missing += [f"{factor.name} = {level}" for level in factor.levels[1:] if level not in levels]
+            missing += [
+                f"{factor.name} = {level}" for level in factor.levels[1:] if level not in levels
+            ]
         else:
-            missing += [label for label in gone if label in {f"{factor.name}{place}" for place in PLACES.values()}]
+            missing += [
+                label
+                for label in gone
+                if label in {f"{factor.name}{place}" for place in PLACES.values()}
+            ]
     return missing + [f"{label} as a whole" for label in gone if label == design.profile]
 
 
@@ -215,7 +319,9 @@ def _subject(term: Term) -> str:
 
 def _or_others(term: Term, effects: Effects) -> str:
     """Return a warning if a main effect includes two-factor interactions, wholly or partly."""
-    holds = term.means == "main" and (effects.mixed > 0 or any(len(alias) == 2 for alias in term.aliases))
+    holds = term.means == "main" and (
+        effects.mixed > 0 or any(len(alias) == 2 for alias in term.aliases)
+    )
     return ", or interactions of others" if holds else ""
 
 
@@ -227,19 +333,33 @@ def _close_aliases(term: Term) -> list[str]:
 def _is_small(term: Term, effects: Effects) -> bool:
     """Return whether an effect, however certain, is smaller than the study's margin."""
     margin = effects.observed.margin
-    return margin is not None and term.gain is not None and term.verdict in NAMED and 1 / (1 + margin) < 1 + term.gain < 1 + margin
+    return (
+        margin is not None
+        and term.gain is not None
+        and term.verdict in NAMED
+        and 1 / (1 + margin) < 1 + term.gain < 1 + margin
+    )
 
 
 def _amount(term: Term, effects: Effects) -> str:
     if term.gain is not None and effects.observed.better is not None:
         return speed(term.gain)
     size = digits(abs(term.effect)) if term.gain is None else unsigned(abs(term.gain))
-    share = f", {unsigned(term.share)} of the variation" if term.gain is None and term.share is not None else ""
+    share = (
+        f", {unsigned(term.share)} of the variation"
+        if term.gain is None and term.share is not None
+        else ""
+    )
     return f"{size} {'more' if term.effect > 0 else 'less'} {effects.observed.metric}{share}"
 
 
 def _evidence(term: Term) -> str:
-    p = "" if term.p_adjusted is None else f", {ADJUSTED.get(term.adjustment, '')} p {probability(term.p_adjusted)} of {term.family}"
+    p = (
+        ""
+        if term.p_adjusted is None
+        else f", {ADJUSTED.get(term.adjustment, '')} p {probability(term.p_adjusted)} of "
+        f"{term.family}"
+    )
     if term.gain_low is not None and term.gain_high is not None:
         return f"95 % {number(term.gain_low)} to {percent(term.gain_high)}{p}"
     if term.low is not None and term.high is not None:

@@ -13,16 +13,28 @@ from typing import TYPE_CHECKING, Literal
 if TYPE_CHECKING:
     from analysis.stats.linear import VariationRow
 
-# log: gains as fractions of speed, + is better. raw: differences in the response's own unit, + is more.
+# log: gains as fractions of speed, + is better. raw: differences in the response's own unit, + is
+# more.
 Scale = Literal["log", "raw"]
 # main, interaction: in a two-level design. level: one level of a factor against its first, over the
 # others. alone: only this key, against stock. in profile: the profile against it without this key.
 # profile: the whole against stock. disagreement: in profile minus alone, a key's interaction with
 # its company. set: a tweak set against stock.
-Means = Literal["main", "interaction", "level", "alone", "in profile", "profile", "disagreement", "set"]
+Means = Literal[
+    "main", "interaction", "level", "alone", "in profile", "profile", "disagreement", "set"
+]
 SCREENED = frozenset({"interaction", "disagreement"})  # a named one needs a run of its own
 NAMED = frozenset({"improved", "regressed", "raises", "lowers"})
-Word = Literal["improved", "regressed", "raises", "lowers", "equivalent", "inconclusive", "interacts", "not comparable"]
+Word = Literal[
+    "improved",
+    "regressed",
+    "raises",
+    "lowers",
+    "equivalent",
+    "inconclusive",
+    "interacts",
+    "not comparable",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,15 +94,21 @@ class Observed:
 class Term:
     """One effect.
 
-    label, factors, means, level: how a table calls it; the factors that make it up (two for an interaction); what kind of effect it is;
-        the level that it speaks of, of a key its value; null for a factor of another study and for interactions
-    effect: on the scale of the analysis (log gain, above 0 better, or the response's own unit). Of a main effect: from the first to the
-        last level, on average over the others; of an interaction: by how much the effect of one changes when the other is set
+    label, factors, means, level: how a table calls it; the factors that make it up (two for an
+        interaction); what kind of effect it is;
+        the level that it speaks of, of a key its value; null for a factor of another study and for
+        interactions
+    effect: on the scale of the analysis (log gain, above 0 better, or the response's own unit). Of
+        a main effect: from the first to the
+        last level, on average over the others; of an interaction: by how much the effect of one
+        changes when the other is set
     se, df, low, high: of `effect`, with its 95 % interval; null where nothing was replicated
     gain, gain_low, gain_high: the same as fractions of speed; null on the raw scale
-    coefficient: the same on the coded scale of -1 and +1 (Jain's q: half a main effect, a quarter of an interaction)
+    coefficient: the same on the coded scale of -1 and +1 (Jain's q: half a main effect, a quarter
+        of an interaction)
     p, p_adjusted, adjustment, family: two-sided; adjusted by holm or bh, for how many terms
-    share: part of the total variation, a description; of terms that are not orthogonal shares do not add up
+    share: part of the total variation, a description; of terms that are not orthogonal shares do
+        not add up
     mde: the smallest effect (a gain on the log scale) that would have been called 4 times in 5
     aliases: the effects it cannot be told from in this design, each by its factors
     verdict: the word
@@ -145,11 +163,15 @@ class Effects:
     terms: the effects (below)
     anova: rows of the analysis of variance: `name`, `df`, `ss`, `share`, `ms`, `f`, `p`
     levels: mean at each level of a factor, in the metric's unit
-    error, error_df, error_ms: the error term in words, its degrees of freedom (0 where there is none) and mean square
+    error, error_df, error_ms: the error term in words, its degrees of freedom (0 where there is
+        none) and mean square
     mean, blocks: grand mean on the scale of the analysis, blocks taken off; number of blocks
-    resolution, mixed, orthogonal: resolution, where effects are wholly mixed; the largest share of an interaction of two in another
-        key's main effect (a Plackett-Burman design, which only a design file can have); whether effects are independent
-    unestimable, notes: effects that were lost or never there, each with the reason; what a reader must know
+    resolution, mixed, orthogonal: resolution, where effects are wholly mixed; the largest share of
+        an interaction of two in another
+        key's main effect (a Plackett-Burman design, which only a design file can have); whether
+        effects are independent
+    unestimable, notes: effects that were lost or never there, each with the reason; what a reader
+        must know
     again, again_fails: the A/A check (stock-again against stock) in words, and whether it differs
     sentence, refusal: the answer: which key, how much, how sure; why there is none
     """

@@ -35,4 +35,8 @@ def unquiet(run: Run) -> dict[str, str]:
         return {}
     from .study import overheads
 
-    return {overhead.workload: overhead.control.sentence for overhead in overheads(run) if overhead.control.state != "quiet"}
+    return {
+        overhead.workload: overhead.control.sentence
+        for overhead in overheads(run)
+        if overhead.control.state != "quiet"
+    }

@@ -7,7 +7,20 @@ from dataclasses import asdict
 from operator import attrgetter, itemgetter
 from typing import TYPE_CHECKING
 
-from analysis.answer import TONES, Answer, Column, Line, Section, Table, Tone, Word, bullets, command, grouped, table_of
+from analysis.answer import (
+    TONES,
+    Answer,
+    Column,
+    Line,
+    Section,
+    Table,
+    Tone,
+    Word,
+    bullets,
+    command,
+    grouped,
+    table_of,
+)
 from analysis.labels import absolute, headline, provenance, shorten
 from analysis.terms import Metric, Run
 from analysis.wording import probability, spoken, unsigned
@@ -20,15 +33,54 @@ ENDS, WHOLE = attrgetter("ends"), attrgetter("cell")
 DIFFERS = "differs"
 STATES: dict[str, Tone] = {"quiet": "", "underpowered": "open", DIFFERS: "bad", "missing": "open"}
 LEGEND = (
-    ("costs", "% more than without a monitor, paired by block (n), on log ratios; its own 95 % interval; p is Holm's, over the study."),
-    ("CPU", "seconds of the workload's process in its measured steps, the basis of verdicts. Wall: the same steps by the clock."),
-    ("all CPU", "the process from start to exit and the monitor's own processes: the total cost to the machine."),
-    ("core", "% of one core: the monitor's processes' CPU per time at work, with report, without start. Inside monitors have none."),
-    ("memory", "MiB of peak RSS: the monitor's own, plus the workload's growth. Written: MiB left behind. Medians over blocks."),
-    ("outside", "extra seconds outside measured steps: until it monitors (start), from the last step to its end (stop), the rest."),
+    (
+        "costs",
+        (
+            "% more than without a monitor, paired by block (n), on log ratios; its own 95 % "
+            "interval; p is Holm's, over the study."
+        ),
+    ),
+    (
+        "CPU",
+        (
+            "seconds of the workload's process in its measured steps, the basis of verdicts. "
+            "Wall: the same steps by the clock."
+        ),
+    ),
+    (
+        "all CPU",
+        (
+            "the process from start to exit and the monitor's own processes: the total cost to "
+            "the machine."
+        ),
+    ),
+    (
+        "core",
+        (
+            "% of one core: the monitor's processes' CPU per time at work, with report, without "
+            "start. Inside monitors have none."
+        ),
+    ),
+    (
+        "memory",
+        (
+            "MiB of peak RSS: the monitor's own, plus the workload's growth. Written: MiB left "
+            "behind. Medians over blocks."
+        ),
+    ),
+    (
+        "outside",
+        (
+            "extra seconds outside measured steps: until it monitors (start), from the last step "
+            "to its end (stop), the rest."
+        ),
+    ),
     ("load", "1-minute load average of the arm's cells, smallest and largest."),
 )
-TURNS = "{}: the monitor was stopped in half of a process's segments and then continued; its start and report are outside segments."
+TURNS = (
+    "{}: the monitor was stopped in half of a process's segments and then continued; its start "
+    "and report are outside segments."
+)
 
 
 def answer(run: Run, result: Sequence[Overhead], *, brief: bool = False) -> Answer:
@@ -36,21 +88,41 @@ def answer(run: Run, result: Sequence[Overhead], *, brief: bool = False) -> Answ
     short, common = shorten(overhead.workload for overhead in result)
     facts = headline([run]).splitlines() + ([f"All workloads: {common}"] if common else [])
     margins = ", ".join(dict.fromkeys(unsigned(overhead.margin) for overhead in result))
-    within = ("same", f"the 90 % interval lies inside ±{margins} (two one-sided tests), and the A/A's is narrow enough to tell.")
+    within = (
+        "same",
+        (
+            f"the 90 % interval lies inside ±{margins} (two one-sided tests), and the A/A's is "
+            "narrow enough to tell."
+        ),
+    )
     units = dict.fromkeys(overhead.units for overhead in result if overhead.units != "blocks")
     return Answer(
         title=_title(result, short),
         findings=[
-            *(Line(text, tone=STATES[overhead.control.state]) for overhead in result for text in [_control(overhead, short, len(result))]),
+            *(
+                Line(text, tone=STATES[overhead.control.state])
+                for overhead in result
+                for text in [_control(overhead, short, len(result))]
+            ),
             *(Line(text, tone="quiet") for text in facts),
         ],
         sections=[
             section
             for overhead in result
-            for section in _sections(overhead, short[overhead.workload] if len(result) > 1 else "", brief=brief)
+            for section in _sections(
+                overhead, short[overhead.workload] if len(result) > 1 else "", brief=brief
+            )
         ],
-        warnings=[*(["the run was interrupted: later blocks are missing."] * run.interrupted), *run.warnings],
-        legend=[*provenance([run]), *LEGEND, *(("n", TURNS.format(word)) for word in units), within],
+        warnings=[
+            *(["the run was interrupted: later blocks are missing."] * run.interrupted),
+            *run.warnings,
+        ],
+        legend=[
+            *provenance([run]),
+            *LEGEND,
+            *(("n", TURNS.format(word)) for word in units),
+            within,
+        ],
         next=() if brief else command("report", run.origin),
         data=document(run, result),
     )
@@ -75,8 +147,17 @@ def sentences(overhead: Overhead) -> list[str]:
     if overhead.control.state == DIFFERS:
         return [overhead.control.sentence]
     monitors = [arm for arm in overhead.arms if arm.base]
-    lines = [overhead.control.sentence, *(f"{arm.label} {arm.said}: {_cost(arm)}, {arm.n} {overhead.units}." for arm in _claims(monitors))]
-    for verdict, words in (("equivalent", "No effect beyond the margin"), ("inconclusive", "Neither a cost nor its absence is shown")):
+    lines = [
+        overhead.control.sentence,
+        *(
+            f"{arm.label} {arm.said}: {_cost(arm)}, {arm.n} {overhead.units}."
+            for arm in _claims(monitors)
+        ),
+    ]
+    for verdict, words in (
+        ("equivalent", "No effect beyond the margin"),
+        ("inconclusive", "Neither a cost nor its absence is shown"),
+    ):
         names = [monitor.label for monitor in monitors if monitor.verdict == verdict]
         lines += [f"{words}: {', '.join(names)}."] if names else []
     return lines
@@ -110,18 +191,32 @@ def _title(result: Sequence[Overhead], short: dict[str, str]) -> str:
         return "No monitor could be compared with none."
     if not places:
         return "No monitor is shown to cost CPU."
-    return f"Costs CPU: {'; '.join(' '.join([label, ', '.join(texts)]) for label, texts in places.items())}."
+    return (
+        "Costs CPU: "
+        f"{'; '.join(' '.join([label, ', '.join(texts)]) for label, texts in places.items())}."
+    )
 
 
 def _control(overhead: Overhead, short: dict[str, str], of: int) -> str:
-    return f"{short[overhead.workload]}: {overhead.control.sentence}" if of > 1 else overhead.control.sentence
+    return (
+        f"{short[overhead.workload]}: {overhead.control.sentence}"
+        if of > 1
+        else overhead.control.sentence
+    )
 
 
 def _sections(overhead: Overhead, title: str, *, brief: bool) -> Iterable[Section]:
-    base = "" if overhead.base is None else f"none: {absolute(Metric(overhead.metric, 'lower'), overhead.base)}"
+    base = (
+        ""
+        if overhead.base is None
+        else f"none: {absolute(Metric(overhead.metric, 'lower'), overhead.base)}"
+    )
     head = ", ".join(filter(None, [title, base]))
     arms = overhead.arms[1:]
-    costs = _costs([*_claims(arms), *(arm for arm in arms if arm not in _claims(arms))], open_to=overhead.control.state != DIFFERS)
+    costs = _costs(
+        [*_claims(arms), *(arm for arm in arms if arm not in _claims(arms))],
+        open_to=overhead.control.state != DIFFERS,
+    )
     if brief:
         yield Section(head, [costs])
         return
@@ -138,7 +233,14 @@ def _costs(arms: Sequence[MonitoredArm], *, open_to: bool) -> Table:
         Column("n", "n", spare=1),
     ]
     rows = [
-        [arm.label, _verdict(arm, open_to=open_to), arm.cpu, arm.wall, arm.cpu and arm.cpu.p_adjusted, f"{arm.n}/{arm.blocks}"]
+        [
+            arm.label,
+            _verdict(arm, open_to=open_to),
+            arm.cpu,
+            arm.wall,
+            arm.cpu and arm.cpu.p_adjusted,
+            f"{arm.n}/{arm.blocks}",
+        ]
         for arm in arms
     ]
     return Table(columns, rows)
@@ -153,7 +255,10 @@ def _verdict(arm: MonitoredArm, *, open_to: bool) -> Word:
         return Word(f"{spoken(arm.said)} ({size})", "" if arm.verdict == "equivalent" else "open")
     if arm.claims:
         cost = arm.verdict == "regressed"
-        return Word(f"{'costs ' if cost else ''}{size.lstrip('+-')}{'' if cost else ' less'}", "bad" if cost else "good")
+        return Word(
+            f"{'costs ' if cost else ''}{size.lstrip('+-')}{'' if cost else ' less'}",
+            "bad" if cost else "good",
+        )
     return Word(f"{spoken(arm.verdict)} ({size})", "" if arm.verdict == "equivalent" else "open")
 
 
@@ -172,18 +277,33 @@ def _own(arms: Sequence[MonitoredArm]) -> Table:
         Column("load\nmin-max", "load", lambda load: f"{load.low:.1f}-{load.high:.1f}", spare=2),
     ]
     names = ("memory_bytes", "written_bytes", "start_s", "stop_s", "outside_s", "samples")
-    return Table(columns, [[arm.label, arm.total, arm.core, *map(arm.own.get, names), arm.load] for arm in arms])
+    return Table(
+        columns,
+        [[arm.label, arm.total, arm.core, *map(arm.own.get, names), arm.load] for arm in arms],
+    )
 
 
 def _further(overhead: Overhead) -> list[Line | Table]:
     parts: list[Line | Table] = []
-    for name, head in (("placebo", "inside the process, against the placebo"), ("energy", "energy")):
-        rows = [[arm.label, figure, figure.p_adjusted, figure.n] for arm in overhead.arms if (figure := getattr(arm, name)) is not None]
+    for name, head in (
+        ("placebo", "inside the process, against the placebo"),
+        ("energy", "energy"),
+    ):
+        rows = [
+            [arm.label, figure, figure.p_adjusted, figure.n]
+            for arm in overhead.arms
+            if (figure := getattr(arm, name)) is not None
+        ]
         if rows and overhead.control.state != DIFFERS:
             what = "CPU" if name == "placebo" else "energy"
-            columns = [Column(head, "monitor", left=True), Column(f"{what} + % [95 %]", name, WHOLE)]
+            columns = [
+                Column(head, "monitor", left=True),
+                Column(f"{what} + % [95 %]", name, WHOLE),
+            ]
             columns += [Column("p\nHolm", "p_adjusted", probability), Column("n", "n")]
-            parts.append(table_of([(column, itemgetter(at)) for at, column in enumerate(columns)], rows))
+            parts.append(
+                table_of([(column, itemgetter(at)) for at, column in enumerate(columns)], rows)
+            )
     arms = overhead.arms
     every = sum(1 for arm in arms[1:] if arm.n)
     lost = [(arm.label, f"{count} {reason}") for arm in arms for reason, count in arm.lost.items()]

@@ -16,7 +16,16 @@ from analysis.terms import Cell, Metric, Run
 MONITOR = ("cpu_s", "wall_s", "peak_rss_bytes", "written_bytes", "samples", "start_s", "stop_s")
 START_CPU = "start_cpu_s"  # the part of `cpu_s` spent on its start
 AT_WORK = "at_work_s"  # for a monitor stopped in some segments, its active time
-USAGE = ("wall_s", "cpu_s", "steps_wall_s", "steps_cpu_s", "peak_rss_bytes", "written_bytes", "load_average_1min", "energy_j")
+USAGE = (
+    "wall_s",
+    "cpu_s",
+    "steps_wall_s",
+    "steps_cpu_s",
+    "peak_rss_bytes",
+    "written_bytes",
+    "load_average_1min",
+    "energy_j",
+)
 INTERVAL, RATE = "interval_s", "hz"
 LEAST_RATE = 1e-9  # slower, or a billion times per second, is implausible
 CPU = Metric("cpu_s_per_step", "lower")
@@ -82,7 +91,9 @@ class MonitoredCell:
         if cpu_s is None or not wall_s or self.kind == INSIDE:
             return None
         if {START_CPU, "start_s", "stop_s"} <= self.monitor.keys():
-            at_work_s = self.monitor.get(AT_WORK, wall_s - self.monitor["start_s"] - self.monitor["stop_s"])
+            at_work_s = self.monitor.get(
+                AT_WORK, wall_s - self.monitor["start_s"] - self.monitor["stop_s"]
+            )
             return (cpu_s - self.monitor[START_CPU]) / at_work_s if at_work_s > 0 else None
         return cpu_s / wall_s
 
@@ -95,24 +106,42 @@ def read(run: Run) -> tuple[Run, list[MonitoredCell]]:
     do not match their arm have failed in that run, with the reason; the others have total CPU
     seconds, including the monitor's, and energy as metrics.
     """
-    names = {cell.study for cell in run.cells if cell.monitor or run.tweaksets[cell.tweakset].monitor}
+    names = {
+        cell.study for cell in run.cells if cell.monitor or run.tweaksets[cell.tweakset].monitor
+    }
     own = [cell for cell in run.cells if cell.study in names]
     words: dict[tuple[str, str, str], set[str]] = {}
     for cell in (cell for cell in own if cell.outcome == "measured" and cell.monitor):
         for name in ("kind", "base"):  # all cells of an arm must agree
-            words.setdefault((cell.study, cell.tweakset, name), set()).add(_shown(cell.monitor.get(name)))
+            words.setdefault((cell.study, cell.tweakset, name), set()).add(
+                _shown(cell.monitor.get(name))
+            )
     cells = []
     for cell in own:
         reason = _misfit(cell, run, words) if cell.outcome == "measured" else ""
         if reason:
-            cells.append(MonitoredCell(replace(cell, outcome="failed", reason=reason, metrics={}, steps=None, segments=())))
+            cells.append(
+                MonitoredCell(
+                    replace(
+                        cell, outcome="failed", reason=reason, metrics={}, steps=None, segments=()
+                    )
+                )
+            )
             continue
         one = _read_cell(cell) if cell.outcome == "measured" else MonitoredCell(cell)
-        more = {name: value for name, value in ((ALL_CPU, one.all_cpu_s), (ENERGY, one.usage.get(ENERGY))) if value}
+        more = {
+            name: value
+            for name, value in ((ALL_CPU, one.all_cpu_s), (ENERGY, one.usage.get(ENERGY)))
+            if value
+        }
         cells.append(replace(one, cell=replace(cell, metrics={**cell.metrics, **more})))
-    studies = {name: replace(study, primary=CPU) for name, study in run.studies.items() if name in names}
+    studies = {
+        name: replace(study, primary=CPU) for name, study in run.studies.items() if name in names
+    }
     workloads = {name: replace(workload, primary=None) for name, workload in run.workloads.items()}
-    return replace(run, cells=tuple(one.cell for one in cells), studies=studies, workloads=workloads), cells
+    return replace(
+        run, cells=tuple(one.cell for one in cells), studies=studies, workloads=workloads
+    ), cells
 
 
 def _misfit(cell: Cell, run: Run, words: Mapping[tuple[str, str, str], set[str]]) -> str:
@@ -134,7 +163,11 @@ def _shown(value: object) -> str:
 def rate_of(params: Mapping[str, object]) -> tuple[float | None, str | None]:
     """Return how often a monitor samples, by its parameters, and which of them gives it."""
     for name, value in params.items():
-        if isinstance(value, bool) or not isinstance(value, int | float) or not LEAST_RATE < value < 1 / LEAST_RATE:
+        if (
+            isinstance(value, bool)
+            or not isinstance(value, int | float)
+            or not LEAST_RATE < value < 1 / LEAST_RATE
+        ):
             continue  # such as an integer too large for a float
         if name in (INTERVAL, RATE):
             return 1 / value if name == INTERVAL else float(value), name
@@ -143,19 +176,36 @@ def rate_of(params: Mapping[str, object]) -> tuple[float | None, str | None]:
 
 def _read_cell(cell: Cell) -> MonitoredCell:
     record: Mapping[str, Any] = cell.monitor
-    name, missing = record["name"], {f"usage.{key}": reason for key, reason in cell.usage.get("missing", {}).items()}
+    name, missing = (
+        record["name"],
+        {f"usage.{key}": reason for key, reason in cell.usage.get("missing", {}).items()},
+    )
     if name is not None:
         missing |= {f"monitor.{key}": reason for key, reason in record["missing"].items()}
-    numbers = _possible({**record, **record["told"]}, (*MONITOR, START_CPU, AT_WORK), "monitor", missing)
+    numbers = _possible(
+        {**record, **record["told"]}, (*MONITOR, START_CPU, AT_WORK), "monitor", missing
+    )
     for key, reason in _contradictions(numbers).items():
         missing[f"monitor.{key}"] = reason
         del numbers[key]
-    if name is not None and cell.segments and AT_WORK not in numbers and numbers.pop("wall_s", None) is not None:
+    if (
+        name is not None
+        and cell.segments
+        and AT_WORK not in numbers
+        and numbers.pop("wall_s", None) is not None
+    ):
         missing["monitor.wall_s"] = "the time at work was not recorded"
     about = {key: record[key] or "" for key in ("base", "kind")}
     usage = _possible(cell.usage, USAGE, "usage", missing)
     return MonitoredCell(
-        cell, name, **about, params=record["params"], version=record["version"], monitor=numbers, usage=usage, missing=missing
+        cell,
+        name,
+        **about,
+        params=record["params"],
+        version=record["version"],
+        monitor=numbers,
+        usage=usage,
+        missing=missing,
     )
 
 
@@ -165,7 +215,9 @@ def _contradictions(numbers: Mapping[str, float]) -> dict[str, str]:
     cpu_s, wall_s, at_work_s = (numbers.get(name) for name in ("cpu_s", "wall_s", AT_WORK))
     ends_s = numbers.get("start_s", 0.0) + numbers.get("stop_s", 0.0)
     if cpu_s is not None and numbers.get(START_CPU, 0.0) > cpu_s:
-        result["cpu_s"] = f"its start alone has {numbers[START_CPU]:g} CPU seconds, but the total is {cpu_s:g}"
+        result["cpu_s"] = (
+            f"its start alone has {numbers[START_CPU]:g} CPU seconds, but the total is {cpu_s:g}"
+        )
     if wall_s is not None and ends_s >= wall_s:
         result["wall_s"] = f"its start and end take {ends_s:g} s, but the total is {wall_s:g} s"
     elif wall_s is not None and at_work_s is not None and at_work_s > wall_s:
@@ -173,7 +225,9 @@ def _contradictions(numbers: Mapping[str, float]) -> dict[str, str]:
     return result
 
 
-def _possible(record: Mapping[str, Any], names: Iterable[str], place: str, missing: dict[str, str]) -> dict[str, float]:
+def _possible(
+    record: Mapping[str, Any], names: Iterable[str], place: str, missing: dict[str, str]
+) -> dict[str, float]:
     """Return plausible numbers; add others to `missing` by place and name, with the reason."""
     result = {}
     for name in (name for name in names if record.get(name) is not None):
@@ -182,5 +236,7 @@ def _possible(record: Mapping[str, Any], names: Iterable[str], place: str, missi
         if low <= value <= high:
             result[name] = value
         else:
-            missing[f"{place}.{name}"] = f"{value:g} was recorded, which is not between {low:g} and {high:g}"
+            missing[f"{place}.{name}"] = (
+                f"{value:g} was recorded, which is not between {low:g} and {high:g}"
+            )
     return result

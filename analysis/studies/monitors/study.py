@@ -32,7 +32,12 @@ FINE = 0.10  # a smaller overhead has two decimals
 # limit, not the margin.
 WIDEST = 0.03
 State = Literal["quiet", "underpowered", "differs", "missing"]
-SAID: dict[State, str] = {"quiet": "A/A holds", "underpowered": "underpowered", "differs": "A/A DIFFERS", "missing": "no A/A"}
+SAID: dict[State, str] = {
+    "quiet": "A/A holds",
+    "underpowered": "underpowered",
+    "differs": "A/A DIFFERS",
+    "missing": "no A/A",
+}
 PEAK = "peak_rss_bytes"
 OWN = ("cpu_s", "samples", PEAK, "written_bytes", "start_s", "stop_s")  # reported as medians
 
@@ -160,7 +165,8 @@ def overheads(run: Run) -> list[Overhead]:
     if not run.is_monitored:
         raise Refused(
             f"{run.origin}: no cell reports a monitor; "
-            "`pytest benchmarks/bench_monitoring_overhead.py --benchmark-save=NAME` makes such a run."
+            "`pytest benchmarks/bench_monitoring_overhead.py --benchmark-save=NAME` makes such a "
+            "run."
         )
     run, cells = read(run)
     rows = compare(run, None, Options(metrics=(WALL, ALL_CPU, ENERGY)))
@@ -205,12 +211,19 @@ def _workload(
             base=run.tweaksets[name].monitor.partition(":")[0],
         )
         if not measured[name]:
-            arm = replace(arm, said="skipped" if all(cell.cell.outcome == "skipped" for cell in cells[name]) else "failed")
+            arm = replace(
+                arm,
+                said="skipped"
+                if all(cell.cell.outcome == "skipped" for cell in cells[name])
+                else "failed",
+            )
         arms.append(_with_cells(arm, cells[name], none))
     turns = [row for row in rows.values() if row.processes]
     units = "blocks"  # counted by n; processes if monitors took turns inside them
     if turns:
-        units = "processes" if all(row.pairs == row.processes for row in turns) else "pairs of segments"
+        units = (
+            "processes" if all(row.pairs == row.processes for row in turns) else "pairs of segments"
+        )
     return Overhead(
         study=study,
         workload=workload,
@@ -239,19 +252,30 @@ def _label(name: str, cells: Sequence[MonitoredCell]) -> str:
     return ":".join([f"{cells[0].base} {often} {'s' if by == INTERVAL else 'Hz'}", *others])
 
 
-def _in_order(names: Iterable[str], cells: Mapping[str, Sequence[MonitoredCell]], run: Run) -> list[str]:
+def _in_order(
+    names: Iterable[str], cells: Mapping[str, Sequence[MonitoredCell]], run: Run
+) -> list[str]:
     """Return arms in order: none again, placebos, inside, beside, around; by monitor, then rate."""
 
     def place(name: str) -> tuple[object, ...]:
         first = cells[name][0] if cells[name] else None
         base = first.base if first else run.tweaksets[name].monitor.partition(":")[0] or name
         kind = KINDS.index(first.kind) if first and first.kind in KINDS else len(KINDS)
-        return name != AGAIN, base != PLACEBO, kind, base, (first.rate_per_s if first else None) or 0.0, name
+        return (
+            name != AGAIN,
+            base != PLACEBO,
+            kind,
+            base,
+            (first.rate_per_s if first else None) or 0.0,
+            name,
+        )
 
     return sorted(names, key=place)
 
 
-def _with_cells(arm: MonitoredArm, every: Sequence[MonitoredCell], none: Sequence[MonitoredCell]) -> MonitoredArm:
+def _with_cells(
+    arm: MonitoredArm, every: Sequence[MonitoredCell], none: Sequence[MonitoredCell]
+) -> MonitoredArm:
     """Add the facts of an arm's cells: its monitor and usage, the load, missing values."""
     cells = [cell for cell in every if cell.measured]
     loads = [cell.usage["load_average_1min"] for cell in cells if "load_average_1min" in cell.usage]
@@ -263,23 +287,38 @@ def _with_cells(arm: MonitoredArm, every: Sequence[MonitoredCell], none: Sequenc
         arm,
         load=LoadRange(statistics.fmean(loads), min(loads), max(loads)) if loads else None,
         missing=missing,
-        lost=Counter(f"{cell.outcome}: {(cell.reason or 'no reason was recorded').rstrip('.')}." for cell in lost),
+        lost=Counter(
+            f"{cell.outcome}: {(cell.reason or 'no reason was recorded').rstrip('.')}."
+            for cell in lost
+        ),
     )
     if not cells:
         return arm
     first = cells[0]
-    arm = replace(arm, base=first.base, kind=first.kind, params=first.params, version=first.version, rate_per_s=first.rate_per_s)
+    arm = replace(
+        arm,
+        base=first.base,
+        kind=first.kind,
+        params=first.params,
+        version=first.version,
+        rate_per_s=first.rate_per_s,
+    )
     if first.name is None:
         return arm
     without = {cell.cell.block: cell for cell in none}
     pairs = [(cell, without[cell.cell.block]) for cell in cells if cell.cell.block in without]
     own = {name: _median([cell.monitor.get(name) for cell in cells]) for name in OWN}
     own["outside_s"] = _median([_minus(cell.outside_s, other.outside_s) for cell, other in pairs])
-    grown, peak = _median([_minus(cell.usage.get(PEAK), other.usage.get(PEAK)) for cell, other in pairs]), own[PEAK]
+    grown, peak = (
+        _median([_minus(cell.usage.get(PEAK), other.usage.get(PEAK)) for cell, other in pairs]),
+        own[PEAK],
+    )
     if grown is not None and (peak is not None or first.kind == INSIDE):
         own["memory_bytes"] = grown + (peak or 0.0)
     core = mean_of([share for cell in cells if (share := cell.core_share) is not None])
-    return replace(arm, core=core, own={name: value for name, value in own.items() if value is not None})
+    return replace(
+        arm, core=core, own={name: value for name, value in own.items() if value is not None}
+    )
 
 
 def _minus(value: float | None, other: float | None) -> float | None:
@@ -296,28 +335,60 @@ def control_of(comparison: Comparison | None) -> Control:
     aa = figure(comparison.primary, comparison.p_adjusted) if comparison is not None else None
     if aa is None:
         reason = comparison.reason.rstrip(".") if comparison is not None else f"there is no {AGAIN}"
-        return Control("missing", None, None, f"No A/A: {reason}. How far equal cells differ is unknown: no overhead is called absent.")
+        return Control(
+            "missing",
+            None,
+            None,
+            f"No A/A: {reason}. How far equal cells differ is unknown: no overhead is called "
+            "absent.",
+        )
     half = (aa.high - aa.low) / 2
     if aa.low > 0 or aa.high < 0:
-        return Control("differs", aa, half, f"A/A DIFFERS: none against none again {aa}. NOTHING IS CLAIMED FROM THIS WORKLOAD.")
+        return Control(
+            "differs",
+            aa,
+            half,
+            f"A/A DIFFERS: none against none again {aa}. NOTHING IS CLAIMED FROM THIS WORKLOAD.",
+        )
     if half > WIDEST:
         wide = f"half-width {unsigned(half)}, more than {unsigned(WIDEST)}"
-        return Control("underpowered", aa, half, f"The A/A is too wide: {aa}: {wide}. No overhead is called absent here.")
+        return Control(
+            "underpowered",
+            aa,
+            half,
+            f"The A/A is too wide: {aa}: {wide}. No overhead is called absent here.",
+        )
     return Control("quiet", aa, half, f"A/A holds: none against none again {aa}.")
 
 
 def _judged(row: Comparison, control: Control, label: str) -> MonitoredArm:
     """Make an arm from its comparison and the A/A: verdict, word in the table, and sentence."""
-    cpu, margin, state = figure(row.primary, row.p_adjusted), unsigned(row.margin), SAID[control.state]
+    cpu, margin, state = (
+        figure(row.primary, row.p_adjusted),
+        unsigned(row.margin),
+        SAID[control.state],
+    )
     verdict, said, reason = row.verdict, "not comparable", row.reason
     if row.tweakset == AGAIN:
-        verdict, said, reason = ("not comparable" if control.state == "differs" else verdict), state, control.sentence
+        verdict, said, reason = (
+            ("not comparable" if control.state == "differs" else verdict),
+            state,
+            control.sentence,
+        )
     elif cpu is None:
         pass
     elif control.state == "differs":
-        verdict, said, reason = "not comparable", "not claimed", "the A/A of this workload differs: nothing is claimed."
+        verdict, said, reason = (
+            "not comparable",
+            "not claimed",
+            "the A/A of this workload differs: nothing is claimed.",
+        )
     elif verdict == "equivalent" and control.state in {"underpowered", "missing"}:
-        verdict, said, reason = "inconclusive", state, f"inside the margin, which proves nothing here: {control.sentence}"
+        verdict, said, reason = (
+            "inconclusive",
+            state,
+            f"inside the margin, which proves nothing here: {control.sentence}",
+        )
     elif outlasts(row):
         said, reason = "not shown", outlasting(row)
     elif verdict in {"regressed", "improved"}:
@@ -326,11 +397,21 @@ def _judged(row: Comparison, control: Control, label: str) -> MonitoredArm:
         small = f", under {margin}" if cpu.high < row.margin else ""
         said, reason = f"costs{small}", f"costs {seen}."
         if verdict == "improved":
-            said, reason = "less than none", f"{seen}: less than without a monitor; look for the reason."
+            said, reason = (
+                "less than none",
+                f"{seen}: less than without a monitor; look for the reason.",
+            )
     elif verdict == "equivalent":
-        said, reason = f"within ±{margin}", f"no effect beyond ±{margin}: the 90 % interval lies inside."
+        said, reason = (
+            f"within ±{margin}",
+            f"no effect beyond ±{margin}: the 90 % interval lies inside.",
+        )
     elif verdict == "inconclusive":
-        most = "" if row.mde is None else f"; a difference of {unsigned(row.mde)} would be, 4 times in 5"
+        most = (
+            ""
+            if row.mde is None
+            else f"; a difference of {unsigned(row.mde)} would be, 4 times in 5"
+        )
         said = state if control.state == "underpowered" else "not shown"
         reason = f"neither a cost nor its absence is shown{most}."
     others = {effect.metric.name: figure(effect) for effect in row.others}
@@ -356,11 +437,19 @@ def figure(effect: Effect | None, p_adjusted: float | None = None) -> OverheadFi
         return None
     one = cost_of(effect)
     return OverheadFigure(
-        one.n, value=one.value, low=one.low, high=one.high, p=one.p, p_adjusted=p_adjusted, p_equivalent=effect.p_equivalent
+        one.n,
+        value=one.value,
+        low=one.low,
+        high=one.high,
+        p=one.p,
+        p_adjusted=p_adjusted,
+        p_equivalent=effect.p_equivalent,
     )
 
 
-def _against_placebo(run: Run, cells: Sequence[MonitoredCell]) -> dict[tuple[str, str, str], OverheadFigure]:
+def _against_placebo(
+    run: Run, cells: Sequence[MonitoredCell]
+) -> dict[tuple[str, str, str], OverheadFigure]:
     """Compare every inside monitor with the placebo, in a family of their own.
 
     The placebo has the same thread and import, but monitors nothing.
@@ -373,5 +462,7 @@ def _against_placebo(run: Run, cells: Sequence[MonitoredCell]) -> dict[tuple[str
     own = tuple(cell for cell in run.cells if cell.tweakset in names)
     tweaksets = {name: tweakset for name, tweakset in run.tweaksets.items() if name in names}
     rows = compare(replace(run, cells=own, tweaksets=tweaksets), placebo)
-    figures = {(row.study, row.workload, row.tweakset): figure(row.primary, row.p_adjusted) for row in rows}
+    figures = {
+        (row.study, row.workload, row.tweakset): figure(row.primary, row.p_adjusted) for row in rows
+    }
     return {place: one for place, one in figures.items() if one is not None}

@@ -16,9 +16,21 @@ from control.names import undigested
 from .plan import DAY_S, Need, Plan
 
 LEGEND = (
-    ("noise", "scatter between blocks of the ratio to the baseline (standard deviation of its logarithm)."),
+    (
+        "noise",
+        (
+            "scatter between blocks of the ratio to the baseline (standard deviation of its "
+            "logarithm)."
+        ),
+    ),
     ("A/A", "the same for arms that changed nothing: the machine's own noise."),
-    ("seen with", "the smallest gain or loss found with this number of blocks and power (MDE), from the noise of all the workload's arms."),
+    (
+        "seen with",
+        (
+            "the smallest gain or loss found with this number of blocks and power (MDE), from the "
+            "noise of all the workload's arms."
+        ),
+    ),
     ("compare", "its `would show` uses each contrast's own noise, so the two figures differ."),
     ("[95 %]", "uncertainty of the pilot's noise, which is large with few blocks."),
 )
@@ -30,9 +42,15 @@ def answer(plan: Plan, pilot: Run) -> Answer:
     in_file = pilot.design.kind == "file"  # its rows are the design; its path is not recorded
     findings = [Line(_together(plan), tone="strong")]
     if feasible and in_file:
-        findings.append(Line(f"The pilot's cells are in a design file: add rows until it has {plan.blocks} blocks."))
+        findings.append(
+            Line(
+                f"The pilot's cells are in a design file: add rows until it has {plan.blocks} "
+                "blocks."
+            )
+        )
     return Answer(
-        title=f"To find {unsigned(goal.gain)} more or less speed with {unsigned(goal.power)} power, given the noise of run {pilot.run_id}",
+        title=f"To find {unsigned(goal.gain)} more or less speed with {unsigned(goal.power)} power, "
+        f"given the noise of run {pilot.run_id}",
         findings=findings,
         sections=[*_needs(plan), *_unplanned(plan)],
         legend=LEGEND,
@@ -42,7 +60,17 @@ def answer(plan: Plan, pilot: Run) -> Answer:
             "origin": pilot.origin,
             "gain": goal.gain,
             "power": goal.power,
-            **{name: getattr(plan, name) for name in ("blocks", "block_s", "total_s", "days", "on_this_machine", "seen_in_a_day")},
+            **{
+                name: getattr(plan, name)
+                for name in (
+                    "blocks",
+                    "block_s",
+                    "total_s",
+                    "days",
+                    "on_this_machine",
+                    "seen_in_a_day",
+                )
+            },
             "workloads": plan.needs,
             "unplanned": list(plan.unplanned),
         },
@@ -60,7 +88,10 @@ def _next(plan: Plan, pilot: Run) -> tuple[str, ...]:
 
 
 def _unplanned(plan: Plan) -> list[Section]:
-    reasons: list[tuple[str, str]] = [(workload, reason) for workload, _, reason in (line.partition(": ") for line in plan.unplanned)]
+    reasons: list[tuple[str, str]] = [
+        (workload, reason)
+        for workload, _, reason in (line.partition(": ") for line in plan.unplanned)
+    ]
     return [Section("", bullets(grouped(reasons), "not planned:"))] if reasons else []
 
 
@@ -88,14 +119,28 @@ def _needs(plan: Plan) -> Iterator[Section]:
             Column("a block\ntakes", "block_s", duration, spare=2),
             Column("all", "total_s", _time),
         )
-        yield Section(f"{study}: {_family(needs[0])}", [Table(columns, [_row(need) for need in needs])])
+        yield Section(
+            f"{study}: {_family(needs[0])}", [Table(columns, [_row(need) for need in needs])]
+        )
 
 
 def _row(need: Need) -> list[object]:
-    total_s = None if need.block_s is None else need.block_s * need.blocks if need.blocks else math.inf
+    total_s = (
+        None if need.block_s is None else need.block_s * need.blocks if need.blocks else math.inf
+    )
     between = f"{_count(need.blocks_low or math.inf)}-{_count(need.blocks_high or math.inf)}"
     blocks = need.blocks or math.inf
-    return [undigested(need.workload), label_of(need.metric), need.log_sd, need.aa_log_sd, need.mde, blocks, between, need.block_s, total_s]
+    return [
+        undigested(need.workload),
+        label_of(need.metric),
+        need.log_sd,
+        need.aa_log_sd,
+        need.mde,
+        blocks,
+        between,
+        need.block_s,
+        total_s,
+    ]
 
 
 def _time(seconds: float) -> str:
@@ -109,8 +154,15 @@ def _count(blocks: float) -> str:
 def _together(plan: Plan) -> str:
     most = max(plan.needs, key=lambda need: float("inf") if need.blocks is None else need.blocks)
     if plan.blocks is None or not plan.on_this_machine:
-        day = "" if plan.seen_in_a_day is None else f" A day of blocks sees {unsigned(plan.seen_in_a_day)}."
-        return f"Not on this machine: the noise of {undigested(most.workload)} hides {unsigned(plan.goal.gain)} for more than a day.{day}"
+        day = (
+            ""
+            if plan.seen_in_a_day is None
+            else f" A day of blocks sees {unsigned(plan.seen_in_a_day)}."
+        )
+        return (
+            f"Not on this machine: the noise of {undigested(most.workload)} hides "
+            f"{unsigned(plan.goal.gain)} for more than a day.{day}"
+        )
     why_so_many = f", as many as {undigested(most.workload)} needs" if len(plan.needs) > 1 else ""
     time = (
         "of unknown length: the pilot has no durations"
@@ -118,5 +170,10 @@ def _together(plan: Plan) -> str:
         else f"of {duration(plan.block_s)}: {duration(plan.block_s * plan.blocks)}"
     )
     apart_s = [need.block_s * need.blocks for need in plan.needs if need.block_s and need.blocks]
-    runs = f" A separate run per workload, with its own number of blocks, takes {duration(math.fsum(apart_s))}." if len(apart_s) > 1 else ""
+    runs = (
+        " A separate run per workload, with its own number of blocks, takes "
+        f"{duration(math.fsum(apart_s))}."
+        if len(apart_s) > 1
+        else ""
+    )
     return f"{plan.blocks} blocks {time}{why_so_many}.{runs}"

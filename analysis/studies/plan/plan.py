@@ -100,7 +100,14 @@ class Plan:
     def seen_in_a_day(self) -> float | None:
         """Return the smallest gain detectable in a day; None below 3 blocks or without times."""
         blocks = int(DAY_S / self.block_s) if self.block_s else 0
-        gains = [detectable_gain(need.log_sd, blocks, need.alpha, self.goal.power) for need in self.needs] if blocks >= FEWEST else []
+        gains = (
+            [
+                detectable_gain(need.log_sd, blocks, need.alpha, self.goal.power)
+                for need in self.needs
+            ]
+            if blocks >= FEWEST
+            else []
+        )
         return max(gains, default=None)
 
 
@@ -111,20 +118,34 @@ def plan(pilot: Run, goal: Goal) -> Plan:
     """
     if pilot.is_switched:
         raise Refused(
-            f"{pilot.origin}: nothing to plan from: settings were alternated inside processes, so the variation between processes is un"
-            "known. Use a pilot with whole runs (--design=matrix); this run's detectable effect is in the MDE column of `compare`."
+            f"{pilot.origin}: nothing to plan from: settings were alternated inside processes, so "
+            "the variation between processes is un"
+            "known. Use a pilot with whole runs (--design=matrix); this run's detectable effect "
+            "is in the MDE column of `compare`."
         )
     comparisons = compare(pilot)
     needs, unplanned = [], []
-    for study, workload in dict.fromkeys((comparison.study, comparison.workload) for comparison in comparisons):
-        own = [comparison for comparison in comparisons if (comparison.study, comparison.workload) == (study, workload)]
+    for study, workload in dict.fromkeys(
+        (comparison.study, comparison.workload) for comparison in comparisons
+    ):
+        own = [
+            comparison
+            for comparison in comparisons
+            if (comparison.study, comparison.workload) == (study, workload)
+        ]
         usable = [comparison for comparison in own if comparison.primary is not None]
         if usable:
             needs.append(_need(pilot, usable, goal))
         else:
             unplanned.append(f"{workload}: {own[0].reason}")
     if not needs:
-        reason = ONE_RUN if not pilot.replicated else unplanned[0].rstrip(".") if unplanned else "only its baseline was measured"
+        reason = (
+            ONE_RUN
+            if not pilot.replicated
+            else unplanned[0].rstrip(".")
+            if unplanned
+            else "only its baseline was measured"
+        )
         few = len({cell.block for cell in pilot.cells if cell.outcome == "measured"}) < FEWEST
         more = f" A pilot needs {FEWEST} blocks or more (`--blocks={FEWEST}`)." if few else ""
         raise Refused(f"{pilot.origin}: nothing to plan from: {reason}.{more}")
@@ -134,10 +155,19 @@ def plan(pilot: Run, goal: Goal) -> Plan:
 def _need(pilot: Run, usable: Sequence[Comparison], goal: Goal) -> Need:
     first = without_guards(usable)[0]
     stocks = first.baseline_arms or (first.baseline,)
-    cells = _cells(pilot, first, stocks[0], {*stocks, *(comparison.tweakset for comparison in usable)})
-    log_sd, df = pair_spread([(cell.block, cell.tweakset, math.log(cell.metrics[first.primary_metric.name])) for cell in cells])
+    cells = _cells(
+        pilot, first, stocks[0], {*stocks, *(comparison.tweakset for comparison in usable)}
+    )
+    log_sd, df = pair_spread(
+        [
+            (cell.block, cell.tweakset, math.log(cell.metrics[first.primary_metric.name]))
+            for cell in cells
+        ]
+    )
     log_sd *= math.sqrt((1 + 1 / len(stocks)) / 2)  # 1/k of one arm's variance
-    untouched = [comparison.primary for comparison in usable if comparison.untouched and comparison.primary]
+    untouched = [
+        comparison.primary for comparison in usable if comparison.untouched and comparison.primary
+    ]
     alpha = ALPHA / first.family
     low, high = spread_interval(log_sd, df)
     pilot_blocks = len({cell.block for cell in cells})
@@ -151,7 +181,9 @@ def _need(pilot: Run, usable: Sequence[Comparison], goal: Goal) -> Need:
         pilot_blocks=pilot_blocks,
         log_sd=log_sd,
         df=df,
-        aa_log_sd=math.sqrt(sum(effect.log_sd**2 for effect in untouched) / len(untouched)) if untouched else None,
+        aa_log_sd=math.sqrt(sum(effect.log_sd**2 for effect in untouched) / len(untouched))
+        if untouched
+        else None,
         family=first.family,
         alpha=alpha,
         blocks=blocks_needed(log_sd, goal.gain, alpha, goal.power),
@@ -167,13 +199,16 @@ def _cells(pilot: Run, contrast: Comparison, stock: str, arms: set[str]) -> list
     own = [
         cell
         for cell in pilot.cells
-        if (cell.study, cell.workload) == (contrast.study, contrast.workload) and cell.tweakset in arms and cell.outcome == "measured"
+        if (cell.study, cell.workload) == (contrast.study, contrast.workload)
+        and cell.tweakset in arms
+        and cell.outcome == "measured"
     ]
     base = {cell.block: cell for cell in own if cell.tweakset == stock}
     return [
         cell
         for cell in own
-        if cell.metrics.get(contrast.primary_metric.name, 0.0) > 0 and different_data(base.get(cell.block, cell), cell) is None
+        if cell.metrics.get(contrast.primary_metric.name, 0.0) > 0
+        and different_data(base.get(cell.block, cell), cell) is None
     ]
 
 

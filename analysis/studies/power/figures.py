@@ -37,11 +37,16 @@ WATT, ACTIVITY = "W", "cpu_s_per_s"
 SIMULATED, NO_SENSOR = "simulated", "none"
 
 THROUGHPUT, ABOVE_102, ABOVE = "throughput_images_per_s", "above_102_share", "above_cap_share"
-POWER, PER_IMAGE, P95, OVER_SLO = "power_mean", "energy_j_per_image", "latency_p95_ms", "over_slo_share"
+POWER, PER_IMAGE, P95, OVER_SLO = (
+    "power_mean",
+    "energy_j_per_image",
+    "latency_p95_ms",
+    "over_slo_share",
+)
 EXCESS, WHOLE_102 = "above_cap_unit_s_per_min", "above_102_share_whole"
 LONGEST, WORST = "above_cap_longest_s", "above_cap_worst"
-# Figures of a cell, compared by ratios (`log`) or by differences (`raw`). `EXCESS` is W·s above the cap in a minute;
-# `WHOLE_102` is of all iterations, the way to a new cap included.
+# Figures of a cell, compared by ratios (`log`) or by differences (`raw`). `EXCESS` is W·s above the
+# cap in a minute; `WHOLE_102` is of all iterations, the way to a new cap included.
 SCALES: dict[str, Scale] = {
     THROUGHPUT: "log",
     ABOVE_102: "raw",
@@ -58,7 +63,16 @@ SCALES: dict[str, Scale] = {
 }
 # Sensor figures. `power_max` is the largest reading; the excess above the cap is in seconds, in the
 # cap's unit times seconds, as the longest stretch, and as the highest reading minus the cap.
-SENSED = (POWER, "power_max", "energy_j", "above_cap_s", "above_102_s", "above_cap_unit_s", LONGEST, WORST)
+SENSED = (
+    POWER,
+    "power_max",
+    "energy_j",
+    "above_cap_s",
+    "above_102_s",
+    "above_cap_unit_s",
+    LONGEST,
+    WORST,
+)
 LATENCIES = ("latency_p50_ms", P95, "latency_p99_ms")
 CLOCKS = ("sm_mhz", "mem_mhz")
 KNOBS = (*CLOCKS, "power_limit_w", "throttle")
@@ -66,7 +80,10 @@ OF_CELL = ("id", "arm", "task", "block", "again")
 SLACK = 1.02  # clock and sampler may differ by milliseconds
 ASTRAY = 0.02  # of a clock: more than one state of any GPU at relevant clocks
 FIRST = 3
-RULE = f"steady: the second half of the iterations since the last change of the cap, without the first {FIRST}"
+RULE = (
+    "steady: the second half of the iterations since the last change of the cap, without the "
+    f"first {FIRST}"
+)
 UNREAD = "its report cannot be read"
 UNKNOWN = "no reason was recorded"
 
@@ -89,14 +106,23 @@ def with_figures(cell: Cell, origin: str, backend: str) -> Cell:
     try:
         rows = iterations(cell, origin, backend)
         infeasible = tuple(
-            Part(record, origin, f"cell {cell.id}, report.{INFEASIBLE}[{at}]").read(InfeasibleRow).sentence
+            Part(record, origin, f"cell {cell.id}, report.{INFEASIBLE}[{at}]")
+            .read(InfeasibleRow)
+            .sentence
             for at, record in enumerate(cell.report.get(INFEASIBLE, ()))
         )
     except Unreadable as error:
         return replace(cell, reading=str(error))
     known = figures(rows) if any(row["steady"] for row in rows) else {}
-    metrics = {**cell.metrics, **{name: value for name, value in known.items() if not math.isnan(value)}}
-    return replace(cell, metrics=metrics, reading=CappedCell(rows, next(iter(cell.report.get(TASK, ())), {}), infeasible))
+    metrics = {
+        **cell.metrics,
+        **{name: value for name, value in known.items() if not math.isnan(value)},
+    }
+    return replace(
+        cell,
+        metrics=metrics,
+        reading=CappedCell(rows, next(iter(cell.report.get(TASK, ())), {}), infeasible),
+    )
 
 
 def is_capped(run: Run) -> bool:
@@ -133,9 +159,18 @@ def capped(run: Run, refused: list[str]) -> tuple[pd.DataFrame, pd.DataFrame]:
         rows = cell.reading.rows
         every.extend({**row, **{name: place[name] for name in OF_CELL}} for row in rows)
         told = {name: rows[0][name] for name in ("backend", "unit", "power_source")}
-        place = {**place, **told, "read": told["backend"], "facts": cell.reading.facts, "infeasible": cell.reading.infeasible}
+        place = {
+            **place,
+            **told,
+            "read": told["backend"],
+            "facts": cell.reading.facts,
+            "infeasible": cell.reading.infeasible,
+        }
         if not any(row["steady"] for row in rows):
-            reason = f"{len(rows)} iterations: none is steady, which needs more than {FIRST} under one cap"
+            reason = (
+                f"{len(rows)} iterations: none is steady, which needs more than {FIRST} under one "
+                "cap"
+            )
             return place | {"outcome": "skipped", "reason": reason}
         return place
 
@@ -145,7 +180,9 @@ def capped(run: Run, refused: list[str]) -> tuple[pd.DataFrame, pd.DataFrame]:
     # If a cell left the choice of the back-end to the run, it counts under the one that ran its
     # task.
     ran = frame.dropna(subset="read").groupby("task")["read"].last()
-    frame["backend"] = frame["backend"].where(~frame["backend"].isin(CHOSEN), frame["task"].map(ran))
+    frame["backend"] = frame["backend"].where(
+        ~frame["backend"].isin(CHOSEN), frame["task"].map(ran)
+    )
     return frame, pd.DataFrame(every, columns=None if every else OF_CELL)
 
 
@@ -169,7 +206,11 @@ def named(run: Run) -> dict[str, dict[str, str]]:
         shadow = " + shadow" if own.get(SHADOW, "").lower() in ON else ""
         rest = "".join(f", {key} {own[key]}" for key in DECIDER if key in varied and key in own)
         task = " ".join(f"{key}={own[key]}" for key in of_task if key in own) or "all"
-        result[name] = {"arm": f"{own[ALGORITHM]}{shadow}{rest}", "task": task, "backend": own.get(BACKEND, "")}
+        result[name] = {
+            "arm": f"{own[ALGORITHM]}{shadow}{rest}",
+            "task": task,
+            "backend": own.get(BACKEND, ""),
+        }
     return result
 
 
@@ -246,24 +287,39 @@ def iterations(cell: Cell, origin: str, backend: str = "") -> list[dict[str, Any
     Raises: Unreadable, also for rows of a different `backend` from the requested one.
     """
     place = f"cell {cell.id}, report.{ROWS}"
-    parts = [Part(record, origin, f"{place}[{at}]") for at, record in enumerate(cell.report.get(ROWS, ()))]
+    parts = [
+        Part(record, origin, f"{place}[{at}]")
+        for at, record in enumerate(cell.report.get(ROWS, ()))
+    ]
     if not parts:
-        raise Unreadable(f"{origin}: {place}: has no row; the cell measured nothing, so measure it again.")
+        raise Unreadable(
+            f"{origin}: {place}: has no row; the cell measured nothing, so measure it again."
+        )
     rows = [part.read(IterationRow) for part in parts]
     told: dict[str, Any] = {}
-    for key, name in (("backend", "backend"), ("unit", "cap_unit"), ("power_source", "power_source")):
+    for key, name in (
+        ("backend", "backend"),
+        ("unit", "cap_unit"),
+        ("power_source", "power_source"),
+    ):
         texts = list(dict.fromkeys(getattr(row, name) for row in rows))
         if len(texts) > 1:
             differ = f"and others differ in {name} ({', '.join(texts)})"
             parts[0].refuse(f"{differ}: figures of different kinds are never mixed")
         told[key] = texts[0]
     if backend not in {*CHOSEN, told["backend"]}:
-        raise Unreadable(f"{origin}: {place}: reports back-end {told['backend']!r} but {backend!r} was requested; it is omitted.")
+        raise Unreadable(
+            f"{origin}: {place}: reports back-end {told['backend']!r} but {backend!r} was "
+            "requested; it is omitted."
+        )
     if told["power_source"] == NO_SENSOR and told["unit"] == WATT:
         told |= dict.fromkeys(SENSED, math.nan)
     result = [_iteration(row, part) | told for row, part in zip(rows, parts, strict=True)]
     if any(later["number"] <= earlier["number"] for earlier, later in pairwise(result)):
-        raise Unreadable(f"{origin}: {place}: numbers do not increase from row to row; the file was edited: measure again.")
+        raise Unreadable(
+            f"{origin}: {place}: numbers do not increase from row to row; the file was edited: "
+            "measure again."
+        )
     for _, phase in groupby(result, key=itemgetter("cap")):
         under_cap = list(phase)
         for at, row in enumerate(under_cap):
@@ -272,7 +328,9 @@ def iterations(cell: Cell, origin: str, backend: str = "") -> list[dict[str, Any
 
 
 def _numbers(row: Struct, *names: str) -> dict[str, float]:
-    return {name: math.nan if (value := getattr(row, name)) is None else float(value) for name in names}
+    return {
+        name: math.nan if (value := getattr(row, name)) is None else float(value) for name in names
+    }
 
 
 def _iteration(row: IterationRow, part: Part) -> dict[str, Any]:
@@ -291,7 +349,9 @@ def _iteration(row: IterationRow, part: Part) -> dict[str, Any]:
         "cap": row.cap,
         "measured_s": row.measured_s,
         **numbers,
-        THROUGHPUT: work["images"] / row.measured_s if math.isnan(numbers[THROUGHPUT]) else numbers[THROUGHPUT],
+        THROUGHPUT: work["images"] / row.measured_s
+        if math.isnan(numbers[THROUGHPUT])
+        else numbers[THROUGHPUT],
         **work,
         **{f"predicted.{name}": value for name, value in predicted.items()},
         **{f"asked.{name}": value for name, value in asked.items()},
@@ -307,9 +367,16 @@ def _work(tenants: Sequence[TenantRow]) -> dict[str, float]:
     every = [_numbers(tenant, "images", *LATENCIES, "over_slo_share") for tenant in tenants]
     busy = [tenant for tenant in every if tenant["images"] > 0]
     # An active process without a latency may be the slowest: NaN is the largest.
-    worst = {name: float(np.max([tenant[name] for tenant in busy])) if busy else math.nan for name in LATENCIES}
+    worst = {
+        name: float(np.max([tenant[name] for tenant in busy])) if busy else math.nan
+        for name in LATENCIES
+    }
     over = math.fsum(tenant["images"] * tenant["over_slo_share"] for tenant in busy)
-    return {"images": math.fsum(tenant["images"] for tenant in busy), **worst, "over_slo_images": over}
+    return {
+        "images": math.fsum(tenant["images"] for tenant in busy),
+        **worst,
+        "over_slo_images": over,
+    }
 
 
 def _settings(row: SettingRow) -> dict[str, float]:
@@ -332,7 +399,9 @@ def figures(rows: Sequence[Mapping[str, Any]]) -> dict[str, float]:
         EXCESS: 60 * math.fsum(row["above_cap_unit_s"] for row in counted) / time_s,
         WHOLE_102: _share(rows, "above_102_s"),
         POWER: math.fsum(row[POWER] * row["measured_s"] for row in counted) / time_s,
-        PER_IMAGE: math.fsum(row["energy_j"] for row in counted) / images if images > 0 else math.nan,
+        PER_IMAGE: math.fsum(row["energy_j"] for row in counted) / images
+        if images > 0
+        else math.nan,
         **{name: _median(at_work, name) for name in LATENCIES},
         OVER_SLO: math.fsum(row["over_slo_images"] for row in at_work) / done if done else math.nan,
         "decision_s": _median(rows, "decision_s"),

@@ -25,10 +25,15 @@ if TYPE_CHECKING:
 QUANTITY_NAMES = {"throughput_images_per_s": "throughput", "power_w": "power"}
 HEADS = ("mean |error|", "inside", "median", "95 %", "bias", "guarded")
 SHOWN = ("mape", "inside", "median", "p95", "bias", "guarded")
-GIVEN = "throughput, given the measured memory utilisation, as in the original's stage: only for partitions that ran, not a prediction"
+GIVEN = (
+    "throughput, given the measured memory utilisation, as in the original's stage: only for "
+    "partitions that ran, not a prediction"
+)
 
 
-def answer(traces: Sequence[Path], gpu: str, output: Path, *, kind: str, network: str | None = None) -> Answer:
+def answer(
+    traces: Sequence[Path], gpu: str, output: Path, *, kind: str, network: str | None = None
+) -> Answer:
     """Fit every network and memory clock in the traces, write the models, report errors.
 
     Raises: Refused, if the traces have nothing to fit, or lack the requested network, and for an
@@ -36,12 +41,20 @@ def answer(traces: Sequence[Path], gpu: str, output: Path, *, kind: str, network
     """
     if not gpu.strip() or not gpu.isprintable():
         raise Refused(f"--gpu {one_line(repr(gpu), 40)}: not a valid GPU name.")
-    files = [file for place in traces for file in (sorted(place.glob("*.csv")) if place.is_dir() else [place])]
+    files = [
+        file
+        for place in traces
+        for file in (sorted(place.glob("*.csv")) if place.is_dir() else [place])
+    ]
     if not files:
         raise Refused(f"{', '.join(map(str, traces))}: no .csv files found.")
     rows_of = {file: read(file) for file in files}
-    sources = [{"name": file.name, "sha256": sha256(read_whole(file)).hexdigest()} for file in rows_of]
-    found = [finding for file, its in rows_of.items() for finding in quality.findings(its, file.name)]
+    sources = [
+        {"name": file.name, "sha256": sha256(read_whole(file)).hexdigest()} for file in rows_of
+    ]
+    found = [
+        finding for file, its in rows_of.items() for finding in quality.findings(its, file.name)
+    ]
     rows = [row for its in rows_of.values() for row in its]
     materials = [gather(rows, *key, gpu) for key in _wanted(rows, network)]
     output.mkdir(parents=True, exist_ok=True)
@@ -66,7 +79,12 @@ def answer(traces: Sequence[Path], gpu: str, output: Path, *, kind: str, network
             model = fit_original.fit(material)
         path = output / parameters.file_name(model)
         parameters.write(model, path)
-        names = {"network": material.network, "gpu": material.gpu, "mem_mhz": material.mem_mhz, "path": str(path)}
+        names = {
+            "network": material.network,
+            "gpu": material.gpu,
+            "mem_mhz": material.mem_mhz,
+            "path": str(path),
+        }
         findings = [f"{finding.where}: {finding.what}" for finding in found]
         documents.append({**names, **counts, "findings": findings, **known})
         page += ["", *_parts(material, findings, known, path)]
@@ -83,7 +101,9 @@ def _wanted(rows: Sequence[PartitionRow], network: str | None) -> list[tuple[str
     return wanted
 
 
-def _parts(material: Material, findings: Sequence[str], known: Mapping[str, Any], path: Path) -> Iterator[Part]:
+def _parts(
+    material: Material, findings: Sequence[str], known: Mapping[str, Any], path: Path
+) -> Iterator[Part]:
     """Yield a fit's origin, its findings, and its errors on held-out rows."""
     unit = {"W": "", "none": ", no power"}.get(material.cap_unit, f", power in {material.cap_unit}")
     name = f"{material.network} on {material.gpu}, memory at {material.mem_mhz:g} MHz{unit}"
@@ -92,10 +112,15 @@ def _parts(material: Material, findings: Sequence[str], known: Mapping[str, Any]
     anchors = f"{len(material.anchors)} anchors at {material.clock} {material.anchor:g}"
     yield f"{anchors}, {others} rows at other clocks, {idle} without work"
     if material.left_out:
-        yield "left out: " + ", ".join(f"{count} {reason}" for reason, count in sorted(material.left_out.items()))
+        yield "left out: " + ", ".join(
+            f"{count} {reason}" for reason, count in sorted(material.left_out.items())
+        )
     yield from marked(("finding:", finding) for finding in findings)
     if known["held_out"] is None:
-        yield "as in the original: its scores are in-sample and not repeated here; nothing was held out"
+        yield (
+            "as in the original: its scores are in-sample and not repeated here; nothing was held "
+            "out"
+        )
     else:
         yield _errors(known["held_out"])
         if known["guard"] is not None:

@@ -54,7 +54,9 @@ NEEDED = ("throughput_images_per_s", "power", "sm_util_percent", "mem_util_perce
 FEWEST_ALONE = 6
 FEWEST_STATIC = 4
 _LEAF, _ZERO = np.array([LEAF]), np.array([0.0])
-_NO_TREES = Ensemble(NO_FEATURES, 0.0, 0.0, np.array([1]), _LEAF, _LEAF, np.array([0]), _ZERO, _ZERO)
+_NO_TREES = Ensemble(
+    NO_FEATURES, 0.0, 0.0, np.array([1]), _LEAF, _LEAF, np.array([0]), _ZERO, _ZERO
+)
 
 
 def fit(material: Material) -> Reference:
@@ -70,8 +72,12 @@ def fit(material: Material) -> Reference:
     _must_suffice(material, int(alone.sum()), int((~alone).sum()), swept)
     low = float(swept["clock"].min())
     shares, batches = among.shares[alone, 0], among.batches[alone, 0]
-    sm_law = _best(SmSingle, 1, SM_STARTS, lambda law: sm_util_percent(law, shares, batches) - sm[alone])
-    mem_law = _best(MemSingle, 1, MEM_STARTS, lambda law: mem_util_percent(law, shares, batches) - mem[alone])
+    sm_law = _best(
+        SmSingle, 1, SM_STARTS, lambda law: sm_util_percent(law, shares, batches) - sm[alone]
+    )
+    mem_law = _best(
+        MemSingle, 1, MEM_STARTS, lambda law: mem_util_percent(law, shares, batches) - mem[alone]
+    )
     several = [partition for partition in partitions if len(partition.shares) > 1]
     model = Reference(
         network=material.network,
@@ -81,22 +87,32 @@ def fit(material: Material) -> Reference:
         sm_system=sm_system(several, sm[~alone], sm_law),
         mem_single=mem_law,
         mem_system=mem_system(several, mem[~alone], mem_law),
-        throughput=throughput_curve(swept, kappa_line(slopes_by_batch(partitions, mem, throughput)), low, material.anchor),
+        throughput=throughput_curve(
+            swept, kappa_line(slopes_by_batch(partitions, mem, throughput)), low, material.anchor
+        ),
         power=power_curve(swept, material.static, low, material.anchor),
         sm_trees=_NO_TREES,
         mem_trees=_NO_TREES,
         throughput_trees=_NO_TREES,
         power_trees=_NO_TREES,
     )
-    slopes = [model.throughput.kappa_a, model.throughput.kappa_b, model.throughput.gamma, model.power.gamma]
+    slopes = [
+        model.throughput.kappa_a,
+        model.throughput.kappa_b,
+        model.throughput.gamma,
+        model.power.gamma,
+    ]
     if not np.isfinite(slopes).all():
         raise Refused(
-            f"{_name(material)}: the curves have no slope: five rows of a batch and clocks between the lowest and the anchor are required."
+            f"{_name(material)}: the curves have no slope: five rows of a batch and clocks "
+            "between the lowest and the anchor are required."
         )
     return _with_trees(model, points)
 
 
-def slopes_by_batch(partitions: Sequence[Partition], mem_percent: Floats, throughput: Floats) -> dict[int, float]:
+def slopes_by_batch(
+    partitions: Sequence[Partition], mem_percent: Floats, throughput: Floats
+) -> dict[int, float]:
     """Return images/s per percent of memory utilisation by bucket of mean batch, from five rows on.
 
     These are slopes of lines through the origin.
@@ -106,7 +122,9 @@ def slopes_by_batch(partitions: Sequence[Partition], mem_percent: Floats, throug
     for bucket in BUCKETS:
         there = (batch >= NEAR[0] * bucket) & (batch <= NEAR[1] * bucket)
         if there.sum() >= FEWEST:
-            result[bucket] = float(mem_percent[there] @ throughput[there] / (mem_percent[there] @ mem_percent[there]))
+            result[bucket] = float(
+                mem_percent[there] @ throughput[there] / (mem_percent[there] @ mem_percent[there])
+            )
     return result
 
 
@@ -118,7 +136,9 @@ def kappa_line(slopes: Mapping[int, float]) -> tuple[float, float]:
     return float(kappa_a), float(kappa_b)
 
 
-def throughput_curve(swept: pd.DataFrame, kappa: tuple[float, float], low: float, high: float) -> ThroughputCurve:
+def throughput_curve(
+    swept: pd.DataFrame, kappa: tuple[float, float], low: float, high: float
+) -> ThroughputCurve:
     """Return the exponent, the median over partitions, and the start, the lowest throughput."""
     start = float(swept["throughput_images_per_s"].min())
     gammas = []
@@ -126,22 +146,36 @@ def throughput_curve(swept: pd.DataFrame, kappa: tuple[float, float], low: float
         images = points["throughput_images_per_s"]
         top = float(images.iloc[int(points["clock"].argmax())])
         if top > start:
-            gammas.append(_exponent((points["clock"] - low) / (high - low), (images - start) / (top - start), GAMMA_T))
+            gammas.append(
+                _exponent(
+                    (points["clock"] - low) / (high - low),
+                    (images - start) / (top - start),
+                    GAMMA_T,
+                )
+            )
     known = [gamma for gamma in gammas if not np.isnan(gamma)]
-    return ThroughputCurve(*kappa, float(np.median(known)) if known else float("nan"), start, low, high)
+    return ThroughputCurve(
+        *kappa, float(np.median(known)) if known else float("nan"), start, low, high
+    )
 
 
-def power_curve(swept: pd.DataFrame, static: Sequence[tuple[float, float]], low: float, high: float) -> PowerCurve:
+def power_curve(
+    swept: pd.DataFrame, static: Sequence[tuple[float, float]], low: float, high: float
+) -> PowerCurve:
     """Return static power's cubic, and dynamic power's exponent and base, from its medians."""
     clocks, watts = np.array(static, dtype=np.float64).T
     cubic = np.polyfit(clocks / high, watts, 3) / high ** np.array([3.0, 2.0, 1.0, 0.0])
     idle = (float(cubic[0]), float(cubic[1]), float(cubic[2]), float(cubic[3]))
-    dynamic = swept["power"] - static_w(PowerCurve(idle, 0.0, 1.0, low, high), swept["clock"].to_numpy())
+    dynamic = swept["power"] - static_w(
+        PowerCurve(idle, 0.0, 1.0, low, high), swept["clock"].to_numpy()
+    )
     median = dynamic.dropna().groupby(swept["at"]).median()
     base, top = float(median.iloc[0]), float(median.iloc[-1])
     gamma = float("nan")
     if top > base:
-        gamma = _exponent((median.index.to_series() - low) / (high - low), (median - base) / (top - base), GAMMA_P)
+        gamma = _exponent(
+            (median.index.to_series() - low) / (high - low), (median - base) / (top - base), GAMMA_P
+        )
     return PowerCurve(idle, base, gamma, low, high)
 
 
@@ -166,14 +200,18 @@ def sm_system(partitions: Sequence[Partition], percent: Floats, single: SmSingle
         one = partitions[row]
         batch = np.array(one.batches[:1], dtype=np.float64)
         alone = float(sm_util_percent(single, np.array(one.shares[:1]), batch)[0])
-        lowest[one.batches[0]] = min(lowest.get(one.batches[0], (np.inf, np.inf)), (float(percent[row]), alone))
+        lowest[one.batches[0]] = min(
+            lowest.get(one.batches[0], (np.inf, np.inf)), (float(percent[row]), alone)
+        )
     y, x = np.array(list(lowest.values())).T
     slope, offset = np.polyfit(x, y, 1) if np.ptp(x) > 1e-6 else (0.0, float(np.mean(y)))
     light = [row for row in full if partitions[row].batches[0] in LIGHT_BATCHES] or full
     among, there = padded([partitions[row] for row in light]), percent[light]
 
     def off(kappa: float) -> float:
-        return float(np.mean((sm_prior_percent(single, SmSystem(slope, offset, kappa), among) - there) ** 2))
+        return float(
+            np.mean((sm_prior_percent(single, SmSystem(slope, offset, kappa), among) - there) ** 2)
+        )
 
     kappa = minimize_scalar(off, bounds=KAPPA_BOUNDS, method="bounded").x
     return SmSystem(float(slope), float(offset), float(kappa))
@@ -181,23 +219,33 @@ def sm_system(partitions: Sequence[Partition], percent: Floats, single: SmSingle
 
 def _is_full(partition: Partition) -> bool:
     alike = len(set(partition.shares)) == len(set(partition.batches)) == 1
-    return alike and len(partition.shares) == int(100 // partition.shares[0]) and len(partition.shares) > 1
+    return (
+        alike
+        and len(partition.shares) == int(100 // partition.shares[0])
+        and len(partition.shares) > 1
+    )
 
 
 def mem_system(partitions: Sequence[Partition], percent: Floats, single: MemSingle) -> MemSystem:
     """Return the contribution of further processes, from all rows with several processes."""
     among = padded(partitions)
-    return _best(MemSystem, 0, SYSTEM_STARTS, lambda law: mem_prior_percent(single, law, among) - percent)
+    return _best(
+        MemSystem, 0, SYSTEM_STARTS, lambda law: mem_prior_percent(single, law, among) - percent
+    )
 
 
-def _best(kind: type[Law], signed: int, starts: Sequence[Sequence[float]], off: Callable[[Law], Floats]) -> Law:
+def _best(
+    kind: type[Law], signed: int, starts: Sequence[Sequence[float]], off: Callable[[Law], Floats]
+) -> Law:
     """Return the law with the smallest squares of `off`; only the last `signed` may be negative."""
 
     def law(numbers: Floats) -> Law:
         positive = len(numbers) - signed
         return kind(*map(abs, numbers[:positive].tolist()), *numbers[positive:].tolist())
 
-    tried = [least_squares(lambda numbers: off(law(numbers)), start, x_scale="jac") for start in starts]
+    tried = [
+        least_squares(lambda numbers: off(law(numbers)), start, x_scale="jac") for start in starts
+    ]
     return law(min(tried, key=lambda one: one.cost).x)
 
 
@@ -218,7 +266,9 @@ def _with_trees(model: Reference, points: pd.DataFrame) -> Reference:
 
 def _grow(rows: Floats, values: Floats) -> Ensemble:
     """Return boosted trees as plain arrays."""
-    grown = GradientBoostingRegressor(n_estimators=TREES, max_depth=DEPTH, learning_rate=RATE, random_state=SEED).fit(rows, values)
+    grown = GradientBoostingRegressor(
+        n_estimators=TREES, max_depth=DEPTH, learning_rate=RATE, random_state=SEED
+    ).fit(rows, values)
     trees = [estimator.tree_ for estimator in grown.estimators_[:, 0]]
     left = np.concatenate([tree.children_left for tree in trees]).astype(np.int64)
     inner = left != LEAF
@@ -229,7 +279,9 @@ def _grow(rows: Floats, values: Floats) -> Ensemble:
         sizes=np.array([tree.node_count for tree in trees], dtype=np.int64),
         left=left,
         right=np.concatenate([tree.children_right for tree in trees]).astype(np.int64),
-        feature=np.where(inner, np.concatenate([tree.feature for tree in trees]), 0).astype(np.int64),
+        feature=np.where(inner, np.concatenate([tree.feature for tree in trees]), 0).astype(
+            np.int64
+        ),
         threshold=np.where(inner, np.concatenate([tree.threshold for tree in trees]), 0.0),
         value=np.concatenate([tree.value[:, 0, 0] for tree in trees]),
     )
@@ -238,14 +290,18 @@ def _grow(rows: Floats, values: Floats) -> Ensemble:
 def _must_suffice(material: Material, alone: int, several: int, swept: pd.DataFrame) -> None:
     needs = {
         "clocks in MHz": material.clock == "sm_mhz",
-        f"{FEWEST_ALONE} rows of one process with power and both utilisations": alone >= FEWEST_ALONE,
+        f"{FEWEST_ALONE} rows of one process with power and both utilisations": alone
+        >= FEWEST_ALONE,
         f"{FEWEST_ALONE} rows of several processes": several >= FEWEST_ALONE,
         "a partition at three clocks": len(swept) > 0,
         f"{FEWEST_STATIC} rows of `static`": len(material.static) >= FEWEST_STATIC,
     }
     lacking = "; ".join(text for text, is_met in needs.items() if not is_met)
     if lacking:
-        raise Refused(f"{_name(material)}: the original's procedure needs {lacking}. Our own (without --as original) does not.")
+        raise Refused(
+            f"{_name(material)}: the original's procedure needs {lacking}. Our own (without --as "
+            "original) does not."
+        )
 
 
 def _name(material: Material) -> str:

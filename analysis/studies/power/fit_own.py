@@ -31,7 +31,12 @@ GROUPINGS: dict[str, Callable[[Partition], Key]] = {
     "mixed": lambda partition: len(set(partition.shares)) > 1 or len(set(partition.batches)) > 1,
 }
 CLOCK = "clock"  # the grouping of points other than anchors
-ORDERED = ("share", "batch", "processes", CLOCK)  # groupings whose groups have a smallest and a largest
+ORDERED = (
+    "share",
+    "batch",
+    "processes",
+    CLOCK,
+)  # groupings whose groups have a smallest and a largest
 GUARDED = ("partition", CLOCK)  # groupings that the guard band is learnt from
 MANY = 100  # points: above, scales are not searched again per group, for speed
 THROUGHPUT, POWER = SURFACES[:2]
@@ -82,7 +87,12 @@ def judge(material: Material, model: Own) -> Own:
             known = ratios.dropna(subset=[quantity])
             if len(known):
                 band = guard if quantity == POWER else None
-                its = errors(list(known["group"]), known[quantity].to_numpy(), ordered=name in ORDERED, guard=band)
+                its = errors(
+                    list(known["group"]),
+                    known[quantity].to_numpy(),
+                    ordered=name in ORDERED,
+                    guard=band,
+                )
                 held_out.setdefault(name, {})[quantity] = its
     return replace(model, guard=guard, held_out=held_out)
 
@@ -122,7 +132,9 @@ def _ratios(kept: Material, whole: Own, held: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame({THROUGHPUT: throughput, POWER: power})
 
 
-def errors(groups: Sequence[Key], ratio: np.ndarray, *, ordered: bool, guard: float | None = None) -> dict[str, Any]:
+def errors(
+    groups: Sequence[Key], ratio: np.ndarray, *, ordered: bool, guard: float | None = None
+) -> dict[str, Any]:
     """Summarise predicted over measured, shape (rows,), as fractions.
 
     For |ratio - 1|: the mean `mape`, `median` and 95th percentile `p95`; `bias` is the signed mean.
@@ -166,7 +178,9 @@ def judge_memory_stage(material: Material) -> dict[str, dict[str, dict[str, Any]
     for name, key in GROUPINGS.items() if len(known) >= FEWEST else ():
         groups = list(map(key, known["partition"]))
         if len(set(groups)) > 1:
-            result[name] = {THROUGHPUT: errors(groups, by_memory(known, groups), ordered=name in ORDERED)}
+            result[name] = {
+                THROUGHPUT: errors(groups, by_memory(known, groups), ordered=name in ORDERED)
+            }
     return result
 
 
@@ -180,7 +194,10 @@ def by_memory(points: pd.DataFrame, groups: Sequence[Key]) -> np.ndarray:
     from threadpoolctl import threadpool_limits
 
     memory = points["mem_util_percent"].to_numpy()
-    sizes = [(np.mean(np.log(its.shares)), np.log(len(its.shares)), np.mean(np.log(its.batches))) for its in points["partition"]]
+    sizes = [
+        (np.mean(np.log(its.shares)), np.log(len(its.shares)), np.mean(np.log(its.batches)))
+        for its in points["partition"]
+    ]
     columns = np.column_stack([sizes, np.log(memory)])
     per_percent = points["throughput_images_per_s"].to_numpy() / memory
     # A power law with an exponent around one half, and local deviations from it.
@@ -191,6 +208,8 @@ def by_memory(points: pd.DataFrame, groups: Sequence[Key]) -> np.ndarray:
     names = sorted(set(groups))
     places = [names.index(group) for group in groups]
     with threadpool_limits(1, user_api="blas"):
-        logs = cross_val_predict(about_mean, columns, np.log(per_percent), groups=places, cv=LeaveOneGroupOut())
+        logs = cross_val_predict(
+            about_mean, columns, np.log(per_percent), groups=places, cv=LeaveOneGroupOut()
+        )
     ratios: np.ndarray = np.exp(logs) / per_percent
     return ratios

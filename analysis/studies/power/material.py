@@ -67,21 +67,42 @@ def gather(rows: Sequence[PartitionRow], network: str, mem_mhz: float, gpu: str)
     name = f"{network} at memory clock {mem_mhz:g}"
     mine = [row for row in rows if row.network == network and (row.mem_mhz or 0.0) == mem_mhz]
     clock = "throttle" if any("throttle" in row.extra for row in mine) else "sm_mhz"
-    has_watts, has_activity = any(row.watts is not None for row in mine), any("cpu_s_per_s" in row.extra for row in mine)
+    has_watts, has_activity = (
+        any(row.watts is not None for row in mine),
+        any("cpu_s_per_s" in row.extra for row in mine),
+    )
     cap_unit = "W" if has_watts else "cpu_s_per_s" if has_activity else "none"
-    static = [row for row in rows if row.network == STATIC and row.mem_mhz in {None, mem_mhz}] if has_watts else []
+    static = (
+        [row for row in rows if row.network == STATIC and row.mem_mhz in {None, mem_mhz}]
+        if has_watts
+        else []
+    )
     _must_be_of_one([*mine, *static], name)
     left_out = Counter(reason for row in mine if (reason := _unusable(row)))
-    points = pd.DataFrame([_point(row, clock, has_watts=has_watts) for row in mine if not _unusable(row)], columns=COLUMNS[:-1])
+    points = pd.DataFrame(
+        [_point(row, clock, has_watts=has_watts) for row in mine if not _unusable(row)],
+        columns=COLUMNS[:-1],
+    )
     points = points.astype(dict.fromkeys(COLUMNS[1:-1], float))
     free = points["asked"].isna() & (clock == "sm_mhz")
     anchor = points["clock"][free].median() if free.any() else points["clock"].max()
     at_anchor = free | ((points["clock"] - anchor).abs() <= SAME_CLOCK * anchor)
     # A Gaussian process would take repetitions for agreeing neighbours.
-    anchors = points[at_anchor].assign(clock=anchor, asked=np.nan).groupby("partition", sort=False).mean().reset_index()
+    anchors = (
+        points[at_anchor]
+        .assign(clock=anchor, asked=np.nan)
+        .groupby("partition", sort=False)
+        .mean()
+        .reset_index()
+    )
     if len(anchors) < FEWEST:
-        reasons = ", ".join(f"{count} {reason}" for reason, count in left_out.items()) or "none was left out"
-        raise Refused(f"{name}: {len(anchors)} usable rows at one clock; {FEWEST} are required ({reasons}).")
+        reasons = (
+            ", ".join(f"{count} {reason}" for reason, count in left_out.items())
+            or "none was left out"
+        )
+        raise Refused(
+            f"{name}: {len(anchors)} usable rows at one clock; {FEWEST} are required ({reasons})."
+        )
     others = points[~at_anchor]
     if len(others) and others["clock"].min() > anchor:
         # These do not show the fall below the anchor's clock, which the curve describes.
@@ -89,8 +110,12 @@ def gather(rows: Sequence[PartitionRow], network: str, mem_mhz: float, gpu: str)
         others = others[:0]
     idle = [(row.clock, row.watts) for row in static if row.outcome == "measured"]
     at_rest = tuple((mhz, watts) for mhz, watts in idle if mhz and watts)
-    points = pd.concat([anchors.assign(is_anchor=True), others.assign(is_anchor=False)], ignore_index=True)
-    return Material(network, gpu, mem_mhz, clock, cap_unit, float(anchor), points, at_rest, dict(left_out))
+    points = pd.concat(
+        [anchors.assign(is_anchor=True), others.assign(is_anchor=False)], ignore_index=True
+    )
+    return Material(
+        network, gpu, mem_mhz, clock, cap_unit, float(anchor), points, at_rest, dict(left_out)
+    )
 
 
 def _unusable(row: PartitionRow) -> str | None:
@@ -112,7 +137,16 @@ def _point(row: PartitionRow, clock: str, *, has_watts: bool) -> tuple[object, .
 def _must_be_of_one(rows: Sequence[PartitionRow], name: str) -> None:
     """Refuse mixed values of a column; a row without a value matches any."""
     for column in ONE_OF:
-        values = sorted({str(row.extra[column]) for row in rows if row.outcome == "measured" and column in row.extra})
+        values = sorted(
+            {
+                str(row.extra[column])
+                for row in rows
+                if row.outcome == "measured" and column in row.extra
+            }
+        )
         if len(values) > 1:
             listed = ", ".join(one_line(text, 40) for text in values)
-            raise Refused(f"{name}: rows of more than one {column}: {listed}. No law holds across them; fit each separately.")
+            raise Refused(
+                f"{name}: rows of more than one {column}: {listed}. No law holds across them; fit "
+                "each separately."
+            )

@@ -28,7 +28,12 @@ class Folder(Mapping[str, bytes]):
 
     def __init__(self, place: Path, *names: str) -> None:
         self._place = place
-        files = (path for pattern in ("*", "*/*") for path in place.glob(pattern) if not names and path.is_file())
+        files = (
+            path
+            for pattern in ("*", "*/*")
+            for path in place.glob(pattern)
+            if not names and path.is_file()
+        )
         self._names = list(names) or sorted(str(file.relative_to(place)) for file in files)
 
     def __getitem__(self, name: str) -> bytes:
@@ -59,7 +64,9 @@ def available(path: Path) -> Readers:
         return parameters.available(Folder(place), place)
     if place.name != published.FILE:
         if place.is_file() and published.is_one(Folder(place.parent)):
-            raise Unreadable(f"{path}: is one of several files of a PctoDL model; name their folder.")
+            raise Unreadable(
+                f"{path}: is one of several files of a PctoDL model; name their folder."
+            )
         return parameters.available(Folder(place.parent, place.name), place.parent, named=True)
     return parameters.available(Folder(place.parent), place.parent)
 
@@ -77,7 +84,9 @@ def write(model: Model, path: Path) -> None:
 
 def file_name(model: Model) -> str:
     """Return the file name of a model in a folder; names never differ only by a slash."""
-    return f"{model.network}_{model.gpu}_mem{model.mem_mhz:.12g}.json".replace("%", "%25").replace("/", "%2F")
+    return f"{model.network}_{model.gpu}_mem{model.mem_mhz:.12g}.json".replace("%", "%25").replace(
+        "/", "%2F"
+    )
 
 
 MOST_BYTES = 256 * 1024  # thousands of tasks
@@ -88,7 +97,10 @@ def read_tasks(path: Path = SHIPPED) -> list[Task]:
     """Read a file of tasks, in its order. Raises: Refused, naming the task and the error."""
     raw = read_whole(path)
     if len(raw) > MOST_BYTES:
-        raise Unreadable(f"{path}: larger than {MOST_BYTES // 1024} KiB, too large for a list of tasks; check the file name.")
+        raise Unreadable(
+            f"{path}: larger than {MOST_BYTES // 1024} KiB, too large for a list of tasks; check "
+            "the file name."
+        )
     try:
         must_be_plain(raw, str(path), MOST_DEPTH)
         document = yaml.safe_load(raw)

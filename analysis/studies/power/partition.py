@@ -49,12 +49,17 @@ def answer(
 
     Raises: Refused, Infeasible.
     """
-    asked = (where.model, None if where.gpu == ANY else where.gpu) if isinstance(where, Task) else where
+    asked = (
+        (where.model, None if where.gpu == ANY else where.gpu) if isinstance(where, Task) else where
+    )
     network, gpu = only(parameters.available(path), path, *asked)
     models = parameters.models_for(path, network, gpu)
     unit, clock = unit_of(*models.values()), pace_of(*models.values())
     if unit not in NAMED:
-        raise Refused(f"the model of {network} on {gpu} was fitted without power, so it cannot find settings that keep a cap.")
+        raise Refused(
+            f"the model of {network} on {gpu} was fitted without power, so it cannot find "
+            "settings that keep a cap."
+        )
     caps_w: tuple[float, ...] = () if cap_w is None else (cap_w,)
     if isinstance(where, Task):
         must_be_in(where.cap_unit, models.values(), f"task {where.id}")
@@ -64,17 +69,26 @@ def answer(
         result = [best(models, place, cap, network=network, margin_w=margin_w) for cap in caps_w]
     else:
         fast = greedy_mode == "fast"
-        result = [greedy(models, place, cap, network=network, fast=fast, margin_w=margin_w) for cap in caps_w]
+        result = [
+            greedy(models, place, cap, network=network, fast=fast, margin_w=margin_w)
+            for cap in caps_w
+        ]
     # Curves that fall with the clock affect the interpretation of the answer.
-    findings = quality.findings_of_models({(network, place.name, mem_mhz): model for mem_mhz, model in models.items()})
+    findings = quality.findings_of_models(
+        {(network, place.name, mem_mhz): model for mem_mhz, model in models.items()}
+    )
     data = {
         "network": network,
         "gpu": place.name,
         "cap_unit": unit,
-        "answers": [{"feasible": each.feasible, **in_units(asdict(each), unit, clock)} for each in result],
+        "answers": [
+            {"feasible": each.feasible, **in_units(asdict(each), unit, clock)} for each in result
+        ],
         "findings": [asdict(finding) for finding in findings],
     }
-    return of_parts(data, _parts(f"{network} on {place.name}, predicted", result, findings, unit, clock))
+    return of_parts(
+        data, _parts(f"{network} on {place.name}, predicted", result, findings, unit, clock)
+    )
 
 
 def _platform(name: str, models: Mapping[float, Model], clocks: Sequence[float] | None) -> Platform:
@@ -88,7 +102,13 @@ def _platform(name: str, models: Mapping[float, Model], clocks: Sequence[float] 
     return Platform(name, settable, tuple(models), tuple(models), high, inf)
 
 
-def _parts(title: str, result: Sequence[PartitionAnswer], findings: Sequence[Finding], cap_unit: str, clock: str) -> Iterator[Part]:
+def _parts(
+    title: str,
+    result: Sequence[PartitionAnswer],
+    findings: Sequence[Finding],
+    cap_unit: str,
+    clock: str,
+) -> Iterator[Part]:
     """Return the table of settings, and the remarks on it."""
     unit = SPOKEN.get(cap_unit, cap_unit)
     yield Line(title, tone="strong")
@@ -99,7 +119,9 @@ def _parts(title: str, result: Sequence[PartitionAnswer], findings: Sequence[Fin
         clocks = f"{setting.sm_mhz:.6g}", f"{setting.mem_mhz:g}"
         utilisation = decimals(each.sm_util_percent), decimals(each.mem_util_percent)
         images = decimals(each.throughput_images_per_s)
-        rows.append([f"{each.cap_w:g}", processes(setting.partition), *clocks, images, power, *utilisation])
+        rows.append(
+            [f"{each.cap_w:g}", processes(setting.partition), *clocks, images, power, *utilisation]
+        )
     yield text_table(heads, rows, left=2)
     asked = sum(each.evaluations for each in result)
     yield Line(f"The model predicted {asked} partitions, counted once per memory clock.", "•")
@@ -107,12 +129,25 @@ def _parts(title: str, result: Sequence[PartitionAnswer], findings: Sequence[Fin
         if not each.feasible:
             above = f"{each.power_w - each.cap_w:.1f} {unit} above the cap of {each.cap_w:g}"
             yield Line(
-                f"{above}: the original stops within 1 W of it, and keeps its clock if handing out the remaining "
+                f"{above}: the original stops within 1 W of it, and keeps its clock if handing "
+                "out the remaining "
                 "share leaves none under the cap.",
                 "•",
             )
     for guard in dict.fromkeys(each.guard for each in result if each.guard != 1.0):
         band = "the guard band, from the model's errors on held-out rows"
-        yield Line(f"The search kept the predicted {unit} times {guard:.3f} below the cap: {band}.", "•")
+        yield Line(
+            f"The search kept the predicted {unit} times {guard:.3f} below the cap: {band}.", "•"
+        )
     for finding in findings:
-        yield from marked([("·", f"quality of the model at {finding.where.rpartition(' at ')[2]}: {finding.what}")])
+        yield from marked(
+            [
+                (
+                    "·",
+                    (
+                        f"quality of the model at {finding.where.rpartition(' at ')[2]}: "
+                        f"{finding.what}"
+                    ),
+                )
+            ]
+        )

@@ -7,8 +7,30 @@ from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from analysis.plots.labels import joined, minus, room_for
-from analysis.plots.marks import DOWN, FOOT, SAME, VERDICTS, Mark, MarkRow, dots, ends_of, forest, margin_band
-from analysis.plots.page import Page, Section, SmallPanels, Spec, body_width, dot, fill, line, rounded, verdict_entries
+from analysis.plots.marks import (
+    DOWN,
+    FOOT,
+    SAME,
+    VERDICTS,
+    Mark,
+    MarkRow,
+    dots,
+    ends_of,
+    forest,
+    margin_band,
+)
+from analysis.plots.page import (
+    Page,
+    Section,
+    SmallPanels,
+    Spec,
+    body_width,
+    dot,
+    fill,
+    line,
+    rounded,
+    verdict_entries,
+)
 from analysis.plots.scene import Scene, some
 from analysis.plots.style import AGAIN, BAND, FAINT, INK, QUIET, SMALL, WRONG, Look, look, picture
 from analysis.terms import Refused, Run
@@ -35,7 +57,12 @@ HOLDS: dict[str, Style] = {
     "not shown": {"marker": "o", "color": INK, "markerfacecolor": "white"},
 }
 HELD = {"yes": "holds the cap", "no": "does not hold it", "not shown": "neither is shown"}
-RATES = {"improved": "more images/s", "regressed": "fewer", "equivalent": "alike", "inconclusive": "not shown"}
+RATES = {
+    "improved": "more images/s",
+    "regressed": "fewer",
+    "equivalent": "alike",
+    "inconclusive": "not shown",
+}
 WIDEST = 100.0  # percent to either side: longer intervals are cut, with an arrow
 LINE, GAP = 0.23, 0.55
 NO_POWER = "no readings: there is no power sensor and no measure of activity"
@@ -77,7 +104,9 @@ def _looks(parts: Sequence[PowerPart]) -> dict[str, Look]:
     names = sorted({arm.name for part in parts for group in part.side.groups for arm in group.arms})
     baselines = {part.side.baseline for part in parts}
     looks = {name: Look(AGAIN, "s", "-") for name in names if name in baselines}
-    return looks | {name: look(place) for place, name in enumerate(name for name in names if name not in looks)}
+    return looks | {
+        name: look(place) for place, name in enumerate(name for name in names if name not in looks)
+    }
 
 
 def _sources(parts: Iterable[PowerPart]) -> list[str]:
@@ -92,49 +121,114 @@ def power_forest(scene: Scene) -> Spec:
     panels = [(part, *panel) for part in parts for panel in _panels(part, parts)]
     rows = [row for _, _, ones in panels for row in ones]
     lead = (
-        f"Left: images/s in steady iterations, % more than {joined(part.side.baseline for part in parts)} (the line at 0), paired by "
-        "block. Right: part of the same time in which the reading was above 1.02 times the cap. More images/s count only if the cap is "
+        "Left: images/s in steady iterations, % more than "
+        f"{joined(part.side.baseline for part in parts)} (the line at 0), paired by "
+        "block. Right: part of the same time in which the reading was above 1.02 times the cap. "
+        "More images/s count only if the cap is "
         "held. Lines: 95 % intervals over blocks."
     )
-    legend = verdict_entries(VERDICTS, {row.verdict for row in rows if row.rate.value is not None}, RATES)
+    legend = verdict_entries(
+        VERDICTS, {row.verdict for row in rows if row.rate.value is not None}, RATES
+    )
     legend += verdict_entries(HOLDS, {row.holds for row in rows}, HELD)
     margins = joined(unsigned(part.side.margin) for part in parts)
     legend.append(fill(f"left ±{margins}, right up to {unsigned(LIMIT)}: alike, held"))
     left = room_for([f"{row.name} (0)" for row in rows], 1.9)
-    ends = [100 * abs(end) for row in rows for end in (row.rate.low, row.rate.high) if end is not None]
+    ends = [
+        100 * abs(end) for row in rows for end in (row.rate.low, row.rate.high) if end is not None
+    ]
     reach = min(WIDEST, 1.1 * max([5.0, *ends]))
-    most = 105 * max([3 * LIMIT, *(row.above.high or row.above.value for row in rows if row.above is not None)])
+    most = 105 * max(
+        [3 * LIMIT, *(row.above.high or row.above.value for row in rows if row.above is not None)]
+    )
     sections = []
     for part, title, ones in panels:
-        draw = partial(_throughput, left=left, rows=ones, baseline=part.side.baseline, margin=part.side.margin, reach=reach, most=most)
+        draw = partial(
+            _throughput,
+            left=left,
+            rows=ones,
+            baseline=part.side.baseline,
+            margin=part.side.margin,
+            reach=reach,
+            most=most,
+        )
         sections.append(Section(title, LINE * len(ones) + FOOT, draw, run=part.run))
-    none = [(arm, group) for part in parts for group in part.side.groups for arm in group.arms if not arm.n]
-    lost = [f"No figures of {arm.name} on {group.label}: {next(iter(arm.lost), 'no cell')}" for arm, group in none]
+    none = [
+        (arm, group)
+        for part in parts
+        for group in part.side.groups
+        for arm in group.arms
+        if not arm.n
+    ]
+    lost = [
+        f"No figures of {arm.name} on {group.label}: {next(iter(arm.lost), 'no cell')}"
+        for arm, group in none
+    ]
     return Spec(lead, sections, legend, _sources(parts) + lost)
 
 
 def _panels(part: PowerPart, parts: Sequence[PowerPart]) -> list[tuple[str, Sequence[Arm]]]:
     """Return the algorithms on all tasks together, and on each task, by title."""
-    panels: dict[str, Sequence[Arm]] = {f"all {len(part.side.groups)} tasks together": part.side.together}
+    panels: dict[str, Sequence[Arm]] = {
+        f"all {len(part.side.groups)} tasks together": part.side.together
+    }
     panels |= {group.title: [arm for arm in group.arms if arm.n] for group in part.side.groups}
     return [(part.title(title, parts), arms) for title, arms in panels.items() if arms]
 
 
-def _throughput(sheet: Page, top: float, left: float, rows: Sequence[Arm], baseline: str, margin: float, reach: float, most: float) -> None:
+def _throughput(
+    sheet: Page,
+    top: float,
+    left: float,
+    rows: Sequence[Arm],
+    baseline: str,
+    margin: float,
+    reach: float,
+    most: float,
+) -> None:
     wide = (body_width() - left - GAP - 0.1) / 2
     names = [f"{row.name} (0)" if row.name == baseline else row.name for row in rows]
-    rates = [MarkRow(name, [Mark(ends_of(row.rate, 100), VERDICTS[row.verdict])], tall=LINE) for name, row in zip(names, rows, strict=True)]
+    rates = [
+        MarkRow(name, [Mark(ends_of(row.rate, 100), VERDICTS[row.verdict])], tall=LINE)
+        for name, row in zip(names, rows, strict=True)
+    ]
     label = "images/s, % more than the baseline"
-    forest(sheet, top, rates, left=left, right=body_width() - left - wide, label=label, reach=reach, band=margin_band(margin))
-    known = [Mark(ends_of(row.above, 100), HOLDS[row.holds]) if row.above and row.holds in HOLDS else None for row in rows]
+    forest(
+        sheet,
+        top,
+        rates,
+        left=left,
+        right=body_width() - left - wide,
+        label=label,
+        reach=reach,
+        band=margin_band(margin),
+    )
+    known = [
+        Mark(ends_of(row.above, 100), HOLDS[row.holds])
+        if row.above and row.holds in HOLDS
+        else None
+        for row in rows
+    ]
     above = [MarkRow("", [mark] if mark else [], tall=LINE) for mark in known]
     label, band = "steady time above 1.02 × cap, %", (0, 100 * LIMIT)
-    axes = forest(sheet, top, above, left=left + wide + GAP, right=0.1, label=label, reach=most, zero=None, band=band)
+    axes = forest(
+        sheet,
+        top,
+        above,
+        left=left + wide + GAP,
+        right=0.1,
+        label=label,
+        reach=most,
+        zero=None,
+        band=band,
+    )
     axes.set_xlim(-0.02 * most, most)
     for at, row in enumerate(rows):
         if row.above is None:
             reason = "no sensor" if row.holds == "no sensor" else "readings are missing"
-            axes.text(0.02 * most, LINE * (at + 0.5), reason, va="center", fontsize=SMALL, color=QUIET)
+            axes.text(
+                0.02 * most, LINE * (at + 0.5), reason, va="center", fontsize=SMALL, color=QUIET
+            )
 
 
 NAME, DRAW, KNOB, SPACE, MOST_TASKS = 0.22, 1.05, 0.45, 0.24, 3
@@ -152,12 +246,17 @@ PACES = {
 def power_trace(scene: Scene) -> Spec:
     """Each algorithm's approach to a cap: whether it stays below, and its settings."""
     parts = parts_of(scene)
-    every = some(((part, group) for part in parts for group in part.side.groups if _read(part, group)), NO_POWER)
+    every = some(
+        ((part, group) for part in parts for group in part.side.groups if _read(part, group)),
+        NO_POWER,
+    )
     # Cap changes are the most instructive.
     kept = sorted(sorted(range(len(every)), key=lambda at: -len(every[at][1].caps))[:MOST_TASKS])
     lead = (
-        "Above: means of iterations, strong in the first block, faint in the others, and as dots the largest reading of each iteration in "
-        "the first block. Below: the knob that set the pace, as measured. Iterations on shaded ground are steady: figures are from these."
+        "Above: means of iterations, strong in the first block, faint in the others, and as dots "
+        "the largest reading of each iteration in "
+        "the first block. Below: the knob that set the pace, as measured. Iterations on shaded "
+        "ground are steady: figures are from these."
     )
     legend = [
         line("mean of an iteration", INK, 1.5),
@@ -169,13 +268,30 @@ def power_trace(scene: Scene) -> Spec:
     ]
     notes = [*_sources(parts), f"{RULE[0].upper()}{RULE[1:]}."]
     hidden = len(every) - len(kept)
-    notes += [f"{hidden} more tasks are not drawn: those with most cap changes are preferred, then the first."] if hidden else []
+    notes += (
+        [
+            (
+                f"{hidden} more tasks are not drawn: those with most cap changes are preferred, "
+                "then the first."
+            )
+        ]
+        if hidden
+        else []
+    )
     looks, sections = _looks(parts), []
     for part, group in (every[at] for at in kept):
         of = _read(part, group)
         traces = TRACES._replace(abreast=min(TRACES.abreast, max(2, len(of))))
         draw = partial(_task, of=of, traces=traces, looks=looks)
-        sections.append(Section(part.title(group.title, parts), traces.height(len(of)), draw, part.drawn, run=part.run))
+        sections.append(
+            Section(
+                part.title(group.title, parts),
+                traces.height(len(of)),
+                draw,
+                part.drawn,
+                run=part.run,
+            )
+        )
     return Spec(lead, sections, legend, notes)
 
 
@@ -183,12 +299,23 @@ def _read(part: PowerPart, group: Group) -> dict[str, list[pd.DataFrame]]:
     """Return iterations with readings by algorithm and block; an arm's before its copy's."""
     rows = part.side.rows[part.side.rows["task"] == group.name]
     every = {arm.name: rows[rows["arm"] == arm.name] for arm in group.arms}
-    return {name: [cell for _, cell in own.groupby(["again", "block"])] for name, own in every.items() if own[POWER].notna().any()}
+    return {
+        name: [cell for _, cell in own.groupby(["again", "block"])]
+        for name, own in every.items()
+        if own[POWER].notna().any()
+    }
 
 
-def _task(sheet: Page, top: float, of: Mapping[str, list[pd.DataFrame]], traces: SmallPanels, looks: Mapping[str, Look]) -> None:
+def _task(
+    sheet: Page,
+    top: float,
+    of: Mapping[str, list[pd.DataFrame]],
+    traces: SmallPanels,
+    looks: Mapping[str, Look],
+) -> None:
     caps, means, most = (
-        [value for cells in of.values() for cell in cells for value in cell[name].dropna()] for name in ("cap", POWER, "power_max")
+        [value for cells in of.values() for cell in cells for value in cell[name].dropna()]
+        for name in ("cap", POWER, "power_max")
     )
     ends = 0.94 * min(*caps, *means), 1.06 * max(*caps, *means, *most)
     across = (-0.5, max(cell["number"].max() for cells in of.values() for cell in cells) + 0.5)
@@ -200,12 +327,28 @@ def _task(sheet: Page, top: float, of: Mapping[str, list[pd.DataFrame]], traces:
         steady = first["number"][first["steady"]]
         for axes in (panel.axes, knob):
             for _, counted in steady.groupby((steady.diff() > 1).cumsum()):
-                axes.axvspan(counted.min() - 0.5, counted.max() + 0.5, color=BAND, linewidth=0, zorder=0)
+                axes.axvspan(
+                    counted.min() - 0.5, counted.max() + 0.5, color=BAND, linewidth=0, zorder=0
+                )
         for at, cell in enumerate(of[name]):
             faint: Style = {"color": FAINT, "linewidth": 0.6, "zorder": 1}
-            panel.axes.plot(cell["number"], cell[POWER], **(faint if at else {"color": color, "linewidth": 1.5, "zorder": 3}))
-        panel.axes.plot(first["number"], first["power_max"], ".", color=color, markersize=3.5, zorder=3)
-        panel.axes.step(first["number"], first["cap"], where="mid", color=WRONG, linestyle="--", linewidth=1.1, zorder=2)
+            panel.axes.plot(
+                cell["number"],
+                cell[POWER],
+                **(faint if at else {"color": color, "linewidth": 1.5, "zorder": 3}),
+            )
+        panel.axes.plot(
+            first["number"], first["power_max"], ".", color=color, markersize=3.5, zorder=3
+        )
+        panel.axes.step(
+            first["number"],
+            first["cap"],
+            where="mid",
+            color=WRONG,
+            linestyle="--",
+            linewidth=1.1,
+            zorder=2,
+        )
         rounded(panel.axes, y=4)
         panel.axes.tick_params(labelbottom=False, labelleft=panel.first)
         _knob(knob, first, color)
@@ -214,7 +357,16 @@ def _task(sheet: Page, top: float, of: Mapping[str, list[pd.DataFrame]], traces:
 def _knob(axes: Axes, rows: pd.DataFrame, color: str) -> None:
     """Draw the pace-setting knob in the first block, and the request if it differed."""
     name = next((name for name in PACES if rows[f"actual.{name}"].notna().any()), "")
-    axes.text(0.0, 1.02, PACES.get(name, ""), transform=axes.transAxes, fontsize=SMALL, color=QUIET, va="bottom", ha="left")
+    axes.text(
+        0.0,
+        1.02,
+        PACES.get(name, ""),
+        transform=axes.transAxes,
+        fontsize=SMALL,
+        color=QUIET,
+        va="bottom",
+        ha="left",
+    )
     rounded(axes, y=2)
     if not name:
         return
@@ -227,7 +379,9 @@ def _knob(axes: Axes, rows: pd.DataFrame, color: str) -> None:
 
 LEAST = 2.0  # percent to either side, always in view
 OFFS = SmallPanels(2, above=0.1, tall=2.0, below=0.5, left=0.6, gap=0.1)
-Errors = dict[str, list[tuple[float, float]]]  # algorithm → (measured, percent by which more was predicted)
+Errors = dict[
+    str, list[tuple[float, float]]
+]  # algorithm → (measured, percent by which more was predicted)
 
 
 @picture(8, "Predicted and measured", REPORTS=CAPPED)
@@ -239,8 +393,10 @@ def power_predicted(scene: Scene) -> Spec:
     kept = some(((part, errors) for part, errors in every if any(errors)), reason)
     looks = _looks(parts)
     lead = (
-        "Each dot is a steady iteration that ran as requested: its measured value, and by how much more (above 0) or less was "
-        "predicted. Power is predicted as the largest reading of an iteration. In words: the median of all errors, and of their sizes."
+        "Each dot is a steady iteration that ran as requested: its measured value, and by how "
+        "much more (above 0) or less was "
+        "predicted. Power is predicted as the largest reading of an iteration. In words: the "
+        "median of all errors, and of their sizes."
     )
     names = sorted({name for _, errors in kept for error in errors for name in error})
     legend = [dot(name, looks[name].color, looks[name].marker, 4.5) for name in names]
@@ -257,11 +413,18 @@ def power_predicted(scene: Scene) -> Spec:
 
 def _errors(part: PowerPart, predicted: str, measured: str) -> Errors:
     rows = as_asked(part.side.rows)
-    rows = rows.assign(off=100 * (rows[predicted] / rows[measured].where(rows[measured] != 0) - 1)).dropna(subset="off")
-    return {str(name): list(zip(own[measured], own["off"], strict=True)) for name, own in rows.groupby("arm", sort=False)}
+    rows = rows.assign(
+        off=100 * (rows[predicted] / rows[measured].where(rows[measured] != 0) - 1)
+    ).dropna(subset="off")
+    return {
+        str(name): list(zip(own[measured], own["off"], strict=True))
+        for name, own in rows.groupby("arm", sort=False)
+    }
 
 
-def _offs(sheet: Page, top: float, part: PowerPart, errors: Sequence[Errors], looks: Mapping[str, Look]) -> None:
+def _offs(
+    sheet: Page, top: float, part: PowerPart, errors: Sequence[Errors], looks: Mapping[str, Look]
+) -> None:
     labels = ("images/s, measured", f"largest reading, {unit_of(part.side)}, measured")
     for result, label, axes in zip(errors, labels, OFFS.axes(sheet, top), strict=True):
         far = 1.1 * max([LEAST, *(abs(error) for points in result.values() for _, error in points)])
@@ -270,7 +433,9 @@ def _offs(sheet: Page, top: float, part: PowerPart, errors: Sequence[Errors], lo
         axes.grid(visible=True)
         for name, points in result.items():
             xs, ys = zip(*points, strict=True)
-            dots(axes, xs, ys, looks[name].color, marker=looks[name].marker, markersize=3, alpha=0.5)
+            dots(
+                axes, xs, ys, looks[name].color, marker=looks[name].marker, markersize=3, alpha=0.5
+            )
         rounded(axes, x=5)
         axes.margins(0.08)
         axes.set_ylim(-far, far)

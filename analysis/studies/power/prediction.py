@@ -10,7 +10,18 @@ from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from analysis.answer import Answer, Column, Line, Part, Section, Table, command, marked, of_parts, text_table
+from analysis.answer import (
+    Answer,
+    Column,
+    Line,
+    Part,
+    Section,
+    Table,
+    command,
+    marked,
+    of_parts,
+    text_table,
+)
 from analysis.labels import headline
 from analysis.plain import one_line
 from analysis.terms import Refused, Run
@@ -80,7 +91,9 @@ def predict(models: Mapping[float, Model], settings: Sequence[Setting]) -> list[
         must_be_settable(Settings(tenants_of(setting.partition), sm_mhz=setting.sm_mhz))
         if setting.mem_mhz not in models:
             known = ", ".join(f"{mhz:g}" for mhz in models)
-            raise Refused(f"no model for a memory clock of {setting.mem_mhz:g} MHz; available: {known}.")
+            raise Refused(
+                f"no model for a memory clock of {setting.mem_mhz:g} MHz; available: {known}."
+            )
     predictions: dict[int, PowerPrediction] = {}
     for mem_mhz, model in models.items():
         chosen = [number for number, setting in enumerate(settings) if setting.mem_mhz == mem_mhz]
@@ -89,7 +102,9 @@ def predict(models: Mapping[float, Model], settings: Sequence[Setting]) -> list[
         for number, (images_per_s, power, sm_util, mem_util) in zip(chosen, rows, strict=True):
             setting = settings[number]
             outside = beyond(model, setting)
-            predictions[number] = PowerPrediction(*names, setting, sm_util, mem_util, images_per_s, power, outside, *units)
+            predictions[number] = PowerPrediction(
+                *names, setting, sm_util, mem_util, images_per_s, power, outside, *units
+            )
     return [predictions[number] for number in range(len(settings))]
 
 
@@ -108,13 +123,23 @@ def beyond(model: Model, setting: Setting) -> tuple[str, ...]:
     # The original's files do not record the fitted range: it is the original's grid.
     spans = _of_grid() if isinstance(model, Reference) else getattr(model, "spans", None)
     if spans is not None:
-        measured = (("share", " %", partition.shares, spans.shares), ("batch", "", partition.batches, spans.batches))
+        measured = (
+            ("share", " %", partition.shares, spans.shares),
+            ("batch", "", partition.batches, spans.batches),
+        )
         for name, unit, values, (least, most) in measured:
-            for value, limit, word in ((max(values), most, "largest"), (min(values), least, "smallest")):
+            for value, limit, word in (
+                (max(values), most, "largest"),
+                (min(values), least, "smallest"),
+            ):
                 if (value > limit) if word == "largest" else (value < limit):
-                    result.append(f"a {name} of {value:g}{unit}; the {word} measured is {limit:g}{unit}")
+                    result.append(
+                        f"a {name} of {value:g}{unit}; the {word} measured is {limit:g}{unit}"
+                    )
         if len(partition.shares) > spans.processes:
-            result.append(f"{len(partition.shares)} processes; at most {spans.processes} were measured")
+            result.append(
+                f"{len(partition.shares)} processes; at most {spans.processes} were measured"
+            )
     if _is_mixed(partition) and not any(map(_is_mixed, getattr(model, "partitions", ()))):
         result.append("processes differ; only equal ones were measured")
     return tuple(result)
@@ -133,7 +158,9 @@ def _of_grid() -> Spans:
 Wanted = tuple[str | None, float | None, Partition, float]
 
 
-def of_rows(rows: Iterable[PartitionRow], network: str | None, mem_mhz: float | None) -> list[Wanted]:
+def of_rows(
+    rows: Iterable[PartitionRow], network: str | None, mem_mhz: float | None
+) -> list[Wanted]:
     """Return the settings of trace rows, at the actual clock or the target; arguments override.
 
     Raises: Refused.
@@ -144,7 +171,9 @@ def of_rows(rows: Iterable[PartitionRow], network: str | None, mem_mhz: float | 
             if row.clock is None:
                 raise Refused(f"line {row.line}: no clock, neither sm_freq nor target_freq.")
             memory = row.mem_mhz if mem_mhz is None else mem_mhz
-            wanted.append((network or row.network, memory, Partition(row.shares, row.batches), row.clock))
+            wanted.append(
+                (network or row.network, memory, Partition(row.shares, row.batches), row.clock)
+            )
     if not wanted:
         raise Refused("no rows to predict.")
     return wanted
@@ -158,22 +187,34 @@ def only(readers: Readers, path: Path, network: str | None, gpu: str | None) -> 
     known = sorted({key[:2] for key in readers})
     fitting = [key for key in known if network in {None, key[0]} and gpu in {None, key[1]}]
     if len(fitting) != 1:
-        names = "; ".join(f"{one_line(each)} on {one_line(other)}" for each, other in fitting or known)
-        request = " on ".join(one_line(name) for name in (network, gpu) if name is not None) or "any"
+        names = "; ".join(
+            f"{one_line(each)} on {one_line(other)}" for each, other in fitting or known
+        )
+        request = (
+            " on ".join(one_line(name) for name in (network, gpu) if name is not None) or "any"
+        )
         count = len(fitting) or "no"
-        raise Refused(f"{path}: {request}: {count} models; available: {names}. Select one with --network and --gpu.")
+        raise Refused(
+            f"{path}: {request}: {count} models; available: {names}. Select one with --network "
+            "and --gpu."
+        )
     return fitting[0]
 
 
 def answer(path: Path, gpu: str | None, wanted: Sequence[Wanted]) -> Answer:
     """Predict each setting in order, with the model in `path`. Raises: Refused."""
     readers = parameters.available(path)
-    places = {network: only(readers, path, network, gpu) for network in dict.fromkeys(network for network, *_ in wanted)}
+    places = {
+        network: only(readers, path, network, gpu)
+        for network in dict.fromkeys(network for network, *_ in wanted)
+    }
     found: dict[int, PowerPrediction] = {}
     for place in dict.fromkeys(places.values()):
         models = {key[2]: read() for key, read in readers.items() if key[:2] == place}
         chosen = {
-            number: Setting(partition, clock, _memory(models, place) if mem_mhz is None else mem_mhz)
+            number: Setting(
+                partition, clock, _memory(models, place) if mem_mhz is None else mem_mhz
+            )
             for number, (network, mem_mhz, partition, clock) in enumerate(wanted)
             if places[network] == place
         }
@@ -198,12 +239,17 @@ def in_units(record: Mapping[str, Any], cap_unit: str, clock: str) -> dict[str, 
     if cap_unit != WATTS:
         unit = NAMED.get(cap_unit, "unknown")
         names |= {"power_w": unit, "cap_w": f"cap_{unit}"}
-    return {names.get(key, key): in_units(value, cap_unit, clock) if isinstance(value, dict) else value for key, value in record.items()}
+    return {
+        names.get(key, key): in_units(value, cap_unit, clock) if isinstance(value, dict) else value
+        for key, value in record.items()
+    }
 
 
 def _tables(predictions: Iterable[PowerPrediction]) -> Iterator[Part]:
     """Return a table per group of settings of one network on one GPU, with numbered notes."""
-    for (network, gpu), group in groupby(predictions, key=lambda result: (result.network, result.gpu)):
+    for (network, gpu), group in groupby(
+        predictions, key=lambda result: (result.network, result.gpu)
+    ):
         results = list(group)
         notes = list(dict.fromkeys(note for result in results for note in result.beyond))
         cap_unit = results[0].cap_unit
@@ -212,7 +258,9 @@ def _tables(predictions: Iterable[PowerPrediction]) -> Iterator[Part]:
         yield Line(f"{network} on {gpu}", tone="strong")
         heads = ("processes", pace(results[0].clock), "mem", "SM %", "mem %", "images/s", drawn, "")
         yield text_table(heads, [_row(result, notes) for result in results])
-        yield from marked((f"[{number}]", f"{note}.") for number, note in enumerate(notes[:NOTED], 1))
+        yield from marked(
+            (f"[{number}]", f"{note}.") for number, note in enumerate(notes[:NOTED], 1)
+        )
         if len(notes) > NOTED:
             yield f"and {len(notes) - NOTED} more of this kind; --json has all."
 
@@ -224,7 +272,10 @@ def pace(clock: str) -> str:
 
 def processes(partition: Partition) -> str:
     """Write a partition with equal processes merged, `4 × 25 % b16`, in order."""
-    groups = [(pair, len(list(same))) for pair, same in groupby(zip(partition.shares, partition.batches, strict=True))]
+    groups = [
+        (pair, len(list(same)))
+        for pair, same in groupby(zip(partition.shares, partition.batches, strict=True))
+    ]
     return " + ".join(f"{count} × {share:g} % b{batch}" for (share, batch), count in groups)
 
 
@@ -234,10 +285,20 @@ def decimals(value: float, digits: int = 1) -> str:
 
 
 def _row(result: PowerPrediction, notes: Sequence[str]) -> list[str]:
-    marks = "".join(f"[{notes.index(note) + 1}]" for note in result.beyond if notes.index(note) < NOTED)
+    marks = "".join(
+        f"[{notes.index(note) + 1}]" for note in result.beyond if notes.index(note) < NOTED
+    )
     clocks = [f"{result.setting.sm_mhz:g}", f"{result.setting.mem_mhz:g}"]
-    measures = map(decimals, (result.sm_util_percent, result.mem_util_percent, result.throughput_images_per_s))
-    return [processes(result.setting.partition), *clocks, *measures, decimals(result.power_w, 1 if result.cap_unit == WATTS else 3), marks]
+    measures = map(
+        decimals, (result.sm_util_percent, result.mem_util_percent, result.throughput_images_per_s)
+    )
+    return [
+        processes(result.setting.partition),
+        *clocks,
+        *measures,
+        decimals(result.power_w, 1 if result.cap_unit == WATTS else 3),
+        marks,
+    ]
 
 
 # Results of a saved profile.
@@ -255,14 +316,30 @@ def profile(run: Run) -> Answer:
     rows = traces.rows_of(run, refused)
     points = [row for row in rows if row.outcome == "measured" and row.network != traces.STATIC]
     points.sort(key=lambda row: -(row.throughput_images_per_s or 0.0))
-    figures = [(column, value) for column, value in FIGURES if any(value(row) is not None for row in points)]
+    figures = [
+        (column, value)
+        for column, value in FIGURES
+        if any(value(row) is not None for row in points)
+    ]
     table = Table(
-        [Column("processes", left=True), Column("clock MHz\nor duty", "clock", "{:g}".format), *(column for column, _ in figures)],
-        [[processes(Partition(row.shares, row.batches)), row.clock, *(value(row) for _, value in figures)] for row in points],
+        [
+            Column("processes", left=True),
+            Column("clock MHz\nor duty", "clock", "{:g}".format),
+            *(column for column, _ in figures),
+        ],
+        [
+            [
+                processes(Partition(row.shares, row.batches)),
+                row.clock,
+                *(value(row) for _, value in figures),
+            ]
+            for row in points
+        ],
     )
     wrong = findings(rows, "profile")
     return Answer(
-        title=f"{counted(len(points), 'point')} of a profile" + (f"; {table.rows[0][0]} gives most." if points else "."),
+        title=f"{counted(len(points), 'point')} of a profile"
+        + (f"; {table.rows[0][0]} gives most." if points else "."),
         findings=[Line(line, tone="quiet") for line in headline([run]).splitlines()],
         sections=[Section("", [table, *marked(("·", finding.what) for finding in wrong)])],
         next=command("power", "traces", run.origin, "-o", "traces/"),

@@ -52,12 +52,25 @@ def findings(rows: Sequence[PartitionRow], where: str = "traces") -> list[Findin
     ):
         if chosen:
             lines = ", ".join(str(row.line) for row in chosen[:5]) + " …" * (len(chosen) > 5)
-            what = f"{len(chosen)} of {len(rows)} rows {text}: line{'s' * (len(chosen) > 1)} {lines}."
+            what = (
+                f"{len(chosen)} of {len(rows)} rows {text}: line{'s' * (len(chosen) > 1)} {lines}."
+            )
             result.append(Finding(kind, where, what))
     measured = [row for row in rows if row.outcome == "measured"]
     columns = [*CONFIGURATION, "clock", "throughput", "power"]
     points = pd.DataFrame(
-        [(row.network, row.shares, row.batches, row.mem_mhz, row.clock, row.throughput_images_per_s, row.power) for row in measured],
+        [
+            (
+                row.network,
+                row.shares,
+                row.batches,
+                row.mem_mhz,
+                row.clock,
+                row.throughput_images_per_s,
+                row.power,
+            )
+            for row in measured
+        ],
         columns=columns,
     )
     falls = (_fall(points.dropna(subset=["clock", name]), name) for name in columns[-2:])
@@ -67,7 +80,11 @@ def findings(rows: Sequence[PartitionRow], where: str = "traces") -> list[Findin
 def _fall(points: pd.DataFrame, name: str) -> str:
     """Return how many configurations have values that fall with the clock."""
     known = points[points[name].astype(float) > 0]
-    curves = known.groupby([*CONFIGURATION, "clock"], dropna=False)[name].mean().reset_index(level="clock")
+    curves = (
+        known.groupby([*CONFIGURATION, "clock"], dropna=False)[name]
+        .mean()
+        .reset_index(level="clock")
+    )
     steps = curves.groupby(level=CONFIGURATION, dropna=False)
     change = steps[name].pct_change()
     falling = (change < -FALL).to_numpy()
@@ -75,7 +92,10 @@ def _fall(points: pd.DataFrame, name: str) -> str:
         return ""
     worst = int(np.nanargmin(change))
     swept = int((steps.size() > 1).sum())
-    what = f"{name} falls by more than {FALL:.0%} with the clock in {falling.sum()} steps of {swept} configurations"
+    what = (
+        f"{name} falls by more than {FALL:.0%} with the clock in {falling.sum()} steps of {swept} "
+        "configurations"
+    )
     low, high = curves["clock"].iloc[worst - 1], curves["clock"].iloc[worst]
     return f"{what}, at worst by {-change.iloc[worst]:.1%} from {low:g} to {high:g}."
 
@@ -108,7 +128,8 @@ def _curves(model: Model, where: str) -> Iterator[Finding]:
             yield Finding(
                 "falls",
                 where,
-                f"{name} falls somewhere as the clock rises, for {falling} of the {len(partitions)} partitions of the grid.",
+                f"{name} falls somewhere as the clock rises, for {falling} of the "
+                f"{len(partitions)} partitions of the grid.",
             )
 
 
@@ -126,7 +147,11 @@ def answer(paths: Iterable[Path]) -> Answer:
     result = [finding for path, rows in of_file.items() for finding in findings(rows, str(path))]
     result = list(dict.fromkeys([*result, *findings_of_models(models)]))
     rows_read = sum(map(len, of_file.values()))
-    counts = " and ".join(_count(number, noun) for number, noun in ((rows_read, "row"), (len(models), "model")) if number)
+    counts = " and ".join(
+        _count(number, noun)
+        for number, noun in ((rows_read, "row"), (len(models), "model"))
+        if number
+    )
     parts: list[Part] = [f"{counts}: {_count(len(result), 'finding')}."]
     for where in dict.fromkeys(finding.where for finding in result):
         parts += ["", Line(where, tone="strong")]

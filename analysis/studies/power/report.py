@@ -9,7 +9,16 @@ from typing import TYPE_CHECKING
 
 from analysis.answer import Answer, Column, Line, Section, Table, Tone, Word, grouped, table_of
 from analysis.labels import headline, provenance
-from analysis.wording import bracket, counted, digits, number, percent, probability, spoken, unsigned
+from analysis.wording import (
+    bracket,
+    counted,
+    digits,
+    number,
+    percent,
+    probability,
+    spoken,
+    unsigned,
+)
 
 from .figures import (
     ABOVE,
@@ -38,7 +47,10 @@ if TYPE_CHECKING:
 
 UNITS = {WATT: "W", ACTIVITY: "CPU s/s"}
 EXCESSES = {WATT: "W·s", ACTIVITY: "CPU s"}
-HOLDS_MEANS = f"holds: at most {unsigned(LIMIT)} of steady time above 1.02 times the cap, by the upper end of the 95 % interval"
+HOLDS_MEANS = (
+    f"holds: at most {unsigned(LIMIT)} of steady time above 1.02 times the cap, by the upper end "
+    "of the 95 % interval"
+)
 # Table names of figures, for the line on missing ones.
 FIGURES = {
     THROUGHPUT: "images/s",
@@ -81,7 +93,10 @@ def source(side: PowerSide) -> str:
         reads = f"back-end {side.backend} limits and reads CPU seconds per second"
         return f"ACTIVITY, not power: {reads}. No watts were read, none are claimed."
     if side.power_source == NO_SENSOR:
-        return f"NO SENSOR: back-end {side.backend} reads no power here, so there is no conclusion on the cap."
+        return (
+            f"NO SENSOR: back-end {side.backend} reads no power here, so there is no conclusion "
+            "on the cap."
+        )
     return f"Measured: back-end {side.backend}, power read by {side.power_source}."
 
 
@@ -105,11 +120,19 @@ def answer(run: Run, result: Sequence[PowerSide], *, brief: bool = False) -> Ans
         "warnings": list(run.warnings),
     }
     return Answer(
-        title=" ".join(_title(side) + (f" ({side.backend})" if len(result) > 1 else "") for side in result),
+        title=" ".join(
+            _title(side) + (f" ({side.backend})" if len(result) > 1 else "") for side in result
+        ),
         findings=[*said, *(Line(text, tone="quiet") for text in headline([run]).splitlines())],
         sections=sections,
-        warnings=[*(["the run was interrupted: later blocks are missing."] * run.interrupted), *run.warnings],
-        legend=[*provenance([run]), *dict.fromkeys(line for side in result for line in _legend(side))],
+        warnings=[
+            *(["the run was interrupted: later blocks are missing."] * run.interrupted),
+            *run.warnings,
+        ],
+        legend=[
+            *provenance([run]),
+            *dict.fromkeys(line for side in result for line in _legend(side)),
+        ],
         data={**about, "backends": [_document(side) for side in result]},
     )
 
@@ -117,7 +140,10 @@ def answer(run: Run, result: Sequence[PowerSide], *, brief: bool = False) -> Ans
 def _document(side: PowerSide) -> dict[str, object]:
     """Return a back-end for programs; shares and differences are fractions, null is missing."""
     against = side.against.astype(object).where(side.against.notna(), None).to_dict("records")
-    plain = {name: getattr(side, name) for name in ("backend", "unit", "power_source", "baseline", "margin", "family")}
+    plain = {
+        name: getattr(side, name)
+        for name in ("backend", "unit", "power_source", "baseline", "margin", "family")
+    }
     tasks = {"groups": list(map(asdict, side.groups)), "together": list(map(asdict, side.together))}
     return {**plain, **tasks, "against": against, "answer": [line.text for line in of_side(side)]}
 
@@ -173,12 +199,21 @@ def _failed(side: PowerSide) -> list[Line]:
 def _control(side: PowerSide) -> list[Line]:
     """Compare arms with their copies: an artefact of the machine."""
     known = [(group, group.again) for group in side.groups if group.again.value is not None]
-    wide = [(group, again, again.low, again.high) for group, again in known if again.low is not None and again.high is not None]
+    wide = [
+        (group, again, again.low, again.high)
+        for group, again in known
+        if again.low is not None and again.high is not None
+    ]
     if known and not wide and all(again.value == 0 for _, again in known):
-        exact = "A/A: arms and their copies are identical, as in a seeded simulation. This shows nothing about noise."
+        exact = (
+            "A/A: arms and their copies are identical, as in a seeded simulation. This shows "
+            "nothing about noise."
+        )
         return [Line(exact, "•")]
     if not wide:
-        return [Line("No A/A: no arm was measured beside a copy of itself in two blocks or more.", "•")]
+        return [
+            Line("No A/A: no arm was measured beside a copy of itself in two blocks or more.", "•")
+        ]
     chance = " One in 20 does by chance." if len(known) > 1 else ""
     lines = [
         Line(
@@ -192,7 +227,9 @@ def _control(side: PowerSide) -> list[Line]:
     ]
     half = max((high - low) / 2 for _, _, low, high in wide)
     tasks = counted(len(known), "task")
-    holds = f"A/A holds in {tasks}: no arm is shown to differ from its copy (95 % ±{unsigned(half)})."
+    holds = (
+        f"A/A holds in {tasks}: no arm is shown to differ from its copy (95 % ±{unsigned(half)})."
+    )
     return lines or [Line(holds, "•")]
 
 
@@ -216,7 +253,10 @@ def _above(arm: Arm) -> str:
     text = "no figure" if arm.above is None else f"{share(arm.above)} %"
     is_all = isinstance(arm, AllTasks)
     if arm.lacking:
-        text += f", of {known} blocks; {arm.lacking} of {known + arm.lacking} lack readings{' in a task' * is_all}"
+        text += (
+            f", of {known} blocks; {arm.lacking} of {known + arm.lacking} lack "
+            f"readings{' in a task' * is_all}"
+        )
     if isinstance(arm, AllTasks) and arm.held[0] < arm.held[1]:
         text += "; held in {} of {} tasks".format(*arm.held)
     return text
@@ -242,20 +282,29 @@ def _most_first(arms: Sequence[Arm]) -> list[Arm]:
 def _most_throughput(side: PowerSide) -> Iterator[str]:
     others = [arm for arm in arms_of(side) if arm.name != side.baseline]
     for arm in _most_first(others):
-        yield f"{arm.name}: {shown(arm.rate, f'images/s against {side.baseline}')}{BUT.get(arm.holds, '')}."
+        yield (
+            f"{arm.name}: "
+            f"{shown(arm.rate, f'images/s against {side.baseline}')}{BUT.get(arm.holds, '')}."
+        )
     less = [arm.name for arm in others if arm.rate.shown and (arm.rate.value or 0) < 0]
     alike = [arm.name for arm in others if not arm.rate.shown and arm.rate.p is not None]
     if less:
         yield f"Less than {side.baseline}: {', '.join(less)}."
     if alike:
         yield f"No difference from {side.baseline} in images/s is shown: {', '.join(alike)}."
-    unknown = [(arm.name, arm.rate.missing or "no block has both") for arm in others if arm.rate.p is None]
+    unknown = [
+        (arm.name, arm.rate.missing or "no block has both") for arm in others if arm.rate.p is None
+    ]
     yield from (f"Not compared with {side.baseline}: {text}." for text in grouped(unknown))
 
 
 def share(mean: Mean | None) -> str:
     """Write a share of time in percent with its interval: `4.2 [3.1, 5.3]`."""
-    return "" if mean is None else f"{100 * mean.value:.1f}{bracket(mean.low, mean.high, lambda end: f'{100 * end:.1f}')}"
+    return (
+        ""
+        if mean is None
+        else f"{100 * mean.value:.1f}{bracket(mean.low, mean.high, lambda end: f'{100 * end:.1f}')}"
+    )
 
 
 def _table(side: PowerSide, first: Columns, last: Columns, arms: Sequence[Arm]) -> Table:
@@ -264,7 +313,10 @@ def _table(side: PowerSide, first: Columns, last: Columns, arms: Sequence[Arm]) 
         (Column("algorithm", "algorithm", left=True), lambda arm: arm.name),
         *first,
         (Column("difference", "verdict", left=True), lambda arm: _word(arm, side.baseline)),
-        (Column("95 % interval", "throughput", _interval, spare=2), lambda arm: arm.rate if arm.rate.p is not None else None),
+        (
+            Column("95 % interval", "throughput", _interval, spare=2),
+            lambda arm: arm.rate if arm.rate.p is not None else None,
+        ),
         (Column("p\nHolm", "p_adjusted", probability), lambda arm: arm.rate.p_adjusted),
         (Column(">1.02 cap\n% [95 %]", "above", left=True), _above_of_blocks),
         (Column("held", "held", left=True), _held),
@@ -294,8 +346,15 @@ def _together(side: PowerSide) -> Table:
 
 
 def _group(group: Group, side: PowerSide, head: str, *, brief: bool) -> Section:
-    images: Columns = [(Column("images/s", "images_per_s", digits), lambda arm: _value(arm, THROUGHPUT))]
-    n: Columns = [(Column("n", "n", spare=1), lambda arm: str(arm.n) if arm.n == arm.blocks else f"{arm.n}/{arm.blocks}")]
+    images: Columns = [
+        (Column("images/s", "images_per_s", digits), lambda arm: _value(arm, THROUGHPUT))
+    ]
+    n: Columns = [
+        (
+            Column("n", "n", spare=1),
+            lambda arm: str(arm.n) if arm.n == arm.blocks else f"{arm.n}/{arm.blocks}",
+        )
+    ]
     parts: list[Line | Table] = [_table(side, images, n, group.arms)]
     if not brief:
         rest = table_of(_rest(side), [arm for arm in group.arms if arm.n])
@@ -303,8 +362,14 @@ def _group(group: Group, side: PowerSide, head: str, *, brief: bool) -> Section:
         parts += [Line(text, mark) for mark, text in of_group(group)]
     slo = "" if group.slo_ms is None else f", SLO {group.slo_ms:g} ms"
     steady, every = group.steady
-    caps = f"{', '.join(f'{cap:g}' for cap in group.caps)} {unit_of(side)}" if group.caps else "unknown"
-    return Section(f"{group.title}   cap {caps}{slo}; {steady} of {every} iterations steady{head}", parts)
+    caps = (
+        f"{', '.join(f'{cap:g}' for cap in group.caps)} {unit_of(side)}"
+        if group.caps
+        else "unknown"
+    )
+    return Section(
+        f"{group.title}   cap {caps}{slo}; {steady} of {every} iterations steady{head}", parts
+    )
 
 
 def _word(arm: Arm, baseline: str) -> Word:
@@ -315,8 +380,13 @@ def _word(arm: Arm, baseline: str) -> Word:
     if value is None or arm.verdict == "not comparable":
         return Word("not comparable", "quiet")
     if arm.verdict in {"improved", "regressed"}:
-        return Word(f"{unsigned(abs(value))} {spoken(arm.verdict)}", "good" if arm.verdict == "improved" else "bad")
-    return Word(f"{spoken(arm.verdict)} ({number(value)} %)", "" if arm.verdict == "equivalent" else "open")
+        return Word(
+            f"{unsigned(abs(value))} {spoken(arm.verdict)}",
+            "good" if arm.verdict == "improved" else "bad",
+        )
+    return Word(
+        f"{spoken(arm.verdict)} ({number(value)} %)", "" if arm.verdict == "equivalent" else "open"
+    )
 
 
 def _value(arm: MeasuredAlgorithm, figure: str) -> float | None:
@@ -333,7 +403,11 @@ def _rest(side: PowerSide) -> Columns:
     def most(figure: str) -> Callable[[MeasuredAlgorithm], str | None]:
         """Write the largest over all iterations; a missing one may be larger."""
         least = {True: "≥", False: ""}
-        return lambda arm: f"{least[figure in arm.unread]}{digits(arm.most[figure], 3)}" if figure in arm.most else None
+        return lambda arm: (
+            f"{least[figure in arm.unread]}{digits(arm.most[figure], 3)}"
+            if figure in arm.most
+            else None
+        )
 
     def three(value: float) -> str:
         return digits(value, 3)
@@ -349,10 +423,16 @@ def _rest(side: PowerSide) -> Columns:
         (Column("p95\nms", "p95_ms", three), mean(P95)),
         (Column(">SLO\n%", "over_slo_percent", "{:.1f}".format), percent_of_time(OVER_SLO)),
         (Column(">cap\n%", "above_cap_percent", "{:.1f}".format), percent_of_time(ABOVE)),
-        (Column(f"above\n{EXCESSES.get(side.unit, f'{unit}·s')}/min", "excess_per_min", three), mean(EXCESS)),
+        (
+            Column(f"above\n{EXCESSES.get(side.unit, f'{unit}·s')}/min", "excess_per_min", three),
+            mean(EXCESS),
+        ),
         (Column("longest\ns", "longest_s"), most(LONGEST)),
         (Column(f"worst\n{unit}", "worst"), most(WORST)),
-        (Column("whole\n>1.02 %", "whole_above_percent", "{:.1f}".format), percent_of_time(WHOLE_102)),
+        (
+            Column("whole\n>1.02 %", "whole_above_percent", "{:.1f}".format),
+            percent_of_time(WHOLE_102),
+        ),
     ]
 
 
@@ -360,7 +440,10 @@ def of_group(group: Group) -> list[tuple[str, str]]:
     """Return the remarks on a task, predictions first."""
     lines: dict[tuple[str, str], list[str]] = {}
     for arm in group.arms:
-        lost = [("left out:", f"{count} of {arm.blocks} blocks {reason}") for reason, count in arm.lost.items()]
+        lost = [
+            ("left out:", f"{count} of {arm.blocks} blocks {reason}")
+            for reason, count in arm.lost.items()
+        ]
         for line in (*arm.remarks, *lost, *(("missing:", text) for text in _unread(arm))):
             lines.setdefault(line, []).append(arm.name)
     ordered = sorted(lines.items(), key=lambda entry: PLACES.get(entry[0][0], 1))
@@ -377,7 +460,10 @@ def _unread(arm: MeasuredAlgorithm) -> list[str]:
         if name in arm.unread:
             by_count.setdefault(arm.unread[name], []).append(text)
     why = "a reading is missing, or 0"
-    return [f"{count} of {arm.n} blocks without {', '.join(names)}: {why}." for count, names in by_count.items()]
+    return [
+        f"{count} of {arm.n} blocks without {', '.join(names)}: {why}."
+        for count, names in by_count.items()
+    ]
 
 
 def _legend(side: PowerSide) -> list[tuple[str, str]]:
@@ -385,11 +471,22 @@ def _legend(side: PowerSide) -> list[tuple[str, str]]:
     arms = [*side.together, *(arm for group in side.groups for arm in group.arms)]
     shown = {figure for arm in arms if isinstance(arm, MeasuredAlgorithm) for figure in arm.means}
     least = {figure for arm in arms if isinstance(arm, MeasuredAlgorithm) for figure in arm.unread}
-    compared = f"in images/s from {side.baseline}, on log ratios of blocks. p: Holm's, of {side.family}"
+    compared = (
+        f"in images/s from {side.baseline}, on log ratios of blocks. p: Holm's, of {side.family}"
+    )
     lines = [
-        ("n", "blocks; an arm and its copy in one block count once. [ ] 95 %, by Student's t over blocks."),
+        (
+            "n",
+            (
+                "blocks; an arm and its copy in one block count once. [ ] 95 %, by Student's t "
+                "over blocks."
+            ),
+        ),
         ("steady", f"{RULE.partition(': ')[2]}. All figures but “whole” are of these."),
-        ("difference", f"{compared}. same: the 90 % interval lies within ±{unsigned(side.margin)}."),
+        (
+            "difference",
+            f"{compared}. same: the 90 % interval lies within ±{unsigned(side.margin)}.",
+        ),
         ("held", f"{HOLDS_MEANS}; not where a block lacks readings."),
     ]
     if any(arm.lacking for arm in arms):
@@ -406,7 +503,9 @@ def _legend(side: PowerSide) -> list[tuple[str, str]]:
         lines.append(("p95", "of an iteration's slowest process, median over iterations."))
     if OVER_SLO in shown:
         lines.append((">SLO", "share of images in batches over the SLO."))
-    remarks = {head for arm in arms if isinstance(arm, MeasuredAlgorithm) for head, _ in arm.remarks}
+    remarks = {
+        head for arm in arms if isinstance(arm, MeasuredAlgorithm) for head, _ in arm.remarks
+    }
     if "predicted:" in remarks:
         of_all = "÷ measured - 1: the median of steady iterations that ran as asked"
         lines.append(("predicted", f"{of_all}; off by: the median of its size."))

@@ -159,13 +159,25 @@ def sides(run: Run, refused: list[str], baseline: str | None = None) -> list[Pow
     read = cells.dropna(subset="read")
     refused += [*wrong, *_nowhere(run, {*read["read"]})]
     if read.empty:
-        raise Refused(wrong[0] if wrong else f"{run.origin}: no cell of the untouched machine reports iterations under a cap.")
+        raise Refused(
+            wrong[0]
+            if wrong
+            else f"{run.origin}: no cell of the untouched machine reports iterations under a cap."
+        )
     known = sorted({names["arm"] for names in named(run).values()})
     if baseline is not None and baseline not in known:
-        raise UnknownName(f"{run.origin}: no algorithm {baseline!r} to compare with; available: {', '.join(known)}.")
+        raise UnknownName(
+            f"{run.origin}: no algorithm {baseline!r} to compare with; available: "
+            f"{', '.join(known)}."
+        )
     places = dict.fromkeys(zip(read["study"], read["read"], strict=True))
     return [
-        _side(cells[(cells["study"] == study) & (cells["backend"] == backend)], rows, run.studies[study].margin, baseline)
+        _side(
+            cells[(cells["study"] == study) & (cells["backend"] == backend)],
+            rows,
+            run.studies[study].margin,
+            baseline,
+        )
         for study, backend in places
     ]
 
@@ -179,7 +191,10 @@ def _nowhere(run: Run, told: set[str]) -> list[str]:
         if cell.outcome != "measured" and backend not in {*CHOSEN, *told}:
             key = backend, (cell.reason or UNKNOWN).rstrip(".")
             counts[key] = counts.get(key, 0) + 1
-    return [f"back-end {backend}: {count} cells: {reason}." for (backend, reason), count in counts.items()]
+    return [
+        f"back-end {backend}: {count} cells: {reason}."
+        for (backend, reason), count in counts.items()
+    ]
 
 
 def _side(cells: pd.DataFrame, every: pd.DataFrame, margin: float, chosen: str | None) -> PowerSide:
@@ -192,7 +207,16 @@ def _side(cells: pd.DataFrame, every: pd.DataFrame, margin: float, chosen: str |
     tasks = _in_order({*cells["task"]})
     labels = _labels(tasks)
     groups = tuple(
-        _group(labels[task], cells[cells["task"] == task], rows[rows["task"] == task], blocks, against, baseline, margin) for task in tasks
+        _group(
+            labels[task],
+            cells[cells["task"] == task],
+            rows[rows["task"] == task],
+            blocks,
+            against,
+            baseline,
+            margin,
+        )
+        for task in tasks
     )
     return PowerSide(
         backend=first["backend"],
@@ -230,7 +254,9 @@ def _against(blocks: pd.DataFrame, baseline: str) -> pd.DataFrame:
     try:
         result = contrasts(frame, "arm", baseline, SCALES, by=("task",), within=("block",))
     except (Refused, UnknownName):  # only one arm has figures, or the baseline has none
-        return pd.DataFrame(columns=["task", "arm", "metric", "n", *ENDS, "p", "p_adjusted", "missing"])
+        return pd.DataFrame(
+            columns=["task", "arm", "metric", "n", *ENDS, "p", "p_adjusted", "missing"]
+        )
     ratios = result["metric"].isin(LOGS)
     result.loc[ratios, ENDS] -= 1
     return result
@@ -241,7 +267,10 @@ def _estimate(rows: pd.DataFrame) -> Estimate:
     if rows.empty:
         return Estimate()
     row = rows.iloc[0]
-    known = {name: None if pd.isna(row[name]) else float(row[name]) for name in ("value", "low", "high", "p", "p_adjusted")}
+    known = {
+        name: None if pd.isna(row[name]) else float(row[name])
+        for name in ("value", "low", "high", "p", "p_adjusted")
+    }
     return Estimate(int(row["n"]), **known, missing=row["missing"] or None)
 
 
@@ -265,13 +294,17 @@ def _group(
     best = _front(arms) - {arm.name for arm in arms if {THROUGHPUT, POWER} & arm.unread.keys()}
     facts: Mapping[str, Any] = next((own for own in cells["facts"].dropna() if own), {})
     slo_ms = facts.get("slo_ms")
-    longest = rows[rows["id"] == rows["id"].value_counts(sort=False).idxmax()] if len(rows) else rows
+    longest = (
+        rows[rows["id"] == rows["id"].value_counts(sort=False).idxmax()] if len(rows) else rows
+    )
     return Group(
         name=task,
         label=label,
         title=_title(label, facts),
         caps=tuple(dict.fromkeys(longest["cap"])) if len(rows) else (),
-        slo_ms=float(slo_ms) if isinstance(slo_ms, int | float) and not isinstance(slo_ms, bool) else None,
+        slo_ms=float(slo_ms)
+        if isinstance(slo_ms, int | float) and not isinstance(slo_ms, bool)
+        else None,
         steady=(int(longest["steady"].sum()), len(longest)) if len(rows) else (0, 0),
         arms=tuple(replace(arm, front=arm.name in best) for arm in arms),
         again=_again(cells),
@@ -285,22 +318,40 @@ def _again(cells: pd.DataFrame) -> Estimate:
     if {*rates["copy"]} != {"first", "again"}:
         return Estimate()
     both = {"within": ("arm", "block"), "unit": ("block",)}
-    found = contrasts(rates, "copy", "first", {THROUGHPUT: "log"}, **both, fewest=2).assign(p_adjusted=math.nan)
+    found = contrasts(rates, "copy", "first", {THROUGHPUT: "log"}, **both, fewest=2).assign(
+        p_adjusted=math.nan
+    )
     found[ENDS] -= 1
     return _estimate(found)
 
 
-def _arm(name: str, cells: pd.DataFrame, rows: pd.DataFrame, own: pd.DataFrame, rate: pd.DataFrame, margin: float) -> MeasuredAlgorithm:
+def _arm(
+    name: str,
+    cells: pd.DataFrame,
+    rows: pd.DataFrame,
+    own: pd.DataFrame,
+    rate: pd.DataFrame,
+    margin: float,
+) -> MeasuredAlgorithm:
     """Return the result of one algorithm's blocks."""
     measured = cells[cells[THROUGHPUT].notna()]
-    own = own.assign(**{figure: own[figure].where(own[figure] > 0) for figure in LOGS})  # 0 has no logarithm
-    means = {figure: mean for figure in SCALES if (mean := _mean(figure, own[figure].dropna())) is not None}
+    own = own.assign(
+        **{figure: own[figure].where(own[figure] > 0) for figure in LOGS}
+    )  # 0 has no logarithm
+    means = {
+        figure: mean
+        for figure in SCALES
+        if (mean := _mean(figure, own[figure].dropna())) is not None
+    }
     counted_rows = rows[rows["steady"]] if len(rows) else rows
-    sensed = bool(((cells["power_source"].dropna() != NO_SENSOR) | (cells["unit"].dropna() != WATT)).any())
+    sensed = bool(
+        ((cells["power_source"].dropna() != NO_SENSOR) | (cells["unit"].dropna() != WATT)).any()
+    )
     unread = {
         figure: missing
         for figure in SCALES
-        if (missing := int(own[figure].isna().sum())) and (measured[figure].notna().any() or (sensed and figure == ABOVE_102))
+        if (missing := int(own[figure].isna().sum()))
+        and (measured[figure].notna().any() or (sensed and figure == ABOVE_102))
     }
     most = {}
     for figure in (LONGEST, WORST) if len(counted_rows) else ():
@@ -309,10 +360,25 @@ def _arm(name: str, cells: pd.DataFrame, rows: pd.DataFrame, own: pd.DataFrame, 
             blocks = counted_rows["block"][counted_rows[figure].isna()].nunique()
             unread |= {figure: blocks} if blocks else {}
     lost = cells[~cells["block"].isin(own.index.get_level_values("block"))].drop_duplicates("block")
-    reasons = [f"{outcome}: {ended(reason)}" for outcome, reason in zip(lost["outcome"], lost["reason"], strict=True)]
+    reasons = [
+        f"{outcome}: {ended(reason)}"
+        for outcome, reason in zip(lost["outcome"], lost["reason"], strict=True)
+    ]
     estimate = _estimate(rate)
     few = estimate.value is not None and 3 <= estimate.n < COMFORTABLE
-    notes = [("note:", f"{estimate.n} pairs only: with fewer than {COMFORTABLE}, one outlying block can decide the result.")] if few else []
+    notes = (
+        [
+            (
+                "note:",
+                (
+                    f"{estimate.n} pairs only: with fewer than {COMFORTABLE}, one outlying block "
+                    "can decide the result."
+                ),
+            )
+        ]
+        if few
+        else []
+    )
     if len(own) and len(rate) and estimate.missing:
         notes.append(("no verdict:", ended(estimate.missing)))
     return MeasuredAlgorithm(
@@ -368,17 +434,29 @@ def _remarks(cells: pd.DataFrame, rows: pd.DataFrame) -> Iterator[tuple[str, str
     if len(rows) and (words := prediction_words(rows)):
         yield "predicted:", words
     infeasible = cells["infeasible"].dropna().map(lambda sentences: [*dict.fromkeys(sentences)])
-    counts = [("refused:", rows["refused"], "iteration"), ("process:", rows["lost"], "iteration")] if len(rows) else []
+    counts = (
+        [("refused:", rows["refused"], "iteration"), ("process:", rows["lost"], "iteration")]
+        if len(rows)
+        else []
+    )
     for head, sentences, noun in (*counts, ("infeasible:", infeasible, "cell")):
         for sentence, count in sentences.explode().value_counts(sort=False).items():
             yield head, f"{counted(count, noun)}: {ended(str(sentence))}"
     if len(rows) and rows["astray"].any():
-        yield "clocks:", f"different from the request in {rows['astray'].sum()} iterations, without a refusal."
+        yield (
+            "clocks:",
+            f"different from the request in {rows['astray'].sum()} iterations, without a refusal.",
+        )
 
 
 def as_asked(rows: pd.DataFrame) -> pd.DataFrame:
     """Return steady iterations comparable with predictions: as requested, with all processes."""
-    return rows[rows["steady"] & ~rows["astray"] & (rows["refused"].str.len() == 0) & (rows["lost"].str.len() == 0)]
+    return rows[
+        rows["steady"]
+        & ~rows["astray"]
+        & (rows["refused"].str.len() == 0)
+        & (rows["lost"].str.len() == 0)
+    ]
 
 
 def prediction_words(rows: pd.DataFrame) -> str:
@@ -397,11 +475,17 @@ def prediction_words(rows: pd.DataFrame) -> str:
 
 def _front(arms: Sequence[MeasuredAlgorithm]) -> set[str]:
     """Return the Pareto front: no other arm has as much throughput from as little power."""
-    places = {arm.name: (arm.means[THROUGHPUT].value, -arm.means[POWER].value) for arm in arms if {THROUGHPUT, POWER} <= arm.means.keys()}
+    places = {
+        arm.name: (arm.means[THROUGHPUT].value, -arm.means[POWER].value)
+        for arm in arms
+        if {THROUGHPUT, POWER} <= arm.means.keys()
+    }
     return {
         name
         for name, own in places.items()
-        if not any(other != own and other[0] >= own[0] and other[1] >= own[1] for other in places.values())
+        if not any(
+            other != own and other[0] >= own[0] and other[1] >= own[1] for other in places.values()
+        )
     }
 
 
@@ -409,13 +493,19 @@ def _in_order(names: Iterable[str]) -> list[str]:
     """Sort by name, numbers by size: task 6 before task 13."""
     return sorted(
         names,
-        key=lambda name: [(0, int(part), "") if part.isdecimal() else (1, 0, part) for part in re.split(r"(\d+)", name)],
+        key=lambda name: [
+            (0, int(part), "") if part.isdecimal() else (1, 0, part)
+            for part in re.split(r"(\d+)", name)
+        ],
     )
 
 
 def _labels(names: Sequence[str]) -> dict[str, str]:
     """Return the names of tasks in sentences: `task 6`, with other parameters if ambiguous."""
-    short = [next((part.replace("=", " ") for part in name.split() if part.startswith("task=")), name) for name in names]
+    short = [
+        next((part.replace("=", " ") for part in name.split() if part.startswith("task=")), name)
+        for name in names
+    ]
     labels = zip(names, short, strict=True)
     return {name: one_line(text if short.count(text) == 1 else name, 120) for name, text in labels}
 
@@ -431,9 +521,17 @@ def _title(label: str, facts: Mapping[str, Any]) -> str:
 
 def _together(groups: Sequence[Group], blocks: pd.DataFrame, baseline: str) -> tuple[AllTasks, ...]:
     """Return every arm on all tasks: tasks have equal weights, and blocks are the replicates."""
-    names = sorted({arm.name for group in groups for arm in group.arms if arm.n}, key=lambda name: (name != baseline, name))
+    names = sorted(
+        {arm.name for group in groups for arm in group.arms if arm.n},
+        key=lambda name: (name != baseline, name),
+    )
     common = {
-        name: [group.name for group in groups if all(_has_rate(blocks, group.name, arm) for arm in (baseline, name))] for name in names
+        name: [
+            group.name
+            for group in groups
+            if all(_has_rate(blocks, group.name, arm) for arm in (baseline, name))
+        ]
+        for name in names
     }
     rates = blocks[THROUGHPUT]
     frames = [
@@ -445,11 +543,23 @@ def _together(groups: Sequence[Group], blocks: pd.DataFrame, baseline: str) -> t
     ]
     against = pd.DataFrame(columns=["arm"])
     if {baseline} < {arm for frame in frames for arm in frame["arm"]}:
-        against = contrasts(pd.concat(frames), "arm", baseline, {THROUGHPUT: "log"}, by=("versus",), within=("block",))
+        against = contrasts(
+            pd.concat(frames),
+            "arm",
+            baseline,
+            {THROUGHPUT: "log"},
+            by=("versus",),
+            within=("block",),
+        )
         against[ENDS] -= 1
     result = []
     for name in names:
-        words = {group.name: arm.holds for group in groups for arm in group.arms if arm.name == name and arm.n}
+        words = {
+            group.name: arm.holds
+            for group in groups
+            for arm in group.arms
+            if arm.name == name and arm.n
+        }
         # Use all of an arm's tasks, even those that the baseline lacks: they are under a cap, too.
         every = _over_tasks(blocks[ABOVE_102], name, [*words])
         own = blocks.index[blocks.index.get_level_values("arm") == name]
@@ -457,10 +567,14 @@ def _together(groups: Sequence[Group], blocks: pd.DataFrame, baseline: str) -> t
         above = _mean(ABOVE_102, every)
         held = [*words.values()]
         # A block that lacks a task is in no mean of all; the means of each task include it.
-        holds = is_held(above, sensed={*held} != {"no sensor"}, whole=not lacking or {*held} == {"yes"})
+        holds = is_held(
+            above, sensed={*held} != {"no sensor"}, whole=not lacking or {*held} == {"yes"}
+        )
         rate = _estimate(against[against["arm"] == name])
         more: Verdict = "improved" if (rate.value or 0) > 0 else "regressed"
-        verdict: Verdict = "not comparable" if rate.p is None else more if rate.shown else "inconclusive"
+        verdict: Verdict = (
+            "not comparable" if rate.p is None else more if rate.shown else "inconclusive"
+        )
         result.append(
             AllTasks(
                 name=name,
@@ -483,5 +597,7 @@ def _has_rate(blocks: pd.DataFrame, task: str, arm: str) -> bool:
 
 def _over_tasks(values: pd.Series, arm: str, tasks: Sequence[str]) -> pd.Series:
     """Return the mean over tasks, in each block with all of them."""
-    own = values[values.index.isin([arm], "arm") & values.index.isin(tasks, "task") & values.notna()].groupby("block")
+    own = values[
+        values.index.isin([arm], "arm") & values.index.isin(tasks, "task") & values.notna()
+    ].groupby("block")
     return own.mean()[own.size() == len(tasks)]

@@ -117,7 +117,9 @@ def parse(text: str, where: str) -> list[PartitionRow]:
                 at = f"{where}: line {lines.line_num}"
                 rows.append(_row_of_cells(_named(cells, names, at), at, lines.line_num))
     except csv.Error as error:
-        raise Unreadable(f"{where}: line {lines.line_num}: {error}; a file of traces is CSV.") from None
+        raise Unreadable(
+            f"{where}: line {lines.line_num}: {error}; a file of traces is CSV."
+        ) from None
     return rows
 
 
@@ -134,7 +136,15 @@ def as_csv(rows: Iterable[PartitionRow]) -> str:
     for row in rows:
         own = {"outcome": row.outcome, "reason": row.reason, **row.extra}
         numbers = [getattr(row, name) for name in NUMBERS.values()]
-        lines.writerow([row.network, _list(row.shares), _list(row.batches), *map(_text, numbers), *(_text(own.get(name)) for name in more)])
+        lines.writerow(
+            [
+                row.network,
+                _list(row.shares),
+                _list(row.batches),
+                *map(_text, numbers),
+                *(_text(own.get(name)) for name in more),
+            ]
+        )
     return said.getvalue()
 
 
@@ -142,15 +152,23 @@ def _must_have_columns(names: Sequence[str], where: str) -> None:
     missing = [name for name in NEEDED if name not in names]
     if missing:
         result = one_line(", ".join(names)) or "nothing"
-        raise Unreadable(f"{where}: no column {', '.join(missing)}; found: {result}. A file of traces begins with {','.join(COLUMNS)}.")
+        raise Unreadable(
+            f"{where}: no column {', '.join(missing)}; found: {result}. A file of traces begins "
+            f"with {','.join(COLUMNS)}."
+        )
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
-        raise Unreadable(f"{where}: has the column {one_line(twice[0])!r} {names.count(twice[0])} times; keep one.")
+        raise Unreadable(
+            f"{where}: has the column {one_line(twice[0])!r} {names.count(twice[0])} times; keep "
+            "one."
+        )
 
 
 def _named(cells: Sequence[str], names: Sequence[str], at: str) -> dict[str, str]:
     if len(cells) != len(names):
-        raise Unreadable(f'{at}: has {len(cells)} cells for {len(names)} columns; quote lists: "[25, 25]".')
+        raise Unreadable(
+            f'{at}: has {len(cells)} cells for {len(names)} columns; quote lists: "[25, 25]".'
+        )
     return dict(zip(names, cells, strict=True))
 
 
@@ -162,7 +180,9 @@ def _row_of_cells(cells: Mapping[str, str], at: str, line: int) -> PartitionRow:
     values = {own: _value(cells.get(name, ""), f"{at}: {name}") for name, own in NUMBERS.items()}
     outcome, reason = cells.get("outcome", "").strip(), cells.get("reason", "").strip()
     if outcome and outcome not in OUTCOMES:
-        raise Unreadable(f"{at}: outcome {one_line(outcome)!r} must be one of {', '.join(OUTCOMES)}.")
+        raise Unreadable(
+            f"{at}: outcome {one_line(outcome)!r} must be one of {', '.join(OUTCOMES)}."
+        )
     # Zero images at no watts: requests in the clock columns do not count.
     told = [value for name, value in values.items() if name not in REQUESTED and value is not None]
     if not outcome and len(told) > 1 and not any(told):
@@ -170,22 +190,43 @@ def _row_of_cells(cells: Mapping[str, str], at: str, line: int) -> PartitionRow:
     outcome = outcome or "measured"
     if outcome != "measured":
         values = {name: value if name in REQUESTED else None for name, value in values.items()}
-    extra = {name: _plain(name, cell) for name, cell in cells.items() if name not in {*COLUMNS, "outcome", "reason"}}
+    extra = {
+        name: _plain(name, cell)
+        for name, cell in cells.items()
+        if name not in {*COLUMNS, "outcome", "reason"}
+    }
     extra = {name: value for name, value in extra.items() if value != ""}
     throttle, activity = extra.get("throttle", 1.0), extra.get("cpu_s_per_s", 0.0)
     if not (isinstance(throttle, float) and 0.0 < throttle <= 1.0):
-        raise Unreadable(f"{at}: throttle is {one_line(throttle, 60)!r}; it must be a duty cycle, above 0 and at most 1.")
+        raise Unreadable(
+            f"{at}: throttle is {one_line(throttle, 60)!r}; it must be a duty cycle, above 0 and "
+            "at most 1."
+        )
     if not (isinstance(activity, float) and activity >= 0.0):
-        raise Unreadable(f"{at}: cpu_s_per_s is {one_line(activity, 60)!r}; it must be a number of at least 0.")
+        raise Unreadable(
+            f"{at}: cpu_s_per_s is {one_line(activity, 60)!r}; it must be a number of at least 0."
+        )
     whole = tuple(int(batch) for batch in batches)
-    return PartitionRow(network, tuple(shares), whole, **values, outcome=outcome, reason=reason, extra=extra, line=line)
+    return PartitionRow(
+        network,
+        tuple(shares),
+        whole,
+        **values,
+        outcome=outcome,
+        reason=reason,
+        extra=extra,
+        line=line,
+    )
 
 
 def _must_match(network: str, shares: Sequence[float], batches: Sequence[float], at: str) -> None:
     if not network:
         raise Unreadable(f"{at}: model_name is empty.")
     if len(shares) != len(batches):
-        raise Unreadable(f"{at}: {len(shares)} shares and {len(batches)} batches; every process needs one of each.")
+        raise Unreadable(
+            f"{at}: {len(shares)} shares and {len(batches)} batches; every process needs one of "
+            "each."
+        )
     if not shares and network != STATIC:
         raise Unreadable(f"{at}: no process; only rows of {STATIC!r} have none.")
     wrong = [batch for batch in batches if batch != int(batch) or batch < 1]
@@ -204,7 +245,9 @@ def _numbers(cell: str, at: str) -> list[float]:
     numbers = [_number(part.strip()) for part in inner.split(",")] if inner.strip() else []
     known = [number for number in numbers if number is not None]
     if len(known) < len(numbers):
-        raise Unreadable(f"{at} is {one_line(cell, 60)!r}, but must be a list of numbers, such as [25, 25].")
+        raise Unreadable(
+            f"{at} is {one_line(cell, 60)!r}, but must be a list of numbers, such as [25, 25]."
+        )
     return known
 
 
@@ -212,7 +255,9 @@ def _value(cell: str, at: str) -> float | None:
     text = cell.strip()
     number = _number(text)
     if number is None and text.lower() not in MISSING:
-        raise Unreadable(f"{at} is {one_line(text, 60)!r}, not a number; leave missing values empty.")
+        raise Unreadable(
+            f"{at} is {one_line(text, 60)!r}, not a number; leave missing values empty."
+        )
     return number
 
 
@@ -231,12 +276,18 @@ def _list(values: Iterable[float]) -> str:
 def _text(value: float | str | None) -> str:
     if value is None:
         return ""
-    return str(int(value)) if isinstance(value, float) and value.is_integer() and abs(value) < 1e15 else str(value)
+    return (
+        str(int(value))
+        if isinstance(value, float) and value.is_integer() and abs(value) < 1e15
+        else str(value)
+    )
 
 
 POINT = "point"
 # The form of a cell's reason: `Point oom: 2 x 256 images do not fit.`
-FAILED = re.compile(rf"Point ({'|'.join(text for text in OUTCOMES if text != 'measured')}): (.*)", re.DOTALL)
+FAILED = re.compile(
+    rf"Point ({'|'.join(text for text in OUTCOMES if text != 'measured')}): (.*)", re.DOTALL
+)
 COUNTED = re.compile(r"(?:(\d{1,3})x)?(\d+(?:\.\d+)?)")
 
 
@@ -252,7 +303,8 @@ def rows_of(run: Run, refused: list[str]) -> list[PartitionRow]:
     """
     if not is_profile(run):
         raise Refused(
-            f"{run.origin}: no cell reports a point; `pytest benchmarks/bench_power_profile.py --benchmark-save=NAME` makes such a run."
+            f"{run.origin}: no cell reports a point; `pytest benchmarks/bench_power_profile.py "
+            "--benchmark-save=NAME` makes such a run."
         )
     result = []
     skipped: dict[str, int] = {}
@@ -265,10 +317,17 @@ def rows_of(run: Run, refused: list[str]) -> list[PartitionRow]:
             skipped[reason] = skipped.get(reason, 0) + 1
             continue
         try:
-            result.append(_measured_point(cell, run.origin) if cell.outcome == "measured" else _failed_point(cell, run))
+            result.append(
+                _measured_point(cell, run.origin)
+                if cell.outcome == "measured"
+                else _failed_point(cell, run)
+            )
         except Unreadable as error:
             refused.append(str(error))
-    refused += [f"{run.origin}: {count} points were skipped and are omitted: {why}." for why, count in skipped.items()]
+    refused += [
+        f"{run.origin}: {count} points were skipped and are omitted: {why}."
+        for why, count in skipped.items()
+    ]
     return result
 
 
@@ -281,11 +340,19 @@ def _measured_point(cell: Cell, origin: str) -> PartitionRow:
 
 
 def _failed_point(cell: Cell, run: Run) -> PartitionRow:
-    params = {name: str(value) for name, value in run.workloads[cell.workload].params.items() if value is not None}
+    params = {
+        name: str(value)
+        for name, value in run.workloads[cell.workload].params.items()
+        if value is not None
+    }
     place = f"{run.origin}: cell {cell.id}"
     said = FAILED.search(cell.reason or "")
     network = params.get("model", "")
-    shares, batches = ([], []) if network == STATIC else (_listed(params.get(name, ""), place) for name in ("shares", "batches"))
+    shares, batches = (
+        ([], [])
+        if network == STATIC
+        else (_listed(params.get(name, ""), place) for name in ("shares", "batches"))
+    )
     row = {
         "model_name": network,
         "p_list": shares,
@@ -293,7 +360,9 @@ def _failed_point(cell: Cell, run: Run) -> PartitionRow:
         "target_freq": params.get("sm_mhz"),
         "mem_freq": params.get("mem_mhz"),
         "outcome": said[1] if said else "failed",
-        "reason": " ".join((said[2] if said else cell.reason or "no reason was recorded").split()).rstrip("."),
+        "reason": " ".join(
+            (said[2] if said else cell.reason or "no reason was recorded").split()
+        ).rstrip("."),
         "backend": params.get("backend"),
         "throttle": params.get("throttle"),
     }
@@ -312,14 +381,23 @@ def _row_of_report(told: Mapping[str, object], place: str) -> PartitionRow:
 
 
 def _csv_cell(value: object) -> str:
-    return "" if value is None else json.dumps(value) if isinstance(value, list | tuple) else str(value)
+    return (
+        ""
+        if value is None
+        else json.dumps(value)
+        if isinstance(value, list | tuple)
+        else str(value)
+    )
 
 
 def _listed(text: str, place: str) -> list[float]:
     """Parse a name's values per process: `50+2x25` is 50 and twice 25. Raises: Unreadable."""
     parts = [COUNTED.fullmatch(one) for one in text.split("+")]
     if not all(parts):
-        raise Unreadable(f"{place}: {text!r} is not a list of shares or batches, such as 50+2x25; the file was edited: measure it again.")
+        raise Unreadable(
+            f"{place}: {text!r} is not a list of shares or batches, such as 50+2x25; the file was "
+            "edited: measure it again."
+        )
     return [float(part[2]) for part in parts if part for _ in range(int(part[1] or 1))]
 
 
@@ -332,7 +410,9 @@ def saved_profiles(runs: Sequence[str], folder: Path) -> Answer:
     files: dict[Path, list[PartitionRow]] = {}
     for _, rows in read_each(load_each(runs, refused), lambda run: rows_of(run, refused), refused):
         for row in rows:
-            backend = must_be_a_name(str(row.extra.get("backend", "unknown")), "traces of a back-end")
+            backend = must_be_a_name(
+                str(row.extra.get("backend", "unknown")), "traces of a back-end"
+            )
             name = must_be_a_name(row.network, "traces of a network")
             files.setdefault(folder / backend / f"{name}.csv", []).append(row)
     if not files:
@@ -342,5 +422,8 @@ def saved_profiles(runs: Sequence[str], folder: Path) -> Answer:
         write_whole(path, as_csv(rows).encode())
         outcomes = Counter(row.outcome for row in rows)
         records.append({"path": str(path), "rows": len(rows), "outcomes": outcomes})
-        lines.append(f"{path}: {len(rows)} rows: {', '.join(f'{count} {outcome}' for outcome, count in outcomes.items())}")
+        lines.append(
+            f"{path}: {len(rows)} rows: "
+            f"{', '.join(f'{count} {outcome}' for outcome, count in outcomes.items())}"
+        )
     return of_parts({"files": records, "refused": refused}, lines, refused)

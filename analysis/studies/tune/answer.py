@@ -64,8 +64,13 @@ def verdict_of(tuning: Tuning) -> str:
     if not record["chosen"] and not tuning.settings:
         words = {word for _, word in _without_gain(tuning)}
         if words == {"fails"}:
-            return f"Keep stock: no cell could be measured under any of {counted(count, 'setting')}."
-        return f"No verdict: too few cells were measured to tell the effect of any of {counted(count, 'setting')}."
+            return (
+                f"Keep stock: no cell could be measured under any of {counted(count, 'setting')}."
+            )
+        return (
+            "No verdict: too few cells were measured to tell the effect of any of "
+            f"{counted(count, 'setting')}."
+        )
     if not record["chosen"]:
         return f"Keep stock: none of {counted(count, 'setting')} is shown to be worth keeping."
     share = f"{len(record['chosen'])} of {counted(count, 'setting')}"
@@ -81,7 +86,10 @@ def _confirmed(chosen: Comparison, share: str) -> str:
     words = {
         "improved": f"Keep {share}: {figures}.",
         "regressed": f"Keep stock: the choice, {share}, is slower: {figures}.",
-        "equivalent": f"Keep stock: the choice, {share}, changes nothing beyond ±{unsigned(chosen.margin)}: {figures}.",
+        "equivalent": (
+            f"Keep stock: the choice, {share}, changes nothing beyond ±{unsigned(chosen.margin)}: "
+            f"{figures}."
+        ),
         "inconclusive": f"Keep stock: the choice, {share}, shows no gain: {figures}.",
     }
     return words.get(chosen.verdict, f"No verdict: {chosen.reason}")
@@ -92,7 +100,10 @@ def _findings(tuning: Tuning) -> Iterator[Line]:
     if chosen:
         yield Line(f"Chosen: {', '.join(chosen)}.", tone="strong")
     if chosen and confirmed and confirmed.chosen.primary and tuning.selection_gain is not None:
-        yield Line(f"While choosing it looked like {number(tuning.selection_gain)} %. The fresh blocks were not used to choose.")
+        yield Line(
+            f"While choosing it looked like {number(tuning.selection_gain)} %. The fresh blocks "
+            "were not used to choose."
+        )
     if confirmed and confirmed.whole and confirmed.whole.primary and confirmed.beside:
         yield Line(_beside(confirmed.whole, confirmed.beside, len(tuning.record["settings"])))
 
@@ -104,9 +115,15 @@ def _beside(whole: Comparison, beside: Comparison, count: int) -> str:
         return f"{figures}."
     difference = f"chosen against all {_figures(beside.primary)}"
     if beside.verdict == "equivalent":
-        return f"{figures}; the chosen ones do all that all {count} do, within {unsigned(beside.margin)} ({difference})."
+        return (
+            f"{figures}; the chosen ones do all that all {count} do, within "
+            f"{unsigned(beside.margin)} ({difference})."
+        )
     if beside.verdict == "regressed":
-        return f"{figures}; the others still add something ({difference}): keep all, or tune for longer."
+        return (
+            f"{figures}; the others still add something ({difference}): keep all, or tune for "
+            "longer."
+        )
     if beside.verdict == "improved":
         return f"{figures}; the others take something away ({difference})."
     return f"{figures}; whether the others add anything is not shown ({difference})."
@@ -131,7 +148,10 @@ def _table(tuning: Tuning, kept: dict[str, float]) -> Table:
                 "kept" if setting.name in kept else "",
             ]
         )
-    rows += [[name, Word(word, TONES[word]), None, None, None, ""] for name, word in _without_gain(tuning)]
+    rows += [
+        [name, Word(word, TONES[word]), None, None, None, ""]
+        for name, word in _without_gain(tuning)
+    ]
     return Table(COLUMNS, rows)
 
 
@@ -139,7 +159,15 @@ def _raw(tuning: Tuning, kept: dict[str, float]) -> Table:
     """Make a table with a row per setting, numbers unformatted."""
     names = ("setting", "word", "gain", "low", "high", "look", "kept")
     rows: list[list[object]] = [
-        [setting.name, setting.word, setting.gain, setting.low, setting.high, setting.look, setting.name in kept]
+        [
+            setting.name,
+            setting.word,
+            setting.gain,
+            setting.low,
+            setting.high,
+            setting.look,
+            setting.name in kept,
+        ]
         for setting in tuning.settings
     ]
     rows += [[name, word, None, None, None, None, False] for name, word in _without_gain(tuning)]
@@ -173,7 +201,9 @@ def _notes(tuning: Tuning) -> Iterator[str]:
         yield f"the chosen settings are a Skyhook manifest: {record['manifest']}"
         yield "what they gain on another day: the next command, then `evidence` over both runs"
     if undecided := [
-        setting.name for setting in tuning.settings if setting.word == "not decided" and setting.name not in (record["chosen"] or {})
+        setting.name
+        for setting in tuning.settings
+        if setting.word == "not decided" and setting.name not in (record["chosen"] or {})
     ]:
         yield f"not decided in this time: {', '.join(undecided)}; a larger --budget decides more"
 
@@ -182,7 +212,13 @@ def _warnings(tuning: Tuning) -> list[str]:
     """Return what to know of the answer; of the fresh blocks what `compare` warns of."""
     fresh = list(tuning.confirmed.warnings) if tuning.confirmed else []
     if tuning.record.get("interrupted"):
-        return ["interrupted: this answer is of what was measured so far; the same command with --resume goes on", *fresh]
+        return [
+            (
+                "interrupted: this answer is of what was measured so far; the same command with "
+                "--resume goes on"
+            ),
+            *fresh,
+        ]
     return fresh
 
 
@@ -190,18 +226,27 @@ def _legend(tuning: Tuning) -> Iterator[tuple[str, str]]:
     rules = tuning.record["rules"]
     yield (
         "gain",
-        "what the setting gains over balanced combinations of the others; it is on in half of the arms",
+        (
+            "what the setting gains over balanced combinations of the others; it is on in half of "
+            "the arms"
+        ),
     )
     yield (
         "95 % interval",
-        f"holds for {counted(len(tuning.record['settings']), 'setting')} and {counted(rules['looks'], 'look')} together (Bonferroni)",
+        (
+            f"holds for {counted(len(tuning.record['settings']), 'setting')} and "
+            f"{counted(rules['looks'], 'look')} together (Bonferroni)"
+        ),
     )
     yield "helps, harms", "the interval lies above, or below, 0"
     yield "does nothing", f"the interval lies within ±{unsigned(rules['margin'])}"
     yield "fails", "no cell could be measured under the setting"
     yield (
         "no gain in sight",
-        f"the chance that it gains {unsigned(rules['min_gain'])} is below 10 %: it left the race at this look",
+        (
+            f"the chance that it gains {unsigned(rules['min_gain'])} is below 10 %: it left the "
+            "race at this look"
+        ),
     )
     yield "kept", "chosen; only the fresh blocks measure what the choice gains"
 

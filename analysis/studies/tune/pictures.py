@@ -50,13 +50,17 @@ LOOKS: dict[str, Style] = {
 
 @house_style()
 def draw(tuning: Tuning) -> Figure:
-    """Draw the race, and the confirmation where there is one. Raises: NothingToDraw, before the first look."""
+    """Draw the race, and the confirmation where there is one.
+
+    Raises: NothingToDraw, before the first look.
+    """
     settings = some(tuning.settings, "the race had not come to its first look")
     sections = [_race(settings, tuning)]
     if tuning.confirmed:
         sections.append(_confirmation(tuning))
     lead = (
-        "Right of 0 is faster. The race chooses: each setting over balanced combinations of the others. Only fresh blocks judge the choice."
+        "Right of 0 is faster. The race chooses: each setting over balanced combinations of the "
+        "others. Only fresh blocks judge the choice."
     )
     legend = [
         dot("helps", VERDICTS["improved"]["color"], marker="^", size=6),
@@ -78,7 +82,9 @@ def _race(settings: list[Setting], tuning: Tuning) -> Section:
         )
         for setting in settings
     ]
-    reach = reach_of([mark.ends for row in rows for mark in row.marks], 150 * tuning.record["rules"]["margin"])
+    reach = reach_of(
+        [mark.ends for row in rows for mark in row.marks], 150 * tuning.record["rules"]["margin"]
+    )
     band = margin_band(tuning.record["rules"]["margin"])
     return forest_section(
         "The race",
@@ -105,8 +111,14 @@ def _confirmation(tuning: Tuning) -> Section:
     assert tuning.confirmed is not None  # noqa: S101 it is drawn because it is there
     confirmed = tuning.confirmed
     contrasts = {"chosen": confirmed.chosen, "all settings": confirmed.whole}
-    rows = [MarkRow(name, [_mark(one)], bold=name == "chosen") for name, one in contrasts.items() if one and one.primary]
-    reach = reach_of([mark.ends for row in rows for mark in row.marks], 150 * confirmed.chosen.margin)
+    rows = [
+        MarkRow(name, [_mark(one)], bold=name == "chosen")
+        for name, one in contrasts.items()
+        if one and one.primary
+    ]
+    reach = reach_of(
+        [mark.ends for row in rows for mark in row.marks], 150 * confirmed.chosen.margin
+    )
     heads = [("gain, % [95 %]", 0.12), ("fresh blocks", 0)]
     band = margin_band(confirmed.chosen.margin)
     return forest_section(
@@ -124,4 +136,6 @@ def _confirmation(tuning: Tuning) -> Section:
 def _mark(one: Comparison) -> Mark:
     effect = one.primary
     assert effect is not None  # noqa: S101 the caller has looked
-    return Mark(ends_of(effect, 100), VERDICTS[one.verdict], (_figures(effect), str(effect.n_candidate)))
+    return Mark(
+        ends_of(effect, 100), VERDICTS[one.verdict], (_figures(effect), str(effect.n_candidate))
+    )

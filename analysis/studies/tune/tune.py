@@ -65,7 +65,10 @@ class Tuning:
 
 
 def read(path: Path) -> Tuning:
-    """Read a `tune` and the run that confirms it. Raises: Unreadable, where either cannot be read."""
+    """Read a `tune` and the run that confirms it.
+
+    Raises: Unreadable, where either cannot be read.
+    """
     try:
         content = json.loads(read_whole(path))
     except ValueError as error:
@@ -73,7 +76,10 @@ def read(path: Path) -> Tuning:
     if not isinstance(content, dict) or "looks" not in content:
         raise Unreadable(f"{path} is not a record of `tune`; {ORIGIN}.")
     if content.get("schema_version") != SCHEMA_VERSION:
-        raise Unreadable(f"{path}: is of schema version {content.get('schema_version')}; this version reads {SCHEMA_VERSION}.")
+        raise Unreadable(
+            f"{path}: is of schema version {content.get('schema_version')}; this version reads "
+            f"{SCHEMA_VERSION}."
+        )
     record = Part(content, str(path), remedy=ORIGIN).read(TuneRecord)
     _find_manifest(record, path)
     return Tuning(record, path, tuple(_settings(record)), _confirmed(record, path))
@@ -128,10 +134,18 @@ def _judged(record: TuneRecord, path: Path, heat: HeatRecord) -> Confirmed | Non
     chosen = set(record["chosen"] or {})
     arm = next((name for name, settings in heat["arms"].items() if set(settings) == chosen), "")
     comparisons = compare(run)
-    contrasts = {comparison.tweakset: comparison for comparison in comparisons if not comparison.guard}
+    contrasts = {
+        comparison.tweakset: comparison for comparison in comparisons if not comparison.guard
+    }
     if arm not in contrasts:
         return None
     whole = contrasts.get(WHOLE)
     beside = compare(run, WHOLE, Options(tweaksets=(arm,))) if whole else []
     against_whole = next((one for one in beside if one.tweakset == arm), None)
-    return Confirmed(run, contrasts[arm], whole, against_whole, (*warnings_of(run, comparisons), *lost_cells(run, run.cells)))
+    return Confirmed(
+        run,
+        contrasts[arm],
+        whole,
+        against_whole,
+        (*warnings_of(run, comparisons), *lost_cells(run, run.cells)),
+    )

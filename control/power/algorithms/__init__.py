@@ -1,10 +1,13 @@
 """Algorithms by name, one file per family.
 
-An algorithm is a function of its family's file, called as it is in `ALGORITHMS`: it answers a question with a controller at work on it.
-Raises: Unsupported, if it needs what the back-end or the question lacks; Infeasible, if nothing that can be set stays within the cap.
+An algorithm is a function of its family's file, called as it is in `ALGORITHMS`: it answers a
+question with a controller at work on it.
+Raises: Unsupported, if it needs what the back-end or the question lacks; Infeasible, if nothing
+    that can be set stays within the cap.
 
-A controller knows the question and what each iteration showed, and nothing of the machine behind it. What it is shown are settings as
-they were: it goes on from these, not from what it asked for. Without a reading of power it is not called; the settings stay.
+A controller knows the question and what each iteration showed, and nothing of the machine behind
+it. What it is shown are settings as they were: it goes on from these, not from what it asked for.
+Without a reading of power it is not called; the settings stay.
 """
 
 from __future__ import annotations
@@ -28,12 +31,19 @@ class Algorithm:
 
 ALGORITHMS = {
     "batchdvfs": Algorithm("one process; binary search of the batch, then the clock", "ladder"),
-    "directcap": Algorithm("greedy partition, the driver's power limit, a search of the memory clock", "limited"),
-    "morak": Algorithm("two processes; batch by latency, clock by the cap, in steps of 1 to 10 states", "ladder"),
-    "pctodl": Algorithm("greedy partition, then the clock by the model's slope; no dead band", "pctodl", shadow=True),
+    "directcap": Algorithm(
+        "greedy partition, the driver's power limit, a search of the memory clock", "limited"
+    ),
+    "morak": Algorithm(
+        "two processes; batch by latency, clock by the cap, in steps of 1 to 10 states", "ladder"
+    ),
+    "pctodl": Algorithm(
+        "greedy partition, then the clock by the model's slope; no dead band", "pctodl", shadow=True
+    ),
     "powercap": Algorithm("the driver's power limit alone, over an even split", "limited"),
     "steady": Algorithm(
-        "best partition, then the fastest state below the cap; a guard band is learnt; it moves only for a reason",
+        "best partition, then the fastest state below the cap; a guard band is learnt; it moves "
+        "only for a reason",
         "steady",
     ),
 }
@@ -55,8 +65,14 @@ def at_work(question: Question) -> Controller:
     algorithm = load(question.algorithm)
     if question.shadow and not algorithm.shadow:
         shadowed = ", ".join(name for name in names() if ALGORITHMS[name].shadow)
-        raise Unsupported(f"the shadow optimiser moves the partition of {shadowed}; {question.algorithm} has none for it.")
-    return cast("Controller", getattr(import_module(f"{__name__}.{algorithm.module}"), question.algorithm)(question))
+        raise Unsupported(
+            f"the shadow optimiser moves the partition of {shadowed}; {question.algorithm} has "
+            "none for it."
+        )
+    return cast(
+        "Controller",
+        getattr(import_module(f"{__name__}.{algorithm.module}"), question.algorithm)(question),
+    )
 
 
 def following(controller: Controller, seen: Seen) -> Decision:

@@ -1,7 +1,8 @@
 """Controllers that walk two ladders, the clock's and the batch's, all tenants alike: BatchDVFS and Morak.
 
-Both are baselines of the PctoDL study. There a scheduled change of the cap left BatchDVFS's search as it was, by a slip; here it opens
-anew. Morak lowers the batch, not the clock, when both latency and power are too high. Memory is left to the driver.
+Both are baselines of the PctoDL study. There a scheduled change of the cap left BatchDVFS's search
+as it was, by a slip; here it opens anew. Morak lowers the batch, not the clock, when both latency
+and power are too high. Memory is left to the driver.
 """
 
 from __future__ import annotations
@@ -12,7 +13,15 @@ from math import ceil
 from typing import Any
 
 from control.power.catalog import configured
-from control.power.tables import at_most, at_speed, batches_of, clamped, nearest, speed_in, speeds_of
+from control.power.tables import (
+    at_most,
+    at_speed,
+    batches_of,
+    clamped,
+    nearest,
+    speed_in,
+    speeds_of,
+)
 from control.power.terms import Decision, Knobs, Question, Seen, Settings, Speed, Tenant
 
 
@@ -34,10 +43,15 @@ class Rungs:
 
     def follow(self, seen: Seen) -> None:
         """Stand where the iteration really ran; after a batch did not fit, the ladder ends at half of it."""
-        batch = min((tenant.batch for tenant in seen.settings.tenants), default=self.ladder[self.batch])
+        batch = min(
+            (tenant.batch for tenant in seen.settings.tenants), default=self.ladder[self.batch]
+        )
         if seen.oom:
             too_large = max(seen.settings.tenants[at].batch for at in seen.oom)
-            self.ladder = tuple(number for number in self.ladder if number <= too_large // 2) or self.ladder[:1]
+            self.ladder = (
+                tuple(number for number in self.ladder if number <= too_large // 2)
+                or self.ladder[:1]
+            )
         actual = speed_in(seen.settings, self.name)
         self.speed = self.speed if actual is None else nearest(self.speeds, actual)
         self.batch = at_most(self.ladder, batch)
@@ -96,7 +110,11 @@ class LadderController:
             return self.rungs.decision("out of memory")
         assert seen.power_max is not None  # noqa: S101  # the caller's promise
         before, cap = self.rungs.speed, seen.cap - self.margin
-        reason = self.step(seen.power_max, cap, max((value for value in seen.latency_ms if value is not None), default=None))
+        reason = self.step(
+            seen.power_max,
+            cap,
+            max((value for value in seen.latency_ms if value is not None), default=None),
+        )
         self.rungs.speed = guarded(self.rungs.speed, before, seen.power_max, cap)
         return self.rungs.decision(reason)
 
@@ -125,7 +143,9 @@ def batchdvfs(question: Question) -> BatchDvfs:
 class BatchDvfs(LadderController):
     """The batch is searched between the rungs `low` and `high`; once they are neighbours, the clock moves."""
 
-    def __init__(self, rungs: Rungs, alpha: float, near: float, cap: float, margin: float = 0.0) -> None:
+    def __init__(
+        self, rungs: Rungs, alpha: float, near: float, cap: float, margin: float = 0.0
+    ) -> None:
         super().__init__(rungs, margin)
         self.alpha, self.near, self.cap = alpha, near, cap
         self.low, self.high = 0, rungs.top_batch

@@ -1,8 +1,10 @@
 """Controllers that leave the clock to the driver under its power limit: Powercap and DirectCap.
 
-Powercap is the baseline of the others: what somebody has who sets the limit and nothing else, over an even split. DirectCap (the PctoDL
-study) searches the partition too, and lowers the memory clock where the limit does not suffice. There the search for a memory clock never
-set the first one it tried and judged each by a single iteration; here each is set, and judged by the mean of all but its first.
+Powercap is the baseline of the others: what somebody has who sets the limit and nothing else, over
+an even split. DirectCap (the PctoDL study) searches the partition too, and lowers the memory clock
+where the limit does not suffice. There the search for a memory clock never set the first one it
+tried and judged each by a single iteration; here each is set, and judged by the mean of all but its
+first.
 """
 
 from __future__ import annotations
@@ -13,7 +15,17 @@ from statistics import fmean
 
 from control.power.catalog import configured
 from control.power.tables import at_most, predicted, searched, settings_of
-from control.power.terms import Decision, Infeasible, Knobs, Predicted, Question, Seen, Settings, Tenant, Unsupported
+from control.power.terms import (
+    Decision,
+    Infeasible,
+    Knobs,
+    Predicted,
+    Question,
+    Seen,
+    Settings,
+    Tenant,
+    Unsupported,
+)
 
 from .ladder import shares_here
 
@@ -21,7 +33,9 @@ from .ladder import shares_here
 def halved(tenants: Sequence[Tenant], which: Sequence[int], knobs: Knobs) -> tuple[Tenant, ...]:
     """Return the tenants, those at indices `which` with half their batch or the next rung below."""
     return tuple(
-        replace(tenant, batch=knobs.batches[at_most(knobs.batches, tenant.batch / 2)]) if at in which else tenant
+        replace(tenant, batch=knobs.batches[at_most(knobs.batches, tenant.batch / 2)])
+        if at in which
+        else tenant
         for at, tenant in enumerate(tenants)
     )
 
@@ -35,12 +49,17 @@ def limit_of(question: Question, cap_w: float) -> float:
 
 
 class Powercap:
-    """It follows the cap and halves what does not fit into memory, nothing else. Raises: Unsupported, where no limit can be set."""
+    """It follows the cap and halves what does not fit into memory, nothing else.
+
+    Raises: Unsupported, where no limit can be set.
+    """
 
     def __init__(self, question: Question) -> None:
         defaults = configured("powercap", question.model)
         batch = question.knobs.batches[at_most(question.knobs.batches, defaults["batch"])]
-        tenants = tuple(Tenant(share, batch) for share in shares_here(defaults["split_percent"], question.knobs))
+        tenants = tuple(
+            Tenant(share, batch) for share in shares_here(defaults["split_percent"], question.knobs)
+        )
         self.question = question
         self.settings = Settings(tenants, power_limit_w=limit_of(question, question.cap))
 
@@ -49,17 +68,27 @@ class Powercap:
 
     def then(self, seen: Seen) -> Decision:
         tenants = halved(seen.settings.tenants, seen.oom, self.question.knobs)
-        return Decision(replace(self.settings, tenants=tenants, power_limit_w=limit_of(self.question, seen.cap)), "limit")
+        return Decision(
+            replace(
+                self.settings, tenants=tenants, power_limit_w=limit_of(self.question, seen.cap)
+            ),
+            "limit",
+        )
 
 
 TOLERATED = 1.02  # of the cap
 PATIENCE = 5  # iterations above it in a row before the memory clock comes down
 EACH = 5  # iterations at each memory clock that is tried
-LEAST_MHZ, WORTH_MHZ = 5001.0, 6000.0  # memory clocks from the first on are tried, once settled at the second or above
+LEAST_MHZ, WORTH_MHZ = (
+    5001.0,
+    6000.0,
+)  # memory clocks from the first on are tried, once settled at the second or above
 
 
 class Directcap:
-    """It searches the partition first. `trying` has the memory clocks still to be tried, `tried` images per second by those that were.
+    """It searches the partition first.
+
+    `trying` has the memory clocks still to be tried, `tried` images per second by those that were.
 
     Raises: Unsupported, Infeasible.
     """
@@ -79,7 +108,9 @@ class Directcap:
     def then(self, seen: Seen) -> Decision:
         self.settings = replace(self.settings, tenants=seen.settings.tenants)
         if seen.oom:
-            self.settings = replace(self.settings, tenants=halved(seen.settings.tenants, seen.oom, self.question.knobs))
+            self.settings = replace(
+                self.settings, tenants=halved(seen.settings.tenants, seen.oom, self.question.knobs)
+            )
             return Decision(self.settings, "out of memory")
         if seen.cap != self.cap:
             self.cap = seen.cap
@@ -91,7 +122,13 @@ class Directcap:
         self.excess = self.excess or self.over > 0
         if self.over >= PATIENCE:
             self.over = 0
-            return self._memory(max((memory for memory in self.memories if memory < self._now()), default=self._now()), "above the limit")
+            return self._memory(
+                max(
+                    (memory for memory in self.memories if memory < self._now()),
+                    default=self._now(),
+                ),
+                "above the limit",
+            )
         if self.over == 0 and self.excess and self._now() >= WORTH_MHZ:
             self.excess = False
             self.trying = [memory for memory in self.memories if LEAST_MHZ <= memory <= self._now()]
@@ -103,7 +140,13 @@ class Directcap:
         answer = searched(self.question, cap, compatible=True)
         top = self.memories[-1] if self.memories else None
         settings = settings_of(answer.setting, self.question.knobs)
-        limited = replace(settings, sm_mhz=None, throttle=None, mem_mhz=top, power_limit_w=limit_of(self.question, cap))
+        limited = replace(
+            settings,
+            sm_mhz=None,
+            throttle=None,
+            mem_mhz=top,
+            power_limit_w=limit_of(self.question, cap),
+        )
         return limited, predicted(answer)
 
     def _anew(self) -> Decision:
@@ -123,7 +166,9 @@ class Directcap:
         self.trying.pop(0)
         if self.trying:
             return self._memory(self.trying[0], "search the memory clock")
-        return self._memory(max(self.tried, key=lambda value: fmean(self.tried[value][1:])), "the best memory clock")
+        return self._memory(
+            max(self.tried, key=lambda value: fmean(self.tried[value][1:])), "the best memory clock"
+        )
 
     def _now(self) -> float:
         return self.settings.mem_mhz or 0.0

@@ -1,7 +1,8 @@
 """PctoDL: the greedy partition for the cap, then the clock by `Thermo`; with a shadow optimiser that moves the partition, if asked for.
 
-Source: the PctoDL study. Where a scheduled cap reached it an iteration later than the others, here it reaches all at once; the measurement
-that preceded each of the first three iterations is the run's warm-up.
+Source: the PctoDL study. Where a scheduled cap reached it an iteration later than the others, here
+    it reaches all at once; the measurement that preceded each of the first three iterations is the
+    run's warm-up.
 """
 
 from __future__ import annotations
@@ -27,7 +28,16 @@ from control.power.tables import (
     speeds_of,
     tables_of,
 )
-from control.power.terms import Anchor, Decision, Infeasible, Model, Question, Seen, Settings, Unsupported
+from control.power.terms import (
+    Anchor,
+    Decision,
+    Infeasible,
+    Model,
+    Question,
+    Seen,
+    Settings,
+    Unsupported,
+)
 
 from .ladder import guarded
 from .limited import halved
@@ -77,7 +87,14 @@ def draw_of(model: Model, anchor: Anchor) -> Draw:
     apart = PROBE * (high - low) or PROBE  # where one clock alone was measured, the slope is 0
     half = (power_w((low + high) / 2) - low_w) / max(high_w - low_w, LEAST_SLOPE)
     exponent = log(min(max(half, 0.05), 0.95)) / log(0.5)
-    return Draw(low, high, low_w, high_w, exponent, lambda mhz: (power_w(mhz + apart) - power_w(mhz - apart)) / (2 * apart))
+    return Draw(
+        low,
+        high,
+        low_w,
+        high_w,
+        exponent,
+        lambda mhz: (power_w(mhz + apart) - power_w(mhz - apart)) / (2 * apart),
+    )
 
 
 class Thermo:
@@ -93,7 +110,10 @@ class Thermo:
         if self.cap is None or abs(cap_w - self.cap) > SAME_CAP:
             self.cap = cap_w
             part = (cap_w - draw.low_w) / max(draw.high_w - draw.low_w, LEAST_SLOPE)
-            return float(draw.low_mhz + (draw.high_mhz - draw.low_mhz) * min(max(part, 0.0), 1.0) ** (1 / draw.exponent))
+            return float(
+                draw.low_mhz
+                + (draw.high_mhz - draw.low_mhz) * min(max(part, 0.0), 1.0) ** (1 / draw.exponent)
+            )
         below_w = cap_w - power_max_w
         if abs(below_w) > self.steps.near:
             newton = PART_OF_STEP * below_w / max(draw.slope(mhz), LEAST_SLOPE)
@@ -122,7 +142,11 @@ class Pctodl:
         self.thermo: Thermo | None = None
 
     def first(self) -> Decision:
-        return Decision(settings_of(self.answer.setting, self.question.knobs), "greedy partition", predicted(self.answer))
+        return Decision(
+            settings_of(self.answer.setting, self.question.knobs),
+            "greedy partition",
+            predicted(self.answer),
+        )
 
     def then(self, seen: Seen) -> Decision:
         """Step by the largest reading of power; a new cap is a new partition."""
@@ -132,12 +156,17 @@ class Pctodl:
             return self._anew(now)
         if seen.oom:
             self.thermo = None
-            return Decision(replace(now, tenants=halved(now.tenants, seen.oom, self.question.knobs)), "out of memory")
+            return Decision(
+                replace(now, tenants=halved(now.tenants, seen.oom, self.question.knobs)),
+                "out of memory",
+            )
         assert seen.power_max is not None  # noqa: S101  # the caller's promise
         before = self._state(now)
         thermo = self._thermo(now)
         reason = "feed-forward" if thermo.cap is None else "feedback"
-        decided = nearest(self.speeds, thermo.next_mhz(self.speeds[before], seen.power_max, seen.cap))
+        decided = nearest(
+            self.speeds, thermo.next_mhz(self.speeds[before], seen.power_max, seen.cap)
+        )
         state = guarded(decided, before, seen.power_max, seen.cap)
         tenants = self.shadow.moved(seen) if self.shadow else None
         if tenants is not None:

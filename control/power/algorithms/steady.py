@@ -1,8 +1,9 @@
 """Ours: the best partition under the cap, then the fastest state whose guarded power stays below it.
 
-Guarded power is what the model predicts times the guard band. Before anything ran, the band is the model's own: a
-quantile of what it was off by on held-out rows. While the device runs, it is learnt from it: each iteration is a row
-that the model was not shown (`Guard`). A state is left upwards only with `BAND` to spare.
+Guarded power is what the model predicts times the guard band. Before anything ran, the band is the
+model's own: a quantile of what it was off by on held-out rows. While the device runs, it is learnt
+from it: each iteration is a row that the model was not shown (`Guard`). A state is left upwards
+only with `BAND` to spare.
 """
 
 from __future__ import annotations
@@ -27,7 +28,15 @@ from control.power.tables import (
     speeds_of,
     tables_of,
 )
-from control.power.terms import Decision, Infeasible, Predicted, Question, Seen, Settings, Unsupported
+from control.power.terms import (
+    Decision,
+    Infeasible,
+    Predicted,
+    Question,
+    Seen,
+    Settings,
+    Unsupported,
+)
 
 from .limited import halved
 
@@ -46,7 +55,8 @@ HASTE = 0.97  # of the latency bound: what is searched for after it was missed
 def band_of(ratios: Sequence[float]) -> float:
     """Return the quantile `PROMISED` of measured over predicted power, valid for one more row.
 
-    With fewer than 19 rows there is no such rank; the largest is taken, which n/(n + 1) of further rows keep to.
+    With fewer than 19 rows there is no such rank; the largest is taken, which n/(n + 1) of further
+    rows keep to.
     """
     rank = min(ceil(PROMISED * (len(ratios) + 1)), len(ratios))
     return sorted(ratios)[rank - 1]
@@ -69,8 +79,8 @@ class Guard:
     def learn(self, model: float, reading: float) -> None:
         """Take a reading at settings for which the model predicts `model`.
 
-        Readings lag behind a move. On the way up a reading is the least that the power can be, so the band may only
-        widen; on the way down it says nothing.
+        Readings lag behind a move. On the way up a reading is the least that the power can be, so
+        the band may only widen; on the way down it says nothing.
         """
         if model == self._model:
             self._still += 1
@@ -93,7 +103,11 @@ class Guard:
 
 def steady(question: Question) -> Steady:
     """Search the partition. Raises: Unsupported, Infeasible."""
-    judged = [guard for model in tables_of(question).models.values() if (guard := getattr(model, "guard", None))]
+    judged = [
+        guard
+        for model in tables_of(question).models.values()
+        if (guard := getattr(model, "guard", None))
+    ]
     guard = Guard(max(judged, default=UNJUDGED))
     try:
         found = searched(question, question.cap, guard=guard.band)
@@ -103,7 +117,11 @@ def steady(question: Question) -> Steady:
 
 
 class Steady:
-    """The controller at work. `question` follows what is learnt: batches that do not fit leave it, a missed latency bound is tightened."""
+    """The controller at work.
+
+    `question` follows what is learnt: batches that do not fit leave it, a missed latency bound is
+    tightened.
+    """
 
     def __init__(self, question: Question, start: Settings, guard: Guard) -> None:
         self.question, self.tables, self.slo_ms = question, tables_of(question), question.slo_ms
@@ -127,8 +145,11 @@ class Steady:
         assert seen.power_mean is not None  # noqa: S101  # the caller's promise
         assert seen.power_max is not None  # noqa: S101  # as above
         curve = self._curve(self.settings)
-        # What must stay below the cap: the mean, and the largest reading less what is tolerated of one.
-        self.guard.learn(float(curve.power_w[now]), max(seen.power_mean, seen.power_max / TOLERATED))
+        # What must stay below the cap: the mean, and the largest reading less what is tolerated of
+        # one.
+        self.guard.learn(
+            float(curve.power_w[now]), max(seen.power_mean, seen.power_max / TOLERATED)
+        )
         self.missed = self.missed + 1 if self._too_slow(seen) else 0
         if self.missed == MISSES:
             self.missed, self.cap = 0, seen.cap
@@ -169,7 +190,11 @@ class Steady:
         except (Infeasible, Unsupported):
             return None
         curve = self._curve(self.settings)
-        present = float(curve.throughput_images_per_s[self._fastest(curve)]) if self._keeps(curve) else 0.0
+        present = (
+            float(curve.throughput_images_per_s[self._fastest(curve)])
+            if self._keeps(curve)
+            else 0.0
+        )
         better = found.throughput_images_per_s > (1 + WORTH) * present
         return settings_of(found.setting, self.question.knobs) if better else None
 
@@ -186,11 +211,17 @@ class Steady:
         if smaller:
             self.question = replace(self.question, knobs=replace(knobs, batches=smaller))
         self._search_or_halve(seen.oom)
-        return self._decision("out of memory: smaller batches", self._fastest(self._curve(self.settings)))
+        return self._decision(
+            "out of memory: smaller batches", self._fastest(self._curve(self.settings))
+        )
 
     def _too_slow(self, seen: Seen) -> list[int]:
         said = seen.latency_p95_ms or seen.latency_ms
-        return [at for at, value in enumerate(said) if self.slo_ms is not None and value is not None and value > self.slo_ms]
+        return [
+            at
+            for at, value in enumerate(said)
+            if self.slo_ms is not None and value is not None and value > self.slo_ms
+        ]
 
     def _in_time(self, seen: Seen, now: int) -> Decision:
         """Search under a bound below the model's latency by as much as ours was missed; where nothing meets it, halve slow batches."""
@@ -199,19 +230,28 @@ class Steady:
         if self.question.slo_ms is not None and self.slo_ms is not None:
             images = max(float(self._curve(self.settings).throughput_images_per_s[now]), 1.0)
             modelled_ms = 1000 * waited_for(partition_of(self.settings.tenants)) / images
-            self.question = replace(self.question, slo_ms=HASTE * min(self.question.slo_ms, modelled_ms) * self.slo_ms / worst)
+            self.question = replace(
+                self.question,
+                slo_ms=HASTE * min(self.question.slo_ms, modelled_ms) * self.slo_ms / worst,
+            )
         self._search_or_halve(slow)
-        return self._decision("latency bound: smaller batches", self._fastest(self._curve(self.settings)))
+        return self._decision(
+            "latency bound: smaller batches", self._fastest(self._curve(self.settings))
+        )
 
     def _search_or_halve(self, which: Sequence[int]) -> None:
         try:
             found = searched(self.question, self.cap, guard=self.guard.band).setting
             self._go_on_with(settings_of(found, self.question.knobs))
         except (Infeasible, Unsupported):
-            self.settings = replace(self.settings, tenants=halved(self.settings.tenants, which, self.question.knobs))
+            self.settings = replace(
+                self.settings, tenants=halved(self.settings.tenants, which, self.question.knobs)
+            )
 
     def _curve(self, settings: Settings) -> Curve:
-        return self.tables.curve(model_clock(self.tables, settings.mem_mhz), partition_of(settings.tenants))
+        return self.tables.curve(
+            model_clock(self.tables, settings.mem_mhz), partition_of(settings.tenants)
+        )
 
     def _state(self, seen: Seen) -> int:
         """Return the state that the iteration ran at; a refused one is not requested again."""

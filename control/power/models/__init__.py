@@ -18,7 +18,10 @@ def encoded(record: Any) -> dict[str, Any]:
 
 
 def decoded(kind: type[T], said: Any) -> T:
-    """Read a record. Raises: msgspec.ValidationError, ValueError, TypeError, OverflowError, for what is none."""
+    """Read a record.
+
+    Raises: msgspec.ValidationError, ValueError, TypeError, OverflowError, for what is none.
+    """
     return msgspec.convert(said, kind, dec_hook=_array)
 
 

@@ -1,7 +1,7 @@
 """The original's formulas: utilisation of one process and of several at the anchor clock, and throughput and power over the SM clock.
 
-r is a process's share in percent of the SMs, b its batch in images, ln the natural logarithm. The sum over several processes is a prior
-for a regressor: it is not clamped and may exceed 100 %.
+r is a process's share in percent of the SMs, b its batch in images, ln the natural logarithm. The
+sum over several processes is a prior for a regressor: it is not clamped and may exceed 100 %.
 """
 
 from __future__ import annotations
@@ -50,7 +50,8 @@ class MemSingle:
 class MemSystem:
     """The memory utilisation that each further process adds, by mean batch.
 
-    k1·b̄ + k2 up to `tau`; above it saturating by `a` at the rate `b`, with the slope `mu` that remains, continuous at `tau`.
+    k1·b̄ + k2 up to `tau`; above it saturating by `a` at the rate `b`, with the slope `mu` that
+    remains, continuous at `tau`.
     """
 
     k1: float
@@ -75,7 +76,10 @@ class Padded:
 
 
 def padded(partitions: Sequence[Partition]) -> Padded:
-    """Write partitions as arrays. A process that is not there has the share and batch 1, which no formula stumbles over."""
+    """Write partitions as arrays.
+
+    A process that is not there has the share and batch 1, which no formula stumbles over.
+    """
     most = max((len(partition.shares) for partition in partitions), default=0)
     shape = (len(partitions), most)
     here = np.zeros(shape)
@@ -105,13 +109,17 @@ def variance(values: Floats, among: Padded) -> Floats:
 
 def sm_util_percent(law: SmSingle, shares: Floats, batches: Floats) -> Floats:
     """SM utilisation of each process alone. Shape: that of shares and batches."""
-    said: Floats = 100 * np.tanh((law.lam * np.log(batches) + law.beta) / np.maximum(shares, 1.0) ** law.gamma)
+    said: Floats = 100 * np.tanh(
+        (law.lam * np.log(batches) + law.beta) / np.maximum(shares, 1.0) ** law.gamma
+    )
     return said
 
 
 def mem_util_percent(law: MemSingle, shares: Floats, batches: Floats) -> Floats:
     """Memory utilisation of each process alone. Shape: that of shares and batches."""
-    said: Floats = law.phi * (shares / 100) ** law.exponent * np.tanh(law.lam * np.log(batches) + law.beta)
+    said: Floats = (
+        law.phi * (shares / 100) ** law.exponent * np.tanh(law.lam * np.log(batches) + law.beta)
+    )
     return said
 
 
@@ -152,8 +160,9 @@ SLOW = 0.2  # of the throughput at the reference clock: what starts below it fol
 class ThroughputCurve:
     """Images/s over the clock: start + (ref − start)·x^gamma, with x from 0 at `low_mhz` to 1 at `high_mhz`.
 
-    Where `start_images_per_s` is below a fifth of ref: ref·x^(gamma/2). So the curve jumps there; where ref < start it falls.
-    κ(b̄) = kappa_a·ln b̄ + kappa_b is images/s per percent of memory utilisation, a feature of the regressor for ref.
+    Where `start_images_per_s` is below a fifth of ref: ref·x^(gamma/2). So the curve jumps there;
+    where ref < start it falls. κ(b̄) = kappa_a·ln b̄ + kappa_b is images/s per percent of memory
+    utilisation, a feature of the regressor for ref.
     """
 
     kappa_a: float
@@ -193,7 +202,10 @@ def kappa(curve: ThroughputCurve, batch: Floats) -> Floats:
 
 
 def throughput_images_per_s(curve: ThroughputCurve, reference: Floats, sm_mhz: Floats) -> Floats:
-    """Images/s at a clock, of what gives `reference` images/s at `high_mhz`. Shape: theirs, broadcast."""
+    """Images/s at a clock, of what gives `reference` images/s at `high_mhz`.
+
+    Shape: theirs, broadcast.
+    """
     x = _position(curve.low_mhz, curve.high_mhz, sm_mhz)
     start = curve.start_images_per_s
     slow = reference * x ** (curve.gamma / 2)
@@ -229,5 +241,7 @@ def _must_be_range(low_mhz: float, high_mhz: float) -> None:
 
 
 def _position(low_mhz: float, high_mhz: float, sm_mhz: Floats) -> Floats:
-    said: Floats = np.clip((np.asarray(sm_mhz, dtype=np.float64) - low_mhz) / (high_mhz - low_mhz), 0, 1)
+    said: Floats = np.clip(
+        (np.asarray(sm_mhz, dtype=np.float64) - low_mhz) / (high_mhz - low_mhz), 0, 1
+    )
     return said

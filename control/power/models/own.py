@@ -1,11 +1,11 @@
 """The project's own model of a network on a GPU: a Gaussian process for each quantity, over partition and clock.
 
-Throughput and power never fall with the clock. Where clocks were not measured the model errs on the safe side: below
-the lowest, throughput falls in proportion and power does not; above the highest, throughput stays and power rises with
-the cube.
+Throughput and power never fall with the clock. Where clocks were not measured the model errs on the
+safe side: below the lowest, throughput falls in proportion and power does not; above the highest,
+throughput stays and power rises with the cube.
 
-On back-ends without clocks the throttle (duty, 0 to 1) stands where `sm_mhz` is said, and CPU seconds per second where
-watts are said; `clock` and `cap_unit` tell.
+On back-ends without clocks the throttle (duty, 0 to 1) stands where `sm_mhz` is said, and CPU
+seconds per second where watts are said; `clock` and `cap_unit` tell.
 """
 
 from __future__ import annotations
@@ -33,9 +33,17 @@ CLOCKS = 32  # between which a curve over the clock is straight
 def columns_of(partitions: Sequence[Partition], part_of_anchor: Floats) -> Floats:
     """Return features of partitions at clocks, each a part of the anchor's. Shape (partitions, 4).
 
-    Mean ln share, ln of all shares together, batch (saturating: 3 at most between 1 image and many), ln clock.
+    Mean ln share, ln of all shares together, batch (saturating: 3 at most between 1 image and
+    many), ln clock.
     """
-    rows = [(np.mean(np.log(one.shares)), np.log(sum(one.shares)), -3.0 * np.mean(np.array(one.batches) ** -0.5)) for one in partitions]
+    rows = [
+        (
+            np.mean(np.log(one.shares)),
+            np.log(sum(one.shares)),
+            -3.0 * np.mean(np.array(one.batches) ** -0.5),
+        )
+        for one in partitions
+    ]
     return np.column_stack([np.array(rows, dtype=np.float64), np.log(part_of_anchor)])
 
 
@@ -64,13 +72,16 @@ def process_of(kernel: Any, at: Floats, logs: Floats, *, search: bool = False) -
     from threadpoolctl import threadpool_limits
 
     process = GaussianProcessRegressor(kernel, optimizer=_few_steps if search else None)
-    # Matrices of a few hundred rows: further threads only wait for each other. A scale on its bound is meant to be there.
+    # Matrices of a few hundred rows: further threads only wait for each other. A scale on its bound
+    # is meant to be there.
     with threadpool_limits(1, user_api="blas"), warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         return process.fit(at, logs)
 
 
-def fit_surface(rows: Sequence[int], at: Floats, values: Floats, theta: Sequence[float] | None = None) -> Surface:
+def fit_surface(
+    rows: Sequence[int], at: Floats, values: Floats, theta: Sequence[float] | None = None
+) -> Surface:
     """Fit a surface to positive values (rows,) at columns (rows, columns); with `theta`, the kernel's parameters are these."""
     logs = np.log(values)
     if theta is None:
@@ -87,7 +98,9 @@ def _normal(logs: Floats) -> Floats:
 def _few_steps(unlikely: Any, start: Floats, bounds: Floats) -> tuple[Floats, float]:
     from scipy.optimize import minimize
 
-    found = minimize(unlikely, start, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": MOST_STEPS})
+    found = minimize(
+        unlikely, start, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": MOST_STEPS}
+    )
     return found.x, float(found.fun)
 
 
@@ -106,7 +119,11 @@ class Spans:
 def spans_of(partitions: Sequence[Partition]) -> Spans:
     shares = [share for partition in partitions for share in partition.shares]
     batches = [batch for partition in partitions for batch in partition.batches]
-    return Spans((min(shares), max(shares)), (min(batches), max(batches)), max(len(partition.shares) for partition in partitions))
+    return Spans(
+        (min(shares), max(shares)),
+        (min(batches), max(batches)),
+        max(len(partition.shares) for partition in partitions),
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,11 +136,14 @@ class Curves(Anchor):
 
 @dataclass(frozen=True)
 class Own:
-    """A fitted model; see `terms.Model`. `held_out` and `sources` are what is known of its making, and change no answer.
+    """A fitted model; see `terms.Model`.
 
-    `points` are the partitions that were measured, each with its clock. `guard` is the guard band on power, `promised`
-    the part of rows that it is to hold for (see `control.power.algorithms.steady`); None where no row was held out.
-    Quantities that the traces did not have are missing from `surfaces` and NaN in answers.
+    `held_out` and `sources` are what is known of its making, and change no answer.
+
+    `points` are the partitions that were measured, each with its clock. `guard` is the guard band
+    on power, `promised` the part of rows that it is to hold for (see
+    `control.power.algorithms.steady`); None where no row was held out. Quantities that the traces
+    did not have are missing from `surfaces` and NaN in answers.
     """
 
     network: str
@@ -150,7 +170,9 @@ class Own:
             if not 0 < len(shares) == len(batches) or min(shares) <= 0 or min(batches) < 1:
                 raise ValueError(f"a partition with shares {shares} and batches {batches}")
         for surface in self.surfaces.values():
-            if not 0 < len(surface.rows) == len(surface.logs) or not set(surface.rows) <= set(range(len(self.points))):
+            if not 0 < len(surface.rows) == len(surface.logs) or not set(surface.rows) <= set(
+                range(len(self.points))
+            ):
                 raise ValueError("a surface that does not fit the points")
             if len(surface.theta) != len(kernel().theta):
                 raise ValueError("a surface whose numbers are too few")
@@ -178,7 +200,11 @@ class Own:
         partitions, clocks = zip(*self.points, strict=True)
         at = columns_of(partitions, np.array(clocks) / self.anchor_clock)
         return {
-            name: process_of(kernel().clone_with_theta(np.array(its.theta)), at[list(its.rows)], _normal(np.array(its.logs)))
+            name: process_of(
+                kernel().clone_with_theta(np.array(its.theta)),
+                at[list(its.rows)],
+                _normal(np.array(its.logs)),
+            )
             for name, its in self.surfaces.items()
         }
 
@@ -189,8 +215,12 @@ class Own:
             return Curves(none, none, none, none, curves, curves)
         top = np.array([self.anchor_clock])
         images, power = (self._over(name, partitions, self.clocks) for name in SURFACES[:2])
-        sm, mem = (np.minimum(self._over(name, partitions, top)[:, 0], 100.0) for name in SURFACES[2:])
-        images_at_top, power_at_top = (_between(curves, self.clocks, top) for curves in (images, power))
+        sm, mem = (
+            np.minimum(self._over(name, partitions, top)[:, 0], 100.0) for name in SURFACES[2:]
+        )
+        images_at_top, power_at_top = (
+            _between(curves, self.clocks, top) for curves in (images, power)
+        )
         return Curves(sm, mem, images_at_top, power_at_top, images, power)
 
     def throughput_images_per_s(self, anchor: Anchor, sm_mhz: Floats) -> Floats:
@@ -213,15 +243,22 @@ class Own:
         at = np.repeat(columns, len(clocks), axis=0)
         at[:, -1] = np.tile(np.log(clocks / self.anchor_clock), len(partitions))
         known = np.array(self.surfaces[name].logs)
-        logs = known.mean() + (known.std() or 1.0) * self._processes[name].predict(at).reshape(len(partitions), len(clocks))
-        curves: Floats = np.maximum.accumulate(np.exp(np.minimum(logs, known.max() + np.log(MOST_TIMES))), axis=1)
+        logs = known.mean() + (known.std() or 1.0) * self._processes[name].predict(at).reshape(
+            len(partitions), len(clocks)
+        )
+        curves: Floats = np.maximum.accumulate(
+            np.exp(np.minimum(logs, known.max() + np.log(MOST_TIMES))), axis=1
+        )
         return curves
 
 
 def _curves(anchor: Anchor) -> Curves:
     if isinstance(anchor, Curves):
         return anchor
-    raise Refused("This model's curves belong to its own anchors: ask its `anchor` for them, not another model's.")
+    raise Refused(
+        "This model's curves belong to its own anchors: ask its `anchor` for them, not another "
+        "model's."
+    )
 
 
 def _between(curves: Floats, clocks: Floats, at: Floats) -> Floats:
@@ -232,6 +269,9 @@ def _between(curves: Floats, clocks: Floats, at: Floats) -> Floats:
     above = np.clip(np.searchsorted(clocks, at), 1, len(clocks) - 1)
     weight = np.clip((at - clocks[above - 1]) / (clocks[above] - clocks[above - 1]), 0.0, 1.0)
     every = np.broadcast_to(curves, (*shape, len(clocks)))
-    low, high = (np.take_along_axis(every, np.broadcast_to(one, shape)[..., None], -1)[..., 0] for one in (above - 1, above))
+    low, high = (
+        np.take_along_axis(every, np.broadcast_to(one, shape)[..., None], -1)[..., 0]
+        for one in (above - 1, above)
+    )
     between: Floats = low + weight * (high - low)
     return between

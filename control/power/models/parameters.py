@@ -1,7 +1,8 @@
 """Parameters of models: a folder of JSON files, one per network, GPU and memory clock, or the original's as they are published.
 
-A file says what it is: `{"format": "deeptweak-power-model", "version": 1, "kind", "network", "gpu", "mem_mhz", …}`. `kind` names the module
-that reads the rest. Nothing in such a file is ever executed, and nothing here opens one: a side gives what is in a folder.
+A file says what it is: `{"format": "deeptweak-power-model", "version": 1, "kind", "network", "gpu",
+"mem_mhz", …}`. `kind` names the module that reads the rest. Nothing in such a file is ever
+executed, and nothing here opens one: a side gives what is in a folder.
 """
 
 from __future__ import annotations
@@ -36,14 +37,20 @@ Readers = dict[Key, "Callable[[], Model]"]
 
 
 def available(files: Files, place: PurePath, *, named: bool = False) -> Readers:
-    """Answer which models a folder has, each with what reads it. `named`: the file was, and must be one.
+    """Answer which models a folder has, each with what reads it.
+
+    `named`: the file was, and must be one.
 
     Raises: Refused, for none at all.
     """
     if published.is_one(files):
         return dict(published.available(files, place))
     result: Readers = {}
-    for name in sorted(files) if named else sorted(name for name in files if name.endswith(".json") and "/" not in name):
+    for name in (
+        sorted(files)
+        if named
+        else sorted(name for name in files if name.endswith(".json") and "/" not in name)
+    ):
         file = place / name
         said = _said(files[name], file, must=named)
         if said is None:
@@ -53,7 +60,10 @@ def available(files: Files, place: PurePath, *, named: bool = False) -> Readers:
             raise Refused(f"{file}: a second file of {listed([key])}; a folder has one of each.")
         result[key] = partial(model_of, said, str(file))
     if not result:
-        raise Refused(f"{place}: no parameters in it; `{JUDGE} power fit` writes them, PctoDL's are its folder fitting_results.")
+        raise Refused(
+            f"{place}: no parameters in it; `{JUDGE} power fit` writes them, PctoDL's are its "
+            "folder fitting_results."
+        )
     return result
 
 
@@ -66,7 +76,10 @@ def models_for(there: Readers, place: PurePath, network: str, gpu: str) -> dict[
     clocks = sorted({key[2] for key in there if key[:2] == (network, gpu)}, reverse=True)
     searched = [mhz for mhz in clocks if known is None or mhz in known.searched_mem_mhz]
     if not searched:
-        raise Refused(f"{place}: no model of {one_line(network)} on {one_line(gpu)}; there are {listed(there)}.")
+        raise Refused(
+            f"{place}: no model of {one_line(network)} on {one_line(gpu)}; there are "
+            f"{listed(there)}."
+        )
     return {mhz: there[network, gpu, mhz]() for mhz in searched}
 
 
@@ -78,7 +91,10 @@ def text_of(model: Model) -> str:
 
 
 def model_of(said: Mapping[str, Any], where: str) -> Model:
-    """Read the model a file's JSON describes; `where` begins what is said of it. Raises: Unreadable."""
+    """Read the model a file's JSON describes; `where` begins what is said of it.
+
+    Raises: Unreadable.
+    """
     try:
         return cast("Model", decoded(KINDS[said["kind"]], said))
     except (msgspec.ValidationError, TypeError, ValueError, OverflowError) as error:
@@ -86,7 +102,13 @@ def model_of(said: Mapping[str, Any], where: str) -> Model:
 
 
 def listed(keys: Mapping[Key, object] | list[Key]) -> str:
-    return "; ".join(f"{one_line(network)} on {one_line(gpu)} at {mem_mhz:g} MHz" for network, gpu, mem_mhz in keys) or "none"
+    return (
+        "; ".join(
+            f"{one_line(network)} on {one_line(gpu)} at {mem_mhz:g} MHz"
+            for network, gpu, mem_mhz in keys
+        )
+        or "none"
+    )
 
 
 def _said(content: bytes, file: PurePath, *, must: bool) -> dict[str, Any] | None:
@@ -94,7 +116,10 @@ def _said(content: bytes, file: PurePath, *, must: bool) -> dict[str, Any] | Non
     said = published.json_of(content, str(file))
     if isinstance(said, dict) and said.get("format") == FORMAT:
         if said.get("version") != VERSION:
-            raise Unreadable(f"{file}: version {one_line(said.get('version'), 30)} of its format; {VERSION} can be read.")
+            raise Unreadable(
+                f"{file}: version {one_line(said.get('version'), 30)} of its format; {VERSION} "
+                "can be read."
+            )
         return said
     if must:
         raise Unreadable(f"{file}: has no parameters of a model: its `format` is not {FORMAT!r}.")
@@ -103,10 +128,20 @@ def _said(content: bytes, file: PurePath, *, must: bool) -> dict[str, Any] | Non
 
 def _key(said: dict[str, Any], file: PurePath) -> Key:
     if said.get("kind") not in KINDS:
-        raise Unreadable(f"{file}: kind {one_line(said.get('kind'), 30)!r} is none of {', '.join(KINDS)}.")
+        raise Unreadable(
+            f"{file}: kind {one_line(said.get('kind'), 30)!r} is none of {', '.join(KINDS)}."
+        )
     network, gpu, mem_mhz = said.get("network"), said.get("gpu"), said.get("mem_mhz")
     if not (isinstance(network, str) and network and isinstance(gpu, str) and gpu):
         raise Unreadable(f"{file}: does not say of which `network` and `gpu`.")
-    if isinstance(mem_mhz, bool) or not isinstance(mem_mhz, int | float) or not math.isfinite(mem_mhz) or mem_mhz < 0:
-        raise Unreadable(f"{file}: mem_mhz is {one_line(mem_mhz, 30)}; it is a clock in MHz, 0 where the memory has none that can be set.")
+    if (
+        isinstance(mem_mhz, bool)
+        or not isinstance(mem_mhz, int | float)
+        or not math.isfinite(mem_mhz)
+        or mem_mhz < 0
+    ):
+        raise Unreadable(
+            f"{file}: mem_mhz is {one_line(mem_mhz, 30)}; it is a clock in MHz, 0 where the "
+            "memory has none that can be set."
+        )
     return network, gpu, float(mem_mhz)

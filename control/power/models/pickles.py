@@ -1,7 +1,8 @@
 """Others' pickles (.pkl of joblib, .pth of torch) as what they say, not as what they do: nothing is imported, nothing of theirs is called.
 
-A pickle is a program. Here each class or function it names is an inert `Foreign`, and only names that files of parameters need are let in;
-any other refuses the file. So neither torch nor scikit-learn is needed, and their versions do not matter.
+A pickle is a program. Here each class or function it names is an inert `Foreign`, and only names
+that files of parameters need are let in; any other refuses the file. So neither torch nor
+scikit-learn is needed, and their versions do not matter.
 """
 
 from __future__ import annotations
@@ -25,7 +26,13 @@ T = TypeVar("T")
 NAMES = {  # package → what may be named of it
     "collections": {"OrderedDict"},
     "numpy": {"_frombuffer", "_reconstruct", "dtype", "ndarray"}
-    | {"MT19937", "SeedSequence", "__bit_generator_ctor", "__pyx_unpickle_SeedSequence", "__randomstate_ctor"},
+    | {
+        "MT19937",
+        "SeedSequence",
+        "__bit_generator_ctor",
+        "__pyx_unpickle_SeedSequence",
+        "__randomstate_ctor",
+    },
     "joblib": {"NumpyArrayWrapper"},
     "sklearn": {"DecisionTreeRegressor", "DummyRegressor", "GradientBoostingRegressor", "Tree"}
     | {"CyHalfSquaredError", "HalfSquaredError", "IdentityLink", "Interval"},
@@ -70,11 +77,17 @@ class _Reader(pickle._Unpickler):  # noqa: SLF001  # the one in Python: the othe
 
     def find_class(self, module: str, name: str) -> type[Foreign]:
         if name not in NAMES.get(module.partition(".")[0], ()):
-            raise Unreadable(f"names {one_line(f'{module}.{name}', 80)}, which no file of parameters needs; nothing of it was run")
+            raise Unreadable(
+                f"names {one_line(f'{module}.{name}', 80)}, which no file of parameters needs; "
+                "nothing of it was run"
+            )
         return type(name, (Foreign,), {"name": name})
 
     def get_extension(self, code: int) -> None:
-        raise Unreadable(f"asks for extension {code} of a pickle, which no file of parameters needs; nothing of it was run")
+        raise Unreadable(
+            f"asks for extension {code} of a pickle, which no file of parameters needs; nothing "
+            "of it was run"
+        )
 
     def persistent_load(self, pid: Any) -> tuple[str, str]:
         _, storage, key, *_ = pid
@@ -83,7 +96,9 @@ class _Reader(pickle._Unpickler):  # noqa: SLF001  # the one in Python: the othe
     def _build(self) -> None:
         pickle._Unpickler.load_build(self)  # type: ignore[attr-defined]  # noqa: SLF001
         built = self.stack[-1]  # type: ignore[attr-defined]
-        if isinstance(built, Foreign) and built.name == "NumpyArrayWrapper":  # joblib writes the array right behind it
+        if (
+            isinstance(built, Foreign) and built.name == "NumpyArrayWrapper"
+        ):  # joblib writes the array right behind it
             built.content = _content(built.state, self.file)
 
     dispatch[pickle.BUILD[0]] = _build
@@ -102,9 +117,16 @@ def dtype(foreign: Foreign) -> np.dtype[Any]:
     """Answer a type of numbers, or of records of numbers. Raises: ValueError, for any other."""
     kind, (_, order, _, names, fields, *_) = foreign.args[0], foreign.state
     if names:
-        formats, offsets = zip(*((dtype(fields[name][0]), fields[name][1]) for name in names), strict=True)
+        formats, offsets = zip(
+            *((dtype(fields[name][0]), fields[name][1]) for name in names), strict=True
+        )
         records: np.dtype[Any] = np.dtype(
-            {"names": list(names), "formats": list(formats), "offsets": list(offsets), "itemsize": int(kind[1:])}
+            {
+                "names": list(names),
+                "formats": list(formats),
+                "offsets": list(offsets),
+                "itemsize": int(kind[1:]),
+            }
         )
         return records
     if not NUMBERS.fullmatch(kind):
@@ -114,10 +136,18 @@ def dtype(foreign: Foreign) -> np.dtype[Any]:
 
 
 def array(foreign: Foreign) -> Any:
-    """Answer an array, joblib's or numpy's own; of objects the list of them. Raises: ValueError, among others."""
+    """Answer an array, joblib's or numpy's own; of objects the list of them.
+
+    Raises: ValueError, among others.
+    """
     if foreign.name == "NumpyArrayWrapper":
         said = foreign.state
-        shape, kind, by_columns, content = said["shape"], said["dtype"], said["order"] == "F", foreign.content
+        shape, kind, by_columns, content = (
+            said["shape"],
+            said["dtype"],
+            said["order"] == "F",
+            foreign.content,
+        )
         if isinstance(content, Foreign):
             return array(content)
     elif foreign.name == "_frombuffer":
@@ -133,7 +163,11 @@ def array(foreign: Foreign) -> Any:
 
 
 def load(content: bytes, file: str) -> Foreign:
-    """Read a .pkl. Raises: Unreadable, with the file, for what is damaged and for what names more than such a file needs."""
+    """Read a .pkl.
+
+    Raises: Unreadable, with the file, for what is damaged and for what names more than such a file
+    needs.
+    """
     return guarded(file, lambda: _of_kind(_Reader(io.BytesIO(content)).load()))
 
 
@@ -148,7 +182,10 @@ def _tensors(raw: bytes) -> dict[str, float]:
             raise ValueError(f"unpacked it has more than {MOST_BYTES // 1024**2} MiB")
         (head,) = (name for name in packed.namelist() if name.endswith("/data.pkl"))
         folder = head.removesuffix("data.pkl")
-        if f"{folder}byteorder" in packed.namelist() and packed.read(f"{folder}byteorder") != b"little":
+        if (
+            f"{folder}byteorder" in packed.namelist()
+            and packed.read(f"{folder}byteorder") != b"little"
+        ):
             raise ValueError("its numbers are big-endian")
         foreign = _of_kind(_Reader(io.BytesIO(packed.read(head))).load())
         result = {}
@@ -157,7 +194,10 @@ def _tensors(raw: bytes) -> dict[str, float]:
                 (kind, key), offset, shape, *_ = tensor.args
                 values: Floats = np.frombuffer(packed.read(f"{folder}data/{key}"), STORED[kind])
                 if math.prod(shape) != 1:
-                    raise ValueError(f"{one_line(name, 40)} is a tensor of {math.prod(shape)} numbers, not of one")
+                    raise ValueError(
+                        f"{one_line(name, 40)} is a tensor of {math.prod(shape)} numbers, not of "
+                        "one"
+                    )
                 result[str(name)] = float(values[offset])
         return result
 
@@ -169,10 +209,15 @@ def _of_kind(said: object) -> Foreign:
 
 
 def guarded(file: str, read: Callable[[], T]) -> T:
-    """Answer what `read` makes of a file's content. Raises: Unreadable, with the file, for what is damaged."""
+    """Answer what `read` makes of a file's content.
+
+    Raises: Unreadable, with the file, for what is damaged.
+    """
     try:
         return read()
     except Unreadable as error:
         raise error if str(error).startswith(file) else Unreadable(f"{file}: {error}.") from None
     except Exception as error:  # noqa: BLE001  # a pickle is a program: whatever goes wrong in it, the file is damaged
-        raise Unreadable(f"{file}: is damaged, or not what its name says: {one_line(error)}.") from None
+        raise Unreadable(
+            f"{file}: is damaged, or not what its name says: {one_line(error)}."
+        ) from None

@@ -1,11 +1,13 @@
 """The original's parameters, as it publishes them or as plain arrays.
 
-Published are a folder a network (`fitting_results/resnet50/`) and in it, of each set, files `<part>_<set>`: curves in `.json`, the
-coefficients of the priors in `.pth` (torch), regressors in `.pkl` (joblib, scikit-learn). Plain arrays are `fitted_params.json`, keys
-`<network>|<set>`, and beside it one .npz of regressors a set. Nothing is unpickled: `pickles` reads what is in them.
+Published are a folder a network (`fitting_results/resnet50/`) and in it, of each set, files
+`<part>_<set>`: curves in `.json`, the coefficients of the priors in `.pth` (torch), regressors in
+`.pkl` (joblib, scikit-learn). Plain arrays are `fitted_params.json`, keys `<network>|<set>`, and
+beside it one .npz of regressors a set. Nothing is unpickled: `pickles` reads what is in them.
 
-A set is named `[dataset][_platform]_mem<MHz>`. The original looks a network's set up by names that say less and less; the first that is
-there is used. Data sets other than imagenet have no sets of their own, so imagenet's are used for all.
+A set is named `[dataset][_platform]_mem<MHz>`. The original looks a network's set up by names that
+say less and less; the first that is there is used. Data sets other than imagenet have no sets of
+their own, so imagenet's are used for all.
 """
 
 from __future__ import annotations
@@ -28,8 +30,12 @@ from .laws import MemSingle, MemSystem, SmSingle, SmSystem
 from .reference import FEATURES, Ensemble, Reference
 
 if TYPE_CHECKING:
-    Files = Mapping[str, bytes]  # path below the folder → content, which may be read when it is asked for
-    Stored = tuple[str, dict[str, Any], dict[str, Ensemble]]  # where it is from, curves and coefficients, regressors
+    Files = Mapping[
+        str, bytes
+    ]  # path below the folder → content, which may be read when it is asked for
+    Stored = tuple[
+        str, dict[str, Any], dict[str, Ensemble]
+    ]  # where it is from, curves and coefficients, regressors
 
 FILE = "fitted_params.json"
 DATASET = "imagenet"
@@ -37,19 +43,32 @@ PLATFORMS = {"3080Ti": "", "A100": "a100"}  # the GPU's part in a set's name
 TREES = {"sm": "sm", "mem": "mem", "throughput": "tput", "power": "pow"}
 CURVES = ("power_params", "sm_kappa", "throughput_params")  # .json
 COEFFICIENTS = ("sm_base_model", "mem_base_model", "mem_system_model")  # .pth
-REGRESSORS = {"sm": "sm_gbr_model", "mem": "mem_gbr_model", "throughput": "throughput_gbr_model", "power": "power_dyn_anchor_gbr"}  # .pkl
+REGRESSORS = {
+    "sm": "sm_gbr_model",
+    "mem": "mem_gbr_model",
+    "throughput": "throughput_gbr_model",
+    "power": "power_dyn_anchor_gbr",
+}  # .pkl
 
 
 def is_one(files: Files) -> bool:
     return FILE in files or bool(_networks(files))
 
 
-def available(files: Files, place: PurePath) -> dict[tuple[str, str, float], Callable[[], Reference]]:
-    """Answer the models by network, GPU and memory clock (MHz), each with what reads it. Raises: Unreadable."""
+def available(
+    files: Files, place: PurePath
+) -> dict[tuple[str, str, float], Callable[[], Reference]]:
+    """Answer the models by network, GPU and memory clock (MHz), each with what reads it.
+
+    Raises: Unreadable.
+    """
     if FILE in files:
         sets = _plain_sets(files, place)
     else:
-        sets = {network or place.name: _published_sets(files, place, network) for network in _networks(files)}
+        sets = {
+            network or place.name: _published_sets(files, place, network)
+            for network in _networks(files)
+        }
     return {
         (network, gpu, mem_mhz): partial(_model, there[name], (network, gpu, mem_mhz))
         for network, there in sets.items()
@@ -62,7 +81,8 @@ def available(files: Files, place: PurePath) -> dict[tuple[str, str, float], Cal
 def set_for(there: Iterable[str], gpu: str, mem_mhz: float) -> str | None:
     """Answer which of a network's sets the original would use, None where it would find none.
 
-    With all that is known of it, then without the memory clock, the data set, both …; each step may find what another GPU was fitted on.
+    With all that is known of it, then without the memory clock, the data set, both …; each step may
+    find what another GPU was fitted on.
     """
     own = PLATFORMS.get(gpu, gpu.lower())
     mem = f"mem{mem_mhz:g}"
@@ -74,13 +94,26 @@ def set_for(there: Iterable[str], gpu: str, mem_mhz: float) -> str | None:
 def _networks(files: Files) -> list[str]:
     """Find the folders of networks that the original publishes: those in this one, or this one itself (an empty name)."""
     paths = map(PurePosixPath, files)
-    return sorted({"/".join(path.parts[:-1]) for path in paths if len(path.parts) <= 2 and path.match(f"{CURVES[0]}*.json")})
+    return sorted(
+        {
+            "/".join(path.parts[:-1])
+            for path in paths
+            if len(path.parts) <= 2 and path.match(f"{CURVES[0]}*.json")
+        }
+    )
 
 
 def _published_sets(files: Files, place: PurePath, folder: str) -> dict[str, Callable[[], Stored]]:
     first = str(PurePosixPath(folder, CURVES[0]))
-    suffixes = sorted(name.removeprefix(first).removesuffix(".json") for name in files if name.startswith(first) and name.endswith(".json"))
-    return {suffix.removeprefix("_"): partial(_published, files, place, folder, suffix) for suffix in suffixes}
+    suffixes = sorted(
+        name.removeprefix(first).removesuffix(".json")
+        for name in files
+        if name.startswith(first) and name.endswith(".json")
+    )
+    return {
+        suffix.removeprefix("_"): partial(_published, files, place, folder, suffix)
+        for suffix in suffixes
+    }
 
 
 def _published(files: Files, place: PurePath, folder: str, suffix: str) -> Stored:
@@ -93,7 +126,10 @@ def _published(files: Files, place: PurePath, folder: str, suffix: str) -> Store
     said: dict[str, Any] = {name: _json(*file(name, ".json")) for name in CURVES}
     said |= {name: pickles.tensors(*file(name, ".pth")) for name in COEFFICIENTS}
     stored = {own: file(name, ".pkl") for own, name in REGRESSORS.items()}
-    grown = {own: pickles.guarded(entry[1], partial(_grown, FEATURES[own], pickles.load(*entry))) for own, entry in stored.items()}
+    grown = {
+        own: pickles.guarded(entry[1], partial(_grown, FEATURES[own], pickles.load(*entry)))
+        for own, entry in stored.items()
+    }
     return f"{place / folder}: its set {one_line(suffix) or 'without a name'}", said, grown
 
 
@@ -108,7 +144,9 @@ def _grown(features: int, forest: pickles.Foreign) -> Ensemble:
     """Take the trees out of a GradientBoostingRegressor."""
     said = forest.state
     if said["loss"] != "squared_error" or said["n_features_in_"] != features:
-        raise ValueError(f"its regressor has another loss than squared_error, or other than {features} features")
+        raise ValueError(
+            f"its regressor has another loss than squared_error, or other than {features} features"
+        )
     trees = [tree.state["tree_"].state for tree in pickles.array(said["estimators_"])]
     nodes = np.concatenate([pickles.array(tree["nodes"]) for tree in trees])
     return Ensemble(
@@ -116,7 +154,9 @@ def _grown(features: int, forest: pickles.Foreign) -> Ensemble:
         start=float(pickles.array(said["init_"].state["constant_"]).item()),
         rate=float(said["learning_rate"]),
         sizes=np.array([len(pickles.array(tree["nodes"])) for tree in trees]),
-        value=np.concatenate([pickles.array(tree["values"]).ravel() for tree in trees]).astype(np.float64),
+        value=np.concatenate([pickles.array(tree["values"]).ravel() for tree in trees]).astype(
+            np.float64
+        ),
         **_inner(nodes["left_child"], nodes["right_child"], nodes["feature"], nodes["threshold"]),
     )
 
@@ -124,7 +164,9 @@ def _grown(features: int, forest: pickles.Foreign) -> Ensemble:
 def _plain_sets(files: Files, folder: PurePath) -> dict[str, dict[str, Callable[[], Stored]]]:
     said = _json(files[FILE], str(folder / FILE))
     if not all(isinstance(one, dict) for one in said.values()):
-        raise Unreadable(f"{folder / FILE}: has no parameter sets, keys as in 'resnet50|imagenet_mem5001'.")
+        raise Unreadable(
+            f"{folder / FILE}: has no parameter sets, keys as in 'resnet50|imagenet_mem5001'."
+        )
     sets: dict[str, dict[str, Callable[[], Stored]]] = {}
     for key, one in said.items():
         network, _, name = key.partition("|")
@@ -151,7 +193,10 @@ def _plain(files: Files, folder: PurePath, network: str, name: str, said: dict[s
 
 def _trees(name: str, own: str, arrays: dict[str, Any]) -> Ensemble:
     start, rate = (float(value) for value in arrays[f"{name}_init_lr"])
-    parts = [arrays[f"{name}_{part}"] for part in ("children_left", "children_right", "feature", "threshold")]
+    parts = [
+        arrays[f"{name}_{part}"]
+        for part in ("children_left", "children_right", "feature", "threshold")
+    ]
     return Ensemble(
         features=FEATURES[own],
         start=start,
@@ -202,10 +247,16 @@ def _model(read: Callable[[], Stored], key: tuple[str, str, float]) -> Reference
         raise Unreadable(f"{where} is damaged: {one_line(error)}.") from None
 
 
-def _reference(said: dict[str, Any], grown: dict[str, Ensemble], network: str, gpu: str, mem_mhz: float) -> Reference:
+def _reference(
+    said: dict[str, Any], grown: dict[str, Ensemble], network: str, gpu: str, mem_mhz: float
+) -> Reference:
     sm, system = said["sm_base_model"], said["sm_kappa"]
     mem, more = said["mem_base_model"], said["mem_system_model"]
-    kinetic, static, dynamic = said["throughput_params"], said["power_params"]["static"], said["power_params"]["dynamic"]
+    kinetic, static, dynamic = (
+        said["throughput_params"],
+        said["power_params"]["static"],
+        said["power_params"]["dynamic"],
+    )
     return Reference(
         network,
         gpu,
@@ -214,11 +265,21 @@ def _reference(said: dict[str, Any], grown: dict[str, Ensemble], network: str, g
         sm_system=SmSystem(system["L_alpha"], system["L_beta"], system["kappa"]),
         # φ is kept as what softplus makes positive, the others by their absolute value.
         mem_single=MemSingle(
-            float(np.logaddexp(0, mem["raw_phi_mem"])), abs(mem["raw_alpha_mem"]), abs(mem["raw_lambda_mem"]), mem["raw_beta_mem"]
+            float(np.logaddexp(0, mem["raw_phi_mem"])),
+            abs(mem["raw_alpha_mem"]),
+            abs(mem["raw_lambda_mem"]),
+            mem["raw_beta_mem"],
         ),
-        mem_system=MemSystem(*(abs(more[f"raw_{name}"]) for name in ("k1", "k2", "alpha", "beta", "mu", "tau"))),
+        mem_system=MemSystem(
+            *(abs(more[f"raw_{name}"]) for name in ("k1", "k2", "alpha", "beta", "mu", "tau"))
+        ),
         throughput=laws.ThroughputCurve(
-            kinetic["kappa_a"], kinetic["kappa_b"], kinetic["gamma_t"], kinetic["T_start"], kinetic["f_min"], kinetic["f_ref"]
+            kinetic["kappa_a"],
+            kinetic["kappa_b"],
+            kinetic["gamma_t"],
+            kinetic["T_start"],
+            kinetic["f_min"],
+            kinetic["f_ref"],
         ),
         power=laws.PowerCurve(
             (static["delta_3"], static["delta_2"], static["delta_1"], static["delta_0"]),

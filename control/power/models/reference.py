@@ -1,7 +1,8 @@
 """The reference's model: formulas, and four regressors (boosted trees as plain arrays) that have the formulas among their features.
 
-A regressor gives the final value, not a correction. What stands at the place of the SM prior when predicting is the sum of what each
-process takes alone: training used the prior, but its parameters were not kept with the regressor.
+A regressor gives the final value, not a correction. What stands at the place of the SM prior when
+predicting is the sum of what each process takes alone: training used the prior, but its parameters
+were not kept with the regressor.
 """
 
 from __future__ import annotations
@@ -47,8 +48,9 @@ ARRAYS = ("left", "right", "feature", "threshold", "value")
 class Ensemble:
     """`start` and, of each tree, `rate` times the value of the leaf a row falls into.
 
-    Trees stand one behind the other; `sizes` counts their nodes. A row goes to node `left` where its `feature` is ≤ `threshold`, else to
-    `right`, both counted within the tree; a leaf has −1 there.
+    Trees stand one behind the other; `sizes` counts their nodes. A row goes to node `left` where
+    its `feature` is ≤ `threshold`, else to `right`, both counted within the tree; a leaf has −1
+    there.
     """
 
     features: int
@@ -62,7 +64,10 @@ class Ensemble:
     value: NUMBERS
 
     def __post_init__(self) -> None:
-        """Refuse what could not be walked: a child outside its tree, or before its parent. Raises: ValueError."""
+        """Refuse what could not be walked: a child outside its tree, or before its parent.
+
+        Raises: ValueError.
+        """
         sizes = self.sizes
         lengths = {len(getattr(self, name)) for name in ARRAYS}
         if len(sizes) == 0 or sizes.min() < 1 or lengths != {int(sizes.sum())}:
@@ -70,22 +75,33 @@ class Ensemble:
         node = np.arange(sizes.sum()) - np.repeat(np.cumsum(sizes) - sizes, sizes)
         inner = self.left != LEAF
         for child in (self.left, self.right):
-            if (child[inner] <= node[inner]).any() or (child >= np.repeat(sizes, sizes)).any() or (child[~inner] != LEAF).any():
+            if (
+                (child[inner] <= node[inner]).any()
+                or (child >= np.repeat(sizes, sizes)).any()
+                or (child[~inner] != LEAF).any()
+            ):
                 raise ValueError("a tree has a child outside it")
         if ((self.feature[inner] < 0) | (self.feature[inner] >= self.features)).any():
             raise ValueError(f"a tree asks for a feature beyond the {self.features} there are")
-        if not (np.isfinite(self.threshold[inner]).all() and np.isfinite(self.value).all() and np.isfinite([self.start, self.rate]).all()):
+        if not (
+            np.isfinite(self.threshold[inner]).all()
+            and np.isfinite(self.value).all()
+            and np.isfinite([self.start, self.rate]).all()
+        ):
             raise ValueError("a threshold or value is no finite number")
 
     def predict(self, rows: Floats) -> Floats:
         """Answer for each row. `rows` has shape (rows, features); the answer (rows,).
 
-        Features are cut to float32 before they are compared, as they were when the trees were grown. Trees are added one after the other,
-        so that a row's answer is the same to the last bit whichever rows are beside it.
+        Features are cut to float32 before they are compared, as they were when the trees were
+        grown. Trees are added one after the other, so that a row's answer is the same to the last
+        bit whichever rows are beside it.
         """
         said = np.empty(len(rows))
         for begin in range(0, len(rows), AT_ONCE):
-            said[begin : begin + AT_ONCE] = self._predict(rows[begin : begin + AT_ONCE].astype(np.float32))
+            said[begin : begin + AT_ONCE] = self._predict(
+                rows[begin : begin + AT_ONCE].astype(np.float32)
+            )
         return said
 
     def _predict(self, rows: NDArray[np.float32]) -> Floats:
@@ -100,7 +116,9 @@ class Ensemble:
         node = np.broadcast_to(first, (len(rows), len(first)))
         row = np.arange(len(rows))[:, None]
         for _ in range(DEEPEST):
-            node = np.where(rows[row, feature[node]] <= self.threshold[node], left[node], right[node])
+            node = np.where(
+                rows[row, feature[node]] <= self.threshold[node], left[node], right[node]
+            )
             if is_leaf[node].all():
                 break
         steps = np.empty((len(rows), len(first) + 1))
@@ -115,9 +133,12 @@ FEATURES = {"sm": 13, "mem": 11, "throughput": 14, "power": 8}
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """One network on one GPU at one memory clock, as fitted by the original's procedure. It is a `terms.Model`.
+    """One network on one GPU at one memory clock, as fitted by the original's procedure.
 
-    `gflops` and `million_parameters` describe the network to the regressors; the original lost its table of them and says the same of all.
+    It is a `terms.Model`.
+
+    `gflops` and `million_parameters` describe the network to the regressors; the original lost its
+    table of them and says the same of all.
     """
 
     network: str
@@ -141,7 +162,9 @@ class Reference:
         for name, width in FEATURES.items():
             features = getattr(self, f"{name}_trees").features
             if features not in {width, NO_FEATURES}:
-                raise ValueError(f"the trees of {name} have {features} features where {width} belong")
+                raise ValueError(
+                    f"the trees of {name} have {features} features where {width} belong"
+                )
 
     @property
     def sm_range_mhz(self) -> tuple[float, float]:
@@ -168,7 +191,10 @@ class Reference:
         return laws.power_w(self.power, anchor.dynamic_power_w, sm_mhz)
 
     def sm_features(self, among: Padded, prior: Floats) -> Floats:
-        """Features of SM utilisation, shape (partitions, 13). `prior`: the formulas' when growing trees, the sum of all alone else."""
+        """Features of SM utilisation, shape (partitions, 13).
+
+        `prior`: the formulas' when growing trees, the sum of all alone else.
+        """
         alone = total(sm_util_percent(self.sm_single, among.shares, among.batches), among)
         shares = [mean(among.shares, among), total(among.shares, among)]
         return _columns(prior, alone, *self._mixture(among), *shares, *self._network())
@@ -184,18 +210,37 @@ class Reference:
         batch, share = mean(among.batches, among), mean(among.shares, among)
         kinetic = laws.kappa(self.throughput, batch) * mem
         batches = [among.batches[:, 0], total(among.batches, among), batch]
-        shares = [among.shares[:, 0], total(among.shares, among), share, variance(among.shares, among)]
+        shares = [
+            among.shares[:, 0],
+            total(among.shares, among),
+            share,
+            variance(among.shares, among),
+        ]
         return _columns(kinetic, mem, among.processes, *self._network(), *batches, *shares)
 
     def power_features(self, among: Padded, sm: Floats, mem: Floats) -> Floats:
         """Features of dynamic power at the reference clock, shape (partitions, 8)."""
         count = among.processes
         share, spread = mean(among.shares, among), variance(among.shares, among)
-        return _columns(sm, mem, count, count * self.million_parameters, share, spread, mean(among.batches, among), self.mem_mhz / 10_000)
+        return _columns(
+            sm,
+            mem,
+            count,
+            count * self.million_parameters,
+            share,
+            spread,
+            mean(among.batches, among),
+            self.mem_mhz / 10_000,
+        )
 
     def _mixture(self, among: Padded) -> list[Floats]:
         sizes = [mean(among.batches, among), total(among.batches, among)]
-        return [among.processes, variance(among.shares, among), variance(among.batches, among), *sizes]
+        return [
+            among.processes,
+            variance(among.shares, among),
+            variance(among.batches, among),
+            *sizes,
+        ]
 
     def _network(self) -> list[float]:
         size = self.million_parameters

@@ -26,7 +26,9 @@ if TYPE_CHECKING:
     from syrupy.assertion import SnapshotAssertion
 
 ROOT = Path(__file__).parents[3]
-FOUR = Keys({"vm.swappiness": 0.0, "vm.dirty_ratio": -0.10, "kernel.numa_balancing": 0.0, "script:thp": 0.0})
+FOUR = Keys(
+    {"vm.swappiness": 0.0, "vm.dirty_ratio": -0.10, "kernel.numa_balancing": 0.0, "script:thp": 0.0}
+)
 MADE = Made(blocks=4, steps=6, run_cv=0.004, seed=2)
 STORAGE = """\
 # what a storage benchmark reached, by file format and workers
@@ -61,10 +63,18 @@ def ablated(tmp_path: Path) -> tuple[str, str]:
     return "effects", "ablation.json"
 
 
-def test_pages(tmp_path: Path, capsys: pytest.CaptureFixture[str], snapshot: SnapshotAssertion) -> None:
+def test_pages(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], snapshot: SnapshotAssertion
+) -> None:
     doubtful = designed("factorial", Keys({"vm.a": -0.10, "vm.b": 0.0}), factorial(2), MADE)
-    doubtful["deeptweak"] |= {"interrupted": True, "machine_check": {"changed": {"/proc/sys/vm/a": ["60", "33"]}, "restored": False}}
-    doubtful["benchmarks"][3]["extra_info"]["tweak"] |= {"before": {"vm.a": "0"}, "restored": {"vm.a": "1"}}
+    doubtful["deeptweak"] |= {
+        "interrupted": True,
+        "machine_check": {"changed": {"/proc/sys/vm/a": ["60", "33"]}, "restored": False},
+    }
+    doubtful["benchmarks"][3]["extra_info"]["tweak"] |= {
+        "before": {"vm.a": "0"},
+        "restored": {"vm.a": "1"},
+    }
     Path("doubtful.json").write_text(json.dumps(doubtful))
     arms = (Arm("stock"), Arm("stock-again", 0.10), Arm("set", 0.10))
     saved_file(tmp_path, Made(arms=arms, blocks=6, steps=6, run_cv=0.004), "unlucky.json")
@@ -82,7 +92,9 @@ def test_pages(tmp_path: Path, capsys: pytest.CaptureFixture[str], snapshot: Sna
 
 
 ODD_TABLES = {
-    "not run": "a,run,y\n" + "".join(f"{1 + at % 2},Y,{at % 2 + at / 10}\n" for at in range(8)) + "1,N,5000\n2,n,\n1,F,99\n",
+    "not run": "a,run,y\n"
+    + "".join(f"{1 + at % 2},Y,{at % 2 + at / 10}\n" for at in range(8))
+    + "1,N,5000\n2,n,\n1,F,99\n",
     "copied": "block,a,y\n1,1,1.3\n1,2,2.4\n2,1,1.5\n2,2,2.7\n3,1,1.8\n3,2,3.1\n1,2,2.4\n1,2,2.4\n",
     "all alike": "a,y\n" + "u,1\nv,1\n" * 3,
     "repeats alike": "a,y\n" + "u,1\nv,2\n" * 3,
@@ -90,16 +102,22 @@ ODD_TABLES = {
 }
 
 
-def test_odd_tables_are_analysed_and_say_what_is_odd(capsys: pytest.CaptureFixture[str], snapshot: SnapshotAssertion) -> None:
+def test_odd_tables_are_analysed_and_say_what_is_odd(
+    capsys: pytest.CaptureFixture[str], snapshot: SnapshotAssertion
+) -> None:
     pages = {}
     for name, text in ODD_TABLES.items():
         Path("odd.csv").write_text(text)
-        pages[name] = printed(capsys, "effects", "odd.csv", "--response", "y", "--factors", "a").split("\n\n", 1)[1]
+        pages[name] = printed(
+            capsys, "effects", "odd.csv", "--response", "y", "--factors", "a"
+        ).split("\n\n", 1)[1]
     assert pages == snapshot
 
 
 @pytest.mark.parametrize(("blocks", "step"), [(1, "report"), (3, "plan")])
-def test_blocks_are_planned_only_where_a_pilot_carries_it(tmp_path: Path, blocks: int, step: str) -> None:
+def test_blocks_are_planned_only_where_a_pilot_carries_it(
+    tmp_path: Path, blocks: int, step: str
+) -> None:
     """Of one block nothing can be said, and nothing planned."""
     arms = (Arm("stock"), Arm("stock-again"), Arm("idle", requested={"vm.swappiness": "1"}))
     run = load(saved_file(tmp_path, Made(arms=arms, blocks=blocks), "run.json"))
@@ -111,84 +129,154 @@ def test_pasted_rows_are_refused_with_their_lines(first: int, count: int) -> Non
     lines = STORAGE.splitlines()
     path = Path("pasted.csv")
     path.write_text("\n".join([*lines, *lines[first - 1 : first - 1 + count]]))
-    with pytest.raises(Refused, match=f"lines 15 to {14 + count} equal lines {first} to {first + count - 1}"):
+    with pytest.raises(
+        Refused, match=f"lines 15 to {14 + count} equal lines {first} to {first + count - 1}"
+    ):
         read_table(path, Columns("au", ("format", "workers"), "day"))
 
 
-def test_json_has_every_term_and_the_sentence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_json_has_every_term_and_the_sentence(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     answer = json.loads(printed(capsys, *ablated(tmp_path), "--json"))
     assert answer["run"]["design"] == "ablation"
     (entry,) = answer["effects"]
-    assert {term["means"] for term in entry["terms"]} == {"alone", "in profile", "profile", "disagreement"}
+    assert {term["means"] for term in entry["terms"]} == {
+        "alone",
+        "in profile",
+        "profile",
+        "disagreement",
+    }
     assert entry["sentence"].startswith("vm.dirty_ratio = 1: ")
 
 
 @pytest.mark.parametrize("effect", ["B", "vm.dirty_ratio"])
-def test_one_effect_alone_is_adjusted_as_among_all(effect: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_one_effect_alone_is_adjusted_as_among_all(
+    effect: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     command = *ablated(tmp_path), "--json"
-    whole, asked = (json.loads(printed(capsys, *command, *more))["effects"][0]["terms"] for more in ([], ["--effect", effect]))
+    whole, asked = (
+        json.loads(printed(capsys, *command, *more))["effects"][0]["terms"]
+        for more in ([], ["--effect", effect])
+    )
     assert asked == [term for term in whole if term["factors"] == ["vm.dirty_ratio"]]
 
 
 def test_a_matrix_is_set_against_stock(capsys: pytest.CaptureFixture[str]) -> None:
-    (found,) = json.loads(printed(capsys, "effects", ROOT / "data/runs/2026-11-21_gate_amd-epyc-2cpu.json", "--json"))["effects"]
+    (found,) = json.loads(
+        printed(capsys, "effects", ROOT / "data/runs/2026-11-21_gate_amd-epyc-2cpu.json", "--json")
+    )["effects"]
     (term,) = found["terms"]
-    assert (term["level"], term["verdict"], term["gain"]) == ("tcp-buffers-tiny", "regressed", pytest.approx(-0.684, abs=0.001))
+    assert (term["level"], term["verdict"], term["gain"]) == (
+        "tcp-buffers-tiny",
+        "regressed",
+        pytest.approx(-0.684, abs=0.001),
+    )
 
 
 def test_a_table_of_another_study(capsys: pytest.CaptureFixture[str]) -> None:
     """Means of format and workers: npz 71.15, hdf5 80.75; 1 worker 65.72, 8 workers 86.18: differences 9.6 and 20.47."""
 
     def terms(*more: str) -> list[dict[str, object]]:
-        found: list[dict[str, object]] = json.loads(printed(capsys, *of("results.csv", "--block", "day", "--json", *more)))["effects"][0][
-            "terms"
-        ]
+        found: list[dict[str, object]] = json.loads(
+            printed(capsys, *of("results.csv", "--block", "day", "--json", *more))
+        )["effects"][0]["terms"]
         return found
 
     effects = {term["label"]: term["effect"] for term in terms()}
-    assert effects["format"] == pytest.approx((70.2 + 91.1 + 68.8 + 93.0 + 71.0 + 90.4) / 6 - (61 + 80.5 + 63.2 + 79.9 + 60.1 + 82.2) / 6)
-    assert effects["workers"] == pytest.approx((80.5 + 91.1 + 79.9 + 93 + 82.2 + 90.4) / 6 - (61 + 70.2 + 63.2 + 68.8 + 60.1 + 71) / 6)
+    assert effects["format"] == pytest.approx(
+        (70.2 + 91.1 + 68.8 + 93.0 + 71.0 + 90.4) / 6 - (61 + 80.5 + 63.2 + 79.9 + 60.1 + 82.2) / 6
+    )
+    assert effects["workers"] == pytest.approx(
+        (80.5 + 91.1 + 79.9 + 93 + 82.2 + 90.4) / 6 - (61 + 70.2 + 63.2 + 68.8 + 60.1 + 71) / 6
+    )
     assert {term["verdict"] for term in terms("--better", "lower")[:2]} == {"regressed"}
     assert {term["verdict"] for term in terms("--log", "--better", "higher")[:2]} == {"improved"}
 
 
-def test_three_levels_and_words_and_other_separators(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_three_levels_and_words_and_other_separators(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     path = tmp_path / "other.csv"
-    rows = [f"{size};{kind};{3 * size + (kind == 'b') + at / 10}" for at in range(3) for size in (16, 2, 4) for kind in "ba"]
+    rows = [
+        f"{size};{kind};{3 * size + (kind == 'b') + at / 10}"
+        for at in range(3)
+        for size in (16, 2, 4)
+        for kind in "ba"
+    ]
     path.write_text("\n".join(["size;kind;y", *rows, "16;a;", ""]))
-    (one,) = json.loads(printed(capsys, "effects", path, "--response", "y", "--factors", "size,kind", "--json"))["effects"]
-    assert [factor["levels"] for factor in one["observed"]["factors"]] == [["2", "4", "16"], ["b", "a"]]
-    assert [(level["level"], level["n"]) for level in one["levels"]][:3] == [("2", 6), ("4", 6), ("16", 6)]
+    (one,) = json.loads(
+        printed(capsys, "effects", path, "--response", "y", "--factors", "size,kind", "--json")
+    )["effects"]
+    assert [factor["levels"] for factor in one["observed"]["factors"]] == [
+        ["2", "4", "16"],
+        ["b", "a"],
+    ]
+    assert [(level["level"], level["n"]) for level in one["levels"]][:3] == [
+        ("2", 6),
+        ("4", 6),
+        ("16", 6),
+    ]
     assert one["notes"][0].startswith("lost: size 16")
     assert [row["name"] for row in one["anova"]] == ["size", "kind", "size:kind", "error", "total"]
-    asked = [printed(capsys, "effects", path, "--response", "y", "--factors", "size,kind", "--effect", effect) for effect in ("B:A", "A")]
-    assert re.search(r"^size:kind: .* of the variation, F .* \(2, 12\), p ", asked[0], flags=re.MULTILINE)
-    assert re.match(r"size = 4: 6\.000 more y.*; size = 16: 42\.00 more y", asked[1].replace("\n", " "))
+    asked = [
+        printed(
+            capsys, "effects", path, "--response", "y", "--factors", "size,kind", "--effect", effect
+        )
+        for effect in ("B:A", "A")
+    ]
+    assert re.search(
+        r"^size:kind: .* of the variation, F .* \(2, 12\), p ", asked[0], flags=re.MULTILINE
+    )
+    assert re.match(
+        r"size = 4: 6\.000 more y.*; size = 16: 42\.00 more y", asked[1].replace("\n", " ")
+    )
 
 
-@pytest.mark.parametrize(("factors", "levels", "rows"), [(30, 2, 24), pytest.param(20, 6, 150, marks=pytest.mark.slow)])
-def test_a_table_of_many_factors_is_no_endless_work(capsys: pytest.CaptureFixture[str], factors: int, levels: int, rows: int) -> None:
+@pytest.mark.parametrize(
+    ("factors", "levels", "rows"), [(30, 2, 24), pytest.param(20, 6, 150, marks=pytest.mark.slow)]
+)
+def test_a_table_of_many_factors_is_no_endless_work(
+    capsys: pytest.CaptureFixture[str], factors: int, levels: int, rows: int
+) -> None:
     """30 factors of two levels have 2^30 effects, 20 of six levels 4,750 interaction columns: what the rows can tell is told."""
     rng = np.random.default_rng(1)
     names = [f"f{at}" for at in range(factors)]
-    lines = [[*(str(rng.integers(levels)) for _ in names), f"{rng.normal(10, 1):.3f}"] for _ in range(rows)]
-    Path("many.csv").write_text("\n".join(",".join(line) for line in [[*names, "y"], *lines, [*lines[0][:-1], "9.9"]]))
-    assert "factor" in printed(capsys, "effects", "many.csv", "--response", "y", "--factors", ",".join(names))
+    lines = [
+        [*(str(rng.integers(levels)) for _ in names), f"{rng.normal(10, 1):.3f}"]
+        for _ in range(rows)
+    ]
+    Path("many.csv").write_text(
+        "\n".join(",".join(line) for line in [[*names, "y"], *lines, [*lines[0][:-1], "9.9"]])
+    )
+    assert "factor" in printed(
+        capsys, "effects", "many.csv", "--response", "y", "--factors", ",".join(names)
+    )
 
 
 EVIL = "\u202e\x1b[31mX\x07"
 
 
-def test_what_a_file_says_is_printed_and_not_obeyed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_a_file_says_is_printed_and_not_obeyed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     keys = Keys({f"vm.{EVIL}": -0.10, "vm.b": 0.0})
     saved = designed("factorial", keys, factorial(2), MADE)
     text = json.dumps(saved).replace('"made_up"', json.dumps(f"made{EVIL}\nRun 5: all fine"))
     text = text.replace("Does a made-up", json.dumps(f"{EVIL}\nRun 6: all fine")[1:-1])
     run, table = tmp_path / "run.json", tmp_path / "table.csv"
     run.write_text(text)
-    table.write_text(f"a{EVIL},y\n" + "".join(f"{at % 2}{EVIL},{at + at % 2 * 3}\n" for at in range(8)))
-    said = [printed(capsys, "effects", run), printed(capsys, "effects", table, "--response", "y", "--factors", f"a{EVIL}")]
-    said += [refused(capsys, "effects", run, "--effect", "none"), refused(capsys, "effects", table, "--response", "z", "--factors", "y")]
+    table.write_text(
+        f"a{EVIL},y\n" + "".join(f"{at % 2}{EVIL},{at + at % 2 * 3}\n" for at in range(8))
+    )
+    said = [
+        printed(capsys, "effects", run),
+        printed(capsys, "effects", table, "--response", "y", "--factors", f"a{EVIL}"),
+    ]
+    said += [
+        refused(capsys, "effects", run, "--effect", "none"),
+        refused(capsys, "effects", table, "--response", "z", "--factors", "y"),
+    ]
     for one in said:
         assert "\\u202e\\x1b[31mX\\x07" in one
         assert not {"\u202e", "\x1b", "\x07"} & set(one)
@@ -196,11 +284,14 @@ def test_what_a_file_says_is_printed_and_not_obeyed(tmp_path: Path, capsys: pyte
 
 
 @pytest.mark.parametrize("effect", ["A:B", "vm.b"])
-def test_the_sentence_answers_first_what_was_asked(effect: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_sentence_answers_first_what_was_asked(
+    effect: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     keys = Keys({"vm.a": -0.10, "vm.b": 0.0, "vm.c": 0.0}, together={("vm.a", "vm.b"): -0.10})
     path = designed_file(tmp_path, "factorial", keys, factorial(3), MADE)
     whole, asked = (
-        json.loads(printed(capsys, "effects", path, "--json", *more))["effects"][0]["sentence"] for more in ([], ["--effect", effect])
+        json.loads(printed(capsys, "effects", path, "--json", *more))["effects"][0]["sentence"]
+        for more in ([], ["--effect", effect])
     )
     first, rest = asked.split(" Of all effects: ")
     assert rest == whole
@@ -240,7 +331,9 @@ BAD_TABLES: dict[str, tuple[str | bytes, list[str]]] = {
 }
 
 
-def test_a_bad_table_is_one_line(capsys: pytest.CaptureFixture[str], snapshot: SnapshotAssertion) -> None:
+def test_a_bad_table_is_one_line(
+    capsys: pytest.CaptureFixture[str], snapshot: SnapshotAssertion
+) -> None:
     complaints = {}
     for name, (content, words) in BAD_TABLES.items():
         Path("bad.csv").write_bytes(content if isinstance(content, bytes) else content.encode())
@@ -248,7 +341,9 @@ def test_a_bad_table_is_one_line(capsys: pytest.CaptureFixture[str], snapshot: S
     assert complaints == snapshot
 
 
-def test_a_bad_request_of_a_run_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str], snapshot: SnapshotAssertion) -> None:
+def test_a_bad_request_of_a_run_is_one_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], snapshot: SnapshotAssertion
+) -> None:
     run = ablated(tmp_path)
     saved_file(tmp_path, Made(blocks=3), "matrix.json")
     designed_file(tmp_path, "fractional", FOUR, fraction(3, (0, 1, 2)), MADE)
@@ -268,7 +363,10 @@ def test_a_bad_request_of_a_run_is_one_line(tmp_path: Path, capsys: pytest.Captu
         "no such table": ("effects", "none.csv", *FORMAT),
         "exchanged points": ("effects", "exchanged.json"),
     }
-    cases |= {f"aliased {effect}": ("effects", "fractional.json", "--effect", effect) for effect in aliased}
+    cases |= {
+        f"aliased {effect}": ("effects", "fractional.json", "--effect", effect)
+        for effect in aliased
+    }
     assert refusals(capsys, cases) == snapshot
 
 

@@ -25,7 +25,12 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for count in (1, 9):
         nights(here / f"{count} runs", {"sort": noisy([1.0] * count)})
     nights(here / "machines", {"sort": noisy([1.0] * 20, 1)})
-    nights(here / "machines", {"sort": noisy([2.0] * 20, 2)}, {"brand_raw": "Slow CPU", "count": 2}, first=20)
+    nights(
+        here / "machines",
+        {"sort": noisy([2.0] * 20, 2)},
+        {"brand_raw": "Slow CPU", "count": 2},
+        first=20,
+    )
     for at in range(12):
         nights(here / "unlike", {f"only-{at}": [1.0]}, first=at)
     (here / "damaged").mkdir()
@@ -58,7 +63,9 @@ PAGES: dict[str, tuple[int, tuple[str, ...]]] = {
 
 
 @pytest.mark.parametrize("name", PAGES)
-def test_pages_and_exit_codes(name: str, capsys: pytest.CaptureFixture[str], snapshot: SnapshotAssertion) -> None:
+def test_pages_and_exit_codes(
+    name: str, capsys: pytest.CaptureFixture[str], snapshot: SnapshotAssertion
+) -> None:
     code, words = PAGES[name]
     assert main(["history", *words]) == code
     out, err = capsys.readouterr()
@@ -66,7 +73,10 @@ def test_pages_and_exit_codes(name: str, capsys: pytest.CaptureFixture[str], sna
 
 
 def test_what_cannot_be_read_is_named_and_the_rest_is_used(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], snapshot: SnapshotAssertion, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    snapshot: SnapshotAssertion,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.chdir(tmp_path)
     folder = nights(Path("runs"), {"sort": noisy([1.0] * 12)})
@@ -84,10 +94,21 @@ def test_what_cannot_be_read_is_named_and_the_rest_is_used(
 
 
 def test_an_improvement_fails_nothing(tmp_path: Path) -> None:
-    assert main(["history", str(nights(tmp_path / "runs", {"sort": noisy(SLOWER[::-1])})), "--fail-on-regression"]) == 0
+    assert (
+        main(
+            [
+                "history",
+                str(nights(tmp_path / "runs", {"sort": noisy(SLOWER[::-1])})),
+                "--fail-on-regression",
+            ]
+        )
+        == 0
+    )
 
 
-def test_a_regression_fails_the_build_on_its_third_night(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_regression_fails_the_build_on_its_third_night(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """After one or two nights at twice the time nothing is judged, and the answer says so."""
     times_s = noisy(stepped((27, 0.1), (3, 0.2)), cv=0.005)
     for late, code in ((1, 0), (2, 0), (3, 1)):
@@ -99,15 +120,26 @@ def test_a_regression_fails_the_build_on_its_third_night(tmp_path: Path, capsys:
         out = capsys.readouterr().out
         assert ("Not yet judged: bench.py::sort" in out) == (late < 3)
     (change,) = said["series"][0]["changes"]
-    assert (change["first_origin"][-15:], change["gain"]) == ("0027_night.json", pytest.approx(-0.5, abs=0.005))
+    assert (change["first_origin"][-15:], change["gain"]) == (
+        "0027_night.json",
+        pytest.approx(-0.5, abs=0.005),
+    )
     assert change["low"] < -0.5 < change["high"]
 
 
 def test_json_says_all_of_it(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["history", "slower", "--fail-on-regression", "--json"]) == 1
     said = json.loads(capsys.readouterr().out)
-    assert (said["exit_code"], said["runs"], said["recent_regressions"], said["refused"], said["notes"]) == (1, 42, 2, [], [])
-    assert [(one["workload"], one["metric"], one["runs"], len(one["changes"])) for one in said["series"]] == [
+    assert (
+        said["exit_code"],
+        said["runs"],
+        said["recent_regressions"],
+        said["refused"],
+        said["notes"],
+    ) == (1, 42, 2, [], [])
+    assert [
+        (one["workload"], one["metric"], one["runs"], len(one["changes"])) for one in said["series"]
+    ] == [
         ("bench.py::quiet", "step_time_median_s", 42, 0),
         ("bench.py::quiet", "throughput_samples_per_s", 42, 0),
         ("bench.py::sort", "step_time_median_s", 42, 1),
@@ -115,13 +147,19 @@ def test_json_says_all_of_it(capsys: pytest.CaptureFixture[str]) -> None:
     ]
     (change,) = said["series"][2]["changes"]
     assert (change["verdict"], change["runs_since"]) == ("regressed", 12)
-    assert (change["before"], change["after"]) == (pytest.approx(0.099, rel=0.01), pytest.approx(0.1188, rel=0.01))
+    assert (change["before"], change["after"]) == (
+        pytest.approx(0.099, rel=0.01),
+        pytest.approx(0.1188, rel=0.01),
+    )
     assert change["low"] < change["gain"] < change["high"] < 0
     assert change["first_origin"].endswith("0030_night.json")
     assert sorted(change["evidence"]) == ["df", "energy", "student_p", "student_t"]
 
 
-@pytest.mark.parametrize("words", [["--since", "yesterday"], ["--recent", "0"], ["--recent", "x"], ["--plot", "picture.bmp"]])
+@pytest.mark.parametrize(
+    "words",
+    [["--since", "yesterday"], ["--recent", "0"], ["--recent", "x"], ["--plot", "picture.bmp"]],
+)
 def test_bad_usage_is_exit_code_2(words: list[str]) -> None:
     with pytest.raises(SystemExit) as stopped:
         main(["history", "slower", *words])

@@ -18,7 +18,9 @@ from tests.synthetic import AGAIN, STOCK, Arm, Made, saved_file
 if TYPE_CHECKING:
     from syrupy.assertion import SnapshotAssertion
 
-MADE = Made(arms=(STOCK, AGAIN, Arm("tcp", gain=0.1, requested={"net.x": "1"})), blocks=4, steps=6, warmup=1)
+MADE = Made(
+    arms=(STOCK, AGAIN, Arm("tcp", gain=0.1, requested={"net.x": "1"})), blocks=4, steps=6, warmup=1
+)
 
 
 @pytest.fixture
@@ -30,12 +32,17 @@ def plot(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Callable[..., tu
     return run
 
 
-def test_everything_that_can_be_drawn_is_written_and_named(plot: Callable[..., tuple[int, str, str]], tmp_path: Path) -> None:
+def test_everything_that_can_be_drawn_is_written_and_named(
+    plot: Callable[..., tuple[int, str, str]], tmp_path: Path
+) -> None:
     path = saved_file(tmp_path, MADE)
     code, out, err = plot(path, "--format", "svg")
     written = {path.name for path in (tmp_path / "plots").iterdir()}
     assert (code, err) == (0, "")
-    assert written == {f"{name}.svg" for name in fitting([load(path)]) if name != "telemetry"} | {"summary.csv", "summary.md"}
+    assert written == {f"{name}.svg" for name in fitting([load(path)]) if name != "telemetry"} | {
+        "summary.csv",
+        "summary.md",
+    }
     assert not any(name.startswith(("io_", "key_")) for name in written)
     assert all(str(tmp_path / "plots" / name) in out for name in written)
     assert "not drawn: telemetry" in out
@@ -49,7 +56,9 @@ def test_named_pictures_alone(plot: Callable[..., tuple[int, str, str]], tmp_pat
     assert {one.name for one in (tmp_path / "plots").iterdir()} == {"forest.png", "run_order.png"}
 
 
-def test_json_lists_files_reasons_and_rows(plot: Callable[..., tuple[int, str, str]], tmp_path: Path) -> None:
+def test_json_lists_files_reasons_and_rows(
+    plot: Callable[..., tuple[int, str, str]], tmp_path: Path
+) -> None:
     code, out, _ = plot(
         saved_file(tmp_path, MADE),
         tmp_path / "nothing.json",
@@ -71,20 +80,37 @@ def test_json_lists_files_reasons_and_rows(plot: Callable[..., tuple[int, str, s
     assert len(said["refused"]) == 1
 
 
-def test_a_copy_of_a_run_is_drawn_once(plot: Callable[..., tuple[int, str, str]], tmp_path: Path) -> None:
-    _, out, _ = plot(saved_file(tmp_path, MADE), saved_file(tmp_path, MADE, "copy.json"), "--picture", "summary", "--json")
+def test_a_copy_of_a_run_is_drawn_once(
+    plot: Callable[..., tuple[int, str, str]], tmp_path: Path
+) -> None:
+    _, out, _ = plot(
+        saved_file(tmp_path, MADE),
+        saved_file(tmp_path, MADE, "copy.json"),
+        "--picture",
+        "summary",
+        "--json",
+    )
     assert len(json.loads(out)["summary"]) == 3
 
 
 def test_nothing_to_read_or_draw_or_nowhere_to_write_is_an_error(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, snapshot: SnapshotAssertion
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    snapshot: SnapshotAssertion,
 ) -> None:
     monkeypatch.chdir(tmp_path)
     saved_file(tmp_path, MADE)
     Path("in the way").touch()
     complaints = {}
-    for words in (["nothing.json"], ["run.json", "--picture", "telemetry"], ["run.json", "--picture", "forest", "--output", "in the way"]):
+    for words in (
+        ["nothing.json"],
+        ["run.json", "--picture", "telemetry"],
+        ["run.json", "--picture", "forest", "--output", "in the way"],
+    ):
         assert main(["plot", "--output", "plots", *words]) == 2
         complaints[" ".join(words)] = capsys.readouterr().err
     assert complaints == snapshot
-    assert f"available: {', '.join(pictures())}, summary." in refused(capsys, "plot", "run.json", "--picture", "pie")
+    assert f"available: {', '.join(pictures())}, summary." in refused(
+        capsys, "plot", "run.json", "--picture", "pie"
+    )

@@ -40,7 +40,9 @@ def report(tmp_path: Path, *runs: Path | str, options: Sequence[str] = ()) -> tu
     return main(["report", *map(str, runs), "--output", str(output), *options]), output
 
 
-def test_a_page_is_written_and_said_where(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_page_is_written_and_said_where(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     code, output = report(tmp_path, saved_file(tmp_path, MADE))
     out, err = capsys.readouterr()
     assert (code, err) == (0, "")
@@ -49,19 +51,31 @@ def test_a_page_is_written_and_said_where(tmp_path: Path, capsys: pytest.Capture
     assert out.endswith("3 contrasts with stock: 1 faster, 2 same (within 3 %).\n")
 
 
-def test_json_says_path_size_verdicts_and_pictures(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_json_says_path_size_verdicts_and_pictures(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     path = saved_file(tmp_path, MADE)
     _, output = report(tmp_path, path, options=["--json"])
     said = json.loads(capsys.readouterr().out)
     assert (said["path"], said["size_bytes"]) == (str(output), output.stat().st_size)
     (run,) = said["runs"]
     answer = answer_of(compare(load(path)), [load(path)])
-    assert run["answers"] == [{"study": "verdicts", "said": [answer.title, *(line.text for line in answer.findings)]}]
+    assert run["answers"] == [
+        {"study": "verdicts", "said": [answer.title, *(line.text for line in answer.findings)]}
+    ]
     assert (said["pictures"].keys(), said["pictures"]["points"]) == ({"points", "telemetry"}, None)
 
 
-def test_a_design_is_answered_with_its_sentence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    path = designed_file(tmp_path, "ablation", Keys({"vm.swappiness": -0.1, "vm.dirty_ratio": 0.0}), ablation(2), Made(blocks=4))
+def test_a_design_is_answered_with_its_sentence(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = designed_file(
+        tmp_path,
+        "ablation",
+        Keys({"vm.swappiness": -0.1, "vm.dirty_ratio": 0.0}),
+        ablation(2),
+        Made(blocks=4),
+    )
     (found,) = effects_of(load(path))
     _, output = report(tmp_path, path)
     assert found.sentence in " ".join(capsys.readouterr().out.split())
@@ -71,7 +85,9 @@ def test_a_design_is_answered_with_its_sentence(tmp_path: Path, capsys: pytest.C
     assert any(found.sentence in line for line in run["answers"][0]["said"])
 
 
-def test_what_differs_between_the_runs_is_said_too(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_differs_between_the_runs_is_said_too(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     files = [saved_file(tmp_path, replace(MADE, seed=seed), f"{seed}.json") for seed in (1, 2)]
     report(tmp_path, *files)
     assert "4 not comparable." in capsys.readouterr().out.partition("Between the runs\n")[2]
@@ -93,7 +109,9 @@ def test_the_same_run_gives_the_same_page(tmp_path: Path) -> None:
     assert output.read_bytes() == first
 
 
-def test_a_file_that_cannot_be_read_is_named_and_the_rest_is_reported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_file_that_cannot_be_read_is_named_and_the_rest_is_reported(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     (tmp_path / "bad.json").write_text("{")
     code, output = report(tmp_path, saved_file(tmp_path, MADE), tmp_path / "bad.json")
     err = capsys.readouterr().err
@@ -110,7 +128,10 @@ def test_a_copy_is_no_second_run(tmp_path: Path, capsys: pytest.CaptureFixture[s
 
 
 def test_what_cannot_be_reported_is_one_line(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, snapshot: SnapshotAssertion
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    snapshot: SnapshotAssertion,
 ) -> None:
     monkeypatch.chdir(tmp_path)
     saved_file(tmp_path, MADE)
@@ -136,7 +157,10 @@ def test_what_cannot_be_reported_is_one_line(
 
 @pytest.mark.parametrize("error", [OverflowError, RecursionError, ValueError, KeyError])
 def test_whatever_a_damaged_file_breaks_is_one_line(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, error: type[Exception]
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    error: type[Exception],
 ) -> None:
     def choke(*_: object) -> None:
         raise error("first\nsecond")
@@ -151,7 +175,15 @@ def test_whatever_a_damaged_file_breaks_is_one_line(
 
 @pytest.mark.slow
 def test_it_runs_as_a_program_with_all_its_pictures(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "analysis", "report", str(saved_file(tmp_path, MADE)), "--output", str(tmp_path / "report.html")]
+    command = [
+        sys.executable,
+        "-m",
+        "analysis",
+        "report",
+        str(saved_file(tmp_path, MADE)),
+        "--output",
+        str(tmp_path / "report.html"),
+    ]
     done = subprocess.run(command, cwd=HOUSE, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
     assert MARK in (tmp_path / "report.html").read_text("utf-8")

@@ -26,7 +26,11 @@ if TYPE_CHECKING:
     from syrupy.assertion import SnapshotAssertion
 
 
-BASE, EXP1, EXP2 = Like("base"), Like("exp1", manifest=SYSCTLS, run_effect=0.1), Like("exp2", steps=50, manifest=SCRIPTS)
+BASE, EXP1, EXP2 = (
+    Like("base"),
+    Like("exp1", manifest=SYSCTLS, run_effect=0.1),
+    Like("exp2", steps=50, manifest=SCRIPTS),
+)
 
 
 @pytest.fixture
@@ -70,24 +74,37 @@ def test_a_node_types_folder_is_a_run_of_one_cell_an_arm(node: Path) -> None:
         ("one_node", "exp2", 1, 2),
     ]
     assert (run.format, run.baseline, run.replicated) == ("deeptweak-csv", "base", False)
-    assert [steps_of(cell) for cell in run.cells] == [tuple(step_times(made)) for made in (BASE, EXP1, EXP2)]
+    assert [steps_of(cell) for cell in run.cells] == [
+        tuple(step_times(made)) for made in (BASE, EXP1, EXP2)
+    ]
 
 
 def test_throughput_is_samples_over_time_and_no_mean_of_rates(tmp_path: Path) -> None:
     made = Like("base", batch=4)
     cell = one(tmp_path, made)
     seconds = step_times(made)
-    assert cell.metrics["throughput_samples_per_s"] == pytest.approx(4 * len(seconds) / math.fsum(seconds))
+    assert cell.metrics["throughput_samples_per_s"] == pytest.approx(
+        4 * len(seconds) / math.fsum(seconds)
+    )
 
 
 def test_one_configuration_alone_is_a_run_of_its_node_type(node: Path) -> None:
     run = load(node / "exp1")
-    assert ([cell.workload for cell in run.cells], list(run.tweaksets), run.baseline) == (["one_node"], ["exp1"], "exp1")
+    assert ([cell.workload for cell in run.cells], list(run.tweaksets), run.baseline) == (
+        ["one_node"],
+        ["exp1"],
+        "exp1",
+    )
 
 
-def test_two_configurations_named_by_their_folders_are_compared_as_tweak_sets_of_their_node(node: Path) -> None:
+def test_two_configurations_named_by_their_folders_are_compared_as_tweak_sets_of_their_node(
+    node: Path,
+) -> None:
     refused: list[str] = []
-    ways = [[read_arm(f"{node}{sign}{name}", refused) for name in ("base", "exp1")] for sign in ("/", ":")]
+    ways = [
+        [read_arm(f"{node}{sign}{name}", refused) for name in ("base", "exp1")]
+        for sign in ("/", ":")
+    ]
     ((named,), (marked,)) = (compare_arms(base, [candidate]) for base, candidate in ways)
     assert (named, refused) == (marked, [])
     assert (named.baseline, named.tweakset, named.verdict) == ("base", "exp1", "inconclusive")
@@ -96,14 +113,25 @@ def test_two_configurations_named_by_their_folders_are_compared_as_tweak_sets_of
 
 def test_one_workload_on_two_nodes_is_compared_and_other_work_is_not(tmp_path: Path) -> None:
     for name, batch in (("one", 1), ("other", 1), ("double", 2)):
-        directory(tmp_path / name, Like("base", batch=batch, seed=len(name)), Like("exp1", manifest=SYSCTLS, batch=batch, seed=len(name)))
+        directory(
+            tmp_path / name,
+            Like("base", batch=batch, seed=len(name)),
+            Like("exp1", manifest=SYSCTLS, batch=batch, seed=len(name)),
+        )
     refused: list[str] = []
-    one, other, double, other_exp1 = (read_arm(f"{tmp_path}/{name}", refused) for name in ("one", "other", "double", "other/exp1"))
+    one, other, double, other_exp1 = (
+        read_arm(f"{tmp_path}/{name}", refused) for name in ("one", "other", "double", "other/exp1")
+    )
     found = compare_arms(one, [other])
-    assert [(row.baseline, row.tweakset, row.observed is not None) for row in found] == [("base", "base", True), ("exp1", "exp1", True)]
+    assert [(row.baseline, row.tweakset, row.observed is not None) for row in found] == [
+        ("base", "base", True),
+        ("exp1", "exp1", True),
+    ]
     assert all("one and other" in row.notes[0] for row in found)
     assert [row.tweakset for row in compare_arms(one, [other_exp1])] == ["exp1"]
-    assert {(row.verdict, "batch_size 1 against 2" in row.reason) for row in compare_arms(one, [double])} == {("not comparable", True)}
+    assert {
+        (row.verdict, "batch_size 1 against 2" in row.reason) for row in compare_arms(one, [double])
+    } == {("not comparable", True)}
 
 
 @pytest.mark.parametrize(
@@ -124,7 +152,9 @@ def test_without_base_the_untouched_one_is_the_baseline_else_the_first(
 def test_columns_have_our_names_and_units(tmp_path: Path) -> None:
     cell = one(tmp_path, Like("base", written_mib=300.0))
     assert cell.series["gpu0_mem_used_bytes"][0] == 4.7e9
-    assert cell.series["disk_written_since_boot_bytes"][0] == 300 * 2**20  # the column says MB and means MiB
+    assert (
+        cell.series["disk_written_since_boot_bytes"][0] == 300 * 2**20
+    )  # the column says MB and means MiB
     assert cell.telemetry["disk_written_bytes_total"] == pytest.approx(0.1 * 59 * 2**20)
     assert cell.series["swap_used_bytes"] == (0.0,) * 60  # a measured 0
     assert cell.facts == {"parameters": 2_000_000, "trainable_parameters": 4_000}
@@ -136,7 +166,9 @@ def test_of_a_counter_that_was_reset_the_whole_is_not_known(tmp_path: Path) -> N
     assert "disk_written_bytes_total" not in cell.telemetry
 
 
-def test_rates_of_the_network_are_bytes_per_second_where_somebody_measured_them(tmp_path: Path) -> None:
+def test_rates_of_the_network_are_bytes_per_second_where_somebody_measured_them(
+    tmp_path: Path,
+) -> None:
     cell = one(tmp_path, Like("base", cells={(7, "net_sent_KB"): "2.5"}))
     assert cell.series["net_all_tx_bytes_per_s"][6] == 2560
     assert "net_all_tx_bytes_per_s" not in cell.telemetry_missing
@@ -146,14 +178,22 @@ def test_rates_of_the_network_are_bytes_per_second_where_somebody_measured_them(
 def test_energy_is_power_times_time_of_each_step(tmp_path: Path) -> None:
     cell = one(tmp_path, Like("base"))
     watts = cell.series["gpu0_power_w"]
-    joules = sum(power * seconds for power, seconds in zip(watts, steps_of(cell), strict=True) if power is not None)
+    joules = sum(
+        power * seconds
+        for power, seconds in zip(watts, steps_of(cell), strict=True)
+        if power is not None
+    )
     assert cell.telemetry["gpu0_energy_j_total"] == pytest.approx(joules)
 
 
 def test_several_gpus_lose_power_and_clocks(tmp_path: Path) -> None:
     """Their logger falls back to another program, whose `gpu_mem_util` is how full the memory is."""
     cell = one(tmp_path, Like("base", several_gpus=True))
-    assert {"gpu0_power_w", "gpu0_sm_clock_mhz", "gpu0_mem_clock_mhz"} <= cell.telemetry_missing.keys()
+    assert {
+        "gpu0_power_w",
+        "gpu0_sm_clock_mhz",
+        "gpu0_mem_clock_mhz",
+    } <= cell.telemetry_missing.keys()
     assert "gpu0_energy_j_total" not in cell.telemetry
     assert "gpu0_mem_util_percent" not in cell.series
     assert cell.series["gpu0_mem_used_percent"][0] == 21.0  # 3.6e9 of 16 GiB
@@ -174,14 +214,24 @@ def test_one_logged_gpu_is_not_said_to_be_the_only_one(tmp_path: Path) -> None:
 
 
 def test_warnings(tmp_path: Path, snapshot: SnapshotAssertion) -> None:
-    directory(tmp_path, Like("base", without=("gpu_temp_C", "batch_size"), written_mib=60_000), Like("exp1", several_gpus=True), EXP2)
+    directory(
+        tmp_path,
+        Like("base", without=("gpu_temp_C", "batch_size"), written_mib=60_000),
+        Like("exp1", several_gpus=True),
+        EXP2,
+    )
     base, exp2 = tmp_path / "base" / "benchmark.csv", tmp_path / "exp2" / "benchmark.csv"
     base.write_text(base.read_text().replace("fd_count", "weather"))
     lines = exp2.read_text().splitlines()
     exp2.write_text("\n".join([*lines[:10], *lines[13:], table(replace(EXP2, seed=2))]))
     assert warnings_of(tmp_path) == snapshot
     cells = load(tmp_path).cells
-    assert [(cell.tweakset, cell.block) for cell in cells] == [("base", 1), ("exp1", 1), ("exp2", 1), ("exp2", 2)]
+    assert [(cell.tweakset, cell.block) for cell in cells] == [
+        ("base", 1),
+        ("exp1", 1),
+        ("exp2", 1),
+        ("exp2", 2),
+    ]
     assert cells[0].steps is not None
     assert set(cells[0].steps.samples) == {1}
 
@@ -192,7 +242,11 @@ def test_a_run_appended_to_the_file_is_a_second_block_and_not_a_longer_run(tmp_p
     path = tmp_path / "base" / "benchmark.csv"
     path.write_text(f"{path.read_text()}\n{table(again)}\n")
     run = load(tmp_path)
-    assert [(cell.tweakset, cell.block, len(steps_of(cell))) for cell in run.cells] == [("base", 1, 60), ("base", 2, 40), ("exp1", 1, 60)]
+    assert [(cell.tweakset, cell.block, len(steps_of(cell))) for cell in run.cells] == [
+        ("base", 1, 60),
+        ("base", 2, 40),
+        ("exp1", 1, 60),
+    ]
     assert run.replicated
     assert {len(values) for values in run.cells[1].series.values()} == {40}
 
@@ -260,11 +314,17 @@ SMALL = table(Like("base", steps=8)).encode()
     cut=st.integers(0, 300),
     put=st.one_of(st.binary(max_size=12), st.sampled_from([b"1e308", b"\n", b",", b'"'])),
 )
-def test_whatever_happens_to_a_table_it_is_read_or_refused_in_one_line(tmp_path: Path, at: int, cut: int, put: bytes) -> None:
+def test_whatever_happens_to_a_table_it_is_read_or_refused_in_one_line(
+    tmp_path: Path, at: int, cut: int, put: bytes
+) -> None:
     (tmp_path / "benchmark.csv").write_bytes(SMALL[:at] + put + SMALL[at + cut :])
     cells, refused = read_or_refused(tmp_path)
     assert (refused.count("\n"), refused.startswith(str(tmp_path))) == (0, not cells)
-    assert all(math.isfinite(value) for cell in cells for value in (*cell.metrics.values(), *cell.telemetry.values()))
+    assert all(
+        math.isfinite(value)
+        for cell in cells
+        for value in (*cell.metrics.values(), *cell.telemetry.values())
+    )
 
 
 @pytest.fixture(scope="module")
@@ -280,13 +340,19 @@ class TestTheStudyItself:
         """A1, A2: nothing but the trainer's own columns has an empty cell, 500 each."""
         assert [len(steps_of(cell)) for cell in reference.cells] == [1555, 1507, 1511, 1561]
         for cell in reference.cells:
-            empty = {name: values.count(None) for name, values in cell.series.items() if None in values}
+            empty = {
+                name: values.count(None) for name, values in cell.series.items() if None in values
+            }
             assert empty == {"loss": 500, "learning_rate": 500, "grad_norm": 500}
 
     def test_what_was_not_measured(self, reference: Run) -> None:
         """A3: swap_used is 0 too, and measured."""
         for cell in reference.cells:
-            assert cell.telemetry_missing.keys() == {"tokens_per_s", "net_all_tx_bytes_per_s", "net_all_rx_bytes_per_s"}
+            assert cell.telemetry_missing.keys() == {
+                "tokens_per_s",
+                "net_all_tx_bytes_per_s",
+                "net_all_rx_bytes_per_s",
+            }
             assert set(cell.series["swap_used_bytes"]) == {0.0}
 
     @pytest.mark.parametrize(
@@ -298,36 +364,55 @@ class TestTheStudyItself:
         ],
         ids=["A4", "A5", "A6"],
     )
-    def test_metrics(self, reference: Run, metric: str, expected: tuple[float, ...], within: float) -> None:
-        assert [cell.metrics[metric] for cell in reference.cells] == pytest.approx(expected, abs=within)
+    def test_metrics(
+        self, reference: Run, metric: str, expected: tuple[float, ...], within: float
+    ) -> None:
+        assert [cell.metrics[metric] for cell in reference.cells] == pytest.approx(
+            expected, abs=within
+        )
 
     def test_the_mean_of_rates_that_misled_the_study(self, reference: Run) -> None:
         """A7, from the column: 16 to 18 % above the throughput, and in another order."""
-        means = [math.fsum(value or 0 for value in cell.series["samples_per_s"]) / len(steps_of(cell)) for cell in reference.cells]
+        means = [
+            math.fsum(value or 0 for value in cell.series["samples_per_s"]) / len(steps_of(cell))
+            for cell in reference.cells
+        ]
         assert means == pytest.approx((1.92542, 1.87160, 1.89826, 1.87616), abs=1e-5)
 
     def test_energy(self, reference: Run) -> None:
         """A16: Σ power · step time / N."""
-        joules = [cell.telemetry["gpu0_energy_j_total"] / len(steps_of(cell)) for cell in reference.cells]
+        joules = [
+            cell.telemetry["gpu0_energy_j_total"] / len(steps_of(cell)) for cell in reference.cells
+        ]
         assert joules == pytest.approx((37.383, 38.801, 38.226, 40.659), abs=0.005)
 
     def test_utilisation(self, reference: Run) -> None:
         """A17."""
         values = reference.cells[0].series["gpu0_util_percent"]
-        assert reference.cells[0].telemetry["gpu0_util_percent_mean"] == pytest.approx(93.696, abs=0.001)
+        assert reference.cells[0].telemetry["gpu0_util_percent_mean"] == pytest.approx(
+            93.696, abs=0.001
+        )
         assert values.count(100.0) / len(values) == pytest.approx(0.572, abs=0.001)
 
     def test_the_learning_rate_tells_how_long_the_training_was_to_be(self, reference: Run) -> None:
         """A18: lr = 5e-5 · (1 - s / total), and what was logged at step s stands in the row after it."""
         for cell in reference.cells:
             rates = cell.series["learning_rate"]
-            changes = [(row, now) for row, (before, now) in enumerate(pairwise(rates), 1) if now is not None and now != before]
+            changes = [
+                (row, now)
+                for row, (before, now) in enumerate(pairwise(rates), 1)
+                if now is not None and now != before
+            ]
             assert len(changes) == 3
-            assert [row / (1 - rate / 5e-5) for row, rate in changes] == pytest.approx([45_033] * 3, abs=1)
+            assert [row / (1 - rate / 5e-5) for row, rate in changes] == pytest.approx(
+                [45_033] * 3, abs=1
+            )
 
     def test_the_verdict(self, reference: Run) -> None:
         """A22."""
-        assert {(one.tweakset, one.verdict) for one in compare(reference)} == {(name, "inconclusive") for name in ("exp1", "exp2", "exp3")}
+        assert {(one.tweakset, one.verdict) for one in compare(reference)} == {
+            (name, "inconclusive") for name in ("exp1", "exp2", "exp3")
+        }
 
     def test_its_series_can_be_drawn(self, reference: Run) -> None:
         series = series_of(reference)

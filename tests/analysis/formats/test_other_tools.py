@@ -17,18 +17,31 @@ from analysis.load import from_json, load
 from analysis.terms import Unreadable
 from control.saved import LONGEST_S
 
-HERE = Path(__file__).parent / "other_tools"  # as hyperfine 1.15, google-benchmark 1.7 and asv 0.6 wrote them on one machine
+HERE = (
+    Path(__file__).parent / "other_tools"
+)  # as hyperfine 1.15, google-benchmark 1.7 and asv 0.6 wrote them on one machine
 EXPORTS = Path(__file__).parents[2] / "command/recordings/exports"  # as AIPerf 0.13 wrote them
 TURNS = Path(__file__).parents[3] / "data/runs/turns_2026-11-25_amd-epyc-2cpu.json"
 # The field names of AIPerf 0.3's export, with made-up numbers: it needs a server to measure.
 AIPERF: dict[str, Any] = {
     "request_throughput": {"unit": "requests/sec", "avg": 8.0},
-    "request_latency": {"unit": "ms", "avg": 130.0, "min": 100.0, "p25": 110.0, "p50": 120.0, "p75": 140.0, "max": 200.0},
+    "request_latency": {
+        "unit": "ms",
+        "avg": 130.0,
+        "min": 100.0,
+        "p25": 110.0,
+        "p50": 120.0,
+        "p75": 140.0,
+        "max": 200.0,
+    },
 }
 
 
 def cells(name: str) -> dict[str, int]:
-    return {cell.workload: len(cell.steps.wall_s) if cell.steps else 0 for cell in load(HERE / name).cells}
+    return {
+        cell.workload: len(cell.steps.wall_s) if cell.steps else 0
+        for cell in load(HERE / name).cells
+    }
 
 
 def test_a_command_of_hyperfine_is_a_benchmark_and_each_run_a_step() -> None:
@@ -73,7 +86,9 @@ def test_each_combination_of_parameters_is_a_benchmark_of_asv_and_only_times_are
         ),
     ],
 )
-def test_what_was_not_measured_is_left_out_and_named(name: str, read: dict[str, int], left_out: dict[str, str]) -> None:
+def test_what_was_not_measured_is_left_out_and_named(
+    name: str, read: dict[str, int], left_out: dict[str, str]
+) -> None:
     """Files as the tools wrote them, with loops below 1 ns, a clock that saw 0, failed and skipped benchmarks."""
     assert cells(name) == read
     lines = load(HERE / name).left_out
@@ -88,7 +103,10 @@ def test_a_message_of_google_benchmark_1_8_is_a_reason() -> None:
     del last["error_occurred"]
     del last["error_message"]
     last |= {"skipped": True, "skip_message": "no GPU here"}
-    assert from_json(saved, "g.json").left_out[-1] == "left out, BM_NoDevice: it was not measured: no GPU here."
+    assert (
+        from_json(saved, "g.json").left_out[-1]
+        == "left out, BM_NoDevice: it was not measured: no GPU here."
+    )
 
 
 @pytest.mark.parametrize("older", [False, True])
@@ -96,15 +114,30 @@ def test_summaries_of_google_benchmark_are_no_benchmarks(*, older: bool) -> None
     """Before 1.5 an entry did not say what it is, but for its name."""
     saved = json.loads((HERE / "google_repeated.json").read_text())
     for one in saved["benchmarks"] if older else ():
-        for field in ("run_type", "run_name", "aggregate_name", "family_index", "per_family_instance_index", "repetition_index"):
+        for field in (
+            "run_type",
+            "run_name",
+            "aggregate_name",
+            "family_index",
+            "per_family_instance_index",
+            "repetition_index",
+        ):
             one.pop(field, None)
-    assert {cell.workload for cell in from_json(saved, "g.json").cells} == {"BM_Push/64", "BM_Push/512", "BM_Push/4096"}
+    assert {cell.workload for cell in from_json(saved, "g.json").cells} == {
+        "BM_Push/64",
+        "BM_Push/512",
+        "BM_Push/4096",
+    }
 
 
 def test_summaries_alone_are_refused_with_the_option_that_hid_the_times() -> None:
     saved = json.loads((HERE / "google_repeated.json").read_text())
     saved["benchmarks"] = [one for one in saved["benchmarks"] if one["run_type"] == "aggregate"]
-    with pytest.raises(Unreadable, match="contains only aggregates of repetitions; write it without --benchmark_report_aggregates_only"):
+    with pytest.raises(
+        Unreadable,
+        match="contains only aggregates of repetitions; write it without "
+        "--benchmark_report_aggregates_only",
+    ):
         from_json(saved, "g.json")
 
 
@@ -136,7 +169,9 @@ def nights(folder: Path, *, odd: bool) -> list[Path]:
 
 
 @pytest.mark.parametrize("command", ["compare", "gate", "history"])
-def test_all_commands_judge_the_rest_and_name_what_is_left_out(tmp_path: Path, capsys: pytest.CaptureFixture[str], command: str) -> None:
+def test_all_commands_judge_the_rest_and_name_what_is_left_out(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], command: str
+) -> None:
     """Their figures are those of files without the odd benchmarks."""
     answers = []
     for odd in (False, True):
@@ -158,21 +193,60 @@ def test_all_commands_judge_the_rest_and_name_what_is_left_out(tmp_path: Path, c
 
 
 STRANGERS = {
-    "jmh.json": ('[{"jmhVersion": "1.37", "benchmark": "a.B.c", "mode": "avgt", "primaryMetric": {"score": 1.0}}]', "JMH"),
-    "estimates.json": ('{"mean": {"point_estimate": 1.0}, "median": {}, "median_abs_dev": {}, "slope": null, "std_dev": {}}', "criterion"),
+    "jmh.json": (
+        (
+            '[{"jmhVersion": "1.37", "benchmark": "a.B.c", "mode": "avgt", "primaryMetric": '
+            '{"score": 1.0}}]'
+        ),
+        "JMH",
+    ),
+    "estimates.json": (
+        (
+            '{"mean": {"point_estimate": 1.0}, "median": {}, "median_abs_dev": {}, "slope": null, '
+            '"std_dev": {}}'
+        ),
+        "criterion",
+    ),
     "sample.json": ('{"sampling_mode": "Linear", "iters": [1.0], "times": [20.0]}', "criterion"),
-    "stream.json": ('{"reason":"benchmark-complete","id":"a"}\n{"reason":"group-complete"}\n', "criterion"),
-    "go.txt": ("goos: linux\ngoarch: amd64\npkg: a/b\nBenchmarkSort-2   \t   100\t  123 ns/op\nPASS\n", "Go"),
+    "stream.json": (
+        '{"reason":"benchmark-complete","id":"a"}\n{"reason":"group-complete"}\n',
+        "criterion",
+    ),
+    "go.txt": (
+        "goos: linux\ngoarch: amd64\npkg: a/b\nBenchmarkSort-2   \t   100\t  123 ns/op\nPASS\n",
+        "Go",
+    ),
     "bare_go.txt": ("BenchmarkSort-2   \t   100\t  123.4 ns/op\n", "Go"),
-    "test.json": ('{"Time":"2026-01-01T00:00:00Z","Action":"start","Package":"a"}\n{"Action":"run","Package":"a"}\n', "go test"),
+    "test.json": (
+        (
+            '{"Time":"2026-01-01T00:00:00Z","Action":"start","Package":"a"}\n'
+            '{"Action":"run","Package":"a"}\n'
+        ),
+        "go test",
+    ),
     "otava.csv": ("time,commit,throughput\n2026-01-01T00:00:00Z,abc,12.5\n", "Otava"),
-    "data.js": ('window.BENCHMARK_DATA = {"lastUpdate": 1, "entries": {}}', "github-action-benchmark"),
+    "data.js": (
+        'window.BENCHMARK_DATA = {"lastUpdate": 1, "entries": {}}',
+        "github-action-benchmark",
+    ),
     "output.json": ('[{"name": "a", "unit": "ns/iter", "value": 12}]', "github-action-benchmark"),
-    "asv_1.json": ('{"commit_hash": "abc", "date": 1, "params": {}, "results": {"b.time_x": 1.0}, "version": 1}', "asv update"),
+    "asv_1.json": (
+        (
+            '{"commit_hash": "abc", "date": 1, "params": {}, "results": {"b.time_x": 1.0}, '
+            '"version": 1}'
+        ),
+        "asv update",
+    ),
     "machine.json": ((HERE / "asv_results/vm/machine.json").read_text(), "asv"),
     "pyperf.json": ('{"benchmarks": [{"runs": []}], "metadata": {}, "version": "1.0"}', "pyperf"),
-    "hyperfine.csv": ("command,mean,stddev,median,user,system,min,max\nls,1,1,1,1,1,1,1\n", "hyperfine.*--export-json"),
-    "google.csv": ("name,iterations,real_time,cpu_time,time_unit\n", "google-benchmark.*--benchmark_format=json"),
+    "hyperfine.csv": (
+        "command,mean,stddev,median,user,system,min,max\nls,1,1,1,1,1,1,1\n",
+        "hyperfine.*--export-json",
+    ),
+    "google.csv": (
+        "name,iterations,real_time,cpu_time,time_unit\n",
+        "google-benchmark.*--benchmark_format=json",
+    ),
 }
 
 
@@ -204,27 +278,46 @@ def test_the_throughput_of_aiperf_is_the_requests_per_second_it_says() -> None:
     ("more", "why"),
     [
         ({"error_request_count": {"unit": "requests", "avg": 90}}, "has 90 failed requests"),
-        ({"error_summary": [{"error_details": {"code": 500}, "count": 3}, {"count": 1}]}, "has 4 failed requests"),
+        (
+            {"error_summary": [{"error_details": {"code": 500}, "count": 3}, {"count": 1}]},
+            "has 4 failed requests",
+        ),
         ({"was_cancelled": True}, "was cancelled before it ended"),
         ({"request_throughput": {"unit": "requests/min", "avg": 8.0}}, "requests/min"),
-        ({"request_latency": {**AIPERF["request_latency"], "avg": 5000.0}}, "the mean does not lie between"),
+        (
+            {"request_latency": {**AIPERF["request_latency"], "avg": 5000.0}},
+            "the mean does not lie between",
+        ),
         ({"request_latency": {**AIPERF["request_latency"], "max": 90.0}}, "are not in order"),
     ],
 )
-def test_a_run_of_aiperf_that_failed_or_contradicts_itself_is_refused(more: dict[str, Any], why: str) -> None:
+def test_a_run_of_aiperf_that_failed_or_contradicts_itself_is_refused(
+    more: dict[str, Any], why: str
+) -> None:
     with pytest.raises(Unreadable, match=why):
         from_json({**AIPERF, **more}, "a.json")
 
 
 def test_failed_requests_of_the_recording_are_named() -> None:
-    with pytest.raises(Unreadable, match=r"aiperf-failed.json: .* left out, request_latency: it has 4 failed requests"):
+    with pytest.raises(
+        Unreadable,
+        match=r"aiperf-failed.json: .* left out, request_latency: it has 4 failed requests",
+    ):
         load(EXPORTS / "aiperf-failed.json")
 
 
-def two_of_a_name(path: Path, times_ns: tuple[float, float], labels: tuple[str, str] | None = None) -> Path:
+def two_of_a_name(
+    path: Path, times_ns: tuple[float, float], labels: tuple[str, str] | None = None
+) -> Path:
     """Write google-benchmark's file with one name twice, as two families are that share it."""
     entries: list[dict[str, Any]] = [
-        {"name": "BM_x/8", "family_index": at, "run_type": "iteration", "real_time": time_ns, "time_unit": "ns"}
+        {
+            "name": "BM_x/8",
+            "family_index": at,
+            "run_type": "iteration",
+            "real_time": time_ns,
+            "time_unit": "ns",
+        }
         for at, time_ns in enumerate(times_ns)
     ]
     for entry, label in zip(entries, labels or (), strict=False):
@@ -234,7 +327,9 @@ def two_of_a_name(path: Path, times_ns: tuple[float, float], labels: tuple[str, 
     return path
 
 
-def test_benchmarks_of_one_name_in_several_files_are_not_paired_by_their_place(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_benchmarks_of_one_name_in_several_files_are_not_paired_by_their_place(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     for at in range(8):
         two_of_a_name(tmp_path / f"a{at}.json", (100 + at / 10, 200 + at / 10))
         two_of_a_name(tmp_path / f"b{at + 8}.json", (200 + at / 20, 100 + at / 20))
@@ -242,34 +337,54 @@ def test_benchmarks_of_one_name_in_several_files_are_not_paired_by_their_place(t
     arms = [str(tmp_path / "a*.json"), str(tmp_path / "b*.json")]
     assert main(["compare", *arms, "--json"]) == 0
     said = json.loads(capsys.readouterr().out)["comparisons"]
-    assert [(one["workload"], one["verdict"]) for one in said] == [("BM_x/8", "not comparable"), ("BM_x/8 #2", "not comparable")]
+    assert [(one["workload"], one["verdict"]) for one in said] == [
+        ("BM_x/8", "not comparable"),
+        ("BM_x/8 #2", "not comparable"),
+    ]
     assert "differ only in their place" in said[0]["reason"]
     assert main(["gate", *arms, "--max-regression=3%"]) == 3
     assert main(["history", str(tmp_path)]) == 3
 
 
-def test_a_label_tells_benchmarks_of_one_name_apart(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_label_tells_benchmarks_of_one_name_apart(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     for at in range(8):
         off = at * 5 % 8 / 10
         two_of_a_name(tmp_path / f"a{at}.json", (100 + off, 200 + off), ("zstd", "lz4"))
         two_of_a_name(tmp_path / f"b{at + 8}.json", (200.02 + off, 100.02 + off), ("lz4", "zstd"))
     assert main(["compare", str(tmp_path / "a*.json"), str(tmp_path / "b*.json"), "--json"]) == 0
     said = json.loads(capsys.readouterr().out)["comparisons"]
-    assert {one["workload"]: one["verdict"] for one in said} == {"BM_x/8 (zstd)": "equivalent", "BM_x/8 (lz4)": "equivalent"}
+    assert {one["workload"]: one["verdict"] for one in said} == {
+        "BM_x/8 (zstd)": "equivalent",
+        "BM_x/8 (lz4)": "equivalent",
+    }
 
 
 @pytest.mark.parametrize(
     ("saved", "why"),
     [
-        ({"results": [{"command": "x", "times": [0.1, -1.0]}]}, "usable times: left out, x: it has times"),
+        (
+            {"results": [{"command": "x", "times": [0.1, -1.0]}]},
+            "usable times: left out, x: it has times",
+        ),
         ({"results": [{"command": "x", "times": []}]}, "no times"),
         ({"results": [{"command": "x", "times": [LONGEST_S * 2]}]}, "times"),
         ({"results": [{"command": "x", "times": [0.1], "exit_codes": [1]}]}, "non-zero exit code"),
         ({"results": [{"command": 7, "times": [0.1]}]}, "command"),
-        ({"context": {}, "benchmarks": [{"name": "x", "real_time": 1.0, "time_unit": "weeks"}]}, "weeks"),
+        (
+            {"context": {}, "benchmarks": [{"name": "x", "real_time": 1.0, "time_unit": "weeks"}]},
+            "weeks",
+        ),
         ({"context": {}, "benchmarks": []}, "no benchmark"),
         ({"result_columns": ["result"], "results": {"b.time_x": 3}}, "no results for"),
-        ({"result_columns": ["result", "params"], "results": {"b.time_x": [[1.0], [["1", "2"]]]}}, "parameters"),
+        (
+            {
+                "result_columns": ["result", "params"],
+                "results": {"b.time_x": [[1.0], [["1", "2"]]]},
+            },
+            "parameters",
+        ),
         ({**AIPERF, "request_latency": {"unit": "ms"}}, "has no 'request_latency.avg'"),
     ],
 )
@@ -279,7 +394,9 @@ def test_a_damaged_file_is_refused_by_name(saved: dict[str, Any], why: str) -> N
     assert str(refused.value).startswith("odd.json: ")
 
 
-def test_what_another_tool_measured_can_be_compared_and_gated(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_another_tool_measured_can_be_compared_and_gated(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """One run against one: neither claims anything, and the gate does not pass by default."""
     later = json.loads((HERE / "hyperfine.json").read_text())
     for one in later["results"]:
@@ -291,7 +408,9 @@ def test_what_another_tool_measured_can_be_compared_and_gated(tmp_path: Path, ca
     assert main(["gate", *both, "--max-regression=3%"]) == 3
 
 
-def test_a_frame_has_a_row_a_cell_with_what_its_run_knows_of_it(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_frame_has_a_row_a_cell_with_what_its_run_knows_of_it(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     """Runs of two studies in one: what one of them has not is missing there."""
     paths = [TURNS, TURNS.with_name("io_readahead_2026-11-22_amd-epyc-2cpu.json")]
     assert main(["export", *map(str, paths), "--to=csv"]) == 0
@@ -299,17 +418,27 @@ def test_a_frame_has_a_row_a_cell_with_what_its_run_knows_of_it(capsys: pytest.C
     turns, reads = map(load, paths)
     assert [row["run"] for row in rows] == [run.run_id for run in (turns, reads) for _ in run.cells]
     for cell, row in zip(turns.cells, rows, strict=False):
-        assert (row["workload"], row["tweakset"], row["block"]) == (cell.workload, cell.tweakset, str(cell.block))
+        assert (row["workload"], row["tweakset"], row["block"]) == (
+            cell.workload,
+            cell.tweakset,
+            str(cell.block),
+        )
         assert {name: float(row[name]) for name in cell.metrics} == cell.metrics
         assert {name: float(row[f"telemetry.{name}"]) for name in cell.telemetry} == cell.telemetry
-    assert [bool(row["param.read_threads"]) for row in rows] == [False] * len(turns.cells) + [True] * len(reads.cells)
+    assert [bool(row["param.read_threads"]) for row in rows] == [False] * len(turns.cells) + [
+        True
+    ] * len(reads.cells)
 
 
 def test_bencher_gets_nanoseconds_with_an_interval_over_blocks() -> None:
     found = {one.name: one for one in export.figures(load(TURNS))}
     told = export.bmf(list(found.values()))["cnn_train malloc-keep-memory"]["latency"]
     run = load(TURNS)
-    values = [c.metrics["step_time_round_adjusted_s"] for c in run.cells if (c.workload, c.tweakset) == ("cnn_train", "malloc-keep-memory")]
+    values = [
+        c.metrics["step_time_round_adjusted_s"]
+        for c in run.cells
+        if (c.workload, c.tweakset) == ("cnn_train", "malloc-keep-memory")
+    ]
     assert told["value"] == pytest.approx(1e9 * sum(values) / len(values))
     assert told["lower_value"] < told["value"] < told["upper_value"]
 
@@ -318,12 +447,19 @@ def test_equal_values_have_no_interval() -> None:
     run = load(TURNS)
     equal = [replace(cell, metrics=dict.fromkeys(cell.metrics, 0.5)) for cell in run.cells]
     found = [*export.figures(replace(run, cells=tuple(equal)))]
-    assert all("lower_value" not in measure for one in export.bmf(found).values() for measure in one.values())
+    assert all(
+        "lower_value" not in measure
+        for one in export.bmf(found).values()
+        for measure in one.values()
+    )
 
 
 def test_github_action_benchmark_gets_a_list_of_names_units_and_values() -> None:
     told = export.github_action(list(export.figures(load(HERE / "hyperfine.json"))))
-    assert [(one["name"], one["extra"]) for one in told] == [("sleep 0.01", "1 blocks"), ("sleep 0.02", "1 blocks")]
+    assert [(one["name"], one["extra"]) for one in told] == [
+        ("sleep 0.01", "1 blocks"),
+        ("sleep 0.02", "1 blocks"),
+    ]
     assert all(one["value"] > 0 and "range" not in one for one in told)
 
 
@@ -332,7 +468,9 @@ def test_otava_gets_a_row_a_run_oldest_first_and_an_empty_place_for_what_a_run_l
     head, *rows = csv.reader(io.StringIO(export.otava([google, asv])))
     assert head[:2] == ["time", "commit"]
     assert [row[0] for row in rows] == sorted([asv.started_utc, google.started_utc])
-    assert sum(not place for place in rows[0]) + sum(not place for place in rows[1]) >= len(head) - 2
+    assert (
+        sum(not place for place in rows[0]) + sum(not place for place in rows[1]) >= len(head) - 2
+    )
 
 
 @pytest.mark.parametrize("words", [["--to=bmf"], ["--to=github-action"]])

@@ -56,14 +56,26 @@ def test_a_benchmark_is_a_cell_and_a_round_a_step() -> None:
     assert cell.metrics["throughput_samples_per_s"] == pytest.approx(1 / statistics.fmean(DATA))
     assert cell.metrics["step_time_median_s"] == pytest.approx(statistics.median(DATA))
     assert cell.metrics["step_time_min_s"] == min(DATA)
-    assert min(DATA) < cell.metrics["step_time_p10_s"] < cell.metrics["step_time_q1_s"] < cell.metrics["step_time_median_s"]
-    assert (run.format, run.baseline, run.replicated, run.commit) == ("pytest-benchmark", "as-run", False, "0123456789abcdef")
+    assert (
+        min(DATA)
+        < cell.metrics["step_time_p10_s"]
+        < cell.metrics["step_time_q1_s"]
+        < cell.metrics["step_time_median_s"]
+    )
+    assert (run.format, run.baseline, run.replicated, run.commit) == (
+        "pytest-benchmark",
+        "as-run",
+        False,
+        "0123456789abcdef",
+    )
     assert run.warnings == ()
 
 
 def test_without_its_rounds_a_file_still_has_its_statistics() -> None:
     """As `--benchmark-save` writes it: no list of rounds, hence no other quantiles."""
-    run = from_json(document([benchmark("test_sort", DATA, keep_data=False, iterations=7)]), "0001_x.json")
+    run = from_json(
+        document([benchmark("test_sort", DATA, keep_data=False, iterations=7)]), "0001_x.json"
+    )
     cell = run.cells[0]
     assert cell.steps is None
     assert cell.facts == {"rounds": 40, "iterations": 7}
@@ -82,7 +94,11 @@ def old(version: str) -> JSON:
     saved["version"] = version
     if version < "5":
         saved["datetime"] = "2019-03-01T10:00:00.000001"  # UTC, unsaid
-        saved["machine_info"]["cpu"] = {"brand": "Made-up CPU", "hz_actual": "2.5 GHz", "count": 8}  # cpuinfo before 6
+        saved["machine_info"]["cpu"] = {
+            "brand": "Made-up CPU",
+            "hz_actual": "2.5 GHz",
+            "count": 8,
+        }  # cpuinfo before 6
     if version < "3.2":
         del saved["machine_info"]["cpu"]
         for one in saved["benchmarks"]:
@@ -96,17 +112,34 @@ def old(version: str) -> JSON:
 @pytest.mark.parametrize("version", ["3.0.0", "3.4.1", "4.0.0", "5.3.1"])
 def test_years_of_files_are_read_alike(version: str) -> None:
     run = from_json(old(version), "x.json")
-    assert [cell.metrics for cell in run.cells] == [cell.metrics for cell in from_json(GOOD, "x.json").cells]
-    facts = {"hostname": "worker", "kernel_release": "6.8.0", "python_version": "3.12.1", "cpu_model": "Made-up CPU", "cpu_count": 8}
-    assert run.machine == {name: value for name, value in facts.items() if version >= "3.2" or not name.startswith("cpu")}
+    assert [cell.metrics for cell in run.cells] == [
+        cell.metrics for cell in from_json(GOOD, "x.json").cells
+    ]
+    facts = {
+        "hostname": "worker",
+        "kernel_release": "6.8.0",
+        "python_version": "3.12.1",
+        "cpu_model": "Made-up CPU",
+        "cpu_count": 8,
+    }
+    assert run.machine == {
+        name: value
+        for name, value in facts.items()
+        if version >= "3.2" or not name.startswith("cpu")
+    }
 
 
 @pytest.mark.parametrize("version", ["4.0.0", "5.3.1"])
-def test_times_are_utc_wherever_the_reader_lives(monkeypatch: pytest.MonkeyPatch, version: str) -> None:
+def test_times_are_utc_wherever_the_reader_lives(
+    monkeypatch: pytest.MonkeyPatch, version: str
+) -> None:
     monkeypatch.setenv("TZ", "Asia/Tokyo")
     time.tzset()
     try:
-        assert from_json(old(version), "x.json").started_utc == old(version)["datetime"].removesuffix("+00:00") + "+00:00"
+        assert (
+            from_json(old(version), "x.json").started_utc
+            == old(version)["datetime"].removesuffix("+00:00") + "+00:00"
+        )
     finally:
         monkeypatch.undo()
         time.tzset()
@@ -127,7 +160,9 @@ def test_sessions_are_compared_although_their_rounds_differ_in_number(tmp_path: 
         (tmp_path / arm).mkdir()
         for at in range(5):
             data = times(10 * at + turn, level_s, rounds=30 + at)
-            saved = document([benchmark("test_sort", data)], f"2026-01-01T10:0{at}:{30 * turn:02}+00:00")
+            saved = document(
+                [benchmark("test_sort", data)], f"2026-01-01T10:0{at}:{30 * turn:02}+00:00"
+            )
             (tmp_path / arm / f"{at}.json").write_text(json.dumps(saved))
     refused: list[str] = []
     base, cand = (read_arm(str(tmp_path / arm), refused) for arm in ("base", "cand"))
@@ -145,7 +180,9 @@ def test_a_file_that_does_not_say_when_is_read_with_a_warning() -> None:
         assert (run.started_utc, run.run_id, len(run.warnings)) == ("", "x.json", 1)
 
 
-def test_statistics_that_its_rounds_do_not_give_are_said_and_not_believed(snapshot: SnapshotAssertion) -> None:
+def test_statistics_that_its_rounds_do_not_give_are_said_and_not_believed(
+    snapshot: SnapshotAssertion,
+) -> None:
     run = from_json(changed((*STATS, "mean"), max(DATA)), "x.json")
     assert run.cells[0].metrics["step_time_mean_s"] == pytest.approx(statistics.fmean(DATA))
     lost = from_json(changed((*STATS, "rounds"), 41), "x.json")
@@ -243,19 +280,31 @@ def test_differences_of_times_may_be_negative_and_are_no_times() -> None:
 
 
 PARTS = st.sampled_from(
-    [("benchmarks",), ("benchmarks", 0), STATS, ("machine_info",), ("machine_info", "cpu"), ("commit_info",), ("datetime",)]
+    [
+        ("benchmarks",),
+        ("benchmarks", 0),
+        STATS,
+        ("machine_info",),
+        ("machine_info", "cpu"),
+        ("commit_info",),
+        ("datetime",),
+    ]
     + [("benchmarks", 0, name) for name in ("fullname", "group", "options")]
     + [(*STATS, name) for name in ("mean", "min", "q1", "median", "rounds", "iterations", "data")]
 )
 ANYTHING = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3)
+    ),
     max_leaves=5,
 )
 
 
 @given(place=PARTS, value=ANYTHING)
-def test_whatever_stands_in_a_field_the_file_is_read_or_refused_in_one_line(place: tuple[str | int, ...], value: object) -> None:
+def test_whatever_stands_in_a_field_the_file_is_read_or_refused_in_one_line(
+    place: tuple[str | int, ...], value: object
+) -> None:
     try:
         said = len(from_json(changed(place, value), "x.json").cells)
     except Unreadable as error:
@@ -266,12 +315,31 @@ def test_whatever_stands_in_a_field_the_file_is_read_or_refused_in_one_line(plac
 def test_what_pytest_benchmark_itself_saves_is_read(tmp_path: Path) -> None:
     """A session of the installed version, with rounds and without."""
     (tmp_path / "test_it.py").write_text("def test_it(benchmark): benchmark(sum, range(100))\n")
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", f"--rootdir={tmp_path}", "test_it.py"]
-    options = ["--benchmark-json=with.json", "--benchmark-save=without", "--benchmark-max-time=0.01", "--benchmark-storage=saved"]
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-q",
+        "-p",
+        "no:cacheprovider",
+        f"--rootdir={tmp_path}",
+        "test_it.py",
+    ]
+    options = [
+        "--benchmark-json=with.json",
+        "--benchmark-save=without",
+        "--benchmark-max-time=0.01",
+        "--benchmark-storage=saved",
+    ]
     subprocess.run([*command, *options], cwd=tmp_path, check=True, capture_output=True)
-    kept, plain = load(tmp_path / "with.json"), load(next(tmp_path.glob("saved/*/0001_without.json")))
+    kept, plain = (
+        load(tmp_path / "with.json"),
+        load(next(tmp_path.glob("saved/*/0001_without.json"))),
+    )
     assert kept.cells[0].workload == plain.cells[0].workload == "test_it.py::test_it"
     assert (kept.cells[0].steps is None, plain.cells[0].steps is None) == (False, True)
-    assert kept.cells[0].metrics["step_time_mean_s"] == pytest.approx(plain.cells[0].metrics["step_time_mean_s"])
+    assert kept.cells[0].metrics["step_time_mean_s"] == pytest.approx(
+        plain.cells[0].metrics["step_time_mean_s"]
+    )
     assert kept.machine["cpu_count"] == plain.machine["cpu_count"]
     assert kept.warnings == plain.warnings == ()

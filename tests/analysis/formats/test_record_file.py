@@ -61,7 +61,9 @@ def test_a_run_without_its_record_is_refused(saved: Path, name: str) -> None:
         load(saved)
 
 
-@pytest.mark.parametrize("name", ["", "/etc/passwd", "../run.json", "a/b", None, 3, "x" * 300, "\0"])
+@pytest.mark.parametrize(
+    "name", ["", "/etc/passwd", "../run.json", "a/b", None, 3, "x" * 300, "\0"]
+)
 def test_only_a_file_beside_the_run_is_opened(saved: Path, name: object) -> None:
     run = json.loads(saved.read_text())
     run["deeptweak"]["record_file"]["name"] = name
@@ -85,8 +87,12 @@ BAD: dict[str, Callable[[list[Line]], bytes]] = {
     "no such benchmark": bend(lambda lines: lines[1].update(benchmark=10_000)),
     "counted from the end": bend(lambda lines: lines[1].update(benchmark=-1)),
     "rounds of no steps": bend(lambda lines: lines[1].update(rounds="steps", record={})),
-    "columns of unequal length": bend(lambda lines: lines[1]["record"].update(report={"job": {"@columns": {"a": [1], "b": []}}})),
-    "columns that are none": bend(lambda lines: lines[1]["record"].update(report={"job": {"@columns": [1]}})),
+    "columns of unequal length": bend(
+        lambda lines: lines[1]["record"].update(report={"job": {"@columns": {"a": [1], "b": []}}})
+    ),
+    "columns that are none": bend(
+        lambda lines: lines[1]["record"].update(report={"job": {"@columns": [1]}})
+    ),
     "no number": bend(lambda lines: lines[1]["record"]["steps"]["wall_s"].append(float("nan"))),
 }
 
@@ -99,7 +105,9 @@ def test_a_record_that_does_not_fit_is_refused_by_name(saved: Path, name: str) -
         load(saved)
 
 
-def test_a_file_that_unpacks_to_more_than_any_run_is_not_unpacked(saved: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_that_unpacks_to_more_than_any_run_is_not_unpacked(
+    saved: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(files, "LARGEST_BYTES", 2**20)
     rewrite(saved, lzma.compress(b"0" * 2**24))
     with pytest.raises(Unreadable, match="more than 1 MiB"):
@@ -107,7 +115,9 @@ def test_a_file_that_unpacks_to_more_than_any_run_is_not_unpacked(saved: Path, m
 
 
 @given(cut=st.integers(0, 400), value=st.integers(0, 255))
-def test_no_damage_is_more_than_a_refusal(tmp_path_factory: pytest.TempPathFactory, cut: int, value: int) -> None:
+def test_no_damage_is_more_than_a_refusal(
+    tmp_path_factory: pytest.TempPathFactory, cut: int, value: int
+) -> None:
     path = stored(saved_run(), tmp_path_factory.mktemp("damaged"), "exp")
     packed = bytearray(beside(path).read_bytes())
     packed[cut] ^= value

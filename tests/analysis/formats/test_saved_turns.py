@@ -35,7 +35,14 @@ def cleared(*arms: list[float]) -> list[float]:
 
 
 def turns(*slices: tuple[int, int, int]) -> Part:
-    return Part({"turns": [{"round": number, "first": first, "steps": steps} for number, first, steps in slices]}, "run.json")
+    return Part(
+        {
+            "turns": [
+                {"round": number, "first": first, "steps": steps} for number, first, steps in slices
+            ]
+        },
+        "run.json",
+    )
 
 
 def test_the_warm_up_is_no_part_of_any_slice() -> None:
@@ -84,7 +91,8 @@ def test_a_block_is_a_replicate_and_a_round_is_none() -> None:
         for _ in range(blocks):
             level = [draw.gauss(0, 0.1) for _ in range(rounds)]
             arms = [
-                [math.exp(own + common + draw.gauss(0, 0.005)) for common in level] for own in (draw.gauss(0, 0.05), draw.gauss(0, 0.05))
+                [math.exp(own + common + draw.gauss(0, 0.005)) for common in level]
+                for own in (draw.gauss(0, 0.05), draw.gauss(0, 0.05))
             ]
             one, two = cleared(*arms)
             gains.append(math.log(two / one))
@@ -102,7 +110,9 @@ def test_taking_turns_takes_out_what_neighbours_do() -> None:
     ratios = []
     for _ in range(200):
         level = [draw.gauss(0, 0.1) for _ in range(12)]
-        one, two = cleared(*([math.exp(common + draw.gauss(0, 0.01)) for common in level] for _ in range(2)))
+        one, two = cleared(
+            *([math.exp(common + draw.gauss(0, 0.01)) for common in level] for _ in range(2))
+        )
         ratios.append(math.log(two / one) ** 2)
     assert math.sqrt(fmean(ratios)) < 0.01
 
@@ -113,16 +123,26 @@ def test_what_others_took_of_the_cpus_is_taken_out() -> None:
     plain: list[float] = []
     cleaned: list[float] = []
     for _ in range(50):
-        cores, level = [[draw.uniform(0, 1) for _ in range(10)] for _ in range(4)], [draw.gauss(0, 1) for _ in range(10)]
+        cores, level = (
+            [[draw.uniform(0, 1) for _ in range(10)] for _ in range(4)],
+            [draw.gauss(0, 1) for _ in range(10)],
+        )
         slices = [
-            [[math.exp(0.5 * share + common + draw.gauss(0, 0.01)) for _ in range(4)] for share, common in zip(arm, level, strict=True)]
+            [
+                [math.exp(0.5 * share + common + draw.gauss(0, 0.01)) for _ in range(4)]
+                for share, common in zip(arm, level, strict=True)
+            ]
             for arm in cores
         ]
         used: list[list[float | None]] = [
-            [share * math.fsum(steps) for share, steps in zip(*arm, strict=True)] for arm in zip(cores, slices, strict=True)
+            [share * math.fsum(steps) for share, steps in zip(*arm, strict=True)]
+            for arm in zip(cores, slices, strict=True)
         ]
         used[0][9] = used[1][9] = None  # a process that has ended has no clock
-        for values, adjusted in ((plain, round_adjusted_s(slices)), (cleaned, round_adjusted_s(slices, used))):
+        for values, adjusted in (
+            (plain, round_adjusted_s(slices)),
+            (cleaned, round_adjusted_s(slices, used)),
+        ):
             values.append(math.log(adjusted[1] / adjusted[0]) ** 2)
     assert math.sqrt(fmean(cleaned)) < 0.02
     assert math.sqrt(fmean(plain)) > 0.04
@@ -141,7 +161,9 @@ def test_what_costs_a_slice_as_much_however_long_it_is_takes_no_effect_away() ->
     """Others use 2 ms of each slice: the shorter a slice, the larger their share, so they seem to make steps faster."""
     draw = random.Random(22)
     slices = [[[arm * math.exp(draw.gauss(0, 0.1))] * 4 for _ in range(10)] for arm in (0.05, 0.04)]
-    with_others, without = (round_adjusted_s(slices, [[used_s] * 10] * 2) for used_s in (0.002, 0.0))
+    with_others, without = (
+        round_adjusted_s(slices, [[used_s] * 10] * 2) for used_s in (0.002, 0.0)
+    )
     assert with_others == pytest.approx(without, rel=0.01)
 
 
@@ -150,10 +172,16 @@ def test_slow_steps_count_less_than_fast_ones_where_nobody_else_uses_the_cpus() 
     draw = random.Random(23)
     squares: dict[float | None, list[float]] = {0.0: [], 1.0: [], None: []}
     for _ in range(200):
-        slices = [[[1 + draw.expovariate(3) for _ in range(4)] for _ in range(10)] for _ in range(6)]
+        slices = [
+            [[1 + draw.expovariate(3) for _ in range(4)] for _ in range(10)] for _ in range(6)
+        ]
         for used_s, values in squares.items():
             one, two, *_ = round_adjusted_s(
-                slices, [[used_s if used_s is None else used_s * math.fsum(steps) for steps in arm] for arm in slices]
+                slices,
+                [
+                    [used_s if used_s is None else used_s * math.fsum(steps) for steps in arm]
+                    for arm in slices
+                ],
             )
             values.append(math.log(one / two) ** 2)
     free, busy, unseen = map(fmean, squares.values())
@@ -172,7 +200,9 @@ def test_others_hold_up_a_step_for_no_longer_than_they_ran_nor_than_it_took(used
         one, two = round_adjusted_s(slices, used)
         gains.append(math.log(one / two))
     plain_one, plain_two = round_adjusted_s(slices)
-    assert gains[0] == pytest.approx(math.log(plain_one / plain_two), abs=0.06), "0.1 cores explain a tenth, not all of it"
+    assert gains[0] == pytest.approx(math.log(plain_one / plain_two), abs=0.06), (
+        "0.1 cores explain a tenth, not all of it"
+    )
     assert abs(gains[1]) < 1
 
 
@@ -183,11 +213,16 @@ def test_more_time_of_others_than_the_cpus_have_is_refused() -> None:
     part["others_cpu_s"] = 0.3  # of 4 steps of 40 ms
     assert from_json(saved, "run.json").cells[0].others_cpu_s[1] == 0.3
     part["others_cpu_s"] = 5.0
-    with pytest.raises(Unreadable, match=r"turns\[1\] has others_cpu_s = 5, but 2 CPUs provide 0.3\d* s per slice"):
+    with pytest.raises(
+        Unreadable, match=r"turns\[1\] has others_cpu_s = 5, but 2 CPUs provide 0.3\d* s per slice"
+    ):
         from_json(saved, "run.json")
     for used_s in (1.7e308, 1e154, -1.0):
         part["others_cpu_s"] = used_s
-        with pytest.raises(Unreadable, match=r"others_cpu_s = .*, but a number (of at most 1e\+07|of at least 0) is expected"):
+        with pytest.raises(
+            Unreadable,
+            match=r"others_cpu_s = .*, but a number (of at most 1e\+07|of at least 0) is expected",
+        ):
             from_json(saved, "run.json")
 
 
@@ -205,9 +240,18 @@ def test_a_value_that_is_not_that_of_the_steps_contradicts_them() -> None:
     ("order", "blocks"),
     [((4, "9" * 5000), 4), ((99,), 20), ((0,), 20), (("٣",), 20), ((), 20)],
 )
-def test_how_many_blocks_an_arm_was_to_have_is_what_the_order_says_within_the_run(order: tuple[object, ...], blocks: int) -> None:
+def test_how_many_blocks_an_arm_was_to_have_is_what_the_order_says_within_the_run(
+    order: tuple[object, ...], blocks: int
+) -> None:
     names = tuple(f"study/idle-stock-b{number}" for number in order)
-    design = Design(seed=1, blocks=20, steps=None, order=(*names, "study/idle-stock-again-b7"), kind="turns", budget_s=60.0)
+    design = Design(
+        seed=1,
+        blocks=20,
+        steps=None,
+        order=(*names, "study/idle-stock-again-b7"),
+        kind="turns",
+        budget_s=60.0,
+    )
     assert design.blocks_of("study", "idle", "stock") == blocks
     assert replace(design, budget_s=None).blocks_of("study", "idle", "stock") == 20
 
@@ -218,13 +262,24 @@ ARMS = ("sysctls", "sysctls.no-vm.swappiness", "sysctls.only-vm.swappiness")
 DESIGN: JSON = {
     "kind": "ablation",
     "factors": [
-        {"tweakset": "sysctls", "name": "vm.swappiness", "kind": "sysctl", "levels": [None, "1", "10"]},
+        {
+            "tweakset": "sysctls",
+            "name": "vm.swappiness",
+            "kind": "sysctl",
+            "levels": [None, "1", "10"],
+        },
         {"tweakset": "sysctls", "name": "script:warm", "kind": "script", "levels": [None, "run"]},
     ],
     "points": {
         "sysctls": {"tweakset": "sysctls", "levels": {"vm.swappiness": "10", "script:warm": "run"}},
-        "sysctls.no-vm.swappiness": {"tweakset": "sysctls", "levels": {"vm.swappiness": None, "script:warm": "run"}},
-        "sysctls.only-vm.swappiness": {"tweakset": "sysctls", "levels": {"vm.swappiness": "10", "script:warm": None}},
+        "sysctls.no-vm.swappiness": {
+            "tweakset": "sysctls",
+            "levels": {"vm.swappiness": None, "script:warm": "run"},
+        },
+        "sysctls.only-vm.swappiness": {
+            "tweakset": "sysctls",
+            "levels": {"vm.swappiness": "10", "script:warm": None},
+        },
     },
     "notes": {"sysctls": {"letters": {"A": "vm.swappiness", "B": "script:warm"}}},
 }
@@ -238,14 +293,18 @@ def run_with(**changes: object) -> JSON:
 
 def test_a_design_is_read_as_it_was_written() -> None:
     written = run_with()
-    jsonschema.Draft202012Validator(json.loads((DATA / "run.schema.json").read_text(encoding="utf-8"))).validate(written)
+    jsonschema.Draft202012Validator(
+        json.loads((DATA / "run.schema.json").read_text(encoding="utf-8"))
+    ).validate(written)
     design = from_json(written, "here").design
     assert (design.kind, design.seed) == ("ablation", written["deeptweak"]["design"]["seed"])
     assert design.factors == (
         Factor("sysctls", "vm.swappiness", "sysctl", (None, "1", "10")),
         Factor("sysctls", "script:warm", "script", (None, "run")),
     )
-    assert design.points["sysctls.no-vm.swappiness"] == Point("sysctls", {"vm.swappiness": None, "script:warm": "run"})
+    assert design.points["sysctls.no-vm.swappiness"] == Point(
+        "sysctls", {"vm.swappiness": None, "script:warm": "run"}
+    )
     assert design.notes == DESIGN["notes"]
 
 
@@ -262,8 +321,12 @@ REFUSED: dict[str, JSON] = {
     "a point of no tweak set": {"points": {"other": POINT}},
     "a point of no profile": {"points": {"sysctls": POINT | {"tweakset": "stock"}}},
     "a point without a level": {"points": {"sysctls": POINT | {"levels": {"vm.swappiness": "10"}}}},
-    "a level that no factor has": {"points": {"sysctls": POINT | {"levels": {"vm.swappiness": "7", "script:warm": None}}}},
-    "a level that is an object": {"points": {"sysctls": POINT | {"levels": {"vm.swappiness": [], "script:warm": None}}}},
+    "a level that no factor has": {
+        "points": {"sysctls": POINT | {"levels": {"vm.swappiness": "7", "script:warm": None}}}
+    },
+    "a level that is an object": {
+        "points": {"sysctls": POINT | {"levels": {"vm.swappiness": [], "script:warm": None}}}
+    },
     "notes on nobody": {"notes": {"other": {}}},
     "notes in words": {"notes": {"sysctls": "I = ABC"}},
     "a kind that is no text": {"kind": 3},

@@ -32,7 +32,10 @@ def written(folder: Path, text: str) -> Path:
 
 
 def settings_of(path: Path) -> list[tuple[str, str, str]]:
-    return [(one.setting.kind, one.setting.key, one.setting.value) for one in skyhook.read(path).settings]
+    return [
+        (one.setting.kind, one.setting.key, one.setting.value)
+        for one in skyhook.read(path).settings
+    ]
 
 
 def test_a_list_is_read_by_its_spec_and_not_by_its_annotation(tmp_path: Path) -> None:
@@ -48,8 +51,14 @@ def test_a_list_is_read_by_its_spec_and_not_by_its_annotation(tmp_path: Path) ->
 
 def test_a_bare_document_with_several_packages_and_flow_maps_is_read(tmp_path: Path) -> None:
     path = written(tmp_path, SCRIPTS)
-    assert settings_of(path) == [("ulimit", "memlock", "128"), ("service", "containerd.LimitSTACK", "67108864")]
-    assert [(one.package, one.stage) for one in skyhook.read(path).scripts] == [("clocks", "apply"), ("clocks", "apply_check")]
+    assert settings_of(path) == [
+        ("ulimit", "memlock", "128"),
+        ("service", "containerd.LimitSTACK", "67108864"),
+    ]
+    assert [(one.package, one.stage) for one in skyhook.read(path).scripts] == [
+        ("clocks", "apply"),
+        ("clocks", "apply_check"),
+    ]
 
 
 @pytest.mark.parametrize("text", [NO_TWEAKS, "", "---\n", "apiVersion: v1\nkind: List\nitems: []"])
@@ -58,8 +67,12 @@ def test_a_manifest_that_asks_for_nothing_is_no_tweak(tmp_path: Path, text: str)
     assert (found.settings, found.scripts, found.warnings) == ((), (), ())
 
 
-def test_what_is_not_known_is_said_and_not_counted(tmp_path: Path, snapshot: SnapshotAssertion) -> None:
-    text = SCRIPTS.replace("shellscript:1.1.0", "kdump").replace("ulimit.conf", "postApplyScript.sh")
+def test_what_is_not_known_is_said_and_not_counted(
+    tmp_path: Path, snapshot: SnapshotAssertion
+) -> None:
+    text = SCRIPTS.replace("shellscript:1.1.0", "kdump").replace(
+        "ulimit.conf", "postApplyScript.sh"
+    )
     found = skyhook.read(written(tmp_path, text))
     assert (len(found.settings), found.scripts) == (1, ())
     assert found.warnings == snapshot
@@ -68,7 +81,10 @@ def test_what_is_not_known_is_said_and_not_counted(tmp_path: Path, snapshot: Sna
 def test_of_a_key_set_twice_the_last_is_in_force(tmp_path: Path) -> None:
     twice = f"vm.dirty_ratio = 5\n{' ' * 12}vm/swappiness=1"
     path = written(tmp_path, SYSCTLS.replace("net.ipv4.tcp_rmem = 4096 87380 134217728", twice))
-    assert settings_of(path)[-2:] == [("sysctl", "vm.dirty_ratio", "5"), ("sysctl", "vm.swappiness", "1")]
+    assert settings_of(path)[-2:] == [
+        ("sysctl", "vm.dirty_ratio", "5"),
+        ("sysctl", "vm.swappiness", "1"),
+    ]
     assert len(settings_of(path)) == 6
 
 
@@ -77,9 +93,14 @@ def test_the_catalogue_is_read_as_the_run_side_reads_it() -> None:
     assert paths
     for path in paths:
         applied, found = manifest.read(path), skyhook.read(path)
-        asked = [(one.setting.kind, one.setting.key, one.setting.value, one.package) for one in found.settings]
+        asked = [
+            (one.setting.kind, one.setting.key, one.setting.value, one.package)
+            for one in found.settings
+        ]
         assert [(t.kind, t.key, t.value, t.package) for t in applied.tweaks] == asked, path
-        assert [(script.package, script.stage) for script in applied.scripts] == [script[:2] for script in found.scripts], path
+        assert [(script.package, script.stage) for script in applied.scripts] == [
+            script[:2] for script in found.scripts
+        ], path
         assert (applied.sha256, found.warnings) == (found.sha256, ()), path
 
 
@@ -109,7 +130,9 @@ def test_refusals(tmp_path: Path, snapshot: SnapshotAssertion) -> None:
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(at=st.integers(0, len(SCRIPTS)), cut=st.integers(0, 200), put=st.binary(max_size=8))
-def test_whatever_happens_to_a_manifest_it_is_read_or_refused(tmp_path: Path, at: int, cut: int, put: bytes) -> None:
+def test_whatever_happens_to_a_manifest_it_is_read_or_refused(
+    tmp_path: Path, at: int, cut: int, put: bytes
+) -> None:
     path = tmp_path / "skyhook.yaml"
     raw = SCRIPTS.encode()
     path.write_bytes(raw[:at] + put + raw[at + cut :])
@@ -126,6 +149,13 @@ def test_the_studys_manifests() -> None:
     found = [settings_of(STUDY / name / "skyhook.yaml") for name in ("exp1", "exp2", "exp3")]
     assert [sum(kind == "sysctl" for kind, _, _ in one) for one in found] == [5, 12, 5]
     assert {kind for one in found for kind, _, _ in one} == {"sysctl", "boot"}
-    pools = [hugepage_pools(Tweak("boot", key, value, "") for kind, key, value in one if kind == "boot") for one in found]
-    assert [sum(size * pages for size, pages in one.items()) for one in pools] == [12_901_679_104, 4_294_967_296, 0]
+    pools = [
+        hugepage_pools(Tweak("boot", key, value, "") for kind, key, value in one if kind == "boot")
+        for one in found
+    ]
+    assert [sum(size * pages for size, pages in one.items()) for one in pools] == [
+        12_901_679_104,
+        4_294_967_296,
+        0,
+    ]
     assert settings_of(STUDY / "base" / "skyhook.yaml") == []

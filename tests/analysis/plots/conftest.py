@@ -18,8 +18,17 @@ if TYPE_CHECKING:
     from analysis.studies.keys.terms import Effects
 
 TCP = Arm("tcp-cubic", gain=0.10, requested={"net.ipv4.tcp_congestion_control": "cubic"})
-BUNDLE = Arm("bundle", gain=-0.08, requested={"vm.swappiness": "1", "vm.dirty_ratio": "8"}, broken={2: ("failed", "out of memory")})
-SCRIPT = Arm("script", scripts=1, side_effects={"/sys/kernel/mm/thp/enabled": ["madvise", "always"], "/sys/gone": ["1", None]})
+BUNDLE = Arm(
+    "bundle",
+    gain=-0.08,
+    requested={"vm.swappiness": "1", "vm.dirty_ratio": "8"},
+    broken={2: ("failed", "out of memory")},
+)
+SCRIPT = Arm(
+    "script",
+    scripts=1,
+    side_effects={"/sys/kernel/mm/thp/enabled": ["madvise", "always"], "/sys/gone": ["1", None]},
+)
 WRONG = Arm("not-in-force", requested={"vm.swappiness": "7"}, observed={"vm.swappiness": "60"})
 MADE = Made(
     arms=(STOCK, AGAIN, TCP, BUNDLE, SCRIPT, WRONG),
@@ -42,7 +51,9 @@ def scene_with(*effects: Effects) -> Scene:
 @pytest.fixture(scope="package")
 def scene(tmp_path_factory: pytest.TempPathFactory) -> Scene:
     """Two workloads, six tweak sets, five blocks, two GPUs at 60 W each; one cell failed, one set was not in force."""
-    return scene_of([load(sampled_file(tmp_path_factory.mktemp("made"), MADE, gpus=2, power_w=60.0))])
+    return scene_of(
+        [load(sampled_file(tmp_path_factory.mktemp("made"), MADE, gpus=2, power_w=60.0))]
+    )
 
 
 @pytest.fixture(scope="package")
@@ -54,6 +65,11 @@ def drawings(scene: Scene) -> dict[str, Figure]:
 @pytest.fixture(scope="package")
 def crowded(tmp_path_factory: pytest.TempPathFactory) -> Scene:
     """24 tweak sets whose names nobody could print, of which some would be alike when cut; a workload with such a name; a $ in a value."""
-    arms = [Arm(f"{NAME}-{at}", gain=at / 100, requested={f"vm.{NAME}.{at % 5}": "$1 134217728 4096"}) for at in range(22)]
-    made = Made(arms=(STOCK, AGAIN, *arms), workloads=(NAME * 2,), blocks=4, steps=4, warmup=1, seed=4)
+    arms = [
+        Arm(f"{NAME}-{at}", gain=at / 100, requested={f"vm.{NAME}.{at % 5}": "$1 134217728 4096"})
+        for at in range(22)
+    ]
+    made = Made(
+        arms=(STOCK, AGAIN, *arms), workloads=(NAME * 2,), blocks=4, steps=4, warmup=1, seed=4
+    )
     return scene_of([load(sampled_file(tmp_path_factory.mktemp("crowded"), made))])

@@ -26,7 +26,13 @@ def said(figure: Figure) -> str:
 def sentences(figure: Figure) -> list[str]:
     """What a picture says besides names and numbers: legend, notes, run and machine; lines of three words, and last lines."""
     lines = (" ".join(one.get_text().split()) for one in figure.findobj(Text))
-    return list(dict.fromkeys(line for line in lines if line.endswith(".") or sum(word[0].isalpha() for word in line.split()) > 2))
+    return list(
+        dict.fromkeys(
+            line
+            for line in lines
+            if line.endswith(".") or sum(word[0].isalpha() for word in line.split()) > 2
+        )
+    )
 
 
 def refusal(picture: Picture, scene: Scene) -> str:
@@ -50,15 +56,26 @@ def faults(figure: Figure) -> list[str]:
     """What is wrong with a picture on 720 pixels or on paper: texts cut by its edge, too small, or over one another."""
     found = _boxes(figure)
     width, height = figure.bbox.width, figure.bbox.height
-    wrong = [] if figure.get_size_inches()[0] == pytest.approx(WIDTH) else [f"it is not {WIDTH} inches wide"]
-    wrong += [f"{one.get_text()!r} is too small" for one, _ in found if float(one.get_fontsize()) < SMALL]
+    wrong = (
+        []
+        if figure.get_size_inches()[0] == pytest.approx(WIDTH)
+        else [f"it is not {WIDTH} inches wide"]
+    )
+    wrong += [
+        f"{one.get_text()!r} is too small" for one, _ in found if float(one.get_fontsize()) < SMALL
+    ]
     texts = [(one.get_text(), box) for one, box in found]
-    wrong += [f"{text!r} is cut" for text, box in texts if min(box.x0, box.y0) < -0.5 or box.x1 > width + 0.5 or box.y1 > height + 0.5]
+    wrong += [
+        f"{text!r} is cut"
+        for text, box in texts
+        if min(box.x0, box.y0) < -0.5 or box.x1 > width + 0.5 or box.y1 > height + 0.5
+    ]
     return wrong + [
         f"{one!r} over {other!r}"
         for at, (one, box) in enumerate(texts)
         for other, its in texts[at + 1 :]
-        if min(box.x1, its.x1) - max(box.x0, its.x0) > 1 and min(box.y1, its.y1) - max(box.y0, its.y0) > 1
+        if min(box.x1, its.x1) - max(box.x0, its.x0) > 1
+        and min(box.y1, its.y1) - max(box.y0, its.y0) > 1
     ]
 
 
@@ -71,7 +88,15 @@ def _boxes(figure: Figure) -> list[tuple[Text, Bbox]]:
         for axis in (axis for axes in figure.axes for axis in (axes.xaxis, axes.yaxis)):
             low, high = sorted(axis.get_view_interval())
             slack = 1e-9 * (high - low)
-            hidden |= {id(tick.label1) for tick in axis.get_major_ticks() if not low - slack <= tick.get_loc() <= high + slack}
-        texts = [one for one in figure.findobj(Text) if isinstance(one, Text) and one.get_visible() and id(one) not in hidden]
+            hidden |= {
+                id(tick.label1)
+                for tick in axis.get_major_ticks()
+                if not low - slack <= tick.get_loc() <= high + slack
+            }
+        texts = [
+            one
+            for one in figure.findobj(Text)
+            if isinstance(one, Text) and one.get_visible() and id(one) not in hidden
+        ]
         boxes = [(one, one.get_window_extent(renderer)) for one in texts if one.get_text().strip()]
     return [(one, box) for one, box in boxes if box.width > 1]

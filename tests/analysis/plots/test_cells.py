@@ -25,12 +25,18 @@ if TYPE_CHECKING:
 
 def cells(scene: Scene, workload: str, tweakset: str) -> list[Cell]:
     """The measured cells of one arm, in the order they ran."""
-    found = [cell for cell in scene.runs[0].cells if (cell.workload, cell.tweakset, cell.outcome) == (workload, tweakset, "measured")]
+    found = [
+        cell
+        for cell in scene.runs[0].cells
+        if (cell.workload, cell.tweakset, cell.outcome) == (workload, tweakset, "measured")
+    ]
     return sorted(found, key=lambda cell: cell.order)
 
 
 @pytest.mark.parametrize("tweakset", ["stock", "tcp-cubic", "bundle"])
-def test_each_cell_stands_at_its_place_with_its_value(drawings: dict[str, Figure], scene: Scene, tweakset: str) -> None:
+def test_each_cell_stands_at_its_place_with_its_value(
+    drawings: dict[str, Figure], scene: Scene, tweakset: str
+) -> None:
     """The second workload's primary metric is a step time, shown in milliseconds."""
     place = Order(scene.runs[0]).place
     for axes, workload, metric, scale in (
@@ -38,20 +44,31 @@ def test_each_cell_stands_at_its_place_with_its_value(drawings: dict[str, Figure
         (drawings["run_order"].axes[1], "lora_finetune", "step_time_p10_s", 1000.0),
     ):
         line = next(line for line in axes.lines if line.get_label() == tweakset)
-        wanted = [(place[cell.id], cell.metrics[metric] * scale) for cell in cells(scene, workload, tweakset)]
+        wanted = [
+            (place[cell.id], cell.metrics[metric] * scale)
+            for cell in cells(scene, workload, tweakset)
+        ]
         assert points(line) == [pytest.approx(one) for one in wanted]
 
 
-def test_blocks_are_shaded_numbered_and_have_their_median(drawings: dict[str, Figure], scene: Scene) -> None:
+def test_blocks_are_shaded_numbered_and_have_their_median(
+    drawings: dict[str, Figure], scene: Scene
+) -> None:
     """The median is over all tweak sets: what moves it is the machine. What failed is crossed."""
     axes, place = drawings["run_order"].axes[0], Order(scene.runs[0]).place
     mine = [cell for cell in scene.runs[0].cells if cell.workload == "cnn_train"]
-    assert [x for line in lines_of(axes, "x") for x, _ in points(line)] == [place[cell.id] for cell in mine if cell.outcome == "failed"]
+    assert [x for line in lines_of(axes, "x") for x, _ in points(line)] == [
+        place[cell.id] for cell in mine if cell.outcome == "failed"
+    ]
     medians, shades = sorted(axes.collections, key=lambda one: len(one.get_paths()))[::-1]
     assert len(shades.get_paths()) == 3, "blocks 1, 3 and 5 of five"
     assert {"block 1", "2", "3", "4", "5"} <= {text.get_text() for text in axes.texts}
     drawn = [float(np.asarray(path.vertices)[0, 1]) for path in medians.get_paths()]
-    values = [cell.metrics["throughput_samples_per_s"] for cell in mine if cell.block == 1 and cell.outcome == "measured"]
+    values = [
+        cell.metrics["throughput_samples_per_s"]
+        for cell in mine
+        if cell.block == 1 and cell.outcome == "measured"
+    ]
     assert len(drawn) == 5
     assert drawn[0] == pytest.approx(statistics.median(values))
     assert "failed" in said(drawings["run_order"])
@@ -61,12 +78,23 @@ def test_the_clock_stands_below_some_cells() -> None:
     """Two days; without any clock the axis is the order alone."""
     run = from_json(saved_run(Made(arms=(STOCK,), blocks=3)), "timed.json")
     starts = ("2026-11-25T23:59:10", "2026-11-25T23:59:40+00:00", "2026-11-26T00:00:10+00:00")
-    timed = replace(run, cells=tuple(replace(cell, started_utc=start) for cell, start in zip(run.cells, starts, strict=True)))
+    timed = replace(
+        run,
+        cells=tuple(
+            replace(cell, started_utc=start) for cell, start in zip(run.cells, starts, strict=True)
+        ),
+    )
     order = Order(timed)
     assert order.ticks == {0: "23:59:10", 1: "23:59:40", 2: "00:00:10"}
     assert "25 November 2026, 26 November 2026" in order.label
     silent = Order(
-        replace(run, cells=tuple(replace(cell, started_utc=start) for cell, start in zip(run.cells, (None, "", "soon"), strict=True)))
+        replace(
+            run,
+            cells=tuple(
+                replace(cell, started_utc=start)
+                for cell, start in zip(run.cells, (None, "", "soon"), strict=True)
+            ),
+        )
     )
     assert (silent.ticks, silent.label) == ({}, "cells in the order they ran")
 
@@ -74,7 +102,11 @@ def test_the_clock_stands_below_some_cells() -> None:
 def test_the_foot_shows_what_others_used_and_what_held_up_the_cells() -> None:
     """Two of four CPU seconds of the third cell were others'."""
     run = from_json(saved_run(Made(arms=(STOCK,), blocks=3)), "busy.json")
-    telemetry = {"cpu_busy_percent_mean": 80.0, "process_cpu_percent_mean": 60.0, "psi_io_some_percent_mean": 7.0}
+    telemetry = {
+        "cpu_busy_percent_mean": 80.0,
+        "process_cpu_percent_mean": 60.0,
+        "psi_io_some_percent_mean": 7.0,
+    }
     busy = (*run.cells[:2], replace(run.cells[2], telemetry=telemetry))
     run = replace(run, cells=busy, machine={**run.machine, "cpu_count": 2})
     figure = run_order.draw(scene_of([run]))
@@ -94,7 +126,13 @@ def test_noise_is_hardly_ever_odd_and_a_cell_far_off_is_found(sets: int, blocks:
 
     def table(off: float) -> list[Cell]:
         return [
-            replace(template, id=f"{at}-{block}", tweakset=str(at), block=block, metrics={"m": math.exp(value)})
+            replace(
+                template,
+                id=f"{at}-{block}",
+                tweakset=str(at),
+                block=block,
+                metrics={"m": math.exp(value)},
+            )
             for at in range(sets)
             for block in range(blocks)
             for value in [rng.gauss(0, 0.01) + (off if at == block == 0 else 0)]
@@ -102,20 +140,35 @@ def test_noise_is_hardly_ever_odd_and_a_cell_far_off_is_found(sets: int, blocks:
 
     runs = 120
     assert sum(bool(outlying_cells(table(0.0), "m")) for _ in range(runs)) <= runs / 40
-    assert sum([one.cell.id for one in outlying_cells(table(0.2), "m")][:1] == ["0-0"] for _ in range(runs)) >= 0.75 * runs
+    assert (
+        sum(
+            [one.cell.id for one in outlying_cells(table(0.2), "m")][:1] == ["0-0"]
+            for _ in range(runs)
+        )
+        >= 0.75 * runs
+    )
 
 
-def test_steps_are_those_of_the_cells_with_warm_up_apart(drawings: dict[str, Figure], scene: Scene) -> None:
+def test_steps_are_those_of_the_cells_with_warm_up_apart(
+    drawings: dict[str, Figure], scene: Scene
+) -> None:
     """A dot per step from the first on, the slower the higher; the shade ends between the second and third step."""
     axes, mine = drawings["steps"].axes[0], cells(scene, "cnn_train", "stock")
     dots = points(lines_of(axes, "o")[0])
     walls = [wall for cell in mine if cell.steps for wall in cell.steps.wall_s]
-    assert [x for x, _ in dots] == [at + 1 for cell in mine if cell.steps for at in range(len(cell.steps.wall_s))]
-    assert np.argsort([y for _, y in dots]).tolist() == np.argsort(np.negative(walls)).tolist(), "of a strip 0 is the top"
+    assert [x for x, _ in dots] == [
+        at + 1 for cell in mine if cell.steps for at in range(len(cell.steps.wall_s))
+    ]
+    assert np.argsort([y for _, y in dots]).tolist() == np.argsort(np.negative(walls)).tolist(), (
+        "of a strip 0 is the top"
+    )
     shade = np.asarray(axes.collections[0].get_paths()[0].vertices)
     assert (shade[:, 0].min(), shade[:, 0].max()) == (0, 2.5)
     (at_dot,) = {y for (_, y), wall in zip(dots, walls, strict=True) if wall == walls[4]}
-    numbers = {text.get_text(): float(y) for y, text in zip(axes.get_yticks(), axes.get_yticklabels(), strict=True)}
+    numbers = {
+        text.get_text(): float(y)
+        for y, text in zip(axes.get_yticks(), axes.get_yticklabels(), strict=True)
+    }
     low, high = (float(text) for text in list(numbers)[:2])
     share = (1000 * walls[4] - low) / (high - low)
     first, second = list(axes.get_yticks())[:2]
@@ -143,6 +196,8 @@ def test_the_steps_of_a_long_cell_have_a_trailing_mean() -> None:
     way = next(curve for line in lines_of(figure.axes[0], "None") if len(curve := points(line)) > 2)
     assert cell.steps is not None
     mean = statistics.fmean(cell.steps.wall_s[80:100])
-    nearest = sorted((abs(wall - mean), y) for wall, (_, y) in zip(cell.steps.wall_s, dots, strict=True))[:2]
+    nearest = sorted(
+        (abs(wall - mean), y) for wall, (_, y) in zip(cell.steps.wall_s, dots, strict=True)
+    )[:2]
     assert way[99][1] == pytest.approx(statistics.fmean(y for _, y in nearest), abs=0.01)
     assert "trailing mean" in said(figure)

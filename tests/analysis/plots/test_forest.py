@@ -28,7 +28,9 @@ def spans(axes: Axes, width: float) -> list[tuple[float, float]]:
 
 
 @pytest.mark.parametrize(("place", "workload"), [(0, "cnn_train"), (1, "lora_finetune")])
-def test_intervals_end_where_the_comparisons_say(drawings: dict[str, Figure], scene: Scene, place: int, workload: str) -> None:
+def test_intervals_end_where_the_comparisons_say(
+    drawings: dict[str, Figure], scene: Scene, place: int, workload: str
+) -> None:
     """In per cent, the primary metric in bold and the second one thin; by gain, what changes nothing last, what has no gain before it."""
     rows = [one for one in scene.comparisons if one.workload == workload]
     rows.sort(key=lambda one: (one.untouched, -(one.primary.gain if one.primary else -1e9)))
@@ -38,10 +40,14 @@ def test_intervals_end_where_the_comparisons_say(drawings: dict[str, Figure], sc
     assert len(primary) == 4
     assert [pytest.approx(ends) for ends in primary] == spans(axes, 1.6)
     assert [pytest.approx(ends) for ends in second] == spans(axes, 1.0)
-    assert len([line for line in axes.lines if str(line.get_marker()) in "^vsox"]) == 4, "what cannot be compared has no mark"
+    assert len([line for line in axes.lines if str(line.get_marker()) in "^vsox"]) == 4, (
+        "what cannot be compared has no mark"
+    )
 
 
-def test_the_mark_is_the_gain_and_its_shape_the_verdict(drawings: dict[str, Figure], scene: Scene) -> None:
+def test_the_mark_is_the_gain_and_its_shape_the_verdict(
+    drawings: dict[str, Figure], scene: Scene
+) -> None:
     """The band of the margin is symmetric on the log scale: from 1/1.03 to 1.03; 0 means nothing without what it stands for."""
     axes = drawings["forest"].axes[0]
     rows = {one.tweakset: one for one in scene.comparisons if one.workload == "cnn_train"}
@@ -49,7 +55,9 @@ def test_the_mark_is_the_gain_and_its_shape_the_verdict(drawings: dict[str, Figu
         effect = rows[name].primary
         assert effect is not None
         assert rows[name].verdict == verdict
-        assert [points(line)[0][0] for line in lines_of(axes, marker)] == [pytest.approx(100 * effect.gain)]
+        assert [points(line)[0][0] for line in lines_of(axes, marker)] == [
+            pytest.approx(100 * effect.gain)
+        ]
         assert f"{effect.baseline:.1f} samples/s" in said(drawings["forest"])
     band = axes.patches[0].get_window_extent().transformed(axes.transData.inverted())
     assert (band.x0, band.x1) == (pytest.approx(100 / 1.03 - 100), pytest.approx(3.0))
@@ -58,17 +66,23 @@ def test_the_mark_is_the_gain_and_its_shape_the_verdict(drawings: dict[str, Figu
 def test_of_contrasts_that_rest_on_different_blocks_the_head_says_all_their_baselines() -> None:
     """`late` lost the first blocks, which drift made the fastest: its stock is another than that of `whole`."""
     arms = (Arm("whole", 0.05), Arm("late", 0.05, broken=dict.fromkeys((1, 2), ("failed", "gone"))))
-    scene = scene_of([from_json(saved_run(Made(arms=(STOCK, *arms), blocks=8, drift=0.2)), "drift.json")])
+    scene = scene_of(
+        [from_json(saved_run(Made(arms=(STOCK, *arms), blocks=8, drift=0.2)), "drift.json")]
+    )
     bases = sorted(one.primary.baseline for one in scene.comparisons if one.primary)
     assert bases[0] < 0.99 * bases[1]
-    assert f"{bases[0]:.1f} samples/s to {bases[1]:.1f} samples/s" in said(forest.draw(scene)).replace("\n", " ")
+    assert f"{bases[0]:.1f} samples/s to {bases[1]:.1f} samples/s" in said(
+        forest.draw(scene)
+    ).replace("\n", " ")
 
 
 def test_an_interval_too_wide_for_the_others_is_cut_with_an_arrow(scene: Scene) -> None:
     wild = next(one for one in scene.comparisons if one.tweakset == "tcp-cubic" and one.primary)
     assert wild.primary is not None
     wide = replace(wild, primary=replace(wild.primary, low=-0.9, high=9.0))
-    axes = forest.draw(replace(scene, comparisons=tuple(wide if one is wild else one for one in scene.comparisons))).axes[0]
+    axes = forest.draw(
+        replace(scene, comparisons=tuple(wide if one is wild else one for one in scene.comparisons))
+    ).axes[0]
     limit = axes.get_xlim()[1]
     assert limit < 100
     assert any(ends == pytest.approx((-limit, limit)) for ends in spans(axes, 1.6))
@@ -79,19 +93,42 @@ def test_one_run_an_arm_is_a_point_without_an_interval(tmp_path: Path) -> None:
     """DeepTweak's directories: the ratio is what was observed, and nothing can be put around it."""
     scene = scene_of([load(directory(tmp_path, Like("base"), Like("exp1", run_effect=0.02)))])
     figure = forest.draw(scene)
-    observed = sorted((100 * one.observed for one in scene.comparisons if one.observed is not None), reverse=True)
-    assert [points(line)[0][0] for line in lines_of(figure.axes[0], "o")] == [pytest.approx(value) for value in observed] != []
+    observed = sorted(
+        (100 * one.observed for one in scene.comparisons if one.observed is not None), reverse=True
+    )
+    assert (
+        [points(line)[0][0] for line in lines_of(figure.axes[0], "o")]
+        == [pytest.approx(value) for value in observed]
+        != []
+    )
     assert spans(figure.axes[0], 1.6) == []
     base = next(cell for cell in scene.runs[0].cells if cell.tweakset == scene.runs[0].baseline)
     text = said(figure).replace("\n", " ")
-    assert all(part in text for part in ("[no interval]", ONE_RUN, f"{base.metrics['throughput_samples_per_s']:.3f} samples/s"))
+    assert all(
+        part in text
+        for part in (
+            "[no interval]",
+            ONE_RUN,
+            f"{base.metrics['throughput_samples_per_s']:.3f} samples/s",
+        )
+    )
 
 
 def test_an_inconclusive_interval_that_leaves_out_0_is_explained() -> None:
     """A stranger sees an interval right of 0 and the word inconclusive: the adjustment for many contrasts must be named."""
     arms = [Arm(f"set-{at}", gain=0.02, requested={"vm.x": str(at)}) for at in range(9)]
-    scene = scene_of([from_json(saved_run(Made(arms=(STOCK, AGAIN, *arms), blocks=6, run_cv=0.012, seed=2)), "many.json")])
-    assert any(one.verdict == "inconclusive" and one.primary and one.primary.low > 0 for one in scene.comparisons)
+    scene = scene_of(
+        [
+            from_json(
+                saved_run(Made(arms=(STOCK, AGAIN, *arms), blocks=6, run_cv=0.012, seed=2)),
+                "many.json",
+            )
+        ]
+    )
+    assert any(
+        one.verdict == "inconclusive" and one.primary and one.primary.low > 0
+        for one in scene.comparisons
+    )
     assert "adjusted for all" in said(forest.draw(scene)).replace("\n", " ")
 
 
@@ -99,12 +136,25 @@ def test_an_inconclusive_interval_that_leaves_out_0_is_explained() -> None:
 
 
 def test_parameters_tell_a_key_alone_from_a_bundle(drawings: dict[str, Figure]) -> None:
-    """tcp-cubic changes one key: a full dot. The bundle's two are hollow: its effect is neither's."""
+    """tcp-cubic changes one key: a full dot.
+
+    The bundle's two are hollow: its effect is neither's.
+    """
     (axes,) = drawings["parameters"].axes
-    dots = {(round(x - 0.5), round(y - 0.5)): line.get_markerfacecolor() for line in lines_of(axes, "o") for x, y in points(line)}
-    columns = [text.get_text() for text in drawings["parameters"].texts if text.get_rotation() == 90]
+    dots = {
+        (round(x - 0.5), round(y - 0.5)): line.get_markerfacecolor()
+        for line in lines_of(axes, "o")
+        for x, y in points(line)
+    }
+    columns = [
+        text.get_text() for text in drawings["parameters"].texts if text.get_rotation() == 90
+    ]
     assert columns == ["tcp-cubic", "bundle", "script", "not-in-force"]
-    assert {columns[column] for (column, _), face in dots.items() if face != "white"} == {"tcp-cubic", "script", "not-in-force"}
+    assert {columns[column] for (column, _), face in dots.items() if face != "white"} == {
+        "tcp-cubic",
+        "script",
+        "not-in-force",
+    }
     assert sum(column == 1 for column, _ in dots) == 2
     assert len(dots) == 5
     assert all(row > 2 for _, row in dots), "below the two workloads"
@@ -115,15 +165,27 @@ def test_parameters_tell_a_key_alone_from_a_bundle(drawings: dict[str, Figure]) 
 
 def test_gains_that_were_called_are_in_colour(drawings: dict[str, Figure], scene: Scene) -> None:
     texts = drawings["parameters"].axes[0].texts
-    coloured = {text.get_text().replace("\N{MINUS SIGN}", "-") for text in texts if text.get_fontweight() == "bold"}
-    called = [one for one in scene.comparisons if one.verdict in {"improved", "regressed"} and one.tweakset != "stock-again"]
+    coloured = {
+        text.get_text().replace("\N{MINUS SIGN}", "-")
+        for text in texts
+        if text.get_fontweight() == "bold"
+    }
+    called = [
+        one
+        for one in scene.comparisons
+        if one.verdict in {"improved", "regressed"} and one.tweakset != "stock-again"
+    ]
     assert coloured == {f"{100 * one.primary.gain:+.1f}" for one in called if one.primary}
     assert "×" in {text.get_text() for text in texts}, "not in force"
 
 
 def test_values_asked_for_stand_beside_their_key() -> None:
     """A key says what it is where its name does not."""
-    arms = (STOCK, Arm("low", requested={"vm.swappiness": "1"}), Arm("high", requested={"vm.swappiness": "90"}))
+    arms = (
+        STOCK,
+        Arm("low", requested={"vm.swappiness": "1"}),
+        Arm("high", requested={"vm.swappiness": "90"}),
+    )
     boot = Arm("boot", requested={"nosmt": ""}, kind="boot")
     figure = parameters.draw(scene_of([from_json(saved_run(Made(arms=(*arms, boot))), "two.json")]))
     assert {"vm.swappiness", "1, 90", "nosmt (boot)"} <= set(said(figure).split("\n"))

@@ -20,7 +20,14 @@ if TYPE_CHECKING:
 
 def looked_back(series: Mapping[str, Sequence[float]]) -> History:
     count = len(next(iter(series.values())))
-    return judge(gather(from_json(night(at, {name: times_s[at] for name, times_s in series.items()}), f"{at}.json") for at in range(count)))
+    return judge(
+        gather(
+            from_json(
+                night(at, {name: times_s[at] for name, times_s in series.items()}), f"{at}.json"
+            )
+            for at in range(count)
+        )
+    )
 
 
 @pytest.fixture(scope="module")
@@ -29,7 +36,13 @@ def history() -> History:
     parse = noisy(stepped((30, 0.1), (8, 0.13), (42, 0.1)), 1, 0.02)
     parse[60] *= 10
     long = noisy(stepped((60, 2e-4), (20, 1e-4)), 2, 0.02)
-    return looked_back({"parse": parse, "sort_a_long_name_with_parameters[1000000-float64-True]": long, "quiet": noisy([1.0] * 80, 3)})
+    return looked_back(
+        {
+            "parse": parse,
+            "sort_a_long_name_with_parameters[1000000-float64-True]": long,
+            "quiet": noisy([1.0] * 80, 3),
+        }
+    )
 
 
 @pytest.fixture(scope="module")
@@ -37,28 +50,51 @@ def figure(history: History) -> Figure:
     return picture.draw(history)
 
 
-def test_every_level_is_where_the_history_says_and_each_change_marked_once(figure: Figure, history: History) -> None:
+def test_every_level_is_where_the_history_says_and_each_change_marked_once(
+    figure: Figure, history: History
+) -> None:
     """Throughput: 1/1.3 is for the worse, back again for the better."""
     assert faults(figure) == []
-    of_parse = (one for one in history.changes if (one.series.workload, one.series.metric.better) == ("bench.py::parse", "higher"))
+    of_parse = (
+        one
+        for one in history.changes
+        if (one.series.workload, one.series.metric.better) == ("bench.py::parse", "higher")
+    )
     changes = sorted(of_parse, key=lambda one: one.found.index)
     lines = figure.axes[0].lines
-    levels = [[y for _, y in points(line)] for line in lines if line.get_linewidth() == 1.6 and len(points(line)) == 2]
-    assert levels == [pytest.approx([level, level]) for level in (changes[0].before, *(change.after for change in changes))]
-    upright = [line for line in lines if line.get_linewidth() == 1.2 and line.get_marker() == "None"]
+    levels = [
+        [y for _, y in points(line)]
+        for line in lines
+        if line.get_linewidth() == 1.6 and len(points(line)) == 2
+    ]
+    assert levels == [
+        pytest.approx([level, level])
+        for level in (changes[0].before, *(change.after for change in changes))
+    ]
+    upright = [
+        line for line in lines if line.get_linewidth() == 1.2 and line.get_marker() == "None"
+    ]
     assert [line.get_color() for line in upright] == [picture.WORSE, picture.BETTER]
     assert [points(line)[0][0] for line in upright] == [29.5, 37.5]
 
 
 def test_a_run_beyond_the_scale_stands_at_the_edge(figure: Figure) -> None:
     """Ten times as long is a tenth of the throughput: a triangle at the lower edge, on its day; no dot is missing."""
-    low, dots = ([place for line in lines_of(figure.axes[0], mark) for place in points(line)] for mark in "vo")
+    low, dots = (
+        [place for line in lines_of(figure.axes[0], mark) for place in points(line)]
+        for mark in "vo"
+    )
     assert low == [(60.0, 0.0)]
     assert len(dots) == 80
 
 
 def test_more_than_a_page_of_changes_is_counted_and_short_series_are_not_drawn() -> None:
-    history = looked_back({f"test_{at:02}": noisy(stepped((20, 1), (20, 2)), 100 + at) for at in range(picture.MOST + 4)})
+    history = looked_back(
+        {
+            f"test_{at:02}": noisy(stepped((20, 1), (20, 2)), 100 + at)
+            for at in range(picture.MOST + 4)
+        }
+    )
     figure = picture.draw(history)
     assert len(figure.axes) == picture.MOST
     assert "4 more workloads" in said(figure)

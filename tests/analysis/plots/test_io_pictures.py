@@ -34,7 +34,11 @@ def gain(levels: Mapping[str, object], tweakset: str) -> float:
     """Decoding costs png its speed, a cold cache and a small read-ahead cost raw its."""
     name, cold = str(levels.get("format", "raw")), levels.get("cache") == "cold"
     scaled = 0.7 * math.log(int(str(levels.get("processes", 1))))
-    return scaled + FORMATS[name] + cold * (COLD[name] - 0.15 * (tweakset.startswith("block") and name == "raw"))
+    return (
+        scaled
+        + FORMATS[name]
+        + cold * (COLD[name] - 0.15 * (tweakset.startswith("block") and name == "raw"))
+    )
 
 
 MADE = MadeIo(
@@ -61,11 +65,15 @@ def drawings(scene: Scene) -> dict[str, Figure]:
     return {name: pictures()[name].draw(scene) for name in NAMES}
 
 
-def test_they_come_with_a_run_that_reported_its_input_and_with_no_other(scene: Scene, drawings: dict[str, Figure]) -> None:
+def test_they_come_with_a_run_that_reported_its_input_and_with_no_other(
+    scene: Scene, drawings: dict[str, Figure]
+) -> None:
     """Some need more than a run: several numbers of processes, more than a block."""
     other = from_json(saved_run(), "other.json")
     assert set(NAMES) == {"io_processes", "io_bottleneck", "io_format_cache"}
-    assert {name: faults(figure) for name, figure in drawings.items()} == {name: [] for name in NAMES}
+    assert {name: faults(figure) for name, figure in drawings.items()} == {
+        name: [] for name in NAMES
+    }
     assert set(NAMES) <= fitting(scene.runs).keys()
     assert not set(NAMES) & fitting([other]).keys()
     for name in NAMES:
@@ -77,29 +85,50 @@ def test_they_come_with_a_run_that_reported_its_input_and_with_no_other(scene: S
 def test_of_a_refused_utilisation_nothing_is_drawn() -> None:
     """Ten steps are too few: no mark, and a note; any place of one would be a value."""
     several = io_processes.draw(scene_with(replace(MADE, steps=10, factors={"processes": (1, 2)})))
-    assert all(not points(line) for one in several.axes for line in lines_of(one, "o") if line.get_markerfacecolor() == "white")
+    assert all(
+        not points(line)
+        for one in several.axes
+        for line in lines_of(one, "o")
+        if line.get_markerfacecolor() == "white"
+    )
     assert "none is drawn" in said(several).replace("\n", " ")
 
 
 def test_shares_of_an_epoch_add_up_and_are_those_of_the_clock() -> None:
-    made = replace(MADE, factors={"cache": ("warm",), "processes": (2,)}, tweaksets=("stock",), first=lambda _levels: 0.5)
+    made = replace(
+        MADE,
+        factors={"cache": ("warm",), "processes": (2,)},
+        tweaksets=("stock",),
+        first=lambda _levels: 0.5,
+    )
     runs = io_runs(made)
     shares = io.shares_of(runs)
     assert sum(one or 0.0 for one in shares.values()) == pytest.approx(100)
     total_s = sum(epoch.duration_s for run in runs for epoch in run.epochs)
-    assert shares["compute"] == pytest.approx(100 * sum(sum(epoch.compute_s) for run in runs for epoch in run.epochs) / total_s)
-    assert shares["first"] == pytest.approx(100 * sum(epoch.load_s[0] for run in runs for epoch in run.epochs) / total_s)
-    assert shares["barrier"] == pytest.approx(100 * sum(sum(epoch.barrier_s or ()) for run in runs for epoch in run.epochs) / total_s)
+    assert shares["compute"] == pytest.approx(
+        100 * sum(sum(epoch.compute_s) for run in runs for epoch in run.epochs) / total_s
+    )
+    assert shares["first"] == pytest.approx(
+        100 * sum(epoch.load_s[0] for run in runs for epoch in run.epochs) / total_s
+    )
+    assert shares["barrier"] == pytest.approx(
+        100 * sum(sum(epoch.barrier_s or ()) for run in runs for epoch in run.epochs) / total_s
+    )
 
 
 def test_a_barrier_that_was_not_clocked_is_part_of_the_rest_and_said_to_be() -> None:
-    runs = [replace(run, epochs=tuple(replace(one, barrier_s=None) for one in run.epochs)) for run in io_runs(MADE)]
+    runs = [
+        replace(run, epochs=tuple(replace(one, barrier_s=None) for one in run.epochs))
+        for run in io_runs(MADE)
+    ]
     assert io.shares_of(runs)["barrier"] is None
     text = said(io_bottleneck.draw(Scene((), io=tuple(map(judge, runs)))))
     assert io.UNCLOCKED in text
 
 
-def test_against_processes_each_configuration_has_its_row_on_one_scale(drawings: dict[str, Figure]) -> None:
+def test_against_processes_each_configuration_has_its_row_on_one_scale(
+    drawings: dict[str, Figure],
+) -> None:
     axes = drawings["io_processes"].axes
     assert len(axes) == 2 * 6
     assert {one.get_ylim()[1] for one in axes[::2]} == {104.0}
@@ -110,7 +139,9 @@ def test_against_processes_each_configuration_has_its_row_on_one_scale(drawings:
     assert throughputs == sorted(throughputs)
 
 
-def test_lines_of_cold_and_warm_meet_where_decoding_is_the_work(drawings: dict[str, Figure]) -> None:
+def test_lines_of_cold_and_warm_meet_where_decoding_is_the_work(
+    drawings: dict[str, Figure],
+) -> None:
     axes = drawings["io_format_cache"].axes[1]
     cold, warm = ([y for _, y in points(line)] for mark in "os" for line in lines_of(axes, mark))
     assert warm[0] / cold[0] == pytest.approx(math.exp(0.6), rel=0.02)
@@ -125,26 +156,42 @@ def test_samples_per_s_stand_on_a_scale_of_ratios_as_they_are_compared() -> None
         def cold(levels: Mapping[str, object], _tweakset: str, by: float = loss) -> float:
             return -by * (levels["cache"] == "cold")
 
-        made = replace(MADE, factors={"format": ("raw", "npz"), "cache": ("cold", "warm")}, gain=cold)
+        made = replace(
+            MADE, factors={"format": ("raw", "npz"), "cache": ("cold", "warm")}, gain=cold
+        )
         au, rate, *_ = io_format_cache.draw(scene_with(made)).axes
         assert (au.get_yscale(), rate.get_yscale()) == ("linear", "log")
 
 
 def test_the_untouched_machine_is_one_value_a_block_with_its_copy() -> None:
     """So the pictures show the means that table and sentences give."""
-    made = replace(MADE, factors={"cache": ("cold", "warm")}, gain=lambda _levels, tweakset: 0.2 * (tweakset == "stock-again"), blocks=4)
+    made = replace(
+        MADE,
+        factors={"cache": ("cold", "warm")},
+        gain=lambda _levels, tweakset: 0.2 * (tweakset == "stock-again"),
+        blocks=4,
+    )
     (part,) = io.parts_of(scene_with(made))
     for one in part.configurations:
         values = [judge(run).value("samples_per_s_whole") or math.nan for run in one.runs]
         assert len(values) == 8
         assert one.responses["samples_per_s_whole"].n == 4
-        assert one.responses["samples_per_s_whole"].value == pytest.approx(math.exp(math.fsum(map(math.log, values)) / 8))
+        assert one.responses["samples_per_s_whole"].value == pytest.approx(
+            math.exp(math.fsum(map(math.log, values)) / 8)
+        )
 
 
 def test_folders_of_dlio_are_one_study_and_drawn_into_files(tmp_path: Path) -> None:
     """They know no blocks, and each folder is an origin of its own."""
-    made = replace(MADE, factors={"format": ("raw", "png"), "processes": (1, 2)}, blocks=1, tweaksets=("stock",))
-    runs = [replace(run, origin=f"results/{at}", block=None) for at, run in enumerate(io_runs(made))]
+    made = replace(
+        MADE,
+        factors={"format": ("raw", "png"), "processes": (1, 2)},
+        blocks=1,
+        tweaksets=("stock",),
+    )
+    runs = [
+        replace(run, origin=f"results/{at}", block=None) for at, run in enumerate(io_runs(made))
+    ]
     drawn = answers.pictures([judge(run) for run in runs], tmp_path)
     files = {name for name, outcome in drawn.items() if not outcome.startswith("not drawn: ")}
     assert files == {"io_processes", "io_bottleneck"}
@@ -166,9 +213,17 @@ def folders(tmp_path: Path) -> Scene:
     where = tmp_path / "unet3d_h100"
     for at, threads in enumerate((16, 1, 8)):
         asked = (f"++workload.reader.read_threads={threads}",)
-        folder(where / f"2_read_threads_{threads}", Made(1000 * at, loads=LOADS, reader={"read_threads": threads}, overrides=asked))
+        folder(
+            where / f"2_read_threads_{threads}",
+            Made(1000 * at, loads=LOADS, reader={"read_threads": threads}, overrides=asked),
+        )
     asked = ("++workload.reader.file_shuffle=random",)
-    folder(where / "2_file_shuffle_random", Made(1500, loads=LOADS, reader={"read_threads": 4, "file_shuffle": "random"}, overrides=asked))
+    folder(
+        where / "2_file_shuffle_random",
+        Made(
+            1500, loads=LOADS, reader={"read_threads": 4, "file_shuffle": "random"}, overrides=asked
+        ),
+    )
     refused: list[str] = []
     made = Scene((), io=tuple(judge(run) for run in runs_of(where, refused)))
     assert not refused

@@ -54,9 +54,15 @@ def drawings(scene: Scene) -> dict[str, Figure]:
     return {name: pictures()[name].draw(scene) for name in DRAWN}
 
 
-def test_nothing_is_cut_and_nothing_lies_over_anything_else(drawings: dict[str, Figure], scene: Scene) -> None:
-    assert {name: wrong(figure) for name, figure in drawings.items()} == {name: [] for name in DRAWN}
-    assert not {"steps", "run_order"} & fitting(scene.runs).keys(), "response times are no speeds of steps"
+def test_nothing_is_cut_and_nothing_lies_over_anything_else(
+    drawings: dict[str, Figure], scene: Scene
+) -> None:
+    assert {name: wrong(figure) for name, figure in drawings.items()} == {
+        name: [] for name in DRAWN
+    }
+    assert not {"steps", "run_order"} & fitting(scene.runs).keys(), (
+        "response times are no speeds of steps"
+    )
 
 
 def test_what_cannot_be_drawn_says_why() -> None:
@@ -65,23 +71,31 @@ def test_what_cannot_be_drawn_says_why() -> None:
     assert not set(NAMES) & fitting([run]).keys()
     for name in NAMES:
         assert re.search("job|stream|fault", refusal(pictures()[name], scene_of([run])))
-    assert "no two policies" in refusal(jobs_policies, scene_of([scheduling_run(("fifo",), count=60)]))
+    assert "no two policies" in refusal(
+        jobs_policies, scene_of([scheduling_run(("fifo",), count=60)])
+    )
     faulty = faulty_run((0.0, 0.5), blocks=2, count=30)
     alone = replace(faulty, cells=tuple(cell for cell in faulty.cells if "fault=" in cell.workload))
     assert "nothing to compare the faults with" in refusal(jobs_faults, scene_of([alone]))
 
 
-def test_waits_stand_at_their_load_beside_the_curve_of_the_model(drawings: dict[str, Figure]) -> None:
+def test_waits_stand_at_their_load_beside_the_curve_of_the_model(
+    drawings: dict[str, Figure],
+) -> None:
     """Two slots: three loads of Poisson arrivals, and what the other runs have without faults; the curve is W_q/E[S] = C/(c(1 - U))."""
     axes = drawings["jobs_waits"].axes[1]
     marks = [point for line in lines_of(axes, "o") for point in points(line)]
     assert [round(load, 1) for load, _ in sorted(marks)] == [0.3, 0.4, 0.6, 0.8, 0.8]
-    curve = next(line for line in axes.lines if line.get_color() == "#1a1a1a" and len(points(line)) > 100)
+    curve = next(
+        line for line in axes.lines if line.get_color() == "#1a1a1a" and len(points(line)) > 100
+    )
     load, wait = points(curve)[120]
     assert wait == pytest.approx(mmc(Inputs(2 * load, 1.0, 2)).wait_s)
 
 
-def test_policies_stand_with_their_paired_ratio_the_least_first(drawings: dict[str, Figure], scene: Scene) -> None:
+def test_policies_stand_with_their_paired_ratio_the_least_first(
+    drawings: dict[str, Figure], scene: Scene
+) -> None:
     (_, place), *_ = queues.places_of(scene)
     rows = queues.rows_of(place, "mean_wait_s")
     ratio = next(one for one in place.policies.waits if one.arm == rows[0].name)
@@ -99,7 +113,9 @@ def test_two_jobs_never_share_a_lane_and_there_are_as_many_lanes_as_slots(scene:
             assert max(lane for _, lane in placed) + 1 <= (stream.slots or 0)
             for lane in {lane for _, lane in placed}:
                 mine = [job for job, its in placed if its == lane]
-                assert all((job.end_s or 0.0) <= later.begin_s + 1e-9 for job, later in pairwise(mine))
+                assert all(
+                    (job.end_s or 0.0) <= later.begin_s + 1e-9 for job, later in pairwise(mine)
+                )
 
 
 def test_the_queue_is_counted_from_submission_to_the_slot(scene: Scene) -> None:
@@ -108,7 +124,10 @@ def test_the_queue_is_counted_from_submission_to_the_slot(scene: Scene) -> None:
     times, counts = waiting(stream)
     waited = sum((job.admit_s or 0.0) - (job.submit_s or 0.0) for job in stream.jobs)
     assert float((counts[:-1] * np.diff(times)).sum()) == pytest.approx(waited)
-    jobs = tuple(replace(job, admit_s=None, start_s=None, end_s=None, outcome="never started") for job in stream.jobs)
+    jobs = tuple(
+        replace(job, admit_s=None, start_s=None, end_s=None, outcome="never started")
+        for job in stream.jobs
+    )
     assert waiting(replace(stream, jobs=jobs))[1][-1] == len(jobs)
 
 
@@ -118,10 +137,15 @@ def test_the_same_jobs_are_drawn_large_at_the_same_time_under_all_policies() -> 
     assert len(windows) == 1
 
 
-def test_each_fault_stands_with_its_slowdown_against_the_same_jobs(drawings: dict[str, Figure], scene: Scene) -> None:
+def test_each_fault_stands_with_its_slowdown_against_the_same_jobs(
+    drawings: dict[str, Figure], scene: Scene
+) -> None:
     """What all had is left out of the names: the rate, and the retries."""
     arms = faults.arms_of(scene)
-    assert {arm.name for arm in named(arms)} == {"kill", *(f"kill, checkpoints every {every} s" for every in ("0.2", "0.6", "2"))}
+    assert {arm.name for arm in named(arms)} == {
+        "kill",
+        *(f"kill, checkpoints every {every} s" for every in ("0.2", "0.6", "2")),
+    }
     text = said(drawings["jobs_faults"])
     assert all(faults.words(arm) in text for arm in arms)
     assert all(arm.slowdown is not None and arm.slowdown.value > 1 for arm in arms)
@@ -131,7 +155,10 @@ def test_what_is_sooner_because_jobs_were_lost_is_not_drawn_as_faster(scene: Sce
     arm = faults.arms_of(scene)[0]
     assert arm.slowdown is not None
     quick = replace(arm, slowdown=arm.slowdown._replace(value=0.5, p_adjusted=0.001))
-    assert [faults.verdict(replace(quick, lost_jobs=lost)) for lost in (0, 9)] == ["faster", "lost jobs"]
+    assert [faults.verdict(replace(quick, lost_jobs=lost)) for lost in (0, 9)] == [
+        "faster",
+        "lost jobs",
+    ]
     assert faults.words(replace(arm, slowdown=None)) == "no job done"
 
 
@@ -141,7 +168,13 @@ def test_steps_stand_by_their_loss(tmp_path: Path) -> None:
     figure = jobs_network.draw(scene)
     assert wrong(figure) == []
     steps, spent = figure.axes
-    assert [label.get_text() for label in steps.get_xticklabels()] == ["none", "0.1 %", "0.3 %", "1 %", "3 %"]
+    assert [label.get_text() for label in steps.get_xticklabels()] == [
+        "none",
+        "0.1 %",
+        "0.3 %",
+        "1 %",
+        "3 %",
+    ]
     line = next(line for stream in scene.streams for line in stream.lines)
     assert len([point for one in lines_of(spent, "o") for point in points(one)]) == 4
     assert line.losses[0].loss == 0
@@ -151,7 +184,13 @@ def test_waits_of_jobs_that_take_several_slots_are_held_against_no_model() -> No
     scene = scene_of([queueing_run(blocks=3, count=60, loads=(0.5,))])
     (gathered,) = scene.streams
     wide = [
-        replace(waits, streams=tuple(replace(one, jobs=tuple(replace(job, replicas=2) for job in one.jobs)) for one in waits.streams))
+        replace(
+            waits,
+            streams=tuple(
+                replace(one, jobs=tuple(replace(job, replicas=2) for job in one.jobs))
+                for one in waits.streams
+            ),
+        )
         for waits in gathered.waits
     ]
     wide_scene = replace(scene, streams=(replace(gathered, waits=tuple(wide)),))

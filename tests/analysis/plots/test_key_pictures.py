@@ -28,20 +28,35 @@ ONE_BAD = {("stock", 1): -0.3}
 AGAIN_DIFFERS = {("stock-again", block): 0.08 for block in (1, 2, 3, 4)}
 OVER_KEYS = ("key_effects", "main_effects")
 LONG = "a-very-long-name.of-a-key.that-nobody-would-choose.but-somebody-will"
-TWELVE = dict.fromkeys((GUILTY, LONG, "net.ipv4.tcp_congestion_control", *(f"kernel.key_number_{at}" for at in range(9))), "1")
+TWELVE = dict.fromkeys(
+    (
+        GUILTY,
+        LONG,
+        "net.ipv4.tcp_congestion_control",
+        *(f"kernel.key_number_{at}" for at in range(9)),
+    ),
+    "1",
+)
 
 
 def ablation(gain: float = 0.0, odd: Mapping[tuple[str, int], float] | None = None) -> Scene:
     """An ablation of three keys in four blocks, the first of which may be guilty."""
     keys = designs.Keys({GUILTY: gain, INNOCENT: 0.0, "net.core.rmem_max": 0.0}, odd=odd or {})
     how = Made(blocks=4, run_cv=0.004, step_cv=0.005, seed=2)
-    return scene_of([from_json(designs.designed("ablation", keys, designs.ablation(3), how), "run.json")])
+    return scene_of(
+        [from_json(designs.designed("ablation", keys, designs.ablation(3), how), "run.json")]
+    )
 
 
 def marks(axes: Axes) -> list[tuple[float, str, bool]]:
     """Gain in percent, mark, and whether it is filled, from above."""
-    drawn = [line for line in axes.lines if str(line.get_marker()) in "^vsoDx" and len(points(line)) == 1]
-    return [(points(line)[0][0], str(line.get_marker()), line.get_markerfacecolor() != "white") for line in drawn]
+    drawn = [
+        line for line in axes.lines if str(line.get_marker()) in "^vsoDx" and len(points(line)) == 1
+    ]
+    return [
+        (points(line)[0][0], str(line.get_marker()), line.get_markerfacecolor() != "white")
+        for line in drawn
+    ]
 
 
 def gains(axes: Axes) -> list[float]:
@@ -51,13 +66,19 @@ def gains(axes: Axes) -> list[float]:
 # Whole analyses of ablations
 
 
-@pytest.mark.parametrize(("gain", "odd"), [(0.0, {}), (-0.1, {}), (-0.1, AGAIN_DIFFERS)], ids=["nothing", "guilty", "copy differs"])
+@pytest.mark.parametrize(
+    ("gain", "odd"),
+    [(0.0, {}), (-0.1, {}), (-0.1, AGAIN_DIFFERS)],
+    ids=["nothing", "guilty", "copy differs"],
+)
 def test_what_is_called_in_an_ablation(gain: float, odd: Mapping[tuple[str, int], float]) -> None:
     """The profile and the guilty key, both ways, point down; nothing does where the copy of stock, always the last row, differs."""
     scene = ablation(gain, odd)
     drawn = {name: pictures()[name].draw(scene) for name in ("key_effects", "parameters", "forest")}
     assert {name: faults(figure) for name, figure in drawn.items()} == {name: [] for name in drawn}
-    coloured = [text for text in drawn["parameters"].axes[0].texts if text.get_fontweight() == "bold"]
+    coloured = [
+        text for text in drawn["parameters"].axes[0].texts if text.get_fontweight() == "bold"
+    ]
     assert bool(coloured) == (gain != 0 and not odd), "in colour only where a set is called"
     rows = marks(drawn["key_effects"].axes[0])
     down = [at for at, (_, mark, filled) in enumerate(rows) if mark == "v" and filled]
@@ -77,11 +98,19 @@ def test_a_cell_that_went_wrong_calls_nothing_and_is_ringed_and_named() -> None:
     assert not {"^", "v"} & {mark for _, mark, _ in rows}
     bad = next(cell for cell in scene.runs[0].cells if (cell.tweakset, cell.block) == ("stock", 1))
     figure = run_order.draw(scene)
-    (ring,) = (points(line) for line in figure.axes[0].lines if line.get_markersize() == 10 and points(line))
-    assert ring == [pytest.approx((Order(scene.runs[0]).place[bad.id], bad.metrics["throughput_samples_per_s"]))]
+    (ring,) = (
+        points(line)
+        for line in figure.axes[0].lines
+        if line.get_markersize() == 10 and points(line)
+    )
+    assert ring == [
+        pytest.approx((Order(scene.runs[0]).place[bad.id], bad.metrics["throughput_samples_per_s"]))
+    ]
     assert "stock in block 1 (\N{MINUS SIGN}" in said(figure).replace("\n", " ")
     two = [cell for cell in scene.runs[0].cells if cell.tweakset in {"stock", "stock-again"}]
-    assert outlying_cells(two, "throughput_samples_per_s") == [], "of two sets nobody knows which is odd"
+    assert outlying_cells(two, "throughput_samples_per_s") == [], (
+        "of two sets nobody knows which is odd"
+    )
 
 
 def test_a_guilty_key_and_a_slow_block_are_no_outlying_cells() -> None:
@@ -92,7 +121,10 @@ def test_a_guilty_key_and_a_slow_block_are_no_outlying_cells() -> None:
 def test_sets_of_an_ablation_are_called_by_their_keys() -> None:
     scene = ablation()
     called = arm_labels(scene.runs, scene.runs[0].tweaksets)
-    assert (called["profile.only-0"], called["profile.no-1"]) == (f"{GUILTY} alone", f"all but {INNOCENT}")
+    assert (called["profile.only-0"], called["profile.no-1"]) == (
+        f"{GUILTY} alone",
+        f"all but {INNOCENT}",
+    )
     assert (called["stock"], called["profile"]) == ("stock", "profile")
     text = said(parameters.draw(scene)).replace("\n", "")
     assert f"{GUILTY} alone" in text
@@ -104,7 +136,12 @@ def test_sets_of_an_ablation_are_called_by_their_keys() -> None:
 
 @pytest.mark.parametrize("name", OVER_KEYS)
 def test_twelve_keys_and_endless_names_fit(name: str) -> None:
-    effects = made.factorial({GUILTY: 0.05, LONG: -0.051}, keys=TWELVE, together={(GUILTY, LONG): -0.102}, replicated=False)
+    effects = made.factorial(
+        {GUILTY: 0.05, LONG: -0.051},
+        keys=TWELVE,
+        together={(GUILTY, LONG): -0.102},
+        replicated=False,
+    )
     quiet = made.factorial({}, workload="w" * 90, replicated=False)
     assert faults(pictures()[name].draw(scene_with(effects, quiet))) == []
 
@@ -119,23 +156,45 @@ def test_without_a_design_or_effects_there_is_a_reason() -> None:
 
 def test_each_key_stands_where_its_gain_is_the_strongest_above() -> None:
     """With the value it is set to; an axis made for eleven keys that do nothing would end before the guilty one."""
-    effects = made.factorial({GUILTY: 0.02, "vm.dirty_ratio": -0.1}, keys={GUILTY: "60", "vm.dirty_ratio": "40"})
+    effects = made.factorial(
+        {GUILTY: 0.02, "vm.dirty_ratio": -0.1}, keys={GUILTY: "60", "vm.dirty_ratio": "40"}
+    )
     figure = key_effects.draw(scene_with(effects))
-    mains = sorted((one for one in effects.terms if one.means == "main"), key=lambda one: -abs(one.effect))
-    assert gains(figure.axes[0])[: len(mains)] == [pytest.approx(100 * math.expm1(one.effect)) for one in mains]
-    intervals = [[x for x, _ in points(line)] for line in figure.axes[0].lines if line.get_linewidth() == 1.6 and len(points(line)) == 2]
+    mains = sorted(
+        (one for one in effects.terms if one.means == "main"), key=lambda one: -abs(one.effect)
+    )
+    assert gains(figure.axes[0])[: len(mains)] == [
+        pytest.approx(100 * math.expm1(one.effect)) for one in mains
+    ]
+    intervals = [
+        [x for x, _ in points(line)]
+        for line in figure.axes[0].lines
+        if line.get_linewidth() == 1.6 and len(points(line)) == 2
+    ]
     assert intervals[0] == pytest.approx([100 * math.expm1(-0.121), 100 * math.expm1(-0.079)])
     assert {"vm.swappiness=60", "vm.dirty_ratio=40"} <= set(said(figure).split("\n"))
-    axes = key_effects.draw(scene_with(made.factorial({GUILTY: -0.7}, keys=TWELVE, design="file"))).axes[0]
+    axes = key_effects.draw(
+        scene_with(made.factorial({GUILTY: -0.7}, keys=TWELVE, design="file"))
+    ).axes[0]
     assert axes.get_xlim()[0] < min(gains(axes)) == pytest.approx(100 * math.expm1(-0.7))
 
 
 def test_an_ablation_has_both_ways_of_a_key_side_by_side_and_the_profile_on_top() -> None:
     """A way that was lost has no mark, and its reason below."""
-    figure = key_effects.draw(scene_with(made.ablation({GUILTY: -0.1, "vm.dirty_ratio": 0.04}, {GUILTY: -0.02})))
-    assert gains(figure.axes[0])[:4] == [pytest.approx(100 * math.expm1(log), abs=0.7) for log in (-0.06, -0.1, -0.02, 0.04)]
-    assert [line.split(" ")[0] for line in said(figure).split("\n") if line.startswith(("in profile", "alone"))] == ["in", "alone"] * 4
-    lost = key_effects.draw(scene_with(made.ablation({GUILTY: -0.1}, {}, missing=[("alone", GUILTY)])))
+    figure = key_effects.draw(
+        scene_with(made.ablation({GUILTY: -0.1, "vm.dirty_ratio": 0.04}, {GUILTY: -0.02}))
+    )
+    assert gains(figure.axes[0])[:4] == [
+        pytest.approx(100 * math.expm1(log), abs=0.7) for log in (-0.06, -0.1, -0.02, 0.04)
+    ]
+    assert [
+        line.split(" ")[0]
+        for line in said(figure).split("\n")
+        if line.startswith(("in profile", "alone"))
+    ] == ["in", "alone"] * 4
+    lost = key_effects.draw(
+        scene_with(made.ablation({GUILTY: -0.1}, {}, missing=[("alone", GUILTY)]))
+    )
     assert len(gains(lost.axes[0])) == len(gains(figure.axes[0])) - 1
     assert f"Lost: tuned.only-{GUILTY}" in said(lost)
 
@@ -150,9 +209,14 @@ def test_interactions_stand_below_the_keys_and_averages_name_them() -> None:
 
 def test_more_tweak_sets_than_a_page_has_columns_for_are_refused() -> None:
     """Else they would be printed over each other."""
-    sets = {f"profile.t{at:02}": frozenset(key for key in range(6) if at >> key & 1) for at in range(1, 43)}
+    sets = {
+        f"profile.t{at:02}": frozenset(key for key in range(6) if at >> key & 1)
+        for at in range(1, 43)
+    }
     keys = designs.Keys({f"vm.k{at}": 0.0 for at in range(6)})
-    scene = scene_of([from_json(designs.designed("file", keys, sets, Made(blocks=1, steps=3)), "run.json")])
+    scene = scene_of(
+        [from_json(designs.designed("file", keys, sets, Made(blocks=1, steps=3)), "run.json")]
+    )
     assert "42 tweak sets" in refusal(parameters, scene)
     assert faults(run_order.draw(scene)) == []
 
@@ -162,7 +226,9 @@ def test_main_effects_are_the_levels_means_on_one_scale() -> None:
     figure = main_effects.draw(scene_with(made.factorial({"vm.dirty_ratio": 0.1})))
     assert len({axes.get_ylim() for axes in figure.axes}) == 1
     line = next(line for line in lines_of(figure.axes[0], "o") if len(points(line)) == 2)
-    assert [y for _, y in points(line)] == pytest.approx([made.BASE * math.exp(-0.05), made.BASE * math.exp(0.05)])
+    assert [y for _, y in points(line)] == pytest.approx(
+        [made.BASE * math.exp(-0.05), made.BASE * math.exp(0.05)]
+    )
     assert [one.get_text() for one in figure.axes[0].get_xticklabels()] == ["as found", "40"]
     low, high = main_effects.draw(scene_with(made.factorial({}, se=0.0001))).axes[0].get_ylim()
     assert low < made.BASE / 1.03 < made.BASE * 1.03 < high

@@ -10,11 +10,17 @@ from analysis.plots.labels import fitted, measure_of, room_for, width_in, wrappe
 from analysis.plots.marks import round_ticks
 
 LETTERS = st.characters(codec="ascii", exclude_categories=["C"])
-NAMES = st.lists(st.text(LETTERS, min_size=1, max_size=60), unique_by=lambda name: " ".join(name.split()), max_size=6)
+NAMES = st.lists(
+    st.text(LETTERS, min_size=1, max_size=60),
+    unique_by=lambda name: " ".join(name.split()),
+    max_size=6,
+)
 
 
 def test_a_name_is_folded_at_a_hyphen_before_it_is_shortened() -> None:
-    assert fitted(["deeptweak-exp2-sysctl"], 1.2) == {"deeptweak-exp2-sysctl": "deeptweak-exp2-\nsysctl"}
+    assert fitted(["deeptweak-exp2-sysctl"], 1.2) == {
+        "deeptweak-exp2-sysctl": "deeptweak-exp2-\nsysctl"
+    }
     assert fitted(["stock", "stock"], 1.2) == {"stock": "stock"}, "the same name twice is one name"
     assert fitted(["deeptweak-exp2-sysctl"], 1.2, lines=1)["deeptweak-exp2-sysctl"].count("…") == 1
     assert room_for(["stock", "stock-again"], 3.0) == pytest.approx(width_in("stock-again") + 0.18)
@@ -22,7 +28,9 @@ def test_a_name_is_folded_at_a_hyphen_before_it_is_shortened() -> None:
 
 
 @given(NAMES, st.floats(0.6, 3.0), st.integers(1, 2))
-def test_names_fit_their_column_on_so_many_lines(names: list[str], room_in: float, lines: int) -> None:
+def test_names_fit_their_column_on_so_many_lines(
+    names: list[str], room_in: float, lines: int
+) -> None:
     shown = fitted(names, room_in, lines=lines)
     assert len(set(shown.values())) == len(names)
     for text in shown.values():
@@ -46,7 +54,8 @@ def test_ticks_lie_on_the_axis_and_are_few(low: float, ratio: float, most: int) 
 
 
 @pytest.mark.parametrize(
-    ("value", "unit", "written"), [(2e-8, "ns", "20.00"), (4e-5, "µs", "40.00"), (0.04, "ms", "40.00"), (2.0, "s", "2.000")]
+    ("value", "unit", "written"),
+    [(2e-8, "ns", "20.00"), (4e-5, "µs", "40.00"), (0.04, "ms", "40.00"), (2.0, "s", "2.000")],
 )
 def test_times_are_shown_in_the_unit_that_suits_them(value: float, unit: str, written: str) -> None:
     """A metric that is not known keeps its own name, which carries its unit."""

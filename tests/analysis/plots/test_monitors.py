@@ -11,7 +11,15 @@ from analysis.load import from_json
 from analysis.plots import fitting, overhead_forest
 from analysis.plots.scene import Scene, scene_of
 from tests.analysis.plots.reading import faults, lines_of, points, refusal, said
-from tests.made_monitoring import MONITORS, PLACEBO, PROFILE, SAMPLER, MadeMonitoring, Monitor, monitored_run
+from tests.made_monitoring import (
+    MONITORS,
+    PLACEBO,
+    PROFILE,
+    SAMPLER,
+    MadeMonitoring,
+    Monitor,
+    monitored_run,
+)
 from tests.synthetic import saved_run
 
 if TYPE_CHECKING:
@@ -26,7 +34,9 @@ def scene_with(made: MadeMonitoring) -> Scene:
 
 @pytest.fixture(scope="module")
 def scene() -> Scene:
-    return scene_with(MadeMonitoring(monitors=(*MONITORS, NSYS), blocks=8, workloads=("python_loop", "cnn_train")))
+    return scene_with(
+        MadeMonitoring(monitors=(*MONITORS, NSYS), blocks=8, workloads=("python_loop", "cnn_train"))
+    )
 
 
 @pytest.fixture(scope="module")
@@ -48,25 +58,35 @@ def test_dear_and_cheap_monitors_stand_apart_on_one_scale(figure: Figure) -> Non
     (dear,) = [x for line in lines_of(axes, "^") for x, _ in points(line) if x > 40]
     cheap = min(x for line in lines_of(axes, "s") for x, _ in points(line))
     assert dear == pytest.approx(60, abs=1)
-    one, zero, far, near, low, high = (axes.transData.transform((x, 0))[0] for x in (1.0, 0.0, dear, cheap, *axes.get_xlim()))
+    one, zero, far, near, low, high = (
+        axes.transData.transform((x, 0))[0] for x in (1.0, 0.0, dear, cheap, *axes.get_xlim())
+    )
     assert one - zero > 0.15 * (high - low)
     assert far - near > 0.3 * (high - low)
 
 
 def test_a_noisy_run_is_drawn_without_one_thing_over_another() -> None:
     """Cells that scatter by a half: intervals from -70 % to thousands."""
-    scene = scene_with(MadeMonitoring(monitors=(*MONITORS[:6], replace(SAMPLER, core=0.0)), blocks=3, cell_sd=0.5, seed=2))
+    scene = scene_with(
+        MadeMonitoring(
+            monitors=(*MONITORS[:6], replace(SAMPLER, core=0.0)), blocks=3, cell_sd=0.5, seed=2
+        )
+    )
     assert scene.overhead["made.json"][0].control.state == "underpowered"
     assert faults(overhead_forest.draw(scene)) == []
 
 
 def test_nothing_is_claimed_where_the_a_a_differs() -> None:
-    figure = overhead_forest.draw(scene_with(MadeMonitoring(monitors=(PLACEBO, PROFILE), blocks=6, again=0.05)))
+    figure = overhead_forest.draw(
+        scene_with(MadeMonitoring(monitors=(PLACEBO, PROFILE), blocks=6, again=0.05))
+    )
     assert not lines_of(figure.axes[0], "^")
     assert "not claimed" in said(figure)
 
 
-def test_a_monitors_own_share_of_a_core_stands_beside_what_it_costs_the_work(figure: Figure) -> None:
+def test_a_monitors_own_share_of_a_core_stands_beside_what_it_costs_the_work(
+    figure: Figure,
+) -> None:
     """15 % of a core, as made; of those inside the workload's process nobody can say."""
     places = {text.get_position(): text.get_text() for text in figure.texts}
     head = next(left for (left, _), text in places.items() if text == "own, %")
@@ -79,7 +99,12 @@ def test_rates_of_a_monitor_stand_below_each_other_in_order(scene: Scene, figure
     overhead = scene.overhead["made.json"][0]
     text = said(figure).split("\n")
     labels = [arm.label for arm in overhead.arms if arm.base == "psutil_thread"]
-    rows = [next(at for at, line in enumerate(text) if line.startswith(f"{label}, n ")) for label in labels]
+    rows = [
+        next(at for at, line in enumerate(text) if line.startswith(f"{label}, n "))
+        for label in labels
+    ]
     assert rows == sorted(rows)
-    drawn = [x for mark in "^so" for line in lines_of(figure.axes[0], mark) for x, _ in points(line)]
+    drawn = [
+        x for mark in "^so" for line in lines_of(figure.axes[0], mark) for x, _ in points(line)
+    ]
     assert min(abs(x - 13) for x in drawn) < 1

@@ -45,21 +45,32 @@ def test_every_file_that_draws_a_scene_is_a_picture_and_each_says_what_it_is() -
     assert {"forest", "run_order", "steps", "parameters", "telemetry"} <= modules.keys()
     assert len({module.ORDER for module in modules.values()}) == len(modules)
     assert list(modules) == sorted(modules, key=lambda name: modules[name].ORDER)
-    assert all(module.TITLE and module.ANSWERS.endswith((".", "?")) and "\n" not in module.ANSWERS for module in modules.values())
+    assert all(
+        module.TITLE and module.ANSWERS.endswith((".", "?")) and "\n" not in module.ANSWERS
+        for module in modules.values()
+    )
 
 
 def test_every_picture_is_explained_once() -> None:
     """With an image of it, of a saved run where one has it."""
     page = (HOUSE / "docs/pictures.md").read_text(encoding="utf-8")
-    shown = re.findall(r"^\*\*`(\w+)`\*\*: .*\?.*\n\n!\[\1\]\(pictures/\1\.svg\)$", page, re.MULTILINE)
+    shown = re.findall(
+        r"^\*\*`(\w+)`\*\*: .*\?.*\n\n!\[\1\]\(pictures/\1\.svg\)$", page, re.MULTILINE
+    )
     drawn = [name for names in (*generate.SHOWN.values(), generate.MADE_UP) for name in names]
     assert sorted(shown) == sorted(drawn) == sorted(pictures())
     assert {one.stem for one in generate.PICTURES.glob("*.svg")} == pictures().keys()
-    assert [name for name in generate.MADE_UP if f"`{name}`" not in page.partition("are of made-up data")[0]] == []
+    assert [
+        name
+        for name in generate.MADE_UP
+        if f"`{name}`" not in page.partition("are of made-up data")[0]
+    ] == []
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_nothing_is_cut_and_nothing_lies_over_anything_else_and_the_svg_is_small(drawings: dict[str, Figure], name: str) -> None:
+def test_nothing_is_cut_and_nothing_lies_over_anything_else_and_the_svg_is_small(
+    drawings: dict[str, Figure], name: str
+) -> None:
     """It is sound XML, and without a date."""
     assert faults(drawings[name]) == []
     text = svg(drawings[name])
@@ -76,8 +87,13 @@ def test_24_tweak_sets_with_endless_names_still_fit(crowded: Scene, name: str) -
     assert faults(figure) == []
 
 
-@pytest.mark.parametrize(("form", "begins"), [("svg", b"<?xml"), ("png", b"\x89PNG"), pytest.param("pdf", b"%PDF", marks=pytest.mark.slow)])
-def test_each_format_is_what_it_says_and_comes_out_the_same(drawings: dict[str, Figure], form: str, begins: bytes) -> None:
+@pytest.mark.parametrize(
+    ("form", "begins"),
+    [("svg", b"<?xml"), ("png", b"\x89PNG"), pytest.param("pdf", b"%PDF", marks=pytest.mark.slow)],
+)
+def test_each_format_is_what_it_says_and_comes_out_the_same(
+    drawings: dict[str, Figure], form: str, begins: bytes
+) -> None:
     one = written(drawings["run_order"], form)
     assert one.startswith(begins)
     assert one == written(drawings["run_order"], form)
@@ -94,8 +110,13 @@ def test_drawing_leaves_matplotlib_as_it_was(drawings: dict[str, Figure]) -> Non
 @pytest.mark.slow
 def test_nothing_of_pyplot_is_loaded() -> None:
     """Its global figures would outlive a picture, and it would look for a display."""
-    check = "import sys; from analysis.plots import pictures; pictures(); sys.exit('matplotlib.pyplot' in sys.modules)"
-    done = subprocess.run([sys.executable, "-c", check], cwd=HOUSE, capture_output=True, text=True, check=False)
+    check = (
+        "import sys; from analysis.plots import pictures; pictures(); "
+        "sys.exit('matplotlib.pyplot' in sys.modules)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", check], cwd=HOUSE, capture_output=True, text=True, check=False
+    )
     assert (done.returncode, done.stderr) == (0, "")
 
 
@@ -104,15 +125,37 @@ def test_nothing_of_pyplot_is_loaded() -> None:
     [
         (
             NAMES,
-            replace(MADE, arms=[replace(arm, broken=dict.fromkeys(range(1, 6), ("failed", "no memory"))) for arm in (STOCK, AGAIN)]),
+            replace(
+                MADE,
+                arms=[
+                    replace(arm, broken=dict.fromkeys(range(1, 6), ("failed", "no memory")))
+                    for arm in (STOCK, AGAIN)
+                ],
+            ),
             "measured|no memory",
         ),
         (ALONE_REFUSED, Made(arms=(STOCK,), blocks=1), "."),
-        (["run_order"], Made(arms=(STOCK,), workloads=[f"w{at}" for at in range(150)], blocks=2, steps=1, warmup=0), "inches tall"),
+        (
+            ["run_order"],
+            Made(
+                arms=(STOCK,),
+                workloads=[f"w{at}" for at in range(150)],
+                blocks=2,
+                steps=1,
+                warmup=0,
+            ),
+            "inches tall",
+        ),
         (["parameters"], Made(blocks=6), "no measured tweak set sets"),
         (["switching"], Made(), "--design=switch"),
     ],
-    ids=["no cell measured", "stock in one block", "150 workloads", "nothing was changed", "not switched"],
+    ids=[
+        "no cell measured",
+        "stock in one block",
+        "150 workloads",
+        "nothing was changed",
+        "not switched",
+    ],
 )
 def test_what_cannot_be_drawn_says_why(wanted: Sequence[str], made: Made, reason: str) -> None:
     scene = scene_of([from_json(saved_run(made), "made.json")])
@@ -122,8 +165,20 @@ def test_what_cannot_be_drawn_says_why(wanted: Sequence[str], made: Made, reason
 
 def test_what_a_file_lacks_is_the_reason(tmp_path: Path) -> None:
     """The order of cells; single steps."""
-    several = scene_of([load(directory(tmp_path / "two_gpus", Like("base", several_gpus=True), Like("exp1", several_gpus=True)))])
-    bare = scene_of([from_json(document([benchmark("test_a", times(1), keep_data=False)]), "stock.json")])
+    several = scene_of(
+        [
+            load(
+                directory(
+                    tmp_path / "two_gpus",
+                    Like("base", several_gpus=True),
+                    Like("exp1", several_gpus=True),
+                )
+            )
+        ]
+    )
+    bare = scene_of(
+        [from_json(document([benchmark("test_a", times(1), keep_data=False)]), "stock.json")]
+    )
     assert "no record of run order" in refusal(run_order, several)
     assert refusal(steps, bare) == "the file has no times of single steps"
 
@@ -135,20 +190,34 @@ def test_one_tweak_set_in_one_block_is_drawn(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_two_runs_stand_side_by_side_each_under_its_own_name(tmp_path: Path, scene: Scene, name: str) -> None:
+def test_two_runs_stand_side_by_side_each_under_its_own_name(
+    tmp_path: Path, scene: Scene, name: str
+) -> None:
     """The second has other tweak sets and no telemetry: what is missing there is not drawn as if it were 0."""
-    other = from_json(saved_run(Made(arms=(STOCK, Arm("else", requested={"vm.x": "1"})), blocks=4, seed=9)), str(tmp_path / "other.json"))
+    other = from_json(
+        saved_run(Made(arms=(STOCK, Arm("else", requested={"vm.x": "1"})), blocks=4, seed=9)),
+        str(tmp_path / "other.json"),
+    )
     both = scene_of([*scene.runs, other])
     figure = pictures()[name].draw(both)
     assert faults(figure) == []
     text = said(figure)
-    assert (f"Run {other.run_id}" in text) == (name != "telemetry"), "the foot names the runs that are drawn"
+    assert (f"Run {other.run_id}" in text) == (name != "telemetry"), (
+        "the foot names the runs that are drawn"
+    )
 
 
 def test_foreign_names_cannot_break_a_picture() -> None:
     """Control characters end no line, letters the font lacks cost no warning, and dollars make no formula."""
     name = "b\x1b[31m\nad 日本 $x^{2}$"
-    scene = scene_of([from_json(saved_run(Made(arms=(STOCK, Arm(name, requested={f"vm.{name}": name})), blocks=3)), "foreign.json")])
+    scene = scene_of(
+        [
+            from_json(
+                saved_run(Made(arms=(STOCK, Arm(name, requested={f"vm.{name}": name})), blocks=3)),
+                "foreign.json",
+            )
+        ]
+    )
     for one in ("forest", "run_order", "parameters"):
         text = "".join(ET.fromstring(svg(pictures()[one].draw(scene))).itertext())  # noqa: S314  # written here
         assert "b\\x1b[31m ad 日本" in text
@@ -175,8 +244,18 @@ def test_the_real_run_of_this_repository_is_drawn() -> None:
 
 
 def test_without_a_home_there_are_pictures_and_no_words_about_it() -> None:
-    environment = {**{name: value for name, value in os.environ.items() if not name.startswith(("MPL", "XDG"))}, "HOME": "/proc/none"}
+    environment = {
+        **{
+            name: value for name, value in os.environ.items() if not name.startswith(("MPL", "XDG"))
+        },
+        "HOME": "/proc/none",
+    }
     done = subprocess.run(
-        [sys.executable, "-c", "import analysis.plots.style"], cwd=HOUSE, env=environment, capture_output=True, text=True, check=True
+        [sys.executable, "-c", "import analysis.plots.style"],
+        cwd=HOUSE,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=True,
     )
     assert done.stdout + done.stderr == ""

@@ -24,7 +24,9 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-def test_a_row_a_quantity_in_which_arms_differ_and_a_column_a_workload(drawings: dict[str, Figure], scene: Scene) -> None:
+def test_a_row_a_quantity_in_which_arms_differ_and_a_column_a_workload(
+    drawings: dict[str, Figure], scene: Scene
+) -> None:
     """Processor and GPU are busier under faster arms; the other quantities are named below, and steal was 0 throughout."""
     figure = drawings["telemetry"]
     columns = [sampled.column_of(scene, panel) for panel in panels_of(scene)]
@@ -35,17 +37,27 @@ def test_a_row_a_quantity_in_which_arms_differ_and_a_column_a_workload(drawings:
     assert "0 throughout: CPU steal" in said(figure).replace("\n", " ")
 
 
-def test_devices_of_a_kind_are_taken_together_and_measured_steps_shaded(drawings: dict[str, Figure], scene: Scene) -> None:
+def test_devices_of_a_kind_are_taken_together_and_measured_steps_shaded(
+    drawings: dict[str, Figure], scene: Scene
+) -> None:
     """Two GPUs of 60 W are 120 W; the warmer of the two temperatures; processor modes make up how busy it was."""
-    traces = {one.label: arms["stock"] for one, arms in sampled.column_of(scene, panels_of(scene)[0]).traces.items()}
+    traces = {
+        one.label: arms["stock"]
+        for one, arms in sampled.column_of(scene, panels_of(scene)[0]).traces.items()
+    }
     assert set(traces["GPU power"].raw) == {120.0}
     assert traces["GPU temperature"].mean.max() > 53
     assert np.nanmax(traces["CPU busy"].mean) == pytest.approx(97.0)
     axes = drawings["telemetry"].axes[1]
     line = next(line for line in axes.lines if line.get_marker() == "None")
-    assert points(line) == [pytest.approx(one, nan_ok=True) for one in zip(traces["CPU busy"].time_s, traces["CPU busy"].mean, strict=True)]
+    assert points(line) == [
+        pytest.approx(one, nan_ok=True)
+        for one in zip(traces["CPU busy"].time_s, traces["CPU busy"].mean, strict=True)
+    ]
     shade = axes.patches[0].get_window_extent().transformed(axes.transData.inverted())
-    assert shade.x0 == pytest.approx(1.08, abs=0.03), "sampling begins a second before the first step; two of 40 ms are warm-up"
+    assert shade.x0 == pytest.approx(1.08, abs=0.03), (
+        "sampling begins a second before the first step; two of 40 ms are warm-up"
+    )
     assert shade.x1 - shade.x0 == pytest.approx(0.4, abs=0.05), "ten are measured"
 
 
@@ -60,9 +72,20 @@ def test_a_missing_or_altered_file_is_a_reason_and_not_an_empty_panel(tmp_path: 
 
 def test_a_workload_that_was_not_sampled_says_so(scene: Scene) -> None:
     """GPU columns of one of the two workloads are taken away: its panels say that nothing was sampled."""
-    keys = {series_key(scene.runs[0], cell.id) for cell in scene.runs[0].cells if cell.workload == "cnn_train"}
+    keys = {
+        series_key(scene.runs[0], cell.id)
+        for cell in scene.runs[0].cells
+        if cell.workload == "cnn_train"
+    }
     less = {
-        key: replace(one, columns={name: values for name, values in one.columns.items() if key not in keys or not name.startswith("gpu")})
+        key: replace(
+            one,
+            columns={
+                name: values
+                for name, values in one.columns.items()
+                if key not in keys or not name.startswith("gpu")
+            },
+        )
         for key, one in scene.series.items()
     }
     figure = telemetry.draw(replace(scene, series=less))
@@ -75,16 +98,33 @@ def test_cells_of_two_runs_are_kept_apart_though_their_ids_are_equal(tmp_path: P
     runs = []
     for seed, gain, power_w in ((1, 0.1, 60.0), (2, -0.1, 300.0)):
         (folder := tmp_path / str(seed)).mkdir()
-        made = Made(arms=(STOCK, Arm("tcp", gain=gain, requested={"net.x": "1"})), blocks=3, steps=4, seed=seed)
+        made = Made(
+            arms=(STOCK, Arm("tcp", gain=gain, requested={"net.x": "1"})),
+            blocks=3,
+            steps=4,
+            seed=seed,
+        )
         runs.append(load(sampled_file(folder, made, power_w=power_w)))
     assert {cell.id for cell in runs[0].cells} == {cell.id for cell in runs[1].cells}
     figure = telemetry.draw(scene_of(runs))
-    assert len([axes for axes in figure.axes if 300.0 in {value for line in axes.lines for _, value in points(line)}]) == 1
+    assert (
+        len(
+            [
+                axes
+                for axes in figure.axes
+                if 300.0 in {value for line in axes.lines for _, value in points(line)}
+            ]
+        )
+        == 1
+    )
 
 
 def test_pooled_cells_end_when_most_have_ended() -> None:
     """Three cells at one pace, of 3, 5 and 9 samples: after the fifth the mean would be of the slowest alone."""
-    cells = [(np.arange(length, dtype=float), np.full(length, value)) for length, value in ((3, 1.0), (5, 2.0), (9, 6.0))]
+    cells = [
+        (np.arange(length, dtype=float), np.full(length, value))
+        for length, value in ((3, 1.0), (5, 2.0), (9, 6.0))
+    ]
     trace = pooled(cells)
     assert trace.time_s.tolist() == [0, 1, 2, 3, 4]
     # 3.0 is (1 + 2 + 6) / 3; from the fourth sample on (2 + 6) / 2; trailing over three.
@@ -92,8 +132,13 @@ def test_pooled_cells_end_when_most_have_ended() -> None:
     assert len(trace.raw) == 17
 
 
-@given(st.lists(st.one_of(st.none(), st.floats(-1e6, 1e6)), min_size=1, max_size=40), st.integers(1, 12))
-def test_the_trailing_mean_looks_back_over_known_values_only(values: list[float | None], window: int) -> None:
+@given(
+    st.lists(st.one_of(st.none(), st.floats(-1e6, 1e6)), min_size=1, max_size=40),
+    st.integers(1, 12),
+)
+def test_the_trailing_mean_looks_back_over_known_values_only(
+    values: list[float | None], window: int
+) -> None:
     column = np.array([np.nan if value is None else value for value in values])
     for at, mean in enumerate(trailing_mean(column, window)):
         known = [one for one in values[max(0, at + 1 - window) : at + 1] if one is not None]

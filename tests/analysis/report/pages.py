@@ -24,7 +24,12 @@ EVERYTHING = Made(
         Arm("faster", 0.12, SWAPPINESS),
         Arm("slower", -0.12, {"vm.dirty_ratio": "40"}),
         Arm("same", 0.0, {"kernel.numa_balancing": "0"}),
-        Arm("isolate", requested={"isolcpus": "2-11"}, kind="boot", broken=dict.fromkeys(range(1, 9), ("skipped", "no such boot token"))),
+        Arm(
+            "isolate",
+            requested={"isolcpus": "2-11"},
+            kind="boot",
+            broken=dict.fromkeys(range(1, 9), ("skipped", "no such boot token")),
+        ),
         Arm("ignored", requested=SWAPPINESS, observed={"vm.swappiness": "60"}),
     ),
     workloads=("cnn_train", "checkpoint_train"),
@@ -35,7 +40,11 @@ EVERYTHING = Made(
 )
 
 
-def read(made: Made = EVERYTHING, change: Callable[[JSON], None] | None = None, origin: str = "made up.json") -> Run:
+def read(
+    made: Made = EVERYTHING,
+    change: Callable[[JSON], None] | None = None,
+    origin: str = "made up.json",
+) -> Run:
     """Make a run and read it, changed on the way where that is asked."""
     saved = saved_run(made)
     if change:
@@ -64,8 +73,20 @@ def two_pictures(_: object = None) -> dict[str, SimpleNamespace]:
         raise NothingToDraw("no GPU <was> measured")
 
     return {
-        "points": SimpleNamespace(TITLE="Points", ANSWERS="Whether there are points.", leads=False, DESIGNS=frozenset(), draw=points),
-        "telemetry": SimpleNamespace(TITLE="Telemetry", ANSWERS="What the machine did.", leads=False, DESIGNS=frozenset(), draw=nothing),
+        "points": SimpleNamespace(
+            TITLE="Points",
+            ANSWERS="Whether there are points.",
+            leads=False,
+            DESIGNS=frozenset(),
+            draw=points,
+        ),
+        "telemetry": SimpleNamespace(
+            TITLE="Telemetry",
+            ANSWERS="What the machine did.",
+            leads=False,
+            DESIGNS=frozenset(),
+            draw=nothing,
+        ),
     }
 
 
@@ -78,7 +99,9 @@ class _Text(HTMLParser):
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         del attrs
         self.hidden += tag in {"style", "svg", "script"}
-        self.parts.append("\n" if tag in {"tr", "li", "p", "h1", "h2", "h3", "h4", "h5", "dt", "summary"} else " ")
+        self.parts.append(
+            "\n" if tag in {"tr", "li", "p", "h1", "h2", "h3", "h4", "h5", "dt", "summary"} else " "
+        )
 
     def handle_endtag(self, tag: str) -> None:
         self.hidden -= tag in {"style", "svg", "script"}
@@ -99,6 +122,8 @@ def text_of(html: str) -> str:
 def section(html: str, place: str) -> str:
     """What a reader reads below one heading of a page, by its id."""
     starts = re.compile(r'<h2 id="|<details class="part" id="')
-    begin = html.index(next(f'{one}{place}"' for one in starts.pattern.split("|") if f'{one}{place}"' in html))
+    begin = html.index(
+        next(f'{one}{place}"' for one in starts.pattern.split("|") if f'{one}{place}"' in html)
+    )
     after = starts.search(html, begin + 1)
     return text_of(html[begin : after.start() if after else -1])

@@ -38,7 +38,9 @@ LOOK = Path(__file__).with_name("in_page.js").read_text(encoding="utf-8")
 WIDTHS = {"wide": 1280, "narrow": 400}
 LARGEST_BYTES = {"main": 900_000, "input": 1_200_000}
 SMALLEST_LETTERS = 8  # pixels
-SCREENS = [(size, scheme, "script") for size in WIDTHS for scheme in ("light", "dark")] + [(size, "light", "no script") for size in WIDTHS]
+SCREENS = [(size, scheme, "script") for size in WIDTHS for scheme in ("light", "dark")] + [
+    (size, "light", "no script") for size in WIDTHS
+]
 needs_browser = pytest.mark.needs("chromium")
 
 
@@ -53,7 +55,14 @@ def write(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
         if name in SAVED:
             save(page_of([load(SAVED[name])], "python -m analysis report RUN").html, path)
             return path
-        runs = [load(one) for one in sorted(nights(folder / "nights", {"bench": noisy(stepped((8, 0.1), (8, 0.12)))}).glob("*.json"))]
+        runs = [
+            load(one)
+            for one in sorted(
+                nights(folder / "nights", {"bench": noisy(stepped((8, 0.1), (8, 0.12)))}).glob(
+                    "*.json"
+                )
+            )
+        ]
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr("analysis.report.page.fitting", two_pictures)
             write_index(runs, folder / "nights", path, "python -m analysis report nights")
@@ -78,7 +87,10 @@ def odd_report(tmp_path_factory: pytest.TempPathFactory) -> Path:
         Arm(evil, -0.1, {evil: evil}, broken={1: ("failed", evil)}),
     )
     runs = [
-        read(replace(EVERYTHING, arms=arms, workloads=("cnn_train", word, evil), seed=seed), origin=f"{evil}{word}{seed}.json")
+        read(
+            replace(EVERYTHING, arms=arms, workloads=("cnn_train", word, evil), seed=seed),
+            origin=f"{evil}{word}{seed}.json",
+        )
         for seed in (1, 2)
     ]
     path = tmp_path_factory.mktemp("odd") / "report.html"
@@ -91,8 +103,18 @@ def odd_report(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def designed_report(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A factorial of five keys, one with an endless name, under two workloads, with the pictures of its design."""
-    keys = Keys({"vm.swappiness": -0.1, f"net.ipv4.{'x' * 70}": 0.0, "vm.dirty_ratio": 0.0, "kernel.numa_balancing": 0.0, "vm.x": 0.03})
-    saved = designed("factorial", keys, factorial(5), Made(workloads=("cnn_train", "lora_finetune"), blocks=3))
+    keys = Keys(
+        {
+            "vm.swappiness": -0.1,
+            f"net.ipv4.{'x' * 70}": 0.0,
+            "vm.dirty_ratio": 0.0,
+            "kernel.numa_balancing": 0.0,
+            "vm.x": 0.03,
+        }
+    )
+    saved = designed(
+        "factorial", keys, factorial(5), Made(workloads=("cnn_train", "lora_finetune"), blocks=3)
+    )
     path = tmp_path_factory.mktemp("designed") / "report.html"
     save(page_of([from_json(saved, "designed.json")], "python -m analysis report RUN").html, path)
     return path
@@ -105,7 +127,8 @@ def browser() -> Iterator[Browser]:
     found = chromium()
     assert found is not None
     with sync_playwright() as driver:
-        # Root's browser has no sandbox of its own; what it opens here is a file of ours, without network.
+        # Root's browser has no sandbox of its own; what it opens here is a file of ours, without
+        # network.
         opened = driver.chromium.launch(executable_path=found, chromium_sandbox=os.geteuid() != 0)
         yield opened
         opened.close()
@@ -120,7 +143,11 @@ def opened(context: BrowserContext, report: Path, complaints: list[str]) -> Page
     page.on("requestfailed", lambda request: complaints.append(f"failed: {request.url[:80]}"))
     page.on(
         "request",
-        lambda request: complaints.append(f"asked: {request.url[:80]}") if not request.url.startswith(("file:", "data:")) else None,
+        lambda request: (
+            complaints.append(f"asked: {request.url[:80]}")
+            if not request.url.startswith(("file:", "data:"))
+            else None
+        ),
     )
     page.goto(report.as_uri())
     page.evaluate("document.querySelectorAll('details').forEach((one) => { one.open = true; })")
@@ -135,12 +162,19 @@ def name(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.fixture(scope="module", params=SCREENS, ids=" ".join)
-def screen(request: pytest.FixtureRequest, browser: Browser, write: Callable[[str], Path], name: str) -> Iterator[tuple[Page, list[str]]]:
+def screen(
+    request: pytest.FixtureRequest, browser: Browser, write: Callable[[str], Path], name: str
+) -> Iterator[tuple[Page, list[str]]]:
     """A page on one kind of screen, and what the browser complained of."""
     size, scheme, script = request.param
-    look: dict[str, Any] = {"viewport": {"width": WIDTHS[size], "height": 800}, "color_scheme": scheme}
+    look: dict[str, Any] = {
+        "viewport": {"width": WIDTHS[size], "height": 800},
+        "color_scheme": scheme,
+    }
     complaints: list[str] = []
-    with browser.new_context(**look, java_script_enabled=script == "script", offline=True) as context:
+    with browser.new_context(
+        **look, java_script_enabled=script == "script", offline=True
+    ) as context:
         yield opened(context, write(name), complaints), complaints
 
 
@@ -178,13 +212,17 @@ def test_every_picture_of_a_run_is_there_or_says_why_not(browser: Browser, repor
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", LARGEST_BYTES)
-def test_the_file_is_small_enough_to_be_sent_by_mail(write: Callable[[str], Path], name: str) -> None:
+def test_the_file_is_small_enough_to_be_sent_by_mail(
+    write: Callable[[str], Path], name: str
+) -> None:
     assert write(name).stat().st_size <= LARGEST_BYTES[name]
 
 
 @needs_browser
 @pytest.mark.parametrize("width", WIDTHS.values())
-def test_odd_names_break_neither_the_page_nor_out_of_it(browser: Browser, odd_report: Path, width: int) -> None:
+def test_odd_names_break_neither_the_page_nor_out_of_it(
+    browser: Browser, odd_report: Path, width: int
+) -> None:
     complaints: list[str] = []
     with browser.new_context(viewport={"width": width, "height": 800}, offline=True) as context:
         page = opened(context, odd_report, complaints)
@@ -196,35 +234,54 @@ def test_odd_names_break_neither_the_page_nor_out_of_it(browser: Browser, odd_re
 
 @needs_browser
 @pytest.mark.parametrize("width", WIDTHS.values())
-def test_the_report_of_a_design_fits_any_screen(browser: Browser, designed_report: Path, width: int) -> None:
+def test_the_report_of_a_design_fits_any_screen(
+    browser: Browser, designed_report: Path, width: int
+) -> None:
     complaints: list[str] = []
     with browser.new_context(viewport={"width": width, "height": 800}, offline=True) as context:
         page = opened(context, designed_report, complaints)
         assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
-        assert page.evaluate("[...look.cut(), ...look.unannounced(), ...look.overlapping(), ...look.pale()]") == []
+        assert (
+            page.evaluate(
+                "[...look.cut(), ...look.unannounced(), ...look.overlapping(), ...look.pale()]"
+            )
+            == []
+        )
         told = [one["alternative"] for one in page.evaluate("look.pictures()")]
         for name in ("key_effects", "main_effects"):
-            (alternative,) = (one for one in told if one.startswith(f"{pictures()[name].TITLE} {pictures()[name].ANSWERS}"))
-            assert "vm.swappiness = 1: " in alternative, "what it shows, for those who cannot see it"
+            (alternative,) = (
+                one
+                for one in told
+                if one.startswith(f"{pictures()[name].TITLE} {pictures()[name].ANSWERS}")
+            )
+            assert "vm.swappiness = 1: " in alternative, (
+                "what it shows, for those who cannot see it"
+            )
     assert complaints == []
     assert designed_report.stat().st_size <= LARGEST_BYTES["main"]
 
 
 @needs_browser
 def test_links_lead_where_they_say(browser: Browser, report: Path) -> None:
-    with browser.new_context(viewport={"width": 1280, "height": 800}, offline=True, reduced_motion="reduce") as context:
+    with browser.new_context(
+        viewport={"width": 1280, "height": 800}, offline=True, reduced_motion="reduce"
+    ) as context:
         page = opened(context, report, [])
         links = page.locator("a[href^='#']").all()
         assert len(links) >= 9
         for link in links:
             place = (link.get_attribute("href") or "")[1:]
             link.click()
-            top = page.evaluate("(id) => document.getElementById(id).getBoundingClientRect().top", place)
+            top = page.evaluate(
+                "(id) => document.getElementById(id).getBoundingClientRect().top", place
+            )
             assert -1 <= top < 800, place
 
 
 @needs_browser
-def test_the_dark_scheme_reaches_into_the_pictures_and_paper_stays_white(browser: Browser, report: Path) -> None:
+def test_the_dark_scheme_reaches_into_the_pictures_and_paper_stays_white(
+    browser: Browser, report: Path
+) -> None:
     shade = "getComputedStyle(document.querySelector('.picture svg')).filter"
     with browser.new_context(color_scheme="dark", offline=True) as context:
         page = opened(context, report, [])
@@ -240,26 +297,37 @@ def test_it_can_be_printed(browser: Browser, report: Path) -> None:
         printed = page.pdf(format="A4")
         assert printed.startswith(b"%PDF")
         page.emulate_media(media="print")
-        page.set_viewport_size({"width": 688, "height": 1000})  # what is left of an A4 page between the margins
+        page.set_viewport_size(
+            {"width": 688, "height": 1000}
+        )  # what is left of an A4 page between the margins
         assert page.evaluate("look.cut()") == []
-        assert [hint for hint in page.locator(".hint").all() if hint.is_visible()] == []  # nobody scrolls paper
+        assert [
+            hint for hint in page.locator(".hint").all() if hint.is_visible()
+        ] == []  # nobody scrolls paper
 
 
 @needs_browser
-def test_those_who_hear_the_page_find_headings_tables_and_pictures(browser: Browser, report: Path) -> None:
+def test_those_who_hear_the_page_find_headings_tables_and_pictures(
+    browser: Browser, report: Path
+) -> None:
     with browser.new_context(viewport={"width": 400, "height": 800}, offline=True) as context:
         page = opened(context, report, [])
         assert page.get_by_role("heading", level=1).count() == 1
         assert page.get_by_role("heading", name="Verdicts").count() == 1
         first = page.get_by_role("table").first
-        assert first.get_by_role("columnheader").count() == first.get_by_role("row").nth(1).get_by_role("cell").count()
+        assert (
+            first.get_by_role("columnheader").count()
+            == first.get_by_role("row").nth(1).get_by_role("cell").count()
+        )
         assert page.get_by_role("img").count() == page.locator(".picture:visible").count()
 
 
 @pytest.fixture
 def fresh(browser: Browser, report: Path) -> Iterator[Page]:
     """The report on a wide screen, its verdicts unfolded."""
-    with browser.new_context(viewport={"width": WIDTHS["wide"], "height": 800}, offline=True) as context:
+    with browser.new_context(
+        viewport={"width": WIDTHS["wide"], "height": 800}, offline=True
+    ) as context:
         page = context.new_page()
         page.goto(f"{report.as_uri()}#verdicts")
         yield page
@@ -270,7 +338,10 @@ VERDICTS = "#verdicts ~ .scroll >> nth=0 >> table"
 
 def column(page: Page, number: int) -> list[str]:
     """The texts of a column of the table of verdicts."""
-    return [text.strip() for text in page.locator(f"{VERDICTS} >> tbody tr > :nth-child({number})").all_inner_texts()]
+    return [
+        text.strip()
+        for text in page.locator(f"{VERDICTS} >> tbody tr > :nth-child({number})").all_inner_texts()
+    ]
 
 
 @needs_browser
@@ -309,10 +380,20 @@ def test_a_link_opens_what_is_folded(fresh: Page) -> None:
 @needs_browser
 def test_a_mark_says_what_it_is(fresh: Page) -> None:
     """By the browser's own tooltip."""
-    mark = next(text for text in fresh.locator("#picture-forest + figure svg *:not(svg) > title").all_text_contents() if " · " in text)
-    assert re.fullmatch(r"[\w-]+ · \w+: [+−][\d.]+ \[.+\] % against .+, \w+, \d+ of \d+ blocks, p .+", mark)
+    mark = next(
+        text
+        for text in fresh.locator(
+            "#picture-forest + figure svg *:not(svg) > title"
+        ).all_text_contents()
+        if " · " in text
+    )
+    assert re.fullmatch(
+        r"[\w-]+ · \w+: [+−][\d.]+ \[.+\] % against .+, \w+, \d+ of \d+ blocks, p .+", mark
+    )
     (*_, cell) = fresh.locator("#picture-run_order svg *:not(svg) > title").all_text_contents()
-    assert re.fullmatch(r"[\w-]+ · \w+, block \d+, cell \d+: .+; others used .+ % of the CPUs", cell)
+    assert re.fullmatch(
+        r"[\w-]+ · \w+, block \d+, cell \d+: .+; others used .+ % of the CPUs", cell
+    )
 
 
 @needs_browser
@@ -327,19 +408,25 @@ def test_a_row_leads_to_its_marks(fresh: Page) -> None:
 
 
 @needs_browser
-def test_without_script_everything_is_there_and_nothing_pretends_to_work(browser: Browser, report: Path) -> None:
+def test_without_script_everything_is_there_and_nothing_pretends_to_work(
+    browser: Browser, report: Path
+) -> None:
     with browser.new_context(java_script_enabled=False, offline=True) as context:
         page = context.new_page()
         page.goto(report.as_uri())
         assert page.locator(f"{VERDICTS} >> tbody tr").count() > 10
         assert page.locator("th button").count() == 0
         assert not page.locator("#filter").is_visible()
-        assert page.locator(".picture svg g > title").count() > 5, "what a mark is, by the browser's own means"
+        assert page.locator(".picture svg g > title").count() > 5, (
+            "what a mark is, by the browser's own means"
+        )
 
 
 @needs_browser
 @pytest.mark.parametrize(("width", "screens"), [(1280, 4), (400, 7)])
-def test_the_answer_takes_a_few_screens_and_paper(browser: Browser, report: Path, width: int, screens: int) -> None:
+def test_the_answer_takes_a_few_screens_and_paper(
+    browser: Browser, report: Path, width: int, screens: int
+) -> None:
     """What is folded is not printed."""
     with browser.new_context(viewport={"width": width, "height": 900}, offline=True) as context:
         page = context.new_page()
@@ -350,9 +437,15 @@ def test_the_answer_takes_a_few_screens_and_paper(browser: Browser, report: Path
 
 @needs_browser
 @pytest.mark.parametrize("width", WIDTHS.values())
-def test_the_table_of_contents_stays_in_view_and_has_what_leads(browser: Browser, report: Path, width: int) -> None:
-    with browser.new_context(viewport={"width": width, "height": 800}, offline=True, reduced_motion="reduce") as context:
+def test_the_table_of_contents_stays_in_view_and_has_what_leads(
+    browser: Browser, report: Path, width: int
+) -> None:
+    with browser.new_context(
+        viewport={"width": width, "height": 800}, offline=True, reduced_motion="reduce"
+    ) as context:
         page = context.new_page()
         page.goto(f"{report.as_uri()}#again")
-        page.wait_for_function("scrollY > 200 && document.querySelector('nav').getBoundingClientRect().top === 0")
+        page.wait_for_function(
+            "scrollY > 200 && document.querySelector('nav').getBoundingClientRect().top === 0"
+        )
         assert "Effect of each tweak set" in page.locator("nav").inner_text()

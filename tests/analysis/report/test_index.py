@@ -38,7 +38,9 @@ class Rows(HTMLParser):
             self.rows[-1] = (self.rows[-1][0], self.rows[-1][1] + data)
 
 
-def test_runs_stand_newest_first_each_with_its_report_and_what_changed_with_it(tmp_path: Path) -> None:
+def test_runs_stand_newest_first_each_with_its_report_and_what_changed_with_it(
+    tmp_path: Path,
+) -> None:
     folder = nights(tmp_path / "nights", {"bench": noisy(stepped((8, 0.1), (8, 0.12)))})
     index = tmp_path / "index.html"
     assert main(["report", str(folder), "--output", str(index)]) == 0
@@ -48,8 +50,12 @@ def test_runs_stand_newest_first_each_with_its_report_and_what_changed_with_it(t
     assert len(rows) == 16
     assert "2026-01-16" in rows[0][1]
     assert "2026-01-01" in rows[-1][1]
-    assert [at for at, (_, text) in enumerate(rows) if "bench -" in text] == [7], "the ninth night, of sixteen"
-    assert all((tmp_path / href.replace("%2B", "+").replace("%3A", ":")).is_file() for href, _ in rows)
+    assert [at for at, (_, text) in enumerate(rows) if "bench -" in text] == [7], (
+        "the ninth night, of sixteen"
+    )
+    assert all(
+        (tmp_path / href.replace("%2B", "+").replace("%3A", ":")).is_file() for href, _ in rows
+    )
 
 
 def test_a_packed_run_has_its_name_without_the_ending(tmp_path: Path) -> None:
@@ -64,7 +70,9 @@ def test_a_packed_run_has_its_name_without_the_ending(tmp_path: Path) -> None:
     assert not any(ending in text for text in texts for ending in (".json", ".xz"))
 
 
-def test_a_report_that_is_newer_than_its_run_is_left_as_it_is(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_report_that_is_newer_than_its_run_is_left_as_it_is(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     folder = tmp_path / "runs"
     folder.mkdir()
     runs = [saved_file(folder, Made(seed=seed, blocks=3), f"{seed}.json") for seed in (1, 2)]
@@ -77,10 +85,14 @@ def test_a_report_that_is_newer_than_its_run_is_left_as_it_is(tmp_path: Path, ca
     before = [one.stat().st_mtime_ns for one in reports]
     os.utime(runs[0], (2**32, 2**32))
     main(["report", str(folder), "--output", str(index)])
-    assert [one.stat().st_mtime_ns == old for one, old in zip(reports, before, strict=True)].count(True) == 1
+    assert [one.stat().st_mtime_ns == old for one, old in zip(reports, before, strict=True)].count(
+        True
+    ) == 1
 
 
-def test_a_run_that_arithmetic_chokes_on_is_named_and_the_others_are_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_that_arithmetic_chokes_on_is_named_and_the_others_are_in(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     folder = tmp_path / "runs"
     folder.mkdir()
     for seed in (1, 2, 3):

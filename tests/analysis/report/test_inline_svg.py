@@ -51,7 +51,10 @@ def test_it_says_what_it_shows_to_those_who_cannot_see_it() -> None:
     root = parsed(inlined("one", "Effects & gains", "Whether <it> moved."))
     told = {part.get("id"): part.text for part in root if part.tag in {"title", "desc"}}
     assert root.get("role") == "img"
-    assert [told[name] for name in (root.get("aria-labelledby") or "").split()] == ["Effects & gains", "Whether <it> moved."]
+    assert [told[name] for name in (root.get("aria-labelledby") or "").split()] == [
+        "Effects & gains",
+        "Whether <it> moved.",
+    ]
 
 
 def test_it_scales_with_the_page() -> None:
@@ -62,7 +65,14 @@ def test_it_scales_with_the_page() -> None:
 
 @pytest.mark.filterwarnings("ignore:Glyph .* missing from")
 def test_any_name_can_stand_in_a_picture() -> None:
-    for name in ("<script>alert(1)</script>", "a & b", "\x01\x1b[31m", "$x^2$", "\u202eevil", "ünï"):
+    for name in (
+        "<script>alert(1)</script>",
+        "a & b",
+        "\x01\x1b[31m",
+        "$x^2$",
+        "\u202eevil",
+        "ünï",
+    ):
         markup = inlined("one", name, name, name)
         assert not any(odd in markup for odd in ("<script", "\u202e", "\x1b"))
         assert parsed(markup).tag == "svg"
@@ -86,16 +96,27 @@ def test_what_cannot_be_drawn_says_why_and_what_can_is_told(snapshot: SnapshotAs
     points, other = pictures_of(Scene((read(),)))
     assert (points.missing, other.markup) == (None, None)
     assert points.markup is not None
-    assert [other.missing, *(part.text for part in parsed(points.markup) if part.tag in {"title", "desc"})] == snapshot
+    assert [
+        other.missing,
+        *(part.text for part in parsed(points.markup) if part.tag in {"title", "desc"}),
+    ] == snapshot
 
 
 @pytest.mark.parametrize("heavier", [False, True], ids=["fewer bytes", "more bytes"])
-def test_a_drawing_of_too_many_marks_becomes_pixels_with_the_same_text(monkeypatch: pytest.MonkeyPatch, *, heavier: bool) -> None:
+def test_a_drawing_of_too_many_marks_becomes_pixels_with_the_same_text(
+    monkeypatch: pytest.MonkeyPatch, *, heavier: bool
+) -> None:
     """It stays a drawing where pixels would be more."""
     monkeypatch.setattr("analysis.report.page.HEAVY_BYTES", 1000)
-    monkeypatch.setattr("analysis.report.page.written", lambda *_: b"large" * 100_000 if heavier else b"small")
-    monkeypatch.setattr("analysis.report.page.fitting", lambda _: {"points": two_pictures()["points"]})
-    (picture,) = pictures_of(Scene((read(Made(arms=(STOCK, Arm('"><script>', requested=SWAPPINESS)))),)))
+    monkeypatch.setattr(
+        "analysis.report.page.written", lambda *_: b"large" * 100_000 if heavier else b"small"
+    )
+    monkeypatch.setattr(
+        "analysis.report.page.fitting", lambda _: {"points": two_pictures()["points"]}
+    )
+    (picture,) = pictures_of(
+        Scene((read(Made(arms=(STOCK, Arm('"><script>', requested=SWAPPINESS)))),))
+    )
     assert picture.markup is not None
     assert "<script" not in picture.markup
     if heavier:

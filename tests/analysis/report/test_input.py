@@ -21,7 +21,9 @@ def html() -> str:
     """A cold cache costs raw files two thirds, png files nothing."""
     made = MadeIo(
         factors={"format": ("raw", "png"), "cache": ("cold", "warm")},
-        gain=lambda levels, _tweakset: math.log(1 / 3) if levels == {"format": "raw", "cache": "cold"} else 0.0,
+        gain=lambda levels, _tweakset: (
+            math.log(1 / 3) if levels == {"format": "raw", "cache": "cold"} else 0.0
+        ),
         blocks=4,
     )
     return page_of([from_json(saved_io(made), "io.json")], "again").html

@@ -29,7 +29,9 @@ KEYS = designs.Keys(
 @cache
 def run(kind: str = "factorial", workloads: tuple[str, ...] = ("cnn_train",)) -> Run:
     points = {"factorial": designs.factorial, "ablation": designs.ablation}[kind](3)
-    return from_json(designs.designed(kind, KEYS, points, Made(blocks=4, workloads=workloads)), "made up.json")
+    return from_json(
+        designs.designed(kind, KEYS, points, Made(blocks=4, workloads=workloads)), "made up.json"
+    )
 
 
 @pytest.fixture(scope="module")
@@ -42,7 +44,9 @@ def ablation_page() -> Page:
     return page(run("ablation"))
 
 
-def test_a_factorial_design_as_it_is_read(factorial_page: Page, snapshot: SnapshotAssertion) -> None:
+def test_a_factorial_design_as_it_is_read(
+    factorial_page: Page, snapshot: SnapshotAssertion
+) -> None:
     """Once for each workload; what each point of the design did by itself stands below it."""
     assert section(factorial_page.html, "answer") == snapshot(name="answer")
     assert section(factorial_page.html, "keys") == snapshot(name="keys")

@@ -42,7 +42,10 @@ def two() -> Page:
         saved["machine_info"]["deeptweak"]["kernel_release"] = "6.19.0"
 
     arms = (STOCK, AGAIN, TUNED)
-    one, other = read(Made(arms=arms), origin="one.json"), read(Made(arms=arms, seed=2), newer, origin="two.json")
+    one, other = (
+        read(Made(arms=arms), origin="one.json"),
+        read(Made(arms=arms, seed=2), newer, origin="two.json"),
+    )
     return page(one, other)
 
 
@@ -51,27 +54,39 @@ def two() -> Page:
 
 def test_the_whole_page_of_a_run(snapshot: SnapshotAssertion) -> None:
     """Every verdict, a setting that was not in force, cells that were skipped and one that failed, a warning, a picture that is missing."""
-    lost = replace(EVERYTHING.arms[3], broken={2: ("failed", "out of memory")}, warnings=["an odd key"])
+    lost = replace(
+        EVERYTHING.arms[3], broken={2: ("failed", "out of memory")}, warnings=["an odd key"]
+    )
     arms = tuple(lost if arm.name == lost.name else arm for arm in EVERYTHING.arms)
     run = read(replace(EVERYTHING, arms=arms, workloads=("cnn_train",), primaries={}, blocks=4))
     html = page(run, refused=["bad.json: not JSON <here>"]).html
     assert text_of(html) == snapshot
 
 
-def test_two_runs_are_told_apart_and_set_against_the_first(two: Page, snapshot: SnapshotAssertion) -> None:
+def test_two_runs_are_told_apart_and_set_against_the_first(
+    two: Page, snapshot: SnapshotAssertion
+) -> None:
     """One run an arm: between the runs nothing can be compared."""
     for place in ("answer", "run1-verdicts", "between", "again"):
         assert section(two.html, place) == snapshot(name=place)
-    assert section(two.html, "machine").partition("\nmade-up-1\n")[0] == snapshot(name="how they differ")
+    assert section(two.html, "machine").partition("\nmade-up-1\n")[0] == snapshot(
+        name="how they differ"
+    )
 
 
-def test_runs_of_others_as_they_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, snapshot: SnapshotAssertion) -> None:
+def test_runs_of_others_as_they_are_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, snapshot: SnapshotAssertion
+) -> None:
     """One run each: no verdict, no setting known to have been in force, and the base told all the same."""
     monkeypatch.chdir(tmp_path)
-    run = load(directory(Path("one_node"), Like("base"), Like("exp1", manifest=SYSCTLS, run_effect=0.1)))
+    run = load(
+        directory(Path("one_node"), Like("base"), Like("exp1", manifest=SYSCTLS, run_effect=0.1))
+    )
     html = page(run).html
     assert [one.verdict for one in compare(run)] == ["inconclusive"]
-    assert f"{run.cells[0].metrics['throughput_samples_per_s']:.4g} samples/s" in section(html, "verdicts")
+    assert f"{run.cells[0].metrics['throughput_samples_per_s']:.4g} samples/s" in section(
+        html, "verdicts"
+    )
     for place in ("answer", "verdicts", "tweaks", "order"):
         assert section(html, place) == snapshot(name=place)
 
@@ -88,7 +103,10 @@ def test_two_files_of_one_benchmark_are_inconclusive(snapshot: SnapshotAssertion
 
 
 def test_runs_with_nothing_in_common_say_so_in_place_of_a_table() -> None:
-    one, other = read(Made(), origin="one.json"), read(Made(workloads=("other_train",), seed=2), origin="two.json")
+    one, other = (
+        read(Made(), origin="one.json"),
+        read(Made(workloads=("other_train",), seed=2), origin="two.json"),
+    )
     told = page(one, other)
     assert told.between is not None
     assert "in common" in told.between.title
@@ -100,7 +118,9 @@ def test_of_a_study_that_pairs_them_itself_only_its_file_is_named() -> None:
     """With --tweaks the workloads that none of them meets would not be measured again."""
     made = saved_run(Made(arms=(STOCK, AGAIN, TUNED), workloads=("cnn_train", "idle"), blocks=3))
     gone = {f"idle-tuned-b{block}" for block in (1, 2, 3)}
-    made["deeptweak"]["cells"] = [one for one in made["deeptweak"]["cells"] if one["id"] not in gone]
+    made["deeptweak"]["cells"] = [
+        one for one in made["deeptweak"]["cells"] if one["id"] not in gone
+    ]
     made["deeptweak"]["design"]["order"] = [one["id"] for one in made["deeptweak"]["cells"]]
     made["benchmarks"] = [one for one in made["benchmarks"] if one["extra_info"]["id"] not in gone]
     again = section(page(from_json(made, "made up")).html, "again")
@@ -123,13 +143,17 @@ def test_the_tables_of_the_page_are_those_of_the_answer(everything: Page) -> Non
     wanted = answer_of(comparisons, [read()], every=True)
     assert verdicts.answer.sections == wanted.sections
     text = section(everything.html, "verdicts")
-    for row in (row for part in wanted.sections[0].parts if isinstance(part, Table) for row in part.rows):
+    for row in (
+        row for part in wanted.sections[0].parts if isinstance(part, Table) for row in part.rows
+    ):
         assert f"{row[0]} {row[1]}" in text
     assert wanted.title in section(everything.html, "answer")
 
 
 def test_a_setting_that_was_not_in_force_is_marked(everything: Page) -> None:
-    (failed,) = re.findall(r'<tr>(?:(?!</tr>).)*?<span class="bad">failed: .*?</tr>', everything.html, re.DOTALL)
+    (failed,) = re.findall(
+        r'<tr>(?:(?!</tr>).)*?<span class="bad">failed: .*?</tr>', everything.html, re.DOTALL
+    )
     assert text_of(failed).startswith("ignored vm.swappiness 1 0 60 0 failed:")
 
 
@@ -149,7 +173,16 @@ def test_every_section_is_there_and_linked(everything: Page, two: Page) -> None:
         ids = re.findall(r'\bid="([^"]+)"', html)
         assert len(ids) == len(set(ids))
         links = re.findall(r'href="#([^"]+)"', html)
-        assert {"answer", "pictures", "tweaks", "order", "machine", "measured", "methods", "again"} <= set(links)
+        assert {
+            "answer",
+            "pictures",
+            "tweaks",
+            "order",
+            "machine",
+            "measured",
+            "methods",
+            "again",
+        } <= set(links)
         assert set(links) <= set(ids)
 
 
@@ -167,7 +200,12 @@ def test_it_asks_nothing_of_the_network_and_runs_no_script_but_its_own(everythin
     assert not re.search(r'(src|href)="(?!#|data:)', html)
     assert not re.search(r"url\((?!#)|@import", html)
     (policy,) = re.findall(r'<meta http-equiv="Content-Security-Policy" content="([^"]*)">', html)
-    assert policy.split("; ") == ["default-src 'none'", "style-src 'unsafe-inline'", "img-src data:", f"script-src 'sha256-{digest}'"]
+    assert policy.split("; ") == [
+        "default-src 'none'",
+        "style-src 'unsafe-inline'",
+        "img-src data:",
+        f"script-src 'sha256-{digest}'",
+    ]
 
 
 def test_every_table_has_heads_with_a_scope(everything: Page) -> None:
@@ -186,7 +224,17 @@ def test_headings_go_down_one_step_at_a_time(two: Page) -> None:
 def evil(saved: JSON) -> JSON:
     """Put markup wherever a run file has text of its own."""
     text = json.dumps(saved)
-    texts = ("cnn_train", "tuned", "made_up", "Made-up CPU", "6.18.0", "out of memory", "made-up-1", "Does a made-up tweak", "odd warning")
+    texts = (
+        "cnn_train",
+        "tuned",
+        "made_up",
+        "Made-up CPU",
+        "6.18.0",
+        "out of memory",
+        "made-up-1",
+        "Does a made-up tweak",
+        "odd warning",
+    )
     for name in texts:
         text = text.replace(name, EVIL + name)
     changed: JSON = json.loads(text)
@@ -195,7 +243,18 @@ def evil(saved: JSON) -> JSON:
 
 
 def test_no_value_of_a_run_file_is_taken_for_markup() -> None:
-    made = Made(arms=(STOCK, Arm("tuned", 0.1, {EVIL: "1"}, broken={2: ("failed", "out of memory")}, warnings=["odd warning"])))
+    made = Made(
+        arms=(
+            STOCK,
+            Arm(
+                "tuned",
+                0.1,
+                {EVIL: "1"},
+                broken={2: ("failed", "out of memory")},
+                warnings=["odd warning"],
+            ),
+        )
+    )
     html = page(from_json(evil(saved_run(made)), f"{EVIL}.json")).html
     assert "<script" not in SCRIPT.sub("", html)
     assert html.count("&lt;script&gt;alert(&#39;x&#39;)&lt;/script&gt;") > 30
@@ -220,4 +279,6 @@ def test_characters_that_would_show_other_words_are_shown_themselves() -> None:
 def test_a_poor_run_has_a_report_too(made: Made) -> None:
     html = page(read(made)).html
     opened = re.findall(r"<([a-z0-9]+)\b[^>]*?(/?)>", html)
-    assert sum(name not in VOID and not closed for name, closed in opened) == len(re.findall(r"</[a-z0-9]+>", html))
+    assert sum(name not in VOID and not closed for name, closed in opened) == len(
+        re.findall(r"</[a-z0-9]+>", html)
+    )

@@ -15,7 +15,9 @@ HTML = f"<!DOCTYPE html><html><head>{MARK}</head>äöü</html>"
 
 def test_a_new_report_is_written_and_nothing_else(tmp_path: Path) -> None:
     size = save(HTML, tmp_path / "report.html")
-    assert [(one.name, one.read_text("utf-8")) for one in tmp_path.iterdir()] == [("report.html", HTML)]
+    assert [(one.name, one.read_text("utf-8")) for one in tmp_path.iterdir()] == [
+        ("report.html", HTML)
+    ]
     assert size == len(HTML.encode())
 
 
@@ -27,14 +29,22 @@ def test_an_earlier_report_is_replaced(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "content", [b"my thesis", b"<html><title>somebody else's report</title></html>", b"\x00\xff", b"x" * 5000 + MARK.encode()]
+    "content",
+    [
+        b"my thesis",
+        b"<html><title>somebody else's report</title></html>",
+        b"\x00\xff",
+        b"x" * 5000 + MARK.encode(),
+    ],
 )
 def test_anything_else_is_left_as_it_is(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "report.html"
     path.write_bytes(content)
     with pytest.raises(Refused, match="not a DeepTweak report"):
         save(HTML, path)
-    assert [(one.name, one.read_bytes()) for one in tmp_path.iterdir()] == [("report.html", content)]
+    assert [(one.name, one.read_bytes()) for one in tmp_path.iterdir()] == [
+        ("report.html", content)
+    ]
 
 
 def test_an_empty_file_is_nothing_to_lose(tmp_path: Path) -> None:
@@ -73,7 +83,9 @@ def test_a_full_disk_is_one_line_and_leaves_the_earlier_report(tmp_path: Path) -
     path.write_text(HTML, "utf-8")
     with file_size_limit(4096), pytest.raises(Refused, match=rf"^{path}: .*File too large\.$"):
         save("x" * 10_000, path)
-    assert [(one.name, one.read_text("utf-8")) for one in tmp_path.iterdir()] == [("report.html", HTML)]
+    assert [(one.name, one.read_text("utf-8")) for one in tmp_path.iterdir()] == [
+        ("report.html", HTML)
+    ]
 
 
 def test_half_a_character_does_not_stop_a_report(tmp_path: Path) -> None:

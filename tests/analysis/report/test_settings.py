@@ -18,13 +18,17 @@ if TYPE_CHECKING:
 HUGE = "/sys/kernel/mm/transparent_hugepage/enabled"
 DEPTH = "/sys/block/vda/queue/iosched/depth"
 ISOLATE = Arm("tuned", requested={"isolcpus": "2-11"}, kind="boot")
-UNMEASURED = Arm("tuned", requested=SWAPPINESS, broken=dict.fromkeys((1, 2, 3), ("skipped", "needs root")))
+UNMEASURED = Arm(
+    "tuned", requested=SWAPPINESS, broken=dict.fromkeys((1, 2, 3), ("skipped", "needs root"))
+)
 
 
 def tuned(saved: JSON, block: int) -> JSON:
     """What the cell of the tweak set in one block says of its settings."""
     extra = (one["extra_info"] for one in saved["benchmarks"])
-    found: JSON = next(one["tweak"] for one in extra if (one["tweakset"], one["block"]) == ("tuned", block))
+    found: JSON = next(
+        one["tweak"] for one in extra if (one["tweakset"], one["block"]) == ("tuned", block)
+    )
     return found
 
 
@@ -55,7 +59,8 @@ CASES: dict[str, tuple[Arm, Callable[[JSON], None] | None, str]] = {
     "changed by a script": (Arm("tuned", scripts=1, side_effects={HUGE: ["madvise", "always"]}), None, "held"),
     "changed by a script and by others": (Arm("tuned", scripts=1, side_effects={HUGE: ["madvise", "always"]}), meddle_again, "failed"),
     "changed along": (Arm("tuned", requested=SWAPPINESS, side_effects={HUGE: ["madvise", "always"]}), None, "held"),
-    "gone after a script": (Arm("tuned", scripts=1, side_effects={DEPTH: ["256", None]}), None, "held"),  # nothing there
+    # nothing there
+    "gone after a script": (Arm("tuned", scripts=1, side_effects={DEPTH: ["256", None]}), None, "held"),
     "changed by somebody else": (Arm("tuned", requested=SWAPPINESS), meddle, "failed"),
     "started with it": (ISOLATE, started_with("quiet isolcpus=2-11 splash"), "held"),
     "started with another": (ISOLATE, started_with("quiet isolcpus=2-111"), "failed"),
@@ -69,12 +74,22 @@ CASES: dict[str, tuple[Arm, Callable[[JSON], None] | None, str]] = {
 def rows(case: str) -> tuple[SettingRow, ...]:
     arm, change, _ = CASES[case]
     run = read(Made(arms=(STOCK, arm), blocks=3), change)
-    return tuple(rows_of(run, run.tweaksets[arm.name], [cell for cell in run.cells if cell.tweakset == arm.name]))
+    return tuple(
+        rows_of(
+            run, run.tweaksets[arm.name], [cell for cell in run.cells if cell.tweakset == arm.name]
+        )
+    )
 
 
 def tables(run: Run) -> list[list[object]]:
     """The rows of the tables of a run's settings and of its tweak sets."""
-    return [list(row) for section in settings(run) for part in section.parts if isinstance(part, Table) for row in part.rows]
+    return [
+        list(row)
+        for section in settings(run)
+        for part in section.parts
+        if isinstance(part, Table)
+        for row in part.rows
+    ]
 
 
 def test_what_a_script_does_not_name_moved_along() -> None:
@@ -87,13 +102,20 @@ def test_what_a_script_does_not_name_moved_along() -> None:
 
     changes = {HUGE: ["madvise", "always"], DEPTH: ["256", "128"]}
     run = read(Made(arms=(STOCK, Arm("tuned", scripts=1, side_effects=changes)), blocks=3), known)
-    found = rows_of(run, run.tweaksets["tuned"], [one for one in run.cells if one.tweakset == "tuned"])
-    assert [(row.key, row.kind) for row in found] == [(HUGE, "by its script"), (DEPTH, "side effect")]
+    found = rows_of(
+        run, run.tweaksets["tuned"], [one for one in run.cells if one.tweakset == "tuned"]
+    )
+    assert [(row.key, row.kind) for row in found] == [
+        (HUGE, "by its script"),
+        (DEPTH, "side effect"),
+    ]
 
 
 def test_a_row_says_what_came_of_a_setting(snapshot: SnapshotAssertion) -> None:
     found = {case: rows(case)[-1] for case in CASES}
-    assert {case: row.state for case, row in found.items()} == {case: state for case, (_, _, state) in CASES.items()}
+    assert {case: row.state for case, row in found.items()} == {
+        case: state for case, (_, _, state) in CASES.items()
+    }
     assert {case: f"{row.kind} {row.key}: {row.says}" for case, row in found.items()} == snapshot
 
 
@@ -102,7 +124,10 @@ def test_values_are_those_of_the_cells() -> None:
 
     def values(case: str) -> tuple[str, ...]:
         row = rows(case)[0]
-        return (row.requested, *(" ".join(sorted(column)) for column in (row.before, row.observed, row.restored)))
+        return (
+            row.requested,
+            *(" ".join(sorted(column)) for column in (row.before, row.observed, row.restored)),
+        )
 
     wanted = {
         "in force and put back": ("1", "0", "1", "0"),
@@ -117,7 +142,12 @@ def test_values_are_those_of_the_cells() -> None:
     assert {case: values(case) for case in wanted} == wanted
 
 
-def test_a_tweak_set_says_how_many_of_its_cells_were_measured_and_why_not_all(snapshot: SnapshotAssertion) -> None:
+def test_a_tweak_set_says_how_many_of_its_cells_were_measured_and_why_not_all(
+    snapshot: SnapshotAssertion,
+) -> None:
     """One whose script changed nothing is there, without a row of settings."""
-    lost, idle, none = (Made(arms=(STOCK, *arms), blocks=3) for arms in ((UNMEASURED,), (Arm("idle", scripts=2),), ()))
+    lost, idle, none = (
+        Made(arms=(STOCK, *arms), blocks=3)
+        for arms in ((UNMEASURED,), (Arm("idle", scripts=2),), ())
+    )
     assert [tables(read(made)) for made in (lost, idle, none)] == snapshot

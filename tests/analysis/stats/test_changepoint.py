@@ -13,7 +13,15 @@ from hypothesis import strategies as st
 from scipy.stats import binom, ttest_ind
 
 from analysis.stats import changepoint
-from analysis.stats.changepoint import SHORTEST, change_points, energy_divergence, odd_end, step_evidence, student, without_outliers
+from analysis.stats.changepoint import (
+    SHORTEST,
+    change_points,
+    energy_divergence,
+    odd_end,
+    step_evidence,
+    student,
+    without_outliers,
+)
 
 SEEDS = st.integers(0, 10_000)
 SETTLING = 60  # points after which AR(1) noise has forgotten where it began
@@ -38,11 +46,20 @@ def noise(kind: str, n: int, count: int, rng: np.random.Generator) -> np.ndarray
 
 
 def shaped(
-    levels: tuple[float, ...], n: int, count: int, seed: int, begins: Sequence[int] | None = None, kind: str = "white"
+    levels: tuple[float, ...],
+    n: int,
+    count: int,
+    seed: int,
+    begins: Sequence[int] | None = None,
+    kind: str = "white",
 ) -> np.ndarray:
     """Noise around levels of equal length, unless `begins` says where each but the first begins; in sd of the noise."""
     series = noise(kind, n, count, np.random.default_rng(seed))
-    begins = [round(n * part / len(levels)) for part in range(1, len(levels))] if begins is None else begins
+    begins = (
+        [round(n * part / len(levels)) for part in range(1, len(levels))]
+        if begins is None
+        else begins
+    )
     for level, (begin, end) in zip(levels, pairwise([0, *begins, n]), strict=True):
         series[:, begin:end] += level
     return series
@@ -64,19 +81,62 @@ def test_the_published_toy_series_has_one_change_with_the_published_evidence() -
     assert point.student_t == pytest.approx(-31.3763, rel=1e-6)
     assert point.df == 18
     assert point.student_p == pytest.approx(3.6e-17, rel=0.01)
-    assert point.shift == pytest.approx(np.mean(TOY[10:]) - np.mean(TOY[:10]), abs=0.005)  # 1.12 is pulled in
+    assert point.shift == pytest.approx(
+        np.mean(TOY[10:]) - np.mean(TOY[:10]), abs=0.005
+    )  # 1.12 is pulled in
     assert point.low < point.shift < point.high < 0
     assert change_points(TOY).p < 1e-6
 
 
 def test_a_change_is_placed_anew_where_that_leaves_a_last_level_of_three_points() -> None:
     """Three are a level: the first pass cuts at 8, between its neighbours the change is at 9."""
-    series = [9.8, 9.8, 9.9, 10.1, 10.1, 10.0, 10.1, 9.9, 9.5, 8.1, 8.7, 8.8, 8.8, 8.4, 11.6, 11.2, 11.0]
+    series = [
+        9.8,
+        9.8,
+        9.9,
+        10.1,
+        10.1,
+        10.0,
+        10.1,
+        9.9,
+        9.5,
+        8.1,
+        8.7,
+        8.8,
+        8.8,
+        8.4,
+        11.6,
+        11.2,
+        11.0,
+    ]
     assert [point.index for point in change_points(series).points] == [9, 14]
 
 
-def test_a_change_with_evidence_of_just_the_limit_does_not_convince(monkeypatch: pytest.MonkeyPatch) -> None:
-    series = [10.0, 10.1, 9.9, 9.7, 9.9, 9.7, 10.0, 10.4, 9.9, 9.8, 10.9, 10.9, 10.8, 10.5, 10.8, 11.0, 10.4, 10.7, 10.2, 10.4]
+def test_a_change_with_evidence_of_just_the_limit_does_not_convince(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    series = [
+        10.0,
+        10.1,
+        9.9,
+        9.7,
+        9.9,
+        9.7,
+        10.0,
+        10.4,
+        9.9,
+        9.8,
+        10.9,
+        10.9,
+        10.8,
+        10.5,
+        10.8,
+        11.0,
+        10.4,
+        10.7,
+        10.2,
+        10.4,
+    ]
     tame = without_outliers(np.array(series))
     one = step_evidence(tame, most=1).log_bayes_factor
     assert [point.index for point in change_points(series).points] == [10]
@@ -85,7 +145,10 @@ def test_a_change_with_evidence_of_just_the_limit_does_not_convince(monkeypatch:
     assert change_points(series).points == ()
 
 
-@pytest.mark.parametrize(("kind", "seed"), [("white", 1), ("t3", 2), ("AR(1) 0.3", 3), ("AR(1) 0.5", 4), ("one 10x outlier", 5)])
+@pytest.mark.parametrize(
+    ("kind", "seed"),
+    [("white", 1), ("t3", 2), ("AR(1) 0.3", 3), ("AR(1) 0.5", 4), ("one 10x outlier", 5)],
+)
 @pytest.mark.parametrize("n", [10, 20, 30, 50, 100, 200, 500])
 def test_noise_alone_seldom_raises_an_alarm(kind: str, seed: int, n: int) -> None:
     """At most 5 % of series, in the binomial 99 % band of as many series as there is time for."""
@@ -121,7 +184,12 @@ def test_outliers_hide_no_change(outliers: tuple[int, ...]) -> None:
 
 @pytest.mark.parametrize(
     ("levels", "expected"),
-    [((0, 4, 0), [30, 60]), ((0, 4, 8), [30, 60]), ((0, 4, 0, 4), [30, 60, 90]), ((0, 5, 10, 5, 0, 7), [30, 60, 90, 120, 150])],
+    [
+        ((0, 4, 0), [30, 60]),
+        ((0, 4, 8), [30, 60]),
+        ((0, 4, 0, 4), [30, 60, 90]),
+        ((0, 5, 10, 5, 0, 7), [30, 60, 90, 120, 150]),
+    ],
 )
 def test_several_changes_are_all_found(levels: tuple[float, ...], expected: list[int]) -> None:
     (series,) = shaped(levels, 30 * len(levels), 1, 11)
@@ -137,7 +205,10 @@ def test_a_machine_that_goes_to_and_fro_is_seen() -> None:
 def test_changes_are_placed_anew_between_their_neighbours() -> None:
     """All four steps, each within 3 runs of its place and no other, in more than 82 % of series."""
     found = [at(series) for series in shaped((0, 2.5, 5, 7.5, 10), 200, 60, 3)]
-    exact = [len(places) == 4 and np.abs(np.subtract(places, [40, 80, 120, 160])).max() <= 3 for places in found]
+    exact = [
+        len(places) == 4 and np.abs(np.subtract(places, [40, 80, 120, 160])).max() <= 3
+        for places in found
+    ]
     assert np.mean(exact) > 0.82
 
 
@@ -151,7 +222,9 @@ def test_three_runs_on_a_new_level_are_enough_where_it_is_far_away() -> None:
 @pytest.mark.parametrize("before", [7, 27, 40])
 @pytest.mark.parametrize("after", [3, 4])
 @pytest.mark.parametrize("factor", [1.3, 2.0])
-def test_a_short_last_level_is_found_and_described_by_its_own_runs(before: int, after: int, factor: float) -> None:
+def test_a_short_last_level_is_found_and_described_by_its_own_runs(
+    before: int, after: int, factor: float
+) -> None:
     """Outliers of the old level would be clipped: the level after three runs is the mean of these runs, and the interval holds it."""
     series = np.random.default_rng(before).normal(0, 0.005, before + after)
     series[before:] += math.log(factor)
@@ -169,7 +242,12 @@ def test_one_or_two_odd_runs_at_the_end_are_counted_and_no_change() -> None:
     for count in (0, 1, 2):
         series = quiet.copy()
         series[30 - count :] += math.log(2)
-        assert (at(series), odd_end(series), odd_end(-series), odd_end(series[::-1])) == ([], count, count, 0)
+        assert (at(series), odd_end(series), odd_end(-series), odd_end(series[::-1])) == (
+            [],
+            count,
+            count,
+            0,
+        )
 
 
 def test_an_outlier_of_a_short_level_is_pulled_towards_that_level() -> None:
@@ -191,7 +269,11 @@ def test_the_interval_holds_the_truth() -> None:
     """95 % of the time: 0.97 of white, 0.95 of AR(1) 0.5 in long series, somewhat less where memory cannot be told in a short one."""
     for kind in ("white", "t3", "AR(1) 0.5"):
         series = shaped((0, 5), 100, 60, 13, kind=kind)
-        points = [found[0] for one in series if len(found := change_points(one).points) == 1 and abs(found[0].index - 50) <= 1]
+        points = [
+            found[0]
+            for one in series
+            if len(found := change_points(one).points) == 1 and abs(found[0].index - 50) <= 1
+        ]
         held = sum(point.low <= 5 <= point.high for point in points)
         assert held >= binom.ppf(0.005, len(points), 0.95)
 
@@ -202,7 +284,13 @@ def test_a_constant_series_has_no_change() -> None:
 
 def test_a_step_without_any_noise_is_a_change_without_a_t() -> None:
     (point,) = change_points([5.0] * 12 + [6.0] * 15).points
-    assert (point.index, point.before, point.after, point.low, point.high) == (12, 5.0, 6.0, 1.0, 1.0)
+    assert (point.index, point.before, point.after, point.low, point.high) == (
+        12,
+        5.0,
+        6.0,
+        1.0,
+        1.0,
+    )
     assert point.student_t is point.student_p is None
 
 
@@ -212,7 +300,10 @@ def test_a_single_odd_value_in_a_constant_series_is_no_change() -> None:
 
 @pytest.mark.parametrize(
     ("values", "reason"),
-    [*(([1.0] * n, "at least 10") for n in (0, 1, SHORTEST - 1)), *(([1.0] * 20 + [wrong], "finite") for wrong in (math.nan, math.inf))],
+    [
+        *(([1.0] * n, "at least 10") for n in (0, 1, SHORTEST - 1)),
+        *(([1.0] * 20 + [wrong], "finite") for wrong in (math.nan, math.inf)),
+    ],
 )
 def test_too_few_values_and_what_is_no_number_are_refused(values: list[float], reason: str) -> None:
     with pytest.raises(ValueError, match=reason):
@@ -226,7 +317,9 @@ def test_shift_and_scale_make_no_difference(seed: int, scale: float, shift: floa
     assert [point.index for point in moved.points] == [point.index for point in plain.points]
     assert moved.p == pytest.approx(plain.p, rel=1e-3)
     for one, other in zip(plain.points, moved.points, strict=True):
-        assert (other.shift, other.low, other.high) == pytest.approx((scale * one.shift, scale * one.low, scale * one.high), rel=1e-3)
+        assert (other.shift, other.low, other.high) == pytest.approx(
+            (scale * one.shift, scale * one.low, scale * one.high), rel=1e-3
+        )
 
 
 @given(st.lists(st.floats(-1e6, 1e6), min_size=SHORTEST, max_size=40))
@@ -239,12 +332,37 @@ def test_pulling_outliers_in_never_reaches_beyond_the_values(values: list[float]
 
 @given(st.lists(st.integers(-3, 3), min_size=SHORTEST, max_size=60))
 def test_coarse_clocks_give_an_answer_too(values: list[int]) -> None:
-    indices = [0, *(point.index for point in change_points([float(value) for value in values]).points), len(values)]
+    indices = [
+        0,
+        *(point.index for point in change_points([float(value) for value in values]).points),
+        len(values),
+    ]
     assert all(later - earlier >= 3 for earlier, later in pairwise(indices))
 
 
 # A toy series published with jhunter, a port of Hunter (Apache Otava): one change, at index 10.
-TOY = [1.02, 0.95, 0.99, 1.00, 1.12, 1.00, 1.01, 0.98, 1.01, 0.96, 0.50, 0.51, 0.48, 0.48, 0.55, 0.50, 0.49, 0.51, 0.50, 0.49]
+TOY = [
+    1.02,
+    0.95,
+    0.99,
+    1.00,
+    1.12,
+    1.00,
+    1.01,
+    0.98,
+    1.01,
+    0.96,
+    0.50,
+    0.51,
+    0.48,
+    0.48,
+    0.55,
+    0.50,
+    0.49,
+    0.51,
+    0.50,
+    0.49,
+]
 SAMPLES = st.lists(st.floats(-1e6, 1e6), min_size=2, max_size=12)
 
 
@@ -252,13 +370,20 @@ def pair_by_pair(before: list[float], after: list[float]) -> float:
     """Matteson and James (2014), equation 5, as it is printed."""
     m, n = len(before), len(after)
     between = 2 / (m * n) * sum(abs(x - y) for x in before for y in after)
-    within = [2 / (len(one) * (len(one) - 1)) * sum(abs(a - b) for i, a in enumerate(one) for b in one[i + 1 :]) for one in (before, after)]
+    within = [
+        2
+        / (len(one) * (len(one) - 1))
+        * sum(abs(a - b) for i, a in enumerate(one) for b in one[i + 1 :])
+        for one in (before, after)
+    ]
     return m * n / (m + n) * (between - sum(within))
 
 
 @given(SAMPLES, SAMPLES)
 def test_energy_by_ranks_is_energy_pair_by_pair(before: list[float], after: list[float]) -> None:
-    assert energy_divergence(np.array(before), np.array(after)) == pytest.approx(pair_by_pair(before, after), rel=1e-9, abs=1e-5)
+    assert energy_divergence(np.array(before), np.array(after)) == pytest.approx(
+        pair_by_pair(before, after), rel=1e-9, abs=1e-5
+    )
 
 
 def test_student_is_scipys() -> None:

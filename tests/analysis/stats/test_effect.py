@@ -12,7 +12,13 @@ from hypothesis import strategies as st
 from scipy.stats import false_discovery_control
 
 from analysis.stats.adjust import ADJUSTMENTS, benjamini_hochberg, holm
-from analysis.stats.effect import ENOUGH_PROCESSES, paired_effect, switched_effect, two_sample_effect, unequal
+from analysis.stats.effect import (
+    ENOUGH_PROCESSES,
+    paired_effect,
+    switched_effect,
+    two_sample_effect,
+    unequal,
+)
 from analysis.terms import Metric, NotComparable
 from control.t_test import detectable_gain
 
@@ -21,7 +27,11 @@ STEP_TIME = Metric("step_time_p10_s", "lower")
 MARGIN = 0.03
 
 values = st.floats(0.05, 20.0)  # wider ratios are lost in exp(x) - 1, and no machine shows them
-arms = st.integers(3, 12).flatmap(lambda n: st.tuples(st.lists(values, min_size=n, max_size=n), st.lists(values, min_size=n, max_size=n)))
+arms = st.integers(3, 12).flatmap(
+    lambda n: st.tuples(
+        st.lists(values, min_size=n, max_size=n), st.lists(values, min_size=n, max_size=n)
+    )
+)
 
 
 def spread(pair: tuple[list[float], list[float]]) -> float:
@@ -35,10 +45,12 @@ def close(one: float, other: float) -> bool:
 def test_a_worked_example_comes_out_as_by_hand() -> None:
     """Log ratios 0.01, 0.02, 0.03: mean 0.02, s = 0.01, s/√3 = 0.0057735, t = 3.4641 with 2 d.f.
 
-    p = 1 - t/√(t²+2) = 1 - 3.4641/√14 = 0.07418. The 95 % interval is 0.02 ± 4.302653 · 0.0057735 = 0.02 ± 0.0248414,
-    the 90 % interval 0.02 ± 2.919986 · 0.0057735 = 0.02 ± 0.0168586.
+    p = 1 - t/√(t²+2) = 1 - 3.4641/√14 = 0.07418. The 95 % interval is 0.02 ± 4.302653 · 0.0057735 =
+    0.02 ± 0.0248414, the 90 % interval 0.02 ± 2.919986 · 0.0057735 = 0.02 ± 0.0168586.
     """
-    effect = paired_effect(THROUGHPUT, [100.0] * 3, [100 * math.exp(x) for x in (0.01, 0.02, 0.03)], MARGIN)
+    effect = paired_effect(
+        THROUGHPUT, [100.0] * 3, [100 * math.exp(x) for x in (0.01, 0.02, 0.03)], MARGIN
+    )
     assert effect.gain == pytest.approx(math.exp(0.02) - 1)
     assert effect.log_sd == pytest.approx(0.01)
     assert effect.p == pytest.approx(0.0741799, abs=1e-7)
@@ -55,12 +67,16 @@ def test_equivalence_is_two_one_sided_tests_by_hand() -> None:
 
     With 2 d.f. the upper tail of t is (1 - t/√(t²+2)) / 2 = (1 - 1.65562/2.17740) / 2 = 0.119817.
     """
-    effect = paired_effect(THROUGHPUT, [100.0] * 3, [100 * math.exp(x) for x in (0.01, 0.02, 0.03)], MARGIN)
+    effect = paired_effect(
+        THROUGHPUT, [100.0] * 3, [100 * math.exp(x) for x in (0.01, 0.02, 0.03)], MARGIN
+    )
     assert effect.p_equivalent == pytest.approx(0.119817, abs=1e-5)
 
 
 @given(arms)
-def test_p_is_that_of_scipys_paired_t_test_on_logarithms(pair: tuple[list[float], list[float]]) -> None:
+def test_p_is_that_of_scipys_paired_t_test_on_logarithms(
+    pair: tuple[list[float], list[float]],
+) -> None:
     assume(spread(pair) > 1e-6)
     expected = scipy.stats.ttest_rel(np.log(pair[1]), np.log(pair[0]))
     interval = expected.confidence_interval(0.95)
@@ -79,11 +95,15 @@ def test_two_samples_are_scipys_welch_or_pooled_where_an_arm_has_no_spread(n: in
     interval = expected.confidence_interval(0.95)
     effect = two_sample_effect(THROUGHPUT, np.exp(base).tolist(), np.exp(after).tolist(), MARGIN)
     assert [effect.p, effect.df] == pytest.approx([expected.pvalue, expected.df])
-    assert [math.log1p(effect.low), math.log1p(effect.high)] == pytest.approx([interval.low, interval.high])
+    assert [math.log1p(effect.low), math.log1p(effect.high)] == pytest.approx(
+        [interval.low, interval.high]
+    )
 
 
 @given(arms)
-def test_equivalence_agrees_with_the_90_percent_interval(pair: tuple[list[float], list[float]]) -> None:
+def test_equivalence_agrees_with_the_90_percent_interval(
+    pair: tuple[list[float], list[float]],
+) -> None:
     """Both one-sided tests are below 5 % exactly when the 90 % interval lies between 1/(1+margin) and 1+margin."""
     assume(spread(pair) > 1e-6)
     effect = paired_effect(THROUGHPUT, *pair, 2.0)
@@ -95,14 +115,22 @@ def test_equivalence_agrees_with_the_90_percent_interval(pair: tuple[list[float]
 def test_time_and_throughput_give_one_answer(pair: tuple[list[float], list[float]]) -> None:
     assume(spread(pair) > 1e-6)
     base, candidate = ([1 / value for value in arm] for arm in pair)
-    one, other = paired_effect(THROUGHPUT, *pair, MARGIN), paired_effect(STEP_TIME, base, candidate, MARGIN)
-    assert all(close(getattr(one, name), getattr(other, name)) for name in ("gain", "low", "high", "p", "p_equivalent"))
+    one, other = (
+        paired_effect(THROUGHPUT, *pair, MARGIN),
+        paired_effect(STEP_TIME, base, candidate, MARGIN),
+    )
+    assert all(
+        close(getattr(one, name), getattr(other, name))
+        for name in ("gain", "low", "high", "p", "p_equivalent")
+    )
 
 
 @pytest.mark.parametrize("ratio", [1.0, 1.1])
 def test_blocks_without_any_spread_are_no_measurement(ratio: float) -> None:
     with pytest.raises(NotComparable):
-        paired_effect(THROUGHPUT, [100.0, 110.0, 120.0], [100 * ratio, 110 * ratio, 120 * ratio], MARGIN)
+        paired_effect(
+            THROUGHPUT, [100.0, 110.0, 120.0], [100 * ratio, 110 * ratio, 120 * ratio], MARGIN
+        )
 
 
 @pytest.mark.parametrize("blocks", [3, 6, 10])
@@ -146,7 +174,9 @@ def missed(processes: int, tau: float, mu: float, *, of_these: bool, seed: int =
 
 @pytest.mark.parametrize("mu", [0.0, 0.05])
 @pytest.mark.parametrize("tau", [0.0, 0.02, 0.05])
-def test_with_enough_processes_the_interval_is_for_processes_of_this_kind(tau: float, mu: float) -> None:
+def test_with_enough_processes_the_interval_is_for_processes_of_this_kind(
+    tau: float, mu: float
+) -> None:
     for processes in (ENOUGH_PROCESSES, 8):
         assert BAND[0] <= missed(processes, tau, mu, of_these=False) <= BAND[1]
 
@@ -167,15 +197,22 @@ def test_means_of_processes_are_compared_where_there_are_enough() -> None:
     rng = np.random.default_rng(3)
     base, other = np.exp(rng.normal(0, 0.1, (2, 5, 2)))
     before, after = (np.exp(np.log(arm).mean(axis=1)).tolist() for arm in (base, other))
-    found, expected = switched_effect(RATE, base.tolist(), other.tolist(), 0.03), paired_effect(RATE, before, after, 0.03)
-    assert (found.gain, found.low, found.p, found.df) == pytest.approx((expected.gain, expected.low, expected.p, 4))
+    found, expected = (
+        switched_effect(RATE, base.tolist(), other.tolist(), 0.03),
+        paired_effect(RATE, before, after, 0.03),
+    )
+    assert (found.gain, found.low, found.p, found.df) == pytest.approx(
+        (expected.gain, expected.low, expected.p, 4)
+    )
     assert found.design == "switched"
 
 
 def test_the_arithmetic_of_two_processes() -> None:
     """Log gains 0.1, 0.3 and 0.2, 0.6: the mean is 0.3, inside them s² = (0.02 + 0.08) / 2, the error is sqrt(s²·(1/2 + 1/2)) / 2."""
     gains = [[0.1, 0.3], [0.2, 0.6]]
-    found = switched_effect(RATE, [[1, 1], [1, 1]], [[math.exp(gain) for gain in process] for process in gains], 0.03)
+    found = switched_effect(
+        RATE, [[1, 1], [1, 1]], [[math.exp(gain) for gain in process] for process in gains], 0.03
+    )
     assert math.log1p(found.gain) == pytest.approx(0.3)
     assert found.log_se == pytest.approx(math.sqrt(0.05) / 2)
     assert (found.df, found.n_baseline) == (2, 4)
@@ -184,13 +221,31 @@ def test_the_arithmetic_of_two_processes() -> None:
 def test_processes_that_differ_are_noticed_as_by_scipy() -> None:
     rng = np.random.default_rng(5)
     gains = [rng.normal(0, 0.05, 16), rng.normal(0.05, 0.05, 16), rng.normal(0, 0.05, 12)]
-    assert unequal([one.tolist() for one in gains]) == pytest.approx(scipy.stats.f_oneway(*gains).pvalue)
+    assert unequal([one.tolist() for one in gains]) == pytest.approx(
+        scipy.stats.f_oneway(*gains).pvalue
+    )
     assert unequal([[0.1, 0.2]]) is None
     assert unequal([[0.1], [0.2]]) is None
 
 
 # Benjamini & Hochberg 1995, thrombolysis in acute myocardial infarction.
-INFARCTION = [0.0001, 0.0004, 0.0019, 0.0095, 0.0201, 0.0278, 0.0298, 0.0344, 0.0459, 0.3240, 0.4262, 0.5719, 0.6528, 0.7590, 1.0]
+INFARCTION = [
+    0.0001,
+    0.0004,
+    0.0019,
+    0.0095,
+    0.0201,
+    0.0278,
+    0.0298,
+    0.0344,
+    0.0459,
+    0.3240,
+    0.4262,
+    0.5719,
+    0.6528,
+    0.7590,
+    1.0,
+]
 probabilities = st.lists(st.floats(0, 1), max_size=20)
 each = pytest.mark.parametrize("name", ADJUSTMENTS)
 
@@ -209,7 +264,9 @@ def test_v14_adjusted_values() -> None:
 @given(probabilities)
 def test_the_false_discovery_rate_is_scipys(ps: list[float]) -> None:
     if ps:
-        assert benjamini_hochberg(ps) == pytest.approx(false_discovery_control(ps, method="bh").tolist())
+        assert benjamini_hochberg(ps) == pytest.approx(
+            false_discovery_control(ps, method="bh").tolist()
+        )
 
 
 @each

@@ -17,7 +17,9 @@ def test_a_change_is_a_one_sample_t() -> None:
     found = change_of(CHANGES, log=True)
     low, high = scipy.stats.t.interval(0.95, 4, 0.028, scipy.stats.sem(CHANGES))
     assert (found.n, found.missing) == (5, None)
-    assert (found.value, found.low, found.high) == pytest.approx((math.expm1(0.028), math.expm1(low), math.expm1(high)))
+    assert (found.value, found.low, found.high) == pytest.approx(
+        (math.expm1(0.028), math.expm1(low), math.expm1(high))
+    )
     assert found.p == pytest.approx(scipy.stats.ttest_1samp(CHANGES, 0).pvalue)
 
 
@@ -32,7 +34,9 @@ def test_a_mean_stays_as_it_was_measured_and_its_interval_ends_where_the_quantit
     assert mean_of([0.9]) == Mean(1, value=0.9)
     both = mean_of([0.9, 1.0], within=(0.0, 1.0))
     assert both is not None
-    assert (both.value, both.low, both.high) == pytest.approx((0.95, 0.95 - 12.7062 * 0.05, 1.0), rel=1e-4)
+    assert (both.value, both.low, both.high) == pytest.approx(
+        (0.95, 0.95 - 12.7062 * 0.05, 1.0), rel=1e-4
+    )
 
 
 def test_only_what_has_a_p_is_adjusted() -> None:

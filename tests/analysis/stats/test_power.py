@@ -16,7 +16,8 @@ from analysis.stats.power import (
 )
 from control.t_test import detectable_errors, t_quantile, t_tail
 
-# Run-to-run CV, effect, pairs for 80 % power at 5 %: simulated elsewhere. A pair's log ratio scatters √2 times as far as a run.
+# Run-to-run CV, effect, pairs for 80 % power at 5 %: simulated elsewhere. A pair's log ratio
+# scatters √2 times as far as a run.
 PROMISED = [
     (0.01, 0.01, 18),
     (0.01, 0.02, 7),
@@ -32,7 +33,9 @@ PROMISED = [
 
 
 def called(n: int, log_sd: float, gain: float, alpha: float) -> float:
-    draws = np.random.default_rng([n, int(gain * 1000)]).normal(math.log1p(gain), log_sd, (20_000, n))
+    draws = np.random.default_rng([n, int(gain * 1000)]).normal(
+        math.log1p(gain), log_sd, (20_000, n)
+    )
     return float((scipy.stats.ttest_1samp(draws, 0, axis=1).pvalue < alpha).mean())
 
 
@@ -43,9 +46,12 @@ def test_pairs_for_80_percent_power(cv: float, gain: float, pairs: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("log_sd", "gain", "alpha"), [(0.02, 0.03, 0.05), (0.028, 0.03, 0.05), (0.028, 0.03, 0.05 / 9), (0.07, 0.05, 0.05 / 17)]
+    ("log_sd", "gain", "alpha"),
+    [(0.02, 0.03, 0.05), (0.028, 0.03, 0.05), (0.028, 0.03, 0.05 / 9), (0.07, 0.05, 0.05 / 17)],
 )
-def test_the_number_named_is_the_first_that_suffices(log_sd: float, gain: float, alpha: float) -> None:
+def test_the_number_named_is_the_first_that_suffices(
+    log_sd: float, gain: float, alpha: float
+) -> None:
     """Simulated, ± 1 % (3.5 standard errors): so many blocks find the gain four times in five, one block less does not."""
     n = blocks_needed(log_sd, gain, alpha)
     assert n is not None
@@ -56,7 +62,8 @@ def test_the_number_named_is_the_first_that_suffices(log_sd: float, gain: float,
 def test_by_hand() -> None:
     """Noise 2 %, gain 3 %: ln 1.03 is 1.478 standard deviations, so 3.305 errors with 5 blocks and 3.620 with 6.
 
-    The noncentral t with 4 d.f. must be 3.761 away to exceed 2.776 four times in five, with 5 d.f. 3.514 to exceed 2.571.
+    The noncentral t with 4 d.f. must be 3.761 away to exceed 2.776 four times in five, with 5 d.f.
+    3.514 to exceed 2.571.
     """
     assert detectable_errors(4) == pytest.approx(3.761, abs=1e-3)
     assert detectable_errors(5) == pytest.approx(3.514, abs=1e-3)
@@ -70,7 +77,14 @@ def test_noise_that_hides_everything_is_said_so() -> None:
 
 def test_the_spread_of_pairs_by_hand() -> None:
     """Two arms in three blocks with log ratios .01, .02, .06: mean .03, s² = (.0004 + .0001 + .0009)/2 = .0007, 2 degrees of freedom."""
-    cells = [(1, "a", 0.0), (1, "b", 0.01), (2, "a", 5.0), (2, "b", 5.02), (3, "a", -1.0), (3, "b", -0.94)]
+    cells = [
+        (1, "a", 0.0),
+        (1, "b", 0.01),
+        (2, "a", 5.0),
+        (2, "b", 5.02),
+        (3, "a", -1.0),
+        (3, "b", -0.94),
+    ]
     log_sd, df = pair_spread(cells)
     assert log_sd**2 == pytest.approx(0.0007)
     assert df == 2
@@ -79,7 +93,9 @@ def test_the_spread_of_pairs_by_hand() -> None:
 def test_every_pair_of_arms_has_its_say() -> None:
     """With complete blocks it is the mean variance over all pairs of arms, and (a - 1)(b - 1) degrees of freedom."""
     table = np.random.default_rng(0).normal(size=(4, 6))
-    log_sd, df = pair_spread([(block, str(arm), table[arm, block]) for arm in range(4) for block in range(6)])
+    log_sd, df = pair_spread(
+        [(block, str(arm), table[arm, block]) for arm in range(4) for block in range(6)]
+    )
     pairs = [(table[i] - table[j]).var(ddof=1) for i in range(4) for j in range(i)]
     assert log_sd**2 == pytest.approx(np.mean(pairs))
     assert df == 15
@@ -90,7 +106,9 @@ def test_a_missing_cell_costs_a_degree_of_freedom_and_no_block() -> None:
     rng = np.random.default_rng(7)
     found = []
     for _ in range(2000):
-        cells = [(block, str(arm), rng.normal() + 3 * block) for block in range(5) for arm in range(4)]
+        cells = [
+            (block, str(arm), rng.normal() + 3 * block) for block in range(5) for arm in range(4)
+        ]
         log_sd, df = pair_spread([cell for at, cell in enumerate(cells) if at not in {3, 9, 10}])
         assert df == 12 - 3
         found.append(log_sd**2)

@@ -10,7 +10,16 @@ from scipy.special import nctdtr, stdtrit
 
 from analysis.stats.changepoint import PHI, SHORTEST_EPISODE, SHORTEST_LEVEL, step_evidence
 from analysis.stats.effect import two_sample_effect
-from analysis.stats.in_time import CAUTION, CLIP, DRIFTS, FORGETTING, MEMORIES, clipped, odd_runs, step_in_time
+from analysis.stats.in_time import (
+    CAUTION,
+    CLIP,
+    DRIFTS,
+    FORGETTING,
+    MEMORIES,
+    clipped,
+    odd_runs,
+    step_in_time,
+)
 from analysis.terms import Metric
 from control.t_test import t_tail
 from docs import between_runs
@@ -19,7 +28,8 @@ from docs import between_runs
 def log_likelihood(series: np.ndarray, phi: float, regressors: np.ndarray) -> float:
     """Generalised least squares: AR(1) noise of unknown size around regressors of unknown size, both integrated out.
 
-    |S|^-1/2 · |X'S^-1 X|^-1/2 · RSS^-(n-k)/2, with S the correlation matrix phi^|i-j| (Harville 1974).
+    |S|^-1/2 · |X'S^-1 X|^-1/2 · RSS^-(n-k)/2, with S the correlation matrix phi^|i-j| (Harville
+    1974).
     """
     n, k = regressors.shape
     correlation = (phi or 1e-300) ** np.abs(np.subtract.outer(np.arange(n), np.arange(n)))
@@ -27,7 +37,9 @@ def log_likelihood(series: np.ndarray, phi: float, regressors: np.ndarray) -> fl
     information = regressors.T @ inverse @ regressors
     rest = series - regressors @ np.linalg.solve(information, regressors.T @ inverse @ series)
     return float(
-        -0.5 * np.linalg.slogdet(correlation)[1] - 0.5 * np.linalg.slogdet(information)[1] - (n - k) / 2 * np.log(rest @ inverse @ rest)
+        -0.5 * np.linalg.slogdet(correlation)[1]
+        - 0.5 * np.linalg.slogdet(information)[1]
+        - (n - k) / 2 * np.log(rest @ inverse @ rest)
     )
 
 
@@ -38,14 +50,19 @@ def by_matrices(series: np.ndarray) -> np.ndarray:
     rows = []
     for phi in PHI:
         flat = log_likelihood(series, phi, one)
-        inverse = np.linalg.inv((phi or 1e-300) ** np.abs(np.subtract.outer(np.arange(n), np.arange(n))))
+        inverse = np.linalg.inv(
+            (phi or 1e-300) ** np.abs(np.subtract.outer(np.arange(n), np.arange(n)))
+        )
         rest = series - (one.T @ inverse @ series / (one.T @ inverse @ one)).item()
         spread = rest @ inverse @ rest
         row = []
         for place in range(SHORTEST_LEVEL, n - SHORTEST_LEVEL + 1):
             step = (np.arange(n) >= place).astype(float)[:, None]
             both = np.hstack([one, step])
-            own = np.linalg.slogdet(both.T @ inverse @ both)[1] - np.linalg.slogdet(one.T @ inverse @ one)[1]
+            own = (
+                np.linalg.slogdet(both.T @ inverse @ both)[1]
+                - np.linalg.slogdet(one.T @ inverse @ one)[1]
+            )
             row.append(log_likelihood(series, phi, both) + 0.5 * own - 0.5 * np.log(spread) - flat)
         rows.append(row)
     return np.array(rows)
@@ -58,7 +75,9 @@ def test_the_bayes_factor_of_one_step_is_that_of_generalised_least_squares(n: in
     short = min(1, 30 / n)
     places = np.arange(SHORTEST_LEVEL, n - SHORTEST_LEVEL + 1)
     calm = np.exp(-(1 + 2 * short) * PHI)
-    weights = np.outer(calm / calm.sum(), (4 * places * (n - places) / n**2) ** (0.5 + 1.75 * short) / len(places))
+    weights = np.outer(
+        calm / calm.sum(), (4 * places * (n - places) / n**2) ** (0.5 + 1.75 * short) / len(places)
+    )
     flat = np.array([log_likelihood(series, phi, np.ones((n, 1))) for phi in PHI])
     joint = np.exp(by_matrices(series) + flat[:, None] - flat.max()) * weights
     expected = np.log(joint.sum() / np.exp(flat - flat.max()).mean())
@@ -104,7 +123,9 @@ DAYS = np.array([0, 1, 2, 3, 4, 7, 8, 9, 10, 13.0])  # no run at weekends
 TURNS = [0, 0, 0, 0, 0, 0, 1, 0, 1, 1]
 
 
-def step_by_matrices(series: np.ndarray, turns: list[int], times: np.ndarray) -> tuple[float, float]:
+def step_by_matrices(
+    series: np.ndarray, turns: list[int], times: np.ndarray
+) -> tuple[float, float]:
     """Generalised least squares with the covariance written out, the drift a random effect, weighted by the restricted likelihood.
 
     Source: Harville 1974.
@@ -115,13 +136,25 @@ def step_by_matrices(series: np.ndarray, turns: list[int], times: np.ndarray) ->
     found = []
     for memory in MEMORIES:
         for size, weight in DRIFTS:
-            alike = memory ** (np.abs(np.subtract.outer(times, times)) / unit) + size**2 * np.outer(line, line)
+            alike = memory ** (np.abs(np.subtract.outer(times, times)) / unit) + size**2 * np.outer(
+                line, line
+            )
             inner = np.linalg.inv(known.T @ np.linalg.inv(alike) @ known)
             beta = inner @ known.T @ np.linalg.inv(alike) @ series
             off = series - known @ beta
             left = off @ np.linalg.inv(alike) @ off
-            likelihood = np.linalg.det(inner) ** 0.5 * np.linalg.det(alike) ** -0.5 * left ** (-(runs - 2) / 2)
-            found.append((weight * np.exp(-FORGETTING * memory) * likelihood, beta[1], left / (runs - 3) * inner[1, 1]))
+            likelihood = (
+                np.linalg.det(inner) ** 0.5
+                * np.linalg.det(alike) ** -0.5
+                * left ** (-(runs - 2) / 2)
+            )
+            found.append(
+                (
+                    weight * np.exp(-FORGETTING * memory) * likelihood,
+                    beta[1],
+                    left / (runs - 3) * inner[1, 1],
+                )
+            )
     weights, steps, variances = np.array(found).T
     weights /= weights.sum()
     step = weights @ steps
@@ -135,15 +168,21 @@ def test_the_step_is_that_of_the_textbook(seed: int) -> None:
     odd = np.count_nonzero(off)
     step, error, df = step_in_time(series, TURNS, DAYS)
     by_hand, error_by_hand = step_by_matrices(tame, TURNS, DAYS)
-    assert (float(step), float(error)) == pytest.approx((by_hand, error_by_hand * CAUTION * 10 / (10 - odd)), rel=1e-6)
+    assert (float(step), float(error)) == pytest.approx(
+        (by_hand, error_by_hand * CAUTION * 10 / (10 - odd)), rel=1e-6
+    )
     assert df == 7 - odd
 
 
 def test_the_unit_of_time_makes_no_difference_and_a_steady_drift_hardly_one() -> None:
     series = np.random.default_rng(1).normal(0, 1, 10)
     first, error, _ = step_in_time(series, TURNS, DAYS)
-    assert float(step_in_time(series, TURNS, 86400 * DAYS + 1.7e9)[0]) == pytest.approx(float(first), rel=1e-6)
-    assert abs(float(step_in_time(series + 0.7 * DAYS, TURNS, DAYS)[0] - first)) < 0.25 * float(error)
+    assert float(step_in_time(series, TURNS, 86400 * DAYS + 1.7e9)[0]) == pytest.approx(
+        float(first), rel=1e-6
+    )
+    assert abs(float(step_in_time(series + 0.7 * DAYS, TURNS, DAYS)[0] - first)) < 0.25 * float(
+        error
+    )
 
 
 NIGHTS = [0] * 14 + [1]
@@ -164,15 +203,22 @@ def p_of(series: np.ndarray, arms: list[int]) -> float:
 
 @pytest.mark.parametrize("odd", [(4,), (0,), (13,), (4, 9), (3, 4)])
 @pytest.mark.parametrize("size", [-0.4, 0.4, -3.0])
-def test_odd_accepted_nights_do_not_hide_a_slower_candidate(odd: tuple[int, ...], size: float) -> None:
-    """The candidate is 8 % slower; one or two nights were far off, whichever and whichever way. They are named, with how far."""
+def test_odd_accepted_nights_do_not_hide_a_slower_candidate(
+    odd: tuple[int, ...], size: float
+) -> None:
+    """The candidate is 8 % slower; one or two nights were far off, whichever and whichever way.
+
+    They are named, with how far.
+    """
     quiet = night_by_night((14, -0.08))
     series = night_by_night((14, -0.08), *((place, size) for place in odd))
     assert p_of(quiet, NIGHTS) < 0.001
     assert p_of(series, NIGHTS) < 0.01
     assert float(step_in_time(series, NIGHTS, range(15))[0]) == pytest.approx(-0.08, abs=0.025)
     assert [place for place, _ in odd_runs(series, NIGHTS)] == [*odd]
-    assert [off for _, off in odd_runs(series, NIGHTS)] == pytest.approx([size] * len(odd), abs=0.025)
+    assert [off for _, off in odd_runs(series, NIGHTS)] == pytest.approx(
+        [size] * len(odd), abs=0.025
+    )
     assert odd_runs(quiet, NIGHTS) == []
 
 
@@ -192,7 +238,10 @@ def test_equal_values_of_a_coarse_clock_are_no_scale_to_clip_by() -> None:
 def test_the_longer_the_time_between_the_arms_the_less_is_known() -> None:
     """A line may go anywhere meanwhile: the error grows with the time, while Welch's stays what it was."""
     series, turns = np.random.default_rng(2).normal(0, 1, 16), [0] * 8 + [1] * 8
-    errors = [float(step_in_time(series, turns, np.r_[np.arange(8), np.arange(8) + 8 + gap])[1]) for gap in (0, 20, 200)]
+    errors = [
+        float(step_in_time(series, turns, np.r_[np.arange(8), np.arange(8) + 8 + gap])[1])
+        for gap in (0, 20, 200)
+    ]
     assert errors == sorted(errors)
     assert errors[2] > 10 * errors[0]
 
@@ -242,7 +291,13 @@ def test_the_bound_of_normal_noise_is_that_of_the_textbook(n: int, m: int) -> No
 def test_runs_that_take_turns_find_less_than_half_of_that() -> None:
     noise = remembering(16) + np.tile([0, 1.6], 8)
     times = tuple(range(0, 16, 2)), tuple(range(1, 16, 2))
-    found = [two_sample_effect(RATE, np.exp(one[::2]).tolist(), np.exp(one[1::2]).tolist(), 0.03, times).p < 0.05 for one in noise]
+    found = [
+        two_sample_effect(
+            RATE, np.exp(one[::2]).tolist(), np.exp(one[1::2]).tolist(), 0.03, times
+        ).p
+        < 0.05
+        for one in noise
+    ]
     assert np.mean(found) > 0.87
 
 

@@ -11,9 +11,13 @@ from tests.conftest import REFERENCE
 
 
 @pytest.mark.needs("reference")
-@pytest.mark.parametrize(("configuration", "p"), [("base", 0.075), ("exp1", 0.0043), ("exp2", 0.0040), ("exp3", 0.017)])
+@pytest.mark.parametrize(
+    ("configuration", "p"), [("base", 0.075), ("exp1", 0.0043), ("exp2", 0.0040), ("exp3", 0.017)]
+)
 def test_halves_of_deeptweaks_runs_differ_as_published(configuration: str, p: float) -> None:
-    steps = pd.read_csv(REFERENCE / "deeptweak" / "one_node_one_gpu" / configuration / "benchmark.csv")["step_time"]
+    steps = pd.read_csv(
+        REFERENCE / "deeptweak" / "one_node_one_gpu" / configuration / "benchmark.csv"
+    )["step_time"]
     assert drift(steps.to_list())[1] == pytest.approx(p, rel=0.02)
 
 
@@ -27,7 +31,10 @@ def test_a_run_that_slows_down_under_way_drifts() -> None:
 
 
 def test_a_stall_is_neighbouring_steps_and_no_long_step_by_itself() -> None:
-    """Three of 1500 steps ten times as long: 27 steps more, 1.8 %. Strewn about, the same steps are none, nor is a slower half."""
+    """Three of 1500 steps ten times as long: 27 steps more, 1.8 %.
+
+    Strewn about, the same steps are none, nor is a slower half.
+    """
     usual = np.random.default_rng(3).normal(1, 0.05, 1500)
     stalled, strewn, halved = usual.copy(), usual.copy(), usual.copy()
     stalled[700:703] *= 10
@@ -36,7 +43,9 @@ def test_a_stall_is_neighbouring_steps_and_no_long_step_by_itself() -> None:
     (found,) = stalls(stalled.tolist())
     assert (found.first, found.steps) == (701, 3)
     assert found.times == pytest.approx(10, rel=0.05)
-    assert [stalls(one.tolist()) for one in (usual, strewn, halved, np.ones(50), np.zeros(50))] == [[]] * 5
+    assert [stalls(one.tolist()) for one in (usual, strewn, halved, np.ones(50), np.zeros(50))] == [
+        []
+    ] * 5
 
 
 def test_unlike_steps_have_stalls_by_chance_only() -> None:

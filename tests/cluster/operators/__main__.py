@@ -1,6 +1,7 @@
 """`python -m tests.cluster.operators skyhook|nodewright|kaito`: a stand-in for NVIDIA's operator (old, new) or KAITO's, until stopped.
 
-It writes to the cluster of the kubeconfig, and its package pods change the nodes of that cluster, as the real ones do.
+It writes to the cluster of the kubeconfig, and its package pods change the nodes of that cluster,
+as the real ones do.
 """
 
 from __future__ import annotations
@@ -22,35 +23,73 @@ IMAGE = "busybox"
 SKYHOOK = {
     "absent": "not there at all: nothing is ever written",
     "dies-midway": "the operator's process ends while an apply pod runs; the pod goes on and changes the host",
-    "erroring": "every stage's container exits 1, and the status says so for 30-50 ms only, between in_progress and in_progress",
+    "erroring": (
+        "every stage's container exits 1, and the status says so for 30-50 ms only, between "
+        "in_progress and in_progress"
+    ),
     "image-missing": "the package's image cannot be pulled: in_progress for ever, only pod and events say why",
-    "left-over": "the node still has the marks of an earlier resource of the same name: complete at once, nothing applied",
+    "left-over": (
+        "the node still has the marks of an earlier resource of the same name: complete at once, "
+        "nothing applied"
+    ),
     "lies": "all pods run to their end and it says complete, but nothing on the host was changed",
     "stuck": "in_progress for ever, and no pod",
 }
-KAITO = {"first-pod-fails": "the first training pod exits 1, the Job's retry succeeds; the Workspace says Failed for good"}
-NODEWRIGHT = {"late-verdict": "a failed attempt is not called erroring while its Job tries again, as from v0.20 on"}
+KAITO = {
+    "first-pod-fails": (
+        "the first training pod exits 1, the Job's retry succeeds; the Workspace says Failed for "
+        "good"
+    )
+}
+NODEWRIGHT = {
+    "late-verdict": "a failed attempt is not called erroring while its Job tries again, as from v0.20 on"
+}
 FAULTS = {"skyhook": SKYHOOK, "nodewright": NODEWRIGHT, "kaito": KAITO}
 
 
 def main(argv: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m tests.cluster.operators", description=__doc__)
     parser.add_argument("operator", choices=sorted(FAULTS))
-    told = "; ".join(f"{of}: {name} ({what})" for of, known in FAULTS.items() for name, what in known.items())
-    parser.add_argument("--fault", metavar="NAME", help=f"what is wrong with it. {told}")
-    parser.add_argument("--speed", type=float, default=1.0, help="divides the operator's own waits (the kubelet's stay)")
-    parser.add_argument("--brief", action="store_true", help="one init container a pod instead of three, and pods killed at once")
-    parser.add_argument(
-        "--image", default=os.environ.get("DEEPTWEAK_STANDIN_IMAGE", IMAGE), help="an image with busybox that the nodes have"
+    told = "; ".join(
+        f"{of}: {name} ({what})" for of, known in FAULTS.items() for name, what in known.items()
     )
-    parser.add_argument("--machines", type=Path, metavar="FOLDER", help="fake roots of simulated nodes: pods and reboots change these")
+    parser.add_argument("--fault", metavar="NAME", help=f"what is wrong with it. {told}")
+    parser.add_argument(
+        "--speed",
+        type=float,
+        default=1.0,
+        help="divides the operator's own waits (the kubelet's stay)",
+    )
+    parser.add_argument(
+        "--brief",
+        action="store_true",
+        help="one init container a pod instead of three, and pods killed at once",
+    )
+    parser.add_argument(
+        "--image",
+        default=os.environ.get("DEEPTWEAK_STANDIN_IMAGE", IMAGE),
+        help="an image with busybox that the nodes have",
+    )
+    parser.add_argument(
+        "--machines",
+        type=Path,
+        metavar="FOLDER",
+        help="fake roots of simulated nodes: pods and reboots change these",
+    )
     parser.add_argument("--kubeconfig")
     asked = parser.parse_args(argv)
     if asked.fault is not None and asked.fault not in FAULTS[asked.operator]:
-        parser.error(f"no fault {asked.fault!r} of {asked.operator}; there are: {', '.join(FAULTS[asked.operator])}")
+        parser.error(
+            f"no fault {asked.fault!r} of {asked.operator}; there are: "
+            f"{', '.join(FAULTS[asked.operator])}"
+        )
     api = Api(asked.kubeconfig)
     held = alone(f"{asked.operator} {api.host}")  # noqa: F841 held until the process ends, however it ends
-    print(f"stand-in for {asked.operator} runs" + (f", fault {asked.fault}" if asked.fault else ""), file=sys.stderr, flush=True)
+    print(
+        f"stand-in for {asked.operator} runs" + (f", fault {asked.fault}" if asked.fault else ""),
+        file=sys.stderr,
+        flush=True,
+    )
     if asked.operator == "skyhook":
         look = Look(asked.image, brief=asked.brief, fault=asked.fault)
         Operator(api, look, speed=asked.speed, machines=Machines(asked.machines)).run()

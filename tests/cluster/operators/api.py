@@ -1,6 +1,7 @@
 """The stand-ins' own, small client: they must not share an error with the client under test, so nothing of `fixtures.kubernetes` is used.
 
-Objects are plain dicts, paths are written out. Only the transport and the kubeconfig's credentials come from the kubernetes package.
+Objects are plain dicts, paths are written out. Only the transport and the kubeconfig's credentials
+come from the kubernetes package.
 """
 
 from __future__ import annotations
@@ -31,9 +32,13 @@ STRATEGIC = "application/strategic-merge-patch+json"
 def alone(what: str) -> TextIO:
     """Wait until nobody else on this machine has `what`; ours until the file is closed or the process ends, however it ends.
 
-    Two stand-ins on a cluster would write over each other, and one test would clean up what another needs.
+    Two stand-ins on a cluster would write over each other, and one test would clean up what another
+    needs.
     """
-    path = Path(tempfile.gettempdir()) / f"stand-in-{hashlib.sha256(what.encode()).hexdigest()[:12]}.lock"
+    path = (
+        Path(tempfile.gettempdir())
+        / f"stand-in-{hashlib.sha256(what.encode()).hexdigest()[:12]}.lock"
+    )
     lock = path.open("w")
     fcntl.flock(lock, fcntl.LOCK_EX)
     return lock
@@ -74,18 +79,31 @@ class Api:
         self._pool.clear()
 
     def send(
-        self, method: str, path: str, body: Object | list[Object] | None = None, *, content: str = "application/json", **query: str
+        self,
+        method: str,
+        path: str,
+        body: Object | list[Object] | None = None,
+        *,
+        content: str = "application/json",
+        **query: str,
     ) -> Object:
-        """One request; the answered object. Raises: Gone for 404, ApiFailed for any other refusal."""
+        """One request; the answered object.
+
+        Raises: Gone for 404, ApiFailed for any other refusal.
+        """
         url = f"{self.host}{path}" + (f"?{urlencode(query)}" if query else "")
         headers = {**self._headers, "Accept": "application/json", "Content-Type": content}
         data = None if body is None else json.dumps(body).encode()
-        answer = self._pool.request(method, url, body=data, headers=headers, timeout=urllib3.Timeout(30))
+        answer = self._pool.request(
+            method, url, body=data, headers=headers, timeout=urllib3.Timeout(30)
+        )
         text = answer.data.decode(errors="replace")
         if answer.status >= 400:
             with contextlib.suppress(ValueError):
                 text = json.loads(text).get("message", text)
-            raise (Gone if answer.status == 404 else ApiFailed)(answer.status, f"{method} {path}: {text}")
+            raise (Gone if answer.status == 404 else ApiFailed)(
+                answer.status, f"{method} {path}: {text}"
+            )
         return dict(json.loads(text)) if text else {}
 
     def get(self, path: str) -> Object | None:
@@ -115,7 +133,11 @@ class Api:
         return self.send("PATCH", path, body, content=content)
 
     def delete(self, path: str, *, grace_s: int | None = None) -> None:
-        options: Object = {"kind": "DeleteOptions", "apiVersion": "v1", "propagationPolicy": "Background"}
+        options: Object = {
+            "kind": "DeleteOptions",
+            "apiVersion": "v1",
+            "propagationPolicy": "Background",
+        }
         if grace_s is not None:
             options["gracePeriodSeconds"] = grace_s
         with contextlib.suppress(Gone):
@@ -123,7 +145,11 @@ class Api:
 
     def evict(self, namespace: str, pod: str) -> bool:
         """Through the Eviction API, as a drain does; False where a disruption budget forbids it for now."""
-        body = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": pod, "namespace": namespace}}
+        body = {
+            "apiVersion": "policy/v1",
+            "kind": "Eviction",
+            "metadata": {"name": pod, "namespace": namespace},
+        }
         try:
             self.send("POST", f"{CORE}/namespaces/{namespace}/pods/{pod}/eviction", body)
         except Gone:
@@ -139,24 +165,42 @@ class Api:
 
         Lists anew (as ADDED) after a lost connection or an outdated version.
         """
-        thread = threading.Thread(target=self._follow, args=(path, take, query), daemon=True, name=f"watch {path}")
+        thread = threading.Thread(
+            target=self._follow, args=(path, take, query), daemon=True, name=f"watch {path}"
+        )
         self._threads.append(thread)
         thread.start()
 
-    def _follow(self, path: str, take: Callable[[str, Object], None], query: dict[str, str]) -> None:
+    def _follow(
+        self, path: str, take: Callable[[str, Object], None], query: dict[str, str]
+    ) -> None:
         while not self._closed:
             try:
                 listed = self.send("GET", path, None, **query)
                 for item in listed.get("items") or []:
                     take("ADDED", item)
-                self._stream(path, take, {**query, "watch": "1", "resourceVersion": listed["metadata"]["resourceVersion"]})
+                self._stream(
+                    path,
+                    take,
+                    {
+                        **query,
+                        "watch": "1",
+                        "resourceVersion": listed["metadata"]["resourceVersion"],
+                    },
+                )
             except (ApiFailed, urllib3.exceptions.HTTPError, ValueError):
                 time.sleep(0.2)  # the server is away, or our version of the world is too old
 
-    def _stream(self, path: str, take: Callable[[str, Object], None], query: dict[str, str]) -> None:
+    def _stream(
+        self, path: str, take: Callable[[str, Object], None], query: dict[str, str]
+    ) -> None:
         timeout = urllib3.Timeout(connect=10, read=None)
         answer = self._pool.request(
-            "GET", f"{self.host}{path}?{urlencode(query)}", headers=self._headers, preload_content=False, timeout=timeout
+            "GET",
+            f"{self.host}{path}?{urlencode(query)}",
+            headers=self._headers,
+            preload_content=False,
+            timeout=timeout,
         )
         self._answers.add(answer)
         try:
@@ -174,5 +218,7 @@ class Api:
             for line in filter(None, lines):
                 event = json.loads(line)
                 if event["type"] == "ERROR":
-                    raise ApiFailed(int(event["object"].get("code", 500)), str(event["object"].get("message")))
+                    raise ApiFailed(
+                        int(event["object"].get("code", 500)), str(event["object"].get("message"))
+                    )
                 take(event["type"], event["object"])

@@ -20,7 +20,10 @@ import pytest
 
 HOUSE = Path(__file__).parents[3]
 PATIENCE_S = 600  # another session's stand-in may have the cluster for so long
-HOST_FOLDERS = (Path("/var/lib/skyhook"), Path("/var/log/skyhook"))  # what package pods leave on a node that is this machine
+HOST_FOLDERS = (
+    Path("/var/lib/skyhook"),
+    Path("/var/log/skyhook"),
+)  # what package pods leave on a node that is this machine
 
 
 class StandIn:
@@ -32,15 +35,27 @@ class StandIn:
         self._options: dict[str, Any] = {}
         self._log = Path(tempfile.mkstemp(prefix=f"stand-in-{operator}-", suffix=".log")[1])
 
-    def start(self, *, fault: str | None = None, speed: float = 4.0, brief: bool = True, machines: Path | None = None) -> None:
+    def start(
+        self,
+        *,
+        fault: str | None = None,
+        speed: float = 4.0,
+        brief: bool = True,
+        machines: Path | None = None,
+    ) -> None:
         """Start it and wait until it works.
 
-        `brief`: one init container a package pod instead of three, pods killed at once: a sysctl package then takes 3 s instead of 13.
+        `brief`: one init container a package pod instead of three, pods killed at once: a sysctl
+            package then takes 3 s instead of 13.
         `machines`: the folder of simulated nodes' fake roots, one by the name of each.
         """
         assert not self.running, f"the stand-in for {self.operator} runs already: stop it first"
         self._options = {"fault": fault, "speed": speed, "brief": brief, "machines": machines}
-        options = [f"--speed={speed}", *(["--brief"] if brief else []), *([f"--fault={fault}"] if fault else [])]
+        options = [
+            f"--speed={speed}",
+            *(["--brief"] if brief else []),
+            *([f"--fault={fault}"] if fault else []),
+        ]
         options += [f"--machines={machines}"] if machines else []
         command = [
             sys.executable,
@@ -51,11 +66,15 @@ class StandIn:
             f"--image={self._image}",
         ]
         with self._log.open("wb") as log:
-            self._process = subprocess.Popen([*command, *options], cwd=HOUSE, stdout=log, stderr=log)
+            self._process = subprocess.Popen(
+                [*command, *options], cwd=HOUSE, stdout=log, stderr=log
+            )
         deadline = time.monotonic() + PATIENCE_S
         while b" runs" not in self._log.read_bytes():
             assert self.running, f"the stand-in for {self.operator} did not start: {self.log}"
-            assert time.monotonic() < deadline, f"another stand-in for {self.operator} has had this cluster for {PATIENCE_S} s"
+            assert time.monotonic() < deadline, (
+                f"another stand-in for {self.operator} has had this cluster for {PATIENCE_S} s"
+            )
             time.sleep(0.05)
 
     def stop(self) -> None:

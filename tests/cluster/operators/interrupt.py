@@ -60,7 +60,10 @@ def _stays(pod: Object) -> bool:
     if pod["metadata"]["namespace"] == "kube-system" or seen.about(pod):
         return True
     tolerated = pod["spec"].get("tolerations") or []
-    return any(t.get("key", CORDON_TAINT) == CORDON_TAINT and t.get("effect", "NoSchedule") == "NoSchedule" for t in tolerated)
+    return any(
+        t.get("key", CORDON_TAINT) == CORDON_TAINT and t.get("effect", "NoSchedule") == "NoSchedule"
+        for t in tolerated
+    )
 
 
 def uncordon(view: View, node: Object) -> Object:
@@ -70,7 +73,10 @@ def uncordon(view: View, node: Object) -> Object:
 
 
 def began(operator: Operator, view: View, node: Object, package: Object) -> None:
-    """The interrupt pod is there: on a simulated node play the reboot. On a real node the pod itself refuses."""
+    """The interrupt pod is there: on a simulated node play the reboot.
+
+    On a real node the pod itself refuses.
+    """
     name = name_of(node)
     if package["interrupt"]["type"] == "reboot" and SIMULATED in notes_of(node):
         operator.rebooting.add(packages.pod_name(view.name, package, "interrupt", name))
@@ -107,5 +113,11 @@ def _reboot(operator: Operator, view: View, node: str, package: Object) -> None:
     if found is not None:
         state = view.state(found)
         done = {**state, seen.key(package): seen.entry(package, "interrupt", "complete")}
-        operator.api.patch(f"{NODES}/{node}", {"metadata": {"annotations": {view.marks.state: compact(dict(sorted(done.items())))}}})
-    operator.api.delete(f"{operator.pods_path}/{packages.pod_name(view.name, package, 'interrupt', node)}", grace_s=0)
+        operator.api.patch(
+            f"{NODES}/{node}",
+            {"metadata": {"annotations": {view.marks.state: compact(dict(sorted(done.items())))}}},
+        )
+    operator.api.delete(
+        f"{operator.pods_path}/{packages.pod_name(view.name, package, 'interrupt', node)}",
+        grace_s=0,
+    )

@@ -1,6 +1,7 @@
 """Stand-in for KAITO's workspace controller (node provisioner `byo`), followed from recordings of the real one.
 
-`inference.template` becomes a StatefulSet, `tuning` a Job; their pods really run, with a busybox script in the trainer's place.
+`inference.template` becomes a StatefulSet, `tuning` a Job; their pods really run, with a busybox
+script in the trainer's place.
 """
 
 from __future__ import annotations
@@ -39,10 +40,17 @@ class Operator:
     fault: str | None = None
     speed: float = 1.0
     events: queue.Queue[str] = field(default_factory=queue.Queue)
-    since: dict[str, float] = field(default_factory=dict)  # uid + what → the moment it was first seen
+    since: dict[str, float] = field(
+        default_factory=dict
+    )  # uid + what → the moment it was first seen
 
     def run(self) -> None:
-        for path in (f"{WORKSPACES}/workspaces", "/apis/apps/v1/statefulsets", "/apis/batch/v1/jobs", NODES):
+        for path in (
+            f"{WORKSPACES}/workspaces",
+            "/apis/apps/v1/statefulsets",
+            "/apis/batch/v1/jobs",
+            NODES,
+        ):
             self.api.follow(path, lambda type_, _: self.events.put(type_))
         while True:
             with contextlib.suppress(queue.Empty):
@@ -58,7 +66,9 @@ class Operator:
                     print(f"stand-in: {failed}", flush=True)
 
     def passed(self, what: str, seconds: float) -> bool:
-        return time.monotonic() - self.since.setdefault(what, time.monotonic()) >= seconds / self.speed
+        return (
+            time.monotonic() - self.since.setdefault(what, time.monotonic()) >= seconds / self.speed
+        )
 
 
 class Turn:
@@ -76,14 +86,21 @@ class Turn:
         self.it = self.api.patch(self.path, body)
 
     def owner(self) -> list[Object]:
-        about = {"apiVersion": "kaito.sh/v1beta1", "kind": "Workspace", "name": self.name, "uid": self.uid}
+        about = {
+            "apiVersion": "kaito.sh/v1beta1",
+            "kind": "Workspace",
+            "name": self.name,
+            "uid": self.uid,
+        }
         return [{**about, "controller": True, "blockOwnerDeletion": True}]
 
     def take(self) -> None:
         finalizers = self.it["metadata"].get("finalizers") or []
         if "deletionTimestamp" in self.it["metadata"]:
             self.say_farewell()
-            self.meta({"metadata": {"finalizers": [f for f in finalizers if f != FINALIZER] or None}})
+            self.meta(
+                {"metadata": {"finalizers": [f for f in finalizers if f != FINALIZER] or None}}
+            )
             return
         if FINALIZER not in finalizers:
             self.meta({"metadata": {"finalizers": [*finalizers, FINALIZER]}})
@@ -92,7 +109,9 @@ class Turn:
             self.api.patch(f"{self.path}/status", {"status": {"targetNodeCount": 1}})
         nodes = self.nodes()
         if not nodes:
-            self.say([], "Pending", *(self.waiting() if self.it.get("inference") else self.not_started()))
+            self.say(
+                [], "Pending", *(self.waiting() if self.it.get("inference") else self.not_started())
+            )
         elif self.it.get("tuning"):
             if self.op.passed(self.uid, TAKEN_UP_S["tuning"]):
                 self.tune(nodes)
@@ -115,9 +134,15 @@ class Turn:
         self.api.patch(f"{self.path}/status", {"status": {"conditions": [*conditions, said]}})
 
     def revise(self) -> None:
-        """The revision annotation. The real controller's write also fills in empty fields, which raises the generation; so does ours."""
+        """The revision annotation.
+
+        The real controller's write also fills in empty fields, which raises the generation; so does
+        ours.
+        """
         asked = {part: self.it.get(part) for part in ("resource", "inference", "tuning")}
-        asked["resource"] = {k: v for k, v in (self.it.get("resource") or {}).items() if k != "preferredNodes"}
+        asked["resource"] = {
+            k: v for k, v in (self.it.get("resource") or {}).items() if k != "preferredNodes"
+        }
         digest = hashlib.sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()
         if notes_of(self.it).get(HASH) == digest:
             return
@@ -127,7 +152,12 @@ class Turn:
         filled: Object = {"preferredNodes": [] if revision % 2 else None}
         if (self.it.get("resource") or {}).get("preferredNodes"):
             filled = {}
-        self.meta({"metadata": {"annotations": {HASH: digest, REVISION: str(revision)}}, "resource": filled})
+        self.meta(
+            {
+                "metadata": {"annotations": {HASH: digest, REVISION: str(revision)}},
+                "resource": filled,
+            }
+        )
 
     def observe(self) -> None:
         """A new generation, in every condition; nothing else is done about a changed template."""
@@ -139,7 +169,10 @@ class Turn:
         selector = (self.it.get("resource") or {}).get("labelSelector") or {}
 
         def ready(node: Object) -> bool:
-            return any(c["type"] == "Ready" and c["status"] == "True" for c in node["status"].get("conditions") or [])
+            return any(
+                c["type"] == "Ready" and c["status"] == "True"
+                for c in node["status"].get("conditions") or []
+            )
 
         return [n for n in self.api.list(NODES) if matches(selector, labels_of(n)) and ready(n)]
 
@@ -156,8 +189,12 @@ class Turn:
             {
                 "type": "ResourceReady",
                 "status": str(there),
-                "reason": "workspaceResourceStatusSuccess" if there else "workspaceResourceStatusNotReady",
-                "message": "workspace resource is ready" if there else "node status condition not ready",
+                "reason": "workspaceResourceStatusSuccess"
+                if there
+                else "workspaceResourceStatusNotReady",
+                "message": "workspace resource is ready"
+                if there
+                else "node status condition not ready",
             },
         ]
         old = {c["type"]: c for c in self.status.get("conditions") or []}
@@ -168,7 +205,9 @@ class Turn:
                 said["message"] += f" (last reconcile error: {error})"
             was = old.get(said["type"], {})
             turned = was.get("status") != said["status"]
-            conditions.append({**said, "lastTransitionTime": now() if turned else was["lastTransitionTime"]})
+            conditions.append(
+                {**said, "lastTransitionTime": now() if turned else was["lastTransitionTime"]}
+            )
         wanted: Object = {"state": state, "conditions": conditions}
         if nodes:
             wanted["workerNodes"] = sorted(map(name_of, nodes))
@@ -176,11 +215,14 @@ class Turn:
             self.it = self.api.patch(f"{self.path}/status", {"status": wanted})
 
     @staticmethod
-    def two(kind: str, status: tuple[bool, bool], reasons: tuple[str, str], messages: tuple[str, str]) -> tuple[Object, Object]:
+    def two(
+        kind: str, status: tuple[bool, bool], reasons: tuple[str, str], messages: tuple[str, str]
+    ) -> tuple[Object, Object]:
         """The condition of the work (`kind`) and WorkspaceSucceeded."""
         kinds = (kind, "WorkspaceSucceeded")
         one, other = (
-            {"type": k, "status": str(s), "reason": r, "message": m} for k, s, r, m in zip(kinds, status, reasons, messages, strict=True)
+            {"type": k, "status": str(s), "reason": r, "message": m}
+            for k, s, r, m in zip(kinds, status, reasons, messages, strict=True)
         )
         return one, other
 
@@ -190,7 +232,10 @@ class Turn:
             "InferenceReady",
             (False, False),
             ("WorkspaceInferenceStatusPending", "workspacePending"),
-            ("Inference workload is not ready", "workspace is waiting for inference workload readiness"),
+            (
+                "Inference workload is not ready",
+                "workspace is waiting for inference workload readiness",
+            ),
         )
 
     def not_started(self) -> tuple[Object, Object]:
@@ -214,14 +259,20 @@ class Turn:
         was = self.status.get("state")
         if ready == (was == "Ready"):
             self.op.since.pop(f"{self.uid} turns", None)
-            if was == "Ready" and self.status["conditions"][0]["observedGeneration"] != self.it["metadata"]["generation"]:
+            if (
+                was == "Ready"
+                and self.status["conditions"][0]["observedGeneration"]
+                != self.it["metadata"]["generation"]
+            ):
                 self.observe()
             return
         if not self.op.passed(f"{self.uid} turns", NOTICED_S):
             return
         self.op.since.pop(f"{self.uid} turns", None)
         if not ready:
-            self.say(nodes, "NotReady" if was in {"Ready", "NotReady"} else "Pending", *self.waiting())
+            self.say(
+                nodes, "NotReady" if was in {"Ready", "NotReady"} else "Pending", *self.waiting()
+            )
             return
         reasons = ("WorkspaceInferenceStatusSuccess", "workspaceSucceeded")
         messages = ("Inference has been deployed successfully", "workspace succeeds")
@@ -235,25 +286,44 @@ class Turn:
         path = f"/apis/batch/v1/namespaces/{self.namespace}/jobs"
         job = self.api.get(f"{path}/{self.name}")
         if job is None:
-            gpus = any(int(n["status"].get("capacity", {}).get("nvidia.com/gpu", "0")) for n in nodes)
-            self.api.create(path, training.job(self.it, self.owner(), self.op.image, gpus=gpus, fault=self.op.fault))
+            gpus = any(
+                int(n["status"].get("capacity", {}).get("nvidia.com/gpu", "0")) for n in nodes
+            )
+            self.api.create(
+                path,
+                training.job(self.it, self.owner(), self.op.image, gpus=gpus, fault=self.op.fault),
+            )
             self.say(nodes, "Pending", *self.not_started())
             return
         status, state = job.get("status") or {}, self.status.get("state")
-        complete = any(c["type"] == "Complete" and c["status"] == "True" for c in status.get("conditions") or [])
+        complete = any(
+            c["type"] == "Complete" and c["status"] == "True"
+            for c in status.get("conditions") or []
+        )
         if state in ("Failed", "Succeeded"):
             return  # for good: a Job that succeeds in its second pod changes nothing
         if status.get("failed"):
             self.between(nodes)
-            reasons, text = ("WorkspaceTuningJobStatusFailed", "workspaceFailed"), "tuning job failed"
-            self.say(nodes, "Failed", *self.two("JobStarted", (False, False), reasons, (text, text)))
+            reasons, text = (
+                ("WorkspaceTuningJobStatusFailed", "workspaceFailed"),
+                "tuning job failed",
+            )
+            self.say(
+                nodes, "Failed", *self.two("JobStarted", (False, False), reasons, (text, text))
+            )
         elif complete:
             self.between(nodes)
-            reasons, texts = ("WorkspaceTuningJobStatusStarted", "workspaceSucceeded"), ("Tuning job has started", "workspace succeeds")
+            reasons, texts = (
+                ("WorkspaceTuningJobStatusStarted", "workspaceSucceeded"),
+                ("Tuning job has started", "workspace succeeds"),
+            )
             self.say(nodes, "Succeeded", *self.two("JobStarted", (True, True), reasons, texts))
         elif status.get("active"):
             reasons = ("WorkspaceTuningJobStatusStarted", "workspacePending")
-            texts = ("Tuning job has started", "workspace has not completed yet, tuning job is running")
+            texts = (
+                "Tuning job has started",
+                "workspace has not completed yet, tuning job is running",
+            )
             self.say(nodes, "Running", *self.two("JobStarted", (True, False), reasons, texts))
 
     def between(self, nodes: list[Object]) -> None:

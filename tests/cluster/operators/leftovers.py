@@ -28,15 +28,24 @@ class Leftovers:
 
     def _resources(self) -> set[str]:
         if self._skyhook:
-            return {f"{path}/{name_of(h)}" for path in (SKYHOOKS, NODEWRIGHTS) for h in self._api.list(path)}
+            return {
+                f"{path}/{name_of(h)}"
+                for path in (SKYHOOKS, NODEWRIGHTS)
+                for h in self._api.list(path)
+            }
         return {
-            f"/apis/kaito.sh/v1beta1/namespaces/{w['metadata']['namespace']}/workspaces/{name_of(w)}" for w in self._api.list(WORKSPACES)
+            f"/apis/kaito.sh/v1beta1/namespaces/{w['metadata']['namespace']}/workspaces/{name_of(w)}"
+            for w in self._api.list(WORKSPACES)
         }
 
     @staticmethod
     def _marks_of(node: Object) -> set[str]:
         conditions = [c["type"] for c in node["status"].get("conditions") or []]
-        return {key for key in (*notes_of(node), *labels_of(node), *conditions) if key.startswith((f"{LEGACY}/", f"{GROUP}/"))}
+        return {
+            key
+            for key in (*notes_of(node), *labels_of(node), *conditions)
+            if key.startswith((f"{LEGACY}/", f"{GROUP}/"))
+        }
 
     def clear_new(self) -> None:
         """Delete new resources (without finalizers: the operator is gone), wait for their pods, take new marks and cordons off nodes."""
@@ -57,7 +66,10 @@ class Leftovers:
         deadline = time.monotonic() + PATIENCE_S
         while time.monotonic() < deadline:
             orphans = [
-                p for p in self._api.list(pods) if (labels_of(p).get(f"{LEGACY}/name") or labels_of(p).get(f"{GROUP}/name")) not in hooks
+                p
+                for p in self._api.list(pods)
+                if (labels_of(p).get(f"{LEGACY}/name") or labels_of(p).get(f"{GROUP}/name"))
+                not in hooks
             ]
             if not orphans:
                 return
@@ -72,7 +84,10 @@ class Leftovers:
             return
         path = f"{NODES}/{name_of(node)}"
         body: Object = {
-            "metadata": {part: {k: None for k in node["metadata"].get(part) or {} if k in new} for part in ("annotations", "labels")}
+            "metadata": {
+                part: {k: None for k in node["metadata"].get(part) or {} if k in new}
+                for part in ("annotations", "labels")
+            }
         }
         if any("/cordon_" in key for key in new):
             body["spec"] = {"unschedulable": None}
@@ -87,5 +102,9 @@ class Leftovers:
                     {"op": "remove", "path": f"/status/conditions/{at}"},
                 ]
         if removal:
-            with contextlib.suppress(Gone, ApiFailed):  # a heartbeat between read and write: the conditions alone spoil nothing
-                self._api.send("PATCH", f"{path}/status", removal, content="application/json-patch+json")
+            with contextlib.suppress(
+                Gone, ApiFailed
+            ):  # a heartbeat between read and write: the conditions alone spoil nothing
+                self._api.send(
+                    "PATCH", f"{path}/status", removal, content="application/json-patch+json"
+                )

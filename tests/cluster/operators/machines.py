@@ -1,7 +1,8 @@
 """The machines of simulated nodes: folders, in which a package's stage and a reboot do what they would do to a real machine.
 
-On such a node every pod ends well and nothing runs. Where `<machines>/<node>` is a fake root (`tests.fake_root`), the stand-in itself
-does there what the pod would have done; so what is measured and put back on the node is what the manifest says.
+On such a node every pod ends well and nothing runs. Where `<machines>/<node>` is a fake root
+(`tests.fake_root`), the stand-in itself does there what the pod would have done; so what is
+measured and put back on the node is what the manifest says.
 """
 
 from __future__ import annotations
@@ -21,7 +22,8 @@ GRUB, GRUB_CFG = "/etc/default/grub", "/boot/grub/grub.cfg"
 KERNEL = "BOOT_IMAGE=/vmlinuz root=/dev/vda1 ro"
 # As grub-mkconfig reads them, the last one having the last word.
 READ_GRUB = (
-    'cd "$1"; for file in etc/default/grub etc/default/grub.d/*.cfg; do [ ! -f "$file" ] || . "$file"; done; '
+    'cd "$1"; for file in etc/default/grub etc/default/grub.d/*.cfg; do [ ! -f "$file" ] || . '
+    '"$file"; done; '
     'echo "$GRUB_CMDLINE_LINUX_DEFAULT"'
 )
 UPDATE_GRUB = '#!/bin/bash\nbash -c \'{read}\' update-grub "{root}" > "{root}{target}"\n'
@@ -46,9 +48,15 @@ class Machines:
             _tune(fake, package["name"], given)
         if kind_of(package) not in KNOWN and stage == "config":
             _write(fake, given.get("writes", ""))
-        if kind_of(package) == "shellscript" and (text := given.get(f"{stage.replace('-', '_')}.sh")):
+        if kind_of(package) == "shellscript" and (
+            text := given.get(f"{stage.replace('-', '_')}.sh")
+        ):
             tools = f"{_tools(fake)}:{os.environ['PATH']}"
-            subprocess.run(["bash", "-c", text], env={**os.environ, "PATH": tools, "ROOT": str(fake.root)}, check=True)
+            subprocess.run(
+                ["bash", "-c", text],
+                env={**os.environ, "PATH": tools, "ROOT": str(fake.root)},
+                check=True,
+            )
 
     def reboot(self, node: str, boot_id: str) -> None:
         """Another boot: of the command line that the boot loader has, with the kernel's own values and what /etc/sysctl.d says."""
@@ -79,7 +87,11 @@ def _tune(fake: FakeRoot, name: str, given: dict[str, str]) -> None:
         fake.put(f"/etc/sysctl.d/999-{name}-tuning.conf", given["sysctl.conf"])
         _sysctls(fake, given["sysctl.conf"])
     if "grub.conf" in given:
-        tokens = " ".join(line.strip() for line in given["grub.conf"].splitlines() if line.strip() and not line.strip().startswith("#"))
+        tokens = " ".join(
+            line.strip()
+            for line in given["grub.conf"].splitlines()
+            if line.strip() and not line.strip().startswith("#")
+        )
         text = f'GRUB_CMDLINE_LINUX_DEFAULT="$GRUB_CMDLINE_LINUX_DEFAULT {tokens}"\n'
         fake.put(f"/etc/default/grub.d/999-{name}-tuning.cfg", text)
         subprocess.run([_tools(fake) / "update-grub"], check=True)

@@ -1,4 +1,7 @@
-"""The names that Skyhook's operator gives to things: its marks on nodes, its pods, its config maps. All as in the recordings."""
+"""The names that Skyhook's operator gives to things: its marks on nodes, its pods, its config maps.
+
+All as in the recordings.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,9 @@ from typing import Any
 
 GROUP = "skyhook.nvidia.com"
 NAMESPACE = "skyhook"  # where the operator's pods and config maps live
-PACKAGE_KEY = re.compile(r"^[a-z][-a-z0-9]{0,41}[a-z]$")  # with webhooks off only the operator checks it, and then it stalls
+PACKAGE_KEY = re.compile(
+    r"^[a-z][-a-z0-9]{0,41}[a-z]$"
+)  # with webhooks off only the operator checks it, and then it stalls
 Object = dict[str, Any]
 
 
@@ -22,7 +27,10 @@ class Marks:
 
     @property
     def state(self) -> str:
-        """Annotation: JSON of each package's stage and state. A resource of the same name resumes from it."""
+        """Annotation: JSON of each package's stage and state.
+
+        A resource of the same name resumes from it.
+        """
         return f"{GROUP}/nodeState_{self.hook}"
 
     @property
@@ -94,7 +102,12 @@ def matches(selector: Object, of: dict[str, str]) -> bool:
         return False
     for wanted in selector.get("matchExpressions") or []:
         key, values = wanted["key"], wanted.get("values") or []
-        held = {"In": of.get(key) in values, "NotIn": of.get(key) not in values, "Exists": key in of, "DoesNotExist": key not in of}
+        held = {
+            "In": of.get(key) in values,
+            "NotIn": of.get(key) not in values,
+            "Exists": key in of,
+            "DoesNotExist": key not in of,
+        }
         if not held[wanted["operator"]]:
             return False
     return True

@@ -1,7 +1,8 @@
 """Stand-in for the operator from v0.18 to v0.20, made after its documents, types, webhook and job builder; nothing of it was recorded.
 
-Both kinds are served. A Skyhook is copied once into a NodeWright of its name and gets no status; its deletion leaves the copy. Each stage
-of a NodeWright's package is a Job, which stays with its pods when it has ended and tries again where an attempt failed.
+Both kinds are served. A Skyhook is copied once into a NodeWright of its name and gets no status;
+its deletion leaves the copy. Each stage of a NodeWright's package is a Job, which stays with its
+pods when it has ended and tries again where an attempt failed.
 """
 
 from __future__ import annotations
@@ -31,7 +32,10 @@ RETRIES = 3
 
 @dataclass
 class Operator:
-    """The stand-in: `run` never returns. `eager`: the status says `erroring` after the first failed attempt, as up to v0.19."""
+    """The stand-in: `run` never returns.
+
+    `eager`: the status says `erroring` after the first failed attempt, as up to v0.19.
+    """
 
     api: Api
     look: Look
@@ -41,7 +45,12 @@ class Operator:
 
     def run(self) -> None:
         self.api.create(f"{CORE}/namespaces", {"metadata": {"name": NAMESPACE}})
-        for path, query in ((SKYHOOKS, {}), (NODEWRIGHTS, {}), (JOBS, {"labelSelector": f"{GROUP}/name"}), (NODES, {})):
+        for path, query in (
+            (SKYHOOKS, {}),
+            (NODEWRIGHTS, {}),
+            (JOBS, {"labelSelector": f"{GROUP}/name"}),
+            (NODES, {}),
+        ):
             self.api.follow(path, lambda *_: self.events.put(None), **query)
         while True:
             try:
@@ -59,7 +68,9 @@ class Operator:
             self.events.get()
         for legacy in self.api.list(SKYHOOKS):
             self.mirror(legacy)
-        for hook in sorted(self.api.list(NODEWRIGHTS), key=lambda h: (h["spec"].get("priority", 200), name_of(h))):
+        for hook in sorted(
+            self.api.list(NODEWRIGHTS), key=lambda h: (h["spec"].get("priority", 200), name_of(h))
+        ):
             if "deletionTimestamp" in hook["metadata"]:
                 self.let_go(hook)
             else:
@@ -71,29 +82,53 @@ class Operator:
         if "deletionTimestamp" in legacy["metadata"]:
             self.api.patch(f"{SKYHOOKS}/{name}", {"metadata": {"finalizers": None}})
         elif self.api.get(f"{NODEWRIGHTS}/{name}") is None:
-            notes = {f"{GROUP}/mirrored-from": name, f"{GROUP}/mirrored-generation": str(legacy["metadata"]["generation"])}
+            notes = {
+                f"{GROUP}/mirrored-from": name,
+                f"{GROUP}/mirrored-generation": str(legacy["metadata"]["generation"]),
+            }
             metadata = {"name": name, "labels": labels_of(legacy), "annotations": notes}
-            made = {"apiVersion": f"{GROUP}/v1alpha1", "kind": "NodeWright", "metadata": metadata, "spec": legacy["spec"]}
+            made = {
+                "apiVersion": f"{GROUP}/v1alpha1",
+                "kind": "NodeWright",
+                "metadata": metadata,
+                "spec": legacy["spec"],
+            }
             self.api.create(NODEWRIGHTS, made)
 
     def let_go(self, hook: Object) -> None:
-        """Off with the finalizer, its Jobs and pods follow. Of its marks the state stays, since nothing was uninstalled."""
+        """Off with the finalizer, its Jobs and pods follow.
+
+        Of its marks the state stays, since nothing was uninstalled.
+        """
         name = name_of(hook)
         for node in self.api.list(NODES):
             if f"{GROUP}/status_{name}" in notes_of(node):
                 gone = {f"{GROUP}/status_{name}": None}
-                self.api.patch(f"{NODES}/{name_of(node)}", {"metadata": {"annotations": gone, "labels": gone}})
-                types = [{"type": f"{GROUP}/{name}/{what}", "$patch": "delete"} for what in ("NotReady", "Erroring")]
-                self.api.patch(f"{NODES}/{name_of(node)}/status", {"status": {"conditions": types}}, content=STRATEGIC)
+                self.api.patch(
+                    f"{NODES}/{name_of(node)}", {"metadata": {"annotations": gone, "labels": gone}}
+                )
+                types = [
+                    {"type": f"{GROUP}/{name}/{what}", "$patch": "delete"}
+                    for what in ("NotReady", "Erroring")
+                ]
+                self.api.patch(
+                    f"{NODES}/{name_of(node)}/status",
+                    {"status": {"conditions": types}},
+                    content=STRATEGIC,
+                )
         self.api.patch(f"{NODEWRIGHTS}/{name}", {"metadata": {"finalizers": None}})
 
     def advance(self, hook: Object) -> None:
         name = name_of(hook)
         if FINALIZER not in (hook["metadata"].get("finalizers") or []):
-            hook = self.api.patch(f"{NODEWRIGHTS}/{name}", {"metadata": {"finalizers": [FINALIZER]}})
+            hook = self.api.patch(
+                f"{NODEWRIGHTS}/{name}", {"metadata": {"finalizers": [FINALIZER]}}
+            )
         selector = hook["spec"].get("nodeSelectors") or {}
         nodes = [node for node in self.api.list(NODES) if matches(selector, labels_of(node))]
-        jobs = {name_of(job): job for job in self.api.list(JOBS, labelSelector=f"{GROUP}/name={name}")}
+        jobs = {
+            name_of(job): job for job in self.api.list(JOBS, labelSelector=f"{GROUP}/name={name}")
+        }
         for node in nodes:
             self.on_node(hook, node, jobs)
         self.report(hook, nodes)
@@ -102,7 +137,9 @@ class Operator:
         for label, package in (hook["spec"].get("packages") or {}).items():
             self.on_package(hook, node, {**package, "name": label}, jobs)
 
-    def on_package(self, hook: Object, node: Object, package: Object, jobs: dict[str, Object]) -> None:
+    def on_package(
+        self, hook: Object, node: Object, package: Object, jobs: dict[str, Object]
+    ) -> None:
         """Make the Job of the stage that is due, or note on the node how the one that is there stands."""
         name, key = name_of(hook), f"{package['name']}|{package['version']}"
         state = self.state(name, node)
@@ -116,34 +153,67 @@ class Operator:
             if package.get("configMap"):
                 self.api.create(
                     f"{CORE}/namespaces/{NAMESPACE}/configmaps",
-                    {"metadata": {"name": config_map_name(name, package), "ownerReferences": owner(hook)}, "data": package["configMap"]},
+                    {
+                        "metadata": {
+                            "name": config_map_name(name, package),
+                            "ownerReferences": owner(hook),
+                        },
+                        "data": package["configMap"],
+                    },
                 )
             self.api.create(JOBS, self.job(hook, package, stage, name_of(node)))
             self.machines.carry_out(name_of(node), package, stage)
-            self.note(name, node, {**state, key: _entry(package, stage, "in_progress")}, "in_progress")
+            self.note(
+                name, node, {**state, key: _entry(package, stage, "in_progress")}, "in_progress"
+            )
             return
-        conditions = {c["type"] for c in job["status"].get("conditions") or [] if c["status"] == "True"}
+        conditions = {
+            c["type"] for c in job["status"].get("conditions") or [] if c["status"] == "True"
+        }
         if over := conditions & {"Complete", "Failed"}:
             (how,) = over
             word = "complete" if how == "Complete" else "erroring"
-            self.note(name, node, {**state, key: _entry(package, stage, word)}, "in_progress" if how == "Complete" else "erroring")
+            self.note(
+                name,
+                node,
+                {**state, key: _entry(package, stage, word)},
+                "in_progress" if how == "Complete" else "erroring",
+            )
             if f"{GROUP}/state-recorded" not in notes_of(job):
-                marker = {"metadata": {"annotations": {f"{GROUP}/state-recorded": "true"}}, "spec": {"ttlSecondsAfterFinished": TTL_S[how]}}
+                marker = {
+                    "metadata": {"annotations": {f"{GROUP}/state-recorded": "true"}},
+                    "spec": {"ttlSecondsAfterFinished": TTL_S[how]},
+                }
                 self.api.patch(f"{JOBS}/{name_of(job)}", marker)
         elif job["status"].get("failed") and entry.get("state") != "erroring":
-            self.note(name, node, {**state, key: _entry(package, stage, "erroring")}, "erroring" if self.eager else "in_progress")
+            self.note(
+                name,
+                node,
+                {**state, key: _entry(package, stage, "erroring")},
+                "erroring" if self.eager else "in_progress",
+            )
 
     def job(self, hook: Object, package: Object, stage: str, node: str) -> Object:
-        made = json.loads(json.dumps(pod(hook, package, stage, node, self.look)).replace(LEGACY, GROUP))
+        made = json.loads(
+            json.dumps(pod(hook, package, stage, node, self.look)).replace(LEGACY, GROUP)
+        )
         labels = {**made["metadata"]["labels"], f"{GROUP}/stage": stage, f"{GROUP}/node": node}
-        done = {"name": "done", "image": self.look.image, "imagePullPolicy": "IfNotPresent", "command": ["/bin/sh", "-c", "exit 0"]}
+        done = {
+            "name": "done",
+            "image": self.look.image,
+            "imagePullPolicy": "IfNotPresent",
+            "command": ["/bin/sh", "-c", "exit 0"],
+        }
         spec = {**made["spec"], "restartPolicy": "Never", "containers": [done]}
         return {
             "metadata": {**made["metadata"], "labels": labels},
             "spec": {
                 "backoffLimit": RETRIES,
                 "podReplacementPolicy": "Failed",
-                "template": {"metadata": {"labels": labels, "annotations": made["metadata"]["annotations"]}, "spec": spec},
+                "template": {
+                    "metadata": {"labels": labels, "annotations": made["metadata"]["annotations"]},
+                    "spec": spec,
+                },
             },
         }
 
@@ -152,7 +222,11 @@ class Operator:
 
     def note(self, name: str, node: Object, state: Object, status: str) -> None:
         """Write state and status on the node, where they differ."""
-        notes = {f"{GROUP}/nodeState_{name}": compact(state), f"{GROUP}/status_{name}": status, f"{GROUP}/version_{name}": VERSION}
+        notes = {
+            f"{GROUP}/nodeState_{name}": compact(state),
+            f"{GROUP}/status_{name}": status,
+            f"{GROUP}/version_{name}": VERSION,
+        }
         if notes.items() <= notes_of(node).items():
             return
         metadata = {"annotations": notes, "labels": {f"{GROUP}/status_{name}": status}}
@@ -166,13 +240,26 @@ class Operator:
         statuses, states = {}, {}
         for node in nodes:
             state = self.state(name, node)
-            done = [e for e in state.values() if e["state"] == "complete" and e["stage"] == STAGES[-1]]
+            done = [
+                e for e in state.values() if e["state"] == "complete" and e["stage"] == STAGES[-1]
+            ]
             if len(done) == wanted:
                 self.note(name, node, state, "complete")
-            statuses[name_of(node)], states[name_of(node)] = notes_of(node).get(f"{GROUP}/status_{name}", "waiting"), state
+            statuses[name_of(node)], states[name_of(node)] = (
+                notes_of(node).get(f"{GROUP}/status_{name}", "waiting"),
+                state,
+            )
         complete = sum(status == "complete" for status in statuses.values())
-        word = next((s for s in ("erroring", "in_progress", "waiting") if s in statuses.values()), "complete")
-        now = {"status": word, "completeNodes": f"{complete}/{len(nodes)}", "nodeStatus": statuses, "nodeState": states}
+        word = next(
+            (s for s in ("erroring", "in_progress", "waiting") if s in statuses.values()),
+            "complete",
+        )
+        now = {
+            "status": word,
+            "completeNodes": f"{complete}/{len(nodes)}",
+            "nodeStatus": statuses,
+            "nodeState": states,
+        }
         now |= {"observedGeneration": hook["metadata"]["generation"]} if word == "complete" else {}
         before = hook.get("status") or {}
         if any(before.get(key) != value for key, value in now.items()):
@@ -180,4 +267,10 @@ class Operator:
 
 
 def _entry(package: Object, stage: str, state: str) -> Object:
-    return {"name": package["name"], "version": package["version"], "image": package["image"], "stage": stage, "state": state}
+    return {
+        "name": package["name"],
+        "version": package["version"],
+        "image": package["image"],
+        "stage": stage,
+        "state": state,
+    }

@@ -1,7 +1,8 @@
 """The pods of a package: what they look like to the API (as recorded) and what they really do to the node.
 
-NVIDIA's packages `tuning` and `shellscript` and the agent that runs them are images that cannot be had here; a busybox image with a few
-lines of shell does what they were seen to do. Any other image name is taken as it is, so that the kubelet really fails to pull it.
+NVIDIA's packages `tuning` and `shellscript` and the agent that runs them are images that cannot be
+had here; a busybox image with a few lines of shell does what they were seen to do. Any other image
+name is taken as it is, so that the kubelet really fails to pull it.
 """
 
 from __future__ import annotations
@@ -16,8 +17,8 @@ Object = dict[str, Any]
 KNOWN = ("tuning", "shellscript")
 AGENT = "stand-in for the agent of NVIDIA Skyhook"
 
-# $0 is this line, $1 the mode (apply, apply-check, …), $2 the host's root, $3 the package's own folder on the host.
-# Logs stay on the node, the last five of each step, as the agent keeps them.
+# $0 is this line, $1 the mode (apply, apply-check, …), $2 the host's root, $3 the package's own
+# folder on the host. Logs stay on the node, the last five of each step, as the agent keeps them.
 BEGIN = r"""
 mode=$1; root=$2; dir=$3
 log=$root$SKYHOOK_LOG_DIR/$PACKAGE/$VERSION; mkdir -p "$log" "$root$dir/configmaps"
@@ -25,7 +26,8 @@ ls -t "$log" | grep "^$mode-" | tail -n +5 | while read -r old; do rm -f "$log/$
 for file in /configmaps/*; do [ -f "$file" ] && cp "$file" "$root$dir/configmaps/"; done
 echo "mode: $mode"; echo "copy_dir: $dir"
 """
-# The scripts run in the host's own root, by the host's own shell; a missing one is said, and is no error (uninstall never has one).
+# The scripts run in the host's own root, by the host's own shell; a missing one is said, and is no
+# error (uninstall never has one).
 SHELLSCRIPT = (
     BEGIN
     + r"""
@@ -122,20 +124,38 @@ def config_map_name(hook: str, package: Object) -> str:
 def owner(hook: Object) -> list[Object]:
     """Pods and config maps belong to their resource: they are collected when it is gone."""
     meta = hook["metadata"]
-    about = {"apiVersion": hook["apiVersion"], "kind": hook["kind"], "name": meta["name"], "uid": meta["uid"]}
+    about = {
+        "apiVersion": hook["apiVersion"],
+        "kind": hook["kind"],
+        "name": meta["name"],
+        "uid": meta["uid"],
+    }
     return [{**about, "controller": True, "blockOwnerDeletion": True}]
 
 
 def pod(hook: Object, package: Object, stage: str, node: str, look: Look) -> Object:
-    """One stage of one package on one node. An uninstall has neither config map nor environment: the package is gone from the spec."""
+    """One stage of one package on one node.
+
+    An uninstall has neither config map nor environment: the package is gone from the spec.
+    """
     name, version = hook["metadata"]["name"], package["version"]
-    about = {"name": package["name"], "version": version, "skyhook": name, "stage": stage, "image": package["image"]}
+    about = {
+        "name": package["name"],
+        "version": version,
+        "skyhook": name,
+        "stage": stage,
+        "image": package["image"],
+    }
     volumes: list[Object] = [{"name": "root", "hostPath": {"path": "/"}}]
-    mounts: list[Object] = [{"name": "root", "mountPath": "/root", "mountPropagation": "HostToContainer"}]
+    mounts: list[Object] = [
+        {"name": "root", "mountPath": "/root", "mountPropagation": "HostToContainer"}
+    ]
     env: list[Object] = []
     if stage not in ("uninstall", "interrupt"):
         if package.get("configMap"):
-            volumes.append({"name": "configmaps", "configMap": {"name": config_map_name(name, package)}})
+            volumes.append(
+                {"name": "configmaps", "configMap": {"name": config_map_name(name, package)}}
+            )
             mounts.append({"name": "configmaps", "mountPath": "/configmaps"})
         env = list(package.get("env") or [])
     shared = {
@@ -173,7 +193,12 @@ def pod(hook: Object, package: Object, stage: str, node: str, look: Look) -> Obj
             "volumes": volumes,
             "initContainers": [{**shared, **c} for c in _steps(hook, package, stage, look)],
             "containers": [
-                {"name": "pause", "image": look.image, "imagePullPolicy": "IfNotPresent", "command": ["/bin/sh", "-c", PAUSE]},
+                {
+                    "name": "pause",
+                    "image": look.image,
+                    "imagePullPolicy": "IfNotPresent",
+                    "command": ["/bin/sh", "-c", PAUSE],
+                },
             ],
         },
     }
@@ -200,9 +225,18 @@ def _steps(hook: Object, package: Object, stage: str, look: Look) -> list[Object
         _step(f"{name}-{stage}check", look.image, script, f"{stage}-check", "/root", place),
     ]
     if look.brief and image == look.image:  # the kubelet takes about a second over each container
-        return [_step(f"{name}-{stage}", look.image, BRIEFLY.format(script=script), stage, "/root", place)]
+        return [
+            _step(
+                f"{name}-{stage}", look.image, BRIEFLY.format(script=script), stage, "/root", place
+            )
+        ]
     return steps
 
 
 def _step(name: str, image: str, script: str, *args: str) -> Object:
-    return {"name": name, "image": image, "command": ["/bin/sh", "-c", script, AGENT], "args": list(args)}
+    return {
+        "name": name,
+        "image": image,
+        "command": ["/bin/sh", "-c", script, AGENT],
+        "args": list(args),
+    }

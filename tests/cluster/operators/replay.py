@@ -84,7 +84,10 @@ class Replay:
                 self._host.update(line.host)
             elif line.leftover:
                 self._as_far()
-                self._until(lambda recorded=line.leftover: self._left(recorded), f"left behind ({line.leftover['when']})")
+                self._until(
+                    lambda recorded=line.leftover: self._left(recorded),
+                    f"left behind ({line.leftover['when']})",
+                )
             elif line.action:
                 self._as_far()
                 self._act(line.action, line.body)
@@ -92,7 +95,11 @@ class Replay:
         self._ended = True
 
     def _mine(self, chapters: dict[str, list[str]]) -> dict[str, list[str]]:
-        return {key: steps for key, steps in chapters.items() if key == "cordon" or key.split(" ")[0] in self._names}
+        return {
+            key: steps
+            for key, steps in chapters.items()
+            if key == "cordon" or key.split(" ")[0] in self._names
+        }
 
     def _as_far(self, *, whole: bool = False) -> None:
         """Wait until the stand-in's story is the recorded one up to here; it may be ahead, but on the recorded way."""
@@ -103,9 +110,15 @@ class Replay:
             wanted = self._mine((self._whole if whole else self._expected).chapters())
             wrong = []
             for chapter in sorted(self._all.keys() | told.keys()):
-                now, then, all_ = told.get(chapter, []), wanted.get(chapter, []), self._all.get(chapter, [])
+                now, then, all_ = (
+                    told.get(chapter, []),
+                    wanted.get(chapter, []),
+                    self._all.get(chapter, []),
+                )
                 if len(now) < len(then) or now != all_[: len(now)]:
-                    wrong.append(f"{chapter}:\n  recorded {then}\n  told     {now}\n  in all   {all_}")
+                    wrong.append(
+                        f"{chapter}:\n  recorded {then}\n  told     {now}\n  in all   {all_}"
+                    )
             return "\n".join(wrong)
 
         self._until(apart, "statuses and stages")
@@ -114,7 +127,8 @@ class Replay:
         deadline = time.monotonic() + PATIENCE_S
         while difference := apart():
             assert time.monotonic() < deadline, (
-                f"{what} differ from the recording after {PATIENCE_S} s:\n{difference}\n{self._stand_in.log}"
+                f"{what} differ from the recording after {PATIENCE_S} s:\n{difference}\n"
+                f"{self._stand_in.log}"
             )
             time.sleep(0.1)
 
@@ -137,14 +151,22 @@ class Replay:
         elif found := HOST_REMOVE.match(action):
             Path(found[1]).unlink(missing_ok=True)
             self._host["/etc/sysctl.d/999-*"] = {}
-        elif " idle " in f" {action}" or "paused" in action or "status" in action or "state" in action:
+        elif (
+            " idle " in f" {action}"
+            or "paused" in action
+            or "status" in action
+            or "state" in action
+        ):
             time.sleep(QUIET_S)  # the recording's client watched that nothing happens
             self._as_far()
 
     def _here(self, body: Object | None) -> Object | None:
         """The recorded body, for this cluster's node and image."""
         text = (
-            json.dumps(body).replace(RECORDED_NODE, self._node).replace(RECORDED_IMAGE, self._image).replace('"Never"}', '"IfNotPresent"}')
+            json.dumps(body)
+            .replace(RECORDED_NODE, self._node)
+            .replace(RECORDED_IMAGE, self._image)
+            .replace('"Never"}', '"IfNotPresent"}')
         )
         text = (
             text.replace("<rig>/data/out", "/var/lib/kaito-stand-in/out")
@@ -166,36 +188,65 @@ class Replay:
     def _host_is(self) -> None:
         def apart() -> str:
             here: dict[str, Any] = {
-                key: int(Path(f"/proc/sys/{key.replace('.', '/')}").read_text()) for key in self._host if key.startswith("vm.")
+                key: int(Path(f"/proc/sys/{key.replace('.', '/')}").read_text())
+                for key in self._host
+                if key.startswith("vm.")
             }
-            here["/etc/sysctl.d/999-*"] = {p.name: p.read_text() for p in Path("/etc/sysctl.d").glob("999-*")}
-            return "\n".join(f"{k}: recorded {self._host[k]!r}, here {v!r}" for k, v in here.items() if self._host.get(k) != v)
+            here["/etc/sysctl.d/999-*"] = {
+                p.name: p.read_text() for p in Path("/etc/sysctl.d").glob("999-*")
+            }
+            return "\n".join(
+                f"{k}: recorded {self._host[k]!r}, here {v!r}"
+                for k, v in here.items()
+                if self._host.get(k) != v
+            )
 
         self._until(apart, "host values")
 
     def _left(self, recorded: Object) -> str:
         """What differs between what the recording says is left behind and what is."""
         node = self._api.send("GET", f"{NODES}/{self._node}")
-        pods = [p for p in self._api.list(WATCHED["Pod"]) if labels_of(p).get(f"{GROUP}/name") in self._names]
-        maps = [m for m in self._api.list(f"{CORE}/namespaces/{NAMESPACE}/configmaps") if notes_of(m).get(f"{GROUP}/name") in self._names]
+        pods = [
+            p
+            for p in self._api.list(WATCHED["Pod"])
+            if labels_of(p).get(f"{GROUP}/name") in self._names
+        ]
+        maps = [
+            m
+            for m in self._api.list(f"{CORE}/namespaces/{NAMESPACE}/configmaps")
+            if notes_of(m).get(f"{GROUP}/name") in self._names
+        ]
 
         def mine(marks: dict[str, str]) -> dict[str, str]:
-            ours = {k: v for k, v in marks.items() if k.startswith(f"{GROUP}/") and any(k.endswith(f"_{n}") for n in self._names)}
+            ours = {
+                k: v
+                for k, v in marks.items()
+                if k.startswith(f"{GROUP}/") and any(k.endswith(f"_{n}") for n in self._names)
+            }
             return {k: re.sub(r',"restarts":\d+', "", v) for k, v in ours.items()}
 
         def conditions(of: list[Object]) -> list[tuple[str, ...]]:
-            ours = [c for c in of if c["type"].split("/")[1:2] and c["type"].split("/")[1] in self._names]
+            ours = [
+                c
+                for c in of
+                if c["type"].split("/")[1:2] and c["type"].split("/")[1] in self._names
+            ]
             return sorted((c["type"], c["status"], c["reason"], c["message"]) for c in ours)
 
         pairs = {
             "annotations": (mine(recorded["node annotations"]), mine(notes_of(node))),
             "labels": (mine(recorded["node labels"]), mine(labels_of(node))),
-            "conditions": (conditions(recorded["node conditions"]), conditions(node["status"]["conditions"])),
+            "conditions": (
+                conditions(recorded["node conditions"]),
+                conditions(node["status"]["conditions"]),
+            ),
             "cordoned": (bool(recorded["unschedulable"]), bool(node["spec"].get("unschedulable"))),
             "pods": (len(recorded["skyhook pods"]), len(pods)),
             "config maps": (len(recorded["configmaps"]), len(maps)),
         }
-        return "\n".join(f"{k}:\n  recorded {a}\n  here     {b}" for k, (a, b) in pairs.items() if a != b)
+        return "\n".join(
+            f"{k}:\n  recorded {a}\n  here     {b}" for k, (a, b) in pairs.items() if a != b
+        )
 
     def clean(self) -> None:
         self._ended = True
@@ -220,6 +271,10 @@ class Replay:
         gone = [{"type": t, "$patch": "delete"} for t in types if t in have]
         if gone:
             try:
-                self._api.patch(f"{NODES}/{self._node}/status", {"status": {"conditions": gone}}, content=STRATEGIC)
+                self._api.patch(
+                    f"{NODES}/{self._node}/status",
+                    {"status": {"conditions": gone}},
+                    content=STRATEGIC,
+                )
             except ApiFailed as failed:
                 print(failed)

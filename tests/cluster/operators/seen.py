@@ -1,6 +1,7 @@
 """What a package pod's events make the operator write on its node: the half of the operator that knows pods only, not resources.
 
-It writes also when the resource is already gone: a pod killed with its resource is noted on the node as `erroring`.
+It writes also when the resource is already gone: a pod killed with its resource is noted on the
+node as `erroring`.
 """
 
 from __future__ import annotations
@@ -36,7 +37,10 @@ def came_to(pod: Object) -> tuple[str, int] | None:
 def backs_off(pod: Object) -> bool:
     """Whether the kubelet waits before it restarts a failed container."""
     statuses = pod.get("status", {}).get("initContainerStatuses") or []
-    return any((c.get("state", {}).get("waiting") or {}).get("reason") == "CrashLoopBackOff" for c in statuses)
+    return any(
+        (c.get("state", {}).get("waiting") or {}).get("reason") == "CrashLoopBackOff"
+        for c in statuses
+    )
 
 
 def runs(pod: Object) -> bool:
@@ -95,7 +99,9 @@ def _after(state: dict[str, Object], what: Object, new: Object) -> dict[str, Obj
     return {**state, key(what): new}
 
 
-def _write(api: Api, node: Object, marks: Marks, state: dict[str, Object], status: str | None) -> None:
+def _write(
+    api: Api, node: Object, marks: Marks, state: dict[str, Object], status: str | None
+) -> None:
     notes = {marks.state: compact(dict(sorted(state.items())))}
     meta: Object = {"annotations": notes}
     if status:

@@ -1,7 +1,8 @@
 """Stand-in for NVIDIA Skyhook's operator: its documented life, followed from recordings of the real one, against a real API server.
 
-One loop: what a watch says of a pod is noted on its node (`seen`), then every resource is brought one step on (`Operator.reconcile`).
-All that it knows stands in the cluster, so it can be killed and started at any moment, as the real one can.
+One loop: what a watch says of a pod is noted on its node (`seen`), then every resource is brought
+one step on (`Operator.reconcile`). All that it knows stands in the cluster, so it can be killed and
+started at any moment, as the real one can.
 """
 
 from __future__ import annotations
@@ -22,9 +23,12 @@ from .view import HOOKS, View
 
 Object = dict[str, Any]
 VERSION = "dev"
-# Waits of the real operator, in seconds, divided by `speed`. What the kubelet takes cannot be shortened.
+# Waits of the real operator, in seconds, divided by `speed`. What the kubelet takes cannot be
+# shortened.
 POLL_S = 2.0
-AFTER_REMOVAL_S = 4.0  # a package was taken out or changed its version: so long the status stays `complete`
+AFTER_REMOVAL_S = (
+    4.0  # a package was taken out or changed its version: so long the status stays `complete`
+)
 ERRORING_SEEN_S = 0.035  # how long `erroring` shows while an uninstall fails; not shortened either
 
 
@@ -36,7 +40,9 @@ class Operator:
     look: Look
     speed: float = 1.0
     events: queue.Queue[tuple[str, str, Object]] = field(default_factory=queue.Queue)
-    held: dict[tuple[str, int], float] = field(default_factory=dict)  # (uid, generation) → not before this moment
+    held: dict[tuple[str, int], float] = field(
+        default_factory=dict
+    )  # (uid, generation) → not before this moment
     churned: dict[str, float] = field(default_factory=dict)
     machines: Machines = field(default_factory=lambda: Machines(None))
     rebooting: set[str] = field(default_factory=set)  # interrupt pods of played reboots
@@ -96,11 +102,15 @@ class Operator:
         what = seen.about(pod)
         flapping = self.fault == "erroring" or (what or {}).get("stage") == "uninstall"
         if seen.take(self.api, pod, flapping=flapping) == "complete":
-            self.api.delete(f"{self.pods_path}/{name_of(pod)}", grace_s=0 if self.look.brief else None)
+            self.api.delete(
+                f"{self.pods_path}/{name_of(pod)}", grace_s=0 if self.look.brief else None
+            )
 
     def reconcile(self) -> None:
         """Bring every resource one step on, in order of priority, then name: a later one waits until the earlier ones are complete."""
-        hooks = sorted(self.api.list(HOOKS), key=lambda h: (h["spec"].get("priority", 200), name_of(h)))
+        hooks = sorted(
+            self.api.list(HOOKS), key=lambda h: (h["spec"].get("priority", 200), name_of(h))
+        )
         nodes = self.api.list(NODES)
         pods = self.api.list(self.pods_path, labelSelector=f"{GROUP}/name")
         for hook in hooks:
@@ -126,7 +136,10 @@ class Operator:
         return matches(hook["spec"].get("nodeSelectors") or {}, labels_of(node))
 
     def let_go(self, hook: Object) -> None:
-        """A deleted resource: off with the finalizer, then its config maps and its pods. What it left on nodes stays there."""
+        """A deleted resource: off with the finalizer, then its config maps and its pods.
+
+        What it left on nodes stays there.
+        """
         left = [f for f in hook["metadata"].get("finalizers") or [] if f != f"{GROUP}/skyhook"]
         path = f"{HOOKS}/{name_of(hook)}"
         try:
@@ -159,9 +172,15 @@ class Operator:
         """The finalizer and the packages' names, in one write: generation 2."""
         finalizer = f"{GROUP}/skyhook"
         have = view.hook["metadata"].get("finalizers") or []
-        unnamed = {n: {"name": n} for n, p in (view.hook["spec"].get("packages") or {}).items() if p.get("name") != n}
+        unnamed = {
+            n: {"name": n}
+            for n, p in (view.hook["spec"].get("packages") or {}).items()
+            if p.get("name") != n
+        }
         if finalizer not in have or unnamed:
-            body: Object = {"metadata": {"finalizers": [*have, *([] if finalizer in have else [finalizer])]}}
+            body: Object = {
+                "metadata": {"finalizers": [*have, *([] if finalizer in have else [finalizer])]}
+            }
             view.meta({**body, **({"spec": {"packages": unnamed}} if unnamed else {})})
 
     def hold(self, view: View, seconds: float) -> bool:
@@ -182,7 +201,12 @@ class Operator:
     def advance(self, view: View, pods: list[Object], *, waits: bool) -> None:
         if view.status.get("status") is None and (view.done() or not view.nodes):
             self.config_maps(view)
-            view.write(nodeState=view.node_states(), nodeStatus=view.node_statuses(), observedGeneration=view.generation, status="complete")
+            view.write(
+                nodeState=view.node_states(),
+                nodeStatus=view.node_statuses(),
+                observedGeneration=view.generation,
+                status="complete",
+            )
             return
         if view.complete() and not self.changed(view, pods):
             return
@@ -219,12 +243,18 @@ class Operator:
         """The packages' config maps: made where they lack, deleted where their package is gone; changed by `config_changed` only."""
         path = f"{CORE}/namespaces/{NAMESPACE}/configmaps"
         have = {name_of(m) for m in self.api.list(path, labelSelector=f"{GROUP}/name={view.name}")}
-        wanted = {config_map_name(view.name, p): p for p in view.packages.values() if p.get("configMap")}
+        wanted = {
+            config_map_name(view.name, p): p for p in view.packages.values() if p.get("configMap")
+        }
         for name in sorted(have - wanted.keys()):
             self.api.delete(f"{path}/{name}")
         for name in sorted(wanted.keys() - have):
             package = wanted[name]
-            notes = {"Package.Name": package["name"], "Package.Version": package["version"], "name": view.name}
+            notes = {
+                "Package.Name": package["name"],
+                "Package.Version": package["version"],
+                "name": view.name,
+            }
             meta = {
                 "name": name,
                 "labels": {f"{GROUP}/name": view.name},

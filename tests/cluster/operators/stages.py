@@ -17,13 +17,18 @@ Object = dict[str, Any]
 
 def as_if_done(view: View, node: Object) -> None:
     """The fault left-over: the marks of an earlier resource of the same name that was complete here."""
-    state = {seen.key(p): seen.entry(p, view.last_stage(p), "complete") for p in view.packages.values()}
+    state = {
+        seen.key(p): seen.entry(p, view.last_stage(p), "complete") for p in view.packages.values()
+    }
     view.mark(node, status="complete", state=state)
     view.condition(node, complete=True, erroring=False)
 
 
 def halted(operator: Operator, view: View) -> bool:
-    """Whether the resource is paused or disabled; its status and its nodes' say so. What runs goes on to the end of its stage."""
+    """Whether the resource is paused or disabled; its status and its nodes' say so.
+
+    What runs goes on to the end of its stage.
+    """
     status = view.status.get("status")
     for what, word in (("pause", "paused"), ("disable", "disabled")):
         if view.wants(what):
@@ -47,7 +52,9 @@ def begin(view: View) -> None:
     first = status in (None, "paused", "disabled")
     for node in view.nodes:
         mark = view.marks.status_of(node)
-        upgraded = status == "complete" and any(_older(view.state(node), p) for p in view.packages.values())
+        upgraded = status == "complete" and any(
+            _older(view.state(node), p) for p in view.packages.values()
+        )
         if mark is None or first or upgraded:
             if not view.node_done(node) or status is not None:
                 view.mark(node, status="waiting")
@@ -81,11 +88,16 @@ def uninstalling(view: View) -> bool:
 def _older(state: dict[str, Object], package: Object) -> Object | None:
     """The entry of this package in an older version, None where there is none (or only a newer one: that is uninstalled)."""
     here = _order(package["version"])
-    return next((e for e in state.values() if e["name"] == package["name"] and _order(e["version"]) < here), None)
+    return next(
+        (e for e in state.values() if e["name"] == package["name"] and _order(e["version"]) < here),
+        None,
+    )
 
 
 def _order(version: str) -> tuple[tuple[int, str], ...]:
-    return tuple((int(part) if part.isdigit() else 0, part) for part in version.lstrip("v").split("."))
+    return tuple(
+        (int(part) if part.isdigit() else 0, part) for part in version.lstrip("v").split(".")
+    )
 
 
 def config_changed(view: View) -> bool:
@@ -101,7 +113,11 @@ def config_changed(view: View) -> bool:
     if not changed:
         return False
     for node in view.nodes:
-        again = {seen.key(p): seen.entry(p, "config", "in_progress") for p in view.packages.values() if p["name"] in changed}
+        again = {
+            seen.key(p): seen.entry(p, "config", "in_progress")
+            for p in view.packages.values()
+            if p["name"] in changed
+        }
         view.mark(node, status="in_progress", state={**view.state(node), **again})
         view.condition(node, complete=False, erroring=False)
     view.write(configUpdates=changed, nodeState=view.node_states(), nodeStatus=view.node_statuses())
@@ -118,7 +134,12 @@ def run(operator: Operator, view: View, pods: list[Object]) -> None:
     """Make the pods that are due on each node."""
     for node in view.nodes:
         if not view.node_done(node):
-            _run_on(operator, view, node, [p for p in pods if p["spec"].get("nodeName") == name_of(node)])
+            _run_on(
+                operator,
+                view,
+                node,
+                [p for p in pods if p["spec"].get("nodeName") == name_of(node)],
+            )
 
 
 def _run_on(operator: Operator, view: View, node: Object, pods: list[Object]) -> None:
@@ -146,18 +167,33 @@ def next_stage(view: View, node: Object, package: Object) -> str | None:
         return str(entry["stage"])
     if view.package_done(node, package):
         return None
-    return {"apply": "config", "upgrade": "config", "config": "interrupt", "interrupt": "post-interrupt", "uninstall": "apply"}[
-        entry["stage"]
-    ]
+    return {
+        "apply": "config",
+        "upgrade": "config",
+        "config": "interrupt",
+        "interrupt": "post-interrupt",
+        "uninstall": "apply",
+    }[entry["stage"]]
 
 
-def _stage(operator: Operator, view: View, node: Object, package: Object, stage: str, pods: list[Object]) -> None:
+def _stage(
+    operator: Operator, view: View, node: Object, package: Object, stage: str, pods: list[Object]
+) -> None:
     """Make the pod of this stage and write that it is in progress; or see to the one that is there."""
-    mine = [p for p in pods if labels_of(p).get(f"{GROUP}/package") == f"{package['name']}-{package['version']}"]
+    mine = [
+        p
+        for p in pods
+        if labels_of(p).get(f"{GROUP}/package") == f"{package['name']}-{package['version']}"
+    ]
     if mine:
         for pod in mine:
             outdated = packages.copy_dir(view.hook, package) not in _args(pod)
-            if outdated and stage != "uninstall" and "deletionTimestamp" not in pod["metadata"] and seen.came_to(pod) != ("complete", 0):
+            if (
+                outdated
+                and stage != "uninstall"
+                and "deletionTimestamp" not in pod["metadata"]
+                and seen.came_to(pod) != ("complete", 0)
+            ):
                 view.api.delete(f"{operator.pods_path}/{name_of(pod)}")
         return
     if operator.fault != "stuck":
@@ -170,7 +206,11 @@ def _stage(operator: Operator, view: View, node: Object, package: Object, stage:
     state = view.state(node)
     if seen.key(package) in state and stage == "uninstall":
         operator.config_maps(view)
-    view.mark(node, status="in_progress", state={**state, seen.key(package): seen.entry(package, stage, "in_progress")})
+    view.mark(
+        node,
+        status="in_progress",
+        state={**state, seen.key(package): seen.entry(package, stage, "in_progress")},
+    )
     view.condition(node, complete=False, erroring=False)
     metadata_map(view, node)
     view.write(nodeState=view.node_states(), nodeStatus=view.node_statuses())

@@ -1,6 +1,7 @@
 """What a series of watch events tells, without times: the same for a recording of the real operator and for a run of the stand-in.
 
-Events are put in the server's own order (resourceVersion), for two watches may answer in either order. What the clock decides is left
+Events are put in the server's own order (resourceVersion), for two watches may answer in either
+order. What the clock decides is left
 out: how often a failing container was restarted.
 """
 
@@ -22,7 +23,11 @@ def collapsed(steps: list[str]) -> list[str]:
         kept.append(step)
         for length in (2, 3):
             again = kept[-length:]
-            if len(kept) >= 2 * length and again == kept[-2 * length : -length] and any(word in s for s in again for word in LOOPS):
+            if (
+                len(kept) >= 2 * length
+                and again == kept[-2 * length : -length]
+                and any(word in s for s in again for word in LOOPS)
+            ):
                 del kept[-length:]
                 break
     return kept
@@ -51,7 +56,12 @@ class _Telling:
         self._last: dict[str, object] = {}
 
     def take(self, kind: str, type_: str, thing: Object) -> None:
-        tell = {"Skyhook": self._resource, "Workspace": self._resource, "Pod": self._pod, "Node": self._node}.get(kind, self._other)
+        tell = {
+            "Skyhook": self._resource,
+            "Workspace": self._resource,
+            "Pod": self._pod,
+            "Node": self._node,
+        }.get(kind, self._other)
         tell(kind, type_, thing)
 
     def _say(self, chapter: str, step: str) -> None:
@@ -66,15 +76,24 @@ class _Telling:
         name, status = thing["metadata"]["name"], thing.get("status") or {}
         if type_ == "DELETED":
             self._say(name, "gone")
-            for about in [key for key in self._last if key.startswith(f"{name} ") and not key.endswith(" state")]:
+            for about in [
+                key
+                for key in self._last
+                if key.startswith(f"{name} ") and not key.endswith(" state")
+            ]:
                 del self._last[about]
             return
         now = status.get("status" if kind == "Skyhook" else "state")
         if now and self._changed(f"{name} status", now):
             current = status.get("observedGeneration") == thing["metadata"]["generation"]
-            self._say(name, f"{now} observed={current}" if kind == "Skyhook" and now == "complete" else now)
+            self._say(
+                name,
+                f"{now} observed={current}" if kind == "Skyhook" and now == "complete" else now,
+            )
         if kind == "Workspace":
-            conditions = " ".join(f"{c['type']}={c['status']}" for c in status.get("conditions") or [])
+            conditions = " ".join(
+                f"{c['type']}={c['status']}" for c in status.get("conditions") or []
+            )
             if conditions and self._changed(f"{name} conditions", conditions):
                 self._say(f"{name} conditions", conditions)
         elif "completeNodes" in status and self._changed(f"{name} counts", status["completeNodes"]):
@@ -86,7 +105,9 @@ class _Telling:
             return
         about = json.loads(text)
         name, stage = about["skyhook"], f"pod {about['stage']}"
-        if self.steps.get(name, [""])[-1] != stage:  # several packages' pods of one stage, in any order
+        if (
+            self.steps.get(name, [""])[-1] != stage
+        ):  # several packages' pods of one stage, in any order
             self._say(name, stage)
         self._say(f"{name} {about['name']} pods", f"{about['version']} {about['stage']}")
 
@@ -96,20 +117,36 @@ class _Telling:
             if name == key:
                 continue
             state = json.loads(value)
-            known = {about.split(" ")[1] for about in self._last if about.startswith(f"{name} ") and about.endswith(" state")}
+            known = {
+                about.split(" ")[1]
+                for about in self._last
+                if about.startswith(f"{name} ") and about.endswith(" state")
+            }
             for package in sorted(known | state.keys()):
                 entry = state.get(package)
                 step = f"{entry['stage']} {entry['state']}" if entry else "gone"
                 if self._changed(f"{name} {package} state", step):
                     self._say(f"{name} {package} node", step)
         cordoned = bool(node["spec"].get("unschedulable"))
-        if self._changed("cordoned", cordoned) and (cordoned or "cordon" in self.steps) and type_ != "DELETED":
+        if (
+            self._changed("cordoned", cordoned)
+            and (cordoned or "cordon" in self.steps)
+            and type_ != "DELETED"
+        ):
             self._say("cordon", str(cordoned))
 
     def _other(self, kind: str, type_: str, thing: Object) -> None:
-        owners = [o["name"] for o in thing["metadata"].get("ownerReferences") or [] if o["kind"] == "Workspace"]
+        owners = [
+            o["name"]
+            for o in thing["metadata"].get("ownerReferences") or []
+            if o["kind"] == "Workspace"
+        ]
         if kind in ("StatefulSet", "Job") and owners and type_ != "MODIFIED":
             self._say(owners[0], f"{kind} {type_}")
-        ended = [c["type"] for c in (thing.get("status") or {}).get("conditions") or [] if c["type"] in {"Complete", "Failed"}]
+        ended = [
+            c["type"]
+            for c in (thing.get("status") or {}).get("conditions") or []
+            if c["type"] in {"Complete", "Failed"}
+        ]
         if kind == "Job" and owners and ended and self._changed(f"{owners[0]} job", ended):
             self._say(owners[0], f"Job {ended[0]}")

@@ -44,7 +44,10 @@ SKYHOOK = [
     "remove_package_shellscript",
     "version_upgrade",
 ]
-IN_FULL = {"tuning_apply", "script_fails"}  # as the real operator's: three init containers a pod, and pods that end in their own time
+IN_FULL = {
+    "tuning_apply",
+    "script_fails",
+}  # as the real operator's: three init containers a pod, and pods that end in their own time
 KAITO = {
     "template_inference": None,
     "template_batch_restarts": None,
@@ -66,7 +69,10 @@ def server(kubeconfig: Path) -> Iterator[Api]:
 @pytest.fixture
 def host_as_recorded() -> Iterator[None]:
     """The two settings that the recordings change start at their recorded values, and are put back; nobody else has this kernel."""
-    values = {Path("/proc/sys/vm/dirty_ratio"): "20", Path("/proc/sys/vm/dirty_background_ratio"): "10"}
+    values = {
+        Path("/proc/sys/vm/dirty_ratio"): "20",
+        Path("/proc/sys/vm/dirty_background_ratio"): "10",
+    }
     with kernel_as_found():
         before = {path: path.read_text() for path in values}
         for path, value in values.items():
@@ -93,7 +99,9 @@ def test_the_skyhook_stand_in_follows_the_recording(
 
 @pytest.mark.parametrize("scenario", KAITO)
 @pytest.mark.usefixtures("crds")
-def test_the_kaito_stand_in_follows_the_recording(scenario: str, kaito_operator: StandIn, server: Api, node_name: str, image: str) -> None:
+def test_the_kaito_stand_in_follows_the_recording(
+    scenario: str, kaito_operator: StandIn, server: Api, node_name: str, image: str
+) -> None:
     """Each action of the recorded client, done again, has the recorded consequences."""
     kaito_operator.start(speed=1, fault=KAITO[scenario])
     replay = Replay(f"kaito_{scenario}", server, kaito_operator, node_name, image)

@@ -9,10 +9,16 @@ WORKSPACE = "kaito.sh/workspace"
 TOLERATIONS = [
     {"key": "nvidia.com/gpu", "operator": "Exists", "effect": "NoSchedule"},
     {"key": "sku", "operator": "Equal", "value": "gpu", "effect": "NoSchedule"},
-    {"key": "kubernetes.azure.com/scalesetpriority", "operator": "Equal", "value": "spot", "effect": "NoSchedule"},
+    {
+        "key": "kubernetes.azure.com/scalesetpriority",
+        "operator": "Equal",
+        "value": "spot",
+        "effect": "NoSchedule",
+    },
 ]
 MARKERS = "/var/lib/kaito-stand-in"  # on the node: which Job's first pod has failed already
-# Lines as Hugging Face's Trainer and KAITO's fine_tuning.py print them; the numbers are made up and the same in every run.
+# Lines as Hugging Face's Trainer and KAITO's fine_tuning.py print them; the numbers are made up and
+# the same in every run.
 TRAINER = r"""
 echo "stand-in for accelerate launch --num_processes=1 /workspace/tfs/fine_tuning.py"
 if [ "$FIRST_FAILS" ] && [ ! -e "/markers/$FIRST_FAILS" ]; then
@@ -32,10 +38,17 @@ echo "INFO:root:Training completed"
 
 def _placed(workspace: Object, spec: Object) -> Object:
     selector = (workspace.get("resource") or {}).get("labelSelector") or {}
-    wanted = [{"key": k, "operator": "In", "values": [v]} for k, v in sorted((selector.get("matchLabels") or {}).items())]
+    wanted = [
+        {"key": k, "operator": "In", "values": [v]}
+        for k, v in sorted((selector.get("matchLabels") or {}).items())
+    ]
     wanted += list(selector.get("matchExpressions") or [])
     terms = {"nodeSelectorTerms": [{"matchExpressions": wanted}]}
-    affinity = {"affinity": {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": terms}}} if wanted else {}
+    affinity = (
+        {"affinity": {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": terms}}}
+        if wanted
+        else {}
+    )
     return {**spec, **affinity, "tolerations": [*TOLERATIONS, *(spec.get("tolerations") or [])]}
 
 
@@ -54,38 +67,78 @@ def stateful_set(workspace: Object, owner: list[Object]) -> Object:
             "serviceName": "",
             "selector": {"matchLabels": mine},
             "template": {
-                "metadata": {"labels": {**(meta.get("labels") or {}), **mine}, "annotations": meta.get("annotations") or {}},
+                "metadata": {
+                    "labels": {**(meta.get("labels") or {}), **mine},
+                    "annotations": meta.get("annotations") or {},
+                },
                 "spec": _placed(workspace, template.get("spec") or {}),
             },
         },
     }
 
 
-def job(workspace: Object, owner: list[Object], image: str, *, gpus: bool, fault: str | None) -> Object:
+def job(
+    workspace: Object, owner: list[Object], image: str, *, gpus: bool, fault: str | None
+) -> Object:
     """The tuning Job: backoffLimit 6, two downloaders, then the trainer; asks for a GPU where its nodes have any."""
     meta = workspace["metadata"]
     name, mine = meta["name"], {WORKSPACE: meta["name"]}
     first = meta["uid"] if fault == "first-pod-fails" else ""
-    env = [{"name": "STEPS", "value": "5"}, {"name": "STEP_S", "value": "0.5"}, {"name": "FIRST_FAILS", "value": first}]
+    env = [
+        {"name": "STEPS", "value": "5"},
+        {"name": "STEP_S", "value": "0.5"},
+        {"name": "FIRST_FAILS", "value": first},
+    ]
     pulled = {"imagePullPolicy": "IfNotPresent"}
-    quick = [{"name": n, "image": image, "command": ["/bin/sh", "-c", "echo stand-in for a download"], **pulled} for n in DOWNLOADERS]
+    quick = [
+        {
+            "name": n,
+            "image": image,
+            "command": ["/bin/sh", "-c", "echo stand-in for a download"],
+            **pulled,
+        }
+        for n in DOWNLOADERS
+    ]
     container = {
         "name": name,
         "image": image,
         **pulled,
         "command": ["/bin/sh", "-c", TRAINER],
         "env": env,
-        "resources": {part: {"nvidia.com/gpu": "1"} for part in ("limits", "requests")} if gpus else {},
+        "resources": {part: {"nvidia.com/gpu": "1"} for part in ("limits", "requests")}
+        if gpus
+        else {},
         "volumeMounts": [{"name": "markers", "mountPath": "/markers"}] if first else [],
     }
-    markers = [{"name": "markers", "hostPath": {"path": MARKERS, "type": "DirectoryOrCreate"}}] if first else []
-    spec = {"restartPolicy": "Never", "initContainers": quick, "containers": [container], "volumes": markers}
-    revision = {"workspace.kaito.io/revision": (meta.get("annotations") or {}).get("workspace.kaito.io/revision", "1")}
+    markers = (
+        [{"name": "markers", "hostPath": {"path": MARKERS, "type": "DirectoryOrCreate"}}]
+        if first
+        else []
+    )
+    spec = {
+        "restartPolicy": "Never",
+        "initContainers": quick,
+        "containers": [container],
+        "volumes": markers,
+    }
+    revision = {
+        "workspace.kaito.io/revision": (meta.get("annotations") or {}).get(
+            "workspace.kaito.io/revision", "1"
+        )
+    }
     return {
         "apiVersion": "batch/v1",
         "kind": "Job",
-        "metadata": {"name": name, "labels": mine, "annotations": revision, "ownerReferences": owner},
-        "spec": {"backoffLimit": 6, "template": {"metadata": {"labels": mine}, "spec": _placed(workspace, spec)}},
+        "metadata": {
+            "name": name,
+            "labels": mine,
+            "annotations": revision,
+            "ownerReferences": owner,
+        },
+        "spec": {
+            "backoffLimit": 6,
+            "template": {"metadata": {"labels": mine}, "spec": _placed(workspace, spec)},
+        },
     }
 
 

@@ -1,7 +1,7 @@
 """One resource as the operator sees it, with its nodes, and every way in which the operator writes its status.
 
-Each method is one write of the real operator, in its words: watchers of the stand-in see the same single steps. What only people read
-(Events, counts by compartment, other conditions) is left out.
+Each method is one write of the real operator, in its words: watchers of the stand-in see the same
+single steps. What only people read (Events, counts by compartment, other conditions) is left out.
 """
 
 from __future__ import annotations
@@ -31,7 +31,9 @@ class View:
         self.name = name_of(hook)
         self.marks = Marks(self.name)
         self.path = f"{HOOKS}/{self.name}"
-        self.packages: dict[str, Object] = {n: {**p, "name": n} for n, p in (hook["spec"].get("packages") or {}).items()}
+        self.packages: dict[str, Object] = {
+            n: {**p, "name": n} for n, p in (hook["spec"].get("packages") or {}).items()
+        }
 
     @property
     def status(self) -> Object:
@@ -54,17 +56,25 @@ class View:
         return package["name"] in (self.status.get("configUpdates") or {})
 
     def last_stage(self, package: Object) -> str:
-        return "post-interrupt" if package.get("interrupt") and not self.updated(package) else "config"
+        return (
+            "post-interrupt" if package.get("interrupt") and not self.updated(package) else "config"
+        )
 
     def package_done(self, node: Object, package: Object) -> bool:
         """Whether this package of this version has ended its last stage on this node."""
         entry = self.state(node).get(seen.key(package))
-        return entry is not None and entry["state"] == "complete" and entry["stage"] in {self.last_stage(package), "post-interrupt"}
+        return (
+            entry is not None
+            and entry["state"] == "complete"
+            and entry["stage"] in {self.last_stage(package), "post-interrupt"}
+        )
 
     def node_done(self, node: Object) -> bool:
         """Whether every package is done on this node and none is left of an earlier spec."""
         wanted = {seen.key(p) for p in self.packages.values()}
-        return set(self.state(node)) == wanted and all(self.package_done(node, p) for p in self.packages.values())
+        return set(self.state(node)) == wanted and all(
+            self.package_done(node, p) for p in self.packages.values()
+        )
 
     def done(self) -> bool:
         """Whether every node is done: true also where there is no node at all."""
@@ -81,7 +91,14 @@ class View:
         """One write of the resource itself; raises its generation where the spec changes."""
         self.hook = self.api.patch(self.path, body)
 
-    def mark(self, node: Object, *, status: str | None = None, state: dict[str, Object] | None = None, **more: object) -> None:
+    def mark(
+        self,
+        node: Object,
+        *,
+        status: str | None = None,
+        state: dict[str, Object] | None = None,
+        **more: object,
+    ) -> None:
         """One write of the operator's annotations and label on a node (and of its `spec`, for a cordon)."""
         notes: dict[str, object] = {}
         meta: Object = {"annotations": notes}
@@ -99,10 +116,16 @@ class View:
         """The two node conditions, written where they differ."""
         wanted = self.marks.conditions(complete=complete, erroring=erroring)
         have = {c["type"]: c["status"] for c in node["status"].get("conditions") or []}
-        changed = [{**c, "lastTransitionTime": now(), "lastHeartbeatTime": now()} for c in wanted if have.get(c["type"]) != c["status"]]
+        changed = [
+            {**c, "lastTransitionTime": now(), "lastHeartbeatTime": now()}
+            for c in wanted
+            if have.get(c["type"]) != c["status"]
+        ]
         if changed:
             path = f"{NODES}/{name_of(node)}/status"
-            self._renew(node, self.api.patch(path, {"status": {"conditions": changed}}, content=STRATEGIC))
+            self._renew(
+                node, self.api.patch(path, {"status": {"conditions": changed}}, content=STRATEGIC)
+            )
 
     @staticmethod
     def _renew(node: Object, now_is: Object) -> None:
@@ -120,7 +143,13 @@ class View:
         for node in self.nodes:
             new, was = self.state(node), old.get(name_of(node)) or {}
             gone: dict[str, object] = dict.fromkeys(was.keys() - new.keys())
-            states[name_of(node)] = {**gone, **{k: {**dict.fromkeys(was.get(k, {}).keys() - v.keys()), **v} for k, v in new.items()}}
+            states[name_of(node)] = {
+                **gone,
+                **{
+                    k: {**dict.fromkeys(was.get(k, {}).keys() - v.keys()), **v}
+                    for k, v in new.items()
+                },
+            }
         return states
 
     def progress(self) -> None:
@@ -131,13 +160,22 @@ class View:
     def churn(self, ignored: Iterable[str] = ()) -> None:
         """The two conditions that the operator rewrites at every reconcile: only their lastTransitionTime changes."""
         skipped = ", ".join(ignored)
-        text = f"Node [{skipped}] has ignore label set. Skipping." if skipped else "No nodes have ignore label set."
+        text = (
+            f"Node [{skipped}] has ignore label set. Skipping."
+            if skipped
+            else "No nodes have ignore label set."
+        )
         said = {
             "TaintNotTolerable": {"status": "False", "message": "All nodes have tolerable taints."},
             "NodesIgnored": {"status": str(bool(skipped)), "message": text},
         }
         fields = {"lastTransitionTime": now()}
-        self.write(conditions=[{"type": f"{GROUP}/{name}", "reason": name, **about, **fields} for name, about in said.items()])
+        self.write(
+            conditions=[
+                {"type": f"{GROUP}/{name}", "reason": name, **about, **fields}
+                for name, about in said.items()
+            ]
+        )
 
     def completed(self) -> None:
         """Complete: first with `0/1`, a moment later with `1/1`; observedGeneration is written here and nowhere else."""

@@ -15,23 +15,44 @@ from . import image, programs, up
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(prog="python -m tests.cluster.rig", description="A Kubernetes cluster of one node: this machine.")
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.cluster.rig",
+        description="A Kubernetes cluster of one node: this machine.",
+    )
     commands = parser.add_subparsers(required=True)
 
-    def command(name: str, does: Callable[[argparse.Namespace], int], explained: str) -> argparse.ArgumentParser:
+    def command(
+        name: str, does: Callable[[argparse.Namespace], int], explained: str
+    ) -> argparse.ArgumentParser:
         made = commands.add_parser(name, help=explained)
         made.set_defaults(does=does)
         return made
 
-    command("up", lambda _: _print(up.keep()), "start it and keep it: eval $(python -m tests.cluster.rig up)")
+    command(
+        "up",
+        lambda _: _print(up.keep()),
+        "start it and keep it: eval $(python -m tests.cluster.rig up)",
+    )
     command("down", lambda _: up.end_kept(), "stop it and put the machine back")
-    build = command("build", lambda a: _build(if_possible=a.if_possible), "build its programs and images, so that `up` takes seconds")
-    build.add_argument("--if-possible", action="store_true", help="where no cluster can run, say why and build nothing")
+    build = command(
+        "build",
+        lambda a: _build(if_possible=a.if_possible),
+        "build its programs and images, so that `up` takes seconds",
+    )
+    build.add_argument(
+        "--if-possible",
+        action="store_true",
+        help="where no cluster can run, say why and build nothing",
+    )
     command("can", lambda _: _can(), "say whether it can be started here; exit code 1: no, and why")
-    hold = command("hold", lambda a: holding.hold(a.folder, until_told=a.until_told), "(what `up` starts)")
+    hold = command(
+        "hold", lambda a: holding.hold(a.folder, until_told=a.until_told), "(what `up` starts)"
+    )
     hold.add_argument("folder", type=Path)
     hold.add_argument("--until-told", action="store_true")
-    command("inside", lambda a: holding.keep(a.folder), "(what `hold` starts)").add_argument("folder", type=Path)
+    command("inside", lambda a: holding.keep(a.folder), "(what `hold` starts)").add_argument(
+        "folder", type=Path
+    )
     arguments = parser.parse_args()
     try:
         code: int = arguments.does(arguments)
@@ -52,7 +73,10 @@ def _build(*, if_possible: bool) -> int:
 
 def _can() -> int:
     if why := up.why_not():
-        print(f"{why} Tests marked `cluster` are skipped, unless KUBECONFIG or kind gives a cluster.", file=sys.stderr)
+        print(
+            f"{why} Tests marked `cluster` are skipped, unless KUBECONFIG or kind gives a cluster.",
+            file=sys.stderr,
+        )
         return 1
     return 0
 

@@ -50,7 +50,9 @@ def end_pods(api: Client, find: Callable[[], list[Any]]) -> None:
         found = find()
         for pod in found:
             with if_there():
-                of(api).delete_namespaced_pod(pod.metadata.name, pod.metadata.namespace, grace_period_seconds=0)
+                of(api).delete_namespaced_pod(
+                    pod.metadata.name, pod.metadata.namespace, grace_period_seconds=0
+                )
         return not found
 
     until(gone, "pods do not go", every_s=0.1)

@@ -35,7 +35,9 @@ class Api:
 
     def get(self, path: str) -> Any:
         """An answer; None, if there is no such thing, or nobody answers yet."""
-        request = urllib.request.Request(f"{self.server}{path}", headers={"Authorization": f"Bearer {self.token}"})  # noqa: S310 its own server
+        request = urllib.request.Request(  # noqa: S310 its own server
+            f"{self.server}{path}", headers={"Authorization": f"Bearer {self.token}"}
+        )
         try:
             context = ssl.create_default_context(cafile=str(self.authority))
             with urllib.request.urlopen(request, context=context, timeout=5) as answer:  # noqa: S310
@@ -53,7 +55,11 @@ def start(cluster: Cluster, started: Started) -> Api:
     _keys(pki)
     etcd, peer, port = (free_port() for _ in range(3))
     client, peers = f"https://127.0.0.1:{etcd}", f"https://127.0.0.1:{peer}"
-    mutual = {"cert-file": pki / "etcd.crt", "key-file": pki / "etcd.key", "trusted-ca-file": pki / "etcd.crt"}
+    mutual = {
+        "cert-file": pki / "etcd.crt",
+        "key-file": pki / "etcd.key",
+        "trusted-ca-file": pki / "etcd.crt",
+    }
     started.start(
         "etcd",
         "etcd",
@@ -87,7 +93,8 @@ def start(cluster: Cluster, started: Started) -> Api:
         "--enable-admission-plugins=NodeRestriction",
         "--service-cluster-ip-range=10.0.0.0/24",
         "--endpoint-reconciler-type=none",  # no pod can reach loopback
-        "--kubelet-preferred-address-types=Hostname,InternalIP",  # ours is on loopback under its name; a simulated one has an address only
+        # ours is on loopback under its name; a simulated one has an address only
+        "--kubelet-preferred-address-types=Hostname,InternalIP",
         f"--kubelet-client-certificate={pki / 'apiserver-kubelet.crt'}",
         f"--kubelet-client-key={pki / 'apiserver-kubelet.key'}",
         "--allow-privileged=true",
@@ -110,13 +117,21 @@ def start(cluster: Cluster, started: Started) -> Api:
         "--leader-elect=false",
     )
     started.start(
-        "kube-scheduler", "kube-scheduler", f"--kubeconfig={kubeconfig_of(cluster, SCHEDULER)}", "--secure-port=0", "--leader-elect=false"
+        "kube-scheduler",
+        "kube-scheduler",
+        f"--kubeconfig={kubeconfig_of(cluster, SCHEDULER)}",
+        "--secure-port=0",
+        "--leader-elect=false",
     )
     return api
 
 
 def kubeconfig_of(cluster: Cluster, user: str) -> Path:
-    return cluster.kubeconfig if user == ADMINISTRATOR else cluster.certificates / f"{user.replace(':', '-')}.kubeconfig"
+    return (
+        cluster.kubeconfig
+        if user == ADMINISTRATOR
+        else cluster.certificates / f"{user.replace(':', '-')}.kubeconfig"
+    )
 
 
 def kubelet_user(cluster: Cluster) -> str:
@@ -124,10 +139,17 @@ def kubelet_user(cluster: Cluster) -> str:
 
 
 def _tokens(cluster: Cluster) -> dict[str, str]:
-    groups = {ADMINISTRATOR: "system:masters", CONTROLLERS: "", SCHEDULER: "", kubelet_user(cluster): "system:nodes"}
+    groups = {
+        ADMINISTRATOR: "system:masters",
+        CONTROLLERS: "",
+        SCHEDULER: "",
+        kubelet_user(cluster): "system:nodes",
+    }
     tokens = {user: secrets.token_hex(16) for user in groups}
     path = cluster.certificates / "tokens.csv"
-    path.write_text("".join(f"{tokens[user]},{user},{user},{group}\n" for user, group in groups.items()))
+    path.write_text(
+        "".join(f"{tokens[user]},{user},{user},{group}\n" for user, group in groups.items())
+    )
     path.chmod(0o600)
     return tokens
 
@@ -135,17 +157,39 @@ def _tokens(cluster: Cluster) -> dict[str, str]:
 def _keys(pki: Path) -> None:
     """The key that signs service accounts' tokens, and two certificates by which programs on loopback know each other.
 
-    Each signs itself and is trusted alone: no other user of this machine may run containers through the kubelet's port or write into etcd.
+    Each signs itself and is trusted alone: no other user of this machine may run containers through
+    the kubelet's port or write into etcd.
     """
     _openssl("genrsa", "-out", str(pki / "accounts.key"), "2048")
-    _certificate(pki / "apiserver-kubelet", "/O=system:masters/CN=apiserver-kubelet", "extendedKeyUsage=clientAuth")
-    _certificate(pki / "etcd", "/CN=etcd", "extendedKeyUsage=clientAuth,serverAuth", "subjectAltName=IP:127.0.0.1")
+    _certificate(
+        pki / "apiserver-kubelet",
+        "/O=system:masters/CN=apiserver-kubelet",
+        "extendedKeyUsage=clientAuth",
+    )
+    _certificate(
+        pki / "etcd",
+        "/CN=etcd",
+        "extendedKeyUsage=clientAuth,serverAuth",
+        "subjectAltName=IP:127.0.0.1",
+    )
 
 
 def _certificate(path: Path, subject: str, *extensions: str) -> None:
     files = ["-keyout", f"{path}.key", "-out", f"{path}.crt"]
     more = [word for extension in extensions for word in ("-addext", extension)]
-    _openssl("req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "30", "-subj", subject, *more, *files)
+    _openssl(
+        "req",
+        "-x509",
+        "-newkey",
+        "rsa:2048",
+        "-nodes",
+        "-days",
+        "30",
+        "-subj",
+        subject,
+        *more,
+        *files,
+    )
 
 
 def _openssl(*arguments: str) -> None:
@@ -157,7 +201,12 @@ def _kubeconfig(path: Path, api: Api, user: str) -> None:
     content = {
         "apiVersion": "v1",
         "kind": "Config",
-        "clusters": [{"name": "rig", "cluster": {"server": api.server, "certificate-authority-data": authority}}],
+        "clusters": [
+            {
+                "name": "rig",
+                "cluster": {"server": api.server, "certificate-authority-data": authority},
+            }
+        ],
         "users": [{"name": user, "user": {"token": api.token}}],
         "contexts": [{"name": "rig", "context": {"cluster": "rig", "user": user}}],
         "current-context": "rig",

@@ -1,8 +1,9 @@
 """The process that holds a cluster: starts it, waits for the end of whoever wanted it, and takes everything away again.
 
-Whoever wants the cluster holds the other end of its standard input: when that closes, and be it by SIGKILL, the cluster goes.
-`--until-told` waits for SIGTERM instead. The programs are started by a second process (`keep`) in a mount namespace; this one
-is outside, where nothing of theirs is mounted, and removes what they leave.
+Whoever wants the cluster holds the other end of its standard input: when that closes, and be it by
+SIGKILL, the cluster goes. `--until-told` waits for SIGTERM instead. The programs are started by a
+second process (`keep`) in a mount namespace; this one is outside, where nothing of theirs is
+mounted, and removes what they leave.
 """
 
 from __future__ import annotations
@@ -28,7 +29,18 @@ def hold(folder: Path, *, until_told: bool) -> int:
     cluster = places.Cluster(folder)
     told = _signals()
     inside = subprocess.Popen(
-        ["setpriv", "--pdeathsig", "TERM", "unshare", "--mount", sys.executable, "-m", "tests.cluster.rig", "inside", str(folder)],
+        [
+            "setpriv",
+            "--pdeathsig",
+            "TERM",
+            "unshare",
+            "--mount",
+            sys.executable,
+            "-m",
+            "tests.cluster.rig",
+            "inside",
+            str(folder),
+        ],
         stdin=subprocess.DEVNULL,
     )
     try:
@@ -99,7 +111,8 @@ def _start(cluster: places.Cluster, started: Started) -> None:
         api = control_plane.start(cluster, started)
         node.start(cluster, started)
         started.wait(f"node {cluster.node}", lambda: node.ready(cluster, api))
-        # The bridge plugin would set it with the first pod, in the middle of somebody's measurement.
+        # The bridge plugin would set it with the first pod, in the middle of somebody's
+        # measurement.
         Path("/proc/sys/net/ipv4/ip_forward").write_text("1")
     about = {
         "KUBECONFIG": str(cluster.kubeconfig),

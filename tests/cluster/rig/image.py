@@ -19,10 +19,28 @@ import yaml
 from . import places
 
 NAME = "deeptweak.test/rig:1"
-OWN = "deeptweak.test/own:1"  # the same under another name: a user's image, which nobody has built for this harness
+# the same under another name: a user's image, which nobody has built for this harness
+OWN = "deeptweak.test/own:1"
 PAUSE = "deeptweak.test/pause:1"
 SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
-FOLDERS = ("bin", "dev", "etc", "home", "lib", "lib64", "proc", "root", "run", "sbin", "sys", "tmp", "usr", "usr/bin", "usr/lib", "var")
+FOLDERS = (
+    "bin",
+    "dev",
+    "etc",
+    "home",
+    "lib",
+    "lib64",
+    "proc",
+    "root",
+    "run",
+    "sbin",
+    "sys",
+    "tmp",
+    "usr",
+    "usr/bin",
+    "usr/lib",
+    "var",
+)
 FILES = {
     "etc/passwd": "root:x:0:0:root:/root:/bin/sh\nnobody:x:65534:65534:nobody:/:/bin/false\n",
     "etc/group": "root:x:0:\nnogroup:x:65534:\n",
@@ -34,7 +52,10 @@ def archive() -> Path:
     """All images in one tar as `docker save` writes it; made anew when busybox or this file changed."""
     found = shutil.which("busybox")
     if not found:
-        raise RuntimeError("The images of the test cluster are made of busybox, which is not here: apt-get install busybox-static.")
+        raise RuntimeError(
+            "The images of the test cluster are made of busybox, which is not here: apt-get "
+            "install busybox-static."
+        )
     busybox = Path(found)
     digest = hashlib.sha256(busybox.read_bytes() + Path(__file__).read_bytes()).hexdigest()[:16]
     target = places.cache() / "images" / f"{digest}.tar"
@@ -48,7 +69,9 @@ def archive() -> Path:
 
 def _layer(busybox: Path) -> bytes:
     """The file system: busybox, a link for each of its commands, and as much of /etc as looks up names."""
-    commands = subprocess.run([str(busybox), "--list"], check=True, capture_output=True, text=True).stdout.split()
+    commands = subprocess.run(
+        [str(busybox), "--list"], check=True, capture_output=True, text=True
+    ).stdout.split()
     sink = io.BytesIO()
     with tarfile.open(fileobj=sink, mode="w", format=tarfile.GNU_FORMAT) as tar:
         for name in FOLDERS:
@@ -66,7 +89,11 @@ def _layer(busybox: Path) -> bytes:
 
 def _save(target: Path, layer: bytes) -> None:
     diff = hashlib.sha256(layer).hexdigest()
-    programs = {NAME: None, OWN: None, PAUSE: ["/bin/sleep", "2147483647"]}  # `pause` holds a pod's namespaces and does nothing else
+    programs = {
+        NAME: None,
+        OWN: None,
+        PAUSE: ["/bin/sleep", "2147483647"],
+    }  # `pause` holds a pod's namespaces and does nothing else
     manifest = []
     with tarfile.open(target, "w") as tar:
         for name, program in programs.items():
@@ -80,7 +107,9 @@ def _save(target: Path, layer: bytes) -> None:
 
 def _config(diff: str, name: str, program: list[str] | None) -> dict[str, Any]:
     return {
-        "architecture": {"x86_64": "amd64", "aarch64": "arm64"}.get(platform.machine(), platform.machine()),
+        "architecture": {"x86_64": "amd64", "aarch64": "arm64"}.get(
+            platform.machine(), platform.machine()
+        ),
         "os": "linux",
         "created": "2026-01-01T00:00:00Z",
         "config": {
@@ -108,12 +137,26 @@ def _add(tar: tarfile.TarFile, name: str, content: bytes, mode: int) -> None:
 
 def folders() -> dict[str, Path]:
     """What the image lacks, being too small for torch: this machine's Python, packages and repository, by a name that a volume may have."""
-    wanted = {"house": places.HOUSE, "venv": Path(sys.prefix), "python": Path(sys.base_prefix), "usr": Path("/usr")}
-    wanted |= {name: Path(f"/{name}") for name in ("bin", "sbin", "lib", "lib64") if Path(f"/{name}").is_dir()}
+    wanted = {
+        "house": places.HOUSE,
+        "venv": Path(sys.prefix),
+        "python": Path(sys.base_prefix),
+        "usr": Path("/usr"),
+    }
+    wanted |= {
+        name: Path(f"/{name}")
+        for name in ("bin", "sbin", "lib", "lib64")
+        if Path(f"/{name}").is_dir()
+    }
     paths = list(wanted.values())
     # A folder in another's comes with it; of two names for the same one, the first stays.
-    inside = [any(path != p and path.is_relative_to(p) for p in paths) or path in paths[:place] for place, path in enumerate(paths)]
-    return {name: path for (name, path), drop in zip(wanted.items(), inside, strict=True) if not drop}
+    inside = [
+        any(path != p and path.is_relative_to(p) for p in paths) or path in paths[:place]
+        for place, path in enumerate(paths)
+    ]
+    return {
+        name: path for (name, path), drop in zip(wanted.items(), inside, strict=True) if not drop
+    }
 
 
 def overlay(below: Path = Path("/")) -> dict[str, Any]:
@@ -124,13 +167,19 @@ def overlay(below: Path = Path("/")) -> dict[str, Any]:
         "PYTHONDONTWRITEBYTECODE": "1",
         "HOME": "/tmp",  # noqa: S108 the pod's own
     }
-    volumes = [{"name": f"host-{name}", "hostPath": {"path": str(below / path.relative_to("/"))}} for name, path in folders().items()]
+    volumes = [
+        {"name": f"host-{name}", "hostPath": {"path": str(below / path.relative_to("/"))}}
+        for name, path in folders().items()
+    ]
     return {
         "spec": {"volumes": volumes},
         "container": {
             "imagePullPolicy": "IfNotPresent",
             "env": [{"name": name, "value": value} for name, value in variables.items()],
-            "volumeMounts": [{"name": f"host-{name}", "mountPath": str(path), "readOnly": True} for name, path in folders().items()],
+            "volumeMounts": [
+                {"name": f"host-{name}", "mountPath": str(path), "readOnly": True}
+                for name, path in folders().items()
+            ],
         },
     }
 

@@ -32,17 +32,33 @@ def borrowed() -> Iterator[dict[str, str]]:
     name = f"deeptweak-{uuid.uuid4().hex[:6]}"
     with tempfile.TemporaryDirectory(prefix="kind-") as folder:
         kubeconfig, config = Path(folder) / "kubeconfig", Path(folder) / "kind.yaml"
-        mounts = [{"hostPath": str(path), "containerPath": f"{SHARED}{path}", "readOnly": True} for path in image.folders().values()]
+        mounts = [
+            {"hostPath": str(path), "containerPath": f"{SHARED}{path}", "readOnly": True}
+            for path in image.folders().values()
+        ]
         node = {"role": "control-plane", "extraMounts": mounts}
-        config.write_text(yaml.safe_dump({"apiVersion": "kind.x-k8s.io/v1alpha4", "kind": "Cluster", "nodes": [node]}))
-        _kind("create", "cluster", f"--name={name}", f"--config={config}", f"--kubeconfig={kubeconfig}", "--wait=300s")
+        config.write_text(
+            yaml.safe_dump(
+                {"apiVersion": "kind.x-k8s.io/v1alpha4", "kind": "Cluster", "nodes": [node]}
+            )
+        )
+        _kind(
+            "create",
+            "cluster",
+            f"--name={name}",
+            f"--config={config}",
+            f"--kubeconfig={kubeconfig}",
+            "--wait=300s",
+        )
         try:
             _kind("load", "image-archive", str(image.archive()), f"--name={name}")
             yield {
                 "KUBECONFIG": str(kubeconfig),
                 "DEEPTWEAK_RIG_NODE": f"{name}-control-plane",
                 "DEEPTWEAK_RIG_IMAGE": image.NAME,
-                "DEEPTWEAK_RIG_OVERLAY": str(image.write_overlay(Path(folder) / "overlay.yaml", below=SHARED)),
+                "DEEPTWEAK_RIG_OVERLAY": str(
+                    image.write_overlay(Path(folder) / "overlay.yaml", below=SHARED)
+                ),
             }
         finally:
             _kind("delete", "cluster", f"--name={name}", f"--kubeconfig={kubeconfig}")
@@ -51,4 +67,6 @@ def borrowed() -> Iterator[dict[str, str]]:
 def _kind(*arguments: str) -> None:
     done = subprocess.run(["kind", *arguments], check=False, capture_output=True, text=True)
     if done.returncode:
-        raise RuntimeError(f"kind {' '.join(arguments)} ended with {done.returncode} and said\n{done.stderr}")
+        raise RuntimeError(
+            f"kind {' '.join(arguments)} ended with {done.returncode} and said\n{done.stderr}"
+        )

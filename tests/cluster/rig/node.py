@@ -1,8 +1,8 @@
 """A node that is this machine: containerd, runc, a bridge for pods and the kubelet, in a mount namespace of their own.
 
-All mounts of containers, volumes and pods' networks live in that namespace and go with its last process. The fixed places where these
-programs write (`OURS`) are covered there by folders of the cluster, so that nothing stays behind and a containerd or kubelet of the
-machine itself is not met.
+All mounts of containers, volumes and pods' networks live in that namespace and go with its last
+process. The fixed places where these programs write (`OURS`) are covered there by folders of the
+cluster, so that nothing stays behind and a containerd or kubelet of the machine itself is not met.
 """
 
 from __future__ import annotations
@@ -24,13 +24,21 @@ if TYPE_CHECKING:
 
 CGROUPS = Path("/sys/fs/cgroup")
 CAP_SYS_RESOURCE = 24
-OURS = ("/var/lib/kubelet", "/var/log/pods", "/var/log/containers", "/var/lib/cni", "/run/containerd", "/run/netns")
+OURS = (
+    "/var/lib/kubelet",
+    "/var/log/pods",
+    "/var/log/containers",
+    "/var/lib/cni",
+    "/run/containerd",
+    "/run/netns",
+)
 
 
 def cover(cluster: Cluster) -> None:
     """Make mounts of this namespace reach containers, none the host, and cover the programs' fixed places.
 
-    To be called in a mount namespace of its own; the folders that had to be made are written down for `traces`.
+    To be called in a mount namespace of its own; the folders that had to be made are written down
+    for `traces`.
     """
     _mount("--make-rprivate", "/")
     _mount("--make-rshared", "/")
@@ -77,7 +85,9 @@ def ready(cluster: Cluster, api: Api) -> bool:
     conditions = node["status"].get("conditions", []) if node else []
     account = api.get("/api/v1/namespaces/default/serviceaccounts/default")
     return (
-        account is not None and any(c["type"] == "Ready" and c["status"] == "True" for c in conditions) and not node["spec"].get("taints")
+        account is not None
+        and any(c["type"] == "Ready" and c["status"] == "True" for c in conditions)
+        and not node["spec"].get("taints")
     )
 
 
@@ -96,10 +106,15 @@ def _make_cgroup(folder: Path) -> None:
     parent = folder.parent
     if (parent / "cgroup.controllers").exists() and (CGROUPS / "cgroup.controllers").exists():
         for controller in (parent / "cgroup.controllers").read_text().split():
-            with contextlib.suppress(OSError):  # what cannot be handed down, the kubelet names if it needs it
+            with contextlib.suppress(
+                OSError
+            ):  # what cannot be handed down, the kubelet names if it needs it
                 (parent / "cgroup.subtree_control").write_text(f"+{controller}")
     folder.mkdir(exist_ok=True)
-    for name in ("cpuset.cpus", "cpuset.mems"):  # version 1 wants them told, before a process can be in it
+    for name in (
+        "cpuset.cpus",
+        "cpuset.mems",
+    ):  # version 1 wants them told, before a process can be in it
         if (parent / name).exists() and (folder / name).exists():
             (folder / name).write_text((parent / name).read_text())
 
@@ -108,7 +123,13 @@ def _configure_containerd(cluster: Cluster) -> None:
     plugins = cluster.folder / "cni"
     plugins.mkdir(exist_ok=True)
     addresses = {"type": "host-local", "subnet": cluster.subnet, "routes": [{"dst": "0.0.0.0/0"}]}
-    bridge = {"type": "bridge", "bridge": cluster.bridge, "isGateway": True, "ipMasq": False, "ipam": addresses}
+    bridge = {
+        "type": "bridge",
+        "bridge": cluster.bridge,
+        "isGateway": True,
+        "ipMasq": False,
+        "ipam": addresses,
+    }
     network = {"cniVersion": "0.4.0", "name": "rig", "plugins": [bridge, {"type": "loopback"}]}
     (plugins / "10-rig.conflist").write_text(json.dumps(network))
     (cluster.folder / "containerd.toml").write_text(f"""\
@@ -142,7 +163,9 @@ def _may_protect_from_oom() -> bool:
 
 def _snapshotter(cluster: Cluster) -> str:
     # In a container the folder may itself lie on an overlay, upon which no other can be put.
-    kind = subprocess.run(["stat", "-f", "-c", "%T", str(cluster.folder)], check=True, capture_output=True, text=True).stdout
+    kind = subprocess.run(
+        ["stat", "-f", "-c", "%T", str(cluster.folder)], check=True, capture_output=True, text=True
+    ).stdout
     return "native" if "overlay" in kind else "overlayfs"
 
 
@@ -174,7 +197,12 @@ def _kubelet(cluster: Cluster) -> dict[str, Any]:
 
 
 def _ctr(cluster: Cluster, *arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(["ctr", "-a", str(cluster.containerd), *arguments], capture_output=True, text=True, check=False)
+    return subprocess.run(
+        ["ctr", "-a", str(cluster.containerd), *arguments],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
 
 
 def _mount(*arguments: str) -> None:

@@ -11,7 +11,8 @@ HOUSE = Path(__file__).parents[3]
 # Short, since a socket's path holds 107 characters; on a disk, since containers write there.
 CLUSTERS = Path("/var/tmp/deeptweak-rig")  # noqa: S108 a fixed name, so that a later rig finds what a killed one left; ours alone, mode 0700
 KEPT = CLUSTERS / "kept"
-# In the environment of every process of a cluster: by it a later one knows what a killed one left running.
+# In the environment of every process of a cluster: by it a later one knows what a killed one left
+# running.
 MARK = "DEEPTWEAK_RIG"
 
 
@@ -28,7 +29,8 @@ def programs() -> Path:
 class Cluster:
     """One cluster, known by its folder.
 
-    What else it takes of the machine carries a name derived from that, so that two can run side by side.
+    What else it takes of the machine carries a name derived from that, so that two can run side by
+    side.
     """
 
     folder: Path

@@ -34,7 +34,10 @@ class Module:
 
 KUBERNETES = Module(
     "kubernetes",
-    {name: f"k8s.io/kubernetes/cmd/{name}" for name in ("kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubelet")},
+    {
+        name: f"k8s.io/kubernetes/cmd/{name}"
+        for name in ("kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubelet")
+    },
 )
 ETCD = Module("etcd", {"etcd": "go.etcd.io/etcd/server/v3"})
 KWOK = Module("kwok", {"kwok": "sigs.k8s.io/kwok/cmd/kwok"})
@@ -43,17 +46,28 @@ ALL = (KUBERNETES, ETCD, KWOK)
 
 def missing() -> list[str]:
     """What is not installed here that a cluster of our own needs, each as one would install it."""
-    plugins = [f"{name} (containernetworking-plugins)" for name in ("bridge", "loopback", "host-local") if not (cni() / name).exists()]
+    plugins = [
+        f"{name} (containernetworking-plugins)"
+        for name in ("bridge", "loopback", "host-local")
+        if not (cni() / name).exists()
+    ]
     wanted = {"containerd": "containerd", "ctr": "containerd", "runc": "runc", "busybox": "busybox-static", "ip": "iproute2",
               "openssl": "openssl", "unshare": "util-linux", "setpriv": "util-linux"}  # fmt: skip
     tools = [f"{name} ({package})" for name, package in wanted.items() if not shutil.which(name)]
-    go = [] if shutil.which("go") or all(built(module) for module in ALL) else ["go (https://go.dev/dl)"]
+    go = (
+        []
+        if shutil.which("go") or all(built(module) for module in ALL)
+        else ["go (https://go.dev/dl)"]
+    )
     return [*tools, *plugins, *go]
 
 
 def cni() -> Path:
     """Where the CNI plugins are: Debian's place, or everybody else's."""
-    return next((p for p in (Path("/usr/lib/cni"), Path("/opt/cni/bin")) if (p / "bridge").exists()), Path("/usr/lib/cni"))
+    return next(
+        (p for p in (Path("/usr/lib/cni"), Path("/opt/cni/bin")) if (p / "bridge").exists()),
+        Path("/usr/lib/cni"),
+    )
 
 
 def key(module: Module) -> str:
@@ -77,7 +91,9 @@ def built(module: Module) -> bool:
 
 
 def build(module: Module) -> None:
-    """Build a module's programs, unless they are there. From an empty cache: kubernetes 4 min on 2 cores, the others 1 min each.
+    """Build a module's programs, unless they are there.
+
+    From an empty cache: kubernetes 4 min on 2 cores, the others 1 min each.
 
     Raises: RuntimeError, with the last lines that Go said.
     """
@@ -96,18 +112,27 @@ def build(module: Module) -> None:
 
 def _compile(module: Module, target: Path, package: str) -> None:
     flags = ["-mod=readonly", "-trimpath", "-ldflags", f"-s -w {_version(module)}"]
-    fresh = target.with_name(f"{target.name}.{os.getpid()}")  # a program that is running cannot be written over, but replaced
+    fresh = target.with_name(
+        f"{target.name}.{os.getpid()}"
+    )  # a program that is running cannot be written over, but replaced
     command = ["go", "build", *flags, "-o", str(fresh), package]
     environment = {**os.environ, "CGO_ENABLED": "0", "GOFLAGS": ""}
     lines: deque[str] = deque(maxlen=LAST_LINES)
     with subprocess.Popen(
-        command, cwd=module.folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace"
+        command,
+        cwd=module.folder,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="replace",
     ) as go:
         lines.extend(go.stdout or ())
     if go.returncode:
         said = "".join(lines) or "(nothing)"
         raise RuntimeError(
-            f"{target.name} of {module.folder / 'go.mod'} cannot be built: go build ended with {go.returncode} and said\n{said}"
+            f"{target.name} of {module.folder / 'go.mod'} cannot be built: go build ended with "
+            f"{go.returncode} and said\n{said}"
         )
     fresh.replace(target)
 
@@ -119,15 +144,23 @@ def _version(module: Module) -> str:
     version = _go("list", "-m", "-f", "{{.Version}}", "k8s.io/kubernetes", folder=module.folder)
     parts = re.fullmatch(r"v(\d+)\.(\d+)\..*", version)
     if not parts:
-        raise RuntimeError(f"{module.folder / 'go.mod'}: no release of k8s.io/kubernetes: {version!r}")
+        raise RuntimeError(
+            f"{module.folder / 'go.mod'}: no release of k8s.io/kubernetes: {version!r}"
+        )
     words = {"gitVersion": version, "gitMajor": parts[1], "gitMinor": parts[2]}
-    return " ".join(f"-X k8s.io/component-base/version.{name}={value}" for name, value in words.items())
+    return " ".join(
+        f"-X k8s.io/component-base/version.{name}={value}" for name, value in words.items()
+    )
 
 
 def _go(*arguments: str, folder: Path) -> str:
-    done = subprocess.run(["go", *arguments], cwd=folder, check=False, capture_output=True, text=True)
+    done = subprocess.run(
+        ["go", *arguments], cwd=folder, check=False, capture_output=True, text=True
+    )
     if done.returncode:
-        raise RuntimeError(f"go {' '.join(arguments)} ended with {done.returncode} and said\n{done.stderr}")
+        raise RuntimeError(
+            f"go {' '.join(arguments)} ended with {done.returncode} and said\n{done.stderr}"
+        )
     return done.stdout.strip()
 
 

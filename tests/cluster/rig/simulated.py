@@ -1,7 +1,7 @@
 """Simulated nodes by KWOK: to the API server they are nodes like any, pods bound to them start and end, and nothing runs.
 
-KWOK's own stages are in force: a pod runs as soon as it is bound, one of a Job succeeds at once. It needs Go to be built, and nothing
-else of this machine, so it serves any cluster.
+KWOK's own stages are in force: a pod runs as soon as it is bound, one of a Job succeeds at once. It
+needs Go to be built, and nothing else of this machine, so it serves any cluster.
 """
 
 from __future__ import annotations
@@ -29,11 +29,13 @@ PATIENCE_S = 120
 
 
 @contextlib.contextmanager
-def nodes(kubeconfig: Path, count: int, *, gpus: int = 0, log: Sequence[str] = ()) -> Iterator[list[str]]:
+def nodes(
+    kubeconfig: Path, count: int, *, gpus: int = 0, log: Sequence[str] = ()
+) -> Iterator[list[str]]:
     """Simulated nodes for as long as they are wanted; returns their names.
 
-    `gpus` each has to offer; `log` is what every container on them has said (only where the API server reaches this machine's loopback).
-    Afterwards they, their pods and their leases are gone.
+    `gpus` each has to offer; `log` is what every container on them has said (only where the API
+    server reaches this machine's loopback). Afterwards they, their pods and their leases are gone.
     """
     programs.build(programs.KWOK)
     api = clients.client(kubeconfig)
@@ -55,7 +57,9 @@ def nodes(kubeconfig: Path, count: int, *, gpus: int = 0, log: Sequence[str] = (
             api.close()
 
 
-def _command(folder: Path, kubeconfig: Path, batch: str, port: int, log: Sequence[str]) -> list[str]:
+def _command(
+    folder: Path, kubeconfig: Path, batch: str, port: int, log: Sequence[str]
+) -> list[str]:
     certificate, key = folder / "kwok.crt", folder / "kwok.key"
     command = [
         "req",
@@ -75,7 +79,9 @@ def _command(folder: Path, kubeconfig: Path, batch: str, port: int, log: Sequenc
     subprocess.run(["openssl", *command], check=True, capture_output=True)
     said = folder / "said"
     stamp = datetime.now(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
-    said.write_text("".join(f"{stamp} stdout F {line}\n" for line in log))  # as a container runtime writes it
+    said.write_text(
+        "".join(f"{stamp} stdout F {line}\n" for line in log)
+    )  # as a container runtime writes it
     config = folder / "kwok.yaml"
     config.write_text(
         yaml.safe_dump(
@@ -103,7 +109,12 @@ def _command(folder: Path, kubeconfig: Path, batch: str, port: int, log: Sequenc
 
 
 def _node(name: str, batch: str, port: int, gpus: int) -> dict[str, Any]:
-    offered = {"cpu": "8", "memory": "32Gi", "pods": "110", **({"nvidia.com/gpu": str(gpus)} if gpus else {})}
+    offered = {
+        "cpu": "8",
+        "memory": "32Gi",
+        "pods": "110",
+        **({"nvidia.com/gpu": str(gpus)} if gpus else {}),
+    }
     system = os.uname()
     now = datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
     return {
@@ -112,11 +123,23 @@ def _node(name: str, batch: str, port: int, gpus: int) -> dict[str, Any]:
         "metadata": {
             "name": name,
             "annotations": {OURS: batch, "node.alpha.kubernetes.io/ttl": "0"},
-            "labels": {"kubernetes.io/hostname": name, "kubernetes.io/os": "linux", "simulated": batch},
+            "labels": {
+                "kubernetes.io/hostname": name,
+                "kubernetes.io/os": "linux",
+                "simulated": batch,
+            },
         },
         "status": {
             # KWOK would say so itself, of five nodes a second.
-            "conditions": [{"type": "Ready", "status": "True", "reason": "Simulated", "lastHeartbeatTime": now, "lastTransitionTime": now}],
+            "conditions": [
+                {
+                    "type": "Ready",
+                    "status": "True",
+                    "reason": "Simulated",
+                    "lastHeartbeatTime": now,
+                    "lastTransitionTime": now,
+                }
+            ],
             "capacity": offered,
             "allocatable": offered,
             "addresses": [{"type": "InternalIP", "address": "127.0.0.1"}],
@@ -142,14 +165,20 @@ def _ready(core: Client, batch: str) -> list[str]:
     return [
         n.metadata.name
         for n in found
-        if any(c.type == "Ready" and c.status == "True" for c in n.status.conditions or ()) and not n.spec.taints
+        if any(c.type == "Ready" and c.status == "True" for c in n.status.conditions or ())
+        and not n.spec.taints
     ]
 
 
 def _remove(api: Client, batch: str, names: Sequence[str]) -> None:
     """Pods while KWOK still lets them end, then the nodes, then their leases (which a real node's garbage collection would take)."""
     core, leases = clients.of(api), clients.of(api, "CoordinationV1Api")
-    clients.end_pods(api, lambda: [pod for pod in core.list_pod_for_all_namespaces().items if pod.spec.node_name in names])
+    clients.end_pods(
+        api,
+        lambda: [
+            pod for pod in core.list_pod_for_all_namespaces().items if pod.spec.node_name in names
+        ],
+    )
     core.delete_collection_node(label_selector=f"simulated={batch}")
     for name in names:
         with clients.if_there():

@@ -32,15 +32,23 @@ class Started:
     processes: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
 
     def start(self, name: str, *arguments: str) -> None:
-        """Start a program; what it says goes into a file of its own. It is killed when this process ends, however it ends."""
+        """Start a program; what it says goes into a file of its own.
+
+        It is killed when this process ends, however it ends.
+        """
         with (self.logs / f"{name}.log").open("ab") as sink:
             self.processes[name] = subprocess.Popen(
                 ["setpriv", "--pdeathsig", "KILL", *arguments],
                 stdin=subprocess.DEVNULL,
                 stdout=sink,
                 stderr=subprocess.STDOUT,
-                env={**os.environ, places.MARK: self.mark, "PATH": f"{places.programs()}:{os.environ['PATH']}"},
-                start_new_session=True,  # a Ctrl-C in the terminal is for whoever started the cluster
+                env={
+                    **os.environ,
+                    places.MARK: self.mark,
+                    "PATH": f"{places.programs()}:{os.environ['PATH']}",
+                },
+                # a Ctrl-C in the terminal is for whoever started the cluster
+                start_new_session=True,
             )
 
     def wait(self, what: str, answers: Callable[[], bool]) -> None:
@@ -52,7 +60,10 @@ class Started:
         while not answers():
             for name, process in self.processes.items():
                 if process.poll() is not None:
-                    raise NotUp(f"{name} ended with {process.returncode} while {what} was waited for. {self.last(name)}")
+                    raise NotUp(
+                        f"{name} ended with {process.returncode} while {what} was waited for. "
+                        f"{self.last(name)}"
+                    )
             if time.monotonic() > deadline:
                 lines = "\n".join(self.last(name) for name in self.processes)
                 raise NotUp(f"{what} did not come within {PATIENCE_S} s. {lines}")

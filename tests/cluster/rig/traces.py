@@ -1,6 +1,7 @@
 """What a cluster leaves on the machine, and its removal: processes, network, cgroups, folders and kernel settings.
 
-Written so that it can be done by somebody else: a killed cluster's leftovers are cleared by the next one.
+Written so that it can be done by somebody else: a killed cluster's leftovers are cleared by the
+next one.
 """
 
 from __future__ import annotations
@@ -31,7 +32,8 @@ Differing = Mapping[str, tuple[str | None, str | None]]
 
 PATIENCE_S = 600
 GONE_S = 30
-# What kubelet and bridge plugin set for good; all else of the kernel's settings they leave alone (checked when a cluster has gone).
+# What kubelet and bridge plugin set for good; all else of the kernel's settings they leave alone
+# (checked when a cluster has gone).
 TAKEN = (
     "vm.overcommit_memory",
     "vm.panic_on_oom",
@@ -76,7 +78,11 @@ def clear_dead() -> list[Cluster]:
     if not places.CLUSTERS.is_dir():
         return []
     with births():
-        found = [places.Cluster(folder) for folder in sorted(places.CLUSTERS.glob("*")) if folder.is_dir()]
+        found = [
+            places.Cluster(folder)
+            for folder in sorted(places.CLUSTERS.glob("*"))
+            if folder.is_dir()
+        ]
         dead = [cluster for cluster in found if not is_alive(cluster)]
         for cluster in dead:
             clear(cluster)
@@ -95,7 +101,9 @@ def clear(cluster: Cluster) -> Differing:
 
 
 def remember(cluster: Cluster) -> None:
-    """Write down the machine's settings, before the first program starts. Call it with the kernel held.
+    """Write down the machine's settings, before the first program starts.
+
+    Call it with the kernel held.
 
     Where another cluster is up, they are those before that one.
     """
@@ -117,31 +125,43 @@ def put_back(cluster: Cluster) -> Differing:
         before: Snapshot = json.loads(cluster.before.read_text())
         differing: Differing = {}
         if not _others(cluster):
-            following = [path for path in before if any(fnmatch(path, pattern) for pattern in FOLLOWING)]
+            following = [
+                path for path in before if any(fnmatch(path, pattern) for pattern in FOLLOWING)
+            ]
             for path in [*map(sysctl_path, TAKEN), *following]:
                 if path in before and Tunables().read(path) not in (None, before[path]):
                     Path(path).write_text(before[path])
-            # Network devices of others may have come or gone meanwhile; a configuration file may not.
+            # Network devices of others may have come or gone meanwhile; a configuration file may
+            # not.
             found = diff(before, Tunables().snapshot())
-            differing = {path: change for path, change in found.items() if None not in change or is_config(path)}
+            differing = {
+                path: change
+                for path, change in found.items()
+                if None not in change or is_config(path)
+            }
         cluster.before.unlink()
     return differing
 
 
 def _others(cluster: Cluster) -> list[Cluster]:
-    found = [places.Cluster(path.parent) for path in sorted(places.CLUSTERS.glob(f"*/{cluster.before.name}"))]
+    found = [
+        places.Cluster(path.parent)
+        for path in sorted(places.CLUSTERS.glob(f"*/{cluster.before.name}"))
+    ]
     return [other for other in found if other != cluster and is_alive(other)]
 
 
 def _kill_all(cluster: Cluster) -> None:
-    # Twice and more: a shim that is killed may leave a container, a kubelet's probe may have just begun.
+    # Twice and more: a shim that is killed may leave a container, a kubelet's probe may have just
+    # begun.
     deadline = time.monotonic() + GONE_S
     while running := [*_marked(cluster), *_contained(cluster)]:
         for pid in running:
             kill(pid)
         if time.monotonic() > deadline:
             raise RuntimeError(
-                f"processes of the cluster in {cluster.folder} outlive SIGKILL by {GONE_S} s: {running}. Are they in a disk's wait?"
+                f"processes of the cluster in {cluster.folder} outlive SIGKILL by {GONE_S} s: "
+                f"{running}. Are they in a disk's wait?"
             )
         time.sleep(0.05)
 
@@ -152,7 +172,10 @@ def _marked(cluster: Cluster) -> list[int]:
     found = []
     for folder in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):
-            if mark in (folder / "environ").read_bytes().split(b"\0") and int(folder.name) != os.getpid():
+            if (
+                mark in (folder / "environ").read_bytes().split(b"\0")
+                and int(folder.name) != os.getpid()
+            ):
                 found.append(int(folder.name))
     return found
 
@@ -185,7 +208,8 @@ def _remove_cgroups(top: Path) -> None:
 def _remove_folders(cluster: Cluster) -> None:
     """The cluster's folder and the mount points that were made for it, if nobody has put something there.
 
-    Where another cluster is up, they are left to it: a mount point that is removed takes with it what others have mounted there.
+    Where another cluster is up, they are left to it: a mount point that is removed takes with it
+    what others have mounted there.
     """
     made = cluster.folder / "made"
     folders = made.read_text().splitlines(keepends=True) if made.exists() else []
@@ -197,7 +221,13 @@ def _remove_folders(cluster: Cluster) -> None:
             for folder in reversed(folders):
                 with contextlib.suppress(OSError):
                     Path(folder.removesuffix("\n")).rmdir()
-    mounted = [line for line in Path("/proc/self/mountinfo").read_text().splitlines() if f" {cluster.folder}/" in line]
+    mounted = [
+        line
+        for line in Path("/proc/self/mountinfo").read_text().splitlines()
+        if f" {cluster.folder}/" in line
+    ]
     if mounted:  # what is mounted there may be anybody's
-        raise RuntimeError(f"{cluster.folder} is not removed, something is mounted in it: {mounted}")
+        raise RuntimeError(
+            f"{cluster.folder} is not removed, something is mounted in it: {mounted}"
+        )
     shutil.rmtree(cluster.folder)

@@ -25,7 +25,8 @@ END_S = traces.PATIENCE_S + 120  # a run that changes this kernel may have to be
 def borrowed() -> Iterator[dict[str, str]]:
     """A cluster for as long as this process wants it; it goes also when this process is killed.
 
-    Raises: RuntimeError, if it does not come up, or if the machine's settings are not as before when it has gone.
+    Raises: RuntimeError, if it does not come up, or if the machine's settings are not as before
+        when it has gone.
     """
     _prepare()
     with tempfile.TemporaryFile("w+") as said:
@@ -65,7 +66,10 @@ def end_kept() -> int:
         deadline = time.monotonic() + END_S
         while cluster.folder.exists():
             if time.monotonic() > deadline:
-                print(f"The cluster in {cluster.folder} does not end; see {cluster.folder}.log", file=sys.stderr)
+                print(
+                    f"The cluster in {cluster.folder} does not end; see {cluster.folder}.log",
+                    file=sys.stderr,
+                )
                 return 1
             time.sleep(0.05)
     traces.clear_dead()
@@ -77,7 +81,13 @@ def end_kept() -> int:
 
 def forbidden() -> str:
     """What this process may not do here that a cluster of this machine does; empty if it may do all of it."""
-    reason = probes.mount() or probes.namespace("net") or probes.namespace("pid") or probes.cgroup() or probes.capability("NET_ADMIN")
+    reason = (
+        probes.mount()
+        or probes.namespace("net")
+        or probes.namespace("pid")
+        or probes.cgroup()
+        or probes.capability("NET_ADMIN")
+    )
     return f"A cluster of this machine needs root's rights: {reason}." if reason else ""
 
 
@@ -86,7 +96,11 @@ def why_not() -> str:
     if reason := forbidden():
         return reason
     missing = programs.missing()
-    return f"A cluster of this machine needs {', '.join(missing)}; in brackets Debian's packages." if missing else ""
+    return (
+        f"A cluster of this machine needs {', '.join(missing)}; in brackets Debian's packages."
+        if missing
+        else ""
+    )
 
 
 def _prepare() -> None:
@@ -102,10 +116,17 @@ def _prepare() -> None:
 
 def _say_what_is_waited_for() -> None:
     if found := kernel_lock.holder():
-        print(f"The cluster waits, for up to {traces.PATIENCE_S} s, for this machine's settings: {found}", file=sys.stderr, flush=True)
+        print(
+            f"The cluster waits, for up to {traces.PATIENCE_S} s, for this machine's settings: "
+            f"{found}",
+            file=sys.stderr,
+            flush=True,
+        )
 
 
-def _hold(folder: Path, output: int, *options: str, stdin: int = subprocess.DEVNULL) -> subprocess.Popen[bytes]:
+def _hold(
+    folder: Path, output: int, *options: str, stdin: int = subprocess.DEVNULL
+) -> subprocess.Popen[bytes]:
     with traces.alive(places.Cluster(folder)) as handle:
         holder = subprocess.Popen(
             [sys.executable, "-m", "tests.cluster.rig", "hold", str(folder), *options],
@@ -114,7 +135,8 @@ def _hold(folder: Path, output: int, *options: str, stdin: int = subprocess.DEVN
             stdout=output,
             stderr=output,
             pass_fds=[handle],  # the lock is the holder's from its first moment to its last
-            start_new_session=True,  # a Ctrl-C in the terminal is for the tests; the cluster goes after them
+            # a Ctrl-C in the terminal is for the tests; the cluster goes after them
+            start_new_session=True,
         )
     (folder / "pid").write_text(str(holder.pid))
     return holder

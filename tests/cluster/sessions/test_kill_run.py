@@ -38,9 +38,13 @@ AGENT_TOO, OPERATOR_TOO, RESTORE_TOO = 4, 7, 3
 class Session:
     def __init__(self, place: ClusterPlace, apply: str, value: int) -> None:
         self.place = place
-        shutil.rmtree(place.storage, ignore_errors=True)  # what the killed run before it had finished
+        shutil.rmtree(
+            place.storage, ignore_errors=True
+        )  # what the killed run before it had finished
         tweaks = f"--tweaks={place.folder / 'reclaim.yaml'}"
-        self.process = place.start(f"--apply={apply}", tweaks, "--blocks=99", "--steps=100", "-k", "reclaim")
+        self.process = place.start(
+            f"--apply={apply}", tweaks, "--blocks=99", "--steps=100", "-k", "reclaim"
+        )
         self.phases: dict[str, Callable[[], bool]] = {
             "begun": lambda: True,
             "leased": self._leased,
@@ -55,10 +59,17 @@ class Session:
             self.phases["operator's pod"] = self._at_work
 
     def _leased(self) -> bool:
-        return bool(clients.of(self.place.api, "CoordinationV1Api").list_namespaced_lease(self.place.namespace).items)
+        return bool(
+            clients.of(self.place.api, "CoordinationV1Api")
+            .list_namespaced_lease(self.place.namespace)
+            .items
+        )
 
     def _at_work(self) -> bool:
-        return any(one.metadata.name.startswith("dt-") for one in clients.of(self.place.api).list_namespaced_pod(OPERATOR_NAMESPACE).items)
+        return any(
+            one.metadata.name.startswith("dt-")
+            for one in clients.of(self.place.api).list_namespaced_pod(OPERATOR_NAMESPACE).items
+        )
 
     def _back(self) -> bool:
         """A cell is over, and the node is being put back or has just been."""
@@ -74,7 +85,11 @@ class Session:
 
 def kill_agent(place: ClusterPlace) -> None:
     """Its process, as the kernel's out-of-memory killer does: it puts nothing back."""
-    for pod in clients.of(place.api).list_namespaced_pod(place.namespace, label_selector="app.kubernetes.io/component=agent").items:
+    for pod in (
+        clients.of(place.api)
+        .list_namespaced_pod(place.namespace, label_selector="app.kubernetes.io/component=agent")
+        .items
+    ):
         pid = pods.main_process(Path("/"), pod.metadata.uid, "fixtures.kubernetes.node_agent")
         if pid is not None:
             with contextlib.suppress(ProcessLookupError):
@@ -83,30 +98,49 @@ def kill_agent(place: ClusterPlace) -> None:
 
 def kill_restore(place: ClusterPlace, rng: random.Random) -> None:
     """Begin a restore and kill it, too, at a random moment."""
-    process = subprocess.Popen(place.restore_command, cwd=HOUSE, env=place.env(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    process = subprocess.Popen(
+        place.restore_command,
+        cwd=HOUSE,
+        env=place.env(),
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
     time.sleep(rng.uniform(1, 6))  # the first second goes into Python's own start
     process.kill()
     process.wait()
 
 
 @pytest.mark.usefixtures("crds")
-def test_kills_at_random_moments_leave_nothing_that_restore_does_not_take_away(place: ClusterPlace, skyhook_operator: StandIn) -> None:
+def test_kills_at_random_moments_leave_nothing_that_restore_does_not_take_away(
+    place: ClusterPlace, skyhook_operator: StandIn
+) -> None:
     """Runs by agent and by operator; of some the agent is killed with them, of some the operator, of some the restore that follows.
 
-    After each, all of the kernel's settings are compared, and all that runs leave in the cluster and on the node.
+    After each, all of the kernel's settings are compared, and all that runs leave in the cluster
+    and on the node.
     """
     rng, met = random.Random(SEED), collections.Counter[str]()
     value = another_swappiness()
     place.manifest("reclaim", sysctl=f"vm.swappiness = {value}")
     pristine, traces = Tunables().snapshot(), place.traces()
     skyhook_operator.start(speed=20)
-    by_agent = ["begun", "leased", "agent runs", "written down", "in force", "workload runs", "back"]
+    by_agent = [
+        "begun",
+        "leased",
+        "agent runs",
+        "written down",
+        "in force",
+        "workload runs",
+        "back",
+    ]
     by_operator = ["asked for", "operator's pod", "in force", "workload runs", "back"]
     plan = [("agent", phase) for phase in by_agent] + [("skyhook", phase) for phase in by_operator]
     for number in range(KILLS):
         apply, phase = plan[number % len(plan)]
         session = Session(place, apply, value)
-        agent, operator, restore = (number % every == every - 1 for every in (AGENT_TOO, OPERATOR_TOO, RESTORE_TOO))
+        agent, operator, restore = (
+            number % every == every - 1 for every in (AGENT_TOO, OPERATOR_TOO, RESTORE_TOO)
+        )
         session.kill_within(phase, rng)
         if agent:
             kill_agent(place)
@@ -115,7 +149,10 @@ def test_kills_at_random_moments_leave_nothing_that_restore_does_not_take_away(p
         if restore:
             kill_restore(place, rng)
         done = place.restore()
-        what = f"kill {number}: by {apply}, {phase}{', agent too' * agent}{', operator too' * operator}{', restore too' * restore}"
+        what = (
+            f"kill {number}: by {apply}, "
+            f"{phase}{', agent too' * agent}{', operator too' * operator}{', restore too' * restore}"
+        )
         assert done.code == 0, f"{what}: {done.out}"
         after = place.traces()
         left = {name: after[name] for name in after if after[name] != traces[name]}

@@ -1,6 +1,7 @@
 """What `restore` finishes of a dead run, and what it leaves alone: another worker's, somebody else's, and what it cannot understand.
 
-Nodes are simulated, and so are their machines (`simulated_agents`); the API server and all that is written there are real.
+Nodes are simulated, and so are their machines (`simulated_agents`); the API server and all that is
+written there are real.
 """
 
 from __future__ import annotations
@@ -49,11 +50,15 @@ class Machine(NamedTuple):
 
 
 @pytest.fixture
-def machines(kwok_nodes: Callable[..., list[str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Machine]:
+def machines(
+    kwok_nodes: Callable[..., list[str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> list[Machine]:
     folder = tmp_path / "machines"
     monkeypatch.setenv(MACHINES, str(folder))
     monkeypatch.setattr(agent, "attached", simulated_agents.attached)
-    return [Machine(node, simulated_agents.machine(folder, node)) for node in kwok_nodes(2, log=said(5))]
+    return [
+        Machine(node, simulated_agents.machine(folder, node)) for node in kwok_nodes(2, log=said(5))
+    ]
 
 
 @pytest.fixture
@@ -65,11 +70,22 @@ def skyhook(cluster: Cluster, crds: list[str]) -> Iterator[Callable[..., str]]:
     def make(node: str, n: int = 1, run_id: str = RUN, *, marks: bool = True) -> str:
         name = names.tweak_of(run_id, node, n)
         labels = names.labels(run_id, "tweak", node)
-        package = {"version": "1.1.4", "image": "registry.invalid/tuning", "configMap": {"sysctl.conf": "vm.swappiness = 10\n"}}
+        package = {
+            "version": "1.1.4",
+            "image": "registry.invalid/tuning",
+            "configMap": {"sysctl.conf": "vm.swappiness = 10\n"},
+        }
         spec = {"nodeSelectors": {"matchLabels": {"no": "such"}}, "packages": {"tuning": package}}
-        api.create(cluster, api.SKYHOOKS, {"metadata": {"name": name, "labels": labels}, "spec": spec})
+        api.create(
+            cluster, api.SKYHOOKS, {"metadata": {"name": name, "labels": labels}, "spec": spec}
+        )
         if marks:
-            api.patch(cluster, api.NODES, node, {"metadata": {"annotations": {f"skyhook.nvidia.com/status_{name}": "in_progress"}}})
+            api.patch(
+                cluster,
+                api.NODES,
+                node,
+                {"metadata": {"annotations": {f"skyhook.nvidia.com/status_{name}": "in_progress"}}},
+            )
         made.append(name)
         return name
 
@@ -92,18 +108,25 @@ def well(result: Restored | Refused) -> Restored:
 
 
 def resources(cluster: Cluster) -> list[str]:
-    return sorted(one["metadata"]["name"] for one in api.list_(cluster, api.SKYHOOKS, labels=names.selector("tweak"))[0])
+    return sorted(
+        one["metadata"]["name"]
+        for one in api.list_(cluster, api.SKYHOOKS, labels=names.selector("tweak"))[0]
+    )
 
 
 def is_empty(cluster: Cluster) -> bool:
     ours = "app.kubernetes.io/name=deeptweak"
-    return not any(api.list_(cluster, kind, labels=ours)[0] for kind in (api.CONFIGMAPS, api.LEASES, api.PODS))
+    return not any(
+        api.list_(cluster, kind, labels=ours)[0] for kind in (api.CONFIGMAPS, api.LEASES, api.PODS)
+    )
 
 
 # -- on the node
 
 
-def test_a_run_killed_between_its_two_journals_is_finished_by_the_node_s_own(cluster: Cluster, machines: list[Machine]) -> None:
+def test_a_run_killed_between_its_two_journals_is_finished_by_the_node_s_own(
+    cluster: Cluster, machines: list[Machine]
+) -> None:
     """Nothing is in force by the cluster's journal; yet whoever left the node's would have a later run revert what is changed next."""
     node, fake = machines[0]
     Journal(cluster, RUN, node).open(AGENT)
@@ -131,7 +154,9 @@ def test_a_worker_s_recovery_leaves_the_resources_of_its_siblings(
     assert operator.marked_by_us(of_node(cluster, living)) == {theirs}
 
 
-def test_a_node_whose_own_journal_is_gone_unfinished_is_told_and_left_out(cluster: Cluster, machines: list[Machine]) -> None:
+def test_a_node_whose_own_journal_is_gone_unfinished_is_told_and_left_out(
+    cluster: Cluster, machines: list[Machine]
+) -> None:
     """Nobody knows what to put back there; the cluster's journal, which stays, holds no values."""
     node, _ = machines[0]
     Journal(cluster, RUN, node).open(AGENT).begin(cell(journal="lost"))
@@ -141,7 +166,9 @@ def test_a_node_whose_own_journal_is_gone_unfinished_is_told_and_left_out(cluste
     assert [one.node for one in Journal.unfinished(cluster)] == [node]
 
 
-def test_a_node_that_its_own_agent_has_put_back_is_done(cluster: Cluster, machines: list[Machine]) -> None:
+def test_a_node_that_its_own_agent_has_put_back_is_done(
+    cluster: Cluster, machines: list[Machine]
+) -> None:
     """As one does that is left alone: it remembers which journal that was."""
     node, fake = machines[0]
     Journal(cluster, RUN, node).open(AGENT).begin(cell(journal="done"))
@@ -152,7 +179,9 @@ def test_a_node_that_its_own_agent_has_put_back_is_done(cluster: Cluster, machin
     assert is_empty(cluster)
 
 
-def test_a_node_that_was_restored_on_itself_is_done(cluster: Cluster, machines: list[Machine]) -> None:
+def test_a_node_that_was_restored_on_itself_is_done(
+    cluster: Cluster, machines: list[Machine]
+) -> None:
     """By `restore` there, after a run of a cluster was killed; a mark that kept later runs away goes with that."""
     node, fake = machines[0]
     kernel = fake.machine()
@@ -160,7 +189,9 @@ def test_a_node_that_was_restored_on_itself_is_done(cluster: Cluster, machines: 
     identity = kernel.begin("left", writes([(SWAPPINESS, "10")]))["id"]
     kernel.carry_out()
     Journal(cluster, RUN, node).open(AGENT).begin(cell(journal=identity))
-    api.patch(cluster, api.NODES, node, {"metadata": {"annotations": {names.DRIFTED: "nobody knows"}}})
+    api.patch(
+        cluster, api.NODES, node, {"metadata": {"annotations": {names.DRIFTED: "nobody knows"}}}
+    )
     assert fake.machine().restore().back == {SWAPPINESS: ("10", "60")}
     assert well(restored(cluster)[node]).stuck == {}
     assert drifted(cluster, node) is None
@@ -182,14 +213,22 @@ def test_names_in_a_journal_that_are_not_the_runs_own_there_are_left_alone_and_t
     with lease.NodeLease(cluster, OTHER, node) as held:
         result = recovery.finish_node(cluster, held, CHOSEN)
     assert resources(cluster) == [somebodys]
-    assert any(f"anything-else, {somebodys}: not touched" in note for note in result.notes), result.notes
+    assert any(f"anything-else, {somebodys}: not touched" in note for note in result.notes), (
+        result.notes
+    )
 
 
-def test_the_agent_of_a_restore_is_of_its_own_options_alone(cluster: Cluster, machines: list[Machine]) -> None:
+def test_the_agent_of_a_restore_is_of_its_own_options_alone(
+    cluster: Cluster, machines: list[Machine]
+) -> None:
     """Whatever is written into the ConfigMap: an image, an overlay, a whole pod."""
     node, _ = machines[0]
     journal = Journal(cluster, RUN, node).open({"image": "registry.invalid/anybody-s:1"})
-    forged = {"image": "registry.invalid/anybody-s:1", "overlay": {"container": {"command": ["sh"]}}, "spec": {"nodeName": "another"}}
+    forged = {
+        "image": "registry.invalid/anybody-s:1",
+        "overlay": {"container": {"command": ["sh"]}},
+        "spec": {"nodeName": "another"},
+    }
     api.patch(cluster, api.CONFIGMAPS, journal.name, {"data": {"agent.json": json.dumps(forged)}})
     [journal] = Journal.unfinished(cluster)
     with lease.NodeLease(cluster, OTHER, node) as held:
@@ -197,21 +236,34 @@ def test_the_agent_of_a_restore_is_of_its_own_options_alone(cluster: Cluster, ma
         with contextlib.closing(resumed):
             resumed.start_agent()
             ((pod),) = api.list_(cluster, api.PODS, labels=names.selector("agent", RUN))[0]
-    wanted = manifests.agent_pod(manifests.Spot(RUN, node, "", cluster.namespace, None), AGENT["image"], settings.Overlay())
+    wanted = manifests.agent_pod(
+        manifests.Spot(RUN, node, "", cluster.namespace, None), AGENT["image"], settings.Overlay()
+    )
     container, asked = pod["spec"]["containers"][0], wanted["spec"]["containers"][0]
     assert pod["metadata"]["name"] == wanted["metadata"]["name"] + "-restore"
-    assert (pod["spec"]["nodeName"], container["image"], container["command"]) == (node, asked["image"], asked["command"])
+    assert (pod["spec"]["nodeName"], container["image"], container["command"]) == (
+        node,
+        asked["image"],
+        asked["command"],
+    )
     journal.close()
 
 
-def test_an_image_that_was_not_named_is_told_and_not_started(cluster: Cluster, machines: list[Machine]) -> None:
-    """The journal's word for it is not taken; who knows it pastes it. Nothing was begun until then."""
+def test_an_image_that_was_not_named_is_told_and_not_started(
+    cluster: Cluster, machines: list[Machine]
+) -> None:
+    """The journal's word for it is not taken; who knows it pastes it.
+
+    Nothing was begun until then.
+    """
     node, fake = machines[0]
     Journal(cluster, RUN, node).open({"image": "registry.invalid/x:1", "pod-overlay": "pods.yaml"})
     fake.machine().begin("left", writes([(SWAPPINESS, "10")]))
     ((_, refused),) = recovery.finish_all(cluster, uuid.uuid4().hex[:12], CHOSEN, print, named=())
     assert isinstance(refused, Refused)
-    assert str(refused).endswith("repeat this with --image=registry.invalid/x:1 --pod-overlay=pods.yaml")
+    assert str(refused).endswith(
+        "repeat this with --image=registry.invalid/x:1 --pod-overlay=pods.yaml"
+    )
     assert (len(Journal.unfinished(cluster)), fake.journal.exists()) == (1, True)
     assert well(restored(cluster)[node]).label == "left"
     assert is_empty(cluster)
@@ -229,7 +281,9 @@ def test_a_journal_that_cannot_be_read_is_named_and_what_to_do_and_the_other_nod
     found = restored(cluster)
     assert well(found[good]).label == "left"
     assert isinstance(found[bad], Refused)
-    assert f"the journal in ConfigMap {cluster.namespace}/{journal.name} cannot be used: " in str(found[bad])
+    assert f"the journal in ConfigMap {cluster.namespace}/{journal.name} cannot be used: " in str(
+        found[bad]
+    )
     assert f"`kubectl delete configmap -n {cluster.namespace} {journal.name}`" in str(found[bad])
     assert [one.name for one in Journal.unfinished(cluster)] == [journal.name]
     chosen = Settings(Where(None, None, None), nodes=f"kubernetes.io/hostname={good}")
@@ -244,7 +298,12 @@ def test_a_journal_without_its_annotation_is_known_by_what_it_says_or_told(
     node, _ = machines[0]
     journal = Journal(cluster, RUN, node).open(AGENT)
     data = {} if run_json is None else {"data": {"run.json": run_json}}
-    api.patch(cluster, api.CONFIGMAPS, journal.name, {"metadata": {"annotations": {names.NODE: None}}, **data})
+    api.patch(
+        cluster,
+        api.CONFIGMAPS,
+        journal.name,
+        {"metadata": {"annotations": {names.NODE: None}}, **data},
+    )
     found = restored(cluster)
     if run_json is None:
         assert isinstance(found[node], Restored), found
@@ -267,7 +326,10 @@ def dead_lease(cluster: Cluster, node: str) -> None:
 def test_resources_whose_journal_is_gone_are_taken_away_with_their_marks(
     cluster: Cluster, machines: list[Machine], skyhook: Callable[..., str]
 ) -> None:
-    """What they brought into force is not known then, and nothing else is claimed. Those of a run that lives stay."""
+    """What they brought into force is not known then, and nothing else is claimed.
+
+    Those of a run that lives stay.
+    """
     (dead, _), (living, _) = machines
     skyhook(dead)
     theirs = skyhook(living, run_id=OTHER)
@@ -282,7 +344,9 @@ def test_resources_whose_journal_is_gone_are_taken_away_with_their_marks(
     Journal(cluster, OTHER, living).close()
 
 
-def test_of_a_dead_lease_without_a_journal_nothing_is_claimed(cluster: Cluster, machines: list[Machine]) -> None:
+def test_of_a_dead_lease_without_a_journal_nothing_is_claimed(
+    cluster: Cluster, machines: list[Machine]
+) -> None:
     node, _ = machines[0]
     dead_lease(cluster, node)
     result = well(restored(cluster)[node])
@@ -291,7 +355,9 @@ def test_of_a_dead_lease_without_a_journal_nothing_is_claimed(cluster: Cluster, 
     assert is_empty(cluster)
 
 
-def test_of_a_node_that_is_gone_the_resources_go_too(cluster: Cluster, skyhook: Callable[..., str]) -> None:
+def test_of_a_node_that_is_gone_the_resources_go_too(
+    cluster: Cluster, skyhook: Callable[..., str]
+) -> None:
     node = f"gone-{uuid.uuid4().hex[:8]}"
     mine = skyhook(node, marks=False)
     Journal(cluster, RUN, node).open(AGENT).begin(cell([mine]))
@@ -307,18 +373,31 @@ def test_of_a_node_that_is_gone_the_resources_go_too(cluster: Cluster, skyhook: 
 @pytest.fixture
 def target(cluster: Cluster, kubeconfig: Path, machines: list[Machine]) -> Iterator[Kubernetes]:
     where = Where(kubeconfig=str(kubeconfig), namespace=cluster.namespace)
-    made = Kubernetes(Settings(where, nodes=f"kubernetes.io/hostname={machines[0].node}", apply="agent", patience_s=PATIENCE_S))
+    made = Kubernetes(
+        Settings(
+            where,
+            nodes=f"kubernetes.io/hostname={machines[0].node}",
+            apply="agent",
+            patience_s=PATIENCE_S,
+        )
+    )
     made.open(RUN, [], {})
     yield made
     made.close()
 
 
-def test_after_its_lease_was_lost_a_run_starts_no_agent(target: Kubernetes, cluster: Cluster) -> None:
+def test_after_its_lease_was_lost_a_run_starts_no_agent(
+    target: Kubernetes, cluster: Cluster
+) -> None:
     """The node is another run's by then."""
-    target.held.lease.lost_reason = f"node {target.node}: the lease is lost: it is now held by run {OTHER}"
+    target.held.lease.lost_reason = (
+        f"node {target.node}: the lease is lost: it is now held by run {OTHER}"
+    )
     target.held.lease.lost.set()
     target.held.drop_agent()
-    with pytest.raises(Refused, match=rf"it is now held by run {OTHER}: .* this run must not touch it any more"):
+    with pytest.raises(
+        Refused, match=rf"it is now held by run {OTHER}: .* this run must not touch it any more"
+    ):
         target.held.start_agent()
     assert api.list_(cluster, api.PODS)[0] == []
     target._changed = True  # as within a cell
@@ -342,14 +421,19 @@ def test_a_journal_that_cannot_be_written_fails_the_cell_and_the_node_is_back(
 
 
 def drifted(cluster: Cluster, node: str) -> str | None:
-    found: str | None = (of_node(cluster, node)["metadata"].get("annotations") or {}).get(names.DRIFTED)
+    found: str | None = (of_node(cluster, node)["metadata"].get("annotations") or {}).get(
+        names.DRIFTED
+    )
     return found
 
 
 def test_a_node_that_cannot_be_put_back_keeps_later_runs_away_until_a_restore_has_done_it(
     target: Kubernetes, cluster: Cluster, machines: list[Machine]
 ) -> None:
-    """By the run itself. A second journal that is clean does not take that off while the first is stuck."""
+    """By the run itself.
+
+    A second journal that is clean does not take that off while the first is stuck.
+    """
     node, fake = machines[0]
     fake.machine().begin("left", writes([(SWAPPINESS, "10")]))
     fake.machine().journal.add({"record": "wrote", "path": SWAPPINESS, "observed": "10"})
@@ -370,8 +454,13 @@ def test_a_node_that_cannot_be_put_back_keeps_later_runs_away_until_a_restore_ha
     assert is_empty(cluster)
 
 
-def test_a_node_whose_machine_somebody_else_holds_is_told_with_who_that_is(cluster: Cluster, machines: list[Machine]) -> None:
-    """A local run there, or one of another namespace: no lease of this namespace knows of it. The journal stays."""
+def test_a_node_whose_machine_somebody_else_holds_is_told_with_who_that_is(
+    cluster: Cluster, machines: list[Machine]
+) -> None:
+    """A local run there, or one of another namespace: no lease of this namespace knows of it.
+
+    The journal stays.
+    """
     node, fake = machines[0]
     Journal(cluster, RUN, node).open(AGENT)
     dead_lease(cluster, node)

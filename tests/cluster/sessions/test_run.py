@@ -27,7 +27,10 @@ Json = dict[str, Any]
 WORKLOADS = "idle,cnn_train"
 BLOCKS = 3
 GOLDEN = Path(__file__).parents[1] / "golden" / "plan.txt"
-OF_ITS_PROCESS = {"variables": "MALLOC_ARENA_MAX=1", "process": "Nice=5"}  # of the set "maps", beside its sysctl
+OF_ITS_PROCESS = {
+    "variables": "MALLOC_ARENA_MAX=1",
+    "process": "Nice=5",
+}  # of the set "maps", beside its sysctl
 MOST_REQUESTS = 15  # of a cell's workload by agent
 
 
@@ -38,13 +41,18 @@ def current(key: str) -> int:
 def three_sets(place: ClusterPlace) -> dict[str, dict[str, int]]:
     """Settings that an idle machine does not notice, all with other values than it has."""
     asked = {
-        "reclaim": {"vm.swappiness": another_swappiness(), "vm.vfs_cache_pressure": current("vm.vfs_cache_pressure") + 1},
+        "reclaim": {
+            "vm.swappiness": another_swappiness(),
+            "vm.vfs_cache_pressure": current("vm.vfs_cache_pressure") + 1,
+        },
         "writeback": {"vm.dirty_writeback_centisecs": current("vm.dirty_writeback_centisecs") + 1},
         "maps": {"vm.max_map_count": current("vm.max_map_count") + 1},
     }
     for name, settings in asked.items():
         process = OF_ITS_PROCESS if name == "maps" else {}
-        place.manifest(name, sysctl="\n".join(f"{key} = {value}" for key, value in settings.items()), **process)
+        place.manifest(
+            name, sysctl="\n".join(f"{key} = {value}" for key, value in settings.items()), **process
+        )
     return asked
 
 
@@ -66,7 +74,13 @@ def texts(settings: dict[str, int]) -> dict[str, str]:
 class Matrix:
     """What three tweak sets × two workloads × three blocks have left."""
 
-    def __init__(self, place: ClusterPlace, done: Done, asked: dict[str, dict[str, int]], before: dict[str, dict[str, int]]) -> None:
+    def __init__(
+        self,
+        place: ClusterPlace,
+        done: Done,
+        asked: dict[str, dict[str, int]],
+        before: dict[str, dict[str, int]],
+    ) -> None:
         self.place, self.done, self.asked, self.before = place, done, asked, before
         self.saved = place.saved()
         self.records = records(self.saved)
@@ -74,11 +88,24 @@ class Matrix:
 
 @pytest.fixture(scope="module")
 def matrix(here: Here, tmp_path_factory: pytest.TempPathFactory) -> Matrix:
-    """The run itself. That nothing of it is left in the cluster, on the node or in its kernel is checked as its place is left."""
-    with fresh_namespace(here.api) as namespace, place_for(here, tmp_path_factory.mktemp("matrix"), namespace) as place:
+    """The run itself.
+
+    That nothing of it is left in the cluster, on the node or in its kernel is checked as its place
+    is left.
+    """
+    with (
+        fresh_namespace(here.api) as namespace,
+        place_for(here, tmp_path_factory.mktemp("matrix"), namespace) as place,
+    ):
         asked = three_sets(place)
         before = {name: {key: current(key) for key in settings} for name, settings in asked.items()}
-        options = [sets_of(place, *asked), f"--workloads={WORKLOADS}", f"--blocks={BLOCKS}", "--steps=3", "--benchmark-save=exp1"]
+        options = [
+            sets_of(place, *asked),
+            f"--workloads={WORKLOADS}",
+            f"--blocks={BLOCKS}",
+            "--steps=3",
+            "--benchmark-save=exp1",
+        ]
         place.patience_s = 600.0
         done = place.run(*options)
         assert done.code == 0, done.out
@@ -98,11 +125,16 @@ def test_every_cell_of_the_matrix_is_measured_in_the_order_of_the_design(matrix:
     assert {c["outcome"] for c in cells} == {"measured"}
     sets = {*matrix.asked, "stock", "stock-again"}
     assert {(c["workload"], c["tweakset"], c["block"]) for c in cells} == {
-        (workload, name, block) for workload in WORKLOADS.split(",") for name in sets for block in range(1, BLOCKS + 1)
+        (workload, name, block)
+        for workload in WORKLOADS.split(",")
+        for name in sets
+        for block in range(1, BLOCKS + 1)
     }
 
 
-def test_what_was_before_what_was_in_force_and_what_stands_there_since_is_the_nodes_own_word(matrix: Matrix) -> None:
+def test_what_was_before_what_was_in_force_and_what_stands_there_since_is_the_nodes_own_word(
+    matrix: Matrix,
+) -> None:
     for record in matrix.records.values():
         if record["tweakset"] in matrix.asked:
             tweak, name = record["tweak"], record["tweakset"]
@@ -119,7 +151,11 @@ def test_each_record_says_where_exactly_it_ran(matrix: Matrix) -> None:
     places = [record["place"] for record in matrix.records.values()]
     assert len({place["pod_uid"] for place in places}) == len(places)
     for place in places:
-        assert (place["apply"], place["workload_via"], place["host_network"]) == ("agent", "job", False)
+        assert (place["apply"], place["workload_via"], place["host_network"]) == (
+            "agent",
+            "job",
+            False,
+        )
         assert (place["node"], place["image"]) == (matrix.place.node, matrix.place.image)
         assert place["image_id"] == place["agent_image_id"]
     assert {record["node"] for record in matrix.records.values()} == {matrix.place.node}
@@ -134,13 +170,19 @@ def test_a_cell_takes_few_requests_of_the_api_server(matrix: Matrix) -> None:
 def test_telemetry_is_of_the_workloads_own_process_and_node(matrix: Matrix) -> None:
     """Sampled beside the pod from its first step: the process's own time and memory are in it, and the node's."""
     told = matrix.saved["deeptweak"]["telemetry_file"]
-    lines = lzma.decompress((matrix.place.files()[0].parent / told["name"]).read_bytes()).splitlines()
+    lines = lzma.decompress(
+        (matrix.place.files()[0].parent / told["name"]).read_bytes()
+    ).splitlines()
     columns = {entry["cell"]: entry["columns"] for entry in map(json.loads, lines)}
     for name, record in matrix.records.items():
         if record["workload"] != "cnn_train":
             continue
         assert "sampler" not in record["telemetry"]["missing"]
-        assert {len(column) for column in columns[name].values()} == {record["telemetry"]["samples"]} != {0}
+        assert (
+            {len(column) for column in columns[name].values()}
+            == {record["telemetry"]["samples"]}
+            != {0}
+        )
         assert any(column.startswith("process_") for column in columns[name]), sorted(columns[name])
 
 
@@ -154,7 +196,9 @@ def test_facts_are_those_of_the_node_and_its_cluster(matrix: Matrix) -> None:
 
 def test_the_read_side_compares_it(matrix: Matrix) -> None:
     """`python -m analysis compare`, which knows nothing of clusters."""
-    done = matrix.place.call(sys.executable, "-m", "analysis", "compare", str(matrix.place.files()[0]))
+    done = matrix.place.call(
+        sys.executable, "-m", "analysis", "compare", str(matrix.place.files()[0])
+    )
     assert done.code == 0, done.out
     for name in matrix.asked:
         assert len(done.lines(f"{name} ")) >= len(WORKLOADS.split(",")), done.out
@@ -174,14 +218,23 @@ def by_operator(here: Here, crds: list[str], tmp_path_factory: pytest.TempPathFa
         place_for(here, tmp_path_factory.mktemp("operator"), namespace) as place,
     ):
         operator.start(speed=20)
-        options = [f"--tweaks={place.manifest('reclaim', sysctl=f'vm.swappiness = {value}')}", "--blocks=1", "--steps=300"]
+        options = [
+            f"--tweaks={place.manifest('reclaim', sysctl=f'vm.swappiness = {value}')}",
+            "--blocks=1",
+            "--steps=300",
+        ]
         folders = operators_folders()
         process = place.start("--apply=skyhook", *options, "--benchmark-save=exp1")
         with in_force(place, process, value):
             pass
         done = place.ended(process)
         assert done.code == 0, done.out + operator.log
-        return {"saved": place.saved(), "value": value, "found": found, "left": operators_folders() - folders}
+        return {
+            "saved": place.saved(),
+            "value": value,
+            "found": found,
+            "left": operators_folders() - folders,
+        }
 
 
 def operators_folders() -> set[Path]:
@@ -190,15 +243,22 @@ def operators_folders() -> set[Path]:
 
 
 @pytest.mark.needs("reference")
-def test_through_the_operator_the_values_are_in_force_where_the_workload_runs_and_gone_afterwards(by_operator: Json) -> None:
+def test_through_the_operator_the_values_are_in_force_where_the_workload_runs_and_gone_afterwards(
+    by_operator: Json,
+) -> None:
     """By the node's word in the record, and by this process's own look at the kernel while the pod ran.
 
-    What the operator leaves is gone: marks, resources, folders, its file in /etc/sysctl.d (the snapshot is compared as the place is left).
+    What the operator leaves is gone: marks, resources, folders, its file in /etc/sysctl.d (the
+    snapshot is compared as the place is left).
     """
     jsonschema.Draft202012Validator(SCHEMA).validate(by_operator["saved"])
     (record,) = [r for r in records(by_operator["saved"]).values() if r["tweakset"] == "reclaim"]
     assert record["tweak"]["observed"] == {"vm.swappiness": str(by_operator["value"])}
-    assert record["tweak"]["before"] == record["tweak"]["restored"] == {"vm.swappiness": str(by_operator["found"])}
+    assert (
+        record["tweak"]["before"]
+        == record["tweak"]["restored"]
+        == {"vm.swappiness": str(by_operator["found"])}
+    )
     assert (record["place"]["apply"], record["outcome"]) == ("skyhook", "measured")
     assert by_operator["saved"]["deeptweak"]["machine_check"] == {"changed": {}, "restored": True}
     assert by_operator["left"] == set()
@@ -209,14 +269,22 @@ def test_both_ways_say_what_they_cost(by_operator: Json) -> None:
     """Applying takes the operator seconds, and its file below /etc is among the effects; stock takes no operator."""
     by_set = {r["tweakset"]: r for r in records(by_operator["saved"]).values()}
     assert by_set["reclaim"]["tweak"]["apply_s"] > 1 > by_set["stock"]["tweak"]["apply_s"]
-    assert [path for path in by_set["reclaim"]["tweak"]["side_effects"] if path.startswith("/etc/sysctl.d/")]
-    assert not [path for path in by_set["stock"]["tweak"]["side_effects"] if path.startswith("/etc/")]
+    assert [
+        path
+        for path in by_set["reclaim"]["tweak"]["side_effects"]
+        if path.startswith("/etc/sysctl.d/")
+    ]
+    assert not [
+        path for path in by_set["stock"]["tweak"]["side_effects"] if path.startswith("/etc/")
+    ]
 
 
 # -- settings of a network namespace
 
 
-def test_where_a_set_has_a_net_key_all_workloads_share_the_nodes_network_and_are_read_back_there(place: ClusterPlace) -> None:
+def test_where_a_set_has_a_net_key_all_workloads_share_the_nodes_network_and_are_read_back_there(
+    place: ClusterPlace,
+) -> None:
     """Stock too, or the arms would differ by more than the setting."""
     key = "net.core.somaxconn"
     found, value = current(key), current(key) + 1
@@ -250,10 +318,17 @@ def planned(done: Done) -> str:
 
 
 def test_plan_prints_what_would_be_applied_without_a_word_to_any_cluster(tmp_path: Path) -> None:
-    """To the letter, for typed settings by the operator. There is no cluster to speak to: its kubeconfig does not exist."""
-    place = Place(tmp_path, environment={"KUBECONFIG": str(tmp_path / "none"), "HOME": str(tmp_path)})
+    """To the letter, for typed settings by the operator.
+
+    There is no cluster to speak to: its kubeconfig does not exist.
+    """
+    place = Place(
+        tmp_path, environment={"KUBECONFIG": str(tmp_path / "none"), "HOME": str(tmp_path)}
+    )
     asked = place.manifest("reclaim", sysctl="vm.swappiness = 10\nvm.dirty_ratio = 30\n")
-    done = place.run("--target=kubernetes", "--apply=skyhook", f"--tweaks={asked}", "--blocks=3", "--plan")
+    done = place.run(
+        "--target=kubernetes", "--apply=skyhook", f"--tweaks={asked}", "--blocks=3", "--plan"
+    )
     assert done.code == 0, done.out
     assert planned(done) == GOLDEN.read_text()
 
@@ -266,11 +341,16 @@ def test_the_api_server_takes_what_plan_prints(place: ClusterPlace) -> None:
     done = place.run("--apply=skyhook", f"--tweaks={asked}", "--plan")
     assert done.code == 0, done.out
     cluster = connect(Where(kubeconfig=str(place.kubeconfig), namespace=place.namespace))
-    kinds = {kind.kind: kind for kind in (apis.LEASES, apis.CONFIGMAPS, apis.PODS, apis.JOBS, apis.NODEWRIGHTS)}
+    kinds = {
+        kind.kind: kind
+        for kind in (apis.LEASES, apis.CONFIGMAPS, apis.PODS, apis.JOBS, apis.NODEWRIGHTS)
+    }
     documents = list(yaml.safe_load_all(planned(done).partition("\n")[2]))
     assert [one["kind"] for one in documents] == ["Lease", "ConfigMap", "Pod", "NodeWright", "Job"]
     for one in documents:
         kind = kinds[one["kind"]]
         query = {"dryRun": "All", "fieldValidation": "Strict"}
-        answer = send(cluster, Request("POST", kind.url(cluster), "create", kind.resource, query, one))
+        answer = send(
+            cluster, Request("POST", kind.url(cluster), "create", kind.resource, query, one)
+        )
         assert answer["metadata"]["uid"]

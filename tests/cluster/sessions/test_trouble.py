@@ -1,6 +1,7 @@
 """Runs on a real cluster that something goes wrong with: each says what, in the cell or at the end, and leaves nothing behind.
 
-That nothing is left in the cluster, on the node and in its kernel is checked as each test leaves its `place`.
+That nothing is left in the cluster, on the node and in its kernel is checked as each test leaves
+its `place`.
 """
 
 from __future__ import annotations
@@ -46,7 +47,9 @@ def reclaim(place: ClusterPlace) -> str:
 
 
 def asked(place: ClusterPlace) -> int:
-    text = yaml.safe_load((place.folder / "reclaim.yaml").read_text())["spec"]["packages"]["tuning"]["configMap"]["sysctl.conf"]
+    text = yaml.safe_load((place.folder / "reclaim.yaml").read_text())["spec"]["packages"][
+        "tuning"
+    ]["configMap"]["sysctl.conf"]
     return int(text.rpartition("=")[2])
 
 
@@ -74,7 +77,15 @@ def operator(crds: list[str], skyhook_operator: StandIn) -> StandIn:
 
 
 def by_operator(place: ClusterPlace, *more: str) -> Done:
-    return place.run("--apply=skyhook", reclaim(place), "--blocks=1", "--steps=3", "--benchmark-save=x", *ONLY_THE_SET, *more)
+    return place.run(
+        "--apply=skyhook",
+        reclaim(place),
+        "--blocks=1",
+        "--steps=3",
+        "--benchmark-save=x",
+        *ONLY_THE_SET,
+        *more,
+    )
 
 
 @pytest.mark.needs("reference")
@@ -107,10 +118,16 @@ def test_an_operator_that_does_not_do_it_fails_the_cell_with_the_reason(
 
 
 @pytest.mark.needs("reference")
-def test_scripts_of_which_nothing_is_seen_on_the_node_are_not_in_force(place: ClusterPlace, operator: StandIn) -> None:
+def test_scripts_of_which_nothing_is_seen_on_the_node_are_not_in_force(
+    place: ClusterPlace, operator: StandIn
+) -> None:
     """`complete` alone is not believed of them either, where no check of theirs ran."""
     manifest = yaml.safe_load(Path(reclaim(place).partition("=")[2]).read_text())
-    script = {"version": "1.1.1", "image": "x/shellscript", "configMap": {"apply.sh": f"sysctl -w vm.swappiness={asked(place)}"}}
+    script = {
+        "version": "1.1.1",
+        "image": "x/shellscript",
+        "configMap": {"apply.sh": f"sysctl -w vm.swappiness={asked(place)}"},
+    }
     manifest["spec"]["packages"] = {"script": script}
     (place.folder / "reclaim.yaml").write_text(yaml.safe_dump(manifest))
     operator.start(fault="lies", speed=20)
@@ -126,7 +143,9 @@ def test_scripts_of_which_nothing_is_seen_on_the_node_are_not_in_force(place: Cl
 def evict_pod(place: ClusterPlace) -> None:
     """As `kubectl drain` does, and an operator's interrupt."""
     name = place.pod("workload").metadata.name
-    clients.of(place.api).create_namespaced_pod_eviction(name, place.namespace, {"metadata": {"name": name, "namespace": place.namespace}})
+    clients.of(place.api).create_namespaced_pod_eviction(
+        name, place.namespace, {"metadata": {"name": name, "namespace": place.namespace}}
+    )
 
 
 def delete_agent(place: ClusterPlace) -> None:
@@ -143,7 +162,10 @@ def delete_agent(place: ClusterPlace) -> None:
 def test_what_is_done_to_a_cells_pods_fails_that_cell_alone(
     place: ClusterPlace, trouble: Callable[[ClusterPlace], None], words: str
 ) -> None:
-    """In the middle of a cell with a setting in force. The next is measured, with a new agent where the agent was lost."""
+    """In the middle of a cell with a setting in force.
+
+    The next is measured, with a new agent where the agent was lost.
+    """
     process = place.start(reclaim(place), "--blocks=2", STEPS, "--benchmark-save=x", *ONLY_THE_SET)
     with in_force(place, process, asked(place), doomed=trouble is not delete_agent):
         trouble(place)
@@ -162,11 +184,16 @@ def test_what_is_done_to_a_cells_pods_fails_that_cell_alone(
 def test_an_api_server_that_is_away_for_twenty_seconds_costs_no_more_than_the_cell(
     place: ClusterPlace, as_somebody: Callable[..., None]
 ) -> None:
-    """The agent, left alone, puts the node back at once; the cell that ran is not to be trusted. The next one is measured."""
+    """The agent, left alone, puts the node back at once; the cell that ran is not to be trusted.
+
+    The next one is measured.
+    """
     as_somebody("nothing is left out")
     with to_cluster(place.kubeconfig, place.folder) as (line, over):
         direct, place.kubeconfig = place.kubeconfig, over
-        process = place.start(reclaim(place), "--blocks=2", STEPS, "--benchmark-save=x", *ONLY_THE_SET)
+        process = place.start(
+            reclaim(place), "--blocks=2", STEPS, "--benchmark-save=x", *ONLY_THE_SET
+        )
         with in_force(place, process, asked(place)):
             line.close()
         time.sleep(20)
@@ -180,13 +207,17 @@ def test_an_api_server_that_is_away_for_twenty_seconds_costs_no_more_than_the_ce
     assert (check["changed"], check["restored"]) == ({}, True), check
 
 
-def test_where_the_api_server_does_not_come_back_the_node_puts_itself_back_and_the_run_says_how_to_finish(place: ClusterPlace) -> None:
+def test_where_the_api_server_does_not_come_back_the_node_puts_itself_back_and_the_run_says_how_to_finish(
+    place: ClusterPlace,
+) -> None:
     """What is left then is in the cluster only, and `restore` takes it away once the server is there again."""
     found = swappiness()
     with to_cluster(place.kubeconfig, place.folder) as (line, over):
         direct, place.kubeconfig = place.kubeconfig, over
         impatient = ("-p", "tests.cluster.impatient")
-        process = place.start(*impatient, reclaim(place), "--blocks=2", STEPS, "--benchmark-save=x", *ONLY_THE_SET)
+        process = place.start(
+            *impatient, reclaim(place), "--blocks=2", STEPS, "--benchmark-save=x", *ONLY_THE_SET
+        )
         with in_force(place, process, asked(place)):
             line.close()
         comes(lambda: swappiness_is(found), "the node puts itself back")
@@ -211,8 +242,12 @@ def as_somebody(place: ClusterPlace) -> Iterator[Callable[..., None]]:
     def become(missing: str, *parts: str) -> None:
         wanted = documents(*parts)
         for rule in (rule for one in wanted for rule in one.get("rules", ())):
-            rule["resources"] = [resource for resource in rule["resources"] if resource != missing] or ["nothing"]
-        place.kubeconfig = somebody(admin, place.kubeconfig, wanted, place.folder / "somebody.kubeconfig", stack)
+            rule["resources"] = [
+                resource for resource in rule["resources"] if resource != missing
+            ] or ["nothing"]
+        place.kubeconfig = somebody(
+            admin, place.kubeconfig, wanted, place.folder / "somebody.kubeconfig", stack
+        )
 
     with ExitStack() as stack:
         yield become
@@ -220,11 +255,19 @@ def as_somebody(place: ClusterPlace) -> Iterator[Callable[..., None]]:
 
 @pytest.mark.needs("reference")
 @pytest.mark.usefixtures("crds")
-def test_all_rights_that_are_missing_are_named_before_anything_is_changed(place: ClusterPlace, as_somebody: Callable[..., None]) -> None:
+def test_all_rights_that_are_missing_are_named_before_anything_is_changed(
+    place: ClusterPlace, as_somebody: Callable[..., None]
+) -> None:
     """One of every run's, and the operator's part of the file: `--apply=skyhook` is the default."""
     as_somebody("pods/attach")
     done = by_operator(place)
-    refused(done, "get pods/attach", "create skyhooks.skyhook.nvidia.com", "patch nodes/status", "data/kubernetes/rbac.yaml")
+    refused(
+        done,
+        "get pods/attach",
+        "create skyhooks.skyhook.nvidia.com",
+        "patch nodes/status",
+        "data/kubernetes/rbac.yaml",
+    )
     assert "THE MACHINE WAS NOT PUT BACK" not in done.out
     assert place.files() == []
 
@@ -236,7 +279,14 @@ def test_a_namespace_that_is_not_there_is_named(place: ClusterPlace) -> None:
 
 def test_an_image_that_is_not_there_is_named_and_not_waited_for_long(place: ClusterPlace) -> None:
     """The agent's is the first pod; nothing was changed by then."""
-    done = place.run(reclaim(place), "--image=registry.invalid/deeptweak:1", "--blocks=1", "--steps=3", "--patience=20", *ONLY_THE_SET)
+    done = place.run(
+        reclaim(place),
+        "--image=registry.invalid/deeptweak:1",
+        "--blocks=1",
+        "--steps=3",
+        "--patience=20",
+        *ONLY_THE_SET,
+    )
     refused(done, "registry.invalid/deeptweak:1")
     assert place.files() == []
 
@@ -244,7 +294,9 @@ def test_an_image_that_is_not_there_is_named_and_not_waited_for_long(place: Clus
 # -- told to stop
 
 
-def stopped_and_resumed(place: ClusterPlace, stop: Callable[[subprocess.Popen[str]], None], *more: str) -> None:
+def stopped_and_resumed(
+    place: ClusterPlace, stop: Callable[[subprocess.Popen[str]], None], *more: str
+) -> None:
     """In the middle of the set's cell, with others finished before it or not."""
     found = swappiness()
     options = (reclaim(place), "--blocks=1", STEPS, "--benchmark-save=one", *more)
@@ -272,13 +324,20 @@ def stopped_and_resumed(place: ClusterPlace, stop: Callable[[subprocess.Popen[st
     assert {name: after[name] for name in before} == before
 
 
-def test_a_run_that_is_told_to_stop_puts_the_node_back_saves_what_it_has_and_is_resumed(place: ClusterPlace) -> None:
+def test_a_run_that_is_told_to_stop_puts_the_node_back_saves_what_it_has_and_is_resumed(
+    place: ClusterPlace,
+) -> None:
     stopped_and_resumed(place, ctrl_c)
 
 
 @pytest.mark.needs("reference")
-def test_so_does_one_by_the_operator(place: ClusterPlace, operator: StandIn, as_somebody: Callable[..., None]) -> None:
-    """Its resource, its pods and its marks on the node go too. The rights of the file are enough for all of it."""
+def test_so_does_one_by_the_operator(
+    place: ClusterPlace, operator: StandIn, as_somebody: Callable[..., None]
+) -> None:
+    """Its resource, its pods and its marks on the node go too.
+
+    The rights of the file are enough for all of it.
+    """
     operator.start(speed=20)
     as_somebody("nothing is left out", "skyhook")
     stopped_and_resumed(place, terminate, "--apply=skyhook")
@@ -290,7 +349,14 @@ def test_a_run_that_is_told_to_stop_while_the_operator_is_at_work_takes_back_wha
 ) -> None:
     """Nothing is in force yet; the operator's pod may be about to write."""
     operator.start(speed=20)
-    process = place.start("--apply=skyhook", reclaim(place), "--blocks=1", STEPS, "--benchmark-save=one", *ONLY_THE_SET)
+    process = place.start(
+        "--apply=skyhook",
+        reclaim(place),
+        "--blocks=1",
+        STEPS,
+        "--benchmark-save=one",
+        *ONLY_THE_SET,
+    )
     until(lambda: bool(place.resources()), process, LOOK_EVERY_S)
     terminate(process)
     done = place.ended(process)
@@ -299,17 +365,34 @@ def test_a_run_that_is_told_to_stop_while_the_operator_is_at_work_takes_back_wha
 
 
 @pytest.mark.needs("reference")
-def test_a_script_that_outlives_its_pod_changes_nothing_after_the_end(place: ClusterPlace, operator: StandIn) -> None:
+def test_a_script_that_outlives_its_pod_changes_nothing_after_the_end(
+    place: ClusterPlace, operator: StandIn
+) -> None:
     """Ctrl-C in an apply.sh of 15 s, its pod deleted by force: gone from the API at once, yet the kubelet lets it end within its grace."""
     operator.start(speed=20)
     begun = place.folder / "begun"
     script = f"touch {begun}; sleep 15; echo {another_swappiness()} > /proc/sys/vm/swappiness\n"
-    package = {"version": "1.1.1", "image": "nvcr.io/shellscript", "configMap": {"apply.sh": script}}
-    about = {"apiVersion": "skyhook.nvidia.com/v1alpha1", "kind": "Skyhook", "metadata": {"name": "reclaim"}}
+    package = {
+        "version": "1.1.1",
+        "image": "nvcr.io/shellscript",
+        "configMap": {"apply.sh": script},
+    }
+    about = {
+        "apiVersion": "skyhook.nvidia.com/v1alpha1",
+        "kind": "Skyhook",
+        "metadata": {"name": "reclaim"},
+    }
     path = place.folder / "reclaim.yaml"
     path.write_text(yaml.safe_dump({**about, "spec": {"packages": {"slow": package}}}))
     found = swappiness()
-    process = place.start("--apply=skyhook", f"--tweaks={path}", "--blocks=1", STEPS, "--benchmark-save=one", *ONLY_THE_SET)
+    process = place.start(
+        "--apply=skyhook",
+        f"--tweaks={path}",
+        "--blocks=1",
+        STEPS,
+        "--benchmark-save=one",
+        *ONLY_THE_SET,
+    )
     until(begun.exists, process, LOOK_EVERY_S)
     ctrl_c(process)
     comes(lambda: not place.resources(), "the operator lets go of it")
@@ -326,8 +409,12 @@ def test_a_script_that_outlives_its_pod_changes_nothing_after_the_end(place: Clu
 # -- before it, others
 
 
-def test_a_node_that_another_run_holds_is_refused_with_who_and_since_when(place: ClusterPlace) -> None:
-    process = place.start(reclaim(place), "--blocks=1", ENDLESS, "--benchmark-save=x", *ONLY_THE_SET)
+def test_a_node_that_another_run_holds_is_refused_with_who_and_since_when(
+    place: ClusterPlace,
+) -> None:
+    process = place.start(
+        reclaim(place), "--blocks=1", ENDLESS, "--benchmark-save=x", *ONLY_THE_SET
+    )
     with in_force(place, process, asked(place)):
         pass
     second = place.call(*place.command(reclaim(place), "--blocks=1", "--steps=3", *ONLY_THE_SET))

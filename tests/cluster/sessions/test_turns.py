@@ -1,6 +1,9 @@
-"""`--design=turns` on a real kubelet: the Jobs of a block stay alive and take turns. However it ends, nothing is left of it.
+"""`--design=turns` on a real kubelet: the Jobs of a block stay alive and take turns.
 
-That nothing is left in the cluster, on the node and in its kernel is checked as each test leaves its `place`.
+However it ends, nothing is left of it.
+
+That nothing is left in the cluster, on the node and in its kernel is checked as each test leaves
+its `place`.
 """
 
 from __future__ import annotations
@@ -59,11 +62,22 @@ def in_a_slice(place: ClusterPlace, *options: str) -> Iterator[subprocess.Popen[
         yield process
 
 
-def test_each_workload_of_a_block_makes_its_slices_under_its_own_settings(place: ClusterPlace) -> None:
-    """By this process's own look at the kernel. One set asks for what a pod has of its own, one for a property of its process."""
-    found, value, queue = swappiness(), another_swappiness(), int(Path("/proc/sys/net/core/somaxconn").read_text()) + 1
+def test_each_workload_of_a_block_makes_its_slices_under_its_own_settings(
+    place: ClusterPlace,
+) -> None:
+    """By this process's own look at the kernel.
+
+    One set asks for what a pod has of its own, one for a property of its process.
+    """
+    found, value, queue = (
+        swappiness(),
+        another_swappiness(),
+        int(Path("/proc/sys/net/core/somaxconn").read_text()) + 1,
+    )
     both = place.manifest("both", sysctl=f"{SOMAXCONN} = {queue}", process="Nice=5")
-    process = turns(place, value, f"--tweaks={both},{place.folder / 'reclaim.yaml'}", "--blocks=3", "--steps=40")
+    process = turns(
+        place, value, f"--tweaks={both},{place.folder / 'reclaim.yaml'}", "--blocks=3", "--steps=40"
+    )
     looks = [(time.monotonic(), found, time.monotonic())]
     while process.poll() is None:
         looks.append((time.monotonic(), swappiness(), time.monotonic()))
@@ -79,30 +93,54 @@ def test_each_workload_of_a_block_makes_its_slices_under_its_own_settings(place:
     assert len({record["place"]["pod_uid"] for record in records}) == len(records)
     order: dict[int, list[tuple[float, int, str]]] = {}
     for record in records:
-        assert (record["place"]["apply"], record["place"]["host_network"], record["node"]) == ("agent", True, place.node)
-        assert [(one["round"], one["steps"]) for one in record["turns"]] == [(number, 4) for number in range(1, 11)]
-        assert all(one["others_cpu_s"] >= 0 for one in record["turns"][:-1]), "in the last one it ends"
+        assert (record["place"]["apply"], record["place"]["host_network"], record["node"]) == (
+            "agent",
+            True,
+            place.node,
+        )
+        assert [(one["round"], one["steps"]) for one in record["turns"]] == [
+            (number, 4) for number in range(1, 11)
+        ]
+        assert all(one["others_cpu_s"] >= 0 for one in record["turns"][:-1]), (
+            "in the last one it ends"
+        )
         assert "sampler" not in record["telemetry"]["missing"]
         assert record["telemetry"]["summary"]["process_rss_bytes_mean"] > 0
         steps = record["steps"]
         seen = set()
         for one in record["turns"]:
             first, last = one["first"], one["first"] + one["steps"] - 1
-            begin_s, end_s = steps["start_monotonic_s"][first], steps["start_monotonic_s"][last] + steps["wall_s"][last]
-            seen |= {swappy for before_s, swappy, after_s in looks if begin_s < before_s and after_s < end_s}
-            order.setdefault(record["block"], []).append((begin_s, one["round"], record["tweakset"]))
+            begin_s, end_s = (
+                steps["start_monotonic_s"][first],
+                steps["start_monotonic_s"][last] + steps["wall_s"][last],
+            )
+            seen |= {
+                swappy
+                for before_s, swappy, after_s in looks
+                if begin_s < before_s and after_s < end_s
+            }
+            order.setdefault(record["block"], []).append(
+                (begin_s, one["round"], record["tweakset"])
+            )
         assert seen == {value if record["tweakset"] == "reclaim" else found}
     for slices in order.values():
         assert all(one[1] <= other[1] for one, other in pairwise(sorted(slices))), "round by round"
-    assert len({tuple(name for _, _, name in sorted(slices)) for slices in order.values()}) > 1, "in random order"
+    assert len({tuple(name for _, _, name in sorted(slices)) for slices in order.values()}) > 1, (
+        "in random order"
+    )
     for record in records:
-        expected = {"reclaim": {"vm.swappiness": str(value)}, "both": {SOMAXCONN: str(queue), "Nice": "5"}}
+        expected = {
+            "reclaim": {"vm.swappiness": str(value)},
+            "both": {SOMAXCONN: str(queue), "Nice": "5"},
+        }
         assert record["tweak"]["observed"] == expected.get(record["tweakset"], {})
     assert {one.tweakset for one in compare(load(place.files()[-1]))} >= {"reclaim", "both"}
 
 
 @pytest.mark.parametrize("agent_too", [False, True], ids=["", "and its agent"])
-def test_a_session_that_is_killed_in_a_slice_is_finished_by_restore(place: ClusterPlace, *, agent_too: bool) -> None:
+def test_a_session_that_is_killed_in_a_slice_is_finished_by_restore(
+    place: ClusterPlace, *, agent_too: bool
+) -> None:
     """An agent that is left alone puts the node back and ends the workloads that nobody would let go on; without one, `restore` does."""
     found = swappiness()
     with in_a_slice(place, "--blocks=1") as process:
@@ -118,7 +156,11 @@ def test_a_session_that_is_killed_in_a_slice_is_finished_by_restore(place: Clust
 
 
 def pod_of(place: ClusterPlace, name: str) -> Any:
-    (pod,) = [one for one in place.workloads() if one.metadata.annotations["deeptweak/cell"].endswith(f"/idle-{name}-b1")]
+    (pod,) = [
+        one
+        for one in place.workloads()
+        if one.metadata.annotations["deeptweak/cell"].endswith(f"/idle-{name}-b1")
+    ]
     return pod
 
 
@@ -133,7 +175,9 @@ def kill_workload(place: ClusterPlace, name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("trouble", "name"), [(delete_pod, "stock-again"), (kill_workload, "reclaim")], ids=["one that waits", "whose turn it is"]
+    ("trouble", "name"),
+    [(delete_pod, "stock-again"), (kill_workload, "reclaim")],
+    ids=["one that waits", "whose turn it is"],
 )
 def test_a_pod_that_dies_in_the_middle_of_its_block_costs_itself_alone(
     place: ClusterPlace, trouble: Callable[[ClusterPlace, str], None], name: str
@@ -142,7 +186,9 @@ def test_a_pod_that_dies_in_the_middle_of_its_block_costs_itself_alone(
         trouble(place, name)
     done = place.ended(process)
     outcomes = {cell["tweakset"]: cell["outcome"] for cell in cells(place)}
-    assert outcomes == {"stock": "measured", "stock-again": "measured", "reclaim": "measured"} | {name: "failed"}, done.out
+    assert outcomes == {"stock": "measured", "stock-again": "measured", "reclaim": "measured"} | {
+        name: "failed"
+    }, done.out
     assert done.code == (2 if name == "reclaim" else 1)
     assert all(len(one["extra_info"]["turns"]) == 400 for one in place.saved()["benchmarks"])
 
@@ -154,7 +200,9 @@ def test_an_agent_that_is_deleted_costs_its_block_alone(place: ClusterPlace) -> 
     done = place.ended(process)
     assert done.code == 1, done.out
     found = cells(place)
-    assert [(one["block"], one["outcome"]) for one in found] == [(1, "failed")] * 3 + [(2, "measured")] * 3, done.out
+    assert [(one["block"], one["outcome"]) for one in found] == [(1, "failed")] * 3 + [
+        (2, "measured")
+    ] * 3, done.out
     assert all("is lost: " in one["reason"] for one in found[:3]), done.out
     assert place.saved()["deeptweak"]["machine_check"]["restored"] is True
 

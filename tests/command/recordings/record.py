@@ -1,12 +1,15 @@
 """Record what a real program prints, chunk by chunk as its pipes deliver it: `python -m tests.command.recordings.record NAME …`.
 
-    python -m tests.command.recordings.record tqdm-fast --program='tqdm 4.67.1' --truth='{"step_s": 0.005}' -- python bar.py
+    python -m tests.command.recordings.record tqdm-fast --program='tqdm 4.67.1' --truth='{"step_s":
+    0.005}' -- python bar.py
 
-A recording is a file of JSON lines. The first is its header: `program` (with version), `command`, `recorded` (date), `exit_code`,
-`wall_s` (from before the spawn), and `truth`, known without reading the output: `{"step_s": …}` (seconds per step, by a clock inside the
-program or a known sleep; of the steady part) or `{"rate_per_s": …, "unit": "B"}` or `{"run_s": …}`. Each other line is a chunk:
-`[seconds since before the spawn, "out" or "err", text]`. A truth that only the program's own clock knows is written by the program into the
-file that the variable RECORDING_TRUTH names, as the same JSON.
+A recording is a file of JSON lines. The first is its header: `program` (with version), `command`,
+`recorded` (date), `exit_code`, `wall_s` (from before the spawn), and `truth`, known without reading
+the output: `{"step_s": …}` (seconds per step, by a clock inside the program or a known sleep; of
+the steady part) or `{"rate_per_s": …, "unit": "B"}` or `{"run_s": …}`. Each other line is a chunk:
+`[seconds since before the spawn, "out" or "err", text]`. A truth that only the program's own clock
+knows is written by the program into the file that the variable RECORDING_TRUTH names, as the same
+JSON.
 """
 
 from __future__ import annotations
@@ -26,10 +29,17 @@ HERE = Path(__file__).parent
 
 def main() -> None:
     """Run the command and write the recording."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("name")
     parser.add_argument("--program", required=True, help="what it is, with its version")
-    parser.add_argument("--truth", type=json.loads, default={}, help="JSON; what the program writes to $RECORDING_TRUTH is added")
+    parser.add_argument(
+        "--truth",
+        type=json.loads,
+        default={},
+        help="JSON; what the program writes to $RECORDING_TRUTH is added",
+    )
     parser.add_argument("command", nargs="+")
     args = parser.parse_args()
     with tempfile.NamedTemporaryFile("r") as told:
@@ -45,15 +55,29 @@ def main() -> None:
         "truth": {**args.truth, **(json.loads(own) if own else {})},
     }
     path = HERE / f"{args.name}.jsonl"
-    path.write_text("".join(json.dumps(line, ensure_ascii=False) + "\n" for line in [header, *chunks]), encoding="utf-8")
-    print(f"{path}: {len(chunks)} chunks, {path.stat().st_size / 1000:.1f} kB, exit code {code}, {wall_s:.2f} s, truth {header['truth']}")
+    path.write_text(
+        "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in [header, *chunks]),
+        encoding="utf-8",
+    )
+    print(
+        f"{path}: {len(chunks)} chunks, {path.stat().st_size / 1000:.1f} kB, exit code {code}, "
+        f"{wall_s:.2f} s, truth {header['truth']}"
+    )
 
 
-def record(command: list[str], environment: dict[str, str]) -> tuple[list[tuple[float, str, str]], float, int]:
+def record(
+    command: list[str], environment: dict[str, str]
+) -> tuple[list[tuple[float, str, str]], float, int]:
     """Its chunks, how long it took (seconds from before the spawn), and its exit code."""
     chunks = []
     began_s = time.monotonic()
-    with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment) as process:
+    with subprocess.Popen(
+        command,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=environment,
+    ) as process:
         with selectors.DefaultSelector() as selector:
             for file, name in ((process.stdout, "out"), (process.stderr, "err")):
                 selector.register(file, selectors.EVENT_READ, name)  # type: ignore[arg-type]
@@ -61,7 +85,13 @@ def record(command: list[str], environment: dict[str, str]) -> tuple[list[tuple[
                 for key, _ in selector.select():
                     chunk = os.read(key.fd, 1 << 16)
                     if chunk:
-                        chunks.append((round(time.monotonic() - began_s, 5), key.data, chunk.decode(errors="replace")))
+                        chunks.append(
+                            (
+                                round(time.monotonic() - began_s, 5),
+                                key.data,
+                                chunk.decode(errors="replace"),
+                            )
+                        )
                     else:
                         selector.unregister(key.fileobj)
         code = process.wait()

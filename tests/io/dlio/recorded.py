@@ -23,7 +23,8 @@ RELEASE = frozenset(
     }
 )  # fmt: skip
 
-# Takes mpirun's place. It finds the folder in DLIO's own overrides, copies a recording there, and ends as it is told.
+# Takes mpirun's place. It finds the folder in DLIO's own overrides, copies a recording there, and
+# ends as it is told.
 REPLAY = """{python}import shutil, sys, time
 from pathlib import Path
 said = dict(one.lstrip("+").split("=", 1) for one in sys.argv if "=" in one)

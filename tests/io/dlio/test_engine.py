@@ -36,7 +36,9 @@ Reports = dict[str, list[dict[str, Any]]]
 def replay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     """Run the engine with a DLIO that leaves what a recorded run left, or does what `act` says."""
 
-    def run(recording: str, act: str = COPY, steps: int | None = None, **more: str) -> tuple[list[Done], Reports, dict[str, object]]:
+    def run(
+        recording: str, act: str = COPY, steps: int | None = None, **more: str
+    ) -> tuple[list[Done], Reports, dict[str, object]]:
         here = program(tmp_path, recording, act)
         monkeypatch.setattr(dlio, "find", lambda: here)
         params = parameters.complete({**GIVEN, **more})
@@ -63,13 +65,23 @@ def test_steps_epochs_and_what_its_summary_said_are_reported(replay: Any) -> Non
     assert all(one.timed and one.timed[1] > 0 for one in done)
     (io,) = reports["io"]
     assert (io["engine"], io["engine_version"]) == ("dlio", "2.0.0")
-    assert (io["model"], io["processes"], io["batch_size"], io["steps_per_epoch"], io["epochs"]) == ("unet3d_h100", 1, 2, 12, 2)
+    assert (
+        io["model"],
+        io["processes"],
+        io["batch_size"],
+        io["steps_per_epoch"],
+        io["epochs"],
+    ) == ("unet3d_h100", 1, 2, 12, 2)
     assert io["dataset"]["files"] == 24
     assert io["reported"]["train_au_mean_percentage"] == pytest.approx(86.757, abs=1e-3)
     epochs = reports["epochs"]
-    assert [(one["epoch"], one["rank"], len(one["load_s"]), one["barrier_s"]) for one in epochs] == [(1, 0, 12, None), (2, 0, 12, None)]
+    assert [
+        (one["epoch"], one["rank"], len(one["load_s"]), one["barrier_s"]) for one in epochs
+    ] == [(1, 0, 12, None), (2, 0, 12, None)]
     # The block's own stamps: 17.020701 s to 17.595230 s.
-    assert epochs[0]["end_monotonic_s"] - epochs[0]["start_monotonic_s"] == pytest.approx(0.574529, abs=2e-6)
+    assert epochs[0]["end_monotonic_s"] - epochs[0]["start_monotonic_s"] == pytest.approx(
+        0.574529, abs=2e-6
+    )
     assert facts["dlio"] == "2.0.0"
 
 
@@ -82,12 +94,29 @@ def test_it_reads_the_files_that_the_other_engine_reads(replay: Any, tmp_path: P
 
 
 def test_each_rank_has_its_epochs_and_checkpoints_their_bytes(replay: Any) -> None:
-    write = '(Path(said["workload.checkpoint.checkpoint_folder"]) / "model-1-6-0.pt").write_bytes(bytes(3000))'
+    write = (
+        '(Path(said["workload.checkpoint.checkpoint_folder"]) / '
+        '"model-1-6-0.pt").write_bytes(bytes(3000))'
+    )
     act = f"{COPY}\n{write}"
-    _, reports, _ = replay("2", act, processes="2", checkpoint="on", epochs_between_checkpoints="1", model_size_bytes="1000")
-    assert [(one["rank"], one["epoch"]) for one in reports["epochs"]] == [(0, 1), (0, 2), (1, 1), (1, 2)]
+    _, reports, _ = replay(
+        "2",
+        act,
+        processes="2",
+        checkpoint="on",
+        epochs_between_checkpoints="1",
+        model_size_bytes="1000",
+    )
+    assert [(one["rank"], one["epoch"]) for one in reports["epochs"]] == [
+        (0, 1),
+        (0, 2),
+        (1, 1),
+        (1, 2),
+    ]
     assert {one["rchar_bytes"] for one in reports["epochs"]} == {None}
-    assert [(one["epoch"], one["step"], one["bytes"], one["fsync_s"]) for one in reports["checkpoints"]] == [
+    assert [
+        (one["epoch"], one["step"], one["bytes"], one["fsync_s"]) for one in reports["checkpoints"]
+    ] == [
         (1, 6, 1500, None),
         (2, 6, 1500, None),
     ]
@@ -102,23 +131,36 @@ def test_each_rank_has_its_epochs_and_checkpoints_their_bytes(replay: Any) -> No
         ),
         ("pass", r"DLIO wrote no <rank>_output\.json for rank 0 of 1"),
         (f"{COPY}\n(output / 'summary.json').unlink()", r"DLIO wrote no summary\.json"),
-        (f"{COPY}\n(output / '0_output.json').unlink()", r"DLIO wrote no <rank>_output\.json for rank 0 of 1"),
+        (
+            f"{COPY}\n(output / '0_output.json').unlink()",
+            r"DLIO wrote no <rank>_output\.json for rank 0 of 1",
+        ),
         (f"{COPY}\nsys.exit(3)", r"DLIO failed \(mpirun ended with exit code 3\)"),
         (
             f"{COPY}\nsys.exit(137)",
-            r"exit code 137: a rank was killed by SIGKILL; if you did not kill it, the kernel probably ran out of memory",
+            (
+                r"exit code 137: a rank was killed by SIGKILL; if you did not kill it, the kernel "
+                r"probably ran out of memory"
+            ),
         ),
     ],
 )
-def test_a_run_that_failed_or_left_nothing_is_an_error_in_a_line(replay: Any, act: str, says: str) -> None:
+def test_a_run_that_failed_or_left_nothing_is_an_error_in_a_line(
+    replay: Any, act: str, says: str
+) -> None:
     with pytest.raises(Refused, match=says) as refused:
         replay("1", act)
     assert "\n" not in str(refused.value)
 
 
-@pytest.mark.parametrize("act", ["import time; time.sleep(900)", "import signal, time; signal.pause()"])
+@pytest.mark.parametrize(
+    "act", ["import time; time.sleep(900)", "import signal, time; signal.pause()"]
+)
 def test_sigterm_ends_dlio_and_leaves_nothing(replay: Any, act: str, tmp_path: Path) -> None:
-    """As any error does: its scratch folder is gone too, which `replay` looks at. It comes when DLIO is at work."""
+    """As any error does: its scratch folder is gone too, which `replay` looks at.
+
+    It comes when DLIO is at work.
+    """
 
     def terminate() -> None:
         until((tmp_path / "seen.txt").exists)
@@ -131,18 +173,28 @@ def test_sigterm_ends_dlio_and_leaves_nothing(replay: Any, act: str, tmp_path: P
 
 
 @pytest.mark.parametrize(("steps", "told"), [(12, ("1", "-1")), (24, ("2", "-1")), (5, ("1", "5"))])
-def test_so_many_steps_as_were_asked_for(replay: Any, tmp_path: Path, steps: int, told: tuple[str, str]) -> None:
+def test_so_many_steps_as_were_asked_for(
+    replay: Any, tmp_path: Path, steps: int, told: tuple[str, str]
+) -> None:
     """The recorded run had 24: of fewer only what DLIO is told is looked at."""
     try:
         replay("1", steps=steps)
     except Refused as error:
         assert steps == 5 and "has 12 steps instead of 5" in str(error)  # noqa: PT017, PT018
-    said = dict(line.split("=", 1) for line in (tmp_path / "seen.txt").read_text().splitlines() if "=" in line)
+    said = dict(
+        line.split("=", 1)
+        for line in (tmp_path / "seen.txt").read_text().splitlines()
+        if "=" in line
+    )
     assert (said["++workload.train.epochs"], said["++workload.train.total_training_steps"]) == told
 
 
 def test_a_last_epoch_that_would_be_shorter_is_refused(replay: Any) -> None:
-    with pytest.raises(BadInput, match=r"--steps=15: all DLIO epochs have the same length; give a multiple of 12, or less than 12"):
+    with pytest.raises(
+        BadInput,
+        match=r"--steps=15: all DLIO epochs have the same length; give a multiple of 12, or less "
+        r"than 12",
+    ):
         replay("1", steps=15)
 
 
@@ -153,7 +205,10 @@ def unavailable_reason(given: Mapping[str, str]) -> str | None:
 @pytest.mark.parametrize(
     ("given", "says"),
     [
-        ({"epochs": "2", "cache": "cold"}, "DLIO does not pause between epochs, so only the first can be cold"),
+        (
+            {"epochs": "2", "cache": "cold"},
+            "DLIO does not pause between epochs, so only the first can be cold",
+        ),
     ],
 )
 def test_what_dlio_cannot_do_is_said_before_it_runs(
@@ -167,7 +222,9 @@ def test_what_dlio_cannot_do_is_said_before_it_runs(
 
 def test_without_dlio_it_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(dlio.VARIABLE, "/nowhere/dlio_benchmark")
-    assert str(unavailable_reason({})).startswith("DEEPTWEAK_DLIO=/nowhere/dlio_benchmark: no such program; install dlio-benchmark")
+    assert str(unavailable_reason({})).startswith(
+        "DEEPTWEAK_DLIO=/nowhere/dlio_benchmark: no such program; install dlio-benchmark"
+    )
 
 
 @pytest.mark.slow
@@ -183,10 +240,19 @@ def test_dlio_itself_reads_a_cold_data_set(processes: int, tmp_path: Path) -> No
         "record_length_bytes": "1Mi",
         "cache": "cold",
     }
-    name = ":".join(["io_train", *(f"{key}={value}" for key, value in {**given, "processes": processes}.items())])
+    name = ":".join(
+        [
+            "io_train",
+            *(f"{key}={value}" for key, value in {**given, "processes": processes}.items()),
+        ]
+    )
     params = parameters.complete({**given, "processes": f"{processes}"})
     ensure([Spec.of(params)], tmp_path / "sets", lambda _: None)
-    ran = _process.run(Order(load(name), params["steps"], 0, 1, tmp_path / "a folder, {so}=", data=tmp_path / "sets"))
+    ran = _process.run(
+        Order(
+            load(name), params["steps"], 0, 1, tmp_path / "a folder, {so}=", data=tmp_path / "sets"
+        )
+    )
     assert ran.error is None, (ran.error, ran.last_lines)
     assert len(ran.steps) == 24 // 2 // processes
     (io,) = ran.report["io"]
@@ -210,8 +276,11 @@ def test_an_engine_is_asked_without_what_it_runs_on() -> None:
     """`--plan` works, and quickly, where there is no torch."""
     ask = (
         "import sys; from fixtures.studies.io.workloads import io_train; "
-        "[io_train.IoTrain(io_train.complete({'engine': name})).unavailable_reason() for name in ('torch', 'dlio')]; "
+        "[io_train.IoTrain(io_train.complete({'engine': name})).unavailable_reason() for name in "
+        "('torch', 'dlio')]; "
         "sys.exit(str(sorted({'torch', 'numpy', 'h5py'} & set(sys.modules))))"
     )
-    done = subprocess.run((sys.executable, "-c", ask), cwd=HOUSE, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        (sys.executable, "-c", ask), cwd=HOUSE, capture_output=True, text=True, check=False
+    )
     assert done.stderr.strip() == "[]"

@@ -33,7 +33,9 @@ def installed(folder: Path, answer: str) -> None:
 
 
 def test_without_it_what_to_do_is_said(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    with pytest.raises(NoDlio, match=r"^dlio_benchmark not found: install dlio-benchmark .* into DEEPTWEAK_DLIO\.$"):
+    with pytest.raises(
+        NoDlio, match=r"^dlio_benchmark not found: install dlio-benchmark .* into DEEPTWEAK_DLIO\.$"
+    ):
         find()
     script(tmp_path / "dlio_benchmark", "exit 0")
     with pytest.raises(NoDlio, match=r"^mpirun not found: install Open MPI"):
@@ -48,8 +50,14 @@ def test_without_it_what_to_do_is_said(monkeypatch: pytest.MonkeyPatch, tmp_path
     [
         ("exit 1", r"python has no dlio-benchmark 2\.0\.0 from PyPI; install"),
         ("echo nonsense", r"python has no dlio-benchmark 2\.0\.0 from PyPI; install"),
-        ("""echo '{"version": "1.0.0", "renamed": false}'""", r"from PyPI \(found: 1\.0\.0\); install"),
-        ("""echo '{"version": "2.0.0", "renamed": true}'""", r"from PyPI \(found: 2\.0\.0, from a later source tree\)"),
+        (
+            """echo '{"version": "1.0.0", "renamed": false}'""",
+            r"from PyPI \(found: 1\.0\.0\); install",
+        ),
+        (
+            """echo '{"version": "2.0.0", "renamed": true}'""",
+            r"from PyPI \(found: 2\.0\.0, from a later source tree\)",
+        ),
     ],
 )
 def test_another_version_is_refused(tmp_path: Path, answer: str, says: str) -> None:
@@ -69,7 +77,9 @@ def test_the_release_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     installed(tmp_path / "bin", f"cd '{tmp_path}'; exec '{sys.executable}' \"$@\"")
     monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:/bin:/usr/bin")
     assert find() == Installed(tmp_path / "bin" / "dlio_benchmark", tmp_path / "bin" / "mpirun")
-    (package / "utils" / "config.py").write_text("if 'record_length_bytes' in config['dataset']: pass\n")
+    (package / "utils" / "config.py").write_text(
+        "if 'record_length_bytes' in config['dataset']: pass\n"
+    )
     dlio._at.cache_clear()
     with pytest.raises(NoDlio, match="a later source tree"):
         find()
@@ -95,7 +105,10 @@ def test_every_parameter_that_dlio_knows_is_given_by_a_key_that_it_reads() -> No
     """But the bytes of one read, where the format's library reads as it likes."""
     known = told(format="indexed_binary", checkpoint="on", record_length_bytes="65536")
     assert {*KEYS.values()} <= known.keys() <= RELEASE
-    assert (known["dataset.record_length"], known["checkpoint.model_size"]) == ("65536", "499153191")
+    assert (known["dataset.record_length"], known["checkpoint.model_size"]) == (
+        "65536",
+        "499153191",
+    )
 
 
 @pytest.mark.parametrize(
@@ -103,14 +116,26 @@ def test_every_parameter_that_dlio_knows_is_given_by_a_key_that_it_reads() -> No
     [
         ({"prefetch_size": "8"}, "reader.prefetch_size", "8"),
         ({}, "reader.prefetch_size", "0"),  # unset: torch's own factor of 2
-        ({"format": "tfrecord", "read_threads": "3"}, "reader.prefetch_size", "6"),  # TensorFlow's is of batches
+        (
+            {"format": "tfrecord", "read_threads": "3"},
+            "reader.prefetch_size",
+            "6",
+        ),  # TensorFlow's is of batches
         ({"format": "tfrecord"}, "framework", "tensorflow"),
         ({"format": "npz"}, "reader.data_loader", "pytorch"),
         ({"file_shuffle": "off"}, "reader.file_shuffle", "off"),
         ({"checkpoint": "on"}, "workflow.checkpoint", "True"),
         ({"checkpoint": "on"}, "checkpoint.steps_between_checkpoints", "-1"),
-        ({"checkpoint": "on", "steps_between_checkpoints": "4"}, "checkpoint.steps_between_checkpoints", "4"),
-        ({"checkpoint": "on", "epochs": "4", "epochs_between_checkpoints": "2"}, "checkpoint.checkpoint_after_epoch", "2"),
+        (
+            {"checkpoint": "on", "steps_between_checkpoints": "4"},
+            "checkpoint.steps_between_checkpoints",
+            "4",
+        ),
+        (
+            {"checkpoint": "on", "epochs": "4", "epochs_between_checkpoints": "2"},
+            "checkpoint.checkpoint_after_epoch",
+            "2",
+        ),
         ({}, "workflow.checkpoint", "False"),
         ({}, "checkpoint.model_size", "10240"),  # it makes the tensors even where it writes none
         ({}, "train.total_training_steps", "-1"),
@@ -129,7 +154,15 @@ def test_so_many_steps_are_told_of_each_epoch() -> None:
 
 def test_the_command_has_mpi_and_one_folder_for_all_ranks() -> None:
     said = command(HERE, 4, told(processes="4"))
-    assert said[:7] == ["/usr/bin/mpirun", "-np", "4", "--bind-to", "none", "--oversubscribe", "/opt/dlio_benchmark"]
+    assert said[:7] == [
+        "/usr/bin/mpirun",
+        "-np",
+        "4",
+        "--bind-to",
+        "none",
+        "--oversubscribe",
+        "/opt/dlio_benchmark",
+    ]
     assert said[7:9] == ["workload=default", "hydra.run.dir=output"]
     assert {"++workload.output.folder=output", "++workload.dataset.data_folder=data"} <= set(said)
 

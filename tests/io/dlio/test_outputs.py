@@ -24,10 +24,14 @@ def folder(tmp_path: Path) -> Path:
 def test_au_from_the_steps_is_what_the_summary_says() -> None:
     """AU = 100 x (computation of all steps but the first) / (epoch without what the first took).
 
-    The stamp of an epoch's end is a fraction of a millisecond later than the end itself, of a quarter of a second that counts: 2 in 1000.
+    The stamp of an epoch's end is a fraction of a millisecond later than the end itself, of a
+    quarter of a second that counts: 2 in 1000.
     """
     left = read(RECORDINGS / "1", 1, (12, 12))
-    au = [100 * sum(one.compute_s[1:]) / (one.end_s - one.start_s - one.proc_s[0]) for one in left.epochs]
+    au = [
+        100 * sum(one.compute_s[1:]) / (one.end_s - one.start_s - one.proc_s[0])
+        for one in left.epochs
+    ]
     assert au == pytest.approx(left.reported["train_au_percentage"], rel=2e-3)
 
 
@@ -44,10 +48,15 @@ def test_each_rank_has_each_epoch_and_the_steps_of_it(folder: Path) -> None:
 def test_checkpoints_have_the_step_they_follow_and_their_duration(folder: Path) -> None:
     """Epoch 1: 28.091178 s to 28.127728 s; epoch 2: 28.278852 s to 28.386890 s."""
     saved = read(folder, 2, (6, 6)).checkpoints
-    assert [(one.epoch, one.step, round(one.duration_s, 6)) for one in saved] == [(1, 6, 0.03655), (2, 6, 0.108038)]
+    assert [(one.epoch, one.step, round(one.duration_s, 6)) for one in saved] == [
+        (1, 6, 0.03655),
+        (2, 6, 0.108038),
+    ]
 
 
-def test_ranks_may_leave_their_files_in_folders_of_two_seconds(folder: Path, tmp_path: Path) -> None:
+def test_ranks_may_leave_their_files_in_folders_of_two_seconds(
+    folder: Path, tmp_path: Path
+) -> None:
     before = read(folder, 2, (6, 6))
     later = tmp_path / "2026-11-22-00-15-26"
     later.mkdir()
@@ -55,19 +64,26 @@ def test_ranks_may_leave_their_files_in_folders_of_two_seconds(folder: Path, tmp
     assert read(tmp_path, 2, (6, 6)) == before
 
 
-def test_the_wait_that_dlio_forgets_is_what_its_step_took_beside_the_computation(folder: Path) -> None:
+def test_the_wait_that_dlio_forgets_is_what_its_step_took_beside_the_computation(
+    folder: Path,
+) -> None:
     """Steps 1 to 3, a checkpoint, steps 4 to 6: of the second block the first wait is missing."""
     rank = json.loads((folder / "0_output.json").read_text())
     for name in ("load", "proc", "compute"):
         values = rank["1"][name].pop("block1")
-        rank["1"][name] |= {"block1": values[:3], "block2": values[3:] if name != "load" else values[4:]}
+        rank["1"][name] |= {
+            "block1": values[:3],
+            "block2": values[3:] if name != "load" else values[4:],
+        }
     (folder / "0_output.json").write_text(json.dumps(rank))
     stats = json.loads((folder / "per_epoch_stats.json").read_text())
     stats["1"]["block2"] = stats["1"]["block1"]
     (folder / "per_epoch_stats.json").write_text(json.dumps(stats))
     epoch = read(folder, 2, (6, 6)).epochs[0]
     assert epoch.load_s[3] == pytest.approx(epoch.proc_s[3] - 0.02)
-    assert epoch.began_s[3] == epoch.began_s[0] == epoch.start_s  # the two blocks were stamped alike above
+    assert (
+        epoch.began_s[3] == epoch.began_s[0] == epoch.start_s
+    )  # the two blocks were stamped alike above
     assert epoch.began_s[5] == pytest.approx(epoch.start_s + sum(epoch.proc_s[3:5]))
     assert len(epoch.load_s) == 6
 
@@ -90,23 +106,37 @@ def set_step(value: object) -> Callable[[Any], object]:
     [
         (lambda f: (f / "summary.json").unlink(), r"wrote no summary\.json below"),
         (lambda f: (f / "1_output.json").unlink(), r"wrote no <rank>_output\.json for rank 1 of 2"),
-        (lambda f: (f / "per_epoch_stats.json").unlink(), r"wrote no per_epoch_stats\.json for its first rank"),
+        (
+            lambda f: (f / "per_epoch_stats.json").unlink(),
+            r"wrote no per_epoch_stats\.json for its first rank",
+        ),
         (lambda f: (f / "0_output.json").write_text("{"), r"Cannot read DLIO's 0_output\.json"),
         (lambda f: (f / "summary.json").write_text("[]"), r"summary\.json is not a JSON object"),
         (
             lambda f: changed(f / "0_output.json", set_step(float("nan"))),
             r"rank 0, epoch 1 has a step time of nan s, which is not a valid time",
         ),
-        (lambda f: changed(f / "1_output.json", set_step(-0.5)), r"rank 1, epoch 1 has a step time of -0\.5 s, which is not a valid time"),
-        (lambda f: changed(f / "1_output.json", set_step("x")), r"rank 1, epoch 1 has a step time of 'x' s"),
-        (lambda f: changed(f / "0_output.json", lambda said: said.pop("2")), r"rank 0, epoch 2 has an unknown layout \(KeyError"),
+        (
+            lambda f: changed(f / "1_output.json", set_step(-0.5)),
+            r"rank 1, epoch 1 has a step time of -0\.5 s, which is not a valid time",
+        ),
+        (
+            lambda f: changed(f / "1_output.json", set_step("x")),
+            r"rank 1, epoch 1 has a step time of 'x' s",
+        ),
+        (
+            lambda f: changed(f / "0_output.json", lambda said: said.pop("2")),
+            r"rank 0, epoch 2 has an unknown layout \(KeyError",
+        ),
         (
             lambda f: changed(f / "0_output.json", lambda said: said["1"]["proc"]["block1"].pop()),
             r"rank 0, epoch 1 has 5 steps instead of 6",
         ),
     ],
 )
-def test_what_is_missing_or_no_time_is_told_in_a_line(folder: Path, spoil: Callable[[Path], object], says: str) -> None:
+def test_what_is_missing_or_no_time_is_told_in_a_line(
+    folder: Path, spoil: Callable[[Path], object], says: str
+) -> None:
     spoil(folder)
     with pytest.raises(Refused, match=says) as refused:
         read(folder, 2, (6, 6))
@@ -115,13 +145,19 @@ def test_what_is_missing_or_no_time_is_told_in_a_line(folder: Path, spoil: Calla
 
 def test_what_the_summary_does_not_know_is_left_out_of_it(folder: Path) -> None:
     """DLIO writes a bare NaN where a mean is of nothing."""
-    changed(folder / "summary.json", lambda said: said["metric"].update(train_io_mean_MB_per_second=float("nan")))
+    changed(
+        folder / "summary.json",
+        lambda said: said["metric"].update(train_io_mean_MB_per_second=float("nan")),
+    )
     reported = read(folder, 2, (6, 6)).reported
     assert "train_io_mean_MB_per_second" not in reported
     assert json.dumps(reported, allow_nan=False)
 
 
 def test_a_clock_that_was_set_back_is_no_duration(folder: Path) -> None:
-    changed(folder / "per_epoch_stats.json", lambda said: said["1"]["block1"].update(end="2026-11-22T00:15:20.000000"))
+    changed(
+        folder / "per_epoch_stats.json",
+        lambda said: said["1"]["block1"].update(end="2026-11-22T00:15:20.000000"),
+    )
     with pytest.raises(Refused, match="the machine's clock was set during the run"):
         read(folder, 2, (6, 6))

@@ -31,13 +31,23 @@ def test_it_does_not_outlive_a_harness_that_was_killed(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
-def test_a_rank_that_does_not_end_with_mpirun_does_not_outlive_its_harness(number: signal.Signals, tmp_path: Path) -> None:
+def test_a_rank_that_does_not_end_with_mpirun_does_not_outlive_its_harness(
+    number: signal.Signals, tmp_path: Path
+) -> None:
     """One in a session of its own, as mpirun starts ranks in groups of their own, that takes no notice of a polite signal."""
-    rank = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); print('up', flush=True); time.sleep(900)"
-    mpirun = f"import subprocess, sys, time; print(subprocess.Popen([sys.executable, '-c', {rank!r}], start_new_session=True).pid); "
+    rank = (
+        "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); print('up', "
+        "flush=True); time.sleep(900)"
+    )
+    mpirun = (
+        f"import subprocess, sys, time; print(subprocess.Popen([sys.executable, '-c', {rank!r}], "
+        "start_new_session=True).pid); "
+    )
     mpirun += "sys.stdout.flush(); time.sleep(900)"
     start = START.replace('"import time; time.sleep(900)"', repr(mpirun))
-    starter = subprocess.Popen([sys.executable, "-c", start, str(tmp_path)], cwd=HOUSE, stdout=subprocess.DEVNULL)
+    starter = subprocess.Popen(
+        [sys.executable, "-c", start, str(tmp_path)], cwd=HOUSE, stdout=subprocess.DEVNULL
+    )
     said = tmp_path / "output.txt"
     until(lambda: said.exists() and len(said.read_text().split()) == 2)
     (pid,) = (int(word) for word in said.read_text().split() if word.isdecimal())
@@ -49,7 +59,8 @@ def test_a_rank_that_does_not_end_with_mpirun_does_not_outlive_its_harness(numbe
 def test_a_reader_that_its_rank_has_left_behind_is_ended_too(tmp_path: Path) -> None:
     """As torch's do, which look for their parent every five seconds only."""
     orphan = (
-        "import subprocess, sys; print(subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(99)'], start_new_session=True).pid)"
+        "import subprocess, sys; print(subprocess.Popen([sys.executable, '-c', 'import time; "
+        "time.sleep(99)'], start_new_session=True).pid)"
     )
     process = Process([sys.executable, "-c", orphan], tmp_path)
     until(lambda: process.ended() is not None)
@@ -62,13 +73,16 @@ def test_a_reader_that_its_rank_has_left_behind_is_ended_too(tmp_path: Path) -> 
 def test_the_line_that_looks_like_the_reason_is_told_and_the_last_ones_are_shown(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    said = "print('warming up'); raise RuntimeError('DataLoader worker (pid 7) exited unexpectedly')"
+    said = (
+        "print('warming up'); raise RuntimeError('DataLoader worker (pid 7) exited unexpectedly')"
+    )
     process = Process([sys.executable, "-c", said], tmp_path)
     until(lambda: process.ended() is not None)
     with pytest.raises(Refused) as refused:
         process.must_have_ended_well()
     process.close()
     assert str(refused.value) == (
-        "DLIO failed (mpirun ended with exit code 1). Its output: RuntimeError: DataLoader worker (pid 7) exited unexpectedly"
+        "DLIO failed (mpirun ended with exit code 1). Its output: RuntimeError: DataLoader worker "
+        "(pid 7) exited unexpectedly"
     )
     assert "warming up" in capsys.readouterr().err

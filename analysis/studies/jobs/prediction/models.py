@@ -66,8 +66,12 @@ def ridge(table: FactorTable, groups: Texts) -> Fitted:
     off = np.zeros(len(ALPHAS))
     for training, test in PredefinedSplit(fold).split():
         centre, level = rows[training].mean(axis=0), seen[training].mean()
-        each = np.tile(seen[training, None] - level, len(ALPHAS))  # the same target under each penalty
-        slopes = ridge_regression(rows[training] - centre, each, ALPHAS, solver="svd", check_input=False)
+        each = np.tile(
+            seen[training, None] - level, len(ALPHAS)
+        )  # the same target under each penalty
+        slopes = ridge_regression(
+            rows[training] - centre, each, ALPHAS, solver="svd", check_input=False
+        )
         off += (((rows[test] - centre) @ slopes.T + level - seen[test, None]) ** 2).sum(axis=0)
     model = Ridge(float(ALPHAS[np.argmin(off)])).fit(rows, seen)
     return lambda points: np.asarray(model.predict(code.coded(points)))
@@ -78,7 +82,12 @@ def trees(table: FactorTable, groups: Texts) -> Fitted:
     del groups
     code = tables.Coding(table.points)
     model = GradientBoostingRegressor(
-        n_estimators=100, learning_rate=0.1, max_depth=3, min_samples_leaf=2, subsample=0.8, random_state=SEED
+        n_estimators=100,
+        learning_rate=0.1,
+        max_depth=3,
+        min_samples_leaf=2,
+        subsample=0.8,
+        random_state=SEED,
     )
     model.fit(code.coded(table.points), table.seen())
     return lambda points: np.asarray(model.predict(code.coded(points)))
@@ -93,10 +102,16 @@ def learners(table: FactorTable, names: Sequence[str] = ()) -> dict[str, Learner
     if table.log:  # these are laws of times
         laws = {"amdahl": (REPLICAS, amdahl), WORK: (WORK, of_work)}
         there = tables.numbers_of(table.points)
-        known |= {name: partial(_by_class, law=law) for name, (factor, law) in laws.items() if factor in there}
+        known |= {
+            name: partial(_by_class, law=law)
+            for name, (factor, law) in laws.items()
+            if factor in there
+        }
     for name in names:
         if name not in known:
-            raise Refused(f"{one_line(name)}: not a model for these rows; available: {', '.join(known)}.")
+            raise Refused(
+                f"{one_line(name)}: not a model for these rows; available: {', '.join(known)}."
+            )
     return {name: known[name] for name in names or known}
 
 
@@ -126,8 +141,14 @@ def _by_class(table: FactorTable, groups: Texts, law: Callable[[FactorTable], La
 
 
 def amdahl(table: FactorTable) -> Law:
-    rows = zip(*(_column(table.points, name) for name in (REPLICAS, WORK)), table.measured, strict=True)
-    jobs = [TimedJob(int(n), float(work), float(took_s)) for n, work, took_s in rows if n >= 1 and n == int(n) and work > 0]
+    rows = zip(
+        *(_column(table.points, name) for name in (REPLICAS, WORK)), table.measured, strict=True
+    )
+    jobs = [
+        TimedJob(int(n), float(work), float(took_s))
+        for n, work, took_s in rows
+        if n >= 1 and n == int(n) and work > 0
+    ]
     fitted = next((fit for fit in fits(jobs) if fit.name == "amdahl"), None)
     if fitted is None:
         raise Refused("too few numbers of replicas for this law.")
@@ -139,7 +160,9 @@ def of_work(table: FactorTable) -> Law:
     known = ~np.isnan(work)
     if len(np.unique(work[known])) < 2:
         raise Refused("all jobs had one size.")
-    columns = np.column_stack([np.ones(int(known.sum())), work[known]]) / table.measured[known, None]
+    columns = (
+        np.column_stack([np.ones(int(known.sum())), work[known]]) / table.measured[known, None]
+    )
     (start, cost), _ = nnls(columns, np.ones(len(columns)))
     return lambda points: np.asarray(start + cost * points[WORK])
 

@@ -37,15 +37,31 @@ SEED = 1
 SHOWN_FACTORS = 12
 PER_WORK, SCV, SERIAL = "predicted_s_per_work", "prediction_scv", "serial"
 METHOD = (
-    "Intervals are CV+ over groups (Barber et al. 2021; groups as Lee et al. 2023), calibrated on training groups alone; "
+    "Intervals are CV+ over groups (Barber et al. 2021; groups as Lee et al. 2023), calibrated on "
+    "training groups alone; "
     "coverage is that of the groups left out, with Wilson's interval for as many trials as groups."
 )
 LEGEND = [
     ("MAPE, RMSE", "each group counts once."),
-    ("mean", "the mean of the training set; of logarithms (the geometric mean) if errors are factors."),
-    ("than the mean's", "how many times smaller the error is, or by how much; paired by group; p after Holm."),
-    ("p, [95 %]", "the variance is widened after Nadeau and Bengio, for training sets that overlap."),
-    ("group", "what is left out whole: a configuration, or a run (a block of cells, or one stream of jobs)."),
+    (
+        "mean",
+        "the mean of the training set; of logarithms (the geometric mean) if errors are factors.",
+    ),
+    (
+        "than the mean's",
+        "how many times smaller the error is, or by how much; paired by group; p after Holm.",
+    ),
+    (
+        "p, [95 %]",
+        "the variance is widened after Nadeau and Bengio, for training sets that overlap.",
+    ),
+    (
+        "group",
+        (
+            "what is left out whole: a configuration, or a run (a block of cells, or one stream "
+            "of jobs)."
+        ),
+    ),
     (WORK, "time = start + cost·work, for each class its own."),
     ("intervals", METHOD),
 ]
@@ -90,8 +106,13 @@ def filled(table: FactorTable, given: Point) -> dict[str, float | str]:
         if name not in factors:
             kept = next((kept for kept, copies in table.copies.items() if name in copies), "")
             there = ", ".join(map(one_line, factors))
-            reason = f"in these rows it always varied with {kept}, which represents both; give {kept}."
-            raise Refused(f"{one_line(name)}: {reason if kept else f'not a varied factor; available: {there}.'}")
+            reason = (
+                f"in these rows it always varied with {kept}, which represents both; give {kept}."
+            )
+            raise Refused(
+                f"{one_line(name)}: "
+                f"{reason if kept else f'not a varied factor; available: {there}.'}"
+            )
     agrees = np.ones(len(rows), bool)
     for name, value in given.items():
         same = (rows[name] == value).to_numpy()
@@ -106,7 +127,9 @@ def filled(table: FactorTable, given: Point) -> dict[str, float | str]:
     return point
 
 
-def predicted(table: FactorTable, model: str, level: float, wanted: Sequence[Point]) -> list[Prediction]:
+def predicted(
+    table: FactorTable, model: str, level: float, wanted: Sequence[Point]
+) -> list[Prediction]:
     """Predict completed points, with intervals for an unmeasured group. Raises: Refused."""
     (chosen,) = learners(table, [model]).values()
     by, points = by_of(table), tables.points(wanted, table)
@@ -116,8 +139,13 @@ def predicted(table: FactorTable, model: str, level: float, wanted: Sequence[Poi
             seen += validation.calibrated(table, by, chosen)(points, level)
         except Refused:  # too few groups, or in one fold too little for a law
             seen += [np.full(len(points), np.nan)] * 2
-    columns = ([_finite(value) for value in validation.in_unit(column, table).tolist()] for column in seen)
-    return [Prediction(*row) for row in zip(wanted, *columns, tables.beyond(table.points, points), strict=True)]
+    columns = (
+        [_finite(value) for value in validation.in_unit(column, table).tolist()] for column in seen
+    )
+    return [
+        Prediction(*row)
+        for row in zip(wanted, *columns, tables.beyond(table.points, points), strict=True)
+    ]
 
 
 def _finite(value: float) -> float | None:
@@ -137,7 +165,9 @@ def leans_on(table: FactorTable, model: str) -> dict[str, float]:
         fitted = chosen(table, table.units(by_of(table)))
         usual = fitted(points)
         for factor in map(str, points):
-            shuffled = points.assign(**{factor: points[factor].to_numpy()[rng.permutation(len(points))]})
+            shuffled = points.assign(
+                **{factor: points[factor].to_numpy()[rng.permutation(len(points))]}
+            )
             moved = np.abs(fitted(shuffled) - usual)
             away = float(np.nanmean(moved)) if not np.isnan(moved).all() else np.nan
             leans[factor] = float(np.expm1(away)) if table.log else away
@@ -165,21 +195,34 @@ def class_times(rows: Sequence[Measurement], model: str) -> tuple[list[ClassTime
 
     Raises: Refused, TooFew.
     """
-    bare = [row for row in rows if not isinstance(row.factors.get(WORK), float) or CLASS not in row.factors]
+    bare = [
+        row
+        for row in rows
+        if not isinstance(row.factors.get(WORK), float) or CLASS not in row.factors
+    ]
     if bare:
         count = f"{len(bare)} of {len(rows)} jobs"
-        raise Refused(f"{count} have no class or no work; predicted times are per class and unit of work.")
+        raise Refused(
+            f"{count} have no class or no work; predicted times are per class and unit of work."
+        )
     kept = tables.thinned(rows)
     table = tables.table(kept, "service_s")
     validated = validation.validate(table, by_of(table), [model])
     held_out = np.array(validated.held_out[model]["predicted"])
     known = ~np.isnan(held_out)
     if not known.any():
-        raise Refused(f"{model}: {validated.scored[-1].why or 'it could predict none of the jobs left out'}.")
-    raised = table.measured[known].sum() / held_out[known].sum()  # Duan's smearing (1983), as a ratio of sums
+        raise Refused(
+            f"{model}: {validated.scored[-1].why or 'it could predict none of the jobs left out'}."
+        )
+    raised = (
+        table.measured[known].sum() / held_out[known].sum()
+    )  # Duan's smearing (1983), as a ratio of sums
     with many_small_fits():
         (chosen,) = learners(table, [model]).values()
-        times = validation.in_unit(chosen(table, table.units(validated.by))(table.points), table) * raised
+        times = (
+            validation.in_unit(chosen(table, table.units(validated.by))(table.points), table)
+            * raised
+        )
     names = np.array([str(row.factors[CLASS]) for row in kept])
     alone = np.array([_work_alone(row) for row in kept])
     result = []
@@ -188,7 +231,9 @@ def class_times(rows: Sequence[Measurement], model: str) -> tuple[list[ClassTime
         judged = own & known
         with np.errstate(divide="ignore", invalid="ignore"):
             off = np.abs(np.log(held_out[judged] / table.measured[judged]))
-        per_work, measured = (float(taken[own].sum() / alone[own].sum()) for taken in (times, table.measured))
+        per_work, measured = (
+            float(taken[own].sum() / alone[own].sum()) for taken in (times, table.measured)
+        )
         typical = math.expm1(off.mean()) if len(off) and table.log else math.nan
         pairs = np.sign(np.subtract.outer(held_out[judged], held_out[known]))
         pairs *= np.sign(np.subtract.outer(table.measured[judged], table.measured[known]))
@@ -200,7 +245,9 @@ def class_times(rows: Sequence[Measurement], model: str) -> tuple[list[ClassTime
 def _work_alone(row: Measurement) -> float:
     """Return one replica's part of a job's work, by its class's serial part (Amdahl)."""
     defaults = {WORK: 0.0, REPLICAS: 1.0, SERIAL: 0.0}
-    work, replicas, serial = (float(row.factors.get(name, other)) for name, other in defaults.items())
+    work, replicas, serial = (
+        float(row.factors.get(name, other)) for name, other in defaults.items()
+    )
     return work * (serial + (1 - serial) / replicas)
 
 
@@ -213,7 +260,9 @@ def written(path: Path, document: dict[str, Any], times: Sequence[ClassTime]) ->
     for class_ in document["classes"]:
         if str(class_["name"]) not in by_name:
             there = ", ".join(map(one_line, by_name))
-            raise Refused(f"{path}: class {one_line(class_['name'])} was not measured; available: {there}.")
+            raise Refused(
+                f"{path}: class {one_line(class_['name'])} was not measured; available: {there}."
+            )
         class_[PER_WORK] = float(f"{by_name[str(class_['name'])].predicted_s_per_work:.6g}")
         class_.pop(SCV, None)
     return yaml.safe_dump(document, sort_keys=False, allow_unicode=True, width=120)
@@ -231,19 +280,27 @@ def _about(table: FactorTable) -> tuple[dict[str, Any], list[Line]]:
         "copies": {name: list(others) for name, others in table.copies.items()},
         "notes": list(table.notes),
     }
-    copies = [f"{kept} also represents {', '.join(others)}, which varied with it in these rows." for kept, others in table.copies.items()]
+    copies = [
+        f"{kept} also represents {', '.join(others)}, which varied with it in these rows."
+        for kept, others in table.copies.items()
+    ]
     varied = Line(f"{len(table.measured)} rows; varied: {', '.join([*names, *numbers])}")
     return data, [varied, *bullets([*copies, *table.notes])]
 
 
-def validated(table: FactorTable, validations: Sequence[CrossValidation], notes: Sequence[str]) -> Answer:
+def validated(
+    table: FactorTable, validations: Sequence[CrossValidation], notes: Sequence[str]
+) -> Answer:
     """Answer with cross-validations of one table and held-out predictions; `notes` are failures."""
     data, about = _about(table)
     title, *more = leading([_better(of) for of in validations])
     return Answer(
         title,
         [*map(Line, more)],
-        [Section(table.response, [*about, *bullets(notes, tone="open")]), *map(_validation, validations)],
+        [
+            Section(table.response, [*about, *bullets(notes, tone="open")]),
+            *map(_validation, validations),
+        ],
         legend=LEGEND,
         data={"table": data, "method": METHOD, "validations": validations, "said": list(notes)},
     )
@@ -251,9 +308,16 @@ def validated(table: FactorTable, validations: Sequence[CrossValidation], notes:
 
 def _better(of: CrossValidation) -> str:
     """Return the models shown to be better than the training mean, the best first."""
-    scores = sorted((scored for scored in of.scored if scored.difference), key=lambda scored: scored.typical or 0.0)
-    words = grouped([(scored.model, scored.difference.verdict) for scored in scores if scored.difference])
-    verdicts = "; ".join(f"{word}: {names}" for names, _, word in (text.partition(": ") for text in words))
+    scores = sorted(
+        (scored for scored in of.scored if scored.difference),
+        key=lambda scored: scored.typical or 0.0,
+    )
+    words = grouped(
+        [(scored.model, scored.difference.verdict) for scored in scores if scored.difference]
+    )
+    verdicts = "; ".join(
+        f"{word}: {names}" for names, _, word in (text.partition(": ") for text in words)
+    )
     best = f" {scores[0].model} is {_error(scores[0].typical, of)} off." if scores else ""
     mean = f"against the mean ({_error(of.scored[0].typical, of)} off)"
     return f"By {of.by}, {mean}: {verdicts or 'not comparable'}.{best}"
@@ -270,25 +334,49 @@ def _validation(of: CrossValidation) -> Section:
         (Column("typically\noff", "typical", write), lambda scored: scored.typical),
         (Column("than the mean's\n[95 %]", "than_mean", figure), lambda scored: scored.difference),
         (Column("p", write=tiny), lambda scored: scored.difference and scored.difference.p),
-        (Column("", "verdict", left=True), lambda scored: scored.difference and scored.difference.verdict),
+        (
+            Column("", "verdict", left=True),
+            lambda scored: scored.difference and scored.difference.verdict,
+        ),
         (Column("covered\n[95 %]", "covered", _covered), lambda scored: scored.covered),
     ]
-    shown = sorted(of.scored, key=lambda scored: not scored.difference or scored.difference.verdict == "can't tell")
+    shown = sorted(
+        of.scored,
+        key=lambda scored: not scored.difference or scored.difference.verdict == "can't tell",
+    )
     title = f"{of.groups} {of.by}s left out in {of.folds} folds, never a row of one on both sides"
     return Section(title, [table_of(columns, shown), *bullets(_notes(of))])
 
 
 def _notes(of: CrossValidation) -> Iterator[str]:
-    yield from grouped([(scored.model, f"{one_line(scored.why).rstrip('.')}.") for scored in of.scored if scored.why])
+    yield from grouped(
+        [
+            (scored.model, f"{one_line(scored.why).rstrip('.')}.")
+            for scored in of.scored
+            if scored.why
+        ]
+    )
     for scored in of.scored:
         if 0 < scored.rows < of.rows:
-            some = f"it predicts {scored.rows} of {of.rows} rows, in {scored.groups} of {of.groups} groups"
-            yield f"{scored.model}: {some}; on these the mean is typically {_error(scored.mean_typical, of)} off."
+            some = (
+                f"it predicts {scored.rows} of {of.rows} rows, in {scored.groups} of {of.groups} "
+                "groups"
+            )
+            yield (
+                f"{scored.model}: {some}; on these the mean is typically "
+                f"{_error(scored.mean_typical, of)} off."
+            )
         if scored.covered is not None and (scored.covered.high or 1.0) < of.level:
             promised = unsigned(of.level)
-            yield f"{scored.model}: its intervals are TOO NARROW: they cover less than the {promised} they promise."
+            yield (
+                f"{scored.model}: its intervals are TOO NARROW: they cover less than the "
+                f"{promised} they promise."
+            )
     wide = [(scored.model, scored.width) for scored in of.scored if scored.width is not None]
-    widths = ", ".join(f"{model} {f'a factor of {width:.2f}' if of.log else digits(width, 3)}" for model, width in wide)
+    widths = ", ".join(
+        f"{model} {f'a factor of {width:.2f}' if of.log else digits(width, 3)}"
+        for model, width in wide
+    )
     if widths:
         yield f"median width of intervals: {widths}."
     yield from _extrapolated(of)
@@ -296,10 +384,15 @@ def _notes(of: CrossValidation) -> Iterator[str]:
 
 def _extrapolated(of: CrossValidation) -> Iterator[str]:
     if of.extrapolated:
-        yield f"{of.extrapolated} of {of.rows} rows were extrapolated: they lay outside all rows left for training."
+        yield (
+            f"{of.extrapolated} of {of.rows} rows were extrapolated: they lay outside all rows "
+            "left for training."
+        )
 
 
-def fitted(table: FactorTable, model: str, leans: Mapping[str, float], of: CrossValidation) -> Answer:
+def fitted(
+    table: FactorTable, model: str, leans: Mapping[str, float], of: CrossValidation
+) -> Answer:
     data, about = _about(table)
     heads = ("factor", f"taken from another row, the prediction of {model} typically changes by")
     columns: Columns = [
@@ -325,14 +418,22 @@ def _trust(of: CrossValidation) -> Iterator[str]:
     verdict = "too few groups to test"
     if best.difference is not None:
         verdict = f"{best.difference.verdict} (p {tiny(best.difference.p)})"
-    off = f"{best.model} is typically {_error(best.typical, of)} off, the mean {_error(best.mean_typical, of)}; {verdict}."
+    off = (
+        f"{best.model} is typically {_error(best.typical, of)} off, the mean "
+        f"{_error(best.mean_typical, of)}; {verdict}."
+    )
     yield f"{of.response} of {of.groups} {of.by}s left out in {of.folds} folds: {off}"
     if best.covered is not None:
-        yield f"Its {unsigned(of.level)} intervals contained {_covered(best.covered)} of the held-out values."
+        yield (
+            f"Its {unsigned(of.level)} intervals contained {_covered(best.covered)} of the "
+            "held-out values."
+        )
     yield from _extrapolated(of)
 
 
-def shown(table: FactorTable, model: str, level: float, predictions: Sequence[Prediction]) -> Answer:
+def shown(
+    table: FactorTable, model: str, level: float, predictions: Sequence[Prediction]
+) -> Answer:
     data, about = _about(table)
     lines = []
     for prediction in predictions:
@@ -348,14 +449,24 @@ def shown(table: FactorTable, model: str, level: float, predictions: Sequence[Pr
     by = by_of(table)
     points = f"{plural(len(predictions), 'point')}, {beyond or 'none'} of them extrapolated"
     return Answer(
-        f"{table.response} by {model}: {points}; intervals of {unsigned(level)} for an unmeasured {by}.",
+        f"{table.response} by {model}: {points}; intervals of {unsigned(level)} for an unmeasured "
+        f"{by}.",
         sections=[Section("", lines), Section(table.response, about)],
         legend=[("intervals", METHOD)],
-        data={"table": data, "model": model, "by": by, "level": level, "method": METHOD, "predictions": predictions},
+        data={
+            "table": data,
+            "model": model,
+            "by": by,
+            "level": level,
+            "method": METHOD,
+            "predictions": predictions,
+        },
     )
 
 
-def classes(model: str, times: Sequence[ClassTime], of: CrossValidation, notes: Sequence[str]) -> Answer:
+def classes(
+    model: str, times: Sequence[ClassTime], of: CrossValidation, notes: Sequence[str]
+) -> Answer:
     columns: Columns = [
         (Column("class", left=True), lambda time: time.name),
         (Column(PER_WORK, write=digits), lambda time: time.predicted_s_per_work),
@@ -371,7 +482,10 @@ def classes(model: str, times: Sequence[ClassTime], of: CrossValidation, notes: 
         sections=[Section(seconds, [table_of(columns, times), *bullets([*trusts, *notes])])],
         legend=[
             ("measured", "as the jobs ran"),
-            ("typically off, pairs in order", "of held-out jobs. Chance orders half of the pairs correctly."),
+            (
+                "typically off, pairs in order",
+                "of held-out jobs. Chance orders half of the pairs correctly.",
+            ),
         ],
         data={"model": model, "classes": times, "validation": of, "notes": list(notes)},
     )

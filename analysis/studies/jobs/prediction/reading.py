@@ -37,9 +37,13 @@ OF_STREAM = frozenset({"response_s", "wait_s"})
 OF_JOB = ("priority", "tenant", "replicas", "work", "submit_s", "start_s", "end_s")
 OWN = ("class", "priority", "tenant", "replicas", "cores", "memory_mib", "work")
 # A job's size, arrival and priority. Jobs that differ in nothing else share a configuration.
-NO_CONFIGURATION = frozenset({"work", "priority", "tenant", "policy", "arrivals", "rate_per_s", "burst", "burst_s"})
+NO_CONFIGURATION = frozenset(
+    {"work", "priority", "tenant", "policy", "arrivals", "rate_per_s", "burst", "burst_s"}
+)
 NO_CONFIGURATION |= {"jobs", "trace", "retries", "patience_s"}
-PASSED_OVER = frozenset({"job", "submit_s", "admit_s", "start_s", "end_s", "outcome", "reason", "node", "due_s"})
+PASSED_OVER = frozenset(
+    {"job", "submit_s", "admit_s", "start_s", "end_s", "outcome", "reason", "node", "due_s"}
+)
 PASSED_OVER |= {"predicted_s", "planned_submit_s"}
 
 
@@ -77,7 +81,8 @@ class Source:
 def read(names: Sequence[str], response: str | None, without: Sequence[str] = ()) -> FactorTable:
     """Read all named files into one table; models do not see the factors in `without`.
 
-    The default response is the service time of jobs, the primary metric of other runs, `time_s` of CSV.
+    The default response is the service time of jobs, the primary metric of other runs, `time_s` of
+    CSV.
     Raises: Refused, for an unknown response or factor, with the available ones, and for different
     machines.
     """
@@ -85,8 +90,16 @@ def read(names: Sequence[str], response: str | None, without: Sequence[str] = ()
     factors = list(dict.fromkeys(name for row in rows for name in row.factors))
     for name in without:
         if name not in factors:
-            raise Refused(f"{one_line(name)}: not a factor of these rows. {_listed(name, factors, 'Factors are')}")
-    kept = [replace(row, factors={name: value for name, value in row.factors.items() if name not in without}) for row in rows]
+            raise Refused(
+                f"{one_line(name)}: not a factor of these rows. "
+                f"{_listed(name, factors, 'Factors are')}"
+            )
+    kept = [
+        replace(
+            row, factors={name: value for name, value in row.factors.items() if name not in without}
+        )
+        for row in rows
+    ]
     return table(kept, wanted, notes)
 
 
@@ -95,7 +108,15 @@ def rows_of(names: Sequence[str], response: str | None) -> tuple[list[Measuremen
     notes: list[str] = []
     files = [*_of_runs([name for name in names if not name.endswith(".csv")], notes)]
     files += [[_of_csv(Path(name))] for name in names if name.endswith(".csv")]
-    known = list(dict.fromkeys(name for sources in files for source in sources for row in source.rows for name in row.values))
+    known = list(
+        dict.fromkeys(
+            name
+            for sources in files
+            for source in sources
+            for row in source.rows
+            for name in row.values
+        )
+    )
     if not known:
         reason = f"{', '.join(map(one_line, names))}: no measurement can be predicted."
         raise Refused(notes[0] if notes else reason)
@@ -112,7 +133,11 @@ def rows_of(names: Sequence[str], response: str | None) -> tuple[list[Measuremen
 def _measured(sources: Sequence[Source], response: str, notes: list[str]) -> Iterator[Measurement]:
     """Yield measurements of a response by jobs if any has it, else by cells."""
     source = next((source for source in sources if source.has(response)), sources[-1])
-    missing = [str(row.reasons.get(response) or row.reason) for row in source.rows if response not in row.values]
+    missing = [
+        str(row.reasons.get(response) or row.reason)
+        for row in source.rows
+        if response not in row.values
+    ]
     if missing:
         shown = "; ".join(one_line(reason, 200) for reason in sorted(set(missing))[:3])
         count = f"{len(missing)} of {len(source.rows)} {source.noun}"
@@ -155,19 +180,29 @@ def spelled(name: str, value: float | str) -> str:
 
 
 def named(factors: Mapping[str, float | str], without: frozenset[str] = frozenset()) -> str:
-    return " ".join(spelled(name, value) for name, value in sorted(factors.items()) if name not in without)
+    return " ".join(
+        spelled(name, value) for name, value in sorted(factors.items()) if name not in without
+    )
 
 
 def _of_runs(names: Sequence[str], notes: list[str]) -> Iterator[list[Source]]:
     # Two machines confound all their differences, and no held-out group represents a third.
     for run in of_one_machine(load_each(names, notes), notes):
-        sources = [Source(run.origin, "cells", _primary(run), [_of_cell(run, cell) for cell in run.cells])]
+        sources = [
+            Source(run.origin, "cells", _primary(run), [_of_cell(run, cell) for cell in run.cells])
+        ]
         if tells_of_jobs(run):
             # A copy's jobs are separate measurements, but are held out with the original's.
             first: dict[object, str] = {}
             every = streams(run, notes, copies=True)
-            names = [first.setdefault((one.condition_without(), one.unit), one.name) for one in every]
-            rows = [row for one, name in zip(every, names, strict=True) for row in _of_stream(run, one, name)]
+            names = [
+                first.setdefault((one.condition_without(), one.unit), one.name) for one in every
+            ]
+            rows = [
+                row
+                for one, name in zip(every, names, strict=True)
+                for row in _of_stream(run, one, name)
+            ]
             sources.insert(0, Source(run.origin, "jobs", SERVICE, rows))
         yield sources
 
@@ -210,15 +245,25 @@ def _of_cell(run: Run, cell: Cell) -> Row:
     used = {name: cell.usage.get(name) for name in USED_BY_CELLS}
     unused = cell.usage.get("missing")
     reasons = {**cell.telemetry_missing, **(unused if isinstance(unused, dict) else {})}
-    return Row(when, factors, _known(cell.telemetry) | _known(used) | _known(cell.metrics), named(factors), reasons=reasons)
+    return Row(
+        when,
+        factors,
+        _known(cell.telemetry) | _known(used) | _known(cell.metrics),
+        named(factors),
+        reasons=reasons,
+    )
 
 
 def _known(values: Mapping[str, object]) -> dict[str, float]:
-    return {name: number for name, value in values.items() if (number := _number(value)) is not None}
+    return {
+        name: number for name, value in values.items() if (number := _number(value)) is not None
+    }
 
 
 def _number(value: object) -> float | None:
-    is_number = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    is_number = (
+        isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    )
     return float(value) if is_number else None  # type: ignore[arg-type] # a number, as was looked at
 
 
@@ -246,7 +291,11 @@ def times_of(row: Mapping[str, object]) -> dict[str, float]:
     times = {}
     for name, pair in TIMES.items():
         begin, end = (_number(row.get(moment)) for moment in pair)
-        if begin is not None and end is not None and (end > begin or (end == begin and name == "wait_s")):
+        if (
+            begin is not None
+            and end is not None
+            and (end > begin or (end == begin and name == "wait_s"))
+        ):
             times[name] = end - begin
     return times
 
@@ -263,8 +312,16 @@ def _of_csv(path: Path) -> Source:
         raise Unreadable(f"{path}: line 1: empty; it must have the names of columns.")
     rows = []
     for at, line in enumerate(plain(cells) for _, cells in lines):
-        factors = {name: value for name, value in line.items() if name not in PASSED_OVER | {CONFIGURATION, RUN}}
+        factors = {
+            name: value
+            for name, value in line.items()
+            if name not in PASSED_OVER | {CONFIGURATION, RUN}
+        }
         run = f"{path} {line.get(RUN, f'row {at}')}"
-        rows.append(Row(run, factors, times_of(line) | _known(factors), str(line.get(CONFIGURATION, ""))))
-    primary = next((name for name in (RESPONSE, *TIMES) if any(name in row.values for row in rows)), RESPONSE)
+        rows.append(
+            Row(run, factors, times_of(line) | _known(factors), str(line.get(CONFIGURATION, "")))
+        )
+    primary = next(
+        (name for name in (RESPONSE, *TIMES) if any(name in row.values for row in rows)), RESPONSE
+    )
     return Source(str(path), "rows", primary, rows)

@@ -92,7 +92,10 @@ def table(rows: Sequence[Measurement], response: str, notes: Sequence[str] = ())
     kept = thinned(rows)
     remarks = list(notes)
     if len(kept) < len(rows):
-        remarks.append(f"{len(kept)} of {len(rows)} rows are used, drawn evenly by configuration and run (seed {SEED}).")
+        remarks.append(
+            f"{len(kept)} of {len(rows)} rows are used, drawn evenly by configuration and run "
+            f"(seed {SEED})."
+        )
     factors = pd.DataFrame([dict(row.factors) for row in kept], dtype=object)
     numbers: dict[str, pd.Series] = {}
     names: dict[str, pd.Series] = {}
@@ -105,14 +108,24 @@ def table(rows: Sequence[Measurement], response: str, notes: Sequence[str] = ())
         if len(levels) < 2:
             continue
         if is_name and len(levels) > MOST_LEVELS:
-            remarks.append(f"{name} has {len(levels)} names and is no factor; with {MOST_LEVELS} or fewer it would be.")
+            remarks.append(
+                f"{name} has {len(levels)} names and is no factor; with {MOST_LEVELS} or fewer it "
+                "would be."
+            )
         elif (first := parted.setdefault(tuple(codes), name)) != name:
             copies.setdefault(first, []).append(name)
         else:
-            (names if is_name else numbers)[name] = column.map(_text) if is_name else column.astype(float)
+            (names if is_name else numbers)[name] = (
+                column.map(_text) if is_name else column.astype(float)
+            )
     if not numbers and not names:
-        raise Refused(f"{response}: all {len(rows)} rows have the same factors; vary what a model is to learn.")
-    values, configurations, runs = (np.array([getattr(row, name) for row in kept]) for name in ("value", "configuration", "run"))
+        raise Refused(
+            f"{response}: all {len(rows)} rows have the same factors; vary what a model is to "
+            "learn."
+        )
+    values, configurations, runs = (
+        np.array([getattr(row, name) for row in kept]) for name in ("value", "configuration", "run")
+    )
     return FactorTable(
         response,
         pd.DataFrame({**numbers, **names}),
@@ -133,7 +146,9 @@ def thinned(rows: Sequence[Measurement], most: int = MOST_ROWS) -> list[Measurem
         groups.setdefault((row.configuration, row.run), []).append(at)
     rng = np.random.default_rng(SEED)
     shuffled = [list(rng.permutation(group)) for group in groups.values()]
-    turns = [(turn, number, at) for number, group in enumerate(shuffled) for turn, at in enumerate(group)]
+    turns = [
+        (turn, number, at) for number, group in enumerate(shuffled) for turn, at in enumerate(group)
+    ]
     return [rows[at] for at in sorted(int(at) for _, _, at in sorted(turns)[:most])]
 
 
@@ -146,7 +161,9 @@ def numbers_of(points: pd.DataFrame) -> list[str]:
 def names_of(points: pd.DataFrame) -> list[str]:
     import pandas as pd
 
-    return [str(name) for name, kind in points.dtypes.items() if not pd.api.types.is_float_dtype(kind)]
+    return [
+        str(name) for name, kind in points.dtypes.items() if not pd.api.types.is_float_dtype(kind)
+    ]
 
 
 def points(factors: Sequence[Mapping[str, float | str]], like: FactorTable) -> pd.DataFrame:
@@ -157,9 +174,14 @@ def points(factors: Sequence[Mapping[str, float | str]], like: FactorTable) -> p
     for name in numbers_of(like.points):
         texts = [value for point in factors if isinstance(value := point.get(name, 0.0), str)]
         if texts:
-            raise Refused(f"{name}: {one_line(texts[0], 60)!r} is no number; it was one wherever it was measured.")
+            raise Refused(
+                f"{name}: {one_line(texts[0], 60)!r} is no number; it was one wherever it was "
+                "measured."
+            )
         columns[name] = [float(point.get(name, np.nan)) for point in factors]
-    columns |= {name: [_text(point.get(name)) for point in factors] for name in names_of(like.points)}
+    columns |= {
+        name: [_text(point.get(name)) for point in factors] for name in names_of(like.points)
+    }
     return pd.DataFrame(columns)
 
 
@@ -173,9 +195,14 @@ def folds(groups: Texts, most: int = FOLDS, seed: int = SEED) -> Whole:
     """Deal groups into folds at random; return each row's fold, shape (rows,). Raises: TooFew."""
     names, group = np.unique(groups, return_inverse=True)
     if len(names) < LEAST:
-        raise TooFew(f"{len(names)} group{'s' if len(names) != 1 else ''}; holding groups out needs at least {LEAST}")
+        raise TooFew(
+            f"{len(names)} group{'s' if len(names) != 1 else ''}; holding groups out needs at "
+            f"least {LEAST}"
+        )
     dealt = np.empty(len(names), dtype=np.int64)
-    dealt[np.random.default_rng(seed).permutation(len(names))] = np.arange(len(names)) % min(most, len(names))
+    dealt[np.random.default_rng(seed).permutation(len(names))] = np.arange(len(names)) % min(
+        most, len(names)
+    )
     return np.asarray(dealt[group])
 
 
@@ -206,7 +233,10 @@ class Coding:
         self.scale = np.where(spread > ROUNDING * abs(self.centre), spread, 1.0)
 
     def _values(self, points: pd.DataFrame) -> Floats:
-        return np.reshape([points[name].to_numpy(float) for name in self.numbers], (len(self.numbers), len(points))).T
+        return np.reshape(
+            [points[name].to_numpy(float) for name in self.numbers],
+            (len(self.numbers), len(points)),
+        ).T
 
     def _seen(self, values: Floats) -> Floats:
         # Values ≤ 0 have no logarithm: they become the smallest seen, and `beyond` reports it.
@@ -237,13 +267,24 @@ def beyond(training: pd.DataFrame, points: pd.DataFrame) -> list[tuple[str, ...]
     coding = Coding(training)
     # Each name was seen, and names have no distances.
     lonely = _lonely(coding.coded_numbers(training), coding.coded_numbers(points))
-    reasons = [tuple(_outside(coding, {str(name): value for name, value in point.items()})) for point in points.to_dict("records")]
+    reasons = [
+        tuple(_outside(coding, {str(name): value for name, value in point.items()}))
+        for point in points.to_dict("records")
+    ]
     together = ("this combination of numbers is far from all measured ones",)
-    return [named or (together if alone else ()) for named, alone in zip(reasons, lonely, strict=True)]
+    return [
+        named or (together if alone else ()) for named, alone in zip(reasons, lonely, strict=True)
+    ]
 
 
 def _outside(coding: Coding, point: Mapping[str, float | str]) -> Iterable[str]:
-    bounds = zip(coding.numbers, coding.low.tolist(), coding.high.tolist(), coding.missing.tolist(), strict=True)
+    bounds = zip(
+        coding.numbers,
+        coding.low.tolist(),
+        coding.high.tolist(),
+        coding.missing.tolist(),
+        strict=True,
+    )
     for name, low, high, missing in bounds:
         value = float(point[name])
         if np.isnan(value) and not missing:
@@ -255,7 +296,11 @@ def _outside(coding: Coding, point: Mapping[str, float | str]) -> Iterable[str]:
         if point[name] not in levels:
             met = first_few([one_line(level or "none", 30) for level in levels], 8)
             level = one_line(point[name], 40)
-            yield f"{name}={level} was never measured ({met} were)" if level else f"{name} is not given"
+            yield (
+                f"{name}={level} was never measured ({met} were)"
+                if level
+                else f"{name} is not given"
+            )
 
 
 def _lonely(training: Floats, points: Floats) -> list[bool]:

@@ -133,7 +133,12 @@ def calibrated(table: FactorTable, by: By, learner: Learner) -> Intervals:
         fitted.append(learner(table.take(training), units[training]))
         off[test] = np.abs(fitted[-1](table.points.iloc[test]) - seen[test])
     known = ~np.isnan(off)
-    off, fold, weight, count = off[known], fold[known], tables.weights(units[known]), len(np.unique(units[known]))
+    off, fold, weight, count = (
+        off[known],
+        fold[known],
+        tables.weights(units[known]),
+        len(np.unique(units[known])),
+    )
 
     def intervals(points: Points, level: float) -> tuple[Floats, Floats]:
         said = np.column_stack([model(points) for model in fitted])
@@ -157,7 +162,9 @@ def _quantile(values: Floats, weight: Floats, reach: float) -> Floats:
     return np.where(reached.any(axis=1), quantile, np.inf)
 
 
-def validate(table: FactorTable, by: By, wanted: Sequence[str] = (), level: float = LEVEL) -> CrossValidation:
+def validate(
+    table: FactorTable, by: By, wanted: Sequence[str] = (), level: float = LEVEL
+) -> CrossValidation:
     """Hold groups out, fold by fold, and score all models, or the given ones, on them.
 
     Raises: TooFew, with the number of groups; Refused, for an unknown model.
@@ -170,9 +177,20 @@ def validate(table: FactorTable, by: By, wanted: Sequence[str] = (), level: floa
     with models.many_small_fits():
         mean = _held_out(table, by, splits, models.BASELINE, models.mean)
         named = models.learners(table, wanted)
-        every = [mean, *(_held_out(table, by, splits, name, learner, level) for name, learner in named.items())]
-    baseline, *scores = [scored(held, mean.predicted, table, units, len(splits), level) for held in every]
-    outside = [tables.beyond(table.points.iloc[training], table.points.iloc[test]) for training, test in splits]
+        every = [
+            mean,
+            *(
+                _held_out(table, by, splits, name, learner, level)
+                for name, learner in named.items()
+            ),
+        ]
+    baseline, *scores = [
+        scored(held, mean.predicted, table, units, len(splits), level) for held in every
+    ]
+    outside = [
+        tables.beyond(table.points.iloc[training], table.points.iloc[test])
+        for training, test in splits
+    ]
     columns = ("predicted", "low", "high")
     return CrossValidation(
         response=table.response,
@@ -186,11 +204,21 @@ def validate(table: FactorTable, by: By, wanted: Sequence[str] = (), level: floa
         scored=(replace(baseline, difference=None, why=""), *adjusted(scores)),
         measured=table.measured.tolist(),
         units=units.tolist(),
-        held_out={held.model: {name: in_unit(getattr(held, name), table).tolist() for name in columns} for held in every},
+        held_out={
+            held.model: {name: in_unit(getattr(held, name), table).tolist() for name in columns}
+            for held in every
+        },
     )
 
 
-def _held_out(table: FactorTable, by: By, splits: Splits, name: str, learner: Learner, level: float | None = None) -> HeldOut:
+def _held_out(
+    table: FactorTable,
+    by: By,
+    splits: Splits,
+    name: str,
+    learner: Learner,
+    level: float | None = None,
+) -> HeldOut:
     units = table.units(by)
     predicted, low, high = (np.full(len(units), np.nan) for _ in range(3))
     why = ""
@@ -211,7 +239,9 @@ def in_unit(seen: Floats, table: FactorTable) -> Floats:
     return np.where(np.isfinite(seen) & np.isfinite(values), values, np.nan)
 
 
-def scored(held: HeldOut, mean: Floats, table: FactorTable, units: Texts, folds: int, level: float = LEVEL) -> Scored:
+def scored(
+    held: HeldOut, mean: Floats, table: FactorTable, units: Texts, folds: int, level: float = LEVEL
+) -> Scored:
     """Score one model on the rows it could predict, beside the training mean on the same rows.
 
     Arrays are on the models' scale. Rows of a group are dependent, so the interval of the coverage
@@ -220,7 +250,9 @@ def scored(held: HeldOut, mean: Floats, table: FactorTable, units: Texts, folds:
     import pandas as pd
 
     truth, seen = table.measured, table.seen()
-    predicted, low, high = (in_unit(column, table) for column in (held.predicted, held.low, held.high))
+    predicted, low, high = (
+        in_unit(column, table) for column in (held.predicted, held.low, held.high)
+    )
     known = ~np.isnan(predicted)
     if not known.any():
         return Scored(held.model, why=held.why or "it could predict none of the rows left out")
@@ -238,7 +270,10 @@ def scored(held: HeldOut, mean: Floats, table: FactorTable, units: Texts, folds:
         )
     groups = rows[known].groupby(units[known]).mean()
     typical, mean_typical = (
-        math.expm1(min(groups[name].mean(), LARGEST_LOG)) if table.log else float(groups[name].mean()) for name in ("own", "mean")
+        math.expm1(min(groups[name].mean(), LARGEST_LOG))
+        if table.log
+        else float(groups[name].mean())
+        for name in ("own", "mean")
     )
     inside = groups["inside"].dropna()
     return Scored(
@@ -250,9 +285,12 @@ def scored(held: HeldOut, mean: Floats, table: FactorTable, units: Texts, folds:
         typical=typical,
         mean_typical=mean_typical,
         difference=difference((groups["mean"] - groups["own"]).to_numpy(), folds, log=table.log),
-        covered=Figure(float(inside.mean()), *wilson(float(inside.mean()), len(inside))) if len(inside) else None,
+        covered=Figure(float(inside.mean()), *wilson(float(inside.mean()), len(inside)))
+        if len(inside)
+        else None,
         width=float(rows["width"][known].median()) if len(inside) else None,
-        why=held.why or ("" if len(inside) else f"too few groups for intervals of {unsigned(level)}"),
+        why=held.why
+        or ("" if len(inside) else f"too few groups for intervals of {unsigned(level)}"),
     )
 
 
@@ -267,8 +305,14 @@ def difference(smaller: Floats, folds: int, *, log: bool) -> Difference | None:
         return None
     average = float(smaller.mean())
     se = math.sqrt(float(smaller.var(ddof=1)) / count * (1 + folds / (folds - 1)))
-    *ends, p = t_interval(average, se, count - 1) if se > 0 else (average, average, average, float(average == 0))
-    value, low, high = (math.exp(max(-LARGEST_LOG, min(end, LARGEST_LOG))) for end in ends) if log else ends
+    *ends, p = (
+        t_interval(average, se, count - 1)
+        if se > 0
+        else (average, average, average, float(average == 0))
+    )
+    value, low, high = (
+        (math.exp(max(-LARGEST_LOG, min(end, LARGEST_LOG))) for end in ends) if log else ends
+    )
     return Difference(value, low, high, p, "better" if average > 0 else "worse")
 
 

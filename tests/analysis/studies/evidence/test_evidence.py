@@ -27,7 +27,14 @@ FIRST_THREE = DAYS[:3]
 def run(seed: int, gain: float, edit: Callable[[JSON], None] = lambda _: None, **made: Any) -> Run:
     """A run of a day: `fast` does so much more in the same time."""
     arms = made.pop("arms", (STOCK, AGAIN, Arm("fast", gain, SWAPPINESS)))
-    saved = saved_run(Made(arms=arms, baseline=("stock", "stock-again"), seed=seed, **{"blocks": 8, "run_cv": 0.004, **made}))
+    saved = saved_run(
+        Made(
+            arms=arms,
+            baseline=("stock", "stock-again"),
+            seed=seed,
+            **{"blocks": 8, "run_cv": 0.004, **made},
+        )
+    )
     edit(saved)
     return from_json(saved, f"day-{seed}.json")
 
@@ -60,7 +67,9 @@ def test_a_run_counts_once_with_its_own_error() -> None:
     found = over([0.05, 0.05, 0.05], run_cv=0.01)
     assert found.over
     assert found.over.runs == 3
-    assert [one.error for one in found.contributions] == [one.effect.log_se for one in found.contributions]
+    assert [one.error for one in found.contributions] == [
+        one.effect.log_se for one in found.contributions
+    ]
     assert found.over.mean == pytest.approx(math.log1p(0.05), abs=0.01)
 
 
@@ -92,7 +101,10 @@ def test_runs_are_pooled_where_settings_parameters_and_metric_agree() -> None:
         saved["deeptweak"]["workloads"]["cnn_train"]["params"]["steps"] = 99
 
     def turned(saved: JSON) -> None:
-        saved["deeptweak"]["workloads"]["cnn_train"]["primary"] = {"name": "throughput_samples_per_s", "better": "lower"}
+        saved["deeptweak"]["workloads"]["cnn_train"]["primary"] = {
+            "name": "throughput_samples_per_s",
+            "better": "lower",
+        }
 
     for edit, kinds in ((other_batch, 2), (more_steps, 1)):
         gathered = gather([*(run(seed, 0.05) for seed in (1, 2, 3)), run(4, 0.05, edit)])
@@ -117,10 +129,18 @@ def on(device: str) -> Callable[[JSON], None]:
 def test_runs_of_another_device_are_pooled_apart_unless_grouped_by_it() -> None:
     runs = [*(run(seed, 0.05) for seed in (1, 2, 3)), run(4, 0.2, on("NVIDIA H200"))]
     gathered = gather(runs)
-    assert {one.kind: len(one.contributions) for one in gathered.evidence} == {"cpu": 3, "NVIDIA H200": 1}
+    assert {one.kind: len(one.contributions) for one in gathered.evidence} == {
+        "cpu": 3,
+        "NVIDIA H200": 1,
+    }
     assert [note for note in gathered.notes if "device" in note and "fast under cnn_train" in note]
     (pooled,) = gather(runs, by="device").evidence
-    assert [one.columns["device"] for one in pooled.contributions] == ["cpu", "cpu", "cpu", "NVIDIA H200"]
+    assert [one.columns["device"] for one in pooled.contributions] == [
+        "cpu",
+        "cpu",
+        "cpu",
+        "NVIDIA H200",
+    ]
 
 
 def test_an_unknown_device_is_not_taken_for_a_known_one() -> None:
@@ -135,7 +155,11 @@ def test_an_unknown_device_is_not_taken_for_a_known_one() -> None:
 def test_a_run_whose_untouched_arms_differ_is_left_out_by_name() -> None:
     odd = run(4, 0.05, arms=(STOCK, Arm("stock-again", 0.2), Arm("fast", 0.05, SWAPPINESS)))
     gathered = gather([*(run(seed, 0.05) for seed in (1, 2, 3)), odd])
-    assert [one.run.origin for one in gathered.evidence[0].contributions] == ["day-1.json", "day-2.json", "day-3.json"]
+    assert [one.run.origin for one in gathered.evidence[0].contributions] == [
+        "day-1.json",
+        "day-2.json",
+        "day-3.json",
+    ]
     assert any("day-4" in note and "stock-again" in note for note in gathered.notes)
 
 
@@ -167,14 +191,20 @@ def named(name: str) -> Callable[[JSON], None]:
 def test_a_column_that_tells_effects_apart_is_offered_from_ten_runs_on() -> None:
     """On one CPU it helps by 10 %, on the other by nothing."""
     for each, column in ((3, ""), (6, "machine")):
-        runs = [run(seed, 0.10, named("old")) for seed in range(each)] + [run(10 + seed, 0.0, named("new")) for seed in range(each)]
+        runs = [run(seed, 0.10, named("old")) for seed in range(each)] + [
+            run(10 + seed, 0.0, named("new")) for seed in range(each)
+        ]
         found = gather(runs).evidence[0]
         assert found.differs_by in ({column, "cpu"} if column else {""})
 
 
 def test_grouped_runs_say_less_of_another_machine() -> None:
     gains: Mapping[str, float] = {"a": 0.10, "b": 0.02, "c": 0.07}
-    runs = [run(10 * at + day, gain, named(name)) for at, (name, gain) in enumerate(gains.items()) for day in range(3)]
+    runs = [
+        run(10 * at + day, gain, named(name))
+        for at, (name, gain) in enumerate(gains.items())
+        for day in range(3)
+    ]
     flat, grouped = gather(runs).evidence[0].over, gather(runs, by="machine").evidence[0].over
     assert flat
     assert grouped
@@ -194,7 +224,10 @@ def test_another_day_pays_more_where_days_differ_and_more_blocks_where_they_do_n
 
 @pytest.mark.parametrize(
     ("workload", "tweakset", "mean", "low", "high", "tau"),
-    [("ddp_train", "tcp-cubic", 5.8, -2.8, 14.3, 3.0), ("cnn_train", "malloc-keep-memory", 18.2, 16.4, 20.0, 0.0)],
+    [
+        ("ddp_train", "tcp-cubic", 5.8, -2.8, 14.3, 3.0),
+        ("cnn_train", "malloc-keep-memory", 18.2, 16.4, 20.0, 0.0),
+    ],
 )
 def test_three_days_of_this_project_give_known_figures(
     workload: str, tweakset: str, mean: float, low: float, high: float, tau: float
@@ -209,13 +242,20 @@ def test_three_days_of_this_project_give_known_figures(
 
 def test_each_row_agrees_with_the_effects_of_compare() -> None:
     for one in gather(load_each(FIRST_THREE, [])).evidence:
-        weights = [1 / (each.error**2 + (one.over.tau if one.over else 0) ** 2) for each in one.contributions]
-        mean = sum(weight * each.gain for weight, each in zip(weights, one.contributions, strict=True)) / sum(weights)
+        weights = [
+            1 / (each.error**2 + (one.over.tau if one.over else 0) ** 2)
+            for each in one.contributions
+        ]
+        mean = sum(
+            weight * each.gain for weight, each in zip(weights, one.contributions, strict=True)
+        ) / sum(weights)
         assert one.over
         assert one.over.mean == pytest.approx(mean, abs=1e-9)
 
 
-@pytest.mark.parametrize(("tweaksets", "workloads"), [(["malloc-hugepages"], []), ([], ["cnn_train"])])
+@pytest.mark.parametrize(
+    ("tweaksets", "workloads"), [(["malloc-hugepages"], []), ([], ["cnn_train"])]
+)
 def test_what_is_shown_changes_no_verdict(tweaksets: list[str], workloads: list[str]) -> None:
     runs = [*load_each(DAYS, [])]
     every = {(one.workload, one.name): one for one in gather(runs).evidence}
@@ -233,7 +273,13 @@ def test_what_is_shown_changes_no_verdict(tweaksets: list[str], workloads: list[
         ([{"hostname": "a"}] * 3, 1),
         ([{"hostname": "a"}, {"hostname": "a"}, {"hostname": "b"}], 2),
         ([{"hostname": name, "container": "docker"} for name in ("5f1c", "9ae0", "77d2")], 1),
-        ([{"mem_total_bytes": size} for size in (25_200_000_000, 25_210_000_000, 25_150_000_000)], 1),
+        (
+            [
+                {"mem_total_bytes": size}
+                for size in (25_200_000_000, 25_210_000_000, 25_150_000_000)
+            ],
+            1,
+        ),
     ],
     ids=["one host", "two hosts", "containers", "kernels that reserve more"],
 )
@@ -259,7 +305,9 @@ def test_what_was_left_out_is_a_warning_without_all(capsys: pytest.CaptureFixtur
     assert len(json.loads(capsys.readouterr().out)["warnings"]) == 2
 
 
-def test_the_command_answers_in_text_json_and_csv(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_the_command_answers_in_text_json_and_csv(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
     assert main(["evidence", *FIRST_THREE, "--tweaks=tcp-cubic,malloc-keep-memory"]) == 0
     assert "can't tell yet" in capsys.readouterr().out
     assert main(["evidence", *FIRST_THREE, "--json"]) == 0
@@ -293,7 +341,9 @@ def test_one_run_is_not_sent_to_a_plan_that_refuses_it(capsys: pytest.CaptureFix
         (("plan",), "--evidence"),
     ],
 )
-def test_what_cannot_be_answered_is_refused_by_name(words: tuple[str, ...], named: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_cannot_be_answered_is_refused_by_name(
+    words: tuple[str, ...], named: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert main(list(words)) == 2
     assert named in capsys.readouterr().err
 
@@ -301,7 +351,9 @@ def test_what_cannot_be_answered_is_refused_by_name(words: tuple[str, ...], name
 def test_a_packed_run_is_read_like_the_run(tmp_path: Path) -> None:
     import lzma
 
-    text = json.dumps(saved_run(Made(arms=(STOCK, AGAIN, Arm("fast", 0.05, SWAPPINESS)), seed=7))).encode()
+    text = json.dumps(
+        saved_run(Made(arms=(STOCK, AGAIN, Arm("fast", 0.05, SWAPPINESS)), seed=7))
+    ).encode()
     (tmp_path / "run.json").write_bytes(text)
     (tmp_path / "run.json.xz").write_bytes(lzma.compress(text))
     plain, packed = load_each([str(tmp_path / "run.json"), str(tmp_path / "run.json.xz")], [])

@@ -8,10 +8,17 @@ import numpy as np
 import pytest
 from scipy import optimize, stats
 
-from analysis.studies.evidence.random_effects import FEWEST_RUNS, estimate, is_grouped, means_without_each, variance_between
+from analysis.studies.evidence.random_effects import (
+    FEWEST_RUNS,
+    estimate,
+    is_grouped,
+    means_without_each,
+    variance_between,
+)
 from docs.evidence_errors import Draw, resampled, shares, simulated, untouched_differences
 
-# Trials of a vaccine (Colditz et al., JAMA 1994): cases and others among the vaccinated, and among the controls.
+# Trials of a vaccine (Colditz et al., JAMA 1994): cases and others among the vaccinated, and among
+# the controls.
 TRIALS = [
     (4, 119, 11, 128),
     (6, 300, 29, 274),
@@ -53,7 +60,9 @@ def test_the_variance_is_that_of_the_largest_restricted_likelihood() -> None:
         covariance = contrasts @ np.diag(variances + between) @ contrasts.T
         return -float(stats.multivariate_normal(cov=covariance).logpdf(contrasts @ effects))
 
-    found = optimize.minimize_scalar(cost, bounds=(0, 0.1), method="bounded", options={"xatol": 1e-10})
+    found = optimize.minimize_scalar(
+        cost, bounds=(0, 0.1), method="bounded", options={"xatol": 1e-10}
+    )
     assert float(variance_between(effects, variances)) == pytest.approx(found.x, rel=1e-4)
 
 
@@ -61,13 +70,20 @@ def test_runs_that_differ_no_more_than_their_errors_have_no_variance_between_the
     over = estimate([0.18, 0.182, 0.181], [0.01, 0.01, 0.01])
     assert over.tau == 0
     quantile = stats.t.ppf(0.975, 2)
-    assert over.high - over.mean == pytest.approx(quantile * 0.01 / math.sqrt(3)), "never narrower than the runs' own errors"
-    assert (over.next_low, over.next_high) == pytest.approx((over.low, over.high)) or over.next_high > over.high
+    assert over.high - over.mean == pytest.approx(quantile * 0.01 / math.sqrt(3)), (
+        "never narrower than the runs' own errors"
+    )
+    assert (over.next_low, over.next_high) == pytest.approx(
+        (over.low, over.high)
+    ) or over.next_high > over.high
 
 
 def test_the_mean_without_each_run_is_what_the_others_say_alone() -> None:
     without = means_without_each(MEANS, ERRORS)
-    alone = [estimate([*MEANS[:at], *MEANS[at + 1 :]], [*ERRORS[:at], *ERRORS[at + 1 :]]).mean for at in range(len(MEANS))]
+    alone = [
+        estimate([*MEANS[:at], *MEANS[at + 1 :]], [*ERRORS[:at], *ERRORS[at + 1 :]]).mean
+        for at in range(len(MEANS))
+    ]
     assert without == pytest.approx(alone, abs=1e-9)
     assert means_without_each(MEANS[:FEWEST_RUNS], ERRORS[:FEWEST_RUNS]) == []
 
@@ -75,16 +91,25 @@ def test_the_mean_without_each_run_is_what_the_others_say_alone() -> None:
 def test_many_rows_are_estimated_as_one_by_one() -> None:
     generator = np.random.default_rng(2)
     errors = generator.uniform(0.005, 0.02, (50, 6))
-    effects = 0.02 * generator.standard_normal((50, 6)) + errors * generator.standard_normal((50, 6))
+    effects = 0.02 * generator.standard_normal((50, 6)) + errors * generator.standard_normal(
+        (50, 6)
+    )
     together = variance_between(effects, errors**2)
     alone = [float(variance_between(*row)) for row in zip(effects, errors**2, strict=True)]
     assert together == pytest.approx(alone, abs=1e-12)
 
 
 @pytest.mark.parametrize(("runs", "tau"), [(6, 0.01), (10, 0.02)])
-@pytest.mark.parametrize("draw", [simulated, resampled(untouched_differences())], ids=["simulated", "resampled real runs"])
+@pytest.mark.parametrize(
+    "draw",
+    [simulated, resampled(untouched_differences())],
+    ids=["simulated", "resampled real runs"],
+)
 def test_the_next_run_lies_where_it_is_said_to_lie(draw: Draw, runs: int, tau: float) -> None:
-    """95 % of times; with the best variance alone it would be 87 to 93 %. False alarms of the mean are 5 % at most."""
+    """95 % of times; with the best variance alone it would be 87 to 93 %.
+
+    False alarms of the mean are 5 % at most.
+    """
     count = 600
     alarms, inside = shares(draw, runs, tau, count, seed=5)
     band = stats.binom.ppf([0.005, 0.995], count, 0.95) / count
@@ -97,13 +122,22 @@ def test_days_on_a_machine_are_more_alike_than_machines() -> None:
     generator = np.random.default_rng(4)
     groups = [machine for machine in range(8) for _ in range(4)]
     machines, errors = 0.05 * generator.standard_normal(8), np.full(32, 0.005)
-    effects = machines[groups] + 0.01 * generator.standard_normal(32) + 0.005 * generator.standard_normal(32)
-    nested, flat = estimate(effects.tolist(), errors.tolist(), groups), estimate(effects.tolist(), errors.tolist())
+    effects = (
+        machines[groups]
+        + 0.01 * generator.standard_normal(32)
+        + 0.005 * generator.standard_normal(32)
+    )
+    nested, flat = (
+        estimate(effects.tolist(), errors.tolist(), groups),
+        estimate(effects.tolist(), errors.tolist()),
+    )
     spread = float(np.std(machines, ddof=1))
     assert nested.tau_groups == pytest.approx(spread, rel=0.2)
     assert math.sqrt(nested.tau**2 - nested.tau_groups**2) == pytest.approx(0.01, rel=0.3)
     assert nested.df == 7
-    assert nested.error > 1.5 * flat.error, "32 runs on 8 machines say less of another machine than 32 runs on 32 would"
+    assert nested.error > 1.5 * flat.error, (
+        "32 runs on 8 machines say less of another machine than 32 runs on 32 would"
+    )
     assert nested.mean == pytest.approx(float(np.mean(machines)), abs=0.005)
 
 

@@ -61,7 +61,9 @@ class _Cells(HTMLParser):
 
 
 def rendered(page: str) -> _Cells:
-    return _Cells(MarkdownIt("commonmark", {"html": True}).enable(["table", "strikethrough"]).render(page))
+    return _Cells(
+        MarkdownIt("commonmark", {"html": True}).enable(["table", "strikethrough"]).render(page)
+    )
 
 
 def rulings_in(page: str) -> list[str]:
@@ -70,25 +72,49 @@ def rulings_in(page: str) -> list[str]:
 
 def test_the_comment(tmp_path: Path, snapshot: SnapshotAssertion) -> None:
     """A run is named once, a reason and a warning are given once, what is no pass stands first."""
-    run = dataclasses.replace(load(saved_file(tmp_path)), commit=f"{'0123456789abcdef' * 2}01234567+dirty")
+    run = dataclasses.replace(
+        load(saved_file(tmp_path)), commit=f"{'0123456789abcdef' * 2}01234567+dirty"
+    )
     unknown = dataclasses.replace(run, run_id="another", commit=None, machine={})
-    rulings = (ruled(notes=("no common blocks.",)), ruled("undecided"), ruled("regression", reason="too slow."), ruled())
-    answer = gate(*rulings, ruled("regression", reason="too slow."), warnings=("interrupted.", "interrupted."))
+    rulings = (
+        ruled(notes=("no common blocks.",)),
+        ruled("undecided"),
+        ruled("regression", reason="too slow."),
+        ruled(),
+    )
+    answer = gate(
+        *rulings, ruled("regression", reason="too slow."), warnings=("interrupted.", "interrupted.")
+    )
     assert comment(answer, [run, run, unknown]) == snapshot
-    heads = [comment(one).splitlines()[1] for one in (gate(ruled()), gate(ruled("undecided"), ruled()), gate())]
+    heads = [
+        comment(one).splitlines()[1]
+        for one in (gate(ruled()), gate(ruled("undecided"), ruled()), gate())
+    ]
     assert heads == snapshot(name="heads")
 
 
 def test_the_comment_leads_to_the_run_its_report_and_the_commit(tmp_path: Path) -> None:
     """No commit that is not one: it comes out of a file."""
     run = load(saved_file(tmp_path))
-    hub = {"GITHUB_SERVER_URL": "https://github.com", "GITHUB_REPOSITORY": "who/what", "GITHUB_RUN_ID": "7"}
+    hub = {
+        "GITHUB_SERVER_URL": "https://github.com",
+        "GITHUB_REPOSITORY": "who/what",
+        "GITHUB_RUN_ID": "7",
+    }
     site = site_of(hub)
-    commits = [dataclasses.replace(run, run_id=str(at), commit=one) for at, one in enumerate((40 * "a", f"{40 * 'b'}+dirty", "x](evil)"))]
+    commits = [
+        dataclasses.replace(run, run_id=str(at), commit=one)
+        for at, one in enumerate((40 * "a", f"{40 * 'b'}+dirty", "x](evil)"))
+    ]
     page = comment(gate(ruled()), commits, site=site)
     links = re.findall(r"\]\(([^)]*)\)", page)
     base = "https://github.com/who/what"
-    assert links == [f"{base}/actions/runs/7", f"{base}/actions/runs/7#artifacts", f"{base}/commit/{40 * 'a'}", f"{base}/commit/{40 * 'b'}"]
+    assert links == [
+        f"{base}/actions/runs/7",
+        f"{base}/actions/runs/7#artifacts",
+        f"{base}/commit/{40 * 'a'}",
+        f"{base}/commit/{40 * 'b'}",
+    ]
     assert site_of({**hub, "GITHUB_RUN_ID": ""}) is None
 
 
@@ -101,15 +127,27 @@ def test_several_gates_of_one_pull_request_have_markers_of_their_own() -> None:
 
 
 def test_few_passes_are_shown_and_many_folded() -> None:
-    few, many = (comment(gate(ruled("regression"), *[ruled()] * count)) for count in (MOST_PASSES, MOST_PASSES + 1))
+    few, many = (
+        comment(gate(ruled("regression"), *[ruled()] * count))
+        for count in (MOST_PASSES, MOST_PASSES + 1)
+    )
     folded = f"<details><summary>{MOST_PASSES + 1} passes</summary>"
     assert folded not in few
-    assert many.index("| regression |") < many.index(folded) < many.index("| pass |") < many.index("</details>")
+    assert (
+        many.index("| regression |")
+        < many.index(folded)
+        < many.index("| pass |")
+        < many.index("</details>")
+    )
     assert rulings_in(many).count("pass") == MOST_PASSES + 1
 
 
 @pytest.mark.parametrize(
-    "rulings", [[ruled("regression", reason=f"{at} {'x' * 300}") for at in range(3000)], [*[ruled()] * 3000, ruled("regression")]]
+    "rulings",
+    [
+        [ruled("regression", reason=f"{at} {'x' * 300}") for at in range(3000)],
+        [*[ruled()] * 3000, ruled("regression")],
+    ],
 )
 def test_a_page_too_long_for_a_comment_says_what_it_leaves_out(rulings: list[Ruled]) -> None:
     """Regressions come first, and what is missing is counted to the last one."""
@@ -126,7 +164,22 @@ def test_a_page_too_long_for_a_comment_says_what_it_leaves_out(rulings: list[Rul
 def test_whatever_a_file_holds_the_page_keeps_its_shape(answer: Gate, key: str) -> None:
     page = comment(answer, key=key)
     seen = rendered(page)
-    tags = {"h2", "h3", "p", "table", "thead", "tbody", "tr", "th", "td", "ul", "li", "details", "summary", "code"}
+    tags = {
+        "h2",
+        "h3",
+        "p",
+        "table",
+        "thead",
+        "tbody",
+        "tr",
+        "th",
+        "td",
+        "ul",
+        "li",
+        "details",
+        "summary",
+        "code",
+    }
     assert set(seen.tags) <= tags
     assert len(rulings_in(page)) == len(answer.rulings)
     assert re.fullmatch(r"<!-- deeptweak-gate( [\w./]+)? -->", page.splitlines()[0])
@@ -142,7 +195,9 @@ def suite_of(answer: Gate) -> ET.Element:
 
 
 def found(case: ET.Element) -> str:
-    return next((tag for tag in ("failure", "error", "skipped") if case.find(tag) is not None), "passed")
+    return next(
+        (tag for tag in ("failure", "error", "skipped") if case.find(tag) is not None), "passed"
+    )
 
 
 def test_a_regression_fails_an_undecided_ruling_errs_a_pass_passes() -> None:
@@ -157,7 +212,12 @@ def test_a_regression_fails_an_undecided_ruling_errs_a_pass_passes() -> None:
 
 
 def test_the_file(snapshot: SnapshotAssertion) -> None:
-    answer = gate(ruled("regression", reason="too slow."), ruled("undecided"), ruled(), warnings=("interrupted.", "another"))
+    answer = gate(
+        ruled("regression", reason="too slow."),
+        ruled("undecided"),
+        ruled(),
+        warnings=("interrupted.", "another"),
+    )
     assert junit(answer) == snapshot(name="of each ruling")
     assert junit(gate()) == snapshot(name="nothing compared")
 
@@ -165,10 +225,17 @@ def test_the_file(snapshot: SnapshotAssertion) -> None:
 @given(gates())
 def test_any_text_makes_valid_xml_with_a_case_a_ruling(answer: Gate) -> None:
     suite = suite_of(answer)
-    cases = [case for case in suite.iter("testcase") if case.get("classname") != "gate" or answer.rulings]
-    assert [case.get("name") for case in cases] == [one_line(f"{one.comparison.tweakset}: {one.metric.name}") for one in answer.rulings]
+    cases = [
+        case for case in suite.iter("testcase") if case.get("classname") != "gate" or answer.rulings
+    ]
+    assert [case.get("name") for case in cases] == [
+        one_line(f"{one.comparison.tweakset}: {one.metric.name}") for one in answer.rulings
+    ]
     counted = Counter(found(case) for case in suite.iter("testcase"))
-    assert (suite.get("failures"), suite.get("errors")) == (str(counted["failure"]), str(counted["error"]))
+    assert (suite.get("failures"), suite.get("errors")) == (
+        str(counted["failure"]),
+        str(counted["error"]),
+    )
     assert (counted["failure"] + counted["error"] == 0) == (answer.ruling == "pass")
     assert "skipped" not in counted
 
@@ -190,11 +257,16 @@ def read_back(line: str) -> tuple[str, str, str]:
 def test_each_ruling_has_its_level_its_headline_and_its_reason(snapshot: SnapshotAssertion) -> None:
     answers = {
         "regression": gate(ruled("pass"), ruled("regression", reason="too slow.")),
-        "undecided": gate(ruled("undecided", reason="too few."), ruled(), warnings=("the run was interrupted.",)),
+        "undecided": gate(
+            ruled("undecided", reason="too few."), ruled(), warnings=("the run was interrupted.",)
+        ),
         "pass": gate(ruled(), ruled(), warnings=("the run was interrupted.",)),
         "empty": gate(),
     }
-    assert {name: [read_back(line) for line in workflow_commands(answer)] for name, answer in answers.items()} == snapshot
+    assert {
+        name: [read_back(line) for line in workflow_commands(answer)]
+        for name, answer in answers.items()
+    } == snapshot
 
 
 def test_no_more_than_github_shows() -> None:
@@ -207,7 +279,9 @@ def test_no_more_than_github_shows() -> None:
 
 
 def test_a_name_cannot_end_its_line_or_its_title() -> None:
-    lines = workflow_commands(gate(ruled("regression", tweakset="x::,y\n::error title=forged::100%3A")))
+    lines = workflow_commands(
+        gate(ruled("regression", tweakset="x::,y\n::error title=forged::100%3A"))
+    )
     assert len(lines) == 2
     assert read_back(lines[1])[1].split(", ")[1] == "x::,y ::error title=forged::100%3A"
 
@@ -228,13 +302,21 @@ def test_whatever_a_file_holds_the_runner_reads_one_command_a_line(answer: Gate)
 
 
 MADE = Made(arms=(STOCK, Arm("tuned", 0.0, {"vm.swappiness": "1"})), blocks=8)
-# What a runner obeys: GitHub's `::` at the start of a line, blanks aside, and `##[` or `##vso[` anywhere.
+# What a runner obeys: GitHub's `::` at the start of a line, blanks aside, and `##[` or `##vso[`
+# anywhere.
 OBEYED = re.compile(r"^\s*::|##\w*\[", re.MULTILINE)
 
 
 @pytest.mark.parametrize(
     "name",
-    ["::stop-commands::tok", "##[error]x", "##vso[task.complete]x", "a\n::error::x", "x" * 40 + "::error::" * 9, "a \u2028::error::x"],
+    [
+        "::stop-commands::tok",
+        "##[error]x",
+        "##vso[task.complete]x",
+        "a\n::error::x",
+        "x" * 40 + "::error::" * 9,
+        "a \u2028::error::x",
+    ],
 )
 def test_a_name_is_no_command_to_a_runner(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, name: str
@@ -260,7 +342,11 @@ def test_a_refusal_is_no_command_either(capsys: pytest.CaptureFixture[str]) -> N
 
 
 def test_a_warning_or_a_file_of_such_a_name_is_none(capsys: pytest.CaptureFixture[str]) -> None:
-    text = render(answer(Gate("base", "::error::new.json", (), "undecided", ("word " * 17 + "::error::x " * 5,))))
+    text = render(
+        answer(
+            Gate("base", "::error::new.json", (), "undecided", ("word " * 17 + "::error::x " * 5,))
+        )
+    )
     assert "error" in text
     assert not OBEYED.search(text)
     assert capsys.readouterr().out == ""

@@ -83,7 +83,9 @@ def test_many_equal_candidates_are_no_regression() -> None:
     """30 tweak sets that do nothing, 20 runs: Holm holds the share of runs with any false alarm at 5 % (99 % band of 20: 0 to 4)."""
     arms = (STOCK, *(Arm(f"idle-{at}", 0.0, SWAPPINESS) for at in range(30)))
     made = Made(arms=arms, blocks=6, steps=3, warmup=0, run_cv=0.03)
-    alarms = sum(answer(replace(made, seed=seed), limit=0.001).ruling == "regression" for seed in range(20))
+    alarms = sum(
+        answer(replace(made, seed=seed), limit=0.001).ruling == "regression" for seed in range(20)
+    )
     assert alarms <= 4
 
 
@@ -105,12 +107,21 @@ def test_the_blocks_it_asks_for_let_an_equal_candidate_pass_four_times_in_five()
     assert 0.70 * 100 <= passes <= 0.90 * 100
 
 
-@pytest.mark.parametrize(("design", "limit", "needed"), [("paired", 0.03, 5), ("two-sample", 0.04, 4)])
-def test_how_many_are_needed_is_the_arithmetic_of_the_design(design: Literal["paired", "two-sample"], limit: float, needed: int) -> None:
-    """Pairs: (2.132 + 0.941) · 2 % / √5 = 2.7 %, less than -ln(0.97); 4 give 3.3. Arms: (1.943 + 0.906) · 2 % · √(2/4) = 4 %; 3 give 5."""
+@pytest.mark.parametrize(
+    ("design", "limit", "needed"), [("paired", 0.03, 5), ("two-sample", 0.04, 4)]
+)
+def test_how_many_are_needed_is_the_arithmetic_of_the_design(
+    design: Literal["paired", "two-sample"], limit: float, needed: int
+) -> None:
+    """Pairs: (2.132 + 0.941) · 2 % / √5 = 2.7 %, less than -ln(0.97); 4 give 3.3.
+
+    Arms: (1.943 + 0.906) · 2 % · √(2/4) = 4 %; 3 give 5.
+    """
     (one,) = answer(with_arm(0.0)).rulings
     assert one.comparison.primary
-    assert blocks_needed(replace(one.comparison.primary, design=design, log_sd=0.02), limit) == needed
+    assert (
+        blocks_needed(replace(one.comparison.primary, design=design, log_sd=0.02), limit) == needed
+    )
 
 
 def test_hopeless_noise_names_no_number_of_blocks() -> None:
@@ -121,20 +132,49 @@ def test_hopeless_noise_names_no_number_of_blocks() -> None:
 
 @pytest.mark.parametrize(
     ("tweakset", "metric", "code"),
-    [("tcp-buffers-tiny", "primary", 1), ("tcp-buffers-tiny", "cpu_s_per_step", 1), ("stock-again", "primary", 0)],
+    [
+        ("tcp-buffers-tiny", "primary", 1),
+        ("tcp-buffers-tiny", "cpu_s_per_step", 1),
+        ("stock-again", "primary", 0),
+    ],
 )
-def test_a_real_slow_tweak_set_turns_it_red_and_stock_again_leaves_it_green(tweakset: str, metric: str, code: int) -> None:
+def test_a_real_slow_tweak_set_turns_it_red_and_stock_again_leaves_it_green(
+    tweakset: str, metric: str, code: int
+) -> None:
     """From saved runs of a real machine: TCP windows of 16 KiB under `ddp_train`, and the untouched machine again.
 
     CPU time is a cost, though its name has a `per` in it: 2.5 times that of stock is no gain.
     """
-    assert main(["gate", f"{REAL}:stock", f"{REAL}:{tweakset}", "--max-regression", "5%", "--metric", metric]) == code
+    assert (
+        main(
+            [
+                "gate",
+                f"{REAL}:stock",
+                f"{REAL}:{tweakset}",
+                "--max-regression",
+                "5%",
+                "--metric",
+                metric,
+            ]
+        )
+        == code
+    )
 
 
 def test_a_stored_baseline_of_another_day_is_gated_relative_to_stock() -> None:
     """Two runs alone are undecided, since nothing tells the tweak from the day; each relative to its own stock they are comparable."""
-    stored, now = (RUNS / f"turns_2026-11-{day}_amd-epyc-2cpu.json{packed}" for day, packed in ((25, ""), (27, ".xz")))
-    slow = [f"{stored}:malloc-keep-memory", f"{now}:stock-again", "--max-regression", "10%", "--workloads", "cnn_train"]
+    stored, now = (
+        RUNS / f"turns_2026-11-{day}_amd-epyc-2cpu.json{packed}"
+        for day, packed in ((25, ""), (27, ".xz"))
+    )
+    slow = [
+        f"{stored}:malloc-keep-memory",
+        f"{now}:stock-again",
+        "--max-regression",
+        "10%",
+        "--workloads",
+        "cnn_train",
+    ]
     assert main(["gate", *slow]) == 3
     assert main(["gate", *slow, "--relative-to", "stock"]) == 1
     equal = [f"{stored}:stock-again", f"{now}:stock-again", *slow[2:]]
@@ -153,7 +193,9 @@ def test_a_folder_of_accepted_runs_is_a_baseline(tmp_path: Path) -> None:
     assert main(["gate", str(accepted), str(equal), *wanted]) == 0
 
 
-def test_of_several_accepted_runs_the_next_command_is_the_evidence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_of_several_accepted_runs_the_next_command_is_the_evidence(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     for seed in range(1, 5):
         saved_file(tmp_path, with_arm(0.0, seed=seed, run_cv=0.005), f"run-{seed}.json")
     folder, candidate = tmp_path / "run-[123].json", tmp_path / "run-4.json"
@@ -163,7 +205,10 @@ def test_of_several_accepted_runs_the_next_command_is_the_evidence(tmp_path: Pat
 
 
 def test_bad_usage_is_exit_code_2_and_never_a_pass(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, snapshot: SnapshotAssertion
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    snapshot: SnapshotAssertion,
 ) -> None:
     """A folder with a damaged file is refused whole: a gate that skipped a file would have passed it by default."""
     monkeypatch.chdir(tmp_path)
@@ -197,10 +242,15 @@ def test_limits_by_workload_and_metric(tmp_path: Path, capsys: pytest.CaptureFix
     """A loss of 10 %: allowed to one workload, too much for the other, and judged in both metrics where a limit names them."""
     path = saved_file(tmp_path, with_arm(-0.10, workloads=("cnn_train", "ddp_train")))
     limits = tmp_path / "gate.yaml"
-    limits.write_text("max_regression: 3%\nworkloads:\n  ddp_train: 30%\n  cnn_train: {step_time_median_s: 40%}\n")
+    limits.write_text(
+        "max_regression: 3%\nworkloads:\n  ddp_train: 30%\n  cnn_train: {step_time_median_s: 40%}\n"
+    )
     assert main(["gate", f"{path}:stock", f"{path}:tuned", "--limits", str(limits), "--json"]) == 1
     said = json.loads(capsys.readouterr().out)
-    found = {(one["comparison"]["workload"], one["metric"]["name"]): one["ruling"] for one in said["rulings"]}
+    found = {
+        (one["comparison"]["workload"], one["metric"]["name"]): one["ruling"]
+        for one in said["rulings"]
+    }
     assert found == {
         ("cnn_train", "throughput_samples_per_s"): "regression",
         ("cnn_train", "step_time_median_s"): "pass",
@@ -229,7 +279,10 @@ def test_the_step_summary_the_annotations_and_the_files_are_written(
 @pytest.mark.parametrize("gain", [0.0, -0.01])
 def test_survivors_of_failed_cells_do_not_pass(gain: float) -> None:
     broken = dict.fromkeys((1, 2), ("failed", "out of memory"))
-    made = replace(with_arm(gain, run_cv=0.002, step_cv=0.002), arms=(STOCK, Arm("tuned", gain, SWAPPINESS, broken=broken)))
+    made = replace(
+        with_arm(gain, run_cv=0.002, step_cv=0.002),
+        arms=(STOCK, Arm("tuned", gain, SWAPPINESS, broken=broken)),
+    )
     (one,) = answer(made).rulings
     assert one.ruling == "undecided"
 
@@ -244,7 +297,12 @@ def moved(made: Made) -> JSON:
     return saved
 
 
-def test_pages(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, snapshot: SnapshotAssertion) -> None:
+def test_pages(
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    snapshot: SnapshotAssertion,
+) -> None:
     monkeypatch.chdir(tmp_path)
     both = with_arm(0.0, workloads=("cnn_train", "ddp_train"))
     saved_file(tmp_path, with_arm(-0.10), "slow.json")
@@ -255,8 +313,16 @@ def test_pages(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: 
     Path("gate.yaml").write_text("max_regression: 10%\nworkloads: {ddp_train: 5%}\n")
     Path("base").mkdir()
     for seed in range(1, 5):
-        saved_file(tmp_path, replace(MADE, seed=seed, workloads=("cnn_train", "ddp_train")), f"base/{seed}.json")
-    saved_file(tmp_path, replace(MADE, arms=(STOCK, AGAIN, Arm("tuned", 0.0, SWAPPINESS)), seed=5), "less.json")
+        saved_file(
+            tmp_path,
+            replace(MADE, seed=seed, workloads=("cnn_train", "ddp_train")),
+            f"base/{seed}.json",
+        )
+    saved_file(
+        tmp_path,
+        replace(MADE, arms=(STOCK, AGAIN, Arm("tuned", 0.0, SWAPPINESS)), seed=5),
+        "less.json",
+    )
     limit = ("--max-regression", "3%")
     cases: dict[str, tuple[int, tuple[str, ...]]] = {
         "regression": (1, ("slow.json:stock", "slow.json:tuned", *limit)),
@@ -265,17 +331,34 @@ def test_pages(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: 
         "one block": (3, ("short.json:stock", "short.json:tuned", *limit)),
         "one run an arm": (3, ("slow.json", "noisy.json", *limit)),
         "a workload is gone": (3, ("base", "less.json", "--max-regression", "20%")),
-        "a workload with a limit was not run": (3, ("other.json:stock", "other.json:tuned", "--limits", "gate.yaml")),
+        "a workload with a limit was not run": (
+            3,
+            ("other.json:stock", "other.json:tuned", "--limits", "gate.yaml"),
+        ),
     }
-    assert {name: printed(capsys, "gate", *words, code=code) for name, (code, words) in cases.items()} == snapshot
+    assert {
+        name: printed(capsys, "gate", *words, code=code) for name, (code, words) in cases.items()
+    } == snapshot
 
 
 def test_notes_of_folded_passes_are_folded_with_them() -> None:
-    arms = (STOCK, Arm("slow", -0.2, SWAPPINESS), *(Arm(f"equal-{at}", 0.0, SWAPPINESS) for at in range(MOST_PASSES + 1)))
+    arms = (
+        STOCK,
+        Arm("slow", -0.2, SWAPPINESS),
+        *(Arm(f"equal-{at}", 0.0, SWAPPINESS) for at in range(MOST_PASSES + 1)),
+    )
     ruled = answer(replace(MADE, arms=arms, run_cv=0.002), limit=0.1)
-    noted = [replace(each, comparison=replace(each.comparison, notes=(each.ruling,))) for each in ruled.rulings]
+    noted = [
+        replace(each, comparison=replace(each.comparison, notes=(each.ruling,)))
+        for each in ruled.rulings
+    ]
     page = page_of(replace(ruled, rulings=tuple(noted)))
-    lines = {(part.text, section.folded) for section in page.sections for part in section.parts if isinstance(part, Line)}
+    lines = {
+        (part.text, section.folded)
+        for section in page.sections
+        for part in section.parts
+        if isinstance(part, Line)
+    }
     assert ("regression", False) in lines
     assert ("pass", True) in lines
     assert ("pass", False) not in lines
@@ -297,19 +380,24 @@ def nightly(folder: Path, nights: int, slower: float = 1.0) -> list[Path]:
     return paths
 
 
-def test_a_far_quieter_metric_is_named_where_it_cannot_tell(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_far_quieter_metric_is_named_where_it_cannot_tell(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     nightly(tmp_path / "old", 8)
     last = nightly(tmp_path / "new", 8, slower=1.08)[-1]
     assert main(["gate", str(tmp_path / "old"), str(last), "--max-regression=3%"]) == 3
     page = " ".join(capsys.readouterr().out.split())
     line = (
-        r"step_time_(min|median)_s scatters [1-9]\d+ times less than throughput_samples_per_s; declare it for the next runs \(--metric \1\)"
+        r"step_time_(min|median)_s scatters [1-9]\d+ times less than throughput_samples_per_s; "
+        r"declare it for the next runs \(--metric \1\)"
     )
     assert re.search(line, page), page
 
 
 @pytest.mark.parametrize("word", ["min", "step_time_min_s"])
-def test_a_metric_goes_by_pytest_benchmark_s_name_too(tmp_path: Path, word: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_metric_goes_by_pytest_benchmark_s_name_too(
+    tmp_path: Path, word: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     nightly(tmp_path / "old", 8)
     last = nightly(tmp_path / "new", 8, slower=1.08)[-1]
     command = ["gate", str(tmp_path / "old"), str(last), "--max-regression=3%"]
@@ -317,7 +405,10 @@ def test_a_metric_goes_by_pytest_benchmark_s_name_too(tmp_path: Path, word: str,
     limits = tmp_path / "limits.yml"
     limits.write_text(f"max_regression: 3%\nmetrics: [{word}]\n")
     assert main([*command[:3], "--limits", str(limits)]) == 1
-    limits.write_text(f"max_regression: 3%\nmetrics: [{word}]\nworkloads:\n  tests/test_speed.py::test_sort: {{{word}: 20%}}\n")
+    limits.write_text(
+        f"max_regression: 3%\nmetrics: [{word}]\nworkloads:\n  tests/test_speed.py::test_sort: "
+        f"{{{word}: 20%}}\n"
+    )
     assert main([*command[:3], "--limits", str(limits)]) == 0
     assert "scatters" not in capsys.readouterr().out
 
@@ -331,11 +422,20 @@ def test_one_odd_accepted_night_does_not_blind_the_gate(
     folder.mkdir()
     for night in range(14):
         data = [benchmark("test_sort", times(night, 0.002 * (1.5 if night == 6 else 1)))]
-        stock_file(folder / f"{night:02}.json", document(data, f"2026-01-{1 + night:02}T03:00:00.000001+00:00"))
-    saved = document([benchmark("test_sort", times(99, 0.002 * slower))], "2026-01-15T03:00:00.000001+00:00")
+        stock_file(
+            folder / f"{night:02}.json",
+            document(data, f"2026-01-{1 + night:02}T03:00:00.000001+00:00"),
+        )
+    saved = document(
+        [benchmark("test_sort", times(99, 0.002 * slower))], "2026-01-15T03:00:00.000001+00:00"
+    )
     candidate = stock_file(tmp_path / "new.json", saved)
     assert main(["gate", str(folder), str(candidate), "--max-regression=5%"]) == code
     page = " ".join(capsys.readouterr().out.split())
-    odd = re.search(rf"{folder}/06.json is ([\d.]+) % slower .* by throughput than the other runs of its arm: an outlier", page)
+    odd = re.search(
+        rf"{folder}/06.json is ([\d.]+) % slower .* by throughput than the other runs of its arm: "
+        r"an outlier",
+        page,
+    )
     assert odd, page
     assert float(odd[1]) == pytest.approx(33.3, abs=2)

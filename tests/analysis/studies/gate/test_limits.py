@@ -59,18 +59,34 @@ def test_what_is_gated_and_against_what(tmp_path: Path) -> None:
 
 def test_a_metric_with_a_limit_of_its_own_is_gated(tmp_path: Path) -> None:
     limits = read(written(tmp_path, FILE))
-    assert limits.metrics_of("lora_finetune") == ("primary", "step_time_p10_s", "throughput_samples_per_s")
+    assert limits.metrics_of("lora_finetune") == (
+        "primary",
+        "step_time_p10_s",
+        "throughput_samples_per_s",
+    )
     assert limits.metrics_of("ddp_train") == ("primary",)
 
 
 def test_one_line_is_enough(tmp_path: Path) -> None:
     limits = read(written(tmp_path, "max_regression: 3%\n"))
-    assert (limits.limit_of("any", "metric"), limits.metrics_of("any"), limits.tweaksets) == (0.03, ("primary",), None)
+    assert (limits.limit_of("any", "metric"), limits.metrics_of("any"), limits.tweaksets) == (
+        0.03,
+        ("primary",),
+        None,
+    )
     assert (limits.baseline_tweakset, limits.baseline_run) == (None, None)
 
 
 @pytest.mark.parametrize(
-    "name", ["../runs/stock.json", "stock.json", "stock.json:stock", "baselines/", "runs/*_stock.json", "/srv/stock.json"]
+    "name",
+    [
+        "../runs/stock.json",
+        "stock.json",
+        "stock.json:stock",
+        "baselines/",
+        "runs/*_stock.json",
+        "/srv/stock.json",
+    ],
 )
 def test_a_saved_baseline_is_found_from_the_files_own_folder(tmp_path: Path, name: str) -> None:
     limits = read(written(tmp_path, f'max_regression: 3%\nbaseline: "{name}"\n'))
@@ -155,17 +171,31 @@ def test_names_that_the_runs_do_not_have_are_said_with_those_they_have(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     of_file = read(written(Path(), FILE))
-    metrics = read(written(Path(), "max_regression: 3%\nmetrics: [both, step_time]\nworkloads: {a: {latency: 3%}}\n"))
+    metrics = read(
+        written(
+            Path(),
+            "max_regression: 3%\nmetrics: [both, step_time]\nworkloads: {a: {latency: 3%}}\n",
+        )
+    )
     of_command = Limits(0.03, metrics=("step_time",), tweaksets=("mine",))
     assert [
-        unknown(of_file, ["lora_finetune", "cnn_train"], ["stock", "tuned"], ["step_time_p10_s", "throughput_samples_per_s"]),
+        unknown(
+            of_file,
+            ["lora_finetune", "cnn_train"],
+            ["stock", "tuned"],
+            ["step_time_p10_s", "throughput_samples_per_s"],
+        ),
         unknown(metrics, ["a"], ["stock"], ["step_time_p10_s"]),
         unknown(of_command, ["a"], ["stock"], ["step_time_p10_s"]),
     ] == snapshot
 
 
 def test_both_is_primary_and_second() -> None:
-    assert parse_metrics(["both", "step_time_mean_s", "primary"]) == ("primary", "second", "step_time_mean_s")
+    assert parse_metrics(["both", "step_time_mean_s", "primary"]) == (
+        "primary",
+        "second",
+        "step_time_mean_s",
+    )
 
 
 @given(st.integers(1, 9999))
@@ -180,7 +210,9 @@ def test_a_text_is_a_share_between_0_and_1_or_refused_in_one_line(text: str) -> 
 
 
 @given(st.text(alphabet="max_regression: 3%\n[]{},'\"&*!|>-?#\\workloads", max_size=60))
-def test_any_text_is_limits_or_refused_in_one_line(tmp_path_factory: pytest.TempPathFactory, text: str) -> None:
+def test_any_text_is_limits_or_refused_in_one_line(
+    tmp_path_factory: pytest.TempPathFactory, text: str
+) -> None:
     path = written(tmp_path_factory.mktemp("limits"), text)
     said = answer(lambda path: read(path).max_regression, path)
     assert 0 < said < 1 if isinstance(said, float) else len(said.splitlines()) == 1

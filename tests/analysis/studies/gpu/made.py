@@ -20,10 +20,23 @@ def read_grids(path: Path) -> tuple[list[Findings], list[str]]:
     return [findings_of(grid_of(load(path), refused))], refused
 
 
-def saved_grid(sizes: Mapping[tuple[int, int], Mapping[str, Any]], *, blocks: int = 2, arms: Sequence[str] = ("stock",)) -> dict[str, Any]:
+def saved_grid(
+    sizes: Mapping[tuple[int, int], Mapping[str, Any]],
+    *,
+    blocks: int = 2,
+    arms: Sequence[str] = ("stock",),
+) -> dict[str, Any]:
     """The JSON of a saved run: by size what its samples say (a number is all samples', a list is the samples), `duty` what it reported."""
     names = {f"gpu_grid:blocks={many}:threads={few}": (many, few) for many, few in sizes}
-    saved = saved_run(Made(arms=[Arm(name) for name in arms], workloads=list(names), blocks=blocks, steps=4, warmup=0))
+    saved = saved_run(
+        Made(
+            arms=[Arm(name) for name in arms],
+            workloads=list(names),
+            blocks=blocks,
+            steps=4,
+            warmup=0,
+        )
+    )
     ours = saved["deeptweak"]
     for name, (many, few) in names.items():
         ours["workloads"][name]["params"] = {"blocks": many, "threads": few}
@@ -41,7 +54,9 @@ def saved_grid(sizes: Mapping[tuple[int, int], Mapping[str, Any]], *, blocks: in
             "source": "gpm",
             "missing": told.pop("missing", {}),
         }
-        columns = {name: value if isinstance(value, list) else [value] * 6 for name, value in told.items()}
+        columns = {
+            name: value if isinstance(value, list) else [value] * 6 for name, value in told.items()
+        }
         length = max(map(len, columns.values()), default=0)
         columns["t_monotonic_s"] = [100 + 0.125 * at for at in range(length)]
         record["report"] = {"gpu_metrics": [entry], "samples": [columns]}
@@ -52,4 +67,12 @@ def fitting(blocks: int, duty: float = 0.99) -> dict[str, Any]:
     """What a kernel of so many blocks of 32 threads tells if SMACT is what it should be."""
     smact = min(blocks, SMS) / SMS * duty
     occupancy = min(blocks / (SMS * 64), 0.5) * duty
-    return {"utilization_percent": 100.0, "gract": duty, "smact": smact, "smocc": occupancy, "tensor": 0.0, "dram": 0.0, "duty": duty}
+    return {
+        "utilization_percent": 100.0,
+        "gract": duty,
+        "smact": smact,
+        "smocc": occupancy,
+        "tensor": 0.0,
+        "dram": 0.0,
+        "duty": duty,
+    }

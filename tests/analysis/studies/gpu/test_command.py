@@ -18,29 +18,43 @@ from tests.analysis.studies.gpu.made import fitting, read_grids, saved_grid
 if TYPE_CHECKING:
     from syrupy.assertion import SnapshotAssertion
 
-PICTURES = {gpu_metrics.GRID_TITLE: gpu_metrics.draw_grid, gpu_metrics.RELATIONS_TITLE: gpu_metrics.draw_relations}
+PICTURES = {
+    gpu_metrics.GRID_TITLE: gpu_metrics.draw_grid,
+    gpu_metrics.RELATIONS_TITLE: gpu_metrics.draw_relations,
+}
 
 
 def test_a_page_of_a_saved_run(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], snapshot: SnapshotAssertion
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    snapshot: SnapshotAssertion,
 ) -> None:
     """A size busier than its blocks allow, one of other launches, one without SMACT, a cell that failed and one that is damaged."""
     monkeypatch.chdir(tmp_path)
     sizes = {(blocks, 32): fitting(blocks) for blocks in (1, 66, 132, 264)}
     sizes |= {(30, 32): fitting(30) | {"launches": 8}, (40, 32): fitting(40) | {"smact": 0.6}}
-    sizes |= {(50, 32): fitting(50) | {"smact": [None] * 6, "missing": {"smact": "no GPM on this GPU"}}}
+    sizes |= {
+        (50, 32): fitting(50) | {"smact": [None] * 6, "missing": {"smact": "no GPM on this GPU"}}
+    }
     saved = saved_grid(sizes, arms=("stock", "nvidia_smi"))
     saved["benchmarks"][0]["extra_info"]["report"]["gpu_metrics"][0]["duty"] = 1.5
     lost = saved["benchmarks"].pop()["extra_info"]["id"]
-    next(one for one in saved["deeptweak"]["cells"] if one["id"] == lost).update(outcome="failed", reason="the GPU fell off the bus")
+    next(one for one in saved["deeptweak"]["cells"] if one["id"] == lost).update(
+        outcome="failed", reason="the GPU fell off the bus"
+    )
     (tmp_path / "run.json").write_text(json.dumps(saved))
     assert main(["gpu-metrics", "run.json", "--all"]) == 0
     assert tuple(capsys.readouterr()) == snapshot
 
 
-def test_json_says_the_same_for_programs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_json_says_the_same_for_programs(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     path = tmp_path / "run.json"
-    path.write_text(json.dumps(saved_grid({(blocks, 32): fitting(blocks) for blocks in (1, 66, 132)})))
+    path.write_text(
+        json.dumps(saved_grid({(blocks, 32): fitting(blocks) for blocks in (1, 66, 132)}))
+    )
     assert main(["gpu-metrics", str(path), "--json"]) == 0
     (found,) = json.loads(capsys.readouterr().out)["grids"]
     assert len(found["cells"]) == 6
@@ -53,7 +67,9 @@ def test_json_says_the_same_for_programs(tmp_path: Path, capsys: pytest.CaptureF
 def test_only_columns_that_are_there_are_explained(tmp_path: Path) -> None:
     """Where no used memory was read there is no column of what a kernel allocates."""
     path = tmp_path / "run.json"
-    path.write_text(json.dumps(saved_grid({(blocks, 32): fitting(blocks) for blocks in (1, 66, 132)})))
+    path.write_text(
+        json.dumps(saved_grid({(blocks, 32): fitting(blocks) for blocks in (1, 66, 132)}))
+    )
     grids, _ = read_grids(path)
     assert "8bt" not in dict(answer(grids).legend)
 
@@ -70,7 +86,9 @@ def test_pictures_lie_within_their_page_and_name_run_gpu_and_the_odd_cell(tmp_pa
     assert "30 × 32" in said(figures[gpu_metrics.GRID_TITLE])
 
 
-def test_what_cannot_be_drawn_is_left_out_with_its_reason(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_cannot_be_drawn_is_left_out_with_its_reason(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     path = tmp_path / "run.json"
     path.write_text(json.dumps(saved_grid({(1, 32): {"dram": 0.5}})))
     with pytest.raises(NothingToDraw, match="utilisation"):
@@ -79,15 +97,24 @@ def test_what_cannot_be_drawn_is_left_out_with_its_reason(tmp_path: Path, capsys
     assert "gpu_metrics_grid: not drawn" in capsys.readouterr().out
 
 
-def test_a_picture_that_cannot_be_written_fails_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_picture_that_cannot_be_written_fails_the_command(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """It was asked for: code 0 would tell a job of CI that it is there."""
     path = tmp_path / "run.json"
-    path.write_text(json.dumps(saved_grid({(blocks, 32): fitting(blocks) for blocks in (1, 66, 132)})))
+    path.write_text(
+        json.dumps(saved_grid({(blocks, 32): fitting(blocks) for blocks in (1, 66, 132)}))
+    )
     assert main(["gpu-metrics", str(path), "--plot", str(path / "below")]) == 2
     assert "cannot be written" in capsys.readouterr().err
 
 
-def test_refusals(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], snapshot: SnapshotAssertion) -> None:
+def test_refusals(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    snapshot: SnapshotAssertion,
+) -> None:
     """Each in one line with code 2."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "empty").mkdir()
@@ -96,7 +123,13 @@ def test_refusals(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytes
         del one["extra_info"]["report"]
     (tmp_path / "run.json").write_text(json.dumps(without))
     messages = {}
-    for args in (["nowhere"], ["--sms", "0", "run.json"], ["--sms", "many", "run.json"], ["empty"], ["run.json"]):
+    for args in (
+        ["nowhere"],
+        ["--sms", "0", "run.json"],
+        ["--sms", "many", "run.json"],
+        ["empty"],
+        ["run.json"],
+    ):
         try:
             code = main(["gpu-metrics", *args])
         except SystemExit as stopped:  # argparse's

@@ -11,16 +11,42 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from analysis.load import from_json
-from analysis.studies.gpu.findings import FittedLine, bounds_of, courses, findings_of, fitted, limits, misled
-from analysis.studies.gpu.grid import GRACT, MAX, SMACT, SMOCC, UTILIZATION, Chip, GridCell, KernelGrid, chip_of
+from analysis.studies.gpu.findings import (
+    FittedLine,
+    bounds_of,
+    courses,
+    findings_of,
+    fitted,
+    limits,
+    misled,
+)
+from analysis.studies.gpu.grid import (
+    GRACT,
+    MAX,
+    SMACT,
+    SMOCC,
+    UTILIZATION,
+    Chip,
+    GridCell,
+    KernelGrid,
+    chip_of,
+)
 from tests.synthetic import saved_run
 
 A100 = Chip("A100", 108, 64, 32)
 shares = st.floats(0, 1, allow_nan=False)
 
 
-def cell(blocks: int = 128, threads: int = 32, duty: float | None = None, **columns: list[float]) -> GridCell:
-    return GridCell(f"{blocks}.{threads}", blocks, threads, pd.DataFrame(columns, dtype=float), work={"duty": duty})
+def cell(
+    blocks: int = 128, threads: int = 32, duty: float | None = None, **columns: list[float]
+) -> GridCell:
+    return GridCell(
+        f"{blocks}.{threads}",
+        blocks,
+        threads,
+        pd.DataFrame(columns, dtype=float),
+        work={"duty": duty},
+    )
 
 
 RUN = from_json(saved_run(), "made.json")
@@ -33,11 +59,22 @@ def grid(*cells: GridCell) -> KernelGrid:
 
 def grid_of_rows(rows: dict[tuple[int, int], dict[str, float]]) -> KernelGrid:
     """Cells of one sample each."""
-    return grid(*(cell(blocks, threads, None, **{name: [value] for name, value in row.items()}) for (blocks, threads), row in rows.items()))
+    return grid(
+        *(
+            cell(blocks, threads, None, **{name: [value] for name, value in row.items()})
+            for (blocks, threads), row in rows.items()
+        )
+    )
 
 
-@given(st.floats(-50, 50), st.floats(-50, 50), st.lists(st.integers(-1000, 1000), min_size=3, unique=True))
-def test_a_line_is_found_where_there_is_one(slope: float, intercept: float, right: list[int]) -> None:
+@given(
+    st.floats(-50, 50),
+    st.floats(-50, 50),
+    st.lists(st.integers(-1000, 1000), min_size=3, unique=True),
+)
+def test_a_line_is_found_where_there_is_one(
+    slope: float, intercept: float, right: list[int]
+) -> None:
     found = fitted(LINE, right, [slope * x + intercept for x in right])
     assert found.slope == pytest.approx(slope, abs=1e-6)
     assert found.intercept == pytest.approx(intercept, abs=1e-6)
@@ -46,7 +83,9 @@ def test_a_line_is_found_where_there_is_one(slope: float, intercept: float, righ
 
 
 @given(st.lists(st.tuples(shares, shares), min_size=3, max_size=40))
-def test_a_fit_is_that_of_textbooks_or_says_why_there_is_none(points: list[tuple[float, float]]) -> None:
+def test_a_fit_is_that_of_textbooks_or_says_why_there_is_none(
+    points: list[tuple[float, float]],
+) -> None:
     """R² is the squared correlation, from 0 to 1; the line goes through the middle of the points."""
     x, y = np.array(points).T
     found = fitted(LINE, list(x), list(y))
@@ -58,8 +97,12 @@ def test_a_fit_is_that_of_textbooks_or_says_why_there_is_none(points: list[tuple
 
 
 def test_too_few_cells_and_a_metric_that_never_changes_have_no_line() -> None:
-    few = grid_of_rows({(1, 1): {GRACT: 1.0, SMACT: 0.1, SMOCC: 0.1}, (2, 1): {GRACT: 1.0, SMACT: 0.2, SMOCC: 0.1}})
-    same = grid_of_rows({(blocks, 1): {UTILIZATION: 100.0, GRACT: 0.9 + blocks / 100} for blocks in (1, 2, 3)})
+    few = grid_of_rows(
+        {(1, 1): {GRACT: 1.0, SMACT: 0.1, SMOCC: 0.1}, (2, 1): {GRACT: 1.0, SMACT: 0.2, SMOCC: 0.1}}
+    )
+    same = grid_of_rows(
+        {(blocks, 1): {UTILIZATION: 100.0, GRACT: 0.9 + blocks / 100} for blocks in (1, 2, 3)}
+    )
     for line in (findings_of(few).lines[2], findings_of(same).lines[0]):
         assert line.slope is None
         assert line.missing
@@ -124,8 +167,16 @@ BROKEN: list[tuple[dict[str, list[float]], str, int]] = [
     ({"gract": [0.5] * 3, "smact": [0.4, 0.5, 0.51]}, "SMACT ≤ GRACT", 1),
     ({"smact": [0.1] * 3, "smocc": [0.2, 0.1, 0.0]}, "SMOCC ≤ SMACT", 1),
     ({"gract": [1] * 3, "smact": [0.51, 0.5, 0.5]}, "SMACT ≤ min(b, SMs) / SMs", 1),
-    ({"gract": [1] * 3, "smact": [0.5] * 3, "smocc": [0.007, 0.1, 0.0]}, "SMOCC ≤ b × warps / all warps", 1),
-    ({"gract": [1] * 3, "smact": [0.01] * 3, "smocc": [0.0075, 0.005, 0.0]}, "SMOCC ≤ SMACT × warps that fit", 1),
+    (
+        {"gract": [1] * 3, "smact": [0.5] * 3, "smocc": [0.007, 0.1, 0.0]},
+        "SMOCC ≤ b × warps / all warps",
+        1,
+    ),
+    (
+        {"gract": [1] * 3, "smact": [0.01] * 3, "smocc": [0.0075, 0.005, 0.0]},
+        "SMOCC ≤ SMACT × warps that fit",
+        1,
+    ),
 ]
 
 
@@ -136,19 +187,31 @@ def test_a_broken_bound_is_named_with_its_samples() -> None:
         assert {one.bound: (one.count, one.of) for one in found.violations}[bound] == (count, 3)
 
 
-@given(st.integers(1, 200_000), st.integers(1, 1024), st.lists(st.tuples(shares, shares, shares), min_size=1, max_size=20), shares)
-def test_what_keeps_the_bounds_breaks_none(blocks: int, threads: int, parts: list[tuple[float, float, float]], duty: float) -> None:
+@given(
+    st.integers(1, 200_000),
+    st.integers(1, 1024),
+    st.lists(st.tuples(shares, shares, shares), min_size=1, max_size=20),
+    shares,
+)
+def test_what_keeps_the_bounds_breaks_none(
+    blocks: int, threads: int, parts: list[tuple[float, float, float]], duty: float
+) -> None:
     most = limits((blocks, threads), A100)
     assert most is not None
     gract = [duty for _ in parts]
     smact = [most[0] * duty * one for one, _, _ in parts]
-    smocc = [min(value * most[2], most[1] * duty) * two for value, (_, two, _) in zip(smact, parts, strict=True)]
+    smocc = [
+        min(value * most[2], most[1] * duty) * two
+        for value, (_, two, _) in zip(smact, parts, strict=True)
+    ]
     found = bounds_of([cell(blocks, threads, duty, gract=gract, smact=smact, smocc=smocc)], A100)
     assert found.violations == []
 
 
 def test_rounding_is_no_violation_and_missing_samples_are_none() -> None:
-    found = bounds_of([cell(54, 32, gract=[0.3, math.nan], smact=[0.302, 0.4], smocc=[math.nan, math.nan])], A100)
+    found = bounds_of(
+        [cell(54, 32, gract=[0.3, math.nan], smact=[0.302, 0.4], smocc=[math.nan, math.nan])], A100
+    )
     assert found.violations == []
     assert found.tested["SMACT ≤ GRACT"] == (1, 1)
     assert "bounds of SMOCC" in found.untested
@@ -175,18 +238,31 @@ def test_utilisation_and_smact_are_counted_by_cell() -> None:
     }
     one = misled(grid_of_rows(rows))
     assert one is not None
-    assert (one.cells, one.busy, one.busy_low_smact, one.busy_low_smocc, one.example) == (4, 3, 2, 2, (1, 1))
+    assert (one.cells, one.busy, one.busy_low_smact, one.busy_low_smocc, one.example) == (
+        4,
+        3,
+        2,
+        2,
+        (1, 1),
+    )
     assert misled(grid_of_rows({(1, 1): {SMACT: 0.5}})) is None
 
 
 def test_a_course_that_falls_is_said_to_from_where_to_where() -> None:
     values = {1: 0.1, 2: 0.3, 4: 0.295, 8: 0.2, 16: 0.9}
-    (course,) = courses(grid_of_rows({(blocks, 32): {GRACT: 1.0, SMACT: value} for blocks, value in values.items()}))
+    (course,) = courses(
+        grid_of_rows({(blocks, 32): {GRACT: 1.0, SMACT: value} for blocks, value in values.items()})
+    )
     assert course.dip == (2, 0.3, 8, 0.2)
     assert [fall[:2] for fall in course.falls] == [(4, 8)]  # .005 is rounding and noise
 
 
-SMS = {"NVIDIA A100-SXM4-40GB": 108, "NVIDIA H100 PCIe": 114, "NVIDIA H100 80GB HBM3": 132, "NVIDIA H200": 132}
+SMS = {
+    "NVIDIA A100-SXM4-40GB": 108,
+    "NVIDIA H100 PCIe": 114,
+    "NVIDIA H100 80GB HBM3": 132,
+    "NVIDIA H200": 132,
+}
 UNKNOWN = ("NVIDIA H100", "NVIDIA A100-SXM4-40GB MIG 1g.5gb", "NVIDIA DGX Display", None)
 
 

@@ -41,7 +41,9 @@ def test_smact_is_set_beside_its_prediction(tmp_path: Path) -> None:
     assert any(bound.startswith("mean") for bound in found.bounds.tested)
 
 
-def test_one_full_block_more_than_there_are_sms_leaves_the_others_idle_for_half_of_the_time() -> None:
+def test_one_full_block_more_than_there_are_sms_leaves_the_others_idle_for_half_of_the_time() -> (
+    None
+):
     """An H200 of 132 SMs: 133 blocks of 1024 threads make SMACT .505, between 133 / (132 × 2) and 1. All eight sizes fit."""
     ((found,), _) = read_grids(RUNS / "gpu-metrics_2026-11-26_nvidia-h200.json")
     assert (found.predictions.near, len(found.predictions.cells)) == (8, 8)
@@ -54,7 +56,12 @@ def test_one_full_block_more_than_there_are_sms_leaves_the_others_idle_for_half_
 
 
 def test_a_cell_outside_its_range_is_off_by_its_distance_to_it(tmp_path: Path) -> None:
-    found, _ = read(tmp_path, saved_grid({(66, 32): fitting(66) | {"smact": 0.4}, (133, 32): fitting(133) | {"smact": 0.7}}))
+    found, _ = read(
+        tmp_path,
+        saved_grid(
+            {(66, 32): fitting(66) | {"smact": 0.4}, (133, 32): fitting(133) | {"smact": 0.7}}
+        ),
+    )
     off = {one.size[0]: one.off for one in found.predictions.cells}
     assert off[66] == pytest.approx(0.4 - 0.5 * 0.99)
     assert off[133] == 0
@@ -63,7 +70,12 @@ def test_a_cell_outside_its_range_is_off_by_its_distance_to_it(tmp_path: Path) -
 
 def test_a_metric_that_was_not_recorded_is_missing_with_its_reason(tmp_path: Path) -> None:
     """No GPM: utilisation alone, and nothing is made of what is not there."""
-    only = {"utilization_percent": 100.0, "gract": [None] * 6, "smact": [None] * 6, "missing": {"smact": "no GPM on this GPU"}}
+    only = {
+        "utilization_percent": 100.0,
+        "gract": [None] * 6,
+        "smact": [None] * 6,
+        "missing": {"smact": "no GPM on this GPU"},
+    }
     found, _ = read(tmp_path, saved_grid({(1, 32): only, (2, 32): only}))
     assert found.grid.column(SMACT) == {}
     assert any("no GPM" in note for note in found.grid.notes)
@@ -82,7 +94,9 @@ DAMAGED: dict[str, Callable[[Any], object]] = {
 }
 
 
-def test_a_damaged_cell_is_named_and_the_others_stand(tmp_path: Path, snapshot: SnapshotAssertion) -> None:
+def test_a_damaged_cell_is_named_and_the_others_stand(
+    tmp_path: Path, snapshot: SnapshotAssertion
+) -> None:
     messages = {}
     for name, damage in DAMAGED.items():
         saved = saved_grid(SIZES)

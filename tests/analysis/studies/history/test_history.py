@@ -30,16 +30,28 @@ def nightly(at: int, cpu: Mapping[str, object] = CPU, **times_s: float) -> Run:
 
 
 def ours(day: int, made: Made = THREE_ARMS) -> Run:
-    return replace(from_json(saved_run(made), f"{day}.json"), run_id=f"run-{day}", started_utc=f"2026-01-{day:02}T00:00:00+00:00")
+    return replace(
+        from_json(saved_run(made), f"{day}.json"),
+        run_id=f"run-{day}",
+        started_utc=f"2026-01-{day:02}T00:00:00+00:00",
+    )
 
 
 def values(gathered: GatheredHistory, tweakset: str, metric: str = THROUGHPUT) -> list[float]:
-    ((*points,),) = [one.points for one in gathered.series if (one.tweakset, one.metric.name) == (tweakset, metric)]
+    ((*points,),) = [
+        one.points
+        for one in gathered.series
+        if (one.tweakset, one.metric.name) == (tweakset, metric)
+    ]
     return [point.value for point in points]
 
 
 def cells(run: Run, tweakset: str) -> list[float]:
-    return [cell.metrics[THROUGHPUT] for cell in sorted(run.cells, key=lambda one: one.block) if cell.tweakset == tweakset and cell.metrics]
+    return [
+        cell.metrics[THROUGHPUT]
+        for cell in sorted(run.cells, key=lambda one: one.block)
+        if cell.tweakset == tweakset and cell.metrics
+    ]
 
 
 def geometric_mean(numbers: Iterable[float]) -> float:
@@ -55,17 +67,26 @@ def test_a_run_is_one_value_the_geometric_mean_over_its_blocks() -> None:
 def test_both_summaries_are_followed_under_every_tweak_set() -> None:
     found = [(one.tweakset, one.metric.name, one.metric.better) for one in gather([ours(1)]).series]
     metrics = (("step_time_p10_s", "lower"), (THROUGHPUT, "higher"))
-    assert found == [(tweakset, *metric) for tweakset in ("faster", "stock", "stock-again") for metric in metrics]
+    assert found == [
+        (tweakset, *metric) for tweakset in ("faster", "stock", "stock-again") for metric in metrics
+    ]
 
 
 def test_the_median_stands_in_where_rounds_were_not_kept() -> None:
-    assert [one.metric.name for one in gather([nightly(1, sort=0.1)]).series] == ["step_time_median_s", THROUGHPUT]
+    assert [one.metric.name for one in gather([nightly(1, sort=0.1)]).series] == [
+        "step_time_median_s",
+        THROUGHPUT,
+    ]
 
 
 def test_points_are_in_order_of_time_whatever_the_order_of_files() -> None:
     gathered = gather([nightly(at, sort=1 / at) for at in (3, 1, 2)])
     assert values(gathered, "as-run") == [pytest.approx(at) for at in (1, 2, 3)]
-    assert (gathered.runs, gathered.first_utc, gathered.last_utc) == (3, "2026-01-02T02:00:00+00:00", "2026-01-04T02:00:00+00:00")
+    assert (gathered.runs, gathered.first_utc, gathered.last_utc) == (
+        3,
+        "2026-01-02T02:00:00+00:00",
+        "2026-01-04T02:00:00+00:00",
+    )
 
 
 def test_times_of_other_zones_are_put_in_order_too() -> None:
@@ -89,7 +110,9 @@ def test_relative_to_stock_what_the_machine_did_to_a_block_cancels() -> None:
 
 
 def test_a_cell_without_its_stock_is_left_out_and_said_to_be() -> None:
-    broken = replace(THREE_ARMS, arms=(replace(STOCK, broken={2: ("failed", "out of memory")}), AGAIN, FASTER))
+    broken = replace(
+        THREE_ARMS, arms=(replace(STOCK, broken={2: ("failed", "out of memory")}), AGAIN, FASTER)
+    )
     gathered = gather([ours(1, broken)], relative_to="stock")
     run = ours(1, broken)
     pairs = list(zip(cells(run, "faster")[::2], cells(run, "stock"), strict=True))
@@ -98,16 +121,28 @@ def test_a_cell_without_its_stock_is_left_out_and_said_to_be() -> None:
 
 def test_other_hardware_is_another_series() -> None:
     other = {"brand_raw": "Other CPU", "count": 8}
-    gathered = gather([nightly(1, sort=0.1), nightly(2, other, sort=0.2), nightly(3, sort=0.1)], THROUGHPUT)
-    assert [(one.machine, len(one.points)) for one in gathered.series] == [("Made-up CPU, 8 CPUs", 2), ("Other CPU, 8 CPUs", 1)]
+    gathered = gather(
+        [nightly(1, sort=0.1), nightly(2, other, sort=0.2), nightly(3, sort=0.1)], THROUGHPUT
+    )
+    assert [(one.machine, len(one.points)) for one in gathered.series] == [
+        ("Made-up CPU, 8 CPUs", 2),
+        ("Other CPU, 8 CPUs", 1),
+    ]
 
 
 def test_other_parameters_are_another_series() -> None:
     small, large = ours(1), ours(2)
     workload = replace(large.workloads["cnn_train"], params={"batch": 16})
     gathered = gather([small, replace(large, workloads={"cnn_train": workload})], THROUGHPUT)
-    stock = [(one.variant, one.name, len(one.points)) for one in gathered.series if one.tweakset == "stock"]
-    assert stock == [("batch=16", "cnn_train (batch=16), stock", 1), ("batch=8", "cnn_train (batch=8), stock", 1)]
+    stock = [
+        (one.variant, one.name, len(one.points))
+        for one in gathered.series
+        if one.tweakset == "stock"
+    ]
+    assert stock == [
+        ("batch=16", "cnn_train (batch=16), stock", 1),
+        ("batch=8", "cnn_train (batch=8), stock", 1),
+    ]
 
 
 def stock_alone(change: Callable[[JSON, JSON], None]) -> Run:
@@ -122,11 +157,15 @@ def contradict(first: JSON, _second: JSON) -> None:
 
 def lose_jobs(first: JSON, second: JSON) -> None:
     for one, outcome in ((first, "failed"), (second, "done")):
-        one["report"] = {"job": [{"job": at, "outcome": outcome} for at in range(len(one["steps"]["wall_s"]))]}
+        one["report"] = {
+            "job": [{"job": at, "outcome": outcome} for at in range(len(one["steps"]["wall_s"]))]
+        }
 
 
 IDLE = Arm("idle", requested={"vm.swappiness": "1"}, observed={"vm.swappiness": "60"})
-BROKEN = replace(THREE_ARMS, arms=(replace(STOCK, broken={2: ("failed", "out of memory")}), AGAIN, FASTER))
+BROKEN = replace(
+    THREE_ARMS, arms=(replace(STOCK, broken={2: ("failed", "out of memory")}), AGAIN, FASTER)
+)
 # What is left out or kept apart, and how many points of the series of stock (or faster) are left.
 NOTED: dict[str, tuple[int, Callable[[], GatheredHistory]]] = {
     "not in force": (1, lambda: gather([ours(1, Made(arms=(STOCK, IDLE), blocks=2, steps=4))])),
@@ -135,7 +174,12 @@ NOTED: dict[str, tuple[int, Callable[[], GatheredHistory]]] = {
     "copies": (1, lambda: gather([ours(1), replace(ours(1), origin="copy.json")])),
     "no time": (0, lambda: gather([replace(ours(1), started_utc="")])),
     "no control": (1, lambda: gather([ours(1, BROKEN)], relative_to="stock")),
-    "machines": (1, lambda: gather([nightly(1, sort=0.1), nightly(2, {"brand_raw": "Other CPU", "count": 8}, sort=0.2)])),
+    "machines": (
+        1,
+        lambda: gather(
+            [nightly(1, sort=0.1), nightly(2, {"brand_raw": "Other CPU", "count": 8}, sort=0.2)]
+        ),
+    ),
 }
 
 
@@ -155,11 +199,15 @@ def test_a_name_that_nobody_has_is_refused() -> None:
 
 def test_cells_that_contradict_their_steps_or_lost_jobs_are_left_out() -> None:
     for change in (contradict, lose_jobs):
-        assert values(gather([stock_alone(change)]), "stock") == [pytest.approx(cells(stock_alone(change), "stock")[1])]
+        assert values(gather([stock_alone(change)]), "stock") == [
+            pytest.approx(cells(stock_alone(change), "stock")[1])
+        ]
 
 
 def test_one_metric_can_be_asked_for() -> None:
-    assert {one.metric.name for one in gather([ours(1)], metric="cpu_s_per_step").series} == {"cpu_s_per_step"}
+    assert {one.metric.name for one in gather([ours(1)], metric="cpu_s_per_step").series} == {
+        "cpu_s_per_step"
+    }
 
 
 def in_two_turns(saved: JSON) -> JSON:
@@ -168,11 +216,18 @@ def in_two_turns(saved: JSON) -> JSON:
 
 def test_cells_that_took_turns_are_a_series_of_their_own_and_followed_in_their_own_metric() -> None:
     runs = [
-        replace(from_json(change(saved_run(replace(THREE_ARMS, seed=day))), f"{day}.json"), run_id=f"run-{day}")
+        replace(
+            from_json(change(saved_run(replace(THREE_ARMS, seed=day))), f"{day}.json"),
+            run_id=f"run-{day}",
+        )
         for day, change in ((1, dict), (2, dict), (3, in_two_turns), (4, in_two_turns))
     ]
     found = gather(runs)
-    stock = {(one.variant, one.metric.name): [point.mark.run_id for point in one.points] for one in found.series if one.tweakset == "stock"}
+    stock = {
+        (one.variant, one.metric.name): [point.mark.run_id for point in one.points]
+        for one in found.series
+        if one.tweakset == "stock"
+    }
     assert stock == {
         ("cells=in turns", THROUGHPUT): ["run-3", "run-4"],
         ("cells=in turns", "step_time_round_adjusted_s"): ["run-3", "run-4"],
@@ -181,9 +236,14 @@ def test_cells_that_took_turns_are_a_series_of_their_own_and_followed_in_their_o
     }
     assert {one.variant for one in gather(runs[2:]).series} == {""}
     relative = gather(runs[2:], relative_to="stock")
-    cells = {(cell.tweakset, cell.block): cell.metrics["step_time_round_adjusted_s"] for cell in runs[2].cells}
+    cells = {
+        (cell.tweakset, cell.block): cell.metrics["step_time_round_adjusted_s"]
+        for cell in runs[2].cells
+    }
     ratios = [cells["faster", block] / cells["stock", block] for block in (1, 2, 3)]
-    assert values(relative, "faster", "step_time_round_adjusted_s")[0] == pytest.approx(geometric_mean(ratios))
+    assert values(relative, "faster", "step_time_round_adjusted_s")[0] == pytest.approx(
+        geometric_mean(ratios)
+    )
 
 
 THROUGHPUT = "throughput_samples_per_s"
@@ -191,7 +251,10 @@ THROUGHPUT = "throughput_samples_per_s"
 
 def looked_back(series: Mapping[str, Sequence[float]], metric: str | None = THROUGHPUT) -> History:
     count = len(next(iter(series.values())))
-    runs = (from_json(night(at, {name: times_s[at] for name, times_s in series.items()}), f"{at}.json") for at in range(count))
+    runs = (
+        from_json(night(at, {name: times_s[at] for name, times_s in series.items()}), f"{at}.json")
+        for at in range(count)
+    )
     return judge(gather(runs, metric))
 
 
@@ -200,12 +263,18 @@ def test_a_change_has_its_runs_its_size_and_its_direction() -> None:
     history = looked_back({"sort": noisy(stepped((30, 0.1), (40, 0.125)))}, None)
     assert len(history.changes) == 2
     for change in history.changes:
-        assert (change.last_before.origin, change.first.origin, change.runs_since) == ("29.json", "30.json", 40)
+        assert (change.last_before.origin, change.first.origin, change.runs_since) == (
+            "29.json",
+            "30.json",
+            40,
+        )
         assert change.verdict == "regressed"
         assert change.gain == pytest.approx(-0.2, abs=0.01)
         assert change.low < change.gain < change.high
         ratio = change.after / change.before
-        assert ratio == pytest.approx(1 + change.gain if change.series.metric.better == "higher" else 1 / (1 + change.gain))
+        assert ratio == pytest.approx(
+            1 + change.gain if change.series.metric.better == "higher" else 1 / (1 + change.gain)
+        )
     assert {change.series.metric.name: change.before for change in history.changes} == {
         THROUGHPUT: pytest.approx(10, rel=0.01),
         "step_time_median_s": pytest.approx(0.099, rel=0.01),
@@ -213,7 +282,9 @@ def test_a_change_has_its_runs_its_size_and_its_direction() -> None:
 
 
 def test_less_time_is_an_improvement() -> None:
-    (change,) = looked_back({"sort": noisy(stepped((30, 0.1), (40, 0.08)))}, "step_time_median_s").changes
+    (change,) = looked_back(
+        {"sort": noisy(stepped((30, 0.1), (40, 0.08)))}, "step_time_median_s"
+    ).changes
     assert change.verdict == "improved"
     assert change.gain == pytest.approx(0.25, abs=0.015)
 
@@ -234,10 +305,15 @@ def test_the_newest_change_comes_first_and_of_equally_new_ones_the_largest() -> 
 def test_many_quiet_series_raise_no_alarm_together() -> None:
     """100 series of noise: at 5 % each by itself a few would alarm; adjusted for all of them none does."""
     rng = np.random.default_rng(3)
-    history = looked_back({f"s{at}": np.exp(0.02 * rng.standard_normal(50)).tolist() for at in range(100)})
+    history = looked_back(
+        {f"s{at}": np.exp(0.02 * rng.standard_normal(50)).tolist() for at in range(100)}
+    )
     assert any(one.p is not None and one.p <= 0.05 for one in history.judged)
     assert history.changes == []
-    assert all(one.p_adjusted is not None and one.p is not None and one.p_adjusted >= one.p for one in history.judged)
+    assert all(
+        one.p_adjusted is not None and one.p is not None and one.p_adjusted >= one.p
+        for one in history.judged
+    )
 
 
 def test_a_series_that_is_too_short_is_not_judged_and_says_so() -> None:
@@ -250,5 +326,8 @@ def test_a_series_that_is_too_short_is_not_judged_and_says_so() -> None:
 
 def test_recent_regressions_are_those_that_began_among_the_last_runs() -> None:
     history = looked_back({"sort": noisy(stepped((30, 1), (20, 1.2), (8, 1)))})
-    assert [(change.verdict, change.runs_since) for change in history.changes] == [("improved", 8), ("regressed", 28)]
+    assert [(change.verdict, change.runs_since) for change in history.changes] == [
+        ("improved", 8),
+        ("regressed", 28),
+    ]
     assert [len(regressions(history, recent)) for recent in (27, 28)] == [0, 1]

@@ -21,7 +21,10 @@ if TYPE_CHECKING:
 
 def looked_back(series: Mapping[str, Sequence[float]], refused: Sequence[str] = ()) -> History:
     count = len(next(iter(series.values())))
-    runs = (from_json(night(at, {name: times_s[at] for name, times_s in series.items()}), f"{at}.json") for at in range(count))
+    runs = (
+        from_json(night(at, {name: times_s[at] for name, times_s in series.items()}), f"{at}.json")
+        for at in range(count)
+    )
     return judge(gather(runs), refused)
 
 
@@ -31,17 +34,26 @@ def render(history: History, width: int = 100, *, color: bool = False, plain: bo
 
 @pytest.fixture(scope="module")
 def history() -> History:
-    slower, faster = noisy(stepped((30, 0.1), (40, 0.125)), 1), noisy(stepped((50, 1), (20, 0.5)), 2)
-    return looked_back({"sort": slower, "parse": faster, "quiet": noisy([1.0] * 70, 3)}, ["bad.json: not JSON"])
+    slower, faster = (
+        noisy(stepped((30, 0.1), (40, 0.125)), 1),
+        noisy(stepped((50, 1), (20, 0.5)), 2),
+    )
+    return looked_back(
+        {"sort": slower, "parse": faster, "quiet": noisy([1.0] * 70, 3)}, ["bad.json: not JSON"]
+    )
 
 
-def test_a_change_is_one_row_with_both_summaries_side_by_side(history: History, snapshot: SnapshotAssertion) -> None:
+def test_a_change_is_one_row_with_both_summaries_side_by_side(
+    history: History, snapshot: SnapshotAssertion
+) -> None:
     assert [render(history, width) for width in (100, 160)] == snapshot
 
 
 def test_the_line_of_blocks_shows_the_step(history: History) -> None:
     """70 runs in 20 letters, the step after 30: letter 8 is still high, and up is better, so a slower workload falls."""
-    (line,) = [line for line in render(history, 160).splitlines() if line.startswith("bench.py::sort")]
+    (line,) = [
+        line for line in render(history, 160).splitlines() if line.startswith("bench.py::sort")
+    ]
     blocks = line.split()[1]
     assert len(blocks) == SPARK
     assert set(blocks[:8]) <= set("▆▇█")
@@ -64,7 +76,11 @@ def test_a_letter_of_several_runs_is_their_median() -> None:
 
 
 @given(st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=100), st.integers(1, 60), st.booleans())
-def test_a_sparkline_is_never_wider_than_asked_and_reaches_both_ends(values: list[float], width: int, plain: bool) -> None:  # noqa: FBT001  # hypothesis
+def test_a_sparkline_is_never_wider_than_asked_and_reaches_both_ends(
+    values: list[float],
+    width: int,
+    plain: bool,  # noqa: FBT001  # hypothesis
+) -> None:
     line, ramp = sparkline(values, width, plain=plain), PLAIN_RAMP if plain else RAMP
     assert len(line) == min(width, len(values))
     assert set(line) <= set(ramp)

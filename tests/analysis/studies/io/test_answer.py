@@ -41,7 +41,10 @@ def gain(levels: Mapping[str, object], tweakset: str) -> float:
 
 
 MADE = MadeIo(
-    factors={"format": tuple(SPEED), "cache": ("cold", "warm")}, tweaksets=("stock", "stock-again", SMALL, LARGE), gain=gain, cell_sd=0.02
+    factors={"format": tuple(SPEED), "cache": ("cold", "warm")},
+    tweaksets=("stock", "stock-again", SMALL, LARGE),
+    gain=gain,
+    cell_sd=0.02,
 )
 
 
@@ -69,7 +72,10 @@ def test_the_page_opens_with_the_answer(snapshot: SnapshotAssertion) -> None:
 
 def test_answers(snapshot: SnapshotAssertion) -> None:
     runs = io_runs(replace(MADE, blocks=1))
-    fine = [replace(run, computation_time_s=0.00065, params={**run.params, "record_scale": 0.002}) for run in runs]
+    fine = [
+        replace(run, computation_time_s=0.00065, params={**run.params, "record_scale": 0.002})
+        for run in runs
+    ]
     assert {
         "effects": findings(study_of()),
         "one block": findings(study_of(blocks=1)),
@@ -79,17 +85,35 @@ def test_answers(snapshot: SnapshotAssertion) -> None:
     } == snapshot
 
 
-@pytest.mark.parametrize(("seconds", "scale", "doubted"), [(0.00065, 0.002, True), (0.02, 0.002, False), (0.0035, 1, False)])
-def test_a_step_of_fractions_of_a_millisecond_is_doubted_at_the_head(seconds: float, scale: float, *, doubted: bool) -> None:
+@pytest.mark.parametrize(
+    ("seconds", "scale", "doubted"),
+    [(0.00065, 0.002, True), (0.02, 0.002, False), (0.0035, 1, False)],
+)
+def test_a_step_of_fractions_of_a_millisecond_is_doubted_at_the_head(
+    seconds: float, scale: float, *, doubted: bool
+) -> None:
     runs = io_runs(replace(MADE, blocks=1))
-    runs = [replace(run, computation_time_s=seconds, params={**run.params, "record_scale": scale}) for run in runs]
+    runs = [
+        replace(run, computation_time_s=seconds, params={**run.params, "record_scale": scale})
+        for run in runs
+    ]
     assert [doubt for _, doubt in basis(studied(runs))] == [True] * doubted
 
 
 def test_what_is_alike_is_not_told_apart() -> None:
     """Eight configurations and nothing between them: the best of them is chosen by these very figures, so all pairs are adjusted."""
-    made = MadeIo(factors={"format": tuple("abcdefgh"), "cache": ("warm",)}, tweaksets=("stock",), blocks=5, cell_sd=0.05, steps=16)
-    false = sum(" slower " in line for seed in range(30) for line in findings(studied(io_runs(replace(made, seed=seed)))))
+    made = MadeIo(
+        factors={"format": tuple("abcdefgh"), "cache": ("warm",)},
+        tweaksets=("stock",),
+        blocks=5,
+        cell_sd=0.05,
+        steps=16,
+    )
+    false = sum(
+        " slower " in line
+        for seed in range(30)
+        for line in findings(studied(io_runs(replace(made, seed=seed))))
+    )
     assert false <= scipy.stats.binom.ppf(0.999, 30, 0.05)
 
 
@@ -97,7 +121,11 @@ def test_a_tweak_set_that_changes_nothing_is_no_treatment() -> None:
     found = study_of()
     assert {one.tweakset for one in found.contrasts.tweaks} == {SMALL}
     assert {one.tweakset for one in found.idle} == {LARGE}
-    assert all(LARGE not in factor for one in found.analyses for factor in one.layout.varied.levels.values())
+    assert all(
+        LARGE not in factor
+        for one in found.analyses
+        for factor in one.layout.varied.levels.values()
+    )
 
 
 @pytest.mark.parametrize(
@@ -105,16 +133,33 @@ def test_a_tweak_set_that_changes_nothing_is_no_treatment() -> None:
     [
         ({"already_in_force": ["vm.x"]}, True),
         ({"already_in_force": []}, False),
-        ({"already_in_force": ["vm.x"], "side_effects": {"/sys/block/vda/queue/read_ahead_kb": ["128", "8192"]}}, False),
+        (
+            {
+                "already_in_force": ["vm.x"],
+                "side_effects": {"/sys/block/vda/queue/read_ahead_kb": ["128", "8192"]},
+            },
+            False,
+        ),
     ],
 )
-def test_whether_it_changed_anything_is_read_from_the_saved_cells(tweak: Mapping[str, object], *, nothing: bool) -> None:
+def test_whether_it_changed_anything_is_read_from_the_saved_cells(
+    tweak: Mapping[str, object], *, nothing: bool
+) -> None:
     saved = saved_io(replace(MADE, blocks=2))
     for one in saved["benchmarks"]:
         info = one["extra_info"]
-        info["workload_facts"] |= {"device": "vda", "device_read_ahead_kb": "8192", "device_scheduler": "[mq-deadline] none"}
+        info["workload_facts"] |= {
+            "device": "vda",
+            "device_read_ahead_kb": "8192",
+            "device_scheduler": "[mq-deadline] none",
+        }
         if info["tweakset"] == LARGE:
-            info["tweak"] |= {"requested": {"vm.x": "1"}, "before": {"vm.x": "1"}, "observed": {"vm.x": "1"}, **tweak}
+            info["tweak"] |= {
+                "requested": {"vm.x": "1"},
+                "before": {"vm.x": "1"},
+                "observed": {"vm.x": "1"},
+                **tweak,
+            }
     judged = judged_of(from_json(saved, "io.json"), [])
     runs = [one.run for one in judged]
     assert {run.changed_nothing for run in runs if run.tweakset == LARGE} == {nothing}
@@ -127,7 +172,15 @@ def engines(seed: int, factor: float) -> list[IoRun]:
     runs = []
     for engine, base, its in (("torch", 400.0, seed), ("dlio", 400.0 * factor, seed + 1)):
         made = replace(MADE, tweaksets=("stock",), base_per_s=base, seed=its, block_sd=0.0)
-        runs += [replace(run, engine=engine, overrides={"engine": engine, **run.overrides}, id=run.id + engine) for run in io_runs(made)]
+        runs += [
+            replace(
+                run,
+                engine=engine,
+                overrides={"engine": engine, **run.overrides},
+                id=run.id + engine,
+            )
+            for run in io_runs(made)
+        ]
     return runs
 
 
@@ -139,7 +192,9 @@ def test_the_engine_is_a_factor_paired_by_block() -> None:
 
 
 def test_stock_and_its_copy_in_one_block_are_one_value_and_epochs_are_no_replicates() -> None:
-    found = configurations([judge(run) for run in io_runs(replace(MADE, tweaksets=("stock", "stock-again"), epochs=3))])
+    found = configurations(
+        [judge(run) for run in io_runs(replace(MADE, tweaksets=("stock", "stock-again"), epochs=3))]
+    )
     assert {one.tweakset for one in found} == {"stock"}
     assert {one.responses[RATE].n for one in found} == {5}
     assert {len(one.runs) for one in found} == {10}
@@ -150,11 +205,18 @@ def test_stock_and_its_copy_in_one_block_are_one_value_and_epochs_are_no_replica
 
 def read_ahead_gain(levels: Mapping[str, object], tweakset: str) -> float:
     """Reading ahead less costs 15 % where raw files are read from the disk, and nothing elsewhere."""
-    return math.log(0.85) if tweakset == SMALL and levels == {"format": "raw", "cache": "cold"} else 0.0
+    return (
+        math.log(0.85)
+        if tweakset == SMALL and levels == {"format": "raw", "cache": "cold"}
+        else 0.0
+    )
 
 
 CROSSED = MadeIo(
-    factors={"format": ("raw", "png"), "cache": ("cold", "warm")}, tweaksets=("stock", "stock-again", SMALL), gain=read_ahead_gain, blocks=6
+    factors={"format": ("raw", "png"), "cache": ("cold", "warm")},
+    tweaksets=("stock", "stock-again", SMALL),
+    gain=read_ahead_gain,
+    blocks=6,
 )
 
 
@@ -178,13 +240,23 @@ def test_a_copy_of_stock_that_differs_is_said() -> None:
     def drift(_levels: Mapping[str, object], tweakset: str) -> float:
         return 0.1 if tweakset == "stock-again" else 0.0
 
-    (line,) = [line for line in findings(studied(io_runs(replace(CROSSED, gain=drift)))) if line.startswith("A/A")]
-    assert re.match(r"A/A: stock and its copy differ in 4 of 4 configurations, although nothing was changed: .*: \+1\d\.\d % \[", line)
+    (line,) = [
+        line
+        for line in findings(studied(io_runs(replace(CROSSED, gain=drift))))
+        if line.startswith("A/A")
+    ]
+    assert re.match(
+        r"A/A: stock and its copy differ in 4 of 4 configurations, although nothing was changed: "
+        r".*: \+1\d\.\d % \[",
+        line,
+    )
     quiet = findings(studied(io_runs(CROSSED)))
     assert not [line for line in quiet if line.startswith("A/A")]
 
 
 def test_a_tweak_set_that_met_some_configurations_only_is_judged_where_it_was() -> None:
-    runs = [run for run in io_runs(CROSSED) if run.tweakset != SMALL or run.overrides["format"] == "raw"]
+    runs = [
+        run for run in io_runs(CROSSED) if run.tweakset != SMALL or run.overrides["format"] == "raw"
+    ]
     found = studied(runs)
     assert {one.rest for one in found.contrasts.tweaks} == {"raw"}

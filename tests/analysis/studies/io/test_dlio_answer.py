@@ -15,7 +15,12 @@ if TYPE_CHECKING:
     from syrupy.assertion import SnapshotAssertion
 
 
-EIGHT = Made(after_s=900, loads=(1.0, *[0.02] * 79), reader={"read_threads": 8}, overrides=("++workload.reader.read_threads=8",))
+EIGHT = Made(
+    after_s=900,
+    loads=(1.0, *[0.02] * 79),
+    reader={"read_threads": 8},
+    overrides=("++workload.reader.read_threads=8",),
+)
 
 
 def baselines(where: Path, waits: Sequence[float]) -> None:
@@ -38,7 +43,9 @@ def page(capsys: pytest.CaptureFixture[str], *words: str | Path) -> str:
     return out
 
 
-def test_the_whole_page(here: Path, capsys: pytest.CaptureFixture[str], snapshot: SnapshotAssertion) -> None:
+def test_the_whole_page(
+    here: Path, capsys: pytest.CaptureFixture[str], snapshot: SnapshotAssertion
+) -> None:
     """Baselines run twice, a setting once, another model, and one folder that only generated data."""
     baselines(here, (0.030, 0.031))
     folder(here / "2_read_threads_8", EIGHT)
@@ -46,7 +53,9 @@ def test_the_whole_page(here: Path, capsys: pytest.CaptureFixture[str], snapshot
     assert page(capsys, here, "--all") == snapshot
 
 
-def test_runs_of_several_models_are_told_apart(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_runs_of_several_models_are_told_apart(
+    here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     for model in ("unet3d_h100", "resnet50_h100"):
         folder(here / model / "2_read_threads_8", EIGHT)
         for overrides in (here / model).rglob("overrides.yaml"):
@@ -55,7 +64,9 @@ def test_runs_of_several_models_are_told_apart(here: Path, capsys: pytest.Captur
     assert min(text.count(f"\n{model} ") for model in ("unet3d_h100", "resnet50_h100")) >= 1
 
 
-def test_a_damaged_folder_is_named_and_the_rest_is_judged(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_damaged_folder_is_named_and_the_rest_is_judged(
+    here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     folder(here / "a", Made())
     (folder(here / "b", Made(after_s=60)) / "0_output.json").write_text("{")
     assert main(["io", str(here)]) == 0
@@ -74,7 +85,10 @@ def test_refusals_are_one_line_on_stderr_and_exit_code_2(
     folder(Path("made"), Made(generates=True))
     found = {}
     requests = [["io", name] for name in ("README.md", str(here), "made", "nowhere", "empty")]
-    for request in [*requests, *([command, "results"] for command in ("report", "plot", "compare"))]:
+    for request in [
+        *requests,
+        *([command, "results"] for command in ("report", "plot", "compare")),
+    ]:
         assert main(request) == 2
         out, err = capsys.readouterr()
         assert out == ""

@@ -39,12 +39,24 @@ def recorded(name: str) -> IoRun:
 
 def test_a_recording_of_dlio_2_0_0_is_read() -> None:
     """Three folders: data made, then trained on with one rank and with two; 24 files of 64 KiB, batch 2, so 12 steps and 6."""
-    assert [(run.id, run.kind) for run in read(RECORDED)] == [("generation", "generation"), ("1", "training"), ("2", "training")]
+    assert [(run.id, run.kind) for run in read(RECORDED)] == [
+        ("generation", "generation"),
+        ("1", "training"),
+        ("2", "training"),
+    ]
     one = recorded("1")
-    assert (one.model, one.processes, one.batch_size, one.read_threads, one.computation_time_s) == ("unet3d_h100", 1, 2, 1, 0.02)
+    assert (one.model, one.processes, one.batch_size, one.read_threads, one.computation_time_s) == (
+        "unet3d_h100",
+        1,
+        2,
+        1,
+        0.02,
+    )
     assert one.record_length_bytes == 65536  # spelled record_length there
     assert {epoch.steps for epoch in one.epochs} == {12}
-    assert {(epoch.number, epoch.rank, epoch.steps) for epoch in recorded("2").epochs} == {(n, r, 6) for n in (1, 2) for r in (0, 1)}
+    assert {(epoch.number, epoch.rank, epoch.steps) for epoch in recorded("2").epochs} == {
+        (n, r, 6) for n in (1, 2) for r in (0, 1)
+    }
 
 
 def test_its_figures_come_out_of_its_step_lists() -> None:
@@ -81,7 +93,10 @@ def test_one_folder_can_be_named_or_all_that_lie_under_one(tmp_path: Path) -> No
     first = folder(tmp_path / "a" / "b", Made())
     folder(tmp_path / "c", Made(after_s=60))
     assert len(read(first)) == 1
-    assert [run.started_utc for run in read(tmp_path)] == ["2026-01-01T00:00:00+00:00", "2026-01-01T00:01:00+00:00"]
+    assert [run.started_utc for run in read(tmp_path)] == [
+        "2026-01-01T00:00:00+00:00",
+        "2026-01-01T00:01:00+00:00",
+    ]
 
 
 def test_runs_are_called_as_the_study_called_their_folders(tmp_path: Path) -> None:
@@ -95,14 +110,20 @@ def test_prefetching_is_what_dlio_hands_to_the_loader(tmp_path: Path) -> None:
     """ceil(7 / 2) = 4 batches a reader where a size is set; the DataLoader's own 2 where none is."""
     folder(tmp_path / "set", Made(reader={"prefetch_size": 7}))
     folder(tmp_path / "unset", Made())
-    assert [run.prefetch_factor for run in sorted(read(tmp_path), key=lambda run: "unset" in run.origin)] == [4, 2]
+    assert [
+        run.prefetch_factor for run in sorted(read(tmp_path), key=lambda run: "unset" in run.origin)
+    ] == [4, 2]
 
 
 def test_a_key_of_another_dlio_is_named_as_ignored(tmp_path: Path) -> None:
     copy = tmp_path / "1"
     shutil.copytree(RECORDED / "1", copy)
     config = copy / ".hydra" / "config.yaml"
-    config.write_text(config.read_text().replace("record_length: 65536", "record_length: 65536\n    record_length_bytes: 1048576"))
+    config.write_text(
+        config.read_text().replace(
+            "record_length: 65536", "record_length: 65536\n    record_length_bytes: 1048576"
+        )
+    )
     (run,) = read(copy)
     assert run.record_length_bytes == 65536
     assert [note.split()[0] for note in run.notes] == ["record_length_bytes"]
@@ -134,12 +155,20 @@ def test_the_first_wait_of_a_block_after_a_checkpoint_is_put_back(tmp_path: Path
     assert second.load_s == pytest.approx((0.3, 0.02, 0.02, 0.02))
 
 
-FILES = ("summary.json", "0_output.json", "0_per_epoch_stats.json", ".hydra/config.yaml", ".hydra/overrides.yaml")
+FILES = (
+    "summary.json",
+    "0_output.json",
+    "0_per_epoch_stats.json",
+    ".hydra/config.yaml",
+    ".hydra/overrides.yaml",
+)
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.data())
-def test_whatever_is_done_to_a_file_it_is_read_or_refused(tmp_path: Path, data: st.DataObject) -> None:
+def test_whatever_is_done_to_a_file_it_is_read_or_refused(
+    tmp_path: Path, data: st.DataObject
+) -> None:
     where = tmp_path / "any"
     shutil.rmtree(where, ignore_errors=True)
     path = folder(where, Made(processes=1, epochs=1, loads=(0.5, 0.1, 0.1)))
@@ -147,7 +176,9 @@ def test_whatever_is_done_to_a_file_it_is_read_or_refused(tmp_path: Path, data: 
     content = (path / name).read_text()
     at = data.draw(st.integers(0, len(content) - 1))
     new = data.draw(st.text(st.sampled_from('{}[]",:-0159.eNa\n \x00ü'), max_size=4))
-    (path / name).write_text(content[:at] + new + content[at + data.draw(st.integers(0, 3)) :], encoding="utf-8")
+    (path / name).write_text(
+        content[:at] + new + content[at + data.draw(st.integers(0, 3)) :], encoding="utf-8"
+    )
     refused: list[str] = []
     for run in runs_of(where, refused):
         if run.epochs:
@@ -162,12 +193,20 @@ def test_environments_and_other_hidden_folders_are_not_searched(tmp_path: Path) 
     assert [run.started_utc for run in read(tmp_path)] == ["2026-01-01T00:01:00+00:00"]
 
 
-LOG = "Max steps per epoch: 40 = 1 * 320 / 4 / 2 (samples per file * num files / batch size / comm size)\n(set value: {'mean': 0.1})"
+LOG = (
+    "Max steps per epoch: 40 = 1 * 320 / 4 / 2 (samples per file * num files / batch size / comm "
+    "size)\n(set value: {'mean': 0.1})"
+)
 
 
 @pytest.mark.parametrize("log", ["", LOG])
-def test_a_copy_without_its_hidden_folder_has_what_needs_no_configuration(tmp_path: Path, log: str) -> None:
-    """AU and the shares of time need none. With DLIO's log its batch is known, with its own two rates the record length."""
+def test_a_copy_without_its_hidden_folder_has_what_needs_no_configuration(
+    tmp_path: Path, log: str
+) -> None:
+    """AU and the shares of time need none.
+
+    With DLIO's log its batch is known, with its own two rates the record length.
+    """
     place = folder(tmp_path / "unet3d_h100" / "2_read_threads_8", Made())
     whole = judge(read(tmp_path)[0])
     shutil.rmtree(place / ".hydra")
@@ -220,14 +259,20 @@ def test_a_damaged_folder_is_refused_in_a_line_and_leaves_the_others_readable(
         assert len(runs_of(Path("results"), refused)) == 1
         (line,) = refused
         assert "\n" not in line
-        found[case] = re.sub(r"(column|char) \d+", r"\1 N", line)  # how long a number is differs between machines
+        found[case] = re.sub(
+            r"(column|char) \d+", r"\1 N", line
+        )  # how long a number is differs between machines
         (path / name).write_text(whole)
 
     for name in MISSING:
         damage(f"missing {name}", name, None)
     for name in CUT:
         whole = (path / name).read_text()
-        damage(f"cut short {name}", name, whole[: len(whole) // 2] + ("\n\t{" if name.endswith("yaml") else ""))
+        damage(
+            f"cut short {name}",
+            name,
+            whole[: len(whole) // 2] + ("\n\t{" if name.endswith("yaml") else ""),
+        )
     for name, old, new in EDITED:
         damage(f"{name} {new[:40]}", name, (path / name).read_text().replace(old, new, 1))
     assert found == snapshot
@@ -241,10 +286,16 @@ def test_hydra_s_folder_goes_by_any_name(tmp_path: Path, name: str) -> None:
         (tmp_path / at / ".hydra").rename(tmp_path / at / name)
     made, one = sorted(read(tmp_path), key=lambda run: run.kind)
     assert (made.kind, one.kind) == ("generation", "training")
-    assert (one.params, one.overrides, one.dataset) == (recorded("1").params, recorded("1").overrides, recorded("1").dataset)
+    assert (one.params, one.overrides, one.dataset) == (
+        recorded("1").params,
+        recorded("1").overrides,
+        recorded("1").dataset,
+    )
 
 
-def test_a_summary_alone_is_read_as_what_dlio_reported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_summary_alone_is_read_as_what_dlio_reported(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """Submissions often keep no step lists: the figures are DLIO's own."""
     copy = tmp_path / "2"
     copy.mkdir()

@@ -16,8 +16,9 @@ from tests.conftest import REFERENCE
 pytestmark = pytest.mark.needs("reference")
 
 FOLDER = REFERENCE / "perf_2025"
-# id: ranks, steps, AU and half its interval, MB/s as reported, MB/s of a consistent count, AU whole and half its interval (None where it
-# was not given), MB/s whole, first-step share. Intervals are over the five epochs.
+# id: ranks, steps, AU and half its interval, MB/s as reported, MB/s of a consistent count, AU whole
+# and half its interval (None where it was not given), MB/s whole, first-step share. Intervals are
+# over the five epochs.
 TABLE = {
     "6": (6, 4, 86.52, 0.75, 10475.0, 15712.4, 22.37, None, 4062.0, 0.746),
     "8": (8, 3, 77.94, 0.37, 9436.6, 18873.2, 21.95, None, 5314.8, 0.732),
@@ -40,7 +41,9 @@ def study() -> dict[str, Judged]:
     runs = runs_of(FOLDER, refused)
     assert not refused
     assert [run.kind for run in runs].count("generation") == 4
-    return {run.id: judge(run) for run in runs if run.epochs and (run.record_length_bytes or 0) > 65536}
+    return {
+        run.id: judge(run) for run in runs if run.epochs and (run.record_length_bytes or 0) > 65536
+    }
 
 
 def half_width(values: Sequence[float]) -> float:
@@ -57,7 +60,9 @@ def test_the_inventory(study: dict[str, Judged]) -> None:
 @pytest.mark.parametrize("name", TABLE)
 def test_each_run(study: dict[str, Judged], name: str) -> None:
     """AU of the step lists to 0.03 points, throughputs to 0.1 %, means to 0.01; what DLIO reported stands beside them."""
-    ranks, steps, au, au_half, reported, consistent, whole, whole_half, mb_whole, first = TABLE[name]
+    ranks, steps, au, au_half, reported, consistent, whole, whole_half, mb_whole, first = TABLE[
+        name
+    ]
     one = study[name]
     reported_au = one.run.reported["train_au_percentage"]
     assert isinstance(reported_au, list)
@@ -68,27 +73,37 @@ def test_each_run(study: dict[str, Judged], name: str) -> None:
     assert one.formula("mb_per_s_nominal_steady") == pytest.approx(consistent, rel=0.001)
     assert one.formula("mb_per_s_nominal_whole") == pytest.approx(mb_whole, rel=0.001)
     assert one.formula("au_whole_percent") == pytest.approx(whole, abs=0.01)
-    # 0.002: the published shares of 0.255 and 0.575 are 0.2545 and 0.5738 of the same files, rounded up on their way.
+    # 0.002: the published shares of 0.255 and 0.575 are 0.2545 and 0.5738 of the same files,
+    # rounded up on their way.
     assert one.formula("first_step_share") == pytest.approx(first, abs=0.002)
     assert half_width(reported_au) == pytest.approx(au_half, abs=0.01)
     if whole_half is not None:
         assert half_width(one.responses[WHOLE].per_epoch) == pytest.approx(whole_half, abs=0.01)
     # Single epochs can be further off (0.13): the end that was saved is not the one reckoned with.
     assert fmean(reported_au) == pytest.approx(one.formula("au_steady_percent"), abs=0.03)
-    # samples/s = AU x batch x ranks / t_c: 0.997 to 1.000, for a sleep overshoots; 1 with the measured one.
+    # samples/s = AU x batch x ranks / t_c: 0.997 to 1.000, for a sleep overshoots; 1 with the
+    # measured one.
     found = one.identity
     assert 0.997 <= (found.nominal or 0) <= 1.000
     assert found.measured == pytest.approx(1, abs=1e-5)
-    # Six steps and fewer, with four readers and more: what is left after the first step was fetched during it.
+    # Six steps and fewer, with four readers and more: what is left after the first step was fetched
+    # during it.
     assert (one.responses[STEADY].why_missing or "").startswith("insufficient_steps:")
     assert one.value(WHOLE) is not None
 
 
 def test_the_headline_claims_turn_round(study: dict[str, Judged]) -> None:
-    """Six ranks to eight: 10.5 to 9.4 GB/s as published, 4.06 to 5.31 over whole epochs (+31 %). HDF5 over PNG holds both ways."""
+    """Six ranks to eight: 10.5 to 9.4 GB/s as published, 4.06 to 5.31 over whole epochs (+31 %).
+
+    HDF5 over PNG holds both ways.
+    """
     six, eight = (study[name] for name in ("6", "8"))
-    growth = (eight.value("mb_per_s_nominal_whole") or 0) / (six.value("mb_per_s_nominal_whole") or 1)
+    growth = (eight.value("mb_per_s_nominal_whole") or 0) / (
+        six.value("mb_per_s_nominal_whole") or 1
+    )
     assert growth == pytest.approx(1.31, abs=0.005)
-    assert (eight.formula("mb_per_s_nominal_dlio") or 0) < (six.formula("mb_per_s_nominal_dlio") or 0)
+    assert (eight.formula("mb_per_s_nominal_dlio") or 0) < (
+        six.formula("mb_per_s_nominal_dlio") or 0
+    )
     hdf5 = study["4_format_hdf5"]
     assert hdf5.value("mb_per_s_nominal_whole") == pytest.approx(8842, abs=1)

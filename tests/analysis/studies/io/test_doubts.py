@@ -26,7 +26,11 @@ if TYPE_CHECKING:
 
     from analysis.studies.io.terms import Epoch, IoRun
 
-MADE = MadeIo(factors={"format": ("raw", "npz"), "cache": ("cold", "warm"), "processes": (2,)}, blocks=3, epochs=2)
+MADE = MadeIo(
+    factors={"format": ("raw", "npz"), "cache": ("cold", "warm"), "processes": (2,)},
+    blocks=3,
+    epochs=2,
+)
 AU = ("au_steady_percent", "au_whole_percent")
 
 
@@ -41,7 +45,11 @@ def late(one: Epoch, times: float) -> Epoch:
     compute_s = tuple(times * value for value in one.compute_s)
     caught_up_s = math.fsum(compute_s) - math.fsum(one.compute_s)
     waits_s = math.fsum(one.load_s[1:])
-    return replace(one, compute_s=compute_s, load_s=(one.load_s[0], *(value * (1 - caught_up_s / waits_s) for value in one.load_s[1:])))
+    return replace(
+        one,
+        compute_s=compute_s,
+        load_s=(one.load_s[0], *(value * (1 - caught_up_s / waits_s) for value in one.load_s[1:])),
+    )
 
 
 def overslept(run: IoRun, times: float = 1.3) -> IoRun:
@@ -56,27 +64,44 @@ def test_a_sleep_that_ended_late_is_no_work_of_the_accelerator() -> None:
     assert all(refused.value(name) is None for name in AU)
     assert (refused.responses["au_whole_percent"].why_missing or "").startswith("oversleep")
     assert refused.value("samples_per_s_whole") == judge(quiet).value("samples_per_s_whole")
-    assert judge(loaded).formula("au_whole_percent") == pytest.approx(1.3 * (judge(quiet).formula("au_whole_percent") or 0))
+    assert judge(loaded).formula("au_whole_percent") == pytest.approx(
+        1.3 * (judge(quiet).formula("au_whole_percent") or 0)
+    )
     one, other = judged_alike([judge(quiet), judge(replace(loaded, id="other"))])
     assert (one.nominal, other.nominal) == (True, True)
     assert other.value("au_whole_percent") == pytest.approx(one.value("au_whole_percent"))
     asked_s, steps = MADE.computation_time_s, MADE.steps
-    by_hand = sum(100 * asked_s * steps / each.duration_s for each in loaded.epochs) / len(loaded.epochs)
+    by_hand = sum(100 * asked_s * steps / each.duration_s for each in loaded.epochs) / len(
+        loaded.epochs
+    )
     assert other.value("au_whole_percent") == pytest.approx(by_hand)
 
 
 def test_where_no_sleep_ended_late_utilisation_is_as_dlio_has_it() -> None:
-    """Up to 5 %: as clocked. Beyond it in one run: with the time asked for in all of that saved run, and in none of another."""
-    near, beyond = overslept(made("cold"), OVERSLEPT - 0.002), overslept(made("cold"), OVERSLEPT + 0.002)
+    """Up to 5 %: as clocked.
+
+    Beyond it in one run: with the time asked for in all of that saved run, and in none of another.
+    """
+    near, beyond = (
+        overslept(made("cold"), OVERSLEPT - 0.002),
+        overslept(made("cold"), OVERSLEPT + 0.002),
+    )
     assert judge(near).value("au_whole_percent") is not None
     assert judge(beyond).value("au_whole_percent") is None
     elsewhere = replace(near, origin="another.json")
-    assert [one.nominal for one in judged_alike([judge(run) for run in (near, beyond, elsewhere)])] == [True, True, False]
+    assert [
+        one.nominal for one in judged_alike([judge(run) for run in (near, beyond, elsewhere)])
+    ] == [True, True, False]
 
 
-def test_a_tweak_set_that_only_makes_sleeps_late_has_no_effect_on_utilisation(snapshot: SnapshotAssertion) -> None:
+def test_a_tweak_set_that_only_makes_sleeps_late_has_no_effect_on_utilisation(
+    snapshot: SnapshotAssertion,
+) -> None:
     """Same samples/s, and sleeps 1.5 times as long under the one: not a point of AU comes of it."""
-    runs = [overslept(run, 1.5) if run.params["cache"] == "cold" else run for run in made_runs(replace(MADE, epochs=1))]
+    runs = [
+        overslept(run, 1.5) if run.params["cache"] == "cold" else run
+        for run in made_runs(replace(MADE, epochs=1))
+    ]
     found = study("made.json", [judge(run) for run in runs])
     values = {one.run.id: one.value("au_whole_percent") for one in found.cells}
     plain = {one.run.id: one.value("samples_per_s_whole") for one in found.cells}
@@ -97,7 +122,10 @@ def test_the_overshoot_stands_beside_the_identity(snapshot: SnapshotAssertion) -
 
 def test_a_computation_that_was_drawn_at_random_is_no_late_sleep() -> None:
     drawn = {"computation_time": {"type": "normal", "mean": 0.1, "stdev": 0.05}}
-    assert judge(io_run(epoch([0.1] * 20, [0.13] * 20), params=drawn)).value("au_whole_percent") is not None
+    assert (
+        judge(io_run(epoch([0.1] * 20, [0.13] * 20), params=drawn)).value("au_whole_percent")
+        is not None
+    )
 
 
 def test_a_page_cache_in_another_state_refuses_every_figure(snapshot: SnapshotAssertion) -> None:
@@ -122,8 +150,12 @@ STANDS = [
     made("cold"),
     made("warm", resident_before=None, read_bytes=None),
     made("warm", read_bytes=400_000),  # pages of Python: no more than a megabyte of both ranks
-    made("warm", read_bytes=15_000_000, locked=True),  # of libraries: nothing of the data set can have been among it
-    made("cold", read_bytes=0, device_read_bytes=None),  # a file system on no device, of which nobody counts
+    made(
+        "warm", read_bytes=15_000_000, locked=True
+    ),  # of libraries: nothing of the data set can have been among it
+    made(
+        "cold", read_bytes=0, device_read_bytes=None
+    ),  # a file system on no device, of which nobody counts
     replace(made("warm", resident_before=0.2), params={"cache": "as_found"}),
 ]
 
@@ -135,7 +167,10 @@ def test_what_is_as_it_was_called_or_was_not_recorded_stands() -> None:
 def test_a_part_of_the_data_set_is_fetched_for_a_part_of_its_steps() -> None:
     """Half the steps of each epoch, half the bytes: not a cold epoch that read half of it from memory."""
     run = made("cold")
-    half = [replace(one, load_s=one.load_s[:24], compute_s=one.compute_s[:24], barrier_s=None) for one in run.epochs]
+    half = [
+        replace(one, load_s=one.load_s[:24], compute_s=one.compute_s[:24], barrier_s=None)
+        for one in run.epochs
+    ]
     size = int(str(run.dataset["bytes"]))
     cut = [replace(one, rchar_bytes=size // 4, read_bytes=size // 4) for one in half]
     assert "cache" not in {one.kind for one in judge(replace(run, epochs=tuple(cut))).doubts}
@@ -151,7 +186,11 @@ def test_the_reader_holds_a_run_to_what_its_workload_was_held_to() -> None:
 
 def changed(saved: dict[str, Any], name: str) -> dict[str, Any]:
     """The report of the first cell whose name has this in it, to be changed."""
-    report: dict[str, Any] = next(one["extra_info"]["report"] for one in saved["benchmarks"] if name in one["extra_info"]["workload"])
+    report: dict[str, Any] = next(
+        one["extra_info"]["report"]
+        for one in saved["benchmarks"]
+        if name in one["extra_info"]["workload"]
+    )
     return report
 
 
@@ -159,12 +198,18 @@ def test_no_metric_of_a_cell_whose_cache_was_gone() -> None:
     saved = saved_io(MADE)
     for one in (told := changed(saved, "cache=warm"))["epochs"]:
         one["read_bytes"] = told["io"][0]["dataset"]["bytes"]
-    cells = [cell for cell in from_json(saved, "run.json").cells if "samples_per_s_whole" not in cell.metrics]
+    cells = [
+        cell
+        for cell in from_json(saved, "run.json").cells
+        if "samples_per_s_whole" not in cell.metrics
+    ]
     assert len(cells) == 1
     assert "throughput_samples_per_s" in cells[0].metrics
 
 
-def test_a_refused_figure_is_nowhere_in_what_programs_read(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_refused_figure_is_nowhere_in_what_programs_read(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     saved = saved_io(replace(MADE, steps=10))
     changed(saved, "cache=warm")["epochs"][0]["resident_before"] = 0.1
     (tmp_path / "io.json").write_text(json.dumps(saved), encoding="utf-8")
@@ -188,12 +233,19 @@ IMPOSSIBLE: list[tuple[str, list[float], str]] = [
 
 
 def test_what_no_figure_can_be_is_refused_as_such() -> None:
-    assert [word in (cannot_be(name, values) or "") for name, values, word in IMPOSSIBLE] == [True] * len(IMPOSSIBLE)
+    assert [word in (cannot_be(name, values) or "") for name, values, word in IMPOSSIBLE] == [
+        True
+    ] * len(IMPOSSIBLE)
     assert [cannot_be(name, [0.5]) for name, *_ in IMPOSSIBLE] == [None] * len(IMPOSSIBLE)
 
 
-def test_step_lists_of_another_run_give_no_figure(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """40 steps of 0.12 s and more in an epoch of half that: no share of 139 %, none below 0. A bare NaN of DLIO's is printed nowhere."""
+def test_step_lists_of_another_run_give_no_figure(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """40 steps of 0.12 s and more in an epoch of half that: no share of 139 %, none below 0.
+
+    A bare NaN of DLIO's is printed nowhere.
+    """
     short = folder(tmp_path / "short", Made(loads=(0.1, *[0.001] * 11)))
     long = folder(tmp_path / "long", Made(after_s=100, loads=(3.0, *[0.02] * 39)))
     (short / "0_output.json").write_text((long / "0_output.json").read_text())

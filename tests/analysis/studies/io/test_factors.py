@@ -40,7 +40,9 @@ def gain(levels: Mapping[str, object], _tweakset: str) -> float:
     return FORMATS[name] + (COLD[name] if levels["cache"] == "cold" else 0.0)
 
 
-MADE = MadeIo(factors={"format": tuple(FORMATS), "read_threads": (1, 4), "cache": ("cold", "warm")}, gain=gain)
+MADE = MadeIo(
+    factors={"format": tuple(FORMATS), "read_threads": (1, 4), "cache": ("cold", "warm")}, gain=gain
+)
 
 
 def analysis_of(made: MadeIo, response: str = RATE) -> Analysis:
@@ -49,15 +51,23 @@ def analysis_of(made: MadeIo, response: str = RATE) -> Analysis:
 
 def test_sentences(snapshot: SnapshotAssertion) -> None:
     """Which factor matters, how much, how sure; what balances no longer; what is refused."""
-    lost = [({"format": "raw", "read_threads": 1, "cache": "cold"}, name, block) for name in ("stock", "stock-again") for block in (2, 3)]
+    lost = [
+        ({"format": "raw", "read_threads": 1, "cache": "cold"}, name, block)
+        for name in ("stock", "stock-again")
+        for block in (2, 3)
+    ]
     situations = {
         "complete": analysis_of(MADE),
         "lost cells": analysis_of(replace(MADE, lost=lost)),
-        "no steady figure with four readers": analysis_of(replace(MADE, steps=14), "au_steady_percent"),
+        "no steady figure with four readers": analysis_of(
+            replace(MADE, steps=14), "au_steady_percent"
+        ),
         "one block": analysis_of(replace(MADE, blocks=1, tweaksets=("stock",))),
         "two blocks": analysis_of(replace(MADE, blocks=2)),
     }
-    assert {case: (answers(found), found.notes, found.refusal) for case, found in situations.items()} == snapshot
+    assert {
+        case: (answers(found), found.notes, found.refusal) for case, found in situations.items()
+    } == snapshot
 
 
 def effects_of(made: MadeIo, response: str = RATE) -> dict[tuple[str, ...], IoEffect]:
@@ -67,7 +77,11 @@ def effects_of(made: MadeIo, response: str = RATE) -> dict[tuple[str, ...], IoEf
 def test_an_effect_that_is_there_is_found_at_its_size() -> None:
     """Cell scatter 1 %, five blocks, stock and its copy: raw to png is e^-1.2 warm; on average over cold and warm e^(-1.2 + 0.3)."""
     found = effects_of(MADE)
-    assert {factors for factors, one in found.items() if one.shown} == {("format",), ("cache",), ("format", "cache")}
+    assert {factors for factors, one in found.items() if one.shown} == {
+        ("format",),
+        ("cache",),
+        ("format", "cache"),
+    }
     png = found["format",].clearest
     assert (png.name, png.n) == ("raw → png", 5)
     assert png.low < math.expm1(-1.2 + 0.3) < png.high
@@ -86,15 +100,28 @@ def test_utilisation_is_in_points_and_stands_beside_samples_per_s() -> None:
     assert rate.keys() == au.keys()
     blocks = replace(MADE, block_sd=0.0, cell_sd=0.001)
     levels = effects_of(blocks, "au_whole_percent")["cache",].levels
-    by_hand = statistics.fmean(100 * MADE.base_per_s * math.exp(value) * MADE.computation_time_s / MADE.batch for value in FORMATS.values())
+    by_hand = statistics.fmean(
+        100 * MADE.base_per_s * math.exp(value) * MADE.computation_time_s / MADE.batch
+        for value in FORMATS.values()
+    )
     assert levels["warm"] == pytest.approx(by_hand, rel=0.005)
 
 
 def test_a_step_is_a_paired_t_over_blocks() -> None:
     """Of cell means taken inside each block; of two steps the smaller p is doubled, then Holm's over effects; intervals hold for both."""
-    made = MadeIo(factors={"format": ("raw", "npz", "png"), "cache": ("cold", "warm")}, tweaksets=("stock",), blocks=5, cell_sd=0.05)
+    made = MadeIo(
+        factors={"format": ("raw", "npz", "png"), "cache": ("cold", "warm")},
+        tweaksets=("stock",),
+        blocks=5,
+        cell_sd=0.05,
+    )
     cells = [judge(run) for run in io_runs(made)]
-    y = np.log([[one.value(RATE) or math.nan for one in cells if one.run.block == block] for block in range(1, 6)]).reshape(5, 3, 2)
+    y = np.log(
+        [
+            [one.value(RATE) or math.nan for one in cells if one.run.block == block]
+            for block in range(1, 6)
+        ]
+    ).reshape(5, 3, 2)
     found = {one.factors: one for one in analyse(cells, RATE).findings}
     hand = {
         ("format",): [y[:, at].mean(1) - y[:, 0].mean(1) for at in (1, 2)],
@@ -103,11 +130,18 @@ def test_a_step_is_a_paired_t_over_blocks() -> None:
     }
     for factors, each in hand.items():
         for step, changes in zip(found[factors].steps, each, strict=True):
-            ends = (np.mean(changes), *scipy.stats.t.interval(1 - 0.05 / len(each), 4, np.mean(changes), scipy.stats.sem(changes)))
+            ends = (
+                np.mean(changes),
+                *scipy.stats.t.interval(
+                    1 - 0.05 / len(each), 4, np.mean(changes), scipy.stats.sem(changes)
+                ),
+            )
             assert (step.value, step.low, step.high) == pytest.approx(tuple(map(math.expm1, ends)))
             assert step.p == pytest.approx(scipy.stats.ttest_1samp(changes, 0).pvalue)
     smallest = [len(one.steps) * min(step.p for step in one.steps) for one in found.values()]
-    assert [one.p_adjusted for one in found.values()] == pytest.approx(holm([min(1.0, p) for p in smallest]))
+    assert [one.p_adjusted for one in found.values()] == pytest.approx(
+        holm([min(1.0, p) for p in smallest])
+    )
 
 
 def test_two_blocks_are_refused_and_a_block_that_lacks_a_cell_does_not_count() -> None:
@@ -117,14 +151,25 @@ def test_two_blocks_are_refused_and_a_block_that_lacks_a_cell_does_not_count() -
     small = MadeIo(tweaksets=("stock",), lost=[({"format": "raw", "cache": "cold"}, "stock", 2)])
     (cache,) = [one for one in analysis_of(small).findings if one.factors == ("cache",)]
     assert cache.clearest.n == 4
-    twice = replace(small, lost=[({"format": name, "cache": "cold"}, "stock", block) for name in ("raw", "npz") for block in (2, 3, 4)])
+    twice = replace(
+        small,
+        lost=[
+            ({"format": name, "cache": "cold"}, "stock", block)
+            for name in ("raw", "npz")
+            for block in (2, 3, 4)
+        ],
+    )
     refused = analysis_of(twice)
     assert any(note.startswith("cache") and "3 blocks" in note for note in refused.notes)
     assert ("cache",) not in {one.factors for one in refused.findings}
 
 
 def test_one_factor_at_a_time_has_main_effects_and_says_that_it_cannot_tell_interactions() -> None:
-    runs = [run for run in io_runs(MADE) if sum(run.overrides[name] != base for name, base in BASE.items()) <= 1]
+    runs = [
+        run
+        for run in io_runs(MADE)
+        if sum(run.overrides[name] != base for name, base in BASE.items()) <= 1
+    ]
     found = analyse([judge(run) for run in runs], RATE)
     assert {one.factors for one in found.findings} == {("format",), ("read_threads",), ("cache",)}
     assert sum("cannot be estimated" in note for note in found.notes) == 3
@@ -136,7 +181,10 @@ BASE = {"format": "raw", "read_threads": 1, "cache": "warm"}
 def design(**levels: Sequence[object]) -> list[IoRun]:
     """One run a combination, named by these parameters alone."""
     (run,) = io_runs(MadeIo(factors={"cache": ("warm",)}, blocks=1, tweaksets=("stock",)))
-    return [replace(run, overrides=dict(zip(levels, values, strict=True))) for values in itertools.product(*levels.values())]
+    return [
+        replace(run, overrides=dict(zip(levels, values, strict=True)))
+        for values in itertools.product(*levels.values())
+    ]
 
 
 def test_what_is_a_factor_and_in_which_order_its_levels_stand() -> None:
@@ -144,10 +192,16 @@ def test_what_is_a_factor_and_in_which_order_its_levels_stand() -> None:
     runs = design(read_threads=(16, 2, 1), format=("png", "hdf5", "raw"))
     assert [*factors_of(runs).levels.values()] == [["1", "2", "16"], ["raw", "hdf5", "png"]]
     twins = [
-        replace(run, overrides={**run.overrides, "transfer_size": 4096 * (run.overrides["format"] == "png")})
+        replace(
+            run,
+            overrides={**run.overrides, "transfer_size": 4096 * (run.overrides["format"] == "png")},
+        )
         for run in design(format=("raw", "png"))
     ]
-    assert (len(factors_of(twins).levels), factors_of(twins).same) == (1, [("transfer_size", "format")])
+    assert (len(factors_of(twins).levels), factors_of(twins).same) == (
+        1,
+        [("transfer_size", "format")],
+    )
     models = [
         replace(run, model=name, batch_size=size)
         for name, size in (("unet3d", 7), ("resnet50", 400))
@@ -156,9 +210,13 @@ def test_what_is_a_factor_and_in_which_order_its_levels_stand() -> None:
     assert list(factors_of(models).levels) == ["model", "format"]
 
 
-def test_reading_that_is_moved_into_the_first_step_is_hidden_not_saved(snapshot: SnapshotAssertion) -> None:
+def test_reading_that_is_moved_into_the_first_step_is_hidden_not_saved(
+    snapshot: SnapshotAssertion,
+) -> None:
     made = replace(MADE, steps=60, first=lambda levels: 0.9 if levels["read_threads"] == 4 else 0.1)
-    (line,) = reversals([analysis_of(made, name) for name in ("au_steady_percent", "au_whole_percent")])
+    (line,) = reversals(
+        [analysis_of(made, name) for name in ("au_steady_percent", "au_whole_percent")]
+    )
     assert line == snapshot
 
 
@@ -166,32 +224,61 @@ ONE = judge(io_runs(MadeIo(blocks=1))[0])
 
 
 @given(st.lists(st.one_of(st.none(), st.floats(0.5, 100)), min_size=1, max_size=8))
-def test_a_mean_is_of_what_there_is_and_its_interval_stays_where_its_figure_can_be(values: list[float | None]) -> None:
-    """A rate's on a logarithmic scale, whose mean is the geometric one; AU's within 0 to 100. What is missing is said."""
+def test_a_mean_is_of_what_there_is_and_its_interval_stays_where_its_figure_can_be(
+    values: list[float | None],
+) -> None:
+    """A rate's on a logarithmic scale, whose mean is the geometric one; AU's within 0 to 100.
+
+    What is missing is said.
+    """
     known = [one for one in values if one is not None]
-    for name, middle, highest in ((RATE, scipy.stats.gmean, math.inf), ("au_whole_percent", statistics.fmean, 100)):
+    for name, middle, highest in (
+        (RATE, scipy.stats.gmean, math.inf),
+        ("au_whole_percent", statistics.fmean, 100),
+    ):
         figures = [IoFigure(one, None if one is not None else "too few steps") for one in values]
-        mean = mean_of(name, [replace(ONE, run=replace(ONE.run, block=at), responses={name: each}) for at, each in enumerate(figures)])
+        mean = mean_of(
+            name,
+            [
+                replace(ONE, run=replace(ONE.run, block=at), responses={name: each})
+                for at, each in enumerate(figures)
+            ],
+        )
         assert mean.n == len(known)
         assert (mean.missing is None) == (len(known) == len(values))
         assert mean.value == (pytest.approx(middle(known)) if known else None)
         assert (mean.low is None) == (len(known) < 2)
-        assert mean.low is None or (0 <= mean.low <= (mean.value or 0) * (1 + 1e-9) and (mean.high or 0) <= highest + 1e-9)
+        assert mean.low is None or (
+            0 <= mean.low <= (mean.value or 0) * (1 + 1e-9) and (mean.high or 0) <= highest + 1e-9
+        )
 
 
 def test_a_job_of_its_own_beside_a_complete_design_is_left_out_of_it_and_named() -> None:
     """One that writes checkpoints, at half the speed: the cache's effect on raw is that of the readers alone."""
-    lone = MadeIo(factors={"format": ("raw",), "read_threads": (1,), "cache": ("warm",), "checkpoint": ("on",)}, gain=lambda *_: -0.7)
+    lone = MadeIo(
+        factors={
+            "format": ("raw",),
+            "read_threads": (1,),
+            "cache": ("warm",),
+            "checkpoint": ("on",),
+        },
+        gain=lambda *_: -0.7,
+    )
     design = [replace(run, params={**run.params, "checkpoint": "off"}) for run in io_runs(MADE)]
     found = analyse([judge(run) for run in (*design, *io_runs(lone))], RATE)
     assert list(found.layout.varied.levels) == ["format", "read_threads", "cache"]
     assert any("checkpoint on" in note for note in found.notes)
-    assert [one.steps for one in found.findings] == [one.steps for one in analysis_of(MADE).findings]
+    assert [one.steps for one in found.findings] == [
+        one.steps for one in analysis_of(MADE).findings
+    ]
 
 
 def bare(factors: Mapping[str, Sequence[object]], blocks: int) -> list[Judged]:
     """Cells of a crossed design, whose figures come from `answered`."""
-    return [judge(run) for run in io_runs(MadeIo(factors=factors, tweaksets=("stock",), blocks=blocks, steps=3))]
+    return [
+        judge(run)
+        for run in io_runs(MadeIo(factors=factors, tweaksets=("stock",), blocks=blocks, steps=3))
+    ]
 
 
 def answered(
@@ -202,8 +289,14 @@ def answered(
 ) -> list[Judged]:
     """Give cells samples/s out of thin air: blocks 10 % apart, each configuration with its own scatter."""
     blocks = {block: rng.normal(0, 0.1) for block in dict.fromkeys(one.run.block for one in cells)}
-    logs = [blocks[one.run.block] + gain(one.run.overrides) + rng.normal(0, scatter(one.run.overrides)) for one in cells]
-    return [replace(one, responses={RATE: IoFigure(math.exp(log))}) for one, log in zip(cells, logs, strict=True)]
+    logs = [
+        blocks[one.run.block] + gain(one.run.overrides) + rng.normal(0, scatter(one.run.overrides))
+        for one in cells
+    ]
+    return [
+        replace(one, responses={RATE: IoFigure(math.exp(log))})
+        for one, log in zip(cells, logs, strict=True)
+    ]
 
 
 SCATTER = {
@@ -216,34 +309,55 @@ SCATTER = {
 
 @pytest.mark.parametrize("blocks", [3, 5])
 @pytest.mark.parametrize("scatter", SCATTER)
-def test_where_nothing_has_an_effect_one_design_in_twenty_at_most_names_one(scatter: str, blocks: int) -> None:
-    """However unequally configurations scatter. 60 designs: 5 % is 3, and 1 % of such simulations have more than 7.
+def test_where_nothing_has_an_effect_one_design_in_twenty_at_most_names_one(
+    scatter: str, blocks: int
+) -> None:
+    """However unequally configurations scatter.
 
-    On one error pooled over all, 19 % of designs named something where raw scatters by 0.3, and 21 % of intervals missed 0. Here that of
-    the step that is told misses in 5 % at most, though it was chosen among four; where there is but one step, in 5 %.
+    60 designs: 5 % is 3, and 1 % of such simulations have more than 7.
+
+    On one error pooled over all, 19 % of designs named something where raw scatters by 0.3, and 21
+    % of intervals missed 0. Here that of the step that is told misses in 5 % at most, though it was
+    chosen among four; where there is but one step, in 5 %.
     """
     designs = 60
-    cells = bare({"format": ("raw", "hdf5", "npz", "png", "tfrecord"), "cache": ("cold", "warm")}, blocks)
+    cells = bare(
+        {"format": ("raw", "hdf5", "npz", "png", "tfrecord"), "cache": ("cold", "warm")}, blocks
+    )
     rng = np.random.default_rng(7)
     found = [analyse(answered(cells, SCATTER[scatter], rng), RATE).findings for _ in range(designs)]
-    assert sum(any(one.shown for one in each) for each in found) <= scipy.stats.binom.ppf(0.99, designs, 0.05)
+    assert sum(any(one.shown for one in each) for each in found) <= scipy.stats.binom.ppf(
+        0.99, designs, 0.05
+    )
     low, high = scipy.stats.binom.interval(0.99, designs, 0.05)
     missed = {
-        factors: sum(not one.clearest.low <= 0 <= one.clearest.high for each in found for one in each if one.factors == factors)
+        factors: sum(
+            not one.clearest.low <= 0 <= one.clearest.high
+            for each in found
+            for one in each
+            if one.factors == factors
+        )
         for factors in (("format",), ("cache",), ("format", "cache"))
     }
     assert low <= missed.pop(("cache",)) <= high
     assert max(missed.values()) <= high
 
 
-def test_five_blocks_find_four_times_in_five_a_format_that_differs_by_three_and_a_half_of_its_scatter() -> None:
-    """As docs/io.md promises; and the interval holds its true size. 60 designs: 0.8 of them, within the binomial 99 % band."""
+def test_five_blocks_find_four_times_in_five_a_format_that_differs_by_three_and_a_half_of_its_scatter() -> (
+    None
+):
+    """As docs/io.md promises; and the interval holds its true size.
+
+    60 designs: 0.8 of them, within the binomial 99 % band.
+    """
     designs, size = 60, 3.5 * 0.02
 
     def slower(levels: Mapping[str, object]) -> float:
         return size * (levels["format"] == "tfrecord")
 
-    cells = bare({"format": ("raw", "hdf5", "npz", "png", "tfrecord"), "cache": ("cold", "warm")}, 5)
+    cells = bare(
+        {"format": ("raw", "hdf5", "npz", "png", "tfrecord"), "cache": ("cold", "warm")}, 5
+    )
     rng = np.random.default_rng(5)
     found = [
         next(one for one in analyse(made, RATE).findings if one.factors == ("format",))
@@ -260,7 +374,12 @@ def test_what_scatters_little_is_found_beside_what_scatters_much() -> None:
     """A cold cache costs png a fifth, steady to 2 %, while raw from a disk scatters by 30 %: what is said of png is as sure as png is."""
     cells = bare({"format": ("raw", "png"), "cache": ("cold", "warm")}, 5)
     rng = np.random.default_rng(3)
-    costs = answered(cells, SCATTER["raw from a disk"], rng, lambda levels: -0.2 * (levels == {"format": "png", "cache": "cold"}))
+    costs = answered(
+        cells,
+        SCATTER["raw from a disk"],
+        rng,
+        lambda levels: -0.2 * (levels == {"format": "png", "cache": "cold"}),
+    )
     one = next(one for one in analyse(costs, RATE).findings if len(one.factors) > 1)
     assert one.together is not None
     widths = {step.name: step.high - step.low for step in one.together.steps}

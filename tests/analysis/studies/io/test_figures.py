@@ -33,20 +33,35 @@ def why(run: IoRun, name: str) -> str:
 
 
 def test_why_there_is_no_figure(snapshot: SnapshotAssertion) -> None:
-    """Each beside what stands all the same. 10 steps leave 9; of 20 must follow 19 do; S - 2 of one step is -1."""
+    """Each beside what stands all the same.
+
+    10 steps leave 9; of 20 must follow 19 do; S - 2 of one step is -1.
+    """
     unread = io_run(epoch(LOADS), epoch(LOADS, rank=1, rchar_bytes=5))
     idle = io_run(epoch([0.1] * 20, [0.0] * 20), computation_time_s=0.0)
     reasons = {
-        "ten steps": why(io_run(epoch([0.5] * 10), read_threads=0, prefetch_factor=2), "au_steady_percent"),
-        "five readers": why(io_run(epoch([0.5] * 20), read_threads=5, prefetch_factor=2), "au_steady_percent"),
+        "ten steps": why(
+            io_run(epoch([0.5] * 10), read_threads=0, prefetch_factor=2), "au_steady_percent"
+        ),
+        "five readers": why(
+            io_run(epoch([0.5] * 20), read_threads=5, prefetch_factor=2), "au_steady_percent"
+        ),
         "two steps": why(io_run(epoch([0.5] * 2)), "samples_per_s_dlio"),
         "one step": why(io_run(epoch([0.5])), "samples_per_s_dlio"),
         "nothing computed": why(idle, "au_whole_percent"),
-        "more computation than time": why(io_run(Epoch(1, 0, 0.0, 1.9, (0.0,) * 20, (0.1,) * 20)), "samples_per_s_whole"),
-        "no time": why(io_run(Epoch(1, 0, 5.0, 5.0, (0.1,) * 20, (0.1,) * 20)), "samples_per_s_whole"),
+        "more computation than time": why(
+            io_run(Epoch(1, 0, 0.0, 1.9, (0.0,) * 20, (0.1,) * 20)), "samples_per_s_whole"
+        ),
+        "no time": why(
+            io_run(Epoch(1, 0, 5.0, 5.0, (0.1,) * 20, (0.1,) * 20)), "samples_per_s_whole"
+        ),
         "no checkpoint": why(unread, "checkpoint_gb_per_s"),
-        "checkpoint without size": why(io_run(epoch(LOADS), checkpoints=(Checkpoint(None, 1.0),)), "checkpoint_gb_per_s"),
-    } | {name: why(unread, name) for name in ("mb_per_s_read", "mb_per_s_fetched", "device_mb_per_s")}
+        "checkpoint without size": why(
+            io_run(epoch(LOADS), checkpoints=(Checkpoint(None, 1.0),)), "checkpoint_gb_per_s"
+        ),
+    } | {
+        name: why(unread, name) for name in ("mb_per_s_read", "mb_per_s_fetched", "device_mb_per_s")
+    }
     assert reasons == snapshot
     assert judge(idle).value("samples_per_s_whole") == pytest.approx(4 / 0.1)
 
@@ -55,8 +70,9 @@ SIZE = int(80 * MIB)
 READ: dict[str, Any] = {"rchar_bytes": SIZE, "read_bytes": 0}
 # Each formula on numbers small enough for the head: what a run is, the figures by hand.
 BY_HAND: dict[str, tuple[IoRun, dict[str, float]]] = {
-    # T = 1.0 + 19 x 0.01 + 20 x 0.1 = 3.19 s. Steady: 1.9 s of computation in 3.19 - 1.1 = 2.09 s. Whole: 2.0 in 3.19. Batch 4: 19 steps
-    # in 2.09 s, all 20 in 3.19 s, and DLIO's 18 in the 2.09 s that hold 19. Records of 1 MiB make MiB/s of it.
+    # T = 1.0 + 19 x 0.01 + 20 x 0.1 = 3.19 s. Steady: 1.9 s of computation in 3.19 - 1.1 = 2.09 s.
+    # Whole: 2.0 in 3.19. Batch 4: 19 steps in 2.09 s, all 20 in 3.19 s, and DLIO's 18 in the 2.09 s
+    # that hold 19. Records of 1 MiB make MiB/s of it.
     "one rank": (
         io_run(epoch(LOADS)),
         {"au_steady_percent": 100 * 1.9 / 2.09, "au_whole_percent": 100 * 2.0 / 3.19}
@@ -64,23 +80,39 @@ BY_HAND: dict[str, tuple[IoRun, dict[str, float]]] = {
         | {f"{rate}_whole": 20 * 4 / 3.19 for rate in ("samples_per_s", "mb_per_s_nominal")}
         | {f"{rate}_dlio": 18 * 4 / 2.09 for rate in ("samples_per_s", "mb_per_s_nominal")},
     ),
-    "DLIO 2.0.0 counts all steps over all time": (io_run(epoch(LOADS), dlio_counts_all=True), {"samples_per_s_dlio": 20 * 4 / 3.19}),
+    "DLIO 2.0.0 counts all steps over all time": (
+        io_run(epoch(LOADS), dlio_counts_all=True),
+        {"samples_per_s_dlio": 20 * 4 / 3.19},
+    ),
     # Two left out at the start and three at the end: 15 steps of 0.11 s remain.
     "other steps left out": (
-        io_run(epoch([1.0, 0.5, *[0.01] * 15, 2.0, 2.0, 2.0]), excluded_start_steps=2, excluded_end_steps=3),
+        io_run(
+            epoch([1.0, 0.5, *[0.01] * 15, 2.0, 2.0, 2.0]),
+            excluded_start_steps=2,
+            excluded_end_steps=3,
+        ),
         {"au_steady_percent": 100 * 0.1 / 0.11, "samples_per_s_steady": 4 / 0.11},
     ),
     # 0.5 s beyond load and computation: 0.5 of 3.69 s is neither, and both utilisations fall.
     "barriers and the readers' end": (
         io_run(epoch(LOADS, over_s=0.5)),
-        {"barrier_share": 0.5 / 3.69, "au_steady_percent": 100 * 1.9 / 2.59, "first_step_share": 1.0 / 3.69},
+        {
+            "barrier_share": 0.5 / 3.69,
+            "au_steady_percent": 100 * 1.9 / 2.59,
+            "first_step_share": 1.0 / 3.69,
+        },
     ),
-    # Rank 1 waits 0.1 s for every batch: 50 % of the time of its retained steps. Utilisation is averaged, samples are added.
+    # Rank 1 waits 0.1 s for every batch: 50 % of the time of its retained steps. Utilisation is
+    # averaged, samples are added.
     "two ranks": (
         io_run(epoch(LOADS), epoch([1.0, *[0.1] * 19], rank=1)),
-        {"au_steady_percent": (100 * 1.9 / 2.09 + 50) / 2, "samples_per_s_steady": 76 / 2.09 + 76 / 3.8},
+        {
+            "au_steady_percent": (100 * 1.9 / 2.09 + 50) / 2,
+            "samples_per_s_steady": 76 / 2.09 + 76 / 3.8,
+        },
     ),
-    # A checkpoint by steps: 20 steps at 90.909 %, then 10 at 100 x 0.9 / 1.8: weighted by their steps.
+    # A checkpoint by steps: 20 steps at 90.909 %, then 10 at 100 x 0.9 / 1.8: weighted by their
+    # steps.
     "two blocks": (
         io_run(epoch(LOADS), epoch([1.0, *[0.1] * 9], block=2)),
         {
@@ -105,7 +137,9 @@ def test_each_formula_by_hand(case: str) -> None:
 
 def test_epochs_are_averaged() -> None:
     """62.70 % and 38.46 % whole (5.2 s for 2.0)."""
-    response = judge(io_run(epoch(LOADS), epoch([1.3, *[0.1] * 19], number=2))).responses["au_whole_percent"]
+    response = judge(io_run(epoch(LOADS), epoch([1.3, *[0.1] * 19], number=2))).responses[
+        "au_whole_percent"
+    ]
     first, second = 100 * 2.0 / 3.19, 100 * 2.0 / 5.2
     assert response.per_epoch == pytest.approx((first, second))
     assert response.value == pytest.approx((first + second) / 2)
@@ -114,14 +148,22 @@ def test_epochs_are_averaged() -> None:
 def test_checkpoints_are_all_bytes_over_all_time() -> None:
     """1 GiB in 1 s and 1 GiB in 3 s are 0.5 GiB/s; a mean of the two rates would say 0.67."""
     marks = (Checkpoint(GIB, 1.0), Checkpoint(GIB, 3.0))
-    assert judge(io_run(epoch(LOADS), checkpoints=marks)).value("checkpoint_gb_per_s") == pytest.approx(0.5)
+    assert judge(io_run(epoch(LOADS), checkpoints=marks)).value(
+        "checkpoint_gb_per_s"
+    ) == pytest.approx(0.5)
 
 
 @pytest.mark.parametrize(("steps", "readers"), [(10, 0), (20, 5)])
 def test_too_few_steps_refuse_what_leaves_the_first_one_out(steps: int, readers: int) -> None:
     """At least 10 steps after the excluded ones, and twice as many as the readers fetch while nobody looks; whole epochs stand."""
     run = io_run(epoch([0.5] * steps), read_threads=readers, prefetch_factor=2)
-    for name in ("au_steady_percent", "samples_per_s_steady", "samples_per_s_dlio", "mb_per_s_nominal_steady", "mb_per_s_nominal_dlio"):
+    for name in (
+        "au_steady_percent",
+        "samples_per_s_steady",
+        "samples_per_s_dlio",
+        "mb_per_s_nominal_steady",
+        "mb_per_s_nominal_dlio",
+    ):
         assert why(run, name).startswith("insufficient_steps")
     assert judge(run).value("au_whole_percent") is not None
     enough = io_run(epoch([0.5] * (steps + 1)), read_threads=readers, prefetch_factor=2)
@@ -142,7 +184,9 @@ def runs(draw: st.DrawFn) -> IoRun:
             steps = draw(STEPS)
             loads, computes = [load for load, _ in steps], [compute for _, compute in steps]
             made.append(epoch(loads, computes, over_s=draw(TIMES), number=number, rank=rank))
-    return io_run(*made, batch_size=draw(st.integers(1, 400)), computation_time_s=draw(st.floats(0.001, 10)))
+    return io_run(
+        *made, batch_size=draw(st.integers(1, 400)), computation_time_s=draw(st.floats(0.001, 10))
+    )
 
 
 @given(runs())
@@ -150,14 +194,26 @@ def test_what_is_always_true_of_figures(run: IoRun) -> None:
     responses = judge(run).responses
     for name in ("au_steady_percent", "au_whole_percent"):
         assert all(0 <= one <= 100.0001 for one in responses[name].per_epoch)
-    pairs = zip(responses["samples_per_s_dlio"].per_epoch, responses["samples_per_s_steady"].per_epoch, strict=True)
+    pairs = zip(
+        responses["samples_per_s_dlio"].per_epoch,
+        responses["samples_per_s_steady"].per_epoch,
+        strict=True,
+    )
     assert all(theirs <= ours * (1 + 1e-9) for theirs, ours in pairs)
-    assert all((response.value is None) == (response.why_missing is not None) for response in responses.values())
+    assert all(
+        (response.value is None) == (response.why_missing is not None)
+        for response in responses.values()
+    )
 
 
 @given(STEPS, TIMES, st.integers(1, 400))
-def test_throughput_is_utilisation_by_another_name(steps: list[tuple[float, float]], over_s: float, batch: int) -> None:
-    run = io_run(epoch([load for load, _ in steps], [compute for _, compute in steps], over_s=over_s), batch_size=batch)
+def test_throughput_is_utilisation_by_another_name(
+    steps: list[tuple[float, float]], over_s: float, batch: int
+) -> None:
+    run = io_run(
+        epoch([load for load, _ in steps], [compute for _, compute in steps], over_s=over_s),
+        batch_size=batch,
+    )
     assert judge(run).identity.measured == pytest.approx(1, rel=1e-6)
 
 
@@ -166,7 +222,13 @@ def test_who_is_called_rank_0_changes_nothing(run: IoRun, shuffled: random.Rando
     names = sorted({one.rank for one in run.epochs})
     renamed = dict(zip(names, shuffled.sample(names, len(names)), strict=True))
     made = [
-        epoch(one.load_s, one.compute_s, over_s=one.duration_s - sum(one.busy_s), number=one.number, rank=renamed[one.rank])
+        epoch(
+            one.load_s,
+            one.compute_s,
+            over_s=one.duration_s - sum(one.busy_s),
+            number=one.number,
+            rank=renamed[one.rank],
+        )
         for one in run.epochs
     ]
     shuffled.shuffle(made)
@@ -180,5 +242,8 @@ def test_the_identity_is_of_all_runs_together(snapshot: SnapshotAssertion) -> No
     """1 within 0.005 for ranks that compute equally long, and found broken where they do not belong to one job."""
     good = judge(io_run(epoch(LOADS), epoch([1.0, *[0.1] * 19], rank=1)))
     odd = judge(io_run(epoch(LOADS), epoch(LOADS, [0.9] * 20, rank=1)))
-    assert {"good": describe_identity([good]), "one odd": describe_identity([good, odd])} == snapshot
+    assert {
+        "good": describe_identity([good]),
+        "one odd": describe_identity([good, odd]),
+    } == snapshot
     assert describe_identity([judge(io_run(epoch([0.1] * 2)))]) is None

@@ -26,7 +26,11 @@ if TYPE_CHECKING:
     from analysis.studies.io.terms import IoRun
     from analysis.terms import Run
 
-MADE = MadeIo(factors={"format": ("raw", "npz"), "cache": ("cold", "warm"), "processes": (2,)}, blocks=3, epochs=2)
+MADE = MadeIo(
+    factors={"format": ("raw", "npz"), "cache": ("cold", "warm"), "processes": (2,)},
+    blocks=3,
+    epochs=2,
+)
 
 
 def io_runs(run: Run, refused: list[str]) -> list[IoRun]:
@@ -52,7 +56,9 @@ CHANGES: dict[str, Callable[[dict[str, Any]], object]] = {
 }
 
 
-def test_a_report_that_cannot_be_is_refused_by_name_and_the_others_stand(snapshot: SnapshotAssertion) -> None:
+def test_a_report_that_cannot_be_is_refused_by_name_and_the_others_stand(
+    snapshot: SnapshotAssertion,
+) -> None:
     made = MadeIo(factors={"cache": ("cold",), "processes": (2,)}, blocks=1, epochs=2)
     found = {}
     for case, change in CHANGES.items():
@@ -66,13 +72,20 @@ def test_a_report_that_cannot_be_is_refused_by_name_and_the_others_stand(snapsho
 
 def test_a_saved_run_reads_as_the_runs_it_was_made_of() -> None:
     refused: list[str] = []
-    found = {(one.tweakset, one.block, *one.overrides.values()): one for one in io_runs(from_json(saved_io(MADE), "run.json"), refused)}
+    found = {
+        (one.tweakset, one.block, *one.overrides.values()): one
+        for one in io_runs(from_json(saved_io(MADE), "run.json"), refused)
+    }
     assert refused == []
     assert len(found) == 2 * 2 * 2 * 3
     for made in made_runs(MADE):
         read = found[made.tweakset, made.block, *made.overrides.values()]
         assert read.epochs == made.epochs
-        assert (read.processes, read.batch_size, read.params["format"]) == (2, 4, made.params["format"])
+        assert (read.processes, read.batch_size, read.params["format"]) == (
+            2,
+            4,
+            made.params["format"],
+        )
         assert read.dataset == made.dataset
 
 
@@ -81,13 +94,24 @@ def test_the_default_level_is_a_level_too_though_no_name_carries_it() -> None:
     text = json.dumps(saved_io(MADE)).replace(":format=npz", "").replace(":cache=cold", "")
     runs = io_runs(from_json(json.loads(text), "run.json"), [])
     assert factors_of(runs).levels == {"format": ["raw", "npz"], "cache": ["cold", "warm"]}
-    assert {configuration(run, common(runs)) for run in runs} == {"raw · cold", "raw · warm", "npz · cold", "npz · warm"}
+    assert {configuration(run, common(runs)) for run in runs} == {
+        "raw · cold",
+        "raw · warm",
+        "npz · cold",
+        "npz · warm",
+    }
 
 
 def test_what_one_workload_of_many_alone_was_asked_for_is_in_its_name_only() -> None:
-    made = MadeIo(factors={"format": ("raw", "npz"), "cache": ("cold", "warm")}, blocks=1, tweaksets=("stock",))
+    made = MadeIo(
+        factors={"format": ("raw", "npz"), "cache": ("cold", "warm")},
+        blocks=1,
+        tweaksets=("stock",),
+    )
     saved = saved_io(made)
-    text = json.dumps(saved).replace("io_train:format=raw:cache=warm", "io_train:format=raw:cache=warm:model_size_bytes=9")
+    text = json.dumps(saved).replace(
+        "io_train:format=raw:cache=warm", "io_train:format=raw:cache=warm:model_size_bytes=9"
+    )
     runs = io_runs(from_json(json.loads(text), "run.json"), [])
     assert [list(run.overrides) for run in runs].count(["format", "cache"]) == 3
     assert "raw · warm · model_size_bytes 9" in {configuration(run, common(runs)) for run in runs}
@@ -108,7 +132,10 @@ def test_a_checkpoint_within_an_epoch_is_no_time_of_its_steps() -> None:
 def test_a_cell_that_failed_is_left_out_with_its_reason() -> None:
     levels = {"format": "raw", "cache": "cold", "processes": 2}
     refused: list[str] = []
-    found = io_runs(from_json(saved_io(MadeIo(factors=MADE.factors, lost=[(levels, "stock", 2)])), "run.json"), refused)
+    found = io_runs(
+        from_json(saved_io(MadeIo(factors=MADE.factors, lost=[(levels, "stock", 2)])), "run.json"),
+        refused,
+    )
     assert len(found) == 2 * 2 * 2 * 5 - 1
     (line,) = refused
     assert line.startswith("run.json: io_train:format=raw")
@@ -117,14 +144,18 @@ def test_a_cell_that_failed_is_left_out_with_its_reason() -> None:
 
 def test_a_tweak_set_that_was_not_in_force_is_no_measurement_of_it() -> None:
     saved = saved_io(MadeIo(tweaksets=("stock", "block-readahead-128"), blocks=2))
-    wrong = next(one for one in saved["benchmarks"] if one["extra_info"]["tweakset"] == "block-readahead-128")
+    wrong = next(
+        one for one in saved["benchmarks"] if one["extra_info"]["tweakset"] == "block-readahead-128"
+    )
     wrong["extra_info"]["tweak"]["observed"] = {"vm.x": "7"}
     refused: list[str] = []
     assert len(io_runs(from_json(saved, "run.json"), refused)) == 15
     assert "vm.x" in refused[0]
 
 
-def test_the_cache_is_proven_cold_reads_the_data_set_from_the_device_and_warm_reads_nothing() -> None:
+def test_the_cache_is_proven_cold_reads_the_data_set_from_the_device_and_warm_reads_nothing() -> (
+    None
+):
     proofs = study("made.json", [judge(run) for run in made_runs(MADE)]).caches
     cold, warm = proofs["raw · cold"], proofs["raw · warm"]
     assert (cold["before_low"], cold["before_high"], warm["before_low"]) == (0.0, 0.0, 1.0)
@@ -143,16 +174,24 @@ def test_figures_of_the_input_are_metrics_of_a_cell_and_can_be_compared() -> Non
         blocks=6,
     )
     run = from_json(saved_io(made), "run.json")
-    (one,) = compare(run, options=Options(metrics=("au_whole_percent", "samples_per_s_whole", "first_step_share")))
+    (one,) = compare(
+        run,
+        options=Options(metrics=("au_whole_percent", "samples_per_s_whole", "first_step_share")),
+    )
     gains = {effect.metric.name: effect for effect in one.others}
     assert gains["samples_per_s_whole"].low < 0.1 < gains["samples_per_s_whole"].high
-    assert gains["au_whole_percent"].gain == pytest.approx(gains["samples_per_s_whole"].gain, abs=0.002)
+    assert gains["au_whole_percent"].gain == pytest.approx(
+        gains["samples_per_s_whole"].gain, abs=0.002
+    )
     assert gains["au_whole_percent"].metric.better == "higher"
     assert gains["first_step_share"].metric.better == "lower"
 
 
 def test_the_command_on_a_page_and_for_programs(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, snapshot: SnapshotAssertion
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    snapshot: SnapshotAssertion,
 ) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "io.json").write_text(json.dumps(saved_io(MADE)), encoding="utf-8")
@@ -164,7 +203,11 @@ def test_the_command_on_a_page_and_for_programs(
     told = json.loads(capsys.readouterr().out)
     (said,) = told["saved"]
     assert len(said["runs"]) == 24
-    assert {one["response"] for one in said["analyses"]} == {"au_whole_percent", "au_steady_percent", "samples_per_s_whole"}
+    assert {one["response"] for one in said["analyses"]} == {
+        "au_whole_percent",
+        "au_steady_percent",
+        "samples_per_s_whole",
+    }
     assert said["caches"]["raw · cold"]["before_high"] == 0.0
     assert told["pictures"]["io_format_cache"] == "pictures/io_format_cache.png"
     assert (tmp_path / "pictures/io_format_cache.png").stat().st_size > 10_000
@@ -207,12 +250,21 @@ def test_steps_that_were_capped_cut_the_last_epoch_short_and_no_other() -> None:
     [
         ({"engine": "dlio", "engine_version": "2.0.0", "engine_keys": "record_length"}, True),
         ({"engine": "dlio", "engine_version": "2.0.0"}, True),
-        ({"engine": "dlio", "engine_version": "2.0.0", "engine_keys": "record_length_bytes"}, False),
+        (
+            {"engine": "dlio", "engine_version": "2.0.0", "engine_keys": "record_length_bytes"},
+            False,
+        ),
         ({"engine": "torch", "engine_version": "2.0.0"}, False),
     ],
 )
-def test_a_cell_that_dlio_2_0_0_ran_is_counted_as_that_counts(about: dict[str, str], counts_all: bool) -> None:  # noqa: FBT001  # a column
-    """All samples over all time: its figure is that of the whole epoch. Later trees call themselves 2.0.0 too and have another key."""
+def test_a_cell_that_dlio_2_0_0_ran_is_counted_as_that_counts(
+    about: dict[str, str],
+    counts_all: bool,  # noqa: FBT001  # a column
+) -> None:
+    """All samples over all time: its figure is that of the whole epoch.
+
+    Later trees call themselves 2.0.0 too and have another key.
+    """
     saved = saved_io(MadeIo(factors={"format": ("raw",)}, tweaksets=("stock",), blocks=1))
     changed(saved)["io"][0] |= about
     (run,) = io_runs(from_json(saved, "run.json"), [])

@@ -10,7 +10,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analysis.studies.keys.aliases import aliases, column, defining_words, effects_up_to, partly_mixed, resolution
+from analysis.studies.keys.aliases import (
+    aliases,
+    column,
+    defining_words,
+    effects_up_to,
+    partly_mixed,
+    resolution,
+)
 from analysis.studies.keys.effects import of_table
 from analysis.studies.keys.terms import DesignFactor, EffectRow, Observed
 from analysis.terms import NotComparable
@@ -23,27 +30,39 @@ from tests.made_designs import plackett_burman_12
 def points_of(base: int, generators: list[tuple[int, ...]], signs: list[int]) -> np.ndarray:
     """All points of the base factors, the first changing slowest; each further factor is a product of these."""
     full = np.array(list(product((-1.0, 1.0), repeat=base)))
-    return np.column_stack([full, *(sign * column(full, word) for word, sign in zip(generators, signs, strict=True))])
+    return np.column_stack(
+        [full, *(sign * column(full, word) for word, sign in zip(generators, signs, strict=True))]
+    )
 
 
 @st.composite
 def fractions(draw: st.DrawFn) -> np.ndarray:
     base = draw(st.integers(1, 4))
-    words = st.lists(st.integers(0, base - 1), min_size=1, max_size=base, unique=True).map(lambda word: tuple(sorted(word)))
+    words = st.lists(st.integers(0, base - 1), min_size=1, max_size=base, unique=True).map(
+        lambda word: tuple(sorted(word))
+    )
     generators = draw(st.lists(words, max_size=3))
-    signs = draw(st.lists(st.sampled_from([-1, 1]), min_size=len(generators), max_size=len(generators)))
+    signs = draw(
+        st.lists(st.sampled_from([-1, 1]), min_size=len(generators), max_size=len(generators))
+    )
     points = points_of(base, generators, signs)
     return points[draw(st.permutations(range(len(points))))]
 
 
 @given(fractions(), st.data())
-def test_words_never_change_and_aliases_share_a_column(points: np.ndarray, data: st.DataObject) -> None:
+def test_words_never_change_and_aliases_share_a_column(
+    points: np.ndarray, data: st.DataObject
+) -> None:
     every = list(effects_up_to(points.shape[1], points.shape[1]))
     words = defining_words(points)
     assert words == [effect for effect in every if len(set(column(points, effect))) == 1]
     assert resolution(words) == (len(words[0]) if words else None)
     effect = data.draw(st.sampled_from(every))
-    same = [other for other in every if other != effect and abs(column(points, effect) @ column(points, other)) == len(points)]
+    same = [
+        other
+        for other in every
+        if other != effect and abs(column(points, effect) @ column(points, other)) == len(points)
+    ]
     assert [alias for alias in aliases(effect, words, len(every)) if alias] == same
 
 
@@ -83,9 +102,13 @@ def test_notes_and_points_agree(grade: int) -> None:
     for keys in range(3, 13):
         varied = [Varied("p", f"vm.key{at}", "sysctl", (None, "1")) for at in range(keys)]
         laid = fractional.points(TweakSet("p"), varied, grade)
-        factors = tuple(DesignFactor(name, letter, ("as found", "1")) for letter, name in laid.notes["letters"].items())
+        factors = tuple(
+            DesignFactor(name, letter, ("as found", "1"))
+            for letter, name in laid.notes["letters"].items()
+        )
         levels = {"stock": ("as found",) * keys} | {
-            point.name: tuple(value or "as found" for value in point.levels.values()) for point in laid.points
+            point.name: tuple(value or "as found" for value in point.levels.values())
+            for point in laid.points
         }
         rows = tuple(
             EffectRow(name, point, str(block), 100 + 7 * block + at % 5 + block * at % 3)
@@ -93,9 +116,25 @@ def test_notes_and_points_agree(grade: int) -> None:
             for at, (name, point) in enumerate(levels.items())
         )
         notes = json.loads(json.dumps(laid.notes))
-        data = Observed("s", "w", "y", factors, levels, rows, (), "p", "fractional", "higher", "log", 0.03, notes)
+        data = Observed(
+            "s",
+            "w",
+            "y",
+            factors,
+            levels,
+            rows,
+            (),
+            "p",
+            "fractional",
+            "higher",
+            "log",
+            0.03,
+            notes,
+        )
         (effects,) = of_table(data)
         assert not [note for note in effects.notes if "believed" in note]
         assert effects.resolution == laid.notes.get("resolution")
-        assert {term.label for term in effects.terms if term.means == "main"} == {factor.name for factor in factors}
+        assert {term.label for term in effects.terms if term.means == "main"} == {
+            factor.name for factor in factors
+        }
         assert effects.orthogonal

@@ -28,7 +28,12 @@ if TYPE_CHECKING:
 
 
 QUIET = Made(blocks=4, steps=6, run_cv=0.004, step_cv=0.002, seed=3)
-FOUR = {"vm.swappiness": 0.0, "vm.dirty_ratio": -0.10, "kernel.numa_balancing": 0.0, "vm.vfs_cache_pressure": 0.05}
+FOUR = {
+    "vm.swappiness": 0.0,
+    "vm.dirty_ratio": -0.10,
+    "kernel.numa_balancing": 0.0,
+    "vm.vfs_cache_pressure": 0.05,
+}
 # E = ABC, F = BCD: resolution IV in 16 runs.
 SIX = Keys({f"vm.key{at}": 0.0 for at in range(6)} | {"vm.key2": -0.10})
 SIXTEEN = fraction(4, (0, 1, 2), (1, 2, 3))
@@ -63,7 +68,9 @@ def ablated(change: Callable[[JSON], None]) -> Run:
 
 
 def had_before(record: JSON) -> None:
-    record["tweak"]["already_in_force"] = [key for key in record["tweak"]["requested"] if key == "vm.swappiness"]
+    record["tweak"]["already_in_force"] = [
+        key for key in record["tweak"]["requested"] if key == "vm.swappiness"
+    ]
 
 
 def not_in_force(record: JSON) -> None:
@@ -74,7 +81,9 @@ def not_in_force(record: JSON) -> None:
 def lost_a_job(record: JSON) -> None:
     if (record["tweakset"], record["block"]) == ("profile.only-1", 2):
         outcomes = ["failed", *["done"] * (len(record["steps"]["wall_s"]) - 1)]
-        record["report"] = {"job": [{"job": at, "outcome": outcome} for at, outcome in enumerate(outcomes)]}
+        record["report"] = {
+            "job": [{"job": at, "outcome": outcome} for at, outcome in enumerate(outcomes)]
+        }
 
 
 def short() -> Run:
@@ -87,33 +96,71 @@ ONE_BLOCK = Made(blocks=1, steps=6)
 FALSE_NOTES = {"resolution": 5, "generators": {"E": "ABD", "F": "-BCD", "?": "A", "D": 7}}
 TRUE_NOTES = {"resolution": 4, "letters": {}, "generators": {"E": "ABC", "F": "BCD"}}
 EIGHT = Keys({f"k.{at}": -0.1 if at == 5 else 0.0 for at in range(8)})
-LOST_POINT = Keys({"a.one": -0.1, "a.two": 0.0}, broken={("profile", block): ("failed", "gone") for block in range(1, 5)})
-NEED_EACH_OTHER = Keys({"a.one": 0.0, "a.two": 0.0, "a.three": 0.0}, together={("a.one", "a.two"): -0.20})
+LOST_POINT = Keys(
+    {"a.one": -0.1, "a.two": 0.0},
+    broken={("profile", block): ("failed", "gone") for block in range(1, 5)},
+)
+NEED_EACH_OTHER = Keys(
+    {"a.one": 0.0, "a.two": 0.0, "a.three": 0.0}, together={("a.one", "a.two"): -0.20}
+)
 TOGETHER = Keys({"k.0": 0.0, "k.1": 0.0, "k.2": 0.0}, together={("k.0", "k.1"): -0.20})
 # Situation: the keys that are called, each in any of its effects.
 SITUATIONS: dict[str, tuple[set[str], Callable[[], Run]]] = {
-    "ablation": ({"vm.dirty_ratio", "vm.vfs_cache_pressure"}, lambda: run_of("ablation", Keys(FOUR), ablation(4))),
-    # Alone neither does anything; together they cost a fifth, so in the profile each seems to cost all of it.
-    "keys that need each other": ({"a.one", "a.two"}, lambda: run_of("ablation", NEED_EACH_OTHER, ablation(3))),
-    "one block of an ablation": (set(), lambda: run_of("ablation", Keys(FOUR), ablation(4), ONE_BLOCK)),
+    "ablation": (
+        {"vm.dirty_ratio", "vm.vfs_cache_pressure"},
+        lambda: run_of("ablation", Keys(FOUR), ablation(4)),
+    ),
+    # Alone neither does anything; together they cost a fifth, so in the profile each seems to cost
+    # all of it.
+    "keys that need each other": (
+        {"a.one", "a.two"},
+        lambda: run_of("ablation", NEED_EACH_OTHER, ablation(3)),
+    ),
+    "one block of an ablation": (
+        set(),
+        lambda: run_of("ablation", Keys(FOUR), ablation(4), ONE_BLOCK),
+    ),
     "cut short": ({"vm.dirty_ratio", "vm.vfs_cache_pressure"}, short),
-    "value there before": ({"vm.dirty_ratio", "vm.vfs_cache_pressure"}, lambda: ablated(had_before)),
+    "value there before": (
+        {"vm.dirty_ratio", "vm.vfs_cache_pressure"},
+        lambda: ablated(had_before),
+    ),
     "not in force": ({"vm.dirty_ratio", "vm.vfs_cache_pressure"}, lambda: ablated(not_in_force)),
     "lost a job": ({"vm.dirty_ratio", "vm.vfs_cache_pressure"}, lambda: ablated(lost_a_job)),
     "a point is lost": ({"a.one"}, lambda: run_of("factorial", LOST_POINT, factorial(2))),
     "fraction": ({"vm.key2"}, lambda: run_of("fractional", SIX, SIXTEEN)),
-    "one block of a fraction": (set(), lambda: run_of("fractional", SIX, SIXTEEN, Made(blocks=1, steps=6, run_cv=0.01))),
-    "true notes": ({"vm.key2"}, lambda: run_of("fractional", Keys(SIX.gains, notes=TRUE_NOTES), SIXTEEN)),
+    "one block of a fraction": (
+        set(),
+        lambda: run_of("fractional", SIX, SIXTEEN, Made(blocks=1, steps=6, run_cv=0.01)),
+    ),
+    "true notes": (
+        {"vm.key2"},
+        lambda: run_of("fractional", Keys(SIX.gains, notes=TRUE_NOTES), SIXTEEN),
+    ),
     # Resolution and generators are the points' own; a file that says otherwise was edited.
-    "false notes": ({"vm.key2"}, lambda: run_of("fractional", Keys(SIX.gains, notes=FALSE_NOTES), SIXTEEN)),
+    "false notes": (
+        {"vm.key2"},
+        lambda: run_of("fractional", Keys(SIX.gains, notes=FALSE_NOTES), SIXTEEN),
+    ),
     "screening": ({"k.5"}, lambda: run_of("file", EIGHT, plackett_burman_12(8))),
-    "nothing to screen": (set(), lambda: run_of("file", Keys(dict.fromkeys(EIGHT.gains, 0.0)), plackett_burman_12(8))),
+    "nothing to screen": (
+        set(),
+        lambda: run_of("file", Keys(dict.fromkeys(EIGHT.gains, 0.0)), plackett_burman_12(8)),
+    ),
     "nothing matters": (
         set(),
-        lambda: run_of("ablation", Keys(dict.fromkeys(FOUR, 0.0)), ablation(4), Made(blocks=6, steps=6, run_cv=0.02, drift=0.05, seed=4)),
+        lambda: run_of(
+            "ablation",
+            Keys(dict.fromkeys(FOUR, 0.0)),
+            ablation(4),
+            Made(blocks=6, steps=6, run_cv=0.02, drift=0.05, seed=4),
+        ),
     ),
     # C = AB: what A and B do together is C's main effect.
-    "resolution III": ({"k.0", "k.1", "k.2"}, lambda: run_of("fractional", TOGETHER, fraction(2, (0, 1)))),
+    "resolution III": (
+        {"k.0", "k.1", "k.2"},
+        lambda: run_of("fractional", TOGETHER, fraction(2, (0, 1))),
+    ),
 }
 
 
@@ -122,7 +169,12 @@ def test_the_answer_and_what_to_know(situation: str, snapshot: SnapshotAssertion
     named, run = SITUATIONS[situation]
     found = only(run())
     words = {"regressed", "improved", "interacts"}
-    assert {name for one in found.terms if one.verdict in words and one.means != "profile" for name in one.factors} == named
+    assert {
+        name
+        for one in found.terms
+        if one.verdict in words and one.means != "profile"
+        for name in one.factors
+    } == named
     assert {
         "resolution": found.resolution,
         "sentence": found.sentence,
@@ -140,7 +192,9 @@ def test_an_ablation_names_the_guilty_key_and_what_the_profile_gains_without_it(
     assert term(found, "vm.vfs_cache_pressure alone").verdict == "improved"
     assert term(found, "profile").gain == pytest.approx(0.90 * 1.05 - 1, abs=0.015)
     assert term(found, "vm.swappiness alone").verdict == "equivalent"
-    assert {one.family for one in found.terms if one.adjustment == "holm"} == {9}  # 4 keys twice, and the profile
+    assert {one.family for one in found.terms if one.adjustment == "holm"} == {
+        9
+    }  # 4 keys twice, and the profile
     assert found.error_df == (4 - 1) * (10 - 1)
 
 
@@ -154,7 +208,11 @@ def test_keys_that_need_each_other_disagree_with_themselves_alone() -> None:
 
 def test_of_two_keys_the_profile_less_one_is_the_other_alone() -> None:
     """Three points and stock: a two-by-two factorial, whose one interaction is said once."""
-    points = {"profile": frozenset({0, 1}), "profile.no-0": frozenset({1}), "profile.no-1": frozenset({0})}
+    points = {
+        "profile": frozenset({0, 1}),
+        "profile.no-0": frozenset({1}),
+        "profile.no-1": frozenset({0}),
+    }
     found = only(run_of("ablation", Keys({"a.one": -0.10, "a.two": 0.0}), points))
     assert [one.label for one in found.terms if one.means == "disagreement"] == ["a.one"]
     assert term(found, "a.one alone").gain == pytest.approx(-0.10, abs=0.015)
@@ -162,18 +220,24 @@ def test_of_two_keys_the_profile_less_one_is_the_other_alone() -> None:
 
 def test_a_factorial_says_what_two_keys_do_together() -> None:
     """Main effects average over the other: alone -5 %, together twenty per cent less than that."""
-    keys = Keys({"a.one": -0.05, "a.two": 0.0, "a.three": 0.0}, together={("a.one", "a.two"): -0.20})
+    keys = Keys(
+        {"a.one": -0.05, "a.two": 0.0, "a.three": 0.0}, together={("a.one", "a.two"): -0.20}
+    )
     found = only(run_of("factorial", keys, factorial(3)))
     both = term(found, "a.one:a.two")
     assert both.verdict == "interacts"
     assert both.effect == pytest.approx(math.log(0.80), abs=0.02)
-    assert term(found, "a.one").effect == pytest.approx(math.log(0.95) + math.log(0.80) / 2, abs=0.01)
+    assert term(found, "a.one").effect == pytest.approx(
+        math.log(0.95) + math.log(0.80) / 2, abs=0.01
+    )
     assert both.coefficient == pytest.approx(both.effect / 4)
     assert found.orthogonal
     assert sum(row.ss for row in found.anova[:-1]) == pytest.approx(found.anova[-1].ss)
 
 
-def test_an_interaction_that_the_design_cannot_tell_is_refused_by_name(snapshot: SnapshotAssertion) -> None:
+def test_an_interaction_that_the_design_cannot_tell_is_refused_by_name(
+    snapshot: SnapshotAssertion,
+) -> None:
     run = run_of("fractional", SIX, SIXTEEN)
     keys = Keys({f"k.{at}": 0.0 for at in range(8)})
     complaints = []
@@ -186,21 +250,31 @@ def test_an_interaction_that_the_design_cannot_tell_is_refused_by_name(snapshot:
             only(asked, tuple(names))
         complaints.append(str(refusal.value))
     assert complaints == snapshot
-    assert term(only(run, ("vm.key0",)), "vm.key0").aliases  # a main effect is: what it is mixed with is of three keys
+    assert term(
+        only(run, ("vm.key0",)), "vm.key0"
+    ).aliases  # a main effect is: what it is mixed with is of three keys
 
 
 def test_a_screening_accuses_no_key_of_what_two_do_together() -> None:
     """Two keys cost a tenth only where both are set: the main effects of others hold a third of it, and are called suspects, no more."""
     keys = Keys({f"k.{at}": 0.0 for at in range(11)}, together={("k.0", "k.1"): -0.10})
     found = only(run_of("file", keys, plackett_burman_12(11)))
-    assert {one.factors[0] for one in found.terms if one.verdict in {"regressed", "improved"}} - {"k.0", "k.1"}
+    assert {one.factors[0] for one in found.terms if one.verdict in {"regressed", "improved"}} - {
+        "k.0",
+        "k.1",
+    }
     assert re.match(r"\d+ suspects: ", found.sentence)
 
 
 @pytest.mark.parametrize("kind", ["factorial", "ablation"])
 def test_the_answer_never_covers_keys_that_cannot_be_judged(kind: str) -> None:
     points = factorial(3) if kind == "factorial" else ablation(3)
-    broken = {(name, block): ("failed", "gone") for name, on in points.items() if 0 in on for block in range(1, 7)}
+    broken = {
+        (name, block): ("failed", "gone")
+        for name, on in points.items()
+        if 0 in on
+        for block in range(1, 7)
+    }
     keys = Keys({"a.one": -0.3, "a.two": 0.0, "a.three": 0.0}, broken=broken)
     found = only(run_of(kind, keys, points, Made(blocks=6, steps=6, run_cv=0.02, seed=4)))
     assert "a.one" in found.sentence.partition("Cannot be judged: ")[2]
@@ -212,7 +286,12 @@ def test_a_key_that_changed_with_the_blocks_is_not_judged() -> None:
     rng = np.random.default_rng(5)
     factors = (DesignFactor("one", "A", ("1", "2")), DesignFactor("two", "B", ("1", "2")))
     rows = tuple(
-        EffectRow(f"{1 + block % 2}{two}", (str(1 + block % 2), two), str(block), float(rng.normal(10 + block, 0.1)))
+        EffectRow(
+            f"{1 + block % 2}{two}",
+            (str(1 + block % 2), two),
+            str(block),
+            float(rng.normal(10 + block, 0.1)),
+        )
         for block in range(4)
         for two in "1212"
     )
@@ -223,10 +302,14 @@ def test_a_key_that_changed_with_the_blocks_is_not_judged() -> None:
 
 
 @pytest.mark.parametrize("kind", ["ablation", "factorial"])
-def test_lost_cells_are_named_and_the_rest_is_analysed(kind: str, snapshot: SnapshotAssertion) -> None:
+def test_lost_cells_are_named_and_the_rest_is_analysed(
+    kind: str, snapshot: SnapshotAssertion
+) -> None:
     points = ablation(4) if kind == "ablation" else factorial(4)
     lost = "profile.only-0" if kind == "ablation" else "profile.p04"
-    broken = {(lost, block): ("skipped", "the kernel refuses it") for block in range(1, 5)} | {("profile", 2): ("failed", "out of memory")}
+    broken = {(lost, block): ("skipped", "the kernel refuses it") for block in range(1, 5)} | {
+        ("profile", 2): ("failed", "out of memory")
+    }
     found = only(run_of(kind, Keys(FOUR, broken=broken), points))
     whole = only(run_of(kind, Keys(FOUR), points))
     label = "vm.dirty_ratio in the profile" if kind == "ablation" else "vm.dirty_ratio"
@@ -248,9 +331,16 @@ def test_one_block_of_a_fraction_has_effects_and_no_verdict() -> None:
 
 
 @pytest.mark.parametrize("kind", ["ablation", "factorial"])
-def test_cells_about_which_as_found_was_another_are_lost(kind: str, snapshot: SnapshotAssertion) -> None:
+def test_cells_about_which_as_found_was_another_are_lost(
+    kind: str, snapshot: SnapshotAssertion
+) -> None:
     """From block 4 on somebody else had set the key: what was "as found" there is not what it was in the beginning."""
-    saved = designed(kind, Keys(FOUR), ablation(4) if kind == "ablation" else factorial(4), Made(blocks=6, steps=6, run_cv=0.004, seed=3))
+    saved = designed(
+        kind,
+        Keys(FOUR),
+        ablation(4) if kind == "ablation" else factorial(4),
+        Made(blocks=6, steps=6, run_cv=0.004, seed=3),
+    )
     for one in saved["benchmarks"]:
         before = one["extra_info"]["tweak"]["before"]
         if one["extra_info"]["block"] > 3 and "vm.swappiness" in before:
@@ -266,15 +356,26 @@ def test_nodes_may_each_have_found_their_own() -> None:
     for one in saved["benchmarks"]:
         record = one["extra_info"]
         record["node"] = f"node-{record['block'] % 2}"
-        record["tweak"]["before"] = dict.fromkeys(record["tweak"]["before"], str(record["block"] % 2))
+        record["tweak"]["before"] = dict.fromkeys(
+            record["tweak"]["before"], str(record["block"] % 2)
+        )
     (found,) = effects_of(load.from_json(saved, "made-up.json"))
     assert not found.observed.lost
 
 
 def test_the_family_is_the_study_all_its_workloads_together() -> None:
-    found = effects_of(run_of("ablation", Keys(FOUR), ablation(4), Made(workloads=("cnn_train", "lora_finetune"), blocks=4, steps=6)))
+    found = effects_of(
+        run_of(
+            "ablation",
+            Keys(FOUR),
+            ablation(4),
+            Made(workloads=("cnn_train", "lora_finetune"), blocks=4, steps=6),
+        )
+    )
     assert [one.observed.workload for one in found] == ["cnn_train", "lora_finetune"]
-    assert {one.family for design in found for one in design.terms if one.adjustment == "holm"} == {18}
+    assert {one.family for design in found for one in design.terms if one.adjustment == "holm"} == {
+        18
+    }
 
 
 def test_the_same_answer_whether_work_is_told_in_time_or_in_throughput() -> None:
@@ -295,15 +396,36 @@ def test_a_picture_has_the_mean_of_its_cells_whether_more_or_less_is_better(metr
 
 def test_levels_between_are_set_against_the_machine_as_found() -> None:
     rng = np.random.default_rng(5)
-    factors = (DesignFactor("vm.swappiness", "A", ("as found", "1", "60")), DesignFactor("vm.dirty_ratio", "B", ("as found", "5")))
+    factors = (
+        DesignFactor("vm.swappiness", "A", ("as found", "1", "60")),
+        DesignFactor("vm.dirty_ratio", "B", ("as found", "5")),
+    )
     rows = [
-        EffectRow(f"{a}/{b}", (a, b), str(block), 100 * (1.08 if a == "60" else 1.0) * float(np.exp(rng.normal(0, 0.005))))
+        EffectRow(
+            f"{a}/{b}",
+            (a, b),
+            str(block),
+            100 * (1.08 if a == "60" else 1.0) * float(np.exp(rng.normal(0, 0.005))),
+        )
         for block in range(1, 5)
         for a in factors[0].levels
         for b in factors[1].levels
     ]
     points = {row.name: row.levels for row in rows}
-    data = Observed("s", "w", "y", factors, points, tuple(rows), (), "profile", "factorial", "higher", "log", 0.03)
+    data = Observed(
+        "s",
+        "w",
+        "y",
+        factors,
+        points,
+        tuple(rows),
+        (),
+        "profile",
+        "factorial",
+        "higher",
+        "log",
+        0.03,
+    )
     (found,) = of_table(data)
     assert {one.label: one.verdict for one in found.terms} == {
         "vm.swappiness as found → 1": "equivalent",
@@ -312,19 +434,34 @@ def test_levels_between_are_set_against_the_machine_as_found() -> None:
     }
     assert found.error_df == (4 - 1) * (6 - 1)
     assert found.sentence.startswith("vm.swappiness = 60: ")
-    assert [(level.factor, level.level, level.n) for level in found.levels][2] == ("vm.swappiness", "60", 8)
+    assert [(level.factor, level.level, level.n) for level in found.levels][2] == (
+        "vm.swappiness",
+        "60",
+        8,
+    )
 
 
 def as_compare(one: Comparison) -> tuple[float, ...]:
     assert one.primary is not None
-    return tuple(getattr(one.primary, name) for name in ("gain", "low", "high", "log_se", "df", "p"))
+    return tuple(
+        getattr(one.primary, name) for name in ("gain", "low", "high", "log_se", "df", "p")
+    )
 
 
-@pytest.mark.parametrize(("kind", "means"), [("matrix", "set"), ("ablation", "alone"), ("ablation", "in profile"), ("ablation", "profile")])
+@pytest.mark.parametrize(
+    ("kind", "means"),
+    [("matrix", "set"), ("ablation", "alone"), ("ablation", "in profile"), ("ablation", "profile")],
+)
 def test_two_tweak_sets_differ_as_compare_says(kind: str, means: str) -> None:
     """The same interval and p to the last digit, lost cells included, however much noisier another set is; so is the A/A check."""
-    broken = {("profile.only-1", 2): ("failed", "gone"), ("stock-again", 1): ("failed", "gone"), ("profile", 5): ("failed", "gone")}
-    saved = designed(kind, Keys(FOUR, broken=broken), ablation(4), Made(blocks=6, steps=6, run_cv=0.02, seed=4))
+    broken = {
+        ("profile.only-1", 2): ("failed", "gone"),
+        ("stock-again", 1): ("failed", "gone"),
+        ("profile", 5): ("failed", "gone"),
+    }
+    saved = designed(
+        kind, Keys(FOUR, broken=broken), ablation(4), Made(blocks=6, steps=6, run_cv=0.02, seed=4)
+    )
     if kind == "matrix":
         saved["deeptweak"]["design"] |= {"factors": [], "points": {}}
     run = load.from_json(saved, "made-up.json")
@@ -340,26 +477,39 @@ def test_two_tweak_sets_differ_as_compare_says(kind: str, means: str) -> None:
             "profile": ("stock", "profile"),
         }[means]
         (there,) = compare(run, baseline=base, options=Options(tweaksets=(other,)))
-        assert (one.gain, one.gain_low, one.gain_high, one.se, one.df, one.p) == pytest.approx(as_compare(there))
+        assert (one.gain, one.gain_low, one.gain_high, one.se, one.df, one.p) == pytest.approx(
+            as_compare(there)
+        )
     (copy,) = compare(run, options=Options(tweaksets=("stock-again",)))
     gain, low, high, *_, p = as_compare(copy)
-    assert f"against stock: {100 * gain:+.1f} % (95 % {100 * low:+.1f} to {100 * high:+.1f} %, p {p:.2f})" in found.again
+    assert (
+        f"against stock: {100 * gain:+.1f} % (95 % {100 * low:+.1f} to {100 * high:+.1f} %, p "
+        f"{p:.2f})" in found.again
+    )
 
 
 def test_the_check_of_a_factorial_stands_on_the_error_of_its_effects() -> None:
     """In 4 blocks: the mean difference of stock-again and stock, against √(2 · MS / 4) with the table's own MS and df."""
     run = run_of("factorial", Keys(FOUR), factorial(4))
     found = only(run)
-    logs = {(cell.tweakset, cell.block): math.log(cell.metrics["throughput_samples_per_s"]) for cell in run.cells}
+    logs = {
+        (cell.tweakset, cell.block): math.log(cell.metrics["throughput_samples_per_s"])
+        for cell in run.cells
+    }
     difference = sum(logs["stock-again", block] - logs["stock", block] for block in range(1, 5)) / 4
-    p = 2 * scipy.stats.t.sf(abs(difference) / math.sqrt(2 * (found.error_ms or 0) / 4), found.error_df)
+    p = 2 * scipy.stats.t.sf(
+        abs(difference) / math.sqrt(2 * (found.error_ms or 0) / 4), found.error_df
+    )
     assert f"against stock: {100 * math.expm1(difference):+.1f} % (95 % " in found.again
     assert f"p {p:.2f})" in found.again
     assert found.again_fails == (p < 0.05)
 
 
 def test_a_design_over_keys_is_its_run_and_a_matrix_is_not() -> None:
-    run = load.from_json(designed("ablation", Keys({"a": -0.1, "b": 0.0}), ablation(2), Made(blocks=4, steps=6)), "made-up.json")
+    run = load.from_json(
+        designed("ablation", Keys({"a": -0.1, "b": 0.0}), ablation(2), Made(blocks=4, steps=6)),
+        "made-up.json",
+    )
     assert keys in list(studies.of(run))
     assert keys not in list(studies.of(load.from_json(saved_run(Made()), "matrix.json")))
     for _ in range(2):

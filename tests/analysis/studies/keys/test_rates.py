@@ -14,7 +14,16 @@ from analysis.load import load
 from analysis.studies.keys.effects import of_table
 from analysis.studies.keys.observed import observed
 from analysis.studies.keys.terms import NAMED, Effects
-from tests.made_designs import PROFILE, On, ablation, factorial, fraction, noise, plackett_burman_12, seen
+from tests.made_designs import (
+    PROFILE,
+    On,
+    ablation,
+    factorial,
+    fraction,
+    noise,
+    plackett_burman_12,
+    seen,
+)
 
 ROOT = Path(__file__).parents[4]
 # Twelve keys in sixteen runs: four base keys, the rest products of them (resolution III).
@@ -23,7 +32,12 @@ TWELVE = fraction(4, *SIXTEEN)
 
 
 def named(found: Effects) -> set[str]:
-    return {name for term in found.terms if term.verdict in NAMED and term.means != "profile" for name in term.factors}
+    return {
+        name
+        for term in found.terms
+        if term.verdict in NAMED and term.means != "profile"
+        for name in term.factors
+    }
 
 
 @dataclass(frozen=True)
@@ -41,9 +55,17 @@ class Plan:
 
 def tables(plan: Plan, count: int, seed: int = 11) -> list[Effects]:
     rng = np.random.default_rng(seed)
-    does = np.array([sum(plan.does.get(at, 0.0) for at in on) for on in (frozenset[int](), *plan.points.values())])
+    does = np.array(
+        [
+            sum(plan.does.get(at, 0.0) for at in on)
+            for on in (frozenset[int](), *plan.points.values())
+        ]
+    )
     cells = plan.blocks, len(plan.points) + 1
-    more = np.sqrt(np.array([plan.louder.get(name, 1.0) ** 2 - 1 for name in ("stock", *plan.points)])) * 0.02
+    more = (
+        np.sqrt(np.array([plan.louder.get(name, 1.0) ** 2 - 1 for name in ("stock", *plan.points)]))
+        * 0.02
+    )
 
     found = []
     for _ in range(count):
@@ -70,17 +92,21 @@ SCREENING = Plan("file", 12, TWELVE, 2)
     ],
     ids=["factorial", "screening", "ablation", "profile ×3", "stock ×3", "matrix, stock ×3"],
 )
-def test_where_nothing_has_an_effect_one_table_in_twenty_calls_a_key(plan: Plan, *, exact: bool) -> None:
+def test_where_nothing_has_an_effect_one_table_in_twenty_calls_a_key(
+    plan: Plan, *, exact: bool
+) -> None:
     """400 tables with drift, in the binomial 99 % band of 5 %.
 
-    Below it where contrasts hang together (those of an ablation share stock and profile, for which Holm does not ask).
+    Below it where contrasts hang together (those of an ablation share stock and profile, for which
+    Holm does not ask).
     """
     found = tables(plan, 400)
     low, high = scipy.stats.binom.interval(0.99, 400, 0.05)
     alarms = sum(bool(named(one)) for one in found)
     assert alarms <= high
     assert alarms >= (low if exact else 0)
-    # The screen of interactions: where there are none, every call is false, so that few calls means few tables with one.
+    # The screen of interactions: where there are none, every call is false, so that few calls means
+    # few tables with one.
     assert sum(any(term.verdict == "interacts" for term in one.terms) for one in found) <= high
 
 
@@ -97,7 +123,10 @@ def test_a_guilty_key_among_twelve_is_named_by_a_screening() -> None:
 def test_an_ablation_names_a_key_that_costs_a_tenth_with_enough_blocks() -> None:
     """Of thirteen effects each stands on its own differences, blocks − 1 df: 200 tables (docs/effects.md: 98 and 100 % of them)."""
     cost = replace(ABLATION, does={2: np.log1p(-0.10)})
-    few, many = (sum("key2" in named(one) for one in tables(replace(cost, blocks=blocks), 200)) / 200 for blocks in (5, 8))
+    few, many = (
+        sum("key2" in named(one) for one in tables(replace(cost, blocks=blocks), 200)) / 200
+        for blocks in (5, 8)
+    )
     assert few >= scipy.stats.binom.interval(0.99, 200, 0.97)[0] / 200
     assert many >= 0.97
 
@@ -106,10 +135,13 @@ def test_an_ablation_names_a_key_that_costs_a_tenth_with_enough_blocks() -> None
 def test_what_a_table_promises_to_see_it_sees_four_times_in_five() -> None:
     """An effect of the size that tables of this design, without any, promise at the median: 400 tables see it 7 to 9 times in 10.
 
-    Not closer: each table promises by its own estimate of the noise, and Holm's later steps see a little more.
+    Not closer: each table promises by its own estimate of the noise, and Holm's later steps see a
+    little more.
     """
     still = replace(FACTORIAL, drift=0)
-    promised = float(np.median([one.terms[0].mde for one in tables(still, 100) if one.terms[0].mde is not None]))
+    promised = float(
+        np.median([one.terms[0].mde for one in tables(still, 100) if one.terms[0].mde is not None])
+    )
     found = tables(replace(still, does={0: np.log1p(promised)}), 400, seed=12)
     assert 0.70 <= sum("key0" in named(one) for one in found) / 400 <= 0.90
 
@@ -128,7 +160,10 @@ def test_the_rate_holds_on_the_real_noise_of_a_machine() -> None:
         rows = []
         for block in dict.fromkeys(row.block for row in whole.rows):
             mine = [row for row in whole.rows if row.block == block]
-            rows += [replace(row, value=mine[at].value) for row, at in zip(mine, rng.permutation(len(mine)), strict=True)]
+            rows += [
+                replace(row, value=mine[at].value)
+                for row, at in zip(mine, rng.permutation(len(mine)), strict=True)
+            ]
         alarms += bool(named_sets(of_table(replace(whole, rows=tuple(rows)))[0]))
     assert alarms <= scipy.stats.binom.interval(0.99, 300, 0.05)[1]
 

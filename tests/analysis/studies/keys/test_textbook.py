@@ -1,6 +1,7 @@
 """Published examples, to the digits that were published, by the command; and what statsmodels says of tables without gaps.
 
-Jain: R. Jain, The Art of Computer Systems Performance Analysis, Wiley 1991. NIST: Statistical Reference Datasets, certified values.
+Jain: R. Jain, The Art of Computer Systems Performance Analysis, Wiley 1991. NIST: Statistical
+    Reference Datasets, certified values.
 """
 
 from __future__ import annotations
@@ -46,14 +47,24 @@ def analyse(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Analyse:
 
     def analysed(names: Sequence[str], rows: Iterable[Row]) -> Effects:
         path = tmp_path / "results.csv"
-        path.write_text("\n".join([",".join([*names, "y"]), *(",".join(map(str, [*point, y])) for point, y in rows)]) + "\n")
+        path.write_text(
+            "\n".join(
+                [",".join([*names, "y"]), *(",".join(map(str, [*point, y])) for point, y in rows)]
+            )
+            + "\n"
+        )
         (effects,) = of_table(read_table(path, Columns("y", tuple(names))))
-        assert main(["effects", str(path), "--response", "y", "--factors", ",".join(names), "--json"]) == 0
+        assert (
+            main(["effects", str(path), "--response", "y", "--factors", ",".join(names), "--json"])
+            == 0
+        )
         (printed,) = json.loads(capsys.readouterr().out)["effects"]
-        assert [(term["label"], term["effect"], term["p_adjusted"]) for term in printed["terms"]] == [
-            (term.label, term.effect, term.p_adjusted) for term in effects.terms
+        assert [
+            (term["label"], term["effect"], term["p_adjusted"]) for term in printed["terms"]
+        ] == [(term.label, term.effect, term.p_adjusted) for term in effects.terms]
+        assert [(row["name"], row["ss"], row["f"]) for row in printed["anova"]] == [
+            (row.name, row.ss, row.f) for row in effects.anova
         ]
-        assert [(row["name"], row["ss"], row["f"]) for row in printed["anova"]] == [(row.name, row.ss, row.f) for row in effects.anova]
         assert printed["sentence"] == effects.sentence
         return effects
 
@@ -73,10 +84,19 @@ def percentages(effects: Effects) -> dict[str, float]:
 
 
 SEVEN = [(a, b, c, a * b, a * c, b * c, a * b * c) for a, b, c in standard_order(3)]
-# Names, points, responses, mean, coefficients q, sum of squares in all, percentages of the variation.
+# Names, points, responses, mean, coefficients q, sum of squares in all, percentages of the
+# variation.
 PUBLISHED: dict[str, tuple[Any, ...]] = {
     # Ex. 17.1-17.2, MIPS by memory and cache: q0 = (15+45+25+75)/4; a sum of squares is 4 q².
-    "V1": (("mem", "cache"), standard_order(2), (15, 45, 25, 75), 40, (20, 10, 5), 2100, (76.19, 19.05, 4.76)),
+    "V1": (
+        ("mem", "cache"),
+        standard_order(2),
+        (15, 45, 25, 75),
+        40,
+        (20, 10, 5),
+        2100,
+        (76.19, 19.05, 4.76),
+    ),
     # Ch. 17, by memory, cache and processors: a sum of squares is 8 q².
     "V3": (
         "ABC",
@@ -87,8 +107,9 @@ PUBLISHED: dict[str, tuple[Any, ...]] = {
         4512,
         (17.73, 4.43, 70.92, 4.43, 0.71, 1.60, 0.18),
     ),
-    # Ex. 19.1, seven factors in eight runs: D = AB, E = AC, F = BC, G = ABC. B explains 8 · 4.375² / 3421.875 = 4.47 %. Slides that many
-    # courses hand on print 4.74 %: a misprint, with which the percentages come to 100.25.
+    # Ex. 19.1, seven factors in eight runs: D = AB, E = AC, F = BC, G = ABC. B explains 8 · 4.375²
+    # / 3421.875 = 4.47 %. Slides that many courses hand on print 4.74 %: a misprint, with which the
+    # percentages come to 100.25.
     "V4": (
         "ABCDEFG",
         SEVEN,
@@ -110,44 +131,73 @@ def test_designs_that_were_run_once(case: str, analyse: Analyse) -> None:
     squares = [len(points) * value**2 for value in q]
     assert list(rows_of(effects, "ss").values()) == pytest.approx([*squares, total], rel=EXACT)
     assert list(percentages(effects).values()) == pytest.approx(list(shares), abs=PRINTED)
-    if case == "V4":  # each main effect stands for three interactions of two as well, and each of these is named
+    if (
+        case == "V4"
+    ):  # each main effect stands for three interactions of two as well, and each of these is named
         named = {term.label: set(map("".join, term.aliases)) for term in effects.terms}
-        assert (effects.resolution, named["A"], named["G"]) == (3, {"BD", "CE", "FG"}, {"AF", "BE", "CD"})
+        assert (effects.resolution, named["A"], named["G"]) == (
+            3,
+            {"BD", "CE", "FG"},
+            {"AF", "BE", "CD"},
+        )
 
 
 def test_v2_two_factors_replicated(analyse: Analyse) -> None:
     """Jain, ch. 18: the table of ex. 17.1 with three runs a cell.
 
-    Cell means 15, 48, 24, 77, so q0 = 164/4 = 41, qA = (-15+48-24+77)/4 = 21.5, qB = (-15-48+24+77)/4 = 9.5, qAB = (15-48-24+77)/4 = 5.
-    A sum of squares is 12 q²: SS0 = 20172, 5547, 1083, 300. SSE = (0+9+9) + (9+0+9) + (1+16+25) + (4+4+16) = 102 with 4 · 2 = 8 df.
-    s_e = √(102/8) = 3.5707, s_q = s_e/√12 = 1.0308, and 90 % of q is ± t(0.95; 8) s_q = ± 1.917. F = SS / 12.75.
+    Cell means 15, 48, 24, 77, so q0 = 164/4 = 41, qA = (-15+48-24+77)/4 = 21.5, qB =
+    (-15-48+24+77)/4 = 9.5, qAB = (15-48-24+77)/4 = 5. A sum of squares is 12 q²: SS0 = 20172, 5547,
+    1083, 300. SSE = (0+9+9) + (9+0+9) + (1+16+25) + (4+4+16) = 102 with 4 · 2 = 8 df. s_e =
+    √(102/8) = 3.5707, s_q = s_e/√12 = 1.0308, and 90 % of q is ± t(0.95; 8) s_q = ± 1.917. F = SS /
+    12.75.
     """
     cells = ((15, 18, 12), (45, 48, 51), (25, 28, 19), (75, 75, 81))
-    effects = analyse(("mem", "cache"), [(point, y) for point, ys in zip(standard_order(2), cells, strict=True) for y in ys])
+    effects = analyse(
+        ("mem", "cache"),
+        [(point, y) for point, ys in zip(standard_order(2), cells, strict=True) for y in ys],
+    )
     assert effects.mean == pytest.approx(41, rel=EXACT)
-    assert coefficients(effects) == pytest.approx({"mem": 21.5, "cache": 9.5, "mem:cache": 5}, rel=EXACT)
+    assert coefficients(effects) == pytest.approx(
+        {"mem": 21.5, "cache": 9.5, "mem:cache": 5}, rel=EXACT
+    )
     squares = {"mem": 5547, "cache": 1083, "mem:cache": 300, "error": 102, "total": 7032}
     assert rows_of(effects, "ss") == pytest.approx(squares, rel=EXACT)
-    assert percentages(effects) == pytest.approx({"mem": 78.88, "cache": 15.40, "mem:cache": 4.27, "error": 1.45}, abs=PRINTED)
+    assert percentages(effects) == pytest.approx(
+        {"mem": 78.88, "cache": 15.40, "mem:cache": 4.27, "error": 1.45}, abs=PRINTED
+    )
     assert (effects.error_df, effects.error_ms) == pytest.approx((8, 12.75))
-    for term, low, high in zip(effects.terms, (19.583, 7.583, 3.083), (23.417, 11.417, 6.917), strict=True):
+    for term, low, high in zip(
+        effects.terms, (19.583, 7.583, 3.083), (23.417, 11.417, 6.917), strict=True
+    ):
         s_q = (term.se or 0.0) * (term.coefficient or 0.0) / term.effect
         assert s_q == pytest.approx(1.0308, abs=5e-5)
         half = t_quantile(0.95, 8) * s_q
-        assert ((term.coefficient or 0.0) - half, (term.coefficient or 0.0) + half) == pytest.approx((low, high), abs=5e-4)
+        assert (
+            (term.coefficient or 0.0) - half,
+            (term.coefficient or 0.0) + half,
+        ) == pytest.approx((low, high), abs=5e-4)
     assert list(rows_of(effects, "f").values()) == pytest.approx([435.06, 84.94, 23.53], abs=0.005)
 
 
 def test_v5_one_factor(analyse: Analyse) -> None:
     """Jain, ex. 20.1: code sizes on processors R, V, Z.
 
-    Means 174.4, 163.2, 225.4; grand mean 187.667; SSA = 5 · (13.267² + 24.467² + 37.733²) = 10992.13, SST = 633639 - 15 · 187.667².
+    Means 174.4, 163.2, 225.4; grand mean 187.667; SSA = 5 · (13.267² + 24.467² + 37.733²) =
+    10992.13, SST = 633639 - 15 · 187.667².
     """
-    sizes = {"R": (144, 120, 176, 288, 144), "V": (101, 144, 211, 288, 72), "Z": (130, 180, 141, 374, 302)}
+    sizes = {
+        "R": (144, 120, 176, 288, 144),
+        "V": (101, 144, 211, 288, 72),
+        "Z": (130, 180, 141, 374, 302),
+    }
     effects = analyse(["cpu"], grouped(sizes))
     assert effects.mean == pytest.approx(187.667, abs=5e-4)
-    assert [level.deviation for level in effects.levels] == pytest.approx([-13.267, -24.467, 37.733], abs=5e-4)
-    assert rows_of(effects, "ss") == pytest.approx({"cpu": 10992.13, "error": 94365.20, "total": 105357.33}, abs=0.005)
+    assert [level.deviation for level in effects.levels] == pytest.approx(
+        [-13.267, -24.467, 37.733], abs=5e-4
+    )
+    assert rows_of(effects, "ss") == pytest.approx(
+        {"cpu": 10992.13, "error": 94365.20, "total": 105357.33}, abs=0.005
+    )
     assert percentages(effects)["cpu"] == pytest.approx(10.43, abs=PRINTED)
     row = effects.anova[0]
     assert (row.f, row.p) == pytest.approx((0.69891, 0.51628), abs=5e-6)
@@ -159,7 +209,8 @@ def test_v5_one_factor(analyse: Analyse) -> None:
 def test_v6_certified_variance(shift: float, analyse: Analyse) -> None:
     """NIST StRD SiRstv: resistivity by five instruments; all of the variation is in the fifth digit, where careless sums lose it.
 
-    NIST's hardest tables shift small numbers far from nought: a million is added, and the digits that a float still has must stay.
+    NIST's hardest tables shift small numbers far from nought: a million is added, and the digits
+    that a float still has must stay.
     """
     resistivity = {
         "1": (196.3052, 196.1240, 196.1890, 196.2569, 196.3403),
@@ -176,13 +227,23 @@ def test_v6_certified_variance(shift: float, analyse: Analyse) -> None:
     assert between.f == pytest.approx(1.18046237440, rel=digits)
 
 
-def test_one_factor_with_unequally_many_cells_deviates_from_the_mean_of_the_cells(analyse: Analyse) -> None:
-    """Jain, ch. 20.7: of 4, 2 and 3 cells with means 11.5, 21 and 6 the mean is 106/9, not 38.5/3; 4·.278² + 2·9.22² + 3·5.78² = 270.6."""
+def test_one_factor_with_unequally_many_cells_deviates_from_the_mean_of_the_cells(
+    analyse: Analyse,
+) -> None:
+    """Jain, ch.
+
+    20.7: of 4, 2 and 3 cells with means 11.5, 21 and 6 the mean is 106/9, not 38.5/3; 4·.278² +
+    2·9.22² + 3·5.78² = 270.6.
+    """
     effects = analyse(["how"], grouped({"a": (10, 12, 11, 13), "b": (20, 22), "c": (5, 7, 6)}))
     assert effects.mean == pytest.approx(106 / 9, rel=EXACT)
-    assert [level.deviation for level in effects.levels] == pytest.approx([11.5 - 106 / 9, 21 - 106 / 9, 6 - 106 / 9], rel=EXACT)
+    assert [level.deviation for level in effects.levels] == pytest.approx(
+        [11.5 - 106 / 9, 21 - 106 / 9, 6 - 106 / 9], rel=EXACT
+    )
     squares = rows_of(effects, "ss")
-    assert sum(level.n * level.deviation**2 for level in effects.levels) == pytest.approx(squares["how"], rel=EXACT)
+    assert sum(level.n * level.deviation**2 for level in effects.levels) == pytest.approx(
+        squares["how"], rel=EXACT
+    )
     assert squares["how"] + squares["error"] == pytest.approx(squares["total"], rel=EXACT)
     assert not [note for note in effects.notes if "add up" in note]
 
@@ -191,7 +252,10 @@ def test_one_factor_with_unequally_many_cells_deviates_from_the_mean_of_the_cell
 
 
 def table(rows: Sequence[EffectRow], **levels: tuple[str, ...]) -> Effects:
-    factors = tuple(DesignFactor(name, letter, known) for (name, known), letter in zip(levels.items(), "ABCDE", strict=False))
+    factors = tuple(
+        DesignFactor(name, letter, known)
+        for (name, known), letter in zip(levels.items(), "ABCDE", strict=False)
+    )
     points = {row.name: row.levels for row in rows}
     (effects,) = of_table(Observed("study", "y", "y", factors, points, tuple(rows)))
     return effects
@@ -201,10 +265,20 @@ def table(rows: Sequence[EffectRow], **levels: tuple[str, ...]) -> Effects:
 def test_the_error_is_block_by_point(blocks: int, points: int, seed: int) -> None:
     """With b complete blocks of n points: Σ (y - block mean - point mean + mean)², (b-1)(n-1) degrees of freedom."""
     y = np.random.default_rng(seed).normal(5, 1, (blocks + 1, points))
-    rows = [EffectRow(str(at), (str(at),), str(block), float(value)) for block, line in enumerate(y) for at, value in enumerate(line)]
-    error = next(row for row in table(rows, point=tuple(map(str, range(points)))).anova if row.name == "error")
+    rows = [
+        EffectRow(str(at), (str(at),), str(block), float(value))
+        for block, line in enumerate(y)
+        for at, value in enumerate(line)
+    ]
+    error = next(
+        row
+        for row in table(rows, point=tuple(map(str, range(points)))).anova
+        if row.name == "error"
+    )
     rest = y - y.mean(1, keepdims=True) - y.mean(0) + y.mean()
-    assert (error.ss, error.df) == pytest.approx((float((rest**2).sum()), blocks * (points - 1)), rel=1e-9)
+    assert (error.ss, error.df) == pytest.approx(
+        (float((rest**2).sum()), blocks * (points - 1)), rel=1e-9
+    )
 
 
 @given(st.integers(0, 2**32 - 1))
@@ -212,7 +286,12 @@ def test_unbalanced_tables_have_the_type_2_sums_of_squares_of_statsmodels(seed: 
     """Two factors of three and two levels, three to five cells a combination, random; `anova_lm(typ=2)` is the reference."""
     rng = np.random.default_rng(seed)
     rows = [
-        EffectRow(f"{a}{b}", (a, b), "", float(rng.normal(10 + 2 * (a == "y") - (b == "v") * (a == "z"), 1)))
+        EffectRow(
+            f"{a}{b}",
+            (a, b),
+            "",
+            float(rng.normal(10 + 2 * (a == "y") - (b == "v") * (a == "z"), 1)),
+        )
         for a in "xyz"
         for b in "uv"
         for _ in range(int(rng.integers(3, 6)))
@@ -220,15 +299,27 @@ def test_unbalanced_tables_have_the_type_2_sums_of_squares_of_statsmodels(seed: 
     frame = pd.DataFrame([(*row.levels, row.value) for row in rows], columns=["one", "two", "y"])
     reference = anova_lm(smf.ols("y ~ C(one, Sum) * C(two, Sum)", frame).fit(), typ=2)
     ours = {row.name: row for row in table(rows, one=("x", "y", "z"), two=("u", "v")).anova}
-    for name, term in {"one": "C(one, Sum)", "two": "C(two, Sum)", "one:two": "C(one, Sum):C(two, Sum)", "error": "Residual"}.items():
-        assert (ours[name].ss, ours[name].df) == pytest.approx((reference.loc[term, "sum_sq"], reference.loc[term, "df"]), rel=1e-8)
+    for name, term in {
+        "one": "C(one, Sum)",
+        "two": "C(two, Sum)",
+        "one:two": "C(one, Sum):C(two, Sum)",
+        "error": "Residual",
+    }.items():
+        assert (ours[name].ss, ours[name].df) == pytest.approx(
+            (reference.loc[term, "sum_sq"], reference.loc[term, "df"]), rel=1e-8
+        )
         if name != "error":
-            assert (ours[name].f, ours[name].p) == pytest.approx((reference.loc[term, "F"], reference.loc[term, "PR(>F)"]), rel=1e-6)
+            assert (ours[name].f, ours[name].p) == pytest.approx(
+                (reference.loc[term, "F"], reference.loc[term, "PR(>F)"]), rel=1e-6
+            )
 
 
 def test_one_repeat_is_not_called_none_where_its_error_has_a_row() -> None:
     """2² with one cell run again: 1 degree of freedom, on which no F stands."""
-    rows = [EffectRow(a + b, (a, b), "", value) for a, b, value in zip("xyxyy", "uuvvv", (1.0, 3.0, 2.0, 5.0, 6.0), strict=True)]
+    rows = [
+        EffectRow(a + b, (a, b), "", value)
+        for a, b, value in zip("xyxyy", "uuvvv", (1.0, 3.0, 2.0, 5.0, 6.0), strict=True)
+    ]
     effects = table(rows, one=("x", "y"), two=("u", "v"))
     assert rows_of(effects, "df")["error"] == 1
     assert not rows_of(effects, "f")

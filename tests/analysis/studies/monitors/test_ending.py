@@ -21,7 +21,9 @@ def test_it_ends_with_what_watching_costs_and_not_with_who_is_faster() -> None:
 
 
 @pytest.mark.parametrize(("scatter", "ruling"), [(0.004, "pass"), (0.08, "undecided")])
-def test_nothing_passes_where_the_two_arms_without_a_monitor_agree_too_loosely(scatter: float, ruling: str) -> None:
+def test_nothing_passes_where_the_two_arms_without_a_monitor_agree_too_loosely(
+    scatter: float, ruling: str
+) -> None:
     """A limit of a half is far from what any monitor but cProfile costs; the A/A decides whether that may be said."""
     run = from_json(monitored_run(MadeMonitoring(blocks=20, cell_sd=scatter)), "made.json")
     arm = Arm("made.json", (run,))

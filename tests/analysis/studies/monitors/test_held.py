@@ -40,7 +40,9 @@ def told_else(arm: str, said: Mapping[str, object] | None, blocks: int = 6) -> M
         ("stock", {"name": "cprofile"}, "reports cprofile,", 2),
     ],
 )
-def test_a_cell_that_does_not_fit_its_arm_is_left_out_and_named(arm: str, said: dict[str, object] | None, why: str, blocks: int) -> None:
+def test_a_cell_that_does_not_fit_its_arm_is_left_out_and_named(
+    arm: str, said: dict[str, object] | None, why: str, blocks: int
+) -> None:
     found = told_else(arm, said, blocks)
     ((reason, count),) = found.lost.items()
     assert (why in reason, count) == (True, blocks)

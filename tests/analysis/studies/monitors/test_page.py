@@ -32,13 +32,23 @@ def saved(folder: Path, made: MadeMonitoring = SMALL) -> str:
     return str(path)
 
 
-def test_a_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], snapshot: SnapshotAssertion) -> None:
+def test_a_page(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    snapshot: SnapshotAssertion,
+) -> None:
     """A quiet workload, and one too noisy; monitors that were skipped, that failed, and energy of one."""
     monkeypatch.chdir(tmp_path)
-    lost = Monitor("nsys", "around", broken=dict.fromkeys(range(1, 7), ("skipped", "no nsys in PATH; " * 10)))
+    lost = Monitor(
+        "nsys", "around", broken=dict.fromkeys(range(1, 7), ("skipped", "no nsys in PATH; " * 10))
+    )
     flooded = replace(PERF, broken={2: ("failed", "it flooded its log")})
     quiet = MadeMonitoring(monitors=(*MONITORS[:-1], flooded, lost), blocks=6, energy_w=10.0)
-    for made, name in ((quiet, "quiet"), (replace(quiet, monitors=MONITORS[3:5], cell_sd=0.05, seed=3, energy_w=None), "noisy")):
+    for made, name in (
+        (quiet, "quiet"),
+        (replace(quiet, monitors=MONITORS[3:5], cell_sd=0.05, seed=3, energy_w=None), "noisy"),
+    ):
         saved(tmp_path, made)
         assert main(["overhead", "monitors.json", "--all"]) == 0
         page = capsys.readouterr().out
@@ -48,13 +58,22 @@ def test_a_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.
 
 
 def test_dear_and_cheap_monitors_are_both_read() -> None:
-    assert OverheadFigure(value=0.0012, low=-0.0004, high=0.0028, p=0.1).cell == "+0.12 [-0.04, 0.28]"
+    assert (
+        OverheadFigure(value=0.0012, low=-0.0004, high=0.0028, p=0.1).cell == "+0.12 [-0.04, 0.28]"
+    )
     assert OverheadFigure(value=0.603, low=0.58, high=0.62, p=0.0).cell == "+60.3 [58.0, 62.0]"
 
 
 @given(st.floats(-0.99, 1e6), st.floats(0, 1), st.floats(0, 1))
 def test_any_figure_fits_its_column(value: float, below: float, above: float) -> None:
-    assert len(OverheadFigure(value=value, low=max(-0.9999, value - below), high=value + above, p=0.5).cell) <= 30
+    assert (
+        len(
+            OverheadFigure(
+                value=value, low=max(-0.9999, value - below), high=value + above, p=0.5
+            ).cell
+        )
+        <= 30
+    )
 
 
 def test_loud_where_the_a_a_differs() -> None:
@@ -78,7 +97,11 @@ def test_json_has_all_of_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
 
 
 def test_names_out_of_a_file_are_shown_and_not_obeyed() -> None:
-    made = monitored_run(MadeMonitoring(monitors=(replace(PERF, broken={1: ("failed", "\x1b[31mred\nline")}),), blocks=5))
+    made = monitored_run(
+        MadeMonitoring(
+            monitors=(replace(PERF, broken={1: ("failed", "\x1b[31mred\nline")}),), blocks=5
+        )
+    )
     run = from_json(made, "made.json")
     page = render(answer(run, overheads(run)))
     assert "\x1b" not in page
@@ -86,7 +109,10 @@ def test_names_out_of_a_file_are_shown_and_not_obeyed() -> None:
 
 
 def test_another_run_is_refused_and_the_others_are_said_all_the_same(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], snapshot: SnapshotAssertion
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    snapshot: SnapshotAssertion,
 ) -> None:
     monkeypatch.chdir(tmp_path)
     saved_file(tmp_path, name="other.json")

@@ -1,7 +1,8 @@
 """How often the table is wrong where the truth is known: 400 studies of monitors that cost nothing, or what is known, on a bad machine.
 
-The machine drifts by 5 % over a study, blocks differ by 3 %, and cells scatter by Student's t with 3 degrees of freedom: every so often one
-is far off. What is called is read off the very records that the command prints.
+The machine drifts by 5 % over a study, blocks differ by 3 %, and cells scatter by Student's t with
+3 degrees of freedom: every so often one is far off. What is called is read off the very records
+that the command prints.
 """
 
 from __future__ import annotations
@@ -30,7 +31,9 @@ MONITORS = tuple(Monitor(name) for name in ("one", "two", "three"))
 
 @pytest.fixture(scope="module")
 def made() -> Run:
-    return from_json(monitored_run(MadeMonitoring(monitors=MONITORS, blocks=BLOCKS, steps=2)), "made.json")
+    return from_json(
+        monitored_run(MadeMonitoring(monitors=MONITORS, blocks=BLOCKS, steps=2)), "made.json"
+    )
 
 
 def drawn(run: Run, rng: np.random.Generator, cost: float) -> Overhead:
@@ -42,14 +45,30 @@ def drawn(run: Run, rng: np.random.Generator, cost: float) -> Overhead:
     for cell in run.cells:
         at = arms.index(cell.tweakset)
         late = (cell.block - 1 + order[cell.block][at] / len(arms)) / BLOCKS
-        log = blocks[cell.block] + DRIFT * late + CELL_SD * rng.standard_t(TAILS) + math.log1p(cost) * (at == len(arms) - 1)
+        log = (
+            blocks[cell.block]
+            + DRIFT * late
+            + CELL_SD * rng.standard_t(TAILS)
+            + math.log1p(cost) * (at == len(arms) - 1)
+        )
         metrics = {**cell.metrics, "cpu_s_per_step": 0.5 * math.exp(log)}
-        cells.append(replace(cell, metrics=metrics, order=(cell.block - 1) * len(arms) + int(order[cell.block][at])))
+        cells.append(
+            replace(
+                cell,
+                metrics=metrics,
+                order=(cell.block - 1) * len(arms) + int(order[cell.block][at]),
+            )
+        )
     return overheads(replace(run, cells=tuple(cells)))[0]
 
 
-def test_studies_of_nothing_call_a_cost_in_at_most_one_of_twenty_and_intervals_hold_the_truth(made: Run) -> None:
-    """Family-wise: one false word in a study is one too many. Intervals hold the truth in 95 of 100 (99.95 % band: 364 of 400)."""
+def test_studies_of_nothing_call_a_cost_in_at_most_one_of_twenty_and_intervals_hold_the_truth(
+    made: Run,
+) -> None:
+    """Family-wise: one false word in a study is one too many.
+
+    Intervals hold the truth in 95 of 100 (99.95 % band: 364 of 400).
+    """
     rng = np.random.default_rng(8)
     false, held, again = 0, 0, 0
     for _ in range(STUDIES):

@@ -65,7 +65,11 @@ def test_what_a_monitor_takes_itself(found: Overhead) -> None:
     assert quick.core is not None
     assert quick.core.value == pytest.approx(0.15)
     assert quick.own["memory_bytes"] == quick.own["peak_rss_bytes"] == 20 * 2**20
-    assert [quick.own[name] for name in ("start_s", "stop_s", "written_bytes")] == [0.1, 0.05, 100_000]
+    assert [quick.own[name] for name in ("start_s", "stop_s", "written_bytes")] == [
+        0.1,
+        0.05,
+        100_000,
+    ]
     assert quick.own["outside_s"] == pytest.approx(0.15)
     inside = arm(found, "psutil_thread 1 s")
     assert inside.core is None
@@ -86,7 +90,10 @@ def test_a_dear_start_is_no_rate(found: Overhead) -> None:
 
 
 def test_all_cpu_has_the_monitors_own_seconds_in_it(found: Overhead) -> None:
-    """Without: 5 s of steps and 0.8 s besides. With: 1 % more steps (0.05 s), and 15 % of a core over 5.2 s (0.78 s): 0.83 of 5.8 s."""
+    """Without: 5 s of steps and 0.8 s besides.
+
+    With: 1 % more steps (0.05 s), and 15 % of a core over 5.2 s (0.78 s): 0.83 of 5.8 s.
+    """
     quick = arm(found, "psutil_process 0.01 s")
     assert quick.total is not None
     assert quick.total.value == pytest.approx(0.143, abs=0.01)
@@ -96,7 +103,12 @@ def test_all_cpu_has_the_monitors_own_seconds_in_it(found: Overhead) -> None:
 
 def test_inside_monitors_stand_against_the_placebo_too_and_no_others(found: Overhead) -> None:
     against = {one.label for one in found.arms if one.placebo is not None}
-    assert against == {"cprofile", "psutil_thread 1 s", "psutil_thread 0.1 s", "psutil_thread 0.01 s"}
+    assert against == {
+        "cprofile",
+        "psutil_thread 1 s",
+        "psutil_thread 0.1 s",
+        "psutil_thread 0.01 s",
+    }
     dear = arm(found, "cprofile").placebo
     assert dear is not None
     assert dear.low < 0.60 < dear.high
@@ -115,7 +127,9 @@ NOISY = MadeMonitoring(cell_sd=0.05, seed=3)
     ],
     ids=["too noisy", "too noisy, inside a wide margin", "no A/A"],
 )
-def test_no_absence_is_claimed_without_a_quiet_a_a(made: MadeMonitoring, state: str, said: str) -> None:
+def test_no_absence_is_claimed_without_a_quiet_a_a(
+    made: MadeMonitoring, state: str, said: str
+) -> None:
     """Cells scatter by 5 %: half the A/A interval of 20 blocks is 5 % · √2 · 2.09 / √20 = 3.3 %, above 3. A dear profiler stays."""
     found = found_in(made)
     assert found.control.state == state
@@ -133,7 +147,9 @@ def test_where_none_and_none_again_differ_nothing_is_claimed(again: float) -> No
 
 
 def test_skipped_and_failed_cells_are_listed_with_their_reasons() -> None:
-    absent = Monitor("nsys", "around", broken=dict.fromkeys(range(1, 6), ("skipped", "no nsys in PATH")))
+    absent = Monitor(
+        "nsys", "around", broken=dict.fromkeys(range(1, 6), ("skipped", "no nsys in PATH"))
+    )
     flooded = replace(PERF, broken={2: ("failed", "it flooded its log")})
     found = found_in(MadeMonitoring(monitors=(absent, flooded), blocks=5))
     nsys, perf = arm(found, "nsys"), arm(found, "perf_record 99 Hz")
@@ -141,8 +157,12 @@ def test_skipped_and_failed_cells_are_listed_with_their_reasons() -> None:
     assert (perf.n, list(perf.lost.values())) == (4, [1])
 
 
-def test_energy_is_compared_where_a_meter_was_read_and_missing_with_its_reason_where_not(found: Overhead) -> None:
-    read = arm(found_in(MadeMonitoring(monitors=(PROFILE,), blocks=8, energy_w=20.0)), "cprofile").energy
+def test_energy_is_compared_where_a_meter_was_read_and_missing_with_its_reason_where_not(
+    found: Overhead,
+) -> None:
+    read = arm(
+        found_in(MadeMonitoring(monitors=(PROFILE,), blocks=8, energy_w=20.0)), "cprofile"
+    ).energy
     assert read is not None
     assert read.value == pytest.approx(0.6, abs=0.05)
     assert arm(found, "cprofile").energy is None
@@ -169,7 +189,10 @@ def test_a_record_that_is_no_number_is_named() -> None:
         overheads(from_json(saved, "made.json"))
 
 
-WRONG = {"monitor": {"wall_s": 1e-320, "cpu_s": 1e308, "samples": 10**18}, "usage": {"cpu_s": 1e308}}
+WRONG = {
+    "monitor": {"wall_s": 1e-320, "cpu_s": 1e308, "samples": 10**18},
+    "usage": {"cpu_s": 1e308},
+}
 
 
 def test_a_figure_that_cannot_be_is_missing_with_its_reason() -> None:
@@ -193,9 +216,16 @@ def test_a_figure_that_cannot_be_is_missing_with_its_reason() -> None:
 
 
 def test_an_interval_that_nobody_keeps_is_no_rate() -> None:
-    odd = [replace(SAMPLER, name=f"odd-{at}", says={"params": {"interval_s": one}}) for at, one in enumerate(INTERVALS)]
-    (found,) = overheads(from_json(monitored_run(MadeMonitoring(monitors=tuple(odd), blocks=3)), "made.json"))
-    assert [one.rate_per_s for one in found.arms if one.tweakset.startswith("odd")] == [None] * len(INTERVALS)
+    odd = [
+        replace(SAMPLER, name=f"odd-{at}", says={"params": {"interval_s": one}})
+        for at, one in enumerate(INTERVALS)
+    ]
+    (found,) = overheads(
+        from_json(monitored_run(MadeMonitoring(monitors=tuple(odd), blocks=3)), "made.json")
+    )
+    assert [one.rate_per_s for one in found.arms if one.tweakset.startswith("odd")] == [None] * len(
+        INTERVALS
+    )
 
 
 INTERVALS = (10**400, 1e308, -1, 0, 1e-300, True, "often")
@@ -209,7 +239,9 @@ def test_a_cost_beyond_all_numbers_breaks_nothing() -> None:
         dear = record["tweakset"] == "cprofile"
         scale = 1 + record["order"] / 1e4
         steps = len(record["steps"]["cpu_s"])
-        record["steps"]["cpu_s"] = [(9e6 if dear else 2e-9) * scale * (1 + at / 1e3) for at in range(-steps, 0)]
+        record["steps"]["cpu_s"] = [
+            (9e6 if dear else 2e-9) * scale * (1 + at / 1e3) for at in range(-steps, 0)
+        ]
         record["usage"]["energy_j"] = (1e11 if dear else 1e-300) * scale
     run = from_json(saved, "made.json")
     found = overheads(run)
@@ -220,7 +252,10 @@ def test_a_cost_beyond_all_numbers_breaks_nothing() -> None:
 
 def test_a_workload_with_a_primary_metric_of_its_own_pays_in_cpu_too() -> None:
     saved = monitored_run(MadeMonitoring(monitors=(PROFILE,), blocks=5))
-    saved["deeptweak"]["workloads"]["python_loop"]["primary"] = {"name": "step_time_p10_s", "better": "lower"}
+    saved["deeptweak"]["workloads"]["python_loop"]["primary"] = {
+        "name": "step_time_p10_s",
+        "better": "lower",
+    }
     (found,) = overheads(from_json(saved, "made.json"))
     dear = arm(found, "cprofile").cpu
     assert found.metric == "cpu_s_per_step"
@@ -230,10 +265,17 @@ def test_a_workload_with_a_primary_metric_of_its_own_pays_in_cpu_too() -> None:
 
 def test_every_workload_is_judged_by_its_own_a_a_and_all_are_one_family() -> None:
     both = overheads(
-        from_json(monitored_run(MadeMonitoring(monitors=(PLACEBO, PROFILE), workloads=("python_loop", "cnn_train"))), "made.json")
+        from_json(
+            monitored_run(
+                MadeMonitoring(monitors=(PLACEBO, PROFILE), workloads=("python_loop", "cnn_train"))
+            ),
+            "made.json",
+        )
     )
     assert [one.workload for one in both] == ["python_loop", "cnn_train"]
-    assert {one.family for one in both} == {6}  # two workloads, each with none again and two monitors
+    assert {one.family for one in both} == {
+        6
+    }  # two workloads, each with none again and two monitors
 
 
 def test_answers(snapshot: SnapshotAssertion) -> None:

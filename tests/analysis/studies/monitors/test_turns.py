@@ -77,7 +77,11 @@ def test_few_processes_speak_by_their_pairs() -> None:
 
 def test_a_process_that_tells_of_another_monitor_is_left_out_with_its_segments() -> None:
     saved = turned_run(COSTS)
-    first = next(one["extra_info"] for one in saved["benchmarks"] if one["extra_info"]["tweakset"] == "sampler")
+    first = next(
+        one["extra_info"]
+        for one in saved["benchmarks"]
+        if one["extra_info"]["tweakset"] == "sampler"
+    )
     first["monitor"]["name"] = "top"
     (found,) = overheads(from_json(saved, "turned.json"))
     assert arm(found, "sampler").n == 5

@@ -32,8 +32,14 @@ if TYPE_CHECKING:
 
 SETTING = {"vm.swappiness": "1"}
 GOAL = Goal(0.03)
-# Ten arms in eight blocks, as a default run has; true spread of a log ratio: √2 · √(2 %² + 2 %²/12) = 2.944 %.
-PILOT = Made(arms=(STOCK, AGAIN, *(Arm(f"idle-{at}", 0.0, SETTING) for at in range(8))), blocks=8, run_cv=0.02, step_cv=0.02)
+# Ten arms in eight blocks, as a default run has; true spread of a log ratio: √2 · √(2 %² + 2 %²/12)
+# = 2.944 %.
+PILOT = Made(
+    arms=(STOCK, AGAIN, *(Arm(f"idle-{at}", 0.0, SETTING) for at in range(8))),
+    blocks=8,
+    run_cv=0.02,
+    step_cv=0.02,
+)
 NOISY = replace(PILOT, arms=PILOT.arms[:2], run_cv=0.5)
 TRUE_SD = math.sqrt(2) * math.hypot(0.02, 0.02 / math.sqrt(12))
 
@@ -54,11 +60,16 @@ def test_pilots_name_the_blocks_that_are_needed() -> None:
 def test_a_run_of_the_blocks_named_finds_the_effect_four_times_in_five() -> None:
     """The whole pipeline: the middle pilot's number as blocks of 60 runs with a true +3 %, called after Holm among 3 contrasts.
 
-    Within the binomial 99 % band of 80 %; Holm calls a little more often than its first step, for which the plan is made.
+    Within the binomial 99 % band of 80 %; Holm calls a little more often than its first step, for
+    which the plan is made.
     """
     pilot = replace(PILOT, arms=PILOT.arms[:4])
     named = sorted(planned(replace(pilot, seed=seed)).blocks for seed in range(9))[4]
-    run = replace(pilot, arms=(STOCK, AGAIN, Arm("faster", 0.03, SETTING), Arm("idle", 0.0, SETTING)), blocks=named)
+    run = replace(
+        pilot,
+        arms=(STOCK, AGAIN, Arm("faster", 0.03, SETTING), Arm("idle", 0.0, SETTING)),
+        blocks=named,
+    )
     found = sum(
         one.verdict == "improved"
         for seed in range(60)
@@ -87,7 +98,10 @@ def test_each_workload_is_planned_in_its_own_metric_and_all_of_them_take_the_mos
         primaries={"checkpoint_train": ("step_time_p10_s", "lower")},
     )
     found = plan(from_json(saved_run(made), "pilot"), GOAL)
-    assert [need.metric.name for need in found.needs] == ["throughput_samples_per_s", "step_time_p10_s"]
+    assert [need.metric.name for need in found.needs] == [
+        "throughput_samples_per_s",
+        "step_time_p10_s",
+    ]
     assert found.blocks == max(need.blocks or 0 for need in found.needs)
     assert found.needs[0].family == 4  # two workloads of two contrasts are one family
 
@@ -106,7 +120,12 @@ def test_what_a_given_number_of_blocks_would_see() -> None:
 
 
 def test_a_failed_cell_does_not_spoil_its_block() -> None:
-    arms = (STOCK, AGAIN, Arm("fragile", 0.0, SETTING, broken={2: ("failed", "out of memory")}), Arm("idle", 0.0, SETTING))
+    arms = (
+        STOCK,
+        AGAIN,
+        Arm("fragile", 0.0, SETTING, broken={2: ("failed", "out of memory")}),
+        Arm("idle", 0.0, SETTING),
+    )
     need = planned(replace(PILOT, arms=arms))
     assert (need.pilot_blocks, need.df) == (8, 20)  # (4 - 1)(8 - 1) less one
 
@@ -114,7 +133,11 @@ def test_a_failed_cell_does_not_spoil_its_block() -> None:
 def test_a_cell_that_did_other_work_is_no_noise() -> None:
     """Other samples and twenty times the time in one cell of 40: it is left out, as in a comparison, and its block is not."""
     saved = saved_run(replace(PILOT, arms=PILOT.arms[:5]))
-    odd = next(one["extra_info"] for one in saved["benchmarks"] if one["extra_info"]["id"] == "cnn_train-idle-0-b2")
+    odd = next(
+        one["extra_info"]
+        for one in saved["benchmarks"]
+        if one["extra_info"]["id"] == "cnn_train-idle-0-b2"
+    )
     odd["workload_facts"]["data_crc32"] = "ffffffff"
     odd["steps"]["wall_s"] = [20 * time_s for time_s in odd["steps"]["wall_s"]]
     odd["metrics"] = {}
@@ -123,12 +146,25 @@ def test_a_cell_that_did_other_work_is_no_noise() -> None:
     assert need.log_sd == pytest.approx(TRUE_SD, rel=0.35)
 
 
-def test_pages(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, snapshot: SnapshotAssertion) -> None:
+def test_pages(
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    snapshot: SnapshotAssertion,
+) -> None:
     monkeypatch.chdir(tmp_path)
-    saved_file(tmp_path, replace(PILOT, workloads=("cnn_train", "a_workload_with_a_rather_long_name")), "two.json")
+    saved_file(
+        tmp_path,
+        replace(PILOT, workloads=("cnn_train", "a_workload_with_a_rather_long_name")),
+        "two.json",
+    )
     saved_file(tmp_path, NOISY, "noisy.json")
     saved = saved_run(replace(PILOT, workloads=("cnn_train", "ddp_train")))
-    lost = [cell for cell in saved["deeptweak"]["cells"] if cell["workload"] == "ddp_train" and cell["block"] > 2]
+    lost = [
+        cell
+        for cell in saved["deeptweak"]["cells"]
+        if cell["workload"] == "ddp_train" and cell["block"] > 2
+    ]
     for cell in lost:
         cell.update(outcome="failed", reason="out of memory")
     gone = {cell["fullname"] for cell in lost}
@@ -139,12 +175,21 @@ def test_pages(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: 
     designed_pilot["deeptweak"]["design"]["steps"] = 40
     Path("designed.json").write_text(json.dumps(designed_pilot))
     pages = {
-        "designed": printed(capsys, "plan", "--effect", "3%", "designed.json").partition("next: ")[2],
+        "designed": printed(capsys, "plan", "--effect", "3%", "designed.json").partition("next: ")[
+            2
+        ],
         "two workloads": printed(capsys, "plan", "--effect", "3%", "two.json"),
         "noisy": printed(capsys, "plan", "--effect", "0.01%", "noisy.json"),
         "one lost": printed(capsys, "plan", "--effect", "3%", "lost.json").split("\n\n")[-2],
     }
-    assert max(len(line) for page in pages.values() for line in page.partition("next: ")[0].splitlines()[1:]) <= 100
+    assert (
+        max(
+            len(line)
+            for page in pages.values()
+            for line in page.partition("next: ")[0].splitlines()[1:]
+        )
+        <= 100
+    )
     assert pages == snapshot
 
 
@@ -157,9 +202,17 @@ def test_more_blocks_are_no_remedy_for_equal_values() -> None:
 def test_the_next_command_measures_the_planned_workloads_alone() -> None:
     """A workload with fewer than three pairs is not planned: its cells were counted in no block."""
     saved = saved_run(replace(PILOT, workloads=("cnn_train", "ddp_train")))
-    lost = {cell["id"] for cell in saved["deeptweak"]["cells"] if cell["workload"] == "ddp_train" and cell["block"] > 2}
-    saved["deeptweak"]["cells"] = [one for one in saved["deeptweak"]["cells"] if one["id"] not in lost]
-    saved["benchmarks"] = [one for one in saved["benchmarks"] if one["extra_info"]["id"] not in lost]
+    lost = {
+        cell["id"]
+        for cell in saved["deeptweak"]["cells"]
+        if cell["workload"] == "ddp_train" and cell["block"] > 2
+    }
+    saved["deeptweak"]["cells"] = [
+        one for one in saved["deeptweak"]["cells"] if one["id"] not in lost
+    ]
+    saved["benchmarks"] = [
+        one for one in saved["benchmarks"] if one["extra_info"]["id"] not in lost
+    ]
     pilot = from_json(saved, "pilot")
     assert "--workloads=cnn_train" in answer(plan(pilot, GOAL), pilot).next
 
@@ -168,9 +221,22 @@ def test_tweak_sets_of_the_catalogue_are_called_by_name() -> None:
     """And a pilot whose sets did not all meet each workload names no workloads: that would cross them."""
     run = from_json(saved_run(replace(PILOT, workloads=("one", "two"))), "pilot")
     names = [name for name in run.tweaksets if not name.startswith("stock")]
-    run = replace(run, tweaksets={name: replace(one, path=f"data/tweaks/{name}.yaml") for name, one in run.tweaksets.items()})
-    assert {f"--tweaks={','.join(names)}", "--workloads=one,two"} <= set(command_for(run, "--blocks=7"))
-    fewer = replace(run, cells=tuple(cell for cell in run.cells if (cell.workload, cell.tweakset) != ("two", names[0])))
+    run = replace(
+        run,
+        tweaksets={
+            name: replace(one, path=f"data/tweaks/{name}.yaml")
+            for name, one in run.tweaksets.items()
+        },
+    )
+    assert {f"--tweaks={','.join(names)}", "--workloads=one,two"} <= set(
+        command_for(run, "--blocks=7")
+    )
+    fewer = replace(
+        run,
+        cells=tuple(
+            cell for cell in run.cells if (cell.workload, cell.tweakset) != ("two", names[0])
+        ),
+    )
     assert "--workloads" not in " ".join(command_for(fewer))
 
 
@@ -184,12 +250,21 @@ def test_json_has_units_in_its_keys(tmp_path: Path, capsys: pytest.CaptureFixtur
 
 
 def test_what_cannot_be_planned_is_one_line(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, snapshot: SnapshotAssertion
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    snapshot: SnapshotAssertion,
 ) -> None:
     monkeypatch.chdir(tmp_path)
     saved_file(tmp_path, NOISY)
     saved_file(tmp_path, replace(PILOT, blocks=1), "one.json")
-    saved_file(tmp_path, replace(PILOT, arms=(STOCK, Arm("ignored", requested=SETTING, observed={"vm.swappiness": "60"}))), "ignored.json")
+    saved_file(
+        tmp_path,
+        replace(
+            PILOT, arms=(STOCK, Arm("ignored", requested=SETTING, observed={"vm.swappiness": "60"}))
+        ),
+        "ignored.json",
+    )
     switched = switched_run()
     Path("switched.json").write_text(json.dumps(switched))
     cases: dict[str, tuple[str, ...]] = {
@@ -210,15 +285,27 @@ def test_what_cannot_be_planned_is_one_line(
 def test_deeptweaks_runs_are_refused_with_the_reason(capsys: pytest.CaptureFixture[str]) -> None:
     from tests.conftest import REFERENCE
 
-    assert "1 run per" in refused(capsys, "plan", "--effect", "3%", REFERENCE / "deeptweak" / "one_node_one_gpu")
+    assert "1 run per" in refused(
+        capsys, "plan", "--effect", "3%", REFERENCE / "deeptweak" / "one_node_one_gpu"
+    )
 
 
 def test_a_plan_beyond_a_day_is_none(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """A pilot that scatters by 30 %: 10 % takes minutes, and half a percent 400 times as long; a day of blocks sees something between."""
     made = replace(PILOT, arms=PILOT.arms[:3], run_cv=0.3)
-    found = {gain: json.loads(printed(capsys, "plan", "--effect", gain, saved_file(tmp_path, made), "--json")) for gain in ("10%", "0.5%")}
+    found = {
+        gain: json.loads(
+            printed(capsys, "plan", "--effect", gain, saved_file(tmp_path, made), "--json")
+        )
+        for gain in ("10%", "0.5%")
+    }
     assert [one["on_this_machine"] for one in found.values()] == [True, False]
-    assert found["10%"]["days"] < 1 < found["0.5%"]["days"] == pytest.approx(found["0.5%"]["total_s"] / 86_400)
+    assert (
+        found["10%"]["days"]
+        < 1
+        < found["0.5%"]["days"]
+        == pytest.approx(found["0.5%"]["total_s"] / 86_400)
+    )
     in_a_day = found["0.5%"]["seen_in_a_day"]
     assert 0.005 < in_a_day < 0.1
     blocks = int(86_400 / found["0.5%"]["block_s"])

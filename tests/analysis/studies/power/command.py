@@ -52,4 +52,6 @@ def refusals(power: Power, step: str, calls: Iterable[Sequence[object]]) -> dict
 
 def model_at(path: Path, *key: object) -> Model:
     """The model of a folder that begins with this key (network, GPU, memory clock); without one the first."""
-    return next(read() for known, read in parameters.available(path).items() if known[: len(key)] == key)
+    return next(
+        read() for known, read in parameters.available(path).items() if known[: len(key)] == key
+    )

@@ -1,8 +1,9 @@
 """Saved runs under a power cap made from a seed, with throughputs and violations that are known.
 
-An algorithm draws `level` times the cap once it has settled, scattered by `sd_w` of 130 from reading to reading (ten a second), and
-`overshoot` more just after a change, of which each iteration leaves a half. Its images/s are `rate` · the draw's part of the cap · the
-block's level · the cell's scatter. What is told is told as `fixtures/studies/power/capped.py` does.
+An algorithm draws `level` times the cap once it has settled, scattered by `sd_w` of 130 from
+reading to reading (ten a second), and `overshoot` more just after a change, of which each iteration
+leaves a half. Its images/s are `rate` · the draw's part of the cap · the block's level · the cell's
+scatter. What is told is told as `fixtures/studies/power/capped.py` does.
 """
 
 from __future__ import annotations
@@ -21,7 +22,10 @@ SAMPLES_PER_S, MEASURED_S = 10, 3.0
 
 @dataclass(frozen=True)
 class Algorithm:
-    """An arm. `foresight` is predicted ÷ true throughput, None where it predicts nothing; `broken` is why a block was not measured.
+    """An arm.
+
+    `foresight` is predicted ÷ true throughput, None where it predicts nothing; `broken` is why a
+    block was not measured.
 
     `refused` and `lost` are sentences of every iteration; `infeasible` is told once, at its end.
     """
@@ -48,9 +52,14 @@ ALGORITHMS = (STEADY, MORAK, POWERCAP, PCTODL)
 
 @dataclass(frozen=True)
 class MadeCapped:
-    """How such a run is made. `tasks` has the caps of each: (from this iteration on, cap). `again`: every arm has its copy."""
+    """How such a run is made.
 
-    tasks: Mapping[int, Sequence[tuple[int, float]]] = field(default_factory=lambda: {6: ((0, 130.0),), 13: ((0, 170.0),)})
+    `tasks` has the caps of each: (from this iteration on, cap). `again`: every arm has its copy.
+    """
+
+    tasks: Mapping[int, Sequence[tuple[int, float]]] = field(
+        default_factory=lambda: {6: ((0, 130.0),), 13: ((0, 170.0),)}
+    )
     algorithms: Sequence[Algorithm] = ALGORITHMS
     backends: Sequence[str] = ("replay",)
     unit: str = "W"
@@ -69,17 +78,36 @@ class MadeCapped:
 def capped_run(made: MadeCapped = MadeCapped()) -> JSON:
     """Make the JSON of one saved run."""
     rng = np.random.default_rng(made.seed)
-    arms = {_name(task, one, backend): (task, one, backend) for task in made.tasks for one in made.algorithms for backend in made.backends}
+    arms = {
+        _name(task, one, backend): (task, one, backend)
+        for task in made.tasks
+        for one in made.algorithms
+        for backend in made.backends
+    }
     stocks = (STOCK, AGAIN) if made.again else (STOCK,)
     saved = saved_run(
-        Made(arms=stocks, workloads=list(arms), blocks=made.blocks, steps=made.iterations, warmup=0, margin=made.margin, seed=made.seed)
+        Made(
+            arms=stocks,
+            workloads=list(arms),
+            blocks=made.blocks,
+            steps=made.iterations,
+            warmup=0,
+            margin=made.margin,
+            seed=made.seed,
+        )
     )
     ours = saved["deeptweak"]
     for study in ours["studies"].values():
         study["question"] = "Who holds the cap, and what is got out of it?"
     for name, (task, one, backend) in arms.items():
         shadow = "on" if one.shadow else "off"
-        ours["workloads"][name]["params"] = {"task": str(task), "algorithm": one.name, "backend": backend, "shadow": shadow, "margin": "0"}
+        ours["workloads"][name]["params"] = {
+            "task": str(task),
+            "algorithm": one.name,
+            "backend": backend,
+            "shadow": shadow,
+            "margin": "0",
+        }
     levels = rng.normal(0, made.block_sd, made.blocks + 1)
     kept = []
     for benchmark in saved["benchmarks"]:
@@ -87,7 +115,9 @@ def capped_run(made: MadeCapped = MadeCapped()) -> JSON:
         task, one, backend = arms[record["workload"]]
         if record["block"] in one.broken:
             outcome, reason = one.broken[record["block"]]
-            next(cell for cell in ours["cells"] if cell["id"] == record["id"]).update(outcome=outcome, reason=reason)
+            next(cell for cell in ours["cells"] if cell["id"] == record["id"]).update(
+                outcome=outcome, reason=reason
+            )
             continue
         scatter = 0.0 if made.alike else made.cell_sd * float(rng.normal())
         told = np.random.default_rng([made.seed, record["block"]]) if made.alike else rng
@@ -101,7 +131,13 @@ def _name(task: int, one: Algorithm, backend: str) -> str:
     return f"capped_inference:task={task}:algorithm={one.name}:backend={backend}{':shadow=on' if one.shadow else ''}"
 
 
-def _tell(record: JSON, made: MadeCapped, what: tuple[int, Algorithm, str], log: float, rng: np.random.Generator) -> None:
+def _tell(
+    record: JSON,
+    made: MadeCapped,
+    what: tuple[int, Algorithm, str],
+    log: float,
+    rng: np.random.Generator,
+) -> None:
     task, one, backend = what
     rows = [_row(number, made, what, log, rng) for number in range(made.iterations)]
     walls = [row["measured_s"] + 1e-6 * float(rng.random()) for row in rows]
@@ -116,14 +152,36 @@ def _tell(record: JSON, made: MadeCapped, what: tuple[int, Algorithm, str], log:
     }
     record["metrics"] = {}
     record["workload_facts"] = {"backend": backend}
-    facts = {"task": task, "gpu": "3080Ti", "gpu_of_parameters": "3080Ti", "model": "resnet50", "dataset": "imagenet"}
-    facts |= {"caps": [list(cap) for cap in made.tasks[task]], "cap_unit": made.unit, "slo_ms": made.slo_ms, "backend": backend}
-    record["report"] = {"iteration": rows, "task": [{**facts, "algorithm": one.name, "shadow": one.shadow, "knobs": {}}]}
+    facts = {
+        "task": task,
+        "gpu": "3080Ti",
+        "gpu_of_parameters": "3080Ti",
+        "model": "resnet50",
+        "dataset": "imagenet",
+    }
+    facts |= {
+        "caps": [list(cap) for cap in made.tasks[task]],
+        "cap_unit": made.unit,
+        "slo_ms": made.slo_ms,
+        "backend": backend,
+    }
+    record["report"] = {
+        "iteration": rows,
+        "task": [{**facts, "algorithm": one.name, "shadow": one.shadow, "knobs": {}}],
+    }
     if one.infeasible:
-        record["report"]["infeasible"] = [{"iteration": 5, "cap": 60.0, "sentence": one.infeasible, "smallest_cap": 68.2}]
+        record["report"]["infeasible"] = [
+            {"iteration": 5, "cap": 60.0, "sentence": one.infeasible, "smallest_cap": 68.2}
+        ]
 
 
-def _row(number: int, made: MadeCapped, what: tuple[int, Algorithm, str], log: float, rng: np.random.Generator) -> dict[str, Any]:
+def _row(
+    number: int,
+    made: MadeCapped,
+    what: tuple[int, Algorithm, str],
+    log: float,
+    rng: np.random.Generator,
+) -> dict[str, Any]:
     task, one, backend = what
     since, cap = max((begins, cap) for begins, cap in made.tasks[task] if begins <= number)
     level = one.level + one.overshoot * 0.5 ** (number - since)
@@ -147,7 +205,11 @@ def _row(number: int, made: MadeCapped, what: tuple[int, Algorithm, str], log: f
         "latency_mean_ms": latency_ms,
         "over_slo_share": None if made.slo_ms is None else float(latency_ms > made.slo_ms),
     }
-    predicted = None if one.foresight is None else {"throughput_images_per_s": rate * one.foresight, "power_w": float(draw.max())}
+    predicted = (
+        None
+        if one.foresight is None
+        else {"throughput_images_per_s": rate * one.foresight, "power_w": float(draw.max())}
+    )
     return {
         "iteration": number,
         "t_s": 4.0 * number,

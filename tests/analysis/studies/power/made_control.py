@@ -33,16 +33,27 @@ def folder(place: Path) -> Path:
     return place
 
 
-def question(algorithm: str, place: Path | None = None, cap: float = 200.0, knobs: Knobs = KNOBS) -> Question:
+def question(
+    algorithm: str, place: Path | None = None, cap: float = 200.0, knobs: Knobs = KNOBS
+) -> Question:
     """What a run asks of `made_up` under one cap, W."""
     return Question(
-        algorithm, "3080Ti", "made_up", ((0, cap),), knobs, models=None if place is None else reader(str(place), "made_up", "3080Ti")
+        algorithm,
+        "3080Ti",
+        "made_up",
+        ((0, cap),),
+        knobs,
+        models=None if place is None else reader(str(place), "made_up", "3080Ti"),
     )
 
 
 def plant(place: Path, mismatch: Mismatch | None = None) -> Plant:
     """`made_up`'s GPU; by default it is just what its model says."""
-    return Plant(Tables(parameters.models_for(place, "made_up", "3080Ti"), platform("3080Ti")), mismatch or Mismatch(), batches())
+    return Plant(
+        Tables(parameters.models_for(place, "made_up", "3080Ti"), platform("3080Ti")),
+        mismatch or Mismatch(),
+        batches(),
+    )
 
 
 def tenants(*processes: tuple[float, int]) -> tuple[Tenant, ...]:
@@ -53,5 +64,7 @@ def tenants(*processes: tuple[float, int]) -> tuple[Tenant, ...]:
 def seen(settings: Settings, power: float | None, **told: object) -> Seen:
     """An iteration under 200 W; `told` goes before what is said here."""
     latencies = (10.0,) * len(settings.tenants)
-    said = Seen(0, 200.0, settings, 1000.0, power, power, latency_ms=latencies, latency_p95_ms=latencies)
+    said = Seen(
+        0, 200.0, settings, 1000.0, power, power, latency_ms=latencies, latency_p95_ms=latencies
+    )
     return replace(said, **told)  # type: ignore[arg-type]  # as the test says it

@@ -22,10 +22,27 @@ from control.power.models.laws import (
 )
 
 ANCHOR_MHZ = 1950.0
-CLOCKS_MHZ = (210.0, 360.0, 510.0, 660.0, 810.0, 960.0, 1110.0, 1260.0, 1410.0, 1560.0, 1710.0, 1860.0, ANCHOR_MHZ)
+CLOCKS_MHZ = (
+    210.0,
+    360.0,
+    510.0,
+    660.0,
+    810.0,
+    960.0,
+    1110.0,
+    1260.0,
+    1410.0,
+    1560.0,
+    1710.0,
+    1860.0,
+    ANCHOR_MHZ,
+)
 
 SM_SINGLE, SM_SYSTEM = SmSingle(1.5, 0.6, 1.2), SmSystem(0.6, 40.0, 5.0)
-MEM_SINGLE, MEM_SYSTEM = MemSingle(60.0, 0.5, 0.5, -0.5), MemSystem(0.01, 0.4, 0.8, 0.2, 0.001, 16.0)
+MEM_SINGLE, MEM_SYSTEM = (
+    MemSingle(60.0, 0.5, 0.5, -0.5),
+    MemSystem(0.01, 0.4, 0.8, 0.2, 0.001, 16.0),
+)
 THROUGHPUT = ThroughputCurve(1.5, 20.0, 0.55, 400.0, CLOCKS_MHZ[0], ANCHOR_MHZ)
 POWER = PowerCurve((2.2e-8, -5.2e-5, 0.037, 62.0), 30.0, 1.25, CLOCKS_MHZ[0], ANCHOR_MHZ)
 
@@ -42,13 +59,27 @@ class Truth:
     power: PowerCurve = POWER
 
 
-def rows(truth: Truth | None = None, network: str = "made", mem_mhz: float = 5001.0) -> list[PartitionRow]:
+def rows(
+    truth: Truth | None = None, network: str = "made", mem_mhz: float = 5001.0
+) -> list[PartitionRow]:
     """Anchors, sweep and static rows as tools write them: utilisation to 0.1 points, power to 0.01 W, throughput to 0.01 images/s."""
     truth = truth or Truth()
     found = [_row(truth, point, None, network, mem_mhz) for point in catalog.points("anchor")]
-    found += [_row(truth, point, clock, network, mem_mhz) for point in catalog.points("sweep") for clock in CLOCKS_MHZ]
     found += [
-        PartitionRow(STATIC, (), (), target_mhz=clock, mem_mhz=mem_mhz, sm_mhz=clock, power_max_w=round(float(_static(truth, clock)), 2))
+        _row(truth, point, clock, network, mem_mhz)
+        for point in catalog.points("sweep")
+        for clock in CLOCKS_MHZ
+    ]
+    found += [
+        PartitionRow(
+            STATIC,
+            (),
+            (),
+            target_mhz=clock,
+            mem_mhz=mem_mhz,
+            sm_mhz=clock,
+            power_max_w=round(float(_static(truth, clock)), 2),
+        )
         for clock in CLOCKS_MHZ
     ]
     return found
@@ -58,7 +89,9 @@ def _static(truth: Truth, clock: float) -> np.ndarray:
     return laws.static_w(truth.power, np.array(clock))
 
 
-def _row(truth: Truth, point: catalog.OperatingPoint, target: float | None, network: str, mem_mhz: float) -> PartitionRow:
+def _row(
+    truth: Truth, point: catalog.OperatingPoint, target: float | None, network: str, mem_mhz: float
+) -> PartitionRow:
     partition = point.partition
     among = padded([partition])
     sm = float(sm_prior_percent(truth.sm_single, truth.sm_system, among)[0])

@@ -35,9 +35,17 @@ class PlayedIteration:
 
 
 def play(
-    question: Question, controller: Controller, plant: Plant, *, warmup_s: float = WARMUP_S, measure_s: float = MEASURE_S
+    question: Question,
+    controller: Controller,
+    plant: Plant,
+    *,
+    warmup_s: float = WARMUP_S,
+    measure_s: float = MEASURE_S,
 ) -> list[PlayedIteration]:
-    """Let the controller run the question's iterations on the plant. `warmup_s` of each goes by unmeasured, as in a run."""
+    """Let the controller run the question's iterations on the plant.
+
+    `warmup_s` of each goes by unmeasured, as in a run.
+    """
     decision, rows = controller.first(), []
     caps = [cap_at(question.caps, at) for at in range(question.iterations + 1)]
     for at in range(question.iterations):
@@ -62,7 +70,9 @@ def row(cap_w: float, actual: Settings, reason: str, ran: Ran) -> PlayedIteratio
     )
 
 
-def seen(iteration: int, next_cap: float, actual: Settings, refused: Sequence[str], ran: Ran) -> Seen:
+def seen(
+    iteration: int, next_cap: float, actual: Settings, refused: Sequence[str], ran: Ran
+) -> Seen:
     """What the controller is told of an iteration."""
     return Seen(
         iteration=iteration,

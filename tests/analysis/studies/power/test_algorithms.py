@@ -21,7 +21,16 @@ from control.power.algorithms.ladder import BatchDvfs, Morak, Rungs
 from control.power.algorithms.pctodl import Steps, Thermo, draw_of
 from control.power.catalog import configured
 from control.power.tables import partition_of
-from control.power.terms import Controller, Decision, Infeasible, Partition, Question, Seen, Settings, Unsupported
+from control.power.terms import (
+    Controller,
+    Decision,
+    Infeasible,
+    Partition,
+    Question,
+    Seen,
+    Settings,
+    Unsupported,
+)
 from tests.analysis.studies.power.command import model_at
 from tests.analysis.studies.power.made_control import CLOCKS, KNOBS, question, seen, tenants
 from tests.analysis.studies.power.playing import reader, tables_for
@@ -97,14 +106,23 @@ def test_whole_runs_on_the_predictor_come_out_as_the_originals_do(algorithm: str
         if str(task.id) not in replay():
             continue
         said = replay()[str(task.id)][algorithm]
-        asked = Question(algorithm, task.gpu, task.model, task.caps, made_knobs(task.gpu), models=reader(str(PCTODL), task.model, task.gpu))
+        asked = Question(
+            algorithm,
+            task.gpu,
+            task.model,
+            task.caps,
+            made_knobs(task.gpu),
+            models=reader(str(PCTODL), task.model, task.gpu),
+        )
         rows = walk(algorithms.at_work(asked), asked, 30)
         cap = asked.cap
         assert fmean(row[1] for row in rows[15:]) == pytest.approx(said["tput"], rel=1e-6), task.id
         assert fmean(row[2] for row in rows[15:]) == pytest.approx(said["P"], rel=1e-6), task.id
         assert fmean(row[2] > cap for row in rows) == pytest.approx(said["over"]), task.id
         assert fmean(row[2] > 1.02 * cap for row in rows) == pytest.approx(said["over2"]), task.id
-        assert max(row[2] - cap for row in rows) == pytest.approx(said["maxover"], abs=1e-6), task.id
+        assert max(row[2] - cap for row in rows) == pytest.approx(said["maxover"], abs=1e-6), (
+            task.id
+        )
         assert rows[-1][0].sm_mhz == said["f"], task.id
         if said["b"] is not None:
             assert rows[-1][0].tenants[0].batch == said["b"], task.id
@@ -115,7 +133,9 @@ def made_knobs(gpu: str) -> Any:
     return replace(KNOBS, sm_mhz=platform.sm_mhz, mem_mhz=platform.searched_mem_mhz[::-1])
 
 
-def walk(controller: Controller, asked: Question, iterations: int) -> list[tuple[Settings, float, float]]:
+def walk(
+    controller: Controller, asked: Question, iterations: int
+) -> list[tuple[Settings, float, float]]:
     """Settings, images/s and watts of each iteration on the predictor itself."""
     tables = tables_for(str(PCTODL), asked.model, asked.gpu)
     decision, rows = controller.first(), []
@@ -126,7 +146,11 @@ def walk(controller: Controller, asked: Question, iterations: int) -> list[tuple
         images, power = float(curve.throughput_images_per_s[state]), float(curve.power_w[state])
         rows.append((now, images, power))
         latency = tuple(1000 * one.batch * len(now.tenants) / images for one in now.tenants)
-        decision = controller.then(Seen(at, asked.cap, now, images, power, power, latency_ms=latency, latency_p95_ms=latency))
+        decision = controller.then(
+            Seen(
+                at, asked.cap, now, images, power, power, latency_ms=latency, latency_p95_ms=latency
+            )
+        )
     return rows
 
 
@@ -198,7 +222,9 @@ def test_a_tenant_that_runs_out_of_memory_gets_a_smaller_batch(place: Path, name
 
 
 @pytest.mark.parametrize("name", ["pctodl", "steady"])
-def test_a_cap_below_what_anything_draws_is_answered_with_the_smallest_one(place: Path, name: str) -> None:
+def test_a_cap_below_what_anything_draws_is_answered_with_the_smallest_one(
+    place: Path, name: str
+) -> None:
     with pytest.raises(Infeasible) as refused:
         algorithms.at_work(question(name, place, cap=30.0))
     smallest = refused.value.smallest_cap
@@ -213,8 +239,14 @@ def test_refusals(place: Path, snapshot: SnapshotAssertion) -> None:
 
     questions = {
         **{f"{name} without a model": question(name) for name in MODELLED},
-        **{f"{name} without a power limit": having(name, power_limit_w=None) for name in ("directcap", "powercap")},
-        **{f"{name} without a clock": having(name, sm_mhz=None) for name in ("batchdvfs", "morak", "steady")},
+        **{
+            f"{name} without a power limit": having(name, power_limit_w=None)
+            for name in ("directcap", "powercap")
+        },
+        **{
+            f"{name} without a clock": having(name, sm_mhz=None)
+            for name in ("batchdvfs", "morak", "steady")
+        },
         "pctodl with few batches": having("pctodl", batches=(4, 8, 16)),
         "pctodl with one process": having("pctodl", most_processes=1),
         "pctodl without shares": having("pctodl", shares=False),
@@ -235,11 +267,18 @@ def test_refusals(place: Path, snapshot: SnapshotAssertion) -> None:
 
 def test_algorithms_are_set_up_as_in_the_study() -> None:
     """Ladders of batches by network; a network that is not named is set up by default."""
-    for network, rungs, top in (("vgg19", 20, 256), ("resnet50", 32, 1024), ("efficientnet_v2_m", 25, 1024), ("mnasnet", 21, 512)):
+    for network, rungs, top in (
+        ("vgg19", 20, 256),
+        ("resnet50", 32, 1024),
+        ("efficientnet_v2_m", 25, 1024),
+        ("mnasnet", 21, 512),
+    ):
         ladder = configured("batchdvfs", network)["ladder"]
         assert (len(ladder), ladder[-1]) == (rungs, top)
         assert all(low < high for low, high in pairwise(ladder))
-    splits = [configured("morak", network)["split_percent"] for network in ("alexnet", "densenet201")]
+    splits = [
+        configured("morak", network)["split_percent"] for network in ("alexnet", "densenet201")
+    ]
     assert splits == [[40, 40], [60, 40]]
 
 
@@ -247,11 +286,20 @@ def test_morak_starts_in_the_middle_and_keeps_the_questions_latency_bound() -> N
     controller = algorithms.at_work(replace(question("morak"), slo_ms=5.0))
     first = controller.first().settings
     assert (first.sm_mhz, first.tenants) == (1155.0, tenants((40, 96), (40, 96)))
-    assert controller.then(seen(first, 300.0)).settings.tenants[0].batch < 96  # 10 ms are too slow, and 300 W too much
+    assert (
+        controller.then(seen(first, 300.0)).settings.tenants[0].batch < 96
+    )  # 10 ms are too slow, and 300 W too much
 
 
 def test_where_there_is_a_throttle_in_place_of_a_clock_the_same_steps_are_taken_on_it() -> None:
-    knobs = replace(KNOBS, sm_mhz=None, mem_mhz=None, power_limit_w=None, throttle=(0.1, 0.4, 0.7, 1.0), batches=(1, 2, 4))
+    knobs = replace(
+        KNOBS,
+        sm_mhz=None,
+        mem_mhz=None,
+        power_limit_w=None,
+        throttle=(0.1, 0.4, 0.7, 1.0),
+        batches=(1, 2, 4),
+    )
     controller = algorithms.at_work(question("morak", knobs=knobs))
     first = controller.first().settings
     assert (first.throttle, first.sm_mhz, first.tenants[0].batch) == (0.7, None, 4)
@@ -289,7 +337,9 @@ def test_directcap_lowers_memory_after_five_readings_above_the_limit(place: Path
     assert asked == [9501.0] * 5 + [5001.0]
 
 
-def test_directcap_settled_after_an_excess_tries_each_memory_clock_and_keeps_the_best(place: Path) -> None:
+def test_directcap_settled_after_an_excess_tries_each_memory_clock_and_keeps_the_best(
+    place: Path,
+) -> None:
     controller = algorithms.at_work(question("directcap", place))
     now = controller.first().settings
     asked: list[float | None] = []
@@ -301,13 +351,19 @@ def test_directcap_settled_after_an_excess_tries_each_memory_clock_and_keeps_the
 
 
 @pytest.mark.parametrize("name", ["pctodl", "directcap"])
-def test_a_new_cap_is_searched_at_once_and_one_that_nothing_keeps_leaves_the_partition(place: Path, name: str) -> None:
+def test_a_new_cap_is_searched_at_once_and_one_that_nothing_keeps_leaves_the_partition(
+    place: Path, name: str
+) -> None:
     controller = algorithms.at_work(question(name, place))
     second = controller.then(seen(controller.first().settings, 199.0, cap=150.0))
     assert "greedy" in second.why
     third = controller.then(seen(second.settings, 149.0, cap=20.0)).settings
     if name == "directcap":
-        assert (second.settings.power_limit_w, third.power_limit_w, third.tenants) == (150.0, 100.0, second.settings.tenants)
+        assert (second.settings.power_limit_w, third.power_limit_w, third.tenants) == (
+            150.0,
+            100.0,
+            second.settings.tenants,
+        )
     else:
         assert second.predicted is not None
         assert second.predicted.power_w <= 151
@@ -315,7 +371,10 @@ def test_a_new_cap_is_searched_at_once_and_one_that_nothing_keeps_leaves_the_par
 
 
 def test_pctodl_steps_down_where_the_jump_leaves_the_clock_above_the_cap(place: Path) -> None:
-    """The first step goes to where the model has the cap. Where it is already there, and the device draws more, the guard takes a state."""
+    """The first step goes to where the model has the cap.
+
+    Where it is already there, and the device draws more, the guard takes a state.
+    """
     controller = algorithms.at_work(question("pctodl", place))
     first = controller.first().settings
     there = controller.then(seen(first, 150.0)).settings
@@ -331,7 +390,9 @@ def test_steady_takes_smaller_batches_where_the_latency_bound_was_missed_twice(p
     once = controller.then(seen(first, 180.0, latency_ms=late, latency_p95_ms=late))
     assert once.settings.tenants == first.tenants
     second = controller.then(seen(once.settings, 180.0, latency_ms=late, latency_p95_ms=late))
-    assert max(one.batch for one in second.settings.tenants) < max(one.batch for one in first.tenants)
+    assert max(one.batch for one in second.settings.tenants) < max(
+        one.batch for one in first.tenants
+    )
 
 
 def test_steady_does_not_come_back_to_what_ran_out_of_memory(place: Path) -> None:
@@ -342,6 +403,8 @@ def test_steady_does_not_come_back_to_what_ran_out_of_memory(place: Path) -> Non
     largest = max(one.batch for one in now.tenants)
     which = tuple(at for at, one in enumerate(now.tenants) if one.batch == largest)
     now = controller.then(seen(now, 180.0, oom=which)).settings
-    for at in range(20):  # fewer images than promised, so that anything that is remembered would look better
+    for at in range(
+        20
+    ):  # fewer images than promised, so that anything that is remembered would look better
         assert max(one.batch for one in now.tenants) < largest
         now = controller.then(seen(now, 180.0 - at, throughput_images_per_s=100.0)).settings

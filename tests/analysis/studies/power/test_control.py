@@ -22,7 +22,16 @@ from control.power.catalog import platform
 from control.power.greedy import PartitionAnswer
 from control.power.plant import Mismatch
 from control.power.tables import Tables, nearest, partition_of
-from control.power.terms import Infeasible, Knobs, Partition, Question, Setting, Settings, Unsupported, tenants_of
+from control.power.terms import (
+    Infeasible,
+    Knobs,
+    Partition,
+    Question,
+    Setting,
+    Settings,
+    Unsupported,
+    tenants_of,
+)
 from tests.analysis.studies.power import made_control, made_cpu
 from tests.analysis.studies.power.command import model_at
 from tests.analysis.studies.power.made_control import CLOCKS, KNOBS, question, seen
@@ -36,7 +45,8 @@ FOUR = Partition((25.0,) * 4, (16,) * 4)
 CAPS = ((0, 230.0), (50, 130.0), (100, 180.0))
 
 
-# --- the step response (A8): efficientnet_v2_m on a 3080Ti, memory at 5001 MHz, four processes of 25 % and 16 images
+# --- the step response (A8): efficientnet_v2_m on a 3080Ti, memory at 5001 MHz, four processes of
+# 25 % and 16 images
 
 
 @dataclass(frozen=True)
@@ -55,10 +65,17 @@ class Phase:
     def settled(self) -> int:
         """The first of five iterations in a row within 8 W below the cap."""
         good = [self.cap_w - 8 <= power <= self.cap_w for power in self.power_w]
-        return next(at for at in range(len(good)) if all(good[at : at + 5]) and len(good[at : at + 5]) == 5)
+        return next(
+            at for at in range(len(good)) if all(good[at : at + 5]) and len(good[at : at + 5]) == 5
+        )
 
 
-def phases(decide: Callable[[float, float, float], float], tables: Tables, noise_w: float = 0.0, seed: int = 0) -> list[Phase]:
+def phases(
+    decide: Callable[[float, float, float], float],
+    tables: Tables,
+    noise_w: float = 0.0,
+    seed: int = 0,
+) -> list[Phase]:
     """The predictor with a lag of 2 s, read every 3 s, from 210 MHz: `decide` gets clock, reading and cap before each iteration."""
     curve = tables.curve(5001.0, FOUR)
     noise = np.random.default_rng(seed)
@@ -104,14 +121,20 @@ def ours(monkeypatch: pytest.MonkeyPatch) -> Callable[[float, float, float], flo
 
 
 def efficientnet() -> Tables:
-    return Tables({5001.0: model_at(PCTODL, "efficientnet_v2_m", "3080Ti", 5001.0)}, platform("3080Ti"))
+    return Tables(
+        {5001.0: model_at(PCTODL, "efficientnet_v2_m", "3080Ti", 5001.0)}, platform("3080Ti")
+    )
 
 
 @reads_reference
-def test_the_step_response_settles_below_the_cap_and_stays_there(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_step_response_settles_below_the_cap_and_stays_there(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """A8. Throughput is 0.95 of what thermo was found to have: 1059.5, 660.2 and 908.7 images/s."""
     tables = efficientnet()
-    for phase, thermos in zip(phases(ours(monkeypatch), tables), (1059.5, 660.2, 908.7), strict=True):
+    for phase, thermos in zip(
+        phases(ours(monkeypatch), tables), (1059.5, 660.2, 908.7), strict=True
+    ):
         assert phase.settled <= 6
         assert phase.above() <= 0.08
         assert phase.above(1.02) <= 0.06
@@ -135,7 +158,10 @@ def test_thermo_has_no_rest_and_is_above_the_cap_half_of_the_time() -> None:
     """What ours is to mend; also a check that the simulation is the specification's: its throughput under 230 and 180 W within 0.1 %."""
     tables = efficientnet()
     thermo = Thermo(draw_of(tables.models[5001.0], tables.curve(5001.0, FOUR).anchor), Steps())
-    found = phases(lambda mhz, reading, cap: CLOCKS[nearest(CLOCKS, thermo.next_mhz(mhz, reading, cap))], tables)
+    found = phases(
+        lambda mhz, reading, cap: CLOCKS[nearest(CLOCKS, thermo.next_mhz(mhz, reading, cap))],
+        tables,
+    )
     assert fmean(found[0].images_per_s) == pytest.approx(1059.5, rel=1e-3)
     assert fmean(found[2].images_per_s) == pytest.approx(908.7, rel=1e-3)
     for phase in found:
@@ -167,14 +193,20 @@ def test_the_band_is_learnt_from_noisy_readings(ratio: float, noise_w: float, se
 @pytest.mark.parametrize(
     ("readings", "bands"),
     [
-        # On the way down, from 220 to 120 W in the model, late readings are not taken for the device; at rest they are.
-        ([(220, 220)] * 5 + [(120, 142), (120, 125), *[(120, 126)] * 3], [1.0] * 5 + [1.0, 1.0, None, None, 1.05]),
+        # On the way down, from 220 to 120 W in the model, late readings are not taken for the
+        # device; at rest they are.
+        (
+            [(220, 220)] * 5 + [(120, 142), (120, 125), *[(120, 126)] * 3],
+            [1.0] * 5 + [1.0, 1.0, None, None, 1.05],
+        ),
         # On the way up a reading is the least that the power can be.
         ([(120, 132), (220, 200)], [1.1, 1.1]),
     ],
     ids=["down", "up"],
 )
-def test_late_readings_teach_only_what_they_can_show(readings: list[tuple[float, float]], bands: list[float | None]) -> None:
+def test_late_readings_teach_only_what_they_can_show(
+    readings: list[tuple[float, float]], bands: list[float | None]
+) -> None:
     guard = Guard(1.0)
     for (modelled, reading), band in zip(readings, bands, strict=True):
         guard.learn(modelled, reading)
@@ -188,14 +220,18 @@ def test_late_readings_teach_only_what_they_can_show(readings: list[tuple[float,
 
 
 @reads_reference
-def test_the_partition_is_searched_once_more_when_the_band_is_learnt_and_then_stays(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_partition_is_searched_once_more_when_the_band_is_learnt_and_then_stays(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """The search names another that promises more; the device gives less there, and it is not left again."""
     other = Partition((25.0,) * 4, (32,) * 4)
     tables = efficientnet()
     promised = PartitionAnswer(Setting(other, 1110.0, 5001.0), 1e6, 180.0, 90.0, 90.0, 190.0, 1)
     monkeypatch.setattr(steady, "searched", lambda *_, **__: promised)
     knobs = replace(KNOBS, mem_mhz=(5001.0,))
-    asked = Question("steady", "3080Ti", "efficientnet_v2_m", ((0, 190.0),), knobs, models=EFFICIENTNET)
+    asked = Question(
+        "steady", "3080Ti", "efficientnet_v2_m", ((0, 190.0),), knobs, models=EFFICIENTNET
+    )
     start = Settings(tenants_of(FOUR), sm_mhz=1110.0, mem_mhz=5001.0)
     controller = steady.Steady(asked, start, Guard(steady.UNJUDGED))
     decision, ran = controller.first(), []
@@ -223,7 +259,9 @@ def test_a_model_that_was_judged_begins_with_its_own_band(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("gain", [-0.08, 0.0, 0.08])
-def test_steady_stays_below_the_cap_on_a_device_that_draws_otherwise_and_uses_what_there_is(place: Path, gain: float) -> None:
+def test_steady_stays_below_the_cap_on_a_device_that_draws_otherwise_and_uses_what_there_is(
+    place: Path, gain: float
+) -> None:
     """Seed 1 draws more by `gain`; without noise all of it must be below the cap, and within two states of it."""
     device = made_control.plant(place, Mismatch(gain_error=gain, lag_s=2.0, seed=1))
     asked = question("steady", place)
@@ -245,7 +283,9 @@ def test_a_clock_that_was_refused_is_not_asked_for_again(place: Path) -> None:
             decision = controller.then(seen(actual, 140.0))
         else:
             refused.add(asked_for)
-            decision = controller.then(seen(actual, 140.0, refused=(f"sm_mhz: {asked_for} MHz is not to be had.",)))
+            decision = controller.then(
+                seen(actual, 140.0, refused=(f"sm_mhz: {asked_for} MHz is not to be had.",))
+            )
     assert len(refused) > 3
 
 
@@ -268,7 +308,9 @@ def test_latency_is_kept_where_it_is_bounded(place: Path, slo_ms: float) -> None
         if at >= 15:
             assert max(one for one in ran.latency_ms if one is not None) <= slo_ms
         power = float(ran.readings_w.mean())
-        decision = controller.then(seen(actual, power, latency_ms=ran.latency_ms, latency_p95_ms=ran.latency_ms))
+        decision = controller.then(
+            seen(actual, power, latency_ms=ran.latency_ms, latency_p95_ms=ran.latency_ms)
+        )
 
 
 def test_a_latency_that_nothing_keeps_is_said_with_no_cap(place: Path) -> None:
@@ -283,7 +325,9 @@ DUTIES = tuple(round(0.1 * step, 1) for step in range(1, 11))
 def cpu_question(folder: Path) -> Question:
     knobs = Knobs(shares=True, batches=(1, 8), most_processes=4, throttle=DUTIES)
     models = reader(str(folder), "resnet50", "cpu")
-    return Question("steady", "cpu", "resnet50", ((0, 1.3),), knobs, cap_unit="cpu_s_per_s", models=models)
+    return Question(
+        "steady", "cpu", "resnet50", ((0, 1.3),), knobs, cap_unit="cpu_s_per_s", models=models
+    )
 
 
 def test_a_device_without_clocks_is_controlled_by_its_throttle(tmp_path: Path) -> None:

@@ -42,7 +42,9 @@ def gpu_rows(seed: int = SEED) -> list[PartitionRow]:
                 for clock in (None, 300.0, 900.0, 1500.0) if batch == 16 else (None,):
                     ratio = (clock or 1950.0) / 1950.0
                     compute = 30.0 * (share * count) ** 0.8 * batch / (batch + 6.0) * ratio
-                    throughput = compute / (1.0 + compute / 2500.0) * np.exp(chance.normal(0.0, 0.02))
+                    throughput = (
+                        compute / (1.0 + compute / 2500.0) * np.exp(chance.normal(0.0, 0.02))
+                    )
                     dynamic = (20.0 + throughput / 12.0) * (0.3 + 0.7 * ratio**1.5)
                     rows.append(
                         PartitionRow(
@@ -61,7 +63,12 @@ def gpu_rows(seed: int = SEED) -> list[PartitionRow]:
     idle = (210.0, 900.0, 1500.0, 1950.0)
     return [
         *rows,
-        *(PartitionRow("static", (), (), mem_mhz=5001.0, sm_mhz=mhz, power_max_w=60.0 + mhz / 97.5) for mhz in idle),
+        *(
+            PartitionRow(
+                "static", (), (), mem_mhz=5001.0, sm_mhz=mhz, power_max_w=60.0 + mhz / 97.5
+            )
+            for mhz in idle
+        ),
     ]
 
 
@@ -99,7 +106,9 @@ TENANTS = st.lists(st.tuples(st.floats(1.0, 100.0), st.integers(1, 1024)), min_s
 
 
 @given(tenants=TENANTS)
-def test_no_curve_falls_with_the_clock_or_exceeds_twice_what_was_measured(model: Own, tenants: list[tuple[float, int]]) -> None:
+def test_no_curve_falls_with_the_clock_or_exceeds_twice_what_was_measured(
+    model: Own, tenants: list[tuple[float, int]]
+) -> None:
     """Of any mix, at clocks measured, between them and beyond them."""
     shares, batches = zip(*tenants, strict=True)
     anchor, clocks = model.anchor([Partition(shares, batches)]), np.arange(100.0, 2501.0, 25.0)
@@ -114,7 +123,9 @@ def test_no_curve_falls_with_the_clock_or_exceeds_twice_what_was_measured(model:
 def test_where_measurements_fall_with_the_clock_the_curve_stays_level() -> None:
     """A third less at the full clock than at half of it."""
     rows = [
-        replace(row, throughput_images_per_s=0.3 * (row.throughput_images_per_s or 0.0)) if row.extra["throttle"] == 1.0 else row
+        replace(row, throughput_images_per_s=0.3 * (row.throughput_images_per_s or 0.0))
+        if row.extra["throttle"] == 1.0
+        else row
         for row in made_cpu.rows()
     ]
     fallen = fit_own.fit(gather(rows, "resnet50", 0.0, "cpu"))
@@ -125,7 +136,11 @@ def test_where_measurements_fall_with_the_clock_the_curve_stays_level() -> None:
 
 
 def test_a_partition_is_answered_alike_alone_and_among_others(model: Own) -> None:
-    partitions = [Partition((10.0,), (4,)), Partition((20.0, 30.0), (8, 16)), Partition((40.0, 40.0), (64, 64))]
+    partitions = [
+        Partition((10.0,), (4,)),
+        Partition((20.0, 30.0), (8, 16)),
+        Partition((40.0, 40.0), (64, 64)),
+    ]
     together = model.anchor(partitions).throughput_images_per_s
     alone = [model.anchor([partition]).throughput_images_per_s[0] for partition in partitions]
     assert alone == pytest.approx(together, rel=1e-9)
@@ -135,13 +150,17 @@ def test_a_partition_is_answered_alike_alone_and_among_others(model: Own) -> Non
 def test_clocks_between_the_measured_ones_are_predicted(model: Own) -> None:
     """Noise is 2 %; at 600 MHz, which no row has, the truth is 1/(1/x + 1/2500) of x = 30·40^.8·16/22·600/1950."""
     x = 30.0 * 40.0**0.8 * 16.0 / 22.0 * 600.0 / 1950.0
-    said = model.throughput_images_per_s(model.anchor([Partition((20.0, 20.0), (16, 16))]), np.array([600.0]))
+    said = model.throughput_images_per_s(
+        model.anchor([Partition((20.0, 20.0), (16, 16))]), np.array([600.0])
+    )
     assert said[0] == pytest.approx(x / (1.0 + x / 2500.0), rel=0.1)
 
 
 def test_held_out_errors_and_the_guard_band(judged: Own) -> None:
     """27 rows by partition and 27 by clock: the band holds 53 of the 54 at least (the rank of 95 % of 55)."""
-    by_batch, by_clock = (judged.held_out[name]["throughput_images_per_s"] for name in ("batch", "clock"))
+    by_batch, by_clock = (
+        judged.held_out[name]["throughput_images_per_s"] for name in ("batch", "clock")
+    )
     assert (by_batch["rows"], by_batch["groups"], by_clock["groups"]) == (27, 3, 3)
     assert by_batch["mape"] < 0.2
     assert by_batch["guarded"] is None
@@ -161,9 +180,14 @@ def test_another_models_anchor_has_no_curves_of_this_one(model: Own) -> None:
 def test_a_written_model_is_read_back_the_same(model: Own, tmp_path: Path) -> None:
     parameters.write(model, tmp_path / parameters.file_name(model))
     again = model_at(tmp_path)
-    partitions, clocks = [Partition((10.0, 40.0), (4, 64)), Partition((25.0,), (32,))], np.array([210.0, 777.0])
+    partitions, clocks = (
+        [Partition((10.0, 40.0), (4, 64)), Partition((25.0,), (32,))],
+        np.array([210.0, 777.0]),
+    )
     for name in Curves.__dataclass_fields__:
-        np.testing.assert_array_equal(getattr(again.anchor(partitions), name), getattr(model.anchor(partitions), name))
+        np.testing.assert_array_equal(
+            getattr(again.anchor(partitions), name), getattr(model.anchor(partitions), name)
+        )
     power, before = (its.power_w(its.anchor(partitions), clocks) for its in (again, model))
     np.testing.assert_array_equal(power, before)
 
@@ -180,7 +204,9 @@ def test_a_written_model_is_read_back_the_same(model: Own, tmp_path: Path) -> No
         (("surfaces", "throughput_images_per_s", "theta"), "drop table", "damaged"),
     ],
 )
-def test_a_damaged_file_is_refused_by_name(model: Own, tmp_path: Path, path: tuple[str | int, ...], value: object, said: str) -> None:
+def test_a_damaged_file_is_refused_by_name(
+    model: Own, tmp_path: Path, path: tuple[str | int, ...], value: object, said: str
+) -> None:
     file = tmp_path / "model.json"
     parameters.write(model, file)
     document = json.loads(file.read_text())
@@ -195,7 +221,9 @@ def test_a_damaged_file_is_refused_by_name(model: Own, tmp_path: Path, path: tup
 
 def test_without_power_only_power_is_missing() -> None:
     """Missing is missing: NaN, never 0 W."""
-    material = gathered([replace(row, power_max_w=None) for row in gpu_rows() if row.network == "net"])
+    material = gathered(
+        [replace(row, power_max_w=None) for row in gpu_rows() if row.network == "net"]
+    )
     model = fit_own.fit(material)
     anchor = model.anchor([Partition((20.0,), (16,))])
     assert material.cap_unit == "none"
@@ -204,7 +232,10 @@ def test_without_power_only_power_is_missing() -> None:
 
 
 def test_one_clock_alone_errs_on_the_safe_side_at_others() -> None:
-    """Half the clock: at worst half the throughput, at worst all of the power. A clock above: no more throughput."""
+    """Half the clock: at worst half the throughput, at worst all of the power.
+
+    A clock above: no more throughput.
+    """
     model = fit_own.fit(gathered([row for row in gpu_rows() if row.target_mhz is None]))
     anchor, clocks = model.anchor([Partition((20.0,), (16,))]), np.array([975.0, 1950.0, 2100.0])
     half, full, above = model.throughput_images_per_s(anchor, clocks)
@@ -224,7 +255,11 @@ def test_cpu_traces_have_throttle_for_the_clock_and_cpu_seconds_for_watts() -> N
 
 def test_rows_without_a_requested_clock_are_anchors_whatever_their_clock() -> None:
     """A GPU that may not be locked slows down under load: that belongs to the partition, and nobody chose a clock."""
-    rows = [replace(row, sm_mhz=1950.0 - 40.0 * len(row.shares)) for row in gpu_rows() if row.target_mhz is None]
+    rows = [
+        replace(row, sm_mhz=1950.0 - 40.0 * len(row.shares))
+        for row in gpu_rows()
+        if row.target_mhz is None
+    ]
     material = gathered(rows)
     assert (len(material.anchors), len(material.others), material.anchor) == (27, 0, 1870.0)
     assert {*material.anchors["clock"]} == {1870.0}
@@ -232,14 +267,26 @@ def test_rows_without_a_requested_clock_are_anchors_whatever_their_clock() -> No
 
 def test_repetitions_of_a_partition_are_one_point_their_mean() -> None:
     rows = [row for row in gpu_rows() if row.target_mhz is None and row.network == "net"]
-    again = [replace(row, throughput_images_per_s=3.0 * (row.throughput_images_per_s or 0.0), power_max_w=None) for row in rows]
+    again = [
+        replace(
+            row,
+            throughput_images_per_s=3.0 * (row.throughput_images_per_s or 0.0),
+            power_max_w=None,
+        )
+        for row in rows
+    ]
     once, twice = (gathered(found).anchors for found in (rows, [*rows, *again]))
-    assert list(twice["throughput_images_per_s"]) == pytest.approx(list(2.0 * once["throughput_images_per_s"]))
+    assert list(twice["throughput_images_per_s"]) == pytest.approx(
+        list(2.0 * once["throughput_images_per_s"])
+    )
     assert list(twice["power"]) == list(once["power"])
 
 
 def test_clocks_above_the_anchors_alone_are_left_out_and_counted() -> None:
-    rows = [replace(row, sm_mhz=2100.0, target_mhz=2100.0) if row.target_mhz else row for row in gpu_rows()]
+    rows = [
+        replace(row, sm_mhz=2100.0, target_mhz=2100.0) if row.target_mhz else row
+        for row in gpu_rows()
+    ]
     material = gathered(rows)
     assert (len(material.others), [*material.left_out.values()]) == (0, [27])
     assert fit_own.fit(material, utilisation=False).sm_range_mhz == (1950.0, 1950.0)
@@ -247,16 +294,26 @@ def test_clocks_above_the_anchors_alone_are_left_out_and_counted() -> None:
 
 def test_unusable_rows_are_counted_by_reason_and_too_few_others_refused() -> None:
     rows = gpu_rows()
-    rows[0] = replace(rows[0], outcome="oom", reason="out of memory", throughput_images_per_s=None, power_max_w=None)
+    rows[0] = replace(
+        rows[0],
+        outcome="oom",
+        reason="out of memory",
+        throughput_images_per_s=None,
+        power_max_w=None,
+    )
     rows[1] = replace(rows[1], throughput_images_per_s=0.0)
     assert gathered(rows).left_out == {"oom": 1, "without throughput": 1}
-    failed = [replace(row, outcome="failed", throughput_images_per_s=None) for row in rows[:-8]] + rows[-8:]
+    failed = [
+        replace(row, outcome="failed", throughput_images_per_s=None) for row in rows[:-8]
+    ] + rows[-8:]
     with pytest.raises(Refused, match=r"\d+ failed"):
         gathered(failed)
 
 
 @pytest.mark.parametrize("name", ["backend", "power_source", "image_size"])
-def test_rows_of_two_back_ends_power_sources_or_image_sizes_are_not_fitted_together(name: str) -> None:
+def test_rows_of_two_back_ends_power_sources_or_image_sizes_are_not_fitted_together(
+    name: str,
+) -> None:
     """A CPU's and a GPU's rows of one partition would be its repetitions, and their mean what neither gives."""
     rows = [replace(row, extra={name: "one"}) for row in small_rows()]
     assert len(gathered([*rows, replace(rows[0], extra={})]).anchors) == 12
@@ -266,7 +323,10 @@ def test_rows_of_two_back_ends_power_sources_or_image_sizes_are_not_fitted_toget
 
 def test_a_memory_clock_that_a_driver_reads_one_mhz_lower_is_one_clock() -> None:
     """As on an H200, of which the mean of some readings was 3200.98 MHz."""
-    rows = [PartitionRow("net", (100.0,), (batch,), mem_mhz=mhz) for batch, mhz in ((16, 3201.0), (64, 3200.981))]
+    rows = [
+        PartitionRow("net", (100.0,), (batch,), mem_mhz=mhz)
+        for batch, mhz in ((16, 3201.0), (64, 3200.981))
+    ]
     assert networks(rows) == [("net", 3201.0)]
 
 
@@ -276,7 +336,9 @@ def test_the_originals_synthetic_traces_fit_too() -> None:
     points, swept = material.points, {*material.others["partition"]}
     held = points["clock"] == 1110.0
     few = points["partition"].isin(swept) | (points.index % 7 == 0)
-    model = fit_own.fit(replace(material, points=points[few & ~held].reset_index(drop=True)), utilisation=False)
+    model = fit_own.fit(
+        replace(material, points=points[few & ~held].reset_index(drop=True)), utilisation=False
+    )
     anchor = model.anchor(list(points["partition"][held]))
     predicted = model.throughput_images_per_s(anchor, points["clock"][held].to_numpy())
     assert np.abs(predicted / points["throughput_images_per_s"][held] - 1.0).mean() < 0.03
@@ -308,16 +370,27 @@ def test_a_clock_is_one_group_however_it_was_read() -> None:
     for target in (300.0, 500.0, 700.0):
         for mhz, row in ((target, rows[0]), (target + 0.6, rows[5])):
             images_per_s = (row.throughput_images_per_s or 0.0) * mhz / 1000.0
-            rows.append(replace(row, target_mhz=target, sm_mhz=mhz, throughput_images_per_s=images_per_s))
+            rows.append(
+                replace(row, target_mhz=target, sm_mhz=mhz, throughput_images_per_s=images_per_s)
+            )
     material = gathered(rows)
-    errors = fit_own.judge(material, fit_own.fit(material)).held_out["clock"]["throughput_images_per_s"]
+    errors = fit_own.judge(material, fit_own.fit(material)).held_out["clock"][
+        "throughput_images_per_s"
+    ]
     assert (errors["rows"], errors["groups"]) == (6, 3)
 
 
 def test_errors_are_those_of_the_predictions() -> None:
     """+10 %, -30 %, +20 % in three groups: mean 20 %, between first and last 30 %; times 1.2, two of three hold."""
     errors = fit_own.errors([1.0, 2.0, 3.0], np.array([1.1, 0.7, 1.2]), ordered=True, guard=1.2)
-    expected = {"mape": 0.2, "inside": 0.3, "median": 0.2, "bias": 0.0, "guarded": 2 / 3, "worst_group_mape": 0.3}
+    expected = {
+        "mape": 0.2,
+        "inside": 0.3,
+        "median": 0.2,
+        "bias": 0.0,
+        "guarded": 2 / 3,
+        "worst_group_mape": 0.3,
+    }
     assert {name: errors[name] for name in expected} == pytest.approx(expected)
     assert errors["worst_group"] == "2.0"
 
@@ -332,7 +405,11 @@ def with_memory() -> pd.DataFrame:
                 memory = float(chance.uniform(5.0, 95.0))
                 throughput = 30.0 * memory**0.7 * batch**0.3
                 measured = {"mem_util_percent": memory, "throughput_images_per_s": throughput}
-                rows.append(PartitionRow("net", (share,) * count, (batch,) * count, sm_mhz=1950.0, **measured))
+                rows.append(
+                    PartitionRow(
+                        "net", (share,) * count, (batch,) * count, sm_mhz=1950.0, **measured
+                    )
+                )
     return gathered(rows).anchors
 
 
@@ -358,7 +435,9 @@ def test_anchors_without_memory_utilisation_are_in_no_group_of_its_stage() -> No
     points = with_memory()
     material = gathered(small_rows())
     for every, rows in ((3, 12), (9, None)):
-        some = points.assign(mem_util_percent=points["mem_util_percent"].where(points.index % every == 0))
+        some = points.assign(
+            mem_util_percent=points["mem_util_percent"].where(points.index % every == 0)
+        )
         errors = fit_own.judge_memory_stage(replace(material, points=some))
         assert (errors["batch"]["throughput_images_per_s"]["rows"] if errors else None) == rows
 
@@ -371,7 +450,9 @@ def table(path: Path) -> Material:
 
 
 def mean_error(material: Material, grouping: str) -> float:
-    rows = fit_own.hold_out(material, fit_own.fit(material, utilisation=False), grouping)["throughput_images_per_s"]
+    rows = fit_own.hold_out(material, fit_own.fit(material, utilisation=False), grouping)[
+        "throughput_images_per_s"
+    ]
     assert len(rows) == len(material.anchors)
     return float((rows - 1.0).abs().mean())
 
@@ -385,7 +466,10 @@ def test_whole_partitions_are_predicted_within_4_3_percent_in_the_median_of_five
 
 @pytest.mark.needs("reference")
 def test_all_partitions_of_one_share_are_predicted_from_the_others() -> None:
-    """Harder: 5 % and 40 % can only be extrapolated to. One table here; the median of ten is 5.8 %."""
+    """Harder: 5 % and 40 % can only be extrapolated to.
+
+    One table here; the median of ten is 5.8 %.
+    """
     assert mean_error(table(TABLES[0]), "share") <= 0.05
 
 
@@ -394,7 +478,8 @@ def test_the_memory_stage_keeps_the_figures_of_a11_in_the_median_of_ten_tables()
     """Lists of shares, and all of one share alike; the tables were computed from memory utilisation."""
     stages = [fit_own.judge_memory_stage(table(path)) for path in TABLES]
     medians = {
-        name: np.median([stage[name]["throughput_images_per_s"]["mape"] for stage in stages]) for name in ("partition", "share", "batch")
+        name: np.median([stage[name]["throughput_images_per_s"]["mape"] for stage in stages])
+        for name in ("partition", "share", "batch")
     }
     assert len(stages) == 10
     assert medians["partition"] <= 0.043

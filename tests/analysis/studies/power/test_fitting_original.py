@@ -36,13 +36,20 @@ def found() -> Reference:
 
 
 def test_parameters_come_back_from_exact_traces(found: Reference) -> None:
-    """A9: utilisation was rounded to 0.1 points. Power's base and static curve are within a fifth of a watt."""
+    """A9: utilisation was rounded to 0.1 points.
+
+    Power's base and static curve are within a fifth of a watt.
+    """
     assert astuple(found.sm_single) == pytest.approx(astuple(TRUTH.sm_single), rel=0.02)
-    assert (found.throughput.kappa_a, found.throughput.kappa_b) == pytest.approx((1.5, 20.0), rel=0.005)
+    assert (found.throughput.kappa_a, found.throughput.kappa_b) == pytest.approx(
+        (1.5, 20.0), rel=0.005
+    )
     assert (found.throughput.gamma, found.power.gamma) == pytest.approx((0.55, 1.25), rel=0.02)
     assert found.power.base_w == pytest.approx(30.0, abs=0.2)
     clocks = np.arange(210.0, 1951.0, 15.0)
-    assert np.abs(laws.static_w(found.power, clocks) - laws.static_w(TRUTH.power, clocks)).max() <= 0.2
+    assert (
+        np.abs(laws.static_w(found.power, clocks) - laws.static_w(TRUTH.power, clocks)).max() <= 0.2
+    )
 
 
 def test_a_slope_with_batch_of_almost_nothing_comes_back_within_five_thousandths() -> None:
@@ -53,24 +60,38 @@ def test_a_slope_with_batch_of_almost_nothing_comes_back_within_five_thousandths
     assert (again.gamma, again.beta) == pytest.approx((0.4, 3.4), rel=0.02)
 
 
-def test_curves_of_several_processes_come_back_where_their_parameters_need_not(found: Reference) -> None:
+def test_curves_of_several_processes_come_back_where_their_parameters_need_not(
+    found: Reference,
+) -> None:
     """Root of the mean square: memory over the grid, within 0.1 points; SMs over full partitions, within 2.
 
-    The line of the SM prior is read off full partitions, which lie on it only where they are least filled; κ then makes
-    up for it.
+    The line of the SM prior is read off full partitions, which lie on it only where they are least
+    filled; κ then makes up for it.
     """
     among = padded(catalog.grid())
-    full = padded([point.partition for point in catalog.points("anchor") if point.processes == 100 // point.share_percent])
+    full = padded(
+        [
+            point.partition
+            for point in catalog.points("anchor")
+            if point.processes == 100 // point.share_percent
+        ]
+    )
     memory = [mem_prior_percent(its.mem_single, its.mem_system, among) for its in (found, TRUTH)]
     sms = [sm_prior_percent(its.sm_single, its.sm_system, full) for its in (found, TRUTH)]
-    assert [np.sqrt(np.mean((said - true) ** 2)) <= most for (said, true), most in ((memory, 0.1), (sms, 2.0))] == [True, True]
+    assert [
+        np.sqrt(np.mean((said - true) ** 2)) <= most
+        for (said, true), most in ((memory, 0.1), (sms, 2.0))
+    ] == [True, True]
 
 
 def test_what_was_fitted_is_read_back_to_the_last_bit(found: Reference, tmp_path: Path) -> None:
     parameters.write(found, tmp_path / parameters.file_name(found))
     again = model_at(tmp_path)
     partitions = catalog.grid()[::7]
-    np.testing.assert_array_equal(again.anchor(partitions).throughput_images_per_s, found.anchor(partitions).throughput_images_per_s)
+    np.testing.assert_array_equal(
+        again.anchor(partitions).throughput_images_per_s,
+        found.anchor(partitions).throughput_images_per_s,
+    )
 
 
 def test_boosted_trees_as_arrays_say_what_the_rows_said(found: Reference) -> None:
@@ -80,7 +101,13 @@ def test_boosted_trees_as_arrays_say_what_the_rows_said(found: Reference) -> Non
     mem = mem_prior_percent(TRUTH.mem_single, TRUTH.mem_system, among)
     said = found.anchor(partitions)
     assert np.median(np.abs(said.mem_util_percent - mem)) < 0.5
-    true = laws.kappa(TRUTH.throughput, np.array([point.batch for point in catalog.points("anchor")], dtype=float)) * mem
+    true = (
+        laws.kappa(
+            TRUTH.throughput,
+            np.array([point.batch for point in catalog.points("anchor")], dtype=float),
+        )
+        * mem
+    )
     assert np.median(np.abs(said.throughput_images_per_s / true - 1)) < 0.02
 
 
@@ -88,7 +115,10 @@ def test_boosted_trees_as_arrays_say_what_the_rows_said(found: Reference) -> Non
     ("lacks", "said"),
     [
         (lambda row: row.network == traces.STATIC, "4 rows of `static`"),
-        (lambda row: row.target_mhz is not None and row.network != traces.STATIC, "a partition at three clocks"),
+        (
+            lambda row: row.target_mhz is not None and row.network != traces.STATIC,
+            "a partition at three clocks",
+        ),
         (lambda row: len(row.shares) == 1, "6 rows of one process"),
     ],
 )
@@ -99,13 +129,22 @@ def test_traces_that_do_not_suffice_are_refused_by_what_they_lack(lacks: object,
 
 
 @pytest.mark.needs("reference")
-@pytest.mark.parametrize("path", SETS, ids=lambda path: path.stem.removeprefix("reconstructed_anchor_"))
+@pytest.mark.parametrize(
+    "path", SETS, ids=lambda path: path.stem.removeprefix("reconstructed_anchor_")
+)
 def test_slopes_of_reconstructed_anchors_are_those_once_shipped(path: Path) -> None:
     """Within 5 %, bucket by bucket (A10)."""
     network, name = path.stem.removeprefix("reconstructed_anchor_").split("__")
-    shipped = json.loads((FOLDER / "fitted_params.json").read_text())[f"{network}|{name}"]["throughput_params"]["kappa_per_batch"]
+    shipped = json.loads((FOLDER / "fitted_params.json").read_text())[f"{network}|{name}"][
+        "throughput_params"
+    ]["kappa_per_batch"]
     rows = traces.read(path)
     partitions = [Partition(row.shares, row.batches) for row in rows]
-    mem, throughput = (np.array([getattr(row, one) for row in rows]) for one in ("mem_util_percent", "throughput_images_per_s"))
+    mem, throughput = (
+        np.array([getattr(row, one) for row in rows])
+        for one in ("mem_util_percent", "throughput_images_per_s")
+    )
     found = slopes_by_batch(partitions, mem, throughput)
-    assert found == pytest.approx({int(bucket): slope for bucket, slope in shipped.items()}, rel=0.05)
+    assert found == pytest.approx(
+        {int(bucket): slope for bucket, slope in shipped.items()}, rel=0.05
+    )

@@ -57,7 +57,12 @@ def says_the_same(one: Model, other: Model) -> bool:
 def test_what_is_written_is_read_to_the_last_bit(tmp_path: Path) -> None:
     made = reference()
     found = model_at(folder(tmp_path, made))
-    assert (found.network, found.gpu, found.mem_mhz, found.sm_range_mhz) == ("made_up", "3080Ti", 5001.0, (210.0, 1950.0))
+    assert (found.network, found.gpu, found.mem_mhz, found.sm_range_mhz) == (
+        "made_up",
+        "3080Ti",
+        5001.0,
+        (210.0, 1950.0),
+    )
     assert says_the_same(made, found)
 
 
@@ -65,9 +70,18 @@ def test_what_is_written_is_read_to_the_last_bit(tmp_path: Path) -> None:
 def test_the_references_folder_has_ten_models_of_four_networks() -> None:
     there = parameters.available(PCTODL)
     assert len(there) == 10
-    assert {key[0] for key in there} == {"densenet201", "efficientnet_v2_m", "mobilenet_v2", "resnet50"}
+    assert {key[0] for key in there} == {
+        "densenet201",
+        "efficientnet_v2_m",
+        "mobilenet_v2",
+        "resnet50",
+    }
     assert {key[1:] for key in there} == {("3080Ti", 5001.0), ("3080Ti", 9501.0), ("A100", 1215.0)}
-    assert all((model.network, model.gpu, model.mem_mhz) == key for key, read in there.items() for model in [read()])
+    assert all(
+        (model.network, model.gpu, model.mem_mhz) == key
+        for key, read in there.items()
+        for model in [read()]
+    )
 
 
 @reads_reference
@@ -89,7 +103,12 @@ def test_a_gpu_without_parameters_of_its_own_gets_no_other_ones() -> None:
     ("there", "gpu", "mem_mhz", "found"),
     [
         (["imagenet_mem5001", "mem5001"], "3080Ti", 5001.0, "imagenet_mem5001"),
-        (["imagenet_a100_mem1215", "imagenet_mem1215", "a100_mem1215"], "A100", 1215.0, "imagenet_a100_mem1215"),
+        (
+            ["imagenet_a100_mem1215", "imagenet_mem1215", "a100_mem1215"],
+            "A100",
+            1215.0,
+            "imagenet_a100_mem1215",
+        ),
         (["imagenet_a100", "a100_mem1215"], "A100", 1215.0, "imagenet_a100"),
         (["a100", "a100_mem1215"], "A100", 1215.0, "a100"),
         (["a100_mem1215", "imagenet_mem1215"], "A100", 1215.0, "a100_mem1215"),
@@ -100,22 +119,35 @@ def test_a_gpu_without_parameters_of_its_own_gets_no_other_ones() -> None:
         (["imagenet_mem9501"], "3080Ti", 5001.0, None),
     ],
 )
-def test_sets_are_looked_up_in_the_originals_order(there: list[str], gpu: str, mem_mhz: float, found: str | None) -> None:
+def test_sets_are_looked_up_in_the_originals_order(
+    there: list[str], gpu: str, mem_mhz: float, found: str | None
+) -> None:
     """All that is known; data set and GPU; GPU; GPU and memory clock; data set and memory clock; memory clock; nothing."""
     assert reference_folder.set_for(there, gpu, mem_mhz) == found
 
 
-@pytest.mark.parametrize(("gpu", "clocks"), [("3080Ti", (5001.0, 9501.0)), ("H200", (2619.0, 3201.0))])
-def test_models_of_a_gpu_are_by_memory_clock_best_first(tmp_path: Path, gpu: str, clocks: tuple[float, ...]) -> None:
-    """A known GPU's board idles at 810 MHz and nothing is searched there. Other files of a folder are left alone."""
+@pytest.mark.parametrize(
+    ("gpu", "clocks"), [("3080Ti", (5001.0, 9501.0)), ("H200", (2619.0, 3201.0))]
+)
+def test_models_of_a_gpu_are_by_memory_clock_best_first(
+    tmp_path: Path, gpu: str, clocks: tuple[float, ...]
+) -> None:
+    """A known GPU's board idles at 810 MHz and nothing is searched there.
+
+    Other files of a folder are left alone.
+    """
     every = (*clocks, 810.0) if gpu == "3080Ti" else clocks
     there = folder(tmp_path, *(reference(gpu=gpu, mem_mhz=mem_mhz) for mem_mhz in every))
     (tmp_path / "notes.json").write_text('{"format": "something else"}')
     found = parameters.models_for(there, "made_up", gpu)
-    assert list(found) == [model.mem_mhz for model in found.values()] == sorted(clocks, reverse=True)
+    assert (
+        list(found) == [model.mem_mhz for model in found.values()] == sorted(clocks, reverse=True)
+    )
 
 
-def test_refusals(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, snapshot: SnapshotAssertion) -> None:
+def test_refusals(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, snapshot: SnapshotAssertion
+) -> None:
     """What is not there is answered with what is; a folder has one of each."""
     monkeypatch.chdir(tmp_path)
     for name in ("empty", "twice"):
@@ -131,15 +163,23 @@ def test_refusals(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, snapshot: Sna
 
 
 def test_an_invented_network_stays_in_its_folder(tmp_path: Path) -> None:
-    assert parameters.file_name(replace(reference(), network="../../etc/x")) == "..%2F..%2Fetc%2Fx_3080Ti_mem5001.json"
-    names = [parameters.file_name(replace(reference(), network=name)) for name in ("a/b", "a-b", "a%2Fb", "a_b")]
+    assert (
+        parameters.file_name(replace(reference(), network="../../etc/x"))
+        == "..%2F..%2Fetc%2Fx_3080Ti_mem5001.json"
+    )
+    names = [
+        parameters.file_name(replace(reference(), network=name))
+        for name in ("a/b", "a-b", "a%2Fb", "a_b")
+    ]
     assert len(set(names)) == 4
     (tmp_path / reference_folder.FILE).write_text('{"../x|imagenet_mem5001": {}}')
     with pytest.raises(Unreadable, match="no name"):
         model_at(tmp_path)
 
 
-def test_a_file_is_written_whole_or_stays_as_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_is_written_whole_or_stays_as_it_was(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A disk that is full is found out beside it."""
     place = tmp_path / "one.json"
     parameters.write(reference(), place)
@@ -183,18 +223,39 @@ PATHS = [
     *[("sm_single", name) for name in ("lam", "gamma", "beta")],
     *[("mem_system", name) for name in ("k1", "tau")],
     *[("power", name) for name in ("static_w", "base_w", "low_mhz")],
-    *[("sm_trees", name) for name in ("features", "start", "rate", "sizes", "left", "right", "feature", "threshold", "value")],
+    *[
+        ("sm_trees", name)
+        for name in (
+            "features",
+            "start",
+            "rate",
+            "sizes",
+            "left",
+            "right",
+            "feature",
+            "threshold",
+            "value",
+        )
+    ],
     *[(name,) for name in ("sm_trees", "throughput", "gflops", "million_parameters")],
 ]
 JSON = st.recursive(
-    st.none() | st.booleans() | st.integers(-9, 10**20) | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=4),
-    lambda inner: st.lists(inner, max_size=6) | st.dictionaries(st.text(max_size=4), inner, max_size=2),
+    st.none()
+    | st.booleans()
+    | st.integers(-9, 10**20)
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(max_size=4),
+    lambda inner: (
+        st.lists(inner, max_size=6) | st.dictionaries(st.text(max_size=4), inner, max_size=2)
+    ),
     max_leaves=6,
 )
 
 
 @given(st.sampled_from(PATHS), JSON)
-def test_whatever_stands_in_a_file_it_is_a_model_or_refused(path: tuple[str, ...], value: object) -> None:
+def test_whatever_stands_in_a_file_it_is_a_model_or_refused(
+    path: tuple[str, ...], value: object
+) -> None:
     """In one sentence; a model that was read answers, with numbers or with none."""
     said = {"kind": "reference", **encoded(reference())}
     at = said
@@ -210,7 +271,10 @@ def test_whatever_stands_in_a_file_it_is_a_model_or_refused(path: tuple[str, ...
             assert len(model.anchor([Partition((25.0,), (16,))]).throughput_images_per_s) == 1
 
 
-@pytest.mark.parametrize("text", ["{", "NaN", '{"format": "deeptweak-power-model", "mem_mhz": NaN}', "[1]", "[" * 100_000])
+@pytest.mark.parametrize(
+    "text",
+    ["{", "NaN", '{"format": "deeptweak-power-model", "mem_mhz": NaN}', "[1]", "[" * 100_000],
+)
 def test_what_is_no_model_is_refused(tmp_path: Path, text: str) -> None:
     (tmp_path / "one.json").write_text(text)
     with pytest.raises(Unreadable):

@@ -22,7 +22,11 @@ if TYPE_CHECKING:
 def made(tmp_path: Path) -> Path:
     place = tmp_path / "parameters"
     place.mkdir()
-    for model in (reference("resnet50"), reference("resnet50", mem_mhz=9501.0), reference("resnet50", gpu="A100", mem_mhz=1215.0)):
+    for model in (
+        reference("resnet50"),
+        reference("resnet50", mem_mhz=9501.0),
+        reference("resnet50", gpu="A100", mem_mhz=1215.0),
+    ):
         parameters.write(model, place / parameters.file_name(model))
     return place
 
@@ -39,8 +43,12 @@ def test_pages(made: Path, tmp_path: Path, power: Power, snapshot: SnapshotAsser
 
     a100 = ["--network", "resnet50", "--gpu", "A100"]
     assert page(made, *a100, "--cap", "130") == snapshot(name="watts")
-    assert page(made, *a100, "--cap", smallest(power, made, *a100), "--greedy", "fast") == snapshot(name="above the cap")
-    assert page(made_cpu.folder(tmp_path / "cpu"), "--cap", "1.2", *LADDER) == snapshot(name="CPU seconds")
+    assert page(made, *a100, "--cap", smallest(power, made, *a100), "--greedy", "fast") == snapshot(
+        name="above the cap"
+    )
+    assert page(made_cpu.folder(tmp_path / "cpu"), "--cap", "1.2", *LADDER) == snapshot(
+        name="CPU seconds"
+    )
 
 
 LADDER = ["--clocks", "0.25,0.5,1"]
@@ -70,7 +78,9 @@ def test_a_task_names_network_gpu_and_caps(made: Path, power: Power) -> None:
 
 
 def test_tasks_may_be_ones_own(made: Path, tmp_path: Path, power: Power) -> None:
-    (tmp_path / "own.yaml").write_text("tasks: [{id: 7, gpu: A100, model: resnet50, dataset: mine, cap_w: 111}]\n")
+    (tmp_path / "own.yaml").write_text(
+        "tasks: [{id: 7, gpu: A100, model: resnet50, dataset: mine, cap_w: 111}]\n"
+    )
     found = said(power, made, "--tasks", str(tmp_path / "own.yaml"), "--task", "7")
     assert [one["cap_w"] for one in found["answers"]] == [111]
 
@@ -80,7 +90,9 @@ def test_a_margin_is_kept_free(made: Path, power: Power) -> None:
     assert one["power_w"] <= 118
 
 
-def test_a_device_that_no_list_knows_is_searched_on_the_clocks_that_are_given(tmp_path: Path, power: Power) -> None:
+def test_a_device_that_no_list_knows_is_searched_on_the_clocks_that_are_given(
+    tmp_path: Path, power: Power
+) -> None:
     model = replace(reference("resnet50"), gpu="somebody's", mem_mhz=0.0)
     parameters.write(model, tmp_path / "one.json")
     assert "not known" in power("partition", tmp_path, "--cap", "400").err
@@ -88,7 +100,9 @@ def test_a_device_that_no_list_knows_is_searched_on_the_clocks_that_are_given(tm
     assert one["setting"]["sm_mhz"] in {300, 900, 1500}
 
 
-def test_a_model_without_watts_is_searched_under_a_cap_of_its_own_unit(tmp_path: Path, power: Power) -> None:
+def test_a_model_without_watts_is_searched_under_a_cap_of_its_own_unit(
+    tmp_path: Path, power: Power
+) -> None:
     found = said(power, made_cpu.folder(tmp_path), "--cap", "1.2", *LADDER)
     (one,) = found["answers"]
     assert found["cap_unit"] == "cpu_s_per_s"
@@ -97,7 +111,13 @@ def test_a_model_without_watts_is_searched_under_a_cap_of_its_own_unit(tmp_path:
     assert not {"power_w", "cap_w"} & one.keys()
 
 
-def test_refusals(made: Path, tmp_path: Path, power: Power, monkeypatch: pytest.MonkeyPatch, snapshot: SnapshotAssertion) -> None:
+def test_refusals(
+    made: Path,
+    tmp_path: Path,
+    power: Power,
+    monkeypatch: pytest.MonkeyPatch,
+    snapshot: SnapshotAssertion,
+) -> None:
     """1.2 W is no 1.2 CPU s/s, and neither is 130 CPU s/s a cap of 130 W."""
     monkeypatch.chdir(tmp_path)
     made_cpu.folder(tmp_path / "cpu")
@@ -107,12 +127,24 @@ def test_refusals(made: Path, tmp_path: Path, power: Power, monkeypatch: pytest.
     )
     a100 = ["--gpu", "A100"]
     capped = [[*a100, "--cap", cap] for cap in ("nan", "-5", "30")]
-    capped += [[*a100, "--cap", "100", *more] for more in (["--margin", "inf"], ["--tasks", "t.yaml"])]
-    of_task = [["--task", "6", "--network", "resnet50"], ["--task", "6", *a100], ["--task", "99"], ["--task", "1"]]
+    capped += [
+        [*a100, "--cap", "100", *more] for more in (["--margin", "inf"], ["--tasks", "t.yaml"])
+    ]
+    of_task = [
+        ["--task", "6", "--network", "resnet50"],
+        ["--task", "6", *a100],
+        ["--task", "99"],
+        ["--task", "1"],
+    ]
     of_task += [["--tasks", "own.yaml", "--task", "2", *a100]]
     calls = [["parameters", *more] for more in (["--cap", "130"], *capped, *of_task)]
-    calls += [["cpu", "--cap", "0.01", *LADDER], ["cpu", "--tasks", "own.yaml", "--task", "1", *LADDER]]
+    calls += [
+        ["cpu", "--cap", "0.01", *LADDER],
+        ["cpu", "--tasks", "own.yaml", "--task", "1", *LADDER],
+    ]
     calls += [["parameters", *a100], ["parameters", *a100, "--cap", "130", "--task", "6"]]
     messages = refusals(power, "partition", calls)
-    assert {name: re.sub(r"\d+\.\d{2,}", "#.#", said) for name, said in messages.items()} == snapshot
+    assert {
+        name: re.sub(r"\d+\.\d{2,}", "#.#", said) for name, said in messages.items()
+    } == snapshot
     assert made.name == "parameters"

@@ -1,4 +1,7 @@
-"""The original's greedy partitioner: what can be worked out of it on a model that is none. Its own answers: test_partition_reference.py."""
+"""The original's greedy partitioner: what can be worked out of it on a model that is none.
+
+Its own answers: test_partition_reference.py.
+"""
 
 from __future__ import annotations
 
@@ -26,12 +29,17 @@ BOTH = by_memory(Toy(9501.0), Toy(5001.0))
         (40, "vgg19", [32, 64, 96, 128]),  # 192 does not fit into memory
     ],
 )
-def test_a_share_has_batches_of_0_8_to_6_4_images_a_percent(share: int, network: str, batches: list[int]) -> None:
+def test_a_share_has_batches_of_0_8_to_6_4_images_a_percent(
+    share: int, network: str, batches: list[int]
+) -> None:
     assert greedy_batches(share, network) == batches
 
 
 @given(cap_w=st.floats(110, 330), fast=st.booleans())
-def test_all_of_the_share_is_given_away_at_a_clock_that_keeps_the_cap_to_a_watt(cap_w: float, fast: bool) -> None:  # noqa: FBT001
+def test_all_of_the_share_is_given_away_at_a_clock_that_keeps_the_cap_to_a_watt(
+    cap_w: float,
+    fast: bool,  # noqa: FBT001
+) -> None:
     """Under caps that the whole GPU keeps at the floor of the search."""
     found = greedy(BOTH, GPU, cap_w, network="none", fast=fast)
     assert sum(found.setting.partition.shares) == 100
@@ -41,7 +49,9 @@ def test_all_of_the_share_is_given_away_at_a_clock_that_keeps_the_cap_to_a_watt(
         assert found.setting.sm_mhz in GPU.sm_mhz
 
 
-def test_under_a_cap_that_binds_nothing_each_share_and_batch_is_looked_at_on_both_memory_clocks() -> None:
+def test_under_a_cap_that_binds_nothing_each_share_and_batch_is_looked_at_on_both_memory_clocks() -> (
+    None
+):
     """A process alone is best for a model that takes something off for every process; then nothing is left to give away."""
     costly = by_memory(*(replace(one, likes=-1000.0) for one in BOTH.values()))
     found = greedy(costly, GPU, 1000.0, network="none")
@@ -52,12 +62,20 @@ def test_under_a_cap_that_binds_nothing_each_share_and_batch_is_looked_at_on_bot
     assert found.setting.sm_mhz == 2100
 
 
-def test_left_over_share_is_handed_out_in_turn_and_the_clock_stays_where_none_keeps_the_cap_then() -> None:
+def test_left_over_share_is_handed_out_in_turn_and_the_clock_stays_where_none_keeps_the_cap_then() -> (
+    None
+):
     """Two processes of 5 % just fit at the lowest clock of the search; with all of the share they do not, and the answer says so."""
     model = Toy(5001.0)
     two = partition((5.0, 32), (5.0, 32))
     cap_w = float(model.power_w(model.anchor([two]), np.array([500.0]))[0]) + 0.01
-    found = greedy(by_memory(model), replace(GPU, searched_mem_mhz=(5001.0,)), cap_w, network="none", fast=False)
+    found = greedy(
+        by_memory(model),
+        replace(GPU, searched_mem_mhz=(5001.0,)),
+        cap_w,
+        network="none",
+        fast=False,
+    )
     assert sum(found.setting.partition.shares) == 100
     assert not found.feasible
     assert max(found.setting.partition.shares) - min(found.setting.partition.shares) <= 10
@@ -68,11 +86,17 @@ def test_a_cap_below_the_floor_is_infeasible_and_the_smallest_one_is_named(margi
     with pytest.raises(Infeasible, match="smallest cap is") as refused:
         greedy(BOTH, GPU, 60.0, network="none", margin_w=margin_w)
     smallest_w = refused.value.smallest_cap or 0.0
-    assert greedy(BOTH, GPU, smallest_w + 1e-6, network="none", margin_w=margin_w).setting.mem_mhz == 5001
+    assert (
+        greedy(BOTH, GPU, smallest_w + 1e-6, network="none", margin_w=margin_w).setting.mem_mhz
+        == 5001
+    )
     with pytest.raises(Infeasible):
         greedy(BOTH, GPU, smallest_w - 1e-6, network="none", margin_w=margin_w)
 
 
 def test_a_margin_is_the_same_as_a_smaller_cap() -> None:
-    one, other = greedy(BOTH, GPU, 150.0, network="none", margin_w=20.0), greedy(BOTH, GPU, 130.0, network="none")
+    one, other = (
+        greedy(BOTH, GPU, 150.0, network="none", margin_w=20.0),
+        greedy(BOTH, GPU, 130.0, network="none"),
+    )
     assert one == other

@@ -26,7 +26,11 @@ GPUS = {"3080ti": "3080Ti", "a100": "A100"}
 def golden(mode: str) -> list[Any]:
     """What the original answered, a parameter a task; empty where there is no reference."""
     file = REFERENCE / f"golden_greedy_{mode}.json"
-    return [pytest.param(one, id=f"task{one['task']}") for one in json.loads(file.read_text())] if file.exists() else []
+    return (
+        [pytest.param(one, id=f"task{one['task']}") for one in json.loads(file.read_text())]
+        if file.exists()
+        else []
+    )
 
 
 @cache
@@ -41,15 +45,26 @@ def test_the_fast_greedy_search_answers_as_the_original_does(said: dict[str, Any
     setting = found.setting
     assert list(setting.partition.shares) == said["p"]
     assert list(setting.partition.batches) == said["b"]
-    assert (setting.sm_mhz, setting.mem_mhz, found.evaluations) == (said["f"], said["mem"], said["evaluations"])
-    predicted = [found.sm_util_percent, found.mem_util_percent, found.throughput_images_per_s, found.power_w]
+    assert (setting.sm_mhz, setting.mem_mhz, found.evaluations) == (
+        said["f"],
+        said["mem"],
+        said["evaluations"],
+    )
+    predicted = [
+        found.sm_util_percent,
+        found.mem_util_percent,
+        found.throughput_images_per_s,
+        found.power_w,
+    ]
     assert predicted == pytest.approx(said["pred"], rel=1e-6)
 
 
 @pytest.mark.parametrize("said", golden("std"))
 def test_the_slow_greedy_search_answers_as_the_original_does(said: dict[str, Any]) -> None:
     gpu = GPUS[said["platform"]]
-    found = greedy(models(said["model"], gpu), platform(gpu), said["cap"], network=said["model"], fast=False)
+    found = greedy(
+        models(said["model"], gpu), platform(gpu), said["cap"], network=said["model"], fast=False
+    )
     setting = found.setting
     assert list(setting.partition.shares) == said["p"]
     assert list(setting.partition.batches) == said["b"]
@@ -58,7 +73,9 @@ def test_the_slow_greedy_search_answers_as_the_original_does(said: dict[str, Any
 
 
 @pytest.mark.parametrize("said", golden("vec"))
-def test_our_search_keeps_the_cap_and_is_no_worse_than_the_best_profiled_nor_the_original(said: dict[str, Any]) -> None:
+def test_our_search_keeps_the_cap_and_is_no_worse_than_the_best_profiled_nor_the_original(
+    said: dict[str, Any],
+) -> None:
     gpu = GPUS[said["platform"]]
     place = platform(gpu)
     found = best(models(said["model"], gpu), place, said["cap"], network=said["model"])

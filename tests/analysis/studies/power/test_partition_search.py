@@ -20,7 +20,12 @@ from tests.analysis.studies.power.toy import GPU, Toy, by_memory, partition
 if TYPE_CHECKING:
     from control.power.terms import Floats, Partition
 
-SMALL = tuple(partition(*[(share, batch)] * count) for share in (20.0, 40.0) for batch in (8, 64) for count in (1, 2))
+SMALL = tuple(
+    partition(*[(share, batch)] * count)
+    for share in (20.0, 40.0)
+    for batch in (8, 64)
+    for count in (1, 2)
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,14 +39,18 @@ BOTH = by_memory(Toy(9501.0, SMALL), Toy(5001.0, SMALL))
 CLOCKS = np.array([mhz for mhz in GPU.sm_mhz if mhz <= GPU.anchor_mhz])
 
 
-def tried(models: Iterable[Toy], partitions: Iterable[Partition], cap_w: float, slo_ms: float = np.inf) -> float:
+def tried(
+    models: Iterable[Toy], partitions: Iterable[Partition], cap_w: float, slo_ms: float = np.inf
+) -> float:
     """The highest throughput within cap and latency, each partition and clock by itself; -inf where there is none."""
     highest = -np.inf
     for model in models:
         for one in partitions:
             anchor = model.anchor([one])
             throughput = model.throughput_images_per_s(anchor, CLOCKS)
-            slowest = max(1000 * b * sum(one.shares) / p for p, b in zip(one.shares, one.batches, strict=True))
+            slowest = max(
+                1000 * b * sum(one.shares) / p for p, b in zip(one.shares, one.batches, strict=True)
+            )
             within = (model.power_w(anchor, CLOCKS) <= cap_w) & (slowest / throughput <= slo_ms)
             highest = max(highest, float(throughput[within].max(initial=-np.inf)))
     return highest
@@ -64,7 +73,12 @@ def test_the_answer_is_the_best_of_everything_that_stays_below_the_cap(
     """Whichever way the model's power runs with the clock; with a guard band, the power times the band stays below."""
     models = {mhz: replace(one, falling=falling) for mhz, one in BOTH.items()}
     highest = tried(models.values(), SMALL, (cap_w - margin_w) / (guard or 1.0), slo_ms or np.inf)
-    asked: dict[str, Any] = {"network": "none", "margin_w": margin_w, "guard": guard, "slo_ms": slo_ms}
+    asked: dict[str, Any] = {
+        "network": "none",
+        "margin_w": margin_w,
+        "guard": guard,
+        "slo_ms": slo_ms,
+    }
     if highest == -np.inf:
         with pytest.raises(Infeasible):
             best(models, GPU, cap_w, **asked)
@@ -104,14 +118,18 @@ def test_no_more_processes_run_than_allowed() -> None:
 
 
 def test_clocks_end_where_the_model_was_fitted() -> None:
-    found = best(by_memory(replace(Toy(), sm_range_mhz=(300.0, 1290.0))), GPU, 1000.0, network="none")
+    found = best(
+        by_memory(replace(Toy(), sm_range_mhz=(300.0, 1290.0))), GPU, 1000.0, network="none"
+    )
     assert found.setting.sm_mhz == 1290
     with pytest.raises(Refused, match="fitted from 1 to 2"):
         best(by_memory(replace(Toy(), sm_range_mhz=(1.0, 2.0))), GPU, 1000.0, network="none")
 
 
 @pytest.mark.parametrize("margin_w", [0.0, 5.0])
-def test_a_cap_that_nothing_keeps_is_answered_with_the_smallest_that_something_does(margin_w: float) -> None:
+def test_a_cap_that_nothing_keeps_is_answered_with_the_smallest_that_something_does(
+    margin_w: float,
+) -> None:
     models = by_memory(Toy(9501.0, SMALL), Toy(5001.0, SMALL))
     with pytest.raises(Infeasible, match="smallest cap") as refused:
         best(models, GPU, 30.0, network="none", margin_w=margin_w)
@@ -126,10 +144,16 @@ def test_a_cap_that_nothing_keeps_is_answered_with_the_smallest_that_something_d
 
 
 @pytest.mark.parametrize("silent", ["power_w", "throughput_images_per_s"])
-def test_what_the_model_cannot_say_is_never_chosen(silent: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_the_model_cannot_say_is_never_chosen(
+    silent: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Above 1000 MHz it says nothing."""
     said: Callable[..., Floats] = getattr(Toy, silent)
-    monkeypatch.setattr(Toy, silent, lambda model, anchor, sm_mhz: np.where(sm_mhz > 1000, np.nan, said(model, anchor, sm_mhz)))
+    monkeypatch.setattr(
+        Toy,
+        silent,
+        lambda model, anchor, sm_mhz: np.where(sm_mhz > 1000, np.nan, said(model, anchor, sm_mhz)),
+    )
     found = best(by_memory(Toy(5001.0, SMALL)), GPU, 1000.0, network="none")
     assert found.setting.sm_mhz == 990
 

@@ -47,8 +47,13 @@ def test_without_mismatch_it_is_what_the_model_says(place: Path) -> None:
     assert ran.latency_ms == pytest.approx((1000 * 16 / (images / 4), 1000 * 32 / (images * 3 / 4)))
 
 
-@pytest.mark.parametrize(("seed", "power_gain", "image_gain"), [(1, 1.08, 0.92), (2, 0.92, 1.08), (3, 1.08, 1.08), (4, 0.92, 0.92)])
-def test_it_is_off_by_the_whole_error_up_or_down_as_the_seed_has_it(place: Path, seed: int, power_gain: float, image_gain: float) -> None:
+@pytest.mark.parametrize(
+    ("seed", "power_gain", "image_gain"),
+    [(1, 1.08, 0.92), (2, 0.92, 1.08), (3, 1.08, 1.08), (4, 0.92, 0.92)],
+)
+def test_it_is_off_by_the_whole_error_up_or_down_as_the_seed_has_it(
+    place: Path, seed: int, power_gain: float, image_gain: float
+) -> None:
     device = made_control.plant(place, Mismatch(gain_error=0.08, seed=seed))
     device.apply(TWO)
     ran = device.run(1.0)
@@ -58,12 +63,17 @@ def test_it_is_off_by_the_whole_error_up_or_down_as_the_seed_has_it(place: Path,
 
 
 def test_power_follows_late_by_its_time_constant(place: Path) -> None:
-    """From idle: half of what the smallest tenant draws at the lowest clock. After 2 s a part of 1/e of the way is missing."""
+    """From idle: half of what the smallest tenant draws at the lowest clock.
+
+    After 2 s a part of 1/e of the way is missing.
+    """
     device = made_control.plant(place, Mismatch(lag_s=2.0))
     device.apply(TWO)
     ran = device.run(2.0)
     power = modelled(place, TWO)[1]
-    idle = IDLE_PART * float(tables_for(str(place), "made_up", "3080Ti").curve(9501.0, SMALLEST).power_w[0])
+    idle = IDLE_PART * float(
+        tables_for(str(place), "made_up", "3080Ti").curve(9501.0, SMALLEST).power_w[0]
+    )
     assert ran.true_w[-1] == pytest.approx(power + (idle - power) * exp(-1))
     assert device.run(0.1).true_w[-1] == pytest.approx(power + (idle - power) * exp(-2.1 / 2))
 
@@ -90,11 +100,19 @@ def test_the_same_seed_gives_the_same_readings(place: Path) -> None:
 # --- what is refused, what fails
 
 
-def test_what_is_refused_is_said_and_stays_as_it_was(place: Path, snapshot: SnapshotAssertion) -> None:
+def test_what_is_refused_is_said_and_stays_as_it_was(
+    place: Path, snapshot: SnapshotAssertion
+) -> None:
     device = made_control.plant(place, Mismatch(refuse_clocks=(1155.0,)))
     device.apply(TWO)
     messages: list[str] = []
-    for knob in ({"sm_mhz": 1155.0}, {"sm_mhz": 1111.0}, {"mem_mhz": 810.0}, {"power_limit_w": 20.0}, {"throttle": 0.5}):
+    for knob in (
+        {"sm_mhz": 1155.0},
+        {"sm_mhz": 1111.0},
+        {"mem_mhz": 810.0},
+        {"power_limit_w": 20.0},
+        {"throttle": 0.5},
+    ):
         actual, refused = device.apply(replace(TWO, **knob))  # type: ignore[arg-type]  # by name
         assert actual == TWO
         messages += refused
@@ -159,7 +177,9 @@ def test_the_cap_an_observation_tells_is_the_next_iterations(place: Path) -> Non
     assert [row.why for row in rows] == ["start", "hold", "hold", "hold"]
 
 
-@pytest.mark.parametrize("wrong", [{"gain_error": 1.0}, {"noise_w": -1.0}, {"seed": -1}, {"lag_s": -0.1}])
+@pytest.mark.parametrize(
+    "wrong", [{"gain_error": 1.0}, {"noise_w": -1.0}, {"seed": -1}, {"lag_s": -0.1}]
+)
 def test_a_device_that_cannot_be_is_refused(wrong: dict[str, Any]) -> None:
     with pytest.raises(Refused, match="are 0 or more, gain_error is a part, below 1"):
         Mismatch(**wrong)

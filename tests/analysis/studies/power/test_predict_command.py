@@ -25,7 +25,11 @@ SETTING = ["--shares", "25,25", "--batches", "16,16", "--sm", "900,1950"]
 def made(tmp_path: Path) -> Path:
     place = tmp_path / "parameters"
     place.mkdir()
-    for model in (reference("one"), reference("one", mem_mhz=9501.0), reference("two", gpu="A100", mem_mhz=1215.0)):
+    for model in (
+        reference("one"),
+        reference("one", mem_mhz=9501.0),
+        reference("two", gpu="A100", mem_mhz=1215.0),
+    ):
         parameters.write(model, place / parameters.file_name(model))
     return place
 
@@ -35,8 +39,12 @@ def test_pages(made: Path, tmp_path: Path, power: Power, snapshot: SnapshotAsser
 
     And a model without watts and clocks, beyond what it was fitted to.
     """
-    assert power("predict", made, "--network", "one", "--mem", "5001", *SETTING).page == snapshot(name="watts")
-    page = power("predict", made_cpu.folder(tmp_path), "--shares", "100", "--batches", "8", "--sm", "0.5,2").page
+    assert power("predict", made, "--network", "one", "--mem", "5001", *SETTING).page == snapshot(
+        name="watts"
+    )
+    page = power(
+        "predict", made_cpu.folder(tmp_path), "--shares", "100", "--batches", "8", "--sm", "0.5,2"
+    ).page
     assert re.sub(r"\d+\.\d+", "#.#", page) == snapshot(name="CPU seconds")
 
 
@@ -50,7 +58,17 @@ def test_programs_get_every_number(made: Path, power: Power) -> None:
 
 def test_a_model_without_watts_and_clocks_says_what_it_has(tmp_path: Path, power: Power) -> None:
     """Half the time of a whole core's share: 0.02·100·0.5 = 1 CPU second per second."""
-    asked = ["predict", made_cpu.folder(tmp_path), "--shares", "100", "--batches", "8", "--sm", "0.5,2", "--json"]
+    asked = [
+        "predict",
+        made_cpu.folder(tmp_path),
+        "--shares",
+        "100",
+        "--batches",
+        "8",
+        "--sm",
+        "0.5,2",
+        "--json",
+    ]
     one = power(*asked).json["predictions"][0]
     assert (one["cap_unit"], one["clock"]) == ("cpu_s_per_s", "throttle")
     assert one["cpu_s_per_s"] == pytest.approx(1.0, rel=0.05)
@@ -59,7 +77,9 @@ def test_a_model_without_watts_and_clocks_says_what_it_has(tmp_path: Path, power
     assert "sm_mhz" not in one["setting"]
 
 
-def test_rows_of_a_file_are_predicted_each_by_its_model(made: Path, tmp_path: Path, power: Power) -> None:
+def test_rows_of_a_file_are_predicted_each_by_its_model(
+    made: Path, tmp_path: Path, power: Power
+) -> None:
     """Measured or not, and whether the clock was recorded or only asked for; idle rows are left out."""
     (tmp_path / "t.csv").write_text(
         "model_name,p_list,b_list,target_freq,mem_freq,sm_freq,throughput_total,outcome\n"
@@ -69,7 +89,9 @@ def test_rows_of_a_file_are_predicted_each_by_its_model(made: Path, tmp_path: Pa
         "one,[25],[16],,5001,1950,500,\n"
     )
     found = power("predict", made, "--rows", tmp_path / "t.csv", "--json").json["predictions"]
-    assert [(one["network"], one["setting"]["mem_mhz"], one["setting"]["sm_mhz"]) for one in found] == [
+    assert [
+        (one["network"], one["setting"]["mem_mhz"], one["setting"]["sm_mhz"]) for one in found
+    ] == [
         ("one", 9501, 1950),
         ("two", 1215, 810),
         ("one", 5001, 1950),
@@ -77,23 +99,42 @@ def test_rows_of_a_file_are_predicted_each_by_its_model(made: Path, tmp_path: Pa
     assert [one["throughput_images_per_s"] for one in found][::2] == pytest.approx([900, 600])
 
 
-def test_a_profile_of_a_gpu_that_was_only_read_is_predicted_by_the_model_made_of_it(tmp_path: Path, power: Power) -> None:
+def test_a_profile_of_a_gpu_that_was_only_read_is_predicted_by_the_model_made_of_it(
+    tmp_path: Path, power: Power
+) -> None:
     """Its rows have an SM clock as well as a throttle, which is what was set; and of one memory clock a mean of 3200.98 MHz."""
     (run,) = RUNS.glob("gpu-profile_*.json")
     traces, made = tmp_path / "traces", tmp_path / "parameters"
     power("traces", run, "-o", traces)
     power("fit", traces / "gpu-readonly", "--gpu", "H200", "-o", made)
-    found = power("predict", made, "--rows", traces / "gpu-readonly" / "mobilenet_v2.csv", "--json").json["predictions"]
-    assert {(one["clock"], one["setting"]["mem_mhz"], one["setting"]["throttle"]) for one in found} == {
-        ("throttle", 3201, throttle) for throttle in (0.2, 0.5, 0.8, 1)
-    }
+    found = power(
+        "predict", made, "--rows", traces / "gpu-readonly" / "mobilenet_v2.csv", "--json"
+    ).json["predictions"]
+    assert {
+        (one["clock"], one["setting"]["mem_mhz"], one["setting"]["throttle"]) for one in found
+    } == {("throttle", 3201, throttle) for throttle in (0.2, 0.5, 0.8, 1)}
     assert all(78 < one["power_w"] < 700 for one in found)
 
 
-def test_refusals(made: Path, power: Power, monkeypatch: pytest.MonkeyPatch, snapshot: SnapshotAssertion) -> None:
+def test_refusals(
+    made: Path, power: Power, monkeypatch: pytest.MonkeyPatch, snapshot: SnapshotAssertion
+) -> None:
     monkeypatch.chdir(made.parent)
     (made.parent / "t.csv").write_text("model_name,p_list,b_list\ntwo,[25],[16]\n")
-    networks = [["--network", "three"], [], ["--network", "one"], ["--network", "one", "--mem", "810"]]
-    batches = [["--network", "two", "--shares", "25", *more, "--sm", "900"] for more in ([], ["--batches", "8,8"])]
-    calls = [*([*more, *SETTING] for more in networks), *batches, ["--sm", "900", "--rows", "t.csv"], ["--rows", "t.csv"]]
+    networks = [
+        ["--network", "three"],
+        [],
+        ["--network", "one"],
+        ["--network", "one", "--mem", "810"],
+    ]
+    batches = [
+        ["--network", "two", "--shares", "25", *more, "--sm", "900"]
+        for more in ([], ["--batches", "8,8"])
+    ]
+    calls = [
+        *([*more, *SETTING] for more in networks),
+        *batches,
+        ["--sm", "900", "--rows", "t.csv"],
+        ["--rows", "t.csv"],
+    ]
     assert refusals(power, "predict", [["parameters", *more] for more in calls]) == snapshot

@@ -51,10 +51,19 @@ def test_every_golden_prediction_is_met() -> None:
     golden: list[dict[str, Any]] = json.loads((PCTODL / "golden_predict.json").read_text())
     assert len(golden) == 60
     for one in golden:
-        gpu, mem_mhz = "A100" if "_a100_" in one["set"] else "3080Ti", float(one["set"].rpartition("mem")[2])
-        found = said(model(one["model"], gpu, mem_mhz), Partition(tuple(one["p"]), tuple(one["b"])), one["f"])
+        gpu, mem_mhz = (
+            "A100" if "_a100_" in one["set"] else "3080Ti",
+            float(one["set"].rpartition("mem")[2]),
+        )
+        found = said(
+            model(one["model"], gpu, mem_mhz), Partition(tuple(one["p"]), tuple(one["b"])), one["f"]
+        )
         for value, name in zip(found, ("u_sm", "u_mem", "tput", "power"), strict=True):
-            assert math.isclose(value, one[name], rel_tol=1e-6, abs_tol=5.001e-5), (one, name, value)
+            assert math.isclose(value, one[name], rel_tol=1e-6, abs_tol=5.001e-5), (
+                one,
+                name,
+                value,
+            )
 
 
 @reads_reference
@@ -73,14 +82,20 @@ def test_formulas_of_one_process_and_of_four() -> None:
 partitions = st.integers(1, 12).flatmap(
     lambda count: st.builds(
         Partition,
-        st.lists(st.integers(1, 20).map(lambda five: five * 5.0), min_size=count, max_size=count).map(tuple),
-        st.lists(st.sampled_from([1, 4, 8, 16, 32, 64, 128, 256]), min_size=count, max_size=count).map(tuple),
+        st.lists(
+            st.integers(1, 20).map(lambda five: five * 5.0), min_size=count, max_size=count
+        ).map(tuple),
+        st.lists(
+            st.sampled_from([1, 4, 8, 16, 32, 64, 128, 256]), min_size=count, max_size=count
+        ).map(tuple),
     )
 )
 
 
 @given(st.lists(partitions, min_size=1, max_size=6), st.floats(210, 1950))
-def test_a_prediction_is_the_same_to_the_last_bit_whatever_is_asked_beside_it(some: list[Partition], sm_mhz: float) -> None:
+def test_a_prediction_is_the_same_to_the_last_bit_whatever_is_asked_beside_it(
+    some: list[Partition], sm_mhz: float
+) -> None:
     """A search counts on ties being ties."""
     made = reference()
     together = predict({5001.0: made}, [Setting(one, sm_mhz, 5001.0) for one in some])
@@ -111,16 +126,24 @@ def test_throughput_has_two_laws_and_a_jump_between_them() -> None:
     """Below a fifth of the reference (300 < 0.2·3000), ref·x^(gamma/2) from 0; else from the start upwards. x is ¼ at 645 MHz."""
     curve = reference().throughput
     quarter = np.array([645.0])
-    assert laws.throughput_images_per_s(curve, np.array([3000.0]), quarter) == pytest.approx(3000 * 0.25**0.24)
-    assert laws.throughput_images_per_s(curve, np.array([1000.0]), quarter) == pytest.approx(300 + 700 * 0.25**0.48)
+    assert laws.throughput_images_per_s(curve, np.array([3000.0]), quarter) == pytest.approx(
+        3000 * 0.25**0.24
+    )
+    assert laws.throughput_images_per_s(curve, np.array([1000.0]), quarter) == pytest.approx(
+        300 + 700 * 0.25**0.48
+    )
 
 
-def test_what_lies_outside_the_fit_or_was_never_measured_is_said(snapshot: SnapshotAssertion) -> None:
+def test_what_lies_outside_the_fit_or_was_never_measured_is_said(
+    snapshot: SnapshotAssertion,
+) -> None:
     """By the original's grid, or what an own model was fitted to: batches of 1 and 8, shares from 25 %, two processes at most."""
     one, other = reference(), made_cpu.model()
     assert beyond(one, Setting(equal(25, 4, 16), 1950.0, 5001.0)) == ()
     assert beyond(other, Setting(Partition((25.0, 25.0), (8, 8)), 1.0, 0.0)) == ()
-    assert beyond(other, Setting(Partition((25.0, 100.0), (1, 8)), 1.0, 0.0)) == ("processes differ; only equal ones were measured",)
+    assert beyond(other, Setting(Partition((25.0, 100.0), (1, 8)), 1.0, 0.0)) == (
+        "processes differ; only equal ones were measured",
+    )
     outside = [
         beyond(one, Setting(Partition((50.0, 25.0), (16, 16)), 2107.0, 5001.0)),
         beyond(one, Setting(Partition((1e-300,), (10**30,)), 1950.0, 5001.0)),
@@ -135,7 +158,13 @@ def test_a_feature_is_cut_to_float32_before_it_is_compared() -> None:
     assert tree.predict(np.array([[16.0], [16.0 + 1e-9], [16.001]])).tolist() == [1.0, 1.0, 2.0]
 
 
-@given(st.lists(st.tuples(st.integers(0, 2), st.floats(-5, 5), st.floats(-9, 9), st.floats(-9, 9)), min_size=1, max_size=9))
+@given(
+    st.lists(
+        st.tuples(st.integers(0, 2), st.floats(-5, 5), st.floats(-9, 9), st.floats(-9, 9)),
+        min_size=1,
+        max_size=9,
+    )
+)
 def test_trees_add_up(splits: list[tuple[int, float, float, float]]) -> None:
     row = np.array([-2.0, 0.5, 3.25])
     expected = 10.0
@@ -146,8 +175,17 @@ def test_trees_add_up(splits: list[tuple[int, float, float, float]]) -> None:
 
 def test_a_tree_that_leads_outside_itself_is_refused() -> None:
     good = ensemble(2, [(0, 0.0, 1.0, 2.0)])
-    for change in ({"left": [5, -1, -1]}, {"left": [0, -1, -1]}, {"left": [1, 2, -1]}, {"feature": [7, 0, 0]}, {"sizes": [2]}):
-        arrays = {name: getattr(good, name) for name in ("sizes", "left", "right", "feature", "threshold", "value")}
+    for change in (
+        {"left": [5, -1, -1]},
+        {"left": [0, -1, -1]},
+        {"left": [1, 2, -1]},
+        {"feature": [7, 0, 0]},
+        {"sizes": [2]},
+    ):
+        arrays = {
+            name: getattr(good, name)
+            for name in ("sizes", "left", "right", "feature", "threshold", "value")
+        }
         arrays |= {name: np.array(value) for name, value in change.items()}
         with pytest.raises(ValueError, match=r"tree|sizes"):
             Ensemble(2, 0.0, 0.1, **arrays)
@@ -155,7 +193,9 @@ def test_a_tree_that_leads_outside_itself_is_refused() -> None:
 
 def test_what_is_no_setting_is_refused(snapshot: SnapshotAssertion) -> None:
     partitions = [((), ()), ((25.0,), (4, 4)), ((0.0,), (4,)), ((math.nan,), (4,)), ((25.0,), (0,))]
-    settings = [Setting(Partition(shares, batches), 900.0, 5001.0) for shares, batches in partitions]
+    settings = [
+        Setting(Partition(shares, batches), 900.0, 5001.0) for shares, batches in partitions
+    ]
     settings += [Setting(equal(25, 1, 4), -1.0, 5001.0), Setting(equal(25, 1, 4), 900.0, 810.0)]
     messages = []
     for setting in settings:
@@ -168,5 +208,7 @@ def test_what_is_no_setting_is_refused(snapshot: SnapshotAssertion) -> None:
 def test_each_setting_is_asked_of_the_model_of_its_memory_clock() -> None:
     """One process: 600 images/s by the one, 700 by the other, in the order asked."""
     models = {9501.0: reference(mem_mhz=9501.0, busy=70.0), 5001.0: reference(busy=60.0)}
-    found = predict(models, [Setting(equal(25, 1, 16), 1950.0, mhz) for mhz in (5001.0, 9501.0, 5001.0)])
+    found = predict(
+        models, [Setting(equal(25, 1, 16), 1950.0, mhz) for mhz in (5001.0, 9501.0, 5001.0)]
+    )
     assert [one.throughput_images_per_s for one in found] == pytest.approx([600, 700, 600])

@@ -35,12 +35,31 @@ CURVES = {
         "dynamic": {"gamma_p": 1.2, "P_base": 41.0, "f_ref": 1950.0, "f_min": 210.0},
     },
     "sm_kappa": {"kappa": 5.0, "L_alpha": 0.7, "L_beta": 39.0},
-    "throughput_params": {"kappa_a": 0.1, "kappa_b": 11.0, "gamma_t": 0.5, "T_start": 300.0, "f_ref": 1950.0, "f_min": 210.0},
+    "throughput_params": {
+        "kappa_a": 0.1,
+        "kappa_b": 11.0,
+        "gamma_t": 0.5,
+        "T_start": 300.0,
+        "f_ref": 1950.0,
+        "f_min": 210.0,
+    },
 }
 RAW = {
     "sm_base_model": {"raw_lambda_sm": -1.5, "raw_gamma_sm": 0.5, "raw_beta_sm": 1.25},
-    "mem_base_model": {"raw_phi_mem": 64.0, "raw_alpha_mem": -0.5, "raw_lambda_mem": 0.75, "raw_beta_mem": -0.5},
-    "mem_system_model": {"raw_k1": -0.5, "raw_k2": 1.0, "raw_alpha": 4.5, "raw_beta": 0.5, "raw_mu": 0.25, "raw_tau": 16.5},
+    "mem_base_model": {
+        "raw_phi_mem": 64.0,
+        "raw_alpha_mem": -0.5,
+        "raw_lambda_mem": 0.75,
+        "raw_beta_mem": -0.5,
+    },
+    "mem_system_model": {
+        "raw_k1": -0.5,
+        "raw_k2": 1.0,
+        "raw_alpha": 4.5,
+        "raw_beta": 0.5,
+        "raw_mu": 0.25,
+        "raw_tau": 16.5,
+    },
 }
 
 
@@ -52,14 +71,23 @@ def state_dict(values: Mapping[str, float], name: str = "model") -> bytes:
 
     tensors = b"".join(
         text(key)
-        + (b"ctorch._utils\n_rebuild_tensor_v2\n((" + text("storage") + b"ctorch\nFloatStorage\n" + text(str(at)) + text("cuda:0"))
+        + (
+            b"ctorch._utils\n_rebuild_tensor_v2\n(("
+            + text("storage")
+            + b"ctorch\nFloatStorage\n"
+            + text(str(at))
+            + text("cuda:0")
+        )
         + b"K\x01tQK\x00))\x89ccollections\nOrderedDict\n)RtR"
         for at, key in enumerate(values)
     )
     metadata = b"}" + text("_metadata") + b"ccollections\nOrderedDict\n)Rsb"
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w") as there:
-        there.writestr(f"{name}/data.pkl", b"\x80\x02ccollections\nOrderedDict\n)R(" + tensors + b"u" + metadata + b".")
+        there.writestr(
+            f"{name}/data.pkl",
+            b"\x80\x02ccollections\nOrderedDict\n)R(" + tensors + b"u" + metadata + b".",
+        )
         there.writestr(f"{name}/byteorder", "little")
         for at, value in enumerate(values.values()):
             there.writestr(f"{name}/data/{at}", struct.pack("<f", value))
@@ -71,9 +99,9 @@ def grown() -> dict[str, Any]:
     """Small regressors, one with a generator of its own, as files of several versions have them."""
     random = np.random.default_rng(1)
     return {
-        own: GradientBoostingRegressor(n_estimators=5, max_depth=3, random_state=None if own == "sm" else 0).fit(
-            random.random((60, width)), random.random(60)
-        )
+        own: GradientBoostingRegressor(
+            n_estimators=5, max_depth=3, random_state=None if own == "sm" else 0
+        ).fit(random.random((60, width)), random.random(60))
         for own, width in reference.FEATURES.items()
     }
 
@@ -96,13 +124,24 @@ def published(tmp_path: Path, grown: dict[str, Any]) -> Path:
 def test_a_published_folder_is_read_as_it_is(published: Path, grown: dict[str, Any]) -> None:
     """Trees answer what scikit-learn's do; the priors have their coefficients, positive where the original makes them so."""
     there = parameters.available(published)
-    assert sorted(there) == [("resnet50", "3080Ti", 5001.0), ("resnet50", "3080Ti", 9501.0), ("resnet50", "A100", 1215.0)]
+    assert sorted(there) == [
+        ("resnet50", "3080Ti", 5001.0),
+        ("resnet50", "3080Ti", 9501.0),
+        ("resnet50", "A100", 1215.0),
+    ]
     model: Any = there["resnet50", "A100", 1215.0]()
     rows = np.random.default_rng(2).random((50, 14))
     for own, width in reference.FEATURES.items():
-        assert getattr(model, f"{own}_trees").predict(rows[:, :width]) == pytest.approx(grown[own].predict(rows[:, :width]), abs=1e-12)
+        assert getattr(model, f"{own}_trees").predict(rows[:, :width]) == pytest.approx(
+            grown[own].predict(rows[:, :width]), abs=1e-12
+        )
     assert (model.sm_single.lam, model.sm_single.gamma, model.sm_single.beta) == (1.5, 0.5, 1.25)
-    assert (model.mem_single.phi, model.mem_single.exponent, model.mem_system.k1, model.mem_system.tau) == (64.0, 0.5, 0.5, 16.5)
+    assert (
+        model.mem_single.phi,
+        model.mem_single.exponent,
+        model.mem_system.k1,
+        model.mem_system.tau,
+    ) == (64.0, 0.5, 0.5, 16.5)
     assert (model.throughput.start_images_per_s, model.power.base_w) == (300.0, 41.0)
     assert parameters.available(published / "resnet50").keys() == there.keys()
 
@@ -113,7 +152,10 @@ def test_it_is_converted_to_the_last_bit(published: Path, tmp_path: Path, power:
     assert ours.keys() == theirs.keys()
     assert all(_numbers(ours[key]()) == _numbers(theirs[key]()) for key in ours)
     assert power("convert", tmp_path / "ours", "-o", tmp_path / "again").code == 2
-    assert power("partition", published, "--network", "resnet50", "--gpu", "A100", "--cap", "200").code == 0
+    assert (
+        power("partition", published, "--network", "resnet50", "--gpu", "A100", "--cap", "200").code
+        == 0
+    )
 
 
 def _numbers(model: Any) -> str:
@@ -141,7 +183,10 @@ def test_what_torch_itself_writes_is_read(tmp_path: Path) -> None:
             self.raw_beta_mem = torch.nn.Parameter(torch.tensor([-2.5], dtype=torch.float64))
 
     torch.save(Made().state_dict(), tmp_path / "one.pth")
-    assert pickles.tensors((tmp_path / "one.pth").read_bytes(), "one.pth") == {"raw_phi_mem": float(np.float32(0.1)), "raw_beta_mem": -2.5}
+    assert pickles.tensors((tmp_path / "one.pth").read_bytes(), "one.pth") == {
+        "raw_phi_mem": float(np.float32(0.1)),
+        "raw_beta_mem": -2.5,
+    }
 
 
 class Runs:
@@ -163,7 +208,9 @@ def programs(trace: Path) -> dict[str, bytes]:
     word = command.encode()
     return {
         "os.system": pickle.dumps(Runs(os.system, command), 0),
-        "eval": pickle.dumps({"loss": Runs(eval, f"__import__('pathlib').Path({str(trace)!r}).touch()")}, 4),
+        "eval": pickle.dumps(
+            {"loss": Runs(eval, f"__import__('pathlib').Path({str(trace)!r}).touch()")}, 4
+        ),
         "inside an array of objects": inside.getvalue(),
         "INST": b"(S'" + word + b"'\nios\nsystem\n.",
         "OBJ": b"(cos\nsystem\nS'" + word + b"'\no.",
@@ -195,15 +242,25 @@ def test_the_traps_do_run_where_they_are_unpickled(tmp_path: Path) -> None:
 
 def test_no_program_in_a_file_is_run(tmp_path: Path) -> None:
     for way, pickled in programs(tmp_path / "ran").items():
-        for name, raw, read in (("one.pkl", pickled, pickles.load), ("one.pth", packed(pickled), pickles.tensors)):
-            with pytest.raises(Unreadable, match="nothing of it was run" if way != "after numbers" else "run|no model"):
+        for name, raw, read in (
+            ("one.pkl", pickled, pickles.load),
+            ("one.pth", packed(pickled), pickles.tensors),
+        ):
+            with pytest.raises(
+                Unreadable,
+                match="nothing of it was run" if way != "after numbers" else "run|no model",
+            ):
                 read(raw, name)
             assert not (tmp_path / "ran").exists(), way
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=300, deadline=None)
+@settings(
+    suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=300, deadline=None
+)
 @given(st.data())
-def test_a_damaged_file_is_refused_or_read_and_nothing_else(grown: dict[str, Any], data: st.DataObject) -> None:
+def test_a_damaged_file_is_refused_or_read_and_nothing_else(
+    grown: dict[str, Any], data: st.DataObject
+) -> None:
     """Cut anywhere, and any few bytes changed."""
     written = io.BytesIO()
     joblib.dump(grown["power"], written)

@@ -24,8 +24,15 @@ if TYPE_CHECKING:
 PCTODL = REFERENCE / "pctodl"
 
 
-def row(images_per_s: float = 100.0, power_w: float = 200.0, sm_mhz: float = 1950.0, **others: object) -> PartitionRow:
-    said: dict[str, object] = {"throughput_images_per_s": images_per_s, "power_max_w": power_w, "sm_mhz": sm_mhz, "mem_mhz": 5001.0}
+def row(
+    images_per_s: float = 100.0, power_w: float = 200.0, sm_mhz: float = 1950.0, **others: object
+) -> PartitionRow:
+    said: dict[str, object] = {
+        "throughput_images_per_s": images_per_s,
+        "power_max_w": power_w,
+        "sm_mhz": sm_mhz,
+        "mem_mhz": 5001.0,
+    }
     said |= {"network": "one", "shares": (25.0,) * 4, "batches": (16,) * 4, **others}
     return PartitionRow(**said)  # type: ignore[arg-type]  # by name
 
@@ -36,19 +43,31 @@ def kinds(found: list[Finding]) -> list[str]:
 
 def test_traces_that_could_be_true_have_nothing() -> None:
     """Two of one clock are one point, and a hundredth less is noise."""
-    swept = [row(80.0, 150.0, 900.0), row(100.0, 200.0, 1950.0), row(79.0, 152.0, 900.0), row(99.0, 199.0, 1965.0)]
+    swept = [
+        row(80.0, 150.0, 900.0),
+        row(100.0, 200.0, 1950.0),
+        row(79.0, 152.0, 900.0),
+        row(99.0, 199.0, 1965.0),
+    ]
     assert quality.findings(swept) == []
 
 
 def test_rows_stored_as_zeros_are_told_apart_from_those_that_say_they_failed() -> None:
     head = ",".join((*traces.COLUMNS, "outcome", "reason")) + "\n"
-    rows = traces.parse(head + "m,[5],[24],,9501,0,0,0,0,0,0,,\nm,[5],[32],,9501,,,,,,,oom,out of memory\n", "x")
+    rows = traces.parse(
+        head + "m,[5],[24],,9501,0,0,0,0,0,0,,\nm,[5],[32],,9501,,,,,,,oom,out of memory\n", "x"
+    )
     assert kinds(quality.findings(rows, "x")) == ["zeros", "failed"]
 
 
 def test_a_measured_curve_that_falls_with_the_clock_is_said_where_it_falls_most() -> None:
     """From 90 at 1200 MHz to 60 at 1950."""
-    rows = [row(100.0, 100.0, 900.0), row(90.0, 150.0, 1200.0), row(60.0, 200.0, 1950.0), row(50.0, 90.0, 900.0, batches=(8,) * 4)]
+    rows = [
+        row(100.0, 100.0, 900.0),
+        row(90.0, 150.0, 1200.0),
+        row(60.0, 200.0, 1950.0),
+        row(50.0, 90.0, 900.0, batches=(8,) * 4),
+    ]
     (found,) = quality.findings(rows)
     assert "33.3%" in found.what
     power = quality.findings([row(90.0, 200.0, 900.0), row(100.0, 150.0, 1950.0)])
@@ -57,10 +76,18 @@ def test_a_measured_curve_that_falls_with_the_clock_is_said_where_it_falls_most(
 
 def test_a_throttle_stands_in_the_clocks_place_and_activity_in_powers() -> None:
     def point(duty: float, images_per_s: float, activity: float) -> PartitionRow:
-        return replace(row(images_per_s), power_max_w=None, sm_mhz=None, extra={"throttle": duty, "cpu_s_per_s": activity})
+        return replace(
+            row(images_per_s),
+            power_max_w=None,
+            sm_mhz=None,
+            extra={"throttle": duty, "cpu_s_per_s": activity},
+        )
 
     assert quality.findings([point(0.5, 50.0, 0.6), point(1.0, 100.0, 1.1)]) == []
-    assert kinds(quality.findings([point(0.5, 50.0, 0.6), point(1.0, 40.0, 0.3)])) == ["falls", "falls"]
+    assert kinds(quality.findings([point(0.5, 50.0, 0.6), point(1.0, 40.0, 0.3)])) == [
+        "falls",
+        "falls",
+    ]
 
 
 def of(*models: Model) -> dict[quality.Key, Model]:
@@ -74,21 +101,30 @@ def test_parameters_that_could_be_true_have_nothing() -> None:
 @pytest.mark.needs("reference")
 def test_the_references_parameters_have_the_defects_that_are_known_of_them() -> None:
     """Throughput falls with the clock for 427 of 2630."""
-    found = quality.findings_of_models({key: read() for key, read in parameters.available(PCTODL).items()})
+    found = quality.findings_of_models(
+        {key: read() for key, read in parameters.available(PCTODL).items()}
+    )
     assert {one.kind for one in found} == {"falls"}
     falls = [one.what for one in found]
     count = {
-        name: sum(int(what.split(" for ")[1].split()[0]) for what in falls if what.startswith(name)) for name in ("throughput", "power")
+        name: sum(int(what.split(" for ")[1].split()[0]) for what in falls if what.startswith(name))
+        for name in ("throughput", "power")
     }
     assert count == {"throughput": 427, "power": 70}
 
 
-def test_the_command(tmp_path: Path, power: Power, monkeypatch: pytest.MonkeyPatch, snapshot: SnapshotAssertion) -> None:
+def test_the_command(
+    tmp_path: Path, power: Power, monkeypatch: pytest.MonkeyPatch, snapshot: SnapshotAssertion
+) -> None:
     """Traces that could be true, others with all that is looked for, a model, and no rows."""
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "one.csv").write_text(traces.as_csv([row(), row(80.0, 150.0, 900.0)]), encoding="utf-8")
+    (tmp_path / "one.csv").write_text(
+        traces.as_csv([row(), row(80.0, 150.0, 900.0)]), encoding="utf-8"
+    )
     parameters.write(falling("three"), tmp_path / "models/three.json")
-    (tmp_path / "wrong.csv").write_text(traces.as_csv([row(100.0, 100.0, 900.0), row(60.0, 90.0, 1950.0)]), encoding="utf-8")
+    (tmp_path / "wrong.csv").write_text(
+        traces.as_csv([row(100.0, 100.0, 900.0), row(60.0, 90.0, 1950.0)]), encoding="utf-8"
+    )
     text = (tmp_path / "wrong.csv").read_text()
     (tmp_path / "wrong.csv").write_text(text + "m,[5],[24],,9501,0,0,0,0,0,0\n")
     (tmp_path / "none.csv").write_text(traces.as_csv([]), encoding="utf-8")
@@ -97,4 +133,8 @@ def test_the_command(tmp_path: Path, power: Power, monkeypatch: pytest.MonkeyPat
         assert printed.code == code, names
         assert (printed.out or printed.err) == snapshot(name=" ".join(names))
     found = power("quality", "models/three.json", "--json").json
-    assert (found["rows"], found["models"], [one["kind"] for one in found["findings"]]) == (0, 1, ["falls"])
+    assert (found["rows"], found["models"], [one["kind"] for one in found["findings"]]) == (
+        0,
+        1,
+        ["falls"],
+    )

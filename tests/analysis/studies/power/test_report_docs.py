@@ -25,11 +25,15 @@ BETWEEN = {"decide", "plant"}
 def rows(head: str) -> list[list[str]]:
     """The cells of the table whose first column has this head."""
     (table,) = re.findall(rf"(?m)^\| {re.escape(head)} \|.*\n\|[-|]+\|\n((?:\|.*\n)+)", PAGE)
-    return [[cell.strip() for cell in row.strip().strip("|").split(" | ")] for row in table.splitlines()]
+    return [
+        [cell.strip() for cell in row.strip().strip("|").split(" | ")] for row in table.splitlines()
+    ]
 
 
 def test_every_back_end_is_there() -> None:
-    named = [name for row in rows("`--power-backend`") for name in re.findall(r"`([\w-]+)`", row[0])]
+    named = [
+        name for row in rows("`--power-backend`") for name in re.findall(r"`([\w-]+)`", row[0])
+    ]
     assert sorted(named) == sorted(backends.names())
 
 
@@ -54,8 +58,18 @@ def test_a_step_of_the_page_can_be_asked_for() -> None:
 
 
 def test_every_option_of_the_table_and_of_the_commands_is_one_of_the_harness() -> None:
-    asked = {name for line in LINES if line.startswith("pytest") for name in re.findall(r"--[a-z-]+", line)}
-    asked |= {name for row in rows("`--power-backend`") for cell in row for name in re.findall(r"--[a-z-]+", cell)}
+    asked = {
+        name
+        for line in LINES
+        if line.startswith("pytest")
+        for name in re.findall(r"--[a-z-]+", line)
+    }
+    asked |= {
+        name
+        for row in rows("`--power-backend`")
+        for cell in row
+        for name in re.findall(r"--[a-z-]+", cell)
+    }
     command = [sys.executable, "-m", "pytest", "benchmarks/bench_power_cap.py", "--help"]
     said = subprocess.run(command, cwd=HOUSE, capture_output=True, text=True, check=True).stdout
     known = set(re.findall(r"--[a-z-]+", said))

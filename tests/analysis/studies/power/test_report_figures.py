@@ -25,13 +25,24 @@ from analysis.studies.power.figures import (
 from analysis.terms import Cell
 
 
-def tenant(images: float, p95_ms: float | None, over_slo_share: float | None = 0.0) -> dict[str, float | None]:
+def tenant(
+    images: float, p95_ms: float | None, over_slo_share: float | None = 0.0
+) -> dict[str, float | None]:
     return {"images": images, "latency_p95_ms": p95_ms, "over_slo_share": over_slo_share}
 
 
 def iteration(cap: float = 100.0, **told: object) -> dict[str, Any]:
     """Three seconds at 90 W and 200 images/s, unless said otherwise."""
-    above = dict.fromkeys(("above_cap_s", "above_102_s", "above_cap_unit_s", "above_cap_longest_s", "above_cap_worst"), 0.0)
+    above = dict.fromkeys(
+        (
+            "above_cap_s",
+            "above_102_s",
+            "above_cap_unit_s",
+            "above_cap_longest_s",
+            "above_cap_worst",
+        ),
+        0.0,
+    )
     return {
         "cap": cap,
         "cap_unit": "W",
@@ -58,7 +69,11 @@ def steady(*rows: dict[str, Any]) -> list[int]:
 
 
 def found(*rows: dict[str, Any]) -> dict[str, float]:
-    return {name: value for name, value in figures(iterations(cell(*rows), "x")).items() if not math.isnan(value)}
+    return {
+        name: value
+        for name, value in figures(iterations(cell(*rows), "x")).items()
+        if not math.isnan(value)
+    }
 
 
 @pytest.mark.parametrize(("rows", "first"), [(3, 3), (4, 3), (6, 3), (7, 3), (8, 4), (60, 30)])
@@ -106,21 +121,35 @@ def test_a_reading_that_is_missing_once_makes_its_figure_missing_and_no_other() 
     assert {THROUGHPUT, ABOVE_102, PER_IMAGE} <= result.keys()
 
 
-def test_an_iteration_in_which_nothing_was_done_has_no_latency_and_counts_as_no_throughput() -> None:
+def test_an_iteration_in_which_nothing_was_done_has_no_latency_and_counts_as_no_throughput() -> (
+    None
+):
     dead = iteration(throughput_images_per_s=0.0, tenants=[tenant(0.0, None, None)] * 2)
     result = found(*[iteration()] * 4, dead)
     assert (result[P95], result[THROUGHPUT]) == pytest.approx((24.0, 100))
 
 
-@given(st.lists(st.tuples(st.floats(0.1, 10), st.floats(0, 1), st.floats(0, 1)), min_size=4, max_size=12))
+@given(
+    st.lists(
+        st.tuples(st.floats(0.1, 10), st.floats(0, 1), st.floats(0, 1)), min_size=4, max_size=12
+    )
+)
 def test_shares_stay_shares(rows: list[tuple[float, float, float]]) -> None:
-    made = [iteration(measured_s=s, above_cap_s=s * part, above_102_s=s * part * more) for s, part, more in rows]
+    made = [
+        iteration(measured_s=s, above_cap_s=s * part, above_102_s=s * part * more)
+        for s, part, more in rows
+    ]
     result = found(*made)
     assert 0 <= result[ABOVE_102] <= result[ABOVE] + 1e-12 <= 1 + 1e-12
 
 
 @pytest.mark.parametrize(("images", "p95_ms"), [(3.0, None), (0.0, 12.0)])
-def test_a_process_that_told_no_latency_may_be_the_slowest(images: float, p95_ms: float | None) -> None:
-    """It did a part of one batch that never ended: the other's is not the worst. One that did nothing has none to tell."""
+def test_a_process_that_told_no_latency_may_be_the_slowest(
+    images: float, p95_ms: float | None
+) -> None:
+    """It did a part of one batch that never ended: the other's is not the worst.
+
+    One that did nothing has none to tell.
+    """
     tenants = [tenant(300.0, 12.0), tenant(images, None)]
     assert found(*[iteration(tenants=tenants)] * 6).get(P95) == p95_ms

@@ -12,14 +12,22 @@ from analysis.plots import fitting, pictures, power_forest, power_predicted, pow
 from analysis.plots.scene import NothingToDraw, Scene
 from analysis.plots.style import SMALL
 from tests.analysis.plots.reading import faults, lines_of, points, said
-from tests.analysis.studies.power.made_capped import ALGORITHMS, PCTODL, Algorithm, MadeCapped, capped_run
+from tests.analysis.studies.power.made_capped import (
+    ALGORITHMS,
+    PCTODL,
+    Algorithm,
+    MadeCapped,
+    capped_run,
+)
 from tests.synthetic import saved_run
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 NAMES = ("power_forest", "power_trace", "power_predicted")
-LOST = Algorithm("directcap", broken=dict.fromkeys(range(1, 5), ("skipped", "directcap needs a limit of power")))
+LOST = Algorithm(
+    "directcap", broken=dict.fromkeys(range(1, 5), ("skipped", "directcap needs a limit of power"))
+)
 MADE = MadeCapped(
     tasks={6: ((0, 130.0),), 29: ((0, 200.0), (10, 160.0))},
     algorithms=(*ALGORITHMS, LOST, replace(PCTODL, shadow=True)),
@@ -44,17 +52,24 @@ def drawings(scene: Scene) -> dict[str, Figure]:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_nothing_is_cut_and_nothing_lies_over_anything_else(drawings: dict[str, Figure], name: str) -> None:
+def test_nothing_is_cut_and_nothing_lies_over_anything_else(
+    drawings: dict[str, Figure], name: str
+) -> None:
     assert faults(drawings[name]) == []
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_each_says_what_it_is_that_it_is_simulated_and_which_run_it_is_of(drawings: dict[str, Figure], scene: Scene, name: str) -> None:
+def test_each_says_what_it_is_that_it_is_simulated_and_which_run_it_is_of(
+    drawings: dict[str, Figure], scene: Scene, name: str
+) -> None:
     text = said(drawings[name]).replace("\n", " ")
     assert pictures()[name].TITLE in text
     assert f"Run {scene.runs[0].run_id}" in text
     assert "SIMULATED" in text
-    assert min(float(one.get_fontsize()) for one in drawings[name].texts if one.get_text().strip()) >= SMALL
+    assert (
+        min(float(one.get_fontsize()) for one in drawings[name].texts if one.get_text().strip())
+        >= SMALL
+    )
 
 
 def test_runs_under_a_cap_have_all_of_them_and_others_none(scene: Scene) -> None:
@@ -65,25 +80,43 @@ def test_runs_under_a_cap_have_all_of_them_and_others_none(scene: Scene) -> None
 def test_the_forest_has_throughput_left_and_the_cap_right(drawings: dict[str, Figure]) -> None:
     """All tasks together: steady 14.3 % more than powercap at 0 %, morak above 1.02 times the cap for a third of the time."""
     rates, above = drawings["power_forest"].axes[:2]
-    assert [x for line in lines_of(rates, "^") for x, _ in points(line)] == pytest.approx([14.6, 18.0, 18.0, 14.3], abs=1.0)
+    assert [x for line in lines_of(rates, "^") for x, _ in points(line)] == pytest.approx(
+        [14.6, 18.0, 18.0, 14.3], abs=1.0
+    )
     assert max(x for line in lines_of(above, "^") for x, _ in points(line)) > 20
-    assert sorted(x for line in lines_of(above, "s") for x, _ in points(line)) == pytest.approx([0, 0], abs=0.5)
+    assert sorted(x for line in lines_of(above, "s") for x, _ in points(line)) == pytest.approx(
+        [0, 0], abs=0.5
+    )
     assert "directcap on task 6" in said(drawings["power_forest"])
 
 
 def test_the_trace_falls_with_the_cap(drawings: dict[str, Figure]) -> None:
     """A cap that falls from 200 to 160 W after ten iterations."""
-    caps = [line for axes in drawings["power_trace"].axes for line in axes.lines if line.get_linestyle() == "--"]
-    assert {tuple(sorted({y for _, y in points(line)})) for line in caps} == {(130.0,), (160.0, 200.0)}
+    caps = [
+        line
+        for axes in drawings["power_trace"].axes
+        for line in axes.lines
+        if line.get_linestyle() == "--"
+    ]
+    assert {tuple(sorted({y for _, y in points(line)})) for line in caps} == {
+        (130.0,),
+        (160.0, 200.0),
+    }
 
 
 def test_predictions_are_where_they_are_off(drawings: dict[str, Figure]) -> None:
-    (off,) = {round(y, 6) for line in lines_of(drawings["power_predicted"].axes[0], "v") for _, y in points(line)}
+    (off,) = {
+        round(y, 6)
+        for line in lines_of(drawings["power_predicted"].axes[0], "v")
+        for _, y in points(line)
+    }
     assert off == pytest.approx(3.0)
 
 
 def test_without_a_sensor_there_is_no_power_to_draw() -> None:
-    scene = scene_with(replace(MADE, backends=("cpu",), power_source="none", tasks={6: ((0, 130.0),)}, blocks=3))
+    scene = scene_with(
+        replace(MADE, backends=("cpu",), power_source="none", tasks={6: ((0, 130.0),)}, blocks=3)
+    )
     assert "no sensor" in said(power_forest.draw(scene))
     with pytest.raises(NothingToDraw, match="no power sensor"):
         power_trace.draw(scene)
@@ -92,10 +125,18 @@ def test_without_a_sensor_there_is_no_power_to_draw() -> None:
 def test_nobody_who_predicted_nothing_is_drawn() -> None:
     blind = tuple(replace(one, foresight=None) for one in ALGORITHMS)
     with pytest.raises(NothingToDraw, match="no algorithm made predictions"):
-        power_predicted.draw(scene_with(replace(MADE, algorithms=blind, tasks={6: ((0, 130.0),)}, blocks=3)))
+        power_predicted.draw(
+            scene_with(replace(MADE, algorithms=blind, tasks={6: ((0, 130.0),)}, blocks=3))
+        )
 
 
 def test_wild_cells_are_drawn_without_one_thing_over_another() -> None:
-    wild = replace(MADE, blocks=3, cell_sd=0.6, tasks={6: ((0, 130.0),)}, algorithms=tuple(replace(one, sd_w=40.0) for one in ALGORITHMS))
+    wild = replace(
+        MADE,
+        blocks=3,
+        cell_sd=0.6,
+        tasks={6: ((0, 130.0),)},
+        algorithms=tuple(replace(one, sd_w=40.0) for one in ALGORITHMS),
+    )
     scene = scene_with(wild)
     assert [name for name in NAMES if faults(pictures()[name].draw(scene))] == []

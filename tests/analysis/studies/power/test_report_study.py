@@ -14,7 +14,16 @@ from analysis.studies.power.figures import ABOVE_102, P95, SENSED, THROUGHPUT
 from analysis.studies.power.report import answer, of_group, of_side
 from analysis.studies.power.study import is_held, sides
 from analysis.terms import TweakSet, UnknownName
-from tests.analysis.studies.power.made_capped import ALGORITHMS, MORAK, PCTODL, POWERCAP, STEADY, Algorithm, MadeCapped, capped_run
+from tests.analysis.studies.power.made_capped import (
+    ALGORITHMS,
+    MORAK,
+    PCTODL,
+    POWERCAP,
+    STEADY,
+    Algorithm,
+    MadeCapped,
+    capped_run,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -25,7 +34,9 @@ if TYPE_CHECKING:
 
 SMALL = MadeCapped(tasks={6: ((0, 130.0),)}, blocks=5, iterations=12)
 TWO = replace(SMALL, tasks={6: ((0, 130.0),), 13: ((0, 170.0),)})
-LOST = replace(POWERCAP, broken=dict.fromkeys(range(1, 6), ("skipped", "it needs a limit of power")))
+LOST = replace(
+    POWERCAP, broken=dict.fromkeys(range(1, 6), ("skipped", "it needs a limit of power"))
+)
 
 
 def judged(saved: JSON) -> tuple[PowerSide, list[str]]:
@@ -43,7 +54,11 @@ def only(made: MadeCapped, baseline: str | None = None) -> PowerSide:
 def contrast(side: PowerSide, name: str, figure: str = THROUGHPUT) -> pd.Series:
     """An algorithm against the baseline on the first task."""
     against = side.against
-    rows = against[(against["arm"] == name) & (against["metric"] == figure) & (against["task"] == side.groups[0].name)]
+    rows = against[
+        (against["arm"] == name)
+        & (against["metric"] == figure)
+        & (against["task"] == side.groups[0].name)
+    ]
     return rows.iloc[0]
 
 
@@ -55,19 +70,33 @@ def arm(group: Group, name: str) -> MeasuredAlgorithm:
     return next(one for one in group.arms if one.name == name)
 
 
-def alter(saved: JSON, *parts: str, blocks: Collection[int] = range(1, 9), rows: slice = slice(None), **fields: Any) -> JSON:
+def alter(
+    saved: JSON,
+    *parts: str,
+    blocks: Collection[int] = range(1, 9),
+    rows: slice = slice(None),
+    **fields: Any,
+) -> JSON:
     """Put values into rows of the cells whose name has all `parts`, in some blocks; a function makes a value of the row."""
     for benchmark in saved["benchmarks"]:
         record = benchmark["extra_info"]
         if record["block"] in blocks and all(part in record["id"] for part in parts):
             for row in record["report"]["iteration"][rows]:
-                row |= {name: value(row) if callable(value) else value for name, value in fields.items()}
+                row |= {
+                    name: value(row) if callable(value) else value for name, value in fields.items()
+                }
     return saved
 
 
 def violate(saved: JSON, *parts: str, blocks: Collection[int]) -> JSON:
     """Put all of the time above 1.02 times the cap."""
-    return alter(saved, *parts, blocks=blocks, above_cap_s=lambda row: row["measured_s"], above_102_s=lambda row: row["measured_s"])
+    return alter(
+        saved,
+        *parts,
+        blocks=blocks,
+        above_cap_s=lambda row: row["measured_s"],
+        above_102_s=lambda row: row["measured_s"],
+    )
 
 
 def lose(saved: JSON, *parts: str, blocks: Collection[int]) -> JSON:
@@ -99,9 +128,17 @@ def test_who_holds_the_cap_is_said_by_the_interval() -> None:
 
 @pytest.mark.parametrize(
     ("low", "high", "word"),
-    [(0.0, 0.05, "yes"), (0.01, 0.051, "not shown"), (0.049, 0.2, "not shown"), (0.051, 0.2, "no"), (None, None, "not shown")],
+    [
+        (0.0, 0.05, "yes"),
+        (0.01, 0.051, "not shown"),
+        (0.049, 0.2, "not shown"),
+        (0.051, 0.2, "no"),
+        (None, None, "not shown"),
+    ],
 )
-def test_a_mean_below_the_limit_is_not_enough(low: float | None, high: float | None, word: str) -> None:
+def test_a_mean_below_the_limit_is_not_enough(
+    low: float | None, high: float | None, word: str
+) -> None:
     """At most 5 % must hold for the upper end of the interval: 4 % [1, 5.1] may be more."""
     assert is_held(Mean(5, value=0.04, low=low, high=high)) == word
     assert is_held(None) == "no sensor"
@@ -110,7 +147,10 @@ def test_a_mean_below_the_limit_is_not_enough(low: float | None, high: float | N
 @pytest.mark.parametrize("blocks", [1, 2])
 def test_below_three_blocks_there_is_no_verdict(blocks: int) -> None:
     (group,) = only(replace(SMALL, blocks=blocks)).groups
-    assert (arm(group, "steady").verdict, arm(group, "steady").holds) == ("not comparable", "not shown" if blocks == 1 else "yes")
+    assert (arm(group, "steady").verdict, arm(group, "steady").holds) == (
+        "not comparable",
+        "not shown" if blocks == 1 else "yes",
+    )
 
 
 def test_shares_are_compared_by_differences_and_holm_is_over_a_back_end() -> None:
@@ -120,20 +160,37 @@ def test_shares_are_compared_by_differences_and_holm_is_over_a_back_end() -> Non
     assert contrast(side, "morak", ABOVE_102)["value"] == pytest.approx(means[0] - means[1])
     shares = side.against[side.against["metric"] == ABOVE_102].dropna(subset="p").sort_values("p")
     assert shares["p_adjusted"].iloc[0] == pytest.approx(len(shares) * shares["p"].iloc[0])
-    assert contrast(side, "steady", P95)["value"] < -0.1  # a smaller latency is a negative difference
+    assert (
+        contrast(side, "steady", P95)["value"] < -0.1
+    )  # a smaller latency is a negative difference
 
 
 def test_steady_never_beside_the_copy_of_another_back_end() -> None:
     """The same algorithms on a plant and on hardware: two sides, each with its own baseline, no figure of both."""
-    saved = alter(capped_run(replace(SMALL, backends=("replay", "gpu-readonly"))), "gpu-readonly", power_source="nvml")
+    saved = alter(
+        capped_run(replace(SMALL, backends=("replay", "gpu-readonly"))),
+        "gpu-readonly",
+        power_source="nvml",
+    )
     found = sides(from_json(saved, "made.json"), [])
-    assert {(one.backend, one.power_source) for one in found} == {("replay", "simulated"), ("gpu-readonly", "nvml")}
+    assert {(one.backend, one.power_source) for one in found} == {
+        ("replay", "simulated"),
+        ("gpu-readonly", "nvml"),
+    }
     assert all(len(one.groups) == 1 and one.family == 3 for one in found)
-    assert {one.backend: "SIMULATED" in " ".join(words(one)) for one in found} == {"replay": True, "gpu-readonly": False}
+    assert {one.backend: "SIMULATED" in " ".join(words(one)) for one in found} == {
+        "replay": True,
+        "gpu-readonly": False,
+    }
 
 
-def test_cells_of_mixed_rows_of_another_back_end_and_without_rows_are_left_out(snapshot: SnapshotAssertion) -> None:
-    cases: list[tuple[dict[str, Any], slice]] = [({"backend": "cpu"}, slice(None)), ({"power_source": "nvml"}, slice(3, 4))]
+def test_cells_of_mixed_rows_of_another_back_end_and_without_rows_are_left_out(
+    snapshot: SnapshotAssertion,
+) -> None:
+    cases: list[tuple[dict[str, Any], slice]] = [
+        ({"backend": "cpu"}, slice(None)),
+        ({"power_source": "nvml"}, slice(3, 4)),
+    ]
     messages = []
     for fields, rows in cases:
         saved = capped_run(SMALL)
@@ -157,7 +214,10 @@ def test_without_a_sensor_or_where_nothing_was_read_nothing_is_said_of_the_cap()
 def test_cells_under_a_tweak_set_are_no_arms_here() -> None:
     """They are compared with stock by `compare`: as copies of an arm they would make its A/A."""
     run = from_json(capped_run(SMALL), "made.json")
-    cells = tuple(replace(one, tweakset="thp-always") if one.tweakset == "stock-again" else one for one in run.cells)
+    cells = tuple(
+        replace(one, tweakset="thp-always") if one.tweakset == "stock-again" else one
+        for one in run.cells
+    )
     tweaksets = {**run.tweaksets, "thp-always": TweakSet("thp-always", scripts=1)}
     (side,) = sides(replace(run, cells=cells, tweaksets=tweaksets), [])
     assert side.groups[0].again.value is None
@@ -175,8 +235,13 @@ def test_the_baseline_is_powercap_or_the_first_that_has_figures_or_what_was_aske
 
 
 def test_the_shadow_optimiser_is_an_arm_of_its_own() -> None:
-    (group,) = only(replace(SMALL, algorithms=(*ALGORITHMS, replace(PCTODL, shadow=True, rate=1000.0)))).groups
-    assert arm(group, "pctodl + shadow").means[THROUGHPUT].value < arm(group, "pctodl").means[THROUGHPUT].value
+    (group,) = only(
+        replace(SMALL, algorithms=(*ALGORITHMS, replace(PCTODL, shadow=True, rate=1000.0)))
+    ).groups
+    assert (
+        arm(group, "pctodl + shadow").means[THROUGHPUT].value
+        < arm(group, "pctodl").means[THROUGHPUT].value
+    )
 
 
 def test_the_a_a_is_of_all_arms_and_their_copies() -> None:
@@ -193,10 +258,17 @@ def faster(row: dict[str, float]) -> float:
 
 def test_predictions_are_held_against_what_ran_as_asked() -> None:
     """Not against iterations with a refused setting, nor where a GPU at its limit ran slower than it was set to."""
-    made = replace(SMALL, algorithms=(POWERCAP, STEADY, replace(PCTODL, refused=("sm_mhz: refused",))))
-    slower: dict[str, Any] = {"actual": lambda row: row["asked"] | {"sm_mhz": row["asked"]["sm_mhz"] * 0.9}}
+    made = replace(
+        SMALL, algorithms=(POWERCAP, STEADY, replace(PCTODL, refused=("sm_mhz: refused",)))
+    )
+    slower: dict[str, Any] = {
+        "actual": lambda row: row["asked"] | {"sm_mhz": row["asked"]["sm_mhz"] * 0.9}
+    }
     remarks = {}
-    for name, saved in {"as asked": capped_run(made), "slower": alter(capped_run(made), "=steady", rows=slice(8), **slower)}.items():
+    for name, saved in {
+        "as asked": capped_run(made),
+        "slower": alter(capped_run(made), "=steady", rows=slice(8), **slower),
+    }.items():
         (group,) = judged(saved)[0].groups
         remarks[name] = [arm(group, one).remarks for one in ("steady", "pctodl")]
     off = "predicted:", "images/s +3.0 %, largest reading +0.0 %; {} iterations."
@@ -231,7 +303,11 @@ def test_all_tasks_together_count_alike() -> None:
 
 def skip(saved: JSON, *parts: str) -> JSON:
     """Let the cells whose name has all `parts` not have been measured."""
-    saved["benchmarks"] = [one for one in saved["benchmarks"] if not all(part in one["extra_info"]["id"] for part in parts)]
+    saved["benchmarks"] = [
+        one
+        for one in saved["benchmarks"]
+        if not all(part in one["extra_info"]["id"] for part in parts)
+    ]
     for cell in saved["deeptweak"]["cells"]:
         if all(part in cell["id"] for part in parts):
             cell |= {"outcome": "skipped", "reason": "it needs a limit of power"}
@@ -240,7 +316,9 @@ def skip(saved: JSON, *parts: str) -> JSON:
 
 def test_back_ends_that_measured_nothing_are_named() -> None:
     """A cell says `gpu-full` and none of them ran: no figure of it, and a line."""
-    side, refused = judged(skip(capped_run(replace(SMALL, backends=("replay", "gpu-full"))), "gpu-full"))
+    side, refused = judged(
+        skip(capped_run(replace(SMALL, backends=("replay", "gpu-full"))), "gpu-full")
+    )
     assert side.backend == "replay"
     assert [("gpu-full" in line, "40 cells" in line) for line in refused] == [(True, True)]
 
@@ -273,7 +351,9 @@ def test_a_row_that_cannot_be_is_refused_with_its_place(snapshot: SnapshotAssert
 
 def test_a_lost_reading_makes_nobody_hold_the_cap() -> None:
     """All the time above it in three blocks of five, and a reading of each of these is lost: the other two show nothing."""
-    saved = lose(violate(capped_run(SMALL), "=steady", blocks={1, 2, 3}), "=steady", blocks={1, 2, 3})
+    saved = lose(
+        violate(capped_run(SMALL), "=steady", blocks={1, 2, 3}), "=steady", blocks={1, 2, 3}
+    )
     side, _ = judged(saved)
     found = arm(side.groups[0], "steady")
     assert found.holds == "not shown"
@@ -283,7 +363,9 @@ def test_a_lost_reading_makes_nobody_hold_the_cap() -> None:
 
 
 def test_blocks_that_lack_readings_can_still_show_that_the_cap_is_not_held() -> None:
-    side, _ = judged(lose(violate(capped_run(SMALL), "=steady", blocks=range(6)), "=steady", blocks={1, 2}))
+    side, _ = judged(
+        lose(violate(capped_run(SMALL), "=steady", blocks=range(6)), "=steady", blocks={1, 2})
+    )
     assert arm(side.groups[0], "steady").holds == "no"
 
 
@@ -291,13 +373,19 @@ def test_a_block_in_which_nothing_was_done_is_in_no_mean_of_a_rate_and_is_counte
     side, _ = judged(alter(capped_run(SMALL), "=steady", blocks={2}, throughput_images_per_s=0.0))
     found = arm(side.groups[0], "steady")
     assert (found.unread[THROUGHPUT], found.means[THROUGHPUT].n) == (1, 4)
-    side, _ = judged(alter(capped_run(TWO), "=steady", "task=13", blocks={2}, throughput_images_per_s=0.0))
+    side, _ = judged(
+        alter(capped_run(TWO), "=steady", "task=13", blocks={2}, throughput_images_per_s=0.0)
+    )
     assert next(each for each in side.together if each.name == "steady").rate.n == 4
 
 
 def test_the_cap_is_held_over_all_tasks_of_an_arm_and_not_over_those_of_the_baseline() -> None:
     """Powercap was skipped in task 13, and there steady is above the cap all the time: half of all its time."""
-    side, _ = judged(skip(violate(capped_run(TWO), "=steady", "task=13", blocks=range(6)), "task=13", "=powercap"))
+    side, _ = judged(
+        skip(
+            violate(capped_run(TWO), "=steady", "task=13", blocks=range(6)), "task=13", "=powercap"
+        )
+    )
     found = next(one for one in side.together if one.name == "steady")
     assert found.holds == "no"
     assert found.above is not None
@@ -313,7 +401,9 @@ def broken(*algorithms: Algorithm, blocks: Iterable[int]) -> list[Algorithm]:
 
 def test_blocks_that_failed_are_counted_at_the_top() -> None:
     algorithms = [*broken(STEADY, blocks=(1, 2)), POWERCAP]
-    assert any("steady 4 of 10" in line for line in words(only(replace(TWO, algorithms=algorithms))))
+    assert any(
+        "steady 4 of 10" in line for line in words(only(replace(TWO, algorithms=algorithms)))
+    )
 
 
 @pytest.mark.parametrize(
@@ -332,24 +422,57 @@ def test_what_was_not_compared_is_said_by_why(algorithms: Sequence[Algorithm], s
 
 def test_answers(snapshot: SnapshotAssertion) -> None:
     """What is said of a back-end and of its tasks; two blocks are too few, and a baseline that did not run is none."""
-    odd = replace(STEADY, lost=("oom: full",), infeasible="A cap of 60 W cannot be kept to.", refused=("sm_mhz: refused",))
-    faulty = replace(SMALL, algorithms=(POWERCAP, odd, replace(PCTODL, broken={2: ("failed", "it fell off the bus")})))
+    odd = replace(
+        STEADY,
+        lost=("oom: full",),
+        infeasible="A cap of 60 W cannot be kept to.",
+        refused=("sm_mhz: refused",),
+    )
+    faulty = replace(
+        SMALL,
+        algorithms=(POWERCAP, odd, replace(PCTODL, broken={2: ("failed", "it fell off the bus")})),
+    )
     lost = {1, 2}
     cases = {
         "as it should be": capped_run(SMALL),
-        "faults": alter(capped_run(faulty), "=pctodl", rows=slice(8), actual=lambda row: row["asked"] | {"sm_mhz": 1.0}),
+        "faults": alter(
+            capped_run(faulty),
+            "=pctodl",
+            rows=slice(8),
+            actual=lambda row: row["asked"] | {"sm_mhz": 1.0},
+        ),
         "two blocks": capped_run(replace(SMALL, blocks=2)),
         "alike to the last digit": capped_run(replace(SMALL, alike=True)),
-        "an A/A that differs": alter(capped_run(SMALL), "-stock-again-", throughput_images_per_s=faster),
-        "readings lost": lose(violate(capped_run(SMALL), "=steady", blocks=lost), "=steady", blocks=lost),
+        "an A/A that differs": alter(
+            capped_run(SMALL), "-stock-again-", throughput_images_per_s=faster
+        ),
+        "readings lost": lose(
+            violate(capped_run(SMALL), "=steady", blocks=lost), "=steady", blocks=lost
+        ),
         "all readings lost": lose(capped_run(SMALL), "=steady", blocks=range(6)),
-        "lost in one task": lose(violate(capped_run(TWO), "=steady", "task=13", blocks=lost), "=steady", "task=13", blocks=lost),
+        "lost in one task": lose(
+            violate(capped_run(TWO), "=steady", "task=13", blocks=lost),
+            "=steady",
+            "task=13",
+            blocks=lost,
+        ),
         "not held in one task": violate(capped_run(TWO), "=steady", "task=13", blocks=range(6)),
         "no sensor": capped_run(replace(SMALL, backends=("cpu",), power_source="none")),
-        "activity": capped_run(replace(SMALL, unit="cpu_s_per_s", power_source="none", tasks={1: ((0, 1.2),)})),
+        "activity": capped_run(
+            replace(SMALL, unit="cpu_s_per_s", power_source="none", tasks={1: ((0, 1.2),)})
+        ),
     }
     found = {name: judged(saved)[0] for name, saved in cases.items()}
     found["no baseline"] = only(replace(SMALL, algorithms=(STEADY, LOST)), "powercap")
-    said = {name: [*words(side), *(": ".join(line) for group in side.groups for line in of_group(group))] for name, side in found.items()}
+    said = {
+        name: [
+            *words(side),
+            *(": ".join(line) for group in side.groups for line in of_group(group)),
+        ]
+        for name, side in found.items()
+    }
     usual = set(said["as it should be"])
-    assert {name: [line for line in lines if name == "as it should be" or line not in usual] for name, lines in said.items()} == snapshot
+    assert {
+        name: [line for line in lines if name == "as it should be" or line not in usual]
+        for name, lines in said.items()
+    } == snapshot

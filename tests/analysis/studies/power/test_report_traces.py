@@ -33,8 +33,18 @@ def profile(**other: str) -> JSON:
     saved = saved_run(Made(arms=(STOCK,), workloads=names, blocks=1, steps=3, warmup=0))
     ours = saved["deeptweak"]
     for name in names:
-        params = {"backend": "cpu", "model": "mobilenet_v2", "shares": "50", "batches": "4", "throttle": "1", "sm_mhz": "", "mem_mhz": ""}
-        ours["workloads"][name]["params"] = params | dict(part.split("=") for part in name.split(":")[1:])
+        params = {
+            "backend": "cpu",
+            "model": "mobilenet_v2",
+            "shares": "50",
+            "batches": "4",
+            "throttle": "1",
+            "sm_mhz": "",
+            "mem_mhz": "",
+        }
+        ours["workloads"][name]["params"] = params | dict(
+            part.split("=") for part in name.split(":")[1:]
+        )
     outcomes = {
         names[2]: ("failed", "Point oom: 2 x 64 images need 3 GiB, 2 GiB are free."),
         names[3]: ("skipped", "power back-end cpu: 8 processes are the most here"),
@@ -46,14 +56,23 @@ def profile(**other: str) -> JSON:
     for one in saved["benchmarks"]:
         record = one["extra_info"]
         if record["workload"] not in outcomes:
-            record["report"] = {"point": [_point(names.index(record["workload"])) | other], "probe": [{"backend": "cpu"}]}
+            record["report"] = {
+                "point": [_point(names.index(record["workload"])) | other],
+                "probe": [{"backend": "cpu"}],
+            }
             kept.append(one)
     saved["benchmarks"] = kept
     return saved
 
 
 def _point(at: int) -> JSON:
-    shares, batches = ([25.0] * 4, [16] * 4) if at == 0 else ([50.0, 25.0, 25.0], [4, 8, 8]) if at == 1 else ([], [])
+    shares, batches = (
+        ([25.0] * 4, [16] * 4)
+        if at == 0
+        else ([50.0, 25.0, 25.0], [4, 8, 8])
+        if at == 1
+        else ([], [])
+    )
     return {
         "model_name": "static" if at == 4 else "mobilenet_v2",
         "p_list": shares,
@@ -91,21 +110,37 @@ def test_a_profile_becomes_a_file_a_network_in_a_folder_of_its_back_end(
     saved(tmp_path, profile())
     printed = power("traces", "profile.json", "-o", "traces")
     assert (printed.page, printed.err) == snapshot
-    rows = {(one.shares, one.batches): one for one in read(tmp_path / "traces/cpu/mobilenet_v2.csv")}
+    rows = {
+        (one.shares, one.batches): one for one in read(tmp_path / "traces/cpu/mobilenet_v2.csv")
+    }
     mixed, lost = rows[(50.0, 25.0, 25.0), (4, 8, 8)], rows[(50.0, 50.0), (64, 64)]
     assert mixed.throughput_images_per_s == 123.5
-    assert mixed.extra == {"backend": "cpu", "power_source": "none", "throttle": 0.5, "cpu_s_per_s": 1.9}
+    assert mixed.extra == {
+        "backend": "cpu",
+        "power_source": "none",
+        "throttle": 0.5,
+        "cpu_s_per_s": 1.9,
+    }
     assert mixed.power_mean_w is None
-    assert (lost.outcome, lost.throughput_images_per_s, "3 GiB" in lost.reason) == ("oom", None, True)
+    assert (lost.outcome, lost.throughput_images_per_s, "3 GiB" in lost.reason) == (
+        "oom",
+        None,
+        True,
+    )
     (idle,) = read(tmp_path / "traces/cpu/static.csv")
     assert (idle.network, idle.shares, idle.extra["cpu_s_per_s"]) == ("static", (), 0.02)
     refused: list[str] = []
-    assert [one.outcome for one in rows_of(from_json(profile(p_list="__import__('os')"), "made.json"), refused)] == ["oom"]
+    assert [
+        one.outcome
+        for one in rows_of(from_json(profile(p_list="__import__('os')"), "made.json"), refused)
+    ] == ["oom"]
     assert refused == snapshot(name="refused")
 
 
 def test_json_counts_rows_by_outcome(tmp_path: Path, power: Power) -> None:
-    files = power("traces", saved(tmp_path, profile()), "-o", tmp_path / "t", "--json").json["files"]
+    files = power("traces", saved(tmp_path, profile()), "-o", tmp_path / "t", "--json").json[
+        "files"
+    ]
     assert {one["path"].rpartition("/")[2]: one["outcomes"] for one in files} == {
         "mobilenet_v2.csv": {"measured": 2, "oom": 1},
         "static.csv": {"measured": 1},
@@ -113,7 +148,9 @@ def test_json_counts_rows_by_outcome(tmp_path: Path, power: Power) -> None:
 
 
 @pytest.mark.parametrize("name", ["../../etc/passwd", ".hidden", "a/b"])
-def test_a_network_of_a_name_that_leads_elsewhere_is_no_file(tmp_path: Path, name: str, power: Power) -> None:
+def test_a_network_of_a_name_that_leads_elsewhere_is_no_file(
+    tmp_path: Path, name: str, power: Power
+) -> None:
     printed = power("traces", saved(tmp_path, profile(model_name=name)), "-o", tmp_path / "t")
     assert (printed.code, bool(printed.err)) == (2, True)
     assert not (tmp_path / "etc").exists()

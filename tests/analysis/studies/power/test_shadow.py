@@ -50,27 +50,40 @@ shares = (
 
 
 @given(shares, st.data())
-def test_all_it_looks_at_can_be_set_and_takes_no_more_of_the_gpu(parts: tuple[float, ...], data: st.DataObject) -> None:
+def test_all_it_looks_at_can_be_set_and_takes_no_more_of_the_gpu(
+    parts: tuple[float, ...], data: st.DataObject
+) -> None:
     here = Partition(parts, tuple(data.draw(st.sampled_from(BATCHES)) for _ in parts))
     for one in around(here, "vgg19", ANY):
         assert sum(one.shares) == sum(parts)
         assert min(one.shares) >= 5
         assert 1 <= len(one.shares) <= 10
-        changed = set(zip(one.shares, one.batches, strict=True)) - set(zip(here.shares, here.batches, strict=True))
+        changed = set(zip(one.shares, one.batches, strict=True)) - set(
+            zip(here.shares, here.batches, strict=True)
+        )
         if len(one.shares) != len(parts) or one.shares == parts:
-            assert all(bounds(share, "vgg19")[0] <= batch <= max(bounds(share, "vgg19")) <= 160 for share, batch in changed)
+            assert all(
+                bounds(share, "vgg19")[0] <= batch <= max(bounds(share, "vgg19")) <= 160
+                for share, batch in changed
+            )
 
 
 def test_what_cannot_be_set_here_is_not_looked_at() -> None:
-    assert all(one.shares == HERE.shares for one in around(HERE, "resnet50", replace(ANY, shares=False)))
-    assert all(len(one.shares) <= 3 for one in around(HERE, "resnet50", replace(ANY, most_processes=3)))
+    assert all(
+        one.shares == HERE.shares for one in around(HERE, "resnet50", replace(ANY, shares=False))
+    )
+    assert all(
+        len(one.shares) <= 3 for one in around(HERE, "resnet50", replace(ANY, most_processes=3))
+    )
     assert around(HERE, "resnet50", replace(ANY, batches=(64, 32, 16))) == [
         one for one in around(HERE, "resnet50", ANY) if set(one.batches) <= {64, 32, 16}
     ]
     assert around(Partition((5.0,) * 11, (4,) * 11), "resnet50", ANY) == []
 
 
-def test_its_threshold_goes_from_accepting_a_tenth_less_to_asking_two_percent_more(shadow: Shadow) -> None:
+def test_its_threshold_goes_from_accepting_a_tenth_less_to_asking_two_percent_more(
+    shadow: Shadow,
+) -> None:
     found = []
     for updates in (0, 250, 500, 100_000):
         shadow.updates = updates
@@ -94,12 +107,18 @@ def test_it_learns_what_the_model_misses(shadow: Shadow) -> None:
     for at in range(30):
         three = at % 2 == 0
         now = Settings(
-            tenants((40, 64), (35, 32), (25, 16)) if three else tenants((50, 64), (50, 32)), sm_mhz=1110.0 + 15 * (at % 5), mem_mhz=5001.0
+            tenants((40, 64), (35, 32), (25, 16)) if three else tenants((50, 64), (50, 32)),
+            sm_mhz=1110.0 + 15 * (at % 5),
+            mem_mhz=5001.0,
         )
         curve = shadow.tables.curve(5001.0, partition_of(now.tenants))
         state = shadow.tables.platform.sm_mhz.index(now.sm_mhz or 0.0)
         gives = float(curve.throughput_images_per_s[state]) + (300.0 if three else 0.0)
-        shadow.moved(replace(seen(now, float(curve.power_w[state])), iteration=0, throughput_images_per_s=gives))
+        shadow.moved(
+            replace(
+                seen(now, float(curve.power_w[state])), iteration=0, throughput_images_per_s=gives
+            )
+        )
     points = np.array([shadow.seen[0][0], shadow.seen[1][0]])
     missed, _ = shadow._residual(points, 1)
     assert missed == pytest.approx([300.0, 0.0], abs=15)
@@ -113,7 +132,12 @@ def test_what_it_moves_to_can_be_set_and_is_learnt_from(place: Path, shadow: Sha
         now, refused = device.apply(now)
         assert refused == ()
         ran = device.run(3.0)
-        told = seen(now, float(ran.readings_w.mean()), iteration=at, throughput_images_per_s=ran.throughput_images_per_s)
+        told = seen(
+            now,
+            float(ran.readings_w.mean()),
+            iteration=at,
+            throughput_images_per_s=ran.throughput_images_per_s,
+        )
         moved = shadow.moved(told)
         if moved is not None:
             moves += 1
@@ -130,8 +154,19 @@ def test_beside_pctodl_it_moves_the_partition_on_its_way() -> None:
     (task,) = (one for one in parameters.read_tasks() if one.id == 12)
     tables = tables_for(str(PCTODL), task.model, task.gpu)
     asked = Question(
-        "pctodl", task.gpu, task.model, task.caps, KNOBS, iterations=12, shadow=True, models=reader(str(PCTODL), task.model, task.gpu)
+        "pctodl",
+        task.gpu,
+        task.model,
+        task.caps,
+        KNOBS,
+        iterations=12,
+        shadow=True,
+        models=reader(str(PCTODL), task.model, task.gpu),
     )
-    rows = play(asked, algorithms.at_work(asked), Plant(tables, Mismatch(noise_w=2.0, seed=2), KNOBS.batches))
+    rows = play(
+        asked,
+        algorithms.at_work(asked),
+        Plant(tables, Mismatch(noise_w=2.0, seed=2), KNOBS.batches),
+    )
     assert any(row.why == "shadow optimiser" for row in rows)
     assert len({row.settings.tenants for row in rows}) > 1

@@ -27,10 +27,24 @@ def test_it_is_the_originals_matrix() -> None:
     rows = csv.DictReader((REFERENCE / "pctodl" / "tasks.csv").read_text().splitlines())
     theirs = []
     for row in rows:
-        steps = [step.split("@") for step in row["schedule"].split(";")] if row["schedule"] else [[row["power_cap_w"], "0"]]
+        steps = (
+            [step.split("@") for step in row["schedule"].split(";")]
+            if row["schedule"]
+            else [[row["power_cap_w"], "0"]]
+        )
         model = "maxvit_t" if row["model"] == "maxvit" else row["model"]
-        theirs.append((int(row["task_id"]), row["gpu"], model, row["dataset"], tuple((int(at), float(cap)) for cap, at in steps)))
-    assert [(task.id, task.gpu, task.model, task.dataset, task.caps) for task in parameters.read_tasks()] == theirs
+        theirs.append(
+            (
+                int(row["task_id"]),
+                row["gpu"],
+                model,
+                row["dataset"],
+                tuple((int(at), float(cap)) for cap, at in steps),
+            )
+        )
+    assert [
+        (task.id, task.gpu, task.model, task.dataset, task.caps) for task in parameters.read_tasks()
+    ] == theirs
 
 
 WRONG = [
@@ -52,14 +66,22 @@ def test_wrong_files(tmp_path: Path, snapshot: SnapshotAssertion) -> None:
         (tmp_path / "own.yaml").write_text(text)
         with pytest.raises(Refused) as refused:
             parameters.read_tasks(tmp_path / "own.yaml")
-        said = re.sub(r"is not YAML.*", "is not YAML …", str(refused.value).replace(f"{tmp_path}/", ""), flags=re.DOTALL)
+        said = re.sub(
+            r"is not YAML.*",
+            "is not YAML …",
+            str(refused.value).replace(f"{tmp_path}/", ""),
+            flags=re.DOTALL,
+        )
         messages.append(re.sub("0{99,}", "0…", said))
     assert messages == snapshot
 
 
 def test_the_run_side_reads_the_same_tasks(tmp_path: Path) -> None:
     """Both sides of the wall read one file, ours or a user's: a key that one knows the other must not refuse."""
-    own = "{id: 7, gpu: cpu, model: m, dataset: d, caps_cpu_s_per_s: [[0, 1.5], [20, 0.8]], iterations: 40, slo_ms: 30}"
+    own = (
+        "{id: 7, gpu: cpu, model: m, dataset: d, caps_cpu_s_per_s: [[0, 1.5], [20, 0.8]], "
+        "iterations: 40, slo_ms: 30}"
+    )
     (tmp_path / "own.yaml").write_text(f"tasks: [{ONE}, {own}]\n")
     for path in (SHIPPED, tmp_path / "own.yaml"):
         assert parameters.read_tasks(path) == list(run_side.read(path).values())

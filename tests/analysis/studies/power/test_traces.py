@@ -17,7 +17,9 @@ if TYPE_CHECKING:
 
 
 HEAD = ",".join(traces.COLUMNS) + "\n"
-MEASURED = 'resnet50,"[25, 25, 25, 25]","[16, 16, 16, 16]",,5001,1950.0,96.1,87.3,1862.68,285.10,291.86\n'
+MEASURED = (
+    'resnet50,"[25, 25, 25, 25]","[16, 16, 16, 16]",,5001,1950.0,96.1,87.3,1862.68,285.10,291.86\n'
+)
 ZEROS = 'vgg19,"[5, 5, 5, 5]","[24, 24, 24, 24]",,9501,0,0,0,0,0,0\n'
 
 
@@ -44,26 +46,46 @@ def test_a_measured_row_has_its_numbers_and_what_is_missing_is_missing() -> None
 
 
 def test_a_row_of_zeros_failed_and_has_no_numbers() -> None:
-    """Zero images at no watts and no megahertz: out of memory, stored as zeros. It is no measurement of 0."""
+    """Zero images at no watts and no megahertz: out of memory, stored as zeros.
+
+    It is no measurement of 0.
+    """
     (row,) = rows(HEAD + ZEROS)
     assert (row.outcome, row.reason) == ("failed", traces.ZEROS)
-    assert row.throughput_images_per_s is row.power_max_w is row.sm_mhz is row.sm_util_percent is None
+    assert (
+        row.throughput_images_per_s is row.power_max_w is row.sm_mhz is row.sm_util_percent is None
+    )
     assert row.mem_mhz == 9501.0
 
 
 def test_an_idle_gpu_has_no_process_and_still_takes_power() -> None:
     (row,) = rows(HEAD + "static,[],[],,5001,210,0,0,0,68.0,68.2\n")
-    assert (row.outcome, row.shares, row.throughput_images_per_s, row.power_max_w) == ("measured", (), 0.0, 68.2)
+    assert (row.outcome, row.shares, row.throughput_images_per_s, row.power_max_w) == (
+        "measured",
+        (),
+        0.0,
+        68.2,
+    )
 
 
 def test_only_what_was_run_must_be_there() -> None:
     """No power, no utilisation, another order, a byte-order mark: it is read all the same."""
-    (row,) = traces.parse('b_list,model_name,throughput_total,p_list\n"[8,8]",resnet50,512.5,"[50,50]"\n', "x")
-    assert (row.shares, row.batches, row.throughput_images_per_s, row.power_max_w) == ((50.0, 50.0), (8, 8), 512.5, None)
+    (row,) = traces.parse(
+        'b_list,model_name,throughput_total,p_list\n"[8,8]",resnet50,512.5,"[50,50]"\n', "x"
+    )
+    assert (row.shares, row.batches, row.throughput_images_per_s, row.power_max_w) == (
+        (50.0, 50.0),
+        (8, 8),
+        512.5,
+        None,
+    )
 
 
 def test_other_columns_are_kept_by_name() -> None:
-    text = 'model_name,p_list,b_list,outcome,reason,backend,throttle,note\nm,[100],[8],oom,"full, out",cpu,0.5,a word\n'
+    text = (
+        'model_name,p_list,b_list,outcome,reason,backend,throttle,note\nm,[100],[8],oom,"full, '
+        'out",cpu,0.5,a word\n'
+    )
     (row,) = rows(text)
     assert (row.outcome, row.reason) == ("oom", "full, out")
     assert row.extra == {"backend": "cpu", "throttle": 0.5, "note": "a word"}
@@ -71,7 +93,9 @@ def test_other_columns_are_kept_by_name() -> None:
 
 NAMES = st.from_regex(r"[a-z][a-z0-9_]{0,15}", fullmatch=True)
 VALUES = st.none() | st.floats(0, 1e6, allow_nan=False)
-NOTES = st.from_regex(r"[a-z][a-z ,\"'é]{0,20}[a-z]", fullmatch=True).filter(lambda text: text not in traces.MISSING)
+NOTES = st.from_regex(r"[a-z][a-z ,\"'é]{0,20}[a-z]", fullmatch=True).filter(
+    lambda text: text not in traces.MISSING
+)
 
 
 @st.composite
@@ -79,20 +103,35 @@ def made(draw: st.DrawFn) -> PartitionRow:
     count = draw(st.integers(1, 12))
     shares = draw(st.lists(st.floats(0.5, 100), min_size=count, max_size=count))
     batches = draw(st.lists(st.integers(1, 4096), min_size=count, max_size=count))
-    extra = draw(st.dictionaries(st.sampled_from([*traces.OURS[2:4], "note"]), st.floats(0, 4) | NOTES))
-    extra |= draw(st.fixed_dictionaries({}, optional={"throttle": st.floats(0.001, 1.0), "cpu_s_per_s": st.floats(0, 64)}))
+    extra = draw(
+        st.dictionaries(st.sampled_from([*traces.OURS[2:4], "note"]), st.floats(0, 4) | NOTES)
+    )
+    extra |= draw(
+        st.fixed_dictionaries(
+            {}, optional={"throttle": st.floats(0.001, 1.0), "cpu_s_per_s": st.floats(0, 64)}
+        )
+    )
     outcome = draw(st.sampled_from(traces.OUTCOMES))
     numbers = {name: draw(VALUES) for name in traces.NUMBERS.values()}
     if outcome != "measured":
-        numbers = {name: value if name in {"target_mhz", "mem_mhz"} else None for name, value in numbers.items()}
+        numbers = {
+            name: value if name in {"target_mhz", "mem_mhz"} else None
+            for name, value in numbers.items()
+        }
     reason = "" if outcome == "measured" else draw(NOTES)
     said = {"outcome": outcome, "reason": reason, "extra": extra}
     return PartitionRow(draw(NAMES), tuple(shares), tuple(batches), **numbers, **said)  # type: ignore[arg-type]  # by name
 
 
 def not_zeros(row: PartitionRow) -> bool:
-    values = [getattr(row, name) for name in traces.NUMBERS.values() if name not in {"target_mhz", "mem_mhz"}]
-    return row.outcome != "measured" or any(values) or sum(value is not None for value in values) < 2
+    values = [
+        getattr(row, name)
+        for name in traces.NUMBERS.values()
+        if name not in {"target_mhz", "mem_mhz"}
+    ]
+    return (
+        row.outcome != "measured" or any(values) or sum(value is not None for value in values) < 2
+    )
 
 
 @given(st.lists(made().filter(not_zeros), max_size=5))
@@ -100,7 +139,12 @@ def test_what_is_written_is_read(some: list[PartitionRow]) -> None:
     assert traces.parse(traces.as_csv(some), "x") == some
 
 
-@given(st.text(max_size=200) | st.text("model_namep_listb_list,\n[]0123456789.\"'-", max_size=120).map(lambda text: HEAD + text))
+@given(
+    st.text(max_size=200)
+    | st.text("model_namep_listb_list,\n[]0123456789.\"'-", max_size=120).map(
+        lambda text: HEAD + text
+    )
+)
 def test_any_text_is_read_or_refused_in_one_sentence(text: str) -> None:
     try:
         found = rows(text)

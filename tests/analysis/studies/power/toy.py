@@ -13,15 +13,22 @@ from control.power.terms import Anchor, Partition, Platform
 if TYPE_CHECKING:
     from control.power.terms import Floats
 
-GPU = Platform("toy", tuple(map(float, range(210, 2101, 15))), (5001.0, 9501.0), (9501.0, 5001.0), anchor_mhz=1950.0, tdp_w=350.0)
+GPU = Platform(
+    "toy",
+    tuple(map(float, range(210, 2101, 15))),
+    (5001.0, 9501.0),
+    (9501.0, 5001.0),
+    anchor_mhz=1950.0,
+    tdp_w=350.0,
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Toy:
     """Processes fill the GPU share by share, larger batches better; memory at a higher clock is faster and takes more power.
 
-    `falling`: power falls with the clock instead. `likes` adds that many images/s where processes differ. `partitions`, where given, are
-    those that were profiled.
+    `falling`: power falls with the clock instead. `likes` adds that many images/s where processes
+        differ. `partitions`, where given, are those that were profiled.
     """
 
     mem_mhz: float = 5001.0
@@ -35,10 +42,21 @@ class Toy:
 
     def anchor(self, partitions: Sequence[Partition]) -> Anchor:
         """Shape (partitions,)."""
-        busy = np.array([sum(p * b / (b + 8) for p, b in zip(one.shares, one.batches, strict=True)) for one in partitions])
-        mixed = np.array([len(set(zip(one.shares, one.batches, strict=True))) - 1 for one in partitions])
+        busy = np.array(
+            [
+                sum(p * b / (b + 8) for p, b in zip(one.shares, one.batches, strict=True))
+                for one in partitions
+            ]
+        )
+        mixed = np.array(
+            [len(set(zip(one.shares, one.batches, strict=True))) - 1 for one in partitions]
+        )
         faster = 1 + self.mem_mhz / 20_000
-        throughput = 20 * busy**0.9 * faster - 2 * np.array([len(one.shares) for one in partitions]) + self.likes * mixed
+        throughput = (
+            20 * busy**0.9 * faster
+            - 2 * np.array([len(one.shares) for one in partitions])
+            + self.likes * mixed
+        )
         return Anchor(np.minimum(busy, 100.0), busy * 0.8, throughput, 1.5 * busy * faster)
 
     def throughput_images_per_s(self, anchor: Anchor, sm_mhz: Floats) -> Floats:
@@ -47,7 +65,11 @@ class Toy:
 
     def power_w(self, anchor: Anchor, sm_mhz: Floats) -> Floats:
         """Idle power and memory, and the rest by the clock to 1.3."""
-        return self.idle_w + self.mem_mhz / 500 + anchor.dynamic_power_w * (sm_mhz / 1950) ** (-0.3 if self.falling else 1.3)
+        return (
+            self.idle_w
+            + self.mem_mhz / 500
+            + anchor.dynamic_power_w * (sm_mhz / 1950) ** (-0.3 if self.falling else 1.3)
+        )
 
 
 def by_memory(*models: Toy) -> dict[float, Toy]:

@@ -30,6 +30,8 @@ class Ticks:
 generator = np.random.default_rng(1)
 data, held_out = generator.random((500, 8)), generator.random((100, 8))
 with tempfile.TemporaryDirectory() as folder:
-    model = CatBoostRegressor(iterations=120, depth=3, thread_count=1, verbose=EVERY, train_dir=folder)
+    model = CatBoostRegressor(
+        iterations=120, depth=3, thread_count=1, verbose=EVERY, train_dir=folder
+    )
     model.fit(data, data[:, 0], eval_set=(held_out, held_out[:, 0]), callbacks=[Ticks()])
 clock.tell()

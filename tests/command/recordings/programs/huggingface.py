@@ -60,5 +60,7 @@ data = [{"x": torch.randn(8), "labels": torch.randn(())} for _ in range(batches 
 with tempfile.TemporaryDirectory() as folder:
     options = {"num_train_epochs": 1, "report_to": "none", "save_strategy": "no", **FORMS[FORM]}
     arguments = TrainingArguments(folder, per_device_train_batch_size=BATCH, **options)
-    Trainer(Toy(), arguments, train_dataset=data, eval_dataset=data[: 40 * 8], callbacks=[Ticks()]).train()
+    Trainer(
+        Toy(), arguments, train_dataset=data, eval_dataset=data[: 40 * 8], callbacks=[Ticks()]
+    ).train()
 clock.tell()

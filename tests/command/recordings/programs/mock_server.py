@@ -1,8 +1,8 @@
 """Serve HTTP on 127.0.0.1 with a known delay: `python mock_server.py PORT DELAY_MS [FAIL_EVERY]`.
 
-`GET` answers after the delay; each FAIL_EVERY-th request gets status 500. `POST /v1/completions` and
-`/v1/chat/completions` answer as a model server does: eight tokens, one per DELAY_MS, as server-sent
-events when the request asks for a stream.
+`GET` answers after the delay; each FAIL_EVERY-th request gets status 500. `POST /v1/completions`
+and `/v1/chat/completions` answer as a model server does: eight tokens, one per DELAY_MS, as
+server-sent events when the request asks for a stream.
 """
 
 from __future__ import annotations
@@ -73,9 +73,13 @@ def reply(writer: asyncio.StreamWriter, status: int, body: str) -> None:
     writer.write((head + body).encode())
 
 
-async def stream(writer: asyncio.StreamWriter, asked: dict[str, object], delay_s: float, *, chat: bool) -> None:
+async def stream(
+    writer: asyncio.StreamWriter, asked: dict[str, object], delay_s: float, *, chat: bool
+) -> None:
     """Write the tokens as server-sent events, one per delay."""
-    head = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
+    head = (
+        "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
+    )
     writer.write(head.encode())
     for number in range(TOKENS):
         await asyncio.sleep(delay_s)

@@ -23,7 +23,10 @@ def line(step: int, last_s: float, mean_s: float) -> str | None:
         "nanogpt": (tenth, f"iter {step}: loss {loss:.4f}, time {ms:.2f}ms, mfu {1.2:.2f}%"),
         "build-nanogpt": (
             True,
-            f"step {step:5d} | loss: {loss:.6f} | lr {1e-4:.4e} | norm: {0.5:.4f} | dt: {ms:.2f}ms | tok/sec: {TOKENS / last_s:.2f}",
+            (
+                f"step {step:5d} | loss: {loss:.6f} | lr {1e-4:.4e} | norm: {0.5:.4f} | dt: "
+                f"{ms:.2f}ms | tok/sec: {TOKENS / last_s:.2f}"
+            ),
         ),
         "llm-c": (
             True,
@@ -49,11 +52,17 @@ def line(step: int, last_s: float, mean_s: float) -> str | None:
         "time-per-step": (tenth, f"step: {step}, loss: {loss:.3f}, time per step: {mean_s:.4f} s"),
         "pytorch-mnist": (
             tenth,
-            f"Train Epoch: 1 [{step * 64}/{STEPS * 64} ({100 * step / STEPS:.0f}%)]\tLoss: {loss:.6f}",
+            (
+                f"Train Epoch: 1 [{step * 64}/{STEPS * 64} ({100 * step / STEPS:.0f}%)]\tLoss: "
+                f"{loss:.6f}"
+            ),
         ),
         "json": (
             True,
-            f'{{"step": {step}, "loss": {loss:.4f}, "step_time": {last_s:.6f}, "timing": {{"forward_s": {last_s / 3:.6f}}}}}',
+            (
+                f'{{"step": {step}, "loss": {loss:.4f}, "step_time": {last_s:.6f}, "timing": '
+                f'{{"forward_s": {last_s / 3:.6f}}}}}'
+            ),
         ),
     }
     due, text = lines[FORM]

@@ -86,7 +86,10 @@ def vllm_throughput(seconds: float, _failed: int) -> None:
     bar.close()
     passed_s = time.perf_counter() - began_s
     rate = REQUESTS / passed_s
-    print(f"Throughput: {rate:.2f} requests/s, {rate * 24:.2f} total tokens/s, {rate * 16:.2f} output tokens/s")
+    print(
+        f"Throughput: {rate:.2f} requests/s, {rate * 24:.2f} total tokens/s, {rate * 16:.2f} "
+        "output tokens/s"
+    )
     print(f"Total num prompt tokens:  {REQUESTS * 8}")
     print(f"Total num output tokens:  {REQUESTS * 16}")
     figures = {"output_tokens": rate * 16, "tokens": rate * 24}
@@ -134,7 +137,9 @@ def nccl(seconds: float, wrong: int) -> None:
         (("(B)", "(elements)", "", "", ""), ("(us)", "(GB/s)", "(GB/s)", "")),
     ):
         words = [f"{word:>{width}}" for word, width in zip(head, (10, 12, 8, 6, 6), strict=True)]
-        words += [f"{word:>{width}}" for word, width in zip(cells * 2, (7, 6, 6, 6) * 2, strict=True)]
+        words += [
+            f"{word:>{width}}" for word, width in zip(cells * 2, (7, 6, 6, 6) * 2, strict=True)
+        ]
         print("# " + "  ".join(words) + " ")
     busses = []
     for power in range(4):
@@ -193,11 +198,16 @@ def llama(seconds: float, form: str) -> None:
         print("\nbuild: 0104b151 (9700)")
     elif form == "json":
         print("\n]")
-    figures = {f"pp{one['n_prompt']}" if one["n_prompt"] else f"tg{one['n_gen']}": one["avg_ts"] for one in rows}
+    figures = {
+        f"pp{one['n_prompt']}" if one["n_prompt"] else f"tg{one['n_gen']}": one["avg_ts"]
+        for one in rows
+    }
     tell(rate_per_s=rows[-1]["avg_ts"], unit="tokens", figures=figures)
 
 
-def measured(prompt: int, generated: int, samples_ns: list[int], rates: list[float]) -> dict[str, object]:
+def measured(
+    prompt: int, generated: int, samples_ns: list[int], rates: list[float]
+) -> dict[str, object]:
     """Build the fields of one test."""
     mean, mean_ns = sum(rates) / len(rates), sum(samples_ns) / len(samples_ns)
     spread = (sum((one - mean) ** 2 for one in rates) / (len(rates) - 1)) ** 0.5

@@ -1,6 +1,7 @@
 """Any command, timed from outside: `python timed.py WORK COMMAND…`.
 
-WORK is how much the command does, by its own options (bytes, requests): the truth is that per second. For 0 it is the seconds.
+WORK is how much the command does, by its own options (bytes, requests): the truth is that per
+second. For 0 it is the seconds.
 """
 
 from __future__ import annotations

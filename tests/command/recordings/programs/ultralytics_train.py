@@ -27,7 +27,9 @@ with tempfile.TemporaryDirectory(prefix="yolo-") as name:
             label = folder / part / "labels" / f"{number}.txt"
             label.write_text("0 0.5 0.5 0.4 0.4\n", encoding="utf-8")
     data = folder / "data.yaml"
-    data.write_text(f"path: {folder}\ntrain: train/images\nval: val/images\nnames: [thing]\n", encoding="utf-8")
+    data.write_text(
+        f"path: {folder}\ntrain: train/images\nval: val/images\nnames: [thing]\n", encoding="utf-8"
+    )
     from ultralytics import YOLO
 
     model = YOLO("yolo11n.yaml")

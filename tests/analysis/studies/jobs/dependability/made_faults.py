@@ -20,7 +20,10 @@ BASE = "job_stream:arrivals=poisson:rate_per_s=4:slots=2"
 
 @dataclass(frozen=True)
 class Faulty:
-    """How a stream is made. `slower` stretches all service times; `mtbf_s` kills running jobs; `flood` adds jobs of another tenant at 5 s.
+    """How a stream is made.
+
+    `slower` stretches all service times; `mtbf_s` kills running jobs; `flood` adds jobs of another
+    tenant at 5 s.
 
     `words` are the parameters that set it apart from others in its workload's name.
     """
@@ -57,28 +60,78 @@ def report(made: Faulty = Faulty(), seed: int = 1) -> dict[str, list[Row]]:
     plan = np.random.default_rng([seed, 0])
     submits = np.cumsum(plan.exponential(1 / made.rate_per_s, made.jobs))
     works = plan.exponential(made.work_s, made.jobs)
-    coming = [(float(at), number, "small", "", float(work)) for number, (at, work) in enumerate(zip(submits, works, strict=True))]
-    coming += [(5 + 0.01 * at, made.jobs + at, "flood of small", "flood", made.work_s) for at in range(made.flood)]
+    coming = [
+        (float(at), number, "small", "", float(work))
+        for number, (at, work) in enumerate(zip(submits, works, strict=True))
+    ]
+    coming += [
+        (5 + 0.01 * at, made.jobs + at, "flood of small", "flood", made.work_s)
+        for at in range(made.flood)
+    ]
     rng = np.random.default_rng([seed, 1, len(made.words), int(1000 * made.checkpoint_s)])
-    free, told = [0.0] * made.slots, {"job": list[Row](), "attempt": list[Row](), "fault": list[Row](), "node": [*made.nodes]}
+    free, told = (
+        [0.0] * made.slots,
+        {"job": list[Row](), "attempt": list[Row](), "fault": list[Row](), "node": [*made.nodes]},
+    )
     for submit_s, number, kind, tenant, work in sorted(coming):
         course = _course(made, work * made.slower * float(np.exp(rng.normal(0, made.jitter))), rng)
         begin_s = max(submit_s, free[0])
         heapq.heapreplace(free, begin_s + course.lasts_s)
-        job = {"job": number, "class": kind, "tenant": tenant, "priority": 0, "replicas": 1, "work": work}
-        times = {"planned_submit_s": submit_s, "submit_s": submit_s, "admit_s": begin_s, "start_s": begin_s}
+        job = {
+            "job": number,
+            "class": kind,
+            "tenant": tenant,
+            "priority": 0,
+            "replicas": 1,
+            "work": work,
+        }
+        times = {
+            "planned_submit_s": submit_s,
+            "submit_s": submit_s,
+            "admit_s": begin_s,
+            "start_s": begin_s,
+        }
         told["job"].append(
-            {**job, **times, "end_s": begin_s + course.lasts_s, "outcome": "done", "lost_s": course.lost_s, "lost_work": None}
+            {
+                **job,
+                **times,
+                "end_s": begin_s + course.lasts_s,
+                "outcome": "done",
+                "lost_s": course.lost_s,
+                "lost_work": None,
+            }
         )
         for at, (begin, end, outcome, checkpoints, *works_done) in enumerate(course.attempts, 1):
-            moments = {"admit_s": begin_s + begin, "start_s": begin_s + begin, "end_s": begin_s + end}
+            moments = {
+                "admit_s": begin_s + begin,
+                "start_s": begin_s + begin,
+                "end_s": begin_s + end,
+            }
             ends = {"outcome": outcome, "from_work": works_done[0], "done_work": works_done[1]}
             kept = {"checkpoints": checkpoints, "checkpoint_cost_s": checkpoints * made.cost_s}
-            told["attempt"].append({"job": number, "attempt": at, "node": "a", **moments, **ends, **kept})
+            told["attempt"].append(
+                {"job": number, "attempt": at, "node": "a", **moments, **ends, **kept}
+            )
             if outcome == "killed":
-                told["fault"].append({"fault": "kill", "at_s": begin_s + end, "until_s": begin_s + end, "node": "a", "job": number})
+                told["fault"].append(
+                    {
+                        "fault": "kill",
+                        "at_s": begin_s + end,
+                        "until_s": begin_s + end,
+                        "node": "a",
+                        "job": number,
+                    }
+                )
     if made.fault not in {None, "kill"}:
-        told["fault"].append({"fault": made.fault, "at_s": 5.0, "until_s": 5.0 if made.flood else 12.0, "node": None, "job": None})
+        told["fault"].append(
+            {
+                "fault": made.fault,
+                "at_s": 5.0,
+                "until_s": 5.0 if made.flood else 12.0,
+                "node": None,
+                "job": None,
+            }
+        )
     told["stream"] = [_stream_row(made, seed)]
     return {name: rows for name, rows in told.items() if rows}
 
@@ -108,7 +161,13 @@ def _stream_row(made: Faulty, seed: int) -> Row:
     fault = None if made.fault is None else {"fault": made.fault}
     about = {"engine": "pool", "slots": made.slots, "nodes": 1, "policy": "fifo", "fault": fault}
     against = {"checkpoint_s": made.checkpoint_s, "retries": made.retries}
-    return {"arrivals": {"kind": "poisson", "seed": seed}, **about, **against, "began_utc": "2026-01-01T00:00:00+00:00", "classes": []}
+    return {
+        "arrivals": {"kind": "poisson", "seed": seed},
+        **about,
+        **against,
+        "began_utc": "2026-01-01T00:00:00+00:00",
+        "classes": [],
+    }
 
 
 def with_params(saved: JSON) -> JSON:
@@ -119,15 +178,39 @@ def with_params(saved: JSON) -> JSON:
 
 
 def faulty_run(arms: Sequence[Faulty], blocks: int = 5, seed: int = 1) -> JSON:
-    return told_run({(made.workload, block): report(made, 100 * seed + block) for made in arms for block in range(1, blocks + 1)}, seed)
+    return told_run(
+        {
+            (made.workload, block): report(made, 100 * seed + block)
+            for made in arms
+            for block in range(1, blocks + 1)
+        },
+        seed,
+    )
 
 
-def told_run(told: Mapping[tuple[str, int], Mapping[str, list[Row]]], seed: int = 1, steps_s: Mapping[str, float] | None = None) -> JSON:
+def told_run(
+    told: Mapping[tuple[str, int], Mapping[str, list[Row]]],
+    seed: int = 1,
+    steps_s: Mapping[str, float] | None = None,
+) -> JSON:
     workloads = list(dict.fromkeys(name for name, _ in told))
-    saved = with_params(saved_run(Made(arms=(STOCK,), workloads=workloads, blocks=max(block for _, block in told), seed=seed)))
+    saved = with_params(
+        saved_run(
+            Made(
+                arms=(STOCK,),
+                workloads=workloads,
+                blocks=max(block for _, block in told),
+                seed=seed,
+            )
+        )
+    )
     for benchmark in saved["benchmarks"]:
         record = benchmark["extra_info"]
-        record["report"] = {name: list(rows) for name, rows in told[record["workload"], record["block"]].items()}
+        record["report"] = {
+            name: list(rows) for name, rows in told[record["workload"], record["block"]].items()
+        }
         if steps_s:
-            record["steps"]["wall_s"] = [one * steps_s[record["workload"]] / 0.04 for one in record["steps"]["wall_s"]]
+            record["steps"]["wall_s"] = [
+                one * steps_s[record["workload"]] / 0.04 for one in record["steps"]["wall_s"]
+            ]
     return saved

@@ -7,11 +7,33 @@ from collections.abc import Sequence
 from analysis.studies.jobs.records import Attempt, Fault, Job, Outage, Stream
 
 
-def job(number: int, submit_s: float, end_s: float | None, outcome: str = "done", lost_s: float | None = 0.0) -> Job:
-    return Job(number, submit_s, end_s=end_s, outcome=outcome, class_="small", planned_s=submit_s, work=1.0, lost_s=lost_s)
+def job(
+    number: int,
+    submit_s: float,
+    end_s: float | None,
+    outcome: str = "done",
+    lost_s: float | None = 0.0,
+) -> Job:
+    return Job(
+        number,
+        submit_s,
+        end_s=end_s,
+        outcome=outcome,
+        class_="small",
+        planned_s=submit_s,
+        work=1.0,
+        lost_s=lost_s,
+    )
 
 
-def attempt(of: int, number: int, begin_s: float, end_s: float | None, outcome: str = "done", node: str = "a") -> Attempt:
+def attempt(
+    of: int,
+    number: int,
+    begin_s: float,
+    end_s: float | None,
+    outcome: str = "done",
+    node: str = "a",
+) -> Attempt:
     return Attempt(of, number, node, begin_s, end_s, outcome, 0, 0.0)
 
 
@@ -25,7 +47,9 @@ def stream(
     nodes: int = 1,
     block: int = 1,
 ) -> Stream:
-    tried = tuple(attempts) or tuple(Attempt(one.number, 1, "a", one.submit_s, one.end_s, one.outcome, 0, 0.0) for one in jobs)
+    tried = tuple(attempts) or tuple(
+        Attempt(one.number, 1, "a", one.submit_s, one.end_s, one.outcome, 0, 0.0) for one in jobs
+    )
     return Stream(
         f"b{block}",
         "job_stream",

@@ -10,7 +10,12 @@ import pytest
 
 from analysis.__main__ import main
 from tests.analysis.answers import data, refusals, width
-from tests.analysis.studies.jobs.dependability.made_faults import Faulty, faulty_run, report, told_run
+from tests.analysis.studies.jobs.dependability.made_faults import (
+    Faulty,
+    faulty_run,
+    report,
+    told_run,
+)
 from tests.analysis.studies.jobs.dependability.test_network import MadeLine, root, saved
 
 if TYPE_CHECKING:
@@ -29,7 +34,9 @@ ARMS = (
 
 def poisoned(name: str, many: int, block: int) -> dict[str, list[dict[str, Any]]]:
     rows = report(Faulty(jobs=10), block)
-    rows["stream"][0]["classes"] = [{"name": "small", "kind": "federated", "params": {"aggregation": name, "poisoned": many}}]
+    rows["stream"][0]["classes"] = [
+        {"name": "small", "kind": "federated", "params": {"aggregation": name, "poisoned": many}}
+    ]
     for row in rows["job"]:
         row["result"] = {"accuracy": 0.9 - 0.05 * many + 0.01 * block}
     return rows
@@ -38,8 +45,16 @@ def poisoned(name: str, many: int, block: int) -> dict[str, list[dict[str, Any]]
 @pytest.fixture(autouse=True, scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     here = tmp_path_factory.mktemp("depend")
-    classes = {"federated": ("fedavg", 0), "federated_poisoned": ("fedavg", 4), "federated_median": ("median", 3)}
-    clients = {(f"job_stream:classes={at}", block): poisoned(*how, block) for at, how in classes.items() for block in (1, 2, 3)}
+    classes = {
+        "federated": ("fedavg", 0),
+        "federated_poisoned": ("fedavg", 4),
+        "federated_median": ("median", 3),
+    }
+    clients = {
+        (f"job_stream:classes={at}", block): poisoned(*how, block)
+        for at, how in classes.items()
+        for block in (1, 2, 3)
+    }
     runs = {
         "arms.json": faulty_run(ARMS),
         "near.json": faulty_run((Faulty(), Faulty(":fault=io_hog", "io_hog", slower=1.03))),
@@ -84,7 +99,9 @@ def test_pages(words: str, capsys: pytest.CaptureFixture[str], snapshot: Snapsho
     assert out == snapshot
 
 
-def test_refusals_are_one_line_on_stderr_and_exit_code_2(capsys: pytest.CaptureFixture[str], snapshot: SnapshotAssertion) -> None:
+def test_refusals_are_one_line_on_stderr_and_exit_code_2(
+    capsys: pytest.CaptureFixture[str], snapshot: SnapshotAssertion
+) -> None:
     asked = (
         "report other.json",
         "report near.json --margin 0.1",
@@ -99,8 +116,16 @@ def test_a_report_for_programs(capsys: pytest.CaptureFixture[str]) -> None:
     found = data(capsys, "depend report arms.json")
     arms = {arm["fault"]: arm for arm in found["arms"]}
     assert list(arms) == ["", "cpu_hog", "flood", "io_hog", "kill"]
-    assert [arm["isolation"] for arm in arms.values()] == [None, "not isolated", "not isolated", "isolated", None]
-    assert arms["cpu_hog"]["slowdown"]["low"] > 1.5  # the time in service alone, and waits grow more
+    assert [arm["isolation"] for arm in arms.values()] == [
+        None,
+        "not isolated",
+        "not isolated",
+        "isolated",
+        None,
+    ]
+    assert (
+        arms["cpu_hog"]["slowdown"]["low"] > 1.5
+    )  # the time in service alone, and waits grow more
     assert arms["kill"]["figures"]["useful"]["value"] < 1
     assert arms["kill"]["figures"]["restart_s"]["value"] == pytest.approx(0.012)
     # Of the flood's own jobs none is in the slowdown, but all are done.
@@ -109,13 +134,18 @@ def test_a_report_for_programs(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.mark.parametrize(("margin", "word"), [("30%", "isolated"), ("1%", "not isolated")])
-def test_the_margin_is_what_is_asked_for(margin: str, word: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_margin_is_what_is_asked_for(
+    margin: str, word: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     _, hog = data(capsys, f"depend report near.json --margin {margin}")["arms"]
     assert hog["isolation"] == word
 
 
 def test_what_poisoned_clients_cost_for_programs(capsys: pytest.CaptureFixture[str]) -> None:
-    changes = {(one["setting"], one["poisoned"]): one["change"] for one in data(capsys, "depend report poisoned.json")["poisonings"]}
+    changes = {
+        (one["setting"], one["poisoned"]): one["change"]
+        for one in data(capsys, "depend report poisoned.json")["poisonings"]
+    }
     assert changes["aggregation=fedavg", 0] is None
     assert changes["aggregation=fedavg", 4]["value"] == pytest.approx(-0.2)
     assert changes["aggregation=median", 3]["value"] == pytest.approx(-0.15)

@@ -10,7 +10,15 @@ import pytest
 
 from analysis.answer import Word
 from analysis.contrasts import SAME
-from analysis.studies.jobs.claims import CANT_TELL, FASTER, NOT_COMPARABLE, SLOWER, claimed, claims_first, verdict
+from analysis.studies.jobs.claims import (
+    CANT_TELL,
+    FASTER,
+    NOT_COMPARABLE,
+    SLOWER,
+    claimed,
+    claims_first,
+    verdict,
+)
 from analysis.studies.jobs.estimates import FEW, over_blocks
 from analysis.studies.jobs.records import Fault, Outage
 from analysis.studies.jobs.recovery import (
@@ -32,7 +40,11 @@ from tests.analysis.studies.jobs.dependability.made_streams import attempt, job,
 
 def test_useful_time_is_what_is_left_without_lost_work_and_checkpoints() -> None:
     """Attempts of 2 s and 4 s of job 0, of which 1.5 s were lost and 0.5 s went into checkpoints; 2 s of job 1. 6 s of 8."""
-    tried = [attempt(0, 1, 0, 2, "killed"), replace(attempt(0, 2, 2, 6), checkpoints=2, cost_s=0.5), attempt(1, 1, 6, 8)]
+    tried = [
+        attempt(0, 1, 0, 2, "killed"),
+        replace(attempt(0, 2, 2, 6), checkpoints=2, cost_s=0.5),
+        attempt(1, 1, 6, 8),
+    ]
     found = totals(stream([job(0, 0, 6, lost_s=1.5), job(1, 1, 8)], tried))
     assert (found.lost_s, found.useful) == (1.5, 0.75)
 
@@ -56,7 +68,12 @@ def test_times_that_are_missing_or_go_back_leave_no_figure() -> None:
 
 
 def test_an_attempt_that_never_ended_has_no_time_that_counts() -> None:
-    found = totals(stream([job(0, 0, 2), job(1, 0, None, "never ended")], [attempt(0, 1, 0, 2), attempt(1, 1, 0, None, "never ended")]))
+    found = totals(
+        stream(
+            [job(0, 0, 2), job(1, 0, None, "never ended")],
+            [attempt(0, 1, 0, 2), attempt(1, 1, 0, None, "never ended")],
+        )
+    )
     assert (found.lost_s, found.useful) == (0, 1)
 
 
@@ -68,8 +85,18 @@ def test_availability_counts_slots_and_time() -> None:
 
 
 def test_streams_share_jobs_of_one_number_class_size_and_plan() -> None:
-    one, other = stream([job(0, 0, 1), job(1, 1, 2), job(2, 2, 3), job(9, 4, 5)]), stream([job(0, 0, 2), job(1, 1, 3), job(2, 2, 4)])
-    changed = replace(other, jobs=(other.jobs[0], replace(other.jobs[1], work=2.0), replace(other.jobs[2], planned_s=2.1)))
+    one, other = (
+        stream([job(0, 0, 1), job(1, 1, 2), job(2, 2, 3), job(9, 4, 5)]),
+        stream([job(0, 0, 2), job(1, 1, 3), job(2, 2, 4)]),
+    )
+    changed = replace(
+        other,
+        jobs=(
+            other.jobs[0],
+            replace(other.jobs[1], work=2.0),
+            replace(other.jobs[2], planned_s=2.1),
+        ),
+    )
     assert [mine.number for mine, _ in shared(one, other)] == [0, 1, 2]
     assert [mine.number for mine, _ in shared(one, changed)] == [0]
     assert shared(one, replace(other, jobs=(replace(other.jobs[0], class_="large"),))) == []
@@ -84,7 +111,11 @@ def test_responses_are_of_jobs_that_both_got_done() -> None:
 
 
 def test_goodput_is_work_or_where_that_is_not_told_jobs() -> None:
-    jobs = [replace(job(0, 0, 2), work=3.0), replace(job(1, 1, 4), work=5.0), replace(job(2, 1, 4, "failed"), work=7.0)]
+    jobs = [
+        replace(job(0, 0, 2), work=3.0),
+        replace(job(1, 1, 4), work=5.0),
+        replace(job(2, 1, 4, "failed"), work=7.0),
+    ]
     assert goodput_per_s(jobs) == 2
     assert goodput_per_s([*jobs[:2], replace(jobs[2], work=None)]) == 0.5
     assert goodput_per_s([job(0, 0, None, "never ended")]) is None
@@ -96,24 +127,55 @@ TWIN = stream([job(0, 0, 2), job(1, 1, 3), job(2, 2, 4)])
 
 def test_a_killed_job_is_over_when_it_is_done_and_the_others_have_caught_up() -> None:
     """Job 1 is killed at 2 s, begins again at 2.5 s and is done at 5 s; job 2 waits behind it till 6 s, two after its time."""
-    tried = [attempt(0, 1, 0, 2), attempt(1, 1, 1, 2, "killed"), attempt(1, 2, 2.5, 5), attempt(2, 1, 5, 6)]
-    made = stream([job(0, 0, 2), job(1, 1, 5, lost_s=1), job(2, 2, 6)], tried, [Fault("kill", 2, 2, "a", 1)], fault="kill")
+    tried = [
+        attempt(0, 1, 0, 2),
+        attempt(1, 1, 1, 2, "killed"),
+        attempt(1, 2, 2.5, 5),
+        attempt(2, 1, 5, 6),
+    ]
+    made = stream(
+        [job(0, 0, 2), job(1, 1, 5, lost_s=1), job(2, 2, 6)],
+        tried,
+        [Fault("kill", 2, 2, "a", 1)],
+        fault="kill",
+    )
     (found,) = after(made, TWIN)
     assert (found.hit, found.restart_s) == (1, 0.5)
     assert found.recovery_s == 4  # at 6 s: one job was still behind when job 1 was done
 
 
 def test_a_stream_that_is_not_behind_has_recovered_when_the_job_is_done() -> None:
-    tried = [attempt(0, 1, 0, 2), attempt(1, 1, 1, 2, "killed"), attempt(1, 2, 2, 3), attempt(2, 1, 2, 4)]
-    made = stream([job(0, 0, 2), job(1, 1, 3), job(2, 2, 4)], tried, [Fault("kill", 2, 2, "a", 1)], fault="kill")
+    tried = [
+        attempt(0, 1, 0, 2),
+        attempt(1, 1, 1, 2, "killed"),
+        attempt(1, 2, 2, 3),
+        attempt(2, 1, 2, 4),
+    ]
+    made = stream(
+        [job(0, 0, 2), job(1, 1, 3), job(2, 2, 4)],
+        tried,
+        [Fault("kill", 2, 2, "a", 1)],
+        fault="kill",
+    )
     (found,) = after(made, TWIN)
     assert (found.recovery_s, found.restart_s) == (1, 0)
 
 
 def test_a_lost_node_hits_all_that_ran_on_it_and_nothing_else() -> None:
-    tried = [attempt(0, 1, 0, 2), attempt(0, 2, 4, 5), attempt(1, 1, 1, 3, node="b"), attempt(2, 1, 2, 2.5, "failed", "a")]
+    tried = [
+        attempt(0, 1, 0, 2),
+        attempt(0, 2, 4, 5),
+        attempt(1, 1, 1, 3, node="b"),
+        attempt(2, 1, 2, 2.5, "failed", "a"),
+    ]
     tried[0] = attempt(0, 1, 0, 1.5, "killed", "a")
-    made = stream([job(0, 0, 5), job(1, 1, 3), job(2, 2, 4)], tried, [Fault("node", 1.5, 3, "a")], nodes=2, fault="node")
+    made = stream(
+        [job(0, 0, 5), job(1, 1, 3), job(2, 2, 4)],
+        tried,
+        [Fault("node", 1.5, 3, "a")],
+        nodes=2,
+        fault="node",
+    )
     (found,) = after(made, TWIN)
     assert (found.hit, found.restart_s, found.recovery_s) == (1, 2.5, 3.5)
 
@@ -126,20 +188,36 @@ def test_the_restart_after_a_lost_node_is_that_of_the_last_to_begin_again() -> N
         attempt(1, 2, 3, 5),
         attempt(2, 1, 2, 4),
     ]
-    made = stream([job(0, 0, 4), job(1, 1, 5), job(2, 2, 4)], tried, [Fault("node", 1.5, 1.8, "a")], fault="node")
+    made = stream(
+        [job(0, 0, 4), job(1, 1, 5), job(2, 2, 4)],
+        tried,
+        [Fault("node", 1.5, 1.8, "a")],
+        fault="node",
+    )
     (found,) = after(made, TWIN)
     assert (found.hit, found.restart_s, found.recovery_s) == (2, 1.5, 3.5)
 
 
 def test_a_job_that_is_given_up_has_no_recovery() -> None:
     tried = [attempt(0, 1, 0, 2), attempt(1, 1, 1, 2, "killed"), attempt(2, 1, 2, 4)]
-    made = stream([job(0, 0, 2), job(1, 1, 2, "killed"), job(2, 2, 4)], tried, [Fault("kill", 2, 2, "a", 1)], fault="kill")
+    made = stream(
+        [job(0, 0, 2), job(1, 1, 2, "killed"), job(2, 2, 4)],
+        tried,
+        [Fault("kill", 2, 2, "a", 1)],
+        fault="kill",
+    )
     (found,) = after(made, TWIN)
     assert (found.restart_s, found.recovery_s, found.why) == (None, None, GIVEN_UP)
 
 
 def test_the_next_fault_ends_the_wait_for_recovery() -> None:
-    tried = [attempt(0, 1, 0, 2), attempt(1, 1, 1, 2, "killed"), attempt(1, 2, 2, 3, "killed"), attempt(1, 3, 3, 5), attempt(2, 1, 5, 6)]
+    tried = [
+        attempt(0, 1, 0, 2),
+        attempt(1, 1, 1, 2, "killed"),
+        attempt(1, 2, 2, 3, "killed"),
+        attempt(1, 3, 3, 5),
+        attempt(2, 1, 5, 6),
+    ]
     faults = [Fault("kill", 3, 3, "a", 1), Fault("kill", 2, 2, "a", 1)]
     made = stream([job(0, 0, 2), job(1, 1, 5), job(2, 2, 6)], tried, faults, fault="kill")
     first, second = after(made, TWIN)
@@ -149,42 +227,71 @@ def test_the_next_fault_ends_the_wait_for_recovery() -> None:
 
 def test_a_kill_that_hit_nothing_is_no_fault() -> None:
     """Nothing ran, or what ran was over before it could be killed; the first was no reason for a wait of the second either."""
-    made = stream([job(0, 0, 2), job(1, 1, 3), job(2, 2, 4)], faults=[Fault("kill", 2.5), Fault("kill", 3.1, 3.1, "a", 1)], fault="kill")
+    made = stream(
+        [job(0, 0, 2), job(1, 1, 3), job(2, 2, 4)],
+        faults=[Fault("kill", 2.5), Fault("kill", 3.1, 3.1, "a", 1)],
+        fault="kill",
+    )
     assert after(made, TWIN) == []
 
 
 def test_a_kill_that_came_too_late_has_not_hit_the_attempt_before() -> None:
     """Attempt 2 was done when the second kill came, 0.2 s after the first."""
-    tried = [attempt(0, 1, 0, 2), attempt(1, 1, 1, 2, "killed"), attempt(1, 2, 2.05, 2.15), attempt(2, 1, 2, 4)]
+    tried = [
+        attempt(0, 1, 0, 2),
+        attempt(1, 1, 1, 2, "killed"),
+        attempt(1, 2, 2.05, 2.15),
+        attempt(2, 1, 2, 4),
+    ]
     faults = [Fault("kill", 2, 2, "a", 1), Fault("kill", 2.2, 2.2, "a", 1)]
-    (found,) = after(stream([job(0, 0, 2), job(1, 1, 2.15), job(2, 2, 4)], tried, faults, fault="kill"), TWIN)
+    (found,) = after(
+        stream([job(0, 0, 2), job(1, 1, 2.15), job(2, 2, 4)], tried, faults, fault="kill"), TWIN
+    )
     assert (found.fault.at_s, found.hit) == (2, 1)
 
 
 def test_a_closed_stream_never_catches_up() -> None:
     closed = [replace(one, planned_s=None) for one in TWIN.jobs]
-    tried = [attempt(0, 1, 0, 1, "killed"), attempt(0, 2, 1, 3), attempt(1, 1, 3, 5), attempt(2, 1, 5, 7)]
-    made = stream([replace(one, end_s=3.0 + 2 * at) for at, one in enumerate(closed)], tried, [Fault("kill", 1, 1, "a", 0)], fault="kill")
+    tried = [
+        attempt(0, 1, 0, 1, "killed"),
+        attempt(0, 2, 1, 3),
+        attempt(1, 1, 3, 5),
+        attempt(2, 1, 5, 7),
+    ]
+    made = stream(
+        [replace(one, end_s=3.0 + 2 * at) for at, one in enumerate(closed)],
+        tried,
+        [Fault("kill", 1, 1, "a", 0)],
+        fault="kill",
+    )
     (found,) = after(made, replace(TWIN, jobs=tuple(closed)))
     assert (found.hit, found.restart_s, found.recovery_s, found.why) == (1, 0, None, CLOSED)
 
 
 def test_a_neighbour_hits_nobody_and_is_over_when_it_ends() -> None:
     """It is there from 1 to 5 s; job 1 is done at 6 s in place of 3, job 2 at 7."""
-    made = stream([job(0, 0, 2), job(1, 1, 6), job(2, 2, 7)], faults=[Fault("cpu_hog", 1, 5)], fault="cpu_hog")
+    made = stream(
+        [job(0, 0, 2), job(1, 1, 6), job(2, 2, 7)], faults=[Fault("cpu_hog", 1, 5)], fault="cpu_hog"
+    )
     (found,) = after(made, TWIN)
     assert (found.hit, found.recovery_s) == (0, 6)
 
 
 def test_a_flood_is_over_when_its_own_jobs_are_done() -> None:
-    made = stream([job(0, 0, 2), job(1, 1, 3), job(2, 2, 4), job(7, 1, 9)], faults=[Fault("flood", 1, 1)], fault="flood")
+    made = stream(
+        [job(0, 0, 2), job(1, 1, 3), job(2, 2, 4), job(7, 1, 9)],
+        faults=[Fault("flood", 1, 1)],
+        fault="flood",
+    )
     assert after(made, TWIN)[0].recovery_s == 8
 
 
 def test_a_stream_that_is_still_behind_when_it_ends_has_not_recovered() -> None:
     """Nothing of it was done in both streams after the node had been lost."""
     jobs = [job(0, 0, None, "never started"), job(1, 1, None, "never started")]
-    made = stream(jobs, [attempt(0, 1, 5, None, "never started")], [Fault("node", 1, 3, "a")], fault="node")
+    made = stream(
+        jobs, [attempt(0, 1, 5, None, "never started")], [Fault("node", 1, 3, "a")], fault="node"
+    )
     (found,) = after(made, TWIN)
     assert (found.recovery_s, found.why) == (None, NOT_YET)
 
@@ -199,13 +306,17 @@ def test_without_an_end_or_a_twin_there_is_no_recovery(twin: object, why: str) -
 def test_a_block_counts_once_however_much_is_in_it() -> None:
     """Blocks of mean 2, 4 and 6: 4 ± 4.3027·2/√3; a block without a value has no part."""
     values = {1: (1.0, 3.0), 2: (4.0,), 3: (6.0, 6.0, 6.0), 4: (None,)}
-    found = known(over_blocks((("r", block), value) for block, own in values.items() for value in own))
+    found = known(
+        over_blocks((("r", block), value) for block, own in values.items() for value in own)
+    )
     assert found.value == 4
     assert found.low == pytest.approx(4 - 4.302653 * 2 / math.sqrt(3))
     assert found.high == pytest.approx(4 + 4.302653 * 2 / math.sqrt(3))
 
 
-@pytest.mark.parametrize(("values", "why"), [([1.0, 2.0], FEW), ([1.0], FEW), ([2.0, 2.0, 2.0], SAME)])
+@pytest.mark.parametrize(
+    ("values", "why"), [([1.0, 2.0], FEW), ([1.0], FEW), ([2.0, 2.0, 2.0], SAME)]
+)
 def test_what_has_no_interval_says_why(values: list[float], why: str) -> None:
     found = known(over_blocks((("r", at), value) for at, value in enumerate(values)))
     assert (found.low, found.why) == (None, why)
@@ -217,13 +328,37 @@ def test_nothing_is_nothing_and_not_nought() -> None:
 
 @pytest.mark.parametrize(
     ("times", "p", "word"),
-    [(2.0, 0.04, SLOWER), (0.5, 0.04, FASTER), (2.0, 0.05, CANT_TELL), (2.0, None, CANT_TELL), (None, None, NOT_COMPARABLE)],
+    [
+        (2.0, 0.04, SLOWER),
+        (0.5, 0.04, FASTER),
+        (2.0, 0.05, CANT_TELL),
+        (2.0, None, CANT_TELL),
+        (None, None, NOT_COMPARABLE),
+    ],
 )
-def test_a_ratio_is_slower_or_faster_only_where_it_is_shown(times: float | None, p: float | None, word: Word) -> None:
+def test_a_ratio_is_slower_or_faster_only_where_it_is_shown(
+    times: float | None, p: float | None, word: Word
+) -> None:
     assert verdict(SimpleNamespace(value=times, p_adjusted=p)) == word
 
 
 def test_claims_come_first() -> None:
-    verdicts = [(NOT_COMPARABLE, "a"), (CANT_TELL, "b"), (FASTER, "c"), (SLOWER, "d"), (SLOWER, "e")]
-    assert claimed(verdicts, "stock") == "Slower than stock: d, e. Faster than stock: c. Can't tell: b. Not comparable: a."
-    assert [name for _, name in claims_first([(None, "f"), *verdicts], lambda row: row[0])] == ["d", "e", "c", "b", "a", "f"]
+    verdicts = [
+        (NOT_COMPARABLE, "a"),
+        (CANT_TELL, "b"),
+        (FASTER, "c"),
+        (SLOWER, "d"),
+        (SLOWER, "e"),
+    ]
+    assert (
+        claimed(verdicts, "stock")
+        == "Slower than stock: d, e. Faster than stock: c. Can't tell: b. Not comparable: a."
+    )
+    assert [name for _, name in claims_first([(None, "f"), *verdicts], lambda row: row[0])] == [
+        "d",
+        "e",
+        "c",
+        "b",
+        "a",
+        "f",
+    ]

@@ -36,14 +36,38 @@ def lossy_run(made: MadeLine, blocks: int = 5) -> dict[str, Any]:
     names = [f"ddp_network:loss_percent={loss:g}:delay_ms=10" for loss in made.losses]
     rows: dict[tuple[str, int], dict[str, list[dict[str, Any]]]] = {}
     for name, loss in zip(names, made.losses, strict=True):
-        counts = {"segments_out": 1600, "segments_retransmitted": 16 * loss, "timeouts": 0, "loss_probes": 0}
+        counts = {
+            "segments_out": 1600,
+            "segments_retransmitted": 16 * loss,
+            "timeouts": 0,
+            "loss_probes": 0,
+        }
         line = {"packets": 10000, "dropped": 100 * loss, "loss_percent_measured": loss}
-        rows |= {(name, block): {"network": [{"step": at, **counts} for at in range(3)], "line": [line]} for block in range(1, blocks + 1)}
-    run = told_run(rows, steps_s={name: COMPUTE_S + made.spent_s(loss / 100) for name, loss in zip(names, made.losses, strict=True)})
+        rows |= {
+            (name, block): {"network": [{"step": at, **counts} for at in range(3)], "line": [line]}
+            for block in range(1, blocks + 1)
+        }
+    run = told_run(
+        rows,
+        steps_s={
+            name: COMPUTE_S + made.spent_s(loss / 100)
+            for name, loss in zip(names, made.losses, strict=True)
+        },
+    )
     for name, loss in zip(names, made.losses, strict=True):
-        run["deeptweak"]["workloads"][name]["params"] = {"loss_percent": f"{loss:g}", "delay_ms": "10", "mtu": 1500}
+        run["deeptweak"]["workloads"][name]["params"] = {
+            "loss_percent": f"{loss:g}",
+            "delay_ms": "10",
+            "mtu": 1500,
+        }
     for one in run["benchmarks"]:
-        facts = {"rtt_s": made.rtt_s, "mss_bytes": MSS, "gradient_bytes": SENT, "compute_s": made.compute_s, "congestion": made.congestion}
+        facts = {
+            "rtt_s": made.rtt_s,
+            "mss_bytes": MSS,
+            "gradient_bytes": SENT,
+            "compute_s": made.compute_s,
+            "congestion": made.congestion,
+        }
         one["extra_info"]["workload_facts"] |= facts
     return run
 
@@ -80,8 +104,14 @@ def test_one_block_has_no_interval(tmp_path: Path) -> None:
 def test_slowdowns_are_adjusted_over_all_losses_of_all_lines(tmp_path: Path) -> None:
     rng = np.random.default_rng(3)
     found = line_of(tmp_path, MadeLine(lambda _: CLEAN_S * float(np.exp(rng.normal(0, 0.3)))))
-    ps = [(row.slowdown.p, row.slowdown.p_adjusted) for row in found.losses if row.slowdown is not None]
-    first, adjusted = min((raw, after) for raw, after in ps if raw is not None and after is not None)
+    ps = [
+        (row.slowdown.p, row.slowdown.p_adjusted)
+        for row in found.losses
+        if row.slowdown is not None
+    ]
+    first, adjusted = min(
+        (raw, after) for raw, after in ps if raw is not None and after is not None
+    )
     assert adjusted == pytest.approx(min(1, 4 * first))
 
 
@@ -99,14 +129,20 @@ def test_facts_that_are_no_numbers_refuse_the_cell(tmp_path: Path) -> None:
 def test_a_loss_that_is_none_refuses_its_cells(tmp_path: Path, loss: str) -> None:
     path = saved(tmp_path, MadeLine(root, losses=(0.0, 1.0)), blocks=1)
     run = json.loads((tmp_path / "run.json").read_text())
-    run["deeptweak"]["workloads"]["ddp_network:loss_percent=1:delay_ms=10"]["params"]["loss_percent"] = loss
+    run["deeptweak"]["workloads"]["ddp_network:loss_percent=1:delay_ms=10"]["params"][
+        "loss_percent"
+    ] = loss
     (tmp_path / "run.json").write_text(json.dumps(run))
     refused: list[str] = []
     assert len(network.lossy_cells([path], refused)) == 1
     assert ["loss_percent" in line for line in refused] == [True]
 
 
-def test_where_no_cell_tells_its_arithmetic_communication_is_what_a_step_takes_longer(tmp_path: Path) -> None:
+def test_where_no_cell_tells_its_arithmetic_communication_is_what_a_step_takes_longer(
+    tmp_path: Path,
+) -> None:
     line = line_of(tmp_path, MadeLine(root, losses=(0.0, 1.0), compute_s=None))
     assert line.of_excess
-    assert [known(one.communication_s).value for one in line.losses] == pytest.approx([0, root(0.01) - CLEAN_S], rel=0.1)
+    assert [known(one.communication_s).value for one in line.losses] == pytest.approx(
+        [0, root(0.01) - CLEAN_S], rel=0.1
+    )

@@ -11,7 +11,12 @@ import pytest
 from analysis.load import from_json
 from analysis.studies.jobs.records import Fault, Outage, Stream, streams
 from analysis.studies.jobs.recovery import after, shared, totals
-from tests.analysis.studies.jobs.dependability.made_faults import Faulty, faulty_run, report, told_run
+from tests.analysis.studies.jobs.dependability.made_faults import (
+    Faulty,
+    faulty_run,
+    report,
+    told_run,
+)
 from tests.analysis.studies.jobs.dependability.made_streams import attempt, job, stream
 
 if TYPE_CHECKING:
@@ -26,7 +31,9 @@ def read(made: Any) -> tuple[list[Stream], list[str]]:
     return streams(from_json(made, "run.json"), refused), refused
 
 
-def changed(change: Callable[[dict[str, list[dict[str, Any]]]], object]) -> tuple[list[Stream], list[str]]:
+def changed(
+    change: Callable[[dict[str, list[dict[str, Any]]]], object],
+) -> tuple[list[Stream], list[str]]:
     told = report(KILLS)
     change(told)
     return read(told_run({(KILLS.workload, 1): told}))
@@ -35,20 +42,41 @@ def changed(change: Callable[[dict[str, list[dict[str, Any]]]], object]) -> tupl
 def test_a_stream_is_read_whole() -> None:
     (plain, faulty), refused = read(faulty_run([Faulty(jobs=20), KILLS], blocks=1))
     assert refused == []
-    assert plain.condition == faulty.condition == (("arrivals", "poisson"), ("rate_per_s", "4"), ("slots", "2"))
-    assert (plain.fault, faulty.fault, faulty.fault_params) == ("", "kill", {"rate_per_s": "1", "retries": 3})
+    assert (
+        plain.condition
+        == faulty.condition
+        == (("arrivals", "poisson"), ("rate_per_s", "4"), ("slots", "2"))
+    )
+    assert (plain.fault, faulty.fault, faulty.fault_params) == (
+        "",
+        "kill",
+        {"rate_per_s": "1", "retries": 3},
+    )
     assert (faulty.unit[1], faulty.retries, faulty.slots, faulty.nodes) == (1, 3, 2, 1)
     assert len(faulty.jobs) == 20
     assert len(faulty.faults) == sum(one.outcome == "killed" for one in faulty.attempts) > 0
-    assert [(one.number, one.work, one.planned_s) for one in plain.jobs] == [(one.number, one.work, one.planned_s) for one in faulty.jobs]
+    assert [(one.number, one.work, one.planned_s) for one in plain.jobs] == [
+        (one.number, one.work, one.planned_s) for one in faulty.jobs
+    ]
 
 
 def test_nodes_that_are_lost_are_paired_with_their_return() -> None:
     """Told in any order; a return of what was there, and the loss of what is lost, are nothing new."""
-    told = [("b", 5, "lost"), ("a", 1, "back"), ("a", 2, "lost"), ("a", 3, "lost"), ("a", 4, "back"), ("a", 6, "lost")]
+    told = [
+        ("b", 5, "lost"),
+        ("a", 1, "back"),
+        ("a", 2, "lost"),
+        ("a", 3, "lost"),
+        ("a", 4, "back"),
+        ("a", 6, "lost"),
+    ]
     rows = [{"node": node, "at_s": at, "what": what} for node, at, what in told]
     (found,), _ = changed(lambda report: report.update(node=rows))
-    assert sorted(found.outages, key=lambda one: one.at_s) == [Outage("a", 2, 4), Outage("b", 5), Outage("a", 6)]
+    assert sorted(found.outages, key=lambda one: one.at_s) == [
+        Outage("a", 2, 4),
+        Outage("b", 5),
+        Outage("a", 6),
+    ]
 
 
 def test_times_that_were_not_told_are_missing() -> None:
@@ -57,7 +85,11 @@ def test_times_that_were_not_told_are_missing() -> None:
         told["attempt"][0] |= {"admit_s": None, "start_s": None, "end_s": None, "node": None}
 
     (found,), _ = changed(forget)
-    assert (found.jobs[0].end_s, found.jobs[0].lost_s, found.jobs[0].response_s) == (None, None, None)
+    assert (found.jobs[0].end_s, found.jobs[0].lost_s, found.jobs[0].response_s) == (
+        None,
+        None,
+        None,
+    )
     assert (found.attempts[0].begin_s, found.attempts[0].node) == (None, None)
 
 
@@ -99,8 +131,13 @@ def test_a_cell_that_failed_is_said_and_others_are_read() -> None:
 
 def test_checkpoints_of_a_job_that_was_never_done_are_not_lost_twice() -> None:
     """Of 8 s, 4 of the lost job and half a second of the other's checkpoints are gone."""
-    tried = [replace(attempt(at, 1, 0, 4, how), checkpoints=1, cost_s=0.5) for at, how in enumerate(("done", "killed"))]
-    assert totals(stream([job(0, 0, 4), job(1, 0, 4, "killed")], tried)).useful == pytest.approx(3.5 / 8)
+    tried = [
+        replace(attempt(at, 1, 0, 4, how), checkpoints=1, cost_s=0.5)
+        for at, how in enumerate(("done", "killed"))
+    ]
+    assert totals(stream([job(0, 0, 4), job(1, 0, 4, "killed")], tried)).useful == pytest.approx(
+        3.5 / 8
+    )
 
 
 def test_a_node_that_was_away_before_the_first_job_or_after_the_last_is_missed_by_nobody() -> None:
@@ -116,6 +153,13 @@ def test_a_plan_is_the_same_to_the_microsecond(off_s: float, many: int) -> None:
 
 
 @pytest.mark.parametrize(("end_s", "hits"), [(1.7, [1]), (1.0, [])])
-def test_a_kill_hit_what_ended_just_before_it_was_told_and_nothing_earlier(end_s: float, hits: list[int]) -> None:
+def test_a_kill_hit_what_ended_just_before_it_was_told_and_nothing_earlier(
+    end_s: float, hits: list[int]
+) -> None:
     tried = [attempt(0, 1, 0.5, end_s, "killed"), attempt(0, 2, 2.5, 4)]
-    assert [one.hit for one in after(stream([job(0, 0, 4)], tried, [Fault("kill", 2, 2, "a", 0)], fault="kill"), None)] == hits
+    assert [
+        one.hit
+        for one in after(
+            stream([job(0, 0, 4)], tried, [Fault("kill", 2, 2, "a", 0)], fault="kill"), None
+        )
+    ] == hits

@@ -37,19 +37,34 @@ def slowed(block: int, factor: float, fault: str = "cpu_hog") -> Stream:
         ((1.01, 1.02, 1.03), "isolated"),
         ((1.5, 1.6, 1.55), "not isolated"),
         ((0.9, 1.3, 1.1), "open"),
-        ((0.5, 0.55, 0.52), "open"),  # beside a neighbour nothing gets faster: something else was different
+        (
+            (0.5, 0.55, 0.52),
+            "open",
+        ),  # beside a neighbour nothing gets faster: something else was different
         ((1.05, 1.06, 1.055), "isolated"),  # slower for certain, and by less than matters
-        ((0.953, 1.0, 1.05), "isolated"),  # by the 90 % interval, 0.92 to 1.09; that of 95 % reaches from 0.89 to 1.13
+        (
+            (0.953, 1.0, 1.05),
+            "isolated",
+        ),  # by the 90 % interval, 0.92 to 1.09; that of 95 % reaches from 0.89 to 1.13
         ((1.5, 1.6), "not judged"),
     ],
 )
-def test_a_neighbour_is_isolated_if_all_that_is_likely_lies_within_the_margin(factors: tuple[float, ...], word: str) -> None:
-    streams = [one for block, factor in enumerate(factors) for one in (slowed(block, factor), clean(block))]
+def test_a_neighbour_is_isolated_if_all_that_is_likely_lies_within_the_margin(
+    factors: tuple[float, ...], word: str
+) -> None:
+    streams = [
+        one for block, factor in enumerate(factors) for one in (slowed(block, factor), clean(block))
+    ]
     _, hog = arms(streams, MARGIN)
-    assert (hog.isolation, hog.thinned) == (word, False)  # no job was lost, however much sooner they are
+    assert (hog.isolation, hog.thinned) == (
+        word,
+        False,
+    )  # no job was lost, however much sooner they are
     assert known(hog.slowdown).value == pytest.approx(_geometric(factors))
     # Three jobs, the last done at 2 + 2·factor seconds in place of 4.
-    assert known(hog.goodput).value == pytest.approx(_geometric(tuple(4 / (2 + 2 * factor) for factor in factors)))
+    assert known(hog.goodput).value == pytest.approx(
+        _geometric(tuple(4 / (2 + 2 * factor) for factor in factors))
+    )
 
 
 def _geometric(values: tuple[float, ...]) -> float:
@@ -57,7 +72,11 @@ def _geometric(values: tuple[float, ...]) -> float:
 
 
 def test_only_neighbours_are_asked_for_isolation() -> None:
-    streams = [one for block in (1, 2, 3) for one in (slowed(block, 1 + block / 10, "few_cores"), clean(block))]
+    streams = [
+        one
+        for block in (1, 2, 3)
+        for one in (slowed(block, 1 + block / 10, "few_cores"), clean(block))
+    ]
     plain, limited = arms(streams, MARGIN)
     assert (plain.fault, plain.isolation, plain.slowdown) == ("", None, None)
     assert (limited.fault, limited.isolation) == ("few_cores", None)
@@ -66,17 +85,32 @@ def test_only_neighbours_are_asked_for_isolation() -> None:
 
 def test_p_is_holms_over_all_faults() -> None:
     factors = {"cpu_hog": (1.5, 1.6, 1.55), "io_hog": (1.1, 1.3, 1.2)}
-    streams = [slowed(at, factor, fault) for fault, some in factors.items() for at, factor in enumerate(some)]
+    streams = [
+        slowed(at, factor, fault)
+        for fault, some in factors.items()
+        for at, factor in enumerate(some)
+    ]
     _, one, other = arms([*streams, *(clean(block) for block in range(3))], MARGIN)
-    assert [known(arm.slowdown).p_adjusted for arm in (one, other)] == pytest.approx([2 * known(one.slowdown).p, known(other.slowdown).p])
+    assert [known(arm.slowdown).p_adjusted for arm in (one, other)] == pytest.approx(
+        [2 * known(one.slowdown).p, known(other.slowdown).p]
+    )
 
 
 def test_the_twin_has_the_same_checkpoints_and_retries_if_there_is_one() -> None:
     faulty = replace(slowed(1, 2), checkpoint_s=5.0, retries=3)
-    bare, same, other = clean(1), replace(clean(1), checkpoint_s=5.0, retries=3), replace(clean(1), checkpoint_s=1.0)
+    bare, same, other = (
+        clean(1),
+        replace(clean(1), checkpoint_s=5.0, retries=3),
+        replace(clean(1), checkpoint_s=1.0),
+    )
     assert twin_of(faulty, [other, bare, same]) is same
     assert twin_of(faulty, [other, bare]) is bare
-    for stranger in (clean(2), replace(clean(1), params={"jobs": 9}), replace(clean(1), tweakset="hugepages"), slowed(1, 1)):
+    for stranger in (
+        clean(2),
+        replace(clean(1), params={"jobs": 9}),
+        replace(clean(1), tweakset="hugepages"),
+        slowed(1, 1),
+    ):
         assert twin_of(faulty, [stranger]) is None
 
 
@@ -88,15 +122,25 @@ def test_without_any_twin_nothing_is_compared_and_it_is_said() -> None:
 
 def test_arms_that_differ_in_retries_alone_are_two() -> None:
     streams = [slowed(1, 1.5), replace(slowed(1, 1.2), retries=3), clean(1)]
-    assert [arm.name for arm in named(arms(streams, MARGIN)[1:])] == ["cpu_hog", "cpu_hog, retries 3"]
+    assert [arm.name for arm in named(arms(streams, MARGIN)[1:])] == [
+        "cpu_hog",
+        "cpu_hog, retries 3",
+    ]
 
 
 def test_jobs_that_the_fault_cost_for_good_are_counted() -> None:
     streams = []
     for block in (1, 2, 3):
-        tried = [attempt(0, 1, 0, 2), attempt(1, 1, 1, 1.5 + block / 10, "killed"), attempt(2, 1, 2, 4.5 + block / 10)]
+        tried = [
+            attempt(0, 1, 0, 2),
+            attempt(1, 1, 1, 1.5 + block / 10, "killed"),
+            attempt(2, 1, 2, 4.5 + block / 10),
+        ]
         jobs = [job(0, 0, 2), job(1, 1, 1.5 + block / 10, "killed"), job(2, 2, 4.5 + block / 10)]
-        streams += [clean(block), stream(jobs, tried, [Fault("kill", 1.5, 1.5, "a", 1)], fault="kill", block=block)]
+        streams += [
+            clean(block),
+            stream(jobs, tried, [Fault("kill", 1.5, 1.5, "a", 1)], fault="kill", block=block),
+        ]
     _, arm = arms(streams, MARGIN)
     assert (arm.lost_jobs, arm.hit, arm.recovered, arm.figures["recovery_s"]) == (3, 3, 0, None)
     # Of jobs 0 and 2: 2 s each without, and (2 + 2.5 + block/10)/2 with it.
@@ -109,22 +153,39 @@ def killing(block: int, fault: str, killed: int, factor: float) -> Stream:
     """The first of three jobs are killed at once; the others take so many times 2 s."""
     lost = [job(at, at, at + 0.1, "killed") for at in range(killed)]
     return stream(
-        [*lost, *(job(at, at, at + 2 * factor) for at in range(killed, 3))], faults=[Fault(fault, 0, 2)], fault=fault, block=block
+        [*lost, *(job(at, at, at + 2 * factor) for at in range(killed, 3))],
+        faults=[Fault(fault, 0, 2)],
+        fault=fault,
+        block=block,
     )
 
 
-def test_jobs_that_are_sooner_because_others_were_killed_are_no_gain(snapshot: SnapshotAssertion) -> None:
-    streams = [one for block in (1, 2, 3) for one in (killing(block, "little_memory", 2, 0.5 + block / 100), clean(block))]
+def test_jobs_that_are_sooner_because_others_were_killed_are_no_gain(
+    snapshot: SnapshotAssertion,
+) -> None:
+    streams = [
+        one
+        for block in (1, 2, 3)
+        for one in (killing(block, "little_memory", 2, 0.5 + block / 100), clean(block))
+    ]
     _, arm = arms(streams, MARGIN)
     assert known(arm.slowdown).value < 0.6
     assert (arm.lost_jobs, arm.thinned) == (6, True)
     assert text.render(reported(streams, MARGIN, ())) == snapshot
-    slower = [one for block in (1, 2, 3) for one in (killing(block, "little_memory", 2, 1.5 + block / 100), clean(block))]
+    slower = [
+        one
+        for block in (1, 2, 3)
+        for one in (killing(block, "little_memory", 2, 1.5 + block / 100), clean(block))
+    ]
     assert not arms(slower, MARGIN)[1].thinned
 
 
 def test_where_every_job_was_killed_nothing_is_left_to_compare(snapshot: SnapshotAssertion) -> None:
-    streams = [one for block in (1, 2, 3) for one in (killing(block, "little_memory", 3, 1.0), clean(block))]
+    streams = [
+        one
+        for block in (1, 2, 3)
+        for one in (killing(block, "little_memory", 3, 1.0), clean(block))
+    ]
     _, arm = arms(streams, MARGIN)
     assert (arm.slowdown, arm.goodput, arm.lost_jobs, arm.thinned) == (None, None, 9, False)
     assert any("nothing remains to compare" in note for note in arm.notes)
@@ -132,7 +193,11 @@ def test_where_every_job_was_killed_nothing_is_left_to_compare(snapshot: Snapsho
 
 
 def test_a_neighbour_that_costs_jobs_is_not_isolated_however_alike_the_others_are() -> None:
-    streams = [one for block in (1, 2, 3) for one in (killing(block, "memory_hog", 1, 1 + block / 100), clean(block))]
+    streams = [
+        one
+        for block in (1, 2, 3)
+        for one in (killing(block, "memory_hog", 1, 1 + block / 100), clean(block))
+    ]
     assert arms(streams, MARGIN)[1].isolation == "open"
 
 
@@ -140,33 +205,53 @@ def test_a_mean_of_the_few_quick_recoveries_is_not_given() -> None:
     """Of ten faults in one stream each but the last is followed by the next before its job is done."""
     tried = [attempt(0, at + 1, at / 10, (at + 1) / 10, "killed") for at in range(10)]
     faults = [Fault("kill", one.end_s or 0, one.end_s, "a", 0) for one in tried]
-    made = stream([job(0, 0, 3), job(1, 1, 3), job(2, 2, 4)], [*tried, attempt(0, 11, 1, 3)], faults, fault="kill")
+    made = stream(
+        [job(0, 0, 3), job(1, 1, 3), job(2, 2, 4)],
+        [*tried, attempt(0, 11, 1, 3)],
+        faults,
+        fault="kill",
+    )
     _, arm = arms([made, clean(1)], MARGIN)
     assert (arm.strikes, arm.recovered, arm.figures["recovery_s"]) == (10, 1, None)
 
 
 def test_notes(snapshot: SnapshotAssertion) -> None:
     jobs = [job(0, 0, 6), job(1, 1, None, "never ended"), job(2, 2, None, "never started")]
-    tried = [attempt(0, 1, 0, 1, "killed"), attempt(0, 2, 4, 6), attempt(1, 1, 4, None, "never ended")]
+    tried = [
+        attempt(0, 1, 0, 1, "killed"),
+        attempt(0, 2, 4, 6),
+        attempt(1, 1, 4, None, "never ended"),
+    ]
     alone = stream(jobs, tried, [Fault("node", 1, 4, "a")], [Outage("a", 1, 4)], fault="node")
     situations = {
         "it never came back": [replace(alone, outages=(Outage("a", 1),)), clean(1)],
         "no fault struck": [replace(clean(1), fault="kill"), clean(1)],
         "twins with other retries": [replace(slowed(1, 1.2), retries=3), clean(1)],
     }
-    assert {case: arms(streams, MARGIN)[1].notes for case, streams in situations.items()} == snapshot
+    assert {
+        case: arms(streams, MARGIN)[1].notes for case, streams in situations.items()
+    } == snapshot
 
 
 def learned(block: int, name: str, accuracies: tuple[float, ...], **params: Any) -> Stream:
-    jobs = [replace(job(at, at, at + 1), class_="federated", result={"accuracy": one}) for at, one in enumerate(accuracies)]
+    jobs = [
+        replace(job(at, at, at + 1), class_="federated", result={"accuracy": one})
+        for at, one in enumerate(accuracies)
+    ]
     made = {"name": "federated", "kind": "federated", "params": {"clients": 10, **params}}
     return replace(stream(jobs, block=block), params={"classes": name, "jobs": 2}, classes=(made,))
 
 
 def test_a_drop_is_against_the_same_block_without_poisoned_clients() -> None:
     """Blocks of 0.9, 0.8 and 0.7 clean lose 10, 20 and 30 points: 20 ± 4.3027·10/√3."""
-    streams = [learned(at, "federated", (1 - at / 10, 1 - at / 10), aggregation="fedavg") for at in (1, 2, 3)]
-    streams += [learned(at, "poisoned", (1 - at / 5, 1 - at / 5), aggregation="fedavg", poisoned=4) for at in (1, 2, 3)]
+    streams = [
+        learned(at, "federated", (1 - at / 10, 1 - at / 10), aggregation="fedavg")
+        for at in (1, 2, 3)
+    ]
+    streams += [
+        learned(at, "poisoned", (1 - at / 5, 1 - at / 5), aggregation="fedavg", poisoned=4)
+        for at in (1, 2, 3)
+    ]
     clean, poisoned = poisonings(streams)
     assert (clean.poisoned, clean.jobs, clean.drop) == (0, 6, None)
     assert known(poisoned.drop).value == pytest.approx(0.2)
@@ -177,19 +262,31 @@ def test_a_drop_is_against_the_same_block_without_poisoned_clients() -> None:
 def test_a_drop_is_claimed_by_holms_p_and_never_of_two_blocks() -> None:
     """10, 20 and 30 points: t = 0.2 / (0.1/√3) = 3.46 on 2, p 0.074; 19, 20 and 21 points: t = 34.6, p 0.0008, times 2 by Holm."""
     streams = [learned(at, "federated", (0.9,), aggregation="fedavg") for at in (1, 2, 3)]
-    streams += [learned(at, "poisoned", (0.9 - at / 10,), aggregation="fedavg", poisoned=4) for at in (1, 2, 3)]
-    streams += [learned(at, "median", (0.68 + at / 100,), aggregation="median", poisoned=4) for at in (1, 2, 3)]
+    streams += [
+        learned(at, "poisoned", (0.9 - at / 10,), aggregation="fedavg", poisoned=4)
+        for at in (1, 2, 3)
+    ]
+    streams += [
+        learned(at, "median", (0.68 + at / 100,), aggregation="median", poisoned=4)
+        for at in (1, 2, 3)
+    ]
     _, wide, narrow = poisonings(streams)
-    assert [known(one.change).p_adjusted for one in (wide, narrow)] == pytest.approx([0.0742, 2 * 0.00083], rel=0.01)
+    assert [known(one.change).p_adjusted for one in (wide, narrow)] == pytest.approx(
+        [0.0742, 2 * 0.00083], rel=0.01
+    )
     assert "Worse: aggregation=median, clients=10 (20.0 " in lost_accuracy([wide, narrow])
     better = replace(narrow, change=known(narrow.change)._replace(value=0.2))
     assert [word_of(one) is WORSE for one in (wide, narrow, better)] == [False, True, False]
-    assert [known(one.change).p for one in poisonings([*streams[:2], *streams[3:5]]) if one.poisoned] == [None]
+    assert [
+        known(one.change).p for one in poisonings([*streams[:2], *streams[3:5]]) if one.poisoned
+    ] == [None]
 
 
 def test_poisoned_clients_may_be_a_parameter_of_the_workload() -> None:
     one = learned(1, "federated", (0.9,))
-    _, poisoned = poisonings([one, replace(one, params={**one.params, "poisoned": 3}, jobs=learned(1, "", (0.6,)).jobs)])
+    _, poisoned = poisonings(
+        [one, replace(one, params={**one.params, "poisoned": 3}, jobs=learned(1, "", (0.6,)).jobs)]
+    )
     assert poisoned.poisoned == 3
     assert known(poisoned.drop).value == pytest.approx(0.3)
 
@@ -201,17 +298,24 @@ def test_without_a_clean_run_no_drop_is_made_up() -> None:
 
 def test_jobs_that_are_not_federated_or_not_done_have_no_part() -> None:
     other = learned(1, "train", (0.9,))
-    trained = replace(other, classes=({"name": "federated", "kind": "train", "params": {"lr": 0.1}},))
+    trained = replace(
+        other, classes=({"name": "federated", "kind": "train", "params": {"lr": 0.1}},)
+    )
     failed = replace(other, jobs=tuple(replace(one, outcome="failed") for one in other.jobs))
     assert poisonings([trained, failed]) == []
 
 
-def test_a_drop_is_against_its_own_setting_where_that_has_a_clean_run_and_else_against_another() -> None:
+def test_a_drop_is_against_its_own_setting_where_that_has_a_clean_run_and_else_against_another() -> (
+    None
+):
     """Median: .7 poisoned, of .9 of the mean's, and of .8 of its own once that was measured."""
     fedavg = learned(1, "federated", (0.9,), aggregation="fedavg")
     poisoned = learned(1, "three", (0.7,), aggregation="median", poisoned=4)
     own = learned(1, "two", (0.8,), aggregation="median")
-    for streams, drop, clean in (([fedavg, poisoned], 0.2, "fedavg"), ([fedavg, own, poisoned], 0.1, "median")):
+    for streams, drop, clean in (
+        ([fedavg, poisoned], 0.2, "fedavg"),
+        ([fedavg, own, poisoned], 0.1, "median"),
+    ):
         *_, median = poisonings(streams)
         assert known(median.drop).value == pytest.approx(drop)
         assert clean in median.clean
@@ -233,9 +337,15 @@ def quiet(block: int, policy: str = FIFO) -> Stream:
     return replace(made, policy=policy, params={"policy": policy})
 
 
-def test_jobs_of_the_flood_have_no_part_in_what_the_own_ones_gain(snapshot: SnapshotAssertion) -> None:
+def test_jobs_of_the_flood_have_no_part_in_what_the_own_ones_gain(
+    snapshot: SnapshotAssertion,
+) -> None:
     """Own jobs take 4 s under fifo and 1.8 to 2.2 s under fair share; those of the flood, 10 and 100 s, count for neither."""
-    streams = [one for block, took_s in enumerate((1.8, 2.0, 2.2)) for one in (met(block, 4), met(block, took_s, FAIR), quiet(block))]
+    streams = [
+        one
+        for block, took_s in enumerate((1.8, 2.0, 2.2))
+        for one in (met(block, 4), met(block, took_s, FAIR), quiet(block))
+    ]
     ((one,), _) = spared(streams)
     assert (one.arm, one.fault, one.n) == (FAIR, "flood", 3)
     assert one.value == pytest.approx((1.8 * 2.0 * 2.2) ** (1 / 3) / 4)
@@ -245,19 +355,33 @@ def test_jobs_of_the_flood_have_no_part_in_what_the_own_ones_gain(snapshot: Snap
 
 def test_p_is_holms_over_all_policies_and_faults() -> None:
     took = {FIFO: (4, 4, 4), FAIR: (1.8, 2.0, 2.2), "sjf": (3.0, 4.1, 4.0)}
-    streams = [met(block, float(some[block]), policy) for policy, some in took.items() for block in range(3)]
+    streams = [
+        met(block, float(some[block]), policy)
+        for policy, some in took.items()
+        for block in range(3)
+    ]
     (fair, sjf), _ = spared([*streams, *(quiet(block) for block in range(3))])
     assert [one.p_adjusted for one in (fair, sjf)] == pytest.approx([2 * fair.p, sjf.p])
 
 
 def test_a_policy_that_lost_other_jobs_is_not_compared() -> None:
-    streams = [one for block in range(3) for one in (met(block, 4), met(block, 2, FAIR, done=2), quiet(block))]
+    streams = [
+        one
+        for block in range(3)
+        for one in (met(block, 4), met(block, 2, FAIR, done=2), quiet(block))
+    ]
     assert spared(streams) == ([], [f"fair_share, flood: {LOST}"])
     assert LOST in " ".join(text.render(reported(streams, MARGIN, ())).split())
 
 
 @pytest.mark.parametrize(
-    "other", [quiet(1, FAIR), met(2, 2, FAIR), met(1, 2), replace(met(1, 2, FAIR), params={"policy": FAIR, "fault_size": 7})]
+    "other",
+    [
+        quiet(1, FAIR),
+        met(2, 2, FAIR),
+        met(1, 2),
+        replace(met(1, 2, FAIR), params={"policy": FAIR, "fault_size": 7}),
+    ],
 )
 def test_only_the_same_fault_in_the_same_block_is_compared(other: Stream) -> None:
     assert spared([met(1, 4), other]) == ([], [])

@@ -27,7 +27,14 @@ def rows(runs: int = 6, noise: float = 0.02, seed: int = 1) -> list[Measurement]
         for batch in BATCHES:
             for cache in ("cold", "warm"):
                 value = law(batch, cache) * float(np.exp(rng.normal(0, noise)))
-                made.append(Measurement(f"{batch} {cache}", f"run {run}", {"batch": float(batch), "cache": cache}, value))
+                made.append(
+                    Measurement(
+                        f"{batch} {cache}",
+                        f"run {run}",
+                        {"batch": float(batch), "cache": cache},
+                        value,
+                    )
+                )
     return made
 
 
@@ -36,7 +43,9 @@ def made_table(runs: int = 6, noise: float = 0.02, seed: int = 1) -> FactorTable
 
 
 def as_csv(told: list[Measurement]) -> str:
-    lines = [f"{one.factors['batch']:g},{one.factors['cache']},{one.run},{one.value!r}" for one in told]
+    lines = [
+        f"{one.factors['batch']:g},{one.factors['cache']},{one.run},{one.value!r}" for one in told
+    ]
     return "\n".join(["batch,cache,run,time_s", *lines]) + "\n"
 
 
@@ -46,12 +55,23 @@ def streams(folder: Path, runs: int = 6, jobs: int = 30) -> str:
     rng = np.random.default_rng(1)
     for benchmark in saved["benchmarks"]:
         report = benchmark["extra_info"]["report"]
-        report["stream"][0]["classes"] = [{"name": "short", "kind": "sleep"}, {"name": "long", "kind": "spin", "params": {"lr": 0.1}}]
+        report["stream"][0]["classes"] = [
+            {"name": "short", "kind": "sleep"},
+            {"name": "long", "kind": "spin", "params": {"lr": 0.1}},
+        ]
         for row in report["job"]:
             name = "long" if row["job"] % 3 == 0 else "short"
             work = float(rng.exponential(0.2)) + 0.01
-            taken = (0.05 + work if name == "short" else 2 * work / 2) * float(np.exp(rng.normal(0, 0.02)))
-            row |= {"class": name, "work": work, "replicas": 1 if name == "short" else 2, "end_s": row["start_s"] + taken, "cpu_s": taken}
+            taken = (0.05 + work if name == "short" else 2 * work / 2) * float(
+                np.exp(rng.normal(0, 0.02))
+            )
+            row |= {
+                "class": name,
+                "work": work,
+                "replicas": 1 if name == "short" else 2,
+                "end_s": row["start_s"] + taken,
+                "cpu_s": taken,
+            }
     path = folder / "streams.json"
     path.write_text(json.dumps(saved), encoding="utf-8")
     return str(path)

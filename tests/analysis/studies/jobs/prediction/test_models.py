@@ -38,7 +38,14 @@ if TYPE_CHECKING:
 @pytest.mark.parametrize("name", ["ridge", "trees"])
 def test_black_boxes_learn_what_batch_and_cache_do(name: str) -> None:
     made = made_table(noise=0.01)
-    asked = points([{"batch": float(batch), "cache": cache} for batch in BATCHES for cache in ("cold", "warm")], made)
+    asked = points(
+        [
+            {"batch": float(batch), "cache": cache}
+            for batch in BATCHES
+            for cache in ("cold", "warm")
+        ],
+        made,
+    )
     said = learners(made)[name](made, made.configurations)(asked)
     truth = np.log([law(batch, cache) for batch in BATCHES for cache in ("cold", "warm")])
     assert np.abs(said - truth).max() < 0.05
@@ -47,7 +54,11 @@ def test_black_boxes_learn_what_batch_and_cache_do(name: str) -> None:
 def test_ridge_follows_the_trend_beyond_what_it_saw() -> None:
     """Batch 64 was never measured; twice the largest that was takes √2 of its time."""
     made = made_table(noise=0.01)
-    (said,) = np.exp(learners(made)["ridge"](made, made.configurations)(points([{"batch": 64.0, "cache": "warm"}], made)))
+    (said,) = np.exp(
+        learners(made)["ridge"](made, made.configurations)(
+            points([{"batch": 64.0, "cache": "warm"}], made)
+        )
+    )
     assert said == pytest.approx(law(64, "warm"), rel=0.1)
 
 
@@ -78,10 +89,23 @@ def test_amdahls_law_is_found_for_each_class() -> None:
 
 
 def test_the_law_of_work_is_found_exactly() -> None:
-    made = table([one for one in jobs({"a": (0.5, 2.0, 0.0), "b": (0.0, 7.0, 0.0)}) if one.factors["replicas"] == 1], "service_s")
+    made = table(
+        [
+            one
+            for one in jobs({"a": (0.5, 2.0, 0.0), "b": (0.0, 7.0, 0.0)})
+            if one.factors["replicas"] == 1
+        ],
+        "service_s",
+    )
     assert list(learners(made)) == ["ridge", "trees", "work"]
     asked = points(
-        [{"class": "a", "work": 10.0}, {"class": "b", "work": 10.0}, {"class": "c", "work": 1.0}, {"class": "a", "work": -9.0}], made
+        [
+            {"class": "a", "work": 10.0},
+            {"class": "b", "work": 10.0},
+            {"class": "c", "work": 1.0},
+            {"class": "a", "work": -9.0},
+        ],
+        made,
     )
     *told, unknown, never = np.exp(learners(made)["work"](made, made.runs)(asked))
     assert told == pytest.approx([20.5, 70.0])
@@ -89,13 +113,19 @@ def test_the_law_of_work_is_found_exactly() -> None:
 
 
 def test_white_boxes_are_of_times_and_of_rows_that_tell_what_they_need() -> None:
-    waits = table([Measurement(str(at), "r", {"work": float(at)}, float(at)) for at in range(4)], "wait_s")
+    waits = table(
+        [Measurement(str(at), "r", {"work": float(at)}, float(at)) for at in range(4)], "wait_s"
+    )
     assert list(learners(made_table())) == list(learners(waits)) == ["ridge", "trees"]
 
 
 def test_jobs_of_one_size_tell_no_law_of_work() -> None:
     made = table(
-        [Measurement(name, "r", {"class": name, "work": work}, work) for name, work in (("a", 1.0), ("b", 2.0), ("c", 1.0))], "service_s"
+        [
+            Measurement(name, "r", {"class": name, "work": work}, work)
+            for name, work in (("a", 1.0), ("b", 2.0), ("c", 1.0))
+        ],
+        "service_s",
     )
     with pytest.raises(Refused, match="one size"):
         learners(made)["work"](made, made.runs)
@@ -117,8 +147,12 @@ def test_numbers_are_standardised(values: list[float]) -> None:
 
 def test_numbers_over_a_wide_range_are_seen_by_their_logarithms() -> None:
     """1, 4, 16 are equally far apart; 1, 2, 3 are as they are, and so is whatever reaches 0."""
-    assert np.diff(Coding(numbers(1, 4, 16)).coded(numbers(1, 4, 16))[:, 0]).std() == pytest.approx(0)
-    assert [Coding(numbers(*values)).log.item() for values in ((1, 4, 16), (1, 2, 3), (0, 4, 16))] == [True, False, False]
+    assert np.diff(Coding(numbers(1, 4, 16)).coded(numbers(1, 4, 16))[:, 0]).std() == pytest.approx(
+        0
+    )
+    assert [
+        Coding(numbers(*values)).log.item() for values in ((1, 4, 16), (1, 2, 3), (0, 4, 16))
+    ] == [True, False, False]
 
 
 def test_a_name_has_one_column_a_level_and_one_never_met_has_none() -> None:
@@ -135,13 +169,23 @@ def test_a_missing_number_stands_in_the_middle_and_says_so() -> None:
 
 
 def test_factors_that_part_the_rows_alike_are_one() -> None:
-    told = [Measurement(str(at), str(at), {"a": float(at), "b": f"level {at}", "one": 1.0}, 1.0 + at) for at in range(5)]
+    told = [
+        Measurement(str(at), str(at), {"a": float(at), "b": f"level {at}", "one": 1.0}, 1.0 + at)
+        for at in range(5)
+    ]
     made = table(told, "time_s")
-    assert (numbers_of(made.points), names_of(made.points), made.copies) == (["a"], [], {"a": ("b",)})
+    assert (numbers_of(made.points), names_of(made.points), made.copies) == (
+        ["a"],
+        [],
+        {"a": ("b",)},
+    )
 
 
 def test_a_name_of_every_row_is_a_label_and_no_factor() -> None:
-    told = [Measurement(str(at), str(at), {"a": float(at % 2), "label": f"x{at}"}, 1.0) for at in range(MOST_LEVELS + 1)]
+    told = [
+        Measurement(str(at), str(at), {"a": float(at % 2), "label": f"x{at}"}, 1.0)
+        for at in range(MOST_LEVELS + 1)
+    ]
     made = table(told, "time_s")
     assert names_of(made.points) == []
     assert [note.split()[0] for note in made.notes] == ["label"]
@@ -149,9 +193,17 @@ def test_a_name_of_every_row_is_a_label_and_no_factor() -> None:
 
 def test_what_a_point_lacks_is_the_commonest_of_the_rows_that_agree_with_what_was_met() -> None:
     """Two of three cold rows are png, all warm ones jpg; nobody measured batch 64, and that decides nothing."""
-    levels = [("cold", "png"), ("cold", "png"), ("cold", "jpg"), ("warm", "jpg"), ("warm", "jpg"), ("warm", "jpg")]
+    levels = [
+        ("cold", "png"),
+        ("cold", "png"),
+        ("cold", "jpg"),
+        ("warm", "jpg"),
+        ("warm", "jpg"),
+        ("warm", "jpg"),
+    ]
     told = [
-        Measurement(str(at), str(at), {"batch": at % 2, "cache": cache, "format": form}, 1.0) for at, (cache, form) in enumerate(levels)
+        Measurement(str(at), str(at), {"batch": at % 2, "cache": cache, "format": form}, 1.0)
+        for at, (cache, form) in enumerate(levels)
     ]
     made = table(told, "time_s")
     assert filled(made, {"batch": 64.0, "cache": "cold"})["format"] == "png"
@@ -178,7 +230,9 @@ def test_what_lies_beyond_all_that_was_measured_is_named(snapshot: SnapshotAsser
     found = {
         "numbers": beyond(numbers(1, 2, 3), numbers(2, 1, 5, 0.5, np.nan)),
         "a level": beyond(cache, pd.DataFrame({"cache": np.array(["hot"])})),
-        "a corner": beyond(pd.DataFrame({"a": line, "b": line}), pd.DataFrame({"a": [4.5, 0.0], "b": [4.5, 9.0]})),
+        "a corner": beyond(
+            pd.DataFrame({"a": line, "b": line}), pd.DataFrame({"a": [4.5, 0.0], "b": [4.5, 9.0]})
+        ),
         "names": beyond(never_together, pd.DataFrame({"n": [1.5], "a": ["y"], "b": ["v"]})),
     }
     assert {case: [bool(one) for one in some] for case, some in found.items()} == {
@@ -190,11 +244,15 @@ def test_what_lies_beyond_all_that_was_measured_is_named(snapshot: SnapshotAsser
     assert found == snapshot
 
 
-GROUPS = st.lists(st.sampled_from("abcdefghijklmnop"), min_size=LEAST, max_size=60).filter(lambda all_: len(set(all_)) >= LEAST)
+GROUPS = st.lists(st.sampled_from("abcdefghijklmnop"), min_size=LEAST, max_size=60).filter(
+    lambda all_: len(set(all_)) >= LEAST
+)
 
 
 @given(GROUPS, st.integers(2, 12))
-def test_no_row_of_a_group_is_on_both_sides_and_every_row_is_left_out_once(named: list[str], most: int) -> None:
+def test_no_row_of_a_group_is_on_both_sides_and_every_row_is_left_out_once(
+    named: list[str], most: int
+) -> None:
     groups = np.array(named)
     seen = []
     for training, test in PredefinedSplit(folds(groups, most)).split():

@@ -38,8 +38,12 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         "cold.csv": as_csv([one for one in rows(runs=2) if one.factors["cache"] == "cold"]),
         "tiny.csv": as_csv([one for one in rows(runs=2) if str(one.factors["batch"]) < "2"]),
         "alike.csv": "n,time_s\n" + "1,1\n" * 3,
-        "twin.csv": "".join(f"{line},{'twin' if at == 0 else line.split(',')[0] + 'x'}\n" for at, line in enumerate(twin)),
-        "bare.csv": "job,submit_s,start_s,end_s,class\n" + "".join(f"{at},0,0,{at + 1},a\n" for at in range(9)),
+        "twin.csv": "".join(
+            f"{line},{'twin' if at == 0 else line.split(',')[0] + 'x'}\n"
+            for at, line in enumerate(twin)
+        ),
+        "bare.csv": "job,submit_s,start_s,end_s,class\n"
+        + "".join(f"{at},0,0,{at + 1},a\n" for at in range(9)),
         "broken.yaml": "a: [",
         "three.yaml": "classes: 3",
         "other.yaml": "classes: [{name: other}]",
@@ -72,7 +76,9 @@ def test_pages(words: str, capsys: pytest.CaptureFixture[str], snapshot: Snapsho
     assert out == snapshot
 
 
-def test_refusals_are_one_line_on_stderr_and_exit_code_2(capsys: pytest.CaptureFixture[str], snapshot: SnapshotAssertion) -> None:
+def test_refusals_are_one_line_on_stderr_and_exit_code_2(
+    capsys: pytest.CaptureFixture[str], snapshot: SnapshotAssertion
+) -> None:
     asked = (
         "cv tiny.csv --models ridge",
         "cv alike.csv",
@@ -97,17 +103,24 @@ def test_refusals_are_one_line_on_stderr_and_exit_code_2(capsys: pytest.CaptureF
     assert Path("classes.yaml").read_text(encoding="utf-8") == CLASSES
 
 
-def test_a_validation_for_programs_holds_every_prediction_of_a_row_left_out(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_validation_for_programs_holds_every_prediction_of_a_row_left_out(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     _, one = data(capsys, "predict cv measured.csv --models ridge")["validations"]
     assert [model["model"] for model in one["scored"]] == ["mean", "ridge"]
     assert one["scored"][0]["difference"] is None
     ridge = one["held_out"]["ridge"]
     assert len(ridge["predicted"]) == len(one["measured"]) == len(one["units"]) == 144
-    assert all(low < value < high for low, value, high in zip(ridge["low"], ridge["predicted"], ridge["high"], strict=True))
+    assert all(
+        low < value < high
+        for low, value, high in zip(ridge["low"], ridge["predicted"], ridge["high"], strict=True)
+    )
 
 
 def test_points_for_programs(capsys: pytest.CaptureFixture[str]) -> None:
-    inside, beyond = data(capsys, "predict show measured.csv --at batch=4 cache=cold --at batch=64 cache=hot")["predictions"]
+    inside, beyond = data(
+        capsys, "predict show measured.csv --at batch=4 cache=cold --at batch=64 cache=hot"
+    )["predictions"]
     assert inside["value"] == pytest.approx(law(4, "cold"), rel=0.03)
     assert inside["low"] < inside["value"] < inside["high"]
     assert (inside["beyond"], len(beyond["beyond"])) == ([], 2)
@@ -115,7 +128,10 @@ def test_points_for_programs(capsys: pytest.CaptureFixture[str]) -> None:
     assert lacking["factors"] == {"batch": 8, "cache": "cold"}
     (few,) = data(capsys, "predict show cold.csv --at batch=4")["predictions"]
     assert (few["low"], few["high"]) == (None, None)
-    inside, unknown = data(capsys, "predict show streams.json --model work --at class=short work=1 --at class=huge work=1")["predictions"]
+    inside, unknown = data(
+        capsys,
+        "predict show streams.json --model work --at class=short work=1 --at class=huge work=1",
+    )["predictions"]
     assert inside["value"] == pytest.approx(1.05, rel=0.05)
     assert (unknown["value"], unknown["low"]) == (None, None)
 
@@ -125,7 +141,9 @@ def test_what_a_model_leans_on_most(capsys: pytest.CaptureFixture[str]) -> None:
     assert leans["batch"] > leans["cache"] > 0.5
 
 
-def test_predicted_times_for_programs_say_how_far_off_they_are(capsys: pytest.CaptureFixture[str]) -> None:
+def test_predicted_times_for_programs_say_how_far_off_they_are(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     found = data(capsys, "predict service streams.json --model work")
     short, long = sorted(found["classes"], key=lambda one: -one["jobs"])
     assert (short["name"], long["name"]) == ("short", "long")
@@ -137,11 +155,17 @@ def test_predicted_times_for_programs_say_how_far_off_they_are(capsys: pytest.Ca
 def test_predicted_times_go_back_to_the_scheduler() -> None:
     """`long` takes 2 s a unit of work on one replica and ran on two; `short` 1 s and 0.05 s a job."""
     out = Path("predicted.yaml")
-    assert main(["predict", "service", "streams.json", "--classes", "classes.yaml", "-o", str(out)]) == 0
+    assert (
+        main(["predict", "service", "streams.json", "--classes", "classes.yaml", "-o", str(out)])
+        == 0
+    )
     written = yaml.safe_load(out.read_text(encoding="utf-8"))
     short, long = written["classes"]
     assert long["predicted_s_per_work"] == pytest.approx(2, rel=0.1)
     assert short["predicted_s_per_work"] == pytest.approx(1 + 0.05 / 0.21, rel=0.15)
     assert "prediction_scv" not in short
-    assert [one.predicted_s_per_work for one in read_classes(out)] == [short["predicted_s_per_work"], long["predicted_s_per_work"]]
+    assert [one.predicted_s_per_work for one in read_classes(out)] == [
+        short["predicted_s_per_work"],
+        long["predicted_s_per_work"],
+    ]
     assert (written["description"], long["replicas"]) == ("two classes", 2)

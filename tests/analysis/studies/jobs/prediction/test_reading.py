@@ -34,8 +34,12 @@ def saved(folder: Path, made: Made, change: Callable[[JSON], None] = lambda _: N
     return str(path)
 
 
-def test_a_cell_is_a_row_and_a_copy_of_the_untouched_machine_is_the_untouched_machine(tmp_path: Path) -> None:
-    made = read([saved(tmp_path, Made(arms=(STOCK, AGAIN, Arm("tuned", gain=0.1)), blocks=3))], None)
+def test_a_cell_is_a_row_and_a_copy_of_the_untouched_machine_is_the_untouched_machine(
+    tmp_path: Path,
+) -> None:
+    made = read(
+        [saved(tmp_path, Made(arms=(STOCK, AGAIN, Arm("tuned", gain=0.1)), blocks=3))], None
+    )
     assert made.response == "throughput_samples_per_s"
     assert {str(one) for one in made.points["tweakset"]} == {"stock", "tuned"}
     assert (len(made.measured), len(set(made.configurations)), len(set(made.runs))) == (9, 2, 3)
@@ -46,7 +50,11 @@ def test_parameters_of_variants_are_factors_and_lists_are_none(tmp_path: Path) -
 
     def vary(told: JSON) -> None:
         for at, name in enumerate(names):
-            told["deeptweak"]["workloads"][name]["params"] = {"threads": str(2 + 6 * at), "warm": bool(at), "widths": [at]}
+            told["deeptweak"]["workloads"][name]["params"] = {
+                "threads": str(2 + 6 * at),
+                "warm": bool(at),
+                "widths": [at],
+            }
 
     made = read([saved(tmp_path, Made(arms=(STOCK,), workloads=names), vary)], "step_time_mean_s")
     assert sorted(set(made.points["threads"].tolist())) == [2, 8]
@@ -61,13 +69,17 @@ def test_a_cell_that_failed_is_left_out_and_said(tmp_path: Path) -> None:
 
 
 def test_a_design_gives_the_levels_of_its_settings(tmp_path: Path) -> None:
-    path = designed_file(tmp_path, "factorial", Keys({"vm.swappiness": 0.1, "vm.dirty_ratio": 0.0}), factorial(2))
+    path = designed_file(
+        tmp_path, "factorial", Keys({"vm.swappiness": 0.1, "vm.dirty_ratio": 0.0}), factorial(2)
+    )
     made = read([str(path)], None)
     assert set(made.points["vm.swappiness"].tolist()) == {"as found", "1"}
     assert "tweakset" not in made.points
 
 
-def test_monitors_are_taken_apart_into_what_they_are_and_how_often_they_look(tmp_path: Path) -> None:
+def test_monitors_are_taken_apart_into_what_they_are_and_how_often_they_look(
+    tmp_path: Path,
+) -> None:
     path = tmp_path / "monitored.json"
     path.write_text(json.dumps(monitored_run(MadeMonitoring(blocks=2))), encoding="utf-8")
     made = read([str(path)], "cpu_s")
@@ -102,7 +114,9 @@ def test_a_jobs_own_size_stands_and_not_what_was_asked_of_the_stream(tmp_path: P
     assert max(float(row.factors["work"]) for row in found) < 99
 
 
-def test_the_order_in_which_jobs_are_served_makes_no_other_configuration_of_a_job(tmp_path: Path) -> None:
+def test_the_order_in_which_jobs_are_served_makes_no_other_configuration_of_a_job(
+    tmp_path: Path,
+) -> None:
     path = Path(streams(tmp_path))
     told = json.loads(path.read_text())
     for at, benchmark in enumerate(told["benchmarks"]):
@@ -130,7 +144,9 @@ def test_waits_are_of_the_stream_and_not_of_the_class(tmp_path: Path) -> None:
     assert len(set(read([streams(tmp_path)], "response_s").configurations)) == 1
 
 
-def test_jobs_that_never_ended_and_clocks_that_went_backwards_are_left_out_and_counted(tmp_path: Path) -> None:
+def test_jobs_that_never_ended_and_clocks_that_went_backwards_are_left_out_and_counted(
+    tmp_path: Path,
+) -> None:
     path = Path(streams(tmp_path, runs=1))
     told = json.loads(path.read_text())
     jobs = told["benchmarks"][0]["extra_info"]["report"]["job"]
@@ -165,9 +181,14 @@ def test_csv_says_the_same(tmp_path: Path) -> None:
     assert (len(set(made.configurations)), len(set(made.runs))) == (12, 6)
 
 
-def test_a_list_of_jobs_tells_times_between_and_its_column_names_configurations(tmp_path: Path) -> None:
+def test_a_list_of_jobs_tells_times_between_and_its_column_names_configurations(
+    tmp_path: Path,
+) -> None:
     path = tmp_path / "jobs.csv"
-    path.write_text("job,configuration,class,submit_s,start_s,end_s\n0,x,a,0,1,4\n1,y,b,1,2,\n2,y,b,1,2,3\n", encoding="utf-8")
+    path.write_text(
+        "job,configuration,class,submit_s,start_s,end_s\n0,x,a,0,1,4\n1,y,b,1,2,\n2,y,b,1,2,3\n",
+        encoding="utf-8",
+    )
     made = read([str(path)], "response_s")
     assert (made.measured.tolist(), made.configurations.tolist()) == ([4, 2], ["x", "y"])
     assert "1 of 3" in made.notes[0]
@@ -177,10 +198,16 @@ def test_what_models_must_not_see_is_taken_away_and_configurations_stay(tmp_path
     path = tmp_path / "made.csv"
     path.write_text(as_csv(rows()), encoding="utf-8")
     made = read([str(path)], None, ["cache"])
-    assert (numbers_of(made.points), names_of(made.points), len(set(made.configurations))) == (["batch"], [], 12)
+    assert (numbers_of(made.points), names_of(made.points), len(set(made.configurations))) == (
+        ["batch"],
+        [],
+        12,
+    )
 
 
-def test_csv_that_is_none_is_refused_with_its_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, snapshot: SnapshotAssertion) -> None:
+def test_csv_that_is_none_is_refused_with_its_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, snapshot: SnapshotAssertion
+) -> None:
     monkeypatch.chdir(tmp_path)
     found = {}
     for text in ("", "a,a\n1,2\n", "a,time_s\n1,2\n1\n", 'a,time_s\n1,"2\n'):

@@ -35,37 +35,55 @@ if TYPE_CHECKING:
 NAN = math.nan
 
 
-def scores(predicted: list[float], mean: list[float], truth: list[float], units: str, *, log: bool) -> Scored:
+def scores(
+    predicted: list[float], mean: list[float], truth: list[float], units: str, *, log: bool
+) -> Scored:
     """The score of a model that says so of rows that were left out, group by group."""
     made = replace(
-        table([Measurement(unit, unit, {"x": float(at)}, 1.0) for at, unit in enumerate(units)], "time_s"),
+        table(
+            [Measurement(unit, unit, {"x": float(at)}, 1.0) for at, unit in enumerate(units)],
+            "time_s",
+        ),
         measured=np.array(truth),
         log=log,
     )
     nothing = np.full(len(units), NAN)
     said, base = (np.log(values) if log else np.array(values) for values in (predicted, mean))
-    return scored(HeldOut("model", said, nothing, nothing), base, made, made.configurations, len(set(units)))
+    return scored(
+        HeldOut("model", said, nothing, nothing), base, made, made.configurations, len(set(units))
+    )
 
 
 def test_errors_count_each_group_once() -> None:
-    """Group a has two rows 10 % off each, b one that is 30 % off: MAPE 20 %, not 16.7 %. RMSE √((1 + 9)/2)."""
+    """Group a has two rows 10 % off each, b one that is 30 % off: MAPE 20 %, not 16.7 %.
+
+    RMSE √((1 + 9)/2).
+    """
     found = scores([11, 9, 13], [20.0] * 3, [10.0] * 3, "aab", log=True)
     assert found.mape == pytest.approx(0.2)
     assert found.rmse == pytest.approx(math.sqrt(5))
-    assert found.typical == pytest.approx(math.exp(((math.log(1.1) - math.log(0.9)) / 2 + math.log(1.3)) / 2) - 1)
+    assert found.typical == pytest.approx(
+        math.exp(((math.log(1.1) - math.log(0.9)) / 2 + math.log(1.3)) / 2) - 1
+    )
     assert found.mean_typical == pytest.approx(1.0)
 
 
 def test_the_difference_is_paired_by_group_and_widened_for_training_sets_that_overlap() -> None:
     """Errors smaller by 1, 2, 3 in three groups dealt into three folds: 2 ± t · √(1/3 · (1 + 3/2))."""
-    found = known(scores([1, 11, 11], [2.0, 13.0, 14.0], [0.0, 10.0, 10.0], "abc", log=False).difference)
+    found = known(
+        scores([1, 11, 11], [2.0, 13.0, 14.0], [0.0, 10.0, 10.0], "abc", log=False).difference
+    )
     half = t_quantile(0.975, 2) * math.sqrt(1 / 3 * (1 + 3 / 2))
     assert (found.value, found.low, found.high) == pytest.approx((2, 2 - half, 2 + half))
 
 
 def test_a_model_as_far_off_as_the_mean_is_neither_better_nor_worse() -> None:
     (found,) = adjusted([scores([2, 2, 2], [2.0] * 3, [1.0, 2.0, 3.0], "abc", log=True)])
-    assert (known(found.difference).value, known(found.difference).p, known(found.difference).verdict) == (1, 1, "can't tell")
+    assert (
+        known(found.difference).value,
+        known(found.difference).p,
+        known(found.difference).verdict,
+    ) == (1, 1, "can't tell")
 
 
 def test_a_measured_0_has_no_error_in_percent() -> None:
@@ -81,8 +99,12 @@ def test_what_a_model_cannot_predict_is_not_held_against_it_nor_against_the_mean
 
 def test_p_values_are_adjusted_for_the_number_of_models() -> None:
     made = made_table()
-    alone = [known(validate(made, "run", [name]).scored[1].difference).p for name in ("ridge", "trees")]
-    among = [known(score.difference).p for score in validate(made, "run", ["ridge", "trees"]).scored[1:]]
+    alone = [
+        known(validate(made, "run", [name]).scored[1].difference).p for name in ("ridge", "trees")
+    ]
+    among = [
+        known(score.difference).p for score in validate(made, "run", ["ridge", "trees"]).scored[1:]
+    ]
     assert among == pytest.approx(holm(alone))
 
 
@@ -103,7 +125,11 @@ def test_a_law_in_the_factors_is_shown_and_beats_the_mean_where_nobody_measured(
 
 def test_rows_that_lay_outside_when_they_were_left_out_are_counted() -> None:
     """Without 32 warm, 32 cold is the only one of its batch: its six rows, left out, are beyond all others."""
-    found = validate(table([one for one in rows() if one.configuration != "32 warm"], "time_s"), "configuration", ["ridge"])
+    found = validate(
+        table([one for one in rows() if one.configuration != "32 warm"], "time_s"),
+        "configuration",
+        ["ridge"],
+    )
     assert found.extrapolated == 6
 
 
@@ -113,10 +139,17 @@ def test_of_noise_nothing_is_shown() -> None:
     for seed in range(12):
         rng = np.random.default_rng(seed)
         told = [
-            Measurement(str(at), str(at), {"x": float(rng.normal()), "y": float(rng.normal())}, float(np.exp(rng.normal())))
+            Measurement(
+                str(at),
+                str(at),
+                {"x": float(rng.normal()), "y": float(rng.normal())},
+                float(np.exp(rng.normal())),
+            )
             for at in range(15)
         ]
-        difference = known(validate(table(told, "time_s"), "configuration", ["ridge"], 0.5).scored[1].difference)
+        difference = known(
+            validate(table(told, "time_s"), "configuration", ["ridge"], 0.5).scored[1].difference
+        )
         better += difference.verdict == "better"
     assert better <= 3
 
@@ -129,7 +162,14 @@ def test_too_few_groups_are_refused_and_too_few_for_an_interval_are_said() -> No
 
 
 @pytest.mark.parametrize(
-    ("p", "verdict"), [(0.01, "better"), (0.049, "better"), (0.051, "can't tell"), (0.5, "can't tell"), (0.96, "can't tell")]
+    ("p", "verdict"),
+    [
+        (0.01, "better"),
+        (0.049, "better"),
+        (0.051, "can't tell"),
+        (0.5, "can't tell"),
+        (0.96, "can't tell"),
+    ],
 )
 def test_a_difference_is_shown_below_five_percent_and_nowhere_else(p: float, verdict: str) -> None:
     (one,) = adjusted([Scored("line", 9, 9, difference=Difference(0.1, -0.1, 0.3, p, "better"))])
@@ -139,24 +179,46 @@ def test_a_difference_is_shown_below_five_percent_and_nowhere_else(p: float, ver
 
 def test_of_three_models_each_is_adjusted() -> None:
     """Holm: 3 · .02 = .06 is not shown, nor are those after it; without a difference there is nothing to adjust."""
-    scored = [Scored("none", 2, 2), *(Scored("model", 9, 9, difference=Difference(0.1, 0.0, 0.3, p, "worse")) for p in (0.02, 0.03, 0.5))]
-    found = [one.difference and (one.difference.p, one.difference.verdict) for one in adjusted(scored)]
-    assert found == [None, (pytest.approx(0.06), "can't tell"), (pytest.approx(0.06), "can't tell"), (0.5, "can't tell")]
+    scored = [
+        Scored("none", 2, 2),
+        *(
+            Scored("model", 9, 9, difference=Difference(0.1, 0.0, 0.3, p, "worse"))
+            for p in (0.02, 0.03, 0.5)
+        ),
+    ]
+    found = [
+        one.difference and (one.difference.p, one.difference.verdict) for one in adjusted(scored)
+    ]
+    assert found == [
+        None,
+        (pytest.approx(0.06), "can't tell"),
+        (pytest.approx(0.06), "can't tell"),
+        (0.5, "can't tell"),
+    ]
 
 
-def intervals_of(off: list[float], groups: list[str], level: float, says: float = 0.0) -> tuple[float, float]:
+def intervals_of(
+    off: list[float], groups: list[str], level: float, says: float = 0.0
+) -> tuple[float, float]:
     """The interval of one point by a model that always says the same and was so much off in rows of these groups."""
     made = replace(
-        table([Measurement(group, "r", {"x": float(at)}, 1.0) for at, group in enumerate(groups)], "x"),
+        table(
+            [Measurement(group, "r", {"x": float(at)}, 1.0) for at, group in enumerate(groups)], "x"
+        ),
         measured=says + np.array(off),
         log=False,
     )
-    low, high = calibrated(made, "configuration", lambda *_: lambda points: np.full(len(points), says))(made.points[:1], level)
+    low, high = calibrated(
+        made, "configuration", lambda *_: lambda points: np.full(len(points), says)
+    )(made.points[:1], level)
     return low.item(), high.item()
 
 
 def test_the_interval_of_nine_groups_at_90_percent_is_their_largest_error() -> None:
-    """0.9 · (9 + 1) = 9 of 9 groups: the ninth. At 80 % it is the eighth, at 95 % it would be the one that never came."""
+    """0.9 · (9 + 1) = 9 of 9 groups: the ninth.
+
+    At 80 % it is the eighth, at 95 % it would be the one that never came.
+    """
     off, groups = [*map(float, range(1, 10))], [*"abcdefghi"]
     assert intervals_of(off, groups, 0.9) == (-9, 9)
     assert intervals_of(off, groups, 0.8) == (-8, 8)
@@ -165,7 +227,8 @@ def test_the_interval_of_nine_groups_at_90_percent_is_their_largest_error() -> N
 
 
 @pytest.mark.parametrize(
-    ("groups", "level", "finite"), [(9, 0.9, True), (8, 0.9, False), (4, 0.8, True), (3, 0.8, False), (19, 0.95, True)]
+    ("groups", "level", "finite"),
+    [(9, 0.9, True), (8, 0.9, False), (4, 0.8, True), (3, 0.8, False), (19, 0.95, True)],
 )
 def test_how_many_groups_an_interval_takes(groups: int, level: float, finite: bool) -> None:  # noqa: FBT001  # pytest's parameter
     assert enough(groups, level) is finite
@@ -178,7 +241,12 @@ def test_a_group_counts_once_however_many_rows_it_has() -> None:
 
 def test_each_candidate_comes_from_the_model_that_left_the_row_out() -> None:
     """CV+: what is fitted to the values 1 to 5 but one says their mean, and is off by how far that one lies from it."""
-    made = replace(table([Measurement(group, "r", {"x": 1.0 + at}, 1.0) for at, group in enumerate("abcde")], "x"), log=False)
+    made = replace(
+        table(
+            [Measurement(group, "r", {"x": 1.0 + at}, 1.0) for at, group in enumerate("abcde")], "x"
+        ),
+        log=False,
+    )
     made = replace(made, measured=np.arange(1.0, 6.0))
     ends = [(15 - value) / 4 + abs((15 - value) / 4 - value) for value in range(1, 6)]
     _, high = calibrated(made, "configuration", mean)(made.points[:1], 0.5)  # 0.5 · 6: the third
@@ -210,7 +278,12 @@ def test_intervals_cover_what_they_promise_of_groups_never_seen() -> None:
         for group in range(41):
             level = rng.normal(0, 1)
             told += [
-                Measurement(str(group), "r", {"x": float(at), "z": float(rng.normal())}, float(np.exp(level + rng.normal(0, 0.3))))
+                Measurement(
+                    str(group),
+                    "r",
+                    {"x": float(at), "z": float(rng.normal())},
+                    float(np.exp(level + rng.normal(0, 0.3))),
+                )
                 for at in range(3)
             ]
         both = table(told, "time_s")
@@ -225,5 +298,9 @@ def test_coverage_is_measured_on_groups_left_out() -> None:
     _, ridge_ = found.scored
     assert found.level == validation.LEVEL
     assert known(ridge_.covered).value > 0.8
-    assert known(known(ridge_.covered).low) < known(ridge_.covered).value <= known(known(ridge_.covered).high)
+    assert (
+        known(known(ridge_.covered).low)
+        < known(ridge_.covered).value
+        <= known(known(ridge_.covered).high)
+    )
     assert 1.2 < known(ridge_.width) < 3

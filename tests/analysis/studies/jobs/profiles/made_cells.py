@@ -13,7 +13,9 @@ from tests.synthetic import AGAIN, STOCK, Arm, Made, saved_run
 Row = dict[str, Any]
 
 
-def job(number: int = 0, *, waits: float = 0.0, starts: float = 0.0, runs: float = 1.0, **more: object) -> Row:
+def job(
+    number: int = 0, *, waits: float = 0.0, starts: float = 0.0, runs: float = 1.0, **more: object
+) -> Row:
     admit_s, start_s = number + waits, number + waits + starts
     return {
         "job": number,
@@ -38,7 +40,13 @@ def job(number: int = 0, *, waits: float = 0.0, starts: float = 0.0, runs: float
 
 
 def report(rows: Sequence[Row], slots: int = 1) -> dict[str, Any]:
-    about = {"arrivals": {"kind": "closed", "seed": 1}, "engine": "pool", "slots": slots, "policy": "fifo", "classes": []}
+    about = {
+        "arrivals": {"kind": "closed", "seed": 1},
+        "engine": "pool",
+        "slots": slots,
+        "policy": "fifo",
+        "classes": [],
+    }
     return {"job": list(rows), "stream": [about]}
 
 
@@ -51,13 +59,21 @@ def saved(
     name: str = "run.json",
 ) -> Path:
     workloads = tuple(dict.fromkeys(workload for workload, _, _ in told))
-    sets = [Arm(one, requested={"vm.swappiness": "1"}) for one in dict.fromkeys(tweakset for _, tweakset, _ in told) if one != "stock"]
+    sets = [
+        Arm(one, requested={"vm.swappiness": "1"})
+        for one in dict.fromkeys(tweakset for _, tweakset, _ in told)
+        if one != "stock"
+    ]
     blocks = range(1, max(block for _, _, block in told) + 1)
-    run = with_params(saved_run(Made(arms=(STOCK, AGAIN, *sets), workloads=workloads, blocks=len(blocks))))
+    run = with_params(
+        saved_run(Made(arms=(STOCK, AGAIN, *sets), workloads=workloads, blocks=len(blocks)))
+    )
     if cpus is not None:
         run["machine_info"]["deeptweak"]["cpu_count"] = cpus
     for workload, given in (params or {}).items():
-        run["workloads" if "workloads" in run else "deeptweak"]["workloads"][workload]["params"] = given
+        run["workloads" if "workloads" in run else "deeptweak"]["workloads"][workload]["params"] = (
+            given
+        )
     for one in run["benchmarks"]:
         info = one["extra_info"]
         key = (info["workload"], info["tweakset"], info["block"])

@@ -1,4 +1,7 @@
-"""`python -m analysis jobs profile`: where the time of jobs goes, by class and system. The runs here are made."""
+"""`python -m analysis jobs profile`: where the time of jobs goes, by class and system.
+
+The runs here are made.
+"""
 
 from __future__ import annotations
 
@@ -52,24 +55,32 @@ def parts(row: Mapping[str, Any]) -> dict[str, float]:
     return {name: figure["value"] for name, figure in row["parts"].items()}
 
 
-def test_response_time_is_divided_into_waiting_start_up_computing_limit_and_the_rest(profiled: Any) -> None:
+def test_response_time_is_divided_into_waiting_start_up_computing_limit_and_the_rest(
+    profiled: Any,
+) -> None:
     """Of 10 s: 2 waited, 1 started; of 7 at work 3.5 computed and 2.1 were held back, as one CPU can."""
     told = report([job(waits=2, starts=1, runs=7, cpu_s=3.5, throttled_s=2.1)])
     row = one(profiled({(HALF, "stock", 1): told}))
-    assert parts(row) == pytest.approx({"waiting": 0.2, "start-up": 0.1, "computing": 0.35, "CPU limit": 0.21, "other": 0.14})
+    assert parts(row) == pytest.approx(
+        {"waiting": 0.2, "start-up": 0.1, "computing": 0.35, "CPU limit": 0.21, "other": 0.14}
+    )
     assert row["bottleneck"] == "computing"
     assert row["time_s"]["value"] == pytest.approx(8)
     assert row["response_s"]["value"] == pytest.approx(10)
 
 
 def test_what_a_job_says_of_its_own_start_up_counts_there(profiled: Any) -> None:
-    row = one(profiled({(HALF, "stock", 1): report([job(starts=1, runs=9, result={"startup_s": 2.0})])}))
+    row = one(
+        profiled({(HALF, "stock", 1): report([job(starts=1, runs=9, result={"startup_s": 2.0})])})
+    )
     assert parts(row)["start-up"] == pytest.approx(0.3)
     assert sum(parts(row).values()) == pytest.approx(1)
 
 
 def test_cpu_is_what_replicas_used_over_what_their_limits_give(profiled: Any) -> None:
-    told = report([job(runs=10, cpu_s=8.0, cores=0.5, replicas=2, memory_mib=256, memory_peak_mib=256.0)])
+    told = report(
+        [job(runs=10, cpu_s=8.0, cores=0.5, replicas=2, memory_mib=256, memory_peak_mib=256.0)]
+    )
     row = one(profiled({(HALF, "stock", 1): told}))
     assert row["cpu"]["value"] == pytest.approx(0.8)
     assert row["memory"]["value"] == pytest.approx(0.5)
@@ -85,7 +96,12 @@ def test_without_a_limit_a_job_is_held_against_the_machine(profiled: Any) -> Non
 
 def test_memory_that_is_shared_is_not_held_against_a_limit(profiled: Any) -> None:
     """A framework's 500 MiB that a job was forked with: resident, and no peak of its cgroup was told."""
-    assert one(profiled({(HALF, "stock", 1): report([job(memory_mib=256, max_rss_mib=700.0)])}))["memory"] is None
+    assert (
+        one(profiled({(HALF, "stock", 1): report([job(memory_mib=256, max_rss_mib=700.0)])}))[
+            "memory"
+        ]
+        is None
+    )
 
 
 def test_in_a_closed_stream_waiting_is_no_bottleneck(profiled: Any) -> None:
@@ -97,11 +113,19 @@ def test_in_a_closed_stream_waiting_is_no_bottleneck(profiled: Any) -> None:
     assert parts(row)["waiting"] == pytest.approx(0.6)
     told["stream"][0]["arrivals"]["kind"] = "poisson"
     row = one(profiled({(HALF, "stock", 1): told}))
-    assert (row["bottleneck"], row["share"]["value"], row["closed"]) == ("waiting", pytest.approx(0.6), False)
+    assert (row["bottleneck"], row["share"]["value"], row["closed"]) == (
+        "waiting",
+        pytest.approx(0.6),
+        False,
+    )
 
 
 def test_what_was_not_told_is_missing_and_not_zero(profiled: Any) -> None:
-    row = one(profiled({(HALF, "stock", 1): report([job(cpu_s=None, max_rss_mib=None, work=None)])}, cpus=None))
+    row = one(
+        profiled(
+            {(HALF, "stock", 1): report([job(cpu_s=None, max_rss_mib=None, work=None)])}, cpus=None
+        )
+    )
     assert row["cpu"] is row["memory"] is row["work_per_s"] is None
     assert set(parts(row)) == {"waiting", "start-up"}
     assert (row["bottleneck"], row["share"]["value"]) == ("at work", 1)
@@ -109,7 +133,10 @@ def test_what_was_not_told_is_missing_and_not_zero(profiled: Any) -> None:
 
 def test_runs_and_not_jobs_make_the_interval(profiled: Any) -> None:
     """Means of three runs 1, 2, 3: mean 2, ± 4.3027 · 1/√3; how many jobs there are does not matter."""
-    told = {(HALF, "stock", at): report([job(number, runs=at) for number in range(50)]) for at in (1, 2, 3)}
+    told = {
+        (HALF, "stock", at): report([job(number, runs=at) for number in range(50)])
+        for at in (1, 2, 3)
+    }
     found = one(profiled(told))["time_s"]
     assert found["value"] == pytest.approx(2)
     assert found["high"] - found["value"] == pytest.approx(4.302653 / 3**0.5, rel=1e-5)
@@ -136,37 +163,69 @@ def test_the_best_system_is_said_with_its_gain_run_by_run(profiled: Any) -> None
 
 def test_the_best_systems_of_several_classes_have_holms_p(profiled: Any) -> None:
     """ONE is twice as fast, evenly in class a and more unevenly in b: the smaller p counts twice, the larger once."""
-    one = {at: [job(at, runs=at * (1 + off * at)) | {"class": class_} for class_, off in (("a", 0.01), ("b", 0.1))] for at in (1, 2, 3, 4)}
+    one = {
+        at: [
+            job(at, runs=at * (1 + off * at)) | {"class": class_}
+            for class_, off in (("a", 0.01), ("b", 0.1))
+        ]
+        for at in (1, 2, 3, 4)
+    }
     half = {at: [job(at, runs=2 * at) | {"class": class_} for class_ in "ab"] for at in one}
-    told = {(system, "stock", at): report(jobs) for system, runs in ((ONE, one), (HALF, half)) for at, jobs in runs.items()}
+    told = {
+        (system, "stock", at): report(jobs)
+        for system, runs in ((ONE, one), (HALF, half))
+        for at, jobs in runs.items()
+    }
     a, b = profiled(told)["times"].values()
     assert a["p"] < b["p"]
-    assert (a["p_adjusted"], b["p_adjusted"]) == pytest.approx((2 * a["p"], max(b["p"], 2 * a["p"])))
+    assert (a["p_adjusted"], b["p_adjusted"]) == pytest.approx(
+        (2 * a["p"], max(b["p"], 2 * a["p"]))
+    )
 
 
 def test_a_tweak_set_is_a_system_and_a_copy_of_stock_is_none(profiled: Any) -> None:
-    told = {(ONE, name, at): report([job(runs=at * by)]) for at in (1, 2, 3) for name, by in (("stock", 1.0), ("fast", 0.5 + 0.01 * at))}
+    told = {
+        (ONE, name, at): report([job(runs=at * by)])
+        for at in (1, 2, 3)
+        for name, by in (("stock", 1.0), ("fast", 0.5 + 0.01 * at))
+    }
     found = profiled(told)
     assert [row["system"] for row in found["profile"]] == [f"{ONE} under fast", ONE]
     assert [row["runs"] for row in found["profile"]] == [3, 3]
 
 
-def test_jobs_that_were_not_done_at_once_are_counted_and_named(profiled: Any, snapshot: SnapshotAssertion) -> None:
+def test_jobs_that_were_not_done_at_once_are_counted_and_named(
+    profiled: Any, snapshot: SnapshotAssertion
+) -> None:
     killed = {**job(1), "outcome": "killed", "end_s": None}
-    found = profiled({(ONE, "stock", 1): report([job(0), killed, job(2, attempts=2), {**job(3), "start_s": None}])})
+    found = profiled(
+        {
+            (ONE, "stock", 1): report(
+                [job(0), killed, job(2, attempts=2), {**job(3), "start_s": None}]
+            )
+        }
+    )
     row = one(found)
     assert (row["jobs"], row["lost"]) == (1, 3)
     assert row["why_lost"] == snapshot
 
 
 def test_pages_and_refusals(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, snapshot: SnapshotAssertion
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    snapshot: SnapshotAssertion,
 ) -> None:
     monkeypatch.chdir(tmp_path)
     waiting = {(ONE, "stock", at): report([job(runs=1 + 0.01 * at, waits=9)]) for at in (1, 2, 3)}
-    waiting |= {(HALF, "stock", at): report([job(runs=1.01 + 0.1 * (at - 2), waits=9)]) for at in (1, 2, 3)}
+    waiting |= {
+        (HALF, "stock", at): report([job(runs=1.01 + 0.1 * (at - 2), waits=9)]) for at in (1, 2, 3)
+    }
     classes = {(ONE, "stock", 1): report([job(0, runs=1), {**job(1, runs=5), "class": "infer"}])}
-    backwards = {(ONE, "stock", 1): report([{**job(0), "start_s": 5.0, "end_s": 1.0}]), (HALF, "stock", 1): report([job(0)])}
+    backwards = {
+        (ONE, "stock", 1): report([{**job(0), "start_s": 5.0, "end_s": 1.0}]),
+        (HALF, "stock", 1): report([job(0)]),
+    }
     situations: dict[str, dict[tuple[str, str, int], dict[str, Any]]] = {
         "waits in a closed stream": waiting,
         "two classes": classes,
@@ -186,9 +245,27 @@ def test_pages_and_refusals(
 SHARES = st.floats(0, 50, allow_subnormal=False)
 
 
-@given(waits=SHARES, starts=SHARES, runs=SHARES, cpu=SHARES, throttled=SHARES, replicas=st.integers(1, 8))
-def test_shares_are_shares_whatever_was_told(waits: float, starts: float, runs: float, cpu: float, throttled: float, replicas: int) -> None:
-    row = job(0, waits=waits, starts=starts, runs=runs, cpu_s=cpu, throttled_s=throttled, replicas=replicas, startup_s=throttled)
+@given(
+    waits=SHARES,
+    starts=SHARES,
+    runs=SHARES,
+    cpu=SHARES,
+    throttled=SHARES,
+    replicas=st.integers(1, 8),
+)
+def test_shares_are_shares_whatever_was_told(
+    waits: float, starts: float, runs: float, cpu: float, throttled: float, replicas: int
+) -> None:
+    row = job(
+        0,
+        waits=waits,
+        starts=starts,
+        runs=runs,
+        cpu_s=cpu,
+        throttled_s=throttled,
+        replicas=replicas,
+        startup_s=throttled,
+    )
     found = parts_of(pd.DataFrame([row]))[[*PARTS]].iloc[0].dropna()
     assert found.between(-1e-9, 1 + 1e-9).all()
     assert "computing" not in found or found.sum() == pytest.approx(1)
@@ -204,7 +281,9 @@ def test_systems_are_called_by_what_differs() -> None:
     assert apart(rows, ["a", "b", "b"]) == ["a", "b", "b, tweak set fast"]
 
 
-def test_a_run_that_is_named_twice_is_one(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_run_that_is_named_twice_is_one(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     told = {(ONE, "stock", block): report([job(runs=1 + block)]) for block in (1, 2)}
     names = [str(saved(tmp_path, told, name=name)) for name in ("one.json", "copy.json")]
     found = data(capsys, "jobs", "profile", *names)
@@ -237,7 +316,9 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     rng = np.random.default_rng(1)
     cores = {HALF: 0.5, ONE: 1, "job_stream:cores=2": 2}
     told = {
-        (name, "stock", block): report([job(number, runs=rng.uniform(0.9, 1.1) / many, cores=many) for number in range(12)])
+        (name, "stock", block): report(
+            [job(number, runs=rng.uniform(0.9, 1.1) / many, cores=many) for number in range(12)]
+        )
         for name, many in cores.items()
         for block in range(1, 5)
     }
@@ -245,7 +326,9 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
         "faults": faults,
         "network": Path(lossy(folder / "network", MadeLine(root))),
         "scaling": saved(folder / "scaling", scaled(), params=PARAMS),
-        "profile": saved(folder, told, params={name: {"cores": many} for name, many in cores.items()}),
+        "profile": saved(
+            folder, told, params={name: {"cores": many} for name, many in cores.items()}
+        ),
     }
 
 
@@ -264,24 +347,55 @@ def moved(folder: Path, run: Path, *, elsewhere: bool, renamed: bool = False) ->
 
 @pytest.mark.parametrize(("command", "kind"), COMMANDS)
 def test_runs_of_two_machines_are_refused(
-    command: str, kind: str, made: dict[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    command: str,
+    kind: str,
+    made: dict[str, Path],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     """More memory: of that no factor of `predict` tells."""
     step, *options = command.split(" --")
     words = [word for option in options for word in f"--{option}".split()]
-    assert main([*step.split(), str(made[kind]), str(moved(tmp_path, made[kind], elsewhere=True)), *words]) == 2
+    assert (
+        main(
+            [
+                *step.split(),
+                str(made[kind]),
+                str(moved(tmp_path, made[kind], elsewhere=True)),
+                *words,
+            ]
+        )
+        == 2
+    )
     out, err = capsys.readouterr()
     assert out == ""
     assert "other.json: is of another machine" in err
 
 
-@pytest.mark.parametrize(("command", "kind"), [one for one in COMMANDS if not one[0].startswith(("predict", "scale fit"))])
+@pytest.mark.parametrize(
+    ("command", "kind"),
+    [one for one in COMMANDS if not one[0].startswith(("predict", "scale fit"))],
+)
 def test_a_copy_changes_nothing_and_is_said(
-    command: str, kind: str, made: dict[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    command: str,
+    kind: str,
+    made: dict[str, Path],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     renamed = command.endswith("report")
     alone = data(capsys, *command.split(), made[kind])
-    assert main([*command.split(), str(made[kind]), str(moved(tmp_path, made[kind], elsewhere=False, renamed=renamed)), "--json"]) == 0
+    assert (
+        main(
+            [
+                *command.split(),
+                str(made[kind]),
+                str(moved(tmp_path, made[kind], elsewhere=False, renamed=renamed)),
+                "--json",
+            ]
+        )
+        == 0
+    )
     out, err = capsys.readouterr()
     both = json.loads(out)
     assert "a copy" in err + str(both.pop("refused", []))
@@ -289,22 +403,30 @@ def test_a_copy_changes_nothing_and_is_said(
     assert both == alone
 
 
-def test_a_copy_is_no_further_row_to_learn_from(made: dict[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_copy_is_no_further_row_to_learn_from(
+    made: dict[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     names = made["profile"], moved(tmp_path, made["profile"], elsewhere=False)
-    alone, both = (data(capsys, "predict", "cv", *names[:count], "--models", "ridge") for count in (1, 2))
+    alone, both = (
+        data(capsys, "predict", "cv", *names[:count], "--models", "ridge") for count in (1, 2)
+    )
     assert both["validations"] == alone["validations"]
     assert any("a copy" in line for line in both["table"]["notes"])
 
 
 def test_a_copy_gives_a_law_no_further_jobs(made: dict[str, Path], tmp_path: Path) -> None:
     alone, _ = points([str(made["scaling"])])
-    both, left_out = points([str(made["scaling"]), str(moved(tmp_path, made["scaling"], elsewhere=False))])
+    both, left_out = points(
+        [str(made["scaling"]), str(moved(tmp_path, made["scaling"], elsewhere=False))]
+    )
     assert both == alone
     assert any("a copy" in line for line in left_out)
 
 
 @pytest.mark.parametrize("first", ["whole", "part"])
-def test_of_a_run_that_was_resumed_the_whole_counts(first: str, made: dict[str, Path], tmp_path: Path) -> None:
+def test_of_a_run_that_was_resumed_the_whole_counts(
+    first: str, made: dict[str, Path], tmp_path: Path
+) -> None:
     told: Any = parsed(made["faults"])
     told["benchmarks"] = [one for one in told["benchmarks"] if one["extra_info"]["block"] <= 2]
     told["deeptweak"]["cells"] = [one for one in told["deeptweak"]["cells"] if one["block"] <= 2]
@@ -312,7 +434,9 @@ def test_of_a_run_that_was_resumed_the_whole_counts(first: str, made: dict[str, 
     part.write_text(json.dumps(told), encoding="utf-8")
     refused: list[str] = []
     names = [str(made["faults"]), str(part)]
-    (kept,) = of_one_machine(load_each(names if first == "whole" else names[::-1], refused), refused)
+    (kept,) = of_one_machine(
+        load_each(names if first == "whole" else names[::-1], refused), refused
+    )
     assert len(kept.cells) == 5 * len(ARMS)
     (line,) = refused
     assert line.startswith(f"{part}: ")

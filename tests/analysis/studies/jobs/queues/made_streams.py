@@ -28,7 +28,11 @@ def constant(_: np.random.Generator, count: int) -> np.ndarray:
 
 def heavy(rng: np.random.Generator, count: int) -> np.ndarray:
     share = (1 - np.sqrt(3 / 5)) / 2
-    return np.where(rng.random(count) < share, rng.exponential(0.5 / share, count), rng.exponential(0.5 / (1 - share), count))
+    return np.where(
+        rng.random(count) < share,
+        rng.exponential(0.5 / share, count),
+        rng.exponential(0.5 / (1 - share), count),
+    )
 
 
 @dataclass(frozen=True)
@@ -51,7 +55,9 @@ def rows(made: MadeStream = MadeStream(), seed: int = 1) -> list[Row]:
     submits = np.cumsum(made.gaps(rng, made.jobs)) / made.rate_per_s
     services = made.services(rng, made.jobs) * made.service_s
     priorities = rng.choice(list(made.priorities), made.jobs, p=list(made.priorities.values()))
-    starts = _starts(made, submits, services, priorities if made.policy == "priority" else np.zeros(made.jobs))
+    starts = _starts(
+        made, submits, services, priorities if made.policy == "priority" else np.zeros(made.jobs)
+    )
     return [
         {
             "job": at,
@@ -75,7 +81,9 @@ def rows(made: MadeStream = MadeStream(), seed: int = 1) -> list[Row]:
     ]
 
 
-def _starts(made: MadeStream, submits: np.ndarray, services: np.ndarray, priorities: np.ndarray) -> np.ndarray:
+def _starts(
+    made: MadeStream, submits: np.ndarray, services: np.ndarray, priorities: np.ndarray
+) -> np.ndarray:
     free = [0.0] * made.slots
     waiting: list[tuple[float, int]] = []
     starts = np.zeros(made.jobs)
@@ -99,17 +107,26 @@ def stream_row(made: MadeStream, seed: int) -> Row:
     return {"arrivals": arrivals, **told, "began_utc": "2026-01-01T00:00:00+00:00", "classes": []}
 
 
-def streamed_run(made: MadeStream = MadeStream(), runs: int = 4, seed: int = 1, *, again: bool = False) -> JSON:
+def streamed_run(
+    made: MadeStream = MadeStream(), runs: int = 4, seed: int = 1, *, again: bool = False
+) -> JSON:
     name = f"job_stream:arrivals=poisson:rate_per_s={made.rate_per_s:g}:slots={made.slots}"
     stocks = (STOCK, AGAIN) if again else (STOCK,)
     saved = saved_run(Made(arms=stocks, workloads=(name,), blocks=runs, seed=seed))
     for at, benchmark in enumerate(saved["benchmarks"]):
-        benchmark["extra_info"]["report"] = {"job": rows(made, 1000 * seed + at), "stream": [stream_row(made, at)]}
+        benchmark["extra_info"]["report"] = {
+            "job": rows(made, 1000 * seed + at),
+            "stream": [stream_row(made, at)],
+        }
     return saved
 
 
-def as_csv(told: list[Row], columns: tuple[str, ...] = ("job", "submit_s", "start_s", "end_s")) -> str:
-    lines = [",".join("" if row[name] is None else str(row[name]) for name in columns) for row in told]
+def as_csv(
+    told: list[Row], columns: tuple[str, ...] = ("job", "submit_s", "start_s", "end_s")
+) -> str:
+    lines = [
+        ",".join("" if row[name] is None else str(row[name]) for name in columns) for row in told
+    ]
     return "\n".join([",".join(columns), *lines]) + "\n"
 
 

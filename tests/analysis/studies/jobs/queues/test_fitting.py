@@ -19,7 +19,13 @@ from analysis.studies.jobs.queues import chosen, predicted
 from analysis.studies.jobs.records import Job, Stream
 from analysis.terms import Refused
 from tests.analysis.answers import known
-from tests.analysis.studies.jobs.queues.made_streams import MadeStream, as_csv, constant, heavy, rows
+from tests.analysis.studies.jobs.queues.made_streams import (
+    MadeStream,
+    as_csv,
+    constant,
+    heavy,
+    rows,
+)
 
 if TYPE_CHECKING:
     from syrupy.assertion import SnapshotAssertion
@@ -29,7 +35,17 @@ if TYPE_CHECKING:
 
 @cache
 def stream(made: MadeStream, seed: int) -> Stream:
-    jobs = [Job(row["job"], row["submit_s"], None, row["start_s"], row["end_s"], priority=row["priority"]) for row in rows(made, seed)]
+    jobs = [
+        Job(
+            row["job"],
+            row["submit_s"],
+            None,
+            row["start_s"],
+            row["end_s"],
+            priority=row["priority"],
+        )
+        for row in rows(made, seed)
+    ]
     return Stream("made", "made", tuple(jobs), made.slots, made.engine, made.policy)
 
 
@@ -39,7 +55,12 @@ def of(made: MadeStream, runs: int = 4, seed: int = 1) -> Fit:
 
 
 def holds(one: Figure | None, truth: float) -> bool:
-    return one is not None and one.low is not None and one.high is not None and one.low <= truth <= one.high
+    return (
+        one is not None
+        and one.low is not None
+        and one.high is not None
+        and one.low <= truth <= one.high
+    )
 
 
 def test_a_queue_as_it_was_made() -> None:
@@ -75,7 +96,9 @@ def test_intervals_hold_the_truth_about_as_often_as_they_say() -> None:
         (MadeStream(rate_per_s=12), 1, "batches of jobs"),
     ],
 )
-def test_with_few_runs_busy_cycles_or_batches_of_jobs_carry_the_interval(made: MadeStream, runs: int, kind: str) -> None:
+def test_with_few_runs_busy_cycles_or_batches_of_jobs_carry_the_interval(
+    made: MadeStream, runs: int, kind: str
+) -> None:
     found = of(made, runs)
     assert found.sums.index.name == kind
     rate = known(found.rate_per_s)
@@ -89,17 +112,33 @@ def test_too_few_jobs_carry_no_interval() -> None:
 
 def test_the_interval_of_a_mean_is_students_where_units_are_equal() -> None:
     """Four runs of one job after 1, 2, 3, 4 s each: the jackknife of their mean is t·s/√n around 2.5, as it is without the logarithm."""
-    made = [Stream(str(at), "made", (Job(0, 0.0), Job(1, 0.0, None, at, at)), 1) for at in (1.0, 2.0, 3.0, 4.0)]
-    found = known(estimate(lambda sums: sums["wait_s"] / sums["wait_n"], sums_of([columns(one) for one in made]), logs=False))
+    made = [
+        Stream(str(at), "made", (Job(0, 0.0), Job(1, 0.0, None, at, at)), 1)
+        for at in (1.0, 2.0, 3.0, 4.0)
+    ]
+    found = known(
+        estimate(
+            lambda sums: sums["wait_s"] / sums["wait_n"],
+            sums_of([columns(one) for one in made]),
+            logs=False,
+        )
+    )
     assert (found.value, known(found.se)) == pytest.approx((2.5, np.std([1, 2, 3, 4], ddof=1) / 2))
     assert found.value - known(found.low) == pytest.approx(3.182446305 * known(found.se))
 
 
 def test_a_run_is_as_heavy_as_its_jobs_whatever_is_missing() -> None:
-    made = Stream("made", "made", (Job(0, 0.0, None, 0.0, 1.0), Job(1, 1.0), Job(2, 2.0, None, 2.5, 4.5)), 1)
+    made = Stream(
+        "made", "made", (Job(0, 0.0, None, 0.0, 1.0), Job(1, 1.0), Job(2, 2.0, None, 2.5, 4.5)), 1
+    )
     found = sums_of([columns(made)]).sum()
     assert (found["gap_n"], found["gap_s"], found["wait_n"], found["wait_s"]) == (2, 2.0, 2, 0.5)
-    assert (found["service_n"], found["service_s"], found["service_s2"], found["waited_n"]) == (2, 3.0, 5.0, 1)
+    assert (found["service_n"], found["service_s"], found["service_s2"], found["waited_n"]) == (
+        2,
+        3.0,
+        5.0,
+        1,
+    )
 
 
 @pytest.mark.parametrize(
@@ -111,9 +150,14 @@ def test_a_run_is_as_heavy_as_its_jobs_whatever_is_missing() -> None:
         (MadeStream(services=heavy), False, True),
     ],
 )
-def test_what_is_not_poisson_or_not_exponential_is_refused(made: MadeStream, *, arrivals: bool, services: bool) -> None:
+def test_what_is_not_poisson_or_not_exponential_is_refused(
+    made: MadeStream, *, arrivals: bool, services: bool
+) -> None:
     found = of(made, 3)
-    assert (bool(known(found.arrivals).refused), bool(known(found.services).refused)) == (arrivals, services)
+    assert (bool(known(found.arrivals).refused), bool(known(found.services).refused)) == (
+        arrivals,
+        services,
+    )
 
 
 def test_distances_from_an_exponential_have_the_published_limits() -> None:
@@ -124,7 +168,9 @@ def test_distances_from_an_exponential_have_the_published_limits() -> None:
 
 def test_a_rate_that_doubles_and_gaps_that_hang_together_are_found() -> None:
     rng = np.random.default_rng(1)
-    doubled = np.cumsum(np.concatenate([rng.standard_exponential(300), rng.standard_exponential(300) / 2]))
+    doubled = np.cumsum(
+        np.concatenate([rng.standard_exponential(300), rng.standard_exponential(300) / 2])
+    )
     waves = np.cumsum(rng.standard_exponential(600) * np.repeat(rng.choice([0.3, 1.7], 30), 20))
     for times, word in ((doubled, "stays"), (waves, "hang")):
         found = known(fitting.arrivals_shape([times]))
@@ -142,7 +188,11 @@ def test_too_few_values_are_not_tested() -> None:
 def test_p_of_exponential_times_is_anything_from_0_to_1_alike(count: int) -> None:
     """Of 200 samples 10 are expected below 5 %, give or take 3.1; the mean is 1/2, give or take .29/14 = .02."""
     rng = np.random.default_rng(3)
-    ps = [found.tests[0].p for _ in range(200) if (found := fitting.services_shape([rng.standard_exponential(count)]))]
+    ps = [
+        found.tests[0].p
+        for _ in range(200)
+        if (found := fitting.services_shape([rng.standard_exponential(count)]))
+    ]
     assert 1 <= sum(p < 0.05 for p in ps) <= 20
     assert np.mean(ps) == pytest.approx(0.5, abs=0.08)
 
@@ -151,17 +201,31 @@ def test_a_trace_of_arrivals_gives_a_rate_and_no_service() -> None:
     (found,) = parse_jobs(as_csv(rows(MadeStream()), ("job", "submit_s")), "trace")
     made = fit([found])
     assert known(made.rate_per_s).value == pytest.approx(6, rel=0.1)
-    assert (made.service_s, made.load, made.wait_s, made.utilisation, made.services) == (None, None, None, None, None)
+    assert (made.service_s, made.load, made.wait_s, made.utilisation, made.services) == (
+        None,
+        None,
+        None,
+        None,
+        None,
+    )
     assert made.findings == ()
     assert predicted(made, 2) == []
 
 
 @pytest.mark.parametrize(
     ("sums", "expected"),
-    [((3, 6.0, 14.0), 1 / 4), ((3, 0.3, 0.030000000000000002), 0.0), ((1, 0.3, 0.09), None)],  # 1, 2, 3: variance 1 with n - 1, mean 2
+    [
+        ((3, 6.0, 14.0), 1 / 4),
+        ((3, 0.3, 0.030000000000000002), 0.0),
+        ((1, 0.3, 0.09), None),
+    ],  # 1, 2, 3: variance 1 with n - 1, mean 2
 )
-def test_squared_coefficient_of_variation_by_hand(sums: tuple[float, ...], expected: float | None) -> None:
-    assert scv(dict(zip(("gap_n", "gap_s", "gap_s2"), sums, strict=True)), "gap") == pytest.approx(expected)
+def test_squared_coefficient_of_variation_by_hand(
+    sums: tuple[float, ...], expected: float | None
+) -> None:
+    assert scv(dict(zip(("gap_n", "gap_s", "gap_s2"), sums, strict=True)), "gap") == pytest.approx(
+        expected
+    )
 
 
 def test_what_a_fit_finds_wrong(snapshot: SnapshotAssertion) -> None:
@@ -173,9 +237,16 @@ def test_what_a_fit_finds_wrong(snapshot: SnapshotAssertion) -> None:
         "as made": [made],
         "planned 6/s, came 4/s": [replace(one, arrivals={"rate_per_s": 6}) for one in late],
         "came as planned": [replace(one, arrivals={"rate_per_s": 4.0}) for one in late],
-        "clockwork, planned rate rounded": [replace(one, arrivals={"rate_per_s": 6.0001}) for one in clockwork],
+        "clockwork, planned rate rounded": [
+            replace(one, arrivals={"rate_per_s": 6.0001}) for one in clockwork
+        ],
         "one slot, two held": [replace(made, slots=1)],
-        "the last job never ended": [replace(made, jobs=(*made.jobs[:-1], replace(made.jobs[-1], end_s=None, outcome="never ended")))],
+        "the last job never ended": [
+            replace(
+                made,
+                jobs=(*made.jobs[:-1], replace(made.jobs[-1], end_s=None, outcome="never ended")),
+            )
+        ],
         "tried again": [replace(made, jobs=(replace(first, attempts=2), *others))],
         "slots differ": [made, replace(made, slots=3)],
         "engines differ": [made, replace(made, engine="simulated")],
@@ -210,7 +281,9 @@ def test_predictions_hold_the_truth_and_answer_what_if() -> None:
         (MadeStream(gaps=constant), 1, 2),
     ],
 )
-def test_the_simplest_model_whose_assumptions_stand_is_chosen(made: MadeStream, servers: int, pick: int) -> None:
+def test_the_simplest_model_whose_assumptions_stand_is_chosen(
+    made: MadeStream, servers: int, pick: int
+) -> None:
     found, why = chosen(of(made, 3), servers)
     assert found == pick
     assert ("neither" in why) == (pick == 0)
@@ -220,7 +293,11 @@ def test_the_time_between_two_attempts_is_no_service() -> None:
     """Job 5 was killed after a while, and its second attempt ended 100 s later: nobody's service takes so long, and no slot was held."""
     told = stream(MadeStream(), 1)
     again = replace(
-        told, jobs=tuple(replace(job, end_s=(job.end_s or 0) + 100, attempts=2) if job.number == 5 else job for job in told.jobs)
+        told,
+        jobs=tuple(
+            replace(job, end_s=(job.end_s or 0) + 100, attempts=2) if job.number == 5 else job
+            for job in told.jobs
+        ),
     )
     found, clean = fit([again]), fit([told])
     assert known(found.service_s).value == pytest.approx(known(clean.service_s).value, rel=0.02)

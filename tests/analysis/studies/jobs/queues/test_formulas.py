@@ -40,7 +40,10 @@ LOADS = st.floats(0.01, 0.99)
 
 
 def test_the_gateway_of_jain_an_m_m_1() -> None:
-    """Example 31.1: 125 packets/s of 2 ms each. Load .25, E[n] = .25/.75, E[R] = 2/.75 ms, 90 % within -E[R]·ln .1."""
+    """Example 31.1: 125 packets/s of 2 ms each.
+
+    Load .25, E[n] = .25/.75, E[R] = 2/.75 ms, 90 % within -E[R]·ln .1.
+    """
     found = mmc(Inputs(125, 0.002))
     assert found.load == 0.25
     assert found.inside == pytest.approx(1 / 3, rel=1e-12)
@@ -72,7 +75,9 @@ def test_the_five_terminals_of_jain_an_m_m_5() -> None:
         (10, 8, 0.121661, 0.409180, 0.204590),
     ],
 )
-def test_erlang_b_and_c_and_the_wait_in_service_times(servers: int, offered: float, blocked: float, waits: float, wait: float) -> None:
+def test_erlang_b_and_c_and_the_wait_in_service_times(
+    servers: int, offered: float, blocked: float, waits: float, wait: float
+) -> None:
     assert erlang_b(servers, offered) == pytest.approx(blocked, abs=1e-6)
     assert erlang_c(servers, offered) == pytest.approx(waits, abs=1e-6)
     assert mmc(Inputs(offered, 1, servers)).wait_s == pytest.approx(wait, abs=1e-6)
@@ -83,7 +88,9 @@ def test_a_thousand_servers_overflow_nothing() -> None:
     terms = [k * math.log(990) - math.lgamma(k + 1) for k in range(1001)]
     top = max(terms)
     last = math.exp(terms[-1] - top) / (1 - 0.99)
-    assert erlang_c(1000, 990) == pytest.approx(last / (math.fsum(math.exp(term - top) for term in terms[:-1]) + last), rel=1e-9)
+    assert erlang_c(1000, 990) == pytest.approx(
+        last / (math.fsum(math.exp(term - top) for term in terms[:-1]) + last), rel=1e-9
+    )
 
 
 @given(servers=SERVERS, load=LOADS)
@@ -102,7 +109,9 @@ def test_an_m_g_1_of_pollaczek_and_khinchine(scv: float, wait: float) -> None:
 
 def test_kingman_with_arrivals_that_vary_otherwise() -> None:
     """.8/.2 · (.25 + .75)/2 · 1 = 2."""
-    assert kingman(Inputs(0.8, 1, scv_arrivals=0.25, scv_service=0.75)).wait_s == pytest.approx(2, rel=1e-12)
+    assert kingman(Inputs(0.8, 1, scv_arrivals=0.25, scv_service=0.75)).wait_s == pytest.approx(
+        2, rel=1e-12
+    )
 
 
 def test_g_g_c_of_allen_and_cunneen() -> None:
@@ -111,7 +120,9 @@ def test_g_g_c_of_allen_and_cunneen() -> None:
     assert allen_cunneen(Inputs(2.7, 1, 3, 1, 4)).wait_s == pytest.approx(6.808842, rel=1e-6)
 
 
-@pytest.mark.parametrize(("servers", "offered", "factor"), [(2, 1.6, 1.809131), (3, 2, 0.476464), (10, 8, 0.219448)])
+@pytest.mark.parametrize(
+    ("servers", "offered", "factor"), [(2, 1.6, 1.809131), (3, 2, 0.476464), (10, 8, 0.219448)]
+)
 def test_sakasegawas_factor(servers: int, offered: float, factor: float) -> None:
     assert sakasegawa(Inputs(offered, 1, servers)).wait_s == pytest.approx(factor, rel=1e-6)
 
@@ -121,7 +132,9 @@ def test_all_models_meet_where_their_assumptions_do(rate: float, load: float) ->
     """One server, Poisson, exponential: an M/M/1 by every formula."""
     asked = Inputs(rate, load / rate)
     wait = load**2 / (1 - load) / rate
-    assert [model(asked).wait_s for model in (mmc, mg1, kingman, allen_cunneen, sakasegawa)] == pytest.approx([wait] * 5, rel=1e-9)
+    assert [
+        model(asked).wait_s for model in (mmc, mg1, kingman, allen_cunneen, sakasegawa)
+    ] == pytest.approx([wait] * 5, rel=1e-9)
 
 
 @given(rate=RATES, load=LOADS, servers=SERVERS)
@@ -153,20 +166,33 @@ def test_what_would_be_enough_is_said() -> None:
 
 
 @given(rate=RATES, load=LOADS, servers=st.integers(1, 20), share=st.floats(0.01, 0.999))
-def test_percentiles_of_waits_and_responses_give_their_share_back(rate: float, load: float, servers: int, share: float) -> None:
+def test_percentiles_of_waits_and_responses_give_their_share_back(
+    rate: float, load: float, servers: int, share: float
+) -> None:
     service = load * servers / rate
     found = mmc(Inputs(rate, service, servers))
     assume(found.p_wait > 1e-12)  # else nobody waits, and its tail has no digits
     leaves = (servers - load * servers) / service
     wait = wait_quantile(found, share)
-    assert wait == 0.0 or 1 - found.p_wait * math.exp(-leaves * wait) == pytest.approx(share, rel=1e-9)
+    assert wait == 0.0 or 1 - found.p_wait * math.exp(-leaves * wait) == pytest.approx(
+        share, rel=1e-9
+    )
     assert wait_within(found, wait) == pytest.approx(max(share, 1 - found.p_wait), rel=1e-9)
     response = response_quantile(found, share)
     assert response >= wait
     steps = 4000
     middle = [(at + 0.5) * response / steps for at in range(steps)]
-    waited = math.fsum(leaves * math.exp(-leaves * one) * -math.expm1(-(response - one) / service) for one in middle) * response / steps
-    assert (1 - found.p_wait) * -math.expm1(-response / service) + found.p_wait * waited == pytest.approx(share, abs=2e-3)
+    waited = (
+        math.fsum(
+            leaves * math.exp(-leaves * one) * -math.expm1(-(response - one) / service)
+            for one in middle
+        )
+        * response
+        / steps
+    )
+    assert (1 - found.p_wait) * -math.expm1(
+        -response / service
+    ) + found.p_wait * waited == pytest.approx(share, abs=2e-3)
 
 
 def test_an_m_m_1_with_room_for_two() -> None:
@@ -179,13 +205,17 @@ def test_an_m_m_1_with_room_for_two() -> None:
 
 
 @given(load=LOADS, servers=st.integers(1, 12))
-def test_endless_room_is_the_open_queue_and_room_for_servers_alone_is_erlang_b(load: float, servers: int) -> None:
+def test_endless_room_is_the_open_queue_and_room_for_servers_alone_is_erlang_b(
+    load: float, servers: int
+) -> None:
     assume(load < 0.95)
     asked = Inputs(load * servers, 1, servers)
     assert formulas.mmck(asked, servers).loss == pytest.approx(erlang_b(servers, load * servers))
     many, open_one = formulas.mmck(asked, 2000), mmc(asked)
     assert (many.wait_s, many.p_wait) == pytest.approx((open_one.wait_s, open_one.p_wait), rel=1e-6)
-    assert wait_quantile(many, 0.9) == pytest.approx(wait_quantile(open_one, 0.9), rel=1e-5, abs=1e-9)
+    assert wait_quantile(many, 0.9) == pytest.approx(
+        wait_quantile(open_one, 0.9), rel=1e-5, abs=1e-9
+    )
 
 
 def test_too_much_work_is_turned_away_and_has_a_steady_state() -> None:
@@ -196,10 +226,17 @@ def test_too_much_work_is_turned_away_and_has_a_steady_state() -> None:
 
 
 def test_the_share_of_jobs_that_wait_no_longer_is_what_percentiles_give_back() -> None:
-    """M/M/1 of load ½ and 1 s: 1 - ½·e^(-½t). With room for two, one job waits for one to leave: 1 - ⅓·e^(-t)."""
+    """M/M/1 of load ½ and 1 s: 1 - ½·e^(-½t).
+
+    With room for two, one job waits for one to leave: 1 - ⅓·e^(-t).
+    """
     one = mmc(Inputs(0.5, 1))
-    assert [wait_within(one, time_s) for time_s in (0, 2)] == pytest.approx([0.5, 1 - 0.5 * math.exp(-1)])
-    assert [wait_within(formulas.mmck(Inputs(0.5, 1), 2), time_s) for time_s in (0, 1)] == pytest.approx([2 / 3, 1 - math.exp(-1) / 3])
+    assert [wait_within(one, time_s) for time_s in (0, 2)] == pytest.approx(
+        [0.5, 1 - 0.5 * math.exp(-1)]
+    )
+    assert [
+        wait_within(formulas.mmck(Inputs(0.5, 1), 2), time_s) for time_s in (0, 1)
+    ] == pytest.approx([2 / 3, 1 - math.exp(-1) / 3])
     assert wait_within(formulas.mmck(Inputs(0.5, 1), 1), 0) == 1
     for wrong in (-1.0, math.inf, math.nan):
         with pytest.raises(Refused):
@@ -215,9 +252,17 @@ def test_mean_values_of_two_users_and_two_stations_by_hand() -> None:
     assert found.utilisation == pytest.approx({"cpu": 3 / 7, "disk": 6 / 7})
 
 
-@given(demands=st.lists(st.floats(0.01, 10), min_size=1, max_size=4), users=st.integers(1, 60), think=st.floats(0, 50))
-def test_closed_systems_keep_their_bounds_and_laws(demands: list[float], users: int, think: float) -> None:
-    found = formulas.mva({f"station {at}": demand for at, demand in enumerate(demands)}, users, think)
+@given(
+    demands=st.lists(st.floats(0.01, 10), min_size=1, max_size=4),
+    users=st.integers(1, 60),
+    think=st.floats(0, 50),
+)
+def test_closed_systems_keep_their_bounds_and_laws(
+    demands: list[float], users: int, think: float
+) -> None:
+    found = formulas.mva(
+        {f"station {at}": demand for at, demand in enumerate(demands)}, users, think
+    )
     assert found.rate_per_s <= found.most_per_s * (1 + 1e-9)
     assert found.response_s >= found.least_s * (1 - 1e-9)
     assert sum(found.jobs.values()) + found.rate_per_s * think == pytest.approx(users)
@@ -228,7 +273,9 @@ def test_closed_systems_keep_their_bounds_and_laws(demands: list[float], users: 
 def test_a_closed_system_of_one_station_is_the_machine_repairman() -> None:
     """N = 3, D = 1, Z = 4 by its birth and death: weights of n broken 1, 3/4, 6/16, 6/64; X = busy share."""
     weights = [1, 3 / 4, 6 / 16, 6 / 64]
-    assert formulas.mva({"repair": 1.0}, 3, 4.0).rate_per_s == pytest.approx(1 - weights[0] / sum(weights))
+    assert formulas.mva({"repair": 1.0}, 3, 4.0).rate_per_s == pytest.approx(
+        1 - weights[0] / sum(weights)
+    )
 
 
 def test_what_no_formula_answers_is_refused_in_a_sentence(snapshot: SnapshotAssertion) -> None:
@@ -243,7 +290,9 @@ def test_what_no_formula_answers_is_refused_in_a_sentence(snapshot: SnapshotAsse
         "services vary by nan": lambda: mmc(Inputs(0.5, 1, 1, 1, math.nan)),
         "percentile of an M/G/1": lambda: response_quantile(mg1(Inputs(0.5, 1)), 0.9),
         "percentile 100": lambda: wait_quantile(mmc(Inputs(0.5, 1)), 1.0),
-        "response of who is let in": lambda: response_quantile(formulas.mmck(Inputs(0.5, 1), 3), 0.9),
+        "response of who is let in": lambda: response_quantile(
+            formulas.mmck(Inputs(0.5, 1), 3), 0.9
+        ),
         "less room than servers": lambda: formulas.mmck(Inputs(1, 1, 3), 2),
         "no station": lambda: formulas.mva({}, 1),
         "no demand": lambda: formulas.mva({"a": 0.0}, 1),
@@ -292,7 +341,9 @@ def test_one_priority_is_no_priority(loads: list[float], scv: float) -> None:
 
 
 @given(loads=LOADS_OF_KINDS, service=st.floats(0.1, 10), scv=VARIATIONS)
-def test_what_one_priority_gains_others_lose(loads: list[float], service: float, scv: float) -> None:
+def test_what_one_priority_gains_others_lose(
+    loads: list[float], service: float, scv: float
+) -> None:
     """Kleinrock's conservation law: ΣU_k·W_k is that of first come, first served."""
     kinds = [PriorityClass(at, load / service, service, scv) for at, load in enumerate(loads)]
     waits = [one.wait_s or 0.0 for one in non_preemptive(kinds)]
@@ -307,21 +358,31 @@ def test_several_servers_are_one_queue_in_all(loads: list[float], servers: int) 
     kinds = [PriorityClass(at, load * servers, 1.0) for at, load in enumerate(loads)]
     whole = mmc(Inputs(sum(loads) * servers, 1.0, servers)).wait_s
     for served in (non_preemptive(kinds, servers), preemptive(kinds, servers)):
-        mean = sum(load * (one.wait_s or 0.0) for load, one in zip(loads, served, strict=True)) / sum(loads)
+        mean = sum(
+            load * (one.wait_s or 0.0) for load, one in zip(loads, served, strict=True)
+        ) / sum(loads)
         assert mean == pytest.approx(whole)
-    assert preemptive(kinds, servers)[0].wait_s == pytest.approx(mmc(Inputs(loads[0] * servers, 1.0, servers)).wait_s)
+    assert preemptive(kinds, servers)[0].wait_s == pytest.approx(
+        mmc(Inputs(loads[0] * servers, 1.0, servers)).wait_s
+    )
 
 
 @pytest.mark.parametrize("servers", [1, 2])
 def test_those_before_the_ones_that_ask_for_too_much_still_have_a_wait(servers: int) -> None:
     """Servers never rest then: who goes first waits for the next of c to be done, s/c, over 1 - its load."""
-    first, second = non_preemptive([PriorityClass(1, 0.4 * servers, 1.0), PriorityClass(2, 0.9 * servers, 1.0)], servers)
+    first, second = non_preemptive(
+        [PriorityClass(1, 0.4 * servers, 1.0), PriorityClass(2, 0.9 * servers, 1.0)], servers
+    )
     assert first.wait_s == pytest.approx(1 / servers / 0.6)
     assert (second.wait_s, second.response_s) == (None, None)
-    aside = preemptive([PriorityClass(1, 0.4 * servers, 1.0), PriorityClass(2, 0.9 * servers, 1.0)], servers)
+    aside = preemptive(
+        [PriorityClass(1, 0.4 * servers, 1.0), PriorityClass(2, 0.9 * servers, 1.0)], servers
+    )
     assert aside[0].wait_s == pytest.approx(mmc(Inputs(0.4 * servers, 1.0, servers)).wait_s)
     assert aside[1].wait_s is None
 
 
 def test_the_order_in_which_kinds_are_named_does_not_matter() -> None:
-    assert [one.wait_s for one in non_preemptive(TWO[::-1])] == [one.wait_s for one in non_preemptive(TWO)][::-1]
+    assert [one.wait_s for one in non_preemptive(TWO[::-1])] == [
+        one.wait_s for one in non_preemptive(TWO)
+    ][::-1]

@@ -22,7 +22,13 @@ JOBS = st.lists(st.tuples(TIMES, TIMES, TIMES), min_size=1, max_size=40)
 
 
 def of(*jobs: tuple[float | None, float | None, float | None]) -> Columns:
-    return columns(Stream("made", "made", tuple(Job(at, one[0], None, one[1], one[2]) for at, one in enumerate(jobs))))
+    return columns(
+        Stream(
+            "made",
+            "made",
+            tuple(Job(at, one[0], None, one[1], one[2]) for at, one in enumerate(jobs)),
+        )
+    )
 
 
 def test_two_jobs_by_hand() -> None:
@@ -46,7 +52,9 @@ def test_it_holds_whatever_jobs_do(jobs: list[tuple[float, float, float]]) -> No
 
 
 @given(jobs=JOBS, lost=st.integers(0, 39))
-def test_with_a_job_that_never_ends_it_is_of_the_time_before(jobs: list[tuple[float, float, float]], lost: int) -> None:
+def test_with_a_job_that_never_ends_it_is_of_the_time_before(
+    jobs: list[tuple[float, float, float]], lost: int
+) -> None:
     """Up to when nobody was there, at the latest when the lost one came."""
     made = [(submit, submit + wait, submit + wait + service) for submit, wait, service in jobs]
     here = lost % len(made)
@@ -55,7 +63,9 @@ def test_with_a_job_that_never_ends_it_is_of_the_time_before(jobs: list[tuple[fl
     if found is not None:
         assert found.end_s <= cut
         assert max(law.off for law in found.laws) < 1e-9
-        assert not any(submit < found.end_s < end for submit, _, end in made[:here] + made[here + 1 :])
+        assert not any(
+            submit < found.end_s < end for submit, _, end in made[:here] + made[here + 1 :]
+        )
 
 
 def test_a_job_that_never_ends_first_of_all_leaves_no_time() -> None:
@@ -103,7 +113,9 @@ def test_what_is_wrong_with_a_job_is_named(snapshot: SnapshotAssertion) -> None:
         "wide": Job(7, 5.0, None, 5.0, 6.0, replicas=2),
     }
     first = Job(1, 0.0, None, 0.0, 2.0)
-    found = {case: columns(Stream("made", "made", (first, job))).findings for case, job in odd.items()}
+    found = {
+        case: columns(Stream("made", "made", (first, job))).findings for case, job in odd.items()
+    }
     trace = Stream("made", "made", tuple(Job(at, float(at)) for at in range(9)))
     found["nine that never started"] = columns(trace).findings
     assert found == snapshot

@@ -11,7 +11,13 @@ import pytest
 
 from analysis.__main__ import main
 from tests.analysis.answers import data, refusals, width
-from tests.analysis.studies.jobs.queues.made_streams import MadeStream, as_csv, rows, streamed_run, without_rounding
+from tests.analysis.studies.jobs.queues.made_streams import (
+    MadeStream,
+    as_csv,
+    rows,
+    streamed_run,
+    without_rounding,
+)
 from tests.synthetic import Made, saved_file
 
 if TYPE_CHECKING:
@@ -62,7 +68,8 @@ def page(capsys: pytest.CaptureFixture[str], words: str) -> str:
         "validate full.json",
         "validate jobs.csv",
         "predict run.json --servers 2,3 --percentiles 95",
-        "predict --rate 125 --service 0.002 --percentiles 90",  # Jain's gateway: 90 % within 6.14 ms
+        # Jain's gateway: 90 % within 6.14 ms
+        "predict --rate 125 --service 0.002 --percentiles 90",
         "predict --rate 6 --service 0.2 --servers 1,2",
         "predict --rate 20 --service 0.2 --servers 2 --room 4",
         "predict --class 1:0.3:1 --class 2:0.5:1 --class 3:0.5:1",
@@ -89,12 +96,16 @@ def test_what_no_reader_may_overlook_stands_on_every_page(
     assert [word in page(capsys, f"{step} {name}.json") for step in steps] == [True] * len(steps)
 
 
-def test_a_list_of_jobs_has_a_verdict_only_where_its_slots_are_known(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_list_of_jobs_has_a_verdict_only_where_its_slots_are_known(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     assert "M/M/2" not in page(capsys, "validate jobs.csv")
     assert "M/M/2" in page(capsys, "validate jobs.csv --servers 2")
 
 
-def test_refusals_are_one_line_on_stderr_and_exit_code_2(capsys: pytest.CaptureFixture[str], snapshot: SnapshotAssertion) -> None:
+def test_refusals_are_one_line_on_stderr_and_exit_code_2(
+    capsys: pytest.CaptureFixture[str], snapshot: SnapshotAssertion
+) -> None:
     asked = (
         "predict",
         "predict --rate 1",
@@ -136,19 +147,33 @@ def test_predictions_for_programs(capsys: pytest.CaptureFixture[str]) -> None:
     (found,) = data(capsys, "queue predict --rate 0.8 --service 1 --scv-service 4")["predictions"]
     waits = {one["queue"]["model"]: one["queue"]["wait_s"] for one in found["models"]}
     assert waits == pytest.approx({"M/M/1": 4, "M/G/1": 10, "G/G/1 Kingman": 10})
-    (found,) = data(capsys, "queue predict --rate 20 --service 0.2 --servers 2 --room 2")["predictions"]
-    assert found["models"][0]["wait_tails_s"] == {"0.9": 0, "0.99": 0}  # who is let in is served at once
-    two, three = (one["models"][0]["wait_s"] for one in data(capsys, "queue predict run.json --servers 2,3")["predictions"])
+    (found,) = data(capsys, "queue predict --rate 20 --service 0.2 --servers 2 --room 2")[
+        "predictions"
+    ]
+    assert found["models"][0]["wait_tails_s"] == {
+        "0.9": 0,
+        "0.99": 0,
+    }  # who is let in is served at once
+    two, three = (
+        one["models"][0]["wait_s"]
+        for one in data(capsys, "queue predict run.json --servers 2,3")["predictions"]
+    )
     assert two["low"] < 0.1125 < two["high"]
     assert three["value"] < two["low"]
-    first, second = data(capsys, "queue predict --class 1:0.3:1 --class 2:0.5:1:1 --preemptive")["answers"][0]["classes"]
-    assert (first["response_s"], second["response_s"]) == pytest.approx((1 / 0.7, 1 / 0.7 + 0.8 / 0.14))
+    first, second = data(capsys, "queue predict --class 1:0.3:1 --class 2:0.5:1:1 --preemptive")[
+        "answers"
+    ][0]["classes"]
+    assert (first["response_s"], second["response_s"]) == pytest.approx(
+        (1 / 0.7, 1 / 0.7 + 0.8 / 0.14)
+    )
     found = data(capsys, "queue closed --users 2 --demand cpu=1 --demand disk=2")
     assert found["answers"][0]["rate_per_s"] == pytest.approx(3 / 7)
 
 
 @pytest.mark.parametrize("step", ["fit", "validate", "predict"])
-def test_what_cannot_be_used_is_refused_and_the_rest_is_done(step: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_cannot_be_used_is_refused_and_the_rest_is_done(
+    step: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert main(["queue", step, "simulated.json", "wrong.csv"]) == 0
     out, err = capsys.readouterr()
     assert out
@@ -165,9 +190,13 @@ def test_what_cannot_be_used_is_refused_and_the_rest_is_done(step: str, capsys: 
     ids=["two jobs", "jobs of no time", "a trace of arrivals"],
 )
 @pytest.mark.parametrize("step", ["validate", "predict"])
-def test_why_no_model_applies(step: str, rows_of_csv: str, what: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_why_no_model_applies(
+    step: str, rows_of_csv: str, what: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     lines = enumerate(rows_of_csv.splitlines(), 1)
-    Path("few.csv").write_text("\n".join(["job,submit_s,start_s,end_s", *(f"{at},{row}" for at, row in lines)]))
+    Path("few.csv").write_text(
+        "\n".join(["job,submit_s,start_s,end_s", *(f"{at},{row}" for at, row in lines)])
+    )
     assert main(["queue", step, "few.csv", "--servers", "1"]) == 0
     answer = " ".join(capsys.readouterr().out.split())  # lines are folded
     assert what in answer.partition("no model applies")[0]

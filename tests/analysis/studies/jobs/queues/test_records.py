@@ -35,11 +35,23 @@ def test_a_cell_is_a_stream_and_blocks_are_of_one_group() -> None:
     found, refused = read(streamed_run(SMALL, 3))
     assert refused == []
     assert {one.group for one in found} == {"job_stream:arrivals=poisson:rate_per_s=6:slots=2"}
-    assert [(one.slots, one.engine, one.policy, len(one.jobs)) for one in found] == [(2, "pool", "fifo", 5)] * 3
+    assert [(one.slots, one.engine, one.policy, len(one.jobs)) for one in found] == [
+        (2, "pool", "fifo", 5)
+    ] * 3
     told = rows(SMALL, 1000)[3]
     job = found[0].jobs[3]
-    assert (job.submit_s, job.start_s, job.end_s) == (told["submit_s"], told["start_s"], told["end_s"])
-    assert (job.number, job.class_, job.priority, job.replicas, job.outcome) == (3, "small", 0, 1, "done")
+    assert (job.submit_s, job.start_s, job.end_s) == (
+        told["submit_s"],
+        told["start_s"],
+        told["end_s"],
+    )
+    assert (job.number, job.class_, job.priority, job.replicas, job.outcome) == (
+        3,
+        "small",
+        0,
+        1,
+        "done",
+    )
 
 
 def test_a_copy_of_the_machine_as_found_had_the_same_jobs_and_is_left_out() -> None:
@@ -64,13 +76,21 @@ def test_missing_is_missing() -> None:
         "admit_s": None, "start_s": None, "end_s": None, "outcome": "never started", "priority": None
     }  # fmt: skip
     (found,), _ = read(saved)
-    assert (found.jobs[2].admit_s, found.jobs[2].end_s, found.jobs[2].priority) == (None, None, None)
+    assert (found.jobs[2].admit_s, found.jobs[2].end_s, found.jobs[2].priority) == (
+        None,
+        None,
+        None,
+    )
 
 
 def test_a_list_of_jobs_says_the_same_as_the_run() -> None:
     (from_run,), _ = read(streamed_run(SMALL, 1))
     (from_csv,) = csv_file.parse_jobs(
-        as_csv(rows(SMALL, 1000), ("job", "submit_s", "admit_s", "start_s", "end_s", "priority", "class", "outcome")), "jobs.csv"
+        as_csv(
+            rows(SMALL, 1000),
+            ("job", "submit_s", "admit_s", "start_s", "end_s", "priority", "class", "outcome"),
+        ),
+        "jobs.csv",
     )
     assert from_csv.jobs == tuple(replace(job, planned_s=None) for job in from_run.jobs)
     assert (from_csv.slots, from_csv.measured) == (None, True)
@@ -110,9 +130,14 @@ def test_what_was_named_is_grouped_and_what_cannot_be_read_is_said(tmp_path: Pat
     (tmp_path / "wrong.csv").write_text("no list")
     (tmp_path / "binary.csv").write_bytes(b"\xff\xfe")
     refused: list[str] = []
-    found = groups([str(tmp_path / name) for name in ("jobs.csv", "wrong.csv", "binary.csv", "gone.csv")], refused)
+    found = groups(
+        [str(tmp_path / name) for name in ("jobs.csv", "wrong.csv", "binary.csv", "gone.csv")],
+        refused,
+    )
     assert [len(group) for group in found] == [1]
-    assert ["no column" in refused[0], "not UTF-8" in refused[1], "No such file" in refused[2]] == [True] * 3
+    assert ["no column" in refused[0], "not UTF-8" in refused[1], "No such file" in refused[2]] == [
+        True
+    ] * 3
     with pytest.raises(Refused, match="no column"):
         groups([str(tmp_path / "wrong.csv")], [])
 
@@ -130,7 +155,9 @@ def test_what_was_named_is_grouped_and_what_cannot_be_read_is_said(tmp_path: Pat
         ("stream", "engine", None),
     ],
 )
-def test_an_edited_field_leaves_its_cell_out_and_says_so(part: str, name: str, value: object, snapshot: SnapshotAssertion) -> None:
+def test_an_edited_field_leaves_its_cell_out_and_says_so(
+    part: str, name: str, value: object, snapshot: SnapshotAssertion
+) -> None:
     saved = streamed_run(SMALL, 3)
     saved["benchmarks"][0]["extra_info"]["report"][part][part == "job"][name] = value
     found, refused = read(saved)
@@ -141,7 +168,9 @@ def test_an_edited_field_leaves_its_cell_out_and_says_so(part: str, name: str, v
 def test_cells_without_one_stream_of_jobs_are_left_out(snapshot: SnapshotAssertion) -> None:
     saved = streamed_run(SMALL, 4)
     gone = saved["benchmarks"].pop()["extra_info"]["id"]
-    next(cell for cell in saved["deeptweak"]["cells"] if cell["id"] == gone).update(outcome="failed", reason="no such node.")
+    next(cell for cell in saved["deeptweak"]["cells"] if cell["id"] == gone).update(
+        outcome="failed", reason="no such node."
+    )
     del saved["benchmarks"][0]["extra_info"]["report"]["job"]
     saved["benchmarks"][1]["extra_info"]["report"]["stream"] *= 2
     found, refused = read(saved)
@@ -207,20 +236,30 @@ def test_the_copy_stands_in_where_the_machine_as_found_was_not_measured(tmp_path
 
 
 def test_a_second_run_of_the_same_seed_has_the_same_jobs(tmp_path: Path) -> None:
-    found, (line,) = counted(tmp_path, as_run(streamed_run(THIRTY_JOBS, 3), "one"), as_run(streamed_run(THIRTY_JOBS, 3), "two"))
+    found, (line,) = counted(
+        tmp_path,
+        as_run(streamed_run(THIRTY_JOBS, 3), "one"),
+        as_run(streamed_run(THIRTY_JOBS, 3), "two"),
+    )
     assert found == [3]
     assert "3 streams" in line
 
 
 def test_a_second_run_of_another_seed_is_evidence(tmp_path: Path) -> None:
-    found, refused = counted(tmp_path, as_run(streamed_run(THIRTY_JOBS, 3), "one"), as_run(streamed_run(THIRTY_JOBS, 3, seed=2), "two"))
+    found, refused = counted(
+        tmp_path,
+        as_run(streamed_run(THIRTY_JOBS, 3), "one"),
+        as_run(streamed_run(THIRTY_JOBS, 3, seed=2), "two"),
+    )
     assert (found, refused) == ([6], [])
 
 
 def test_a_list_that_holds_a_stream_twice_holds_it_once(tmp_path: Path) -> None:
     head, *lines = as_csv(rows(THIRTY_JOBS)).splitlines()
     path = tmp_path / "jobs.csv"
-    path.write_text("\n".join([f"run,{head}", *(f"{run},{line}" for run in "abc" for line in lines)]))
+    path.write_text(
+        "\n".join([f"run,{head}", *(f"{run},{line}" for run in "abc" for line in lines)])
+    )
     refused: list[str] = []
     assert [len(group) for group in groups([str(path), str(path)], refused)] == [1]
     assert "5 streams" in refused[0]
@@ -238,7 +277,9 @@ def test_a_list_that_holds_a_stream_twice_holds_it_once(tmp_path: Path) -> None:
         ("poisson", [None, None], [None, None], None),
     ],
 )
-def test_what_chance_drew_of_a_stream(kind: str, planned_s: list[float | None], work: list[float | None], drawn: object) -> None:
+def test_what_chance_drew_of_a_stream(
+    kind: str, planned_s: list[float | None], work: list[float | None], drawn: object
+) -> None:
     assert plan(kind, planned_s, work) == drawn
 
 

@@ -24,7 +24,12 @@ from tests.analysis.studies.jobs.queues.test_fitting import stream
 
 
 def of(*jobs: tuple[float, float | None, float | None]) -> Stream:
-    return Stream("made", "made", tuple(Job(at, one[0], None, one[1], one[2]) for at, one in enumerate(jobs)), 1)
+    return Stream(
+        "made",
+        "made",
+        tuple(Job(at, one[0], None, one[1], one[2]) for at, one in enumerate(jobs)),
+        1,
+    )
 
 
 def alone(count: int) -> Stream:
@@ -43,7 +48,9 @@ def test_users_who_think_ask_no_oftener_than_that_lets_them() -> None:
 
 def test_percentiles_in_a_full_house_are_of_those_let_in() -> None:
     """M/M/1/2 at load 1: 0, 1 and 2 inside are a third each; half of those let in wait, e^-t of them longer than t: ¼ at t = ln 2."""
-    assert formulas.wait_quantile(formulas.mmck(Inputs(1, 1), 2), 0.75) == pytest.approx(math.log(2))
+    assert formulas.wait_quantile(formulas.mmck(Inputs(1, 1), 2), 0.75) == pytest.approx(
+        math.log(2)
+    )
 
 
 def test_of_a_stream_and_its_copy_the_copy_is_left_out() -> None:
@@ -96,25 +103,36 @@ def test_replicas_and_attempts_of_a_list_are_read() -> None:
 def test_when_the_last_one_came_is_given_and_no_evidence_on_the_rate() -> None:
     """Four streams at 0, ¼ and 1: places are ¼ alone, and what is uniform lies ¾ above it."""
     found = known(fitting.arrivals_shape([np.array([0, 0.25, 1])] * 4))
-    assert next(test.statistic for test in found.tests if "stays" in test.asks) == pytest.approx(0.75)
+    assert next(test.statistic for test in found.tests if "stays" in test.asks) == pytest.approx(
+        0.75
+    )
 
 
 def test_a_standard_error_is_in_the_units_of_its_value() -> None:
     """Of a logarithm's interval value·e^(±t·s) it is value·s; four runs, t = 3.182."""
     made = [columns(of((0, 0, 1), (0, wait, 5))) for wait in (1.0, 2.0, 3.0, 4.0)]
     found = known(estimate(lambda sums: sums["wait_s"] / sums["wait_n"], sums_of(made)))
-    assert found.se == pytest.approx(found.value * math.log(found.value / known(found.low)) / 3.182446305)
+    assert found.se == pytest.approx(
+        found.value * math.log(found.value / known(found.low)) / 3.182446305
+    )
 
 
-@pytest.mark.parametrize(("high", "short", "word"), [(1.08, True, "open"), (1.2, True, "differs"), (1.08, False, "agrees")])
-def test_in_short_runs_what_may_lie_within_the_margin_is_open(high: float, word: str, *, short: bool) -> None:
+@pytest.mark.parametrize(
+    ("high", "short", "word"),
+    [(1.08, True, "open"), (1.2, True, "differs"), (1.08, False, "agrees")],
+)
+def test_in_short_runs_what_may_lie_within_the_margin_is_open(
+    high: float, word: str, *, short: bool
+) -> None:
     assert _word(Figure(1.05, 1.01, high), 0.1, short=short) == word
 
 
 @pytest.mark.parametrize("slots", [1, 2])
 def test_measured_over_predicted_is_the_ratio_of_each_priority(slots: int) -> None:
     """Cobham's formula is exact with one server."""
-    found = validated(MadeStream(rate_per_s=2, slots=slots, priorities={1: 0.3, 2: 0.7}, policy="priority"))
+    found = validated(
+        MadeStream(rate_per_s=2, slots=slots, priorities={1: 0.3, 2: 0.7}, policy="priority")
+    )
     some = [one for one in found.held if one.model == "Cobham"]
     assert [one.priority for one in some] == [1, 2]
     for one in some:

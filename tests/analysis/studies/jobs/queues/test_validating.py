@@ -24,7 +24,9 @@ LONG = MadeStream(jobs=4000)
 SHORT = MadeStream(jobs=400)
 
 
-def of(made: MadeStream, runs: int = 8, margin: float = 0.1, planned: Inputs | None = None) -> WaitValidation:
+def of(
+    made: MadeStream, runs: int = 8, margin: float = 0.1, planned: Inputs | None = None
+) -> WaitValidation:
     made_of = [stream(made, 7000 + at) for at in range(runs)]
     return validate(fit(made_of), made_of, margin, planned)
 
@@ -90,7 +92,9 @@ def test_too_much_work_has_no_stationary_figure() -> None:
 
 def test_in_short_runs_waits_that_are_too_short_are_no_difference() -> None:
     """Planned is a load of .99, which takes hours to settle: it begins empty, and what it settles to is more than was measured."""
-    short, long = (model(of(MadeStream(), 5, planned=Inputs(rate, 0.2, 2)), "M/M/2") for rate in (9.9, 1.0))
+    short, long = (
+        model(of(MadeStream(), 5, planned=Inputs(rate, 0.2, 2)), "M/M/2") for rate in (9.9, 1.0)
+    )
     assert known(known(short.ratio).high) < 1
     assert (short.verdict, long.verdict) == ("open", "differs")
 
@@ -125,7 +129,12 @@ def test_what_carries_no_verdict_says_why(snapshot: SnapshotAssertion) -> None:
         "faults": each(fault="cpu_hog"),
         "closed": each(arrivals={"kind": "closed"}),
         "slots unknown": each(slots=None),
-        "a trace": [replace(one, measured=False, jobs=tuple(Job(job.number, job.submit_s) for job in one.jobs)) for one in made],
+        "a trace": [
+            replace(
+                one, measured=False, jobs=tuple(Job(job.number, job.submit_s) for job in one.jobs)
+            )
+            for one in made
+        ],
     }
     notes = {}
     for name, case in situations.items():
@@ -140,7 +149,10 @@ def test_what_carries_no_verdict_says_why(snapshot: SnapshotAssertion) -> None:
 def test_waves_of_arrivals_are_noted() -> None:
     made = [stream(SHORT, 7000 + at) for at in range(3)]
     found = fit(made)
-    refused = replace(known(found.arrivals), tests=tuple(replace(test, p_adjusted=0.001) for test in known(found.arrivals).tests))
+    refused = replace(
+        known(found.arrivals),
+        tests=tuple(replace(test, p_adjusted=0.001) for test in known(found.arrivals).tests),
+    )
     assert "waves" in validate(replace(found, arrivals=refused), made, 0.1).notes[0]
 
 
@@ -148,7 +160,12 @@ def test_waves_of_arrivals_are_noted() -> None:
     ("jobs", "rate_per_s", "short"),
     [(200, 6, True), (400, 6, False), (600, 9, True)],
 )
-def test_how_long_a_run_must_be_goes_by_each_run(jobs: int, rate_per_s: float, *, short: bool) -> None:
-    """Load .6 in two slots forgets in .1/(1 - √.6)² = 2 s, of which 20 are to pass: 39 s. 200 jobs come in 33 s. At .9 it is 38 s."""
+def test_how_long_a_run_must_be_goes_by_each_run(
+    jobs: int, rate_per_s: float, *, short: bool
+) -> None:
+    """Load .6 in two slots forgets in .1/(1 - √.6)² = 2 s, of which 20 are to pass: 39 s.
+
+    200 jobs come in 33 s. At .9 it is 38 s.
+    """
     found = of(MadeStream(jobs=jobs, rate_per_s=rate_per_s), 3, planned=Inputs(rate_per_s, 0.2, 2))
     assert any("short" in note for note in found.notes) is short

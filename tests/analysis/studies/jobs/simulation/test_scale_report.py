@@ -20,13 +20,22 @@ if TYPE_CHECKING:
 LAW = Law(cost_s=4.0, serial=0.02, startup_s=0.1)
 TARGET_S, SLOTS = 2.0, 8
 CHOSEN, STATIC = f"job_stream:slots={SLOTS}:target_s=2", f"job_stream:replicas=2:slots={SLOTS}"
-PARAMS: dict[str, dict[str, object]] = {CHOSEN: {"target_s": 2, "replicas": None}, STATIC: {"target_s": None, "replicas": 2}}
+PARAMS: dict[str, dict[str, object]] = {
+    CHOSEN: {"target_s": 2, "replicas": None},
+    STATIC: {"target_s": None, "replicas": 2},
+}
 Told = dict[tuple[str, str, int], dict[str, Any]]
 Reported = Callable[..., dict[str, Any]]
 SAID = {
     "target_s": TARGET_S,
     "most": SLOTS,
-    "laws": {"train": {"name": "amdahl", "law": {"cost_s": 4.0, "serial": 0.02, "crosstalk": 0.0, "startup_s": 0.1}, "held_out": 0.01}},
+    "laws": {
+        "train": {
+            "name": "amdahl",
+            "law": {"cost_s": 4.0, "serial": 0.02, "crosstalk": 0.0, "startup_s": 0.1},
+            "held_out": 0.01,
+        }
+    },
     "profile_s": 30.0,
     "profile_node_s": 55.0,
     "reachable": 0.8,
@@ -39,7 +48,9 @@ def stream(block: int, replicas: int | None, off: float = 0.0) -> dict[str, Any]
     for number, work in enumerate(rng.uniform(0.5, 4, 30).tolist()):
         many = choose(LAW, work, TARGET_S, SLOTS).replicas if replicas is None else replicas
         took_s = float(time_s(LAW, work, many)) * (1 + off)
-        rows.append(job(number, runs=took_s, work=work, replicas=many, planned_submit_s=float(number)))
+        rows.append(
+            job(number, runs=took_s, work=work, replicas=many, planned_submit_s=float(number))
+        )
     found = report(rows, SLOTS)
     return found if replicas is not None else {**found, "scale": [SAID]}
 
@@ -61,12 +72,21 @@ def reported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Reported:
 
 def test_the_choice_is_held_against_one_number_for_all_on_the_same_jobs(reported: Reported) -> None:
     found = reported(both())
-    assert (found["engine"], found["slots"], found["runs"], found["alone"], found["lost"]) == ("pool", SLOTS, 4, 0, 0)
+    assert (found["engine"], found["slots"], found["runs"], found["alone"], found["lost"]) == (
+        "pool",
+        SLOTS,
+        4,
+        0,
+        0,
+    )
     chosen, static = found["arms"]
     assert (chosen["name"], static["name"]) == ("chosen for each", "2 for all")
     found = static["more_within"]
     assert found["low"] > 0
-    more = [mine["within"] - theirs["within"] for mine, theirs in zip(chosen["streams"], static["streams"], strict=True)]
+    more = [
+        mine["within"] - theirs["within"]
+        for mine, theirs in zip(chosen["streams"], static["streams"], strict=True)
+    ]
     assert found["value"] == pytest.approx(np.mean(more))
 
 
@@ -82,14 +102,21 @@ def test_how_far_the_law_was_off_and_to_which_side_is_told(reported: Reported) -
     assert right["off"] == pytest.approx(0, abs=1e-6)
     assert wrong["off"] == pytest.approx(0.2)
     assert wrong["late"] > right["late"]
-    assert right["late"] + right["early"] + np.mean([one["within"] for one in right["arms"][0]["streams"]]) == pytest.approx(1)
+    assert right["late"] + right["early"] + np.mean(
+        [one["within"] for one in right["arms"][0]["streams"]]
+    ) == pytest.approx(1)
     assert (right["reachable"], right["profile_node_s"]) == (0.8, 55.0)
 
 
 def test_starting_a_job_is_no_part_of_the_time_it_ran(reported: Reported) -> None:
     """Half a second from admission to start: in the response, not in the run."""
-    rows = [job(at, starts=0.5, runs=2.0, work=1.0, replicas=2, planned_submit_s=float(at)) for at in range(10)]
-    (one,) = reported({(CHOSEN, "stock", 1): {**report(rows, SLOTS), "scale": [SAID]}})["arms"][0]["streams"]
+    rows = [
+        job(at, starts=0.5, runs=2.0, work=1.0, replicas=2, planned_submit_s=float(at))
+        for at in range(10)
+    ]
+    (one,) = reported({(CHOSEN, "stock", 1): {**report(rows, SLOTS), "scale": [SAID]}})["arms"][0][
+        "streams"
+    ]
     assert (one["within"], one["within_waited"]) == (1.0, 0.0)
     assert one["node_s_per_job"] == pytest.approx(4)
 
@@ -98,18 +125,27 @@ def test_other_numbers_of_slots_are_no_part_of_a_report(reported: Reported) -> N
     other = "job_stream:replicas=4:slots=4"
     told = {(CHOSEN, "stock", 1): stream(1, None), (STATIC, "stock", 1): stream(1, 2)}
     told[other, "stock", 1] = {**stream(1, 4), "stream": report([job()], slots=4)["stream"]}
-    assert [one["name"] for one in reported(told, **{other: {"replicas": 4}})["arms"]] == ["chosen for each", "2 for all"]
+    assert [one["name"] for one in reported(told, **{other: {"replicas": 4}})["arms"]] == [
+        "chosen for each",
+        "2 for all",
+    ]
 
 
 def test_streams_of_other_jobs_stand_alone(reported: Reported) -> None:
-    told = {(CHOSEN, "stock", at): stream(at, None) for at in (1, 2, 3)} | {(STATIC, "stock", at): stream(at, 2) for at in (1, 2)}
+    told = {(CHOSEN, "stock", at): stream(at, None) for at in (1, 2, 3)} | {
+        (STATIC, "stock", at): stream(at, 2) for at in (1, 2)
+    }
     told[STATIC, "stock", 3] = stream(99, 2)
     found = reported(told)
     assert (found["runs"], found["alone"]) == (2, 2)
 
 
 def test_a_way_that_loses_the_jobs_off_the_target_is_no_better_for_it(reported: Reported) -> None:
-    told = {(name, "stock", at): stream(at, many) for name, many in ((CHOSEN, None), (STATIC, 2)) for at in (1, 2, 3)}
+    told = {
+        (name, "stock", at): stream(at, many)
+        for name, many in ((CHOSEN, None), (STATIC, 2))
+        for at in (1, 2, 3)
+    }
     for row in told[STATIC, "stock", 2]["job"][:20]:
         row["outcome"] = "failed"
     found = reported(told)
@@ -124,7 +160,10 @@ def test_two_streams_carry_no_interval(reported: Reported) -> None:
 
 
 def test_pages_and_refusals(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, snapshot: SnapshotAssertion
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    snapshot: SnapshotAssertion,
 ) -> None:
     monkeypatch.chdir(tmp_path)
     lost = stream(2, 2)

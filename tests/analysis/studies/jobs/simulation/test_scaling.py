@@ -32,23 +32,38 @@ REPLICAS, SIZES = (1, 2, 4, 8, 16, 32), (0.25, 1.0, 4.0)
 def profile(law: Law, noise: float = 0.0, often: int = 2, seed: int = 1) -> list[TimedJob]:
     grid = [(n, size) for n in REPLICAS for size in SIZES for _ in range(often)]
     off = np.random.default_rng(seed).lognormal(0, noise, len(grid)).tolist()
-    return [TimedJob(n, size, float(time_s(law, size, n)) * by) for (n, size), by in zip(grid, off, strict=True)]
+    return [
+        TimedJob(n, size, float(time_s(law, size, n)) * by)
+        for (n, size), by in zip(grid, off, strict=True)
+    ]
 
 
 def test_times_by_hand() -> None:
-    """Amdahl, a tenth serial: 100 s on one, 55 s on two, never under 10 s. With crosstalk 0.01 two take 100·(1 + 0.1 + 0.02)/2 = 56 s."""
+    """Amdahl, a tenth serial: 100 s on one, 55 s on two, never under 10 s.
+
+    With crosstalk 0.01 two take 100·(1 + 0.1 + 0.02)/2 = 56 s.
+    """
     assert time_s(Law(100, 0.1), 1.0, [1, 2]).tolist() == pytest.approx([100, 55])
     assert float(time_s(Law(100, 0.1), 1.0, 10**9)) == pytest.approx(10)
     assert float(time_s(Law(100, 0.1, 0.01), 1.0, 2)) == pytest.approx(56)
     assert float(time_s(Law(100, 0.1, 0.01, 7), 3.0, 2)) == pytest.approx(7 + 3 * 56)
 
 
-@given(cost_s=st.floats(0.01, 1e4), serial=st.floats(0.01, 0.5), crosstalk=st.floats(1e-3, 0.1), startup=st.floats(0.01, 1))
-def test_a_law_is_found_again_in_times_without_noise(cost_s: float, serial: float, crosstalk: float, startup: float) -> None:
+@given(
+    cost_s=st.floats(0.01, 1e4),
+    serial=st.floats(0.01, 0.5),
+    crosstalk=st.floats(1e-3, 0.1),
+    startup=st.floats(0.01, 1),
+)
+def test_a_law_is_found_again_in_times_without_noise(
+    cost_s: float, serial: float, crosstalk: float, startup: float
+) -> None:
     law = Law(cost_s, serial, crosstalk, startup * cost_s)
     found = fits(profile(law))[0]
     assert found.name == "usl"
-    times_s = [(time_s(one, size, n)) for one in (law, found.law) for n in (3, 24) for size in (0.5, 3.0)]
+    times_s = [
+        (time_s(one, size, n)) for one in (law, found.law) for n in (3, 24) for size in (0.5, 3.0)
+    ]
     assert np.array(times_s[:4]) == pytest.approx(np.array(times_s[4:]), rel=1e-3)
 
 
@@ -87,7 +102,10 @@ def test_the_error_held_out_is_that_of_jobs_the_fit_never_saw() -> None:
     points = profile(TRUE, 0.03)
     plain = known(held_out(points, fits(points)[0]))
     assert 0.015 < plain < 0.045
-    odd = [replace(one, time_s=3 * one.time_s) if (one.replicas, one.work) == (8, 1.0) else one for one in profile(TRUE)]
+    odd = [
+        replace(one, time_s=3 * one.time_s) if (one.replicas, one.work) == (8, 1.0) else one
+        for one in profile(TRUE)
+    ]
     away = known(held_out(odd, fits(odd)[0]))
     assert away > 0.6 / 18
     few = [TimedJob(n, 1.0, 100 / n) for n in (1, 2, 4, 8)]
@@ -108,24 +126,34 @@ def test_no_other_number_of_replicas_comes_nearer(work: float, target_s: float, 
     """Of those that make a job faster: from 100 on (√(0.99/0.0001) = 99.5) it is slower again, which may come nearer and is only dearer."""
     chosen = choose(TRUE, work, target_s, most)
     away = abs(np.log(chosen.predicted_s / target_s))
-    assert (np.abs(np.log(time_s(TRUE, work, np.arange(1, min(most, 99) + 1)) / target_s)) >= away - 1e-12).all()
+    assert (
+        np.abs(np.log(time_s(TRUE, work, np.arange(1, min(most, 99) + 1)) / target_s))
+        >= away - 1e-12
+    ).all()
     assert chosen.within == (abs(chosen.predicted_s / target_s - 1) <= 0.1)
     assert chosen.within == (chosen.why == "")
 
 
 @given(serial=st.floats(0, 1), crosstalk=st.floats(0, 0.1), most=st.integers(1, 300))
-def test_beyond_the_most_useful_number_a_job_takes_no_less_time(serial: float, crosstalk: float, most: int) -> None:
+def test_beyond_the_most_useful_number_a_job_takes_no_less_time(
+    serial: float, crosstalk: float, most: int
+) -> None:
     law = Law(1.0, serial, crosstalk)
     times_s = time_s(law, 1.0, np.arange(1, most + 1))
     assert times_s[most_useful(law, most) - 1] == pytest.approx(times_s.min(), rel=1e-9)
 
 
 def csv_of(points: list[TimedJob]) -> str:
-    return "replicas,work,time_s\n" + "".join(f"{one.replicas},{one.work},{one.time_s}\n" for one in points)
+    return "replicas,work,time_s\n" + "".join(
+        f"{one.replicas},{one.work},{one.time_s}\n" for one in points
+    )
 
 
 def test_from_times_to_a_law_to_replicas(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, snapshot: SnapshotAssertion
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    snapshot: SnapshotAssertion,
 ) -> None:
     monkeypatch.chdir(tmp_path)
     Path("profile.csv").write_text(csv_of(profile(TRUE, 0.02)))
@@ -143,14 +171,35 @@ def test_from_times_to_a_law_to_replicas(
     assert [one["within"] for one in choices] == [False, True]
 
 
-def test_times_come_out_of_saved_runs_too(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_times_come_out_of_saved_runs_too(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     run = saved_run(Made())
     jobs = [
-        {"job": at, "replicas": one.replicas, "work": one.work, "start_s": 10.0, "end_s": 10.0 + one.time_s, "outcome": "done"}
+        {
+            "job": at,
+            "replicas": one.replicas,
+            "work": one.work,
+            "start_s": 10.0,
+            "end_s": 10.0 + one.time_s,
+            "outcome": "done",
+        }
         for at, one in enumerate(profile(TRUE))
     ]
-    jobs.append({"job": 99, "replicas": 2, "work": 1.0, "start_s": 1.0, "end_s": None, "outcome": "never ended"})
-    run["benchmarks"][0]["extra_info"]["report"] = {"job": jobs, "stream": [{"engine": "pool", "slots": 16}]}
+    jobs.append(
+        {
+            "job": 99,
+            "replicas": 2,
+            "work": 1.0,
+            "start_s": 1.0,
+            "end_s": None,
+            "outcome": "never ended",
+        }
+    )
+    run["benchmarks"][0]["extra_info"]["report"] = {
+        "job": jobs,
+        "stream": [{"engine": "pool", "slots": 16}],
+    }
     (tmp_path / "run.json").write_text(json.dumps(run))
     assert main(["scale", "fit", str(tmp_path / "run.json"), "--json"]) == 0
     out, err = capsys.readouterr()
@@ -170,7 +219,10 @@ def test_why_no_number_fits(snapshot: SnapshotAssertion) -> None:
 
 
 def test_what_is_refused(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, snapshot: SnapshotAssertion
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    snapshot: SnapshotAssertion,
 ) -> None:
     monkeypatch.chdir(tmp_path)
     Path("law.json").write_text('{"cost_s": 600, "startup_s": 5}')
@@ -187,7 +239,13 @@ def test_what_is_refused(
             "replicas,time_s\n" + "2,1\n" * 9,
             "replicas,time_s\n1,2\n2,1\n",
         ),
-        "other.json": ('{"serial": 0.1}', "[]", '{"cost_s": 1, "alpha": 2}', '{"cost_s": 1, "serial": 2}', '{"cost_s": 0}'),
+        "other.json": (
+            '{"serial": 0.1}',
+            "[]",
+            '{"cost_s": 1, "alpha": 2}',
+            '{"cost_s": 1, "serial": 2}',
+            '{"cost_s": 0}',
+        ),
     }
     requests = [("fit profile.csv", "profile.csv", text) for text in files["profile.csv"]]
     requests += [("choose other.json --work 1", "other.json", text) for text in files["other.json"]]
@@ -213,7 +271,11 @@ NOISY = profile(Law(600, 0.05, 0.002, 20), 0.1)
 
 def test_a_job_that_takes_nothing_does_not_decide_the_slowdown() -> None:
     """It waited 10 s for a hundredth of one, and counts as a tenth of the mean of the nine that count; the other eight do not wait."""
-    stream = [coming(0, 0.0, 10.0), coming(1, 0.0, 0.01), *(coming(at, 100.0 + 20 * at, 10.0) for at in range(2, 10))]
+    stream = [
+        coming(0, 0.0, 10.0),
+        coming(1, 0.0, 0.01),
+        *(coming(at, 100.0 + 20 * at, 10.0) for at in range(2, 10)),
+    ]
     found = figures(stream, play(stream, {ANY: 1}, "fifo"))
     assert found.slowdown == pytest.approx((10.01 / (0.1 * 80.01 / 9) + 8) / 9)
 
@@ -243,21 +305,31 @@ def test_a_job_that_cannot_be_shared_has_one_replica() -> None:
 def test_spread_and_criterion_of_a_fit_by_their_formulas(name: str) -> None:
     """s² = Σr²/(n - k); n·ln(Σr²/n) + 2K + 2K(K + 1)/(n - K - 1), where K is k and one for the spread."""
     found = next(one for one in fits(NOISY) if one.name == name)
-    squares = math.fsum(math.log(float(time_s(found.law, one.work, one.replicas)) / one.time_s) ** 2 for one in NOISY)
+    squares = math.fsum(
+        math.log(float(time_s(found.law, one.work, one.replicas)) / one.time_s) ** 2
+        for one in NOISY
+    )
     n, k = len(NOISY), len(found.intervals)
     assert k == {"amdahl": 3, "usl": 4}[name]
     assert found.spread == pytest.approx(math.sqrt(squares / (n - k)), rel=1e-6)
-    assert found.aicc == pytest.approx(n * math.log(squares / n) + 2 * (k + 1) + 2 * (k + 1) * (k + 2) / (n - k - 2), rel=1e-6)
+    assert found.aicc == pytest.approx(
+        n * math.log(squares / n) + 2 * (k + 1) + 2 * (k + 1) * (k + 2) / (n - k - 2), rel=1e-6
+    )
 
 
 def test_intervals_are_students_by_the_curvature() -> None:
     """Amdahl: 36 points, three parameters: t = 2.0345 with 33 degrees of freedom, from differences of log times."""
     found = next(one for one in fits(NOISY) if one.name == "amdahl")
-    work, replicas = (np.array([getattr(one, field) for one in NOISY]) for field in ("work", "replicas"))
+    work, replicas = (
+        np.array([getattr(one, field) for one in NOISY]) for field in ("work", "replicas")
+    )
 
     def slope(name: str) -> np.ndarray:
         value = getattr(found.law, name)
-        up, down = (np.log(time_s(replace(found.law, **{name: value * by}), work, replicas)) for by in (1.0001, 0.9999))
+        up, down = (
+            np.log(time_s(replace(found.law, **{name: value * by}), work, replicas))
+            for by in (1.0001, 0.9999)
+        )
         return np.asarray((up - down) / (0.0002 * value))
 
     jacobian = np.column_stack([slope(name) for name in found.intervals])

@@ -38,11 +38,19 @@ def played(policy: str, seed: int) -> tuple[list[Coming], Played]:
 def measured(policy: str, seed: int) -> tuple[list[Coming], Played]:
     """Every job as it was played, and `OVERHEAD_S` later."""
     coming, simulated = played(policy, seed)
-    return coming, replace(simulated, start_s=simulated.start_s + OVERHEAD_S, end_s=simulated.end_s + OVERHEAD_S)
+    return coming, replace(
+        simulated, start_s=simulated.start_s + OVERHEAD_S, end_s=simulated.end_s + OVERHEAD_S
+    )
 
 
-def contrast(place: dict[str, Any], policy: str = "sjf", metric: str = "mean_wait_s") -> dict[str, Any]:
-    (found,) = (row for row in place["policies"]["contrasts"] if (row["arm"], row["metric"]) == (policy, metric))
+def contrast(
+    place: dict[str, Any], policy: str = "sjf", metric: str = "mean_wait_s"
+) -> dict[str, Any]:
+    (found,) = (
+        row
+        for row in place["policies"]["contrasts"]
+        if (row["arm"], row["metric"]) == (policy, metric)
+    )
     return dict(found)
 
 
@@ -65,9 +73,16 @@ def stream(policy: str, seed: int) -> dict[str, list[dict[str, Any]]]:
             "outcome": "done",
             "attempts": 1,
         }
-        for one, start_s, end_s in zip(coming, simulated.start_s.tolist(), simulated.end_s.tolist(), strict=True)
+        for one, start_s, end_s in zip(
+            coming, simulated.start_s.tolist(), simulated.end_s.tolist(), strict=True
+        )
     ]
-    about = {"arrivals": {"kind": "poisson", "rate_per_s": 1.6, "seed": seed}, "engine": "pool", "slots": SLOTS, "policy": policy}
+    about = {
+        "arrivals": {"kind": "poisson", "rate_per_s": 1.6, "seed": seed},
+        "engine": "pool",
+        "slots": SLOTS,
+        "policy": policy,
+    }
     return {"job": rows, "stream": [about]}
 
 
@@ -78,7 +93,9 @@ def saved(folder: Path, *reports: dict[str, Any]) -> Path:
     if reports:
         run["benchmarks"] = run["benchmarks"][: len(reports)]
         kept = {benchmark["extra_info"]["id"] for benchmark in run["benchmarks"]}
-        run["deeptweak"]["cells"] = [cell for cell in run["deeptweak"]["cells"] if cell["id"] in kept]
+        run["deeptweak"]["cells"] = [
+            cell for cell in run["deeptweak"]["cells"] if cell["id"] in kept
+        ]
     path = folder / "run.json"
     path.write_text(json.dumps(run))
     return path
@@ -94,17 +111,29 @@ def reported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Reported:
 
 
 def test_policies_are_paired_by_their_arrivals(reported: Reported) -> None:
-    place = reported(*(stream(policy, seed) for seed in (1, 2, 3, 4) for policy in ("sjf", "fifo")), stream("sjf", 5))
+    place = reported(
+        *(stream(policy, seed) for seed in (1, 2, 3, 4) for policy in ("sjf", "fifo")),
+        stream("sjf", 5),
+    )
     assert (place["engine"], place["slots"], place["streams"]) == ("pool", SLOTS, 4)
-    assert [note.partition(" ")[0] for note in place["notes"]] == ["1"]  # whose arrivals not every policy had
-    fifo, sjf = ([figures(*measured(policy, seed)).mean_wait_s for seed in (1, 2, 3, 4)] for policy in ("fifo", "sjf"))
+    assert [note.partition(" ")[0] for note in place["notes"]] == [
+        "1"
+    ]  # whose arrivals not every policy had
+    fifo, sjf = (
+        [figures(*measured(policy, seed)).mean_wait_s for seed in (1, 2, 3, 4)]
+        for policy in ("fifo", "sjf")
+    )
     assert [row["policy"] for row in place["policies"]["figures"]] == ["fifo", "sjf"]
     ratio = contrast(place)
-    assert ratio["value"] == pytest.approx(geometric_mean(own / base for own, base in zip(sjf, fifo, strict=True)))
+    assert ratio["value"] == pytest.approx(
+        geometric_mean(own / base for own, base in zip(sjf, fifo, strict=True))
+    )
     assert (ratio["n"], ratio["high"] < 1) == (4, True)
 
 
-def test_what_the_engine_takes_is_what_a_stream_waits_longer_than_its_simulation(reported: Reported) -> None:
+def test_what_the_engine_takes_is_what_a_stream_waits_longer_than_its_simulation(
+    reported: Reported,
+) -> None:
     """Made with 50 ms a job, which the simulator knows nothing of."""
     (replay,) = reported(*(stream("fifo", seed) for seed in (1, 2, 3)))["replays"]
     assert replay["streams"] == 3
@@ -112,7 +141,9 @@ def test_what_the_engine_takes_is_what_a_stream_waits_longer_than_its_simulation
 
 
 @pytest.mark.parametrize("lost", ["slots", "a job", "an attempt"])
-def test_a_stream_that_lost_something_is_not_played_in_simulation(lost: str, reported: Reported) -> None:
+def test_a_stream_that_lost_something_is_not_played_in_simulation(
+    lost: str, reported: Reported
+) -> None:
     """What it waited longer would be the fault's, and be taken for the engine's."""
     streams = [stream("fifo", seed) for seed in (1, 2, 3, 4)]
     if lost == "slots":
@@ -134,7 +165,10 @@ def broken(what: dict[str, Any], row: int = 3) -> dict[str, Any]:
 
 
 def test_a_second_stream_of_the_same_jobs_is_a_copy(reported: Reported) -> None:
-    place = reported(*(stream(policy, seed) for seed in (1, 2, 3) for policy in ("sjf", "fifo")), stream("fifo", 3))
+    place = reported(
+        *(stream(policy, seed) for seed in (1, 2, 3) for policy in ("sjf", "fifo")),
+        stream("fifo", 3),
+    )
     assert (place["streams"], [note.partition(" ")[0] for note in place["notes"]]) == (3, ["1"])
 
 
@@ -186,7 +220,11 @@ def test_policies_that_lost_the_same_jobs_lost_no_different_ones(reported: Repor
 
 
 def test_a_policy_that_tries_the_slow_jobs_again_is_no_better_for_it(reported: Reported) -> None:
-    """All streams are fifo's. Under what is called sjf the longest wait of each was of a job that was tried again, and has no part."""
+    """All streams are fifo's.
+
+    Under what is called sjf the longest wait of each was of a job that was tried again, and has no
+    part.
+    """
     reports = [stream("fifo", seed) for seed in (1, 1, 2, 2, 3, 3)]
     for one in reports[::2]:
         one["stream"][0]["policy"] = "sjf"
@@ -196,7 +234,9 @@ def test_a_policy_that_tries_the_slow_jobs_again_is_no_better_for_it(reported: R
     assert [row["policy"] for row in place["policies"]["figures"]] == ["fifo"]
 
 
-def test_a_stream_under_a_tweak_set_is_not_paired_with_one_without(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_stream_under_a_tweak_set_is_not_paired_with_one_without(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     run = saved_run(Made(arms=(STOCK, Arm("tuned")), blocks=3))
     for one in run["benchmarks"]:
         info = one["extra_info"]
@@ -209,13 +249,20 @@ def test_a_stream_under_a_tweak_set_is_not_paired_with_one_without(tmp_path: Pat
 
 
 def test_pages_and_refusals(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, snapshot: SnapshotAssertion
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    snapshot: SnapshotAssertion,
 ) -> None:
     monkeypatch.chdir(tmp_path)
     fifo, sjf = stream("fifo", 1), stream("sjf", 1)
     without_slots = stream("fifo", 2) | {"node": [{"node": "node-1", "at_s": 1.0, "what": "lost"}]}
     situations: dict[str, list[dict[str, Any]]] = {
-        "a job lost, a stream alone": [broken({"outcome": "never ended", "end_s": None}), sjf, stream("sjf", 2)],
+        "a job lost, a stream alone": [
+            broken({"outcome": "never ended", "end_s": None}),
+            sjf,
+            stream("sjf", 2),
+        ],
         "lost under the baseline": [broken({"outcome": "failed"}), sjf],
         "lost under the other": [fifo, given_up("sjf", 1, 30)],
         "slots lost": [fifo, without_slots],
@@ -237,7 +284,9 @@ def test_pages_and_refusals(
         out, err = capsys.readouterr()
         assert (code, bool(out)) in {(0, True), (2, False)}
         assert width(out) <= 100
-        assert (err or out.split("\n\n")[:2]) == snapshot(name=case)  # the answer and what was left out
+        assert (err or out.split("\n\n")[:2]) == snapshot(
+            name=case
+        )  # the answer and what was left out
 
 
 FAST = ["--jobs", "400", "--seeds", "5"]
@@ -249,10 +298,15 @@ classes:
 
 
 def test_shortest_first_halves_the_mean_wait_at_a_load_of_0_8() -> None:
-    """Two slots, predictions right: the interval says so. With predictions off by half the gain is smaller, and still there."""
+    """Two slots, predictions right: the interval says so.
+
+    With predictions off by half the gain is smaller, and still there.
+    """
     ratio = {}
     for error in (0.0, 0.5):
-        (found,) = simulate(replace(source(2, 0.8), error=error), ("fifo", "sjf"), many=1000, seeds=6).waits
+        (found,) = simulate(
+            replace(source(2, 0.8), error=error), ("fifo", "sjf"), many=1000, seeds=6
+        ).waits
         assert found.high < 1
         ratio[error] = found.value
     assert ratio[0.0] == pytest.approx(0.5, abs=0.06)
@@ -262,9 +316,14 @@ def test_shortest_first_halves_the_mean_wait_at_a_load_of_0_8() -> None:
 def test_arms_are_paired_by_seed_and_adjusted_together() -> None:
     found = simulate(source(2, 0.8), ("fifo", "sjf", "priority", "least_slack"), many=300, seeds=4)
     streams = [jobs(source(2, 0.8), 300, seed) for seed in (1, 2, 3, 4)]
-    fifo_s, sjf_s = ([figures(one, play(one, {ANY: 2}, policy)).mean_wait_s for one in streams] for policy in ("fifo", "sjf"))
+    fifo_s, sjf_s = (
+        [figures(one, play(one, {ANY: 2}, policy)).mean_wait_s for one in streams]
+        for policy in ("fifo", "sjf")
+    )
     sjf, priority, _ = found.waits
-    assert sjf.value == pytest.approx(geometric_mean(own / base for own, base in zip(sjf_s, fifo_s, strict=True)))
+    assert sjf.value == pytest.approx(
+        geometric_mean(own / base for own, base in zip(sjf_s, fifo_s, strict=True))
+    )
     assert sjf.p_adjusted == sjf.p  # the others are first come here: one p in the family
     assert (priority.p, lacking(priority)) == (None, "the same")
     assert found.figures[0].mean_wait_s == pytest.approx(fmean(fifo_s))
@@ -291,12 +350,26 @@ def test_jains_index_is_1_for_equals_and_1_over_n_for_one_that_has_all() -> None
 
 
 def test_a_policy_under_which_the_queue_grows_is_named(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, snapshot: SnapshotAssertion
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    snapshot: SnapshotAssertion,
 ) -> None:
     """At 0.8 of what the slots can do, first come wastes them on jobs that are slow there; by plan they suffice."""
     monkeypatch.chdir(tmp_path)
     Path("classes.yaml").write_text(CLASSES)
-    asked = ["schedule", "simulate", "--slots", "gpu=4,cpu=12", "--classes", "classes.yaml", "--jobs", "600", "--seeds", "4"]
+    asked = [
+        "schedule",
+        "simulate",
+        "--slots",
+        "gpu=4,cpu=12",
+        "--classes",
+        "classes.yaml",
+        "--jobs",
+        "600",
+        "--seeds",
+        "4",
+    ]
     asked += ["--policies", "fifo,heterogeneous", "--prediction-error", "0.3"]
     assert main(asked) == 0
     page = capsys.readouterr().out
@@ -307,7 +380,9 @@ def test_a_policy_under_which_the_queue_grows_is_named(
     assert contrast({"policies": said}, "heterogeneous", "mean_response_s")["high"] < 0.5
 
 
-def test_what_cannot_be_compared_is_refused(capsys: pytest.CaptureFixture[str], snapshot: SnapshotAssertion) -> None:
+def test_what_cannot_be_compared_is_refused(
+    capsys: pytest.CaptureFixture[str], snapshot: SnapshotAssertion
+) -> None:
     found = {}
     for more in (
         "--load 1",

@@ -17,7 +17,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from analysis.studies.jobs.queue_formulas import Inputs, PriorityClass, mg1, mmc, non_preemptive
-from analysis.studies.jobs.simulation import Coming, JobClass, JobSource, TimesLaw, errors, figures, jobs, play, read_classes
+from analysis.studies.jobs.simulation import (
+    Coming,
+    JobClass,
+    JobSource,
+    TimesLaw,
+    errors,
+    figures,
+    jobs,
+    play,
+    read_classes,
+)
 from analysis.terms import Refused, UnknownName
 from control.scheduling import policies
 from control.scheduling.policies import Job, Start, least_load, shares_of
@@ -32,7 +42,9 @@ EVENLY = (np.arange(50_000) + 0.5) / 50_000
 
 
 @given(mean_s=st.floats(1e-3, 1e3), cv2=st.sampled_from([0.0, 0.25, 0.58962, 1.0, 2.0, 4.0]))
-def test_times_have_the_mean_and_the_variation_that_were_asked_for(mean_s: float, cv2: float) -> None:
+def test_times_have_the_mean_and_the_variation_that_were_asked_for(
+    mean_s: float, cv2: float
+) -> None:
     """Over evenly spaced numbers, up to what such a grid cuts off the tail."""
     times_s = TimesLaw(mean_s, cv2).times_s(EVENLY)
     assert times_s.mean() == pytest.approx(mean_s, rel=1e-3)
@@ -42,7 +54,9 @@ def test_times_have_the_mean_and_the_variation_that_were_asked_for(mean_s: float
 
 @given(number=st.floats(0, 1), cv2=st.floats(0, 50))
 def test_no_number_gives_an_infinite_time(number: float, cv2: float) -> None:
-    assert np.isfinite(TimesLaw(1.0, cv2).times_s(np.array([min(number, np.nextafter(1, 0))]))).all()
+    assert np.isfinite(
+        TimesLaw(1.0, cv2).times_s(np.array([min(number, np.nextafter(1, 0))]))
+    ).all()
     assert np.isfinite(errors(np.array([number]), 0.5)).all()
 
 
@@ -50,7 +64,9 @@ def told(stream: list[Coming], what: str) -> list[object]:
     return [getattr(one.job, what) for one in stream]
 
 
-TWO = JobSource((JobClass("a", 0.3, {ANY: 1.0}), JobClass("b", 0.7, {ANY: 1.0}, priority=1)), {ANY: 2}, 0.8)
+TWO = JobSource(
+    (JobClass("a", 0.3, {ANY: 1.0}), JobClass("b", 0.7, {ANY: 1.0}, priority=1)), {ANY: 2}, 0.8
+)
 
 
 def test_a_seed_gives_the_same_jobs_and_another_seed_others() -> None:
@@ -82,16 +98,21 @@ def test_a_promise_is_a_multiple_of_the_mean_time_where_it_is_shortest() -> None
 
 
 def test_the_gap_is_that_of_the_load() -> None:
-    """Two slots busy to 0.8 with jobs of a second: 1.6 of them a second. A gang of two counts twice."""
+    """Two slots busy to 0.8 with jobs of a second: 1.6 of them a second.
+
+    A gang of two counts twice.
+    """
     assert source(2, 0.8).gap_s == pytest.approx(1 / 1.6)
-    assert replace(source(2, 0.8), classes=(JobClass("gang", 1.0, {ANY: 1.0}, replicas=2),)).gap_s == pytest.approx(2 / 1.6)
+    assert replace(
+        source(2, 0.8), classes=(JobClass("gang", 1.0, {ANY: 1.0}, replicas=2),)
+    ).gap_s == pytest.approx(2 / 1.6)
 
 
 def test_the_plan_for_two_kinds_of_slots_is_the_linear_programs() -> None:
     """4 GPUs, 12 CPUs; train takes 4 s or 40 s (0.3 of the jobs), serve 3 s or 4 s.
 
-    With x of train on the GPUs and all of serve on the CPUs both are equally busy: 1.2x/4 = (12(1 - x) + 2.8)/12, so x = 0.9487 and a job
-    a second asks for 0.28462 of the slots.
+    With x of train on the GPUs and all of serve on the CPUs both are equally busy: 1.2x/4 = (12(1 -
+    x) + 2.8)/12, so x = 0.9487 and a job a second asks for 0.28462 of the slots.
     """
     demand_s = {"train": {"gpu": 1.2, "cpu": 12.0}, "serve": {"gpu": 2.1, "cpu": 2.8}}
     slots = {"gpu": 4, "cpu": 12}
@@ -116,13 +137,19 @@ def test_classes_are_read_from_a_file(tmp_path: Path) -> None:
     found = classes(
         tmp_path,
         "classes:\n"
-        "  - {name: train, probability: 0.3, mean_s: {gpu: 4}, cv2: 0, priority: 1, tenant: a, replicas: 2, due_factor: 5}\n"
+        "  - {name: train, probability: 0.3, mean_s: {gpu: 4}, cv2: 0, priority: 1, tenant: a, "
+        "replicas: 2, due_factor: 5}\n"
         "  - {name: serve, probability: 0.7, mean_s: 2}\n",
     )
-    assert found == (JobClass("train", 0.3, {"gpu": 4.0}, 0.0, 1, "a", 2, 5.0), JobClass("serve", 0.7, {"gpu": 2.0, "cpu": 2.0}))
+    assert found == (
+        JobClass("train", 0.3, {"gpu": 4.0}, 0.0, 1, "a", 2, 5.0),
+        JobClass("serve", 0.7, {"gpu": 2.0, "cpu": 2.0}),
+    )
 
 
-def test_what_is_no_stream_of_jobs_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, snapshot: SnapshotAssertion) -> None:
+def test_what_is_no_stream_of_jobs_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, snapshot: SnapshotAssertion
+) -> None:
     monkeypatch.chdir(tmp_path)
     one = "classes: [{name: a, probability: 1, mean_s: 1"
     texts = (
@@ -139,8 +166,12 @@ def test_what_is_no_stream_of_jobs_is_refused(tmp_path: Path, monkeypatch: pytes
         "{",
     )
     wide = replace(TWO, classes=(JobClass("gang", 1.0, {ANY: 1.0}, replicas=3),))
-    requests: dict[str, Callable[[], object]] = {text: partial(classes, Path(), text) for text in texts}
-    requests |= {f"load {load}": source(load=load).must_be_stable for load in (1.0, 1.2, 0.0, float("nan"))}
+    requests: dict[str, Callable[[], object]] = {
+        text: partial(classes, Path(), text) for text in texts
+    }
+    requests |= {
+        f"load {load}": source(load=load).must_be_stable for load in (1.0, 1.2, 0.0, float("nan"))
+    }
     found = {}
     for case, request in {**requests, "fits nowhere": wide.must_be_stable}.items():
         with pytest.raises(Refused) as refused:
@@ -150,7 +181,9 @@ def test_what_is_no_stream_of_jobs_is_refused(tmp_path: Path, monkeypatch: pytes
 
 
 def waits(policy: str, *takes_s: float) -> float:
-    played = play([coming(at, 0.0, seconds) for at, seconds in enumerate(takes_s)], {ANY: 1}, policy)
+    played = play(
+        [coming(at, 0.0, seconds) for at, seconds in enumerate(takes_s)], {ANY: 1}, policy
+    )
     return float(played.wait_s.mean())
 
 
@@ -176,16 +209,28 @@ def order(policy: str, *jobs: Job, slots: int = 1) -> list[int]:
 
 
 def test_the_lower_priority_number_goes_first_and_equals_as_they_came() -> None:
-    assert order("priority", Job(0, 0, priority=5), Job(1, 0, priority=-1), Job(2, 0, priority=5), Job(3, 0)) == [1, 3, 0, 2]
+    assert order(
+        "priority", Job(0, 0, priority=5), Job(1, 0, priority=-1), Job(2, 0, priority=5), Job(3, 0)
+    ) == [1, 3, 0, 2]
 
 
 def test_the_shortest_goes_by_what_is_predicted_and_what_is_unknown_comes_last() -> None:
-    assert order("sjf", Job(0, 0), Job(1, 0, {ANY: 3}), Job(2, 0, {ANY: 2}), Job(3, 0)) == [2, 1, 0, 3]
+    assert order("sjf", Job(0, 0), Job(1, 0, {ANY: 3}), Job(2, 0, {ANY: 2}), Job(3, 0)) == [
+        2,
+        1,
+        0,
+        3,
+    ]
 
 
 def test_the_least_slack_counts_from_the_latest_moment_to_start() -> None:
     """Job 1 is due after job 2 but takes so long that it must start at 1 s, job 2 at 3 s; without a promise one comes last."""
-    assert order("least_slack", Job(0, 0, {ANY: 1}), Job(1, 0, {ANY: 9}, due_s=10), Job(2, 0, {ANY: 2}, due_s=5)) == [1, 2, 0]
+    assert order(
+        "least_slack",
+        Job(0, 0, {ANY: 1}),
+        Job(1, 0, {ANY: 9}, due_s=10),
+        Job(2, 0, {ANY: 2}, due_s=5),
+    ) == [1, 2, 0]
     assert order("least_slack", Job(0, 0, {ANY: 1}, due_s=2), Job(1, 0, due_s=1.5)) == [0, 1]
 
 
@@ -240,7 +285,10 @@ def test_each_class_goes_where_it_gains_most_even_if_it_came_later() -> None:
 
 
 def test_a_job_waits_for_its_slots_where_others_are_slower_than_waiting() -> None:
-    """The GPU is free again in 1 s: 2 s in all, against 10 s at once. Behind 20 s it is not worth it."""
+    """The GPU is free again in 1 s: 2 s in all, against 10 s at once.
+
+    Behind 20 s it is not worth it.
+    """
     assert heterogeneous(train(1), taken=(train(0),)) == []
     long = Job(0, 0, {"gpu": 20, "cpu": 200}, "train")
     assert heterogeneous(train(1), taken=(long,)) == [Start(1, "cpu")]
@@ -258,16 +306,34 @@ def test_every_policy_says_what_it_is() -> None:
 
 
 jobs_of = st.lists(
-    st.tuples(st.floats(0, 10), st.floats(0.01, 5), st.integers(1, 3), st.sampled_from("ab"), st.integers(0, 2)), min_size=1, max_size=25
+    st.tuples(
+        st.floats(0, 10),
+        st.floats(0.01, 5),
+        st.integers(1, 3),
+        st.sampled_from("ab"),
+        st.integers(0, 2),
+    ),
+    min_size=1,
+    max_size=25,
 )
 
 
 @pytest.mark.parametrize("policy", policies.names())
 @given(jobs=jobs_of)
-def test_no_policy_loses_a_job_or_gives_a_slot_twice(policy: str, jobs: list[tuple[float, float, int, str, int]]) -> None:
+def test_no_policy_loses_a_job_or_gives_a_slot_twice(
+    policy: str, jobs: list[tuple[float, float, int, str, int]]
+) -> None:
     slots = {"gpu": 3, "cpu": 4}
     stream = [
-        coming(at, submit_s, {"gpu": takes_s, "cpu": 2 * takes_s}, replicas=replicas, tenant=tenant, class_=tenant, priority=priority)
+        coming(
+            at,
+            submit_s,
+            {"gpu": takes_s, "cpu": 2 * takes_s},
+            replicas=replicas,
+            tenant=tenant,
+            class_=tenant,
+            priority=priority,
+        )
         for at, (submit_s, takes_s, replicas, tenant, priority) in enumerate(sorted(jobs))
     ]
     played = play(stream, slots, policy)
@@ -276,7 +342,11 @@ def test_no_policy_loses_a_job_or_gives_a_slot_twice(policy: str, jobs: list[tup
         mine = [at for at, one in enumerate(played.kinds) if one == kind]
         for at in mine:
             moment = played.start_s[at]
-            held = sum(played.replicas[other] for other in mine if played.start_s[other] <= moment < played.end_s[other])
+            held = sum(
+                played.replicas[other]
+                for other in mine
+                if played.start_s[other] <= moment < played.end_s[other]
+            )
             assert held <= many
 
 
@@ -321,12 +391,16 @@ def within(values: Sequence[float], expected: float, errors: float = 3.5) -> boo
     return abs(fmean(values) - expected) < errors * stdev(values) / math.sqrt(len(values))
 
 
-def mean_waits(one: JobSource, policy: str = "fifo", seeds: int = 8, many: int = 1500) -> list[float]:
+def mean_waits(
+    one: JobSource, policy: str = "fifo", seeds: int = 8, many: int = 1500
+) -> list[float]:
     streams = [jobs(one, many, seed) for seed in range(seeds)]
     return [figures(stream, play(stream, one.slots, policy)).mean_wait_s for stream in streams]
 
 
-@pytest.mark.parametrize(("slots", "load", "wait"), [(1, 0.8, 4.0), (2, 0.8, 1.777778), (10, 0.8, 0.20459)])
+@pytest.mark.parametrize(
+    ("slots", "load", "wait"), [(1, 0.8, 4.0), (2, 0.8, 1.777778), (10, 0.8, 0.20459)]
+)
 def test_waits_are_erlangs(slots: int, load: float, wait: float) -> None:
     """Poisson arrivals, exponential times of 1 s: W_q = C(c, a)/(c(1 - U)), to the digits of the table of Erlang's C."""
     assert mmc(Inputs(slots * load, 1.0, slots)).wait_s == pytest.approx(wait, rel=1e-5)
@@ -343,14 +417,24 @@ def test_waits_on_one_slot_are_pollaczeks_and_khinchines(cv2: float, wait: float
 def test_waits_by_priority_are_cobhams() -> None:
     """Two kinds of 0.5 s and 1 s on one slot, load 0.7: each kind's own mean wait."""
     rates = (0.6, 0.4)
-    expected = [one.wait_s for one in non_preemptive([PriorityClass(0, rates[0], 0.5), PriorityClass(1, rates[1], 1.0)])]
-    classes = tuple(JobClass(f"{at}", rates[at], {ANY: (0.5, 1.0)[at]}, priority=at) for at in (0, 1))
+    expected = [
+        one.wait_s
+        for one in non_preemptive(
+            [PriorityClass(0, rates[0], 0.5), PriorityClass(1, rates[1], 1.0)]
+        )
+    ]
+    classes = tuple(
+        JobClass(f"{at}", rates[at], {ANY: (0.5, 1.0)[at]}, priority=at) for at in (0, 1)
+    )
     one = JobSource(classes, {ANY: 1}, 0.7)
     assert one.gap_s == pytest.approx(1.0)
     waits: list[list[float]] = [[], []]
     for seed in range(8):
         stream = jobs(one, 2000, seed)
-        wait_s, priority = play(stream, one.slots, "priority").wait_s, np.array([each.job.priority for each in stream])
+        wait_s, priority = (
+            play(stream, one.slots, "priority").wait_s,
+            np.array([each.job.priority for each in stream]),
+        )
         for kind in (0, 1):
             waits[kind].append(float(wait_s[priority == kind][300:].mean()))
     assert within(waits[0], expected[0] or 0)

@@ -13,7 +13,9 @@ from tests.analysis.studies.jobs.queues.made_streams import MadeStream, streamed
 def test_waits_and_responses_are_of_jobs_that_were_done() -> None:
     """Waits of 2 and 4 s, and 1 s of work each; what failed has no part, and is a third of the jobs."""
     jobs = [job(0, waits=2), job(1, waits=4), {**job(2, waits=99), "outcome": "failed"}]
-    assert figures({"job": jobs}) == pytest.approx({"mean_wait_s": 3, "mean_response_s": 4, "jobs_done_share": 2 / 3})
+    assert figures({"job": jobs}) == pytest.approx(
+        {"mean_wait_s": 3, "mean_response_s": 4, "jobs_done_share": 2 / 3}
+    )
 
 
 def test_jobs_of_a_flood_have_no_part() -> None:
@@ -28,4 +30,6 @@ def test_what_is_not_known_of_every_job_is_left_out(row: Row) -> None:
 
 def test_they_are_metrics_of_the_cells_of_a_run() -> None:
     run = from_json(streamed_run(MadeStream(jobs=30), 2), "made.json")
-    assert all(cell.metrics["mean_response_s"] > cell.metrics["mean_wait_s"] > 0 for cell in run.cells)
+    assert all(
+        cell.metrics["mean_response_s"] > cell.metrics["mean_wait_s"] > 0 for cell in run.cells
+    )

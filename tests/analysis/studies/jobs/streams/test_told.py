@@ -17,8 +17,20 @@ from analysis.studies.jobs.streams import Gathered, gather
 from analysis.terms import Run
 from fixtures import studies
 from tests.analysis.answers import known
-from tests.analysis.studies.jobs.queues.made_streams import MadeStream, rows, stream_row, streamed_run, without_rounding
-from tests.analysis.studies.jobs.streams.made_runs import Report, faulty_run, queueing_run, run_of, scheduling_run
+from tests.analysis.studies.jobs.queues.made_streams import (
+    MadeStream,
+    rows,
+    stream_row,
+    streamed_run,
+    without_rounding,
+)
+from tests.analysis.studies.jobs.streams.made_runs import (
+    Report,
+    faulty_run,
+    queueing_run,
+    run_of,
+    scheduling_run,
+)
 
 if TYPE_CHECKING:
     from syrupy.assertion import SnapshotAssertion
@@ -36,7 +48,10 @@ def scheduling() -> Run:
 def test_a_copy_of_stock_is_no_second_replicate() -> None:
     """A block's seed draws the stream: both had the same jobs."""
     made = MadeStream(jobs=60)
-    once, twice = (found(from_json(streamed_run(made, runs=4, again=again), "made.json")) for again in (False, True))
+    once, twice = (
+        found(from_json(streamed_run(made, runs=4, again=again), "made.json"))
+        for again in (False, True)
+    )
     assert len(once.waits[0].streams) == len(twice.waits[0].streams) == 4
     assert {stream.tweakset for stream in twice.streams} == {"stock"}
 
@@ -62,7 +77,11 @@ def test_waits_of_streams_with_faults_and_of_closed_ones_are_held_against_no_mod
 
 def closed(block: int, service_s: float) -> Report:
     made = MadeStream(rate_per_s=0.5, service_s=service_s, slots=1, jobs=20)
-    about = {**stream_row(made, block), "arrivals": {"kind": "closed", "seed": block}, "fault": None}
+    about = {
+        **stream_row(made, block),
+        "arrivals": {"kind": "closed", "seed": block},
+        "fault": None,
+    }
     return {"job": rows(made, round(block + 100 * service_s)), "stream": [about]}
 
 
@@ -71,23 +90,35 @@ def situations(scheduling: Run) -> dict[str, Run]:
         return {**row, "outcome": "failed"} if row["job"] in {5, 6, 7} else dict(row)
 
     lossy = tuple(
-        replace(cell, report={**cell.report, "job": tuple(map(failing, cell.report["job"]))}) if "sjf" in cell.workload else cell
+        replace(cell, report={**cell.report, "job": tuple(map(failing, cell.report["job"]))})
+        if "sjf" in cell.workload
+        else cell
         for cell in scheduling.cells
     )
     unread = from_json(streamed_run(MadeStream(jobs=40), runs=4), "made.json")
     del unread.cells[0].report["stream"][0]["slots"]  # type: ignore[attr-defined]  # ours, just made
     return {
         "waits": queueing_run(blocks=3, count=100, loads=(0.5,)),
-        "twice as much as can be done": from_json(streamed_run(MadeStream(rate_per_s=20, jobs=100), runs=3), "made.json"),
+        "twice as much as can be done": from_json(
+            streamed_run(MadeStream(rate_per_s=20, jobs=100), runs=3), "made.json"
+        ),
         "policies, 10 ms a job beyond the simulation": scheduling,
         "three jobs of each of sjf's streams failed": replace(scheduling, cells=lossy),
         "faults": faulty_run(blocks=4, count=50),
-        "two systems": run_of({f"job_stream:cores={cores}": partial(closed, service_s=0.4 / cores) for cores in (2, 1)}, blocks=6),
+        "two systems": run_of(
+            {
+                f"job_stream:cores={cores}": partial(closed, service_s=0.4 / cores)
+                for cores in (2, 1)
+            },
+            blocks=6,
+        ),
         "a cell without slots": unread,
     }
 
 
-def test_a_session_ends_with_the_answer_to_its_question(scheduling: Run, snapshot: SnapshotAssertion) -> None:
+def test_a_session_ends_with_the_answer_to_its_question(
+    scheduling: Run, snapshot: SnapshotAssertion
+) -> None:
     for case, run in situations(scheduling).items():
         page = without_rounding(text.render(answer_of_run(run)))
         assert "next:" not in page
@@ -114,6 +145,10 @@ def test_the_page_has_a_section_of_its_own_for_streams(scheduling: Run) -> None:
         ([], []),
     ],
 )
-def test_a_session_names_the_commands_that_answer_its_questions(streams: list[tuple[str, str]], commands: list[str]) -> None:
+def test_a_session_names_the_commands_that_answer_its_questions(
+    streams: list[tuple[str, str]], commands: list[str]
+) -> None:
     told = [{"arrivals": {"kind": kind}, "policy": policy} for kind, policy in streams]
-    assert [command for _, command in studies.closing({"stream": told})] == [f"{command} {{}}" for command in commands]
+    assert [command for _, command in studies.closing({"stream": told})] == [
+        f"{command} {{}}" for command in commands
+    ]
