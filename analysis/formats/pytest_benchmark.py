@@ -21,7 +21,7 @@ from msgspec import Struct
 from analysis.metrics import disagreements, metrics_of
 from analysis.plain import moment
 from analysis.terms import Cell, Design, Metric, Run, Steps, Study, TweakSet, Workload
-from control.names import first_few
+from control.names import cpu_name, first_few
 from control.saved import LONGEST_S, Count, Positive, Seconds
 
 from .checked import FOREIGN, Fault, Part
@@ -168,10 +168,12 @@ def _run_id(machine: Mapping[str, object], saved_utc: str, cells: Iterable[Cell]
 def machine_of(info: Mapping[str, object]) -> dict[str, object]:
     cpu = info.get("cpu")
     cpu = cpu if isinstance(cpu, dict) else {}
+    brand = cpu.get("brand_raw") or cpu.get("brand")  # cpuinfo 6 renamed it
     texts = {
         "hostname": info.get("node"),
         "kernel_release": info.get("release"),
-        "cpu_model": cpu.get("brand_raw") or cpu.get("brand"),  # cpuinfo 6 renamed it
+        "cpu_model": isinstance(brand, str)
+        and cpu_name(brand, cpu.get("family"), cpu.get("model")),
         "python_version": info.get("python_version"),
     }
     facts: dict[str, object] = {

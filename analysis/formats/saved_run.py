@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from analysis.plain import moment
 from analysis.terms import Cell, Design, Factor, Point, Run, Study, TweakSet, Workload
+from control.names import cpu_name
 from control.record import SCHEMA_VERSION
 from control.saved_cell import CellRecord, File
 
@@ -43,7 +44,7 @@ def from_json(saved: Mapping[str, Any], origin: str) -> Run:
     design = _design(ours.at("design"), tweaksets)
     records = _measured_records(file.at("benchmarks"))
     known_names = ({*studies}, {*workloads}, {*tweaksets})
-    machine: Mapping[str, object] = saved["machine_info"][OURS]
+    machine = _machine(saved["machine_info"])
     cells: dict[CellKey, Cell] = {}
     orders: set[int] = set()
     for part in ours.at("cells").each():
@@ -224,6 +225,16 @@ def _check_copies(cells: Mapping[CellKey, Cell], ours: Part) -> None:
                     f"has {first.id} and {cell.id} with identical wall_s: one is a copy of the "
                     "other, not a measurement"
                 )
+
+
+def _machine(info: Mapping[str, Any]) -> Mapping[str, object]:
+    """Return the facts of a machine; `info` has the CPU's generation, but of the client's CPU."""
+    facts: Mapping[str, object] = info[OURS]
+    cpu = info.get("cpu")
+    if "kubernetes" in facts or not isinstance(cpu, dict):
+        return facts
+    name = cpu_name(str(facts.get("cpu_model") or ""), cpu.get("family"), cpu.get("model"))
+    return {**facts, "cpu_model": name} if name else facts
 
 
 def _machine_left_changed(check: Mapping[str, Any]) -> list[str]:

@@ -56,6 +56,22 @@ def test_a_run_is_read_whole(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("name", "facts", "read"),
+    [
+        ("AMD EPYC", {}, "AMD EPYC (family 26, model 2)"),
+        ("AMD EPYC 9755", {}, "AMD EPYC 9755"),
+        ("AMD EPYC", {"kubernetes": {}}, "AMD EPYC"),
+    ],
+)
+def test_a_cpu_without_a_number_is_named_by_its_generation(
+    name: str, facts: JSON, read: str
+) -> None:
+    """On a cluster, `cpu` is the client's."""
+    info = {"deeptweak": {"cpu_model": name, **facts}, "cpu": {"family": 26, "model": 2}}
+    assert from_json(changed(("machine_info",), info), "here").machine["cpu_model"] == read
+
+
 def test_skipped_cells_are_read_with_their_reason() -> None:
     cells = [cell for cell in from_json(GOOD, "here").cells if cell.tweakset == "broken"]
     assert {(cell.outcome, cell.reason, cell.steps) for cell in cells} == {
