@@ -44,7 +44,7 @@ def simulated(generator: np.random.Generator, runs: int) -> tuple[Floats, Floats
 
 
 def resampled(differences: Sequence[Floats]) -> Draw:
-    """Draw runs from real ones: `differences` are the log ratios of two untouched arms, by block."""
+    """Draw runs from real ones: `differences` are log ratios of two untouched arms, by block."""
 
     def draw(generator: np.random.Generator, runs: int) -> tuple[Floats, Floats]:
         means, errors = np.empty(runs), np.empty(runs)

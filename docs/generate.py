@@ -283,7 +283,8 @@ def options_of(parser: argparse.ArgumentParser) -> Iterator[str]:
     for action in parser._actions:
         if action.dest != "help" and action.help != argparse.SUPPRESS:
             metavar = action.metavar[0] if isinstance(action.metavar, tuple) else action.metavar
-            yield f"`{action.option_strings[-1] if action.option_strings else metavar or action.dest}`"
+            name = action.option_strings[-1] if action.option_strings else metavar or action.dest
+            yield f"`{name}`"
 
 
 def written(names: Iterable[str], of: Mapping[str, Any]) -> str:
@@ -422,8 +423,8 @@ def schema() -> dict[str, Any]:
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "$id": "run.schema.json",
         "title": "A saved run",
-        "description": "Written by `python -m docs.generate`. A whole run, as `--benchmark-json` writes it; "
-        "`--benchmark-save` keeps the "
+        "description": "Written by `python -m docs.generate`. A whole run, as "
+        "`--benchmark-json` writes it; `--benchmark-save` keeps the "
         "larger part in a compressed file beside (data/README.md). Stock fields are "
         "pytest-benchmark's and are left open.",
         **refs[0],
@@ -505,7 +506,10 @@ def kernel() -> Iterator[str]:
                 "; ".join(goes_back(known)),
                 known.kernel,
                 known.source,
-                f"[{known.test.rpartition('test_')[2].replace('_', ' ')}](../../{known.test.partition('::')[0]})",
+                (
+                    f"[{known.test.rpartition('test_')[2].replace('_', ' ')}]"
+                    f"(../../{known.test.partition('::')[0]})"
+                ),
             )
             for known in KNOWN
         ),

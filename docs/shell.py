@@ -1,6 +1,7 @@
-"""Tab completion and the manual page, made of the commands' own parsers: `python -m docs.shell` writes them into data/shell/.
+"""Write tab completion and the manual page, from the commands' own parsers, into data/shell/.
 
-They are files, so that pressing Tab starts no Python. A test fails where one is stale.
+`python -m docs.shell` writes files so that pressing Tab starts no Python. A test fails where one
+is stale.
 """
 
 from __future__ import annotations
@@ -64,7 +65,7 @@ def whole() -> argparse.ArgumentParser:
 
 
 def completion(shell: str) -> str:
-    """Return the script that completes `deeptweak` in a shell: commands, steps, options, files, and the names that ship."""
+    """Return the shell script that completes commands, steps, options, files, and shipped names."""
     import shtab
 
     parser = whole()
@@ -123,7 +124,9 @@ def _manual() -> Iterator[str]:
     yield ".SH ENVIRONMENT"
     for variable, meaning in VARIABLES.items():
         yield f".TP\n.B {variable}\n{meaning}"
-    yield f".SH FILES\n.TP\n.I /var/lib/{NAME}\nJournal and lock of the run that holds this machine."
+    yield (
+        f".SH FILES\n.TP\n.I /var/lib/{NAME}\nJournal and lock of the run that holds this machine."
+    )
     yield (
         ".SH EXIT STATUS\n0: done. 1: a finding that must stop a build, or a failed cell. 2: bad "
         "usage, or not possible."
@@ -133,7 +136,9 @@ def _manual() -> Iterator[str]:
 
 VARIABLES = {
     "DEEPTWEAK_STATE_DIR": "Folder of the journal, in the place of /var/lib/deeptweak.",
-    "DEEPTWEAK_TRACEBACK": "Where it is 1, a fault of DeepTweak is shown with the place in the code.",
+    "DEEPTWEAK_TRACEBACK": (
+        "Where it is 1, a fault of DeepTweak is shown with the place in the code."
+    ),
 }
 
 

@@ -37,7 +37,7 @@ def is_right(chosen: frozenset[str]) -> bool:
 
 
 def ablation_s(cell_sd: float, share: float) -> float:
-    """Return the machine time with which an ablation is right in this share of draws, by doubling and halving."""
+    """Return the machine time for an ablation right in `share` of draws, doubling, then halving."""
     arms = len(SETTINGS) + 3
     low, high = 2, 4
     while high < MOST_BLOCKS and _ablation_right(cell_sd, high) < share:
@@ -49,7 +49,7 @@ def ablation_s(cell_sd: float, share: float) -> float:
 
 
 def _ablation_right(cell_sd: float, blocks: int) -> float:
-    """Return in which share of draws an ablation of so many blocks is right; each setting is paired with both stocks."""
+    """Return the share of draws with a right ablation; each setting is paired with both stocks."""
     return fmean(is_right(_ablated(random.Random(draw), cell_sd, blocks)) for draw in range(DRAWS))
 
 

@@ -1,7 +1,7 @@
-"""Runs a composite GitHub Action as the runner does: its `run` blocks in bash, for real; of `uses` steps only what they were given.
+"""Run a composite GitHub Action as the runner does, with its `run` blocks in real bash.
 
-Understands what our action is written in: `${{ }}` with contexts, `==`, `&&`, `||`, `always()`;
-anything else fails the test that meets it.
+Of `uses` steps, only the inputs are recorded. Supported are `${{ }}` with contexts, `==`, `&&`,
+`||`, `always()`; anything else fails the test that meets it.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ CONTEXT = re.compile(r"[a-z][\w.-]*")
 
 @dataclass
 class Job:
-    """What came of an action: `log` is what the runner shows, `used` the inputs of each action it used, by step name."""
+    """Outcome: `log` as the runner shows it, `used` the inputs of each used action by step name."""
 
     contexts: dict[str, str]
     log: str = ""
@@ -72,7 +72,7 @@ def run_action(
     temporary = workspace.parent / "runner-temp"
     temporary.mkdir(exist_ok=True)
     # Every value as it is written: `true` is a text to the runner, not Python's True.
-    metadata = yaml.load(action.read_text(encoding="utf-8"), yaml.BaseLoader)  # noqa: S506  # it makes texts only
+    metadata = yaml.load(action.read_text(encoding="utf-8"), yaml.BaseLoader)  # noqa: S506 only str
     assert inputs.keys() <= metadata["inputs"].keys()
     job = Job(
         {f"github.{name}": value for name, value in github.items()}

@@ -1,4 +1,4 @@
-"""Tiers: each test runs in the one that its needs say (tests/needs.py); a run ends with what it left to the others."""
+"""Tiers: each test runs in that of its needs (tests/needs.py); a run ends by naming the rest."""
 
 from __future__ import annotations
 
@@ -41,10 +41,10 @@ with contextlib.suppress(ImportError):
 
 @pytest.fixture(scope="session", autouse=True)
 def _patient() -> Iterator[None]:
-    """Where the harness would give up after seconds, it waits here for as long as a test does: the machine may be busy.
+    """Let the harness wait for as long as a test may take: the machine may be busy.
 
-    And signals are heard: who starts tests in the background may have had them ignored, by all that
-    tests start too (`&`, nohup).
+    Restore signals too: tests started in the background (`&`, nohup) may ignore them, and so would
+    all that they start.
     """
     signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
@@ -102,7 +102,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         config.hook.pytest_deselected(items=others)
 
 
-class OneProcessPerModule(LoadScopeScheduling):  # type: ignore[misc] # xdist's, which mypy does not see
+class OneProcessPerModule(LoadScopeScheduling):  # type: ignore[misc] # mypy does not see xdist
     """A module's fixtures are set up once; a folder's, where they are a cluster.
 
     All that hold this machine's kernel are of one process: others would only wait for it.
@@ -122,7 +122,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadScopeSch
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Skip a test whose needs are not met; with CI set, fail it where installing something would have met them."""
+    """Skip a test with an unmet need; with CI set, fail it if the need can be installed."""
     needs.tier_now = tier_of(item)
     for name in needs_of(item):
         reason = NEEDS[name].unavailable_reason()

@@ -1,8 +1,8 @@
-"""Directories such as DeepTweak wrote, made from a seed: its columns, its habits and its traps, none of its data.
+"""Make directories like DeepTweak's from a seed: its columns, habits and traps, none of its data.
 
 A step takes as long as its sample's sequence does: about 25 narrow modes below a hard ceiling
-(samples cut to the longest length). On top come a run effect and drift, each as large as is asked
-for. It imports nothing of the house.
+(samples cut to the longest length). A run effect and a drift of the requested sizes come on top.
+Nothing of the house is imported.
 """
 
 from __future__ import annotations
@@ -16,9 +16,10 @@ import numpy as np
 MODES, CEILING_S = 25, 2.2
 GPU_BYTES = 16 * 2**30
 HEADER = (
-    "step,time_elapsed,step_time,tokens_per_sec,samples_per_sec,loss,learning_rate,batch_size,grad_norm,total_params,trainable_params,"
-    "param_ratio,cpu_percent,mem_used,mem_available,swap_used,mem_percent,disk_read_MB,disk_write_MB,net_sent_KB,net_recv_KB,fd_count,"
-    "gpu_util,gpu_mem_used,gpu_mem_total,gpu_power_W,gpu_temp_C,gpu_clock_MHz,gpu_mem_clock_MHz,gpu_mem_util"
+    "step,time_elapsed,step_time,tokens_per_sec,samples_per_sec,loss,learning_rate,batch_size,"
+    "grad_norm,total_params,trainable_params,param_ratio,cpu_percent,mem_used,mem_available,"
+    "swap_used,mem_percent,disk_read_MB,disk_write_MB,net_sent_KB,net_recv_KB,fd_count,gpu_util,"
+    "gpu_mem_used,gpu_mem_total,gpu_power_W,gpu_temp_C,gpu_clock_MHz,gpu_mem_clock_MHz,gpu_mem_util"
 )
 NO_TWEAKS = "# No OS Tweaks applied"
 SYSCTLS = """\
@@ -31,7 +32,8 @@ items:
     name: demo
     annotations:
       kubectl.kubernetes.io/last-applied-configuration: |
-        {"spec":{"packages":{"tuning":{"configMap":{"ulimit.conf":"memlock: 128"},"image":"ghcr.io/x/tuning"}}}}
+        {"spec":{"packages":{"tuning":{"configMap":{"ulimit.conf":"memlock: 128"},\
+"image":"ghcr.io/x/tuning"}}}}
   spec:
     packages:
       tuning:
@@ -104,7 +106,7 @@ def step_times(made: Like) -> list[float]:
 
 
 def table(made: Like, first_step: int = 1) -> str:
-    """Write one `benchmark.csv`, without a line's end after the last row, as the logger may be stopped."""
+    """Write one `benchmark.csv` without a final newline, as the logger may be stopped."""
     rng = np.random.default_rng([made.seed + 1, *made.name.encode()])
     wall_s = step_times(made)
     clock_s = 5.0 + np.cumsum(wall_s)

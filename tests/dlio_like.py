@@ -1,4 +1,4 @@
-"""Result folders as DLIO leaves them, made from step lists: for what its recordings and other people's data do not have."""
+"""Make result folders like DLIO's from step lists, for cases that no recording covers."""
 
 from __future__ import annotations
 

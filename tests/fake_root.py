@@ -1,4 +1,4 @@
-"""A small /proc, /sys and /etc in a folder: plain files that look like the kernel's, so that nothing real is changed."""
+"""A small /proc, /sys and /etc in a folder: plain files, so that nothing real is changed."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ UNDER_TEST = tuple(SETTINGS)
 
 @dataclass(frozen=True)
 class FakeRoot:
-    """A tree in `path/root`; the journal and the lock of its machine stand beside it, in `path/state`."""
+    """A tree in `path/root`; its machine's journal and lock stand beside it, in `path/state`."""
 
     path: Path
 
@@ -99,7 +99,7 @@ class FakeRoot:
         self.put("/proc/sys/kernel/random/boot_id", "6a1f0d5e-0000-4000-8000-000000000002")
 
     def wrong(self) -> dict[str, str | None]:
-        """What is not as it was made; configuration files to the byte, and none more than there were."""
+        """Return all that differs from the tree as made, to the byte in configuration files."""
         paths = {str(p)[len(str(self.root)) :] for p in self.root.rglob("*") if p.is_file()}
         made = {**SETTINGS, **CONFIG, **PASSED_OVER}
         return {
@@ -122,7 +122,7 @@ def make(path: Path) -> FakeRoot:
 
 
 def plain(values: Mapping[str, Value]) -> dict[str, Value]:
-    """Values of a snapshot, or changes, with no more of a configuration file than its text; folders left out."""
+    """Return values or changes with only the text of each configuration file, and no folders."""
 
     def strip(value: Any) -> Any:
         return (

@@ -32,7 +32,7 @@ def code(tmp_path: Path) -> Path:
 
 
 def python_alone(*words: str, folder: Path) -> subprocess.CompletedProcess[str]:
-    """Run Python without its site-packages, in another folder: as in an image that has neither the harness nor its libraries."""
+    """Run Python as in an image that has neither the harness nor its libraries."""
     return subprocess.run(
         [sys.executable, "-S", *words],
         cwd=folder,

@@ -1,4 +1,4 @@
-"""A rate that a program tells, from `deeptweak run` to the comparison, its picture and the page: `104 MB/s`, never seconds."""
+"""A program's rate stays `104 MB/s`, never seconds: run, comparison, picture and page."""
 
 from __future__ import annotations
 
@@ -32,7 +32,10 @@ TELLS = (
 
 
 @pytest.fixture(scope="module")
-def saved(tmp_path_factory: pytest.TempPathFactory, kernel_lock: None) -> tuple[str, Path]:  # noqa: ARG001 it runs a session
+def saved(
+    tmp_path_factory: pytest.TempPathFactory,
+    kernel_lock: None,  # noqa: ARG001 it runs a session
+) -> tuple[str, Path]:
     """What `deeptweak run` said and saved of a setting that doubles the rate."""
     place = Place(tmp_path_factory.mktemp("rates"))
     fast = place.manifest("fast", variables="RATE_MB=208")

@@ -193,7 +193,7 @@ def test_only_the_bar_that_is_followed_counts() -> None:
 
 
 def test_a_step_can_span_several_counts_and_each_observation_weighs_what_it_counted() -> None:
-    """So a cell has as many steps under a fast setting as under a slow one, though the bar is redrawn as often per second."""
+    """So a cell has as many steps under a fast setting as a slow one, at equal redraw rates."""
     assert walls(TQDM, (0.0, bar(0)), (1.0, bar(5)), (2.0, bar(10)), every=5) == [0.2, 0.2]
     assert walls(TQDM, (0.0, bar(0)), (1.0, bar(20)), every=5) == [0.05] * 4
 

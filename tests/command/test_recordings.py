@@ -1,4 +1,4 @@
-"""Every format of the table, held to recordings of real programs: the reading within 2 % of a truth known without it.
+"""Read recordings of real programs, each format within 2 % of an independently known truth.
 
 `python -m tests.command.recordings.record` makes a recording; its docstring says what is in one.
 """
@@ -80,7 +80,7 @@ def recording(name: str) -> Recording:
 
 
 def read(name: str) -> tuple[str, float]:
-    """The format of a recording, and what it says: seconds of a step or of a run, or something per second."""
+    """Return a recording's format and its figure: seconds per step or per run, or a rate."""
     trial = recording(name).trial
     if found := choosing.choose_figure(trial, HERE):
         return found[0].name, found[1].value.number

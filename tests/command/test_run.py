@@ -1,4 +1,4 @@
-"""`deeptweak run` from its command line to the verdict, on commands whose speed is known to depend on a setting."""
+"""Run `deeptweak run` through to the verdict, on commands whose speed depends on a setting."""
 
 from __future__ import annotations
 
@@ -36,7 +36,8 @@ drawn = 0.0
 for n in range(201):
     if time.monotonic() - drawn > 0.1 or n == 200:
         drawn = time.monotonic()
-        print(f"\\rtrain:  40%|##   | {n}/200 [00:01<00:02, 9.9it/s]", end="", file=sys.stderr, flush=True)
+        end = {"end": "", "file": sys.stderr, "flush": True}
+        print(f"\\rtrain:  40%|##   | {n}/200 [00:01<00:02, 9.9it/s]", **end)
     time.sleep(float(os.environ.get("PAUSE_S", "0.01")))
 """
 SERVER = """
@@ -72,7 +73,7 @@ def run(place: Place, *words: str) -> Done:
 
 
 def verdicts(place: Place) -> tuple[Comparison, Comparison]:
-    """Of the one contrast of its saved run, which keeps to the schema, and of the two equal arms."""
+    """Return the comparison of its valid saved run, and that of the two equal arms."""
     jsonschema.validate(place.saved(), json.loads((HOUSE / "data/run.schema.json").read_text()))
     (guard,), (found,) = (
         [one for one in compare(load(place.files()[-1])) if one.guard == is_guard]
@@ -239,7 +240,7 @@ def test_a_run_with_a_budget_that_was_interrupted_goes_on_without_another_trial(
 
 @pytest.mark.parametrize("turns", [(), ("--design=turns",)], ids=["cells", "turns"])
 def test_a_cell_that_takes_long_says_where_it_is(place: Place, turns: tuple[str, ...]) -> None:
-    """In a session without pytest's own lines, where a line is due after a thousandth of a second."""
+    """In a session without pytest's own lines, where a line is due after a millisecond."""
     often = (
         "import sys, pytest, fixtures.ticker as ticker; ticker.EVERY_S = 1e-3; "
         "sys.exit(pytest.main(sys.argv[1:]))"
@@ -321,7 +322,7 @@ def test_what_a_command_changes_in_its_trial_is_put_back(
 
 
 def test_what_a_command_changes_after_its_trial_is_named_with_the_way_back(place: Place) -> None:
-    """The trial had seen nothing of it; an administrator may have changed the same setting meanwhile, so it is left."""
+    """The trial saw none of it; an administrator may have changed the setting, so it stays."""
     found, count = CLUSTER.read_text().strip(), place.folder / "count"
     script = (
         f"echo x >> {count}; [ $(wc -l < {count}) -lt 6 ] || [ -e {count}.done ] || {{ {OTHER}; "
@@ -356,7 +357,7 @@ def test_a_trial_that_is_killed_leaves_a_journal(place: Place) -> None:
 
 
 def test_the_machine_is_held_from_the_trial_to_the_end(place: Place) -> None:
-    """Another run is refused in each moment: the session takes over the very lock that the trial had."""
+    """Another run is refused at any moment: the session takes over the trial's lock."""
     words = typed(place, "--blocks=1", "--steps=2", "--warmup=0", "--", "sleep", "0.2")
     free = 0
     with subprocess.Popen(

@@ -124,7 +124,7 @@ def test_what_has_cleared_its_environment_is_ended_too(tmp_path: Path) -> None:
     "how", ["env -i", "su - -s /bin/sh nobody -c", "env -i setsid -f"], ids=["env", "su", "daemon"]
 )
 def test_a_new_environment_does_not_outlive_a_killed_run(how: str, tmp_path: Path) -> None:
-    """As `sudo` and `su -` make one for a command: what the killed process had started is found by its control group."""
+    """As with `sudo` and `su -`: the killed process's children are found by their control group."""
     word = f"985.{os.getpid()}"
     line = f"sleep {word}" if how.startswith("env") else f"'sleep {word}'"
     script = """

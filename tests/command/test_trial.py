@@ -84,7 +84,7 @@ def test_a_counter_that_is_looked_at_now_and_then_is_off_by_less_than_a_count(
 
 
 def test_of_counters_that_flood_a_step_is_long() -> None:
-    """Two thousand lines at once after each pause of 45 ms: the time from line to line is that of reading."""
+    """Two thousand lines after each pause of 45 ms: the time between lines is that of reading."""
     lines = [
         (0.045 * burst + 1e-6 * line, f"step {2000 * burst + line}")
         for burst in range(90)

@@ -1,4 +1,4 @@
-"""What of a tweak set a design varies, and what it refuses to vary because it could not be told apart."""
+"""The parts of a tweak set that a design varies, and those refused as inseparable."""
 
 from __future__ import annotations
 
@@ -15,9 +15,7 @@ from fixtures.tweaks.manifest import parse, read
 from tests.designs.profiles import manifest, sysctls
 
 
-def test_each_setting_and_each_script_is_a_factor_between_the_machine_as_found_and_the_manifest() -> (
-    None
-):
+def test_each_setting_and_script_is_a_factor_from_found_to_manifest() -> None:
     text = manifest(
         {
             "sysctl.conf": "vm.swappiness=10",
@@ -54,8 +52,9 @@ def test_the_set_itself_and_stock_are_points_of_every_design() -> None:
 def test_a_set_with_less_than_two_settings_is_sent_to_the_matrix(text: str, has: str) -> None:
     with pytest.raises(
         BadInput,
-        match=rf"^p {has}; a design over keys needs at least two\. Measure it with --design=matrix$".replace(
-            "^p", "^p: p"
+        match=(
+            rf"^p: p {has}; a design over keys needs at least two\. "
+            r"Measure it with --design=matrix$"
         ),
     ):
         factors(parse(text, "p"))

@@ -1,4 +1,4 @@
-"""Fractions, judged by their runs alone: what is orthogonal, what is mixed with what, and that it is all said."""
+"""Check fractions by their runs alone: orthogonality, aliases, and that all is reported."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def laid(module: ModuleType, count: int, **options: Any) -> tuple[Laid, NDArray[
 
 
 def mixed(signs: NDArray[np.int64], one: Sequence[int], other: Sequence[int]) -> float:
-    """Correlation of two effects' columns: 0 if they are estimated apart, ±1 if they are one and the same."""
+    """Return the correlation of two effects' columns: 0 if estimated apart, ±1 if identical."""
     return float(
         np.mean(np.prod(signs[:, list(one)], axis=1) * np.prod(signs[:, list(other)], axis=1))
     )
@@ -44,7 +44,7 @@ def effects(count: int, *sizes: int) -> list[tuple[int, ...]]:
 
 
 def resolution_of(signs: NDArray[np.int64]) -> int | None:
-    """Length of the shortest product of columns that is constant, looked for up to seven letters."""
+    """Return the length of the shortest constant product of columns, up to seven letters."""
     count = signs.shape[1]
     for size in range(1, min(count, 7) + 1):
         if any(abs(mixed(signs, effect, ())) == 1 for effect in effects(count, size)):
@@ -92,7 +92,7 @@ def test_a_fraction_is_orthogonal_balanced_has_stock_and_the_resolution_asked_fo
 
 
 def test_without_a_resolution_it_is_four_in_the_fewest_runs_that_have_it() -> None:
-    """What docs/designs.md and the module say: 8 runs for 4 settings, 16 for 5 to 8, 32 for 9 to 16."""
+    """As in docs/designs.md and the module: 8 runs for 4 settings, 16 up to 8, 32 up to 16."""
     runs = {
         count: 1 << fraction.base
         for count in range(2, 17)
@@ -137,7 +137,7 @@ def test_of_the_fractions_of_one_size_it_is_the_one_of_least_aberration(
 
 @given(st.integers(2, 12), st.sampled_from([3, 4, 5]))
 def test_every_alias_is_said_and_every_alias_said_is_one(count: int, asked: int) -> None:
-    """Recomputed from the runs: among main effects and interactions of two, and the sign of each."""
+    """Recompute aliases and signs from the runs, among main effects and two-way interactions."""
     if asked == 5 and count > 8:
         return
     found, signs = laid(fractional, count, resolution=asked)
@@ -161,7 +161,7 @@ def test_every_alias_is_said_and_every_alias_said_is_one(count: int, asked: int)
 
 @given(st.integers(3, 14), st.sampled_from([3, 4]))
 def test_generators_and_the_defining_relation_make_the_runs(count: int, asked: int) -> None:
-    """A factor's column is the product that its generator says, and every word of the relation is +1 in every run."""
+    """A factor's column is its generator's product; each word of the relation is always +1."""
     found, signs = laid(fractional, count, resolution=asked)
     generators = found.notes["generators"]
     assert 2 ** (count - len(generators)) == len(signs)
@@ -207,7 +207,7 @@ def test_seven_factors_in_eight_runs_have_the_generators_of_the_textbook() -> No
 
 @pytest.mark.parametrize("count", [5, 9])
 def test_where_the_whole_set_is_no_run_of_the_fraction_that_is_said(count: int) -> None:
-    """A word of odd length is -1 in stock and +1 in the whole set, so one fraction cannot hold both."""
+    """A word of odd length is -1 in stock and +1 in the whole set: no fraction can hold both."""
     found, signs = laid(fractional, count)
     assert [1] * count not in signs.tolist()
     assert "  these runs do not include p as a whole" in found.said

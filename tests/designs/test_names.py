@@ -1,4 +1,4 @@
-"""What a design calls its tweak sets can be said to pytest: each cell has an id of its own, and `-k` finds it by the key's name."""
+"""A design's names suit pytest: each cell has an id of its own, and `-k` finds it by key name."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ def lay(name: str, varied: Sequence[Factor], profile_keys: Sequence[str]) -> Lai
 def test_points_are_told_apart_by_name_and_by_levels_and_stock_is_none_of_them(
     name: str, count: int, most_levels: int
 ) -> None:
-    """Each has a level of every factor; one that changes everything is the tweak set itself, by its own name."""
+    """Each has a level of every factor; one that changes all is the tweak set, by its own name."""
     names = [f"vm.k{n}" for n in range(count)]
     annotations = (
         {f"levels.deeptweak/{names[0]}": ", ".join(str(7 + n) for n in range(most_levels - 1))}

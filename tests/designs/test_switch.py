@@ -31,7 +31,7 @@ def test_the_order_is_drawn_anew_for_each_process_and_the_same_when_asked_again(
 
 
 def test_every_place_has_either_arm_about_equally_often() -> None:
-    """Over 2,000 draws each pair begins with "set" 1,000 times; 100 more or less is four and a half standard deviations (sqrt(500))."""
+    """Each pair begins with "set" 1,000 times in 2,000; ±100 is 4.5 standard deviations (√500)."""
     draws = [switch.switching(1, block).arms[::2] for block in range(2000)]
     assert all(
         abs(sum(arms[n] == "set" for arms in draws) - 1000) < 100 for n in range(switch.PAIRS)
@@ -39,14 +39,14 @@ def test_every_place_has_either_arm_about_equally_often() -> None:
 
 
 def test_steps_are_those_of_a_segment() -> None:
-    """32 segments of 2 settle steps and 5 that count are 224 steps; without --steps there are 8 that count."""
+    """32 segments of 2 settle steps and 5 counted ones are 224; without --steps, 8 count."""
     assert (switch.switching(1, 1, 5).total, switch.switching(1, 1).total) == (224, 320)
     with pytest.raises(BadInput, match="--steps=1"):
         switch.switching(1, 1, 1)
 
 
 def test_monitors_take_many_short_turns() -> None:
-    """128 segments of 1 settle step and 4 that count are 640 steps; half of the 64 pairs begin with either arm."""
+    """128 segments of 1 settle step and 4 counted are 640; either arm begins half of 64 pairs."""
     way = switch.switching(1, 1, monitored=True)
     assert (way.total, way.settle, way.steps) == (640, 1, 4)
     assert way.arms[::2].count("set") == 32
@@ -72,7 +72,7 @@ def test_a_set_with_anything_that_acts_at_a_start_is_not_measured() -> None:
 
 @pytest.mark.parametrize("kind", [None, "noop", "service", "reboot"])
 def test_scripts_are_measured_unless_their_package_restarts_something(kind: str | None) -> None:
-    """Whether what they change can take turns is seen when they have run; that a restart is needed stands in the manifest."""
+    """Only a run shows whether their changes can take turns; the manifest has a needed restart."""
     interrupt = f"\n      interrupt: {{type: {kind}, services: [containerd]}}" if kind else ""
     text = f"""
 apiVersion: skyhook.nvidia.com/v1alpha1

@@ -1,8 +1,7 @@
-"""What a driver answers to each query of NVML that this project makes: `python -m tests.gpu.answers FILE.json`.
+"""Record a driver's answers to the project's NVML queries: `python -m tests.gpu.answers FILE.json`.
 
-Made of a real GPU and of the stand-in (stand_in.py) the two files show where the stand-in differs
-from the real one. Nothing is changed. `data/gpu/answers_2026-11-26_nvidia-h200.json` has the
-answers of an H200.
+Files from a real GPU and from the stand-in (stand_in.py) show where the two differ. Nothing is
+changed. `data/gpu/answers_2026-11-26_nvidia-h200.json` has the answers of an H200.
 """
 
 from __future__ import annotations
@@ -41,7 +40,7 @@ def call(name: str, library: Any, handle: object) -> object:
 
 
 def counted(library: Any, gpu: nvml.Gpu) -> dict[str, object]:
-    """GPM's five quantities after waits of several lengths, each with the reason of one that is missing; or why there are none."""
+    """Return GPM's five quantities after several waits, or why one, or all of them, are missing."""
     try:
         counters = nvml.Counters(library, gpu.handle)
     except SourceMissing as missing:

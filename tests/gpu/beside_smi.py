@@ -1,8 +1,8 @@
-"""The telemetry and nvidia-smi, looking at one GPU at the same time: `python -m tests.gpu.beside_smi FILE.json`.
+"""Compare the telemetry with nvidia-smi on one GPU: `python -m tests.gpu.beside_smi FILE.json`.
 
-20 seconds: the GPU rests, works and rests in turns (`load_of_gpu`), multiplies matrices without a
-pause, and rests again. `compared` sets each row of nvidia-smi beside what the telemetry saw within
-a tenth of a second before and after it.
+For 20 seconds, the GPU rests, alternates work and rest (`load_of_gpu`), multiplies matrices
+without a pause, and rests again. `compared` sets each row of nvidia-smi beside the telemetry
+within a tenth of a second of it.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class Load:
 
 @contextlib.contextmanager
 def load_of_gpu(seed: int = 1) -> Iterator[Load]:
-    """Have the first GPU work and rest in turns of up to 0.3 s each, by a thread that has CUDA to itself, until this is left."""
+    """Alternate work and rest (up to 0.3 s) on the first GPU, in a thread with CUDA to itself."""
     state, started, over = Load(), threading.Event(), threading.Event()
     draw = random.Random(seed).uniform
 
@@ -85,10 +85,10 @@ def load_of_gpu(seed: int = 1) -> Iterator[Load]:
 def compared(
     ours: Sequence[Row], theirs: Sequence[Row]
 ) -> dict[str, dict[str, float | int | None]]:
-    """By nvidia-smi's field: rows that both have, their share within the telemetry's range nearby, the median distance to its nearest.
+    """Return, by field, common rows, their share within the telemetry's range, median distance.
 
     The range is of all readings within `NEAR_S` of the row, since neither reads at the other's
-    moment.
+    moment; the distance is to the nearest one.
     """
     found: dict[str, dict[str, float | int | None]] = {}
     for field, (column, apart) in FIELDS.items():
@@ -120,7 +120,9 @@ def compared(
 def energy(ours: Sequence[Row]) -> dict[str, float | None]:
     """What the counter rose by, J, and the same time's integral of the two powers (trapezoids)."""
     counter = [row["energy_j"] for row in ours if row.get("energy_j") is not None]
-    told: dict[str, float | None] = {"counter_j": counter[-1] - counter[0] if counter else None}  # type: ignore[operator]
+    told: dict[str, float | None] = {
+        "counter_j": counter[-1] - counter[0] if counter else None,  # type: ignore[operator]
+    }
     for column in ("power_w", "power_instant_w"):
         known = [
             (float(row["at_s"] or 0), float(row[column] or 0))
@@ -150,7 +152,7 @@ def watched(over: threading.Event, rows: list[Row]) -> None:
 
 
 def smi(text: str) -> list[Row]:
-    """Rows of `nvidia-smi --query-gpu=timestamp,… --format=csv,noheader,nounits`; what it has not is None."""
+    """Parse `nvidia-smi --query-gpu=timestamp,… --format=csv,noheader,nounits`; absent is None."""
     rows = []
     for line in text.splitlines():
         at, *cells = [cell.strip() for cell in line.split(",")]

@@ -1,7 +1,7 @@
-"""A GPU that is none: stand-ins for libcuda.so.1 (fake_cuda.c) and libnvidia-ml.so.1 (tests/telemetry/fake_nvml.c), compiled here.
+"""Compile stand-ins for libcuda.so.1 (fake_cuda.c) and libnvidia-ml.so.1 (telemetry/fake_nvml.c).
 
 Everything else is real: the workload's process, NVRTC and the machine code it makes, cuda-bindings,
-nvidia-ml-py. What the kernel's code does on a GPU, no test here can say.
+nvidia-ml-py. The effect of the kernel's code on a GPU is not tested.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""How rows of nvidia-smi are set beside the telemetry, and what came of it on an H200 (data/gpu/beside-nvidia-smi_*.json)."""
+"""Set nvidia-smi's rows beside the telemetry, and an H200's (data/gpu/beside-nvidia-smi_*.json)."""
 
 from __future__ import annotations
 

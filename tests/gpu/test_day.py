@@ -1,4 +1,4 @@
-"""The script for a day on a GPU machine, on a GPU that is none (stand_in.py): a part is run once, and what it found is packed."""
+"""Run the script for a GPU day on a stand-in (stand_in.py): each part once, findings packed."""
 
 from __future__ import annotations
 

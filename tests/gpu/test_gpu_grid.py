@@ -1,4 +1,4 @@
-"""gpu_grid as a process of its own on a GPU that is none (stand_in.py): its protocol, its report, and how CUDA can say no."""
+"""Run gpu_grid as a process on a stand-in GPU (stand_in.py): protocol, report, CUDA's refusals."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ def test_it_compiles_to_machine_code(architecture: str) -> None:
 
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
 def test_each_thread_has_an_element_of_its_own(architecture: str) -> None:
-    """The index is made of the block's number, its size and the thread's, in 64 bits; one element is read and one written."""
+    """A 64-bit index from block number, block size, and thread; one element read, one written."""
     ptx = device.compiled(architecture, "PTX").decode()
     block, size, thread = (
         re.search(rf"mov\.u32\s+(%r\d+), {name}\.x;", ptx)
@@ -47,7 +47,7 @@ def test_each_thread_has_an_element_of_its_own(architecture: str) -> None:
 
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
 def test_no_squaring_is_left_out(architecture: str) -> None:
-    """A loop over the number given: a multiplication of a register with itself, and a jump back to before it."""
+    """A loop over the number given: a register times itself, and a jump back to before it."""
     ptx = device.compiled(architecture, "PTX").decode()
     squares = [place.start() for place in re.finditer(r"mul\.f32\s+%f\d+, (%f\d+), \1;", ptx)]
     assert squares

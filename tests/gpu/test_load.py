@@ -17,7 +17,7 @@ ANY_TIME = st.floats(1e-7, 10.0)
 def test_a_kernel_is_as_long_as_wanted_and_not_twice_as_long(
     before_s: float, each_s: float, wanted_s: float
 ) -> None:
-    """On a GPU that takes so long before it squares, and so long for each squaring; the first guess may be too long already."""
+    """With any time before the squaring and any per squaring; the first guess may be too long."""
     asked: list[int] = []
 
     def run(times: int) -> float:

@@ -1,4 +1,4 @@
-"""bench_gpu_metrics from its command line to the saved run, on a GPU that is none (stand_in.py) and a machine in a folder."""
+"""Run bench_gpu_metrics through to the saved run, on a stand-in GPU and a machine in a folder."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A data set is as large as DLIO's, is made whole or not at all where there is room, and whatever is wrong with it is named."""
+"""Data sets: as large as DLIO's, made completely or not at all, within free space, faults named."""
 
 from __future__ import annotations
 
@@ -228,16 +228,18 @@ def test_dimensions_and_file_sizes_are_those_that_dlio_itself_wrote(
 def test_dimensions_are_drawn_by_the_statements_of_dlio(
     files: int, length: float, stdev: float
 ) -> None:
-    """DLIO: np.random.seed(10); [max(int(d), 1) for d in np.random.normal(int(sqrt(L)), sd / 2 / sqrt(L), 2 * files)]."""
+    """DLIO: seed 10, max(int(d), 1) for 2 * files of normal(int(sqrt(L)), sd / 2 / sqrt(L))."""
     np.random.seed(10)  # noqa: NPY002 -- what DLIO calls
-    drawn = np.random.normal(int(np.sqrt(length)), stdev / 2.0 / np.sqrt(length), 2 * files)  # noqa: NPY002
+    drawn = np.random.normal(  # noqa: NPY002
+        int(np.sqrt(length)), stdev / 2.0 / np.sqrt(length), 2 * files
+    )
     assert dimensions(Spec("raw", files, 1, length, stdev)).ravel().tolist() == [
         max(int(d), 1) for d in drawn
     ]
 
 
 def test_without_a_spread_all_files_have_the_same_length() -> None:
-    """resnet50: floor(sqrt(114660.07)) = 338, so a sample of nominally 114660 bytes has 338 x 338 = 114244."""
+    """resnet50: floor(sqrt(114660.07)) = 338, so a nominal 114660-byte sample has 338² = 114244."""
     assert {sample.each_bytes for sample in contents(Spec("tfrecord", 3, 1251, 114660.07))} == {
         114244
     }
@@ -300,7 +302,7 @@ def test_samples_of_each_file_differ_and_a_file_is_the_same_every_time(tmp_path:
 def test_room_is_reckoned_for_all_data_sets_before_the_first_byte(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Two files of 1000 x 1000 bytes each, in blocks of 4096: 2 x 1 000 000 + 2 x 4096 = 2 008 192 bytes. One of them would fit."""
+    """Two files in blocks of 4096: 2 x (1000 x 1000 + 4096) = 2 008 192 bytes. One would fit."""
     monkeypatch.setattr(
         os, "statvfs", lambda _: os.statvfs_result((4096, 4096, 9999, 490, 490, 100, 3, 3, 0, 255))
     )

@@ -1,4 +1,4 @@
-"""One contract for every format: what is written comes back, sample by sample, and takes no more room than was said."""
+"""One contract for every format: samples come back as written, in no more room than stated."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def of(name: str, height: int = 30, width: int = 17, count: int = 5) -> Samples:
 
 @pytest.mark.parametrize("name", EACH)
 def test_every_sample_comes_back_as_it_was_drawn(name: str, tmp_path: Path) -> None:
-    """From the file and the companions that lie beside it; a file system or a device that compresses gains nothing."""
+    """From the file and its companions; a file system or device that compresses gains nothing."""
     samples = of(name, 300, 300)
     path = written(name, tmp_path, samples)
     there = {str(file.relative_to(tmp_path)) for file in tmp_path.rglob("*") if file.is_file()}
@@ -128,7 +128,7 @@ def test_the_package_of_tfrecord_reads_our_files_through_its_own_reader(tmp_path
 
 @pytest.mark.needs("tfrecord")
 def test_the_index_of_a_tfrecord_is_offset_and_length_of_each_record(tmp_path: Path) -> None:
-    """DALI's: a record of 510 bytes has 12 before it, 4 behind it, and its message says names, lengths and the size."""
+    """DALI's: 510 bytes with 12 before, 4 behind, in a message with names, lengths and the size."""
     path = written("tfrecord", tmp_path, of("tfrecord"))
     lines = [
         [int(n) for n in line.split()]
@@ -159,7 +159,7 @@ def test_hdf5_has_records_under_both_names_of_dlio(tmp_path: Path) -> None:
 
 
 def test_npz_is_what_numpy_would_have_saved(tmp_path: Path) -> None:
-    """Streamed, so that no file has to fit into memory; the bytes are the same but for the archive's time stamp."""
+    """Streamed, so that no file must fit into memory; only the archive's time stamp differs."""
     path = written("npz", tmp_path, of("npz"))
     with np.load(path) as archive:
         np.savez(tmp_path / "numpy.npz", x=archive["x"], y=archive["y"])

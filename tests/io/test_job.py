@@ -1,4 +1,4 @@
-"""A job is checked before anything starts; each rank reads its own samples, and a checkpoint is whole, on the disk, and gone at the end."""
+"""Check jobs before a start, ranks' own samples, and checkpoints: whole, on the disk, then gone."""
 
 from __future__ import annotations
 
@@ -45,7 +45,8 @@ def test_steps_that_are_not_there_are_refused(
 
 LARGE = {
     "format": "raw", "processes": "2", "read_threads": "4", "batch_size": "7",
-    "record_length_bytes": "1e6", "record_length_bytes_stdev": "0", "record_length_bytes_resize": "0",
+    "record_length_bytes": "1e6", "record_length_bytes_stdev": "0",
+    "record_length_bytes_resize": "0",
 }  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""What a batch holds: the bytes of its samples, in the order asked for, cut or repeated to the model's length."""
+"""A batch has its samples' bytes in the order asked for, cut or repeated to the model's length."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def test_every_format_gives_its_bytes(name: str, tmp_path: Path) -> None:
 def test_a_sample_is_cut_or_repeated_to_the_models_length(
     name: str, sample_bytes: int, tmp_path: Path
 ) -> None:
-    """Whether the reader puts the bytes where they are to be or they are copied there; reads of 100 bytes are no boundary."""
+    """Whether read into place or copied there; reads of 100 bytes are no boundary."""
     how, held = reading(tmp_path, name, sample_bytes=sample_bytes, threads=0)
     (batch,) = loader.batches(loader.SharedBatches(how), how, array("q", [4, 9, 0]))
     assert np.array_equal(
@@ -76,7 +76,7 @@ def test_a_sample_is_cut_or_repeated_to_the_models_length(
 def test_readers_hand_over_each_batch_before_its_place_is_used_again(
     threads: int, tmp_path: Path
 ) -> None:
-    """In order, epoch after epoch, in the same memory: what readers do meanwhile does not touch a batch that is in use."""
+    """In order, epoch after epoch, in the same memory; readers never touch a batch in use."""
     how, held = reading(tmp_path, "raw", sample_bytes=SIDE * SIDE, threads=threads, batch=1)
     samples = loader.SharedBatches(how)
     for epoch in range(2):

@@ -1,4 +1,4 @@
-"""DLIO's jobs as files: each figure is DLIO's, and a file that is not what it should be is named with what is wrong."""
+"""DLIO's jobs as files: each figure is DLIO's, and a faulty file is named with its fault."""
 
 from __future__ import annotations
 
@@ -46,7 +46,8 @@ KEYS = (
 GOOD = """\
 model: toy
 source: here
-parameters: {format: npz, num_files_train: 2, num_samples_per_file: 1, record_length_bytes: 9, batch_size: 1, computation_time: 1}
+parameters: {format: npz, num_files_train: 2, num_samples_per_file: 1, record_length_bytes: 9, \
+batch_size: 1, computation_time: 1}
 scales: {sample_scale: 1, record_scale: 1}
 """
 

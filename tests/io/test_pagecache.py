@@ -1,4 +1,4 @@
-"""The page cache: what is in it, on a real disk by the real mincore; its state proven before an epoch and after; what was read."""
+"""The page cache, by mincore on a real disk: contents, state proven around an epoch, bytes read."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_what_is_held_stays_whoever_wants_it_dropped(disk: Path) -> None:
 
 
 def test_what_cannot_be_held_is_no_error(disk: Path) -> None:
-    """An empty file has no page to map, so that all of it is held; who may lock no memory is told that nothing is locked."""
+    """An empty file has no page, so all of it is held; where no memory may be locked, none is."""
     with pagecache.pinned([file_of(disk / "empty", 0), file_of(disk / "a", 3)]) as locked:
         assert locked
     program = (
@@ -106,7 +106,7 @@ def test_nothing_is_neither_resident_nor_missing(disk: Path, paths: int) -> None
 
 @pytest.mark.needs("root")
 def test_who_would_be_told_nothing_is_told_so() -> None:
-    """Since 5.2 the kernel answers "all of it" to whoever neither owns a file nor may write it: a cold file would look warm."""
+    """Since 5.2, mincore reports all pages to non-owners without write access: cold seems warm."""
     with tempfile.TemporaryDirectory() as folder:
         Path(folder).chmod(0o755)
         path = file_of(Path(folder) / "a", 8)
@@ -270,7 +270,7 @@ def test_a_kernel_that_does_not_account_says_nothing(tmp_path: Path) -> None:
 
 
 def test_a_child_counts_when_it_has_been_waited_for(tmp_path: Path) -> None:
-    """A million bytes read by another process are this one's afterwards: a rank's readers are counted that way."""
+    """A million bytes read by a child are counted here after its end, as with a rank's readers."""
     file = tmp_path / "million"
     file.write_bytes(bytes(1_000_000))
     before = pagecache.by_process()
@@ -315,7 +315,10 @@ def made_device(sys_: Path, folder: Path, *, partition: bool) -> Path:
 
 
 @pytest.mark.parametrize("partition", [False, True])
-def test_a_device_counts_sectors_of_512_bytes(tmp_path: Path, partition: bool) -> None:  # noqa: FBT001 -- a parameter of the test
+def test_a_device_counts_sectors_of_512_bytes(
+    tmp_path: Path,
+    partition: bool,  # noqa: FBT001 -- a parameter of the test
+) -> None:
     made_device(tmp_path / "sys", tmp_path, partition=partition)
     assert pagecache.by_device(tmp_path, tmp_path / "sys") == 2000 * 512
     assert pagecache.device_of(tmp_path, tmp_path / "sys") == {

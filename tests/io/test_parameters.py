@@ -1,4 +1,4 @@
-"""From the parameters that are given to all of them: the model's own, scaled; what is given stands; what contradicts is refused."""
+"""Complete given parameters with the model's, scaled; refuse contradictions."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def test_steps_are_what_is_left_when_surplus_samples_are_dropped(
 
 
 def test_samples_are_scaled_by_files_first_and_then_within_the_last_file() -> None:
-    """500 files of 313 532 samples has bert: a hundredth is 5 files, a fifty-thousandth 3135 of 156 766 000 samples in one."""
+    """bert: 500 files of 313 532 samples; 1/100 is 5 files, 1/50 000 is 3135 samples in one."""
     of = [complete({"model": "bert", "sample_scale": scale}) for scale in ("0.01", "0.00002")]
     assert [(p["num_files_train"], p["num_samples_per_file"]) for p in of] == [
         (5, 313532),

@@ -1,4 +1,4 @@
-"""Jobs that are made up, and an engine on a clock of its own that runs them: nothing waits for real time."""
+"""Made-up jobs, and an engine on its own clock that runs them: nothing waits for real time."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Made:
 
     def later(self, at_s: float, what: str, job: int | None, **more: Any) -> None:
         """Something that will happen; `read_s` is what a clock says then that is another."""
-        event = Event(what, more.pop("read_s", at_s), job, **more)  # type: ignore[arg-type]  # a word of events
+        event = Event(what, more.pop("read_s", at_s), job, **more)  # type: ignore[arg-type]
         self._coming.append((at_s, self._number, event))
         self._number += 1
 

@@ -1,4 +1,4 @@
-"""When jobs come: each kind of arrivals has the law that it says, the same jobs by the same seed, and refuses what it cannot do."""
+"""Arrivals of each kind follow the stated law, repeat per seed, and refuse the impossible."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def cv2(values: Floats) -> float:
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_poisson_arrivals_are_a_poisson_process(seed: int) -> None:
-    """Exponential gaps that know nothing of each other, and counts in windows of a second that vary as much as their mean."""
+    """Independent exponential gaps, and counts per second that vary as much as their mean."""
     submit_s = times("poisson", seed=seed, rate_per_s=1)
     found = gaps(submit_s)
     counts = np.bincount(submit_s.astype(int))[:-1]
@@ -60,7 +60,7 @@ def test_poisson_arrivals_are_a_poisson_process(seed: int) -> None:
 
 
 def test_fltk_s_gaps_are_poisson_minutes_by_ticks_of_ten_seconds() -> None:
-    """At lambda 1.5: atom of one tick 0.2231, mean 92.231 s, CV² 0.58962; each within three standard errors."""
+    """Probability of one tick 0.2231, mean 92.231 s, CV² 0.58962: each within 3 standard errors."""
     many = 100_000
     found = gaps(times("fltk", many, lambda_min=1.5) + TICK_S)
     # One tick where the number of minutes is 0, with probability e^-1.5; else that many minutes.
@@ -85,7 +85,7 @@ def test_fltk_s_gaps_are_poisson_minutes_by_ticks_of_ten_seconds() -> None:
 
 
 def test_fltk_s_first_tick_has_gone_by_when_it_begins() -> None:
-    """Its loop counts down before it waits: a first gap of 60 s is over 50 s after the start, one of 0 at once."""
+    """Its loop counts down, then waits: a gap of 60 s ends at 50 s, one of 0 at once."""
     first = [times("fltk", 1, seed=seed)[0] for seed in range(200)]
     assert {*first} <= {0.0, *(60.0 * k - 10 for k in range(1, 12))}
     assert {0.0, 50.0, 110.0} <= {*first}
@@ -98,9 +98,10 @@ def test_fltk_s_minute_is_as_long_as_makes_its_nominal_rate() -> None:
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_mmpp_keeps_its_rate_and_its_counts_vary_as_its_two_states_make_them(seed: int) -> None:
-    """Var N(t) / E N(t) = 1 + 2v/rate · (b/2 − (1 − e^(−2t/b)) b²/(4t)), v the variance of the rate, b the mean stay.
+    """Var N(t) / E N(t) = 1 + 2v/rate · (b/2 − (1 − e^(−2t/b)) b²/(4t)).
 
-    Source: Fischer, Meier-Hellstern, 1993, of two states with equal stays.
+    v is the variance of the rate, b the mean stay. Source: Fischer, Meier-Hellstern, 1993, for two
+    states with equal stays.
     """
     rate, burst, stay, window = 5.0, 9.0, 2.0, 4.0
     submit_s = times("mmpp", 200_000, seed, rate_per_s=rate, burst=burst, burst_s=stay)
@@ -117,7 +118,7 @@ def test_mmpp_keeps_its_rate_and_its_counts_vary_as_its_two_states_make_them(see
 
 
 def test_mmpp_begins_in_either_rate() -> None:
-    """Of 200 seeds about half have 36 jobs in the first 4 s, at 9 a second, and the others 4; all stay for days."""
+    """Half of 200 seeds or so have 36 jobs in the first 4 s (9 per s), others 4; all stay days."""
     many = np.array(
         [
             (times("mmpp", 100, seed, rate_per_s=5, burst=9, burst_s=1e6) < 4).sum()

@@ -1,4 +1,4 @@
-"""`python -m fixtures arrivals`: a stream as CSV, which a trace gives back and the read side fits."""
+"""`python -m fixtures arrivals`: a stream as CSV that a trace gives back and the read side fits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Classes of jobs as data: what a file says is what is meant, and what it cannot mean is refused with its place."""
+"""Job classes as data: a file's meaning holds, and each fault is refused with its place."""
 
 from __future__ import annotations
 

@@ -1,15 +1,14 @@
-"""Record what a real program prints, chunk by chunk as its pipes deliver it: `python -m tests.command.recordings.record NAME …`.
+"""Record the output of a real program, chunk by chunk as its pipes deliver it.
 
     python -m tests.command.recordings.record tqdm-fast --program='tqdm 4.67.1' --truth='{"step_s":
     0.005}' -- python bar.py
 
 A recording is a file of JSON lines. The first is its header: `program` (with version), `command`,
 `recorded` (date), `exit_code`, `wall_s` (from before the spawn), and `truth`, known without reading
-the output: `{"step_s": …}` (seconds per step, by a clock inside the program or a known sleep; of
-the steady part) or `{"rate_per_s": …, "unit": "B"}` or `{"run_s": …}`. Each other line is a chunk:
-`[seconds since before the spawn, "out" or "err", text]`. A truth that only the program's own clock
-knows is written by the program into the file that the variable RECORDING_TRUTH names, as the same
-JSON.
+the output: `{"step_s": …}` (seconds per step of the steady part, by a clock inside the program or a
+known sleep) or `{"rate_per_s": …, "unit": "B"}` or `{"run_s": …}`. Each other line is a chunk:
+`[seconds since before the spawn, "out" or "err", text]`. A program whose own clock alone gives the
+truth writes it, as the same JSON, into the file that the variable RECORDING_TRUTH names.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Real runs of DLIO 2.0.0 (`tests/recordings/dlio-2.0.0`), and programs that leave the same without DLIO being there."""
+"""Real runs of DLIO 2.0.0 (`tests/recordings/dlio-2.0.0`), and programs that replay them."""
 
 from __future__ import annotations
 
@@ -11,15 +11,18 @@ RECORDINGS = Path(__file__).parents[2] / "recordings" / "dlio-2.0.0"
 # What LoadConfig of 2.0.0 looks for, where we have something to say.
 RELEASE = frozenset(
     {
-        "framework", "workflow.generate_data", "workflow.train", "workflow.evaluation", "workflow.checkpoint", "workflow.profiling",
-        "dataset.format", "dataset.num_files_train", "dataset.num_files_eval", "dataset.num_samples_per_file", "dataset.data_folder",
-        "dataset.num_subfolders_train", "dataset.num_subfolders_eval", "dataset.file_prefix", "dataset.keep_files", "reader.data_loader",
-        "reader.read_threads", "reader.prefetch_size", "reader.batch_size", "reader.file_shuffle", "reader.sample_shuffle",
-        "reader.transfer_size", "train.epochs", "train.computation_time", "train.computation_time_stdev", "train.seed",
-        "train.total_training_steps", "checkpoint.type", "checkpoint.checkpoint_folder", "checkpoint.checkpoint_after_epoch",
-        "checkpoint.epochs_between_checkpoints", "checkpoint.steps_between_checkpoints", "output.folder", "dataset.record_length",
-        "dataset.record_length_stdev", "dataset.record_length_resize", "checkpoint.model_size", "checkpoint.layer_parameters",
-        "checkpoint.optimization_groups", "workflow.debug",
+        "framework", "workflow.generate_data", "workflow.train", "workflow.evaluation",
+        "workflow.checkpoint", "workflow.profiling", "dataset.format", "dataset.num_files_train",
+        "dataset.num_files_eval", "dataset.num_samples_per_file", "dataset.data_folder",
+        "dataset.num_subfolders_train", "dataset.num_subfolders_eval", "dataset.file_prefix",
+        "dataset.keep_files", "reader.data_loader", "reader.read_threads", "reader.prefetch_size",
+        "reader.batch_size", "reader.file_shuffle", "reader.sample_shuffle", "reader.transfer_size",
+        "train.epochs", "train.computation_time", "train.computation_time_stdev", "train.seed",
+        "train.total_training_steps", "checkpoint.type", "checkpoint.checkpoint_folder",
+        "checkpoint.checkpoint_after_epoch", "checkpoint.epochs_between_checkpoints",
+        "checkpoint.steps_between_checkpoints", "output.folder", "dataset.record_length",
+        "dataset.record_length_stdev", "dataset.record_length_resize", "checkpoint.model_size",
+        "checkpoint.layer_parameters", "checkpoint.optimization_groups", "workflow.debug",
     }
 )  # fmt: skip
 

@@ -1,4 +1,4 @@
-"""The engine that is DLIO: what it left is reported, what it could not do is an error in a line, and nothing of it is left behind."""
+"""The engine DLIO: output is reported, a failure is one line, and nothing is left behind."""
 
 from __future__ import annotations
 
@@ -26,8 +26,9 @@ from tests.waiting import until
 
 # What the recorded runs were asked for.
 GIVEN = {
-    "engine": "dlio", "epochs": "2", "num_files_train": "24", "batch_size": "2", "read_threads": "1", "record_length_bytes": "65536",
-    "record_length_bytes_stdev": "16384", "record_length_bytes_resize": "4096", "computation_time": "0.02", "cache": "as_found",
+    "engine": "dlio", "epochs": "2", "num_files_train": "24", "batch_size": "2",
+    "read_threads": "1", "record_length_bytes": "65536", "record_length_bytes_stdev": "16384",
+    "record_length_bytes_resize": "4096", "computation_time": "0.02", "cache": "as_found",
 }  # fmt: skip
 Reports = dict[str, list[dict[str, Any]]]
 
@@ -86,7 +87,7 @@ def test_steps_epochs_and_what_its_summary_said_are_reported(replay: Any) -> Non
 
 
 def test_it_reads_the_files_that_the_other_engine_reads(replay: Any, tmp_path: Path) -> None:
-    """Through links, with the empty folder that it looks for; nothing is written into the data set, which is verified each time."""
+    """Through links, beside the empty folder DLIO needs; the data set is verified, not written."""
     replay("1")
     seen = (tmp_path / "seen.txt").read_text().splitlines()
     assert sum(line.endswith("_of_24.npz") for line in seen) == 24

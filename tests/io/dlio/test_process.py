@@ -34,7 +34,7 @@ def test_it_does_not_outlive_a_harness_that_was_killed(tmp_path: Path) -> None:
 def test_a_rank_that_does_not_end_with_mpirun_does_not_outlive_its_harness(
     number: signal.Signals, tmp_path: Path
 ) -> None:
-    """One in a session of its own, as mpirun starts ranks in groups of their own, that takes no notice of a polite signal."""
+    """In a session of its own, as mpirun's ranks in groups of their own, it ignores SIGTERM."""
     rank = (
         "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); print('up', "
         "flush=True); time.sleep(900)"

@@ -17,7 +17,7 @@ clock = Clock(SLEEP_S, warmup=2)
 
 
 class Ticks(Callback):  # type: ignore[misc]
-    """Sleeps in every batch, and tells the clock of epochs: fastai prints no batches without a terminal."""
+    """Sleep in every batch and clock the epochs: without a terminal, fastai prints no batches."""
 
     def before_batch(self) -> None:
         """Sleep as long as told."""

@@ -1,4 +1,4 @@
-"""mmengine's Runner with its log line every ten iterations (mmengine 0.10.7): `python mmengine_train.py SLEEP_S`."""
+"""Run mmengine 0.10.7, with a log line every ten iterations: `python mmengine_train.py SLEEP_S`."""
 
 from __future__ import annotations
 

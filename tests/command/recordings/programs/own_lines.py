@@ -16,7 +16,7 @@ STEPS, TOKENS = 120, 4096
 
 
 def line(step: int, last_s: float, mean_s: float) -> str | None:
-    """What is printed after the step, given its time and the mean of the last ten; maybe nothing."""
+    """Return the line printed after a step, if any, from its time and the mean of the last ten."""
     loss = 3.0 / (step + 1) ** 0.5
     tenth, ms = step % 10 == 0, last_s * 1000
     lines: dict[str, tuple[bool, str]] = {

@@ -1,4 +1,4 @@
-"""A small YOLO trained on random images (ultralytics 8.4.190): `python ultralytics_train.py SLEEP_S`."""
+"""Train a YOLO on random images (ultralytics 8.4.190): `python ultralytics_train.py SLEEP_S`."""
 
 from __future__ import annotations
 
