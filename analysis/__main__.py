@@ -92,7 +92,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except OSError as error:
         what = one_line(error.filename) if error.filename else "the answer cannot be written"
         code = _failed(f"{what}: {reason_of(error)}.")
-    except Exception as error:  # noqa: BLE001  # whatever it is, it is no finding and must not look like one
+    except Exception as error:  # noqa: BLE001  # a fault must not look like a finding
         code = _failed(_fault(given, error))
     reason = say()
     return (

@@ -133,7 +133,8 @@ def _steps_found_by(command: Mapping[str, object]) -> str:
     if command.get("format"):
         return f"--format={command['format']}"
     if command.get("pattern"):
-        return f"--{'step' if command.get('steps_are') == 'lines' else 'result'}-regex={command['pattern']}"
+        by = "step" if command.get("steps_are") == "lines" else "result"
+        return f"--{by}-regex={command['pattern']}"
     return "--runs"
 
 

@@ -205,10 +205,8 @@ def _free_name(run: Run, level: str, place: Place, taken: Mapping[str, Place]) -
     if level not in taken:
         return level
     first, second = (run.workloads[name].params for name in (taken[level][0], place[0]))
-    return (
-        f"{level} "
-        f"({', '.join(f'{name}={value}' for name, value in second.items() if value != first.get(name))})"
-    )
+    others = (f"{name}={value}" for name, value in second.items() if value != first.get(name))
+    return f"{level} ({', '.join(others)})"
 
 
 def _relabelled(run: Run, column: str, tweakset: str, groups: Groups, metric: Metric | None) -> Run:

@@ -214,7 +214,7 @@ def control_name(arm: Arm, study: str, relative_to: str | None) -> str | None:
 
 
 class Sides:
-    """The sides of one arm in one study, by workload and tweak set; its cells are gone through once."""
+    """Sides of one arm in one study, by workload and tweak set; its cells are read only once."""
 
     def __init__(self, arm: Arm, study: str) -> None:
         self.arm = arm
@@ -228,7 +228,7 @@ class Sides:
                     self.cells[cell.workload, cell.tweakset][run.run_id, cell.block] = cell
 
     def side(self, workload: str, tweakset: str) -> Side | None:
-        """Return the side of a tweak set, or of the arms that are the declared baseline together; None of what was not run."""
+        """Return the side of a tweak set or of the joint baseline; None if it was not run."""
         if self.together and tweakset == self.baseline:
             arms = [one for name in self.together if (one := self.side(workload, name)) is not None]
             return _pool(arms) if len(arms) == len(self.together) else None

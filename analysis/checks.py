@@ -249,7 +249,7 @@ def hardware(run: Run) -> dict[str, str]:
 
 
 def lost_cells(run: Run, cells: Iterable[Cell]) -> list[str]:
-    """Say why cells were not measured, a line per reason: `run.json: 3 cells failed: out of memory: a-b1, …`."""
+    """Return a line per reason: `run.json: 3 cells failed: out of memory: a-b1, …`."""
     lost: dict[str, list[str]] = {}
     for cell in cells:
         if cell.outcome != "measured":

@@ -167,7 +167,7 @@ def compare_arms(
 
 
 def _expanded(arm: Arm) -> Arm:
-    """Return an arm with each segment of its cells as a cell, where settings were alternated inside processes."""
+    """Return an arm whose cells are segments, if settings alternated inside processes."""
     if not any(run.is_switched for run in arm.runs):
         return arm
     from .switched import expanded

@@ -70,8 +70,12 @@ GEOMETRIC = "its value is a geometric mean because effects are ratios."
 DOUBT = "trust what is said of these workloads less (one such check in 20 fails by chance)"
 METRICS = {  # definitions for the legend
     "throughput_samples_per_s": "samples / total time, stalls included: the rate that users get.",
-    TOLD_RATE: "the speed that the program itself reported: the median over the measured steps or runs.",
-    "step_time_round_adjusted_s": "step time without what its round added to all tweak sets alike (docs/designs.md).",
+    TOLD_RATE: (
+        "the speed that the program itself reported: the median over the measured steps or runs."
+    ),
+    "step_time_round_adjusted_s": (
+        "step time without what its round added to all tweak sets alike (docs/designs.md)."
+    ),
     "step_time_p10_s": "the 10th percentile of step time: the kernel's cost without interference.",
     "step_time_q1_s": "the lower quartile of the time of a call.",
 }

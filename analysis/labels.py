@@ -64,7 +64,8 @@ def amount(metric: Metric, value: float) -> str:
 
         return rates.written(value, metric.unit)
     if not metric.name.endswith("_s") or metric.name.endswith("_per_s"):
-        return f"{value:.4g}{next((unit for ending, unit in UNITS.items() if metric.name.endswith(ending)), '')}"
+        unit = next((unit for ending, unit in UNITS.items() if metric.name.endswith(ending)), "")
+        return f"{value:.4g}{unit}"
     scale, unit = unit_of([value])
     return f"{value * scale:.4g} {unit}"
 

@@ -32,7 +32,7 @@ class Parser(argparse.ArgumentParser):
             if isinstance(action.choices, dict)
             for step in action.choices.values()
         ]
-        actions = [action for parser in (self, *steps) for action in parser._actions]  # noqa: SLF001  # argparse has no other list
+        actions = [action for part in (self, *steps) for action in part._actions]  # noqa: SLF001
         known = [
             name
             for action in actions

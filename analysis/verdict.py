@@ -178,10 +178,9 @@ def unseen(comparisons: Sequence[Comparison], run: Run) -> Unseen | None:
 
 
 def _sentence(one: Unseen) -> str:
+    several = f"none of {one.contrasts} contrasts is"
     head = (
-        "Nothing was seen: "
-        f"{'the one contrast is not' if one.contrasts == 1 else f'none of {one.contrasts} contrasts is'} "
-        "decided."
+        f"Nothing was seen: {'the one contrast is not' if one.contrasts == 1 else several} decided."
     )
     if one.mde is None:
         return f"{head} Most often: {one.reason}"

@@ -1,4 +1,4 @@
-"""Compare saved runs, or tweak sets inside one: effect, 95 % interval, adjusted p, detectable effect, verdict."""
+"""Compare runs or tweak sets: effect, 95 % interval, adjusted p, detectable effect, verdict."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ ANSWERS = True
 GROUP = "run"
 HELP = "saved runs, or tweak sets inside one: effects and verdicts"
 EXAMPLE = f"""\
-BASE and CAND are PATH[:TWEAKSET]. PATH is a saved run of DeepTweak or pytest-benchmark, a DeepTweak directory (DIR:exp1 or DIR/exp1 is
-one of its tweak sets), or a quoted glob or folder of saved runs that are replicates of one arm. With BASE alone its tweak sets are
-compared inside the run.
+BASE and CAND are PATH[:TWEAKSET]. PATH is a saved run of DeepTweak or pytest-benchmark, a DeepTweak
+directory (DIR:exp1 or DIR/exp1 is one of its tweak sets), or a quoted glob or folder of saved runs
+that are replicates of one arm. With BASE alone its tweak sets are compared inside the run.
 
 examples:
   {JUDGE} compare .benchmarks/*/0001_exp1.json           tweak sets of one run with its stock

@@ -25,7 +25,8 @@ ANSWERS = True
 GROUP = "design"
 HELP = "which key did it: effects, intervals, ANOVA, and a sentence"
 EXAMPLE = f"""\
-RUN is a saved run of any design, or another study's table: a .csv file with a column per factor and a row per cell.
+RUN is a saved run of any design, or another study's table: a .csv file with a column per factor and
+a row per cell.
 
 examples:
   pytest benchmarks/ --design=ablation --tweaks=training-host --benchmark-save=which
@@ -33,7 +34,8 @@ examples:
   {JUDGE} effects which.json --effect vm.swappiness:vm.dirty_ratio
   {JUDGE} effects results.csv --response au --factors format,workers --block day
 
-Exit code 0: analysed, whatever was found. 2: bad usage, a file cannot be used, or a requested effect is aliased with others.
+Exit code 0: analysed, whatever was found. 2: bad usage, a file cannot be used, or a requested
+effect is aliased with others.
 """
 
 

@@ -20,8 +20,9 @@ ANSWERS = True
 GROUP = "run"
 HELP = "does a tweak set help in general: an effect pooled over several days and machines"
 EXAMPLE = f"""\
-A run is the unit: its effect and standard error are those of `compare`. At least three runs are needed. The answer
-estimates the variation between days, and predicts the next run. Effects are judged together, whichever are shown.
+A run is the unit: its effect and standard error are those of `compare`. At least three runs are
+needed. The answer estimates the variation between days, and predicts the next run. Effects are
+judged together, whichever are shown.
 Statistical basis: docs/evidence.md.
 
 examples:

@@ -36,15 +36,17 @@ ANSWERS = True
 GROUP = "run"
 HELP = "fail a build on a regression"
 EXAMPLE = f"""\
-BASELINE and CAND are PATH[:TWEAKSET], as for compare. Two runs at different times cannot isolate the tweak: interleave both
-arms in one run, keep a folder of accepted runs as BASELINE, or gate --relative-to a tweak set that both have.
+BASELINE and CAND are PATH[:TWEAKSET], as for compare. Two runs at different times cannot isolate
+the tweak: interleave both arms in one run, keep a folder of accepted runs as BASELINE, or gate
+--relative-to a tweak set that both have.
 
 examples:
   {JUDGE} gate exp1.json:stock exp1.json:my-tuning --max-regression 3%
   {JUDGE} gate baselines/ exp2.json --limits gate.yaml
-  {JUDGE} gate baseline.json exp2.json:my-tuning --relative-to stock --junit gate.xml --comment comment.md
+    {JUDGE} gate base.json exp2.json:tuned --relative-to stock --junit gate.xml --comment gate.md
 
-Exit code 0: pass. 1: regression. 2: bad usage, or a file cannot be used. 3: not comparable, or too little data to decide.
+Exit code 0: pass. 1: regression. 2: bad usage, or a file cannot be used. 3: not comparable, or too
+little data to decide.
 In GitHub Actions, the gate also writes the step summary and annotations.
 """
 

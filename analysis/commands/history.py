@@ -23,16 +23,17 @@ ANSWERS = True
 GROUP = "run"
 HELP = "change points in many saved runs over time"
 EXAMPLE = f"""\
-A run is one value per series: the geometric mean over its blocks. A series has one workload, tweak set, metric and kind of
-machine, and needs 10 runs. Definition of a change and false-alarm rate: docs/ci.md.
+A run is one value per series: the geometric mean over its blocks. A series has one workload, tweak
+set, metric and kind of machine, and needs 10 runs. Definition of a change and false-alarm rate:
+docs/ci.md.
 
 examples:
   {JUDGE} history .benchmarks/
   {JUDGE} history 'nightly/*.json' --relative-to stock --plot history.png
   {JUDGE} history nightly/ --since 2026-11-03 --fail-on-regression
 
-Exit code 0: judged. 1: with --fail-on-regression, a recent regression. 2: bad usage, or a file cannot be
-used. 3: no series is long enough to be judged.
+Exit code 0: judged. 1: with --fail-on-regression, a recent regression. 2: bad usage, or a file
+cannot be used. 3: no series is long enough to be judged.
 """
 NOT_DRAWN = 2
 SHOWN_REFUSED = 5
@@ -90,7 +91,8 @@ def run(
         hint = f" {HINT}" if any(UNDATED in note for note in gathered.notes) else ""
         reasons = " ".join(gathered.notes)
         raise Refused(
-            f"{', '.join(runs)}: no run could be used, so there is no history. {reasons}{hint}".rstrip()
+            f"{', '.join(runs)}: no run could be used, so there is no history. "
+            f"{reasons}{hint}".rstrip()
         )
     history = judge(gathered, refused)
     worse = regressions(history, recent)

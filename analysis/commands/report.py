@@ -31,7 +31,8 @@ example:
   {JUDGE} report data/runs/gpu-training_*.json --output gpu.html
   {JUDGE} report .benchmarks/ --output index.html
 
-A folder of several runs gives an index: newest first, changes over time, and a link to each run's report, written beside it.
+A folder of several runs gives an index: newest first, changes over time, and a link to each run's
+report, written beside it.
 The page needs no network and no script. Only an earlier report is ever replaced.
 Exit code 0: written, whatever was found. 2: bad usage, or nothing could be read or written.
 """

@@ -175,7 +175,7 @@ def _tweakset(folder: Path, name: str) -> TweakSet:
 
 
 class Table(NamedTuple):
-    """A file's rows, by column; `lines` are their line numbers, `starts` the rows after a header."""
+    """A file's rows by column; `lines` are line numbers, `starts` the rows after a header."""
 
     path: Path
     columns: Mapping[str, Values]

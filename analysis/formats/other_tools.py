@@ -17,6 +17,7 @@ import statistics
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any, Literal
 
 from msgspec import Struct
@@ -337,7 +338,7 @@ def _asv_entries(top: Part, name: str, known: Mapping[str, object]) -> Iterator[
     )
     for combination, value, times_s in zip(combinations, results, lists_of_times, strict=True):
         full = f"{name}({', '.join(map(str, combination))})" if combination else name
-        yield full, "", lambda value=value, times_s=times_s: _asv_stats(top, value, times_s)  # type: ignore[misc]
+        yield full, "", partial(_asv_stats, top, value, times_s)
 
 
 def _asv_stats(top: Part, value: object, samples: object) -> JSON:

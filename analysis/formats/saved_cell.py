@@ -147,10 +147,10 @@ def _steps(part: Part) -> Steps:
 def _part(steps: Steps, warmup: int, *parts: slice) -> Steps:
     """Join some stretches of the steps; the first `warmup` steps of the result do not count."""
     columns = (steps.wall_s, steps.samples, steps.tokens, steps.cpu_s, steps.rate_per_s)
-    wall_s, samples, tokens, cpu_s, rates = (
+    wall_s, samples, tokens, cpu_s, rate = (
         values and tuple(value for part in parts for value in values[part]) for values in columns
     )
-    return Steps(wall_s or (), samples or (), tokens, cpu_s, warmup, rate_per_s=rates)  # type: ignore[arg-type]  # each keeps its kind
+    return Steps(wall_s, samples, tokens, cpu_s, warmup, rate_per_s=rate)  # type: ignore[arg-type]
 
 
 def _window_s(starts_s: Sequence[float], steps: Steps) -> tuple[float, float]:

@@ -107,7 +107,7 @@ def _with_figures(
     result = {}
     for key, cell in cells.items():
         for figures in studies.hooks("with_figures"):
-            cell = figures(cell, origin, workloads[key[1]].params, capped=capped)  # noqa: PLW2901  # one after the other
+            cell = figures(cell, origin, workloads[key[1]].params, capped=capped)  # noqa: PLW2901
         result[key] = cell
     return result
 

@@ -328,7 +328,7 @@ def row_axes(
     numbers: float = 0.0,
     **settings: Any,
 ) -> Axes:
-    """Make axes with a row per name, the first on top at 0, with names and `numbers` beside them."""
+    """Make axes with a row per name, first on top at 0, and names and `numbers` beside them."""
     names, left = list(names), beside(left, right)
     shown = fitted(names, left - numbers - 0.15, lines=lines)
     for row, name in enumerate(names):

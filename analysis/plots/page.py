@@ -159,7 +159,7 @@ class Page(NamedTuple):
         most: Mapping[str, int] | None = None,
         **settings: Any,
     ) -> Axes:
-        """Add axes; `grid` names the axis whose ticks have lines, `most` the largest number of ticks of an axis."""
+        """Add axes; `grid`: the axis whose ticks have lines, `most`: an axis's most ticks."""
         box = ((EDGE + left) / WIDTH, 1 - (top + height) / TALLEST, width / WIDTH, height / TALLEST)
         axes: Axes = self.figure.add_axes(box, facecolor="none", **settings)
         if grid:

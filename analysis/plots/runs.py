@@ -497,7 +497,7 @@ def _strips(
     logarithmic, few = high / low > MUCH, 2 if tall == STRIP else 3
     curve = np.log if logarithmic else np.asarray
     ends = low * scale, high * scale
-    even = MaxNLocator(few, steps=ROUND).tick_values(*ends).tolist()  # type: ignore[attr-defined]  # an array
+    even = MaxNLocator(few, steps=ROUND).tick_values(*ends).tolist()  # type: ignore[attr-defined]
     even = [number for number in even if ends[0] <= number <= ends[1]]
     numbers = (
         round_ticks(*ends, few) if logarithmic else even[:: max(1, math.ceil(len(even) / few))]

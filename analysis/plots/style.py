@@ -156,7 +156,7 @@ def picture(
 
 
 def looks_of(scene: Scene) -> Mapping[str, Look]:
-    """Give every tweak set its look: black for a baseline, grey for what changes nothing else, then colour and mark."""
+    """Return each tweak set's look: black for baselines, grey for those that change nothing."""
     looks: dict[str, Look] = {}
     for run in scene.runs:
         looks[run.baseline] = Look(INK, "o", "-")

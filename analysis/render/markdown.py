@@ -114,11 +114,8 @@ def _table(table: Table) -> Iterator[str]:
     yield f"| {' | '.join(map(safe, heads(table.columns)))} |"
     yield "|" + "|".join("---" if column.left else "---:" for column in table.columns) + "|"
     for row in table.rows:
-        yield (
-            "| "
-            f"{' | '.join(_cell(value, column.write) for value, column in zip(row, table.columns, strict=True))} "
-            "|"
-        )
+        values = zip(row, table.columns, strict=True)
+        yield f"| {' | '.join(_cell(value, column.write) for value, column in values)} |"
     yield ""
 
 

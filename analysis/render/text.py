@@ -39,7 +39,8 @@ NOTHING: Cell = ("", "")
 # These stay on one line: a number and its unit, `p` and its value, both ends of an interval.
 GLUED = re.compile(
     r"(\d) "
-    r"(?=(?:%|[mnµ]?s|min|h|W|J|[kMG]i?B(?:/s)?|samples/s|images/s|CPUs?)(?!\w))|(\bp|[\[(][-+.\d]+,) "
+    r"(?=(?:%|[mnµ]?s|min|h|W|J|[kMG]i?B(?:/s)?|samples/s|images/s|CPUs?)(?!\w))"
+    r"|(\bp|[\[(][-+.\d]+,) "
     r"(?=[-+<.\d]+)"
 )
 BREAKS = (":/", "=_-.,")  # a name may be broken after these, preferably the first
@@ -112,7 +113,7 @@ def render(
 def _shortened(
     sections: Sequence[tuple[Section, list[str]]], room: int, width: int
 ) -> list[list[str]]:
-    """Return the sections that fit and a line naming the others, after which a command may write."""
+    """Return the sections that fit, a line that names the others, and a short untitled last one."""
     shown: list[list[str]] = []
     last = [lines for section, lines in sections[-1:] if not section.title and len(lines) < LEAST]
     room -= sum(map(len, last))

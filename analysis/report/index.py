@@ -57,9 +57,8 @@ def write_index(
     history = _history(runs, missing)
     rows = []
     for run in runs:
-        path = output.with_name(
-            f"{output.stem}-{''.join(text if text.isalnum() or text in '-_.' else '_' for text in run.run_id)}.html"
-        )
+        safe = "".join(text if text.isalnum() or text in "-_." else "_" for text in run.run_id)
+        path = output.with_name(f"{output.stem}-{safe}.html")
         try:
             if not _is_newer(path, run):
                 save(
@@ -134,7 +133,8 @@ def _picture(history: History) -> Markup:
         markup = svg(history_picture.draw(history), "history", title, question)
     except NothingToDraw:
         return Markup("")
-    return figure_of(Picture("history", title, question, markup=Markup(markup)), 3)  # noqa: S704  # what draws has escaped every text
+    # The drawing code has escaped each text.
+    return figure_of(Picture("history", title, question, markup=Markup(markup)), 3)  # noqa: S704
 
 
 def _is_newer(path: Path, run: Run) -> bool:

@@ -65,7 +65,8 @@ BY_EFFECT = {"paired": PAIRED, "switched": WITHIN, "two-sample": TWO_SAMPLES}
 def methods(runs: Sequence[Run], comparisons: Sequence[Comparison]) -> Markup:
     """List the methods of these runs and of the comparisons inside them, and of no others."""
     sentences = dict.fromkeys([*_layouts(runs), *_judgements(comparisons), *SHARED])
-    items = Markup("\n").join(Markup("<li>{}</li>").format(Markup(text)) for text in sentences)  # noqa: S704  # texts of ours
+    item = Markup("<li>{}</li>").format
+    items = Markup("\n").join(item(Markup(text)) for text in sentences)  # noqa: S704  # our texts
     return Markup("<ul>\n{}\n</ul>").format(items)
 
 

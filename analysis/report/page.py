@@ -134,10 +134,10 @@ def _page_of(runs: Sequence[Run], again: str, refused: Sequence[str]) -> Page:
         *_appendix(runs, compared, again),
     ]
     one = runs[0] if len(runs) == 1 else None
+    dates = dict.fromkeys(run.started_utc[:10] for run in runs if run.started_utc)
     page = written_page(
         title=f"DeepTweak report: {', '.join(run.run_id for run in runs)}",
-        above="DeepTweak report · "
-        f"{', '.join(dict.fromkeys(run.started_utc[:10] for run in runs if run.started_utc)) or 'date unknown'}",
+        above=f"DeepTweak report · {', '.join(dates) or 'date unknown'}",
         heading=question_of(runs),
         below=f"{machine_of(one)}. {counts_of(one)}." if one else "",
         parts=parts,
@@ -416,4 +416,4 @@ def _written(part: Part) -> Markup:
         if part.folded
         else '<h2 id="{}">{}</h2>\n{}'
     )
-    return Markup(frame).format(part.id, clean(part.heading), part.body)  # noqa: S704  # a frame of ours
+    return Markup(frame).format(part.id, clean(part.heading), part.body)  # noqa: S704  # our frame

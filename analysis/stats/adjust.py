@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 
 
 def holm(ps: Sequence[float]) -> list[float]:
-    """Multiply the smallest of m p-values by m, the next by m - 1, …; none falls below a smaller one's (Holm 1979)."""
+    """Multiply m p-values, ascending, by m, m - 1, …; none is below a smaller one's (Holm 1979)."""
     result, least = [0.0] * len(ps), 0.0
     for rank, index in enumerate(sorted(range(len(ps)), key=ps.__getitem__)):
         least = result[index] = max(least, min(1.0, (len(ps) - rank) * ps[index]))
@@ -19,7 +19,7 @@ def holm(ps: Sequence[float]) -> list[float]:
 
 
 def benjamini_hochberg(ps: Sequence[float]) -> list[float]:
-    """Multiply the p-value of rank k of m by m / k; none exceeds a larger one's (Benjamini and Hochberg 1995)."""
+    """Multiply p of rank k of m by m / k; none exceeds a larger one's (Benjamini-Hochberg 1995)."""
     result, most = [0.0] * len(ps), 1.0
     for rank, index in reversed(
         list(enumerate(sorted(range(len(ps)), key=ps.__getitem__), start=1))

@@ -190,7 +190,7 @@ class LinearModel:
         self._beta, self._inverse = self._fit(apart.values())
 
     def cross(self) -> None:
-        """Use main effects and two-factor interactions; the error is from replicates, else residual.
+        """Use main effects and two-factor interactions; error: from replicates, else residual.
 
         Raises: NotComparable, if there is no error, or nothing was varied.
         """

@@ -1,4 +1,4 @@
-"""Find the gate's own comment among those of a pull request: `find_comment.py MARKER < comments.json` prints its id, or nothing.
+"""Print the id of the gate's own comment, if any: `find_comment.py MARKER < comments.json`.
 
 Only a bot's comment counts: anybody can write the marker, and a comment that its author can edit is
 no place for a verdict. Pages of comments may follow each other as one list or as several.

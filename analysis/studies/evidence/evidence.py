@@ -212,7 +212,8 @@ def gather(
     shown = {key: kinds for key, kinds in pooled.items() if chosen(*key)}
     if not shown:
         raise Refused(
-            f"None of the {len(kept)} runs has an effect that could be pooled. {' '.join(notes)}".strip()
+            f"None of the {len(kept)} runs has an effect that could be pooled. "
+            f"{' '.join(notes)}".strip()
         )
     notes += _pooled_apart(shown)
     every = judged([one for key, kinds in pooled.items() for one in _of_kinds(key, kinds, by)])

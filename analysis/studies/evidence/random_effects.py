@@ -77,7 +77,7 @@ class Estimate:
 def estimate(
     effects: Sequence[float], errors: Sequence[float], groups: Sequence[object] = ()
 ) -> Estimate:
-    """Estimate what is common to at least three runs; `groups` has each run's, where there are enough.
+    """Estimate the effect common to three or more runs; `groups`: each run's, if enough.
 
     >>> over = estimate([0.05, 0.02, 0.08], [0.01, 0.01, 0.01])
     >>> round(over.mean, 3), round(over.tau, 3)
@@ -162,7 +162,7 @@ class Agreement:
 
 
 def agreement(effects: Floats, variances: Floats) -> Agreement:
-    """Find the variances between runs that agree with at least two effects; `variances` are the runs' own."""
+    """Find the variances between runs that agree with two or more effects of given variances."""
     from scipy.special import chdtri
 
     shares = (np.arange(AGREEMENTS) + 0.5) / AGREEMENTS

@@ -77,7 +77,11 @@ def answer(
     )
     figures = [f"{metric}_{statistic}" for metric in METRICS for statistic in STATISTICS]
     rows = [
-        [findings.grid.run.origin, *size, *(None if value != value else value for value in row)]  # noqa: PLR0124  # NaN is not itself
+        [
+            findings.grid.run.origin,
+            *size,
+            *(None if value != value else value for value in row),  # noqa: PLR0124  # NaN
+        ]
         for findings in grids
         for size, *row in findings.grid.table[figures].itertuples(name=None)
     ]
@@ -184,7 +188,7 @@ def _of_cells(findings: Findings, metrics: Sequence[str]) -> Table:
     for size, *figures in findings.grid.table[names].itertuples(name=None):
         allocated = [allocated_mib(size)] if MEMORY_MIB in metrics else []
         cells = [cell for cell in findings.grid.cells if cell.size == size]
-        shown = [MISSING if figure != figure else figure for figure in figures]  # noqa: PLR0124  # NaN is not itself
+        shown = [MISSING if figure != figure else figure for figure in figures]  # noqa: PLR0124
         rows.append([*size, *_counts(cells), *allocated, *shown])
     return Table(columns, rows)
 

@@ -236,10 +236,8 @@ def _legend(history: History) -> Iterator[tuple[str, str]]:
         )
     if judged:
         noise = "a series of pure noise is called changed in at most 5 of 100 cases"
-        yield (
-            "false alarms",
-            f"{noise if judged == 1 else f'at most 5 % of the series called changed, over all {judged} (BH)'}.",
-        )
+        several = f"at most 5 % of the series called changed, over all {judged} (BH)"
+        yield "false alarms", f"{noise if judged == 1 else several}."
 
 
 def _subject(series: RunSeries) -> dict[str, object]:

@@ -338,7 +338,8 @@ def _identity(
     measured_s = fmean(fmean(part) if part else 0.0 for part in parts)
     if not au or not rate or not measured_s:
         return Identity(
-            why_missing="nothing was computed, so there is no utilisation to compare with the throughput"
+            why_missing="nothing was computed, so there is no utilisation to compare with the "
+            "throughput"
         )
     demand = au / 100 * run.batch_size * run.processes
     nominal = rate * run.computation_time_s / demand if run.computation_time_s else None

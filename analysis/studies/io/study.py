@@ -208,7 +208,7 @@ def gain_of(before: Mapping[int, float], after: Mapping[int, float]) -> Estimate
 
 
 def contrasts(cells: Sequence[Judged]) -> Contrasts:
-    """Compare every tweak set, and the copy of stock, with stock: paired by block, Holm over all."""
+    """Compare tweak sets and the copy of stock with stock: paired by block, Holm over all."""
     alike = common([cell.run for cell in cells])
     arms: dict[tuple[str, str], list[Judged]] = defaultdict(list)
     places: dict[str, tuple[str, str]] = {}

@@ -188,7 +188,7 @@ def _cache_contradictions(run: IoRun) -> Iterator[str]:
 def _fetch_limit(
     run: IoRun, state: str, ranks: Sequence[Epoch], fetched: float, size: float
 ) -> str:
-    """Return the limit that an epoch's fetches from a device violate, relative to its reads; else ""."""
+    """Return the limit that an epoch's device fetches violate, relative to its reads; or ""."""
     # With the whole data set locked in memory, only Python and its libraries come from a device.
     own_bytes = OWN_COLD_BYTES if any(rank.locked for rank in ranks) else OWN_BYTES
     if state == "warm":

@@ -1,4 +1,4 @@
-"""I/O runs in words: the fastest, and which factor matters, how much, how sure, within the intervals.
+"""I/O runs in words: the fastest, and which factor matters, how much and how surely.
 
 Configurations are compared in pairs on the untouched machine, paired by block. Holm adjusts for all
 pairs of a cache state, because the best is chosen by the same figures.
@@ -40,14 +40,13 @@ OTHERS_SHORT_S = 0.005  # shorter steps are comparable to hand-over and process 
 
 
 def change_text(response: str, change: Estimate) -> str:
-    """Write a change with its interval: `+12.3 % [+1.2, +23.4]` for a rate, `+4.1 points [...]` else."""
+    """Write a change with its interval: `+12.3 % [+1.2, +23.4]` for a rate, else in points."""
     rate = scale_of(response) == "log"
     value = change.value or 0.0
     written = percent(value) if rate else f"{_points(value)} points"
-    return (
-        f"{written} "
-        f"[{', '.join(number(end) if rate else _points(end) for end in (change.low or 0.0, change.high or 0.0))}]"
-    )
+    ends = (change.low or 0.0, change.high or 0.0)
+    interval = ", ".join(number(end) if rate else _points(end) for end in ends)
+    return f"{written} [{interval}]"
 
 
 def _points(points: float) -> str:

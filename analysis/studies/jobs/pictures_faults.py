@@ -205,7 +205,7 @@ NEXT = 3.0  # factor below the smallest loss at which "none" is drawn
 @picture(-30, "Training over lines that lose packets", REPORTS=NETWORK)
 def jobs_network(scene: Scene) -> Spec:
     """Step time by packet loss, and its communication part."""
-    lossy = lambda line: any(row.loss > 0 and row.step_s for row in line.losses)  # noqa: E731  # short
+    lossy = lambda line: any(row.loss > 0 and row.step_s for row in line.losses)  # noqa: E731
     result: list[tuple[Run, LossyLine]] = scene.of_streams("lines", lossy, "no line lost packets")
     lead = (
         "Left: mean time of a step by the share of packets lost, 95 % intervals over blocks. "

@@ -234,7 +234,7 @@ def _profile(
         jobs=len(jobs),
         lost=len(lost),
         why_lost=", ".join(f"{count} {name}" for name, count in Counter(lost).items()),
-        **{name: known[name] for name in MEASURES},  # type: ignore[arg-type]  # times are known of all jobs here
+        **{name: known[name] for name in MEASURES},  # type: ignore[arg-type]  # all are known
         parts=parts,
         bottleneck=bottleneck,
         share=mean(jobs[bottleneck] / whole.where(whole > 0)),

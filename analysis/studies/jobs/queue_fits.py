@@ -436,10 +436,10 @@ def _shape(
 
 
 def _exponential(values: np.ndarray) -> tuple[float, float]:
-    """Return the largest distance from the exponential distribution of the same mean, and its p (Lilliefors 1969).
+    """Return the largest distance from the exponential distribution, and its p (Lilliefors 1969).
 
-    The mean is that of the values, so that tables of Kolmogorov and Smirnov would accept too much.
-    In Stephens's form (1974) the statistic has one distribution for all counts; that is drawn,
+    The mean is that of the values, so tables of Kolmogorov and Smirnov would accept too much.
+    Stephens's form (1974) of the statistic has one distribution for all counts; it is drawn,
     always the same.
     """
     mean = float(values.mean())
@@ -473,7 +473,10 @@ def _null() -> np.ndarray:
 
 
 def _memory(series: Sequence[np.ndarray]) -> tuple[float, float]:
-    """Return the rank correlation of neighbours, and its two-sided p; ranks because a few long gaps would else decide."""
+    """Return the rank correlation of neighbours, and its two-sided p.
+
+    Ranks, because a few long gaps would otherwise decide.
+    """
     before = np.concatenate([times[:-1] for times in series if len(times)])
     after = np.concatenate([times[1:] for times in series if len(times)])
     # What differs by less than a clock's rounding is the same.

@@ -444,7 +444,7 @@ ALIKE = 1e-9
 
 @dataclass(frozen=True, slots=True)
 class PriorityClass:
-    """Jobs of one priority (the lower goes first): Poisson arrivals, service times of a mean and squared coefficient of variation."""
+    """Jobs of one priority (lower first): Poisson arrivals; mean and SCV of service times."""
 
     priority: int
     rate_per_s: float

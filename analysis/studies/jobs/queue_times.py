@@ -25,7 +25,9 @@ NAMED = 5  # numbers of jobs in one sentence
 # Of each kind of finding, what is wrong with the jobs that have it; in the order in which they are
 # reported.
 FINDINGS = {
-    "never started": "never started: how long they wait is not known, and the mean wait is too short by that.",
+    "never started": (
+        "never started: how long they wait is not known, and the mean wait is too short by that."
+    ),
     "never ended": (
         "never ended: how long they take is not known, and the mean service time is too short by "
         "that."
@@ -49,12 +51,12 @@ FINDINGS = {
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """The jobs of one stream in the order they were submitted; columns of one length, seconds, NaN where a time is missing or of no use.
+    """Jobs of one stream as submitted: columns of one length (s), NaN if missing or unusable.
 
-    `taken` is when a slot was: at admission, or at the start where nobody admits. Jobs whose clock
-    went backwards keep their submission alone. `unfinished`: they never got a slot, or never gave
-    it back. `retried`: by more than one attempt, so that what lies between `taken` and `end` is no
-    time in service. `findings` are sentences on what is odd.
+    `taken` is the time when a slot was taken: at admission, or at the start without admission. Jobs
+    whose clock went backwards keep their submission alone. `unfinished`: never got a slot, or never
+    returned it. `retried`: more than one attempt, so the time between `taken` and `end` is not
+    service time. `findings` are sentences on irregular jobs.
     """
 
     number: np.ndarray
@@ -152,7 +154,7 @@ def _jobs(numbers: Iterable[int]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class LawPart:
-    """N̄ and λ̂·W̄ of one part of the system, and their distance relative to N̄ (0 where both are 0)."""
+    """N̄ and λ̂·W̄ of one part of the system; their distance relative to N̄ (0 if both are 0)."""
 
     part: str
     number: float
@@ -162,7 +164,7 @@ class LawPart:
 
 @dataclass(frozen=True, slots=True)
 class Little:
-    """The law over `jobs` jobs from `begin_s` to `end_s`, both moments empty; `busy` is the mean number of slots that were held."""
+    """The law over `jobs` jobs between two empty moments; `busy`: mean number of slots held."""
 
     begin_s: float
     end_s: float
@@ -172,11 +174,11 @@ class Little:
 
 
 def little(columns: Columns) -> Little | None:
-    """Check Little's law on the longest time from the first submission that ends empty, or None where no such time is known.
+    """Check Little's law from the first submission to the last known empty moment, else None.
 
-    Jobs whose clock went backwards are left out. A job that never ended is inside until nobody
-    knows when: what came after it, and what was there when it came, has no end that is known to be
-    empty. None too where a job took several attempts: what it held is not known.
+    Jobs whose clock went backwards are left out. A job that never ended stays for an unknown time,
+    so no moment after its submission is known to be empty. None, too, if a job took several
+    attempts: its slots are not known.
     """
     use = ~columns.backwards
     submit, taken, end = columns.submit[use], columns.taken[use], columns.end[use]
@@ -204,14 +206,17 @@ def _law(part: str, begin: np.ndarray, end: np.ndarray, length_s: float) -> LawP
 
 
 def inside(begin: np.ndarray, end: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the moments at which the number inside jumps, ascending, and that number from then on; who leaves goes before who comes."""
+    """Return the moments, ascending, when the number inside changes, and the numbers after them.
+
+    Departures go before arrivals.
+    """
     times, jumps = np.concatenate([begin, end]), np.repeat([1.0, -1.0], [len(begin), len(end)])
     order = np.lexsort((jumps, times))
     return times[order], np.cumsum(jumps[order])
 
 
 def most_held(columns: Columns) -> int:
-    """Return how many slots were held at one moment, at most; where one job ends as another takes its slot, that is one."""
+    """Return the most slots held at a time; a slot that changes its job at once counts once."""
     known = ~np.isnan(columns.end) & ~columns.retried
     return int(inside(columns.taken[known], columns.end[known])[1].max(initial=0))
 

@@ -1,12 +1,12 @@
-"""Queueing models against measured waits: predictions from rate and service times alone, how far off they are, and the word for it.
+"""Measured waits against queueing models: predictions by rate and service times, and verdicts.
 
-Only runs that are each other's replicates carry a verdict: three or more. What one run says of
-itself has an interval that is too narrow, for the few long queues of a run decide its mean: of 300
-simulated runs of 600 jobs at load .6 in two slots, 87 in 100 hold the truth.
+Only three or more runs that are each other's replicates carry a verdict. The interval of a single
+run is too narrow, because its few long queues decide its mean: of 300 simulated runs of 600 jobs at
+load .6 in two slots, 87 in 100 hold the truth.
 
-The interval is of the ratio measured ÷ predicted, over the units of the fit, in both numbers at
-once. A prediction from what was planned (rate and service time given, not fitted) has no scatter of
-its own. In the data of answers times are in seconds, shares fractions.
+The interval is for the ratio measured ÷ predicted, over the units of the fit, in both numbers at
+once. A prediction from a plan (rate and service time given, not fitted) has no scatter. In the data
+of answers times are in seconds, shares fractions.
 """
 
 from __future__ import annotations
@@ -61,10 +61,10 @@ OF_EACH = "no verdict on all jobs together: some go before others; each priority
 
 @dataclass(frozen=True, slots=True)
 class PredictedWaits:
-    """A queue by a model, and its mean wait and response with the interval that the fit leaves them.
+    """A queue by a model: mean wait and response, with the intervals that the fit leaves them.
 
-    `wait_tails_s` and `response_tails_s`: share of jobs → what they wait, or are there, at most. Of
-    responses only M/M/c has them.
+    `wait_tails_s` and `response_tails_s`: share of jobs → their longest wait, or response, which
+    only M/M/c has.
     `wait_within`: seconds → share of jobs that wait no longer.
     """
 
@@ -152,7 +152,7 @@ def tails(
 
 
 def chosen(fit: Fit, servers: int) -> tuple[int, str]:
-    """Return which of `models` the data leave standing, the simplest whose assumptions they do not refuse, and why."""
+    """Return the simplest of `models` whose assumptions the data do not refuse, and why."""
     poisson, exponential = (
         (tested is None or not tested.refused) for tested in (fit.arrivals, fit.services)
     )
@@ -173,7 +173,10 @@ def chosen(fit: Fit, servers: int) -> tuple[int, str]:
 
 @dataclass(frozen=True, slots=True)
 class ModelCheck:
-    """One model against the waits: `ratio` is measured ÷ predicted, None of a predicted 0; `z` is how many standard errors lie between."""
+    """One model against the waits: `ratio` is measured ÷ predicted, None if 0 is predicted.
+
+    `z` is the difference in standard errors.
+    """
 
     model: str
     exact: bool
@@ -425,7 +428,7 @@ def _notes(fit: Fit) -> list[str]:
 
 
 def predictions(answers: Sequence[Prediction], refused: Sequence[str]) -> Answer:
-    """Show the models of each queue that was asked about; where none applies, the first lines give the reason."""
+    """Show the models of each requested queue; if none applies, the first lines say why."""
     title, *more = leading([_answer(*answer) for answer in answers])
     return Answer(
         title,
@@ -518,7 +521,10 @@ def validated(
     *,
     brief: bool = False,
 ) -> Answer:
-    """Return the model that the data leave standing in each setting; then all models, setting by setting, but of several not `brief`."""
+    """Return the model that the data leave in each setting, then each setting's models.
+
+    `brief` omits these for several settings.
+    """
     words = Counter(_verdict(validation).text for validation in validations)
     every = f", in {len(validations)} settings" if len(validations) > 1 else ""
     counts = ", ".join(f"{count} {word}" if every else word for word, count in words.items())

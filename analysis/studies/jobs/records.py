@@ -245,7 +245,7 @@ class Stream:
 
     @property
     def condition(self) -> Condition:
-        """All that was asked for but faults and what is done against them; the copy of stock is stock."""
+        """Everything requested but faults and measures against them; stock-again is stock."""
         return self.condition_without(OF_FAULT, *AGAINST)
 
     def condition_without(self, *without: str) -> Condition:
@@ -404,7 +404,7 @@ JobRow = TypedDict(
             str, Annotated[float, Meta(ge=-LARGEST_RESULT, le=LARGEST_RESULT)] | str | None
         ]
         | None,
-        **dict.fromkeys((*TIMES, "planned_submit_s", "due_s"), Clock | None),  # type: ignore[misc]  # names that are written above
+        **dict.fromkeys((*TIMES, "planned_submit_s", "due_s"), Clock | None),  # type: ignore[misc]
         **dict.fromkeys((*USED, "work", "predicted_s", "lost_s"), Amount | None),
     },
     total=False,
@@ -528,7 +528,7 @@ def in_order(streams: Iterable[Stream], refused: list[str]) -> list[Stream]:
 
 
 def streams_of(names: Sequence[str], refused: list[str]) -> list[Stream]:
-    """Read the streams of the named runs, those `in_order`; each run or stream that cannot be used adds a line to `refused`.
+    """Read the streams of the named runs, `in_order`; each unusable one adds to `refused`.
 
     Raises: Refused, for none, and for runs of different machines.
     """
@@ -544,10 +544,10 @@ def streams_of(names: Sequence[str], refused: list[str]) -> list[Stream]:
 
 
 def of_one_machine(runs: Iterable[Run], refused: list[str]) -> Iterator[Run]:
-    """Hand runs on as replicates: each once, and all of one machine; what differs between two is no matter of chance between blocks.
+    """Yield runs that are replicates: each once, and all of one machine.
 
-    Of a run that was resumed or copied the file with most in it is taken; each other adds a line to
-    `refused`.
+    A difference between machines is not chance between blocks. Of a resumed or copied run, the
+    file with most in it is taken; each other adds a line to `refused`.
     Raises: Refused, at the first run of another machine.
     """
     machines, replicates = Machines(), list(runs)

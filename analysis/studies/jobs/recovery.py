@@ -1,4 +1,4 @@
-"""One stream of jobs in a few numbers, what it shares with its twin without faults, and what came after each fault."""
+"""One stream of jobs in figures, its jobs in common with its faultless twin, and its faults."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def totals(stream: Stream) -> Totals:
 
 
 def held(stream: Stream) -> dict[int, float] | None:
-    """Return the time in attempts, by job; None where the end of one that ended is not known, or the clock went back."""
+    """Return the time in attempts, by job; None if an end is not known, or the clock went back."""
     held_s: dict[int, float] = {}
     for attempt in stream.attempts:
         if attempt.begin_s is None:
@@ -79,7 +79,10 @@ def held(stream: Stream) -> dict[int, float] | None:
 
 
 def _lost_s(stream: Stream, times: Mapping[int, float], done: set[int]) -> float | None:
-    """Return the time that came to nothing: of jobs that were done what they record, or their attempts that failed without a checkpoint."""
+    """Return the time without result; None if a failed attempt had checkpoints.
+
+    That of jobs never done, and of done jobs as recorded, or of their failed attempts.
+    """
     recorded = {
         job.number: job.lost_s for job in stream.jobs if job.done and job.lost_s is not None
     }
@@ -145,7 +148,7 @@ def responses(pairs: Iterable[tuple[Job, Job]]) -> tuple[float, float] | None:
 
 
 def goodput_per_s(jobs: Sequence[Job]) -> float | None:
-    """Return work done a second from first submission to last end; jobs where the work of one is not known. None for none."""
+    """Return work (or jobs, if one's is unknown) per second from first submission to last end."""
     begin_s, end_s = _span(jobs)
     known = all(job.work is not None for job in jobs)
     got = math.fsum((job.work or 0.0) if known else 1.0 for job in jobs if job.done)
@@ -170,7 +173,7 @@ class After:
 
 
 def after(stream: Stream, twin: Stream | None) -> list[After]:
-    """Follow up each fault of a stream that did anything, in order of time; `twin` met the same jobs without faults."""
+    """Follow up each fault that had an effect, in time order; `twin` had the jobs without any."""
     faults = [
         (fault, _hit(stream, fault))
         for fault in sorted(stream.faults, key=lambda fault: fault.at_s)

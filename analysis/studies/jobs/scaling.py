@@ -59,7 +59,7 @@ LEGEND = (
 
 
 def points(names: Sequence[str]) -> tuple[list[TimedJob], list[str]]:
-    """Read CSV with `replicas`, `time_s` and, if sizes differ, `work`; and saved runs of streams of jobs.
+    """Read CSV with `replicas`, `time_s` and, if sizes differ, `work`; and saved job streams.
 
     Returns: the points, and what was left out, a sentence each. Raises: Refused, if nothing is
         left, and for runs of different machines.
@@ -79,7 +79,8 @@ def points(names: Sequence[str]) -> tuple[list[TimedJob], list[str]]:
         left_out.append(f"{missing} of {len(rows)} jobs have no size.")
     if not result:
         raise Refused(
-            f"{', '.join(names)}: no job that ended with replicas and a time. {' '.join(left_out)}".rstrip()
+            f"{', '.join(names)}: no job that ended with replicas and a time. "
+            f"{' '.join(left_out)}".rstrip()
         )
     return result, left_out
 
@@ -126,10 +127,10 @@ def law_of(numbers: Mapping[str, Any], where: str) -> Law:
 
 @dataclass(frozen=True, slots=True)
 class ScalingArm:
-    """One way of scaling, stream by stream, and what the choice for each job has more or takes times of it.
+    """One way of scaling, stream by stream, against the choice for each job.
 
     `more_within` is the choice's share of jobs that ran for the target less this arm's; `p` is
-    after Holm over all arms. `node_seconds` is how many times those of this arm the choice takes.
+    after Holm over all arms. `node_seconds` is the choice's ÷ this arm's.
     All are None for the choice itself, and for an arm with other jobs.
     """
 

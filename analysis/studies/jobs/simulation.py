@@ -1,4 +1,4 @@
-"""The jobs of one seed: classes with their part of the jobs, gaps, times and errors of prediction from streams of their own.
+"""Jobs of one seed: classes, gaps, times and prediction errors, with separate random streams.
 
 Positive random times have a given mean and squared coefficient of variation, from uniform numbers
 by inversion, so that the same numbers give longer times under a longer mean and nothing else
@@ -326,7 +326,7 @@ SHORT = 0.1  # of the mean time: jobs shorter than that count as that long in sl
 
 @dataclass(frozen=True, slots=True)
 class StreamFigures:
-    """Of one stream under one policy, the first tenth of the jobs left out but for `busy`, which is of the whole.
+    """Figures of a stream under one policy, without its first tenth of jobs (`busy`: with it).
 
     `slowdown` is response over time in service, bounded below (Feitelson and Rudolph, 1998): jobs
     shorter than a tenth of the mean would decide it. `jain` is Jain's index of the tenants' mean

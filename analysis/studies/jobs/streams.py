@@ -1,8 +1,7 @@
-"""A saved run's streams of jobs: which command answers its question, and all that they show, for pictures.
+"""A saved run's streams of jobs: the command that answers its question, and data for pictures.
 
-A block's seed draws its stream, so that a cell and its copy (`stock-again`) had the same jobs: they
-are no two replicates. Of each block the stock cell is taken, the copy only where stock was not
-measured.
+A block's seed draws its stream: a cell and its copy (`stock-again`) had the same jobs, so they are
+not two replicates. Of each block the stock cell is taken, the copy only if stock was not measured.
 """
 
 from __future__ import annotations
@@ -45,7 +44,7 @@ ARRIVALS = {
 
 @dataclass(frozen=True, slots=True)
 class GroupWaits:
-    """Streams of equal conditions, and their waits against the models; `title` is what sets them apart from the run's others."""
+    """Streams of equal conditions, and their waits against the models; `title` is distinctive."""
 
     title: str
     streams: tuple[Stream, ...]
@@ -73,7 +72,7 @@ class Gathered:
 
 
 def answer(run: Run, *, brief: bool = False) -> Answer:
-    """Answer the run's own question; `brief`, where its session ends: with its warnings, and what tweak sets did where there are any.
+    """Answer the run's own question; `brief`, for its session's end, with warnings and effects.
 
     Raises: Refused, where nothing of it can be used.
     """
@@ -149,7 +148,7 @@ def validate_groups(
     *,
     brief: bool = False,
 ) -> Answer:
-    """Hold the waits of streams against models, group by group; `planned` is a rate and a mean service time.
+    """Compare the waits of streams with models by group; `planned`: rate, mean service time.
 
     Raises: Refused, where none can be used.
     """

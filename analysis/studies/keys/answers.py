@@ -248,10 +248,8 @@ def _effect(term: Term) -> str:
 
 def _aliases(effects: Effects) -> Iterator[Line]:
     lines = [
-        (
-            f"{_letters(term.factors, effects)} = "
-            f"{first_few([_letters(alias, effects) for alias in term.aliases], MOST_ALIASES, ' = ')}"
-        )
+        f"{_letters(term.factors, effects)} = "
+        + first_few([_letters(alias, effects) for alias in term.aliases], MOST_ALIASES, " = ")
         for term in effects.terms
         if term.aliases
     ]

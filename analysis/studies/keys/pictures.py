@@ -179,7 +179,8 @@ def untouched(scene: Scene, run: Run, effects: Effects) -> Term | None:
     )
     gain, name = check.primary, check.tweakset
     ends = {"gain": gain.gain, "gain_low": gain.low, "gain_high": gain.high}
-    return Term(name, (name,), "set", math.log1p(gain.gain), **ends, verdict=verdict)  # type: ignore[arg-type]  # one of its words
+    effect = math.log1p(gain.gain)
+    return Term(name, (name,), "set", effect, **ends, verdict=verdict)  # type: ignore[arg-type]
 
 
 class KeyRow(NamedTuple):

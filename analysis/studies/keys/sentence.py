@@ -262,7 +262,8 @@ def _by_factor(effects: Effects) -> str:
         if p is not None and p < ALPHA
     ]
     if shown:
-        return f"{'; '.join(_tested(row, effects) for row in sorted(shown, key=lambda row: -row.share))}."
+        ordered = sorted(shown, key=lambda row: -row.share)
+        return f"{'; '.join(_tested(row, effects) for row in ordered)}."
     clearest = min(rows, key=lambda row: row.p or 0.0)
     return f"No factor can be named; the clearest is {_tested(clearest, effects)}."
 

@@ -49,8 +49,8 @@ def answer(plan: Plan, pilot: Run) -> Answer:
             )
         )
     return Answer(
-        title=f"To find {unsigned(goal.gain)} more or less speed with {unsigned(goal.power)} power, "
-        f"given the noise of run {pilot.run_id}",
+        title=f"To find {unsigned(goal.gain)} more or less speed with {unsigned(goal.power)} "
+        f"power, given the noise of run {pilot.run_id}",
         findings=findings,
         sections=[*_needs(plan), *_unplanned(plan)],
         legend=LEGEND,

@@ -36,7 +36,13 @@ def answer(run: Run, *, brief: bool = False) -> Answer:
     return replace(answer_of(run, sides(run, refused), brief=brief), refused=refused)
 
 
-def with_figures(cell: Cell, origin: str, params: Mapping[str, object], *, capped: bool) -> Cell:  # noqa: ARG001  # of steps
+def with_figures(
+    cell: Cell,
+    origin: str,
+    params: Mapping[str, object],
+    *,
+    capped: bool,  # noqa: ARG001  # of steps
+) -> Cell:
     """Return a cell under a cap with its figures as metrics: `--metric energy_j_per_image`."""
     if cell.outcome != "measured" or "iteration" not in cell.report:
         return cell

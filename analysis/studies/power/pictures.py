@@ -78,7 +78,8 @@ class PowerPart(NamedTuple):
         """Return a task's heading; with several back-ends or runs, name them."""
         several = [part.side.backend for part in parts]
         backend = f" · {self.side.backend}" if len(set(several)) > 1 else ""
-        return f"{title}{backend}{f' · run {self.run.run_id}' if several.count(self.side.backend) > 1 else ''}"
+        run = f" · run {self.run.run_id}" if several.count(self.side.backend) > 1 else ""
+        return f"{title}{backend}{run}"
 
     @property
     def drawn(self) -> str:

@@ -264,7 +264,7 @@ def _number(value: object) -> float | None:
     is_number = (
         isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
     )
-    return float(value) if is_number else None  # type: ignore[arg-type] # a number, as was looked at
+    return float(value) if is_number else None  # type: ignore[arg-type]  # a number
 
 
 def _of_stream(run: Run, stream: Stream, name: str) -> Iterator[Row]:

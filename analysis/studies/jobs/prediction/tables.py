@@ -186,7 +186,7 @@ def points(factors: Sequence[Mapping[str, float | str]], like: FactorTable) -> p
 
 
 def _text(value: object) -> str:
-    if value is None or value != value:  # noqa: PLR0124  # NaN, which pandas puts where a factor is missing
+    if value is None or value != value:  # noqa: PLR0124  # NaN: pandas, for a missing factor
         return ""
     return value if isinstance(value, str) else f"{value:g}"
 

@@ -317,7 +317,7 @@ def difference(smaller: Floats, folds: int, *, log: bool) -> Difference | None:
 
 
 def adjusted(scores: Sequence[Scored]) -> tuple[Scored, ...]:
-    """Adjust the p-values of several models for their number (Holm), and say which differences are shown."""
+    """Adjust the p-values of several models (Holm), and mark the differences shown."""
     ps = iter(holm([score.difference.p for score in scores if score.difference is not None]))
     result = []
     for score in scores:
