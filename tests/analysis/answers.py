@@ -1,4 +1,4 @@
-"""What a command answers, for tests that keep it in a snapshot: `pytest PATH --snapshot-update` renews, the diff is read."""
+"""Answers of commands in snapshots: renew with `pytest PATH --snapshot-update`, read the diff."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def printed(capsys: pytest.CaptureFixture[str], *words: object, code: int = 0) -
 
 
 def refused(capsys: pytest.CaptureFixture[str], *words: object) -> str:
-    """The complaint about a request that is not done: one line on stderr, nothing on stdout, exit code 2."""
+    """Return the complaint: one line on stderr, nothing on stdout, exit code 2."""
     capsys.readouterr()
     assert main([*map(str, words)]) == 2
     out, err = capsys.readouterr()
@@ -41,7 +41,7 @@ def data(capsys: pytest.CaptureFixture[str], *words: object) -> Any:
 
 
 def width(page: str) -> int:
-    """Columns of the longest line, but for the next command, which is to be pasted and not broken."""
+    """Columns of the longest line; the next command is to be pasted, so it may be longer."""
     return max(
         (len(line) for line in page.splitlines() if not line.startswith("next: ")), default=0
     )

@@ -1,4 +1,4 @@
-"""`python -m analysis effects`: what it prints and answers, of runs and of other studies' tables, good and bad."""
+"""Output of `python -m analysis effects` for runs and other studies' tables, good and bad."""
 
 from __future__ import annotations
 
@@ -175,7 +175,7 @@ def test_a_matrix_is_set_against_stock(capsys: pytest.CaptureFixture[str]) -> No
 
 
 def test_a_table_of_another_study(capsys: pytest.CaptureFixture[str]) -> None:
-    """Means of format and workers: npz 71.15, hdf5 80.75; 1 worker 65.72, 8 workers 86.18: differences 9.6 and 20.47."""
+    """Means: npz 71.15, hdf5 80.75; 1 worker 65.72, 8 workers 86.18: effects 9.6 and 20.47."""
 
     def terms(*more: str) -> list[dict[str, object]]:
         found: list[dict[str, object]] = json.loads(
@@ -239,7 +239,7 @@ def test_three_levels_and_words_and_other_separators(
 def test_a_table_of_many_factors_is_no_endless_work(
     capsys: pytest.CaptureFixture[str], factors: int, levels: int, rows: int
 ) -> None:
-    """30 factors of two levels have 2^30 effects, 20 of six levels 4,750 interaction columns: what the rows can tell is told."""
+    """30 two-level factors have 2^30 effects, 20 six-level ones 4,750 interaction columns."""
     rng = np.random.default_rng(1)
     names = [f"f{at}" for at in range(factors)]
     lines = [

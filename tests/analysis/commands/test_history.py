@@ -1,4 +1,4 @@
-"""`history` looks back over many files: it names what it cannot read, judges the rest, and its exit code is what a build needs."""
+"""`history` over many files: name unreadable ones, judge the rest, exit as a build needs."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SLOWER = stepped((30, 0.1), (12, 0.12))
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """42 nights of which in the last 12 one benchmark of two is slower by a fifth, and other folders beside them."""
+    """42 nights in which one of two benchmarks is 20 % slower in the last 12, and other folders."""
     here = tmp_path_factory.mktemp("history")
     nights(here / "slower", {"sort": noisy(SLOWER, 1), "quiet": noisy([1.0] * 42, 2)})
     for count in (1, 9):

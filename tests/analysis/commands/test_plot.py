@@ -1,4 +1,4 @@
-"""`python -m analysis plot`: files with what they should hold, and a reason for each that is not there."""
+"""`python -m analysis plot`: the files that it writes, and a reason for each missing picture."""
 
 from __future__ import annotations
 

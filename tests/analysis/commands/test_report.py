@@ -1,4 +1,4 @@
-"""`python -m analysis report`: one page, said where; refusals in one line; nothing overwritten but an earlier report."""
+"""`python -m analysis report` names its page, refuses in one line, overwrites only a report."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""DeepTweak's directories are read with our names and units; what was not measured is said, what is damaged is refused by line."""
+"""DeepTweak's directories get our names and units; gaps are named, damage is refused by line."""
 
 from __future__ import annotations
 
@@ -187,7 +187,7 @@ def test_energy_is_power_times_time_of_each_step(tmp_path: Path) -> None:
 
 
 def test_several_gpus_lose_power_and_clocks(tmp_path: Path) -> None:
-    """Their logger falls back to another program, whose `gpu_mem_util` is how full the memory is."""
+    """The logger falls back to another program, whose `gpu_mem_util` is the used memory share."""
     cell = one(tmp_path, Like("base", several_gpus=True))
     assert {
         "gpu0_power_w",
@@ -206,7 +206,7 @@ def test_a_second_gpu_has_columns_of_its_own(tmp_path: Path) -> None:
 
 
 def test_one_logged_gpu_is_not_said_to_be_the_only_one(tmp_path: Path) -> None:
-    """The logger asks GPU 0, on a node with two as well; with columns of a second one there are two."""
+    """The logger asks GPU 0, also on a node with two; only columns of a second GPU show two."""
     run = load(directory(tmp_path / "one_node_two_gpu", Like("base", several_gpus=True)))
     assert gpus_of(run.machine) == ["unknown, 16 GiB (how many is not recorded)"]
     assert "1 ×" not in stamp_of(run)
@@ -334,7 +334,7 @@ def reference() -> Run:
 
 @pytest.mark.needs("reference")
 class TestTheStudyItself:
-    """The figures that the specification recomputed from the study's own files (A1 to A7, A16 to A18, A22)."""
+    """Figures that the specification recomputed from the study's files: A1-A7, A16-A18, A22."""
 
     def test_rows_and_empty_cells(self, reference: Run) -> None:
         """A1, A2: nothing but the trainer's own columns has an empty cell, 500 each."""
@@ -395,7 +395,7 @@ class TestTheStudyItself:
         assert values.count(100.0) / len(values) == pytest.approx(0.572, abs=0.001)
 
     def test_the_learning_rate_tells_how_long_the_training_was_to_be(self, reference: Run) -> None:
-        """A18: lr = 5e-5 · (1 - s / total), and what was logged at step s stands in the row after it."""
+        """A18: lr = 5e-5 · (1 - s / total); the rate logged at step s is in the row after it."""
         for cell in reference.cells:
             rates = cell.series["learning_rate"]
             changes = [

@@ -1,4 +1,4 @@
-"""Files that hyperfine, google-benchmark, asv and AIPerf wrote are read like pytest-benchmark's, and written for Bencher and others."""
+"""Read files of hyperfine, google-benchmark, asv and AIPerf; write files for Bencher and others."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def test_each_combination_of_parameters_is_a_benchmark_of_asv_and_only_times_are
 def test_what_was_not_measured_is_left_out_and_named(
     name: str, read: dict[str, int], left_out: dict[str, str]
 ) -> None:
-    """Files as the tools wrote them, with loops below 1 ns, a clock that saw 0, failed and skipped benchmarks."""
+    """Original files: loops below 1 ns, a clock that read 0, failed and skipped benchmarks."""
     assert cells(name) == read
     lines = load(HERE / name).left_out
     for line, (benchmark, reason) in zip(lines, left_out.items(), strict=True):
@@ -153,7 +153,10 @@ def test_two_results_of_one_name_are_told_apart(name: str, names: list[str]) -> 
 
 
 def nights(folder: Path, *, odd: bool) -> list[Path]:
-    """Write google-benchmark's file of a night twelve times, each with other times; `odd` loops below 1 ns and a failure stay in."""
+    """Write twelve nights of google-benchmark with different times.
+
+    `odd` keeps loops below 1 ns and a failure.
+    """
     folder.mkdir()
     paths = []
     for night in range(12):

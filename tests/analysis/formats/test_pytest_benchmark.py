@@ -1,4 +1,4 @@
-"""Stock pytest-benchmark files of several years are read as runs of one cell a benchmark, in seconds, or refused in one line."""
+"""Read years of stock pytest-benchmark files, a cell per benchmark, or refuse in one line."""
 
 from __future__ import annotations
 
@@ -270,7 +270,7 @@ def test_every_saved_run_of_our_own_is_read() -> None:
 
 
 def test_differences_of_times_may_be_negative_and_are_no_times() -> None:
-    """A cell on a cluster takes 0.07 to 1.98 s less than its Job alone; what was timed beside it in the same file is read."""
+    """A cluster cell takes 0.07 to 1.98 s less than its Job alone; its neighbour is read."""
     found = load(RUNS / "harness-cluster.json")
     assert [(cell.outcome, cell.metrics.get("step_time_mean_s")) for cell in found.cells] == [
         ("skipped", None),

@@ -1,4 +1,4 @@
-"""The record beside a run: put back into its JSON, or refused with the file's name and the reason."""
+"""The record beside a run: put back into the run's JSON, or refused with file name and reason."""
 
 from __future__ import annotations
 

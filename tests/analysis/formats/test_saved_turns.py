@@ -64,7 +64,7 @@ def test_slices_that_are_not_all_steps_round_by_round_are_refused() -> None:
 
 
 def test_what_a_round_does_to_all_arms_is_taken_out() -> None:
-    """The second arm takes twice as long; the machine is four times as slow in the second round, and a stall hits the first arm once."""
+    """The second arm takes twice as long; round 2 is slow for all; a stall hits the first arm."""
     levels = (1.0, 4.0, 1.0, 1.0, 1.0)
     one, two = [level * 1.0 for level in levels], [level * 2.0 for level in levels]
     assert cleared(one, two)[1] / cleared(one, two)[0] == pytest.approx(2.0)
@@ -74,7 +74,7 @@ def test_what_a_round_does_to_all_arms_is_taken_out() -> None:
 
 
 def test_places_of_a_slice_count_by_their_time() -> None:
-    """The last step of each slice writes a checkpoint of 70 ms beside three of 10; the second arm writes it in half of that."""
+    """Each slice ends with a checkpoint: 70 ms beside steps of 10 ms, half of that in arm two."""
     one, two = [[0.01, 0.01, 0.01, 0.07]] * 6, [[0.01, 0.01, 0.01, 0.035]] * 6
     first, second = round_adjusted_s([one, two])
     share = 0.07 / math.sqrt(2) / (0.03 + 0.07 / math.sqrt(2))
@@ -83,7 +83,7 @@ def test_places_of_a_slice_count_by_their_time() -> None:
 
 
 def test_a_block_is_a_replicate_and_a_round_is_none() -> None:
-    """Equal arms whose processes differ ten times as much as their rounds: blocks call one in twenty different, rounds nearly all."""
+    """Equal arms, unequal processes: blocks call one in twenty different, rounds nearly all."""
     draw = random.Random(19)
     draws, blocks, rounds, by_block, by_round = 400, 8, 12, 0, 0
     for _ in range(draws):
@@ -105,7 +105,7 @@ def test_a_block_is_a_replicate_and_a_round_is_none() -> None:
 
 
 def test_taking_turns_takes_out_what_neighbours_do() -> None:
-    """Arms with a noise of 10 % from round to round that they share: what is left of their ratio is their own 1 %."""
+    """Both arms share a noise of 10 % per round; their ratio keeps only their own 1 %."""
     draw = random.Random(20)
     ratios = []
     for _ in range(200):
@@ -118,7 +118,7 @@ def test_taking_turns_takes_out_what_neighbours_do() -> None:
 
 
 def test_what_others_took_of_the_cpus_is_taken_out() -> None:
-    """Equal arms; in each slice a neighbour takes a random share of a core, and steps are slower by half of that, whatever their round."""
+    """Equal arms; a neighbour's random share of a core slows each slice's steps by half of it."""
     draw = random.Random(21)
     plain: list[float] = []
     cleaned: list[float] = []
@@ -149,7 +149,7 @@ def test_what_others_took_of_the_cpus_is_taken_out() -> None:
 
 
 def test_an_effect_that_is_no_neighbour_s_stays() -> None:
-    """The second arm takes a quarter longer, and others use as much beside it as beside the first; one slice was not seen."""
+    """The second arm takes 25 % longer; others use the same beside both; one slice is unseen."""
     slices = [[[time_s * level] * 2 for level in (1.0, 1.1, 0.9, 1.0)] for time_s in (1.0, 1.25)]
     used: list[list[float | None]] = [[0.2 * math.fsum(one) for one in arm] for arm in slices]
     used[1][3] = None
@@ -158,7 +158,7 @@ def test_an_effect_that_is_no_neighbour_s_stays() -> None:
 
 
 def test_what_costs_a_slice_as_much_however_long_it_is_takes_no_effect_away() -> None:
-    """Others use 2 ms of each slice: the shorter a slice, the larger their share, so they seem to make steps faster."""
+    """Others use 2 ms per slice, a larger share of a short one, so they seem to speed up steps."""
     draw = random.Random(22)
     slices = [[[arm * math.exp(draw.gauss(0, 0.1))] * 4 for _ in range(10)] for arm in (0.05, 0.04)]
     with_others, without = (
@@ -168,7 +168,7 @@ def test_what_costs_a_slice_as_much_however_long_it_is_takes_no_effect_away() ->
 
 
 def test_slow_steps_count_less_than_fast_ones_where_nobody_else_uses_the_cpus() -> None:
-    """Steps of equal arms are held up now and then: their ratio scatters less than where others use a core, or where nobody saw that."""
+    """Stalls scatter equal arms less on CPUs free of others than on used or unseen ones."""
     draw = random.Random(23)
     squares: dict[float | None, list[float]] = {0.0: [], 1.0: [], None: []}
     for _ in range(200):
@@ -191,7 +191,7 @@ def test_slow_steps_count_less_than_fast_ones_where_nobody_else_uses_the_cpus() 
 
 @pytest.mark.parametrize("used_s", [LONGEST_S, 1.0])
 def test_others_hold_up_a_step_for_no_longer_than_they_ran_nor_than_it_took(used_s: float) -> None:
-    """A third of the first arm's slices took three times as long, and others used a tenth of a core then; at last more than there is."""
+    """A third of the first arm's slices take three times as long while others use 0.1 cores."""
     slices = [[[1.0 if at % 3 else 3.0] for at in range(9)], [[1.0]] * 9]
     used: list[list[float | None]] = [[0.0 if at % 3 else 0.3 for at in range(9)], [0.0] * 9]
     gains = []

@@ -1,4 +1,4 @@
-"""One made-up run and all its pictures: drawing is slow, so that it is done once for all tests of this folder."""
+"""One synthetic run and all its pictures, drawn once for this folder because drawing is slow."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def scene_with(*effects: Effects) -> Scene:
 
 @pytest.fixture(scope="package")
 def scene(tmp_path_factory: pytest.TempPathFactory) -> Scene:
-    """Two workloads, six tweak sets, five blocks, two GPUs at 60 W each; one cell failed, one set was not in force."""
+    """Two workloads, six tweak sets, five blocks, two 60 W GPUs; a failed cell, a set not held."""
     return scene_of(
         [load(sampled_file(tmp_path_factory.mktemp("made"), MADE, gpus=2, power_w=60.0))]
     )
@@ -64,7 +64,7 @@ def drawings(scene: Scene) -> dict[str, Figure]:
 
 @pytest.fixture(scope="package")
 def crowded(tmp_path_factory: pytest.TempPathFactory) -> Scene:
-    """24 tweak sets whose names nobody could print, of which some would be alike when cut; a workload with such a name; a $ in a value."""
+    """24 tweak sets and a workload with names too long to print, and a $ in a value."""
     arms = [
         Arm(f"{NAME}-{at}", gain=at / 100, requested={f"vm.{NAME}.{at % 5}": "$1 134217728 4096"})
         for at in range(22)

@@ -24,7 +24,7 @@ def said(figure: Figure) -> str:
 
 
 def sentences(figure: Figure) -> list[str]:
-    """What a picture says besides names and numbers: legend, notes, run and machine; lines of three words, and last lines."""
+    """Text of a picture besides names and numbers: lines of three or more words, last lines."""
     lines = (" ".join(one.get_text().split()) for one in figure.findobj(Text))
     return list(
         dict.fromkeys(
@@ -49,11 +49,14 @@ def lines_of(axes: Axes, marker: str) -> list[Line2D]:
 
 def points(line: Line2D) -> list[tuple[float, float]]:
     """Where a line's points are."""
-    return [(float(x), float(y)) for x, y in zip(line.get_xdata(), line.get_ydata(), strict=True)]  # type: ignore[arg-type]  # numbers here
+    return [
+        (float(x), float(y))  # type: ignore[arg-type]  # numbers here
+        for x, y in zip(line.get_xdata(), line.get_ydata(), strict=True)
+    ]
 
 
 def faults(figure: Figure) -> list[str]:
-    """What is wrong with a picture on 720 pixels or on paper: texts cut by its edge, too small, or over one another."""
+    """Faults of a picture at 720 pixels or on paper: text cut, too small or overlapping."""
     found = _boxes(figure)
     width, height = figure.bbox.width, figure.bbox.height
     wrong = (
@@ -80,7 +83,7 @@ def faults(figure: Figure) -> list[str]:
 
 
 def _boxes(figure: Figure) -> list[tuple[Text, Bbox]]:
-    """Every text that is seen and its place, in pixels at 100 dpi: labels of ticks beyond an axis are not drawn."""
+    """Visible texts and their places in pixels at 100 dpi, without tick labels beyond an axis."""
     with house_style():
         figure.draw_without_rendering()  # places ticks and legends
         renderer = FigureCanvasAgg(figure).get_renderer()  # type: ignore[no-untyped-call]

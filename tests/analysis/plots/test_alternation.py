@@ -1,4 +1,4 @@
-"""Pictures of arms that alternate: settings switched inside a process, and arms that take turns in a block."""
+"""Pictures of alternating arms: settings switched inside a process, and arms that take turns."""
 
 from __future__ import annotations
 

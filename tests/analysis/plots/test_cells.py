@@ -120,7 +120,7 @@ def test_the_foot_shows_what_others_used_and_what_held_up_the_cells() -> None:
 
 @pytest.mark.parametrize(("sets", "blocks"), [(3, 3), (4, 4), (11, 4), (9, 8)])
 def test_noise_is_hardly_ever_odd_and_a_cell_far_off_is_found(sets: int, blocks: int) -> None:
-    """At most 1 run in 40 of pure noise is marked; one cell off by 20 standard deviations is found in 3 of 4 at least."""
+    """Noise marks at most 1 run in 40; a cell off by 20 SD is found in at least 3 of 4 runs."""
     template = from_json(saved_run(Made(arms=(STOCK,), blocks=1)), "one.json").cells[0]
     rng = random.Random(sets * blocks)
 
@@ -152,7 +152,7 @@ def test_noise_is_hardly_ever_odd_and_a_cell_far_off_is_found(sets: int, blocks:
 def test_steps_are_those_of_the_cells_with_warm_up_apart(
     drawings: dict[str, Figure], scene: Scene
 ) -> None:
-    """A dot per step from the first on, the slower the higher; the shade ends between the second and third step."""
+    """One dot per step, slower steps higher; the shade ends between steps two and three."""
     axes, mine = drawings["steps"].axes[0], cells(scene, "cnn_train", "stock")
     dots = points(lines_of(axes, "o")[0])
     walls = [wall for cell in mine if cell.steps for wall in cell.steps.wall_s]

@@ -1,4 +1,4 @@
-"""Pictures of studies of jobs with a question of their own: what they say is what their commands say."""
+"""Pictures of job studies with a question of their own agree with the studies' commands."""
 
 from __future__ import annotations
 

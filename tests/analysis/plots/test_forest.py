@@ -1,4 +1,4 @@
-"""The forest plot says what the comparisons say; the picture of parameters says nothing that bundles cannot say."""
+"""The forest plot shows what comparisons claim; parameters show nothing that bundles cannot."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def spans(axes: Axes, width: float) -> list[tuple[float, float]]:
 def test_intervals_end_where_the_comparisons_say(
     drawings: dict[str, Figure], scene: Scene, place: int, workload: str
 ) -> None:
-    """In per cent, the primary metric in bold and the second one thin; by gain, what changes nothing last, what has no gain before it."""
+    """In percent, primary metric bold; by gain, then those without gain, the untouched last."""
     rows = [one for one in scene.comparisons if one.workload == workload]
     rows.sort(key=lambda one: (one.untouched, -(one.primary.gain if one.primary else -1e9)))
     axes = drawings["forest"].axes[place]
@@ -48,7 +48,7 @@ def test_intervals_end_where_the_comparisons_say(
 def test_the_mark_is_the_gain_and_its_shape_the_verdict(
     drawings: dict[str, Figure], scene: Scene
 ) -> None:
-    """The band of the margin is symmetric on the log scale: from 1/1.03 to 1.03; 0 means nothing without what it stands for."""
+    """The margin's band is symmetric on the log scale, 1/1.03 to 1.03; 0 needs its baseline."""
     axes = drawings["forest"].axes[0]
     rows = {one.tweakset: one for one in scene.comparisons if one.workload == "cnn_train"}
     for name, verdict, marker in (("tcp-cubic", "improved", "^"), ("bundle", "regressed", "v")):
@@ -64,7 +64,7 @@ def test_the_mark_is_the_gain_and_its_shape_the_verdict(
 
 
 def test_of_contrasts_that_rest_on_different_blocks_the_head_says_all_their_baselines() -> None:
-    """`late` lost the first blocks, which drift made the fastest: its stock is another than that of `whole`."""
+    """`late` lost the first blocks, the fastest by drift, so its stock differs from `whole`'s."""
     arms = (Arm("whole", 0.05), Arm("late", 0.05, broken=dict.fromkeys((1, 2), ("failed", "gone"))))
     scene = scene_of(
         [from_json(saved_run(Made(arms=(STOCK, *arms), blocks=8, drift=0.2)), "drift.json")]
@@ -115,7 +115,7 @@ def test_one_run_an_arm_is_a_point_without_an_interval(tmp_path: Path) -> None:
 
 
 def test_an_inconclusive_interval_that_leaves_out_0_is_explained() -> None:
-    """A stranger sees an interval right of 0 and the word inconclusive: the adjustment for many contrasts must be named."""
+    """An interval right of 0 and "inconclusive" need the adjustment for many contrasts named."""
     arms = [Arm(f"set-{at}", gain=0.02, requested={"vm.x": str(at)}) for at in range(9)]
     scene = scene_of(
         [

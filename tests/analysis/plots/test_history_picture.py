@@ -1,4 +1,4 @@
-"""The picture of a history: each run a dot, each level a line where the history says, each change marked once."""
+"""The picture of a history: a dot per run, a line per level, one mark per change."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def test_every_level_is_where_the_history_says_and_each_change_marked_once(
 
 
 def test_a_run_beyond_the_scale_stands_at_the_edge(figure: Figure) -> None:
-    """Ten times as long is a tenth of the throughput: a triangle at the lower edge, on its day; no dot is missing."""
+    """Ten times the time is a tenth of the throughput: a triangle on the edge, no dot missing."""
     low, dots = (
         [place for line in lines_of(figure.axes[0], mark) for place in points(line)]
         for mark in "vo"

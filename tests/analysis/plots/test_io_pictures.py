@@ -1,4 +1,4 @@
-"""Pictures of I/O runs: drawn from runs whose truth is known, and left out where nobody reported any."""
+"""Pictures of I/O runs: drawn from runs with known truth, and left out without I/O reports."""
 
 from __future__ import annotations
 
@@ -150,7 +150,7 @@ def test_lines_of_cold_and_warm_meet_where_decoding_is_the_work(
 
 
 def test_samples_per_s_stand_on_a_scale_of_ratios_as_they_are_compared() -> None:
-    """However little they differ: on another scale equal losses of unequal rates are not parallel."""
+    """On any other scale, equal relative losses of unequal rates are not parallel."""
     for loss in (0.01, 3.0):
 
         def cold(levels: Mapping[str, object], _tweakset: str, by: float = loss) -> float:
@@ -209,7 +209,7 @@ LOADS = (1.0, *[0.02] * 79)
 
 @pytest.fixture
 def folders(tmp_path: Path) -> Scene:
-    """Readers in the order of a shuffled design, a shuffle between them, and a run of one step in 0.3 s whose rate DLIO gives below 0."""
+    """A shuffled design of readers, a file shuffle, and a 0.3 s step with a DLIO rate below 0."""
     where = tmp_path / "unet3d_h100"
     for at, threads in enumerate((16, 1, 8)):
         asked = (f"++workload.reader.read_threads={threads}",)

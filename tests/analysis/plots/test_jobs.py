@@ -1,4 +1,4 @@
-"""Pictures of streams of jobs: drawn from streams whose truth is known, and left out where nobody told of any."""
+"""Pictures of job streams: drawn from streams with known truth, and left out without streams."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ DRAWN = ["jobs_over_time", "jobs_waits", "jobs_policies", "jobs_faults"]
 
 @pytest.fixture(scope="module")
 def scene() -> Scene:
-    """Seven settings of queues, four policies, kills at four intervals between checkpoints: five streams each."""
+    """Seven queue settings, four policies, kills at four checkpoint intervals; 5 streams each."""
     return scene_of([queueing_run(count=150), scheduling_run(count=80), faulty_run()])
 
 
@@ -82,7 +82,7 @@ def test_what_cannot_be_drawn_says_why() -> None:
 def test_waits_stand_at_their_load_beside_the_curve_of_the_model(
     drawings: dict[str, Figure],
 ) -> None:
-    """Two slots: three loads of Poisson arrivals, and what the other runs have without faults; the curve is W_q/E[S] = C/(c(1 - U))."""
+    """Poisson arrivals at two slots, without faults; the curve is W_q/E[S] = C/(c(1 - U))."""
     axes = drawings["jobs_waits"].axes[1]
     marks = [point for line in lines_of(axes, "o") for point in points(line)]
     assert [round(load, 1) for load, _ in sorted(marks)] == [0.3, 0.4, 0.6, 0.8, 0.8]

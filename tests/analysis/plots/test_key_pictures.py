@@ -1,4 +1,4 @@
-"""Pictures of designs over keys: each number that is drawn is that of the effects, and nothing looks found that no verdict calls."""
+"""Pictures of designs over keys draw the effects' numbers and highlight only called verdicts."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def gains(axes: Axes) -> list[float]:
     ids=["nothing", "guilty", "copy differs"],
 )
 def test_what_is_called_in_an_ablation(gain: float, odd: Mapping[tuple[str, int], float]) -> None:
-    """The profile and the guilty key, both ways, point down; nothing does where the copy of stock, always the last row, differs."""
+    """Profile and guilty key point down, both ways; nothing does if stock's copy (last) differs."""
     scene = ablation(gain, odd)
     drawn = {name: pictures()[name].draw(scene) for name in ("key_effects", "parameters", "forest")}
     assert {name: faults(figure) for name, figure in drawn.items()} == {name: [] for name in drawn}
@@ -91,7 +91,7 @@ def test_what_is_called_in_an_ablation(gain: float, odd: Mapping[tuple[str, int]
 
 
 def test_a_cell_that_went_wrong_calls_nothing_and_is_ringed_and_named() -> None:
-    """One bad cell of stock makes every key alone look 9 % faster; no verdict calls any, and so does no mark."""
+    """One bad stock cell makes every key alone look 9 % faster; no verdict and no mark follow."""
     scene = ablation(0.0, ONE_BAD)
     rows = marks(key_effects.draw(scene).axes[0])
     assert max(gain for gain, _, _ in rows) > 8
@@ -155,7 +155,7 @@ def test_without_a_design_or_effects_there_is_a_reason() -> None:
 
 
 def test_each_key_stands_where_its_gain_is_the_strongest_above() -> None:
-    """With the value it is set to; an axis made for eleven keys that do nothing would end before the guilty one."""
+    """Labelled with its value; eleven inactive keys alone would make the axis too short."""
     effects = made.factorial(
         {GUILTY: 0.02, "vm.dirty_ratio": -0.1}, keys={GUILTY: "60", "vm.dirty_ratio": "40"}
     )
@@ -222,7 +222,7 @@ def test_more_tweak_sets_than_a_page_has_columns_for_are_refused() -> None:
 
 
 def test_main_effects_are_the_levels_means_on_one_scale() -> None:
-    """Where nothing was found the margin is in view all the same: lines that differ by less look flat."""
+    """Without a finding the margin stays in view, so that smaller differences look flat."""
     figure = main_effects.draw(scene_with(made.factorial({"vm.dirty_ratio": 0.1})))
     assert len({axes.get_ylim() for axes in figure.axes}) == 1
     line = next(line for line in lines_of(figure.axes[0], "o") if len(points(line)) == 2)

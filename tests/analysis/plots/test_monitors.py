@@ -1,4 +1,4 @@
-"""Pictures of monitors: drawn from runs whose truth is known, and no picture of runs that had none."""
+"""Pictures of monitors: drawn from runs with known truth, and only from runs with monitors."""
 
 from __future__ import annotations
 

@@ -82,7 +82,7 @@ def test_nothing_is_cut_and_nothing_lies_over_anything_else_and_the_svg_is_small
 
 @pytest.mark.parametrize("name", NAMES)
 def test_24_tweak_sets_with_endless_names_still_fit(crowded: Scene, name: str) -> None:
-    """Names are folded or shortened in the middle, never cut by the edge; no two of them read the same."""
+    """Names are folded or shortened in the middle, never cut at the edge, and stay distinct."""
     figure = pictures()[name].draw(crowded)
     assert faults(figure) == []
 
@@ -193,7 +193,7 @@ def test_one_tweak_set_in_one_block_is_drawn(name: str) -> None:
 def test_two_runs_stand_side_by_side_each_under_its_own_name(
     tmp_path: Path, scene: Scene, name: str
 ) -> None:
-    """The second has other tweak sets and no telemetry: what is missing there is not drawn as if it were 0."""
+    """The second has other tweak sets and no telemetry; missing data is not drawn as 0."""
     other = from_json(
         saved_run(Made(arms=(STOCK, Arm("else", requested={"vm.x": "1"})), blocks=4, seed=9)),
         str(tmp_path / "other.json"),
@@ -208,7 +208,7 @@ def test_two_runs_stand_side_by_side_each_under_its_own_name(
 
 
 def test_foreign_names_cannot_break_a_picture() -> None:
-    """Control characters end no line, letters the font lacks cost no warning, and dollars make no formula."""
+    """Control characters, letters that the font lacks, and dollars do no harm."""
     name = "b\x1b[31m\nad 日本 $x^{2}$"
     scene = scene_of(
         [
@@ -219,7 +219,8 @@ def test_foreign_names_cannot_break_a_picture() -> None:
         ]
     )
     for one in ("forest", "run_order", "parameters"):
-        text = "".join(ET.fromstring(svg(pictures()[one].draw(scene))).itertext())  # noqa: S314  # written here
+        # The parser meets only our own SVG.
+        text = "".join(ET.fromstring(svg(pictures()[one].draw(scene))).itertext())  # noqa: S314
         assert "b\\x1b[31m ad 日本" in text
         assert "$x^{2}$" in text
 

@@ -1,4 +1,4 @@
-"""Telemetry over time: the lines are means of what was sampled; what was not sampled is no line at 0."""
+"""Telemetry over time: lines are means of samples, and missing samples draw no line at 0."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 def test_a_row_a_quantity_in_which_arms_differ_and_a_column_a_workload(
     drawings: dict[str, Figure], scene: Scene
 ) -> None:
-    """Processor and GPU are busier under faster arms; the other quantities are named below, and steal was 0 throughout."""
+    """Faster arms keep CPU and GPU busier; the rest is listed below; steal was 0 throughout."""
     figure = drawings["telemetry"]
     columns = [sampled.column_of(scene, panel) for panel in panels_of(scene)]
     differing = {one.label for quantities in sampled.differences(columns) for one in quantities}
@@ -40,7 +40,7 @@ def test_a_row_a_quantity_in_which_arms_differ_and_a_column_a_workload(
 def test_devices_of_a_kind_are_taken_together_and_measured_steps_shaded(
     drawings: dict[str, Figure], scene: Scene
 ) -> None:
-    """Two GPUs of 60 W are 120 W; the warmer of the two temperatures; processor modes make up how busy it was."""
+    """Two GPUs of 60 W make 120 W; the warmer temperature counts; CPU modes add up to busy."""
     traces = {
         one.label: arms["stock"]
         for one, arms in sampled.column_of(scene, panels_of(scene)[0]).traces.items()
@@ -71,7 +71,7 @@ def test_a_missing_or_altered_file_is_a_reason_and_not_an_empty_panel(tmp_path: 
 
 
 def test_a_workload_that_was_not_sampled_says_so(scene: Scene) -> None:
-    """GPU columns of one of the two workloads are taken away: its panels say that nothing was sampled."""
+    """Without GPU columns for one workload, its panels state that nothing was sampled."""
     keys = {
         series_key(scene.runs[0], cell.id)
         for cell in scene.runs[0].cells
@@ -120,7 +120,7 @@ def test_cells_of_two_runs_are_kept_apart_though_their_ids_are_equal(tmp_path: P
 
 
 def test_pooled_cells_end_when_most_have_ended() -> None:
-    """Three cells at one pace, of 3, 5 and 9 samples: after the fifth the mean would be of the slowest alone."""
+    """Cells of 3, 5 and 9 samples: after the fifth, only the slowest cell would be averaged."""
     cells = [
         (np.arange(length, dtype=float), np.full(length, value))
         for length, value in ((3, 1.0), (5, 2.0), (9, 6.0))

@@ -60,7 +60,7 @@ def page(*runs: Run, refused: Sequence[str] = ()) -> Page:
 
 
 def two_pictures(_: object = None) -> dict[str, SimpleNamespace]:
-    """Stand-ins for the real pictures, of which one cannot be drawn: a page is tested apart from what is drawn in it."""
+    """Stand-ins for the real pictures, one of which fails: pages are tested apart from drawing."""
 
     def points(scene: Scene) -> Figure:
         figure = Figure(figsize=(7.2, 2), label="Points & lines")

@@ -1,4 +1,4 @@
-"""Reports and the index as a reader sees them: in a real browser, wide and narrow, light and dark, with and without script, on paper."""
+"""Reports and the index in a real browser: any width, light and dark, without script, on paper."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ needs_browser = pytest.mark.needs("chromium")
 
 @pytest.fixture(scope="module")
 def write(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
-    """Writes the report of a saved run, with all its pictures, or the index of sixteen nights, each once."""
+    """Write the report of a saved run with its pictures, or the index of 16 nights, each once."""
     folder = tmp_path_factory.mktemp("reports")
 
     @cache
@@ -79,7 +79,10 @@ def report(write: Callable[[str], Path]) -> Path:
 @pytest.fixture(scope="module")
 def odd_report(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Two runs with everything that can go wrong, and names that are long, unbroken or markup."""
-    word = "a_name_that_is_far_too_long_for_one_line_of_any_table_and_has_no_blank_in_it_anywhere_at_all"
+    word = (
+        "a_name_that_is_far_too_long_for_one_line_of_any_table"
+        "_and_has_no_blank_in_it_anywhere_at_all"
+    )
     evil = "<img src=x onerror=alert(1)><script>alert(2)</script>"
     arms = (
         *EVERYTHING.arms,
@@ -102,7 +105,7 @@ def odd_report(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def designed_report(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A factorial of five keys, one with an endless name, under two workloads, with the pictures of its design."""
+    """A factorial of five keys, one with an endless name, with its pictures; two workloads."""
     keys = Keys(
         {
             "vm.swappiness": -0.1,
@@ -135,7 +138,7 @@ def browser() -> Iterator[Browser]:
 
 
 def opened(context: BrowserContext, report: Path, complaints: list[str]) -> Page:
-    """Open the report with everything unfolded; what the browser complains of is added to `complaints`."""
+    """Open the report fully unfolded; add complaints of the browser to `complaints`."""
     page = context.new_page()
     page.on("console", lambda message: complaints.append(f"console: {message.text}"))
     page.on("pageerror", lambda error: complaints.append(f"error: {error}"))

@@ -1,4 +1,4 @@
-"""What a report says of a training's input: the answers of `python -m analysis io`, and nothing where none was reported."""
+"""Report on training input: the answers of `python -m analysis io`, or nothing without input."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def html() -> str:
 
 
 def test_it_says_which_factor_how_much_and_how_sure(html: str, snapshot: SnapshotAssertion) -> None:
-    """It stands before its tables, its pictures are drawn, and no verdict is looked for where no tweak set was compared."""
+    """The answer precedes its tables; pictures are drawn; no tweak sets, so no verdicts."""
     assert section(html, "answer") == snapshot(name="answer")
     assert section(html, "io") == snapshot(name="figures")
     assert "#verdicts" not in html

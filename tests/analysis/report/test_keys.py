@@ -1,4 +1,4 @@
-"""The report of a run that took a tweak set apart: the sentence first, then the table of effects, with the same numbers as `effects`."""
+"""Report of a run over keys: the sentence, then the table of effects with `effects`' numbers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The methods on a page are those of its runs: the layout of their cells, and the metrics that were judged."""
+"""The methods on a page are those of its runs: the layout of cells and the judged metrics."""
 
 from __future__ import annotations
 

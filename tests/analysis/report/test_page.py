@@ -1,4 +1,4 @@
-"""The page as a whole: the words of `compare`, every section, nothing from outside, and no value of a file that is taken for markup."""
+"""The whole page: `compare`'s words, every section, nothing external, no file value as markup."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def two() -> Page:
 
 
 def test_the_whole_page_of_a_run(snapshot: SnapshotAssertion) -> None:
-    """Every verdict, a setting that was not in force, cells that were skipped and one that failed, a warning, a picture that is missing."""
+    """Every verdict, a setting not in force, skipped and failed cells, a warning, a lost plot."""
     lost = replace(
         EVERYTHING.arms[3], broken={2: ("failed", "out of memory")}, warnings=["an odd key"]
     )
@@ -77,7 +77,7 @@ def test_two_runs_are_told_apart_and_set_against_the_first(
 def test_runs_of_others_as_they_are_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, snapshot: SnapshotAssertion
 ) -> None:
-    """One run each: no verdict, no setting known to have been in force, and the base told all the same."""
+    """With one run each there is no verdict and no known setting, yet the base is shown."""
     monkeypatch.chdir(tmp_path)
     run = load(
         directory(Path("one_node"), Like("base"), Like("exp1", manifest=SYSCTLS, run_effect=0.1))

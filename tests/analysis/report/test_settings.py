@@ -51,24 +51,56 @@ def started_with(cmdline: str) -> Callable[[JSON], None]:
 # Case → the tweak set, what is changed in its file, and the state of its last row.
 CASES: dict[str, tuple[Arm, Callable[[JSON], None] | None, str]] = {
     "in force and put back": (Arm("tuned", requested=SWAPPINESS), None, "held"),
-    "in force before": (Arm("tuned", requested=SWAPPINESS, already_in_force=["vm.swappiness"]), None, "held"),
-    "another answer": (Arm("tuned", requested=SWAPPINESS, observed={"vm.swappiness": "60"}), None, "failed"),
+    "in force before": (
+        Arm("tuned", requested=SWAPPINESS, already_in_force=["vm.swappiness"]),
+        None,
+        "held",
+    ),
+    "another answer": (
+        Arm("tuned", requested=SWAPPINESS, observed={"vm.swappiness": "60"}),
+        None,
+        "failed",
+    ),
     "not read back": (Arm("tuned", requested=SWAPPINESS, observed={}), None, "failed"),
     "not put back in one block": (Arm("tuned", requested=SWAPPINESS), leave, "failed"),
-    "another notation": (Arm("tuned", requested={"kernel.sched": "0x10"}, observed={"kernel.sched": "16"}), None, "held"),
-    "changed by a script": (Arm("tuned", scripts=1, side_effects={HUGE: ["madvise", "always"]}), None, "held"),
-    "changed by a script and by others": (Arm("tuned", scripts=1, side_effects={HUGE: ["madvise", "always"]}), meddle_again, "failed"),
-    "changed along": (Arm("tuned", requested=SWAPPINESS, side_effects={HUGE: ["madvise", "always"]}), None, "held"),
+    "another notation": (
+        Arm("tuned", requested={"kernel.sched": "0x10"}, observed={"kernel.sched": "16"}),
+        None,
+        "held",
+    ),
+    "changed by a script": (
+        Arm("tuned", scripts=1, side_effects={HUGE: ["madvise", "always"]}),
+        None,
+        "held",
+    ),
+    "changed by a script and by others": (
+        Arm("tuned", scripts=1, side_effects={HUGE: ["madvise", "always"]}),
+        meddle_again,
+        "failed",
+    ),
+    "changed along": (
+        Arm("tuned", requested=SWAPPINESS, side_effects={HUGE: ["madvise", "always"]}),
+        None,
+        "held",
+    ),
     # nothing there
-    "gone after a script": (Arm("tuned", scripts=1, side_effects={DEPTH: ["256", None]}), None, "held"),
+    "gone after a script": (
+        Arm("tuned", scripts=1, side_effects={DEPTH: ["256", None]}),
+        None,
+        "held",
+    ),
     "changed by somebody else": (Arm("tuned", requested=SWAPPINESS), meddle, "failed"),
     "started with it": (ISOLATE, started_with("quiet isolcpus=2-11 splash"), "held"),
     "started with another": (ISOLATE, started_with("quiet isolcpus=2-111"), "failed"),
     "started with what nobody knows": (ISOLATE, None, "unknown"),
     "a limit": (Arm("tuned", requested={"memlock": "unlimited"}, kind="ulimit"), None, "held"),
-    "a limit that was not looked at": (Arm("tuned", requested={"nofile": "unlimited"}, kind="ulimit"), None, "unknown"),
+    "a limit that was not looked at": (
+        Arm("tuned", requested={"nofile": "unlimited"}, kind="ulimit"),
+        None,
+        "unknown",
+    ),
     "no cell was measured": (UNMEASURED, None, "unknown"),
-}  # fmt: skip
+}
 
 
 def rows(case: str) -> tuple[SettingRow, ...]:
@@ -120,7 +152,7 @@ def test_a_row_says_what_came_of_a_setting(snapshot: SnapshotAssertion) -> None:
 
 
 def test_values_are_those_of_the_cells() -> None:
-    """Asked for, before, in force, put back; what differed between cells stands side by side, and what was not read is missing."""
+    """Columns: requested, before, in force, put back; values of cells stand side by side."""
 
     def values(case: str) -> tuple[str, ...]:
         row = rows(case)[0]

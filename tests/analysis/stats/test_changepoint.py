@@ -32,7 +32,7 @@ def at(series: np.ndarray) -> list[int]:
 
 
 def noise(kind: str, n: int, count: int, rng: np.random.Generator) -> np.ndarray:
-    """Series of noise with variance 1; an outlier is a run that takes ten times as long where noise is 2 %."""
+    """Noise series of variance 1; an outlier run takes ten times as long where noise is 2 %."""
     shape = (count, n + SETTLING)
     series = rng.standard_t(3, shape) if kind == "t3" else rng.standard_normal(shape)
     if kind.startswith("AR(1)"):
@@ -53,7 +53,7 @@ def shaped(
     begins: Sequence[int] | None = None,
     kind: str = "white",
 ) -> np.ndarray:
-    """Noise around levels of equal length, unless `begins` says where each but the first begins; in sd of the noise."""
+    """Noise around levels, in SD of the noise, equally long unless `begins` gives the starts."""
     series = noise(kind, n, count, np.random.default_rng(seed))
     begins = (
         [round(n * part / len(levels)) for part in range(1, len(levels))]
@@ -159,13 +159,13 @@ def test_noise_alone_seldom_raises_an_alarm(kind: str, seed: int, n: int) -> Non
 
 @pytest.mark.parametrize(("place", "least"), [(1 / 2, 0.93), (1 / 3, 0.87), (2 / 3, 0.87)])
 def test_a_step_of_two_sd_is_seen_in_30_runs(place: float, least: float) -> None:
-    """In the middle as often as by Otava's own account, with a test that noise with memory does not fool."""
+    """As often mid-series as Otava itself claims, with a test that memory in noise cannot fool."""
     series = shaped((0, 2), 30, 200, 6, [round(30 * place)])
     assert sum(bool(at(one)) for one in series) >= binom.ppf(0.01, 200, least)
 
 
 def test_a_single_outlier_is_no_change_wherever_it_stands() -> None:
-    """One run of thirty took ten times as long, the first and the last among them; on the logarithm, noise of 2 %."""
+    """Any one run of thirty takes ten times as long; log scale, 2 % noise."""
     quiet = np.random.default_rng(8).normal(0, 0.02, 30)
     assert at(quiet) == []
     for place in range(30):
@@ -197,7 +197,7 @@ def test_several_changes_are_all_found(levels: tuple[float, ...], expected: list
 
 
 def test_a_machine_that_goes_to_and_fro_is_seen() -> None:
-    """Twelve levels of ten runs each: any few steps explain little of it, all eleven explain it all."""
+    """Twelve levels of ten runs: a few steps explain little of it, all eleven explain it all."""
     (series,) = shaped((0, 12) * 6, 120, 1, 1)
     assert at(series) == list(range(10, 120, 10))
 
@@ -225,7 +225,7 @@ def test_three_runs_on_a_new_level_are_enough_where_it_is_far_away() -> None:
 def test_a_short_last_level_is_found_and_described_by_its_own_runs(
     before: int, after: int, factor: float
 ) -> None:
-    """Outliers of the old level would be clipped: the level after three runs is the mean of these runs, and the interval holds it."""
+    """The new level is the mean of its runs, unclipped by the old level and in the interval."""
     series = np.random.default_rng(before).normal(0, 0.005, before + after)
     series[before:] += math.log(factor)
     (point,) = change_points(series).points
@@ -266,7 +266,7 @@ def test_a_change_in_noise_with_memory_is_found() -> None:
 
 
 def test_the_interval_holds_the_truth() -> None:
-    """95 % of the time: 0.97 of white, 0.95 of AR(1) 0.5 in long series, somewhat less where memory cannot be told in a short one."""
+    """Nominal 95 %: 0.97 for white noise, 0.95 for long AR(1) 0.5, less for short series."""
     for kind in ("white", "t3", "AR(1) 0.5"):
         series = shaped((0, 5), 100, 60, 13, kind=kind)
         points = [

@@ -63,7 +63,7 @@ def test_a_worked_example_comes_out_as_by_hand() -> None:
 
 
 def test_equivalence_is_two_one_sided_tests_by_hand() -> None:
-    """The same example against a margin of 3 %: the nearer edge is ln 1.03 = 0.0295588, (0.0295588 - 0.02) / 0.0057735 = 1.65562.
+    """The same example against 3 %: (ln 1.03 - 0.02) / 0.0057735 = 1.65562 for the nearer edge.
 
     With 2 d.f. the upper tail of t is (1 - t/√(t²+2)) / 2 = (1 - 1.65562/2.17740) / 2 = 0.119817.
     """
@@ -88,7 +88,7 @@ def test_p_is_that_of_scipys_paired_t_test_on_logarithms(
 
 @pytest.mark.parametrize(("n", "m"), [(3, 8), (8, 3), (1, 5), (5, 2)])
 def test_two_samples_are_scipys_welch_or_pooled_where_an_arm_has_no_spread(n: int, m: int) -> None:
-    """The second arm scatters four times as far, so the degrees of freedom show which arm had how many units."""
+    """The second arm scatters four times as far, so the d.f. show which arm had how many units."""
     rng = np.random.default_rng([n, m])
     base, after = rng.normal(0, 0.01, n), rng.normal(0.02, 0.04, m)
     expected = scipy.stats.ttest_ind(after, base, equal_var=min(n, m) < 3)
@@ -104,7 +104,7 @@ def test_two_samples_are_scipys_welch_or_pooled_where_an_arm_has_no_spread(n: in
 def test_equivalence_agrees_with_the_90_percent_interval(
     pair: tuple[list[float], list[float]],
 ) -> None:
-    """Both one-sided tests are below 5 % exactly when the 90 % interval lies between 1/(1+margin) and 1+margin."""
+    """Both one-sided p < 5 % exactly if the 90 % interval lies in 1/(1+margin) to 1+margin."""
     assume(spread(pair) > 1e-6)
     effect = paired_effect(THROUGHPUT, *pair, 2.0)
     assume(abs(effect.p_equivalent - 0.05) > 1e-9)
@@ -136,7 +136,7 @@ def test_blocks_without_any_spread_are_no_measurement(ratio: float) -> None:
 @pytest.mark.parametrize("blocks", [3, 6, 10])
 @pytest.mark.parametrize("alpha", [0.05, 0.05 / 9])
 def test_the_detectable_gain_is_found_four_times_in_five(blocks: int, alpha: float) -> None:
-    """Simulated: 40,000 runs with a true effect of exactly the MDE; 80 % ± 0.7 % (3.3 standard errors) are called."""
+    """40,000 simulated runs with an effect of exactly the MDE: 80 % ± 0.7 % (3.3 SE) are called."""
     rng = np.random.default_rng([blocks, int(alpha * 1000)])
     sd = 0.02
     true = math.log1p(detectable_gain(sd, blocks, alpha))
@@ -146,7 +146,7 @@ def test_the_detectable_gain_is_found_four_times_in_five(blocks: int, alpha: flo
 
 
 def test_the_detectable_gain_by_hand() -> None:
-    """10 blocks: (t.975,9 + t.80,9) · s/√10 = (2.26216 + 0.88340) · 0.02/3.16228 = 0.019894; the exact solution is within 0.2 %."""
+    """(t.975,9 + t.80,9) · s/√10 = 3.14556 · 0.02/3.16228 = 0.019894, within 0.2 % of exact."""
     assert math.log1p(detectable_gain(0.02, 10)) == pytest.approx(0.019894, rel=2e-3)
 
 
@@ -188,7 +188,7 @@ def test_with_few_it_is_for_these_processes(processes: int, tau: float) -> None:
 
 
 def test_with_few_it_says_nothing_of_others() -> None:
-    """Why the verdict then says of which processes it speaks: three whose effects differ by 5 % miss the kind's own half the time."""
+    """Three processes with effects 5 % apart miss the kind's own in half of all sessions."""
     assert missed(3, 0.05, 0.05, of_these=False) > SESSIONS / 3
     assert BAND[0] <= missed(3, 0.0, 0.05, of_these=False) <= BAND[1]
 
@@ -208,7 +208,7 @@ def test_means_of_processes_are_compared_where_there_are_enough() -> None:
 
 
 def test_the_arithmetic_of_two_processes() -> None:
-    """Log gains 0.1, 0.3 and 0.2, 0.6: the mean is 0.3, inside them s² = (0.02 + 0.08) / 2, the error is sqrt(s²·(1/2 + 1/2)) / 2."""
+    """Mean log gain 0.3; s² within = (0.02 + 0.08) / 2, standard error sqrt(s²·(1/2 + 1/2)) / 2."""
     gains = [[0.1, 0.3], [0.2, 0.6]]
     found = switched_effect(
         RATE, [[1, 1], [1, 1]], [[math.exp(gain) for gain in process] for process in gains], 0.03
@@ -256,7 +256,7 @@ def test_v14_how_many_of_fifteen_are_called_at_five_percent(name: str, called: i
 
 
 def test_v14_adjusted_values() -> None:
-    """BH: 15/1 · .0001, 15/2 · .0004 = .003, 15/3 · .0019 = .0095, 15/4 · .0095 = .035625; Holm's fourth: 12 · .0095 = .114."""
+    """BH: 15/1 · .0001, 15/2 · .0004, 15/3 · .0019, 15/4 · .0095; Holm's fourth: 12 · .0095."""
     assert benjamini_hochberg(INFARCTION)[:4] == pytest.approx([0.0015, 0.003, 0.0095, 0.035625])
     assert holm(INFARCTION)[3] == pytest.approx(0.114)
 

@@ -1,4 +1,4 @@
-"""One estimate: a mean or a change with its interval and p against scipy's, and a reason where there is no figure."""
+"""One estimate: a mean or a change, its interval and p against scipy's, or a reason for none."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Blocks needed: the table users were promised, the noncentral t against simulation, and spread from all pairs of arms."""
+"""Blocks needed: the documented table, the noncentral t by simulation, spread over pairs."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def called(n: int, log_sd: float, gain: float, alpha: float) -> float:
 
 @pytest.mark.parametrize(("cv", "gain", "pairs"), PROMISED)
 def test_pairs_for_80_percent_power(cv: float, gain: float, pairs: int) -> None:
-    """Within 20 % of the printed pairs; the farthest is 103 for 110, which is the printed one's rounding."""
+    """Within 20 % of the printed pairs; rounding there makes the worst case 103 for 110."""
     assert blocks_needed(cv * math.sqrt(2), gain) == pytest.approx(pairs, rel=0.2)
 
 
@@ -52,7 +52,7 @@ def test_pairs_for_80_percent_power(cv: float, gain: float, pairs: int) -> None:
 def test_the_number_named_is_the_first_that_suffices(
     log_sd: float, gain: float, alpha: float
 ) -> None:
-    """Simulated, ± 1 % (3.5 standard errors): so many blocks find the gain four times in five, one block less does not."""
+    """Simulated, ± 1 % (3.5 SE): the count finds the gain in 4 of 5 cases, one less does not."""
     n = blocks_needed(log_sd, gain, alpha)
     assert n is not None
     assert called(n, log_sd, gain, alpha) > 0.79
@@ -60,7 +60,7 @@ def test_the_number_named_is_the_first_that_suffices(
 
 
 def test_by_hand() -> None:
-    """Noise 2 %, gain 3 %: ln 1.03 is 1.478 standard deviations, so 3.305 errors with 5 blocks and 3.620 with 6.
+    """Noise 2 %, gain 3 %: ln 1.03 is 1.478 SD, so 3.305 SE with 5 blocks and 3.620 with 6.
 
     The noncentral t with 4 d.f. must be 3.761 away to exceed 2.776 four times in five, with 5 d.f.
     3.514 to exceed 2.571.
@@ -76,7 +76,7 @@ def test_noise_that_hides_everything_is_said_so() -> None:
 
 
 def test_the_spread_of_pairs_by_hand() -> None:
-    """Two arms in three blocks with log ratios .01, .02, .06: mean .03, s² = (.0004 + .0001 + .0009)/2 = .0007, 2 degrees of freedom."""
+    """Log ratios .01, .02, .06: mean .03, s² = (.0004 + .0001 + .0009)/2 = .0007, 2 d.f."""
     cells = [
         (1, "a", 0.0),
         (1, "b", 0.01),
@@ -91,7 +91,7 @@ def test_the_spread_of_pairs_by_hand() -> None:
 
 
 def test_every_pair_of_arms_has_its_say() -> None:
-    """With complete blocks it is the mean variance over all pairs of arms, and (a - 1)(b - 1) degrees of freedom."""
+    """With complete blocks: mean variance over all pairs of arms, (a - 1)(b - 1) d.f."""
     table = np.random.default_rng(0).normal(size=(4, 6))
     log_sd, df = pair_spread(
         [(block, str(arm), table[arm, block]) for arm in range(4) for block in range(6)]
@@ -102,7 +102,7 @@ def test_every_pair_of_arms_has_its_say() -> None:
 
 
 def test_a_missing_cell_costs_a_degree_of_freedom_and_no_block() -> None:
-    """2,000 tables with 3 of 20 cells missing: the variance stays unbiased; its mean has a standard error of √(2/9/2000) = 1 %."""
+    """3 of 20 cells missing in 2,000 tables: variance unbiased, its mean's SE √(2/9/2000) = 1 %."""
     rng = np.random.default_rng(7)
     found = []
     for _ in range(2000):
@@ -121,7 +121,7 @@ def test_one_cell_an_arm_and_block_shows_no_spread() -> None:
 
 
 def test_the_interval_of_a_spread_is_chi_squares() -> None:
-    """10 degrees of freedom: χ² .975 = 20.483, .025 = 3.247; √(10/20.483) = .6987 and √(10/3.247) = 1.7549."""
+    """10 d.f.: χ² .975 = 20.483, .025 = 3.247; √(10/20.483) = .6987, √(10/3.247) = 1.7549."""
     assert spread_interval(1.0, 10) == pytest.approx((0.6987, 1.7549), abs=1e-4)
 
 

@@ -26,7 +26,7 @@ from docs import between_runs
 
 
 def log_likelihood(series: np.ndarray, phi: float, regressors: np.ndarray) -> float:
-    """Generalised least squares: AR(1) noise of unknown size around regressors of unknown size, both integrated out.
+    """Likelihood by generalised least squares: AR(1) noise and regressors integrated out.
 
     |S|^-1/2 · |X'S^-1 X|^-1/2 · RSS^-(n-k)/2, with S the correlation matrix phi^|i-j| (Harville
     1974).
@@ -44,7 +44,7 @@ def log_likelihood(series: np.ndarray, phi: float, regressors: np.ndarray) -> fl
 
 
 def by_matrices(series: np.ndarray) -> np.ndarray:
-    """Likelihood of a step against none for each phi and place, the step's own integral left to the prior of its place."""
+    """Likelihood ratio of a step for each phi and place, up to the prior of the place."""
     n = len(series)
     one = np.ones((n, 1))
     rows = []
@@ -70,7 +70,7 @@ def by_matrices(series: np.ndarray) -> np.ndarray:
 
 @pytest.mark.parametrize("n", [12, 31])
 def test_the_bayes_factor_of_one_step_is_that_of_generalised_least_squares(n: int) -> None:
-    """Weights: phi of no step all alike, of a step by exp(-(1+2s)·phi); places by (4·t·(n-t)/n²)^(0.5+1.75s); s = min(1, 30/n)."""
+    """Weights: phi even, with a step exp(-(1+2s)·phi); places (4t(n-t)/n²)^(0.5+1.75s)."""
     series = np.random.default_rng(n).normal(size=n) + np.where(np.arange(n) < n // 3, 0, 1.5)
     short = min(1, 30 / n)
     places = np.arange(SHORTEST_LEVEL, n - SHORTEST_LEVEL + 1)
@@ -89,7 +89,7 @@ def test_the_bayes_factor_of_one_step_is_that_of_generalised_least_squares(n: in
 
 
 def test_an_up_and_a_down_that_cancel_out_are_two_steps() -> None:
-    """No single step explains it: with one alone the evidence is not worth mentioning (a Bayes factor of 10 is ln 10 = 2.3)."""
+    """A single step is not worth mentioning: ln BF below 1, where ln 10 = 2.3."""
     series = np.random.default_rng(2).normal(size=90)
     series[30:60] += 3
     assert step_evidence(series, most=1).log_bayes_factor < 1
@@ -126,7 +126,7 @@ TURNS = [0, 0, 0, 0, 0, 0, 1, 0, 1, 1]
 def step_by_matrices(
     series: np.ndarray, turns: list[int], times: np.ndarray
 ) -> tuple[float, float]:
-    """Generalised least squares with the covariance written out, the drift a random effect, weighted by the restricted likelihood.
+    """GLS with explicit covariance, drift as a random effect, weighted by restricted likelihood.
 
     Source: Harville 1974.
     """
@@ -236,7 +236,7 @@ def test_equal_values_of_a_coarse_clock_are_no_scale_to_clip_by() -> None:
 
 
 def test_the_longer_the_time_between_the_arms_the_less_is_known() -> None:
-    """A line may go anywhere meanwhile: the error grows with the time, while Welch's stays what it was."""
+    """Drift may lead anywhere in a gap, so the error grows with time, unlike Welch's."""
     series, turns = np.random.default_rng(2).normal(0, 1, 16), [0] * 8 + [1] * 8
     errors = [
         float(step_in_time(series, turns, np.r_[np.arange(8), np.arange(8) + 8 + gap])[1])

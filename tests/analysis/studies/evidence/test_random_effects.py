@@ -1,4 +1,4 @@
-"""What is common to several runs, how far they differ, and where the next one lies: against published figures, and made runs."""
+"""Mean, spread between runs and the next run: against published figures and synthetic runs."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ FEW_PER_MILLE = 0.001
 
 
 def test_a_published_analysis_comes_out_to_its_digits() -> None:
-    """Its log risk ratios by REML, with the interval of Hartung and Knapp (metafor: `rma(…, test="knha")`)."""
+    """Log risk ratios by REML with the Hartung-Knapp interval (metafor: `rma(…, test="knha")`)."""
     effects = [math.log(a / (a + b) / (c / (c + d))) for a, b, c, d in TRIALS]
     errors = [math.sqrt(1 / a - 1 / (a + b) + 1 / c - 1 / (c + d)) for a, b, c, d in TRIALS]
     over = estimate(effects, errors)

@@ -1,4 +1,4 @@
-"""What a CI service reads: the comment, rendered with a CommonMark parser that knows GitHub's tables, JUnit, and commands to a runner."""
+"""CI output: the comment (CommonMark with GitHub's tables), JUnit, and commands to a runner."""
 
 from __future__ import annotations
 
@@ -245,7 +245,7 @@ COMMAND = re.compile(r"::(error|warning|notice) title=([^:,\r\n]*)::([^\r\n]*)")
 
 
 def read_back(line: str) -> tuple[str, str, str]:
-    """Level, title and message as the runner reads them: %25, %0A, %0D, and in a title %3A and %2C as well."""
+    """Level, title and message as the runner unescapes them; %3A and %2C only in a title."""
     found = COMMAND.fullmatch(line)
     assert found, line
     level, title, message = found.groups()
@@ -270,7 +270,7 @@ def test_each_ruling_has_its_level_its_headline_and_its_reason(snapshot: Snapsho
 
 
 def test_no_more_than_github_shows() -> None:
-    """Of 12 regressions and the headline ten lines are shown, the last of which counts those it stands for: 13 - 9."""
+    """12 regressions and the headline give ten lines, the last of which counts 13 - 9."""
     lines = [read_back(line) for line in workflow_commands(gate(*[ruled("regression")] * 12))]
     assert len(lines) == 10
     assert lines[0][2].startswith("Regression: 12 of 12")

@@ -1,4 +1,4 @@
-"""The gate: a pass is shown and never assumed, a regression is no chance, and what cannot be told stays undecided."""
+"""The gate: a pass is proven, a regression is beyond chance, the rest stays undecided."""
 
 from __future__ import annotations
 
@@ -33,7 +33,11 @@ MADE = Made(arms=(STOCK, AGAIN), blocks=10)
 
 
 def with_arm(gain: float, **how: object) -> Made:
-    return replace(MADE, arms=(STOCK, Arm("tuned", gain, SWAPPINESS)), **how)  # type: ignore[arg-type]
+    return replace(
+        MADE,
+        arms=(STOCK, Arm("tuned", gain, SWAPPINESS)),
+        **how,  # type: ignore[arg-type]
+    )
 
 
 def answer(made: Made, limit: float = 0.03) -> Gate:
@@ -80,7 +84,7 @@ def test_one_regression_decides_over_passes_and_doubts() -> None:
 
 
 def test_many_equal_candidates_are_no_regression() -> None:
-    """30 tweak sets that do nothing, 20 runs: Holm holds the share of runs with any false alarm at 5 % (99 % band of 20: 0 to 4)."""
+    """30 idle sets, 20 runs: Holm keeps runs with a false alarm at 5 % (99 % band: 0 to 4)."""
     arms = (STOCK, *(Arm(f"idle-{at}", 0.0, SWAPPINESS) for at in range(30)))
     made = Made(arms=arms, blocks=6, steps=3, warmup=0, run_cv=0.03)
     alarms = sum(
@@ -90,14 +94,14 @@ def test_many_equal_candidates_are_no_regression() -> None:
 
 
 def test_a_pass_is_wrong_one_time_in_twenty_at_most() -> None:
-    """A candidate that loses exactly the limit passes in at most 5 % of runs (99 % band of 120 at 5 %: at most 12)."""
+    """A candidate that loses exactly the limit passes in at most 5 % of runs (99 %: 12 of 120)."""
     made = with_arm(-0.03, steps=3, warmup=0, run_cv=0.01)
     passes = sum(answer(replace(made, seed=seed)).ruling == "pass" for seed in range(120))
     assert passes <= 12
 
 
 def test_the_blocks_it_asks_for_let_an_equal_candidate_pass_four_times_in_five() -> None:
-    """S = √2 · 2 %: (t_0.95 + t_0.80) · s / √n reaches ln(1/0.97) at n = 55/…; the count is then tried out on 100 runs."""
+    """S = √2 · 2 %: (t_0.95 + t_0.80) · s / √n meets ln(1/0.97); 100 runs try the count out."""
     (one,) = answer(with_arm(0.0, run_cv=0.02, step_cv=0.001)).rulings
     assert one.comparison.primary
     needed = blocks_needed(replace(one.comparison.primary, log_sd=2**0.5 * 0.02), 0.03)
@@ -141,7 +145,7 @@ def test_hopeless_noise_names_no_number_of_blocks() -> None:
 def test_a_real_slow_tweak_set_turns_it_red_and_stock_again_leaves_it_green(
     tweakset: str, metric: str, code: int
 ) -> None:
-    """From saved runs of a real machine: TCP windows of 16 KiB under `ddp_train`, and the untouched machine again.
+    """Real runs: TCP windows of 16 KiB under `ddp_train`, and the untouched machine again.
 
     CPU time is a cost, though its name has a `per` in it: 2.5 times that of stock is no gain.
     """
@@ -162,7 +166,7 @@ def test_a_real_slow_tweak_set_turns_it_red_and_stock_again_leaves_it_green(
 
 
 def test_a_stored_baseline_of_another_day_is_gated_relative_to_stock() -> None:
-    """Two runs alone are undecided, since nothing tells the tweak from the day; each relative to its own stock they are comparable."""
+    """Alone, the runs are undecided: tweak or day? Relative to their own stock they compare."""
     stored, now = (
         RUNS / f"turns_2026-11-{day}_amd-epyc-2cpu.json{packed}"
         for day, packed in ((25, ""), (27, ".xz"))
@@ -210,7 +214,7 @@ def test_bad_usage_is_exit_code_2_and_never_a_pass(
     monkeypatch: pytest.MonkeyPatch,
     snapshot: SnapshotAssertion,
 ) -> None:
-    """A folder with a damaged file is refused whole: a gate that skipped a file would have passed it by default."""
+    """A folder with a damaged file is refused whole: skipping the file could pass by default."""
     monkeypatch.chdir(tmp_path)
     saved_file(tmp_path, with_arm(0.0), "run.json")
     Path("broken.json").write_text('{"benchmarks": [')
@@ -239,7 +243,7 @@ def test_bad_usage_is_exit_code_2_and_never_a_pass(
 
 
 def test_limits_by_workload_and_metric(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A loss of 10 %: allowed to one workload, too much for the other, and judged in both metrics where a limit names them."""
+    """A 10 % loss: allowed for one workload, too much for the other, in both limited metrics."""
     path = saved_file(tmp_path, with_arm(-0.10, workloads=("cnn_train", "ddp_train")))
     limits = tmp_path / "gate.yaml"
     limits.write_text(
@@ -365,7 +369,7 @@ def test_notes_of_folded_passes_are_folded_with_them() -> None:
 
 
 def nightly(folder: Path, nights: int, slower: float = 1.0) -> list[Path]:
-    """Write nightly files of pytest-benchmark without rounds: their mean scatters by tens of percent, their minimum by 0.5 %."""
+    """Write nights without rounds: means scatter by tens of percent, minima by 0.5 %."""
     rng = np.random.default_rng(7)
     folder.mkdir()
     paths = []
@@ -417,7 +421,7 @@ def test_a_metric_goes_by_pytest_benchmark_s_name_too(
 def test_one_odd_accepted_night_does_not_blind_the_gate(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], slower: float, code: int
 ) -> None:
-    """Fourteen nights that scatter by 1 %, one of them half again as long: the candidate is judged by the others, the night is named."""
+    """14 nights, 1 % scatter, one 1.5 times as long: that one is named, the others judge."""
     folder = tmp_path / "accepted"
     folder.mkdir()
     for night in range(14):

@@ -26,7 +26,7 @@ def saved_grid(
     blocks: int = 2,
     arms: Sequence[str] = ("stock",),
 ) -> dict[str, Any]:
-    """The JSON of a saved run: by size what its samples say (a number is all samples', a list is the samples), `duty` what it reported."""
+    """Saved run as JSON: samples by size (a number holds for all), `duty` as the cell reported."""
     names = {f"gpu_grid:blocks={many}:threads={few}": (many, few) for many, few in sizes}
     saved = saved_run(
         Made(

@@ -30,7 +30,7 @@ def test_a_page_of_a_saved_run(
     capsys: pytest.CaptureFixture[str],
     snapshot: SnapshotAssertion,
 ) -> None:
-    """A size busier than its blocks allow, one of other launches, one without SMACT, a cell that failed and one that is damaged."""
+    """Sizes too busy, with other launches or without SMACT; a failed and a damaged cell."""
     monkeypatch.chdir(tmp_path)
     sizes = {(blocks, 32): fitting(blocks) for blocks in (1, 66, 132, 264)}
     sizes |= {(30, 32): fitting(30) | {"launches": 8}, (40, 32): fitting(40) | {"smact": 0.6}}

@@ -86,7 +86,7 @@ def test_a_line_is_found_where_there_is_one(
 def test_a_fit_is_that_of_textbooks_or_says_why_there_is_none(
     points: list[tuple[float, float]],
 ) -> None:
-    """R² is the squared correlation, from 0 to 1; the line goes through the middle of the points."""
+    """R² is the squared correlation; the line passes through the mean point."""
     x, y = np.array(points).T
     found = fitted(LINE, list(x), list(y))
     if found.slope is None or found.intercept is None:
@@ -181,7 +181,7 @@ BROKEN: list[tuple[dict[str, list[float]], str, int]] = [
 
 
 def test_a_broken_bound_is_named_with_its_samples() -> None:
-    """54 blocks of a warp reach half of 108 SMs, and 54 of 6912 warps, which is .0078; an SM holds 32 of 64 such warps."""
+    """54 one-warp blocks reach half of 108 SMs and .0078 of 6912 warps; an SM holds 32 of 64."""
     for columns, bound, count in BROKEN:
         found = bounds_of([cell(54, 32, None, **columns)], A100)
         assert {one.bound: (one.count, one.of) for one in found.violations}[bound] == (count, 3)

@@ -1,4 +1,4 @@
-"""A saved run of the benchmark: its prediction and bounds, what it lacks, and what is wrong in it."""
+"""A saved run of the benchmark: prediction, bounds, missing values and faults."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_smact_is_set_beside_its_prediction(tmp_path: Path) -> None:
 def test_one_full_block_more_than_there_are_sms_leaves_the_others_idle_for_half_of_the_time() -> (
     None
 ):
-    """An H200 of 132 SMs: 133 blocks of 1024 threads make SMACT .505, between 133 / (132 × 2) and 1. All eight sizes fit."""
+    """On 132 SMs 133 blocks of 1024 threads give SMACT .505, between 133 / 264 and 1; all 8 fit."""
     ((found,), _) = read_grids(RUNS / "gpu-metrics_2026-11-26_nvidia-h200.json")
     assert (found.predictions.near, len(found.predictions.cells)) == (8, 8)
     seen = {one.size: one for one in found.predictions.cells}

@@ -100,7 +100,7 @@ def test_times_of_other_zones_are_put_in_order_too() -> None:
 
 
 def test_relative_to_stock_what_the_machine_did_to_a_block_cancels() -> None:
-    """Each cell is divided by stock's of its own block; a machine half as fast on the second day changes nothing."""
+    """Each cell is divided by stock's in its block; a machine at half speed changes nothing."""
     run, slow = ours(1), ours(2, replace(THREE_ARMS, base_s=2 * THREE_ARMS.base_s))
     gathered = gather([run, slow], relative_to="stock")
     ratios = [a / b for a, b in zip(cells(run, "faster"), cells(run, "stock"), strict=True)]
@@ -259,7 +259,7 @@ def looked_back(series: Mapping[str, Sequence[float]], metric: str | None = THRO
 
 
 def test_a_change_has_its_runs_its_size_and_its_direction() -> None:
-    """A quarter more time a call is 1/1.25 of the throughput: -20 %, whichever way the metric runs."""
+    """A quarter more time per call is 1/1.25 of the throughput: -20 %, whatever the metric."""
     history = looked_back({"sort": noisy(stepped((30, 0.1), (40, 0.125)))}, None)
     assert len(history.changes) == 2
     for change in history.changes:
@@ -303,7 +303,7 @@ def test_the_newest_change_comes_first_and_of_equally_new_ones_the_largest() -> 
 
 
 def test_many_quiet_series_raise_no_alarm_together() -> None:
-    """100 series of noise: at 5 % each by itself a few would alarm; adjusted for all of them none does."""
+    """100 noise series: unadjusted, a few would alarm at 5 %; adjusted, none does."""
     rng = np.random.default_rng(3)
     history = looked_back(
         {f"s{at}": np.exp(0.02 * rng.standard_normal(50)).tolist() for at in range(100)}

@@ -1,4 +1,4 @@
-"""A history on one screen: what changed is there, what does not fit is counted, and no line is wider than 100 columns."""
+"""A history on one screen: changes shown, the rest counted, lines of at most 100 columns."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_a_change_is_one_row_with_both_summaries_side_by_side(
 
 
 def test_the_line_of_blocks_shows_the_step(history: History) -> None:
-    """70 runs in 20 letters, the step after 30: letter 8 is still high, and up is better, so a slower workload falls."""
+    """70 runs in 20 letters, step after 30: letter 8 is still high; slower means lower."""
     (line,) = [
         line for line in render(history, 160).splitlines() if line.startswith("bench.py::sort")
     ]

@@ -1,4 +1,4 @@
-"""The answer of a saved run: what feeds most, whether DLIO agrees, tweak sets against stock with their negative control."""
+"""Answer of a saved run: fastest input, DLIO's agreement, tweak sets with a negative control."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ SPEED = {"raw": 0.0, "hdf5": 0.0, "png": -1.2}
 
 
 def gain(levels: Mapping[str, object], tweakset: str) -> float:
-    """Decoding costs png its speed; reading ahead less costs raw files a fifth where they come from the disk."""
+    """Decoding slows png; less read-ahead costs raw files 20 % where they come from disk."""
     slower = tweakset == SMALL and levels["format"] == "raw" and levels["cache"] == "cold"
     return SPEED[str(levels["format"])] + (math.log(0.8) if slower else 0.0)
 
@@ -101,7 +101,7 @@ def test_a_step_of_fractions_of_a_millisecond_is_doubted_at_the_head(
 
 
 def test_what_is_alike_is_not_told_apart() -> None:
-    """Eight configurations and nothing between them: the best of them is chosen by these very figures, so all pairs are adjusted."""
+    """Eight equal configurations: these figures also choose the best, so all pairs are adjusted."""
     made = MadeIo(
         factors={"format": tuple("abcdefgh"), "cache": ("warm",)},
         tweaksets=("stock",),
@@ -168,7 +168,7 @@ def test_whether_it_changed_anything_is_read_from_the_saved_cells(
 
 
 def engines(seed: int, factor: float) -> list[IoRun]:
-    """The same configurations by both engines; DLIO's samples/s are so many times ours, each with its own scatter."""
+    """The same configurations by both engines; DLIO's rate is `factor` times ours, plus scatter."""
     runs = []
     for engine, base, its in (("torch", 400.0, seed), ("dlio", 400.0 * factor, seed + 1)):
         made = replace(MADE, tweaksets=("stock",), base_per_s=base, seed=its, block_sd=0.0)
@@ -204,7 +204,7 @@ def test_stock_and_its_copy_in_one_block_are_one_value_and_epochs_are_no_replica
 
 
 def read_ahead_gain(levels: Mapping[str, object], tweakset: str) -> float:
-    """Reading ahead less costs 15 % where raw files are read from the disk, and nothing elsewhere."""
+    """Less read-ahead costs 15 % for raw files from disk, and nothing elsewhere."""
     return (
         math.log(0.85)
         if tweakset == SMALL and levels == {"format": "raw", "cache": "cold"}

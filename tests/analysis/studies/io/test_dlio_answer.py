@@ -1,4 +1,4 @@
-"""Result folders of DLIO as the command shows them: rows of the table of input, damaged folders named, refusals."""
+"""DLIO's result folders on screen: rows of the input table, damaged folders, refusals."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def page(capsys: pytest.CaptureFixture[str], *words: str | Path) -> str:
 def test_the_whole_page(
     here: Path, capsys: pytest.CaptureFixture[str], snapshot: SnapshotAssertion
 ) -> None:
-    """Baselines run twice, a setting once, another model, and one folder that only generated data."""
+    """Baselines run twice, a setting once, another model, and one folder of generated data."""
     baselines(here, (0.030, 0.031))
     folder(here / "2_read_threads_8", EIGHT)
     folder(here / "made", Made(after_s=50, generates=True))

@@ -1,4 +1,4 @@
-"""DLIO's result folders are read as they are: a recording of the real thing, and made ones for what it does not have."""
+"""DLIO's result folders read as written: one recording, and synthetic ones for the rest."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def recorded(name: str) -> IoRun:
 
 
 def test_a_recording_of_dlio_2_0_0_is_read() -> None:
-    """Three folders: data made, then trained on with one rank and with two; 24 files of 64 KiB, batch 2, so 12 steps and 6."""
+    """Generation, then training with one rank and with two: 24 files, batch 2, 12 and 6 steps."""
     assert [(run.id, run.kind) for run in read(RECORDED)] == [
         ("generation", "generation"),
         ("1", "training"),
@@ -60,7 +60,7 @@ def test_a_recording_of_dlio_2_0_0_is_read() -> None:
 
 
 def test_its_figures_come_out_of_its_step_lists() -> None:
-    """AU 86.76 % and 62.88 samples/s were reported; DLIO 2.0.0 counts all samples over the whole epoch."""
+    """Reported: AU 86.76 %, 62.88 samples/s; DLIO 2.0.0 divides all samples by the whole epoch."""
     judged = judge(recorded("1"))
     assert judged.value("au_steady_percent") == pytest.approx(86.758, abs=0.1)
     assert judged.value("samples_per_s_dlio") == pytest.approx(62.884, rel=0.001)
@@ -68,7 +68,7 @@ def test_its_figures_come_out_of_its_step_lists() -> None:
 
 
 def test_a_generation_is_no_failed_run(tmp_path: Path) -> None:
-    """2.0.0 leaves neither a summary nor step lists of it, later ones a summary with bare NaN; both are known by their configuration."""
+    """2.0.0 leaves no summary, later versions one with bare NaN; the configuration tells both."""
     (made,) = [run for run in read(RECORDED) if run.kind == "generation"]
     assert made.epochs == ()
     assert made.started_utc is not None
@@ -100,14 +100,14 @@ def test_one_folder_can_be_named_or_all_that_lie_under_one(tmp_path: Path) -> No
 
 
 def test_runs_are_called_as_the_study_called_their_folders(tmp_path: Path) -> None:
-    """`4_read_threads_8/<stamp>` is that; under DLIO's own `hydra_log/unet3d/<stamp>` a run is called by its place."""
+    """Named by `4_read_threads_8/<stamp>`, or by place under DLIO's `hydra_log/unet3d/<stamp>`."""
     folder(tmp_path / "unet3d" / "2_read_threads_8", Made())
     folder(tmp_path / "hydra_log" / "unet3d", Made(after_s=1))
     assert [run.id for run in read(tmp_path)] == ["2_read_threads_8", "unet3d/2026-01-01-00-00-01"]
 
 
 def test_prefetching_is_what_dlio_hands_to_the_loader(tmp_path: Path) -> None:
-    """ceil(7 / 2) = 4 batches a reader where a size is set; the DataLoader's own 2 where none is."""
+    """ceil(7 / 2) = 4 batches per reader where a size is set, else the DataLoader's own 2."""
     folder(tmp_path / "set", Made(reader={"prefetch_size": 7}))
     folder(tmp_path / "unset", Made())
     assert [
@@ -130,7 +130,7 @@ def test_a_key_of_another_dlio_is_named_as_ignored(tmp_path: Path) -> None:
 
 
 def test_ranks_in_folders_of_their_own_are_put_together(tmp_path: Path) -> None:
-    """2.0.0 names the folder by each rank's own clock: rank 1's file can lie in the folder of the second before."""
+    """2.0.0 names folders by each rank's clock: rank 1's file can lie in an earlier folder."""
     home, astray = tmp_path / "2026-11-22-00-15-26", tmp_path / "2026-11-22-00-15-25"
     shutil.copytree(RECORDED / "2", home)
     astray.mkdir()
@@ -141,7 +141,7 @@ def test_ranks_in_folders_of_their_own_are_put_together(tmp_path: Path) -> None:
 
 
 def test_the_first_wait_of_a_block_after_a_checkpoint_is_put_back(tmp_path: Path) -> None:
-    """DLIO notes it before it clears the list for the block: 3 loads of 4 steps; it is what that step took beyond its computation."""
+    """DLIO notes it before clearing the list: 3 loads for 4 steps; it is proc less compute."""
     path = folder(tmp_path, Made(processes=1, epochs=1))
     output, stamps = path / "0_output.json", path / "0_per_epoch_stats.json"
     steps, when = json.loads(output.read_text()), json.loads(stamps.read_text())

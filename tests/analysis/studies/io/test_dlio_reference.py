@@ -1,4 +1,4 @@
-"""A published DLIO study, read again: every figure that was recomputed by hand from its raw files must come out here."""
+"""A published DLIO study read again: all figures recomputed by hand must come out here."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ TABLE = {
 
 @pytest.fixture(scope="module")
 def study() -> dict[str, Judged]:
-    """Runs by what they are called, without those that only generated data and those of eight tiny files."""
+    """Runs by name, without those that only generated data or used eight tiny files."""
     refused: list[str] = []
     runs = runs_of(FOLDER, refused)
     assert not refused
@@ -59,7 +59,7 @@ def test_the_inventory(study: dict[str, Judged]) -> None:
 
 @pytest.mark.parametrize("name", TABLE)
 def test_each_run(study: dict[str, Judged], name: str) -> None:
-    """AU of the step lists to 0.03 points, throughputs to 0.1 %, means to 0.01; what DLIO reported stands beside them."""
+    """AU from step lists to 0.03 points, throughputs to 0.1 %, means to 0.01, beside DLIO's."""
     ranks, steps, au, au_half, reported, consistent, whole, whole_half, mb_whole, first = TABLE[
         name
     ]
