@@ -124,9 +124,14 @@ def test_the_environment_s_word_on_colour_and_width_is_kept(
 def test_csv_has_raw_values_an_interval_in_three_columns_and_nothing_for_what_is_missing() -> None:
     rows = list(csv.DictReader(StringIO(as_csv.render(answer()))))
     assert rows[0] == {
-        "section": "cnn_train", "tweakset": "thp-always", "cpu": "0.021", "cpu_low": "0.01", "cpu_high": "0.032", "blocks": "20",
+        "section": "cnn_train",
+        "tweakset": "thp-always",
+        "cpu": "0.021",
+        "cpu_low": "0.01",
+        "cpu_high": "0.032",
+        "blocks": "20",
         "verdict": "regressed",
-    }  # fmt: skip
+    }
     assert rows[1]["cpu"] == rows[1]["cpu_low"] == rows[1]["verdict"] == ""
 
 
@@ -297,7 +302,11 @@ RUNS = sorted((Path(__file__).parents[2] / "data/runs").glob("*.json"))
 @pytest.mark.parametrize("run", RUNS, ids=lambda path: path.stem)
 def test_no_word_is_broken(run: Path, command: str, monkeypatch: pytest.MonkeyPatch) -> None:
     answers: list[Answer] = []
-    monkeypatch.setattr(pages, "write", lambda answer, _: str(answers.append(answer)))  # type: ignore[func-returns-value]
+    monkeypatch.setattr(
+        pages,
+        "write",
+        lambda answer, _: str(answers.append(answer)),  # type: ignore[func-returns-value]
+    )
     main([command, str(run)])
     for page in answers:
         words = set(text.render(page, 10_000, explain=True).split())

@@ -306,7 +306,7 @@ def test_a_character_that_is_none_is_refused_with_its_place(
         load(tmp_path / "run.json")
 
 
-def test_a_folder_of_runs_a_storage_of_pytest_benchmark_and_a_folder_of_deeptweak_nodes_are_all_found(
+def test_folders_of_runs_storages_and_nodes_are_all_found(
     tmp_path: Path,
 ) -> None:
     for name in (

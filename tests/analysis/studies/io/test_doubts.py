@@ -1,4 +1,4 @@
-"""What cannot be is no figure: sleeps that end late, a page cache in another state than its name says."""
+"""Implausible runs give no figure: sleeps that end late, a page cache unlike its name."""
 
 from __future__ import annotations
 
@@ -37,11 +37,14 @@ AU = ("au_steady_percent", "au_whole_percent")
 def made(cache: str, **epochs: object) -> IoRun:
     """A run of one cache state; `epochs` is what all its epochs are to say instead."""
     run = next(one for one in made_runs(MADE) if one.params["cache"] == cache)
-    return replace(run, epochs=tuple(replace(one, **epochs) for one in run.epochs))  # type: ignore[arg-type]
+    return replace(
+        run,
+        epochs=tuple(replace(one, **epochs) for one in run.epochs),  # type: ignore[arg-type]
+    )
 
 
 def late(one: Epoch, times: float) -> Epoch:
-    """The same epoch with sleeps so many times as long, in which its readers caught up: it took no longer."""
+    """The same epoch with sleeps `times` as long; its readers caught up, so it took no longer."""
     compute_s = tuple(times * value for value in one.compute_s)
     caught_up_s = math.fsum(compute_s) - math.fsum(one.compute_s)
     waits_s = math.fsum(one.load_s[1:])
@@ -57,7 +60,7 @@ def overslept(run: IoRun, times: float = 1.3) -> IoRun:
 
 
 def test_a_sleep_that_ended_late_is_no_work_of_the_accelerator() -> None:
-    """Two runs of one throughput; sleeps of the second took 1.3 times as long, so AU as clocked would be 1.3 times the other's."""
+    """Equal throughput; sleeps of the second run took 1.3 times as long, so its AU would, too."""
     quiet = made("cold")
     loaded = overslept(quiet)
     refused = judge(loaded)
@@ -111,7 +114,7 @@ def test_a_tweak_set_that_only_makes_sleeps_late_has_no_effect_on_utilisation(
 
 
 def test_the_overshoot_stands_beside_the_identity(snapshot: SnapshotAssertion) -> None:
-    """0.13 s for 0.1 s: nominal 1 / 1.3 = 0.769, and 1 as clocked, which it always is; both are there, and 1.3."""
+    """0.13 s for 0.1 s: nominal 1 / 1.3 = 0.769, clocked 1 (as always), overslept 1.3."""
     judged = judge(io_run(epoch([1.0, *[0.05] * 19], [0.13] * 20)))
     found = judged.identity
     assert found.nominal == pytest.approx(1 / 1.3)
@@ -165,7 +168,7 @@ def test_what_is_as_it_was_called_or_was_not_recorded_stands() -> None:
 
 
 def test_a_part_of_the_data_set_is_fetched_for_a_part_of_its_steps() -> None:
-    """Half the steps of each epoch, half the bytes: not a cold epoch that read half of it from memory."""
+    """Half the steps of each epoch read half the bytes: this is no half-warm cold epoch."""
     run = made("cold")
     half = [
         replace(one, load_s=one.load_s[:24], compute_s=one.compute_s[:24], barrier_s=None)

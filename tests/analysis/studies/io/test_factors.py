@@ -1,4 +1,4 @@
-"""Which factor, how much, how sure: runs made with known effects, and with none, also where configurations scatter unequally."""
+"""Which factor, how much, how sure: runs with known effects or none, and with unequal scatter."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def effects_of(made: MadeIo, response: str = RATE) -> dict[tuple[str, ...], IoEf
 
 
 def test_an_effect_that_is_there_is_found_at_its_size() -> None:
-    """Cell scatter 1 %, five blocks, stock and its copy: raw to png is e^-1.2 warm; on average over cold and warm e^(-1.2 + 0.3)."""
+    """Cell scatter 1 %, 5 blocks, stock and copy: raw to png is e^-1.2 warm, e^-0.9 on average."""
     found = effects_of(MADE)
     assert {factors for factors, one in found.items() if one.shown} == {
         ("format",),
@@ -95,7 +95,7 @@ def test_an_effect_that_is_there_is_found_at_its_size() -> None:
 
 
 def test_utilisation_is_in_points_and_stands_beside_samples_per_s() -> None:
-    """What is computed is the same whatever the input does: AU is 100 · samples/s · computation time / batch."""
+    """Input never changes the work: AU is 100 · samples/s · computation time / batch."""
     rate, au = (effects_of(MADE, name)["cache",].levels for name in (RATE, "au_whole_percent"))
     assert rate.keys() == au.keys()
     blocks = replace(MADE, block_sd=0.0, cell_sd=0.001)
@@ -108,7 +108,7 @@ def test_utilisation_is_in_points_and_stands_beside_samples_per_s() -> None:
 
 
 def test_a_step_is_a_paired_t_over_blocks() -> None:
-    """Of cell means taken inside each block; of two steps the smaller p is doubled, then Holm's over effects; intervals hold for both."""
+    """Of cell means per block; the smaller p of two steps is doubled, then Holm's over effects."""
     made = MadeIo(
         factors={"format": ("raw", "npz", "png"), "cache": ("cold", "warm")},
         tweaksets=("stock",),
@@ -188,7 +188,7 @@ def design(**levels: Sequence[object]) -> list[IoRun]:
 
 
 def test_what_is_a_factor_and_in_which_order_its_levels_stand() -> None:
-    """By size, or the plainest first; two parameters that always go together are one; what a model implies is none."""
+    """By size, or plainest first; two parameters that always agree are one; implied ones none."""
     runs = design(read_threads=(16, 2, 1), format=("png", "hdf5", "raw"))
     assert [*factors_of(runs).levels.values()] == [["1", "2", "16"], ["raw", "hdf5", "png"]]
     twins = [
@@ -254,7 +254,7 @@ def test_a_mean_is_of_what_there_is_and_its_interval_stays_where_its_figure_can_
 
 
 def test_a_job_of_its_own_beside_a_complete_design_is_left_out_of_it_and_named() -> None:
-    """One that writes checkpoints, at half the speed: the cache's effect on raw is that of the readers alone."""
+    """The job writes checkpoints at half speed: the cache's effect on raw is the readers' alone."""
     lone = MadeIo(
         factors={
             "format": ("raw",),
@@ -287,7 +287,7 @@ def answered(
     rng: np.random.Generator,
     gain: Callable[[Mapping[str, object]], float] = lambda _levels: 0.0,
 ) -> list[Judged]:
-    """Give cells samples/s out of thin air: blocks 10 % apart, each configuration with its own scatter."""
+    """Give cells made-up samples/s: blocks 10 % apart, each configuration with its own scatter."""
     blocks = {block: rng.normal(0, 0.1) for block in dict.fromkeys(one.run.block for one in cells)}
     logs = [
         blocks[one.run.block] + gain(one.run.overrides) + rng.normal(0, scatter(one.run.overrides))
@@ -343,9 +343,7 @@ def test_where_nothing_has_an_effect_one_design_in_twenty_at_most_names_one(
     assert max(missed.values()) <= high
 
 
-def test_five_blocks_find_four_times_in_five_a_format_that_differs_by_three_and_a_half_of_its_scatter() -> (
-    None
-):
+def test_five_blocks_mostly_find_a_format_3_5_scatters_away() -> None:
     """As docs/io.md promises; and the interval holds its true size.
 
     60 designs: 0.8 of them, within the binomial 99 % band.
@@ -371,7 +369,7 @@ def test_five_blocks_find_four_times_in_five_a_format_that_differs_by_three_and_
 
 
 def test_what_scatters_little_is_found_beside_what_scatters_much() -> None:
-    """A cold cache costs png a fifth, steady to 2 %, while raw from a disk scatters by 30 %: what is said of png is as sure as png is."""
+    """Cold costs png 20 %, steady to 2 %; raw from disk scatters by 30 % without blurring png."""
     cells = bare({"format": ("raw", "png"), "cache": ("cold", "warm")}, 5)
     rng = np.random.default_rng(3)
     costs = answered(

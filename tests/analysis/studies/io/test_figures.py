@@ -1,4 +1,4 @@
-"""The figures of a run: each formula on numbers small enough for the head, what is always true of them, and when one is refused."""
+"""Figures of a run: formulas on small numbers, invariants, and conditions for refusal."""
 
 from __future__ import annotations
 
@@ -155,7 +155,7 @@ def test_checkpoints_are_all_bytes_over_all_time() -> None:
 
 @pytest.mark.parametrize(("steps", "readers"), [(10, 0), (20, 5)])
 def test_too_few_steps_refuse_what_leaves_the_first_one_out(steps: int, readers: int) -> None:
-    """At least 10 steps after the excluded ones, and twice as many as the readers fetch while nobody looks; whole epochs stand."""
+    """At least 10 steps after the excluded ones and twice the prefetched ones; epochs stand."""
     run = io_run(epoch([0.5] * steps), read_threads=readers, prefetch_factor=2)
     for name in (
         "au_steady_percent",
@@ -239,7 +239,7 @@ def test_who_is_called_rank_0_changes_nothing(run: IoRun, shuffled: random.Rando
 
 
 def test_the_identity_is_of_all_runs_together(snapshot: SnapshotAssertion) -> None:
-    """1 within 0.005 for ranks that compute equally long, and found broken where they do not belong to one job."""
+    """1 within 0.005 for ranks that compute equally long, broken for ranks of different jobs."""
     good = judge(io_run(epoch(LOADS), epoch([1.0, *[0.1] * 19], rank=1)))
     odd = judge(io_run(epoch(LOADS), epoch(LOADS, [0.9] * 20, rank=1)))
     assert {

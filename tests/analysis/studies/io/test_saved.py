@@ -1,4 +1,4 @@
-"""Saved runs of ours as I/O runs: what a cell reported is read field by field, and what is wrong with it is named with its cell."""
+"""Saved runs as I/O runs: each reported field is read, each fault is named with its cell."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def test_a_saved_run_reads_as_the_runs_it_was_made_of() -> None:
 
 
 def test_the_default_level_is_a_level_too_though_no_name_carries_it() -> None:
-    """Names leave out what is the default (here npz and cold): a factor has both levels still, and each configuration says its own."""
+    """Names omit defaults (npz, cold); factors and configurations still have both levels."""
     text = json.dumps(saved_io(MADE)).replace(":format=npz", "").replace(":cache=cold", "")
     runs = io_runs(from_json(json.loads(text), "run.json"), [])
     assert factors_of(runs).levels == {"format": ["raw", "npz"], "cache": ["cold", "warm"]}
@@ -118,7 +118,7 @@ def test_what_one_workload_of_many_alone_was_asked_for_is_in_its_name_only() -> 
 
 
 def test_a_checkpoint_within_an_epoch_is_no_time_of_its_steps() -> None:
-    """As in DLIO's figures, where it ends a block of steps: 0.25 s of one leave the epoch 0.25 s shorter."""
+    """As in DLIO's figures, where a checkpoint ends a block: 0.25 s shorten the epoch by 0.25 s."""
     made = MadeIo(factors={"format": ("raw",)}, blocks=1, tweaksets=("stock",))
     saved = saved_io(made)
     (before,) = io_runs(from_json(saved, "run.json"), [])
@@ -166,7 +166,7 @@ def test_the_cache_is_proven_cold_reads_the_data_set_from_the_device_and_warm_re
 
 
 def test_figures_of_the_input_are_metrics_of_a_cell_and_can_be_compared() -> None:
-    """A tweak set that brings a tenth more samples/s over the epoch brings a tenth more utilisation, for the same is computed."""
+    """A tenth more samples/s per epoch is a tenth more utilisation: the computation is the same."""
     made = MadeIo(
         factors={"cache": ("cold",)},
         tweaksets=("stock", "block-better"),

@@ -128,7 +128,10 @@ def capped_run(made: MadeCapped = MadeCapped()) -> JSON:
 
 
 def _name(task: int, one: Algorithm, backend: str) -> str:
-    return f"capped_inference:task={task}:algorithm={one.name}:backend={backend}{':shadow=on' if one.shadow else ''}"
+    return (
+        f"capped_inference:task={task}:algorithm={one.name}"
+        f":backend={backend}{':shadow=on' if one.shadow else ''}"
+    )
 
 
 def _tell(

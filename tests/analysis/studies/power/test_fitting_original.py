@@ -123,7 +123,7 @@ def test_boosted_trees_as_arrays_say_what_the_rows_said(found: Reference) -> Non
     ],
 )
 def test_traces_that_do_not_suffice_are_refused_by_what_they_lack(lacks: object, said: str) -> None:
-    rows = [row for row in made_traces.rows() if not lacks(row)]  # type: ignore[operator]  # a lambda of the table above
+    rows = [row for row in made_traces.rows() if not lacks(row)]  # type: ignore[operator]
     with pytest.raises(Refused, match=said):
         fit_original.fit(gather(rows, "made", 5001.0, "3080Ti"))
 

@@ -49,9 +49,7 @@ def test_all_of_the_share_is_given_away_at_a_clock_that_keeps_the_cap_to_a_watt(
         assert found.setting.sm_mhz in GPU.sm_mhz
 
 
-def test_under_a_cap_that_binds_nothing_each_share_and_batch_is_looked_at_on_both_memory_clocks() -> (
-    None
-):
+def test_a_loose_cap_searches_all_on_both_memory_clocks() -> None:
     """A process alone is best for a model that takes something off for every process; then nothing is left to give away."""
     costly = by_memory(*(replace(one, likes=-1000.0) for one in BOTH.values()))
     found = greedy(costly, GPU, 1000.0, network="none")
@@ -62,9 +60,7 @@ def test_under_a_cap_that_binds_nothing_each_share_and_batch_is_looked_at_on_bot
     assert found.setting.sm_mhz == 2100
 
 
-def test_left_over_share_is_handed_out_in_turn_and_the_clock_stays_where_none_keeps_the_cap_then() -> (
-    None
-):
+def test_left_over_share_is_handed_out_and_the_clock_stays() -> None:
     """Two processes of 5 % just fit at the lowest clock of the search; with all of the share they do not, and the answer says so."""
     model = Toy(5001.0)
     two = partition((5.0, 32), (5.0, 32))

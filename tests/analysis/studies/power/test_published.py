@@ -214,13 +214,10 @@ def programs(trace: Path) -> dict[str, bytes]:
         "inside an array of objects": inside.getvalue(),
         "INST": b"(S'" + word + b"'\nios\nsystem\n.",
         "OBJ": b"(cos\nsystem\nS'" + word + b"'\no.",
-        "a way round through an allowed package": b"cnumpy.testing._private.utils\nrunstring\n(S'import os; os.system(\""
-        + word
-        + b"\")'\n}tR.",
-        "an attribute of an allowed module": b"\x80\x04\x8c\x06joblib\x8c\x12parallel.os.system\x93(\x8c"
-        + bytes([len(word)])
-        + word
-        + b"tR.",
+        "a way round through an allowed package": b"cnumpy.testing._private.utils\nrunstring\n"
+        b"(S'import os; os.system(\"" + word + b"\")'\n}tR.",
+        "an attribute of an allowed module": b"\x80\x04\x8c\x06joblib"
+        b"\x8c\x12parallel.os.system\x93(\x8c" + bytes([len(word)]) + word + b"tR.",
         "after numbers": pickle.dumps([1.0, 2.0, Runs(os.system, command)], 2),
     }
 
@@ -236,7 +233,7 @@ def packed(pickled: bytes) -> bytes:
 def test_the_traps_do_run_where_they_are_unpickled(tmp_path: Path) -> None:
     for way, pickled in programs(tmp_path / "ran").items():
         if way != "a way round through an allowed package":  # it is not in every numpy
-            joblib.load(io.BytesIO(pickled)) if "inside" in way else pickle.loads(pickled)  # noqa: S301  # ours
+            joblib.load(io.BytesIO(pickled)) if "inside" in way else pickle.loads(pickled)  # noqa: S301
             (tmp_path / "ran").unlink()
 
 

@@ -120,7 +120,13 @@ def made(draw: st.DrawFn) -> PartitionRow:
         }
     reason = "" if outcome == "measured" else draw(NOTES)
     said = {"outcome": outcome, "reason": reason, "extra": extra}
-    return PartitionRow(draw(NAMES), tuple(shares), tuple(batches), **numbers, **said)  # type: ignore[arg-type]  # by name
+    return PartitionRow(
+        draw(NAMES),
+        tuple(shares),
+        tuple(batches),
+        **numbers,  # type: ignore[arg-type]
+        **said,  # type: ignore[arg-type]
+    )
 
 
 def not_zeros(row: PartitionRow) -> bool:

@@ -1,4 +1,4 @@
-"""Streams of jobs with faults, made from a seed: first come, first served, and a job that was killed goes on where it was, on its slot.
+"""Seeded job streams with faults: FIFO; a killed job continues from its progress on its slot.
 
 What is told is what `fixtures` tells: rows of jobs, attempts, faults, nodes, and one of the stream.
 """

@@ -39,7 +39,7 @@ from tests.analysis.studies.jobs.dependability.made_streams import attempt, job,
 
 
 def test_useful_time_is_what_is_left_without_lost_work_and_checkpoints() -> None:
-    """Attempts of 2 s and 4 s of job 0, of which 1.5 s were lost and 0.5 s went into checkpoints; 2 s of job 1. 6 s of 8."""
+    """Job 0: 2 s and 4 s, less 1.5 s lost and 0.5 s of checkpoints; job 1: 2 s. 6 s of 8."""
     tried = [
         attempt(0, 1, 0, 2, "killed"),
         replace(attempt(0, 2, 2, 6), checkpoints=2, cost_s=0.5),
@@ -78,7 +78,7 @@ def test_an_attempt_that_never_ended_has_no_time_that_counts() -> None:
 
 
 def test_availability_counts_slots_and_time() -> None:
-    """Ten seconds, two nodes; one was away from 2 to 4 s, the other from 3 s on for good: 9 of 20."""
+    """Ten seconds, two nodes; one was away from 2 to 4 s, the other from 3 s on: 9 of 20."""
     made = stream([job(0, 0, 10)], outages=[Outage("a", 2, 4), Outage("b", 3)], nodes=2)
     assert totals(made).available == pytest.approx(1 - 9 / 20)
     assert totals(stream([job(0, 0, 10)])).available == 1
@@ -126,7 +126,7 @@ TWIN = stream([job(0, 0, 2), job(1, 1, 3), job(2, 2, 4)])
 
 
 def test_a_killed_job_is_over_when_it_is_done_and_the_others_have_caught_up() -> None:
-    """Job 1 is killed at 2 s, begins again at 2.5 s and is done at 5 s; job 2 waits behind it till 6 s, two after its time."""
+    """Job 1 is killed at 2 s, restarts at 2.5 s, ends at 5 s; job 2 waits till 6 s, 2 s late."""
     tried = [
         attempt(0, 1, 0, 2),
         attempt(1, 1, 1, 2, "killed"),
@@ -226,7 +226,7 @@ def test_the_next_fault_ends_the_wait_for_recovery() -> None:
 
 
 def test_a_kill_that_hit_nothing_is_no_fault() -> None:
-    """Nothing ran, or what ran was over before it could be killed; the first was no reason for a wait of the second either."""
+    """Nothing ran, or the victim had ended; nor does the first kill explain the second's wait."""
     made = stream(
         [job(0, 0, 2), job(1, 1, 3), job(2, 2, 4)],
         faults=[Fault("kill", 2.5), Fault("kill", 3.1, 3.1, "a", 1)],

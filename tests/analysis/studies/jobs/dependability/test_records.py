@@ -61,7 +61,7 @@ def test_a_stream_is_read_whole() -> None:
 
 
 def test_nodes_that_are_lost_are_paired_with_their_return() -> None:
-    """Told in any order; a return of what was there, and the loss of what is lost, are nothing new."""
+    """In any order; a repeated return or loss adds nothing."""
     told = [
         ("b", 5, "lost"),
         ("a", 1, "back"),

@@ -202,7 +202,7 @@ def test_a_neighbour_that_costs_jobs_is_not_isolated_however_alike_the_others_ar
 
 
 def test_a_mean_of_the_few_quick_recoveries_is_not_given() -> None:
-    """Of ten faults in one stream each but the last is followed by the next before its job is done."""
+    """Of ten faults in one stream, each but the last is followed by another before its job ends."""
     tried = [attempt(0, at + 1, at / 10, (at + 1) / 10, "killed") for at in range(10)]
     faults = [Fault("kill", one.end_s or 0, one.end_s, "a", 0) for one in tried]
     made = stream(
@@ -260,7 +260,7 @@ def test_a_drop_is_against_the_same_block_without_poisoned_clients() -> None:
 
 
 def test_a_drop_is_claimed_by_holms_p_and_never_of_two_blocks() -> None:
-    """10, 20 and 30 points: t = 0.2 / (0.1/√3) = 3.46 on 2, p 0.074; 19, 20 and 21 points: t = 34.6, p 0.0008, times 2 by Holm."""
+    """10, 20, 30 points: t = 0.2 / (0.1/√3) = 3.46, 2 d.f.; 19, 20, 21: t = 34.6; Holm: times 2."""
     streams = [learned(at, "federated", (0.9,), aggregation="fedavg") for at in (1, 2, 3)]
     streams += [
         learned(at, "poisoned", (0.9 - at / 10,), aggregation="fedavg", poisoned=4)
@@ -305,9 +305,7 @@ def test_jobs_that_are_not_federated_or_not_done_have_no_part() -> None:
     assert poisonings([trained, failed]) == []
 
 
-def test_a_drop_is_against_its_own_setting_where_that_has_a_clean_run_and_else_against_another() -> (
-    None
-):
+def test_a_drop_is_against_its_own_clean_run_or_another_s() -> None:
     """Median: .7 poisoned, of .9 of the mean's, and of .8 of its own once that was measured."""
     fedavg = learned(1, "federated", (0.9,), aggregation="fedavg")
     poisoned = learned(1, "three", (0.7,), aggregation="median", poisoned=4)
@@ -340,7 +338,7 @@ def quiet(block: int, policy: str = FIFO) -> Stream:
 def test_jobs_of_the_flood_have_no_part_in_what_the_own_ones_gain(
     snapshot: SnapshotAssertion,
 ) -> None:
-    """Own jobs take 4 s under fifo and 1.8 to 2.2 s under fair share; those of the flood, 10 and 100 s, count for neither."""
+    """Own jobs take 4 s under fifo, 1.8-2.2 s under fair share; flood jobs count for neither."""
     streams = [
         one
         for block, took_s in enumerate((1.8, 2.0, 2.2))

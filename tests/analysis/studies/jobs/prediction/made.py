@@ -1,4 +1,4 @@
-"""Measurements made from a seed by laws that are known: a batch, a cache that is cold or warm, replicas that share work."""
+"""Seeded measurements by known laws: a batch, a cold or warm cache, replicas that share work."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def as_csv(told: list[Measurement]) -> str:
 
 
 def streams(folder: Path, runs: int = 6, jobs: int = 30) -> str:
-    """A saved run of streams of two classes: `short` takes 0.05 s and 1 s a unit of work, `long` 2 s a unit, shared by two replicas."""
+    """Streams of two classes: `short` takes 0.05 s and 1 s per unit, `long` 2 s on two replicas."""
     saved: dict[str, Any] = streamed_run(MadeStream(jobs=jobs, slots=4), runs)
     rng = np.random.default_rng(1)
     for benchmark in saved["benchmarks"]:

@@ -192,7 +192,7 @@ def test_a_name_of_every_row_is_a_label_and_no_factor() -> None:
 
 
 def test_what_a_point_lacks_is_the_commonest_of_the_rows_that_agree_with_what_was_met() -> None:
-    """Two of three cold rows are png, all warm ones jpg; nobody measured batch 64, and that decides nothing."""
+    """Of three cold rows two are png, all warm ones jpg; batch 64, never measured, is ignored."""
     levels = [
         ("cold", "png"),
         ("cold", "png"),
@@ -223,7 +223,7 @@ def test_rows_are_thinned_evenly_by_group() -> None:
 
 
 def test_what_lies_beyond_all_that_was_measured_is_named(snapshot: SnapshotAssertion) -> None:
-    """On the diagonal everything was measured, and the corner beside it was not, though both numbers lie within their ranges."""
+    """Only the diagonal was measured: the corner is beyond, though within both ranges."""
     cache = pd.DataFrame({"cache": np.array(["cold", "warm"])})
     line = np.arange(10.0)
     never_together = pd.DataFrame({"n": np.arange(4.0), "a": [*"xxyy"], "b": [*"uvuu"]})

@@ -21,7 +21,8 @@ COLUMNS = 100
 CLASSES = """\
 description: two classes
 classes:
-  - {name: short, kind: sleep, probability: 0.6, size: {law: exponential, mean: 0.2}, predicted_s_per_work: 9, prediction_scv: 0.5}
+  - {name: short, kind: sleep, probability: 0.6, size: {law: exponential, mean: 0.2}, \
+predicted_s_per_work: 9, prediction_scv: 0.5}
   - {name: long, kind: spin, probability: 0.4, size: {law: exponential, mean: 0.2}, replicas: 2}
 """
 
@@ -153,7 +154,7 @@ def test_predicted_times_for_programs_say_how_far_off_they_are(
 
 
 def test_predicted_times_go_back_to_the_scheduler() -> None:
-    """`long` takes 2 s a unit of work on one replica and ran on two; `short` 1 s and 0.05 s a job."""
+    """Per unit of work, `long` takes 2 s (on two replicas), `short` 1 s, and 0.05 s per job."""
     out = Path("predicted.yaml")
     assert (
         main(["predict", "service", "streams.json", "--classes", "classes.yaml", "-o", str(out)])

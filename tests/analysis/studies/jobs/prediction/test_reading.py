@@ -1,4 +1,4 @@
-"""What becomes a row: cells by their variants, tweak sets and designs; jobs by their streams and classes; lines of CSV."""
+"""Rows: cells by variants, tweak sets and designs; jobs by streams and classes; lines of CSV."""
 
 from __future__ import annotations
 

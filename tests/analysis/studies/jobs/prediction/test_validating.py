@@ -69,7 +69,7 @@ def test_errors_count_each_group_once() -> None:
 
 
 def test_the_difference_is_paired_by_group_and_widened_for_training_sets_that_overlap() -> None:
-    """Errors smaller by 1, 2, 3 in three groups dealt into three folds: 2 ± t · √(1/3 · (1 + 3/2))."""
+    """Errors smaller by 1, 2, 3 in three groups, in three folds: 2 ± t · √(1/3 · (1 + 3/2))."""
     found = known(
         scores([1, 11, 11], [2.0, 13.0, 14.0], [0.0, 10.0, 10.0], "abc", log=False).difference
     )
@@ -124,7 +124,7 @@ def test_a_law_in_the_factors_is_shown_and_beats_the_mean_where_nobody_measured(
 
 
 def test_rows_that_lay_outside_when_they_were_left_out_are_counted() -> None:
-    """Without 32 warm, 32 cold is the only one of its batch: its six rows, left out, are beyond all others."""
+    """Without 32 warm, 32 cold is alone in its batch: its six rows, left out, are extrapolated."""
     found = validate(
         table([one for one in rows() if one.configuration != "32 warm"], "time_s"),
         "configuration",
@@ -178,7 +178,7 @@ def test_a_difference_is_shown_below_five_percent_and_nowhere_else(p: float, ver
 
 
 def test_of_three_models_each_is_adjusted() -> None:
-    """Holm: 3 · .02 = .06 is not shown, nor are those after it; without a difference there is nothing to adjust."""
+    """Holm: 3 · .02 = .06 is not shown, nor are later ones; without a difference, no adjustment."""
     scored = [
         Scored("none", 2, 2),
         *(
@@ -200,7 +200,7 @@ def test_of_three_models_each_is_adjusted() -> None:
 def intervals_of(
     off: list[float], groups: list[str], level: float, says: float = 0.0
 ) -> tuple[float, float]:
-    """The interval of one point by a model that always says the same and was so much off in rows of these groups."""
+    """The interval at a point for a model that always predicts `says` and missed by `off`."""
     made = replace(
         table(
             [Measurement(group, "r", {"x": float(at)}, 1.0) for at, group in enumerate(groups)], "x"
@@ -230,17 +230,21 @@ def test_the_interval_of_nine_groups_at_90_percent_is_their_largest_error() -> N
     ("groups", "level", "finite"),
     [(9, 0.9, True), (8, 0.9, False), (4, 0.8, True), (3, 0.8, False), (19, 0.95, True)],
 )
-def test_how_many_groups_an_interval_takes(groups: int, level: float, finite: bool) -> None:  # noqa: FBT001  # pytest's parameter
+def test_how_many_groups_an_interval_takes(
+    groups: int,
+    level: float,
+    finite: bool,  # noqa: FBT001  # pytest's parameter
+) -> None:
     assert enough(groups, level) is finite
 
 
 def test_a_group_counts_once_however_many_rows_it_has() -> None:
-    """A hundred rows off by 1 are one group; four groups off by 5 outweigh it: 0.5 · (5 + 1) = 3 groups are reached among these."""
+    """100 rows off by 1 are one group, outweighed by four off by 5: 0.5 · (5 + 1) = 3 groups."""
     assert intervals_of([1.0] * 100 + [5.0] * 4, ["a"] * 100 + [*"bcde"], 0.5)[1] == 5
 
 
 def test_each_candidate_comes_from_the_model_that_left_the_row_out() -> None:
-    """CV+: what is fitted to the values 1 to 5 but one says their mean, and is off by how far that one lies from it."""
+    """CV+: fitted to 1 to 5 without one value, the mean misses this value by their distance."""
     made = replace(
         table(
             [Measurement(group, "r", {"x": 1.0 + at}, 1.0) for at, group in enumerate("abcde")], "x"
@@ -254,7 +258,7 @@ def test_each_candidate_comes_from_the_model_that_left_the_row_out() -> None:
 
 
 def test_errors_are_those_of_groups_left_out() -> None:
-    """What knows nothing but the rows it was given cannot tell of any configuration left out; by run it knows each from other runs."""
+    """A lookup knows no configuration left out, but each one by run, from the other runs."""
 
     def same(table: FactorTable, groups: Texts) -> Fitted:
         del groups
@@ -270,7 +274,7 @@ def test_errors_are_those_of_groups_left_out() -> None:
 
 
 def test_intervals_cover_what_they_promise_of_groups_never_seen() -> None:
-    """Groups with an effect of their own, which no factor tells: 40 groups of 3 rows, 90 % promised, 60 tables."""
+    """Groups with effects that no factor carries: 40 groups of 3 rows, 90 % promised, 60 tables."""
     covered = []
     for seed in range(60):
         rng = np.random.default_rng(seed)

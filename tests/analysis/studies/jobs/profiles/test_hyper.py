@@ -52,7 +52,7 @@ def grid(
 
 
 def additive(batch: str, rate: str, block: int, at: int) -> float | None:
-    """A batch of 16 is twice as quick as one of 128, a rate of 0.1 four times as quick as 0.01; blocks and jobs differ a little."""
+    """Batch 16 is twice as fast as 128, rate 0.1 four times as fast as 0.01; runs vary slightly."""
     return (
         8.0
         / (1 + (batch == "16"))
@@ -97,7 +97,7 @@ def test_levels_that_are_numbers_stand_by_size(tmp_path: Path, asked: Any) -> No
 def test_a_point_that_not_all_jobs_reach_has_no_flattering_mean_and_is_never_the_best(
     tmp_path: Path, asked: Any
 ) -> None:
-    """The quickest point loses one job of one run: its three whole runs are told, and it does not win."""
+    """The fastest point loses a job in one run: its three whole runs count, and it loses."""
 
     def one_never(batch: str, rate: str, block: int, at: int) -> float | None:
         lost = (batch, rate, block, at) == ("16", "0.1", 2, 1)

@@ -58,7 +58,7 @@ def parts(row: Mapping[str, Any]) -> dict[str, float]:
 def test_response_time_is_divided_into_waiting_start_up_computing_limit_and_the_rest(
     profiled: Any,
 ) -> None:
-    """Of 10 s: 2 waited, 1 started; of 7 at work 3.5 computed and 2.1 were held back, as one CPU can."""
+    """Of 10 s: 2 waiting, 1 starting; of 7 at work, 3.5 computing and 2.1 throttled on one CPU."""
     told = report([job(waits=2, starts=1, runs=7, cpu_s=3.5, throttled_s=2.1)])
     row = one(profiled({(HALF, "stock", 1): told}))
     assert parts(row) == pytest.approx(
@@ -95,7 +95,7 @@ def test_without_a_limit_a_job_is_held_against_the_machine(profiled: Any) -> Non
 
 
 def test_memory_that_is_shared_is_not_held_against_a_limit(profiled: Any) -> None:
-    """A framework's 500 MiB that a job was forked with: resident, and no peak of its cgroup was told."""
+    """A framework's 500 MiB from before the fork: resident, without a peak of the cgroup."""
     assert (
         one(profiled({(HALF, "stock", 1): report([job(memory_mib=256, max_rss_mib=700.0)])}))[
             "memory"
@@ -105,7 +105,7 @@ def test_memory_that_is_shared_is_not_held_against_a_limit(profiled: Any) -> Non
 
 
 def test_in_a_closed_stream_waiting_is_no_bottleneck(profiled: Any) -> None:
-    """Two customers, two slots, jobs of two replicas: one waits while the other runs, whatever the system. Of 4 s at work 3 computed."""
+    """Two customers, two slots, jobs of two replicas: one must wait. Of 4 s at work 3 computed."""
     told = report([job(waits=6, runs=4, cpu_s=6.0, replicas=2)], slots=2)
     row = one(profiled({(HALF, "stock", 1): told}))
     assert (row["bottleneck"], row["closed"]) == ("computing", True)
@@ -132,7 +132,7 @@ def test_what_was_not_told_is_missing_and_not_zero(profiled: Any) -> None:
 
 
 def test_runs_and_not_jobs_make_the_interval(profiled: Any) -> None:
-    """Means of three runs 1, 2, 3: mean 2, ± 4.3027 · 1/√3; how many jobs there are does not matter."""
+    """Run means 1, 2, 3: mean 2, ± 4.3027 · 1/√3; the number of jobs does not matter."""
     told = {
         (HALF, "stock", at): report([job(number, runs=at) for number in range(50)])
         for at in (1, 2, 3)
@@ -150,7 +150,7 @@ def test_two_runs_have_no_interval(profiled: Any) -> None:
 
 
 def test_the_best_system_is_said_with_its_gain_run_by_run(profiled: Any) -> None:
-    """Each run is 1 s or so slower than the last, and the better system is twice as fast in each: pairs see only that."""
+    """Each run is about 1 s slower than the last; pairs see only that ONE is twice as fast."""
     told = {(ONE, "stock", at): report([job(runs=at * (1 + 0.01 * at))]) for at in (1, 2, 3, 4)}
     told |= {(HALF, "stock", at): report([job(runs=2 * at)]) for at in (1, 2, 3, 4)}
     found = profiled(told)
@@ -162,7 +162,7 @@ def test_the_best_system_is_said_with_its_gain_run_by_run(profiled: Any) -> None
 
 
 def test_the_best_systems_of_several_classes_have_holms_p(profiled: Any) -> None:
-    """ONE is twice as fast, evenly in class a and more unevenly in b: the smaller p counts twice, the larger once."""
+    """ONE is twice as fast, evenly in a, less so in b: the smaller p counts twice, b's once."""
     one = {
         at: [
             job(at, runs=at * (1 + off * at)) | {"class": class_}

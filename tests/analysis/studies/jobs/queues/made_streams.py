@@ -1,4 +1,4 @@
-"""Streams of jobs made from a seed: a queue with so many slots, first come, first served, or the lower priority first, without any error.
+"""Seeded job streams: an exact queue with `slots`, served FIFO or lower priority first.
 
 What is told is what `fixtures` tells: one row a job, and one of the stream.
 """
@@ -37,7 +37,7 @@ def heavy(rng: np.random.Generator, count: int) -> np.ndarray:
 
 @dataclass(frozen=True)
 class MadeStream:
-    """How a stream is made: rate and mean service time, draws of mean 1 of gaps and of service times, priorities and their shares."""
+    """Rate, mean service time, draws of mean 1 for gaps and service times, shares of priorities."""
 
     rate_per_s: float = 6.0
     service_s: float = 0.2
@@ -131,5 +131,5 @@ def as_csv(
 
 
 def without_rounding(text: str) -> str:
-    """The same text on any machine: what is nought but for rounding differs from one processor to another."""
+    """The same text on any machine: values that are 0 but for rounding differ by processor."""
     return re.sub(r"\d(\.\d+)?e-1\d", "0e-16", text)

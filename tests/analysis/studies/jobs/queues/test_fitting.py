@@ -1,4 +1,4 @@
-"""What streams say of themselves is what they were made with; intervals hold the truth as often as they say; nothing odd is swallowed."""
+"""Fits return what streams were made with; intervals cover as promised; oddities are reported."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def test_a_queue_as_it_was_made() -> None:
 
 
 def test_intervals_hold_the_truth_about_as_often_as_they_say() -> None:
-    """Five runs each: of 40 intervals of a mean wait 38 are to hold it; 33 would be one in two hundred."""
+    """Five runs each: 38 of 40 intervals should hold the mean wait; 33 is a one-in-200 event."""
     found = [of(MadeStream(jobs=200), 5, seed) for seed in range(40)]
     assert sum(holds(one.wait_s, 0.1125) for one in found) >= 33
     assert sum(holds(one.rate_per_s, 6) for one in found) >= 33
@@ -111,7 +111,7 @@ def test_too_few_jobs_carry_no_interval() -> None:
 
 
 def test_the_interval_of_a_mean_is_students_where_units_are_equal() -> None:
-    """Four runs of one job after 1, 2, 3, 4 s each: the jackknife of their mean is t·s/√n around 2.5, as it is without the logarithm."""
+    """Four runs of one job, 1 to 4 s: their mean's jackknife is t·s/√n around 2.5 without logs."""
     made = [
         Stream(str(at), "made", (Job(0, 0.0), Job(1, 0.0, None, at, at)), 1)
         for at in (1.0, 2.0, 3.0, 4.0)
@@ -161,7 +161,7 @@ def test_what_is_not_poisson_or_not_exponential_is_refused(
 
 
 def test_distances_from_an_exponential_have_the_published_limits() -> None:
-    """Stephens 1974: 5 % lie above 1.094, 1 % above 1.308; Lilliefors 1969: of 20 values 5 % lie above a distance of .234."""
+    """Stephens 1974: 5 % above 1.094, 1 % above 1.308; Lilliefors 1969, n = 20: 5 % above .234."""
     assert np.quantile(fitting._null(), [0.95, 0.99]) == pytest.approx([1.094, 1.308], abs=0.025)
     assert float(fitting._of_stephens(0.234, 20)) == pytest.approx(1.094, abs=0.015)
 
@@ -186,7 +186,7 @@ def test_too_few_values_are_not_tested() -> None:
 
 @pytest.mark.parametrize("count", [10, 600])
 def test_p_of_exponential_times_is_anything_from_0_to_1_alike(count: int) -> None:
-    """Of 200 samples 10 are expected below 5 %, give or take 3.1; the mean is 1/2, give or take .29/14 = .02."""
+    """200 samples: 10 ± 3.1 expected below 5 %; the mean is 1/2 ± .29/14 = .02."""
     rng = np.random.default_rng(3)
     ps = [
         found.tests[0].p
@@ -290,7 +290,7 @@ def test_the_simplest_model_whose_assumptions_stand_is_chosen(
 
 
 def test_the_time_between_two_attempts_is_no_service() -> None:
-    """Job 5 was killed after a while, and its second attempt ended 100 s later: nobody's service takes so long, and no slot was held."""
+    """Job 5 was killed, its second attempt ended 100 s later: neither service nor a held slot."""
     told = stream(MadeStream(), 1)
     again = replace(
         told,

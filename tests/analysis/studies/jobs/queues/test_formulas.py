@@ -1,4 +1,4 @@
-"""Queues by formula: the figures of the books, limits that must meet, and loads that have no answer."""
+"""Queue formulas: textbook figures, limits that must agree, and loads without a solution."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def test_erlang_b_and_c_and_the_wait_in_service_times(
 
 
 def test_a_thousand_servers_overflow_nothing() -> None:
-    """990 Erlang, against sums in logarithms: the c-th term/(1 - .99) over all terms before and itself."""
+    """990 Erlang by sums in logarithms: the c-th term/(1 - .99) over itself and all before."""
     terms = [k * math.log(990) - math.lgamma(k + 1) for k in range(1001)]
     top = max(terms)
     last = math.exp(terms[-1] - top) / (1 - 0.99)
@@ -196,7 +196,7 @@ def test_percentiles_of_waits_and_responses_give_their_share_back(
 
 
 def test_an_m_m_1_with_room_for_two() -> None:
-    """Weights 1, ½, ¼: loss 1/7; let in λ·6/7; waiting 1/7 of the time one: W_q = (1/7)/(3/7) = 1/3."""
+    """Weights 1, ½, ¼: loss 1/7; admitted λ·6/7; one waits 1/7 of the time: W_q = 1/3."""
     found = formulas.mmck(Inputs(0.5, 1), 2)
     assert found.loss == pytest.approx(1 / 7)
     assert found.wait_s == pytest.approx(1 / 3)
@@ -244,7 +244,7 @@ def test_the_share_of_jobs_that_wait_no_longer_is_what_percentiles_give_back() -
 
 
 def test_mean_values_of_two_users_and_two_stations_by_hand() -> None:
-    """D = 1, 2, no thinking. n = 1: R = 1, 2, X = 1/3, Q = 1/3, 2/3. n = 2: R = 4/3, 10/3, X = 2/(14/3) = 3/7."""
+    """D = 1, 2, no think time. n = 1: R = 1, 2, Q = 1/3, 2/3. n = 2: R = 4/3, 10/3, X = 3/7."""
     found = formulas.mva({"cpu": 1.0, "disk": 2.0}, 2)
     assert found.rate_per_s == pytest.approx(3 / 7)
     assert found.response_s == pytest.approx(14 / 3)
@@ -271,7 +271,7 @@ def test_closed_systems_keep_their_bounds_and_laws(
 
 
 def test_a_closed_system_of_one_station_is_the_machine_repairman() -> None:
-    """N = 3, D = 1, Z = 4 by its birth and death: weights of n broken 1, 3/4, 6/16, 6/64; X = busy share."""
+    """N = 3, D = 1, Z = 4: birth-death weights of n broken 1, 3/4, 6/16, 6/64; X = busy share."""
     weights = [1, 3 / 4, 6 / 16, 6 / 64]
     assert formulas.mva({"repair": 1.0}, 3, 4.0).rate_per_s == pytest.approx(
         1 - weights[0] / sum(weights)
@@ -369,7 +369,7 @@ def test_several_servers_are_one_queue_in_all(loads: list[float], servers: int) 
 
 @pytest.mark.parametrize("servers", [1, 2])
 def test_those_before_the_ones_that_ask_for_too_much_still_have_a_wait(servers: int) -> None:
-    """Servers never rest then: who goes first waits for the next of c to be done, s/c, over 1 - its load."""
+    """Servers never rest then: the first class waits s/c for a free server, over 1 - its load."""
     first, second = non_preemptive(
         [PriorityClass(1, 0.4 * servers, 1.0), PriorityClass(2, 0.9 * servers, 1.0)], servers
     )

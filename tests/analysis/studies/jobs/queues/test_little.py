@@ -1,4 +1,4 @@
-"""Little's law on runs: exact where it can be asked, and never asked where nobody knows when all had left."""
+"""Little's law on runs: exact where applicable, not applied where the last departure is unknown."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def of(*jobs: tuple[float | None, float | None, float | None]) -> Columns:
 
 
 def test_two_jobs_by_hand() -> None:
-    """0–2 at once, and 1–4 after a second: over 4 s, N = 5/4, of them waiting 1/4; λ = ½, R = 2½, W = ½."""
+    """0-2 at once, 1-4 after 1 s: over 4 s, N = 5/4, of them waiting 1/4; λ = ½, R = 2½, W = ½."""
     found = known(little(of((0, 0, 2), (1, 2, 4))))
     assert (found.begin_s, found.end_s, found.jobs, found.busy) == (0, 4, 2, 1)
     numbers = {law.part: (law.number, law.rate_times_time) for law in found.laws}

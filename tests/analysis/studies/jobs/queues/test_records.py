@@ -1,4 +1,4 @@
-"""Streams of jobs out of saved runs and lists: what is there is read, what is odd is refused with its place."""
+"""Job streams from saved runs and lists: valid data are read, odd data refused with the place."""
 
 from __future__ import annotations
 
@@ -73,8 +73,12 @@ def test_attempts_and_what_struck_are_read() -> None:
 def test_missing_is_missing() -> None:
     saved = streamed_run(SMALL, 1)
     saved["benchmarks"][0]["extra_info"]["report"]["job"][2] |= {
-        "admit_s": None, "start_s": None, "end_s": None, "outcome": "never started", "priority": None
-    }  # fmt: skip
+        "admit_s": None,
+        "start_s": None,
+        "end_s": None,
+        "outcome": "never started",
+        "priority": None,
+    }
     (found,), _ = read(saved)
     assert (found.jobs[2].admit_s, found.jobs[2].end_s, found.jobs[2].priority) == (
         None,

@@ -1,4 +1,4 @@
-"""Small queues and streams by hand, each where one number more or less, or a moment earlier or later, makes another answer."""
+"""Small queues and streams by hand, each at an edge where the answer changes."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_users_who_think_ask_no_oftener_than_that_lets_them() -> None:
 
 
 def test_percentiles_in_a_full_house_are_of_those_let_in() -> None:
-    """M/M/1/2 at load 1: 0, 1 and 2 inside are a third each; half of those let in wait, e^-t of them longer than t: ¼ at t = ln 2."""
+    """M/M/1/2 at load 1: half of those admitted wait, e^-t of them longer than t: ¼ at ln 2."""
     assert formulas.wait_quantile(formulas.mmck(Inputs(1, 1), 2), 0.75) == pytest.approx(
         math.log(2)
     )

@@ -1,4 +1,4 @@
-"""Measured waits against predictions: what agrees is called so, what differs too, and what cannot be judged is not."""
+"""Measured waits against predictions: agreement, difference, and no verdict without grounds."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def test_too_much_work_has_no_stationary_figure() -> None:
 
 
 def test_in_short_runs_waits_that_are_too_short_are_no_difference() -> None:
-    """Planned is a load of .99, which takes hours to settle: it begins empty, and what it settles to is more than was measured."""
+    """The planned load .99 takes hours to settle: starting empty, runs measure shorter waits."""
     short, long = (
         model(of(MadeStream(), 5, planned=Inputs(rate, 0.2, 2)), "M/M/2") for rate in (9.9, 1.0)
     )

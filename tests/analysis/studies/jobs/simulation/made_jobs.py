@@ -14,7 +14,7 @@ def coming(
     number: int, submit_s: float, takes_s: float | Mapping[str, float], **more: object
 ) -> Coming:
     by_kind = {ANY: takes_s} if isinstance(takes_s, int | float) else dict(takes_s)
-    job = Job(number, submit_s, **{"predicted_s": by_kind, **more})  # type: ignore[arg-type]  # as the test says it
+    job = Job(number, submit_s, **{"predicted_s": by_kind, **more})  # type: ignore[arg-type]
     return Coming(job, by_kind)
 
 

@@ -1,4 +1,4 @@
-"""`python -m analysis scale report`: replicas chosen for each job against one number for all, on real jobs. The runs here are made."""
+"""`python -m analysis scale report` on synthetic runs: replicas per job against a fixed number."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def test_jobs_and_their_node_seconds_are_counted_by_start_and_end(reported: Repo
 
 
 def test_how_far_the_law_was_off_and_to_which_side_is_told(reported: Reported) -> None:
-    """All jobs took a quarter more than it said: 1/1.25 is a fifth off, and what fitted is too late."""
+    """All jobs took a quarter longer than predicted: 1/1.25 is a fifth off, and fits turn late."""
     right, wrong = (reported(both(off=off)) for off in (0.0, 0.25))
     assert right["off"] == pytest.approx(0, abs=1e-6)
     assert wrong["off"] == pytest.approx(0.2)

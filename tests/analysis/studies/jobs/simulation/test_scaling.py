@@ -1,4 +1,4 @@
-"""Replicas for jobs: laws of speed-up found again in times, and the number that makes jobs equally long."""
+"""Replicas for jobs: speed-up laws recovered from times, and the number for equal durations."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def test_a_law_is_found_again_in_times_without_noise(
 
 
 def test_intervals_hold_what_is_true_as_often_as_they_say() -> None:
-    """40 profiles with 3 % of noise: at 95 % some 38 of them, 33 at least with a chance of 1 in 1000 to be wrong."""
+    """40 profiles, 3 % noise: about 38 hold at 95 %; fewer than 33 has a chance of 1 in 1000."""
     law = Law(600, 0.05, 0.002, 20)
     inside = dict.fromkeys(("cost_s", "serial", "crosstalk", "startup_s"), 0)
     for seed in range(40):
@@ -84,7 +84,7 @@ def test_intervals_hold_what_is_true_as_often_as_they_say() -> None:
     ids=["two configurations", "and equal times", "all on the law"],
 )
 def test_no_interval_is_claimed_where_nothing_is_left_over(times_s: Sequence[float]) -> None:
-    """Amdahl has two parameters for jobs of one size: (2, 4) + 8/n goes through 10, 6, 4 and 3 at 1, 2, 4 and 8."""
+    """Amdahl with two parameters: (2, 4) + 8/n goes through 10, 6, 4 and 3 at 1, 2, 4 and 8."""
     replicas = (1, 1, 4, 4) if times_s[1] > 6 else (1, 2, 4, 8)
     (found,) = fits([TimedJob(n, 1.0, time_s) for n, time_s in zip(replicas, times_s, strict=True)])
     assert set(found.intervals.values()) == {None}
@@ -92,13 +92,13 @@ def test_no_interval_is_claimed_where_nothing_is_left_over(times_s: Sequence[flo
 
 
 def test_the_law_with_less_is_preferred_where_more_says_nothing() -> None:
-    """Amdahl's times with noise: in most profiles his own law is the better one, and errors held out are those of the noise."""
+    """Amdahl's times with noise: his law wins in most profiles, and held-out errors match noise."""
     first = [fits(profile(Law(600, 0.05, 0.0, 20), 0.03, seed=seed))[0] for seed in range(10)]
     assert sum(one.name == "amdahl" for one in first) >= 7
 
 
 def test_the_error_held_out_is_that_of_jobs_the_fit_never_saw() -> None:
-    """Noise of 3 % has a mean of 2.4 % either way; one odd configuration is not fitted away: it counts in full, an 18th of all."""
+    """3 % noise means 2.4 % either way; an odd configuration counts in full, an 18th of all."""
     points = profile(TRUE, 0.03)
     plain = known(held_out(points, fits(points)[0]))
     assert 0.015 < plain < 0.045
@@ -123,7 +123,7 @@ def test_what_was_not_told_is_held_and_noted(snapshot: SnapshotAssertion) -> Non
 @given(work=st.floats(0.01, 100), target_s=st.floats(6, 1e4), most=st.integers(1, 200))
 @example(work=98.5, target_s=1770.0, most=108)
 def test_no_other_number_of_replicas_comes_nearer(work: float, target_s: float, most: int) -> None:
-    """Of those that make a job faster: from 100 on (√(0.99/0.0001) = 99.5) it is slower again, which may come nearer and is only dearer."""
+    """From 100 on (√(0.99/0.0001) = 99.5) jobs slow down: possibly nearer, but only dearer."""
     chosen = choose(TRUE, work, target_s, most)
     away = abs(np.log(chosen.predicted_s / target_s))
     assert (
@@ -270,7 +270,7 @@ NOISY = profile(Law(600, 0.05, 0.002, 20), 0.1)
 
 
 def test_a_job_that_takes_nothing_does_not_decide_the_slowdown() -> None:
-    """It waited 10 s for a hundredth of one, and counts as a tenth of the mean of the nine that count; the other eight do not wait."""
+    """After 10 s for 0.01 s of work, it counts as 0.1 of the mean of nine; eight do not wait."""
     stream = [
         coming(0, 0.0, 10.0),
         coming(1, 0.0, 0.01),
@@ -281,7 +281,7 @@ def test_a_job_that_takes_nothing_does_not_decide_the_slowdown() -> None:
 
 
 def test_a_job_keeps_as_many_slots_busy_as_it_has_replicas() -> None:
-    """Ten gangs of two on two slots, half a second of each: half of the time until the last came."""
+    """Ten two-slot gangs on two slots, 0.5 s each: half of the time until the last arrival."""
     stream = [coming(at, float(at), 0.5, replicas=2) for at in range(10)]
     assert figures(stream, play(stream, {ANY: 2}, "fifo")).busy == pytest.approx(0.5)
 
@@ -293,7 +293,7 @@ def test_tenants_of_longer_jobs_are_not_served_worse() -> None:
 
 
 def test_nearest_is_by_ratio() -> None:
-    """100 or 50 s where 72 are wanted: 100/72 = 1.39 is nearer than 72/50 = 1.44, though 28 s are more than 22."""
+    """72 s wanted: 100/72 = 1.39 is nearer than 72/50 = 1.44, though 28 s exceed 22."""
     assert choose(Law(100), 1, 72, 2).replicas == 1
 
 
@@ -303,7 +303,7 @@ def test_a_job_that_cannot_be_shared_has_one_replica() -> None:
 
 @pytest.mark.parametrize("name", ["amdahl", "usl"])
 def test_spread_and_criterion_of_a_fit_by_their_formulas(name: str) -> None:
-    """s² = Σr²/(n - k); n·ln(Σr²/n) + 2K + 2K(K + 1)/(n - K - 1), where K is k and one for the spread."""
+    """s² = Σr²/(n - k); n·ln(Σr²/n) + 2K + 2K(K + 1)/(n - K - 1), K = k + 1 for the spread."""
     found = next(one for one in fits(NOISY) if one.name == name)
     squares = math.fsum(
         math.log(float(time_s(found.law, one.work, one.replicas)) / one.time_s) ** 2
@@ -318,7 +318,7 @@ def test_spread_and_criterion_of_a_fit_by_their_formulas(name: str) -> None:
 
 
 def test_intervals_are_students_by_the_curvature() -> None:
-    """Amdahl: 36 points, three parameters: t = 2.0345 with 33 degrees of freedom, from differences of log times."""
+    """Amdahl: 36 points, 3 parameters: t = 2.0345 on 33 d.f., by differences of log times."""
     found = next(one for one in fits(NOISY) if one.name == "amdahl")
     work, replicas = (
         np.array([getattr(one, field) for one in NOISY]) for field in ("work", "replicas")

@@ -1,4 +1,4 @@
-"""`python -m analysis schedule report`: real streams of jobs against each other and against the simulator. The runs here are made."""
+"""`python -m analysis schedule report` on synthetic runs: streams compared and simulated."""
 
 from __future__ import annotations
 
@@ -196,7 +196,7 @@ def given_up(policy: str, seed: int, jobs: int) -> dict[str, Any]:
 
 
 def test_a_policy_that_loses_the_slow_jobs_is_no_better_for_it(reported: Reported) -> None:
-    """All streams are fifo's, and of what is called sjf the thirty longest waits are lost; what is called priority lost none."""
+    """All are fifo streams; as "sjf" they lose the thirty longest waits, as "priority" none."""
     told = [stream("fifo", seed) for seed in (1, 2, 3)]
     lossy = [given_up("fifo", seed, 30) for seed in (1, 2, 3)]
     for one in lossy:
@@ -292,7 +292,8 @@ def test_pages_and_refusals(
 FAST = ["--jobs", "400", "--seeds", "5"]
 CLASSES = """\
 classes:
-  - {name: train, probability: 0.3, mean_s: {gpu: 4, cpu: 40}, tenant: a, due_factor: 10, priority: 1}
+  - {name: train, probability: 0.3, mean_s: {gpu: 4, cpu: 40}, tenant: a, \
+due_factor: 10, priority: 1}
   - {name: serve, probability: 0.7, mean_s: {gpu: 3, cpu: 4}, tenant: b, due_factor: 4}
 """
 
@@ -331,7 +332,7 @@ def test_arms_are_paired_by_seed_and_adjusted_together() -> None:
 
 
 def test_figures_by_hand() -> None:
-    """Ten jobs a second apart on one slot, each 2 s: waits 0, 1, … 9; the first does not count, so 1 … 9, of two tenants in turn."""
+    """Jobs arrive 1 s apart, take 2 s on one slot: waits 0 (not counted), 1 … 9; two tenants."""
     stream = [coming(at, float(at), 2.0, tenant="ab"[at % 2], due_s=at + 5.0) for at in range(10)]
     found = figures(stream, play(stream, {ANY: 1}, "fifo"))
     assert found.mean_wait_s == 5
@@ -355,7 +356,7 @@ def test_a_policy_under_which_the_queue_grows_is_named(
     monkeypatch: pytest.MonkeyPatch,
     snapshot: SnapshotAssertion,
 ) -> None:
-    """At 0.8 of what the slots can do, first come wastes them on jobs that are slow there; by plan they suffice."""
+    """At load 0.8, FIFO wastes slots on jobs that run slowly there; with a plan they suffice."""
     monkeypatch.chdir(tmp_path)
     Path("classes.yaml").write_text(CLASSES)
     asked = [

@@ -448,7 +448,9 @@ def by_simpy(stream: Sequence[Coming], slots: int, rank: str) -> list[float]:
 
     def job(at: int, one: Coming) -> simpy.events.ProcessGenerator:
         yield clock.timeout(one.job.submit_s)
-        with resource.request(priority=one.job.shortest_s if rank == "sjf" else 0) as mine:  # type: ignore[arg-type]  # any order will do
+        with resource.request(
+            priority=one.job.shortest_s if rank == "sjf" else 0,  # type: ignore[arg-type]
+        ) as mine:
             yield mine
             starts_s[at] = clock.now
             yield clock.timeout(one.takes_s[ANY])

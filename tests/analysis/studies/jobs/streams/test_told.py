@@ -71,7 +71,7 @@ def test_waits_of_streams_with_faults_and_of_closed_ones_are_held_against_no_mod
     assert len(found(run).waits) == 1
     shut = from_json(streamed_run(MadeStream(jobs=40), runs=3), "made.json")
     for cell in shut.cells:
-        cell.report["stream"][0]["arrivals"]["kind"] = "closed"  # type: ignore[index]  # ours, just made
+        cell.report["stream"][0]["arrivals"]["kind"] = "closed"  # type: ignore[index]
     assert found(shut).waits == ()
 
 
@@ -96,7 +96,7 @@ def situations(scheduling: Run) -> dict[str, Run]:
         for cell in scheduling.cells
     )
     unread = from_json(streamed_run(MadeStream(jobs=40), runs=4), "made.json")
-    del unread.cells[0].report["stream"][0]["slots"]  # type: ignore[attr-defined]  # ours, just made
+    del unread.cells[0].report["stream"][0]["slots"]  # type: ignore[attr-defined]
     return {
         "waits": queueing_run(blocks=3, count=100, loads=(0.5,)),
         "twice as much as can be done": from_json(
