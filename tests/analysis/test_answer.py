@@ -1,4 +1,4 @@
-"""One answer, written in five ways: what a study says comes through, and foreign text does no harm."""
+"""One answer in five formats: a study's words come through, and foreign text does no harm."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Both untouched arms as the baseline: its value in a block, the family beside it, and the guard between the two."""
+"""Both untouched arms as the baseline: value per block, family, and the guard between them."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ THREE = {"stock": (1.0, 1.0, 2.0), "stock-again": (4.0, 1.0, 8.0), "mine": (1.0,
 
 
 def test_the_baseline_of_a_block_is_the_geometric_mean_of_both_arms() -> None:
-    """Steps of 8 samples. √(1·4) = 2 s, √(1·1) = 1 s and √(2·8) = 4 s, against 1, 0.25 and 0.5 s: ratios 2, 4 and 8.
+    """8 samples a step; √(1·4) = 2, √(1·1) = 1, √(2·8) = 4 s to 1, 0.25, 0.5 s: ratios 2, 4, 8.
 
     Their logs are 1, 2 and 3 times ln 2: mean ln 4, so + 300 %; standard deviation ln 2; t = 2 √3
     with 2 d.f., of which p = 1 - t / √(t² + 2) = 1 - √(12 / 14). The baseline's own: 8 samples in 2
@@ -83,7 +83,7 @@ def test_the_baseline_of_a_block_is_the_geometric_mean_of_both_arms() -> None:
     "named", [("stock", None), (None, "stock")], ids=["--baseline", "--relative-to"]
 )
 def test_who_names_an_arm_means_it_alone(named: tuple[str | None, str | None]) -> None:
-    """Stock's 1, 1 and 2 s against 1, 0.25 and 0.5 s: ratios 1, 4 and 4, of which the cube root is 4^(2/3)."""
+    """Stock's 1, 1, 2 s against 1, 0.25, 0.5 s: ratios 1, 4, 4, with cube root 4^(2/3)."""
     baseline, relative_to = named
     run = read(replace(MADE, blocks=3), timed(THREE))
     mine = of(compare(run, baseline, Options(relative_to=relative_to)), "mine")
@@ -113,7 +113,7 @@ def test_the_family_is_the_real_tweak_sets_and_the_guard_has_its_own_p() -> None
 
 
 def test_a_block_needs_both_arms_with_equal_samples() -> None:
-    """Of 8 blocks the third lacks one arm, the fourth the other, in the fifth they had other samples: 5 are left."""
+    """Of 8 blocks, the third and fourth lack one arm, the fifth had other samples: 5 are left."""
     arms = (
         replace(STOCK, broken={4: ("skipped", "no root")}),
         replace(AGAIN, broken={3: ("failed", "killed")}),
@@ -167,7 +167,7 @@ def slow_copy(saved: JSON) -> None:
 
 
 def test_where_the_guard_fails_nothing_is_said_of_its_workload() -> None:
-    """And no other workload is the worse for it: one tweak set is 20 % faster, the other equal to stock."""
+    """Other workloads keep their verdicts: one tweak set is 20 % faster, the other equivalent."""
     made = replace(SIX, arms=(STOCK, AGAIN, replace(MINE, gain=0.2), OTHER), margin=0.1)
     found = compare(read(made, slow_copy))
     words = {(one.workload, one.tweakset): one.verdict for one in found}
@@ -231,7 +231,7 @@ def before_and_after(
 
 
 def test_each_run_is_relative_to_both_of_its_own_arms() -> None:
-    """By hand: a cell's throughput over the geometric mean of the two untouched ones of its block."""
+    """A cell's throughput over the geometric mean of the two untouched cells in its block."""
     old, new = before_and_after()
     (one,) = compare_arms(old, [new], Options(relative_to=BASELINE))
     cells = {
@@ -268,7 +268,7 @@ def test_a_guard_that_fails_in_either_run_holds_both_up() -> None:
 
 
 def test_what_is_relative_to_arms_that_were_not_run_is_no_number() -> None:
-    """The control's own workload only: under the other there is nothing to divide by, and no value passes as it is."""
+    """Only the control's workload: the other has no divisor, and no raw value passes."""
     old, new = (
         Side(
             name,
@@ -299,7 +299,7 @@ def test_a_session_that_is_gated_by_a_saved_run_is_relative_to_both(gain: float,
 
 @pytest.mark.parametrize("whole", [True, False])
 def test_a_gate_by_whole_cells_cannot_judge_cells_that_took_turns(*, whole: bool) -> None:
-    """Their metrics are others, so nothing is compared and nothing passes; of two runs in turns it is judged."""
+    """Their metrics differ, so nothing is compared and nothing passes; two turn runs are judged."""
     made = replace(MADE, steps=12)
     old = from_json(saved_run(made) if whole else in_turns(saved_run(made)), "made up")
     text, code = ending(
@@ -356,7 +356,7 @@ def test_of_keys_the_untouched_point_is_the_mean_of_both_and_a_block_without_one
 def test_no_key_is_called_where_the_guard_fails(
     shift: float, baseline: Sequence[str], *, fails: bool
 ) -> None:
-    """A copy 2.4 % off, the ratio scattering as much over 8 blocks: t = 2.8, p = .025, below the check's .05, not the guard's .01."""
+    """Copy 2.4 % off in 8 blocks: t = 2.8, p = .025, below the check's .05, not the guard's .01."""
     stock = [0.04 * math.exp(one) for one in (0.01, -0.01, 0.02, -0.02, 0.0, 0.0, 0.015, -0.015)]
     again = [
         shift * one * math.exp(noise)
@@ -393,7 +393,7 @@ def test_a_plan_counts_on_three_quarters_of_the_variance() -> None:
 
 
 def test_huge_pages_are_looked_for_in_the_memory_of_both_arms() -> None:
-    """Stock has 20 GiB available and its copy 22; a set that reserves 4 GiB has 20 too, 1 less than their mean."""
+    """Available: stock 20 GiB, copy 22; a set that reserves 4 GiB has 20, 1 below the mean."""
     gib, whole = 2**30, read()
     available = {"stock": 20 * gib, "stock-again": 22 * gib, "mine": 20 * gib}
     cells = tuple(

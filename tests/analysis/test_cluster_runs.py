@@ -1,4 +1,4 @@
-"""What the committed runs of streams of jobs carry: waits against Erlang, Little's law, policies, faults, learning.
+"""The committed runs of job streams: Erlang waits, Little's law, policies, faults, learning.
 
 Each was measured on the machine that its name says; here only what was saved is judged.
 """
@@ -87,7 +87,7 @@ def test_shortest_job_first_waits_less_than_first_come_first_served_on_the_same_
 
 
 def test_a_lost_node_costs_time_and_no_job() -> None:
-    """Pods of a cluster: what ran there runs again, and the queue is gone a while after the node is back, 30 s later."""
+    """Killed pods run again, and the queue clears a while after the node is back, 30 s later."""
     (node,) = [
         arm
         for arm in said("depend", "report", str(RUNS / f"cluster-kubernetes_{MACHINE}"))["arms"]

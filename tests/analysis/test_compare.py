@@ -339,7 +339,7 @@ def test_the_workloads_primary_metric_takes_the_place_of_the_studys() -> None:
 
 
 def test_the_family_is_all_contrasts_of_the_study_with_an_effect() -> None:
-    """Two workloads with two arms each and one arm that cannot be had: Holm adjusts for four, stock-again among them."""
+    """Two workloads, two arms each, one arm skipped: Holm adjusts for four, with stock-again."""
     skipped = Arm(
         "cannot", requested=SWAPPINESS, broken=dict.fromkeys(range(1, 7), ("skipped", "no root"))
     )
@@ -398,7 +398,7 @@ def test_doubts_about_a_run_are_listed(snapshot: SnapshotAssertion) -> None:
 
 
 def test_a_set_that_moved_a_setting_in_some_blocks_only_is_two_treatments() -> None:
-    """Huge pages off lower vm.min_free_kbytes until somebody has written it once (mm/page_alloc.c)."""
+    """Huge pages off lower vm.min_free_kbytes until its first write (mm/page_alloc.c)."""
 
     def first_block(saved: JSON) -> None:
         records(saved, "odd")[0]["tweak"]["side_effects"] = {

@@ -300,7 +300,7 @@ def test_where_anything_is_decided_or_nothing_was_changed_it_says_nothing(made: 
 
 
 def test_where_equal_arms_differ_no_number_of_blocks_is_named() -> None:
-    """What they would have shown is nothing to plan by, and the two sentences on the machine say the same."""
+    """Such effects are nothing to plan by, and both sentences on the machine agree."""
     run = read(
         replace(
             NOISY,
@@ -363,7 +363,7 @@ def on_cluster(*nodes: str) -> Run:
 
 
 def test_where_it_ran_is_one_line(snapshot: SnapshotAssertion) -> None:
-    """And the command to do it again does not turn to this machine: typed as root, it would change the reader's own kernel."""
+    """The rerun command does not target this machine: as root, it would change the kernel here."""
     assert [place_of(on_cluster(*nodes)) for nodes in (("a",), ("b", "a"))] + [
         recipe(on_cluster("a"))
     ] == snapshot
@@ -375,7 +375,7 @@ def test_the_place_is_explained_with_the_machine() -> None:
 
 
 def test_two_metrics_that_part_ways_are_both_said(capsys: pytest.CaptureFixture[str]) -> None:
-    """`thp-always`: steps 4.8 % faster, throughput where it was; of `malloc-keep-memory` both say the same."""
+    """`thp-always`: steps 4.8 % faster, equal throughput; for `malloc-keep-memory` both agree."""
     assert main(["compare", str(TURNS)]) == 0
     page = " ".join(capsys.readouterr().out.split())
     assert (
@@ -395,7 +395,7 @@ def test_a_great_loss_is_said_as_a_factor_too() -> None:
 def test_the_baselines_drift_is_explained_with_its_interval(
     drift: float, low: float, high: float
 ) -> None:
-    """Times that go from 5 % below to 5 % above their level are a speed that falls by 1 - 0.95/1.05 = 9.5 %."""
+    """Times from 5 % below to 5 % above their level: speed falls by 1 - 0.95/1.05 = 9.5 %."""
     made = Made(
         arms=(STOCK, AGAIN, Arm("faster", 0.12, {"vm.swappiness": "1"})),
         blocks=20,

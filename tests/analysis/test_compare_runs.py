@@ -1,4 +1,4 @@
-"""Comparing across saved runs: what differs between two runs is the tweak and everything else, and the reader is told so."""
+"""Comparisons across saved runs: runs differ in more than the tweak, and the reader is told."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ INCOMPARABLE: dict[str, tuple[Side, Options]] = {
 def test_what_differs_in_more_than_the_tweak_is_no_comparison(
     name: str, snapshot: SnapshotAssertion
 ) -> None:
-    """A control is checked as an arm is: what everything is divided by must be as sound as what is divided."""
+    """A control is checked like an arm: the divisor must be as sound as the dividend."""
     candidate, options = INCOMPARABLE[name]
     base = arm(1, 2, 3) if options.relative_to is None else arm(1, made=BOTH)
     found = compare_arms(base, [candidate], options)
@@ -182,14 +182,14 @@ def test_other_settings_of_a_tweak_set_are_a_note() -> None:
 
 
 def test_two_runs_are_one_unit_an_arm_whatever_their_blocks_say() -> None:
-    """All that happened between the runs is in the difference, and one run an arm cannot show how much that is."""
+    """The difference holds all changes between the runs; one run per arm cannot size them."""
     (one, _) = compare_arms(arm(1), [arm(2, made=Made(base_s=0.044))])
     assert (one.verdict, one.reason, one.primary) == ("not comparable", ONE_RUN_AN_ARM, None)
     assert one.observed == pytest.approx(0.040 / 0.044 - 1, abs=0.02)
 
 
 def test_three_runs_an_arm_are_compared_by_their_means() -> None:
-    """Base 40 ms, candidate 36 ms: 11 % faster, on 3 + 3 run means, with the caveat that drift is confounded."""
+    """Base 40 ms, candidate 36 ms: 11 % faster, 3 + 3 run means, with the caveat of drift."""
     (stock, again) = compare_arms(arm(1, 2, 3), [arm(4, 5, 6, made=Made(base_s=0.036))])
     assert stock.primary
     assert (
@@ -204,14 +204,14 @@ def test_three_runs_an_arm_are_compared_by_their_means() -> None:
 
 
 def test_one_candidate_run_is_judged_by_the_spread_of_the_baselines() -> None:
-    """And by their own course in time: of 5 runs a level, a drift and a step leave 2 degrees of freedom."""
+    """And by the course in time: of 5 runs, level, drift and step leave 2 degrees of freedom."""
     (one, _) = compare_arms(arm(1, 2, 3, 4), [arm(5, made=Made(base_s=0.060))])
     assert one.primary
     assert (one.primary.df, one.primary.n_candidate, one.verdict) == (2, 1, "regressed")
 
 
 def test_old_runs_against_new_ones_are_no_finding_where_the_machine_drifts() -> None:
-    """Six and six runs, each 1 % slower than the one before, 6 % between the arms: that is drift, and a tweak of 30 or 10 % is none."""
+    """1 % slower from run to run, so 6 % between the arms: drift, as are tweaks of 30 or 10 %."""
     drifting = [
         [arm(seed, made=Made(base_s=0.040 * 1.01**seed / (1 + gain))).runs[0] for seed in range(12)]
         for gain in (0.0, 0.3, 0.1)
@@ -246,7 +246,7 @@ def test_the_order_of_runs_is_that_of_their_times_whatever_they_are_called() -> 
 
 
 def test_arms_too_far_apart_in_time_or_of_unknown_time_are_not_comparable() -> None:
-    """Four runs within 40 minutes say nothing of ten hours; without times nobody knows whether the arms took turns."""
+    """Four runs in 40 minutes cannot speak for ten hours; without times, turns are unknown."""
 
     def untimed(side: Side) -> Side:
         return replace(side, runs=tuple(replace(run, started_utc="") for run in side.runs))
@@ -266,7 +266,7 @@ def test_arms_too_far_apart_in_time_or_of_unknown_time_are_not_comparable() -> N
 
 
 def test_blocks_whose_cells_did_not_run_side_by_side_are_no_pairs() -> None:
-    """All cells of one arm, then all of the other: 5 % of drift in between, and pairs would call it in 9 of 10 runs."""
+    """All cells of one arm, then the other's: with 5 % drift, pairs would call 9 runs of 10."""
     made = Made(
         arms=(STOCK, replace(FAST, gain=0.0)), blocks=10, interleaved=False, drift=0.05, run_cv=0.02
     )
@@ -280,7 +280,7 @@ def test_blocks_whose_cells_did_not_run_side_by_side_are_no_pairs() -> None:
 
 
 def test_relative_to_a_common_control_drift_between_runs_cancels() -> None:
-    """The second run is 30 % slower as a whole; its tweak set is 10 % faster than its own stock in both runs: no difference."""
+    """The second run is 30 % slower; `fast` is 10 % faster than its own stock in both: equal."""
     made = Made(arms=(STOCK, AGAIN, FAST), blocks=10)
     drifted = replace(made, base_s=0.052)
     comparisons = compare_arms(
@@ -329,7 +329,7 @@ def test_a_damaged_file_is_named_and_the_rest_is_read(
 
 
 def test_stock_of_two_real_runs_differs_and_no_verdict_is_made_of_it() -> None:
-    """The committed runs, two days apart: with cells as replicates each p is below 0.05, and stock 11 to 43 % slower than itself."""
+    """Committed runs, two days apart: cell-wise each p is below 0.05, stock 11 to 43 % slower."""
     runs = Path(__file__).parents[2] / "data" / "runs"
     old, new = (
         read_arm(str(runs / f"turns_2026-11-{day}_amd-epyc-2cpu.json{packed}"), [])
@@ -351,7 +351,7 @@ def test_stock_of_two_real_runs_differs_and_no_verdict_is_made_of_it() -> None:
 
 
 def test_picking_one_contrast_is_no_new_study() -> None:
-    """What is shown alone keeps the p it has among all contrasts of its run: a filter must not make a finding."""
+    """A contrast shown alone keeps its p among all: a filter must not make a finding."""
     made = Made(
         arms=(STOCK, *(Arm(f"set-{at}", 0.02, SWAPPINESS) for at in range(6))),
         workloads=("one", "two"),
@@ -374,7 +374,7 @@ def test_picking_one_contrast_is_no_new_study() -> None:
 
 
 def test_several_runs_with_both_arms_count_once_each() -> None:
-    """A tweak that gains 5 % one day and loses 5 % the next has many blocks and few days: the day is the unit."""
+    """A tweak with +5 % one day and -5 % the next has many blocks, few days: days are the unit."""
     runs = [
         arm(seed, made=Made(arms=(STOCK, replace(FAST, gain=gain)), blocks=8)).runs[0]
         for seed, gain in enumerate((0.05, -0.04, 0.06), 1)

@@ -1,4 +1,4 @@
-"""Which runs are copies of each other: by what they measured, and never by the second in which they were made alone."""
+"""Copies among runs are recognised by their measurements, never by their second alone."""
 
 from __future__ import annotations
 

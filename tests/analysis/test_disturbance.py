@@ -1,4 +1,4 @@
-"""What others used of the machine while a run was measured, out of its telemetry: said at its head, whatever it found."""
+"""Use of the machine by others during a run, from telemetry: always shown at the run's head."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_it_is_what_is_busy_less_what_the_workload_uses() -> None:
 
 
 def test_of_a_cell_that_took_turns_it_is_what_was_counted_in_its_slices() -> None:
-    """0.3 and 0.6 CPU seconds in slices of 0.5 s and 1 s, a third slice not seen: 0.9 of the 6 that 4 CPUs have in 1.5 s."""
+    """0.3 and 0.6 CPU seconds in slices of 0.5 and 1 s, one slice unseen: 0.9 of 6 (4 CPUs)."""
     slices = ((0.2, 0.3), (0.5, 0.5), (9.0, 9.0))
     made = run([0.5], slices_s=slices, others_cpu_s=(0.3, 0.6, None), report={"io": ({},)})
     assert share_of_others(made, made.cells[0]) == pytest.approx(0.15)

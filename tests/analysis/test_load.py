@@ -91,7 +91,7 @@ def test_somebody_elses_benchmark_in_the_same_session_is_passed_over() -> None:
 
 
 def test_a_cell_that_failed_after_its_steps_were_timed_is_failed() -> None:
-    """Pytest-benchmark keeps what was timed before a test failed; the cell's outcome is what counts."""
+    """Pytest-benchmark keeps timings from before a failure; the cell's outcome decides."""
     run = copy.deepcopy(GOOD)
     record = run["benchmarks"][0]["extra_info"]
     record.update(outcome="failed", reason="not put back")

@@ -159,7 +159,7 @@ def test_whatever_a_damaged_file_breaks_is_one_line(
     monkeypatch: pytest.MonkeyPatch,
     error: type[Exception],
 ) -> None:
-    """The last line of defence, for damage that nobody has thought of; it names the error for whoever mends the reader."""
+    """The last defence, against unforeseen damage, names the error for the reader's maintainer."""
 
     def choke(*_: object) -> None:
         raise error("first\nsecond")
@@ -251,7 +251,7 @@ def test_a_program_without_a_terminal_writes_plain_ascii_where_that_is_all_there
 
 @pytest.mark.slow
 def test_a_reader_who_has_seen_enough_is_no_error(tmp_path: Path) -> None:
-    """As in `python -m analysis compare RUN | head -1`: the pipe is closed before anything is written."""
+    """As in `python -m analysis compare RUN | head -1`: the pipe is closed before any output."""
     command = [sys.executable, "-m", "analysis", "compare", str(saved_file(tmp_path, MADE))]
     reading, writing = os.pipe()
     os.close(reading)

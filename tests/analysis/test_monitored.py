@@ -1,4 +1,4 @@
-"""A run that measured monitors, read: what they cost is there raw, and an arm with one is never called the untouched machine."""
+"""A run with monitors: raw costs are kept, and no monitored arm passes as the untouched machine."""
 
 from __future__ import annotations
 

@@ -112,7 +112,7 @@ def test_a_list_of_names_in_an_error_has_an_end(
 def test_two_commands_of_one_file_are_compared(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], nights: int
 ) -> None:
-    """Each file counts once: `sleep 0.02` takes 1.9 times as long as `sleep 0.01`; one file alone gives no verdict."""
+    """Each file counts once: `sleep 0.02` takes 1.9 times as long; one file gives no verdict."""
     saved = json.loads(HYPERFINE.read_text())
     for night in range(nights):
         for one in saved["results"]:

@@ -1,4 +1,4 @@
-"""How often a verdict is wrong where nothing differs, and how often a difference is found: docs/verdicts.md has the tables."""
+"""Rates of wrong verdicts without a difference, and of findings with one: docs/verdicts.md."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs without a date: gated and looked back over in the order that the user says their files have."""
+"""Runs without a date: gate and history take the files in the order that the user gives."""
 
 from __future__ import annotations
 

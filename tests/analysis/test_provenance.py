@@ -30,7 +30,7 @@ def changes(one: Mapping[str, object], other: Mapping[str, object]) -> list[Prov
 
 
 def test_facts_stand_in_groups_with_their_units_written_out(snapshot: SnapshotAssertion) -> None:
-    """A null is no fact; repeated boot tokens keep their order; a driver is told apart from its GPU; what nobody knows of is other."""
+    """Nulls are no facts; boot tokens keep order; driver and GPU are apart; the rest is other."""
     gpu = {"name": "H200", "driver_version": "570.1", "memory_total_bytes": 2**37}
     told = {
         "cpu_model": "EPYC",

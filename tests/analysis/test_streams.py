@@ -1,4 +1,4 @@
-"""An exit code is the answer: no closed pipe, full disk, closed stream or fault of ours turns a regression into a pass or back."""
+"""The exit code is the answer: no closed pipe, full disk or own fault swaps pass and regression."""
 
 from __future__ import annotations
 
@@ -138,7 +138,7 @@ def test_an_odd_name_is_refused(
     monkeypatch: pytest.MonkeyPatch,
     snapshot: SnapshotAssertion,
 ) -> None:
-    """A plan takes one file and no pattern; what is a pattern at all depends on the version of Python."""
+    """A plan takes one file, no pattern; the definition of a pattern varies by Python version."""
     monkeypatch.chdir(tmp_path)
     Path("circle.json").symlink_to("circle.json")
     os.mkfifo("pipe.json")

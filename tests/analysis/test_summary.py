@@ -1,4 +1,4 @@
-"""The summary tables: absolute numbers that can be checked by hand, and no winner without a verdict."""
+"""The summary tables: absolute numbers checked by hand, and no winner without a verdict."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def cell(wall_s: tuple[float, ...], samples: int, **telemetry: float) -> Cell:
 
 
 def test_averages_are_of_all_work_over_all_time() -> None:
-    """After a step of warm-up: 8 samples in 2 s and 8 in 6 s are 2 a second; the mean of the rates would be 2.67."""
+    """After warm-up, 8 samples in 2 s and 8 in 6 s are 2 per second; the mean of rates is 2.67."""
     cells = [cell((9.0, 2.0), 8), cell((9.0, 6.0), 8)]
     assert throughput_samples_per_s(cells) == 2.0
     assert step_time_mean_s(cells) == 4.0
@@ -70,7 +70,7 @@ def test_averages_are_of_all_work_over_all_time() -> None:
 
 
 def test_steps_that_overlap_last_as_long_as_their_window_and_have_no_throughput() -> None:
-    """Two jobs of 2 s and 6 s that began together: 6 s at 10 W are 60 J, and what they did a second is another question."""
+    """Jobs of 2 s and 6 s that began together: 6 s at 10 W are 60 J; a rate is another question."""
     alone = cell((9.0, 2.0, 6.0), 1, gpu0_power_w_mean=10.0)
     assert alone.steps
     both = replace(alone, steps=replace(alone.steps, overlap=True), window_s=(100.0, 106.0))
@@ -101,7 +101,7 @@ def test_a_mean_of_telemetry_weighs_by_time() -> None:
 
 
 def test_energy_is_the_counters_and_else_power_times_time() -> None:
-    """One GPU with a counter of 500 J, one with only 100 W over 3 s: 800 J over 3 steps of 4 samples."""
+    """A GPU with a 500 J counter, another with 100 W over 3 s: 800 J over 3 steps of 4 samples."""
     one = cell(
         (9.0, 1.0, 1.0, 1.0),
         4,

@@ -44,7 +44,7 @@ def one(run: Run, tweakset: str) -> Comparison:
 
 
 def test_a_process_stands_for_its_tweak_set_and_a_segment_for_its_arm() -> None:
-    """Two processes of 16 pairs: a cell has 128 steps that count; taken apart there are 64, half of them stock, each pair one work."""
+    """Two processes of 16 pairs: 128 counted steps per cell; split 64 cells, pairs of equal work."""
     run = loaded(Switched(arms=(TUNED,)))
     apart = expanded(run)
     assert [len(cell.steps.wall_s) - cell.steps.warmup for cell in run.cells if cell.steps] == [
@@ -142,7 +142,7 @@ def test_two_tweak_sets_never_stood_beside_each_other() -> None:
 
 
 def test_what_was_not_measured_says_why() -> None:
-    """A set that cannot be switched is skipped in each process; one process that failed leaves the others."""
+    """A set that cannot be switched is skipped in each process; a failed process harms no other."""
     limited = Made(
         "limited",
         broken=dict.fromkeys(
@@ -163,7 +163,7 @@ def test_what_was_not_measured_says_why() -> None:
 
 
 def test_carry_over_takes_the_verdict_away() -> None:
-    """Six steps until 63 % act, two to settle: the first half of a segment shows less than the second. The gate does not pass it either."""
+    """63 % act after six steps, with two to settle: first halves show less; no gate passes."""
     run = loaded(Switched(arms=(AGAIN, TUNED), processes=6, memory=6, stalled=0))
     found = one(run, "tuned")
     assert found.carry_over
@@ -189,7 +189,7 @@ def test_nothing_carries_over_where_nothing_was_switched() -> None:
 
 
 def test_equal_arms_are_called_different_as_often_as_promised() -> None:
-    """150 runs of two processes with correlated steps, drift and stalls, in three summaries of a segment; and so is carry-over."""
+    """150 runs, correlated steps, drift, stalls, three summaries of a segment; carry-over too."""
     runs = 150
     low, high = scipy.stats.binom.ppf([0.005, 0.995], runs, 0.05)
     wrong = {"throughput_samples_per_s": 0, "step_time_p10_s": 0, "step_time_median_s": 0}
@@ -232,7 +232,7 @@ def test_two_runs_are_compared_by_what_each_says_against_its_own_stock() -> None
 
 
 def test_what_a_low_quantile_of_eight_steps_is_worth() -> None:
-    """Its A/A error beside that of throughput and of the median, medians of 30 runs of one process."""
+    """The A/A error beside throughput's and the median's: medians of 30 one-process runs."""
     errors: dict[float, list[tuple[float, float, float]]] = {0.0: [], 0.01: []}
     for stalled, found in errors.items():
         for seed in range(30):

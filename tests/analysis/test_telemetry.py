@@ -1,4 +1,4 @@
-"""Telemetry in full: read back as it was sampled, on the clock of the steps, or refused with the reason."""
+"""Full telemetry: read back as sampled, on the clock of the steps, or refused with the reason."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def rewritten(run: Run, text: str) -> Run:
 
 
 def test_a_cell_has_its_samples_since_its_first_one(run: Run) -> None:
-    """Sampling began a second before the first step: the measured ones began a warm-up step later."""
+    """Sampling began a second before the first step; measured steps follow one warm-up step."""
     cell = run.cells[0]
     one = series_of(run)[cell.id]
     assert cell.steps is not None

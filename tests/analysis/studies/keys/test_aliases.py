@@ -1,4 +1,4 @@
-"""What a two-level design mixes, worked out from its points: against brute force and published designs."""
+"""Aliases of a two-level design from its points: against brute force and published designs."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from tests.made_designs import plackett_burman_12
 
 
 def points_of(base: int, generators: list[tuple[int, ...]], signs: list[int]) -> np.ndarray:
-    """All points of the base factors, the first changing slowest; each further factor is a product of these."""
+    """Points of the base factors, the first changing slowest; other factors are their products."""
     full = np.array(list(product((-1.0, 1.0), repeat=base)))
     return np.column_stack(
         [full, *(sign * column(full, word) for word, sign in zip(generators, signs, strict=True))]
@@ -74,7 +74,7 @@ def test_words_never_change_and_aliases_share_a_column(
 def test_v4_the_algebra_of_confounding(
     last: tuple[int, ...], shortest: int, of_a: list[tuple[int, ...]], of_ab: list[tuple[int, ...]]
 ) -> None:
-    """2^(4-1): with D = ABC, I = ABCD, A = BCD, AB = CD, resolution IV; with D = AB, I = ABD, A = BD, AB = D, resolution III."""
+    """D = ABC: I = ABCD, A = BCD, AB = CD, resolution IV; D = AB: I = ABD, A = BD, AB = D, III."""
     words = defining_words(points_of(3, [last], [1]))
     assert words == [(*last, 3)]
     assert resolution(words) == shortest
@@ -83,7 +83,7 @@ def test_v4_the_algebra_of_confounding(
 
 
 def test_plackett_burman_mixes_a_third_of_each_interaction_with_the_main_effects() -> None:
-    """In twelve runs a main effect's column and that of two others' product agree in 8 or 4 of 12: correlation ±1/3."""
+    """Twelve runs: a main effect and a product of two others agree in 8 or 4: correlation ±1/3."""
     rows = [frozenset[int](), *plackett_burman_12(11).values()]
     points = np.array([[1.0 if at in on else -1.0 for at in range(11)] for on in rows])
     assert np.array_equal(points.T @ points, 12 * np.eye(11))

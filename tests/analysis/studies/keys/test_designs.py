@@ -184,7 +184,7 @@ def test_the_answer_and_what_to_know(situation: str, snapshot: SnapshotAssertion
 
 
 def test_an_ablation_names_the_guilty_key_and_what_the_profile_gains_without_it() -> None:
-    """Each key in two contrasts, alone and in the profile, and the profile as a whole: 0.90 · 1.05 = 0.945 of stock's speed."""
+    """Each key alone and in the profile, and the whole profile: 0.90 · 1.05 = 0.945 of stock."""
     found = only(run_of("ablation", Keys(FOUR), ablation(4)))
     for label in ("vm.dirty_ratio alone", "vm.dirty_ratio in the profile"):
         assert term(found, label).verdict == "regressed"
@@ -256,7 +256,7 @@ def test_an_interaction_that_the_design_cannot_tell_is_refused_by_name(
 
 
 def test_a_screening_accuses_no_key_of_what_two_do_together() -> None:
-    """Two keys cost a tenth only where both are set: the main effects of others hold a third of it, and are called suspects, no more."""
+    """Two keys cost 10 % together; other main effects hold a third of it: suspects, no more."""
     keys = Keys({f"k.{at}": 0.0 for at in range(11)}, together={("k.0", "k.1"): -0.10})
     found = only(run_of("file", keys, plackett_burman_12(11)))
     assert {one.factors[0] for one in found.terms if one.verdict in {"regressed", "improved"}} - {
@@ -334,7 +334,7 @@ def test_one_block_of_a_fraction_has_effects_and_no_verdict() -> None:
 def test_cells_about_which_as_found_was_another_are_lost(
     kind: str, snapshot: SnapshotAssertion
 ) -> None:
-    """From block 4 on somebody else had set the key: what was "as found" there is not what it was in the beginning."""
+    """From block 4 on, another program had set the key, so "as found" means something else."""
     saved = designed(
         kind,
         Keys(FOUR),
@@ -453,7 +453,7 @@ def as_compare(one: Comparison) -> tuple[float, ...]:
     [("matrix", "set"), ("ablation", "alone"), ("ablation", "in profile"), ("ablation", "profile")],
 )
 def test_two_tweak_sets_differ_as_compare_says(kind: str, means: str) -> None:
-    """The same interval and p to the last digit, lost cells included, however much noisier another set is; so is the A/A check."""
+    """Equal interval and p, lost cells included, despite a noisier third set; A/A likewise."""
     broken = {
         ("profile.only-1", 2): ("failed", "gone"),
         ("stock-again", 1): ("failed", "gone"),
@@ -489,7 +489,7 @@ def test_two_tweak_sets_differ_as_compare_says(kind: str, means: str) -> None:
 
 
 def test_the_check_of_a_factorial_stands_on_the_error_of_its_effects() -> None:
-    """In 4 blocks: the mean difference of stock-again and stock, against √(2 · MS / 4) with the table's own MS and df."""
+    """4 blocks: mean of stock-again less stock over √(2 · MS / 4), with the table's MS and df."""
     run = run_of("factorial", Keys(FOUR), factorial(4))
     found = only(run)
     logs = {

@@ -1,4 +1,4 @@
-"""How often the whole table is wrong where nothing has an effect, and how often it finds what has."""
+"""Rates at which a whole table is wrong without any effect, and finds an effect that exists."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def named(found: Effects) -> set[str]:
 
 @dataclass(frozen=True)
 class Plan:
-    """A design to simulate; `does` is what keys do, as log gains, `louder` how many times noisier than the rest a tweak set is."""
+    """A design to simulate: `does` gives keys' log gains, `louder` noise factors of tweak sets."""
 
     kind: str
     keys: int
@@ -112,7 +112,7 @@ def test_where_nothing_has_an_effect_one_table_in_twenty_calls_a_key(
 
 @pytest.mark.slow
 def test_a_guilty_key_among_twelve_is_named_by_a_screening() -> None:
-    """It costs 10 % of speed; 200 tables of 32 runs, sixteen a block: the standard error is about 2.4 % · 2/√32 = 0.9 %, drift included."""
+    """The key costs 10 %; 200 tables of 32 runs: SE about 2.4 % · 2/√32 = 0.9 %, with drift."""
     found = tables(replace(SCREENING, does={7: np.log1p(-0.10)}), 200)
     right = [one for one in found if named(one) == {"key7"}]
     assert len(right) >= scipy.stats.binom.interval(0.99, 200, 0.95)[0]
@@ -121,7 +121,7 @@ def test_a_guilty_key_among_twelve_is_named_by_a_screening() -> None:
 
 @pytest.mark.slow
 def test_an_ablation_names_a_key_that_costs_a_tenth_with_enough_blocks() -> None:
-    """Of thirteen effects each stands on its own differences, blocks − 1 df: 200 tables (docs/effects.md: 98 and 100 % of them)."""
+    """Thirteen effects, each on blocks − 1 df: 200 tables (docs/effects.md: 98 and 100 %)."""
     cost = replace(ABLATION, does={2: np.log1p(-0.10)})
     few, many = (
         sum("key2" in named(one) for one in tables(replace(cost, blocks=blocks), 200)) / 200
@@ -133,7 +133,7 @@ def test_an_ablation_names_a_key_that_costs_a_tenth_with_enough_blocks() -> None
 
 @pytest.mark.slow
 def test_what_a_table_promises_to_see_it_sees_four_times_in_five() -> None:
-    """An effect of the size that tables of this design, without any, promise at the median: 400 tables see it 7 to 9 times in 10.
+    """An effect of the median promised size: 400 tables see it 7 to 9 times in 10.
 
     Not closer: each table promises by its own estimate of the noise, and Holm's later steps see a
     little more.
@@ -148,7 +148,7 @@ def test_what_a_table_promises_to_see_it_sees_four_times_in_five() -> None:
 
 @pytest.mark.slow
 def test_the_rate_holds_on_the_real_noise_of_a_machine() -> None:
-    """A saved run's cells with their labels shuffled inside each block: real noise and drift, heavy tails, and no effect left.
+    """Shuffle a saved run's labels per block: real noise, drift and tails, and no effect.
 
     300 shuffles of 9 blocks; a table in twenty may call a set.
     """

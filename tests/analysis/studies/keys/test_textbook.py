@@ -1,4 +1,4 @@
-"""Published examples, to the digits that were published, by the command; and what statsmodels says of tables without gaps.
+"""Published examples to their printed digits, and statsmodels on tables without gaps.
 
 Jain: R. Jain, The Art of Computer Systems Performance Analysis, Wiley 1991. NIST: Statistical
     Reference Datasets, certified values.
@@ -207,7 +207,7 @@ def test_v5_one_factor(analyse: Analyse) -> None:
 
 @pytest.mark.parametrize("shift", [0.0, 1e6])
 def test_v6_certified_variance(shift: float, analyse: Analyse) -> None:
-    """NIST StRD SiRstv: resistivity by five instruments; all of the variation is in the fifth digit, where careless sums lose it.
+    """NIST StRD SiRstv: all variation is in the fifth digit, where careless sums lose it.
 
     NIST's hardest tables shift small numbers far from nought: a million is added, and the digits
     that a float still has must stay.
@@ -263,7 +263,7 @@ def table(rows: Sequence[EffectRow], **levels: tuple[str, ...]) -> Effects:
 
 @given(st.integers(2, 5), st.integers(2, 5), st.integers(0, 2**32 - 1))
 def test_the_error_is_block_by_point(blocks: int, points: int, seed: int) -> None:
-    """With b complete blocks of n points: Σ (y - block mean - point mean + mean)², (b-1)(n-1) degrees of freedom."""
+    """With b complete blocks of n: Σ (y - block mean - point mean + mean)², (b-1)(n-1) d.f."""
     y = np.random.default_rng(seed).normal(5, 1, (blocks + 1, points))
     rows = [
         EffectRow(str(at), (str(at),), str(block), float(value))
@@ -283,7 +283,7 @@ def test_the_error_is_block_by_point(blocks: int, points: int, seed: int) -> Non
 
 @given(st.integers(0, 2**32 - 1))
 def test_unbalanced_tables_have_the_type_2_sums_of_squares_of_statsmodels(seed: int) -> None:
-    """Two factors of three and two levels, three to five cells a combination, random; `anova_lm(typ=2)` is the reference."""
+    """Random data, 3 × 2 levels, 3 to 5 cells each; `anova_lm(typ=2)` is the reference."""
     rng = np.random.default_rng(seed)
     rows = [
         EffectRow(

@@ -1,4 +1,4 @@
-"""What a session of monitors ends with, and what its gate lets pass: words of cost, and nothing from a machine that was not quiet."""
+"""A session of monitors ends with costs, and its gate passes nothing from a noisy machine."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def test_it_ends_with_what_watching_costs_and_not_with_who_is_faster() -> None:
 def test_nothing_passes_where_the_two_arms_without_a_monitor_agree_too_loosely(
     scatter: float, ruling: str
 ) -> None:
-    """A limit of a half is far from what any monitor but cProfile costs; the A/A decides whether that may be said."""
+    """Only cProfile costs nearly half; whether the gate may rule this out depends on the A/A."""
     run = from_json(monitored_run(MadeMonitoring(blocks=20, cell_sd=scatter)), "made.json")
     arm = Arm("made.json", (run,))
     found = judge(arm, arm, Limits(0.5, tweaksets=("sampler",)))

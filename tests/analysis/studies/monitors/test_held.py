@@ -1,4 +1,4 @@
-"""What a cell says of its monitor is held against its arm: one that tells of another, or of none, is no measurement of that arm."""
+"""A cell must report its arm's monitor: a report of another monitor, or none, disqualifies it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def told_else(arm: str, said: Mapping[str, object] | None, blocks: int = 6) -> MonitoredArm:
-    """Let the cells of an arm in the first `blocks` of 6 blocks tell something else of their monitor, or nothing at all."""
+    """Let an arm's cells in the first `blocks` of 6 blocks report another monitor, or none."""
     saved = monitored_run(MadeMonitoring(monitors=(PLACEBO, PROFILE, SAMPLER), blocks=6))
     for one in saved["benchmarks"]:
         record = one["extra_info"]

@@ -1,4 +1,4 @@
-"""The command `overhead`: text of 100 columns, JSON with everything, and errors that say what to do."""
+"""The command `overhead`: text of 100 columns, JSON with everything, and helpful errors."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_a_page(
     capsys: pytest.CaptureFixture[str],
     snapshot: SnapshotAssertion,
 ) -> None:
-    """A quiet workload, and one too noisy; monitors that were skipped, that failed, and energy of one."""
+    """A quiet and a noisy workload; skipped and failed monitors; energy for one workload."""
     monkeypatch.chdir(tmp_path)
     lost = Monitor(
         "nsys", "around", broken=dict.fromkeys(range(1, 7), ("skipped", "no nsys in PATH; " * 10))

@@ -1,4 +1,4 @@
-"""How often the table is wrong where the truth is known: 400 studies of monitors that cost nothing, or what is known, on a bad machine.
+"""Error rates with known truth: 400 studies of monitors of no or known cost, on a bad machine.
 
 The machine drifts by 5 % over a study, blocks differ by 3 %, and cells scatter by Student's t with
 3 degrees of freedom: every so often one is far off. What is called is read off the very records
@@ -37,7 +37,7 @@ def made() -> Run:
 
 
 def drawn(run: Run, rng: np.random.Generator, cost: float) -> Overhead:
-    """Draw one study anew: cells of a block in another order, the last of the arms as dear as is said."""
+    """Draw one study: reorder cells in blocks, and let the last arm cost as much as given."""
     arms = list(run.tweaksets)
     cells = []
     blocks = rng.normal(0, BLOCK_SD, BLOCKS + 1)

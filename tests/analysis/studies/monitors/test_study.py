@@ -1,4 +1,4 @@
-"""What is said of monitors whose cost is known: the figures are found, and nothing is said that the A/A does not bear."""
+"""Monitors of known cost: figures are recovered, with no claim that the A/A does not carry."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_each_arms_cost_is_found(found: Overhead) -> None:
 
 
 def test_what_a_monitor_takes_itself(found: Overhead) -> None:
-    """15 % of a core as made; its own 20 MiB, for the workload's peak did not grow; 0.1 s and 0.05 s, which the process waited."""
+    """15 % of a core; its own 20 MiB, as the workload's peak stayed; 0.1 s and 0.05 s of wait."""
     quick = arm(found, "psutil_process 0.01 s")
     assert quick.core is not None
     assert quick.core.value == pytest.approx(0.15)
@@ -78,7 +78,7 @@ def test_what_a_monitor_takes_itself(found: Overhead) -> None:
 
 
 def test_a_dear_start_is_no_rate(found: Overhead) -> None:
-    """Two CPU seconds of start, which is more than the rest took: the share of a core is that of the time at work, all CPU has both."""
+    """The start takes 2 CPU seconds, most of all: core share covers work only, total CPU both."""
     slow = replace(SAMPLER, start_cpu_s=2.0, start_s=3.0)
     one = arm(found_in(MadeMonitoring(monitors=(slow,), blocks=6)), "sampler 10 Hz")
     quick = arm(found, "sampler 10 Hz")
@@ -130,7 +130,7 @@ NOISY = MadeMonitoring(cell_sd=0.05, seed=3)
 def test_no_absence_is_claimed_without_a_quiet_a_a(
     made: MadeMonitoring, state: str, said: str
 ) -> None:
-    """Cells scatter by 5 %: half the A/A interval of 20 blocks is 5 % · √2 · 2.09 / √20 = 3.3 %, above 3. A dear profiler stays."""
+    """Scatter 5 %: A/A half-width 5 % · √2 · 2.09 / √20 = 3.3 %, above 3; cProfile is called."""
     found = found_in(made)
     assert found.control.state == state
     assert not any(one.verdict == "equivalent" for one in found.arms if one.base)
@@ -196,7 +196,7 @@ WRONG = {
 
 
 def test_a_figure_that_cannot_be_is_missing_with_its_reason() -> None:
-    """And nothing that is made of it is a figure: no share of a core below 0, none above all numbers."""
+    """No derived figure either: no share of a core below 0, none beyond all numbers."""
     saved = monitored_run(MadeMonitoring(monitors=(SAMPLER,), blocks=4))
     for one in saved["benchmarks"]:
         record = one["extra_info"]
@@ -232,7 +232,7 @@ INTERVALS = (10**400, 1e308, -1, 0, 1e-300, True, "often")
 
 
 def test_a_cost_beyond_all_numbers_breaks_nothing() -> None:
-    """Steps of 100 days where others take nanoseconds, and energy of which there was hardly any: no clock or meter can have said more."""
+    """Steps of 100 days beside nanoseconds, and hardly any energy: no clock or meter does that."""
     saved = monitored_run(MadeMonitoring(monitors=(PROFILE,), blocks=4))
     for one in saved["benchmarks"]:
         record = one["extra_info"]

@@ -1,4 +1,4 @@
-"""A run whose monitors took turns with nothing inside processes: what is found again, what is asked of it, and what is not."""
+"""Monitors that took turns, none inside processes: costs recovered, figures refused."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def arm(found: Overhead, name: str) -> MonitoredArm:
 
 
 def test_a_cost_is_found_again_and_its_absence_too(found: Overhead) -> None:
-    """Six processes of 32 pairs of four steps, 3 % of noise a step: 5 % is well seen, and none at all within 1 %."""
+    """Six processes, 32 pairs of four steps, 3 % noise a step: 5 % is found, none is within 1 %."""
     top, sampler = arm(found, "top"), arm(found, "sampler")
     assert found.units == "processes"
     assert found.control.state == "quiet"
@@ -96,7 +96,7 @@ def test_a_switch_that_acts_for_long_is_the_reason_why_nothing_is_shown() -> Non
 
 @pytest.mark.parametrize("told", [1e6, 0.0, None])
 def test_a_time_at_work_that_cannot_be_makes_no_share_of_a_core_small(told: float | None) -> None:
-    """Longer than the monitor lived, none: 0.6 % of a core while at work are never taken for 0.3 % of its life."""
+    """Longer than the monitor's life, or none: 0.6 % of a core at work never becomes 0.3 %."""
     saved = turned_run(COSTS, core=0.006)
     for one in saved["benchmarks"]:
         if one["extra_info"]["monitor"]["name"]:

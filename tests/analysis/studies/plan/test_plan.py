@@ -1,4 +1,4 @@
-"""Planning from a pilot: that the blocks it names are the blocks it takes, and that it says what it cannot know."""
+"""Plans from a pilot: the named blocks suffice, and the plan names its own limits."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def planned(made: Made, goal: Goal = GOAL) -> Any:
 
 
 def test_pilots_name_the_blocks_that_are_needed() -> None:
-    """30 pilots: the middle one names the true number within 20 %, and 95 % intervals hold it in at least 25 of 30 (binomial 99 %)."""
+    """Of 30 pilots the median is within 20 % of the true number; at least 25 intervals hold it."""
     true = blocks_needed(TRUE_SD, 0.03, 0.05 / 9)
     assert true is not None
     needs = [planned(replace(PILOT, seed=seed)) for seed in range(30)]
@@ -58,7 +58,7 @@ def test_pilots_name_the_blocks_that_are_needed() -> None:
 
 
 def test_a_run_of_the_blocks_named_finds_the_effect_four_times_in_five() -> None:
-    """The whole pipeline: the middle pilot's number as blocks of 60 runs with a true +3 %, called after Holm among 3 contrasts.
+    """Pipeline: the median pilot's blocks in 60 runs with a true +3 %, Holm over 3 contrasts.
 
     Within the binomial 99 % band of 80 %; Holm calls a little more often than its first step, for
     which the plan is made.
@@ -107,7 +107,7 @@ def test_each_workload_is_planned_in_its_own_metric_and_all_of_them_take_the_mos
 
 
 def test_time_is_that_of_the_pilots_cells() -> None:
-    """A made-up cell takes its 12 steps and a second: with three arms of 40 ms steps, a block takes 3 · (1 + 12 · .04) s = 4.44 s."""
+    """12 steps of 40 ms and 1 s per cell: with three arms, a block takes 3 · 1.48 s = 4.44 s."""
     assert planned(replace(PILOT, arms=PILOT.arms[:3])).block_s == pytest.approx(4.44, rel=0.02)
 
 
@@ -131,7 +131,7 @@ def test_a_failed_cell_does_not_spoil_its_block() -> None:
 
 
 def test_a_cell_that_did_other_work_is_no_noise() -> None:
-    """Other samples and twenty times the time in one cell of 40: it is left out, as in a comparison, and its block is not."""
+    """One of 40 cells did other work in 20 times the time: the cell is dropped, its block stays."""
     saved = saved_run(replace(PILOT, arms=PILOT.arms[:5]))
     odd = next(
         one["extra_info"]
@@ -218,7 +218,7 @@ def test_the_next_command_measures_the_planned_workloads_alone() -> None:
 
 
 def test_tweak_sets_of_the_catalogue_are_called_by_name() -> None:
-    """And a pilot whose sets did not all meet each workload names no workloads: that would cross them."""
+    """A pilot whose sets did not all meet each workload names no workloads: naming crosses them."""
     run = from_json(saved_run(replace(PILOT, workloads=("one", "two"))), "pilot")
     names = [name for name in run.tweaksets if not name.startswith("stock")]
     run = replace(
@@ -291,7 +291,7 @@ def test_deeptweaks_runs_are_refused_with_the_reason(capsys: pytest.CaptureFixtu
 
 
 def test_a_plan_beyond_a_day_is_none(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A pilot that scatters by 30 %: 10 % takes minutes, and half a percent 400 times as long; a day of blocks sees something between."""
+    """30 % scatter: 10 % takes minutes, 0.5 % 400 times as long; a day of blocks sees a middle."""
     made = replace(PILOT, arms=PILOT.arms[:3], run_cv=0.3)
     found = {
         gain: json.loads(

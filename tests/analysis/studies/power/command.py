@@ -41,7 +41,7 @@ Power = Callable[..., Printed]
 
 
 def refusals(power: Power, step: str, calls: Iterable[Sequence[object]]) -> dict[str, str]:
-    """The message of each call of a step, all of which must be refused with code 2 and nothing printed."""
+    """Map each call of a step to its message; all must be refused with code 2 and no output."""
     messages = {}
     for args in calls:
         printed = power(step, *args)
@@ -51,7 +51,7 @@ def refusals(power: Power, step: str, calls: Iterable[Sequence[object]]) -> dict
 
 
 def model_at(path: Path, *key: object) -> Model:
-    """The model of a folder that begins with this key (network, GPU, memory clock); without one the first."""
+    """The folder's first model whose key (network, GPU, memory clock) begins with `key`."""
     return next(
         read() for known, read in parameters.available(path).items() if known[: len(key)] == key
     )

@@ -13,7 +13,7 @@ from tests.analysis.studies.power.command import Power, Printed
 
 @pytest.fixture(scope="session")
 def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder of parameters; `analysis.studies.power` takes its relative name where messages are compared."""
+    """A folder of parameters; tests that compare messages use the folder's relative name."""
     return made_control.folder(tmp_path_factory.mktemp("made") / "parameters")
 
 

@@ -25,7 +25,7 @@ KNOBS = Knobs(
 
 
 def folder(place: Path) -> Path:
-    """Parameters of `made_up` on a 3080Ti at both memory clocks; the faster memory gives and draws more."""
+    """Parameters of `made_up` on a 3080Ti, two memory clocks: the faster gives and draws more."""
     place.mkdir(exist_ok=True)
     for mem_mhz, busy in ((5001.0, 60.0), (9501.0, 75.0)):
         model = reference(mem_mhz=mem_mhz, busy=busy)

@@ -1,4 +1,4 @@
-"""A model of a machine without clocks and without a sensor of power: throttles, and CPU seconds per second."""
+"""A model of a machine without clocks and power sensor: throttles, CPU seconds per second."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ DUTIES = (0.25, 0.5, 1.0)
 
 
 def rows() -> list[PartitionRow]:
-    """Of `resnet50`: a process of share s at a duty d takes 0.02·s·d CPU seconds per second and gives in proportion."""
+    """`resnet50`: share s at duty d takes 0.02·s·d CPU seconds per second, output in proportion."""
     return [
         PartitionRow(
             "resnet50",

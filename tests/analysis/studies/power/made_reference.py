@@ -1,4 +1,4 @@
-"""A model of the reference's kind whose numbers are made up: formulas as they are, and trees small enough to be read."""
+"""A model with the reference's formulas, invented numbers, and trees small enough to read."""
 
 from __future__ import annotations
 

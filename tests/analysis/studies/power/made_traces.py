@@ -62,7 +62,7 @@ class Truth:
 def rows(
     truth: Truth | None = None, network: str = "made", mem_mhz: float = 5001.0
 ) -> list[PartitionRow]:
-    """Anchors, sweep and static rows as tools write them: utilisation to 0.1 points, power to 0.01 W, throughput to 0.01 images/s."""
+    """Anchors, sweep and static rows as tools round them: 0.1 points, 0.01 W, 0.01 images/s."""
     truth = truth or Truth()
     found = [_row(truth, point, None, network, mem_mhz) for point in catalog.points("anchor")]
     found += [

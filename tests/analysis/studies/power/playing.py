@@ -92,7 +92,7 @@ def seen(
 
 @cache
 def reader(path: str, network: str, gpu: str) -> Callable[[], Mapping[float, Model]]:
-    """What reads these models: the same each time, so that what was searched with them is not searched again."""
+    """A reader of these models, equal on each call so that searches are reused."""
     return partial(parameters.models_for, Path(path), network, gpu)
 
 

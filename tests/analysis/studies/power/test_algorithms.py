@@ -1,4 +1,4 @@
-"""What decides: the original's own sequences to the last state (A7), and what holds for every algorithm."""
+"""Algorithms: the original's sequences to the last state (A7), and invariants of them all."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def replay() -> dict[str, dict[str, dict[str, float]]]:
 @reads_reference
 @pytest.mark.parametrize("algorithm", ["batchdvfs", "morak", "pctodl"])
 def test_whole_runs_on_the_predictor_come_out_as_the_originals_do(algorithm: str) -> None:
-    """12 tasks of 30 iterations, power and images at once those of the settings, each tenant with an equal part of the images.
+    """12 tasks of 30 iterations; power and images follow the settings at once, images split evenly.
 
     Throughput and power are means from iteration 15 on; above the cap counts in all.
     """
@@ -189,7 +189,7 @@ told = st.tuples(
 def test_whatever_is_seen_what_is_asked_for_can_be_set(
     place: Path, name: str, story: list[tuple[float, float | None, bool, float, bool]]
 ) -> None:
-    """Readings of any size, tenants that finish no batch, memory that runs out, caps that cannot be kept, clocks that are refused."""
+    """Any reading, tenants without a batch, full memory, impossible caps, refused clocks."""
     controller = algorithms.at_work(asked_of(name, place))
     decision = controller.first()
     settable(decision)

@@ -1,4 +1,4 @@
-"""Our own controller and its parts: what is learnt from readings, what is chosen by it, and the step response (A8)."""
+"""Our controller and its parts: learning from readings, choosing, and the step response (A8)."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def phases(
     noise_w: float = 0.0,
     seed: int = 0,
 ) -> list[Phase]:
-    """The predictor with a lag of 2 s, read every 3 s, from 210 MHz: `decide` gets clock, reading and cap before each iteration."""
+    """The predictor, 2 s lag, read every 3 s, from 210 MHz; `decide` gets clock, power and cap."""
     curve = tables.curve(5001.0, FOUR)
     noise = np.random.default_rng(seed)
     mhz, power = 210.0, float(curve.power_w[0])
@@ -155,7 +155,7 @@ def test_with_noise_of_2_w_it_is_rarely_above(monkeypatch: pytest.MonkeyPatch, s
 
 @reads_reference
 def test_thermo_has_no_rest_and_is_above_the_cap_half_of_the_time() -> None:
-    """What ours is to mend; also a check that the simulation is the specification's: its throughput under 230 and 180 W within 0.1 %."""
+    """The fault ours must mend; also, throughput at 230 and 180 W is the specification's."""
     tables = efficientnet()
     thermo = Thermo(draw_of(tables.models[5001.0], tables.curve(5001.0, FOUR).anchor), Steps())
     found = phases(
@@ -223,7 +223,7 @@ def test_late_readings_teach_only_what_they_can_show(
 def test_the_partition_is_searched_once_more_when_the_band_is_learnt_and_then_stays(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The search names another that promises more; the device gives less there, and it is not left again."""
+    """The search promises more elsewhere; the device gives less there, yet the partition stays."""
     other = Partition((25.0,) * 4, (32,) * 4)
     tables = efficientnet()
     promised = PartitionAnswer(Setting(other, 1110.0, 5001.0), 1e6, 180.0, 90.0, 90.0, 190.0, 1)
@@ -262,7 +262,7 @@ def test_a_model_that_was_judged_begins_with_its_own_band(tmp_path: Path) -> Non
 def test_steady_stays_below_the_cap_on_a_device_that_draws_otherwise_and_uses_what_there_is(
     place: Path, gain: float
 ) -> None:
-    """Seed 1 draws more by `gain`; without noise all of it must be below the cap, and within two states of it."""
+    """Seed 1 draws more by `gain`; without noise all is below the cap, within two states of it."""
     device = made_control.plant(place, Mismatch(gain_error=gain, lag_s=2.0, seed=1))
     asked = question("steady", place)
     rows = play(asked, algorithms.at_work(asked), device)[30:]

@@ -1,4 +1,4 @@
-"""The project's own model: what holds of it whatever the traces, and how wrong it is on rows it was not shown.
+"""The project's own model: invariants for any traces, and errors on held-out rows.
 
 The reference's tables are its regressors' answers, not measurements.
 """
@@ -33,7 +33,7 @@ TABLES = sorted((REFERENCE / "pctodl").glob("reconstructed_anchor_*.csv"))
 
 
 def gpu_rows(seed: int = SEED) -> list[PartitionRow]:
-    """A GPU of another law than the model's, in which each tenant adds less than the one before; 2 % noise."""
+    """A GPU that obeys another law: each tenant adds less than the one before; 2 % noise."""
     chance = np.random.default_rng(seed)
     rows = []
     for share in (10.0, 20.0, 40.0):
@@ -148,7 +148,7 @@ def test_a_partition_is_answered_alike_alone_and_among_others(model: Own) -> Non
 
 
 def test_clocks_between_the_measured_ones_are_predicted(model: Own) -> None:
-    """Noise is 2 %; at 600 MHz, which no row has, the truth is 1/(1/x + 1/2500) of x = 30·40^.8·16/22·600/1950."""
+    """2 % noise; no row has 600 MHz, where 1/(1/x + 1/2500), x = 30·40^.8·16/22·600/1950, holds."""
     x = 30.0 * 40.0**0.8 * 16.0 / 22.0 * 600.0 / 1950.0
     said = model.throughput_images_per_s(
         model.anchor([Partition((20.0, 20.0), (16, 16))]), np.array([600.0])
@@ -157,7 +157,7 @@ def test_clocks_between_the_measured_ones_are_predicted(model: Own) -> None:
 
 
 def test_held_out_errors_and_the_guard_band(judged: Own) -> None:
-    """27 rows by partition and 27 by clock: the band holds 53 of the 54 at least (the rank of 95 % of 55)."""
+    """27 rows by partition and 27 by clock: the band holds at least 53 of 54 (95 % of 55)."""
     by_batch, by_clock = (
         judged.held_out[name]["throughput_images_per_s"] for name in ("batch", "clock")
     )
@@ -254,7 +254,7 @@ def test_cpu_traces_have_throttle_for_the_clock_and_cpu_seconds_for_watts() -> N
 
 
 def test_rows_without_a_requested_clock_are_anchors_whatever_their_clock() -> None:
-    """A GPU that may not be locked slows down under load: that belongs to the partition, and nobody chose a clock."""
+    """A GPU without locked clocks slows under load: this belongs to the partition, not a clock."""
     rows = [
         replace(row, sm_mhz=1950.0 - 40.0 * len(row.shares))
         for row in gpu_rows()
@@ -314,7 +314,7 @@ def test_unusable_rows_are_counted_by_reason_and_too_few_others_refused() -> Non
 def test_rows_of_two_back_ends_power_sources_or_image_sizes_are_not_fitted_together(
     name: str,
 ) -> None:
-    """A CPU's and a GPU's rows of one partition would be its repetitions, and their mean what neither gives."""
+    """Rows of a CPU and a GPU would pass as repetitions, with a mean that neither yields."""
     rows = [replace(row, extra={name: "one"}) for row in small_rows()]
     assert len(gathered([*rows, replace(rows[0], extra={})]).anchors) == 12
     with pytest.raises(Refused, match=name):
@@ -331,7 +331,7 @@ def test_a_memory_clock_that_a_driver_reads_one_mhz_lower_is_one_clock() -> None
 
 
 def test_the_originals_synthetic_traces_fit_too() -> None:
-    """Its curve over the clock has one start for all partitions, another law: within 3 % at a clock held out."""
+    """Another law (one start of the clock curve for all): within 3 % at a held-out clock."""
     material = gather(made_traces.rows(), "made", 5001.0, "3080Ti")
     points, swept = material.points, {*material.others["partition"]}
     held = points["clock"] == 1110.0
@@ -381,7 +381,7 @@ def test_a_clock_is_one_group_however_it_was_read() -> None:
 
 
 def test_errors_are_those_of_the_predictions() -> None:
-    """+10 %, -30 %, +20 % in three groups: mean 20 %, between first and last 30 %; times 1.2, two of three hold."""
+    """+10, -30, +20 % in three groups: mean 20 %, first to last 30 %; times 1.2, two hold."""
     errors = fit_own.errors([1.0, 2.0, 3.0], np.array([1.1, 0.7, 1.2]), ordered=True, guard=1.2)
     expected = {
         "mape": 0.2,
@@ -421,7 +421,7 @@ def test_given_memory_utilisation_a_power_law_is_found_whatever_is_held_out(grou
 
 
 def test_held_out_rows_have_no_say_in_the_memory_stage() -> None:
-    """Twice the measured throughput of batch 32 halves predicted/measured there: the prediction is the same."""
+    """Doubling batch 32's throughput halves predicted/measured there: the prediction stays."""
     points = with_memory()
     groups = [partition.batches[0] for partition in points["partition"]]
     of_32 = np.array(groups) == 32
@@ -475,7 +475,7 @@ def test_all_partitions_of_one_share_are_predicted_from_the_others() -> None:
 
 @pytest.mark.needs("reference")
 def test_the_memory_stage_keeps_the_figures_of_a11_in_the_median_of_ten_tables() -> None:
-    """Lists of shares, and all of one share alike; the tables were computed from memory utilisation."""
+    """For lists of shares and for equal shares; the tables stem from memory utilisation."""
     stages = [fit_own.judge_memory_stage(table(path)) for path in TABLES]
     medians = {
         name: np.median([stage[name]["throughput_images_per_s"]["mape"] for stage in stages])

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """Two files as a profile leaves them: one with rows that failed, one with clocks and idle rows."""
+    """Two files from a profile: one with failed rows, one with clocks and idle rows."""
     rows = [row for row in gpu_rows() if len(row.shares) < 4 and row.shares[:1] != (40.0,)]
     failed = replace(
         rows[0],

@@ -1,4 +1,4 @@
-"""The original's procedure finds again what traces were made with, and the slopes that it once found itself."""
+"""The original's procedure recovers the parameters behind traces, and its own old slopes."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_a_slope_with_batch_of_almost_nothing_comes_back_within_five_thousandths
 def test_curves_of_several_processes_come_back_where_their_parameters_need_not(
     found: Reference,
 ) -> None:
-    """Root of the mean square: memory over the grid, within 0.1 points; SMs over full partitions, within 2.
+    """Memory over the grid within 0.1 points (RMS), SMs over full partitions within 2.
 
     The line of the SM prior is read off full partitions, which lie on it only where they are least
     filled; κ then makes up for it.
@@ -95,7 +95,7 @@ def test_what_was_fitted_is_read_back_to_the_last_bit(found: Reference, tmp_path
 
 
 def test_boosted_trees_as_arrays_say_what_the_rows_said(found: Reference) -> None:
-    """In-sample, so nearly exact: that the arrays were taken over rightly, not that the model is good."""
+    """In-sample, so nearly exact: shows that arrays were copied right, not a good model."""
     partitions = catalog.grid()
     among = padded(partitions)
     mem = mem_prior_percent(TRUTH.mem_single, TRUTH.mem_system, among)

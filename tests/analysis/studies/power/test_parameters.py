@@ -1,4 +1,4 @@
-"""Parameters: the reference's folder and our own files say the same, and what is neither is refused."""
+"""Parameters: the reference's folder and our files agree; anything else is refused."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ def test_a_gpu_without_parameters_of_its_own_gets_no_other_ones() -> None:
 def test_sets_are_looked_up_in_the_originals_order(
     there: list[str], gpu: str, mem_mhz: float, found: str | None
 ) -> None:
-    """All that is known; data set and GPU; GPU; GPU and memory clock; data set and memory clock; memory clock; nothing."""
+    """All; data set, GPU; GPU; GPU, memory clock; data set, memory clock; memory clock; none."""
     assert reference_folder.set_for(there, gpu, mem_mhz) == found
 
 

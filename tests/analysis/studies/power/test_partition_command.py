@@ -1,4 +1,4 @@
-"""`power partition`: by names or by task, our own search or the original's, on a page or as JSON."""
+"""`power partition` by names or task, with our search or the original's, as a page or JSON."""
 
 from __future__ import annotations
 

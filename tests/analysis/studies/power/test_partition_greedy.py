@@ -50,7 +50,7 @@ def test_all_of_the_share_is_given_away_at_a_clock_that_keeps_the_cap_to_a_watt(
 
 
 def test_a_loose_cap_searches_all_on_both_memory_clocks() -> None:
-    """A process alone is best for a model that takes something off for every process; then nothing is left to give away."""
+    """A model that charges each process prefers one process; then nothing is left to assign."""
     costly = by_memory(*(replace(one, likes=-1000.0) for one in BOTH.values()))
     found = greedy(costly, GPU, 1000.0, network="none")
     first = sum(len(greedy_batches(share, "none")) for share in range(5, 101, 5))
@@ -61,7 +61,7 @@ def test_a_loose_cap_searches_all_on_both_memory_clocks() -> None:
 
 
 def test_left_over_share_is_handed_out_and_the_clock_stays() -> None:
-    """Two processes of 5 % just fit at the lowest clock of the search; with all of the share they do not, and the answer says so."""
+    """Two processes of 5 % just fit at the lowest searched clock, but not with all the share."""
     model = Toy(5001.0)
     two = partition((5.0, 32), (5.0, 32))
     cap_w = float(model.power_w(model.anchor([two]), np.array([500.0]))[0]) + 0.01

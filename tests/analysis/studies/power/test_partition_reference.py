@@ -1,4 +1,4 @@
-"""The original's own answers, to the last digit, and ours, which must be better: on the reference's parameters."""
+"""On the reference's parameters: the original's answers to the last digit, and our better ones."""
 
 from __future__ import annotations
 

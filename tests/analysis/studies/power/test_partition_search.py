@@ -1,4 +1,4 @@
-"""Our own partitioner: never above the cap, never below what was profiled, mixes where they are better, the same each time."""
+"""Our partitioner: within the cap, no worse than profiled, mixed where better, deterministic."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ CLOCKS = np.array([mhz for mhz in GPU.sm_mhz if mhz <= GPU.anchor_mhz])
 def tried(
     models: Iterable[Toy], partitions: Iterable[Partition], cap_w: float, slo_ms: float = np.inf
 ) -> float:
-    """The highest throughput within cap and latency, each partition and clock by itself; -inf where there is none."""
+    """The highest throughput within cap and latency over each partition and clock, or -inf."""
     highest = -np.inf
     for model in models:
         for one in partitions:
@@ -70,7 +70,7 @@ def test_the_answer_is_the_best_of_everything_that_stays_below_the_cap(
     falling: bool,  # noqa: FBT001
     slo_ms: float | None,
 ) -> None:
-    """Whichever way the model's power runs with the clock; with a guard band, the power times the band stays below."""
+    """For power rising or falling with the clock; power times guard band stays below the cap."""
     models = {mhz: replace(one, falling=falling) for mhz, one in BOTH.items()}
     highest = tried(models.values(), SMALL, (cap_w - margin_w) / (guard or 1.0), slo_ms or np.inf)
     asked: dict[str, Any] = {
@@ -103,7 +103,7 @@ def test_without_partitions_of_its_own_a_model_is_searched_on_the_profiling_grid
 
 
 def test_no_batch_is_searched_that_does_not_fit_into_memory() -> None:
-    """vgg19 takes up to 160 images a process; the model, which knows nothing of it, would have liked 256."""
+    """vgg19 takes at most 160 images per process; the model, unaware of it, prefers 256."""
     for network, most in (("resnet50", 256), ("vgg19", 160)):
         model = Toy(network=network)
         found = best(by_memory(model), GPU, 1000.0, network=network, max_processes=2)

@@ -35,7 +35,7 @@ def made(tmp_path: Path) -> Path:
 
 
 def test_pages(made: Path, tmp_path: Path, power: Power, snapshot: SnapshotAssertion) -> None:
-    """Two processes: 60 + 0.1·100 = 70 % of the SMs, 30 + 0.1·200 = 50 % of the memory; 600 + 0.1·3000 = 900 images/s at 1950 MHz.
+    """Two processes: 60 + 0.1·100 = 70 % SMs, 30 + 0.1·200 = 50 % memory, 900 images/s.
 
     And a model without watts and clocks, beyond what it was fitted to.
     """
@@ -80,7 +80,7 @@ def test_a_model_without_watts_and_clocks_says_what_it_has(tmp_path: Path, power
 def test_rows_of_a_file_are_predicted_each_by_its_model(
     made: Path, tmp_path: Path, power: Power
 ) -> None:
-    """Measured or not, and whether the clock was recorded or only asked for; idle rows are left out."""
+    """Measured or not, with a recorded or only a requested clock; idle rows are left out."""
     (tmp_path / "t.csv").write_text(
         "model_name,p_list,b_list,target_freq,mem_freq,sm_freq,throughput_total,outcome\n"
         'one,"[25, 25]","[16, 16]",,9501,1950,880,\n'
@@ -102,7 +102,7 @@ def test_rows_of_a_file_are_predicted_each_by_its_model(
 def test_a_profile_of_a_gpu_that_was_only_read_is_predicted_by_the_model_made_of_it(
     tmp_path: Path, power: Power
 ) -> None:
-    """Its rows have an SM clock as well as a throttle, which is what was set; and of one memory clock a mean of 3200.98 MHz."""
+    """Rows have an SM clock and the throttle that was set; memory clocks average 3200.98 MHz."""
     (run,) = RUNS.glob("gpu-profile_*.json")
     traces, made = tmp_path / "traces", tmp_path / "parameters"
     power("traces", run, "-o", traces)

@@ -47,7 +47,7 @@ def said(of: Reference, partition: Partition, sm_mhz: float) -> tuple[float, flo
 
 @reads_reference
 def test_every_golden_prediction_is_met() -> None:
-    """60 of them, printed to four places: half a unit of the last is all that may differ; all in one call a model."""
+    """60 predictions to four places, so half a unit of the last may differ; one call per model."""
     golden: list[dict[str, Any]] = json.loads((PCTODL / "golden_predict.json").read_text())
     assert len(golden) == 60
     for one in golden:
@@ -123,7 +123,7 @@ def test_priors_are_what_the_formulas_say_in_plain_arithmetic(one: Partition) ->
 
 
 def test_throughput_has_two_laws_and_a_jump_between_them() -> None:
-    """Below a fifth of the reference (300 < 0.2·3000), ref·x^(gamma/2) from 0; else from the start upwards. x is ¼ at 645 MHz."""
+    """Below a fifth of the reference: ref·x^(gamma/2) from 0, else from the start; x is ¼."""
     curve = reference().throughput
     quarter = np.array([645.0])
     assert laws.throughput_images_per_s(curve, np.array([3000.0]), quarter) == pytest.approx(
@@ -137,7 +137,7 @@ def test_throughput_has_two_laws_and_a_jump_between_them() -> None:
 def test_what_lies_outside_the_fit_or_was_never_measured_is_said(
     snapshot: SnapshotAssertion,
 ) -> None:
-    """By the original's grid, or what an own model was fitted to: batches of 1 and 8, shares from 25 %, two processes at most."""
+    """Beyond the original's grid or an own fit: batches 1 and 8, shares from 25 %, 2 processes."""
     one, other = reference(), made_cpu.model()
     assert beyond(one, Setting(equal(25, 4, 16), 1950.0, 5001.0)) == ()
     assert beyond(other, Setting(Partition((25.0, 25.0), (8, 8)), 1.0, 0.0)) == ()
@@ -153,7 +153,7 @@ def test_what_lies_outside_the_fit_or_was_never_measured_is_said(
 
 
 def test_a_feature_is_cut_to_float32_before_it_is_compared() -> None:
-    """As when the trees were grown: what is a hair above the threshold in double precision is on it in single."""
+    """As the trees were grown: a hair above a threshold in double is on it in single precision."""
     tree = ensemble(1, [(0, 16.0, 1.0, 2.0)], rate=1.0)
     assert tree.predict(np.array([[16.0], [16.0 + 1e-9], [16.001]])).tolist() == [1.0, 1.0, 2.0]
 

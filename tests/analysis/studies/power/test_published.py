@@ -1,4 +1,4 @@
-"""Parameters as PctoDL publishes them (.json, .pth, .pkl): read without running anything that is in them."""
+"""Parameters as PctoDL publishes them (.json, .pth, .pkl): read without running their code."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ RAW = {
 
 
 def state_dict(values: Mapping[str, float], name: str = "model") -> bytes:
-    """What torch.save writes of a state_dict: a zip with a pickle of protocol 2 and a file of little-endian floats a tensor."""
+    """A state_dict as torch.save writes it: a zip of a protocol-2 pickle and a file per tensor."""
 
     def text(word: str) -> bytes:
         return b"X" + struct.pack("<I", len(word)) + word.encode()
@@ -122,7 +122,7 @@ def published(tmp_path: Path, grown: dict[str, Any]) -> Path:
 
 
 def test_a_published_folder_is_read_as_it_is(published: Path, grown: dict[str, Any]) -> None:
-    """Trees answer what scikit-learn's do; the priors have their coefficients, positive where the original makes them so."""
+    """Trees answer as scikit-learn's do; priors' coefficients are positive as in the original."""
     there = parameters.available(published)
     assert sorted(there) == [
         ("resnet50", "3080Ti", 5001.0),
@@ -233,7 +233,9 @@ def packed(pickled: bytes) -> bytes:
 def test_the_traps_do_run_where_they_are_unpickled(tmp_path: Path) -> None:
     for way, pickled in programs(tmp_path / "ran").items():
         if way != "a way round through an allowed package":  # it is not in every numpy
-            joblib.load(io.BytesIO(pickled)) if "inside" in way else pickle.loads(pickled)  # noqa: S301
+            joblib.load(io.BytesIO(pickled)) if "inside" in way else pickle.loads(  # noqa: S301
+                pickled
+            )
             (tmp_path / "ran").unlink()
 
 

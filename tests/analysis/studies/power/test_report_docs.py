@@ -48,7 +48,7 @@ def test_every_step_that_a_person_takes_is_named() -> None:
 
 
 def test_a_step_of_the_page_can_be_asked_for() -> None:
-    """Its options exist and their values are of the right kind; what they name need not be there."""
+    """Options exist and their values have the right type; named files need not exist."""
     parser = argparse.ArgumentParser()
     STEPS.arguments(parser)
     lines = [line for line in LINES if line.startswith("deeptweak power")]

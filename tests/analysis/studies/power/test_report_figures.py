@@ -89,19 +89,19 @@ def test_each_cap_of_a_schedule_has_its_own_way_to_it() -> None:
 
 @given(st.lists(st.sampled_from([100.0, 120.0]), min_size=1, max_size=40), st.floats(0, 500))
 def test_no_reading_moves_the_rule(caps: list[float], power_mean: float) -> None:
-    """Other powers and throughputs, the same iterations: else an algorithm could choose what it is judged by."""
+    """Only power and throughput differ: else an algorithm could choose its own yardstick."""
     wild = {"power_mean": power_mean, "throughput_images_per_s": 1.0}
     assert steady(*map(iteration, caps)) == steady(*(iteration(cap, **wild) for cap in caps))
 
 
 def test_throughput_is_images_over_time_and_no_mean_of_rates() -> None:
-    """1 s at 100 images/s and 3 s at 200: (100 + 600) / 4 = 175, where a mean of the rates would say 150."""
+    """1 s at 100 images/s and 3 s at 200: (100 + 600) / 4 = 175; the mean of rates is 150."""
     slow = iteration(measured_s=1.0, throughput_images_per_s=100.0)
     assert found(*[iteration()] * 3, slow, iteration())[THROUGHPUT] == pytest.approx(175)
 
 
 def test_violations_are_parts_of_the_time_that_was_measured() -> None:
-    """Of 6 steady seconds 1.5 above the cap, .6 of them above 1.02 times it; 9 W·s above in 6 s are 90 a minute."""
+    """Of 6 steady seconds 1.5 above the cap, .6 above 1.02 times; 9 W·s in 6 s are 90 a minute."""
     above = iteration(above_cap_s=1.5, above_102_s=0.6, above_cap_unit_s=9.0)
     result = found(*[iteration(above_cap_s=3.0, above_102_s=3.0)] * 3, above, iteration())
     expected = {ABOVE: 0.25, ABOVE_102: 0.1, EXCESS: 90, WHOLE_102: 9.6 / 15}
@@ -109,7 +109,7 @@ def test_violations_are_parts_of_the_time_that_was_measured() -> None:
 
 
 def test_energy_and_latency() -> None:
-    """540 J for 1,200 images; the slower process has a p95 of 24 ms; half of its half of the images is over the SLO."""
+    """540 J for 1,200 images; p95 24 ms in the slower process; half of its half exceeds the SLO."""
     result = found(*[iteration()] * 5)
     expected = {PER_IMAGE: 0.45, POWER: 90, P95: 24, OVER_SLO: 0.25}
     assert {name: result[name] for name in expected} == pytest.approx(expected)

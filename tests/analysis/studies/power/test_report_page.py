@@ -1,4 +1,4 @@
-"""The step `power report`: text of 100 columns, JSON with everything, and a section on the page of a run."""
+"""The step `power report`: text of 100 columns, full JSON, and a section on a run's page."""
 
 from __future__ import annotations
 
@@ -137,7 +137,7 @@ def test_the_html_report_has_section_and_pictures() -> None:
 
 
 def test_figures_are_metrics_of_each_cell(tmp_path: Path) -> None:
-    """So that a notebook, `export` and `compare --metric` have them; a cell whose rows cannot be read has none."""
+    """For notebooks, `export` and `compare --metric`; a cell with unreadable rows has none."""
     import deeptweak
 
     content = capped_run(SMALL)

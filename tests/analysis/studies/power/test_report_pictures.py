@@ -1,4 +1,4 @@
-"""Pictures of capped runs: drawn from runs whose truth is known, nothing cut, and none of runs that had no cap."""
+"""Pictures of capped runs: drawn from known truth, nothing cut, and none without a cap."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def test_runs_under_a_cap_have_all_of_them_and_others_none(scene: Scene) -> None
 
 
 def test_the_forest_has_throughput_left_and_the_cap_right(drawings: dict[str, Figure]) -> None:
-    """All tasks together: steady 14.3 % more than powercap at 0 %, morak above 1.02 times the cap for a third of the time."""
+    """All tasks: steady +14.3 % on powercap at 0 %, morak a third of the time above 1.02 times."""
     rates, above = drawings["power_forest"].axes[:2]
     assert [x for line in lines_of(rates, "^") for x, _ in points(line)] == pytest.approx(
         [14.6, 18.0, 18.0, 14.3], abs=1.0

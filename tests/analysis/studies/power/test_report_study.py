@@ -1,4 +1,4 @@
-"""Algorithms on tasks against a baseline: what is made to be so is found, and what must not be said is not."""
+"""Algorithms on tasks against a baseline: built-in effects are found, unfounded ones are not."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def alter(
     rows: slice = slice(None),
     **fields: Any,
 ) -> JSON:
-    """Put values into rows of the cells whose name has all `parts`, in some blocks; a function makes a value of the row."""
+    """Set row values in cells whose names have all `parts`, in `blocks`; functions get the row."""
     for benchmark in saved["benchmarks"]:
         record = benchmark["extra_info"]
         if record["block"] in blocks and all(part in record["id"] for part in parts):
@@ -105,7 +105,7 @@ def lose(saved: JSON, *parts: str, blocks: Collection[int]) -> JSON:
 
 
 def test_throughput_against_the_baseline_as_it_was_made() -> None:
-    """1050 · .96 against 900 · .98 is 14.3 % more; the interval of 8 blocks holds it and is a percent wide at most."""
+    """1050 · .96 against 900 · .98: + 14.3 %, within 8 blocks' interval of at most 1 % width."""
     side = only(MadeCapped())
     found = contrast(side, "steady")
     assert found["value"] == pytest.approx(1050 * 0.96 / (900 * 0.98) - 1, abs=0.004)
@@ -117,7 +117,7 @@ def test_throughput_against_the_baseline_as_it_was_made() -> None:
 
 
 def test_who_holds_the_cap_is_said_by_the_interval() -> None:
-    """Morak draws 1.01 times the cap and scatters by 3 W of 130: about a third of its time is above 1.02 times it."""
+    """Morak draws 1.01 times the cap, scatter 3 W of 130: a third of its time above 1.02 times."""
     (group,) = only(SMALL).groups
     assert arm(group, "steady").holds == "yes"
     assert arm(group, "morak").holds == "no"
@@ -166,7 +166,7 @@ def test_shares_are_compared_by_differences_and_holm_is_over_a_back_end() -> Non
 
 
 def test_steady_never_beside_the_copy_of_another_back_end() -> None:
-    """The same algorithms on a plant and on hardware: two sides, each with its own baseline, no figure of both."""
+    """The same algorithms on a plant and on hardware: two sides, own baselines, never pooled."""
     saved = alter(
         capped_run(replace(SMALL, backends=("replay", "gpu-readonly"))),
         "gpu-readonly",
@@ -257,7 +257,7 @@ def faster(row: dict[str, float]) -> float:
 
 
 def test_predictions_are_held_against_what_ran_as_asked() -> None:
-    """Not against iterations with a refused setting, nor where a GPU at its limit ran slower than it was set to."""
+    """Iterations with a refused setting, or a throttled GPU below its clock, do not count."""
     made = replace(
         SMALL, algorithms=(POWERCAP, STEADY, replace(PCTODL, refused=("sm_mhz: refused",)))
     )
@@ -279,13 +279,13 @@ def test_predictions_are_held_against_what_ran_as_asked() -> None:
 
 
 def test_the_front_has_who_is_not_beaten() -> None:
-    """Steady has most from least but for pctodl, which draws more and has more; morak draws most and has less."""
+    """Steady is most efficient; pctodl draws more and has more; morak draws most and has less."""
     (group,) = only(SMALL).groups
     assert {one.name for one in group.arms if one.front} == {"steady", "pctodl"}
 
 
 def test_all_tasks_together_count_alike() -> None:
-    """Better by a half on one task and worse by a third on the other is no difference: log 1.5 = -log(1/1.5)."""
+    """Gaining a half on one task cancels losing a third on the other: log 1.5 = -log(1/1.5)."""
     fast, slow = (Algorithm("steady", rate, 0.98, 1.0) for rate in (1350.0, 600.0))
     made = MadeCapped(blocks=6, iterations=12, algorithms=(POWERCAP,))
     saved = capped_run(replace(made, algorithms=(POWERCAP, fast)))
@@ -350,7 +350,7 @@ def test_a_row_that_cannot_be_is_refused_with_its_place(snapshot: SnapshotAssert
 
 
 def test_a_lost_reading_makes_nobody_hold_the_cap() -> None:
-    """All the time above it in three blocks of five, and a reading of each of these is lost: the other two show nothing."""
+    """Always above the cap in three blocks of five, each with a lost reading: two show nothing."""
     saved = lose(
         violate(capped_run(SMALL), "=steady", blocks={1, 2, 3}), "=steady", blocks={1, 2, 3}
     )
@@ -380,7 +380,7 @@ def test_a_block_in_which_nothing_was_done_is_in_no_mean_of_a_rate_and_is_counte
 
 
 def test_the_cap_is_held_over_all_tasks_of_an_arm_and_not_over_those_of_the_baseline() -> None:
-    """Powercap was skipped in task 13, and there steady is above the cap all the time: half of all its time."""
+    """Powercap skipped task 13, where steady is always above the cap: half of all its time."""
     side, _ = judged(
         skip(
             violate(capped_run(TWO), "=steady", "task=13", blocks=range(6)), "task=13", "=powercap"
@@ -421,7 +421,7 @@ def test_what_was_not_compared_is_said_by_why(algorithms: Sequence[Algorithm], s
 
 
 def test_answers(snapshot: SnapshotAssertion) -> None:
-    """What is said of a back-end and of its tasks; two blocks are too few, and a baseline that did not run is none."""
+    """Sentences on a back-end and its tasks; two blocks are too few; a baseline must have run."""
     odd = replace(
         STEADY,
         lost=("oom: full",),

@@ -1,4 +1,4 @@
-"""The step `power traces`: a saved profile becomes files of traces that read back as they were measured."""
+"""The step `power traces`: a saved profile becomes trace files that read back as measured."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ POINTS = (
 
 
 def profile(**other: str) -> JSON:
-    """Five points of a CPU; the third does not fit into memory, the fourth was skipped, the fifth is the idle machine."""
+    """Five CPU points: the third ran out of memory, the fourth was skipped, the fifth is idle."""
     names = [f"power_profile:{one}" for one in POINTS]
     saved = saved_run(Made(arms=(STOCK,), workloads=names, blocks=1, steps=3, warmup=0))
     ours = saved["deeptweak"]

@@ -103,7 +103,7 @@ def test_it_looks_every_third_iteration_below_the_cap_once_it_has_seen_five(shad
 
 
 def test_it_learns_what_the_model_misses(shadow: Shadow) -> None:
-    """The device gives 300 images/s more than the model wherever there are three processes, and what it says elsewhere."""
+    """The device beats the model by 300 images/s with three processes, and matches it elsewhere."""
     for at in range(30):
         three = at % 2 == 0
         now = Settings(

@@ -77,7 +77,7 @@ def test_wrong_files(tmp_path: Path, snapshot: SnapshotAssertion) -> None:
 
 
 def test_the_run_side_reads_the_same_tasks(tmp_path: Path) -> None:
-    """Both sides of the wall read one file, ours or a user's: a key that one knows the other must not refuse."""
+    """Run side and analysis read the same file: neither may refuse a key that the other accepts."""
     own = (
         "{id: 7, gpu: cpu, model: m, dataset: d, caps_cpu_s_per_s: [[0, 1.5], [20, 0.8]], "
         "iterations: 40, slo_ms: 30}"

@@ -1,4 +1,4 @@
-"""A model of a network that is none: small and known to the last digit, so that what a search answers can be worked out otherwise."""
+"""A toy network's model, known to the last digit, so that searches can be checked otherwise."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ GPU = Platform(
 
 @dataclass(frozen=True, slots=True)
 class Toy:
-    """Processes fill the GPU share by share, larger batches better; memory at a higher clock is faster and takes more power.
+    """Processes fill the GPU by share, large batches better; faster memory costs more power.
 
     `falling`: power falls with the clock instead. `likes` adds that many images/s where processes
         differ. `partitions`, where given, are those that were profiled.

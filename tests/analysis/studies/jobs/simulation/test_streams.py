@@ -1,4 +1,4 @@
-"""The jobs of a seed: times with the moments asked for, from streams of numbers that do not disturb each other."""
+"""Jobs of a seed: times with the requested moments, from independent random streams."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def test_a_seed_gives_the_same_jobs_and_another_seed_others() -> None:
 
 
 def test_changing_one_thing_leaves_the_others_as_they_were() -> None:
-    """Common random numbers: errors of prediction move neither arrivals nor times, a higher load only squeezes the arrivals together."""
+    """Common random numbers: prediction errors move nothing, higher load compresses arrivals."""
     plain, wrong = (jobs(replace(TWO, error=error), 50, 3) for error in (0.0, 0.5))
     assert told(plain, "submit_s") == told(wrong, "submit_s")
     assert [one.takes_s for one in plain] == [one.takes_s for one in wrong]
@@ -188,7 +188,7 @@ def waits(policy: str, *takes_s: float) -> float:
 
 
 def test_shortest_first_against_first_come() -> None:
-    """Silberschatz, Galvin and Gagne, Operating System Concepts, chapter on CPU scheduling: 17 and 3, 10.25 and 7."""
+    """Silberschatz, Galvin, Gagne, Operating System Concepts, CPU scheduling: 17, 3, 10.25, 7."""
     assert waits("fifo", 24, 3, 3) == 17
     assert waits("sjf", 24, 3, 3) == 3
     assert waits("fifo", 6, 8, 7, 3) == 10.25
@@ -224,7 +224,7 @@ def test_the_shortest_goes_by_what_is_predicted_and_what_is_unknown_comes_last()
 
 
 def test_the_least_slack_counts_from_the_latest_moment_to_start() -> None:
-    """Job 1 is due after job 2 but takes so long that it must start at 1 s, job 2 at 3 s; without a promise one comes last."""
+    """Job 1 must start by 1 s, job 2, due earlier, by 3 s; jobs without a due time come last."""
     assert order(
         "least_slack",
         Job(0, 0, {ANY: 1}),
@@ -241,7 +241,7 @@ def test_shares_are_fair_between_tenants_not_between_jobs() -> None:
 
 
 def test_who_was_away_earns_no_credit_for_it() -> None:
-    """Tenant b comes when a has had 4.5 s alone: from then on they take turns; with credit b would have its five in a row."""
+    """Tenant b joins after 4.5 s of a: they then alternate; with credit b would run all five."""
     scheduler = Scheduler("fair_share", {ANY: 1})
     for number in range(10):
         scheduler.submit(Job(number, 0, tenant="a"), 0.0)
@@ -402,7 +402,7 @@ def mean_waits(
     ("slots", "load", "wait"), [(1, 0.8, 4.0), (2, 0.8, 1.777778), (10, 0.8, 0.20459)]
 )
 def test_waits_are_erlangs(slots: int, load: float, wait: float) -> None:
-    """Poisson arrivals, exponential times of 1 s: W_q = C(c, a)/(c(1 - U)), to the digits of the table of Erlang's C."""
+    """Poisson arrivals, exponential 1 s: W_q = C(c, a)/(c(1 - U)), to the digits of the table."""
     assert mmc(Inputs(slots * load, 1.0, slots)).wait_s == pytest.approx(wait, rel=1e-5)
     assert within(mean_waits(source(slots, load)), wait)
 

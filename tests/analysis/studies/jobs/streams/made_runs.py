@@ -1,4 +1,4 @@
-"""Whole made-up runs of streams: several loads and arrivals, several policies on the same jobs, faults. All from a seed, none ever ran."""
+"""Seeded synthetic runs of streams: loads and arrivals, policies on the same jobs, faults."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from tests.analysis.studies.jobs.queues.made_streams import MadeStream, streamed
 
 
 def test_waits_and_responses_are_of_jobs_that_were_done() -> None:
-    """Waits of 2 and 4 s, and 1 s of work each; what failed has no part, and is a third of the jobs."""
+    """Waits of 2 and 4 s, 1 s of work each; the failed third of the jobs does not count."""
     jobs = [job(0, waits=2), job(1, waits=4), {**job(2, waits=99), "outcome": "failed"}]
     assert figures({"job": jobs}) == pytest.approx(
         {"mean_wait_s": 3, "mean_response_s": 4, "jobs_done_share": 2 / 3}

@@ -1,4 +1,4 @@
-"""What a run of streams of jobs says at its end and on its page: the answer of its own question in place of verdicts on tweak sets."""
+"""A run of job streams ends with, and shows on its page, its own answer in place of verdicts."""
 
 from __future__ import annotations
 
