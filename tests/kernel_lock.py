@@ -1,4 +1,4 @@
-"""Tests of the real kernel, one process at a time: they hold the very lock that a run on this machine holds."""
+"""Let one process at a time test the real kernel, under the lock of runs on this machine."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ def _lock() -> contextlib.AbstractContextManager[object]:
 
 @contextlib.contextmanager
 def turn() -> Iterator[None]:
-    """Be the first of those who wait for the kernel: where one process takes it again and again, the others would never see it free.
+    """Be the first to wait for the kernel: a process that takes it repeatedly would starve others.
 
-    A test that lets go of the kernel while it is not as it was found stays first until it is.
+    A test that releases a changed kernel stays first until the kernel is as found.
     """
     if _first:
         yield
@@ -85,7 +85,7 @@ def holder() -> str:
 @pytest.fixture(scope="module")
 @requires("kernel")
 def kernel_lock() -> Iterator[None]:
-    """The kernel of this machine, held for a file of tests: where a fixture of the file needs it too."""
+    """Hold this machine's kernel for a file of tests, where a fixture of the file needs it too."""
     with kernel_held():
         yield
 
@@ -93,7 +93,7 @@ def kernel_lock() -> Iterator[None]:
 @pytest.fixture
 @requires("kernel")
 def kernel_unchanged() -> Iterator[None]:
-    """The kernel of this machine, held for one test; whatever the test does, the machine is afterwards as it was."""
+    """Hold this machine's kernel for one test, and check that the test leaves it as found."""
     from fixtures.kernel.tunables import Tunables, diff
 
     with kernel_held():
@@ -104,5 +104,5 @@ def kernel_unchanged() -> Iterator[None]:
 
 @cache
 def takes_turns(module: str) -> bool:
-    """Whether tests of a file hold the kernel, by its text: who distributes tests knows no more than their names."""
+    """Return whether a file's text shows that its tests hold the kernel; xdist has only names."""
     return "kernel_unchanged" in (text := Path(HOUSE, module).read_text()) or "kernel_lock" in text

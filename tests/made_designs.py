@@ -1,7 +1,7 @@
-"""Saved runs of designs over keys, made from a seed: what each key does is known, and so is the noise.
+"""Make saved runs of designs over keys from a seed, with known effects and noise.
 
-A key with gain -0.1 makes the work a tenth slower wherever it is set; `together` adds what a set of
-keys does only when all of them are.
+A key with gain -0.1 makes the work a tenth slower wherever it is set; `together` adds the effect of
+a set of keys where all of them are set.
 """
 
 from __future__ import annotations
@@ -79,10 +79,9 @@ def factorial(keys: int) -> dict[str, On]:
 
 
 def fraction(base: int, *words: Sequence[int]) -> dict[str, On]:
-    """All combinations of the base keys; each further key is on where an odd number (or, of a word of even length, none or all but …) says.
+    """Return all combinations of the base keys; a word of these sets each further key.
 
-    As a coded column a further key is the product of its word's, turned so that stock is among the
-    points.
+    The coded column of a further key is the product of its word's, signed so that stock is a point.
     """
     points = []
     for signs in itertools.product((-1, 1), repeat=base):
@@ -95,7 +94,7 @@ def fraction(base: int, *words: Sequence[int]) -> dict[str, On]:
 
 
 def plackett_burman_12(keys: int) -> dict[str, On]:
-    """Twelve runs for up to eleven keys (Plackett & Burman 1946): their first row turned eleven times, and stock."""
+    """Twelve runs for up to eleven keys (Plackett & Burman 1946): turns of one row, and stock."""
     first = "++-+++---+-"
     rows = [first[-turn:] + first[:-turn] for turn in range(11)]
     return numbered([frozenset(at for at in range(keys) if row[at] == "+") for row in rows], keys)
@@ -150,7 +149,10 @@ def designed_file(
 
 
 def seen(kind: str, keys: int, points: Mapping[str, On], log_gains: Floats) -> Observed:
-    """What was observed of a design whose cells gained so much: shape (blocks, points), stock first. For simulations: no file is made."""
+    """Return an observed design with these gains: shape (blocks, points), stock first.
+
+    For simulations: no file is made.
+    """
     factors = tuple(
         DesignFactor(f"key{at}", letter, ("as found", "1"))
         for at, letter in enumerate("ABCDEFGHJKLMNPQ"[:keys])
@@ -183,7 +185,7 @@ def seen(kind: str, keys: int, points: Mapping[str, On], log_gains: Floats) -> O
 def noise(
     rng: np.random.Generator, blocks: int, points: int, cv: float = 0.02, drift: float = 0.05
 ) -> Floats:
-    """Noise of cells in blocks of random order, while the machine drifts from so much below to so much above its level."""
+    """Return noise of cells in random order, while the machine drifts from -`drift` to +`drift`."""
     order = np.array([block * points + rng.permutation(points) for block in range(blocks)])
     late = order / (blocks * points - 1) * 2 - 1
     return np.log1p(drift * late) + rng.normal(0, cv, (blocks, points))

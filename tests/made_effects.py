@@ -46,7 +46,7 @@ def term(
     level: str | None = None,
     aliases: tuple[tuple[str, ...], ...] = (),
 ) -> Term:
-    """Make a term of a log effect and its standard error; the word follows from them unless it is given."""
+    """Make a term from a log effect and its standard error, which give the word by default."""
     low, high = log - T * se, log + T * se
     called: Word = "improved" if low > 0 else "regressed" if high < 0 else "inconclusive"
     if called == "inconclusive" and max(-low, high) < math.log1p(margin):
@@ -119,7 +119,7 @@ def factorial(
     replicated: bool = True,
     lost: Sequence[LostPoint] = (),
 ) -> Effects:
-    """Make a two-level design: log effects by key, and of pairs; what is not named is nothing at all but a little noise."""
+    """Make a two-level design from log effects of keys and pairs; all others are slight noise."""
     together = together or {}
     noise = {name: se * ((7 * at) % 11 - 5) / 6 for at, name in enumerate(keys)}
     main = {name: gains.get(name, noise[name]) for name in keys}
@@ -183,7 +183,7 @@ def ablation(
     workload: str = "cnn_train",
     missing: Sequence[tuple[Means, str]] = (),
 ) -> Effects:
-    """Make an ablation: log effects of keys in the profile and alone; the profile is the sum of the first kind."""
+    """Make an ablation from log effects in the profile and alone; the profile sums the former."""
     terms = [term("profile", ["tuned"], sum(profile.get(name, 0.0) for name in keys), se)]
     for at, name in enumerate(keys):
         small = se * ((7 * at) % 11 - 5) / 6

@@ -21,7 +21,7 @@ def ruled(
     reason: str = "the loss stays below the limit.",
     notes: tuple[str, ...] = (),
 ) -> Ruled:
-    """One ruling: a loss of 8.1 % at a limit of 3 % for a regression, of -0.5 % for a pass; nothing known where undecided."""
+    """Make a ruling with a loss of 8.1 % (regression; limit 3 %), -0.5 % (pass), or none."""
     loss, high = {"regression": (0.081, 0.102), "pass": (-0.005, 0.012), "undecided": (None, None)}[
         ruling
     ]

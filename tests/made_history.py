@@ -1,4 +1,4 @@
-"""Saved runs of many nights, as stock pytest-benchmark writes them without rounds: one mean time a benchmark and night."""
+"""Make saved runs of nights as stock pytest-benchmark does: one mean per benchmark, no rounds."""
 
 from __future__ import annotations
 

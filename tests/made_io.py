@@ -1,4 +1,4 @@
-"""I/O runs made from a seed, with effects that are known, by themselves or as a saved run: `tests/` may use it anywhere.
+"""I/O runs with known effects, made from a seed, bare or as a saved run, for all of `tests/`.
 
 What is set is samples/s over the whole epoch: base · effects of the levels · the block's level ·
 the cell's scatter. The wall time follows, and AU from that: each step computes
@@ -50,7 +50,7 @@ class MadeIo:
 
 
 def io_runs(made: MadeIo = MadeIo()) -> list[IoRun]:
-    """Make the runs of a design, in the order of blocks; their epochs scatter as little as their steps."""
+    """Make a design's runs in the order of blocks; epochs scatter as little as steps."""
     rng = np.random.default_rng(made.seed)
     names = list(made.factors)
     found: list[IoRun] = []
@@ -138,7 +138,7 @@ def _run(
 
 
 def saved_io(made: MadeIo = MadeIo()) -> JSON:
-    """Make the JSON of a saved run whose cells reported what `io_runs` makes; cells that are missing there failed."""
+    """Make the JSON of a saved run from `io_runs`; cells that are missing there failed."""
     runs = {(name_of(one.overrides), one.tweakset, one.block): one for one in io_runs(made)}
     names = list(dict.fromkeys(name for name, _, _ in runs))
     arms = [

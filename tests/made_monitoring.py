@@ -1,9 +1,9 @@
-"""Saved runs of monitors made from a seed, with overheads that are known: `tests/` may use it anywhere.
+"""Saved runs of monitors with known overheads, made from a seed, for all of `tests/`.
 
-What is set is CPU seconds a step: base · (1 + cost of the arm) · drift over the run · the block's
-level · the cell's scatter. Wall time is that of one busy core. A monitor beside the workload takes
-`core` of a core while the steps run, `start_cpu_s` before them and `stop_cpu_s` after; what one
-inside takes is the workload's.
+CPU seconds per step are set: base · (1 + cost of the arm) · drift over the run · level of the
+block · scatter of the cell. Wall time is that of one busy core. A monitor beside the workload takes
+`core` of a core while the steps run, `start_cpu_s` before them and `stop_cpu_s` after; the use of
+one inside counts as the workload's.
 """
 
 from __future__ import annotations

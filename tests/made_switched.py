@@ -1,8 +1,8 @@
-"""Saved runs made from a seed whose settings were alternated inside processes: the same JSON a real one writes, with a truth that is known.
+"""Saved runs from a seed, with a known truth and settings alternated inside processes.
 
 A step takes base · work of its batch · drift · exp(noise), where the noise of neighbouring steps is
-correlated and some steps stall. Under the tweak set it is faster by `gain`, in each process by as
-much more or less as `gain_sd` says; `memory` steps after a switch have passed until 63 % of it act.
+correlated and some steps stall. The tweak set makes it faster by `gain`, with a standard deviation
+of `gain_sd` between processes; 63 % of a switch act after `memory` steps.
 """
 
 from __future__ import annotations

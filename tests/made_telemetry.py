@@ -1,4 +1,4 @@
-"""Telemetry for made-up runs: a side file such as the sampler's, of a host and some GPUs whose power, in watts, is known.
+"""Make the sampler's side file for made-up runs: a host and GPUs with known power in watts.
 
 A cell is sampled at 10 Hz from a second before its first step to half a second after its last.
 Power is `power_w` throughout; energy counts from the beginning of the cell, as NVML's does.

@@ -1,4 +1,4 @@
-"""A command with a known truth under fifteen settings, tuned by the course that `deeptweak tune` goes, in simulated time."""
+"""A command with known effects of fifteen settings, tuned as by `deeptweak tune`, simulated."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Command:
         )
 
     def measure(self, arms: Collection[frozenset[str]], share_s: float) -> list[Cell]:
-        """Measure whole blocks of the arms, of all settings, and twice of none, while the time lasts."""
+        """Measure whole blocks of the arms, all settings, and stock twice, while time lasts."""
         arms = [STOCK, STOCK, *dict.fromkeys(arm for arm in [*arms, frozenset(SETTINGS)] if arm)]
         blocks = max(1, int((min(share_s, self.left_s) - SESSION_S) / (CELL_S * len(arms))))
         self.left_s -= SESSION_S + blocks * CELL_S * len(arms)
@@ -57,7 +57,7 @@ class Command:
 
 @dataclass(frozen=True)
 class Tuned:
-    """What came of it: the settings, the words of the looks, and the gain by fresh blocks beside the true one."""
+    """Outcome: settings, words of the looks, and the gain by fresh blocks beside the true one."""
 
     chosen: frozenset[str]
     words: Mapping[str, str]

@@ -1,7 +1,7 @@
-"""Saved runs in which a monitor took turns with nothing inside processes, with a cost that is known: `made_switched` with what it tells.
+"""Saved runs of monitors that took turns with none inside processes, at a known cost.
 
-Beside its steps each cell of a monitor tells that it took `core` of a core while it was at work, a
-start of 0.1 CPU seconds apart.
+Beside the steps of `made_switched`, each cell of a monitor reports `core` of a core while the
+monitor worked, apart from a start of 0.1 CPU seconds.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ START_CPU_S = 0.1
 
 
 def turned_run(costs: Mapping[str, float], *, core: float = 0.003, **how: Any) -> JSON:
-    """Make the JSON of one saved run; `costs` has the share that each monitor takes of the workload's CPU time, by its name."""
+    """Make the JSON of a saved run; `costs` is each monitor's share of the workload's CPU time."""
     arms = (AGAIN, *(Arm(name, gain=1 / (1 + cost) - 1) for name, cost in costs.items()))
     made = Switched(
         **{

@@ -1,4 +1,4 @@
-"""Programs written in Python: those that take the place of others, on PATH for one, and those that a test runs."""
+"""Python programs that take the place of others, on PATH for one, or that a test runs."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def python(
     told: str | None = None,
     **environment: str,
 ) -> subprocess.CompletedProcess[str]:
-    """Run a program that imports from the house, to its end; `before` is put in front of its command, `told` is its stdin."""
+    """Run a program that imports from the house: `before` precedes its command, `told` is stdin."""
     command = [*before, sys.executable, "-c", code, *arguments]
     return subprocess.run(
         command,

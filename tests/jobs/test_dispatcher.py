@@ -1,4 +1,4 @@
-"""A stream is dispatched as it was planned, and what becomes of each job is kept; on an engine with a clock of its own."""
+"""Dispatch a stream as planned and keep each job's outcome, on an engine with its own clock."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Json = dict[str, Any]
 
 
 class Ran:
-    """A stream that was run: its rows by number of job, in the order in which they ended, and what was told beside them."""
+    """A stream that ran: rows by job number in order of end, and all that was told beside them."""
 
     def __init__(
         self, jobs: Sequence[Planned], engine: Made, rules: Rules | None = None, **more: Any
@@ -45,7 +45,7 @@ class Ran:
 
 
 def test_jobs_wait_for_the_one_slot_in_the_order_in_which_they_come() -> None:
-    """Three of one second each, at 0, 0.5 and 5 s: the second waits for the first, and the third for nobody."""
+    """Three of 1 s, at 0, 0.5 and 5 s: the second waits for the first, and the third does not."""
     found = Ran(planned(0.0, 0.5, 5.0), Made())
     assert found.of("submit_s", "admit_s", "start_s", "end_s", "outcome") == {
         0: (0.0, 0.0, 0.0, 1.0, "done"),
@@ -204,7 +204,7 @@ def test_an_end_that_was_read_before_its_start_is_kept_as_it_was_read(
 
 
 def test_where_its_own_clock_goes_back_the_stream_goes_on() -> None:
-    """By 0.9375 s after 1 s: the scheduler, which takes no such clock, is given a time that stands still until the clock has caught up."""
+    """By 0.9375 s after 1 s; the scheduler's time stands still until the clock has caught up."""
     engine = Made()
     found = Ran(
         planned(0.0, 0.1, 0.2),
@@ -304,7 +304,7 @@ def test_littles_law_holds_on_every_stream_and_no_more_slots_are_held_than_there
     slots: int,
     closed: bool,  # noqa: FBT001 by its name
 ) -> None:
-    """An identity over a time that begins and ends empty, whatever comes: 10⁻⁹ is rounding, a microsecond a row."""
+    """An identity over a time that begins and ends empty; 10⁻⁹ is rounding, 1 µs per row."""
     jobs = [
         Planned(number, a_class(), at_s, works[number], 1)
         for number, at_s in enumerate(accumulate(gaps))

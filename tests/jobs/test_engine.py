@@ -190,7 +190,7 @@ def test_parameters_that_no_job_can_have_are_refused_before_any_runs(
 def test_a_full_disk_fails_the_job_with_all_its_replicas_and_leaves_the_last_checkpoint(
     tmp_path: Path,
 ) -> None:
-    """`/dev/full` answers ENOSPC to every write, as a full disk does; the other replica would sleep for ten minutes."""
+    """`/dev/full` answers ENOSPC, as a full disk does; the other replica would sleep for 600 s."""
     class_ = a_class(params={"serial": 1.0})
     with opened(tmp_path, class_, checkpoint_s=0.01) as engine:
         (tmp_path / "job-1").mkdir()
@@ -239,7 +239,7 @@ def test_a_node_that_is_lost_takes_its_jobs_with_it_and_gets_none(tmp_path: Path
 
 @pytest.mark.needs("cgroups")
 def test_the_kernel_holds_a_job_to_its_cores(tmp_path: Path) -> None:
-    """0.03 CPU seconds with a twentieth of a core take half a second and more, and it says how long it had none."""
+    """0.03 CPU s at a twentieth of a core take 0.5 s or more, and time without CPU is reported."""
     class_ = a_class("spin", cores=0.05)
     with opened(tmp_path, class_) as engine:
         admit(engine, 1, 0.03, class_)
@@ -267,7 +267,7 @@ def test_a_job_that_needs_more_memory_than_it_may_is_killed_by_the_kernel_and_sa
 def test_what_counts_against_a_limit_is_what_a_job_holds_and_not_what_it_was_forked_with(
     tmp_path: Path,
 ) -> None:
-    """32 MiB in each of two replicas, and little beside; resident is also what both share with the process that forked them."""
+    """32 MiB in each of two replicas; resident memory has what they share with their parent too."""
     class_ = a_class("spin", memory_mib=64, params={"memory_mib": 32})
     with opened(tmp_path, class_) as engine:
         admit(engine, 1, class_=class_, replicas=2)
@@ -312,7 +312,7 @@ def test_where_no_group_can_be_made_the_reason_is_said(monkeypatch: pytest.Monke
 
 @pytest.mark.parametrize("version", [1, 2])
 def test_groups_of_either_version_are_written_and_read(tmp_path: Path, version: int) -> None:
-    """What the kernel would have there is made up; both controllers have one folder in version 2."""
+    """With made-up kernel files; both controllers share one folder in version 2."""
     folders = {"cpu": tmp_path / "cpu", "memory": tmp_path / ("memory" if version == 1 else "cpu")}
     for folder in folders.values():
         folder.mkdir(exist_ok=True)
@@ -355,7 +355,7 @@ def test_where_what_starts_jobs_dies_that_is_said_and_nothing_of_it_lives_on(
 
 
 def test_a_run_that_is_killed_leaves_no_process_and_no_group() -> None:
-    """The kernel kills what starts jobs, and that takes the jobs with it; a keeper removes the groups."""
+    """The kernel kills the starter of jobs, and the jobs with it; a keeper removes the groups."""
     script = (
         "import sys, tempfile, time; from pathlib import Path\n"
         "from fixtures.studies.jobs.engines import EngineRequest, opened; from "

@@ -159,7 +159,7 @@ def test_a_kill_hits_one_of_those_that_run() -> None:
 
 
 def test_kills_come_at_their_rate() -> None:
-    """A Poisson process: 10,000 gaps of mean 1/rate, whose variance is the square of that (5 standard errors: 5 % and 14 %)."""
+    """10,000 Poisson gaps have mean 1/rate and variance 1/rate² (5 standard errors: 5 %, 14 %)."""
     strikes = faults.load("kill").plan(
         faults.complete({"fault": "kill", "fault_rate_per_s": 4}), np.random.default_rng(3)
     )
@@ -255,7 +255,7 @@ def test_the_only_node_must_come_back() -> None:
 
 @pytest.mark.parametrize("for_s", [0, 5])
 def test_what_struck_is_told_even_where_it_cannot_be_ended(for_s: float) -> None:
-    """No time at all is over at once; else the stream ends first, and the engine does not take its node back."""
+    """A fault of 0 s ends at once; one of 5 s outlasts the stream, and its node stays lost."""
 
     class Without(Engine):
         def back(self, node: str) -> None:

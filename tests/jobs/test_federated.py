@@ -1,4 +1,4 @@
-"""The kind of job that learns by federated averaging: what poisoned clients take, what a robust server keeps, and the arithmetic."""
+"""Federated averaging: the effect of poisoned clients, robust servers, and the arithmetic."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def test_a_mean_weighs_clients_by_their_samples() -> None:
 def test_three_of_ten_clients_move_a_robust_server_no_further_than_the_others_are(
     honest: list[float], wild: list[float]
 ) -> None:
-    """Whatever they send: the median of ten, and their mean without three at each end, stay among the other seven."""
+    """Whatever they send: median and mean without three at each end stay among the other seven."""
     sent = np.array([*honest[:7], *wild])[:, None]
     for how in ("median", "trimmed"):
         (found,) = federated.aggregate(sent, np.ones(10), how, 0.3)

@@ -219,7 +219,7 @@ def test_quantities_are_kubernetes_own(
 
 
 def test_simulated_arrivals_come_until_the_duration_is_over_at_fltk_s_rate(tmp_path: Path) -> None:
-    """100 hours at lambda 2: 360000 s / 121.353 s = 2967 jobs, give or take four times √(0.47 · 2967)."""
+    """100 hours at lambda 2: 360000 s / 121.353 s = 2967 jobs, ± 4 · √(0.47 · 2967)."""
     found = read(tmp_path, changed(CLUSTER, "execution_config", "duration", value=360_000))
     submit_s = [job.submit_s for job in found.jobs]
     assert abs(len(submit_s) - 2967) < 4 * np.sqrt(0.47 * 2967)
@@ -238,7 +238,7 @@ def two_tasks() -> Json:
 
 
 def test_each_task_has_ticks_and_classes_of_its_own(tmp_path: Path) -> None:
-    """Weights 3 and 1 are 3 in 4; the second task's jobs come every 300 s or so, whatever the first one does."""
+    """Weights 3 and 1 are 3 in 4; the second task's jobs come every 300 s or so, regardless."""
     found = read(
         tmp_path, changed(CLUSTER, "execution_config", "duration", value=1_000_000), two_tasks()
     )
@@ -277,7 +277,7 @@ def test_a_distributed_job_trains_as_long_and_as_it_would(tmp_path: Path) -> Non
 
 
 def test_a_federated_job_is_rounds_of_its_clients(tmp_path: Path) -> None:
-    """It has no lambda, so it is a batch; of its six clients three learn in a round, which is said."""
+    """Without lambda it is a batch; a note states that three of its six clients learn per round."""
     found = read(tmp_path, batch(), FEDERATED)
     (one,) = found.classes
     assert (one.kind, one.size.mean, one.replicas) == ("federated", 8, 1)
@@ -333,7 +333,8 @@ def test_a_duration_in_which_too_many_jobs_come_is_refused(
     monkeypatch.setattr(fltk, "_MOST_JOBS", 100)
     with pytest.raises(
         BadInput,
-        match=r"\d{4} jobs arrive within FLTK's duration of 360000 s; the limit is 100: give --jobs",
+        match=r"\d{4} jobs arrive within FLTK's duration of 360000 s; the limit is 100: "
+        r"give --jobs",
     ):
         read(tmp_path, changed(CLUSTER, "execution_config", "duration", value=360_000))
 

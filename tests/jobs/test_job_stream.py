@@ -1,4 +1,4 @@
-"""`job_stream`: its name says which stream, its options make arms of it, and its process tells what became of each job."""
+"""`job_stream`: its name gives the stream, its options the arms, its process each job's outcome."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def under(**given: object) -> tuple[str, ...]:
 
 
 def test_options_take_the_place_of_the_study_s_own_values() -> None:
-    """Two rates and two policies are four arms; what the study's streams only differed in by rate is one."""
+    """Two rates and two policies are four arms; the study's streams differ only in rate: one."""
     assert set(under(rate="4, 8", policies="fifo,sjf", slots="2")) == {
         f"job_stream:rate_per_s={rate}:jobs=40{policy}"
         for rate in (4, 8)
@@ -270,7 +270,7 @@ def run(*files: str, folder: Path, seed: int = 3, **values: object) -> dict[str,
 
 
 def test_littles_law_holds_on_a_real_stream_to_the_last_digit(tmp_path: Path) -> None:
-    """60 jobs of 20 ms at a load near one, on two slots of two nodes: every one is told, in the order of its end, and is a step."""
+    """60 jobs of 20 ms at load 1 or so, on two slots of two nodes: each is a step, in end order."""
     told = run(folder=tmp_path, jobs=60, rate_per_s=80, work=0.02, nodes=2)
     rows, (stream,) = told["job"], told["stream"]
     assert sorted(row["job"] for row in rows) == list(range(60))
@@ -311,7 +311,7 @@ def test_policies_of_a_block_meet_the_same_jobs(tmp_path: Path) -> None:
 
 
 def test_killed_jobs_are_tried_again_from_their_checkpoints(tmp_path: Path) -> None:
-    """Jobs of 0.3 s are killed five times a second; they lose what they did since a checkpoint every 20 ms."""
+    """Jobs of 0.3 s are killed 5 times per second; work since the 20 ms checkpoint is lost."""
     fault: dict[str, Any] = {
         "fault": "kill",
         "fault_rate_per_s": 5,
@@ -332,7 +332,7 @@ def test_killed_jobs_are_tried_again_from_their_checkpoints(tmp_path: Path) -> N
 def test_jobs_that_never_end_are_told_with_the_time_for_which_they_were_waited_for(
     tmp_path: Path,
 ) -> None:
-    """Patience of 0.5 s, jobs of hours on two slots; the step is as long as the wait was, and the cell ends well."""
+    """Patience of 0.5 s, jobs of hours on two slots; the step lasts as long as the wait."""
     told = run(folder=tmp_path, jobs=3, rate_per_s=100, work=10000, patience_s=0.5)
     outcomes = sorted(row["outcome"] for row in told["job"])
     assert outcomes[2] == "never started"

@@ -1,4 +1,4 @@
-"""What Jobs, pods and nodes mean: each stage of a job's life is told once, in order, however little a watch has seen of it."""
+"""Jobs, pods and nodes: each stage of a job's life is reported once, in order, despite gaps."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ STAGES = [
 def test_whatever_a_watch_has_missed_or_told_again_a_life_is_told_once(
     shown: set[int], again: list[int]
 ) -> None:
-    """A list that is made anew shows what is there now: stages may be missing, and may come more than once. The last one comes."""
+    """A new list shows the present: stages may be missing or repeated, but the last one comes."""
     at_s, one, events = itertools.count(10.0), lives(), []
     for stage in [*sorted(shown), len(STAGES) - 1]:
         for _ in range(again[stage]):

@@ -1,4 +1,4 @@
-"""Where jobs run on a cluster: a file that is read strictly, its option, slots of nodes, and the Job that is made of a job."""
+"""Where jobs run on a cluster: a strict file, its option, slots of nodes, and the Job made."""
 
 from __future__ import annotations
 
@@ -202,7 +202,8 @@ def node(name: str, *, ready: bool = True, cordoned: bool = False) -> dict[str, 
 
 
 def nodes(slots: int, *names: str) -> kubernetes.Nodes:
-    return kubernetes.Nodes(None, "0123456789ab", Settings(), slots, names)  # type: ignore[arg-type]  # no cluster is asked
+    none: Any = None  # no cluster is asked
+    return kubernetes.Nodes(none, "0123456789ab", Settings(), slots, names)
 
 
 def test_a_job_runs_where_most_slots_are_free() -> None:
@@ -255,7 +256,7 @@ def test_a_node_that_is_lost_or_back_is_told_once() -> None:
 
 @pytest.mark.parametrize("key", ["node.kubernetes.io/unreachable", "node.kubernetes.io/not-ready"])
 def test_a_node_is_back_when_the_taints_of_its_absence_are_gone(key: str) -> None:
-    """A kubelet that was stopped is ready before the cluster takes them off, and what comes meanwhile is deleted. Not so an owner's."""
+    """Until they go, a ready kubelet's new pods are deleted; an owner's taints do not count."""
     made = nodes(2, "a")
     tainted, owned = node("a"), node("a")
     tainted["spec"]["taints"] = [{"key": key, "effect": "NoExecute"}]

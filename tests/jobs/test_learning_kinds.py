@@ -1,4 +1,4 @@
-"""`train` and `infer`: kinds of jobs with a real framework, run here in this process, or in forked ones where they have replicas."""
+"""`train` and `infer`: jobs with a real framework, in this process, or forked with replicas."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def test_what_goes_on_from_a_checkpoint_learns_what_it_would_have_learned(
 
 
 def test_replicas_learn_what_one_learns(tmp_path: Path) -> None:
-    """They share each batch and average their gradients: the same sum, in another order of additions."""
+    """They share each batch and average their gradients: the same sum, added in another order."""
     alone = ran(tmp_path, "train", SMALL)
     reader, writer = os.pipe()
     other = os.fork()

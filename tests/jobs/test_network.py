@@ -1,4 +1,4 @@
-"""Lines with a loss and a delay: what is asked for, what the kernel makes of it, and training over them."""
+"""Lines with loss and delay: the request, the kernel's result, and training over them."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_a_packet_goes_on_after_the_delay_and_in_order() -> None:
 
 
 def test_a_relay_says_how_late_it_is_itself() -> None:
-    """99 packets at their time, and one 10 ms late: 99 of 100 within a microsecond, all within 2¹⁴ µs."""
+    """99 packets on time and one 10 ms late: 99 of 100 within 1 µs, all within 2¹⁴ µs."""
     passing = Passing(0.0, 0.0, 1)
     assert passing.late_s() is None
     for number in range(100):
@@ -96,7 +96,7 @@ def test_a_line_without_loss_and_delay_is_the_default() -> None:
 
 
 def test_netem_is_asked_for_what_is_wanted() -> None:
-    """tc-netem(8): a limit that does not drop, loss in percent, delay of what leaves, which on loopback is every packet once."""
+    """tc-netem(8): a limit without drops, loss in percent, delay of egress: on loopback, once."""
     words = network.netem(0.3, 5)
     assert words.startswith("tc qdisc add dev lo root netem limit ")
     assert words.endswith(" loss 0.3% delay 5ms")
@@ -130,7 +130,7 @@ def test_it_is_told_how_much_was_sent_again() -> None:
 
 
 def test_who_answers_a_first_packet_ends_with_whoever_asked() -> None:
-    """Killed before an answer came: the other end is still on its way into its namespace, and would be for ten minutes."""
+    """Killed before an answer: the other end would take ten minutes to enter its namespace."""
     program = (
         "import os, time; from fixtures.studies.jobs import network\n"
         "network.ping('127.0.0.1', lambda: (print(os.getpid(), flush=True), time.sleep(600)))"
@@ -153,7 +153,7 @@ def test_a_relay_that_is_no_more_is_told() -> None:
 
 @pytest.mark.needs("root")
 def test_without_rights_it_is_said_what_is_missing() -> None:
-    """As somebody who is not root, in this very checkout or not: what it says is all that is read."""
+    """As another user than root, in this checkout or not: only the message counts."""
     program = (
         "from fixtures.studies.jobs import network; import os; os.setuid(65534); network.unshare()"
     )
@@ -188,7 +188,7 @@ class TestReal:
         ],
     )
     def test_a_line_is_what_was_asked_for(self, line: Line, means: set[str], mss: int) -> None:
-        """The largest segment is the MTU without 40 bytes of headers and 12 of timestamps; a round trip has two delays."""
+        """The MSS is the MTU - 40 (headers) - 12 (timestamps); a round trip has two delays."""
         assert network.unavailable_reason(line) is None
         found = tried(line)
         assert found["means"] in means
@@ -226,7 +226,7 @@ class TestReal:
 
     @pytest.mark.needs("torch")
     def test_training_over_a_line_with_a_delay_takes_round_trips_and_learns_the_same(self) -> None:
-        """A step's all-reduce has two phases, so it cannot be shorter than two delays of 5 ms each."""
+        """A step's all-reduce has two phases, so it takes at least two delays of 5 ms each."""
         slow = trained("0", "5")
         assert all(step.wall_s > 0.010 for step in slow.steps)
         (line,) = slow.report["line"]

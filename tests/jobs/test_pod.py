@@ -1,4 +1,4 @@
-"""A replica as a container's program: what it tells while it works, and its last word, however it ends."""
+"""A replica as a container's program: its lines while at work, and its last word at any end."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def last_word(tmp_path: Path) -> Any:
 
 
 def test_checkpoints_are_numbered_lines_and_the_end_is_the_last_word(tmp_path: Path) -> None:
-    """0.2 s of work in parts of 0.05 s have three checkpoints; when it is done, nobody needs its folder."""
+    """0.2 s of work in parts of 0.05 s have three checkpoints; at the end, the folder is gone."""
     process = started(tmp_path, checkpoint_s=0.05)
     out, _ = process.communicate()
     assert process.returncode == 0

@@ -1,4 +1,4 @@
-"""Replicas chosen for each job: a few are measured on the engine, a law is fitted to them, and chooses."""
+"""Replicas per job: a few are measured on the engine, and a law fitted to them chooses."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def chosen(engine: Amdahl, target_s: float = 1.0) -> tuple[list[Planned], dict[s
 
 
 def test_each_job_gets_the_replicas_with_which_it_takes_nearest_the_target() -> None:
-    """0.3 + w·(0.1 + 0.9/n): 0.5 takes 0.8 on one, 1.0 takes 0.85 on two, 2.0 takes 0.95 and 4.0 1.6 on all four."""
+    """0.3 + w·(0.1 + 0.9/n): 0.5 takes 0.8 on 1, 1.0 0.85 on 2, 2.0 0.95 and 4.0 1.6 on 4."""
     found, told = chosen(Amdahl())
     assert [one.replicas for one in found] == [1, 2, 4, 4]
     assert [replace(one, replicas=1) for one in found] == JOBS
@@ -52,9 +52,7 @@ def test_each_job_gets_the_replicas_with_which_it_takes_nearest_the_target() -> 
     assert told["reachable"] == pytest.approx(0.25)
 
 
-def test_one_two_and_all_replicas_are_measured_with_two_sizes_each_twice_and_nothing_else_runs() -> (
-    None
-):
+def test_one_two_and_all_replicas_are_measured_at_two_sizes_twice() -> None:
     engine = Amdahl()
     _, told = chosen(engine)
     assert sorted((one.replicas, one.work) for one in engine.known) == sorted(

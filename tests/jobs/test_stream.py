@@ -1,4 +1,4 @@
-"""The jobs of a stream before they run: what is drawn of them has the law that was asked for, and each purpose numbers of its own."""
+"""Jobs of a stream before they run: drawn by the stated law, with numbers apart per purpose."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ from fixtures.terms import BadInput
 MANY = 20_000
 TWO = """\
 classes:
-  - {name: small, kind: sleep, probability: 0.75, size: {law: exponential, mean: 0.1}, predicted_s_per_work: 2, due_factor: 3}
+  - {name: small, kind: sleep, probability: 0.75, size: {law: exponential, mean: 0.1}, \
+predicted_s_per_work: 2, due_factor: 3}
   - name: large
     kind: sleep
     probability: 0.25
@@ -253,8 +254,8 @@ def test_a_trace_says_of_its_jobs_what_it_knows_and_the_rest_is_drawn(tmp_path: 
     read_trace.cache_clear()
     with pytest.raises(
         BadInput,
-        match=r"a job 1 with class 'larg', which is not one of small, large. Did you mean 'large'\? "
-        r"Give its classes",
+        match=r"a job 1 with class 'larg', which is not one of small, large. "
+        r"Did you mean 'large'\? Give its classes",
     ):
         stream.plan(
             classes.complete({**given, "jobs": "2"}),

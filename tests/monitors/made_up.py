@@ -32,7 +32,9 @@ from fixtures.workloads import load
 made = {{}}
 exec({source!r}, made)
 monitor.classes = lambda: {{"made_up": type("MadeUp", (monitor.Monitor,), made)}}
-order = Order(load("idle:wait_s=0.01"), 1000, 1, 7, Path({folder!r}), monitored=True, monitor="made_up")
+order = Order(
+    load("idle:wait_s=0.01"), 1000, 1, 7, Path({folder!r}), monitored=True, monitor="made_up"
+)
 _process.run(order, program=(sys.executable, "-c", {workload!r}))
 """
 TRACE = "DEEPTWEAK_TEST_TRACE"
@@ -52,7 +54,7 @@ runpy.run_module("fixtures.workloads.idle", run_name="__main__")
 
 @dataclass
 class Made:
-    """Runs `idle` under a monitor whose source a test writes; `trace` is in the environment of all that this starts."""
+    """Run `idle` under a monitor from a test's source; `trace` is in the environment of all."""
 
     folder: Path
     source: str = ""

@@ -1,6 +1,6 @@
-"""Stand-ins for programs that need a GPU: small scripts that do what the documented program does, in its words, put first on PATH.
+"""Stand-ins for programs that need a GPU, put first on PATH.
 
-They are no recordings.
+Small scripts act as documented, in the programs' words; they are no recordings.
 """
 
 from __future__ import annotations
@@ -25,14 +25,18 @@ else:
     options = dict(zip(sys.argv[3::2], sys.argv[4::2]))
     fields = sys.argv[1].removeprefix("--query-gpu=").split(",")
     assert sys.argv[2] == "--format=csv"
-    units = {"utilization.gpu": "%", "utilization.memory": "%", "memory.total": "MiB", "memory.used": "MiB", "power.draw": "W"}
-    units["clocks.current.sm"] = "MHz"
-    print(", ".join(f"{field} [{units[field]}]" if field in units else field for field in fields), flush=True)
-    texts = {"name": "NVIDIA A100-SXM4-40GB", "pstate": "P0", "timestamp": "2026/11/22 08:00:00.000"}
+    units = {"utilization.gpu": "%", "utilization.memory": "%", "memory.total": "MiB",
+             "memory.used": "MiB", "power.draw": "W", "clocks.current.sm": "MHz"}
+    print(", ".join(f"{field} [{units[field]}]" if field in units else field for field in fields),
+          flush=True)
+    texts = {"name": "NVIDIA A100-SXM4-40GB", "pstate": "P0",
+             "timestamp": "2026/11/22 08:00:00.000"}
     while True:
         for gpu in ("0", "1"):
-            cells = {**dict.fromkeys(fields, "17"), **texts, **{field: f"17 {unit}" for field, unit in units.items()}, "index": gpu}
-            print(", ".join("[N/A]" if gpu == "1" and field == "power.draw" else cells[field] for field in fields), flush=True)
+            cells = {**dict.fromkeys(fields, "17"), **texts,
+                     **{field: f"17 {unit}" for field, unit in units.items()}, "index": gpu}
+            print(", ".join("[N/A]" if gpu == "1" and field == "power.draw" else cells[field]
+                            for field in fields), flush=True)
         time.sleep(int(options["-lms"]) / 1000)
 """
 # As in DCGM's source: two header lines, rows, the header again after some, and an end by SIGINT
@@ -76,7 +80,8 @@ sys.exit(done.returncode)
 NCU = """
 import subprocess
 if sys.argv[1:] == ["--version"]:
-    sys.exit(print("NVIDIA (R) Nsight Compute Command Line Profiler\\nCopyright (c)\\nVersion 2024.3.2.0 (build 34861637)"))
+    sys.exit(print("NVIDIA (R) Nsight Compute Command Line Profiler\\nCopyright (c)\\n"
+                   "Version 2024.3.2.0 (build 34861637)"))
 at = sys.argv.index("-o") + 2
 with open(sys.argv[sys.argv.index("--log-file") + 1], "w") as log:
     print("==PROF== Connected to process 4711", file=log, flush=True)

@@ -1,4 +1,4 @@
-"""A monitor that is not what it should be: its cell fails with a sentence that says so, and nothing of it is left."""
+"""A faulty monitor fails its cell with a sentence on the fault, and leaves nothing behind."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The parameters of the monitors beside and around the workload: what they may be, and what the program is told."""
+"""Parameters of monitors beside and around the workload: valid values, and the program's words."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def test_the_program_is_told_the_parameter_and_the_process(name: str) -> None:
 @pytest.mark.parametrize("name", sorted(RANGES))
 @given(data=st.data())
 def test_any_value_in_range_names_one_variant(name: str, data: st.DataObject) -> None:
-    """Written down and given again it is the same: arms are found by name when runs are compared."""
+    """Written and read again it is the same: comparisons find arms by name."""
     key, smallest, largest = RANGES[name]
     whole = name in ("py_spy", "perf_record")
     value = data.draw(

@@ -1,4 +1,4 @@
-"""What every monitor keeps to, whatever it is: each class of the catalogue, found by its name, and run for real where it can be."""
+"""The contract of every monitor: each class of the catalogue, run for real where possible."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def run(name: str, folder: Path) -> dict[str, Any]:
 
 @pytest.mark.parametrize("name", EVERY)
 def test_it_runs_and_what_it_cost_is_told(name: str, tmp_path: Path, trace: str) -> None:
-    """All that the schema asks for is there, nothing is null without a reason, and nothing of it is left."""
+    """Everything in the schema is there, each null has a reason, and nothing is left behind."""
     if why := monitor.unavailable_reason(name):
         assert not (os.environ.get("CI") and name in THERE), why
         pytest.skip(why)

@@ -1,4 +1,4 @@
-"""What a monitored cell is made of: names, arms, the protocol's words, what the process used, and what the plan says."""
+"""Parts of a monitored cell: names, arms, the protocol, the process's usage, and the plan."""
 
 from __future__ import annotations
 
@@ -281,7 +281,8 @@ def test_one_around_starts_the_workload_and_what_it_used_beside_that_is_its_own(
     assert run.error is None
     assert run.monitor is not None
     assert run.monitor["cpu_s"]
-    assert set(run.monitor["missing"]) == {"start_s", "peak_rss_bytes", "samples"}  # type: ignore[call-overload]
+    missing = set(run.monitor["missing"])  # type: ignore[call-overload]
+    assert missing == {"start_s", "peak_rss_bytes", "samples"}
 
 
 def test_where_monitors_are_measured_the_studys_metric_carries_the_verdict() -> None:

@@ -1,4 +1,4 @@
-"""A service of the machine that works for a monitor: what it uses is the monitor's, and what nobody sees is not 0."""
+"""A service that works for a monitor: its usage is the monitor's, and unseen usage is not 0."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_one_that_is_not_seen_leaves_its_cpu_time_unknown(
 
 
 def test_what_one_uses_is_added(made: Callable[[str], Made]) -> None:
-    """A loop that is always at work: it has used some before, until the monitor is seen to be at work, and after."""
+    """A loop always at work: before, until the monitor is seen to be at work, and after."""
     seen = (
         "seen = []\ndef watches(self, folder):\n    seen.append(others.cpu_s_of({}))\n    return "
         "seen[-1] > seen[0]\n"
@@ -59,7 +59,7 @@ def test_what_one_uses_is_added(made: Callable[[str], Made]) -> None:
 def test_only_what_it_used_meanwhile_and_its_start_and_end_apart(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Two daemons, of 100 s and 7 s before: 1 + 0 s until it was at work, 3 + 0.5 s in all, the last 0.25 s at its end."""
+    """Two daemons, before at 100 s and 7 s: 1 + 0 s until at work, 3 + 0.5 in all, 0.25 to end."""
     used = iter([100.0, 7.0, 101.0, 7.0, 102.75, 7.5, 103.0, 7.5])
     monkeypatch.setattr(beside, "cpu_s_of", lambda _pid: next(used))
     daemons = Daemons(partial(next, iter([[3, 4]] * 4)))

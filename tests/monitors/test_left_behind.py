@@ -1,4 +1,4 @@
-"""What a monitor started, wherever it hid, does not outlive its cell, nor the harness: it is found, killed, and the cell fails."""
+"""A monitor's processes, however hidden, outlive neither cell nor harness: killed, cell failed."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     ["sleep 1000 &", "setsid sleep 1000 &", "env -i sleep 1000 &", "env -i setsid sleep 1000 &"],
 )
 def test_children_that_it_leaves_are_killed_and_the_cell_fails(made: Make, way: str) -> None:
-    """By their session, by the mark in their environment, by the one that is left of both, or because they come to us."""
+    """Found by session, by the mark in the environment, by the one left, or as adopted by us."""
     found = made(shell(f"{way} echo on; exec sleep 1001") + says("on"))
     run = found.run()
     assert run.error is not None
@@ -43,7 +43,8 @@ def test_a_child_of_one_inside_is_found_too(made: Make) -> None:
 import subprocess
 @contextmanager
 def inside(self, folder):
-    subprocess.Popen(["setsid", "sleep", "1000"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    quiet = dict.fromkeys(("stdout", "stderr"), subprocess.DEVNULL)
+    subprocess.Popen(["setsid", "sleep", "1000"], **quiet)
     yield {}
 """
     found = made(INSIDE + source)
@@ -57,7 +58,7 @@ def inside(self, folder):
 def test_daemons_that_drop_everything_are_killed_with_what_they_started(
     made: Make, started: str
 ) -> None:
-    """Orphans already while the monitor is at work, without session or mark of its own; the folder of the cell tells whose they are."""
+    """Orphans of a working monitor, without session or mark: the cell's folder gives the owner."""
     found = made(shell(f'env -i PWD="$PWD" sh -c "{started}echo on"; exec sleep 1001') + says("on"))
     run = found.run()
     assert run.error is not None

@@ -1,4 +1,4 @@
-"""nvidia-smi and dcgmi dmon: with stand-ins where there is no GPU, or no DCGM, with the real ones where there is."""
+"""nvidia-smi and dcgmi dmon: real where there is a GPU, or DCGM, else stand-ins."""
 
 from __future__ import annotations
 

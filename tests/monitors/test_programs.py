@@ -34,7 +34,7 @@ def test_an_absent_program_is_named_with_how_to_get_it(
 def test_one_that_fails_is_quoted(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The driver is not loaded, the daemon does not run: the program says so, and so does the reason."""
+    """The driver is not loaded, or the daemon does not run: the reason quotes the program."""
     words = "It has failed because it couldn't communicate."
     stand_ins.put(
         tmp_path / "bin",

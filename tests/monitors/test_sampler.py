@@ -1,4 +1,4 @@
-"""The harness's sampler as a monitor: the same process, the same sources, on the workload's process."""
+"""The harness's sampler as a monitor: same process, same sources, on the workload's process."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_its_samples_are_counted_only_when_it_has_answered(tmp_path: Path) -> No
 
 
 def test_a_pause_has_no_ticks_that_are_taken_or_missed(tmp_path: Path) -> None:
-    """At 50 Hz one of half a second would be 25: after it the ticks go on where they would have been."""
+    """At 50 Hz half a second would be 25; ticks go on where they would have been."""
     command = load("sampler:hz=50").command(os.getpid(), tmp_path)
     with (tmp_path / "stdout").open("wb") as out, subprocess.Popen(command, stdout=out) as process:
         until(lambda: sampler.watches(tmp_path), process)
@@ -71,7 +71,7 @@ def test_a_pause_has_no_ticks_that_are_taken_or_missed(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("unbuffered", ["", "1"])
 def test_an_answer_that_does_not_fit_is_an_error(tmp_path: Path, unbuffered: str) -> None:
-    """As on a full disk: a limit lets the first 64 KiB through, and Python ignores the signal for the rest."""
+    """As on a full disk: a limit admits the first 64 KiB, and Python ignores the signal then."""
     limited = f"import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (65536, 65536)); {LONG}"
     with (tmp_path / "stdout").open("wb") as out:
         # Without bytecode, as in tests/file_size.py; until the very end, where Python writes what

@@ -18,7 +18,7 @@ py_spy, perf_stat, perf_record = map(load, ("py_spy", "perf_stat", "perf_record"
 
 @pytest.mark.needs("root", "py-spy")
 def test_py_spy_finds_where_the_workload_is(tmp_path: Path) -> None:
-    """100 a second over half a second of CPU time and more: 50 samples, of which a loaded machine may lose most."""
+    """100 per second over at least 0.5 CPU s: 50 samples; a loaded machine may lose most."""
     done = watch("py_spy", tmp_path)
     assert done.ended_as_asked
     stacks = [line.rsplit(" ", 1) for line in done.lines("profile.txt")]
@@ -33,7 +33,7 @@ def test_py_spy_says_its_version() -> None:
 
 
 def test_without_the_last_word_of_py_spy_nothing_is_counted(tmp_path: Path) -> None:
-    """It writes what it took at its end only: killed before, it has taken nothing that anybody could read."""
+    """It writes its samples at its end only: killed before, it has left nothing readable."""
     (tmp_path / "stdout").write_text(
         "py-spy> Sampling process 100 times a second. Press Control-C to exit.\n"
     )
@@ -70,7 +70,7 @@ def test_perf_stat_runs_here_and_says_its_version() -> None:
 def test_events_that_the_kernel_does_not_give_are_a_reason(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A stand-in for perf in a machine where they are not supported: it ends well and says so line by line."""
+    """A stand-in for perf where they are not supported: it ends well, with a note per line."""
     stand_ins.put(
         tmp_path / "bin", monkeypatch, perf="print('<not supported>,msec,task-clock,0,100.00,,')"
     )
@@ -83,7 +83,7 @@ def test_events_that_the_kernel_does_not_give_are_a_reason(
 def test_an_unprivileged_perf_would_count_zero_and_is_not_used(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """With kernel.perf_event_paranoid=2 perf counts `context-switches:u`, which is always 0: seen with perf 6.1."""
+    """With kernel.perf_event_paranoid=2, perf 6.1 counts `context-switches:u`, always 0."""
     stand_ins.put(tmp_path / "bin", monkeypatch, perf="")
     monkeypatch.setattr(probes, "perf_events", lambda highest, what: f"{highest} {what}")
     assert perf_stat.unavailable_reason() == "1 count kernel events"
@@ -91,7 +91,7 @@ def test_an_unprivileged_perf_would_count_zero_and_is_not_used(
 
 @pytest.mark.needs("root", "perf")
 def test_perf_record_samples_the_workload_into_a_file_that_perf_reads(tmp_path: Path) -> None:
-    """99 a second of CPU time, and there is half a second of it: 49, of which it may miss those at its start and its end."""
+    """99 per second over 0.5 CPU s: 49, less those that it may miss at its start and end."""
     done = watch("perf_record", tmp_path)
     assert done.ended_as_asked
     taken = perf_record.samples(tmp_path)

@@ -1,4 +1,4 @@
-"""Monitors that take turns with nothing inside one process: stopped and let go on with all that they started, and whatever goes wrong."""
+"""Monitors in turns inside one process: stopped and resumed with children; and all faults."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A real Python process at work, and a monitor that watches it as the harness has it: started, seen at work, and ended by its signal."""
+"""Run a real Python process under a monitor as the harness does: started, seen, signalled."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def working() -> Iterator[int]:
 
 @dataclass(frozen=True, slots=True)
 class Watched:
-    """What became of a monitor: its folder, its exit status, the process it watched and the CPU time which that took meanwhile."""
+    """A monitor's folder and exit status, the process it watched, and that process's CPU time."""
 
     folder: Path
     code: int
@@ -48,7 +48,7 @@ class Watched:
 
 
 def watch(name: str, folder: Path, enough: Callable[[Path], bool] | None = None) -> Watched:
-    """Let a monitor watch a working process until there is `enough` in its folder and the process has computed half a second."""
+    """Let a monitor watch a process until `enough` is in its folder and 0.5 CPU s have passed."""
     known = monitor.load(name)
     assert known.unavailable_reason() is None
     with (

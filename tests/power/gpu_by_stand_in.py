@@ -1,4 +1,4 @@
-"""Run by a test with a stand-in for NVML: two windows of gpu-readonly, then one at whose end the limit is another; tells JSON."""
+"""Run three windows of gpu-readonly on an NVML stand-in, the last with a new limit; print JSON."""
 
 from __future__ import annotations
 

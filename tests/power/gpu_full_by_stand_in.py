@@ -1,7 +1,7 @@
-"""Run by a test with a stand-in for NVML: the back-end gpu-full, what it says of itself as JSON lines.
+"""Run the back-end gpu-full for a test, on a stand-in for NVML; print its words as JSON lines.
 
-After `settings` of the command line are applied it says so, and waits for a line on stdin: it can
-be killed there.
+After the `settings` of the command line it prints them and waits for a line on stdin: it can be
+killed there.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""A tenant without a framework: a batch of n sleeps n milliseconds, 13 is its end, and more than 1000 do not fit into memory.
+"""A tenant without a framework: a batch of n sleeps n ms, 13 ends it, above 1000 none fits.
 
-14 do not when they are first inferred, and do later.
+14 do not fit into memory when they are first inferred, and do later.
 """
 
 from __future__ import annotations

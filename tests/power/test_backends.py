@@ -1,4 +1,4 @@
-"""What all back-ends keep to, and what those of this part do with tenants that need no framework."""
+"""The contract of all back-ends, and back-ends with tenants that need no framework."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Job:
 
 @pytest.mark.parametrize("name", backends.names())
 def test_every_back_end_says_what_it_can_do_and_why_not_more(name: str) -> None:
-    """Contract of the plug-in point: a knob that is missing has a reason, and all of it can be saved."""
+    """The plug-in contract: a missing knob has a reason, and everything can be saved."""
     module = backends.load(name)
     assert module.DESCRIPTION
     probe = module.probe({})
@@ -108,7 +108,7 @@ def test_a_share_is_a_quota_of_the_kernels_as_it_answers(job: Job) -> None:
 
 
 def test_a_quota_that_the_kernel_refuses_is_not_taken_for_given(job: Job) -> None:
-    """A tenant that nothing holds has all of the cores; one that was held before keeps what it had."""
+    """A tenant without a limit has all of the cores; one limited before keeps its limit."""
     answers = [0.25 * len(os.sched_getaffinity(0)), None, None]
     groups = mock.MagicMock()
     groups.hold.side_effect = lambda *_: answers.pop(0) or _refuse()
@@ -149,7 +149,7 @@ def test_more_tenants_than_there_can_be_are_said(job: Job) -> None:
 
 @pytest.fixture(scope="module")
 def on_a_gpu(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    """What gpu-readonly tells on tests/telemetry/fake_nvml.c: 61.5 W at the moment, SM 1410 MHz or what that answers."""
+    """Return gpu-readonly's output on tests/telemetry/fake_nvml.c, with 61.5 W at the moment."""
     folder = stand_in.built(tmp_path_factory.mktemp("driver"))
     environment = {
         **stand_in.environment(folder),
@@ -167,7 +167,7 @@ def on_a_gpu(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
 
 @pytest.mark.needs("cc")
 def test_a_gpu_that_is_only_read_has_watts_and_no_partition(on_a_gpu: dict[str, Any]) -> None:
-    """Shares and clocks are refused and not logged as if set; tenants see the GPU that is watched."""
+    """Shares and clocks are refused, not logged as set; tenants see the watched GPU."""
     assert on_a_gpu["probe"]["power_source"] == "nvml"
     applied = on_a_gpu["applied"]
     assert [one.partition(":")[0] for one in applied["refused"]] == ["sm_mhz", "shares"]
@@ -178,7 +178,7 @@ def test_a_gpu_that_is_only_read_has_watts_and_no_partition(on_a_gpu: dict[str, 
 
 
 def test_a_gpus_watts_are_not_those_of_tenants_on_the_cpus() -> None:
-    """Torch without CUDA beside a driver that tells watts: refused, and no image is set beside these watts."""
+    """Torch without CUDA beside a driver with watts is refused: these are not its images'."""
     probe = Probe(
         "gpu-readonly", Knobs(shares=False, batches=(1, 10), most_processes=4), {}, "nvml", "W"
     )
@@ -190,7 +190,7 @@ def test_a_gpus_watts_are_not_those_of_tenants_on_the_cpus() -> None:
 
 @pytest.mark.needs("cc")
 def test_its_power_clocks_and_utilisation_are_nvmls(on_a_gpu: dict[str, Any]) -> None:
-    """As the stand-in answers: GPU 0 draws 61.5 W at the moment (61.25 W in the mean), and is 50 % busy, its memory 20 %."""
+    """As in the stand-in: GPU 0 draws 61.5 W now (61.25 W in the mean), 50 % busy, memory 20 %."""
     seen = on_a_gpu["unpaced"]
     assert seen["draw"]
     assert {watts for _, watts in seen["draw"]} == {61.5}
@@ -201,11 +201,11 @@ def test_its_power_clocks_and_utilisation_are_nvmls(on_a_gpu: dict[str, Any]) ->
 
 @pytest.mark.needs("cc")
 def test_pacing_leaves_fewer_images(on_a_gpu: dict[str, Any]) -> None:
-    """At half the time each of two infers no more than one batch of 10 in 20 ms, 150 in 0.3 s, and one that was begun."""
+    """At half the time, each of two infers at most 10 per 20 ms: 150 in 0.3 s, and one begun."""
     assert all(0 < images <= 160 for images in on_a_gpu["paced"]["images"])
 
 
 @pytest.mark.needs("cc")
 def test_a_gpu_that_is_not_as_it_was_is_told(on_a_gpu: dict[str, Any]) -> None:
-    """By name, with both values: somebody else is at work on it, and what was measured may be worth nothing."""
+    """By name, with both values: another user of the GPU may make the measurement worthless."""
     assert "power_limit_w: 700.0, now 300.0" in on_a_gpu["refused"]

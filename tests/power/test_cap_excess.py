@@ -82,7 +82,7 @@ def test_without_a_reading_nothing_is_said() -> None:
 def test_area_time_and_worst_bound_each_other(
     windows: list[tuple[float, float]], cap: float
 ) -> None:
-    """The area is at most the worst excess for all the time above; the longest stretch is part of that time, and that of the window."""
+    """Area ≤ worst excess · time above; longest stretch ≤ time above ≤ window."""
     draw, whole_s = draw_of(windows)
     seconds, unit_s, longest_s, worst, seconds_102 = over(draw, cap, whole_s)
     near = 1 + 1e-9

@@ -1,6 +1,6 @@
-"""Clocks, power limit and MPS of a GPU, changed and put back: on a stand-in for NVML's library whose settings outlive a process.
+"""Change and put back a GPU's clocks, power limit and MPS, on an NVML stand-in that keeps them.
 
-Also after SIGKILL, by whoever comes next. Everything else is real: nvidia-ml-py, the journal, the
+Also after SIGKILL, by the next process. Everything else is real: nvidia-ml-py, the journal, the
 processes.
 """
 
@@ -38,7 +38,8 @@ DAEMON = """\
 case "$1" in
 -d) setsid "$0" serve </dev/null >/dev/null 2>&1 &
     echo $! > "$CUDA_MPS_PIPE_DIRECTORY/nvidia-cuda-mps-control.pid" ;;
-serve) while [ ! -e "$CUDA_MPS_PIPE_DIRECTORY/quit" ]; do sleep 0.02; done; rm "$CUDA_MPS_PIPE_DIRECTORY/quit" ;;
+serve) while [ ! -e "$CUDA_MPS_PIPE_DIRECTORY/quit" ]; do sleep 0.02; done
+    rm "$CUDA_MPS_PIPE_DIRECTORY/quit" ;;
 *) read -r word; [ "${word%% *}" = quit ] && : > "$CUDA_MPS_PIPE_DIRECTORY/quit" ;;
 esac
 """
@@ -80,7 +81,7 @@ class Machine:
         return pid.exists() and Path(f"/proc/{pid.read_text().strip()}").exists()
 
     def run(self, *settings: Json, kill: bool = False, **fake: str) -> list[Json]:
-        """Open the back-end, apply these settings, close it; with `kill` the process is killed instead. Returns: what it said."""
+        """Apply settings in the back-end, then close it, or `kill` it; return its words."""
         environment = {
             **self.environment,
             **{f"FAKE_NVML_{name}": value for name, value in fake.items()},
@@ -228,7 +229,7 @@ def test_a_limit_that_somebody_else_has_set_meanwhile_is_left_alone(machine: Mac
 
 
 class Bindings:
-    """NVML's calls on one GPU: its limit is a multiple of 5 W, at most 240 W, whatever is asked for."""
+    """NVML's calls on one GPU, with a limit in multiples of 5 W, up to 240 W."""
 
     NVMLError = RuntimeError
 
@@ -347,7 +348,7 @@ def test_a_run_that_was_killed_and_is_not_waited_for_yet_is_at_work_no_more(tmp_
 
 
 def test_what_cannot_be_put_back_keeps_the_journal_and_is_said(machine: Machine) -> None:
-    """The next run does not begin on a changed GPU; when the driver takes it again, it is put back."""
+    """The next run does not begin on a changed GPU, which is put back once the driver agrees."""
     machine.run(setting(1200.0, None, 150.0), kill=True)
     assert "cannot be restored" in machine.tidy(REFUSES="limit")["refused"]
     assert machine.journal.exists()

@@ -1,4 +1,4 @@
-"""The loop of a cell: what is set, what is told of each window, and what the algorithm gets to know of it."""
+"""The loop of a cell: its settings, the report of each window, and the algorithm's view."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Json = dict[str, Any]
 
 @dataclass
 class Device:
-    """Each image takes a millisecond; a batch above `fits` does not, one above `fits_at_first` not when it runs; a clock can be refused."""
+    """Images take 1 ms; batches above `fits` and `fits_at_first` fail; a clock can be refused."""
 
     fits: int = 100
     fits_at_first: int = 100
@@ -112,7 +112,7 @@ def ran(device: Device, algorithm: Algorithm, task: Task = TASK) -> dict[str, li
 
 
 def test_each_iteration_is_told_with_what_was_asked_and_how_it_was() -> None:
-    """120 W for half of a second and 140 for the other, under 130: 5 W s above it, 2 images of 2 batches each over the limit of 50 ms."""
+    """0.5 s at 120 W and at 140 W, under 130: 5 W s above; 2 images of 2 batches over 50 ms."""
     rows = ran(Device(), Algorithm(decision()))["iteration"]
     assert [row["iteration"] for row in rows] == [0, 1, 2, 3]
     assert [row["t_s"] for row in rows] == [0.0, 1.5, 3.0, 4.5]
@@ -177,7 +177,7 @@ def test_a_refused_clock_is_said_and_neither_saved_nor_told_as_if_set() -> None:
     "device", [Device(fits=2), Device(fits_at_first=2)], ids=["when it is set", "when it runs"]
 )
 def test_a_batch_that_does_not_fit_is_halved_until_it_does_and_told(device: Device) -> None:
-    """8 and 4 do not fit, 2 does: the window is that of 2, and the algorithm knows of all that did not."""
+    """8 and 4 do not fit, 2 does: the window is that of 2, and the algorithm gets the others."""
     algorithm = Algorithm(decision())
     rows = ran(device, algorithm)["iteration"]
     assert [one["batch"] for one in rows[0]["asked"]["tenants"]] == [8, 8]
@@ -189,8 +189,8 @@ def test_a_batch_that_does_not_fit_is_halved_until_it_does_and_told(device: Devi
 def test_a_device_on_which_nothing_fits_ends_the_cell_in_a_sentence() -> None:
     with pytest.raises(
         Refused,
-        match=r"Iteration 0: no process inferred a single image: tenant 0: batch 1; tenant 1: batch "
-        r"1",
+        match=r"Iteration 0: no process inferred a single image: tenant 0: batch 1; "
+        r"tenant 1: batch 1",
     ):
         ran(Device(fits=0), Algorithm(decision()))
 
@@ -251,6 +251,6 @@ def test_a_cap_that_cannot_be_kept_to_later_is_told_and_what_is_set_stays() -> N
 
 
 def test_numbers_are_short() -> None:
-    """Six digits are more than a sensor has; a run of thousands of windows is a file that can be read."""
+    """Six digits are more than a sensor has, and keep files of thousands of windows readable."""
     row = ran(Device(draw=((1.0, 100 / 3),)), Algorithm(decision()))["iteration"][0]
     assert row["power_mean"] == 33.3333

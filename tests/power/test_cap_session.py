@@ -1,4 +1,4 @@
-"""A study of algorithms under a cap from the command line to the saved run, on `replay`: planned, run, gone on with, read back."""
+"""Study algorithms under a cap on `replay` from the command line: planned, run, resumed, read."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ def test_a_run_that_was_killed_goes_on_with_what_it_had_finished(place: Place) -
     process = subprocess.Popen(
         asked, cwd=HOUSE, env=place.env(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
     )
-    until(lambda: bool(place.finished()), process)  # type: ignore[arg-type]  # it says nothing, in text or not
+    until(lambda: bool(place.finished()), process)  # type: ignore[arg-type]  # it says nothing
     process.kill()
     process.wait()
     before = {name: record["started_utc"] for name, record in place.finished().items()}
@@ -179,7 +179,7 @@ def ids(study: Study) -> tuple[str, ...]:
 
 
 def test_options_make_the_workloads_of_a_study() -> None:
-    """Tasks from 30 on under what the study has, and pctodl with its optimiser as an arm of its own."""
+    """Tasks from 30 on under the study's own, and pctodl with its optimiser as one more arm."""
     found = studies.apply({"task_id": "30-"}, STUDY, workloads=None)
     assert ids(found) == tuple(
         f"capped_inference:task=30:algorithm={name}" for name in ("powercap", "morak")
@@ -297,7 +297,7 @@ def test_an_algorithm_says_itself_what_it_lacks() -> None:
 
 @pytest.mark.parametrize("name", ["a.json", "a.bin", "a", "a.JSON"])
 def test_parameters_of_any_name_are_known_by_their_bytes(tmp_path: Path, name: str) -> None:
-    """And a single file, even if it is called a picture; of a folder's pictures name and size are enough."""
+    """A single file too, even one called a picture; in a folder, pictures go by name and size."""
     seen = []
     for text in ("{}", "[]"):
         (tmp_path / name).write_text(text)

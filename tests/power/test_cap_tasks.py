@@ -1,4 +1,4 @@
-"""Tasks: the matrix as data, one's own in the same form, and names of workloads that say all of a task."""
+"""Tasks: the matrix as data, one's own in the same form, and workload names with all of a task."""
 
 from __future__ import annotations
 
@@ -145,7 +145,7 @@ def test_a_task_of_the_matrix_is_all_said_by_its_number(task: Task) -> None:
 
 
 def test_a_task_of_ones_own_is_in_the_name_as_a_whole(tmp_path: Path) -> None:
-    """So that a process that is given the name needs no file, and a resumed run is of the same task."""
+    """So a process given the name needs no file, and a resumed run is of the same task."""
     path = file(
         tmp_path,
         "id: 7, gpu: cpu, model: tiny, dataset: random, caps_cpu_s_per_s: [[0, 1.5], [9, 0.75]], "
@@ -200,6 +200,6 @@ def test_parameters_that_cannot_be_are_refused(given: dict[str, str], said: str)
 
 
 def test_another_network_on_a_known_task_is_called_by_its_own_name() -> None:
-    """Task 1 is mnasnet, which torchvision calls mnasnet1_0; with another model that name is not kept."""
+    """Task 1 is mnasnet, torchvision's mnasnet1_0; with another model that name is not kept."""
     params = options.complete({"task": "1", "model": "resnet50"})
     assert (params["torchvision"], params["cap_w"]) == ("resnet50", "120")

@@ -37,7 +37,7 @@ V1 = "cgroup /sys/fs/cgroup/cpu cgroup rw,cpu,cpuacct 0 0\n"
 
 
 def test_version_1_is_found_by_its_cpu_controller(tmp_path: Path) -> None:
-    """As on this kind of machine: the mount shows the group that the path names, or less than it."""
+    """As on such a machine: the mount shows the group that the path names, or less than it."""
     own = "2:memory:/a\n1:cpu,cpuacct:/box\n"
     root = fake(
         tmp_path, own, V1, **{"cpu__box__cpu.cfs_quota_us": "-1", "cpu__cpu.cfs_quota_us": "-1"}

@@ -1,4 +1,4 @@
-"""What decides, in the process of a cell: an algorithm's answers, and what is said where it has none."""
+"""The decider in a cell's process: an algorithm's answers, and the message where it has none."""
 
 from __future__ import annotations
 

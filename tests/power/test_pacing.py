@@ -31,13 +31,13 @@ def test_half_a_core_waits_until_twice_its_cpu_time_has_gone_by() -> None:
 
 
 def test_a_batch_counts_by_the_part_of_it_that_is_inside_the_window() -> None:
-    """8 images from 0 to 2 s, 8 from 2 to 4 s, the last of which waits until 6 s; the window is from 1 to 3 s: 4 + 2."""
+    """8 images from 0 to 2 s, 8 from 2 to 4 s with a wait until 6 s; from 1 to 3 s: 4 + 2."""
     spans = [Span(0, 2, 2), Span(2, 4, 6)]
     assert images_within(spans, 8, 1, 3) == pytest.approx(4 + 2)
 
 
 def test_latency_is_of_the_batch_without_its_wait() -> None:
-    """The second is done outside the window; one that lasts longer than the window stands for itself."""
+    """The second ends outside the window; one longer than the window stands for itself."""
     assert latencies_ms([Span(0, 2, 2.5), Span(2.5, 4, 6)], 1, 3) == [2000]
     assert latencies_ms([Span(0, 9, 9)], 1, 3) == [9000]
     assert latencies_ms([], 1, 3) == []

@@ -70,7 +70,7 @@ def test_a_window_without_samples_shows_nothing() -> None:
 
 
 def test_rapl_adds_up_packages_and_goes_on_where_a_counter_begins_anew(tmp_path: Path) -> None:
-    """Package 0 from 900 to 100 of 1000 µJ is 200 µJ on, package 1 has 50 µJ more; core and DRAM zones are parts and not added."""
+    """Package 0, 900 to 100 of 1000 µJ, adds 200 µJ, package 1 50 µJ; core and DRAM are parts."""
     first, second = zone(tmp_path, 0, "package-0", 900), zone(tmp_path, 1, "package-1", 10)
     whole = zone(tmp_path, 2, "psys", 7)
     rapl = Rapl(tmp_path)

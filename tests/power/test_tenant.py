@@ -38,7 +38,7 @@ def network(pictures: Path) -> Network:
 
 
 def test_a_folders_images_are_inferred_in_turn(network: Network) -> None:
-    """Three of two: white, black, white; scaled as the networks of torchvision were trained: (1 - 0.485) / 0.229 is 2.249."""
+    """Three of two: white, black, white; torchvision's scale: (1 - 0.485) / 0.229 is 2.249."""
     batch = network._drawn(3)
     assert tuple(batch.shape) == (3, 3, 32, 32)
     assert float(batch[0, 0].min()) == pytest.approx(2.249, abs=1e-3)
@@ -58,7 +58,7 @@ def test_a_folder_without_images_is_said(tmp_path: Path) -> None:
 def test_a_batch_that_does_not_fit_is_a_memory_error_and_the_next_one_runs(
     network: Network,
 ) -> None:
-    """Found out before the kernel has to end a process: its images alone are more than is free; torch's own refusals are the same error."""
+    """Its images exceed free memory, seen before a kill; torch's refusals are the same error."""
     import torch
 
     from fixtures.studies.power.tenant import Pace, _answer, _typed_oom
@@ -83,7 +83,7 @@ def test_a_batch_that_does_not_fit_is_a_memory_error_and_the_next_one_runs(
 
 
 def test_batch_normalisation_has_the_statistics_of_a_batch() -> None:
-    """Random weights would let activations vanish or overflow, and a GPU draws less for zeros and infinities."""
+    """Random weights would let activations vanish or overflow; a GPU draws less for 0 and inf."""
     from fixtures.studies.power.tenant import Network
 
     norm = next(
@@ -96,7 +96,7 @@ def test_batch_normalisation_has_the_statistics_of_a_batch() -> None:
 
 
 def test_a_point_of_a_profile_is_a_row_of_a_trace(tmp_path: Path) -> None:
-    """From the workload's process, with two tenants that are processes of their own; all of them are gone afterwards, and their files."""
+    """From the workload's process, with two tenants' processes; all end, and no file is left."""
     order = Order(
         load(f"power_profile:model={TINY}:shares=2x25:batches=2:image_size=32:step_s=0.5"),
         2,

@@ -1,4 +1,4 @@
-"""A pool of tenants: those that are set run at the same time, those that fail say so, and none is left."""
+"""A pool of tenants: those set run at the same time, failures are reported, and none is left."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def pool(tmp_path: Path) -> Iterator[Pool]:
 
 
 def test_all_tenants_run_in_the_same_window(pool: Pool) -> None:
-    """A batch of 10 in 10 ms is 1000 images a second at most; each has inferred some, and said how long its batches took."""
+    """A batch of 10 in 10 ms is at most 1000 images/s; each infers some and times its batches."""
     assert pool.set([Work(10), Work(20)]) == ({}, {})
     window = pool.run(0.1, 0.3)
     assert window.measured_s == 0.3
@@ -94,7 +94,7 @@ def test_a_tenant_that_cannot_start_says_its_last_word(tmp_path: Path) -> None:
 
 
 def test_a_pace_leaves_fewer_images(pool: Pool) -> None:
-    """A tenth of the time: of 0.5 s there are 0.05 s, five batches of 10 ms and no more than one begun beside them."""
+    """A tenth of 0.5 s is 0.05 s: five batches of 10 ms, and at most one more begun."""
     pool.set([Work(10, duty=0.1)])
     assert 0 < pool.run(0.0, 0.5).ran[0].images <= 60
 

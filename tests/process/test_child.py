@@ -1,4 +1,4 @@
-"""A child is ours from start to end: it is heard in time, and neither our end nor its own leaves anything of it."""
+"""A child is heard in time, and neither our end nor its own leaves anything of it."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def test_what_it_leaves_behind_goes_with_it_in_its_session_or_with_its_mark(star
 def test_one_that_is_loading_its_program_at_the_end_is_looked_at_again(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The kernel shows no environment from exec on until the new one stands: here for the first look."""
+    """From exec until the new one stands, the kernel shows no environment: here, at first."""
     looks: list[int] = []
 
     def environment(pid: int) -> bytes:
