@@ -1,4 +1,4 @@
-"""Benchmarks change a kernel, so they run only when named; what they need is imported by such a session alone (fixtures/plugin.py)."""
+"""Run benchmarks only when named, as they change a kernel; only then import fixtures/plugin.py."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_configure(config: pytest.Config) -> None:
-    """Take the plug-in of benchmarks, before pytest-benchmark reads its options; where none is named, refuse their options."""
+    """Take the benchmarks' plug-in before pytest-benchmark reads options; else refuse its own."""
     if not config.pluginmanager.hasplugin("benchmark"):
         raise UserError(
             "-p no:benchmark: pytest-benchmark stores and saves the measurements. Omit the option."

@@ -1,4 +1,4 @@
-"""`[project.urls]` of a distribution: the repository that it is built from, which a release job knows and this tree does not."""
+"""`[project.urls]` of a distribution: its repository, known to a release job only."""
 
 from __future__ import annotations
 

@@ -36,8 +36,8 @@ POLICIES = ("fifo", "fair_share")
 
 STUDY = Study(
     name="cluster_faults",
-    question="What do crashes, lost nodes, noisy neighbours, careless limits and a flood cost a stream "
-    "of jobs, and what helps?",
+    question="What do crashes, lost nodes, noisy neighbours, careless limits and a flood cost a "
+    "stream of jobs, and what helps?",
     workloads=(
         CHECKPOINTED,
         *(case(CHECKPOINTED, checkpoint_s=interval, **CRASHES) for interval in INTERVALS_S),

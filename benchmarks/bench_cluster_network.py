@@ -24,8 +24,8 @@ LINES: tuple[dict[str, int], ...] = ({}, {"delay_ms": 5, "hidden": 384, "steps":
 
 STUDY = Study(
     name="cluster_network",
-    question="How much longer do data-parallel training steps take over a lossy, delayed line, and by "
-    "which law?",
+    question="How much longer do data-parallel training steps take over a lossy, delayed line, and "
+    "by which law?",
     workloads=tuple(
         case("ddp_network", loss_percent=loss, **line) for line in LINES for loss in LOSS_PERCENT
     ),

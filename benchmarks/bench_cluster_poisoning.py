@@ -21,8 +21,8 @@ CLASSES = ("federated", "federated_poisoned", "federated_median", "federated_tri
 
 STUDY = Study(
     name="cluster_poisoning",
-    question="How much accuracy does a federated model lose to poisoned clients, and how much does a "
-    "robust server keep?",
+    question="How much accuracy does a federated model lose to poisoned clients, and how much does "
+    "a robust server keep?",
     workloads=tuple(
         case("job_stream", arrivals="closed", classes=classes, jobs=12, slots=1)
         for classes in CLASSES

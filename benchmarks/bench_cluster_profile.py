@@ -30,8 +30,8 @@ SYSTEMS: tuple[dict[str, float], ...] = (
 
 STUDY = Study(
     name="cluster_profile",
-    question="Where does the time of training and inference jobs go under limits of CPU and memory and "
-    "with replicas, and what is best?",
+    question="Where does the time of training and inference jobs go under limits of CPU and memory "
+    "and with replicas, and what is best?",
     workloads=tuple(case(JOBS, **system) for system in SYSTEMS),
     tweaks=("stock",),
     primary=Metric("step_time_mean_s", "lower"),

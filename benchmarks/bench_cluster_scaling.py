@@ -1,12 +1,12 @@
-"""Can replicas be chosen so that jobs of any size take the same time, and what does that cost against one number for all?
+"""Choose replicas so that jobs of any size take the same time, against one number for all.
 
 Jobs whose sizes differ by a factor of four are to run for 0.5 s ±10 % each. They only take time, by
 Amdahl's law, as if the machine had a CPU for each replica; with eight CPUs and more,
 `--classes=scaling` has jobs that train. In one arm a few jobs are measured first, a law of speed-up
-is fitted to them, and each job gets the replicas that it says; the others have two, four and eight
+is fitted to them, and each job gets the replicas by that law; the others have two, four and eight
 for all. Hypothesis: more jobs take the target where replicas are chosen, at fewer node-seconds than
-with as many as the largest job needs; what remains are jobs for which no whole number fits, and
-noise. `python -m analysis scale report RUN` judges.
+with as many as the largest job needs; noise and jobs for which no whole number fits remain.
+`python -m analysis scale report RUN` judges.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ STATIC = (2, 4, 8)
 
 STUDY = Study(
     name="cluster_scaling",
-    question="Do replicas that are chosen for each job make jobs of any size take the same time, and "
-    "at which cost?",
+    question="Do replicas that are chosen for each job make jobs of any size take the same time, "
+    "and at which cost?",
     workloads=(
         case(JOBS, target_s=TARGET_S),
         *(case(JOBS, replicas=replicas) for replicas in STATIC),

@@ -61,7 +61,7 @@ def target(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Kubernete
 def bench_cell_beyond_its_job(
     benchmark: BenchmarkFixture, rounds: Callable[[list[float]], None], target: Kubernetes
 ) -> None:
-    """Pairs of a Job alone and a cell around the same Job; how much longer the cell takes, seconds."""
+    """Pair a Job alone with a cell around the same Job: seconds that the cell takes longer."""
     target._way = ByAgent()  # noqa: SLF001 what is timed is the agent's way, whatever --apply says
     beyond_s: list[float] = []
     requests_per_s: list[float] = []

@@ -85,7 +85,7 @@ sys.exit(code)
 
 @pytest.mark.skipif(probes.settings() is not None, reason=f"{probes.settings()}")
 def bench_apply_read_back_restore(benchmark: BenchmarkFixture) -> None:
-    """Twenty sysctls of the running kernel: snapshot, journal, write, read back, snapshot; restore, read back, journal removed."""
+    """Apply 20 sysctls to the running kernel (snapshot, journal, read back); then restore them."""
     machine = Machine()
     writes = [Write(sysctl_path(key), value, key) for key, value in KEYS.items()]
 
@@ -102,10 +102,10 @@ def bench_apply_read_back_restore(benchmark: BenchmarkFixture) -> None:
 
 @pytest.mark.parametrize("design", list(MAX_CELL_CPU_S))
 def bench_cpu_of_a_cell(rounds: Callable[[list[float]], None], tmp_path: Path, design: str) -> None:
-    """CPU seconds that a cell adds to the pytest process, without those that its tweak set and workload take.
+    """Measure CPU seconds that a cell adds to pytest's process, without tweak set and workload.
 
-    Two sessions of idle cells, one with more blocks than the other; what start and end of a session
-    cost falls out.
+    Two sessions of idle cells, one with more blocks than the other: the cost of a session's start
+    and end cancels.
     """
 
     def session(blocks: int) -> tuple[float, int]:
@@ -149,7 +149,7 @@ def bench_sampler_cpu(rounds: Callable[[list[float]], None]) -> None:
 
 
 def bench_cpu_of_a_plan(rounds: Callable[[list[float]], None]) -> None:
-    """CPU seconds of `pytest benchmarks/ --plan`, a process from its start to its end; the better of three."""
+    """Measure CPU seconds of `pytest benchmarks/ --plan`, a whole process; the better of three."""
     used_s = []
     for _ in range(3):
         before = resource.getrusage(resource.RUSAGE_CHILDREN)

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
 STUDY = Study(
     name="monitoring_overhead",
-    question="How much CPU and wall time do monitors and profilers add to preprocessing and training, "
-    "and what do they use themselves?",
+    question="How much CPU and wall time do monitors and profilers add to preprocessing and "
+    "training, and what do they use themselves?",
     # An interpreter that never waits, a light training and a heavy one.
     workloads=("python_loop", "cnn_train", "resnet_train"),
     tweaks=(),

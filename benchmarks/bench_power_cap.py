@@ -31,8 +31,8 @@ ALGORITHMS = ("powercap", "directcap", "batchdvfs", "morak", "pctodl", "steady")
 
 STUDY = Study(
     name="power_cap",
-    question="Which algorithm gets the most inference out of a device under a power cap, and how well "
-    "does it keep to the cap?",
+    question="Which algorithm gets the most inference out of a device under a power cap, and how "
+    "well does it keep to the cap?",
     workloads=tuple(
         case("capped_inference", task=task, algorithm=algorithm)
         for task, algorithm in product(TASKS, ALGORITHMS)

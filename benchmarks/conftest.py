@@ -24,7 +24,8 @@ def rounds(benchmark: BenchmarkFixture) -> Callable[[list[float]], None]:
         def end() -> None:
             now[0] = next(left)
 
-        benchmark._timer = lambda: now[0]  # noqa: SLF001 the marker that sets it is read before the figures are known
+        # The marker that sets it is read before the figures are known.
+        benchmark._timer = lambda: now[0]  # noqa: SLF001
         benchmark.pedantic(end, setup=begin, rounds=len(seconds))
 
     return take

@@ -28,11 +28,11 @@ class UnknownName(Refused):
 
 
 def one_line(text: object, longest: int = 500) -> str:
-    r"""Write a text on one line: blanks of any kind become one space, what cannot be seen or printed its escape (`\x1b`).
+    r"""Write a text on one line: blanks become one space, unprintable characters escapes (`\x1b`).
 
-    Control and direction characters could end a line of the log, or show a reader other words than
-    those that are there; lone surrogates cannot be written to a file at all. What is longer than
-    `longest` characters is cut, and ends in `…`.
+    Control and direction characters could end a line of the log, or show a reader words that are
+    not there; lone surrogates cannot be written to a file at all. A text of more than `longest`
+    characters is cut, and ends in `…`.
     """
     seen = "".join(
         letter if letter.isprintable() else letter.encode("unicode_escape").decode("ascii")

@@ -13,7 +13,7 @@ DIGITS = 3
 
 
 def scale_of(rate_per_s: float, unit: str) -> tuple[float, str]:
-    """Choose how a rate of `unit` per second is written: the factor to multiply it by, and the unit that it then has."""
+    """Return how to write a rate of `unit` per second: the factor, and the unit after it."""
     rounded = _rounded(rate_per_s)
     least = 0.0 if unit in SYMBOLS else WORDS_FROM
     prefixes = (entry for entry in PREFIXES if entry[0] >= least and entry[0] <= rounded)

@@ -1,4 +1,4 @@
-"""The files beside a saved run, as one side writes them and the other reads them (`data/README.md`): lines of JSON, compressed."""
+"""Compressed lines of JSON beside a saved run, for both sides (`data/README.md`)."""
 
 from __future__ import annotations
 

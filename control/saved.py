@@ -1,8 +1,8 @@
-"""The saved run, as one side writes it and the other reads it: a pytest-benchmark file with DeepTweak's own parts.
+"""The saved run, for both sides: a pytest-benchmark file with DeepTweak's own parts.
 
-A field is its type with the values it may have, then `unit: meaning`. msgspec checks by these types
-what is read, and `python -m docs.generate` makes `data/run.schema.json` and docs/reference/run.md
-of them. Nothing is written that is not explained here, but in the types of `OPEN`; stock fields are
+A field is its type with its possible values, then `unit: meaning`. msgspec checks input by these
+types, and `python -m docs.generate` makes `data/run.schema.json` and docs/reference/run.md of them.
+Everything written is explained here, except in the types of `OPEN`; stock fields are
 pytest-benchmark's.
 """
 

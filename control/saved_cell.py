@@ -1,4 +1,4 @@
-"""The record of a measured cell in a saved run: `extra_info` of its benchmark (`saved.py` says how to read this)."""
+"""A measured cell in a saved run: `extra_info` of its benchmark, in the notation of `saved.py`."""
 
 from typing import Annotated, Any, Literal, NotRequired, TypedDict
 

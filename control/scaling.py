@@ -49,7 +49,7 @@ class Law:
 
 @dataclass(frozen=True, slots=True)
 class TimedJob:
-    """One measured job: replicas, size in whatever unit the work is counted, and how long it ran."""
+    """One measured job: replicas, size in the unit of its work, and duration."""
 
     replicas: int
     work: float
@@ -197,7 +197,7 @@ def _fitted(points: Sequence[TimedJob], name: str, names: tuple[str, ...]) -> Fi
 
 
 def _no_interval(configurations: int, parameters: int, spread: float) -> tuple[str, ...]:
-    """Say why no interval can be claimed, if so: a law goes through as many points as it has parameters."""
+    """Return why no interval can be claimed: a law fits as many points as it has parameters."""
     if configurations <= parameters:
         told = (
             f"{configurations} configurations of replicas and size determine {parameters} "
@@ -212,7 +212,7 @@ def _no_interval(configurations: int, parameters: int, spread: float) -> tuple[s
 
 
 def _aicc(squares: float, n: int, k: int) -> float:
-    """Akaike's criterion, corrected for few points (Hurvich and Tsai, 1989); the spread counts as a parameter."""
+    """Return Akaike's criterion for few points (Hurvich and Tsai, 1989), counting the spread."""
     k += 1
     return (
         n * math.log(max(squares, _SMALL) / n)
@@ -224,7 +224,7 @@ def _aicc(squares: float, n: int, k: int) -> float:
 def _intervals(
     jacobian: Floats, law: Law, names: tuple[str, ...], spread: float, df: int
 ) -> dict[str, tuple[float, float] | None]:
-    """By the curvature at the best fit, cut at the bounds; for a parameter on its bound only a one-sided guess."""
+    """Use the curvature at the best fit, cut at the bounds; on a bound only a one-sided guess."""
     covariance = np.linalg.pinv(jacobian.T @ jacobian) * spread**2
     half = t_quantile(0.975, df) * np.sqrt(np.diag(covariance))
     values = {name: getattr(law, name) for name in names}

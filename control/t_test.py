@@ -29,7 +29,7 @@ FEW = 4  # degrees of freedom
 
 @lru_cache(maxsize=4096)
 def t_quantile(p: float, df: float) -> float:
-    """Solve P(T <= t) = p by Newton's steps: from the normal quantile, nearer to 0, they go outwards and never too far."""
+    """Solve P(T <= t) = p by Newton's steps from the normal quantile: outwards, never too far."""
     if p < 1 / 2:
         return -t_quantile(1 - p, df)
     t = NORMAL.inv_cdf(p)
@@ -110,7 +110,7 @@ def t_interval(value: float, error: float, df: float, alpha: float = ALPHA) -> T
 
 @lru_cache(maxsize=4096)
 def detectable_errors(df: float, alpha: float = ALPHA, power: float = POWER) -> float:
-    """Answer how many standard errors away an effect must be for a two-sided t-test to find it with the given power.
+    """Return at how many standard errors a two-sided t-test finds an effect with this power.
 
     Solves P(T' > t_crit) = power for the noncentrality of T', the noncentral t; with few blocks and
     a small alpha the usual t_crit + t_power of statistics texts promises up to a fifth too much. P

@@ -1,4 +1,4 @@
-"""A step's time in an arm that took turns with others, cleared of what the machine did to all of them alike."""
+"""Step times of an arm that took turns, cleared of effects of the machine on all arms alike."""
 
 from __future__ import annotations
 
@@ -77,9 +77,9 @@ def blocks_adjusted_s(blocks: Sequence[tuple[Slices, Others]]) -> list[list[floa
 
 
 def _slowed(slices_s: Array, cores: Array) -> Array:
-    """By how much (log) each slice was slower than the mean one because others used the CPUs: least squares within rounds and arms.
+    """Return slices' log slowdown by others' use of CPUs: least squares within rounds and arms.
 
-    Both are arms × rounds: seconds, and how many cores others used, NaN where that was not seen.
+    Both are arms × rounds: seconds, and cores that others used, NaN if unknown.
     """
     import numpy as np
 
@@ -143,7 +143,7 @@ def additive(tables: Array, asymmetry: Array) -> Array:
 
 
 def _median(values: Array) -> Array:
-    """Medians along the last axis, as `np.median` has them: of few numbers that takes a third of the time."""
+    """Return medians along the last axis; for few numbers in a third of `np.median`'s time."""
     ordered, count = values.copy(), values.shape[-1]
     ordered.sort()
     middle: Array = (ordered[..., (count - 1) // 2, None] + ordered[..., count // 2, None]) / 2

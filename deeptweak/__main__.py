@@ -85,7 +85,7 @@ def _run(words: list[str]) -> int:
 def _print_help() -> None:
     try:
         print(_help(), flush=True)
-    except BrokenPipeError:  # the reader has seen enough (`| head`); the interpreter's own flush at exit must not say so again
+    except BrokenPipeError:  # by `| head`; the interpreter's flush at exit must not report it again
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 

@@ -21,9 +21,12 @@ STYLE = """
 .deeptweak ul.findings, .deeptweak ul.lines { list-style: none; padding-left: 0; }
 .deeptweak .scroll { overflow-x: auto; }
 .deeptweak table { font-size: inherit; border-collapse: collapse; }
-.deeptweak td, .deeptweak th { text-align: left; padding: .2em .7em .2em 0; vertical-align: baseline; }
-.deeptweak td.number, .deeptweak th.number { text-align: right; font-variant-numeric: tabular-nums; }
-.deeptweak .good { color: #0b7a45; font-weight: 600; } .deeptweak .bad { color: #c0182b; font-weight: 600; }
+.deeptweak td, .deeptweak th { text-align: left; padding: .2em .7em .2em 0;
+  vertical-align: baseline; }
+.deeptweak td.number, .deeptweak th.number { text-align: right;
+  font-variant-numeric: tabular-nums; }
+.deeptweak .good { color: #0b7a45; font-weight: 600; }
+.deeptweak .bad { color: #c0182b; font-weight: 600; }
 .deeptweak .open { color: #9a6200; } .deeptweak .quiet { opacity: .7; }
 """
 
@@ -156,7 +159,7 @@ class Judgement:
         return self.table().set_index(["workload", "tweakset"])["verdict"]
 
     def to_dict(self) -> dict[str, Any]:
-        """Return what `--json` writes, as numbers, text, lists and dictionaries (docs/reference/json.md)."""
+        """Return the content of `--json`: numbers, text, lists, dicts (docs/reference/json.md)."""
         import json
 
         with house_first():

@@ -16,7 +16,7 @@ ROOMS = ("analysis", "control")  # of the read side
 
 @contextlib.contextmanager
 def house_first() -> Iterator[None]:
-    """Let the house's packages be found while they are imported: later only those that are in use stay.
+    """Let the house's packages be found during imports: later only imported ones stay.
 
     Raises: ImportError, where other modules have the names of these packages.
     """

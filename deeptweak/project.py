@@ -10,7 +10,7 @@ FILE = "pyproject.toml"
 
 
 def version(house: Path) -> str:
-    """Read the version of DeepTweak, also where it is not installed: a wheel has the house's pyproject.toml, too."""
+    """Read DeepTweak's version, installed or not: a wheel has the house's pyproject.toml, too."""
     text = (house / FILE).read_text(encoding="utf-8")
     return str(tomllib.loads(text)["project"]["version"])
 
@@ -22,11 +22,11 @@ class WrongTable(Exception):
 def options(
     words: Sequence[str], commands: Callable[[], Collection[str]]
 ) -> tuple[Path, list[str]] | None:
-    """Find the options that a project sets for a command, in the nearest pyproject.toml with a table `tool.deeptweak`.
+    """Find a command's options in the nearest pyproject.toml with a table `tool.deeptweak`.
 
-    `words` is the command with what was typed after it: an option that was typed counts alone.
-    `true` is an option without a value, a list is an option given several times. Returns: the file
-    and the options; None where there are none. Raises: WrongTable.
+    `words` is the command with the words typed after it: a typed option counts alone. `true` is an
+    option without a value, a list is an option given several times. Returns: the file and the
+    options, or None. Raises: WrongTable.
     """
     name, *typed = words
     typed = typed[: typed.index("--")] if "--" in typed else typed

@@ -1,4 +1,4 @@
-"""Tell DeepTweak where a step ends: `from deeptweak.steps import step`, and call `step()` after each.
+"""Mark the end of a step: `from deeptweak.steps import step`, and call `step()` after each.
 
 Under `deeptweak run` the time between two calls is a step. Without it, or in any rank but the
 first, a call does nothing. It needs nothing but Python, so this file can be copied beside a script.
@@ -16,7 +16,7 @@ _listener: socket.socket | None = None
 
 
 def step(samples: int | None = None) -> None:
-    """Say that a step has ended, and of how many samples it was (default: what `deeptweak run --samples` says)."""
+    """Mark the end of a step of this many samples (default: `deeptweak run --samples`)."""
     global _listener  # noqa: PLW0603 connected at the first call
     name = os.environ.get(VARIABLE)
     if not name or any(os.environ.get(rank, "0") != "0" for rank in RANKS):

@@ -1,9 +1,9 @@
-"""The original's partitioner, to the letter: one process after another, by the gain in predicted throughput per percent of share.
+"""The original's partitioner, unchanged: by gain in predicted throughput per percent of share.
 
-Kept to compare with, defects included: the clock never falls below 500 MHz while it searches, a
-memory clock once lowered stays low, power may end up to 1 W above the cap, a process that makes
-things worse is admitted rather than none, and where handing out the leftover share leaves no clock
-under the cap the old one is kept. Source: PctoDL's code, as its study describes it.
+Kept for comparison, defects included: the clock never falls below 500 MHz during the search, a
+lowered memory clock stays low, power may end up to 1 W above the cap, a process that makes things
+worse is admitted rather than none, and if handing out the leftover share leaves no clock under the
+cap, the old clock is kept. Source: PctoDL's code, as its study describes it.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def rounded_up(cap_w: float) -> str:
 
 
 def figures_of(model: Model, settings: Sequence[Setting]) -> list[list[float]]:
-    """Images/s, power, and utilisation of SMs and memory (percent of time) of each setting, by the model."""
+    """Return images/s, power, and SM and memory utilisation (% of time) of settings, by row."""
     anchor = model.anchor([setting.partition for setting in settings])
     clocks = np.array([setting.sm_mhz for setting in settings], dtype=np.float64)
     figures = model.throughput_images_per_s(anchor, clocks), model.power_w(anchor, clocks)
@@ -111,11 +111,11 @@ NARROW_SHARE = 0.2
 def largest_clock(
     model: Model, anchor: Anchor, cap_w: float, between_mhz: tuple[float, float], *, narrow: bool
 ) -> Floats:
-    """Answer the clock of each partition, MHz, NaN where even the lower of `between_mhz` takes more than the cap. Shape (partitions,).
+    """Return partitions' clocks, MHz, shape (partitions,); NaN if the lowest exceeds the cap.
 
-    It stops within 1 W of the cap, on either side of it, and is not rounded to a supported clock.
+    The clock is within 1 W of the cap, on either side, and not rounded to a supported clock.
     `narrow` is the original's slow way: the range is first cut down around a linear estimate, and a
-    power of exactly the cap at the upper end does not yet do.
+    power of exactly the cap at the upper end is not sufficient yet.
     Source: PctoDL's code, as its study describes it.
     """
     low, high = (np.full(anchor.throughput_images_per_s.shape, value) for value in between_mhz)
@@ -144,7 +144,7 @@ def _narrowed(
     lower: tuple[Floats, Floats],
     upper: tuple[Floats, Floats],
 ) -> tuple[Floats, Floats]:
-    """Cut (clock, power) ranges down around where a straight line meets the cap, if the narrower one still holds it."""
+    """Cut (clock, power) ranges around a linear estimate, if the cap is still inside."""
     (low, at_low), (high, at_high) = lower, upper
     rise = at_high - at_low
     part = np.clip(np.divide(cap_w - at_low, rise, out=np.zeros_like(rise), where=rise != 0), 0, 1)
@@ -177,10 +177,11 @@ class _Search:
     def solved(
         self, partitions: Sequence[Partition], *, narrow: bool
     ) -> tuple[Floats, Floats, Floats]:
-        """Answer (throughput, clock, memory clock) of each partition at its best memory clock; throughput is -inf where none will do.
+        """Return (throughput, clock, memory clock) of partitions at their best memory clock.
 
-        The clock may rise only where that of the memory is lowered. Where the highest it may be is
-        within the cap, it is the supported one at or below.
+        Throughput is -inf without a possible clock. The clock may rise only where that of the
+        memory is lowered. If the highest allowed clock keeps the cap, it is rounded down to a
+        supported one.
         """
         best = (
             np.full(len(partitions), -np.inf),
@@ -268,7 +269,7 @@ def greedy(
 def _hand_out(
     search: _Search, shares: list[int], batches: list[int], free: int, *, fast: bool
 ) -> None:
-    """Give what share is left to the processes in turn, and look for clocks again; where there are none the old ones stay."""
+    """Hand out the remaining share in turn, and search clocks; without any, the old ones stay."""
     for turn in range(free // STEP_PERCENT):
         shares[turn % len(shares)] += STEP_PERCENT
     throughput, sm_mhz, mem_mhz = (

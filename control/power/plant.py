@@ -1,7 +1,7 @@
-"""A simulated GPU that is not quite what its model says: off by a factor, late, noisy, and with faults. Its time is not the clock's.
+"""A simulated GPU that differs from its model: off by a factor, late, noisy, and with faults.
 
-Real GPUs differ from any fitted model; a controller is judged on one that does too. What it says is
-*simulated* and is to be called that.
+Its time is not the clock's. Real GPUs differ from any fitted model, so a controller is
+judged on one that does, too. Its results are *simulated* and must be called that.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class Mismatch:
 
 @dataclass(frozen=True, slots=True)
 class Ran:
-    """A window: times since it began, readings and, beside them, the power as it was without noise (W); then a value for each tenant.
+    """A window: times since its start, readings, noiseless power (W); then values by tenant.
 
     `latency_ms` is None where no batch can end.
     """

@@ -1,4 +1,4 @@
-"""Our own search: of the partitions that were profiled, the one predicted to give most images/s under a cap, at its best clock.
+"""Our own search: the profiled partition with most predicted images/s under a cap, and its clock.
 
 Each partition is looked at on every supported clock, so that a power that falls with the clock or a
 jump in the throughput cannot lead to an answer above the cap. Deterministic: no time and no random
@@ -36,7 +36,7 @@ def waited_for(partition: Partition) -> float:
 
 
 def supported(model: Model, platform: Platform) -> Floats:
-    """Answer the clocks that the platform supports, up to its anchor's and within what the model was fitted on, ascending.
+    """Return the platform's clocks up to its anchor's, within the model's fit, ascending.
 
     Raises: Refused, where there is none.
     """
@@ -62,7 +62,7 @@ def best(
     slo_ms: float | None = None,
     guard: float | None = None,
 ) -> PartitionAnswer:
-    """Answer the setting of the highest predicted throughput whose guarded power is at most `cap_w`.
+    """Return the setting of the highest predicted throughput with guarded power up to `cap_w`.
 
     Guarded power is the predicted power times `guard` (by default each model's own guard band, 1
     where it was never judged on held-out rows), plus `margin_w`. `models` are by memory clock, MHz.

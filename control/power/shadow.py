@@ -1,10 +1,9 @@
-"""The study's shadow optimiser: it learns what the model misses, and moves shares and batches where that promises more.
+"""The study's shadow optimiser: it learns the model's residuals, and moves shares and batches.
 
-Two Gaussian processes learn the residuals of throughput and power over the settings that were seen;
-of the partitions around the present one that of the largest expected improvement times the
+Two Gaussian processes learn the residuals of throughput and power over the settings seen so far; of
+the partitions around the present one, the one with the largest expected improvement times the
 probability of staying below the cap is taken. The threshold is the study's: for the first 500
-updates it accepts what is predicted to be *worse*. Source: PctoDL's code, as its study describes
-it.
+updates it accepts predictions that are *worse*. Source: PctoDL's code, as its study describes it.
 """
 
 from __future__ import annotations
@@ -227,7 +226,7 @@ class Shadow:
         ) - 1 if speed is None else nearest(speeds, speed)
 
     def _features(self, mem_mhz: float, state: int, partition: Partition) -> list[float]:
-        """Clock, memory clock, processes, mean and variance of batches, shares and batches padded; each of the order of 1."""
+        """Return clock, memory clock, processes, batches' mean, variance, shares: of order 1."""
         batches = np.array(partition.batches, dtype=float)
         missing = [0.0] * (MOST_PROCESSES - len(partition.shares))
         speed = self.tables.platform.sm_mhz[state] / self.tables.platform.anchor_mhz

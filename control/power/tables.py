@@ -1,6 +1,6 @@
-"""Ladders of clocks, throttles and batches; models of a question with their predictions over all clocks, and searches over them.
+"""Ladders of clocks, throttles and batches; a question's models, and searches over all clocks.
 
-What is read, predicted or searched once is known for the rest of the process.
+Each file, prediction and search is computed once per process.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def batches_of(ladder: Sequence[int], knobs: Knobs) -> tuple[int, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """One partition at one memory clock; `power_w` and `throughput_images_per_s` have shape (states of the clock,)."""
+    """One partition at one memory clock; `power_w` and throughput have shape (clocks,)."""
 
     anchor: Anchor
     power_w: Floats
@@ -78,7 +78,7 @@ class Curve:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Tables:
-    """A network's models by memory clock, MHz, on a platform, and the curves that were asked for."""
+    """A network's models by memory clock, MHz, on a platform, with a cache of their curves."""
 
     models: Mapping[float, Model]
     platform: Platform

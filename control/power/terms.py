@@ -59,9 +59,9 @@ class Setting:
 
 @dataclass(frozen=True, slots=True)
 class Platform:
-    """A GPU's supported clocks, ascending, those of the memory that are searched (best first), and where its anchors were taken.
+    """A GPU's supported clocks, ascending, searched memory clocks, best first, and anchor clock.
 
-    Its name, as the driver says it, has one of the parts `detect`.
+    The driver's name for it has one of the parts `detect`.
     """
 
     name: str
@@ -121,19 +121,19 @@ class Model(Protocol):
 
 
 def unit_of(*models: Model) -> str:
-    """Answer the unit of what the models call power: W, unless they were fitted on a machine without a sensor of it."""
+    """Return the unit of the models' power: W, unless fitted on a machine without its sensor."""
     return next(
         (str(unit) for model in models if (unit := getattr(model, "cap_unit", None))), WATTS
     )
 
 
 def pace_of(*models: Model) -> str:
-    """Answer what the models call the clock: `sm_mhz`, or `throttle` where there was no clock to set."""
+    """Return the models' name for the clock: `sm_mhz`, or `throttle` without a clock to set."""
     return next((str(pace) for model in models if (pace := getattr(model, "clock", None))), CLOCK)
 
 
 def must_be_in(cap_unit: str, models: Iterable[Model], whose: str) -> None:
-    """Check that a cap and the models that are to keep it are in one unit; `whose` cap it is begins the sentence. Raises: Refused."""
+    """Refuse a cap in another unit than its models; `whose` cap it is begins the message."""
     for model in models:
         unit = unit_of(model)
         if unit != cap_unit:
@@ -155,7 +155,7 @@ class Unsupported(Exception):
 
 
 class Infeasible(Refused):
-    """Nothing that can be set keeps cap and latency; `smallest_cap` is the smallest one that can be kept, None where none can."""
+    """No setting keeps cap and latency; `smallest_cap` is the smallest possible, or None."""
 
     def __init__(self, text: str, smallest_cap: float | None) -> None:
         super().__init__(text)
@@ -164,7 +164,7 @@ class Infeasible(Refused):
 
 @dataclass(frozen=True, slots=True)
 class Tenant:
-    """One process: its share of the device, percent (100 where shares cannot be set), and how many images it infers at a time."""
+    """One process: its share of the device, percent (100 without shares), and images at a time."""
 
     share_percent: float
     batch: int

@@ -111,11 +111,11 @@ def load(name: str) -> Policy:
 
 
 def fair_share(waiting: Iterable[Job], state: State) -> Start | None:
-    """Slots shared evenly by those who want them: next is a job of the tenant holding the fewest, then of that with the least time so far.
+    """Share slots evenly: next is the tenant with the fewest, then the one with the least time.
 
-    Who was away comes back as an equal, not with credit for it (`scheduler.Shares`). Within a
-    tenant first come, first served; where the first job of the tenant whose turn it is does not
-    fit, nobody overtakes it.
+    A tenant that was away comes back as an equal, not with credit (`scheduler.Shares`). Within a
+    tenant first come, first served; if the first job of the next tenant does not fit, no other job
+    overtakes it.
     """
     firsts: dict[str, Job] = {}
     for job in waiting:
@@ -217,12 +217,12 @@ POLICIES = {
 
 
 def shares_of(demand_s: Mapping[str, Mapping[str, float]], slots: Mapping[str, int]) -> Shares:
-    """Return which part of each class of jobs is to run on which kind of slot, so that the most work is got through.
+    """Return the share of each class of jobs per kind of slot with which most work is done.
 
-    `demand_s` are slot-seconds by class and kind, infinite where it cannot run. The load of the
-    busiest kind is least: one over it is by how much more could come before the queues grow without
-    end, whatever the policy. Demand is rounded to a twelfth or so, so that the shares of a long
-    stream are found in its beginning and kept.
+    `demand_s` are slot-seconds by class and kind, infinite if impossible. The load of the busiest
+    kind is minimal: its inverse is the factor by which more could come before the queues grow
+    without end, under any policy. Demand is rounded to a twelfth or so, so that the shares of a
+    long stream are found in its beginning and kept.
     Source: Harrison and López, Queueing Systems 33, 1999 (the static planning problem).
     """
     if len(slots) == 1:
@@ -236,7 +236,7 @@ def shares_of(demand_s: Mapping[str, Mapping[str, float]], slots: Mapping[str, i
 
 
 def least_load(demand_s: Mapping[str, Mapping[str, float]], slots: Mapping[str, int]) -> float:
-    """Return the load of the busiest kind under the best shares: 1 where demand is a second's slot-seconds and all slots are busy."""
+    """Return the busiest kind's load under the best shares; for demand per second, 1 is full."""
     exact = tuple((class_, tuple(row[kind] for kind in slots)) for class_, row in demand_s.items())
     return _solved(exact, tuple(slots.items()))[1]
 
@@ -249,7 +249,7 @@ def _rounded(part: float) -> float:
 def _solved(
     demand: tuple[tuple[str, tuple[float, ...]], ...], slots: tuple[tuple[str, int], ...]
 ) -> tuple[Shares, float]:
-    """Solve the linear program; its unknowns are the share of class c on kind k at c·K + k, and the load last."""
+    """Solve the linear program; unknowns: share of class c on kind k at c·K + k, then the load."""
     import numpy as np
     from scipy.optimize import linprog
 

@@ -1,4 +1,4 @@
-"""A queue, its slots and a policy at work on them: what came and ended goes in, what is to be started comes out.
+"""A queue, its slots and a policy: arrivals and ends go in, starts come out.
 
 The simulator and the real dispatcher run this very code.
 """
@@ -81,9 +81,9 @@ class Scheduler:
         del ends_s[at : at + job.replicas]
 
     def away(self, slots: Mapping[str, int]) -> None:
-        """Set how many slots of a kind cannot be had now, their node being lost; those of jobs that run there go when these end.
+        """Set how many slots of a kind are lost with their node; busy ones leave with their jobs.
 
-        Raises: Refused, where there are not so many.
+        Raises: Refused, if there are not as many.
         """
         for kind, many in slots.items():
             if not 0 <= many <= self.state.slots.get(kind, -1):

@@ -1,8 +1,8 @@
-"""Controllers that walk two ladders, the clock's and the batch's, all tenants alike: BatchDVFS and Morak.
+"""Controllers that walk two ladders, of clock and batch, all tenants alike: BatchDVFS and Morak.
 
-Both are baselines of the PctoDL study. There a scheduled change of the cap left BatchDVFS's search
-as it was, by a slip; here it opens anew. Morak lowers the batch, not the clock, when both latency
-and power are too high. Memory is left to the driver.
+Both are baselines of the PctoDL study. There, by a slip, a scheduled change of the cap left
+BatchDVFS's search as it was; here the search restarts. Morak lowers the batch, not the clock, when
+both latency and power are too high. Memory is left to the driver.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Rungs:
         self.speed = len(self.speeds) // 2
 
     def follow(self, seen: Seen) -> None:
-        """Stand where the iteration really ran; after a batch did not fit, the ladder ends at half of it."""
+        """Take the rungs that ran; after a batch that did not fit, the ladder ends at its half."""
         batch = min(
             (tenant.batch for tenant in seen.settings.tenants), default=self.ladder[self.batch]
         )
@@ -103,7 +103,7 @@ class LadderController:
         return self.rungs.decision("start")
 
     def then(self, seen: Seen) -> Decision:
-        """Step by the largest reading of power and the slowest tenant; the guard has the last word."""
+        """Step by the largest reading of power and the slowest tenant; the guard decides last."""
         self.rungs.follow(seen)
         self.reset(seen)
         if seen.oom:
@@ -141,7 +141,7 @@ def batchdvfs(question: Question) -> BatchDvfs:
 
 
 class BatchDvfs(LadderController):
-    """The batch is searched between the rungs `low` and `high`; once they are neighbours, the clock moves."""
+    """Search the batch between the rungs `low` and `high`; once neighbours, move the clock."""
 
     def __init__(
         self, rungs: Rungs, alpha: float, near: float, cap: float, margin: float = 0.0
@@ -154,7 +154,12 @@ class BatchDvfs(LadderController):
         if seen.oom or seen.cap != self.cap:
             self.low, self.high, self.cap = 0, self.rungs.top_batch, seen.cap
 
-    def step(self, power: float, cap: float, latency_ms: float | None = None) -> str:  # noqa: ARG002  # it knows no latency
+    def step(
+        self,
+        power: float,
+        cap: float,
+        latency_ms: float | None = None,  # noqa: ARG002
+    ) -> str:
         """Less of something at the cap or above it, more below `alpha` of it."""
         states = 1 if abs(power - cap) <= self.near else FAR_STATES
         if power >= cap:
@@ -198,7 +203,7 @@ def morak(question: Question) -> Morak:
 
 
 class Morak(LadderController):
-    """`alpha` is the part of the cap to be used, `quick_ms` the latency up to which batches may grow."""
+    """`alpha` is the part of the cap to use, `quick_ms` the latency up to which batches grow."""
 
     def __init__(self, rungs: Rungs, alpha: float, quick_ms: float, margin: float = 0.0) -> None:
         super().__init__(rungs, margin)

@@ -1,8 +1,8 @@
-"""PctoDL: the greedy partition for the cap, then the clock by `Thermo`; with a shadow optimiser that moves the partition, if asked for.
+"""PctoDL: the greedy partition, the clock by `Thermo`, and optionally a shadow optimiser.
 
-Source: the PctoDL study. Where a scheduled cap reached it an iteration later than the others, here
-    it reaches all at once; the measurement that preceded each of the first three iterations is the
-    run's warm-up.
+The shadow optimiser moves the partition.
+Source: the PctoDL study. There a scheduled cap reached it an iteration later than the others, here
+    at once; the measurement before each of the first three iterations is the run's warm-up.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ PROBE = 1e-3  # of the range: how far apart a slope is taken where the model has
 
 @dataclass(frozen=True, slots=True)
 class Draw:
-    """Power over the clock for one partition: both ends of the range, the exponent in between, and the slope (W/MHz) anywhere."""
+    """Power over the clock for one partition: ends of the range, exponent, slope (W/MHz)."""
 
     low_mhz: float
     high_mhz: float
@@ -82,7 +82,9 @@ def draw_of(model: Model, anchor: Anchor) -> Draw:
     low_w, high_w = power_w(low), power_w(high)
     if isinstance(model, Reference):
         curve, dynamic_w = model.power, anchor.dynamic_power_w
-        slope = lambda mhz: float(power_slope_w_per_mhz(curve, dynamic_w, np.array([mhz]))[0])  # noqa: E731  # it closes over the curve
+        slope = lambda mhz: float(  # noqa: E731
+            power_slope_w_per_mhz(curve, dynamic_w, np.array([mhz]))[0]
+        )
         return Draw(low, high, low_w, high_w, curve.gamma, slope)
     apart = PROBE * (high - low) or PROBE  # where one clock alone was measured, the slope is 0
     half = (power_w((low + high) / 2) - low_w) / max(high_w - low_w, LEAST_SLOPE)

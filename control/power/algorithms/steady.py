@@ -1,9 +1,9 @@
-"""Ours: the best partition under the cap, then the fastest state whose guarded power stays below it.
+"""Ours: the best partition under the cap, then the fastest state whose guarded power stays below.
 
-Guarded power is what the model predicts times the guard band. Before anything ran, the band is the
-model's own: a quantile of what it was off by on held-out rows. While the device runs, it is learnt
-from it: each iteration is a row that the model was not shown (`Guard`). A state is left upwards
-only with `BAND` to spare.
+Guarded power is the model's prediction times the guard band. Before anything ran, the band is the
+model's own: a quantile of its errors on held-out rows. While the device runs, the band is learnt:
+each iteration is a row that the model was not shown (`Guard`). A state is left upwards only with
+`BAND` to spare.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def band_of(ratios: Sequence[float]) -> float:
 
 
 class Guard:
-    """The band of a run: `first` until readings of the device are there, then what the readings say."""
+    """The band of a run: `first` until there are readings of the device, then by the readings."""
 
     def __init__(self, first: float) -> None:
         self.first = self.band = first
@@ -95,7 +95,7 @@ class Guard:
             self.band = max(self.band, ratio)
 
     def another(self) -> None:
-        """Go on with another partition: until its readings are there, the band is at least the first."""
+        """Start another partition: until it has readings, the band is at least the first."""
         self.band = max(self.band, self.first)
         self._ratios.clear()
         self._model = None
@@ -224,7 +224,7 @@ class Steady:
         ]
 
     def _in_time(self, seen: Seen, now: int) -> Decision:
-        """Search under a bound below the model's latency by as much as ours was missed; where nothing meets it, halve slow batches."""
+        """Search with a bound lowered by the miss; without a result, halve slow batches."""
         slow = self._too_slow(seen)
         worst = max(value for value in seen.latency_p95_ms or seen.latency_ms if value is not None)
         if self.question.slo_ms is not None and self.slo_ms is not None:

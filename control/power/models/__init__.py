@@ -1,4 +1,4 @@
-"""Models of a network on a GPU, one file a kind; and records as JSON, where an annotation says what a field must be."""
+"""Models of a network on a GPU, one file per kind; and records as JSON, checked by annotations."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
-"""The original's formulas: utilisation of one process and of several at the anchor clock, and throughput and power over the SM clock.
+"""The original's formulas: utilisation at the anchor clock, throughput and power over the SM clock.
 
-r is a process's share in percent of the SMs, b its batch in images, ln the natural logarithm. The
-sum over several processes is a prior for a regressor: it is not clamped and may exceed 100 %.
+Utilisation is of one process or several; r is a process's share in percent of the SMs, b its batch
+in images, ln the natural logarithm. The sum over several processes is a prior for a regressor: it
+is not clamped and may exceed 100 %.
 """
 
 from __future__ import annotations
@@ -64,7 +65,7 @@ class MemSystem:
 
 @dataclass(frozen=True, slots=True)
 class Padded:
-    """Partitions of different length as arrays, shape (partitions, most processes); `here` is 0 where a partition has no such process."""
+    """Partitions as arrays, shape (partitions, most processes); `here` is 0 beyond a partition."""
 
     shares: Floats
     batches: Floats
@@ -93,7 +94,7 @@ def padded(partitions: Sequence[Partition]) -> Padded:
 
 
 def total(values: Floats, among: Padded) -> Floats:
-    """Sum over processes, first to last: the same to the last bit whatever other partitions are asked for beside it."""
+    """Sum over processes, first to last: bit for bit independent of the other partitions."""
     summed: Floats = np.cumsum(values * among.here, axis=1)
     return summed[:, -1] if summed.shape[1] else np.zeros(len(summed))
 
@@ -124,7 +125,7 @@ def mem_util_percent(law: MemSingle, shares: Floats, batches: Floats) -> Floats:
 
 
 def sm_prior_percent(single: SmSingle, system: SmSystem, among: Padded) -> Floats:
-    """SM utilisation of all processes together, shape (partitions,); of one process what it has alone."""
+    """Return the SM utilisation of all processes together, shape (partitions,)."""
     alone = sm_util_percent(single, among.shares, among.batches)
     average = mean(alone, among)
     widest = sm_util_percent(single, np.full(len(alone), WIDEST_PERCENT), among.batches[:, 0])
@@ -138,7 +139,7 @@ def sm_prior_percent(single: SmSingle, system: SmSystem, among: Padded) -> Float
 
 
 def mem_prior_percent(single: MemSingle, system: MemSystem, among: Padded) -> Floats:
-    """Memory utilisation of all processes together, shape (partitions,); of one process what it has alone."""
+    """Return the memory utilisation of all processes together, shape (partitions,)."""
     alone = mem_util_percent(single, among.shares, among.batches)
     average = mean(alone, among)
     further = mem_gain(system, mean(among.batches, among))
@@ -158,10 +159,10 @@ SLOW = 0.2  # of the throughput at the reference clock: what starts below it fol
 
 @dataclass(frozen=True, slots=True)
 class ThroughputCurve:
-    """Images/s over the clock: start + (ref − start)·x^gamma, with x from 0 at `low_mhz` to 1 at `high_mhz`.
+    """Images/s over the clock: start + (ref − start)·x^gamma; x: 0 to 1, `low_mhz` to `high_mhz`.
 
-    Where `start_images_per_s` is below a fifth of ref: ref·x^(gamma/2). So the curve jumps there;
-    where ref < start it falls. κ(b̄) = kappa_a·ln b̄ + kappa_b is images/s per percent of memory
+    If `start_images_per_s` is below a fifth of ref: ref·x^(gamma/2). So the curve jumps there;
+    if ref < start it falls. κ(b̄) = kappa_a·ln b̄ + kappa_b is images/s per percent of memory
     utilisation, a feature of the regressor for ref.
     """
 
@@ -179,9 +180,10 @@ class ThroughputCurve:
 
 @dataclass(frozen=True, slots=True)
 class PowerCurve:
-    """Watts over the clock: static, a cubic in MHz (`static_w`, highest power first), and dynamic, base + (ref − base)·x^gamma.
+    """Watts over the clock: static plus dynamic, base + (ref − base)·x^gamma.
 
-    x runs from 0 at `low_mhz` to 1 at `high_mhz`.
+    `static_w` is a cubic in MHz, highest power first. x runs from 0 at `low_mhz` to 1 at
+    `high_mhz`.
     """
 
     static_w: tuple[float, float, float, float]

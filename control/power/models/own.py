@@ -1,11 +1,11 @@
-"""The project's own model of a network on a GPU: a Gaussian process for each quantity, over partition and clock.
+"""The project's own model of a network on a GPU: Gaussian processes over partition and clock.
 
 Throughput and power never fall with the clock. Where clocks were not measured the model errs on the
 safe side: below the lowest, throughput falls in proportion and power does not; above the highest,
 throughput stays and power rises with the cube.
 
-On back-ends without clocks the throttle (duty, 0 to 1) stands where `sm_mhz` is said, and CPU
-seconds per second where watts are said; `clock` and `cap_unit` tell.
+On back-ends without clocks, `sm_mhz` is the throttle (duty, 0 to 1), and watts are CPU seconds per
+second; `clock` and `cap_unit` show this.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def kernel() -> Any:
 
 @dataclass(frozen=True)
 class Surface:
-    """A quantity over partitions and clocks: its logarithm at the model's points `rows`, and the kernel's parameters."""
+    """Logarithm of a quantity at the model's points `rows`, and the kernel's parameters."""
 
     rows: tuple[int, ...]
     logs: tuple[float, ...]
@@ -66,7 +66,10 @@ class Surface:
 
 
 def process_of(kernel: Any, at: Floats, logs: Floats, *, search: bool = False) -> Any:
-    """Scikit-learn's process of logarithms (rows,) at columns (rows, columns); with `search`, its scales are the likeliest."""
+    """Fit a Gaussian process of logarithms (rows,) at columns (rows, columns).
+
+    `search` optimises the scales.
+    """
     from sklearn.exceptions import ConvergenceWarning
     from sklearn.gaussian_process import GaussianProcessRegressor
     from threadpoolctl import threadpool_limits
@@ -82,7 +85,7 @@ def process_of(kernel: Any, at: Floats, logs: Floats, *, search: bool = False) -
 def fit_surface(
     rows: Sequence[int], at: Floats, values: Floats, theta: Sequence[float] | None = None
 ) -> Surface:
-    """Fit a surface to positive values (rows,) at columns (rows, columns); with `theta`, the kernel's parameters are these."""
+    """Fit a surface to positive values (rows,) at columns; `theta` fixes the kernel."""
     logs = np.log(values)
     if theta is None:
         theta = process_of(kernel(), at, _normal(logs), search=True).kernel_.theta
@@ -109,7 +112,7 @@ SURFACES = ("throughput_images_per_s", "power_w", "sm_util_percent", "mem_util_p
 
 @dataclass(frozen=True, slots=True)
 class Spans:
-    """Smallest and largest share (percent) and batch (images) of a process, most processes at once: outside, an answer is a guess."""
+    """Ranges of share (percent) and batch (images), most processes: beyond, answers are guesses."""
 
     shares: tuple[float, float]
     batches: tuple[int, int]
@@ -262,7 +265,7 @@ def _curves(anchor: Anchor) -> Curves:
 
 
 def _between(curves: Floats, clocks: Floats, at: Floats) -> Floats:
-    """Curves (…, clocks) at `at`, which is broadcast with their other axes; outside the clocks that of the nearest."""
+    """Interpolate curves (…, clocks) at `at`, broadcast; outside, the nearest clock counts."""
     shape = np.broadcast_shapes(curves.shape[:-1], np.shape(at))
     if len(clocks) == 1:
         return np.broadcast_to(curves[..., 0], shape).copy()

@@ -1,8 +1,8 @@
-"""Parameters of models: a folder of JSON files, one per network, GPU and memory clock, or the original's as they are published.
+"""Parameters of models: JSON files per network, GPU and memory clock, or the original's files.
 
-A file says what it is: `{"format": "deeptweak-power-model", "version": 1, "kind", "network", "gpu",
-"mem_mhz", …}`. `kind` names the module that reads the rest. Nothing in such a file is ever
-executed, and nothing here opens one: a side gives what is in a folder.
+A file has `{"format": "deeptweak-power-model", "version": 1, "kind", "network", "gpu", "mem_mhz",
+…}`. `kind` names the module that reads the rest. Nothing in such a file is ever executed, and
+nothing here opens one: a side gives the content of a folder.
 """
 
 from __future__ import annotations
@@ -68,9 +68,9 @@ def available(files: Files, place: PurePath, *, named: bool = False) -> Readers:
 
 
 def models_for(there: Readers, place: PurePath, network: str, gpu: str) -> dict[float, Model]:
-    """Read the models of a network on a GPU by memory clock, those the search may use, best (highest) first.
+    """Read a network's models on a GPU that the search may use, by memory clock, highest first.
 
-    Raises: Refused, with what there is, where there is none.
+    Raises: Refused, with the existing models, if there is none.
     """
     known = platforms().get(gpu)
     clocks = sorted({key[2] for key in there if key[:2] == (network, gpu)}, reverse=True)

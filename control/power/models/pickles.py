@@ -1,4 +1,4 @@
-"""Others' pickles (.pkl of joblib, .pth of torch) as what they say, not as what they do: nothing is imported, nothing of theirs is called.
+"""Others' pickles (.pkl of joblib, .pth of torch) as data: nothing is imported or called.
 
 A pickle is a program. Here each class or function it names is an inert `Foreign`, and only names
 that files of parameters need are let in; any other refuses the file. So neither torch nor
@@ -45,7 +45,7 @@ MOST_BYTES = 16 * 1024**2  # unpacked; a .pth of a few coefficients has some KB
 
 
 class Foreign:
-    """An object of a pickle: what its class or function is called, what it was made with, what it holds, its items if it has such."""
+    """A pickled object: name of its class or function, arguments, state, items if any."""
 
     name = ""
     args: tuple[Any, ...]
@@ -68,8 +68,11 @@ class Foreign:
         self.items[key] = value
 
 
-class _Reader(pickle._Unpickler):  # noqa: SLF001  # the one in Python: the other cannot be told what to do with arrays
-    dispatch: ClassVar[dict[int, Callable[..., None]]] = dict(pickle._Unpickler.dispatch)  # noqa: SLF001
+# The Python class, because the C one cannot be told how to read arrays.
+class _Reader(pickle._Unpickler):  # noqa: SLF001
+    dispatch: ClassVar[dict[int, Callable[..., None]]] = dict(
+        pickle._Unpickler.dispatch  # noqa: SLF001
+    )
 
     def __init__(self, file: io.BytesIO) -> None:
         super().__init__(file)
@@ -217,7 +220,7 @@ def guarded(file: str, read: Callable[[], T]) -> T:
         return read()
     except Unreadable as error:
         raise error if str(error).startswith(file) else Unreadable(f"{file}: {error}.") from None
-    except Exception as error:  # noqa: BLE001  # a pickle is a program: whatever goes wrong in it, the file is damaged
+    except Exception as error:  # noqa: BLE001  # a pickle is a program
         raise Unreadable(
             f"{file}: is damaged, or not what its name says: {one_line(error)}."
         ) from None

@@ -92,7 +92,7 @@ def set_for(there: Iterable[str], gpu: str, mem_mhz: float) -> str | None:
 
 
 def _networks(files: Files) -> list[str]:
-    """Find the folders of networks that the original publishes: those in this one, or this one itself (an empty name)."""
+    """Find the original's folders of networks in this folder; or this one (an empty name)."""
     paths = map(PurePosixPath, files)
     return sorted(
         {

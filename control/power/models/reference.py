@@ -1,8 +1,8 @@
-"""The reference's model: formulas, and four regressors (boosted trees as plain arrays) that have the formulas among their features.
+"""The reference's model: formulas, which are features of four regressors (trees as plain arrays).
 
-A regressor gives the final value, not a correction. What stands at the place of the SM prior when
-predicting is the sum of what each process takes alone: training used the prior, but its parameters
-were not kept with the regressor.
+A regressor gives the final value, not a correction. For predictions, the SM prior is replaced by
+the sum of the processes' utilisation alone: training used the prior, but its parameters were not
+kept with the regressor.
 """
 
 from __future__ import annotations
