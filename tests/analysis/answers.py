@@ -16,7 +16,7 @@ Value = TypeVar("Value")
 
 
 def known(value: Value | None) -> Value:
-    """What a test takes to be there."""
+    """Assert a presence that a test relies on."""
     assert value is not None
     return value
 
@@ -36,7 +36,7 @@ def refused(capsys: pytest.CaptureFixture[str], *words: object) -> str:
 
 
 def data(capsys: pytest.CaptureFixture[str], *words: object) -> Any:
-    """What a command, in words with spaces between them, answers programs."""
+    """The answer to programs of a command, given as words with spaces between them."""
     return json.loads(printed(capsys, *" ".join(map(str, words)).split(), "--json"))
 
 

@@ -184,7 +184,7 @@ HIDDEN = "\u200b"  # what breaks mentions and links up
 
 
 def shown(words: str, inside: str) -> str:
-    """What a reader of the Markdown of a line reads."""
+    """The visible text of a Markdown line."""
     page = markdown.render(Answer("", findings=[Line(words)]))
     seen = MarkdownIt("commonmark", {"html": True}).enable(["table", "strikethrough"]).render(page)
     (found,) = re.findall(f"<{inside}>(.*?)</{inside}>", seen, re.DOTALL)

@@ -1,6 +1,6 @@
 """The committed runs of job streams: Erlang waits, Little's law, policies, faults, learning.
 
-Each was measured on the machine that its name says; here only what was saved is judged.
+Names give the machines; only the saved data are judged here.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What comparisons say: the answer first, no line wider than the page, every reason once."""
+"""Words of comparisons: the answer first, lines no wider than the page, each reason once."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ def test_what_a_file_says_of_its_study_and_machine_commands_no_terminal() -> Non
 
 
 def test_surroundings_do_not_change_the_text(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Rich looks at COLUMNS, FORCE_COLOR, NO_COLOR and TERM itself; what the caller said counts."""
+    """Rich reads COLUMNS, FORCE_COLOR, NO_COLOR and TERM; the caller's choice counts."""
     plain, colored = rendered(EVERYTHING), rendered(EVERYTHING, color=True)
     for name, value in {"COLUMNS": "40", "FORCE_COLOR": "1", "TERM": "dumb"}.items():
         monkeypatch.setenv(name, value)
@@ -195,7 +195,7 @@ def test_the_same_is_explained_where_its_95_percent_interval_leaves_the_margin(
 
 @pytest.mark.parametrize(("p", "agree"), [(0.2, True), (0.04, False)])
 def test_untouched_arms_agree_where_they_cannot_be_told_apart(p: float, *, agree: bool) -> None:
-    """Where they can, a warning tells it, and no finding says the opposite."""
+    """If they can be told apart, a warning states it, and no finding contradicts it."""
     comparisons, runs = judged(Made(arms=(STOCK, AGAIN, Arm("fast", 0.1, {"vm.swappiness": "1"}))))
     changed = [
         replace(one, primary=replace(one.primary, p=p)) if one.untouched and one.primary else one

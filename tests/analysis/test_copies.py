@@ -71,7 +71,7 @@ def test_of_the_files_of_one_run_the_one_with_most_measured_cells_is_read(tmp_pa
 
 @pytest.mark.parametrize("place", ["asv_results", "asv_results/vm", "asv_results/*/*.json"])
 def test_environments_of_one_commit_are_series_of_their_own(place: str) -> None:
-    """The results of asv as it stores them: what it lists beside them is no run."""
+    """Results of asv as stored: entries listed beside them are not runs."""
     refused: list[str] = []
     history = gather(read_arm(str(OTHERS / place), refused).runs, metric="step_time_median_s")
     assert refused == []

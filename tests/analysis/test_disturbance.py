@@ -33,7 +33,7 @@ def run(
 
 
 def test_it_is_what_is_busy_less_what_the_workload_uses() -> None:
-    """1.5 of 4 CPUs are the workload's, 3/16 of all of them somebody else's."""
+    """1.5 of 4 CPUs are the workload's, others use 3/16 of all CPUs."""
     made = run([0.1875])
     assert share_of_others(made, made.cells[0]) == pytest.approx(0.1875)
 

@@ -71,7 +71,7 @@ def lines_of(
         code = main([command, str(path), "--csv"])
         for table in tables(capsys.readouterr().out):
             head, rows = means(*table) if command in MEANS else table
-            # What is alike in all rows stands once, in the line above.
+            # Common parts of all rows stand once, in the line above.
             alike = [
                 at for at in range(len(head)) if len({row[at] for row in rows}) == 1 < len(rows)
             ]

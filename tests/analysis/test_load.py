@@ -1,4 +1,4 @@
-"""A saved run is read as it is, or refused in one line that says what, where, and what to do."""
+"""Read a saved run unchanged, or refuse it in one line with fault, place and remedy."""
 
 from __future__ import annotations
 

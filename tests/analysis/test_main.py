@@ -187,7 +187,7 @@ def test_bad_usage_is_exit_code_2(words: str) -> None:
 
 
 def test_no_command_lists_the_commands(capsys: pytest.CaptureFixture[str]) -> None:
-    """What went wrong is exit code 2, being asked for is 0; each command stands in one group."""
+    """No command exits with 2, a request for help with 0; each command is in one group."""
     assert (main([]), main(["--help"])) == (2, 0)
     listed = [
         line.split()[0] for line in capsys.readouterr().out.splitlines() if line.startswith("  ")
@@ -213,7 +213,7 @@ SHOWN = {
 
 
 def lines(capsys: pytest.CaptureFixture[str], *command: str) -> list[str]:
-    """What a command prints, without the next command that it names."""
+    """Output lines of a command, without the next command that it names."""
     assert main(command) == 0
     return [
         line

@@ -1,4 +1,4 @@
-"""What `compare` notes where each arm was run once: all that is known of it is its own steps."""
+"""Notes of `compare` where each arm ran once: only the arm's own steps are known."""
 
 from __future__ import annotations
 

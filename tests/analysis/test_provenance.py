@@ -1,4 +1,4 @@
-"""What a run says of its surroundings, and how several runs differ in it."""
+"""The surroundings that a run records, and differences between runs."""
 
 from __future__ import annotations
 

@@ -238,7 +238,7 @@ def test_markdown_has_a_table_for_each_workload(
 
 
 def test_sections_count_settings_and_what_scripts_were_seen_to_do(tmp_path: Path) -> None:
-    """A script is what it changed; one that nobody saw doing anything still counts as one."""
+    """A script counts by its changes; a script without seen changes still counts as one."""
     run = load(
         directory(
             tmp_path, Like("base"), Like("exp1", manifest=SYSCTLS), Like("exp2", manifest=SCRIPTS)

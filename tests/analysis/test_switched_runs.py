@@ -44,7 +44,7 @@ def one(run: Run, tweakset: str) -> Comparison:
 
 
 def test_a_process_stands_for_its_tweak_set_and_a_segment_for_its_arm() -> None:
-    """Two processes of 16 pairs: 128 counted steps per cell; split 64 cells, pairs of equal work."""
+    """Two processes of 16 pairs: 128 counted steps per cell; 64 split cells, each pair alike."""
     run = loaded(Switched(arms=(TUNED,)))
     apart = expanded(run)
     assert [len(cell.steps.wall_s) - cell.steps.warmup for cell in run.cells if cell.steps] == [
@@ -177,7 +177,7 @@ def test_carry_over_takes_the_verdict_away() -> None:
 
 
 def test_nothing_carries_over_where_nothing_was_switched() -> None:
-    """In one A/A of twenty the test speaks up all the same; there it decides nothing."""
+    """In one A/A of twenty the test fires as well, and decides nothing there."""
     spoke = [
         found
         for seed in range(40)

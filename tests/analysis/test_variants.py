@@ -1,4 +1,4 @@
-"""What variants of a workload are called where a whole name has no room."""
+"""Short names of a workload's variants where the whole name has no room."""
 
 from __future__ import annotations
 

@@ -118,7 +118,7 @@ def test_odd_tables_are_analysed_and_say_what_is_odd(
 def test_blocks_are_planned_only_where_a_pilot_carries_it(
     tmp_path: Path, blocks: int, step: str
 ) -> None:
-    """Of one block nothing can be said, and nothing planned."""
+    """One block carries neither a claim nor a plan."""
     arms = (Arm("stock"), Arm("stock-again"), Arm("idle", requested={"vm.swappiness": "1"}))
     run = load(saved_file(tmp_path, Made(arms=arms, blocks=blocks), "run.json"))
     assert step in answer(effects_of(run), run).next

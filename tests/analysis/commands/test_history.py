@@ -109,7 +109,7 @@ def test_an_improvement_fails_nothing(tmp_path: Path) -> None:
 def test_a_regression_fails_the_build_on_its_third_night(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """After one or two nights at twice the time nothing is judged, and the answer says so."""
+    """One or two nights at twice the time are not judged, and the answer states this."""
     times_s = noisy(stepped((27, 0.1), (3, 0.2)), cv=0.005)
     for late, code in ((1, 0), (2, 0), (3, 1)):
         folder = nights(tmp_path / str(late), {"sort": times_s[: 27 + late]})

@@ -22,7 +22,7 @@ HERE = (
 )  # as hyperfine 1.15, google-benchmark 1.7 and asv 0.6 wrote them on one machine
 EXPORTS = Path(__file__).parents[2] / "command/recordings/exports"  # as AIPerf 0.13 wrote them
 TURNS = Path(__file__).parents[3] / "data/runs/turns_2026-11-25_amd-epyc-2cpu.json"
-# The field names of AIPerf 0.3's export, with made-up numbers: it needs a server to measure.
+# The field names of AIPerf 0.3's export, with invented numbers: measuring needs a server.
 AIPERF: dict[str, Any] = {
     "request_throughput": {"unit": "requests/sec", "avg": 8.0},
     "request_latency": {
@@ -111,7 +111,7 @@ def test_a_message_of_google_benchmark_1_8_is_a_reason() -> None:
 
 @pytest.mark.parametrize("older", [False, True])
 def test_summaries_of_google_benchmark_are_no_benchmarks(*, older: bool) -> None:
-    """Before 1.5 an entry did not say what it is, but for its name."""
+    """Before 1.5 only the name of an entry gave its kind."""
     saved = json.loads((HERE / "google_repeated.json").read_text())
     for one in saved["benchmarks"] if older else ():
         for field in (
@@ -255,7 +255,7 @@ STRANGERS = {
 
 @pytest.mark.parametrize("name", STRANGERS)
 def test_a_file_of_another_tool_is_called_by_its_name(tmp_path: Path, name: str) -> None:
-    """With the way to a file that is read; nobody is told that it is damaged."""
+    """The message shows the way to a readable file, and does not call this one damaged."""
     text, tool = STRANGERS[name]
     (tmp_path / name).write_text(text)
     with pytest.raises(Unreadable, match=f"not read here: .*{tool}") as refusal:

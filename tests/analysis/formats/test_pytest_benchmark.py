@@ -146,7 +146,7 @@ def test_times_are_utc_wherever_the_reader_lives(
 
 
 def test_two_sessions_are_two_runs_wherever_their_files_lie(tmp_path: Path) -> None:
-    """A copy of a file is no second measurement, and two files of one name are no copies."""
+    """A copy of a file is not a second measurement; two files with one name are not copies."""
     for folder in ("old", "new"):
         (tmp_path / folder).mkdir()
     one = load(session(tmp_path / "old" / "0001_x.json", seed=1))

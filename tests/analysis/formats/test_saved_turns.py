@@ -1,4 +1,4 @@
-"""Step times cleared of their rounds: by hand, from files, and why a round is no replicate."""
+"""Step times cleared of rounds: by hand, from files, and why a round is not a replicate."""
 
 from __future__ import annotations
 

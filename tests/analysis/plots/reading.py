@@ -48,7 +48,7 @@ def lines_of(axes: Axes, marker: str) -> list[Line2D]:
 
 
 def points(line: Line2D) -> list[tuple[float, float]]:
-    """Where a line's points are."""
+    """Coordinates of a line's points."""
     return [
         (float(x), float(y))  # type: ignore[arg-type]  # numbers here
         for x, y in zip(line.get_xdata(), line.get_ydata(), strict=True)

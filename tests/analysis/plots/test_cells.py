@@ -188,7 +188,7 @@ def test_all_strips_of_a_workload_have_one_scale(drawings: dict[str, Figure]) ->
 
 
 def test_the_steps_of_a_long_cell_have_a_trailing_mean() -> None:
-    """600 steps: a median over one cell would say nothing, a mean of the last 20 shows the way."""
+    """600 steps: a median over one cell is uninformative, a mean of the last 20 shows the trend."""
     scene = scene_of([from_json(saved_run(Made(arms=(STOCK,), blocks=1, steps=598)), "long.json")])
     cell = scene.runs[0].cells[0]
     figure = steps.draw(scene)

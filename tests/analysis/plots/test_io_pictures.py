@@ -182,7 +182,7 @@ def test_the_untouched_machine_is_one_value_a_block_with_its_copy() -> None:
 
 
 def test_folders_of_dlio_are_one_study_and_drawn_into_files(tmp_path: Path) -> None:
-    """They know no blocks, and each folder is an origin of its own."""
+    """DLIO has no blocks, and each folder is an origin."""
     made = replace(
         MADE,
         factors={"format": ("raw", "png"), "processes": (1, 2)},

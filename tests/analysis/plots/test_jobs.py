@@ -140,7 +140,7 @@ def test_the_same_jobs_are_drawn_large_at_the_same_time_under_all_policies() -> 
 def test_each_fault_stands_with_its_slowdown_against_the_same_jobs(
     drawings: dict[str, Figure], scene: Scene
 ) -> None:
-    """What all had is left out of the names: the rate, and the retries."""
+    """Names omit common parts: the rate, and the retries."""
     arms = faults.arms_of(scene)
     assert {arm.name for arm in named(arms)} == {
         "kill",

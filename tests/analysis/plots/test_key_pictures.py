@@ -40,7 +40,7 @@ TWELVE = dict.fromkeys(
 
 
 def ablation(gain: float = 0.0, odd: Mapping[tuple[str, int], float] | None = None) -> Scene:
-    """An ablation of three keys in four blocks, the first of which may be guilty."""
+    """An ablation of three keys in four blocks; the first key may be guilty."""
     keys = designs.Keys({GUILTY: gain, INNOCENT: 0.0, "net.core.rmem_max": 0.0}, odd=odd or {})
     how = Made(blocks=4, run_cv=0.004, step_cv=0.005, seed=2)
     return scene_of(

@@ -1,4 +1,4 @@
-"""Names fit where they stand, whatever they are, and stay apart from each other."""
+"""Names fit their places and stay apart."""
 
 from __future__ import annotations
 

@@ -87,7 +87,7 @@ def test_nothing_is_claimed_where_the_a_a_differs() -> None:
 def test_a_monitors_own_share_of_a_core_stands_beside_what_it_costs_the_work(
     figure: Figure,
 ) -> None:
-    """15 % of a core, as made; of those inside the workload's process nobody can say."""
+    """15 % of a core, as made; unknown for monitors inside the workload's process."""
     places = {text.get_position(): text.get_text() for text in figure.texts}
     head = next(left for (left, _), text in places.items() if text == "own, %")
     column = [text for (left, _), text in places.items() if left == pytest.approx(head)]

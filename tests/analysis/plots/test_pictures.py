@@ -1,4 +1,4 @@
-"""What holds of every picture."""
+"""Properties of every picture."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Made-up runs and their reports, for the tests beside it."""
+"""Synthetic runs and their reports, for the tests beside it."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ class _Text(HTMLParser):
 
 
 def text_of(html: str) -> str:
-    """What a reader reads, a line for each row, item and paragraph."""
+    """Visible text, a line for each row, item and paragraph."""
     parser = _Text()
     parser.feed(html)
     lines = "".join(parser.parts).replace("\u00a0", " ").splitlines()
@@ -120,7 +120,7 @@ def text_of(html: str) -> str:
 
 
 def section(html: str, place: str) -> str:
-    """What a reader reads below one heading of a page, by its id."""
+    """Visible text below one heading of a page, by its id."""
     starts = re.compile(r'<h2 id="|<details class="part" id="')
     begin = html.index(
         next(f'{one}{place}"' for one in starts.pattern.split("|") if f'{one}{place}"' in html)

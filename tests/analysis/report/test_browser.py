@@ -160,7 +160,7 @@ def opened(context: BrowserContext, report: Path, complaints: list[str]) -> Page
 
 @pytest.fixture(scope="module", params=[*SAVED, "index"])
 def name(request: pytest.FixtureRequest) -> str:
-    """What a page is of."""
+    """The subject of a page."""
     return str(request.param)
 
 
@@ -430,7 +430,7 @@ def test_without_script_everything_is_there_and_nothing_pretends_to_work(
 def test_the_answer_takes_a_few_screens_and_paper(
     browser: Browser, report: Path, width: int, screens: int
 ) -> None:
-    """What is folded is not printed."""
+    """Folded parts are not printed."""
     with browser.new_context(viewport={"width": width, "height": 900}, offline=True) as context:
         page = context.new_page()
         page.goto(report.as_uri())

@@ -1,4 +1,4 @@
-"""Pictures that stand in one page without disturbing each other, and say what they show."""
+"""Pictures that share a page undisturbed and describe themselves."""
 
 from __future__ import annotations
 

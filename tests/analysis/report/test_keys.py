@@ -47,13 +47,13 @@ def ablation_page() -> Page:
 def test_a_factorial_design_as_it_is_read(
     factorial_page: Page, snapshot: SnapshotAssertion
 ) -> None:
-    """Once for each workload; what each point of the design did by itself stands below it."""
+    """Once for each workload; each point's own result stands below it."""
     assert section(factorial_page.html, "answer") == snapshot(name="answer")
     assert section(factorial_page.html, "keys") == snapshot(name="keys")
 
 
 def test_an_ablation_as_it_is_read(ablation_page: Page, snapshot: SnapshotAssertion) -> None:
-    """How each effect came to be, and what was lost; the table of whole sets is folded away."""
+    """The origin of each effect, and losses; the table of whole sets is folded away."""
     for place in ("answer", "keys", "again"):
         assert section(ablation_page.html, place) == snapshot(name=place)
     assert '<details class="part" id="verdicts">' in ablation_page.html

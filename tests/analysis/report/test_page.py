@@ -92,7 +92,7 @@ def test_runs_of_others_as_they_are_read(
 
 
 def stock_file(day: int, names: list[str]) -> Run:
-    """A file of pytest-benchmark by itself."""
+    """A file of pytest-benchmark alone."""
     made = [benchmark(name, times(day * 10 + at)) for at, name in enumerate(names)]
     return from_json(document(made, f"2026-01-0{day}T10:00:00"), f"{day}.json")
 
@@ -191,7 +191,7 @@ SCRIPT_BYTES = 20_000
 
 
 def test_it_asks_nothing_of_the_network_and_runs_no_script_but_its_own(everything: Page) -> None:
-    """And a browser is told to keep it so: the policy has the digest of that one script."""
+    """The browser must keep it so: the policy has the digest of that one script."""
     html = everything.html
     (script,) = SCRIPT.findall(html)
     assert html.count("<script") == 1

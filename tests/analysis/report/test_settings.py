@@ -1,4 +1,4 @@
-"""What was asked of the kernel, what it answered, what was put back."""
+"""Settings requested from the kernel, its answers, and the values put back."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ UNMEASURED = Arm(
 
 
 def tuned(saved: JSON, block: int) -> JSON:
-    """What the cell of the tweak set in one block says of its settings."""
+    """The settings in the tweak set's cell of one block."""
     extra = (one["extra_info"] for one in saved["benchmarks"])
     found: JSON = next(
         one["tweak"] for one in extra if (one["tweakset"], one["block"]) == ("tuned", block)

@@ -1,4 +1,4 @@
-"""One effect over many runs: which runs count, what they say together, and the word for that."""
+"""One effect over many runs: the runs that count, their joint estimate and verdict."""
 
 from __future__ import annotations
 

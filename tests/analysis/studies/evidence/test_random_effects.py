@@ -52,7 +52,7 @@ def test_a_published_analysis_comes_out_to_its_digits() -> None:
 
 
 def test_the_variance_is_that_of_the_largest_restricted_likelihood() -> None:
-    """Found by another way: the density of all contrasts of neighbours, which knows no mean."""
+    """Another derivation: the density of all contrasts of neighbours, free of the mean."""
     effects, variances = np.array(MEANS), np.array(ERRORS) ** 2
     contrasts = np.diff(np.eye(len(effects)), axis=0)
 

@@ -71,7 +71,7 @@ def rulings_in(page: str) -> list[str]:
 
 
 def test_the_comment(tmp_path: Path, snapshot: SnapshotAssertion) -> None:
-    """A run is named once, a reason and a warning are given once, what is no pass stands first."""
+    """Runs, reasons and warnings appear once; rulings other than a pass come first."""
     run = dataclasses.replace(
         load(saved_file(tmp_path)), commit=f"{'0123456789abcdef' * 2}01234567+dirty"
     )
@@ -365,5 +365,5 @@ def test_a_warning_or_a_file_of_such_a_name_is_none(capsys: pytest.CaptureFixtur
 def test_a_loss_beyond_its_limit_never_looks_like_the_limit(
     limit: float, loss: float | None, high: float | None, shown: tuple[str, str, str]
 ) -> None:
-    """Up to four decimals: nobody measures more."""
+    """Up to four decimals, beyond any measurement."""
     assert figures(replace(ruled(), limit=limit, loss=loss, loss_high=high)) == shown

@@ -1,4 +1,4 @@
-"""The gate's limits: what a file says, and that no slip of the pen in it goes unnoticed."""
+"""The gate's limits as a file gives them; no slip of the pen goes unnoticed."""
 
 from __future__ import annotations
 

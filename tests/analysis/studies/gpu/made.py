@@ -64,7 +64,7 @@ def saved_grid(
 
 
 def fitting(blocks: int, duty: float = 0.99) -> dict[str, Any]:
-    """What a kernel of so many blocks of 32 threads tells if SMACT is what it should be."""
+    """Samples of a kernel of `blocks` blocks of 32 threads if SMACT is as predicted."""
     smact = min(blocks, SMS) / SMS * duty
     occupancy = min(blocks / (SMS * 64), 0.5) * duty
     return {

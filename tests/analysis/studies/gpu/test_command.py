@@ -1,4 +1,4 @@
-"""The command: its page, its JSON and its exit codes; and that pictures say what they show."""
+"""The command: page, JSON and exit codes; and self-describing pictures."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_json_says_the_same_for_programs(
 
 
 def test_only_columns_that_are_there_are_explained(tmp_path: Path) -> None:
-    """Where no used memory was read there is no column of what a kernel allocates."""
+    """Without used memory there is no column for a kernel's allocations."""
     path = tmp_path / "run.json"
     path.write_text(
         json.dumps(saved_grid({(blocks, 32): fitting(blocks) for blocks in (1, 66, 132)}))
@@ -100,7 +100,7 @@ def test_what_cannot_be_drawn_is_left_out_with_its_reason(
 def test_a_picture_that_cannot_be_written_fails_the_command(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """It was asked for: code 0 would tell a job of CI that it is there."""
+    """The picture was requested: code 0 would tell a CI job that the file exists."""
     path = tmp_path / "run.json"
     path.write_text(
         json.dumps(saved_grid({(blocks, 32): fitting(blocks) for blocks in (1, 66, 132)}))

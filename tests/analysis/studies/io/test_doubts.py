@@ -35,7 +35,7 @@ AU = ("au_steady_percent", "au_whole_percent")
 
 
 def made(cache: str, **epochs: object) -> IoRun:
-    """A run of one cache state; `epochs` is what all its epochs are to say instead."""
+    """A run of one cache state; `epochs` replaces fields of all its epochs."""
     run = next(one for one in made_runs(MADE) if one.params["cache"] == cache)
     return replace(
         run,

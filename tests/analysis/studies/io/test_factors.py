@@ -50,7 +50,7 @@ def analysis_of(made: MadeIo, response: str = RATE) -> Analysis:
 
 
 def test_sentences(snapshot: SnapshotAssertion) -> None:
-    """Which factor matters, how much, how sure; what balances no longer; what is refused."""
+    """Which factor matters, how much, how sure; lost balance; refusals."""
     lost = [
         ({"format": "raw", "read_threads": 1, "cache": "cold"}, name, block)
         for name in ("stock", "stock-again")

@@ -1,4 +1,4 @@
-"""Saved runs of designs over keys whose effects are known: what is said of them."""
+"""Saved runs of designs over keys with known effects, and their answers."""
 
 from __future__ import annotations
 
@@ -137,7 +137,7 @@ SITUATIONS: dict[str, tuple[set[str], Callable[[], Run]]] = {
         {"vm.key2"},
         lambda: run_of("fractional", Keys(SIX.gains, notes=TRUE_NOTES), SIXTEEN),
     ),
-    # Resolution and generators are the points' own; a file that says otherwise was edited.
+    # Resolution and generators follow from the points; a file that differs was edited.
     "false notes": (
         {"vm.key2"},
         lambda: run_of("fractional", Keys(SIX.gains, notes=FALSE_NOTES), SIXTEEN),
@@ -207,7 +207,7 @@ def test_keys_that_need_each_other_disagree_with_themselves_alone() -> None:
 
 
 def test_of_two_keys_the_profile_less_one_is_the_other_alone() -> None:
-    """Three points and stock: a two-by-two factorial, whose one interaction is said once."""
+    """Three points and stock: a two-by-two factorial, with one interaction, listed once."""
     points = {
         "profile": frozenset({0, 1}),
         "profile.no-0": frozenset({1}),

@@ -58,7 +58,7 @@ def test_its_own_share_of_a_core_is_of_the_time_that_it_was_at_work(found: Overh
 
 
 def test_nothing_is_said_of_what_only_whole_processes_have(found: Overhead) -> None:
-    """All CPU of a process and energy are of both arms, and there is no cell without a monitor."""
+    """Total CPU of a process and energy cover both arms; no cell lacks a monitor."""
     sampler = arm(found, "sampler")
     assert (sampler.total, sampler.energy) == (None, None)
     assert arm(found, "stock").n == 0

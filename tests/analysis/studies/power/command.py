@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Printed:
-    """What a call answered and printed."""
+    """Code and output of a call."""
 
     code: int
     out: str
@@ -24,13 +24,13 @@ class Printed:
 
     @property
     def json(self) -> Any:
-        """What it printed for programs."""
+        """Output for programs."""
         assert self.code == 0, self.err
         return json.loads(self.out)
 
     @property
     def page(self) -> str:
-        """What it printed for a person."""
+        """Output for people."""
         assert self.code == 0, self.err
         assert max(map(len, self.out.splitlines())) <= 100
         assert "\x1b" not in self.out

@@ -1,4 +1,4 @@
-"""What tests of capped GPUs share: the parameters of a made-up network, and the command line."""
+"""Shared by tests of capped GPUs: parameters of an invented network, and the command line."""
 
 from __future__ import annotations
 

@@ -52,7 +52,7 @@ ALGORITHMS = (STEADY, MORAK, POWERCAP, PCTODL)
 
 @dataclass(frozen=True)
 class MadeCapped:
-    """How such a run is made.
+    """Parameters of such a run.
 
     `tasks` has the caps of each: (from this iteration on, cap). `again`: every arm has its copy.
     """
@@ -242,7 +242,7 @@ def _row(
 
 
 def _sensed(draw: np.ndarray, cap: float) -> dict[str, float]:
-    """What is above the cap, a reading standing for the tenth of a second that it is of."""
+    """The excess over the cap; a reading stands for its tenth of a second."""
     over = np.maximum(0.0, draw - cap)
     longest = run = 0
     for above in over > 0:

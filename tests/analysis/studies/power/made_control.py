@@ -36,7 +36,7 @@ def folder(place: Path) -> Path:
 def question(
     algorithm: str, place: Path | None = None, cap: float = 200.0, knobs: Knobs = KNOBS
 ) -> Question:
-    """What a run asks of `made_up` under one cap, W."""
+    """A run's request to `made_up` under one cap, W."""
     return Question(
         algorithm,
         "3080Ti",
@@ -48,7 +48,7 @@ def question(
 
 
 def plant(place: Path, mismatch: Mismatch | None = None) -> Plant:
-    """`made_up`'s GPU; by default it is just what its model says."""
+    """`made_up`'s GPU; by default it follows its model exactly."""
     return Plant(
         Tables(parameters.models_for(place, "made_up", "3080Ti"), platform("3080Ti")),
         mismatch or Mismatch(),
@@ -62,7 +62,7 @@ def tenants(*processes: tuple[float, int]) -> tuple[Tenant, ...]:
 
 
 def seen(settings: Settings, power: float | None, **told: object) -> Seen:
-    """An iteration under 200 W; `told` goes before what is said here."""
+    """An iteration under 200 W; `told` overrides the defaults here."""
     latencies = (10.0,) * len(settings.tenants)
     said = Seen(
         0, 200.0, settings, 1000.0, power, power, latency_ms=latencies, latency_p95_ms=latencies

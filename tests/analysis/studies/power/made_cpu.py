@@ -35,7 +35,7 @@ def rows() -> list[PartitionRow]:
 
 @cache
 def model() -> Own:
-    """What is fitted to them."""
+    """The model fitted to them."""
     return fit_own.fit(gather(rows(), "resnet50", 0.0, "cpu"))
 
 

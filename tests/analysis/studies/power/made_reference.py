@@ -46,7 +46,7 @@ def ensemble(
 def reference(
     network: str = "made_up", *, gpu: str = "3080Ti", mem_mhz: float = 5001.0, busy: float = 60.0
 ) -> Reference:
-    """A network that gives more with every process; `busy` tells one from another."""
+    """A network that gives more with each process; `busy` distinguishes networks."""
     grown = {
         "sm": ensemble(FEATURES["sm"], [(2, 1.5, 0.0, 100.0), (5, 16.0, 0.0, 50.0)], start=busy),
         "mem": ensemble(FEATURES["mem"], [(2, 1.5, 0.0, 200.0)], start=busy / 2),

@@ -59,7 +59,7 @@ def play(
 
 
 def row(cap_w: float, actual: Settings, reason: str, ran: Ran) -> PlayedIteration:
-    """What is kept of an iteration."""
+    """The record of an iteration."""
     return PlayedIteration(
         cap_w=cap_w,
         settings=actual,
@@ -73,7 +73,7 @@ def row(cap_w: float, actual: Settings, reason: str, ran: Ran) -> PlayedIteratio
 def seen(
     iteration: int, next_cap: float, actual: Settings, refused: Sequence[str], ran: Ran
 ) -> Seen:
-    """What the controller is told of an iteration."""
+    """The controller's view of an iteration."""
     return Seen(
         iteration=iteration,
         cap=next_cap,

@@ -73,7 +73,7 @@ def gpu_rows(seed: int = SEED) -> list[PartitionRow]:
 
 
 def small_rows() -> list[PartitionRow]:
-    """Twelve partitions of a made-up law, three batches of four each."""
+    """Twelve partitions by an invented law, three batches of four each."""
     return [
         PartitionRow(
             "net",
@@ -322,7 +322,7 @@ def test_rows_of_two_back_ends_power_sources_or_image_sizes_are_not_fitted_toget
 
 
 def test_a_memory_clock_that_a_driver_reads_one_mhz_lower_is_one_clock() -> None:
-    """As on an H200, of which the mean of some readings was 3200.98 MHz."""
+    """As on an H200, where some readings averaged 3200.98 MHz."""
     rows = [
         PartitionRow("net", (100.0,), (batch,), mem_mhz=mhz)
         for batch, mhz in ((16, 3201.0), (64, 3200.981))
@@ -359,7 +359,7 @@ def test_a_group_that_is_held_out_is_not_seen(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_partitions_that_differ_in_order_alone_are_one_group() -> None:
-    """They have the same features: shown one, the fit knows the other."""
+    """The features agree: a fit to one predicts the other."""
     key = fit_own.GROUPINGS["partition"]
     assert key(Partition((25.0, 50.0), (8, 16))) == key(Partition((50.0, 25.0), (16, 8)))
 
@@ -396,7 +396,7 @@ def test_errors_are_those_of_the_predictions() -> None:
 
 
 def with_memory() -> pd.DataFrame:
-    """T = 30·U^.7·b^.3, and U drawn at random: who knows the partition alone knows nothing."""
+    """T = 30·U^.7·b^.3, U random: the partition alone carries no information."""
     chance = np.random.default_rng(SEED)
     rows = []
     for share in (10.0, 20.0, 40.0):

@@ -1,4 +1,4 @@
-"""`power fit`: traces in, parameters out, and what is to be known of them said."""
+"""`power fit`: traces in, parameters out, with caveats."""
 
 from __future__ import annotations
 

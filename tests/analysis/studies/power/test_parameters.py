@@ -148,7 +148,7 @@ def test_models_of_a_gpu_are_by_memory_clock_best_first(
 def test_refusals(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, snapshot: SnapshotAssertion
 ) -> None:
-    """What is not there is answered with what is; a folder has one of each."""
+    """A missing set is answered with the list of existing ones; a folder has one of each."""
     monkeypatch.chdir(tmp_path)
     for name in ("empty", "twice"):
         Path(name).mkdir()

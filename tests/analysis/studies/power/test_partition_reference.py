@@ -24,7 +24,7 @@ GPUS = {"3080ti": "3080Ti", "a100": "A100"}
 
 
 def golden(mode: str) -> list[Any]:
-    """What the original answered, a parameter a task; empty where there is no reference."""
+    """The original's answers, a parameter per task; empty without the reference."""
     file = REFERENCE / f"golden_greedy_{mode}.json"
     return (
         [pytest.param(one, id=f"task{one['task']}") for one in json.loads(file.read_text())]

@@ -147,7 +147,7 @@ def test_a_cap_that_nothing_keeps_is_answered_with_the_smallest_that_something_d
 def test_what_the_model_cannot_say_is_never_chosen(
     silent: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Above 1000 MHz it says nothing."""
+    """Above 1000 MHz the model gives nothing."""
     said: Callable[..., Floats] = getattr(Toy, silent)
     monkeypatch.setattr(
         Toy,

@@ -155,7 +155,7 @@ def test_the_drivers_limit_is_kept_on_average_and_costs_throughput(place: Path) 
 
 
 class Still:
-    """Asks for the same for ever, and keeps what it is told."""
+    """Always request the same, and keep the input."""
 
     def __init__(self) -> None:
         self.told: list[Seen] = []

@@ -1,4 +1,4 @@
-"""What no GPU does is said, of traces and of parameters."""
+"""Traces and parameters that no GPU could yield are reported."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What docs/power.md says of steps, back-ends, columns and options is what the code has."""
+"""Steps, back-ends, columns and options in docs/power.md are those of the code."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ HOUSE = Path(__file__).parents[4]
 PAGE = (HOUSE / "docs/power.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"```sh\n(.*?)```", PAGE, flags=re.DOTALL)
 LINES = [line.partition("  #")[0].strip() for block in BLOCKS for line in block.splitlines()]
-# What only two programs say to each other.
+# Only two programs exchange these.
 BETWEEN = {"decide", "plant"}
 
 

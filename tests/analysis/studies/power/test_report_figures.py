@@ -32,7 +32,7 @@ def tenant(
 
 
 def iteration(cap: float = 100.0, **told: object) -> dict[str, Any]:
-    """Three seconds at 90 W and 200 images/s, unless said otherwise."""
+    """Three seconds at 90 W and 200 images/s by default."""
     above = dict.fromkeys(
         (
             "above_cap_s",

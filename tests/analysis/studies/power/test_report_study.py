@@ -315,7 +315,7 @@ def skip(saved: JSON, *parts: str) -> JSON:
 
 
 def test_back_ends_that_measured_nothing_are_named() -> None:
-    """A cell says `gpu-full` and none of them ran: no figure of it, and a line."""
+    """Cells claim `gpu-full`, but none ran: no figure, one line."""
     side, refused = judged(
         skip(capped_run(replace(SMALL, backends=("replay", "gpu-full"))), "gpu-full")
     )

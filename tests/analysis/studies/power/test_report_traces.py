@@ -105,7 +105,7 @@ def saved(folder: Path, content: JSON) -> str:
 def test_a_profile_becomes_a_file_a_network_in_a_folder_of_its_back_end(
     tmp_path: Path, power: Power, monkeypatch: pytest.MonkeyPatch, snapshot: SnapshotAssertion
 ) -> None:
-    """A point that failed is no zero; rows that are no rows are refused by their cell."""
+    """A failed point is not a zero; damaged rows are refused by their cell."""
     monkeypatch.chdir(tmp_path)
     saved(tmp_path, profile())
     printed = power("traces", "profile.json", "-o", "traces")

@@ -1,4 +1,4 @@
-"""The task matrix and the GPUs, and what a file of one's own may not say."""
+"""The task matrix and the GPUs, and entries that a user's file must not have."""
 
 from __future__ import annotations
 

@@ -69,7 +69,7 @@ def test_an_idle_gpu_has_no_process_and_still_takes_power() -> None:
 
 
 def test_only_what_was_run_must_be_there() -> None:
-    """No power, no utilisation, another order, a byte-order mark: it is read all the same."""
+    """No power, no utilisation, another order, a byte-order mark: still readable."""
     (row,) = traces.parse(
         'b_list,model_name,throughput_total,p_list\n"[8,8]",resnet50,512.5,"[50,50]"\n', "x"
     )

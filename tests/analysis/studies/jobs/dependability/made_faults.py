@@ -1,6 +1,6 @@
 """Seeded job streams with faults: FIFO; a killed job continues from its progress on its slot.
 
-What is told is what `fixtures` tells: rows of jobs, attempts, faults, nodes, and one of the stream.
+Rows as `fixtures` reports them: jobs, attempts, faults, nodes, and one row for the stream.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ BASE = "job_stream:arrivals=poisson:rate_per_s=4:slots=2"
 
 @dataclass(frozen=True)
 class Faulty:
-    """How a stream is made.
+    """Parameters of a stream.
 
     `slower` stretches all service times; `mtbf_s` kills running jobs; `flood` adds jobs of another
     tenant at 5 s.

@@ -1,4 +1,4 @@
-"""What a stream came to, by hand."""
+"""Figures of a stream, by hand."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ SENT, MSS, RTT_S, COMPUTE_S, CLEAN_S = 2.2e6, 1448.0, 0.02, 0.03, 0.01
 
 @dataclass(frozen=True)
 class MadeLine:
-    """How long communication takes at a loss."""
+    """Communication times by loss."""
 
     spent_s: Callable[[float], float]
     losses: tuple[float, ...] = (0.0, 0.1, 0.3, 1.0, 3.0)

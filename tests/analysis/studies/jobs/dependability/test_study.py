@@ -150,7 +150,7 @@ def test_jobs_that_the_fault_cost_for_good_are_counted() -> None:
 
 
 def killing(block: int, fault: str, killed: int, factor: float) -> Stream:
-    """The first of three jobs are killed at once; the others take so many times 2 s."""
+    """The first of three jobs are killed at once; the others take a multiple of 2 s."""
     lost = [job(at, at, at + 0.1, "killed") for at in range(killed)]
     return stream(
         [*lost, *(job(at, at, at + 2 * factor) for at in range(killed, 3))],

@@ -38,7 +38,7 @@ NAN = math.nan
 def scores(
     predicted: list[float], mean: list[float], truth: list[float], units: str, *, log: bool
 ) -> Scored:
-    """The score of a model that says so of rows that were left out, group by group."""
+    """The score of a model with these predictions for left-out rows, group by group."""
     made = replace(
         table(
             [Measurement(unit, unit, {"x": float(at)}, 1.0) for at, unit in enumerate(units)],

@@ -1,4 +1,4 @@
-"""Saved runs of streams of jobs, made row by row: what one job took is what the test says."""
+"""Saved runs of job streams, made row by row as the test prescribes."""
 
 from __future__ import annotations
 

@@ -353,7 +353,7 @@ def test_runs_of_two_machines_are_refused(
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """More memory: of that no factor of `predict` tells."""
+    """More memory, which no factor of `predict` carries."""
     step, *options = command.split(" --")
     words = [word for option in options for word in f"--{option}".split()]
     assert (

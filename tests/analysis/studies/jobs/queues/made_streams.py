@@ -1,6 +1,6 @@
 """Seeded job streams: an exact queue with `slots`, served FIFO or lower priority first.
 
-What is told is what `fixtures` tells: one row a job, and one of the stream.
+Rows as `fixtures` reports them: one per job, and one for the stream.
 """
 
 from __future__ import annotations

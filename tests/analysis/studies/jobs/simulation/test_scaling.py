@@ -287,7 +287,7 @@ def test_a_job_keeps_as_many_slots_busy_as_it_has_replicas() -> None:
 
 
 def test_tenants_of_longer_jobs_are_not_served_worse() -> None:
-    """Nobody waits: everybody's slowdown is 1, whoever asks for 1 s and who for 4 s."""
+    """Without waiting each slowdown is 1, for jobs of 1 s and of 4 s."""
     stream = [coming(at, 10.0 * at, (1.0, 4.0)[at % 2], tenant="ab"[at % 2]) for at in range(10)]
     assert figures(stream, play(stream, {ANY: 1}, "fifo")).jain == pytest.approx(1)
 

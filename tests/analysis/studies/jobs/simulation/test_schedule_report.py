@@ -134,7 +134,7 @@ def test_policies_are_paired_by_their_arrivals(reported: Reported) -> None:
 def test_what_the_engine_takes_is_what_a_stream_waits_longer_than_its_simulation(
     reported: Reported,
 ) -> None:
-    """Made with 50 ms a job, which the simulator knows nothing of."""
+    """Made with 50 ms per job, unknown to the simulator."""
     (replay,) = reported(*(stream("fifo", seed) for seed in (1, 2, 3)))["replays"]
     assert replay["streams"] == 3
     assert replay["longer_s"]["value"] == pytest.approx(OVERHEAD_S)
@@ -144,7 +144,7 @@ def test_what_the_engine_takes_is_what_a_stream_waits_longer_than_its_simulation
 def test_a_stream_that_lost_something_is_not_played_in_simulation(
     lost: str, reported: Reported
 ) -> None:
-    """What it waited longer would be the fault's, and be taken for the engine's."""
+    """The fault's extra wait would pass for the engine's."""
     streams = [stream("fifo", seed) for seed in (1, 2, 3, 4)]
     if lost == "slots":
         streams[3]["node"] = [{"node": "node-1", "at_s": 1.0, "what": "lost"}]
@@ -299,7 +299,7 @@ due_factor: 10, priority: 1}
 
 
 def test_shortest_first_halves_the_mean_wait_at_a_load_of_0_8() -> None:
-    """Two slots, predictions right: the interval says so.
+    """Two slots, predictions right: the interval shows this.
 
     With predictions off by half the gain is smaller, and still there.
     """

@@ -260,7 +260,7 @@ FAST_AND_SLOW = {"gpu": 1, "cpu": 1}
 
 
 def heterogeneous(*jobs: Job, taken: tuple[Job, ...] = ()) -> list[Start]:
-    """What is started at 0 s; `taken` were started, by themselves, before the others came."""
+    """Starts at 0 s; `taken` were started alone, before the others came."""
     scheduler = Scheduler("heterogeneous", FAST_AND_SLOW)
     for job in taken:
         scheduler.submit(job, 0.0)

@@ -1,4 +1,4 @@
-"""What the jobs of a stream came to, as metrics of its cell."""
+"""Figures of a stream's jobs, as metrics of its cell."""
 
 from __future__ import annotations
 
