@@ -1,1 +1,1 @@
-"""A package, unlike the other folders of tests: only of those pytest knows the end, and there the cluster goes (scope `package`)."""
+"""A package, unlike the other test folders: the cluster ends with it (scope `package`)."""

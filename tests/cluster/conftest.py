@@ -1,7 +1,7 @@
-"""A real cluster for the tests in this folder: any `KUBECONFIG`, else kind where Docker runs, else one of this machine (`rig/`).
+"""A real cluster for these tests: any `KUBECONFIG`, else kind with Docker, else a local `rig/`.
 
-It starts with the first test that wants it and goes after the last one of this folder, before other
-tests look at this kernel's settings.
+It starts with the first test that needs it and ends after the last test of this folder, before
+other tests read this kernel's settings.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ REFERENCE = Path(__file__).parents[3] / "shared" / "reference"
 @pytest.fixture(scope="package")
 @requires("rights of a cluster", "cluster")
 def cluster_at() -> Iterator[dict[str, str]]:
-    """How to reach the cluster: KUBECONFIG and, where known, DEEPTWEAK_RIG_NODE, _IMAGE and _OVERLAY."""
+    """Yield KUBECONFIG and, where known, DEEPTWEAK_RIG_NODE, _IMAGE and _OVERLAY."""
     if os.environ.get("KUBECONFIG"):
         yield {
             name: value
@@ -63,7 +63,7 @@ def kubeconfig(cluster_at: dict[str, str]) -> Path:
 
 @pytest.fixture(scope="package")
 def api(kubeconfig: Path) -> Iterator[Client]:
-    """The official client, connected as administrator; `clients.of(api, "BatchV1Api")` is a group of it."""
+    """Connect as administrator; `clients.of(api, "BatchV1Api")` gives an API group."""
     made = clients.client(kubeconfig)
     yield made
     made.close()
@@ -83,7 +83,7 @@ def node_name(cluster_at: dict[str, str], api: Client) -> str:
 
 @pytest.fixture(scope="package")
 def image(cluster_at: dict[str, str]) -> str:
-    """An image that pods can run with the overlay: the house's code, torch and all that the workloads need."""
+    """Name an image that, with the overlay, has this code, torch and all workload needs."""
     return _told(
         cluster_at,
         "DEEPTWEAK_RIG_IMAGE",
@@ -93,7 +93,7 @@ def image(cluster_at: dict[str, str]) -> str:
 
 @pytest.fixture(scope="package")
 def overlay_file(cluster_at: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What `--pod-overlay` is given for that image; an image that has everything needs an empty one."""
+    """The file for `--pod-overlay` with that image; empty for a complete image."""
     if found := cluster_at.get("DEEPTWEAK_RIG_OVERLAY"):
         return Path(found)
     empty = tmp_path_factory.mktemp("overlay") / "overlay.yaml"
@@ -142,14 +142,14 @@ def fresh_namespace(api: Client) -> Iterator[str]:
 @pytest.fixture(scope="package")
 @requires("reference")
 def crds(api: Client) -> Iterator[list[str]]:
-    """The operators' CustomResourceDefinitions, installed; those that were not there before are gone afterwards."""
+    """Install the operators' CustomResourceDefinitions; remove the new ones afterwards."""
     with _defined(api, _texts(REFERENCE / "crds")) as names:
         yield names
 
 
 @pytest.fixture
 def nodewrights(api: Client, crds: list[str]) -> Iterator[list[str]]:
-    """NodeWright is served too, by a definition made of Skyhook's: group, kind and names are other ones, the fields are the same."""
+    """Serve NodeWright too: Skyhook's definition with another group, kind and names."""
     (text,) = (text for text in _texts(REFERENCE / "crds") if "kind: Skyhook" in text)
     with _defined(
         api, [text.replace("skyhook", "nodewright").replace("Skyhook", "NodeWright")]

@@ -1,4 +1,4 @@
-"""Plug-in for sessions under test (`-p tests.cluster.impatient`): for an API server that is away they wait seconds, not a minute."""
+"""Plug-in for tested sessions (`-p tests.cluster.impatient`): wait seconds for a lost server."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""`python -m tests.cluster.kubelet stop|start NODE`: hold the kubelet of a node that is this machine still, as if it hung, or let it go on.
+"""`python -m tests.cluster.kubelet stop|start NODE`: freeze or thaw a kubelet of this machine.
 
-Its containers go on, and nobody tells the cluster of them. What ends the cluster ends a kubelet
-that is held still, too.
+A frozen kubelet looks hung: its containers go on, and the cluster is not told of them. Ending the
+cluster ends a frozen kubelet, too.
 """
 
 from __future__ import annotations

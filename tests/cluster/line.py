@@ -1,4 +1,4 @@
-"""A line to the API server that a test can cut: what a network does to a run, with everything else real."""
+"""A line to the API server that a test can cut: a network's faults, with everything else real."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import yaml
 
 
 class Line:
-    """Passes bytes between a loopback port and the API server until told otherwise; `accepted` counts the connections let through."""
+    """Pass bytes between a loopback port and the API server; count accepted connections."""
 
     def __init__(self, host: str, port: int) -> None:
         self._server = (host, port)
@@ -53,7 +53,7 @@ class Line:
         self._flowing.clear()
 
     def swallow(self) -> None:
-        """The next request reaches the server, but its answer does not come back: the connection breaks off instead."""
+        """Let the next request reach the server, but break the connection before the answer."""
         self._swallowing = True
 
     def end(self) -> None:
@@ -133,7 +133,7 @@ def altered(
     namespace: str = "",
     about: Mapping[str, object] | None = None,
 ) -> Path:
-    """A copy of a kubeconfig: with another user or namespace, or other words `about` its cluster (None takes one away)."""
+    """Copy a kubeconfig with another user, namespace or cluster field (`about`; None removes)."""
     config = yaml.safe_load(kubeconfig.read_text())
     for one in config["clusters"]:
         one["cluster"] = {

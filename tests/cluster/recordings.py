@@ -1,4 +1,4 @@
-"""What the real operators wrote, second by second, played back: the watch events and what the client did between them.
+"""The real operators' recorded watch events and the client's actions between them, played back.
 
 The recordings are described in shared/reference/operator_recordings/README.md.
 """
@@ -26,7 +26,7 @@ _AS_BEFORE = ("labels", "annotations", "ownerReferences", "generateName", "creat
 
 @dataclass(frozen=True)
 class Line:
-    """A line of a recording: a watch event, something that was done (`action`, with a `body`), or what else was seen then."""
+    """A recorded line: a watch event, an `action` with a `body`, or another observation."""
 
     t: float
     action: str = ""
@@ -83,7 +83,7 @@ def _whole(trimmed: Object, before: Object) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Part:
-    """A part of a recording, as a client sees it whose watch begins there: what is there already comes first, as added now."""
+    """A part of a recording for a client whose watch begins there: existing objects are ADDED."""
 
     t: float
     until: float
@@ -91,7 +91,7 @@ class Part:
 
 
 def part(recording: tuple[Line, ...], begin: str, end: str = "", nth: int = 1) -> Part:
-    """From the nth action to another, each given by the words it begins with; without `end`, to the last line."""
+    """From the nth action to another, each given by its first words; `end` defaults to the last."""
     recording = tuple(line for line in recording if line.kind or line.action)
     start = [i for i, line in enumerate(recording) if line.action.startswith(begin)][nth - 1]
     stop = next(
@@ -128,7 +128,7 @@ def play(
     take: Callable[[str, str, Any, float], Conclusion],
     at: Callable[[float], Conclusion],
 ) -> Iterator[Said]:
-    """Each change of mind of a client that sees these events and, between them, looks at its clock four times a second."""
+    """Each new conclusion of a client that sees these events and checks its clock every 250 ms."""
     last: tuple[str, str] | None = None
     now = seen.t
     for line in (*seen.lines, Line(seen.until)):

@@ -1,7 +1,7 @@
-"""`python -m tests.cluster.operators skyhook|nodewright|kaito`: a stand-in for NVIDIA's operator (old, new) or KAITO's, until stopped.
+"""`python -m tests.cluster.operators skyhook|nodewright|kaito`: stand in for an operator.
 
-It writes to the cluster of the kubeconfig, and its package pods change the nodes of that cluster,
-as the real ones do.
+Until stopped, it writes to the kubeconfig's cluster as NVIDIA's operator (old, new) or KAITO's, and
+its package pods change that cluster's nodes, as the real ones do.
 """
 
 from __future__ import annotations
@@ -22,12 +22,16 @@ IMAGE = "busybox"
 # What can be wrong with an operator, by name.
 SKYHOOK = {
     "absent": "not there at all: nothing is ever written",
-    "dies-midway": "the operator's process ends while an apply pod runs; the pod goes on and changes the host",
+    "dies-midway": (
+        "the operator's process ends while an apply pod runs; the pod goes on and changes the host"
+    ),
     "erroring": (
         "every stage's container exits 1, and the status says so for 30-50 ms only, between "
         "in_progress and in_progress"
     ),
-    "image-missing": "the package's image cannot be pulled: in_progress for ever, only pod and events say why",
+    "image-missing": (
+        "the package's image cannot be pulled: in_progress for ever, only pod and events say why"
+    ),
     "left-over": (
         "the node still has the marks of an earlier resource of the same name: complete at once, "
         "nothing applied"
@@ -42,7 +46,9 @@ KAITO = {
     )
 }
 NODEWRIGHT = {
-    "late-verdict": "a failed attempt is not called erroring while its Job tries again, as from v0.20 on"
+    "late-verdict": (
+        "a failed attempt is not called erroring while its Job tries again, as from v0.20 on"
+    )
 }
 FAULTS = {"skyhook": SKYHOOK, "nodewright": NODEWRIGHT, "kaito": KAITO}
 
@@ -84,7 +90,7 @@ def main(argv: list[str] | None = None) -> None:
             f"{', '.join(FAULTS[asked.operator])}"
         )
     api = Api(asked.kubeconfig)
-    held = alone(f"{asked.operator} {api.host}")  # noqa: F841 held until the process ends, however it ends
+    held = alone(f"{asked.operator} {api.host}")  # noqa: F841 until the process ends
     print(
         f"stand-in for {asked.operator} runs" + (f", fault {asked.fault}" if asked.fault else ""),
         file=sys.stderr,

@@ -1,7 +1,7 @@
-"""The stand-ins' own, small client: they must not share an error with the client under test, so nothing of `fixtures.kubernetes` is used.
+"""The stand-ins' own small client: it must not share an error with the client under test.
 
-Objects are plain dicts, paths are written out. Only the transport and the kubeconfig's credentials
-come from the kubernetes package.
+It uses nothing of `fixtures.kubernetes`. Objects are plain dicts, paths are written out; only the
+transport and the kubeconfig's credentials come from the kubernetes package.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ STRATEGIC = "application/strategic-merge-patch+json"
 
 
 def alone(what: str) -> TextIO:
-    """Wait until nobody else on this machine has `what`; ours until the file is closed or the process ends, however it ends.
+    """Wait for sole use of `what` on this machine, until the file closes or the process ends.
 
-    Two stand-ins on a cluster would write over each other, and one test would clean up what another
+    Two stand-ins on a cluster would overwrite each other, and one test would clean up what another
     needs.
     """
     path = (
@@ -113,7 +113,7 @@ class Api:
             return None
 
     def list(self, path: str, **query: str) -> list[Object]:
-        """Every object of a collection (`labelSelector=…` narrows it); none where the kind is not served."""
+        """List a collection (narrow with `labelSelector=…`); empty if the kind is not served."""
         try:
             return list(self.send("GET", path, None, **query).get("items") or [])
         except Gone:
@@ -144,7 +144,7 @@ class Api:
             self.send("DELETE", path, options)
 
     def evict(self, namespace: str, pod: str) -> bool:
-        """Through the Eviction API, as a drain does; False where a disruption budget forbids it for now."""
+        """Evict as a drain does; False while a disruption budget forbids it."""
         body = {
             "apiVersion": "policy/v1",
             "kind": "Eviction",
@@ -161,9 +161,9 @@ class Api:
         return True
 
     def follow(self, path: str, take: Callable[[str, Object], None], **query: str) -> None:
-        """Hand every object and then every change of a collection to `take`, in a thread of its own, until `close` or the process ends.
+        """Pass each object, then each change, of a collection to `take` in a thread, until `close`.
 
-        Lists anew (as ADDED) after a lost connection or an outdated version.
+        Lists again (as ADDED) after a lost connection or an outdated version.
         """
         thread = threading.Thread(
             target=self._follow, args=(path, take, query), daemon=True, name=f"watch {path}"

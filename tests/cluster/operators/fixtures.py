@@ -1,6 +1,7 @@
-"""The stand-ins as pytest fixtures: `skyhook_operator`, `nodewright_operator`, `kaito_operator`; started, stopped, killed by the test.
+"""Fixtures for stand-ins that tests start, stop and kill.
 
-The other fixtures that they use (`kubeconfig`, `image`) are the rig's.
+`skyhook_operator`, `nodewright_operator`, `kaito_operator`; the fixtures that they use
+(`kubeconfig`, `image`) are the rig's.
 """
 
 from __future__ import annotations
@@ -85,7 +86,7 @@ class StandIn:
         self._end(signal.SIGKILL)
 
     def restart(self) -> None:
-        """Stop it, if it runs, and start it with the options that it had; a fault that ended it is gone."""
+        """Stop it if it runs, and start it with its options, without a fault that ended it."""
         self.stop()
         if self._options.get("fault") == "dies-midway":
             self._options["fault"] = None
@@ -116,7 +117,7 @@ class StandIn:
 
 @contextlib.contextmanager
 def standing_in(operator: str, kubeconfig: Path | str, image: str) -> Iterator[StandIn]:
-    """A stand-in for a scope of your own; afterwards its resources, its marks on nodes and its folders on this machine are gone."""
+    """Stand in for a scope; then remove its resources, node marks and folders on this machine."""
     from .api import Api, alone
     from .leftovers import Leftovers
 

@@ -1,4 +1,4 @@
-"""An interrupt: cordon, wait for pods that must not be interrupted, evict all others, run, uncordon. Reboots are played, not done."""
+"""Interrupt: cordon, wait for protected pods, evict others, run, uncordon; simulate reboots."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def _interrupts(view: View) -> bool:
 
 
 def gate(operator: Operator, view: View) -> bool:
-    """Whether the packages may run: at once without an interrupt, else when the nodes are cordoned and drained.
+    """Tell whether packages may run: always without an interrupt, else once nodes are drained.
 
     Until then the status stays `waiting`, without any reason, as the real one's does.
     """
@@ -52,7 +52,8 @@ def _drained(operator: Operator, view: View, node: Object) -> bool:
     if guarded and any(matches(guarded, labels_of(p)) for p in going):
         return False
     others = [p for p in going if not _stays(p) and "deletionTimestamp" not in p["metadata"]]
-    return all([operator.api.evict(p["metadata"]["namespace"], name_of(p)) for p in others])  # noqa: C419 every one of them
+    evicted = [operator.api.evict(p["metadata"]["namespace"], name_of(p)) for p in others]
+    return all(evicted)
 
 
 def _stays(pod: Object) -> bool:

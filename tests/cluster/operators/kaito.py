@@ -1,4 +1,4 @@
-"""Stand-in for KAITO's workspace controller (node provisioner `byo`), followed from recordings of the real one.
+"""Stand-in for KAITO's workspace controller (provisioner `byo`), modelled on recordings.
 
 `inference.template` becomes a StatefulSet, `tuning` a Job; their pods really run, with a busybox
 script in the trainer's place.
@@ -119,7 +119,7 @@ class Turn:
             self.serve(nodes)
 
     def say_farewell(self) -> None:
-        """A Workspace whose last reconcile failed is seen with one more condition before it goes; the others just go."""
+        """Write one more condition on a Workspace whose last reconcile failed, before it goes."""
         conditions = self.status.get("conditions") or []
         if not any(BAD_SKU in c["message"] for c in conditions):
             return
@@ -279,7 +279,7 @@ class Turn:
         self.say(nodes, "Ready", *self.two("InferenceReady", (True, True), reasons, messages))
 
     def tune(self, nodes: list[Object]) -> None:
-        """The preset as a Job; without an instance type nothing but a sentence in the conditions."""
+        """Run the preset as a Job; without an instance type, write only a condition's message."""
         if not (self.it.get("resource") or {}).get("instanceType"):
             self.say(nodes, "Pending", *self.not_started(), error=BAD_SKU)
             return

@@ -1,6 +1,6 @@
-"""What is in a cluster of the operators' things: looked at before a test, and what is new is removed after it.
+"""The operators' objects in a cluster: noted before a test; new ones are removed after it.
 
-The real operators leave all this behind; a test that leaves it behind would spoil the next one.
+The real operators leave all this behind, where it would spoil the next test.
 """
 
 from __future__ import annotations
@@ -34,7 +34,8 @@ class Leftovers:
                 for h in self._api.list(path)
             }
         return {
-            f"/apis/kaito.sh/v1beta1/namespaces/{w['metadata']['namespace']}/workspaces/{name_of(w)}"
+            f"/apis/kaito.sh/v1beta1/namespaces/{w['metadata']['namespace']}"
+            f"/workspaces/{name_of(w)}"
             for w in self._api.list(WORKSPACES)
         }
 
@@ -48,7 +49,10 @@ class Leftovers:
         }
 
     def clear_new(self) -> None:
-        """Delete new resources (without finalizers: the operator is gone), wait for their pods, take new marks and cordons off nodes."""
+        """Delete new resources, wait for their pods, and clear new node marks and cordons.
+
+        Finalizers are removed first: the operator is gone.
+        """
         for path in self._resources() - self._before:
             with contextlib.suppress(Gone):
                 self._api.patch(path, {"metadata": {"finalizers": None}})
@@ -60,7 +64,7 @@ class Leftovers:
             self._clean(node)
 
     def _pods_gone(self) -> None:
-        """Those of package pods whose resource is gone; a late event of theirs can no longer be written, for the operator has ended."""
+        """Wait for package pods without a resource: the ended operator writes no late event."""
         pods = f"{CORE}/namespaces/{NAMESPACE}/pods"
         hooks = {name_of(h) for path in (SKYHOOKS, NODEWRIGHTS) for h in self._api.list(path)}
         deadline = time.monotonic() + PATIENCE_S

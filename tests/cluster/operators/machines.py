@@ -1,4 +1,4 @@
-"""The machines of simulated nodes: folders, in which a package's stage and a reboot do what they would do to a real machine.
+"""The machines of simulated nodes: folders that stages and reboots change as they would a machine.
 
 On such a node every pod ends well and nothing runs. Where `<machines>/<node>` is a fake root
 (`tests.fake_root`), the stand-in itself does there what the pod would have done; so what is
@@ -59,7 +59,7 @@ class Machines:
             )
 
     def reboot(self, node: str, boot_id: str) -> None:
-        """Another boot: of the command line that the boot loader has, with the kernel's own values and what /etc/sysctl.d says."""
+        """Boot with the boot loader's command line, kernel defaults and /etc/sysctl.d."""
         if not self.has(node):
             return
         assert self._folder is not None

@@ -21,7 +21,7 @@ Object = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Marks:
-    """What the operator writes on a node for the resource `hook`: annotations, a label, two conditions."""
+    """The operator's node marks for the resource `hook`: annotations, a label, two conditions."""
 
     hook: str
 
@@ -65,11 +65,11 @@ class Marks:
         ]
 
     def state_of(self, node: Object) -> dict[str, Object]:
-        """`{"tuning|1.1.4": {"name", "version", "image", "stage", "state"[, "restarts"]}}` as the node's annotation has it."""
+        """Map "tuning|1.1.4" to {"name", "version", "image", "stage", "state"[, "restarts"]}."""
         return dict(json.loads(notes_of(node).get(self.state) or "{}"))
 
     def status_of(self, node: Object) -> str | None:
-        """The status annotation; None before the operator has seen this pair of node and resource."""
+        """The status annotation; None until the operator has seen this node and resource."""
         return notes_of(node).get(self.status)
 
 
@@ -86,12 +86,12 @@ def name_of(thing: Object) -> str:
 
 
 def compact(value: object) -> str:
-    """JSON without blanks, keys sorted: the operator's own spelling (packages come by name, fields of one in their order)."""
+    """Write JSON as the operator does: no blanks, packages by name, their fields in order."""
     return json.dumps(value, separators=(",", ":"))
 
 
 def safe_name(*parts: str) -> str:
-    """A name of at most 63 characters with a hash of the whole at its end: the same parts always give the same name."""
+    """A reproducible name of at most 63 characters that ends with a hash of the whole."""
     whole = "-".join(parts).replace(".", "-").lower()
     digest = hashlib.sha256(whole.encode()).hexdigest()[:8]
     return f"{whole[: 63 - 9].rstrip('-')}-{digest}"

@@ -1,8 +1,8 @@
-"""Stand-in for the operator from v0.18 to v0.20, made after its documents, types, webhook and job builder; nothing of it was recorded.
+"""Stand-in for the operator v0.18 to v0.20, from its documents, types, webhook and job builder.
 
-Both kinds are served. A Skyhook is copied once into a NodeWright of its name and gets no status;
-its deletion leaves the copy. Each stage of a NodeWright's package is a Job, which stays with its
-pods when it has ended and tries again where an attempt failed.
+None of it was recorded. Both kinds are served. A Skyhook is copied once into a NodeWright of the
+same name and gets no status; its deletion leaves the copy. Each stage of a NodeWright's package is
+a Job, which stays with its pods when it has ended and tries again where an attempt failed.
 """
 
 from __future__ import annotations
@@ -140,7 +140,7 @@ class Operator:
     def on_package(
         self, hook: Object, node: Object, package: Object, jobs: dict[str, Object]
     ) -> None:
-        """Make the Job of the stage that is due, or note on the node how the one that is there stands."""
+        """Create the Job of the stage that is due, or note the state of the existing Job."""
         name, key = name_of(hook), f"{package['name']}|{package['version']}"
         state = self.state(name, node)
         entry = state.get(key, {})
@@ -235,7 +235,7 @@ class Operator:
         node.update(renewed)
 
     def report(self, hook: Object, nodes: list[Object]) -> None:
-        """Write the resource's status where it differs: `complete` when all packages are on all nodes."""
+        """Write the resource's changed status: `complete` once all packages are on all nodes."""
         name, wanted = name_of(hook), len(hook["spec"].get("packages") or {})
         statuses, states = {}, {}
         for node in nodes:

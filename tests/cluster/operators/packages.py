@@ -1,4 +1,4 @@
-"""The pods of a package: what they look like to the API (as recorded) and what they really do to the node.
+"""The pods of a package: as recorded for the API, with real effects on the node.
 
 NVIDIA's packages `tuning` and `shellscript` and the agent that runs them are images that cannot be
 had here; a busybox image with a few lines of shell does what they were seen to do. Any other image
@@ -58,11 +58,12 @@ config)
         */sysctl.conf) cp "$file" "$conf"; sysctl -p "$conf" ;;
         */ulimit.conf) mkdir -p "${limits%/*}"; cp "$file" "$limits" ;;
         */\*) ;;
-        *) echo "${file##*/}: the stand-in touches neither boot loader nor services of a real machine" >&2; exit 1 ;;
+        *) echo "${file##*/}: the stand-in touches no boot loader or services" >&2; exit 1 ;;
         esac
     done ;;
 config-check)
-    [ ! -f "$given/sysctl.conf" ] || grep -v '^[[:space:]]*[#;]' "$given/sysctl.conf" | while IFS='=' read -r key value; do
+    [ ! -f "$given/sysctl.conf" ] || grep -v '^[[:space:]]*[#;]' "$given/sysctl.conf" |
+    while IFS='=' read -r key value; do
         [ -n "$key" ] || continue
         found=$(sysctl -n "$(echo $key)" | tr '\t' ' '); wanted=$(echo $value | tr '\t' ' ')
         [ "$found" = "$wanted" ] || { echo "$key: expected $wanted, got $found" >&2; exit 1; }
@@ -77,7 +78,7 @@ INTERRUPT = r"""
 mode=$1; root=$2; dir=$3; type=$(echo "$4" | base64 -d)
 echo "mode: $mode"; echo "interrupt: $type"
 case $type in
-*reboot*|*ervice*) echo "the stand-in neither reboots a real machine nor restarts its services" >&2; exit 1 ;;
+*reboot*|*ervice*) echo "the stand-in reboots no machine, restarts no services" >&2; exit 1 ;;
 esac
 """
 # Stage and check in one container. Not joined by `&&`: that would switch the stage's `set -e` off.
@@ -92,7 +93,7 @@ PAUSE = "trap 'kill $!; exit 0' TERM; sleep 86400 & wait"
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """How this stand-in makes its pods: the image they run, whether briefly (one init container, killed at once), and what is wrong."""
+    """How to make pods: image, `brief` (one init container, killed at once) and fault."""
 
     image: str
     brief: bool = False
@@ -100,7 +101,7 @@ class Look:
 
 
 def pod_name(hook: str, package: Object, stage: str, node: str) -> str:
-    """The same stage of the same package of the same resource always comes back under the same name."""
+    """The same name for the same stage, package and resource each time."""
     if stage == "interrupt":
         return safe_name(hook, "interrupt", package["interrupt"]["type"], node)
     return safe_name(hook, package["name"], package["version"], stage, node)
@@ -112,9 +113,12 @@ def kind_of(package: Object) -> str:
 
 
 def copy_dir(hook: Object, package: Object) -> str:
-    """The package's folder on the host: it ends with the resource's uid and generation, so that a changed spec is a changed pod."""
+    """The package's host folder: its uid and generation give a changed spec another pod."""
     meta = hook["metadata"]
-    return f"/var/lib/skyhook/{meta['name']}/{package['name']}-{package['version']}-{meta['uid']}-{meta['generation']}"
+    return (
+        f"/var/lib/skyhook/{meta['name']}/{package['name']}-{package['version']}"
+        f"-{meta['uid']}-{meta['generation']}"
+    )
 
 
 def config_map_name(hook: str, package: Object) -> str:

@@ -1,6 +1,6 @@
-"""A recording as a script: its client's actions are done again, each as soon as the stand-in's story has come as far as the real one's had.
+"""A recording as a script: repeat each client action once the stand-in reaches its moment.
 
-So what a scenario is, and what must come of it, stands nowhere but in the recording.
+So the recording alone defines a scenario and its required outcome.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ class Replay:
         return take
 
     def run(self) -> None:
-        """Do every action of the recording at its moment; compare before each, and what is left behind where the recording does."""
+        """Repeat each recorded action in turn; compare before each and at noted leftovers."""
         for line in self._lines:
             if line.object and line.kind in WATCHED:
                 self._expected.take(line.kind, line.type_, line.object)
@@ -102,7 +102,7 @@ class Replay:
         }
 
     def _as_far(self, *, whole: bool = False) -> None:
-        """Wait until the stand-in's story is the recorded one up to here; it may be ahead, but on the recorded way."""
+        """Wait for the recorded story so far; the stand-in may be ahead on the recorded way."""
 
         def apart() -> str:
             with self._lock:

@@ -1,4 +1,4 @@
-"""What a package pod's events make the operator write on its node: the half of the operator that knows pods only, not resources.
+"""Node writes after a package pod's events: the half of the operator that knows only pods.
 
 It writes also when the resource is already gone: a pod killed with its resource is noted on the
 node as `erroring`.
@@ -16,13 +16,13 @@ Object = dict[str, Any]
 
 
 def about(pod: Object) -> Object | None:
-    """What package, version and stage of which resource a pod runs; None for a pod that is not the operator's."""
+    """The package, version, stage and resource of a pod; None if it is not the operator's."""
     text = notes_of(pod).get(f"{GROUP}/package")
     return dict(json.loads(text)) if text else None
 
 
 def came_to(pod: Object) -> tuple[str, int] | None:
-    """How the stage stands: ("complete", restarts) or ("erroring", restarts); None while it runs or waits."""
+    """The stage's ("complete", restarts) or ("erroring", restarts); None while it runs or waits."""
     statuses = pod.get("status", {}).get("initContainerStatuses") or []
     for container in statuses:
         ended = container.get("state", {}).get("terminated")
@@ -44,7 +44,7 @@ def backs_off(pod: Object) -> bool:
 
 
 def runs(pod: Object) -> bool:
-    """Whether the kubelet has begun with the pod: what it does to the host will be done, whatever becomes of the operator."""
+    """Whether the kubelet has started the pod: its host changes will then happen in any case."""
     return bool(pod.get("status", {}).get("initContainerStatuses"))
 
 
@@ -91,7 +91,7 @@ def take(api: Api, pod: Object, *, flapping: bool) -> str | None:
 
 
 def _after(state: dict[str, Object], what: Object, new: Object) -> dict[str, Object]:
-    """The state with this stage complete: an uninstalled package leaves it, an upgraded one takes its older self's place."""
+    """The state with this stage complete: drop an uninstalled package, replace an upgraded one."""
     if what["stage"] == "uninstall":
         return {k: v for k, v in state.items() if k != key(what)}
     if what["stage"] == "upgrade":

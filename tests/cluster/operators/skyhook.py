@@ -1,4 +1,4 @@
-"""Stand-in for NVIDIA Skyhook's operator: its documented life, followed from recordings of the real one, against a real API server.
+"""Stand-in for NVIDIA Skyhook's operator, modelled on recordings, against a real API server.
 
 One loop: what a watch says of a pod is noted on its node (`seen`), then every resource is brought
 one step on (`Operator.reconcile`). All that it knows stands in the cluster, so it can be killed and
@@ -80,7 +80,7 @@ class Operator:
         return f"{CORE}/namespaces/{NAMESPACE}/pods"
 
     def turn(self) -> None:
-        """Wait for something to happen (or the poll), take all that has happened, reconcile once."""
+        """Wait for an event (or the poll), take all events, reconcile once."""
         try:
             happened = [self.events.get(timeout=POLL_S / self.speed)]
         except queue.Empty:
@@ -107,7 +107,7 @@ class Operator:
             )
 
     def reconcile(self) -> None:
-        """Bring every resource one step on, in order of priority, then name: a later one waits until the earlier ones are complete."""
+        """Advance each resource by one step, by priority, then name; later ones wait."""
         hooks = sorted(
             self.api.list(HOOKS), key=lambda h: (h["spec"].get("priority", 200), name_of(h))
         )
@@ -224,7 +224,7 @@ class Operator:
         self.conclude(view)
 
     def changed(self, view: View, pods: list[Object]) -> bool:
-        """Whether a complete resource has new work: taken up at once for a config map, after seconds for packages or versions."""
+        """Whether a complete resource has new work: config maps at once, packages after seconds."""
         if not view.nodes:
             return False
         if view.wants("disable"):
@@ -240,7 +240,7 @@ class Operator:
         return fresh or not (pods or self.hold(view, AFTER_REMOVAL_S / self.speed))
 
     def config_maps(self, view: View) -> None:
-        """The packages' config maps: made where they lack, deleted where their package is gone; changed by `config_changed` only."""
+        """Create missing config maps, delete obsolete ones; only `config_changed` changes one."""
         path = f"{CORE}/namespaces/{NAMESPACE}/configmaps"
         have = {name_of(m) for m in self.api.list(path, labelSelector=f"{GROUP}/name={view.name}")}
         wanted = {

@@ -1,4 +1,7 @@
-"""A resource's packages, stage by stage, on each of its nodes: apply → config [→ interrupt → post-interrupt]; upgrade; uninstall."""
+"""A resource's packages on each node, stage by stage.
+
+apply → config [→ interrupt → post-interrupt]; upgrade; uninstall.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,7 @@ Object = dict[str, Any]
 
 
 def as_if_done(view: View, node: Object) -> None:
-    """The fault left-over: the marks of an earlier resource of the same name that was complete here."""
+    """Play the fault left-over: marks of an earlier complete resource of the same name."""
     state = {
         seen.key(p): seen.entry(p, view.last_stage(p), "complete") for p in view.packages.values()
     }
@@ -47,7 +50,7 @@ def halted(operator: Operator, view: View) -> bool:
 
 
 def begin(view: View) -> None:
-    """unknown, then waiting: the first two statuses of a new resource, of a resumed one, of one with a new node or a new version."""
+    """Write unknown, then waiting, for a new or resumed resource, a new node or a new version."""
     status = view.status.get("status")
     first = status in (None, "paused", "disabled")
     for node in view.nodes:
@@ -86,7 +89,7 @@ def uninstalling(view: View) -> bool:
 
 
 def _older(state: dict[str, Object], package: Object) -> Object | None:
-    """The entry of this package in an older version, None where there is none (or only a newer one: that is uninstalled)."""
+    """The entry of an older version of this package; None if there is none or only a newer one."""
     here = _order(package["version"])
     return next(
         (e for e in state.values() if e["name"] == package["name"] and _order(e["version"]) < here),
@@ -101,7 +104,7 @@ def _order(version: str) -> tuple[tuple[int, str], ...]:
 
 
 def config_changed(view: View) -> bool:
-    """Take up a changed config map of a complete resource: the package goes back to `config`, and the map is written in place."""
+    """Take up a complete resource's changed config map: back to `config`, map changed in place."""
     path = f"{CORE}/namespaces/{NAMESPACE}/configmaps"
     changed: dict[str, list[str]] = {}
     for package in view.packages.values():
@@ -179,7 +182,7 @@ def next_stage(view: View, node: Object, package: Object) -> str | None:
 def _stage(
     operator: Operator, view: View, node: Object, package: Object, stage: str, pods: list[Object]
 ) -> None:
-    """Make the pod of this stage and write that it is in progress; or see to the one that is there."""
+    """Create this stage's pod and write in_progress; or handle the existing pod."""
     mine = [
         p
         for p in pods
@@ -221,7 +224,7 @@ def _args(pod: Object) -> list[str]:
 
 
 def node_settled(view: View, node: Object) -> None:
-    """What a node's states mean for its conditions and, at the end, for its status; a cordon ends with the same write."""
+    """Write a node's conditions from its states and, at the end, its status and uncordon."""
     status = view.marks.status_of(node)
     if view.node_done(node) and status != "complete":
         view.condition(node, complete=True, erroring=False)

@@ -1,8 +1,7 @@
-"""What a series of watch events tells, without times: the same for a recording of the real operator and for a run of the stand-in.
+"""A series of watch events without times: the same for a recording and for a stand-in's run.
 
 Events are put in the server's own order (resourceVersion), for two watches may answer in either
-order. What the clock decides is left
-out: how often a failing container was restarted.
+order. What the clock decides is left out: how often a failing container was restarted.
 """
 
 from __future__ import annotations
@@ -43,7 +42,7 @@ class Story:
         self._events.append((int(thing["metadata"]["resourceVersion"]), kind, type_, thing))
 
     def chapters(self) -> dict[str, list[str]]:
-        """By resource: its statuses with the stages of its pods (`X`), its counts, and each package's pods and states on the node."""
+        """Per resource: statuses with pod stages (`X`), counts, package pods and node states."""
         telling = _Telling()
         for _, kind, type_, thing in sorted(self._events, key=lambda event: event[0]):
             telling.take(kind, type_, thing)

@@ -1,4 +1,4 @@
-"""The stand-ins do what the real operators were recorded to do: after the same actions the same statuses, stages and leftovers.
+"""The stand-ins repeat the recorded statuses, stages and leftovers of the real operators.
 
 They come in the recorded order; times are not compared.
 """
@@ -68,7 +68,7 @@ def server(kubeconfig: Path) -> Iterator[Api]:
 
 @pytest.fixture
 def host_as_recorded() -> Iterator[None]:
-    """The two settings that the recordings change start at their recorded values, and are put back; nobody else has this kernel."""
+    """Start both settings at their recorded values and restore them; hold this kernel alone."""
     values = {
         Path("/proc/sys/vm/dirty_ratio"): "20",
         Path("/proc/sys/vm/dirty_background_ratio"): "10",
@@ -88,7 +88,7 @@ def host_as_recorded() -> Iterator[None]:
 def test_the_skyhook_stand_in_follows_the_recording(
     scenario: str, skyhook_operator: StandIn, server: Api, node_name: str, image: str
 ) -> None:
-    """Each action of the recorded client, done again, has the recorded consequences; also in the brief form that other tests use."""
+    """Repeat each recorded client action; also in the brief form that other tests use."""
     skyhook_operator.start(speed=4, brief=scenario not in IN_FULL)
     replay = Replay(f"skyhook_{scenario}", server, skyhook_operator, node_name, image)
     try:

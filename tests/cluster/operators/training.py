@@ -1,4 +1,4 @@
-"""What KAITO makes of a Workspace: a StatefulSet of its template, or a tuning Job whose trainer is a busybox script."""
+"""KAITO's objects for a Workspace: a template's StatefulSet, or a Job with a busybox trainer."""
 
 from __future__ import annotations
 
@@ -22,16 +22,19 @@ MARKERS = "/var/lib/kaito-stand-in"  # on the node: which Job's first pod has fa
 TRAINER = r"""
 echo "stand-in for accelerate launch --num_processes=1 /workspace/tfs/fine_tuning.py"
 if [ "$FIRST_FAILS" ] && [ ! -e "/markers/$FIRST_FAILS" ]; then
-    touch "/markers/$FIRST_FAILS"; echo "RuntimeError: the first pod fails, as it was told to" >&2; exit 1
+    touch "/markers/$FIRST_FAILS"
+    echo "RuntimeError: the first pod fails, as it was told to" >&2; exit 1
 fi
 [ -z "$FIRST_FAILS" ] || rm -f "/markers/$FIRST_FAILS"
 echo "INFO:root:Model loaded, starting training"
 step=0
 while [ $step -lt $STEPS ]; do
     step=$((step + 1)); sleep $STEP_S
-    echo "{'loss': 2.$((50 - step)), 'grad_norm': 0.$((40 + step)), 'learning_rate': 5e-05, 'epoch': 0.$((step * 10 / STEPS))}"
+    echo "{'loss': 2.$((50 - step)), 'grad_norm': 0.$((40 + step)), 'learning_rate': 5e-05,"\
+" 'epoch': 0.$((step * 10 / STEPS))}"
 done
-echo "{'train_runtime': $((STEPS * 1)).0, 'train_samples_per_second': 4.0, 'train_steps_per_second': 1.0, 'train_loss': 2.45, 'epoch': 1.0}"
+echo "{'train_runtime': $((STEPS * 1)).0, 'train_samples_per_second': 4.0,"\
+" 'train_steps_per_second': 1.0, 'train_loss': 2.45, 'epoch': 1.0}"
 echo "INFO:root:Training completed"
 """
 
@@ -80,7 +83,7 @@ def stateful_set(workspace: Object, owner: list[Object]) -> Object:
 def job(
     workspace: Object, owner: list[Object], image: str, *, gpus: bool, fault: str | None
 ) -> Object:
-    """The tuning Job: backoffLimit 6, two downloaders, then the trainer; asks for a GPU where its nodes have any."""
+    """The tuning Job: backoffLimit 6, two downloaders, a trainer; a GPU if the nodes have any."""
     meta = workspace["metadata"]
     name, mine = meta["name"], {WORKSPACE: meta["name"]}
     first = meta["uid"] if fault == "first-pod-fails" else ""

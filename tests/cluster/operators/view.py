@@ -1,4 +1,4 @@
-"""One resource as the operator sees it, with its nodes, and every way in which the operator writes its status.
+"""One resource with its nodes, as the operator sees it, and every write of its status.
 
 Each method is one write of the real operator, in its words: watchers of the stand-in see the same
 single steps. What only people read (Events, counts by compartment, other conditions) is left out.
@@ -24,7 +24,7 @@ def now() -> str:
 
 
 class View:
-    """A Skyhook and the nodes that its selector matches now; brought up to date by its own writes."""
+    """A Skyhook and its matching nodes, kept up to date by its own writes."""
 
     def __init__(self, api: Api, hook: Object, nodes: list[Object]) -> None:
         self.api, self.hook, self.nodes = api, hook, nodes
@@ -99,7 +99,7 @@ class View:
         state: dict[str, Object] | None = None,
         **more: object,
     ) -> None:
-        """One write of the operator's annotations and label on a node (and of its `spec`, for a cordon)."""
+        """Write the operator's node annotations and label at once (and `spec`, for a cordon)."""
         notes: dict[str, object] = {}
         meta: Object = {"annotations": notes}
         if state is not None:
@@ -137,7 +137,7 @@ class View:
         return {name_of(n): self.marks.status_of(n) or "waiting" for n in self.nodes}
 
     def node_states(self) -> dict[str, dict[str, object]]:
-        """Each node's packages, as the resource repeats them; what is no more is null, so that the merge removes it."""
+        """Each node's packages for the resource; null where gone, so that the merge removes it."""
         old = self.status.get("nodeState") or {}
         states: dict[str, dict[str, object]] = {}
         for node in self.nodes:
@@ -158,7 +158,7 @@ class View:
             self.write(nodeState=states, nodeStatus=statuses)
 
     def churn(self, ignored: Iterable[str] = ()) -> None:
-        """The two conditions that the operator rewrites at every reconcile: only their lastTransitionTime changes."""
+        """Rewrite the two conditions that change only lastTransitionTime at each reconcile."""
         skipped = ", ".join(ignored)
         text = (
             f"Node [{skipped}] has ignore label set. Skipping."
@@ -178,7 +178,7 @@ class View:
         )
 
     def completed(self) -> None:
-        """Complete: first with `0/1`, a moment later with `1/1`; observedGeneration is written here and nowhere else."""
+        """Complete with `0/1`, then `1/1`; the only write of observedGeneration."""
         states = {"nodeState": self.node_states(), "nodeStatus": self.node_statuses()}
         self.write(status="complete", observedGeneration=self.generation, **states)
         time.sleep(0.015)
