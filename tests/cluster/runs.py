@@ -1,4 +1,4 @@
-"""Whole runs on a cluster, each session a process of its own, and what is there of them: in the cluster, on its node, in its kernel."""
+"""Whole cluster runs, each session a process, and their traces in cluster, node and kernel."""
 
 from __future__ import annotations
 
@@ -185,7 +185,7 @@ class ClusterPlace(Place):
 def in_force(
     place: ClusterPlace, process: subprocess.Popen[str], value: int, *, doomed: bool = False
 ) -> Iterator[None]:
-    """Hold a session and its workload still in a cell whose swappiness stands in the kernel, for as long as the block.
+    """Freeze a session and its workload in a cell with this swappiness, throughout the block.
 
     `doomed`: the workload is not let go afterwards. What the block did will kill it, sooner or
         later; it must not come to its end before.
@@ -193,7 +193,7 @@ def in_force(
     held: set[int] = set()
 
     def holds() -> bool:
-        """A workload that was held once stays so: it does not end before the session is held, too."""
+        """Keep frozen workloads frozen, so that none ends before the session is frozen, too."""
         if swappiness_is(value) and place.workloads():
             alive = pods.workloads(Path("/"))
             for pid in alive.keys() - held:
@@ -282,7 +282,7 @@ class Here:
 
 @pytest.fixture(scope="package")
 def here(api: Client, kubeconfig: Path, node_name: str, image: str, overlay_file: Path) -> Here:
-    """The cluster, if its node is this machine: its kernel is looked at with eyes other than the agent's."""
+    """The cluster, if its node is this machine: tests read its kernel without the agent."""
     core = clients.of(api)
     boot_id = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
     if core.read_node(node_name).status.node_info.boot_id != boot_id:

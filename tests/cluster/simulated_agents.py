@@ -1,4 +1,4 @@
-"""Stand-in for the node agent where nodes are KWOK's: nothing runs in a simulated pod, so there is nothing to attach to.
+"""Stand-in for the node agent on KWOK nodes: a simulated pod runs nothing to attach to.
 
 Loaded with `-p tests.cluster.simulated_agents`, in xdist's workers too. It replaces one step,
 attaching to the agent's pod: the agent runs as a process of this machine instead, on a fake root
@@ -57,7 +57,7 @@ def install() -> None:
 
 
 def said(steps: int, warmup: int = 2) -> list[str]:
-    """The log of every container there: what a workload says that was asked for so many steps (`warmup` is the one of `idle`)."""
+    """The log of every container: a workload's output for `steps` (`warmup`: that of `idle`)."""
     event = {"event": "step", "cpu_s": 0.001, "samples": 1, "tokens": 0, "loss": 0.0}
     took = [0.002 + 0.0001 * (n % 3) for n in range(warmup + steps)]
     each = [
@@ -77,7 +77,7 @@ def of_node(cluster: Cluster, node: str) -> dict[str, Any]:
 
 
 def machine(folder: Path, node: str) -> FakeRoot:
-    """The machine that a simulated node stands for; it is there from the moment that somebody first looks."""
+    """The machine behind a simulated node, made at first use."""
     place = folder / node
     return FakeRoot(place) if place.exists() else make_root(place)
 

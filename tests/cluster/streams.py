@@ -1,4 +1,4 @@
-"""Streams of jobs on a real cluster, for the tests of engines: what they are made of, and their events one after the other."""
+"""Streams of jobs on a real cluster for the engines' tests: their parts and ordered events."""
 
 from __future__ import annotations
 

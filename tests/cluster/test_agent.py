@@ -1,4 +1,4 @@
-"""The agent in a privileged pod of a real cluster: it really changes the node, and puts it back whoever dies.
+"""The agent in a privileged pod of a real cluster really changes the node and restores it.
 
 What stands on the node is read by a witness: a second agent that holds nothing and changes nothing.
 """
@@ -129,7 +129,7 @@ def ended(cluster: Cluster, name: str) -> tuple[int | None, str]:
 def test_it_really_changes_the_node_and_puts_it_back(
     agent: Agent, witness: Agent, image: str
 ) -> None:
-    """The values, the journal on the node, and what is compared in the end; and it says where it runs."""
+    """Check the values, the node's journal, the final comparison and the agent's stated place."""
     hold(agent)
     found = read(witness, SWAPPINESS)
     begun = agent.ask("begin", label="x", writes=[write(SWAPPINESS, other(found))], mode="agent")
@@ -193,7 +193,8 @@ from fixtures.kubernetes.client import Where, connect
 from tests.cluster.test_agent import in_force
 
 kubeconfig, namespace, manifest = sys.argv[1:]
-agent = Agent(connect(Where(kubeconfig=kubeconfig, namespace=namespace)), json.loads(manifest), patience_s=120)
+cluster = connect(Where(kubeconfig=kubeconfig, namespace=namespace))
+agent = Agent(cluster, json.loads(manifest), patience_s=120)
 print(in_force(agent)[0], flush=True)
 time.sleep(600)
 """
@@ -250,7 +251,7 @@ def test_when_its_pod_is_deleted_the_node_is_put_back(
 def test_when_the_connection_is_cut_the_node_is_put_back(
     kubeconfig: Path, namespace: str, manifest: Callable[[], Json], witness: Agent, tmp_path: Path
 ) -> None:
-    """Both ends are told, and neither was asked: here the next question fails, there the node goes back."""
+    """Both ends learn of it unasked: here the next question fails, there the node is put back."""
     with (
         to_cluster(kubeconfig, tmp_path) as (line, over),
         Agent(
@@ -297,7 +298,7 @@ def test_killed_with_its_settings_in_force_the_next_one_puts_them_back(
 def test_an_agent_that_hangs_is_noticed(
     cluster: Cluster, manifest: Callable[[], Json], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Stopped, it answers nothing, and its connection stays: the pings find out, and whoever waits for an answer is told."""
+    """A stopped agent's connection stays open: pings detect it, and waiting callers are told."""
     monkeypatch.setattr(cluster_agent, "PING_EVERY_S", 0.2)
     monkeypatch.setattr(cluster_agent, "PONG_WITHIN_S", 1.0)
     with Agent(cluster, manifest(), patience_s=PATIENCE_S) as agent:
@@ -317,7 +318,7 @@ def test_an_agent_that_hangs_is_noticed(
 def test_what_does_not_run_says_why_and_leaves_nothing(
     cluster: Cluster, manifest: Callable[[], Json]
 ) -> None:
-    """An image that cannot be had, and a program that ends at once: the pod's own reason, and its last lines."""
+    """An unavailable image, and a program that ends at once: the pod's reason and last lines."""
     missing = manifest()
     missing["spec"]["containers"][0] |= {
         "image": "deeptweak.test/nosuch:1",
@@ -342,7 +343,7 @@ def test_what_does_not_run_says_why_and_leaves_nothing(
 def test_a_setting_of_the_network_is_read_where_the_workload_lives(
     cluster: Cluster, manifest: Callable[[], Json], agent: Agent, witness: Agent
 ) -> None:
-    """net.core.somaxconn belongs to a network namespace: a pod on the bridge keeps its own, one of the node's network has the node's."""
+    """net.core.somaxconn is per network namespace: only host-network pods have the node's value."""
     hold(agent)  # first: no node is held on which a workload lives, and these look like one
     uids = {}
     for host_network in (False, True):

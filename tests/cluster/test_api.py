@@ -52,7 +52,7 @@ def short(event: tuple[str, Object]) -> tuple[str, str, str]:
 
 
 def test_objects_are_plain_dictionaries_in_and_out(cluster: Cluster) -> None:
-    """What is created is found, listed by label, changed by a merge in which null deletes, and deleted once."""
+    """Create, find, list by label, merge (null deletes), and delete once."""
     create(cluster, CONFIGMAPS, config_map("one", x="1", y="2"))
     found = get(cluster, CONFIGMAPS, "one")
     assert found is not None
@@ -144,7 +144,7 @@ def test_a_watch_ends_at_its_deadline_though_the_server_is_away(
     trouble: str,
     begun: bool,  # noqa: FBT001
 ) -> None:
-    """Before its first answer or in the middle; whether the server refuses connections or only says nothing."""
+    """Before its first answer or during a watch; the server refuses connections or is silent."""
     watched, line = cuttable
     create(watched, CONFIGMAPS, config_map("one", x="1"))
     if not begun:
@@ -158,7 +158,7 @@ def test_a_watch_ends_at_its_deadline_though_the_server_is_away(
 
 
 def test_a_watch_that_is_left_in_its_middle_lets_its_connection_go(cluster: Cluster) -> None:
-    """Nobody need close it: an open socket that is collected would be a warning, and so an error here."""
+    """Not closing it is fine: a collected open socket would warn, and warnings are errors here."""
     create(cluster, CONFIGMAPS, config_map("one", x="1"))
     for event in Watch(cluster, CONFIGMAPS, name="one"):
         if short(event)[2] == "2":
@@ -225,7 +225,7 @@ def test_a_watch_goes_on_after_its_connection_broke(
 
 @pytest.fixture
 def young(cluster: Cluster, namespace: str) -> Iterator[Kind]:
-    """A kind that the server has known for a moment only: of what was before it remembers nothing, as of what is hours ago."""
+    """A kind that the server has known only briefly, without any history."""
     plural = f"things{namespace[-8:]}"
     schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
     spec = {
@@ -256,7 +256,7 @@ def young(cluster: Cluster, namespace: str) -> Iterator[Kind]:
 def test_what_the_server_has_forgotten_is_found_by_listing_anew(
     cluster: Cluster, cuttable: tuple[Cluster, Line], young: Kind
 ) -> None:
-    """410 Gone: what vanished meanwhile is DELETED, what came is ADDED, what changed MODIFIED, one made anew under its name both."""
+    """410 Gone: DELETED, ADDED and MODIFIED as needed; both for an object remade under its name."""
     watched, line = cuttable
     for name in ("changed", "gone", "made-anew", "same"):
         create(cluster, young, config_map(name, x="1"))
@@ -293,7 +293,7 @@ def test_what_the_server_has_forgotten_is_found_by_listing_anew(
 
 
 def test_a_server_that_stays_away_is_named(cuttable: tuple[Cluster, Line]) -> None:
-    """A watch and a request wait for as long as the cluster's patience, and say which server, from which kubeconfig."""
+    """Watch and request wait for the cluster's patience, then name server and kubeconfig."""
     watched, line = cuttable
     watched.patience_s = 0.5
     line.close()
@@ -312,7 +312,7 @@ def test_a_server_that_stays_away_is_named(cuttable: tuple[Cluster, Line]) -> No
 def test_a_server_that_one_request_has_waited_for_in_vain_is_not_waited_for_by_each_of_the_next(
     cuttable: tuple[Cluster, Line], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Until it answers again: a run that lost it is to end, and one that has it back is patient as before."""
+    """Until it answers again: the run is to end, but a returned server gets full patience."""
     cluster, line = cuttable
     monkeypatch.setattr(client, "GONE_S", 0.0)
     cluster.patience_s = 1.0
@@ -342,7 +342,7 @@ def test_a_request_waits_for_a_server_that_is_away_for_a_moment(
 
 
 def test_a_create_whose_answer_got_lost_is_not_an_error(cuttable: tuple[Cluster, Line]) -> None:
-    """It is sent again, the server says that it is there, and what is there is the answer; one that was there before stays an error."""
+    """It is sent again; the conflict returns the existing object. An older one stays an error."""
     asking, line = cuttable
     line.swallow()
     assert create(asking, CONFIGMAPS, config_map("one", x="1"))["data"] == {"x": "1"}
@@ -394,7 +394,7 @@ def test_all_namespaces_are_listed_only_when_asked_for(cluster: Cluster, namespa
 
 
 def test_an_unverified_server_does_not_warn(kubeconfig: Path, tmp_path: Path) -> None:
-    """`insecure-skip-tls-verify` is the kubeconfig's owner's decision; here every warning is an error."""
+    """`insecure-skip-tls-verify` is the kubeconfig owner's choice; here warnings are errors."""
     without = {"certificate-authority-data": None, "certificate-authority": None}
     path = altered(
         kubeconfig, tmp_path / "insecure", about=without | {"insecure-skip-tls-verify": True}
@@ -430,7 +430,7 @@ def pod(
 def test_a_log_comes_line_by_line_while_it_is_written(
     cluster: Cluster, pod: Callable[[str, str], None]
 ) -> None:
-    """Also a last line without an end; and what is said late is waited for only as long as asked."""
+    """So does an unterminated last line; late output is awaited only as long as asked."""
     pod(
         "talks",
         "import sys, time; print('one'); time.sleep(2); print('two'); sys.stdout.write('thr'); "

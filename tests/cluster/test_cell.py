@@ -1,4 +1,4 @@
-"""What is beside a cell's workload: the agent's loss fails the cell, whatever was in force; what it could not sample does not."""
+"""Beside a cell's workload: a lost agent always fails the cell; missing samples do not."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def test_an_agent_lost_as_it_reads_back_fails_the_cell() -> None:
 
 
 def test_an_agent_lost_before_it_saw_the_pod_fails_the_cell() -> None:
-    """A pod that was over at once is not sampled; whether the agent still holds the node is asked all the same."""
+    """A pod that ended at once is not sampled, but the agent's hold is still checked."""
     beside = Beside(
         cast("HeldNode", Answers(ping=AgentLost(LOST))), {}, "fixtures.workloads.", order(None)
     )

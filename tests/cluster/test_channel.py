@@ -42,7 +42,7 @@ def test_lines_come_whole_however_they_are_cut(texts: list[str], data: st.DataOb
 
 
 class Server:
-    """The API server's end of one websocket, by hand: what it is told to send, and what it heard."""
+    """The API server's end of one websocket, by hand: scripted output, recorded input."""
 
     def __init__(self) -> None:
         self._listener = socket.create_server(("127.0.0.1", 0))
@@ -102,7 +102,7 @@ class Heard:
 
         def connect() -> WebSocket:
             made = WebSocket(skip_utf8_validation=True)
-            made.connect(server.url)  # type: ignore[no-untyped-call]  # the library is typed in part
+            made.connect(server.url)  # type: ignore[no-untyped-call]  # typed in part
             return made
 
         self.channel = Channel(connect, self.lines.put, self.ends.put, PATIENCE_S)

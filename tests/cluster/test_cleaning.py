@@ -74,7 +74,7 @@ def mark(cluster: Cluster, node: str, name: str, group: str = GROUPS[0]) -> None
 
 
 def cordon(cluster: Cluster, node: str, *by: str) -> None:
-    """As the operator does before an interrupt (recording `skyhook_interrupt`), or, by nobody, as `kubectl cordon`."""
+    """Cordon like the operator (recording `skyhook_interrupt`) or, without `by`, like kubectl."""
     annotations = {f"{GROUPS[0]}/cordon_{name}": "true" for name in by}
     patch(
         cluster,
@@ -100,7 +100,7 @@ def unschedulable(cluster: Cluster, node: str) -> bool:
 
 @pytest.mark.parametrize("group", GROUPS)
 def test_our_marks_go_and_all_others_stay(cluster: Cluster, node: str, group: str) -> None:
-    """Under both of the operator's names; the run's other ones, another run's, the site's, and what has nothing to do with it stay."""
+    """For both of the operator's names; other marks of the run, other runs and the site stay."""
     for name in (OURS, OF_SAME_RUN, OF_OTHER_RUN, SITE):
         mark(cluster, node, name, group)
     before = get(cluster, NODES, node)

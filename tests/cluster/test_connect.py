@@ -1,4 +1,4 @@
-"""Which cluster a run talks to, as whom; and, where it cannot, a sentence that says where it looked."""
+"""A run's cluster and user; without a cluster, a sentence that names the places searched."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ NOWHERE = "https://127.0.0.1:1"
 
 @pytest.fixture(autouse=True)
 def nobody(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """No kubeconfig but the one a test names, and no pod around it; a server that is not there is not waited for."""
+    """Hide every kubeconfig that a test does not name, and any pod; do not wait for servers."""
     for name in ("KUBECONFIG", "KUBERNETES_SERVICE_HOST", "KUBERNETES_SERVICE_PORT"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("HOME", str(tmp_path))
@@ -222,7 +222,7 @@ def test_a_certificate_that_does_not_fit_is_told_at_once(
 
 
 def test_a_plugins_token_is_used(kubeconfig: Path, tmp_path: Path, namespace: str) -> None:
-    """As clouds have it: the kubeconfig names a program, the program prints the token; here one of a service account."""
+    """As in clouds: the kubeconfig's program prints a token, here that of a service account."""
     admin = connect(Where(kubeconfig=str(kubeconfig), namespace=namespace))
     token = client.send(
         admin,
@@ -261,7 +261,7 @@ def test_a_plugins_token_is_used(kubeconfig: Path, tmp_path: Path, namespace: st
 def test_the_environment_is_read_when_it_connects_and_not_at_each_request(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The library hands a token over by setting everything anew, proxies too; and pytest changes the environment between two phases."""
+    """Setting a token makes the library read proxies, while pytest changes the environment."""
     monkeypatch.setattr(module, "send", lambda *_, **__: {"gitVersion": "v1.0.0"})
     monkeypatch.setenv("HTTPS_PROXY", "http://127.0.0.1:3128")
     cluster = connect(Where(kubeconfig=written(tmp_path / "k", "home")))
@@ -277,7 +277,7 @@ def test_the_environment_is_read_when_it_connects_and_not_at_each_request(
 def test_in_a_pod_its_service_account_is_used(
     kubeconfig: Path, namespace: str, image: str, overlay_file: Path, node_name: str
 ) -> None:
-    """Its token, its certificate authority, its namespace: a run may be started in the cluster without any kubeconfig."""
+    """Its token, authority and namespace: a run in the cluster needs no kubeconfig."""
     admin = connect(Where(kubeconfig=str(kubeconfig), namespace=namespace))
     program = (
         "from fixtures.kubernetes.client import *; found = connect(Where()); "

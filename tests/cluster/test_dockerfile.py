@@ -1,4 +1,4 @@
-"""The image's recipe, checked without an engine to build it: what it copies is there and is enough, what it installs has a version here.
+"""The image's recipe, checked without a build: its copies suffice, its installs have versions.
 
 No test builds the image: there is no Docker on a machine of the tests' own cluster, whose pods see
 this machine's Python instead.
@@ -81,7 +81,7 @@ def image(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def python(image: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """Run a program in that folder and with its environment, with this machine's packages: it finds no other part of the house."""
+    """Run a program in that folder and environment with local packages: no other code is found."""
     [workdir] = of("WORKDIR")
     variables = {name: value.replace(workdir, str(image)) for name, value in environment().items()}
     return subprocess.run(
@@ -146,7 +146,7 @@ def test_the_default_command_runs_in_what_was_copied(image: Path) -> None:
 
 
 def test_every_workload_and_the_agent_are_in_what_was_copied(image: Path) -> None:
-    """Each says what options it has: it was found, and so was everything that it imports at its start."""
+    """Each prints its options: it was found, with all imports at its start."""
     [agent] = manifests.agent_pod(
         manifests.Spot("0123456789ab", "n", "", "ns", None), "i", Overlay()
     )["spec"]["containers"]

@@ -44,7 +44,7 @@ def if_there() -> Iterator[None]:
 
 
 def end_pods(api: Client, find: Callable[[], list[Any]]) -> None:
-    """Delete pods until none is found, without the grace that is for what they have at heart: a test is over."""
+    """Delete pods, without grace, until none is found: a test is over."""
 
     def gone() -> bool:
         found = find()

@@ -1,4 +1,4 @@
-"""etcd, API server, controller manager and scheduler on loopback, with tokens, certificates and RBAC as on a real cluster."""
+"""etcd, API server, controller manager and scheduler on loopback, with tokens, TLS and RBAC."""
 
 from __future__ import annotations
 
@@ -40,7 +40,8 @@ class Api:
         )
         try:
             context = ssl.create_default_context(cafile=str(self.authority))
-            with urllib.request.urlopen(request, context=context, timeout=5) as answer:  # noqa: S310
+            answer = urllib.request.urlopen(request, context=context, timeout=5)  # noqa: S310
+            with answer:
                 text = answer.read().decode()
         except OSError:  # refused, not found, not allowed yet; no certificate yet
             return None
@@ -155,7 +156,7 @@ def _tokens(cluster: Cluster) -> dict[str, str]:
 
 
 def _keys(pki: Path) -> None:
-    """The key that signs service accounts' tokens, and two certificates by which programs on loopback know each other.
+    """Make the key for service accounts' tokens, and two certificates for programs on loopback.
 
     Each signs itself and is trusted alone: no other user of this machine may run containers through
     the kubelet's port or write into etcd.

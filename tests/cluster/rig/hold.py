@@ -1,4 +1,4 @@
-"""The process that holds a cluster: starts it, waits for the end of whoever wanted it, and takes everything away again.
+"""The process that holds a cluster: start, wait for the user's end, remove everything.
 
 Whoever wants the cluster holds the other end of its standard input: when that closes, and be it by
 SIGKILL, the cluster goes. `--until-told` waits for SIGTERM instead. The programs are started by a
@@ -54,7 +54,7 @@ def hold(folder: Path, *, until_told: bool) -> int:
 
 
 def _signals() -> int:
-    """A pipe that tells of SIGTERM, SIGINT and the end of the programs; none of them interrupts the clearing away."""
+    """Return a pipe for SIGTERM, SIGINT and ended programs; none interrupts the clean-up."""
     read, write = os.pipe()
     os.set_blocking(write, False)
     signal.set_wakeup_fd(write)

@@ -1,4 +1,4 @@
-"""The images of the test cluster, made here without a registry, and the pod overlay that puts this machine's own Python into them."""
+"""The test cluster's images, built without a registry, and the overlay with the local Python."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ FILES = {
 
 
 def archive() -> Path:
-    """All images in one tar as `docker save` writes it; made anew when busybox or this file changed."""
+    """Pack all images as `docker save` does; rebuild when busybox or this file changed."""
     found = shutil.which("busybox")
     if not found:
         raise RuntimeError(
@@ -68,7 +68,7 @@ def archive() -> Path:
 
 
 def _layer(busybox: Path) -> bytes:
-    """The file system: busybox, a link for each of its commands, and as much of /etc as looks up names."""
+    """The file system: busybox, a link for each command, and the /etc files for name look-up."""
     commands = subprocess.run(
         [str(busybox), "--list"], check=True, capture_output=True, text=True
     ).stdout.split()
@@ -136,7 +136,7 @@ def _add(tar: tarfile.TarFile, name: str, content: bytes, mode: int) -> None:
 
 
 def folders() -> dict[str, Path]:
-    """What the image lacks, being too small for torch: this machine's Python, packages and repository, by a name that a volume may have."""
+    """The local Python, packages and repository for the image, keyed by a valid volume name."""
     wanted = {
         "house": places.HOUSE,
         "venv": Path(sys.prefix),
@@ -160,7 +160,7 @@ def folders() -> dict[str, Path]:
 
 
 def overlay(below: Path = Path("/")) -> dict[str, Any]:
-    """A --pod-overlay by which containers see these folders where they are; on the node they lie `below` a folder."""
+    """Build a --pod-overlay that mounts these folders in place; on the node they are `below`."""
     variables = {
         "PATH": f"{Path(sys.prefix) / 'bin'}:{SYSTEM_PATH}",
         "PYTHONPATH": str(places.HOUSE),

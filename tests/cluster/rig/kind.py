@@ -1,4 +1,4 @@
-"""A cluster by kind, where Docker runs: its node is a container that sees this machine's Python below `SHARED`."""
+"""A cluster by kind, with Docker: its node is a container with this Python below `SHARED`."""
 
 from __future__ import annotations
 

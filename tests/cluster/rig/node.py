@@ -1,4 +1,4 @@
-"""A node that is this machine: containerd, runc, a bridge for pods and the kubelet, in a mount namespace of their own.
+"""The machine as a node: containerd, runc, pod bridge and kubelet in a mount namespace.
 
 All mounts of containers, volumes and pods' networks live in that namespace and go with its last
 process. The fixed places where these programs write (`OURS`) are covered there by folders of the
@@ -35,7 +35,7 @@ OURS = (
 
 
 def cover(cluster: Cluster) -> None:
-    """Make mounts of this namespace reach containers, none the host, and cover the programs' fixed places.
+    """Propagate mounts of this namespace to containers only, and cover the programs' places.
 
     To be called in a mount namespace of its own; the folders that had to be made are written down
     for `traces`.
@@ -52,7 +52,7 @@ def cover(cluster: Cluster) -> None:
         own = cluster.folder / "covers" / place.lstrip("/")
         own.mkdir(parents=True, exist_ok=True)
         _mount("--bind", str(own), place)
-    # The API server finds the kubelet by the node's name, without a change of the machine's own hosts file.
+    # The API server finds the kubelet by the node's name; the machine's hosts file stays as it is.
     hosts = cluster.folder / "hosts"
     hosts.write_text(f"{Path('/etc/hosts').read_text()}\n127.0.0.1 {cluster.node}\n")
     _mount("--bind", str(hosts), "/etc/hosts")
@@ -92,7 +92,7 @@ def ready(cluster: Cluster, api: Api) -> bool:
 
 
 def cgroups(cluster: Cluster) -> list[Path]:
-    """The cgroup above all containers, in each hierarchy (version 1) or in the only one (version 2)."""
+    """The cgroup above all containers: one per version 1 hierarchy, or the only one (version 2)."""
     if (CGROUPS / "cgroup.controllers").exists():
         return [CGROUPS / cluster.cgroup.lstrip("/")]
     return [
@@ -141,7 +141,7 @@ state = "{cluster.folder / "containerd-state"}"
 [plugins."io.containerd.grpc.v1.cri"]
   sandbox_image = "{image.PAUSE}"
   disable_apparmor = true  # its profile would stay in the kernel
-  # Without CAP_SYS_RESOURCE nobody can make a container less likely to be killed than containerd is.
+  # Without CAP_SYS_RESOURCE no container can be less likely to be killed than containerd is.
   restrict_oom_score_adj = {"false" if _may_protect_from_oom() else "true"}
   [plugins."io.containerd.grpc.v1.cri".cni]
     bin_dir = "{programs.cni()}"
@@ -190,7 +190,8 @@ def _kubelet(cluster: Cluster) -> dict[str, Any]:
         "makeIPTablesUtilChains": False,
         "volumePluginDir": str(cluster.folder / "volume-plugins"),
         # A machine with a full disk or little memory runs tests as well as any.
-        "evictionHard": {"memory.available": "100Mi", **dict.fromkeys(("nodefs.available", "nodefs.inodesFree"), "1%"),
+        "evictionHard": {"memory.available": "100Mi",
+                         **dict.fromkeys(("nodefs.available", "nodefs.inodesFree"), "1%"),
                          **dict.fromkeys(("imagefs.available", "imagefs.inodesFree"), "1%")},
         "imageGCHighThresholdPercent": 100,
     }  # fmt: skip

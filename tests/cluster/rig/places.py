@@ -1,4 +1,4 @@
-"""Where a cluster of the tests keeps its things: what is built once in the user's cache, what one cluster writes in a folder of its own."""
+"""Places of a test cluster: builds in the user's cache, its own writes in a folder per cluster."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 HOUSE = Path(__file__).parents[3]
-# Short, since a socket's path holds 107 characters; on a disk, since containers write there.
-CLUSTERS = Path("/var/tmp/deeptweak-rig")  # noqa: S108 a fixed name, so that a later rig finds what a killed one left; ours alone, mode 0700
+# Short, since a socket's path holds 107 characters; on a disk, since containers write there;
+# fixed, so that a later rig finds the traces of a killed one.
+CLUSTERS = Path("/var/tmp/deeptweak-rig")  # noqa: S108 ours alone, mode 0700
 KEPT = CLUSTERS / "kept"
 # In the environment of every process of a cluster: by it a later one knows what a killed one left
 # running.

@@ -51,8 +51,9 @@ def missing() -> list[str]:
         for name in ("bridge", "loopback", "host-local")
         if not (cni() / name).exists()
     ]
-    wanted = {"containerd": "containerd", "ctr": "containerd", "runc": "runc", "busybox": "busybox-static", "ip": "iproute2",
-              "openssl": "openssl", "unshare": "util-linux", "setpriv": "util-linux"}  # fmt: skip
+    wanted = {"containerd": "containerd", "ctr": "containerd", "runc": "runc",
+              "busybox": "busybox-static", "ip": "iproute2", "openssl": "openssl",
+              "unshare": "util-linux", "setpriv": "util-linux"}  # fmt: skip
     tools = [f"{name} ({package})" for name, package in wanted.items() if not shutil.which(name)]
     go = (
         []

@@ -1,4 +1,4 @@
-"""Simulated nodes by KWOK: to the API server they are nodes like any, pods bound to them start and end, and nothing runs.
+"""Simulated nodes by KWOK: ordinary nodes to the API server, whose pods start, end, run nothing.
 
 KWOK's own stages are in force: a pod runs as soon as it is bound, one of a Job succeeds at once. It
 needs Go to be built, and nothing else of this machine, so it serves any cluster.
@@ -171,7 +171,7 @@ def _ready(core: Client, batch: str) -> list[str]:
 
 
 def _remove(api: Client, batch: str, names: Sequence[str]) -> None:
-    """Pods while KWOK still lets them end, then the nodes, then their leases (which a real node's garbage collection would take)."""
+    """Delete pods while KWOK lets them end, then nodes, then leases (garbage on a real node)."""
     core, leases = clients.of(api), clients.of(api, "CoordinationV1Api")
     clients.end_pods(
         api,

@@ -25,7 +25,7 @@ class NotUp(RuntimeError):
 
 @dataclass
 class Started:
-    """What was started, by name, in order; `logs` is the folder of what they say, `mark` the cluster's folder."""
+    """Started programs by name, in order; `logs`: folder of their output, `mark`: the cluster's."""
 
     logs: Path
     mark: str = ""

@@ -1,4 +1,4 @@
-"""What a cluster leaves on the machine, and its removal: processes, network, cgroups, folders and kernel settings.
+"""A cluster's traces and their removal: processes, network, cgroups, folders, kernel settings.
 
 Written so that it can be done by somebody else: a killed cluster's leftovers are cleared by the
 next one.
@@ -49,7 +49,7 @@ FOLLOWING = ("/proc/sys/net/ipv4/conf/*/forwarding", "/proc/sys/net/ipv4/conf/*/
 
 @contextlib.contextmanager
 def alive(cluster: Cluster) -> Iterator[int]:
-    """While this is held, here or in a process that inherits the handle, nobody takes the cluster for a dead one."""
+    """Mark the cluster alive while this process, or an heir of the handle, holds the lock."""
     with (cluster.folder / "alive").open("a") as handle:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         yield handle.fileno()
@@ -68,7 +68,7 @@ def is_alive(cluster: Cluster) -> bool:
 
 @contextlib.contextmanager
 def births() -> Iterator[None]:
-    """While this is held nobody clears dead clusters: a folder whose holder has not started yet looks like one of them."""
+    """Hold off clearing: a folder whose holder has not started yet looks like a dead cluster."""
     with (places.CLUSTERS / "births").open("a") as handle:
         fcntl.flock(handle, fcntl.LOCK_EX)
         yield
@@ -90,7 +90,7 @@ def clear_dead() -> list[Cluster]:
 
 
 def clear(cluster: Cluster) -> Differing:
-    """Remove all that a cluster left; returns the settings that are not as they were, path → (before, now)."""
+    """Remove a cluster's traces; return settings that differ, path → (before, now)."""
     _kill_all(cluster)
     subprocess.run(["ip", "link", "delete", cluster.bridge], check=False, capture_output=True)
     for top in node.cgroups(cluster):
@@ -115,7 +115,7 @@ def remember(cluster: Cluster) -> None:
 
 
 def put_back(cluster: Cluster) -> Differing:
-    """Write back the settings that a cluster takes; what differs then from before is somebody else's, and returned.
+    """Write back the settings that a cluster takes; return differences that others made.
 
     Where another cluster is up, that is left to it.
     """
@@ -206,7 +206,7 @@ def _remove_cgroups(top: Path) -> None:
 
 
 def _remove_folders(cluster: Cluster) -> None:
-    """The cluster's folder and the mount points that were made for it, if nobody has put something there.
+    """Remove the cluster's folder and its mount points, unless others have put something there.
 
     Where another cluster is up, they are left to it: a mount point that is removed takes with it
     what others have mounted there.

@@ -58,7 +58,7 @@ def keep() -> dict[str, str]:
 
 
 def end_kept() -> int:
-    """Stop the cluster that is kept up, and clear what killed ones left; 1 if the machine's settings are not as before."""
+    """Stop the kept cluster and clear killed ones; 1 if the machine's settings differ."""
     cluster = places.Cluster(places.KEPT)
     if traces.is_alive(cluster):
         _say_what_is_waited_for()
@@ -80,7 +80,7 @@ def end_kept() -> int:
 
 
 def forbidden() -> str:
-    """What this process may not do here that a cluster of this machine does; empty if it may do all of it."""
+    """Name a right that this process lacks for a local cluster; empty if it has all."""
     reason = (
         probes.mount()
         or probes.namespace("net")

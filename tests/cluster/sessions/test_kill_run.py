@@ -1,4 +1,4 @@
-"""kill -9 of whole cluster runs at random moments: one `restore`, or two if that is killed too, and nothing is left of them."""
+"""kill -9 of cluster runs at random moments: one `restore`, or two if killed, leaves no trace."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ def kill_restore(place: ClusterPlace, rng: random.Random) -> None:
 def test_kills_at_random_moments_leave_nothing_that_restore_does_not_take_away(
     place: ClusterPlace, skyhook_operator: StandIn
 ) -> None:
-    """Runs by agent and by operator; of some the agent is killed with them, of some the operator, of some the restore that follows.
+    """Kill runs by agent and by operator; of some also the agent, the operator or `restore`.
 
     After each, all of the kernel's settings are compared, and all that runs leave in the cluster
     and on the node.
@@ -151,7 +151,8 @@ def test_kills_at_random_moments_leave_nothing_that_restore_does_not_take_away(
         done = place.restore()
         what = (
             f"kill {number}: by {apply}, "
-            f"{phase}{', agent too' * agent}{', operator too' * operator}{', restore too' * restore}"
+            f"{phase}{', agent too' * agent}{', operator too' * operator}"
+            f"{', restore too' * restore}"
         )
         assert done.code == 0, f"{what}: {done.out}"
         after = place.traces()

@@ -1,7 +1,8 @@
-"""What `restore` finishes of a dead run, and what it leaves alone: another worker's, somebody else's, and what it cannot understand.
+"""`restore` after a dead run: some things it finishes, others it leaves alone.
 
-Nodes are simulated, and so are their machines (`simulated_agents`); the API server and all that is
-written there are real.
+It leaves another worker's and other people's objects, and all that it cannot understand. Nodes and
+their machines (`simulated_agents`) are simulated; the API server and everything written there are
+real.
 """
 
 from __future__ import annotations
@@ -63,7 +64,7 @@ def machines(
 
 @pytest.fixture
 def skyhook(cluster: Cluster, crds: list[str]) -> Iterator[Callable[..., str]]:
-    """`skyhook(node, n)`: a resource of a run for a node, and the operator's marks of it there; nobody works on it."""
+    """`skyhook(node, n)`: a run's resource for a node and the operator's marks, no operator."""
     assert "skyhooks.skyhook.nvidia.com" in crds
     made: list[str] = []
 
@@ -127,7 +128,10 @@ def is_empty(cluster: Cluster) -> bool:
 def test_a_run_killed_between_its_two_journals_is_finished_by_the_node_s_own(
     cluster: Cluster, machines: list[Machine]
 ) -> None:
-    """Nothing is in force by the cluster's journal; yet whoever left the node's would have a later run revert what is changed next."""
+    """The cluster's journal says that nothing is in force; the node's own must still be finished.
+
+    Else a later run would revert the next change.
+    """
     node, fake = machines[0]
     Journal(cluster, RUN, node).open(AGENT)
     fake.machine().watch("left", [])
@@ -182,7 +186,7 @@ def test_a_node_that_its_own_agent_has_put_back_is_done(
 def test_a_node_that_was_restored_on_itself_is_done(
     cluster: Cluster, machines: list[Machine]
 ) -> None:
-    """By `restore` there, after a run of a cluster was killed; a mark that kept later runs away goes with that."""
+    """`restore` on the node also removes a killed cluster run's mark that kept later runs away."""
     node, fake = machines[0]
     kernel = fake.machine()
     kernel.journal.remember_finished()  # as an agent does
@@ -408,7 +412,7 @@ def test_after_its_lease_was_lost_a_run_starts_no_agent(
 def test_a_journal_that_cannot_be_written_fails_the_cell_and_the_node_is_back(
     target: Kubernetes, cluster: Cluster, machines: list[Machine], tmp_path: Path
 ) -> None:
-    """The API server may refuse that for many reasons (rights, admission); nothing was changed, and the run goes on."""
+    """The API server may refuse (rights, admission): nothing was changed, and the run goes on."""
     fake = machines[0].fake
     (tweakset,) = resolve(Place(tmp_path).manifest("typed", sysctl="vm.swappiness = 10"))
     typed = Cell(study="s", workload="idle", tweakset=tweakset.name, block=1, order=1, seed=1)

@@ -1,4 +1,4 @@
-"""A whole run on a real cluster: `pytest benchmarks/ --target=kubernetes` from command line to saved file, by agent and by operator."""
+"""A real cluster run, from `pytest benchmarks/ --target=kubernetes` to file, agent or operator."""
 
 from __future__ import annotations
 
@@ -147,7 +147,7 @@ def test_what_was_before_what_was_in_force_and_what_stands_there_since_is_the_no
 
 
 def test_each_record_says_where_exactly_it_ran(matrix: Matrix) -> None:
-    """In a pod of its own on that node, from this image, beside an agent of that image; and how many requests that took."""
+    """A separate pod on that node, from this image, with its agent; and the number of requests."""
     places = [record["place"] for record in matrix.records.values()]
     assert len({place["pod_uid"] for place in places}) == len(places)
     for place in places:
@@ -168,7 +168,7 @@ def test_a_cell_takes_few_requests_of_the_api_server(matrix: Matrix) -> None:
 
 
 def test_telemetry_is_of_the_workloads_own_process_and_node(matrix: Matrix) -> None:
-    """Sampled beside the pod from its first step: the process's own time and memory are in it, and the node's."""
+    """Sampled beside the pod from its first step: time and memory of process and node."""
     told = matrix.saved["deeptweak"]["telemetry_file"]
     lines = lzma.decompress(
         (matrix.place.files()[0].parent / told["name"]).read_bytes()
@@ -209,7 +209,7 @@ def test_the_read_side_compares_it(matrix: Matrix) -> None:
 
 @pytest.fixture(scope="module")
 def by_operator(here: Here, crds: list[str], tmp_path_factory: pytest.TempPathFactory) -> Json:
-    """One set through Skyhook's stand-in; the values that the kernel had while its workload's pod was running are noted."""
+    """Run a set through Skyhook's stand-in; note the kernel's values while its pod was running."""
     del crds
     value, found = another_swappiness(), swappiness()
     with (
@@ -246,7 +246,7 @@ def operators_folders() -> set[Path]:
 def test_through_the_operator_the_values_are_in_force_where_the_workload_runs_and_gone_afterwards(
     by_operator: Json,
 ) -> None:
-    """By the node's word in the record, and by this process's own look at the kernel while the pod ran.
+    """Per the node's record, and per this process's own reading of the kernel while the pod ran.
 
     What the operator leaves is gone: marks, resources, folders, its file in /etc/sysctl.d (the
     snapshot is compared as the place is left).
@@ -266,7 +266,7 @@ def test_through_the_operator_the_values_are_in_force_where_the_workload_runs_an
 
 @pytest.mark.needs("reference")
 def test_both_ways_say_what_they_cost(by_operator: Json) -> None:
-    """Applying takes the operator seconds, and its file below /etc is among the effects; stock takes no operator."""
+    """Applying takes the operator seconds, and adds a file below /etc; stock needs no operator."""
     by_set = {r["tweakset"]: r for r in records(by_operator["saved"]).values()}
     assert by_set["reclaim"]["tweak"]["apply_s"] > 1 > by_set["stock"]["tweak"]["apply_s"]
     assert [
@@ -336,7 +336,7 @@ def test_plan_prints_what_would_be_applied_without_a_word_to_any_cluster(tmp_pat
 @pytest.mark.needs("reference")
 @pytest.mark.usefixtures("nodewrights")
 def test_the_api_server_takes_what_plan_prints(place: ClusterPlace) -> None:
-    """Every document, as it stands there, in a dry run with strict validation: no field unknown, none missing."""
+    """Send every document to a dry run with strict validation: no unknown or missing field."""
     asked = place.manifest("reclaim", sysctl="vm.swappiness = 10\nvm.dirty_ratio = 30\n")
     done = place.run("--apply=skyhook", f"--tweaks={asked}", "--plan")
     assert done.code == 0, done.out

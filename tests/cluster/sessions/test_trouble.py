@@ -1,4 +1,4 @@
-"""Runs on a real cluster that something goes wrong with: each says what, in the cell or at the end, and leaves nothing behind.
+"""Runs in trouble on a real cluster: each gives the cause, in the cell or at the end.
 
 That nothing is left in the cluster, on the node and in its kernel is checked as each test leaves
 its `place`.
@@ -43,7 +43,9 @@ ENDLESS = "--steps=1000000"  # half an hour and more: it is told to stop
 def reclaim(place: ClusterPlace) -> str:
     """One harmless set, `reclaim`; a second call asks for the same."""
     path = place.folder / "reclaim.yaml"
-    return f"--tweaks={path if path.exists() else place.manifest('reclaim', sysctl=f'vm.swappiness = {another_swappiness()}')}"
+    if not path.exists():
+        path = place.manifest("reclaim", sysctl=f"vm.swappiness = {another_swappiness()}")
+    return f"--tweaks={path}"
 
 
 def asked(place: ClusterPlace) -> int:
@@ -104,7 +106,7 @@ def by_operator(place: ClusterPlace, *more: str) -> Done:
 def test_an_operator_that_does_not_do_it_fails_the_cell_with_the_reason(
     place: ClusterPlace, operator: StandIn, fault: str, words: str
 ) -> None:
-    """The run goes on to its end, and what the operator began is taken back, also where it is no longer there."""
+    """The run reaches its end, and the operator's work is undone, even if the operator is gone."""
     operator.start(fault=fault, speed=20)
     done = by_operator(place, "--patience=15")
     assert done.code == 2, done.out
@@ -207,10 +209,10 @@ def test_an_api_server_that_is_away_for_twenty_seconds_costs_no_more_than_the_ce
     assert (check["changed"], check["restored"]) == ({}, True), check
 
 
-def test_where_the_api_server_does_not_come_back_the_node_puts_itself_back_and_the_run_says_how_to_finish(
+def test_where_the_api_server_stays_away_the_node_puts_itself_back(
     place: ClusterPlace,
 ) -> None:
-    """What is left then is in the cluster only, and `restore` takes it away once the server is there again."""
+    """Leftovers are in the cluster only; `restore` removes them once the server is back."""
     found = swappiness()
     with to_cluster(place.kubeconfig, place.folder) as (line, over):
         direct, place.kubeconfig = place.kubeconfig, over
@@ -236,7 +238,7 @@ def test_where_the_api_server_does_not_come_back_the_node_puts_itself_back_and_t
 
 @pytest.fixture
 def as_somebody(place: ClusterPlace) -> Iterator[Callable[..., None]]:
-    """`as_somebody("pods/attach", "skyhook")`: sessions run with the rights of these parts of rbac.yaml, less those on that resource."""
+    """`as_somebody("pods/attach", "skyhook")`: those parts of rbac.yaml, less that resource."""
     admin = connect(Where(str(place.kubeconfig), None, place.namespace))
 
     def become(missing: str, *parts: str) -> None:
@@ -368,7 +370,7 @@ def test_a_run_that_is_told_to_stop_while_the_operator_is_at_work_takes_back_wha
 def test_a_script_that_outlives_its_pod_changes_nothing_after_the_end(
     place: ClusterPlace, operator: StandIn
 ) -> None:
-    """Ctrl-C in an apply.sh of 15 s, its pod deleted by force: gone from the API at once, yet the kubelet lets it end within its grace."""
+    """Ctrl-C in a 15 s apply.sh; force-deleted pod: gone from the API, alive within its grace."""
     operator.start(speed=20)
     begun = place.folder / "begun"
     script = f"touch {begun}; sleep 15; echo {another_swappiness()} > /proc/sys/vm/swappiness\n"

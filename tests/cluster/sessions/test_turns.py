@@ -49,7 +49,7 @@ def turns(place: ClusterPlace, value: int, *options: str) -> subprocess.Popen[st
 
 @contextlib.contextmanager
 def in_a_slice(place: ClusterPlace, *options: str) -> Iterator[subprocess.Popen[str]]:
-    """A session that stands still for the block, while the turn is the set's and its workload has made its steps or is at them."""
+    """Freeze a session in the set's turn, with its workload's steps begun or done."""
     value = another_swappiness()
     process = turns(place, value, STEPS, *options)
 
@@ -141,7 +141,7 @@ def test_each_workload_of_a_block_makes_its_slices_under_its_own_settings(
 def test_a_session_that_is_killed_in_a_slice_is_finished_by_restore(
     place: ClusterPlace, *, agent_too: bool
 ) -> None:
-    """An agent that is left alone puts the node back and ends the workloads that nobody would let go on; without one, `restore` does."""
+    """A lone agent puts the node back and ends the workloads; without an agent, `restore` does."""
     found = swappiness()
     with in_a_slice(place, "--blocks=1") as process:
         assert len(place.workloads()) == 3
