@@ -79,7 +79,7 @@ def test_a_terminal_has_the_finding_before_the_table_and_ends_with_a_command() -
 
 
 def test_no_heading_stands_over_nothing() -> None:
-    """An answer without findings has its title as a line where it stands behind another."""
+    """An answer without findings shows its title as a line when behind another answer."""
     both = together([Answer("one"), Answer("other", sections=[Section("a part", [Line("text")])])])
     assert all(section.parts for section in both.sections)
     assert any(

@@ -187,7 +187,7 @@ def test_where_the_guard_fails_nothing_is_said_of_its_workload() -> None:
 
 
 def test_a_guard_that_cannot_be_judged_holds_nothing_up() -> None:
-    """Both arms took the very same times in each block, which no two measurements do."""
+    """Both arms took identical times in each block, unlike any two measurements."""
     equal = [0.04 + 0.001 * block for block in range(8)]
     found = compare(read(MADE, timed({"stock": equal, "stock-again": equal})))
     assert {one.verdict for one in found} == {"not comparable"}

@@ -1,4 +1,4 @@
-"""Every verdict word, when it is given and why."""
+"""Every verdict word, with its conditions and reason."""
 
 from __future__ import annotations
 
@@ -513,7 +513,7 @@ def test_the_study_s_own_pages_were_in_force() -> None:
 
 
 def test_of_many_reasons_why_blocks_are_left_out_three_are_named() -> None:
-    """No figure in a reason is taken for another's."""
+    """No figure in a reason passes for another's."""
     broken = {block: ("failed", f"killed after {block} s") for block in range(1, 6)}
     run = from_json(
         saved_run(

@@ -114,7 +114,7 @@ def test_equal_times_of_a_coarse_clock_are_no_copy(times: list[float], *, alike:
 
 
 def test_a_long_run_on_a_coarse_clock_has_an_order_of_its_own() -> None:
-    """Two hundred times of one or two ticks come in this order no second time."""
+    """Two hundred times of one or two ticks never repeat this order."""
     times = [float(value) for value in np.random.default_rng(3).choice([0.01, 0.02], 200)]
     assert not alike_by_chance(times)
 
@@ -160,7 +160,7 @@ def test_a_copy_of_an_arm_is_refused_in_whatever_block_it_lies(
 def test_a_candidate_in_its_own_baseline_is_left_out_of_it(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], *, other_name: bool, dated: bool
 ) -> None:
-    """A job that is run again after it was accepted is judged by the runs of before."""
+    """A job that is rerun after acceptance is judged by the earlier runs."""
     folder = tmp_path / "accepted"
     folder.mkdir()
     for night in range(6):

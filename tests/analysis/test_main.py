@@ -1,4 +1,4 @@
-"""`python -m analysis compare`: what is printed where, and with which exit code."""
+"""`python -m analysis compare`: output streams and exit codes."""
 
 from __future__ import annotations
 
@@ -242,7 +242,7 @@ def test_a_run_alone_is_shown(tmp_path: Path, capsys: pytest.CaptureFixture[str]
 def test_a_program_without_a_terminal_writes_plain_ascii_where_that_is_all_there_is(
     tmp_path: Path,
 ) -> None:
-    """And a table without colour, but where FORCE_COLOR asks for it."""
+    """And a table without colour, unless FORCE_COLOR requests it."""
     done = program("compare", str(saved_file(tmp_path, MADE)), PYTHONIOENCODING="ascii")
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.startswith("Faster: ")

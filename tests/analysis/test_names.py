@@ -1,4 +1,4 @@
-"""Names that other tools give: with commas, many of them, two in one file, on one side only."""
+"""Names from other tools: with commas, many of them, two in one file, on one side only."""
 
 from __future__ import annotations
 

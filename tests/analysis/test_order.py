@@ -28,7 +28,7 @@ def hyperfine(path: Path, level_s: float, seed: int) -> Path:
 
 
 def nights(folder: Path, count: int, since: int = 99) -> Path:
-    """Write nights whose names are in order as numbers alone; from one on they take a fifth longer.
+    """Write nights whose names sort only as numbers; from one night on they take a fifth longer.
 
     Their times run backwards.
     """

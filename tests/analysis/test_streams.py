@@ -189,7 +189,7 @@ def test_a_locked_folder_is_a_line(
     monkeypatch: pytest.MonkeyPatch,
     pattern: str,
 ) -> None:
-    """Root sees through every lock, so the system's answer is put in its place."""
+    """Root ignores locks, so the system's answer is simulated."""
 
     def locked(path: Path, **_: object) -> os.stat_result:
         raise PermissionError(13, "Permission denied", str(path))

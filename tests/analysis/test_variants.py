@@ -54,7 +54,7 @@ def test_beside_another_workload_the_variants_keep_their_own() -> None:
 
 
 def test_what_has_no_variants_keeps_its_name() -> None:
-    """Colons of other tools' names are none of ours."""
+    """Colons in other tools' names are not ours."""
     for names in (
         ("cnn_train", "idle"),
         ("io:format=raw",),
@@ -65,7 +65,7 @@ def test_what_has_no_variants_keeps_its_name() -> None:
 
 
 def test_a_command_is_called_by_its_own_words() -> None:
-    """And not by the digest of its file, unless two of its versions differ by that alone."""
+    """Not by the digest of its file, unless two of its versions differ by that alone."""
     sleep, other, train = (
         f"command:run={name}"
         for name in ("sleep-0.1-0123456789ab", "sleep-0.1-ba9876543210", "train-0123456789ab")

@@ -337,7 +337,7 @@ class TestTheStudyItself:
     """Figures that the specification recomputed from the study's files: A1-A7, A16-A18, A22."""
 
     def test_rows_and_empty_cells(self, reference: Run) -> None:
-        """A1, A2: nothing but the trainer's own columns has an empty cell, 500 each."""
+        """A1, A2: only the trainer's own columns have empty cells, 500 each."""
         assert [len(steps_of(cell)) for cell in reference.cells] == [1555, 1507, 1511, 1561]
         for cell in reference.cells:
             empty = {
@@ -372,7 +372,7 @@ class TestTheStudyItself:
         )
 
     def test_the_mean_of_rates_that_misled_the_study(self, reference: Run) -> None:
-        """A7, from the column: 16 to 18 % above the throughput, and in another order."""
+        """A7, from the column: 16 to 18 % above the throughput, in another order."""
         means = [
             math.fsum(value or 0 for value in cell.series["samples_per_s"]) / len(steps_of(cell))
             for cell in reference.cells

@@ -175,7 +175,7 @@ def nights(folder: Path, *, odd: bool) -> list[Path]:
 def test_all_commands_judge_the_rest_and_name_what_is_left_out(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], command: str
 ) -> None:
-    """Their figures are those of files without the odd benchmarks."""
+    """Their figures equal those of files without the odd benchmarks."""
     answers = []
     for odd in (False, True):
         paths = nights(tmp_path / str(odd), odd=odd)
@@ -270,7 +270,7 @@ def test_of_aiperf_the_latency_is_read_from_its_quantiles() -> None:
 
 
 def test_the_throughput_of_aiperf_is_the_requests_per_second_it_says() -> None:
-    """With several requests in flight, it is not one over the mean latency."""
+    """With several requests in flight, throughput is not one over the mean latency."""
     run = load(EXPORTS / "aiperf-fast.json")
     assert run.cells[0].metrics["throughput_samples_per_s"] == pytest.approx(8.60716734698034)
     assert run.started_utc == "2026-11-28T22:11:14.513258+00:00"
@@ -312,7 +312,7 @@ def test_failed_requests_of_the_recording_are_named() -> None:
 def two_of_a_name(
     path: Path, times_ns: tuple[float, float], labels: tuple[str, str] | None = None
 ) -> Path:
-    """Write google-benchmark's file with one name twice, as two families are that share it."""
+    """Write google-benchmark's file with one name twice, as when two families share the name."""
     entries: list[dict[str, Any]] = [
         {
             "name": "BM_x/8",
@@ -414,7 +414,7 @@ def test_what_another_tool_measured_can_be_compared_and_gated(
 def test_a_frame_has_a_row_a_cell_with_what_its_run_knows_of_it(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """Runs of two studies in one: what one of them has not is missing there."""
+    """Runs of two studies in one frame: figures that one study lacks are missing there."""
     paths = [TURNS, TURNS.with_name("io_readahead_2026-11-22_amd-epyc-2cpu.json")]
     assert main(["export", *map(str, paths), "--to=csv"]) == 0
     rows = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))

@@ -241,7 +241,7 @@ def test_refusals(snapshot: SnapshotAssertion) -> None:
 
 
 def test_a_benchmark_without_usable_times_is_left_out(snapshot: SnapshotAssertion) -> None:
-    """Its name and the reason stand among the warnings; the other benchmark is read."""
+    """Name and reason stand among the warnings; the other benchmark is read."""
     reasons = {}
     for name, saved in LEFT_OUT.items():
         run = from_json(saved, "0001_x.json")

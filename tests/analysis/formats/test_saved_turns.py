@@ -227,7 +227,7 @@ def test_more_time_of_others_than_the_cpus_have_is_refused() -> None:
 
 
 def test_a_value_that_is_not_that_of_the_steps_contradicts_them() -> None:
-    """What counts is made of the steps in any case."""
+    """The counted value is computed from the steps in any case."""
     saved = in_turns(saved_run(Made(blocks=3)))
     for one in saved["benchmarks"]:
         one["extra_info"]["metrics"] = {ADJUSTED: 1.0}

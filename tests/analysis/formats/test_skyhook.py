@@ -1,4 +1,4 @@
-"""A manifest's settings are those of its `spec` alone, the same that the run side would apply."""
+"""A manifest's settings are those of its `spec` alone, as the run side would apply them."""
 
 from __future__ import annotations
 
@@ -145,7 +145,7 @@ def test_whatever_happens_to_a_manifest_it_is_read_or_refused(
 
 @pytest.mark.needs("reference")
 def test_the_studys_manifests() -> None:
-    """A19: 5, 12, 5 sysctls; 2·2³⁰ + 5128·2²¹ bytes, 4 GiB, none at boot. A20: no limits."""
+    """A19: 5, 12, 5 sysctls; 2·2³⁰ + 5128·2²¹ B, 4 GiB, none reserved. A20: no limits, services."""
     found = [settings_of(STUDY / name / "skyhook.yaml") for name in ("exp1", "exp2", "exp3")]
     assert [sum(kind == "sysctl" for kind, _, _ in one) for one in found] == [5, 12, 5]
     assert {kind for one in found for kind, _, _ in one} == {"sysctl", "boot"}

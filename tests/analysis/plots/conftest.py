@@ -43,7 +43,7 @@ NAME = "a-very-long-name-of-a-tweak-set-that-nobody-would-choose-but-somebody-wi
 
 
 def scene_with(*effects: Effects) -> Scene:
-    """A run with effects that are made up: pictures of designs are drawn from these alone."""
+    """A run with invented effects: pictures of designs are drawn from these alone."""
     run = from_json(saved_run(Made(arms=(STOCK, AGAIN))), "made.json")
     return Scene((run,), effects={run.origin: effects})
 
@@ -64,7 +64,7 @@ def drawings(scene: Scene) -> dict[str, Figure]:
 
 @pytest.fixture(scope="package")
 def crowded(tmp_path_factory: pytest.TempPathFactory) -> Scene:
-    """24 tweak sets and a workload with names too long to print, and a $ in a value."""
+    """24 tweak sets and a workload with names too long to print, some alike when cut, and a $."""
     arms = [
         Arm(f"{NAME}-{at}", gain=at / 100, requested={f"vm.{NAME}.{at % 5}": "$1 134217728 4096"})
         for at in range(22)

@@ -1,4 +1,4 @@
-"""Reading a picture as its reader does: what stands where, and what lies over what."""
+"""Read a picture as a viewer does: positions and overlaps."""
 
 from __future__ import annotations
 

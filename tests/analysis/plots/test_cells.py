@@ -1,4 +1,4 @@
-"""Pictures of raw values: what is plotted is what was measured, cell by cell and step by step."""
+"""Pictures of raw values: measurements are plotted cell by cell and step by step."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_each_cell_stands_at_its_place_with_its_value(
 def test_blocks_are_shaded_numbered_and_have_their_median(
     drawings: dict[str, Figure], scene: Scene
 ) -> None:
-    """The median is over all tweak sets: what moves it is the machine. What failed is crossed."""
+    """The median is over all tweak sets: only the machine moves it. Failed cells are crossed."""
     axes, place = drawings["run_order"].axes[0], Order(scene.runs[0]).place
     mine = [cell for cell in scene.runs[0].cells if cell.workload == "cnn_train"]
     assert [x for line in lines_of(axes, "x") for x, _ in points(line)] == [
@@ -100,7 +100,7 @@ def test_the_clock_stands_below_some_cells() -> None:
 
 
 def test_the_foot_shows_what_others_used_and_what_held_up_the_cells() -> None:
-    """Two of four CPU seconds of the third cell were others'."""
+    """Others used two of four CPU seconds of the third cell."""
     run = from_json(saved_run(Made(arms=(STOCK,), blocks=3)), "busy.json")
     telemetry = {
         "cpu_busy_percent_mean": 80.0,

@@ -90,7 +90,7 @@ def test_an_interval_too_wide_for_the_others_is_cut_with_an_arrow(scene: Scene) 
 
 
 def test_one_run_an_arm_is_a_point_without_an_interval(tmp_path: Path) -> None:
-    """DeepTweak's directories: the ratio is what was observed, and nothing can be put around it."""
+    """DeepTweak's directories: the observed ratio, to which no interval can be attached."""
     scene = scene_of([load(directory(tmp_path, Like("base"), Like("exp1", run_effect=0.02)))])
     figure = forest.draw(scene)
     observed = sorted(
@@ -138,7 +138,7 @@ def test_an_inconclusive_interval_that_leaves_out_0_is_explained() -> None:
 def test_parameters_tell_a_key_alone_from_a_bundle(drawings: dict[str, Figure]) -> None:
     """tcp-cubic changes one key: a full dot.
 
-    The bundle's two are hollow: its effect is neither's.
+    The bundle's two keys are hollow: neither owns its effect.
     """
     (axes,) = drawings["parameters"].axes
     dots = {
@@ -180,7 +180,7 @@ def test_gains_that_were_called_are_in_colour(drawings: dict[str, Figure], scene
 
 
 def test_values_asked_for_stand_beside_their_key() -> None:
-    """A key says what it is where its name does not."""
+    """A key shows its kind where its name does not."""
     arms = (
         STOCK,
         Arm("low", requested={"vm.swappiness": "1"}),

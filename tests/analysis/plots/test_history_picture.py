@@ -32,7 +32,7 @@ def looked_back(series: Mapping[str, Sequence[float]]) -> History:
 
 @pytest.fixture(scope="module")
 def history() -> History:
-    """Two changes of one benchmark and an outlier; a long name; a benchmark that stays as it is."""
+    """Two changes of one benchmark and an outlier; a long name; a steady benchmark."""
     parse = noisy(stepped((30, 0.1), (8, 0.13), (42, 0.1)), 1, 0.02)
     parse[60] *= 10
     long = noisy(stepped((60, 2e-4), (20, 1e-4)), 2, 0.02)
@@ -53,7 +53,7 @@ def figure(history: History) -> Figure:
 def test_every_level_is_where_the_history_says_and_each_change_marked_once(
     figure: Figure, history: History
 ) -> None:
-    """Throughput: 1/1.3 is for the worse, back again for the better."""
+    """Throughput: 1/1.3 is a loss, the way back a gain."""
     assert faults(figure) == []
     of_parse = (
         one

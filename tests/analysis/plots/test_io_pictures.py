@@ -68,7 +68,7 @@ def drawings(scene: Scene) -> dict[str, Figure]:
 def test_they_come_with_a_run_that_reported_its_input_and_with_no_other(
     scene: Scene, drawings: dict[str, Figure]
 ) -> None:
-    """Some need more than a run: several numbers of processes, more than a block."""
+    """Some need more than a run: several numbers of processes, or several blocks."""
     other = from_json(saved_run(), "other.json")
     assert set(NAMES) == {"io_processes", "io_bottleneck", "io_format_cache"}
     assert {name: faults(figure) for name, figure in drawings.items()} == {
@@ -83,7 +83,7 @@ def test_they_come_with_a_run_that_reported_its_input_and_with_no_other(
 
 
 def test_of_a_refused_utilisation_nothing_is_drawn() -> None:
-    """Ten steps are too few: no mark, and a note; any place of one would be a value."""
+    """Ten steps are too few: a note and no mark, since any place would be a value."""
     several = io_processes.draw(scene_with(replace(MADE, steps=10, factors={"processes": (1, 2)})))
     assert all(
         not points(line)

@@ -66,7 +66,7 @@ def test_nothing_is_cut_and_nothing_lies_over_anything_else(
 
 
 def test_what_cannot_be_drawn_says_why() -> None:
-    """No streams, one policy, faults without a stream that had none to compare with."""
+    """No streams, one policy, faults without a fault-free stream for comparison."""
     run = from_json(saved_run(), "plain.json")
     assert not set(NAMES) & fitting([run]).keys()
     for name in NAMES:
@@ -119,7 +119,7 @@ def test_two_jobs_never_share_a_lane_and_there_are_as_many_lanes_as_slots(scene:
 
 
 def test_the_queue_is_counted_from_submission_to_the_slot(scene: Scene) -> None:
-    """Its integral over time is the sum of all waits; who never got a slot waits to the end."""
+    """Its integral over time is the sum of all waits; jobs without a slot wait to the end."""
     stream = scene.streams[0].streams[0]
     times, counts = waiting(stream)
     waited = sum((job.admit_s or 0.0) - (job.submit_s or 0.0) for job in stream.jobs)

@@ -180,7 +180,7 @@ def test_each_key_stands_where_its_gain_is_the_strongest_above() -> None:
 
 
 def test_an_ablation_has_both_ways_of_a_key_side_by_side_and_the_profile_on_top() -> None:
-    """A way that was lost has no mark, and its reason below."""
+    """A lost way has no mark, but a reason below."""
     figure = key_effects.draw(
         scene_with(made.ablation({GUILTY: -0.1, "vm.dirty_ratio": 0.04}, {GUILTY: -0.02}))
     )
@@ -208,7 +208,7 @@ def test_interactions_stand_below_the_keys_and_averages_name_them() -> None:
 
 
 def test_more_tweak_sets_than_a_page_has_columns_for_are_refused() -> None:
-    """Else they would be printed over each other."""
+    """Otherwise they would be printed over each other."""
     sets = {
         f"profile.t{at:02}": frozenset(key for key in range(6) if at >> key & 1)
         for at in range(1, 43)

@@ -58,7 +58,7 @@ def test_ticks_lie_on_the_axis_and_are_few(low: float, ratio: float, most: int) 
     [(2e-8, "ns", "20.00"), (4e-5, "µs", "40.00"), (0.04, "ms", "40.00"), (2.0, "s", "2.000")],
 )
 def test_times_are_shown_in_the_unit_that_suits_them(value: float, unit: str, written: str) -> None:
-    """A metric that is not known keeps its own name, which carries its unit."""
+    """An unknown metric keeps its own name, which carries its unit."""
     measure = measure_of("step_time_mean_s", [value])
     assert (measure.label, measure.value(value)) == (f"mean step time, {unit}", f"{written} {unit}")
     assert measure_of("parsing_time_h", [value]).label == "parsing_time_h"

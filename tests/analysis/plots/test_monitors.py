@@ -52,7 +52,7 @@ def test_it_is_of_runs_with_monitors_and_of_no_others(scene: Scene, figure: Figu
 
 
 def test_dear_and_cheap_monitors_stand_apart_on_one_scale(figure: Figure) -> None:
-    """0.1 % and 60 % are read in one picture: the axis is linear to 1 % and logarithmic beyond."""
+    """One picture shows 0.1 % and 60 %: the axis is linear to 1 % and logarithmic beyond."""
     axes = figure.axes[0]
     assert axes.get_xscale() == "symlog"
     (dear,) = [x for line in lines_of(axes, "^") for x, _ in points(line) if x > 40]

@@ -52,7 +52,7 @@ def test_every_file_that_draws_a_scene_is_a_picture_and_each_says_what_it_is() -
 
 
 def test_every_picture_is_explained_once() -> None:
-    """With an image of it, of a saved run where one has it."""
+    """With an image from a saved run where one has the picture."""
     page = (HOUSE / "docs/pictures.md").read_text(encoding="utf-8")
     shown = re.findall(
         r"^\*\*`(\w+)`\*\*: .*\?.*\n\n!\[\1\]\(pictures/\1\.svg\)$", page, re.MULTILINE
@@ -100,7 +100,7 @@ def test_each_format_is_what_it_says_and_comes_out_the_same(
 
 
 def test_drawing_leaves_matplotlib_as_it_was(drawings: dict[str, Figure]) -> None:
-    """Else the next figure of whoever called would look like ours."""
+    """Otherwise the caller's next figure would look like ours."""
     written(drawings["forest"], "svg")
     changed = {name for name, value in SETTINGS.items() if mpl.rcParamsDefault[name] != value}
     assert changed
@@ -235,7 +235,7 @@ def test_24_looks_differ_also_without_colour(crowded: Scene) -> None:
 
 @pytest.mark.slow
 def test_the_real_run_of_this_repository_is_drawn() -> None:
-    """Together they leave a page of 2 MB room for more."""
+    """Together they leave room for more on a page of 2 MB."""
     scene = scene_of([load(HOUSE / "data/runs/gpu-training_2026-11-26_nvidia-h200.json")])
     drawn = {name: pictures()[name].draw(scene) for name in NAMES}
     assert {name: faults(figure) for name, figure in drawn.items()} == {name: [] for name in NAMES}

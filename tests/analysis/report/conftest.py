@@ -18,5 +18,5 @@ def few_pictures(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(scope="module")
 def everything() -> Page:
-    """The report on a run in which every verdict occurs, and a setting that was not in force."""
+    """The report on a run with every verdict and a setting that was not in force."""
     return page(read())

@@ -45,7 +45,7 @@ def read(
     change: Callable[[JSON], None] | None = None,
     origin: str = "made up.json",
 ) -> Run:
-    """Make a run and read it, changed on the way where that is asked."""
+    """Make a run and read it, changed on the way where requested."""
     saved = saved_run(made)
     if change:
         change(saved)

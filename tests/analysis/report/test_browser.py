@@ -78,7 +78,7 @@ def report(write: Callable[[str], Path]) -> Path:
 
 @pytest.fixture(scope="module")
 def odd_report(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Two runs with everything that can go wrong, and names that are long, unbroken or markup."""
+    """Two runs with every possible fault, and names that are long, unbroken or markup."""
     word = (
         "a_name_that_is_far_too_long_for_one_line_of_any_table"
         "_and_has_no_blank_in_it_anywhere_at_all"

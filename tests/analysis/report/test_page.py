@@ -66,7 +66,7 @@ def test_the_whole_page_of_a_run(snapshot: SnapshotAssertion) -> None:
 def test_two_runs_are_told_apart_and_set_against_the_first(
     two: Page, snapshot: SnapshotAssertion
 ) -> None:
-    """One run an arm: between the runs nothing can be compared."""
+    """One run per arm: nothing can be compared between the runs."""
     for place in ("answer", "run1-verdicts", "between", "again"):
         assert section(two.html, place) == snapshot(name=place)
     assert section(two.html, "machine").partition("\nmade-up-1\n")[0] == snapshot(
@@ -115,7 +115,7 @@ def test_runs_with_nothing_in_common_say_so_in_place_of_a_table() -> None:
 
 
 def test_of_a_study_that_pairs_them_itself_only_its_file_is_named() -> None:
-    """With --tweaks the workloads that none of them meets would not be measured again."""
+    """`--tweaks` would not measure again the workloads that none of them meets."""
     made = saved_run(Made(arms=(STOCK, AGAIN, TUNED), workloads=("cnn_train", "idle"), blocks=3))
     gone = {f"idle-tuned-b{block}" for block in (1, 2, 3)}
     made["deeptweak"]["cells"] = [

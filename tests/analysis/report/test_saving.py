@@ -1,4 +1,4 @@
-"""A report is saved whole or not at all, and never over what is not a report."""
+"""A report is saved whole or not at all, and overwrites nothing but a report."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_an_empty_file_is_nothing_to_lose(tmp_path: Path) -> None:
 
 
 def test_a_folder_is_no_place_for_a_report(tmp_path: Path) -> None:
-    """Nor one that is not there; both are found out before any work."""
+    """Nor a missing folder; both are found out before any work."""
     with pytest.raises(Refused, match="not a file"):
         must_be_replaceable(tmp_path)
     with pytest.raises(Refused, match=r"folder: .*missing"):

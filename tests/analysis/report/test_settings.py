@@ -177,7 +177,7 @@ def test_values_are_those_of_the_cells() -> None:
 def test_a_tweak_set_says_how_many_of_its_cells_were_measured_and_why_not_all(
     snapshot: SnapshotAssertion,
 ) -> None:
-    """One whose script changed nothing is there, without a row of settings."""
+    """A set whose script changed nothing is listed, without a row of settings."""
     lost, idle, none = (
         Made(arms=(STOCK, *arms), blocks=3)
         for arms in ((UNMEASURED,), (Arm("idle", scripts=2),), ())

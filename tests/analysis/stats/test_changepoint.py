@@ -1,4 +1,4 @@
-"""Change points: found where they are, of the size they are, and seldom where there are none."""
+"""Change points: found in place and size, and seldom without a change."""
 
 from __future__ import annotations
 
@@ -151,7 +151,7 @@ def test_a_change_with_evidence_of_just_the_limit_does_not_convince(
 )
 @pytest.mark.parametrize("n", [10, 20, 30, 50, 100, 200, 500])
 def test_noise_alone_seldom_raises_an_alarm(kind: str, seed: int, n: int) -> None:
-    """At most 5 % of series, in the binomial 99 % band of as many series as there is time for."""
+    """At most 5 % of series, within the binomial 99 % band of the simulated number."""
     count = 6_000 // max(n, 50)
     alarms = sum(bool(at(series)) for series in noise(kind, n, count, np.random.default_rng(seed)))
     assert alarms <= binom.ppf(0.99, count, 0.05)

@@ -1,4 +1,4 @@
-"""The arithmetic of one contrast, by hand, against scipy, and by what must not change it."""
+"""The arithmetic of one contrast: by hand, against scipy, and by invariants."""
 
 from __future__ import annotations
 
@@ -188,7 +188,7 @@ def test_with_few_it_is_for_these_processes(processes: int, tau: float) -> None:
 
 
 def test_with_few_it_says_nothing_of_others() -> None:
-    """Three processes with effects 5 % apart miss the kind's own in half of all sessions."""
+    """Three processes 5 % apart miss the kind's own effect half the time, so verdicts name them."""
     assert missed(3, 0.05, 0.05, of_these=False) > SESSIONS / 3
     assert BAND[0] <= missed(3, 0.0, 0.05, of_these=False) <= BAND[1]
 

@@ -127,7 +127,7 @@ def test_the_interval_of_a_spread_is_chi_squares() -> None:
 
 @pytest.mark.parametrize("df", [1.0, 1.3, 2.0, 4.7, 9.0, 57.2, 335.0, 1e4])
 def test_students_t_is_scipys(df: float) -> None:
-    """It is computed without scipy, whose import takes as long as a comparison does."""
+    """Computed without scipy, whose import takes as long as a comparison."""
     for t in (0.0, 1e-6, 0.5, 2.0, -3.7, 30.0):
         assert t_tail(t, df) == pytest.approx(special.stdtr(df, -t), rel=1e-9)
     for p in (0.025, 0.5, 0.6, 0.975, 1 - 0.05 / 17 / 2, 1 - 1e-6):

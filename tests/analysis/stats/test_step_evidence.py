@@ -206,9 +206,9 @@ def p_of(series: np.ndarray, arms: list[int]) -> float:
 def test_odd_accepted_nights_do_not_hide_a_slower_candidate(
     odd: tuple[int, ...], size: float
 ) -> None:
-    """The candidate is 8 % slower; one or two nights were far off, whichever and whichever way.
+    """The candidate is 8 % slower; any one or two nights were far off, either way.
 
-    They are named, with how far.
+    They are named with their distance.
     """
     quiet = night_by_night((14, -0.08))
     series = night_by_night((14, -0.08), *((place, size) for place in odd))
@@ -268,7 +268,7 @@ def test_a_few_runs_after_a_long_history_are_called_different_no_more_often(n: i
 
 
 def test_a_bound_is_what_is_drawn() -> None:
-    """In turn, four runs an arm: 100 draws per series instead of 300."""
+    """In turn, four runs per arm: 100 draws per series instead of 300."""
     (line,) = [line for line in PAGE.splitlines() if line.startswith("| 4+4 | in turn |")]
     noises = between_runs.noises_of(between_runs.stored())
     found = between_runs.bound(noises, between_runs.orders(4, 4, "in turn"), 100)
@@ -277,7 +277,7 @@ def test_a_bound_is_what_is_drawn() -> None:
 
 @pytest.mark.parametrize(("n", "m"), [(4, 4), (8, 1)])
 def test_the_bound_of_normal_noise_is_that_of_the_textbook(n: int, m: int) -> None:
-    """The t-test: level and scatter have to be learned from the runs."""
+    """The t-test: level and scatter must be learned from the runs."""
     order = between_runs.orders(n, m, "in turn")[0]
     noise, change = between_runs.Noise(memory=0, scale=0.08, tails=1e7), 0.15
     effect = change / (noise.scale * np.sqrt(1 / n + 1 / m))

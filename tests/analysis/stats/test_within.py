@@ -33,7 +33,7 @@ def test_a_run_that_slows_down_under_way_drifts() -> None:
 def test_a_stall_is_neighbouring_steps_and_no_long_step_by_itself() -> None:
     """Three of 1500 steps ten times as long: 27 steps more, 1.8 %.
 
-    Strewn about, the same steps are none, nor is a slower half.
+    Scattered, the same steps are no stall, nor is a slower half.
     """
     usual = np.random.default_rng(3).normal(1, 0.05, 1500)
     stalled, strewn, halved = usual.copy(), usual.copy(), usual.copy()

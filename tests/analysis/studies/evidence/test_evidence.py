@@ -25,7 +25,7 @@ FIRST_THREE = DAYS[:3]
 
 
 def run(seed: int, gain: float, edit: Callable[[JSON], None] = lambda _: None, **made: Any) -> Run:
-    """A run of a day: `fast` does so much more in the same time."""
+    """One day's run; `fast` does that much more in the same time."""
     arms = made.pop("arms", (STOCK, AGAIN, Arm("fast", gain, SWAPPINESS)))
     saved = saved_run(
         Made(
@@ -232,7 +232,7 @@ def test_another_day_pays_more_where_days_differ_and_more_blocks_where_they_do_n
 def test_three_days_of_this_project_give_known_figures(
     workload: str, tweakset: str, mean: float, low: float, high: float, tau: float
 ) -> None:
-    """In log per cent, worked out elsewhere."""
+    """In log percent, computed elsewhere."""
     found = gather(load_each(FIRST_THREE, []), [tweakset], [workload]).evidence
     assert len(found) == 1
     assert found[0].over

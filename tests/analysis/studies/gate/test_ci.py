@@ -94,7 +94,7 @@ def test_the_comment(tmp_path: Path, snapshot: SnapshotAssertion) -> None:
 
 
 def test_the_comment_leads_to_the_run_its_report_and_the_commit(tmp_path: Path) -> None:
-    """No commit that is not one: it comes out of a file."""
+    """A commit comes from a file, so only a valid one is linked."""
     run = load(saved_file(tmp_path))
     hub = {
         "GITHUB_SERVER_URL": "https://github.com",
@@ -150,7 +150,7 @@ def test_few_passes_are_shown_and_many_folded() -> None:
     ],
 )
 def test_a_page_too_long_for_a_comment_says_what_it_leaves_out(rulings: list[Ruled]) -> None:
-    """Regressions come first, and what is missing is counted to the last one."""
+    """Regressions come first, and omitted rulings are counted to the last."""
     page = comment(gate(*rulings, warnings=("noisy",)))
     assert len(page.encode()) <= LONGEST_BYTES
     left_out = re.search(r"Omitted.*?(\d+) rows", page)

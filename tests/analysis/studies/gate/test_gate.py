@@ -60,7 +60,7 @@ def test_a_pass_needs_the_upper_bound_below_the_limit() -> None:
 
 
 def test_a_real_but_allowed_loss_passes() -> None:
-    """1 % slower, certain, and 3 % is allowed: that is what a limit is for."""
+    """1 % slower, certain, and 3 % is allowed: the purpose of a limit."""
     (one,) = answer(with_arm(-0.01, run_cv=0.002, step_cv=0.002)).rulings
     assert one.comparison.verdict == "regressed"
     assert one.ruling == "pass"

@@ -1,4 +1,4 @@
-"""Grids whose metrics are known, as a saved run of the benchmark."""
+"""Grids with known metrics, as a saved run of the benchmark."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ SMS = 132
 
 
 def read_grids(path: Path) -> tuple[list[Findings], list[str]]:
-    """Read a saved run's grid, with what was refused of it."""
+    """Read a saved run's grid, with its refusals."""
     refused: list[str] = []
     return [findings_of(grid_of(load(path), refused))], refused
 

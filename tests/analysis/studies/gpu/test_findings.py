@@ -1,4 +1,4 @@
-"""Relations, bounds and courses, on values that are known."""
+"""Relations, bounds and courses, on known values."""
 
 from __future__ import annotations
 
@@ -132,7 +132,7 @@ def test_statistics_leave_missing_samples_out(values: list[float]) -> None:
 
 
 def test_the_active_part_is_the_longest_stretch_in_which_something_ran() -> None:
-    """6 % is what ran before; then two idle samples, four of work, one idle."""
+    """6 % is from before; then two idle samples, four of work, one idle."""
     one = cell(gract=[0.06, 0, 0, 0.5, 1, 1, 1, 0])
     assert one.idle == (3, 4, 1)
     assert one.figures["gract_active"] == pytest.approx(3.5 / 4)

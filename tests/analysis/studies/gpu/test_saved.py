@@ -29,7 +29,7 @@ def read(folder: Path, saved: dict[str, Any]) -> tuple[Findings, list[str]]:
 
 
 def test_smact_is_set_beside_its_prediction(tmp_path: Path) -> None:
-    """min(b, 132) / 132 × .99, which is what was made."""
+    """min(b, 132) / 132 × .99, as made."""
     found, _ = read(tmp_path, saved_grid(SIZES))
     assert found.grid.chip.sms == SMS
     assert len(found.grid.cells) == 2 * len(SIZES)
@@ -69,7 +69,7 @@ def test_a_cell_outside_its_range_is_off_by_its_distance_to_it(tmp_path: Path) -
 
 
 def test_a_metric_that_was_not_recorded_is_missing_with_its_reason(tmp_path: Path) -> None:
-    """No GPM: utilisation alone, and nothing is made of what is not there."""
+    """No GPM: utilisation alone, and nothing derived from missing metrics."""
     only = {
         "utilization_percent": 100.0,
         "gract": [None] * 6,

@@ -71,7 +71,7 @@ def test_colour_changes_no_text(history: History) -> None:
 
 
 def test_a_letter_of_several_runs_is_their_median() -> None:
-    """Four runs a letter: one of 9 among noughts changes nothing."""
+    """Four runs per letter: one 9 among zeros changes nothing."""
     assert sparkline([0, 0, 9, 0, 1, 1, 1, 1], 2) == RAMP[0] + RAMP[-1]
 
 

@@ -30,7 +30,7 @@ def baselines(where: Path, waits: Sequence[float]) -> None:
 
 @pytest.fixture
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The folder the command runs in, so that no path is on its pages."""
+    """The command's working folder, so that no path is on its pages."""
     monkeypatch.chdir(tmp_path)
     return Path("study")
 

@@ -248,7 +248,7 @@ def test_a_damaged_folder_is_refused_in_a_line_and_leaves_the_others_readable(
     found = {}
 
     def damage(case: str, name: str, text: str | None) -> None:
-        """Read the folders with one file as this, which None takes away; then put it back."""
+        """Read the folders with one file as this (None deletes it); then restore the file."""
         whole = (path / name).read_text()
         if text is None:
             (path / name).unlink()
@@ -296,7 +296,7 @@ def test_hydra_s_folder_goes_by_any_name(tmp_path: Path, name: str) -> None:
 def test_a_summary_alone_is_read_as_what_dlio_reported(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Submissions often keep no step lists: the figures are DLIO's own."""
+    """Submissions often lack step lists: the figures are DLIO's own."""
     copy = tmp_path / "2"
     copy.mkdir()
     shutil.copy(RECORDED / "2" / "summary.json", copy)

@@ -83,7 +83,7 @@ def test_a_sleep_that_ended_late_is_no_work_of_the_accelerator() -> None:
 def test_where_no_sleep_ended_late_utilisation_is_as_dlio_has_it() -> None:
     """Up to 5 %: as clocked.
 
-    Beyond it in one run: with the time asked for in all of that saved run, and in none of another.
+    Beyond it in one run: the nominal time in all of that saved run, and in no other.
     """
     near, beyond = (
         overslept(made("cold"), OVERSLEPT - 0.002),
@@ -100,7 +100,7 @@ def test_where_no_sleep_ended_late_utilisation_is_as_dlio_has_it() -> None:
 def test_a_tweak_set_that_only_makes_sleeps_late_has_no_effect_on_utilisation(
     snapshot: SnapshotAssertion,
 ) -> None:
-    """Same samples/s, and sleeps 1.5 times as long under the one: not a point of AU comes of it."""
+    """Same samples/s, and sleeps 1.5 times as long under one set: AU gains no point."""
     runs = [
         overslept(run, 1.5) if run.params["cache"] == "cold" else run
         for run in made_runs(replace(MADE, epochs=1))
@@ -188,7 +188,7 @@ def test_the_reader_holds_a_run_to_what_its_workload_was_held_to() -> None:
 
 
 def changed(saved: dict[str, Any], name: str) -> dict[str, Any]:
-    """The report of the first cell whose name has this in it, to be changed."""
+    """The report of the first cell whose name contains this, to be changed."""
     report: dict[str, Any] = next(
         one["extra_info"]["report"]
         for one in saved["benchmarks"]
@@ -247,7 +247,7 @@ def test_step_lists_of_another_run_give_no_figure(
 ) -> None:
     """40 steps of 0.12 s and more in an epoch of half that: no share of 139 %, none below 0.
 
-    A bare NaN of DLIO's is printed nowhere.
+    DLIO's bare NaN is printed nowhere.
     """
     short = folder(tmp_path / "short", Made(loads=(0.1, *[0.001] * 11)))
     long = folder(tmp_path / "long", Made(after_s=100, loads=(3.0, *[0.02] * 39)))

@@ -35,7 +35,7 @@ COLD = {"raw": -0.6, "hdf5": -0.6, "png": 0.0}
 
 
 def gain(levels: Mapping[str, object], _tweakset: str) -> float:
-    """Decoding costs png its speed; a cold cache costs the others theirs."""
+    """Decoding slows png; a cold cache slows the others."""
     name = str(levels["format"])
     return FORMATS[name] + (COLD[name] if levels["cache"] == "cold" else 0.0)
 
@@ -179,7 +179,7 @@ BASE = {"format": "raw", "read_threads": 1, "cache": "warm"}
 
 
 def design(**levels: Sequence[object]) -> list[IoRun]:
-    """One run a combination, named by these parameters alone."""
+    """One run per combination, named by these parameters alone."""
     (run,) = io_runs(MadeIo(factors={"cache": ("warm",)}, blocks=1, tweaksets=("stock",)))
     return [
         replace(run, overrides=dict(zip(levels, values, strict=True)))
@@ -229,7 +229,7 @@ def test_a_mean_is_of_what_there_is_and_its_interval_stays_where_its_figure_can_
 ) -> None:
     """A rate's on a logarithmic scale, whose mean is the geometric one; AU's within 0 to 100.
 
-    What is missing is said.
+    Missing values are named.
     """
     known = [one for one in values if one is not None]
     for name, middle, highest in (
@@ -274,7 +274,7 @@ def test_a_job_of_its_own_beside_a_complete_design_is_left_out_of_it_and_named()
 
 
 def bare(factors: Mapping[str, Sequence[object]], blocks: int) -> list[Judged]:
-    """Cells of a crossed design, whose figures come from `answered`."""
+    """Cells of a crossed design, with figures from `answered`."""
     return [
         judge(run)
         for run in io_runs(MadeIo(factors=factors, tweaksets=("stock",), blocks=blocks, steps=3))

@@ -33,7 +33,7 @@ def why(run: IoRun, name: str) -> str:
 
 
 def test_why_there_is_no_figure(snapshot: SnapshotAssertion) -> None:
-    """Each beside what stands all the same.
+    """Each beside the figures that stand.
 
     10 steps leave 9; of 20 must follow 19 do; S - 2 of one step is -1.
     """

@@ -261,7 +261,7 @@ def test_a_cell_that_dlio_2_0_0_ran_is_counted_as_that_counts(
     about: dict[str, str],
     counts_all: bool,  # noqa: FBT001  # a column
 ) -> None:
-    """All samples over all time: its figure is that of the whole epoch.
+    """All samples over all time: the figure of the whole epoch.
 
     Later trees call themselves 2.0.0 too and have another key.
     """

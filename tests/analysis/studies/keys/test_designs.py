@@ -219,7 +219,7 @@ def test_of_two_keys_the_profile_less_one_is_the_other_alone() -> None:
 
 
 def test_a_factorial_says_what_two_keys_do_together() -> None:
-    """Main effects average over the other: alone -5 %, together twenty per cent less than that."""
+    """Main effects average over the other key: alone -5 %, together twenty per cent below that."""
     keys = Keys(
         {"a.one": -0.05, "a.two": 0.0, "a.three": 0.0}, together={("a.one", "a.two"): -0.20}
     )

@@ -1,7 +1,7 @@
 """Error rates with known truth: 400 studies of monitors of no or known cost, on a bad machine.
 
 The machine drifts by 5 % over a study, blocks differ by 3 %, and cells scatter by Student's t with
-3 degrees of freedom: every so often one is far off. What is called is read off the very records
+3 degrees of freedom: now and then one is far off. Calls are read from the very records
 that the command prints.
 """
 

@@ -51,7 +51,7 @@ def test_a_cost_is_found_again_and_its_absence_too(found: Overhead) -> None:
 
 
 def test_its_own_share_of_a_core_is_of_the_time_that_it_was_at_work(found: Overhead) -> None:
-    """0.3 % while it was at work, which was half of the time; what its start took is none of it."""
+    """0.3 % while at work, which was half of the time; the start's CPU does not count."""
     core = arm(found, "sampler").core
     assert core is not None
     assert core.value == pytest.approx(0.003)

@@ -200,7 +200,7 @@ def test_more_blocks_are_no_remedy_for_equal_values() -> None:
 
 
 def test_the_next_command_measures_the_planned_workloads_alone() -> None:
-    """A workload with fewer than three pairs is not planned: its cells were counted in no block."""
+    """A workload with fewer than three pairs is not planned: no block counted its cells."""
     saved = saved_run(replace(PILOT, workloads=("cnn_train", "ddp_train")))
     lost = {
         cell["id"]

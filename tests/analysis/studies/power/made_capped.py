@@ -1,9 +1,9 @@
-"""Saved runs under a power cap made from a seed, with throughputs and violations that are known.
+"""Saved runs under a power cap made from a seed, with known throughputs and violations.
 
 An algorithm draws `level` times the cap once it has settled, scattered by `sd_w` of 130 from
 reading to reading (ten a second), and `overshoot` more just after a change, of which each iteration
 leaves a half. Its images/s are `rate` · the draw's part of the cap · the block's level · the cell's
-scatter. What is told is told as `fixtures/studies/power/capped.py` does.
+scatter. Reports are those of `fixtures/studies/power/capped.py`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Questions, observations and simulated GPUs for tests of what decides."""
+"""Questions, observations and simulated GPUs for tests of controllers."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def plant(place: Path, mismatch: Mismatch | None = None) -> Plant:
 
 
 def tenants(*processes: tuple[float, int]) -> tuple[Tenant, ...]:
-    """Processes out of (share, batch) pairs."""
+    """Processes from (share, batch) pairs."""
     return tuple(Tenant(float(share), batch) for share, batch in processes)
 
 

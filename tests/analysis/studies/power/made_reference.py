@@ -84,6 +84,6 @@ def reference(
 
 
 def falling(network: str = "made_up") -> Reference:
-    """One whose throughput starts above where it ends, so that it falls while the clock rises."""
+    """A model whose throughput starts above its end, so that it falls while the clock rises."""
     model = reference(network)
     return replace(model, throughput=replace(model.throughput, start_images_per_s=5000.0))

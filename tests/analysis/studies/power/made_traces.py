@@ -1,4 +1,4 @@
-"""Traces of a GPU whose formulas are known, on the profiling grid: what a fit must find again."""
+"""Traces of a GPU with known formulas, on the profiling grid, for fits to recover."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ POWER = PowerCurve((2.2e-8, -5.2e-5, 0.037, 62.0), 30.0, 1.25, CLOCKS_MHZ[0], AN
 
 @dataclass(frozen=True)
 class Truth:
-    """The formulas' parameters, made up, of the size that real ones have."""
+    """The formulas' parameters, invented, of a realistic size."""
 
     sm_single: SmSingle = SM_SINGLE
     sm_system: SmSystem = SM_SYSTEM

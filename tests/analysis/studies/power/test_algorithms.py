@@ -266,7 +266,7 @@ def test_refusals(place: Path, snapshot: SnapshotAssertion) -> None:
 
 
 def test_algorithms_are_set_up_as_in_the_study() -> None:
-    """Ladders of batches by network; a network that is not named is set up by default."""
+    """Ladders of batches by network; other networks get the default."""
     for network, rungs, top in (
         ("vgg19", 20, 256),
         ("resnet50", 32, 1024),

@@ -97,7 +97,7 @@ def phases(
 
 
 def ours(monkeypatch: pytest.MonkeyPatch) -> Callable[[float, float, float], float]:
-    """Steady, its partition given and no other to be had."""
+    """Steady with a given partition and no alternative."""
     monkeypatch.setattr(steady.Steady, "_better", lambda _: None)
     start = Settings(tenants_of(FOUR), sm_mhz=210.0, mem_mhz=5001.0)
     asked = Question(
@@ -146,7 +146,7 @@ def test_the_step_response_settles_below_the_cap_and_stays_there(
 @reads_reference
 @pytest.mark.parametrize("seed", range(5))
 def test_with_noise_of_2_w_it_is_rarely_above(monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
-    """A8: at most 12 % of a phase above 1.02 of the cap; the clock hardly moves any more."""
+    """A8: at most 12 % of a phase above 1.02 of the cap; the clock hardly moves."""
     tables = efficientnet()
     for phase in phases(ours(monkeypatch), tables, noise_w=2.0, seed=seed):
         assert phase.above(1.02) <= 0.12
@@ -247,7 +247,7 @@ def test_the_partition_is_searched_once_more_when_the_band_is_learnt_and_then_st
 
 
 def test_a_model_that_was_judged_begins_with_its_own_band(tmp_path: Path) -> None:
-    """A guard of 1.25: what is set first is predicted to draw four fifths of the cap at most."""
+    """A guard of 1.25: the first setting is predicted to draw at most four fifths of the cap."""
     model = replace(made_cpu.model(), guard=1.25)
     parameters.write(model, tmp_path / parameters.file_name(model))
     controller = algorithms.at_work(cpu_question(tmp_path))
@@ -331,7 +331,7 @@ def cpu_question(folder: Path) -> Question:
 
 
 def test_a_device_without_clocks_is_controlled_by_its_throttle(tmp_path: Path) -> None:
-    """A model of throttles and CPU seconds per second, and a device that takes a twentieth more."""
+    """A model of throttles and CPU seconds per second, and a device that takes 5 % more."""
     model = made_cpu.model()
     made_cpu.folder(tmp_path)
     asked = cpu_question(tmp_path)

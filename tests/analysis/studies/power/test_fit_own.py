@@ -157,7 +157,7 @@ def test_clocks_between_the_measured_ones_are_predicted(model: Own) -> None:
 
 
 def test_held_out_errors_and_the_guard_band(judged: Own) -> None:
-    """27 rows by partition and 27 by clock: the band holds at least 53 of 54 (95 % of 55)."""
+    """27 rows by partition, 27 by clock: the band holds at least 53 of 54 (rank of 95 % of 55)."""
     by_batch, by_clock = (
         judged.held_out[name]["throughput_images_per_s"] for name in ("batch", "clock")
     )
@@ -345,7 +345,7 @@ def test_the_originals_synthetic_traces_fit_too() -> None:
 
 
 def test_a_group_that_is_held_out_is_not_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each fit is given the points of the other groups and no more."""
+    """Each fit gets only the points of the other groups."""
     material, fit, shown = gathered(small_rows()), fit_own.fit, []
 
     def watched(kept: Material, *rest: object, **more: object) -> object:
@@ -443,7 +443,7 @@ def test_anchors_without_memory_utilisation_are_in_no_group_of_its_stage() -> No
 
 
 def table(path: Path) -> Material:
-    """A reconstructed table without its power, which these tests do not ask for."""
+    """A reconstructed table without its power, which these tests do not need."""
     rows = read(path)
     material = gather(rows, *networks(rows)[0], "3080Ti")
     return replace(material, cap_unit="none", points=material.points.assign(power=np.nan))
@@ -466,7 +466,7 @@ def test_whole_partitions_are_predicted_within_4_3_percent_in_the_median_of_five
 
 @pytest.mark.needs("reference")
 def test_all_partitions_of_one_share_are_predicted_from_the_others() -> None:
-    """Harder: 5 % and 40 % can only be extrapolated to.
+    """Harder: 5 % and 40 % need extrapolation.
 
     One table here; the median of ten is 5.8 %.
     """

@@ -53,7 +53,7 @@ def test_parameters_come_back_from_exact_traces(found: Reference) -> None:
 
 
 def test_a_slope_with_batch_of_almost_nothing_comes_back_within_five_thousandths() -> None:
-    """As of a network that fills its share at any batch: λ = 0.002, and tanh hides the rest."""
+    """A network that fills its share at any batch: λ = 0.002, and tanh hides the rest."""
     truth = made_traces.Truth(sm_single=SmSingle(0.002, 0.4, 3.4))
     again = fit_original.fit(gather(made_traces.rows(truth), "made", 5001.0, "3080Ti")).sm_single
     assert again.lam == pytest.approx(0.002, abs=0.005)

@@ -132,7 +132,7 @@ def test_sets_are_looked_up_in_the_originals_order(
 def test_models_of_a_gpu_are_by_memory_clock_best_first(
     tmp_path: Path, gpu: str, clocks: tuple[float, ...]
 ) -> None:
-    """A known GPU's board idles at 810 MHz and nothing is searched there.
+    """A known GPU's board idles at 810 MHz, where nothing is searched.
 
     Other files of a folder are left alone.
     """
@@ -180,7 +180,7 @@ def test_an_invented_network_stays_in_its_folder(tmp_path: Path) -> None:
 def test_a_file_is_written_whole_or_stays_as_it_was(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A disk that is full is found out beside it."""
+    """A full disk is detected in a file beside it."""
     place = tmp_path / "one.json"
     parameters.write(reference(), place)
     before = place.read_bytes()
@@ -256,7 +256,7 @@ JSON = st.recursive(
 def test_whatever_stands_in_a_file_it_is_a_model_or_refused(
     path: tuple[str, ...], value: object
 ) -> None:
-    """In one sentence; a model that was read answers, with numbers or with none."""
+    """In one sentence; a readable model answers, with numbers or with none."""
     said = {"kind": "reference", **encoded(reference())}
     at = said
     for name in path[:-1]:

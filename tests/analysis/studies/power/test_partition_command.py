@@ -36,7 +36,7 @@ def said(power: Power, folder: Path, *options: str) -> Any:
 
 
 def test_pages(made: Path, tmp_path: Path, power: Power, snapshot: SnapshotAssertion) -> None:
-    """Of watts, and of a unit of its own."""
+    """Of watts, and of another unit."""
 
     def page(folder: Path, *options: str) -> str:
         return re.sub(r"\d+\.\d+", "#.#", power("partition", folder, *options).page)
@@ -55,7 +55,7 @@ LADDER = ["--clocks", "0.25,0.5,1"]
 
 
 def smallest(power: Power, folder: Path, *options: str) -> str:
-    """The cap that the greedy search names where nothing keeps 20 W."""
+    """The cap that the greedy search names where no setting keeps 20 W."""
     refused = power("partition", folder, *options, "--cap", "20", "--greedy", "fast").err
     return refused.split("smallest cap is ")[1].split(" W")[0]
 

@@ -1,4 +1,4 @@
-"""The original's greedy partitioner: what can be worked out of it on a model that is none.
+"""The original's greedy partitioner: properties that a toy model can show.
 
 Its own answers: test_partition_reference.py.
 """

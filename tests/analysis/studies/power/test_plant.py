@@ -1,4 +1,4 @@
-"""The simulated GPU: off by its factor, late, noisy, and faulty just as asked."""
+"""The simulated GPU: mismatched, late, noisy, and faulty as requested."""
 
 from __future__ import annotations
 

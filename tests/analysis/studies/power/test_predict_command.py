@@ -1,4 +1,4 @@
-"""`power predict`: settings typed or out of a file, on a page or as JSON."""
+"""`power predict`: settings from options or a file, on a page or as JSON."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_programs_get_every_number(made: Path, power: Power) -> None:
 
 
 def test_a_model_without_watts_and_clocks_says_what_it_has(tmp_path: Path, power: Power) -> None:
-    """Half the time of a whole core's share: 0.02·100·0.5 = 1 CPU second per second."""
+    """Half the time of a whole core: 0.02·100·0.5 = 1 CPU second per second."""
     asked = [
         "predict",
         made_cpu.folder(tmp_path),

@@ -1,4 +1,4 @@
-"""The reference's predictor: golden values (A2, A3), and what its formulas mean."""
+"""The reference's predictor: golden values (A2, A3), and the meaning of its formulas."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ partitions = st.integers(1, 12).flatmap(
 def test_a_prediction_is_the_same_to_the_last_bit_whatever_is_asked_beside_it(
     some: list[Partition], sm_mhz: float
 ) -> None:
-    """A search counts on ties being ties."""
+    """A search relies on exact ties."""
     made = reference()
     together = predict({5001.0: made}, [Setting(one, sm_mhz, 5001.0) for one in some])
     alone = [predict({5001.0: made}, [Setting(one, sm_mhz, 5001.0)])[0] for one in some]
@@ -206,7 +206,7 @@ def test_what_is_no_setting_is_refused(snapshot: SnapshotAssertion) -> None:
 
 
 def test_each_setting_is_asked_of_the_model_of_its_memory_clock() -> None:
-    """One process: 600 images/s by the one, 700 by the other, in the order asked."""
+    """One process: 600 images/s by one model, 700 by the other, in the given order."""
     models = {9501.0: reference(mem_mhz=9501.0, busy=70.0), 5001.0: reference(busy=60.0)}
     found = predict(
         models, [Setting(equal(25, 1, 16), 1950.0, mhz) for mhz in (5001.0, 9501.0, 5001.0)]

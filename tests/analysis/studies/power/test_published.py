@@ -96,7 +96,7 @@ def state_dict(values: Mapping[str, float], name: str = "model") -> bytes:
 
 @pytest.fixture(scope="module")
 def grown() -> dict[str, Any]:
-    """Small regressors, one with a generator of its own, as files of several versions have them."""
+    """Small regressors, one with its own generator, as files of several versions have them."""
     random = np.random.default_rng(1)
     return {
         own: GradientBoostingRegressor(
@@ -190,7 +190,7 @@ def test_what_torch_itself_writes_is_read(tmp_path: Path) -> None:
 
 
 class Runs:
-    """Something that runs a program when it is unpickled."""
+    """An object that runs a program when unpickled."""
 
     def __init__(self, run: Any, *args: object) -> None:
         self.call = run, args
@@ -200,7 +200,7 @@ class Runs:
 
 
 def programs(trace: Path) -> dict[str, bytes]:
-    """Pickles that leave a file behind when they are unpickled, each in a way of its own."""
+    """Pickles that leave a file behind when unpickled, each in another way."""
     command = f"touch {trace}"
     array = np.array([Runs(os.system, command)], dtype=object)
     inside = io.BytesIO()

@@ -42,7 +42,7 @@ def kinds(found: list[Finding]) -> list[str]:
 
 
 def test_traces_that_could_be_true_have_nothing() -> None:
-    """Two of one clock are one point, and a hundredth less is noise."""
+    """Two rows at one clock are one point, and 1 % less is noise."""
     swept = [
         row(80.0, 150.0, 900.0),
         row(100.0, 200.0, 1950.0),
@@ -116,7 +116,7 @@ def test_the_references_parameters_have_the_defects_that_are_known_of_them() -> 
 def test_the_command(
     tmp_path: Path, power: Power, monkeypatch: pytest.MonkeyPatch, snapshot: SnapshotAssertion
 ) -> None:
-    """Traces that could be true, others with all that is looked for, a model, and no rows."""
+    """Plausible traces, others with every defect, a model, and no rows."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "one.csv").write_text(
         traces.as_csv([row(), row(80.0, 150.0, 900.0)]), encoding="utf-8"

@@ -1,4 +1,4 @@
-"""From iterations to figures: which count, sums over sums, and what is missing stays missing."""
+"""From iterations to figures: which count, sums over sums, and missing stays missing."""
 
 from __future__ import annotations
 
@@ -149,7 +149,7 @@ def test_a_process_that_told_no_latency_may_be_the_slowest(
 ) -> None:
     """It did a part of one batch that never ended: the other's is not the worst.
 
-    One that did nothing has none to tell.
+    An idle process has no latency.
     """
     tenants = [tenant(300.0, 12.0), tenant(images, None)]
     assert found(*[iteration(tenants=tenants)] * 6).get(P95) == p95_ms

@@ -37,7 +37,7 @@ MADE = MadeCapped(
 
 
 def scene_with(made: MadeCapped) -> Scene:
-    """Only what these pictures look at: the run itself."""
+    """Only the parts that these pictures read: the run itself."""
     return Scene((from_json(capped_run(made), "made.json"),))
 
 

@@ -212,7 +212,7 @@ def test_without_a_sensor_or_where_nothing_was_read_nothing_is_said_of_the_cap()
 
 
 def test_cells_under_a_tweak_set_are_no_arms_here() -> None:
-    """They are compared with stock by `compare`: as copies of an arm they would make its A/A."""
+    """`compare` compares them with stock: as copies of an arm they would make its A/A."""
     run = from_json(capped_run(SMALL), "made.json")
     cells = tuple(
         replace(one, tweakset="thp-always") if one.tweakset == "stock-again" else one
@@ -279,7 +279,7 @@ def test_predictions_are_held_against_what_ran_as_asked() -> None:
 
 
 def test_the_front_has_who_is_not_beaten() -> None:
-    """Steady is most efficient; pctodl draws more and has more; morak draws most and has less."""
+    """Steady has most for least, but pctodl draws and has more; morak draws most and has less."""
     (group,) = only(SMALL).groups
     assert {one.name for one in group.arms if one.front} == {"steady", "pctodl"}
 
@@ -302,7 +302,7 @@ def test_all_tasks_together_count_alike() -> None:
 
 
 def skip(saved: JSON, *parts: str) -> JSON:
-    """Let the cells whose name has all `parts` not have been measured."""
+    """Mark the cells whose names have all `parts` as not measured."""
     saved["benchmarks"] = [
         one
         for one in saved["benchmarks"]

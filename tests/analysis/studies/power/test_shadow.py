@@ -1,4 +1,4 @@
-"""The shadow optimiser: which partitions it looks at, when it moves, and what it learns."""
+"""The shadow optimiser: partitions it examines, its moves, and its learning."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Traces: others' CSV as it is, failures typed, nothing evaluated, and what is written is read."""
+"""Traces: others' CSV unchanged, typed failures, nothing evaluated, and a round trip."""
 
 from __future__ import annotations
 

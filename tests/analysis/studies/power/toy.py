@@ -78,5 +78,5 @@ def by_memory(*models: Toy) -> dict[float, Toy]:
 
 
 def partition(*processes: tuple[float, int]) -> Partition:
-    """A partition out of (share, batch) pairs."""
+    """A partition from (share, batch) pairs."""
     return Partition(tuple(share for share, _ in processes), tuple(batch for _, batch in processes))

@@ -1,4 +1,4 @@
-"""Streams written down by hand, for arithmetic that can be followed."""
+"""Streams written by hand, for traceable arithmetic."""
 
 from __future__ import annotations
 

@@ -269,7 +269,7 @@ def test_a_closed_stream_never_catches_up() -> None:
 
 
 def test_a_neighbour_hits_nobody_and_is_over_when_it_ends() -> None:
-    """It is there from 1 to 5 s; job 1 is done at 6 s in place of 3, job 2 at 7."""
+    """It is there from 1 to 5 s; job 1 ends at 6 s in place of 3, job 2 at 7."""
     made = stream(
         [job(0, 0, 2), job(1, 1, 6), job(2, 2, 7)], faults=[Fault("cpu_hog", 1, 5)], fault="cpu_hog"
     )
@@ -287,7 +287,7 @@ def test_a_flood_is_over_when_its_own_jobs_are_done() -> None:
 
 
 def test_a_stream_that_is_still_behind_when_it_ends_has_not_recovered() -> None:
-    """Nothing of it was done in both streams after the node had been lost."""
+    """Neither stream completed any of it after the node had been lost."""
     jobs = [job(0, 0, None, "never started"), job(1, 1, None, "never started")]
     made = stream(
         jobs, [attempt(0, 1, 5, None, "never started")], [Fault("node", 1, 3, "a")], fault="node"

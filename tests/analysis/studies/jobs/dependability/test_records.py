@@ -1,4 +1,4 @@
-"""Streams with faults out of saved runs."""
+"""Streams with faults from saved runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Models find laws that are known; white boxes find them to the last digit."""
+"""Models recover known laws; white boxes do so to the last digit."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_black_boxes_learn_what_batch_and_cache_do(name: str) -> None:
 
 
 def test_ridge_follows_the_trend_beyond_what_it_saw() -> None:
-    """Batch 64 was never measured; twice the largest that was takes √2 of its time."""
+    """Batch 64 was never measured; twice the largest measured one takes √2 of its time."""
     made = made_table(noise=0.01)
     (said,) = np.exp(
         learners(made)["ridge"](made, made.configurations)(
@@ -146,7 +146,7 @@ def test_numbers_are_standardised(values: list[float]) -> None:
 
 
 def test_numbers_over_a_wide_range_are_seen_by_their_logarithms() -> None:
-    """1, 4, 16 are equally far apart; 1, 2, 3 are as they are, and so is whatever reaches 0."""
+    """1, 4, 16 become equidistant; 1, 2, 3 stay as they are, like all that reaches 0."""
     assert np.diff(Coding(numbers(1, 4, 16)).coded(numbers(1, 4, 16))[:, 0]).std() == pytest.approx(
         0
     )

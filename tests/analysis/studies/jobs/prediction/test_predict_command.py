@@ -1,4 +1,4 @@
-"""`python -m analysis predict`: what is printed, and with which exit code."""
+"""`python -m analysis predict`: output and exit codes."""
 
 from __future__ import annotations
 

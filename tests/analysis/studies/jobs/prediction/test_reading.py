@@ -127,7 +127,7 @@ def test_the_order_in_which_jobs_are_served_makes_no_other_configuration_of_a_jo
 
 
 def test_jobs_of_a_copy_count_and_share_the_run_of_their_original(tmp_path: Path) -> None:
-    """Two arms in three blocks, a job each: six times of three runs, of one configuration."""
+    """Two arms in three blocks, one job each: six times of three runs, one configuration."""
 
     def tell(told: JSON) -> None:
         for at, benchmark in enumerate(told["benchmarks"]):

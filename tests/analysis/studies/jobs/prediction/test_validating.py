@@ -1,4 +1,4 @@
-"""Held-out errors beside the mean of the training set: by hand, and on laws that are known."""
+"""Held-out errors beside the training mean: by hand, and on known laws."""
 
 from __future__ import annotations
 

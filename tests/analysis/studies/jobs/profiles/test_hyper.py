@@ -97,7 +97,7 @@ def test_levels_that_are_numbers_stand_by_size(tmp_path: Path, asked: Any) -> No
 def test_a_point_that_not_all_jobs_reach_has_no_flattering_mean_and_is_never_the_best(
     tmp_path: Path, asked: Any
 ) -> None:
-    """The fastest point loses a job in one run: its three whole runs count, and it loses."""
+    """The fastest point loses a job in one run: its three whole runs count, and it does not win."""
 
     def one_never(batch: str, rate: str, block: int, at: int) -> float | None:
         lost = (batch, rate, block, at) == ("16", "0.1", 2, 1)

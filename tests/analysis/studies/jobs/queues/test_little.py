@@ -55,7 +55,7 @@ def test_it_holds_whatever_jobs_do(jobs: list[tuple[float, float, float]]) -> No
 def test_with_a_job_that_never_ends_it_is_of_the_time_before(
     jobs: list[tuple[float, float, float]], lost: int
 ) -> None:
-    """Up to when nobody was there, at the latest when the lost one came."""
+    """Until the queue was last empty, at the latest when the lost job came."""
     made = [(submit, submit + wait, submit + wait + service) for submit, wait, service in jobs]
     here = lost % len(made)
     cut = made[here][0]
@@ -123,6 +123,6 @@ def test_what_is_wrong_with_a_job_is_named(snapshot: SnapshotAssertion) -> None:
 
 
 def test_a_law_that_does_not_hold_is_called_broken() -> None:
-    """Nobody's times can break it; whoever changes the integration will read this."""
+    """No job's times can break the law; this guards changes to the integration."""
     broken = Little(0, 1, 1, (LawPart("waiting", 1.0, 1.1, 0.1),), 1.0)
     assert "BROKEN: waiting" in said([broken])

@@ -1,4 +1,4 @@
-"""`python -m analysis queue`: what is printed where, and with which exit code."""
+"""`python -m analysis queue`: output streams and exit codes."""
 
 from __future__ import annotations
 

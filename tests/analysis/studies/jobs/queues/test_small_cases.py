@@ -86,7 +86,7 @@ def test_a_time_over_two_attempts_is_no_service_whose_shape_is_tested() -> None:
 
 
 def test_a_job_that_leaves_as_the_next_one_comes_leaves_nobody_behind() -> None:
-    """What comes at 2 s never ends, and the time before it is known all the same."""
+    """The job that comes at 2 s never ends, yet the time before it is known."""
     found = known(little(columns(of((0, 0, 2), (2, 2, None)))))
     assert (found.jobs, found.end_s) == (1, 2)
 

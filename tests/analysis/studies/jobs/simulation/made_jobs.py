@@ -1,4 +1,4 @@
-"""Jobs for tests: alike slots, times given."""
+"""Jobs for tests: equal slots, given times."""
 
 from __future__ import annotations
 

@@ -113,7 +113,7 @@ def test_the_error_held_out_is_that_of_jobs_the_fit_never_saw() -> None:
 
 
 def test_what_was_not_told_is_held_and_noted(snapshot: SnapshotAssertion) -> None:
-    """All of one size: start-up cannot be told from a serial part."""
+    """All of one size: start-up and a serial part are indistinguishable."""
     found = fits([one for one in profile(TRUE) if one.work == 1.0])[0]
     assert found.law.startup_s == 0
     flat = fits(profile(Law(100, 0.0, 0.0, 0.0)))

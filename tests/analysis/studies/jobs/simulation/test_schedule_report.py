@@ -36,7 +36,7 @@ def played(policy: str, seed: int) -> tuple[list[Coming], Played]:
 
 
 def measured(policy: str, seed: int) -> tuple[list[Coming], Played]:
-    """Every job as it was played, and `OVERHEAD_S` later."""
+    """Each job as it was played, and `OVERHEAD_S` later."""
     coming, simulated = played(policy, seed)
     return coming, replace(
         simulated, start_s=simulated.start_s + OVERHEAD_S, end_s=simulated.end_s + OVERHEAD_S

@@ -287,7 +287,7 @@ def test_each_class_goes_where_it_gains_most_even_if_it_came_later() -> None:
 def test_a_job_waits_for_its_slots_where_others_are_slower_than_waiting() -> None:
     """The GPU is free again in 1 s: 2 s in all, against 10 s at once.
 
-    Behind 20 s it is not worth it.
+    Behind 20 s the wait does not pay.
     """
     assert heterogeneous(train(1), taken=(train(0),)) == []
     long = Job(0, 0, {"gpu": 20, "cpu": 200}, "train")
