@@ -1,4 +1,4 @@
-"""A cell's workload as a Job on a real kubelet: the same result as at home, a reason for whatever goes wrong, and nothing left behind."""
+"""A cell's workload as a Job on a real kubelet: local results, causes of faults, no leftovers."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def plays(
 def crowd(
     request: pytest.FixtureRequest, kubeconfig: Path, node_name: str, image: str, overlay_file: Path
 ) -> Iterator[dict[int, Any]]:
-    """Every script that a chosen test of this file wants, started; in a namespace that is empty when all have ended."""
+    """Start every script of this file's chosen tests, in a namespace that must end up empty."""
     wanted = [
         item.callspec.params.get("played")
         for item in request.session.items
@@ -151,7 +151,7 @@ def nothing_left(cluster: Cluster) -> None:
 
 @pytest.fixture
 def cells(cluster: Cluster, node_name: str, image: str, overlay_file: Path) -> Iterator[Cells]:
-    """A test's own cells, one after the other; after it neither Job nor pod may be there, however they ended."""
+    """A test's cells, one after another; afterwards neither Job nor pod may exist."""
     yield Cells(cluster, node_name, image, settings.read_overlay(overlay_file))
     nothing_left(cluster)
 
@@ -252,10 +252,10 @@ def test_an_exit_code_is_told_with_the_last_lines(played: tuple[WorkloadRun, Jso
     change=lambda job: job["spec"].update(activeDeadlineSeconds=25),
 )
 def test_the_job_s_own_deadline_is_named(played: tuple[WorkloadRun, Json]) -> None:
-    """The net under the harness's own time-outs; the pod and its log are gone with it, and what was streamed is there.
+    """Beyond the harness's own time-outs: pod and log are gone with it, streamed lines are kept.
 
-    Ten seconds were too few on a busy machine: its pod had not said a word. After 30 s of silence
-    the harness gives up by itself.
+    Ten seconds were too few on a busy machine: its pod had not printed anything. After 30 s of
+    silence the harness gives up.
     """
     assert "(DeadlineExceeded)" in error_of(played)
     assert played[0].last_lines == ("begun",)
@@ -371,7 +371,7 @@ def test_what_went_wrong_is_told(
 def test_a_pod_that_the_namespace_refuses_is_told(
     cells: Cells, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """No pod ever comes: the reason stands in the Job's events alone, which are looked at when none has come for a while."""
+    """No pod comes: only the Job's events, read after a while without a pod, give the reason."""
     monkeypatch.setattr(workload, "_LOOK_S", 2.0)
     quotas = apis.Kind("v1", "resourcequotas", "ResourceQuota")
     apis.create(
@@ -410,7 +410,7 @@ def test_ctrl_c_ends_the_wait_and_leaves_no_job(cells: Cells) -> None:
 def test_a_node_that_is_gone_keeps_nobody_waiting(
     cells: Cells, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As far as the API knows the pod runs, on a node without a kubelet: no log can be read, nobody ends it, it is removed by force."""
+    """A pod "runs" on a node without a kubelet: no log, no end; it is removed by force."""
     monkeypatch.setattr(removal, "GOING_S", 3.0)
     cluster, name = cells.cluster, f"ghost-{os.getpid()}"
     apis.create(cluster, apis.NODES, {"metadata": {"name": name}})

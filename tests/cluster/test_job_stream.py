@@ -1,4 +1,4 @@
-"""Streams of jobs as Kubernetes Jobs on a real kubelet: what happens is told once, faults are what they are called, and nothing is left."""
+"""Streams of jobs as Jobs on a real kubelet: events come once, faults are named, nothing stays."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 def test_a_stream_runs_two_at_a_time_and_each_event_comes_once(
     streams: Streams, cluster: Cluster
 ) -> None:
-    """A job waits suspended until it is admitted; its limits are its requests; a failing one says why; its end tells what it took."""
+    """A job is suspended until admission; limits equal requests; failures and ends are detailed."""
     with streams.play() as play:
         class_ = of_kind(fails_at=0.5)
         jobs = [job(0, 0.3), job(1, 0.3, class_=class_), job(2, 0.2, replicas=2)]
@@ -123,7 +123,7 @@ def test_a_lost_watch_is_taken_up_again_and_nothing_is_told_twice(
 
 
 def test_a_job_that_somebody_deletes_is_named(streams: Streams, cluster: Cluster) -> None:
-    """One that runs is killed by it; one that waits can never be admitted, and the stream ends with that."""
+    """The deletion kills a running job; a waiting job can never be admitted and ends the stream."""
     with streams.play() as play:
         play.start(job(0, LONG_S))
         [running] = apis.list_(cluster, apis.JOBS)[0]
@@ -147,7 +147,7 @@ def test_a_job_that_somebody_deletes_is_named(streams: Streams, cluster: Cluster
 def test_what_a_killed_stream_has_left_restore_takes_away(
     streams: Streams, cluster: Cluster
 ) -> None:
-    """A running and a waiting Job, a cordoned node, the lease; a second `restore` finds nothing, and so does one beside a living stream."""
+    """A running and a waiting Job, a cordon, the lease; a living stream is left alone."""
     script = (
         "import os, signal, sys, time; from tests.cluster.streams import job\n"
         "from fixtures.studies.jobs.engines import EngineRequest, opened\n"

@@ -1,4 +1,4 @@
-"""What a run is about to change is in the cluster before it is changed, whatever happens to the run then."""
+"""A run's changes are journalled in the cluster before they are made, whatever happens then."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def test_a_run_that_left_something_in_force_must_put_it_back_first(
 
 
 def test_what_the_journal_owns_goes_with_it(cluster: Cluster) -> None:
-    """Pods, Jobs and Workspaces of a run name it as their owner: whoever deletes the journal deletes them."""
+    """The journal owns a run's pods, Jobs and Workspaces: deleting it deletes them."""
     journal = Journal(cluster, OURS, NODE).open()
     create(
         cluster,

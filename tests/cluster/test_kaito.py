@@ -1,4 +1,4 @@
-"""A cell's workload as a KAITO Workspace, on a real kubelet: our container in a template, a preset that its own image measures.
+"""A workload as a KAITO Workspace on a real kubelet: our container, or a self-measuring preset.
 
 The controller is the stand-in of `operators/kaito.py`, which follows recordings of the real one;
 its tuning image is a shell script.
@@ -49,9 +49,12 @@ TUNES: Json = {
 MEASURES = """
 import signal, time
 print("INFO vLLM is up", flush=True)
-print('KAITO_BENCHMARK_RESULT 2026-01-01T00:00:00Z {"vllm_total_tpm":-1.0,"ttft_avg_ms":-1.0,"tpot_avg_ms":-1.0}', flush=True)
-print('KAITO_BENCHMARK_CONFIG 2026-01-01T00:00:01Z {"duration_sec":60,"input_tokens":2048,"output_tokens":256,"max_concurrency":204}')
-print('KAITO_BENCHMARK_RESULT 2026-01-01T00:01:02Z {"vllm_total_tpm":644436.67,"ttft_avg_ms":8703.45,"tpot_avg_ms":218.51}', flush=True)
+print('KAITO_BENCHMARK_RESULT 2026-01-01T00:00:00Z {"vllm_total_tpm":-1.0,\
+"ttft_avg_ms":-1.0,"tpot_avg_ms":-1.0}', flush=True)
+print('KAITO_BENCHMARK_CONFIG 2026-01-01T00:00:01Z {"duration_sec":60,"input_tokens":2048,\
+"output_tokens":256,"max_concurrency":204}')
+print('KAITO_BENCHMARK_RESULT 2026-01-01T00:01:02Z {"vllm_total_tpm":644436.67,\
+"ttft_avg_ms":8703.45,"tpot_avg_ms":218.51}', flush=True)
 signal.signal(signal.SIGTERM, lambda *_: exit())
 time.sleep(3600)
 """
@@ -120,7 +123,7 @@ def cells_in(
 def collector(
     kubeconfig: Path, node_name: str, image: str, overlay_file: Path, crds: list[str]
 ) -> None:
-    """Kubernetes' garbage collector learns of a new kind of object within half a minute, and until then leaves what a Workspace owned."""
+    """Wait for the garbage collector to learn the new kind; till then it leaves owned objects."""
     assert "workspaces.kaito.sh" in crds
     cells = cells_in("default", kubeconfig, node_name, image, overlay_file)
     owner = apis.create(
@@ -153,7 +156,7 @@ def cells(
     overlay_file: Path,
     collector: None,
 ) -> Iterator[Cells]:
-    """A test's cells; after it nothing may be there of what KAITO or the run made, however the cell ended."""
+    """A test's cells; afterwards nothing made by KAITO or the run may exist."""
     del collector
     made = cells_in(namespace, kubeconfig, node_name, image, overlay_file)
     yield made
@@ -234,7 +237,7 @@ def test_a_workspace_deleted_by_somebody_else_ends_the_cell(
 
 
 def test_a_controller_that_died_keeps_nothing_behind(cells: Cells, controller: StandIn) -> None:
-    """Its finalizer would hold the Workspace for ever, and the Workspace its pod: it is taken off after 5 s, and that is told."""
+    """Its finalizer would hold Workspace and pod for ever: it is removed after 5 s and reported."""
     result = cells.lingers("ready(); all_steps(); linger(0)", lambda _: controller.kill())
     assert len(result.steps) == 3
     assert "its controller does not remove" in error_of(result)
@@ -245,7 +248,7 @@ def test_a_controller_that_died_keeps_nothing_behind(cells: Cells, controller: S
 def test_restore_takes_away_what_a_killed_run_left_though_kaito_is_gone(
     cells: Cells, controller: StandIn
 ) -> None:
-    """The run that would have deleted the Workspace was killed, and its finalizer's owner is gone too."""
+    """The run that would have deleted the Workspace is dead, and so is its finalizer's owner."""
     journal = Journal(cells.cluster, RUN_ID, cells.node)
     journal.open()
     body = cells.workspace(Order(load("idle"), 1, 0, 7))
@@ -265,7 +268,7 @@ def test_restore_takes_away_what_a_killed_run_left_though_kaito_is_gone(
 def test_a_cluster_without_kaito_says_how_to_do_without(
     kubeconfig: Path, namespace: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The one here may have it, so a group is asked for that no cluster has: the API server's answer is the same."""
+    """The cluster may have it, so ask for a missing group: the API server's answer is the same."""
     monkeypatch.setattr(
         apis, "WORKSPACES", replace(apis.WORKSPACES, api_version="kaito.invalid/v1beta1")
     )

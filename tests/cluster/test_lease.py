@@ -1,4 +1,4 @@
-"""One run at a time has a node, against a real API server: races, dead holders, clocks that differ, a server that is away."""
+"""One run at a time per node, on a real API server: races, dead holders, clock skew, outages."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def test_a_node_is_held_and_given_back(cluster: Cluster) -> None:
     assert holder(cluster) == "nobody"
 
 
-def test_of_two_that_come_at_once_one_gets_it(cluster: Cluster, quick: None) -> None:  # noqa: ARG001
+def test_of_two_at_once_one_gets_it(cluster: Cluster, quick: None) -> None:  # noqa: ARG001
     """The other is told who has it, as soon as that one has been seen to live."""
     both = threading.Barrier(2)
     refused: list[str] = []
@@ -132,7 +132,7 @@ def test_a_silent_holder_is_taken_over_whatever_its_clock_said(
 
 
 def test_a_holder_that_renews_is_believed_whatever_its_clock_says(cluster: Cluster) -> None:
-    """Its clock is nine minutes slow, its lease ran out long ago by ours; it renews, so it lives."""
+    """By our clock its lease ran out long ago, but it renews, so it lives."""
     there = of_another_machine(cluster, renewed=stamp(timedelta(minutes=9)), duration_s=60)
     renewing = threading.Timer(
         0.5,
@@ -190,7 +190,7 @@ def test_an_annotation_that_nobody_can_read_says_nothing(process: str) -> None:
 
 
 def test_a_process_that_proc_does_not_show_is_asked_after(monkeypatch: pytest.MonkeyPatch) -> None:
-    """/proc mounted with hidepid has nothing of another user's process: a signal of nought tells whether it lives."""
+    """/proc with hidepid hides other users' processes: signal 0 shows whether one lives."""
     with subprocess.Popen(["sleep", "60"]) as process:
         held = of_process(lease._process(process.pid))
         assert not lease.is_dead(held)
@@ -204,7 +204,7 @@ def test_a_process_that_proc_does_not_show_is_asked_after(monkeypatch: pytest.Mo
 def test_of_two_that_take_over_from_the_same_dead_run_one_gets_it(
     cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Both have read the dead run's lease before either writes: the second writing is refused by the server, not carried out."""
+    """Both read the dead run's lease before either writes: the server refuses the second write."""
     seen = lease.version_of(of_another_machine(cluster, renewed=stamp()))
     both = threading.Barrier(2)
     judged = lease.is_dead
@@ -240,7 +240,7 @@ def test_of_two_that_take_over_from_the_same_dead_run_one_gets_it(
 def test_a_killed_process_of_this_machine_is_dead_without_waiting(
     cluster: Cluster, kubeconfig: Path
 ) -> None:
-    """Its pid in this boot is gone: the next run, and `restore`, need not watch for fifteen seconds."""
+    """No such pid in this boot: the next run, and `restore`, need not watch for 15 seconds."""
     program = (
         "import sys, time\nfrom fixtures.kubernetes.client import *\nfrom "
         "fixtures.kubernetes.lease import NodeLease\n"
@@ -290,7 +290,7 @@ def test_a_server_away_for_longer_than_the_lease_loses_it(
     quick: None,  # noqa: ARG001
     trouble: str,
 ) -> None:
-    """From then on another run may have the node, so ours must know; whether the server refuses connections or only says nothing."""
+    """Another run may then have the node, so ours must know; servers refuse or stay silent."""
     cluster, line = cuttable
     with NodeLease(cluster, OURS, NODE) as held:
         getattr(line, trouble)()
@@ -319,7 +319,7 @@ def test_a_lease_that_somebody_deletes_or_takes_is_lost_and_not_given_back(
     assert holder(cluster) == THEIRS
 
 
-def test_a_label_that_somebody_adds_loses_nothing(cluster: Cluster, quick: None) -> None:  # noqa: ARG001
+def test_an_added_label_loses_nothing(cluster: Cluster, quick: None) -> None:  # noqa: ARG001
     """The lease has moved on to another version, but it is still ours."""
     with NodeLease(cluster, OURS, NODE) as held:
         patch(cluster, LEASES, NAME, {"metadata": {"labels": {"seen-by": "an-operator"}}})

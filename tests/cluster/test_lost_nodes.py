@@ -1,4 +1,4 @@
-"""Nodes that a stream of jobs loses on a real kubelet: drained, stopped, or taken by somebody; they come back with it at the latest."""
+"""Nodes that a stream loses on a real kubelet: drained, stopped or taken; back at its end."""
 
 from __future__ import annotations
 
@@ -20,8 +20,11 @@ if TYPE_CHECKING:
 
 
 def test_a_cell_of_the_workload_meets_a_lost_node_and_every_job_ends(streams: Streams) -> None:
-    """The whole way: planned arrivals, our decider, a node drained in the middle and back, never more than the slots at once."""
-    name = "job_stream:engine=jobs:rate_per_s=1:jobs=6:work=1:retries=3:fault=node:fault_at_s=3:fault_for_s=2"
+    """End to end: planned arrivals, our decider, a node drained and back, never too many jobs."""
+    name = (
+        "job_stream:engine=jobs:rate_per_s=1:jobs=6:work=1:retries=3"
+        ":fault=node:fault_at_s=3:fault_for_s=2"
+    )
     result = _process.run(
         Order(
             load(name), 6, 0, 7, scratch=streams.folder, files={"job_cluster": streams.settings()}

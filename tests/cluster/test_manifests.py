@@ -105,7 +105,7 @@ def test_the_api_server_takes_every_golden_manifest(
 
 
 def test_only_the_agent_may_do_more_than_compute() -> None:
-    """The workload has no privilege, no capability, no host namespace and no credentials, whatever is asked for but host networking."""
+    """No privilege, capability, host namespace or credentials; host networking on request only."""
     spec = job(gpus=1, host_network=True)["spec"]["template"]["spec"]
     [container] = spec["containers"]
     assert container["securityContext"] == {
@@ -125,7 +125,7 @@ def test_only_the_agent_may_do_more_than_compute() -> None:
 
 
 def test_the_scheduler_sees_the_workload_and_never_the_agent() -> None:
-    """The workload waits for what its node has free; the agent must come onto a full or cordoned node, and requests nothing there."""
+    """The workload waits for free resources; the agent requests none, to fit on full nodes."""
     workload, agent_spec = job(OVERLAY)["spec"]["template"]["spec"], agent(OVERLAY)["spec"]
     assert "nodeName" not in workload
     assert workload["containers"][0]["resources"] == {"requests": {"cpu": "8"}}
@@ -135,15 +135,13 @@ def test_the_scheduler_sees_the_workload_and_never_the_agent() -> None:
 
 
 def test_a_job_lasts_no_longer_than_its_timeouts_and_is_never_repeated() -> None:
-    """600 s to be placed and pulled, 180 s to be ready, then 3 steps of 60 s and as long again to end: 1020 s."""
+    """600 s to be placed and pulled, 180 s to be ready, 3 steps of 60 s, 60 s to end: 1020 s."""
     spec = job(order=Order(load("idle"), steps=2, warmup_steps=1, seed=1))["spec"]
     assert spec["activeDeadlineSeconds"] == 600 + 180 + 4 * 60
     assert (spec["backoffLimit"], spec["template"]["spec"]["restartPolicy"]) == (0, "Never")
 
 
-def test_a_job_that_takes_turns_with_others_is_told_when_it_goes_on_and_may_wait_for_all_of_them() -> (
-    None
-):
+def test_a_job_that_takes_turns_may_wait_for_all_others() -> None:
     """600 + 180 + 4 × 60 = 1020 s for each of three."""
     order = Order(load("idle"), steps=2, warmup_steps=1, seed=1, slice_steps=1)
     spec = job(order=order, arms=3)["spec"]
@@ -156,7 +154,7 @@ def test_a_job_that_takes_turns_with_others_is_told_when_it_goes_on_and_may_wait
 def test_the_program_understands_what_it_is_told(
     workload: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The arguments are read by the workload's own parser; the command names a module that there is."""
+    """The workload's own parser reads the arguments; the command's module exists."""
     [container] = job(order=Order(load(workload), 40, 5, 7))["spec"]["template"]["spec"][
         "containers"
     ]
@@ -170,7 +168,7 @@ def test_the_program_understands_what_it_is_told(
 
 
 def test_a_variant_is_its_workload_with_its_parameters(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What a name of Kubernetes could not hold (`:`, `=`) stands in arguments and in an annotation, which take any text."""
+    """Arguments and an annotation hold `:` and `=`, which a Kubernetes name cannot."""
     made = job(order=Order(load("idle:wait_s=0.005"), 40, 5, 7))
     [container] = made["spec"]["template"]["spec"]["containers"]
     assert container["command"][-1] == "fixtures.workloads.idle"

@@ -1,7 +1,7 @@
-"""`pytest benchmarks/ -n 8 --target=kubernetes` on fifty simulated nodes: who gets which, what is saved, what is left.
+"""`pytest benchmarks/ -n 8 --target=kubernetes` on fifty simulated nodes.
 
 The sessions are real, so are API server, controllers and all that is written there. Nothing runs on
-a simulated node: its agent is `simulated_agents`, and what its workload says is the same for all
+a simulated node: its agent is `simulated_agents`, and its workload's output is the same for all
 cells.
 """
 
@@ -71,7 +71,7 @@ def chosen(
 
 
 class Sessions:
-    """Sessions in one namespace, each with a folder for results of its own; the simulated machines are the same for all."""
+    """Sessions in one namespace with a results folder each; they share the simulated machines."""
 
     def __init__(self, folder: Path, cluster: Cluster, kubeconfig: Path) -> None:
         self.folder, self.cluster = folder, cluster
@@ -184,7 +184,7 @@ def nodes_of_blocks(saved: Json) -> dict[int, set[str]]:
 
 
 def whole(saved: Json, *, blocks: int = BLOCKS) -> None:
-    """A run that lacks nothing: schema, cells, one node for each block, tweaks in force and put back."""
+    """Check a complete run: schema, cells, one node per block, tweaks in force and put back."""
     jsonschema.Draft202012Validator(SCHEMA).validate(saved)
     ours = saved["deeptweak"]
     assert [c["id"] for c in ours["cells"]] == ours["design"]["order"]
@@ -211,7 +211,7 @@ def used(saved: Json) -> set[str]:
 def test_eight_workers_run_eight_blocks_on_eight_of_fifty_nodes_and_save_what_a_serial_run_saves(
     sessions: Sessions, fifty: list[str]
 ) -> None:
-    """One JSON, laid out as a serial run's to the last key; every lease is given back and nothing is left in the namespace."""
+    """One JSON with a serial run's keys; leases are returned and the namespace is empty."""
     selector = f"simulated={fifty[0].split('-')[1]}"
     done = sessions.run(selector, "-n", "8")
     assert done.code == 0, done.out
@@ -248,7 +248,7 @@ def test_eight_workers_run_eight_blocks_on_eight_of_fifty_nodes_and_save_what_a_
 def test_two_runs_at_once_never_share_a_node(
     sessions: Sessions, fifty: list[str], chosen: Callable[[Sequence[str]], str]
 ) -> None:
-    """Eight nodes for twice four workers, the second run begun while the first holds four; both are complete."""
+    """Eight nodes for twice four workers; the second run begins while the first holds four."""
     selector = chosen(fifty[:8])
     other = sessions.another("second")
     first = sessions.start(selector, "-n", "4", blocks=8)
@@ -297,7 +297,7 @@ def test_of_a_killed_worker_lease_and_journal_are_left_for_restore_and_resume_co
     held: dict[str, int] = {}
 
     def in_the_middle() -> bool:
-        """Hold the worker of a node whose setting is in force; it is still so when it stands still, or it goes on."""
+        """Freeze the worker of a node whose setting is in force; release it if it is no longer."""
         if sessions.place.finished() and (sessions.folder / "machines").exists():
             for node in in_force(sessions):
                 worker = worker_of(sessions, node)
@@ -382,7 +382,7 @@ def block_of(record: Json) -> int:
 def test_cordoned_drifted_and_not_ready_nodes_are_passed_over_and_each_is_named_with_its_reason(
     sessions: Sessions, fifty: list[str], chosen: Callable[[Sequence[str]], str], cluster: Cluster
 ) -> None:
-    """Two of five nodes are left: the run is complete on them, and of four workers two end and say why there are no more."""
+    """The run is complete on the other two of five nodes; two of four workers end and say why."""
     some = fifty[30:35]
     selector = chosen(some)
     cordoned, drifted, down = some[:3]

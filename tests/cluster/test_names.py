@@ -1,4 +1,4 @@
-"""Names, labels and the operator's marks on a node: what Kubernetes takes, and what finds the objects again; no cluster is asked."""
+"""Names, labels and the operator's marks: valid in Kubernetes, and found again; no cluster."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ NODE_NAMES = st.text(string.ascii_lowercase + string.digits + "-.", min_size=1, 
 
 @given(NODE_NAMES, NODE_NAMES)
 def test_names_of_nodes_stay_short_and_different(one: str, other: str) -> None:
-    """A node's name may have 253 characters; a lease's and a label's value end at 63, and two nodes never share one."""
+    """A node's name may have 253 characters, a lease's name or a label's value only 63."""
     for made in (names.lease_name, names.node_label):
         assert len(made(one)) <= names.LONGEST
         assert (made(one) == made(other)) == (one == other)
@@ -39,7 +39,7 @@ def test_a_selector_finds_what_the_labels_say() -> None:
 
 
 def test_a_tweaks_name_is_told_from_everybody_elses() -> None:
-    """It becomes part of a label's key (`status_<name>`, at most 63 characters), and only such names are ever cleaned."""
+    """It is part of a label key (`status_<name>`, at most 63 characters); only it is cleaned."""
     assert names.OUR_TWEAK.fullmatch(names.tweak_name(RUN_ID, 999))
     assert len(f"nodeState_{names.tweak_name(RUN_ID, 999)}") <= names.LONGEST
     assert re.fullmatch(r"[a-z0-9-]+", names.tweak_name(RUN_ID, 0))
@@ -54,7 +54,7 @@ def test_a_tweaks_name_is_told_from_everybody_elses() -> None:
 
 
 def test_marks_of_both_groups_are_read() -> None:
-    """As the operator left them on a node after its resources were deleted (recording `skyhook_tuning_apply`; one under the new name)."""
+    """Marks of deleted resources (recording `skyhook_tuning_apply`; one under the new name)."""
     node = {
         "metadata": {
             "name": "rig-node1",
@@ -102,7 +102,7 @@ GROUP = "skyhook.nvidia.com"
 
 
 def left() -> dict[str, Any]:
-    """Recorded on a node of KWOK: what the operator of May 2026 (after 0.15, built from its sources) left of three Skyhooks.
+    """Marks of three Skyhooks of the operator of May 2026 (after 0.15), recorded on KWOK.
 
     Two were deleted when complete; the third's finalizer was taken off while it waited, the node
     cordoned, for a pod to end.

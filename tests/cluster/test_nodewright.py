@@ -1,4 +1,4 @@
-"""The operator from v0.18 to v0.20, which serves two kinds and works on one: NodeWrights are made, and copies of Skyhooks are found again.
+"""The operator v0.18 to v0.20: serves two kinds, works on NodeWrights, copies Skyhooks.
 
 Nodes are simulated, and so are their machines: what a package's stage does to a machine is done to
 a folder (`operators/machines.py`).
@@ -135,7 +135,7 @@ def assert_untouched(cluster: Cluster, machine: Machine, before: dict[str, str |
 def test_a_nodewright_is_made_and_nothing_of_it_is_left(
     target: Kubernetes, machine: Machine, cluster: Cluster
 ) -> None:
-    """Its stages' pods stay when they have ended; the run goes by their Jobs, and takes them away."""
+    """Its stages' pods stay when they have ended; the run follows their Jobs and deletes them."""
     before = files(machine.fake)
     for _ in range(2):
         effects = apply(target, tweakset())
@@ -163,7 +163,7 @@ def test_a_nodewright_is_made_and_nothing_of_it_is_left(
 def test_restore_takes_away_a_skyhook_and_its_copy(
     machine: Machine, operator: StandIn, cluster: Cluster
 ) -> None:
-    """As a run of an older version leaves them: its Skyhook has no status, and the copy of it has changed the node."""
+    """From an older version's run: the Skyhook has no status; its copy has changed the node."""
     assert operator.running
     before = files(machine.fake)
     name = names.tweak_of(RUN, machine.node, 1)
@@ -203,7 +203,7 @@ def test_restore_takes_away_a_skyhook_and_its_copy(
 def test_a_node_may_be_had_whose_marks_are_of_a_skyhook_that_was_renamed(
     machine: Machine, operator: StandIn, cluster: Cluster
 ) -> None:
-    """Its NodeWright goes on; the Skyhook is deleted, as the operator's guide says, and its marks stay for a day."""
+    """Its NodeWright goes on; as the guide says, the Skyhook goes, and its marks stay for a day."""
     assert operator.running
     spec = {"nodeSelectors": {"matchLabels": {names.HOSTNAME: machine.node}}, "packages": {}}
     api.create(cluster, api.NODEWRIGHTS, {"metadata": {"name": "theirs"}, "spec": spec})

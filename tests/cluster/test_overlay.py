@@ -1,4 +1,4 @@
-"""`--pod-overlay`: what it may say, what is refused with a reason, and how it is laid over a pod."""
+"""`--pod-overlay`: allowed fields, refusals with a reason, and the merge into a pod."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def test_what_cannot_be_meant_is_refused_with_the_reason(
 
 
 def test_named_things_take_the_place_of_their_namesakes() -> None:
-    """An environment variable is replaced whole: `value` beside `valueFrom` would be no variable at all."""
+    """An environment variable is replaced whole: `value` beside `valueFrom` would be invalid."""
     ours = [{"name": "A", "value": "1"}, {"name": "B", "value": "2"}]
     theirs = [
         {"name": "A", "valueFrom": {"fieldRef": {"fieldPath": "spec.nodeName"}}},

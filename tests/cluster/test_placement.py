@@ -1,4 +1,4 @@
-"""Which nodes a run may have, on fifty simulated ones: each is had by one run only, and each left out has its reason."""
+"""Node placement on fifty simulated nodes: one run per node, a reason for each node left out."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ def mark(cluster: Cluster, node: str, name: str, state: str = "complete") -> Non
 def test_eight_workers_at_once_get_eight_different_of_fifty_nodes(
     cluster: Cluster, simulated: Callable[..., tuple[list[str], str]], kubeconfig: Path
 ) -> None:
-    """All fifty are candidates with their facts; who comes second to one takes the next; afterwards all are free again."""
+    """All fifty are candidates; the second to claim a node takes the next; all end up free."""
     nodes, selector = simulated(50, gpus=1)
     free, left_out = candidates(cluster, selector)
     assert ([one.name for one in free], left_out) == (sorted(nodes), {})
@@ -155,7 +155,7 @@ def test_each_node_left_out_has_its_reason(
     bare: Callable[..., str],
     skyhook: Callable[[str, Object], str],
 ) -> None:
-    """And a node that another Skyhook resource has finished with is as its owner wants it: a candidate."""
+    """A node that another Skyhook resource has finished with is as its owner wants: a candidate."""
     (
         (
             cordoned,
@@ -243,7 +243,7 @@ def test_where_no_node_can_be_had_each_ones_reason_is_told(
     quick: None,  # noqa: ARG001
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """As soon as each holder has been seen to live, not when its lease would have ended; a node excluded for this run is told too."""
+    """Reported once each holder is seen alive, not at its lease's end; excluded nodes too."""
     monkeypatch.setattr(lease, "DURATION_S", 1000)
     (one, other, excluded), selector = simulated(3)
     patch(cluster, NODES, one, {"spec": {"unschedulable": True}})
@@ -265,7 +265,7 @@ def test_a_dead_runs_node_is_had_once_all_others_are_taken(
     simulated: Callable[..., tuple[list[str], str]],
     quick: None,  # noqa: ARG001
 ) -> None:
-    """Free ones first, without waiting; then the silent one, watched once for all; one that is in no order stays left out."""
+    """Free nodes come first; then the silent one, watched once; a drifted one stays left out."""
     (one, dead, dead_and_drifted, alive), selector = simulated(4)
     for node in (dead, dead_and_drifted):
         of_another_machine(cluster, renewed=stamp(), duration_s=2, node=node)
@@ -298,7 +298,7 @@ def test_a_selector_that_matches_nothing_is_answered_with_the_nodes_there_are(
 
 
 def test_placement_asks_little(cluster: Cluster, bare: Callable[..., str], namespace: str) -> None:
-    """Nodes and leases; the operator's resources, of both kinds, only where a node that is otherwise fit carries marks of one."""
+    """Nodes and leases; the operator's resources (both kinds) only for marks on a fit node."""
     selector = f"asks={namespace}"
     node = bare("bare", selector, status="True")
     for expected in (2, 4):

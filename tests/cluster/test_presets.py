@@ -102,7 +102,7 @@ NAMES = ["vllm_total_tpm", "ttft_avg_ms", "tpot_avg_ms"]
 def test_what_a_vllm_image_says(
     lines: list[str], metrics: dict[str, Any], why_missing: set[str]
 ) -> None:
-    """The time of 0 was said of a model of 57 GiB: throughput and tpot were measured, ttft was not."""
+    """A 57 GiB model was reported with time 0: throughput and tpot were measured, ttft was not."""
     found = benchmark(lines)
     assert found is not None
     assert (found.metrics, set(found.missing.values())) == (metrics, why_missing)
@@ -122,7 +122,7 @@ def test_a_log_without_a_result_has_none(line: str) -> None:
 
 
 def test_what_was_asked_for_and_how_long_it_took() -> None:
-    """41231 tokens written and 329728 read within 61.3 s; 370959 · 60 / 61.3 are the 363091.97 tokens a minute of the result."""
+    """41231 tokens written, 329728 read in 61.3 s: 370959 · 60 / 61.3 = 363091.97 per minute."""
     found = benchmark(
         [
             (
@@ -196,7 +196,8 @@ def test_every_metric_is_either_a_positive_number_or_missing_with_a_reason(
         [
             (
                 "KAITO_BENCHMARK_RESULT "
-                f"{stamp}{json.dumps({'vllm_total_tpm': tpm, 'ttft_avg_ms': ttft, 'tpot_avg_ms': tpot})}"
+                + stamp
+                + json.dumps({"vllm_total_tpm": tpm, "ttft_avg_ms": ttft, "tpot_avg_ms": tpot})
             )
         ]
     )
@@ -260,7 +261,7 @@ def test_a_tuning_has_the_throughput_of_its_trainer() -> None:
 
 
 def test_what_is_not_told_has_no_column_and_no_metric() -> None:
-    """No processor time, no start by the node's clock, no loss of a model that is only served: missing, never zero."""
+    """No processor time, start by the node's clock or loss for a served model: missing, not 0."""
     found = recorded(metrics={"throughput_tokens_per_s": 100.0})
     assert not {"cpu_s", "start_monotonic_s", "loss"} & found["steps"].keys()
     assert "cpu_s_per_step" not in found["metrics"]

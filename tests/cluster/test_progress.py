@@ -133,7 +133,7 @@ def test_what_stands_in_a_pods_way_and_will_not_go_by_itself(state: Object, says
 
 
 def test_a_volume_that_cannot_be_mounted_is_told_by_an_event_alone() -> None:
-    """The pod's status says ContainerCreating for ever; 15 s are left for what comes right by itself."""
+    """The pod's status stays ContainerCreating; 15 s are allowed for what may recover."""
     pending = a_pod(state=waits("ContainerCreating"), phase="Pending")
     event = {
         "type": "Warning",
@@ -218,7 +218,7 @@ BUDGET = {"interruptionBudget": {"count": 1}}
 def test_one_of_anybodys_that_stalls_the_operator_is_named_with_what_is_wrong_in_it(
     spec: Object, why: str, *, seen: bool
 ) -> None:
-    """Seen on the operator of May 2026, webhooks off: it notices what comes before that one in its order, and nothing behind it.
+    """Seen in May 2026 without webhooks: the operator handles only what comes before it in order.
 
     What it notices gets its version and a count, as here; the other one stays bare.
     """
@@ -280,7 +280,7 @@ GROUP = "nodewright.nvidia.com"
 def stage_job(
     *conditions: str, failed: int = 0, recorded: bool = False, stage: str = "apply", **metadata: Any
 ) -> Object:
-    """The Job of a package's stage, as the operator makes it from v0.18 on; `recorded` when it has noted on the node how that ended."""
+    """The Job of a package's stage from v0.18 on; `recorded`: its end is noted on the node."""
     labels = {f"{GROUP}/name": "s", f"{GROUP}/stage": stage}
     notes = {f"{GROUP}/state-recorded": "true"} if recorded else {}
     found = [
@@ -760,7 +760,7 @@ UNINSTALLED = {"packages": {"tuning": {"version": "1.1.4", "uninstall": {"enable
 
 
 def test_an_explicit_uninstall_is_waited_for_also_between_its_pods() -> None:
-    """As the operator of 2026 does it (HandleFinalizer): the finalizer stays until no package that asks for it is in the node's state."""
+    """HandleFinalizer (2026): the finalizer stays while a requesting package is in the state."""
     going = {
         "metadata": {
             "name": "s",
@@ -784,7 +784,7 @@ def test_an_explicit_uninstall_is_waited_for_also_between_its_pods() -> None:
 
 
 def test_a_failed_attempt_that_is_kept_hinders_no_uninstall() -> None:
-    """From v0.18 on: the pod of an earlier stage stays, and the Job of the uninstall tries again where that fails."""
+    """From v0.18 on, an earlier stage's pod stays, and a failed uninstall Job tries again."""
     r = Removal("NodeWright", "s", 0.0)
     going = {"metadata": {"name": "s", "deletionTimestamp": "…"}, "spec": UNINSTALLED}
     state = {"n": {"tuning|1.1.4": {"stage": "uninstall", "state": "in_progress"}}}

@@ -1,4 +1,4 @@
-"""`data/kubernetes/rbac.yaml` is enough for what a run does, gives no more than it says, and what is missing is named."""
+"""`data/kubernetes/rbac.yaml` suffices for a run, grants only its stated rights; gaps are named."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ PARTS: dict[str, list[tuple[Kind, str, frozenset[str], bool]]] = {
 
 
 def documents(*parts: str) -> list[Object]:
-    """The file's objects without its Namespace: those of every run, and those of the parts that are named."""
+    """The file's objects for every run and the named parts, without its Namespace."""
     found = [one for one in yaml.safe_load_all(RBAC.read_text()) if one["kind"] != "Namespace"]
     optional = {
         "deeptweak-skyhook": "skyhook",
@@ -118,7 +118,7 @@ def admin(kubeconfig: Path, namespace: str) -> Cluster:
 def somebody(
     admin: Cluster, kubeconfig: Path, wanted: list[Object], target: Path, stack: ExitStack
 ) -> Path:
-    """A kubeconfig, written to `target`, of the file's service account with those rights only; they go when the stack is left."""
+    """A kubeconfig in `target` for the file's service account; rights end with the stack."""
     suffix = f"-{admin.namespace[-8:]}"
     for one in wanted:
         kind = KINDS[one["kind"]]
@@ -192,7 +192,7 @@ def may(cluster: Cluster, verb: str, kind: Kind, subresource: str = "", **where:
 def test_each_part_allows_what_it_says_and_no_more(
     allowed: Callable[[list[Object]], Cluster], part: str | None
 ) -> None:
-    """Every verb on every resource that the run side speaks of, in its own namespace and in another; and what it never needs."""
+    """Try every verb on all resources that the run side names, plus others, in two namespaces."""
     cluster = allowed(documents(*([part] if part else [])))
     granted = PARTS["every run"] + (PARTS[part] if part else [])
     strangers = [KINDS["ClusterRole"], KINDS["ServiceAccount"], Kind("v1", "secrets", "Secret")]
@@ -219,7 +219,7 @@ def test_each_part_allows_what_it_says_and_no_more(
 
 
 def asked_for() -> Iterator[tuple[str, str, str]]:
-    """What the run side's text asks for, as far as the kind is named where the verb is: file and line, verb, the kind's name in `api`."""
+    """The run side's requests as far as its source names the kind: place, verb, name in `api`."""
     verbs = {
         "get": ["get"],
         "list_": ["list"],
@@ -240,7 +240,7 @@ def asked_for() -> Iterator[tuple[str, str, str]]:
 
 
 def test_what_the_run_side_asks_for_is_granted() -> None:
-    """A new request without its right would be found by a user, on the cluster of somebody careful."""
+    """Else users on a strictly managed cluster would find a new request without its right."""
     granted = {
         (verb, kind) for rules in PARTS.values() for kind, _, verbs, _ in rules for verb in verbs
     }
@@ -253,7 +253,7 @@ def test_what_the_run_side_asks_for_is_granted() -> None:
 def test_a_run_asks_for_the_rights_of_its_parts_and_names_what_it_lacks(
     allowed: Callable[[list[Object]], Cluster], part: str | None
 ) -> None:
-    """Each alone: what the first part gives is enough for `--apply=agent`; each of the others is asked for where it is used."""
+    """Each alone: the first part suffices for `--apply=agent`; others are needed where used."""
     cluster = allowed(documents(*([part] if part else [])))
     runs: dict[str | None, tuple[Settings, Kind | None]] = {
         None: (Settings(Where(), ""), None),
@@ -301,7 +301,7 @@ def test_a_stream_of_jobs_needs_no_more(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Carried out with the file's rights: a Job with a checkpoint, its node drained and back, all taken away."""
+    """With the file's rights: a Job with a checkpoint, its node drained and back, all removed."""
     from fixtures.studies.jobs.engines import kubernetes
     from tests.cluster.streams import LONG_S, Streams, job
 

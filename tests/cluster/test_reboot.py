@@ -1,4 +1,4 @@
-"""Boot tokens through the operator's reboot: in force after one, gone after another, proved by boot id and /proc/cmdline.
+"""Boot tokens through the operator's reboot, verified by boot id and /proc/cmdline.
 
 The node is simulated, so is its machine (`operators/machines.py`): package pods and reboots change
 a folder, as they would the machine.
@@ -112,7 +112,7 @@ def target(
 
 @pytest.fixture
 def journals(monkeypatch: pytest.MonkeyPatch, cluster: Cluster) -> list[Json]:
-    """What the journal in the cluster says at the moment before each resource of the operator is made."""
+    """The cluster journal's content just before each operator resource is created."""
     found: list[Json] = []
     create = api.create
 
@@ -229,7 +229,7 @@ def apply_stock(target: Kubernetes) -> None:
 def test_tokens_that_the_boot_loader_knows_are_forgotten_though_the_node_was_never_booted_with_them(
     target: Kubernetes, machine: tuple[str, FakeRoot], cluster: Cluster
 ) -> None:
-    """Given up between the package and the reboot: or the next boot, whenever it comes, would be one with them. No reboot is needed."""
+    """Given up before the reboot: a later boot would otherwise use them. No reboot is needed."""
     node, fake = machine
     before, boot_id = files(fake), fake.get(BOOT_ID)
     fake.put(GRUB_CFG, "quiet splash isolcpus=1 nosmt")
@@ -243,7 +243,7 @@ def test_tokens_that_the_boot_loader_knows_are_forgotten_though_the_node_was_nev
     assert_untouched(cluster, node)
 
 
-def test_a_command_line_that_does_not_come_back_ends_the_run_and_stays_written_down_until_restore_succeeds(
+def test_a_command_line_that_stays_changed_ends_the_run_until_a_restore(
     target: Kubernetes, tweakset: TweakSet, machine: tuple[str, FakeRoot], cluster: Cluster
 ) -> None:
     """Somebody has changed the boot loader's settings meanwhile.

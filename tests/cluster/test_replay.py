@@ -61,7 +61,7 @@ def rows(table: str) -> list[Row]:
 
 
 CREATED = rows("""
-# A tweak set that comes into force. The first `complete` line says 0/1 nodes; what counts is the 1/1 that follows.
+# A tweak set in force. The first `complete` line has 0/1 nodes; the 1/1 that follows counts.
 skyhook_tuning_apply | create skyhook tune | delete skyhook
   0.566 waiting
   16.271 complete
@@ -87,7 +87,7 @@ skyhook_spec_pause_is_ignored | create skyhook specpause | delete skyhook
 # Deleted by the client at the first `complete` line, 40 ms before the one that counts.
 skyhook_recreate_same_name | create skyhook again | delete skyhook
   0.574 waiting
-# Complete 50 ms after the create, from the marks that an earlier resource of the name left on the node: not one pod ran.
+# Complete 50 ms after the create, from marks of an earlier resource of the name: no pod ran.
 # 2 s are left to a pod whose events come late.
 skyhook_recreate_same_name | create skyhook again ×2 | now change
   21.747 waiting
@@ -96,10 +96,11 @@ skyhook_recreate_same_name | create skyhook again ×2 | now change
 skyhook_no_matching_nodes | create skyhook nonode | delete skyhook
   0.587 waiting
   0.656 failed complete with 0/0 nodes
-# A step ended with an error: the pod tells it some 50 ms before the status does, with its exit code.
+# A step ended with an error: the pod shows its exit code some 50 ms before the status does.
 skyhook_script_fails | create skyhook fails | patch skyhook
   0.594 waiting
-  5.125 failed fails-half-1-1-1-apply-rig-node1-31eb71c3: container half-apply ended with exit code 1.
+  5.125 failed fails-half-1-1-1-apply-rig-node1-31eb71c3: container half-apply \
+ended with exit code 1.
 skyhook_check_fails | create skyhook check | delete skyhook
   0.609 waiting
   8.288 failed container chk-applycheck ended with exit code 1.
@@ -126,7 +127,7 @@ skyhook_node_ignored | create skyhook ignored | delete skyhook
   20.734 stuck is blocked
   20.754 waiting
   38.45 complete
-# The one behind is named its predecessor; the resource itself says only `waiting`. Priority counts, not the name.
+# The later one's predecessor is named; the resource has only `waiting`. Priority counts, not name.
 skyhook_two_in_order | create skyhook zz-first | delete skyhook
   0.666 waiting
   18.091 complete
@@ -136,23 +137,26 @@ skyhook_two_in_order | create skyhook aa-second | delete skyhook
   1.004 waiting waits behind 'zz-first' (priority 100), which is in_progress
   18.075 waiting
   34.272 complete
-# Nothing but 0/1: another resource, which the operator cannot read, stalls all. It is named, with what is wrong in it.
+# Only 0/1: a resource that the operator cannot read stalls all. It is named with its fault.
 # invalid is deleted now, and good goes on 10 ms later
 skyhook_invalid_stalls_all | create skyhook good | delete skyhook good
   3.652 waiting
-  13.68 stuck Skyhook 'invalid' stalls all others, including good: package 'pkg1': the operator takes a-z
+  13.68 stuck Skyhook 'invalid' stalls all others, including good: \
+package 'pkg1': the operator takes a-z
   15.676 stuck look for a Skyhook without a status, which stalls all
   15.718 waiting
   33.548 complete
 skyhook_invalid_stalls_all | create skyhook invalid | delete skyhook invalid
   0.639 waiting
-  10.68 stuck The operator cannot read Skyhook invalid, which stalls all others too: package 'pkg1': the operator takes
+  10.68 stuck The operator cannot read Skyhook invalid, which stalls all others too: \
+package 'pkg1': the operator takes
 skyhook_interrupt | create skyhook interrupt | delete job plain
   1.52 waiting
-  1.672 waiting Node rig-node1 is cordoned for an interrupt; Skyhook interrupt waits for pods with important=yes to end.
+  1.672 waiting Node rig-node1 is cordoned for an interrupt; \
+Skyhook interrupt waits for pods with important=yes to end.
   13.915 waiting
   45.89 complete
-# Its own pod stands there Running, with nobody to take it away: the operator is gone. 5 s after the last step that is said.
+# Its pod stays Running: the operator that would remove it is gone. Said 5 s after the last step.
 skyhook_operator_restart_midway | create skyhook midway | delete skyhook
   0.613 waiting
   12.83 stuck ended 5 s ago without a next step: the operator is not running
@@ -174,7 +178,7 @@ kaito_template_inference | create workspace web | delete workspace
 kaito_template_update_ignored | create workspace upd | patch workspace
   0.618 waiting
   3.512 complete
-# It was up at 3.48, and its container ended at 6.1. The Ready of 7.5 and 23.5 is a container started anew.
+# It was up at 3.48; its container ended at 6.1. Ready at 7.5 and 23.5 is a restarted container.
 kaito_template_batch_restarts | create workspace batch | delete workspace
   0.635 waiting
   3.48 complete
@@ -207,13 +211,18 @@ job_success | create job ok | delete job
   7.081 complete
 job_fail | create job bad | delete job
   0.631 waiting
-  4.939 failed (BackoffLimitExceeded): Job has reached the specified backoff limit. Pod bad-hd7q7: container c ended with exit code 3.
+  4.939 failed (BackoffLimitExceeded): Job has reached the specified backoff limit. \
+Pod bad-hd7q7: container c ended with exit code 3.
 job_fail_retries | create job retry | delete job
   0.622 waiting
-  3.669 waiting retry-nrt4q: container c ended with exit code 3. The Job tries again (1 failed, backoffLimit 2)
-  14.516 waiting retry-5fwbj: container c ended with exit code 3. The Job tries again (1 failed, backoffLimit 2)
-  16.626 waiting retry-5fwbj: container c ended with exit code 3. The Job tries again (2 failed, backoffLimit 2)
-  35.564 waiting retry-ft57b: container c ended with exit code 3. The Job tries again (2 failed, backoffLimit 2)
+  3.669 waiting retry-nrt4q: container c ended with exit code 3. \
+The Job tries again (1 failed, backoffLimit 2)
+  14.516 waiting retry-5fwbj: container c ended with exit code 3. \
+The Job tries again (1 failed, backoffLimit 2)
+  16.626 waiting retry-5fwbj: container c ended with exit code 3. \
+The Job tries again (2 failed, backoffLimit 2)
+  35.564 waiting retry-ft57b: container c ended with exit code 3. \
+The Job tries again (2 failed, backoffLimit 2)
   37.583 failed BackoffLimitExceeded
 job_deadline | create job slow | delete job
   0.603 waiting
@@ -226,7 +235,7 @@ job_evicted | create job evicted | delete job
 job_evicted_no_retry | create job evicted0 | delete job
   0.625 waiting
   2.67 failed Pod evicted0-5kpxn was ended from outside (EvictionByEvictionAPI
-# The Jobs beside an interrupt: the protected one ends by itself, the other one's pod is evicted and tried again.
+# Jobs beside an interrupt: the protected one ends; the other's pod is evicted and tried again.
 skyhook_interrupt | create job important | create skyhook
   0.602 waiting
 # by the operator's cordon
@@ -241,7 +250,8 @@ skyhook_interrupt | create job plain | delete job plain
 # the deadline deletes the pod, 3 ms before the Job says so
 job_unschedulable | create job nowhere | delete job
   0.64 waiting
-  0.669 waiting cannot be scheduled (Unschedulable): 0/1 nodes are available: 1 node(s) didn't match Pod's node affinity/selector
+  0.669 waiting cannot be scheduled (Unschedulable): 0/1 nodes are available: \
+1 node(s) didn't match Pod's node affinity/selector
   5.67 stuck cannot be scheduled (Unschedulable): 0/1 nodes are available
   6.03 waiting
   6.033 failed DeadlineExceeded
@@ -257,12 +267,13 @@ job_delete_orphans | create job orphan | delete pod
 
 # What keeps a deletion from its end.
 HELD_UP = rows("""
-# The operator is down, its finalizer stays: said after 5 s; a deletion takes 0.02 s otherwise. It was started at 25.19.
+# The operator is down until 25.19, its finalizer stays: said after 5 s; else deletion takes 0.02 s.
 skyhook_operator_down_delete | delete skyhook downdel | delete skyhook downtwo
   19.175 waiting is being deleted
-  24.21 stuck Skyhook downdel still exists 5 s after its deletion: its controller does not remove skyhook.nvidia.com/skyhook
+  24.21 stuck Skyhook downdel still exists 5 s after its deletion: \
+its controller does not remove skyhook.nvidia.com/skyhook
   25.545 complete
-# The Job is gone at once and its pod is nobody's; it ends at 10.768, and the client deletes it at 18.778.
+# The Job is gone at once; its ownerless pod ends at 10.768, and the client deletes it at 18.778.
 job_delete_orphans | delete job orphan |
   1.735 waiting is being deleted
   1.773 waiting Pod orphan-jtfcv
@@ -291,7 +302,7 @@ def compare(found: list[Said], expected: list[Thought]) -> None:
 
 @pytest.mark.parametrize("row", CREATED, ids=str)
 def test_what_is_thought_of_something_new(row: Row) -> None:
-    """From the creation on: when is it complete, when has it failed, when must somebody act, and with which reason."""
+    """From creation on: complete, failed or stuck, when, and with which reason."""
     seen = part(lines(row.recording), row.begin, row.end, row.nth)
     client = client_of(row, seen.t)
     compare(list(play(seen, client.take, client.at)), row.thinks)
@@ -320,7 +331,7 @@ def test_what_keeps_a_deletion_from_its_end(row: Row) -> None:
 
 @pytest.mark.parametrize(("recording", "action"), deletions())
 def test_deleted_is_what_is_gone_with_all_its_pods(recording: str, action: str) -> None:
-    """Not the moment at which the resource is gone: its pods end up to 3 s later, and until then the operator writes marks on the node."""
+    """Not when the resource is gone: its pods end up to 3 s later, and the node is still marked."""
     seen = part(lines(recording), action, "create skyhook again")
     client = removal(action, seen.t)
     name = action.split()[2]
@@ -348,7 +359,7 @@ FAILED = [row for row in CREATED if row.thinks and row.thinks[-1][1] == "failed"
 
 @given(data=st.data())
 def test_no_piece_of_a_failure_looks_like_a_success(data: st.DataObject) -> None:
-    """However the watch stutters (events twice, again from the start, a part only): what failed is never `complete`, and stays failed.
+    """Whatever a watch repeats or omits, a failed resource is never `complete` and stays failed.
 
     A template that serves is the exception: up at first, it is complete until its container ends,
     and never again.
@@ -374,7 +385,7 @@ def test_no_piece_of_a_failure_looks_like_a_success(data: st.DataObject) -> None
 
 @given(data=st.data())
 def test_missing_fields_are_missing_and_no_crash(data: st.DataObject) -> None:
-    """Another version of the API, a trimmed cache: an event that lacks anything says less, and breaks nothing."""
+    """With another API version or a trimmed cache, an event gives less but breaks nothing."""
     row = data.draw(st.sampled_from(CREATED))
     seen = part(lines(row.recording), row.begin, row.end, row.nth)
     draw = random.Random(data.draw(st.integers(0, 2**32 - 1)))

@@ -1,4 +1,4 @@
-"""What the client concludes of the operator from v0.18 to v0.20, from recordings made with stand-ins (`standins/README.md`)."""
+"""The client's conclusions on the operator v0.18 to v0.20, from stand-ins' recordings."""
 
 from __future__ import annotations
 
@@ -18,23 +18,32 @@ nodewright_jobs | create nodewright tune | delete nodewright
 # The status says `erroring` from 3.991 on; the Job tries again 10 s later.
 nodewright_retry_v018 | create nodewright again | delete nodewright
   0.503 waiting
-  3.991 waiting container tuning-applycheck ended with exit code 1. The Job tries again (1 failed, backoffLimit 3).
+  3.991 waiting container tuning-applycheck ended with exit code 1. \
+The Job tries again (1 failed, backoffLimit 3).
   17.141 waiting
   26.672 complete
 nodewright_retry_v020 | create nodewright again | delete nodewright
   0.504 waiting
-  3.957 waiting container tuning-applycheck ended with exit code 1. The Job tries again (1 failed, backoffLimit 3).
+  3.957 waiting container tuning-applycheck ended with exit code 1. \
+The Job tries again (1 failed, backoffLimit 3).
   17.116 waiting
   26.028 complete
 nodewright_retries_spent | create nodewright spent | delete nodewright
   0.5 waiting
-  3.938 waiting 637e8: container tuning-applycheck ended with exit code 1. The Job tries again (1 failed, backoffLimit 3).
-  17.192 waiting 637e8: container tuning-applycheck ended with exit code 1. The Job tries again (2 failed, backoffLimit 3).
-  17.198 waiting a86bd: container tuning-applycheck ended with exit code 1. The Job tries again (2 failed, backoffLimit 3).
-  40.404 waiting a86bd: container tuning-applycheck ended with exit code 1. The Job tries again (3 failed, backoffLimit 3).
-  40.41 waiting 04a92: container tuning-applycheck ended with exit code 1. The Job tries again (3 failed, backoffLimit 3).
-  83.667 waiting 6deeb: container tuning-applycheck ended with exit code 1. The Job tries again (3 failed, backoffLimit 3).
-  83.668 failed package tuning 1.1.4, stage apply on node standin-node1 is erroring. Job spent-tuning-1-1-4-apply
+  3.938 waiting 637e8: container tuning-applycheck ended with exit code 1. \
+The Job tries again (1 failed, backoffLimit 3).
+  17.192 waiting 637e8: container tuning-applycheck ended with exit code 1. \
+The Job tries again (2 failed, backoffLimit 3).
+  17.198 waiting a86bd: container tuning-applycheck ended with exit code 1. \
+The Job tries again (2 failed, backoffLimit 3).
+  40.404 waiting a86bd: container tuning-applycheck ended with exit code 1. \
+The Job tries again (3 failed, backoffLimit 3).
+  40.41 waiting 04a92: container tuning-applycheck ended with exit code 1. \
+The Job tries again (3 failed, backoffLimit 3).
+  83.667 waiting 6deeb: container tuning-applycheck ended with exit code 1. \
+The Job tries again (3 failed, backoffLimit 3).
+  83.668 failed package tuning 1.1.4, stage apply on node standin-node1 is erroring. \
+Job spent-tuning-1-1-4-apply
 # The Job ended at 4.1; the operator, started again at 27.1, takes note of it.
 nodewright_operator_stopped | create nodewright left | delete nodewright
   0.5 waiting

@@ -1,8 +1,9 @@
-"""An API server that has just started: it answers 403 to everybody until it has loaded who may do what. Played by a server of this process.
+"""An API server that has just started: 403 to all until it has loaded the access rules.
 
-Recorded on kube-apiserver 1.34, killed and started again after 12 s, with a token of the rights of
-rbac.yaml: connections are refused for 3.7 s more, then every request is answered 403 while
-`/readyz` says nothing; 0.1 s later they succeed, and `/readyz` says 500 for a second.
+Played by a server of this process. Recorded on kube-apiserver 1.34, killed and started again after
+12 s, with a token of the rights of rbac.yaml: connections are refused for 3.7 s more, then every
+request is answered 403 while `/readyz` says nothing; 0.1 s later they succeed, and `/readyz` says
+500 for a second.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ ONE = {"kind": "ConfigMap", "metadata": {"name": "one", "resourceVersion": "7"}}
 
 
 class Server(ThreadingHTTPServer):
-    """`refusals` requests are answered 403, then all succeed; `/readyz` says `ready` from the `ready_after`-th time on."""
+    """Refuse `refusals` requests, then serve; `/readyz` is ready from request `ready_after` on."""
 
     refusals, ready_after, ready_asked, asked = 0, 0, 0, 0
     lock = threading.Lock()
@@ -150,7 +151,7 @@ CIPHERTEXT = bytes.fromhex("170303001afc8e2d0a90")
 
 
 class Response:
-    """An answer that goes on, as far as a stream needs it: a stand-in, since the moment cannot be met in a real one."""
+    """A stand-in for an endless answer: the moment cannot be met on a real server."""
 
     connection = None
 
@@ -179,7 +180,7 @@ def test_what_comes_after_it_was_shut_is_no_line(
 def test_a_kubelet_s_word_that_a_log_is_gone_is_no_line_of_it(
     cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Recorded of a pod whose Job's deadline had passed, asked again while its container was being removed; it comes with status 200."""
+    """Recorded past a Job's deadline, while its container was being removed; the status is 200."""
 
     class Gone(Response):
         def stream(self, _: int) -> Iterator[bytes]:

@@ -1,4 +1,4 @@
-"""Workspaces as manifests: our workload in a template, and a user's file that is taken to the leased node."""
+"""Workspaces as manifests: a workload in a template, and a user's file for the leased node."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def a_job() -> dict[str, Any]:
 
 
 def test_a_workload_of_ours_is_the_job_s_pod_in_a_template() -> None:
-    """The same container but for --linger; what places it and how often it is started is KAITO's business."""
+    """The same container but for --linger; KAITO places and starts it."""
     job = a_job()
     made = kaito.workspace_of_job(job, SPOT)
     ours = job["spec"]["template"]["spec"]
