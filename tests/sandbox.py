@@ -1,7 +1,7 @@
-"""Commands under a container's restrictions, by util-linux alone: no container, a small stand-in for what one may not do.
+"""Run commands under a container's restrictions by util-linux alone, without a container.
 
-By hand: `python -m tests.sandbox COMMAND…` runs a command as root in a default container sees the
-machine, or that root does.
+`python -m tests.sandbox COMMAND…` runs a command by hand, with the view and the rights of root in a
+default container.
 """
 
 from __future__ import annotations
@@ -16,7 +16,10 @@ HOUSE = Path(__file__).parents[1]
 NEEDED = (HOUSE, Path(sys.prefix), Path(sys.base_prefix))
 NOBODY = 65534  # what it can do, any user can
 # What Docker and containerd give by default (moby: oci/caps/defaults.go).
-CAPABILITIES = "chown,dac_override,fsetid,fowner,mknod,net_raw,setgid,setuid,setfcap,setpcap,net_bind_service,sys_chroot,kill,audit_write"
+CAPABILITIES = (
+    "chown,dac_override,fsetid,fowner,mknod,net_raw,setgid,setuid,setfcap,setpcap,"
+    "net_bind_service,sys_chroot,kill,audit_write"
+)
 # What they mount read-only (containerd: oci/spec.go), each on itself.
 READ_ONLY = ("/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys", "/proc/sysrq-trigger")
 
@@ -35,7 +38,7 @@ def private_mounts(*commands: str) -> tuple[str, ...]:
 
 
 def as_nobody(hold: Path) -> tuple[str, ...]:
-    """Run what follows as an ordinary user who sees this Python and this repository, even below root's own closed folders.
+    """Run what follows as an ordinary user who sees this Python and repository, wherever they are.
 
     Each closed folder is covered by an empty one with only what is needed in it. The lock that the
     tests hold is out of sight too, for an ordinary user's run respects it.
@@ -63,7 +66,7 @@ def as_nobody(hold: Path) -> tuple[str, ...]:
 
 
 def sandboxed() -> tuple[str, ...]:
-    """Run what follows as root in a container would be: processes of its own, /proc/sys and /sys read-only, few capabilities."""
+    """Run what follows as root in a container: own PIDs, few rights, read-only /proc/sys, /sys."""
     commands = [
         f"if [ -e {path} ]; then mount --bind {path} {path}; mount -o remount,bind,ro {path}; fi"
         for path in READ_ONLY

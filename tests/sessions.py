@@ -1,4 +1,4 @@
-"""Real `pytest benchmarks/` sessions in a process of their own, with everything they write in one folder."""
+"""Real `pytest benchmarks/` sessions in their own process, with all files in one folder."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class Place:
         return self.folder / "state"
 
     def command(self, *options: str, workload: str = "idle") -> list[str]:
-        """The main job, or the study whose option is given, on a workload that needs no framework, as a user would call it."""
+        """Return a user's command for the main job, or for the study whose option is given."""
         fixed = [f"--workloads={workload}", f"--benchmark-storage={self.storage}"]
         fixed += [word for plugin in WITHOUT for word in ("-p", f"no:{plugin}")]
         laid_out = any(
@@ -98,7 +98,7 @@ class Place:
         )
 
     def start(self, *options: str) -> subprocess.Popen[str]:
-        """Begin a session, as the leader of its process group; its output goes to a file in the folder."""
+        """Begin a session as leader of its process group, its output in a file of the folder."""
         with (self.folder / "output").open("w") as sink:
             process = subprocess.Popen(
                 self.command(*options),
@@ -117,7 +117,7 @@ class Place:
         return Done(process.wait(self.patience_s), (self.folder / "output").read_text())
 
     def clear_up(self) -> None:
-        """End the sessions that a failed test has left, and put back what they had in force: other tests have this machine next."""
+        """End the sessions left by a failed test, and put back their settings for other tests."""
         left = [process for process in self.started if process.poll() is None]
         self.started.clear()
         for process in left:
@@ -261,7 +261,7 @@ def until(
 def caught(
     condition: Callable[[], bool], process: subprocess.Popen[str], every_s: float = 0.002
 ) -> Iterator[None]:
-    """Hold a session still at a moment at which something is so: what the block does is done then, however late this process gets there."""
+    """Hold a session still while `condition` holds, so that the block runs then, however late."""
     while True:
         until(condition, process, every_s)
         process.send_signal(signal.SIGSTOP)

@@ -1,4 +1,4 @@
-"""Files as stock pytest-benchmark saves them, with known times; statistics are made by its own code."""
+"""Files as stock pytest-benchmark saves them: known times, statistics by its own code."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from fixtures.storage import AtomicStorage
 
 def storage_in(folder: Path) -> AtomicStorage:
     """The storage of a session whose runs are kept right in a folder."""
-    return AtomicStorage(str(folder), Logger(Logger.QUIET), "")  # type: ignore[no-untyped-call]  # it ships no types
+    return AtomicStorage(str(folder), Logger(Logger.QUIET), "")  # type: ignore[no-untyped-call]
 
 
 def stored(run: dict[str, Any], folder: Path, name: str) -> Path:

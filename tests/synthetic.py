@@ -1,4 +1,4 @@
-"""Saved runs made from a seed: the same JSON a real run writes, with effects, run effects, drift and failures that are known.
+"""Make saved runs as a real run writes them, with known effects, run effects, drift and failures.
 
 Times are log-normal: a cell's level is base · drift · exp(run effect), its steps scatter around
 that level. An arm with `gain` 0.05 does 1.05 times as much work in the same time. `tests/` may use
@@ -143,7 +143,7 @@ def saved_file(folder: Path, made: Made = Made(), name: str = "run.json") -> Pat
 
 
 def in_turns(saved: JSON, slice_steps: int = 4) -> JSON:
-    """Let the cells of each block take turns, in the order of the arms: the steps after the warm-up in slices of so many.
+    """Let a block's cells take turns in the order of the arms, in slices of `slice_steps`.
 
     A step follows the one before without a pause, whoever made it; blocks are a minute apart.
     """

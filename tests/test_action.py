@@ -1,4 +1,4 @@
-"""The GitHub Action that gates: its own scripts run in bash, on made-up runs, with a stand-in for GitHub's CLI."""
+"""The GitHub Action that gates: its own scripts in bash, made-up runs, a stand-in for `gh`."""
 
 from __future__ import annotations
 
@@ -34,7 +34,8 @@ import json, os, pathlib, sys
 folder, given = pathlib.Path({folder!r}), sys.argv[1:]
 method = given[given.index("--method") + 1] if "--method" in given else "GET"
 path = next(one for one in given if one.startswith("repos/"))
-body = next((pathlib.Path(one.removeprefix("body=@")).read_text() for one in given if one.startswith("body=@")), None)
+files = (one.removeprefix("body=@") for one in given if one.startswith("body=@"))
+body = next((pathlib.Path(one).read_text() for one in files), None)
 with (folder / "calls").open("a") as file:
     file.write(json.dumps([method, path, body, os.environ["GH_TOKEN"]]) + "\\n")
 if method in {refuses!r}:
@@ -106,7 +107,7 @@ class Site:
         return run_action(ACTION, self.workspace, given, self.github, {"PATH": path})
 
     def judged(self, candidate: str = "run.json:stock-again", **inputs: str) -> Job:
-        """Run the action with a gate that has judged already: `slower` is a regression, all else passes."""
+        """Run the action with a gate that has judged: `slower` is a regression, all else passes."""
         python = self.folder / "judged"
         python.write_text(JUDGED.format(python=sys.executable, folder=self.folder))
         python.chmod(0o755)
@@ -132,7 +133,7 @@ def page(job: Job) -> str:
 
 
 def comment(number: int, body: str, kind: str = "Bot") -> dict[str, Any]:
-    """A comment in the form of GitHub's REST API (issues/comments), as far as the action reads it."""
+    """Return a comment as in GitHub's REST API (issues/comments), as far as the action reads it."""
     return {"id": number, "body": body, "user": {"login": "someone", "type": kind}}
 
 
@@ -156,7 +157,7 @@ def test_red(site: Site) -> None:
     )
     assert "## ❌ Regression" in job.summary
     assert "title=Regression%3A cnn_train%2C slower%2C" in job.log
-    suite = ET.parse(Path(job.outputs["folder"]) / "gate.junit.xml").find("testsuite")  # noqa: S314  # our own
+    suite = ET.parse(Path(job.outputs["folder"]) / "gate.junit.xml").find("testsuite")  # noqa: S314
     assert suite is not None
     assert suite.get("failures") == "1"
     assert page(job) in job.summary
@@ -181,7 +182,7 @@ def test_a_damaged_file_is_refused_and_named(site: Site) -> None:
 
 
 def test_a_crash_is_no_regression(site: Site) -> None:
-    """Python answers 1 for a traceback too; nothing was judged, and nobody should look for a slow tweak."""
+    """Python exits with 1 on a traceback too; nothing was judged, so no tweak is to blame."""
     job = site.gate(python="/bin/false")
     assert (job.exit_code, job.outputs["ruling"], job.outputs["exit-code"]) == (2, "refused", "2")
 
@@ -324,13 +325,14 @@ def test_a_key_that_could_end_the_marker_is_refused(site: Site) -> None:
 
 
 def test_without_an_interpreter_the_action_makes_itself_one(site: Site) -> None:
-    """Shown with a stand-in for python3, whose venv notes what pip is asked for and otherwise is this interpreter."""
+    """With a stand-in for python3 whose venv notes pip's words and is else this interpreter."""
     site.has()
     (site.folder / "bin").mkdir()
     python3 = site.folder / "bin/python3"
     python3.write_text(f"""#!/bin/bash
 mkdir -p "$3/bin"
-printf '%s\\n' '#!/bin/bash' '[[ "$2" != pip ]] || exec echo "$@" >> "{site.folder}/pip"' 'exec "{sys.executable}" "$@"' > "$3/bin/python"
+printf '%s\\n' '#!/bin/bash' '[[ "$2" != pip ]] || exec echo "$@" >> "{site.folder}/pip"' \\
+    'exec "{sys.executable}" "$@"' > "$3/bin/python"
 chmod +x "$3/bin/python"
 """)
     python3.chmod(0o755)

@@ -1,4 +1,4 @@
-"""The house stands as CONTRIBUTING.md draws it: imports point one way, every file says what it is and stays one idea long."""
+"""The house follows CONTRIBUTING.md: imports one way, each file with its purpose and one idea."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def named(path: Path) -> str:
 
 
 def imports(path: Path) -> Iterator[tuple[str, int]]:
-    """Each import of a module, wherever it stands in the file: (dotted name, level); level 0 is absolute."""
+    """Yield each import of a module, nested ones too: (dotted name, level); level 0 is absolute."""
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
             yield from ((alias.name, 0) for alias in node.names)
@@ -79,7 +79,7 @@ def imports(path: Path) -> Iterator[tuple[str, int]]:
 
 @pytest.mark.parametrize("room", ALLOWED)
 def test_imports_point_one_way(room: str) -> None:
-    """`benchmarks` → `fixtures`; `fixtures` and `analysis` never import each other, nor anybody's tests."""
+    """`benchmarks` → `fixtures`; `fixtures` and `analysis` import neither each other nor tests."""
     crossing = {
         f"{named(path)} imports {name}"
         for path in modules(room)
@@ -156,7 +156,7 @@ def test_imports_inside_a_folder_are_relative_and_across_folders_absolute() -> N
 
 
 def _needed(path: Path) -> set[Path]:
-    """Modules of its room that a module imports, inside functions too; for types alone does not count."""
+    """Return the modules of its room that a module imports, nested too, except for types alone."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
     for node in ast.walk(tree):
         if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
@@ -180,7 +180,7 @@ def _needed(path: Path) -> set[Path]:
 
 @pytest.mark.parametrize("room", ["analysis", "control", "fixtures"])
 def test_imports_go_in_no_circle_and_down_few_floors(room: str) -> None:
-    """Neighbours in a folder share a floor; what a module imports from another folder stands at least one below."""
+    """A folder's modules share a floor; imports from another folder are at least one floor down."""
     floors: dict[Path, int] = {}
     for path in TopologicalSorter(
         {path: _needed(path) for path in modules(room)}
@@ -236,7 +236,7 @@ def test_a_room_keeps_to_its_budget(room: str) -> None:
 
 
 def test_one_room_starts_processes() -> None:
-    """There each has its session, its end with ours and its deadline; whoever starts one elsewhere forgets one of these."""
+    """There each has its session, its end with ours and its deadline; elsewhere one is missed."""
     starts = re.compile(
         r"\bPopen\b|\bsubprocess\.\w|\bos\.(?:fork|forkpty|posix_spawn|system|popen)\b"
     )

@@ -1,4 +1,4 @@
-"""What somebody else writes during a run: cells that leave that key as found fail, and it is not called ours. On a fake machine."""
+"""Another's writes in a run, on a fake machine: cells that leave that key fail, not called ours."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ SOMEBODY_ELSE = (
 
 
 class Shared(Local):
-    """A machine in a folder, on which somebody else does something in the middle of a cell; `deaf`, if it cannot be read."""
+    """A machine in a folder, where another acts in the middle of a cell; unreadable if `deaf`."""
 
     def __init__(self, folder: Path) -> None:
         super().__init__(folder)
@@ -138,7 +138,7 @@ def session(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Harness
 def test_a_key_that_is_as_found_in_a_cell_must_be_so_when_it_begins_and_when_it_ends(
     session: Harness,
 ) -> None:
-    """In the cell in which it was written, in stock, and in every later one that does not set it; the others stand."""
+    """In the cell of the write, in stock, and in later cells that leave it; the others stand."""
     ratio, swappiness = session.named("vm.dirty_ratio"), session.named("vm.swappiness")
     assert session.cell("stock") is None
     assert session.cell(ratio, meanwhile=swapping("33")) == SOMEBODY_ELSE.format(
@@ -190,7 +190,7 @@ def test_a_key_that_was_changed_and_set_back_as_a_cell_ran_fails_it(
 def test_what_putting_back_took_is_in_the_record_once(
     session: Harness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A pod ended by force, an undo script that failed: known for good, although every value is back."""
+    """A pod ended by force, a failed undo script: recorded for good, though every value is back."""
     restore = session.target.restore
     monkeypatch.setattr(
         session.target, "restore", lambda: replace(restore(), notes=("pod p was deleted by force",))
@@ -344,7 +344,7 @@ def test_every_sysctl_of_every_set_is_known_by_its_file() -> None:
 
 
 def test_what_was_once_not_proved_stays_so() -> None:
-    """The next cell found what the first had left, put that back, and it was read: that proves nothing of the first."""
+    """The next cell put back and read what the first had left: that proves nothing of the first."""
     proof = Proof()
     proof.applied(Effects({SWAPPINESS: "60"}, {SWAPPINESS: ("60", "10")}, 0.0), [SWAPPINESS])
     proof.restored(Restored(), {SWAPPINESS: "10"})

@@ -1,4 +1,4 @@
-"""Which cells there are and in which order: complete blocks, shuffled by a seed, always with the machine as it was found."""
+"""Cells and their order: complete blocks, shuffled by a seed, always with stock."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def every_pair(workloads: list[str], sets: list[str]) -> list[tuple[str, str]]:
 def test_every_pair_runs_once_in_every_block(
     workloads: list[str], sets: list[str], blocks: int, seed: int
 ) -> None:
-    """A randomised complete block design: no block lacks a pair, none has it twice, and blocks come one after the other."""
+    """A randomised complete block design: each block has each pair once, blocks are in sequence."""
     found = randomized_blocks("study", every_pair(workloads, sets), blocks, seed)
     wanted = set(itertools.product(workloads, ["stock", "stock-again", *sets]))
     for block in range(1, blocks + 1):
@@ -95,7 +95,7 @@ def test_orders_differ_between_blocks_seeds_and_studies() -> None:
 
 
 def test_every_place_in_a_block_is_taken_by_every_set_in_the_long_run() -> None:
-    """Stock is not always first: over 400 blocks each of 4 sets is first in about 100 (binomial sd 8.7; six of them allowed)."""
+    """Over 400 blocks each of 4 sets is first in about 100 (binomial sd 8.7; six are allowed)."""
     found = randomized_blocks("study", every_pair(["cnn"], ["a", "b"]), 400, 1)
     first = [c.tweakset for c in found if (c.order - 1) % 4 == 0]
     for name in ("stock", "stock-again", "a", "b"):

@@ -39,7 +39,7 @@ STUDY = Study(
 
 
 class Made(Workload):
-    """A workload that reads data sets, of which a tar cannot be read here; its parameters go with each other, but a zip has no readers."""
+    """A workload on data sets; a tar cannot be read here, and a zip allows no `readers`."""
 
     __module__ = "fixtures.workloads.made"
     description = "made up"
@@ -93,13 +93,13 @@ def planned(folder: Path, study: Study = STUDY, **given: Any) -> RunPlan:
 
 
 def test_parameters_are_crossed_and_no_variant_comes_twice(tmp_path: Path) -> None:
-    """Of the study's two workloads `kind` takes the place of what they had: 2 x 2 variants are left."""
+    """`kind` takes the place of that in the study's two workloads: 2 x 2 variants are left."""
     found = names(tmp_path, vary=(("kind", ("raw", "tar")), ("readers", ("0", "3"))))
     assert found == ["made", "made:readers=3", "made:kind=tar", "made:kind=tar:readers=3"]
 
 
 def test_what_is_varied_together_is_looked_at_together(tmp_path: Path) -> None:
-    """One parameter after the other would meet a variant that cannot be, and that nobody asked for."""
+    """One parameter after the other would meet an impossible variant that was not requested."""
     study = replace(STUDY, workloads=("made:kind=zip",))
     assert names(tmp_path, study=study, vary=(("readers", ("2",)), ("kind", ("tar",)))) == [
         "made:kind=tar:readers=2"
@@ -262,7 +262,7 @@ def test_what_a_workload_draws_is_drawn_anew_in_each_block_and_in_each_run(tmp_p
 
 
 def test_what_cannot_run_here_is_skipped_with_its_reason_and_takes_no_time(tmp_path: Path) -> None:
-    """The other variant of the study is measured: stock and its copy in two blocks, at a second each."""
+    """The study's other variant is measured: stock and its copy in two blocks, a second each."""
     found = planned(tmp_path)
     assert {
         cell.workload: found.why_skipped(cell)
@@ -314,7 +314,7 @@ def test_a_plan_says_what_is_to_be_made_and_that_it_takes_longer_for_that(
 def test_who_asks_for_what_cannot_run_is_told_at_the_end(
     tmp_path: Path, given: dict[str, Any], missing: dict[str, str]
 ) -> None:
-    """And the session ends with 2; where the study has it among others, it is skipped and no more."""
+    """And the session ends with 2; where the study has it among others, it is only skipped."""
     assert planned(tmp_path, **given).unmeasurable() == missing
 
 

@@ -1,4 +1,4 @@
-"""The CI cookbook: its files are read by what they are for, its commands have the options they use."""
+"""The CI cookbook: its files are read by their programs, and its commands have their options."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def test_the_action_has_the_inputs_and_outputs_that_are_listed() -> None:
 
 
 def test_the_example_job_gives_the_action_what_it_needs(tmp_path: Path) -> None:
-    """Nothing it does not know, nothing required left out; the runs it names are not here, so it is refused."""
+    """No unknown input, no required one missing; the runs it names are absent, so it is refused."""
     (example,) = [block for block in blocks("yaml") if "actions/gate" in block]
     (inputs,) = [
         step["with"] for step in yaml.safe_load(example)["jobs"]["bench"]["steps"] if "with" in step

@@ -1,4 +1,4 @@
-"""`python -m fixtures`: the commands beside the main job; what they do to a machine is in test_interrupt.py."""
+"""`python -m fixtures`: commands beside the main job; test_interrupt.py has their effects."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def test_list_says_more_of_what_is_named(call: Callable[..., Done]) -> None:
 
 
 def test_list_takes_the_path_of_a_manifest(call: Callable[..., Done], tmp_path: Path) -> None:
-    """One of one's own, with settings for which it gives no reason; of a path of the catalogue it says what it says of the name."""
+    """A file without a reason for its settings; a catalogue's path prints what its name does."""
     own = tmp_path / "own.yaml"
     own.write_text(
         Path("data/tweaks/memory-reclaim.yaml")
@@ -181,7 +181,7 @@ def test_help_says_what_each_command_is_for(call: Callable[..., Done]) -> None:
 def test_doctor_says_of_every_tweak_set_whether_it_can_be_applied(
     command: Callable[..., Done],
 ) -> None:
-    """The answer first, then what cannot be done here; what is fine stands at the end, on one line."""
+    """The answer first, then what cannot be done here; what is fine is one line at the end."""
     done = command("doctor")
     answer = {0: "A run can start. ", 2: "No run can start. "}[
         done.code
@@ -205,9 +205,8 @@ def test_a_journal_that_somebody_edited_is_not_guessed_at(
     done = command("restore")
     assert (done.code, done.out.count("\n")) == (2, 1)
     assert f"{place.state}/journal.jsonl, line 1: " in done.out
-    (
-        place.state / "journal.jsonl"
-    ).unlink()  # it is there still; a real run on this machine would take it for one that was killed
+    # A real run on this machine would take it for one of a killed run.
+    (place.state / "journal.jsonl").unlink()
 
 
 def test_restore_from_a_damaged_journal_ends_with_2(
@@ -231,7 +230,7 @@ def test_restore_from_a_damaged_journal_ends_with_2(
 def test_restore_puts_back_a_gpu_that_a_killed_run_has_left_changed(
     place: Place, tmp_path: Path
 ) -> None:
-    """On a stand-in for NVML; what it does to clocks, limit and MPS is in power/test_cap_gpu_full.py."""
+    """On a stand-in for NVML; for clocks, limit and MPS see power/test_cap_gpu_full.py."""
     uuid, gpu = "GPU-00000000-0000-0000-0000-000000000000", tmp_path / "gpu"
     gpu.write_text("150000 1200 0\n")
     place.environment = {"LD_LIBRARY_PATH": str(library(tmp_path)), "FAKE_NVML_STATE": str(gpu)}

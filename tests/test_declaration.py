@@ -1,4 +1,4 @@
-"""What becomes of a study and the command line: which cells in which design, and what cannot be, said in a line that tells what to do."""
+"""From study and command line to cells and design, and a line with a remedy where impossible."""
 
 from __future__ import annotations
 
@@ -180,7 +180,7 @@ def test_a_design_file_is_for_one_study(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("level", ["banana", "1 2 3", "1.5", "0x"])
 def test_a_level_of_a_number_that_is_none_is_refused(tmp_path: Path, level: str) -> None:
-    """By the manifest's own value; in words that say where it stands, which in a design file is a line."""
+    """By the manifest's own value, with the place, which in a design file is a line."""
     says = (
         f"vm.swappiness cannot be set to {level!r}: it needs a whole number, such as '10'. "
         "Correct the level, or drop it."
@@ -202,8 +202,8 @@ def test_what_a_key_takes_is_known_from_the_machine_too(tmp_path: Path) -> None:
     odd = manifest(tmp_path, "odd", KEYS | {"vm.swappiness": "many"})
     with pytest.raises(
         BadInput,
-        match=r"odd\.yaml: vm\.swappiness cannot be set to 'many': it needs a whole number, such as "
-        r"'\d+'\.",
+        match=r"odd\.yaml: vm\.swappiness cannot be set to 'many': "
+        r"it needs a whole number, such as '\d+'\.",
     ):
         planned(tmp_path, design="ablation", tweaks=odd)
     assert planned(tmp_path, tweaks=odd).cells  # in a matrix its own cells say so
@@ -360,7 +360,8 @@ def test_other_blocks_than_the_file_has_are_refused(tmp_path: Path) -> None:
 
 
 def test_of_several_tweak_sets_a_row_says_which(tmp_path: Path) -> None:
-    both = f"{manifest(tmp_path)},{manifest(tmp_path, 'other', {'vm.swappiness': '1', 'vm.dirty_ratio': '5'})}"
+    other = manifest(tmp_path, "other", {"vm.swappiness": "1", "vm.dirty_ratio": "5"})
+    both = f"{manifest(tmp_path)},{other}"
     found = by_file(tmp_path, "1,1,idle,other.x,,7,,N,\n2,1,idle,knobs,+,+,+,N,\n", tweaks=both)
     assert found.layout.of("other.x") == "vm.dirty_ratio=7"
     with pytest.raises(
@@ -380,7 +381,7 @@ def test_several_nodes_take_less_time_though_no_less_than_a_block(tmp_path: Path
 
 
 def test_more_steps_take_longer(tmp_path: Path) -> None:
-    """200 steps where the workload's own number is 20; of fewer it is not known how much less they take."""
+    """200 steps, where the workload's own are 20; how much less fewer steps take is unknown."""
     usual = planned(tmp_path, design="ablation")
     cells = usual.whole
     assert planned(tmp_path, design="ablation", steps=200).expected_s(cells) == pytest.approx(
@@ -405,7 +406,7 @@ def test_a_plan_says_what_is_varied_before_the_cells(tmp_path: Path) -> None:
 
 
 def test_a_plan_says_what_stands_now_and_which_level_is_none(tmp_path: Path) -> None:
-    """A key that has its value already has no second level on this machine; written otherwise it is the same value."""
+    """A key at its value has no second level on this machine; another spelling is the same."""
     found = {"vm.swappiness": "60\n", "vm.dirty_ratio": "0x28"}
     said = "\n".join(
         planned(tmp_path, design="ablation", tweaks=manifest(tmp_path, "k", KEYS)).layout.lines(
@@ -445,7 +446,7 @@ def test_lines_of_a_plan_fit_a_page(line: str) -> None:
 def test_a_file_that_is_another_design_is_not_taken_for_it(
     tmp_path: Path, options: dict[str, Any], says: str
 ) -> None:
-    """It was written by an ablation: what is asked for beside it is not done in silence, nor left out in silence."""
+    """An ablation wrote it: what is asked for beside it is neither done nor dropped in silence."""
     sets = manifest(tmp_path, "four", KEYS | {"vm.min_free_kbytes": "70000"})
     first = planned(tmp_path, design="ablation", tweaks=sets)
     path = tmp_path / "design.csv"
@@ -462,7 +463,7 @@ TWELVE_S = Limit(12.0, "12s")
 
 
 def test_a_budget_lays_out_more_blocks_than_it_has_room_for(tmp_path: Path) -> None:
-    """On a machine that is several times as fast there must be enough: three cells of `idle` take .2 s each. --blocks bounds them."""
+    """A machine several times as fast needs enough: 3 `idle` cells take .2 s; --blocks bounds."""
     found = planned(tmp_path, budget_s=TWELVE_S)
     assert len(found.cells) == 3 * 5 * 20
     assert len(planned(tmp_path, budget_s=TWELVE_S, blocks=6).cells) == 3 * 6

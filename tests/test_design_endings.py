@@ -1,4 +1,4 @@
-"""What a session over keys says at its end: which key did it and not a table of its points, and what to call for more."""
+"""The end of a session over keys: the key that did it, no table of points, and the next call."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def answer(done: Done) -> list[str]:
 
 @pytest.mark.parametrize("design", ["ablation", "factorial"])
 def test_a_static_design_ends_with_the_sentence_of_its_effects(place: Place, design: str) -> None:
-    """The words of `analysis effects`, which it names with the file; of the points there is no table."""
+    """The words of `analysis effects`, which it names with the file; no table of the points."""
     done = ended(place, f"--design={design}", "--blocks=3")
     assert done.code == 0, done.out
     said = answer(done)

@@ -1,4 +1,4 @@
-"""The design file while a run goes on: it is written and marked whole, and what cannot be written does not end the run."""
+"""The design file during a run: written and marked whole; a failed write does not end the run."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ Json = dict[str, Any]
 
 @pytest.fixture
 def place(tmp_path: Path) -> Place:
-    """A machine in a folder, a tweak set of three keys, and one whose second key that machine does not have."""
+    """A machine in a folder, a set of three keys, and one whose second key is missing there."""
     environment = {
         FLEET: str(tmp_path / "fleet"),
         FLEET_HALT: str(tmp_path / "halt"),
@@ -160,10 +160,8 @@ def test_a_point_that_cannot_be_measured_is_named_with_its_levels_and_the_run_go
     ]
 
 
-def test_who_writes_a_key_during_the_run_costs_the_cells_that_leave_it_as_found_and_is_not_called_us(
-    place: Place,
-) -> None:
-    """From 60 to 33 in the second block's stock: what ran before is measured, and the change is left alone."""
+def test_another_writer_costs_the_cells_that_leave_the_key(place: Place) -> None:
+    """From 60 to 33 in stock of block 2: earlier cells are measured; the change is left alone."""
     process = halted(place, options(place, "factorial", "--blocks=2"), "stock b2 *")
     FakeRoot(place.folder / "fleet" / "node-0").put("/proc/sys/vm/swappiness", "33")
     go_on(place)
@@ -211,7 +209,7 @@ def test_several_nodes_take_the_blocks_of_a_design_and_mark_one_file(place: Plac
 
 @pytest.mark.usefixtures("kernel_unchanged")
 def test_a_budget_is_spent_on_whole_blocks(place: Place) -> None:
-    """After each block but the last there was time for another, by the mean of those before; and such a run is whole, resumed or not."""
+    """By the mean of those before, each block but the last left time for another; all is whole."""
     budget_s, more = (
         6,
         ("--workloads=idle", "--tweaks=memory-overcommit", "--steps=20", "--benchmark-save=one"),
@@ -271,7 +269,7 @@ def test_a_design_file_that_is_no_file_is_refused_at_once(place: Place) -> None:
 
 
 def test_a_file_by_hand_is_the_design(place: Place) -> None:
-    """With a level that the manifest does not have, under a name of the author's own; comments stay."""
+    """With a level that the manifest lacks, under the author's own name; comments stay."""
     file_of(place).write_text(
         "# by hand\n"
         "order,block,workload,tweakset,vm.swappiness,vm.dirty_ratio,net.core.rmem_max,run,reason\n"
@@ -306,7 +304,7 @@ def test_a_file_by_hand_is_the_design(place: Place) -> None:
 
 
 def test_after_a_kill_the_file_says_what_is_left(place: Place) -> None:
-    """What was done comes from the progress file, what somebody set back to N is measured again, and comments stay."""
+    """Finished cells are in the progress file, rows set back to N are run again, comments stay."""
     asked = options(place, "ablation", "--blocks=2", f"--design-file={file_of(place)}")
     interrupted(place, asked, signal.SIGKILL, after=4)
     text = file_of(place).read_text()
@@ -342,7 +340,7 @@ def test_after_a_kill_the_file_says_what_is_left(place: Place) -> None:
 def test_what_failed_is_tried_again_with_resume_and_nothing_else(
     place: Place, more: tuple[str, ...]
 ) -> None:
-    """A finished run with rows F keeps its cells for that; a row whose level was mended is measured under the new one."""
+    """A finished run with rows F keeps cells for that; a mended level is then measured."""
     columns = (
         "order,block,workload,tweakset,vm.swappiness,vm.dirty_rati,net.core.rmem_max,run,reason\n"
     )

@@ -1,4 +1,4 @@
-"""A design as a CSV file: what is written is read, a mark changes its own row only, and what cannot be is refused with its line."""
+"""A design as CSV: written and read alike, a mark changes its row only, refusals name the line."""
 
 from __future__ import annotations
 

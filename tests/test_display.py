@@ -1,4 +1,4 @@
-"""What a person reads: durations as one says them, a plan that hides nothing, and what a restore did, line by line."""
+"""Output for people: durations as spoken, a plan in full, and a restore line by line."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A document becomes a typed record, or is refused with its place; what one end of the wire sends, the other has, through JSON text."""
+"""Documents become typed records or are refused with a place; JSON text keeps what is sent."""
 
 from __future__ import annotations
 

@@ -368,7 +368,8 @@ def test_a_wheel_puts_nothing_but_deeptweak_beside_other_packages_and_works_from
     notebook = f"""
 import deeptweak, pathlib
 runs = deeptweak.load(pathlib.Path(deeptweak.__file__).parent / "_house/{door.DEMO_RUN}")
-print(len(runs.cells()), sum(deeptweak.compare(runs).verdicts() == "improved"), deeptweak.report(runs, "r.html").stat().st_size > 0)
+print(len(runs.cells()), sum(deeptweak.compare(runs).verdicts() == "improved"),
+      deeptweak.report(runs, "r.html").stat().st_size > 0)
 """
     done = subprocess.run(
         [sys.executable, "-P", "-c", notebook],
@@ -390,7 +391,7 @@ TRAIN = (
 @pytest.mark.usefixtures("kernel_unchanged")
 @pytest.mark.needs("session")
 def test_an_installed_wheel_measures_a_script_where_there_is_no_repository(tmp_path: Path) -> None:
-    """What the dependencies install is lent from this environment, so that no network is needed; the wheel itself is not."""
+    """Dependencies are lent from this environment, to need no network; the wheel itself is not."""
     environment = tmp_path / "venv"
     subprocess.run([sys.executable, "-m", "venv", str(environment)], check=True)
     python = environment / "bin/python"

@@ -1,4 +1,4 @@
-"""What the kernel, a script, a disk or a workload refuses costs its own cell only, and the machine is put back."""
+"""A refusal by kernel, script, disk or workload costs its own cell; the machine is put back."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_a_script_that_fails_is_put_back_and_quoted(place: Place) -> None:
 
 
 def on_a_small_disk(place: Place, free_kib: int) -> Done:
-    """A session that saves to a disk with this much room, and the same with --resume once there is more; `after` is what it held."""
+    """Save a session to a disk with this room, then --resume with more; `after` is its content."""
     place.storage.mkdir()
     script = (
         f"mount -t tmpfs -o size=1024k none {place.storage}",
@@ -97,7 +97,7 @@ def on_a_small_disk(place: Place, free_kib: int) -> Done:
 # again.
 @pytest.mark.needs("unshare")
 def test_a_disk_that_is_full_when_the_run_is_saved_costs_no_measurement(place: Place) -> None:
-    """Nothing half written, the file is named, and --resume saves without measuring again once there is room."""
+    """Nothing half written, the file is named, and with room --resume saves without measuring."""
     done = on_a_small_disk(place, free_kib=24)
     (line,) = done.lines("NOT SAVED: ")
     assert re.search(
@@ -127,7 +127,7 @@ def test_a_disk_that_is_full_while_cells_run_ends_the_run(place: Place) -> None:
 def test_json_that_cannot_be_written_costs_no_measurement(
     place: Place, path: str, says: str
 ) -> None:
-    """The file that pytest-benchmark itself writes: the cells are kept, and --resume writes it elsewhere."""
+    """pytest-benchmark's own file: the cells are kept, and --resume writes it elsewhere."""
     tweaks = f"--tweaks={place.manifest('none', ulimit='nofile=512')}"
     done = place.run(tweaks, *QUICK, f"--benchmark-json={path.format(place.folder)}")
     assert done.code == 2, done.out
@@ -204,7 +204,7 @@ def test_a_workload_that_dies_or_prints_garbage_costs_its_own_cell_only(place: P
 def test_a_second_run_is_refused_and_told_who_holds_the_machine(
     place: Place, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    """The first one, which sleeps meanwhile so as not to be over before they are, goes on undisturbed."""
+    """The first one, which sleeps so as to outlast them, goes on undisturbed."""
     tweaks = f"--tweaks={place.manifest('none', ulimit='nofile=512')}"
     first = place.start(tweaks, "--blocks=2", "--steps=200", "--benchmark-save=one")
     until(lambda: bool(place.finished()), first)

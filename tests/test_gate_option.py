@@ -1,4 +1,4 @@
-"""`pytest benchmarks/ --gate FILE`: a session ends red on a regression, and does not start on a gate it cannot use."""
+"""`pytest benchmarks/ --gate FILE`: a regression ends red; an unusable gate starts nothing."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def options(place: Place, *more: str) -> list[str]:
 
 
 def run(place: Place, *more: str) -> Done:
-    """Steps that sleep 20 ms: the shortest of ten is hardly longer, whatever else the machine has to do."""
+    """Sleep 20 ms per step: the shortest of ten is hardly longer, however busy the machine."""
     return place.run(*options(place, *more), workload="idle:wait_s=0.02")
 
 
@@ -34,7 +34,7 @@ def gate_file(folder: Path, text: str) -> str:
 
 
 def test_a_limits_file_gates_the_tweak_sets_of_the_run(place: Place, tmp_path: Path) -> None:
-    """A sleeping workload does not mind vm.swappiness: within 40 % surely, one block cannot tell."""
+    """A sleeping workload ignores vm.swappiness: surely within 40 %; one block cannot show it."""
     done = run(place, gate_file(tmp_path, "max_regression: 40%\n"))
     assert done.code == 0, done.out
     assert "Pass: 1 contrast" in done.out
@@ -46,7 +46,7 @@ def test_a_limits_file_gates_the_tweak_sets_of_the_run(place: Place, tmp_path: P
 def test_a_saved_run_is_a_baseline_and_losing_against_it_fails_the_session(
     place: Place, tmp_path: Path
 ) -> None:
-    """The stored run is a real one, edited so that its tweak set looks twice as fast as its stock; today it is not."""
+    """The stored run is real, but edited: its set seems twice as fast as stock; today it is not."""
     run(place, "--benchmark-save=base")
     stored: dict[str, Any] = place.saved()
     stored["deeptweak"]["run_id"] = "edited"

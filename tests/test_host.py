@@ -1,4 +1,4 @@
-"""Facts of the machine: read from a tree of files as the kernel shows them, left out where they cannot be known."""
+"""Facts of the machine: read from a tree of the kernel's files, left out where unknown."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def test_facts_of_this_machine_go_into_json() -> None:
 
 
 def test_facts_do_not_change_from_call_to_call() -> None:
-    """`--benchmark-compare` warns where two runs' machines differ: what moves by itself is told per cell instead."""
+    """`--benchmark-compare` warns where machines differ: what moves is reported per cell."""
     assert host.facts() == host.facts()
 
 

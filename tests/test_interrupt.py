@@ -1,4 +1,4 @@
-"""A run that is stopped, whichever way, leaves the machine as it was, or what it takes to make it so."""
+"""A run stopped in any way leaves the machine as it was, or the means to make it so."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def options(place: Place, value: int) -> tuple[str, ...]:
 def in_the_middle(
     place: Place, value: int, *more: str, finished: int = 1
 ) -> Iterator[subprocess.Popen[str]]:
-    """A session whose workload runs with the setting in force, so many cells finished before it; the session stands still for the block."""
+    """Hold a session still for the block, with its setting in force after `finished` cells."""
     process = place.start(*options(place, value), *more)
     with caught(
         lambda: (
@@ -130,7 +130,7 @@ def test_a_signal_while_the_summary_is_made_costs_that_at_most(place: Place) -> 
 
 
 def test_too_little_memory_for_the_summary_costs_the_summary_alone(place: Place) -> None:
-    """The session itself fits, the libraries that reckon do not; some of them would wait for memory for ever."""
+    """The session fits, the numeric libraries do not; some of them would wait for memory."""
     place.before, place.environment = (
         ("prlimit", f"--as={160_000 * 1024}"),
         {"OPENBLAS_NUM_THREADS": "1"},
@@ -269,7 +269,8 @@ def test_a_workload_does_not_outlive_a_killed_run(place: Place) -> None:
 # In mounts of the session's own the setting becomes read-only while the workload runs.
 SABOTAGE = """\
 import resource, subprocess, sys
-if "fixtures.workloads.idle" in sys.orig_argv and resource.getrlimit(resource.RLIMIT_SIGPENDING)[0] == 104:
+if ("fixtures.workloads.idle" in sys.orig_argv
+        and resource.getrlimit(resource.RLIMIT_SIGPENDING)[0] == 104):
     setting = "/proc/sys/vm/swappiness"
     subprocess.run(["mount", "--bind", setting, setting], check=True)
     subprocess.run(["mount", "-o", "remount,bind,ro", setting], check=True)

@@ -16,7 +16,7 @@ PAGE = (Path(__file__).parents[1] / "docs" / "io.md").read_text(encoding="utf-8"
 
 
 def first_column(head: str) -> list[str]:
-    """The names, in backquotes, in the first column of the table with this head; `_x` goes on with what stood before it in its row."""
+    """Return names in backquotes in this table's first column; `_x` continues the one before."""
     (table,) = re.findall(rf"(?m)^\| {re.escape(head)} \|.*\n\|[-|]+\|\n((?:\|.*\n)+)", PAGE)
     found = []
     for row in table.splitlines():

@@ -1,4 +1,4 @@
-"""The closing summary comes from a child: whatever becomes of that, the session ends as it should."""
+"""The closing summary comes from a child: whatever its fate, the session ends as it should."""
 
 from __future__ import annotations
 

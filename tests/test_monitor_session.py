@@ -1,4 +1,4 @@
-"""Monitors in the place of tweak sets, from command line to saved file, by real sessions on this machine."""
+"""Monitors in place of tweak sets, from command line to saved file, in real sessions here."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def place(place: Place) -> Place:
 
 
 def test_a_run_of_monitors_is_saved_read_and_judged(place: Place) -> None:
-    """Stock and its copy go the same way without one, and the verdict stands on the study's own metric."""
+    """Stock and its copy go the same way without one; the verdict is on the study's own metric."""
     done = place.run(*OPTIONS)
     assert done.code == 0, done.out
     assert done.lines("in force: monitor placebo")
@@ -61,7 +61,7 @@ def test_a_run_of_monitors_is_saved_read_and_judged(place: Place) -> None:
 
 
 def test_a_monitor_takes_turns_inside_a_process(place: Place) -> None:
-    """From command line to verdict: no cell of stock, both arms in each process, and nothing left stopped or behind."""
+    """From command line to verdict: no stock cell, both arms in each process, nothing left."""
     done = place.run(
         "--design=switch",
         "--monitors=sampler:hz=100",
@@ -110,7 +110,7 @@ def test_a_run_that_is_killed_while_a_monitor_takes_turns_leaves_nothing_stopped
 
 
 def test_what_cannot_run_here_is_skipped_and_with_all_no_failure(place: Place) -> None:
-    """A monitor that was asked for by name and is not there ends the run with 2, as a tweak set does."""
+    """A monitor asked for by name that is absent ends the run with 2, as a tweak set does."""
     absent = next((one for one in ("nsys", "dcgmi", "ncu") if not shutil.which(one)), None)
     if absent is None:
         pytest.skip("every profiler is here")

@@ -1,4 +1,4 @@
-"""The notebook in docs/, run from its first cell to its last: the Python door, pandas and matplotlib are all that it uses."""
+"""Run the notebook in docs/ whole: it uses the Python door, pandas and matplotlib alone."""
 
 from __future__ import annotations
 

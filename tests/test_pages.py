@@ -51,7 +51,7 @@ def test_what_a_page_quotes_is_what_the_command_prints(
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """To the letter, from the saved runs in the repository: a table that was touched up, or belongs to another run, is found."""
+    """To the letter, from the repository's saved runs: an edited or foreign table is found."""
     monkeypatch.chdir(ROOT)
     monkeypatch.setattr(
         "analysis.answer.JUDGE", NAME

@@ -1,4 +1,4 @@
-"""A whole session with settings of the workload's process: what each cell asked for, had before, and had; judged like any other."""
+"""A session with settings of the workload's process: asked for, before and in force, judged."""
 
 from __future__ import annotations
 

@@ -19,7 +19,8 @@ kind: Skyhook
 metadata: {name: one}
 spec:
   packages:
-    tuning: {version: 1.1.2, image: ghcr.io/nvidia/skyhook-packages/tuning, configMap: {sysctl.conf: "vm.swappiness = 10"}}
+    tuning: {version: 1.1.2, image: ghcr.io/nvidia/skyhook-packages/tuning, \
+configMap: {sysctl.conf: "vm.swappiness = 10"}}
 """
 
 
@@ -55,7 +56,7 @@ def test_a_resumed_run_goes_on_writing_where_the_first_stopped(tmp_path: Path) -
 
 @pytest.mark.parametrize("cut", [1, 40])
 def test_a_line_that_a_crash_tore_costs_its_cell_only(tmp_path: Path, cut: int) -> None:
-    """However much of it is missing: the cells before it are kept, it runs again, and what is written then is read by the next."""
+    """However much is missing: earlier cells are kept, it runs again, and the next run reads it."""
     progress = interrupted(tmp_path, "a", "b")
     whole = progress.path.read_bytes()
     progress.path.write_bytes(whole[:-cut])
@@ -146,7 +147,7 @@ def test_the_seed_counts_even_where_it_gives_the_same_order() -> None:
 
 
 def test_workers_of_one_run_write_to_one_file(tmp_path: Path) -> None:
-    """One has begun it; those that join it neither begin it anew nor take over what others have just finished."""
+    """One began it; those that join neither restart it nor take over what others just finished."""
     begun = ProgressFile(tmp_path, "plan", "first", resume=False)
     workers = [ProgressFile(tmp_path, "plan", "first", resume=False, joined=True) for _ in range(2)]
     workers[0].add(record("a"), {})

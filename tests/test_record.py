@@ -172,7 +172,7 @@ def test_steps_are_columns_of_equal_length_with_the_warm_up_first() -> None:
 
 
 def test_throughput_is_all_samples_over_all_time() -> None:
-    """1 sample in 1 s and 1 in 3 s are 2 in 4 s = 0.5 a second; the mean of the rates would say (1 + 1/3)/2 = 0.67."""
+    """1 sample in 1 s and 1 in 3 s are 0.5 per second; the mean of the rates would be 0.67."""
     metrics = ran([step(0, 100.0, warmup=True), step(1, 1.0, samples=1), step(2, 3.0, samples=1)])[
         "metrics"
     ]
@@ -185,7 +185,7 @@ def test_throughput_is_all_samples_over_all_time() -> None:
 def test_metrics_are_sums_and_quantiles_of_the_measured_steps(
     rows: list[tuple[float, int, int]],
 ) -> None:
-    """Computed the slow way here, from the definitions (quantile: linear between order statistics, Hyndman & Fan type 7)."""
+    """Computed the slow way, by definition (quantile: linear, Hyndman & Fan type 7)."""
     wall_s, samples, tokens = (
         [row[0] for row in rows],
         [row[1] for row in rows],
@@ -318,7 +318,7 @@ def test_a_study_is_recorded_as_declared_with_the_blocks_it_was_given() -> None:
 
 
 def test_where_settings_took_turns_a_cell_stands_for_the_steps_that_count_under_the_set() -> None:
-    """Warm-up, then a settle step and two that count, first as found (2 s), then set: 4 s and 6 s with 8 samples each are 1.6 a second."""
+    """Two counted steps after a settle step, in each arm: under the set, 16 samples in 4 + 6 s."""
     walls = [9.0, 7.0, 2.0, 2.0, 7.0, 4.0, 6.0]
     segments = (Segment(1, "found", 1, 1, 2), Segment(1, "set", 4, 1, 2))
     steps = tuple(step(index, wall_s, warmup=index == 0) for index, wall_s in enumerate(walls))

@@ -1,4 +1,4 @@
-"""An ordinary user, or root in a container: stock and what needs no right is measured; what is left out is told once, with its reason."""
+"""An ordinary user, or a container's root: what needs no right is measured, the rest explained."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def test_doctor_says_what_needs_root(place: Place) -> None:
 def test_root_in_a_container_leaves_out_what_cannot_be_written_and_fails_nothing(
     tmp_path: Path,
 ) -> None:
-    """By value or by script, of whatever form: nothing is tried, each cell has its reason, and a reader is told once for each cause."""
+    """By value or by any script: nothing is tried, each cell has its reason, each cause a line."""
     place = Place(tmp_path, before=sandboxed())
     tried = tmp_path / "tried"
     scripts = {

@@ -14,7 +14,10 @@ pytestmark = pytest.mark.usefixtures("kernel_unchanged")
 
 
 @pytest.fixture(scope="module")
-def unsaved(tmp_path_factory: pytest.TempPathFactory, kernel_lock: None) -> Place:  # noqa: ARG001 it runs sessions
+def unsaved(
+    tmp_path_factory: pytest.TempPathFactory,
+    kernel_lock: None,  # noqa: ARG001 it runs sessions
+) -> Place:
     """A whole run that nobody asked to save: its cells are kept."""
     place = Place(tmp_path_factory.mktemp("unsaved"))
     place.manifest("one", ulimit="nofile=512")

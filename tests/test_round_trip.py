@@ -1,4 +1,4 @@
-"""What the run side writes obeys the schema and is read back by the read side as it was meant: both sides of the wall."""
+"""Files of the run side obey the schema, and the read side reads them as they were meant."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def benchmark(found: dict[str, Any]) -> dict[str, Any]:
 
 @pytest.fixture
 def written(tmp_path: Path) -> dict[str, Any]:
-    """A run of three sets and two blocks; in the second block one cell failed while it ran, one after it was measured, one was skipped."""
+    """Write three sets in two blocks; in block 2 one cell fails, one fails late, one is skipped."""
     run = Session(
         Options("memory-reclaim", "idle", None, None, 7, resume=False, folder=tmp_path),
         Local(tmp_path),

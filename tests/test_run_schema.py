@@ -1,4 +1,4 @@
-"""`data/run.schema.json`, made of the types in `control/saved.py`, explains what is saved, and what is saved obeys it."""
+"""`data/run.schema.json`, made of the types in `control/saved.py`, explains saved runs and fits."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def in_schema() -> dict[str, Mapping[str, Any]]:
 
 
 def explained(entries: list[list[str]]) -> dict[str, set[str]]:
-    """Names of each row's fields, as `docs/rows.yaml` has them: before the unit, and in backquotes in the meaning."""
+    """Return the fields of each row of `docs/rows.yaml`, named before the unit or backquoted."""
     names: dict[str, set[str]] = {}
     for fields_of_row, _, meaning in entries:
         row, _, own = fields_of_row.partition(".")
@@ -109,7 +109,7 @@ READ: dict[type, tuple[Any, set[str]]] = {
 
 @pytest.mark.parametrize("read_as", READ)
 def test_what_is_read_is_there_and_what_is_required_always_is(read_as: Any) -> None:
-    """The reader takes the fields of these by their names; `made` are those that it makes itself."""
+    """The reader takes the fields of these by name; `made` are those that it makes itself."""
     written, made = READ[read_as]
     read = {
         field.name: field.default is MISSING and field.default_factory is MISSING
@@ -166,7 +166,7 @@ def test_a_committed_run_obeys_the_schema(path: Path) -> None:
 
 @pytest.mark.parametrize("path", RUNS, ids=lambda path: path.stem)
 def test_the_json_of_a_committed_run_alone_has_what_was_measured(path: Path) -> None:
-    """Metrics, telemetry and settings in force for pytest-benchmark, jq and pandas; `stats` are those of the measured steps."""
+    """Metrics, telemetry, settings for pytest-benchmark, jq, pandas; `stats` of measured steps."""
     without = alone(path)["benchmarks"]
     whole: Any = parsed(path)
     for one, full in zip(without, whole["benchmarks"], strict=True):

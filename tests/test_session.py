@@ -30,7 +30,10 @@ DIRTY = "/proc/sys/vm/dirty_writeback_centisecs"
 
 
 @pytest.fixture(scope="module")
-def place(tmp_path_factory: pytest.TempPathFactory, kernel_lock: None) -> Place:  # noqa: ARG001 for all sessions of this file
+def place(
+    tmp_path_factory: pytest.TempPathFactory,
+    kernel_lock: None,  # noqa: ARG001 for all sessions of this file
+) -> Place:
     return Place(tmp_path_factory.mktemp("session"))
 
 
@@ -69,8 +72,12 @@ def plan(place: Place, options: list[str]) -> Done:
 
 
 @pytest.fixture(scope="module")
-def session(place: Place, options: list[str], plan: Done) -> Done:  # noqa: ARG001 the plan comes first
-    """One run of 7 sets in 3 blocks: 4 sets that can be measured (stock twice), one that cannot, one the kernel refuses."""
+def session(
+    place: Place,
+    options: list[str],
+    plan: Done,  # noqa: ARG001 the plan comes first
+) -> Done:
+    """Run 7 sets in 3 blocks: 4 measurable (stock twice), one not, one that the kernel refuses."""
     return place.run(*options, "--benchmark-save=exp")
 
 
@@ -166,7 +173,7 @@ def test_limits_are_the_workload_processs_own(saved: dict[str, Any]) -> None:
 
 
 def test_rounds_are_the_workloads_own_steps(saved: dict[str, Any]) -> None:
-    """4 measured steps, the two warm-up steps left out; pytest-benchmark's statistics are about them."""
+    """4 measured steps without the two of warm-up; pytest-benchmark's statistics are on them."""
     for benchmark in saved["benchmarks"]:
         record = benchmark["extra_info"]
         wall_s = record["steps"]["wall_s"]
@@ -188,7 +195,7 @@ def test_blocks_are_paired_by_the_same_samples(saved: dict[str, Any]) -> None:
 
 
 def telemetry_cells(place: Place, saved: dict[str, Any]) -> list[str]:
-    """The cells of the file of columns, which is as the run says: its name, its hash, as many samples as each record has."""
+    """Return the cells in the file of columns, whose name, hash and sample counts fit the run."""
     told = saved["deeptweak"]["telemetry_file"]
     assert told["name"] == f"telemetry-{saved['deeptweak']['run_id']}.jsonl.xz"
     content = (place.files()[0].parent / told["name"]).read_bytes()
@@ -240,7 +247,7 @@ def test_a_set_that_is_skipped_is_told_once(session: Done) -> None:
 
 
 def test_on_a_terminal_one_line_says_what_is_in_force_now(tmp_path: Path) -> None:
-    """It is there while the cell runs, and rewrites itself: of what went well only the table stays."""
+    """It is there while the cell runs, and rewrites itself: of successes only the table stays."""
     place, value = Place(tmp_path), another_swappiness()
     ours, theirs = pty.openpty()
     command = place.command(
@@ -312,7 +319,7 @@ def test_the_stock_command_works_on_it(
 
 
 def test_stock_options_work_in_the_session(place: Place, session: Done, asked: int) -> None:
-    """Compare with the run before, group, write JSON elsewhere: pytest-benchmark's own table is there when it is asked for."""
+    """Compare with the run before, group, write JSON elsewhere: pytest-benchmark's own table."""
     assert session.code == 2
     where = place.folder / "own.json"
     done = place.run(
@@ -348,7 +355,7 @@ def test_whoever_waits_for_the_machine_is_told(tmp_path: Path) -> None:
 
 
 def test_a_run_of_which_nothing_could_be_measured_is_saved_too(tmp_path: Path) -> None:
-    """Both stocks fail here for want of memory, the set is skipped: pytest-benchmark alone would write no file."""
+    """Both stocks lack memory, the set is skipped: pytest-benchmark alone would write no file."""
     place = Place(tmp_path, environment={"PYTHONPATH": str(tmp_path)})
     (tmp_path / "sitecustomize.py").write_text(
         "import os, sys\nif 'fixtures.workloads.idle' in sys.orig_argv: os._exit(3)\n"

@@ -74,7 +74,8 @@ def test_bash_completes(typed: list[str], offered: set[str]) -> None:
     words = " ".join(typed)
     script = f"""
         source {shell.FOLDER}/deeptweak.bash
-        COMP_WORDS=({words}); COMP_CWORD={len(typed) - 1}; COMP_LINE='{words}'; COMP_POINT={len(words)}
+        COMP_WORDS=({words}); COMP_CWORD={len(typed) - 1}
+        COMP_LINE='{words}'; COMP_POINT={len(words)}
         _shtab_deeptweak deeptweak {typed[-1]} {typed[-2]}
         printf '%s\\n' "${{COMPREPLY[@]}}"
     """

@@ -1,4 +1,4 @@
-"""`-n N`: blocks on several nodes at once, and one saved run that differs from a serial one in nothing but where it ran."""
+"""`-n N`: blocks on several nodes at once; the saved run is a serial one's but for the places."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A target of several nodes that are folders of this machine: each xdist worker has one, with a fake /proc and /sys to change.
+"""A target of several nodes in folders: each xdist worker has a fake /proc and /sys to change.
 
 The workloads are real processes, and so are the sessions that the tests start. `FLEET` names the
 folder; `FLEET_NODES` how many nodes are free (default: as many as are asked for), `FLEET_LATE` how

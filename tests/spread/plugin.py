@@ -1,4 +1,4 @@
-"""Plug-in for sessions under test (`-p tests.spread.plugin`): makes the target `fleet` known, and its nodes independent of each other."""
+"""Plug-in for sessions (`-p tests.spread.plugin`): the target `fleet`, with independent nodes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The local target between two segments: which values stand when, on a fake root, with a workload that only pauses."""
+"""The local target between segments: values in force, on a fake root, with a pausing workload."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def workload(
 def test_each_segment_has_its_arm_and_the_set_is_in_force_at_the_end(
     target: Local, fake: FakeRoot, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The first arm stands before the process starts; after the last segment what is read back at the cell's end does."""
+    """The first arm stands before the process starts; at the end, the set does, to be read back."""
     seen: list[str | None] = []
     monkeypatch.setattr(_process, "run", workload(fake, seen))
     assert target.run(CELL, ORDER).result.error is None
@@ -119,7 +119,7 @@ def test_a_refusal_before_the_first_segment_starts_no_workload(
 def test_a_value_that_does_not_read_back_starts_no_workload(
     target: Local, fake: FakeRoot, monkeypatch: pytest.MonkeyPatch, first: InForce, value: str
 ) -> None:
-    """Either way is tried beforehand, whichever arm comes first; what stands instead is not taken for somebody else's."""
+    """Both values are tried first, whichever arm begins; the wrong one is not another's."""
     seen: list[str | None] = []
     monkeypatch.setattr(_process, "run", workload(fake, seen))
     write = Tunables.write

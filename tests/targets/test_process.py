@@ -65,13 +65,13 @@ def play(tmp_path: Path) -> Callable[..., WorkloadRun]:
 
 
 def gone(pid: int) -> bool:
-    """The process has ended (it may still wait for its parent to notice), given time for the kernel's part."""
+    """Wait until the process has ended (perhaps unreaped), the kernel's part included."""
     until(lambda: not alive(pid), "it goes on")
     return True
 
 
 def test_a_good_run_gives_back_facts_and_every_step(play: Callable[..., WorkloadRun]) -> None:
-    """Warm-up steps are among them and marked; there is no error; the process id is the one on_start was told."""
+    """Warm-up steps are among them and marked; no error; the process id is that of on_start."""
     started: list[int] = []
     result = play("ready(device='cpu'); all_steps()", on_start=started.append)
     assert result.error is None
@@ -93,7 +93,7 @@ def test_a_good_run_gives_back_facts_and_every_step(play: Callable[..., Workload
 def test_who_watches_hears_how_many_steps_are_done_while_nothing_happens(
     play: Callable[..., WorkloadRun], tmp_path: Path
 ) -> None:
-    """The program waits before its second step until it was heard often, and goes on without having said anything."""
+    """The program waits before its second step until heard often, and goes on without a word."""
     looks: list[int] = []
 
     def heard(done: int) -> float:
@@ -114,7 +114,7 @@ def test_who_watches_hears_how_many_steps_are_done_while_nothing_happens(
 def test_the_program_is_told_what_was_ordered(
     play: Callable[..., WorkloadRun], tmp_path: Path
 ) -> None:
-    """Steps, warm-up, seed, scratch and parameters arrive as options; the house is importable; scratch is the working directory."""
+    """Steps, warm-up, seed, scratch and parameters arrive as options; scratch is the cwd."""
     result = play(
         "import fixtures.terms; ready(options=sys.argv[1:], cwd=os.getcwd()); all_steps()"
     )
@@ -128,7 +128,7 @@ def test_the_program_is_told_what_was_ordered(
 
 
 def test_limits_are_in_force_before_the_program_begins(play: Callable[..., WorkloadRun]) -> None:
-    """What the process itself sees, what the kernel says from outside and what was asked are one and the same."""
+    """The process's view, the kernel's from outside, and the order are equal."""
     result = play(
         "ready(nofile=resource.getrlimit(resource.RLIMIT_NOFILE)); all_steps()",
         limits={"nofile": (64, 128)},
@@ -140,7 +140,7 @@ def test_limits_are_in_force_before_the_program_begins(play: Callable[..., Workl
 
 
 def test_a_limit_the_kernel_refuses_fails_the_run(play: Callable[..., WorkloadRun]) -> None:
-    """Not even root may have more files than fs.nr_open (at most 2³¹ or so): nothing is measured under another limit."""
+    """Not even root may exceed fs.nr_open (2³¹ or so): nothing is measured under another limit."""
     started: list[int] = []
     result = play(
         "ready(); all_steps()", limits={"nofile": (2**40, 2**40)}, on_start=started.append
@@ -195,7 +195,7 @@ def test_what_went_wrong_is_one_sentence(
 
 
 def test_the_good_steps_before_a_nan_are_kept(play: Callable[..., WorkloadRun]) -> None:
-    """The bad one is named in the error and not among the steps: NaN never gets into a saved file."""
+    """The bad one is named in the error, not among the steps: NaN never gets into a saved file."""
     result = play("ready(); step(0); step(1, loss=float('nan')); step(2); end()")
     assert [s.index for s in result.steps] == [0]
 
@@ -209,7 +209,7 @@ def test_sigkill_from_outside_hints_at_memory(play: Callable[..., WorkloadRun]) 
 
 
 def test_a_file_larger_than_its_limit_is_named(play: Callable[..., WorkloadRun]) -> None:
-    """`fsize: 1000` of a tweak set kills a program that writes 2000 bytes (Python itself ignores the signal)."""
+    """`fsize: 1000` kills a program that writes 2000 bytes (Python itself ignores the signal)."""
     script = (
         "signal.signal(signal.SIGXFSZ, signal.SIG_DFL); ready(); open('big', "
         "'wb').write(bytes(2000))"
@@ -239,7 +239,7 @@ def test_a_file_larger_than_its_limit_is_named(play: Callable[..., WorkloadRun])
 def test_a_start_that_hangs_is_cut(
     play: Callable[..., WorkloadRun], script: str, error: str
 ) -> None:
-    """Also one that ignores SIGTERM, has closed its stdout or chatters on stderr: only the protocol is a sign of life."""
+    """Also if SIGTERM is ignored, stdout closed, or stderr busy: only the protocol is life."""
     result = play(script, start_timeout_s=0.5)
     assert result.error == error
     assert gone(result.pid)
@@ -287,7 +287,7 @@ def test_the_last_lines_of_stderr_come_back(play: Callable[..., WorkloadRun]) ->
     ],
 )
 def test_a_flood_of_100_mb_takes_no_memory(tmp_path: Path, script: str, *, good: bool) -> None:
-    """On stderr it is only noise; on stdout the first line of it, or the first 64 KiB without a line's end, ends the run.
+    """On stderr it is noise; on stdout its first line, or 64 KiB without a newline, ends the run.
 
     Followed by a process that does nothing else: what other tests' threads take is not counted.
     """
@@ -317,7 +317,7 @@ pid = int(subprocess.run(["sh", "-c", script], stdout=subprocess.PIPE, text=True
     ],
 )
 def test_no_grandchild_is_left_behind(play: Callable[..., WorkloadRun], ending: str) -> None:
-    """However the program ends: what it started is in its group and goes with it, though it holds the pipes open."""
+    """However the program ends, its child ends with its group, though it holds the pipes open."""
     script = (
         "child = subprocess.Popen(['sleep', '600']); print(child.pid, file=sys.stderr, "
         "flush=True); ready(pid=child.pid); "
@@ -354,7 +354,7 @@ def test_what_has_left_its_group_is_ended_with_it(
 def test_the_memory_of_grandchildren_is_free_when_the_run_returns(
     play: Callable[..., WorkloadRun],
 ) -> None:
-    """The kernel takes some milliseconds to free 300 MB: they must not fall into what comes next, a restore or another cell."""
+    """The kernel frees 300 MB in some milliseconds, which must not fall into what comes next."""
     hog = (
         "import time; x = bytearray(b'x') * 300_000_000; print('full', flush=True); time.sleep(600)"
     )
@@ -414,7 +414,7 @@ def test_an_on_start_that_fails_leaves_no_process(play: Callable[..., WorkloadRu
 def test_a_killed_harness_takes_the_workload_with_it(
     program: tuple[str, ...] | None, tmp_path: Path
 ) -> None:
-    """SIGKILL gives the harness no time for anything: the kernel does it, for another's program and for a workload of ours."""
+    """After SIGKILL only the kernel can end it, both another's program and a workload of ours."""
     harness = f"""
 import os, time
 from pathlib import Path
@@ -427,7 +427,10 @@ def on_start(pid):
         time.sleep(60)
         os._exit(0)
     print(pid, reader, flush=True)
-run(Order(load("idle:wait_s=9"), 99, 0, 0, Path({str(tmp_path)!r})), on_start=on_start, program={program!r})
+run(
+    Order(load("idle:wait_s=9"), 99, 0, 0, Path({str(tmp_path)!r})),
+    on_start=on_start, program={program!r},
+)
 """
     with doomed(harness) as (_, pid, reader):
         pass

@@ -1,4 +1,4 @@
-"""Settings of a workload's process are its own from its first instruction to its last step, as the kernel tells it."""
+"""A workload's process has its settings from first instruction to last step, per the kernel."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ LOWERED = {
 
 @pytest.fixture
 def play(tmp_path: Path) -> Callable[..., WorkloadRun]:
-    """Run a script that may use the words of `SPEAK` with these settings; `read()` waits until they were read from outside."""
+    """Run a script on `SPEAK` with these settings; `read()` waits for the reading from outside."""
     seen = tmp_path / "seen"
     wait = f"def read():\n    while not os.path.exists({str(seen)!r}): time.sleep(0.01)\n"
 
@@ -43,7 +43,7 @@ def play(tmp_path: Path) -> Callable[..., WorkloadRun]:
 
 
 def test_a_process_has_them_and_so_have_its_children(play: Callable[..., WorkloadRun]) -> None:
-    """What it sees itself, what the kernel says from outside and what was asked are one and the same; this process keeps its own."""
+    """The process's view, the kernel's from outside, and the order are equal; ours is unchanged."""
     cpu = min(os.sched_getaffinity(0))
     before = inherited([*LOWERED, "CPUAffinity"])
     told = (

@@ -26,7 +26,7 @@ STEP: dict[str, object] = {
 
 
 def report(*events: object) -> Report:
-    """Take lines in the name of a workload that was asked for one warm-up step and one measured step."""
+    """Take lines as from a workload ordered to do one warm-up and one measured step."""
     taken = Report(Order(load("idle"), steps=1, warmup_steps=1, seed=0, scratch=Path()))
     for event in events:
         taken.take(json.dumps(event).encode())
@@ -67,7 +67,7 @@ def test_a_rate_that_is_none_ends_the_run(rate_per_s: float) -> None:
     ],
 )
 def test_a_step_with_a_wrong_field_is_garbage(wrong: dict[str, object]) -> None:
-    """Missing, negative, of another type, out of order, or a warm-up step where none was asked for."""
+    """Missing, negative, of another type, out of order, or a warm-up step that was not ordered."""
     with pytest.raises(Broken, match="Printed garbage"):
         report(READY, STEP | wrong)
 
@@ -94,7 +94,7 @@ def test_events_out_of_order_are_garbage(events: list[object]) -> None:
     "line", [b"", b"{", b"[" * 60_000, b'{"index": ' + b"9" * 5000 + b"}", b"\xff"]
 )
 def test_what_is_not_json_is_garbage(line: bytes) -> None:
-    """Also what makes Python's parser give up: nesting without end, integers of thousands of digits. Only its beginning is shown."""
+    """Also where Python's parser gives up: endless nesting, huge integers; the start is shown."""
     with pytest.raises(Broken, match="Printed garbage") as caught:
         report().take(line)
     assert len(str(caught.value)) < 300

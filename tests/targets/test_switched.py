@@ -1,4 +1,4 @@
-"""A workload that pauses between segments: fake programs, each wrong in its own way, and the protocol's own side."""
+"""A workload that pauses between segments: faulty fake programs, and the protocol's own side."""
 
 from __future__ import annotations
 
@@ -119,7 +119,8 @@ from fixtures.workloads._protocol import Done, Job, serve
 class Made(Workload):
     @contextmanager
     def prepare(self, asked):
-        yield Job({"total": asked.total, "batches": asked.batches}, lambda batch: Done(1, batch, 0.0))
+        facts = {"total": asked.total, "batches": asked.batches}
+        yield Job(facts, lambda batch: Done(1, batch, 0.0))
 serve(Made)
 """
 
@@ -129,7 +130,7 @@ def serve(*options: str, told: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_two_segments_of_a_pair_are_the_same_work() -> None:
-    """Warm-up is batch 0; the four segments of two steps are batches 1, 2, twice, then 3, 4, twice."""
+    """Warm-up is batch 0; the segments of two steps are batches 1, 2, twice, then 3, 4, twice."""
     process = serve("--steps=8", "--segments=2", told="\n" * 4)
     said = [json.loads(line) for line in process.stdout.splitlines()]
     assert process.returncode == 0

@@ -1,4 +1,4 @@
-"""A workload forked from a process that has imported its framework is the workload that a fresh process is, and leaves as little."""
+"""A workload forked after the import of its framework equals a fresh one, and leaves as little."""
 
 from __future__ import annotations
 

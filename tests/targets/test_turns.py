@@ -1,4 +1,4 @@
-"""Arms of a block that take turns, on a fake root: under which settings each process starts and makes its steps, and what is left."""
+"""Arms of a block in turns, on a fake root: settings at start and steps, and what is left."""
 
 from __future__ import annotations
 
@@ -40,15 +40,18 @@ root, pids = Path("{root}"), Path("{pids}")
 def state(pid):
     try: return Path("/proc", pid, "stat").read_text().rpartition(")")[2].split()[0]
     except OSError: return "gone"
-def running(): return sum(state(one.name) in "RSD" for one in pids.iterdir() if one.name != str(os.getpid()))
+def running():
+    rest = (one.name for one in pids.iterdir() if one.name != str(os.getpid()))
+    return sum(state(pid) in "RSD" for pid in rest)
 def others():
-    for _ in range(200):  # one that was told to stop is seen to stand still as soon as it would have had a CPU
+    for _ in range(200):  # a stopped one is seen to stand still once it would have had a CPU
         if not running(): return 0
         time.sleep(0.01)
     return running()
 def timed(index):
     seen = int((root / "proc/sys/vm/swappiness").read_text())
-    step(index, start_monotonic_s=time.clock_gettime(time.CLOCK_MONOTONIC), samples=seen, tokens=others())
+    now_s = time.clock_gettime(time.CLOCK_MONOTONIC)
+    step(index, start_monotonic_s=now_s, samples=seen, tokens=others())
 ready()
 timed(0)
 for slice in (0, 1):
@@ -70,7 +73,7 @@ def fake(tmp_path: Path) -> FakeRoot:
 
 @pytest.fixture
 def block(fake: FakeRoot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Make:
-    """Make a block of arms, each by a swappiness, None for stock; `meanwhile` is what a process does at the beginning of a slice."""
+    """Make a block of arms by swappiness (None: stock); `meanwhile` is run as each slice begins."""
     (tmp_path / "pids").mkdir()
 
     def make(
@@ -144,7 +147,7 @@ def test_every_step_and_every_start_is_under_its_own_settings_with_all_others_st
 
 
 def test_whose_turn_it_is_is_marked_at_both_ends_of_its_slice(block: Make) -> None:
-    """So what is sampled between the marks is of that process alone; its windows are its steps, from the first of a slice to the last."""
+    """Samples between the marks are of that process alone; its windows are its slices' steps."""
     marks: list[tuple[float, int]] = []
     measured, arms = block(
         stock=None, ten="10", mark=lambda pid: marks.append((time.monotonic(), pid))
@@ -170,7 +173,7 @@ def test_whose_turn_it_is_is_marked_at_both_ends_of_its_slice(block: Make) -> No
 
 
 def test_settings_that_a_script_made_take_turns_as_values(fake: FakeRoot, block: Make) -> None:
-    """It ran once, before the process started; a file for the next start is no value, so such an arm fails."""
+    """It ran once, before the start; a file for the next boot is no value, so that arm fails."""
     value = fake.script("apply", f"echo 5 > $ROOT{SWAPPINESS}; echo ran >> $ROOT/../runs")
     file = fake.script("apply", "echo x > $ROOT/etc/sysctl.d/99-new.conf")
     measured, arms = block(stock=None, five=None, boot=None, scripts={"five": value, "boot": file})
@@ -201,7 +204,7 @@ def test_a_process_that_dies_in_its_slice_costs_itself_alone(
 
 
 def test_no_arm_is_started_before_the_others_as_a_rule(block: Make) -> None:
-    """Over many blocks each place is everybody's, the untouched arm's too; each second block has the order of the one before, reversed."""
+    """Each arm, stock too, takes each place; every second block reverses the one before."""
     orders = [
         [arm.cell.tweakset for arm in block(number=n, stock=None, ten="10", twenty="20")[0].starts]
         for n in range(1, 41)
@@ -214,7 +217,7 @@ def test_no_arm_is_started_before_the_others_as_a_rule(block: Make) -> None:
 def test_what_memory_has_no_room_for_comes_first_in_the_next_block(
     fake: FakeRoot, block: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The first process takes 100 of 500 MiB, each other 75: after three 250 are left, which is more than twice the largest, then 175."""
+    """The first takes 100 of 500 MiB, others 75: 250 are left, over twice 100, and then 175."""
     # Asked before and after each start, and before a start that may be left out.
     free_mib = iter([500, 400, 400, 325, 325, 250, 250, 250, 175, 175])
     monkeypatch.setattr(host, "mem_available_bytes", lambda: next(free_mib) << 20)
@@ -262,7 +265,7 @@ def test_what_somebody_else_sets_in_a_slice_fails_it_and_is_left_alone(
 def test_what_stands_beside_a_slice_is_read_at_both_of_its_ends(
     fake: FakeRoot, block: Make, between: str, within: str
 ) -> None:
-    """Of stock's last slice, which writes nothing that would be looked after: somebody sets it in there, or before and takes it back."""
+    """Stock's last slice writes nothing: another sets the value in it, or before and back in it."""
     only = (
         f"slice and {IS_TEN} or slice and (root / 'proc/sys/vm/swappiness').write_text('{within}')"
     )

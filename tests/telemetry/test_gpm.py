@@ -1,4 +1,4 @@
-"""GPM through the real nvidia-ml-py and real ctypes, on a libnvidia-ml.so.1 of our own (fake_nvml.c): no GPU is needed, none was tried."""
+"""GPM through the real nvidia-ml-py and ctypes, on our libnvidia-ml.so.1 (fake_nvml.c): no GPU."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def columns(gpu: int) -> list[str]:
 
 
 def test_each_gpu_has_what_its_own_counters_added(sampled: Callable[..., Telemetry]) -> None:
-    """GPU i: graphics engine 90 + i percent, SMs 45.5 + i, warps 20.25 + i, tensor cores i, memory 1.125 + i."""
+    """GPU i: engine 90 + i percent, SMs 45.5 + i, warps 20.25 + i, tensor i, memory 1.125 + i."""
     told = sampled(GPUS=2)
     for i in range(2):
         for column, percent in zip(columns(i), (90.0, 45.5, 20.25, 0.0, 1.125), strict=True):
@@ -57,7 +57,7 @@ def test_each_gpu_has_what_its_own_counters_added(sampled: Callable[..., Telemet
 def test_there_is_no_value_before_the_counters_can_have_moved(
     sampled: Callable[..., Telemetry],
 ) -> None:
-    """50 samples a second; two readings within 100 ms would come out as 0, and as no number, as on an H200; none did."""
+    """At 50 Hz; two readings within 100 ms would be 0 and no number, as on an H200; none is."""
     told = sampled()
     assert told.columns["gpu0_smact_percent"][0] is None
     assert set(told.columns["gpu0_smact_percent"]) == {None, 45.5}
@@ -111,7 +111,7 @@ def test_counters_that_fail_now_and_then_have_no_value_then(
 
 
 def test_each_value_is_of_the_time_since_the_one_before(driver: Path) -> None:
-    """The GPU rests from the first value on: the second is 0; since the beginning it would be more."""
+    """The GPU rests from the first value on: the second is 0; since the start it would be more."""
     program = """
 import json, os, time
 from pathlib import Path
@@ -132,7 +132,7 @@ print(json.dumps(rows))
 
 
 def test_no_buffer_is_left_behind(driver: Path) -> None:
-    """Two a GPU while a cell is measured, none afterwards; also of a GPU whose first reading failed."""
+    """Two per GPU while a cell is measured, none after; also where a GPU's first reading fails."""
     program = """
 import ctypes, json, sys
 from pathlib import Path

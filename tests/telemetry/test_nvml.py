@@ -1,4 +1,4 @@
-"""The real nvidia-ml-py through real ctypes, on a libnvidia-ml.so.1 of our own (fake_nvml.c), compiled here."""
+"""The real nvidia-ml-py and ctypes, on a libnvidia-ml.so.1 compiled here (fake_nvml.c)."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def sampled(driver: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Tele
 
 
 def sampled_for(wait_s: float) -> Telemetry:
-    """Of so much time; of twice as much where that was not enough for this machine to take some samples."""
+    """Sample for `wait_s`, or twice as long each time until this machine has taken some samples."""
     with Sampler(hz=50) as sampler:
         sampler.begin(os.getpid())
         time.sleep(wait_s)
@@ -83,7 +83,7 @@ def of_gpus(missing: Mapping[str, str]) -> dict[str, str]:
 
 
 def at_its_ticks(told: Telemetry) -> Telemetry:
-    """Without the reading at the cell's end, where only the others were read because GPUs had just been."""
+    """Drop the reading at the cell's end that left out the GPUs, as they had just been read."""
     ends = {column[-1] for name, column in told.columns.items() if name.startswith("gpu")}
     return (
         told
@@ -95,7 +95,7 @@ def at_its_ticks(told: Telemetry) -> Telemetry:
 def test_each_gpu_has_its_own_columns_in_its_own_units_and_is_known_by_its_uuid(
     sampled: Callable[..., Telemetry],
 ) -> None:
-    """GPU i is 50 + i percent busy and draws 61 250 + i mW; of 16 GiB it uses 3, and 1 is the driver's own."""
+    """GPU i is 50 + i percent busy, draws 61 250 + i mW, uses 3 of 16 GiB; the driver uses 1."""
     told = sampled(GPUS=3)
     assert told.devices == {f"gpu{i}": f"GPU-00000000-0000-0000-0000-{i:012}" for i in range(3)}
     for i in range(3):
@@ -114,7 +114,7 @@ def test_each_gpu_has_its_own_columns_in_its_own_units_and_is_known_by_its_uuid(
 def test_energy_is_what_the_counter_added_since_the_cell_began(
     sampled: Callable[..., Telemetry],
 ) -> None:
-    """The counter stands at 5 GJ and goes up by 6 J a reading: k readings after the first are 6 k joules."""
+    """The counter is at 5 GJ and rises by 6 J per reading: k readings after the first are 6 k J."""
     energy = sampled().columns["gpu0_energy_j"]
     assert energy == [None, *(6.0 * k for k in range(1, len(energy)))]
 
@@ -122,7 +122,7 @@ def test_energy_is_what_the_counter_added_since_the_cell_began(
 def test_an_energy_counter_that_starts_again_adds_nothing_for_the_interval_it_is_unknown_in(
     sampled: Callable[..., Telemetry],
 ) -> None:
-    """Readings: two at the sampler's start, one when the cell's sensors are tried; the 6th is the cell's third sample."""
+    """Two readings at the sampler's start, one on trial; the 6th is the cell's third sample."""
     told = sampled(RESET_ENERGY=6)
     assert told.columns["gpu0_energy_j"][:5] == [None, 6.0, None, 12.0, 18.0]
     assert told.summary["gpu0_energy_j_total"] == 6.0 * (len(told.columns["t_monotonic_s"]) - 2)
@@ -153,7 +153,7 @@ def test_a_sensor_that_fails_now_and_then_has_no_value_then(
 def test_a_lost_gpu_has_no_more_values_and_the_other_goes_on(
     sampled: Callable[..., Telemetry],
 ) -> None:
-    """Lost at its 6th power reading, which is the third sample's or the fourth's; it is not asked again in this cell."""
+    """Lost at its 6th power reading, in the third or fourth sample; then not asked in this cell."""
     told = sampled(GPUS=2, LOSE="1:6")
     lost, other = told.columns["gpu1_power_w"], told.columns["gpu0_power_w"]
     assert lost[:2] == [61.251, 61.251]
@@ -165,7 +165,7 @@ def test_a_lost_gpu_has_no_more_values_and_the_other_goes_on(
 def test_an_old_driver_is_asked_in_the_way_it_knows(
     sampled: Callable[..., Telemetry], old_driver: Path
 ) -> None:
-    """Before driver 535: memory without the driver's own part told apart, temperature by the old call, throttle reasons by theirs."""
+    """Before driver 535: memory has the driver's part; temperature and throttling by old calls."""
     told = sampled(old_driver)
     assert set(told.columns["gpu0_mem_used_bytes"]) == {4.0 * 2**30}
     assert set(told.columns["gpu0_temperature_c"]) == {54.0}

@@ -1,4 +1,4 @@
-"""What a cell's recording keeps and tells: sources that go, slow ones, batches, ticks of a pause."""
+"""A cell's recording: lost sources, slow ones, batches, and ticks of a pause."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ class _Slow(_Steady):
 
 
 def test_a_slow_source_has_values_at_its_own_ticks_and_at_the_end(tmp_path: Path) -> None:
-    """Ticks each 0.25 s: it is read at 0, 1 and 2, and at the end, 0.3 s later, while the others were read just now."""
+    """Ticks each 0.25 s: read at 0, 1 and 2, and 0.3 s later at the end, others just before."""
     recording = Recording({"y": _Steady(), "z": _Slow()}, tmp_path, None)
     for tick in range(10):
         recording.sample(tick / 4)
@@ -121,7 +121,7 @@ class _Counter(_Vanishing):
 
 
 def test_of_several_that_took_turns_each_has_what_rose_in_its_own(tmp_path: Path) -> None:
-    """Process 1, 10, 10, 1 have the turns, each of 0.2 s with a tick in its middle; between two that follow each other nothing counts."""
+    """Processes 1, 10, 10, 1 have turns of 0.2 s with a tick amid; between two nothing counts."""
     recording = Recording({"x": _Counter(), "z": _Slow()}, tmp_path, None)
     recording.sample(0.0)
     for number, pid in enumerate((1, 10, 10, 1)):
@@ -202,7 +202,7 @@ def test_ticks_of_a_pause_are_neither_made_up_nor_missed(
     monkeypatch.setattr(sampler, "time", clock)
     recording = Recording({"y": _Steady()}, tmp_path, None)
     recording.sample(0.0)
-    _, missed = sampler.record(clock, recording, 1.0, clock, Watch({}))  # type: ignore[arg-type]  # it is both
+    _, missed = sampler.record(clock, recording, 1.0, clock, Watch({}))  # type: ignore[arg-type]
     times = recording.result()["columns"]["t_monotonic_s"]
     assert missed == 0
     assert times == [*map(float, ticks), 9.9]
@@ -211,12 +211,12 @@ def test_ticks_of_a_pause_are_neither_made_up_nor_missed(
 def test_ticks_that_it_ran_over_are_counted_and_not_made_up(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A tick a second; from 2.5 to 6.5 s it had no processor: ticks 3, 4 and 5 are missed, and 6 comes late."""
+    """A tick per second, no processor from 2.5 to 6.5 s: ticks 3, 4, 5 are missed, 6 is late."""
     clock = _Ticking(9.9, {2.5: 6.5}, paused=False)
     monkeypatch.setattr(sampler, "time", clock)
     recording = Recording({"y": _Steady()}, tmp_path, None)
     recording.sample(0.0)
-    _, missed = sampler.record(clock, recording, 1.0, clock, Watch({}))  # type: ignore[arg-type]  # it is both
+    _, missed = sampler.record(clock, recording, 1.0, clock, Watch({}))  # type: ignore[arg-type]
     assert (recording.result()["columns"]["t_monotonic_s"], missed) == (
         [0.0, 1.0, 2.0, 6.5, 7.0, 8.0, 9.0, 9.9],
         3,
@@ -224,7 +224,7 @@ def test_ticks_that_it_ran_over_are_counted_and_not_made_up(
 
 
 class _Words:
-    """A cell is begun and ended, and then nobody is there any more; `waits` is for how long each word was waited for."""
+    """A cell's begin and end, then a lost harness; `waits` has the wait for each word."""
 
     def __init__(self) -> None:
         self.waits: list[float | None] = []

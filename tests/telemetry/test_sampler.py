@@ -1,4 +1,4 @@
-"""The sampler process on this very machine: its clock, its independence, and what its failures cost."""
+"""The sampler process on this machine: its clock, its independence, its failures' cost."""
 
 from __future__ import annotations
 
@@ -32,7 +32,8 @@ if os.environ.pop("PARENT", None) is None:
     if sys.argv[1] == "ends": sys.exit()
 else:
     import subprocess, threading
-    start = lambda: subprocess.run([sys.executable, "-c", os.environ["FAMILY"], sys.argv[-1]], stdin=0)
+    words = [sys.executable, "-c", os.environ["FAMILY"], sys.argv[-1]]
+    start = lambda: subprocess.run(words, stdin=0)
     thread = threading.Thread(target=start)
     thread.start(); thread.join()
 sys.stdin.read()
@@ -55,7 +56,7 @@ def pid_of(sampler: Sampler) -> int:
 
 
 def test_all_columns_are_of_one_length_on_the_clock_of_the_steps(sampler: Sampler) -> None:
-    """CLOCK_MONOTONIC, as the workload's `start_monotonic_s`: samples lie between begin and end, in order."""
+    """CLOCK_MONOTONIC, as `start_monotonic_s`: samples lie between begin and end, in order."""
     before_s = time.monotonic()
     sampler.begin(os.getpid())
     begun_s = time.monotonic()
@@ -143,7 +144,7 @@ def test_a_workload_that_ends_before_the_cell_leaves_its_last_values_and_then_no
 
 
 def test_ticks_that_were_missed_are_counted_and_not_made_up() -> None:
-    """Stopped for 0.5 s at 50 Hz, it misses 25 ticks or so, or more on a busy machine: a gap in the times, and no rows."""
+    """Stopped for 0.5 s at 50 Hz, it misses 25 ticks or more: a gap in the times, and no rows."""
     with Sampler(hz=50) as sampler:
         sampler.begin(None)
         time.sleep(0.1)
@@ -175,7 +176,7 @@ def test_another_root_is_read_where_it_is_given(tmp_path: Path) -> None:
 
 
 def test_a_setting_that_moves_and_comes_back_is_seen_among_many(tmp_path: Path) -> None:
-    """Twenty of them, a few a tick; what is only written anew or spaced otherwise has not moved, and what is not there is not watched."""
+    """Twenty, a few per tick; rewritten or respaced is not moved, and missing is not watched."""
     files = {f"/proc/sys/{n}": str(tmp_path / str(n)) for n in range(20)} | {
         "/proc/sys/none": str(tmp_path / "none")
     }
@@ -240,7 +241,7 @@ def test_an_end_without_a_begin_says_so() -> None:
 
 
 def test_the_sampler_ends_when_the_harness_is_killed() -> None:
-    """SIGKILL leaves the harness no time to say anything: the sampler notices by itself, in the middle of a cell."""
+    """SIGKILL leaves the harness no time: the sampler notices on its own, amid a cell."""
     harness = (
         "import sys, time; from fixtures.telemetry.client import Sampler; s = Sampler(); "
         "s.begin(None); "
@@ -252,7 +253,7 @@ def test_the_sampler_ends_when_the_harness_is_killed() -> None:
 
 
 def test_ctrl_c_does_not_reach_the_sampler(sampler: Sampler) -> None:
-    """The terminal signals the harness's whole process group; the sampler is in a session of its own and ends when it is told."""
+    """The terminal signals the harness's group; the sampler has a session, and ends when told."""
     assert os.getsid(pid_of(sampler)) == pid_of(sampler)
 
 
@@ -279,7 +280,7 @@ def test_the_sampler_imports_little(sampler: Sampler) -> None:
 
 
 def test_the_summary_is_of_the_window_and_the_columns_of_the_whole_cell(sampler: Sampler) -> None:
-    """Imports and warm-up are in the columns, for who wants to see them; what the summary says is of the measured steps.
+    """Imports and warm-up are in the columns; the summary is of the measured steps.
 
     Idle, busy, and idle for as long as it was busy: 0.3 s of CPU between the last sample before the
     window and the first after it.

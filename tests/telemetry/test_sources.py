@@ -1,4 +1,4 @@
-"""Telemetry sources, replayed from recordings of a real /proc and /sys (tests/recordings/linux-6.18-2vcpu/ORIGIN.md)."""
+"""Telemetry sources on a recorded /proc and /sys (tests/recordings/linux-6.18-2vcpu/ORIGIN.md)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ TIMES = (100.0, 102.0)
 
 
 def recorded(root: Path, when: str) -> Path:
-    """Put a recording under `root`, into files that are there already: who keeps them open sees the new text."""
+    """Put a recording into the files under `root`, so that open files have the new text."""
     for path in (RECORDINGS / when).rglob("*"):
         if path.is_file():
             to = root / path.relative_to(RECORDINGS / when)
@@ -55,7 +55,7 @@ def test_sources_have_the_names_by_which_a_run_says_what_is_missing() -> None:
 
 
 def test_cpu_shares_are_of_all_processors_and_fill_the_whole(tmp_path: Path) -> None:
-    """User 46485 - 46327 = 158 ticks, system 14723 - 14669 = 54, nothing else: 212 ticks of 212 were work."""
+    """User 46485 - 46327 = 158 ticks, system 14723 - 14669 = 54: 212 ticks of 212 were work."""
     out = replay("cpu", tmp_path)
     assert out.columns["cpu_user_percent"] == [None, pytest.approx(100 * 158 / 212, abs=1e-3)]
     assert out.columns["cpu_system_percent"] == [None, pytest.approx(100 * 54 / 212, abs=1e-3)]
@@ -96,7 +96,7 @@ def test_pressure_is_the_share_of_the_interval(tmp_path: Path) -> None:
 
 
 def test_a_disk_sector_is_512_bytes_and_loop_devices_are_no_disks(tmp_path: Path) -> None:
-    """Sectors written 24721672 - 24705144 = 16528, which is 8.07 MiB for 8 MiB of data with its metadata; loop0 has no hardware."""
+    """Writes: 24721672 - 24705144 = 16528, or 8.07 MiB for 8 MiB and metadata; loop0 is no disk."""
     out = replay("disk", tmp_path)
     assert out.summary["disk_written_bytes_total"] == 16528 * 512
     assert out.columns["disk_vda_written_bytes_per_s"] == [None, 16528 * 512 / 2]
@@ -117,7 +117,7 @@ def test_a_pod_without_hardware_interfaces_has_all_of_its_own_watched(tmp_path: 
 
 
 def test_a_command_name_with_parentheses_and_blanks_does_not_shift_the_fields() -> None:
-    """The recorded process called itself `a) R 1 (b c`; os.times() said 0.03 s and 0.15 s, one tick is 10 ms."""
+    """The process's name is `a) R 1 (b c`; os.times() had 0.03 s and 0.15 s; a tick is 10 ms."""
     read = usage((RECORDINGS / "odd_command_stat").read_bytes())
     assert read is not None
     user, system, faults, resident = read
