@@ -20,7 +20,7 @@ def fake(tmp_path: Path) -> fake_root.FakeRoot:
 
 @pytest.fixture(scope="module", params=["first", "later"])
 def application(request: pytest.FixtureRequest) -> Iterator[str]:
-    """Run a module twice: machines read all that can be tuned, or as at a later application what typed writes can touch."""
+    """Run a module twice: machines read every setting, or as later only what typed writes touch."""
     with pytest.MonkeyPatch.context() as patch:
         if request.param == "later":
             patch.setattr(fake_root.FakeRoot, "machine", _knowing)
@@ -35,7 +35,7 @@ def _knowing(fake: fake_root.FakeRoot) -> Machine:
 
 
 class _Knowing(Reach):
-    """It has carried out any writes before, and nothing moved then that the table of known keys does not have."""
+    """A reach with experience of any writes, which moved only what the known keys' table has."""
 
     def of(self, writes: Sequence[Write], settings: Sequence[str]) -> frozenset[str] | None:
         self.learn(writes, [write.path for write in writes])

@@ -1,4 +1,4 @@
-"""Whole runs of each kind, killed at random moments on the real kernel: `python -m tests.kernel.killed_runs KIND FOLDER ROUNDS`.
+"""Kill whole runs of each kind at random: `python -m tests.kernel.killed_runs KIND FOLDER ROUNDS`.
 
 Each run is a fork of one process that has imported the house, and what a run leaves becomes this
 process's child.
@@ -96,7 +96,7 @@ def runs(pid: int) -> bool:
 
 @contextlib.contextmanager
 def alone(name: str) -> Iterator[tuple[str, ...]]:
-    """Give runs mounts and control groups that other tests do not add to: theirs come and go beside these runs.
+    """Give runs mounts and control groups apart from those of tests that run beside them.
 
     Yields: what to put in front of a command.
     """
@@ -192,7 +192,7 @@ class Ground:
         return killed
 
     def last_record(self) -> str:
-        """How far a run has come, by the last whole line of its journal, which may be another user's; "none" where there is none."""
+        """The last whole record of the run's journal, perhaps another user's; else "none"."""
         with contextlib.suppress(FileNotFoundError):
             lines = (self.place.state / "journal.jsonl").read_bytes().split(b"\n")
             return str(json.loads(lines[-2])["record"])
@@ -272,11 +272,12 @@ def cells(ground: Ground, steps: int = 60) -> Work:
 
 
 def scripts(ground: Ground) -> Work:
-    """Its script takes a while, changes a file below /etc, and leaves a daemon without its environment."""
+    """A slow script that changes a file below /etc and leaves a daemon with no environment."""
     made = RUN_DIR / "killed"
     file = Path("/etc/sysctl.d/99-deeptweak-killed.conf")
     apply = f"""
-    mkdir -p {made}; echo {ground.value} > {SWAPPINESS}; sleep 0.1; echo 'vm.swappiness = {ground.value}' > {file}
+    mkdir -p {made}; echo {ground.value} > {SWAPPINESS}; sleep 0.1
+    echo 'vm.swappiness = {ground.value}' > {file}
     setsid env -i sleep 600 > /dev/null 2>&1 &
     sleep 0.1; echo 0 > {PAGE_CLUSTER}
     """
@@ -409,7 +410,7 @@ def restores(ground: Ground) -> bool:
 
 
 class Inside:
-    """A user's run in user and network namespaces of their own, which a process keeps or which end with it; root restores."""
+    """A user's run in user and network namespaces, kept by a process or ended; root restores."""
 
     SETTINGS = {
         "net.ipv4.tcp_fin_timeout": "17",
@@ -490,7 +491,7 @@ ROUNDS: dict[str, tuple[int, Round]] = {
 
 
 def kill_many(kind: str, folder: Path, times: int) -> None:
-    """So many runs of a kind are killed; after each, `restore` leaves the machine as it was found."""
+    """Kill so many runs of a kind; after each, `restore` leaves the machine as found."""
     needs.tier_now = "machine"  # it is the tier of who calls this
     os.chdir(HOUSE)
     with contextlib.suppress(ImportError):

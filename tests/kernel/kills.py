@@ -1,4 +1,4 @@
-"""Cycles of apply and restore that are killed at random moments: `python -m tests.kernel.kills fake_root FOLDER [HOW MANY]`.
+"""Kill apply-restore cycles at random: `python -m tests.kernel.kills fake_root FOLDER [COUNT]`.
 
 A fork takes as long as its parent is big, and a process that runs tests has grown by whatever other
 tests have brought into it.
@@ -41,10 +41,12 @@ SEED = 20240229
 
 # Twenty settings that an idle machine does not notice.
 HARMLESS = """
-vm.swappiness=10 vm.dirty_ratio=30 vm.dirty_background_ratio=5 vm.dirty_expire_centisecs=2000 vm.dirty_writeback_centisecs=300
-vm.overcommit_memory=1 vm.max_map_count=262144 vm.watermark_scale_factor=20 vm.vfs_cache_pressure=50 vm.page-cluster=0
-net.core.rmem_max=134217728 net.core.wmem_max=134217728 net.core.netdev_max_backlog=250000 net.core.somaxconn=8192
-net.ipv4.tcp_slow_start_after_idle=0 net.ipv4.tcp_fin_timeout=15 fs.inotify.max_user_watches=1048576 fs.file-max=2097152
+vm.swappiness=10 vm.dirty_ratio=30 vm.dirty_background_ratio=5 vm.dirty_expire_centisecs=2000
+vm.dirty_writeback_centisecs=300 vm.overcommit_memory=1 vm.max_map_count=262144
+vm.watermark_scale_factor=20 vm.vfs_cache_pressure=50 vm.page-cluster=0
+net.core.rmem_max=134217728 net.core.wmem_max=134217728 net.core.netdev_max_backlog=250000
+net.core.somaxconn=8192 net.ipv4.tcp_slow_start_after_idle=0 net.ipv4.tcp_fin_timeout=15
+fs.inotify.max_user_watches=1048576 fs.file-max=2097152
 kernel.numa_balancing=0 kernel.sched_autogroup_enabled=0
 """
 THP = "/sys/kernel/mm/transparent_hugepage"
@@ -56,7 +58,7 @@ def kill_once(
     cycle: Callable[[], None],
     begun: Callable[[], bool] = lambda: True,
 ) -> None:
-    """Let a child go through cycles without end, and kill it at a random moment after something has `begun`."""
+    """Cycle in a child until it is killed, at a random moment after something has `begun`."""
     pid = os.fork()
     if pid == 0:
         with contextlib.suppress(BaseException):
@@ -120,28 +122,30 @@ def to_and_fro(
 
 
 def slack(number: int, enough: int) -> int:
-    """How much longer a cycle may live than on a quiet machine: where others compete for it, no kill in time for one reaches its end."""
+    """How much longer a cycle may live on a busy machine, else no kill reaches its end."""
     return (1, 4, 16)[min(number // enough, 2)]
 
 
 def fake_root_kills(folder: Path, kills: int = 1000) -> None:
-    """Typed settings, and scripts with an undo of their own that change settings and files below /etc.
+    """Kill cycles of typed settings, and of scripts with an undo that change settings and /etc.
 
-    Typed cycles take some 5 ms and scripted ones some 15 ms here, so that 0 … 25 ms reaches all of
-    both.
+    Typed cycles take some 5 ms and scripted ones some 15 ms here: 0 … 25 ms reaches all of both.
     """
     fake = fake_root.make(folder)
     asked = fake_root.writes(
         [(path, str(number)) for number, path in enumerate(fake_root.SETTINGS)]
     )
     script = """
-    echo 1 > $ROOT/proc/sys/vm/swappiness; echo always > $ROOT/sys/kernel/mm/transparent_hugepage/enabled
-    echo 'vm.swappiness = 1' > $ROOT/etc/sysctl.d/99-new.conf; echo '# other' > $ROOT/etc/sysctl.conf
+    echo 1 > $ROOT/proc/sys/vm/swappiness
+    echo always > $ROOT/sys/kernel/mm/transparent_hugepage/enabled
+    echo 'vm.swappiness = 1' > $ROOT/etc/sysctl.d/99-new.conf
+    echo '# other' > $ROOT/etc/sysctl.conf
     rm $ROOT/etc/security/limits.d/90.conf
     echo 4096 > $ROOT/sys/block/vda/queue/read_ahead_kb
     """
     undo = """
-    rm -f $ROOT/etc/sysctl.d/99-new.conf; echo 60 > $ROOT/proc/sys/vm/swappiness; echo 7 > $ROOT/proc/sys/vm/dirty_ratio
+    rm -f $ROOT/etc/sysctl.d/99-new.conf; echo 60 > $ROOT/proc/sys/vm/swappiness
+    echo 7 > $ROOT/proc/sys/vm/dirty_ratio
     echo madvise > $ROOT/sys/kernel/mm/transparent_hugepage/enabled
     """
     scripts = [fake.script("apply", script), fake.script("uninstall", undo)]
@@ -176,7 +180,7 @@ def fake_root_kills(folder: Path, kills: int = 1000) -> None:
 
 
 def real_kernel_kills(folder: Path, kills: int = 200) -> None:
-    """Twenty sysctls, and scripts that switch transparent huge pages and read-ahead; the whole machine is compared after each kill."""
+    """Kill cycles of twenty sysctls and of scripts (THP, read-ahead); compare the whole machine."""
     tunables = Tunables()
     pristine = tunables.snapshot()
     asked = [

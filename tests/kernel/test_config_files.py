@@ -1,4 +1,4 @@
-"""Configuration files that scripts touch come back as what they were: kind, target, mode, owner, time, extended attributes."""
+"""Configuration files come back: kind, target, mode, owner, time, extended attributes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ OLD_NS = 1_600_000_000_123_456_789
 
 @pytest.fixture
 def fake(tmp_path: Path) -> FakeRoot:
-    """Beside the usual files a link, as Debian has it, a file of root's alone, one of another user and one in a folder below."""
+    """Add a link, as Debian has it, a root-only file, another user's and one in a subfolder."""
     fake = fake_root.make(tmp_path)
     fake.real(LINK).symlink_to("../sysctl.conf")
     fake.put(SECRET, "options x y=1\n")
@@ -34,7 +34,7 @@ def fake(tmp_path: Path) -> FakeRoot:
 
 
 def everything(fake: FakeRoot) -> dict[str, tuple[object, ...]]:
-    """Below /etc: kind and mode, owner, the link's target or the text, time of the last change but for folders, extended attributes."""
+    """Below /etc: kind, mode, owner, target or text, time (not of folders), extended attributes."""
     found: dict[str, tuple[object, ...]] = {}
     for path in (fake.root / "etc").rglob("*"):
         info = path.lstat()
@@ -58,7 +58,9 @@ SCRIPTS = {
     "a link edited in place becomes a file": f"sed -i s/nothing/all/ $ROOT{LINK}",
     "a link removed": f"rm $ROOT{LINK}",
     "two files made one": f"ln -f $ROOT{SECRET} $ROOT{TWIN}",
-    "two files made one, then written": f"ln -f $ROOT{SECRET} $ROOT{TWIN}; echo more >> $ROOT{SECRET}",
+    "two files made one, then written": (
+        f"ln -f $ROOT{SECRET} $ROOT{TWIN}; echo more >> $ROOT{SECRET}"
+    ),
     "a link led elsewhere": f"ln -sf /etc/passwd $ROOT{LINK}",
     "a file made a link": f"ln -sf /etc/passwd $ROOT{SECRET}",
     "a file written through a link": f"echo vm.swappiness=1 > $ROOT{LINK}",
@@ -67,8 +69,12 @@ SCRIPTS = {
     "a file of root's alone removed": f"rm $ROOT{SECRET}",
     "a mode": f"chmod 666 $ROOT{SECRET}; chmod 4755 $ROOT/etc/sysctl.conf",
     "a time": f"touch $ROOT{SECRET} $ROOT/etc/sysctl.conf",
-    "the same text written anew": f"cp $ROOT{SECRET} $ROOT/x; cat $ROOT/x > $ROOT{SECRET}; rm $ROOT/x",
-    "a folder that was not there": "mkdir -p $ROOT/etc/tmpfiles.d/a/b; echo 1 > $ROOT/etc/tmpfiles.d/a/b/c.conf",
+    "the same text written anew": (
+        f"cp $ROOT{SECRET} $ROOT/x; cat $ROOT/x > $ROOT{SECRET}; rm $ROOT/x"
+    ),
+    "a folder that was not there": (
+        "mkdir -p $ROOT/etc/tmpfiles.d/a/b; echo 1 > $ROOT/etc/tmpfiles.d/a/b/c.conf"
+    ),
     "a folder with all that was in it": "rm -r $ROOT/etc/sysctl.d",
     "a folder's mode": "chmod 700 $ROOT/etc/sysctl.d/below",
     "a folder made a file": "rm -r $ROOT/etc/sysctl.d/below; echo x > $ROOT/etc/sysctl.d/below",
@@ -80,7 +86,9 @@ SCRIPTS = {
     "a file made a pipe": f"rm $ROOT{SECRET}; mkfifo $ROOT{SECRET}",
     "a large file": "head -c 2000000 /dev/zero > $ROOT/etc/sysctl.d/large",
     "a file made large": f"head -c 2000000 /dev/zero >> $ROOT{SECRET}",
-    "an owner": f"chown 1234:4321 $ROOT{SECRET} $ROOT/etc/sysctl.d/below; chown -h 1234 $ROOT{LINK}",
+    "an owner": (
+        f"chown 1234:4321 $ROOT{SECRET} $ROOT/etc/sysctl.d/below; chown -h 1234 $ROOT{LINK}"
+    ),
 }
 
 
@@ -157,7 +165,7 @@ def test_a_folder_that_others_have_filled_stays_and_holds_nobody_up(fake: FakeRo
 
 
 def test_a_journal_of_texts_alone_is_still_carried_out(fake: FakeRoot) -> None:
-    """As they were before owners and modes were kept: the text goes back, and what has it already is left as it is."""
+    """From before owners and modes were kept: put the text back, leave files that have it."""
     machine = fake.machine()
     record = machine.watch("x")
     record["before"] = {
@@ -218,7 +226,7 @@ def test_what_a_snapshot_takes_a_journal_may_name(fake: FakeRoot, top: str) -> N
 
 @pytest.mark.parametrize("top", ["/run", "/usr/local/lib", "/usr/lib"])
 def test_a_boot_file_outside_etc_goes_back(fake: FakeRoot, top: str) -> None:
-    """sysctl.d(5) reads it like one in /etc. What stood in /run is gone with a reboot, and stays gone."""
+    """sysctl.d(5) reads it as in /etc. A file in /run is lost at reboot, and stays lost."""
     path = f"{top}/sysctl.d/99-x.conf"
     fake.put(path, "vm.swappiness = 60\n")
     machine = fake.machine()

@@ -101,7 +101,7 @@ DAMAGE: dict[str, Callable[[Path], object]] = {
 def test_a_damaged_journal_is_never_no_journal(
     tmp_path: Path, damage: Callable[[Path], object]
 ) -> None:
-    """From the copy of its first record all is known that was before; without it, only where to look."""
+    """The copy of its first record gives all originals; without it, only the places to look."""
     damage(written(tmp_path).path)
     journal = Journal(tmp_path)
     with pytest.raises(Damaged, match=NO_RECORD.format(line=r"\d")) as damaged:
@@ -243,7 +243,7 @@ def test_a_path_that_is_no_tunable_is_refused_wherever_it_stands(tmp_path: Path,
 
 @pytest.mark.parametrize("mode", [0o620, 0o602, 0o666])
 def test_a_journal_that_others_may_write_is_refused(tmp_path: Path, mode: int) -> None:
-    """It holds scripts that root would run; whole, torn or empty, it stays for somebody to look at."""
+    """It holds scripts for root to run; whole, torn or empty, it is kept for inspection."""
     path = written(tmp_path).path
     path.chmod(mode)
     for text in (path.read_bytes(), b"{", b""):
@@ -286,7 +286,7 @@ def test_a_journal_that_is_no_plain_file_is_refused(tmp_path: Path) -> None:
 def test_where_files_are_everybody_s_no_journal_is_begun(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """On a file system without owners the journal would be refused when it is needed: better not to begin."""
+    """A file system without owners would make the journal refused later: better not to begin."""
     make = os.open
     monkeypatch.setattr(os, "open", lambda path, flags, _mode=0: make(path, flags, 0o666))
     old = os.umask(0)
@@ -308,7 +308,7 @@ def test_a_second_journal_is_never_begun_over_a_first(tmp_path: Path) -> None:
 def test_begin_is_on_disk_before_it_returns(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The data of the file and of its copy, before they have their names, then the folder that names them; later records are appended."""
+    """First the data of file and copy, then their names, then the folder; then appended records."""
     synced: list[str] = []
 
     def noted(handle: int) -> None:
@@ -350,7 +350,7 @@ def test_a_record_that_does_not_fit_leaves_the_others_readable(tmp_path: Path) -
 def test_the_state_folder_is_the_named_one_else_the_first_that_can_be_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Root's, the user's own, and for who can change nothing one with the temporary files; none where nothing can be written."""
+    """Root's, the user's, else one in the temporary folder if nothing can be changed; or none."""
     monkeypatch.setenv("DEEPTWEAK_STATE_DIR", str(tmp_path))
     assert state_dir() == tmp_path
     monkeypatch.delenv("DEEPTWEAK_STATE_DIR")

@@ -36,13 +36,13 @@ def kill(
 
 @pytest.mark.parametrize("times", [40, pytest.param(1000, marks=pytest.mark.slow)])
 def test_kills_on_a_fake_root(tmp_path: Path, times: int) -> None:
-    """Typed settings, and scripts with an undo of their own that change settings and files below /etc."""
+    """Typed settings, and scripts with an undo that change settings and files below /etc."""
     kill("fake_root", tmp_path, times)
 
 
 @pytest.mark.usefixtures("kernel_unchanged")
 def test_two_hundred_kills_on_the_real_kernel(tmp_path: Path) -> None:
-    """Twenty sysctls, and scripts that switch transparent huge pages and read-ahead; the whole machine is compared after each kill."""
+    """Twenty sysctls, and scripts (THP, read-ahead); compare the whole machine after each kill."""
     kill("real_kernel", tmp_path, 200)
 
 
@@ -50,7 +50,7 @@ def test_two_hundred_kills_on_the_real_kernel(tmp_path: Path) -> None:
 @pytest.mark.usefixtures("kernel_unchanged")
 @pytest.mark.parametrize("kind", ROUNDS)
 def test_killed_runs_on_the_real_kernel(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of each kind of run so many that all are more than two hundred; after each, nothing of it is left."""
+    """More than two hundred kills over all kinds; after each, no trace remains."""
     monkeypatch.setenv(LENT, str(os.getpid()))
     with (
         tempfile.TemporaryDirectory() as folder,

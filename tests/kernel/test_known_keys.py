@@ -66,7 +66,7 @@ def test_what_was_written_goes_back_before_what_no_table_knows(fake: FakeRoot) -
 
 
 def test_what_the_kernel_owns_for_now_is_no_setting(fake: FakeRoot) -> None:
-    """KSM's advisor moves pages_to_scan by itself and takes no number for it: found so, nothing of it is put back or reported."""
+    """A KSM advisor as found owns pages_to_scan: its number is neither put back nor reported."""
     fake.put(ADVISOR, "none [scan-time]")
     fake.put(TO_SCAN, "500")
     machine, own = kernel(fake)
@@ -98,7 +98,7 @@ def test_what_the_kernel_owns_for_now_is_no_setting(fake: FakeRoot) -> None:
 
 
 def test_what_the_kernel_moved_under_our_setting_goes_back_with_it(fake: FakeRoot) -> None:
-    """Under the advisor that the set turned on: what it made of the number is not somebody else's, and no setting of the cell."""
+    """Under the set's advisor, its numbers are not others', nor a setting of the cell."""
     fake.put(ADVISOR, "[none] scan-time")
     fake.put(TO_SCAN, "250")
     machine, own = kernel(fake)
@@ -123,7 +123,7 @@ def test_what_the_kernel_moved_under_our_setting_goes_back_with_it(fake: FakeRoo
 def test_what_is_refused_under_the_value_found_is_written_before_it(
     fake: FakeRoot, first: str, second: str
 ) -> None:
-    """One setting takes no number while the other stands as found, whatever their names: it goes back while that one is still ours."""
+    """One setting refuses numbers while the other is as found: it goes back first, in any order."""
     own = Kernel(fake.root)
     found = {path: str(own.read(path)) for path in (first, second)}
     for path in (first, second):
@@ -140,7 +140,7 @@ def test_what_is_refused_under_the_value_found_is_written_before_it(
 
 
 def test_what_is_busy_is_opened_first(fake: FakeRoot) -> None:
-    """Pages that are shared keep KSM's limit; they are unshared, and run goes back to what it was."""
+    """Shared pages pin KSM's limit: unshare them, then restore `run`."""
     fake.put(SHARING, "512")
     fake.put(RUN, "0")
     own = Kernel(fake.root)
@@ -183,7 +183,7 @@ def test_read_ahead_goes_back_after_whatever_resets_it(fake: FakeRoot) -> None:
 
 @pytest.mark.needs("namespaces")
 def test_forwarding_moves_what_the_table_says_and_no_more() -> None:
-    """Asked of this kernel, in a network namespace of its own: rp_filter of all interfaces moves nothing."""
+    """Test this kernel in a network namespace: rp_filter of all interfaces moves nothing."""
     check = """
 from fixtures.kernel.attribution import neighbours
 from fixtures.kernel.tunables import Tunables, diff
@@ -221,13 +221,15 @@ def test_default_moves_interfaces_that_have_no_value_of_their_own() -> None:
     check = """
 from fixtures.kernel.attribution import neighbours
 from fixtures.kernel.tunables import Tunables, diff
-tunables, default, own = Tunables(), "/proc/sys/net/ipv4/conf/default/rp_filter", "/proc/sys/net/ipv4/conf/lo/rp_filter"
+tunables, conf = Tunables(), "/proc/sys/net/ipv4/conf/"
+default, own = conf + "default/rp_filter", conf + "lo/rp_filter"
 tunables.write(default, "0")
 for value in ("1", "0", "1"):
     before = tunables.snapshot()
     tunables.write(default, value)
     changed = diff(before, tunables.snapshot()).keys() - {default}
-    moved = {path for path in changed if path.startswith("/proc/sys/net/ipv4/conf/")}  # other tests change what all namespaces share
+    # Other tests change settings that all namespaces share.
+    moved = {path for path in changed if path.startswith(conf)}
     print(own in moved, sorted(moved - neighbours([default], before)))
     if value == "0":
         tunables.write(own, "0")

@@ -36,7 +36,7 @@ with lock.held(Path(sys.argv[1])):
 
 @pytest.fixture(autouse=True)
 def own_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The lock of a machine of our own: a run of root's that holds the real one would keep an ordinary user out of these too."""
+    """Use a private machine lock: a root run with the real lock would exclude ordinary users."""
     monkeypatch.setattr(lock, "ROOT_STATE_DIR", tmp_path / "machine")
     monkeypatch.setattr(lock, "RUN_DIR", tmp_path / "run")
 
@@ -71,7 +71,7 @@ def test_a_second_run_is_refused_and_told_who_holds_it(
 def test_who_holds_something_else_is_not_named(
     tmp_path: Path, holder: subprocess.Popen[str]
 ) -> None:
-    """The newest lock of each CPU stands first in the kernel's list: another file is locked on every one."""
+    """The kernel lists each CPU's newest lock first: lock another file on every CPU."""
     cpus = os.sched_getaffinity(0)
     with contextlib.ExitStack() as stack:
         stack.callback(os.sched_setaffinity, 0, cpus)
@@ -253,7 +253,7 @@ def test_a_killed_runs_journal_in_another_state_folder_is_not_overlooked(tmp_pat
 def test_a_killed_run_is_found_from_any_folder_whatever_its_state_folder_is_called(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
-    """The next run is refused, from whatever folder and with whatever state folder, in one line whose command a shell can run."""
+    """From any folder, with any state folder: one line, whose command a shell can run."""
     (tmp_path / "real").mkdir()
     (tmp_path / "link").symlink_to("real")
     monkeypatch.chdir(tmp_path)
@@ -346,7 +346,7 @@ def test_settings_are_changed_under_a_lock_or_not_at_all(
 
 
 class TestFoldersAmongTheTemporaryFiles:
-    """For who has no home and can change no setting; others may make folders there, and links in them."""
+    """For users with no home and no rights; others may make folders there, and links in them."""
 
     @pytest.fixture
     def temporary(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
@@ -407,7 +407,7 @@ def test_a_relative_state_folder_is_the_same_from_everywhere(
 def test_where_the_machines_lock_can_take_no_note_the_next_place_does(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """A run that is killed under a read-only /var/lib is found by the next one, which looks in both."""
+    """A run killed under a read-only /var/lib is found by the next run, which looks in both."""
     root, run, own = tmp_path / "root", tmp_path / "run", tmp_path / "own"
     root.mkdir()
     (root / "lock").touch()

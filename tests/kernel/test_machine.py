@@ -1,4 +1,4 @@
-"""The machine is always put back: whatever is asked for, whoever interferes, wherever it breaks off."""
+"""The machine is always put back, whatever the request, the interference or the break-off."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ ASKED = st.dictionaries(st.sampled_from(list(SETTINGS)), VALUES, max_size=6)
 
 
 class Kernel(Tunables):
-    """Files that answer as the kernel does: it refuses, it clamps, and it moves one setting when another is written."""
+    """Files that answer like the kernel: it refuses, clamps, or moves one setting with another."""
 
     def __init__(self, root: Path) -> None:
         super().__init__(root)
@@ -70,7 +70,7 @@ def kernel(fake: FakeRoot) -> tuple[Machine, Kernel]:
 
 
 def either_or(path: str, value: str) -> dict[str, str]:
-    """mm/page-writeback.c: writing one of vm.dirty_ratio and vm.dirty_bytes zeroes the other; 0 bytes are refused."""
+    """mm/page-writeback.c: vm.dirty_ratio and vm.dirty_bytes zero each other; refuses 0 bytes."""
     if path == BYTES and value == "0":
         raise OSError(22, "Invalid argument")
     return {path: value} | (
@@ -108,7 +108,7 @@ def test_settings_are_in_force_and_then_as_before(fake: FakeRoot, application: s
 def test_originals_are_on_disk_before_the_first_write(
     fake: FakeRoot, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """At the moment of each write the journal on disk, fsync done, knows the original of what is written."""
+    """At each write the synced journal on disk has the original of the setting."""
     seen: list[str] = []
     synced: set[str] = set()
     sync, write = os.fsync, Tunables.write
@@ -204,7 +204,7 @@ def test_a_machine_that_is_changed_is_not_changed_again(fake: FakeRoot) -> None:
 
 @pytest.mark.parametrize("room", [0, 100, 200, 300, 500])
 def test_a_full_disk_changes_nothing(fake: FakeRoot, room: int) -> None:
-    """No room for the journal, or `room` bytes for what follows its first line, when the machine has been changed already."""
+    """No room for the journal, or `room` bytes after its first line, with changes made."""
     machine = fake.machine()
     asked = writes([(SWAPPINESS, "10"), (RATIO, "5"), (THP, "always"), (MIN_FREE, "1")])
     machine.apply("x", asked)
@@ -249,7 +249,7 @@ print(fake.wrong(), [p.name for p in fake.state.iterdir()])
 
 
 def test_a_value_the_kernel_rounds_is_ours_where_the_set_breaks_off(fake: FakeRoot) -> None:
-    """What it made of the first write is known from reading it back, not from what was asked for."""
+    """The outcome of the first write is known by reading it back, not from the request."""
     machine, own = kernel(fake)
     own.answers = lambda path, value: {path: "200" if value == "1000" else value}
     own.refuses = {RATIO}
@@ -284,7 +284,7 @@ def test_a_set_that_breaks_off_between_neighbours_is_put_back(
 
 
 def test_putting_back_one_setting_does_not_lose_what_it_moves(fake: FakeRoot) -> None:
-    """mm/khugepaged.c raises vm.min_free_kbytes whenever THP is set; somebody had lowered it meanwhile."""
+    """mm/khugepaged.c raises vm.min_free_kbytes when THP is set; another user had lowered it."""
     machine, own = kernel(fake)
     own.answers = lambda path, value: {path: value} | ({MIN_FREE: "90112"} if path == THP else {})
     machine.apply("x", writes([(THP, "always")]))
@@ -295,7 +295,7 @@ def test_putting_back_one_setting_does_not_lose_what_it_moves(fake: FakeRoot) ->
 
 
 def test_what_a_cause_moves_is_not_written_where_the_cause_brings_it_back(fake: FakeRoot) -> None:
-    """Transparent huge pages lower vm.min_free_kbytes and raise it again; one write of it would count as the user's until a reboot."""
+    """THP moves vm.min_free_kbytes both ways; one write would make it the user's until reboot."""
     machine, own = kernel(fake)
     users: list[str] = []
 
@@ -316,7 +316,7 @@ def test_what_a_cause_moves_is_not_written_where_the_cause_brings_it_back(fake: 
 
 
 def test_a_user_s_number_goes_back_where_its_cause_does_not_bring_it(fake: FakeRoot) -> None:
-    """The kernel's own number would have come back: what still differs was somebody's, and marked as such before."""
+    """The kernel would restore its own number: a remaining difference was marked as a user's."""
     fake.put(MIN_FREE, "40000")
     machine, own = kernel(fake)
     own.answers = lambda path, value: {path: value} | ({MIN_FREE: "67584"} if path == THP else {})
@@ -353,7 +353,7 @@ def test_a_value_lost_by_putting_back_another_is_not_called_restored(fake: FakeR
 def test_what_the_kernel_moved_just_before_the_end_goes_back(
     fake: FakeRoot, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
-    """Writing a ratio zeroes the amount (mm/page-writeback.c, mm/util.c); the run is killed before it has looked."""
+    """Writing a ratio zeroes the amount (mm/page-writeback.c, mm/util.c), unseen before a kill."""
     ratio, amount = (
         f"/proc/sys/vm/{name}_ratio",
         f"/proc/sys/vm/{name}_{'kbytes' if name == 'overcommit' else 'bytes'}",
@@ -379,7 +379,7 @@ def test_what_the_kernel_moved_just_before_the_end_goes_back(
 
 
 def test_what_the_kernel_will_not_take_back_is_stuck_until_it_does(fake: FakeRoot) -> None:
-    """The journal stays, nobody can start, and a later restore finishes; what was put back by then is not touched again."""
+    """The journal stays, no run can start; a later restore finishes and repeats nothing."""
     machine, own = kernel(fake)
     machine.apply("x", writes([(SWAPPINESS, "10"), (RATIO, "5")]))
     own.refuses = {RATIO}
@@ -408,15 +408,15 @@ def test_a_refused_set_that_cannot_be_put_back_says_both(fake: FakeRoot) -> None
     own.answers = lambda path, _value: {path: "1"}
     with pytest.raises(
         Refused,
-        match=r"not in force — and the machine could not be put back: .*swappiness: wrote '60', but "
-        r"the kernel reports '1'",
+        match=r"not in force — and the machine could not be put back: "
+        r".*swappiness: wrote '60', but the kernel reports '1'",
     ):
         machine.apply("x", writes([(SWAPPINESS, "10")]))
     assert fake.journal.exists()
 
 
 def test_a_setting_that_does_not_answer_is_nobody_else_s(fake: FakeRoot) -> None:
-    """Unreadable when its turn comes: it is stuck, not left alone, and goes back when it answers again."""
+    """A setting unreadable in its turn is stuck, not left alone; it goes back once readable."""
     machine = fake.machine()
     machine.apply("x", writes([(SWAPPINESS, "10")]))
     away = fake.real(SWAPPINESS).with_name("away")
@@ -442,7 +442,7 @@ def test_a_device_that_left_does_not_block_the_machine(fake: FakeRoot) -> None:
 
 
 def test_a_file_of_ours_that_somebody_removed_stays_away(fake: FakeRoot) -> None:
-    """A kernel setting that does not answer is still ours; a configuration file that is gone was taken away by somebody."""
+    """An unreadable kernel setting is still ours; a missing configuration file was removed."""
     path = "/etc/sysctl.d/10-net.conf"
     machine = fake.machine()
     machine.apply("x", [], [fake.script("apply", f"echo net.core.rmem_max=1 > $ROOT{path}")])
@@ -462,7 +462,7 @@ def test_a_file_of_ours_that_somebody_removed_stays_away(fake: FakeRoot) -> None
 def test_a_journal_cut_anywhere_puts_back_what_had_been_done(
     tmp_path_factory: pytest.TempPathFactory, data: st.DataObject, asked: list[tuple[str, str]]
 ) -> None:
-    """Cut at any byte; the machine as it was then: one setting for each whole `wrote`, and perhaps the next one."""
+    """Cut at any byte; the machine then has one setting per whole `wrote`, and perhaps the next."""
     fake = fake_root.make(tmp_path_factory.mktemp("fake"))
     latest = dict(asked)
     asked = [(path, latest[path]) for path, _ in asked]  # a key may come twice, with one value
@@ -494,7 +494,7 @@ class Killed(BaseException):
 
 
 class Mortal:
-    """Lets a process die at its n-th system call that changes a file: before it, after it, or in the middle of it.
+    """Kill a process at its n-th system call that changes a file: before, after or within it.
 
     The kernel takes a setting whole, so only the journal and configuration files can be torn.
     """
@@ -566,7 +566,7 @@ def _with_scripts(fake: FakeRoot, monkeypatch: pytest.MonkeyPatch, mortal: Morta
 def test_death_at_any_system_call_and_again_during_recovery(
     tmp_path: Path, how: str, *, scripted: bool
 ) -> None:
-    """A run dies at its n-th call, recovery dies at its m-th, a second recovery finds everything: for every n, and some m of each."""
+    """A run dies at each n-th call, recovery at some m-th; a second recovery finds everything."""
     deaths = 0
     for number in range(10_000):
         fake = fake_root.make(tmp_path / str(number))
@@ -633,7 +633,7 @@ def test_somebody_s_change_after_a_crash_during_recovery_stays(
 def test_what_changes_while_a_set_that_writes_nothing_is_applied_is_somebody_s(
     fake: FakeRoot,
 ) -> None:
-    """Stock, or settings of a process alone: a change between the two snapshots is not this run's to put back."""
+    """For stock or process settings, a change between the snapshots is not this run's to undo."""
     machine = fake.machine()
     machine.begin("stock", [])
     fake.put(SWAPPINESS, "10")
@@ -727,7 +727,7 @@ def test_without_a_journal_and_its_copy_nothing_is_called_restored(fake: FakeRoo
 
 
 def test_after_a_reboot_only_files_are_put_back(fake: FakeRoot) -> None:
-    """The kernel's settings are a new boot's own, and the report says that this boot may have started with the files."""
+    """A new boot has new kernel settings; the report says that it may have used the files."""
     script = fake.script(
         "apply",
         "echo 1 > $ROOT/proc/sys/vm/swappiness; echo vm.swappiness=1 > $ROOT/etc/sysctl.d/9.conf; "
@@ -757,7 +757,7 @@ def test_after_a_reboot_only_files_are_put_back(fake: FakeRoot) -> None:
 
 
 def test_a_script_that_changes_nothing_and_has_no_check_is_not_in_force(fake: FakeRoot) -> None:
-    """Exit code 0 says little: without a visible effect somebody must look, or the cell would measure the untouched machine."""
+    """Exit code 0 proves little: without a visible effect, the cell might measure stock."""
     with pytest.raises(TweakRefused, match="so it is unknown whether the set is in force"):
         fake.machine().apply("x", (), [fake.script("apply", "true")])
     checked = [fake.script("apply", "true"), fake.script("apply_check", "true")]

@@ -1,4 +1,4 @@
-"""A run's settings may be those of namespaces: they go back inside them, wherever `restore` is called."""
+"""A run's settings may belong to namespaces: they go back inside, wherever `restore` runs."""
 
 from __future__ import annotations
 
@@ -31,14 +31,15 @@ import os, sys, time
 from pathlib import Path
 from fixtures.kernel.machine import Machine, Write
 pairs = [pair.split("=") for pair in sys.argv[2:]]
-Machine(folder=Path(sys.argv[1])).apply("killed", [Write(path, value, path.rpartition("/")[2]) for path, value in pairs])
+writes = [Write(path, value, path.rpartition("/")[2]) for path, value in pairs]
+Machine(folder=Path(sys.argv[1])).apply("killed", writes)
 print("applied", flush=True)
 time.sleep(600)
 """
 
 
 class Inside:
-    """A killed run in namespaces of its own, which a process that waits keeps, and what stands there."""
+    """A killed run in private namespaces that a waiting process keeps, and the values there."""
 
     def __init__(self, kinds: list[str], folder: Path, *, stays: bool) -> None:
         self.values = [f"{path}={value}" for path, value in (OWN[kind] for kind in kinds)]
@@ -132,7 +133,7 @@ def test_a_run_killed_in_a_namespace_is_put_back_there(folder: Path, kinds: list
 
 @needs
 def test_a_namespace_that_is_gone_is_said_to_be(folder: Path) -> None:
-    """Its settings went with it; what stands here is not theirs, and the whole machine's goes back all the same."""
+    """Its settings went with it: values here are not theirs, but the whole machine's go back."""
     here = {path: Tunables().read(path) for path, _ in OWN.values()}
     inside = Inside(["net"], folder, stays=False)
     inside.close()
@@ -145,7 +146,7 @@ def test_a_namespace_that_is_gone_is_said_to_be(folder: Path) -> None:
 def test_what_cannot_be_seen_from_here_is_stuck(
     fake: FakeRoot, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """In a container of its own one cannot know whether another namespace is gone: the journal stays, nothing is written."""
+    """A container cannot tell whether a namespace is gone: keep the journal, write nothing."""
     path = "/proc/sys/net/core/rmem_max"
     fake.machine().apply("x", writes([(path, "1"), ("/proc/sys/vm/swappiness", "10")]))
     names = namespaces.own()

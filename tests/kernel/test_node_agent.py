@@ -117,7 +117,7 @@ def in_force(agent: Client, fake: FakeRoot) -> str:
 
 
 def test_a_cell_from_hold_to_bye(agent: Client, fake: FakeRoot) -> None:
-    """Nothing is written before the harness has the copy of the journal in its hands; the answers are the local target's own records."""
+    """The harness has the journal's copy before any write; answers are the local records."""
     assert from_json(Restored, agent.ask("hold")["recovered"]) == Restored()
     copy = agent.begin([(SWAPPINESS, "10")])["begin"]
     assert (fake.wrong(), fake.journal.read_text()) == ({}, copy + "\n")
@@ -182,7 +182,7 @@ def test_it_says_who_it_is_and_what_a_tweak_set_means_here(agent: Client, fake: 
 
 
 def test_it_samples_the_workload_of_a_pod(tmp_path: Path) -> None:
-    """Found by the pod's uid and its command line among all processes; its limits and what it used come back."""
+    """Found by the pod's uid and its command line; its limits and usage are returned."""
     uid, container = "0b7b5c1e-2f4d-4a53-9f0e-6a2f8f3d9b11", "ab" * 32
     burn = "import sys, time\nwhile True: sum(range(10000)); time.sleep(0.001)"
     workload = subprocess.Popen([sys.executable, "-c", burn, "fixtures.workloads.idle"])
@@ -208,7 +208,10 @@ def test_it_samples_the_workload_of_a_pod(tmp_path: Path) -> None:
         "fd",
     ):
         (own / name).symlink_to(f"/proc/{workload.pid}/{name}")
-    cgroup = f"0::/kubepods.slice/kubepods-pod{uid.replace('-', '_')}.slice/cri-containerd-{container}.scope\n"
+    cgroup = (
+        f"0::/kubepods.slice/kubepods-pod{uid.replace('-', '_')}.slice"
+        f"/cri-containerd-{container}.scope\n"
+    )
     try:
         with Client(tmp_path, root) as agent:
             assert agent.ask("sample_begin", pod_uid=uid)["refused"]["message"].startswith(
@@ -275,7 +278,7 @@ ONE, OTHER = (f"0b7b5c1e-2f4d-4a53-9f0e-6a2f8f3d9b{number}" for number in (11, 1
 def test_workloads_of_pods_take_turns_under_their_own_settings(
     agent: Client, fake: FakeRoot
 ) -> None:
-    """Both stand still but for the turn, in which the settings are those of whose turn it is; afterwards nothing is held."""
+    """Both are frozen except in their turn, under that turn's settings; then both are freed."""
     agent.ask("hold")
     with pod_on(fake, ONE) as one, pod_on(fake, OTHER) as other:
         joined(agent, "ten", ONE, [(SWAPPINESS, "10")])
@@ -368,7 +371,7 @@ def test_an_answer_that_nobody_takes_puts_the_node_back(fake: FakeRoot) -> None:
 
 
 def test_killed_in_between_the_next_one_puts_it_back(fake: FakeRoot) -> None:
-    """A kill -9 leaves the journal on the node; `hold` of the next agent finishes it and says what it did."""
+    """A kill -9 leaves the journal; the next agent's `hold` finishes and reports it."""
     with Client(fake.path, fake.root) as first:
         in_force(first, fake)
         first.process.kill()
@@ -412,7 +415,7 @@ def test_an_operator_s_journal_stays_when_the_harness_dies(
 
 
 def test_while_a_package_s_step_runs_nothing_is_put_back(agent: Client, fake: FakeRoot) -> None:
-    """Its pod may be gone from the API and its script still write: neither this agent believes that it is over, nor the next."""
+    """A pod gone from the API may have a live script: this agent and the next refuse to restore."""
     agent.ask("hold")
     agent.begin([(SWAPPINESS, "10")], "operator")
     step = fake.root / "proc/400"
@@ -439,7 +442,7 @@ def test_while_a_package_s_step_runs_nothing_is_put_back(agent: Client, fake: Fa
 def test_what_the_operators_agent_keeps_of_our_resources_is_removed_and_nothing_else(
     agent: Client, fake: FakeRoot
 ) -> None:
-    """Files and flags, logs; those of other resources stay, and no name leads out of the two folders.
+    """Files and flags, logs; those of other resources stay, and no name leads outside.
 
     The first process may have a capability that the agent has not, and is closed to it then; a
     container's root is not the node's.
@@ -463,7 +466,7 @@ def test_what_the_operators_agent_keeps_of_our_resources_is_removed_and_nothing_
 
 
 def test_after_an_operator_s_reboot_the_journal_stays_in_force(fake: FakeRoot) -> None:
-    """The reboot ends the agent; the next one goes on with the journal whose id it is given, and with how the node was found."""
+    """The reboot ends the agent; the next resumes the given journal id and the found state."""
     with Client(fake.path, fake.root) as first:
         first.ask("hold")
         begin = json.loads(first.begin([], "operator")["begin"])
@@ -499,7 +502,7 @@ def test_it_remembers_which_journals_it_has_finished(
 
 
 def test_a_restore_on_the_node_itself_is_remembered_too(agent: Client, fake: FakeRoot) -> None:
-    """The cluster's restore asks whether the journal that it knows of was finished, whoever did that."""
+    """The cluster's `restore` asks whether its known journal was finished, by anyone."""
     identity = json.loads(in_force(agent, fake))["id"]
     agent.process.kill()
     agent.process.wait()
@@ -547,7 +550,7 @@ def fill(filler: Path) -> None:
 def test_what_nobody_can_read_in_the_state_folder_keeps_nobody_from_putting_back(
     agent: Client, fake: FakeRoot, ending: str, trouble: str
 ) -> None:
-    """Remembering that a journal was finished comes second: the node is put back whatever becomes of it."""
+    """Remembering a finished journal comes second: the node is put back in any case."""
     in_force(agent, fake)
     memory = fake.state / "finished"
     if trouble == "bytes":
@@ -645,7 +648,7 @@ def test_requests_may_come_in_any_pieces(agent: Client) -> None:
 
 
 def test_half_a_request_is_none(agent: Client, fake: FakeRoot) -> None:
-    """The harness was killed, or its connection is gone for good, here in the middle of a line: the node is put back."""
+    """The harness or its connection died in the middle of a line: the node is put back."""
     in_force(agent, fake)
     agent.to.write(b'{"id": 9, "do": "begin", "label": "x", "wri')
     agent.to.close()
@@ -695,7 +698,7 @@ def test_two_agents_do_not_share_a_node(agent: Client, fake: FakeRoot) -> None:
 
 
 def test_a_node_on_which_another_run_measures_is_not_held(agent: Client, fake: FakeRoot) -> None:
-    """Its agent was lost, so the lock is free and its journal lies there: neither is touched before its workload is gone."""
+    """Its agent is lost, its lock free: lock and journal are untouched until its workload ends."""
     with Client(fake.path, fake.root) as lost:
         in_force(lost, fake)
     container = f"pod0b7b5c1e-2f4d-4a53-9f0e-6a2f8f3d9b11/{'ab' * 32}"
@@ -754,11 +757,13 @@ def test_a_node_that_another_namespace_has_handed_to_its_operator_is_left_to_it(
 
 
 def test_only_answers_come_on_its_stdout(fake: FakeRoot) -> None:
-    """What a library or a child prints goes to the log: one such line would be taken for an answer."""
+    """Output of libraries and children goes to the log: it would be taken for an answer."""
     code = """
 import os, sys
 from fixtures.kubernetes import node_agent as agent
-agent.Verbs.do_ping = lambda self: {"printed": print("noise"), "status": os.system("echo more noise")}
+agent.Verbs.do_ping = lambda self: {
+    "printed": print("noise"), "status": os.system("echo more noise")
+}
 agent.main()
 """
     noisy = python(
@@ -773,7 +778,7 @@ agent.main()
 
 
 def test_it_needs_nothing_of_the_cluster() -> None:
-    """It starts on every node before anything else can: neither the cluster's library nor a framework is waited for."""
+    """It starts before anything else can: without the cluster's library or any framework."""
     heavy = (
         "{'kubernetes', 'yaml', 'torch', 'numpy', 'pytest', 'pynvml', 'websocket', 'asyncio', "
         "'logging'}"
@@ -787,7 +792,7 @@ def test_it_needs_nothing_of_the_cluster() -> None:
 
 
 def test_a_pod_s_view_of_a_node_names_its_system(tmp_path: Path) -> None:
-    """/etc/os-release is a link to /usr, which a pod does not have: the first process's tree has it."""
+    """/etc/os-release links to /usr, which a pod lacks: read the first process's tree."""
     (tmp_path / "etc").mkdir()
     (tmp_path / "etc/os-release").symlink_to("../usr/lib/os-release")
     (tmp_path / "proc/1/root/etc").mkdir(parents=True)
@@ -799,7 +804,7 @@ def test_a_pod_s_view_of_a_node_names_its_system(tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("kernel_unchanged")
 def test_on_the_real_kernel(tmp_path: Path) -> None:
-    """An agent that is killed with a setting in force, and the next one: the setting goes there and back."""
+    """Kill an agent with a setting in force; the next one puts it back."""
     found = Tunables().read(SWAPPINESS)
     other = "11" if found != "11" else "12"
     try:

@@ -49,16 +49,24 @@ TEXTS = {
     "v2, cgroupfs, containerd": f"0::/kubepods/burstable/pod{UID}/{ID}\n",
     "v2, seen from a cgroup namespace": f"0::/../../../{BURSTABLE}/cri-containerd-{ID}.scope\n",
     "v2, from one of the same class": f"0::/../../{GUARANTEED}/cri-containerd-{ID}.scope\n",
-    "kind": f"0::/kubelet.slice/kubelet-kubepods.slice/kubelet-{GUARANTEED}/cri-containerd-{ID}.scope\n",
-    "slices unknown to the runtime": f"0::/system.slice/containerd.service/{GUARANTEED}:cri-containerd:{ID}\n",
-    "systemd inside the container": f"0::/kubepods.slice/{GUARANTEED}/cri-containerd-{ID}.scope/init.scope\n",
+    "kind": (
+        f"0::/kubelet.slice/kubelet-kubepods.slice/kubelet-{GUARANTEED}/cri-containerd-{ID}.scope\n"
+    ),
+    "slices unknown to the runtime": (
+        f"0::/system.slice/containerd.service/{GUARANTEED}:cri-containerd:{ID}\n"
+    ),
+    "systemd inside the container": (
+        f"0::/kubepods.slice/{GUARANTEED}/cri-containerd-{ID}.scope/init.scope\n"
+    ),
     "docker": f"0::/kubepods.slice/{GUARANTEED}/docker-{ID}.scope\n",
 }
 NOT_ITS_OWN = {
     "CRI-O's conmon": f"0::/kubepods.slice/{BURSTABLE}/crio-conmon-{ID}.scope\n",
     "CRI-O's conmon, cgroupfs": f"0::/kubepods/burstable/pod{UID}/crio-conmon-{ID}\n",
     "a shim in the pod's cgroup": f"0::/kubepods.slice/{GUARANTEED}\n",
-    "another pod": f"0::/kubepods.slice/kubepods-pod{'1' + UID_[1:]}.slice/cri-containerd-{ID}.scope\n",
+    "another pod": (
+        f"0::/kubepods.slice/kubepods-pod{'1' + UID_[1:]}.slice/cri-containerd-{ID}.scope\n"
+    ),
     "a pod whose uid is longer": f"0::/kubepods/burstable/pod{UID}0/{ID}\n",
     "a container with the pod's uid in its name": f"0::/system.slice/{UID}/{ID}\n",
     "a service": "0::/system.slice/containerd.service\n",
@@ -75,7 +83,7 @@ def test_a_container_s_process_is_known_by_its_cgroup(text: str) -> None:
 
 @pytest.mark.parametrize("text", NOT_ITS_OWN.values(), ids=NOT_ITS_OWN)
 def test_whatever_else_is_near_a_pod_is_not_its_process(text: str) -> None:
-    """The runtime's helpers live in the pod's cgroup, yet in the node's namespaces: what they see is not what the pod sees."""
+    """The runtime's helpers are in the pod's cgroup, but in the node's namespaces."""
     assert pods.container_of(text, UID) is None
 
 
@@ -120,7 +128,7 @@ def test_the_workload_is_its_first_process_and_not_the_pause_container(tmp_path:
 
 
 def test_a_workload_of_another_run_keeps_the_node(tmp_path: Path) -> None:
-    """It is named, with what to do; local runs, other programs in pods and what is gone keep nobody out."""
+    """It is named with advice; local runs, other programs in pods and dead ones exclude nothing."""
     process(tmp_path, 100, OTHER, "/pause", 10)
     process(tmp_path, 200, ID, "python -m fixtures.kubernetes.node_agent", 11)
     process(tmp_path, 300, ID, "python -m fixtures.workloads.idle --steps=9", 12)
@@ -142,7 +150,7 @@ STEP = "/var/lib/skyhook/dt-0123456789ab-12340001"
 def test_a_step_of_our_package_is_known_by_the_folder_that_all_it_starts_has(
     tmp_path: Path,
 ) -> None:
-    """As the real agent's steps were seen: PATH and HOME of the host, SKYHOOK_ROOT_DIR of the resource; the script's own children too."""
+    """As seen: PATH and HOME of the host, SKYHOOK_ROOT_DIR of the resource; also in children."""
     others = {
         100: "PATH=/bin",
         200: "SKYHOOK_ROOT_DIR=/var/lib/skyhook/gpu-tuning",
@@ -186,8 +194,8 @@ def test_a_workload_that_never_comes_is_told_with_what_is_there(tmp_path: Path) 
     (tmp_path / "proc").mkdir()
     with pytest.raises(
         Refused,
-        match=rf"pod {UID}: no process fixtures… on this node within 0 s; the pod has no process at "
-        r"all",
+        match=rf"pod {UID}: no process fixtures… on this node within 0 s; "
+        r"the pod has no process at all",
     ):
         pods.wait_for_main_process(tmp_path, UID, "fixtures", within_s=0)
     process(tmp_path, 100, OTHER, "/pause", 10)
@@ -221,7 +229,7 @@ def elsewhere() -> Iterator[int]:
 @pytest.mark.needs("namespaces")
 @pytest.mark.usefixtures("kernel_unchanged")
 def test_a_setting_is_read_where_the_process_lives(elsewhere: int) -> None:
-    """net.* and kernel.msg* are its own there, vm.* is the machine's; this process stays where it is."""
+    """net.* and kernel.msg* are per process, vm.* is the machine's; this process stays here."""
     node, here = Tunables(), Path("/proc/self/ns/net").readlink()
     paths = [
         SOMAXCONN,

@@ -1,4 +1,4 @@
-"""What this process may do: capabilities and the kernel's settings, in trees that stand for machines; trials for real."""
+"""Rights of this process: capabilities and kernel settings in fake trees; real trials."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ CONTAINER = "00000000a80425fb"
 
 
 def machine(root: Path, capabilities: str, **files: str) -> Path:
-    """A /proc with these effective capabilities; `paranoid`, `scope` and `params` are the files that matter."""
+    """A /proc with these effective capabilities and `paranoid`, `scope` and `params` files."""
     paths = {
         "paranoid": "proc/sys/kernel/perf_event_paranoid",
         "scope": "proc/sys/kernel/yama/ptrace_scope",
@@ -62,7 +62,7 @@ def test_a_file_is_opened_and_not_changed(tmp_path: Path) -> None:
 
 
 def test_a_file_whose_mode_says_more_than_the_kernel_lets_one_do(tmp_path: Path) -> None:
-    """A program that runs stands for a debugfs file under lockdown: writable by its mode, and opening it for writing is refused."""
+    """A running program stands for a debugfs file under lockdown: mode writable, open refused."""
     busy = tmp_path / "busy"
     shutil.copy("/bin/sleep", busy)
     with subprocess.Popen([busy, "60"]) as running:

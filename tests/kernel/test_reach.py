@@ -1,4 +1,4 @@
-"""What typed settings can touch is read; of all else it is said who changed it, and it is left as it is."""
+"""Settings in reach of typed writes are read; other changes are attributed and left alone."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def experienced(fake: FakeRoot) -> Machine:
 
 
 def test_what_can_be_touched_is_the_folder_and_what_the_kernel_moves() -> None:
-    """With the files that say whose a setting is: under a scanning advisor pages_to_scan is the kernel's."""
+    """With the files that give ownership: a scanning advisor makes pages_to_scan the kernel's."""
     ksm = "/sys/kernel/mm/ksm"
     settings = [*SETTINGS, f"{ksm}/run", f"{ksm}/advisor_mode", f"{ksm}/pages_to_scan"]
     vm = {path for path in SETTINGS if path.startswith("/proc/sys/vm/")}
@@ -73,7 +73,7 @@ def _folders(fake: FakeRoot) -> set[str]:
 
 
 def test_whoever_can_touch_anything_is_watched_on_the_whole_machine(fake: FakeRoot) -> None:
-    """Others that write what was begun, an operator, workloads that take turns, other writes, a script: each time."""
+    """Other writers, an operator, workloads in turns, other writes, a script: each time."""
     machine = experienced(fake)
     other = writes([(SWAPPINESS, "20")])
     script = fake.script("apply", "echo 1 > $ROOT/proc/sys/vm/dirty_ratio")
@@ -112,7 +112,7 @@ def test_a_coupling_that_the_table_does_not_have_goes_back_each_time(
 def test_a_value_that_stood_there_already_shows_no_coupling(
     fake: FakeRoot, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The first application changed nothing, so it moved nothing; the second one changes a value, and what hangs on it."""
+    """The first application changes nothing; the second changes a value and moves another."""
     write = Tunables.write
 
     def moves(self: Tunables, path: str, value: str | None) -> None:
@@ -154,7 +154,7 @@ def test_what_goes_back_moves_what_the_table_says(
 
 
 def test_turns_name_what_each_of_them_touches(fake: FakeRoot) -> None:
-    """A run that is killed with one arm's settings in force is put back from that; who else changed what stays."""
+    """A run killed with one arm's settings in force is put back; others' changes stay."""
     machine = fake.machine()
     switches = []
     for asked in (ASKED, writes([(THP, "always")])):
@@ -195,7 +195,7 @@ def test_who_writes_nothing_touches_nothing(
 def test_what_others_change_elsewhere_is_said_once_and_left(
     fake: FakeRoot, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As where the whole machine was read: settings of the kernel, and configuration files of the same length."""
+    """As for a whole-machine read: kernel settings, and configuration files of the same length."""
     monkeypatch.setattr("fixtures.kernel.machine.LOOK_EACH_S", 0.0)
     machine = experienced(fake)
     machine.apply("x", ASKED)
@@ -214,7 +214,7 @@ def test_what_others_change_elsewhere_is_said_once_and_left(
 def test_what_others_change_is_said_at_the_next_look(
     fake: FakeRoot, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Cycles that follow each other within a second do not look each time; nothing is lost by that."""
+    """Cycles less than a second apart do not look each time; nothing is lost."""
     machine = experienced(fake)
     monkeypatch.setattr("fixtures.kernel.machine.LOOK_EACH_S", 1e9)
     machine.apply("x", ASKED)

@@ -42,7 +42,7 @@ class Clock:
 def test_more_than_the_cpus_have_was_not_seen(
     each_s: float, told_s: float | None, pid: int, tmp_path: Path
 ) -> None:
-    """A process of ours that ended would bring in all that it ever used; a saved run of such a figure could not be read."""
+    """A process that ended would add all that it ever used: a figure no saved run may hold."""
     roster = Roster(Machine(make(tmp_path / "root").path, tmp_path / "state"), lambda _: None)
     roster._others = Clock(each_s)  # type: ignore[assignment]
     roster.settings_of("one")

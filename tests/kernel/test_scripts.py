@@ -26,7 +26,7 @@ READ_AHEAD = "/sys/block/vda/queue/read_ahead_kb"
 
 
 def test_stages_run_package_by_package_in_the_operator_s_order() -> None:
-    """Skyhook's operator: apply, config, interrupt, each with its check; a stage it does not know is not run."""
+    """As Skyhook: apply, config, interrupt, each with its check; unknown stages are not run."""
     given = [
         Script(p, s, "")
         for p in "ab"
@@ -54,7 +54,7 @@ def test_a_script_finds_its_siblings_and_no_one_else_s(tmp_path: Path) -> None:
 
 
 def test_effects_are_found_and_put_back(fake: FakeRoot) -> None:
-    """Kernel settings changed; configuration files made, changed and removed, folders with them: all back to the byte."""
+    """Changed settings; made, changed and removed files and folders: all restored to the byte."""
     text = f"""
     echo 1 > $ROOT{SWAPPINESS}; echo bfq > $ROOT/sys/block/vda/queue/scheduler
     echo 'vm.swappiness = 1' > $ROOT/etc/sysctl.d/99-new.conf
@@ -135,7 +135,7 @@ def test_and_of_the_real_machine_where_it_has_that(path: str) -> None:
 def test_a_script_that_fails_is_undone(
     fake: FakeRoot, monkeypatch: pytest.MonkeyPatch, stage: str, text: str, says: str
 ) -> None:
-    """With its last lines as the reason; what it and the typed settings before it had changed is back."""
+    """Its last lines are the reason; its changes and earlier typed settings are undone."""
     monkeypatch.setattr(bash, "TIMEOUT_S", 0.2 if "sleep" in text else 60.0)
     asked = [
         fake.script("apply", f"echo 1 > $ROOT{SWAPPINESS}"),
@@ -156,7 +156,7 @@ def test_no_bash_is_said_to_be_no_bash(fake: FakeRoot, monkeypatch: pytest.Monke
 
 
 def test_the_package_s_own_undo_runs_first(fake: FakeRoot) -> None:
-    """It may know more than the tunables show; where it leaves other values than it found, the snapshot has the last word."""
+    """It may know more than the tunables; the snapshot has the last word on other values."""
     undo = (
         f"echo 77 > $ROOT{SWAPPINESS}; echo 77 > $ROOT{RATIO}; echo 77 > $ROOT{READ_AHEAD}; touch "
         "$ROOT/undone"
@@ -197,7 +197,7 @@ def test_an_undo_that_fails_is_noted_and_does_not_stop_the_rest(fake: FakeRoot) 
 
 
 def test_a_daemon_does_not_keep_us_waiting_and_is_ended_with_its_tweak(fake: FakeRoot) -> None:
-    """It holds the script's output open and has a session of its own; it is found by its environment, and told of."""
+    """It keeps the script's output open in a separate session; its environment identifies it."""
     # `1<>` does not empty the file first: killed in between it would leave what no kernel shows.
     text = (
         f"setsid sh -c 'while sleep 0.01; do echo 11 1<> $ROOT{SWAPPINESS}; done' & echo $! > "
@@ -233,7 +233,7 @@ def test_what_a_script_s_process_changes_after_the_script_goes_back(
 def test_a_script_that_has_not_begun_is_found_by_its_open_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Between fork and exec its environment is still the harness's; it would start writing after everything was put back."""
+    """Before exec it has the harness's environment; it would start writing after the restore."""
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     folder = tmp_path / f"{bash.FOLDER}0123456789abcdef-x"
     folder.mkdir()
@@ -269,7 +269,7 @@ def test_processes_of_others_are_not_ended(fake: FakeRoot) -> None:
 
 
 def test_a_script_of_a_killed_run_is_ended_before_anything_is_put_back(fake: FakeRoot) -> None:
-    """A kill -9 of the run does not reach its script, which goes on writing in a session of its own."""
+    """A kill -9 of the run spares its script, which goes on writing in a separate session."""
     script = fake.script(
         "apply",
         f"touch $ROOT/started; for i in $(seq 60000); do echo $i > $ROOT{SWAPPINESS}; sleep 0.01; "
@@ -328,7 +328,7 @@ def test_a_device_that_came_before_the_script_is_not_its_effect(fake: FakeRoot) 
 
 
 def test_a_daemon_that_drops_every_mark_is_ended_too(fake: FakeRoot) -> None:
-    """Cleared environment, own session, no open file of ours: it is an orphan, and orphans of a script come to us."""
+    """No environment, own session, no file of ours: it is an orphan, and we adopt orphans."""
     loop = f"while :; do echo 42 1<> {fake.machine().tunables.real(SWAPPINESS)}; sleep 0.01; done"
     script = fake.script(
         "apply",
@@ -343,7 +343,7 @@ def test_a_daemon_that_drops_every_mark_is_ended_too(fake: FakeRoot) -> None:
 
 
 def test_a_script_s_write_is_read_back_by_its_meaning(fake: FakeRoot) -> None:
-    """What the kernel makes of it is judged as of a typed setting: another number refuses the set, a rounded one does not."""
+    """As for a typed setting: another number refuses the set, a rounded number does not."""
     machine = fake.machine()
     late = fake.script(
         "apply",
@@ -378,7 +378,7 @@ def test_what_a_script_did_not_write_or_wrote_otherwise_is_no_failure(fake: Fake
 
 
 def test_a_write_of_the_text_that_stands_there_counts_as_written(fake: FakeRoot) -> None:
-    """The kernel tells of it: 20 was asked for and stands there, 7 was asked for and 20 stands there."""
+    """The kernel shows it: 20 was requested and is in force; 7 was requested, 20 is in force."""
     machine = fake.machine()
     same = fake.script("apply", f"echo 20 > $ROOT{RATIO}; echo 1 > $ROOT{SWAPPINESS}")
     machine.apply("x", [], [same], [Write(RATIO, "20", "a")])

@@ -60,7 +60,7 @@ def signalled_writes(number: int) -> None:
 def test_a_signal_during_apply_waits_and_the_machine_is_put_back(
     fake: FakeRoot, number: signal.Signals, *, like_ctrl_c: bool
 ) -> None:
-    """All settings are written, read back and put back; then the signal has its way, whether it raises or kills."""
+    """All settings are written, read back and restored; then the signal raises or kills."""
 
     def work() -> int:
         signal.signal(signal.SIGHUP, signal.SIG_DFL)
@@ -126,7 +126,7 @@ def test_what_nohup_ignores_stays_ignored(fake: FakeRoot) -> None:
 
 
 def test_an_ignored_signal_during_apply_changes_nothing(fake: FakeRoot) -> None:
-    """Under nohup a hang-up while settings are written must not put them back behind the caller's back."""
+    """Under nohup, a hang-up during writes must not restore the settings unnoticed."""
 
     def work() -> int:
         signal.signal(signal.SIGHUP, signal.SIG_IGN)
@@ -148,7 +148,7 @@ def test_handlers_are_as_before_afterwards() -> None:
 
 def test_an_inner_shield_hands_the_signal_to_the_outer_one() -> None:
     reached = []
-    with pytest.raises(KeyboardInterrupt), shielded() as waiting:  # noqa: PT012 what comes before it is the point
+    with pytest.raises(KeyboardInterrupt), shielded() as waiting:  # noqa: PT012 its order counts
         with shielded():
             os.kill(os.getpid(), signal.SIGINT)
         reached.append(list(waiting))
@@ -193,7 +193,8 @@ signal.pthread_sigmask(signal.SIG_BLOCK, STOPPING)
 for number in two:
     os.kill(os.getpid(), number)
 try:
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, STOPPING)  # the kernel delivers both, before Python can handle one
+    # The kernel delivers both before Python can handle one.
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, STOPPING)
 except KeyboardInterrupt as stopped:
     with shielded() as waiting:
         os.kill(os.getpid(), two[0])
@@ -205,7 +206,7 @@ except KeyboardInterrupt as stopped:
 def test_two_signals_at_once_stop_it_once_and_print_no_traceback(
     two: tuple[signal.Signals, signal.Signals],
 ) -> None:
-    """Ctrl-C in a terminal that is closed with it; a worker that gets its group's and its controller's. A third one is not waited for."""
+    """Ctrl-C in a closing terminal, or a group's and a controller's signal; no third is awaited."""
     numbers = [str(int(number)) for number in two]
     done = python(TWO_AT_ONCE, *numbers)
     assert (done.returncode, done.stderr) == (0, "")
@@ -213,7 +214,10 @@ def test_two_signals_at_once_stop_it_once_and_print_no_traceback(
 
 
 def test_a_signal_while_a_workload_is_started_ends_the_run(tmp_path: Path) -> None:
-    """Python ignores what a handler raises while it forks; the run went on, deaf to any other signal. The workload is gone too."""
+    """Python ignores exceptions from a handler during fork: the run went on, deaf to signals.
+
+    The workload is gone too.
+    """
 
     def work() -> int:
         stop_like_ctrl_c()

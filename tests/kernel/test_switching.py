@@ -1,7 +1,8 @@
-"""Settings taken out of force and put in again while something runs: on a fake root, and on the real kernel under kill -9."""
+"""Settings switched off and on while a program runs: fake root, and real kernel with kill -9."""
 
 from __future__ import annotations
 
+import functools
 import itertools
 import random
 from pathlib import Path
@@ -225,7 +226,7 @@ def test_three_hundred_kills_on_a_fake_root(fake: FakeRoot) -> None:
 
 @pytest.mark.usefixtures("kernel_unchanged")
 def test_kills_on_the_real_kernel(tmp_path: Path) -> None:
-    """Ten while settings go to and fro, two of them coupled; the whole machine is compared after each."""
+    """Kill ten while settings switch, two of them coupled; compare the whole machine each time."""
     tunables = Tunables()
     pristine = tunables.snapshot()
     values = {
@@ -240,7 +241,7 @@ def test_kills_on_the_real_kernel(tmp_path: Path) -> None:
         machine = Machine(folder=tmp_path)
         # its list of files is the parent's, so that a child is soon in the midst of it
         machine.tunables = tunables
-        kill_once(rng, 0.25, lambda machine=machine: to_and_fro(machine, asked, (), 200))  # type: ignore[misc]
+        kill_once(rng, 0.25, functools.partial(to_and_fro, machine, asked, (), 200))
         phases.append(phase(tmp_path))
         result = Machine(folder=tmp_path).restore()
         assert (result.stuck, result.left_alone, list(tmp_path.glob("*.jsonl"))) == ({}, {}, [])

@@ -1,4 +1,4 @@
-"""What scripts did, taken out of force and put in again by writing values: on a fake root, and on the real kernel under kill -9."""
+"""Scripts' effects switched off and on by writing values: fake root, real kernel with kill -9."""
 
 from __future__ import annotations
 
@@ -175,7 +175,7 @@ def test_what_does_not_read_back_is_refused(
 def test_files_that_a_scheduler_brings_come_and_go_with_it(
     fake: FakeRoot, monkeypatch: pytest.MonkeyPatch, found: str
 ) -> None:
-    """They come with the kernel's defaults (block/elevator.c); another value found, or set by a script, comes back all the same."""
+    """They come with kernel defaults (block/elevator.c); other values, found or set, come back."""
     write = Tunables.write
 
     def elevator(self: Tunables, path: str, value: str | None) -> None:
@@ -240,7 +240,7 @@ def killed_again_and_again(
 
 @pytest.mark.slow
 def test_two_hundred_kills_on_a_fake_root(fake: FakeRoot) -> None:
-    """In scripts too: what those had begun is put back, and an undo script that was cut off does no harm."""
+    """In scripts too: what those had begun is put back, and a cut-off undo script does no harm."""
     asked = fake_root.writes([(SWAPPINESS, "10")])
     mine = scripts(fake, APPLY.rpartition(";")[0], UNDO.rpartition(";")[0])
 
@@ -259,7 +259,7 @@ def test_two_hundred_kills_on_a_fake_root(fake: FakeRoot) -> None:
     "name", ["thp-always", "thp-never", "training-host", "block-readahead", "block-scheduler-none"]
 )
 def test_kills_on_the_real_kernel(name: str, tmp_path: Path) -> None:
-    """Sets of the catalogue, five kills each while they go to and fro; the whole machine is compared after each."""
+    """Kill each catalogue set five times while it switches; compare the whole machine each time."""
     from fixtures.tweaks.local import plan
 
     tunables = Tunables()

@@ -73,7 +73,7 @@ def test_a_key_that_climbs_is_no_key(key: str) -> None:
     ],
 )
 def test_these_mean_the_same_setting(one: str, other: str) -> None:
-    """Blanks, the base of numbers (strtoul with base 0) and the choices that stand beside make no difference."""
+    """Blanks, the base of numbers (strtoul with base 0) and unchosen options make no difference."""
     assert same(one, other)
     assert same(other, one)
 
@@ -108,7 +108,7 @@ def test_brackets_are_choices_in_sysfs_alone() -> None:
 def test_a_snapshot_holds_settings_and_configuration_and_passes_over_the_rest(
     fake: FakeRoot,
 ) -> None:
-    """Triggers, identities, loop devices, what is read-only and what does not answer are no settings; of a large file there is no text."""
+    """No triggers, identities, loop devices, read-only or silent files; no text of large files."""
     fake.put("/proc/sys/vm/read_only", "1")
     fake.real("/proc/sys/vm/read_only").chmod(0o444)
     fake.real("/proc/sys/vm/link").symlink_to("swappiness")
@@ -159,7 +159,7 @@ def test_what_brings_settings_back_at_boot_is_taken(fake: FakeRoot, path: str) -
 def test_a_snapshot_leaves_out_what_does_not_answer(
     fake: FakeRoot, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Some files of the kernel answer EIO or EINVAL by design (`/proc/sys/net/ipv6/conf/*/stable_secret`)."""
+    """Some files answer EIO or EINVAL by design (`/proc/sys/net/ipv6/conf/*/stable_secret`)."""
     tunables = Tunables(fake.root)
     silent = fake.real("/proc/sys/vm/swappiness").stat().st_ino
     answered = os.pread
@@ -190,7 +190,7 @@ def test_a_configuration_file_is_put_back_to_the_byte(
 
 
 def test_a_configuration_file_is_never_written_through_a_link(fake: FakeRoot) -> None:
-    """A script that moved a file and left a link in its place must not make us overwrite what it points to."""
+    """After a script replaced a file by a link, the link's target must not be overwritten."""
     fake.put("/etc/precious", "mine")
     link = fake.real("/etc/sysctl.conf")
     link.unlink()
@@ -259,7 +259,7 @@ assert len(ports) == 5999 and tunables.read(path) == ports, tunables.read(path)
 
 @pytest.mark.needs("namespaces", "ip")
 def test_the_kernels_files_stay_open_and_a_snapshot_is_of_now_all_the_same() -> None:
-    """A value that was written, a device that went, another of its name; what is started meanwhile inherits neither file nor limit."""
+    """A written value, a lost device, a namesake; children inherit neither files nor limit."""
     check = """
 import os, resource, subprocess
 from fixtures.kernel.tunables import TUNABLE
@@ -283,7 +283,9 @@ seen += [tunables.snapshot().get(path)]
 assert seen == ["0", "1", None, "0"], seen
 kept = [int(name) for name in os.listdir("/proc/self/fd") if int(name) >= FIRST_KEPT]
 assert len(kept) > 100, kept
-assert subprocess.run("ulimit -n; ls /proc/self/fd | wc -l", shell=True, capture_output=True).stdout.split() == [b"256", b"4"]
+inherited = "ulimit -n; ls /proc/self/fd | wc -l"
+done = subprocess.run(inherited, shell=True, capture_output=True)
+assert done.stdout.split() == [b"256", b"4"]
 tunables.refresh()
 assert len(os.listdir("/proc/self/fd")) < 10
 """
@@ -310,7 +312,7 @@ def test_diff_says_what_differs_and_what_came_or_went() -> None:
 
 
 def test_diff_leaves_out_an_interface_that_came_or_went_as_a_whole() -> None:
-    """The bridge of a node's first pod is no changed setting; a file that an interface gained or lost is."""
+    """The bridge of a node's first pod is no change; a file gained or lost by an interface is."""
     a, b = "/proc/sys/net/ipv4/conf/eth0/rp_filter", "/proc/sys/net/ipv4/conf/eth0/forwarding"
     bridge = {
         "/proc/sys/net/ipv4/conf/cni0/rp_filter": "1",
@@ -389,7 +391,7 @@ def test_a_setting_this_kernel_lacks_is_refused(fake: FakeRoot) -> None:
 
 @pytest.mark.needs("namespaces")
 def test_a_read_only_mount_is_refused_by_its_name(fake: FakeRoot) -> None:
-    """As in a container without privileges, where /proc/sys is mounted read-only; here in a mount namespace of its own."""
+    """As in a container without privileges, with /proc/sys read-only; here a mount namespace."""
     check = 'mount --bind $1 $1 && mount -o remount,ro,bind $1 && exec $0 -c "$2" $1'
     done = subprocess.run(
         ["unshare", "-m", "sh", "-c", check, sys.executable, str(fake.root), _REFUSAL],

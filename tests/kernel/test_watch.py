@@ -1,4 +1,4 @@
-"""Somebody else applies a tweak set (an operator's pods): how the machine was is written down before, what differs is put back."""
+"""Others apply a tweak set (an operator's pods): record the machine first, then undo changes."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def kinds(fake: FakeRoot) -> list[str]:
 
 
 def operator(fake: FakeRoot) -> None:
-    """What a package's pods do to a node: live values, and files that bring them back at the next boot."""
+    """A package's effects on a node: live values, and files that set them at the next boot."""
     fake.put(SWAPPINESS, "10")
     fake.put(LEFT_BEHIND, "vm.swappiness=10\n")
     fake.put(DROP_IN, "[Service]\nLimitNOFILE=1048576\n")
@@ -80,7 +80,7 @@ def test_what_an_operator_changed_is_seen_and_put_back(fake: FakeRoot) -> None:
 
 
 @pytest.mark.parametrize("observed", [False, True])
-def test_whoever_dies_the_next_one_puts_it_back(fake: FakeRoot, observed: bool) -> None:  # noqa: FBT001 both ways are walked
+def test_whoever_dies_the_next_one_puts_it_back(fake: FakeRoot, *, observed: bool) -> None:
     """Before it was looked at, and after."""
     machine = fake.machine()
     machine.watch("x")
@@ -119,7 +119,7 @@ def test_an_operator_that_goes_on_can_be_observed_again(fake: FakeRoot) -> None:
 
 
 def test_after_the_operator_s_reboot_its_files_go(fake: FakeRoot) -> None:
-    """The kernel's own values are a new boot's; what the files had set there goes with the next one."""
+    """Kernel values are the new boot's; values set by the files go with the next boot."""
     fake.machine().watch("x")
     operator(fake)
     fake.reboot()
@@ -163,7 +163,7 @@ def test_a_disk_that_fills_up_lets_nobody_in(
 
 
 def test_what_was_not_begun_is_neither_carried_out_nor_observed(fake: FakeRoot) -> None:
-    """What one process has begun is not another's to carry out; what is watched is the operator's."""
+    """Other processes cannot carry out a begun change; a watched change is the operator's."""
     for verb in (fake.machine().carry_out, fake.machine().observed):
         with pytest.raises(Refused, match=r"not begun anything|nothing was begun"):
             verb()
