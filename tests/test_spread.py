@@ -27,9 +27,8 @@ pytestmark = [pytest.mark.slow]
 ON_FLEET = ("-p", "tests.spread.plugin", "--target=fleet")
 SWAPPINESS = "root/proc/sys/vm/swappiness"  # 60 there
 BLOCKS = 4
-ORDER = (
-    "--seed=16",
-)  # `typed` is the middle cell of each of the first three blocks: the fourth is for whoever has finished the first
+# `typed` is the middle cell of the first three blocks; the fourth is for the first to finish.
+ORDER = ("--seed=16",)
 Json = dict[str, Any]
 
 
@@ -107,7 +106,7 @@ def test_it_has_the_same_cells_in_the_same_order_with_the_same_outcomes(
 def test_pytest_benchmarks_part_is_laid_out_as_in_a_serial_run(
     serial: tuple[Place, Done, Json], spread: tuple[Place, Done, Json]
 ) -> None:
-    """Names, groups, parameters and options to the letter; statistics of the same kinds in the same order."""
+    """Names, groups, parameters and options to the letter; statistics by kind and order."""
     ours, theirs = spread[2], serial[2]
     assert list(ours) == list(theirs)
     assert len(ours["benchmarks"]) == len(theirs["benchmarks"]) == 3 * BLOCKS
@@ -241,7 +240,7 @@ def test_the_read_side_pairs_it_by_block(spread: tuple[Place, Done, Json]) -> No
 def test_a_gate_and_a_comparison_with_a_saved_run_work(
     spread: tuple[Place, Done, Json], place: Place
 ) -> None:
-    """A sleeping workload does not mind vm.swappiness: a step is surely not twice as fast or slow; of one block nobody can tell."""
+    """A sleeping workload ignores vm.swappiness: no step is twice as fast; one block can't tell."""
     gate = place.folder / "gate.yaml"
     earlier = spread[0].files()[0]
     target = place.storage / earlier.parent.name / earlier.name
@@ -264,7 +263,7 @@ def test_a_gate_and_a_comparison_with_a_saved_run_work(
 def test_a_plan_and_a_list_of_cells_are_of_the_run_with_these_options_and_need_no_worker(
     place: Place, spread: tuple[Place, Done, Json]
 ) -> None:
-    """Several nodes have whole cells, where nothing else is asked for; one has the study's own design, in which cells take turns."""
+    """Several nodes have whole cells by default; one has the study's own design, with turns."""
     ran = [
         f"{cell['workload']}-{cell['tweakset']}-b{cell['block']}]"
         for cell in spread[2]["deeptweak"]["cells"]
@@ -335,7 +334,7 @@ def test_where_fewer_nodes_are_free_the_others_take_the_blocks(tmp_path: Path) -
 def test_the_block_of_a_worker_that_finds_no_node_late_waits_for_no_one_and_is_measured(
     tmp_path: Path,
 ) -> None:
-    """The others have all but their last cells behind them: 9 cells of three blocks on two nodes, the tenth to twelfth are what is left."""
+    """The others are at their last cells: 9 of three blocks on two nodes; 10 to 12 are left."""
     place = place_in(tmp_path, **{FLEET_NODES: "2", FLEET_LATE: "7"})
     done = place.run(*options(place, "-n", "3", "--benchmark-save=x"))
     assert done.code == 0, done.out
@@ -354,7 +353,7 @@ def test_where_no_node_is_free_the_run_ends_with_the_reason(tmp_path: Path) -> N
 
 @pytest.fixture
 def halting(tmp_path: Path) -> Iterator[Place]:
-    """Its sessions come to rest in the middle; whatever becomes of the test, they do not stay there."""
+    """Its sessions halt in the middle, and do not stay there, whatever becomes of the test."""
     (tmp_path / "halt").write_text("typed b[2-9] *\n")
     place = place_in(tmp_path, **{FLEET_HALT: str(tmp_path / "halt")})
     yield place
@@ -362,7 +361,7 @@ def halting(tmp_path: Path) -> Iterator[Place]:
 
 
 def in_the_middle(place: Place) -> subprocess.Popen[str]:
-    """The first block is finished; on each of the three nodes another is begun and a setting in force, which stays so until `go_on`."""
+    """Finish block 1; begin another on each of three nodes, its setting in force until `go_on`."""
     process = place.start(*options(place, "-n", "3", "--benchmark-save=x", *ORDER))
     until(lambda: block_sizes(place.finished())[1] == 3 and values(place) == ["10"] * 3, process)
     return process
@@ -390,7 +389,7 @@ def values(place: Place) -> list[str | None]:
 
 
 def resumed(place: Place, part: Json, workers: Sequence[str]) -> None:
-    """It goes on with another number of workers, and the file is that of a whole run in which no block is split."""
+    """Resume with other workers: the file is that of a whole run in which no block is split."""
     done = place.run(*options(place, *workers, "--resume", "--benchmark-save=x", *ORDER))
     assert done.code == 0, done.out
     whole = place.saved()
@@ -437,7 +436,7 @@ def test_a_signal_lets_every_worker_put_its_node_back_and_saves_what_was_finishe
 
 
 def test_a_worker_that_is_killed_costs_its_block_and_no_other(halting: Place) -> None:
-    """The cell it died in is recorded as failed; what it had finished is in the file; no other worker takes over half a block."""
+    """Its last cell has failed, and finished ones are kept; no worker takes over half a block."""
     place = halting
     process = in_the_middle(place)
     finished = {name for name, record in place.finished().items() if record["node"] == "node-1"}

@@ -94,7 +94,7 @@ def test_no_time_is_left_for_a_block_by_what_those_before_it_took(tmp_path: Path
 def test_a_workload_whose_whole_first_block_failed_has_no_other(
     tmp_path: Path, outcomes: dict[str, str], target: str, blocks: int
 ) -> None:
-    """With a budget or without; one cell that failed is no proof, and of a cluster one block is none: its agent may have been lost."""
+    """One failed cell proves nothing, nor does one block on a cluster: its agent may be lost."""
     run = run_of(tmp_path, "malloc-hugepages", blocks=3)
     run.target.name = target
     begun = play(run, lambda _: 1.0, outcome=lambda cell: outcomes[cell.tweakset])
@@ -123,7 +123,7 @@ def test_of_each_workload_one_block_is_measured_whatever_the_budget(
 def test_where_memory_was_short_the_next_block_begins_without_those_that_were_measured(
     tmp_path: Path,
 ) -> None:
-    """Four of five were started; in the next block the one that was left out is among the first four, and so are the untouched arms."""
+    """Four of five start; next, the one left out and the untouched arms are in the first four."""
     run = run_of(
         tmp_path, "malloc-hugepages,malloc-one-arena,malloc-keep-memory", design="turns", blocks=2
     )

@@ -83,7 +83,8 @@ def test_runs_are_numbered_as_by_pytest_benchmark_itself(
     ]
     assert storage.saved == tmp_path / "machine" / "0003_other.json"
     assert storage.error is None
-    assert [path.name for path in storage.query("0002")] == ["0002_exp.json"]  # type: ignore[no-untyped-call]
+    paths = storage.query("0002")  # type: ignore[no-untyped-call]
+    assert [path.name for path in paths] == ["0002_exp.json"]
 
 
 @pytest.mark.parametrize(
@@ -162,7 +163,7 @@ def test_what_was_saved_of_an_interrupted_run_stays_readable_when_it_was_resumed
 
 
 def test_the_json_alone_is_what_pytest_benchmark_compares(storage: AtomicStorage) -> None:
-    """Names, statistics, and of each cell its metrics, its telemetry summary and what was in force; no steps."""
+    """Names, statistics, and each cell's metrics, telemetry summary, values in force; no steps."""
     run = saved_run()
     storage.save(run, "exp")
     ((_, content),) = storage.load("0001")  # type: ignore[no-untyped-call]

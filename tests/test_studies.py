@@ -1,4 +1,4 @@
-"""Options of single studies: each file of `fixtures/studies/` under one contract, found by its name."""
+"""Options of single studies: each file of `fixtures/studies/`, by name, under one contract."""
 
 from __future__ import annotations
 
@@ -73,7 +73,8 @@ IMPORTED = """
 import pkgutil, fixtures
 from fixtures import workloads
 for one in pkgutil.walk_packages(fixtures.__path__, "fixtures."):
-    if one.name.split(".")[1] not in ("studies", "cluster", "jobs") and not one.name.endswith("__main__"):
+    room = one.name.split(".")[1]
+    if room not in ("studies", "cluster", "jobs") and not one.name.endswith("__main__"):
         try:
             __import__(one.name)
         except ModuleNotFoundError as error:

@@ -53,7 +53,7 @@ def going_to_and_fro(
     values: Sequence[object],
     moment: Callable[[], bool] = lambda: True,
 ) -> Iterator[subprocess.Popen[str]]:
-    """A session that has switched through these values, and to the last again and again: 32 segments of a fifth of a second each.
+    """Hold a session that switches through these values, then to the last, per 0.2 s segment.
 
     It stands still for the block, with the last value in force, its workload running, and at a
     certain `moment`.
@@ -61,8 +61,9 @@ def going_to_and_fro(
     process = place.start(
         "--design=switch", tweaks, "--blocks=1", "--steps=80", "--benchmark-save=one"
     )
+    journal = place.state / "journal.jsonl"
     for now in values[:-1]:
-        until(lambda now=now: look() == now and (place.state / "journal.jsonl").exists(), process)  # type: ignore[misc]
+        until(lambda now=now: look() == now and journal.exists(), process)  # type: ignore[misc]
     with caught(
         lambda: look() == values[-1] and workload_of(process) is not None and moment(), process
     ):
@@ -70,7 +71,7 @@ def going_to_and_fro(
 
 
 def test_a_whole_run_is_saved_read_and_judged(place: Place) -> None:
-    """A set with a process limit is skipped with the reason, stock is inside every cell, and the rounds are the steps under the set."""
+    """A set with a process limit is skipped, stock is in every cell, rounds are under the set."""
     value = another_swappiness()
     limited = place.manifest("limited", ulimit="nofile=512")
     done = place.run(
@@ -169,7 +170,7 @@ def test_who_writes_the_setting_meanwhile_ends_the_cell(place: Place) -> None:
 def test_what_a_script_sets_takes_turns_from_segment_to_segment(
     place: Place, huge_set: str
 ) -> None:
-    """The file is read while the session runs; each answer that came within a segment must be that of the segment's arm."""
+    """The file is read during the session; each answer within a segment must be its arm's."""
     found, value = huge_pages(), huge_set.rpartition("-")[2]
     answers = []
     process = place.start(

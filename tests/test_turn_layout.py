@@ -1,4 +1,4 @@
-"""How long slices and cells of a block are that take turns: before anything is known, and once the first blocks are measured."""
+"""Lengths of slices and cells for blocks in turns: before and after the first blocks."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def test_a_set_with_a_script_keeps_long_slices(tmp_path: Path) -> None:
 def test_of_many_blocks_cells_are_as_long_as_kalibera_and_jones_say(
     step_sd: float, process_sd: float, start_s: float
 ) -> None:
-    """The least of variance times time: root of (variance of a step / of a process) × (cost of a process / of a step)."""
+    """The least variance × time: √(variance of step / process × cost of process / step)."""
     shown = TYPICAL._replace(step_sd=step_sd, process_sd=process_sd, start_s=start_s)
     optimum = step_sd / process_sd * math.sqrt(start_s / (shown.step_s + shown.switch_s))
     layout = choose(shown, TurnLayout(20, 1), MANY, 1)
@@ -196,7 +196,7 @@ def test_what_blocks_show_is_what_they_were_made_of() -> None:
 
 
 def test_two_blocks_hardly_move_what_is_known_of_processes() -> None:
-    """Untouched arms that differ by 20 % for as long as they live: by 14 % each, and ten other blocks say 1.5 %."""
+    """Untouched arms that differ by 20 % are 14 % off each, and ten other blocks say 1.5 %."""
     equal = 0.05 * np.exp(0.01 * np.random.default_rng(3).standard_normal(20))
     for differ, expected in ((0.0, 0.0137), (0.2, 0.0594)):
         block = block_of({"stock": equal, "stock-again": equal * np.exp(differ)}, 0.5, 0.004)

@@ -1,4 +1,4 @@
-"""Variants of workloads from command line to saved run, on a fake machine: crossed, resumed, by design file, over several nodes."""
+"""Workload variants, to a saved run on a fake machine: crossed, resumed, by file, on nodes."""
 
 from __future__ import annotations
 
@@ -21,8 +21,10 @@ ON_FLEET = ("-p", "tests.spread.plugin", "--target=fleet", "--tweaks=stock", "--
 SHORT = ("--steps=3", "--blocks=2")
 SLOW, SLOWER = "idle:wait_s=0.003", "idle:wait_s=0.006"
 # 12 files of 4 KiB in 6 steps: what matters here is the way, not the speed.
-TINY = "io_train:format=raw:read_threads=0:batch_size=2:num_files_train=12:record_length_bytes=4096:record_length_bytes_stdev=0"
-TINY += ":computation_time=0.001"
+TINY = (
+    "io_train:format=raw:read_threads=0:batch_size=2:num_files_train=12:record_length_bytes=4096"
+    ":record_length_bytes_stdev=0:computation_time=0.001"
+)
 Json = dict[str, Any]
 
 

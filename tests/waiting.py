@@ -1,4 +1,4 @@
-"""Waiting for what must come at last, on a machine that may have anything else to do: a test never judges time, it only ends."""
+"""Wait for what must come at last, on a busy machine: a test never judges time, it only ends."""
 
 from __future__ import annotations
 

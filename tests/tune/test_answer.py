@@ -1,4 +1,4 @@
-"""What `deeptweak tuned` says of a tune: the verdict of the fresh blocks alone, and what became of each setting."""
+"""`deeptweak tuned` on a tune: the verdict of the fresh blocks alone, and each setting's fate."""
 
 from __future__ import annotations
 

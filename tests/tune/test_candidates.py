@@ -1,4 +1,4 @@
-"""What `tune` chooses among: settings of sets, files and the command line, coupled ones together, others named with the reason."""
+"""Candidates of `tune`: settings of sets, files and options, coupled or refused with a reason."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def _other(key: str) -> str:
 
 @pytest.fixture
 def vendor(tmp_path: Path) -> Path:
-    """A sysctl.conf as a vendor's guide has it: two coupled settings, one that this kernel has not, one line that is none."""
+    """Write a vendor's sysctl.conf: two coupled settings, one not in this kernel, one bad line."""
     path = tmp_path / "99-vendor.conf"
     path.write_text(
         f"{SWAPPINESS} = {_other(SWAPPINESS)}\n{DIRTY} = {_other(DIRTY)}\n{BACKGROUND} = "

@@ -1,4 +1,4 @@
-"""The manifest of a choice has all that it must, for every shipped set and any of its parts: nothing is lost, added or moved."""
+"""A choice's manifest is complete, for every shipped set and any parts: none lost, added, moved."""
 
 from __future__ import annotations
 
@@ -33,8 +33,10 @@ spec:
         sysctl.conf: |-
           vm.swappiness=7
           vm.page-cluster=5
-    base: {version: 1.0.1, image: ghcr.io/nvidia/skyhook-packages/shellscript, configMap: {apply.sh: "echo 1", uninstall.sh: "echo 0"}}
-    middle: {version: 1.0.2, image: ghcr.io/nvidia/skyhook-packages/shellscript, dependsOn: {base: 1.0.1}, configMap: {apply.sh: "echo 2"}}
+    base: {version: 1.0.1, image: ghcr.io/nvidia/skyhook-packages/shellscript, \
+configMap: {apply.sh: "echo 1", uninstall.sh: "echo 0"}}
+    middle: {version: 1.0.2, image: ghcr.io/nvidia/skyhook-packages/shellscript, \
+dependsOn: {base: 1.0.1}, configMap: {apply.sh: "echo 2"}}
 ---
 apiVersion: skyhook.nvidia.com/v1alpha1
 kind: Skyhook
@@ -44,7 +46,8 @@ metadata:
 spec:
   packages:
     last: {version: 2.0.0, image: deeptweak/process, configMap: {environment.conf: "A=1\\nB=2"}}
-    tuning: {version: 3.0.0, image: ghcr.io/nvidia/skyhook-packages/tuning, configMap: {sysctl.conf: "vm.dirty_ratio=30"}}
+    tuning: {version: 3.0.0, image: ghcr.io/nvidia/skyhook-packages/tuning, \
+configMap: {sysctl.conf: "vm.dirty_ratio=30"}}
 """
 CATALOGUE = {tweakset.name: tweakset for tweakset in tweaks.resolve("all")}
 CATALOGUE["linked"] = manifest.parse(LINKED, "linked", "linked")
@@ -65,7 +68,7 @@ def test_a_package_that_goes_hands_on_what_it_depends_on() -> None:
 
 
 def asked(tweakset: TweakSet) -> tuple[object, ...]:
-    """What a set asks for, in its order; a package without its Skyhook, which is told only where there are several."""
+    """Return what a set asks for, in order; packages without Skyhooks, told only of several."""
     settings_ = [(tweak.kind, tweak.key, tweak.value) for tweak in tweakset.tweaks]
     scripts = [
         (script.package.rpartition("/")[2], script.stage, script.text)
@@ -75,7 +78,7 @@ def asked(tweakset: TweakSet) -> tuple[object, ...]:
 
 
 def packages(text: str) -> dict[tuple[str, str], dict[str, Any]]:
-    """The packages of a manifest by Skyhook and label, in the order in which an operator runs them."""
+    """Return a manifest's packages by Skyhook and label, in the order of an operator's run."""
     records = manifest.skyhooks(text, "test")
     return {
         (record["metadata"]["name"], label): package

@@ -1,4 +1,4 @@
-"""One tune from its first heat to its last: what is written down, what counts as time, and how it goes on after an interruption."""
+"""A tune from its first heat to its last: the record, the time that counts, and resumption."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ BUDGET_S = 1000.0
 
 @dataclass
 class Machine:
-    """A machine on which the first setting is worth 10 %; a session takes what it is given, and waits for others before."""
+    """A machine where the first setting gains 10 %; a session uses its time, after a wait."""
 
     waits_s: float = 0.0
     interrupts: list[str] = field(

@@ -1,4 +1,4 @@
-"""`deeptweak tune` from its command line to the answer, on a command that one setting makes slow and another one fast."""
+"""Run `deeptweak tune` to the answer, on a command that one setting slows and another speeds up."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def place(tmp_path: Path) -> Place:
 
 
 def typed(place: Place, *words: str, budget: str = "90s") -> list[str]:
-    """The command line that chooses among a setting that helps, one that harms and one that does nothing."""
+    """Return the command line that chooses among a helpful, a harmful and an idle setting."""
     sets = [
         place.manifest("fast", variables="FAST_S=0.005"),
         place.manifest("slow", variables="SLOW_S=0.01"),

@@ -1,4 +1,4 @@
-"""The choice among settings: what is measured together, what each gains, what leaves, and how often the answer is right."""
+"""The choice among settings: measured together, gains, eliminations, and how often it is right."""
 
 from __future__ import annotations
 
@@ -221,7 +221,7 @@ on_both_days = pytest.mark.parametrize(
 
 @on_both_days
 def test_the_gain_of_what_is_chosen_is_true(draws: int, cell_sd: float) -> None:
-    """Two settings help, one harms, one pair helps only together: the harmful one is never chosen, and fresh blocks are unbiased."""
+    """Two settings help, one harms, one pair helps: no harm chosen, and unbiased fresh blocks."""
     tunes = [tune(Command(random.Random(draw), cell_sd), draw) for draw in range(draws)]
     assert not any(HARMFUL in one.chosen for one in tunes)
     assert fmean("setting-00" in one.chosen for one in tunes) >= _low(0.97, draws)

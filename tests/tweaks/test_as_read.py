@@ -1,4 +1,4 @@
-"""What is applied is the manifest as it was read, under the hash of that very text, whatever becomes of the file meanwhile."""
+"""The manifest is applied as it was read, under that text's hash, whatever becomes of the file."""
 
 from __future__ import annotations
 
@@ -112,9 +112,9 @@ def test_a_file_edited_during_a_run_changes_nothing_of_what_is_applied(tmp_path:
 def test_what_the_operators_webhook_refuses_is_known_before_anything_is_created(
     tmp_path: Path, change: tuple[str, str], says: str
 ) -> None:
-    """Each tried on the operator of May 2026 (after 0.15), webhooks on and off: refused, stalling all others, pulling another image,
+    """Each was tried on the operator of May 2026 (after 0.15), with webhooks on and off.
 
-    or waiting for ever.
+    It refused, stalled all others, pulled another image, or waited for ever.
     """
     file = tmp_path / "mine.yaml"
     file.write_text(TEXT.replace(*change) + MORE)
@@ -148,7 +148,7 @@ DIGEST = f"sha256:{'a' * 64}"
 def test_what_an_image_may_be_called_depends_on_the_operator(
     tmp_path: Path, image: str, skyhook_says: str, nodewright_says: str
 ) -> None:
-    """Up to v0.17, whose resources are Skyhooks, it cuts an image at the first colon; from v0.18 on a port is taken and a tag is not."""
+    """Up to v0.17 (Skyhooks), images end at the first colon; from v0.18, ports pass, tags fail."""
     file = tmp_path / "mine.yaml"
     file.write_text(TEXT.replace("image: r/tuning", f"image: {image}"))
     for kind, says in (("Skyhook", skyhook_says), ("NodeWright", nodewright_says)):
@@ -182,13 +182,15 @@ def test_how_a_change_goes_over_many_nodes_is_not_for_one(tmp_path: Path) -> Non
 # shortened in the middle.
 LOG = """\
 history_file: /var/lib/skyhook/fails/history/half.json
-WARNING:root: shellscript_run_check.sh doesn't exist. Checks ensure that all tasks in the step will complete.
+WARNING:root: shellscript_run_check.sh doesn't exist. \
+Checks ensure that all tasks in the step will complete.
 apply shellscript_run.sh ['apply'] [0] Idempotence.Disabled True
 [out]2026-11-21T08:42:56.715427 vm.dirty_ratio = 31
 [err]2026-11-21T08:42:56.716045 no such thing
 [err]2026-11-21T08:42:56.716045 Traceback (most recent call last):
 [err]2026-11-21T08:42:56.717104   File "/opt/py312/lib/python3.12/subprocess.py", line 571, in run
-[err]2026-11-21T08:42:56.717371 subprocess.CalledProcessError: Command '['shellscript_run.sh', 'apply']' returned non-zero exit status 1.
+[err]2026-11-21T08:42:56.717371 subprocess.CalledProcessError: \
+Command '['shellscript_run.sh', 'apply']' returned non-zero exit status 1.
 [out]2026-11-21T08:42:56.715427 FAILED: shellscript_run.sh apply 1
 [err]2026-11-21T08:42:56.717894"""
 

@@ -1,4 +1,4 @@
-"""Bare settings: what becomes of each line of sysctl.conf, TuneD profiles and YAML, on a machine made of files."""
+"""Bare settings: each line of sysctl.conf, TuneD profiles and YAML, on a machine of files."""
 
 from __future__ import annotations
 
@@ -153,7 +153,7 @@ def test_each_line_of_a_sysctl_conf_is_accounted_for(tmp_path: Path, machine: Tu
 @pytest.mark.parametrize(
     ("text", "effect"),
     [
-        # As `sysctl -p` (procps 4.0.2) and systemd-sysctl (252) leave these interfaces, all 0 before.
+        # As `sysctl -p` (procps 4.0.2) and systemd-sysctl (252) leave them, all 0 before.
         (
             "net.ipv4.conf.*.rp_filter = 1",
             {"all": "1", "default": "1", "eth0": "1", "eth0/100": "1", "lo": "1"},

@@ -1,4 +1,4 @@
-"""Each set of the catalogue is a manifest Skyhook would take, says why each setting is there, and its scripts do and undo what they say.
+"""Each set of the catalogue is a valid manifest with reasons; its scripts do and undo as stated.
 
 Scripts are never run against this machine: their text is rewritten to a tree of files first.
 """
@@ -71,7 +71,7 @@ def test_there_are_the_sets_a_user_was_promised() -> None:
 
 @pytest.mark.parametrize("name", SETS)
 def test_each_setting_has_a_reason_and_a_source(name: str) -> None:
-    """And nothing has a reason that is not set; the set itself says what it is for, on which kernels, at what risk."""
+    """Nothing has a reason that is not set; the set gives its purpose, kernels and risk."""
     about = notes(text_of(available()[name]), name)
     assert about.description
     assert about.kernel
@@ -105,7 +105,7 @@ def test_annotations_are_ones_kubernetes_takes(name: str) -> None:
 
 @pytest.mark.parametrize("name", SETS)
 def test_each_manifest_is_named_and_written_so_that_the_operator_takes_it(name: str) -> None:
-    """Package names end in a letter (else the operator stalls on all Skyhooks); one node at a time; the file's name is the object's."""
+    """Names of packages end in a letter (else the operator stalls), of files are the objects'."""
     document = manifest(name)
     assert document["metadata"]["name"] == name
     assert document["spec"]["interruptionBudget"] == {"count": 1}
@@ -148,7 +148,7 @@ def test_lint_has_nothing_to_say_but_about_the_study_itself(name: str) -> None:
 
 @pytest.mark.parametrize("name", SETS)
 def test_a_reason_says_of_the_kernel_what_its_table_says(name: str) -> None:
-    """128 KiB of read-ahead are the kernel's own only where the disk is not rotational (block/blk-settings.c, 6.18)."""
+    """128 KiB of read-ahead are default only off rotational disks (block/blk-settings.c, 6.18)."""
     reasons = {
         key: reason
         for key, reason in notes(text_of(available()[name]), name).reasons.items()
@@ -163,7 +163,7 @@ def test_a_reason_says_of_the_kernel_what_its_table_says(name: str) -> None:
 
 
 def test_grub_and_ulimit_texts_hold_settings_only() -> None:
-    """Skyhook pastes grub.conf into GRUB's command line and splits ulimit.conf at '=': a comment would become a setting."""
+    """Skyhook puts grub.conf on GRUB's command line and cuts ulimit.conf at '=', comments too."""
     maps = [
         package["configMap"]
         for name in SETS
@@ -290,7 +290,7 @@ def test_every_script_set_is_tried() -> None:
 def test_scripts_change_what_they_say_twice_alike_and_put_it_back(
     tmp_path: Path, name: str
 ) -> None:
-    """Apply, apply again (a retry of the operator), uninstall, uninstall again; loop, zram and device-mapper disks are left alone."""
+    """Apply twice (the operator retries), uninstall twice; loop, zram and mapper disks stay."""
     node = Node(tmp_path, FOUND)
     for _ in range(2):
         ended = node.run(name, "apply")
@@ -309,7 +309,7 @@ def test_scripts_change_what_they_say_twice_alike_and_put_it_back(
 
 @pytest.mark.parametrize("name", EFFECTS)
 def test_a_set_that_failed_leaves_nothing_in_run(tmp_path: Path, name: str) -> None:
-    """Its last file is not there: apply stops half way, and uninstall takes away what had been kept by then."""
+    """Its last file is missing: apply stops half way, and uninstall removes all kept by then."""
     node = Node(tmp_path, FOUND)
     last = [*EFFECTS[name]][-1]
     node.root.joinpath(last).unlink()
@@ -323,7 +323,7 @@ def test_a_set_that_failed_leaves_nothing_in_run(tmp_path: Path, name: str) -> N
 
 @pytest.mark.parametrize("name", EFFECTS)
 def test_uninstall_gives_back_what_apply_found_the_last_time(tmp_path: Path, name: str) -> None:
-    """Left-overs of an apply that was never uninstalled do not count: meanwhile somebody chose another value."""
+    """Left-overs of an apply without uninstall do not count: another value was set since."""
     node = Node(tmp_path, FOUND)
     path = next(iter(EFFECTS[name]))
     assert node.run(name, "apply").returncode == 0
@@ -359,7 +359,7 @@ def test_scripts_fail_where_there_is_nothing_to_set(tmp_path: Path, name: str) -
 
 @pytest.mark.parametrize("name", EFFECTS)
 def test_scripts_fail_when_the_kernel_refuses_the_value(tmp_path: Path, name: str) -> None:
-    """In bash `echo` returns 1 where write(2) answers EINVAL; here it does so for the word that the set writes."""
+    """In bash `echo` returns 1 where write(2) answers EINVAL; here, it does for the set's word."""
     node = Node(tmp_path, FOUND)
     word = next(iter(EFFECTS[name].values()))[0]
     refusing = f'echo() {{ [ "$1" != {word} ] || return 1; builtin echo "$@"; }}\n'

@@ -1,4 +1,4 @@
-"""A tweak set made of another has exactly the parts asked for, in the profile's order, and the operator's manifest of it too."""
+"""A derived set, and its operator's manifest, have the requested parts in the profile's order."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def less(profile: TweakSet, gone: Iterable[str]) -> dict[str, str | None]:
 
 
 def asked(tweaks: Iterable[Tweak]) -> list[tuple[str, str, str]]:
-    """What is set, in order; packages of several Skyhooks go by their Skyhook's name, which is another one in what is derived."""
+    """Return what is set, in order, without packages: their Skyhooks change names when derived."""
     return [(t.kind, t.key, t.value) for t in tweaks]
 
 
@@ -57,7 +57,7 @@ def expected(
 
 
 def holds(profile: TweakSet, levels: dict[str, str | None]) -> TweakSet:
-    """The derived set, after checking that it is what `expected` says and that the operator's manifest of it reads as the same."""
+    """Return the derived set, checked against `expected` and its operator's manifest as read."""
     found = derived(profile, levels, f"{profile.name}.x")
     assert (asked(found.tweaks), ran(found.scripts)) == expected(profile, levels)
     again = parse(operators(found), found.name)
@@ -155,7 +155,7 @@ comments = st.sampled_from(["", "# why", "  ", "; so"])
 
 @st.composite
 def sections(draw: st.DrawFn) -> dict[str, str]:
-    """The configMap of a tuning package: keys twice, comments between, several tokens a line, continued lines."""
+    """Draw a tuning package's configMap: keys twice, comments, several tokens, continued lines."""
     found: dict[str, str] = {}
     sysctls = draw(
         st.lists(
@@ -214,7 +214,7 @@ UNIT = ["Environment=A=1", "Environment=", "Environment=B=2 \\\n  C=3"]
 
 @st.composite
 def manifests(draw: st.DrawFn) -> str:
-    """Several Skyhooks, their priorities and names in any order, packages that depend on others, scripts among them."""
+    """Draw Skyhooks with priorities and names in any order, dependent packages, and scripts."""
     found = []
     for n in draw(st.permutations(range(draw(st.integers(1, 3))))):
         labels = draw(st.lists(words, unique=True, min_size=1, max_size=4))
@@ -407,7 +407,7 @@ def test_two_kinds_of_one_key_are_told_apart_by_their_kind() -> None:
 
 
 def test_a_line_without_effect_goes() -> None:
-    """The first vm.swappiness was overruled by the second, and kernel.panic of `boot` by that of `last`."""
+    """The second vm.swappiness overrules the first, and kernel.panic of `last` that of `boot`."""
     _, document = big(["containerd.Environment"])
     packages = document["spec"]["packages"]
     assert packages["boot"]["configMap"]["sysctl.conf"] == "vm.swappiness=10"
@@ -464,7 +464,7 @@ FIRST = ("containerd.LimitCORE", "containerd.Environment", "nofile")
 
 
 def test_interrupts_of_what_is_gone_go_too() -> None:
-    """A reboot is for boot tokens, a restart of units for their drop-ins; without these they would only cost time."""
+    """A reboot is for boot tokens, a unit's restart for drop-ins: without these, time is lost."""
     _, whole = big()
     assert whole["spec"]["packages"]["boot"]["interrupt"] == {"type": "reboot"}
     assert whole["spec"]["packages"]["boot"]["configInterrupts"].keys() == {
@@ -531,8 +531,8 @@ def test_levels_that_a_part_cannot_have_are_refused(
 def test_every_part_needs_a_level() -> None:
     with pytest.raises(
         BadInput,
-        match=r"big: the level of containerd\.LimitCORE, .*script:tool is missing; give a value, or "
-        r"None",
+        match=r"big: the level of containerd\.LimitCORE, .*script:tool is missing; "
+        r"give a value, or None",
     ):
         derived(parse(BIG, "big"), {"nofile": None}, "x")
 

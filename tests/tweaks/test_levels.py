@@ -1,4 +1,4 @@
-"""Other values to try of a setting are listed in an annotation; the manifest's own is always the last of them."""
+"""An annotation lists other values to try of a setting; the manifest's own is always the last."""
 
 from __future__ import annotations
 
@@ -107,8 +107,8 @@ def test_levels_of_one_key_in_two_skyhooks_of_a_file_are_refused() -> None:
     one = TEXT % "levels.deeptweak/vm.swappiness: '1'"
     with pytest.raises(
         BadInput,
-        match=r"annotation levels\.deeptweak/vm\.swappiness: two Skyhooks in the file have it; drop "
-        r"one",
+        match=r"annotation levels\.deeptweak/vm\.swappiness: two Skyhooks in the file have it; "
+        r"drop one",
     ):
         parse(f"{one}---{one.replace('name: demo', 'name: other')}", "f", "f.yaml")
 

@@ -52,13 +52,13 @@ def test_ulimits_are_in_the_units_of_limits_conf(name: str, value: str, kernel: 
 def test_service_limits_are_in_the_units_of_systemd(
     directive: str, value: str, kernel: tuple[int, int]
 ) -> None:
-    """systemd.exec(5): sizes to base 1024, times in seconds (RTTIME in microseconds), a signed number is a nice value."""
+    """systemd.exec(5): sizes to base 1024, times in seconds (RTTIME: µs), a signed nice value."""
     assert parse_service_limit(directive, value, "x") == kernel
 
 
 @pytest.mark.parametrize("value", ["", "-1", "1:", "1:2:3", "9223372036854775808", "٣"])
 def test_what_is_no_limit_is_refused(value: str) -> None:
-    """9223372036854775808 is 2^63, one more than the kernel's largest; ٣ is a digit, and still no number systemd reads."""
+    """2^63 is one more than the kernel's largest; ٣ is a digit, but no number for systemd."""
     with pytest.raises(BadInput, match="is not a limit"):
         parse_service_limit("LimitNOFILE", value, "x")
 
@@ -80,7 +80,7 @@ def test_every_limit_is_one_the_kernel_has() -> None:
 
 
 def test_only_a_container_runtimes_limits_reach_a_workload() -> None:
-    """A pod inherits them; those of any other unit, and directives that are no limits, do not count."""
+    """A pod inherits them; other units' limits, and directives that are no limits, do not count."""
     tweakset = TweakSet(
         "x",
         tweaks=(

@@ -1,4 +1,4 @@
-"""Lint says what will not do what its author thinks, and what will hurt; on the DeepTweak files it says exactly what the study records."""
+"""Lint finds settings without effect or with harm; on the study's files, exactly as recorded."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_the_deeptweak_files_get_exactly_their_two_warnings() -> None:
 @needs_reference
 @pytest.mark.parametrize("number", [1, 2, 3])
 def test_the_catalogues_copies_ask_for_what_the_study_asked_for(number: int) -> None:
-    """Written anew from the published table, so compare them with the files; the runtime part is the whole without its boot tokens."""
+    """Copied from the published table, so compared; the runtime part is all but boot tokens."""
     catalogue = Path(__file__).resolve().parents[2] / "data" / "tweaks"
     asked = [
         (t.kind, t.key, t.value) for t in read(REFERENCE / f"exp{number}" / "skyhook.yaml").tweaks

@@ -1,4 +1,4 @@
-"""What a tweak set means on this machine: the plan is made by reading alone, and says every reason why it cannot be measured."""
+"""A tweak set on this machine: the plan only reads, and gives each reason against measuring."""
 
 from __future__ import annotations
 
@@ -232,7 +232,7 @@ def test_scripts_need_bash(machine: Tunables, monkeypatch: pytest.MonkeyPatch) -
 def test_a_script_that_calls_a_missing_program_makes_its_set_impossible(
     machine: Tunables, monkeypatch: pytest.MonkeyPatch, text: str
 ) -> None:
-    """Whatever the script itself does about it: `nvidia-smi -pm 1 || true` would be called measured without ever being in force."""
+    """Even if handled: `nvidia-smi -pm 1 || true` would be measured without being in force."""
     monkeypatch.setattr(
         "shutil.which", lambda tool: None if tool == "nvidia-smi" else f"/usr/bin/{tool}"
     )
@@ -474,7 +474,7 @@ def test_a_missing_debugfs_is_named(machine: Tunables) -> None:
 
 @pytest.fixture
 def closed(monkeypatch: pytest.MonkeyPatch) -> set[str]:
-    """Parts of paths that this process may not write; everything it may read, and every program is installed."""
+    """Parts of paths that this process may not write; it reads all, and has every program."""
     parts: set[str] = set()
     monkeypatch.setattr(shutil, "which", lambda name: f"/usr/sbin/{name}")
     monkeypatch.setattr(

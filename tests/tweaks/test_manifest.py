@@ -1,4 +1,4 @@
-"""Every shape a Skyhook manifest comes in is read, and what cannot be read is said in one line: what, where, what to do."""
+"""Every shape of Skyhook manifest is read, or refused in one line: what, where, what to do."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_a_file_without_a_document_is_a_tweak_set_without_settings(text: str) ->
 
 
 def test_an_exported_list_is_read_from_its_spec_alone() -> None:
-    """`last-applied-configuration` holds an older spec, `status` and `uid` say what was: none of them is asked for now."""
+    """`last-applied-configuration`, `status` and `uid` are of the past: no request is in them."""
     exported = """
 apiVersion: v1
 kind: List
@@ -60,7 +60,8 @@ items:
     generation: 8
     annotations:
       kubectl.kubernetes.io/last-applied-configuration: |
-        {"spec":{"packages":{"tuning":{"configMap":{"ulimit.conf":"memlock: 128","sysctl.conf":"vm.swappiness=99"}}}}}
+        {"spec":{"packages":{"tuning":{"configMap":{"ulimit.conf":"memlock: 128",\
+"sysctl.conf":"vm.swappiness=99"}}}}}
   spec:
     interruptionBudget: {}
     packages:
@@ -154,7 +155,7 @@ def test_a_packages_kind_is_the_last_part_of_its_image(image: str, kind: str) ->
 
 
 def test_boot_tokens_keep_their_order_and_repetitions() -> None:
-    """`hugepages=` belongs to the `hugepagesz=` before it, so nothing may be merged; several a line or one a line are the same."""
+    """`hugepages=` belongs to the `hugepagesz=` before: none is merged, on one line or several."""
     found = parse(
         tuning(
             "grub.conf",
@@ -176,7 +177,7 @@ def test_boot_tokens_keep_their_order_and_repetitions() -> None:
 
 
 def test_sysctl_lines_in_all_their_spellings() -> None:
-    """`k=v`, `k = v`, comments, inner blanks kept, and sysctl(8)'s two spellings of a dot inside an interface's name."""
+    """`k=v`, `k = v`, comments, inner blanks, sysctl(8)'s two spellings of dots in interfaces."""
     found = parse(
         tuning(
             "sysctl.conf",
@@ -226,7 +227,7 @@ def test_a_line_without_end_is_refused_in_a_short_one(section: str, line: str) -
 
 
 def test_drop_ins_become_directives_of_their_unit() -> None:
-    """Continued lines are joined as systemd does; directives that add up are all kept, of limits the last counts."""
+    """Lines are continued as in systemd; directives that add up stay, and the last limit counts."""
     text = (
         "# why\n[Service]\nLimitMEMLOCK = infinity\nEnvironment=A=1 \\\n  B=2\nEnvironment=C=3\n"
         "LimitCORE=1\nLimitCORE=2"
@@ -242,7 +243,7 @@ def test_drop_ins_become_directives_of_their_unit() -> None:
 
 
 def test_ulimits_in_the_spelling_that_skyhook_ignores_are_read_with_a_warning() -> None:
-    """The real package splits at a bare '=': `memlock: 128` of the study never took effect there."""
+    """The real package splits at a bare '=': the study's `memlock: 128` had no effect there."""
     found = parse(tuning("ulimit.conf", "nofile=4096\nmemlock: 128\nstack = 64"), "x")
     assert asked(found) == [
         ("ulimit", "nofile", "4096"),
@@ -408,7 +409,7 @@ def test_a_version_that_yaml_takes_for_a_date_is_read() -> None:
 
 @pytest.mark.parametrize("image", ["r/kdump", "r:5000/nvidia/nvidia-tuned", "a-tool-of-ours"])
 def test_a_package_of_any_other_kind_is_one_script_of_the_operators(image: str) -> None:
-    """It is said that nothing of it is read; its script stands for all that the manifest says of it."""
+    """A note states that nothing of it is read; its script stands for all of its manifest."""
     text = skyhook(
         f"ours:\n  version: 0.3.2\n  image: {image}\n  env: [{{name: A, value: b}}]\n  configMap: "
         f"{{intent: inference}}\n{SWAP}"
@@ -454,7 +455,7 @@ def test_what_cannot_be_read_is_one_line_with_its_place(text: str, says: str) ->
     ],
 )
 def test_what_cannot_be_read_sends_no_terminal_an_order(text: str) -> None:
-    """Names and values of the file stand in the message: an escape sequence is shown as it is written."""
+    """The message has names and values of the file, with escape sequences as written."""
     with pytest.raises(BadInput) as refusal:
         parse(text, "f", "f\x1b[31m.yaml")
     assert str(refusal.value).isprintable()
@@ -482,7 +483,7 @@ def test_a_line_number_counts_continued_lines() -> None:
 
 
 def test_files_that_cannot_be_read_say_why(tmp_path: Path) -> None:
-    """Missing, a directory, a pipe, not UTF-8 (with its line), too large; and a byte order mark is no obstacle."""
+    """Missing, a directory, a pipe, not UTF-8 (with line), too large; a byte order mark is fine."""
     os.mkfifo(pipe := tmp_path / "p.yaml")
     binary = tmp_path / "b.yaml"
     binary.write_bytes(b"# ok\n# \xff")

@@ -1,4 +1,4 @@
-"""A `process` package: read, refused, rendered, taken apart, planned, and kept from the operator; its settings in a pod."""
+"""A `process` package: read, refused, rendered, split, planned, kept from operators; in a pod."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def asked(tweakset: TweakSet) -> list[tuple[str, str, str]]:
 
 
 def test_variables_and_directives_are_settings_in_order() -> None:
-    """As written; what is asked for is told as the kernel will: CPUs as ranges, a size in bytes, a number without its sign."""
+    """As written; requests are in the kernel's words: CPU ranges, bytes, numbers without sign."""
     tweakset = manifest(OURS)
     assert asked(tweakset) == [
         ("environment", "MALLOC_ARENA_MAX", "1"),
@@ -180,7 +180,7 @@ def test_a_plan_needs_no_root_and_knows_what_is_in_force(monkeypatch: pytest.Mon
 
 
 def test_what_cannot_be_had_here_is_a_reason_before_anything_runs(tmp_path: Path) -> None:
-    """More CPUs than any kernel counts, a library that is not there; what was tried, a thread tried: this process is as it was."""
+    """Too many CPUs, a missing library; only a thread tried them: this process is as before."""
     before = os.sched_getaffinity(0), os.getpriority(os.PRIO_PROCESS, 0)
     (why,) = plan(of("process.conf", "CPUAffinity=0,9999", "Nice=19"), Tunables()).cannot
     assert why.startswith("CPUAffinity=0,9999: ")
@@ -245,7 +245,7 @@ def test_in_a_pod_variables_are_the_containers_and_the_rest_is_set_before_the_wo
 
 
 def test_until_it_is_the_workload_the_launcher_is_none() -> None:
-    """The agent looks for a process by its module's name, and must not find one that has its settings yet to come."""
+    """The agent finds a process by its module's name, and must not find one without settings."""
     assert not any(
         word.startswith("fixtures.workloads.") for word in process.launcher({"Nice": "5"}, "idle")
     )

@@ -1,4 +1,4 @@
-"""What cannot be put back is refused by name, and nothing that the catalogue or the study uses is."""
+"""What cannot be put back is refused by name; nothing of the catalogue or the study is."""
 
 from __future__ import annotations
 
@@ -171,7 +171,7 @@ def test_only_the_sticky_value_is_one_way(key: str, sticky: str, free: str) -> N
     "text", ["1", "0X01", " 1", "1\t0", "-1", "on", "", "0 1", "+0", "\u00a00"]
 )
 def test_a_value_that_is_not_known_to_be_safe_is_none(text: str) -> None:
-    """The first five switch IPv6 off on a real kernel (any number but 0 does); what it would not take is not tried."""
+    """The first five disable IPv6 on a real kernel (any number but 0 does); the rest would fail."""
     assert irreversible("net.ipv6.conf.lo.disable_ipv6", text)
 
 
@@ -189,7 +189,7 @@ def test_a_value_that_is_not_known_to_be_safe_is_none(text: str) -> None:
     ],
 )
 def test_numbers_are_those_of_the_kernel(text: str, value: int | None) -> None:
-    """Base 0 of simple_strtoul: 0x is hexadecimal, 0 octal; at most 21 characters (TMPBUFLEN - 1)."""
+    """simple_strtoul, base 0: 0x is hexadecimal, 0 octal; 21 characters at most (TMPBUFLEN - 1)."""
     assert number(text) == value
 
 
@@ -236,7 +236,7 @@ def test_what_takes_a_device_s_own_settings_away_is_refused(
 
 
 def test_hazards_say_what_the_kernel_does() -> None:
-    """Tried on Linux 6.18 (tests/kernel/test_known_keys.py): rp_filter moves no other file, ip_forward those that are named."""
+    """Linux 6.18 (kernel/test_known_keys.py): rp_filter moves no file, ip_forward those named."""
     assert hazardous("net.ipv4.conf.all.rp_filter", "1") is None
     assert "forwarding of every interface and conf.all.accept_redirects" in str(
         hazardous("net.ipv4.ip_forward", "1")

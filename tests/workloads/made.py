@@ -1,4 +1,4 @@
-"""Workloads for tests: `io_train` with 48 samples of 1 MiB, a cell of which lasts seconds, and a class in a file `made`."""
+"""Workloads for tests: `io_train` on 48 samples of 1 MiB, seconds per cell; a class in `made`."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ def test_a_workload_is_a_file_without_underscore() -> None:
 
 @pytest.mark.parametrize("name", workloads.names())
 def test_every_workload_says_what_it_is(name: str) -> None:
-    """Contract of the plug-in point: a description, a metric that analysis knows, sizes and default length."""
+    """The plug-in contract: description, a metric that analysis knows, sizes, default length."""
     workload = workloads.of(name)
     assert workloads.load(name).id == name
     assert workload.description

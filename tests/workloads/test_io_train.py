@@ -1,4 +1,4 @@
-"""io_train with the engine of this harness: real processes, real files, data sets of a few megabytes."""
+"""io_train with this harness's engine: real processes, real files, a few megabytes of data."""
 
 from __future__ import annotations
 
@@ -47,13 +47,14 @@ def of(processes: int) -> str:
     """Two cold epochs, each ended by a checkpoint of 3 MB."""
     return (
         f"processes={processes}:epochs={EPOCHS}:cache=cold:computation_time=0.01:"
-        "checkpoint=on:epochs_between_checkpoints=1:model_size_bytes=3000000:steps_between_checkpoints=0"
+        "checkpoint=on:epochs_between_checkpoints=1:model_size_bytes=3000000:"
+        "steps_between_checkpoints=0"
     )
 
 
 @pytest.mark.parametrize("processes", [1, 2, 4])
 def test_each_rank_tells_each_epoch(train: Callable[..., WorkloadRun], processes: int) -> None:
-    """S = floor(48 / 2 / P) steps, each with its three times; the steps reported are the first rank's, end to end."""
+    """S = floor(48 / 2 / P) steps with three times each; reported are the first rank's, in line."""
     done = train(of(processes))
     assert done.error is None, done.last_lines
     steps = FILES // BATCH // processes
@@ -96,7 +97,7 @@ def test_each_rank_tells_each_epoch(train: Callable[..., WorkloadRun], processes
 def test_the_steps_of_an_epoch_take_as_long_as_it_does(
     train: Callable[..., WorkloadRun], checkpoints: str, steps: int | None
 ) -> None:
-    """So samples over the steps' time, the study's primary metric, are those of the whole epoch, readers' end included."""
+    """So samples over steps' time, the primary metric, are the epoch's, readers' end included."""
     done = train(f"epochs=2:cache=as_found:computation_time=0:{checkpoints}", steps)
     assert done.error is None, done.last_lines
     at = 0
@@ -114,7 +115,7 @@ def test_the_steps_of_an_epoch_take_as_long_as_it_does(
 def test_utilisation_and_throughput_are_one_measurement(
     train: Callable[..., WorkloadRun], processes: int
 ) -> None:
-    """samples/s = AU x batch / t_c for each rank and epoch, both reckoned from the start-to-end times less the first step."""
+    """samples/s = AU x batch / t_c per rank and epoch, from start to end, less the first step."""
     for epoch in train(of(processes)).report["epochs"]:
         e: Any = epoch
         steady_s = (
@@ -133,7 +134,7 @@ def test_utilisation_and_throughput_are_one_measurement(
 def test_a_cold_epoch_reads_the_data_set_from_storage(
     train: Callable[..., WorkloadRun], processes: int
 ) -> None:
-    """All of it once, by all ranks together, their readers counted; the last epoch as well as the first."""
+    """All of it once, by all ranks and readers together, in the last epoch as in the first."""
     last: list[Any] = list(train(of(processes)).report["epochs"])[-processes:]
     # Each reader also reads a little of Python's own, and where a library's page is gone, what lies
     # around it.
@@ -173,7 +174,10 @@ def test_a_run_may_be_shorter_than_its_epochs(train: Callable[..., WorkloadRun])
 
     A checkpoint every 10 steps belongs to the step that it follows.
     """
-    varied = "epochs=2:cache=as_found:computation_time=0:file_shuffle=seed:checkpoint=on:steps_between_checkpoints=10:model_size_bytes=1000000"
+    varied = (
+        "epochs=2:cache=as_found:computation_time=0:file_shuffle=seed:checkpoint=on:"
+        "steps_between_checkpoints=10:model_size_bytes=1000000"
+    )
     done = train(varied, 30)
     assert done.error is None, done.last_lines
     first, second = (dict(e) for e in done.report["epochs"])
@@ -199,7 +203,8 @@ def test_more_steps_than_there_are_are_refused(train: Callable[..., WorkloadRun]
 def test_an_epoch_without_a_step_is_refused() -> None:
     with pytest.raises(
         BadInput,
-        match="The data set is too small for one step: batch_size 2 x processes 25 needs 50 samples",
+        match="The data set is too small for one step: "
+        "batch_size 2 x processes 25 needs 50 samples",
     ):
         small("processes=25")
 

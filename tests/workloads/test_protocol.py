@@ -43,7 +43,8 @@ class Made(Workload):
             burn(0.05)
             time.sleep(0.05)
             return Done(samples=asked.seed, tokens=index, loss=float("nan") if index == 2 else 0.5)
-        yield Job({"scratch": str(asked.scratch), "offline": os.environ["HF_HUB_OFFLINE"]}, step, peers=(peer,))
+        facts = {"scratch": str(asked.scratch), "offline": os.environ["HF_HUB_OFFLINE"]}
+        yield Job(facts, step, peers=(peer,))
         os.kill(peer, 9)
         print("closed")
 serve(Made)
@@ -174,7 +175,7 @@ serve(Made)
 
 
 def test_what_is_told_comes_after_the_step_during_which_it_was_told() -> None:
-    """And what is told at the close comes before the end; parameters and the folder of data sets reach the workload."""
+    """Reports at the close precede the end; parameters and data folder reach the workload."""
     options = (
         "--steps=1",
         "--warmup=1",
@@ -204,7 +205,7 @@ def test_what_is_told_comes_after_the_step_during_which_it_was_told() -> None:
 
 
 def test_a_step_may_say_itself_when_it_was() -> None:
-    """Where it began with the end of the one before, the clock around it would miss what lies between."""
+    """If it began at the end of the one before, the clock around it would miss the time between."""
     options = ("--steps=1", "--warmup=1", "--seed=7", "--scratch=/somewhere")
     process = python(TELLS, *options)
     first, second = (

@@ -79,7 +79,8 @@ import sys
 from pathlib import Path
 from fixtures.studies.monitors.workloads import python_loop
 from fixtures.workloads._protocol import Request
-with python_loop.PythonLoop({{"batch_size": 1, "words": 4}}).prepare(Request(1, 0, 1, Path({str(tmp_path)!r}))) as job:
+asked = Request(1, 0, 1, Path({str(tmp_path)!r}))
+with python_loop.PythonLoop({{"batch_size": 1, "words": 4}}).prepare(asked) as job:
     job.step(0)
 sys.exit(str(sorted({{"torch", "transformers", "numpy", "psutil"}} & sys.modules.keys())))
 """

@@ -24,7 +24,7 @@ SIZES = {"small": 8, "large": 64}
 
 
 class Made(Workload):
-    """A workload whose batch follows from its size, and whose readers have no say in a small one."""
+    """A workload whose batch follows from its size, and whose readers do not apply if small."""
 
     __module__ = "fixtures.workloads.made"
     description = "made up"
@@ -68,7 +68,7 @@ def _one_more() -> Iterator[None]:
     ids=lambda text: text,
 )
 def test_a_variant_has_one_name(written: str, name: str) -> None:
-    """Parameters in the order in which the workload declares them, and none that says what the others imply."""
+    """Parameters in the workload's order of declaration, without those that the others imply."""
     assert workloads.load(written).id == name
     assert workloads.load(name).id == name
     assert workloads.load(name).params == workloads.load(written).params

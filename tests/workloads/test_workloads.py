@@ -48,7 +48,7 @@ def on_the_cpu() -> Iterator[None]:
 
 @cache
 def seeds_5_5_6(name: str) -> tuple[WorkloadRun, WorkloadRun, WorkloadRun]:
-    """One warm-up step and three that count, so that checkpoint_train writes once; three times, the last with another seed.
+    """Run 1 warm-up and 3 steps (checkpoint_train writes once) with the seeds 5, 5 and 6.
 
     What cannot run here (a line of its own needs root) is skipped with its reason.
     """
@@ -65,7 +65,7 @@ def seeds_5_5_6(name: str) -> tuple[WorkloadRun, WorkloadRun, WorkloadRun]:
 
 @pytest.mark.parametrize("name", ALONE)
 def test_every_workload_runs_the_samples_its_seed_names(name: str) -> None:
-    """Contract of the plug-in point: the same seed gives the same samples in every process, another seed gives others."""
+    """The plug-in contract: samples follow from the seed in every process, and differ by seed."""
     first, again, other = seeds_5_5_6(name)
     for result in (first, again, other):
         assert result.error is None, result.last_lines
@@ -80,7 +80,7 @@ def test_every_workload_runs_the_samples_its_seed_names(name: str) -> None:
 
 @pytest.mark.parametrize("name", TRAINING)
 def test_a_training_workload_trains(name: str) -> None:
-    """Its loss depends on the seed and changes from step to step; its facts say with what it was computed."""
+    """Its loss depends on the seed and changes per step; its facts give its kind of computing."""
     first, _, other = seeds_5_5_6(name)
     assert first.facts["device"] == "cpu"
     assert {
