@@ -1,4 +1,4 @@
-"""`python -m tests.cluster.kubelet stop|start NODE`: freeze or thaw a kubelet of this machine.
+"""`python -m tests.cluster.kubelet stop|start NODE`: freeze or thaw this machine's kubelet.
 
 A frozen kubelet looks hung: its containers go on, and the cluster is not told of them. Ending the
 cluster ends a frozen kubelet, too.

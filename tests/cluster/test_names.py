@@ -39,7 +39,7 @@ def test_a_selector_finds_what_the_labels_say() -> None:
 
 
 def test_a_tweaks_name_is_told_from_everybody_elses() -> None:
-    """It is part of a label key (`status_<name>`, at most 63 characters); only it is cleaned."""
+    """Part of a label key (`status_<name>`, at most 63 characters); other names stay."""
     assert names.OUR_TWEAK.fullmatch(names.tweak_name(RUN_ID, 999))
     assert len(f"nodeState_{names.tweak_name(RUN_ID, 999)}") <= names.LONGEST
     assert re.fullmatch(r"[a-z0-9-]+", names.tweak_name(RUN_ID, 0))

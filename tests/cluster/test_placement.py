@@ -265,7 +265,7 @@ def test_a_dead_runs_node_is_had_once_all_others_are_taken(
     simulated: Callable[..., tuple[list[str], str]],
     quick: None,  # noqa: ARG001
 ) -> None:
-    """Free nodes come first; then the silent one, watched once; a drifted one stays left out."""
+    """Free nodes come first, then the silent one, watched once; a drifted one is left out."""
     (one, dead, dead_and_drifted, alive), selector = simulated(4)
     for node in (dead, dead_and_drifted):
         of_another_machine(cluster, renewed=stamp(), duration_s=2, node=node)

@@ -171,7 +171,7 @@ def _ready(core: Client, batch: str) -> list[str]:
 
 
 def _remove(api: Client, batch: str, names: Sequence[str]) -> None:
-    """Delete pods while KWOK lets them end, then nodes, then leases (garbage on a real node)."""
+    """Delete pods while KWOK ends them, then nodes, then leases, which nothing else collects."""
     core, leases = clients.of(api), clients.of(api, "CoordinationV1Api")
     clients.end_pods(
         api,
