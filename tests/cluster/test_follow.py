@@ -30,7 +30,7 @@ LOGS = st.lists(st.none() | st.text(alphabet="ab", max_size=3), max_size=12).map
 def test_each_line_of_the_protocol_comes_once_however_often_it_is_read(
     log: list[bytes], cuts: list[int], rotated: int
 ) -> None:
-    """Each connection reads the log from its start and breaks; the last lacks early lines."""
+    """Each connection reads the log from its start and breaks; the last may lack early lines."""
     reader, seen = Reader(), []
     read = 0
     for connection, cut in enumerate(cuts, 1):
