@@ -181,7 +181,7 @@ def _as_typed(text: str) -> str:
 
 
 def write() -> None:
-    """Write every file anew."""
+    """Rewrite every file."""
     for path, text in written().items():
         path.write_text(text, encoding="utf-8")
 

@@ -25,7 +25,7 @@ HEADS = ("in %", "harmful", "right", "pair", "error", "covered", "stock kept", "
 
 
 def tuned(cell_sd: float, gains: dict[str, float], pair_gain: float) -> list[Tuned]:
-    """Return so many tunes of a command."""
+    """Return `DRAWS` tunes of a command."""
     return [
         tune(Command(random.Random(draw), cell_sd, gains, pair_gain), draw) for draw in range(DRAWS)
     ]

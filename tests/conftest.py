@@ -117,7 +117,7 @@ class OneProcessPerModule(LoadScopeScheduling):  # type: ignore[misc] # mypy doe
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadScopeScheduling | None:
-    """How `--dist=loadscope` groups tests."""
+    """Group tests for `--dist=loadscope`."""
     return OneProcessPerModule(config, log) if config.getoption("dist") == "loadscope" else None
 
 

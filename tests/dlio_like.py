@@ -61,7 +61,7 @@ def io_run(*epochs: Epoch, **rest: object) -> IoRun:
 
 @dataclass(frozen=True)
 class Made:
-    """What one run of DLIO was and left.
+    """One run of DLIO and its output.
 
     `loads` are those of every rank and epoch; `waits_s` is what an epoch takes beyond its steps.
     """
@@ -78,7 +78,7 @@ class Made:
 
     @property
     def stamp(self) -> str:
-        """What hydra calls its folder."""
+        """Return hydra's name for its folder."""
         return f"{BEGAN + timedelta(seconds=self.after_s):%Y-%m-%d-%H-%M-%S}"
 
 

@@ -74,7 +74,7 @@ class FakeRoot:
         return Path(f"{self.root}{path}")
 
     def put(self, path: str, text: str | None) -> None:
-        """What somebody else does: a kernel setting gets its newline, None removes the file."""
+        """Write as another program: a kernel setting gets its newline, None removes the file."""
         if text is None:
             self.real(path).unlink(missing_ok=True)
             return

@@ -74,7 +74,7 @@ def kernel_held(patience_s: float = PATIENCE_S) -> Iterator[None]:
 
 
 def holder() -> str:
-    """Who has the lock now, for whom it will be waited; empty if nobody has."""
+    """Return the holder of the lock, or an empty text."""
     try:
         with _lock():
             return ""

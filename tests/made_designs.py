@@ -51,7 +51,7 @@ class Keys:
         return list(self.gains)
 
     def gain(self, on: On) -> float:
-        """What a set of keys does: effects multiply."""
+        """Return the gain of a set of keys: effects multiply."""
         names = {self.names[at] for at in on}
         log = sum(math.log1p(self.gains[name]) for name in names)
         return math.expm1(

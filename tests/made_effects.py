@@ -1,4 +1,4 @@
-"""What is said of a design, made by hand: gains and standard errors go in, nothing is estimated.
+"""Make effects of a design by hand: gains and standard errors go in, nothing is estimated.
 
 For pictures and pages.
 

@@ -21,7 +21,7 @@ def noisy(levels: Sequence[float], seed: int = 1, cv: float = 0.01) -> list[floa
 
 
 def stepped(*parts: tuple[int, float]) -> list[float]:
-    """Levels in time: so many nights at each."""
+    """Return levels in time, each for its number of nights."""
     return [level for nights, level in parts for _ in range(nights)]
 
 

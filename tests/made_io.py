@@ -173,7 +173,7 @@ def name_of(levels: Mapping[str, object]) -> str:
 
 
 def report_of(run: IoRun) -> dict[str, list[JSON]]:
-    """What the processes of a run report."""
+    """Return the report of a run's processes."""
     about = {
         "engine": run.engine,
         "engine_version": "2.15.0",

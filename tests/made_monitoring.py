@@ -75,7 +75,7 @@ MONITORS = (PLACEBO, *THREADS, PROFILE, *PROCESSES, SAMPLER, PERF)
 
 @dataclass(frozen=True)
 class MadeMonitoring:
-    """How such a run is made.
+    """Parameters of such a run.
 
     `again` is what none again costs; `tails`: degrees of freedom of Student's t for cells, None is
     Gaussian.

@@ -21,7 +21,7 @@ JSON = dict[str, Any]
 
 @dataclass(frozen=True)
 class Switched:
-    """How such a run is made; every arm beside stock-again has its own processes."""
+    """Parameters of such a run; every arm beside stock-again has its own processes."""
 
     arms: Sequence[Arm] = field(default=(AGAIN,))
     processes: int = 2

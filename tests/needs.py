@@ -1,4 +1,4 @@
-"""What a test may need of the machine, whether it is here, and in which tier such a test runs.
+"""Needs that a test has of the machine, whether they are met, and the tier for such a test.
 
 A test says it by a mark, `@pytest.mark.needs("torch")`; a fixture, which is where most needs arise,
 by `@requires("kernel")` below `@pytest.fixture`: every test that takes it, directly or not, then

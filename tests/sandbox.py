@@ -25,7 +25,7 @@ READ_ONLY = ("/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys", "/proc/sysrq-tri
 
 
 def private_mounts(*commands: str) -> tuple[str, ...]:
-    """Run what follows with mounts that nobody else sees, after these commands."""
+    """Run what follows with private mounts, after these commands."""
     return (
         "unshare",
         "--mount",

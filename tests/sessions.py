@@ -177,7 +177,7 @@ class Place:
         return found
 
     def finished(self) -> dict[str, Json]:
-        """What the progress file has so far: cell id → record."""
+        """Return the records in the progress file by cell id."""
         found: dict[str, Json] = {}
         for path in (self.storage / "progress").glob("*.jsonl"):
             for line in path.read_bytes().split(b"\n")[1:-1]:

@@ -51,7 +51,7 @@ AGAIN = Arm("stock-again")
 
 @dataclass(frozen=True)
 class Made:
-    """How a made-up run is made. `baseline` are the arms declared to be that together.
+    """Parameters of a made-up run. `baseline` are the arms declared to be that together.
 
     `drift` 0.05 lets times go from 5 % below to 5 % above their level from first to last cell.
     """

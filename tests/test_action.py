@@ -114,11 +114,11 @@ class Site:
         return self.gate(candidate=candidate, python=str(python), **inputs)
 
     def words(self) -> list[str]:
-        """What the gate was given."""
+        """Return the gate's arguments."""
         return (self.folder / "words").read_text().split("\0")[4:-1]
 
     def calls(self) -> list[list[Any]]:
-        """What was asked of GitHub: method, path, body, token."""
+        """Return requests to GitHub: method, path, body, token."""
         file = self.folder / "calls"
         return [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else []
 
@@ -243,7 +243,7 @@ def test_the_second_updates_the_first(site: Site) -> None:
 
 
 def test_a_comment_that_a_person_wrote_is_left_alone(site: Site) -> None:
-    """Who can edit the comment could edit the verdict."""
+    """Its editors could edit the verdict."""
     site.on_pull_request(json.dumps([comment(1, f"{MARKER}\n\n## ✅ Pass", "User")]))
     site.judged()
     assert [call[0] for call in site.calls()] == ["GET", "POST"]
@@ -296,7 +296,7 @@ def test_no_comment_where_none_was_asked_for_or_there_is_no_pull_request(
 
 
 def test_what_the_job_says_reaches_the_gate(site: Site) -> None:
-    """What it leaves out does not."""
+    """Its omissions do not."""
     site.judged(max_regression="", limits="limits.yml", relative_to="stock", key="gpu")
     named = ["--comment-key=gpu", "--limits=limits.yml", "--relative-to=stock"]
     given = [word for word in site.words() if not word.startswith(("--junit=", "--comment="))]
@@ -325,7 +325,7 @@ def test_a_key_that_could_end_the_marker_is_refused(site: Site) -> None:
 
 
 def test_without_an_interpreter_the_action_makes_itself_one(site: Site) -> None:
-    """With a stand-in for python3 whose venv notes pip's words and is else this interpreter."""
+    """A stand-in for python3 has a venv that notes pip's words and else is this interpreter."""
     site.has()
     (site.folder / "bin").mkdir()
     python3 = site.folder / "bin/python3"
@@ -388,7 +388,7 @@ def test_a_machine_without_a_baseline_does_not_pass(
 def test_a_person_can_take_the_first(
     first_run: Callable[[str, str], subprocess.CompletedProcess[str]], tmp_path: Path
 ) -> None:
-    """It is not judged by itself: no path is answered, so that the gate does not run."""
+    """It is not judged alone: no path is answered, so that the gate does not run."""
     done = first_run("true", "success")
     assert done.returncode == 0
     assert "::warning title=First baseline::" in done.stdout

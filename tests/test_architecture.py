@@ -136,7 +136,7 @@ def test_no_study_is_imported_by_another_nor_by_the_core(side: str) -> None:
 
 
 def test_imports_inside_a_folder_are_relative_and_across_folders_absolute() -> None:
-    """A folder can be read, and moved, by itself; where it leans on another is seen at once."""
+    """A folder can be read and moved alone; its dependence on another is seen at once."""
     wrong = set()
     for path in modules(*ROOMS[:3]):
         own = ".".join(path.parent.relative_to(HOUSE).parts)

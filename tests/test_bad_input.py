@@ -1,4 +1,4 @@
-"""What is wrong is said in one line with what to do, before anything is touched."""
+"""Each mistake is one line with a remedy, before anything is touched."""
 
 from __future__ import annotations
 

@@ -59,7 +59,7 @@ class Shared(Local):
         return plan(tweakset, self.machine.tunables)
 
     def run(self, cell: Cell, order: Order) -> Ran:
-        """The real workload, with somebody else beside it; the last second of it is theirs."""
+        """Run the real workload, with another process active in its last second."""
         assert self._sampler is not None
         end = self._sampler.end
 
@@ -167,7 +167,7 @@ def test_what_was_written_and_taken_back_after_the_last_sample_is_not_seen_and_h
 def test_a_key_that_was_changed_and_set_back_as_a_cell_ran_fails_it(
     session: Harness, name: str, found: str
 ) -> None:
-    """Whether the cell has set it or leaves it as found.
+    """In cells that set the key and in cells that leave it as found.
 
     A second is ten looks; it is this machine in the folder that is looked at.
     """
@@ -231,7 +231,7 @@ def test_nor_is_what_was_written_over_ours(session: Harness) -> None:
 def test_what_could_not_be_read_after_it_was_put_back_is_not_called_somebody_elses(
     session: Harness,
 ) -> None:
-    """It may be ours: nobody has seen it go back."""
+    """It may be ours: its return was not seen."""
     cell = next(one for one in session.run.cells.values() if one.tweakset == "knobs")
     session.run.begin(cell)
     session.run.apply(cell)
@@ -314,7 +314,7 @@ def test_a_value_in_other_words_is_the_same_and_a_file_that_went_is_not() -> Non
 
 
 def test_a_run_that_is_gone_on_with_began_with_its_first_session() -> None:
-    """What its measured cells on this node had found counts, not what stands there now."""
+    """The findings of its measured cells on this node count, not the present values."""
     found = Baseline({SWAPPINESS: "vm.swappiness"}, {SWAPPINESS: "33"})
     other = {"outcome": "measured", "node": "b", "tweak": {"before": {"vm.swappiness": "1"}}}
     failed = {"outcome": "failed", "node": "a", "tweak": {"before": {"vm.swappiness": "2"}}}

@@ -48,7 +48,7 @@ def test_more_cells_than_a_session_can_hold_are_refused_at_once() -> None:
 def test_inside_a_block_a_workload_runs_in_one_stretch(
     workloads: list[str], sets: list[str], blocks: int, seed: int
 ) -> None:
-    """What is compared with each other runs close in time."""
+    """Arms that are compared run close in time."""
     found = randomized_blocks("study", every_pair(workloads, sets), blocks, seed)
     stretches = [key for key, _ in itertools.groupby(found, key=lambda c: (c.block, c.workload))]
     assert len(stretches) == blocks * len(workloads)

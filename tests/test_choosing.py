@@ -1,4 +1,4 @@
-"""Which workloads a session measures: `--workloads`, `--vary`, and what can be measured where."""
+"""Workloads that a session measures: `--workloads`, `--vary`, and those possible on a machine."""
 
 from __future__ import annotations
 

@@ -212,7 +212,7 @@ def test_a_journal_that_somebody_edited_is_not_guessed_at(
 def test_restore_from_a_damaged_journal_ends_with_2(
     call: Callable[..., Done], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """All is back, and yet somebody should look; then there is nothing more to restore."""
+    """All is back, yet a person should look; then there is nothing more to restore."""
     fake = fake_root.make(tmp_path)
     monkeypatch.setattr(commands, "Machine", fake.machine)
     monkeypatch.setattr(lock, "machine_held", lambda *_: contextlib.nullcontext())
@@ -258,7 +258,7 @@ def test_restore_puts_back_a_gpu_that_a_killed_run_has_left_changed(
 def test_detect_gpu_names_the_one_of_the_study_and_says_by_its_exit_code_whether_there_is_one(
     place: Place, tmp_path: Path
 ) -> None:
-    """The stand-in is none of them; and here is none at all, or one that somebody may have."""
+    """The stand-in is none of them; this machine may have none, or any."""
     place.environment = {"LD_LIBRARY_PATH": str(library(tmp_path))}
     done = place.call(sys.executable, "-m", "fixtures.studies.power", "detect-gpu")
     assert (done.code, done.out.partition(":")[0]) == (1, "Fake GPU")

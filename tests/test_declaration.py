@@ -423,7 +423,7 @@ def test_a_plan_says_what_stands_now_and_which_level_is_none(tmp_path: Path) -> 
     "line", ["    a.p01  " + "key=1, " * 40, "word " * 60, "  " + "x" * 130, "short", ""]
 )
 def test_lines_of_a_plan_fit_a_page(line: str) -> None:
-    """What is wider goes on under itself; nothing is lost, and no word broken."""
+    """Wider lines continue under themselves; nothing is lost, and no word broken."""
     lines = list(folded(line))
     assert " ".join(" ".join(lines).split()) == " ".join(line.split())
     assert all(len(one) <= 100 or " " not in one.strip() for one in lines)

@@ -28,7 +28,7 @@ def ended(place: Place, *options: str) -> Done:
 
 
 def answer(done: Done) -> list[str]:
-    """What it says after the question; none of it but a path wider than a page."""
+    """Return the output after the question; only a path may be wider than a page."""
     lines = done.out.splitlines()
     said = lines[next(at for at, line in enumerate(lines) if line.startswith(GIVEN)) + 1 :]
     said = said[: next(at for at, line in enumerate(said) if line.startswith("==="))]

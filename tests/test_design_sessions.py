@@ -70,7 +70,7 @@ def go_on(place: Place) -> None:
 
 
 def interrupted(place: Place, asked: Sequence[str], how: int, after: int = 3) -> Done:
-    """A session that is stopped when so many of its cells are over, in the next."""
+    """Stop a session in the cell after `after` finished ones."""
     process = halted(place, asked, f"* #{after + 1}")
     os.killpg(process.pid, how)
     done = place.ended(process)
@@ -248,7 +248,7 @@ def test_a_plan_of_a_design_file_writes_nothing(place: Place) -> None:
 
 
 def test_a_file_that_cannot_be_written_ends_it_before_the_first_cell(place: Place) -> None:
-    """With the machine let go of."""
+    """With the machine released."""
     said = refused(place.run(*options(place, "ablation", "--design-file=/nowhere/design.csv")))
     assert (
         "--design-file=/nowhere/design.csv: cannot be written (No such file or directory). Give "

@@ -117,7 +117,7 @@ def test_a_cell_that_is_over_is_told_by_what_its_workload_stands_on(
 
 @pytest.fixture
 def lines(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """What a session without pytest's own lines says, where a line is due at each look."""
+    """Return the lines of a session without pytest's own lines, one due at each look."""
     said: list[str] = []
     monkeypatch.setattr(ticker, "EVERY_S", 0.0)
     monkeypatch.setattr(Display, "say", lambda _, line: said.append(line))
@@ -309,7 +309,7 @@ def test_of_a_machine_that_needed_no_restoring_nothing_is_said(nothing: Restored
 
 
 def test_everything_a_restore_did_is_said() -> None:
-    """What it put back, what it left to others, what would not go, and what else happened."""
+    """Values put back, values left to others, failures, and other notes."""
     result = Restored(
         back={
             "/sys/kernel/mm/transparent_hugepage/enabled": (

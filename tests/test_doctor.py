@@ -1,4 +1,4 @@
-"""What doctor finds: who else may turn this machine's knobs, and what stands in the way of a run.
+"""Doctor's findings: others that may turn this machine's knobs, and obstacles to a run.
 
 It only reads.
 """

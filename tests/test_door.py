@@ -214,10 +214,7 @@ def test_a_part_that_is_not_installed_says_how_it_is(
 @pytest.mark.slow
 @pytest.mark.parametrize("command", ["list", "doctor", "restore"])
 def test_what_measures_nothing_needs_no_pytest(command: str, tmp_path: Path) -> None:
-    """A machine is put back, and looked at, where the base alone is installed.
-
-    Another run may hold it meanwhile.
-    """
+    """A machine is restored and inspected with the base install alone, even during another run."""
     without = (
         "import sys; sys.modules.update(dict.fromkeys(['pytest', '_pytest', 'pytest_benchmark', "
         "'xdist']))\n"

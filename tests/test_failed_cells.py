@@ -48,7 +48,7 @@ def test_a_set_whose_second_key_is_refused_is_put_back_whole(place: Place) -> No
 
 
 def test_a_script_that_fails_is_put_back_and_quoted(place: Place) -> None:
-    """What it had changed by then included."""
+    """Its changes until then included."""
     text = f"echo {another_swappiness()} > /proc/sys/vm/swappiness\necho no luck >&2\nexit 7"
     found = swappiness()
     place.run(f"--tweaks={place.manifest('unlucky', apply=text)}", *QUICK, "--benchmark-save=one")
@@ -111,7 +111,7 @@ def test_a_disk_that_is_full_when_the_run_is_saved_costs_no_measurement(place: P
 
 @pytest.mark.needs("unshare")
 def test_a_disk_that_is_full_while_cells_run_ends_the_run(place: Place) -> None:
-    """What cannot be stored need not be measured; --resume measures the rest once there is room."""
+    """Unstorable cells are not measured; --resume measures the rest once there is room."""
     done = on_a_small_disk(place, free_kib=8)
     assert done.lines("No space left on device: results cannot be stored")
     assert 0 < (place.folder / "output").read_text().count("idle x") <= 3
@@ -204,7 +204,7 @@ def test_a_workload_that_dies_or_prints_garbage_costs_its_own_cell_only(place: P
 def test_a_second_run_is_refused_and_told_who_holds_the_machine(
     place: Place, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    """The first one, which sleeps so as to outlast them, goes on undisturbed."""
+    """The first one, which sleeps so as to outlast them, runs on undisturbed."""
     tweaks = f"--tweaks={place.manifest('none', ulimit='nofile=512')}"
     first = place.start(tweaks, "--blocks=2", "--steps=200", "--benchmark-save=one")
     until(lambda: bool(place.finished()), first)

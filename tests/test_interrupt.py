@@ -258,7 +258,7 @@ def test_a_cell_whose_setting_did_not_last_to_its_end_is_not_measured(place: Pla
 def test_a_workload_does_not_outlive_a_killed_run(place: Place) -> None:
     """It would disturb whatever runs next.
 
-    By itself this one, the first of its run, would go on for longer than anybody waits here.
+    This one, the first of its run, would outlast any patience here.
     """
     assert 0.002 * ENDLESS > 5 * waiting.PATIENCE_S
     workload = killed(place, another_swappiness(), "--seed=5", f"--steps={ENDLESS}", finished=0)

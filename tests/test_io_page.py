@@ -1,4 +1,4 @@
-"""What docs/io.md says of figures and models is what the code has."""
+"""Figures and models in docs/io.md are those of the code."""
 
 from __future__ import annotations
 

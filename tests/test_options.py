@@ -1,4 +1,4 @@
-"""What is written wrongly on the command line is refused there, in a line."""
+"""Mistakes on the command line are refused there, in a line."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_the_main_job_shows_few_options_and_what_is_named_shows_its_own() -> Non
 
 
 def test_there_are_few_options_in_all() -> None:
-    """What is new goes into a parameter of a workload, a file or a name that there is already."""
+    """New features go into a parameter of a workload, a file or an existing name."""
     known = get_config()._parser
     before = set(map(id, known.optparser._actions))
     options.add_options(known, ["benchmarks/"], HOUSE)

@@ -1,4 +1,4 @@
-"""What README and docs claim is what the saved runs in the repository say."""
+"""Claims of README and docs are those of the saved runs in the repository."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Values of parameters as somebody wrote them."""
+"""Values of parameters as users write them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Finished cells survive an interruption, and only the very same plan goes on from them."""
+"""Finished cells survive an interruption, and only the very same plan continues from them."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def test_a_header_that_a_crash_tore_is_a_run_without_finished_cells(tmp_path: Pa
 
 
 def test_cells_that_were_not_measured_run_again(tmp_path: Path) -> None:
-    """What failed may have failed because of the interruption."""
+    """A failure may be due to the interruption."""
     interrupted(tmp_path, "a").add(record("b", "failed"), {})
     assert list(ProgressFile(tmp_path, "plan", "second", resume=True).finished) == ["a"]
 
@@ -162,7 +162,7 @@ def test_workers_of_one_run_write_to_one_file(tmp_path: Path) -> None:
 def test_a_worker_that_joins_leaves_a_line_alone_that_another_may_be_writing(
     tmp_path: Path,
 ) -> None:
-    """Only who begins or resumes a run mends its file: then nobody writes to it."""
+    """Only the process that begins or resumes a run mends its file, which has no writer then."""
     progress = interrupted(tmp_path, "a", "b")
     half = progress.path.read_bytes()[:-10]
     progress.path.write_bytes(half)
@@ -180,7 +180,7 @@ def test_what_a_killed_worker_tore_does_not_cost_the_next_its_line(tmp_path: Pat
 def test_a_block_that_another_node_had_begun_is_forgotten_one_that_it_had_finished_is_kept(
     tmp_path: Path,
 ) -> None:
-    """What is compared within a block must have run on one node.
+    """Cells of a block are compared, so they must have run on one node.
 
     Block 1 is whole, block 2 half done there, block 3 half done here.
     """

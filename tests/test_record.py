@@ -1,4 +1,4 @@
-"""What a finished cell puts into the saved JSON, field by field."""
+"""A finished cell in the saved JSON, field by field."""
 
 from __future__ import annotations
 

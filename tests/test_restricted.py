@@ -21,7 +21,7 @@ pytestmark = [
 
 @pytest.fixture
 def place() -> Iterator[Place]:
-    """A folder of nobody's own; pytest's are closed to others."""
+    """A folder owned by the user nobody; pytest's are closed to others."""
     folder = Path(tempfile.mkdtemp(prefix="deeptweak-nobody-"))
     hold = Path(tempfile.mkdtemp(prefix="deeptweak-hold-"))
     shutil.chown(folder, NOBODY, NOBODY)

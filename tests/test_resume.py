@@ -18,7 +18,7 @@ def unsaved(
     tmp_path_factory: pytest.TempPathFactory,
     kernel_lock: None,  # noqa: ARG001 it runs sessions
 ) -> Place:
-    """A whole run that nobody asked to save: its cells are kept."""
+    """A whole run without a request to save: its cells are kept."""
     place = Place(tmp_path_factory.mktemp("unsaved"))
     place.manifest("one", ulimit="nofile=512")
     done = place.run(*options(place))
@@ -61,7 +61,7 @@ def test_a_run_that_was_not_saved_is_saved_without_measuring_again(
 
 
 def test_another_plan_does_not_go_on_from_it(unsaved: Place) -> None:
-    """What makes it another one is in test_progress.py."""
+    """test_progress.py has the differences that make another plan."""
     done = unsaved.run(*options(unsaved, seed=2), "--resume")
     assert done.code == 2
     assert done.lines("--resume: no interrupted run of this plan")

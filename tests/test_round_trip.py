@@ -75,7 +75,7 @@ def finished(run: Session, cell: Cell) -> dict[str, Any]:
 
 
 def benchmark(found: dict[str, Any]) -> dict[str, Any]:
-    """As pytest-benchmark saves it, as far as anybody reads it."""
+    """As pytest-benchmark saves it, as far as it is read."""
     data = found["steps"]["wall_s"][found["steps"]["warmup"] :]
     return {
         "group": found["workload"],
@@ -141,7 +141,7 @@ def test_every_cell_is_read_with_its_outcome_and_reason(loaded: Loaded) -> None:
 
 
 def test_a_cell_that_failed_after_it_was_measured_is_no_benchmark(written: dict[str, Any]) -> None:
-    """pytest-benchmark by itself would save it as if it had passed."""
+    """pytest-benchmark alone would save it as if it had passed."""
     assert sorted(b["extra_info"]["id"] for b in written["benchmarks"]) == [
         "study/idle-memory-reclaim-b1",
         "study/idle-stock-again-b1",
@@ -150,7 +150,7 @@ def test_a_cell_that_failed_after_it_was_measured_is_no_benchmark(written: dict[
 
 
 def test_throughput_is_the_same_on_both_sides(loaded: Loaded, written: dict[str, Any]) -> None:
-    """N/Σt = (3 + 3) / (1 s + 1 s); a reader computes it anew and has nothing to object."""
+    """N/Σt = (3 + 3) / (1 s + 1 s); a reader recomputes it and does not object."""
     metrics = [c.metrics for c in loaded.cells if c.outcome == "measured"]
     assert [m["throughput_samples_per_s"] for m in metrics] == [3.0] * 3
     assert [m["throughput_tokens_per_s"] for m in metrics] == [10.0] * 3

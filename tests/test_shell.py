@@ -1,4 +1,4 @@
-"""What a shell sees of `deeptweak`: exit codes, tab completion, the manual page."""
+"""`deeptweak` in a shell: exit codes, tab completion, the manual page."""
 
 from __future__ import annotations
 

@@ -372,7 +372,7 @@ def go_on(place: Place) -> None:
 
 
 def block_sizes(found: Json) -> dict[int, int]:
-    """How many cells of each block are in these records."""
+    """Return the number of cells per block in these records."""
     return {
         block: sum(record["block"] == block for record in found.values())
         for block in range(1, BLOCKS + 1)
@@ -466,7 +466,7 @@ def test_a_worker_that_is_killed_costs_its_block_and_no_other(halting: Place) ->
 def test_workers_do_not_outlive_a_killed_controller_and_put_their_nodes_back(
     halting: Place,
 ) -> None:
-    """What they had finished is kept: --resume does not measure a whole block again."""
+    """Finished cells are kept: --resume does not measure a whole block again."""
     place = halting
     process = in_the_middle(place)
     kept = place.finished()

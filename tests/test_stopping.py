@@ -24,7 +24,7 @@ NOISE = (0.4, -0.9, 1.3, -0.2, 0.7, -1.4, 0.1, 0.0, 1.1, -1.1)  # of a unit, a b
 
 
 def run_of(folder: Path, tweaks: str, workloads: str = "idle", **options: Any) -> Session:
-    """A run that nobody has begun."""
+    """A run before its begin."""
     found = Session(
         replace(Options(tweaks, workloads, None, None, 1, resume=False, folder=folder), **options),
         Local(folder),
@@ -143,7 +143,7 @@ def test_where_memory_was_short_the_next_block_begins_without_those_that_were_me
 
 
 def noisy(cell: Cell, **units: float) -> float:
-    """Step times whose noise is so many units (per cent) in an arm."""
+    """Step times with noise in units (per cent) by arm."""
     unit = units.get(cell.tweakset.replace("-", "_"), 0.0)
     return math.exp(unit / 100 * NOISE[cell.block % len(NOISE)])
 

@@ -128,7 +128,7 @@ ROWS = st.lists(st.dictionaries(st.sampled_from(("job", "end_s")), JSON, max_siz
 def test_a_run_is_read_back_as_it_was_saved(
     tmp_path_factory: pytest.TempPathFactory, report: Json, facts: object
 ) -> None:
-    """With the record of each cell beside it, and somebody's own benchmark between them."""
+    """With each cell's record beside it, and a foreign benchmark between them."""
     folder = tmp_path_factory.mktemp("saved")
     run = saved_run()
     run["benchmarks"].insert(

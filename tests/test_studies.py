@@ -38,7 +38,7 @@ def test_each_file_has_options() -> None:
 
 @pytest.mark.parametrize("dest", OWNED)
 def test_an_option_says_what_it_is_and_whose_and_has_no_default_of_its_own(dest: str) -> None:
-    """What is not given is not there, so that a study keeps its own choice."""
+    """An omitted option is absent, so that a study keeps its own choice."""
     option, studies_that_take_it, how, _ = OWNED[dest]
     assert option.startswith("--")
     assert how["help"]

@@ -227,7 +227,7 @@ def test_a_session_with_a_script_that_is_killed_is_finished_by_restore(
 
 
 def test_a_script_that_writes_a_file_ends_the_cell_with_the_reason(place: Place) -> None:
-    """What it wrote is gone afterwards."""
+    """Its file is gone afterwards."""
     value, file = another_swappiness(), Path("/etc/sysctl.d/99-deeptweak-test.conf")
     found = swappiness()
     mine = place.manifest(

@@ -86,7 +86,7 @@ def test_an_interrupted_run_of_variants_goes_on(place: Place) -> None:
 
 
 def test_a_design_file_holds_variants_and_is_marked(place: Place) -> None:
-    """Written by a first run, edited to one variant, and run by itself."""
+    """Written by a first run, edited to one variant, and run alone."""
     design = place.folder / "design.csv"
     assert crossed(place, f"--design-file={design}").code == 0
     assert {row.workload for row in design_file.read(design).rows} == {SLOW, SLOWER}

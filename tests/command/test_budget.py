@@ -1,4 +1,4 @@
-"""How many steps a cell of a command has when time is short, and which budget would do."""
+"""Steps of a command's cell when time is short, and the budget that would do."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a command holds while it runs, and whether several copies of it may be alive at once."""
+"""Resources that a command holds, and whether several copies may be alive at once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a workload's own image lacks, as a zip: it needs nothing but a Python of that image."""
+"""A zip of all that a workload's own image lacks, which needs only that image's Python."""
 
 from __future__ import annotations
 

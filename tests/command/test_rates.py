@@ -36,7 +36,7 @@ def saved(
     tmp_path_factory: pytest.TempPathFactory,
     kernel_lock: None,  # noqa: ARG001 it runs a session
 ) -> tuple[str, Path]:
-    """What `deeptweak run` said and saved of a setting that doubles the rate."""
+    """Return output and saved file of `deeptweak run` on a setting that doubles the rate."""
     place = Place(tmp_path_factory.mktemp("rates"))
     fast = place.manifest("fast", variables="RATE_MB=208")
     words = [

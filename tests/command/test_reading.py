@@ -1,4 +1,4 @@
-"""How output becomes lines with a time, lines become values, and values become steps."""
+"""Output becomes lines with a time, lines become values, and values become steps."""
 
 from __future__ import annotations
 
@@ -174,7 +174,7 @@ def test_a_bar_that_is_redrawn_ends_no_step() -> None:
 
 
 def test_a_bar_that_begins_again_is_another() -> None:
-    """What lies between two epochs is no step."""
+    """Time between two epochs is no step."""
     assert (
         walls(TQDM, (1.0, bar(98)), (2.0, bar(100)), (9.0, bar(0)), (9.5, bar(1)), (10.0, bar(2)))
         == [0.5] * 4

@@ -43,7 +43,7 @@ COLLECTED = ("torchrun-bar",)  # --tee looks for output every 0.1 s, which is in
 
 @dataclass(frozen=True)
 class Recording:
-    """What a real program printed, as a trial of it; and the truth."""
+    """A real program's output, as a trial of it, and the truth."""
 
     program: str
     exit_code: int

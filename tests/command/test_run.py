@@ -261,7 +261,7 @@ def test_a_cell_that_takes_long_says_where_it_is(place: Place, turns: tuple[str,
 def test_what_ends_a_trial_ends_all_that_the_command_started(
     place: Place, number: signal.Signals, tmp_path: Path
 ) -> None:
-    """What has a session of its own too: by a mark in its environment."""
+    """A process in a session of its own too, by a mark in its environment."""
     mark = f"TRIED={tmp_path}"
     words = (
         "--plan",
@@ -343,7 +343,7 @@ def test_what_a_command_changes_after_its_trial_is_named_with_the_way_back(place
 
 
 def test_a_trial_that_is_killed_leaves_a_journal(place: Place) -> None:
-    """What the command had changed by then is put back by `restore`, as after any run."""
+    """`restore` puts back the command's changes until then, as after any run."""
     found = CLUSTER.read_text()
     words = typed(place, "--plan", "--", "sh", "-c", f"{OTHER}; sleep 600")
     with subprocess.Popen(

@@ -63,7 +63,7 @@ def test_a_command_has_a_short_name(program: tuple[str, ...], name: str) -> None
 
 
 def test_two_trials_of_one_command_are_one_workload() -> None:
-    """What a trial happened to see differs from run to run."""
+    """A trial's observations differ from run to run."""
     again = replace(SLEEP, steps=16, warmup=1, every=2, step_is="bar at 40 %")
     assert again.identity() == SLEEP.identity()
     assert replace(SLEEP, program=("sleep", "0.2")).identity() != SLEEP.identity()

@@ -41,7 +41,7 @@ def bar(name: str, total: int, seconds: float, begin_s: float = 0.0) -> list[tup
 
 
 def tried(script: str, **how: object) -> tuple[command.Spec, str]:
-    """What a trial of a Python script led to."""
+    """Return the outcome of a trial of a Python script."""
     of_spec: dict[str, Any] = {name: how.pop(name) for name in ("kind", "pattern") if name in how}
     spec = replace(HERE, program=(sys.executable, "-c", script), **of_spec)
     return trial.tried(spec, argparse.Namespace(**{**vars(ASKED), **how}))[0], ""

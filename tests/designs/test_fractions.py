@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def laid(module: ModuleType, count: int, **options: Any) -> tuple[Laid, NDArray[np.int64]]:
-    """A design of so many settings, and its runs as signs: shape (runs, settings), stock first."""
+    """A design of `count` settings, and its runs as signs: shape (runs, settings), stock first."""
     names = [f"vm.k{n:02d}" for n in range(count)]
     profile = sysctls(*names)
     found: Laid = module.points(profile, factors(profile), **options)

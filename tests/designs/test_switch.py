@@ -1,4 +1,4 @@
-"""Which segments a process is made of, and which tweak sets can be switched at all."""
+"""Segments of a process, and the tweak sets that can be switched at all."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ def answer(library: Any, ask: Callable[[Any, Any], object], gpu: nvml.Gpu) -> di
 
 
 def call(name: str, library: Any, handle: object) -> object:
-    """What a function of NVML that takes a GPU alone answers."""
+    """Return the answer of an NVML function that takes a GPU alone."""
     return getattr(library, name)(handle)
 
 

@@ -46,7 +46,7 @@ Row = dict[str, float | None]
 
 
 class Load:
-    """What came of it: `why` it is not there, None where it is."""
+    """Outcome: `why` there is no load, or None."""
 
     def __init__(self) -> None:
         self.why: str | None = None
@@ -118,7 +118,7 @@ def compared(
 
 
 def energy(ours: Sequence[Row]) -> dict[str, float | None]:
-    """What the counter rose by, J, and the same time's integral of the two powers (trapezoids)."""
+    """Return the counter's rise, J, and the two powers' integrals over that time (trapezoids)."""
     counter = [row["energy_j"] for row in ours if row.get("energy_j") is not None]
     told: dict[str, float | None] = {
         "counter_j": counter[-1] - counter[0] if counter else None,  # type: ignore[operator]
@@ -138,7 +138,7 @@ def energy(ours: Sequence[Row]) -> dict[str, float | None]:
 
 
 def watched(over: threading.Event, rows: list[Row]) -> None:
-    """Read as the telemetry does, twenty times a second, and the instantaneous power besides."""
+    """Read as the telemetry does, twenty times per second, plus the instantaneous power."""
     library = nvml.library()
     sensors, gpu = Gpu(library, 0), nvml.Gpu(library, 0)
     while not over.wait(0.05):

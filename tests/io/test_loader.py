@@ -64,7 +64,7 @@ def test_every_format_gives_its_bytes(name: str, tmp_path: Path) -> None:
 def test_a_sample_is_cut_or_repeated_to_the_models_length(
     name: str, sample_bytes: int, tmp_path: Path
 ) -> None:
-    """Whether read into place or copied there; reads of 100 bytes are no boundary."""
+    """Read into place or copied there; reads of 100 bytes are no boundary."""
     how, held = reading(tmp_path, name, sample_bytes=sample_bytes, threads=0)
     (batch,) = loader.batches(loader.SharedBatches(how), how, array("q", [4, 9, 0]))
     assert np.array_equal(

@@ -34,7 +34,7 @@ except Refused as problem:
 
 
 def said(first: str, other: str, size: int = 2, patience_s: float = PATIENCE_S) -> str:
-    """What the first rank says in the end."""
+    """Return the first rank's last words."""
     program = PROGRAM.format(first=first, other=other, size=size, patience_s=patience_s)
     done = subprocess.run(
         [sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=False

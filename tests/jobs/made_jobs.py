@@ -83,7 +83,7 @@ class Made:
         return self._running
 
     def kill(self, job: int) -> bool:
-        """What it would still have said is not said."""
+        """Drop the job's later events."""
         self.killed.append(job)
         self._coming = [one for one in self._coming if one[2].job != job]
         self.later(
@@ -102,7 +102,7 @@ class Made:
         self.later(self.now_s, "node back", None, node=node)
 
     def events(self, until_s: float) -> list[Event]:
-        """What happens next; the clock goes on to it."""
+        """Return the next events; the clock advances to them."""
         due = min((at_s for at_s, _, _ in self._coming), default=float("inf"))
         self.now_s = max(self.now_s, min(due, until_s))
         found = sorted(one for one in self._coming if one[0] <= self.now_s)

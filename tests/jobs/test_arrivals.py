@@ -118,7 +118,7 @@ def test_mmpp_keeps_its_rate_and_its_counts_vary_as_its_two_states_make_them(see
 
 
 def test_mmpp_begins_in_either_rate() -> None:
-    """Half of 200 seeds or so have 36 jobs in the first 4 s (9 per s), others 4; all stay days."""
+    """About half of 200 seeds have 36 jobs in 4 s (9 per s), the rest 4; stays last for days."""
     many = np.array(
         [
             (times("mmpp", 100, seed, rate_per_s=5, burst=9, burst_s=1e6) < 4).sum()

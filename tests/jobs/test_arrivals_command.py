@@ -27,7 +27,7 @@ FLTK = ("--fltk", str(FILES / "cluster.json"), str(FILES / "distributed.json"))
 
 @pytest.fixture
 def said(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Said:
-    """What the command answers: exit code, lines of stdout, stderr."""
+    """Return the command's exit code, lines of stdout, and stderr."""
 
     def call(*words: str, command: str = "arrivals") -> tuple[int, list[str], str]:
         monkeypatch.setattr(sys, "argv", ["fixtures", command, *words])

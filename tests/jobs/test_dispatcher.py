@@ -73,7 +73,7 @@ def test_a_job_s_row_has_the_most_of_its_attempts() -> None:
 
 
 def test_a_job_of_two_replicas_waits_for_two_slots() -> None:
-    """And nobody overtakes it, first come, first served."""
+    """No job overtakes it, first come, first served."""
     jobs = [
         *planned(0.0),
         Planned(1, a_class(), 0.1, 1.0, 1, replicas=2),
@@ -142,7 +142,7 @@ def test_a_policy_sees_what_is_left_of_a_job(other_s: float, order: list[int]) -
 
 
 def test_without_further_attempts_a_job_stays_what_it_was() -> None:
-    """What was lost of it in work is not known: it was never seen to the end."""
+    """Its lost work is unknown: it was never seen to the end."""
     engine = Made()
     engine.script[0, 1] = [
         (0.0, "started", {}),

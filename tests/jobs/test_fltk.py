@@ -65,7 +65,7 @@ def learning(found: Stream) -> dict[str, Any]:
 
 
 def test_a_class_has_the_default_configuration() -> None:
-    """What the Worker has of its own is not read. FLTK's first seed is 11."""
+    """The Worker's own settings are not read. FLTK's first seed is 11."""
     found = fltk.read(FILES / "cluster.json", FILES / "distributed.json", jobs=9)
     one, other = found.classes
     assert learning(found) == {"batch": 32, "lr": 0.2, "optimiser": "momentum"}

@@ -96,7 +96,7 @@ def test_a_study_lasts_as_long_as_its_page_says(bench: str, minutes: int) -> Non
 
 @pytest.mark.parametrize("name", classes.names())
 def test_of_work_that_is_no_time_every_shipped_class_predicts_how_long_it_takes(name: str) -> None:
-    """Or nobody could tell how long its streams last: a round or an image is no second."""
+    """Otherwise the duration of its streams is unknown: a round or an image is no second."""
     for one in classes.shipped(name):
         assert (
             kinds.entry(one.kind).work in {"seconds", "CPU seconds"}
@@ -131,7 +131,7 @@ def test_all_policies_are_those_of_the_read_side() -> None:
 
 
 def test_a_fault_can_stand_beside_the_same_stream_without_it() -> None:
-    """What it costs is told by both."""
+    """Both show its cost."""
     plain, killed = under(fault="none,kill:rate_per_s=0.5", slots="2", rate="4")
     assert killed == f"{plain}:fault=kill:fault_rate_per_s=0.5"
 
@@ -245,7 +245,7 @@ def test_options_of_streams_are_those_of_all_their_studies() -> None:
 
 
 def run(*files: str, folder: Path, seed: int = 3, **values: object) -> dict[str, list[Json]]:
-    """What the process tells, by name; steps under `step`."""
+    """Return the process's reports by name; steps under `step`."""
     stream = workloads.case("job_stream", **values)
     plain = [
         "--warmup=0",
@@ -301,7 +301,7 @@ def test_littles_law_holds_on_a_real_stream_to_the_last_digit(tmp_path: Path) ->
 
 
 def test_policies_of_a_block_meet_the_same_jobs(tmp_path: Path) -> None:
-    """What is planned hangs on the seed and the arrivals, not on who is next."""
+    """The plan depends on the seed and the arrivals, not on the order of service."""
 
     def jobs(policy: str) -> dict[int, tuple[float, float]]:
         told = run(folder=tmp_path, jobs=20, rate_per_s=200, work=0.01, policy=policy)

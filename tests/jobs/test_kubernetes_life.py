@@ -258,7 +258,7 @@ def test_checkpoints_come_once_whichever_connection_tells_them_and_before_the_en
 
 
 def test_a_job_that_was_seen_suspended_before_it_was_admitted_goes_on() -> None:
-    """What the watch brings of a moment ago: the patch that resumed it is ours, and newer."""
+    """An old event of the watch: the patch that resumed the job is ours, and newer."""
     one = lives()
     assert one.job(1.0, "ADDED", job(suspend=True)) == []
     assert one.job(2.0, "MODIFIED", job()) == []

@@ -50,7 +50,7 @@ def test_a_file_says_where_and_paths_in_it_are_beside_it(tmp_path: Path) -> None
 def test_a_node_that_does_not_come_back_keeps_no_other_away_and_its_lease_stays_for_restore() -> (
     None
 ):
-    """Without the lease nobody would know any more that this stream took it."""
+    """Without the lease there would be no trace that this stream took it."""
     asked: list[str] = []
 
     class Nodes:
@@ -132,7 +132,7 @@ def stream(**settings: Any) -> cluster.StreamJobs:
 
 
 def test_a_job_s_pod_has_a_container_for_each_replica_with_limits_that_are_its_requests() -> None:
-    """What the API server thinks of it is said by the cluster's tests."""
+    """The cluster's tests have the API server's view of it."""
     made = cluster.manifest(stream(), JOB, 3, 0.25, ("node-a",), suspend=False)
     assert made["metadata"]["name"] == "deeptweak-0123456789ab-7-3"
     assert made["metadata"]["ownerReferences"][0]["uid"] == "u"

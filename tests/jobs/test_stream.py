@@ -265,7 +265,7 @@ def test_a_trace_says_of_its_jobs_what_it_knows_and_the_rest_is_drawn(tmp_path: 
 
 
 def test_a_name_with_all_parameters_written_out_means_the_same() -> None:
-    """What a cell is told is what was declared."""
+    """A cell receives the declared parameters."""
     found = classes.complete(
         {
             "arrivals": "mmpp",

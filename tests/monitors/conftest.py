@@ -1,4 +1,4 @@
-"""What tests of monitors share."""
+"""Fixtures for tests of monitors."""
 
 from __future__ import annotations
 

@@ -54,7 +54,7 @@ runpy.run_module("fixtures.workloads.idle", run_name="__main__")
 
 @dataclass
 class Made:
-    """Run `idle` under a monitor from a test's source; `trace` is in the environment of all."""
+    """Run `idle` under a monitor from a test's source; all its processes have `trace`."""
 
     folder: Path
     source: str = ""
@@ -92,7 +92,7 @@ class Made:
         return HARNESS.format(source=self.source, folder=str(self.folder), workload=self.workload)
 
     def alive(self) -> dict[int, str]:
-        """What is left of it: process id → command line. This process is none of them."""
+        """Return its remaining processes: id → command line, without this process."""
         return traced(self.trace)
 
 
@@ -117,7 +117,7 @@ def says(word: str) -> str:
 
 
 def gone(made: Made) -> bool:
-    """What was killed may take the kernel a moment."""
+    """The kernel may take a moment to end killed processes."""
     return vanished(made.trace)
 
 

@@ -58,7 +58,7 @@ def test_it_says_what_it_is(name: str) -> None:
 
 @pytest.mark.parametrize("name", EVERY)
 def test_its_parameters_given_again_are_its_own_name(name: str) -> None:
-    """What is saved of a variant leads back to it."""
+    """A saved variant leads back to itself."""
     known = monitor.load(name)
     whole = ":".join([name, *(f"{key}={known.params[key]}" for key in known.parameters)])
     assert monitor.load(whole).name == name

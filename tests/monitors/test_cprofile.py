@@ -20,7 +20,7 @@ def fibonacci(number: int) -> int:
 
 
 def profiler() -> object:
-    """What profiles this thread now."""
+    """Return the profiler of this thread."""
     monitoring = getattr(sys, "monitoring", None)
     return monitoring.get_tool(monitoring.PROFILER_ID) if monitoring else sys.getprofile()
 
@@ -31,7 +31,7 @@ def failing() -> None:
 
 
 def calls(folder: Path) -> dict[str, tuple[int, int]]:
-    """Of each function of this file how often it was called: not by itself, and in all."""
+    """Return calls of each function of this file: without recursive ones, and in all."""
     stats = pstats.Stats(str(folder / PROFILE)).get_stats_profile().func_profiles
     counts = {
         name: one.ncalls.partition("/")

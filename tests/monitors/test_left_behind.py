@@ -1,4 +1,4 @@
-"""A monitor's processes, however hidden, outlive neither cell nor harness: killed, cell failed."""
+"""A monitor's processes, however hidden, are killed with its cell, which fails."""
 
 from __future__ import annotations
 

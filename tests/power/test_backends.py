@@ -68,7 +68,7 @@ def test_what_each_can_do_here_is_printed(capsys: pytest.CaptureFixture[str]) ->
 
 
 def test_the_cpus_have_no_clocks_and_say_so(job: Job) -> None:
-    """What was asked for is not taken for set; without RAPL no watt is named."""
+    """Requests are not taken for set; without RAPL no watt is named."""
     with cpu.opened(job) as backend:
         applied = backend.apply(
             Settings((Tenant(25, 10), Tenant(50, 10)), sm_mhz=1410, throttle=0.5)

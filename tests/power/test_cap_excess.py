@@ -1,4 +1,4 @@
-"""How far a draw was above its cap: time, area, the longest stretch, the worst reading."""
+"""A draw's excess over its cap: time, area, the longest stretch, the worst reading."""
 
 from __future__ import annotations
 

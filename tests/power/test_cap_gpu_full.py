@@ -105,7 +105,7 @@ class Machine:
         return said + [json.loads(line) for line in out.splitlines()]
 
     def tidy(self, **fake: str) -> Json:
-        """What the next run does first."""
+        """Tidy up as the next run does first."""
         code = (
             "import json\nfrom fixtures.studies.power import leftovers\nfrom fixtures.terms "
             "import Refused\n"
@@ -178,7 +178,7 @@ def test_what_is_set_is_in_force_and_put_back_at_the_end(machine: Machine) -> No
 
 
 def test_what_is_not_asked_for_any_more_is_as_it_was_found(machine: Machine) -> None:
-    """Clocks are free again and the limit is the one that was found, while the run goes on."""
+    """Clocks are free again and the limit is as found, during the run."""
     machine.run(setting(1200.0, 5001.0, 150.0), setting(1350.0), kill=True)
     assert machine.gpu == "250000 1350 0"
 

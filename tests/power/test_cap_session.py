@@ -69,7 +69,7 @@ def command(place: Place, *more: str, parameters: bool = True) -> list[str]:
 
 
 def reports(place: Place) -> dict[tuple[int, str], Json]:
-    """What was told by the cells under stock, by task and algorithm."""
+    """Return reports of the cells under stock, by task and algorithm."""
     told: dict[tuple[int, str], Json] = {}
     for one in place.saved()["benchmarks"]:
         record = one["extra_info"]
@@ -205,7 +205,7 @@ def test_all_algorithms_are_those_of_the_read_side() -> None:
 
 
 def test_allowed_changes_are_in_the_name() -> None:
-    """What a cell may do is part of what it is, not of who called it."""
+    """A cell's permissions belong to the cell, not to its caller."""
     one, *_ = studies.apply(
         {"power_backend": "gpu-full", "allow_gpu_changes": True}, STUDY, workloads=None
     ).workloads

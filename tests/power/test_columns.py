@@ -1,4 +1,4 @@
-"""What windows of a point come to, in the columns of a trace."""
+"""Columns of a trace from the windows of a point."""
 
 from __future__ import annotations
 

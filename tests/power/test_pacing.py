@@ -1,4 +1,4 @@
-"""How long a tenant waits, and what of its batches counts."""
+"""A tenant's wait, and the part of its batches that counts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What sensors say, and what a window of it comes to."""
+"""Readings of sensors, and the result of a window."""
 
 from __future__ import annotations
 

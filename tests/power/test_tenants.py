@@ -107,7 +107,7 @@ def test_no_tenant_is_a_window_too(pool: Pool) -> None:
 
 
 def test_no_tenant_outlives_whoever_started_it(tmp_path: Path) -> None:
-    """Not even if that is killed while they are at work and hear nobody."""
+    """Even if the starter is killed while tenants are busy and do not listen."""
     script = (
         "import threading; from pathlib import Path; "
         "from fixtures.studies.power.tenants import Pool, Work; from fixtures.studies.power.terms "

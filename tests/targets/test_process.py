@@ -190,7 +190,7 @@ def test_an_unknown_limit_is_answered_with_those_there_are(
 def test_what_went_wrong_is_one_sentence(
     play: Callable[..., WorkloadRun], script: str, error: str
 ) -> None:
-    """How the process ended, and how far it had come."""
+    """The sentence has the process's end and its progress."""
     assert (play(script).error or "").startswith(error)
 
 
@@ -239,7 +239,7 @@ def test_a_file_larger_than_its_limit_is_named(play: Callable[..., WorkloadRun])
 def test_a_start_that_hangs_is_cut(
     play: Callable[..., WorkloadRun], script: str, error: str
 ) -> None:
-    """Also if SIGTERM is ignored, stdout closed, or stderr busy: only the protocol is life."""
+    """Also if it ignores SIGTERM, closes stdout, floods stderr: only the protocol shows life."""
     result = play(script, start_timeout_s=0.5)
     assert result.error == error
     assert gone(result.pid)
@@ -261,7 +261,7 @@ def test_a_start_that_hangs_is_cut(
 def test_a_step_or_an_end_that_hangs_is_cut(
     play: Callable[..., WorkloadRun], script: str, error: str
 ) -> None:
-    """The patience for a step begins anew with each line; that for the start no longer counts."""
+    """Each line restarts the patience for a step; that for the start no longer counts."""
     result = play(script, step_timeout_s=2)
     assert result.error == error
     assert gone(result.pid)
@@ -441,7 +441,7 @@ run(
 
 
 def test_a_program_that_is_missing_is_named(tmp_path: Path) -> None:
-    """The cell fails with that sentence; the run goes on."""
+    """The cell fails with that sentence; the run continues."""
     result = run(Order(load("idle"), 1, 0, 0, tmp_path), program=("no-such-program",))
     assert (result.error, result.pid) == (
         "Cannot start 'no-such-program': the program was not found.",

@@ -57,7 +57,7 @@ def test_it_goes_on_only_when_told_and_every_segment_has_its_arm(play: Play) -> 
 
 
 def test_a_refusal_between_two_segments_ends_the_run_with_its_reason(play: Play) -> None:
-    """What was measured until then is kept, the workload is not left waiting."""
+    """Earlier steps are kept, the workload is not left waiting."""
     result = play(GOOD, lambda _segment: "the kernel refused 7")
     assert result.error == "the kernel refused 7"
     assert (len(result.steps), len(result.segments)) == (3, 1)

@@ -203,7 +203,7 @@ def test_a_driver_call_that_never_returns_costs_the_cell_its_columns_and_nothing
 
 
 def facts(folder: Path, **settings: str) -> object:
-    """What gpu_facts tells in a process of its own."""
+    """Return gpu_facts from a process of its own."""
     program = (
         "import json; from fixtures.telemetry.nvml import gpu_facts; print(json.dumps(gpu_facts()))"
     )

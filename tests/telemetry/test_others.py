@@ -47,7 +47,7 @@ def used_s(others: Others, leader: int) -> float:
 
 @pytest.fixture
 def neighbour() -> Iterator[int]:
-    """A process that uses the CPU, and was started by nobody of ours."""
+    """A process that uses the CPU and has no ancestor of ours."""
     starter = (
         f"import subprocess, sys; print(subprocess.Popen([sys.executable, '-c', {SPIN!r}], "
         "stdout=2).pid)"

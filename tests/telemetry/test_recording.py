@@ -154,11 +154,9 @@ def test_what_is_read_is_the_same_whenever_it_is_parsed(
 
 
 class _Ticking:
-    """A clock that a wait moves on, and a command at the end.
+    """A clock that a wait advances, and a command at the end.
 
-    `stopped`: from when the process stood still, and until when.
-
-    That was a pause that is meant, or (`paused` is false) nobody knows why.
+    `stopped`: from when to when the process stood still: a pause, or (`paused` false) unexplained.
     """
 
     def __init__(
@@ -194,9 +192,9 @@ class _Ticking:
 def test_ticks_of_a_pause_are_neither_made_up_nor_missed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stopped: dict[float, float], ticks: list[int]
 ) -> None:
-    """A tick a second for ten seconds; the process is stopped and let go on meanwhile.
+    """A tick per second for ten seconds, while the process is stopped and continued.
 
-    It goes on with the ticks that it had.
+    The old ticks then continue.
     """
     clock = _Ticking(9.9, stopped)
     monkeypatch.setattr(sampler, "time", clock)

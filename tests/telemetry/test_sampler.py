@@ -72,7 +72,7 @@ def test_all_columns_are_of_one_length_on_the_clock_of_the_steps(sampler: Sample
 
 
 def test_this_machine_has_the_columns_or_says_why_not(sampler: Sampler) -> None:
-    """What is missing has a reason, and is neither a column nor in the summary."""
+    """A missing column has a reason, and is not in the summary."""
     sampler.begin(os.getpid())
     time.sleep(0.1)
     told = sampler.end()

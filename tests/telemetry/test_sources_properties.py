@@ -1,4 +1,4 @@
-"""What holds for any counters and any cut-off file, not only for the recorded ones."""
+"""Properties of any counters and any cut-off file, not only of the recorded ones."""
 
 from __future__ import annotations
 

@@ -83,9 +83,9 @@ def test_a_plan_measures_nothing(place: Place) -> None:
 
 
 def stopped(place: Place, words: list[str], heats: int, number: signal.Signals) -> tuple[int, str]:
-    """Start a tune and send it a signal once so many heats are written down.
+    """Start a tune and send it a signal after a number of recorded heats.
 
-    Returns: its exit code and what it said.
+    Returns: its exit code and output.
     """
     with subprocess.Popen(
         words,

@@ -247,5 +247,5 @@ def test_a_set_that_does_nothing_is_left_at_stock(draws: int, cell_sd: float) ->
 
 
 def _low(share: float, draws: int) -> float:
-    """The share that so many draws do not fall below, 99 times in 100."""
+    """The share that as many draws stay above 99 times in 100."""
     return share - 2.33 * math.sqrt(share * (1 - share) / draws)

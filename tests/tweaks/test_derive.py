@@ -464,7 +464,7 @@ FIRST = ("containerd.LimitCORE", "containerd.Environment", "nofile")
 
 
 def test_interrupts_of_what_is_gone_go_too() -> None:
-    """A reboot is for boot tokens, a unit's restart for drop-ins: without these, time is lost."""
+    """A reboot is for boot tokens, a unit's restart for drop-ins: without these they cost time."""
     _, whole = big()
     assert whole["spec"]["packages"]["boot"]["interrupt"] == {"type": "reboot"}
     assert whole["spec"]["packages"]["boot"]["configInterrupts"].keys() == {

@@ -462,7 +462,7 @@ def test_what_a_script_writes_itself_is_no_unseen_file(machine: Tunables) -> Non
 
 
 def test_only_the_stages_that_apply_must_find_their_files(machine: Tunables) -> None:
-    """What uninstall names may be what apply brings."""
+    """Files that uninstall names may come from apply."""
     assert with_script(machine, "rm -f /sys/kernel/mm/lru_gen/enabled", "uninstall") == ()
 
 
@@ -510,7 +510,7 @@ def test_two_sets_that_want_what_may_not_be_written_share_one_reason(
 def test_a_script_is_left_out_where_all_that_it_may_mean_is_closed(
     machine: Tunables, closed: set[str], text: str, *, may: bool
 ) -> None:
-    """What it only reads closes nothing."""
+    """Reading a file closes nothing."""
     closed.add("/sys/block")
     assert (with_script(machine, text) == ()) == may
 

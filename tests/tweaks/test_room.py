@@ -1,4 +1,4 @@
-"""A limit below what runs now is refused: nobody could start what puts the machine back."""
+"""A limit below current use is refused: the process that puts the machine back could not start."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is known of the workloads before any of them runs."""
+"""Facts on workloads before any of them runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `--plan` says of io_train: how long a cell takes, and what its name leaves out."""
+"""`--plan` on io_train: the length of a cell, and parameters that its name omits."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ EPOCHS = 2
 
 @pytest.fixture(scope="module")
 def train(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable[..., WorkloadRun]:
-    """Run a variant once, all of its steps or so many; the same again is answered from memory."""
+    """Run a variant once, for all steps or `steps`; repeats are answered from memory."""
 
     @cache
     def once(varied: str, steps: int | None = None) -> WorkloadRun:

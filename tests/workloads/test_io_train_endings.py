@@ -1,4 +1,4 @@
-"""What ends io_train before its last step is told in a line, and nobody is left behind."""
+"""An early end of io_train is reported in a line, and no process is left behind."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def started(
 def test_whoever_is_killed_ends_the_cell_and_is_named(
     varied: str, depth: int, says: str, data: Path, tmp_path: Path
 ) -> None:
-    """In one line, in the step that runs, and nobody is left.
+    """In one line, in the step that runs, and no process is left.
 
     Readers are children of their rank, the ranks of the first.
     """
@@ -138,7 +138,7 @@ def test_a_page_cache_that_changes_while_an_epoch_reads_ends_the_cell(
 
 
 def rest(process: subprocess.Popen[bytes]) -> tuple[int, str]:
-    """How many steps were done since, and why it ended."""
+    """Return the steps done since, and the reason of the end."""
     assert process.stdout is not None
     *before, last = (json.loads(line) for line in process.stdout)
     assert process.wait() == 1

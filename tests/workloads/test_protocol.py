@@ -126,7 +126,7 @@ def test_a_lingering_workload_says_how_it_ended_and_stays_until_it_is_told_to_go
 
 
 def test_a_lingering_workload_stays_after_an_error_too() -> None:
-    """Where a container that ends is started anew, its traceback would be gone."""
+    """Where an ended container is restarted, its traceback would be gone."""
     events, code = lingering(WORKLOAD.replace("burn(0.05)", "raise OSError"))
     assert [one["event"] for one in events] == ["ready", "exit"]
     assert (events[-1]["code"], code) == (1, 1)

@@ -1,4 +1,4 @@
-"""What python_loop makes of a text is what it says, and nothing but the interpreter makes it."""
+"""python_loop does to a text what it states, by the interpreter alone."""
 
 from __future__ import annotations
 

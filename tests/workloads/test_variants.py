@@ -190,7 +190,7 @@ def test_a_pattern_of_a_parameter_that_does_not_exist_means_nothing_and_is_refus
 
 
 def test_a_name_and_more_parameters_make_a_name() -> None:
-    """What is given takes the place of what was there."""
+    """A given value replaces the earlier one."""
     assert workloads.case("made:size=large:readers=2", readers=1).id == "made:size=large:readers=1"
     assert workloads.case("made", readers=1, size="large") is workloads.load(
         "made:readers=1:size=large"

@@ -1,4 +1,4 @@
-"""What DLIO leaves: steps and waits from recordings, and what is damaged is an error in a line."""
+"""DLIO's output: steps and waits from recordings; damage is an error in a line."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """catboost with its line per iteration (catboost 1.2.10): `python catboost_train.py EVERY SLEEP_S`.
 
-EVERY is `verbose`: a line every so many iterations.
+EVERY is `verbose`: a line per EVERY iterations.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ class Ticks:
     """Sleeps in every iteration, and tells the clock."""
 
     def after_iteration(self, *_: Any) -> bool:
-        """An iteration ends; go on."""
+        """Count an iteration and continue."""
         clock.sleep()
         clock.step()
         return True

@@ -50,7 +50,7 @@ class Ticks(TrainerCallback):
         clock.step()
 
     def on_evaluate(self, *_: object, **__: object) -> None:
-        """What was since the last step was an evaluation."""
+        """Exclude the evaluation since the last step."""
         clock.pause()
 
 

@@ -40,7 +40,7 @@ class Ticks(keras.callbacks.Callback):  # type: ignore[misc]
         time.sleep(0.015)
 
     def on_epoch_begin(self, *_: object, **__: object) -> None:
-        """What was since the last step is no step."""
+        """Exclude the time since the last step."""
         clock.pause()
 
 

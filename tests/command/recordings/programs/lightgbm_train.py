@@ -1,6 +1,6 @@
 """lightgbm.train with log_evaluation (lightgbm 4.7.0): `python lightgbm_train.py EVERY SLEEP_S`.
 
-EVERY is log_evaluation's period: a line every so many rounds.
+EVERY is log_evaluation's period: a line per EVERY rounds.
 """
 
 from __future__ import annotations

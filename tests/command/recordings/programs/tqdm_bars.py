@@ -84,7 +84,7 @@ def updated() -> None:
 
 
 def postfix() -> None:
-    """A loss after the bar, set in every step, which does not redraw by itself."""
+    """A loss after the bar, set in every step without a redraw."""
     bar = trange(STEPS, desc="Epoch 0")
     for number in bar:
         step()

@@ -1,6 +1,6 @@
 """xgboost.train with its line per round (xgboost 3.2.0): `python xgboost_train.py EVERY SLEEP_S`.
 
-EVERY is `verbose_eval`: a line every so many rounds.
+EVERY is `verbose_eval`: a line per EVERY rounds.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ class Ticks(xgboost.callback.TrainingCallback):  # type: ignore[misc]
     """Sleeps in every round, and tells the clock."""
 
     def after_iteration(self, *_: Any) -> bool:
-        """A round ends; go on."""
+        """Count a round and continue."""
         clock.sleep()
         clock.step()
         return False
