@@ -27,10 +27,10 @@ GROUP = "tool"
 HELP = "cells as CSV; figures for Bencher, github-action-benchmark, Otava"
 EXAMPLE = f"""\
 examples:
-    {JUDGE} export .benchmarks/*/*.json --to=csv > cells.csv         a row per cell, for pandas
-    {JUDGE} export exp1.json --to=bmf > bmf.json                     bencher run --adapter json
-    {JUDGE} export exp1.json --to=github-action > figures.json       tool: customSmallerIsBetter
-    {JUDGE} export .benchmarks/*/*.json --to=otava > history.csv     a row per run
+  {JUDGE} export .benchmarks/*/*.json --to=csv > cells.csv         a row per cell, for pandas
+  {JUDGE} export exp1.json --to=bmf > bmf.json                     bencher run --adapter json
+  {JUDGE} export exp1.json --to=github-action > figures.json       tool: customSmallerIsBetter
+  {JUDGE} export .benchmarks/*/*.json --to=otava > history.csv     a row per run
 
 For a readable report use `report`; for Markdown add `--markdown` to any command.
 Exit code 0: written. 2: bad usage, or a run cannot be used.

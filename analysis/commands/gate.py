@@ -43,7 +43,7 @@ the tweak: interleave both arms in one run, keep a folder of accepted runs as BA
 examples:
   {JUDGE} gate exp1.json:stock exp1.json:my-tuning --max-regression 3%
   {JUDGE} gate baselines/ exp2.json --limits gate.yaml
-    {JUDGE} gate base.json exp2.json:tuned --relative-to stock --junit gate.xml --comment gate.md
+  {JUDGE} gate base.json exp2.json:my-tuning --relative-to stock --junit gate.xml --comment gate.md
 
 Exit code 0: pass. 1: regression. 2: bad usage, or a file cannot be used. 3: not comparable, or too
 little data to decide.

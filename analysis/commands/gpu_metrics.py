@@ -19,7 +19,7 @@ HELP = "GPU metrics over a grid of blocks × threads: relations, bounds, heat ma
 EXAMPLE = f"""\
 examples:
   {JUDGE} gpu-metrics .benchmarks/*/0001_grid.json
-    {JUDGE} gpu-metrics .benchmarks/*/0001_grid.json --plot pictures/   heat maps and relations, too
+  {JUDGE} gpu-metrics .benchmarks/*/0001_grid.json --plot pictures/   heat maps and relations, too
 
 Exit code 0: analysed. 2: bad usage, or no usable input.
 """

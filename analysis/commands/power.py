@@ -84,7 +84,7 @@ def quality(
     f"""\
 examples:
   {JUDGE} power fit anchors.csv sweep.csv static.csv --gpu 3080Ti -o parameters/
-    {JUDGE} power fit traces/ --gpu A100 -o parameters/ --as original    formulas and boosted trees
+  {JUDGE} power fit traces/ --gpu A100 -o parameters/ --as original    formulas and boosted trees
 """,
 )
 def fit(
@@ -153,8 +153,8 @@ def convert(
     "a model's predictions for partitions, batches and clocks",
     f"""\
 examples:
-    {JUDGE} power predict parameters/ --network resnet50 --gpu 3080Ti --mem 5001 \\
-        --shares 50,25 --batches 16,16 --sm 1950
+  {JUDGE} power predict parameters/ --network resnet50 --gpu 3080Ti --mem 5001 \\
+      --shares 50,25 --batches 16,16 --sm 1950
   {JUDGE} power predict parameters/ --gpu 3080Ti --rows traces.csv --json
 """,
 )
@@ -204,7 +204,7 @@ def predict(
     f"""\
 examples:
   {JUDGE} power partition parameters/ --network resnet50 --gpu 3080Ti --cap 130
-    {JUDGE} power partition parameters/ --task 6    network, GPU and cap from data/power/tasks.yaml
+  {JUDGE} power partition parameters/ --task 6    network, GPU and cap from data/power/tasks.yaml
 """,
 )
 def partition(  # options exclude each other

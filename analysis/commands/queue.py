@@ -123,7 +123,7 @@ def validate(
 examples:
   {JUDGE} queue predict --rate 6 --service 0.2 --servers 2
   {JUDGE} queue predict --rate 6 --service 0.2 --servers 2,3,4 --scv-service 4
-    {JUDGE} queue predict --rate 9 --service 0.2 --servers 3 --within 1    share of waits up to 1 s
+  {JUDGE} queue predict --rate 9 --service 0.2 --servers 3 --within 0.1,1    share of shorter waits
   {JUDGE} queue predict --class 1:2:0.2 --class 2:4:0.2 --servers 2
   {JUDGE} queue predict .benchmarks/*/0001_queueing.json --servers 2,3
 """,
