@@ -25,7 +25,7 @@ from fixtures.studies.command.formats import FORMATS
 NAME = "deeptweak"
 FOLDER = HOUSE / "data/shell"
 MANUAL = f"{NAME}.1"
-# What stands where a value is typed, as metavars name it.
+# Completions of a value, by metavar.
 FILES = re.compile(r"RUN|BASE|CAND|CSV|FILE|PATH|\.json")
 FOLDERS = re.compile(r"DIR")
 

@@ -20,8 +20,8 @@ PATIENCE_S = 600
 QUEUE = Path(tempfile.gettempdir()) / "deeptweak-tests-queue"
 
 
-_first: list[None] = []  # in this process, whoever is first already
-_holding: list[None] = []  # in this process, whoever has the kernel already
+_first: list[None] = []  # set while this process is first
+_holding: list[None] = []  # set while this process has the kernel
 
 
 def _lock() -> contextlib.AbstractContextManager[object]:

@@ -15,12 +15,12 @@ from fixtures.kernel.state_dirs import ROOT_STATE_DIR
 HOUSE = Path(__file__).parents[1]
 NEEDED = (HOUSE, Path(sys.prefix), Path(sys.base_prefix))
 NOBODY = 65534  # what it can do, any user can
-# What Docker and containerd give by default (moby: oci/caps/defaults.go).
+# Defaults of Docker and containerd (moby: oci/caps/defaults.go).
 CAPABILITIES = (
     "chown,dac_override,fsetid,fowner,mknod,net_raw,setgid,setuid,setfcap,setpcap,"
     "net_bind_service,sys_chroot,kill,audit_write"
 )
-# What they mount read-only (containerd: oci/spec.go), each on itself.
+# Their read-only mounts (containerd: oci/spec.go), each on itself.
 READ_ONLY = ("/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys", "/proc/sysrq-trigger")
 
 

@@ -48,7 +48,7 @@ VAGUE = frozenset(
 VAGUE_NAMES = {"fixtures": 346, "analysis": 192, "control": 50}
 MOST_FLOORS = 8
 MOST_FILES = 25  # of ours, in a session of pytest that runs no benchmark
-# Who may import whom, across rooms. The wall between the run side and the read side is the saved
+# Imports allowed across rooms. The wall between the run side and the read side is the saved
 # JSON alone.
 ALLOWED = {
     "analysis": {"analysis", "control"},

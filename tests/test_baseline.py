@@ -308,7 +308,7 @@ def test_a_value_in_other_words_is_the_same_and_a_file_that_went_is_not() -> Non
     found = Baseline(
         {SWAPPINESS: "vm.swappiness", RATIO: "vm.dirty_ratio"}, {SWAPPINESS: "60", RATIO: None}
     )
-    assert found.left_alone() == [SWAPPINESS]  # of the other nobody knows how it was
+    assert found.left_alone() == [SWAPPINESS]  # the other's earlier value is unknown
     assert found.differs({SWAPPINESS: " 0x3c\n", RATIO: "7"}, "now") is None
     assert "vm.swappiness was None now, but '60'" in str(found.differs({SWAPPINESS: None}, "now"))
 

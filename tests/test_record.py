@@ -149,7 +149,7 @@ def test_restored_is_what_was_read_back() -> None:
             Restored(back={SWAPPINESS: ("10", "61")}),
             "61",
         ),  # the kernel rounds some values: what stands there, not what was meant
-        (Restored(left_alone={SWAPPINESS: ("33", "10")}), "33"),  # somebody else's
+        (Restored(left_alone={SWAPPINESS: ("33", "10")}), "33"),  # another's
         (Restored(stuck={SWAPPINESS: "Invalid argument"}), None),
     ],
 )

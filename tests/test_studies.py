@@ -67,7 +67,7 @@ def test_an_option_without_its_benchmark_is_refused_by_the_name_of_its_file(dest
     assert studies.files({dest: "1"}, "kernel_tweaks") == {}
 
 
-# What still works without a study: everything of the run side can be imported, and the core's
+# Without a study, everything of the run side can still be imported, and the core's
 # commands answer for the main run.
 IMPORTED = """
 import pkgutil, fixtures

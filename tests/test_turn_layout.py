@@ -37,7 +37,7 @@ DIRTY, SWAP, NET = (
 COLLAPSE = "/sys/kernel/mm/transparent_hugepage/khugepaged/defrag"
 ALL = frozenset(LASTING)
 TYPICAL = Seen(start_s=0.5, step_s=0.05, switch_s=0.004, step_sd=0.1, process_sd=0.015)
-MANY = 1e6  # blocks: so many that their own scatter is known
+MANY = 1e6  # blocks: enough to know their own scatter
 
 
 @pytest.mark.parametrize(

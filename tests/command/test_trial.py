@@ -449,7 +449,7 @@ def test_no_verdict_by_the_clock_of_a_program_that_runs_for_a_set_time() -> None
     )
 
 
-# -- what nobody knows
+# -- unknown figures
 
 
 @pytest.mark.parametrize(

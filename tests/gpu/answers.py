@@ -17,7 +17,7 @@ from typing import Any
 from fixtures.telemetry import nvml
 from fixtures.telemetry.sources import SourceMissing
 
-# What the project does not ask for, and what says which machine this was.
+# Queries beside the project's, and those that identify the machine.
 BESIDES = (
     "nvmlDeviceGetSupportedMemoryClocks",
     "nvmlDeviceGetMigMode",

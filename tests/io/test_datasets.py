@@ -193,7 +193,7 @@ def test_a_manifest_with_one_field_of_another_kind_is_refused(
     assert again == manifest or (again.spec, set(again.sizes)) != (SMALL, set(SMALL.all_names()))
 
 
-# What dlio-benchmark 2.0.0 wrote for record_length=1000000, record_length_stdev=300000,
+# Output of dlio-benchmark 2.0.0 for record_length=1000000, record_length_stdev=300000,
 # num_files_train=5, format=npz: shape of `x`, and size of the file.
 BY_DLIO = [
     ((1199, 1107, 1), 1327791),
@@ -440,7 +440,7 @@ def test_progress_is_said_while_files_are_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(dataset, "_REPORT_EVERY_S", 0.0)
-    # Else all of it may be written before anybody looks for the first time.
+    # Else all of it may be written before the first look.
     monkeypatch.setattr(dataset, "sync", lambda _: time.sleep(0.02))
     spec, said = Spec("raw", 3, 1, 10000.0), list[str]()
     ensure([spec], tmp_path, said.append)

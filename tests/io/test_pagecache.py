@@ -249,7 +249,7 @@ def test_an_epoch_that_fetched_what_its_state_does_not_imply_is_refused(
     assert re.search(says, refusal) if says else not refusal
 
 
-# What was read, by the kernel's own counters.
+# Bytes read, by the kernel's own counters.
 
 IO = (
     "rchar: 3000\nwchar: 5\nsyscr: 7\nsyscw: 1\nread_bytes: 4096\nwrite_bytes: 0\n"

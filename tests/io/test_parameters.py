@@ -226,7 +226,7 @@ def test_what_cannot_be_is_refused_in_one_line(what: str) -> None:
 
 COUNTS = st.integers(1, 9).map(str)
 SOME_SIZES = st.sampled_from(["64Ki", "1Mi", "5000", "2e6"])
-# What may be given, with a little of what may not.
+# Values that may be given, and a few that may not.
 GIVEN = st.fixed_dictionaries(
     {},
     optional={

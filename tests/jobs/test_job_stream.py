@@ -73,8 +73,8 @@ def test_a_parameter_that_means_nothing_is_refused(name: str, why: str) -> None:
             "arrivals=closed:classes=federated:jobs=12:slots=1",
             2.4,
         ),  # of ten rounds, which are no seconds
-        ("arrivals=fltk:lambda_min=1.5:jobs=40", 3600),  # a gap is so many minutes
-        ("arrivals=trace:trace=ab:jobs=40", 60),  # nobody knows
+        ("arrivals=fltk:lambda_min=1.5:jobs=40", 3600),  # a gap is minutes
+        ("arrivals=trace:trace=ab:jobs=40", 60),  # unknown
     ],
 )
 def test_how_long_a_stream_lasts_is_how_long_its_jobs_come_or_take(

@@ -247,7 +247,7 @@ def test_checkpoints_come_once_whichever_connection_tells_them_and_before_the_en
         lines[0],
         lines[1],
         lines[0],
-    ):  # a log that is opened anew begins at its first line
+    ):  # a reopened log begins at its first line
         one.checkpoint(2.0, NAME, line)
     events = one.pod(3.0, "MODIFIED", pod(ended(message=said()), phase="Succeeded"))
     assert [(event.what, event.done_work) for event in events] == [

@@ -20,7 +20,7 @@ from fixtures.workloads import load
 from tests.monitors.made_up import TRACE, traced
 from tests.test_run_schema import SCHEMA
 
-# What a monitor needs that a CI machine has; the others it may lack.
+# Needs of monitors that a CI machine meets; it may lack the others.
 THERE = {
     "placebo",
     "psutil_thread",

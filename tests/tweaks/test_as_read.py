@@ -178,7 +178,7 @@ def test_how_a_change_goes_over_many_nodes_is_not_for_one(tmp_path: Path) -> Non
     assert body["spec"].keys() == {"packages", "nodeSelectors", "interruptionBudget"}
 
 
-# What the operator's agent logged of a script that failed, in the recording skyhook_script_fails:
+# The operator's agent's log of a failed script, in the recording skyhook_script_fails:
 # shortened in the middle.
 LOG = """\
 history_file: /var/lib/skyhook/fails/history/half.json

@@ -252,7 +252,7 @@ def _disks(file: str, value: str, sda: str, nvme: str) -> dict[str, tuple[str, s
     return {f"sys/block/sda/{file}": (value, sda), f"sys/block/nvme0n1/{file}": (value, nvme)}
 
 
-# What stands in each file after apply, and after uninstall (a plain file keeps the word written,
+# Each file's text after apply, and after uninstall (a plain file keeps the word written,
 # the kernel would show it in brackets).
 EFFECTS: dict[str, dict[str, tuple[str, str]]] = {
     **{

@@ -291,7 +291,7 @@ def test_nvidia_smi_without_a_gpu_is_no_help(
             "/sys/block/nvme*/queue/read_ahead_kb",
         ),
         ("ls /sys/block/", None),
-        # What depends on a variable cannot be judged from here.
+        # A path with a variable cannot be judged here.
         ("echo 1 > /sys/block/$disk/queue/nomerges", None),
         ("cat /host/sys/kernel/nothing", None),
         ("# echo 1 > /sys/kernel/mm/lru_gen/enabled", None),
@@ -504,7 +504,7 @@ def test_two_sets_that_want_what_may_not_be_written_share_one_reason(
         ("for disk in /sys/block/vd[ab]; do echo 1 > $disk/queue/read_ahead_kb; done", False),
         ("cat /sys/block/*/queue/read_ahead_kb; sysctl -w vm.swappiness=1", True),
         ("cat /sys/block/$disk/queue/read_ahead_kb; echo 1 > /proc/sys/vm/$key", True),
-        ("true", True),  # nobody knows what it does, and there is something it may do
+        ("true", True),  # its effect is unknown, and there is something it may do
     ],
 )
 def test_a_script_is_left_out_where_all_that_it_may_mean_is_closed(
@@ -570,7 +570,7 @@ def test_plain_writes_of_scripts_are_compared() -> None:
             "echo max > /sys/fs/cgroup/a/memory.high; echo 1 > /sys/class/leds/x/brightness",
             ("/sys/class/leds/x/brightness",),
         ),
-        ("echo 1 > /sys/$somewhere", ()),  # nobody knows where
+        ("echo 1 > /sys/$somewhere", ()),  # unknown place
         (
             "for f in /sys/class/leds/*/brightness; do echo $v > $f; done",
             ("/sys/class/leds/*/brightness",),

@@ -16,7 +16,7 @@ from fixtures.targets._process import run
 from fixtures.terms import BadInput, Order, WorkloadRun
 from tests.workloads.made import BATCH, FILES, RECORD, SIZE, small
 
-# What may come from storage beside the data set: pages of Python's libraries that were dropped,
+# Other reads than of the data set: pages of Python's libraries that were dropped,
 # with what is read ahead of each.
 OWN_BYTES = 64_000_000
 

@@ -23,7 +23,7 @@ from tests.waiting import alive, children, until
 pytestmark = pytest.mark.needs("torch")
 
 
-# Steps of these are so much time, and how much is done in it nobody knows before: tests/power.
+# Steps of these are spans of time with an unknown amount of work: tests/power.
 STRETCHES = ("capped_inference", "power_profile")
 # One that reads a data set is tried on small ones: test_io_train.py. What runs on a GPU alone is
 # tried in tests/gpu, jobs in tests/jobs.

@@ -8,7 +8,7 @@ from fixtures.studies.io.dlio import Installed
 from tests.programs import PYTHON
 
 RECORDINGS = Path(__file__).parents[2] / "recordings" / "dlio-2.0.0"
-# What LoadConfig of 2.0.0 looks for, where we have something to say.
+# Keys of LoadConfig 2.0.0 that the engine may set.
 RELEASE = frozenset(
     {
         "framework", "workflow.generate_data", "workflow.train", "workflow.evaluation",

@@ -24,7 +24,7 @@ from tests.io.dlio.recorded import COPY, program
 from tests.sessions import HOUSE
 from tests.waiting import until
 
-# What the recorded runs were asked for.
+# Parameters of the recorded runs.
 GIVEN = {
     "engine": "dlio", "epochs": "2", "num_files_train": "24", "batch_size": "2",
     "read_threads": "1", "record_length_bytes": "65536", "record_length_bytes_stdev": "16384",
