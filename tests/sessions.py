@@ -53,7 +53,6 @@ class Place:
 
     @property
     def storage(self) -> Path:
-        """Where results go."""
         return self.folder / "saved"
 
     @property
@@ -237,7 +236,7 @@ class Place:
 @pytest.fixture
 @requires("session")
 def place(tmp_path: Path) -> Iterator[Place]:
-    """Where sessions of this test run; none of them outlives it."""
+    """A place for this test's sessions, none of which outlives it."""
     made = Place(tmp_path)
     yield made
     made.clear_up()

@@ -381,6 +381,6 @@ def test_what_neighbours_write_has_no_name(tmp_path: Path, monkeypatch: pytest.M
 
 
 def working(pid: int) -> bool:
-    """Does it work? Then it has had a tenth of a second of CPU time."""
+    """Return whether it works, after a tenth of a second of CPU time."""
     until(lambda: not alive(pid) or cpu_s(pid) > 0.1)
     return alive(pid)

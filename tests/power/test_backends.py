@@ -178,7 +178,7 @@ def test_a_gpu_that_is_only_read_has_watts_and_no_partition(on_a_gpu: dict[str, 
 
 
 def test_a_gpus_watts_are_not_those_of_tenants_on_the_cpus() -> None:
-    """Torch without CUDA beside a driver with watts is refused: these are not its images'."""
+    """Torch without CUDA beside a driver with watts is refused: no image is set beside these."""
     probe = Probe(
         "gpu-readonly", Knobs(shares=False, batches=(1, 10), most_processes=4), {}, "nvml", "W"
     )

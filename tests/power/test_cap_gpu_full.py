@@ -76,7 +76,7 @@ class Machine:
         (self.bin / gpus.CONTROL).chmod(0o755)
 
     def daemon(self) -> bool:
-        """Does one run?"""
+        """Return whether one runs."""
         pid = self.state / "mps" / f"{gpus.CONTROL}.pid"
         return pid.exists() and Path(f"/proc/{pid.read_text().strip()}").exists()
 

@@ -98,7 +98,7 @@ def test_a_workload_that_has_ended_has_no_clock(started: list[subprocess.Popen[b
 def test_the_machine_s_count_without_the_kernel_s_threads_and_our_sampler(
     tmp_path: Path, started: list[subprocess.Popen[bytes]], seen_s: float, *, of_the_kernel: bool
 ) -> None:
-    """Of 100 s in /proc/stat, 90 are the machine's; 10 are a container's, so that ticks count.
+    """Of 100 s in /proc/stat, a count of 90 is the machine's, 10 a container's: ticks decide.
 
     A process that uses the CPU passes for a thread of the kernel, or for a child of ours.
     """

@@ -105,7 +105,7 @@ def test_annotations_are_ones_kubernetes_takes(name: str) -> None:
 
 @pytest.mark.parametrize("name", SETS)
 def test_each_manifest_is_named_and_written_so_that_the_operator_takes_it(name: str) -> None:
-    """Names of packages end in a letter (else the operator stalls), of files are the objects'."""
+    """Package names end in a letter (else the operator stalls); the file has the object's name."""
     document = manifest(name)
     assert document["metadata"]["name"] == name
     assert document["spec"]["interruptionBudget"] == {"count": 1}

@@ -29,7 +29,7 @@ class Ticks(Callback):  # type: ignore[misc]
 
 
 def batches(count: int) -> torch.utils.data.DataLoader[tuple[torch.Tensor, ...]]:
-    """So many batches of 4 random samples."""
+    """Return `count` batches of 4 random samples."""
     data = torch.utils.data.TensorDataset(torch.randn(count * 4, 8), torch.randn(count * 4, 1))
     return torch.utils.data.DataLoader(data, 4)
 

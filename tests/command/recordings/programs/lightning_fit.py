@@ -69,7 +69,7 @@ class Ticks(Callback):
 
 
 def batches(count: int) -> DataLoader[Any]:
-    """So many batches of 4 random samples."""
+    """Return `count` batches of 4 random samples."""
     return DataLoader(TensorDataset(torch.randn(count * 4, 8), torch.randn(count * 4, 1)), 4)
 
 
