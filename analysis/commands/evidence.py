@@ -1,4 +1,4 @@
-"""Pool runs from several days and machines: does a tweak set help in general?"""
+"""Pool a tweak set's effects over runs from several days and machines."""
 
 from __future__ import annotations
 

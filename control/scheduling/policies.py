@@ -3,9 +3,8 @@
 A policy has a `description` of one line, and one of
 
 - `rank(job) -> tuple`: where the order of two jobs does not change while they wait. The smallest is
-  next; of equals the one that came
-  first. It takes the slots that run it fastest of those that are free; where it does not fit, it
-  waits and nobody overtakes it.
+  next; of equals the one that came first. It takes the slots that run it fastest of those that are
+  free; where it does not fit, it waits and nobody overtakes it.
 - `choose(waiting, state) -> Start | None`: where it does. `waiting` is in the order of submission;
   None starts nothing for now.
 """

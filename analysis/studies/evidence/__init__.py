@@ -1,4 +1,4 @@
-"""Evidence from several runs: does a tweak set help in general, on other days and machines?"""
+"""Evidence from several runs for the effect of a tweak set on other days and machines."""
 
 from __future__ import annotations
 

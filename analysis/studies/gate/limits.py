@@ -1,9 +1,10 @@
-"""The gate's limits: the largest loss allowed, per workload, and the baseline. As a file:
+"""The gate's limits: the largest loss allowed, per workload, and the baseline.
+
+As a file:
 
 ```yaml
 max_regression: 3%            # for everything not named below
-metrics: [primary]            # primary, second, both, metric names, or min, median, mean, ops
-    (default: primary)
+metrics: [primary]            # primary (default), second, both, names, or min, median, mean, ops
 tweaksets: [my-tuning]        # the gated candidates (default: all)
 baseline: stock               # a tweak set, or a saved run (path relative to this file)
 workloads:

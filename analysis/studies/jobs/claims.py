@@ -104,7 +104,7 @@ def claims_first(rows: Iterable[Row], word: Callable[[Row], Word | None]) -> lis
 
 
 def claimed(verdicts: Iterable[tuple[Word, str]], than: str = "") -> str:
-    """List who is what, claims first: `Slower than stock: a, b. Can't tell: c.`"""
+    """List names by verdict, claims first, as in `Slower than stock: a, b. Can't tell: c`."""
     groups: dict[str, list[str]] = {}
     for word, name in sorted(verdicts, key=lambda verdict: _rank(verdict[0])):
         groups.setdefault(
