@@ -17,12 +17,8 @@ CATALOGUE = Path("data/tweaks")  # its tweak sets are given by name, in any copy
 SHARED = frozenset(
     {"--tweaks", "--seed", "--blocks", "--budget", "--design", "--resolution", "--apply"}
 )
-ALONE = {
-    "samples": 1,
-    "timeout_s": 600.0,
-    "output": None,
-    "image": None,
-}  # defaults: an option with this value is omitted
+# Defaults: an option with this value is omitted.
+ALONE = {"samples": 1, "timeout_s": 600.0, "output": None, "image": None}
 NAMES = {"timeout_s": "timeout"}
 PLACE = {"target": "target", "apply": "apply", "workload-via": "workload_via", "image": "image"}
 
@@ -86,9 +82,8 @@ def _options(run: Run, only: Collection[str] | None) -> Iterator[str]:
     cells = [cell for cell in run.cells if only is None or cell.workload in only]
     met = {(cell.workload, cell.tweakset) for cell in cells}
     workloads = list(dict.fromkeys(cell.workload for cell in cells))
-    if len(met) == len(workloads) * len(
-        {tweakset for _, tweakset in met}
-    ):  # else they are the study's
+    # Else they are the study's.
+    if len(met) == len(workloads) * len({tweakset for _, tweakset in met}):
         yield f"--workloads={','.join(workloads)}"
     if design.steps is not None:
         yield f"--steps={design.steps}"

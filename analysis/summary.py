@@ -170,9 +170,8 @@ def energy_j_per_sample(cells: Sequence[Cell]) -> float | None:
     )
 
 
-Row = dict[
-    str, object
-]  # a figure by name, with its unit in the name; None where it was not measured
+# A figure by name, with its unit in the name; None where it was not measured.
+Row = dict[str, object]
 
 
 def rows_of(runs: Sequence[Run]) -> list[Row]:

@@ -86,9 +86,8 @@ def inside_notes(draft: Comparison, pairing: Pairing, read: Reader) -> list[str]
         notes.append(
             f"the effect differs between processes by more than chance (p {probability(differ)})."
         )
-    if draft.carry_over is not None and not outlasts(
-        draft
-    ):  # where it does, that is the reason of the verdict
+    # Where it does, that is the reason of the verdict.
+    if draft.carry_over is not None and not outlasts(draft):
         early, late, p = draft.carry_over
         notes.append(
             f"carry-over: {percent(early)} in the first half of the segments, {percent(late)} in "

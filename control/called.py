@@ -11,9 +11,8 @@ from pathlib import Path
 
 VARIABLE = "DEEPTWEAK_STARTED_AS"
 NAME = "deeptweak"
-_INSTALLED = (
-    Path(__file__).parents[1].name == "_house"
-)  # there the modules lie inside a package, and are no commands
+# There the modules lie inside a package, and are no commands.
+_INSTALLED = Path(__file__).parents[1].name == "_house"
 _BY_NAME = _INSTALLED or os.environ.get(VARIABLE) == NAME
 JUDGE = NAME if _BY_NAME else "python -m analysis"
 MEASURE = NAME if _BY_NAME else "python -m fixtures"

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import math
 
-SYMBOLS = frozenset(
-    {"B", "bit", "FLOP"}
-)  # units that take a prefix: kB, Gbit, TFLOP; other units are words
+# Units that take a prefix: kB, Gbit, TFLOP; other units are words.
+SYMBOLS = frozenset({"B", "bit", "FLOP"})
 PREFIXES = ((1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
 WORDS_FROM = 1e6  # below that a word's rate is written out: 3,120 tokens/s
 DIGITS = 3

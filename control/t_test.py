@@ -20,10 +20,8 @@ NORMAL = NormalDist()
 NEARLY_NORMAL = 1e7  # degrees of freedom from which on t is the normal distribution to seven digits
 SETTLED = 1e-14
 MOST_TERMS, MOST_STEPS = 10_000, 200
-NODES, FAR = (
-    240,
-    37.0,
-)  # of the integral over the chi distribution; an exponent beyond which nothing is left of it
+# Of the integral over the chi distribution; an exponent beyond which nothing is left of it.
+NODES, FAR = (240, 37.0)
 FEW = 4  # degrees of freedom
 
 

@@ -14,10 +14,8 @@ if TYPE_CHECKING:
 HUBER = 1.345  # standard deviations: 95 % as efficient as the mean where noise is normal
 # what the median absolute deviation of normal noise is multiplied with to be its standard deviation
 NORMAL_MAD = 1.4826
-SWEEPS, SETTLED = (
-    200,
-    1e-5,
-)  # at most so many, and no more once one moves nothing by a thousandth of a per cent
+# At most so many, and no more once one moves nothing by a thousandth of a per cent.
+SWEEPS, SETTLED = (200, 1e-5)
 SMALLEST = 1e-12
 MOST_CORES = 1.0  # of others in a slice: what they use on further CPUs holds up the same steps
 # of a slice: where others took more of it, by how much they held it up is no longer to be told
@@ -30,9 +28,8 @@ BUSY_CORES = 0.2
 
 
 Slices = Sequence[Sequence[Sequence[float]]]  # of a block: arms × rounds × places, seconds
-Others = Sequence[
-    Sequence["float | None"]
-]  # of a block: arms × rounds, seconds; None where that was not seen
+# Of a block: arms × rounds, seconds; None where that was not seen.
+Others = Sequence[Sequence["float | None"]]
 
 
 def round_adjusted_s(slices_s: Slices, others_cpu_s: Others = ()) -> list[float]:

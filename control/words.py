@@ -8,7 +8,6 @@ from typing import Literal
 
 Better = Literal["lower", "higher"]
 Outcome = Literal["measured", "failed", "skipped"]
-InForce = Literal[
-    "found", "set"
-]  # what stands in the kernel: the values that were found there, or those of the tweak set
+# What stands in the kernel: the values that were found there, or those of the tweak set.
+InForce = Literal["found", "set"]
 Kind = Literal["sysctl", "ulimit", "service", "boot", "environment", "process"]

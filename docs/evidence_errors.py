@@ -24,9 +24,8 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-Draw = Callable[
-    [np.random.Generator, int], tuple["Floats", "Floats"]
-]  # the runs' noise, and their standard errors
+# The runs' noise, and their standard errors.
+Draw = Callable[[np.random.Generator, int], tuple["Floats", "Floats"]]
 
 RUNS = (3, 6, 10, 20)
 TAUS = (0.0, 0.005, 0.01, 0.02, 0.03, 0.05)

@@ -405,9 +405,8 @@ def schema() -> dict[str, Any]:
         if is_typeddict(each)
     ):
         part = parts[kind.__name__]
-        part["properties"] = {
-            name: part["properties"][name] for name in kind.__annotations__
-        }  # in the order written
+        # In the order written.
+        part["properties"] = {name: part["properties"][name] for name in kind.__annotations__}
         for name, hint in kind.__annotations__.items():
             for note in (
                 note for note in getattr(hint, "__metadata__", ()) if isinstance(note, str)

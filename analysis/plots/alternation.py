@@ -402,9 +402,8 @@ def _lanes(
         left - 0.1, top + HEAD - 0.02, "round", ha="right", va="bottom", fontsize=SMALL, color=QUIET
     )
     for at, (begin_s, end_s) in enumerate(pairwise([*begins, last_s]), 1):
-        if (end_s - begin_s) / last_s * (body_width() - left) > width_in(
-            f"{at}", SMALL
-        ):  # else they overlap
+        # Else they overlap.
+        if (end_s - begin_s) / last_s * (body_width() - left) > width_in(f"{at}", SMALL):
             above(axes, (begin_s + end_s) / 2, f"{at}")
     axes.vlines(begins, -0.5, len(names) - 0.5, color=FAINT, linewidth=0.8, zorder=0)
     axes.hlines(np.arange(len(names)) + 0.5, 0, last_s, color=GRID, linewidth=0.6, zorder=0)

@@ -24,11 +24,8 @@ from .style import BAND, FAINT, INK, QUIET, SMALL, set_tooltip
 
 Style = dict[str, Any]
 Ends = tuple[float | None, float | None, float | None]
-ROW, HEADS, FOOT = (
-    0.25,
-    0.17,
-    0.46,
-)  # inches: a row, the heads of columns above the rows, an axis with its label below them
+# Inches: a row, the heads of columns above the rows, an axis with its label below them.
+ROW, HEADS, FOOT = (0.25, 0.17, 0.46)
 AXIS = 1.2  # inches: the smallest axis
 MUCH = 4.0  # largest over smallest value, above which a scale is logarithmic
 GAP = 4 * "\N{NO-BREAK SPACE}"  # SVG collapses ordinary spaces
@@ -43,13 +40,8 @@ VERDICTS: dict[str, Style] = {
     "not comparable": {"marker": "x", "color": "#8c8c8c"},
 }
 WIDEST = 4.0  # intervals this many times wider than the usual one are cut, with an arrow
-LEVELS = (
-    (1, 1.5, 2, 3, 4, 5, 6, 8),
-    (1, 2, 3, 5),
-    (1, 2, 5),
-    (1, 3),
-    (1,),
-)  # ticks per decade, the finest first
+# Ticks per decade, the finest first.
+LEVELS = ((1, 1.5, 2, 3, 4, 5, 6, 8), (1, 2, 3, 5), (1, 2, 5), (1, 3), (1,))
 
 
 class Mark(NamedTuple):

@@ -34,11 +34,8 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 EDGE = 0.12
 TALLEST = 120.0  # inches: the tallest sheet
-LINE, TEXT_LINE, LEGEND_LINE = (
-    0.16,
-    0.175,
-    0.19,
-)  # inches: a line of small text, of text, of the legend
+# Inches: a line of small text, of text, of the legend.
+LINE, TEXT_LINE, LEGEND_LINE = (0.16, 0.175, 0.19)
 HANDLE, APART = 0.34, 0.16  # inches: the mark of a legend entry, the space before the next
 TICK = 0.36  # inches: a number on an axis
 ROUND = (1, 2, 5, 10)

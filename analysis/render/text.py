@@ -45,10 +45,8 @@ GLUED = re.compile(
 )
 BREAKS = (":/", "=_-.,")  # a name may be broken after these, preferably the first
 BAR, BAR_FROM = 24, 120  # columns of a bar, and the page width from which there is one
-BAR_MARKS = (
-    ("│", "─", "●"),
-    ("|", "-", "o"),
-)  # zero, interval, value; the second for ASCII streams
+# Zero, interval, value; the second for ASCII streams.
+BAR_MARKS = (("│", "─", "●"), ("|", "-", "o"))
 
 
 def wants_color(stream: TextIO, environ: Mapping[str, str] = os.environ) -> bool:

@@ -40,9 +40,8 @@ HEADS = (
     "commit",
 )
 TOLD = 3  # number of columns that the command prints
-COLUMNS = [
-    Column(head, left=head != "started (UTC)") for head in HEADS
-]  # a number is never wrapped
+# A number is never wrapped.
+COLUMNS = [Column(head, left=head != "started (UTC)") for head in HEADS]
 
 
 def write_index(

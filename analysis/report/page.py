@@ -154,9 +154,8 @@ def told_of(run: Run, comparisons: Sequence[Comparison]) -> list[Told]:
             result.append(Told(name, study.TITLE, replace(study.answer(run), next=())))
         except Refused as reason:
             result.append(Told(name, study.TITLE, Answer(str(reason))))
-    if not result or {comparison.tweakset for comparison in comparisons} - {
-        AGAIN
-    }:  # more than a copy of stock
+    # More than a copy of stock.
+    if not result or {comparison.tweakset for comparison in comparisons} - {AGAIN}:
         undecided = any(
             comparison.verdict == "inconclusive" and comparison.mde for comparison in comparisons
         )

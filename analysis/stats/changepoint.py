@@ -341,9 +341,8 @@ def odd_end(series: Floats) -> int:
             continue
         limit = LIMIT * _typical(head - _medians_around(head, inside[:-count]))
         for beyond in (off > limit, off < -limit):
-            if (
-                beyond[1:].all() and not beyond[0]
-            ):  # if the point before is odd too, they are more than `count`
+            # If the point before is odd too, they are more than `count`.
+            if beyond[1:].all() and not beyond[0]:
                 return count
     return 0
 

@@ -115,10 +115,8 @@ SHIPPED = DATA / "tasks.yaml"
 ANY = "any"  # runs on whichever GPU there is
 ITERATIONS = 60
 UNITS: dict[str, Unit] = {"cap_w": WATTS, "cap_cpu_s_per_s": CPU_TIME}
-CAPS = (
-    *UNITS,
-    *(f"caps{key.removeprefix('cap')}" for key in UNITS),
-)  # caps_…: pairs of iteration and cap
+# caps_…: pairs of iteration and cap.
+CAPS = (*UNITS, *(f"caps{key.removeprefix('cap')}" for key in UNITS))
 KEYS = ("id", "gpu", "model", "dataset", "iterations", "slo_ms", *CAPS)
 LARGEST = 1e9  # a cap above this is a slip of the pen
 _NAME = re.compile(r"[A-Za-z0-9._+-]+")

@@ -27,13 +27,10 @@ WATTS: Unit = "W"
 CPU_TIME: Unit = (
     "cpu_s_per_s"  # what a cap may be in: W, or CPU seconds per second where nothing measures power
 )
-SPOKEN: dict[str, str] = {
-    CPU_TIME: "CPU s/s"
-}  # as pages write it, where that is not the unit's name
-NAMED: dict[str, str] = {
-    WATTS: "w",
-    CPU_TIME: "cpu_s_per_s",
-}  # how names of fields end in documents and files of tasks: cap_w
+# As pages write it, where that is not the unit's name.
+SPOKEN: dict[str, str] = {CPU_TIME: "CPU s/s"}
+# How names of fields end in documents and files of tasks: cap_w.
+NAMED: dict[str, str] = {WATTS: "w", CPU_TIME: "cpu_s_per_s"}
 LARGE = 1e300  # a whole number of four hundred digits fits into no float
 # MHz, W or images: what no device has, and a thousandth of it still fits into what a driver takes
 MOST = 1e6

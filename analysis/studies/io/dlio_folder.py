@@ -408,9 +408,10 @@ def _flat(sections: Mapping[object, object], notes: list[str], *, old: bool) -> 
                 )
                 del given[ignored]
         params |= {OLD_NAMES.get(key, key): value for key, value in given.items()}
+    # YAML `off`.
     shuffles = {
         name: "off" for name in ("file_shuffle", "sample_shuffle") if params.get(name) is False
-    }  # YAML `off`
+    }
     return params | shuffles
 
 
@@ -517,9 +518,8 @@ def _rank_files(folder: Path, processes: int) -> list[tuple[int, Path, Path]]:
         for path in folder.parent.iterdir()
         if path != folder and path.is_dir() and not (path / SUMMARY).exists()
     ]
-    siblings.sort(
-        key=lambda sibling: abs(_stamp_s(sibling.name) - _stamp_s(folder.name))
-    )  # nearest in time first
+    # Nearest in time first.
+    siblings.sort(key=lambda sibling: abs(_stamp_s(sibling.name) - _stamp_s(folder.name)))
     shared, result = folder / "per_epoch_stats.json", []
     for rank in range(processes):
         home = next(

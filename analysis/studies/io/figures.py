@@ -91,9 +91,8 @@ def judge(run: IoRun) -> Judged:
     jobs = [job_figures(job, run) for job in job_epochs(run)]
     unknown = _unknown(run)
     objections = list(doubts(run)) if jobs else []
-    objections.sort(
-        key=lambda doubt: (doubt.kind != "degenerate", doubt.refuses != EVERY)
-    )  # reported first
+    # Reported first.
+    objections.sort(key=lambda doubt: (doubt.kind != "degenerate", doubt.refuses != EVERY))
 
     def figure(name: str, column: str, against: Iterable[Doubt]) -> IoFigure:
         values = [value for row in jobs if (value := row[column]) is not None]

@@ -98,9 +98,8 @@ def parts_of(scene: Scene) -> list[IoPart]:
         alike = describe_common([cell.run for cell in cells])
         run = _run_of(scene, origin)
         name = run.run_id if run else Path(origin).name or origin
-        alike = (
-            alike if scene.runs else alike.removeprefix(name).lstrip(", ")
-        )  # a DLIO folder: its workload's
+        # A DLIO folder: its workload's.
+        alike = alike if scene.runs else alike.removeprefix(name).lstrip(", ")
         rows = configurations(cells)
         rows = rows if cells[0].run.block is not None else sorted(rows, key=_natural_order)
         parts.append(

@@ -65,9 +65,8 @@ def findings(study: IoStudy) -> list[str]:
     groups = {state: by_name(members) for state, members in states.items()}
     several = {state: own for state, own in groups.items() if len(own) > 1}
     lines = [_fastest(several or groups), _tweak_sets(study)]
-    return list(
-        chain.from_iterable(lines if several else reversed(lines))
-    )  # else the run is about tweak sets
+    # Else the run is about tweak sets.
+    return list(chain.from_iterable(lines if several else reversed(lines)))
 
 
 def basis(study: IoStudy) -> Iterator[tuple[str, bool]]:
@@ -262,9 +261,8 @@ def answers(analysis: Analysis) -> list[str]:
 
 def _answer(effect: IoEffect, analysis: Analysis) -> str:
     effects, steps, head = len(analysis.findings), len(effect.steps), " × ".join(effect.factors)
-    over = (
-        f"{counted(effects, 'effect')}, {steps} steps" if steps > 1 else f"{effects}"
-    )  # of several steps, one counts per effect
+    # Of several steps, one counts per effect.
+    over = f"{counted(effects, 'effect')}, {steps} steps" if steps > 1 else f"{effects}"
     sure = f"{effect.clearest.n} blocks, p {probability(effect.p_adjusted)} (Holm over {over})"
     step = f"{effect.clearest.name} {change_text(analysis.response, effect.clearest)}"
     if not effect.shown:

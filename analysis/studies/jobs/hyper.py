@@ -214,10 +214,8 @@ def answer(streams: Sequence[Stream], refused: Sequence[str]) -> Answer:
     result = hyper(streams)
     columns: Columns = [
         *(
-            (
-                Column(name, left=True),
-                partial(lambda point, at: point.levels[at], at=at),
-            )  # a point's level of each factor
+            # A point's level of each factor.
+            (Column(name, left=True), partial(lambda point, at: point.levels[at], at=at))
             for at, name in enumerate(result.factors)
         ),
         column("time s\n[95 %]", "time_s", figure),

@@ -269,9 +269,8 @@ def waiting(stream: Stream) -> tuple[np.ndarray, np.ndarray]:
     times = columns(stream)
     known = ~np.isnan(times.submit) & ~times.backwards
     taken = times.taken[known]
-    moments, counts = inside(
-        times.submit[known], taken[~np.isnan(taken)]
-    )  # without a slot: for ever
+    # Without a slot: for ever.
+    moments, counts = inside(times.submit[known], taken[~np.isnan(taken)])
     last = np.flatnonzero(np.diff(moments, append=np.inf) > 0)  # admitted on arrival: no wait
     return moments[last], counts[last]
 

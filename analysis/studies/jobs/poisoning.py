@@ -100,9 +100,8 @@ def poisonings(streams: Sequence[Stream], result: str = ACCURACY) -> list[Poison
 
 def _params(class_: Mapping[str, object]) -> dict[str, object]:
     params = class_.get("params")
-    default = (
-        {POISONED: 0} if class_.get("kind") == FEDERATED else {}
-    )  # its default need not be recorded
+    # Its default need not be recorded.
+    default = {POISONED: 0} if class_.get("kind") == FEDERATED else {}
     return {**default, **(params if isinstance(params, dict) else {})}
 
 

@@ -33,13 +33,8 @@ from analysis.machine import Machines
 from analysis.terms import AGAIN, STOCK, Cell, Refused, Run, Unreadable
 from control.saved import Count, Ordinal
 
-ROWS, STREAM, ATTEMPTS, FAULT, NODES = (
-    "job",
-    "stream",
-    "attempt",
-    "fault",
-    "node",
-)  # of a cell's report
+# Of a cell's report.
+ROWS, STREAM, ATTEMPTS, FAULT, NODES = ("job", "stream", "attempt", "fault", "node")
 CLOSED, DETERMINISTIC = "closed", "deterministic"  # kinds of arrivals
 TIMES = ("submit_s", "admit_s", "start_s", "end_s")
 USED = frozenset({"cpu_s", "throttled_s", "max_rss_mib", "memory_peak_mib", "cores", "memory_mib"})
@@ -58,9 +53,8 @@ Clock = Annotated[float, Meta(ge=-LONGEST, le=LONGEST)]
 Amount = Annotated[float, Meta(ge=0, le=LONGEST)]
 Record = TypeVar("Record")
 Unit = tuple[str, int]  # run and block: what is replicated
-Condition = tuple[
-    tuple[str, str], ...
-]  # what was asked for: parameters and their values, and the tweak set
+# What was asked for: parameters and their values, and the tweak set.
+Condition = tuple[tuple[str, str], ...]
 
 
 class Times(NamedTuple):

@@ -156,12 +156,8 @@ def _class(row: Part, kinds: tuple[str, ...]) -> JobClass:
     return row.made(JobClass, mean_s=means_s)
 
 
-PURPOSES = (
-    "gaps",
-    "classes",
-    "times",
-    "errors",
-)  # in this order for ever: a seed's numbers hang on it
+# In this order for ever: a seed's numbers hang on it.
+PURPOSES = ("gaps", "classes", "times", "errors")
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,12 +31,8 @@ GROUPINGS: dict[str, Callable[[Partition], Key]] = {
     "mixed": lambda partition: len(set(partition.shares)) > 1 or len(set(partition.batches)) > 1,
 }
 CLOCK = "clock"  # the grouping of points other than anchors
-ORDERED = (
-    "share",
-    "batch",
-    "processes",
-    CLOCK,
-)  # groupings whose groups have a smallest and a largest
+# Groupings whose groups have a smallest and a largest.
+ORDERED = ("share", "batch", "processes", CLOCK)
 GUARDED = ("partition", CLOCK)  # groupings that the guard band is learnt from
 MANY = 100  # points: above, scales are not searched again per group, for speed
 THROUGHPUT, POWER = SURFACES[:2]

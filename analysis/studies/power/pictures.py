@@ -380,9 +380,8 @@ def _knob(axes: Axes, rows: pd.DataFrame, color: str) -> None:
 
 LEAST = 2.0  # percent to either side, always in view
 OFFS = SmallPanels(2, above=0.1, tall=2.0, below=0.5, left=0.6, gap=0.1)
-Errors = dict[
-    str, list[tuple[float, float]]
-]  # algorithm → (measured, percent by which more was predicted)
+# Algorithm → (measured, percent by which more was predicted).
+Errors = dict[str, list[tuple[float, float]]]
 
 
 @picture(8, "Predicted and measured", REPORTS=CAPPED)

@@ -335,9 +335,8 @@ def _arm(
 ) -> MeasuredAlgorithm:
     """Return the result of one algorithm's blocks."""
     measured = cells[cells[THROUGHPUT].notna()]
-    own = own.assign(
-        **{figure: own[figure].where(own[figure] > 0) for figure in LOGS}
-    )  # 0 has no logarithm
+    # 0 has no logarithm.
+    own = own.assign(**{figure: own[figure].where(own[figure] > 0) for figure in LOGS})
     means = {
         figure: mean
         for figure in SCALES

@@ -79,10 +79,8 @@ class Powercap:
 TOLERATED = 1.02  # of the cap
 PATIENCE = 5  # iterations above it in a row before the memory clock comes down
 EACH = 5  # iterations at each memory clock that is tried
-LEAST_MHZ, WORTH_MHZ = (
-    5001.0,
-    6000.0,
-)  # memory clocks from the first on are tried, once settled at the second or above
+# Memory clocks from the first on are tried, once settled at the second or above.
+LEAST_MHZ, WORTH_MHZ = (5001.0, 6000.0)
 
 
 class Directcap:

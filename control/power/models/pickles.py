@@ -99,9 +99,8 @@ class _Reader(pickle._Unpickler):  # noqa: SLF001
     def _build(self) -> None:
         pickle._Unpickler.load_build(self)  # type: ignore[attr-defined]  # noqa: SLF001
         built = self.stack[-1]  # type: ignore[attr-defined]
-        if (
-            isinstance(built, Foreign) and built.name == "NumpyArrayWrapper"
-        ):  # joblib writes the array right behind it
+        # Joblib writes the array right behind it.
+        if isinstance(built, Foreign) and built.name == "NumpyArrayWrapper":
             built.content = _content(built.state, self.file)
 
     dispatch[pickle.BUILD[0]] = _build

@@ -30,12 +30,10 @@ from .laws import MemSingle, MemSystem, SmSingle, SmSystem
 from .reference import FEATURES, Ensemble, Reference
 
 if TYPE_CHECKING:
-    Files = Mapping[
-        str, bytes
-    ]  # path below the folder → content, which may be read when it is asked for
-    Stored = tuple[
-        str, dict[str, Any], dict[str, Ensemble]
-    ]  # where it is from, curves and coefficients, regressors
+    # Path below the folder → content, which may be read when it is asked for.
+    Files = Mapping[str, bytes]
+    # Where it is from, curves and coefficients, regressors.
+    Stored = tuple[str, dict[str, Any], dict[str, Ensemble]]
 
 FILE = "fitted_params.json"
 DATASET = "imagenet"
@@ -43,12 +41,13 @@ PLATFORMS = {"3080Ti": "", "A100": "a100"}  # the GPU's part in a set's name
 TREES = {"sm": "sm", "mem": "mem", "throughput": "tput", "power": "pow"}
 CURVES = ("power_params", "sm_kappa", "throughput_params")  # .json
 COEFFICIENTS = ("sm_base_model", "mem_base_model", "mem_system_model")  # .pth
+# .pkl
 REGRESSORS = {
     "sm": "sm_gbr_model",
     "mem": "mem_gbr_model",
     "throughput": "throughput_gbr_model",
     "power": "power_dyn_anchor_gbr",
-}  # .pkl
+}
 
 
 def is_one(files: Files) -> bool:

@@ -66,9 +66,8 @@ def ridge(table: FactorTable, groups: Texts) -> Fitted:
     off = np.zeros(len(ALPHAS))
     for training, test in PredefinedSplit(fold).split():
         centre, level = rows[training].mean(axis=0), seen[training].mean()
-        each = np.tile(
-            seen[training, None] - level, len(ALPHAS)
-        )  # the same target under each penalty
+        # The same target under each penalty.
+        each = np.tile(seen[training, None] - level, len(ALPHAS))
         slopes = ridge_regression(
             rows[training] - centre, each, ALPHAS, solver="svd", check_input=False
         )

@@ -214,9 +214,8 @@ def class_times(rows: Sequence[Measurement], model: str) -> tuple[list[ClassTime
         raise Refused(
             f"{model}: {validated.scored[-1].why or 'it could predict none of the jobs left out'}."
         )
-    raised = (
-        table.measured[known].sum() / held_out[known].sum()
-    )  # Duan's smearing (1983), as a ratio of sums
+    # Duan's smearing (1983), as a ratio of sums.
+    raised = table.measured[known].sum() / held_out[known].sum()
     with many_small_fits():
         (chosen,) = learners(table, [model]).values()
         times = (
