@@ -114,8 +114,8 @@ def same_machine(arms: Sequence[TweakSet], pairs: Iterable[tuple[Cell, Cell]]) -
 
     True if tweak sets are compared, no monitor ran, the requested values were already in force,
     boot tokens came from one boot shared by both, and the workloads' limits were equal. Scripts
-    count by
-    their observed changes: a script that changed no tunable in any cell gets no credit for chance.
+    count by their observed changes: a script that changed no tunable in any cell gets no credit for
+    chance.
     """
     if any(arm.monitor or arm.level_of for arm in arms):
         return False

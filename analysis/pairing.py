@@ -249,8 +249,7 @@ class Pairing:
     `pairs` are complete blocks. If the arms share none, `samples` holds each arm's units, a list of
     cells per unit, and `times` when each was measured (seconds, or places in the order of one run),
     the earliest first; None if drift cancels within each unit, NaN if the time is unknown.
-    `left_out`
-    has the reasons for missing blocks: reason → blocks.
+    `left_out` has the reasons for missing blocks: reason → blocks.
     """
 
     pairs: Sequence[Pair] = ()
@@ -298,9 +297,8 @@ def pair(base: Side, candidate: Side, *, controlled: bool = False) -> Pairing:
     Same run: by block. Same runs: by block in each, and a run is the unit. Different runs: run
     against run, since everything between them is confounded with the arm; the same applies to cells
     of one run whose blocks did not run side by side. Only if each cell is `controlled` by another
-    in
-    its block are cells of two runs informative: by block if the blocks had equal samples, else as
-    two samples.
+    in its block are cells of two runs informative: by block if the blocks had equal samples, else
+    as two samples.
     """
     if base.runs & candidate.runs:
         paired = _by_block(*_beside(base, candidate))

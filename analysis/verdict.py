@@ -33,9 +33,8 @@ def judge(contrast: Comparison, effect: Effect, p_adjusted: float) -> tuple[Verd
 
     improved / regressed: adjusted p below 0.05. equivalent: both one-sided tests below 0.05, that
     is, the 90 % interval lies inside the margin. inconclusive: neither, with the smallest gain that
-    would
-    have been called. not comparable: an arm that changed nothing differs all the same, so no tweak
-    caused it; for a guard, p below `GUARD`.
+    would have been called. not comparable: an arm that changed nothing differs all the same, so no
+    tweak caused it; for a guard, p below `GUARD`.
     """
     if contrast.guard and effect.p < GUARD:
         return "not comparable", (

@@ -41,10 +41,10 @@ def round_adjusted_s(slices_s: Slices, others_cpu_s: Others = ()) -> list[float]
     not move them, and to the faster steps rather than the slower. Places count by their share of
     the time; the result is the mean step time of all arms times what an arm differs from it.
 
-    `others_cpu_s` is what others used of the CPUs in each slice. By how much a step
-    is slower where they use more is one slope for the whole block, and is taken out too: who gets
-    more of them is a matter of chance. Nobody makes a step faster by using the CPUs, and a second
-    that others take holds it up by about a second at most: the rest is noise.
+    `others_cpu_s` is what others used of the CPUs in each slice. By how much a step is slower where
+    they use more is one slope for the whole block, and is taken out too: who gets more of them is a
+    matter of chance. Nobody makes a step faster by using the CPUs, and a second that others take
+    holds it up by about a second at most: the rest is noise.
     """
     return blocks_adjusted_s([(slices_s, others_cpu_s)])[0]
 

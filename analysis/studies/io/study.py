@@ -263,11 +263,9 @@ def _cache(runs: Sequence[IoRun]) -> dict[str, float | None]:
     """Prove the cache state of a configuration, under all tweak sets, which must not change it.
 
     Returns: `epochs` of all runs, the data set's `mib`, and fractions of it. `before_low` and
-        `before_high`
-        are the extremes in memory before an epoch, since one wrong epoch counts; the others are
-        means over all
-        epochs: in memory `after` one, `asked` for by read calls, `fetched` of that from a device,
-            read by the whole machine from the `device`.
+        `before_high` are the extremes in memory before an epoch, since one wrong epoch counts; the
+        others are means over all epochs: in memory `after` one, `asked` for by read calls,
+        `fetched` of that from a device, read by the whole machine from the `device`.
     """
     size = next(
         (

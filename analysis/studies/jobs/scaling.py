@@ -130,8 +130,8 @@ class ScalingArm:
     """One way of scaling, stream by stream, against the choice for each job.
 
     `more_within` is the choice's share of jobs that ran for the target less this arm's; `p` is
-    after Holm over all arms. `node_seconds` is the choice's ÷ this arm's.
-    All are None for the choice itself, and for an arm with other jobs.
+    after Holm over all arms. `node_seconds` is the choice's ÷ this arm's. All are None for the
+    choice itself, and for an arm with other jobs.
     """
 
     name: str

@@ -95,13 +95,11 @@ class Term:
     """One effect.
 
     label, factors, means, level: how a table calls it; the factors that make it up (two for an
-        interaction); what kind of effect it is;
-        the level that it speaks of, of a key its value; null for a factor of another study and for
-        interactions
+        interaction); what kind of effect it is; the level that it speaks of, of a key its value;
+        null for a factor of another study and for interactions
     effect: on the scale of the analysis (log gain, above 0 better, or the response's own unit). Of
-        a main effect: from the first to the
-        last level, on average over the others; of an interaction: by how much the effect of one
-        changes when the other is set
+        a main effect: from the first to the last level, on average over the others; of an
+        interaction: by how much the effect of one changes when the other is set
     se, df, low, high: of `effect`, with its 95 % interval; null where nothing was replicated
     gain, gain_low, gain_high: the same as fractions of speed; null on the raw scale
     coefficient: the same on the coded scale of -1 and +1 (Jain's q: half a main effect, a quarter
@@ -167,9 +165,8 @@ class Effects:
         none) and mean square
     mean, blocks: grand mean on the scale of the analysis, blocks taken off; number of blocks
     resolution, mixed, orthogonal: resolution, where effects are wholly mixed; the largest share of
-        an interaction of two in another
-        key's main effect (a Plackett-Burman design, which only a design file can have); whether
-        effects are independent
+        an interaction of two in another key's main effect (a Plackett-Burman design, which only a
+        design file can have); whether effects are independent
     unestimable, notes: effects that were lost or never there, each with the reason; what a reader
         must know
     again, again_fails: the A/A check (stock-again against stock) in words, and whether it differs

@@ -41,9 +41,8 @@ class Need:
     `df` degrees of freedom; `aa_log_sd`: of pairs that changed nothing, the machine's own noise,
     None without such a pair. `alpha` is the level of the hardest of `family` contrasts (Holm's
     first step). `blocks_low` and `blocks_high` bound `blocks` by the uncertainty of the spread (95
-    %); None is beyond
-    100,000. `mde`: smallest gain found with the goal's power in `mde_blocks`. `block_s`: time of
-    this workload's cells in one block.
+    %); None is beyond 100,000. `mde`: smallest gain found with the goal's power in `mde_blocks`.
+    `block_s`: time of this workload's cells in one block.
     """
 
     study: str
