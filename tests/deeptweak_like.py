@@ -113,9 +113,8 @@ def table(made: Like, first_step: int = 1) -> str:
     lines = [[name for name in HEADER.split(",") if name not in made.without]]
     for at, seconds in enumerate(wall_s):
         step = first_step + at
-        logged = (
-            (step - 1) // 20 * 20
-        )  # the trainer logs every 20 steps here, and a row shows what was logged before it
+        # The trainer logs every 20 steps here, and a row shows what was logged before it.
+        logged = (step - 1) // 20 * 20
         used = 4.7e9 if not made.several_gpus else 3.6e9
         row = {
             "step": step,

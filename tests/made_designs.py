@@ -132,9 +132,8 @@ def designed(kind: str, keys: Keys, points: Mapping[str, On], made: Made = MADE)
         },
         "notes": {PROFILE: keys.notes} if keys.notes else {},
     }
-    if (
-        PROFILE not in points
-    ):  # a tweak set that is taken apart is described even where it is none of the points
+    # A tweak set that is taken apart is described even where it is none of the points.
+    if PROFILE not in points:
         ours["tweaksets"][PROFILE] = ours["tweaksets"]["stock"] | {"requested": []}
     return saved
 

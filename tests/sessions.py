@@ -67,9 +67,8 @@ class Place:
         laid_out = any(
             option.startswith(("--design", "--monitors")) or option == "-n" for option in options
         )
-        fixed += (
-            [] if laid_out else ["--design=matrix"]
-        )  # whole cells: the main job's own design is tested where it is the question
+        # Whole cells: the main job's own design is tested where it is the question.
+        fixed += [] if laid_out else ["--design=matrix"]
         named = {"--monitors": "bench_monitoring_overhead.py", "--io-": "bench_io_patterns.py"}
         benchmark = next(
             (

@@ -17,9 +17,8 @@ from typing import Any
 import numpy as np
 
 JSON = dict[str, Any]
-START = datetime(2026, 1, 1, tzinfo=UTC) - timedelta(
-    minutes=10
-)  # of a run of seed 0: seeds follow each other in time
+# Of a run of seed 0: seeds follow each other in time.
+START = datetime(2026, 1, 1, tzinfo=UTC) - timedelta(minutes=10)
 
 
 @dataclass(frozen=True)

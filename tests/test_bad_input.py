@@ -194,18 +194,16 @@ def test_benchmarks_are_never_collected_unless_named(
     place: Place, arguments: tuple[str, ...]
 ) -> None:
     """They change a kernel."""
-    folders = [
-        f"--ignore={path}" for path in (HOUSE / "tests").iterdir() if path.is_dir()
-    ]  # which would take half a minute to collect
+    # Which would take half a minute to collect.
+    folders = [f"--ignore={path}" for path in (HOUSE / "tests").iterdir() if path.is_dir()]
     plugins = ("-p", "no:cacheprovider", "-p", "no:syrupy")
     done = place.call(
         sys.executable, "-m", "pytest", "--collect-only", "-q", *plugins, *folders, *arguments
     )
     assert done.code == 0, done.out
     assert done.lines("tests/test_cells.py::")
-    assert not [
-        line for line in done.lines("benchmarks/") if line.startswith("benchmarks/")
-    ]  # some tests are named after a command
+    # Some tests are named after a command.
+    assert not [line for line in done.lines("benchmarks/") if line.startswith("benchmarks/")]
 
 
 def test_from_the_folder_of_the_benchmarks_too(place: Place) -> None:

@@ -183,9 +183,8 @@ def test_doctor_says_of_every_tweak_set_whether_it_can_be_applied(
 ) -> None:
     """The answer first, then what cannot be done here; what is fine is one line at the end."""
     done = command("doctor")
-    answer = {0: "A run can start. ", 2: "No run can start. "}[
-        done.code
-    ]  # 2 where a run holds this machine
+    # 2 where a run holds this machine.
+    answer = {0: "A run can start. ", 2: "No run can start. "}[done.code]
     assert done.out.startswith(answer)
     marks = re.findall(r"(?m)^\[ +(\w+) +\]", done.out)
     assert marks == sorted(marks, key=["no", "warn", "ok"].index)

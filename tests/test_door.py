@@ -398,9 +398,8 @@ def test_an_installed_wheel_measures_a_script_where_there_is_no_repository(tmp_p
         check=True,
     )
     [site] = environment.glob("lib/python*/site-packages")
-    (site / "lent.pth").write_text(
-        sysconfig.get_path("purelib")
-    )  # of which `.pth` files, that of this repository too, are not read
+    # Of which `.pth` files, that of this repository too, are not read.
+    (site / "lent.pth").write_text(sysconfig.get_path("purelib"))
     (tmp_path / "train.py").write_text(TRAIN)
     place = Place(tmp_path)
     deeptweak = str(environment / "bin/deeptweak")

@@ -53,9 +53,8 @@ def test_what_a_page_quotes_is_what_the_command_prints(
 ) -> None:
     """To the letter, from the repository's saved runs: an edited or foreign table is found."""
     monkeypatch.chdir(ROOT)
-    monkeypatch.setattr(
-        "analysis.answer.JUDGE", NAME
-    )  # the command of `next:`, as a user who started `deeptweak` sees it
+    # The command of `next:`, as a user who started `deeptweak` sees it.
+    monkeypatch.setattr("analysis.answer.JUDGE", NAME)
     lines = None
     if "|" in command:  # … | head -11
         *command, _, _, count = command

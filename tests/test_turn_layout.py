@@ -186,9 +186,8 @@ def test_what_blocks_show_is_what_they_were_made_of() -> None:
     ]
     shown = seen(blocks, {"stock", "stock-again"})
     assert shown
-    assert shown.start_s == pytest.approx(
-        0.5, abs=1e-6
-    )  # not that of the first, which waits for an import
+    # Not that of the first, which waits for an import.
+    assert shown.start_s == pytest.approx(0.5, abs=1e-6)
     assert shown.switch_s == pytest.approx(0.004, rel=0.01)
     assert shown.step_s == pytest.approx(0.05, rel=0.02)
     assert shown.step_sd == pytest.approx(0.1, rel=0.05)

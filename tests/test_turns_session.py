@@ -102,9 +102,8 @@ def test_a_whole_run_is_saved_read_and_judged(place: Place) -> None:
         )
         telemetry = record["telemetry"]
         assert telemetry["summary"]["process_rss_bytes_mean"] > 0, telemetry["missing"]
-        assert (
-            telemetry["summary"]["cpu_busy_percent_mean"] >= 0
-        )  # in hundredths of a second an idle machine may do nothing
+        # In hundredths of a second an idle machine may do nothing.
+        assert telemetry["summary"]["cpu_busy_percent_mean"] >= 0
         assert telemetry["samples"] >= 16, "eight slices, each from mark to mark"
         assert record["limits"]["nofile"][0] == 512 or record["tweakset"] != "limited"
         assert record["tweak"]["observed"] == (
@@ -142,9 +141,8 @@ def test_of_an_unfinished_block_nothing_is_kept(place: Place) -> None:
     options = ("--design=turns", "--tweaks=memory-overcommit", "--blocks=2", "--steps=8")
     assert place.run(*options).code == 0
     (progress,) = (place.storage / "progress").glob("*.jsonl")
-    *lines, _ = progress.read_text().splitlines(
-        keepends=True
-    )  # as if it had been killed before the last cell was written down
+    # As if it had been killed before the last cell was written down.
+    *lines, _ = progress.read_text().splitlines(keepends=True)
     progress.write_text("".join(lines))
     done = place.run(*options, "--resume", "--benchmark-save=one")
     assert done.code == 0, done.out

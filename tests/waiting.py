@@ -72,6 +72,5 @@ def children(pid: int) -> list[int]:
 
 def cpu_s(pid: int) -> float:
     """CPU seconds of a process so far."""
-    return time.clock_gettime(
-        (~pid << 3) | 2
-    )  # the id of another process's clock, as clock_getcpuclockid(3) makes it
+    # The id of another process's clock, as clock_getcpuclockid(3) makes it.
+    return time.clock_gettime((~pid << 3) | 2)

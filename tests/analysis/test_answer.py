@@ -317,9 +317,8 @@ def test_no_word_is_broken(run: Path, command: str, monkeypatch: pytest.MonkeyPa
                 if not line.startswith("next: ")
             ]
             assert max(map(len, lines)) <= width
-            long = " ".join(
-                word for word in words if len(word) > width // 2
-            )  # a name that may be broken between its parts
+            # A name that may be broken between its parts.
+            long = " ".join(word for word in words if len(word) > width // 2)
             assert [
                 word
                 for line in lines

@@ -274,9 +274,8 @@ def test_blocks_whose_cells_did_not_run_side_by_side_are_no_pairs() -> None:
         compare(from_json(saved_run(replace(made, seed=seed)), "run.json"))[0] for seed in range(20)
     ]
     assert {one.primary.design for one in found if one.primary} == {"two-sample"}
-    assert (
-        sum(one.verdict in {"improved", "regressed"} for one in found) <= 4
-    )  # 99 % band of 20 at 5 %
+    # 99 % band of 20 at 5 %.
+    assert sum(one.verdict in {"improved", "regressed"} for one in found) <= 4
 
 
 def test_relative_to_a_common_control_drift_between_runs_cancels() -> None:

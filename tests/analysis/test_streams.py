@@ -146,9 +146,8 @@ def test_an_odd_name_is_refused(
     for command, words in COMMANDS.items():
         for name in ODD[1:] if command == "plan" else ODD:
             line = refused(capsys, command, *words, name, *([name] if command == "gate" else []))
-            complaints.setdefault(name[:20], set()).add(
-                line.partition(" Invalid pattern")[0]
-            )  # the rest is Python's
+            # The rest is Python's.
+            complaints.setdefault(name[:20], set()).add(line.partition(" Invalid pattern")[0])
     assert complaints == snapshot
 
 
@@ -196,9 +195,8 @@ def test_a_locked_folder_is_a_line(
 
     monkeypatch.setattr("pathlib.Path.stat", locked)
     line = refused(capsys, "history", pattern.replace("{locked}", str(tmp_path / "locked")))
-    assert "Permission denied" in line or (
-        "*" in pattern and "can be seen" in line
-    )  # a pattern of Python 3.13 passes over what is locked
+    # A pattern of Python 3.13 passes over what is locked.
+    assert "Permission denied" in line or ("*" in pattern and "can be seen" in line)
 
 
 def test_links_in_a_circle_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

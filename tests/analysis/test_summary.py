@@ -225,9 +225,8 @@ def test_a_name_is_no_formula_to_a_spreadsheet() -> None:
     made = from_json(saved_run(replace(MADE, workloads=names)), "run")
     lines = list(csv.DictReader(StringIO(as_csv.render(answer(rows_of([made]))))))
     assert {line["workload"] for line in lines} == {f"'{name}" for name in names}
-    assert all(
-        float(line["throughput_samples_per_s"]) > 0 for line in lines
-    )  # a number stays one, below 0 too
+    # A number stays one, below 0 too.
+    assert all(float(line["throughput_samples_per_s"]) > 0 for line in lines)
 
 
 def test_markdown_has_a_table_for_each_workload(

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from tests.cluster.rig.clients import Client
 
 
+# Fixtures.
 __all__ = [
     "cluster",
     "here",
@@ -37,7 +38,7 @@ __all__ = [
     "place",
     "skyhook_operator",
     "streams",
-]  # fixtures
+]
 REFERENCE = Path(__file__).parents[3] / "shared" / "reference"
 
 

@@ -110,9 +110,8 @@ def to_cluster(kubeconfig: Path, folder: Path) -> Iterator[tuple[Line, Path]]:
     address = urlsplit(cluster["server"])
     assert address.hostname is not None
     line = Line(address.hostname, address.port or 443)
-    named = cluster.get(
-        "tls-server-name", address.hostname
-    )  # the certificate is the server's, whatever the way to it
+    # The certificate is the server's, whatever the way to it.
+    named = cluster.get("tls-server-name", address.hostname)
     over = folder / "over-the-line.kubeconfig"
     altered(
         kubeconfig,

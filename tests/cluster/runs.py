@@ -260,9 +260,8 @@ def place_for(here: Here, folder: Path, namespace: str) -> Iterator[ClusterPlace
             yield place
             place.clear_up()
             after = place.traces()
-            if (
-                after != before
-            ):  # one failure is enough: the next test is to find nothing of this one
+            # One failure is enough: the next test is to find nothing of this one.
+            if after != before:
                 stack.callback(lambda: print(place.restore().out))
             assert after == before, {
                 what: after[what] for what in after if after[what] != before[what]

@@ -171,9 +171,8 @@ def is_agent(pid: int) -> bool:
         arguments = Path(f"/proc/{pid}/cmdline").read_text().split("\0")
     except OSError:
         return False
-    return (
-        AGENT in arguments
-    )  # of one that has ended, and that nobody has waited for, the kernel says nothing
+    # Of one that has ended, and that nobody has waited for, the kernel says nothing.
+    return AGENT in arguments
 
 
 def main() -> int:

@@ -140,9 +140,8 @@ def test_it_really_changes_the_node_and_puts_it_back(
     assert effects.changed == {SWAPPINESS: (found, other(found))}
     assert read(witness, SWAPPINESS) == other(found)
     assert json.loads(begun["begin"])["before"][SWAPPINESS] == found
-    journal = read(
-        witness, f"/proc/self/root{JOURNAL}"
-    )  # a path of the pod: the node's folder is mounted there
+    # A path of the pod: the node's folder is mounted there.
+    journal = read(witness, f"/proc/self/root{JOURNAL}")
     assert begun["begin"].startswith(journal[:10000])
     result = from_json(Restored, agent.ask("restore"))
     assert (result.back, result.stuck) == ({SWAPPINESS: (other(found), found)}, {})
@@ -280,10 +279,8 @@ def test_killed_with_its_settings_in_force_the_next_one_puts_them_back(
     The next one has the same name.
     """
     pod = manifest()
-    with (
-        turn(),
-        Agent(cluster, pod, patience_s=PATIENCE_S) as first,
-    ):  # nobody else has the machine before it is put back
+    # Nobody else has the machine before it is put back.
+    with turn(), Agent(cluster, pod, patience_s=PATIENCE_S) as first:
         found, ours = in_force(first)
         os.kill(process_of(first), signal.SIGKILL)
         with pytest.raises(AgentLost, match="exit code 137"):

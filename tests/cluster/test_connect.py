@@ -294,9 +294,8 @@ def test_in_a_pod_its_service_account_is_used(
         "containers": [container],
     }
     server = urlsplit(admin.server)
-    if (
-        server.hostname == "127.0.0.1"
-    ):  # this machine's own cluster has no service network: the way is the host's
+    # This machine's own cluster has no service network: the way is the host's.
+    if server.hostname == "127.0.0.1":
         place = {
             "KUBERNETES_SERVICE_HOST": server.hostname,
             "KUBERNETES_SERVICE_PORT": str(server.port),

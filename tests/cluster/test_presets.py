@@ -174,9 +174,10 @@ def test_the_trainers_last_line() -> None:
         }
         assert found.window_s == 100.5
     assert training(["{'loss': 1.7, 'epoch': 0.5}", "train_loss=0.5"]) is None
+    # Taken up from a checkpoint.
     last = training(
         ["{'train_runtime': 1.0}", "{'train_runtime': 10.0, 'train_loss': nan, 'epoch': 1.0}"]
-    )  # taken up from a checkpoint
+    )
     assert last is not None
     assert last.metrics == {"train_runtime_s": 10.0, "epochs": 1.0}
     assert last.missing["train_loss"] == "the trainer reported no finite train_loss"

@@ -244,9 +244,8 @@ Step = tuple[str, str, Object, float] | float  # an event and when it came, or a
 
 
 Client = type[SkyhookProgress | JobProgress | WorkspaceProgress]
-Story = tuple[
-    list[Step], list[str], str
-]  # steps, what is thought after each, and the last reason: a whole sentence, or its beginning
+# Steps, what is thought after each, and the last reason: a whole sentence, or its beginning.
+Story = tuple[list[Step], list[str], str]
 
 
 GOING = {"deletionTimestamp": "2026-01-01T00:00:00Z"}

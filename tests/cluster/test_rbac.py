@@ -278,10 +278,8 @@ def test_placement_lease_journal_and_cleaning_need_no_more(
     """Carried out with the file's rights, from the choice of a node to the last mark taken away."""
     cluster = allowed(documents("skyhook"))
     free, left_out = candidates(cluster, f"bare={cluster.namespace}")
-    assert (free, list(left_out)) == (
-        [],
-        [node],
-    )  # it carries a mark: the operator's resources were looked at
+    # It carries a mark: the operator's resources were looked at.
+    assert (free, list(left_out)) == ([], [node])
     assert TWEAK in left_out[node]
     with NodeLease(cluster, RUN_ID, node):
         journal = Journal(cluster, RUN_ID, node).open()

@@ -38,9 +38,8 @@ def test_a_cluster_goes_with_a_process_that_is_killed(tmp_path: Path) -> None:
         borrower.kill()
     assert said, (tmp_path / "said").read_text()
     cluster = places.Cluster(Path(said).parent)
-    until(
-        lambda: not cluster.folder.exists(), "it did not end", within_s=1200
-    )  # it waits for the kernel, which other tests hold
+    # It waits for the kernel, which other tests hold.
+    until(lambda: not cluster.folder.exists(), "it did not end", within_s=1200)
     assert not [folder for folder in node.cgroups(cluster) if folder.exists()]
     assert not Path("/sys/class/net", cluster.bridge).exists()
     mark = f"{places.MARK}={cluster.folder}".encode()

@@ -91,9 +91,8 @@ def test_a_factor_of_two_in_the_rate_is_one_in_the_verdict(saved: tuple[str, Pat
     assert found.primary_metric == Metric("rate_median_per_s", "higher", "B")
     assert found.primary is not None
     assert found.primary.gain == pytest.approx(1.0, abs=0.01)
-    assert (
-        found.second is None
-    )  # our clock's throughput is that of a program that runs for a set time
+    # Our clock's throughput is that of a program that runs for a set time.
+    assert found.second is None
     shown = text.render(answer_of([guard, found], [run]))
     if guard.verdict == "not comparable":  # in one run of a hundred two equal arms differ by chance
         return

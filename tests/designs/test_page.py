@@ -48,9 +48,8 @@ def test_so_many_settings_fit_into_so_many_runs(roman: str, resolution: int) -> 
         most: max(count for count, own in runs.items() if own <= most)
         for most in (8, 16, 32, MOST_RUNS)
     }
-    once = {
-        number: most for most, number in reversed(fits.items())
-    }  # in no more runs than it takes
+    # In no more runs than it takes.
+    once = {number: most for most, number in reversed(fits.items())}
     assert said[1].split(", ") == [
         str(number) if once[number] == most else "–" for most, number in fits.items()
     ]

@@ -274,9 +274,8 @@ def test_each_data_set_is_whole_and_says_so(tmp_path: Path) -> None:
     made = ensure(SETS, tmp_path, said.append)
     assert sets_in(tmp_path) == sorted(spec.folder_name for spec in SETS)
     assert [check(tmp_path / spec.folder_name, spec) for spec in SETS] == list(made.values())
-    assert sum("is ready" in line for line in said) == len(
-        SETS
-    )  # a slow machine is told of parts in between
+    # A slow machine is told of parts in between.
+    assert sum("is ready" in line for line in said) == len(SETS)
 
 
 def test_a_data_set_that_is_there_is_verified_and_left_alone(tmp_path: Path) -> None:

@@ -17,10 +17,8 @@ from fixtures.studies.io.formats import Samples
 from fixtures.terms import Refused
 
 EVERY = formats.names()
-LIBRARIES = {
-    "hdf5": "h5py",
-    "tfrecord": "tfrecord",
-}  # those of the workloads; the others come with the harness
+# Those of the workloads; the others come with the harness.
+LIBRARIES = {"hdf5": "h5py", "tfrecord": "tfrecord"}
 NEEDING = {
     name: pytest.param(name, marks=pytest.mark.needs(LIBRARIES[name]))
     if name in LIBRARIES

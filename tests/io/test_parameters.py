@@ -258,9 +258,8 @@ GIVEN = st.fixed_dictionaries(
 
 
 @given(GIVEN)
-@example(
-    {"checkpoint": "off", "model": "bert", "num_files_train": "4"}
-)  # its schedule falls into so long a run
+# Its schedule falls into so long a run.
+@example({"checkpoint": "off", "model": "bert", "num_files_train": "4"})
 def test_anything_is_completed_or_refused_and_what_is_complete_is_a_fixed_point(
     given_: dict[str, str],
 ) -> None:

@@ -336,10 +336,8 @@ def test_jobs_that_never_end_are_told_with_the_time_for_which_they_were_waited_f
     told = run(folder=tmp_path, jobs=3, rate_per_s=100, work=10000, patience_s=0.5)
     outcomes = sorted(row["outcome"] for row in told["job"])
     assert outcomes[2] == "never started"
-    assert set(outcomes[:2]) <= {
-        "never ended",
-        "never started",
-    }  # whether the first two began in time the machine decides
+    # Whether the first two began in time the machine decides.
+    assert set(outcomes[:2]) <= {"never ended", "never started"}
     assert all(row["end_s"] is None for row in told["job"])
     assert all(0.5 <= step["wall_s"] < 10000 for step in told["step"])
     assert job_stream.JobStream.summary({"job": told["job"]}).endswith("3 of 3 jobs not done")

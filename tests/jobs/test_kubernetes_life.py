@@ -243,11 +243,8 @@ def test_checkpoints_come_once_whichever_connection_tells_them_and_before_the_en
     )
     one = lives(lines=lines)
     one.pod(1.0, "MODIFIED", pod(running()))
-    for line in (
-        lines[0],
-        lines[1],
-        lines[0],
-    ):  # a reopened log begins at its first line
+    # A reopened log begins at its first line.
+    for line in (lines[0], lines[1], lines[0]):
         one.checkpoint(2.0, NAME, line)
     events = one.pod(3.0, "MODIFIED", pod(ended(message=said()), phase="Succeeded"))
     assert [(event.what, event.done_work) for event in events] == [

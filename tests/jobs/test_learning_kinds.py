@@ -68,10 +68,8 @@ def test_a_job_ends_with_the_epoch_that_reaches_its_accuracy(tmp_path: Path) -> 
     assert found["epochs"] < 10
     assert found["time_to_accuracy_s"] > found["startup_s"]
     never = ran(tmp_path, "train", {**SMALL, "lr": 1e-6, "accuracy": 1.0}, work=100)
-    assert (never["images"], "time_to_accuracy_s" in never) == (
-        128,
-        False,
-    )  # the last batch of 64 is whole
+    # The last batch of 64 is whole.
+    assert (never["images"], "time_to_accuracy_s" in never) == (128, False)
 
 
 @pytest.mark.parametrize("optimiser", ["sgd", "momentum", "adam"])

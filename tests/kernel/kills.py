@@ -62,9 +62,8 @@ def kill_once(
     pid = os.fork()
     if pid == 0:
         with contextlib.suppress(BaseException):
-            LIBC.prctl(
-                PR_SET_PDEATHSIG, signal.SIGKILL
-            )  # whatever becomes of the test, no cycle goes on
+            # Whatever becomes of the test, no cycle goes on.
+            LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
             while True:
                 cycle()
         os._exit(1)
@@ -254,9 +253,8 @@ def real_kernel_kills(folder: Path, kills: int = 200) -> None:
 
 if __name__ == "__main__":
     stop_like_ctrl_c()
-    LIBC.prctl(
-        PR_SET_PDEATHSIG, signal.SIGTERM
-    )  # the tests hold the kernel: it ends with them, and puts back what is in force
+    # The tests hold the kernel: it ends with them, and puts back what is in force.
+    LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
     kill_many, where = (
         {"fake_root": fake_root_kills, "real_kernel": real_kernel_kills}[sys.argv[1]],
         Path(sys.argv[2]),

@@ -52,10 +52,8 @@ def test_two_hundred_kills_on_the_real_kernel(tmp_path: Path) -> None:
 def test_killed_runs_on_the_real_kernel(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """More than two hundred kills over all kinds; after each, no trace remains."""
     monkeypatch.setenv(LENT, str(os.getpid()))
-    with (
-        tempfile.TemporaryDirectory() as folder,
-        alone(kind) as before,
-    ):  # where another user can read
+    # Where another user can read.
+    with tempfile.TemporaryDirectory() as folder, alone(kind) as before:
         Path(folder).chmod(0o755)
         kill(kind, Path(folder), ROUNDS[kind][0], "killed_runs", before)
 

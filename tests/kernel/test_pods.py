@@ -160,9 +160,8 @@ def test_a_step_of_our_package_is_known_by_the_folder_that_all_it_starts_has(
     for pid, variable in others.items():
         process(tmp_path, pid, ID, "sleep 45", 10)
         (tmp_path / f"proc/{pid}/environ").write_text(f"HOME=/root\0{variable}\0")
-    (tmp_path / "proc/400/cgroup").write_text(
-        "0::/user.slice/user-0.slice/session-1.scope\n"
-    )  # somebody looks into its folder
+    # Somebody looks into its folder.
+    (tmp_path / "proc/400/cgroup").write_text("0::/user.slice/user-0.slice/session-1.scope\n")
     (tmp_path / "proc/500").mkdir()  # gone between listing and reading
     pods.refuse_steps(tmp_path)
     process(tmp_path, 600, ID, "sleep 45", 10)

@@ -217,10 +217,8 @@ def test_three_hundred_kills_on_a_fake_root(fake: FakeRoot) -> None:
             {},
             False,
         ), number
-        if number >= 300 and phases >= {
-            "switching",
-            "applied",
-        }:  # on a busy machine some moment comes later
+        # On a busy machine some moment comes later.
+        if number >= 300 and phases >= {"switching", "applied"}:
             break
 
 

@@ -130,9 +130,8 @@ def test_it_runs_and_what_it_cost_is_told(name: str, tmp_path: Path, trace: str)
     )
     assert told["wall_s"] >= found["usage"]["steps_wall_s"] >= 40 * 0.05
     assert (told["cpu_s"] is None) == (known.kind == "inside")
-    assert (
-        told["samples"] is None or told["samples"] > 0 or name == "perf_record"
-    )  # whose timer stands while the workload sleeps
+    # Whose timer stands while the workload sleeps.
+    assert told["samples"] is None or told["samples"] > 0 or name == "perf_record"
     assert trace
 
 

@@ -67,9 +67,8 @@ def test_it_tells_functions_and_primitive_calls(tmp_path: Path) -> None:
         "functions": len(stats.get_stats_profile().func_profiles),
         "primitive_calls": vars(stats)["prim_calls"],
     }
-    assert (
-        vars(stats)["total_calls"] > vars(stats)["prim_calls"] >= 5
-    )  # fibonacci, sorted and three times abs
+    # Fibonacci, sorted and three times abs.
+    assert vars(stats)["total_calls"] > vars(stats)["prim_calls"] >= 5
 
 
 def test_other_threads_are_in_it_from_python_3_12_on(tmp_path: Path) -> None:

@@ -81,9 +81,8 @@ def test_the_cpus_have_no_clocks_and_say_so(job: Job) -> None:
     if backend.probe.power_source == "none":
         assert seen.energy_j is None
         assert seen.draw
-        assert (
-            statistics.median(value for _, value in seen.draw) < 3
-        )  # CPU seconds per second: these tenants sleep
+        # CPU seconds per second: these tenants sleep.
+        assert statistics.median(value for _, value in seen.draw) < 3
     assert seen.sm_mhz is None
     assert not list(job.scratch.iterdir())
 

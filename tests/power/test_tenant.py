@@ -111,9 +111,8 @@ def test_a_point_of_a_profile_is_a_row_of_a_trace(tmp_path: Path) -> None:
     assert (row["p_list"], row["b_list"], row["outcome"]) == ([25, 25], [2, 2], "measured")
     assert row["throughput_total"] == pytest.approx(sum(row["images"]) / row["measured_s"])
     assert row["measured_s"] == pytest.approx(1.0)
-    assert (
-        0 < row["cpu_s_per_s"] < 1.5
-    )  # two times a quarter of the cores at most; the machine may have two
+    # Two times a quarter of the cores at most; the machine may have two.
+    assert 0 < row["cpu_s_per_s"] < 1.5
     assert all(
         p50 <= p99 for p50, p99 in zip(row["latency_p50_ms"], row["latency_p99_ms"], strict=True)
     )

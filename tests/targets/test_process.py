@@ -368,9 +368,8 @@ all_steps()
     assert result.error is None
     # A dying process gives back its memory first and its files next.
     files: list[Path] = []
-    with contextlib.suppress(
-        FileNotFoundError, ProcessLookupError, PermissionError
-    ):  # ending, for who is not root
+    # Ending, for who is not root.
+    with contextlib.suppress(FileNotFoundError, ProcessLookupError, PermissionError):
         files = list(Path(f"/proc/{result.facts['pid']}/fd").iterdir())
     assert files == []
 

@@ -302,9 +302,8 @@ def test_the_summary_is_of_the_window_and_the_columns_of_the_whole_cell(sampler:
         min(at for at in times if at >= until_s),
     )
     used_s = seen.summary["process_cpu_percent_mean"] / 100 * (last_s - first_s)
-    assert (
-        0.25 < used_s < time.process_time() - first_cpu_s + 0.05
-    )  # this process has other threads
+    # This process has other threads.
+    assert 0.25 < used_s < time.process_time() - first_cpu_s + 0.05
 
 
 def test_processes_that_take_turns_each_have_their_own_processor_time(sampler: Sampler) -> None:

@@ -27,12 +27,10 @@ class Machine:
     """A machine where the first setting gains 10 %; a session uses its time, after a wait."""
 
     waits_s: float = 0.0
-    interrupts: list[str] = field(
-        default_factory=list
-    )  # labels of heats that are interrupted halfway, once each
-    broken: list[str] = field(
-        default_factory=list
-    )  # labels of heats that do not put the machine back
+    # Labels of heats that are interrupted halfway, once each.
+    interrupts: list[str] = field(default_factory=list)
+    # Labels of heats that do not put the machine back.
+    broken: list[str] = field(default_factory=list)
     now_s: float = 0.0
     given_s: dict[str, list[float]] = field(default_factory=dict)
 

@@ -221,9 +221,8 @@ def test_each_line_of_a_tuned_profile_is_accounted_for(tmp_path: Path, machine: 
         32: [f"[bootloader]: {only}"],
         37: ["[sysctl.arm] applies only under uname_regex, which is not evaluated here"],
     }
-    assert (
-        bare.read(path, machine).name == tmp_path.name
-    )  # each profile's file is called tuned.conf
+    # Each profile's file is called tuned.conf.
+    assert bare.read(path, machine).name == tmp_path.name
 
 
 def test_yaml_that_has_two_meanings_is_left_out(tmp_path: Path, machine: Tunables) -> None:
@@ -407,9 +406,8 @@ def test_list_shows_what_becomes_of_each_line(tmp_path: Path) -> None:
         "kernel.modules_disabled=1\n"
     )
     path = written(tmp_path, text)
-    lines = [
-        line for line in details([str(path)]) if "swappiness" not in line
-    ]  # whether this user may set it
+    # Whether this user may set it.
+    lines = [line for line in details([str(path)]) if "swappiness" not in line]
     assert lines[:6] == [
         "  line 1: -net.ipv4.conf.all.rp_filter",
         "    keeps net.ipv4.conf.all.rp_filter out of patterns",

@@ -61,9 +61,8 @@ def holds(profile: TweakSet, levels: dict[str, str | None]) -> TweakSet:
     found = derived(profile, levels, f"{profile.name}.x")
     assert (asked(found.tweaks), ran(found.scripts)) == expected(profile, levels)
     again = parse(operators(found), found.name)
-    of_operator = asked(
-        t for t in found.tweaks if t.kind not in process.KINDS
-    )  # the workload's own are nothing to it
+    # The workload's own are nothing to it.
+    of_operator = asked(t for t in found.tweaks if t.kind not in process.KINDS)
     assert (asked(again.tweaks), ran(again.scripts)) == (of_operator, ran(found.scripts))
     assert found.path is None
     return found

@@ -152,9 +152,8 @@ def test_without_base_the_untouched_one_is_the_baseline_else_the_first(
 def test_columns_have_our_names_and_units(tmp_path: Path) -> None:
     cell = one(tmp_path, Like("base", written_mib=300.0))
     assert cell.series["gpu0_mem_used_bytes"][0] == 4.7e9
-    assert (
-        cell.series["disk_written_since_boot_bytes"][0] == 300 * 2**20
-    )  # the column says MB and means MiB
+    # The column says MB and means MiB.
+    assert cell.series["disk_written_since_boot_bytes"][0] == 300 * 2**20
     assert cell.telemetry["disk_written_bytes_total"] == pytest.approx(0.1 * 59 * 2**20)
     assert cell.series["swap_used_bytes"] == (0.0,) * 60  # a measured 0
     assert cell.facts == {"parameters": 2_000_000, "trainable_parameters": 4_000}

@@ -17,9 +17,8 @@ from analysis.load import from_json, load
 from analysis.terms import Unreadable
 from control.saved import LONGEST_S
 
-HERE = (
-    Path(__file__).parent / "other_tools"
-)  # as hyperfine 1.15, google-benchmark 1.7 and asv 0.6 wrote them on one machine
+# As hyperfine 1.15, google-benchmark 1.7 and asv 0.6 wrote them on one machine.
+HERE = Path(__file__).parent / "other_tools"
 EXPORTS = Path(__file__).parents[2] / "command/recordings/exports"  # as AIPerf 0.13 wrote them
 TURNS = Path(__file__).parents[3] / "data/runs/turns_2026-11-25_amd-epyc-2cpu.json"
 # The field names of AIPerf 0.3's export, with invented numbers: measuring needs a server.

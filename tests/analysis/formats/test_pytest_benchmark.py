@@ -94,11 +94,8 @@ def old(version: str) -> JSON:
     saved["version"] = version
     if version < "5":
         saved["datetime"] = "2019-03-01T10:00:00.000001"  # UTC, unsaid
-        saved["machine_info"]["cpu"] = {
-            "brand": "Made-up CPU",
-            "hz_actual": "2.5 GHz",
-            "count": 8,
-        }  # cpuinfo before 6
+        # cpuinfo before 6
+        saved["machine_info"]["cpu"] = {"brand": "Made-up CPU", "hz_actual": "2.5 GHz", "count": 8}
     if version < "3.2":
         del saved["machine_info"]["cpu"]
         for one in saved["benchmarks"]:

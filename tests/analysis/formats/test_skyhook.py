@@ -121,9 +121,10 @@ def test_refusals(tmp_path: Path, snapshot: SnapshotAssertion) -> None:
     for name, text in NO_MANIFEST.items():
         with pytest.raises(Unreadable) as refused:
             skyhook.read(written(tmp_path, text))
+        # What the parser says is its own.
         messages[name] = re.sub(
             r"YAML \(.*\)", "YAML (…)", str(refused.value).replace(f"{tmp_path}/", "")
-        )  # what the parser says is its own
+        )
         assert "\n" not in messages[name]
     assert messages == snapshot
 

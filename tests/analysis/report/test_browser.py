@@ -300,9 +300,8 @@ def test_it_can_be_printed(browser: Browser, report: Path) -> None:
         printed = page.pdf(format="A4")
         assert printed.startswith(b"%PDF")
         page.emulate_media(media="print")
-        page.set_viewport_size(
-            {"width": 688, "height": 1000}
-        )  # what is left of an A4 page between the margins
+        # What is left of an A4 page between the margins.
+        page.set_viewport_size({"width": 688, "height": 1000})
         assert page.evaluate("look.cut()") == []
         assert [
             hint for hint in page.locator(".hint").all() if hint.is_visible()

@@ -81,9 +81,8 @@ def test_the_published_toy_series_has_one_change_with_the_published_evidence() -
     assert point.student_t == pytest.approx(-31.3763, rel=1e-6)
     assert point.df == 18
     assert point.student_p == pytest.approx(3.6e-17, rel=0.01)
-    assert point.shift == pytest.approx(
-        np.mean(TOY[10:]) - np.mean(TOY[:10]), abs=0.005
-    )  # 1.12 is pulled in
+    # 1.12 is pulled in.
+    assert point.shift == pytest.approx(np.mean(TOY[10:]) - np.mean(TOY[:10]), abs=0.005)
     assert point.low < point.shift < point.high < 0
     assert change_points(TOY).p < 1e-6
 

@@ -21,10 +21,8 @@ import pytest
 
 HOUSE = Path(__file__).parents[3]
 PATIENCE_S = 600  # another session's stand-in may have the cluster for so long
-HOST_FOLDERS = (
-    Path("/var/lib/skyhook"),
-    Path("/var/log/skyhook"),
-)  # what package pods leave on a node that is this machine
+# What package pods leave on a node that is this machine.
+HOST_FOLDERS = (Path("/var/lib/skyhook"), Path("/var/log/skyhook"))
 
 
 class StandIn:

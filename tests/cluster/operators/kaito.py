@@ -40,9 +40,8 @@ class Operator:
     fault: str | None = None
     speed: float = 1.0
     events: queue.Queue[str] = field(default_factory=queue.Queue)
-    since: dict[str, float] = field(
-        default_factory=dict
-    )  # uid + what → the moment it was first seen
+    # uid + what → the moment it was first seen.
+    since: dict[str, float] = field(default_factory=dict)
 
     def run(self) -> None:
         for path in (

@@ -106,9 +106,8 @@ class Leftovers:
                     {"op": "remove", "path": f"/status/conditions/{at}"},
                 ]
         if removal:
-            with contextlib.suppress(
-                Gone, ApiFailed
-            ):  # a heartbeat between read and write: the conditions alone spoil nothing
+            # A heartbeat between read and write: the conditions alone spoil nothing.
+            with contextlib.suppress(Gone, ApiFailed):
                 self._api.send(
                     "PATCH", f"{path}/status", removal, content="application/json-patch+json"
                 )

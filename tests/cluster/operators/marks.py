@@ -13,9 +13,8 @@ from typing import Any
 
 GROUP = "skyhook.nvidia.com"
 NAMESPACE = "skyhook"  # where the operator's pods and config maps live
-PACKAGE_KEY = re.compile(
-    r"^[a-z][-a-z0-9]{0,41}[a-z]$"
-)  # with webhooks off only the operator checks it, and then it stalls
+# With webhooks off only the operator checks it, and then it stalls.
+PACKAGE_KEY = re.compile(r"^[a-z][-a-z0-9]{0,41}[a-z]$")
 Object = dict[str, Any]
 
 

@@ -40,9 +40,8 @@ class Operator:
     look: Look
     speed: float = 1.0
     events: queue.Queue[tuple[str, str, Object]] = field(default_factory=queue.Queue)
-    held: dict[tuple[str, int], float] = field(
-        default_factory=dict
-    )  # (uid, generation) → not before this moment
+    # (uid, generation) → not before this moment.
+    held: dict[tuple[str, int], float] = field(default_factory=dict)
     churned: dict[str, float] = field(default_factory=dict)
     machines: Machines = field(default_factory=lambda: Machines(None))
     rebooting: set[str] = field(default_factory=set)  # interrupt pods of played reboots

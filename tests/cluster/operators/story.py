@@ -104,9 +104,8 @@ class _Telling:
             return
         about = json.loads(text)
         name, stage = about["skyhook"], f"pod {about['stage']}"
-        if (
-            self.steps.get(name, [""])[-1] != stage
-        ):  # several packages' pods of one stage, in any order
+        # Several packages' pods of one stage, in any order.
+        if self.steps.get(name, [""])[-1] != stage:
             self._say(name, stage)
         self._say(f"{name} {about['name']} pods", f"{about['version']} {about['stage']}")
 

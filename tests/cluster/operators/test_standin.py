@@ -44,10 +44,8 @@ SKYHOOK = [
     "remove_package_shellscript",
     "version_upgrade",
 ]
-IN_FULL = {
-    "tuning_apply",
-    "script_fails",
-}  # as the real operator's: three init containers a pod, and pods that end in their own time
+# As the real operator's: three init containers a pod, and pods that end in their own time.
+IN_FULL = {"tuning_apply", "script_fails"}
 KAITO = {
     "template_inference": None,
     "template_batch_restarts": None,

@@ -89,11 +89,8 @@ def _layer(busybox: Path) -> bytes:
 
 def _save(target: Path, layer: bytes) -> None:
     diff = hashlib.sha256(layer).hexdigest()
-    programs = {
-        NAME: None,
-        OWN: None,
-        PAUSE: ["/bin/sleep", "2147483647"],
-    }  # `pause` holds a pod's namespaces and does nothing else
+    # `pause` holds a pod's namespaces and does nothing else.
+    programs = {NAME: None, OWN: None, PAUSE: ["/bin/sleep", "2147483647"]}
     manifest = []
     with tarfile.open(target, "w") as tar:
         for name, program in programs.items():

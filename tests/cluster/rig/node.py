@@ -106,15 +106,12 @@ def _make_cgroup(folder: Path) -> None:
     parent = folder.parent
     if (parent / "cgroup.controllers").exists() and (CGROUPS / "cgroup.controllers").exists():
         for controller in (parent / "cgroup.controllers").read_text().split():
-            with contextlib.suppress(
-                OSError
-            ):  # what cannot be handed down, the kubelet names if it needs it
+            # What cannot be handed down, the kubelet names if it needs it.
+            with contextlib.suppress(OSError):
                 (parent / "cgroup.subtree_control").write_text(f"+{controller}")
     folder.mkdir(exist_ok=True)
-    for name in (
-        "cpuset.cpus",
-        "cpuset.mems",
-    ):  # version 1 wants them told, before a process can be in it
+    # Version 1 wants them told, before a process can be in it.
+    for name in ("cpuset.cpus", "cpuset.mems"):
         if (parent / name).exists() and (folder / name).exists():
             (folder / name).write_text((parent / name).read_text())
 

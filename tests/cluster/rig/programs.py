@@ -113,9 +113,8 @@ def build(module: Module) -> None:
 
 def _compile(module: Module, target: Path, package: str) -> None:
     flags = ["-mod=readonly", "-trimpath", "-ldflags", f"-s -w {_version(module)}"]
-    fresh = target.with_name(
-        f"{target.name}.{os.getpid()}"
-    )  # a program that is running cannot be written over, but replaced
+    # A program that is running cannot be written over, but replaced.
+    fresh = target.with_name(f"{target.name}.{os.getpid()}")
     command = ["go", "build", *flags, "-o", str(fresh), package]
     environment = {**os.environ, "CGO_ENABLED": "0", "GOFLAGS": ""}
     lines: deque[str] = deque(maxlen=LAST_LINES)

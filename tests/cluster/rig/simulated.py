@@ -79,9 +79,8 @@ def _command(
     subprocess.run(["openssl", *command], check=True, capture_output=True)
     said = folder / "said"
     stamp = datetime.now(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
-    said.write_text(
-        "".join(f"{stamp} stdout F {line}\n" for line in log)
-    )  # as a container runtime writes it
+    # As a container runtime writes it.
+    said.write_text("".join(f"{stamp} stdout F {line}\n" for line in log))
     config = folder / "kwok.yaml"
     config.write_text(
         yaml.safe_dump(

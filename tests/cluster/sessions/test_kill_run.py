@@ -38,9 +38,8 @@ AGENT_TOO, OPERATOR_TOO, RESTORE_TOO = 4, 7, 3
 class Session:
     def __init__(self, place: ClusterPlace, apply: str, value: int) -> None:
         self.place = place
-        shutil.rmtree(
-            place.storage, ignore_errors=True
-        )  # what the killed run before it had finished
+        # What the killed run before it had finished.
+        shutil.rmtree(place.storage, ignore_errors=True)
         tweaks = f"--tweaks={place.folder / 'reclaim.yaml'}"
         self.process = place.start(
             f"--apply={apply}", tweaks, "--blocks=99", "--steps=100", "-k", "reclaim"

@@ -27,10 +27,8 @@ Json = dict[str, Any]
 WORKLOADS = "idle,cnn_train"
 BLOCKS = 3
 GOLDEN = Path(__file__).parents[1] / "golden" / "plan.txt"
-OF_ITS_PROCESS = {
-    "variables": "MALLOC_ARENA_MAX=1",
-    "process": "Nice=5",
-}  # of the set "maps", beside its sysctl
+# Of the set "maps", beside its sysctl.
+OF_ITS_PROCESS = {"variables": "MALLOC_ARENA_MAX=1", "process": "Nice=5"}
 MOST_REQUESTS = 15  # of a cell's workload by agent
 
 

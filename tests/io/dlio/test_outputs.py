@@ -81,9 +81,8 @@ def test_the_wait_that_dlio_forgets_is_what_its_step_took_beside_the_computation
     (folder / "per_epoch_stats.json").write_text(json.dumps(stats))
     epoch = read(folder, 2, (6, 6)).epochs[0]
     assert epoch.load_s[3] == pytest.approx(epoch.proc_s[3] - 0.02)
-    assert (
-        epoch.began_s[3] == epoch.began_s[0] == epoch.start_s
-    )  # the two blocks were stamped alike above
+    # The two blocks were stamped alike above.
+    assert epoch.began_s[3] == epoch.began_s[0] == epoch.start_s
     assert epoch.began_s[5] == pytest.approx(epoch.start_s + sum(epoch.proc_s[3:5]))
     assert len(epoch.load_s) == 6
 

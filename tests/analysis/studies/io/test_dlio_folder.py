@@ -259,9 +259,8 @@ def test_a_damaged_folder_is_refused_in_a_line_and_leaves_the_others_readable(
         assert len(runs_of(Path("results"), refused)) == 1
         (line,) = refused
         assert "\n" not in line
-        found[case] = re.sub(
-            r"(column|char) \d+", r"\1 N", line
-        )  # how long a number is differs between machines
+        # How long a number is differs between machines.
+        found[case] = re.sub(r"(column|char) \d+", r"\1 N", line)
         (path / name).write_text(whole)
 
     for name in MISSING:

@@ -192,9 +192,8 @@ def test_an_ablation_names_the_guilty_key_and_what_the_profile_gains_without_it(
     assert term(found, "vm.vfs_cache_pressure alone").verdict == "improved"
     assert term(found, "profile").gain == pytest.approx(0.90 * 1.05 - 1, abs=0.015)
     assert term(found, "vm.swappiness alone").verdict == "equivalent"
-    assert {one.family for one in found.terms if one.adjustment == "holm"} == {
-        9
-    }  # 4 keys twice, and the profile
+    # 4 keys twice, and the profile.
+    assert {one.family for one in found.terms if one.adjustment == "holm"} == {9}
     assert found.error_df == (4 - 1) * (10 - 1)
 
 

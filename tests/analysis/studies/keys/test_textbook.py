@@ -131,9 +131,8 @@ def test_designs_that_were_run_once(case: str, analyse: Analyse) -> None:
     squares = [len(points) * value**2 for value in q]
     assert list(rows_of(effects, "ss").values()) == pytest.approx([*squares, total], rel=EXACT)
     assert list(percentages(effects).values()) == pytest.approx(list(shares), abs=PRINTED)
-    if (
-        case == "V4"
-    ):  # each main effect stands for three interactions of two as well, and each of these is named
+    # Each main effect stands for three interactions of two as well, and each of these is named.
+    if case == "V4":
         named = {term.label: set(map("".join, term.aliases)) for term in effects.terms}
         assert (effects.resolution, named["A"], named["G"]) == (
             3,

@@ -273,9 +273,8 @@ def test_every_workload_is_judged_by_its_own_a_a_and_all_are_one_family() -> Non
         )
     )
     assert [one.workload for one in both] == ["python_loop", "cnn_train"]
-    assert {one.family for one in both} == {
-        6
-    }  # two workloads, each with none again and two monitors
+    # Two workloads, each with none again and two monitors.
+    assert {one.family for one in both} == {6}
 
 
 def test_answers(snapshot: SnapshotAssertion) -> None:

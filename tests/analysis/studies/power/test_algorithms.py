@@ -286,9 +286,8 @@ def test_morak_starts_in_the_middle_and_keeps_the_questions_latency_bound() -> N
     controller = algorithms.at_work(replace(question("morak"), slo_ms=5.0))
     first = controller.first().settings
     assert (first.sm_mhz, first.tenants) == (1155.0, tenants((40, 96), (40, 96)))
-    assert (
-        controller.then(seen(first, 300.0)).settings.tenants[0].batch < 96
-    )  # 10 ms are too slow, and 300 W too much
+    # 10 ms are too slow, and 300 W too much.
+    assert controller.then(seen(first, 300.0)).settings.tenants[0].batch < 96
 
 
 def test_where_there_is_a_throttle_in_place_of_a_clock_the_same_steps_are_taken_on_it() -> None:
@@ -403,8 +402,7 @@ def test_steady_does_not_come_back_to_what_ran_out_of_memory(place: Path) -> Non
     largest = max(one.batch for one in now.tenants)
     which = tuple(at for at, one in enumerate(now.tenants) if one.batch == largest)
     now = controller.then(seen(now, 180.0, oom=which)).settings
-    for at in range(
-        20
-    ):  # fewer images than promised, so that anything that is remembered would look better
+    # Fewer images than promised, so that anything that is remembered would look better.
+    for at in range(20):
         assert max(one.batch for one in now.tenants) < largest
         now = controller.then(seen(now, 180.0 - at, throughput_images_per_s=100.0)).settings

@@ -131,9 +131,8 @@ def test_the_html_report_has_section_and_pictures() -> None:
     assert '<a href="#power">' in html
     for name in ("power_forest", "power_trace", "power_predicted"):
         assert f'id="picture-{name}"' in html or f'alt="{name}' in html
-    assert (
-        html.lower().count("<script") == 1
-    )  # the page's own, named by its hash in the policy; none out of a file
+    # The page's own, named by its hash in the policy; none out of a file.
+    assert html.lower().count("<script") == 1
 
 
 def test_figures_are_metrics_of_each_cell(tmp_path: Path) -> None:

@@ -160,9 +160,8 @@ def test_shares_are_compared_by_differences_and_holm_is_over_a_back_end() -> Non
     assert contrast(side, "morak", ABOVE_102)["value"] == pytest.approx(means[0] - means[1])
     shares = side.against[side.against["metric"] == ABOVE_102].dropna(subset="p").sort_values("p")
     assert shares["p_adjusted"].iloc[0] == pytest.approx(len(shares) * shares["p"].iloc[0])
-    assert (
-        contrast(side, "steady", P95)["value"] < -0.1
-    )  # a smaller latency is a negative difference
+    # A smaller latency is a negative difference.
+    assert contrast(side, "steady", P95)["value"] < -0.1
 
 
 def test_steady_never_beside_the_copy_of_another_back_end() -> None:

@@ -123,9 +123,8 @@ def test_a_report_for_programs(capsys: pytest.CaptureFixture[str]) -> None:
         "isolated",
         None,
     ]
-    assert (
-        arms["cpu_hog"]["slowdown"]["low"] > 1.5
-    )  # the time in service alone, and waits grow more
+    # The time in service alone, and waits grow more.
+    assert arms["cpu_hog"]["slowdown"]["low"] > 1.5
     assert arms["kill"]["figures"]["useful"]["value"] < 1
     assert arms["kill"]["figures"]["restart_s"]["value"] == pytest.approx(0.012)
     # Of the flood's own jobs none is in the slowdown, but all are done.

@@ -56,10 +56,8 @@ def test_a_neighbour_is_isolated_if_all_that_is_likely_lies_within_the_margin(
         one for block, factor in enumerate(factors) for one in (slowed(block, factor), clean(block))
     ]
     _, hog = arms(streams, MARGIN)
-    assert (hog.isolation, hog.thinned) == (
-        word,
-        False,
-    )  # no job was lost, however much sooner they are
+    # No job was lost, however much sooner they are.
+    assert (hog.isolation, hog.thinned) == (word, False)
     assert known(hog.slowdown).value == pytest.approx(_geometric(factors))
     # Three jobs, the last done at 2 + 2·factor seconds in place of 4.
     assert known(hog.goodput).value == pytest.approx(

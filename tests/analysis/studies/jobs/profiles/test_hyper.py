@@ -149,9 +149,8 @@ def test_pages_and_refusals(
         out, err = capsys.readouterr()
         assert (code, bool(out)) in {(0, True), (2, False)}
         assert width(out) <= 100
-        assert (err or "\n\n".join(out.split("\n\n")[:2])) == snapshot(
-            name=case
-        )  # effects have a page of their own
+        # Effects have a page of their own.
+        assert (err or "\n\n".join(out.split("\n\n")[:2])) == snapshot(name=case)
 
 
 def half_a_grid(folder: Path) -> Path:

@@ -150,10 +150,8 @@ def test_predictions_for_programs(capsys: pytest.CaptureFixture[str]) -> None:
     (found,) = data(capsys, "queue predict --rate 20 --service 0.2 --servers 2 --room 2")[
         "predictions"
     ]
-    assert found["models"][0]["wait_tails_s"] == {
-        "0.9": 0,
-        "0.99": 0,
-    }  # who is let in is served at once
+    # Who is let in is served at once.
+    assert found["models"][0]["wait_tails_s"] == {"0.9": 0, "0.99": 0}
     two, three = (
         one["models"][0]["wait_s"]
         for one in data(capsys, "queue predict run.json --servers 2,3")["predictions"]

@@ -116,9 +116,8 @@ def test_policies_are_paired_by_their_arrivals(reported: Reported) -> None:
         stream("sjf", 5),
     )
     assert (place["engine"], place["slots"], place["streams"]) == ("pool", SLOTS, 4)
-    assert [note.partition(" ")[0] for note in place["notes"]] == [
-        "1"
-    ]  # whose arrivals not every policy had
+    # Whose arrivals not every policy had.
+    assert [note.partition(" ")[0] for note in place["notes"]] == ["1"]
     fifo, sjf = (
         [figures(*measured(policy, seed)).mean_wait_s for seed in (1, 2, 3, 4)]
         for policy in ("fifo", "sjf")
@@ -284,9 +283,8 @@ def test_pages_and_refusals(
         out, err = capsys.readouterr()
         assert (code, bool(out)) in {(0, True), (2, False)}
         assert width(out) <= 100
-        assert (err or out.split("\n\n")[:2]) == snapshot(
-            name=case
-        )  # the answer and what was left out
+        # The answer and what was left out.
+        assert (err or out.split("\n\n")[:2]) == snapshot(name=case)
 
 
 FAST = ["--jobs", "400", "--seeds", "5"]
