@@ -69,7 +69,7 @@ class Play:
         self.until(lambda: self.happened("started", one.job))
 
     def once(self) -> bool:
-        """Was nothing told twice of one attempt each?"""
+        """Return True if nothing was told twice of an attempt."""
         return (
             max(
                 Counter(

@@ -201,7 +201,7 @@ def test_warnings_of_reading_come_first_and_once() -> None:
 
 
 def test_cpu_lists_are_those_of_the_kernel() -> None:
-    """kernel-parameters.rst: `1,2,10-20,100-2000:2/25` represents CPUs 100,101,125,126,150,151,…"""
+    """kernel-parameters.rst: `1,2,10-20,100-2000:2/25` has CPUs 100, 101, 125, 126, 150, 151, …."""
     found = cpu_list("1,2,10-12,100-151:2/25", None)
     assert sorted(found or ()) == [1, 2, 10, 11, 12, 100, 101, 125, 126, 150, 151]
     assert [cpu_list(text, 8) for text in ("N", "6-N", "all")] == [
