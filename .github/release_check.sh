@@ -15,7 +15,7 @@ test -s "$bin/../share/man/man1/deeptweak.1"
 "$bin/deeptweak" completion bash >completion.bash
 "$bin/deeptweak" demo
 test -s deeptweak-demo.html
-run=$("$bin/python" -c 'from deeptweak.house import HOUSE; print(*HOUSE.glob("data/runs/turns_*.json"))')
+run=$("$bin/python" -c 'from deeptweak.house import HOUSE; print(*HOUSE.glob("data/runs/turns_*.json*"))')
 "$bin/deeptweak" compare "$run"
 printf 'import time\nfor step in range(40):\n    time.sleep(0.01)\n    print(f"step {step + 1}", flush=True)\n' >train.py
 "$bin/deeptweak" run --tweaks=malloc-keep-memory --blocks=3 --wait=10m -- "$bin/python" train.py

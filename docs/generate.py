@@ -717,7 +717,8 @@ def draw() -> None:
     from analysis.plots.style import written
 
     scenes = {
-        names: scene_of([load(ROOT / f"data/runs/{run}.json")]) for run, names in SHOWN.items()
+        names: scene_of([load(next(ROOT.glob(f"data/runs/{run}.json*")))])
+        for run, names in SHOWN.items()
     }
     for names, scene in {**scenes, **made_up()}.items():
         for name in names:

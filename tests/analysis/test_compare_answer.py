@@ -30,7 +30,7 @@ from analysis.wording import listed, percent, place_of, probability, size, speed
 from tests.analysis.answers import printed
 from tests.synthetic import AGAIN, STOCK, Arm, Made, saved_file, saved_run
 
-TURNS = Path(__file__).parents[2] / "data" / "runs" / "turns_2026-11-25_amd-epyc-2cpu.json"
+TURNS = Path(__file__).parents[2] / "data" / "runs" / "turns_2026-11-25_amd-epyc-2cpu.json.xz"
 
 if TYPE_CHECKING:
     from syrupy.assertion import SnapshotAssertion

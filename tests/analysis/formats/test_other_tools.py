@@ -20,7 +20,7 @@ from control.saved import LONGEST_S
 # As hyperfine 1.15, google-benchmark 1.7 and asv 0.6 wrote them on one machine.
 HERE = Path(__file__).parent / "other_tools"
 EXPORTS = Path(__file__).parents[2] / "command/recordings/exports"  # as AIPerf 0.13 wrote them
-TURNS = Path(__file__).parents[3] / "data/runs/turns_2026-11-25_amd-epyc-2cpu.json"
+TURNS = Path(__file__).parents[3] / "data/runs/turns_2026-11-25_amd-epyc-2cpu.json.xz"
 # The field names of AIPerf 0.3's export, with invented numbers: measuring needs a server.
 AIPERF: dict[str, Any] = {
     "request_throughput": {"unit": "requests/sec", "avg": 8.0},

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser, BrowserContext, Page
 
 RUNS = Path(__file__).parents[3] / "data" / "runs"
-RUN = RUNS / "turns_2026-11-25_amd-epyc-2cpu.json"
+RUN = RUNS / "turns_2026-11-25_amd-epyc-2cpu.json.xz"
 SAVED = {
     "main": RUN,
     "input": RUNS / "io_readahead_2026-11-22_amd-epyc-2cpu.json",

@@ -13,7 +13,7 @@ from analysis.report import methods as m
 from tests.analysis.report.pages import read
 
 RUNS = Path("data/runs")
-SAVED_IN_TURNS = RUNS / "turns_2026-11-25_amd-epyc-2cpu.json"
+SAVED_IN_TURNS = RUNS / "turns_2026-11-25_amd-epyc-2cpu.json.xz"
 
 
 def test_a_run_in_turns_is_not_described_as_whole_cells() -> None:

@@ -152,7 +152,7 @@ def test_the_rate_holds_on_the_real_noise_of_a_machine() -> None:
 
     300 shuffles of 9 blocks; a table in twenty may call a set.
     """
-    run = load(ROOT / "data/runs/turns_2026-11-25_amd-epyc-2cpu.json")
+    run = load(ROOT / "data/runs/turns_2026-11-25_amd-epyc-2cpu.json.xz")
     whole = next(one for one in observed(run) if one.workload == "lora_finetune")
     rng = np.random.default_rng(13)
     alarms = 0
