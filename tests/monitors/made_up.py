@@ -32,9 +32,8 @@ from fixtures.workloads import load
 made = {{}}
 exec({source!r}, made)
 monitor.classes = lambda: {{"made_up": type("MadeUp", (monitor.Monitor,), made)}}
-order = Order(
-    load("idle:wait_s=0.01"), 1000, 1, 7, Path({folder!r}), monitored=True, monitor="made_up"
-)
+folder = Path({folder!r})
+order = Order(load("idle:wait_s=0.01"), 1000, 1, 7, folder, monitored=True, monitor="made_up")
 _process.run(order, program=(sys.executable, "-c", {workload!r}))
 """
 TRACE = "DEEPTWEAK_TEST_TRACE"
