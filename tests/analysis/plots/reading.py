@@ -51,7 +51,7 @@ def points(line: Line2D) -> list[tuple[float, float]]:
     """Coordinates of a line's points."""
     return [
         (float(x), float(y))  # type: ignore[arg-type]  # numbers here
-        for x, y in zip(line.get_xdata(), line.get_ydata(), strict=True)
+        for x, y in zip(line.get_xdata(), line.get_ydata(), strict=True)  # type: ignore[arg-type]
     ]
 
 

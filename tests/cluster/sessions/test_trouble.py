@@ -43,9 +43,9 @@ ENDLESS = "--steps=1000000"  # half an hour and more: it is told to stop
 def reclaim(place: ClusterPlace) -> str:
     """One harmless set, `reclaim`; a second call asks for the same."""
     path = place.folder / "reclaim.yaml"
-    if not path.exists():
-        path = place.manifest("reclaim", sysctl=f"vm.swappiness = {another_swappiness()}")
-    return f"--tweaks={path}"
+    if path.exists():
+        return f"--tweaks={path}"
+    return f"--tweaks={place.manifest('reclaim', sysctl=f'vm.swappiness = {another_swappiness()}')}"
 
 
 def asked(place: ClusterPlace) -> int:
