@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 CellKey = tuple[str, str, str, int]  # study, workload, tweak set, block
 ADJUSTED = "step_time_round_adjusted_s"
 SET = "set"
-# Others' CPU time is read slightly before and after a slice: tolerance as a factor and in seconds.
-AROUND, AROUND_S = 2.0, 0.5
 STOCK = "stock"  # has the values as found
 UNTOUCHED = Applied({}, {}, {}, {})
 
@@ -33,11 +31,8 @@ def key_of(part: Part) -> CellKey:
     return known["study"], known["workload"], known["tweakset"], known["block"]
 
 
-def read(part: Part, key: CellKey, record: Part | None, cpu_count: object = None) -> Cell:
-    """Read a cell from its line and, if measured, its record, for a machine with `cpu_count` CPUs.
-
-    Raises: Unreadable.
-    """
+def read(part: Part, key: CellKey, record: Part | None) -> Cell:
+    """Read a cell from its line and, if measured, its record. Raises: Unreadable."""
     line = part.value
     outcome, name = line["outcome"], line["id"]
     own_name = "{1}-{2}-b{3}".format(*key)
@@ -67,7 +62,6 @@ def read(part: Part, key: CellKey, record: Part | None, cpu_count: object = None
         steps = _part(whole, whole.warmup, slice(whole.warmup), *under_set)
     if "turns" in known:
         slices_s = slices_of(record, whole)
-        _must_fit(record, slices_s, cpu_count)
     try:
         computed = metrics_of(steps)
     except ArithmeticError:
@@ -266,23 +260,11 @@ def slices_of(record: Part, steps: Steps) -> tuple[tuple[float, ...], ...]:
 
 
 def others_cpu_s(record: Mapping[str, Any]) -> tuple[float | None, ...]:
-    """Return the CPU time that others used in each round, seconds; None if unknown."""
+    """Return the CPU time that others used in each turn, seconds; None if unknown.
+
+    A turn may last longer than its steps, so this can exceed what the CPUs have during the steps.
+    """
     return tuple(turn.get("others_cpu_s") for turn in record["turns"])
-
-
-def _must_fit(record: Part, slices_s: Sequence[Sequence[float]], cpu_count: object) -> None:
-    """Refuse others' CPU time beyond the capacity of the machine's CPUs; a node's are unknown."""
-    if not isinstance(cpu_count, int) or cpu_count < 1 or "place" in record.value:
-        return
-    for part, slice_s, used_s in zip(
-        record.at("turns").each(), slices_s, others_cpu_s(record.value), strict=True
-    ):
-        most_s = cpu_count * (AROUND * sum(slice_s) + AROUND_S)
-        if used_s is not None and used_s > most_s:
-            part.refuse(
-                f"has others_cpu_s = {used_s:g}, but {cpu_count} CPUs provide "
-                f"{cpu_count * sum(slice_s):.3g} s per slice"
-            )
 
 
 def _slice_starts_s(

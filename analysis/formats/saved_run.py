@@ -60,7 +60,7 @@ def from_json(saved: Mapping[str, Any], origin: str) -> Run:
             part.refuse(
                 f"is in block {key[3]}, but its study has blocks 1 to {studies[key[0]].blocks}"
             )
-        cell = saved_cell.read(part, key, records.get(key), machine.get("cpu_count"))
+        cell = saved_cell.read(part, key, records.get(key))
         if cell.order in orders:
             part.refuse(f"has the order {cell.order} of another cell")
         orders.add(cell.order)

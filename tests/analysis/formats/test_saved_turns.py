@@ -206,17 +206,12 @@ def test_others_hold_up_a_step_for_no_longer_than_they_ran_nor_than_it_took(used
     assert abs(gains[1]) < 1
 
 
-def test_more_time_of_others_than_the_cpus_have_is_refused() -> None:
+def test_others_may_use_more_time_in_a_turn_than_its_steps_last() -> None:
+    """On a busy machine a turn may last longer than its steps; the run is still read."""
     saved = in_turns(saved_run(Made()))
-    saved["machine_info"]["deeptweak"]["cpu_count"] = 2
     part = saved["benchmarks"][0]["extra_info"]["turns"][1]
-    part["others_cpu_s"] = 0.3  # of 4 steps of 40 ms
-    assert from_json(saved, "run.json").cells[0].others_cpu_s[1] == 0.3
-    part["others_cpu_s"] = 5.0
-    with pytest.raises(
-        Unreadable, match=r"turns\[1\] has others_cpu_s = 5, but 2 CPUs provide 0.3\d* s per slice"
-    ):
-        from_json(saved, "run.json")
+    part["others_cpu_s"] = 5.0  # of 4 steps of 40 ms
+    assert from_json(saved, "run.json").cells[0].others_cpu_s[1] == 5.0
     for used_s in (1.7e308, 1e154, -1.0):
         part["others_cpu_s"] = used_s
         with pytest.raises(

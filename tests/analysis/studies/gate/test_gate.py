@@ -167,10 +167,7 @@ def test_a_real_slow_tweak_set_turns_it_red_and_stock_again_leaves_it_green(
 
 def test_a_stored_baseline_of_another_day_is_gated_relative_to_stock() -> None:
     """Alone, the runs are undecided: tweak or day? Relative to their own stock they compare."""
-    stored, now = (
-        RUNS / f"turns_2026-11-{day}_amd-epyc-2cpu.json{packed}"
-        for day, packed in ((25, ""), (27, ".xz"))
-    )
+    stored, now = (RUNS / f"turns_2026-11-{day}_amd-epyc-2cpu.json.xz" for day in (25, 28))
     slow = [
         f"{stored}:malloc-keep-memory",
         f"{now}:stock-again",
