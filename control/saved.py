@@ -335,8 +335,8 @@ class MachineCheck(TypedDict):
     notes: Annotated[
         NotRequired[list[str]],
         "–: further steps of putting back: a pod of the operator ended by force, a removed "
-        "finalizer, a failed undo script; "
-        "with `-n`, `node: note`",
+        "finalizer, a failed undo script; a file that scripts changed outside the snapshot; with "
+        "`-n`, `node: note`",
     ]
 
 

@@ -1,23 +1,20 @@
-"""What `deeptweak tune` writes down and `deeptweak tuned` judges: `tune/NAME.json` beside the saved runs."""
+"""The record that `deeptweak tune` writes and `tuned` judges: `tune/NAME.json`."""
 
-from typing import Annotated, NotRequired, TypedDict
+from typing import Annotated
 
-from msgspec import Meta
+from msgspec import Meta, Struct
 
-from .tuning import Word
+from .tuning import Gains, Interactions, Look, Rules
 
 SCHEMA_VERSION = 1
 WHOLE = "all-settings"  # the name of an arm
-Count = Annotated[int, Meta(ge=1)]
-NotNegative = Annotated[float, Meta(ge=0)]
-Share = Annotated[float, Meta(gt=0, lt=1)]
+CONFIRM = "confirm"  # the label of the heat of fresh blocks
 
 
-class HeatRecord(TypedDict):
-    """One session: `run` is its file, from the folder of the record; `arms` has the settings of each by its name."""
+class Heat(Struct):
+    """One session: `run` is its file, from the record's folder; `arms` has the settings by arm."""
 
     number: int
-    phase: str
     label: str
     run: str
     interrupted: bool
@@ -25,57 +22,27 @@ class HeatRecord(TypedDict):
     arms: dict[str, list[str]]
 
 
-class SettingRecord(TypedDict):
-    """What a look knew of a setting: gain and error are of the log of its speed."""
-
-    gain: float
-    error: NotNegative
-    df: Count
-    word: Word
-
-
-class LookRecord(TypedDict):
-    """What was known after so many pairs of heats; `failed` are settings under which no cell could be measured."""
-
-    look: int
-    settings: dict[str, SettingRecord]
-    failed: list[str]
-
-
-class RulesRecord(TypedDict):
-    """What was declared before the first block; fractions."""
-
-    looks: Count
-    min_gain: Share
-    margin: Share
-    alpha: Share
-
-
-class TuneRecord(TypedDict):
+class TuneRecord(Struct, kw_only=True):
     """One `tune`.
 
-    settings: by the name of a candidate the settings that it is made of
-    chosen: by the name of a candidate the log gain that it seemed to have; None before the choice
-    interactions: by the name of a candidate its log gain in the race, and beside the other chosen
-        ones
-    words: of pytest, that name the benchmark and its workload
-    again: the words of the command that measures the manifest on another day
+    settings: by candidate; left_out: reasons by setting, or line of a file
+    chosen: log gains while choosing; None before the choice
+    words: of pytest, for the benchmark and its workload
+    again: the command that measures the manifest on another day
     """
 
-    schema_version: int
-    name: str
+    schema_version: Annotated[int, Meta(ge=SCHEMA_VERSION, le=SCHEMA_VERSION)] = SCHEMA_VERSION
     started_utc: str
-    tweaks: str
-    settings: dict[str, list[str]]
+    settings: dict[str, tuple[str, ...]]
     left_out: dict[str, str]
-    rules: RulesRecord
+    rules: Rules
     budget_s: float
     seed: int
-    heats: list[HeatRecord]
-    looks: list[LookRecord]
-    chosen: dict[str, float] | None
-    interactions: dict[str, tuple[float, float]]
-    manifest: str | None
+    heats: list[Heat]
+    looks: list[Look]
+    chosen: Gains | None = None
+    interactions: Interactions = {}
+    manifest: str | None = None
     again: list[str]
     words: list[str]
-    interrupted: NotRequired[bool]
+    interrupted: bool = False

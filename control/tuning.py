@@ -1,180 +1,170 @@
-"""Which of many settings to keep: what is measured next, what each setting gains, and what leaves the race.
+"""The choice among many settings: what is measured next, the gain of each setting, what leaves.
 
 A block has a balanced set of arms (Plackett and Burman, Biometrika 1946): each setting is on in
-half of them, so each cell tells of every setting. One setting an arm would need six times as many
-blocks for 15 settings. Which arms a setting is on in is drawn anew for each heat, so that what two
-settings do together falls on others by chance alone.
-
-After each heat a setting that helps is adopted: all later arms have it. A setting that harms, or
-that is unlikely to gain as much as asked, leaves. *Helps* and *harms* hold over all looks and
-settings together (Bonferroni), and the number of looks is declared before the first. The estimates
-choose; the gain of what was chosen is measured afresh.
+half of them, so each cell informs about every setting; one setting per arm would need six times as
+many blocks for 15 settings. The arms are drawn again for each heat, so that what two settings do
+together falls on others by chance alone. After each pair of heats a setting that helps is adopted:
+all later arms have it; one that harms, or is unlikely to gain as much as asked, leaves. *Helps* and
+*harms* hold over all looks, whose number is declared, and all settings (Bonferroni).
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from statistics import fmean, stdev
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
+
+from msgspec import Meta, Struct
+from msgspec.structs import replace
 
 from .t_test import ALPHA, t_interval, t_quantile
 
 if TYPE_CHECKING:
     import random
 
-    import numpy as np
-
-Word = Literal["helps", "harms", "no gain in sight", "not decided", "fails"]
-# Of gaining as much as asked, by its own estimate: a setting with fewer leaves the race.
-FEW_CHANCES = 0.10
+Word = Literal["helps", "harms", "no gain in sight", "not decided"]
+Arm = frozenset[str]  # the settings that are on
+Gains = dict[str, float]  # by setting
+Interactions = dict[str, tuple[float, float]]  # by setting its gain in the race, and beside others
+Count = Annotated[int, Meta(ge=1)]
+Share = Annotated[float, Meta(gt=0, lt=1)]
+FEW_CHANCES = 0.10  # of gaining as much as asked: with fewer a setting leaves the race
 RACE, JOIN = 0.5, 0.1  # shares of the time; fresh blocks have the rest
 MOST_JOINS = 3
-CHOSEN_P = 0.05  # one-sided, of a setting that is chosen though the race did not decide it
+CHOSEN_P = 0.05  # one-sided, for a setting that is chosen though the race did not decide
 
 
 class Cell(NamedTuple):
-    """One measured cell: its heat and block, the settings that were on, and the log of its time (of a rate, minus it)."""
+    """One measured cell, with the log of its time (for a rate, minus the log)."""
 
     heat: int
     block: int
-    settings: frozenset[str]
+    settings: Arm
     log_time: float
 
 
-class Rules(NamedTuple):
-    """What is declared before the first block.
+class Rules(Struct, frozen=True):
+    """Rules that are declared before the first block.
 
-    looks: after how many heats the settings are judged
-    min_gain: the gain that makes a setting worth keeping, a fraction
-    margin: within which a setting does nothing, a fraction
+    looks: pairs of heats; min_gain: makes a setting worth keeping; margin: a setting within does
+        nothing
     """
 
-    looks: int
-    min_gain: float = 0.01
-    margin: float = 0.03
-    alpha: float = ALPHA
+    looks: Count
+    min_gain: Share = 0.01
+    margin: Share = 0.03
+    alpha: Share = ALPHA
 
 
-class Gain(NamedTuple):
-    """What a setting gains (the log of a ratio of times, above 0 is faster), its standard error and degrees of freedom."""
+class Gain(Struct, frozen=True):
+    """The gain of a setting: the log of a ratio of times, above 0 is faster."""
 
-    name: str
     gain: float
-    error: float
-    df: int
+    error: Annotated[float, Meta(ge=0)]
+    df: Count
+    word: Word = "not decided"
 
     def bounds(self, alpha: float) -> tuple[float, float]:
-        """Return the two-sided interval at this error rate; where nothing scatters, the gain itself."""
+        """Return the two-sided interval; without scatter, the gain twice."""
         if not self.error:
             return self.gain, self.gain
         interval = t_interval(self.gain, self.error, self.df, alpha)
         return interval.low, interval.high
 
 
-class Heat(NamedTuple):
-    """A heat to be measured: its phase and name, its arms, and its share of the time."""
+class Look(Struct):
+    """Results after so many pairs of heats, for each setting that was still open.
 
-    phase: str
-    label: str
-    arms: list[frozenset[str]]
-    share: float
-
-
-class Look(NamedTuple):
-    """What was known after so many pairs of heats: of each setting that was still open its gain and the word for it.
-
-    A setting *fails* where no cell could be measured under it; it has no gain.
+    No cell could be measured under the settings that `failed`.
     """
 
     look: int
-    gains: dict[str, Gain]
-    words: dict[str, Word]
+    settings: dict[str, Gain]
+    failed: list[str]
 
-
-class Choice(NamedTuple):
-    """What was chosen, each with the gain that it seemed to have, and what gains otherwise beside the others (`stay`)."""
-
-    chosen: dict[str, float]
-    interactions: dict[str, tuple[float, float]]
+    def words(self) -> dict[str, str]:
+        """Return the word for each setting."""
+        words = {name: str(gain.word) for name, gain in self.settings.items()}
+        return words | dict.fromkeys(self.failed, "fails")
 
 
 def course(
-    names: Sequence[str], rules: Rules, rng: random.Random
-) -> Generator[Heat | Look, list[Cell] | None, Choice]:
-    """Go through a tune: yield what is to be measured next, and be sent the cells; yield what each look found.
+    names: Sequence[str],
+    rules: Rules,
+    rng: random.Random,
+    measure: Callable[[str, list[Arm], float], list[Cell]],
+    tell: Callable[[Look], None],
+) -> tuple[Gains, Interactions]:
+    """Choose among settings. Returns: as `stay`.
 
-    Whoever measures decides how many blocks a heat has; cells of a heat that was not measured are
-    none.
+    `measure` takes the name of a heat, its arms and its share of the time.
     """
     race: list[Cell] = []
     adopted: list[str] = []
     alive = list(names)
-    for look in range(1, rules.looks + 1):
+    gains: dict[str, Gain] = {}
+    for number in range(1, rules.looks + 1):
         drawn = draw_arms(alive, rng)
-        for half, layout in zip("ab", (drawn, mirrored(drawn, alive)), strict=True):
-            arms = [arm | frozenset(adopted) for arm in layout]
-            race += (yield Heat("race", f"race-{look}{half}", arms, RACE / (2 * rules.looks))) or []
-        known = {name: gain for name, gain in estimate(race).items() if name in alive}
-        words = {name: judge(gain, rules, len(names)) for name, gain in known.items()}
-        measured = frozenset[str]().union(*(cell.settings for cell in race))
-        words |= {name: "fails" for name in alive if race and name not in measured}
-        yield Look(look, known, words)
-        adopted += [name for name, word in words.items() if word == "helps"]
-        alive = [name for name in alive if words.get(name, "not decided") == "not decided"]
+        # In the second heat each arm is reversed: over both, no pair of settings is taken for a
+        # third one.
+        for half, layout in (("a", drawn), ("b", [frozenset(alive) - arm for arm in drawn])):
+            arms = [arm.union(adopted) for arm in layout]
+            race += measure(f"race-{number}{half}", arms, RACE / (2 * rules.looks))
+        gains = estimate(race)
+        judged = {
+            name: replace(gain, word=judge(gain, rules, len(names)))
+            for name, gain in gains.items()
+            if name in alive
+        }
+        on = frozenset[str]().union(*(cell.settings for cell in race))
+        failed = [name for name in alive if race and name not in on]
+        tell(Look(number, judged, failed))
+        adopted += [name for name, gain in judged.items() if gain.word == "helps"]
+        settled = {name for name, gain in judged.items() if gain.word != "not decided"}
+        alive = [name for name in alive if name not in settled.union(failed)]
         if not alive:
             break
-    gains = estimate(race)
-    found = {
-        gain.name: gain
-        for gain in choose((gains[name] for name in adopted + alive if name in gains), rules)
-    }
+    found = choose({name: gains[name] for name in adopted + alive if name in gains}, rules)
     chosen = {name: gain.gain for name, gain in found.items()}
-    interactions: dict[str, tuple[float, float]] = {}
+    interactions: Interactions = {}
     for number in range(1, MOST_JOINS + 1):
         if len(found) < 2:
             break
-        arms = [frozenset(found), *each_left_out(found).values()]
-        join = (yield Heat("join", f"join-{number}" if number > 1 else "join", arms, JOIN)) or []
-        beside = beside_others(join, found)
+        whole = frozenset(found)
+        label = f"join-{number}" if number > 1 else "join"
+        arms = [whole, *(whole - {name} for name in found)]
+        beside = beside_others(measure(label, arms, JOIN), found)
         chosen, differ = stay(found, beside, rules)
         interactions |= differ
         superfluous = [name for name in differ if name not in chosen]
         if len(superfluous) < 2:
             break
-        # Each of them may do the work of another one: the least of them leaves, and the rest is
-        # measured again.
+        # Each may do another's work: only the least leaves, and the rest is measured again.
         least = min(superfluous, key=lambda name: beside[name].gain)
-        found = {
-            name: gain
-            for name, gain in found.items()
-            if name != least and (name in chosen or name in superfluous)
-        }
+        left = {*chosen, *superfluous} - {least}
+        found = {name: gain for name, gain in found.items() if name in left}
         chosen = {name: gain.gain for name, gain in found.items()}
-    return Choice(chosen, interactions)
+    return chosen, interactions
 
 
 def balanced_arms(settings: int) -> int:
-    """Return how many arms a balanced design of so many settings takes.
-
-    pyDOE3 has designs of 4, 12 and 20 arms times a power of two.
-    """
+    """Return the number of arms of a balanced design."""
     if settings == 1:
         return 2
-    known = sorted(base << doubled for base in (4, 12, 20) for doubled in range(10))
-    return next(arms for arms in known if arms > max(3, settings))
+    # pyDOE3's designs
+    sizes = (base << doubled for base in (4, 12, 20) for doubled in range(10))
+    return min(size for size in sizes if size > max(3, settings))
 
 
-def draw_arms(names: Sequence[str], rng: random.Random) -> list[frozenset[str]]:
-    """Draw the balanced arms of a heat: each setting, and of four in five each pair of them, is on in equally many.
+def draw_arms(names: Sequence[str], rng: random.Random) -> list[Arm]:
+    """Draw the balanced arms of a heat.
 
     >>> import random
     >>> arms = draw_arms(["a", "b", "c"], random.Random(1))
     >>> sum("a" in arm for arm in arms), len(arms)
     (2, 4)
     """
-    if not names:
-        return []
     if len(names) == 1:
         return [frozenset(), frozenset(names)]
     import pyDOE3
@@ -182,33 +172,19 @@ def draw_arms(names: Sequence[str], rng: random.Random) -> list[frozenset[str]]:
     table = pyDOE3.pbdesign(balanced_arms(len(names)) - 1) > 0
     columns = rng.sample(range(table.shape[1]), len(names))
     turned = [rng.random() < 1 / 2 for _ in names]
-    return [
-        frozenset(
-            name
-            for name, column, turn in zip(names, columns, turned, strict=True)
-            if row[column] != turn
-        )
-        for row in table
-    ]
-
-
-def mirrored(arms: Sequence[frozenset[str]], names: Collection[str]) -> list[frozenset[str]]:
-    """Turn each arm round: what was on is off.
-
-    Over both, no pair of settings is taken for a third one.
-    """
-    return [frozenset(names) - arm for arm in arms]
+    drawn = list(zip(names, columns, turned, strict=True))
+    return [frozenset(name for name, at, turn in drawn if row[at] != turn) for row in table]
 
 
 def estimate(cells: Sequence[Cell]) -> dict[str, Gain]:
     """Estimate the gain of each setting by least squares within blocks.
 
-    Returns: only settings whose effect the cells can tell from that of the others.
+    Settings whose effect the cells cannot tell from that of others are left out.
     """
     import numpy as np
 
     names = sorted(frozenset[str]().union(*(cell.settings for cell in cells)))
-    blocks = sorted({(cell.heat, cell.block) for cell in cells})
+    blocks = {(cell.heat, cell.block) for cell in cells}
     free = len(cells) - len(blocks) - len(names)
     if not names or free < 1:
         return {}
@@ -221,23 +197,12 @@ def estimate(cells: Sequence[Cell]) -> dict[str, Gain]:
     inverse = np.linalg.pinv(on.T @ on)
     effects = inverse @ on.T @ times
     variance = float(np.sum((times - on @ effects) ** 2)) / free
-    known = _estimable(on, inverse)
+    alone = np.isclose(inverse @ on.T @ on, np.eye(len(names)), atol=1e-6).all(axis=1)
     return {
-        name: Gain(name, -float(effects[at]), math.sqrt(variance * float(inverse[at, at])), free)
+        name: Gain(-float(effects[at]), math.sqrt(variance * float(inverse[at, at])), free)
         for at, name in enumerate(names)
-        if known[at]
+        if alone[at]
     }
-
-
-def _estimable(on: np.ndarray, inverse: np.ndarray) -> list[bool]:
-    """Of each column whether it is no mixture of others."""
-    import numpy as np
-
-    projected = inverse @ on.T @ on
-    return [
-        bool(np.allclose(projected[at], np.eye(len(projected))[at], atol=1e-6))
-        for at in range(len(projected))
-    ]
 
 
 def judge(gain: Gain, rules: Rules, settings: int) -> Word:
@@ -252,65 +217,56 @@ def judge(gain: Gain, rules: Rules, settings: int) -> Word:
     return "not decided"
 
 
-def choose(gains: Iterable[Gain], rules: Rules) -> list[Gain]:
-    """Choose the settings that are worth keeping by what is known of each; the largest gain first."""
+def choose(gains: Mapping[str, Gain], rules: Rules) -> dict[str, Gain]:
+    """Return the settings that are worth keeping, the largest gain first."""
     worth = [
-        gain
-        for gain in gains
+        (name, gain)
+        for name, gain in gains.items()
         if gain.gain >= math.log1p(rules.min_gain)
         and gain.gain > t_quantile(1 - CHOSEN_P, gain.df) * gain.error
     ]
-    return sorted(worth, key=lambda gain: -gain.gain)
-
-
-def each_left_out(joint: Collection[str]) -> dict[str, frozenset[str]]:
-    """Return by setting the joint set without it."""
-    return {name: frozenset(joint) - {name} for name in joint}
+    return dict(sorted(worth, key=lambda pair: -pair[1].gain))
 
 
 def beside_others(cells: Sequence[Cell], joint: Collection[str]) -> dict[str, Gain]:
-    """Return what each setting of a joint set gains beside the others: pairs by block with the set without it."""
-    by_block: dict[tuple[int, int], dict[frozenset[str], float]] = {}
+    """Return the gain of each setting of a joint set beside the others, from pairs in blocks."""
+    blocks: dict[tuple[int, int], dict[Arm, float]] = {}
     for cell in cells:
-        by_block.setdefault((cell.heat, cell.block), {})[cell.settings] = cell.log_time
+        blocks.setdefault((cell.heat, cell.block), {})[cell.settings] = cell.log_time
     result = {}
     whole = frozenset(joint)
-    for name, rest in each_left_out(joint).items():
-        pairs = [
-            times[rest] - times[whole]
-            for times in by_block.values()
-            if {rest, whole} <= times.keys()
-        ]
+    for name in joint:
+        rest = whole - {name}
+        both = [times for times in blocks.values() if {rest, whole} <= times.keys()]
+        pairs = [times[rest] - times[whole] for times in both]
         if len(pairs) > 1 and (spread := stdev(pairs)):
-            result[name] = Gain(name, fmean(pairs), spread / math.sqrt(len(pairs)), len(pairs) - 1)
+            result[name] = Gain(fmean(pairs), spread / math.sqrt(len(pairs)), len(pairs) - 1)
     return result
 
 
 def stay(
     race: Mapping[str, Gain], beside: Mapping[str, Gain], rules: Rules
-) -> tuple[dict[str, float], dict[str, tuple[float, float]]]:
-    """Choose which settings of a joint set stay in it.
+) -> tuple[Gains, Interactions]:
+    """Choose which settings of a joint set stay.
 
-    race, beside: what each gains over balanced combinations, and beside the others; independent of
-        each other
-    Returns: the gain of each that stays, and by setting both gains where they differ (Bonferroni);
-        there the gain beside the others decides, else both together.
+    race, beside: independent gains over balanced combinations, and beside the others
+    Returns: the gain of each that stays, and both gains where they differ (Bonferroni); there the
+        gain beside the others decides, else both together.
     """
     kept, interactions = {}, {}
     for name, in_race in race.items():
-        gain = in_race
-        if name in beside and differs(in_race, beside[name], rules.alpha / len(race)):
-            interactions[name] = (in_race.gain, beside[name].gain)
-            gain = beside[name]
+        gain = beside.get(name, in_race)
+        if differs(in_race, gain, rules.alpha / len(race)):
+            interactions[name] = (in_race.gain, gain.gain)
         elif name in beside:
-            gain = weighted(in_race, beside[name])
-        if choose([gain], rules):
+            gain = weighted(in_race, gain)
+        if choose({name: gain}, rules):
             kept[name] = gain.gain
     return kept, interactions
 
 
 def weighted(one: Gain, other: Gain) -> Gain:
-    """Return the mean of two independent estimates of a gain, each by the inverse of its variance.
+    """Return the mean of two independent estimates, weighted by their inverse variances.
 
     An estimate without error is taken as it is.
     """
@@ -319,11 +275,11 @@ def weighted(one: Gain, other: Gain) -> Gain:
     weights = 1 / one.error**2, 1 / other.error**2
     total = math.fsum(weights)
     mean = (weights[0] * one.gain + weights[1] * other.gain) / total
-    return Gain(one.name, mean, math.sqrt(1 / total), min(one.df, other.df))
+    return Gain(mean, math.sqrt(1 / total), min(one.df, other.df))
 
 
 def differs(one: Gain, other: Gain, alpha: float) -> bool:
-    """Tell whether two independent estimates of a gain differ (Welch)."""
+    """Return True if two independent estimates of a gain differ (Welch)."""
     error = math.hypot(one.error, other.error)
     if not error:
         return one.gain != other.gain

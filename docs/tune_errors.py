@@ -55,12 +55,12 @@ def _ablation_right(cell_sd: float, blocks: int) -> float:
 
 def _ablated(rng: random.Random, cell_sd: float, blocks: int) -> frozenset[str]:
     stock = [fmean((rng.gauss(0, cell_sd), rng.gauss(0, cell_sd))) for _ in range(blocks)]
-    known = []
+    known = {}
     for name in SETTINGS:
         true = math.log1p(GAINS.get(name, 0.0))
         pairs = [level + true - rng.gauss(0, cell_sd) for level in stock]
-        known.append(Gain(name, fmean(pairs), stdev(pairs) / math.sqrt(blocks), blocks - 1))
-    return frozenset(gain.name for gain in choose(known, Rules(looks=1)))
+        known[name] = Gain(fmean(pairs), stdev(pairs) / math.sqrt(blocks), blocks - 1)
+    return frozenset(choose(known, Rules(looks=1)))
 
 
 def row(name: str, cell_sd: float) -> list[str]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from statistics import fmean, stdev
 
 from control.t_test import TInterval, t_interval
-from control.tuning import Cell, Heat, Look, Rules, course
+from control.tuning import Cell, Look, Rules, course
 
 STOCK = frozenset[str]()
 SETTINGS = [f"setting-{number:02d}" for number in range(15)]
@@ -69,26 +69,19 @@ class Tuned:
 
 def tune(command: Command, seed: int) -> Tuned:
     """Go through one tune."""
-    going = course(SETTINGS, Rules(looks=4), random.Random(seed))
-    words: dict[str, str] = {}
-    cells: list[Cell] | None = None
-    while True:
-        try:
-            step = going.send(cells)
-        except StopIteration as end:
-            choice = end.value
-            break
-        cells = None
-        if isinstance(step, Look):
-            words |= step.words
-        elif isinstance(step, Heat):
-            cells = command.measure(step.arms, step.share * BUDGET_S)
-    race_s = BUDGET_S - command.left_s
-    chosen = frozenset(choice.chosen)
-    confirmed = _confirmed(command, chosen) if chosen else None
-    return Tuned(
-        chosen, words, math.fsum(choice.chosen.values()), confirmed, command.gain(chosen), race_s
+    looks: list[Look] = []
+    found, _ = course(
+        SETTINGS,
+        Rules(looks=4),
+        random.Random(seed),
+        lambda _, arms, share: command.measure(arms, share * BUDGET_S),
+        looks.append,
     )
+    words = {name: word for look in looks for name, word in look.words().items()}
+    race_s = BUDGET_S - command.left_s
+    chosen = frozenset(found)
+    confirmed = _confirmed(command, chosen) if chosen else None
+    return Tuned(chosen, words, math.fsum(found.values()), confirmed, command.gain(chosen), race_s)
 
 
 def _confirmed(command: Command, chosen: frozenset[str]) -> TInterval:

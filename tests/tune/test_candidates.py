@@ -124,11 +124,6 @@ def _script(name: str, text: str, skyhook: str = "") -> str:
             f'for file in {THP}; do\n    echo never > "$file"\ndone',
             id="variables",
         ),
-        pytest.param(
-            f"echo 1 > {KSM}/run\necho $A > {THP}",
-            f"echo 2 > {KSM}/sleep_millisecs\necho $B > {THP}",
-            id="unknown",
-        ),
         pytest.param("sysctl -w vm.swappiness=7", "echo 8 > /proc/sys/vm/swappiness", id="sysctl"),
     ],
 )
@@ -160,6 +155,18 @@ def test_shipped_sets_that_are_alternatives_are_refused() -> None:
 def test_scripts_that_name_one_file_and_do_not_contradict_each_other_stay_together() -> None:
     candidates = read("thp-always,training-host")
     assert ("script:thp-always/thp", "script:training-host/thp") in candidates.settings.values()
+
+
+def test_scripts_whose_values_are_unknown_stay_together(tmp_path: Path) -> None:
+    (tmp_path / "one.yaml").write_text(_script("one", f"echo 1 > {KSM}/run\necho $A > {THP}"))
+    (tmp_path / "other.yaml").write_text(_script("other", f"echo $B > {THP}"))
+    candidates = read(f"{tmp_path}/one.yaml,{tmp_path}/other.yaml")
+    assert list(candidates.settings.values()) == [("script:one/one", "script:other/other")]
+
+
+def test_alternatives_for_all_disks_are_refused() -> None:
+    with pytest.raises(BadInput, match=r"both write /sys/block/\*/queue/read_ahead_kb"):
+        read("block-readahead-128,block-readahead-8192")
 
 
 def test_skyhooks_of_one_name_are_kept_apart(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""A choice's manifest is complete, for every shipped set and any parts: none lost, added, moved."""
+"""The manifest of a choice, for every shipped set and any parts: nothing is lost or added."""
 
 from __future__ import annotations
 
@@ -33,10 +33,15 @@ spec:
         sysctl.conf: |-
           vm.swappiness=7
           vm.page-cluster=5
-    base: {version: 1.0.1, image: ghcr.io/nvidia/skyhook-packages/shellscript, \
-configMap: {apply.sh: "echo 1", uninstall.sh: "echo 0"}}
-    middle: {version: 1.0.2, image: ghcr.io/nvidia/skyhook-packages/shellscript, \
-dependsOn: {base: 1.0.1}, configMap: {apply.sh: "echo 2"}}
+    base:
+      version: 1.0.1
+      image: ghcr.io/nvidia/skyhook-packages/shellscript
+      configMap: {apply.sh: "echo 1", uninstall.sh: "echo 0"}
+    middle:
+      version: 1.0.2
+      image: ghcr.io/nvidia/skyhook-packages/shellscript
+      dependsOn: {base: 1.0.1}
+      configMap: {apply.sh: "echo 2"}
 ---
 apiVersion: skyhook.nvidia.com/v1alpha1
 kind: Skyhook
@@ -46,8 +51,10 @@ metadata:
 spec:
   packages:
     last: {version: 2.0.0, image: deeptweak/process, configMap: {environment.conf: "A=1\\nB=2"}}
-    tuning: {version: 3.0.0, image: ghcr.io/nvidia/skyhook-packages/tuning, \
-configMap: {sysctl.conf: "vm.dirty_ratio=30"}}
+    tuning:
+      version: 3.0.0
+      image: ghcr.io/nvidia/skyhook-packages/tuning
+      configMap: {sysctl.conf: "vm.dirty_ratio=30"}
 """
 CATALOGUE = {tweakset.name: tweakset for tweakset in tweaks.resolve("all")}
 CATALOGUE["linked"] = manifest.parse(LINKED, "linked", "linked")
@@ -68,7 +75,7 @@ def test_a_package_that_goes_hands_on_what_it_depends_on() -> None:
 
 
 def asked(tweakset: TweakSet) -> tuple[object, ...]:
-    """Return what a set asks for, in order; packages without Skyhooks, told only of several."""
+    """Return the settings and scripts of a set in their order, packages without their Skyhook."""
     settings_ = [(tweak.kind, tweak.key, tweak.value) for tweak in tweakset.tweaks]
     scripts = [
         (script.package.rpartition("/")[2], script.stage, script.text)
@@ -78,7 +85,7 @@ def asked(tweakset: TweakSet) -> tuple[object, ...]:
 
 
 def packages(text: str) -> dict[tuple[str, str], dict[str, Any]]:
-    """Return a manifest's packages by Skyhook and label, in the order of an operator's run."""
+    """Return the packages of a manifest by Skyhook and label, in an operator's order."""
     records = manifest.skyhooks(text, "test")
     return {
         (record["metadata"]["name"], label): package

@@ -15,7 +15,7 @@ DIGEST = """
 import sys
 from fixtures import __main__
 from fixtures.studies.command import tune_command
-tune_command.Record.resumed = lambda path: sys.exit(path.name)
+tune_command.resumed = lambda path: sys.exit(path.name)
 sys.exit(__main__.main())
 """
 SETTINGS = "--tweaks=vm.swappiness=7+vm.page-cluster=5"
@@ -23,9 +23,8 @@ AGAIN = """
 import json, sys
 from fixtures import __main__
 from fixtures.studies.command import tune_command
-def begun(args, settings, path, manifest):
-    sys.exit(json.dumps(tune_command._again(args, manifest)))
-tune_command._begun = begun
+tune_command._of_command = lambda *_: ([], 0.1)
+tune_command.Race = lambda path, record, *_: sys.exit(json.dumps(record.again))
 sys.exit(__main__.main())
 """
 FULL = """
@@ -35,7 +34,7 @@ from fixtures.studies.command import tune_command
 def write(*_):
     raise OSError(errno.ENOSPC, "No space left on device")
 tune_command._of_command = lambda *_: ([], 0.1)
-tune_command.Record.save = write
+tune_command.Race.save = write
 sys.exit(__main__.main())
 """
 

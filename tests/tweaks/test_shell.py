@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fixtures.tweaks.shell import Write, mentions, writes
+from fixtures.tweaks.shell import Write, may_write, mentions, writes
 
 WRITTEN: dict[str, list[tuple[str, str]]] = {
     "echo 1 > /sys/a/b": [("/sys/a/b", "1")],
@@ -67,3 +67,23 @@ def test_mentions(text: str) -> None:
 def test_a_text_that_is_no_script_ends(text: str) -> None:
     assert writes(text) == []
     assert mentions(text) == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "written"),
+    [
+        ("f=/sys/k/run\necho 1 > $f", {"/sys/k/run": {"1"}}),
+        ('for f in "/sys/a" /sys/b; do echo 1 > "${f}"; done', {"/sys/a": {"1"}, "/sys/b": {"1"}}),
+        ('for d in /sys/b/*/; do\n  f="${d}q"\n  echo 8 > "$f"\ndone', {"/sys/b/*/q": {"8"}}),
+        ("echo 1 > /sys/a || echo 2 > /sys/a", {"/sys/a": {"1", "2"}}),
+        ("sysctl -w vm.swappiness=7", {"/proc/sys/vm/swappiness": {"7"}}),
+        ("echo $(cat x) > /sys/a; echo 1 > /tmp/a; echo 1 > /sys/$x", {}),
+    ],
+)
+def test_values_that_a_script_may_write(text: str, written: dict[str, set[str]]) -> None:
+    assert may_write(text) == written
+
+
+def test_many_combinations_of_variables_end() -> None:
+    loops = "".join(f"for v{n} in {'x ' * 50}; do\n" for n in range(20))
+    assert may_write(f"{loops}echo {''.join(f'$v{n}' for n in range(20))} > /sys/a")
