@@ -114,16 +114,16 @@ def _findings(tuning: Tuning) -> Iterator[Line]:
     whole, beside = confirmed.whole, confirmed.chosen_against_whole
     if not whole or not whole.primary or not beside or not beside.primary:
         return
-    count = len(tuning.record.settings)
+    count, margin = len(tuning.record.settings), unsigned(beside.margin)
+    more = f", less than {margin}" if 1 + beside.primary.low > 1 / (1 + beside.margin) else ""
     words = {
-        "equivalent": f"the chosen ones do all that all {count} do, within "
-        f"{unsigned(beside.margin)}",
-        "regressed": "the others still add something: keep all, or tune for longer",
+        "equivalent": f"the chosen ones do all that all {count} do, within {margin}",
+        "regressed": f"the others add something{more or '; keep all, or tune for longer'}",
         "improved": "the others take something away",
     }
     word = words.get(beside.verdict, "whether the others add anything is not shown")
     against = f"chosen against all {_figures(beside)}"
-    yield Line(f"All {count} together: {_figures(whole)}; {word} ({against}).")
+    yield Line(f"All {count} together: {_figures(whole)}; {against}: {word}.")
 
 
 def _figures(comparison: Comparison) -> str:
