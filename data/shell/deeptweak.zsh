@@ -37,7 +37,7 @@ _shtab_deeptweak_commands() {
     scale:'Choose replicas of jobs: laws of speed-up from measured times, jobs of any size equally long.'
     schedule:'Compare policies for waiting jobs on identical arrivals.'
     show:'Show the answer of a saved run'"'"'s study, or verdicts if it belongs to none.'
-    tune:'Which of these settings are worth keeping? Choose among them, measure the choice afresh, and put the machine back.'
+    tune:'Find which of these settings are worth keeping. Choose among them, measure the choice afresh, and put the machine back.'
     tuned:'Judge what `deeptweak tune` chose: which settings to keep, and what they gain in fresh blocks.'
   )
   _describe 'deeptweak commands' _commands
@@ -876,7 +876,7 @@ _shtab_deeptweak_show_defaults_added=0
 _shtab_deeptweak_tune_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
   "--workload[a workload of DeepTweak instead of a command\: cnn_train, lora_finetune, \…]:NAME:"
-  "*--tweaks[where the settings come from\: tweak sets by name, Skyhook manifests, sysctl.conf files, TuneD profiles, \`vm.swappiness\=10\`]:NAMES:(block-readahead block-readahead-128 block-readahead-8192 block-scheduler-mq-deadline block-scheduler-none checkpoint-io-idle container-limits cpufreq-performance deeptweak-exp1 deeptweak-exp1-sysctl deeptweak-exp2 deeptweak-exp2-sysctl deeptweak-exp3 deeptweak-exp3-sysctl malloc-hugepages malloc-keep-memory malloc-one-arena memory-compaction-quiet memory-overcommit memory-reclaim nccl-sockets numa openmp-active-wait openmp-one-thread process-limits process-nice process-no-thp scheduler-slice scheduler-throughput tcp-bbr tcp-buffers tcp-cubic thp-always thp-never training-host writeback-eager writeback-lazy all)"
+  "*--tweaks[sources of the settings\: names of tweak sets, Skyhook manifests, sysctl.conf files, TuneD profiles, \`vm.swappiness\=10\`]:NAMES:(block-readahead block-readahead-128 block-readahead-8192 block-scheduler-mq-deadline block-scheduler-none checkpoint-io-idle container-limits cpufreq-performance deeptweak-exp1 deeptweak-exp1-sysctl deeptweak-exp2 deeptweak-exp2-sysctl deeptweak-exp3 deeptweak-exp3-sysctl malloc-hugepages malloc-keep-memory malloc-one-arena memory-compaction-quiet memory-overcommit memory-reclaim nccl-sockets numa openmp-active-wait openmp-one-thread process-limits process-nice process-no-thp scheduler-slice scheduler-throughput tcp-bbr tcp-buffers tcp-cubic thp-always thp-never training-host writeback-eager writeback-lazy all)"
   "--save-manifest[write the chosen settings to this file (default\: beside the saved runs)]:FILE:_files"
   "--step-regex[pattern of a line that ends a step\; its first group is seconds, or a whole number that counts steps]:REGEX:"
   "--result-regex[pattern of a run\'s figure\: (\?P\<s\>\…), (\?P\<ms\>\…), (\?P\<us\>\…), or (\?P\<rate\>\…) per second]:REGEX:"
@@ -893,12 +893,12 @@ _shtab_deeptweak_tune_options=(
   "--exit-codes[exit codes that count as success (default\: 0)]:N,N:"
   "--budget[all of its time (default\: 1h)]:TIME:"
   "--min-gain[the gain that makes a setting worth keeping (default\: 1)]:PERCENT:"
-  "--seed[which settings are measured together, and in which order]:N:"
-  "--save[save the runs under this name (default\: the command\'s)]:NAME:"
-  {--storage,--benchmark-storage}"[where runs are saved (default\: .benchmarks)]:DIR:_files -/"
+  "--resume[resume an interrupted run\: repeat its command with this option]"
   "--wait[wait up to this long if another run holds this machine (30s, 2h\; default\: do not wait)]:TIME:"
-  "--resume[go on with an interrupted run\: the same command with this added]"
-  "--plan[print what would be measured, and change nothing]"
+  "--seed[random seed for the order of the cells]:N:"
+  "--save[save the run under this name (default\: the command\'s)]:NAME:"
+  {--storage,--benchmark-storage}"[folder for saved runs (default\: .benchmarks)]:DIR:_files -/"
+  "--plan[try the command once, print the plan, and change nothing]"
   "(*)::after \`--\`\: the command, as you would type it:"
 )
 

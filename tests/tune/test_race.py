@@ -89,7 +89,7 @@ def machine(monkeypatch: pytest.MonkeyPatch) -> Machine:
     monkeypatch.setattr(tune_race, "saved_by", made.saved_by)
     monkeypatch.setattr(tune_race, "read", made.read)
     monkeypatch.setattr(tune_race, "cells", cells)
-    monkeypatch.setattr(tune_race.lock, "machine_held", made.held)
+    monkeypatch.setattr("fixtures.kernel.lock.machine_held", made.held)
     monkeypatch.setattr("time.monotonic", lambda: made.now_s)
     return made
 

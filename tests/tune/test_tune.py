@@ -66,7 +66,7 @@ def test_what_helps_is_chosen_and_confirmed_in_fresh_blocks(place: Place) -> Non
         for name, judged in look["settings"].items()
     }
     assert (words["FAST_S"], words["SLOW_S"]) == ("helps", "harms")
-    assert [heat["phase"] for heat in result["heats"]][-1] == "confirm"
+    assert result["heats"][-1]["label"] == "confirm"
     assert "FAST_S=0.005" in Path(result["manifest"]).read_text()
     assert done.lines("Keep 1 of 3 settings: +")
 
