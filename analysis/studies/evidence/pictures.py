@@ -38,7 +38,7 @@ ANSWERS = "Effect of a tweak set in each run, in all runs together, and in the n
 HEADS = [("gain, % [95 %]", 0.12), ("blocks", 0)]
 LEFT, RIGHT = 2.35, 2.2
 MOST = 12
-TRADE = re.compile(r"\((?:R|TM)\)| Processor| CPU")  # redundant parts of CPU names
+TRADE = re.compile(r"\((?:R|TM)\)| Processor| CPU|family |model ")  # redundant parts of CPU names
 LOOKS: dict[str, Style] = {
     "helps everywhere measured": VERDICTS["improved"],
     "helps on average": VERDICTS["improved"],
