@@ -81,7 +81,8 @@ items:
 def test_flow_maps_non_ascii_text_and_a_missing_last_newline_are_read() -> None:
     """A hand-written manifest of the study's family."""
     text = (
-        "# größer ist nicht besser — 実験5\napiVersion: skyhook.nvidia.com/v1alpha1\nkind: Skyhook\n"
+        "# größer ist nicht besser — 実験5\n"
+        "apiVersion: skyhook.nvidia.com/v1alpha1\nkind: Skyhook\n"
         "metadata: { name: exp5-throughput, annotations: { deeptweak/description: 'für große "
         "Modelle' } }\n"
         "spec: { packages: { tuning: { version: 1.1.2, image: r/tuning, interrupt: { type: reboot "
