@@ -109,7 +109,7 @@ def test_the_same_run_gives_the_same_page(tmp_path: Path) -> None:
     assert output.read_bytes() == first
 
 
-def test_a_file_that_cannot_be_read_is_named_and_the_rest_is_reported(
+def test_an_unreadable_file_is_named_and_the_others_reported(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "bad.json").write_text("{")

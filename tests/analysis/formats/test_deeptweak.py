@@ -97,7 +97,7 @@ def test_one_configuration_alone_is_a_run_of_its_node_type(node: Path) -> None:
     )
 
 
-def test_two_configurations_named_by_their_folders_are_compared_as_tweak_sets_of_their_node(
+def test_two_folders_are_compared_as_tweak_sets_of_their_node(
     node: Path,
 ) -> None:
     refused: list[str] = []
@@ -111,7 +111,7 @@ def test_two_configurations_named_by_their_folders_are_compared_as_tweak_sets_of
     assert named.observed is not None
 
 
-def test_one_workload_on_two_nodes_is_compared_and_other_work_is_not(tmp_path: Path) -> None:
+def test_a_workload_is_compared_across_nodes_and_other_work_not(tmp_path: Path) -> None:
     for name, batch in (("one", 1), ("other", 1), ("double", 2)):
         directory(
             tmp_path / name,
@@ -143,7 +143,7 @@ def test_one_workload_on_two_nodes_is_compared_and_other_work_is_not(tmp_path: P
     ],
     ids=["comments only", "no manifest", "none untouched"],
 )
-def test_without_base_the_untouched_one_is_the_baseline_else_the_first(
+def test_the_baseline_is_base_else_untouched_else_the_first(
     tmp_path: Path, configurations: tuple[Like, ...], baseline: str
 ) -> None:
     assert load(directory(tmp_path, *configurations)).baseline == baseline
@@ -165,7 +165,7 @@ def test_of_a_counter_that_was_reset_the_whole_is_not_known(tmp_path: Path) -> N
     assert "disk_written_bytes_total" not in cell.telemetry
 
 
-def test_rates_of_the_network_are_bytes_per_second_where_somebody_measured_them(
+def test_measured_network_rates_are_in_bytes_per_second(
     tmp_path: Path,
 ) -> None:
     cell = one(tmp_path, Like("base", cells={(7, "net_sent_KB"): "2.5"}))
@@ -235,7 +235,7 @@ def test_warnings(tmp_path: Path, snapshot: SnapshotAssertion) -> None:
     assert set(cells[0].steps.samples) == {1}
 
 
-def test_a_run_appended_to_the_file_is_a_second_block_and_not_a_longer_run(tmp_path: Path) -> None:
+def test_a_run_appended_to_the_file_is_a_second_block(tmp_path: Path) -> None:
     directory(tmp_path, EXP1, BASE)
     again = replace(BASE, seed=2, steps=40)
     path = tmp_path / "base" / "benchmark.csv"
@@ -250,13 +250,13 @@ def test_a_run_appended_to_the_file_is_a_second_block_and_not_a_longer_run(tmp_p
     assert {len(values) for values in run.cells[1].series.values()} == {40}
 
 
-def test_a_second_run_without_a_header_is_found_by_its_count_of_steps(tmp_path: Path) -> None:
+def test_a_second_run_without_a_header_is_found_by_step_count(tmp_path: Path) -> None:
     path = directory(tmp_path, BASE) / "base" / "benchmark.csv"
     path.write_text(f"{path.read_text()}\n{table(replace(BASE, seed=2)).partition(chr(10))[2]}")
     assert [cell.block for cell in load(tmp_path).cells] == [1, 2]
 
 
-def test_a_damaged_configuration_is_left_out_and_the_rest_is_read(node: Path) -> None:
+def test_a_damaged_configuration_is_left_out_and_others_are_read(node: Path) -> None:
     path = node / "exp1" / "benchmark.csv"
     path.write_text(path.read_text()[:-30])
     run = load(node)
@@ -264,7 +264,7 @@ def test_a_damaged_configuration_is_left_out_and_the_rest_is_read(node: Path) ->
     assert f"{path}:61" in run.warnings[0]
 
 
-def test_an_arm_whose_manifest_is_damaged_is_not_known_to_be_anything(node: Path) -> None:
+def test_an_arm_with_a_damaged_manifest_has_no_known_settings(node: Path) -> None:
     (node / "exp1" / "skyhook.yaml").write_text("kind: [")
     run = load(node)
     assert "exp1" not in run.tweaksets
@@ -313,7 +313,7 @@ SMALL = table(Like("base", steps=8)).encode()
     cut=st.integers(0, 300),
     put=st.one_of(st.binary(max_size=12), st.sampled_from([b"1e308", b"\n", b",", b'"'])),
 )
-def test_whatever_happens_to_a_table_it_is_read_or_refused_in_one_line(
+def test_any_altered_table_is_read_or_refused_in_one_line(
     tmp_path: Path, at: int, cut: int, put: bytes
 ) -> None:
     (tmp_path / "benchmark.csv").write_bytes(SMALL[:at] + put + SMALL[at + cut :])

@@ -43,13 +43,13 @@ def cells(name: str) -> dict[str, int]:
     }
 
 
-def test_a_command_of_hyperfine_is_a_benchmark_and_each_run_a_step() -> None:
+def test_a_hyperfine_command_is_a_benchmark_and_each_run_a_step() -> None:
     assert cells("hyperfine.json") == {"sleep 0.01": 5, "sleep 0.02": 5}
     first, second = load(HERE / "hyperfine.json").cells
     assert 0.01 < first.metrics["step_time_median_s"] < 0.02 < second.metrics["step_time_median_s"]
 
 
-def test_repetitions_of_google_benchmark_are_steps_and_its_own_summaries_are_not() -> None:
+def test_google_repetitions_are_steps_and_google_summaries_not() -> None:
     assert cells("google.json") == {"BM_Push/64/min_time:0.010": 3, "BM_Push/512/min_time:0.010": 3}
     run = load(HERE / "google.json")
     saved = json.loads((HERE / "google.json").read_text())["benchmarks"]
@@ -60,7 +60,7 @@ def test_repetitions_of_google_benchmark_are_steps_and_its_own_summaries_are_not
     assert run.started_utc
 
 
-def test_each_combination_of_parameters_is_a_benchmark_of_asv_and_only_times_are_read() -> None:
+def test_each_asv_parameter_set_is_a_benchmark_of_times_alone() -> None:
     names = {f"b.Sort.time_sort({n}, '{way}')" for n in (10, 1000) for way in ("up", "down")}
     assert cells("asv.json").keys() == {"b.time_sum", *names}
     run = load(HERE / "asv.json")
@@ -129,7 +129,7 @@ def test_summaries_of_google_benchmark_are_no_benchmarks(*, older: bool) -> None
     }
 
 
-def test_summaries_alone_are_refused_with_the_option_that_hid_the_times() -> None:
+def test_bare_summaries_are_refused_with_the_option_named() -> None:
     saved = json.loads((HERE / "google_repeated.json").read_text())
     saved["benchmarks"] = [one for one in saved["benchmarks"] if one["run_type"] == "aggregate"]
     with pytest.raises(
@@ -268,7 +268,7 @@ def test_of_aiperf_the_latency_is_read_from_its_quantiles() -> None:
     assert cell.metrics["step_time_mean_s"] == pytest.approx(0.13)
 
 
-def test_the_throughput_of_aiperf_is_the_requests_per_second_it_says() -> None:
+def test_throughput_of_aiperf_is_its_requests_per_second() -> None:
     """With several requests in flight, throughput is not one over the mean latency."""
     run = load(EXPORTS / "aiperf-fast.json")
     assert run.cells[0].metrics["throughput_samples_per_s"] == pytest.approx(8.60716734698034)
@@ -293,9 +293,7 @@ def test_the_throughput_of_aiperf_is_the_requests_per_second_it_says() -> None:
         ({"request_latency": {**AIPERF["request_latency"], "max": 90.0}}, "are not in order"),
     ],
 )
-def test_a_run_of_aiperf_that_failed_or_contradicts_itself_is_refused(
-    more: dict[str, Any], why: str
-) -> None:
+def test_a_failed_or_inconsistent_aiperf_run_is_refused(more: dict[str, Any], why: str) -> None:
     with pytest.raises(Unreadable, match=why):
         from_json({**AIPERF, **more}, "a.json")
 
@@ -329,7 +327,7 @@ def two_of_a_name(
     return path
 
 
-def test_benchmarks_of_one_name_in_several_files_are_not_paired_by_their_place(
+def test_equal_names_in_several_files_are_not_paired_by_place(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for at in range(8):
@@ -456,7 +454,7 @@ def test_equal_values_have_no_interval() -> None:
     )
 
 
-def test_github_action_benchmark_gets_a_list_of_names_units_and_values() -> None:
+def test_github_action_benchmark_gets_names_units_and_values() -> None:
     told = export.github_action(list(export.figures(load(HERE / "hyperfine.json"))))
     assert [(one["name"], one["extra"]) for one in told] == [
         ("sleep 0.01", "1 blocks"),
@@ -465,7 +463,7 @@ def test_github_action_benchmark_gets_a_list_of_names_units_and_values() -> None
     assert all(one["value"] > 0 and "range" not in one for one in told)
 
 
-def test_otava_gets_a_row_a_run_oldest_first_and_an_empty_place_for_what_a_run_lacks() -> None:
+def test_otava_gets_a_row_per_run_oldest_first_with_gaps_empty() -> None:
     asv, google = load(HERE / "asv.json"), load(HERE / "google.json")
     head, *rows = csv.reader(io.StringIO(export.otava([google, asv])))
     assert head[:2] == ["time", "commit"]

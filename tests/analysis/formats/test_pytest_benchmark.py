@@ -152,7 +152,7 @@ def test_two_sessions_are_two_runs_wherever_their_files_lie(tmp_path: Path) -> N
     assert one.run_id == copied.run_id != other.run_id
 
 
-def test_sessions_are_compared_although_their_rounds_differ_in_number(tmp_path: Path) -> None:
+def test_sessions_with_different_numbers_of_rounds_are_compared(tmp_path: Path) -> None:
     for turn, (arm, level_s) in enumerate((("base", 0.002), ("cand", 0.0015))):
         (tmp_path / arm).mkdir()
         for at in range(5):
@@ -177,7 +177,7 @@ def test_a_file_that_does_not_say_when_is_read_with_a_warning() -> None:
         assert (run.started_utc, run.run_id, len(run.warnings)) == ("", "x.json", 1)
 
 
-def test_statistics_that_its_rounds_do_not_give_are_said_and_not_believed(
+def test_statistics_that_contradict_the_rounds_are_reported(
     snapshot: SnapshotAssertion,
 ) -> None:
     run = from_json(changed((*STATS, "mean"), max(DATA)), "x.json")
@@ -299,7 +299,7 @@ ANYTHING = st.recursive(
 
 
 @given(place=PARTS, value=ANYTHING)
-def test_whatever_stands_in_a_field_the_file_is_read_or_refused_in_one_line(
+def test_any_field_value_is_read_or_refused_in_one_line(
     place: tuple[str | int, ...], value: object
 ) -> None:
     try:

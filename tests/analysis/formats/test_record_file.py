@@ -42,7 +42,7 @@ def rewrite(saved: Path, content: bytes) -> None:
     saved.write_text(json.dumps(run))
 
 
-def test_a_run_and_its_record_are_judged_as_the_whole_in_one_file(saved: Path) -> None:
+def test_a_run_and_its_record_are_judged_like_the_single_file(saved: Path) -> None:
     whole = from_json(saved_run(), str(saved))
     assert load(saved) == whole
     assert compare(load(saved)) == compare(whole)
@@ -105,7 +105,7 @@ def test_a_record_that_does_not_fit_is_refused_by_name(saved: Path, name: str) -
         load(saved)
 
 
-def test_a_file_that_unpacks_to_more_than_any_run_is_not_unpacked(
+def test_a_file_that_unpacks_beyond_any_run_is_not_unpacked(
     saved: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(files, "LARGEST_BYTES", 2**20)

@@ -49,7 +49,7 @@ def test_the_warm_up_is_no_part_of_any_slice() -> None:
     assert slices_of(turns((1, 1, 2), (2, 3, 2)), STEPS) == ((1.0, 3.0), (2.0, 2.0))
 
 
-def test_slices_that_are_not_all_steps_round_by_round_are_refused() -> None:
+def test_slices_without_all_steps_round_by_round_are_refused() -> None:
     wrong = (
         [(1, 1, 1), (2, 2, 3)],
         [(1, 1, 2)],
@@ -157,7 +157,7 @@ def test_an_effect_that_is_no_neighbour_s_stays() -> None:
     assert two / one == pytest.approx(1.25)
 
 
-def test_what_costs_a_slice_as_much_however_long_it_is_takes_no_effect_away() -> None:
+def test_a_fixed_cost_per_slice_removes_no_effect() -> None:
     """Others use 2 ms per slice, a larger share of a short one, so they seem to speed up steps."""
     draw = random.Random(22)
     slices = [[[arm * math.exp(draw.gauss(0, 0.1))] * 4 for _ in range(10)] for arm in (0.05, 0.04)]
@@ -167,7 +167,7 @@ def test_what_costs_a_slice_as_much_however_long_it_is_takes_no_effect_away() ->
     assert with_others == pytest.approx(without, rel=0.01)
 
 
-def test_slow_steps_count_less_than_fast_ones_where_nobody_else_uses_the_cpus() -> None:
+def test_slow_steps_weigh_less_where_no_other_uses_the_cpus() -> None:
     """Stalls scatter equal arms less on CPUs free of others than on used or unseen ones."""
     draw = random.Random(23)
     squares: dict[float | None, list[float]] = {0.0: [], 1.0: [], None: []}
@@ -190,7 +190,7 @@ def test_slow_steps_count_less_than_fast_ones_where_nobody_else_uses_the_cpus() 
 
 
 @pytest.mark.parametrize("used_s", [LONGEST_S, 1.0])
-def test_others_hold_up_a_step_for_no_longer_than_they_ran_nor_than_it_took(used_s: float) -> None:
+def test_others_delay_a_step_no_longer_than_they_or_it_ran(used_s: float) -> None:
     """A third of the first arm's slices take three times as long while others use 0.1 cores."""
     slices = [[[1.0 if at % 3 else 3.0] for at in range(9)], [[1.0]] * 9]
     used: list[list[float | None]] = [[0.0 if at % 3 else 0.3 for at in range(9)], [0.0] * 9]
@@ -235,7 +235,7 @@ def test_a_value_that_is_not_that_of_the_steps_contradicts_them() -> None:
     ("order", "blocks"),
     [((4, "9" * 5000), 4), ((99,), 20), ((0,), 20), (("٣",), 20), ((), 20)],
 )
-def test_how_many_blocks_an_arm_was_to_have_is_what_the_order_says_within_the_run(
+def test_the_order_gives_the_planned_blocks_per_arm_in_the_run(
     order: tuple[object, ...], blocks: int
 ) -> None:
     names = tuple(f"study/idle-stock-b{number}" for number in order)

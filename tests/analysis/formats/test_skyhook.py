@@ -49,7 +49,7 @@ def test_a_list_is_read_by_its_spec_and_not_by_its_annotation(tmp_path: Path) ->
     ]
 
 
-def test_a_bare_document_with_several_packages_and_flow_maps_is_read(tmp_path: Path) -> None:
+def test_a_bare_document_with_packages_and_flow_maps_is_read(tmp_path: Path) -> None:
     path = written(tmp_path, SCRIPTS)
     assert settings_of(path) == [
         ("ulimit", "memlock", "128"),

@@ -110,7 +110,7 @@ def test_a_strip_is_of_the_block_whose_rounds_differ_most() -> None:
     )
 
 
-def test_only_runs_that_took_turns_have_a_strip_and_only_where_the_file_says_when() -> None:
+def test_only_runs_in_turns_with_saved_times_have_a_strip() -> None:
     whole, took = (
         from_json(saved, "run.json") for saved in (saved_run(TURNS), in_turns(saved_run(TURNS)))
     )

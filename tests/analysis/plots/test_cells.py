@@ -99,7 +99,7 @@ def test_the_clock_stands_below_some_cells() -> None:
     assert (silent.ticks, silent.label) == ({}, "cells in the order they ran")
 
 
-def test_the_foot_shows_what_others_used_and_what_held_up_the_cells() -> None:
+def test_the_foot_shows_use_by_others_and_delays_of_the_cells() -> None:
     """Others used two of four CPU seconds of the third cell."""
     run = from_json(saved_run(Made(arms=(STOCK,), blocks=3)), "busy.json")
     telemetry = {

@@ -96,7 +96,7 @@ def lossy() -> Scene:
     return scene_of([from_json(lossy_run(MadeLine(root)), "made up")])
 
 
-def test_what_poisoned_clients_cost_stands_beside_the_accuracy_that_is_left() -> None:
+def test_the_cost_of_poisoned_clients_is_beside_the_accuracy() -> None:
     figure = jobs_poisoning.draw(poisoned())
     assert faults(figure) == []
     assert figure.get_label() == "Poisoned clients cost 3.3 to 12.6 points of accuracy"
@@ -138,7 +138,7 @@ def test_no_profile_is_drawn_of_one_system_alone() -> None:
     )
 
 
-def test_replicas_stand_on_the_law_beside_the_jobs_that_took_the_target() -> None:
+def test_replicas_lie_on_the_law_beside_the_jobs_on_target() -> None:
     figure = jobs_scaling.draw(scaled())
     assert faults(figure) == []
     assert figure.get_label() == "Replicas chosen by job: 70 % on target; one number for all: 5 %"
@@ -167,7 +167,7 @@ SCENES: Mapping[str, Callable[[], Scene]] = {
 
 
 @pytest.mark.parametrize("name", SCENES)
-def test_the_page_of_a_study_leads_with_the_picture_that_answers_its_question(name: str) -> None:
+def test_a_study_page_leads_with_the_picture_of_its_answer(name: str) -> None:
     scene = SCENES[name]()
     for picture in fitting(scene.runs).values():
         try:

@@ -63,7 +63,7 @@ def test_the_mark_is_the_gain_and_its_shape_the_verdict(
     assert (band.x0, band.x1) == (pytest.approx(100 / 1.03 - 100), pytest.approx(3.0))
 
 
-def test_of_contrasts_that_rest_on_different_blocks_the_head_says_all_their_baselines() -> None:
+def test_contrasts_over_different_blocks_list_all_baselines() -> None:
     """`late` lost the first blocks, the fastest by drift, so its stock differs from `whole`'s."""
     arms = (Arm("whole", 0.05), Arm("late", 0.05, broken=dict.fromkeys((1, 2), ("failed", "gone"))))
     scene = scene_of(
@@ -76,7 +76,7 @@ def test_of_contrasts_that_rest_on_different_blocks_the_head_says_all_their_base
     ).replace("\n", " ")
 
 
-def test_an_interval_too_wide_for_the_others_is_cut_with_an_arrow(scene: Scene) -> None:
+def test_an_interval_far_too_wide_is_cut_with_an_arrow(scene: Scene) -> None:
     wild = next(one for one in scene.comparisons if one.tweakset == "tcp-cubic" and one.primary)
     assert wild.primary is not None
     wide = replace(wild, primary=replace(wild.primary, low=-0.9, high=9.0))

@@ -50,7 +50,7 @@ def figure(history: History) -> Figure:
     return picture.draw(history)
 
 
-def test_every_level_is_where_the_history_says_and_each_change_marked_once(
+def test_levels_match_the_history_and_each_change_is_marked_once(
     figure: Figure, history: History
 ) -> None:
     """Throughput: 1/1.3 is a loss, the way back a gain."""
@@ -88,7 +88,7 @@ def test_a_run_beyond_the_scale_stands_at_the_edge(figure: Figure) -> None:
     assert len(dots) == 80
 
 
-def test_more_than_a_page_of_changes_is_counted_and_short_series_are_not_drawn() -> None:
+def test_excess_changes_are_counted_and_short_series_not_drawn() -> None:
     history = looked_back(
         {
             f"test_{at:02}": noisy(stepped((20, 1), (20, 2)), 100 + at)

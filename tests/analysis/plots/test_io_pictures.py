@@ -65,7 +65,7 @@ def drawings(scene: Scene) -> dict[str, Figure]:
     return {name: pictures()[name].draw(scene) for name in NAMES}
 
 
-def test_they_come_with_a_run_that_reported_its_input_and_with_no_other(
+def test_pictures_come_only_with_a_run_that_reported_its_input(
     scene: Scene, drawings: dict[str, Figure]
 ) -> None:
     """Some need more than a run: several numbers of processes, or several blocks."""
@@ -116,7 +116,7 @@ def test_shares_of_an_epoch_add_up_and_are_those_of_the_clock() -> None:
     )
 
 
-def test_a_barrier_that_was_not_clocked_is_part_of_the_rest_and_said_to_be() -> None:
+def test_an_unclocked_barrier_is_shown_as_part_of_the_rest() -> None:
     runs = [
         replace(run, epochs=tuple(replace(one, barrier_s=None) for one in run.epochs))
         for run in io_runs(MADE)
@@ -126,7 +126,7 @@ def test_a_barrier_that_was_not_clocked_is_part_of_the_rest_and_said_to_be() -> 
     assert io.UNCLOCKED in text
 
 
-def test_against_processes_each_configuration_has_its_row_on_one_scale(
+def test_over_processes_configurations_have_rows_on_one_scale(
     drawings: dict[str, Figure],
 ) -> None:
     axes = drawings["io_processes"].axes
@@ -149,7 +149,7 @@ def test_lines_of_cold_and_warm_meet_where_decoding_is_the_work(
     assert "with png" in said(drawings["io_format_cache"]).replace("\n", " ")
 
 
-def test_samples_per_s_stand_on_a_scale_of_ratios_as_they_are_compared() -> None:
+def test_samples_per_s_are_drawn_on_a_scale_of_ratios() -> None:
     """On any other scale, equal relative losses of unequal rates are not parallel."""
     for loss in (0.01, 3.0):
 
@@ -163,7 +163,7 @@ def test_samples_per_s_stand_on_a_scale_of_ratios_as_they_are_compared() -> None
         assert (au.get_yscale(), rate.get_yscale()) == ("linear", "log")
 
 
-def test_the_untouched_machine_is_one_value_a_block_with_its_copy() -> None:
+def test_the_untouched_machine_and_its_copy_are_one_block_value() -> None:
     """So the pictures show the means that table and sentences give."""
     made = replace(
         MADE,

@@ -105,7 +105,7 @@ def test_policies_stand_with_their_paired_ratio_the_least_first(
     assert rows[0].marks[0].texts[0] in said(drawings["jobs_policies"])
 
 
-def test_two_jobs_never_share_a_lane_and_there_are_as_many_lanes_as_slots(scene: Scene) -> None:
+def test_jobs_never_share_a_lane_and_each_slot_has_a_lane(scene: Scene) -> None:
     for one in scene.streams:
         for stream in one.streams:
             held = holds(stream)
@@ -131,13 +131,13 @@ def test_the_queue_is_counted_from_submission_to_the_slot(scene: Scene) -> None:
     assert waiting(replace(stream, jobs=jobs))[1][-1] == len(jobs)
 
 
-def test_the_same_jobs_are_drawn_large_at_the_same_time_under_all_policies() -> None:
+def test_the_same_jobs_are_enlarged_at_one_time_for_all_policies() -> None:
     figure = jobs_over_time.draw(scene_of([scheduling_run(("fifo", "sjf"), blocks=2, count=80)]))
     windows = {axes.get_xlim() for axes in figure.axes[1::3]}
     assert len(windows) == 1
 
 
-def test_each_fault_stands_with_its_slowdown_against_the_same_jobs(
+def test_each_fault_has_its_slowdown_against_the_same_jobs(
     drawings: dict[str, Figure], scene: Scene
 ) -> None:
     """Names omit common parts: the rate, and the retries."""
@@ -151,7 +151,7 @@ def test_each_fault_stands_with_its_slowdown_against_the_same_jobs(
     assert all(arm.slowdown is not None and arm.slowdown.value > 1 for arm in arms)
 
 
-def test_what_is_sooner_because_jobs_were_lost_is_not_drawn_as_faster(scene: Scene) -> None:
+def test_an_earlier_end_due_to_lost_jobs_is_not_drawn_as_faster(scene: Scene) -> None:
     arm = faults.arms_of(scene)[0]
     assert arm.slowdown is not None
     quick = replace(arm, slowdown=arm.slowdown._replace(value=0.5, p_adjusted=0.001))
@@ -180,7 +180,7 @@ def test_steps_stand_by_their_loss(tmp_path: Path) -> None:
     assert line.losses[0].loss == 0
 
 
-def test_waits_of_jobs_that_take_several_slots_are_held_against_no_model() -> None:
+def test_waits_of_jobs_with_several_slots_meet_no_model() -> None:
     scene = scene_of([queueing_run(blocks=3, count=60, loads=(0.5,))])
     (gathered,) = scene.streams
     wide = [

@@ -90,7 +90,7 @@ def test_what_is_called_in_an_ablation(gain: float, odd: Mapping[tuple[str, int]
     assert ("no effect is claimed" in said(drawn["key_effects"]).replace("\n", " ")) == bool(odd)
 
 
-def test_a_cell_that_went_wrong_calls_nothing_and_is_ringed_and_named() -> None:
+def test_a_failed_cell_decides_nothing_and_is_ringed_and_named() -> None:
     """One bad stock cell makes every key alone look 9 % faster; no verdict and no mark follow."""
     scene = ablation(0.0, ONE_BAD)
     rows = marks(key_effects.draw(scene).axes[0])
@@ -179,7 +179,7 @@ def test_each_key_stands_where_its_gain_is_the_strongest_above() -> None:
     assert axes.get_xlim()[0] < min(gains(axes)) == pytest.approx(100 * math.expm1(-0.7))
 
 
-def test_an_ablation_has_both_ways_of_a_key_side_by_side_and_the_profile_on_top() -> None:
+def test_an_ablation_pairs_both_ways_of_a_key_below_the_profile() -> None:
     """A lost way has no mark, but a reason below."""
     figure = key_effects.draw(
         scene_with(made.ablation({GUILTY: -0.1, "vm.dirty_ratio": 0.04}, {GUILTY: -0.02}))
@@ -199,7 +199,7 @@ def test_an_ablation_has_both_ways_of_a_key_side_by_side_and_the_profile_on_top(
     assert f"Lost: tuned.only-{GUILTY}" in said(lost)
 
 
-def test_interactions_stand_below_the_keys_and_averages_name_them() -> None:
+def test_interactions_are_below_the_keys_and_averages_name_them() -> None:
     scene = scene_with(made.factorial({}, together={(GUILTY, "vm.dirty_ratio"): -0.2}))
     figure = key_effects.draw(scene)
     assert gains(figure.axes[0])[4] == pytest.approx(100 * math.expm1(-0.2))

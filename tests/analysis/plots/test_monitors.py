@@ -84,7 +84,7 @@ def test_nothing_is_claimed_where_the_a_a_differs() -> None:
     assert "not claimed" in said(figure)
 
 
-def test_a_monitors_own_share_of_a_core_stands_beside_what_it_costs_the_work(
+def test_cpu_use_of_a_monitor_is_beside_its_cost_to_the_work(
     figure: Figure,
 ) -> None:
     """15 % of a core, as made; unknown for monitors inside the workload's process."""

@@ -39,7 +39,7 @@ NAMES = list(fitting([from_json(saved_run(), "made.json")]))
 ALONE_REFUSED = {"forest", "parameters", "telemetry"}
 
 
-def test_every_file_that_draws_a_scene_is_a_picture_and_each_says_what_it_is() -> None:
+def test_every_file_with_a_scene_is_a_picture_that_has_a_summary() -> None:
     """ANSWERS is one sentence; the order is the reader's and no two pictures share a place."""
     modules = pictures()
     assert {"forest", "run_order", "steps", "parameters", "telemetry"} <= modules.keys()
@@ -68,7 +68,7 @@ def test_every_picture_is_explained_once() -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_nothing_is_cut_and_nothing_lies_over_anything_else_and_the_svg_is_small(
+def test_nothing_is_cut_or_overlaps_and_the_svg_is_small(
     drawings: dict[str, Figure], name: str
 ) -> None:
     """It is sound XML, and without a date."""

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-def test_a_row_a_quantity_in_which_arms_differ_and_a_column_a_workload(
+def test_each_differing_quantity_has_a_row_and_workload_a_column(
     drawings: dict[str, Figure], scene: Scene
 ) -> None:
     """Faster arms keep CPU and GPU busier; the rest is listed below; steal was 0 throughout."""
@@ -37,7 +37,7 @@ def test_a_row_a_quantity_in_which_arms_differ_and_a_column_a_workload(
     assert "0 throughout: CPU steal" in said(figure).replace("\n", " ")
 
 
-def test_devices_of_a_kind_are_taken_together_and_measured_steps_shaded(
+def test_devices_of_a_kind_are_merged_and_measured_steps_shaded(
     drawings: dict[str, Figure], scene: Scene
 ) -> None:
     """Two GPUs of 60 W make 120 W; the warmer temperature counts; CPU modes add up to busy."""
@@ -61,7 +61,7 @@ def test_devices_of_a_kind_are_taken_together_and_measured_steps_shaded(
     assert shade.x1 - shade.x0 == pytest.approx(0.4, abs=0.05), "ten are measured"
 
 
-def test_a_missing_or_altered_file_is_a_reason_and_not_an_empty_panel(tmp_path: Path) -> None:
+def test_a_missing_or_altered_file_gives_a_reason_not_a_panel(tmp_path: Path) -> None:
     path = sampled_file(tmp_path, Made(blocks=1))
     side = next(tmp_path.glob("telemetry-*.xz"))
     side.write_bytes(side.read_bytes() + b"\0")
@@ -93,7 +93,7 @@ def test_a_workload_that_was_not_sampled_says_so(scene: Scene) -> None:
     assert not figure.axes[0].lines
 
 
-def test_cells_of_two_runs_are_kept_apart_though_their_ids_are_equal(tmp_path: Path) -> None:
+def test_cells_of_two_runs_with_equal_ids_are_kept_apart(tmp_path: Path) -> None:
     """The same matrix on a machine of 60 W and on one of 300 W."""
     runs = []
     for seed, gain, power_w in ((1, 0.1, 60.0), (2, -0.1, 300.0)):

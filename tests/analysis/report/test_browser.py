@@ -282,7 +282,7 @@ def test_links_lead_where_they_say(browser: Browser, report: Path) -> None:
 
 
 @needs_browser
-def test_the_dark_scheme_reaches_into_the_pictures_and_paper_stays_white(
+def test_the_dark_scheme_covers_pictures_and_paper_stays_white(
     browser: Browser, report: Path
 ) -> None:
     shade = "getComputedStyle(document.querySelector('.picture svg')).filter"
@@ -309,9 +309,7 @@ def test_it_can_be_printed(browser: Browser, report: Path) -> None:
 
 
 @needs_browser
-def test_those_who_hear_the_page_find_headings_tables_and_pictures(
-    browser: Browser, report: Path
-) -> None:
+def test_screen_readers_find_headings_tables_and_pictures(browser: Browser, report: Path) -> None:
     with browser.new_context(viewport={"width": 400, "height": 800}, offline=True) as context:
         page = opened(context, report, [])
         assert page.get_by_role("heading", level=1).count() == 1
@@ -347,7 +345,7 @@ def column(page: Page, number: int) -> list[str]:
 
 
 @needs_browser
-def test_a_click_on_a_head_sorts_by_that_column_and_another_turns_it_round(fresh: Page) -> None:
+def test_a_click_on_a_head_sorts_and_a_second_one_reverses(fresh: Page) -> None:
     head = fresh.locator(f"{VERDICTS} >> thead th >> nth=4")
     head.locator("button").click()
     falling = [float(text.split()[0]) for text in column(fresh, 5)]
@@ -360,7 +358,7 @@ def test_a_click_on_a_head_sorts_by_that_column_and_another_turns_it_round(fresh
 
 
 @needs_browser
-def test_rows_are_filtered_by_words_of_workload_tweak_set_and_verdict(fresh: Page) -> None:
+def test_words_filter_rows_by_workload_tweak_set_and_verdict(fresh: Page) -> None:
     rows = fresh.locator(f"{VERDICTS} >> tbody tr:visible")
     every = rows.count()
     fresh.fill("#filter", "ddp_train tcp")
@@ -410,7 +408,7 @@ def test_a_row_leads_to_its_marks(fresh: Page) -> None:
 
 
 @needs_browser
-def test_without_script_everything_is_there_and_nothing_pretends_to_work(
+def test_without_script_all_is_visible_and_no_dead_control_shows(
     browser: Browser, report: Path
 ) -> None:
     with browser.new_context(java_script_enabled=False, offline=True) as context:

@@ -38,7 +38,7 @@ class Rows(HTMLParser):
             self.rows[-1] = (self.rows[-1][0], self.rows[-1][1] + data)
 
 
-def test_runs_stand_newest_first_each_with_its_report_and_what_changed_with_it(
+def test_runs_are_newest_first_with_their_reports_and_changes(
     tmp_path: Path,
 ) -> None:
     folder = nights(tmp_path / "nights", {"bench": noisy(stepped((8, 0.1), (8, 0.12)))})
@@ -90,7 +90,7 @@ def test_a_report_that_is_newer_than_its_run_is_left_as_it_is(
     ) == 1
 
 
-def test_a_run_that_arithmetic_chokes_on_is_named_and_the_others_are_in(
+def test_a_run_with_failing_arithmetic_is_named_and_others_stay(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = tmp_path / "runs"

@@ -37,7 +37,7 @@ def names(markup: str) -> set[str]:
     return set(re.findall(r'\bid="([^"]+)"', markup))
 
 
-def test_two_pictures_share_no_id_and_every_reference_is_to_their_own() -> None:
+def test_pictures_share_no_id_and_refer_to_their_own_alone() -> None:
     one, other = (inlined(name, "t", "d") for name in ("one", "other"))
     assert len(names(one)) > 3
     assert not names(one) & names(other)
@@ -78,7 +78,7 @@ def test_any_name_can_stand_in_a_picture() -> None:
         assert parsed(markup).tag == "svg"
 
 
-def test_a_part_of_a_page_is_shorter_than_a_file_and_a_text_in_it_stays() -> None:
+def test_a_part_of_a_page_is_shorter_than_a_file_with_its_text() -> None:
     """A staircase of 300 steps of two heights, and dots as pixels."""
     figure = Figure(figsize=(7.2, 2))
     axes = figure.add_subplot()
@@ -103,7 +103,7 @@ def test_what_cannot_be_drawn_says_why_and_what_can_is_told(snapshot: SnapshotAs
 
 
 @pytest.mark.parametrize("heavier", [False, True], ids=["fewer bytes", "more bytes"])
-def test_a_drawing_of_too_many_marks_becomes_pixels_with_the_same_text(
+def test_a_drawing_of_too_many_marks_is_pixels_with_its_text(
     monkeypatch: pytest.MonkeyPatch, *, heavier: bool
 ) -> None:
     """It stays a drawing where pixels would be more."""

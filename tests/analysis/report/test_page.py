@@ -114,7 +114,7 @@ def test_runs_with_nothing_in_common_say_so_in_place_of_a_table() -> None:
     assert 'id="between"' not in told.html
 
 
-def test_of_a_study_that_pairs_them_itself_only_its_file_is_named() -> None:
+def test_a_study_with_its_own_pairing_is_named_by_file_alone() -> None:
     """`--tweaks` would not measure again the workloads that none of them meets."""
     made = saved_run(Made(arms=(STOCK, AGAIN, TUNED), workloads=("cnn_train", "idle"), blocks=3))
     gone = {f"idle-tuned-b{block}" for block in (1, 2, 3)}
@@ -128,7 +128,7 @@ def test_of_a_study_that_pairs_them_itself_only_its_file_is_named() -> None:
     assert not {"--tweaks", "--workloads"} & {word.partition("=")[0] for word in again.split()}
 
 
-def test_words_between_backticks_are_code_and_nothing_in_them_is_markup() -> None:
+def test_words_in_backticks_are_code_and_hold_no_markup() -> None:
     assert prose("see `plan`, and `<b>`") == "see <code>plan</code>, and <code>&lt;b&gt;</code>"
 
 
@@ -190,7 +190,7 @@ SCRIPT = re.compile(r"<script>(.*?)</script>", re.DOTALL)
 SCRIPT_BYTES = 20_000
 
 
-def test_it_asks_nothing_of_the_network_and_runs_no_script_but_its_own(everything: Page) -> None:
+def test_a_page_needs_no_network_and_no_script_but_its_own(everything: Page) -> None:
     """The browser must keep it so: the policy has the digest of that one script."""
     html = everything.html
     (script,) = SCRIPT.findall(html)
@@ -261,7 +261,7 @@ def test_no_value_of_a_run_file_is_taken_for_markup() -> None:
     assert EVIL in text_of(html)
 
 
-def test_characters_that_would_show_other_words_are_shown_themselves() -> None:
+def test_characters_that_disguise_words_are_shown_as_such() -> None:
     html = page(read(Made(arms=(STOCK, Arm("a\u202eb\x7fc", requested=SWAPPINESS))))).html
     assert "a\\u202eb\\x7fc" in text_of(html)
     assert not any(odd in html for odd in ("\u202e", "\x7f"))

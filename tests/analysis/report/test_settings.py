@@ -174,7 +174,7 @@ def test_values_are_those_of_the_cells() -> None:
     assert {case: values(case) for case in wanted} == wanted
 
 
-def test_a_tweak_set_says_how_many_of_its_cells_were_measured_and_why_not_all(
+def test_a_tweak_set_has_its_measured_cells_and_missing_reasons(
     snapshot: SnapshotAssertion,
 ) -> None:
     """A set whose script changed nothing is listed, without a row of settings."""
