@@ -73,7 +73,7 @@ def made(seed: int) -> np.ndarray:
     return series
 
 
-def test_the_published_toy_series_has_one_change_with_the_published_evidence() -> None:
+def test_the_published_toy_series_has_the_published_change() -> None:
     """Matteson and James's Q and Student's t, with the first point of the new level as index."""
     (point,) = change_points(TOY).points
     assert point.index == 10
@@ -87,7 +87,7 @@ def test_the_published_toy_series_has_one_change_with_the_published_evidence() -
     assert change_points(TOY).p < 1e-6
 
 
-def test_a_change_is_placed_anew_where_that_leaves_a_last_level_of_three_points() -> None:
+def test_a_change_is_moved_where_three_last_points_form_a_level() -> None:
     """Three are a level: the first pass cuts at 8, between its neighbours the change is at 9."""
     series = [
         9.8,
@@ -111,7 +111,7 @@ def test_a_change_is_placed_anew_where_that_leaves_a_last_level_of_three_points(
     assert [point.index for point in change_points(series).points] == [9, 14]
 
 
-def test_a_change_with_evidence_of_just_the_limit_does_not_convince(
+def test_a_change_with_evidence_exactly_at_the_limit_is_dropped(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     series = [
@@ -211,7 +211,7 @@ def test_changes_are_placed_anew_between_their_neighbours() -> None:
     assert np.mean(exact) > 0.82
 
 
-def test_three_runs_on_a_new_level_are_enough_where_it_is_far_away() -> None:
+def test_three_runs_on_a_new_level_are_enough_if_it_is_far_away() -> None:
     series = np.random.default_rng(11).normal(size=60)
     series[57:] += 10
     assert at(series) == [57]
@@ -221,7 +221,7 @@ def test_three_runs_on_a_new_level_are_enough_where_it_is_far_away() -> None:
 @pytest.mark.parametrize("before", [7, 27, 40])
 @pytest.mark.parametrize("after", [3, 4])
 @pytest.mark.parametrize("factor", [1.3, 2.0])
-def test_a_short_last_level_is_found_and_described_by_its_own_runs(
+def test_a_short_last_level_is_found_and_described_by_its_runs(
     before: int, after: int, factor: float
 ) -> None:
     """The new level is the mean of its runs, unclipped by the old level and in the interval."""
@@ -236,7 +236,7 @@ def test_a_short_last_level_is_found_and_described_by_its_own_runs(
     assert back.before == pytest.approx(point.after)
 
 
-def test_one_or_two_odd_runs_at_the_end_are_counted_and_no_change() -> None:
+def test_one_or_two_odd_runs_at_the_end_are_counted_as_no_change() -> None:
     quiet = np.random.default_rng(8).normal(0, 0.02, 30)
     for count in (0, 1, 2):
         series = quiet.copy()
@@ -249,7 +249,7 @@ def test_one_or_two_odd_runs_at_the_end_are_counted_and_no_change() -> None:
         )
 
 
-def test_an_outlier_of_a_short_level_is_pulled_towards_that_level() -> None:
+def test_an_outlier_of_a_short_level_is_pulled_to_that_level() -> None:
     series = np.random.default_rng(9).normal(0, 0.02, 60)
     series[55:] += 0.5
     series[57] += math.log(10)

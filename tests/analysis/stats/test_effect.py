@@ -87,7 +87,7 @@ def test_p_is_that_of_scipys_paired_t_test_on_logarithms(
 
 
 @pytest.mark.parametrize(("n", "m"), [(3, 8), (8, 3), (1, 5), (5, 2)])
-def test_two_samples_are_scipys_welch_or_pooled_where_an_arm_has_no_spread(n: int, m: int) -> None:
+def test_two_samples_are_welch_or_pooled_if_an_arm_has_no_spread(n: int, m: int) -> None:
     """The second arm scatters four times as far, so the d.f. show which arm had how many units."""
     rng = np.random.default_rng([n, m])
     base, after = rng.normal(0, 0.01, n), rng.normal(0.02, 0.04, m)
@@ -174,9 +174,7 @@ def missed(processes: int, tau: float, mu: float, *, of_these: bool, seed: int =
 
 @pytest.mark.parametrize("mu", [0.0, 0.05])
 @pytest.mark.parametrize("tau", [0.0, 0.02, 0.05])
-def test_with_enough_processes_the_interval_is_for_processes_of_this_kind(
-    tau: float, mu: float
-) -> None:
+def test_with_enough_processes_the_interval_covers_their_kind(tau: float, mu: float) -> None:
     for processes in (ENOUGH_PROCESSES, 8):
         assert BAND[0] <= missed(processes, tau, mu, of_these=False) <= BAND[1]
 

@@ -28,7 +28,7 @@ def test_what_is_no_measurement_is_not_compared() -> None:
         change_of([0.1, 0.1, 0.1], log=False)
 
 
-def test_a_mean_stays_as_it_was_measured_and_its_interval_ends_where_the_quantity_can_be() -> None:
+def test_a_mean_stays_as_measured_and_its_interval_in_range() -> None:
     """Shares of 0.9 and 1.0: 0.95 ± 12.7 · 0.05."""
     assert mean_of([]) is None
     assert mean_of([0.9]) == Mean(1, value=0.9)

@@ -69,7 +69,7 @@ def by_matrices(series: np.ndarray) -> np.ndarray:
 
 
 @pytest.mark.parametrize("n", [12, 31])
-def test_the_bayes_factor_of_one_step_is_that_of_generalised_least_squares(n: int) -> None:
+def test_the_bayes_factor_of_a_step_is_generalised_least_squares(n: int) -> None:
     """Weights: phi even, with a step exp(-(1+2s)·phi); places (4t(n-t)/n²)^(0.5+1.75s)."""
     series = np.random.default_rng(n).normal(size=n) + np.where(np.arange(n) < n // 3, 0, 1.5)
     short = min(1, 30 / n)
@@ -174,7 +174,7 @@ def test_the_step_is_that_of_the_textbook(seed: int) -> None:
     assert df == 7 - odd
 
 
-def test_the_unit_of_time_makes_no_difference_and_a_steady_drift_hardly_one() -> None:
+def test_the_unit_of_time_has_no_influence_and_drift_hardly_any() -> None:
     series = np.random.default_rng(1).normal(0, 1, 10)
     first, error, _ = step_in_time(series, TURNS, DAYS)
     assert float(step_in_time(series, TURNS, 86400 * DAYS + 1.7e9)[0]) == pytest.approx(
@@ -261,7 +261,7 @@ def test_the_page_shows_what_real_runs_give(n: int, m: int, way: str) -> None:
 
 
 @pytest.mark.parametrize(("n", "m"), [(15, 3), (15, 4), (15, 5)])
-def test_a_few_runs_after_a_long_history_are_called_different_no_more_often(n: int, m: int) -> None:
+def test_a_few_runs_after_a_long_history_differ_no_more_often(n: int, m: int) -> None:
     """One stretch in twenty, and what the page rounds."""
     equal = between_runs.draws(between_runs.primary(between_runs.stored()), n + m)
     assert between_runs.share_found(equal, between_runs.orders(n, m, "old first")) <= 0.0525

@@ -30,7 +30,7 @@ def test_a_run_that_slows_down_under_way_drifts() -> None:
     assert drift(steady.tolist())[1] > 0.05
 
 
-def test_a_stall_is_neighbouring_steps_and_no_long_step_by_itself() -> None:
+def test_a_stall_is_neighbouring_steps_and_no_single_long_step() -> None:
     """Three of 1500 steps ten times as long: 27 steps more, 1.8 %.
 
     Scattered, the same steps are no stall, nor is a slower half.

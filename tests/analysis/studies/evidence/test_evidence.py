@@ -81,7 +81,7 @@ def test_an_undecided_effect_says_how_many_more_runs_would_do() -> None:
     assert over([0.10] * 5).more_runs is None
 
 
-def test_the_same_run_in_two_files_is_counted_once_by_its_longest() -> None:
+def test_the_same_run_in_two_files_counts_once_by_its_longest() -> None:
     whole = [run(seed, 0.05) for seed in (1, 2, 3)]
     cut = replace(run(2, 0.05), origin="begun.json", cells=run(2, 0.05).cells[:9])
     gathered = gather([cut, *whole])
@@ -90,7 +90,7 @@ def test_the_same_run_in_two_files_is_counted_once_by_its_longest() -> None:
     assert [note.partition(":")[0] for note in gathered.notes] == ["begun.json"]
 
 
-def test_runs_are_pooled_where_settings_parameters_and_metric_agree() -> None:
+def test_equal_settings_parameters_and_metric_pool_runs() -> None:
     def other_value(saved: JSON) -> None:
         saved["deeptweak"]["tweaksets"]["fast"]["requested"][0]["value"] = "10"
 
@@ -126,7 +126,7 @@ def on(device: str) -> Callable[[JSON], None]:
     return edit
 
 
-def test_runs_of_another_device_are_pooled_apart_unless_grouped_by_it() -> None:
+def test_other_devices_are_pooled_apart_unless_grouped_by_it() -> None:
     runs = [*(run(seed, 0.05) for seed in (1, 2, 3)), run(4, 0.2, on("NVIDIA H200"))]
     gathered = gather(runs)
     assert {one.kind: len(one.contributions) for one in gathered.evidence} == {
@@ -170,7 +170,7 @@ def stands_there(saved: JSON) -> None:
             one["extra_info"]["tweak"]["before"] = dict(SWAPPINESS)
 
 
-def test_where_a_setting_is_in_force_anyway_its_run_is_no_evidence() -> None:
+def test_a_run_whose_setting_is_in_force_anyway_is_no_evidence() -> None:
     gathered = gather([*(run(seed, 0.05) for seed in (1, 2, 3)), run(4, 0.0, stands_there)])
     assert len(gathered.evidence[0].contributions) == 3
     assert any("day-4" in note for note in gathered.notes)
@@ -188,7 +188,7 @@ def named(name: str) -> Callable[[JSON], None]:
     return edit
 
 
-def test_a_column_that_tells_effects_apart_is_offered_from_ten_runs_on() -> None:
+def test_a_column_that_splits_effects_is_offered_from_ten_runs() -> None:
     """On one CPU it helps by 10 %, on the other by nothing."""
     for each, column in ((3, ""), (6, "machine")):
         runs = [run(seed, 0.10, named("old")) for seed in range(each)] + [
@@ -212,7 +212,7 @@ def test_grouped_runs_say_less_of_another_machine() -> None:
     assert grouped.high - grouped.low > 2 * (flat.high - flat.low)
 
 
-def test_another_day_pays_more_where_days_differ_and_more_blocks_where_they_do_not() -> None:
+def test_days_pay_more_where_days_differ_and_blocks_elsewhere() -> None:
     differ = outlook(over([0.10, 0.02, 0.06, 0.09]))
     assert differ.another_day < differ.today <= differ.now
     assert differ.blocks

@@ -51,7 +51,7 @@ def test_a_published_analysis_comes_out_to_its_digits() -> None:
     assert over.df == len(TRIALS) - 1
 
 
-def test_the_variance_is_that_of_the_largest_restricted_likelihood() -> None:
+def test_the_variance_maximises_the_restricted_likelihood() -> None:
     """Another derivation: the density of all contrasts of neighbours, free of the mean."""
     effects, variances = np.array(MEANS), np.array(ERRORS) ** 2
     contrasts = np.diff(np.eye(len(effects)), axis=0)
@@ -66,7 +66,7 @@ def test_the_variance_is_that_of_the_largest_restricted_likelihood() -> None:
     assert float(variance_between(effects, variances)) == pytest.approx(found.x, rel=1e-4)
 
 
-def test_runs_that_differ_no_more_than_their_errors_have_no_variance_between_them() -> None:
+def test_runs_within_their_errors_have_no_variance_between_them() -> None:
     over = estimate([0.18, 0.182, 0.181], [0.01, 0.01, 0.01])
     assert over.tau == 0
     quantile = stats.t.ppf(0.975, 2)

@@ -118,7 +118,7 @@ def test_the_comment_leads_to_the_run_its_report_and_the_commit(tmp_path: Path) 
     assert site_of({**hub, "GITHUB_RUN_ID": ""}) is None
 
 
-def test_several_gates_of_one_pull_request_have_markers_of_their_own() -> None:
+def test_gates_of_one_pull_request_have_different_markers() -> None:
     """A key cannot end its marker."""
     assert [comment(gate(), key=key).splitlines()[0] for key in ("node a/gpu", "x --> y")] == [
         "<!-- deeptweak-gate node_a/gpu -->",
@@ -200,7 +200,7 @@ def found(case: ET.Element) -> str:
     )
 
 
-def test_a_regression_fails_an_undecided_ruling_errs_a_pass_passes() -> None:
+def test_a_regression_fails_undecided_errs_and_a_pass_passes() -> None:
     suite = suite_of(gate(ruled("regression"), ruled("undecided"), ruled("pass")))
     assert [found(case) for case in suite.iter("testcase")] == ["failure", "error", "passed"]
     assert {name: suite.get(name) for name in ("tests", "failures", "errors", "skipped")} == {
@@ -293,7 +293,7 @@ def test_an_escape_in_a_reason_stays_what_it_was() -> None:
 
 
 @given(gates())
-def test_whatever_a_file_holds_the_runner_reads_one_command_a_line(answer: Gate) -> None:
+def test_any_file_content_gives_the_runner_one_command_per_line(answer: Gate) -> None:
     lines = workflow_commands(answer)
     levels = [read_back(line)[0] for line in lines]
     assert levels == sorted(levels, key=["error", "warning", "notice"].index)

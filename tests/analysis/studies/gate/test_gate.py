@@ -66,7 +66,7 @@ def test_a_real_but_allowed_loss_passes() -> None:
     assert one.ruling == "pass"
 
 
-def test_too_little_data_is_undecided_and_says_how_many_blocks_would_do() -> None:
+def test_too_little_data_is_undecided_with_the_blocks_needed() -> None:
     (one,) = answer(with_arm(0.0, run_cv=0.06, seed=3)).rulings
     assert one.ruling == "undecided"
     assert one.blocks_needed is not None
@@ -100,7 +100,7 @@ def test_a_pass_is_wrong_one_time_in_twenty_at_most() -> None:
     assert passes <= 12
 
 
-def test_the_blocks_it_asks_for_let_an_equal_candidate_pass_four_times_in_five() -> None:
+def test_the_blocks_needed_pass_an_equal_candidate_in_80_percent() -> None:
     """S = √2 · 2 %: (t_0.95 + t_0.80) · s / √n meets ln(1/0.97); 100 runs try the count out."""
     (one,) = answer(with_arm(0.0, run_cv=0.02, step_cv=0.001)).rulings
     assert one.comparison.primary
@@ -142,7 +142,7 @@ def test_hopeless_noise_names_no_number_of_blocks() -> None:
         ("stock-again", "primary", 0),
     ],
 )
-def test_a_real_slow_tweak_set_turns_it_red_and_stock_again_leaves_it_green(
+def test_a_slow_tweak_set_turns_the_gate_red_and_stock_green(
     tweakset: str, metric: str, code: int
 ) -> None:
     """Real runs: TCP windows of 16 KiB under `ddp_train`, and the untouched machine again.
@@ -165,7 +165,7 @@ def test_a_real_slow_tweak_set_turns_it_red_and_stock_again_leaves_it_green(
     )
 
 
-def test_a_stored_baseline_of_another_day_is_gated_relative_to_stock() -> None:
+def test_a_baseline_of_another_day_is_gated_relative_to_stock() -> None:
     """Alone, the runs are undecided: tweak or day? Relative to their own stock they compare."""
     stored, now = (RUNS / f"turns_2026-11-{day}_amd-epyc-2cpu.json.xz" for day in (25, 28))
     slow = [
@@ -194,7 +194,7 @@ def test_a_folder_of_accepted_runs_is_a_baseline(tmp_path: Path) -> None:
     assert main(["gate", str(accepted), str(equal), *wanted]) == 0
 
 
-def test_of_several_accepted_runs_the_next_command_is_the_evidence(
+def test_after_accepted_runs_the_next_command_is_evidence(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for seed in range(1, 5):
@@ -260,7 +260,7 @@ def test_limits_by_workload_and_metric(tmp_path: Path, capsys: pytest.CaptureFix
     assert said["exit_code"] == 1
 
 
-def test_the_step_summary_the_annotations_and_the_files_are_written(
+def test_step_summary_annotations_and_files_are_written(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = saved_file(tmp_path, with_arm(-0.10))

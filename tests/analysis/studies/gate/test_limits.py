@@ -166,7 +166,7 @@ def test_what_is_not_understood_is_refused_with_its_line(
     assert complaints == snapshot
 
 
-def test_names_that_the_runs_do_not_have_are_said_with_those_they_have(
+def test_unknown_names_are_reported_with_those_of_the_runs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, snapshot: SnapshotAssertion
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -204,7 +204,7 @@ def test_a_percentage_is_read_to_its_last_digit(hundredths: int) -> None:
 
 
 @given(st.text(max_size=12))
-def test_a_text_is_a_share_between_0_and_1_or_refused_in_one_line(text: str) -> None:
+def test_a_text_is_a_share_from_0_to_1_or_refused_in_one_line(text: str) -> None:
     said = answer(parse_percent, text)
     assert 0 < said < 1 and "%" in text if isinstance(said, float) else len(said.splitlines()) == 1
 

@@ -74,7 +74,7 @@ def test_only_columns_that_are_there_are_explained(tmp_path: Path) -> None:
     assert "8bt" not in dict(answer(grids).legend)
 
 
-def test_pictures_lie_within_their_page_and_name_run_gpu_and_the_odd_cell(tmp_path: Path) -> None:
+def test_pictures_fit_the_page_and_name_run_gpu_and_odd_cell(tmp_path: Path) -> None:
     sizes = {(blocks, threads): fitting(blocks) for blocks in (1, 66, 132) for threads in (32, 64)}
     path = tmp_path / "run.json"
     path.write_text(json.dumps(saved_grid(sizes | {(30, 32): fitting(30) | {"launches": 8}})))

@@ -96,7 +96,7 @@ def test_a_fit_is_that_of_textbooks_or_says_why_there_is_none(
         assert found.slope * x.mean() + found.intercept == pytest.approx(y.mean(), abs=1e-9)
 
 
-def test_too_few_cells_and_a_metric_that_never_changes_have_no_line() -> None:
+def test_too_few_cells_and_a_constant_metric_have_no_line() -> None:
     few = grid_of_rows(
         {(1, 1): {GRACT: 1.0, SMACT: 0.1, SMOCC: 0.1}, (2, 1): {GRACT: 1.0, SMACT: 0.2, SMOCC: 0.1}}
     )
@@ -131,7 +131,7 @@ def test_statistics_leave_missing_samples_out(values: list[float]) -> None:
     assert sum(one.idle) == len(values)
 
 
-def test_the_active_part_is_the_longest_stretch_in_which_something_ran() -> None:
+def test_the_active_part_is_the_longest_stretch_with_work() -> None:
     """6 % is from before; then two idle samples, four of work, one idle."""
     one = cell(gract=[0.06, 0, 0, 0.5, 1, 1, 1, 0])
     assert one.idle == (3, 4, 1)
@@ -154,7 +154,7 @@ REACHED = {
 }
 
 
-def test_a_kernel_reaches_no_more_sms_and_warps_than_its_size_has() -> None:
+def test_a_kernel_reaches_at_most_the_sms_and_warps_of_its_size() -> None:
     for size, reached in REACHED.items():
         most = limits(size, A100)
         assert most is not None
@@ -217,13 +217,13 @@ def test_rounding_is_no_violation_and_missing_samples_are_none() -> None:
     assert "bounds of SMOCC" in found.untested
 
 
-def test_without_the_number_of_sms_their_bound_is_not_tested_and_that_is_said() -> None:
+def test_an_unknown_number_of_sms_is_noted_and_no_bound_tested() -> None:
     found = bounds_of([cell(gract=[1.0], smact=[0.9])], Chip(missing="nobody knows"))
     assert Chip(missing="nobody knows").missing in found.untested.values()
     assert not any("min(b" in bound for bound in found.tested)
 
 
-def test_a_mean_above_the_duty_is_a_violation_though_no_sample_is_above_the_bound() -> None:
+def test_a_mean_above_the_duty_violates_it_with_samples_in_bound() -> None:
     """Half the SMs for a quarter of the time is .125; .2 was seen."""
     found = bounds_of([cell(54, 32, 0.25, gract=[0.3] * 4, smact=[0.2] * 4)], A100)
     assert [one.bound.split()[0] for one in found.violations] == ["mean"]

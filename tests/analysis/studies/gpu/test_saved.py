@@ -41,9 +41,7 @@ def test_smact_is_set_beside_its_prediction(tmp_path: Path) -> None:
     assert any(bound.startswith("mean") for bound in found.bounds.tested)
 
 
-def test_one_full_block_more_than_there_are_sms_leaves_the_others_idle_for_half_of_the_time() -> (
-    None
-):
+def test_a_block_beyond_the_sms_leaves_others_idle_half_the_time() -> None:
     """On 132 SMs 133 blocks of 1024 threads give SMACT .505, between 133 / 264 and 1; all 8 fit."""
     ((found,), _) = read_grids(RUNS / "gpu-metrics_2026-11-26_nvidia-h200.json")
     assert (found.predictions.near, len(found.predictions.cells)) == (8, 8)
@@ -68,7 +66,7 @@ def test_a_cell_outside_its_range_is_off_by_its_distance_to_it(tmp_path: Path) -
     assert found.predictions.near == 1
 
 
-def test_a_metric_that_was_not_recorded_is_missing_with_its_reason(tmp_path: Path) -> None:
+def test_an_unrecorded_metric_is_missing_with_its_reason(tmp_path: Path) -> None:
     """No GPM: utilisation alone, and nothing derived from missing metrics."""
     only = {
         "utilization_percent": 100.0,

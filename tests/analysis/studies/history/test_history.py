@@ -99,7 +99,7 @@ def test_times_of_other_zones_are_put_in_order_too() -> None:
     ]
 
 
-def test_relative_to_stock_what_the_machine_did_to_a_block_cancels() -> None:
+def test_relative_to_stock_machine_effects_on_a_block_cancel() -> None:
     """Each cell is divided by stock's in its block; a machine at half speed changes nothing."""
     run, slow = ours(1), ours(2, replace(THREE_ARMS, base_s=2 * THREE_ARMS.base_s))
     gathered = gather([run, slow], relative_to="stock")
@@ -197,7 +197,7 @@ def test_a_name_that_nobody_has_is_refused() -> None:
             gather([ours(1)], **asked)
 
 
-def test_cells_that_contradict_their_steps_or_lost_jobs_are_left_out() -> None:
+def test_cells_that_contradict_steps_or_lost_jobs_are_left_out() -> None:
     for change in (contradict, lose_jobs):
         assert values(gather([stock_alone(change)]), "stock") == [
             pytest.approx(cells(stock_alone(change), "stock")[1])
@@ -214,7 +214,7 @@ def in_two_turns(saved: JSON) -> JSON:
     return in_turns(saved, slice_steps=2)
 
 
-def test_cells_that_took_turns_are_a_series_of_their_own_and_followed_in_their_own_metric() -> None:
+def test_cells_in_turns_are_a_separate_series_in_their_metric() -> None:
     runs = [
         replace(
             from_json(change(saved_run(replace(THREE_ARMS, seed=day))), f"{day}.json"),
@@ -289,7 +289,7 @@ def test_less_time_is_an_improvement() -> None:
     assert change.gain == pytest.approx(0.25, abs=0.015)
 
 
-def test_the_newest_change_comes_first_and_of_equally_new_ones_the_largest() -> None:
+def test_changes_are_sorted_newest_first_then_largest_first() -> None:
     series = {
         "early": noisy(stepped((20, 1), (40, 2)), 1),
         "late": noisy(stepped((40, 1), (20, 1.2)), 2),
@@ -324,7 +324,7 @@ def test_a_series_that_is_too_short_is_not_judged_and_says_so() -> None:
     assert (one.reason or "").startswith("9 runs")
 
 
-def test_recent_regressions_are_those_that_began_among_the_last_runs() -> None:
+def test_recent_regressions_began_among_the_last_runs() -> None:
     history = looked_back({"sort": noisy(stepped((30, 1), (20, 1.2), (8, 1)))})
     assert [(change.verdict, change.runs_since) for change in history.changes] == [
         ("improved", 8),

@@ -76,7 +76,7 @@ def test_a_letter_of_several_runs_is_their_median() -> None:
 
 
 @given(st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=100), st.integers(1, 60), st.booleans())
-def test_a_sparkline_is_never_wider_than_asked_and_reaches_both_ends(
+def test_a_sparkline_fits_its_width_and_reaches_both_ends(
     values: list[float],
     width: int,
     plain: bool,  # noqa: FBT001  # hypothesis

@@ -89,7 +89,7 @@ def test_answers(snapshot: SnapshotAssertion) -> None:
     ("seconds", "scale", "doubted"),
     [(0.00065, 0.002, True), (0.02, 0.002, False), (0.0035, 1, False)],
 )
-def test_a_step_of_fractions_of_a_millisecond_is_doubted_at_the_head(
+def test_steps_below_a_millisecond_raise_the_first_doubt(
     seconds: float, scale: float, *, doubted: bool
 ) -> None:
     runs = io_runs(replace(MADE, blocks=1))
@@ -142,7 +142,7 @@ def test_a_tweak_set_that_changes_nothing_is_no_treatment() -> None:
         ),
     ],
 )
-def test_whether_it_changed_anything_is_read_from_the_saved_cells(
+def test_the_saved_cells_decide_if_a_set_changed_anything(
     tweak: Mapping[str, object], *, nothing: bool
 ) -> None:
     saved = saved_io(replace(MADE, blocks=2))
@@ -191,7 +191,7 @@ def test_the_engine_is_a_factor_paired_by_block() -> None:
     assert step.low < 0.9 - 1 < step.high < 0
 
 
-def test_stock_and_its_copy_in_one_block_are_one_value_and_epochs_are_no_replicates() -> None:
+def test_stock_and_copy_are_one_block_value_whatever_the_epochs() -> None:
     found = configurations(
         [judge(run) for run in io_runs(replace(MADE, tweaksets=("stock", "stock-again"), epochs=3))]
     )
@@ -225,7 +225,7 @@ def found_in(**changed: Any) -> Contrasts:
     return contrasts([judge(run) for run in io_runs(replace(CROSSED, **changed))])
 
 
-def test_read_ahead_shows_on_cold_raw_and_not_on_its_negative_control() -> None:
+def test_read_ahead_shows_on_cold_raw_and_not_on_its_control() -> None:
     found = found_in()
     shown = {(one.rest, one.cache): one for one in found.tweaks if one.shown}
     assert shown.keys() == {("raw", "cold")}
@@ -254,7 +254,7 @@ def test_a_copy_of_stock_that_differs_is_said() -> None:
     assert not [line for line in quiet if line.startswith("A/A")]
 
 
-def test_a_tweak_set_that_met_some_configurations_only_is_judged_where_it_was() -> None:
+def test_a_set_on_some_configurations_is_judged_on_them_alone() -> None:
     runs = [
         run for run in io_runs(CROSSED) if run.tweakset != SMALL or run.overrides["format"] == "raw"
     ]

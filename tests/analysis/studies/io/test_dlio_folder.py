@@ -140,7 +140,7 @@ def test_ranks_in_folders_of_their_own_are_put_together(tmp_path: Path) -> None:
     assert any("folders" in note for note in run.notes)
 
 
-def test_the_first_wait_of_a_block_after_a_checkpoint_is_put_back(tmp_path: Path) -> None:
+def test_the_first_wait_after_a_checkpoint_is_put_back(tmp_path: Path) -> None:
     """DLIO notes it before clearing the list: 3 loads for 4 steps; it is proc less compute."""
     path = folder(tmp_path, Made(processes=1, epochs=1))
     output, stamps = path / "0_output.json", path / "0_per_epoch_stats.json"
@@ -200,9 +200,7 @@ LOG = (
 
 
 @pytest.mark.parametrize("log", ["", LOG])
-def test_a_copy_without_its_hidden_folder_has_what_needs_no_configuration(
-    tmp_path: Path, log: str
-) -> None:
+def test_without_its_hidden_folder_a_copy_has_fewer_figures(tmp_path: Path, log: str) -> None:
     """AU and the shares of time need none.
 
     With DLIO's log its batch is known, with its own two rates the record length.
@@ -239,7 +237,7 @@ EDITED = (
 )
 
 
-def test_a_damaged_folder_is_refused_in_a_line_and_leaves_the_others_readable(
+def test_a_damaged_folder_is_refused_and_the_others_are_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, snapshot: SnapshotAssertion
 ) -> None:
     monkeypatch.chdir(tmp_path)

@@ -97,7 +97,7 @@ def test_where_no_sleep_ended_late_utilisation_is_as_dlio_has_it() -> None:
     ] == [True, True, False]
 
 
-def test_a_tweak_set_that_only_makes_sleeps_late_has_no_effect_on_utilisation(
+def test_a_set_that_only_delays_sleeps_leaves_utilisation_alone(
     snapshot: SnapshotAssertion,
 ) -> None:
     """Same samples/s, and sleeps 1.5 times as long under one set: AU gains no point."""
@@ -167,7 +167,7 @@ def test_what_is_as_it_was_called_or_was_not_recorded_stands() -> None:
     assert [judge(run).doubts for run in STANDS] == [()] * len(STANDS)
 
 
-def test_a_part_of_the_data_set_is_fetched_for_a_part_of_its_steps() -> None:
+def test_a_part_of_the_data_set_is_fetched_for_part_of_its_steps() -> None:
     """Half the steps of each epoch read half the bytes: this is no half-warm cold epoch."""
     run = made("cold")
     half = [

@@ -94,7 +94,7 @@ def test_an_effect_that_is_there_is_found_at_its_size() -> None:
     assert steps["png"].low < 0 < steps["png"].high
 
 
-def test_utilisation_is_in_points_and_stands_beside_samples_per_s() -> None:
+def test_utilisation_is_in_points_beside_samples_per_s() -> None:
     """Input never changes the work: AU is 100 · samples/s · computation time / batch."""
     rate, au = (effects_of(MADE, name)["cache",].levels for name in (RATE, "au_whole_percent"))
     assert rate.keys() == au.keys()
@@ -144,7 +144,7 @@ def test_a_step_is_a_paired_t_over_blocks() -> None:
     )
 
 
-def test_two_blocks_are_refused_and_a_block_that_lacks_a_cell_does_not_count() -> None:
+def test_two_blocks_are_refused_and_incomplete_ones_not_counted() -> None:
     for blocks in (1, 2):
         few = analysis_of(replace(MADE, blocks=blocks, tweaksets=("stock",)))
         assert (f"{blocks} block" in few.refusal, few.findings) == (True, ())
@@ -164,7 +164,7 @@ def test_two_blocks_are_refused_and_a_block_that_lacks_a_cell_does_not_count() -
     assert ("cache",) not in {one.factors for one in refused.findings}
 
 
-def test_one_factor_at_a_time_has_main_effects_and_says_that_it_cannot_tell_interactions() -> None:
+def test_one_factor_at_a_time_yields_main_effects_alone() -> None:
     runs = [
         run
         for run in io_runs(MADE)
@@ -210,7 +210,7 @@ def test_what_is_a_factor_and_in_which_order_its_levels_stand() -> None:
     assert list(factors_of(models).levels) == ["model", "format"]
 
 
-def test_reading_that_is_moved_into_the_first_step_is_hidden_not_saved(
+def test_reading_moved_into_the_first_step_is_hidden_not_saved(
     snapshot: SnapshotAssertion,
 ) -> None:
     made = replace(MADE, steps=60, first=lambda levels: 0.9 if levels["read_threads"] == 4 else 0.1)
@@ -224,7 +224,7 @@ ONE = judge(io_runs(MadeIo(blocks=1))[0])
 
 
 @given(st.lists(st.one_of(st.none(), st.floats(0.5, 100)), min_size=1, max_size=8))
-def test_a_mean_is_of_what_there_is_and_its_interval_stays_where_its_figure_can_be(
+def test_a_mean_is_of_present_values_with_its_interval_in_range(
     values: list[float | None],
 ) -> None:
     """A rate's on a logarithmic scale, whose mean is the geometric one; AU's within 0 to 100.
@@ -253,7 +253,7 @@ def test_a_mean_is_of_what_there_is_and_its_interval_stays_where_its_figure_can_
         )
 
 
-def test_a_job_of_its_own_beside_a_complete_design_is_left_out_of_it_and_named() -> None:
+def test_an_extra_job_beside_a_full_design_is_left_out_and_named() -> None:
     """The job writes checkpoints at half speed: the cache's effect on raw is the readers' alone."""
     lone = MadeIo(
         factors={
@@ -309,9 +309,7 @@ SCATTER = {
 
 @pytest.mark.parametrize("blocks", [3, 5])
 @pytest.mark.parametrize("scatter", SCATTER)
-def test_where_nothing_has_an_effect_one_design_in_twenty_at_most_names_one(
-    scatter: str, blocks: int
-) -> None:
+def test_without_effects_at_most_one_design_in_twenty_names_one(scatter: str, blocks: int) -> None:
     """However unequally configurations scatter.
 
     60 designs: 5 % is 3, and 1 % of such simulations have more than 7.

@@ -56,7 +56,7 @@ CHANGES: dict[str, Callable[[dict[str, Any]], object]] = {
 }
 
 
-def test_a_report_that_cannot_be_is_refused_by_name_and_the_others_stand(
+def test_an_impossible_report_is_refused_by_name_and_others_stay(
     snapshot: SnapshotAssertion,
 ) -> None:
     made = MadeIo(factors={"cache": ("cold",), "processes": (2,)}, blocks=1, epochs=2)
@@ -89,7 +89,7 @@ def test_a_saved_run_reads_as_the_runs_it_was_made_of() -> None:
         assert read.dataset == made.dataset
 
 
-def test_the_default_level_is_a_level_too_though_no_name_carries_it() -> None:
+def test_the_default_level_is_a_level_although_no_name_has_it() -> None:
     """Names omit defaults (npz, cold); factors and configurations still have both levels."""
     text = json.dumps(saved_io(MADE)).replace(":format=npz", "").replace(":cache=cold", "")
     runs = io_runs(from_json(json.loads(text), "run.json"), [])
@@ -102,7 +102,7 @@ def test_the_default_level_is_a_level_too_though_no_name_carries_it() -> None:
     }
 
 
-def test_what_one_workload_of_many_alone_was_asked_for_is_in_its_name_only() -> None:
+def test_an_option_of_one_workload_alone_is_in_its_name_only() -> None:
     made = MadeIo(
         factors={"format": ("raw", "npz"), "cache": ("cold", "warm")},
         blocks=1,
@@ -142,7 +142,7 @@ def test_a_cell_that_failed_is_left_out_with_its_reason() -> None:
     assert "b2 failed" in line
 
 
-def test_a_tweak_set_that_was_not_in_force_is_no_measurement_of_it() -> None:
+def test_a_tweak_set_not_in_force_is_no_measurement_of_it() -> None:
     saved = saved_io(MadeIo(tweaksets=("stock", "block-readahead-128"), blocks=2))
     wrong = next(
         one for one in saved["benchmarks"] if one["extra_info"]["tweakset"] == "block-readahead-128"
@@ -153,9 +153,7 @@ def test_a_tweak_set_that_was_not_in_force_is_no_measurement_of_it() -> None:
     assert "vm.x" in refused[0]
 
 
-def test_the_cache_is_proven_cold_reads_the_data_set_from_the_device_and_warm_reads_nothing() -> (
-    None
-):
+def test_cold_epochs_read_the_whole_data_set_and_warm_ones_none() -> None:
     proofs = study("made.json", [judge(run) for run in made_runs(MADE)]).caches
     cold, warm = proofs["raw · cold"], proofs["raw · warm"]
     assert (cold["before_low"], cold["before_high"], warm["before_low"]) == (0.0, 0.0, 1.0)
@@ -165,7 +163,7 @@ def test_the_cache_is_proven_cold_reads_the_data_set_from_the_device_and_warm_re
     assert cold["epochs"] == 2 * 2 * 3
 
 
-def test_figures_of_the_input_are_metrics_of_a_cell_and_can_be_compared() -> None:
+def test_figures_of_the_input_are_cell_metrics_to_compare() -> None:
     """A tenth more samples/s per epoch is a tenth more utilisation: the computation is the same."""
     made = MadeIo(
         factors={"cache": ("cold",)},
@@ -233,7 +231,7 @@ def test_an_epoch_has_the_steps_that_its_report_says(steps: int, kept: int) -> N
     assert sum("samples_per_s_whole" in cell.metrics for cell in run.cells) == kept
 
 
-def test_steps_that_were_capped_cut_the_last_epoch_short_and_no_other() -> None:
+def test_capped_steps_cut_the_last_epoch_short_and_no_other() -> None:
     saved = saved_io(MADE)
     saved["deeptweak"]["design"]["steps"] = 90
     report = changed(saved)

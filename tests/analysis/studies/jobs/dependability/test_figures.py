@@ -38,7 +38,7 @@ from tests.analysis.answers import known
 from tests.analysis.studies.jobs.dependability.made_streams import attempt, job, stream
 
 
-def test_useful_time_is_what_is_left_without_lost_work_and_checkpoints() -> None:
+def test_useful_time_is_the_rest_after_lost_work_and_checkpoints() -> None:
     """Job 0: 2 s and 4 s, less 1.5 s lost and 0.5 s of checkpoints; job 1: 2 s. 6 s of 8."""
     tried = [
         attempt(0, 1, 0, 2, "killed"),
@@ -55,7 +55,7 @@ def test_all_time_of_a_job_that_was_never_done_is_lost() -> None:
     assert (found.lost_s, found.useful) == (3, 0.5)
 
 
-def test_lost_time_that_was_not_told_is_that_of_attempts_without_a_checkpoint_or_unknown() -> None:
+def test_unreported_lost_time_is_known_only_without_checkpoints() -> None:
     tried = [attempt(0, 1, 0, 2, "killed"), attempt(0, 2, 2, 6)]
     assert totals(stream([job(0, 0, 6, lost_s=None)], tried)).lost_s == 2
     tried[0] = replace(tried[0], checkpoints=1)
@@ -125,7 +125,7 @@ def test_goodput_is_work_or_where_that_is_not_told_jobs() -> None:
 TWIN = stream([job(0, 0, 2), job(1, 1, 3), job(2, 2, 4)])
 
 
-def test_a_killed_job_is_over_when_it_is_done_and_the_others_have_caught_up() -> None:
+def test_a_killed_job_is_over_when_done_and_others_caught_up() -> None:
     """Job 1 is killed at 2 s, restarts at 2.5 s, ends at 5 s; job 2 waits till 6 s, 2 s late."""
     tried = [
         attempt(0, 1, 0, 2),
@@ -144,7 +144,7 @@ def test_a_killed_job_is_over_when_it_is_done_and_the_others_have_caught_up() ->
     assert found.recovery_s == 4  # at 6 s: one job was still behind when job 1 was done
 
 
-def test_a_stream_that_is_not_behind_has_recovered_when_the_job_is_done() -> None:
+def test_a_stream_on_schedule_has_recovered_when_the_job_is_done() -> None:
     tried = [
         attempt(0, 1, 0, 2),
         attempt(1, 1, 1, 2, "killed"),
@@ -180,7 +180,7 @@ def test_a_lost_node_hits_all_that_ran_on_it_and_nothing_else() -> None:
     assert (found.hit, found.restart_s, found.recovery_s) == (1, 2.5, 3.5)
 
 
-def test_the_restart_after_a_lost_node_is_that_of_the_last_to_begin_again() -> None:
+def test_restart_after_a_lost_node_ends_with_the_last_restart() -> None:
     tried = [
         attempt(0, 1, 0, 1.5, "killed"),
         attempt(1, 1, 1, 1.5, "killed"),
@@ -235,7 +235,7 @@ def test_a_kill_that_hit_nothing_is_no_fault() -> None:
     assert after(made, TWIN) == []
 
 
-def test_a_kill_that_came_too_late_has_not_hit_the_attempt_before() -> None:
+def test_a_late_kill_has_not_hit_the_attempt_before() -> None:
     """Attempt 2 was done when the second kill came, 0.2 s after the first."""
     tried = [
         attempt(0, 1, 0, 2),
@@ -286,7 +286,7 @@ def test_a_flood_is_over_when_its_own_jobs_are_done() -> None:
     assert after(made, TWIN)[0].recovery_s == 8
 
 
-def test_a_stream_that_is_still_behind_when_it_ends_has_not_recovered() -> None:
+def test_a_stream_still_behind_at_its_end_has_not_recovered() -> None:
     """Neither stream completed any of it after the node had been lost."""
     jobs = [job(0, 0, None, "never started"), job(1, 1, None, "never started")]
     made = stream(

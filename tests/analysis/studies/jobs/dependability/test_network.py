@@ -138,7 +138,7 @@ def test_a_loss_that_is_none_refuses_its_cells(tmp_path: Path, loss: str) -> Non
     assert ["loss_percent" in line for line in refused] == [True]
 
 
-def test_where_no_cell_tells_its_arithmetic_communication_is_what_a_step_takes_longer(
+def test_without_compute_times_communication_is_extra_step_time(
     tmp_path: Path,
 ) -> None:
     line = line_of(tmp_path, MadeLine(root, losses=(0.0, 1.0), compute_s=None))

@@ -129,7 +129,7 @@ def test_a_cell_that_failed_is_said_and_others_are_read() -> None:
     assert f"{gone} failed" in line
 
 
-def test_checkpoints_of_a_job_that_was_never_done_are_not_lost_twice() -> None:
+def test_checkpoints_of_an_unfinished_job_are_not_lost_twice() -> None:
     """Of 8 s, 4 of the lost job and half a second of the other's checkpoints are gone."""
     tried = [
         replace(attempt(at, 1, 0, 4, how), checkpoints=1, cost_s=0.5)
@@ -140,7 +140,7 @@ def test_checkpoints_of_a_job_that_was_never_done_are_not_lost_twice() -> None:
     )
 
 
-def test_a_node_that_was_away_before_the_first_job_or_after_the_last_is_missed_by_nobody() -> None:
+def test_a_node_away_before_or_after_all_jobs_loses_no_time() -> None:
     """Jobs from 2 to 10 s on two nodes: 2 s of the one and 1 s of the other, of 16."""
     made = stream([job(0, 2, 10)], outages=[Outage("a", 0, 4), Outage("b", 9, 20)], nodes=2)
     assert totals(made).available == pytest.approx(1 - 3 / 16)
@@ -153,9 +153,7 @@ def test_a_plan_is_the_same_to_the_microsecond(off_s: float, many: int) -> None:
 
 
 @pytest.mark.parametrize(("end_s", "hits"), [(1.7, [1]), (1.0, [])])
-def test_a_kill_hit_what_ended_just_before_it_was_told_and_nothing_earlier(
-    end_s: float, hits: list[int]
-) -> None:
+def test_a_kill_hit_only_what_ended_just_before_its_report(end_s: float, hits: list[int]) -> None:
     tried = [attempt(0, 1, 0.5, end_s, "killed"), attempt(0, 2, 2.5, 4)]
     assert [
         one.hit

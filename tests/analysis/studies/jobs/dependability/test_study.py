@@ -49,7 +49,7 @@ def slowed(block: int, factor: float, fault: str = "cpu_hog") -> Stream:
         ((1.5, 1.6), "not judged"),
     ],
 )
-def test_a_neighbour_is_isolated_if_all_that_is_likely_lies_within_the_margin(
+def test_a_neighbour_with_its_interval_in_the_margin_is_isolated(
     factors: tuple[float, ...], word: str
 ) -> None:
     streams = [
@@ -94,7 +94,7 @@ def test_p_is_holms_over_all_faults() -> None:
     )
 
 
-def test_the_twin_has_the_same_checkpoints_and_retries_if_there_is_one() -> None:
+def test_the_twin_has_equal_checkpoints_and_retries_if_it_exists() -> None:
     faulty = replace(slowed(1, 2), checkpoint_s=5.0, retries=3)
     bare, same, other = (
         clean(1),
@@ -158,7 +158,7 @@ def killing(block: int, fault: str, killed: int, factor: float) -> Stream:
     )
 
 
-def test_jobs_that_are_sooner_because_others_were_killed_are_no_gain(
+def test_jobs_that_are_sooner_because_others_died_are_no_gain(
     snapshot: SnapshotAssertion,
 ) -> None:
     streams = [
@@ -190,7 +190,7 @@ def test_where_every_job_was_killed_nothing_is_left_to_compare(snapshot: Snapsho
     assert text.render(reported(streams, MARGIN, ())) == snapshot
 
 
-def test_a_neighbour_that_costs_jobs_is_not_isolated_however_alike_the_others_are() -> None:
+def test_a_neighbour_that_costs_jobs_is_never_isolated() -> None:
     streams = [
         one
         for block in (1, 2, 3)
@@ -240,7 +240,7 @@ def learned(block: int, name: str, accuracies: tuple[float, ...], **params: Any)
     return replace(stream(jobs, block=block), params={"classes": name, "jobs": 2}, classes=(made,))
 
 
-def test_a_drop_is_against_the_same_block_without_poisoned_clients() -> None:
+def test_a_drop_is_against_the_same_block_without_poisoning() -> None:
     """Blocks of 0.9, 0.8 and 0.7 clean lose 10, 20 and 30 points: 20 ± 4.3027·10/√3."""
     streams = [
         learned(at, "federated", (1 - at / 10, 1 - at / 10), aggregation="fedavg")
@@ -333,7 +333,7 @@ def quiet(block: int, policy: str = FIFO) -> Stream:
     return replace(made, policy=policy, params={"policy": policy})
 
 
-def test_jobs_of_the_flood_have_no_part_in_what_the_own_ones_gain(
+def test_flood_jobs_have_no_part_in_the_gain_of_own_jobs(
     snapshot: SnapshotAssertion,
 ) -> None:
     """Own jobs take 4 s under fifo, 1.8-2.2 s under fair share; flood jobs count for neither."""
