@@ -61,7 +61,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def _refuse_misspelt(config: pytest.Config) -> None:
-    """Refuse a misspelt file like pytest, with the benchmark that was meant. Raises: UsageError."""
+    """Refuse a misspelt file as pytest does; name the benchmark meant. Raises: UsageError."""
     for word in config.args:
         path = word.partition("::")[0]
         if "bench" in path and not Path(config.invocation_params.dir, path).exists():

@@ -60,9 +60,9 @@ OUT_OF_TURN = (
     "turns detect smaller effects."
 )
 RELATIVE = (
-    "each cell is relative to {0} in its block: a change between the runs cancels if it affects "
-    "both, not if it affects one, "
-    "and two runs cannot tell these apart. {0} itself changed by {1} in {2}, which is not judged."
+    "each cell is relative to {0} in its block: a change between the runs cancels only if it "
+    "affects both, which two runs cannot show. {0} itself changed by {1} in {2}, which is not "
+    "judged."
 )
 ONE_RUN_AN_ARM = (
     "one run per arm, at different times: how far two runs of one arm would differ is unknown. "

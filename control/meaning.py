@@ -57,7 +57,7 @@ def _is_same(path: str, forms: set[Form], requested: str, answer: str) -> bool:
 
 
 def _is_completed(path: str, left: list[int | str], right: list[int | str]) -> bool:
-    """Return True if the given numbers are there; others keep their values (proc_dointvec)."""
+    """Return True if the given numbers come first; the rest keep their values (proc_dointvec)."""
     numbers = all(isinstance(word, int) for word in left + right)
     return path.startswith("/proc/sys/") and numbers and bool(left) and left == right[: len(left)]
 

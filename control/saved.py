@@ -147,7 +147,7 @@ class Design(TypedDict):
     steps: Annotated[
         Ordinal | None,
         (
-            "steps: measured steps asked for with `--steps` (of a segment, with the design "
+            "steps: measured steps requested with `--steps` (of a segment, with the design "
             "`switch`); null: each workload's own number"
         ),
     ]
@@ -284,8 +284,8 @@ class TweakSet(TypedDict):
     path: Annotated[
         str | None,
         (
-            "path: the manifest's file; null for the two stocks, and for a set that a design made "
-            "of another one"
+            "path: the manifest's file; null for the two stock sets, and for sets that a design "
+            "derived from another"
         ),
     ]
     sha256: Annotated[Sha256 | None, "hex: of the manifest that was applied, as it was read"]

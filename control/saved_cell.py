@@ -44,7 +44,7 @@ class Place(TypedDict):
     pod: Annotated[NotRequired[Name], "name"]
     pod_uid: Annotated[NotRequired[Name], "uuid"]
     node: Annotated[NotRequired[Name], "name: as the cluster calls it"]
-    image: Annotated[NotRequired[Name], "name: as asked for"]
+    image: Annotated[NotRequired[Name], "name: as requested"]
     image_id: Annotated[NotRequired[str], "digest: as the kubelet resolved it"]
     agent_image_id: Annotated[NotRequired[str], "digest: of the node agent"]
     boot_id: Annotated[
@@ -68,41 +68,38 @@ class Place(TypedDict):
 class Tweak(TypedDict):
     requested: Annotated[
         Values,
-        "as the kernel's: key → value asked for; of a process as `/proc` gives it back: limits in "
-        "bytes, seconds (`LimitRTTIME` "
-        "microseconds) or counts, `soft:hard` where these differ",
+        "as the kernel's: key → requested value; process settings as in `/proc`: limits in bytes, "
+        "seconds (`LimitRTTIME` microseconds) or counts, `soft:hard` where these differ",
     ]
     before: Annotated[
         Values,
-        "as the kernel's: key → value found before; of a process what the harness itself has, "
-        "null for a variable that is not set, "
-        "`(another value)` for one that is set to something else, which may be a secret; null on "
-        "a cluster, where it was not read",
+        "as the kernel's: key → value found before; for process settings, the harness's own: null "
+        "for a variable that is not set, `(another value)` for one that is set to something else, "
+        "which may be a secret; null on a cluster, where it was not read",
     ]
     observed: Annotated[
         Values,
-        "as the kernel's: key → value read back after writing; of the workload's process when it "
-        "has just started, and but for variables "
-        "(and on a cluster) once more after its last step: one that differs fails the cell",
+        "as the kernel's: key → value read back after writing; process settings when the workload "
+        "has just started and, except for variables and on a cluster, again after its last step: "
+        "a difference fails the cell",
     ]
     restored: Annotated[
         Values,
         (
-            "as the kernel's: key → value read back at the end of the cell; without settings of a "
-            "process, which are gone with it"
+            "as the kernel's: key → value read back at the end of the cell; without process "
+            "settings, which end with the process"
         ),
     ]
     side_effects: Annotated[
         dict[str, Change],
-        "as the kernel's: path → [before, after] of tunables that changed without being asked for "
-        "by name: what scripts did, what the "
-        "kernel adjusted",
+        "as the kernel's: path → [before, after] of tunables that changed although not requested "
+        "by name: by scripts, or adjusted by the kernel",
     ]
     by_scripts: Annotated[
         NotRequired[list[str]],
         "paths of side_effects that the set's scripts name: written, not moved along",
     ]
-    already_in_force: Annotated[list[str], "keys: asked for, but found so before"]
+    already_in_force: Annotated[list[str], "keys: requested, but already in force"]
     left_alone: Annotated[
         NotRequired[dict[str, Change]],
         (
@@ -301,7 +298,7 @@ class Telemetry(TypedDict):
         "slices but the last",
     ]
     missing: Annotated[dict[str, str], "text: source or column → why it has no values"]
-    hz: Annotated[NotRequired[Positive], "1/s: samples asked for"]
+    hz: Annotated[NotRequired[Positive], "1/s: samples requested"]
     samples: Annotated[NotRequired[Count], "count: samples taken"]
     sampler_cpu_s: Annotated[
         NotRequired[Amount], "s: processor time the sampler used during the cell"

@@ -183,7 +183,7 @@ def _must_be_its_direction(part: Part) -> None:
         else better
     )
     if better != known:
-        part.refuse(f"declares {name} as better {better}, but it is better {known}")
+        part.refuse(f"declares {better} {name} as better, but {known} is better")
 
 
 def _workload(name: str, part: Part) -> Workload:

@@ -24,7 +24,7 @@ CRITERION_ESTIMATES = {"mean", "median", "std_dev", "median_abs_dev"}
 
 
 def of_text(text: str) -> str | None:
-    """Identify the tool that wrote a text other than one JSON value, with the remedy; else None."""
+    """Identify the tool that wrote a text that is not JSON, with the remedy; else None."""
     start = text.lstrip("\ufeff \t\r\n")[:4000]
     return next((f"{name}; {way}." for name, way, is_it in TEXTS if is_it(start)), None)
 

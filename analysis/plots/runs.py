@@ -243,7 +243,7 @@ def _beside(run: Run, cell: Cell) -> list[float | None]:
 
 
 class Order:
-    """The axis of a run: every cell has one unit, in run order, with the clock below some.
+    """A run's axis: one unit per cell, in run order, with the time of day below some.
 
     `machine` has rows for the machine's other activity, percent per cell; those below 1 %
     throughout are omitted, except for other programs.

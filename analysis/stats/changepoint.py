@@ -353,7 +353,7 @@ def _typical(off: Floats) -> float:
 
 
 def _medians_around(series: Floats, inside: Floats | None = None) -> Floats:
-    """Return the median around each point; `inside` are those with a full window, if known."""
+    """Return the median around each point; `inside`: known medians of all full windows."""
     n = len(series)
     inside = _medians_inside(series) if inside is None else inside
     values = series.tolist()

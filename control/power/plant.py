@@ -48,9 +48,9 @@ class Mismatch:
     refuse_clocks: tuple[float, ...] = ()
 
     def __post_init__(self) -> None:
-        """Check that there can be such a device. Raises: Refused."""
+        """Check that such a device can exist. Raises: Refused."""
         if min(self.noise_w, self.lag_s, self.seed) < 0 or not abs(self.gain_error) < 1:
-            raise Refused("noise_w, lag_s and seed are 0 or more, gain_error is a part, below 1.")
+            raise Refused("noise_w, lag_s and seed must be at least 0, gain_error below 1.")
 
 
 @dataclass(frozen=True, slots=True)

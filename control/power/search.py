@@ -153,7 +153,7 @@ def _infeasible(
     if smallest_w == inf:
         return Infeasible(f"{what} any cap{in_time}.", None)
     return Infeasible(
-        f"{what} {cap_w:g} {unit}{less}{in_time}; the smallest cap that one would keep is "
+        f"{what} {cap_w:g} {unit}{less}{in_time}; the smallest feasible cap is "
         f"{rounded_up(smallest_w)} {unit}.",
         smallest_w,
     )

@@ -108,7 +108,7 @@ class Model(Protocol):
         """Return the range of clocks in which it was fitted."""
 
     def anchor(self, partitions: Sequence[Partition]) -> Anchor:
-        """Return what each partition gives at the anchor clock."""
+        """Return each partition's figures at the anchor clock."""
 
     def throughput_images_per_s(self, anchor: Anchor, sm_mhz: Floats) -> Floats:
         """Return all processes' throughput. Shape: anchor's fields broadcast with `sm_mhz`."""

@@ -13,7 +13,7 @@ import sys
 
 
 def main() -> None:
-    """Read what `gh api --paginate` wrote and answer on stdout."""
+    """Read the pages of `gh api --paginate` from stdin, and print the comment's id."""
     marker, text = sys.argv[1], sys.stdin.read().lstrip()
     while text:
         page, end = json.JSONDecoder().raw_decode(text)

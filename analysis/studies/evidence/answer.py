@@ -220,7 +220,7 @@ def _legend(gathered: Gathered) -> Iterator[tuple[str, str]]:
     family = counted(gathered.family, "effect")
     yield (
         "p (Holm)",
-        f"for no effect in general, adjusted for all {family} of these runs, shown or not",
+        f"for a mean effect of 0, adjusted for all {family} of these runs, shown or not",
     )
     yield (
         "helps everywhere measured",

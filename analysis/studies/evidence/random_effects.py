@@ -308,7 +308,7 @@ def variance_between(effects: Floats, variances: Floats, present: Floats | None 
 def _two_variances(
     gains: Floats, variances: Floats, same: Floats, alone: float
 ) -> tuple[float, float]:
-    """Return the REML variances between and within groups; `alone` is that without groups."""
+    """Return the REML variances between and within groups; `alone`: variance without groups."""
     from scipy.optimize import minimize
 
     ones = np.ones(len(gains))

@@ -182,7 +182,7 @@ class Layout:
         return result
 
     def step(self, name: str, levels: Point, question: Question, among: int) -> EffectStep:
-        """Judge one step of an effect. Raises: NotComparable, as `values` and for equal changes."""
+        """Judge one step of an effect. Raises: NotComparable (see `values`; equal changes)."""
         one = change_of(self.values(question), log=scale_of(self.response) == "log", among=among)
         return EffectStep(
             one.n, value=one.value, low=one.low, high=one.high, p=one.p, name=name, levels=levels

@@ -319,7 +319,7 @@ def _notes(arm: FaultArm, group: Sequence[_Member]) -> Iterator[str]:
             f"nothing could run for {spell} s."
         )
     if any(outage.back_s is None for member in group for outage in member.stream.outages):
-        yield "a node never returned: it counts as lost until the last end of a job."
+        yield "a node never returned: it counts as lost until the last job ended."
 
 
 def _guards(stream: Stream) -> tuple[float, int]:

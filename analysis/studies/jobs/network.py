@@ -208,7 +208,7 @@ def lossy(lines: Sequence[LossyLine], refused: Sequence[str]) -> Answer:
     return Answer(
         title=claimed(steps, "without loss")
         if steps
-        else "No line was measured with loss and without.",
+        else "No line was measured both with and without loss.",
         sections=[_section(line) for line in lines],
         data={"lines": lines},
         refused=refused,

@@ -68,8 +68,8 @@ HEADS = {
 WITHOUT = {SAME: "the same", NOT_POSITIVE: "no wait"}  # in place of a ratio
 UNLIKE = (
     "{policy} is not compared with {baseline}: they lost or retried different jobs. The remaining "
-    "ones may be the quick ones, and "
-    "had the slots of the others. `analysis depend report` has all finished jobs."
+    "jobs may be the quick ones, and used the others' slots. `analysis depend "
+    "report` has all finished jobs."
 )
 LEGEND = (
     (

@@ -588,10 +588,10 @@ FORM = "PRIORITY:RATE:S[:CS2], such as 1:2.5:0.2"
 
 def parse(text: str) -> PriorityClass:
     parts = text.split(":")
-    _check(3 <= len(parts) <= 4, f"{one_line(text, 60)!r} is no class of jobs; write {FORM}.")
+    _check(3 <= len(parts) <= 4, f"{one_line(text, 60)!r} is not a job class; write {FORM}.")
     try:
         return PriorityClass(int(parts[0]), *map(float, parts[1:]))
     except ValueError:
         raise Refused(
-            f"{one_line(text, 60)!r} is no class of jobs: all its parts are numbers; write {FORM}."
+            f"{one_line(text, 60)!r} is not a job class: all parts must be numbers; write {FORM}."
         ) from None

@@ -142,8 +142,8 @@ def _odd_arrivals(stream: Stream) -> Iterable[str]:
     ]
     if earlier:
         yield (
-            f"by the clock {_jobs(earlier)} came before the job of the number before: the clock "
-            "went backwards, or the numbers."
+            f"by the clock, {_jobs(earlier)} came before the previous number: the clock or the "
+            "numbers went backwards."
         )
 
 
@@ -164,7 +164,7 @@ class LawPart:
 
 @dataclass(frozen=True, slots=True)
 class Little:
-    """The law over `jobs` jobs between two empty moments; `busy`: mean number of slots held."""
+    """Little's law over `jobs` jobs between two empty moments; `busy`: mean slots held."""
 
     begin_s: float
     end_s: float

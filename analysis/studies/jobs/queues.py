@@ -365,7 +365,7 @@ def _no_verdict(fit: Fit, streams: Sequence[Stream]) -> list[str]:
         )
     if any(job.attempts > 1 for job in jobs):
         notes.append(
-            "no verdict: jobs were tried again, and came to the queue more often than they were "
+            "no verdict: jobs were retried, so they joined the queue more often than they were "
             "submitted."
         )
     if unknown:

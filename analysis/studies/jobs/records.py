@@ -502,7 +502,7 @@ def _outages(rows: Sequence[NodeRow]) -> tuple[Outage, ...]:
 
 
 def in_order(streams: Iterable[Stream], refused: list[str]) -> list[Stream]:
-    """Return the streams whose clocks went forward; each other adds a line to `refused`."""
+    """Return the streams whose clocks went forward; every other one adds to `refused`."""
     kept = []
     for stream in streams:
         times = [
@@ -566,7 +566,7 @@ def of_one_machine(runs: Iterable[Run], refused: list[str]) -> Iterator[Run]:
 
 
 def distinct(streams: Sequence[Stream], notes: list[str]) -> list[Stream]:
-    """Leave out streams that had the jobs of another at the same times, and note how many.
+    """Drop streams that repeat an earlier stream's jobs and times, and note how many.
 
     Two runs of one seed have the same jobs, and a trace is the same in every block: what chance did
     to one it did to both.
@@ -583,6 +583,6 @@ def distinct(streams: Sequence[Stream], notes: list[str]) -> list[Stream]:
     for group, count in copies.items():
         were = "stream had the jobs of another" if count == 1 else "streams had the jobs of others"
         notes.append(
-            f"{group}: {count} {were} at the same times: a copy is no replicate, and is left out."
+            f"{group}: {count} {were} at the same times: a copy is not a replicate, and is omitted."
         )
     return kept

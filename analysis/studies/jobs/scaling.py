@@ -127,7 +127,7 @@ def law_of(numbers: Mapping[str, Any], where: str) -> Law:
 
 @dataclass(frozen=True, slots=True)
 class ScalingArm:
-    """One way of scaling, stream by stream, against the choice for each job.
+    """One way of scaling, compared per stream with the choice for each job.
 
     `more_within` is the choice's share of jobs that ran for the target less this arm's; `p` is
     after Holm over all arms. `node_seconds` is the choice's ÷ this arm's. All are None for the
@@ -293,7 +293,7 @@ class ScaleRow(TypedDict):
 
 
 def of_run(run: Run, streams: Iterable[Stream]) -> list[MeasuredStream]:
-    """Return streams of a run with what is recorded of how their replicas were chosen."""
+    """Return a run's streams with the record of how their replicas were chosen."""
     rows = {cell.id: cell.report.get("scale", ()) for cell in run.cells}
     result = []
     for stream in streams:

@@ -184,8 +184,8 @@ def _none(effects: Effects, family: Sequence[Term]) -> str:
     worth = max(term.mde or 0.0 for term in known)
     write = unsigned if effects.observed.scale == "log" else digits
     return (
-        f"{answer} One {'of these ' if partly else ''}worth {write(worth)} or more would have "
-        "been named 4 times in 5."
+        f"{answer} {'Of these, an' if partly else 'An'} effect of {write(worth)} or more would be "
+        "named 4 times in 5."
     )
 
 

@@ -58,7 +58,7 @@ class EffectRow:
 
 @dataclass(frozen=True, slots=True)
 class LostPoint:
-    """Planned cells that cannot be used, of one point and for one reason."""
+    """Planned cells of one point that cannot be used, all for the same reason."""
 
     point: str
     reason: str

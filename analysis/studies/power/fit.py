@@ -118,8 +118,7 @@ def _parts(
     yield from marked(("finding:", finding) for finding in findings)
     if known["held_out"] is None:
         yield (
-            "as in the original: its scores are in-sample and not repeated here; nothing was held "
-            "out"
+            "as in the original, nothing was held out; its in-sample scores are not repeated here"
         )
     else:
         yield _errors(known["held_out"])

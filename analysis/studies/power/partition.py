@@ -129,9 +129,8 @@ def _parts(
         if not each.feasible:
             above = f"{each.power_w - each.cap_w:.1f} {unit} above the cap of {each.cap_w:g}"
             yield Line(
-                f"{above}: the original stops within 1 W of it, and keeps its clock if handing "
-                "out the remaining "
-                "share leaves none under the cap.",
+                f"{above}: the original stops within 1 W of it, and keeps its clock if no clock "
+                "meets the cap after it gives out the remaining share.",
                 "•",
             )
     for guard in dict.fromkeys(each.guard for each in result if each.guard != 1.0):

@@ -239,7 +239,7 @@ class Own:
         return power
 
     def _over(self, name: str, partitions: Sequence[Partition], clocks: Floats) -> Floats:
-        """Predict a quantity, made never to fall with the clock. Shape (partitions, clocks)."""
+        """Predict a quantity that never falls with the clock. Shape (partitions, clocks)."""
         if name not in self.surfaces:
             return np.full((len(partitions), len(clocks)), np.nan)
         columns = columns_of(partitions, np.ones(len(partitions)))

@@ -133,7 +133,7 @@ def _key(said: dict[str, Any], file: PurePath) -> Key:
         )
     network, gpu, mem_mhz = said.get("network"), said.get("gpu"), said.get("mem_mhz")
     if not (isinstance(network, str) and network and isinstance(gpu, str) and gpu):
-        raise Unreadable(f"{file}: does not say of which `network` and `gpu`.")
+        raise Unreadable(f"{file}: `network` and `gpu` must be non-empty strings.")
     if (
         isinstance(mem_mhz, bool)
         or not isinstance(mem_mhz, int | float)

@@ -81,15 +81,14 @@ class _Reader(pickle._Unpickler):  # noqa: SLF001
     def find_class(self, module: str, name: str) -> type[Foreign]:
         if name not in NAMES.get(module.partition(".")[0], ()):
             raise Unreadable(
-                f"names {one_line(f'{module}.{name}', 80)}, which no file of parameters needs; "
-                "nothing of it was run"
+                f"names {one_line(f'{module}.{name}', 80)}, which no parameter file needs; "
+                "nothing was run"
             )
         return type(name, (Foreign,), {"name": name})
 
     def get_extension(self, code: int) -> None:
         raise Unreadable(
-            f"asks for extension {code} of a pickle, which no file of parameters needs; nothing "
-            "of it was run"
+            f"requests pickle extension {code}, which no parameter file needs; nothing was run"
         )
 
     def persistent_load(self, pid: Any) -> tuple[str, str]:

@@ -39,7 +39,7 @@ PER_WORK, SCV, SERIAL = "predicted_s_per_work", "prediction_scv", "serial"
 METHOD = (
     "Intervals are CV+ over groups (Barber et al. 2021; groups as Lee et al. 2023), calibrated on "
     "training groups alone; "
-    "coverage is that of the groups left out, with Wilson's interval for as many trials as groups."
+    "coverage is that of the groups left out, with Wilson's interval (one trial per group)."
 )
 LEGEND = [
     ("MAPE, RMSE", "each group counts once."),

@@ -181,5 +181,5 @@ def test_the_cap_an_observation_tells_is_the_next_iterations(place: Path) -> Non
     "wrong", [{"gain_error": 1.0}, {"noise_w": -1.0}, {"seed": -1}, {"lag_s": -0.1}]
 )
 def test_a_device_that_cannot_be_is_refused(wrong: dict[str, Any]) -> None:
-    with pytest.raises(Refused, match="are 0 or more, gain_error is a part, below 1"):
+    with pytest.raises(Refused, match="must be at least 0, gain_error below 1"):
         Mismatch(**wrong)
