@@ -82,7 +82,7 @@ def test_v4_the_algebra_of_confounding(
     assert aliases((0, 1), words, 2) == of_ab
 
 
-def test_plackett_burman_mixes_a_third_of_each_interaction_with_the_main_effects() -> None:
+def test_plackett_burman_mixes_interactions_into_main_effects() -> None:
     """Twelve runs: a main effect and a product of two others agree in 8 or 4: correlation ±1/3."""
     rows = [frozenset[int](), *plackett_burman_12(11).values()]
     points = np.array([[1.0 if at in on else -1.0 for at in range(11)] for on in rows])
@@ -91,7 +91,7 @@ def test_plackett_burman_mixes_a_third_of_each_interaction_with_the_main_effects
     assert partly_mixed(points_of(3, [(0, 1)], [1])) == 0
 
 
-def test_points_that_separate_hardly_anything_are_not_listed_for_ever() -> None:
+def test_points_that_separate_little_are_not_listed_endlessly() -> None:
     """Two points and 30 factors have 2^29 words."""
     with pytest.raises(NotComparable, match="2 points for 30 factors"):
         defining_words(np.array([[-1.0] * 30, [1.0] * 30]))

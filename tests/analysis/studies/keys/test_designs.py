@@ -183,7 +183,7 @@ def test_the_answer_and_what_to_know(situation: str, snapshot: SnapshotAssertion
     } == snapshot
 
 
-def test_an_ablation_names_the_guilty_key_and_what_the_profile_gains_without_it() -> None:
+def test_an_ablation_names_the_bad_key_and_the_gain_without_it() -> None:
     """Each key alone and in the profile, and the whole profile: 0.90 · 1.05 = 0.945 of stock."""
     found = only(run_of("ablation", Keys(FOUR), ablation(4)))
     for label in ("vm.dirty_ratio alone", "vm.dirty_ratio in the profile"):
@@ -197,7 +197,7 @@ def test_an_ablation_names_the_guilty_key_and_what_the_profile_gains_without_it(
     assert found.error_df == (4 - 1) * (10 - 1)
 
 
-def test_keys_that_need_each_other_disagree_with_themselves_alone() -> None:
+def test_keys_that_need_each_other_act_otherwise_alone() -> None:
     found = only(SITUATIONS["keys that need each other"][1]())
     for name in ("a.one", "a.two"):
         assert term(found, name, "disagreement").gain == pytest.approx(-0.20, abs=0.02)
@@ -234,7 +234,7 @@ def test_a_factorial_says_what_two_keys_do_together() -> None:
     assert sum(row.ss for row in found.anova[:-1]) == pytest.approx(found.anova[-1].ss)
 
 
-def test_an_interaction_that_the_design_cannot_tell_is_refused_by_name(
+def test_an_interaction_beyond_the_design_is_refused_by_name(
     snapshot: SnapshotAssertion,
 ) -> None:
     run = run_of("fractional", SIX, SIXTEEN)
@@ -377,7 +377,7 @@ def test_the_family_is_the_study_all_its_workloads_together() -> None:
     }
 
 
-def test_the_same_answer_whether_work_is_told_in_time_or_in_throughput() -> None:
+def test_time_and_throughput_of_the_work_give_the_same_answer() -> None:
     run = run_of("factorial", Keys(FOUR), factorial(4))
     (by_rate,) = effects_of(run)
     (by_time,) = effects_of(run, metric="step_time_mean_s")
@@ -386,7 +386,7 @@ def test_the_same_answer_whether_work_is_told_in_time_or_in_throughput() -> None
 
 
 @pytest.mark.parametrize("metric", ["throughput_samples_per_s", "step_time_mean_s"])
-def test_a_picture_has_the_mean_of_its_cells_whether_more_or_less_is_better(metric: str) -> None:
+def test_a_picture_has_the_mean_of_its_cells_in_both_directions(metric: str) -> None:
     run = run_of("factorial", Keys(FOUR), factorial(4))
     (found,) = effects_of(run, metric=metric)
     values = [row.value for row in found.observed.rows]
@@ -487,7 +487,7 @@ def test_two_tweak_sets_differ_as_compare_says(kind: str, means: str) -> None:
     )
 
 
-def test_the_check_of_a_factorial_stands_on_the_error_of_its_effects() -> None:
+def test_the_factorial_check_rests_on_the_error_of_its_effects() -> None:
     """4 blocks: mean of stock-again less stock over √(2 · MS / 4), with the table's MS and df."""
     run = run_of("factorial", Keys(FOUR), factorial(4))
     found = only(run)

@@ -92,9 +92,7 @@ SCREENING = Plan("file", 12, TWELVE, 2)
     ],
     ids=["factorial", "screening", "ablation", "profile ×3", "stock ×3", "matrix, stock ×3"],
 )
-def test_where_nothing_has_an_effect_one_table_in_twenty_calls_a_key(
-    plan: Plan, *, exact: bool
-) -> None:
+def test_without_effects_one_table_in_twenty_names_a_key(plan: Plan, *, exact: bool) -> None:
     """400 tables with drift, in the binomial 99 % band of 5 %.
 
     Below it where contrasts hang together (those of an ablation share stock and profile, for which
@@ -120,7 +118,7 @@ def test_a_guilty_key_among_twelve_is_named_by_a_screening() -> None:
 
 
 @pytest.mark.slow
-def test_an_ablation_names_a_key_that_costs_a_tenth_with_enough_blocks() -> None:
+def test_an_ablation_finds_a_ten_percent_key_with_enough_blocks() -> None:
     """Thirteen effects, each on blocks − 1 df: 200 tables (docs/effects.md: 98 and 100 %)."""
     cost = replace(ABLATION, does={2: np.log1p(-0.10)})
     few, many = (

@@ -226,7 +226,7 @@ def test_v6_certified_variance(shift: float, analyse: Analyse) -> None:
     assert between.f == pytest.approx(1.18046237440, rel=digits)
 
 
-def test_one_factor_with_unequally_many_cells_deviates_from_the_mean_of_the_cells(
+def test_an_unbalanced_factor_deviates_from_the_mean_of_cells(
     analyse: Analyse,
 ) -> None:
     """Jain, ch.
@@ -281,7 +281,7 @@ def test_the_error_is_block_by_point(blocks: int, points: int, seed: int) -> Non
 
 
 @given(st.integers(0, 2**32 - 1))
-def test_unbalanced_tables_have_the_type_2_sums_of_squares_of_statsmodels(seed: int) -> None:
+def test_unbalanced_tables_have_type_2_sums_of_statsmodels(seed: int) -> None:
     """Random data, 3 × 2 levels, 3 to 5 cells each; `anova_lm(typ=2)` is the reference."""
     rng = np.random.default_rng(seed)
     rows = [

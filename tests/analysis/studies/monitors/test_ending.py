@@ -12,7 +12,7 @@ from analysis.studies.gate.limits import Limits
 from tests.made_monitoring import MadeMonitoring, monitored_run
 
 
-def test_it_ends_with_what_watching_costs_and_not_with_who_is_faster() -> None:
+def test_the_end_is_the_cost_of_watching_and_not_the_fastest() -> None:
     text, code = ending(monitored_run(MadeMonitoring(blocks=6)), None)
     assert code == 0
     assert "Costs CPU: cprofile" in text
@@ -21,9 +21,7 @@ def test_it_ends_with_what_watching_costs_and_not_with_who_is_faster() -> None:
 
 
 @pytest.mark.parametrize(("scatter", "ruling"), [(0.004, "pass"), (0.08, "undecided")])
-def test_nothing_passes_where_the_two_arms_without_a_monitor_agree_too_loosely(
-    scatter: float, ruling: str
-) -> None:
+def test_nothing_passes_if_unmonitored_arms_agree_too_loosely(scatter: float, ruling: str) -> None:
     """Only cProfile costs nearly half; whether the gate may rule this out depends on the A/A."""
     run = from_json(monitored_run(MadeMonitoring(blocks=20, cell_sd=scatter)), "made.json")
     arm = Arm("made.json", (run,))

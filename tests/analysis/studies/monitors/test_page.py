@@ -108,7 +108,7 @@ def test_names_out_of_a_file_are_shown_and_not_obeyed() -> None:
     assert "\\x1b[31mred line" in page
 
 
-def test_another_run_is_refused_and_the_others_are_said_all_the_same(
+def test_another_run_is_refused_and_the_others_are_shown(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],

@@ -62,7 +62,7 @@ def drawn(run: Run, rng: np.random.Generator, cost: float) -> Overhead:
     return overheads(replace(run, cells=tuple(cells)))[0]
 
 
-def test_studies_of_nothing_call_a_cost_in_at_most_one_of_twenty_and_intervals_hold_the_truth(
+def test_false_costs_stay_below_5_percent_and_intervals_hold(
     made: Run,
 ) -> None:
     """Family-wise: one false word in a study is one too many.

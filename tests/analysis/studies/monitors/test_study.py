@@ -45,7 +45,7 @@ def found() -> Overhead:
     return found_in(MadeMonitoring())
 
 
-def test_nothing_is_said_of_what_monitors_cost_where_none_was_compared() -> None:
+def test_without_a_compared_monitor_nothing_states_its_cost() -> None:
     run = from_json(monitored_run(MadeMonitoring(blocks=1)), "made.json")
     assert "could be compared" in answer(run, overheads(run)).title
 
@@ -101,7 +101,7 @@ def test_all_cpu_has_the_monitors_own_seconds_in_it(found: Overhead) -> None:
     assert quick.cpu.value < 0.02
 
 
-def test_inside_monitors_stand_against_the_placebo_too_and_no_others(found: Overhead) -> None:
+def test_only_inside_monitors_are_also_compared_with_the_placebo(found: Overhead) -> None:
     against = {one.label for one in found.arms if one.placebo is not None}
     assert against == {
         "cprofile",
@@ -157,7 +157,7 @@ def test_skipped_and_failed_cells_are_listed_with_their_reasons() -> None:
     assert (perf.n, list(perf.lost.values())) == (4, [1])
 
 
-def test_energy_is_compared_where_a_meter_was_read_and_missing_with_its_reason_where_not(
+def test_energy_is_compared_if_metered_and_else_has_a_reason(
     found: Overhead,
 ) -> None:
     read = arm(
@@ -250,7 +250,7 @@ def test_a_cost_beyond_all_numbers_breaks_nothing() -> None:
     assert json.loads(data.render(answer(run, found)))
 
 
-def test_a_workload_with_a_primary_metric_of_its_own_pays_in_cpu_too() -> None:
+def test_a_workload_with_its_own_primary_metric_pays_in_cpu_too() -> None:
     saved = monitored_run(MadeMonitoring(monitors=(PROFILE,), blocks=5))
     saved["deeptweak"]["workloads"]["python_loop"]["primary"] = {
         "name": "step_time_p10_s",
@@ -263,7 +263,7 @@ def test_a_workload_with_a_primary_metric_of_its_own_pays_in_cpu_too() -> None:
     assert dear.value == pytest.approx(0.6, abs=0.02)
 
 
-def test_every_workload_is_judged_by_its_own_a_a_and_all_are_one_family() -> None:
+def test_each_workload_has_its_a_a_and_all_are_one_family() -> None:
     both = overheads(
         from_json(
             monitored_run(

@@ -50,7 +50,7 @@ def test_a_cost_is_found_again_and_its_absence_too(found: Overhead) -> None:
     assert sampler.cpu.p_equivalent < 0.05
 
 
-def test_its_own_share_of_a_core_is_of_the_time_that_it_was_at_work(found: Overhead) -> None:
+def test_the_monitors_share_of_a_core_is_of_its_time_at_work(found: Overhead) -> None:
     """0.3 % while at work, which was half of the time; the start's CPU does not count."""
     core = arm(found, "sampler").core
     assert core is not None
@@ -75,7 +75,7 @@ def test_few_processes_speak_by_their_pairs() -> None:
     assert (found.units, arm(found, "sampler").n) == ("pairs of segments", 64)
 
 
-def test_a_process_that_tells_of_another_monitor_is_left_out_with_its_segments() -> None:
+def test_a_process_with_another_monitor_is_left_out_entirely() -> None:
     saved = turned_run(COSTS)
     first = next(
         one["extra_info"]
@@ -88,14 +88,14 @@ def test_a_process_that_tells_of_another_monitor_is_left_out_with_its_segments()
     assert any("reports top" in reason for reason in arm(found, "sampler").lost)
 
 
-def test_a_switch_that_acts_for_long_is_the_reason_why_nothing_is_shown() -> None:
+def test_a_slow_switch_is_the_reason_for_no_finding() -> None:
     (found,) = overheads(from_json(turned_run({"top": 0.3}, memory=4.0, steps=8), "turned.json"))
     assert arm(found, "top").verdict == "inconclusive"
     assert "carry-over" in arm(found, "top").reason
 
 
 @pytest.mark.parametrize("told", [1e6, 0.0, None])
-def test_a_time_at_work_that_cannot_be_makes_no_share_of_a_core_small(told: float | None) -> None:
+def test_an_impossible_time_at_work_reduces_no_share_of_a_core(told: float | None) -> None:
     """Longer than the monitor's life, or none: 0.6 % of a core at work never becomes 0.3 %."""
     saved = turned_run(COSTS, core=0.006)
     for one in saved["benchmarks"]:

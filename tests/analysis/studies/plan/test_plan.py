@@ -57,7 +57,7 @@ def test_pilots_name_the_blocks_that_are_needed() -> None:
     assert sum(need.blocks_low <= true <= need.blocks_high for need in needs) >= 25
 
 
-def test_a_run_of_the_blocks_named_finds_the_effect_four_times_in_five() -> None:
+def test_the_planned_blocks_find_the_effect_in_four_of_five_runs() -> None:
     """Pipeline: the median pilot's blocks in 60 runs with a true +3 %, Holm over 3 contrasts.
 
     Within the binomial 99 % band of 80 %; Holm calls a little more often than its first step, for
@@ -80,7 +80,7 @@ def test_a_run_of_the_blocks_named_finds_the_effect_four_times_in_five() -> None
     assert low <= found <= high + 2
 
 
-def test_the_spread_is_that_of_a_block_and_the_a_a_pair_stands_apart() -> None:
+def test_the_spread_is_that_of_a_block_and_the_a_a_pair_is_apart() -> None:
     need = planned(PILOT)
     assert (need.arms, need.df, need.pilot_blocks, need.family) == (10, 63, 8, 9)
     assert need.log_sd == pytest.approx(TRUE_SD, rel=0.25)
@@ -90,7 +90,7 @@ def test_the_spread_is_that_of_a_block_and_the_a_a_pair_stands_apart() -> None:
     assert planned(replace(PILOT, arms=(STOCK, Arm("idle", 0.0, SETTING)))).aa_log_sd is None
 
 
-def test_each_workload_is_planned_in_its_own_metric_and_all_of_them_take_the_most() -> None:
+def test_the_plan_is_the_most_of_each_workload_in_its_metric() -> None:
     made = replace(
         PILOT,
         arms=PILOT.arms[:3],

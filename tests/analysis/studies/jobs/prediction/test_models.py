@@ -112,7 +112,7 @@ def test_the_law_of_work_is_found_exactly() -> None:
     assert np.isnan([unknown, never]).all()  # a class that was not measured, and a time below 0
 
 
-def test_white_boxes_are_of_times_and_of_rows_that_tell_what_they_need() -> None:
+def test_white_boxes_need_times_and_rows_with_their_inputs() -> None:
     waits = table(
         [Measurement(str(at), "r", {"work": float(at)}, float(at)) for at in range(4)], "wait_s"
     )
@@ -155,7 +155,7 @@ def test_numbers_over_a_wide_range_are_seen_by_their_logarithms() -> None:
     ] == [True, False, False]
 
 
-def test_a_name_has_one_column_a_level_and_one_never_met_has_none() -> None:
+def test_a_name_has_a_column_per_level_and_none_if_unknown() -> None:
     names = pd.DataFrame({"cache": np.array(["cold", "warm", "cold"])})
     code = Coding(names)
     assert code.coded(names).tolist() == [[1, 0], [0, 1], [1, 0]]
@@ -191,7 +191,7 @@ def test_a_name_of_every_row_is_a_label_and_no_factor() -> None:
     assert [note.split()[0] for note in made.notes] == ["label"]
 
 
-def test_what_a_point_lacks_is_the_commonest_of_the_rows_that_agree_with_what_was_met() -> None:
+def test_missing_values_are_the_commonest_of_the_agreeing_rows() -> None:
     """Of three cold rows two are png, all warm ones jpg; batch 64, never measured, is ignored."""
     levels = [
         ("cold", "png"),
@@ -250,7 +250,7 @@ GROUPS = st.lists(st.sampled_from("abcdefghijklmnop"), min_size=LEAST, max_size=
 
 
 @given(GROUPS, st.integers(2, 12))
-def test_no_row_of_a_group_is_on_both_sides_and_every_row_is_left_out_once(
+def test_no_group_is_on_both_sides_and_each_row_is_left_out_once(
     named: list[str], most: int
 ) -> None:
     groups = np.array(named)

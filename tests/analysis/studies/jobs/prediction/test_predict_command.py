@@ -104,7 +104,7 @@ def test_refusals_are_one_line_on_stderr_and_exit_code_2(
     assert Path("classes.yaml").read_text(encoding="utf-8") == CLASSES
 
 
-def test_a_validation_for_programs_holds_every_prediction_of_a_row_left_out(
+def test_json_of_a_validation_has_all_held_out_predictions(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     _, one = data(capsys, "predict cv measured.csv --models ridge")["validations"]

@@ -34,7 +34,7 @@ def saved(folder: Path, made: Made, change: Callable[[JSON], None] = lambda _: N
     return str(path)
 
 
-def test_a_cell_is_a_row_and_a_copy_of_the_untouched_machine_is_the_untouched_machine(
+def test_a_cell_is_a_row_and_an_untouched_copy_counts_as_stock(
     tmp_path: Path,
 ) -> None:
     made = read(
@@ -77,7 +77,7 @@ def test_a_design_gives_the_levels_of_its_settings(tmp_path: Path) -> None:
     assert "tweakset" not in made.points
 
 
-def test_monitors_are_taken_apart_into_what_they_are_and_how_often_they_look(
+def test_monitors_are_split_into_their_kind_and_their_interval(
     tmp_path: Path,
 ) -> None:
     path = tmp_path / "monitored.json"
@@ -87,7 +87,7 @@ def test_monitors_are_taken_apart_into_what_they_are_and_how_often_they_look(
     assert np.nanmin(made.points["monitor.interval_s"]) == 0.01
 
 
-def test_what_no_cell_could_measure_is_refused_with_the_reason_that_was_recorded() -> None:
+def test_an_unmeasured_metric_is_refused_with_the_saved_reason() -> None:
     (path,) = RUNS.glob("monitoring-sampler_*.json")
     with pytest.raises(Refused, match="RAPL"):
         read([str(path)], "energy_j")
@@ -102,7 +102,7 @@ def test_a_job_is_a_row_under_its_stream_its_class_and_itself(tmp_path: Path) ->
     assert made.copies["class"] == ("replicas", "kind", "lr")
 
 
-def test_a_jobs_own_size_stands_and_not_what_was_asked_of_the_stream(tmp_path: Path) -> None:
+def test_the_size_of_a_job_takes_precedence_over_its_stream(tmp_path: Path) -> None:
     """Parameters of the workload have the names of what a job has: work, replicas, cores."""
     path = Path(streams(tmp_path, runs=1))
     told = json.loads(path.read_text())
@@ -114,7 +114,7 @@ def test_a_jobs_own_size_stands_and_not_what_was_asked_of_the_stream(tmp_path: P
     assert max(float(row.factors["work"]) for row in found) < 99
 
 
-def test_the_order_in_which_jobs_are_served_makes_no_other_configuration_of_a_job(
+def test_the_order_of_service_is_no_configuration_of_a_job(
     tmp_path: Path,
 ) -> None:
     path = Path(streams(tmp_path))
@@ -126,7 +126,7 @@ def test_the_order_in_which_jobs_are_served_makes_no_other_configuration_of_a_jo
     assert len({row.configuration for row in rows_of([str(path)], "service_s")[0]}) == 2
 
 
-def test_jobs_of_a_copy_count_and_share_the_run_of_their_original(tmp_path: Path) -> None:
+def test_jobs_of_a_copy_count_and_share_the_run_of_the_original(tmp_path: Path) -> None:
     """Two arms in three blocks, one job each: six times of three runs, one configuration."""
 
     def tell(told: JSON) -> None:
@@ -144,7 +144,7 @@ def test_waits_are_of_the_stream_and_not_of_the_class(tmp_path: Path) -> None:
     assert len(set(read([streams(tmp_path)], "response_s").configurations)) == 1
 
 
-def test_jobs_that_never_ended_and_clocks_that_went_backwards_are_left_out_and_counted(
+def test_endless_jobs_and_backward_clocks_are_out_and_counted(
     tmp_path: Path,
 ) -> None:
     path = Path(streams(tmp_path, runs=1))
@@ -181,7 +181,7 @@ def test_csv_says_the_same(tmp_path: Path) -> None:
     assert (len(set(made.configurations)), len(set(made.runs))) == (12, 6)
 
 
-def test_a_list_of_jobs_tells_times_between_and_its_column_names_configurations(
+def test_a_list_of_jobs_gives_times_and_configuration_names(
     tmp_path: Path,
 ) -> None:
     path = tmp_path / "jobs.csv"
@@ -194,7 +194,7 @@ def test_a_list_of_jobs_tells_times_between_and_its_column_names_configurations(
     assert "1 of 3" in made.notes[0]
 
 
-def test_what_models_must_not_see_is_taken_away_and_configurations_stay(tmp_path: Path) -> None:
+def test_hidden_columns_are_removed_and_configurations_stay(tmp_path: Path) -> None:
     path = tmp_path / "made.csv"
     path.write_text(as_csv(rows()), encoding="utf-8")
     made = read([str(path)], None, ["cache"])

@@ -68,7 +68,7 @@ def test_errors_count_each_group_once() -> None:
     assert found.mean_typical == pytest.approx(1.0)
 
 
-def test_the_difference_is_paired_by_group_and_widened_for_training_sets_that_overlap() -> None:
+def test_a_difference_is_paired_and_widened_for_shared_training() -> None:
     """Errors smaller by 1, 2, 3 in three groups, in three folds: 2 ± t · √(1/3 · (1 + 3/2))."""
     found = known(
         scores([1, 11, 11], [2.0, 13.0, 14.0], [0.0, 10.0, 10.0], "abc", log=False).difference
@@ -77,7 +77,7 @@ def test_the_difference_is_paired_by_group_and_widened_for_training_sets_that_ov
     assert (found.value, found.low, found.high) == pytest.approx((2, 2 - half, 2 + half))
 
 
-def test_a_model_as_far_off_as_the_mean_is_neither_better_nor_worse() -> None:
+def test_a_model_as_far_off_as_the_mean_is_no_better_or_worse() -> None:
     (found,) = adjusted([scores([2, 2, 2], [2.0] * 3, [1.0, 2.0, 3.0], "abc", log=True)])
     assert (
         known(found.difference).value,
@@ -90,7 +90,7 @@ def test_a_measured_0_has_no_error_in_percent() -> None:
     assert scores([1, 1, 1], [1.0] * 3, [0.0, 1.0, 1.0], "abc", log=False).mape is None
 
 
-def test_what_a_model_cannot_predict_is_not_held_against_it_nor_against_the_mean() -> None:
+def test_unpredictable_rows_count_against_neither_model_nor_mean() -> None:
     found = scores([1, NAN, 1, 1], [2.0, 100.0, 2.0, 2.0], [1.0] * 4, "abcd", log=True)
     assert (found.groups, found.rows) == (3, 3)
     assert found.mean_typical == pytest.approx(1.0)
@@ -114,7 +114,7 @@ def test_wilsons_interval_by_hand() -> None:
     assert wilson(1.0, 10)[0] == pytest.approx(0.7225, abs=1e-4)
 
 
-def test_a_law_in_the_factors_is_shown_and_beats_the_mean_where_nobody_measured() -> None:
+def test_a_law_in_the_factors_beats_the_mean_where_unmeasured() -> None:
     found = validate(made_table(), "configuration", ["ridge"])
     _, ridge = found.scored
     assert (found.groups, found.folds) == (12, 10)
@@ -123,7 +123,7 @@ def test_a_law_in_the_factors_is_shown_and_beats_the_mean_where_nobody_measured(
     assert found.extrapolated == 0  # what a batch left out lacks, the other cache had
 
 
-def test_rows_that_lay_outside_when_they_were_left_out_are_counted() -> None:
+def test_rows_that_were_outside_when_left_out_are_counted() -> None:
     """Without 32 warm, 32 cold is alone in its batch: its six rows, left out, are extrapolated."""
     found = validate(
         table([one for one in rows() if one.configuration != "32 warm"], "time_s"),
@@ -154,7 +154,7 @@ def test_of_noise_nothing_is_shown() -> None:
     assert better <= 3
 
 
-def test_too_few_groups_are_refused_and_too_few_for_an_interval_are_said() -> None:
+def test_too_few_groups_are_refused_or_reported_without_interval() -> None:
     with pytest.raises(TooFew, match="time_s by run: 4"):
         validate(made_table(runs=4), "run")
     ridge = validate(made_table(runs=6), "run", ["ridge"]).scored[1]
@@ -171,7 +171,7 @@ def test_too_few_groups_are_refused_and_too_few_for_an_interval_are_said() -> No
         (0.96, "can't tell"),
     ],
 )
-def test_a_difference_is_shown_below_five_percent_and_nowhere_else(p: float, verdict: str) -> None:
+def test_a_difference_is_shown_below_five_percent_alone(p: float, verdict: str) -> None:
     (one,) = adjusted([Scored("line", 9, 9, difference=Difference(0.1, -0.1, 0.3, p, "better"))])
     assert one.difference
     assert (one.difference.p, one.difference.verdict) == (p, verdict)
@@ -214,7 +214,7 @@ def intervals_of(
     return low.item(), high.item()
 
 
-def test_the_interval_of_nine_groups_at_90_percent_is_their_largest_error() -> None:
+def test_the_90_percent_interval_of_9_groups_is_the_worst_error() -> None:
     """0.9 · (9 + 1) = 9 of 9 groups: the ninth.
 
     At 80 % it is the eighth, at 95 % it would be the one that never came.
@@ -243,7 +243,7 @@ def test_a_group_counts_once_however_many_rows_it_has() -> None:
     assert intervals_of([1.0] * 100 + [5.0] * 4, ["a"] * 100 + [*"bcde"], 0.5)[1] == 5
 
 
-def test_each_candidate_comes_from_the_model_that_left_the_row_out() -> None:
+def test_candidates_come_from_the_model_that_left_the_row_out() -> None:
     """CV+: fitted to 1 to 5 without one value, the mean misses this value by their distance."""
     made = replace(
         table(

@@ -94,7 +94,7 @@ def test_levels_that_are_numbers_stand_by_size(tmp_path: Path, asked: Any) -> No
     ]
 
 
-def test_a_point_that_not_all_jobs_reach_has_no_flattering_mean_and_is_never_the_best(
+def test_a_point_that_loses_jobs_is_not_flattered_and_never_wins(
     tmp_path: Path, asked: Any
 ) -> None:
     """The fastest point loses a job in one run: its three whole runs count, and it does not win."""

@@ -96,7 +96,7 @@ def test_intervals_hold_the_truth_about_as_often_as_they_say() -> None:
         (MadeStream(rate_per_s=12), 1, "batches of jobs"),
     ],
 )
-def test_with_few_runs_busy_cycles_or_batches_of_jobs_carry_the_interval(
+def test_with_few_runs_cycles_or_batches_carry_the_interval(
     made: MadeStream, runs: int, kind: str
 ) -> None:
     found = of(made, runs)
@@ -110,7 +110,7 @@ def test_too_few_jobs_carry_no_interval() -> None:
     assert (few.low, few.why) == (None, "fewer than 3 runs: no interval")
 
 
-def test_the_interval_of_a_mean_is_students_where_units_are_equal() -> None:
+def test_the_interval_of_a_mean_is_students_for_equal_units() -> None:
     """Four runs of one job, 1 to 4 s: their mean's jackknife is t·s/√n around 2.5 without logs."""
     made = [
         Stream(str(at), "made", (Job(0, 0.0), Job(1, 0.0, None, at, at)), 1)
@@ -166,7 +166,7 @@ def test_distances_from_an_exponential_have_the_published_limits() -> None:
     assert float(fitting._of_stephens(0.234, 20)) == pytest.approx(1.094, abs=0.015)
 
 
-def test_a_rate_that_doubles_and_gaps_that_hang_together_are_found() -> None:
+def test_a_doubling_rate_and_correlated_gaps_are_found() -> None:
     rng = np.random.default_rng(1)
     doubled = np.cumsum(
         np.concatenate([rng.standard_exponential(300), rng.standard_exponential(300) / 2])

@@ -166,7 +166,7 @@ def test_what_would_be_enough_is_said() -> None:
 
 
 @given(rate=RATES, load=LOADS, servers=st.integers(1, 20), share=st.floats(0.01, 0.999))
-def test_percentiles_of_waits_and_responses_give_their_share_back(
+def test_percentiles_of_waits_and_responses_return_their_share(
     rate: float, load: float, servers: int, share: float
 ) -> None:
     service = load * servers / rate
@@ -205,9 +205,7 @@ def test_an_m_m_1_with_room_for_two() -> None:
 
 
 @given(load=LOADS, servers=st.integers(1, 12))
-def test_endless_room_is_the_open_queue_and_room_for_servers_alone_is_erlang_b(
-    load: float, servers: int
-) -> None:
+def test_unlimited_room_is_the_open_queue_and_none_is_erlang_b(load: float, servers: int) -> None:
     assume(load < 0.95)
     asked = Inputs(load * servers, 1, servers)
     assert formulas.mmck(asked, servers).loss == pytest.approx(erlang_b(servers, load * servers))
@@ -225,7 +223,7 @@ def test_too_much_work_is_turned_away_and_has_a_steady_state() -> None:
     assert math.isfinite(wait_quantile(found, 0.99))
 
 
-def test_the_share_of_jobs_that_wait_no_longer_is_what_percentiles_give_back() -> None:
+def test_the_share_of_shorter_waits_inverts_the_percentiles() -> None:
     """M/M/1 of load ½ and 1 s: 1 - ½·e^(-½t).
 
     With room for two, one job waits for one to leave: 1 - ⅓·e^(-t).
@@ -368,7 +366,7 @@ def test_several_servers_are_one_queue_in_all(loads: list[float], servers: int) 
 
 
 @pytest.mark.parametrize("servers", [1, 2])
-def test_those_before_the_ones_that_ask_for_too_much_still_have_a_wait(servers: int) -> None:
+def test_classes_before_an_overloading_one_still_have_a_wait(servers: int) -> None:
     """Servers never rest then: the first class waits s/c for a free server, over 1 - its load."""
     first, second = non_preemptive(
         [PriorityClass(1, 0.4 * servers, 1.0), PriorityClass(2, 0.9 * servers, 1.0)], servers

@@ -96,7 +96,7 @@ def test_what_no_reader_may_overlook_stands_on_every_page(
     assert [word in page(capsys, f"{step} {name}.json") for step in steps] == [True] * len(steps)
 
 
-def test_a_list_of_jobs_has_a_verdict_only_where_its_slots_are_known(
+def test_a_list_of_jobs_has_a_verdict_only_with_known_slots(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     assert "M/M/2" not in page(capsys, "validate jobs.csv")

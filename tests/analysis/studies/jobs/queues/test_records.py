@@ -54,7 +54,7 @@ def test_a_cell_is_a_stream_and_blocks_are_of_one_group() -> None:
     )
 
 
-def test_a_copy_of_the_machine_as_found_had_the_same_jobs_and_is_left_out() -> None:
+def test_an_untouched_copy_with_the_same_jobs_is_left_out() -> None:
     found, refused = read(streamed_run(SMALL, 3, again=True))
     assert [one.tweakset for one in found] == ["stock"] * 3
     assert refused == []
@@ -129,7 +129,7 @@ def test_whatever_a_list_holds_it_is_read_or_refused_in_a_line(text: str, head: 
     assert all(one.jobs for one in found)
 
 
-def test_what_was_named_is_grouped_and_what_cannot_be_read_is_said(tmp_path: Path) -> None:
+def test_named_files_are_grouped_and_unreadable_ones_reported(tmp_path: Path) -> None:
     (tmp_path / "jobs.csv").write_text(as_csv(rows(SMALL)))
     (tmp_path / "wrong.csv").write_text("no list")
     (tmp_path / "binary.csv").write_bytes(b"\xff\xfe")
@@ -230,7 +230,7 @@ def test_the_copy_of_the_untouched_machine_had_the_same_jobs(tmp_path: Path) -> 
     assert counted(tmp_path, streamed_run(THIRTY_JOBS, 3, again=True)) == ([3], [])
 
 
-def test_the_copy_stands_in_where_the_machine_as_found_was_not_measured(tmp_path: Path) -> None:
+def test_the_copy_stands_in_for_an_unmeasured_untouched_machine(tmp_path: Path) -> None:
     run = streamed_run(THIRTY_JOBS, 3, again=True)
     gone = next(one for one in run["benchmarks"] if one["extra_info"]["tweakset"] == "stock")
     gone["extra_info"]["report"]["job"][0]["outcome"] = "fine"

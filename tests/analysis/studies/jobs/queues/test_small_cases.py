@@ -78,14 +78,14 @@ def test_one_closed_stream_closes_its_group() -> None:
     assert fit([alone(3), replace(alone(4), arrivals={"kind": "closed"})]).closed
 
 
-def test_a_time_over_two_attempts_is_no_service_whose_shape_is_tested() -> None:
+def test_time_over_two_attempts_gets_no_test_of_service_shape() -> None:
     told = alone(20)
     again = replace(told, jobs=(replace(told.jobs[0], attempts=2), *told.jobs[1:]))
     found = known(fit([again]).services)
     assert found.count == 19
 
 
-def test_a_job_that_leaves_as_the_next_one_comes_leaves_nobody_behind() -> None:
+def test_a_job_that_leaves_as_the_next_comes_leaves_none_behind() -> None:
     """The job that comes at 2 s never ends, yet the time before it is known."""
     found = known(little(columns(of((0, 0, 2), (2, 2, None)))))
     assert (found.jobs, found.end_s) == (1, 2)
@@ -100,7 +100,7 @@ def test_replicas_and_attempts_of_a_list_are_read() -> None:
     assert [(job.replicas, job.attempts) for job in found.jobs] == [(2, 3), (1, 1)]
 
 
-def test_when_the_last_one_came_is_given_and_no_evidence_on_the_rate() -> None:
+def test_the_last_arrival_is_given_and_no_evidence_on_the_rate() -> None:
     """Four streams at 0, ¼ and 1: places are ¼ alone, and what is uniform lies ¾ above it."""
     found = known(fitting.arrivals_shape([np.array([0, 0.25, 1])] * 4))
     assert next(test.statistic for test in found.tests if "stays" in test.asks) == pytest.approx(

@@ -50,7 +50,7 @@ def test_the_mean_wait_is_the_arithmetic_mean_over_jobs() -> None:
     assert known(validate(fit(made_of), made_of, 0.1).wait_s).value == pytest.approx(fmean(waits_s))
 
 
-def test_six_hundred_jobs_lie_within_three_standard_errors_of_what_was_planned() -> None:
+def test_six_hundred_jobs_lie_within_3_standard_errors_of_plan() -> None:
     """The demand on a run of this machine, here without any error of it."""
     found = of(MadeStream(), 5, planned=Inputs(6, 0.2, 2))
     erlang = model(found, "M/M/2")
@@ -58,7 +58,7 @@ def test_six_hundred_jobs_lie_within_three_standard_errors_of_what_was_planned()
     assert abs(known(erlang.z)) < 3
 
 
-def test_heavy_tails_differ_from_erlang_and_not_from_allen_and_cunneen() -> None:
+def test_heavy_tails_differ_from_erlang_not_from_allen_cunneen() -> None:
     """Squared coefficient of variation 4: waits are two and a half times those of an M/M/2."""
     found = of(replace(LONG, services=heavy), 5)
     assert model(found, "M/M/2").verdict == "differs"
@@ -68,7 +68,7 @@ def test_heavy_tails_differ_from_erlang_and_not_from_allen_and_cunneen() -> None
     assert not general.exact
 
 
-def test_one_server_with_equal_services_is_pollaczek_and_khinchine() -> None:
+def test_one_server_with_equal_services_is_pollaczek_khinchine() -> None:
     found = of(replace(LONG, rate_per_s=3.5, slots=1, services=constant), 5, margin=0.2)
     assert model(found, "M/G/1").chosen
     assert model(found, "M/G/1").verdict == "agrees"
@@ -90,7 +90,7 @@ def test_too_much_work_has_no_stationary_figure() -> None:
     assert found.unstable
 
 
-def test_in_short_runs_waits_that_are_too_short_are_no_difference() -> None:
+def test_too_short_waits_in_short_runs_are_no_difference() -> None:
     """The planned load .99 takes hours to settle: starting empty, runs measure shorter waits."""
     short, long = (
         model(of(MadeStream(), 5, planned=Inputs(rate, 0.2, 2)), "M/M/2") for rate in (9.9, 1.0)

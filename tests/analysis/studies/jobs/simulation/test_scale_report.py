@@ -70,7 +70,7 @@ def reported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Reported:
     return report
 
 
-def test_the_choice_is_held_against_one_number_for_all_on_the_same_jobs(reported: Reported) -> None:
+def test_the_choice_is_compared_with_one_number_for_all_jobs(reported: Reported) -> None:
     found = reported(both())
     assert (found["engine"], found["slots"], found["runs"], found["alone"], found["lost"]) == (
         "pool",
@@ -90,7 +90,7 @@ def test_the_choice_is_held_against_one_number_for_all_on_the_same_jobs(reported
     assert found["value"] == pytest.approx(np.mean(more))
 
 
-def test_jobs_and_their_node_seconds_are_counted_by_start_and_end(reported: Reported) -> None:
+def test_jobs_and_their_node_seconds_count_by_start_and_end(reported: Reported) -> None:
     rows = stream(1, 2)["job"]
     expected = np.mean([2 * (row["end_s"] - row["start_s"]) for row in rows])
     assert reported(both())["arms"][1]["streams"][0]["node_s_per_job"] == pytest.approx(expected)
@@ -140,7 +140,7 @@ def test_streams_of_other_jobs_stand_alone(reported: Reported) -> None:
     assert (found["runs"], found["alone"]) == (2, 2)
 
 
-def test_a_way_that_loses_the_jobs_off_the_target_is_no_better_for_it(reported: Reported) -> None:
+def test_losing_the_jobs_off_the_target_makes_no_way_better(reported: Reported) -> None:
     told = {
         (name, "stock", at): stream(at, many)
         for name, many in ((CHOSEN, None), (STATIC, 2))

@@ -130,7 +130,7 @@ def test_policies_are_paired_by_their_arrivals(reported: Reported) -> None:
     assert (ratio["n"], ratio["high"] < 1) == (4, True)
 
 
-def test_what_the_engine_takes_is_what_a_stream_waits_longer_than_its_simulation(
+def test_engine_time_is_the_wait_beyond_that_of_the_simulation(
     reported: Reported,
 ) -> None:
     """Made with 50 ms per job, unknown to the simulator."""
@@ -140,9 +140,7 @@ def test_what_the_engine_takes_is_what_a_stream_waits_longer_than_its_simulation
 
 
 @pytest.mark.parametrize("lost", ["slots", "a job", "an attempt"])
-def test_a_stream_that_lost_something_is_not_played_in_simulation(
-    lost: str, reported: Reported
-) -> None:
+def test_a_stream_with_a_loss_is_not_simulated(lost: str, reported: Reported) -> None:
     """The fault's extra wait would pass for the engine's."""
     streams = [stream("fifo", seed) for seed in (1, 2, 3, 4)]
     if lost == "slots":
@@ -218,7 +216,7 @@ def test_policies_that_lost_the_same_jobs_lost_no_different_ones(reported: Repor
     assert [row["policy"] for row in place["policies"]["figures"]] == ["fifo", "sjf"]
 
 
-def test_a_policy_that_tries_the_slow_jobs_again_is_no_better_for_it(reported: Reported) -> None:
+def test_a_policy_that_retries_slow_jobs_is_no_better_for_it(reported: Reported) -> None:
     """All streams are fifo's.
 
     Under what is called sjf the longest wait of each was of a job that was tried again, and has no
@@ -233,7 +231,7 @@ def test_a_policy_that_tries_the_slow_jobs_again_is_no_better_for_it(reported: R
     assert [row["policy"] for row in place["policies"]["figures"]] == ["fifo"]
 
 
-def test_a_stream_under_a_tweak_set_is_not_paired_with_one_without(
+def test_streams_with_and_without_a_tweak_set_are_not_paired(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     run = saved_run(Made(arms=(STOCK, Arm("tuned")), blocks=3))
@@ -343,7 +341,7 @@ def test_figures_by_hand() -> None:
     assert found.jain == pytest.approx((3.5 + 3.5) ** 2 / (2 * (3.5**2 + 3.5**2)))
 
 
-def test_jains_index_is_1_for_equals_and_1_over_n_for_one_that_has_all() -> None:
+def test_jains_index_is_1_for_equals_and_1_over_n_for_one_owner() -> None:
     assert jain(np.array([2.0, 2.0, 2.0])) == pytest.approx(1)
     assert jain(np.array([1.0, 0.0, 0.0, 0.0])) == pytest.approx(0.25)
 

@@ -42,9 +42,7 @@ EVENLY = (np.arange(50_000) + 0.5) / 50_000
 
 
 @given(mean_s=st.floats(1e-3, 1e3), cv2=st.sampled_from([0.0, 0.25, 0.58962, 1.0, 2.0, 4.0]))
-def test_times_have_the_mean_and_the_variation_that_were_asked_for(
-    mean_s: float, cv2: float
-) -> None:
+def test_times_have_the_requested_mean_and_variation(mean_s: float, cv2: float) -> None:
     """Over evenly spaced numbers, up to what such a grid cuts off the tail."""
     times_s = TimesLaw(mean_s, cv2).times_s(EVENLY)
     assert times_s.mean() == pytest.approx(mean_s, rel=1e-3)
@@ -92,7 +90,7 @@ def test_classes_come_as_often_as_they_should() -> None:
     assert abs(often - 0.3) < 3.5 * (0.3 * 0.7 / 4000) ** 0.5
 
 
-def test_a_promise_is_a_multiple_of_the_mean_time_where_it_is_shortest() -> None:
+def test_a_promise_is_a_multiple_of_the_shortest_mean_time() -> None:
     one = replace(TWO, classes=(JobClass("a", 1.0, {ANY: 2.0}, due_factor=5),))
     assert all(each.job.due_s == each.job.submit_s + 10 for each in jobs(one, 5, 1))
 
@@ -208,13 +206,13 @@ def order(policy: str, *jobs: Job, slots: int = 1) -> list[int]:
     return found
 
 
-def test_the_lower_priority_number_goes_first_and_equals_as_they_came() -> None:
+def test_the_lower_priority_number_goes_first_equals_by_arrival() -> None:
     assert order(
         "priority", Job(0, 0, priority=5), Job(1, 0, priority=-1), Job(2, 0, priority=5), Job(3, 0)
     ) == [1, 3, 0, 2]
 
 
-def test_the_shortest_goes_by_what_is_predicted_and_what_is_unknown_comes_last() -> None:
+def test_the_shortest_goes_by_prediction_with_unknown_jobs_last() -> None:
     assert order("sjf", Job(0, 0), Job(1, 0, {ANY: 3}), Job(2, 0, {ANY: 2}), Job(3, 0)) == [
         2,
         1,
@@ -278,13 +276,13 @@ def serve(number: int) -> Job:
     return Job(number, 0, {"gpu": 0.9, "cpu": 1}, "serve")
 
 
-def test_each_class_goes_where_it_gains_most_even_if_it_came_later() -> None:
+def test_a_class_goes_where_it_gains_most_even_if_it_came_later() -> None:
     """Job 0 would be a little faster on the GPU; job 1 is ten times as fast there."""
     assert heterogeneous(serve(0), train(1)) == [Start(0, "cpu"), Start(1, "gpu")]
     assert heterogeneous(train(0), serve(1)) == [Start(0, "gpu"), Start(1, "cpu")]
 
 
-def test_a_job_waits_for_its_slots_where_others_are_slower_than_waiting() -> None:
+def test_a_job_waits_for_its_slots_if_others_are_even_slower() -> None:
     """The GPU is free again in 1 s: 2 s in all, against 10 s at once.
 
     Behind 20 s the wait does not pay.
@@ -376,7 +374,7 @@ def test_what_a_scheduler_refuses(snapshot: SnapshotAssertion) -> None:
     assert found == snapshot
 
 
-def test_a_job_of_several_replicas_takes_and_gives_back_as_many_slots_and_predicted_ends() -> None:
+def test_a_job_takes_and_frees_a_slot_and_an_end_per_replica() -> None:
     """Two replicas until 5, one until 3: the ends are 3, 5, 5; when the two are over, 3 is left."""
     scheduler = Scheduler("fifo", {ANY: 4})
     scheduler.submit(Job(1, 0.0, {ANY: 5.0}, replicas=2), 0.0)

@@ -66,7 +66,7 @@ def test_where_stock_was_not_measured_its_copy_stands_for_it() -> None:
     assert any("no memory" in line for line in kept.refused)
 
 
-def test_waits_of_streams_with_faults_and_of_closed_ones_are_held_against_no_model() -> None:
+def test_waits_of_faulty_and_closed_streams_meet_no_model() -> None:
     run = faulty_run((0.5,), blocks=3, count=40)
     assert len(found(run).waits) == 1
     shut = from_json(streamed_run(MadeStream(jobs=40), runs=3), "made.json")
