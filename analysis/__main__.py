@@ -42,7 +42,7 @@ COMMANDS = sorted(
 )
 
 
-class Command(Protocol):
+class CommandModule(Protocol):
     """Interface of a module in `commands/`.
 
     Its docstring is the command's description, `HELP` its line in the list under `GROUP`, and
@@ -112,7 +112,7 @@ def _run(given: Sequence[str]) -> int:
                 f"{name}: no such command or file.{hint} `{JUDGE} --help` lists the commands."
             )
         name, given = "show", ["show", *given]
-    command = cast("Command", import_module(f"analysis.commands.{name.replace('-', '_')}"))
+    command = cast("CommandModule", import_module(f"analysis.commands.{name.replace('-', '_')}"))
     parser = Parser(
         prog=f"{JUDGE} {name}",
         description=_page(command.__doc__ or ""),

@@ -14,7 +14,7 @@ from control.names import first_few
 from .arms import NODE, SHOWN_NAMES, TWEAKSET, WORKLOAD, Arm, must_have
 from .checks import untouched_apart
 from .compare import compare, failed_guards
-from .terms import Metric, Refused, Run, TweakSet, UnknownName, Workload
+from .terms import Metric, Refused, Run, SavedTweakSet, SavedWorkload, UnknownName
 from .wording import joined_names, suggestion
 
 if TYPE_CHECKING:
@@ -196,7 +196,7 @@ def _said(value: object) -> object:
     return "unknown" if value is UNKNOWN else value
 
 
-def _kind(workload: Workload) -> str:
+def _kind(workload: SavedWorkload) -> str:
     return workload.name.partition(":")[0]
 
 
@@ -226,7 +226,7 @@ def _relabelled(run: Run, column: str, tweakset: str, groups: Groups, metric: Me
             group: _workload(run.workloads.get(group, run.workloads[first]), group, metric)
             for group in groups
         },
-        tweaksets={name: TweakSet(name, level_of=column) for name in names},
+        tweaksets={name: SavedTweakSet(name, level_of=column) for name in names},
         cells=tuple(
             replace(cell, workload=group, tweakset=name)
             for group, arms in groups.items()
@@ -237,5 +237,5 @@ def _relabelled(run: Run, column: str, tweakset: str, groups: Groups, metric: Me
     )
 
 
-def _workload(made_of: Workload, name: str, metric: Metric | None) -> Workload:
+def _workload(made_of: SavedWorkload, name: str, metric: Metric | None) -> SavedWorkload:
     return replace(made_of, name=name, primary=metric or made_of.primary)

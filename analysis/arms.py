@@ -13,7 +13,7 @@ from control.names import first_few
 
 from .checks import different_data
 from .load import GLOB, load_each
-from .terms import Cell, Refused, Run, TweakSet, UnknownName
+from .terms import Cell, Refused, Run, SavedTweakSet, UnknownName
 from .wording import suggestion
 
 # A single value proves nothing; fewer ticks than this between all times mean a coarse clock.
@@ -52,7 +52,7 @@ class Side:
     """
 
     label: str
-    tweakset: TweakSet
+    tweakset: SavedTweakSet
     cells: Mapping[Place, Cell]
     started_utc: Mapping[str, str]
 

@@ -12,7 +12,7 @@ from control.called import JUDGE
 from control.names import first_few, undigested
 from control.t_test import ALPHA, t_interval
 
-from .terms import Cell, Comparison, NotComparable, Run, Setting, TweakSet
+from .terms import Cell, Comparison, NotComparable, Run, SavedTweakSet, Setting
 from .wording import listed, percent, probability, unsigned
 
 LEVEL = 0.05
@@ -26,7 +26,7 @@ READ_BACK = ("sysctl", "environment", "process")
 SAME_WORK = ("data_crc32", "device")
 
 
-def must_be_in_force(tweakset: TweakSet, cells: Sequence[Cell]) -> None:
+def must_be_in_force(tweakset: SavedTweakSet, cells: Sequence[Cell]) -> None:
     """Check that every requested kernel or process value was in force in every cell.
 
     This is the manipulation check. It omits boot tokens and the limits of `ulimit.conf`: the run
@@ -109,7 +109,7 @@ def _number(word: str) -> int | str:
         return word
 
 
-def same_machine(arms: Sequence[TweakSet], pairs: Iterable[tuple[Cell, Cell]]) -> bool:
+def same_machine(arms: Sequence[SavedTweakSet], pairs: Iterable[tuple[Cell, Cell]]) -> bool:
     """Return whether two arms ran on the same untouched machine, so that any difference is noise.
 
     True if tweak sets are compared, no monitor ran, the requested values were already in force,

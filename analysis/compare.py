@@ -50,7 +50,7 @@ from .pairing import (
     run_notes,
 )
 from .stats.adjust import ADJUSTMENTS
-from .terms import Cell, Comparison, Effect, Metric, NotComparable, Refused, Run, TweakSet
+from .terms import Cell, Comparison, Effect, Metric, NotComparable, Refused, Run, SavedTweakSet
 from .verdict import GUARD, ONE_RUN, inside_margin, judge, outlasts, parts_ways
 from .wording import bracket, duration, joined_names, percent, probability, unsigned
 
@@ -65,7 +65,7 @@ STEP_TIMES = (Metric("step_time_p10_s", "lower"), Metric("step_time_q1_s", "lowe
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
+class CompareOptions:
     """Options of contrasts and their adjustment.
 
     adjustment: one of `stats.adjust.ADJUSTMENTS`; holm for declared contrasts, bh for a screen
@@ -88,7 +88,7 @@ class Options:
 
 
 def compare(
-    run: Run, baseline: str | None = None, options: Options = Options()
+    run: Run, baseline: str | None = None, options: CompareOptions = CompareOptions()
 ) -> list[Comparison]:
     """Compare every tweak set of one run with the baseline, under each workload of each study.
 
@@ -110,7 +110,7 @@ def compare(
 
 
 def compare_arms(
-    base: Arm, candidates: Sequence[Arm], options: Options = Options()
+    base: Arm, candidates: Sequence[Arm], options: CompareOptions = CompareOptions()
 ) -> list[Comparison]:
     """Compare each candidate with the base; without named tweak sets, each with its like.
 
@@ -175,7 +175,9 @@ def _expanded(arm: Arm) -> Arm:
     return replace(arm, runs=tuple(map(expanded, arm.runs)))
 
 
-def _study(base: Arm, candidates: Sequence[Arm], study: str, options: Options) -> list[Comparison]:
+def _study(
+    base: Arm, candidates: Sequence[Arm], study: str, options: CompareOptions
+) -> list[Comparison]:
     drafts, shown = [], []
     for candidate in candidates:
         for draft, sides in _drafts(base, candidate, study, options):
@@ -207,7 +209,7 @@ def _study(base: Arm, candidates: Sequence[Arm], study: str, options: Options) -
     return [draft for draft, picked in zip(drafts, shown, strict=True) if picked]
 
 
-def _failed_controls(arms: Sequence[Arm], study: str, options: Options) -> dict[str, str]:
+def _failed_controls(arms: Sequence[Arm], study: str, options: CompareOptions) -> dict[str, str]:
     """Return workloads under which the arms that form the control differ in some run."""
     whole = both(*arms)
     if TOGETHER not in (control_name(whole, study, options.relative_to) or ""):
@@ -231,7 +233,7 @@ def failed_guards(comparisons: Iterable[Comparison]) -> dict[str, str]:
 
 
 def _drafts(
-    base: Arm, candidate: Arm, study: str, options: Options
+    base: Arm, candidate: Arm, study: str, options: CompareOptions
 ) -> Iterator[tuple[Comparison, tuple[Side | None, Side]]]:
     base_met = met(base, study)
     inside_run = same_runs(base, candidate)
@@ -278,7 +280,10 @@ def _drafts(
 
 
 def _contrast(
-    draft: Comparison, sides: tuple[Side | None, Side], arms: tuple[Arm, Arm], options: Options
+    draft: Comparison,
+    sides: tuple[Side | None, Side],
+    arms: tuple[Arm, Arm],
+    options: CompareOptions,
 ) -> Comparison:
     base, candidate = sides
     if base is None:
@@ -440,7 +445,7 @@ def _first_effect(
     return None
 
 
-def _in_force_notes(draft: Comparison, candidate: TweakSet, cells: list[Cell]) -> list[str]:
+def _in_force_notes(draft: Comparison, candidate: SavedTweakSet, cells: list[Cell]) -> list[str]:
     still = candidate.scripts and not any(
         cell.applied.side_effects for cell in cells if cell.applied
     )

@@ -82,7 +82,7 @@ METRICS = {  # definitions for the legend
 
 
 @dataclass(frozen=True, slots=True)
-class Gain:
+class GainInterval:
     value: float
     low: float
     high: float
@@ -480,8 +480,8 @@ def _shown_table(shown: Sequence[Comparison], names: Names) -> Table:
     )
 
 
-def _as_gain(effect: Effect | None) -> Gain | None:
-    return None if effect is None else Gain(effect.gain, effect.low, effect.high)
+def _as_gain(effect: Effect | None) -> GainInterval | None:
+    return None if effect is None else GainInterval(effect.gain, effect.low, effect.high)
 
 
 INTERVALS = ("gain", "second_gain")
@@ -540,11 +540,11 @@ def _words(comparisons: Sequence[Comparison]) -> tuple[str, str]:
     return SPEED_WORDS if speed else ("better", "worse")
 
 
-def _interval(gain: Gain) -> str:
+def _interval(gain: GainInterval) -> str:
     return f"[{number(gain.low)}, {number(gain.high)}]"
 
 
-def _gain(gain: Gain) -> str:
+def _gain(gain: GainInterval) -> str:
     return f"{number(gain.value)}{bracket(gain.low, gain.high)}"
 
 

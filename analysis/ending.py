@@ -21,13 +21,13 @@ OWN = "this run"
 VERDICTS = 40  # studies with a smaller ORDER explain their verdicts themselves
 
 
-class Gate(Protocol):
+class RunJudge(Protocol):
     """Judge of a run at the end of its session (`analysis.studies.gate.session`)."""
 
     def judge(self, run: Run) -> tuple[str, int]: ...
 
 
-def ending(saved: object, gate: Gate | None, *, color: bool = False) -> tuple[str, int]:
+def ending(saved: object, gate: RunJudge | None, *, color: bool = False) -> tuple[str, int]:
     """Return a finished run's answer as text, and its gate's exit code (0 without a gate).
 
     Raises: Refused, if the run cannot be read or the gate cannot judge it.

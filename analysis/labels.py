@@ -14,7 +14,7 @@ from .plain import moment, one_line
 from .wording import blocks_of, place_of, unit_of
 
 if TYPE_CHECKING:
-    from .terms import Metric, Run, Workload
+    from .terms import Metric, Run, SavedWorkload
 
 TOLD_RATE = "rate_median_per_s"  # reported by the program; the metric's unit names what is counted
 # A metric's short name, and the format of its value.
@@ -148,7 +148,7 @@ def own_names(workloads: Iterable[str]) -> dict[str, str]:
     return names if len(set(names.values())) == len(names) else {name: name for name in names}
 
 
-def short_names(workloads: Mapping[str, Workload]) -> dict[str, str]:
+def short_names(workloads: Mapping[str, SavedWorkload]) -> dict[str, str]:
     """Return short names by what distinguishes the workloads; no two are alike.
 
     `hdf5 · warm` stands for `io_train:format=hdf5:read_threads=2:cache=warm` if all others have two
@@ -168,7 +168,7 @@ def short_names(workloads: Mapping[str, Workload]) -> dict[str, str]:
     return shown if len(set(shown.values())) == len(shown) else {name: name for name in workloads}
 
 
-def _apart(names: Sequence[str], workloads: Mapping[str, Workload]) -> dict[str, list[str]]:
+def _apart(names: Sequence[str], workloads: Mapping[str, SavedWorkload]) -> dict[str, list[str]]:
     given = {name: dict(part.split("=", 1) for part in name.split(":")[1:]) for name in names}
     mentioned = Counter(key for own in given.values() for key in own)
     level = {

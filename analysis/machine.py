@@ -17,7 +17,7 @@ GIB = 2.0**30
 
 
 @dataclass(frozen=True, slots=True)
-class Machine:
+class MachineIdentity:
     """Facts that identify a machine. A fact that is not recorded is None and equals only None."""
 
     cpu_model: str | None
@@ -25,7 +25,7 @@ class Machine:
     mem_total_bytes: int | None
     gpus: tuple[str, ...]
 
-    def same_as(self, other: Machine) -> bool:
+    def same_as(self, other: MachineIdentity) -> bool:
         """Return whether a series may continue from one machine to the other."""
         if (self.cpu_model, self.cpu_count, self.gpus) != (
             other.cpu_model,
@@ -48,11 +48,11 @@ class Machine:
         return ", ".join(part for part in parts if part) or "unknown machine"
 
 
-def machine_of(facts: Mapping[str, object]) -> Machine:
+def machine_of(facts: Mapping[str, object]) -> MachineIdentity:
     model, count, memory = (
         facts.get(name) for name in ("cpu_model", "cpu_count", "mem_total_bytes")
     )
-    return Machine(
+    return MachineIdentity(
         cpu_model=model if isinstance(model, str) else None,
         cpu_count=count if isinstance(count, int) else None,
         mem_total_bytes=memory if isinstance(memory, int) else None,
@@ -64,7 +64,7 @@ class Machines:
     """The machines met so far, by number; equal ones share a number."""
 
     def __init__(self) -> None:
-        self.known: list[Machine] = []
+        self.known: list[MachineIdentity] = []
 
     def number_of(self, facts: Mapping[str, object]) -> int:
         machine = machine_of(facts)

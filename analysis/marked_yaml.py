@@ -19,7 +19,7 @@ MAX_BYTES = 64 * 1024
 MAX_DEPTH = 4
 
 
-class Value:
+class YamlValue:
     def __init__(self, node: yaml.Node, origin: str, name: str = "") -> None:
         self._node, self._origin = node, origin
         self.name = name
@@ -43,29 +43,29 @@ class Value:
             self.refuse(f"{self.name} has no value; add a value or remove the line")
         return str(self._node.value)
 
-    def each(self) -> list[Value]:
+    def each(self) -> list[YamlValue]:
         if not isinstance(self._node, yaml.SequenceNode) or not self._node.value:
             self.refuse(f"{self.name} must be a non-empty list, such as [one, another]")
-        result: dict[str, Value] = {}
+        result: dict[str, YamlValue] = {}
         for node in self._node.value:
-            value = Value(node, self._origin, f"an entry of {self.name}")
+            value = YamlValue(node, self._origin, f"an entry of {self.name}")
             if result.setdefault(value.text(), value) is not value:
                 value.refuse(f"{self.name} lists {value.text()!r} twice; remove one entry")
         return list(result.values())
 
-    def items(self) -> Iterator[tuple[str, Value]]:
+    def items(self) -> Iterator[tuple[str, YamlValue]]:
         if not isinstance(self._node, yaml.MappingNode):
             self.refuse(f"{self.name or 'the file'} must be a mapping, such as max_regression: 3%")
         seen = set()
         for key, node in self._node.value:
-            name = Value(key, self._origin, "a name").text()
+            name = YamlValue(key, self._origin, "a name").text()
             if name in seen:
-                Value(key, self._origin).refuse(f"{name!r} is given twice; remove one")
+                YamlValue(key, self._origin).refuse(f"{name!r} is given twice; remove one")
             seen.add(name)
-            yield name, Value(node, self._origin, name)
+            yield name, YamlValue(node, self._origin, name)
 
 
-def read(path: Path | str) -> Value:
+def read(path: Path | str) -> YamlValue:
     """Read a file of at most 64 KiB.
 
     Raises: Refused, with the file's name and line, what is wrong there, and what to do.
@@ -89,7 +89,7 @@ def read(path: Path | str) -> Value:
         raise Refused(f"{path}:{line}: not UTF-8; save the file as UTF-8.") from None
 
 
-def parse(text: str, origin: str) -> Value:
+def parse(text: str, origin: str) -> YamlValue:
     """Parse a text; messages call it `origin`.
 
     Raises: Refused.
@@ -110,7 +110,7 @@ def parse(text: str, origin: str) -> Value:
         ) from None
     if node is None:
         raise Refused(f"{origin}: the file is empty.")
-    return Value(node, origin)
+    return YamlValue(node, origin)
 
 
 def must_be_plain(text: str | bytes, origin: str, most_depth: int = MAX_DEPTH) -> None:

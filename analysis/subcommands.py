@@ -15,7 +15,7 @@ from .render import add_options
 from .wording import suggestion
 
 if TYPE_CHECKING:
-    from .__main__ import Command
+    from .__main__ import CommandModule
     from .answer import Answer
 
 EXIT_CODES = "Exit code 0: answered, whatever was found. 2: bad usage or no usable input."
@@ -71,7 +71,7 @@ def picture_file(text: str) -> Path:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class Subcommand:
     """A command made from a function: its name is the command's, its docstring the description.
 
     A parameter that is not an `option` receives all parsed arguments.
@@ -111,17 +111,17 @@ class Step:
             parser.add_argument(*(names or (name,)), **shown, **settings, help=text)
 
 
-def signature(function: Callable[..., Answer | int]) -> Step:
+def signature(function: Callable[..., Answer | int]) -> Subcommand:
     """Make the `run` of a module in `commands/` from a function; the module provides the rest."""
-    return Step(function)
+    return Subcommand(function)
 
 
-def step(text: str, example: str) -> Callable[[Callable[..., Answer | int]], Step]:
+def step(text: str, example: str) -> Callable[[Callable[..., Answer | int]], Subcommand]:
     """Make a step from a function: `text` is its line in the list, `example` ends its help."""
-    return lambda function: Step(function, text, example)
+    return lambda function: Subcommand(function, text, example)
 
 
-def add_parser(parser: argparse.ArgumentParser, command: Command | Step) -> None:
+def add_parser(parser: argparse.ArgumentParser, command: CommandModule | Subcommand) -> None:
     """Add a command's arguments and its output options to a parser."""
     command.arguments(parser)
     if getattr(command, "ANSWERS", False):
@@ -130,14 +130,14 @@ def add_parser(parser: argparse.ArgumentParser, command: Command | Step) -> None
         parser.add_argument("--json", action="store_true", help="write JSON instead of text")
 
 
-class Steps:
+class Subcommands:
     """The steps in a module of `commands/`."""
 
     def __init__(self, name: str) -> None:
         self._steps = {
             name: each
             for name, each in sorted(vars(import_module(name)).items())
-            if isinstance(each, Step)
+            if isinstance(each, Subcommand)
         }
 
     @property

@@ -14,7 +14,8 @@ from typing import Any, Literal
 
 from control import errors, words
 
-Better = words.Better
+Factor = words.Factor
+Metric = words.Metric
 Outcome = words.Outcome
 Verdict = Literal["improved", "regressed", "equivalent", "inconclusive", "not comparable"]
 
@@ -30,16 +31,7 @@ class NotComparable(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Metric:
-    """A measured quantity; `unit` is what a rate counts if its name omits it: `B`, `requests`."""
-
-    name: str
-    better: Better
-    unit: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Study:
+class SavedStudy:
     """A question posed before the run; `margin` is the equivalence margin, a fraction (0.03: 3 %).
 
     `baseline` names untouched arms that were declared to form the baseline; empty if there is one.
@@ -54,7 +46,7 @@ class Study:
 
 
 @dataclass(frozen=True, slots=True)
-class Workload:
+class SavedWorkload:
     """A workload that was run.
 
     `primary`, if given, replaces the study's. `command` is set for a workload of `deeptweak run`.
@@ -75,7 +67,7 @@ class Setting:
 
 
 @dataclass(frozen=True, slots=True)
-class TweakSet:
+class SavedTweakSet:
     """A measured manifest, or a `monitor` in its place; without either, the untouched machine.
 
     `level_of` is the column of a level if something else than tweak sets is compared
@@ -110,7 +102,7 @@ class Steps:
 
 
 @dataclass(frozen=True, slots=True)
-class Applied:
+class AppliedKeys:
     """Values of one cell by key: requested, found before, found in force, and found afterwards.
 
     `side_effects`: tunables by path that changed unasked; `by_scripts`: those that scripts wrote,
@@ -159,7 +151,7 @@ class Cell:
     reason: str | None = None
     steps: Steps | None = None
     metrics: Mapping[str, float] = field(default_factory=dict)
-    applied: Applied | None = None
+    applied: AppliedKeys | None = None
     facts: Mapping[str, object] = field(default_factory=dict)
     limits: Mapping[str, object] = field(default_factory=dict)
     boot_id: str | None = None
@@ -185,21 +177,7 @@ class Cell:
 
 
 @dataclass(frozen=True, slots=True)
-class Factor:
-    """One setting of a tweak set that a design varied.
-
-    `levels` begin with None, the machine as found. `kind` is that of a setting, or script (a
-    shellscript package as a whole, named `script:<package>`).
-    """
-
-    tweakset: str
-    name: str
-    kind: str
-    levels: tuple[str | None, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Point:
+class DesignPoint:
     """A tweak set's point in a design: a level for every factor of the decomposed tweak set."""
 
     tweakset: str
@@ -221,7 +199,7 @@ class Design:
     order: tuple[str, ...]
     kind: str = "matrix"
     factors: tuple[Factor, ...] = ()
-    points: Mapping[str, Point] = field(default_factory=dict)
+    points: Mapping[str, DesignPoint] = field(default_factory=dict)
     notes: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
     budget_s: float | None = None
 
@@ -261,9 +239,9 @@ class Run:
     run_id: str
     started_utc: str
     interrupted: bool
-    studies: Mapping[str, Study]
-    workloads: Mapping[str, Workload]
-    tweaksets: Mapping[str, TweakSet]
+    studies: Mapping[str, SavedStudy]
+    workloads: Mapping[str, SavedWorkload]
+    tweaksets: Mapping[str, SavedTweakSet]
     cells: tuple[Cell, ...]
     machine: Mapping[str, object]
     design: Design

@@ -28,7 +28,7 @@ from fixtures.kubernetes.target import Kubernetes
 from fixtures.kubernetes.watch import watch
 from fixtures.kubernetes.ways import ByAgent, ByOperator
 from fixtures.targets import make
-from fixtures.terms import Cell, Order
+from fixtures.terms import CellSpec, Order
 from fixtures.workloads import case
 
 if TYPE_CHECKING:
@@ -132,5 +132,5 @@ def _job_alone_s(target: Kubernetes, n: int) -> float:
     return took_s
 
 
-def _cell(tweakset: str, n: int) -> Cell:
-    return Cell("harness_cluster", ORDER.case.id, tweakset, n, n, 1)
+def _cell(tweakset: str, n: int) -> CellSpec:
+    return CellSpec("harness_cluster", ORDER.case.id, tweakset, n, n, 1)

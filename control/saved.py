@@ -34,17 +34,17 @@ Values = dict[str, Any]
 Change = Annotated[list[Any], Meta(min_length=2, max_length=2)]  # before, after
 
 
-class Cluster(TypedDict, total=False):
+class ClusterRecord(TypedDict, total=False):
     version: Annotated[str, "version: of the API server"]
     kubelet: Annotated[str, "version: of the node's kubelet"]
     runtime: Annotated[str, "version: of the node's container runtime"]
     gpus: Annotated[Count, "count: `nvidia.com/gpu` that the node offers"]
 
 
-class Machine(TypedDict, total=False):
+class MachineRecord(TypedDict, total=False):
     hostname: Annotated[str, "name"]
     kubernetes: Annotated[
-        Cluster, "–: of the cluster the node is part of; only with `--target=kubernetes`"
+        ClusterRecord, "–: of the cluster the node is part of; only with `--target=kubernetes`"
     ]
     kernel_release: Annotated[str, "version: `uname -r`"]
     kernel_version: Annotated[str, "text: `uname -v`: build number and date"]
@@ -77,7 +77,7 @@ class Machine(TypedDict, total=False):
     ]
 
 
-class Metric(TypedDict):
+class MetricRecord(TypedDict):
     name: Annotated[Name, "name: one of `extra_info.metrics`"]
     better: Annotated[Better, "word: `lower` or `higher`"]
     unit: Annotated[
@@ -89,13 +89,13 @@ class Metric(TypedDict):
     ]
 
 
-class Study(TypedDict):
+class StudyRecord(TypedDict):
     question: Annotated[str, "text: the question of the study"]
     margin: Annotated[
         Fraction, "fraction: equivalence margin: 0.03 calls effects from 1/1.03 to 1.03 equivalent"
     ]
     blocks: Annotated[Ordinal, "count: blocks of this run (replicates)"]
-    primary: Annotated[Metric, "–: the metric the verdict stands on, declared before the run"]
+    primary: Annotated[MetricRecord, "–: the metric the verdict stands on, declared before the run"]
     monitors: Annotated[
         NotRequired[list[str]],
         (
@@ -112,7 +112,7 @@ class Study(TypedDict):
     ]
 
 
-class Factor(TypedDict):
+class FactorRecord(TypedDict):
     tweakset: Annotated[Name, "name: the tweak set that was taken apart"]
     name: Annotated[
         Name,
@@ -133,7 +133,7 @@ class Factor(TypedDict):
     ]
 
 
-class Point(TypedDict):
+class PointRecord(TypedDict):
     tweakset: Annotated[Name, "name: the tweak set that was taken apart"]
     levels: Annotated[
         dict[str, str | None],
@@ -141,7 +141,7 @@ class Point(TypedDict):
     ]
 
 
-class Design(TypedDict):
+class DesignRecord(TypedDict):
     seed: Annotated[Count, "number: gives the order of cells, and each block's data"]
     blocks: Annotated[Ordinal, "count: the most blocks any study has"]
     steps: Annotated[
@@ -167,14 +167,14 @@ class Design(TypedDict):
         ),
     ]
     factors: Annotated[
-        list[Factor],
+        list[FactorRecord],
         (
             "–: what was varied: each setting of the tweak sets that were taken apart; none in a "
             "matrix"
         ),
     ]
     points: Annotated[
-        dict[str, Point],
+        dict[str, PointRecord],
         (
             "–: tweak set → what it stands for in the design; `stock` and `stock-again` have "
             "every factor as found and are not listed"
@@ -190,7 +190,7 @@ class Design(TypedDict):
     ]
 
 
-class Command(TypedDict):
+class CommandRecord(TypedDict):
     program: Annotated[list[str], Meta(min_length=1), "words: the program and its arguments"]
     folder: Annotated[str, "path: where it runs"]
     environment: Annotated[dict[str, str], "text: variable → value, of those that `--env` set"]
@@ -238,9 +238,9 @@ class Command(TypedDict):
     ]
 
 
-class Workload(TypedDict):
+class WorkloadRecord(TypedDict):
     primary: Annotated[
-        NotRequired[Metric | None],
+        NotRequired[MetricRecord | None],
         (
             "–: the workload's own primary metric; takes the place of the study's; null or "
             "absent: the study's"
@@ -254,12 +254,12 @@ class Workload(TypedDict):
     ]
     description: Annotated[str, "text: what it does"]
     command: Annotated[
-        NotRequired[Command],
+        NotRequired[CommandRecord],
         "–: the program that `deeptweak run` was given; absent for a workload of ours",
     ]
 
 
-class Setting(TypedDict):
+class RequestedSetting(TypedDict):
     kind: Annotated[
         Kind, "word: `sysctl`, `ulimit`, `service`, `boot`, `environment` (a variable) or `process`"
     ]
@@ -274,13 +274,13 @@ class Setting(TypedDict):
     package: Annotated[str, "name: the package it stands in"]
 
 
-class Script(TypedDict):
+class ScriptRecord(TypedDict):
     package: Annotated[str, "name: the Skyhook package"]
     stage: Annotated[str, "word: `apply`, `apply_check`, `uninstall`, …"]
     sha256: Annotated[Sha256, "hex: of the script's text"]
 
 
-class TweakSet(TypedDict):
+class TweakSetRecord(TypedDict):
     path: Annotated[
         str | None,
         (
@@ -291,9 +291,10 @@ class TweakSet(TypedDict):
     sha256: Annotated[Sha256 | None, "hex: of the manifest that was applied, as it was read"]
     description: Annotated[str, "text: from the manifest"]
     requested: Annotated[
-        list[Setting], "–: settings of its `tuning` and `process` packages, in the order written"
+        list[RequestedSetting],
+        "–: settings of its `tuning` and `process` packages, in the order written",
     ]
-    scripts: Annotated[list[Script], "–: stages of its `shellscript` packages"]
+    scripts: Annotated[list[ScriptRecord], "–: stages of its `shellscript` packages"]
     warnings: Annotated[list[str], "text: what looks wrong in the manifest"]
     monitor: Annotated[
         NotRequired[Name],
@@ -303,7 +304,7 @@ class TweakSet(TypedDict):
     ]
 
 
-class Cell(TypedDict):
+class CellEntry(TypedDict):
     id: Annotated[Name, "name: workload, tweak set and block; stable between runs"]
     study: Annotated[Name, "name: one of `deeptweak.studies`"]
     workload: Annotated[Name, "name: one of `deeptweak.workloads`"]
@@ -340,7 +341,7 @@ class MachineCheck(TypedDict):
     ]
 
 
-class Run(TypedDict):
+class RunRecord(TypedDict):
     schema_version: Annotated[Version, "count: version of this schema"]
     run_id: Annotated[Name, "name: names the run, also in the names of the files beside it"]
     started_utc: Annotated[Utc, "UTC: when the first cell was prepared"]
@@ -349,22 +350,24 @@ class Run(TypedDict):
         bool,
         "yes/no: the run was stopped before its last cell; cells that did not run are not listed",
     ]
-    studies: Annotated[dict[str, Study], "–: by name; a study is one file under `benchmarks/`"]
-    design: Annotated[Design, "–: how the cells were laid out"]
+    studies: Annotated[
+        dict[str, StudyRecord], "–: by name; a study is one file under `benchmarks/`"
+    ]
+    design: Annotated[DesignRecord, "–: how the cells were laid out"]
     workloads: Annotated[
-        dict[str, Workload],
+        dict[str, WorkloadRecord],
         "–: by name; that of a variant is `io_train:format=npz:cache=cold`: its parameters in the "
         "order in which the workload declares "
         "them, those that the others do not already imply",
     ]
     tweaksets: Annotated[
-        dict[str, TweakSet],
+        dict[str, TweakSetRecord],
         (
             "–: by name; `stock` and `stock-again` are the untouched machine; a monitor stands "
             "here too, with nothing requested"
         ),
     ]
-    cells: Annotated[list[Cell], "–: in the order they ran; with `-n`, in plan order"]
+    cells: Annotated[list[CellEntry], "–: in the order they ran; with `-n`, in plan order"]
     telemetry_file: Annotated[
         FileBeside | None,
         "–: the file beside this one with every telemetry sample; null where there is none",
@@ -383,7 +386,7 @@ class Run(TypedDict):
 
 # What holds between fields of one object, in JSON schema.
 RULES: dict[type, dict[str, Any]] = {
-    Cell: {
+    CellEntry: {
         "if": {"properties": {"outcome": {"const": "measured"}}},
         "then": {"properties": {"reason": {"type": "null"}}},
         "else": {"properties": {"reason": {"type": "string", "minLength": 1}}},

@@ -10,11 +10,11 @@ from .saved import (
     Count,
     Duration,
     Finite,
-    Machine,
+    MachineRecord,
     Name,
     Ordinal,
     Positive,
-    Run,
+    RunRecord,
     Seconds,
     Utc,
     Values,
@@ -23,7 +23,7 @@ from .saved import (
 from .words import InForce
 
 
-class Place(TypedDict):
+class PlaceRecord(TypedDict):
     apply: Annotated[
         Literal["skyhook", "agent"],
         "word: who changed the node: `skyhook` (the operator) or `agent`",
@@ -65,7 +65,7 @@ class Place(TypedDict):
     workspace: Annotated[NotRequired[Name], "name: KAITO's Workspace; absent for a Job"]
 
 
-class Tweak(TypedDict):
+class TweakRecord(TypedDict):
     requested: Annotated[
         Values,
         "as the kernel's: key → requested value; process settings as in `/proc`: limits in bytes, "
@@ -118,7 +118,7 @@ class Tweak(TypedDict):
     restore_s: Annotated[Amount, "s: to put back and read back"]
 
 
-class Facts(TypedDict, total=False):
+class WorkloadFacts(TypedDict, total=False):
     device: Annotated[str, "name: `cpu`, or the GPU's name"]
     torch: Annotated[str, "version: PyTorch"]
     cuda: Annotated[str | None, "version: CUDA PyTorch was built for; null on a CPU"]
@@ -152,7 +152,7 @@ class Facts(TypedDict, total=False):
     ]
 
 
-class Steps(TypedDict):
+class StepsRecord(TypedDict):
     wall_s: Annotated[list[Seconds], Meta(min_length=1), "s: wall time of the step"]
     cpu_s: Annotated[
         NotRequired[list[Duration]],
@@ -183,7 +183,7 @@ class Steps(TypedDict):
     ]
 
 
-class Segment(TypedDict):
+class SegmentRecord(TypedDict):
     pair: Annotated[Ordinal, "number: which pair, from 1"]
     arm: Annotated[
         InForce,
@@ -213,7 +213,7 @@ class Turn(TypedDict):
     ]
 
 
-class Told(TypedDict, total=False):
+class MonitorDetails(TypedDict, total=False):
     start_cpu_s: Annotated[
         Amount | None,
         (
@@ -227,7 +227,7 @@ class Told(TypedDict, total=False):
     ]
 
 
-class Monitor(TypedDict):
+class MonitorRecord(TypedDict):
     name: Annotated[str | None, "name: as in `deeptweak.tweaksets`"]
     base: Annotated[str | None, "name: its class in `fixtures/monitors/catalogue/`"]
     kind: Annotated[
@@ -260,7 +260,7 @@ class Monitor(TypedDict):
     stop_s: Annotated[
         Amount | None, "s: from the last step until its report was written and it was gone"
     ]
-    told: Annotated[Told, "–: what it tells besides"]
+    told: Annotated[MonitorDetails, "–: what it tells besides"]
     missing: Annotated[dict[str, Name], "text: field → why it is null"]
 
 
@@ -287,7 +287,7 @@ class Usage(TypedDict):
     missing: Annotated[dict[str, Name], "text: field → why it is null"]
 
 
-class Telemetry(TypedDict):
+class TelemetryRecord(TypedDict):
     summary: Annotated[
         dict[str, Finite | None],
         "as named: column and statistic → value over the measured steps (start-up and warm-up "
@@ -367,7 +367,7 @@ class CellRecord(TypedDict):
     ]
     target: Annotated[Name, "word: where it ran: `local`, `kubernetes`"]
     place: Annotated[
-        NotRequired[Place], "–: where on a cluster it ran; only with `--target=kubernetes`"
+        NotRequired[PlaceRecord], "–: where on a cluster it ran; only with `--target=kubernetes`"
     ]
     node: Annotated[
         NotRequired[Name],
@@ -378,12 +378,14 @@ class CellRecord(TypedDict):
     started_utc: Annotated[NotRequired[Utc], "UTC: when the cell began"]
     duration_s: Annotated[NotRequired[Amount], "s: of the whole cell: apply, start, steps, restore"]
     tweak: Annotated[
-        NotRequired[Tweak],
+        NotRequired[TweakRecord],
         "–: kernel values that the tweak set writes, and what its `process` packages give to the "
         "workload's process; boot tokens and the "
         "limits of `ulimit.conf` are not listed here",
     ]
-    workload_facts: Annotated[Facts, "–: what the workload says of itself; each adds its own"]
+    workload_facts: Annotated[
+        WorkloadFacts, "–: what the workload says of itself; each adds its own"
+    ]
     limits: Annotated[
         NotRequired[
             dict[
@@ -392,9 +394,9 @@ class CellRecord(TypedDict):
         ],
         "bytes or counts: resource limits the workload found, name → [soft, hard]; -1 is unlimited",
     ]
-    steps: Annotated[NotRequired[Steps], "–: the columns"]
+    steps: Annotated[NotRequired[StepsRecord], "–: the columns"]
     segments: Annotated[
-        NotRequired[list[Segment]],
+        NotRequired[list[SegmentRecord]],
         Meta(min_length=2),
         "–: with `--design=switch`: in the order they ran, two per pair, in random order, which "
         "do the same work; `metrics` are of the "
@@ -415,7 +417,7 @@ class CellRecord(TypedDict):
         ),
     ]
     monitor: Annotated[
-        NotRequired[Monitor],
+        NotRequired[MonitorRecord],
         "–: only where monitors are measured, in every cell; no step includes its start or its "
         "stop. "
         "For `stock` and `stock-again` all is null, and `missing.monitor` says so",
@@ -424,34 +426,44 @@ class CellRecord(TypedDict):
         NotRequired[Usage], "–: of the workload's whole process, a monitor inside it included"
     ]
     telemetry: Annotated[
-        NotRequired[Telemetry], "–: sampled by another process beside the workload"
+        NotRequired[TelemetryRecord], "–: sampled by another process beside the workload"
     ]
     environment: Annotated[NotRequired[Environment], "–: what can differ from cell to cell; open"]
     metrics: Annotated[Metrics, "–: all are made from the measured steps"]
 
 
-class Benchmark(TypedDict):
+class BenchmarkRecord(TypedDict):
     extra_info: dict[str, Any]
 
 
 class MachineInfo(TypedDict):
-    deeptweak: Annotated[Machine, "–: read once, before the first cell"]
+    deeptweak: Annotated[MachineRecord, "–: read once, before the first cell"]
 
 
-class File(TypedDict):
+class RunFile(TypedDict):
     """A whole run, as `--benchmark-json` writes it.
 
     Of benchmarks, those with a `schema_version` are cells (`CellRecord`).
     """
 
-    deeptweak: Run
+    deeptweak: RunRecord
     machine_info: MachineInfo
-    benchmarks: list[Benchmark]
+    benchmarks: list[BenchmarkRecord]
 
 
 # Types that may have more fields than are explained here, and the JSON schema of these fields.
 OPEN: dict[type, Any] = dict.fromkeys(
-    (Benchmark, Environment, Facts, File, Machine, MachineInfo, Place, Told), True
+    (
+        BenchmarkRecord,
+        Environment,
+        WorkloadFacts,
+        RunFile,
+        MachineRecord,
+        MachineInfo,
+        PlaceRecord,
+        MonitorDetails,
+    ),
+    True,
 )
 OPEN[Metrics] = {"anyOf": [{"type": "number", "exclusiveMinimum": 0}, {"type": "null"}]}
 # What was measured here has all of this; a job of KAITO has what its logs say. Steps that overlap

@@ -57,7 +57,7 @@ class TimedJob:
 
 
 @dataclass(frozen=True, slots=True)
-class Fit:
+class LawFit:
     """A law fitted to points.
 
     `intervals`: 95 %, by parameter; those held at 0, for want of points that could tell, are not
@@ -79,7 +79,7 @@ class Fit:
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class ReplicaChoice:
     work: float
     replicas: int
     predicted_s: float
@@ -87,7 +87,7 @@ class Choice:
     why: str = ""
 
 
-def fits(points: Sequence[TimedJob]) -> list[Fit]:
+def fits(points: Sequence[TimedJob]) -> list[LawFit]:
     numbers = {point.replicas for point in points}
     if len(numbers) < 2:
         raise Refused(
@@ -109,7 +109,7 @@ def fits(points: Sequence[TimedJob]) -> list[Fit]:
     return sorted(result, key=lambda fit: fit.aicc)
 
 
-def best_law(name: str, points: Sequence[TimedJob]) -> Fit:
+def best_law(name: str, points: Sequence[TimedJob]) -> LawFit:
     """Return the better law of a class of jobs with its held-out error. Raises: Refused."""
     try:
         best = fits(points)[0]
@@ -118,7 +118,7 @@ def best_law(name: str, points: Sequence[TimedJob]) -> Fit:
     return replace(best, held_out=held_out(points, best))
 
 
-def held_out(points: Sequence[TimedJob], fit: Fit) -> float | None:
+def held_out(points: Sequence[TimedJob], fit: LawFit) -> float | None:
     """Return the error for configurations left out of the fit: mean of |predicted/measured - 1|.
 
     Each such configuration is left out in turn, all its jobs together; those without which the
@@ -151,7 +151,7 @@ def _enough(points: Sequence[TimedJob], names: tuple[str, ...]) -> bool:
     )
 
 
-def _fitted(points: Sequence[TimedJob], name: str, names: tuple[str, ...]) -> Fit:
+def _fitted(points: Sequence[TimedJob], name: str, names: tuple[str, ...]) -> LawFit:
     replicas, work, measured = (
         np.array([float(getattr(point, field)) for point in points])
         for field in ("replicas", "work", "time_s")
@@ -193,7 +193,7 @@ def _fitted(points: Sequence[TimedJob], name: str, names: tuple[str, ...]) -> Fi
     notes = _notes(law, dict(zip(names, scale.tolist(), strict=True)))
     none = _no_interval(len({(point.replicas, point.work) for point in points}), k, spread)
     intervals = dict.fromkeys(names) if none else _intervals(result.jac, law, names, spread, n - k)
-    return Fit(name, law, n, spread, _aicc(squares, n, k), intervals, None, (*none, *notes))
+    return LawFit(name, law, n, spread, _aicc(squares, n, k), intervals, None, (*none, *notes))
 
 
 def _no_interval(configurations: int, parameters: int, spread: float) -> tuple[str, ...]:
@@ -268,7 +268,7 @@ def most_useful(law: Law, most: int) -> int:
 
 def choose(
     law: Law, work: float, target_s: float, most: int, tolerance: float = TOLERANCE
-) -> Choice:
+) -> ReplicaChoice:
     """Return the replicas, up to `most`, that bring a job nearest the target; of equals the fewest.
 
     From few replicas to one more the time falls by more than the band is wide (from 1 to 2 by
@@ -279,7 +279,7 @@ def choose(
     at = int(np.argmin(np.abs(np.log(times_s / target_s))))
     predicted_s = float(times_s[at])
     within = abs(predicted_s / target_s - 1) <= tolerance
-    return Choice(
+    return ReplicaChoice(
         work,
         int(numbers[at]),
         predicted_s,

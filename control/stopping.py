@@ -14,7 +14,7 @@ FEWEST_KNOWN = 3
 FAR, FEWEST_LIKE = 5.0, 4  # robust standard deviations; blocks from which these can be had
 
 
-class Known(NamedTuple):
+class ArmPrecision(NamedTuple):
     """The knowledge of an arm from its blocks.
 
     `mde` is the smallest gain that they would call, a fraction, among all contrasts of the study.
@@ -28,13 +28,15 @@ class Known(NamedTuple):
     )
 
 
-def known(log_ratios: Sequence[float], family: int) -> Known | None:
+def known(log_ratios: Sequence[float], family: int) -> ArmPrecision | None:
     """Return the knowledge from an arm's log ratios to the baseline; None for fewer than three."""
     blocks = len(log_ratios)
     if blocks < FEWEST_KNOWN:
         return None
     log_sd = stdev(log_ratios)
-    return Known(blocks, log_sd, detectable_gain(log_sd, blocks, ALPHA / family), _odd(log_ratios))
+    return ArmPrecision(
+        blocks, log_sd, detectable_gain(log_sd, blocks, ALPHA / family), _odd(log_ratios)
+    )
 
 
 def _odd(log_ratios: Sequence[float]) -> float | None:

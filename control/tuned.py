@@ -4,7 +4,7 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
-from .tuning import Gains, Interactions, Look, Rules
+from .tuning import Gains, Interactions, Look, RaceRules
 
 SCHEMA_VERSION = 1
 WHOLE = "all-settings"  # the name of an arm
@@ -35,7 +35,7 @@ class TuneRecord(Struct, kw_only=True):
     started_utc: str
     settings: dict[str, tuple[str, ...]]
     left_out: dict[str, str]
-    rules: Rules
+    rules: RaceRules
     budget_s: float
     seed: int
     heats: list[Heat]

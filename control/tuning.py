@@ -35,7 +35,7 @@ MOST_JOINS = 3
 CHOSEN_P = 0.05  # one-sided, for a setting that is chosen though the race did not decide
 
 
-class Cell(NamedTuple):
+class HeatCell(NamedTuple):
     """One measured cell, with the log of its time (for a rate, minus the log)."""
 
     heat: int
@@ -44,7 +44,7 @@ class Cell(NamedTuple):
     log_time: float
 
 
-class Rules(Struct, frozen=True):
+class RaceRules(Struct, frozen=True):
     """Rules that are declared before the first block.
 
     looks: pairs of heats; min_gain: makes a setting worth keeping; margin: a setting within does
@@ -91,16 +91,16 @@ class Look(Struct):
 
 def course(
     names: Sequence[str],
-    rules: Rules,
+    rules: RaceRules,
     rng: random.Random,
-    measure: Callable[[str, list[Arm], float], list[Cell]],
+    measure: Callable[[str, list[Arm], float], list[HeatCell]],
     tell: Callable[[Look], None],
 ) -> tuple[Gains, Interactions]:
     """Choose among settings. Returns: as `stay`.
 
     `measure` takes the name of a heat, its arms and its share of the time.
     """
-    race: list[Cell] = []
+    race: list[HeatCell] = []
     adopted: list[str] = []
     alive = list(names)
     gains: dict[str, Gain] = {}
@@ -176,7 +176,7 @@ def draw_arms(names: Sequence[str], rng: random.Random) -> list[Arm]:
     return [frozenset(name for name, at, turn in drawn if row[at] != turn) for row in table]
 
 
-def estimate(cells: Sequence[Cell]) -> dict[str, Gain]:
+def estimate(cells: Sequence[HeatCell]) -> dict[str, Gain]:
     """Estimate the gain of each setting by least squares within blocks.
 
     Settings whose effect the cells cannot tell from that of others are left out.
@@ -205,7 +205,7 @@ def estimate(cells: Sequence[Cell]) -> dict[str, Gain]:
     }
 
 
-def judge(gain: Gain, rules: Rules, settings: int) -> Word:
+def judge(gain: Gain, rules: RaceRules, settings: int) -> Word:
     """Judge one of so many settings at one of the declared looks."""
     low, high = gain.bounds(rules.alpha / (rules.looks * settings))
     if low > 0:
@@ -217,7 +217,7 @@ def judge(gain: Gain, rules: Rules, settings: int) -> Word:
     return "not decided"
 
 
-def choose(gains: Mapping[str, Gain], rules: Rules) -> dict[str, Gain]:
+def choose(gains: Mapping[str, Gain], rules: RaceRules) -> dict[str, Gain]:
     """Return the settings that are worth keeping, the largest gain first."""
     worth = [
         (name, gain)
@@ -228,7 +228,7 @@ def choose(gains: Mapping[str, Gain], rules: Rules) -> dict[str, Gain]:
     return dict(sorted(worth, key=lambda pair: -pair[1].gain))
 
 
-def beside_others(cells: Sequence[Cell], joint: Collection[str]) -> dict[str, Gain]:
+def beside_others(cells: Sequence[HeatCell], joint: Collection[str]) -> dict[str, Gain]:
     """Return the gain of each setting of a joint set beside the others, from pairs in blocks."""
     blocks: dict[tuple[int, int], dict[Arm, float]] = {}
     for cell in cells:
@@ -245,7 +245,7 @@ def beside_others(cells: Sequence[Cell], joint: Collection[str]) -> dict[str, Ga
 
 
 def stay(
-    race: Mapping[str, Gain], beside: Mapping[str, Gain], rules: Rules
+    race: Mapping[str, Gain], beside: Mapping[str, Gain], rules: RaceRules
 ) -> tuple[Gains, Interactions]:
     """Choose which settings of a joint set stay.
 

@@ -259,10 +259,10 @@ def compare(
     _must_be_runs(runs, *candidates)
     with house_first():
         from analysis.commands.compare import answer
-        from analysis.compare import Options
+        from analysis.compare import CompareOptions
 
     others = [candidate.arm for candidate in candidates]
-    options = Options(adjust, (), relative_to, _names(tweaks), _names(workloads))
+    options = CompareOptions(adjust, (), relative_to, _names(tweaks), _names(workloads))
     return _judged(
         answer(runs.arm, others, arm, baseline, metric, options, every=False), (runs, *candidates)
     )

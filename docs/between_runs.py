@@ -50,7 +50,7 @@ SLOWER = 0.1
 
 
 @dataclass(frozen=True, slots=True)
-class Series:
+class EqualCells:
     """Consecutive cells that differ in nothing.
 
     run, workload, metric: their source
@@ -70,19 +70,21 @@ class Series:
         return logs if self.metric == PRIMARY[0] else -logs
 
 
-def stored() -> list[Series]:
+def stored() -> list[EqualCells]:
     """Read the series stored beside this file."""
-    return [Series(**json.loads(line)) for line in SAVED.read_text(encoding="utf-8").splitlines()]
+    return [
+        EqualCells(**json.loads(line)) for line in SAVED.read_text(encoding="utf-8").splitlines()
+    ]
 
 
-def taken(paths: Sequence[str]) -> Iterator[Series]:
+def taken(paths: Sequence[str]) -> Iterator[EqualCells]:
     """Take all series of equal cells from saved runs."""
     for run in load_each(paths, []):
         untouched = list(_of_untouched(run))
         yield from untouched or _of_every_arm(run)
 
 
-def _of_untouched(run: Run) -> Iterator[Series]:
+def _of_untouched(run: Run) -> Iterator[EqualCells]:
     for workload in run.workloads:
         cells = [cell for cell in _measured(run, workload) if cell.tweakset in UNTOUCHED]
         cells = sorted((cell for cell in cells if not cell.slices_s), key=lambda cell: cell.order)
@@ -92,10 +94,10 @@ def _of_untouched(run: Run) -> Iterator[Series]:
         steps = [cell.steps for cell in cells if cell.steps]
         if len(steps) == len(cells):
             fastest = [_rounded(min(each.wall_s[each.warmup :])) for each in steps]
-            yield Series(_name(run), workload, FASTEST, chosen_on=True, values=fastest)
+            yield EqualCells(_name(run), workload, FASTEST, chosen_on=True, values=fastest)
 
 
-def _of_every_arm(run: Run) -> Iterator[Series]:
+def _of_every_arm(run: Run) -> Iterator[EqualCells]:
     for workload in run.workloads:
         for tweakset in run.tweaksets:
             cells = [cell for cell in _measured(run, workload) if cell.tweakset == tweakset]
@@ -109,11 +111,11 @@ def _measured(run: Run, workload: str) -> list[Cell]:
     return [cell for cell in own if cell.outcome == "measured"]
 
 
-def _of_each_metric(run: Run, cells: Sequence[Cell], *, chosen_on: bool) -> Iterator[Series]:
+def _of_each_metric(run: Run, cells: Sequence[Cell], *, chosen_on: bool) -> Iterator[EqualCells]:
     for metric in PRIMARY:
         if all(metric in cell.metrics for cell in cells):
             amounts = [_rounded(cell.metrics[metric]) for cell in cells]
-            yield Series(_name(run), cells[0].workload, metric, chosen_on, amounts)
+            yield EqualCells(_name(run), cells[0].workload, metric, chosen_on, amounts)
 
 
 def _name(run: Run) -> str:
@@ -124,7 +126,7 @@ def _rounded(amount: float) -> float:
     return float(f"{amount:.{DIGITS}g}")
 
 
-def draws(series: Sequence[Series], runs: int) -> Floats:
+def draws(series: Sequence[EqualCells], runs: int) -> Floats:
     """Return every stretch of `runs` consecutive cells, shape (stretches, runs)."""
     long = [each.gains() for each in series if len(each.values) >= runs]
     return np.concatenate([np.lib.stride_tricks.sliding_window_view(gains, runs) for gains in long])
@@ -284,17 +286,19 @@ def bound(noises: Sequence[Known], arms: Sequence[Arms], count: int) -> float:
     return float(np.average(found, weights=weights))
 
 
-def primary(series: Sequence[Series]) -> list[Series]:
+def primary(series: Sequence[EqualCells]) -> list[EqualCells]:
     """Return the series behind the table."""
     return [each for each in series if each.chosen_on and each.metric in PRIMARY]
 
 
-def noises_of(series: Sequence[Series]) -> list[Known]:
+def noises_of(series: Sequence[EqualCells]) -> list[Known]:
     """Fit the noise of each series behind the table; return each with the series' length."""
     return [(fitted(each.gains()), len(each.values)) for each in primary(series)]
 
 
-def row(series: Sequence[Series], n: int, m: int, way: str, bounds: Sequence[float] = ()) -> str:
+def row(
+    series: Sequence[EqualCells], n: int, m: int, way: str, bounds: Sequence[float] = ()
+) -> str:
     """Write how often runs are called different: equal ones, and a candidate 10 % slower."""
     equal, arms = draws(series, n + m), orders(n, m, way)
     figures = [share_found(equal, arms, slower) for slower in (0, SLOWER)]
@@ -316,7 +320,7 @@ def _print_head(title: str, head: Sequence[str]) -> None:
     print(_line(*head), _line("---", "---", *["---:"] * (len(head) - 2)).replace(" ", ""), sep="\n")
 
 
-def _print_tables(series: Sequence[Series], *, with_bounds: bool) -> None:
+def _print_tables(series: Sequence[EqualCells], *, with_bounds: bool) -> None:
     noises = noises_of(series) if with_bounds else []
     _print_head("Series on which constants were chosen", (*HEAD, "bound"))
     for n, m in SHAPES:

@@ -21,21 +21,21 @@ import yaml
 from _pytest.config.argparsing import Parser
 
 from analysis import subcommands
-from analysis.__main__ import COMMANDS, GROUPS, Command, command_of
+from analysis.__main__ import COMMANDS, GROUPS, CommandModule, command_of
 from analysis.render import add_options as add_render_options
 from analysis.studies.gate.gate import Ruled
 from analysis.studies.keys.terms import Effects, Term
 from analysis.terms import Comparison, Effect
 from control import saved, saved_cell
 from control.called import NAME
-from control.known_keys import KNOWN, Known
-from control.saved_cell import CellRecord, File
+from control.known_keys import KNOWN, KnownKey
+from control.saved_cell import CellRecord, RunFile
 from fixtures import catalogue, designs, targets
 from fixtures.__main__ import examples
 from fixtures.options import add_options
 from fixtures.studies.command.formats import FIGURES, ROWS, STEPS
 from fixtures.studies.io import models
-from fixtures.studies.io.dataset import Spec, estimate_bytes
+from fixtures.studies.io.dataset import DataSpec, estimate_bytes
 from fixtures.studies.io.parameters import complete
 from fixtures.tweaks import available, lint, room
 from fixtures.tweaks.manifest import notes, parse, text_of
@@ -181,7 +181,7 @@ def models_of_io_train() -> Iterator[str]:
                 f"{model.number('batch_size')}",
                 f"{model.number('computation_time')}",
                 f"{scaled['steps_per_epoch']}",
-                f"{estimate_bytes([Spec.of(scaled)]) / 1e6:.3g}",
+                f"{estimate_bytes([DataSpec.of(scaled)]) / 1e6:.3g}",
             )
         )
     yield table(
@@ -247,14 +247,14 @@ def commands() -> Iterator[str]:
     for group, head in GROUPS.items():
         yield f"## {head[0].upper()}{head[1:]}"
         for name in COMMANDS:
-            command = cast("Command", import_module(f"analysis.commands.{name}"))
+            command = cast("CommandModule", import_module(f"analysis.commands.{name}"))
             if group == command.GROUP:
                 yield from command_section(name.strip("_").replace("_", "-"), command)
     yield "## Measure"
     yield f"```text\n{examples().rstrip()}\n```"
 
 
-def command_section(name: str, command: Command) -> Iterator[str]:
+def command_section(name: str, command: CommandModule) -> Iterator[str]:
     """Yield a command, its steps and their options."""
     parser = argparse.ArgumentParser(prog=name)
     command.arguments(parser)
@@ -397,7 +397,9 @@ def in_code(names: str) -> str:
 
 def schema() -> dict[str, Any]:
     """Return the JSON schema of a saved run: msgspec's, with units, meanings and rules added."""
-    refs, parts = msgspec.json.schema_components([File, CellRecord], ref_template="#/$defs/{name}")
+    refs, parts = msgspec.json.schema_components(
+        [RunFile, CellRecord], ref_template="#/$defs/{name}"
+    )
     for kind in (
         each
         for module in (saved, saved_cell)
@@ -414,7 +416,7 @@ def schema() -> dict[str, Any]:
                 unit, _, description = note.partition(": ")
                 part["properties"][name] |= {"unit": unit, "description": description}
         part |= {"additionalProperties": saved_cell.OPEN.get(kind, False), **RULES.get(kind, {})}
-    parts["Benchmark"]["properties"]["extra_info"] |= {
+    parts["BenchmarkRecord"]["properties"]["extra_info"] |= {
         "if": {"required": ["schema_version"]},
         "then": refs[1],
     }
@@ -434,7 +436,7 @@ def schema() -> dict[str, Any]:
 def documented(whole: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
     """Yield every field that DeepTweak adds to pytest-benchmark's file, with its description."""
     for name, place in (
-        ("Run", "deeptweak"),
+        ("RunRecord", "deeptweak"),
         ("CellRecord", "extra_info"),
         ("MachineInfo", "machine_info"),
     ):
@@ -563,7 +565,7 @@ READS_BACK = {
 }
 
 
-def goes_back(known: Known) -> Iterator[str]:
+def goes_back(known: KnownKey) -> Iterator[str]:
     """Yield in which order a key is restored."""
     if known.marks:
         yield "last, and only if its causes have not restored it"
@@ -678,7 +680,7 @@ def shell() -> Iterator[str]:
 
 def exit_codes(name: str) -> dict[int, str]:
     """Return a command's exit codes from its help, or from its steps' help."""
-    command = cast("Command", import_module(f"analysis.commands.{name.replace('-', '_')}"))
+    command = cast("CommandModule", import_module(f"analysis.commands.{name.replace('-', '_')}"))
     text = command.EXAMPLE if "Exit code" in command.EXAMPLE else subcommands.EXIT_CODES
     said = " ".join(text.partition("Exit code")[2].split("\n\n")[0].split())
     return {int(code): meaning for code, meaning in re.findall(r"(\d+): (.*?)\.(?= |$)", said)}

@@ -13,7 +13,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import cast
 
-from analysis.__main__ import COMMANDS, Command, command_of
+from analysis.__main__ import COMMANDS, CommandModule, command_of
 from analysis.subcommands import add_parser
 from deeptweak import __main__ as door
 from deeptweak.house import HOUSE
@@ -52,7 +52,7 @@ def whole() -> argparse.ArgumentParser:
             add_help=False,
         )
     for module in COMMANDS:
-        command = cast("Command", import_module(f"analysis.commands.{module}"))
+        command = cast("CommandModule", import_module(f"analysis.commands.{module}"))
         judging = commands.add_parser(
             command_of(module),
             help=command.HELP,

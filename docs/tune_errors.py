@@ -15,7 +15,7 @@ import random
 from collections.abc import Sequence
 from statistics import fmean, stdev
 
-from control.tuning import Gain, Rules, choose
+from control.tuning import Gain, RaceRules, choose
 from tests.made_tunes import CELL_S, GAINS, NOISY, PAIR, QUIET, SETTINGS, Command, Tuned, tune
 
 DRAWS = 300
@@ -60,7 +60,7 @@ def _ablated(rng: random.Random, cell_sd: float, blocks: int) -> frozenset[str]:
         true = math.log1p(GAINS.get(name, 0.0))
         pairs = [level + true - rng.gauss(0, cell_sd) for level in stock]
         known[name] = Gain(fmean(pairs), stdev(pairs) / math.sqrt(blocks), blocks - 1)
-    return frozenset(choose(known, Rules(looks=1)))
+    return frozenset(choose(known, RaceRules(looks=1)))
 
 
 def row(name: str, cell_sd: float) -> list[str]:

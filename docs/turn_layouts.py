@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from analysis.terms import Run
-    from fixtures.targets._turns import Arm
+    from fixtures.targets._turns import TurnArm
     from fixtures.targets.local import Local
 
     Floats = NDArray[np.float64]
@@ -59,7 +59,7 @@ PER_CENT = 100.0
 
 
 @dataclass(frozen=True, slots=True)
-class Block:
+class TurnBlock:
     """Processes of one workload that took turns.
 
     hour: when it was measured, in a word (`quiet`, `busy`)
@@ -89,10 +89,10 @@ class Block:
         return self.start_s + (self.cell_s - self.start_s) * steps / len(self.steps_s[0])
 
 
-def stored(path: Path = SAVED) -> list[Block]:
+def stored(path: Path = SAVED) -> list[TurnBlock]:
     """Read the blocks of a file."""
     with lzma.open(path, "rt", encoding="utf-8") as lines:
-        return [Block(**json.loads(line)) for line in lines]
+        return [TurnBlock(**json.loads(line)) for line in lines]
 
 
 def by_product(slices_s: Floats, others_cpu_s: Sequence[Sequence[float | None]]) -> Floats:
@@ -139,7 +139,7 @@ ESTIMATORS: Mapping[str, Estimator] = {
 }
 
 
-def scatter(blocks: Sequence[Block], steps: int, estimator: Estimator) -> float:
+def scatter(blocks: Sequence[TurnBlock], steps: int, estimator: Estimator) -> float:
     """Return the standard deviation of equal processes within blocks, on the log scale."""
     squares, freedom = 0.0, 0
     for block in blocks:
@@ -151,13 +151,13 @@ def scatter(blocks: Sequence[Block], steps: int, estimator: Estimator) -> float:
     return math.sqrt(squares / freedom)
 
 
-def values_of(block: Block, steps: int, estimator: Estimator) -> Floats:
+def values_of(block: TurnBlock, steps: int, estimator: Estimator) -> Floats:
     """Return the value of each process, on the log scale, from its first steps."""
     seen = [own[: steps // block.slice_steps] for own in block.others_cpu_s]
     return estimator(block.slices_s(steps), seen)
 
 
-def effects(blocks: Sequence[Block], steps: int) -> Floats:
+def effects(blocks: Sequence[TurnBlock], steps: int) -> Floats:
     """Return how much faster the changed processes of each block are, log gain."""
     gains = []
     for block in blocks:
@@ -167,7 +167,7 @@ def effects(blocks: Sequence[Block], steps: int) -> Floats:
     return np.array(gains)
 
 
-def share_found(blocks: Sequence[Block], steps: int, estimator: Estimator) -> float:
+def share_found(blocks: Sequence[TurnBlock], steps: int, estimator: Estimator) -> float:
     """Return the share of an effect that the estimator finds if one process is made 3 % slower."""
     shares = []
     for block in blocks:
@@ -182,7 +182,7 @@ def share_found(blocks: Sequence[Block], steps: int, estimator: Estimator) -> fl
     return float(np.mean(shares))
 
 
-def components(blocks: Sequence[Block], steps: int) -> tuple[float, float]:
+def components(blocks: Sequence[TurnBlock], steps: int) -> tuple[float, float]:
     """Return the standard deviations of a slice, and of a process beyond its slices.
 
     The process effect is what odd and even slices have in common. Numbers beyond three robust
@@ -205,7 +205,7 @@ def components(blocks: Sequence[Block], steps: int) -> tuple[float, float]:
     return math.sqrt(np.mean(of_slice)), math.sqrt(max(0.0, float(np.mean(of_process))))
 
 
-def table(blocks: Sequence[Block]) -> Iterator[str]:
+def table(blocks: Sequence[TurnBlock]) -> Iterator[str]:
     """Write the result of each layout: scatter per process, its time, and both combined."""
     yield (
         "| workload | hour | steps per slice | steps | blocks | a process takes | sd of a process "
@@ -226,7 +226,7 @@ def table(blocks: Sequence[Block]) -> Iterator[str]:
             yield f"| `{workload}` | {hour} | {each} | {steps} | {len(long)} | {shown} |"
 
 
-def table_of_components(blocks: Sequence[Block]) -> Iterator[str]:
+def table_of_components(blocks: Sequence[TurnBlock]) -> Iterator[str]:
     """Write how slices and processes scatter."""
     yield "| workload | hour | steps of a slice | sd of a slice | sd of a process |"
     yield "|---|---|---|---|---|"
@@ -238,7 +238,7 @@ def table_of_components(blocks: Sequence[Block]) -> Iterator[str]:
         )
 
 
-def table_of_effects(blocks: Sequence[Block]) -> Iterator[str]:
+def table_of_effects(blocks: Sequence[TurnBlock]) -> Iterator[str]:
     """Write how much of a known effect is found, by the length of slices."""
     yield "| workload | tweak set | hour | steps of a slice | blocks | gain (log, %) |"
     yield "|---|---|---|---|---|---|"
@@ -253,7 +253,7 @@ def table_of_effects(blocks: Sequence[Block]) -> Iterator[str]:
         yield f"| `{workload}` | `{name}` | {hour} | {each} | {len(changed)} | {shown} |"
 
 
-def table_of_estimators(blocks: Sequence[Block]) -> Iterator[str]:
+def table_of_estimators(blocks: Sequence[TurnBlock]) -> Iterator[str]:
     """Write the scatter of 20-step processes in one-step slices, and the share found of 3 %.
 
     There is a column per estimator.
@@ -349,14 +349,14 @@ def detectable(
     return found
 
 
-def _grouped(blocks: Sequence[Block]) -> dict[tuple[str, str, int], list[Block]]:
-    found: dict[tuple[str, str, int], list[Block]] = defaultdict(list)
+def _grouped(blocks: Sequence[TurnBlock]) -> dict[tuple[str, str, int], list[TurnBlock]]:
+    found: dict[tuple[str, str, int], list[TurnBlock]] = defaultdict(list)
     for block in blocks:
         found[block.workload, block.hour, block.slice_steps].append(block)
     return found
 
 
-def measured(minutes: float, hour: str, seed: int) -> Iterator[Block]:
+def measured(minutes: float, hour: str, seed: int) -> Iterator[TurnBlock]:
     """Measure blocks of untouched processes, workloads and layouts in random order.
 
     Raises: Refused, if another run holds the machine, or a process fails.
@@ -390,10 +390,10 @@ def measured(minutes: float, hour: str, seed: int) -> Iterator[Block]:
 
 def _arms(
     target: Local, workload: str, layout: tuple[int, int], names: Sequence[str], number: int
-) -> list[Arm]:
+) -> list[TurnArm]:
     from fixtures import tweaks, workloads
-    from fixtures.targets._turns import Arm
-    from fixtures.terms import Cell, Order
+    from fixtures.targets._turns import TurnArm
+    from fixtures.terms import CellSpec, Order
     from fixtures.tweaks.local import Plan
 
     case, (slice_steps, slices) = workloads.load(workload), layout
@@ -403,12 +403,12 @@ def _arms(
         name: Plan() if name == STOCK else target.plan(tweaks.resolve(name)[0]) for name in names
     }
     return [
-        Arm(Cell("layouts", workload, f"{name}-{at}", number, at, 1), plans[name], order)
+        TurnArm(CellSpec("layouts", workload, f"{name}-{at}", number, at, 1), plans[name], order)
         for at, name in enumerate(names)
     ]
 
 
-def _block(target: Local, hour: str, names: Sequence[str], arms: Sequence[Arm]) -> Block:
+def _block(target: Local, hour: str, names: Sequence[str], arms: Sequence[TurnArm]) -> TurnBlock:
     from fixtures.terms import Refused
 
     begun_s = time.monotonic()
@@ -424,7 +424,7 @@ def _block(target: Local, hour: str, names: Sequence[str], arms: Sequence[Arm]) 
     ]
     others = [[one.others_cpu_s for one in arm.slices] for arm in arms]
     start_s = cell_s - (turns_s[-1] - turns_s[0]) / len(arms)
-    return Block(
+    return TurnBlock(
         hour,
         order.case.id,
         order.slice_steps,

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
-from analysis.studies.keys.terms import DesignFactor, EffectRow, Observed
+from analysis.studies.keys.terms import DesignData, DesignFactor, EffectRow
 from tests.synthetic import AGAIN, JSON, STOCK, Arm, Made, saved_run
 
 if TYPE_CHECKING:
@@ -147,7 +147,7 @@ def designed_file(
     return path
 
 
-def seen(kind: str, keys: int, points: Mapping[str, On], log_gains: Floats) -> Observed:
+def seen(kind: str, keys: int, points: Mapping[str, On], log_gains: Floats) -> DesignData:
     """Return an observed design with these gains: shape (blocks, points), stock first.
 
     For simulations: no file is made.
@@ -165,7 +165,7 @@ def seen(kind: str, keys: int, points: Mapping[str, On], log_gains: Floats) -> O
         for block, gains in enumerate(log_gains, 1)
         for (name, point), gain in zip(levels.items(), gains, strict=True)
     )
-    return Observed(
+    return DesignData(
         "made_up",
         "made_up",
         "throughput_samples_per_s",

@@ -15,12 +15,12 @@ from typing import Literal
 
 from analysis.stats.linear import VariationRow
 from analysis.studies.keys.terms import (
+    DesignData,
     DesignFactor,
     Effects,
     Level,
     LostPoint,
     Means,
-    Observed,
     Term,
     Word,
 )
@@ -86,13 +86,13 @@ def observed(
     *,
     points: Mapping[str, tuple[str, ...]],
     lost: Sequence[LostPoint] = (),
-) -> Observed:
+) -> DesignData:
     """Make what was observed, without its cells: levels are `found` and the value asked for."""
     factors = tuple(
         DesignFactor(name, "ABCDEFGHJKLMNOPQRSTUVWXYZ"[at], ("as found", value))
         for at, (name, value) in enumerate(keys.items())
     )
-    return Observed(
+    return DesignData(
         study="made_up",
         workload=workload,
         profile="tuned",

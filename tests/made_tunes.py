@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from statistics import fmean, stdev
 
 from control.t_test import TInterval, t_interval
-from control.tuning import Cell, Look, Rules, course
+from control.tuning import HeatCell, Look, RaceRules, course
 
 STOCK = frozenset[str]()
 SETTINGS = [f"setting-{number:02d}" for number in range(15)]
@@ -40,7 +40,7 @@ class Command:
             math.log1p(self.gains.get(name, 0.0)) for name in settings
         )
 
-    def measure(self, arms: Collection[frozenset[str]], share_s: float) -> list[Cell]:
+    def measure(self, arms: Collection[frozenset[str]], share_s: float) -> list[HeatCell]:
         """Measure whole blocks of the arms, all settings, and stock twice, while time lasts."""
         arms = [STOCK, STOCK, *dict.fromkeys(arm for arm in [*arms, frozenset(SETTINGS)] if arm)]
         blocks = max(1, int((min(share_s, self.left_s) - SESSION_S) / (CELL_S * len(arms))))
@@ -51,7 +51,7 @@ class Command:
             level = self.rng.gauss(0, BLOCK_SD)
             for arm in arms:
                 log_time = level - self.gain(arm) + self.rng.gauss(0, self.cell_sd)
-                cells.append(Cell(self.heats, block, arm, log_time))
+                cells.append(HeatCell(self.heats, block, arm, log_time))
         return cells
 
 
@@ -72,7 +72,7 @@ def tune(command: Command, seed: int) -> Tuned:
     looks: list[Look] = []
     found, _ = course(
         SETTINGS,
-        Rules(looks=4),
+        RaceRules(looks=4),
         random.Random(seed),
         lambda _, arms, share: command.measure(arms, share * BUDGET_S),
         looks.append,
@@ -85,7 +85,7 @@ def tune(command: Command, seed: int) -> Tuned:
 
 
 def _confirmed(command: Command, chosen: frozenset[str]) -> TInterval:
-    by_block: dict[int, list[Cell]] = {}
+    by_block: dict[int, list[HeatCell]] = {}
     for cell in command.measure([chosen], command.left_s):
         by_block.setdefault(cell.block, []).append(cell)
     gains = []

@@ -219,6 +219,15 @@ def test_every_module_says_what_it_is() -> None:
     assert not silent
 
 
+def test_a_class_name_stands_for_one_class() -> None:
+    places: dict[str, list[str]] = {}
+    for path in modules(*ROOMS[:-1], "deeptweak", "docs"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ClassDef):
+                places.setdefault(node.name, []).append(named(path))
+    assert not {name: files for name, files in places.items() if len(files) > 1}
+
+
 def size(path: Path) -> int:
     return len("".join(path.read_text(encoding="utf-8").split()))
 

@@ -14,11 +14,11 @@ import pytest
 from fixtures import cells
 from fixtures.display import closing_lines
 from fixtures.kernel import lock
-from fixtures.kernel.machine import Effects, Restored
+from fixtures.kernel.machine import ChangeSet, Restored
 from fixtures.options import Options
 from fixtures.session import Baseline, Proof, Session, keys
 from fixtures.targets.local import Local
-from fixtures.terms import Cell, Order, Refused, Telemetry, TweakRefused, TweakSet
+from fixtures.terms import CellSpec, Order, Refused, Telemetry, TweakRefused, TweakSet
 from tests.fake_root import FakeRoot
 from tests.fake_root import make as make_root
 from tests.test_declaration import STUDY, manifest
@@ -58,7 +58,7 @@ class Shared(Local):
 
         return plan(tweakset, self.machine.tunables)
 
-    def run(self, cell: Cell, order: Order) -> Ran:
+    def run(self, cell: CellSpec, order: Order) -> Ran:
         """Run the real workload, with another process active in its last second."""
         assert self._sampler is not None
         end = self._sampler.end
@@ -346,24 +346,24 @@ def test_every_sysctl_of_every_set_is_known_by_its_file() -> None:
 def test_what_was_once_not_proved_stays_so() -> None:
     """The next cell put back and read what the first had left: that proves nothing of the first."""
     proof = Proof()
-    proof.applied(Effects({SWAPPINESS: "60"}, {SWAPPINESS: ("60", "10")}, 0.0), [SWAPPINESS])
+    proof.applied(ChangeSet({SWAPPINESS: "60"}, {SWAPPINESS: ("60", "10")}, 0.0), [SWAPPINESS])
     proof.restored(Restored(), {SWAPPINESS: "10"})
-    proof.applied(Effects({SWAPPINESS: "10"}, {SWAPPINESS: ("10", "5")}, 0.0), [SWAPPINESS])
+    proof.applied(ChangeSet({SWAPPINESS: "10"}, {SWAPPINESS: ("10", "5")}, 0.0), [SWAPPINESS])
     proof.restored(Restored(), {SWAPPINESS: "10"})
     assert proof.missing == {SWAPPINESS}
 
 
 def test_what_nobody_has_heard_to_be_put_back_is_not_proved() -> None:
     proof = Proof()
-    proof.applied(Effects({SWAPPINESS: "60"}, {SWAPPINESS: ("60", "10")}, 0.0), [SWAPPINESS])
-    proof.applied(Effects({RATIO: "20"}, {RATIO: ("20", "5")}, 0.0), [RATIO])
+    proof.applied(ChangeSet({SWAPPINESS: "60"}, {SWAPPINESS: ("60", "10")}, 0.0), [SWAPPINESS])
+    proof.applied(ChangeSet({RATIO: "20"}, {RATIO: ("20", "5")}, 0.0), [RATIO])
     proof.restored(Restored(), {RATIO: "20"})
     assert proof.missing == {SWAPPINESS}
 
 
 def test_what_is_stuck_is_not_proved_whatever_is_read() -> None:
     proof = Proof()
-    proof.applied(Effects({SWAPPINESS: "60"}, {}, 0.0), [SWAPPINESS])
+    proof.applied(ChangeSet({SWAPPINESS: "60"}, {}, 0.0), [SWAPPINESS])
     assert proof.awaited == [SWAPPINESS]
     proof.restored(Restored(stuck={SWAPPINESS: "no"}), {SWAPPINESS: "60"})
     assert proof.missing == {SWAPPINESS}

@@ -13,7 +13,7 @@ from fixtures.kernel.machine import Machine, Restored, Write
 from fixtures.options import Options
 from fixtures.session import Session
 from fixtures.targets.local import Local
-from fixtures.terms import Cell, Metric, Order, Script, Study
+from fixtures.terms import CellSpec, Metric, Order, Script, Study
 from fixtures.text import duration
 from fixtures.tweaks.local import Plan
 from fixtures.workloads import load
@@ -56,7 +56,7 @@ def run(tmp_path: Path) -> Session:
 
 
 @pytest.fixture
-def cells(run: Session) -> list[Cell]:
+def cells(run: Session) -> list[CellSpec]:
     return run.declare(STUDY)
 
 
@@ -103,7 +103,7 @@ def test_a_cell_that_is_over_is_told_by_what_its_workload_stands_on(
     lines: list[str] = []
     display = Display(None)
     monkeypatch.setattr(display, "say", lines.append)
-    cell = Cell("study", workload, "stock", 1, 1, 1)
+    cell = CellSpec("study", workload, "stock", 1, 1, 1)
     metrics = {"step_time_median_s": 0.02, "throughput_samples_per_s": 123.456}
     run.records[cell.id] = {
         "outcome": "measured",
@@ -124,7 +124,7 @@ def lines(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return said
 
 
-def display_of(run: Session, cells: list[Cell], *, alone: bool = True) -> Display:
+def display_of(run: Session, cells: list[CellSpec], *, alone: bool = True) -> Display:
     display = Display(None)
     display.expect(cells)
     display.opened(run)
@@ -133,7 +133,7 @@ def display_of(run: Session, cells: list[Cell], *, alone: bool = True) -> Displa
 
 
 def test_a_slow_cell_says_at_which_step_it_is(
-    run: Session, cells: list[Cell], lines: list[str]
+    run: Session, cells: list[CellSpec], lines: list[str]
 ) -> None:
     order = Order(load("idle"), steps=20, warmup_steps=3, seed=1)
     heard = display_of(run, cells).stepped(cells[0], order)
@@ -145,7 +145,7 @@ def test_a_slow_cell_says_at_which_step_it_is(
 
 
 def test_in_turns_it_says_the_round_and_the_arm_too(
-    run: Session, cells: list[Cell], lines: list[str]
+    run: Session, cells: list[CellSpec], lines: list[str]
 ) -> None:
     order = Order(load("idle"), steps=20, warmup_steps=3, seed=1, slice_steps=4)
     display = display_of(run, cells)
@@ -162,7 +162,7 @@ def test_in_turns_it_says_the_round_and_the_arm_too(
 
 
 def test_the_log_of_a_campaign_has_a_line_a_cell(
-    run: Session, cells: list[Cell], lines: list[str]
+    run: Session, cells: list[CellSpec], lines: list[str]
 ) -> None:
     heard = display_of(run, cells, alone=False).stepped(
         cells[0], Order(load("idle"), steps=20, warmup_steps=3, seed=1)
@@ -196,7 +196,7 @@ def test_nothing_is_ever_said_to_last_60_minutes() -> None:
 
 
 def test_a_plan_names_every_cell_in_order_and_those_that_are_skipped(
-    run: Session, cells: list[Cell]
+    run: Session, cells: list[CellSpec]
 ) -> None:
     lines = list(plan_lines(run, cells))
     assert lines[0] == "10 cells in this order (seed 3):"
@@ -211,7 +211,7 @@ def test_a_plan_names_every_cell_in_order_and_those_that_are_skipped(
 
 
 def test_of_a_long_plan_blocks_that_repeat_the_first_take_a_line_each(
-    run: Session, cells: list[Cell]
+    run: Session, cells: list[CellSpec]
 ) -> None:
     pair = [
         next(cell for cell in cells if cell.tweakset == name) for name in ("stock", "stock-again")
@@ -231,7 +231,7 @@ def test_of_a_long_plan_blocks_that_repeat_the_first_take_a_line_each(
     assert "    3  block 2  idle x stock-again" in list(plan_lines(run, cells, every=True))
 
 
-def told(run: Session, cells: list[Cell], name: str) -> list[str]:
+def told(run: Session, cells: list[CellSpec], name: str) -> list[str]:
     """The lines below a tweak set's name."""
     lines = list(plan_lines(run, cells))
     start = lines.index(f"  {name}:") + 1
@@ -240,7 +240,7 @@ def told(run: Session, cells: list[Cell], name: str) -> list[str]:
 
 
 def test_a_plan_tells_what_each_set_would_write_run_and_limit(
-    run: Session, cells: list[Cell]
+    run: Session, cells: list[CellSpec]
 ) -> None:
     assert told(run, cells, "stock") == told(run, cells, "stock-again") == ["nothing"]
     assert told(run, cells, "memory-reclaim")[0] == "vm.swappiness: 60 -> 10"
@@ -251,7 +251,9 @@ def test_a_plan_tells_what_each_set_would_write_run_and_limit(
     ]
 
 
-def test_a_plan_gives_every_reason_why_a_set_is_left_out(run: Session, cells: list[Cell]) -> None:
+def test_a_plan_gives_every_reason_why_a_set_is_left_out(
+    run: Session, cells: list[CellSpec]
+) -> None:
     """And nothing that it would have written."""
     assert told(run, cells, "thp-never") == [
         "skipped: its scripts need root",
@@ -278,7 +280,7 @@ def test_a_plan_gives_every_reason_why_a_set_is_left_out(run: Session, cells: li
 )
 def test_what_is_in_force_is_said_in_a_few_words(
     run: Session,
-    cells: list[Cell],
+    cells: list[CellSpec],
     tweak: dict[str, object],
     limits: dict[str, tuple[int, int]],
     said: str,
@@ -289,7 +291,7 @@ def test_what_is_in_force_is_said_in_a_few_words(
 
 
 def test_what_a_script_wrote_itself_is_in_force_before_what_moved_along(
-    run: Session, cells: list[Cell]
+    run: Session, cells: list[CellSpec]
 ) -> None:
     """With the device's name, where several have such a file."""
     (cell,) = {cell.tweakset: cell for cell in cells if cell.tweakset == "thp-never"}.values()

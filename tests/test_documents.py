@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fixtures.documents import Name, NotNegative, above, convert
-from fixtures.kernel.machine import Effects, Restored, Write
+from fixtures.kernel.machine import ChangeSet, Restored, Write
 from fixtures.kubernetes.wire import WireError, from_json, to_json
 from fixtures.terms import BadInput, Script, Telemetry, Tweak, TweakSet
 from fixtures.tweaks.local import Plan
@@ -96,7 +96,7 @@ def several(one: st.SearchStrategy[Any]) -> st.SearchStrategy[tuple[Any, ...]]:
 
 
 RECORDS = st.one_of(
-    st.builds(Effects, TEXTS, CHANGES, NUMBER),
+    st.builds(ChangeSet, TEXTS, CHANGES, NUMBER),
     st.builds(Restored, CHANGES, CHANGES, TEXTS, CHANGES, several(TEXT), TEXT, NUMBER),
     st.builds(Plan, several(WRITES), several(SCRIPTS), LIMITS, several(TEXT)),
     st.builds(
@@ -162,5 +162,5 @@ def test_a_pair_of_numbers_is_two_numbers(limits: object) -> None:
 def test_a_number_without_a_point_is_a_number() -> None:
     """JSON's writers may leave it out."""
     assert from_json(
-        Effects, {"before": {}, "changed": {}, "seconds": 1, "outside": []}
-    ) == Effects({}, {}, 1.0)
+        ChangeSet, {"before": {}, "changed": {}, "seconds": 1, "outside": []}
+    ) == ChangeSet({}, {}, 1.0)

@@ -9,7 +9,7 @@ import pytest
 
 from analysis.studies.io.figures import judge
 from fixtures.studies.io import models, parameters
-from fixtures.studies.io.dataset import Spec, estimate_bytes
+from fixtures.studies.io.dataset import DataSpec, estimate_bytes
 from tests.made_io import io_runs
 
 PAGE = (Path(__file__).parents[1] / "docs" / "io.md").read_text(encoding="utf-8")
@@ -35,4 +35,4 @@ def test_every_response_has_its_formula() -> None:
 def test_a_model_in_its_default_scale_is_small_and_has_steps_enough(name: str) -> None:
     scaled = parameters.complete({"model": name})
     assert scaled["steps_per_epoch"] >= 40
-    assert estimate_bytes([Spec.of(scaled)]) < 1e9
+    assert estimate_bytes([DataSpec.of(scaled)]) < 1e9

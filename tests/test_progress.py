@@ -10,7 +10,7 @@ import pytest
 
 from fixtures.cells import STOCK, STOCK_AGAIN, pairs, randomized_blocks
 from fixtures.progress import ProgressFile, digest
-from fixtures.terms import BadInput, Cell, TweakSet
+from fixtures.terms import BadInput, CellSpec, TweakSet
 from fixtures.tweaks.manifest import parse
 
 MANIFEST = """\
@@ -111,7 +111,7 @@ def test_a_run_that_is_saved_leaves_nothing_to_resume(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def planned(seed: int = 1, blocks: int = 2, name: str = "one") -> list[Cell]:
+def planned(seed: int = 1, blocks: int = 2, name: str = "one") -> list[CellSpec]:
     return randomized_blocks("study", pairs(["idle"], [TweakSet(name)], crossed=True), blocks, seed)
 
 
@@ -134,7 +134,7 @@ def test_the_same_plan_has_the_same_digest() -> None:
     ids=["seed", "another set", "steps", "a value in the file", "a comment in the file"],
 )
 def test_another_plan_has_another_digest(
-    cells_: list[Cell], sets: list[TweakSet], steps: int | None
+    cells_: list[CellSpec], sets: list[TweakSet], steps: int | None
 ) -> None:
     """Half of one experiment and half of another must not become one run."""
     assert digest(cells_, sets, steps) != digest(planned(), SETS, 5)

@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 from analysis.metrics import metrics_of
 from analysis.terms import Steps
 from fixtures import record
-from fixtures.kernel.machine import Effects, Restored, Write
+from fixtures.kernel.machine import ChangeSet, Restored, Write
 from fixtures.targets.local import Local
 from fixtures.terms import (
-    Cell,
+    CellSpec,
     Metric,
     Script,
     Segment,
@@ -44,7 +44,7 @@ PLAN = Plan(
 )
 # tcp_rmem stood there already; THP changed without being asked for by name.
 BEFORE = {SWAPPINESS: "60", RMEM: "4096\t131072\t6291456", THP: "always [madvise] never"}
-EFFECTS = Effects(
+EFFECTS = ChangeSet(
     BEFORE,
     {SWAPPINESS: ("60", "10"), THP: ("always [madvise] never", "[always] madvise never")},
     0.0012345678,
@@ -54,7 +54,7 @@ POSITIVE = st.floats(1e-6, 1e3)
 
 def opened() -> dict[str, Any]:
     return record.opened(
-        Cell("study", "idle", "one", 1, 2, 3), Local(Path()), "2026-01-01T00:00:00+00:00"
+        CellSpec("study", "idle", "one", 1, 2, 3), Local(Path()), "2026-01-01T00:00:00+00:00"
     )
 
 

@@ -14,12 +14,12 @@ from analysis.load import from_json
 from analysis.terms import Run as Loaded
 from analysis.terms import Unreadable
 from fixtures import host, record, storage
-from fixtures.kernel.machine import Effects, Restored, Write
+from fixtures.kernel.machine import ChangeSet, Restored, Write
 from fixtures.options import Options
 from fixtures.session import Session
 from fixtures.targets import Ran
 from fixtures.targets.local import Local
-from fixtures.terms import Cell, Metric, Step, Study, Telemetry, WorkloadRun
+from fixtures.terms import CellSpec, Metric, Step, Study, Telemetry, WorkloadRun
 from fixtures.tweaks.local import Plan
 
 SCHEMA = json.loads(
@@ -45,14 +45,14 @@ TOLD: dict[str, list[Mapping[str, object]]] = {
 }
 
 
-def finished(run: Session, cell: Cell) -> dict[str, Any]:
+def finished(run: Session, cell: CellSpec) -> dict[str, Any]:
     """A cell as the plugin brings it about, with a made-up kernel and workload."""
     found = run.records[cell.id] = record.opened(cell, run.target, "2026-01-01T00:00:00+00:00")
     writes = (
         (Write(SWAPPINESS, "10", "vm.swappiness"),) if cell.tweakset == "memory-reclaim" else ()
     )
     changed: dict[str, tuple[str | None, str | None]] = {w.path: ("60", "10") for w in writes}
-    record.applied(found, Plan(writes), Effects({SWAPPINESS: "60"}, changed, 0.001))
+    record.applied(found, Plan(writes), ChangeSet({SWAPPINESS: "60"}, changed, 0.001))
     result = WorkloadRun(
         tuple(STEPS),
         {"device": "cpu", "data_crc32": "0" * 8},

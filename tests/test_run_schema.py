@@ -18,7 +18,16 @@ import pytest
 import yaml
 
 from analysis.load import parsed
-from analysis.terms import Design, Factor, Metric, Point, Setting, Study, TweakSet, Workload
+from analysis.terms import (
+    Design,
+    DesignPoint,
+    Factor,
+    Metric,
+    SavedStudy,
+    SavedTweakSet,
+    SavedWorkload,
+    Setting,
+)
 from control import saved
 from control.record import SCHEMA_VERSION
 from docs.generate import ROWS_AND_COLUMNS, documented, schema_text
@@ -96,14 +105,14 @@ def test_the_schema_is_that_of_the_types() -> None:
 
 
 READ: dict[type, tuple[Any, set[str]]] = {
-    Study: (saved.Study, {"name"}),
-    Metric: (saved.Metric, set()),
-    Workload: (saved.Workload, {"name"}),
-    TweakSet: (saved.TweakSet, {"name", "level_of"}),
-    Setting: (saved.Setting, set()),
-    Design: (saved.Design, set()),
-    Factor: (saved.Factor, set()),
-    Point: (saved.Point, set()),
+    SavedStudy: (saved.StudyRecord, {"name"}),
+    Metric: (saved.MetricRecord, set()),
+    SavedWorkload: (saved.WorkloadRecord, {"name"}),
+    SavedTweakSet: (saved.TweakSetRecord, {"name", "level_of"}),
+    Setting: (saved.RequestedSetting, set()),
+    Design: (saved.DesignRecord, set()),
+    Factor: (saved.FactorRecord, set()),
+    DesignPoint: (saved.PointRecord, set()),
 }
 
 

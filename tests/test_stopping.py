@@ -15,7 +15,7 @@ from control import stopping
 from fixtures.options import Options
 from fixtures.session import Session
 from fixtures.targets.local import Local
-from fixtures.terms import Cell, Limit, Metric, Study
+from fixtures.terms import CellSpec, Limit, Metric, Study
 from fixtures.workloads import Workload
 
 STUDY = Study("study", "Why?", ("idle",), (), Metric("step_time_p10_s", "lower"), blocks=20)
@@ -35,10 +35,10 @@ def run_of(folder: Path, tweaks: str, workloads: str = "idle", **options: Any) -
 
 def play(
     run: Session,
-    step_s: Callable[[Cell], float],
-    took_s: Callable[[Cell], float] = lambda _: 1.0,
-    outcome: Callable[[Cell], str] = lambda _: "measured",
-) -> list[Cell]:
+    step_s: Callable[[CellSpec], float],
+    took_s: Callable[[CellSpec], float] = lambda _: 1.0,
+    outcome: Callable[[CellSpec], str] = lambda _: "measured",
+) -> list[CellSpec]:
     """Go through the plan as pytest does. Returns: the cells that were begun."""
     measured = []
     for cell in list(run.cells.values()):
@@ -142,7 +142,7 @@ def test_where_memory_was_short_the_next_block_begins_without_those_that_were_me
     }
 
 
-def noisy(cell: Cell, **units: float) -> float:
+def noisy(cell: CellSpec, **units: float) -> float:
     """Step times with noise in units (per cent) by arm."""
     unit = units.get(cell.tweakset.replace("-", "_"), 0.0)
     return math.exp(unit / 100 * NOISE[cell.block % len(NOISE)])

@@ -11,14 +11,14 @@ import pytest
 import yaml
 
 from fixtures import workloads
-from fixtures.terms import Cell, Limit
+from fixtures.terms import CellSpec, Limit
 from fixtures.turn_layout import (
     FEWEST_STEPS,
     FIRST_BLOCKS,
     LASTING,
     MOST_STEPS,
     OVERHEAD,
-    Seen,
+    Timing,
     TurnLayout,
     choose,
     first,
@@ -36,7 +36,7 @@ DIRTY, SWAP, NET = (
 )
 COLLAPSE = "/sys/kernel/mm/transparent_hugepage/khugepaged/defrag"
 ALL = frozenset(LASTING)
-TYPICAL = Seen(start_s=0.5, step_s=0.05, switch_s=0.004, step_sd=0.1, process_sd=0.015)
+TYPICAL = Timing(start_s=0.5, step_s=0.05, switch_s=0.004, step_sd=0.1, process_sd=0.015)
 MANY = 1e6  # blocks: enough to know their own scatter
 
 
@@ -249,7 +249,7 @@ def test_first_blocks_choose_for_the_others_by_the_untouched_arms_alone(
         assert len(layouts) == 1
 
 
-def cells_of(run: Any, number: int) -> list[Cell]:
+def cells_of(run: Any, number: int) -> list[CellSpec]:
     return [cell for cell in run.cells.values() if cell.block == number]
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from analysis.answer import Answer
 from analysis.arms import MONITOR, TWEAKSET, WORKLOAD, Arm, on_one_side, read_arm
-from analysis.compare import Options, compare, compare_arms
+from analysis.compare import CompareOptions, compare, compare_arms
 from analysis.compare_answer import answer_of
 from analysis.files import damaged
 from analysis.order import HELP as ORDER_HELP
@@ -91,7 +91,7 @@ def run(
         base_arm, arms[0] = arms_in_order(base_arm, arms[0], order)
     elif order:
         raise Refused("--order needs one BASE and one CAND.")
-    options = Options(adjust, (), relative_to, tweaks, workloads)
+    options = CompareOptions(adjust, (), relative_to, tweaks, workloads)
     compared = answer(base_arm, arms, arm, baseline, metric, options, every=args.all, source=base)
     return replace(compared, refused=refused)
 
@@ -105,7 +105,7 @@ def answer(
     column: str = TWEAKSET,
     baseline: str | None = None,
     metric: str | None = None,
-    options: Options = Options(),
+    options: CompareOptions = CompareOptions(),
     *,
     every: bool = True,
     source: str = "",
@@ -167,7 +167,7 @@ def _read_candidates(names: Sequence[str], refused: list[str]) -> list[Arm]:
 
 
 def _compare(
-    base: Arm, candidates: Sequence[Arm], baseline: str | None, options: Options
+    base: Arm, candidates: Sequence[Arm], baseline: str | None, options: CompareOptions
 ) -> list[Comparison]:
     if candidates:
         if baseline is not None:

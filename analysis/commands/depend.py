@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from analysis.answer import Answer, then
-from analysis.subcommands import Steps, option, runs_of, step
+from analysis.subcommands import Subcommands, option, runs_of, step
 from analysis.terms import Refused
 from analysis.wording import parse_percent
 from control.called import JUDGE
@@ -70,5 +70,5 @@ def network(
     return then(lossy(lines, refused), "report", *runs)
 
 
-_STEPS = Steps(__name__)
+_STEPS = Subcommands(__name__)
 arguments, run = _STEPS.arguments, _STEPS.run

@@ -10,7 +10,7 @@ from pathlib import Path
 from analysis.answer import Answer, command
 from analysis.load import load_some
 from analysis.studies.evidence.answer import answer
-from analysis.studies.evidence.evidence import COLUMNS, Gathered, gather
+from analysis.studies.evidence.evidence import COLUMNS, MetaAnalysis, gather
 from analysis.subcommands import EXIT_CODES, option, picture_file, signature
 from analysis.terms import Refused, Run, UnknownName
 from analysis.wording import joined_names, parse_names, suggestion
@@ -72,7 +72,7 @@ arguments = run.arguments
 
 def gathered_of(
     runs: Sequence[Run], tweaks: Sequence[str], workloads: Sequence[str], by: str
-) -> Gathered:
+) -> MetaAnalysis:
     """Pool runs for the command and the Python door. Raises: Refused, without effects to pool."""
     sets = _known("tweak set", tweaks, {name for run in runs for name in run.tweaksets})
     names = _known("workload", workloads, {name for run in runs for name in run.workloads})

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from analysis.answer import Answer, then
-from analysis.subcommands import Steps, runs_of, step
+from analysis.subcommands import Subcommands, runs_of, step
 from control.called import JUDGE
 
 GROUP = "study"
@@ -57,5 +57,5 @@ def hyper(
     return then(answer(streams_of(runs, refused), refused), "report", *runs)
 
 
-_STEPS = Steps(__name__)
+_STEPS = Subcommands(__name__)
 arguments, run = _STEPS.arguments, _STEPS.run

@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from analysis.answer import Answer
-from analysis.subcommands import Steps, option, runs_of, step
+from analysis.subcommands import Subcommands, option, runs_of, step
 from analysis.terms import Refused
 from control.called import JUDGE
 
@@ -295,5 +295,5 @@ def report(
     )
 
 
-_STEPS = Steps(__name__)
+_STEPS = Subcommands(__name__)
 arguments, run = _STEPS.arguments, _STEPS.run

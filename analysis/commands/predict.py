@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from analysis.answer import Answer, then
-from analysis.subcommands import Steps, option, step
+from analysis.subcommands import Subcommands, option, step
 from analysis.terms import Refused
 from analysis.wording import parse_percent
 from control.called import JUDGE
@@ -195,5 +195,5 @@ def service(
     )
 
 
-_STEPS = Steps(__name__)
+_STEPS = Subcommands(__name__)
 arguments, run = _STEPS.arguments, _STEPS.run

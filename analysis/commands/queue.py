@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from analysis.answer import Answer, then
-from analysis.subcommands import Steps, option, step
+from analysis.subcommands import Subcommands, option, step
 from analysis.terms import Refused
 from analysis.wording import counted, parse_percent, whole
 from control.called import JUDGE
@@ -346,5 +346,5 @@ def closed(
     )
 
 
-_STEPS = Steps(__name__)
+_STEPS = Subcommands(__name__)
 arguments, run = _STEPS.arguments, _STEPS.run

@@ -18,7 +18,7 @@ from analysis.wording import counted
 from control.called import JUDGE
 
 if TYPE_CHECKING:
-    from analysis.report.page import Page
+    from analysis.report.page import HtmlPage
     from analysis.terms import Run
 
 ANSWERS = True
@@ -90,7 +90,7 @@ def write(runs: Sequence[Run], names: Sequence[str], output: Path, refused: list
     return _answer(written, output, save(written.html, output), refused)
 
 
-def _answer(page: Page, path: Path, size: int, refused: Sequence[str]) -> Answer:
+def _answer(page: HtmlPage, path: Path, size: int, refused: Sequence[str]) -> Answer:
     """Return the page's path, and the findings at its top.
 
     In JSON: `runs` with the answers of each, `between_runs` (null for one run), and why pictures

@@ -6,7 +6,7 @@ from math import isfinite
 from pathlib import Path
 
 from analysis.answer import Answer, then
-from analysis.subcommands import Steps, option, runs_of, step
+from analysis.subcommands import Subcommands, option, runs_of, step
 from analysis.terms import Refused
 from control.called import JUDGE
 
@@ -100,5 +100,5 @@ def report(
     return then(reported(measured(runs, refused), refused), "report", *runs)
 
 
-_STEPS = Steps(__name__)
+_STEPS = Subcommands(__name__)
 arguments, run = _STEPS.arguments, _STEPS.run

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from analysis.answer import Answer, then
-from analysis.subcommands import Steps, option, step
+from analysis.subcommands import Subcommands, option, step
 from analysis.terms import Refused
 from control.called import JUDGE
 
@@ -113,7 +113,7 @@ def simulate(
     Jobs are not interrupted. A seed is one stream of jobs; the first tenth is not counted.
     """
     from analysis.studies.jobs.policies import simulated
-    from analysis.studies.jobs.simulation import JobClass, JobSource, read_classes
+    from analysis.studies.jobs.simulation import ClassModel, JobSource, read_classes
     from control.scheduling import policies as known_policies
 
     if not 20 <= jobs <= MOST_JOBS or not 1 <= seeds <= 10_000:
@@ -123,7 +123,7 @@ def simulate(
     job_classes = (
         read_classes(classes, tuple(slots))
         if classes
-        else (JobClass("job", 1.0, dict.fromkeys(slots, 1.0)),)
+        else (ClassModel("job", 1.0, dict.fromkeys(slots, 1.0)),)
     )
     source = JobSource(job_classes, slots, load, arrivals_cv2, prediction_error)
     error = 0.0 if prediction_error else 0.5  # next: wrong predictions, or perfect ones
@@ -144,5 +144,5 @@ def simulate(
     )
 
 
-_STEPS = Steps(__name__)
+_STEPS = Subcommands(__name__)
 arguments, run = _STEPS.arguments, _STEPS.run

@@ -49,7 +49,7 @@ WORDS = {
 }
 
 
-class Fault(Unreadable):
+class InvalidField(Unreadable):
     """A field is invalid; `reason` is the error without the file, its place, and the remedy."""
 
     def __init__(self, message: str, reason: str) -> None:
@@ -68,8 +68,8 @@ class Part(NamedTuple):
     def refuse(self, what: str, remedy: str = "") -> NoReturn:
         raise self._fault(what, remedy)
 
-    def _fault(self, what: str, remedy: str = "") -> Fault:
-        return Fault(
+    def _fault(self, what: str, remedy: str = "") -> InvalidField:
+        return InvalidField(
             f"{self.origin}: {self.place or 'the file'} {what}; {remedy or self.remedy}.", what
         )
 

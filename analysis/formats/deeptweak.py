@@ -23,7 +23,17 @@ from typing import Literal, NamedTuple, NoReturn
 
 from analysis.files import read_text
 from analysis.metrics import metrics_of
-from analysis.terms import Cell, Design, Metric, Run, Steps, Study, TweakSet, Unreadable, Workload
+from analysis.terms import (
+    Cell,
+    Design,
+    Metric,
+    Run,
+    SavedStudy,
+    SavedTweakSet,
+    SavedWorkload,
+    Steps,
+    Unreadable,
+)
 from analysis.wording import UNCOUNTED
 from control.saved import LARGEST_COUNT, LONGEST_S, SHORTEST_S
 
@@ -42,7 +52,7 @@ CLOCK_TOLERANCE, CLOCK_SLACK_S = 0.02, 0.1
 LARGEST = 1e24  # more than any byte counter: an extra digit, or two numbers joined
 
 
-class Column(NamedTuple):
+class ColumnSpec(NamedTuple):
     """A column under our name. `summary`: the statistic kept per cell; `total`: a counter's rise.
 
     `never_zero`: 0 in every row can only mean that it was not measured.
@@ -56,35 +66,35 @@ class Column(NamedTuple):
 
 
 HOST = {
-    "tokens_per_sec": Column("tokens_per_s", never_zero=True),
-    "samples_per_sec": Column("samples_per_s", never_zero=True),
-    "loss": Column("loss"),
-    "learning_rate": Column("learning_rate"),
-    "grad_norm": Column("grad_norm"),
-    "cpu_percent": Column("cpu_busy_percent", summary=("mean",)),
-    "mem_used": Column("mem_used_bytes", summary=("mean", "max"), never_zero=True),
-    "mem_available": Column("mem_available_bytes", summary=("mean", "min"), never_zero=True),
-    "swap_used": Column("swap_used_bytes", summary=("max",)),
-    "mem_percent": Column("mem_used_percent", summary=("mean",), never_zero=True),
-    "disk_read_MB": Column(
+    "tokens_per_sec": ColumnSpec("tokens_per_s", never_zero=True),
+    "samples_per_sec": ColumnSpec("samples_per_s", never_zero=True),
+    "loss": ColumnSpec("loss"),
+    "learning_rate": ColumnSpec("learning_rate"),
+    "grad_norm": ColumnSpec("grad_norm"),
+    "cpu_percent": ColumnSpec("cpu_busy_percent", summary=("mean",)),
+    "mem_used": ColumnSpec("mem_used_bytes", summary=("mean", "max"), never_zero=True),
+    "mem_available": ColumnSpec("mem_available_bytes", summary=("mean", "min"), never_zero=True),
+    "swap_used": ColumnSpec("swap_used_bytes", summary=("max",)),
+    "mem_percent": ColumnSpec("mem_used_percent", summary=("mean",), never_zero=True),
+    "disk_read_MB": ColumnSpec(
         "disk_read_since_boot_bytes", MIB, total="disk_read_bytes_total", never_zero=True
     ),
-    "disk_write_MB": Column(
+    "disk_write_MB": ColumnSpec(
         "disk_written_since_boot_bytes", MIB, total="disk_written_bytes_total", never_zero=True
     ),
-    "net_sent_KB": Column("net_all_tx_bytes_per_s", KIB, ("mean",), never_zero=True),
-    "net_recv_KB": Column("net_all_rx_bytes_per_s", KIB, ("mean",), never_zero=True),
-    "fd_count": Column("process_open_files", summary=("max",), never_zero=True),
+    "net_sent_KB": ColumnSpec("net_all_tx_bytes_per_s", KIB, ("mean",), never_zero=True),
+    "net_recv_KB": ColumnSpec("net_all_rx_bytes_per_s", KIB, ("mean",), never_zero=True),
+    "fd_count": ColumnSpec("process_open_files", summary=("max",), never_zero=True),
 }
 GPU = {
-    "util": Column("util_percent", summary=("mean",)),
-    "mem_used": Column("mem_used_bytes", summary=("max",), never_zero=True),
-    "mem_total": Column("mem_total_bytes", never_zero=True),
-    "power_W": Column("power_w", summary=("mean", "max"), never_zero=True),
-    "temp_C": Column("temperature_c", summary=("mean", "max"), never_zero=True),
-    "clock_MHz": Column("sm_clock_mhz", summary=("mean", "min"), never_zero=True),
-    "mem_clock_MHz": Column("mem_clock_mhz", never_zero=True),
-    "mem_util": Column("mem_util_percent"),
+    "util": ColumnSpec("util_percent", summary=("mean",)),
+    "mem_used": ColumnSpec("mem_used_bytes", summary=("max",), never_zero=True),
+    "mem_total": ColumnSpec("mem_total_bytes", never_zero=True),
+    "power_W": ColumnSpec("power_w", summary=("mean", "max"), never_zero=True),
+    "temp_C": ColumnSpec("temperature_c", summary=("mean", "max"), never_zero=True),
+    "clock_MHz": ColumnSpec("sm_clock_mhz", summary=("mean", "min"), never_zero=True),
+    "mem_clock_MHz": ColumnSpec("mem_clock_mhz", never_zero=True),
+    "mem_util": ColumnSpec("mem_util_percent"),
 }
 # A column without a number in its name is of the first GPU, the only one DeepTweak queries.
 OF_GPU = re.compile(r"gpu(\d*)_(.+)")
@@ -103,7 +113,7 @@ def read(folder: Path) -> Run:
     alone = (folder / TABLE).is_file()
     node = (folder.resolve().parent if alone else folder.resolve()).name or STUDY
     places = [folder] if alone else sorted(path.parent for path in folder.glob(f"*/{TABLE}"))
-    tweaksets: dict[str, TweakSet] = {}
+    tweaksets: dict[str, SavedTweakSet] = {}
     cells: list[Cell] = []
     remarks: dict[Remark, list[str]] = {}
     refused: list[str] = []
@@ -138,9 +148,9 @@ def read(folder: Path) -> Run:
         run_id=f"{node}-{digest}",
         started_utc="",
         interrupted=False,
-        studies={STUDY: Study(STUDY, QUESTION, 0.03, blocks, PRIMARY)},
+        studies={STUDY: SavedStudy(STUDY, QUESTION, 0.03, blocks, PRIMARY)},
         workloads={
-            node: Workload(
+            node: SavedWorkload(
                 node, description="fine-tuning under DeepTweak's logger", params=_params(cells)
             )
         },
@@ -155,16 +165,16 @@ def read(folder: Path) -> Run:
     )
 
 
-def _tweakset(folder: Path, name: str) -> TweakSet:
+def _tweakset(folder: Path, name: str) -> SavedTweakSet:
     """Read a configuration's manifest. Raises: Unreadable, since the arm is then unknown."""
     path = folder / MANIFEST
     if not path.is_file():
-        return TweakSet(name, description="no manifest, so no tweak")
+        return SavedTweakSet(name, description="no manifest, so no tweak")
     from . import skyhook
 
     manifest = skyhook.read(path)
     settings = tuple(request.setting for request in manifest.settings)
-    return TweakSet(
+    return SavedTweakSet(
         name,
         settings,
         len(manifest.scripts),
@@ -174,7 +184,7 @@ def _tweakset(folder: Path, name: str) -> TweakSet:
     )
 
 
-class Table(NamedTuple):
+class CsvTable(NamedTuple):
     """A file's rows by column; `lines` are line numbers, `starts` the rows after a header."""
 
     path: Path
@@ -208,7 +218,7 @@ def _rows(path: Path) -> list[tuple[int, list[str]]]:
     return rows
 
 
-def _read_table(path: Path) -> Table:
+def _read_table(path: Path) -> CsvTable:
     numbered = _rows(path)
     header = numbered[0][1]
     if len(set(header)) < len(header):
@@ -231,7 +241,7 @@ def _read_table(path: Path) -> Table:
         raise Unreadable(
             f"{path}: has a header but no steps: the run wrote nothing, so measure again."
         )
-    return Table(
+    return CsvTable(
         path,
         {name: tuple(own) for name, own in values.items()},
         lines,
@@ -250,7 +260,7 @@ def _number(path: Path, line: int, name: str, text: str) -> float | None:
     return value if math.isfinite(value) else None
 
 
-def _cells(table: Table, node: str, name: str, remarks: list[Remark]) -> Iterator[Cell]:
+def _cells(table: CsvTable, node: str, name: str, remarks: list[Remark]) -> Iterator[Cell]:
     """Make a cell from the rows of each process.
 
     Raises: Unreadable, with file and line, for rows that cannot be the steps of consecutive
@@ -311,14 +321,14 @@ def _cells(table: Table, node: str, name: str, remarks: list[Remark]) -> Iterato
         remarks.append((text, "step"))
 
 
-def _whole(table: Table, name: str) -> list[int]:
+def _whole(table: CsvTable, name: str) -> list[int]:
     for row, value in enumerate(table.columns[name]):
         if value is None or not value.is_integer() or not 1 <= value <= LARGEST_COUNT:
             table.refuse(row, f"{name} must be a whole number of at least 1")
     return [int(value or 0) for value in table.columns[name]]
 
 
-def _times(table: Table) -> Iterator[float]:
+def _times(table: CsvTable) -> Iterator[float]:
     for row, seconds in enumerate(table.columns["step_time"]):
         if seconds is None or not SHORTEST_S <= seconds <= LONGEST_S:
             table.refuse(
@@ -328,7 +338,7 @@ def _times(table: Table) -> Iterator[float]:
         yield seconds
 
 
-def _starts(table: Table, numbers: Sequence[int]) -> list[int]:
+def _starts(table: CsvTable, numbers: Sequence[int]) -> list[int]:
     starts = {0, *(row for row in table.starts if row < len(numbers))}
     for row in range(1, len(numbers)):
         before, now = numbers[row - 1], numbers[row]
@@ -343,7 +353,7 @@ def _starts(table: Table, numbers: Sequence[int]) -> list[int]:
     return sorted(starts)
 
 
-def _check_clock(table: Table, first: int, steps: Steps, clock_s: Values) -> None:
+def _check_clock(table: CsvTable, first: int, steps: Steps, clock_s: Values) -> None:
     """Refuse steps that do not add up to the clock beside them: other units, or foreign rows."""
     if len(clock_s) < 2 or clock_s[0] is None or clock_s[-1] is None:
         return
@@ -356,7 +366,7 @@ def _check_clock(table: Table, first: int, steps: Steps, clock_s: Values) -> Non
         )
 
 
-def _column_of(written: str) -> Column | None:
+def _column_of(written: str) -> ColumnSpec | None:
     match = OF_GPU.fullmatch(written)
     if match is None or match[2] not in GPU:
         return HOST.get(written)

@@ -25,7 +25,7 @@ from msgspec import Struct
 from analysis.metrics import quantile
 from control.saved import Count, Positive, Seconds
 
-from .checked import FOREIGN, Fault, Part
+from .checked import FOREIGN, InvalidField, Part
 
 JSON = dict[str, Any]
 SCALES_S = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0, "sec": 1.0, "seconds": 1.0}
@@ -37,13 +37,13 @@ Unit = Literal["ns", "us", "ms", "s", "sec", "seconds"]
 Entry = tuple[str, str, Callable[[], JSON]]
 
 
-class Times(Struct):
+class Timings(Struct):
     """The times of a list, in seconds."""
 
     times: tuple[Seconds, ...]
 
 
-class Command(Struct):
+class HyperfineResult(Struct):
     """A result of hyperfine."""
 
     command: str
@@ -152,7 +152,7 @@ def _document(entries: Iterable[Entry], **known: object) -> JSON:
     for name, (_, _, stats) in zip(names, entries, strict=True):
         try:
             benchmarks.append(_benchmark(name, stats()))
-        except Fault as fault:
+        except InvalidField as fault:
             faults[name] = fault.reason
     return {
         "machine_info": {},
@@ -205,7 +205,7 @@ def _stats(times_s: Sequence[float]) -> JSON:
 
 def _hyperfine(results: Part) -> Iterator[Entry]:
     for part in results.each():
-        result = part.read(Command)
+        result = part.read(HyperfineResult)
         named = ", ".join(f"{key}={value}" for key, value in (result.parameters or {}).items())
         yield result.command, named, lambda part=part: _hyperfine_stats(part)  # type: ignore[misc]
 
@@ -214,7 +214,7 @@ def _hyperfine_stats(part: Part) -> JSON:
     codes = part.value.get("exit_codes") or []
     if any(code != 0 for code in (codes if isinstance(codes, list) else [codes])):
         part.refuse("has a run with a non-zero exit code")
-    times_s = part.read(Times).times
+    times_s = part.read(Timings).times
     if not times_s:
         part.refuse("has no times")
     return _stats(times_s)
@@ -262,7 +262,7 @@ def _google_stats(repetitions: Sequence[Part]) -> JSON:
                 part.refuse(f"was not measured: {part.value.get(message) or flag}")
         loop = part.read(LoopTime)
         times_s.append(loop.real_time * SCALES_S[loop.time_unit])
-    return _stats(repetitions[0].made(Times, times=times_s).times)  # judged in seconds
+    return _stats(repetitions[0].made(Timings, times=times_s).times)  # judged in seconds
 
 
 def _aiperf_stats(top: Part) -> JSON:
@@ -347,4 +347,4 @@ def _asv_stats(top: Part, value: object, samples: object) -> JSON:
     if isinstance(value, float) and math.isnan(value):
         top.refuse("was skipped")
     own = samples if isinstance(samples, list) and samples else [value]
-    return _stats(top.made(Times, times=own).times)
+    return _stats(top.made(Timings, times=own).times)

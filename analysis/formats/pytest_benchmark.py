@@ -20,17 +20,26 @@ from msgspec import Struct
 
 from analysis.metrics import disagreements, metrics_of
 from analysis.plain import moment
-from analysis.terms import Cell, Design, Metric, Run, Steps, Study, TweakSet, Workload
+from analysis.terms import (
+    Cell,
+    Design,
+    Metric,
+    Run,
+    SavedStudy,
+    SavedTweakSet,
+    SavedWorkload,
+    Steps,
+)
 from control.names import cpu_name, first_few
 from control.saved import LONGEST_S, Count, Positive, Seconds
 
-from .checked import FOREIGN, Fault, Part
+from .checked import FOREIGN, InvalidField, Part
 from .saved_run import commit_of
 
 AS_RUN = "as-run"
 AS_IT_WAS = "the machine as it was: such a file does not record tweaks"
 STUDIES = {
-    "pytest-benchmark": Study(
+    "pytest-benchmark": SavedStudy(
         name="pytest-benchmark",
         question="How long does one call take?",
         margin=0.03,
@@ -52,7 +61,7 @@ class Named(Struct):
     group: str | None = None
 
 
-class File(Struct):
+class BenchmarkFile(Struct):
     """Such a file, with what a reader of another tool's file adds.
 
     `environment` is that file's name of its environment, which names the only tweak set. `faults`:
@@ -101,9 +110,9 @@ def from_json(saved: Mapping[str, Any], origin: str) -> Run:
     Raises: Unreadable, for a repeated benchmark, and for a file without any usable benchmark.
     """
     top = Part(saved, origin, remedy=FOREIGN)
-    file = top.read(File)
+    file = top.read(BenchmarkFile)
     cells: dict[str, Cell] = {}
-    workloads: dict[str, Workload] = {}
+    workloads: dict[str, SavedWorkload] = {}
     warnings: list[str] = []
     arm = file.environment or AS_RUN
     faults = dict(file.faults)
@@ -113,7 +122,7 @@ def from_json(saved: Mapping[str, Any], origin: str) -> Run:
             part.refuse(f"is repeated: {name}")
         try:
             cell = _cell(name, len(cells), part, arm)
-        except Fault as fault:
+        except InvalidField as fault:
             faults.setdefault(name, INDEX.sub("", fault.reason))
             continue
         cells[name] = cell
@@ -140,7 +149,7 @@ def from_json(saved: Mapping[str, Any], origin: str) -> Run:
         interrupted=False,
         studies=STUDIES,
         workloads=workloads,
-        tweaksets={arm: TweakSet(arm, description=AS_IT_WAS)},
+        tweaksets={arm: SavedTweakSet(arm, description=AS_IT_WAS)},
         cells=tuple(cells.values()),
         machine=machine,
         design=Design(seed=0, blocks=1, steps=None, order=tuple(cells)),
@@ -190,8 +199,8 @@ def _utc(text: object) -> str:
 
 
 @cache
-def _workload(name: str, group: str) -> Workload:
-    return Workload(name, description=group)
+def _workload(name: str, group: str) -> SavedWorkload:
+    return SavedWorkload(name, description=group)
 
 
 def _cell(name: str, order: int, part: Part, arm: str) -> Cell:

@@ -12,7 +12,7 @@ from itertools import accumulate
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from analysis.metrics import disagreements, metrics_of
-from analysis.terms import Applied, Cell, Steps
+from analysis.terms import AppliedKeys, Cell, Steps
 from control.saved import SHORTEST_S
 from control.turns import blocks_adjusted_s
 
@@ -23,7 +23,7 @@ CellKey = tuple[str, str, str, int]  # study, workload, tweak set, block
 ADJUSTED = "step_time_round_adjusted_s"
 SET = "set"
 STOCK = "stock"  # has the values as found
-UNTOUCHED = Applied({}, {}, {}, {})
+UNTOUCHED = AppliedKeys({}, {}, {}, {})
 
 
 def key_of(part: Part) -> CellKey:
@@ -50,7 +50,7 @@ def read(part: Part, key: CellKey, record: Part | None) -> Cell:
     if "steps" not in known:
         record.refuse("has no 'steps'")
     whole = steps = _steps(record.at("steps"))
-    segments: list[Segment] = []
+    segments: list[ArmSegment] = []
     slices_s: tuple[tuple[float, ...], ...] = ()
     if "segments" in known:
         segments = _segments(record, whole)
@@ -101,7 +101,7 @@ def read(part: Part, key: CellKey, record: Part | None) -> Cell:
     return _with_segments(cell, segments, whole, record) if segments else cell
 
 
-def _with_segments(cell: Cell, segments: Sequence[Segment], whole: Steps, record: Part) -> Cell:
+def _with_segments(cell: Cell, segments: Sequence[ArmSegment], whole: Steps, record: Part) -> Cell:
     try:
         return replace(
             cell,
@@ -156,7 +156,7 @@ def _window_s(starts_s: Sequence[float], steps: Steps) -> tuple[float, float]:
     return min(starts_s[at] for at in places), max(starts_s[at] + steps.wall_s[at] for at in places)
 
 
-def _applied(tweak: Mapping[str, Any] | None) -> Applied:
+def _applied(tweak: Mapping[str, Any] | None) -> AppliedKeys:
     if tweak is None:
         return UNTOUCHED
     values = {
@@ -165,12 +165,12 @@ def _applied(tweak: Mapping[str, Any] | None) -> Applied:
     }
     scripts = tweak.get("by_scripts")
     by_scripts = None if scripts is None else tuple(scripts)
-    return Applied(
+    return AppliedKeys(
         **values, already_in_force=frozenset(tweak["already_in_force"]), by_scripts=by_scripts
     )
 
 
-class Segment(NamedTuple):
+class ArmSegment(NamedTuple):
     """Steps `first` to `end` of a process ran under one arm; the first `settle` do not count."""
 
     pair: int
@@ -180,13 +180,13 @@ class Segment(NamedTuple):
     end: int
 
 
-def _segments(record: Part, steps: Steps) -> list[Segment]:
+def _segments(record: Part, steps: Steps) -> list[ArmSegment]:
     """Read a cell's segments: consecutive pairs of both arms, equally long, that cover all steps.
 
     Warm-up steps are outside them.
     """
     parts, count = [*record.at("segments").each()], len(steps.wall_s)
-    result: list[Segment] = []
+    result: list[ArmSegment] = []
     at = steps.warmup
     for part in parts:
         first, settle, counted = (part.value[name] for name in ("first", "settle", "steps"))
@@ -195,7 +195,7 @@ def _segments(record: Part, steps: Steps) -> list[Segment]:
                 f"has {settle} + {counted} steps from {first} on, but must start at {at} of {count}"
             )
         at = first + settle + counted
-        result.append(Segment(part.value["pair"], part.value["arm"], first, settle, at))
+        result.append(ArmSegment(part.value["pair"], part.value["arm"], first, settle, at))
     for part, one, other in zip(parts[1::2], result[::2], result[1::2], strict=False):
         if (
             one.pair != other.pair
@@ -214,7 +214,7 @@ def _segments(record: Part, steps: Steps) -> list[Segment]:
     return result
 
 
-def _segment_cell(process: Cell, segment: Segment, whole: Steps, first_pair: int) -> Cell:
+def _segment_cell(process: Cell, segment: ArmSegment, whole: Steps, first_pair: int) -> Cell:
     """Return a segment as a cell of its own, of stock or the tweak set, with its pair as block."""
     steps = _part(whole, segment.settle, slice(segment.first, segment.end))
     own = replace(

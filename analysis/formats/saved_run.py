@@ -10,10 +10,19 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from analysis.plain import moment
-from analysis.terms import Cell, Design, Factor, Point, Run, Study, TweakSet, Workload
+from analysis.terms import (
+    Cell,
+    Design,
+    DesignPoint,
+    Factor,
+    Run,
+    SavedStudy,
+    SavedTweakSet,
+    SavedWorkload,
+)
 from control.names import cpu_name
 from control.record import SCHEMA_VERSION
-from control.saved_cell import CellRecord, File
+from control.saved_cell import CellRecord, RunFile
 
 from . import saved_cell
 from .checked import Part
@@ -35,7 +44,7 @@ def from_json(saved: Mapping[str, Any], origin: str) -> Run:
     """
     file = Part(saved, origin)
     _must_not_be_newer(file.at(OURS))
-    file.read(File)
+    file.read(RunFile)
     ours = file.at(OURS)
     _check_times(ours)
     workloads = {name: _workload(name, part) for name, part in ours.at("workloads").entries()}
@@ -99,7 +108,7 @@ def from_json(saved: Mapping[str, Any], origin: str) -> Run:
 
 
 def _with_figures(
-    cells: dict[CellKey, Cell], origin: str, workloads: Mapping[str, Workload], *, capped: bool
+    cells: dict[CellKey, Cell], origin: str, workloads: Mapping[str, SavedWorkload], *, capped: bool
 ) -> dict[CellKey, Cell]:
     """Add the metrics that studies make of what their cells reported."""
     from analysis import studies
@@ -186,19 +195,19 @@ def _must_be_its_direction(part: Part) -> None:
         part.refuse(f"declares {better} {name} as better, but {known} is better")
 
 
-def _workload(name: str, part: Part) -> Workload:
+def _workload(name: str, part: Part) -> SavedWorkload:
     if part.value.get("primary"):
         _must_be_its_direction(part.at("primary"))
-    return part.made(Workload, name=name)
+    return part.made(SavedWorkload, name=name)
 
 
-def _tweakset(name: str, part: Part) -> TweakSet:
-    return part.made(TweakSet, name=name, scripts=len(part.value["scripts"]))
+def _tweakset(name: str, part: Part) -> SavedTweakSet:
+    return part.made(SavedTweakSet, name=name, scripts=len(part.value["scripts"]))
 
 
-def _study(name: str, part: Part, tweaksets: Mapping[str, TweakSet]) -> Study:
+def _study(name: str, part: Part, tweaksets: Mapping[str, SavedTweakSet]) -> SavedStudy:
     _must_be_its_direction(part.at("primary"))
-    study = part.made(Study, name=name)
+    study = part.made(SavedStudy, name=name)
     if len(set(study.baseline)) < len(study.baseline):
         part.refuse("has a baseline without two or more different arms")
     for arm in study.baseline:
@@ -245,7 +254,7 @@ def _machine_left_changed(check: Mapping[str, Any]) -> list[str]:
     return [f"at the end of the run, the machine differed from before: {names}.", *notes]
 
 
-def _design(part: Part, tweaksets: Mapping[str, TweakSet]) -> Design:
+def _design(part: Part, tweaksets: Mapping[str, SavedTweakSet]) -> Design:
     """Read the design of a run that has these tweak sets. Raises: Unreadable."""
     factors: dict[str, dict[str, Factor]] = {}
     for each in part.at("factors").each():
@@ -270,9 +279,9 @@ def _check_point(
     name: str,
     part: Part,
     factors: Mapping[str, Mapping[str, Factor]],
-    tweaksets: Mapping[str, TweakSet],
+    tweaksets: Mapping[str, SavedTweakSet],
 ) -> None:
-    point = part.read(Point)
+    point = part.read(DesignPoint)
     if name not in tweaksets:
         part.refuse("belongs to a tweak set that the file does not describe")
     varied = factors.get(point.tweakset)

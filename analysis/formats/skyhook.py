@@ -33,7 +33,7 @@ class ManifestSetting(NamedTuple):
     package: str
 
 
-class Script(NamedTuple):
+class ManifestScript(NamedTuple):
     """A stage of a `shellscript` package, and the SHA-256 of its text in hex."""
 
     package: str
@@ -41,19 +41,19 @@ class Script(NamedTuple):
     sha256: str
 
 
-class Manifest(NamedTuple):
+class SkyhookManifest(NamedTuple):
     """Requested settings in the order written; a repeated key keeps its last value.
 
     An empty manifest is the untouched machine.
     """
 
     settings: tuple[ManifestSetting, ...] = ()
-    scripts: tuple[Script, ...] = ()
+    scripts: tuple[ManifestScript, ...] = ()
     warnings: tuple[str, ...] = ()
     sha256: str | None = None
 
 
-def read(path: Path) -> Manifest:
+def read(path: Path) -> SkyhookManifest:
     """Read a manifest file. One with comments only requests nothing.
 
     Raises: Unreadable, with the file's name, for anything that is not a manifest.
@@ -75,7 +75,7 @@ def read(path: Path) -> Manifest:
             "again."
         ) from None
     settings: dict[object, ManifestSetting] = {}
-    scripts: list[Script] = []
+    scripts: list[ManifestScript] = []
     warnings: list[str] = []
     for label, package in _packages(documents, path):
         image, sections = (
@@ -91,7 +91,7 @@ def read(path: Path) -> Manifest:
         for section, text in sections.items():
             if kind == "shellscript":
                 scripts.append(
-                    Script(
+                    ManifestScript(
                         label,
                         str(section).removesuffix(".sh"),
                         hashlib.sha256(str(text).encode()).hexdigest(),
@@ -107,7 +107,7 @@ def read(path: Path) -> Manifest:
                 key = len(settings) if setting.kind == "boot" else (setting.kind, setting.key)
                 settings.pop(key, None)
                 settings[key] = ManifestSetting(setting, label)
-    return Manifest(
+    return SkyhookManifest(
         tuple(settings.values()), tuple(scripts), tuple(warnings), hashlib.sha256(raw).hexdigest()
     )
 

@@ -20,7 +20,7 @@ from analysis.wording import spoken, unsigned
 from .effects import UNTOUCHED, gain_with_interval
 from .labels import arm_labels, room_for, time_unit, width_in
 from .marks import Axes, Style, above, beyond, ends_of, margin_band, reach_of, row_axes
-from .page import Page, Section, Spec, body_width, dot, fill, line, margin_entry
+from .page import Chart, Page, Plot, body_width, dot, fill, line, margin_entry
 from .scene import Panel, Scene, comparison_of, panels_of, some
 from .style import (
     AGAIN,
@@ -32,7 +32,7 @@ from .style import (
     QUIET,
     SMALL,
     WRONG,
-    Look,
+    ArmStyle,
     looks_of,
     picture,
 )
@@ -70,7 +70,7 @@ class Switched(NamedTuple):
 
 
 @picture(15, "Settings switched inside a process", DESIGNS=frozenset({"switch"}))
-def switching(scene: Scene) -> Spec:
+def switching(scene: Scene) -> Plot:
     """Every step with the arm it ran under, and the effect in each pair of segments."""
     every = (
         Switched(panel, arm, processes, comparison_of(scene, panel, arm))
@@ -124,14 +124,14 @@ def switching(scene: Scene) -> Spec:
             f"{result.panel.title} · {result.arm}{untouched}",
             partial(_switched, switched=result),
         )
-        sections.append(Section(title, tall, draw, lines=[result.finding], run=result.panel.run))
+        sections.append(Chart(title, tall, draw, lines=[result.finding], run=result.panel.run))
     hidden = max(len(result.processes) for result in switched)
     notes = (
         [f"Steps of the first {MOST} of {hidden} processes; pairs of all of them below."]
         if hidden > MOST
         else []
     )
-    return Spec(
+    return Plot(
         lead,
         sections,
         legend,
@@ -285,7 +285,7 @@ SLOW = 1.25  # times the median slice of the arm in the block
 ROOM = 0.9  # share of a lane; a median slice fills half of it, a slice of twice the time all of it
 
 
-class Slice(NamedTuple):
+class ArmTurn(NamedTuple):
     """An arm's turn, seconds from the block's first, and its mean step time over the median's."""
 
     begin_s: float
@@ -293,12 +293,12 @@ class Slice(NamedTuple):
     slowness: float
 
 
-class Strip(NamedTuple):
+class BlockStrip(NamedTuple):
     """The slices of a block by arm, one per round."""
 
     block: int
     blocks: int
-    lanes: Mapping[str, Sequence[Slice]]
+    lanes: Mapping[str, Sequence[ArmTurn]]
 
     @property
     def summary(self) -> str:
@@ -317,7 +317,7 @@ class Strip(NamedTuple):
 
 
 @picture(29, "Arms taking turns in one block", DESIGNS=frozenset({"turns"}))
-def turns(scene: Scene) -> Spec:
+def turns(scene: Scene) -> Plot:
     """Slices of each arm over time: how slow each was, and the share of measured time."""
     took = ((panel, strip) for panel in panels_of(scene) if (strip := strip_of(panel)) is not None)
     result = some(
@@ -341,11 +341,11 @@ def turns(scene: Scene) -> Spec:
     for panel, strip in result:
         draw = partial(_lanes, left=left, strip=strip, looks=looks_of(scene), labels=labels)
         title, tall = f"{panel.title} · block {strip.block}", HEAD + LANE * len(strip.lanes) + 0.5
-        sections.append(Section(title, tall, draw, strip.summary, run=panel.run))
-    return Spec(lead, sections, legend)
+        sections.append(Chart(title, tall, draw, strip.summary, run=panel.run))
+    return Plot(lead, sections, legend)
 
 
-def strip_of(panel: Panel) -> Strip | None:
+def strip_of(panel: Panel) -> BlockStrip | None:
     """Return the slices of the block whose rounds differ most, which shows what turns cancel."""
     blocks: dict[int, list[Cell]] = {}
     for cell in panel.cells:
@@ -356,7 +356,7 @@ def strip_of(panel: Panel) -> Strip | None:
     block = max(blocks, key=lambda block: _unevenness(blocks[block]))
     begin_s = min(cell.slice_starts_s[0] for cell in blocks[block])
     lanes = {cell.tweakset: _slices(cell, begin_s) for cell in blocks[block]}
-    return Strip(block, len(blocks), {arm: lanes[arm] for arm in panel.arms if arm in lanes})
+    return BlockStrip(block, len(blocks), {arm: lanes[arm] for arm in panel.arms if arm in lanes})
 
 
 def _unevenness(cells: Sequence[Cell]) -> float:
@@ -365,11 +365,11 @@ def _unevenness(cells: Sequence[Cell]) -> float:
     return pstdev(fmean(math.log(fmean(walls)) for walls in slices) for slices in rounds)
 
 
-def _slices(cell: Cell, begin_s: float) -> list[Slice]:
+def _slices(cell: Cell, begin_s: float) -> list[ArmTurn]:
     usual = statistics.median(fmean(walls) for walls in cell.slices_s)
     timed = zip(cell.slice_starts_s, cell.slices_s, strict=True)
     return [
-        Slice(at - begin_s, at - begin_s + math.fsum(walls), fmean(walls) / usual)
+        ArmTurn(at - begin_s, at - begin_s + math.fsum(walls), fmean(walls) / usual)
         for at, walls in timed
     ]
 
@@ -378,8 +378,8 @@ def _lanes(
     sheet: Page,
     top: float,
     left: float,
-    strip: Strip,
-    looks: Mapping[str, Look],
+    strip: BlockStrip,
+    looks: Mapping[str, ArmStyle],
     labels: Mapping[str, str],
 ) -> None:
     last_s = max(lane[-1].end_s for lane in strip.lanes.values())

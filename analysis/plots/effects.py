@@ -35,7 +35,7 @@ from .marks import (
     margin_band,
     reach_of,
 )
-from .page import Page, Section, Spec, body_width, dot, line, margin_entry, verdict_entries
+from .page import Chart, Page, Plot, body_width, dot, line, margin_entry, verdict_entries
 from .scene import (
     NothingToDraw,
     Panel,
@@ -61,7 +61,7 @@ CHANCE = (
 
 
 @picture(10, "Effect of each tweak set", MONITORED=False)
-def forest(scene: Scene) -> Spec:
+def forest(scene: Scene) -> Plot:
     """Effect of each tweak set on the speed of the work, with its uncertainty."""
     every = some(scene.comparisons, "there is nothing to compare: only the baseline was run")
     drawn = [comparison for comparison in every if gain_of(comparison) is not None]
@@ -129,7 +129,7 @@ def forest(scene: Scene) -> Spec:
         second,
         margin_entry(comparison.margin for comparison in every),
     ]
-    return Spec(lead, sections, legend, _notes(every))
+    return Plot(lead, sections, legend, _notes(every))
 
 
 def gain_of(comparison: Comparison) -> float | None:
@@ -220,7 +220,7 @@ Keys = Mapping[str, Mapping[str, str]]
 
 
 @picture(60, "Parameters and effects", MONITORED=False)
-def parameters(scene: Scene) -> Spec:
+def parameters(scene: Scene) -> Plot:
     """Kernel parameters of each tweak set, and each set's effect on speed."""
     panels = panels_of(scene)
     tweaksets = {
@@ -306,7 +306,7 @@ def parameters(scene: Scene) -> Spec:
                 right, top + KEY_ROW * (row + 0.5), text, va="center", fontsize=SMALL, color=QUIET
             )
 
-    return Spec(lead, [Section("", above + KEY_ROW * rows + 0.1, draw)], legend)
+    return Plot(lead, [Chart("", above + KEY_ROW * rows + 0.1, draw)], legend)
 
 
 def keys_of(runs: Sequence[Run], names: Sequence[str]) -> Keys:

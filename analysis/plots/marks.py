@@ -19,7 +19,7 @@ from analysis.terms import Run
 from analysis.wording import digits
 
 from .labels import fit, fitted, minus
-from .page import Page, Section, body_width, rounded
+from .page import Chart, Page, body_width, rounded
 from .style import BAND, FAINT, INK, QUIET, SMALL, set_tooltip
 
 Style = dict[str, Any]
@@ -300,12 +300,12 @@ def forest_section(
     lines: Sequence[str] = (),
     run: Run | None = None,
     **settings: Any,
-) -> Section:
+) -> Chart:
     """Make a section of one forest, drawn with `settings` of `forest`; without rows, a head."""
     if not rows:
-        return Section(title, 0.0, lambda *_: None, beside, lines, run)
+        return Chart(title, 0.0, lambda *_: None, beside, lines, run)
     tall = HEADS * bool(settings.get("heads")) + sum(row.tall for row in rows) + FOOT
-    return Section(title, tall, partial(forest, rows=rows, **settings), beside, lines, run)
+    return Chart(title, tall, partial(forest, rows=rows, **settings), beside, lines, run)
 
 
 def row_axes(

@@ -46,7 +46,7 @@ def body_width() -> float:
     return WIDTH - 2 * EDGE
 
 
-class Section(NamedTuple):
+class Chart(NamedTuple):
     """A part of a page with a head: title, small print beside or below it, lines of text.
 
     `draw` fills `tall` inches. Without a title there is no head. The foot of the page names only
@@ -96,14 +96,14 @@ class Entry(NamedTuple):
         )
 
 
-class Spec(NamedTuple):
+class Plot(NamedTuple):
     """A picture before layout: how to read it, its sections from the top, and further notes.
 
     None entries and empty notes are omitted.
     """
 
     lead: str
-    sections: Sequence[Section]
+    sections: Sequence[Chart]
     legend: Iterable[Entry | None] = ()
     notes: Iterable[str] = ()
     title: str = ""  # replaces the picture's own
@@ -241,7 +241,7 @@ def rounded(axes: Axes, **most: int) -> None:
         getattr(axes, f"{which}axis").set_major_locator(locator)
 
 
-def _with_run(section: Section) -> Section:
+def _with_run(section: Chart) -> Chart:
     """Add a section's run beside its title, unless the title names it."""
     name = f"run {section.run.run_id}" if section.run is not None else ""
     return (
@@ -324,14 +324,14 @@ class SmallPanels(NamedTuple):
         paint: Callable[[SmallPanel, T], object],
         run: Run | None = None,
         **settings: Any,
-    ) -> Section:
+    ) -> Chart:
         """Make a section with a panel for each item, which `paint` fills."""
 
         def draw(sheet: Page, top: float) -> None:
             for item, panel in self.draw(sheet, top, items, **settings):
                 paint(panel, item)
 
-        return Section(title, self.height(len(items)), draw, run=run)
+        return Chart(title, self.height(len(items)), draw, run=run)
 
     def axes(self, sheet: Page, top: float) -> list[Axes]:
         """Make the axes of one row."""

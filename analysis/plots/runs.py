@@ -31,7 +31,7 @@ from .labels import (
     width_in,
 )
 from .marks import MUCH, Axes, Style, above, dots, round_ticks, row_axes, ticks, trailing_mean
-from .page import ROUND, Entry, Page, Section, Spec, body_width, dot, fill, line
+from .page import ROUND, Chart, Entry, Page, Plot, body_width, dot, fill, line
 from .scene import TIMELESS, Panel, Scene, comparison_of, measured, panels_of, some
 from .style import (
     AGAIN,
@@ -41,7 +41,7 @@ from .style import (
     QUIET,
     SMALL,
     WRONG,
-    Look,
+    ArmStyle,
     looks_of,
     picture,
     set_tooltip,
@@ -114,7 +114,7 @@ def outlying_cells(cells: Sequence[Cell], metric: str) -> list[Outlier]:
 
 
 @picture(27, "The whole run, cell by cell", NOT_OF=TIMELESS)
-def run_order(scene: Scene) -> Spec:
+def run_order(scene: Scene) -> Plot:
     """Every cell in run order, with other activity on the machine: drift and disturbances."""
     orderless = (
         "one cell per tweak set and no record of run order: drift cannot be separated from a tweak"
@@ -127,7 +127,7 @@ def run_order(scene: Scene) -> Spec:
     for _, group in groupby(panels, key=lambda panel: panel.run.origin):
         own = list(group)
         run = own[0].run
-        order = Order(run)
+        order = RunAxis(run)
         for panel in own:
             last = panel is own[-1] and not order.machine
             outliers = outlying_cells(panel.cells, panel.metric.name)
@@ -135,7 +135,7 @@ def run_order(scene: Scene) -> Spec:
                 _order, panel=panel, looks=looks, outliers=outliers, order=order, last=last
             )
             beside = f"{measure_of(panel.metric, _values(panel)).label} ({direction(panel.metric)})"
-            sections.append(Section(panel.title, 1.53 + 0.24 * last, draw, beside, run=run))
+            sections.append(Chart(panel.title, 1.53 + 0.24 * last, draw, beside, run=run))
             named = [
                 f"{labels[cell.tweakset]} in block {cell.block} ({minus(number(off))} %)"
                 for cell, off in outliers
@@ -152,7 +152,7 @@ def run_order(scene: Scene) -> Spec:
             beside = "pressure: waiting tasks, including the workload's own" if pressed else ""
             tall = MEANWHILE * len(order.machine) + 0.44
             sections.append(
-                Section(
+                Chart(
                     "Other activity on the machine",
                     tall,
                     partial(_meanwhile, order=order),
@@ -180,10 +180,10 @@ def run_order(scene: Scene) -> Spec:
         if "sampler" in cell.telemetry_missing
     )
     why = f"Other activity was not sampled: {unseen}." if unseen else ""
-    return Spec(lead, sections, legend, [f"{far}{'; '.join(notes)}." if notes else "", why])
+    return Plot(lead, sections, legend, [f"{far}{'; '.join(notes)}." if notes else "", why])
 
 
-def _looks(scene: Scene, names: Sequence[str]) -> tuple[Mapping[str, Look], list[Entry]]:
+def _looks(scene: Scene, names: Sequence[str]) -> tuple[Mapping[str, ArmStyle], list[Entry]]:
     """Give each tweak set its look, with legend; of many, those with changes look alike."""
     looks = looks_of(scene)
     labels = fitted_arms(scene.runs, names, 2.6, SMALL, lines=1)
@@ -200,7 +200,7 @@ def _looks(scene: Scene, names: Sequence[str]) -> tuple[Mapping[str, Look], list
     if alike:
         kind = "monitors" if all(run.is_monitored for run in scene.runs) else "tweak sets"
         legend.append(dot(f"one of {len(alike)} {kind}", "#5b9bd0", size=4))
-    return {**looks, **dict.fromkeys(alike, Look("#5b9bd0", "o", "-"))}, legend
+    return {**looks, **dict.fromkeys(alike, ArmStyle("#5b9bd0", "o", "-"))}, legend
 
 
 def _values(panel: Panel) -> list[float]:
@@ -242,7 +242,7 @@ def _beside(run: Run, cell: Cell) -> list[float | None]:
     ]
 
 
-class Order:
+class RunAxis:
     """A run's axis: one unit per cell, in run order, with the time of day below some.
 
     `machine` has rows for the machine's other activity, percent per cell; those below 1 %
@@ -293,7 +293,7 @@ def in_doubt(cell: Cell) -> bool:
     )
 
 
-def _meanwhile(sheet: Page, top: float, order: Order) -> None:
+def _meanwhile(sheet: Page, top: float, order: RunAxis) -> None:
     for at, (label, row) in enumerate(order.machine.items()):
         limit, down = LIMITS[label], top + MEANWHILE * at
         highest = max(1.3 * (limit or SEEN), float(np.nanmax(row)))
@@ -321,9 +321,9 @@ def _order(
     sheet: Page,
     top: float,
     panel: Panel,
-    looks: Mapping[str, Look],
+    looks: Mapping[str, ArmStyle],
     outliers: Sequence[Outlier],
-    order: Order,
+    order: RunAxis,
     *,
     last: bool,
 ) -> None:
@@ -377,7 +377,7 @@ def _tooltip(panel: Panel, cell: Cell) -> str:
     return f"{where}: {measure_of(panel.metric, [value]).value(value)}{load}"
 
 
-def _blocks(axes: Axes, panel: Panel, heights: Mapping[str, float], order: Order) -> None:
+def _blocks(axes: Axes, panel: Panel, heights: Mapping[str, float], order: RunAxis) -> None:
     """Shade every other block, number those with room, and draw the median of each."""
     free = -math.inf
     spans: list[tuple[float, float]] = []
@@ -412,7 +412,7 @@ LONG = 200  # steps: from here on, a trailing mean replaces the median over cell
 
 
 @picture(30, "Step times inside the cells", NOT_OF=TIMELESS)
-def steps(scene: Scene) -> Spec:
+def steps(scene: Scene) -> Plot:
     """Step times in each cell: warm-up, stalls, and drift inside a process."""
     timed = (
         (panel, {arm: own for arm in panel.arms if (own := _timed(panel, arm))})
@@ -450,7 +450,7 @@ def steps(scene: Scene) -> Spec:
         beside = f"step time, {time_unit([max(max(cell.wall_s) for cell in own)])[1]}"
         beside += f"; {sum(len(cell.wall_s) for cell in own)} steps of {len(own)} cells"
         draw = partial(_strips, panel=panel, arms=arms, left=left, tall=tall, looks=looks_of(scene))
-        sections.append(Section(panel.title, tall * len(arms) + 0.45, draw, beside, run=panel.run))
+        sections.append(Chart(panel.title, tall * len(arms) + 0.45, draw, beside, run=panel.run))
     hidden = sum(
         len(all_arms) - len(arms) for (_, all_arms), (_, arms) in zip(every, shown, strict=True)
     )
@@ -458,7 +458,7 @@ def steps(scene: Scene) -> Spec:
         "Per workload the baseline and the tweak sets that differ most from it, at most "
         f"{MOST_STRIPS}; {hidden} more ran."
     )
-    return Spec(lead, sections, legend, [note] if hidden else [])
+    return Plot(lead, sections, legend, [note] if hidden else [])
 
 
 def _timed(panel: Panel, arm: str) -> list[Steps]:
@@ -487,7 +487,7 @@ def _strips(
     arms: Mapping[str, list[Steps]],
     left: float,
     tall: float,
-    looks: Mapping[str, Look],
+    looks: Mapping[str, ArmStyle],
 ) -> None:
     """Draw all strips on one pair of axes, one below the other."""
     every = [cell for cells in arms.values() for cell in cells]

@@ -14,9 +14,9 @@ from control.names import first_few
 
 from .labels import fitted, fitted_arms, joined
 from .marks import Style, dots, trailing_mean
-from .page import Page, Section, Spec, body_width, fill, line, rounded
+from .page import Chart, Page, Plot, body_width, fill, line, rounded
 from .scene import Panel, Scene, measured, panels_of, series_key, some
-from .style import BAND, QUIET, SMALL, Look, looks_of, picture
+from .style import BAND, QUIET, SMALL, ArmStyle, looks_of, picture
 
 LEFT, TALL, GAP, TITLES, UNDER = 1.62, 0.62, 0.13, 0.3, 0.45
 MANY = 3000  # points per line; above, lines are rasterised
@@ -50,7 +50,7 @@ class SampledColumn(NamedTuple):
 
 
 @picture(80, "Telemetry over time")
-def telemetry(scene: Scene) -> Spec:
+def telemetry(scene: Scene) -> Plot:
     """GPU, processor, memory and disk while the cells ran, and differences between the arms."""
     sampled = (column for panel in panels_of(scene) if (column := column_of(scene, panel)).traces)
     every = some(sampled, scene.series_missing or "no telemetry was sampled")
@@ -120,9 +120,9 @@ def telemetry(scene: Scene) -> Spec:
     ]
     draw = partial(_columns, columns=columns, quantities=quantities, looks=looks)
     runs = [run for run in scene.runs if any(column.panel.run is run for column in columns)]
-    return Spec(
+    return Plot(
         lead,
-        [Section("", TITLES + (TALL + GAP) * len(quantities) + UNDER, draw)],
+        [Chart("", TITLES + (TALL + GAP) * len(quantities) + UNDER, draw)],
         legend,
         notes,
         runs=runs,
@@ -225,7 +225,7 @@ def _columns(
     top: float,
     columns: Sequence[SampledColumn],
     quantities: Sequence[Quantity],
-    looks: Mapping[str, Look],
+    looks: Mapping[str, ArmStyle],
 ) -> None:
     """Draw workloads side by side, each quantity on one scale, while most cells ran.
 

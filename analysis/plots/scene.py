@@ -10,7 +10,7 @@ from analysis import studies
 from analysis.compare import compare
 from analysis.labels import short_names
 from analysis.telemetry import Missing, Series, series_of
-from analysis.terms import Cell, Comparison, Metric, Run, TweakSet
+from analysis.terms import Cell, Comparison, Metric, Run, SavedTweakSet
 
 T = TypeVar("T")
 TIMELESS = frozenset({"iteration", "job", "point"})  # steps of such reports are intervals
@@ -132,7 +132,7 @@ def panels_of(scene: Scene) -> list[Panel]:
     return some(result, "no cell was measured")
 
 
-def in_order(run: Run, tweaksets: Iterable[TweakSet]) -> list[str]:
+def in_order(run: Run, tweaksets: Iterable[SavedTweakSet]) -> list[str]:
     """Return tweak sets in order: the baseline, other untouched arms, then the rest as listed."""
     return [
         one.name
@@ -143,7 +143,7 @@ def in_order(run: Run, tweaksets: Iterable[TweakSet]) -> list[str]:
     ]
 
 
-def changes_something(tweakset: TweakSet) -> bool:
+def changes_something(tweakset: SavedTweakSet) -> bool:
     """Return whether a tweak set sets anything, or is a monitor: the two stocks do neither."""
     return bool(tweakset.requested or tweakset.scripts or tweakset.monitor)
 

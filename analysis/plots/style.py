@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from matplotlib.artist import Artist
     from matplotlib.figure import Figure
 
-    from .page import Spec
+    from .page import Plot
 
 FONT = "DejaVu Sans"  # matplotlib's own
 FONTS = f"{FONT}, Verdana, sans-serif"  # fallbacks of equal width in browsers
@@ -94,7 +94,7 @@ SETTINGS: dict[Any, Any] = {
 }
 
 
-class Look(NamedTuple):
+class ArmStyle(NamedTuple):
     """The look of one tweak set in every picture."""
 
     color: str
@@ -121,7 +121,7 @@ class Picture:
     of monitors, or all others.
     """
 
-    function: Callable[[Scene], Spec]
+    function: Callable[[Scene], Plot]
     ORDER: int
     TITLE: str
     ANSWERS: str
@@ -148,21 +148,21 @@ class Picture:
 
 def picture(
     order: int, title: str, answers: str = "", **fits: Any
-) -> Callable[[Callable[[Scene], Spec]], Picture]:
+) -> Callable[[Callable[[Scene], Plot]], Picture]:
     """Make a picture of the function that draws it; its caption is the docstring's first line."""
     return lambda function: Picture(
         function, order, title, answers or (function.__doc__ or "").partition("\n")[0], **fits
     )
 
 
-def looks_of(scene: Scene) -> Mapping[str, Look]:
+def looks_of(scene: Scene) -> Mapping[str, ArmStyle]:
     """Return each tweak set's look: black for baselines, grey for those that change nothing."""
-    looks: dict[str, Look] = {}
+    looks: dict[str, ArmStyle] = {}
     for run in scene.runs:
-        looks[run.baseline] = Look(INK, "o", "-")
+        looks[run.baseline] = ArmStyle(INK, "o", "-")
         for tweakset in run.tweaksets.values():
             if not changes_something(tweakset):
-                looks.setdefault(tweakset.name, Look(AGAIN, "s", "-"))
+                looks.setdefault(tweakset.name, ArmStyle(AGAIN, "s", "-"))
     names = dict.fromkeys(
         name for run in scene.runs for name in in_order(run, run.tweaksets.values())
     )
@@ -171,10 +171,10 @@ def looks_of(scene: Scene) -> Mapping[str, Look]:
     }
 
 
-def look(place: int) -> Look:
+def look(place: int) -> ArmStyle:
     """Return the look by place: colours first, then the same with other marks and dashes."""
     turn, at = divmod(place, len(COLOURS))
-    return Look(COLOURS[at], MARKERS[(at + turn) % len(MARKERS)], DASHES[turn % len(DASHES)])
+    return ArmStyle(COLOURS[at], MARKERS[(at + turn) % len(MARKERS)], DASHES[turn % len(DASHES)])
 
 
 def set_tooltip(artist: Artist, *texts: str) -> None:

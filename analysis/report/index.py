@@ -23,7 +23,7 @@ from analysis.studies.history.history import History, gather, judge, regressions
 from analysis.terms import Refused, Run
 from analysis.wording import number
 
-from .page import FILTER, Part, Picture, figure_of, page_of, question_of, written_page
+from .page import FILTER, PagePart, PagePicture, figure_of, page_of, question_of, written_page
 from .provenance import counts_of
 from .saving import save
 
@@ -77,18 +77,18 @@ def write_index(
             missing.append(f"{run.origin}: cannot be reported ({type(error).__name__}: {error})")
     shown = [at for at in range(len(COLUMNS)) if any(row[at] is not None for row in rows)]
     table = Table([COLUMNS[at] for at in shown], [[row[at] for at in shown] for row in rows])
-    parts = [Part("runs", "Runs, newest first", FILTER + html.table(table))]
+    parts = [PagePart("runs", "Runs, newest first", FILTER + html.table(table))]
     if history:
         told = html.render(answer(history, regressions(history, RECENT)))
-        parts.append(Part("history", "Changes over time", told + _picture(history)))
+        parts.append(PagePart("history", "Changes over time", told + _picture(history)))
     if missing:
         parts.append(
-            Part(
+            PagePart(
                 "refused", "Files that could not be read", html.render(Answer("", warnings=missing))
             )
         )
     parts.append(
-        Part("again", "Reproduce this page", Markup("<pre>{}</pre>").format(html.clean(again)))
+        PagePart("again", "Reproduce this page", Markup("<pre>{}</pre>").format(html.clean(again)))
     )
     dates = (
         dict.fromkeys(text[:10] for text in (history.first_utc, history.last_utc) if text)
@@ -133,7 +133,8 @@ def _picture(history: History) -> Markup:
     except NothingToDraw:
         return Markup("")
     # The drawing code has escaped each text.
-    return figure_of(Picture("history", title, question, markup=Markup(markup)), 3)  # noqa: S704
+    picture = PagePicture("history", title, question, markup=Markup(markup))  # noqa: S704
+    return figure_of(picture, 3)
 
 
 def _is_newer(path: Path, run: Run) -> bool:

@@ -52,7 +52,7 @@ HEAVY_BYTES = 300_000  # larger drawings are rasterised if smaller then
 NAMED = 30  # names in the text alternative of a picture
 
 
-class Told(NamedTuple):
+class StudyAnswer(NamedTuple):
     """An answer about a run, the study that gave it, and its heading."""
 
     study: str
@@ -60,7 +60,7 @@ class Told(NamedTuple):
     answer: Answer
 
 
-class Part(NamedTuple):
+class PagePart(NamedTuple):
     """A part of a page under a heading.
 
     A folded one opens on a click; one in the appendix is not a main entry of the contents.
@@ -73,7 +73,7 @@ class Part(NamedTuple):
     appendix: bool = False
 
 
-class Picture(NamedTuple):
+class PagePicture(NamedTuple):
     """One picture: `markup` for the page, or `missing`, the reason for its absence.
 
     `leads`: it belongs at the top of the page.
@@ -88,16 +88,16 @@ class Picture(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class HtmlPage:
     """A report: HTML, the answers on each run and between runs, and pictures (None: drawn)."""
 
     html: str
-    told: tuple[tuple[Run, list[Told]], ...]
+    told: tuple[tuple[Run, list[StudyAnswer]], ...]
     between: Answer | None
     pictures: dict[str, str | None]
 
 
-def page_of(runs: Sequence[Run], again: str, refused: Sequence[str] = ()) -> Page:
+def page_of(runs: Sequence[Run], again: str, refused: Sequence[str] = ()) -> HtmlPage:
     """Write the report on some runs, each alone and, if there are several, against the first.
 
     `again` is the command that reproduces this page; `refused` lists named files that were
@@ -111,7 +111,7 @@ def page_of(runs: Sequence[Run], again: str, refused: Sequence[str] = ()) -> Pag
         gc.enable()
 
 
-def _page_of(runs: Sequence[Run], again: str, refused: Sequence[str]) -> Page:
+def _page_of(runs: Sequence[Run], again: str, refused: Sequence[str]) -> HtmlPage:
     scene = scene_of(runs)
     compared = defaultdict[str, list[Comparison]](list)
     for comparison in scene.comparisons:
@@ -122,10 +122,10 @@ def _page_of(runs: Sequence[Run], again: str, refused: Sequence[str]) -> Page:
     lead = next((picture for picture in drawn if picture.leads), None)
     parts = [
         *_over(runs, compared),
-        Part("answer", "The answer", _heads(told, between, refused)),
-        *([Part(f"picture-{lead.name}", lead.title, figure_of(lead))] if lead else []),
+        PagePart("answer", "The answer", _heads(told, between, refused)),
+        *([PagePart(f"picture-{lead.name}", lead.title, figure_of(lead))] if lead else []),
         *_bodies(told, between),
-        Part(
+        PagePart(
             "pictures",
             "Pictures",
             Markup("\n").join(figure_of(one, 3) for one in drawn if one is not lead),
@@ -142,18 +142,18 @@ def _page_of(runs: Sequence[Run], again: str, refused: Sequence[str]) -> Page:
         below=f"{machine_of(one)}. {counts_of(one)}." if one else "",
         parts=parts,
     )
-    return Page(page, told, between, {picture.name: picture.missing for picture in drawn})
+    return HtmlPage(page, told, between, {picture.name: picture.missing for picture in drawn})
 
 
-def told_of(run: Run, comparisons: Sequence[Comparison]) -> list[Told]:
+def told_of(run: Run, comparisons: Sequence[Comparison]) -> list[StudyAnswer]:
     """Return the answers of a run's studies, and verdicts on its arms if it has any or no study."""
     result = []
     for study in studies.of(run):
         name = study.__name__.rpartition(".")[2]
         try:
-            result.append(Told(name, study.TITLE, replace(study.answer(run), next=())))
+            result.append(StudyAnswer(name, study.TITLE, replace(study.answer(run), next=())))
         except Refused as reason:
-            result.append(Told(name, study.TITLE, Answer(str(reason))))
+            result.append(StudyAnswer(name, study.TITLE, Answer(str(reason))))
     # More than a copy of stock.
     if not result or {comparison.tweakset for comparison in comparisons} - {AGAIN}:
         undecided = any(
@@ -161,7 +161,7 @@ def told_of(run: Run, comparisons: Sequence[Comparison]) -> list[Told]:
         )
         following = plan_command(comparisons[0].margin, run.origin) if undecided else ()
         result.append(
-            Told(
+            StudyAnswer(
                 "verdicts",
                 "Verdicts",
                 replace(answer_of(comparisons, [run], every=True), next=following),
@@ -171,7 +171,7 @@ def told_of(run: Run, comparisons: Sequence[Comparison]) -> list[Told]:
 
 
 def _heads(
-    told: Sequence[tuple[Run, list[Told]]], between: Answer | None, refused: Sequence[str]
+    told: Sequence[tuple[Run, list[StudyAnswer]]], between: Answer | None, refused: Sequence[str]
 ) -> Markup:
     """Write the findings of each run and study, with each warning once."""
     several = len(told) > 1
@@ -205,7 +205,9 @@ def _heads(
     )
 
 
-def _bodies(told: Sequence[tuple[Run, list[Told]]], between: Answer | None) -> Iterator[Part]:
+def _bodies(
+    told: Sequence[tuple[Run, list[StudyAnswer]]], between: Answer | None
+) -> Iterator[PagePart]:
     """Yield the tables of each answer; verdicts are folded if a study has more to say."""
     form = FILTER
     for place, (run, answers) in enumerate(told, 1):
@@ -214,10 +216,10 @@ def _bodies(told: Sequence[tuple[Run, list[Told]]], between: Answer | None) -> I
                 body = html.render(replace(one.answer, title="", findings=(), warnings=(), next=()))
                 where, which = (f"run{place}-", f" of {run.run_id}") if len(told) > 1 else ("", "")
                 folded = one.study == "verdicts" and len(answers) > 1
-                yield Part(f"{where}{one.study}", f"{one.heading}{which}", form + body, folded)
+                yield PagePart(f"{where}{one.study}", f"{one.heading}{which}", form + body, folded)
                 form = Markup("")
     if between and between.sections:
-        yield Part(
+        yield PagePart(
             "between",
             "Between the runs",
             form + html.render(replace(between, title="", findings=(), next=())),
@@ -226,7 +228,7 @@ def _bodies(told: Sequence[tuple[Run, list[Told]]], between: Answer | None) -> I
 
 def _appendix(
     runs: Sequence[Run], comparisons: Mapping[str, Sequence[Comparison]], again: str
-) -> Iterator[Part]:
+) -> Iterator[PagePart]:
     several = len(runs) > 1
     for name, heading, sections_of in (
         ("tweaks", "Requested settings, and the values read back", settings),
@@ -241,9 +243,9 @@ def _appendix(
         for run in runs:
             parts += [Markup("<h3>{}</h3>").format(clean(run.run_id))] * several
             parts += [html.section_of(section, 3 + several) for section in sections_of(run)]
-        yield Part(name, heading, Markup("\n").join(parts), folded=True, appendix=True)
+        yield PagePart(name, heading, Markup("\n").join(parts), folded=True, appendix=True)
     measured = answer(rows_of(runs))
-    yield Part(
+    yield PagePart(
         "measured",
         "Measurements per arm",
         html.render(replace(measured, title="", findings=())),
@@ -251,7 +253,9 @@ def _appendix(
         appendix=True,
     )
     compared = [one for own in comparisons.values() for one in own]
-    yield Part("methods", "Methods in brief", methods(runs, compared), folded=True, appendix=True)
+    yield PagePart(
+        "methods", "Methods in brief", methods(runs, compared), folded=True, appendix=True
+    )
     lines = [("This page:", again)]
     lines += [
         (f"The measurement of {run.run_id}, as far as recorded:", recipe(run)) for run in runs
@@ -268,7 +272,7 @@ def _appendix(
         for head, text in lines
         if text
     )
-    yield Part("again", "Reproduce this page", body, folded=True, appendix=True)
+    yield PagePart("again", "Reproduce this page", body, folded=True, appendix=True)
 
 
 def _data_commands(run: Run) -> list[tuple[str, ...]]:
@@ -287,7 +291,7 @@ def _between(runs: Sequence[Run]) -> Answer:
         return Answer(str(reason))
 
 
-def _over(runs: Sequence[Run], compared: Mapping[str, Sequence[Comparison]]) -> Iterator[Part]:
+def _over(runs: Sequence[Run], compared: Mapping[str, Sequence[Comparison]]) -> Iterator[PagePart]:
     """Yield what several runs show together; it leads the page."""
     for hook in studies.hooks("over_runs"):
         if found := hook(runs, lambda run: compared[run.origin]):
@@ -298,7 +302,7 @@ def _over(runs: Sequence[Run], compared: Mapping[str, Sequence[Comparison]]) -> 
             )
             figures = html.render(replace(said, title="", findings=(), warnings=(), next=()))
             folded = Markup("<details><summary>In figures</summary>{}</details>").format(figures)
-            yield Part(
+            yield PagePart(
                 "over", said.title, head + Markup("<figure>{}</figure>").format(drawing) + folded
             )
 
@@ -310,9 +314,9 @@ def question_of(runs: Sequence[Run]) -> str:
     return " ".join(questions) or "What do these measurements show?"
 
 
-def pictures_of(scene: Scene) -> list[Picture]:
+def pictures_of(scene: Scene) -> list[PagePicture]:
     """Draw every possible picture of a scene, in reading order; findings come first."""
-    result: list[Picture] = []
+    result: list[PagePicture] = []
     workloads = dict.fromkeys(undigested(cell.workload) for run in scene.runs for cell in run.cells)
     tweaksets = dict.fromkeys(cell.tweakset for run in scene.runs for cell in run.cells)
     shown = (
@@ -336,7 +340,7 @@ def pictures_of(scene: Scene) -> list[Picture]:
             )
             leads = module.leads and not any(picture.leads for picture in result)
             result.append(
-                Picture(
+                PagePicture(
                     name,
                     title,
                     module.ANSWERS,
@@ -346,7 +350,7 @@ def pictures_of(scene: Scene) -> list[Picture]:
             )
         except NothingToDraw as reason:
             result.append(
-                Picture(name, module.TITLE, module.ANSWERS, missing=str(reason).rstrip("."))
+                PagePicture(name, module.TITLE, module.ANSWERS, missing=str(reason).rstrip("."))
             )
     return result
 
@@ -363,7 +367,7 @@ def _embedded(figure: Figure, name: str, title: str, description: str) -> Markup
     )
 
 
-def figure_of(picture: Picture, level: int = 0) -> Markup:
+def figure_of(picture: PagePicture, level: int = 0) -> Markup:
     """Write a picture with its caption, or why it is missing; a `level` adds heading and id."""
     heading = Markup("<h{0}>{1}</h{0}>").format(level, clean(picture.title)) if level else ""
     place = Markup(' id="picture-{}"').format(picture.name) if level else ""
@@ -382,7 +386,7 @@ def figure_of(picture: Picture, level: int = 0) -> Markup:
 
 
 def written_page(
-    *, title: str, above: str, heading: str, below: str, parts: Sequence[Part], foot: str = FOOT
+    *, title: str, above: str, heading: str, below: str, parts: Sequence[PagePart], foot: str = FOOT
 ) -> str:
     """Write a page of its parts, with the house's style and script only."""
     style, script, frame = (
@@ -409,7 +413,7 @@ def written_page(
     )
 
 
-def _written(part: Part) -> Markup:
+def _written(part: PagePart) -> Markup:
     frame = (
         '<details class="part" id="{}"><summary><h2>{}</h2></summary>\n{}\n</details>'
         if part.folded

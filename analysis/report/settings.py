@@ -8,7 +8,7 @@ from typing import Literal, NamedTuple
 
 from analysis.answer import Column, Line, Section, Table, Tone, Word
 from analysis.checks import READ_BACK, means, same_value
-from analysis.terms import Applied, Cell, Run, Setting, TweakSet
+from analysis.terms import AppliedKeys, Cell, Run, SavedTweakSet, Setting
 from analysis.wording import counted, listed
 
 GONE = "not there"
@@ -73,14 +73,14 @@ def settings(run: Run) -> Iterator[Section]:
     yield Section("Tweak sets", [Table([Column(head, left=True) for head in facts], sets)])
 
 
-def rows_of(run: Run, tweakset: TweakSet, cells: Sequence[Cell]) -> Iterator[SettingRow]:
+def rows_of(run: Run, tweakset: SavedTweakSet, cells: Sequence[Cell]) -> Iterator[SettingRow]:
     """Yield the outcome of everything that a tweak set requested or was seen to change."""
     yield from _settings(run, tweakset, cells)
     yield from _side_effects(tweakset, cells)
     yield from _left_alone(cells)
 
 
-def _settings(run: Run, tweakset: TweakSet, cells: Sequence[Cell]) -> Iterator[SettingRow]:
+def _settings(run: Run, tweakset: SavedTweakSet, cells: Sequence[Cell]) -> Iterator[SettingRow]:
     measured = [cell for cell in cells if cell.outcome == "measured"]
     answers = [(cell.block, cell.applied) for cell in measured if cell.applied is not None]
     for setting in tweakset.requested:
@@ -105,7 +105,7 @@ def _row(
     return SettingRow(setting.kind, setting.key, setting.value, (), observed, (), state, says)
 
 
-def _written(setting: Setting, answers: Sequence[tuple[int, Applied]]) -> SettingRow:
+def _written(setting: Setting, answers: Sequence[tuple[int, AppliedKeys]]) -> SettingRow:
     """Judge a kernel or process value by the values read back, as (block, answer) per cell."""
     key = setting.key
     said: dict[str, list[int]] = {}
@@ -189,7 +189,7 @@ def _limit(setting: Setting, cells: Sequence[Cell]) -> SettingRow:
     )
 
 
-def _side_effects(tweakset: TweakSet, cells: Sequence[Cell]) -> Iterator[SettingRow]:
+def _side_effects(tweakset: SavedTweakSet, cells: Sequence[Cell]) -> Iterator[SettingRow]:
     """Yield unrequested changes; a measured cell had them undone, by the script or the harness."""
     changes: dict[str, list[list[object]]] = {}
     back: dict[str, list[object]] = {}
@@ -261,7 +261,7 @@ def _distinct(values: Sequence[object]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(str(value) for value in values if value is not None))
 
 
-def _summary(tweakset: TweakSet, cells: Sequence[Cell]) -> list[str | None]:
+def _summary(tweakset: SavedTweakSet, cells: Sequence[Cell]) -> list[str | None]:
     measured = sum(cell.outcome == "measured" for cell in cells)
     scripts = counted(tweakset.scripts, "script stage") if tweakset.scripts else ""
     manifest = f"{tweakset.path} (sha256 {tweakset.sha256[:12]}…)" if tweakset.sha256 else ""

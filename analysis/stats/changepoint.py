@@ -66,7 +66,7 @@ SLIGHTEST = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
-class Evidence:
+class StepEvidence:
     """Result of `step_evidence`.
 
     `log_bayes_factor`: natural logarithm; above 0 favours steps. `splits`: the first point of each
@@ -196,7 +196,7 @@ class _Pursuit:
         self.allowed &= np.abs(places - places[chosen][:, None]) >= SHORTEST_EPISODE
 
 
-def step_evidence(series: Floats, most: int = MOST_STEPS) -> Evidence:
+def step_evidence(series: Floats, most: int = MOST_STEPS) -> StepEvidence:
     """Weigh up to `most` steps against none, in a non-constant series of two levels or more.
 
     The series needs at least twice `SHORTEST_LEVEL` points. Shift, scale and the direction of time
@@ -226,7 +226,7 @@ def step_evidence(series: Floats, most: int = MOST_STEPS) -> Evidence:
         ]
     count, phi = np.unravel_index(np.argmax(weights), (len(weights), len(PHI)))
     best = [single] if count == 0 else sorted(one[phi] for one in chosen[: count + 1])
-    return Evidence(
+    return StepEvidence(
         float(_log_sum(np.concatenate(weights))),
         tuple(int(design.places[at]) for at in best),
         memory / memory.sum(),
@@ -386,7 +386,7 @@ def _segmented(series: Floats, start: int = 0, most: int = MOST_STEPS) -> list[i
     return result
 
 
-def _settled(series: Floats, splits: list[int]) -> list[Evidence]:
+def _settled(series: Floats, splits: list[int]) -> list[StepEvidence]:
     """Relocate each change between its neighbours; then drop the least convincing one by one."""
     steps = _between(series, splits)
     for _ in range(SWEEPS):
@@ -401,13 +401,13 @@ def _settled(series: Floats, splits: list[int]) -> list[Evidence]:
     return [replace(step, splits=(split,)) for step, split in zip(steps, splits, strict=True)]
 
 
-def _between(series: Floats, splits: list[int]) -> list[Evidence]:
+def _between(series: Floats, splits: list[int]) -> list[StepEvidence]:
     edges = [0, *splits, len(series)]
     result = []
     for begin, split, end in zip(edges, splits, edges[2:], strict=False):
         part = series[begin:end]
         if _constant(part):
-            result.append(Evidence(-math.inf, (split,), PHI))
+            result.append(StepEvidence(-math.inf, (split,), PHI))
         else:
             evidence = step_evidence(part, most=1)
             result.append(replace(evidence, splits=(begin + evidence.splits[0],)))

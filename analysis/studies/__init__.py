@@ -1,8 +1,8 @@
 """Studies, one folder each: the core finds them here, and prints the answers of a run's studies.
 
-A study's `__init__.py` is light (no top-level numpy or scipy) and implements `Study`; the rest is
-in other files of its folder. No study imports another, and nothing outside of this folder and
-`commands/` imports a study.
+A study's `__init__.py` is light (no top-level numpy or scipy) and implements `StudyModule`; the
+rest is in other files of its folder. No study imports another, and nothing outside of this folder
+and `commands/` imports a study.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from analysis.terms import Run
 NAMES = sorted(path.parent.name for path in Path(__file__).parent.glob("*/__init__.py"))
 
 
-class Study(Protocol):
+class StudyModule(Protocol):
     """Interface between a study's folder and the core.
 
     `ORDER`: if a run belongs to several studies, a session ends with the smallest, which comes
@@ -40,7 +40,7 @@ class Study(Protocol):
         """
 
 
-def of(run: Run) -> Iterator[Study]:
+def of(run: Run) -> Iterator[StudyModule]:
     """Yield a run's studies in order; folders such as gate and plan only serve a command."""
     return (
         study

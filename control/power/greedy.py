@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .terms import Infeasible, Partition, Setting
+from .terms import Clocks, Infeasible, Partition
 
 if TYPE_CHECKING:
     from .terms import Anchor, Floats, Model, Platform
@@ -31,7 +31,7 @@ class PartitionAnswer:
     that the cap must hold.
     """
 
-    setting: Setting
+    setting: Clocks
     throughput_images_per_s: float
     power_w: float
     sm_util_percent: float
@@ -51,7 +51,7 @@ def rounded_up(cap_w: float) -> str:
     return f"{ceil(cap_w * 100) / 100:.2f}"
 
 
-def figures_of(model: Model, settings: Sequence[Setting]) -> list[list[float]]:
+def figures_of(model: Model, settings: Sequence[Clocks]) -> list[list[float]]:
     """Return images/s, power, and SM and memory utilisation (% of time) of settings, by row."""
     anchor = model.anchor([setting.partition for setting in settings])
     clocks = np.array([setting.sm_mhz for setting in settings], dtype=np.float64)
@@ -64,7 +64,7 @@ def figures_of(model: Model, settings: Sequence[Setting]) -> list[list[float]]:
 
 def answer_of(
     models: Mapping[float, Model],
-    setting: Setting,
+    setting: Clocks,
     cap_w: float,
     evaluations: int,
     *,
@@ -262,7 +262,7 @@ def greedy(
         raise _infeasible(search, network, margin_w)
     if free > 0:
         _hand_out(search, shares, batches, free, fast=fast)
-    setting = Setting(_partition(shares, batches), search.sm_mhz, search.mem_mhz)
+    setting = Clocks(_partition(shares, batches), search.sm_mhz, search.mem_mhz)
     return answer_of(models, setting, search.cap_w, search.evaluations)
 
 

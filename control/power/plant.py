@@ -54,7 +54,7 @@ class Mismatch:
 
 
 @dataclass(frozen=True, slots=True)
-class Ran:
+class PlantWindow:
     """A window: times since its start, readings, noiseless power (W); then values by tenant.
 
     `latency_ms` is None where no batch can end.
@@ -126,7 +126,7 @@ class Plant:
         )
         return self._now, tuple(refused)
 
-    def run(self, seconds: float) -> Ran:
+    def run(self, seconds: float) -> PlantWindow:
         oom = tuple(
             at
             for at, tenant in enumerate(self._now.tenants)
@@ -153,7 +153,7 @@ class Plant:
             0.0 if at in oom else throughput * tenant.share_percent / whole
             for at, tenant in enumerate(self._now.tenants)
         ]
-        return Ran(
+        return PlantWindow(
             t_s=t_s,
             readings_w=readings_w,
             true_w=true_w,

@@ -17,7 +17,7 @@ from control.errors import Refused
 
 from . import catalog
 from .greedy import PartitionAnswer, answer_of, fits, rounded_up
-from .terms import SPOKEN, Infeasible, Partition, Setting, unit_of
+from .terms import SPOKEN, Clocks, Infeasible, Partition, unit_of
 
 if TYPE_CHECKING:
     from .terms import Floats, Model, Platform
@@ -83,7 +83,7 @@ def best(
             f"MHz); available: {have}."
         )
     slowest = np.array([waited_for(partition) for partition in partitions])[:, None]
-    found: list[tuple[float, float, int, Setting, float]] = []
+    found: list[tuple[float, float, int, Clocks, float]] = []
     smallest = inf
     for model in searched:
         clocks, factor = supported(model, platform), guard or getattr(model, "guard", None) or 1.0
@@ -99,7 +99,7 @@ def best(
         worth = np.where(possible & (needed <= cap_w), images, -inf)
         for row, at in enumerate(np.argmax(worth, axis=1)):
             if worth[row, at] > -inf:
-                setting = Setting(partitions[row], float(clocks[at]), model.mem_mhz)
+                setting = Clocks(partitions[row], float(clocks[at]), model.mem_mhz)
                 # Of equals the one that draws less, then any, as long as it is always the same.
                 found.append((-float(worth[row, at]), float(power[row, at]), row, setting, factor))
     if not found:

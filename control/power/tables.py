@@ -21,7 +21,7 @@ from .search import best, profiled
 from .terms import Partition, Platform, Predicted, Settings, Unsupported, must_be_in, tenants_of
 
 if TYPE_CHECKING:
-    from .terms import Anchor, Floats, Knobs, Model, Question, Setting, Speed, Tenant
+    from .terms import Anchor, Clocks, Floats, Knobs, Model, Question, Speed, Tenant
 
 
 def speeds_of(knobs: Knobs) -> tuple[Speed, tuple[float, ...]]:
@@ -148,7 +148,7 @@ def searched(
     )
 
 
-def settings_of(at: Setting, knobs: Knobs) -> Settings:
+def settings_of(at: Clocks, knobs: Knobs) -> Settings:
     name, _ = speeds_of(knobs)
     mem_mhz = at.mem_mhz if knobs.mem_mhz and at.mem_mhz in knobs.mem_mhz else None
     return at_speed(Settings(tenants_of(at.partition), mem_mhz=mem_mhz), name, at.sm_mhz)

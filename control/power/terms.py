@@ -46,7 +46,7 @@ class Partition:
 
 
 @dataclass(frozen=True, slots=True)
-class Setting:
+class Clocks:
     """A partition and the clocks it runs at, MHz."""
 
     partition: Partition

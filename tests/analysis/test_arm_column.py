@@ -14,11 +14,11 @@ from analysis.arm_column import by_column
 from analysis.arms import Arm
 from analysis.cells import cells
 from analysis.checks import warnings_of
-from analysis.compare import Options, compare, compare_arms
+from analysis.compare import CompareOptions, compare, compare_arms
 from analysis.contrasts import contrasts
 from analysis.load import load
 from analysis.pairing import metric_named
-from analysis.terms import Comparison, Refused, Run, UnknownName, Workload
+from analysis.terms import Comparison, Refused, Run, SavedWorkload, UnknownName
 
 RUNS = Path("data/runs")
 MEAN = metric_named("step_time_mean_s")
@@ -37,7 +37,7 @@ def compared(run: Run, column: str, baseline: str) -> dict[str, Comparison]:
 def with_params(run: Run, of: str, **params: object) -> Run:
     """The run, in which the workload of one policy has other parameters."""
 
-    def changed(workload: Workload) -> Workload:
+    def changed(workload: SavedWorkload) -> SavedWorkload:
         return (
             replace(workload, params={**workload.params, **params})
             if workload.params["policy"] == of
@@ -125,7 +125,7 @@ def test_nothing_is_concluded_of_levels_whose_untouched_arms_differ(caches: Run)
     """Where the study declared both to be its baseline, as among tweak sets."""
     loud = with_a_slower_copy(caches, ("stock", "stock-again"))
     base, levels, notes, doubted = by_column(Arm("", (loud,)), "cache", "cold")
-    (one,) = compare_arms(base, [levels], Options(doubted=doubted))
+    (one,) = compare_arms(base, [levels], CompareOptions(doubted=doubted))
     assert (one.verdict, one.tweakset) == ("not comparable", "warm")
     assert "stock-again changes nothing and differs from stock" in one.reason
     assert [line.partition(":")[0] for line in notes] == ["A/A check"] * 2, "of both workloads"

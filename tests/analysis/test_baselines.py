@@ -11,7 +11,7 @@ import pytest
 from analysis.arms import BASELINE
 from analysis.arms import Arm as Side
 from analysis.checks import AVAILABLE, warnings_of
-from analysis.compare import Options, compare, compare_arms
+from analysis.compare import CompareOptions, compare, compare_arms
 from analysis.compare_answer import answer_of
 from analysis.ending import ending
 from analysis.load import from_json
@@ -86,7 +86,7 @@ def test_who_names_an_arm_means_it_alone(named: tuple[str | None, str | None]) -
     """Stock's 1, 1, 2 s against 1, 0.25, 0.5 s: ratios 1, 4, 4, with cube root 4^(2/3)."""
     baseline, relative_to = named
     run = read(replace(MADE, blocks=3), timed(THREE))
-    mine = of(compare(run, baseline, Options(relative_to=relative_to)), "mine")
+    mine = of(compare(run, baseline, CompareOptions(relative_to=relative_to)), "mine")
     assert mine.primary is not None
     assert (mine.baseline, mine.baseline_arms) == ("stock", ())
     assert mine.primary.gain == pytest.approx(4 ** (2 / 3) - 1)
@@ -181,7 +181,7 @@ def test_where_the_guard_fails_nothing_is_said_of_its_workload() -> None:
     assert "stock-again changes nothing and differs from stock" in reasons.pop()
     # Picking a row is no way round it.
     (alone,) = compare(
-        read(made, slow_copy), options=Options(tweaksets=("mine",), workloads=("cnn_train",))
+        read(made, slow_copy), options=CompareOptions(tweaksets=("mine",), workloads=("cnn_train",))
     )
     assert alone.verdict == "not comparable"
 
@@ -233,7 +233,7 @@ def before_and_after(
 def test_each_run_is_relative_to_both_of_its_own_arms() -> None:
     """A cell's throughput over the geometric mean of the two untouched cells in its block."""
     old, new = before_and_after()
-    (one,) = compare_arms(old, [new], Options(relative_to=BASELINE))
+    (one,) = compare_arms(old, [new], CompareOptions(relative_to=BASELINE))
     cells = {
         (cell.tweakset, cell.block): cell.metrics["throughput_samples_per_s"]
         for cell in new.runs[0].cells
@@ -249,19 +249,19 @@ def test_each_run_is_relative_to_both_of_its_own_arms() -> None:
 
 def test_where_one_run_did_not_declare_it_stock_alone_is_the_control() -> None:
     old, new = before_and_after(after=replace(MADE, baseline=()))
-    assert {one.relative_to for one in compare_arms(old, [new], Options(relative_to=BASELINE))} == {
-        "stock"
-    }
+    assert {
+        one.relative_to for one in compare_arms(old, [new], CompareOptions(relative_to=BASELINE))
+    } == {"stock"}
 
 
 def test_a_guard_that_fails_in_either_run_holds_both_up() -> None:
     old, new = before_and_after(slow_copy)
-    (one,) = compare_arms(old, [new], Options(relative_to=BASELINE))
+    (one,) = compare_arms(old, [new], CompareOptions(relative_to=BASELINE))
     assert one.verdict == "not comparable"
     assert "made-up-2: stock-again changes nothing and differs" in one.reason
     (named,) = (
         one
-        for one in compare_arms(old, [new], Options(relative_to="stock"))
+        for one in compare_arms(old, [new], CompareOptions(relative_to="stock"))
         if one.tweakset == "mine"
     )
     assert named.verdict != "not comparable"
@@ -285,7 +285,7 @@ def test_what_is_relative_to_arms_that_were_not_run_is_no_number() -> None:
         )
         for name, run in (("old", read(SIX)), ("new", read(replace(SIX, seed=2))))
     )
-    found = compare_arms(old, [new], Options(relative_to="stock"))
+    found = compare_arms(old, [new], CompareOptions(relative_to="stock"))
     assert {one.workload for one in found if one.verdict == "not comparable"} == {"lora_finetune"}
 
 

@@ -13,7 +13,7 @@ import pytest
 from analysis.__main__ import main
 from analysis.arms import Arm as Side
 from analysis.arms import Sides, read_arm
-from analysis.compare import Options, compare, compare_arms
+from analysis.compare import CompareOptions, compare, compare_arms
 from analysis.load import from_json
 from analysis.pairing import ONE_RUN_AN_ARM
 from analysis.stats.effect import two_sample_effect
@@ -72,21 +72,21 @@ def larger_batch(saved: JSON) -> None:
 
 BOTH = Made(arms=(STOCK, FAST))
 DEAD = replace(STOCK, broken=dict.fromkeys(range(1, 7), ("failed", "killed")))
-TO_STOCK = Options(relative_to="stock")
+TO_STOCK = CompareOptions(relative_to="stock")
 IGNORED = {"requested": SWAPPINESS, "observed": {"vm.swappiness": "60"}}
 # Arms that cannot be compared under any tweak set, and what of theirs is so.
-INCOMPARABLE: dict[str, tuple[Side, Options]] = {
-    "other hardware": (arm(4, 5, 6, edit="Another CPU"), Options()),
+INCOMPARABLE: dict[str, tuple[Side, CompareOptions]] = {
+    "other hardware": (arm(4, 5, 6, edit="Another CPU"), CompareOptions()),
     "other metrics": (
         arm(4, 5, 6, made=Made(primaries={"cnn_train": ("step_time_p10_s", "lower")})),
-        Options(),
+        CompareOptions(),
     ),
-    "other work": (arm(4, 5, 6, made=Made(steps=20)), Options()),
-    "other parameters": (arm(4, 5, 6, change=larger_batch), Options()),
-    "no measured cell": (arm(4, 5, 6, made=Made(arms=(DEAD,))), Options()),
+    "other work": (arm(4, 5, 6, made=Made(steps=20)), CompareOptions()),
+    "other parameters": (arm(4, 5, 6, change=larger_batch), CompareOptions()),
+    "no measured cell": (arm(4, 5, 6, made=Made(arms=(DEAD,))), CompareOptions()),
     "lost jobs": (
         arm(4, 5, 6, made=Made(arms=(STOCK,)), change=of_stock(first_job_failed)),
-        Options(),
+        CompareOptions(),
     ),
     "control that lost jobs": (arm(4, made=BOTH, change=of_stock(first_job_failed)), TO_STOCK),
     "control that failed": (
@@ -283,7 +283,7 @@ def test_relative_to_a_common_control_drift_between_runs_cancels() -> None:
     made = Made(arms=(STOCK, AGAIN, FAST), blocks=10)
     drifted = replace(made, base_s=0.052)
     comparisons = compare_arms(
-        arm(1, made=made), [arm(2, made=drifted)], Options(relative_to="stock")
+        arm(1, made=made), [arm(2, made=drifted)], CompareOptions(relative_to="stock")
     )
     fast = next(one for one in comparisons if one.tweakset == "fast")
     assert fast.primary
@@ -296,7 +296,9 @@ def test_relative_to_a_common_control_drift_between_runs_cancels() -> None:
 def test_relative_to_a_control_a_changed_tweak_is_found() -> None:
     made = Made(arms=(STOCK, FAST), blocks=10)
     slower = replace(made, base_s=0.052, arms=(STOCK, replace(FAST, gain=-0.05)))
-    (one,) = compare_arms(arm(1, made=made), [arm(2, made=slower)], Options(relative_to="stock"))
+    (one,) = compare_arms(
+        arm(1, made=made), [arm(2, made=slower)], CompareOptions(relative_to="stock")
+    )
     assert one.primary
     assert one.verdict == "regressed"
     assert one.primary.low < 0.95 / 1.10 - 1 < one.primary.high
@@ -357,11 +359,11 @@ def test_picking_one_contrast_is_no_new_study() -> None:
     )
     run = from_json(saved_run(made), "run.json")
     every = {one.tweakset: one for one in compare(run) if one.workload == "two"}
-    (picked,) = compare(run, options=Options(tweaksets=("set-3",), workloads=("two",)))
+    (picked,) = compare(run, options=CompareOptions(tweaksets=("set-3",), workloads=("two",)))
     (named,) = compare_arms(
         Side("run.json", (run,), "stock"),
         [Side("run.json", (run,), "set-3")],
-        Options(workloads=("two",)),
+        CompareOptions(workloads=("two",)),
     )
     for one in (picked, named):
         assert (one.p_adjusted, one.family, one.verdict) == (

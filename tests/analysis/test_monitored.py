@@ -12,7 +12,7 @@ from control import saved_cell
 from tests.synthetic import AGAIN, STOCK, Arm, Made, saved_run
 
 MONITOR: dict[str, Any] = {
-    **dict.fromkeys(saved_cell.Monitor.__required_keys__),
+    **dict.fromkeys(saved_cell.MonitorRecord.__required_keys__),
     "name": "placebo",
     "params": {},
     "told": {},

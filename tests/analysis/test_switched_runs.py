@@ -10,7 +10,7 @@ import pytest
 import scipy.stats
 
 from analysis.arms import Arm
-from analysis.compare import Options, compare, compare_arms
+from analysis.compare import CompareOptions, compare, compare_arms
 from analysis.compare_answer import answer_of
 from analysis.ending import ending
 from analysis.load import from_json
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 TUNED = Made("tuned", gain=0.05, requested={"vm.swappiness": "10"})
 OTHER = Made("other", requested={"vm.dirty_ratio": "10"})
-MEDIAN = Options(metrics=("step_time_median_s",))
+MEDIAN = CompareOptions(metrics=("step_time_median_s",))
 
 
 PLAIN = Switched()
@@ -225,7 +225,9 @@ def test_two_runs_are_compared_by_what_each_says_against_its_own_stock() -> None
         "again",
     )
     arms = Arm("a", (base,), "tuned"), Arm("b", (again,), "tuned")
-    (found,) = compare_arms(arms[0], [arms[1]], Options(relative_to="stock", tweaksets=("tuned",)))
+    (found,) = compare_arms(
+        arms[0], [arms[1]], CompareOptions(relative_to="stock", tweaksets=("tuned",))
+    )
     assert found.primary
     assert found.primary.low < 0.02
     assert candidate.run_id == base.run_id

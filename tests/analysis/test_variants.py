@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from analysis.labels import short_names
-from analysis.terms import Workload
+from analysis.terms import SavedWorkload
 
 DEFAULTS = {"format": "npz", "readers": 4, "cache": "cold", "checkpoint": "off"}
 
@@ -18,7 +18,7 @@ def of(*names: str) -> dict[str, str]:
         if "::" not in name
     }
     return short_names(
-        {name: Workload(name, params={**DEFAULTS, **given.get(name, {})}) for name in names}
+        {name: SavedWorkload(name, params={**DEFAULTS, **given.get(name, {})}) for name in names}
     )
 
 

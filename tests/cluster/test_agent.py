@@ -20,7 +20,7 @@ from typing import Any
 import pytest
 
 from fixtures.kernel import pods
-from fixtures.kernel.machine import Effects, Restored
+from fixtures.kernel.machine import ChangeSet, Restored
 from fixtures.kubernetes import agent as cluster_agent
 from fixtures.kubernetes import api, manifests, settings
 from fixtures.kubernetes.agent import Agent, AgentLost
@@ -136,7 +136,7 @@ def test_it_really_changes_the_node_and_puts_it_back(
     assert witness.ask("values", paths=[SWAPPINESS]) == {SWAPPINESS: found}, (
         "nothing is written before the copy is safe"
     )
-    effects = from_json(Effects, agent.ask("carry_out"))
+    effects = from_json(ChangeSet, agent.ask("carry_out"))
     assert effects.changed == {SWAPPINESS: (found, other(found))}
     assert read(witness, SWAPPINESS) == other(found)
     assert json.loads(begun["begin"])["before"][SWAPPINESS] == found

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 import pytest
 
 from fixtures.kubernetes.agent import AgentLost
-from fixtures.kubernetes.target import Beside
+from fixtures.kubernetes.target import AgentThread
 from fixtures.terms import Order, Refused, WorkloadRun
 from fixtures.workloads import load
 
@@ -53,7 +53,7 @@ def order(settings: Mapping[str, str] | None) -> Order:
 def cell(
     in_force: dict[str, str | None], settings: Mapping[str, str] | None = None, **errors: Exception
 ) -> tuple[WorkloadRun, Mapping[str, str]]:
-    beside = Beside(
+    beside = AgentThread(
         cast("HeldNode", Answers(**errors)), in_force, "fixtures.workloads.", order(settings)
     )
     beside.begin({"metadata": {"uid": "u"}})
@@ -83,7 +83,7 @@ def test_an_agent_lost_as_it_reads_back_fails_the_cell() -> None:
 
 def test_an_agent_lost_before_it_saw_the_pod_fails_the_cell() -> None:
     """A pod that ended at once is not sampled, but the agent's hold is still checked."""
-    beside = Beside(
+    beside = AgentThread(
         cast("HeldNode", Answers(ping=AgentLost(LOST))), {}, "fixtures.workloads.", order(None)
     )
     assert beside.end(WELL)[0].error == LOST
@@ -96,7 +96,7 @@ def test_what_cannot_be_sampled_is_missing_and_fails_nothing() -> None:
 
 
 def test_a_cell_that_failed_keeps_its_own_reason() -> None:
-    beside = Beside(
+    beside = AgentThread(
         cast("HeldNode", Answers(ping=AgentLost(LOST))), {}, "fixtures.workloads.", order(None)
     )
     assert beside.end(WorkloadRun((), {}, {}, 0, "out of memory"))[0].error == "out of memory"
@@ -113,7 +113,7 @@ def test_what_the_workloads_process_has_is_the_agents_word_and_another_answer_fa
 
 
 def test_settings_of_a_process_that_nobody_saw_fail_the_cell() -> None:
-    beside = Beside(
+    beside = AgentThread(
         cast("HeldNode", Answers(sample_begin=Refused("not there"))),
         {},
         "fixtures.workloads.",

@@ -226,7 +226,7 @@ def test_a_plugins_token_is_used(kubeconfig: Path, tmp_path: Path, namespace: st
     admin = connect(Where(kubeconfig=str(kubeconfig), namespace=namespace))
     token = client.send(
         admin,
-        client.Request(
+        client.ApiRequest(
             "POST",
             f"/api/v1/namespaces/{namespace}/serviceaccounts/default/token",
             "create",

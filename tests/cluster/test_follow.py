@@ -8,7 +8,15 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fixtures.kubernetes.watch import LAST_CONNECTION, Connected, Follower, Line, Lost, Reader, Seen
+from fixtures.kubernetes.watch import (
+    LAST_CONNECTION,
+    Connected,
+    Follower,
+    LogLine,
+    LogMerger,
+    WatchEvent,
+    WatchLost,
+)
 from tests.waiting import PATIENCE_S
 
 Json = dict[str, Any]
@@ -31,7 +39,7 @@ def test_each_line_of_the_protocol_comes_once_however_often_it_is_read(
     log: list[bytes], cuts: list[int], rotated: int
 ) -> None:
     """Each connection reads the log from its start and breaks; the last may lack early lines."""
-    reader, seen = Reader(), []
+    reader, seen = LogMerger(), []
     read = 0
     for connection, cut in enumerate(cuts, 1):
         seen += [line for line in log[:cut] if reader.take(connection, line)]
@@ -43,7 +51,7 @@ def test_each_line_of_the_protocol_comes_once_however_often_it_is_read(
 @given(log=LOGS, cuts=st.lists(st.integers(0, 12), max_size=4))
 def test_the_tail_is_that_of_the_newest_connection(log: list[bytes], cuts: list[int]) -> None:
     """Not one line twice because it was read twice."""
-    reader = Reader()
+    reader = LogMerger()
     for connection, cut in enumerate(cuts, 1):
         for line in log[:cut]:
             reader.take(connection, line)
@@ -54,12 +62,12 @@ def test_the_tail_is_that_of_the_newest_connection(log: list[bytes], cuts: list[
 
 def test_what_one_connection_brings_twice_was_written_twice() -> None:
     """A workload that repeats itself breaks the protocol, and the report is to see it."""
-    reader = Reader()
+    reader = LogMerger()
     assert [reader.take(1, said(0)), reader.take(1, said(0))] == [said(0), said(0)]
 
 
 def test_what_an_older_connection_still_brings_is_not_heard() -> None:
-    reader = Reader()
+    reader = LogMerger()
     assert reader.take(2, said(0)) == said(0)
     assert reader.take(1, said(1)) is None
     assert reader.take(1, b"late") is None
@@ -68,13 +76,13 @@ def test_what_an_older_connection_still_brings_is_not_heard() -> None:
 
 def test_a_new_connection_that_brings_nothing_leaves_the_tail() -> None:
     """The pod is gone by then: what its log said before is all there is."""
-    reader = Reader()
+    reader = LogMerger()
     reader.take(1, b"last words")
     assert reader.tail == ("last words",)
 
 
 def test_the_tail_is_short_whatever_is_written() -> None:
-    reader = Reader()
+    reader = LogMerger()
     for number in range(1000):
         reader.take(1, b"x" * 10_000 + b"%d" % number)
     assert len(reader.tail) == 20
@@ -119,13 +127,13 @@ def test_a_pod_s_life_and_its_log_come_in_order_and_stop_when_told(
                 return
 
     while not seen or seen[-1].object["status"]["phase"] != "Running":
-        until(Seen)
+        until(WatchEvent)
     follower.read("p", "main")
-    until(Line, text=b"one")
+    until(LogLine, text=b"one")
     follower.read_no_more("p")
     api.delete(cluster, api.PODS, "p")
-    until(Seen, type="DELETED")
-    assert [one.text for one in seen if isinstance(one, Line)] == [b"one"]
-    assert not [one for one in seen if isinstance(one, Lost)]
+    until(WatchEvent, type="DELETED")
+    assert [one.text for one in seen if isinstance(one, LogLine)] == [b"one"]
+    assert not [one for one in seen if isinstance(one, WatchLost)]
     assert next(one.unavailable_reason for one in seen if isinstance(one, Connected)) == ""
     follower.stop()

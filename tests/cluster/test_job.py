@@ -39,7 +39,7 @@ class Cells:
 
     def job(self, order: Order, *, gpus: int = 0, image: str | None = None) -> Json:
         self.n += 1
-        chosen = settings.Settings(
+        chosen = settings.TargetConfig(
             Where(), "", image=image or self.image, gpus=gpus, overlay=self.overlay
         )
         spot = manifests.Spot(RUN_ID, self.node, self.node, self.cluster.namespace, None)

@@ -14,7 +14,7 @@ from fixtures.kubernetes import journal as journals
 from fixtures.kubernetes import names
 from fixtures.kubernetes.api import CONFIGMAPS, create, get
 from fixtures.kubernetes.client import Cluster, Where, connect
-from fixtures.kubernetes.journal import Journal
+from fixtures.kubernetes.journal import NodeJournal
 from fixtures.kubernetes.settings import IMAGE
 from fixtures.kubernetes.watch import watch
 from fixtures.terms import Refused
@@ -35,8 +35,8 @@ def test_what_was_begun_is_found_by_anybody_until_it_is_clean(
     cluster: Cluster, another: Cluster
 ) -> None:
     """What is in force; in between and afterwards: whose it is, and that nothing is."""
-    journal = Journal(cluster, OURS, NODE).open()
-    [found] = Journal.unfinished(another)
+    journal = NodeJournal(cluster, OURS, NODE).open()
+    [found] = NodeJournal.unfinished(another)
     assert (found.run_id, found.node, found.cell) == (OURS, NODE, None)
     run = json.loads(found.object["data"]["run.json"])
     assert (
@@ -50,16 +50,16 @@ def test_what_was_begun_is_found_by_anybody_until_it_is_clean(
     )
     for n in range(2):
         journal.begin({**CELL, "label": str(n)})
-        assert Journal.unfinished(another)[0].cell == {**CELL, "label": str(n)}
+        assert NodeJournal.unfinished(another)[0].cell == {**CELL, "label": str(n)}
         journal.clean()
-        assert Journal.unfinished(another)[0].cell is None
+        assert NodeJournal.unfinished(another)[0].cell is None
     journal.close()
-    assert Journal.unfinished(another) == []
+    assert NodeJournal.unfinished(another) == []
 
 
 def test_each_of_the_three_writings_is_one_request(cluster: Cluster) -> None:
     before = cluster.requests
-    journal = Journal(cluster, OURS, NODE).open()
+    journal = NodeJournal(cluster, OURS, NODE).open()
     journal.begin(CELL)
     journal.clean()
     assert cluster.requests - before == 3
@@ -70,8 +70,8 @@ def test_journals_of_all_runs_and_nodes_are_listed(cluster: Cluster) -> None:
     create(cluster, CONFIGMAPS, {"metadata": {"name": "of-somebody-else"}})
     long = "a" * 100
     for run_id, node in ((OURS, NODE), (OURS, long), (THEIRS, NODE)):
-        Journal(cluster, run_id, node).open()
-    found = Journal.unfinished(cluster)
+        NodeJournal(cluster, run_id, node).open()
+    found = NodeJournal.unfinished(cluster)
     assert {(journal.run_id, journal.node) for journal in found} == {
         (OURS, NODE),
         (OURS, long),
@@ -92,22 +92,22 @@ def test_a_run_that_left_something_in_force_must_put_it_back_first(
 
     One that left nothing goes on with it.
     """
-    journal = Journal(cluster, OURS, NODE).open()
+    journal = NodeJournal(cluster, OURS, NODE).open()
     assert (
-        Journal(another, OURS, NODE).open().object["metadata"]["uid"]
+        NodeJournal(another, OURS, NODE).open().object["metadata"]["uid"]
         == journal.object["metadata"]["uid"]
     )
     journal.begin(CELL)
     with pytest.raises(
         Refused, match=r"'writeback-eager' is in force there\. .*restore --target=kubernetes"
     ):
-        Journal(another, OURS, NODE).open()
-    assert Journal.unfinished(another)[0].cell == CELL
+        NodeJournal(another, OURS, NODE).open()
+    assert NodeJournal.unfinished(another)[0].cell == CELL
 
 
 def test_what_the_journal_owns_goes_with_it(cluster: Cluster) -> None:
     """The journal owns a run's pods, Jobs and Workspaces: deleting it deletes them."""
-    journal = Journal(cluster, OURS, NODE).open()
+    journal = NodeJournal(cluster, OURS, NODE).open()
     create(
         cluster,
         CONFIGMAPS,
@@ -139,10 +139,10 @@ def test_one_that_nobody_can_go_by_is_named_with_what_to_do(
     body = journals.manifest(OURS, NODE, "bench", {"image": "i"})
     cluster = cast("Cluster", SimpleNamespace(namespace="bench"))
     monkeypatch.setattr(journals, "list_", lambda *_, **__: ([body], ""))
-    Journal.unfinished(cluster)[0].refuse_unreadable()
+    NodeJournal.unfinished(cluster)[0].refuse_unreadable()
     for key, value in SPOILT[what].items():
         (body["metadata"] if key == "labels" else body["data"])[key] = value
-    [journal] = Journal.unfinished(cluster)
+    [journal] = NodeJournal.unfinished(cluster)
     with pytest.raises(
         Refused,
         match=f"bench/{journal.name} cannot be used: .*`kubectl delete configmap -n bench "
@@ -171,6 +171,6 @@ def test_options_of_its_agent_are_words_for_a_shell_and_nothing_else(
     agent: Any, named: tuple[str, ...], text: str
 ) -> None:
     """Anybody may have written them: they are shown, and who knows them gives them to `restore`."""
-    journal = Journal(cast("Cluster", SimpleNamespace(namespace="bench")), OURS, NODE)
+    journal = NodeJournal(cast("Cluster", SimpleNamespace(namespace="bench")), OURS, NODE)
     journal._object = {"data": {"run.json": json.dumps({"agent": agent})}}
     assert journal.agent_options(named) == text

@@ -17,7 +17,7 @@ import pytest
 from fixtures.kubernetes import api as apis
 from fixtures.kubernetes import kaito, manifests, names, recovery, settings, skyhook, ways, workload
 from fixtures.kubernetes.client import Cluster, Where, connect
-from fixtures.kubernetes.journal import Journal
+from fixtures.kubernetes.journal import NodeJournal
 from fixtures.kubernetes.settings import Shared
 from fixtures.kubernetes.watch import watch
 from fixtures.targets import _process
@@ -65,7 +65,9 @@ class Cells(test_job.Cells):
 
     def workspace(self, order: Order) -> Json:
         self.n += 1
-        chosen = settings.Settings(Where(), "", via="kaito", image=self.image, overlay=self.overlay)
+        chosen = settings.TargetConfig(
+            Where(), "", via="kaito", image=self.image, overlay=self.overlay
+        )
         return manifests.of_cell(
             chosen, self._spot(), order, self.n, "study/cell", Shared(network=False, ipc=False)
         )
@@ -249,7 +251,7 @@ def test_restore_takes_away_what_a_killed_run_left_though_kaito_is_gone(
     cells: Cells, controller: StandIn
 ) -> None:
     """The run that would have deleted the Workspace is dead, and so is its finalizer's owner."""
-    journal = Journal(cells.cluster, RUN_ID, cells.node)
+    journal = NodeJournal(cells.cluster, RUN_ID, cells.node)
     journal.open()
     body = cells.workspace(Order(load("idle"), 1, 0, 7))
     name = body["metadata"]["name"]

@@ -57,7 +57,7 @@ OVERLAY = Overlay(
 def job(over: Overlay = Overlay(), order: Order = ORDER, **options: Any) -> Json:  # noqa: B008
     shared = Shared(network=options.pop("host_network", False), ipc=False)
     spot, arms = SPOT._replace(journal=options.pop("journal", JOURNAL)), options.pop("arms", 1)
-    chosen = settings.Settings(Where(), "", image=IMAGE, overlay=over, **options)
+    chosen = settings.TargetConfig(Where(), "", image=IMAGE, overlay=over, **options)
     return manifests.workload_job(chosen, spot, order, 1, "train/cnn_train-stock-b0", shared, arms)
 
 
@@ -92,14 +92,16 @@ def test_the_api_server_takes_every_golden_manifest(
     case: str, kubeconfig: Path, namespace: str
 ) -> None:
     """It validates each field, unknown ones too, without creating anything."""
-    from fixtures.kubernetes.client import Request, connect, send
+    from fixtures.kubernetes.client import ApiRequest, connect, send
 
     [body] = yaml.safe_load_all((GOLDEN / f"{case}.yaml").read_text())
     body["metadata"]["namespace"] = namespace
     kind = {"Pod": apis.PODS, "Job": apis.JOBS}[body["kind"]]
     cluster = connect(Where(str(kubeconfig), None, namespace))
     query = {"dryRun": "All", "fieldValidation": "Strict"}
-    answer = send(cluster, Request("POST", kind.url(cluster), "create", kind.resource, query, body))
+    answer = send(
+        cluster, ApiRequest("POST", kind.url(cluster), "create", kind.resource, query, body)
+    )
     assert answer["metadata"]["name"] == body["metadata"]["name"]
     assert apis.get(cluster, kind, answer["metadata"]["name"]) is None
 
@@ -179,7 +181,7 @@ def test_a_variant_is_its_workload_with_its_parameters(monkeypatch: pytest.Monke
 
 
 def test_two_nodes_of_one_run_and_two_jobs_of_one_node_never_share_a_name() -> None:
-    chosen, shared = settings.Settings(Where(), ""), Shared(network=False, ipc=False)
+    chosen, shared = settings.TargetConfig(Where(), ""), Shared(network=False, ipc=False)
     made = {
         manifests.workload_job(chosen, SPOT._replace(node=node), ORDER, n, "x", shared)["metadata"][
             "name"

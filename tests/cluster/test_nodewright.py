@@ -17,11 +17,11 @@ import yaml
 from fixtures.kernel.machine import Restored
 from fixtures.kubernetes import agent, api, names, recovery, skyhook
 from fixtures.kubernetes.client import Cluster, Where
-from fixtures.kubernetes.journal import Journal
+from fixtures.kubernetes.journal import NodeJournal
 from fixtures.kubernetes.node import candidates
-from fixtures.kubernetes.settings import Settings
+from fixtures.kubernetes.settings import TargetConfig
 from fixtures.kubernetes.target import Kubernetes
-from fixtures.terms import Cell, TweakRefused, TweakSet
+from fixtures.terms import CellSpec, TweakRefused, TweakSet
 from fixtures.tweaks.manifest import parse
 from tests.cluster import simulated_agents
 from tests.cluster.operators import machines
@@ -96,7 +96,7 @@ def target(
     assert operator.running
     where = Where(kubeconfig=str(kubeconfig), namespace=cluster.namespace)
     made = Kubernetes(
-        Settings(where, nodes=f"kubernetes.io/hostname={machine.node}", patience_s=PATIENCE_S)
+        TargetConfig(where, nodes=f"kubernetes.io/hostname={machine.node}", patience_s=PATIENCE_S)
     )
     asked = tweakset()
     made.open(uuid.uuid4().hex[:12], [cell_of(asked)], {asked.name: asked})
@@ -104,8 +104,8 @@ def target(
     made.close()
 
 
-def cell_of(asked: TweakSet) -> Cell:
-    return Cell(study="s", workload="idle", tweakset=asked.name, block=1, order=1, seed=1)
+def cell_of(asked: TweakSet) -> CellSpec:
+    return CellSpec(study="s", workload="idle", tweakset=asked.name, block=1, order=1, seed=1)
 
 
 def apply(target: Kubernetes, asked: TweakSet) -> Any:
@@ -168,7 +168,7 @@ def test_restore_takes_away_a_skyhook_and_its_copy(
     before = files(machine.fake)
     name = names.tweak_of(RUN, machine.node, 1)
     machine.fake.machine().watch("left", [])
-    Journal(cluster, RUN, machine.node).open().begin(
+    NodeJournal(cluster, RUN, machine.node).open().begin(
         {"label": "left", "resources": [name], "boot": None}
     )
     (asked,) = yaml.safe_load_all(tweakset().text)
@@ -191,13 +191,13 @@ def test_restore_takes_away_a_skyhook_and_its_copy(
     assert machine.fake.get(SWAPPINESS) == "10"
     legacy = {f"skyhook.nvidia.com/status_{name}": "complete"}  # as copied from there, and kept
     api.patch(cluster, api.NODES, machine.node, {"metadata": {"annotations": legacy}})
-    chosen = Settings(Where(), nodes="", patience_s=PATIENCE_S)
+    chosen = TargetConfig(Where(), nodes="", patience_s=PATIENCE_S)
     ((node, result),) = recovery.finish_all(cluster, uuid.uuid4().hex[:12], chosen, print)
     assert node == machine.node
     assert isinstance(result, Restored), result
     assert result.back[SWAPPINESS] == ("10", "60")
     assert_untouched(cluster, machine, before)
-    assert Journal.unfinished(cluster) == []
+    assert NodeJournal.unfinished(cluster) == []
 
 
 def test_a_node_may_be_had_whose_marks_are_of_a_skyhook_that_was_renamed(

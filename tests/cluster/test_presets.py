@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from fixtures import record
 from fixtures.kubernetes.kaito import as_step, benchmark, declared, training
 from fixtures.targets.local import Local
-from fixtures.terms import Cell, WorkloadRun
+from fixtures.terms import CellSpec, WorkloadRun
 
 RESULT = "KAITO_BENCHMARK_RESULT"
 STAMP = "2026-01-01T00:00:00Z"
@@ -234,7 +234,9 @@ TUNING = {"tuning": {"preset": {"name": "phi-4"}}}
 
 def recorded(**told: Any) -> dict[str, Any]:
     found = record.opened(
-        Cell("study", "kaito-phi-4", "stock", 1, 1, 1), Local(Path()), "2026-01-01T00:00:00+00:00"
+        CellSpec("study", "kaito-phi-4", "stock", 1, 1, 1),
+        Local(Path()),
+        "2026-01-01T00:00:00+00:00",
     )
     record.steps(found, as_step(WorkloadRun((), {"kaito": told}, {}, 0)))
     return found

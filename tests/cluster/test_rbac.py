@@ -31,11 +31,11 @@ from fixtures.kubernetes.api import (
     list_,
     patch,
 )
-from fixtures.kubernetes.client import Cluster, Request, Where, connect, send
-from fixtures.kubernetes.journal import Journal
+from fixtures.kubernetes.client import ApiRequest, Cluster, Where, connect, send
+from fixtures.kubernetes.journal import NodeJournal
 from fixtures.kubernetes.lease import NodeLease
 from fixtures.kubernetes.node import candidates
-from fixtures.kubernetes.settings import Settings
+from fixtures.kubernetes.settings import TargetConfig
 from fixtures.terms import Refused
 from tests.cluster.line import altered
 
@@ -132,9 +132,9 @@ def somebody(
         create(admin, kind, one)
         stack.callback(delete, admin, kind, one["metadata"]["name"])
     url = KINDS["ServiceAccount"].url(admin, "deeptweak") + "/token"
-    token = send(admin, Request("POST", url, "create", "serviceaccounts/token", body={"spec": {}}))[
-        "status"
-    ]["token"]
+    token = send(
+        admin, ApiRequest("POST", url, "create", "serviceaccounts/token", body={"spec": {}})
+    )["status"]["token"]
     return altered(kubeconfig, target, user={"token": token})
 
 
@@ -184,7 +184,9 @@ def may(cluster: Cluster, verb: str, kind: Kind, subresource: str = "", **where:
         "spec": {"resourceAttributes": about | where},
     }
     path = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
-    answer = send(cluster, Request("POST", path, "create", "selfsubjectaccessreviews", body=body))
+    answer = send(
+        cluster, ApiRequest("POST", path, "create", "selfsubjectaccessreviews", body=body)
+    )
     return bool(answer["status"]["allowed"])
 
 
@@ -255,10 +257,10 @@ def test_a_run_asks_for_the_rights_of_its_parts_and_names_what_it_lacks(
 ) -> None:
     """Each alone: the first part suffices for `--apply=agent`; others are needed where used."""
     cluster = allowed(documents(*([part] if part else [])))
-    runs: dict[str | None, tuple[Settings, Kind | None]] = {
-        None: (Settings(Where(), ""), None),
-        "skyhook": (Settings(Where(), ""), SKYHOOKS),
-        "kaito": (Settings(Where(), "", via="kaito"), None),
+    runs: dict[str | None, tuple[TargetConfig, Kind | None]] = {
+        None: (TargetConfig(Where(), ""), None),
+        "skyhook": (TargetConfig(Where(), ""), SKYHOOKS),
+        "kaito": (TargetConfig(Where(), "", via="kaito"), None),
     }
     lacking = {
         "skyhook": "create skyhooks.skyhook.nvidia.com",
@@ -282,7 +284,7 @@ def test_placement_lease_journal_and_cleaning_need_no_more(
     assert (free, list(left_out)) == ([], [node])
     assert TWEAK in left_out[node]
     with NodeLease(cluster, RUN_ID, node):
-        journal = Journal(cluster, RUN_ID, node).open()
+        journal = NodeJournal(cluster, RUN_ID, node).open()
         journal.begin({"label": "x"})
         patch(cluster, NODES, node, {"metadata": {"annotations": {names.DRIFTED: "x"}}})
         skyhook.clean_node(cluster, node, [TWEAK])
@@ -349,7 +351,7 @@ def test_a_right_that_is_missing_is_named(
             "leases.coordination.k8s.io",
             lambda: NodeLease(cluster, RUN_ID, node).__enter__(),
         ),
-        ("create", "configmaps", lambda: Journal(cluster, RUN_ID, node).open()),
+        ("create", "configmaps", lambda: NodeJournal(cluster, RUN_ID, node).open()),
         ("create", "jobs.batch", lambda: create(cluster, JOBS, job)),
         ("get", "nodes", lambda: get(cluster, NODES, node)),
         ("delete", "pods", lambda: delete(cluster, PODS, "one")),

@@ -22,10 +22,10 @@ from fixtures.cells import STOCK
 from fixtures.kernel.machine import Restored
 from fixtures.kubernetes import agent, api, recovery, skyhook, ways
 from fixtures.kubernetes.client import Cluster, Where
-from fixtures.kubernetes.journal import Journal
-from fixtures.kubernetes.settings import Settings
+from fixtures.kubernetes.journal import NodeJournal
+from fixtures.kubernetes.settings import TargetConfig
 from fixtures.kubernetes.target import Kubernetes
-from fixtures.terms import Cell, Refused, TweakRefused, TweakSet
+from fixtures.terms import CellSpec, Refused, TweakRefused, TweakSet
 from fixtures.tweaks import resolve
 from tests.cluster import simulated_agents
 from tests.cluster.operators import machines
@@ -103,7 +103,7 @@ def target(
     assert operator.running
     where = Where(kubeconfig=str(kubeconfig), namespace=cluster.namespace)
     made = Kubernetes(
-        Settings(where, nodes=f"kubernetes.io/hostname={machine[0]}", patience_s=PATIENCE_S)
+        TargetConfig(where, nodes=f"kubernetes.io/hostname={machine[0]}", patience_s=PATIENCE_S)
     )
     made.open(uuid.uuid4().hex[:12], [cell_of(tweakset)], {tweakset.name: tweakset})
     yield made
@@ -118,7 +118,7 @@ def journals(monkeypatch: pytest.MonkeyPatch, cluster: Cluster) -> list[Json]:
 
     def look_first(at: Cluster, kind: api.Kind, body: Json) -> Json:
         if kind is api.SKYHOOKS:
-            (journal,) = Journal.unfinished(cluster)
+            (journal,) = NodeJournal.unfinished(cluster)
             found.append({"makes": body["metadata"]["name"], **(journal.cell or {})})
         return create(at, kind, body)
 
@@ -126,8 +126,8 @@ def journals(monkeypatch: pytest.MonkeyPatch, cluster: Cluster) -> list[Json]:
     return found
 
 
-def cell_of(tweakset: TweakSet) -> Cell:
-    return Cell(study="s", workload="idle", tweakset=tweakset.name, block=1, order=1, seed=1)
+def cell_of(tweakset: TweakSet) -> CellSpec:
+    return CellSpec(study="s", workload="idle", tweakset=tweakset.name, block=1, order=1, seed=1)
 
 
 def files(fake: FakeRoot) -> dict[str, str | None]:
@@ -183,7 +183,7 @@ def test_tokens_are_in_force_after_one_reboot_and_gone_after_another(
     assert len(set(boots)) == 3
     assert boots[-1] == of_node(cluster, node)["status"]["nodeInfo"]["bootID"]
     assert_untouched(cluster, node)
-    (journal,) = Journal.unfinished(cluster)
+    (journal,) = NodeJournal.unfinished(cluster)
     assert journal.cell is None
     assert target.compare()[1] == {}
     there, back = journals
@@ -266,16 +266,19 @@ def test_a_command_line_that_stays_changed_ends_the_run_until_a_restore(
     with pytest.raises(Refused, match=r"could not be restored: .* but /proc/cmdline is"):
         apply_stock(target)
     target.close()
-    (journal,) = Journal.unfinished(cluster)
+    (journal,) = NodeJournal.unfinished(cluster)
     assert journal.cell is not None
     fake.put("/etc/default/grub.d/50-somebody.cfg", None)
     ((name, result),) = recovery.finish_all(
-        cluster, uuid.uuid4().hex[:12], Settings(Where(), nodes="", patience_s=PATIENCE_S), print
+        cluster,
+        uuid.uuid4().hex[:12],
+        TargetConfig(Where(), nodes="", patience_s=PATIENCE_S),
+        print,
     )
     assert name == node
     assert isinstance(result, Restored), result
     assert files(fake) == before
-    assert Journal.unfinished(cluster) == []
+    assert NodeJournal.unfinished(cluster) == []
     assert_untouched(cluster, node)
 
 
@@ -293,7 +296,9 @@ def test_an_operator_that_dies_in_the_reboot_is_told_and_restore_finishes_when_b
     node, fake = machine
     before = files(fake)
     where = Where(kubeconfig=str(kubeconfig), namespace=cluster.namespace)
-    target = Kubernetes(Settings(where, nodes=f"kubernetes.io/hostname={node}", patience_s=15.0))
+    target = Kubernetes(
+        TargetConfig(where, nodes=f"kubernetes.io/hostname={node}", patience_s=15.0)
+    )
     target.open(uuid.uuid4().hex[:12], [cell_of(tweakset)], {tweakset.name: tweakset})
     plan = target.plan(tweakset)
     with ThreadPoolExecutor(1) as beside:
@@ -306,17 +311,20 @@ def test_an_operator_that_dies_in_the_reboot_is_told_and_restore_finishes_when_b
         ):
             applied.result()
     target.close()
-    (journal,) = Journal.unfinished(cluster)
+    (journal,) = NodeJournal.unfinished(cluster)
     assert journal.cell is not None
     is_back(cluster, machine)
     operator.restart()
     ((name, result),) = recovery.finish_all(
-        cluster, uuid.uuid4().hex[:12], Settings(Where(), nodes="", patience_s=PATIENCE_S), print
+        cluster,
+        uuid.uuid4().hex[:12],
+        TargetConfig(Where(), nodes="", patience_s=PATIENCE_S),
+        print,
     )
     assert name == node
     assert isinstance(result, Restored), result
     assert files(fake) == before
-    assert Journal.unfinished(cluster) == []
+    assert NodeJournal.unfinished(cluster) == []
     assert_untouched(cluster, node)
 
 
@@ -349,11 +357,14 @@ def test_without_the_operator_a_restore_says_that_the_way_back_is_missing(
         "image": "registry.invalid/shellscript",
         "configured": True,
     }
-    journal = Journal(cluster, "0123456789ab", node).open()
+    journal = NodeJournal(cluster, "0123456789ab", node).open()
     journal.begin({"label": "isolated", "resources": ["dt-0123456789ab-1"], "boot": boot})
     monkeypatch.setattr(skyhook, "served", lambda _: ())
     ((name, result),) = recovery.finish_all(
-        cluster, uuid.uuid4().hex[:12], Settings(Where(), nodes="", patience_s=PATIENCE_S), print
+        cluster,
+        uuid.uuid4().hex[:12],
+        TargetConfig(Where(), nodes="", patience_s=PATIENCE_S),
+        print,
     )
     assert name == node
     assert isinstance(result, Refused)
@@ -361,7 +372,7 @@ def test_without_the_operator_a_restore_says_that_the_way_back_is_missing(
         "'isolated', which only a reboot by the operator can undo, but this cluster no longer has "
         "one" in str(result)
     )
-    assert [one.name for one in Journal.unfinished(cluster)] == [journal.name]
+    assert [one.name for one in NodeJournal.unfinished(cluster)] == [journal.name]
 
 
 # -- a run that is killed
@@ -381,7 +392,7 @@ def ready(cluster: Cluster, node: str) -> bool:
 def resources(cluster: Cluster) -> list[str]:
     return [
         name
-        for journal in Journal.unfinished(cluster)
+        for journal in NodeJournal.unfinished(cluster)
         for name in (journal.cell or {}).get("resources", ())
     ]
 
@@ -433,7 +444,7 @@ def test_restore_finishes_what_a_killed_run_began(
     done = place.call(sys.executable, "-m", "tests.cluster.simulated_agents", "restore", *where)
     assert done.code == 0, done.out
     assert files(fake) == before
-    assert Journal.unfinished(cluster) == []
+    assert NodeJournal.unfinished(cluster) == []
     assert api.list_(cluster, api.LEASES)[0] == []
     assert api.list_(cluster, api.PODS)[0] == []
     assert_untouched(cluster, node)

@@ -21,7 +21,7 @@ import yaml
 from fixtures.kubernetes import client
 from fixtures.kubernetes.api import CONFIGMAPS, ApiError, create, get
 from fixtures.kubernetes.client import Cluster, Where, connect
-from fixtures.kubernetes.watch import Stream, Watch, logs
+from fixtures.kubernetes.watch import LineStream, Watch, logs
 
 FORBIDDEN = {
     "kind": "Status",
@@ -112,7 +112,9 @@ def test_a_server_that_is_not_ready_is_asked_again(cluster: Cluster, server: Ser
         lambda: next(iter(Watch(cluster, CONFIGMAPS)))[1],
     ]
     for number, request in enumerate(requests):
-        client.unreachable(cluster, client.Request("GET", "/", "get", "x"), OSError("it restarts"))
+        client.unreachable(
+            cluster, client.ApiRequest("GET", "/", "get", "x"), OSError("it restarts")
+        )
         server.refusals, server.ready_after = server.asked + 3, server.ready_asked + 2
         found = request()
         assert found is not None
@@ -156,7 +158,7 @@ class Response:
     connection = None
 
     def __init__(self) -> None:
-        self.stream_of: Stream | None = None
+        self.stream_of: LineStream | None = None
 
     def stream(self, _: int) -> Iterator[bytes]:
         yield b'{"type": "ADDED"}\n'

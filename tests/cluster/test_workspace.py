@@ -34,7 +34,7 @@ TUNES = SERVES.replace("inference:", "tuning:").replace("}\n", "}\n", 1) + "  me
 
 
 def a_job() -> dict[str, Any]:
-    chosen = settings.Settings(Where(), "", image="bench:1", gpus=1)
+    chosen = settings.TargetConfig(Where(), "", image="bench:1", gpus=1)
     return manifests.workload_job(
         chosen,
         SPOT,

@@ -45,7 +45,7 @@ def python_alone(*words: str, folder: Path) -> subprocess.CompletedProcess[str]:
 
 def test_the_workload_runs_where_nothing_of_the_harness_is(code: Path, tmp_path: Path) -> None:
     path = tmp_path / "command.json"
-    command = spec.Spec("true", ("true",), ".", {}, spec.RUNS, None, STEPS, 1, image="x")
+    command = spec.Command("true", ("true",), ".", {}, spec.RUNS, None, STEPS, 1, image="x")
     path.write_text(command.text())
     ordered = (
         f"--params={json.dumps({'run': f'true-{command.identity()}'})}",

@@ -8,7 +8,7 @@ import pytest
 
 from fixtures.studies.command.figures import figure, labels
 from fixtures.studies.command.formats import FIGURES, FORMATS, ROWS, Format
-from fixtures.studies.command.reading import Lines, Reader, compiled, matches, series_of, value
+from fixtures.studies.command.reading import Lines, StepReader, compiled, matches, series_of, value
 from fixtures.terms import Refused
 
 TQDM = FORMATS["tqdm"].pattern
@@ -25,7 +25,7 @@ def stamped(*chunks: tuple[float, bytes]) -> list[tuple[float, str]]:
 
 
 def walls(pattern: str, *lines: tuple[float, str], **how: object) -> list[float]:
-    reader = Reader(compiled(pattern), **how)  # type: ignore[arg-type]  # as the test names them
+    reader = StepReader(compiled(pattern), **how)  # type: ignore[arg-type]  # as tests name them
     return [step.wall_s for at_s, line in lines for step in reader.steps(at_s, line)]
 
 
@@ -228,7 +228,7 @@ def test_the_step_under_way_while_a_command_stood_still_does_not_count() -> None
         (r"took ([\d.]+)", ("took 0.1", "took 9.5", "took 0.2")),
         (TQDM, (bar(1), bar(2), bar(3))),
     ):
-        reader = Reader(compiled(pattern))
+        reader = StepReader(compiled(pattern))
         list(reader.steps(1.0, lines[0]))
         reader.interrupt()
         assert not list(reader.steps(20.0, lines[1]))
@@ -236,7 +236,7 @@ def test_the_step_under_way_while_a_command_stood_still_does_not_count() -> None
 
 
 def test_a_rate_keeps_our_clock_beside_it() -> None:
-    reader = Reader(compiled(r"(?P<rate>[\d.]+) tok/s"))
+    reader = StepReader(compiled(r"(?P<rate>[\d.]+) tok/s"))
     steps = [step for at_s in (1.0, 3.0) for step in reader.steps(at_s, "12000 tok/s")]
     assert [(step.wall_s, step.rate_per_s) for step in steps] == [(2.0, 12000)]
 

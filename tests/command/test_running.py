@@ -14,19 +14,19 @@ import pytest
 from fixtures.kernel import cgroups
 from fixtures.process.proc import disband
 from fixtures.studies.command import spec as command
-from fixtures.studies.command.running import Running, Steps, watched, whole
+from fixtures.studies.command.running import CommandSteps, Running, watched, whole
 from fixtures.terms import Refused
 from tests.waiting import doomed, state, until
 
-HERE = command.Spec("c", ("true",), "/", {}, command.RUNS, None, 3, 1, timeout_s=20.0)
+HERE = command.Command("c", ("true",), "/", {}, command.RUNS, None, 3, 1, timeout_s=20.0)
 
 
-def sh(script: str, **how: Any) -> command.Spec:
+def sh(script: str, **how: Any) -> command.Command:
     """A command of the shell."""
     return replace(HERE, program=("sh", "-c", script), **how)
 
 
-def python(script: str, **how: Any) -> command.Spec:
+def python(script: str, **how: Any) -> command.Command:
     return replace(HERE, program=(sys.executable, "-c", script), **how)
 
 
@@ -97,7 +97,7 @@ def test_beside_a_rate_stands_the_time_of_our_clock(tmp_path: Path) -> None:
     ],
 )
 def test_a_run_that_is_worth_nothing_says_why(
-    wanted: command.Spec, why: str, tmp_path: Path
+    wanted: command.Command, why: str, tmp_path: Path
 ) -> None:
     with pytest.raises(Refused, match=why):
         whole(wanted, tmp_path)
@@ -219,7 +219,7 @@ def test_steps_are_the_seconds_of_its_lines(tmp_path: Path) -> None:
     with Running(
         python(script, kind=command.LINES, pattern=r"took ([\d.]+) s"), os.environ, tmp_path
     ) as running:
-        steps = Steps(running._spec, running)
+        steps = CommandSteps(running._spec, running)
         assert [steps.next()[0].wall_s for _ in range(5)] == pytest.approx(
             [0.1, 0.2, 0.3, 0.4, 0.5]
         )
@@ -237,7 +237,7 @@ def test_steps_are_told_by_calls_with_their_samples(tmp_path: Path) -> None:
     with Running(
         python(script, kind=command.CALLS), {**os.environ, "PYTHONPATH": ""}, tmp_path
     ) as running:
-        steps = Steps(running._spec, running)
+        steps = CommandSteps(running._spec, running)
         found = [steps.next() for _ in range(3)]
         assert [samples for _, samples in found] == [8, 8, 8]
         assert all(0.05 <= step.wall_s < 2 for step, _ in found)
@@ -253,7 +253,7 @@ def test_another_rank_tells_nothing(tmp_path: Path) -> None:
         ) as running,
         pytest.raises(Refused, match="The command ended"),
     ):
-        Steps(running._spec, running).next()
+        CommandSteps(running._spec, running).next()
 
 
 CALLS = "import time; from deeptweak.steps import step\nwhile True: time.sleep(0.02); step()"
@@ -272,11 +272,11 @@ STOOD_S = 1.0  # fifty times what a step takes
     ],
 )
 def test_no_step_holds_time_in_which_its_command_stood_still(
-    wanted: command.Spec, tmp_path: Path
+    wanted: command.Command, tmp_path: Path
 ) -> None:
     """Not even the one that was under way, whoever times it."""
     with Running(wanted, os.environ, tmp_path) as running:
-        steps = Steps(wanted, running)
+        steps = CommandSteps(wanted, running)
         steps.next()
         steps.pause()
         until(lambda: state(running.process.pid) == "T", "it goes on")
@@ -288,7 +288,7 @@ def test_no_step_holds_time_in_which_its_command_stood_still(
 def test_lines_that_were_kept_back_tell_no_steps(tmp_path: Path) -> None:
     wanted = python("print('step\\n' * 200)", kind=command.LINES, pattern="^step")
     with Running(wanted, os.environ, tmp_path) as running:
-        steps = Steps(wanted, running)
+        steps = CommandSteps(wanted, running)
         with pytest.raises(Refused, match=r"200 of its lines came at once"):
             steps.next()
 
@@ -304,4 +304,4 @@ def test_one_that_says_nothing_of_steps_is_given_up(tmp_path: Path) -> None:
         Running(wanted, os.environ, tmp_path) as running,
         pytest.raises(Refused, match=r"No step in 0.2 s.*hello"),
     ):
-        Steps(wanted, running).next()
+        CommandSteps(wanted, running).next()

@@ -10,7 +10,7 @@ import pytest
 from fixtures.studies.command import spec
 from fixtures.terms import BadInput
 
-SLEEP = spec.Spec("sleep-0.1", ("sleep", "0.1"), "/", {}, spec.RUNS, None, 3, 1)
+SLEEP = spec.Command("sleep-0.1", ("sleep", "0.1"), "/", {}, spec.RUNS, None, 3, 1)
 
 
 def test_a_command_is_kept_and_read_again(tmp_path: Path) -> None:

@@ -12,13 +12,13 @@ import pytest
 from fixtures.studies.command import bars, choosing, judging, trial
 from fixtures.studies.command import spec as command
 from fixtures.studies.command.bars import Trial
-from fixtures.studies.command.figures import Figure, figure
+from fixtures.studies.command.figures import RunFigure, figure
 from fixtures.studies.command.formats import FIGURES, STEPS, Format
 from fixtures.studies.command.reading import Value, compiled
 from fixtures.terms import Refused
 
 ASKED = argparse.Namespace(steps=None, warmup=None, runs=False, budget=None)
-HERE = command.Spec("c", ("true",), "/", {}, command.RUNS, None, 3, 1, timeout_s=60.0)
+HERE = command.Command("c", ("true",), "/", {}, command.RUNS, None, 3, 1, timeout_s=60.0)
 
 
 def printed(
@@ -40,7 +40,7 @@ def bar(name: str, total: int, seconds: float, begin_s: float = 0.0) -> list[tup
     return [(begin_s + at_s, text) for at_s, text in every(seconds, line, total + 1)]
 
 
-def tried(script: str, **how: object) -> tuple[command.Spec, str]:
+def tried(script: str, **how: object) -> tuple[command.Command, str]:
     """Return the outcome of a trial of a Python script."""
     of_spec: dict[str, Any] = {name: how.pop(name) for name in ("kind", "pattern") if name in how}
     spec = replace(HERE, program=(sys.executable, "-c", script), **of_spec)
@@ -123,7 +123,7 @@ def test_told_times_that_are_a_part_of_what_passed_are_called_so(
 
 @pytest.mark.parametrize(("figure_s", "is_noted"), [(0.0009, True), (0.5, False)])
 def test_a_told_time_that_is_next_to_nothing_is_noted(figure_s: float, *, is_noted: bool) -> None:
-    observed = Figure(Value("time", figure_s, 0.0), "events 911")
+    observed = RunFigure(Value("time", figure_s, 0.0), "events 911")
     assert (judging.tiny_figure(observed, 2.0, "events ([0-9]+)") is not None) == is_noted
 
 

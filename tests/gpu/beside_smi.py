@@ -23,7 +23,7 @@ from typing import Any
 
 from fixtures.studies.gpu import device
 from fixtures.telemetry import nvml
-from fixtures.telemetry.gpu_sources import Gpu
+from fixtures.telemetry.gpu_sources import GpuSensors
 from fixtures.terms import Refused
 
 # nvidia-smi's field -> the telemetry's column, and how far the two may be apart where the value
@@ -60,7 +60,7 @@ def load_of_gpu(seed: int = 1) -> Iterator[Load]:
 
     def work() -> None:
         try:
-            with device.Gpu() as gpu:
+            with device.CudaGpu() as gpu:
                 grid = gpu.grid(8 * gpu.sms, 256)
                 grid.check()
                 times, kernel_s = device.long_enough(grid.run, KERNEL_S)
@@ -140,7 +140,7 @@ def energy(ours: Sequence[Row]) -> dict[str, float | None]:
 def watched(over: threading.Event, rows: list[Row]) -> None:
     """Read as the telemetry does, twenty times per second, plus the instantaneous power."""
     library = nvml.library()
-    sensors, gpu = Gpu(library, 0), nvml.Gpu(library, 0)
+    sensors, gpu = GpuSensors(library, 0), nvml.Gpu(library, 0)
     while not over.wait(0.05):
         at_s, values = time.time(), sensors.sample()
         row: Row = {"at_s": at_s}

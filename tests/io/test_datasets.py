@@ -22,8 +22,8 @@ from hypothesis import strategies as st
 from fixtures.studies.io import dataset, formats
 from fixtures.studies.io.dataset import (
     MANIFEST,
-    Manifest,
-    Spec,
+    DataManifest,
+    DataSpec,
     check,
     contents,
     dimensions,
@@ -35,14 +35,14 @@ from fixtures.terms import Refused
 from tests.waiting import until
 
 SPECS = st.builds(
-    Spec,
+    DataSpec,
     st.sampled_from(formats.names()),
     st.integers(1, 12),
     st.integers(1, 2000),
     st.floats(1, 1e12).map(lambda value: round(value, 3)),
     st.just(0.0) | st.floats(0.001, 1e12),
 )
-SMALL = Spec("indexed_binary", 3, 4, 900.0, 200.0)
+SMALL = DataSpec("indexed_binary", 3, 4, 900.0, 200.0)
 
 
 @pytest.fixture
@@ -53,7 +53,7 @@ def made(tmp_path: Path) -> Path:
 
 @given(SPECS, SPECS)
 def test_a_folder_name_is_readable_its_own_and_known_as_unfinished_while_it_is(
-    spec: Spec, other: Spec
+    spec: DataSpec, other: DataSpec
 ) -> None:
     assert (spec.folder_name == other.folder_name) == (spec == other)
     assert re.fullmatch(
@@ -64,10 +64,10 @@ def test_a_folder_name_is_readable_its_own_and_known_as_unfinished_while_it_is(
 
 @given(SPECS, st.data())
 def test_a_manifest_comes_back_as_it_was_written(
-    tmp_path_factory: pytest.TempPathFactory, spec: Spec, data: st.DataObject
+    tmp_path_factory: pytest.TempPathFactory, spec: DataSpec, data: st.DataObject
 ) -> None:
     folder = tmp_path_factory.mktemp("set")
-    manifest = Manifest(
+    manifest = DataManifest(
         folder, spec, {name: data.draw(st.integers(0, 2**50)) for name in spec.all_names()}
     )
     (folder / MANIFEST).write_text(manifest.dump(), encoding="utf-8")
@@ -79,7 +79,7 @@ def test_what_a_saved_run_says_of_a_data_set(made: Path) -> None:
     assert [path.relative_to(made) for path in manifest.files] == [
         Path(f"train/img_{n}_of_3.indexed_binary") for n in range(3)
     ]
-    assert Spec("npz", 168, 1, 1.0).names()[7] == "train/img_007_of_168.npz"
+    assert DataSpec("npz", 168, 1, 1.0).names()[7] == "train/img_007_of_168.npz"
     assert manifest.facts == {
         "folder": made.name,
         "format": "indexed_binary",
@@ -139,7 +139,7 @@ def test_what_is_wrong_with_a_data_set_is_named(damage: str, made: Path) -> None
 
 def test_a_data_set_of_other_parameters_is_refused(made: Path) -> None:
     with pytest.raises(Refused, match=r"holds a data set other than indexed_binary-3x4-901-200-"):
-        check(made, Spec("indexed_binary", 3, 4, 901.0, 200.0))
+        check(made, DataSpec("indexed_binary", 3, 4, 901.0, 200.0))
 
 
 @given(
@@ -181,7 +181,7 @@ def test_a_manifest_with_one_field_of_another_kind_is_refused(
     tmp_path_factory: pytest.TempPathFactory, field: str, value: object
 ) -> None:
     folder = tmp_path_factory.mktemp("set")
-    manifest = Manifest(folder, SMALL, dict.fromkeys(SMALL.all_names(), 5))
+    manifest = DataManifest(folder, SMALL, dict.fromkeys(SMALL.all_names(), 5))
     said = json.loads(manifest.dump()) | {field: value}
     (folder / MANIFEST).write_text(json.dumps(said))
     try:
@@ -210,7 +210,7 @@ def test_the_first_image_of_unet3d_by_hand() -> None:
     Seed 10 draws 1.3315865, then 0.71527897: 12107 + 2822.21 x 1.3315865 = 15865.02, and 12107 +
     2822.21 x 0.71527897 = 14125.67.
     """
-    assert dimensions(Spec("npz", 168, 1, 146600628, 68341808))[0].tolist() == [15865, 14125]
+    assert dimensions(DataSpec("npz", 168, 1, 146600628, 68341808))[0].tolist() == [15865, 14125]
 
 
 @pytest.mark.parametrize(("number", "expected"), list(enumerate(BY_DLIO)))
@@ -219,7 +219,9 @@ def test_dimensions_and_file_sizes_are_those_that_dlio_itself_wrote(
 ) -> None:
     shape, size = expected
     path = tmp_path / "one.npz"
-    formats.load("npz").write(path, list(contents(Spec("npz", 5, 1, 1_000_000, 300_000)))[number])
+    formats.load("npz").write(
+        path, list(contents(DataSpec("npz", 5, 1, 1_000_000, 300_000)))[number]
+    )
     assert np.load(path)["x"].shape == shape
     assert path.stat().st_size == size
 
@@ -233,14 +235,14 @@ def test_dimensions_are_drawn_by_the_statements_of_dlio(
     drawn = np.random.normal(  # noqa: NPY002
         int(np.sqrt(length)), stdev / 2.0 / np.sqrt(length), 2 * files
     )
-    assert dimensions(Spec("raw", files, 1, length, stdev)).ravel().tolist() == [
+    assert dimensions(DataSpec("raw", files, 1, length, stdev)).ravel().tolist() == [
         max(int(d), 1) for d in drawn
     ]
 
 
 def test_without_a_spread_all_files_have_the_same_length() -> None:
     """resnet50: floor(sqrt(114660.07)) = 338, so a nominal 114660-byte sample has 338² = 114244."""
-    assert {sample.each_bytes for sample in contents(Spec("tfrecord", 3, 1251, 114660.07))} == {
+    assert {sample.each_bytes for sample in contents(DataSpec("tfrecord", 3, 1251, 114660.07))} == {
         114244
     }
 
@@ -249,13 +251,13 @@ def test_drawing_leaves_the_generator_of_everybody_alone() -> None:
     np.random.seed(1)  # noqa: NPY002 -- it is what must not move
     expected = np.random.random()  # noqa: NPY002
     np.random.seed(1)  # noqa: NPY002
-    dimensions(Spec("raw", 3, 1, 1e6, 3e5))
+    dimensions(DataSpec("raw", 3, 1, 1e6, 3e5))
     assert np.random.random() == expected  # noqa: NPY002
 
 
 HOUSE = Path(__file__).parents[2]
 SETS = [
-    Spec(name, 4, 1, 5000.0, 900.0)
+    DataSpec(name, 4, 1, 5000.0, 900.0)
     for name in formats.names()
     if not formats.load(name).unavailable_reason()
 ]
@@ -291,7 +293,7 @@ def test_a_data_set_that_is_there_is_verified_and_left_alone(tmp_path: Path) -> 
 
 
 def test_samples_of_each_file_differ_and_a_file_is_the_same_every_time(tmp_path: Path) -> None:
-    spec = Spec("raw", 3, 2, 5000.0)
+    spec = DataSpec("raw", 3, 2, 5000.0)
     twice = [ensure([spec], tmp_path / turn, silent)[spec].files for turn in ("one", "two")]
     content = [[path.read_bytes() for path in files] for files in twice]
     assert content[0] == content[1]
@@ -305,7 +307,7 @@ def test_room_is_reckoned_for_all_data_sets_before_the_first_byte(
     monkeypatch.setattr(
         os, "statvfs", lambda _: os.statvfs_result((4096, 4096, 9999, 490, 490, 100, 3, 3, 0, 255))
     )
-    two = [Spec("raw", 1, 1, 1e6), Spec("indexed_binary", 1, 1, 1e6)]
+    two = [DataSpec("raw", 1, 1, 1e6), DataSpec("indexed_binary", 1, 1, 1e6)]
     with pytest.raises(
         Refused,
         match=r"2 data sets need 2\.02 MB, but only 2\.01 MB are free; nothing was written\. Free "
@@ -317,13 +319,16 @@ def test_room_is_reckoned_for_all_data_sets_before_the_first_byte(
 
 
 def test_the_estimate_is_the_size_of_raw_files() -> None:
-    spec = Spec("raw", 1200, 3, 1e6, 470_000.0)
+    spec = DataSpec("raw", 1200, 3, 1e6, 470_000.0)
     assert estimate_bytes([spec]) == sum(samples.total_bytes for samples in contents(spec))
 
 
 def test_what_is_missing_is_said_with_its_size_and_the_room_there_is(tmp_path: Path) -> None:
     """2 x 100 x 100 bytes; a folder that is not there yet is on the file system of its parent."""
-    root, (one, two) = tmp_path / "not" / "yet", (Spec("raw", 2, 1, 1e4), Spec("raw", 3, 1, 1e4))
+    root, (one, two) = (
+        tmp_path / "not" / "yet",
+        (DataSpec("raw", 2, 1, 1e4), DataSpec("raw", 3, 1, 1e4)),
+    )
     lines = list(dataset.outlook([one, two, one], root))
     assert lines[:2] == [
         f"Data set {one.folder_name}: 0.02 MB, not generated yet",
@@ -342,7 +347,7 @@ def test_what_is_missing_is_said_with_its_size_and_the_room_there_is(tmp_path: P
 
 
 def test_too_little_room_is_said_beforehand(tmp_path: Path) -> None:
-    huge = [Spec("raw", 10, 1, 1e14), SETS[0]]
+    huge = [DataSpec("raw", 10, 1, 1e14), SETS[0]]
     *_, last = dataset.outlook(huge, tmp_path)
     says = r"2 data sets need 1000000\.\d\d GB, but only \d+\.\d\d GB are free"
     assert re.match(f"Not enough space: .* {says}", last)
@@ -374,7 +379,7 @@ def test_a_disk_that_fills_up_in_the_middle_is_left_as_it_was(
             Refused,
             match=r"img_\d_of_9.*: No space left on device; the partial data set was removed",
         ) as refused:
-            ensure([Spec(name, 9, 1, 500_000.0)], root, silent)
+            ensure([DataSpec(name, 9, 1, 500_000.0)], root, silent)
         assert "\n" not in str(refused.value)
         assert sets_in(root) == []
 
@@ -390,7 +395,7 @@ def test_a_folder_that_cannot_be_is_named(tmp_path: Path) -> None:
 def test_a_missing_library_is_said_before_anything_is_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(formats.Format, "unavailable_reason", lambda _form: "no h5py")
+    monkeypatch.setattr(formats.FileFormat, "unavailable_reason", lambda _form: "no h5py")
     with pytest.raises(Refused, match="no h5py"):
         ensure(SETS, tmp_path, silent)
     assert list(tmp_path.iterdir()) == []
@@ -407,8 +412,10 @@ def test_a_foreign_folder_in_the_place_of_a_data_set_is_not_touched(tmp_path: Pa
 
 def generating(root: Path) -> subprocess.Popen[str]:
     """A process that makes more files than it can write in a minute, caught when it has begun."""
-    ensuring = "from pathlib import Path; from fixtures.studies.io.dataset import Spec, ensure; "
-    ensuring += f"ensure([Spec('raw', 20000, 1, 100.0)], Path({str(root)!r}), print)"
+    ensuring = (
+        "from pathlib import Path; from fixtures.studies.io.dataset import DataSpec, ensure; "
+    )
+    ensuring += f"ensure([DataSpec('raw', 20000, 1, 100.0)], Path({str(root)!r}), print)"
     process = subprocess.Popen(
         [sys.executable, "-c", ensuring], cwd=HOUSE, text=True, stdout=-1, stderr=-1
     )
@@ -441,7 +448,7 @@ def test_progress_is_said_while_files_are_written(
     monkeypatch.setattr(dataset, "_REPORT_EVERY_S", 0.0)
     # Else all of it may be written before the first look.
     monkeypatch.setattr(dataset, "sync", lambda _: time.sleep(0.02))
-    spec, said = Spec("raw", 3, 1, 10000.0), list[str]()
+    spec, said = DataSpec("raw", 3, 1, 10000.0), list[str]()
     ensure([spec], tmp_path, said.append)
     assert sum(samples.total_bytes for samples in contents(spec)) == 30000
     progress = [

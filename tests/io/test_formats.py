@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fixtures.studies.io import formats
-from fixtures.studies.io.dataset import Spec, estimate_bytes
+from fixtures.studies.io.dataset import DataSpec, estimate_bytes
 from fixtures.studies.io.formats import Samples
 from fixtures.terms import Refused
 
@@ -86,7 +86,7 @@ def test_a_file_is_hardly_smaller_than_its_estimate(
     samples = of(name, side, side, count)
     written(name, tmp_path, samples)
     taken = sum(file.stat().st_size for file in tmp_path.rglob("*") if file.is_file())
-    said = estimate_bytes([Spec(name, 1, samples.count, float(side**2))])
+    said = estimate_bytes([DataSpec(name, 1, samples.count, float(side**2))])
     assert samples.total_bytes <= taken <= said <= 1.02 * taken + 136 * samples.count + 8192
 
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from fixtures.studies.io import job, parameters
 from fixtures.studies.io.job import Sharding
-from fixtures.studies.io.torch_engine import Checkpoint
+from fixtures.studies.io.torch_engine import CheckpointFile
 from fixtures.terms import BadInput, Refused
 
 
@@ -178,7 +178,7 @@ def test_a_checkpoint_takes_the_place_of_the_last(
         fsync(descriptor)
 
     monkeypatch.setattr(os, "fsync", noted)
-    checkpoint = Checkpoint(tmp_path, size, seed=1)
+    checkpoint = CheckpointFile(tmp_path, size, seed=1)
     for epoch in (1, 2):
         told = checkpoint.save(epoch, 7)
         (file,) = tmp_path.iterdir()
@@ -200,5 +200,5 @@ def test_too_small_a_disk_is_told_before_anything_is_written(
     with pytest.raises(
         Refused, match=r"two checkpoints take 0.002 GB, but only 0.002 GB are free in "
     ):
-        Checkpoint(tmp_path, 1_000_000, seed=1)
+        CheckpointFile(tmp_path, 1_000_000, seed=1)
     assert list(tmp_path.iterdir()) == []

@@ -24,7 +24,7 @@ SIDE, FILES, EACH = 30, 6, 2
 
 def reading(
     folder: Path, name: str, *, sample_bytes: int, threads: int, batch: int = 3
-) -> tuple[loader.Reading, NDArray[np.uint8]]:
+) -> tuple[loader.ReadConfig, NDArray[np.uint8]]:
     """Six files of two samples of 900 bytes.
 
     Returns: how they are read, and what is in them, shape (12, 900).
@@ -43,7 +43,7 @@ def reading(
         handle = there.open_file(file, each)
         held += [np.array(there.read(handle, index, 100)).reshape(-1) for index in range(each)]
         there.close(handle)
-    return loader.Reading(
+    return loader.ReadConfig(
         there, files, each, batch, sample_bytes, 100, threads, 2 if threads else 0
     ), np.stack(held)
 

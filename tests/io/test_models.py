@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fixtures.studies.io import models
-from fixtures.studies.io.dataset import Spec, estimate_bytes
+from fixtures.studies.io.dataset import DataSpec, estimate_bytes
 from fixtures.studies.io.parameters import complete
 from fixtures.terms import BadInput
 
@@ -75,7 +75,7 @@ def test_every_job_is_known_by_dlios_name_and_the_model_alone_is_its_usual_accel
 @pytest.mark.parametrize("name", models.available())
 def test_as_scaled_by_default_a_job_fits_and_has_steps_enough(name: str) -> None:
     params = complete({"model": name})
-    assert estimate_bytes([Spec.of(params)]) <= 1e9
+    assert estimate_bytes([DataSpec.of(params)]) <= 1e9
     assert params["steps_per_epoch"] >= 40
     assert params["steps"] * params["computation_time"] <= 20
 

@@ -305,5 +305,5 @@ def test_a_name_keeps_what_makes_its_other_parameters_possible() -> None:
 def test_why_a_variant_cannot_run_here_is_its_formats_missing_library(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(formats.Format, "unavailable_reason", lambda form: f"no {form.name}")
+    monkeypatch.setattr(formats.FileFormat, "unavailable_reason", lambda form: f"no {form.name}")
     assert of(case("io_train", format="hdf5")).unavailable_reason() == "no hdf5"

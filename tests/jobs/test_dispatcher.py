@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from analysis.studies.jobs.queue_times import columns, little, most_held
-from analysis.studies.jobs.records import Job, Stream
+from analysis.studies.jobs.records import JobRun, Stream
 from fixtures.studies.jobs.dispatcher import Dispatcher, Rules
 from fixtures.studies.jobs.records import JobRecord, attempt_rows, job_row
 from fixtures.studies.jobs.terms import Event, Planned, Used
@@ -314,7 +314,9 @@ def test_littles_law_holds_on_every_stream_and_no_more_slots_are_held_than_there
         "s",
         "g",
         tuple(
-            Job(row["job"], row["submit_s"], row["admit_s"], row["start_s"], row["end_s"], "done")
+            JobRun(
+                row["job"], row["submit_s"], row["admit_s"], row["start_s"], row["end_s"], "done"
+            )
             for row in rows
         ),
         slots,

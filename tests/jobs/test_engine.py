@@ -17,7 +17,7 @@ import pytest
 from fixtures.kernel import cgroups
 from fixtures.studies.jobs import engines, forker
 from fixtures.studies.jobs.engines import EngineRequest, unavailable_reason
-from fixtures.studies.jobs.engines.pool import Pool
+from fixtures.studies.jobs.engines.pool import ProcessPool
 from fixtures.studies.jobs.kinds import complete
 from fixtures.studies.jobs.terms import Event, JobClass, Planned
 from fixtures.terms import BadInput, Refused
@@ -30,7 +30,7 @@ PLAIN = a_class()
 HELD = {
     name: place
     for name in ("cpu", "memory")
-    if isinstance(place := cgroups.place(controller=name), cgroups.Place)
+    if isinstance(place := cgroups.place(controller=name), cgroups.CgroupRoot)
 }
 
 
@@ -41,8 +41,8 @@ def opened(
     slots: int = 2,
     nodes: int = 2,
     checkpoint_s: float = 0.0,
-) -> Iterator[Pool]:
-    with Pool.opened(EngineRequest(slots, nodes, (class_,), folder, checkpoint_s)) as engine:
+) -> Iterator[ProcessPool]:
+    with ProcessPool.opened(EngineRequest(slots, nodes, (class_,), folder, checkpoint_s)) as engine:
         yield engine
 
 
@@ -51,7 +51,7 @@ def a_job(number: int, work: float = 0.01, class_: JobClass = PLAIN, **more: Any
 
 
 def admit(
-    engine: Pool,
+    engine: ProcessPool,
     number: int,
     work: float = 0.01,
     class_: JobClass = PLAIN,
@@ -63,7 +63,7 @@ def admit(
     return job
 
 
-def until(engine: Pool, what: str, times: int = 1) -> list[Event]:
+def until(engine: ProcessPool, what: str, times: int = 1) -> list[Event]:
     """All that happens until something of that name has happened so often."""
     found: list[Event] = []
     until_s = time.monotonic() + PATIENCE_S
@@ -317,7 +317,7 @@ def test_groups_of_either_version_are_written_and_read(tmp_path: Path, version: 
     for folder in folders.values():
         folder.mkdir(exist_ok=True)
     held = cgroups.Groups(
-        {name: cgroups.Place(folder, version) for name, folder in folders.items()}, "jobs"
+        {name: cgroups.CgroupRoot(folder, version) for name, folder in folders.items()}, "jobs"
     )
     joined = held.make(3, 0.5, 64)
     assert len(joined) == (2 if version == 1 else 1)

@@ -16,7 +16,7 @@ from fixtures.studies.jobs.kinds import complete
 from fixtures.terms import BadInput
 
 if TYPE_CHECKING:
-    from fixtures.studies.jobs.fltk import Stream
+    from fixtures.studies.jobs.fltk import FltkStream
 
 FILES = Path(__file__).parent / "fltk_files"
 CLUSTER = json.loads((FILES / "cluster.json").read_text())
@@ -31,7 +31,7 @@ def read(
     experiment: object = DISTRIBUTED,
     seed: int = 1,
     jobs: int | None = None,
-) -> Stream:
+) -> FltkStream:
     paths = folder / "cluster.json", folder / "experiment.json"
     for path, document in zip(paths, (cluster, experiment), strict=True):
         path.write_text(document if isinstance(document, str) else json.dumps(document))
@@ -60,7 +60,7 @@ def job_class(document: Json, *at: str | int, value: object) -> Json:
     return changed(document, "trainTasks", 0, "jobClassParameters", 0, *at, value=value)
 
 
-def learning(found: Stream) -> dict[str, Any]:
+def learning(found: FltkStream) -> dict[str, Any]:
     return dict(found.classes[0].params)
 
 

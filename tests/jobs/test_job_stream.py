@@ -13,7 +13,7 @@ import pytest
 
 from analysis.metrics import metrics_of
 from analysis.studies.jobs.queue_times import columns, little, most_held
-from analysis.studies.jobs.records import Job, Stream
+from analysis.studies.jobs.records import JobRun, Stream
 from analysis.terms import Steps
 from control.scheduling.policies import names as policies
 from fixtures import record, studies, workloads
@@ -276,7 +276,7 @@ def test_littles_law_holds_on_a_real_stream_to_the_last_digit(tmp_path: Path) ->
     assert sorted(row["job"] for row in rows) == list(range(60))
     assert {row["outcome"] for row in rows} == {"done"}
     jobs = tuple(
-        Job(row["job"], row["submit_s"], row["admit_s"], row["start_s"], row["end_s"], "done")
+        JobRun(row["job"], row["submit_s"], row["admit_s"], row["start_s"], row["end_s"], "done")
         for row in rows
     )
     found = columns(Stream("s", "g", jobs, stream["slots"]))

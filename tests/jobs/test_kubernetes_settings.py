@@ -13,7 +13,7 @@ from fixtures import studies
 from fixtures.kubernetes import recovery
 from fixtures.studies.jobs import engines, kinds
 from fixtures.studies.jobs.engines import EngineRequest, cluster, kubernetes
-from fixtures.studies.jobs.engines.cluster import Settings
+from fixtures.studies.jobs.engines.cluster import EngineConfig
 from fixtures.studies.jobs.terms import JobClass, Planned, Size
 from fixtures.terms import BadInput, Metric, Refused, Study
 from fixtures.workloads import load
@@ -76,8 +76,8 @@ def test_a_node_that_does_not_come_back_keeps_no_other_away_and_its_lease_stays_
 
 
 def test_without_a_file_the_cluster_is_kubectl_s() -> None:
-    assert cluster.read(None) == Settings()
-    assert Settings().image == "deeptweak:latest"
+    assert cluster.read(None) == EngineConfig()
+    assert EngineConfig().image == "deeptweak:latest"
 
 
 @pytest.mark.parametrize(
@@ -128,7 +128,7 @@ def test_the_file_of_a_cluster_sends_the_jobs_there(tmp_path: Path) -> None:
 
 
 def stream(**settings: Any) -> cluster.StreamJobs:
-    return cluster.StreamJobs("0123456789ab", Settings(**settings), 0.5, LEASE)
+    return cluster.StreamJobs("0123456789ab", EngineConfig(**settings), 0.5, LEASE)
 
 
 def test_a_job_s_pod_has_a_container_for_each_replica_with_limits_that_are_its_requests() -> None:
@@ -203,7 +203,7 @@ def node(name: str, *, ready: bool = True, cordoned: bool = False) -> dict[str, 
 
 def nodes(slots: int, *names: str) -> kubernetes.Nodes:
     none: Any = None  # no cluster is asked
-    return kubernetes.Nodes(none, "0123456789ab", Settings(), slots, names)
+    return kubernetes.Nodes(none, "0123456789ab", EngineConfig(), slots, names)
 
 
 def test_a_job_runs_where_most_slots_are_free() -> None:

@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 
 from fixtures import workloads
 from fixtures.studies.jobs import network
-from fixtures.studies.jobs.network import Line, Passing, Relay
+from fixtures.studies.jobs.network import Link, Passing, Relay
 from fixtures.studies.jobs.workloads.ddp_network import DdpNetwork
 from fixtures.targets._process import run
 from fixtures.terms import BadInput, Order, Refused
@@ -182,12 +182,12 @@ class TestReal:
     @pytest.mark.parametrize(
         ("line", "means", "mss"),
         [
-            (Line(), {"namespace"}, 1448),
-            (Line(loss_percent=2, congestion="cubic", mtu=9000), {"netem", "iptables"}, 8948),
-            (Line(delay_ms=5), {"netem", "tun relay"}, 1448),
+            (Link(), {"namespace"}, 1448),
+            (Link(loss_percent=2, congestion="cubic", mtu=9000), {"netem", "iptables"}, 8948),
+            (Link(delay_ms=5), {"netem", "tun relay"}, 1448),
         ],
     )
-    def test_a_line_is_what_was_asked_for(self, line: Line, means: set[str], mss: int) -> None:
+    def test_a_line_is_what_was_asked_for(self, line: Link, means: set[str], mss: int) -> None:
         """The MSS is the MTU - 40 (headers) - 12 (timestamps); a round trip has two delays."""
         assert network.unavailable_reason(line) is None
         found = tried(line)
@@ -199,7 +199,7 @@ class TestReal:
 
     def test_a_congestion_control_that_the_kernel_lacks_is_refused_with_those_it_has(self) -> None:
         assert "This kernel has no congestion control 'rino'. Did you mean 'reno'?" in (
-            network.unavailable_reason(Line(congestion="rino")) or ""
+            network.unavailable_reason(Link(congestion="rino")) or ""
         )
 
     @pytest.mark.needs("torch")
@@ -262,7 +262,7 @@ class TestReal:
 SYSCTLS = ("/proc/sys/net/ipv4/tcp_congestion_control", "/proc/sys/net/ipv6/conf/all/disable_ipv6")
 
 
-def tried(line: Line) -> dict[str, Any]:
+def tried(line: Link) -> dict[str, Any]:
     words = (
         f"--loss={line.loss_percent:g}",
         f"--delay={line.delay_ms:g}",
@@ -290,4 +290,4 @@ def trained(loss: str, delay: str) -> Any:
 
 
 def has_netem() -> bool:
-    return str(tried(Line(delay_ms=1))["means"]) == "netem"
+    return str(tried(Link(delay_ms=1))["means"]) == "netem"

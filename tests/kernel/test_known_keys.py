@@ -22,7 +22,7 @@ QUEUE = "/sys/block/vda/queue"
 
 
 @pytest.mark.parametrize("row", known_keys.KNOWN, ids=lambda row: row.keys)
-def test_every_row_names_its_source_and_a_test_that_is_there(row: known_keys.Known) -> None:
+def test_every_row_names_its_source_and_a_test_that_is_there(row: known_keys.KnownKey) -> None:
     file, _, name = row.test.partition("::")
     assert f"def {name}(" in (HOUSE / file).read_text()
     assert row.kernel

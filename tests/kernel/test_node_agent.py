@@ -22,7 +22,7 @@ import pytest
 
 from fixtures import host
 from fixtures.kernel.lock import LENT
-from fixtures.kernel.machine import Effects, Restored, Write
+from fixtures.kernel.machine import ChangeSet, Restored, Write
 from fixtures.kernel.tunables import Tunables
 from fixtures.kubernetes.wire import from_json, to_json
 from fixtures.terms import Script, Telemetry, Tweak, TweakSet
@@ -121,7 +121,7 @@ def test_a_cell_from_hold_to_bye(agent: Client, fake: FakeRoot) -> None:
     assert from_json(Restored, agent.ask("hold")["recovered"]) == Restored()
     copy = agent.begin([(SWAPPINESS, "10")])["begin"]
     assert (fake.wrong(), fake.journal.read_text()) == ({}, copy + "\n")
-    effects = from_json(Effects, agent.ask("carry_out"))
+    effects = from_json(ChangeSet, agent.ask("carry_out"))
     assert effects.changed == {SWAPPINESS: ("60", "10")}
     assert plain(effects.before) == {**SETTINGS, **CONFIG}
     assert agent.ask("values", paths=[SWAPPINESS, "/proc/sys/vm/nosuch"]) == {
@@ -146,7 +146,7 @@ def test_an_operator_s_changes_are_observed_and_put_back(agent: Client, fake: Fa
     agent.begin([(SWAPPINESS, "10")], "operator")
     fake.put(SWAPPINESS, "10")
     fake.put(LEFT_BEHIND, "vm.swappiness=10\n")
-    seen = from_json(Effects, agent.ask("observe")).changed
+    seen = from_json(ChangeSet, agent.ask("observe")).changed
     assert plain(seen) == {SWAPPINESS: ("60", "10"), LEFT_BEHIND: (None, "vm.swappiness=10\n")}
     assert from_json(Restored, agent.ask("restore")).stuck == {}
     fake.must_be_as_found()
@@ -476,7 +476,7 @@ def test_after_an_operator_s_reboot_the_journal_stays_in_force(fake: FakeRoot) -
     with Client(fake.path, fake.root) as second:
         assert from_json(Restored, second.ask("hold", keep=begin["id"])["recovered"]) == Restored()
         assert fake.get(LEFT_BEHIND) == "vm.swappiness=10\n"
-        assert set(from_json(Effects, second.ask("observe")).changed) == {LEFT_BEHIND, SWAPPINESS}
+        assert set(from_json(ChangeSet, second.ask("observe")).changed) == {LEFT_BEHIND, SWAPPINESS}
         assert set(second.ask("compare")["changed"]) == {LEFT_BEHIND, SWAPPINESS}
         second.ask("restore")
     assert (fake.get(LEFT_BEHIND), fake.journal.exists()) == (None, False)
@@ -811,7 +811,7 @@ def test_on_the_real_kernel(tmp_path: Path) -> None:
         with Client(tmp_path, Path("/")) as first:
             first.ask("hold")
             first.begin([(SWAPPINESS, other)])
-            assert from_json(Effects, first.ask("carry_out")).changed == {
+            assert from_json(ChangeSet, first.ask("carry_out")).changed == {
                 SWAPPINESS: (found, other)
             }
             assert Tunables().read(SWAPPINESS) == other

@@ -116,7 +116,7 @@ def test_it_runs_and_what_it_cost_is_told(name: str, tmp_path: Path, trace: str)
         assert not (os.environ.get("CI") and name in THERE), why
         pytest.skip(why)
     found = run(name, tmp_path)
-    for part, kind in {"monitor": "Monitor", "usage": "Usage"}.items():
+    for part, kind in {"monitor": "MonitorRecord", "usage": "Usage"}.items():
         jsonschema.Draft202012Validator({**SCHEMA, "$ref": f"#/$defs/{kind}"}).validate(found[part])
         assert {key for key, value in found[part].items() if value is None} == set(
             found[part]["missing"]

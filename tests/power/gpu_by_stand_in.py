@@ -14,7 +14,7 @@ from unittest import mock
 from control.power.terms import Settings, Tenant
 from fixtures.studies.power.backends import gpu_readonly
 from fixtures.studies.power.tenants import Pool
-from fixtures.studies.power.terms import Job
+from fixtures.studies.power.terms import Inference
 from fixtures.terms import Refused
 
 STUB = (sys.executable, str(Path(__file__).with_name("stub_tenant.py")))
@@ -25,7 +25,7 @@ if __name__ == "__main__":
         tempfile.TemporaryDirectory() as scratch,
         mock.patch.object(gpu_readonly, "Pool", partial(Pool, program=STUB)),
     ):
-        job = Job("stub", 32, 1, Path(scratch))
+        job = Inference("stub", 32, 1, Path(scratch))
         with gpu_readonly.opened(job) as gpu:
             told["applied"] = asdict(
                 gpu.apply(Settings((Tenant(25, 10), Tenant(100, 10)), sm_mhz=1410, throttle=0.5))

@@ -17,7 +17,7 @@ from typing import Any
 from control.power.terms import Settings, Tenant
 from fixtures.studies.power.backends import gpu_full
 from fixtures.studies.power.tenants import Pool
-from fixtures.studies.power.terms import Job
+from fixtures.studies.power.terms import Inference
 from fixtures.terms import Refused
 
 
@@ -36,7 +36,7 @@ if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as scratch:
         try:
             with gpu_full.opened(
-                Job(
+                Inference(
                     "stub",
                     32,
                     1,

@@ -13,7 +13,7 @@ import sys
 import time
 from functools import partial
 
-from fixtures.studies.power.tenant import Pace, When, run
+from fixtures.studies.power.tenant import Pacing, When, run
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(allow_abbrev=False)
@@ -26,11 +26,11 @@ if __name__ == "__main__":
         json.dumps({"ready": {"device": "none", "gpu": os.environ.get("CUDA_VISIBLE_DEVICES")}}),
         flush=True,
     )
-    batch, pace, full = 0, Pace(), True
+    batch, pace, full = 0, Pacing(), True
     for line in sys.stdin:
         word = json.loads(line)
         if "set" in word:
-            batch, pace = word["set"]["batch"], Pace(word["set"]["cores"], word["set"]["duty"])
+            batch, pace = word["set"]["batch"], Pacing(word["set"]["cores"], word["set"]["duty"])
             print(
                 json.dumps({"oom": f"batch {batch} does not fit"} if batch > 1000 else {"set": {}}),
                 flush=True,

@@ -21,9 +21,9 @@ from fixtures.studies.power import __main__ as listing
 from fixtures.studies.power import backends
 from fixtures.studies.power.backends import _tenanted, cpu
 from fixtures.studies.power.backends.gpu_readonly import GpuReadonly
-from fixtures.studies.power.sensors import Watch
+from fixtures.studies.power.sensors import Meter
 from fixtures.studies.power.tenants import Pool
-from fixtures.studies.power.terms import Job, Probe
+from fixtures.studies.power.terms import Inference, Probe
 from fixtures.terms import BadInput, Refused
 from tests.gpu import stand_in
 
@@ -32,10 +32,10 @@ STUB = (sys.executable, str(Path(__file__).with_name("stub_tenant.py")))
 
 
 @pytest.fixture
-def job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Job:
+def job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Inference:
     """Tenants of the back-end cpu are stubs."""
     monkeypatch.setattr(cpu, "Pool", partial(Pool, program=STUB))
-    return Job("stub", 32, 1, tmp_path)
+    return Inference("stub", 32, 1, tmp_path)
 
 
 @pytest.mark.parametrize("name", backends.names())
@@ -67,7 +67,7 @@ def test_what_each_can_do_here_is_printed(capsys: pytest.CaptureFixture[str]) ->
     assert "  throttle: 0.1 to 1\n" in said
 
 
-def test_the_cpus_have_no_clocks_and_say_so(job: Job) -> None:
+def test_the_cpus_have_no_clocks_and_say_so(job: Inference) -> None:
     """Requests are not taken for set; without RAPL no watt is named."""
     with cpu.opened(job) as backend:
         applied = backend.apply(
@@ -88,7 +88,7 @@ def test_the_cpus_have_no_clocks_and_say_so(job: Job) -> None:
 
 
 @pytest.mark.needs("cgroups")
-def test_a_share_is_a_quota_of_the_kernels_as_it_answers(job: Job) -> None:
+def test_a_share_is_a_quota_of_the_kernels_as_it_answers(job: Inference) -> None:
     """25 % of the cores at throttle 0.5; changed where it runs; gone afterwards."""
     where, cores = cgroups.place(), len(os.sched_getaffinity(0))
     assert not isinstance(where, str)
@@ -106,13 +106,13 @@ def test_a_share_is_a_quota_of_the_kernels_as_it_answers(job: Job) -> None:
     assert not group.exists()
 
 
-def test_a_quota_that_the_kernel_refuses_is_not_taken_for_given(job: Job) -> None:
+def test_a_quota_that_the_kernel_refuses_is_not_taken_for_given(job: Inference) -> None:
     """A tenant without a limit has all of the cores; one limited before keeps its limit."""
     answers = [0.25 * len(os.sched_getaffinity(0)), None, None]
     groups = mock.MagicMock()
     groups.hold.side_effect = lambda *_: answers.pop(0) or _refuse()
     with Pool(job, STUB) as pool:
-        backend = cpu.Cpu(cpu.probe({}), pool, Watch([], 1.0), groups)
+        backend = cpu.CpuBackend(cpu.probe({}), pool, Meter([], 1.0), groups)
         assert backend.apply(Settings((Tenant(25, 10),))).actual.tenants == (Tenant(25, 10),)
         applied = backend.apply(Settings((Tenant(50, 10), Tenant(50, 10))))
     assert applied.actual.tenants == (Tenant(25, 10), Tenant(100, 10))
@@ -124,7 +124,7 @@ def _refuse() -> float:
 
 
 def test_without_cgroups_a_tenant_keeps_to_its_share_itself(
-    job: Job, monkeypatch: pytest.MonkeyPatch
+    job: Inference, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """25 % of the cores, at throttle 0.5 half of that; the probe says how it is done, and why."""
     monkeypatch.setattr(cgroups, "place", lambda *_: "no cgroups: made up")
@@ -136,11 +136,11 @@ def test_without_cgroups_a_tenant_keeps_to_its_share_itself(
         assert backend.apply(Settings((Tenant(25, 8),), throttle=0.5)).refused == ()
 
 
-def test_more_tenants_than_there_can_be_are_said(job: Job) -> None:
+def test_more_tenants_than_there_can_be_are_said(job: Inference) -> None:
     """Those that can be are set."""
     probe = cpu.probe({})
     with Pool(job, STUB) as pool:
-        backend = _tenanted.Tenanted(probe, pool, Watch([], 1.0))
+        backend = _tenanted.Tenanted(probe, pool, Meter([], 1.0))
         kept, refused = backend.possible(Settings((Tenant(5, 1),) * (probe.can.most_processes + 1)))
     assert len(kept.tenants) == probe.can.most_processes
     assert [one.partition(":")[0] for one in refused] == ["tenants"]

@@ -10,7 +10,7 @@ import pytest
 
 from control.power.catalog import Task
 from control.power.terms import Knobs, Seen, Settings, Tenant
-from fixtures.studies.power.capped import Capped, Decision, Window
+from fixtures.studies.power.capped import CapDecision, Capped, Window
 from fixtures.studies.power.terms import Applied, Observed, Probe
 from fixtures.terms import Refused
 
@@ -83,17 +83,17 @@ class Device:
 class Algorithm:
     """Answers what it has ready, then the same for ever; keeps what it was told."""
 
-    first: Decision
-    then: list[Decision] = field(default_factory=list)
+    first: CapDecision
+    then: list[CapDecision] = field(default_factory=list)
     told: list[Seen] = field(default_factory=list)
 
-    def next(self, seen: Seen) -> Decision:
+    def next(self, seen: Seen) -> CapDecision:
         self.told.append(seen)
         return self.then.pop(0) if self.then else self.first
 
 
-def decision(settings: Settings = TWO, why: str = "start") -> Decision:
-    return Decision(settings, 0.01, why, {"power_w": 125.0})
+def decision(settings: Settings = TWO, why: str = "start") -> CapDecision:
+    return CapDecision(settings, 0.01, why, {"power_w": 125.0})
 
 
 def ran(device: Device, algorithm: Algorithm, task: Task = TASK) -> dict[str, list[Json]]:
@@ -227,7 +227,7 @@ def test_a_row_says_how_many_readings_it_is_made_of_and_why_there_are_no_more() 
 def test_a_cap_that_cannot_be_kept_to_from_the_start_ends_the_cell_with_the_smallest_that_can() -> (
     None
 ):
-    first = Decision(None, 0.1, infeasible="the board idles at 60 W", smallest_cap=68.25)
+    first = CapDecision(None, 0.1, infeasible="the board idles at 60 W", smallest_cap=68.25)
     with pytest.raises(
         Refused,
         match=r"Task 6: a cap of 130 W is infeasible: the board idles at 60 W. .* is 68.25 W.",
@@ -238,7 +238,8 @@ def test_a_cap_that_cannot_be_kept_to_from_the_start_ends_the_cell_with_the_smal
 def test_a_cap_that_cannot_be_kept_to_later_is_told_and_what_is_set_stays() -> None:
     """Nobody is asked after that: the algorithm has ended with its answer."""
     algorithm = Algorithm(
-        decision(), [decision(), Decision(None, 0.1, infeasible="too little", smallest_cap=110.0)]
+        decision(),
+        [decision(), CapDecision(None, 0.1, infeasible="too little", smallest_cap=110.0)],
     )
     device = Device()
     told = ran(device, algorithm)

@@ -42,13 +42,13 @@ def test_version_1_is_found_by_its_cpu_controller(tmp_path: Path) -> None:
     root = fake(
         tmp_path, own, V1, **{"cpu__box__cpu.cfs_quota_us": "-1", "cpu__cpu.cfs_quota_us": "-1"}
     )
-    assert cgroups.place(root) == cgroups.Place(root / "sys/fs/cgroup/cpu/box", 1)
+    assert cgroups.place(root) == cgroups.CgroupRoot(root / "sys/fs/cgroup/cpu/box", 1)
 
 
 def test_version_2_must_give_the_controller_on(tmp_path: Path) -> None:
     """To switch it on would be a change of a group that is not ours."""
     root = fake(tmp_path / "has", "0::/box\n", V2, **{"box__cgroup.subtree_control": "cpu memory"})
-    assert cgroups.place(root) == cgroups.Place(root / "sys/fs/cgroup/box", 2)
+    assert cgroups.place(root) == cgroups.CgroupRoot(root / "sys/fs/cgroup/box", 2)
     lacks = fake(tmp_path / "lacks", "0::/box\n", V2, **{"box__cgroup.subtree_control": "memory"})
     assert "does not pass the cpu controller" in str(cgroups.place(lacks))
 

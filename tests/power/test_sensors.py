@@ -11,7 +11,7 @@ import pytest
 
 from control.power.terms import Knobs
 from fixtures.studies.power.backends._tenanted import Tenanted
-from fixtures.studies.power.sensors import Activity, Nvml, Sample, Watch, reduced
+from fixtures.studies.power.sensors import Activity, Meter, Nvml, Sample, reduced
 from fixtures.studies.power.terms import Probe
 from fixtures.telemetry.sources import Rapl, SourceMissing
 
@@ -144,7 +144,7 @@ def test_what_failed_reaches_what_was_observed() -> None:
             start_s=warm_s, measured_s=s, ran=(), oom={}, crashed={}
         )
     )
-    watch = Watch([], 1.0)
+    watch = Meter([], 1.0)
     watch.failed["rapl"] = "Permission denied"
     backend = Tenanted(
         Probe("cpu", Knobs(shares=False, batches=(1,), most_processes=1), {}, "rapl", "W"),
@@ -157,7 +157,7 @@ def test_what_failed_reaches_what_was_observed() -> None:
 def test_a_sensor_that_fails_has_no_values_from_then_on_and_the_others_go_on() -> None:
     """Its reason is kept."""
     failing = Failing()
-    with Watch([failing, Activity(lambda: [os.getpid()])], 0.005) as watch:
+    with Meter([failing, Activity(lambda: [os.getpid()])], 0.005) as watch:
         began_s = time.monotonic()
         while failing.asked < 2 or time.monotonic() - began_s < 0.1:
             time.sleep(0.01)

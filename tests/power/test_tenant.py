@@ -61,7 +61,7 @@ def test_a_batch_that_does_not_fit_is_a_memory_error_and_the_next_one_runs(
     """Its images exceed free memory, seen before a kill; torch's refusals are the same error."""
     import torch
 
-    from fixtures.studies.power.tenant import Pace, _answer, _typed_oom
+    from fixtures.studies.power.tenant import Pacing, _answer, _typed_oom
 
     with pytest.raises(MemoryError, match="its images alone take"):
         network.take(10**9, 1)
@@ -70,14 +70,14 @@ def test_a_batch_that_does_not_fit_is_a_memory_error_and_the_next_one_runs(
     with pytest.raises(RuntimeError, match="shape"), _typed_oom():
         torch.zeros(2).view(3)
     said, pace = _answer(
-        network, Pace(), {"set": {"batch": 10**9, "threads": 1, "cores": None, "duty": None}}
+        network, Pacing(), {"set": {"batch": 10**9, "threads": 1, "cores": None, "duty": None}}
     )
     assert "batch 1000000000 does not fit in memory" in str(said["oom"])
     assert network._batch is None, "others may want its memory"
     said, pace = _answer(
         network, pace, {"set": {"batch": 2, "threads": 1, "cores": None, "duty": 0.5}}
     )
-    assert (said, pace) == ({"set": {}}, Pace(duty=0.5))
+    assert (said, pace) == ({"set": {}}, Pacing(duty=0.5))
     network.infer()
     assert network.images == 2
 

@@ -10,14 +10,14 @@ from pathlib import Path
 import pytest
 
 from fixtures.studies.power.tenants import Pool, Work
-from fixtures.studies.power.terms import Job
+from fixtures.studies.power.terms import Inference
 from tests.waiting import alive, doomed, until
 
 STUB = (sys.executable, str(Path(__file__).with_name("stub_tenant.py")))
 
 
-def job(folder: Path, model: str = "stub") -> Job:
-    return Job(model, 32, 1, folder)
+def job(folder: Path, model: str = "stub") -> Inference:
+    return Inference(model, 32, 1, folder)
 
 
 @pytest.fixture
@@ -111,8 +111,8 @@ def test_no_tenant_outlives_whoever_started_it(tmp_path: Path) -> None:
     script = (
         "import threading; from pathlib import Path; "
         "from fixtures.studies.power.tenants import Pool, Work; from fixtures.studies.power.terms "
-        "import Job\n"
-        f"pool = Pool(Job('stub', 32, 1, Path({str(tmp_path)!r})), {STUB!r}); "
+        "import Inference\n"
+        f"pool = Pool(Inference('stub', 32, 1, Path({str(tmp_path)!r})), {STUB!r}); "
         "pool.set([Work(1000), Work(1000)])\n"
         "threading.Timer(0.3, print, pool.pids, {'flush': True}).start(); pool.run(0, 600)"
     )

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fixtures.targets.local import Local
-from fixtures.terms import Cell, Order, Refused, TweakSet
+from fixtures.terms import CellSpec, Order, Refused, TweakSet
 from fixtures.tweaks.local import Plan, plan
 from tests.fake_root import FakeRoot
 from tests.fake_root import make as make_root
@@ -69,7 +69,7 @@ class Fleet(Local):
         return plan(tweakset, self.machine.tunables)
 
     def open(
-        self, run_id: str, cells: Sequence[Cell], tweaksets: Mapping[str, TweakSet]
+        self, run_id: str, cells: Sequence[CellSpec], tweaksets: Mapping[str, TweakSet]
     ) -> Restored:
         """Hold it, and leave a note of who does."""
         if self._number >= int(os.environ.get(FLEET_NODES, "99")):
@@ -86,7 +86,7 @@ class Fleet(Local):
             )
         )
 
-    def run(self, cell: Cell, order: Order) -> Ran:
+    def run(self, cell: CellSpec, order: Order) -> Ran:
         """Run it, not before the test has done what it wants to do in the middle of it."""
         halt, name = (
             Path(os.environ.get(FLEET_HALT, "/nowhere")),

@@ -12,7 +12,7 @@ import pytest
 from fixtures.kernel.tunables import Tunables
 from fixtures.targets import _process
 from fixtures.targets.local import Local
-from fixtures.terms import Cell, InForce, Order, Switching, Telemetry, WorkloadRun
+from fixtures.terms import CellSpec, InForce, Order, Switching, Telemetry, WorkloadRun
 from fixtures.workloads import load
 from tests import fake_root
 
@@ -24,7 +24,7 @@ ARMS: tuple[InForce, ...] = ("found", "set", "set", "found")
 ORDER = Order(
     load("idle"), steps=8, warmup_steps=1, seed=1, switching=Switching(ARMS, steps=1, settle=1)
 )
-CELL = Cell("study", "idle", "one", 1, 1, 1)
+CELL = CellSpec("study", "idle", "one", 1, 1, 1)
 
 
 class Sampler:

@@ -115,12 +115,12 @@ def test_stop_while_it_pauses_kills_it(play: Play) -> None:
 WORKLOAD = """
 from contextlib import contextmanager
 from fixtures.workloads import Workload
-from fixtures.workloads._protocol import Done, Job, serve
+from fixtures.workloads._protocol import Done, Stepper, serve
 class Made(Workload):
     @contextmanager
     def prepare(self, asked):
         facts = {"total": asked.total, "batches": asked.batches}
-        yield Job(facts, lambda batch: Done(1, batch, 0.0))
+        yield Stepper(facts, lambda batch: Done(1, batch, 0.0))
 serve(Made)
 """
 

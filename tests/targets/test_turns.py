@@ -17,8 +17,8 @@ import pytest
 
 from fixtures import host
 from fixtures.targets import _process
-from fixtures.targets._turns import Arm, Block, OnMachine
-from fixtures.terms import Cell, Order, Script
+from fixtures.targets._turns import Block, OnMachine, TurnArm
+from fixtures.terms import CellSpec, Order, Script
 from fixtures.tweaks.local import Plan
 from fixtures.workloads import load
 from tests import fake_root
@@ -28,7 +28,7 @@ from tests.waiting import PATIENCE_S, alive, until
 if TYPE_CHECKING:
     from tests.fake_root import FakeRoot
 
-    Make = Callable[..., tuple[Block, dict[str, Arm]]]
+    Make = Callable[..., tuple[Block, dict[str, TurnArm]]]
 
 SWAPPINESS = "/proc/sys/vm/swappiness"
 # Two slices of two steps after one of warm-up. A step's samples are the swappiness that it sees,
@@ -84,7 +84,7 @@ def block(fake: FakeRoot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ma
         mark: Callable[[int], None] = lambda _: None,
         number: int = 1,
         **arms: str | None,
-    ) -> tuple[Block, dict[str, Arm]]:
+    ) -> tuple[Block, dict[str, TurnArm]]:
         program = SPEAK + PROGRAM.format(
             root=fake.root, pids=tmp_path / "pids", meanwhile=meanwhile
         )
@@ -100,8 +100,8 @@ def block(fake: FakeRoot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ma
             step_timeout_s=PATIENCE_S,
         )
         made = {
-            name: Arm(
-                Cell("study", "idle", name, number, order_in_run, 1),
+            name: TurnArm(
+                CellSpec("study", "idle", name, number, order_in_run, 1),
                 Plan(
                     writes=tuple(fake_root.writes([(SWAPPINESS, value)] if value else [])),
                     scripts=tuple(script for of, script in (scripts or {}).items() if of == name),
@@ -121,7 +121,7 @@ def as_found(fake: FakeRoot) -> bool:
     return (fake.wrong(), fake.journal.exists()) == ({}, False)
 
 
-def seen(arm: Arm) -> list[int]:
+def seen(arm: TurnArm) -> list[int]:
     """The swappiness of each step, that of warm-up first."""
     assert arm.result
     assert arm.result.error is None

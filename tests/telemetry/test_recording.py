@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import pytest
 
 from fixtures.telemetry import sampler
-from fixtures.telemetry.sampler import Recording, Watch
+from fixtures.telemetry.sampler import FileWatch, Recording
 from fixtures.telemetry.sources import Converted, Field, Row, SourceMissing, convert
 
 
@@ -200,7 +200,7 @@ def test_ticks_of_a_pause_are_neither_made_up_nor_missed(
     monkeypatch.setattr(sampler, "time", clock)
     recording = Recording({"y": _Steady()}, tmp_path, None)
     recording.sample(0.0)
-    _, missed = sampler.record(clock, recording, 1.0, clock, Watch({}))  # type: ignore[arg-type]
+    _, missed = sampler.record(clock, recording, 1, clock, FileWatch({}))  # type: ignore[arg-type]
     times = recording.result()["columns"]["t_monotonic_s"]
     assert missed == 0
     assert times == [*map(float, ticks), 9.9]
@@ -214,7 +214,7 @@ def test_ticks_that_it_ran_over_are_counted_and_not_made_up(
     monkeypatch.setattr(sampler, "time", clock)
     recording = Recording({"y": _Steady()}, tmp_path, None)
     recording.sample(0.0)
-    _, missed = sampler.record(clock, recording, 1.0, clock, Watch({}))  # type: ignore[arg-type]
+    _, missed = sampler.record(clock, recording, 1, clock, FileWatch({}))  # type: ignore[arg-type]
     assert (recording.result()["columns"]["t_monotonic_s"], missed) == (
         [0.0, 1.0, 2.0, 6.5, 7.0, 8.0, 9.0, 9.9],
         3,

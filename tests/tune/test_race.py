@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from control.tuned import Heat, TuneRecord
-from control.tuning import Cell, Rules
+from control.tuning import HeatCell, RaceRules
 from fixtures.studies.command import tune_race
 from fixtures.studies.command.tune_candidates import Candidates, joined_set
 from fixtures.studies.command.tune_race import Race, resumed, run_to_end, saved_by
@@ -68,11 +68,11 @@ def _label(name: str) -> str:
     return re.sub(r".*made-|\.json", "", name)
 
 
-def cells(heat: Heat, _: Path) -> list[Cell]:
+def cells(heat: Heat, _: Path) -> list[HeatCell]:
     arms = [frozenset[str](), *map(frozenset, heat.arms.values())]
     scatter = (0.001, -0.001, 0.0005, 0.002, -0.002)
     return [
-        Cell(
+        HeatCell(
             heat.number,
             block,
             arm,
@@ -107,7 +107,7 @@ def race(folder: Path, *, again: bool = False) -> Race:
         started_utc="2026-01-01T00:00:00+00:00",
         settings=dict(found.settings),
         left_out={},
-        rules=Rules(1),
+        rules=RaceRules(1),
         budget_s=BUDGET_S,
         seed=1,
         heats=[],

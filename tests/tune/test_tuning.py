@@ -11,9 +11,9 @@ from statistics import fmean, stdev
 import pytest
 
 from control.tuning import (
-    Cell,
     Gain,
-    Rules,
+    HeatCell,
+    RaceRules,
     balanced_arms,
     beside_others,
     choose,
@@ -26,7 +26,7 @@ from control.tuning import (
 )
 from tests.made_tunes import GAINS, NOISY, PAIR, PAIR_GAIN, QUIET, SETTINGS, Command, tune
 
-RULES = Rules(looks=4)
+RULES = RaceRules(looks=4)
 HARMFUL = "setting-02"
 
 
@@ -74,7 +74,9 @@ def test_heats_of_one_seed_are_drawn_alike_and_of_another_otherwise() -> None:
     assert draw_arms(SETTINGS, random.Random(1)) != draw_arms(SETTINGS, random.Random(2))
 
 
-def _cells(gains: dict[str, float], pair: float = 0.0, names: list[str] = SETTINGS) -> list[Cell]:
+def _cells(
+    gains: dict[str, float], pair: float = 0.0, names: list[str] = SETTINGS
+) -> list[HeatCell]:
     """Two heats without noise, the second turned round; blocks differ by their level."""
     drawn = draw_arms(names, random.Random(3))
     rng = random.Random(4)
@@ -84,7 +86,7 @@ def _cells(gains: dict[str, float], pair: float = 0.0, names: list[str] = SETTIN
             level = rng.gauss(0, 1)
             for arm in arms:
                 gain = math.fsum(gains.get(name, 0) for name in arm) + pair * (arm >= PAIR)
-                cells.append(Cell(heat, block, arm, level - gain))
+                cells.append(HeatCell(heat, block, arm, level - gain))
     return cells
 
 
@@ -192,8 +194,8 @@ def test_what_the_race_and_the_joint_set_say_alike_counts_by_its_certainty() -> 
 
 def test_what_a_setting_gains_beside_the_others_is_paired_by_block() -> None:
     joint = frozenset({"a", "b"})
-    cells = [Cell(1, block, joint, block + 0.001 * (block % 2)) for block in (1, 2, 3)]
-    cells += [Cell(1, block, joint - {"a"}, block + 0.05) for block in (1, 2, 4)]
+    cells = [HeatCell(1, block, joint, block + 0.001 * (block % 2)) for block in (1, 2, 3)]
+    cells += [HeatCell(1, block, joint - {"a"}, block + 0.05) for block in (1, 2, 4)]
     gain = beside_others(cells, joint)["a"]
     assert gain.gain == pytest.approx(0.0495)
     assert gain.df == 1

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fixtures.tweaks.shell import Write, may_write, mentions, writes
+from fixtures.tweaks.shell import ScriptWrite, may_write, mentions, writes
 
 WRITTEN: dict[str, list[tuple[str, str]]] = {
     "echo 1 > /sys/a/b": [("/sys/a/b", "1")],
@@ -41,7 +41,7 @@ MENTIONED: dict[str, tuple[str, ...]] = {
 
 @pytest.mark.parametrize("text", WRITTEN)
 def test_plain_writes(text: str) -> None:
-    assert writes(text) == [Write(*write) for write in WRITTEN[text]]
+    assert writes(text) == [ScriptWrite(*write) for write in WRITTEN[text]]
 
 
 @pytest.mark.parametrize("text", MENTIONED)

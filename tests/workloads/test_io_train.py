@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from fixtures import workloads
-from fixtures.studies.io.dataset import Spec
+from fixtures.studies.io.dataset import DataSpec
 from fixtures.targets._process import run
 from fixtures.terms import BadInput, Order, WorkloadRun
 from tests.workloads.made import BATCH, FILES, RECORD, SIZE, small
@@ -212,7 +212,7 @@ def test_an_epoch_without_a_step_is_refused() -> None:
 def test_a_truncated_file_ends_the_cell_before_its_first_step(tmp_path: Path) -> None:
     known = small("num_files_train=4")
     workloads.provide([known], tmp_path, lambda _: None)
-    victim = tmp_path / Spec.of(known.params).folder_name / Spec.of(known.params).names()[2]
+    victim = tmp_path / DataSpec.of(known.params).folder_name / DataSpec.of(known.params).names()[2]
     os.truncate(victim, RECORD - 1)
     done = run(Order(known, 2, 0, seed=1, scratch=tmp_path / "scratch", data=tmp_path))
     assert done.error is not None

@@ -23,7 +23,7 @@ WORKLOAD = """
 import os, subprocess, sys, time
 from contextlib import contextmanager
 from fixtures.workloads import Workload
-from fixtures.workloads._protocol import Done, Job, serve
+from fixtures.workloads._protocol import Done, Stepper, serve
 
 def burn(seconds):
     end = time.process_time() + seconds
@@ -44,7 +44,7 @@ class Made(Workload):
             time.sleep(0.05)
             return Done(samples=asked.seed, tokens=index, loss=float("nan") if index == 2 else 0.5)
         facts = {"scratch": str(asked.scratch), "offline": os.environ["HF_HUB_OFFLINE"]}
-        yield Job(facts, step, peers=(peer,))
+        yield Stepper(facts, step, peers=(peer,))
         os.kill(peer, 9)
         print("closed")
 serve(Made)
@@ -160,7 +160,7 @@ TELLS = """
 import time
 from contextlib import contextmanager
 from fixtures.workloads import Workload
-from fixtures.workloads._protocol import Done, Job, serve
+from fixtures.workloads._protocol import Done, Stepper, serve
 
 class Made(Workload):
     @contextmanager
@@ -168,7 +168,7 @@ class Made(Workload):
         def step(index):
             asked.report("epochs", {"step": index, "params": self.params, "data": str(asked.data)})
             return Done(samples=1, tokens=0, loss=0.5, timed=(7.0, 2.5) if index == 1 else None)
-        yield Job({}, step)
+        yield Stepper({}, step)
         asked.report("io", {"last": True})
 serve(Made)
 """

@@ -15,7 +15,7 @@ from control.names import first_few, undigested
 from .evidence import NAMED, machines_of, values_of
 
 if TYPE_CHECKING:
-    from .evidence import Evidence, Gathered
+    from .evidence import Evidence, MetaAnalysis
 
 TONES: dict[str, Tone] = {
     "helps everywhere measured": "good",
@@ -38,7 +38,7 @@ ONE_MACHINE = " (one machine)"
 BROUGHT = ("machine", "device", "kernel", "torch")  # columns in which runs may differ
 
 
-def answer(gathered: Gathered, *, every: bool = False) -> Answer:
+def answer(gathered: MetaAnalysis, *, every: bool = False) -> Answer:
     """Make the answer; `every` adds a table of each row's runs."""
     evidence = sorted(gathered.evidence, key=_place)
     by_heading = groupby(evidence, heading)
@@ -77,7 +77,7 @@ def _place(one: Evidence) -> tuple[int, bool, str, float]:
     return ORDER.index(one.word), heading(one) != one.word, one.workload, -mean
 
 
-def _headline(gathered: Gathered, evidence: Sequence[Evidence]) -> str:
+def _headline(gathered: MetaAnalysis, evidence: Sequence[Evidence]) -> str:
     runs = gathered.runs
     days = sorted({run.started_utc[:10] for run in runs})
     span = f", {days[0]} to {days[-1]}" if len(days) > 1 else ""
@@ -163,7 +163,7 @@ def _runs(one: Evidence) -> Table:
     return Table(columns, rows)
 
 
-def _of_runs(gathered: Gathered) -> Iterator[str]:
+def _of_runs(gathered: MetaAnalysis) -> Iterator[str]:
     """Yield how the runs differ."""
     for column in BROUGHT:
         values = values_of(gathered.runs, column)
@@ -189,7 +189,7 @@ def _of_rows(evidence: Sequence[Evidence]) -> Iterator[str]:
         yield f"no general verdict from fewer than three runs: {first_few(few, NAMED)}"
 
 
-def _legend(gathered: Gathered) -> Iterator[tuple[str, str]]:
+def _legend(gathered: MetaAnalysis) -> Iterator[tuple[str, str]]:
     yield "helped", "number of runs in which it helped by more than the margin"
     yield (
         "gain, 95 % interval",

@@ -15,10 +15,10 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from analysis.arms import distinct, no_copies
-from analysis.compare import Options, compare
+from analysis.compare import CompareOptions, compare
 from analysis.machine import Machines, machine_of
 from analysis.stats.adjust import holm
-from analysis.terms import Applied, Cell, Comparison, Metric, Refused, Run
+from analysis.terms import AppliedKeys, Cell, Comparison, Metric, Refused, Run
 from analysis.wording import counted
 from control.names import first_few, undigested
 from control.t_test import ALPHA, detectable_errors
@@ -26,7 +26,7 @@ from control.t_test import ALPHA, detectable_errors
 from .random_effects import (
     FEWEST_GROUPS,
     FEWEST_RUNS,
-    Estimate,
+    PooledEstimate,
     estimate,
     is_grouped,
     means_without_each,
@@ -112,7 +112,7 @@ class Evidence:
     margin: float
     contributions: tuple[Contribution, ...]
     machines: int
-    over: Estimate | None = None
+    over: PooledEstimate | None = None
     p_adjusted: float | None = None
     without: tuple[float, ...] = ()
     by: str = ""
@@ -132,7 +132,7 @@ class Evidence:
 
 
 @dataclass(frozen=True, slots=True)
-class Gathered:
+class MetaAnalysis:
     """The pooled effects of all runs; `notes` list what was omitted or merged, and why.
 
     evidence: the effects to show
@@ -160,7 +160,7 @@ COLUMNS: Mapping[str, Callable[[Run], str]] = {
 
 def effects(run: Run) -> list[Comparison]:
     """Compare inside a run, without the details that pooling does not need."""
-    return compare(run, options=Options(details=False))
+    return compare(run, options=CompareOptions(details=False))
 
 
 def gather(
@@ -169,7 +169,7 @@ def gather(
     workloads: Sequence[str] = (),
     by: str = "",
     compared: Callable[[Run], Sequence[Comparison]] = effects,
-) -> Gathered:
+) -> MetaAnalysis:
     """Compare each run internally, and pool equal effects; `compared` returns known comparisons.
 
     `tweaksets` and `workloads` choose the effects to show, with the notes on these. All effects of
@@ -219,7 +219,9 @@ def gather(
     every = judged([one for key, kinds in pooled.items() for one in _of_kinds(key, kinds, by)])
     evidence = tuple(one for one in every if chosen(one.workload, one.tweakset))
     notes += _not_grouped(evidence)
-    return Gathered(kept, evidence, tuple(notes), family=sum(one.over is not None for one in every))
+    return MetaAnalysis(
+        kept, evidence, tuple(notes), family=sum(one.over is not None for one in every)
+    )
 
 
 Chosen = Callable[[str, str], bool]  # of a workload and a tweak set
@@ -291,7 +293,7 @@ def _conditions(
     return Conditions(comparison.primary_metric, tuple(sorted(settings.items())), own, device)
 
 
-def _moved(applied: Applied) -> Iterator[tuple[str, str]]:
+def _moved(applied: AppliedKeys) -> Iterator[tuple[str, str]]:
     """Yield the files that a script changed, with their values."""
     for path, values in applied.side_effects.items():
         if isinstance(values, list | tuple) and values and values[-1] is not None:

@@ -18,7 +18,7 @@ from control.names import undigested
 from control.t_test import ALPHA, t_quantile
 
 if TYPE_CHECKING:
-    from .evidence import Contribution, Evidence, Gathered
+    from .evidence import Contribution, Evidence, MetaAnalysis
 
 HOUR_S = 3600.0
 
@@ -79,7 +79,7 @@ def _took_s(each: Contribution) -> float:
     return took_s
 
 
-def answer(gathered: Gathered) -> Answer:
+def answer(gathered: MetaAnalysis) -> Answer:
     """Recommend one of both for each effect. Raises: Refused, if no effect has three runs."""
     planned = [(one, outlook(one)) for one in gathered.evidence if one.over]
     if not planned:

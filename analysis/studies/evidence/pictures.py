@@ -20,7 +20,7 @@ from analysis.plots.marks import (
     margin_band,
     reach_of,
 )
-from analysis.plots.page import Spec, dot, line
+from analysis.plots.page import Plot, dot, line
 from analysis.plots.scene import some
 from analysis.plots.style import FAINT, INK, QUIET, house_style
 from analysis.wording import bracket, number
@@ -31,7 +31,7 @@ from .answer import heading
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from .evidence import Contribution, Evidence, Gathered
+    from .evidence import Contribution, Evidence, MetaAnalysis
 
 TITLE = "Evidence over runs"
 ANSWERS = "Effect of a tweak set in each run, in all runs together, and in the next run."
@@ -57,7 +57,7 @@ NEXT: Style = {"color": FAINT, "marker": "", "linewidth": 5.0}
 
 
 @house_style()
-def draw(gathered: Gathered) -> Figure:
+def draw(gathered: MetaAnalysis) -> Figure:
     """Draw the effects with at least three runs, helpful ones first. Raises: NothingToDraw."""
     every = some(
         (one for one in gathered.evidence if one.over),
@@ -95,7 +95,7 @@ def draw(gathered: Gathered) -> Figure:
         if hidden > 0
         else ""
     ]
-    return Spec(lead, sections, legend, notes).lay_out((), TITLE)
+    return Plot(lead, sections, legend, notes).lay_out((), TITLE)
 
 
 def _rank(one: Evidence) -> tuple[bool, float]:

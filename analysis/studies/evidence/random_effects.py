@@ -46,7 +46,7 @@ GOLDEN = (math.sqrt(5) - 1) / 2
 
 
 @dataclass(frozen=True, slots=True)
-class Estimate:
+class PooledEstimate:
     """The effect over runs, on the scale of the effects (log gains).
 
     mean, low, high: common to all runs, with its 95 % interval
@@ -76,7 +76,7 @@ class Estimate:
 
 def estimate(
     effects: Sequence[float], errors: Sequence[float], groups: Sequence[object] = ()
-) -> Estimate:
+) -> PooledEstimate:
     """Estimate the effect common to three or more runs; `groups`: each run's, if enough.
 
     >>> over = estimate([0.05, 0.02, 0.08], [0.01, 0.01, 0.01])
@@ -116,7 +116,7 @@ def _summary(
     weighted: Callable[[Floats], Floats],
     df: int,
     between: tuple[float, float],
-) -> Estimate:
+) -> PooledEstimate:
     """Return the estimate; `weighted` multiplies by the inverse of the effects' covariance."""
     from scipy.special import chdtrc
 
@@ -130,7 +130,7 @@ def _summary(
     ahead = quantile * math.sqrt(sum(between) + error**2)
     equal = float((gains / variances).sum() / (1 / variances).sum())
     q = float(((gains - equal) ** 2 / variances).sum())
-    return Estimate(
+    return PooledEstimate(
         runs=len(gains),
         mean=mean,
         low=mean - quantile * error,

@@ -30,7 +30,7 @@ from analysis.arms import (
     without_candidate,
 )
 from analysis.checks import warnings_of
-from analysis.compare import Options, compare_arms
+from analysis.compare import CompareOptions, compare_arms
 from analysis.labels import label_of
 from analysis.pairing import primary_of
 from analysis.stats.adjust import holm
@@ -292,7 +292,7 @@ def judge(
         - {"primary", "second"}
     )
     workloads = joined_names(workloads, {name for run in runs for name in run.workloads})
-    options = Options(
+    options = CompareOptions(
         relative_to=relative_to,
         metrics=names,
         tweaksets=limits.tweaksets or (),
@@ -361,7 +361,7 @@ def _check_of_the_run(comparison: Comparison) -> bool:
     )
 
 
-def _gone(base: Arm, candidate: Arm, options: Options) -> list[Comparison]:
+def _gone(base: Arm, candidate: Arm, options: CompareOptions) -> list[Comparison]:
     """Return what only the baseline has: a missing workload must not pass as not slower."""
     gone: list[Comparison] = []
     if same_runs(base, candidate):
@@ -413,12 +413,12 @@ def _unjudged(base: Arm, candidate: Arm, workload: str, reason: str) -> Comparis
     )
 
 
-def _controls(base: Arm, candidate: Arm, study: str, options: Options) -> list[str]:
+def _controls(base: Arm, candidate: Arm, study: str, options: CompareOptions) -> list[str]:
     """Return the arms of a study that others are relative to, which are not judged."""
     return (control_name(both(base, candidate), study, options.relative_to) or "").split(TOGETHER)
 
 
-def _new(base: Arm, candidate: Arm, options: Options) -> list[str]:
+def _new(base: Arm, candidate: Arm, options: CompareOptions) -> list[str]:
     if same_runs(base, candidate) or base.tweakset or candidate.tweakset:
         return []
     pairs = [

@@ -32,7 +32,7 @@ from analysis.wording import parse_percent
 from control.names import first_few
 
 if TYPE_CHECKING:
-    from analysis.marked_yaml import Value
+    from analysis.marked_yaml import YamlValue
 
 KEYS = ("max_regression", "metrics", "tweaksets", "baseline", "workloads")
 # Words for metrics that studies and workloads declare.
@@ -93,7 +93,7 @@ def read(path: Path | str, max_regression: float | None = None) -> Limits:
     return _limits(marked_yaml.read(path), Path(path), max_regression)
 
 
-def _limits(top: Value, path: Path, max_regression: float | None) -> Limits:
+def _limits(top: YamlValue, path: Path, max_regression: float | None) -> Limits:
     values = dict(top.items())
     for name, value in values.items():
         if name not in KEYS:
@@ -126,20 +126,22 @@ def _limits(top: Value, path: Path, max_regression: float | None) -> Limits:
     )
 
 
-def _percent(value: Value) -> float:
+def _percent(value: YamlValue) -> float:
     try:
         return parse_percent(value.text())
     except Refused as error:
         value.refuse(f"{value.name}: {str(error).removesuffix('.')}")
 
 
-def _names(value: Value, noun: str, places: dict[str, str]) -> list[str]:
+def _names(value: YamlValue, noun: str, places: dict[str, str]) -> list[str]:
     entries = value.each()
     places |= {f"{noun} {entry.text()}": entry.place for entry in entries}
     return [entry.text() for entry in entries]
 
 
-def _baseline(value: Value, path: Path, places: dict[str, str]) -> tuple[str | None, str | None]:
+def _baseline(
+    value: YamlValue, path: Path, places: dict[str, str]
+) -> tuple[str | None, str | None]:
     if OF_A_PATH.search(value.text()):
         return None, str(path.parent / value.text())
     places[f"tweak set {value.text()}"] = value.place
@@ -147,7 +149,7 @@ def _baseline(value: Value, path: Path, places: dict[str, str]) -> tuple[str | N
 
 
 def _workloads(
-    workloads: Value, places: dict[str, str]
+    workloads: YamlValue, places: dict[str, str]
 ) -> tuple[dict[str, float], dict[tuple[str, str], float]]:
     of_workload: dict[str, float] = {}
     of_metric: dict[tuple[str, str], float] = {}

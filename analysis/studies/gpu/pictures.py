@@ -11,7 +11,7 @@ from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.patches import Rectangle
 
 from analysis.plots.marks import ticks
-from analysis.plots.page import Entry, Page, Section, SmallPanel, SmallPanels, Spec, body_width
+from analysis.plots.page import Chart, Entry, Page, Plot, SmallPanel, SmallPanels, body_width
 from analysis.plots.scene import NothingToDraw, some
 from analysis.plots.style import (
     COLOURS,
@@ -78,9 +78,7 @@ def draw_grid(findings: Findings) -> Figure:
     draw = partial(_maps, grid=grid, odd=odd, broken=broken)
     tall = HEAD_IN + ROW * len(blocks) + BELOW
     sections = [
-        Section(
-            "While the kernel ran", tall, draw, f"mean of the active part ({grid.label(ACTIVE)})"
-        )
+        Chart("While the kernel ran", tall, draw, f"mean of the active part ({grid.label(ACTIVE)})")
     ]
     notes = [
         "White: no such cell." * (len(grid.table) < len(blocks) * len(threads)),
@@ -102,10 +100,10 @@ def draw_grid(findings: Findings) -> Figure:
             else ""
         )
         lead = f"Utilisation reaches 90 % in {misled.busy} of {misled.cells} kernels{low}. {lead}"
-    return _laid_out(findings, GRID_TITLE, Spec(lead, sections, notes=notes))
+    return _laid_out(findings, GRID_TITLE, Plot(lead, sections, notes=notes))
 
 
-def _laid_out(findings: Findings, title: str, spec: Spec) -> Figure:
+def _laid_out(findings: Findings, title: str, spec: Plot) -> Figure:
     """Lay out a picture, with its GPU and run."""
     chip, run = findings.grid.chip, findings.grid.run
     gpu = f"GPU: {chip.name or 'not named'}{f', {chip.sms} SMs' if chip.sms else ''}."
@@ -254,7 +252,7 @@ def draw_relations(findings: Findings) -> Figure:
             COURSES.section("", ["SMACT over blocks"], partial(_course, grid=grid, looks=looks))
         )
     some(sections, "no cell has two of utilisation, GRACT, SMACT and SMOCC")
-    spec = Spec(
+    spec = Plot(
         _relations_lead(findings, relations), sections, legend, [f"Figures: {grid.label(ACTIVE)}."]
     )
     return _laid_out(findings, RELATIONS_TITLE, spec)

@@ -20,7 +20,7 @@ from analysis.pairing import metric_named
 from analysis.plain import PLACE, moment
 from analysis.stats.adjust import benjamini_hochberg
 from analysis.stats.changepoint import LEVEL, SHORTEST, ChangePoint, change_points, odd_end
-from analysis.terms import Cell, Metric, NotComparable, Refused, Run, Workload
+from analysis.terms import Cell, Metric, NotComparable, Refused, Run, SavedWorkload
 from control.names import first_few
 
 # The only tweak set's name in formats without tweak sets, which is not informative.
@@ -358,7 +358,7 @@ class _Gatherer:
 WHOLE, IN_TURNS = '{"cells":"whole"}', '{"cells":"in turns"}'  # of a workload without parameters
 
 
-def _params(workload: Workload, *, turns: bool) -> str:
+def _params(workload: SavedWorkload, *, turns: bool) -> str:
     """Return the conditions of cells, including turns, where caches are cold in each slice."""
     if not workload.params:
         return IN_TURNS if turns else WHOLE

@@ -11,7 +11,7 @@ import numpy as np
 from analysis.plain import PLACE
 from analysis.plots.labels import direction, measure_of, minus
 from analysis.plots.marks import Style, beyond, lines, ticks
-from analysis.plots.page import SmallPanel, SmallPanels, Spec, dot, line
+from analysis.plots.page import Plot, SmallPanel, SmallPanels, dot, line
 from analysis.plots.scene import some
 from analysis.plots.style import AGAIN, COLOURS, INK, QUIET, house_style, set_tooltip
 from analysis.stats.changepoint import without_outliers
@@ -72,7 +72,7 @@ def draw(history: History) -> Figure:
             "a run or two off."
         ),
     ]
-    return Spec(lead, sections, legend, notes).lay_out((), TITLE)
+    return Plot(lead, sections, legend, notes).lay_out((), TITLE)
 
 
 def _chosen(judged: Sequence[JudgedSeries]) -> list[JudgedSeries]:

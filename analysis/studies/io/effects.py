@@ -97,7 +97,7 @@ class Analysis:
     """The findings on one response, or the reason in `refusal`; `variation` is not tested."""
 
     response: str
-    layout: Layout
+    layout: ResponseLayout
     findings: tuple[IoEffect, ...] = ()
     variation: tuple[VariationRow, ...] = ()
     refusal: str = ""
@@ -105,7 +105,7 @@ class Analysis:
 
 
 @dataclass(frozen=True)
-class Layout:
+class ResponseLayout:
     """One response over the factors of untouched machines.
 
     `planned` are the combinations that were run, `lost` those without a value: point, reason →
@@ -205,7 +205,7 @@ class Layout:
         return result
 
 
-def layout_of(cells: Sequence[Judged], response: str) -> Layout:
+def layout_of(cells: Sequence[Judged], response: str) -> ResponseLayout:
     """Lay out one response over the factors of untouched machines.
 
     Stock and its copy in one block are averaged. A run without a value is lost, with the reason.
@@ -231,7 +231,7 @@ def layout_of(cells: Sequence[Judged], response: str) -> Layout:
             ]
         ):
             blocks.append(block)
-    return Layout(
+    return ResponseLayout(
         response,
         varied,
         planned,
@@ -279,7 +279,7 @@ def analyse(cells: Sequence[Judged], response: str) -> Analysis:
 
 
 def _described(
-    layout: Layout,
+    layout: ResponseLayout,
 ) -> tuple[tuple[VariationRow, ...], dict[Point, dict[str, float]], list[str]]:
     """Describe how a response varies with its factors, assuming equal scatter of combinations.
 
@@ -311,7 +311,7 @@ def _described(
 
 
 def _test_steps(
-    layout: Layout, variation: Sequence[VariationRow]
+    layout: ResponseLayout, variation: Sequence[VariationRow]
 ) -> tuple[dict[Point, list[EffectStep]], list[str]]:
     """Return the steps of each effect, and a sentence for each untestable one."""
     levels, result, gone = layout.levels, defaultdict[Point, list[EffectStep]](list), list[str]()
@@ -344,7 +344,7 @@ def _test_steps(
 
 
 def _effects(
-    layout: Layout,
+    layout: ResponseLayout,
     variation: Sequence[VariationRow],
     means: Mapping[Point, Mapping[str, float]],
     tested: Mapping[Point, Sequence[EffectStep]],
@@ -373,7 +373,7 @@ def _effects(
     return tuple(sorted(result, key=lambda effect: (len(effect.factors), -effect.share)))
 
 
-def _together(layout: Layout, effect: IoEffect) -> JointEffects | None:
+def _together(layout: ResponseLayout, effect: IoEffect) -> JointEffects | None:
     """Describe an interaction by the factor with fewer levels, at its most telling level."""
     levels = layout.levels
     inner = 0 if len(levels[effect.factors[0]]) < len(levels[effect.factors[1]]) else 1
@@ -395,7 +395,7 @@ def _together(layout: Layout, effect: IoEffect) -> JointEffects | None:
     return JointEffects(factor, first, last, along, tuple(steps)) if steps else None
 
 
-def _notes(layout: Layout, blocks: int) -> Iterator[str]:
+def _notes(layout: ResponseLayout, blocks: int) -> Iterator[str]:
     for name, twin in layout.varied.same:
         yield (
             f"{name} always went with {twin}: the two cannot be distinguished, and {twin} "

@@ -23,7 +23,7 @@ from analysis.plots.marks import (
     log_or_linear,
     row_axes,
 )
-from analysis.plots.page import Page, Section, SmallPanels, Spec, fill, line
+from analysis.plots.page import Chart, Page, Plot, SmallPanels, fill, line
 from analysis.plots.scene import Scene, some
 from analysis.plots.style import DASHES, INK, MARKERS, SMALL, picture
 from analysis.terms import AGAIN, STOCK, Run
@@ -64,8 +64,8 @@ class IoPart(NamedTuple):
 
     def section(
         self, tall: float, draw: Callable[[Page, float], object], lines: Sequence[str] = ()
-    ) -> Section:
-        return Section(self.title, tall, draw, self.alike, lines, self.run)
+    ) -> Chart:
+        return Chart(self.title, tall, draw, self.alike, lines, self.run)
 
 
 def parts_of(scene: Scene) -> list[IoPart]:
@@ -184,7 +184,7 @@ def _refused(parts: Sequence[IoPart]) -> str:
     )
 
 
-class Side(NamedTuple):
+class LevelPanel(NamedTuple):
     """A small panel of lines over levels: vertical axis, level names by place, lines, and range.
 
     Rates are compared by ratios: without `most`, lines with equal relative loss are parallel,
@@ -204,7 +204,9 @@ COUNTS = SmallPanels(4, above=0.26, tall=1.15, below=0.5, left=0.5, gap=0.08)
 NOMINAL = {WHOLE: "mb_per_s_nominal_whole", STEADY: "mb_per_s_nominal_steady"}
 
 
-def _sides(sheet: Page, top: float, sides: Sequence[Side], layout: SmallPanels = SIDES) -> None:
+def _sides(
+    sheet: Page, top: float, sides: Sequence[LevelPanel], layout: SmallPanels = SIDES
+) -> None:
     for side, panel in layout.draw(sheet, top, sides, grid="y"):
         panel.text(
             0.02,
@@ -230,7 +232,7 @@ def _sides(sheet: Page, top: float, sides: Sequence[Side], layout: SmallPanels =
 
 
 @picture(22, "Utilisation and throughput against processes", REPORTS=IO)
-def io_processes(scene: Scene) -> Spec:
+def io_processes(scene: Scene) -> Plot:
     """Utilisation and throughput by number of processes: when accelerators begin to wait."""
     reason = (
         "no configuration was measured with several numbers of processes: `--vary "
@@ -270,7 +272,7 @@ def io_processes(scene: Scene) -> Spec:
                 ]
                 head = name if most == kinds[0][-1] else ""
                 sides.append(
-                    Side(
+                    LevelPanel(
                         label,
                         {count: str(count) for count in counts},
                         curves,
@@ -283,7 +285,7 @@ def io_processes(scene: Scene) -> Spec:
             part.section(COUNTS.height(len(sides)), partial(_sides, sides=sides, layout=COUNTS))
         )
     nominal = "Nominal: samples times the mean record length, as DLIO counts; 1 GiB = 2^30 bytes."
-    return Spec(lead, sections, legend, [*notes_of(scene, parts[:1]), _refused(parts), nominal])
+    return Plot(lead, sections, legend, [*notes_of(scene, parts[:1]), _refused(parts), nominal])
 
 
 def _groups(part: IoPart) -> dict[str, list[Configuration]]:
@@ -312,7 +314,7 @@ UNCLOCKED = "waiting for other ranks, and the readers' end"
 
 
 @picture(23, "Where the time of an epoch goes", REPORTS=IO)
-def io_bottleneck(scene: Scene) -> Spec:
+def io_bottleneck(scene: Scene) -> Plot:
     """Time of an epoch by activity: waiting for first or later batches or ranks, or computing.
 
     There is a bar per configuration, over all its runs on the untouched machine.
@@ -331,7 +333,7 @@ def io_bottleneck(scene: Scene) -> Spec:
         part.section(ROW * len(part.configurations) + FOOT, partial(_epochs, part=part, left=left))
         for part in parts
     ]
-    return Spec(lead, sections, legend, notes_of(scene, parts, intervals=False))
+    return Plot(lead, sections, legend, notes_of(scene, parts, intervals=False))
 
 
 def _epochs(sheet: Page, top: float, part: IoPart, left: float) -> None:
@@ -379,7 +381,7 @@ RESPONSES = {WHOLE: "AU over the whole epoch, %", RATE: "samples/s over the whol
 
 
 @picture(4, "Format and page cache together", REPORTS=IO)
-def io_format_cache(scene: Scene) -> Spec:
+def io_format_cache(scene: Scene) -> Plot:
     """Cost of a cold cache per format: high if reading is the bottleneck, none if decoding is."""
     every = [(part, [analyse(part.cells, name) for name in RESPONSES]) for part in parts_of(scene)]
     reasons = joined(
@@ -419,7 +421,7 @@ def io_format_cache(scene: Scene) -> Spec:
     note = (
         "Means over whatever else was varied; bars: 95 % of the mean, by Student's t over blocks."
     )
-    return Spec(lead, sections, legend, [note])
+    return Plot(lead, sections, legend, [note])
 
 
 def _complete(analysis: Analysis) -> bool:
@@ -436,7 +438,7 @@ def _interaction(analysis: Analysis) -> str:
     )
 
 
-def _formats(analysis: Analysis, looks: Mapping[str, Style]) -> Side:
+def _formats(analysis: Analysis, looks: Mapping[str, Style]) -> LevelPanel:
     values = analysis.layout.means(*PAIR)
     formats, states = (list(dict.fromkeys(levels[side] for levels in values)) for side in (0, 1))
     curves = []
@@ -453,4 +455,4 @@ def _formats(analysis: Analysis, looks: Mapping[str, Style]) -> Side:
         if analysis.response == RATE
         else 1.08 * max(known(ends for _, points in curves for _, ends in points))
     )
-    return Side(RESPONSES[analysis.response], dict(enumerate(formats)), curves, highest)
+    return LevelPanel(RESPONSES[analysis.response], dict(enumerate(formats)), curves, highest)

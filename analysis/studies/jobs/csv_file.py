@@ -21,7 +21,7 @@ from analysis.machine import Machines
 from analysis.plain import one_line
 from analysis.terms import Refused, Unreadable
 
-from .records import LONGEST, MOST_SLOTS, OUTCOMES, TIMES, Job, Stream, distinct, plan, streams
+from .records import LONGEST, MOST_SLOTS, OUTCOMES, TIMES, JobRun, Stream, distinct, plan, streams
 
 if TYPE_CHECKING:
     Lines = list[tuple[str, dict[str, str]]]  # where it stands, and its cells by column
@@ -120,7 +120,7 @@ def rows(
 
 def parse_jobs(text: str, where: str) -> list[Stream]:
     names, lines = rows(text, where, ("job", "submit_s"), f" A list of jobs begins with {HEAD}.")
-    runs: dict[str, list[Job]] = {}
+    runs: dict[str, list[JobRun]] = {}
     slots: dict[str, int | None] = {}
     for at, row in lines:
         run = row.get("run", "")
@@ -154,7 +154,7 @@ def parse_jobs(text: str, where: str) -> list[Stream]:
     return result
 
 
-def _job(row: Mapping[str, str], at: str) -> Job:
+def _job(row: Mapping[str, str], at: str) -> JobRun:
     number, *wholes = (
         _number(row, name, at, WHOLE, "no whole number")
         for name in ("job", "priority", "replicas", "attempts")
@@ -171,7 +171,7 @@ def _job(row: Mapping[str, str], at: str) -> Job:
         for name in TIMES
     )
     priority, replicas, attempts = (None if value is None else int(value) for value in wholes)
-    job = Job(int(number), *times_s)  # type: ignore[arg-type] # four times
+    job = JobRun(int(number), *times_s)  # type: ignore[arg-type] # four times
     job = replace(job, outcome=outcome, class_=row.get("class", ""))
     return replace(
         job, priority=priority, replicas=max(1, replicas or 1), attempts=max(1, attempts or 1)

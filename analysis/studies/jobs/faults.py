@@ -36,7 +36,7 @@ from .records import AGAINST, OF_FAULT
 from .recovery import After, Totals, after, goodput_per_s, responses, shared, totals
 
 if TYPE_CHECKING:
-    from .records import Condition, Job, Stream, Unit
+    from .records import Condition, JobRun, Stream, Unit
 
 Isolation = Literal["isolated", "not isolated", "open", "not judged"]
 RULE = (
@@ -130,7 +130,7 @@ class _Member:
     twin: Stream | None
     totals: Totals
     after: Sequence[After]
-    pairs: Sequence[tuple[Job, Job]]
+    pairs: Sequence[tuple[JobRun, JobRun]]
 
     @property
     def unit(self) -> Unit:

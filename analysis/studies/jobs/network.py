@@ -36,7 +36,7 @@ TrainedCell = dict[str, Any]
 STEP = "step_time_mean_s"
 
 
-class Facts(TypedDict, total=False):
+class LineFacts(TypedDict, total=False):
     """A cell's facts about its line."""
 
     rtt_s: Duration | None
@@ -122,7 +122,7 @@ def _trained(run: Run, cell: Cell) -> TrainedCell:
         )
     if cell.metrics.get(STEP, 0.0) <= 0:
         raise Unreadable(f"{run.origin}: {place}: has no {STEP}.")
-    facts = Part({**cell.facts}, run.origin, f"{place}, workload_facts").read(Facts)
+    facts = Part({**cell.facts}, run.origin, f"{place}, workload_facts").read(LineFacts)
     rows = [
         row.read(LineRow)
         for row in Part(cell.report.get("line", ()), run.origin, f"{place}, report.line").each()

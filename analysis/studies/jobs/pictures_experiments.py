@@ -12,10 +12,10 @@ from analysis.plots import marks
 from analysis.plots.labels import room_for
 from analysis.plots.marks import Mark, MarkRow, Style, ends_of, forest_section
 from analysis.plots.page import (
+    Chart,
     Page,
-    Section,
+    Plot,
     SmallPanels,
-    Spec,
     body_width,
     dot,
     fill,
@@ -48,7 +48,7 @@ def look_of(at: int) -> tuple[str, str]:
 
 
 @picture(-26, "Accuracy with poisoned clients", REPORTS=JOBS)
-def jobs_poisoning(scene: Scene) -> Spec:
+def jobs_poisoning(scene: Scene) -> Plot:
     """Accuracy lost by a federated model to clients that flip labels, per aggregation rule."""
     by_run = [
         (gathered.run, [one for one in poisonings(gathered.streams) if one.drop is not None])
@@ -94,7 +94,7 @@ def jobs_poisoning(scene: Scene) -> Spec:
         {*map(_look, every)},
         WORDS | {"slower": "accuracy is lost", "faster": "accuracy is gained"},
     )
-    return Spec(lead, sections, legend, title=_cost(every))
+    return Plot(lead, sections, legend, title=_cost(every))
 
 
 def _look(one: Poisoning) -> str:
@@ -122,7 +122,7 @@ HELD_BACK = {WAITING: "waiting", STARTING: "start-up", LIMITED: "lost to its CPU
 
 
 @picture(-23, "Where the time of jobs goes", REPORTS=JOBS)
-def jobs_profile(scene: Scene) -> Spec:
+def jobs_profile(scene: Scene) -> Plot:
     """Time of jobs by class and system: waiting, start-up, computing, or held back by a limit."""
     sections, every, there = [], [], set()
     for gathered in scene.streams:
@@ -142,7 +142,7 @@ def jobs_profile(scene: Scene) -> Spec:
                 f"{sum(row.jobs for row, _ in own)} jobs",
             )
             sections.append(
-                Section(class_ or "jobs", tall, partial(_times, rows=own), beside, run=gathered.run)
+                Chart(class_ or "jobs", tall, partial(_times, rows=own), beside, run=gathered.run)
             )
         there |= {part for row in rows for part, size in _parts(row).items() if size > 0}
     if not sections:
@@ -166,7 +166,7 @@ def jobs_profile(scene: Scene) -> Spec:
         else f"{100 * share:.0f} % of {row.class_ or 'a job'}'s time is "
         f"{HELD_BACK[row.bottleneck]} ({system})"
     )
-    return Spec(lead, sections, legend, title=title)
+    return Plot(lead, sections, legend, title=title)
 
 
 def _parts(row: ClassProfile) -> dict[str, float]:
@@ -222,7 +222,7 @@ def _times(sheet: Page, top: float, rows: Sequence[tuple[ClassProfile, str]]) ->
 
 
 @picture(-29, "Replicas, and what they bring", REPORTS=JOBS | {"scale"})
-def jobs_scaling(scene: Scene) -> Spec:
+def jobs_scaling(scene: Scene) -> Plot:
     """Speed-up of jobs with replicas, and how well replicas chosen per job meet a target time."""
     results, refused = [], ["no stream had replicas chosen per job"]
     for gathered in scene.streams:
@@ -254,7 +254,7 @@ def jobs_scaling(scene: Scene) -> Spec:
     for gathered, streams, one in results:
         draw = partial(_scaled, streams=streams, report=one)
         sections.append(
-            Section(
+            Chart(
                 f"{one.runs} streams on {one.slots} slots", PAIR.height(2), draw, run=gathered.run
             )
         )
@@ -282,7 +282,7 @@ def jobs_scaling(scene: Scene) -> Spec:
                 "processor."
             )
     beside = f"; one number for all: {max(within[1:]):.0f} %" if within[1:] else ""
-    return Spec(
+    return Plot(
         lead,
         sections,
         legend,

@@ -22,7 +22,7 @@ from analysis.plots.marks import (
     log_or_linear,
     ticks,
 )
-from analysis.plots.page import Page, Section, SmallPanels, Spec, body_width, fill, verdict_entries
+from analysis.plots.page import Chart, Page, Plot, SmallPanels, body_width, fill, verdict_entries
 from analysis.plots.scene import NothingToDraw, Scene
 from analysis.plots.style import COLOURS, INK, QUIET, picture
 from analysis.terms import Run
@@ -81,7 +81,7 @@ def run_title(scene: Scene, run: Run) -> str:
 
 def ratio_rows(
     title: str, rows: Sequence[MarkRow], least: float, label: str, **settings: Any
-) -> Section:
+) -> Chart:
     """Make a section of ratios around 1, with all intervals and 1 ÷ `least` to `least` in view."""
     ends = known(mark.ends for row in rows for mark in row.marks)
     most = int(2 * (body_width() - settings["left"] - settings["right"]))  # a tick each half inch
@@ -92,7 +92,7 @@ def ratio_rows(
 
 
 @picture(-27, "What faults cost", REPORTS=FAULTS)
-def jobs_faults(scene: Scene) -> Spec:
+def jobs_faults(scene: Scene) -> Plot:
     """Slowdown of jobs under each fault, recovery time of the stream, and lost work."""
     arms = arms_of(scene)
     lead = (
@@ -111,7 +111,7 @@ def jobs_faults(scene: Scene) -> Spec:
         "Lost: seconds of attempts per stream whose work no checkpoint kept. p after Holm over "
         "all faults."
     )
-    return Spec(lead, sections, legend, [lost, *notes], worst(arms))
+    return Plot(lead, sections, legend, [lost, *notes], worst(arms))
 
 
 def arms_of(scene: Scene) -> list[FaultArm]:
@@ -157,7 +157,7 @@ def words(arm: FaultArm) -> str:
     )
 
 
-def slowdowns(arms: Sequence[FaultArm], title: str, **settings: Any) -> Section:
+def slowdowns(arms: Sequence[FaultArm], title: str, **settings: Any) -> Chart:
     """Make a section with a row per arm; omit columns without any value."""
     arms = named(arms)
     scale, short = unit(
@@ -203,7 +203,7 @@ NEXT = 3.0  # factor below the smallest loss at which "none" is drawn
 
 
 @picture(-30, "Training over lines that lose packets", REPORTS=NETWORK)
-def jobs_network(scene: Scene) -> Spec:
+def jobs_network(scene: Scene) -> Plot:
     """Step time by packet loss, and its communication part."""
     lossy = lambda line: any(row.loss > 0 and row.step_s for row in line.losses)  # noqa: E731
     result: list[tuple[Run, LossyLine]] = scene.of_streams("lines", lossy, "no line lost packets")
@@ -220,11 +220,9 @@ def jobs_network(scene: Scene) -> Spec:
             else f"Round trip {digits(1000 * one.rtt_s, 2)} ms"
         )
         beside = ", ".join(filter(None, (one.congestion, one.stand_in)))
-        sections.append(
-            Section(name, LINES.height(2), partial(_network, line=one), beside, run=run)
-        )
+        sections.append(Chart(name, LINES.height(2), partial(_network, line=one), beside, run=run))
         notes += [f"{name}: no cell without loss: nothing to compare with."] if one.alone else []
-    return Spec(lead, sections, [], notes, _lossy(one for _, one in result))
+    return Plot(lead, sections, [], notes, _lossy(one for _, one in result))
 
 
 def _lossy(every: Iterable[LossyLine]) -> str:

@@ -12,14 +12,14 @@ import numpy as np
 from analysis.plots import marks
 from analysis.plots.labels import fitted, joined, room_for
 from analysis.plots.marks import Mark, MarkRow, Style, ends_of, known
-from analysis.plots.page import Section, SmallPanel, SmallPanels, Spec, fill, line, verdict_entries
+from analysis.plots.page import Chart, Plot, SmallPanel, SmallPanels, fill, line, verdict_entries
 from analysis.plots.scene import NothingToDraw, Scene
 from analysis.plots.style import AGAIN, COLOURS, INK, SMALL, picture
 from analysis.wording import digits, probability, unsigned
 
 from .estimates import figure, plural, unit, value_of
 from .pictures_faults import JOBS, LOOKS, WORDS, ratio_rows, shown, verdicts_of
-from .policies import METRICS, Place, lacking
+from .policies import METRICS, PolicyGroup, lacking
 from .queue_fits import why_of
 from .queue_formulas import Inputs, mmc
 from .queues import RULE, ModelCheck, word_of
@@ -105,7 +105,7 @@ def runs_of(scene: Scene, streams: Iterable[Stream]) -> list[Run]:
 
 
 @picture(-22, "Waits by load, measured and predicted", REPORTS=JOBS)
-def jobs_waits(scene: Scene) -> Spec:
+def jobs_waits(scene: Scene) -> Plot:
     """Mean wait by load and arrivals, with the queueing models' predictions and errors."""
     result = waits_of(scene)
     slots = sorted(
@@ -163,7 +163,7 @@ def jobs_waits(scene: Scene) -> Spec:
         if any(waits.validation.fit.simulated for waits in result)
         else []
     )
-    return Spec(
+    return Plot(
         lead,
         sections,
         legend,
@@ -229,7 +229,7 @@ def _variation(waits: GroupWaits) -> float:
     return (fit.scv_arrivals.value + fit.scv_service.value) / 2
 
 
-def _off(rows: Sequence[tuple[str, GroupWaits, ModelCheck]]) -> Section:
+def _off(rows: Sequence[tuple[str, GroupWaits, ModelCheck]]) -> Chart:
     scale, short = unit(value_of(waits.validation.wait_s) for _, waits, _ in rows)
     drawn = []
     for name, waits, check in rows:
@@ -258,7 +258,7 @@ def _off(rows: Sequence[tuple[str, GroupWaits, ModelCheck]]) -> Section:
 
 
 @picture(-24, "Policies on the same jobs", REPORTS=JOBS)
-def jobs_policies(scene: Scene) -> Spec:
+def jobs_policies(scene: Scene) -> Plot:
     """Mean waits per policy, with uncertainty; and the cost to other figures."""
     result = places_of(scene)
     lead = (
@@ -306,10 +306,10 @@ def jobs_policies(scene: Scene) -> Spec:
     legend = verdict_entries(
         LOOKS, verdicts_of(every), WORDS | {"faster": "less than the baseline's", "slower": "more"}
     )
-    return Spec(lead, sections, legend, notes, best(result[0][1]))
+    return Plot(lead, sections, legend, notes, best(result[0][1]))
 
 
-def places_of(scene: Scene) -> list[tuple[Run, Place]]:
+def places_of(scene: Scene) -> list[tuple[Run, PolicyGroup]]:
     """Return the comparisons. Raises: NothingToDraw."""
     result = [(stream.run, place) for stream in scene.streams for place in stream.places]
     if not any(
@@ -322,7 +322,7 @@ def places_of(scene: Scene) -> list[tuple[Run, Place]]:
     return result
 
 
-def rows_of(place: Place, name: str, tall: float = marks.ROW) -> list[MarkRow]:
+def rows_of(place: PolicyGroup, name: str, tall: float = marks.ROW) -> list[MarkRow]:
     """Make a row per policy: ratio to the baseline, smallest first, or why there is none."""
     rows = []
     for ratio in place.policies.contrasts:
@@ -344,7 +344,7 @@ def rows_of(place: Place, name: str, tall: float = marks.ROW) -> list[MarkRow]:
     )
 
 
-def best(place: Place) -> str:
+def best(place: PolicyGroup) -> str:
     """Write the policy with the shortest significant wait."""
     least = rows_of(place, "mean_wait_s")[0]
     if verdicts_of([least]) != {"faster"}:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 import numpy as np
 from matplotlib.ticker import MaxNLocator
 
-from analysis.plots.page import Page, Section, Spec, body_width, dot, fill
+from analysis.plots.page import Chart, Page, Plot, body_width, dot, fill
 from analysis.plots.scene import NothingToDraw, Scene
 from analysis.plots.style import BAND, COLOURS, FAINT, INK, QUIET, SMALL, WRONG, picture
 
@@ -63,7 +63,7 @@ class Strip(NamedTuple):
 
 
 @picture(-19, "Jobs over time", REPORTS=JOBS)
-def jobs_over_time(scene: Scene) -> Spec:
+def jobs_over_time(scene: Scene) -> Plot:
     """One stream over time: busy slots, long queues, and the effect of a fault."""
     strips = _strips(scene)
     kinds = list(dict.fromkeys(hold.class_ for strip in strips for hold in holds(strip.stream)))
@@ -112,11 +112,11 @@ def jobs_over_time(scene: Scene) -> Spec:
         )
         tall = STRIP + SPACE + QUEUE + 0.06 + LANE * strip.height + BELOW
         sections.append(
-            Section(
+            Chart(
                 title, tall, partial(_stream, strip=strip, colours=colours), beside, run=strip.run
             )
         )
-    return Spec(lead, sections, legend, notes)
+    return Plot(lead, sections, legend, notes)
 
 
 def _strips(scene: Scene) -> list[Strip]:

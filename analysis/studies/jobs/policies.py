@@ -24,7 +24,7 @@ from analysis.stats.effect import moments
 from analysis.terms import Refused, Run, Unreadable
 from analysis.wording import bracket, digits, probability
 from control.scheduling import policies
-from control.scheduling.policies import Job as WaitingJob
+from control.scheduling.policies import Job
 from control.t_test import t_tail
 
 from .claims import (
@@ -45,7 +45,7 @@ from .simulation import Coming, JobSource, Played, figures, jobs, play
 if TYPE_CHECKING:
     import pandas as pd
 
-    from .records import Condition, Job, Stream
+    from .records import Condition, JobRun, Stream
 
 ANY = "any"  # kind of slot
 FEWEST_JOBS = 20
@@ -191,8 +191,8 @@ def _played(stream: Stream, machine: str) -> PlayedStream:
     )
 
 
-def _coming(job: Job, takes_s: float) -> Coming:
-    waiting = WaitingJob(
+def _coming(job: JobRun, takes_s: float) -> Coming:
+    waiting = Job(
         number=job.number,
         submit_s=job.submit_s or 0.0,
         predicted_s={} if job.predicted_s is None else {ANY: job.predicted_s},
@@ -234,7 +234,7 @@ class Policies:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class PolicyGroup:
     """All streams under one condition, except for the policy; `name` distinguishes it.
 
     `replays` have a row per policy: mean waits of its streams, measured and simulated, and
@@ -250,7 +250,7 @@ class Place:
     notes: Sequence[str]
 
 
-def places(streams: Sequence[PlayedStream], baseline: str, refused: list[str]) -> list[Place]:
+def places(streams: Sequence[PlayedStream], baseline: str, refused: list[str]) -> list[PolicyGroup]:
     """Compare condition by condition, never across; add a line to `refused` for incomparable ones.
 
     Raises: Refused, if no condition has arrivals shared by all policies.
@@ -258,7 +258,7 @@ def places(streams: Sequence[PlayedStream], baseline: str, refused: list[str]) -
     groups: dict[Condition, list[PlayedStream]] = {}
     for stream in streams:
         groups.setdefault(stream.condition, []).append(stream)
-    result: list[Place] = []
+    result: list[PolicyGroup] = []
     reasons: list[str] = []
     for name, group in zip(
         apart([dict(condition) for condition in groups]), groups.values(), strict=True
@@ -273,7 +273,7 @@ def places(streams: Sequence[PlayedStream], baseline: str, refused: list[str]) -
     return result
 
 
-def _place(name: str, streams: Sequence[PlayedStream], baseline: str) -> Place:
+def _place(name: str, streams: Sequence[PlayedStream], baseline: str) -> PolicyGroup:
     by_policy: dict[str, dict[Hashable, PlayedStream]] = {}
     for stream in streams:
         by_policy.setdefault(stream.policy, {}).setdefault(stream.arrivals, stream)
@@ -329,7 +329,7 @@ def _place(name: str, streams: Sequence[PlayedStream], baseline: str) -> Place:
         if policy in policies.names()
     }
     replays = [_replay(policy, own) for policy, own in whole.items() if own]
-    return Place(
+    return PolicyGroup(
         name,
         about["engine"],
         int(about["slots"]),
@@ -505,7 +505,7 @@ def _parts(comparison: Policies) -> list[Line | Table]:
     return parts
 
 
-def measured(places: Sequence[Place], refused: Sequence[str]) -> Answer:
+def measured(places: Sequence[PolicyGroup], refused: Sequence[str]) -> Answer:
     first, *others = [_claims(place.policies) for place in places]
     return Answer(
         title=first,
@@ -520,7 +520,7 @@ def measured(places: Sequence[Place], refused: Sequence[str]) -> Answer:
     )
 
 
-def _measured(place: Place) -> Iterator[Line | Table]:
+def _measured(place: PolicyGroup) -> Iterator[Line | Table]:
     streams = f"{plural(place.streams, 'stream')} of equal arrivals, each without its first tenth"
     yield Line(f"MEASURED: {place.slots} slots of {place.engine}, {streams}.")
     yield from bullets(place.notes)

@@ -35,7 +35,7 @@ from .records import USED, Times
 if TYPE_CHECKING:
     import pandas as pd
 
-    from .records import Job, Stream
+    from .records import JobRun, Stream
 
 WAITING, STARTING, COMPUTING, LIMITED, OTHER = (
     "waiting",
@@ -242,7 +242,7 @@ def _profile(
     )
 
 
-def _why_lost(job: Job) -> str:
+def _why_lost(job: JobRun) -> str:
     return (
         job.outcome
         if not job.done

@@ -30,7 +30,7 @@ from control.t_test import ALPHA, t_quantile
 from .claims import leading
 from .estimates import FEW_RUNS, Figure, figure, number, plural, unit, value_of
 from .queue_formulas import Inputs
-from .queue_times import Columns, Little, columns, cycles, little, most_held
+from .queue_times import JobColumns, Little, columns, cycles, little, most_held
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -60,7 +60,7 @@ WHYS = {
 }
 
 
-def sums_of(streams: Sequence[Columns]) -> pd.DataFrame:
+def sums_of(streams: Sequence[JobColumns]) -> pd.DataFrame:
     """Sum the inputs of estimates: a row per unit, whose kind is the index's name.
 
     Columns: for `gap`, `wait`, `response` and `service` the count `…_n`, the seconds `…_s` and
@@ -99,7 +99,7 @@ def sums_of(streams: Sequence[Columns]) -> pd.DataFrame:
     return every.groupby(unit).sum().join(levels).fillna(0.0).rename_axis(kind)
 
 
-def _units(streams: Sequence[Columns]) -> tuple[str, list[np.ndarray]]:
+def _units(streams: Sequence[JobColumns]) -> tuple[str, list[np.ndarray]]:
     """Assign each stream's jobs to units: runs, or their substitute below three runs."""
     jobs = [len(one.submit) for one in streams]
     used = np.cumsum([count > 0 for count in jobs])
@@ -325,7 +325,7 @@ def _only(group: str, name: str, known: set[Any]) -> Any:
 
 def _findings(
     streams: Sequence[Stream],
-    times: Sequence[Columns],
+    times: Sequence[JobColumns],
     laws: Sequence[Little | None],
     slots: int | None,
 ) -> Iterable[str]:

@@ -50,7 +50,7 @@ FINDINGS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Columns:
+class JobColumns:
     """Jobs of one stream as submitted: columns of one length (s), NaN if missing or unusable.
 
     `taken` is the time when a slot was taken: at admission, or at the start without admission. Jobs
@@ -78,7 +78,7 @@ class Columns:
         return np.where(self.retried, np.nan, self.end - self.taken)
 
 
-def columns(stream: Stream) -> Columns:
+def columns(stream: Stream) -> JobColumns:
     jobs = sorted(
         (job for job in stream.jobs if job.submit_s is not None),
         key=lambda job: (job.submit_s or 0.0, job.number),
@@ -113,7 +113,7 @@ def columns(stream: Stream) -> Columns:
         for kind, mask in kinds.items()
         if stream.measured and mask.any()
     )
-    return Columns(
+    return JobColumns(
         number=number,
         submit=submit,
         taken=np.where(backwards, np.nan, taken),
@@ -173,7 +173,7 @@ class Little:
     busy: float
 
 
-def little(columns: Columns) -> Little | None:
+def little(columns: JobColumns) -> Little | None:
     """Check Little's law from the first submission to the last known empty moment, else None.
 
     Jobs whose clock went backwards are left out. A job that never ended stays for an unknown time,
@@ -215,13 +215,13 @@ def inside(begin: np.ndarray, end: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return times[order], np.cumsum(jumps[order])
 
 
-def most_held(columns: Columns) -> int:
+def most_held(columns: JobColumns) -> int:
     """Return the most slots held at a time; a slot that changes its job at once counts once."""
     known = ~np.isnan(columns.end) & ~columns.retried
     return int(inside(columns.taken[known], columns.end[known])[1].max(initial=0))
 
 
-def cycles(times: Columns) -> np.ndarray:
+def cycles(times: JobColumns) -> np.ndarray:
     """Assign jobs to busy cycles: shape (jobs,), from 0. A cycle begins in an empty system.
 
     Under renewal arrivals what happens in one cycle says nothing of the next (Crane and Iglehart

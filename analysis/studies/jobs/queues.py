@@ -41,7 +41,7 @@ from .queue_formulas import ClosedSystem, Inputs, PriorityClass, PriorityWaits, 
 
 if TYPE_CHECKING:
     from .queue_fits import Fit, Sums
-    from .records import Job, Stream
+    from .records import JobRun, Stream
 
 ROUNDING = 1e-9
 SETTLED = 20  # times over which a queue forgets that it began empty
@@ -381,7 +381,7 @@ def _no_verdict(fit: Fit, streams: Sequence[Stream]) -> list[str]:
     return notes
 
 
-def _all_times(job: Job) -> bool:
+def _all_times(job: JobRun) -> bool:
     times = (
         job.submit_s,
         job.taken_s,

@@ -75,7 +75,7 @@ class Times(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
+class JobRun:
     """One job; None is what never happened or was not recorded.
 
     Times are those of one monotonic clock, as read.
@@ -189,7 +189,7 @@ class Stream:
 
     name: str
     group: str
-    jobs: tuple[Job, ...]
+    jobs: tuple[JobRun, ...]
     slots: int | None = None
     engine: str = ""
     policy: str = ""
@@ -221,7 +221,7 @@ class Stream:
         return self.arrivals.get("kind") == CLOSED
 
     @property
-    def done_with_times(self) -> list[tuple[Job, Times]]:
+    def done_with_times(self) -> list[tuple[JobRun, Times]]:
         return [
             (job, times)
             for job in self.jobs
@@ -453,10 +453,10 @@ def _stream(run: Run, cell: Cell) -> Stream:
     )
 
 
-def _job(row: Part) -> Job:
+def _job(row: Part) -> JobRun:
     known: dict[str, Any] = {**row.read(JobRow)}
     result = known.get("result") or {}
-    return Job(
+    return JobRun(
         known["job"],
         **{
             name: known.get(name)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from .records import Attempt, Fault, Job, Stream
+    from .records import Attempt, Fault, JobRun, Stream
 
 NO_TWIN = "no stream without faults met the same jobs"
 ANOTHER = "another fault came first"
@@ -103,13 +103,13 @@ def _lost_s(stream: Stream, times: Mapping[int, float], done: set[int]) -> float
     )
 
 
-def _span(jobs: Sequence[Job]) -> tuple[float, float]:
+def _span(jobs: Sequence[JobRun]) -> tuple[float, float]:
     begins = [job.submit_s for job in jobs if job.submit_s is not None]
     ends = [job.end_s for job in jobs if job.end_s is not None]
     return (min(begins), max(*ends, min(begins))) if begins and ends else (0.0, 0.0)
 
 
-def shared(stream: Stream, twin: Stream) -> list[tuple[Job, Job]]:
+def shared(stream: Stream, twin: Stream) -> list[tuple[JobRun, JobRun]]:
     """Return the jobs that are the same in both: by number, class, size and planned submission."""
     others = {job.number: job for job in twin.jobs}
     pairs = [(job, others[job.number]) for job in stream.jobs if job.number in others]
@@ -131,7 +131,7 @@ def _same(value: float | None, other: float | None) -> bool:
     )
 
 
-def responses(pairs: Iterable[tuple[Job, Job]]) -> tuple[float, float] | None:
+def responses(pairs: Iterable[tuple[JobRun, JobRun]]) -> tuple[float, float] | None:
     """Return the mean responses of the jobs that both got done, the other stream's first."""
     known = [
         (other.response_s, job.response_s)
@@ -147,7 +147,7 @@ def responses(pairs: Iterable[tuple[Job, Job]]) -> tuple[float, float] | None:
     return (before, after) if min(before, after) > 0 else None
 
 
-def goodput_per_s(jobs: Sequence[Job]) -> float | None:
+def goodput_per_s(jobs: Sequence[JobRun]) -> float | None:
     """Return work (or jobs, if one's is unknown) per second from first submission to last end."""
     begin_s, end_s = _span(jobs)
     known = all(job.work is not None for job in jobs)

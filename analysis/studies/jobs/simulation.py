@@ -91,7 +91,7 @@ Positive = Annotated[float, Meta(gt=0, le=MOST)]
 
 
 @dataclass(frozen=True, slots=True)
-class JobClass:
+class ClassModel:
     """One class of jobs.
 
     `mean_s` by kind of slot; a kind that is missing cannot run it. `cv2` is that of its times.
@@ -107,7 +107,7 @@ class JobClass:
     due_factor: Positive | None = None
 
 
-FIELDS = tuple(field.name for field in fields(JobClass))
+FIELDS = tuple(field.name for field in fields(ClassModel))
 
 
 def document_of(path: Path) -> dict[str, Any]:
@@ -126,7 +126,7 @@ def document_of(path: Path) -> dict[str, Any]:
     return dict(document)
 
 
-def read_classes(path: Path, kinds: tuple[str, ...]) -> tuple[JobClass, ...]:
+def read_classes(path: Path, kinds: tuple[str, ...]) -> tuple[ClassModel, ...]:
     rows = document_of(path)["classes"]
     classes = tuple(
         _class(Part(row, str(path), f"class {at}", "correct the file"), kinds)
@@ -142,7 +142,7 @@ def read_classes(path: Path, kinds: tuple[str, ...]) -> tuple[JobClass, ...]:
     return classes
 
 
-def _class(row: Part, kinds: tuple[str, ...]) -> JobClass:
+def _class(row: Part, kinds: tuple[str, ...]) -> ClassModel:
     unknown = [name for name in row.value if name not in FIELDS]
     if unknown:
         row.refuse(f"has a field {unknown[0]!r}", f"there are {', '.join(FIELDS)}")
@@ -153,7 +153,7 @@ def _class(row: Part, kinds: tuple[str, ...]) -> JobClass:
         row.refuse(
             f"has mean_s of {strange or 'no slots'}", f"there are slots of {', '.join(kinds)}"
         )
-    return row.made(JobClass, mean_s=means_s)
+    return row.made(ClassModel, mean_s=means_s)
 
 
 # In this order for ever: a seed's numbers hang on it.
@@ -175,7 +175,7 @@ class JobSource:
     `error` is the standard deviation of log(predicted / true).
     """
 
-    classes: tuple[JobClass, ...]
+    classes: tuple[ClassModel, ...]
     slots: Mapping[str, int]
     load: float
     arrivals_cv2: float = 1.0
@@ -238,7 +238,7 @@ def uniform(seed: int, many: int, purposes: Sequence[str]) -> dict[str, Floats]:
     }
 
 
-def _coming(number: int, submit_s: float, class_: JobClass, length: float, off: float) -> Coming:
+def _coming(number: int, submit_s: float, class_: ClassModel, length: float, off: float) -> Coming:
     takes_s = {kind: mean_s * length for kind, mean_s in class_.mean_s.items()}
     predicted_s = {kind: seconds * off for kind, seconds in takes_s.items()}
     due_s = (

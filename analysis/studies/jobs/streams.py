@@ -24,7 +24,7 @@ from .faults import FaultArm, arms
 from .hyper import hyper
 from .network import LossyLine, cells_of_run, lines
 from .poisoning import poisonings
-from .policies import Place, places, played_streams
+from .policies import PolicyGroup, places, played_streams
 from .queue_fits import fit, fits_of
 from .queue_formulas import Inputs
 from .queues import WaitValidation, validate, validated
@@ -56,7 +56,7 @@ class GroupWaits:
 
 
 @dataclass(frozen=True, slots=True)
-class Gathered:
+class JobsRun:
     """All of one run; each that could not be used is a line of `refused`.
 
     `arms` are streams under faults and their like without, `lines` what lost packets.
@@ -65,7 +65,7 @@ class Gathered:
     run: Run
     streams: tuple[Stream, ...] = ()
     waits: tuple[GroupWaits, ...] = ()
-    places: tuple[Place, ...] = ()
+    places: tuple[PolicyGroup, ...] = ()
     arms: tuple[FaultArm, ...] = ()
     lines: tuple[LossyLine, ...] = ()
     refused: tuple[str, ...] = ()
@@ -162,19 +162,19 @@ def validate_groups(
     return validated(validations, names, refused, brief=brief)
 
 
-def gather(run: Run) -> Gathered | None:
+def gather(run: Run) -> JobsRun | None:
     """Put a run's streams together; None for a run without jobs and lossy lines."""
     refused: list[str] = []
     lossy = tuple(lines(cells_of_run(run, refused)))
     if not tells_of_jobs(run):
-        return Gathered(run, lines=lossy, refused=tuple(refused)) if lossy else None
+        return JobsRun(run, lines=lossy, refused=tuple(refused)) if lossy else None
     every = in_order(streams(run, refused), refused)
     order = list(run.workloads)
     by_workload = tuple(
         sorted(every, key=lambda stream: (order.index(stream.workload), stream.unit[1]))
     )
     of_faults = arms(every, MARGIN)
-    return Gathered(
+    return JobsRun(
         run,
         by_workload,
         tuple(_waits_of(run, by_workload, refused)),
@@ -202,7 +202,7 @@ def _waits_of(run: Run, every: Iterable[Stream], refused: list[str]) -> Iterator
             refused.append(str(error))
 
 
-def _places_of(run: Run, every: Sequence[Stream], refused: list[str]) -> Iterator[Place]:
+def _places_of(run: Run, every: Sequence[Stream], refused: list[str]) -> Iterator[PolicyGroup]:
     usable = [
         one
         for one in every

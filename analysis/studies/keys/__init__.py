@@ -49,10 +49,10 @@ def effects_of_grid(
     """
     from .effects import of_table
     from .observed import letters
-    from .terms import DesignFactor, EffectRow, LostPoint, Observed
+    from .terms import DesignData, DesignFactor, EffectRow, LostPoint
 
     named = zip(factors.items(), letters(len(factors)), strict=True)
-    data = Observed(
+    data = DesignData(
         "hyper-parameters",
         workload,
         metric,

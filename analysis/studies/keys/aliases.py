@@ -21,13 +21,13 @@ from control.names import first_few
 if TYPE_CHECKING:
     from analysis.stats.linear import Floats
 
-    from .terms import Observed
+    from .terms import DesignData
 
 Effect = tuple[int, ...]  # the indices of its factors, in order; () is the mean
 MOST_WORDS = 14  # bits: more than 16,384 words make the list of aliases useless
 
 
-def coded_points(data: Observed) -> Floats:
+def coded_points(data: DesignData) -> Floats:
     """Code every planned point as -1 (a factor's first level) and +1: shape (points, factors)."""
     lows = [factor.levels[0] for factor in data.factors]
     return np.array(
@@ -106,7 +106,7 @@ def partly_mixed(coded: Floats) -> float:
     return largest
 
 
-def contradictions(data: Observed, shortest: int | None) -> Iterator[str]:
+def contradictions(data: DesignData, shortest: int | None) -> Iterator[str]:
     """Yield where a design's notes claim a resolution or generators that its points do not have."""
     claimed = data.design_notes.get("resolution")
     if claimed not in (None, shortest):

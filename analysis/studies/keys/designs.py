@@ -32,9 +32,9 @@ from .aliases import (
     partly_mixed,
     resolution,
 )
-from .model import Model
+from .model import DesignModel
 from .observed import SETS, WHOLE_SETS
-from .terms import Effects, Means, Observed, Term
+from .terms import DesignData, Effects, Means, Term
 
 if TYPE_CHECKING:
     from typing import Any
@@ -52,7 +52,7 @@ OWN_ERROR = (
 )
 
 
-def analyse(data: Observed) -> Effects:
+def analyse(data: DesignData) -> Effects:
     """Estimate the effects of a design. Raises: NotComparable, if there is nothing to estimate."""
     if data.design in WHOLE_SETS:
         return _whole_sets(data)
@@ -62,7 +62,7 @@ def analyse(data: Observed) -> Effects:
 
 
 def _effects_of(
-    model: Model, terms: Iterable[Term], anova: tuple[VariationRow, ...], **more: Any
+    model: DesignModel, terms: Iterable[Term], anova: tuple[VariationRow, ...], **more: Any
 ) -> Effects:
     return Effects(
         observed=model.data,
@@ -95,8 +95,8 @@ class _Contrast:
     level: str | None = None
 
 
-def _whole_sets(data: Observed) -> Effects:
-    model = Model(data, SETS)
+def _whole_sets(data: DesignData) -> Effects:
+    model = DesignModel(data, SETS)
     if not model.replicated:
         raise NotComparable(
             "too few cells: how far equal cells differ is unknown. Run 3 blocks or more."
@@ -181,7 +181,7 @@ def _incomplete(terms: Iterable[Term], blocks: int) -> Iterator[str]:
         )
 
 
-def _contrasts(data: Observed) -> Iterator[_Contrast]:
+def _contrasts(data: DesignData) -> Iterator[_Contrast]:
     """Yield the contrasts of a design, those of its keys first; points are identified by levels."""
     stock, *others = data.points
     if data.design == "ablation":
@@ -191,7 +191,7 @@ def _contrasts(data: Observed) -> Iterator[_Contrast]:
             yield _Contrast(name, (data.factors[0].name,), "set", {name: 1.0, stock: -1.0}, name)
 
 
-def _ablation(data: Observed, stock: str) -> Iterator[_Contrast]:
+def _ablation(data: DesignData, stock: str) -> Iterator[_Contrast]:
     """Yield each key alone, in the profile, and their disagreement; then the whole profile."""
     by_levels: dict[tuple[str, ...], str] = {}
     for name, levels in data.points.items():  # stock first: a key alone of one key is the profile
@@ -235,8 +235,8 @@ def _ablation(data: Observed, stock: str) -> Iterator[_Contrast]:
 # main effect.
 
 
-def _two_level(data: Observed) -> Effects:
-    model = Model(data)
+def _two_level(data: DesignData) -> Effects:
+    model = DesignModel(data)
     names = [factor.name for factor in data.factors]
     planned = coded_points(data)
     words, partly = defining_words(planned), partly_mixed(planned)
@@ -270,7 +270,7 @@ def _named(effect: Effect, names: Sequence[str]) -> Factors:
 
 
 def _estimable(
-    model: Model, names: Sequence[str], candidates: Iterable[Effect]
+    model: DesignModel, names: Sequence[str], candidates: Iterable[Effect]
 ) -> dict[Effect, Floats]:
     """Return the estimable effects: each adds to the mean, the blocks and the effects before it."""
     basis = np.linalg.qr(model.base)[0]
@@ -290,7 +290,7 @@ def _estimable(
 
 
 def _factorial_term(
-    model: Model, effect: Effect, names: Sequence[str], words: Sequence[Effect]
+    model: DesignModel, effect: Effect, names: Sequence[str], words: Sequence[Effect]
 ) -> Term:
     """Make the term of an effect: its coefficient times 2 (main) or 4 (interaction of two).
 
@@ -314,7 +314,7 @@ def _factorial_term(
 
 
 def _lost_effects(
-    model: Model, estimable: Iterable[Effect], words: Sequence[Effect], order: int
+    model: DesignModel, estimable: Iterable[Effect], words: Sequence[Effect], order: int
 ) -> Iterator[tuple[str, str]]:
     """Yield effects that the planned points could estimate but the measured cells cannot."""
     names = [*model.labels]
@@ -332,8 +332,8 @@ def _lost_effects(
 # Factors with any number of levels: analysis of variance, and each level against the first.
 
 
-def _several(data: Observed) -> Effects:
-    model = Model(data)
+def _several(data: DesignData) -> Effects:
+    model = DesignModel(data)
     model.cross()
     reason = why_lost(lost.point for lost in data.lost)
     return _effects_of(
@@ -346,7 +346,7 @@ def _several(data: Observed) -> Effects:
     )
 
 
-def _level_terms(model: Model) -> Iterator[Term]:
+def _level_terms(model: DesignModel) -> Iterator[Term]:
     for (name,) in (term for term in model.terms if len(term) == 1):
         levels, counts, codes = (
             model.levels[name],

@@ -29,7 +29,7 @@ from control.t_test import ALPHA, LARGEST_LOG, detectable_errors, t_interval, t_
 from .designs import analyse
 from .observed import WHOLE_SETS, moved, observed
 from .sentence import sentence
-from .terms import SCREENED, Effects, Observed, Term, Word
+from .terms import SCREENED, DesignData, Effects, Term, Word
 
 COMFORTABLE_DF = 4
 MOST_POINTS = 4  # listed
@@ -53,11 +53,11 @@ def effects_of(run: Run, metric: str | None = None) -> list[Effects]:
     return _settled(designs)
 
 
-def of_table(data: Observed) -> list[Effects]:
+def of_table(data: DesignData) -> list[Effects]:
     return _settled([_analysed(data)])
 
 
-def _analysed(data: Observed) -> Effects:
+def _analysed(data: DesignData) -> Effects:
     try:
         effects = analyse(data)
     except NotComparable as reason:
@@ -229,7 +229,7 @@ def again(run: Run, effects: Effects) -> tuple[str, bool]:
     return f"{text}: no difference shown.", False
 
 
-def _values(run: Run, data: Observed, name: str) -> dict[str, float]:
+def _values(run: Run, data: DesignData, name: str) -> dict[str, float]:
     values, doubts = {}, moved(run)
     for cell in run.cells:
         place = cell.study, cell.workload, cell.tweakset

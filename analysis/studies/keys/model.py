@@ -12,16 +12,16 @@ from analysis.stats.linear import Factors, LinearModel
 from analysis.terms import NotComparable
 from control.t_test import LARGEST_LOG, t_interval
 
-from .terms import Level, Means, Observed, Term
+from .terms import DesignData, Level, Means, Term
 
 if TYPE_CHECKING:
     from typing import Any
 
 
-class Model(LinearModel):
+class DesignModel(LinearModel):
     """Cells on the scale of the analysis: log gains (more is better), or the raw response."""
 
-    def __init__(self, data: Observed, whole: str = "") -> None:
+    def __init__(self, data: DesignData, whole: str = "") -> None:
         """Lay out the cells of a design; with `whole`, tweak sets are the only factor, so named.
 
         Raises: NotComparable, if there is nothing to analyse.

@@ -21,7 +21,7 @@ from analysis.checks import (
 from analysis.pairing import metric_named, primary_of, value_of
 from analysis.terms import AGAIN, Cell, Metric, NotComparable, Run, Unreadable
 
-from .terms import DesignFactor, EffectRow, LostPoint, Observed
+from .terms import DesignData, DesignFactor, EffectRow, LostPoint
 
 AS_FOUND = "as found"
 SETS = "tweak set"  # the one factor of a matrix
@@ -39,7 +39,7 @@ def letters(count: int) -> list[str]:
     return [LETTERS[at % most] + (str(at // most + 1) if at >= most else "") for at in range(count)]
 
 
-def observed(run: Run, metric: str | None = None) -> list[Observed]:
+def observed(run: Run, metric: str | None = None) -> list[DesignData]:
     """List the observations of decomposed tweak sets, or a matrix's, by study and workload.
 
     `metric` replaces the declared primary metric.
@@ -66,7 +66,7 @@ def observed(run: Run, metric: str | None = None) -> list[Observed]:
                 }
             for profile, (factors, points) in designs.items():
                 result.append(
-                    Observed(
+                    DesignData(
                         study,
                         workload,
                         taken.name,

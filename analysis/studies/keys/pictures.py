@@ -23,12 +23,12 @@ from analysis.plots.marks import (
 )
 from analysis.plots.marks import lines as draw_lines
 from analysis.plots.page import (
+    Chart,
     Entry,
     Page,
-    Section,
+    Plot,
     SmallPanel,
     SmallPanels,
-    Spec,
     line,
     margin_entry,
     verdict_entries,
@@ -88,9 +88,9 @@ class KeyPart:
         margin = self.effects.observed.margin
         return (self.mean / (1 + margin), self.mean * (1 + margin)) if margin else ()
 
-    def section(self, tall: float, draw: Callable[[Page, float], object]) -> Section:
+    def section(self, tall: float, draw: Callable[[Page, float], object]) -> Chart:
         finding = minus(self.effects.sentence)
-        return Section(
+        return Chart(
             self.title, tall, draw, design_of(self.effects), [finding] if finding else [], self.run
         )
 
@@ -193,7 +193,7 @@ class KeyRow(NamedTuple):
 
 
 @picture(-7, "Effect of each key", DESIGNS=FACTORIAL | {"ablation"})
-def key_effects(scene: Scene) -> Spec:
+def key_effects(scene: Scene) -> Plot:
     """Effect of each key of a tweak set, with its uncertainty; in an ablation, in both ways.
 
     There is a section per workload; keys are ordered by the size of their effect, and interactions
@@ -219,7 +219,7 @@ def key_effects(scene: Scene) -> Spec:
     if any(part.terms("interaction") for part in parts):
         notes.append("An interaction (×) is the change of one key's effect when the other is set.")
     in_company = IN_COMPANY if any(part.terms(*WAYS) for part in parts) else ""
-    return Spec(lead + in_company, [_forest_section(part, left) for part in parts], legend, notes)
+    return Plot(lead + in_company, [_forest_section(part, left) for part in parts], legend, notes)
 
 
 def _rows(part: KeyPart) -> list[KeyRow]:
@@ -260,7 +260,7 @@ def _aliases(term: Term) -> str:
     )
 
 
-def _forest_section(part: KeyPart, left: float) -> Section:
+def _forest_section(part: KeyPart, left: float) -> Chart:
     rows: list[MarkRow] = []
     for row in _rows(part):
         texts = row.name.split("\n")
@@ -317,7 +317,7 @@ def _notes(part: KeyPart, name: str) -> Iterator[str]:
 
 
 @picture(16, "Main effects", DESIGNS=FACTORIAL)
-def main_effects(scene: Scene) -> Spec:
+def main_effects(scene: Scene) -> Plot:
     """Response at each level of each key, averaged over the levels of the others."""
     parts = parts_of(
         scene,
@@ -351,10 +351,10 @@ def main_effects(scene: Scene) -> Spec:
             "Keys interact here: an average over the levels of the others hides that; see “Effect "
             "of each key”."
         )
-    return Spec(lead, [_panels(part) for part in parts], legend, notes)
+    return Plot(lead, [_panels(part) for part in parts], legend, notes)
 
 
-def _panels(part: KeyPart) -> Section:
+def _panels(part: KeyPart) -> Chart:
     """Make a section with a panel per key, the strongest first, on one scale."""
     keys: dict[str, list[Level]] = {}
     for level in part.effects.levels:

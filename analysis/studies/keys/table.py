@@ -22,7 +22,7 @@ from analysis.terms import Refused, UnknownName, Unreadable
 from control.names import first_few
 
 from .observed import letters
-from .terms import DesignFactor, EffectRow, LostPoint, Observed
+from .terms import DesignData, DesignFactor, EffectRow, LostPoint
 
 MISSING = frozenset({"", "na", "nan", "n/a", "none", "null", "-"})
 MOST_LEVELS = 50
@@ -37,7 +37,7 @@ Lines = Mapping[int, Line]  # by their numbers in the file
 
 
 @dataclass(frozen=True, slots=True)
-class Columns:
+class ColumnRoles:
     """The roles of columns. `better` may be None; `log` analyses ratios, not differences."""
 
     response: str
@@ -47,7 +47,7 @@ class Columns:
     log: bool = False
 
 
-def read_table(path: Path, columns: Columns) -> Observed:
+def read_table(path: Path, columns: ColumnRoles) -> DesignData:
     """Read a table of observations.
 
     Raises: Unreadable, with the file's line, for an invalid table. UnknownName, for a missing
@@ -98,7 +98,7 @@ def read_table(path: Path, columns: Columns) -> Observed:
             f"{path}: {len(rows)} rows with a number in column {columns.response!r}: too few to "
             "estimate an effect."
         )
-    return Observed(
+    return DesignData(
         path.stem,
         columns.response,
         columns.response,
@@ -212,7 +212,7 @@ def _levels(path: Path, lines: Lines, name: str) -> tuple[str, ...]:
     return tuple(level for _, level in sorted(zip(numbers, levels, strict=True)))
 
 
-def _response(where: str, text: str, columns: Columns) -> float:
+def _response(where: str, text: str, columns: ColumnRoles) -> float:
     value, written = _number(text), one_line(text, 60)
     if value is None:
         raise Unreadable(f"{where}: {written!r} in column {columns.response!r} is not a number.")

@@ -66,7 +66,7 @@ class LostPoint:
 
 
 @dataclass(frozen=True, slots=True)
-class Observed:
+class DesignData:
     """The data to analyse. `points` are all planned, by name, with stock or the all-low one.
 
     `better` is None if no direction is good (other studies): then the words are raises and lowers.
@@ -173,7 +173,7 @@ class Effects:
     sentence, refusal: the answer: which key, how much, how sure; why there is none
     """
 
-    observed: Observed
+    observed: DesignData
     terms: tuple[Term, ...] = ()
     anova: tuple[VariationRow, ...] = ()
     levels: tuple[Level, ...] = ()

@@ -19,7 +19,7 @@ from analysis.plots.marks import (
     margin_band,
     ticks,
 )
-from analysis.plots.page import Spec, fill, verdict_entries
+from analysis.plots.page import Plot, fill, verdict_entries
 from analysis.plots.scene import Scene, some
 from analysis.plots.style import BAND, INK, QUIET, picture
 from analysis.wording import digits, unsigned
@@ -50,7 +50,7 @@ WORDS = {
 
 
 @picture(1, "Cost of monitoring", MONITORED=True)
-def overhead_forest(scene: Scene) -> Spec:
+def overhead_forest(scene: Scene) -> Plot:
     """Extra CPU time of the work under each monitor and rate, and the monitor's own usage.
 
     There is a section per workload and a row per monitor; above it is the state of its A/A.
@@ -113,7 +113,7 @@ def overhead_forest(scene: Scene) -> Spec:
         sections.append(
             forest_section(title, rows, "", lines, run, left=left, right=3.25, heads=heads, **axis)
         )
-    return Spec(lead, sections, legend, notes)
+    return Plot(lead, sections, legend, notes)
 
 
 def _mark(arm: MonitoredArm) -> Mark:

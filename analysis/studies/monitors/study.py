@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal, NamedTuple
 
-from analysis.compare import Options, compare
+from analysis.compare import CompareOptions, compare
 from analysis.stats.estimate import Change, Mean, cost_of, mean_of
 from analysis.switched import outlasting
 from analysis.terms import AGAIN, Comparison, Effect, Refused, Run, Verdict
@@ -169,7 +169,7 @@ def overheads(run: Run) -> list[Overhead]:
             "run."
         )
     run, cells = read(run)
-    rows = compare(run, None, Options(metrics=(WALL, ALL_CPU, ENERGY)))
+    rows = compare(run, None, CompareOptions(metrics=(WALL, ALL_CPU, ENERGY)))
     placebos = _against_placebo(run, cells)
     result = []
     for place in ((study, workload) for study in run.studies for workload in run.workloads):

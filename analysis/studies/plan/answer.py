@@ -13,7 +13,7 @@ from analysis.terms import Run
 from analysis.wording import duration, plan_command, unsigned
 from control.names import undigested
 
-from .plan import DAY_S, Need, Plan
+from .plan import DAY_S, Need, SamplePlan
 
 LEGEND = (
     (
@@ -36,7 +36,7 @@ LEGEND = (
 )
 
 
-def answer(plan: Plan, pilot: Run) -> Answer:
+def answer(plan: SamplePlan, pilot: Run) -> Answer:
     goal = plan.goal
     feasible = plan.on_this_machine and plan.blocks is not None
     in_file = pilot.design.kind == "file"  # its rows are the design; its path is not recorded
@@ -77,7 +77,7 @@ def answer(plan: Plan, pilot: Run) -> Answer:
     )
 
 
-def _next(plan: Plan, pilot: Run) -> tuple[str, ...]:
+def _next(plan: SamplePlan, pilot: Run) -> tuple[str, ...]:
     """Return the command of the run or, beyond a day, the plan for a day's detectable gain."""
     if plan.on_this_machine and plan.blocks is not None:
         planned = {need.workload for need in plan.needs}
@@ -87,7 +87,7 @@ def _next(plan: Plan, pilot: Run) -> tuple[str, ...]:
     return plan_command(math.ceil(1000 * plan.seen_in_a_day) / 1000, pilot.origin)
 
 
-def _unplanned(plan: Plan) -> list[Section]:
+def _unplanned(plan: SamplePlan) -> list[Section]:
     reasons: list[tuple[str, str]] = [
         (workload, reason)
         for workload, _, reason in (line.partition(": ") for line in plan.unplanned)
@@ -103,7 +103,7 @@ def _family(need: Need) -> str:
     return f"{family}, so that Holm holds the clearest of them to p < {need.alpha:.2g}"
 
 
-def _needs(plan: Plan) -> Iterator[Section]:
+def _needs(plan: SamplePlan) -> Iterator[Section]:
     for study in dict.fromkeys(need.study for need in plan.needs):
         needs = [need for need in plan.needs if need.study == study]
         counts = sorted({need.mde_blocks for need in needs})
@@ -151,7 +151,7 @@ def _count(blocks: float) -> str:
     return "over 100000" if math.isinf(blocks) else str(blocks)
 
 
-def _together(plan: Plan) -> str:
+def _together(plan: SamplePlan) -> str:
     most = max(plan.needs, key=lambda need: float("inf") if need.blocks is None else need.blocks)
     if plan.blocks is None or not plan.on_this_machine:
         day = (

@@ -65,7 +65,7 @@ class Need:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class SamplePlan:
     """The needs of a run for its goal; `unplanned` has reasons for workloads without a plan."""
 
     goal: Goal
@@ -110,7 +110,7 @@ class Plan:
         return max(gains, default=None)
 
 
-def plan(pilot: Run, goal: Goal) -> Plan:
+def plan(pilot: Run, goal: Goal) -> SamplePlan:
     """Plan a run from a pilot with the same workloads, tweak sets and machine.
 
     Raises: Refused, if the pilot has no contrast with replicates: its noise is then unknown.
@@ -148,7 +148,7 @@ def plan(pilot: Run, goal: Goal) -> Plan:
         few = len({cell.block for cell in pilot.cells if cell.outcome == "measured"}) < FEWEST
         more = f" A pilot needs {FEWEST} blocks or more (`--blocks={FEWEST}`)." if few else ""
         raise Refused(f"{pilot.origin}: nothing to plan from: {reason}.{more}")
-    return Plan(goal, tuple(needs), tuple(unplanned))
+    return SamplePlan(goal, tuple(needs), tuple(unplanned))
 
 
 def _need(pilot: Run, usable: Sequence[Comparison], goal: Goal) -> Need:

@@ -232,7 +232,7 @@ class BatchRow(Struct):
     batch: Count
 
 
-class SettingRow(Struct):
+class KnobRow(Struct):
     """MHz, W and a duty from 0 to 1, if there is such a knob."""
 
     tenants: list[BatchRow] | None = None
@@ -268,8 +268,8 @@ class IterationRow(Struct):
     above_cap_worst: Finite | None = None
     decision_s: Known = None
     predicted: PredictedRow | None = None
-    asked: SettingRow | None = None
-    actual: SettingRow | None = None
+    asked: KnobRow | None = None
+    actual: KnobRow | None = None
     refused: tuple[str, ...] | None = None
     oom: tuple[str, ...] | None = None
     crashed: tuple[str, ...] | None = None
@@ -341,7 +341,7 @@ def _iteration(row: IterationRow, part: Part) -> dict[str, Any]:
     if more > SLACK * above + 1e-9:
         part.refuse(f"reports {more:g} s above 1.02 times the cap but {above:g} s above the cap")
     work = _work(row.tenants)
-    asked, actual = (_settings(setting or SettingRow()) for setting in (row.asked, row.actual))
+    asked, actual = (_settings(setting or KnobRow()) for setting in (row.asked, row.actual))
     moved = any(abs(actual[name] - asked[name]) > ASTRAY * asked[name] for name in CLOCKS)
     predicted = _numbers(row.predicted or PredictedRow(), THROUGHPUT, "power_w")
     return {
@@ -379,7 +379,7 @@ def _work(tenants: Sequence[TenantRow]) -> dict[str, float]:
     }
 
 
-def _settings(row: SettingRow) -> dict[str, float]:
+def _settings(row: KnobRow) -> dict[str, float]:
     """Return the knobs, and the images of all batches together."""
     batches = [tenant.batch for tenant in row.tenants or ()]
     return {**_numbers(row, *KNOBS), "batches": float(sum(batches)) if batches else math.nan}

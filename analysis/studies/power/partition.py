@@ -19,7 +19,7 @@ from . import parameters, quality
 from .prediction import decimals, in_units, only, pace, processes
 
 if TYPE_CHECKING:
-    from .quality import Finding
+    from .quality import Defect
 
 
 def task_of(number: int, file: Path | None, gpu: str | None) -> Task:
@@ -105,7 +105,7 @@ def _platform(name: str, models: Mapping[float, Model], clocks: Sequence[float] 
 def _parts(
     title: str,
     result: Sequence[PartitionAnswer],
-    findings: Sequence[Finding],
+    findings: Sequence[Defect],
     cap_unit: str,
     clock: str,
 ) -> Iterator[Part]:

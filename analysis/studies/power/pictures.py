@@ -20,10 +20,10 @@ from analysis.plots.marks import (
     margin_band,
 )
 from analysis.plots.page import (
+    Chart,
     Page,
-    Section,
+    Plot,
     SmallPanels,
-    Spec,
     body_width,
     dot,
     fill,
@@ -32,7 +32,18 @@ from analysis.plots.page import (
     verdict_entries,
 )
 from analysis.plots.scene import Scene, some
-from analysis.plots.style import AGAIN, BAND, FAINT, INK, QUIET, SMALL, WRONG, Look, look, picture
+from analysis.plots.style import (
+    AGAIN,
+    BAND,
+    FAINT,
+    INK,
+    QUIET,
+    SMALL,
+    WRONG,
+    ArmStyle,
+    look,
+    picture,
+)
 from analysis.terms import Refused, Run
 from analysis.wording import unsigned
 
@@ -46,7 +57,7 @@ if TYPE_CHECKING:
 
     from analysis.plots.marks import Style
 
-    from .study import Arm, Group, PowerSide
+    from .study import Group, PowerArm, PowerSide
 
 
 CAPPED = frozenset({ROWS})
@@ -100,11 +111,11 @@ def parts_of(scene: Scene) -> list[PowerPart]:
     return parts
 
 
-def _looks(parts: Sequence[PowerPart]) -> dict[str, Look]:
+def _looks(parts: Sequence[PowerPart]) -> dict[str, ArmStyle]:
     """Give every algorithm its look in all pictures: grey for the baseline, then colours."""
     names = sorted({arm.name for part in parts for group in part.side.groups for arm in group.arms})
     baselines = {part.side.baseline for part in parts}
-    looks = {name: Look(AGAIN, "s", "-") for name in names if name in baselines}
+    looks = {name: ArmStyle(AGAIN, "s", "-") for name in names if name in baselines}
     return looks | {
         name: look(place) for place, name in enumerate(name for name in names if name not in looks)
     }
@@ -116,7 +127,7 @@ def _sources(parts: Iterable[PowerPart]) -> list[str]:
 
 
 @picture(5, "Throughput under the cap, and whether the cap is held", REPORTS=CAPPED)
-def power_forest(scene: Scene) -> Spec:
+def power_forest(scene: Scene) -> Plot:
     """Throughput of each algorithm, with its uncertainty, and its time above the cap."""
     parts = parts_of(scene)
     panels = [(part, *panel) for part in parts for panel in _panels(part, parts)]
@@ -153,7 +164,7 @@ def power_forest(scene: Scene) -> Spec:
             reach=reach,
             most=most,
         )
-        sections.append(Section(title, LINE * len(ones) + FOOT, draw, run=part.run))
+        sections.append(Chart(title, LINE * len(ones) + FOOT, draw, run=part.run))
     none = [
         (arm, group)
         for part in parts
@@ -165,12 +176,12 @@ def power_forest(scene: Scene) -> Spec:
         f"No figures of {arm.name} on {group.label}: {next(iter(arm.lost), 'no cell')}"
         for arm, group in none
     ]
-    return Spec(lead, sections, legend, _sources(parts) + lost)
+    return Plot(lead, sections, legend, _sources(parts) + lost)
 
 
-def _panels(part: PowerPart, parts: Sequence[PowerPart]) -> list[tuple[str, Sequence[Arm]]]:
+def _panels(part: PowerPart, parts: Sequence[PowerPart]) -> list[tuple[str, Sequence[PowerArm]]]:
     """Return the algorithms on all tasks together, and on each task, by title."""
-    panels: dict[str, Sequence[Arm]] = {
+    panels: dict[str, Sequence[PowerArm]] = {
         f"all {len(part.side.groups)} tasks together": part.side.together
     }
     panels |= {group.title: [arm for arm in group.arms if arm.n] for group in part.side.groups}
@@ -181,7 +192,7 @@ def _throughput(
     sheet: Page,
     top: float,
     left: float,
-    rows: Sequence[Arm],
+    rows: Sequence[PowerArm],
     baseline: str,
     margin: float,
     reach: float,
@@ -244,7 +255,7 @@ PACES = {
 
 
 @picture(6, "Controllers at work", REPORTS=CAPPED)
-def power_trace(scene: Scene) -> Spec:
+def power_trace(scene: Scene) -> Plot:
     """Each algorithm's approach to a cap: whether it stays below, and its settings."""
     parts = parts_of(scene)
     every = some(
@@ -285,7 +296,7 @@ def power_trace(scene: Scene) -> Spec:
         traces = TRACES._replace(abreast=min(TRACES.abreast, max(2, len(of))))
         draw = partial(_task, of=of, traces=traces, looks=looks)
         sections.append(
-            Section(
+            Chart(
                 part.title(group.title, parts),
                 traces.height(len(of)),
                 draw,
@@ -293,7 +304,7 @@ def power_trace(scene: Scene) -> Spec:
                 run=part.run,
             )
         )
-    return Spec(lead, sections, legend, notes)
+    return Plot(lead, sections, legend, notes)
 
 
 def _read(part: PowerPart, group: Group) -> dict[str, list[pd.DataFrame]]:
@@ -312,7 +323,7 @@ def _task(
     top: float,
     of: Mapping[str, list[pd.DataFrame]],
     traces: SmallPanels,
-    looks: Mapping[str, Look],
+    looks: Mapping[str, ArmStyle],
 ) -> None:
     caps, means, most = (
         [value for cells in of.values() for cell in cells for value in cell[name].dropna()]
@@ -385,7 +396,7 @@ Errors = dict[str, list[tuple[float, float]]]
 
 
 @picture(8, "Predicted and measured", REPORTS=CAPPED)
-def power_predicted(scene: Scene) -> Spec:
+def power_predicted(scene: Scene) -> Plot:
     """Prediction errors of the algorithms' model: how far, which way, and where."""
     parts = parts_of(scene)
     every = [(part, [_errors(part, *columns) for columns in PREDICTED.values()]) for part in parts]
@@ -407,8 +418,8 @@ def power_predicted(scene: Scene) -> Spec:
         words = {name: prediction_words(rows[rows["arm"] == name]) for name in names}
         lines = [minus(f"{name}: {text}") for name, text in words.items() if text]
         draw = partial(_offs, part=part, errors=errors, looks=looks)
-        sections.append(Section(title, OFFS.height(2), draw, lines=lines, run=part.run))
-    return Spec(lead, sections, legend, _sources(part for part, _ in kept))
+        sections.append(Chart(title, OFFS.height(2), draw, lines=lines, run=part.run))
+    return Plot(lead, sections, legend, _sources(part for part, _ in kept))
 
 
 def _errors(part: PowerPart, predicted: str, measured: str) -> Errors:
@@ -423,7 +434,11 @@ def _errors(part: PowerPart, predicted: str, measured: str) -> Errors:
 
 
 def _offs(
-    sheet: Page, top: float, part: PowerPart, errors: Sequence[Errors], looks: Mapping[str, Look]
+    sheet: Page,
+    top: float,
+    part: PowerPart,
+    errors: Sequence[Errors],
+    looks: Mapping[str, ArmStyle],
 ) -> None:
     labels = ("images/s, measured", f"largest reading, {unit_of(part.side)}, measured")
     for result, label, axes in zip(errors, labels, OFFS.axes(sheet, top), strict=True):

@@ -36,9 +36,9 @@ from control.power.terms import (
     NAMED,
     SPOKEN,
     WATTS,
+    Clocks,
     Model,
     Partition,
-    Setting,
     Settings,
     must_be_settable,
     pace_of,
@@ -68,7 +68,7 @@ class PowerPrediction:
 
     network: str
     gpu: str
-    setting: Setting
+    setting: Clocks
     sm_util_percent: float
     mem_util_percent: float
     throughput_images_per_s: float
@@ -78,7 +78,7 @@ class PowerPrediction:
     clock: str = CLOCK
 
 
-def predict(models: Mapping[float, Model], settings: Sequence[Setting]) -> list[PowerPrediction]:
+def predict(models: Mapping[float, Model], settings: Sequence[Clocks]) -> list[PowerPrediction]:
     """Predict each setting, cheaply for many; `models` are by memory clock, MHz.
 
     Raises: Refused, for an invalid setting, and for a memory clock without a model.
@@ -108,7 +108,7 @@ def predict(models: Mapping[float, Model], settings: Sequence[Setting]) -> list[
     return [predictions[number] for number in range(len(settings))]
 
 
-def beyond(model: Model, setting: Setting) -> tuple[str, ...]:
+def beyond(model: Model, setting: Clocks) -> tuple[str, ...]:
     """Return where a setting lies outside the model's fit, and outside the GPU's capabilities."""
     low, high = model.sm_range_mhz
     clock, partition = setting.sm_mhz, setting.partition
@@ -212,9 +212,7 @@ def answer(path: Path, gpu: str | None, wanted: Sequence[Wanted]) -> Answer:
     for place in dict.fromkeys(places.values()):
         models = {key[2]: read() for key, read in readers.items() if key[:2] == place}
         chosen = {
-            number: Setting(
-                partition, clock, _memory(models, place) if mem_mhz is None else mem_mhz
-            )
+            number: Clocks(partition, clock, _memory(models, place) if mem_mhz is None else mem_mhz)
             for number, (network, mem_mhz, partition, clock) in enumerate(wanted)
             if places[network] == place
         }

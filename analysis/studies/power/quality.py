@@ -31,7 +31,7 @@ CONFIGURATION = ["network", "shares", "batches", "mem_mhz"]
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class Defect:
     """A defect. `kind` is one word of zeros, failed, falls; `what` a sentence."""
 
     kind: str
@@ -39,7 +39,7 @@ class Finding:
     what: str
 
 
-def findings(rows: Sequence[PartitionRow], where: str = "traces") -> list[Finding]:
+def findings(rows: Sequence[PartitionRow], where: str = "traces") -> list[Defect]:
     """Return the defects of traces; `where` names them."""
     import pandas as pd
 
@@ -55,7 +55,7 @@ def findings(rows: Sequence[PartitionRow], where: str = "traces") -> list[Findin
             what = (
                 f"{len(chosen)} of {len(rows)} rows {text}: line{'s' * (len(chosen) > 1)} {lines}."
             )
-            result.append(Finding(kind, where, what))
+            result.append(Defect(kind, where, what))
     measured = [row for row in rows if row.outcome == "measured"]
     columns = [*CONFIGURATION, "clock", "throughput", "power"]
     points = pd.DataFrame(
@@ -74,7 +74,7 @@ def findings(rows: Sequence[PartitionRow], where: str = "traces") -> list[Findin
         columns=columns,
     )
     falls = (_fall(points.dropna(subset=["clock", name]), name) for name in columns[-2:])
-    return [*result, *(Finding("falls", where, what) for what in falls if what)]
+    return [*result, *(Defect("falls", where, what) for what in falls if what)]
 
 
 def _fall(points: pd.DataFrame, name: str) -> str:
@@ -105,7 +105,7 @@ CLOCKS = 30
 ROUNDING = 1e-9
 
 
-def findings_of_models(models: Mapping[Key, Model]) -> list[Finding]:
+def findings_of_models(models: Mapping[Key, Model]) -> list[Defect]:
     """Return the defects of models, by network, GPU and memory clock."""
     return [finding for key, model in models.items() for finding in _curves(model, model_name(key))]
 
@@ -115,7 +115,7 @@ def model_name(key: Key) -> str:
     return f"{key[0]} on {key[1]} at {key[2]:g} MHz"
 
 
-def _curves(model: Model, where: str) -> Iterator[Finding]:
+def _curves(model: Model, where: str) -> Iterator[Defect]:
     """Yield falls of a model's curves over its own grid, at clocks across its range."""
     partitions = catalog.grid()
     anchor = model.anchor(partitions).column()
@@ -125,7 +125,7 @@ def _curves(model: Model, where: str) -> Iterator[Finding]:
     for name, values in (("throughput", throughput), ("power", power)):
         falling = (np.diff(values, axis=1) < -ROUNDING * np.abs(values[:, 1:])).any(axis=1).sum()
         if falling:
-            yield Finding(
+            yield Defect(
                 "falls",
                 where,
                 f"{name} falls somewhere as the clock rises, for {falling} of the "

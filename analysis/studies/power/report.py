@@ -38,7 +38,7 @@ from .figures import (
     WHOLE_102,
     WORST,
 )
-from .study import LIMIT, AllTasks, Arm, Group, MeasuredAlgorithm, PowerSide
+from .study import LIMIT, AllTasks, Group, MeasuredAlgorithm, PowerArm, PowerSide
 
 if TYPE_CHECKING:
     from analysis.answer import Columns
@@ -239,12 +239,12 @@ def shown(rate: Estimate, what: str = "") -> str:
     return f"{percent(rate.value or 0.0)}{bracket(rate.low, rate.high)} {what} ({p}{rate.n} blocks)"
 
 
-def arms_of(side: PowerSide) -> Sequence[Arm]:
+def arms_of(side: PowerSide) -> Sequence[PowerArm]:
     """Return the algorithms over all tasks together, or on a single task."""
     return side.together or [arm for group in side.groups for arm in group.arms if arm.n]
 
 
-def _above(arm: Arm) -> str:
+def _above(arm: PowerArm) -> str:
     """Write a share of time: `0.0 [0.0, 0.0] %, of 2 blocks; 3 of 5 lack readings`.
 
     If the cap is not held in all tasks, add their number.
@@ -273,7 +273,7 @@ def _holding(side: PowerSide) -> list[Line]:
     return lines
 
 
-def _most_first(arms: Sequence[Arm]) -> list[Arm]:
+def _most_first(arms: Sequence[PowerArm]) -> list[PowerArm]:
     """Return the arms with significantly more images/s than the baseline, most first."""
     more = [arm for arm in arms if arm.rate.shown and (arm.rate.value or 0) > 0]
     return sorted(more, key=lambda arm: -(arm.rate.value or 0))
@@ -307,7 +307,7 @@ def share(mean: Mean | None) -> str:
     )
 
 
-def _table(side: PowerSide, first: Columns, last: Columns, arms: Sequence[Arm]) -> Table:
+def _table(side: PowerSide, first: Columns, last: Columns, arms: Sequence[PowerArm]) -> Table:
     """Make a table of algorithms against baseline and cap, between a table's own columns."""
     columns: Columns = [
         (Column("algorithm", "algorithm", left=True), lambda arm: arm.name),
@@ -325,7 +325,7 @@ def _table(side: PowerSide, first: Columns, last: Columns, arms: Sequence[Arm]) 
     return table_of(columns, arms)
 
 
-def _held(arm: Arm) -> Word | None:
+def _held(arm: PowerArm) -> Word | None:
     has_cells = not isinstance(arm, MeasuredAlgorithm) or arm.n
     return Word(arm.holds, HELD[arm.holds]) if has_cells else None
 
@@ -334,7 +334,7 @@ def _interval(rate: Estimate) -> str:
     return bracket(rate.low, rate.high, number).lstrip()
 
 
-def _above_of_blocks(arm: Arm) -> str:
+def _above_of_blocks(arm: PowerArm) -> str:
     """Write a share with its number of blocks, if some lack it."""
     return share(arm.above) + (f" n={arm.above.n}" if arm.above is not None and arm.lacking else "")
 
@@ -372,7 +372,7 @@ def _group(group: Group, side: PowerSide, head: str, *, brief: bool) -> Section:
     )
 
 
-def _word(arm: Arm, baseline: str) -> Word:
+def _word(arm: PowerArm, baseline: str) -> Word:
     """Return a word beside the number: `3.2 % faster`, `same (+0.1 %)`, `can't tell (+1.5 %)`."""
     value = arm.rate.value
     if arm.name == baseline:

@@ -52,7 +52,7 @@ PREDICTED = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Arm:
+class PowerArm:
     """An algorithm: its images/s against the baseline's (`rate`), and how it keeps the cap.
 
     `above` is the share of steady time above 1.02 times the cap, over blocks; `lacking` blocks are
@@ -68,7 +68,7 @@ class Arm:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MeasuredAlgorithm(Arm):
+class MeasuredAlgorithm(PowerArm):
     """One algorithm on one task: `n` of `blocks` have figures.
 
     `means` are over blocks, by figure; `most` is the largest of all steady iterations. `front`: no
@@ -108,7 +108,7 @@ class Group:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AllTasks(Arm):
+class AllTasks(PowerArm):
     """One algorithm on all tasks of a back-end: means over tasks in a block, then over blocks.
 
     `rate` is for the `tasks` that both have; `above` and `holds` are for all tasks of the

@@ -16,7 +16,7 @@ from analysis.plots.marks import (
     margin_band,
     reach_of,
 )
-from analysis.plots.page import Spec, verdict_entries
+from analysis.plots.page import Plot, verdict_entries
 from analysis.plots.scene import some
 from analysis.plots.style import QUIET, house_style
 from analysis.wording import bracket, number
@@ -26,10 +26,10 @@ from .answer import verdict_of
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from analysis.plots.page import Section
+    from analysis.plots.page import Chart
     from analysis.terms import Effect
 
-    from .tune import Setting, Tuning
+    from .tune import SettingGain, Tuning
 
 LOOKS: dict[str, Style] = {
     "helps": VERDICTS["improved"],
@@ -66,19 +66,19 @@ def draw(tuning: Tuning) -> Figure:
         ]
         sections.append(_forest("The choice", "fresh blocks", rows, confirmed.chosen.margin))
     legend = verdict_entries(LOOKS, LOOKS)
-    return Spec(LEAD, sections, legend, [verdict_of(tuning)]).lay_out((), "Which settings to keep")
+    return Plot(LEAD, sections, legend, [verdict_of(tuning)]).lay_out((), "Which settings to keep")
 
 
-def _settled(setting: Setting) -> str:
+def _settled(setting: SettingGain) -> str:
     return f"look {setting.look}" if setting.word != "not decided" else "–"
 
 
-def _mark(gained: Setting | Effect, style: Style, last: str) -> Mark:
+def _mark(gained: SettingGain | Effect, style: Style, last: str) -> Mark:
     figures = f"{number(gained.gain or 0)}{bracket(gained.low, gained.high, number)}"
     return Mark(ends_of(gained, 100), style, (minus(figures), last))
 
 
-def _forest(title: str, last: str, rows: list[MarkRow], margin: float) -> Section:
+def _forest(title: str, last: str, rows: list[MarkRow], margin: float) -> Chart:
     settings: Style = {
         "band": margin_band(margin),
         "left": 2.35,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from analysis.checks import lost_cells, warnings_of
-from analysis.compare import Options, compare
+from analysis.compare import CompareOptions, compare
 from analysis.formats.checked import Part
 from analysis.load import load, parsed
 from analysis.terms import Comparison, Unreadable
@@ -17,7 +17,7 @@ ORIGIN = "deeptweak tune writes it; name the file tune/NAME.json beside the save
 
 
 @dataclass(frozen=True, slots=True)
-class Setting:
+class SettingGain:
     """One setting: gain and interval as fractions; the interval holds over all looks and settings.
 
     Without a gain, no look could estimate it.
@@ -57,7 +57,7 @@ class Tuning:
     """A `tune`, its confirmation if there is one, and the files that cannot be read."""
 
     record: TuneRecord
-    settings: tuple[Setting, ...]
+    settings: tuple[SettingGain, ...]
     confirmed: Confirmed | None
     refused: tuple[str, ...]
 
@@ -88,18 +88,18 @@ def read(path: Path) -> Tuning:
     return Tuning(record, _settings(record), longest, tuple(refused))
 
 
-def _settings(record: TuneRecord) -> tuple[Setting, ...]:
+def _settings(record: TuneRecord) -> tuple[SettingGain, ...]:
     rules, kept = record.rules, record.chosen or {}
     alpha = rules.alpha / (rules.looks * len(record.settings))
-    result = {name: Setting(name, name in kept) for name in record.settings}
+    result = {name: SettingGain(name, name in kept) for name in record.settings}
     for look in record.looks:
-        result |= {name: Setting(name, name in kept, "fails") for name in look.failed}
+        result |= {name: SettingGain(name, name in kept, "fails") for name in look.failed}
         for name, known in look.settings.items():
             gain, low, high = map(math.expm1, (known.gain, *known.bounds(alpha)))
             inside = -rules.margin < low and high < rules.margin
             open_ = known.word not in ("helps", "harms")
             word = "does nothing" if inside and open_ else known.word
-            result[name] = Setting(name, name in kept, word, look.look, gain, low, high)
+            result[name] = SettingGain(name, name in kept, word, look.look, gain, low, high)
     return tuple(sorted(result.values(), key=lambda one: (one.gain is None, -(one.gain or 0))))
 
 
@@ -111,7 +111,7 @@ def _judged(heat: Heat, path: Path, chosen: set[str]) -> list[Confirmed]:
     warnings = *warnings_of(run, comparisons), *lost_cells(run, run.cells)
     for arm in (name for name, settings in heat.arms.items() if set(settings) == chosen):
         if arm in contrasts:
-            both = compare(run, WHOLE, Options(tweaksets=(arm,))) if whole else []
+            both = compare(run, WHOLE, CompareOptions(tweaksets=(arm,))) if whole else []
             beside = next((one for one in both if one.tweakset == arm), None)
             return [Confirmed(run.run_id, contrasts[arm], whole, beside, warnings)]
     return []

@@ -64,7 +64,7 @@ class Draw:
 
 
 @dataclass(frozen=True, slots=True)
-class Steps:
+class StepRange:
     """Least and largest step, in MHz, and how near the cap only the least one is taken, in W."""
 
     least: float = 15.0
@@ -102,7 +102,7 @@ def draw_of(model: Model, anchor: Anchor) -> Draw:
 class Thermo:
     """The controller at work on one partition; `cap` is None until it was first asked."""
 
-    def __init__(self, draw: Draw, steps: Steps) -> None:
+    def __init__(self, draw: Draw, steps: StepRange) -> None:
         self.draw, self.steps = draw, steps
         self.cap: float | None = None
 
@@ -192,5 +192,5 @@ class Pctodl:
         if self.thermo is None:
             mem_mhz = model_clock(self.tables, now.mem_mhz)
             curve = self.tables.curve(mem_mhz, partition_of(now.tenants))
-            self.thermo = Thermo(draw_of(self.tables.models[mem_mhz], curve.anchor), Steps())
+            self.thermo = Thermo(draw_of(self.tables.models[mem_mhz], curve.anchor), StepRange())
         return self.thermo

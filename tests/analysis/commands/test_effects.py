@@ -16,7 +16,7 @@ from analysis.__main__ import main
 from analysis.load import load
 from analysis.studies.keys.answers import answer
 from analysis.studies.keys.effects import effects_of
-from analysis.studies.keys.table import Columns, read_table
+from analysis.studies.keys.table import ColumnRoles, read_table
 from analysis.terms import Refused
 from tests.analysis.answers import printed, refusals, refused
 from tests.made_designs import Keys, ablation, designed, designed_file, factorial, fraction
@@ -132,7 +132,7 @@ def test_pasted_rows_are_refused_with_their_lines(first: int, count: int) -> Non
     with pytest.raises(
         Refused, match=f"lines 15 to {14 + count} equal lines {first} to {first + count - 1}"
     ):
-        read_table(path, Columns("au", ("format", "workers"), "day"))
+        read_table(path, ColumnRoles("au", ("format", "workers"), "day"))
 
 
 def test_json_has_every_term_and_the_sentence(
@@ -387,7 +387,7 @@ def test_whatever_a_table_holds_it_is_read_or_refused(tmp_path: Path, text: str)
     path = tmp_path / "any.csv"
     path.write_text("a,b\n" + text, encoding="utf-8")
     try:
-        rows, refusal = len(read_table(path, Columns("b", ("a",))).rows), ""
+        rows, refusal = len(read_table(path, ColumnRoles("b", ("a",))).rows), ""
     except Refused as error:
         rows, refusal = 2, str(error)
     assert rows >= 2

@@ -18,7 +18,7 @@ from scipy import stats
 from analysis.formats.checked import Part
 from analysis.formats.saved_cell import ADJUSTED, slices_of
 from analysis.load import from_json
-from analysis.terms import Design, Factor, Point, Steps, Unreadable
+from analysis.terms import Design, DesignPoint, Factor, Steps, Unreadable
 from control.saved import LONGEST_S
 from control.turns import round_adjusted_s
 from tests.synthetic import AGAIN, STOCK, Arm, Made, in_turns, saved_run
@@ -297,7 +297,7 @@ def test_a_design_is_read_as_it_was_written() -> None:
         Factor("sysctls", "vm.swappiness", "sysctl", (None, "1", "10")),
         Factor("sysctls", "script:warm", "script", (None, "run")),
     )
-    assert design.points["sysctls.no-vm.swappiness"] == Point(
+    assert design.points["sysctls.no-vm.swappiness"] == DesignPoint(
         "sysctls", {"vm.swappiness": None, "script:warm": "run"}
     )
     assert design.notes == DESIGN["notes"]

@@ -13,7 +13,7 @@ import pytest
 
 from analysis.load import from_json
 from analysis.plots import run_order, steps
-from analysis.plots.runs import Order, outlying_cells
+from analysis.plots.runs import RunAxis, outlying_cells
 from analysis.plots.scene import Scene, scene_of
 from analysis.terms import Cell
 from tests.analysis.plots.reading import faults, lines_of, points, said
@@ -38,7 +38,7 @@ def test_each_cell_stands_at_its_place_with_its_value(
     drawings: dict[str, Figure], scene: Scene, tweakset: str
 ) -> None:
     """The second workload's primary metric is a step time, shown in milliseconds."""
-    place = Order(scene.runs[0]).place
+    place = RunAxis(scene.runs[0]).place
     for axes, workload, metric, scale in (
         (drawings["run_order"].axes[0], "cnn_train", "throughput_samples_per_s", 1.0),
         (drawings["run_order"].axes[1], "lora_finetune", "step_time_p10_s", 1000.0),
@@ -55,7 +55,7 @@ def test_blocks_are_shaded_numbered_and_have_their_median(
     drawings: dict[str, Figure], scene: Scene
 ) -> None:
     """The median is over all tweak sets: only the machine moves it. Failed cells are crossed."""
-    axes, place = drawings["run_order"].axes[0], Order(scene.runs[0]).place
+    axes, place = drawings["run_order"].axes[0], RunAxis(scene.runs[0]).place
     mine = [cell for cell in scene.runs[0].cells if cell.workload == "cnn_train"]
     assert [x for line in lines_of(axes, "x") for x, _ in points(line)] == [
         place[cell.id] for cell in mine if cell.outcome == "failed"
@@ -84,10 +84,10 @@ def test_the_clock_stands_below_some_cells() -> None:
             replace(cell, started_utc=start) for cell, start in zip(run.cells, starts, strict=True)
         ),
     )
-    order = Order(timed)
+    order = RunAxis(timed)
     assert order.ticks == {0: "23:59:10", 1: "23:59:40", 2: "00:00:10"}
     assert "25 November 2026, 26 November 2026" in order.label
-    silent = Order(
+    silent = RunAxis(
         replace(
             run,
             cells=tuple(
@@ -115,7 +115,7 @@ def test_the_foot_shows_use_by_others_and_delays_of_the_cells() -> None:
     for axes, percent in ((others, 50), (disk, 7)):
         bars = [np.asarray(path.vertices) for one in axes.collections for path in one.get_paths()]
         assert max(float(bar[:, 1].max()) for bar in bars) == pytest.approx(percent)
-    assert Order(run).disturbed == [2]
+    assert RunAxis(run).disturbed == [2]
 
 
 @pytest.mark.parametrize(("sets", "blocks"), [(3, 3), (4, 4), (11, 4), (9, 8)])

@@ -12,7 +12,7 @@ import pytest
 from analysis.load import from_json
 from analysis.plots import fitting, key_effects, main_effects, parameters, pictures, run_order
 from analysis.plots.labels import arm_labels
-from analysis.plots.runs import Order, outlying_cells
+from analysis.plots.runs import RunAxis, outlying_cells
 from analysis.plots.scene import Scene, scene_of
 from tests import made_designs as designs
 from tests import made_effects as made
@@ -104,7 +104,9 @@ def test_a_failed_cell_decides_nothing_and_is_ringed_and_named() -> None:
         if line.get_markersize() == 10 and points(line)
     )
     assert ring == [
-        pytest.approx((Order(scene.runs[0]).place[bad.id], bad.metrics["throughput_samples_per_s"]))
+        pytest.approx(
+            (RunAxis(scene.runs[0]).place[bad.id], bad.metrics["throughput_samples_per_s"])
+        )
     ]
     assert "stock in block 1 (\N{MINUS SIGN}" in said(figure).replace("\n", " ")
     two = [cell for cell in scene.runs[0].cells if cell.tweakset in {"stock", "stock-again"}]

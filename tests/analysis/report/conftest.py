@@ -7,7 +7,7 @@ import pytest
 from tests.analysis.report.pages import page, read, two_pictures
 
 if TYPE_CHECKING:
-    from analysis.report.page import Page
+    from analysis.report.page import HtmlPage
 
 
 @pytest.fixture
@@ -17,6 +17,6 @@ def few_pictures(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture(scope="module")
-def everything() -> Page:
+def everything() -> HtmlPage:
     """The report on a run with every verdict and a setting that was not in force."""
     return page(read())

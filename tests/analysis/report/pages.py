@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 
 from analysis.load import from_json
 from analysis.plots.scene import NothingToDraw, Scene
-from analysis.report.page import Page, page_of
+from analysis.report.page import HtmlPage, page_of
 from analysis.terms import Run
 from tests.synthetic import AGAIN, JSON, STOCK, Arm, Made, saved_run
 
@@ -52,7 +52,7 @@ def read(
     return from_json(saved, origin)
 
 
-def page(*runs: Run, refused: Sequence[str] = ()) -> Page:
+def page(*runs: Run, refused: Sequence[str] = ()) -> HtmlPage:
     """Write a report, with two small stand-ins for its pictures."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("analysis.report.page.fitting", two_pictures)

@@ -16,7 +16,7 @@ from tests.synthetic import Made
 if TYPE_CHECKING:
     from syrupy.assertion import SnapshotAssertion
 
-    from analysis.report.page import Page
+    from analysis.report.page import HtmlPage
 
 LONG = "net.ipv4.tcp_congestion_control"
 KEYS = designs.Keys(
@@ -35,24 +35,24 @@ def run(kind: str = "factorial", workloads: tuple[str, ...] = ("cnn_train",)) ->
 
 
 @pytest.fixture(scope="module")
-def factorial_page() -> Page:
+def factorial_page() -> HtmlPage:
     return page(run(workloads=("cnn_train", "lora_finetune")))
 
 
 @pytest.fixture(scope="module")
-def ablation_page() -> Page:
+def ablation_page() -> HtmlPage:
     return page(run("ablation"))
 
 
 def test_a_factorial_design_as_it_is_read(
-    factorial_page: Page, snapshot: SnapshotAssertion
+    factorial_page: HtmlPage, snapshot: SnapshotAssertion
 ) -> None:
     """Once for each workload; each point's own result stands below it."""
     assert section(factorial_page.html, "answer") == snapshot(name="answer")
     assert section(factorial_page.html, "keys") == snapshot(name="keys")
 
 
-def test_an_ablation_as_it_is_read(ablation_page: Page, snapshot: SnapshotAssertion) -> None:
+def test_an_ablation_as_it_is_read(ablation_page: HtmlPage, snapshot: SnapshotAssertion) -> None:
     """The origin of each effect, and losses; the table of whole sets is folded away."""
     for place in ("answer", "keys", "again"):
         assert section(ablation_page.html, place) == snapshot(name=place)

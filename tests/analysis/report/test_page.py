@@ -27,7 +27,7 @@ from tests.synthetic import AGAIN, JSON, STOCK, Arm, Made, saved_run
 if TYPE_CHECKING:
     from syrupy.assertion import SnapshotAssertion
 
-    from analysis.report.page import Page
+    from analysis.report.page import HtmlPage
 
 EVIL = "<script>alert('x')</script>"
 VOID = {"meta", "link", "br", "img", "input", "hr", "td"}  # and what HTML ends by itself
@@ -35,7 +35,7 @@ TUNED = Arm("tuned", 0.1, SWAPPINESS)
 
 
 @pytest.fixture(scope="module")
-def two() -> Page:
+def two() -> HtmlPage:
     """Two runs of one matrix, the second on another kernel."""
 
     def newer(saved: JSON) -> None:
@@ -64,7 +64,7 @@ def test_the_whole_page_of_a_run(snapshot: SnapshotAssertion) -> None:
 
 
 def test_two_runs_are_told_apart_and_set_against_the_first(
-    two: Page, snapshot: SnapshotAssertion
+    two: HtmlPage, snapshot: SnapshotAssertion
 ) -> None:
     """One run per arm: nothing can be compared between the runs."""
     for place in ("answer", "run1-verdicts", "between", "again"):
@@ -135,7 +135,7 @@ def test_words_in_backticks_are_code_and_hold_no_markup() -> None:
 # What it stands on
 
 
-def test_the_tables_of_the_page_are_those_of_the_answer(everything: Page) -> None:
+def test_the_tables_of_the_page_are_those_of_the_answer(everything: HtmlPage) -> None:
     """Row for row: no second vocabulary."""
     (told,) = everything.told
     (verdicts,) = told[1]
@@ -150,7 +150,7 @@ def test_the_tables_of_the_page_are_those_of_the_answer(everything: Page) -> Non
     assert wanted.title in section(everything.html, "answer")
 
 
-def test_a_setting_that_was_not_in_force_is_marked(everything: Page) -> None:
+def test_a_setting_that_was_not_in_force_is_marked(everything: HtmlPage) -> None:
     (failed,) = re.findall(
         r'<tr>(?:(?!</tr>).)*?<span class="bad">failed: .*?</tr>', everything.html, re.DOTALL
     )
@@ -168,7 +168,7 @@ def test_many_workloads_share_a_table() -> None:
 # What holds of its markup
 
 
-def test_every_section_is_there_and_linked(everything: Page, two: Page) -> None:
+def test_every_section_is_there_and_linked(everything: HtmlPage, two: HtmlPage) -> None:
     for html in (everything.html, two.html):
         ids = re.findall(r'\bid="([^"]+)"', html)
         assert len(ids) == len(set(ids))
@@ -190,7 +190,7 @@ SCRIPT = re.compile(r"<script>(.*?)</script>", re.DOTALL)
 SCRIPT_BYTES = 20_000
 
 
-def test_a_page_needs_no_network_and_no_script_but_its_own(everything: Page) -> None:
+def test_a_page_needs_no_network_and_no_script_but_its_own(everything: HtmlPage) -> None:
     """The browser must keep it so: the policy has the digest of that one script."""
     html = everything.html
     (script,) = SCRIPT.findall(html)
@@ -208,13 +208,13 @@ def test_a_page_needs_no_network_and_no_script_but_its_own(everything: Page) -> 
     ]
 
 
-def test_every_table_has_heads_with_a_scope(everything: Page) -> None:
+def test_every_table_has_heads_with_a_scope(everything: HtmlPage) -> None:
     heads = re.findall(r"<th\b[^>]*>", everything.html)
     assert len(heads) > 50
     assert all("scope=" in head for head in heads)
 
 
-def test_headings_go_down_one_step_at_a_time(two: Page) -> None:
+def test_headings_go_down_one_step_at_a_time(two: HtmlPage) -> None:
     levels = [int(level) for level in re.findall(r"<h([1-6])", two.html)]
     assert levels[0] == 1
     assert levels.count(1) == 1

@@ -22,11 +22,11 @@ from fixtures.kernel.machine import Restored
 from fixtures.kubernetes import agent, api, lease, manifests, names, recovery, settings
 from fixtures.kubernetes import skyhook as operator
 from fixtures.kubernetes.client import Cluster, Where
-from fixtures.kubernetes.journal import Journal
+from fixtures.kubernetes.journal import NodeJournal
 from fixtures.kubernetes.node import HeldNode, facts
-from fixtures.kubernetes.settings import Settings
+from fixtures.kubernetes.settings import TargetConfig
 from fixtures.kubernetes.target import Kubernetes
-from fixtures.terms import Cell, MachineHeld, Refused, TweakRefused
+from fixtures.terms import CellSpec, MachineHeld, Refused, TweakRefused
 from fixtures.tweaks import resolve
 from tests.cluster import simulated_agents
 from tests.cluster.simulated_agents import MACHINES, of_node, said
@@ -40,7 +40,7 @@ RUN, OTHER = "0123456789ab", "ba9876543210"
 SWAPPINESS = "/proc/sys/vm/swappiness"  # 60 on a fake root
 PATIENCE_S = 180.0
 AGENT = {"image": "registry.invalid/deeptweak:1"}
-CHOSEN = Settings(Where(), nodes="", image=AGENT["image"], patience_s=PATIENCE_S)
+CHOSEN = TargetConfig(Where(), nodes="", image=AGENT["image"], patience_s=PATIENCE_S)
 
 
 class Machine(NamedTuple):
@@ -133,7 +133,7 @@ def test_a_run_killed_between_its_two_journals_is_finished_by_the_node_s_own(
     Else a later run would revert the next change.
     """
     node, fake = machines[0]
-    Journal(cluster, RUN, node).open(AGENT)
+    NodeJournal(cluster, RUN, node).open(AGENT)
     fake.machine().watch("left", [])
     fake.put(SWAPPINESS, "10")
     result = well(restored(cluster)[node])
@@ -149,8 +149,8 @@ def test_a_worker_s_recovery_leaves_the_resources_of_its_siblings(
     (dead, fake), (living, _) = machines
     mine, theirs = skyhook(dead), skyhook(living)
     fake.machine().watch("left")
-    Journal(cluster, RUN, dead).open(AGENT).begin(cell([mine]))
-    Journal(cluster, RUN, living).open(AGENT).begin(cell([theirs]))
+    NodeJournal(cluster, RUN, dead).open(AGENT).begin(cell([mine]))
+    NodeJournal(cluster, RUN, living).open(AGENT).begin(cell([theirs]))
     with lease.NodeLease(cluster, RUN, living), lease.NodeLease(cluster, OTHER, dead) as ours:
         recovery.finish_node(cluster, ours, CHOSEN)
     assert resources(cluster) == [theirs]
@@ -163,11 +163,11 @@ def test_a_node_whose_own_journal_is_gone_unfinished_is_told_and_left_out(
 ) -> None:
     """Nobody knows what to put back there; the cluster's journal, which stays, holds no values."""
     node, _ = machines[0]
-    Journal(cluster, RUN, node).open(AGENT).begin(cell(journal="lost"))
+    NodeJournal(cluster, RUN, node).open(AGENT).begin(cell(journal="lost"))
     result = well(restored(cluster)[node])
     assert "is gone unfinished" in result.stuck["/var/lib/deeptweak"]
     assert "is gone unfinished" in str(drifted(cluster, node))
-    assert [one.node for one in Journal.unfinished(cluster)] == [node]
+    assert [one.node for one in NodeJournal.unfinished(cluster)] == [node]
 
 
 def test_a_node_that_its_own_agent_has_put_back_is_done(
@@ -175,7 +175,7 @@ def test_a_node_that_its_own_agent_has_put_back_is_done(
 ) -> None:
     """As one does that is left alone: it remembers which journal that was."""
     node, fake = machines[0]
-    Journal(cluster, RUN, node).open(AGENT).begin(cell(journal="done"))
+    NodeJournal(cluster, RUN, node).open(AGENT).begin(cell(journal="done"))
     fake.state.mkdir(exist_ok=True)
     (fake.state / "finished").write_text("before\ndone\n")
     result = well(restored(cluster)[node])
@@ -192,7 +192,7 @@ def test_a_node_that_was_restored_on_itself_is_done(
     kernel.journal.remember_finished()  # as an agent does
     identity = kernel.begin("left", writes([(SWAPPINESS, "10")]))["id"]
     kernel.carry_out()
-    Journal(cluster, RUN, node).open(AGENT).begin(cell(journal=identity))
+    NodeJournal(cluster, RUN, node).open(AGENT).begin(cell(journal=identity))
     api.patch(
         cluster, api.NODES, node, {"metadata": {"annotations": {names.DRIFTED: "nobody knows"}}}
     )
@@ -210,9 +210,9 @@ def test_names_in_a_journal_that_are_not_the_runs_own_there_are_left_alone_and_t
 ) -> None:
     node, fake = machines[0]
     somebodys = skyhook(node, run_id=OTHER, marks=False)
-    Journal(cluster, OTHER, machines[1].node)  # that run lives elsewhere
+    NodeJournal(cluster, OTHER, machines[1].node)  # that run lives elsewhere
     fake.machine().begin("left", writes([(SWAPPINESS, "10")]))
-    before = Journal(cluster, RUN, node).open(AGENT)
+    before = NodeJournal(cluster, RUN, node).open(AGENT)
     before.begin(cell([somebodys, "anything-else"]))
     with lease.NodeLease(cluster, OTHER, node) as held:
         result = recovery.finish_node(cluster, held, CHOSEN)
@@ -227,14 +227,14 @@ def test_the_agent_of_a_restore_is_of_its_own_options_alone(
 ) -> None:
     """Whatever is written into the ConfigMap: an image, an overlay, a whole pod."""
     node, _ = machines[0]
-    journal = Journal(cluster, RUN, node).open({"image": "registry.invalid/anybody-s:1"})
+    journal = NodeJournal(cluster, RUN, node).open({"image": "registry.invalid/anybody-s:1"})
     forged = {
         "image": "registry.invalid/anybody-s:1",
         "overlay": {"container": {"command": ["sh"]}},
         "spec": {"nodeName": "another"},
     }
     api.patch(cluster, api.CONFIGMAPS, journal.name, {"data": {"agent.json": json.dumps(forged)}})
-    [journal] = Journal.unfinished(cluster)
+    [journal] = NodeJournal.unfinished(cluster)
     with lease.NodeLease(cluster, OTHER, node) as held:
         resumed = HeldNode.resume(cluster, journal, facts(of_node(cluster, node)), held, CHOSEN)
         with contextlib.closing(resumed):
@@ -261,14 +261,16 @@ def test_an_image_that_was_not_named_is_told_and_not_started(
     Nothing was begun until then.
     """
     node, fake = machines[0]
-    Journal(cluster, RUN, node).open({"image": "registry.invalid/x:1", "pod-overlay": "pods.yaml"})
+    NodeJournal(cluster, RUN, node).open(
+        {"image": "registry.invalid/x:1", "pod-overlay": "pods.yaml"}
+    )
     fake.machine().begin("left", writes([(SWAPPINESS, "10")]))
     ((_, refused),) = recovery.finish_all(cluster, uuid.uuid4().hex[:12], CHOSEN, print, named=())
     assert isinstance(refused, Refused)
     assert str(refused).endswith(
         "repeat this with --image=registry.invalid/x:1 --pod-overlay=pods.yaml"
     )
-    assert (len(Journal.unfinished(cluster)), fake.journal.exists()) == (1, True)
+    assert (len(NodeJournal.unfinished(cluster)), fake.journal.exists()) == (1, True)
     assert well(restored(cluster)[node]).label == "left"
     assert is_empty(cluster)
 
@@ -278,9 +280,9 @@ def test_a_journal_that_cannot_be_read_is_named_and_what_to_do_and_the_other_nod
 ) -> None:
     """It stays; a run that gets another node does not mind it."""
     (bad, _), (good, fake) = machines
-    journal = Journal(cluster, RUN, bad).open(AGENT)
+    journal = NodeJournal(cluster, RUN, bad).open(AGENT)
     api.patch(cluster, api.CONFIGMAPS, journal.name, {"data": {"cell.json": "{"}})
-    Journal(cluster, OTHER, good).open(AGENT)
+    NodeJournal(cluster, OTHER, good).open(AGENT)
     fake.machine().begin("left", writes([(SWAPPINESS, "10")]))
     found = restored(cluster)
     assert well(found[good]).label == "left"
@@ -289,8 +291,8 @@ def test_a_journal_that_cannot_be_read_is_named_and_what_to_do_and_the_other_nod
         found[bad]
     )
     assert f"`kubectl delete configmap -n {cluster.namespace} {journal.name}`" in str(found[bad])
-    assert [one.name for one in Journal.unfinished(cluster)] == [journal.name]
-    chosen = Settings(Where(None, None, None), nodes=f"kubernetes.io/hostname={good}")
+    assert [one.name for one in NodeJournal.unfinished(cluster)] == [journal.name]
+    chosen = TargetConfig(Where(None, None, None), nodes=f"kubernetes.io/hostname={good}")
     held, _ = HeldNode.open(cluster, chosen, uuid.uuid4().hex[:12], recovery.finish_node)
     held.close()
 
@@ -300,7 +302,7 @@ def test_a_journal_without_its_annotation_is_known_by_what_it_says_or_told(
     cluster: Cluster, machines: list[Machine], run_json: str | None
 ) -> None:
     node, _ = machines[0]
-    journal = Journal(cluster, RUN, node).open(AGENT)
+    journal = NodeJournal(cluster, RUN, node).open(AGENT)
     data = {} if run_json is None else {"data": {"run.json": run_json}}
     api.patch(
         cluster,
@@ -314,7 +316,7 @@ def test_a_journal_without_its_annotation_is_known_by_what_it_says_or_told(
         assert is_empty(cluster)
     else:
         assert journal.name in str(found["unknown"])
-        assert [one.name for one in Journal.unfinished(cluster)] == [journal.name]
+        assert [one.name for one in NodeJournal.unfinished(cluster)] == [journal.name]
 
 
 # -- what no journal names
@@ -337,7 +339,7 @@ def test_resources_whose_journal_is_gone_are_taken_away_with_their_marks(
     (dead, _), (living, _) = machines
     skyhook(dead)
     theirs = skyhook(living, run_id=OTHER)
-    Journal(cluster, OTHER, living).open(AGENT)
+    NodeJournal(cluster, OTHER, living).open(AGENT)
     dead_lease(cluster, dead)
     with lease.NodeLease(cluster, OTHER, living):
         found = {node: result for node, result in restored(cluster).items() if node == dead}
@@ -345,7 +347,7 @@ def test_resources_whose_journal_is_gone_are_taken_away_with_their_marks(
     assert "no journal in the cluster names them any more" in " ".join(well(found[dead]).notes)
     assert resources(cluster) == [theirs]
     assert operator.marked_by_us(of_node(cluster, dead)) == set()
-    Journal(cluster, OTHER, living).close()
+    NodeJournal(cluster, OTHER, living).close()
 
 
 def test_of_a_dead_lease_without_a_journal_nothing_is_claimed(
@@ -364,7 +366,7 @@ def test_of_a_node_that_is_gone_the_resources_go_too(
 ) -> None:
     node = f"gone-{uuid.uuid4().hex[:8]}"
     mine = skyhook(node, marks=False)
-    Journal(cluster, RUN, node).open(AGENT).begin(cell([mine]))
+    NodeJournal(cluster, RUN, node).open(AGENT).begin(cell([mine]))
     (note,) = well(restored(cluster)[node]).notes
     assert "no longer part of the cluster" in note
     assert resources(cluster) == []
@@ -378,7 +380,7 @@ def test_of_a_node_that_is_gone_the_resources_go_too(
 def target(cluster: Cluster, kubeconfig: Path, machines: list[Machine]) -> Iterator[Kubernetes]:
     where = Where(kubeconfig=str(kubeconfig), namespace=cluster.namespace)
     made = Kubernetes(
-        Settings(
+        TargetConfig(
             where,
             nodes=f"kubernetes.io/hostname={machines[0].node}",
             apply="agent",
@@ -415,7 +417,7 @@ def test_a_journal_that_cannot_be_written_fails_the_cell_and_the_node_is_back(
     """The API server may refuse (rights, admission): nothing was changed, and the run goes on."""
     fake = machines[0].fake
     (tweakset,) = resolve(Place(tmp_path).manifest("typed", sysctl="vm.swappiness = 10"))
-    typed = Cell(study="s", workload="idle", tweakset=tweakset.name, block=1, order=1, seed=1)
+    typed = CellSpec(study="s", workload="idle", tweakset=tweakset.name, block=1, order=1, seed=1)
     api.patch(cluster, api.CONFIGMAPS, target.held.journal.name, {"immutable": True})
     with pytest.raises(TweakRefused, match="immutable"):
         target.apply(typed, tweakset, target.plan(tweakset))
@@ -448,7 +450,7 @@ def test_a_node_that_cannot_be_put_back_keeps_later_runs_away_until_a_restore_ha
     assert target.restore().stuck
     assert SWAPPINESS in str(drifted(cluster, node))
     target.close()
-    Journal(cluster, OTHER, node).open(AGENT)
+    NodeJournal(cluster, OTHER, node).open(AGENT)
     assert well(restored(cluster)[node]).stuck
     assert SWAPPINESS in str(drifted(cluster, node))
     fake.real(SWAPPINESS).rmdir()
@@ -466,11 +468,11 @@ def test_a_node_whose_machine_somebody_else_holds_is_told_with_who_that_is(
     The journal stays.
     """
     node, fake = machines[0]
-    Journal(cluster, RUN, node).open(AGENT)
+    NodeJournal(cluster, RUN, node).open(AGENT)
     dead_lease(cluster, node)
     with lock.held(fake.state):
         found = restored(cluster)[node]
     assert isinstance(found, MachineHeld), found
     assert "that run restores the node itself" not in str(found)
     assert str(os.getpid()) in str(found)
-    assert len(Journal.unfinished(cluster)) == 1
+    assert len(NodeJournal.unfinished(cluster)) == 1

@@ -13,7 +13,7 @@ import pytest
 import yaml
 
 from fixtures.kubernetes import api as apis
-from fixtures.kubernetes.client import Request, Where, connect, send
+from fixtures.kubernetes.client import ApiRequest, Where, connect, send
 from tests.cluster.conftest import fresh_namespace
 from tests.cluster.operators.fixtures import HOST_FOLDERS, standing_in
 from tests.cluster.runs import ClusterPlace, Here, in_force, place_for
@@ -349,6 +349,6 @@ def test_the_api_server_takes_what_plan_prints(place: ClusterPlace) -> None:
         kind = kinds[one["kind"]]
         query = {"dryRun": "All", "fieldValidation": "Strict"}
         answer = send(
-            cluster, Request("POST", kind.url(cluster), "create", kind.resource, query, one)
+            cluster, ApiRequest("POST", kind.url(cluster), "create", kind.resource, query, one)
         )
         assert answer["metadata"]["uid"]

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from fixtures.studies.io import dlio, dlio_engine, parameters
-from fixtures.studies.io.dataset import Spec, ensure
+from fixtures.studies.io.dataset import DataSpec, ensure
 from fixtures.studies.io.parameters import PARAMETERS
 from fixtures.targets import _process
 from fixtures.terms import BadInput, Order, Refused
@@ -43,7 +43,7 @@ def replay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
         here = program(tmp_path, recording, act)
         monkeypatch.setattr(dlio, "find", lambda: here)
         params = parameters.complete({**GIVEN, **more})
-        ensure([Spec.of(params)], tmp_path / "sets", lambda _: None)
+        ensure([DataSpec.of(params)], tmp_path / "sets", lambda _: None)
         scratch = tmp_path / "a folder, with signs={of hydra}"
         scratch.mkdir(exist_ok=True)
         asked = Request(steps or params["steps"], 0, 1, scratch, data=tmp_path / "sets")
@@ -248,7 +248,7 @@ def test_dlio_itself_reads_a_cold_data_set(processes: int, tmp_path: Path) -> No
         ]
     )
     params = parameters.complete({**given, "processes": f"{processes}"})
-    ensure([Spec.of(params)], tmp_path / "sets", lambda _: None)
+    ensure([DataSpec.of(params)], tmp_path / "sets", lambda _: None)
     ran = _process.run(
         Order(
             load(name), params["steps"], 0, 1, tmp_path / "a folder, {so}=", data=tmp_path / "sets"

@@ -48,7 +48,7 @@ PASSED_OVER |= {"predicted_s", "planned_submit_s"}
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class DataRow:
     """A cell, a job or a line: its factors, and every number that could be predicted.
 
     `run` names what happened at the same time. `configuration` is the request, unless the factors
@@ -66,13 +66,13 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class RowSource:
     """The rows of one file; `primary` is the default response."""
 
     origin: str
     noun: str
     primary: str
-    rows: Sequence[Row]
+    rows: Sequence[DataRow]
 
     def has(self, response: str) -> bool:
         return any(response in row.values for row in self.rows)
@@ -130,7 +130,9 @@ def rows_of(names: Sequence[str], response: str | None) -> tuple[list[Measuremen
     return rows, wanted, notes
 
 
-def _measured(sources: Sequence[Source], response: str, notes: list[str]) -> Iterator[Measurement]:
+def _measured(
+    sources: Sequence[RowSource], response: str, notes: list[str]
+) -> Iterator[Measurement]:
     """Yield measurements of a response by jobs if any has it, else by cells."""
     source = next((source for source in sources if source.has(response)), sources[-1])
     missing = [
@@ -185,11 +187,13 @@ def named(factors: Mapping[str, float | str], without: frozenset[str] = frozense
     )
 
 
-def _of_runs(names: Sequence[str], notes: list[str]) -> Iterator[list[Source]]:
+def _of_runs(names: Sequence[str], notes: list[str]) -> Iterator[list[RowSource]]:
     # Two machines confound all their differences, and no held-out group represents a third.
     for run in of_one_machine(load_each(names, notes), notes):
         sources = [
-            Source(run.origin, "cells", _primary(run), [_of_cell(run, cell) for cell in run.cells])
+            RowSource(
+                run.origin, "cells", _primary(run), [_of_cell(run, cell) for cell in run.cells]
+            )
         ]
         if tells_of_jobs(run):
             # A copy's jobs are separate measurements, but are held out with the original's.
@@ -203,7 +207,7 @@ def _of_runs(names: Sequence[str], notes: list[str]) -> Iterator[list[Source]]:
                 for one, name in zip(every, names, strict=True)
                 for row in _of_stream(run, one, name)
             ]
-            sources.insert(0, Source(run.origin, "jobs", SERVICE, rows))
+            sources.insert(0, RowSource(run.origin, "jobs", SERVICE, rows))
         yield sources
 
 
@@ -237,15 +241,15 @@ def _arm(run: Run, cell: Cell) -> Factors:
     return {factor.name: levels.get(factor.name) or FOUND for factor in run.design.factors}
 
 
-def _of_cell(run: Run, cell: Cell) -> Row:
+def _of_cell(run: Run, cell: Cell) -> DataRow:
     factors = _factors(run, cell)
     when = f"{run.run_id} block {cell.block if cell.process is None else cell.process}"
     if cell.outcome != "measured":
-        return Row(when, factors, {}, named(factors), reason=cell.outcome)
+        return DataRow(when, factors, {}, named(factors), reason=cell.outcome)
     used = {name: cell.usage.get(name) for name in USED_BY_CELLS}
     unused = cell.usage.get("missing")
     reasons = {**cell.telemetry_missing, **(unused if isinstance(unused, dict) else {})}
-    return Row(
+    return DataRow(
         when,
         factors,
         _known(cell.telemetry) | _known(used) | _known(cell.metrics),
@@ -267,7 +271,7 @@ def _number(value: object) -> float | None:
     return float(value) if is_number else None  # type: ignore[arg-type]  # a number
 
 
-def _of_stream(run: Run, stream: Stream, name: str) -> Iterator[Row]:
+def _of_stream(run: Run, stream: Stream, name: str) -> Iterator[DataRow]:
     of_stream = _factors(run, next(cell for cell in run.cells if cell.id == stream.name))
     classes = {str(class_.get("name")): _class_factors(class_) for class_ in stream.classes}
     for job in stream.jobs:
@@ -276,7 +280,7 @@ def _of_stream(run: Run, stream: Stream, name: str) -> Iterator[Row]:
         factors = plain({name: row.get(name) for name in OWN}) | classes.get(job.class_, {})
         factors |= {name: value for name, value in of_stream.items() if name not in factors}
         results = {f"result.{name}": value for name, value in job.result.items()}
-        yield Row(
+        yield DataRow(
             f"{run.run_id} {name}",
             factors,
             times_of(row) | _known(job.used) | _known(results) if job.done else {},
@@ -306,7 +310,7 @@ def _class_factors(class_: Mapping[str, object]) -> Factors:
     return plain({"kind": class_.get("kind")}) | plain(params if isinstance(params, dict) else {})
 
 
-def _of_csv(path: Path) -> Source:
+def _of_csv(path: Path) -> RowSource:
     names, lines = csv_file.parse(csv_file.text_of(path), path)
     if not any(names):
         raise Unreadable(f"{path}: line 1: empty; it must have the names of columns.")
@@ -319,9 +323,11 @@ def _of_csv(path: Path) -> Source:
         }
         run = f"{path} {line.get(RUN, f'row {at}')}"
         rows.append(
-            Row(run, factors, times_of(line) | _known(factors), str(line.get(CONFIGURATION, "")))
+            DataRow(
+                run, factors, times_of(line) | _known(factors), str(line.get(CONFIGURATION, ""))
+            )
         )
     primary = next(
         (name for name in (RESPONSE, *TIMES) if any(name in row.values for row in rows)), RESPONSE
     )
-    return Source(str(path), "rows", primary, rows)
+    return RowSource(str(path), "rows", primary, rows)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from analysis.__main__ import main
-from analysis.compare import Options, compare
+from analysis.compare import CompareOptions, compare
 from analysis.load import from_json
 from analysis.studies.io.design import common, configuration, factors_of
 from analysis.studies.io.figures import judge
@@ -174,7 +174,9 @@ def test_figures_of_the_input_are_cell_metrics_to_compare() -> None:
     run = from_json(saved_io(made), "run.json")
     (one,) = compare(
         run,
-        options=Options(metrics=("au_whole_percent", "samples_per_s_whole", "first_step_share")),
+        options=CompareOptions(
+            metrics=("au_whole_percent", "samples_per_s_whole", "first_step_share")
+        ),
     )
     gains = {effect.metric.name: effect for effect in one.others}
     assert gains["samples_per_s_whole"].low < 0.1 < gains["samples_per_s_whole"].high

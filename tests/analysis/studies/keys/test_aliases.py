@@ -19,7 +19,7 @@ from analysis.studies.keys.aliases import (
     resolution,
 )
 from analysis.studies.keys.effects import of_table
-from analysis.studies.keys.terms import DesignFactor, EffectRow, Observed
+from analysis.studies.keys.terms import DesignData, DesignFactor, EffectRow
 from analysis.terms import NotComparable
 from fixtures.designs import Factor as Varied
 from fixtures.designs import fractional
@@ -116,7 +116,7 @@ def test_notes_and_points_agree(grade: int) -> None:
             for at, (name, point) in enumerate(levels.items())
         )
         notes = json.loads(json.dumps(laid.notes))
-        data = Observed(
+        data = DesignData(
             "s",
             "w",
             "y",

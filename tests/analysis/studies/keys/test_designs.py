@@ -13,12 +13,12 @@ import pytest
 import scipy.stats
 
 from analysis import load, studies
-from analysis.compare import Options, compare
+from analysis.compare import CompareOptions, compare
 from analysis.studies import keys
 from analysis.studies.keys.effects import effects_of, of_table
 from analysis.studies.keys.pictures import KeyPart
 from analysis.studies.keys.sentence import only as only_asked
-from analysis.studies.keys.terms import DesignFactor, EffectRow, Effects, Observed, Term
+from analysis.studies.keys.terms import DesignData, DesignFactor, EffectRow, Effects, Term
 from analysis.terms import Comparison, Refused, Run
 from tests.made_designs import Keys, On, ablation, designed, factorial, fraction, plackett_burman_12
 from tests.synthetic import JSON, Made, saved_run
@@ -295,7 +295,7 @@ def test_a_key_that_changed_with_the_blocks_is_not_judged() -> None:
         for two in "1212"
     )
     points = {row.name: row.levels for row in rows}
-    (found,) = of_table(Observed("s", "w", "y", factors, points, rows))
+    (found,) = of_table(DesignData("s", "w", "y", factors, points, rows))
     assert "blocks" in dict(found.unestimable)["one"]
     assert found.sentence.endswith("Cannot be judged: one.")
 
@@ -411,7 +411,7 @@ def test_levels_between_are_set_against_the_machine_as_found() -> None:
         for b in factors[1].levels
     ]
     points = {row.name: row.levels for row in rows}
-    data = Observed(
+    data = DesignData(
         "s",
         "w",
         "y",
@@ -475,11 +475,11 @@ def test_two_tweak_sets_differ_as_compare_says(kind: str, means: str) -> None:
             "in profile": (f"profile.no-{key}", "profile"),
             "profile": ("stock", "profile"),
         }[means]
-        (there,) = compare(run, baseline=base, options=Options(tweaksets=(other,)))
+        (there,) = compare(run, baseline=base, options=CompareOptions(tweaksets=(other,)))
         assert (one.gain, one.gain_low, one.gain_high, one.se, one.df, one.p) == pytest.approx(
             as_compare(there)
         )
-    (copy,) = compare(run, options=Options(tweaksets=("stock-again",)))
+    (copy,) = compare(run, options=CompareOptions(tweaksets=("stock-again",)))
     gain, low, high, *_, p = as_compare(copy)
     assert (
         f"against stock: {100 * gain:+.1f} % (95 % {100 * low:+.1f} to {100 * high:+.1f} %, p "

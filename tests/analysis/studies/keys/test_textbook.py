@@ -22,8 +22,8 @@ from statsmodels.stats.anova import anova_lm
 
 from analysis.__main__ import main
 from analysis.studies.keys.effects import of_table
-from analysis.studies.keys.table import Columns, read_table
-from analysis.studies.keys.terms import DesignFactor, EffectRow, Effects, Observed
+from analysis.studies.keys.table import ColumnRoles, read_table
+from analysis.studies.keys.terms import DesignData, DesignFactor, EffectRow, Effects
 from control.t_test import t_quantile
 
 EXACT = 1e-9
@@ -53,7 +53,7 @@ def analyse(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Analyse:
             )
             + "\n"
         )
-        (effects,) = of_table(read_table(path, Columns("y", tuple(names))))
+        (effects,) = of_table(read_table(path, ColumnRoles("y", tuple(names))))
         assert (
             main(["effects", str(path), "--response", "y", "--factors", ",".join(names), "--json"])
             == 0
@@ -256,7 +256,7 @@ def table(rows: Sequence[EffectRow], **levels: tuple[str, ...]) -> Effects:
         for (name, known), letter in zip(levels.items(), "ABCDE", strict=False)
     )
     points = {row.name: row.levels for row in rows}
-    (effects,) = of_table(Observed("study", "y", "y", factors, points, tuple(rows)))
+    (effects,) = of_table(DesignData("study", "y", "y", factors, points, tuple(rows)))
     return effects
 
 

@@ -17,7 +17,7 @@ from control.power.tables import Tables
 from control.power.terms import Controller, Model, Question, Seen, Settings
 
 if TYPE_CHECKING:
-    from control.power.plant import Plant, Ran
+    from control.power.plant import Plant, PlantWindow
 
 WARMUP_S, MEASURE_S = 2.0, 3.0
 
@@ -58,7 +58,7 @@ def play(
     return rows
 
 
-def row(cap_w: float, actual: Settings, reason: str, ran: Ran) -> PlayedIteration:
+def row(cap_w: float, actual: Settings, reason: str, ran: PlantWindow) -> PlayedIteration:
     """The record of an iteration."""
     return PlayedIteration(
         cap_w=cap_w,
@@ -71,7 +71,7 @@ def row(cap_w: float, actual: Settings, reason: str, ran: Ran) -> PlayedIteratio
 
 
 def seen(
-    iteration: int, next_cap: float, actual: Settings, refused: Sequence[str], ran: Ran
+    iteration: int, next_cap: float, actual: Settings, refused: Sequence[str], ran: PlantWindow
 ) -> Seen:
     """The controller's view of an iteration."""
     return Seen(

@@ -18,7 +18,7 @@ from analysis.studies.power import parameters
 from analysis.terms import UnknownName
 from control.power import algorithms
 from control.power.algorithms.ladder import BatchDvfs, Morak, Rungs
-from control.power.algorithms.pctodl import Steps, Thermo, draw_of
+from control.power.algorithms.pctodl import StepRange, Thermo, draw_of
 from control.power.catalog import configured
 from control.power.tables import partition_of
 from control.power.terms import (
@@ -84,7 +84,7 @@ def test_thermo_walks_as_the_original_does() -> None:
         gpu = "A100" if "a100" in said["set"] else "3080Ti"
         model = model_at(PCTODL, said["model"], gpu, float(said["set"].rpartition("mem")[2]))
         anchor = model.anchor([Partition(tuple(map(float, said["p"])), tuple(said["b"]))])
-        thermo = Thermo(draw_of(model, anchor), Steps())
+        thermo = Thermo(draw_of(model, anchor), StepRange())
         assert len(said["steps"]) == 15
         for mhz, power_w, next_mhz in said["steps"]:
             assert thermo.next_mhz(mhz, power_w, said["cap"]) == pytest.approx(next_mhz, abs=1e-6)

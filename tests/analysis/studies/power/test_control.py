@@ -16,18 +16,18 @@ from hypothesis import strategies as st
 from analysis.studies.power import parameters
 from control.power import algorithms
 from control.power.algorithms import steady
-from control.power.algorithms.pctodl import Steps, Thermo, draw_of
+from control.power.algorithms.pctodl import StepRange, Thermo, draw_of
 from control.power.algorithms.steady import PROMISED, Guard, band_of
 from control.power.catalog import platform
 from control.power.greedy import PartitionAnswer
 from control.power.plant import Mismatch
 from control.power.tables import Tables, nearest, partition_of
 from control.power.terms import (
+    Clocks,
     Infeasible,
     Knobs,
     Partition,
     Question,
-    Setting,
     Settings,
     Unsupported,
     tenants_of,
@@ -157,7 +157,7 @@ def test_with_noise_of_2_w_it_is_rarely_above(monkeypatch: pytest.MonkeyPatch, s
 def test_thermo_has_no_rest_and_is_above_the_cap_half_of_the_time() -> None:
     """The fault ours must mend; also, throughput at 230 and 180 W is the specification's."""
     tables = efficientnet()
-    thermo = Thermo(draw_of(tables.models[5001.0], tables.curve(5001.0, FOUR).anchor), Steps())
+    thermo = Thermo(draw_of(tables.models[5001.0], tables.curve(5001.0, FOUR).anchor), StepRange())
     found = phases(
         lambda mhz, reading, cap: CLOCKS[nearest(CLOCKS, thermo.next_mhz(mhz, reading, cap))],
         tables,
@@ -226,7 +226,7 @@ def test_the_partition_is_searched_once_more_when_the_band_is_learnt_and_then_st
     """The search promises more elsewhere; the device gives less there, yet the partition stays."""
     other = Partition((25.0,) * 4, (32,) * 4)
     tables = efficientnet()
-    promised = PartitionAnswer(Setting(other, 1110.0, 5001.0), 1e6, 180.0, 90.0, 90.0, 190.0, 1)
+    promised = PartitionAnswer(Clocks(other, 1110.0, 5001.0), 1e6, 180.0, 90.0, 90.0, 190.0, 1)
     monkeypatch.setattr(steady, "searched", lambda *_, **__: promised)
     knobs = replace(KNOBS, mem_mhz=(5001.0,))
     asked = Question(

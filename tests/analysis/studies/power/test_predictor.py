@@ -16,7 +16,7 @@ from analysis.studies.power.prediction import beyond, predict
 from analysis.terms import Refused
 from control.power.models import laws
 from control.power.models.reference import Ensemble, Reference
-from control.power.terms import Partition, Setting
+from control.power.terms import Clocks, Partition
 from tests.analysis.studies.power import made_cpu
 from tests.analysis.studies.power.command import model_at
 from tests.analysis.studies.power.made_reference import ensemble, reference
@@ -41,7 +41,7 @@ def equal(share: float, count: int, batch: int) -> Partition:
 
 
 def said(of: Reference, partition: Partition, sm_mhz: float) -> tuple[float, float, float, float]:
-    (one,) = predict({of.mem_mhz: of}, [Setting(partition, sm_mhz, of.mem_mhz)])
+    (one,) = predict({of.mem_mhz: of}, [Clocks(partition, sm_mhz, of.mem_mhz)])
     return one.sm_util_percent, one.mem_util_percent, one.throughput_images_per_s, one.power_w
 
 
@@ -98,8 +98,8 @@ def test_a_prediction_is_the_same_to_the_last_bit_whatever_is_asked_beside_it(
 ) -> None:
     """A search relies on exact ties."""
     made = reference()
-    together = predict({5001.0: made}, [Setting(one, sm_mhz, 5001.0) for one in some])
-    alone = [predict({5001.0: made}, [Setting(one, sm_mhz, 5001.0)])[0] for one in some]
+    together = predict({5001.0: made}, [Clocks(one, sm_mhz, 5001.0) for one in some])
+    alone = [predict({5001.0: made}, [Clocks(one, sm_mhz, 5001.0)])[0] for one in some]
     assert together == alone
 
 
@@ -139,15 +139,15 @@ def test_what_lies_outside_the_fit_or_was_never_measured_is_said(
 ) -> None:
     """Beyond the original's grid or an own fit: batches 1 and 8, shares from 25 %, 2 processes."""
     one, other = reference(), made_cpu.model()
-    assert beyond(one, Setting(equal(25, 4, 16), 1950.0, 5001.0)) == ()
-    assert beyond(other, Setting(Partition((25.0, 25.0), (8, 8)), 1.0, 0.0)) == ()
-    assert beyond(other, Setting(Partition((25.0, 100.0), (1, 8)), 1.0, 0.0)) == (
+    assert beyond(one, Clocks(equal(25, 4, 16), 1950.0, 5001.0)) == ()
+    assert beyond(other, Clocks(Partition((25.0, 25.0), (8, 8)), 1.0, 0.0)) == ()
+    assert beyond(other, Clocks(Partition((25.0, 100.0), (1, 8)), 1.0, 0.0)) == (
         "processes differ; only equal ones were measured",
     )
     outside = [
-        beyond(one, Setting(Partition((50.0, 25.0), (16, 16)), 2107.0, 5001.0)),
-        beyond(one, Setting(Partition((1e-300,), (10**30,)), 1950.0, 5001.0)),
-        beyond(other, Setting(Partition((1.0, 25.0, 25.0), (100000,) * 3), 1.0, 0.0)),
+        beyond(one, Clocks(Partition((50.0, 25.0), (16, 16)), 2107.0, 5001.0)),
+        beyond(one, Clocks(Partition((1e-300,), (10**30,)), 1950.0, 5001.0)),
+        beyond(other, Clocks(Partition((1.0, 25.0, 25.0), (100000,) * 3), 1.0, 0.0)),
     ]
     assert outside == snapshot
 
@@ -193,10 +193,8 @@ def test_a_tree_that_leads_outside_itself_is_refused() -> None:
 
 def test_what_is_no_setting_is_refused(snapshot: SnapshotAssertion) -> None:
     partitions = [((), ()), ((25.0,), (4, 4)), ((0.0,), (4,)), ((math.nan,), (4,)), ((25.0,), (0,))]
-    settings = [
-        Setting(Partition(shares, batches), 900.0, 5001.0) for shares, batches in partitions
-    ]
-    settings += [Setting(equal(25, 1, 4), -1.0, 5001.0), Setting(equal(25, 1, 4), 900.0, 810.0)]
+    settings = [Clocks(Partition(shares, batches), 900.0, 5001.0) for shares, batches in partitions]
+    settings += [Clocks(equal(25, 1, 4), -1.0, 5001.0), Clocks(equal(25, 1, 4), 900.0, 810.0)]
     messages = []
     for setting in settings:
         with pytest.raises(Refused) as refused:
@@ -209,6 +207,6 @@ def test_each_setting_is_asked_of_the_model_of_its_memory_clock() -> None:
     """One process: 600 images/s by one model, 700 by the other, in the given order."""
     models = {9501.0: reference(mem_mhz=9501.0, busy=70.0), 5001.0: reference(busy=60.0)}
     found = predict(
-        models, [Setting(equal(25, 1, 16), 1950.0, mhz) for mhz in (5001.0, 9501.0, 5001.0)]
+        models, [Clocks(equal(25, 1, 16), 1950.0, mhz) for mhz in (5001.0, 9501.0, 5001.0)]
     )
     assert [one.throughput_images_per_s for one in found] == pytest.approx([600, 700, 600])

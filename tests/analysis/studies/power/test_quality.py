@@ -17,7 +17,7 @@ from tests.conftest import REFERENCE
 if TYPE_CHECKING:
     from syrupy.assertion import SnapshotAssertion
 
-    from analysis.studies.power.quality import Finding
+    from analysis.studies.power.quality import Defect
     from control.power.terms import Model
     from tests.analysis.studies.power.command import Power
 
@@ -37,7 +37,7 @@ def row(
     return PartitionRow(**said)  # type: ignore[arg-type]  # by name
 
 
-def kinds(found: list[Finding]) -> list[str]:
+def kinds(found: list[Defect]) -> list[str]:
     return [one.kind for one in found]
 
 

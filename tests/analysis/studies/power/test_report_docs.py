@@ -10,10 +10,10 @@ import sys
 from pathlib import Path
 
 from analysis.studies.power.traces import COLUMNS, OURS
-from analysis.subcommands import Steps
+from analysis.subcommands import Subcommands
 from fixtures.studies.power import backends
 
-STEPS = Steps("analysis.commands.power")
+STEPS = Subcommands("analysis.commands.power")
 HOUSE = Path(__file__).parents[4]
 PAGE = (HOUSE / "docs/power.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"```sh\n(.*?)```", PAGE, flags=re.DOTALL)

@@ -13,7 +13,7 @@ from analysis.stats.estimate import Mean
 from analysis.studies.power.figures import ABOVE_102, P95, SENSED, THROUGHPUT
 from analysis.studies.power.report import answer, of_group, of_side
 from analysis.studies.power.study import is_held, sides
-from analysis.terms import TweakSet, UnknownName
+from analysis.terms import SavedTweakSet, UnknownName
 from tests.analysis.studies.power.made_capped import (
     ALGORITHMS,
     MORAK,
@@ -217,7 +217,7 @@ def test_cells_under_a_tweak_set_are_no_arms_here() -> None:
         replace(one, tweakset="thp-always") if one.tweakset == "stock-again" else one
         for one in run.cells
     )
-    tweaksets = {**run.tweaksets, "thp-always": TweakSet("thp-always", scripts=1)}
+    tweaksets = {**run.tweaksets, "thp-always": SavedTweakSet("thp-always", scripts=1)}
     (side,) = sides(replace(run, cells=cells, tweaksets=tweaksets), [])
     assert side.groups[0].again.value is None
     assert [one.n for one in side.groups[0].arms] == [5] * 4

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from analysis.studies.jobs.records import Attempt, Fault, Job, Outage, Stream
+from analysis.studies.jobs.records import Attempt, Fault, JobRun, Outage, Stream
 
 
 def job(
@@ -13,8 +13,8 @@ def job(
     end_s: float | None,
     outcome: str = "done",
     lost_s: float | None = 0.0,
-) -> Job:
-    return Job(
+) -> JobRun:
+    return JobRun(
         number,
         submit_s,
         end_s=end_s,
@@ -38,7 +38,7 @@ def attempt(
 
 
 def stream(
-    jobs: Sequence[Job],
+    jobs: Sequence[JobRun],
     attempts: Sequence[Attempt] = (),
     faults: Sequence[Fault] = (),
     outages: Sequence[Outage] = (),

@@ -16,7 +16,7 @@ from analysis.studies.jobs.queue_fits import Fit, estimate, fit, scv, sums_of
 from analysis.studies.jobs.queue_formulas import Unstable
 from analysis.studies.jobs.queue_times import columns
 from analysis.studies.jobs.queues import chosen, predicted
-from analysis.studies.jobs.records import Job, Stream
+from analysis.studies.jobs.records import JobRun, Stream
 from analysis.terms import Refused
 from tests.analysis.answers import known
 from tests.analysis.studies.jobs.queues.made_streams import (
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 @cache
 def stream(made: MadeStream, seed: int) -> Stream:
     jobs = [
-        Job(
+        JobRun(
             row["job"],
             row["submit_s"],
             None,
@@ -113,7 +113,7 @@ def test_too_few_jobs_carry_no_interval() -> None:
 def test_the_interval_of_a_mean_is_students_for_equal_units() -> None:
     """Four runs of one job, 1 to 4 s: their mean's jackknife is t·s/√n around 2.5 without logs."""
     made = [
-        Stream(str(at), "made", (Job(0, 0.0), Job(1, 0.0, None, at, at)), 1)
+        Stream(str(at), "made", (JobRun(0, 0.0), JobRun(1, 0.0, None, at, at)), 1)
         for at in (1.0, 2.0, 3.0, 4.0)
     ]
     found = known(
@@ -129,7 +129,10 @@ def test_the_interval_of_a_mean_is_students_for_equal_units() -> None:
 
 def test_a_run_is_as_heavy_as_its_jobs_whatever_is_missing() -> None:
     made = Stream(
-        "made", "made", (Job(0, 0.0, None, 0.0, 1.0), Job(1, 1.0), Job(2, 2.0, None, 2.5, 4.5)), 1
+        "made",
+        "made",
+        (JobRun(0, 0.0, None, 0.0, 1.0), JobRun(1, 1.0), JobRun(2, 2.0, None, 2.5, 4.5)),
+        1,
     )
     found = sums_of([columns(made)]).sum()
     assert (found["gap_n"], found["gap_s"], found["wait_n"], found["wait_s"]) == (2, 2.0, 2, 0.5)

@@ -10,8 +10,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from analysis.studies.jobs.queue_fits import little_sentence as said
-from analysis.studies.jobs.queue_times import Columns, LawPart, Little, columns, little, most_held
-from analysis.studies.jobs.records import Job, Stream
+from analysis.studies.jobs.queue_times import (
+    JobColumns,
+    LawPart,
+    Little,
+    columns,
+    little,
+    most_held,
+)
+from analysis.studies.jobs.records import JobRun, Stream
 from tests.analysis.answers import known
 
 if TYPE_CHECKING:
@@ -21,12 +28,12 @@ TIMES = st.floats(0, 100, allow_subnormal=False)
 JOBS = st.lists(st.tuples(TIMES, TIMES, TIMES), min_size=1, max_size=40)
 
 
-def of(*jobs: tuple[float | None, float | None, float | None]) -> Columns:
+def of(*jobs: tuple[float | None, float | None, float | None]) -> JobColumns:
     return columns(
         Stream(
             "made",
             "made",
-            tuple(Job(at, one[0], None, one[1], one[2]) for at, one in enumerate(jobs)),
+            tuple(JobRun(at, one[0], None, one[1], one[2]) for at, one in enumerate(jobs)),
         )
     )
 
@@ -88,35 +95,35 @@ def test_a_job_whose_clock_went_backwards_arrived_all_the_same() -> None:
 
 
 def test_a_slot_is_taken_when_a_job_is_admitted() -> None:
-    found = columns(Stream("made", "made", (Job(1, 0.0, 1.0, 3.0, 5.0),)))
+    found = columns(Stream("made", "made", (JobRun(1, 0.0, 1.0, 3.0, 5.0),)))
     assert (found.taken.tolist(), found.end.tolist()) == ([1.0], [5.0])
 
 
 def test_what_is_wrong_with_a_job_is_named(snapshot: SnapshotAssertion) -> None:
     """Beside job 1, which came at 0 and ended at 2 s."""
     odd = {
-        "started before it came": Job(7, 5.0, None, 4.0, 6.0),
-        "ended before it started": Job(7, 5.0, None, 6.0, 5.5),
-        "started before it was admitted": Job(7, 5.0, 6.0, 5.5, 7.0),
-        "ended before it was admitted": Job(7, 5.0, 6.0, None, 5.5),
-        "ended before it came": Job(7, 5.0, None, None, 4.0),
-        "never started": Job(7, 5.0),
-        "admitted alone": Job(7, 5.0, 5.0),
-        "started alone": Job(7, 5.0, None, 5.0),
-        "ended alone": Job(7, 5.0, None, None, 6.0),
-        "never came": Job(7, None, None, 5.0, 6.0),
-        "twice": Job(1, 5.0, None, 5.0, 6.0),
-        "numbered before": Job(0, 1.5, None, 5.0, 6.0),
-        "came at once": Job(2, 0.0, None, 2.0, 6.0),
-        "failed": Job(7, 5.0, None, 5.0, 6.0, "failed"),
-        "killed": Job(7, 5.0, None, 5.0, 6.0, "killed"),
-        "wide": Job(7, 5.0, None, 5.0, 6.0, replicas=2),
+        "started before it came": JobRun(7, 5.0, None, 4.0, 6.0),
+        "ended before it started": JobRun(7, 5.0, None, 6.0, 5.5),
+        "started before it was admitted": JobRun(7, 5.0, 6.0, 5.5, 7.0),
+        "ended before it was admitted": JobRun(7, 5.0, 6.0, None, 5.5),
+        "ended before it came": JobRun(7, 5.0, None, None, 4.0),
+        "never started": JobRun(7, 5.0),
+        "admitted alone": JobRun(7, 5.0, 5.0),
+        "started alone": JobRun(7, 5.0, None, 5.0),
+        "ended alone": JobRun(7, 5.0, None, None, 6.0),
+        "never came": JobRun(7, None, None, 5.0, 6.0),
+        "twice": JobRun(1, 5.0, None, 5.0, 6.0),
+        "numbered before": JobRun(0, 1.5, None, 5.0, 6.0),
+        "came at once": JobRun(2, 0.0, None, 2.0, 6.0),
+        "failed": JobRun(7, 5.0, None, 5.0, 6.0, "failed"),
+        "killed": JobRun(7, 5.0, None, 5.0, 6.0, "killed"),
+        "wide": JobRun(7, 5.0, None, 5.0, 6.0, replicas=2),
     }
-    first = Job(1, 0.0, None, 0.0, 2.0)
+    first = JobRun(1, 0.0, None, 0.0, 2.0)
     found = {
         case: columns(Stream("made", "made", (first, job))).findings for case, job in odd.items()
     }
-    trace = Stream("made", "made", tuple(Job(at, float(at)) for at in range(9)))
+    trace = Stream("made", "made", tuple(JobRun(at, float(at)) for at in range(9)))
     found["nine that never started"] = columns(trace).findings
     assert found == snapshot
     assert columns(replace(trace, measured=False)).findings == ()

@@ -17,7 +17,7 @@ from analysis.studies.jobs.queue_fits import estimate, fit, sums_of
 from analysis.studies.jobs.queue_formulas import Inputs, non_preemptive
 from analysis.studies.jobs.queue_times import columns, little
 from analysis.studies.jobs.queues import WaitValidation, _word, prioritised, validate
-from analysis.studies.jobs.records import Job, Stream, distinct
+from analysis.studies.jobs.records import JobRun, Stream, distinct
 from tests.analysis.answers import known
 from tests.analysis.studies.jobs.queues.made_streams import MadeStream
 from tests.analysis.studies.jobs.queues.test_fitting import stream
@@ -27,7 +27,7 @@ def of(*jobs: tuple[float, float | None, float | None]) -> Stream:
     return Stream(
         "made",
         "made",
-        tuple(Job(at, one[0], None, one[1], one[2]) for at, one in enumerate(jobs)),
+        tuple(JobRun(at, one[0], None, one[1], one[2]) for at, one in enumerate(jobs)),
         1,
     )
 

@@ -11,7 +11,7 @@ import pytest
 from analysis.studies.jobs.queue_fits import Fit, fit
 from analysis.studies.jobs.queue_formulas import Inputs
 from analysis.studies.jobs.queues import ModelCheck, WaitValidation, validate
-from analysis.studies.jobs.records import Job, Stream
+from analysis.studies.jobs.records import JobRun, Stream
 from tests.analysis.answers import known
 from tests.analysis.studies.jobs.queues.made_streams import MadeStream, constant, heavy
 from tests.analysis.studies.jobs.queues.test_fitting import stream
@@ -109,7 +109,7 @@ def test_nobody_waits_and_nobody_was_to() -> None:
 def test_what_carries_no_verdict_says_why(snapshot: SnapshotAssertion) -> None:
     made = [stream(SHORT, 7000 + at) for at in range(3)]
 
-    def first(job: Job) -> list[Stream]:
+    def first(job: JobRun) -> list[Stream]:
         return [replace(one, jobs=(job, *one.jobs[1:])) for one in made]
 
     def each(**changed: Any) -> list[Stream]:
@@ -122,16 +122,18 @@ def test_what_carries_no_verdict_says_why(snapshot: SnapshotAssertion) -> None:
         "policy fair_share": each(policy="fair_share"),
         "wide jobs": first(replace(made[0].jobs[0], replicas=2)),
         "load may be 1": replace(fitted, load=replace(known(fitted.load), high=1.02)),
-        "never started": first(Job(0, 0.5, outcome="never started")),
-        "never ended": first(Job(0, 0.5, 0.6, 0.6, outcome="never ended")),
-        "ended before it started": first(Job(0, 0.5, 0.6, 0.6, 0.1, "done")),
-        "tried again": first(Job(0, 0.1, 0.6, 0.6, 9.0, "done", attempts=2)),
+        "never started": first(JobRun(0, 0.5, outcome="never started")),
+        "never ended": first(JobRun(0, 0.5, 0.6, 0.6, outcome="never ended")),
+        "ended before it started": first(JobRun(0, 0.5, 0.6, 0.6, 0.1, "done")),
+        "tried again": first(JobRun(0, 0.1, 0.6, 0.6, 9.0, "done", attempts=2)),
         "faults": each(fault="cpu_hog"),
         "closed": each(arrivals={"kind": "closed"}),
         "slots unknown": each(slots=None),
         "a trace": [
             replace(
-                one, measured=False, jobs=tuple(Job(job.number, job.submit_s) for job in one.jobs)
+                one,
+                measured=False,
+                jobs=tuple(JobRun(job.number, job.submit_s) for job in one.jobs),
             )
             for one in made
         ],

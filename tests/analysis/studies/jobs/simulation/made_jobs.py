@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from analysis.studies.jobs.simulation import Coming, JobClass, JobSource
+from analysis.studies.jobs.simulation import ClassModel, Coming, JobSource
 from control.scheduling.policies import Job
 
 ANY = "any"
@@ -21,4 +21,4 @@ def coming(
 def source(
     slots: int = 1, load: float = 0.8, cv2: float = 1.0, arrivals_cv2: float = 1.0
 ) -> JobSource:
-    return JobSource((JobClass("job", 1.0, {ANY: 1.0}, cv2),), {ANY: slots}, load, arrivals_cv2)
+    return JobSource((ClassModel("job", 1.0, {ANY: 1.0}, cv2),), {ANY: slots}, load, arrivals_cv2)

@@ -18,8 +18,8 @@ from hypothesis import strategies as st
 
 from analysis.studies.jobs.queue_formulas import Inputs, PriorityClass, mg1, mmc, non_preemptive
 from analysis.studies.jobs.simulation import (
+    ClassModel,
     Coming,
-    JobClass,
     JobSource,
     TimesLaw,
     errors,
@@ -63,7 +63,7 @@ def told(stream: list[Coming], what: str) -> list[object]:
 
 
 TWO = JobSource(
-    (JobClass("a", 0.3, {ANY: 1.0}), JobClass("b", 0.7, {ANY: 1.0}, priority=1)), {ANY: 2}, 0.8
+    (ClassModel("a", 0.3, {ANY: 1.0}), ClassModel("b", 0.7, {ANY: 1.0}, priority=1)), {ANY: 2}, 0.8
 )
 
 
@@ -91,7 +91,7 @@ def test_classes_come_as_often_as_they_should() -> None:
 
 
 def test_a_promise_is_a_multiple_of_the_shortest_mean_time() -> None:
-    one = replace(TWO, classes=(JobClass("a", 1.0, {ANY: 2.0}, due_factor=5),))
+    one = replace(TWO, classes=(ClassModel("a", 1.0, {ANY: 2.0}, due_factor=5),))
     assert all(each.job.due_s == each.job.submit_s + 10 for each in jobs(one, 5, 1))
 
 
@@ -102,7 +102,7 @@ def test_the_gap_is_that_of_the_load() -> None:
     """
     assert source(2, 0.8).gap_s == pytest.approx(1 / 1.6)
     assert replace(
-        source(2, 0.8), classes=(JobClass("gang", 1.0, {ANY: 1.0}, replicas=2),)
+        source(2, 0.8), classes=(ClassModel("gang", 1.0, {ANY: 1.0}, replicas=2),)
     ).gap_s == pytest.approx(2 / 1.6)
 
 
@@ -125,7 +125,7 @@ def test_a_class_is_never_planned_where_it_cannot_run() -> None:
     assert shares_of(demand_s, {"gpu": 1, "cpu": 1})["train"] == {"gpu": 1.0}
 
 
-def classes(folder: Path, text: str) -> tuple[JobClass, ...]:
+def classes(folder: Path, text: str) -> tuple[ClassModel, ...]:
     path = folder / "classes.yaml"
     path.write_text(text)
     return read_classes(path, ("gpu", "cpu"))
@@ -140,8 +140,8 @@ def test_classes_are_read_from_a_file(tmp_path: Path) -> None:
         "  - {name: serve, probability: 0.7, mean_s: 2}\n",
     )
     assert found == (
-        JobClass("train", 0.3, {"gpu": 4.0}, 0.0, 1, "a", 2, 5.0),
-        JobClass("serve", 0.7, {"gpu": 2.0, "cpu": 2.0}),
+        ClassModel("train", 0.3, {"gpu": 4.0}, 0.0, 1, "a", 2, 5.0),
+        ClassModel("serve", 0.7, {"gpu": 2.0, "cpu": 2.0}),
     )
 
 
@@ -163,7 +163,7 @@ def test_what_is_no_stream_of_jobs_is_refused(
         "classes: []",
         "{",
     )
-    wide = replace(TWO, classes=(JobClass("gang", 1.0, {ANY: 1.0}, replicas=3),))
+    wide = replace(TWO, classes=(ClassModel("gang", 1.0, {ANY: 1.0}, replicas=3),))
     requests: dict[str, Callable[[], object]] = {
         text: partial(classes, Path(), text) for text in texts
     }
@@ -422,7 +422,7 @@ def test_waits_by_priority_are_cobhams() -> None:
         )
     ]
     classes = tuple(
-        JobClass(f"{at}", rates[at], {ANY: (0.5, 1.0)[at]}, priority=at) for at in (0, 1)
+        ClassModel(f"{at}", rates[at], {ANY: (0.5, 1.0)[at]}, priority=at) for at in (0, 1)
     )
     one = JobSource(classes, {ANY: 1}, 0.7)
     assert one.gap_s == pytest.approx(1.0)

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from analysis.load import from_json
-from analysis.studies.jobs.simulation import JobClass, jobs, play
+from analysis.studies.jobs.simulation import ClassModel, jobs, play
 from analysis.terms import Run
 from tests.analysis.studies.jobs.dependability.made_faults import Faulty, report, with_params
 from tests.analysis.studies.jobs.queues.made_streams import MadeStream, constant, rows, stream_row
@@ -76,7 +76,7 @@ def scheduling_run(
 def _played(policy: str, count: int, slots: int = 2) -> Callable[[int], Report]:
     def report(block: int) -> Report:
         classes = tuple(
-            JobClass(name, 0.5, {ANY: 1.0}, cv2=2.0, priority=at, tenant=name)
+            ClassModel(name, 0.5, {ANY: 1.0}, cv2=2.0, priority=at, tenant=name)
             for at, name in enumerate(("urgent", "patient"))
         )
         few = replace(source(slots, 0.8), classes=classes, error=0.3)

@@ -13,7 +13,7 @@ from analysis.ending import answer_of_run
 from analysis.load import from_json
 from analysis.render import text
 from analysis.report.page import page_of
-from analysis.studies.jobs.streams import Gathered, gather
+from analysis.studies.jobs.streams import JobsRun, gather
 from analysis.terms import Run
 from fixtures import studies
 from tests.analysis.answers import known
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from syrupy.assertion import SnapshotAssertion
 
 
-def found(run: Run) -> Gathered:
+def found(run: Run) -> JobsRun:
     return known(gather(run))
 
 
