@@ -431,8 +431,8 @@ def _left_behind(run: Run) -> list[str]:
         if cell.applied and cell.applied.left_alone:
             changed = ", ".join(sorted(cell.applied.left_alone))
             lines.append(
-                f"{cell.id}: somebody else changed {changed} meanwhile: this cell and those after "
-                "it are in doubt."
+                f"{cell.id}: another program changed {changed}: this cell and the following are "
+                "in doubt."
             )
     return lines
 

@@ -64,14 +64,14 @@ class MachineRecord(TypedDict, total=False):
     mem_total_bytes: Annotated[Count, "bytes: MemTotal"]
     thp_enabled: Annotated[str, "word: transparent huge pages before any tweak"]
     clocksource: Annotated[str, "name"]
-    hypervisor: Annotated[str, "name: `present` where it does not say which"]
+    hypervisor: Annotated[str, "name: `present` where the kind is unknown"]
     container: Annotated[str, "name: of the container runtime, where in one"]
     cgroup: Annotated[str, "path: of the harness"]
     is_root: Annotated[bool, "yes/no: ran as user 0, who in a container may still write nothing"]
     python_packages: Annotated[dict[str, str], "version: package → version"]
     gpus: Annotated[
         list[dict[str, Any]] | str,
-        "–: one object a GPU (index, uuid, name, driver_version, memory_total_bytes, "
+        "–: one object per GPU (index, uuid, name, driver_version, memory_total_bytes, "
         "power_limit_w and its default, min and max, "
         "sm_clock_max_mhz, persistence_mode), or the reason why there is none",
     ]
@@ -83,7 +83,7 @@ class MetricRecord(TypedDict):
     unit: Annotated[
         NotRequired[Name],
         (
-            "name: of what `rate_median_per_s` is so much per second: `B`, `requests`, `tokens`; "
+            "name: what `rate_median_per_s` counts per second: `B`, `requests`, `tokens`; "
             "absent elsewhere"
         ),
     ]
@@ -95,20 +95,19 @@ class StudyRecord(TypedDict):
         Fraction, "fraction: equivalence margin: 0.03 calls effects from 1/1.03 to 1.03 equivalent"
     ]
     blocks: Annotated[Ordinal, "count: blocks of this run (replicates)"]
-    primary: Annotated[MetricRecord, "–: the metric the verdict stands on, declared before the run"]
+    primary: Annotated[MetricRecord, "–: the metric of the verdict, declared before the run"]
     monitors: Annotated[
         NotRequired[list[str]],
         (
-            "names: the monitors that were measured in the place of tweak sets; absent where "
+            "names: the monitors that were measured instead of tweak sets; absent where "
             "there were none"
         ),
     ]
     baseline: Annotated[
         NotRequired[list[Name]],
         Meta(min_length=2, extra_json_schema={"uniqueItems": True}),
-        "names: the untouched arms that were declared before the run to be the baseline together "
-        "(their geometric mean in a block); "
-        "absent where it is `stock` alone",
+        "names: the untouched arms declared before the run as the joint baseline (their geometric "
+        "mean in a block); absent where it is `stock` alone",
     ]
 
 
@@ -155,15 +154,15 @@ class DesignRecord(TypedDict):
     budget_s: Annotated[
         NotRequired[Positive],
         (
-            "s: for how long whole blocks were measured (`--budget`); absent where their number "
+            "s: time in which to measure whole blocks (`--budget`); absent where their number "
             "was given"
         ),
     ]
     kind: Annotated[
         Name,
         (
-            "name: `matrix`, or what `--design` named; `file` where a design file was not what "
-            "that design would have laid out"
+            "name: `matrix`, or the value of `--design`; `file` where a design file differs from "
+            "that design's layout"
         ),
     ]
     factors: Annotated[
@@ -176,17 +175,15 @@ class DesignRecord(TypedDict):
     points: Annotated[
         dict[str, PointRecord],
         (
-            "–: tweak set → what it stands for in the design; `stock` and `stock-again` have "
+            "–: tweak set → its point in the design; `stock` and `stock-again` have "
             "every factor as found and are not listed"
         ),
     ]
     notes: Annotated[
         dict[str, dict[str, Any]],
-        "–: tweak set → what its design says of itself, as far as it has it: `letters` (letter → "
-        "factor), `runs` (stock among them), "
-        "`generators` (letter → word), `defining_relation`, `resolution`, `aliases` (effect → "
-        "words it cannot be told from; `-` is the "
-        "opposite)",
+        "–: tweak set → facts about its design, where it has them: `letters` (letter → factor), "
+        "`runs` (stock included), `generators` (letter → word), `defining_relation`, `resolution`, "
+        "`aliases` (effect → words it cannot be distinguished from; `-` is the opposite)",
     ]
 
 
@@ -204,10 +201,7 @@ class CommandRecord(TypedDict):
     ]
     rate_unit: Annotated[
         str | None,
-        (
-            "name: of what its figures are so much per second; empty where it is not known; null: "
-            "they are times"
-        ),
+        ("name: what its figures count per second; empty where unknown; null: they are times"),
     ]
     steps: Annotated[Ordinal, "steps: of a cell that count"]
     warmup: Annotated[Count, "steps: before these"]
@@ -242,15 +236,14 @@ class WorkloadRecord(TypedDict):
     primary: Annotated[
         NotRequired[MetricRecord | None],
         (
-            "–: the workload's own primary metric; takes the place of the study's; null or "
-            "absent: the study's"
+            "–: the workload's own primary metric, instead of the study's; null or absent: the "
+            "study's"
         ),
     ]
     params: Annotated[
         Values,
-        "as named: the workload's own sizes and defaults, of a variant all of them; "
-        "`design.steps` takes the place of `steps` where it is "
-        "not null",
+        "as named: the workload's own sizes and defaults, for a variant all of them; "
+        "`design.steps` replaces `steps` where it is not null",
     ]
     description: Annotated[str, "text: what it does"]
     command: Annotated[
@@ -271,7 +264,7 @@ class RequestedSetting(TypedDict):
         ),
     ]
     value: Annotated[str, "as the kernel's: as written in the manifest"]
-    package: Annotated[str, "name: the package it stands in"]
+    package: Annotated[str, "name: the package it is in"]
 
 
 class ScriptRecord(TypedDict):
@@ -298,9 +291,8 @@ class TweakSetRecord(TypedDict):
     warnings: Annotated[list[str], "text: what looks wrong in the manifest"]
     monitor: Annotated[
         NotRequired[Name],
-        "name: of the monitor that this arm is, `psutil_thread:interval_s=0.01`: with those of "
-        "its parameters that are not the default; "
-        "absent for tweak sets and the stocks",
+        "name: of the arm's monitor, with its parameters that are not the default, as in "
+        "`psutil_thread:interval_s=0.01`; absent for tweak sets and the stock sets",
     ]
 
 
@@ -356,15 +348,14 @@ class RunRecord(TypedDict):
     design: Annotated[DesignRecord, "–: how the cells were laid out"]
     workloads: Annotated[
         dict[str, WorkloadRecord],
-        "–: by name; that of a variant is `io_train:format=npz:cache=cold`: its parameters in the "
-        "order in which the workload declares "
-        "them, those that the others do not already imply",
+        "–: by name; a variant's name, as in `io_train:format=npz:cache=cold`, has its parameters "
+        "in declared order, without those that the others imply",
     ]
     tweaksets: Annotated[
         dict[str, TweakSetRecord],
         (
-            "–: by name; `stock` and `stock-again` are the untouched machine; a monitor stands "
-            "here too, with nothing requested"
+            "–: by name; `stock` and `stock-again` are the untouched machine; a monitor is "
+            "listed too, with nothing requested"
         ),
     ]
     cells: Annotated[list[CellEntry], "–: in the order they ran; with `-n`, in plan order"]

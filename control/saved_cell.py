@@ -38,8 +38,7 @@ class PlaceRecord(TypedDict):
     api_requests: Annotated[
         Count,
         "count: requests to the API server during the cell's workload; a watch or a followed log "
-        "is one; in turns, the cell's share of "
-        "its block's",
+        "counts as one; in turns, the cell's share of the block's count",
     ]
     pod: Annotated[NotRequired[Name], "name"]
     pod_uid: Annotated[NotRequired[Name], "uuid"]
@@ -49,15 +48,13 @@ class PlaceRecord(TypedDict):
     agent_image_id: Annotated[NotRequired[str], "digest: of the node agent"]
     boot_id: Annotated[
         NotRequired[str],
-        "uuid: of the boot in which the workload ran; with boot tokens another than "
-        "`extra_info.environment.boot_id`, which is of the "
-        "cell's beginning",
+        "uuid: of the boot in which the workload ran; with boot tokens, not "
+        "`extra_info.environment.boot_id`, which is read when the cell begins",
     ]
     resources: Annotated[
         NotRequired[dict[str, Any]],
-        "as Kubernetes writes it: requests and limits of the workload's container as it ran: a "
-        "LimitRange of the namespace may have put "
-        "them there; absent without any",
+        "as Kubernetes writes it: requests and limits of the workload's container as it ran, "
+        "perhaps from the namespace's LimitRange; absent without any",
     ]
     gpu_uuids: Annotated[
         NotRequired[list[str]], "uuid: GPUs that the workload could use; absent without any"
@@ -143,7 +140,7 @@ class WorkloadFacts(TypedDict, total=False):
     rate_unit: Annotated[
         str,
         (
-            "name: of what `extra_info.steps.rate_per_s` is so much per second: `B`, `requests`, "
+            "name: what `extra_info.steps.rate_per_s` counts per second: `B`, `requests`, "
             "`tokens`, …"
         ),
     ]
@@ -166,7 +163,7 @@ class StepsRecord(TypedDict):
     rate_per_s: Annotated[
         NotRequired[list[Positive]],
         (
-            "1/s: what the program told of its own speed in the step, see "
+            "1/s: the program's own rate in the step, see "
             "`extra_info.workload_facts.rate_unit`; `wall_s` is our own clock's"
         ),
     ]
@@ -177,9 +174,8 @@ class StepsRecord(TypedDict):
     warmup: Annotated[Count, "steps: how many at the beginning are warm-up"]
     overlap: Annotated[
         NotRequired[Literal[True]],
-        "yes: a step may begin before the last one has ended, as jobs do that wait together: they "
-        "stand in the order in which they ended, "
-        "and no throughput is made of their times; absent elsewhere",
+        "yes: a step may begin before the last one has ended, such as jobs that wait together: "
+        "steps are in the order in which they ended, and give no throughput; absent elsewhere",
     ]
 
 
@@ -209,7 +205,7 @@ class Turn(TypedDict):
         NotRequired[Duration | None],
         "s: CPU time that others used during the slice: neither the workload, nor the harness "
         "and its sampler, nor the kernel's own threads; "
-        "null where that was not seen, and in an arm's last slice, after which its process is gone",
+        "null where unknown, and in an arm's last slice, after which its process is gone",
     ]
 
 
@@ -238,14 +234,13 @@ class MonitorRecord(TypedDict):
         ),
     ]
     params: Annotated[Values, "as named: all its parameters"]
-    version: Annotated[str | None, "text: what the program says of itself"]
+    version: Annotated[str | None, "text: as the program reports it"]
     cpu_s: Annotated[
         Amount | None,
         "s: processor time of its own processes from start to end, and of its daemons during "
-        "that time (null if these are not seen, or not the "
-        "same all the time); of one `around`, of all processes less the workload's; null for one "
-        "`inside`, whose time is in the "
-        "workload's",
+        "that time (null if these are unknown or changed); of "
+        "one `around`, of all processes less the workload's; null for one `inside`, whose time is "
+        "in the workload's",
     ]
     wall_s: Annotated[Amount | None, "s: from its start to its end"]
     peak_rss_bytes: Annotated[
@@ -253,14 +248,14 @@ class MonitorRecord(TypedDict):
         "bytes: the largest resident size, its processes' sum, the writing of its report included",
     ]
     written_bytes: Annotated[
-        Count | None, "bytes: what lay in its folder at the end: its output and reports"
+        Count | None, "bytes: files in its folder at the end: its output and reports"
     ]
     samples: Annotated[Count | None, "count: that it took"]
     start_s: Annotated[Amount | None, "s: from its start until it was at work"]
     stop_s: Annotated[
         Amount | None, "s: from the last step until its report was written and it was gone"
     ]
-    told: Annotated[MonitorDetails, "–: what it tells besides"]
+    told: Annotated[MonitorDetails, "–: its other reports"]
     missing: Annotated[dict[str, Name], "text: field → why it is null"]
 
 
@@ -292,10 +287,9 @@ class TelemetryRecord(TypedDict):
         dict[str, Finite | None],
         "as named: column and statistic → value over the measured steps (start-up and warm-up "
         "left out): `_mean`, `_min`, `_max`; "
-        "`_total` is what a counter counted; `steal_s` is CPU time that the hypervisor gave to "
-        "others, `sampler_missed_ticks_total` how "
-        "often the sampler came too late, `others_cpu_s_total` is other programs' CPU time in all "
-        "slices but the last",
+        "`_total` is a counter's increase; `steal_s` is CPU time that the hypervisor gave to "
+        "others, `sampler_missed_ticks_total` the number of late samples, `others_cpu_s_total` "
+        "other programs' CPU time in all slices but the last",
     ]
     missing: Annotated[dict[str, str], "text: source or column → why it has no values"]
     hz: Annotated[NotRequired[Positive], "1/s: samples requested"]
@@ -329,8 +323,8 @@ class Metrics(TypedDict, total=False):
     rate_median_per_s: Annotated[
         Positive,
         (
-            "1/s: median of the rates that the program told, see "
-            "`extra_info.workload_facts.rate_unit`; absent where it told none"
+            "1/s: median of the rates that the program reported, see "
+            "`extra_info.workload_facts.rate_unit`; absent where there are none"
         ),
     ]
     step_time_p10_s: Annotated[
@@ -342,11 +336,10 @@ class Metrics(TypedDict, total=False):
         "the block alike. A step's log is the "
         "cell's value at its place of the slice plus a level of that round and place, fitted "
         "robustly over the block's cells; places are "
-        "weighted by their share of the time, and the whole stands on the mean step time of all "
-        "cells; by how much steps were slower "
-        "where others used more of the CPUs is taken out, at most by the time they used "
-        "(`control/turns.py`). Schema version 9 had no "
-        "such bound; up to 8 it was the median over rounds of the slices' mean step times",
+        "weighted by their share of the time, and scaled to the mean step time of all cells; the "
+        "slowdown from others' use of the CPUs is taken out, at most by the time they used "
+        "(`control/turns.py`). Schema version 9 had no such bound; up to 8 it was the median over "
+        "rounds of the slices' mean step times",
     ]
     step_time_median_s: Annotated[Positive, "s: median of wall time"]
     step_time_mean_s: Annotated[Positive, "s: mean of wall time"]
@@ -384,7 +377,7 @@ class CellRecord(TypedDict):
         "limits of `ulimit.conf` are not listed here",
     ]
     workload_facts: Annotated[
-        WorkloadFacts, "–: what the workload says of itself; each adds its own"
+        WorkloadFacts, "–: facts that the workload reports; each adds its own"
     ]
     limits: Annotated[
         NotRequired[
@@ -420,7 +413,7 @@ class CellRecord(TypedDict):
         NotRequired[MonitorRecord],
         "–: only where monitors are measured, in every cell; no step includes its start or its "
         "stop. "
-        "For `stock` and `stock-again` all is null, and `missing.monitor` says so",
+        "For `stock` and `stock-again` all is null, with the reason in `missing.monitor`",
     ]
     usage: Annotated[
         NotRequired[Usage], "–: of the workload's whole process, a monitor inside it included"

@@ -285,8 +285,8 @@ def _no_times(stats: Any) -> str | None:
     if not consistent or stats.get("min") != min(data):
         return None
     return (
-        f"its rounds are not times but differences of times ({min(data):.3g} to {max(data):.3g} "
-        "s): no ratio can be taken of them"
+        f"its rounds are differences of times ({min(data):.3g} to {max(data):.3g} s), so they have "
+        "no ratio"
     )
 
 

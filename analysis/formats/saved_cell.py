@@ -40,9 +40,7 @@ def read(part: Part, key: CellKey, record: Part | None) -> Cell:
         part.refuse(f"has the id {name!r}, but {own_name!r} is expected")
     if outcome != "measured":
         if record is not None:
-            record.refuse(
-                f"was saved as measured, but the list of cells says {outcome}: {described(key)}"
-            )
+            record.refuse(f"was saved as measured, but is listed as {outcome}: {described(key)}")
         return Cell(name, *key, line["order"], outcome, line["reason"] or "no reason was recorded")
     if record is None:
         part.refuse(f"is listed as measured, but no benchmark contains it: {described(key)}")

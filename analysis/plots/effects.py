@@ -54,9 +54,8 @@ UNTOUCHED = "(changes nothing)"
 HEADS = [("gain, % [95 %]", 0.12), ("verdict", 0)]
 CALLED = frozenset({"improved", "regressed"})
 CHANCE = (
-    "An interval without 0 may still be undecided: verdicts rest on p-values adjusted for all {} "
-    "contrasts, of which one in 20 would "
-    "exclude 0 by chance. “Can't tell” is not “the same”."
+    "An interval without 0 may still be undecided: verdicts use p-values adjusted for all {} "
+    "contrasts, one in 20 of which would exclude 0 by chance. “Can't tell” is not “the same”."
 )
 
 

@@ -115,7 +115,7 @@ WARNED = {
         "min_free_kbytes leaves a state that no file shows.* huge pages no longer",
     ),
     "a dangerous key": (sysctl(kernel__panic_on_oops=1), "kernel.panic_on_oops is dangerous"),
-    "a comment in a value": (sysctl(vm__swappiness="10 # low"), "holds a comment"),
+    "a comment in a value": (sysctl(vm__swappiness="10 # low"), "contains a comment"),
 }
 
 

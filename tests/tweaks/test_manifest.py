@@ -385,11 +385,11 @@ BAD = {
     ),
     "a directive in no section": (
         tuning("service_x.conf", "LimitCORE=1"),
-        r"line 1: .* stands in no section; only \[Service\]",
+        r"line 1: .* is in no section; only \[Service\]",
     ),
     "a directive in another section": (
         tuning("service_x.conf", "[Unit]\nAfter=x"),
-        r"line 2: .* stands in \[Unit\]",
+        r"line 2: .* is in \[Unit\]",
     ),
     "an unknown annotation": (
         (

@@ -276,8 +276,8 @@ def judge(
     )
     if limits.baseline_tweakset and base.tweakset not in {None, limits.baseline_tweakset}:
         raise Refused(
-            f"the limits name the baseline {limits.baseline_tweakset!r} and the command "
-            f"{base.tweakset!r}: omit one of them."
+            f"the baseline is {limits.baseline_tweakset!r} in the limits but {base.tweakset!r} in "
+            "the command: omit one."
         )
     if base.tweakset is None and tweakset is not None:
         declared = limits.baseline_tweakset is None

@@ -73,7 +73,7 @@ def waits_of(scene: Scene) -> list[GroupWaits]:
         reason = next((line.rstrip(".") for stream in scene.streams for line in stream.refused), "")
         raise NothingToDraw(
             reason
-            or "no stream of jobs came by itself and without faults, which models of waits are of"
+            or "models of waits need an open stream of jobs without faults, and there is none"
         )
     return result
 

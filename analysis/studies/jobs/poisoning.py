@@ -139,7 +139,7 @@ def section(poisonings: Sequence[Poisoning]) -> Section:
         column("lost, points\n[95 %]", "drop", partial(figure, scale=100)),
     ]
     lines = [
-        f"what has no clean run of its own is compared with {clean}."
+        f"settings without a clean run are compared with {clean}."
         for clean in dict.fromkeys(
             setting.clean for setting in poisonings if setting.clean not in {"", setting.setting}
         )

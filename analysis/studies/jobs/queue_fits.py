@@ -338,8 +338,8 @@ def _findings(
             )
         elif law is not None and law.jobs < len(part.submit):
             yield (
-                f"{stream.name}: Little's law is of {law.jobs} of {len(part.submit)} jobs, up to "
-                "the last time it was known to be empty."
+                f"{stream.name}: Little's law covers {law.jobs} of {len(part.submit)} jobs, up to "
+                "the last time the queue was known to be empty."
             )
     for stream, part in zip(streams, times, strict=True):
         if slots is not None and (most := most_held(part)) > slots:

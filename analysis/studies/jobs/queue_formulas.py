@@ -81,7 +81,7 @@ def erlang_b(servers: int, offered: float) -> float:
     """Return the share of jobs rejected (M/G/c/c): B(k) = a·B(k-1)/(k + a·B(k-1)), B(0) = 1.
 
     `offered` is the rate times the mean service time, in Erlang.
-    Raises: Refused, for what is no number of servers or no load.
+    Raises: Refused, for an invalid number of servers or load.
     Source: Erlang 1917.
     """
     _check(1 <= servers <= MOST_SERVERS, f"{servers} servers: it takes 1 to {MOST_SERVERS}.")

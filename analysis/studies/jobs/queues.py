@@ -271,7 +271,7 @@ def lacking(fit: Fit, servers: int | None) -> str:
     if fit.service_s.value <= 0:
         return "all jobs held their slots for no time"
     few = "gaps between arrivals" if fit.scv_arrivals is None else "service times"
-    return f"there are too few {few} to tell how they vary"
+    return f"there are too few {few} to estimate their scatter"
 
 
 def _compared(sums: Sums, predict: Callable[[Sums], float | None], *, over: bool) -> float | None:
@@ -347,8 +347,8 @@ def _no_verdict(fit: Fit, streams: Sequence[Stream]) -> list[str]:
     notes = []
     if len(fit.names) < FEWEST:
         notes.append(
-            f"no verdict: {FEWEST} runs or more carry one. What a run says of itself has an "
-            "interval that is too narrow."
+            f"no verdict with fewer than {FEWEST} runs: an interval from inside a run is too "
+            "narrow."
         )
     if fit.policy == "priority" and len(fit.priorities) > 1:
         notes.append(OF_EACH)

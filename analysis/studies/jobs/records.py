@@ -302,7 +302,7 @@ def streams(run: Run, refused: list[str], *, copies: bool = False) -> list[Strea
     Raises: Refused, for a run without jobs.
     """
     if not tells_of_jobs(run):
-        raise Refused(f"{run.origin}: no cell of it tells of a stream of jobs.")
+        raise Refused(f"{run.origin}: no cell reports a stream of jobs.")
     studies = {cell.study for cell in run.cells if _tells(cell)}
     cells = [
         cell
@@ -549,16 +549,16 @@ def of_one_machine(runs: Iterable[Run], refused: list[str]) -> Iterator[Run]:
         if machines.number_of(run.machine):
             here, there = machines.known
             raise Refused(
-                f"{run.origin}: is of another machine ({there}) than {replicates[0].origin} "
-                f"({here}); name runs of one."
+                f"{run.origin}: is from another machine ({there}) than {replicates[0].origin} "
+                f"({here}); name runs from one."
             )
     seen: dict[object, str] = {}
     for run in distinct_runs(replicates, refused):
         times = dict(times_of(run))
         if twin := next((seen[key] for key in times if key in seen), ""):
             refused.append(
-                f"{run.origin}: has the very times of {twin}: a copy is no replicate, and is left "
-                "out."
+                f"{run.origin}: has the same times as {twin}: a copy is not a replicate, and is "
+                "omitted."
             )
         else:
             seen |= dict.fromkeys(times, run.origin)

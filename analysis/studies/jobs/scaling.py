@@ -432,7 +432,7 @@ def fitted(names: Sequence[str]) -> Answer:
         sections.append(Section(title, [table_of(columns, rows), *map(Line, fit.notes)]))
     formula = [Line("time = startup + cost·work·(1 + serial·(n-1) + crosstalk·n·(n-1))/n")]
     name, jobs_fitted = NAMES[best.name], f"{best.points} jobs"
-    only = f"{name} is the only law that {jobs_fitted} can tell"
+    only = f"{name} is the only law that {jobs_fitted} can determine"
     first = f"{name} fits {jobs_fitted} best" if len(fits) > 1 else only
     return Answer(f"{first}, {off}.", formula, sections, data={"fits": fits})
 
@@ -520,7 +520,7 @@ def _report_lines(report: TargetReport) -> Iterator[str]:
     if report.runs < FEWEST:
         yield f"Fewer than {FEWEST} streams: nothing has an interval. Run more blocks."
     if len(report.arms) < 2:
-        yield "Nothing stands beside the choice: run the same jobs with --vary replicas=1,2,4."
+        yield "Nothing to compare the choice with: run the same jobs with --vary replicas=1,2,4."
     if report.alone:
         yield f"{report.alone} streams, whose jobs did not meet every way of scaling, are left out."
     if unlike := ", ".join(report.unlike):

@@ -490,7 +490,7 @@ def _legend(side: PowerSide) -> list[tuple[str, str]]:
         ("held", f"{HOLDS_MEANS}; not where a block lacks readings."),
     ]
     if any(arm.lacking for arm in arms):
-        lines.append(("n=", "the share is of so many blocks only."))
+        lines.append(("n=", "the number of blocks in the share."))
     if {LONGEST, WORST} & least:
         lines.append(("≥", "a reading is missing, so the figure may be larger."))
     if side.together:

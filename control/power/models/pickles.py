@@ -157,7 +157,7 @@ def array(foreign: Foreign) -> Any:
     elif foreign.name == "_reconstruct":
         _, shape, kind, by_columns, content = foreign.state
     else:
-        raise ValueError(f"{foreign.name} is no array")
+        raise ValueError(f"{foreign.name} is not an array")
     if isinstance(content, list):
         return content
     return np.frombuffer(content, dtype(kind)).reshape(shape, order="F" if by_columns else "C")
@@ -219,6 +219,4 @@ def guarded(file: str, read: Callable[[], T]) -> T:
     except Unreadable as error:
         raise error if str(error).startswith(file) else Unreadable(f"{file}: {error}.") from None
     except Exception as error:  # noqa: BLE001  # a pickle is a program
-        raise Unreadable(
-            f"{file}: is damaged, or not what its name says: {one_line(error)}."
-        ) from None
+        raise Unreadable(f"{file}: is damaged, or has the wrong name: {one_line(error)}.") from None

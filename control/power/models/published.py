@@ -176,7 +176,7 @@ def _plain_sets(files: Files, folder: PurePath) -> dict[str, dict[str, Callable[
 def _plain(files: Files, folder: PurePath, network: str, name: str, said: dict[str, Any]) -> Stored:
     file = folder / f"{network}__{name}.npz"
     if file.parent != folder:  # a key of the file must not lead out of its folder
-        raise Unreadable(f"{folder / FILE}: {one_line(network)} is no name of a network.")
+        raise Unreadable(f"{folder / FILE}: {one_line(network)} is not a network's name.")
     content = _content(files, folder, file.name)
     try:
         with np.load(io.BytesIO(content), allow_pickle=False) as there:
@@ -229,11 +229,11 @@ def json_of(content: bytes, file: str) -> Any:
     try:
         return json.loads(content, parse_constant=_no_constant)
     except (ValueError, RecursionError) as error:
-        raise Unreadable(f"{file}: is no JSON: {one_line(error)}.") from None
+        raise Unreadable(f"{file}: is not JSON: {one_line(error)}.") from None
 
 
 def _no_constant(name: str) -> float:
-    raise ValueError(f"{name} is no number")
+    raise ValueError(f"{name} is not a number")
 
 
 def _model(read: Callable[[], Stored], key: tuple[str, str, float]) -> Reference:

@@ -109,8 +109,8 @@ def table(rows: Sequence[Measurement], response: str, notes: Sequence[str] = ())
             continue
         if is_name and len(levels) > MOST_LEVELS:
             remarks.append(
-                f"{name} has {len(levels)} names and is no factor; with {MOST_LEVELS} or fewer it "
-                "would be."
+                f"{name} has {len(levels)} names, so it is not a factor; the maximum is "
+                f"{MOST_LEVELS}."
             )
         elif (first := parted.setdefault(tuple(codes), name)) != name:
             copies.setdefault(first, []).append(name)
@@ -175,8 +175,7 @@ def points(factors: Sequence[Mapping[str, float | str]], like: FactorTable) -> p
         texts = [value for point in factors if isinstance(value := point.get(name, 0.0), str)]
         if texts:
             raise Refused(
-                f"{name}: {one_line(texts[0], 60)!r} is no number; it was one wherever it was "
-                "measured."
+                f"{name}: {one_line(texts[0], 60)!r} is not a number; all measured values are."
             )
         columns[name] = [float(point.get(name, np.nan)) for point in factors]
     columns |= {

@@ -173,7 +173,7 @@ def test_an_invented_network_stays_in_its_folder(tmp_path: Path) -> None:
     ]
     assert len(set(names)) == 4
     (tmp_path / reference_folder.FILE).write_text('{"../x|imagenet_mem5001": {}}')
-    with pytest.raises(Unreadable, match="no name"):
+    with pytest.raises(Unreadable, match="is not a network"):
         model_at(tmp_path)
 
 

@@ -131,7 +131,7 @@ def test_a_cap_that_nothing_keeps_is_answered_with_the_smallest_that_something_d
     margin_w: float,
 ) -> None:
     models = by_memory(Toy(9501.0, SMALL), Toy(5001.0, SMALL))
-    with pytest.raises(Infeasible, match="smallest cap") as refused:
+    with pytest.raises(Infeasible, match="smallest feasible cap") as refused:
         best(models, GPU, 30.0, network="none", margin_w=margin_w)
     smallest_w = refused.value.smallest_cap
     assert smallest_w is not None
