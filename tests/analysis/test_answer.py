@@ -63,7 +63,7 @@ def answer(name: str = "thp-always", **changes: object) -> Answer:
     return Answer(**(facts | changes))  # type: ignore[arg-type]
 
 
-def test_a_terminal_has_the_finding_before_the_table_and_ends_with_a_command() -> None:
+def test_a_terminal_has_the_finding_first_and_a_command_last() -> None:
     lines = text.render(answer()).splitlines()
     assert lines[:2] == ["Run r1", "thp-always costs 2.1 %"]
     assert lines[3:] == [
@@ -121,7 +121,7 @@ def test_the_environment_s_word_on_colour_and_width_is_kept(
     )
 
 
-def test_csv_has_raw_values_an_interval_in_three_columns_and_nothing_for_what_is_missing() -> None:
+def test_csv_has_raw_values_three_interval_columns_and_blanks() -> None:
     rows = list(csv.DictReader(StringIO(as_csv.render(answer()))))
     assert rows[0] == {
         "section": "cnn_train",
@@ -244,16 +244,14 @@ PARTS = st.lists(st.text("abcdefgh.0123", min_size=1, max_size=20), min_size=1, 
 
 
 @given(PARTS, st.integers(21, 100))
-def test_a_long_name_is_broken_between_its_parameters_and_nowhere_else(
-    parts: list[str], width: int
-) -> None:
+def test_a_long_name_is_broken_only_between_its_parameters(parts: list[str], width: int) -> None:
     lines = wrap(":".join(parts), width)
     assert "".join(lines) == ":".join(parts)
     assert all(len(line) <= width for line in lines)
     assert all(line.endswith(":") for line in lines[:-1])
 
 
-def test_a_number_stays_with_its_unit_and_an_interval_is_one_word() -> None:
+def test_a_number_keeps_its_unit_and_an_interval_is_one_word() -> None:
     assert wrap("a is 7.7 % slower [-1.2, +3.4], 12 ms a step", 13) == [
         "a is 7.7 %",
         "slower",
@@ -278,7 +276,7 @@ def test_a_wide_page_has_a_bar_of_each_interval_on_one_axis() -> None:
     assert text.render(page, 120, simple=True).isascii()
 
 
-def test_a_long_answer_ends_after_forty_lines_and_names_what_is_left() -> None:
+def test_a_long_answer_ends_after_40_lines_and_names_the_rest() -> None:
     page = answer(
         sections=[
             Section(f"part {number}: more", [Table(COLUMNS, [("a", None, 1, None)] * 12)])

@@ -65,7 +65,7 @@ def test_policies_are_judged_like_tweak_sets(jobs: Run) -> None:
         assert (one.level_of, one.untouched, one.guard) == ("policy", False, False)
 
 
-def test_a_level_that_differs_in_more_than_the_column_is_left_out_by_name(jobs: Run) -> None:
+def test_a_level_that_differs_beyond_the_column_is_named_as_out(jobs: Run) -> None:
     sjf = next(name for name, one in jobs.workloads.items() if one.params["policy"] == "sjf")
     base, levels, told, _ = by_column(
         Arm("a run", (with_params(jobs, "sjf", slots=4),)), "policy", "fifo", MEAN
@@ -121,7 +121,7 @@ def caches() -> Run:
     return load(str(RUNS / "io_readahead_2026-11-22_amd-epyc-2cpu.json"))
 
 
-def test_nothing_is_concluded_of_levels_whose_untouched_arms_differ(caches: Run) -> None:
+def test_levels_with_different_untouched_arms_give_no_conclusion(caches: Run) -> None:
     """Where the study declared both to be its baseline, as among tweak sets."""
     loud = with_a_slower_copy(caches, ("stock", "stock-again"))
     base, levels, notes, doubted = by_column(Arm("", (loud,)), "cache", "cold")
@@ -136,7 +136,7 @@ def test_nothing_is_concluded_of_levels_whose_untouched_arms_differ(caches: Run)
     assert {one.verdict for one in whole} == {"not comparable"}
 
 
-def test_untouched_arms_that_are_no_baseline_cast_doubt_and_the_levels_are_judged(
+def test_untouched_arms_that_differ_cast_doubt_on_judged_levels(
     caches: Run,
 ) -> None:
     base, levels, notes, doubted = by_column(
@@ -199,7 +199,7 @@ def test_what_cannot_be_compared_is_refused(
         ({"only": ["job_strem"]}, "no workload 'job_strem'"),
     ],
 )
-def test_a_metric_or_workload_that_is_not_there_is_answered_with_the_nearest(
+def test_an_unknown_metric_or_workload_gets_the_nearest_name(
     jobs: Run, how: dict[str, Any], said: str
 ) -> None:
     with pytest.raises(UnknownName, match=said):

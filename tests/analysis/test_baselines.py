@@ -63,7 +63,7 @@ def of(comparisons: Sequence[Comparison], tweakset: str, workload: str = "cnn_tr
 THREE = {"stock": (1.0, 1.0, 2.0), "stock-again": (4.0, 1.0, 8.0), "mine": (1.0, 0.25, 0.5)}
 
 
-def test_the_baseline_of_a_block_is_the_geometric_mean_of_both_arms() -> None:
+def test_the_baseline_of_a_block_is_the_geometric_mean_of_both() -> None:
     """8 samples a step; √(1·4) = 2, √(1·1) = 1, √(2·8) = 4 s to 1, 0.25, 0.5 s: ratios 2, 4, 8.
 
     Their logs are 1, 2 and 3 times ln 2: mean ln 4, so + 300 %; standard deviation ln 2; t = 2 √3
@@ -95,7 +95,7 @@ def test_who_names_an_arm_means_it_alone(named: tuple[str | None, str | None]) -
     assert undeclared.primary.values_baseline == mine.primary.values_baseline or relative_to
 
 
-def test_the_family_is_the_real_tweak_sets_and_the_guard_has_its_own_p() -> None:
+def test_the_family_is_the_real_sets_and_the_guard_has_its_own_p() -> None:
     """Two workloads with two tweak sets: 4 contrasts, where stock alone has 6 with its copy."""
     found = compare(read(SIX))
     rows = [("stock-again", 1, True), ("mine", 4, False), ("other", 4, False)]
@@ -145,7 +145,7 @@ def test_a_block_needs_both_arms_with_equal_samples() -> None:
         assert word in note
 
 
-def test_cells_that_did_not_run_side_by_side_are_units_of_their_own() -> None:
+def test_cells_that_did_not_run_side_by_side_are_single_units() -> None:
     """No pairs: 8 cells of each untouched arm against 8, in order of time."""
     effect = of(
         compare(read(replace(MADE, interleaved=False, arms=(STOCK, MINE, AGAIN)))), "mine"
@@ -247,7 +247,7 @@ def test_each_run_is_relative_to_both_of_its_own_arms() -> None:
     assert one.primary.values_candidate == pytest.approx(ratios)
 
 
-def test_where_one_run_did_not_declare_it_stock_alone_is_the_control() -> None:
+def test_where_a_run_did_not_declare_it_stock_alone_is_control() -> None:
     old, new = before_and_after(after=replace(MADE, baseline=()))
     assert {
         one.relative_to for one in compare_arms(old, [new], CompareOptions(relative_to=BASELINE))
@@ -290,7 +290,7 @@ def test_what_is_relative_to_arms_that_were_not_run_is_no_number() -> None:
 
 
 @pytest.mark.parametrize(("gain", "code"), [(0.0, 0), (-0.3, 1)])
-def test_a_session_that_is_gated_by_a_saved_run_is_relative_to_both(gain: float, code: int) -> None:
+def test_a_session_gated_by_a_saved_run_is_relative_to_both(gain: float, code: int) -> None:
     made = replace(MADE, arms=(STOCK, AGAIN, replace(MINE, gain=gain)), seed=2, margin=0.1)
     text, found = ending(saved_run(made), SessionGate(Limits(0.1), before_and_after()[0]))
     assert found == code
@@ -298,7 +298,7 @@ def test_a_session_that_is_gated_by_a_saved_run_is_relative_to_both(gain: float,
 
 
 @pytest.mark.parametrize("whole", [True, False])
-def test_a_gate_by_whole_cells_cannot_judge_cells_that_took_turns(*, whole: bool) -> None:
+def test_a_gate_by_whole_cells_cannot_judge_cells_in_turns(*, whole: bool) -> None:
     """Their metrics differ, so nothing is compared and nothing passes; two turn runs are judged."""
     made = replace(MADE, steps=12)
     old = from_json(saved_run(made) if whole else in_turns(saved_run(made)), "made up")
@@ -333,7 +333,7 @@ def test_effects_are_those_of_compare() -> None:
     }
 
 
-def test_of_keys_the_untouched_point_is_the_mean_of_both_and_a_block_without_one_has_none() -> None:
+def test_the_untouched_point_of_keys_needs_both_arms_in_a_block() -> None:
     keys = Keys({"vm.a": 0.1, "vm.b": 0.0}, broken={("stock-again", 2): ("failed", "killed")})
     run = from_json(
         designed("factorial", keys, factorial(2), Made(blocks=4, baseline=BOTH)), "made up"

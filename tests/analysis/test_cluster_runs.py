@@ -46,7 +46,7 @@ def jobs(kind: str) -> list[list[dict[str, Any]]]:
 @pytest.mark.parametrize(
     "path", sorted(RUNS.glob(f"cluster-*_{MACHINE}")), ids=lambda path: path.name.split("_")[0]
 )
-def test_an_answer_leads_in_three_lines_and_ends_with_a_command_that_can_be_pasted(
+def test_an_answer_leads_in_3_lines_and_ends_with_a_command(
     path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     page = printed(capsys, "show", path)
@@ -75,7 +75,7 @@ def test_littles_law_is_exact_on_every_stream(kind: str) -> None:
         )
 
 
-def test_shortest_job_first_waits_less_than_first_come_first_served_on_the_same_jobs() -> None:
+def test_sjf_waits_less_than_fifo_on_the_same_jobs() -> None:
     (place,) = said("schedule", "report", str(RUNS / f"cluster-scheduling_{MACHINE}"))["places"]
     (judged,) = [
         one

@@ -299,7 +299,7 @@ def test_a_failed_baseline_cell_takes_its_block_out() -> None:
     assert "block 3" in one.notes[0]
 
 
-def test_what_is_not_comparable_has_no_effect_and_spoils_no_other() -> None:
+def test_an_incomparable_metric_has_no_effect_and_spoils_none() -> None:
     run = read(AGAIN, replace(FASTER, gain=0.2), change=edited)
     again, faster = compare(run)
     assert again.primary is not None
@@ -321,7 +321,7 @@ def test_the_kernels_spelling_of_a_value_is_the_same_value() -> None:
 # -- which metric, which family, which baseline
 
 
-def test_the_workloads_primary_metric_takes_the_place_of_the_studys() -> None:
+def test_the_primary_metric_of_a_workload_replaces_the_studys() -> None:
     run = read(
         AGAIN,
         workloads=("cnn_train", "checkpoint_train"),
@@ -397,7 +397,7 @@ def test_doubts_about_a_run_are_listed(snapshot: SnapshotAssertion) -> None:
     assert warnings_of(run, compare(run)) == snapshot
 
 
-def test_a_set_that_moved_a_setting_in_some_blocks_only_is_two_treatments() -> None:
+def test_a_set_that_moves_a_setting_in_some_blocks_is_two_arms() -> None:
     """Huge pages off lower vm.min_free_kbytes until its first write (mm/page_alloc.c)."""
 
     def first_block(saved: JSON) -> None:

@@ -108,7 +108,7 @@ def test_the_table(snapshot: SnapshotAssertion) -> None:
     assert rendered(Made(arms=(STOCK,))) == snapshot(name="stock alone")
 
 
-def test_plain_text_holds_no_escape_and_a_terminals_says_the_same() -> None:
+def test_plain_text_has_no_escapes_but_the_words_of_a_terminal() -> None:
     plain, colored = rendered(EVERYTHING), rendered(EVERYTHING, color=True)
     assert ESCAPE not in plain
     assert ESCAPE in colored
@@ -116,7 +116,7 @@ def test_plain_text_holds_no_escape_and_a_terminals_says_the_same() -> None:
     assert [line.rstrip() for line in stripped.splitlines()] == plain.splitlines()
 
 
-def test_what_a_file_says_of_its_study_and_machine_commands_no_terminal() -> None:
+def test_no_study_or_machine_text_of_a_file_controls_a_terminal() -> None:
     saved = saved_run(EVERYTHING)
     for study in saved["deeptweak"]["studies"].values():
         study["question"] = "\x1b[31mwhy"
@@ -152,7 +152,7 @@ def test_numbers_are_written_for_people() -> None:
     assert (listed([3]), listed([2, 1])) == ("block 3", "blocks 1, 2")
 
 
-def test_claims_come_first_and_the_others_are_listed_by_what_is_known_of_them() -> None:
+def test_claims_come_first_and_others_are_grouped_by_evidence() -> None:
     shown = answer_of(*judged(EVERYTHING))
     assert shown.title.startswith("Faster: thp-always 10.6 to 13.3 %. Slower: ")
     marks = [
@@ -177,7 +177,7 @@ def test_a_reason_that_holds_for_all_rows_is_said_once() -> None:
     ("low", "high", "explained"),
     [(-0.029, 0.029, False), (-0.0295, 0.01, True), (-0.01, 0.031, True)],
 )
-def test_the_same_is_explained_where_its_95_percent_interval_leaves_the_margin(
+def test_the_same_is_explained_if_95_percent_exceed_the_margin(
     low: float, high: float, *, explained: bool
 ) -> None:
     """Of 3 %, that is from 1/1.03 to 1.03; the 90 % interval, which decided, lies inside."""
@@ -295,7 +295,7 @@ def test_it_is_the_first_line() -> None:
         replace(NOISY, arms=(STOCK, AGAIN)),  # an A/A run is to see nothing
     ],
 )
-def test_where_anything_is_decided_or_nothing_was_changed_it_says_nothing(made: Made) -> None:
+def test_decided_or_unchanged_contrasts_get_no_advice(made: Made) -> None:
     assert of(made) is None
 
 

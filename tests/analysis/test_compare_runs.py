@@ -203,14 +203,14 @@ def test_three_runs_an_arm_are_compared_by_their_means() -> None:
     assert again.family == 2
 
 
-def test_one_candidate_run_is_judged_by_the_spread_of_the_baselines() -> None:
+def test_one_candidate_run_is_judged_by_the_baselines_spread() -> None:
     """And by the course in time: of 5 runs, level, drift and step leave 2 degrees of freedom."""
     (one, _) = compare_arms(arm(1, 2, 3, 4), [arm(5, made=Made(base_s=0.060))])
     assert one.primary
     assert (one.primary.df, one.primary.n_candidate, one.verdict) == (2, 1, "regressed")
 
 
-def test_old_runs_against_new_ones_are_no_finding_where_the_machine_drifts() -> None:
+def test_old_runs_against_new_are_no_finding_on_drifting_hosts() -> None:
     """1 % slower from run to run, so 6 % between the arms: drift, as are tweaks of 30 or 10 %."""
     drifting = [
         [arm(seed, made=Made(base_s=0.040 * 1.01**seed / (1 + gain))).runs[0] for seed in range(12)]
@@ -233,7 +233,7 @@ def test_old_runs_against_new_ones_are_no_finding_where_the_machine_drifts() -> 
     }
 
 
-def test_the_order_of_runs_is_that_of_their_times_whatever_they_are_called() -> None:
+def test_runs_are_ordered_by_their_times_whatever_their_names() -> None:
     def named(runs: Sequence[Run], names: Sequence[str]) -> Side:
         return Side(
             "", tuple(replace(run, run_id=name) for run, name in zip(runs, names, strict=True))
@@ -245,7 +245,7 @@ def test_the_order_of_runs_is_that_of_their_times_whatever_they_are_called() -> 
     assert compare_arms(old, [new])[0].primary == compare_arms(other_old, [other_new])[0].primary
 
 
-def test_arms_too_far_apart_in_time_or_of_unknown_time_are_not_comparable() -> None:
+def test_arms_far_apart_or_of_unknown_time_are_not_comparable() -> None:
     """Four runs in 40 minutes cannot speak for ten hours; without times, turns are unknown."""
 
     def untimed(side: Side) -> Side:
@@ -265,7 +265,7 @@ def test_arms_too_far_apart_in_time_or_of_unknown_time_are_not_comparable() -> N
     assert "are unknown" in verdicts[1].reason
 
 
-def test_blocks_whose_cells_did_not_run_side_by_side_are_no_pairs() -> None:
+def test_blocks_with_cells_not_run_side_by_side_are_no_pairs() -> None:
     """All cells of one arm, then the other's: with 5 % drift, pairs would call 9 runs of 10."""
     made = Made(
         arms=(STOCK, replace(FAST, gain=0.0)), blocks=10, interleaved=False, drift=0.05, run_cv=0.02
@@ -329,7 +329,7 @@ def test_a_damaged_file_is_named_and_the_rest_is_read(
     assert {one["verdict"] for one in said["comparisons"]} == {"not comparable"}
 
 
-def test_stock_of_two_real_runs_differs_and_no_verdict_is_made_of_it() -> None:
+def test_stock_of_two_real_runs_differs_and_gets_no_verdict() -> None:
     """Committed runs, three days apart: cell-wise each p is below 0.05, stock 11 to 43 % slower."""
     runs = Path(__file__).parents[2] / "data" / "runs"
     old, new = (

@@ -38,7 +38,7 @@ def row(result: pd.DataFrame, arm: str, metric: str = "wait_s") -> pd.Series:
     return found
 
 
-def test_a_ratio_is_the_geometric_mean_of_pairs_with_students_interval() -> None:
+def test_a_ratio_is_the_geometric_mean_of_pairs_with_students_t() -> None:
     found = row(contrasts(frame(), "policy", "fifo", {"wait_s": "log"}), "sjf")
     changes = np.log(np.array(WAITS_S["sjf"]) / np.array(WAITS_S["fifo"]))
     expected = stats.ttest_1samp(changes, 0)

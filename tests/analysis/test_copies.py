@@ -60,7 +60,7 @@ def test_of_the_files_of_one_run_the_one_with_most_cells_is_read(tmp_path: Path)
     assert [line.partition(":")[0] for line in refused] == [str(tmp_path / "a.json")]
 
 
-def test_of_the_files_of_one_run_the_one_with_most_measured_cells_is_read(tmp_path: Path) -> None:
+def test_the_file_with_most_measured_cells_counts_for_a_run(tmp_path: Path) -> None:
     """As where the run went on with cells that had failed."""
     broken = Arm("fast", broken=dict.fromkeys((5, 6), ("failed", "out of memory")))
     for name, arm in (("a", broken), ("b", Arm("fast"))):

@@ -38,7 +38,7 @@ def test_it_is_what_is_busy_less_what_the_workload_uses() -> None:
     assert share_of_others(made, made.cells[0]) == pytest.approx(0.1875)
 
 
-def test_of_a_cell_that_took_turns_it_is_what_was_counted_in_its_slices() -> None:
+def test_a_cell_in_turns_has_the_disturbance_of_its_slices() -> None:
     """0.3 and 0.6 CPU seconds in slices of 0.5 and 1 s, one slice unseen: 0.9 of 6 (4 CPUs)."""
     slices = ((0.2, 0.3), (0.5, 0.5), (9.0, 9.0))
     made = run([0.5], slices_s=slices, others_cpu_s=(0.3, 0.6, None), report={"io": ({},)})
@@ -48,7 +48,7 @@ def test_of_a_cell_that_took_turns_it_is_what_was_counted_in_its_slices() -> Non
 @pytest.mark.parametrize(
     "made", [run([0.5], cpus=None), run([0.5], report={"job": ({},)}), run([0.5], monitor={"x": 1})]
 )
-def test_where_helpers_cannot_be_told_from_others_it_is_not_known(made: Run) -> None:
+def test_indistinguishable_helpers_make_the_disturbance_unknown(made: Run) -> None:
     assert {share_of_others(made, cell) for cell in made.cells} == {None}
     assert warnings_of(made, []) == []
 
@@ -57,7 +57,7 @@ def test_where_helpers_cannot_be_told_from_others_it_is_not_known(made: Run) -> 
     ("others", "disturbed"),
     [([0.01], 0), ([0.09, 0.0], 0), ([0.0] * 11 + [0.4], 0), ([0.05] * 3 + [0.4], 3)],
 )
-def test_more_than_a_tenth_in_more_than_one_cell_of_ten_is_a_disturbance(
+def test_over_a_tenth_in_over_a_tenth_of_cells_is_a_disturbance(
     others: Sequence[float], disturbed: int
 ) -> None:
     made = run(others)
@@ -96,7 +96,7 @@ def test_it_stands_at_the_head_and_once() -> None:
 @pytest.mark.parametrize(
     ("more_s", "told"), [(0.1, True), (-0.1, True), (0.005, False), (0.0, False)]
 )
-def test_others_who_are_always_busier_beside_one_arm_may_be_its_doing(
+def test_others_always_busier_beside_one_arm_may_be_its_doing(
     more_s: float,
     told: bool,  # noqa: FBT001
 ) -> None:

@@ -84,7 +84,7 @@ def test_what_a_newer_writer_adds_is_passed_over() -> None:
     assert from_json(run, "here").cells == from_json(GOOD, "here").cells
 
 
-def test_somebody_elses_benchmark_in_the_same_session_is_passed_over() -> None:
+def test_a_foreign_benchmark_in_the_same_session_is_passed_over() -> None:
     run = copy.deepcopy(GOOD)
     run["benchmarks"].append({"name": "test_harness_cost", "extra_info": {}})
     assert from_json(run, "here").cells == from_json(GOOD, "here").cells
@@ -101,7 +101,7 @@ def test_a_cell_that_failed_after_its_steps_were_timed_is_failed() -> None:
     assert (cell.outcome, cell.reason, cell.steps) == ("failed", "not put back", None)
 
 
-def test_metrics_that_the_steps_do_not_give_are_reported_and_not_believed() -> None:
+def test_metrics_that_contradict_the_steps_are_reported() -> None:
     run = from_json(
         changed(("benchmarks", 0, "extra_info", "metrics", "step_time_p10_s"), 0.001), "here"
     )

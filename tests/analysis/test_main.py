@@ -107,7 +107,7 @@ def test_only_missing_arguments_are_named(capsys: pytest.CaptureFixture[str]) ->
     assert capsys.readouterr().err.endswith("required: BASE\n")
 
 
-def test_prose_of_a_help_is_wrapped_by_sentence_and_not_by_source_line(
+def test_help_is_wrapped_by_sentence_and_not_by_source_line(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", "60")
@@ -239,7 +239,7 @@ def test_a_run_alone_is_shown(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     assert lines(capsys, path) == lines(capsys, "show", path) == lines(capsys, "compare", path)
 
 
-def test_a_program_without_a_terminal_writes_plain_ascii_where_that_is_all_there_is(
+def test_without_a_terminal_ascii_is_written_if_required(
     tmp_path: Path,
 ) -> None:
     """And a table without colour, unless FORCE_COLOR requests it."""

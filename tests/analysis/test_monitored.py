@@ -39,7 +39,7 @@ def saved() -> dict[str, Any]:
     return found
 
 
-def test_what_a_monitor_cost_and_the_process_used_is_there_as_it_was_saved(
+def test_monitor_cost_and_process_use_are_there_as_saved(
     saved: dict[str, Any],
 ) -> None:
     run = from_json(saved, "here")

@@ -62,7 +62,7 @@ def test_the_plan_is_told_too(snapshot: SnapshotAssertion) -> None:
     assert plan == snapshot
 
 
-def test_a_tweak_set_that_one_run_lacks_is_one_line_and_not_one_for_each_of_its_facts() -> None:
+def test_a_tweak_set_that_one_run_lacks_is_a_single_line() -> None:
     other = read(Made(arms=(STOCK, Arm("other", requested=SWAPPINESS)), blocks=3))
     assert [one for one in differences([RUN, other]) if "other" in str(one)] == [
         ProvenanceChange("plan", "tweak sets", ("stock, tuned", "other, stock")),
@@ -101,7 +101,7 @@ def test_a_package_and_a_driver_are_named() -> None:
     ]
 
 
-def test_a_tunable_found_otherwise_is_listed_and_one_that_a_run_never_looked_at_is_not() -> None:
+def test_a_tunable_found_different_is_listed_and_an_unread_not() -> None:
     def found(value: str) -> object:
         def change(saved: dict[str, object]) -> None:
             for one in saved["benchmarks"]:  # type: ignore[attr-defined]
@@ -148,9 +148,7 @@ OTHER: list[dict[str, object]] = [
 ]
 
 
-def test_another_host_kernel_or_a_little_less_memory_is_the_same_hardware_and_nothing_else() -> (
-    None
-):
+def test_only_host_kernel_and_a_little_memory_leave_the_hardware() -> None:
     alike = [machine_of(FACTS).same_as(machine_of(FACTS | facts)) for facts in (*SAME, *OTHER)]
     assert alike == [True] * len(SAME) + [False] * len(OTHER)
 

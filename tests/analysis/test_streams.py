@@ -64,7 +64,7 @@ def test_a_reader_that_closes_early_leaves_the_gate_its_code(
         slow(FEW, 3, "> /dev/full"),
     ],
 )
-def test_a_pass_that_cannot_be_told_is_none_and_a_regression_stays_one(
+def test_an_unprinted_pass_is_none_and_a_regression_stays_one(
     tmp_path: Path, made: Made, code: int, ending: str
 ) -> None:
     done = shell(f'"$@" {ending}', *gate(tmp_path, made))
@@ -89,7 +89,7 @@ def test_a_complaint_that_nobody_can_read_leaves_the_code(ending: str) -> None:
     assert (done.returncode, done.stdout, done.stderr) == (2, "", "")
 
 
-def test_a_page_that_cannot_be_written_makes_no_pass_and_unmakes_no_regression(
+def test_an_unwritable_page_makes_no_pass_and_keeps_a_regression(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for made, code in ((EQUAL, 2), (SLOWER, 1)):

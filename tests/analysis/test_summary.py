@@ -69,7 +69,7 @@ def test_averages_are_of_all_work_over_all_time() -> None:
     assert throughput_samples_per_s([]) is None
 
 
-def test_steps_that_overlap_last_as_long_as_their_window_and_have_no_throughput() -> None:
+def test_overlapping_steps_last_their_window_without_throughput() -> None:
     """Jobs of 2 s and 6 s that began together: 6 s at 10 W are 60 J; a rate is another question."""
     alone = cell((9.0, 2.0, 6.0), 1, gpu0_power_w_mean=10.0)
     assert alone.steps
@@ -158,7 +158,7 @@ def test_memory_used_is_what_is_not_available() -> None:
     assert rows_of([from_json(saved, "run.json")])[0]["memory_used_gib"] == pytest.approx(4.0)
 
 
-def test_csv_has_every_row_with_units_and_empty_where_nothing_was_measured(rows: list[Row]) -> None:
+def test_csv_has_every_row_with_units_and_blanks_if_unmeasured(rows: list[Row]) -> None:
     records = list(csv.DictReader(StringIO(as_csv.render(answer(rows)))))
     assert len(records) == len(rows)
     assert float(records[0]["throughput_samples_per_s"]) == rows[0]["throughput_samples_per_s"]
@@ -236,7 +236,7 @@ def test_markdown_has_a_table_for_each_workload(
     assert markdown.render(answer(rows)) == snapshot
 
 
-def test_sections_count_settings_and_what_scripts_were_seen_to_do(tmp_path: Path) -> None:
+def test_sections_count_settings_and_seen_changes_of_scripts(tmp_path: Path) -> None:
     """A script counts by its changes; a script without seen changes still counts as one."""
     run = load(
         directory(

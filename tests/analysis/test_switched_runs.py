@@ -43,7 +43,7 @@ def one(run: Run, tweakset: str) -> Comparison:
     return next(found for found in compare(run) if found.tweakset == tweakset)
 
 
-def test_a_process_stands_for_its_tweak_set_and_a_segment_for_its_arm() -> None:
+def test_a_process_stands_for_its_set_and_a_segment_for_its_arm() -> None:
     """Two processes of 16 pairs: 128 counted steps per cell; 64 split cells, each pair alike."""
     run = loaded(Switched(arms=(TUNED,)))
     apart = expanded(run)
@@ -214,7 +214,7 @@ def test_a_session_ends_with_it() -> None:
         assert ("tuned" in text, code) == (True, 0)
 
 
-def test_two_runs_are_compared_by_what_each_says_against_its_own_stock() -> None:
+def test_two_runs_are_compared_by_effects_against_their_stock() -> None:
     base, candidate = (
         loaded(Switched(arms=(AGAIN, TUNED), processes=3, seed=seed, stalled=0)) for seed in (1, 1)
     )

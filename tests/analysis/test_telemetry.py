@@ -120,7 +120,7 @@ def test_damaged_samples_are_refused_by_name(run: Run) -> None:
 
 
 @given(st.text(max_size=40))
-def test_no_text_in_the_file_gives_anything_but_samples_or_a_reason(text: str) -> None:
+def test_any_text_in_the_file_gives_samples_or_a_reason(text: str) -> None:
     run = from_json(saved_run(SMALL), "/nowhere/run.json")
     with pytest.raises(Missing):
         series_of(replace(run, telemetry_file={"name": text, "sha256": "0" * 64}))
@@ -136,7 +136,7 @@ def test_lines_of_other_cells_are_passed_over(run: Run) -> None:
     }
 
 
-def test_a_quantity_is_made_of_all_its_devices_and_none_that_is_missing() -> None:
+def test_a_quantity_is_made_of_all_its_devices_or_is_missing() -> None:
     """Two GPUs: their powers add up; a sample that lacks one of them is unknown, not half."""
     columns = {
         "gpu0_power_w": (60.0, 60.0),

@@ -22,7 +22,7 @@ def of(*names: str) -> dict[str, str]:
     )
 
 
-def test_what_all_have_alike_is_not_said_and_what_a_name_implies_is() -> None:
+def test_common_parts_are_omitted_and_implied_ones_are_shown() -> None:
     """`io:readers=2` omits format and cache: they are its defaults, unlike in the others."""
     assert of(
         "io:format=raw:readers=2:cache=warm",

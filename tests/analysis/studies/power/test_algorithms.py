@@ -97,7 +97,7 @@ def replay() -> dict[str, dict[str, dict[str, float]]]:
 
 @reads_reference
 @pytest.mark.parametrize("algorithm", ["batchdvfs", "morak", "pctodl"])
-def test_whole_runs_on_the_predictor_come_out_as_the_originals_do(algorithm: str) -> None:
+def test_whole_runs_on_the_predictor_match_the_originals(algorithm: str) -> None:
     """12 tasks of 30 iterations; power and images follow the settings at once, images split evenly.
 
     Throughput and power are means from iteration 15 on; above the cap counts in all.
@@ -222,9 +222,7 @@ def test_a_tenant_that_runs_out_of_memory_gets_a_smaller_batch(place: Path, name
 
 
 @pytest.mark.parametrize("name", ["pctodl", "steady"])
-def test_a_cap_below_what_anything_draws_is_answered_with_the_smallest_one(
-    place: Path, name: str
-) -> None:
+def test_a_cap_below_any_draw_is_answered_with_the_smallest_cap(place: Path, name: str) -> None:
     with pytest.raises(Infeasible) as refused:
         algorithms.at_work(question(name, place, cap=30.0))
     smallest = refused.value.smallest_cap
@@ -282,7 +280,7 @@ def test_algorithms_are_set_up_as_in_the_study() -> None:
     assert splits == [[40, 40], [60, 40]]
 
 
-def test_morak_starts_in_the_middle_and_keeps_the_questions_latency_bound() -> None:
+def test_morak_starts_in_the_middle_and_keeps_the_latency_bound() -> None:
     controller = algorithms.at_work(replace(question("morak"), slo_ms=5.0))
     first = controller.first().settings
     assert (first.sm_mhz, first.tenants) == (1155.0, tenants((40, 96), (40, 96)))
@@ -290,7 +288,7 @@ def test_morak_starts_in_the_middle_and_keeps_the_questions_latency_bound() -> N
     assert controller.then(seen(first, 300.0)).settings.tenants[0].batch < 96
 
 
-def test_where_there_is_a_throttle_in_place_of_a_clock_the_same_steps_are_taken_on_it() -> None:
+def test_a_throttle_instead_of_a_clock_takes_the_same_steps() -> None:
     knobs = replace(
         KNOBS,
         sm_mhz=None,
@@ -325,7 +323,7 @@ def test_powercap_follows_the_cap_within_what_the_board_takes() -> None:
     assert controller.then(seen(first, 190.0, cap=60.0)).settings.power_limit_w == 100.0
 
 
-def test_directcap_lowers_memory_after_five_readings_above_the_limit(place: Path) -> None:
+def test_directcap_lowers_memory_after_5_readings_above_the_cap(place: Path) -> None:
     controller = algorithms.at_work(question("directcap", place))
     now = controller.first().settings
     assert now.mem_mhz == 9501.0
@@ -336,7 +334,7 @@ def test_directcap_lowers_memory_after_five_readings_above_the_limit(place: Path
     assert asked == [9501.0] * 5 + [5001.0]
 
 
-def test_directcap_settled_after_an_excess_tries_each_memory_clock_and_keeps_the_best(
+def test_settled_directcap_keeps_the_best_of_all_memory_clocks(
     place: Path,
 ) -> None:
     controller = algorithms.at_work(question("directcap", place))
@@ -350,9 +348,7 @@ def test_directcap_settled_after_an_excess_tries_each_memory_clock_and_keeps_the
 
 
 @pytest.mark.parametrize("name", ["pctodl", "directcap"])
-def test_a_new_cap_is_searched_at_once_and_one_that_nothing_keeps_leaves_the_partition(
-    place: Path, name: str
-) -> None:
+def test_a_new_cap_is_searched_at_once_or_keeps_the_partition(place: Path, name: str) -> None:
     controller = algorithms.at_work(question(name, place))
     second = controller.then(seen(controller.first().settings, 199.0, cap=150.0))
     assert "greedy" in second.why
@@ -369,7 +365,7 @@ def test_a_new_cap_is_searched_at_once_and_one_that_nothing_keeps_leaves_the_par
         assert third == second.settings
 
 
-def test_pctodl_steps_down_where_the_jump_leaves_the_clock_above_the_cap(place: Path) -> None:
+def test_pctodl_steps_down_if_the_jump_stays_above_the_cap(place: Path) -> None:
     """The first step goes to where the model has the cap.
 
     Where it is already there, and the device draws more, the guard takes a state.
@@ -382,7 +378,7 @@ def test_pctodl_steps_down_where_the_jump_leaves_the_clock_above_the_cap(place: 
     assert again.sm_mhz == there.sm_mhz - 15
 
 
-def test_steady_takes_smaller_batches_where_the_latency_bound_was_missed_twice(place: Path) -> None:
+def test_steady_takes_smaller_batches_after_two_late_iterations(place: Path) -> None:
     controller = algorithms.at_work(replace(question("steady", place), slo_ms=400.0))
     first = controller.first().settings
     late = (600.0,) * len(first.tenants)

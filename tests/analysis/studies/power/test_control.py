@@ -154,7 +154,7 @@ def test_with_noise_of_2_w_it_is_rarely_above(monkeypatch: pytest.MonkeyPatch, s
 
 
 @reads_reference
-def test_thermo_has_no_rest_and_is_above_the_cap_half_of_the_time() -> None:
+def test_thermo_has_no_rest_and_is_half_the_time_above_the_cap() -> None:
     """The fault ours must mend; also, throughput at 230 and 180 W is the specification's."""
     tables = efficientnet()
     thermo = Thermo(draw_of(tables.models[5001.0], tables.curve(5001.0, FOUR).anchor), StepRange())
@@ -173,7 +173,7 @@ def test_thermo_has_no_rest_and_is_above_the_cap_half_of_the_time() -> None:
 
 
 @given(st.lists(st.floats(0.5, 1.5), min_size=1, max_size=100))
-def test_the_band_holds_for_the_promised_part_of_the_rows_and_one_more(ratios: list[float]) -> None:
+def test_the_band_holds_for_its_share_of_the_rows_and_one_more(ratios: list[float]) -> None:
     """From 19 rows on 95 % of n + 1; below, all n of n + 1."""
     kept = sum(ratio <= band_of(ratios) for ratio in ratios)
     assert kept >= min(PROMISED * (len(ratios) + 1), len(ratios))
@@ -220,7 +220,7 @@ def test_late_readings_teach_only_what_they_can_show(
 
 
 @reads_reference
-def test_the_partition_is_searched_once_more_when_the_band_is_learnt_and_then_stays(
+def test_the_partition_is_searched_once_more_after_the_band(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """The search promises more elsewhere; the device gives less there, yet the partition stays."""
@@ -259,9 +259,7 @@ def test_a_model_that_was_judged_begins_with_its_own_band(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("gain", [-0.08, 0.0, 0.08])
-def test_steady_stays_below_the_cap_on_a_device_that_draws_otherwise_and_uses_what_there_is(
-    place: Path, gain: float
-) -> None:
+def test_steady_stays_just_below_the_cap_on_an_unlike_device(place: Path, gain: float) -> None:
     """Seed 1 draws more by `gain`; without noise all is below the cap, within two states of it."""
     device = made_control.plant(place, Mismatch(gain_error=gain, lag_s=2.0, seed=1))
     asked = question("steady", place)

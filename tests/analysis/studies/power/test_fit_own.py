@@ -106,7 +106,7 @@ TENANTS = st.lists(st.tuples(st.floats(1.0, 100.0), st.integers(1, 1024)), min_s
 
 
 @given(tenants=TENANTS)
-def test_no_curve_falls_with_the_clock_or_exceeds_twice_what_was_measured(
+def test_no_curve_falls_with_the_clock_or_exceeds_twice_the_data(
     model: Own, tenants: list[tuple[float, int]]
 ) -> None:
     """Of any mix, at clocks measured, between them and beyond them."""
@@ -120,7 +120,7 @@ def test_no_curve_falls_with_the_clock_or_exceeds_twice_what_was_measured(
     assert 0.0 <= anchor.sm_util_percent[0] <= 100.0
 
 
-def test_where_measurements_fall_with_the_clock_the_curve_stays_level() -> None:
+def test_a_curve_stays_level_where_data_fall_with_the_clock() -> None:
     """A third less at the full clock than at half of it."""
     rows = [
         replace(row, throughput_images_per_s=0.3 * (row.throughput_images_per_s or 0.0))
@@ -244,7 +244,7 @@ def test_one_clock_alone_errs_on_the_safe_side_at_others() -> None:
     assert power == pytest.approx([power[1], power[1], power[1] * (2100.0 / 1950.0) ** 3])
 
 
-def test_cpu_traces_have_throttle_for_the_clock_and_cpu_seconds_for_watts() -> None:
+def test_cpu_traces_have_a_throttle_as_clock_and_cpu_s_as_watts() -> None:
     material, model = gather(made_cpu.rows(), "resnet50", 0.0, "cpu"), made_cpu.model()
     found = material.clock, material.cap_unit, material.anchor, len(material.anchors)
     assert found == ("throttle", "cpu_s_per_s", 1.0, 12)
@@ -253,7 +253,7 @@ def test_cpu_traces_have_throttle_for_the_clock_and_cpu_seconds_for_watts() -> N
     assert model.power_w(anchor, duties) == pytest.approx([0.5, 2.0], rel=0.05)
 
 
-def test_rows_without_a_requested_clock_are_anchors_whatever_their_clock() -> None:
+def test_rows_without_requested_clock_are_anchors_at_any_clock() -> None:
     """A GPU without locked clocks slows under load: this belongs to the partition, not a clock."""
     rows = [
         replace(row, sm_mhz=1950.0 - 40.0 * len(row.shares))
@@ -292,7 +292,7 @@ def test_clocks_above_the_anchors_alone_are_left_out_and_counted() -> None:
     assert fit_own.fit(material, utilisation=False).sm_range_mhz == (1950.0, 1950.0)
 
 
-def test_unusable_rows_are_counted_by_reason_and_too_few_others_refused() -> None:
+def test_unusable_rows_are_counted_and_too_few_others_refused() -> None:
     rows = gpu_rows()
     rows[0] = replace(
         rows[0],
@@ -311,7 +311,7 @@ def test_unusable_rows_are_counted_by_reason_and_too_few_others_refused() -> Non
 
 
 @pytest.mark.parametrize("name", ["backend", "power_source", "image_size"])
-def test_rows_of_two_back_ends_power_sources_or_image_sizes_are_not_fitted_together(
+def test_rows_of_two_back_ends_sources_or_sizes_are_not_joined(
     name: str,
 ) -> None:
     """Rows of a CPU and a GPU would pass as repetitions, with a mean that neither yields."""
@@ -321,7 +321,7 @@ def test_rows_of_two_back_ends_power_sources_or_image_sizes_are_not_fitted_toget
         gathered([*rows, replace(rows[0], extra={name: "other"})])
 
 
-def test_a_memory_clock_that_a_driver_reads_one_mhz_lower_is_one_clock() -> None:
+def test_a_memory_clock_read_one_mhz_lower_is_the_same_clock() -> None:
     """As on an H200, where some readings averaged 3200.98 MHz."""
     rows = [
         PartitionRow("net", (100.0,), (batch,), mem_mhz=mhz)
@@ -414,7 +414,7 @@ def with_memory() -> pd.DataFrame:
 
 
 @pytest.mark.parametrize("grouping", ["partition", "share", "batch", "processes"])
-def test_given_memory_utilisation_a_power_law_is_found_whatever_is_held_out(grouping: str) -> None:
+def test_with_memory_utilisation_any_held_out_power_law_is_found(grouping: str) -> None:
     points = with_memory()
     ratios = fit_own.by_memory(points, list(map(fit_own.GROUPINGS[grouping], points["partition"])))
     assert np.abs(ratios - 1.0).max() < 0.02
@@ -431,7 +431,7 @@ def test_held_out_rows_have_no_say_in_the_memory_stage() -> None:
     assert after == pytest.approx(before / 2.0, rel=1e-9)
 
 
-def test_anchors_without_memory_utilisation_are_in_no_group_of_its_stage() -> None:
+def test_anchors_without_memory_utilisation_are_in_no_group() -> None:
     points = with_memory()
     material = gathered(small_rows())
     for every, rows in ((3, 12), (9, None)):
@@ -459,13 +459,13 @@ def mean_error(material: Material, grouping: str) -> float:
 
 @pytest.mark.slow
 @pytest.mark.needs("reference")
-def test_whole_partitions_are_predicted_within_4_3_percent_in_the_median_of_five_tables() -> None:
+def test_whole_partitions_are_within_4_3_percent_in_the_median() -> None:
     """Each list of shares is held out with all its batches (A11)."""
     assert np.median([mean_error(table(path), "partition") for path in TABLES[::2]]) <= 0.043
 
 
 @pytest.mark.needs("reference")
-def test_all_partitions_of_one_share_are_predicted_from_the_others() -> None:
+def test_all_partitions_of_a_share_are_predicted_from_the_others() -> None:
     """Harder: 5 % and 40 % need extrapolation.
 
     One table here; the median of ten is 5.8 %.
@@ -474,7 +474,7 @@ def test_all_partitions_of_one_share_are_predicted_from_the_others() -> None:
 
 
 @pytest.mark.needs("reference")
-def test_the_memory_stage_keeps_the_figures_of_a11_in_the_median_of_ten_tables() -> None:
+def test_the_memory_stage_keeps_the_a11_figures_in_the_median() -> None:
     """For lists of shares and for equal shares; the tables stem from memory utilisation."""
     stages = [fit_own.judge_memory_stage(table(path)) for path in TABLES]
     medians = {

@@ -53,7 +53,7 @@ def test_a_folder_of_traces_becomes_parameters_and_a_page(
     assert model_at(folder.parent / "out", "net", "3080Ti", 5001.0).sm_range_mhz == (300.0, 1950.0)
 
 
-def test_as_json_it_has_the_errors_and_the_files_say_what_they_were_made_from(
+def test_json_has_the_errors_and_files_name_their_sources(
     folder: Path, tmp_path: Path, power: Power
 ) -> None:
     (said,) = power("fit", folder, "--gpu", "3080Ti", "-o", tmp_path, "--json").json["fits"]

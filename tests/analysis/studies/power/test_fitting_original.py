@@ -52,7 +52,7 @@ def test_parameters_come_back_from_exact_traces(found: Reference) -> None:
     )
 
 
-def test_a_slope_with_batch_of_almost_nothing_comes_back_within_five_thousandths() -> None:
+def test_a_slope_near_zero_returns_within_five_thousandths() -> None:
     """A network that fills its share at any batch: λ = 0.002, and tanh hides the rest."""
     truth = made_traces.Truth(sm_single=SmSingle(0.002, 0.4, 3.4))
     again = fit_original.fit(gather(made_traces.rows(truth), "made", 5001.0, "3080Ti")).sm_single
@@ -60,7 +60,7 @@ def test_a_slope_with_batch_of_almost_nothing_comes_back_within_five_thousandths
     assert (again.gamma, again.beta) == pytest.approx((0.4, 3.4), rel=0.02)
 
 
-def test_curves_of_several_processes_come_back_where_their_parameters_need_not(
+def test_curves_of_several_processes_return_without_parameters(
     found: Reference,
 ) -> None:
     """Memory over the grid within 0.1 points (RMS), SMs over full partitions within 2.
@@ -122,7 +122,7 @@ def test_boosted_trees_as_arrays_say_what_the_rows_said(found: Reference) -> Non
         (lambda row: len(row.shares) == 1, "6 rows of one process"),
     ],
 )
-def test_traces_that_do_not_suffice_are_refused_by_what_they_lack(lacks: object, said: str) -> None:
+def test_insufficient_traces_are_refused_by_the_missing_part(lacks: object, said: str) -> None:
     rows = [row for row in made_traces.rows() if not lacks(row)]  # type: ignore[operator]
     with pytest.raises(Refused, match=said):
         fit_original.fit(gather(rows, "made", 5001.0, "3080Ti"))

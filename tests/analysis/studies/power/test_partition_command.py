@@ -90,9 +90,7 @@ def test_a_margin_is_kept_free(made: Path, power: Power) -> None:
     assert one["power_w"] <= 118
 
 
-def test_a_device_that_no_list_knows_is_searched_on_the_clocks_that_are_given(
-    tmp_path: Path, power: Power
-) -> None:
+def test_an_unlisted_device_is_searched_on_the_given_clocks(tmp_path: Path, power: Power) -> None:
     model = replace(reference("resnet50"), gpu="somebody's", mem_mhz=0.0)
     parameters.write(model, tmp_path / "one.json")
     assert "not known" in power("partition", tmp_path, "--cap", "400").err
@@ -100,7 +98,7 @@ def test_a_device_that_no_list_knows_is_searched_on_the_clocks_that_are_given(
     assert one["setting"]["sm_mhz"] in {300, 900, 1500}
 
 
-def test_a_model_without_watts_is_searched_under_a_cap_of_its_own_unit(
+def test_a_model_without_watts_is_searched_under_its_unit_of_cap(
     tmp_path: Path, power: Power
 ) -> None:
     found = said(power, made_cpu.folder(tmp_path), "--cap", "1.2", *LADDER)

@@ -36,7 +36,7 @@ def test_a_share_has_batches_of_0_8_to_6_4_images_a_percent(
 
 
 @given(cap_w=st.floats(110, 330), fast=st.booleans())
-def test_all_of_the_share_is_given_away_at_a_clock_that_keeps_the_cap_to_a_watt(
+def test_the_whole_share_is_used_at_a_clock_that_keeps_the_cap(
     cap_w: float,
     fast: bool,  # noqa: FBT001
 ) -> None:
@@ -78,7 +78,7 @@ def test_left_over_share_is_handed_out_and_the_clock_stays() -> None:
 
 
 @pytest.mark.parametrize("margin_w", [0.0, 7.5])
-def test_a_cap_below_the_floor_is_infeasible_and_the_smallest_one_is_named(margin_w: float) -> None:
+def test_a_cap_below_the_floor_is_refused_with_the_smallest_cap(margin_w: float) -> None:
     with pytest.raises(Infeasible, match="smallest cap is") as refused:
         greedy(BOTH, GPU, 60.0, network="none", margin_w=margin_w)
     smallest_w = refused.value.smallest_cap or 0.0

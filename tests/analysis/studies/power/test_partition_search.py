@@ -63,7 +63,7 @@ def tried(
     falling=st.booleans(),
     slo_ms=st.none() | st.floats(5, 400),
 )
-def test_the_answer_is_the_best_of_everything_that_stays_below_the_cap(
+def test_the_answer_is_the_best_of_all_that_stay_below_the_cap(
     cap_w: float,
     margin_w: float,
     guard: float | None,
@@ -97,7 +97,7 @@ def test_a_model_brings_its_own_guard_band() -> None:
     assert found.power_w <= 200.0 / 1.2
 
 
-def test_without_partitions_of_its_own_a_model_is_searched_on_the_profiling_grid() -> None:
+def test_a_model_without_partitions_is_searched_on_the_grid() -> None:
     found = best(by_memory(Toy()), GPU, 150.0, network="none")
     assert found.setting.partition in catalog.grid()
 
@@ -127,7 +127,7 @@ def test_clocks_end_where_the_model_was_fitted() -> None:
 
 
 @pytest.mark.parametrize("margin_w", [0.0, 5.0])
-def test_a_cap_that_nothing_keeps_is_answered_with_the_smallest_that_something_does(
+def test_an_impossible_cap_is_answered_with_the_smallest_cap(
     margin_w: float,
 ) -> None:
     models = by_memory(Toy(9501.0, SMALL), Toy(5001.0, SMALL))
@@ -158,7 +158,7 @@ def test_what_the_model_cannot_say_is_never_chosen(
     assert found.setting.sm_mhz == 990
 
 
-def test_a_memory_clock_without_model_is_left_out_and_none_at_all_is_refused() -> None:
+def test_memory_clocks_without_model_are_left_out_or_all_refused() -> None:
     assert best({5001.0: BOTH[5001.0]}, GPU, 250.0, network="none").setting.mem_mhz == 5001
     assert best(BOTH, GPU, 250.0, network="none").setting.mem_mhz == 9501
     with pytest.raises(Refused, match="9501, 5001"):

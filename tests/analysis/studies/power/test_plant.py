@@ -51,7 +51,7 @@ def test_without_mismatch_it_is_what_the_model_says(place: Path) -> None:
     ("seed", "power_gain", "image_gain"),
     [(1, 1.08, 0.92), (2, 0.92, 1.08), (3, 1.08, 1.08), (4, 0.92, 0.92)],
 )
-def test_it_is_off_by_the_whole_error_up_or_down_as_the_seed_has_it(
+def test_the_seed_makes_the_whole_error_positive_or_negative(
     place: Path, seed: int, power_gain: float, image_gain: float
 ) -> None:
     device = made_control.plant(place, Mismatch(gain_error=0.08, seed=seed))
@@ -119,7 +119,7 @@ def test_what_is_refused_is_said_and_stays_as_it_was(
     assert messages == snapshot
 
 
-def test_a_tenant_that_does_not_fit_does_not_run_and_the_others_do(place: Path) -> None:
+def test_a_tenant_too_large_does_not_run_and_the_others_do(place: Path) -> None:
     device = made_control.plant(place, Mismatch(oom_above_batch=16))
     device.apply(TWO)
     ran = device.run(1.0)
@@ -138,7 +138,7 @@ def test_where_nothing_runs_it_idles(place: Path) -> None:
     assert 0 < idle.readings_w[-1] < device.run(1.0).readings_w[-1]
 
 
-def test_the_drivers_limit_is_kept_on_average_and_costs_throughput(place: Path) -> None:
+def test_the_drivers_limit_holds_on_average_and_costs_throughput(place: Path) -> None:
     device = made_control.plant(place)
     free = replace(TWO, sm_mhz=None, mem_mhz=None)
     found = []

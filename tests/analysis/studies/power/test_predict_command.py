@@ -99,7 +99,7 @@ def test_rows_of_a_file_are_predicted_each_by_its_model(
     assert [one["throughput_images_per_s"] for one in found][::2] == pytest.approx([900, 600])
 
 
-def test_a_profile_of_a_gpu_that_was_only_read_is_predicted_by_the_model_made_of_it(
+def test_a_profile_of_a_read_only_gpu_is_predicted_by_its_model(
     tmp_path: Path, power: Power
 ) -> None:
     """Rows have an SM clock and the throttle that was set; memory clocks average 3200.98 MHz."""

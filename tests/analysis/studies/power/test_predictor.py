@@ -93,7 +93,7 @@ partitions = st.integers(1, 12).flatmap(
 
 
 @given(st.lists(partitions, min_size=1, max_size=6), st.floats(210, 1950))
-def test_a_prediction_is_the_same_to_the_last_bit_whatever_is_asked_beside_it(
+def test_a_prediction_is_equal_bit_by_bit_whatever_else_is_asked(
     some: list[Partition], sm_mhz: float
 ) -> None:
     """A search relies on exact ties."""

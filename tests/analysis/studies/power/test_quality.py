@@ -52,7 +52,7 @@ def test_traces_that_could_be_true_have_nothing() -> None:
     assert quality.findings(swept) == []
 
 
-def test_rows_stored_as_zeros_are_told_apart_from_those_that_say_they_failed() -> None:
+def test_rows_stored_as_zeros_differ_from_rows_marked_as_failed() -> None:
     head = ",".join((*traces.COLUMNS, "outcome", "reason")) + "\n"
     rows = traces.parse(
         head + "m,[5],[24],,9501,0,0,0,0,0,0,,\nm,[5],[32],,9501,,,,,,,oom,out of memory\n", "x"
@@ -60,7 +60,7 @@ def test_rows_stored_as_zeros_are_told_apart_from_those_that_say_they_failed() -
     assert kinds(quality.findings(rows, "x")) == ["zeros", "failed"]
 
 
-def test_a_measured_curve_that_falls_with_the_clock_is_said_where_it_falls_most() -> None:
+def test_a_curve_that_falls_with_the_clock_names_its_worst_drop() -> None:
     """From 90 at 1200 MHz to 60 at 1950."""
     rows = [
         row(100.0, 100.0, 900.0),
@@ -74,7 +74,7 @@ def test_a_measured_curve_that_falls_with_the_clock_is_said_where_it_falls_most(
     assert [(one.kind, one.what.split()[0]) for one in power] == [("falls", "power")]
 
 
-def test_a_throttle_stands_in_the_clocks_place_and_activity_in_powers() -> None:
+def test_a_throttle_replaces_the_clock_and_activity_the_power() -> None:
     def point(duty: float, images_per_s: float, activity: float) -> PartitionRow:
         return replace(
             row(images_per_s),
@@ -99,7 +99,7 @@ def test_parameters_that_could_be_true_have_nothing() -> None:
 
 
 @pytest.mark.needs("reference")
-def test_the_references_parameters_have_the_defects_that_are_known_of_them() -> None:
+def test_the_reference_parameters_have_their_known_defects() -> None:
     """Throughput falls with the clock for 427 of 2630."""
     found = quality.findings_of_models(
         {key: read() for key, read in parameters.available(PCTODL).items()}

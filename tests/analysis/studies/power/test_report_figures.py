@@ -115,15 +115,13 @@ def test_energy_and_latency() -> None:
     assert {name: result[name] for name in expected} == pytest.approx(expected)
 
 
-def test_a_reading_that_is_missing_once_makes_its_figure_missing_and_no_other() -> None:
+def test_one_missing_reading_makes_its_figure_alone_missing() -> None:
     result = found(*[iteration()] * 4, iteration(power_mean=None, above_cap_s=None))
     assert not {POWER, ABOVE} & result.keys()
     assert {THROUGHPUT, ABOVE_102, PER_IMAGE} <= result.keys()
 
 
-def test_an_iteration_in_which_nothing_was_done_has_no_latency_and_counts_as_no_throughput() -> (
-    None
-):
+def test_an_idle_iteration_has_no_latency_and_zero_throughput() -> None:
     dead = iteration(throughput_images_per_s=0.0, tenants=[tenant(0.0, None, None)] * 2)
     result = found(*[iteration()] * 4, dead)
     assert (result[P95], result[THROUGHPUT]) == pytest.approx((24.0, 100))

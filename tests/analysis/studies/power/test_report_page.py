@@ -109,9 +109,7 @@ def test_what_does_not_hold_is_loud() -> None:
     assert "\x1b[1;31mno" in text
 
 
-def test_another_run_is_refused_and_the_others_are_said_all_the_same(
-    tmp_path: Path, power: Power
-) -> None:
+def test_another_run_is_refused_and_the_others_are_shown(tmp_path: Path, power: Power) -> None:
     other = saved_file(tmp_path, name="other.json")
     alone, among = power("report", other), power("report", other, saved(tmp_path))
     assert (alone.code, "bench_power_cap" in alone.err) == (2, True)

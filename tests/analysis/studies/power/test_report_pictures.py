@@ -59,7 +59,7 @@ def test_nothing_is_cut_and_nothing_lies_over_anything_else(
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_each_says_what_it_is_that_it_is_simulated_and_which_run_it_is_of(
+def test_each_has_its_subject_its_run_and_that_it_is_simulated(
     drawings: dict[str, Figure], scene: Scene, name: str
 ) -> None:
     text = said(drawings[name]).replace("\n", " ")

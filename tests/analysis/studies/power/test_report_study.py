@@ -153,7 +153,7 @@ def test_below_three_blocks_there_is_no_verdict(blocks: int) -> None:
     )
 
 
-def test_shares_are_compared_by_differences_and_holm_is_over_a_back_end() -> None:
+def test_shares_are_compared_by_difference_with_holm_by_back_end() -> None:
     side = only(TWO)
     assert side.family == 6  # two tasks, three arms against powercap
     means = [arm(side.groups[0], name).means[ABOVE_102].value for name in ("morak", "powercap")]
@@ -183,7 +183,7 @@ def test_steady_never_beside_the_copy_of_another_back_end() -> None:
     }
 
 
-def test_cells_of_mixed_rows_of_another_back_end_and_without_rows_are_left_out(
+def test_cells_with_mixed_foreign_or_no_rows_are_left_out(
     snapshot: SnapshotAssertion,
 ) -> None:
     cases: list[tuple[dict[str, Any], slice]] = [
@@ -201,7 +201,7 @@ def test_cells_of_mixed_rows_of_another_back_end_and_without_rows_are_left_out(
     assert [*messages, *refused] == snapshot
 
 
-def test_without_a_sensor_or_where_nothing_was_read_nothing_is_said_of_the_cap() -> None:
+def test_without_sensor_or_readings_the_cap_is_not_mentioned() -> None:
     side = only(replace(SMALL, backends=("cpu",), power_source="none"))
     unread, _ = judged(alter(capped_run(SMALL), power_source="none"))
     for one in (side, unread):
@@ -223,7 +223,7 @@ def test_cells_under_a_tweak_set_are_no_arms_here() -> None:
     assert [one.n for one in side.groups[0].arms] == [5] * 4
 
 
-def test_the_baseline_is_powercap_or_the_first_that_has_figures_or_what_was_asked_for() -> None:
+def test_the_baseline_is_as_requested_or_powercap_or_the_first() -> None:
     assert only(SMALL).baseline == "powercap"
     side = only(replace(SMALL, algorithms=(STEADY, MORAK, LOST)))
     assert side.baseline == "morak"
@@ -361,14 +361,14 @@ def test_a_lost_reading_makes_nobody_hold_the_cap() -> None:
     assert not found.front
 
 
-def test_blocks_that_lack_readings_can_still_show_that_the_cap_is_not_held() -> None:
+def test_blocks_without_readings_can_still_show_a_broken_cap() -> None:
     side, _ = judged(
         lose(violate(capped_run(SMALL), "=steady", blocks=range(6)), "=steady", blocks={1, 2})
     )
     assert arm(side.groups[0], "steady").holds == "no"
 
 
-def test_a_block_in_which_nothing_was_done_is_in_no_mean_of_a_rate_and_is_counted() -> None:
+def test_an_idle_block_is_in_no_mean_of_a_rate_and_is_counted() -> None:
     side, _ = judged(alter(capped_run(SMALL), "=steady", blocks={2}, throughput_images_per_s=0.0))
     found = arm(side.groups[0], "steady")
     assert (found.unread[THROUGHPUT], found.means[THROUGHPUT].n) == (1, 4)
@@ -378,7 +378,7 @@ def test_a_block_in_which_nothing_was_done_is_in_no_mean_of_a_rate_and_is_counte
     assert next(each for each in side.together if each.name == "steady").rate.n == 4
 
 
-def test_the_cap_is_held_over_all_tasks_of_an_arm_and_not_over_those_of_the_baseline() -> None:
+def test_the_cap_is_judged_on_all_tasks_of_an_arm_itself() -> None:
     """Powercap skipped task 13, where steady is always above the cap: half of all its time."""
     side, _ = judged(
         skip(

@@ -102,7 +102,7 @@ def saved(folder: Path, content: JSON) -> str:
     return str(path)
 
 
-def test_a_profile_becomes_a_file_a_network_in_a_folder_of_its_back_end(
+def test_a_profile_becomes_a_file_per_network_by_back_end(
     tmp_path: Path, power: Power, monkeypatch: pytest.MonkeyPatch, snapshot: SnapshotAssertion
 ) -> None:
     """A failed point is not a zero; damaged rows are refused by their cell."""

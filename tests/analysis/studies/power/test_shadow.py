@@ -32,7 +32,7 @@ def shadow(place: Path) -> Shadow:
     return Shadow(tables_for(str(place), "made_up", "3080Ti"), asked)
 
 
-def test_it_looks_at_shares_moved_batches_changed_and_processes_merged_or_split() -> None:
+def test_it_tries_shares_batches_and_processes_split_or_merged() -> None:
     found = around(HERE, "resnet50", ANY)
     assert Partition((45.0, 30.0, 25.0), HERE.batches) in found  # 5 % to the largest
     assert Partition((35.0, 35.0, 30.0), HERE.batches) in found  # 5 % from it
@@ -81,7 +81,7 @@ def test_what_cannot_be_set_here_is_not_looked_at() -> None:
     assert around(Partition((5.0,) * 11, (4,) * 11), "resnet50", ANY) == []
 
 
-def test_its_threshold_goes_from_accepting_a_tenth_less_to_asking_two_percent_more(
+def test_its_threshold_rises_from_10_percent_less_to_2_more(
     shadow: Shadow,
 ) -> None:
     found = []
@@ -91,7 +91,7 @@ def test_its_threshold_goes_from_accepting_a_tenth_less_to_asking_two_percent_mo
     assert found == pytest.approx([-0.10, -0.05, 0.0, 0.02])
 
 
-def test_it_looks_every_third_iteration_below_the_cap_once_it_has_seen_five(shadow: Shadow) -> None:
+def test_below_the_cap_it_looks_every_third_iteration_after_five(shadow: Shadow) -> None:
     now = Settings(tenants((40, 64), (35, 32), (25, 16)), sm_mhz=1110.0, mem_mhz=5001.0)
     looked = []
     for at in range(12):

@@ -27,7 +27,7 @@ def rows(text: str) -> list[PartitionRow]:
     return traces.parse(text, "there.csv")
 
 
-def test_a_measured_row_has_its_numbers_and_what_is_missing_is_missing() -> None:
+def test_a_measured_row_has_its_numbers_and_gaps_stay_missing() -> None:
     (row,) = rows(HEAD + MEASURED)
     assert row == PartitionRow(
         "resnet50",
