@@ -127,9 +127,7 @@ def test_clocks_end_where_the_model_was_fitted() -> None:
 
 
 @pytest.mark.parametrize("margin_w", [0.0, 5.0])
-def test_an_impossible_cap_is_answered_with_the_smallest_cap(
-    margin_w: float,
-) -> None:
+def test_an_impossible_cap_is_answered_with_the_smallest_cap(margin_w: float) -> None:
     models = by_memory(Toy(9501.0, SMALL), Toy(5001.0, SMALL))
     with pytest.raises(Infeasible, match="smallest feasible cap") as refused:
         best(models, GPU, 30.0, network="none", margin_w=margin_w)
