@@ -136,9 +136,7 @@ def test_levels_with_different_untouched_arms_give_no_conclusion(caches: Run) ->
     assert {one.verdict for one in whole} == {"not comparable"}
 
 
-def test_untouched_arms_that_differ_cast_doubt_on_judged_levels(
-    caches: Run,
-) -> None:
+def test_untouched_arms_that_differ_cast_doubt_on_judged_levels(caches: Run) -> None:
     base, levels, notes, doubted = by_column(
         Arm("", (with_a_slower_copy(caches, ()),)), "cache", "cold"
     )

@@ -239,9 +239,7 @@ def test_a_run_alone_is_shown(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     assert lines(capsys, path) == lines(capsys, "show", path) == lines(capsys, "compare", path)
 
 
-def test_without_a_terminal_ascii_is_written_if_required(
-    tmp_path: Path,
-) -> None:
+def test_without_a_terminal_ascii_is_written_if_required(tmp_path: Path) -> None:
     """And a table without colour, unless FORCE_COLOR requests it."""
     done = program("compare", str(saved_file(tmp_path, MADE)), PYTHONIOENCODING="ascii")
     assert (done.returncode, done.stderr) == (0, "")

@@ -39,9 +39,7 @@ def saved() -> dict[str, Any]:
     return found
 
 
-def test_monitor_cost_and_process_use_are_there_as_saved(
-    saved: dict[str, Any],
-) -> None:
+def test_monitor_cost_and_process_use_are_there_as_saved(saved: dict[str, Any]) -> None:
     run = from_json(saved, "here")
     assert {name: one.monitor for name, one in run.tweaksets.items()} == {
         "stock": "",

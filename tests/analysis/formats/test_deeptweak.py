@@ -97,9 +97,7 @@ def test_one_configuration_alone_is_a_run_of_its_node_type(node: Path) -> None:
     )
 
 
-def test_two_folders_are_compared_as_tweak_sets_of_their_node(
-    node: Path,
-) -> None:
+def test_two_folders_are_compared_as_tweak_sets_of_their_node(node: Path) -> None:
     refused: list[str] = []
     ways = [
         [read_arm(f"{node}{sign}{name}", refused) for name in ("base", "exp1")]
@@ -165,9 +163,7 @@ def test_of_a_counter_that_was_reset_the_whole_is_not_known(tmp_path: Path) -> N
     assert "disk_written_bytes_total" not in cell.telemetry
 
 
-def test_measured_network_rates_are_in_bytes_per_second(
-    tmp_path: Path,
-) -> None:
+def test_measured_network_rates_are_in_bytes_per_second(tmp_path: Path) -> None:
     cell = one(tmp_path, Like("base", cells={(7, "net_sent_KB"): "2.5"}))
     assert cell.series["net_all_tx_bytes_per_s"][6] == 2560
     assert "net_all_tx_bytes_per_s" not in cell.telemetry_missing

@@ -177,9 +177,7 @@ def test_a_file_that_does_not_say_when_is_read_with_a_warning() -> None:
         assert (run.started_utc, run.run_id, len(run.warnings)) == ("", "x.json", 1)
 
 
-def test_statistics_that_contradict_the_rounds_are_reported(
-    snapshot: SnapshotAssertion,
-) -> None:
+def test_statistics_that_contradict_the_rounds_are_reported(snapshot: SnapshotAssertion) -> None:
     run = from_json(changed((*STATS, "mean"), max(DATA)), "x.json")
     assert run.cells[0].metrics["step_time_mean_s"] == pytest.approx(statistics.fmean(DATA))
     lost = from_json(changed((*STATS, "rounds"), 41), "x.json")

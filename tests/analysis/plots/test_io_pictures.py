@@ -126,9 +126,7 @@ def test_an_unclocked_barrier_is_shown_as_part_of_the_rest() -> None:
     assert io.UNCLOCKED in text
 
 
-def test_over_processes_configurations_have_rows_on_one_scale(
-    drawings: dict[str, Figure],
-) -> None:
+def test_over_processes_configurations_have_rows_on_one_scale(drawings: dict[str, Figure]) -> None:
     axes = drawings["io_processes"].axes
     assert len(axes) == 2 * 6
     assert {one.get_ylim()[1] for one in axes[::2]} == {104.0}

@@ -84,9 +84,7 @@ def test_nothing_is_claimed_where_the_a_a_differs() -> None:
     assert "not claimed" in said(figure)
 
 
-def test_cpu_use_of_a_monitor_is_beside_its_cost_to_the_work(
-    figure: Figure,
-) -> None:
+def test_cpu_use_of_a_monitor_is_beside_its_cost_to_the_work(figure: Figure) -> None:
     """15 % of a core, as made; unknown for monitors inside the workload's process."""
     places = {text.get_position(): text.get_text() for text in figure.texts}
     head = next(left for (left, _), text in places.items() if text == "own, %")

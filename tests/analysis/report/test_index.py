@@ -38,9 +38,7 @@ class Rows(HTMLParser):
             self.rows[-1] = (self.rows[-1][0], self.rows[-1][1] + data)
 
 
-def test_runs_are_newest_first_with_their_reports_and_changes(
-    tmp_path: Path,
-) -> None:
+def test_runs_are_newest_first_with_their_reports_and_changes(tmp_path: Path) -> None:
     folder = nights(tmp_path / "nights", {"bench": noisy(stepped((8, 0.1), (8, 0.12)))})
     index = tmp_path / "index.html"
     assert main(["report", str(folder), "--output", str(index)]) == 0

@@ -210,9 +210,7 @@ def test_what_is_a_factor_and_in_which_order_its_levels_stand() -> None:
     assert list(factors_of(models).levels) == ["model", "format"]
 
 
-def test_reading_moved_into_the_first_step_is_hidden_not_saved(
-    snapshot: SnapshotAssertion,
-) -> None:
+def test_reading_moved_into_the_first_step_is_hidden_not_saved(snapshot: SnapshotAssertion) -> None:
     made = replace(MADE, steps=60, first=lambda levels: 0.9 if levels["read_threads"] == 4 else 0.1)
     (line,) = reversals(
         [analysis_of(made, name) for name in ("au_steady_percent", "au_whole_percent")]
@@ -224,9 +222,7 @@ ONE = judge(io_runs(MadeIo(blocks=1))[0])
 
 
 @given(st.lists(st.one_of(st.none(), st.floats(0.5, 100)), min_size=1, max_size=8))
-def test_a_mean_is_of_present_values_with_its_interval_in_range(
-    values: list[float | None],
-) -> None:
+def test_a_mean_is_of_present_values_with_its_interval_in_range(values: list[float | None]) -> None:
     """A rate's on a logarithmic scale, whose mean is the geometric one; AU's within 0 to 100.
 
     Missing values are named.

@@ -234,9 +234,7 @@ def test_a_factorial_says_what_two_keys_do_together() -> None:
     assert sum(row.ss for row in found.anova[:-1]) == pytest.approx(found.anova[-1].ss)
 
 
-def test_an_interaction_beyond_the_design_is_refused_by_name(
-    snapshot: SnapshotAssertion,
-) -> None:
+def test_an_interaction_beyond_the_design_is_refused_by_name(snapshot: SnapshotAssertion) -> None:
     run = run_of("fractional", SIX, SIXTEEN)
     keys = Keys({f"k.{at}": 0.0 for at in range(8)})
     complaints = []

@@ -226,9 +226,7 @@ def test_v6_certified_variance(shift: float, analyse: Analyse) -> None:
     assert between.f == pytest.approx(1.18046237440, rel=digits)
 
 
-def test_an_unbalanced_factor_deviates_from_the_mean_of_cells(
-    analyse: Analyse,
-) -> None:
+def test_an_unbalanced_factor_deviates_from_the_mean_of_cells(analyse: Analyse) -> None:
     """Jain, ch.
 
     20.7: of 4, 2 and 3 cells with means 11.5, 21 and 6 the mean is 106/9, not 38.5/3; 4·.278² +

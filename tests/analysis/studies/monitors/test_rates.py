@@ -62,9 +62,7 @@ def drawn(run: Run, rng: np.random.Generator, cost: float) -> Overhead:
     return overheads(replace(run, cells=tuple(cells)))[0]
 
 
-def test_false_costs_stay_below_5_percent_and_intervals_hold(
-    made: Run,
-) -> None:
+def test_false_costs_stay_below_5_percent_and_intervals_hold(made: Run) -> None:
     """Family-wise: one false word in a study is one too many.
 
     Intervals hold the truth in 95 of 100 (99.95 % band: 364 of 400).

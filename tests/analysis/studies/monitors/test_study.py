@@ -157,9 +157,7 @@ def test_skipped_and_failed_cells_are_listed_with_their_reasons() -> None:
     assert (perf.n, list(perf.lost.values())) == (4, [1])
 
 
-def test_energy_is_compared_if_metered_and_else_has_a_reason(
-    found: Overhead,
-) -> None:
+def test_energy_is_compared_if_metered_and_else_has_a_reason(found: Overhead) -> None:
     read = arm(
         found_in(MadeMonitoring(monitors=(PROFILE,), blocks=8, energy_w=20.0)), "cprofile"
     ).energy

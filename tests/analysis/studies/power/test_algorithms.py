@@ -334,9 +334,7 @@ def test_directcap_lowers_memory_after_5_readings_above_the_cap(place: Path) -> 
     assert asked == [9501.0] * 5 + [5001.0]
 
 
-def test_settled_directcap_keeps_the_best_of_all_memory_clocks(
-    place: Path,
-) -> None:
+def test_settled_directcap_keeps_the_best_of_all_memory_clocks(place: Path) -> None:
     controller = algorithms.at_work(question("directcap", place))
     now = controller.first().settings
     asked: list[float | None] = []

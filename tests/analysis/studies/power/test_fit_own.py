@@ -311,9 +311,7 @@ def test_unusable_rows_are_counted_and_too_few_others_refused() -> None:
 
 
 @pytest.mark.parametrize("name", ["backend", "power_source", "image_size"])
-def test_rows_of_two_back_ends_sources_or_sizes_are_not_joined(
-    name: str,
-) -> None:
+def test_rows_of_two_back_ends_sources_or_sizes_are_not_joined(name: str) -> None:
     """Rows of a CPU and a GPU would pass as repetitions, with a mean that neither yields."""
     rows = [replace(row, extra={name: "one"}) for row in small_rows()]
     assert len(gathered([*rows, replace(rows[0], extra={})]).anchors) == 12

@@ -60,9 +60,7 @@ def test_a_slope_near_zero_returns_within_five_thousandths() -> None:
     assert (again.gamma, again.beta) == pytest.approx((0.4, 3.4), rel=0.02)
 
 
-def test_curves_of_several_processes_return_without_parameters(
-    found: Reference,
-) -> None:
+def test_curves_of_several_processes_return_without_parameters(found: Reference) -> None:
     """Memory over the grid within 0.1 points (RMS), SMs over full partitions within 2.
 
     The line of the SM prior is read off full partitions, which lie on it only where they are least

@@ -73,9 +73,7 @@ def test_the_slow_greedy_search_answers_as_the_original_does(said: dict[str, Any
 
 
 @pytest.mark.parametrize("said", golden("vec"))
-def test_our_search_keeps_the_cap_and_matches_either_reference(
-    said: dict[str, Any],
-) -> None:
+def test_our_search_keeps_the_cap_and_matches_either_reference(said: dict[str, Any]) -> None:
     gpu = GPUS[said["platform"]]
     place = platform(gpu)
     found = best(models(said["model"], gpu), place, said["cap"], network=said["model"])

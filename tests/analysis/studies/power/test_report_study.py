@@ -183,9 +183,7 @@ def test_steady_never_beside_the_copy_of_another_back_end() -> None:
     }
 
 
-def test_cells_with_mixed_foreign_or_no_rows_are_left_out(
-    snapshot: SnapshotAssertion,
-) -> None:
+def test_cells_with_mixed_foreign_or_no_rows_are_left_out(snapshot: SnapshotAssertion) -> None:
     cases: list[tuple[dict[str, Any], slice]] = [
         ({"backend": "cpu"}, slice(None)),
         ({"power_source": "nvml"}, slice(3, 4)),

@@ -81,9 +81,7 @@ def test_what_cannot_be_set_here_is_not_looked_at() -> None:
     assert around(Partition((5.0,) * 11, (4,) * 11), "resnet50", ANY) == []
 
 
-def test_its_threshold_rises_from_10_percent_less_to_2_more(
-    shadow: Shadow,
-) -> None:
+def test_its_threshold_rises_from_10_percent_less_to_2_more(shadow: Shadow) -> None:
     found = []
     for updates in (0, 250, 500, 100_000):
         shadow.updates = updates

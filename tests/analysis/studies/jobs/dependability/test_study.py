@@ -158,9 +158,7 @@ def killing(block: int, fault: str, killed: int, factor: float) -> Stream:
     )
 
 
-def test_jobs_that_are_sooner_because_others_died_are_no_gain(
-    snapshot: SnapshotAssertion,
-) -> None:
+def test_jobs_that_are_sooner_because_others_died_are_no_gain(snapshot: SnapshotAssertion) -> None:
     streams = [
         one
         for block in (1, 2, 3)
@@ -333,9 +331,7 @@ def quiet(block: int, policy: str = FIFO) -> Stream:
     return replace(made, policy=policy, params={"policy": policy})
 
 
-def test_flood_jobs_have_no_part_in_the_gain_of_own_jobs(
-    snapshot: SnapshotAssertion,
-) -> None:
+def test_flood_jobs_have_no_part_in_the_gain_of_own_jobs(snapshot: SnapshotAssertion) -> None:
     """Own jobs take 4 s under fifo, 1.8-2.2 s under fair share; flood jobs count for neither."""
     streams = [
         one

@@ -34,9 +34,7 @@ def saved(folder: Path, made: Made, change: Callable[[JSON], None] = lambda _: N
     return str(path)
 
 
-def test_a_cell_is_a_row_and_an_untouched_copy_counts_as_stock(
-    tmp_path: Path,
-) -> None:
+def test_a_cell_is_a_row_and_an_untouched_copy_counts_as_stock(tmp_path: Path) -> None:
     made = read(
         [saved(tmp_path, Made(arms=(STOCK, AGAIN, Arm("tuned", gain=0.1)), blocks=3))], None
     )
@@ -77,9 +75,7 @@ def test_a_design_gives_the_levels_of_its_settings(tmp_path: Path) -> None:
     assert "tweakset" not in made.points
 
 
-def test_monitors_are_split_into_their_kind_and_their_interval(
-    tmp_path: Path,
-) -> None:
+def test_monitors_are_split_into_their_kind_and_their_interval(tmp_path: Path) -> None:
     path = tmp_path / "monitored.json"
     path.write_text(json.dumps(monitored_run(MadeMonitoring(blocks=2))), encoding="utf-8")
     made = read([str(path)], "cpu_s")
@@ -114,9 +110,7 @@ def test_the_size_of_a_job_takes_precedence_over_its_stream(tmp_path: Path) -> N
     assert max(float(row.factors["work"]) for row in found) < 99
 
 
-def test_the_order_of_service_is_no_configuration_of_a_job(
-    tmp_path: Path,
-) -> None:
+def test_the_order_of_service_is_no_configuration_of_a_job(tmp_path: Path) -> None:
     path = Path(streams(tmp_path))
     told = json.loads(path.read_text())
     for at, benchmark in enumerate(told["benchmarks"]):
@@ -144,9 +138,7 @@ def test_waits_are_of_the_stream_and_not_of_the_class(tmp_path: Path) -> None:
     assert len(set(read([streams(tmp_path)], "response_s").configurations)) == 1
 
 
-def test_endless_jobs_and_backward_clocks_are_out_and_counted(
-    tmp_path: Path,
-) -> None:
+def test_endless_jobs_and_backward_clocks_are_out_and_counted(tmp_path: Path) -> None:
     path = Path(streams(tmp_path, runs=1))
     told = json.loads(path.read_text())
     jobs = told["benchmarks"][0]["extra_info"]["report"]["job"]
@@ -181,9 +173,7 @@ def test_csv_says_the_same(tmp_path: Path) -> None:
     assert (len(set(made.configurations)), len(set(made.runs))) == (12, 6)
 
 
-def test_a_list_of_jobs_gives_times_and_configuration_names(
-    tmp_path: Path,
-) -> None:
+def test_a_list_of_jobs_gives_times_and_configuration_names(tmp_path: Path) -> None:
     path = tmp_path / "jobs.csv"
     path.write_text(
         "job,configuration,class,submit_s,start_s,end_s\n0,x,a,0,1,4\n1,y,b,1,2,\n2,y,b,1,2,3\n",

@@ -55,9 +55,7 @@ def parts(row: Mapping[str, Any]) -> dict[str, float]:
     return {name: figure["value"] for name, figure in row["parts"].items()}
 
 
-def test_response_time_is_wait_start_computing_limit_and_rest(
-    profiled: Any,
-) -> None:
+def test_response_time_is_wait_start_computing_limit_and_rest(profiled: Any) -> None:
     """Of 10 s: 2 waiting, 1 starting; of 7 at work, 3.5 computing and 2.1 throttled on one CPU."""
     told = report([job(waits=2, starts=1, runs=7, cpu_s=3.5, throttled_s=2.1)])
     row = one(profiled({(HALF, "stock", 1): told}))

@@ -130,9 +130,7 @@ def test_policies_are_paired_by_their_arrivals(reported: Reported) -> None:
     assert (ratio["n"], ratio["high"] < 1) == (4, True)
 
 
-def test_engine_time_is_the_wait_beyond_that_of_the_simulation(
-    reported: Reported,
-) -> None:
+def test_engine_time_is_the_wait_beyond_that_of_the_simulation(reported: Reported) -> None:
     """Made with 50 ms per job, unknown to the simulator."""
     (replay,) = reported(*(stream("fifo", seed) for seed in (1, 2, 3)))["replays"]
     assert replay["streams"] == 3
