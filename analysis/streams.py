@@ -31,7 +31,7 @@ class _Nowhere(io.TextIOBase):
 
 
 def mend() -> None:
-    """Make both streams usable, whatever the caller closed and whatever a terminal cannot show."""
+    """Make both streams usable, even if closed or on a terminal that lacks characters."""
     sys.stdout = sys.stdout or _Closed()
     sys.stderr = sys.stderr or _Nowhere()
     for stream in (sys.stdout, sys.stderr):

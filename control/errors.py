@@ -20,7 +20,7 @@ class Refused(Exception):
 
 
 class Unreadable(Refused):
-    """A file is not what it should be, or it is damaged; nothing in it was used."""
+    """A file is damaged or of the wrong kind; nothing in it was used."""
 
 
 class UnknownName(Refused):

@@ -74,7 +74,7 @@ class Gain(Struct, frozen=True):
 
 
 class Look(Struct):
-    """Results after so many pairs of heats, for each setting that was still open.
+    """Results after a number of pairs of heats, for each setting that was still open.
 
     No cell could be measured under the settings that `failed`.
     """
@@ -206,7 +206,7 @@ def estimate(cells: Sequence[HeatCell]) -> dict[str, Gain]:
 
 
 def judge(gain: Gain, rules: RaceRules, settings: int) -> Word:
-    """Judge one of so many settings at one of the declared looks."""
+    """Judge one of `settings` settings at one of the declared looks."""
     low, high = gain.bounds(rules.alpha / (rules.looks * settings))
     if low > 0:
         return "helps"

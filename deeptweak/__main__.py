@@ -90,7 +90,7 @@ def _print_help() -> None:
 
 
 def _with_project(words: list[str]) -> list[str]:
-    """Put in what the project sets for this command, and say so."""
+    """Insert the project's options for this command, and print them."""
     if (found := options(words, _commands)) is None:
         return words
     path, own = found

@@ -1,4 +1,4 @@
-"""Saved runs in Python: what the commands say, as objects and pandas frames."""
+"""Saved runs in Python: the commands' answers as objects and pandas frames."""
 
 from __future__ import annotations
 

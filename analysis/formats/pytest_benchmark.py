@@ -62,7 +62,7 @@ class Named(Struct):
 
 
 class BenchmarkFile(Struct):
-    """Such a file, with what a reader of another tool's file adds.
+    """A pytest-benchmark file, with additions by readers of other tools' files.
 
     `environment` is that file's name of its environment, which names the only tweak set. `faults`:
     what that reader omitted, by name, and why. `by_place`: benchmarks of one name, distinguished

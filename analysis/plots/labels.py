@@ -82,7 +82,7 @@ def minus(text: str) -> str:
 
 
 def direction(metric: Metric) -> str:
-    """Say which way a metric is better."""
+    """Write a metric's better direction."""
     return f"{metric.better} is better"
 
 

@@ -27,7 +27,7 @@ DATA = Path(__file__).parents[2] / "data" / "power"
 
 @dataclass(frozen=True, slots=True)
 class OperatingPoint:
-    """So many processes of one share (percent of the SMs) and one batch (images)."""
+    """A number of processes with the same share (percent of the SMs) and batch (images)."""
 
     share_percent: int
     processes: int

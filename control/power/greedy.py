@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class PartitionAnswer:
-    """A setting and what the model predicts of it.
+    """A setting and the model's predictions for it.
 
     `cap_w` is the cap that was searched under, the margin taken off. `evaluations` counts the
     partitions that the model was asked for, one a memory clock. `guard` is the factor on `power_w`
@@ -47,7 +47,7 @@ class PartitionAnswer:
 
 
 def rounded_up(cap_w: float) -> str:
-    """Write a smallest cap so that what is read can still be kept."""
+    """Write a smallest cap, rounded up so that the written cap is still feasible."""
     return f"{ceil(cap_w * 100) / 100:.2f}"
 
 
@@ -204,7 +204,7 @@ class _Search:
         return best
 
     def round_down(self, admitted: Partition) -> None:
-        """Go on from the supported clock below, and from what the admitted processes give there."""
+        """Continue from the next lower supported clock and the admitted processes' rate there."""
         self.sm_mhz = self.supported(self.sm_mhz)
         model = self.models[self.mem_mhz]
         self.throughput_images_per_s = float(

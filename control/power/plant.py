@@ -173,7 +173,7 @@ class Plant:
         return curve, curve.power_w * self._gains[0], curve.throughput_images_per_s * self._gains[1]
 
     def _state(self, running: list[Tenant]) -> tuple[float, float, Curve | None]:
-        """Power that it settles at, images per second, and what the model says."""
+        """Settled power, images per second, and the model's curve."""
         mem_mhz = max(self._tables.models) if self._now.mem_mhz is None else self._now.mem_mhz
         if not running:
             return self._idle_w, 0.0, None

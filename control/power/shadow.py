@@ -196,7 +196,7 @@ class Shadow:
         )
 
     def _residual(self, points: Floats, which: int) -> tuple[Floats, Floats]:
-        """Mean and sd of what the model misses at the points, shape (points,)."""
+        """Mean and sd of the model's error at the points, shape (points,)."""
         learnt, missed = (
             np.array([entry[0] for entry in self.seen]),
             np.array([entry[which] for entry in self.seen]),

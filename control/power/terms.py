@@ -1,4 +1,4 @@
-"""The words of power-capped inference: what is set, what is predicted, what is asked for.
+"""Terms of power-capped inference: settings, predictions, and questions.
 
 A GPU is shared by N processes of one model. Process i may use `shares[i]` percent of the streaming
 multiprocessors and works in batches of `batches[i]` images; one clock of the multiprocessors and
@@ -287,7 +287,7 @@ def tenants_of(partition: Partition) -> tuple[Tenant, ...]:
 
 
 def must_be_settable(settings: Settings) -> None:
-    """Check that settings mean something, whatever can be set. Raises: Refused."""
+    """Check that settings are meaningful on any back-end. Raises: Refused."""
     numbers = [("share_percent", tenant.share_percent, 100.0) for tenant in settings.tenants]
     numbers += [("batch", tenant.batch, MOST) for tenant in settings.tenants]
     numbers += [

@@ -67,7 +67,7 @@ def answer(gathered: MetaAnalysis, *, every: bool = False) -> Answer:
 
 
 def heading(one: Evidence) -> str:
-    """Return the verdict; a settled one over runs of a single machine says so."""
+    """Return the verdict, with a remark if it is settled but from a single machine."""
     return f"{one.word}{ONE_MACHINE}" if one.word in LISTED and one.machines == 1 else one.word
 
 

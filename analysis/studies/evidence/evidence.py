@@ -228,7 +228,7 @@ Chosen = Callable[[str, str], bool]  # of a workload and a tweak set
 
 
 def _chooser(tweaksets: Sequence[str], workloads: Sequence[str]) -> Chosen:
-    """Return a function that tells if the effect of a tweak set under a workload is to be shown."""
+    """Return a predicate: whether to show the effect of a tweak set under a workload."""
 
     def chosen(workload: str, tweakset: str) -> bool:
         return (not workloads or workload in workloads) and (not tweaksets or tweakset in tweaksets)

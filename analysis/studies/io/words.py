@@ -92,7 +92,7 @@ def basis(study: IoStudy) -> Iterator[tuple[str, bool]]:
 
 
 def _state(run: IoRun) -> tuple[str, ...]:
-    """Return what is fixed for a job: samples/s of different states are not comparable."""
+    """Return a job's fixed conditions: samples/s under different ones are not comparable."""
     known = {*run.overrides, *run.params}
     cache = level_of(run, "cache").replace("_", " ") + " cache" if "cache" in known else ""
     writes = (

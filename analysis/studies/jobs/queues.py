@@ -80,7 +80,7 @@ Prediction = tuple[str, Sequence[PredictedWaits], str]  # of what, by each model
 
 
 def models(inputs: Inputs, room: int | None = None) -> list[Queue]:
-    """Return every model that has so many servers. Raises: Unstable."""
+    """Return every model for this number of servers. Raises: Unstable."""
     if room is not None:
         return [formulas.mmck(inputs, room)]
     formulas.must_be_stable(inputs)
@@ -96,7 +96,7 @@ def models(inputs: Inputs, room: int | None = None) -> list[Queue]:
 
 
 def predicted(fit: Fit, servers: int) -> list[PredictedWaits]:
-    """Predict what the fitted stream would do on so many servers.
+    """Predict the fitted stream's waits on `servers` servers.
 
     Empty if its service times are not known.
 
@@ -263,7 +263,7 @@ def validate(
 
 
 def lacking(fit: Fit, servers: int | None) -> str:
-    """Say what a model needs and the streams do not give."""
+    """Name the input of a model that the streams lack."""
     if servers is None:
         return "the number of slots is not known (--servers)"
     if fit.service_s is None:
@@ -476,7 +476,7 @@ def _predicted(title: str, by_model: Sequence[PredictedWaits], sentence: str) ->
 
 
 def _answer(title: str, by_model: Sequence[PredictedWaits], sentence: str) -> str:
-    """Say the mean wait by all models that were asked."""
+    """Write the mean wait by all requested models."""
     if not by_model:
         return f"{title}: {sentence}"
     waits_s = sorted(prediction.queue.wait_s for prediction in by_model)

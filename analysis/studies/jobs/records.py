@@ -243,7 +243,7 @@ class Stream:
         return self.condition_without(OF_FAULT, *AGAINST)
 
     def condition_without(self, *without: str) -> Condition:
-        """Return what was asked for but the parameters that begin so."""
+        """Return what was requested, except parameters with these prefixes."""
         return condition(self.params, self.tweakset, *without, *FOLLOWS)
 
     @property

@@ -174,7 +174,7 @@ def _jobs_of(stream: Stream, target_s: float) -> pd.DataFrame:
 
 
 def compared(frame: pd.DataFrame, unlike: Collection[str] = ()) -> tuple[ScalingArm, ...]:
-    """Hold the choice against each other way of scaling, over streams of the same jobs.
+    """Compare the choice with each other way of scaling, over streams of the same jobs.
 
     frame: a row per stream and way of scaling (the column `arm`), `stream` numbers those of the
         same jobs, and METRICS. Ways that are `unlike` are not compared.

@@ -162,7 +162,7 @@ PURPOSES = ("gaps", "classes", "times", "errors")
 
 @dataclass(frozen=True, slots=True)
 class Coming:
-    """A job, and what no policy sees: how long it takes on each kind of slot that can run it."""
+    """A job, and its time (hidden from policies) on each kind of slot that can run it."""
 
     job: Job
     takes_s: Mapping[str, float]
@@ -230,7 +230,7 @@ def jobs(source: JobSource, many: int, seed: int) -> list[Coming]:
 
 
 def uniform(seed: int, many: int, purposes: Sequence[str]) -> dict[str, Floats]:
-    """Draw numbers from 0 to 1, of each purpose a stream of its own."""
+    """Draw numbers from 0 to 1 in a separate stream for each purpose."""
     spawned = np.random.SeedSequence(seed).spawn(len(purposes))
     return {
         purpose: np.random.default_rng(seeded).random(many)

@@ -225,7 +225,7 @@ def called(kind: str) -> str:
 
 
 def settings(groups: Iterable[GroupWaits]) -> list[str]:
-    """Name groups by their settings; where two read the same, by what the run calls them too."""
+    """Name groups by their settings, and equal ones also by the run's name for them."""
     groups = list(groups)
     short = []
     for waits in groups:

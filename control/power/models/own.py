@@ -212,7 +212,7 @@ class Own:
         }
 
     def anchor(self, partitions: Sequence[Partition]) -> Curves:
-        """Return what each partition gives at the anchor clock and over all clocks."""
+        """Return each partition's figures at the anchor clock and over all clocks."""
         if not partitions:
             none, curves = np.empty(0), np.empty((0, len(self.clocks)))
             return Curves(none, none, none, none, curves, curves)

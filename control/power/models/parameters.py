@@ -91,7 +91,7 @@ def text_of(model: Model) -> str:
 
 
 def model_of(said: Mapping[str, Any], where: str) -> Model:
-    """Read the model a file's JSON describes; `where` begins what is said of it.
+    """Read the model a file's JSON describes; errors begin with `where`.
 
     Raises: Unreadable.
     """
@@ -112,7 +112,7 @@ def listed(keys: Mapping[Key, object] | list[Key]) -> str:
 
 
 def _said(content: bytes, file: PurePath, *, must: bool) -> dict[str, Any] | None:
-    """Read a file's JSON; None for what is of another format in a folder."""
+    """Read a file's JSON; None for other formats in a folder."""
     said = published.json_of(content, str(file))
     if isinstance(said, dict) and said.get("format") == FORMAT:
         if said.get("version") != VERSION:

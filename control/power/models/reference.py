@@ -171,7 +171,7 @@ class Reference:
         return self.power.low_mhz, self.power.high_mhz
 
     def anchor(self, partitions: Sequence[Partition]) -> Anchor:
-        """Return what each partition gives at the anchor clock, shape (partitions,)."""
+        """Return each partition's figures at the anchor clock, shape (partitions,)."""
         if not partitions:
             return Anchor(*(np.empty(0) for _ in range(4)))
         among = padded(partitions)
