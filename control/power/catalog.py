@@ -169,7 +169,7 @@ def cap_at(caps: Caps, iteration: int) -> float:
 
 
 def checked(pairs: list[tuple[int, float]], where: str) -> Caps:
-    """Caps that can be. Raises: Unreadable."""
+    """Check caps. Raises: Unreadable."""
     begins = [number for number, _ in pairs]
     if (
         not pairs

@@ -169,9 +169,9 @@ class Tenant:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """All that can be set; None is as the machine has it.
+    """All that can be set; None leaves the machine's value.
 
-    `throttle` stands in the clock's place where there is none to set.
+    `throttle` replaces the clock where there is none to set.
     """
 
     tenants: tuple[Tenant, ...]

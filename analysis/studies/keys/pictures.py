@@ -249,7 +249,7 @@ def _way(term: Term) -> int:
 
 
 def _aliases(term: Term) -> str:
-    """Write that it may be another effect, which the sentence and the table name."""
+    """Mark an effect that may be another one, named in the sentence and the table."""
     count = len(term.aliases)
     return (
         f"or one of {count} combinations of others"

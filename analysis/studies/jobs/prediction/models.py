@@ -173,5 +173,5 @@ def _column(points: Points, name: str) -> Floats:
 
 
 def _logs(times: Floats) -> Floats:
-    """Return logs of a law's times, on which models are compared; times ≤ 0 are no prediction."""
+    """Return logs of a law's times, on which models are compared; times ≤ 0 are not predictions."""
     return np.log(np.where(times > 0, times, np.nan))
