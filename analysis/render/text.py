@@ -36,12 +36,12 @@ LONGEST = 40  # lines of an answer without --all
 LEAST = 8  # lines of a partly shown section
 GAP = 2
 NOTHING: Cell = ("", "")
-# These stay on one line: a number and its unit, `p` and its value, both ends of an interval.
+# Kept on one line: number and unit, `p` and value, both ends of an interval, a verdict.
 GLUED = re.compile(
     r"(\d) "
     r"(?=(?:%|[mnµ]?s|min|h|W|J|[kMG]i?B(?:/s)?|samples/s|images/s|CPUs?)(?!\w))"
     r"|(\bp|[\[(][-+.\d]+,) "
-    r"(?=[-+<.\d]+)"
+    r"(?=[-+<.\d]+)|(can't) (?=tell)"
 )
 BREAKS = (":/", "=_-.,")  # a name may be broken after these, preferably the first
 BAR, BAR_FROM = 24, 120  # columns of a bar, and the page width from which there is one
@@ -165,7 +165,7 @@ def wrap(text: str, width: int) -> list[str]:
 
 
 def _words(text: str) -> list[str]:
-    return GLUED.sub("\\1\\2\xa0", text).split(" ")
+    return GLUED.sub("\\1\\2\\3\xa0", text).split(" ")
 
 
 def _parts(word: str, width: int) -> Iterator[str]:

@@ -444,11 +444,11 @@ MOST_DECIMALS = 4
 MOST_PASSES = 10  # further ones are folded
 PLACES = 17  # characters of a picture
 COLUMNS = (
-    *(Column(name, left=True) for name in ("workload", "tweak set", "metric")),
-    Column("n"),
+    *(Column(name, left=True) for name in ("workload", "tweak set", "metric", "ruling")),
+    Column("n", spare=3),
     Column("picture", left=True, spare=9),
-    *(Column(f"{name}\n%") for name in ("change", "at worst", "allowed")),
-    Column("ruling", left=True),
+    *(Column(f"{name}\n%") for name in ("change", "at worst")),
+    Column("allowed\n%", spare=2),
     Column("see", left=True),
 )
 LEGEND = (
@@ -484,10 +484,7 @@ def headline(gate: Gate) -> str:
         return f"Pass: {of} compared, none slower than allowed."
     if not gate.rulings:
         return "Can't tell: nothing was compared, so nothing was shown."
-    return (
-        f"Can't tell: {count['undecided']} of {of} not shown to be within the limit, none shown "
-        "to be beyond it."
-    )
+    return f"Can't tell: {count['undecided']} of {of} not shown within the limit, none beyond it."
 
 
 def answer(gate: Gate) -> Answer:
@@ -496,6 +493,8 @@ def answer(gate: Gate) -> Answer:
     passes = sum(ruled.ruling == "pass" for ruled in ordered)
     shown = len(ordered) - (passes if passes > MOST_PASSES else 0)
     marks: dict[str, int] = {}
+    columns = list(COLUMNS)
+    columns[2] = replace(COLUMNS[2], spare=len({ruled.metric for ruled in ordered}) == 1)
     sections = []
     for title, rulings in (("", ordered[:shown]), (f"{passes} passes", ordered[shown:])):
         if rulings:
@@ -503,12 +502,12 @@ def answer(gate: Gate) -> Answer:
             rows = [_row(ruled, marks) for ruled in rulings]
             notes = [Line(line, f"({mark})") for line, mark in marks.items() if mark > known]
             if title:  # what only passes refer to is folded with them
-                sections.append(Section(title, [Table(COLUMNS, rows), *notes], folded=True))
+                sections.append(Section(title, [Table(columns, rows), *notes], folded=True))
             else:
-                sections += [Section("", [Table(COLUMNS, rows)]), Section("", notes)]
+                sections += [Section("", [Table(columns, rows)]), Section("", notes)]
     return Answer(
         headline(gate),
-        findings=[Line(f"{gate.candidate} against {gate.baseline}")],
+        findings=[Line(gate.candidate, "candidate"), Line(gate.baseline, "baseline")],
         sections=sections,
         warnings=gate.warnings,
         legend=LEGEND,
@@ -532,10 +531,10 @@ def _row(ruled: Ruled, marks: dict[str, int]) -> list[object]:
     shown = (figure or None for figure in figures(ruled))
     return [
         *names,
+        Word(ruled.ruling, TONES[ruled.ruling]),
         units(ruled),
         _picture(ruled),
         *shown,
-        Word(ruled.ruling, TONES[ruled.ruling]),
         see or None,
     ]
 

@@ -67,7 +67,7 @@ def rendered(page: str) -> _Cells:
 
 
 def rulings_in(page: str) -> list[str]:
-    return [row[8] for row in rendered(page).rows if len(row) == 10 and row[0] != "workload"]
+    return [row[3] for row in rendered(page).rows if len(row) == 10 and row[0] != "workload"]
 
 
 def test_the_comment(tmp_path: Path, snapshot: SnapshotAssertion) -> None:

@@ -15,6 +15,7 @@ from analysis.__main__ import main
 from analysis.answer import Line
 from analysis.compare import compare
 from analysis.load import from_json
+from analysis.render.text import render
 from analysis.studies.gate.gate import MOST_PASSES, Gate, blocks_needed, gate
 from analysis.studies.gate.gate import answer as page_of
 from analysis.studies.gate.limits import Limits
@@ -340,6 +341,12 @@ def test_pages(
     assert {
         name: printed(capsys, "gate", *words, code=code) for name, (code, words) in cases.items()
     } == snapshot
+
+
+def test_80_columns_show_the_ruling_beside_the_figures() -> None:
+    arm, workloads = Arm("deeptweak-exp2-sysctl", 0.0, SWAPPINESS), ("checkpoint_train",)
+    page = render(page_of(answer(replace(MADE, arms=(STOCK, arm), workloads=workloads))), 80)
+    assert re.search(r"exp2-sysctl +pass +\+", page), page
 
 
 def test_notes_of_folded_passes_are_folded_with_them() -> None:
