@@ -54,8 +54,8 @@ def cv(
     `trees` use coded factors: parameters of variants, tweak sets, monitors, levels of designs;
     classes, sizes and resources of jobs. White boxes are added if rows have replicas (`amdahl`) or
     `work`. Whole groups are held out: configurations (how well is an unmeasured one predicted?) and
-    runs (blocks, streams: how well is another day predicted?). In CSV the columns `configuration`
-    and `run` name them. Fewer than five groups are refused.
+    runs (blocks, streams of the same jobs: how well is another day predicted?). In CSV the columns
+    `configuration` and `run` name them. Fewer than five groups are refused.
     """
     from analysis.studies.jobs.prediction.predictions import validated
     from analysis.studies.jobs.prediction.reading import read

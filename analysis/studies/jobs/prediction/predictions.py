@@ -58,8 +58,8 @@ LEGEND = [
     (
         "group",
         (
-            "what is left out whole: a configuration, or a run (a block of cells, or one stream "
-            "of jobs)."
+            "what is left out whole: a configuration, or a run (a block of cells, or all streams "
+            "of the same jobs)."
         ),
     ),
     (WORK, "time = start + cost·work, for each class its own."),
@@ -343,7 +343,7 @@ def _validation(of: CrossValidation) -> Section:
         of.scored,
         key=lambda scored: not scored.difference or scored.difference.verdict == "can't tell",
     )
-    title = f"{of.groups} {of.by}s left out in {of.folds} folds, never a row of one on both sides"
+    title = f"{of.groups} groups by {of.by}, left out in {of.folds} folds, each as a whole"
     return Section(title, [table_of(columns, shown), *bullets(_notes(of))])
 
 

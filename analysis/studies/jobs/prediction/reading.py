@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -189,26 +190,31 @@ def named(factors: Mapping[str, float | str], without: frozenset[str] = frozense
 
 def _of_runs(names: Sequence[str], notes: list[str]) -> Iterator[list[RowSource]]:
     # Two machines confound all their differences, and no held-out group represents a third.
-    for run in of_one_machine(load_each(names, notes), notes):
+    runs = [*of_one_machine(load_each(names, notes), notes)]
+    jobs = [streams(run, notes, copies=True) if tells_of_jobs(run) else [] for run in runs]
+    groups = _sharing(chain.from_iterable(jobs))
+    for run, every in zip(runs, jobs, strict=True):
         sources = [
             RowSource(
                 run.origin, "cells", _primary(run), [_of_cell(run, cell) for cell in run.cells]
             )
         ]
         if tells_of_jobs(run):
-            # A copy's jobs are separate measurements, but are held out with the original's.
-            first: dict[object, str] = {}
-            every = streams(run, notes, copies=True)
-            names = [
-                first.setdefault((one.condition_without(), one.unit), one.name) for one in every
-            ]
-            rows = [
-                row
-                for one, name in zip(every, names, strict=True)
-                for row in _of_stream(run, one, name)
-            ]
+            rows = [row for one in every for row in _of_stream(run, one, groups[one.drawn[0]])]
             sources.insert(0, RowSource(run.origin, "jobs", SERVICE, rows))
         yield sources
+
+
+def _sharing(every: Iterable[Stream]) -> dict[Hashable, str]:
+    """Return by draw which streams have the same jobs; these are held out together."""
+    groups: dict[Hashable, str] = {}
+    for one in every:
+        known = {groups[key] for key in one.drawn if key in groups}
+        first = min(known, default=f"{one.unit[0]} {one.name}")
+        if len(known) > 1:
+            groups = {key: first if group in known else group for key, group in groups.items()}
+        groups |= dict.fromkeys(one.drawn, first)
+    return groups
 
 
 def _primary(run: Run) -> str:
@@ -271,7 +277,7 @@ def _number(value: object) -> float | None:
     return float(value) if is_number else None  # type: ignore[arg-type]  # a number
 
 
-def _of_stream(run: Run, stream: Stream, name: str) -> Iterator[DataRow]:
+def _of_stream(run: Run, stream: Stream, group: str) -> Iterator[DataRow]:
     of_stream = _factors(run, next(cell for cell in run.cells if cell.id == stream.name))
     classes = {str(class_.get("name")): _class_factors(class_) for class_ in stream.classes}
     for job in stream.jobs:
@@ -281,7 +287,7 @@ def _of_stream(run: Run, stream: Stream, name: str) -> Iterator[DataRow]:
         factors |= {name: value for name, value in of_stream.items() if name not in factors}
         results = {f"result.{name}": value for name, value in job.result.items()}
         yield DataRow(
-            f"{run.run_id} {name}",
+            group,
             factors,
             times_of(row) | _known(job.used) | _known(results) if job.done else {},
             configuration=named(factors, NO_CONFIGURATION),

@@ -120,8 +120,8 @@ def test_the_order_of_service_is_no_configuration_of_a_job(tmp_path: Path) -> No
     assert len({row.configuration for row in rows_of([str(path)], "service_s")[0]}) == 2
 
 
-def test_jobs_of_a_copy_count_and_share_the_run_of_the_original(tmp_path: Path) -> None:
-    """Two arms in three blocks, one job each: six times of three runs, one configuration."""
+def test_streams_of_the_same_jobs_are_one_run(tmp_path: Path) -> None:
+    """Three arms in three blocks, a job each: nine times, three runs, two configurations."""
 
     def tell(told: JSON) -> None:
         for at, benchmark in enumerate(told["benchmarks"]):
@@ -129,9 +129,10 @@ def test_jobs_of_a_copy_count_and_share_the_run_of_the_original(tmp_path: Path) 
             report = {"job": [job], "stream": [{"engine": "pool", "slots": 2}]}
             benchmark["extra_info"]["report"] = report
 
-    rows, _, _ = rows_of([saved(tmp_path, Made(arms=(STOCK, AGAIN), blocks=3), tell)], None)
-    assert sorted(row.value for row in rows) == pytest.approx([1.0, 1.1, 1.2, 1.3, 1.4, 1.5])
-    assert (len({row.configuration for row in rows}), len({row.run for row in rows})) == (1, 3)
+    made = Made(arms=(STOCK, AGAIN, Arm("tuned")), blocks=3)
+    rows, _, _ = rows_of([saved(tmp_path, made, tell)], None)
+    assert sorted(row.value for row in rows) == pytest.approx([1 + at / 10 for at in range(9)])
+    assert (len({row.configuration for row in rows}), len({row.run for row in rows})) == (2, 3)
 
 
 def test_waits_are_of_the_stream_and_not_of_the_class(tmp_path: Path) -> None:
