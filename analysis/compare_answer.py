@@ -152,6 +152,8 @@ def answer_of(
         none = "there is no tweak set beside the baseline"
         if runs and not any(cell.outcome == "measured" for cell in runs[0].cells):
             none = "no cell was measured"
+        elif runs and runs[0].lacks_baseline:
+            none = f"no cell of {runs[0].baseline} was measured"
         elif runs and runs[0].interrupted:
             none = "no cell of a tweak set was measured"
         title, *more = [f"Nothing to compare: {none}."]

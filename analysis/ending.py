@@ -47,20 +47,23 @@ def answer_of_run(
             try:
                 result = study.answer(run, brief=brief)
             except Refused as error:
+                if run.lacks_baseline:
+                    break
                 if not brief:
                     raise
                 result = answer_of(compare(run), [run])
                 return replace(result, warnings=[*result.warnings, str(error)])
             return replace(result, refused=[*refused, *result.refused])
-    comparisons = compare(run)
-    if not comparisons and not brief:
-        unmeasured = all(cell.outcome != "measured" for cell in run.cells)
-        lost = [
-            Line(line.removeprefix(f"{run.origin}: "))
-            for line in lost_cells(run, run.cells)
-            if unmeasured
-        ]
-        return replace(
-            answer(rows_of([run])), findings=lost, refused=refused, warnings=warnings_of(run, ())
-        )
-    return answer_of(comparisons, [run], refused=refused, source=source)
+    comparisons = [] if run.lacks_baseline else compare(run)
+    result = answer_of(comparisons, [run], refused=refused, source=source)
+    if comparisons or brief:
+        return result
+    lost = lost_cells(run, run.cells)
+    measured = answer(rows_of([run]))
+    return replace(
+        measured,
+        title=result.title if run.lacks_baseline else measured.title,
+        findings=[Line(line.removeprefix(f"{run.origin}: ")) for line in lost],
+        refused=refused,
+        warnings=warnings_of(run, ()),
+    )

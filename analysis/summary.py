@@ -7,7 +7,7 @@ import re
 import statistics
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from operator import itemgetter
+from functools import partial
 
 from .answer import Answer, Column, Line, Section, Table, table_of
 from .labels import TOLD_RATE, amount, own_names
@@ -284,6 +284,7 @@ COLUMNS = (
     Column("rate", "rate"),
     Column("samples\n1/s", "throughput_samples_per_s", digits),
     Column("mean\nstep s", "step_time_mean_s", digits),
+    Column("median\nstep s", "step_time_median_s_geomean", digits, spare=2),
     Column("GPU\n%", "gpu_util_percent", _tenths),
     Column("GPU\nW", "gpu_power_w", _tenths),
     Column("energy\nJ/sample", "energy_j_per_sample", digits),
@@ -291,6 +292,10 @@ COLUMNS = (
     Column("memory\nGiB", "memory_used_gib", digits, spare=1),
     Column("parameters", "parameters", left=True),
 )
+
+
+def _figure(row: Row, name: str) -> object:
+    return row.get(name)
 
 
 def answer(rows: Sequence[Row]) -> Answer:
@@ -306,7 +311,7 @@ def answer(rows: Sequence[Row]) -> Answer:
         places[
             f"{names[str(row['workload'])]}{study} · run {row['run_id']} · {row['machine']}"
         ].append(row)
-    columns = [(column, itemgetter(column.name)) for column in COLUMNS]
+    columns = [(column, partial(_figure, name=column.name)) for column in COLUMNS]
     fields = dict.fromkeys(name for row in rows for name in row)
     none = "No cell was measured."
     measured = {place for place, own in places.items() if any(row["cells"] for row in own)}
@@ -318,7 +323,8 @@ def answer(rows: Sequence[Row]) -> Answer:
             if measured
         ],
         legend=[
-            ("samples", "all samples / all time. GPU, CPU, memory: means over the measured steps.")
+            ("samples", "all samples / all time. GPU, CPU, memory: means over the measured steps."),
+            ("median", "geometric mean of the cells' medians."),
         ],
         rows=Table(
             [Column(name) for name in fields], [[row.get(name) for name in fields] for row in rows]

@@ -261,6 +261,12 @@ class Run:
         return any(cell.segments for cell in self.cells)
 
     @property
+    def lacks_baseline(self) -> bool:
+        """Return whether cells were measured, but none of the baseline."""
+        measured = {cell.tweakset for cell in self.cells if cell.outcome == "measured"}
+        return bool(measured) and self.baseline not in measured and not self.is_switched
+
+    @property
     def is_monitored(self) -> bool:
         """Return whether the run compares cells with a monitor, or with and without one."""
         return any(cell.monitor for cell in self.cells) or any(

@@ -83,7 +83,8 @@ def scene_of(runs: Sequence[Run]) -> Scene:
             series |= {series_key(run, name): series for name, series in series_of(run).items()}
         except Missing as reason:
             missing.append(f"{run.run_id}: {reason}" if len(runs) > 1 else str(reason))
-    comparisons = tuple(comparison for run in runs for comparison in compare(run))
+    comparable = (run for run in runs if run.baseline in run.tweaksets)
+    comparisons = tuple(comparison for run in comparable for comparison in compare(run))
     of_studies: dict[str, Any] = {}
     for study in studies.with_hook("for_pictures"):
         if own := [run for run in runs if study.tells_of(run)]:

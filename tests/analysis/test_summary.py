@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from analysis.__main__ import main
 from analysis.compare import compare
 from analysis.ending import answer_of_run
 from analysis.load import from_json, load
@@ -211,6 +212,17 @@ def test_a_run_of_lost_cells_says_why_in_one_line_per_reason(tmp_path: Path) -> 
     failed, skipped = (line.text for line in found.findings)
     assert failed.startswith("2 cells failed: out of memory")
     assert skipped == "cnn_train-stock-b3 skipped: no root."
+
+
+@pytest.mark.parametrize(
+    "arms", [(FAST,), (replace(STOCK, broken=dict.fromkeys((1, 2), ("failed", ""))), FAST)]
+)
+def test_a_run_without_its_baseline_shows_the_rest(arms: tuple[Arm, ...], tmp_path: Path) -> None:
+    run = str(saved_file(tmp_path, Made(arms=arms, blocks=2)))
+    shown = as_text.render(answer_of_run(load(run), brief=False))
+    assert shown.startswith("Nothing to compare: no cell of stock was measured.")
+    assert "tcp|cubic      2" in shown
+    assert main(["report", run, "--output", str(tmp_path / "page.html")]) == 0
 
 
 def test_a_run_without_a_measured_cell_says_so() -> None:
