@@ -67,7 +67,7 @@ UNITS = {
     ),
 }
 GEOMETRIC = "its value is a geometric mean because effects are ratios."
-DOUBT = "trust what is said of these workloads less (one such check in 20 fails by chance)"
+DOUBT = "trust the verdicts there less (one such check in 20 fails by chance)"
 METRICS = {  # definitions for the legend
     "throughput_samples_per_s": "samples / total time, stalls included: the rate that users get.",
     TOLD_RATE: (
@@ -286,29 +286,25 @@ def _margins(comparisons: Iterable[Comparison]) -> str:
 
 
 def _guards(comparisons: Sequence[Comparison]) -> tuple[list[str], list[str]]:
-    """Return a warning if untouched arms differ, else a sentence on their largest difference."""
+    """Return warnings where untouched arms differ, else a sentence on their largest difference."""
     guards = [
-        comparison
+        (comparison, comparison.primary)
         for comparison in comparisons
         if (comparison.guard or comparison.untouched) and comparison.primary
     ]
-    failed = [undigested(guard.workload) for guard in guards if guard.verdict == "not comparable"]
-    if failed:
-        end = (
-            "nothing is concluded there"
-            if any(guard.guard for guard in guards if guard.verdict == "not comparable")
-            else DOUBT
-        )
-        return [f"Untouched arms differ under {', '.join(dict.fromkeys(failed))}: {end}."], []
-    gains = [
-        (abs(guard.primary.gain), undigested(guard.workload))
-        for guard in guards
-        if guard.primary and guard.primary.p >= LEVEL
-    ]
-    if not guards or len(gains) < len(guards):  # a warning says that
-        return [], []
+    ends: dict[str, dict[str, None]] = {}
+    for guard, effect in guards:
+        refused = guard.verdict == "not comparable"
+        if refused or effect.p < LEVEL:
+            end = "nothing is concluded there" if refused and guard.guard else DOUBT
+            ends.setdefault(end, {})[undigested(guard.workload)] = None
+    if ends or not guards:
+        return [
+            f"Untouched arms differ under {', '.join(of)}: {end}." for end, of in ends.items()
+        ], []
+    gains = [(abs(effect.gain), undigested(guard.workload)) for guard, effect in guards]
     gain, workload = max(gains, key=lambda entry: entry[0])
-    under = f" ({workload})" if len({guard.workload for guard in guards}) > 1 else ""
+    under = f" ({workload})" if len({guard.workload for guard, _ in guards}) > 1 else ""
     return [], [f"Equal arms differ by {unsigned(gain)} at most{under}."]
 
 

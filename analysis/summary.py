@@ -294,7 +294,7 @@ COLUMNS = (
 )
 
 
-def _figure(row: Row, name: str) -> object:
+def _figure(name: str, row: Row) -> object:
     return row.get(name)
 
 
@@ -311,7 +311,7 @@ def answer(rows: Sequence[Row]) -> Answer:
         places[
             f"{names[str(row['workload'])]}{study} · run {row['run_id']} · {row['machine']}"
         ].append(row)
-    columns = [(column, partial(_figure, name=column.name)) for column in COLUMNS]
+    columns = [(column, partial(_figure, column.name)) for column in COLUMNS]
     fields = dict.fromkeys(name for row in rows for name in row)
     none = "No cell was measured."
     measured = {place for place, own in places.items() if any(row["cells"] for row in own)}

@@ -166,9 +166,10 @@ def _row(run: Run, page: str, history: History | None, folder: Path) -> list[obj
 
 
 def _finding(run: Run) -> str:
-    """Return a run's finding in one line."""
+    """Return a run's finding in one line, with doubts."""
     try:
         found = answer_of_run(run)
     except Refused as reason:
         return str(reason)
-    return found.title or next((line.text for line in found.findings), "")
+    first = found.title or next((line.text for line in found.findings), "")
+    return " ".join([first, *(line.text for line in found.findings if line.tone == "open")])

@@ -195,15 +195,15 @@ def test_the_same_is_explained_if_95_percent_exceed_the_margin(
 
 @pytest.mark.parametrize(("p", "agree"), [(0.2, True), (0.04, False)])
 def test_untouched_arms_agree_where_they_cannot_be_told_apart(p: float, *, agree: bool) -> None:
-    """If they can be told apart, a warning states it, and no finding contradicts it."""
+    """If they can be told apart, a finding warns."""
     comparisons, runs = judged(Made(arms=(STOCK, AGAIN, Arm("fast", 0.1, {"vm.swappiness": "1"}))))
     changed = [
         replace(one, primary=replace(one.primary, p=p)) if one.untouched and one.primary else one
         for one in comparisons
     ]
-    assert (
-        any("Equal arms differ by" in text for _, text in answer_of(changed, runs).legend) == agree
-    )
+    result = answer_of(changed, runs)
+    assert any("Equal arms differ by" in text for _, text in result.legend) == agree
+    assert any("trust the verdicts" in line.text for line in result.findings) != agree
 
 
 def test_which_mean_a_baseline_is_of_is_explained() -> None:

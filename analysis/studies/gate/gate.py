@@ -30,7 +30,7 @@ from analysis.arms import (
     without_candidate,
 )
 from analysis.checks import warnings_of
-from analysis.compare import CompareOptions, compare_arms
+from analysis.compare import Options, compare, compare_arms, failed_guards
 from analysis.labels import label_of
 from analysis.pairing import primary_of
 from analysis.stats.adjust import holm
@@ -292,7 +292,18 @@ def judge(
         - {"primary", "second"}
     )
     workloads = joined_names(workloads, {name for run in runs for name in run.workloads})
-    options = CompareOptions(
+    checks = [
+        one
+        for run in runs
+        if run.baseline in run.tweaksets and (same_runs(base, candidate) or relative_to)
+        for one in compare(run, options=Options(details=False))
+        if one.untouched
+    ]
+    apart = failed_guards(checks)
+    options = Options(
+        doubted={
+            (name, one): apart[name] for name in apart for run in runs for one in run.tweaksets
+        },
         relative_to=relative_to,
         metrics=names,
         tweaksets=limits.tweaksets or (),
@@ -312,9 +323,12 @@ def judge(
         comparison.workload for comparison in judged
     }
     judged += [_unjudged(base, candidate, workload, UNDER_NO_TEST) for workload in sorted(limited)]
+    under = {comparison.workload for comparison in comparisons}
+    of_run = [one for one in comparisons if not one.untouched]
+    of_run += [check for check in checks if check.workload in under]
     warnings = [
         *itself,
-        *(line for run in runs for line in warnings_of(run, comparisons)),
+        *(line for run in runs for line in warnings_of(run, of_run)),
         *_new(base, candidate, options),
     ]
     against = ", ".join(

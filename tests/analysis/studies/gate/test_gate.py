@@ -343,6 +343,15 @@ def test_pages(
     } == snapshot
 
 
+def test_a_workload_whose_untouched_arms_differ_is_undecided(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arms = (STOCK, replace(AGAIN, gain=-0.1), Arm("tuned", 0.0, SWAPPINESS))
+    path = saved_file(tmp_path, replace(MADE, arms=arms, baseline=("stock", "stock-again")))
+    words = ("gate", f"{path}:stock", f"{path}:tuned", "--max-regression=3%")
+    assert "warning: A/A check" in printed(capsys, *words, code=3)
+
+
 def test_80_columns_show_the_ruling_beside_the_figures() -> None:
     arm, workloads = Arm("deeptweak-exp2-sysctl", 0.0, SWAPPINESS), ("checkpoint_train",)
     page = render(page_of(answer(replace(MADE, arms=(STOCK, arm), workloads=workloads))), 80)
