@@ -226,7 +226,7 @@ def test_when_the_harness_is_killed_the_node_is_put_back(
     code, said = ended(cluster, pod["metadata"]["name"])
     assert (code, said) == (
         0,
-        "the harness closed the connection (end of stdin); 'x' was restored: 1 settings.",
+        "the harness closed the connection (end of stdin); 'x' was put back: 1 settings.",
     )
 
 

@@ -404,6 +404,6 @@ def test_cordoned_drifted_and_not_ready_nodes_are_passed_over_and_each_is_named_
     whole(sessions.place.saved(), blocks=4)
     assert used(sessions.place.saved()) == set(some[3:])
     assert done.lines(f"{cordoned}: cordoned")
-    assert done.lines(f"{drifted}: a run could not restore it ({SWAPPINESS})")
+    assert done.lines(f"{drifted}: a run could not put it back ({SWAPPINESS})")
     assert done.lines(f"{down}: not ready (Off: ")
     assert sessions.left() == {}

@@ -220,7 +220,7 @@ def test_each_node_left_out_has_its_reason(
             f"`kubectl uncordon {by_operator} && kubectl annotate node {by_operator} "
             f"{SKYHOOK}/cordon_site-`"
         ),
-        drifted: "a run could not restore it (vm.dirty_ratio was 20, is 33)",
+        drifted: "a run could not put it back (vm.dirty_ratio was 20, is 33)",
         held: f"held by run {THEIRS} (process ",
         leftover: (
             f"run `kubectl annotate node {leftover} nodewright.nvidia.com/nodeState_gone-long-ago-`"
@@ -278,7 +278,7 @@ def test_a_dead_runs_node_is_had_once_all_others_are_taken(
         stack.push(held)
         assert (place.name, held.took_over) == (dead, THEIRS)
         with pytest.raises(
-            Refused, match=rf"{dead_and_drifted}: a run could not restore it \(something\)"
+            Refused, match=rf"{dead_and_drifted}: a run could not put it back \(something\)"
         ):
             hold_one(cluster, selector, OURS)
     assert lease.held_leases(cluster) == {}

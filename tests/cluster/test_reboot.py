@@ -261,9 +261,9 @@ def test_a_command_line_that_stays_changed_ends_the_run_until_a_restore(
         Refused, match=r"rebooted, but /proc/cmdline is .* debug', not .* as before"
     ):
         target.restore()
-    with pytest.raises(Refused, match=r"could not be restored: .* but /proc/cmdline is"):
+    with pytest.raises(Refused, match=r"could not be put back: .* but /proc/cmdline is"):
         target.environment()  # with which the next cell would begin
-    with pytest.raises(Refused, match=r"could not be restored: .* but /proc/cmdline is"):
+    with pytest.raises(Refused, match=r"could not be put back: .* but /proc/cmdline is"):
         apply_stock(target)
     target.close()
     (journal,) = NodeJournal.unfinished(cluster)
@@ -307,7 +307,7 @@ def test_an_operator_that_dies_in_the_reboot_is_told_and_restore_finishes_when_b
             assert not applied.done(), applied.result()
         operator.kill()
         with pytest.raises(
-            Refused, match=f"node {node} could not be restored: .*No operator processes Skyhook"
+            Refused, match=f"node {node} could not be put back: .*No operator processes Skyhook"
         ):
             applied.result()
     target.close()

@@ -137,7 +137,7 @@ def test_a_cell_from_hold_to_bye(agent: Client, fake: FakeRoot) -> None:
     assert agent.ask("compare")["changed"] == {}
     fake.must_be_as_found()
     assert agent.ask("bye") == {}
-    assert (agent.said(), agent.process.returncode) == ("nothing was left to restore.", 0)
+    assert (agent.said(), agent.process.returncode) == ("nothing was left to put back.", 0)
 
 
 def test_an_operator_s_changes_are_observed_and_put_back(agent: Client, fake: FakeRoot) -> None:
@@ -320,7 +320,7 @@ def test_an_agent_that_is_left_alone_in_a_turn_ends_the_workloads_that_wait(
         agent.ask("turns_begin", name="ten")
         assert fake.get(SWAPPINESS) == "10"
         agent.to.close()
-        assert "was restored" in agent.said()
+        assert "was put back" in agent.said()
         assert one.wait(PATIENCE_S) == -signal.SIGKILL
     fake.must_be_as_found()
 
@@ -343,7 +343,7 @@ def test_when_it_is_told_to_end_the_node_is_put_back(
     in_force(agent, fake)
     agent.process.send_signal(number)
     agent.process.send_signal(number)
-    assert agent.said() == f"{number.name}; 'x' was restored: 2 settings."
+    assert agent.said() == f"{number.name}; 'x' was put back: 2 settings."
     assert (agent.process.returncode, fake.wrong(), fake.journal.exists()) == (0, {}, False)
 
 
@@ -355,7 +355,7 @@ def test_silence_puts_the_node_back(fake: FakeRoot) -> None:
             time.sleep(0.8)
             assert agent.ask("ping") == {}
         assert fake.get(SWAPPINESS) == "10"
-        assert agent.said() == "no request came for 3 s; 'x' was restored: 2 settings."
+        assert agent.said() == "no request came for 3 s; 'x' was put back: 2 settings."
         fake.must_be_as_found()
 
 
@@ -366,7 +366,7 @@ def test_an_answer_that_nobody_takes_puts_the_node_back(fake: FakeRoot) -> None:
         many = [f"/proc/sys/vm/nosuch{number}" for number in range(10000)]
         agent.to.write(json.dumps({"id": 1, "do": "values", "paths": many}).encode() + b"\n")
         agent.to.flush()
-        assert agent.said().startswith("an answer was not read for 3 s; 'x' was restored")
+        assert agent.said().startswith("an answer was not read for 3 s; 'x' was put back")
         assert fake.wrong() == {}
 
 
@@ -568,7 +568,7 @@ def test_what_nobody_can_read_in_the_state_folder_keeps_nobody_from_putting_back
         agent.to.close()
         assert (
             agent.said()
-            == "the harness closed the connection (end of stdin); 'x' was restored: 2 settings."
+            == "the harness closed the connection (end of stdin); 'x' was put back: 2 settings."
         )
     fake.must_be_as_found()
 
@@ -589,7 +589,7 @@ def test_a_full_disk_keeps_nobody_from_putting_back(
             agent.to.close()
             assert (
                 agent.said()
-                == "the harness closed the connection (end of stdin); 'x' was restored: 2 settings."
+                == "the harness closed the connection (end of stdin); 'x' was put back: 2 settings."
             )
         fake.must_be_as_found()
 
@@ -654,7 +654,7 @@ def test_half_a_request_is_none(agent: Client, fake: FakeRoot) -> None:
     agent.to.close()
     assert (
         agent.said()
-        == "the harness closed the connection (end of stdin); 'x' was restored: 2 settings."
+        == "the harness closed the connection (end of stdin); 'x' was put back: 2 settings."
     )
     assert (agent.process.returncode, fake.wrong(), fake.journal.exists()) == (0, {}, False)
 

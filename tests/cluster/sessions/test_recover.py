@@ -179,7 +179,7 @@ def test_a_node_that_its_own_agent_has_put_back_is_done(
     fake.state.mkdir(exist_ok=True)
     (fake.state / "finished").write_text("before\ndone\n")
     result = well(restored(cluster)[node])
-    assert (result.stuck, "already restored on the node" in " ".join(result.notes)) == ({}, True)
+    assert (result.stuck, "already put back on the node" in " ".join(result.notes)) == ({}, True)
     assert is_empty(cluster)
 
 
@@ -473,6 +473,6 @@ def test_a_node_whose_machine_somebody_else_holds_is_told_with_who_that_is(
     with lock.held(fake.state):
         found = restored(cluster)[node]
     assert isinstance(found, MachineHeld), found
-    assert "that run restores the node itself" not in str(found)
+    assert "that run puts the node back itself" not in str(found)
     assert str(os.getpid()) in str(found)
     assert len(NodeJournal.unfinished(cluster)) == 1

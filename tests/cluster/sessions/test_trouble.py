@@ -427,4 +427,4 @@ def test_a_node_that_another_run_holds_is_refused_with_who_and_since_when(
     assert done.code == 2, done.out
     refused(second, f"{place.node}: held by run ", f"process {process.pid} on ")
     assert (restored.code, still) == (2, True), restored.out
-    assert "that run restores the node itself" in restored.out
+    assert "that run puts the node back itself" in restored.out
