@@ -174,11 +174,26 @@ def test_a_tweak_set_that_cannot_be_measured_here_is_no_obstacle() -> None:
     )
 
 
-def test_a_clock_governor_that_follows_the_load_is_worth_a_look(tmp_path: Path) -> None:
-    governor = "sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"
-    write(tmp_path, governor, "powersave\n")
-    assert [f.detail for f in doctor._noise(tmp_path) if f.subject == "CPU governor"] == [
-        "powersave: clocks follow load; `performance` is steadier"
-    ]
-    write(tmp_path, governor, "performance\n")
-    assert [f for f in doctor._noise(tmp_path) if f.subject == "CPU governor"] == []
+def test_clocks_that_vary_and_shared_cores_are_worth_a_look(tmp_path: Path) -> None:
+    """Nothing where the files do not exist, or have their steady values."""
+    cpu = "sys/devices/system/cpu"
+    files = {
+        "cpufreq/policy0/scaling_governor": ("schedutil", "performance"),
+        "cpufreq/policy8/scaling_governor": ("schedutil", "performance"),
+        "cpufreq/boost": ("1", "0"),
+        "intel_pstate/no_turbo": ("0", "1"),
+        "smt/active": ("1", "0"),
+    }
+    subjects = ("CPU governor", "CPU boost", "SMT")
+
+    def seen() -> list[str]:
+        return [one.detail for one in doctor._noise(tmp_path) if one.subject in subjects]
+
+    assert seen() == []
+    for at, count in ((0, 4), (1, 0)):
+        for path, values in files.items():
+            write(tmp_path, f"{cpu}/{path}", f"{values[at]}\n")
+        assert len(seen()) == count
+        assert not count or seen()[0].endswith(
+            f"(/{cpu}/cpufreq/policy*/scaling_governor: schedutil)"
+        )
