@@ -27,6 +27,7 @@ from .wording import (
     SPOKEN,
     as_long,
     bracket,
+    counted,
     number,
     percent,
     plan_command,
@@ -253,10 +254,7 @@ def _findings(contrasts: Sequence[Comparison]) -> list[str]:
     text = ", ".join(
         f"{counts[verdict]} {word}" for verdict, word in meanings.items() if counts[verdict]
     )
-    total = (
-        f"{len(contrasts)} contrast{'s' if len(contrasts) != 1 else ''} {_relation(contrasts)}: "
-        f"{text}."
-    )
+    total = f"{counted(len(contrasts), 'contrast')} {_relation(contrasts)}: {text}."
     return [" ".join(sentences) or f"Nothing is shown to be {' or '.join(words)}.", total]
 
 

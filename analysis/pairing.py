@@ -31,7 +31,7 @@ from .order import HINT
 from .plain import seconds
 from .stats.effect import ENOUGH_PROCESSES, paired_effect, switched_effect, two_sample_effect
 from .terms import Cell, Comparison, Effect, Metric, NotComparable, Run
-from .wording import listed, percent, speed
+from .wording import counted, listed, percent, speed
 
 if TYPE_CHECKING:
     from .stats.effect import Times
@@ -471,9 +471,8 @@ def enough(pairing: Pairing, blocks: int) -> None:
         if not pairing.pairs and len(pairing.left_out) == 1:
             # A single shared reason needs no count: the tweak set is unavailable on this machine.
             raise NotComparable(f"{next(iter(pairing.left_out)).rstrip('.')}.")
-        count = len(pairing.pairs)
         raise NotComparable(
-            f"{count} complete pair{'s' if count != 1 else ''} of {blocks}; at least "
+            f"{counted(len(pairing.pairs), 'complete pair')} of {blocks}; at least "
             f"{MINIMUM_UNITS} are required{why}"
         )
 

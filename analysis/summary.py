@@ -7,7 +7,6 @@ import re
 import statistics
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 
 from .answer import Answer, Column, Line, Section, Table, table_of
 from .labels import TOLD_RATE, amount, own_names
@@ -294,10 +293,6 @@ COLUMNS = (
 )
 
 
-def _figure(name: str, row: Row) -> object:
-    return row.get(name)
-
-
 def answer(rows: Sequence[Row]) -> Answer:
     """Make a table for each workload of each run; CSV has one table of all arms and figures."""
     names = own_names(str(row["workload"]) for row in rows)
@@ -311,7 +306,7 @@ def answer(rows: Sequence[Row]) -> Answer:
         places[
             f"{names[str(row['workload'])]}{study} · run {row['run_id']} · {row['machine']}"
         ].append(row)
-    columns = [(column, partial(_figure, column.name)) for column in COLUMNS]
+    columns = [(column, lambda row, name=column.name: row.get(name)) for column in COLUMNS]
     fields = dict.fromkeys(name for row in rows for name in row)
     none = "No cell was measured."
     measured = {place for place, own in places.items() if any(row["cells"] for row in own)}

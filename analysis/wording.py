@@ -58,7 +58,7 @@ def fewest_blocks(run: Run) -> int:
 
 def blocks_of(run: Run) -> str:
     span = f"{fewest} to " if (fewest := fewest_blocks(run)) < run.design.blocks else ""
-    return f"{span}{run.design.blocks} block{'s' if run.design.blocks != 1 else ''}"
+    return span + counted(run.design.blocks, "block")
 
 
 def gpus_of(machine: Mapping[str, object]) -> list[str]:

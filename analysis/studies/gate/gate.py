@@ -491,7 +491,7 @@ def headline(gate: Gate) -> str:
         word: sum(ruling.ruling == word for ruling in gate.rulings)
         for word in ("regression", "undecided")
     }
-    of = f"{len(gate.rulings)} contrast{'s' if len(gate.rulings) != 1 else ''}"
+    of = counted(len(gate.rulings), "contrast")
     if gate.ruling == "regression":
         return f"Regression: {count['regression']} of {of} slower than allowed."
     if gate.ruling == "pass":

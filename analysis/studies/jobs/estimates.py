@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from analysis.answer import Table, text_table
 from analysis.contrasts import FEWEST, SAME
 from analysis.stats.effect import ROUNDING, interval, moments
-from analysis.wording import digits, probability, unit_of
+from analysis.wording import counted, digits, probability, unit_of
 
 if TYPE_CHECKING:
     from .records import Unit
@@ -104,8 +104,7 @@ def p_value(p: float | None) -> str:
     return NONE if p is None else probability(p)
 
 
-def plural(count: int, noun: str) -> str:
-    return f"{count} {noun}{'' if count == 1 else 's'}"
+plural = counted
 
 
 def table(heads: Sequence[str], rows: Iterable[Sequence[object]]) -> Table:

@@ -14,6 +14,7 @@ import numpy as np
 
 from analysis.answer import Answer, Line, Part, marked, of_parts
 from analysis.terms import Refused
+from analysis.wording import counted
 from control.power import catalog
 
 from . import parameters, traces
@@ -148,16 +149,12 @@ def answer(paths: Iterable[Path]) -> Answer:
     result = list(dict.fromkeys([*result, *findings_of_models(models)]))
     rows_read = sum(map(len, of_file.values()))
     counts = " and ".join(
-        _count(number, noun)
+        counted(number, noun)
         for number, noun in ((rows_read, "row"), (len(models), "model"))
         if number
     )
-    parts: list[Part] = [f"{counts}: {_count(len(result), 'finding')}."]
+    parts: list[Part] = [f"{counts}: {counted(len(result), 'finding')}."]
     for where in dict.fromkeys(finding.where for finding in result):
         parts += ["", Line(where, tone="strong")]
         parts += marked(("·", finding.what) for finding in result if finding.where == where)
     return of_parts({"rows": rows_read, "models": len(models), "findings": result}, parts)
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}{'s' * (number != 1)}"
