@@ -159,7 +159,7 @@ def jobs_waits(scene: Scene) -> Plot:
         if waits.validation.unstable
     ]
     notes += (
-        ["SIMULATED: no job of these ever ran."]
+        ["SIMULATED: none of these jobs ran."]
         if any(waits.validation.fit.simulated for waits in result)
         else []
     )

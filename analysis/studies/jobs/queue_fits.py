@@ -333,19 +333,19 @@ def _findings(
         yield from (f"{stream.name}: {finding}" for finding in part.findings)
         if law is None and stream.measured and not part.retried.any():
             yield (
-                f"{stream.name}: no time that starts and ends empty is known, so Little's law "
-                "cannot be checked."
+                f"{stream.name}: Little's law cannot be checked: no period is known to begin and "
+                "end empty."
             )
         elif law is not None and law.jobs < len(part.submit):
             yield (
                 f"{stream.name}: Little's law covers {law.jobs} of {len(part.submit)} jobs, up to "
-                "the last time the queue was known to be empty."
+                "the last moment known to be empty."
             )
     for stream, part in zip(streams, times, strict=True):
         if slots is not None and (most := most_held(part)) > slots:
             yield (
-                f"{stream.name}: {most} jobs held a slot at once, but there are {slots}: recorded "
-                "times are wrong."
+                f"{stream.name}: {most} jobs held slots at once, but there are only {slots}: the "
+                "recorded times are wrong."
             )
 
 
@@ -364,8 +364,8 @@ def _unplanned(streams: Sequence[Stream], came: Figure | None) -> tuple[str, ...
         return ()
     return (
         (
-            f"planned were {planned:.4g} jobs/s; the measured rate, {came.value:.4g} "
-            f"[{came.low:.4g}, {came.high:.4g}], differs from it."
+            f"the measured rate, {came.value:.4g} [{came.low:.4g}, {came.high:.4g}] jobs/s, "
+            f"differs from the planned {planned:.4g} jobs/s."
         ),
     )
 
@@ -421,11 +421,11 @@ def _shape(
         return None
     tests = [
         (f"{what} are exponential", *_exponential(every)),
-        (f"{what} do not hang together", *_memory(series)),
+        (f"{what} are uncorrelated", *_memory(series)),
     ]
     if places:
         constant = scipy.stats.kstest(np.concatenate(places), "uniform")
-        tests.append(("the rate stays", float(constant.statistic), float(constant.pvalue)))
+        tests.append(("the rate is constant", float(constant.statistic), float(constant.pvalue)))
     adjusted = holm([p for _, _, p in tests])
     return Shape(
         len(every),
@@ -537,8 +537,8 @@ def _section(fit: Fit) -> Section:
         lines.append(CLOSED)
     elif fit.load is not None and fit.load.value >= 1:
         lines.append(
-            "UNSTABLE: the load is 1 or more. The waits above are of a run of this length, and "
-            "grow with it."
+            "UNSTABLE: the load is at least 1. The waits above are those of a run of this length, "
+            "and grow with it."
         )
     return Section(
         fit.group, [*headline(fit), table_of(columns, figures), *bullets((*lines, *fit.findings))]
@@ -547,10 +547,10 @@ def _section(fit: Fit) -> Section:
 
 def _answer(fit: Fit, of: str) -> str:
     if fit.wait_s is None:
-        return f"{of}{figure(fit.rate_per_s)} jobs/s came; when they held a slot is not known."
+        return f"{of}{figure(fit.rate_per_s)} jobs/s arrived; it is unknown when they held a slot."
     scale, name = unit([fit.wait_s.value])
     full = (
-        " UNSTABLE: more comes than can be done."
+        " UNSTABLE: more work arrives than can be done."
         if fit.load is not None and fit.load.value >= 1 and not fit.closed
         else ""
     )
@@ -573,7 +573,7 @@ def headline(fit: Fit) -> Iterator[Line]:
     )
     yield Line(f"{plural(fit.jobs, 'job')} in {plural(len(fit.names), 'run')}; {known}")
     if fit.simulated:
-        yield Line("SIMULATED: no job of these ever ran.", "•", "open")
+        yield Line("SIMULATED: none of these jobs ran.", "•", "open")
 
 
 def little_sentence(laws: Sequence[Little | None]) -> str:
@@ -583,20 +583,20 @@ def little_sentence(laws: Sequence[Little | None]) -> str:
     if off < ROUNDING:
         runs = sum(of_run is not None for of_run in laws)
         return (
-            f"Little's law holds on {runs} of {len(laws)} runs, in all, waiting and in service: N "
-            f"and λW differ by {off:.0e} of N at most."
+            f"Little's law holds in {runs} of {len(laws)} runs, in all, waiting and in service: N "
+            f"and λW differ by at most {off:.0e} of N."
         )
     return (
-        f"LITTLE'S LAW IS BROKEN: {part}, N and λW differ by {off:.1e} of N. It is an identity: "
-        "times were recorded wrongly."
+        f"LITTLE'S LAW IS BROKEN: {part}, N and λW differ by {off:.1e} of N. The law is an "
+        "identity, so times were recorded wrongly."
     )
 
 
 def _shape_sentence(what: str, shape: Shape | None) -> str:
     if shape is None:
-        return f"{what}: too few to test."
+        return f"{what}: too few values to test."
     tested = "; ".join(f"{test.asks} p {tiny(test.p_adjusted)}" for test in shape.tests)
     return (
-        f"{what} {'REFUSED' if shape.refused else 'not refused'} by {shape.count} values: "
+        f"{what} {'REJECTED' if shape.refused else 'not rejected'} by {shape.count} values: "
         f"{tested} (Holm)."
     )

@@ -84,7 +84,7 @@ def erlang_b(servers: int, offered: float) -> float:
     Raises: Refused, for an invalid number of servers or load.
     Source: Erlang 1917.
     """
-    _check(1 <= servers <= MOST_SERVERS, f"{servers} servers: it takes 1 to {MOST_SERVERS}.")
+    _check(1 <= servers <= MOST_SERVERS, f"{servers} servers: must be 1 to {MOST_SERVERS}.")
     _check(
         0 <= offered < math.inf,
         f"an offered load of {offered:g} Erlang: must be a finite number of at least 0.",
@@ -143,8 +143,8 @@ def must_be_stable(inputs: Inputs) -> None:
         raise Unstable(
             f"load {load:.4g}: {inputs.rate_per_s:.4g} jobs/s arrive and "
             f"{counted(inputs.servers, 'server')} {serve} {done:.4g};"
-            f" the queue {grows} and there is no stationary figure. Below {done:.4g} jobs/s, or "
-            f"with {most} servers, there is one."
+            f" the queue {grows}, so no stationary figure exists. One exists below {done:.4g} "
+            f"jobs/s, or with {most} servers."
         )
 
 
@@ -233,7 +233,7 @@ def _variation(inputs: Inputs) -> float:
 def _must_be_one(inputs: Inputs, what: str) -> None:
     _check(
         inputs.servers == 1,
-        f"{what} has one server, not {inputs.servers}; for several there is Allen and Cunneen's.",
+        f"{what} needs one server, not {inputs.servers}; for several, use Allen-Cunneen.",
     )
 
 
@@ -355,7 +355,7 @@ def mmck_states(inputs: Inputs, room: int) -> np.ndarray:
     must_be_inputs(inputs)
     _check(
         inputs.servers <= room <= LARGEST_ROOM,
-        f"room for {room} jobs, those in service included: it is {inputs.servers} (the servers) "
+        f"room for {room} jobs, including those in service: must be {inputs.servers} (the servers) "
         f"to {LARGEST_ROOM}.",
     )
     busy = np.minimum(np.arange(1, room + 1), inputs.servers)
@@ -407,7 +407,7 @@ def mva(demands_s: Mapping[str, float], users: int, think_s: float = 0.0) -> Clo
         exponential service in the order of coming, and for any service that is shared by all there.
     Raises: Refused.
     """
-    _check(demands_s, "no station: each has a name and a demand in seconds.")
+    _check(demands_s, "no station: each needs a name and a demand in seconds.")
     for name, demand in demands_s.items():
         _check(
             0 < demand < math.inf,
@@ -510,8 +510,8 @@ def preemptive(kinds: Sequence[PriorityClass], servers: int = 1) -> list[Priorit
     _must_be_kinds(kinds, servers)
     if servers > 1 and not _alike(kinds):
         raise Refused(
-            "pushed aside on several servers: only for one exponential service time of all; take "
-            "one server, or simulate it."
+            "preemption on several servers needs one exponential service time for all; use one "
+            "server, or simulate."
         )
     waits = []
     for kind in kinds:
@@ -534,7 +534,7 @@ def preemptive(kinds: Sequence[PriorityClass], servers: int = 1) -> list[Priorit
 
 
 def _must_be_kinds(kinds: Sequence[PriorityClass], servers: int) -> None:
-    _check(kinds, "no kind of job: each has a priority, a rate and a mean service time.")
+    _check(kinds, "no kind of job: each needs a priority, a rate and a mean service time.")
     for kind in kinds:
         must_be_inputs(
             Inputs(kind.rate_per_s, kind.service_s, servers, scv_service=kind.scv_service)
@@ -588,10 +588,10 @@ FORM = "PRIORITY:RATE:S[:CS2], such as 1:2.5:0.2"
 
 def parse(text: str) -> PriorityClass:
     parts = text.split(":")
-    _check(3 <= len(parts) <= 4, f"{one_line(text, 60)!r} is not a job class; write {FORM}.")
+    _check(3 <= len(parts) <= 4, f"{one_line(text, 60)!r} is not a class of jobs; write {FORM}.")
     try:
         return PriorityClass(int(parts[0]), *map(float, parts[1:]))
     except ValueError:
         raise Refused(
-            f"{one_line(text, 60)!r} is not a job class: all parts must be numbers; write {FORM}."
+            f"{one_line(text, 60)!r} is not a class of jobs: parts must be numbers; write {FORM}."
         ) from None

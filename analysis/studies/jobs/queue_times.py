@@ -25,27 +25,22 @@ NAMED = 5  # numbers of jobs in one sentence
 # Of each kind of finding, what is wrong with the jobs that have it; in the order in which they are
 # reported.
 FINDINGS = {
-    "never started": (
-        "never started: how long they wait is not known, and the mean wait is too short by that."
-    ),
+    "never started": ("never started: their waits are unknown, so the mean wait is too short."),
     "never ended": (
-        "never ended: how long they take is not known, and the mean service time is too short by "
-        "that."
+        "never ended: their service times are unknown, so the mean service time is too short."
     ),
     "no start": "ended without a recorded start: those times are left out.",
     "backwards": (
-        "went backwards by the clock: admitted, started or ended before what comes first. Those "
-        "times are left out, but for submissions; "
-        "one clock must read all times of a stream."
+        "went backwards in time: admitted, started or ended before an earlier event. Those times "
+        "are left out, except submissions; one clock must read all times of a stream."
     ),
-    "failed": "failed: the slots they held are counted as service.",
-    "killed": "got killed: the slots they held are counted as service.",
+    "failed": "failed: their time in slots counts as service.",
+    "killed": "got killed: their time in slots counts as service.",
     "retried": (
-        "took more than one attempt, and held no slot in between: their time in service is left "
-        "out, and Little's law and the slots held "
-        "are not reported."
+        "took several attempts, and held no slot between them: their service times are left out, "
+        "and Little's law and the slots held are not reported."
     ),
-    "wide": "took several slots at once, which no formula here has: simulate it.",
+    "wide": "took several slots at once, which no formula here covers: simulate.",
 }
 
 
@@ -129,10 +124,10 @@ def columns(stream: Stream) -> JobColumns:
 def _odd_arrivals(stream: Stream) -> Iterable[str]:
     lost = [job.number for job in stream.jobs if job.submit_s is None]
     if lost:
-        yield f"no submission is recorded of {_jobs(lost)}: left out."
+        yield f"{_jobs(lost)} left out: no recorded submission."
     numbers, counts = np.unique([job.number for job in stream.jobs], return_counts=True)
     if (counts > 1).any():
-        yield f"more than one row of {_jobs(numbers[counts > 1])}: each is taken for a job."
+        yield f"{_jobs(numbers[counts > 1])} in several rows: each counts as a job."
     by_number = sorted(
         ((job.number, job.submit_s) for job in stream.jobs if job.submit_s is not None),
         key=lambda job: job[0],
@@ -142,7 +137,7 @@ def _odd_arrivals(stream: Stream) -> Iterable[str]:
     ]
     if earlier:
         yield (
-            f"by the clock, {_jobs(earlier)} came before the previous number: the clock or the "
+            f"{_jobs(earlier)} arrived before the job with the preceding number: the clock or the "
             "numbers went backwards."
         )
 

@@ -48,15 +48,14 @@ SETTLED = 20  # times over which a queue forgets that it began empty
 Word = Literal["agrees", "differs", "open", "not judged"]
 RULE = (
     "same: the interval of measured ÷ predicted lies within the margin around 1. slower, faster: "
-    "it lies beyond 1, not within the margin. "
-    "can't tell: neither is shown; in runs too short to settle, only waits that are too long are "
-    "slower. Each setting is judged by itself."
+    "it excludes 1 and leaves the margin. can't tell: neither is shown; in runs too short to "
+    "settle, only waits that are too long are slower. Each setting is judged separately."
 )
 MEAN_WAIT = (
     "the arithmetic mean over all jobs; `schedule report` leaves out each stream's first tenth. "
     "The interval is computed on a log scale, so it is lopsided."
 )
-OF_EACH = "no verdict on all jobs together: some go before others; each priority has its own."
+OF_EACH = "no verdict on all jobs: some go before others; each priority has its own."
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +156,7 @@ def chosen(fit: Fit, servers: int) -> tuple[int, str]:
         (tested is None or not tested.refused) for tested in (fit.arrivals, fit.services)
     )
     if poisson and exponential:
-        return 0, "neither Poisson arrivals nor exponential service times are refused"
+        return 0, "neither Poisson arrivals nor exponential service times are rejected"
     which = " and ".join(
         name
         for name, fine in (
@@ -167,8 +166,8 @@ def chosen(fit: Fit, servers: int) -> tuple[int, str]:
         if not fine
     )
     if servers == 1 and poisson:
-        return 1, f"{which} are refused, Poisson arrivals are not"
-    return (2 if servers == 1 else 1), f"{which} are refused"
+        return 1, f"{which} are rejected, Poisson arrivals are not"
+    return (2 if servers == 1 else 1), f"{which} are rejected"
 
 
 @dataclass(frozen=True, slots=True)
@@ -265,13 +264,13 @@ def validate(
 def lacking(fit: Fit, servers: int | None) -> str:
     """Name the input of a model that the streams lack."""
     if servers is None:
-        return "the number of slots is not known (--servers)"
+        return "the number of slots is unknown (--servers)"
     if fit.service_s is None:
-        return "it is not known when jobs held a slot"
+        return "it is unknown when jobs held a slot"
     if fit.service_s.value <= 0:
-        return "all jobs held their slots for no time"
+        return "all service times are 0"
     few = "gaps between arrivals" if fit.scv_arrivals is None else "service times"
-    return f"there are too few {few} to estimate their scatter"
+    return f"there are too few {few} to estimate their variation"
 
 
 def _compared(sums: Sums, predict: Callable[[Sums], float | None], *, over: bool) -> float | None:
@@ -347,36 +346,35 @@ def _no_verdict(fit: Fit, streams: Sequence[Stream]) -> list[str]:
     notes = []
     if len(fit.names) < FEWEST:
         notes.append(
-            f"no verdict with fewer than {FEWEST} runs: an interval from inside a run is too "
-            "narrow."
+            f"no verdict: at least {FEWEST} runs are needed, since the interval of a single run is "
+            "too narrow."
         )
     if fit.policy == "priority" and len(fit.priorities) > 1:
         notes.append(OF_EACH)
     elif fit.policy not in {"", "fifo", "priority"}:
         notes.append(
-            "no verdict: these models are of first come, first served, and the policy was "
+            "no verdict: these models assume first come, first served, and the policy was "
             f"{fit.policy}."
         )
     if any(job.replicas > 1 for job in jobs):
-        notes.append("no verdict: jobs took several slots at once, which no formula here has.")
+        notes.append("no verdict: jobs took several slots at once, which no formula here covers.")
     if faults:
         notes.append(
-            f"no verdict: there were faults ({', '.join(faults)}), which no formula here has."
+            f"no verdict: there were faults ({', '.join(faults)}), which no formula here covers."
         )
     if any(job.attempts > 1 for job in jobs):
         notes.append(
-            "no verdict: jobs were retried, so they joined the queue more often than they were "
-            "submitted."
+            "no verdict: retried jobs entered the queue more often than they were submitted."
         )
     if unknown:
         notes.append(
-            f"no verdict: waits or times of {unknown} jobs are not known, and without them waits "
-            "may look too short."
+            f"no verdict: waits or times of {unknown} jobs are unknown; without them, waits may "
+            "look too short."
         )
     if fit.load is not None and fit.load.high is not None and fit.load.high >= 1:
         most = f"{fit.load.value:.3f}, up to {fit.load.high:.3f}"
         notes.append(
-            f"no verdict: the load may be 1 or more ({most}), and there may be no stationary wait."
+            f"no verdict: the load may be 1 or more ({most}), so there may be no stationary wait."
         )
     return notes
 
@@ -403,26 +401,19 @@ def _short(fit: Fit, inputs: Inputs) -> list[str]:
     length = float(fit.sums["gap_s"].sum()) / len(fit.names)
     if length >= SETTLED * settles:
         return []
-    long = (
-        f"at this load a queue takes some {settles:.2g} s to forget that it began empty (Odoni & "
-        "Roth 1983)"
-    )
-    return [
-        (
-            f"runs are short: {long}, and arrivals lasted {length:.2g} s. Measured waits are too "
-            "short by that."
-        )
-    ]
+    needs = f"needs about {settles:.2g} s to forget its empty start (Odoni & Roth 1983)"
+    short = f"runs are short: arrivals lasted {length:.2g} s, and a queue at this load {needs}"
+    return [f"{short}. Measured waits are too short."]
 
 
 def _notes(fit: Fit) -> list[str]:
     notes = []
     if fit.arrivals is not None and any(
-        "hang" in test.asks or "stays" in test.asks for test in fit.arrivals.refused
+        "uncorrelated" in test.asks or "constant" in test.asks for test in fit.arrivals.refused
     ):
         notes.append(
-            "arrivals come in waves (gaps hang together, or the rate changes): every formula here "
-            "takes gaps to be independent."
+            "arrivals come in waves (gaps are correlated, or the rate changes), but every formula "
+            "here assumes independent gaps."
         )
     return notes
 
@@ -470,7 +461,7 @@ def _predicted(title: str, by_model: Sequence[PredictedWaits], sentence: str) ->
     if lost := ", ".join(
         f"{one.queue.model} {100 * one.queue.loss:.3g} %" for one in by_model if one.queue.loss
     ):
-        lines.append(f"turned away: {lost}; waits are of those let in.")
+        lines.append(f"turned away: {lost}; waits are those of admitted jobs.")
     said = [Line(sentence, "•")] * bool(sentence)
     return Section(title, [table(heads, rows), *bullets(lines), *said])
 
@@ -531,7 +522,7 @@ def validated(
     several = [_settings(validations, names)] if len(validations) > 1 else []
     sections = [_setting(validation, names[validation.fit.group]) for validation in validations]
     return Answer(
-        title=f"Mean wait against the model that the data leave standing{every}: {counts}.",
+        title=f"Mean wait against the model chosen by the data{every}: {counts}.",
         sections=several if brief and several else [*several, *sections],
         legend=[("mean wait", MEAN_WAIT), ("verdict", RULE)],
         data={
@@ -560,7 +551,7 @@ def _settings(validations: Sequence[WaitValidation], names: Mapping[str, str]) -
             lambda validation: validation.chosen and _called(validation.chosen),
         ),
         (
-            Column(f"says\n{name}", "predicted", number, spare=1),
+            Column(f"predicted\n{name}", "predicted", number, spare=1),
             lambda validation: validation.chosen and validation.chosen.predicted_s * scale,
         ),
         (
@@ -612,7 +603,7 @@ def _setting(validation: WaitValidation, title: str) -> Section:
             table_of(columns, validation.held),
             Line(f"margin ±{unsigned(validation.margin)}. * {validation.why}.", "•"),
         ]
-    lines = ["planned rate and service time were given: they scatter by nothing."] * bool(
+    lines = ["planned rate and service time were given, so they have no scatter."] * bool(
         validation.planned
     )
     lines += [little_sentence(fit.laws)] if any(fit.laws) else []
@@ -626,8 +617,7 @@ def prioritised(
     """Mean waits by priority, for each number of servers."""
     lines, sections = [], []
     grows = Line(
-        "where the load so far is 1 or more, the queue grows without end and has no stationary "
-        "wait.",
+        "where the load so far is 1 or more, the queue grows without end: no stationary wait.",
         "•",
     )
     for servers, classes in answers:
@@ -644,7 +634,7 @@ def prioritised(
             )
             rows.append((*given, waits.load, wait, response))
             means[kind.priority] = (
-                f"{f'{wait} {name}' if wait else 'without end'} of priority {kind.priority}"
+                f"{f'{wait} {name}' if wait else 'unbounded'} for priority {kind.priority}"
             )
         lines.append(f"{plural(servers, 'server')}: mean wait {', '.join(means.values())}.")
         heads = (
@@ -656,11 +646,12 @@ def prioritised(
             f"wait {name}",
             f"response {name}",
         )
-        how = "is pushed aside and resumed" if preemptive else "may finish"
+        how = "are preempted and resumed" if preemptive else "finish"
         endless = [grows] * any(waits.wait_s is None for waits in classes)
         sections.append(
             Section(
-                f"{plural(servers, 'server')}: who has begun {how}", [table(heads, rows), *endless]
+                f"{plural(servers, 'server')}: jobs in service {how}",
+                [table(heads, rows), *endless],
             )
         )
     title, *more = leading(lines)

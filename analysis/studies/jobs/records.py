@@ -31,6 +31,7 @@ from analysis.formats.checked import Part
 from analysis.load import load_each, read_each
 from analysis.machine import Machines
 from analysis.terms import AGAIN, STOCK, Cell, Refused, Run, Unreadable
+from analysis.wording import counted
 from control.saved import Count, Ordinal
 
 # Of a cell's report.
@@ -302,7 +303,7 @@ def streams(run: Run, refused: list[str], *, copies: bool = False) -> list[Strea
     Raises: Refused, for a run without jobs.
     """
     if not tells_of_jobs(run):
-        raise Refused(f"{run.origin}: no cell reports a stream of jobs.")
+        raise Refused(f"{run.origin}: no cell has a stream of jobs.")
     studies = {cell.study for cell in run.cells if _tells(cell)}
     cells = [
         cell
@@ -412,7 +413,7 @@ def _stream(run: Run, cell: Cell) -> Stream:
     about = report.at(STREAM, 0).read(StreamRow)
     if about.get("nodes", 1) > about["slots"]:
         report.at(STREAM, 0).refuse(
-            f"has {about.get('nodes')} nodes for {about['slots']} slots; each has one or more"
+            f"has {about.get('nodes')} nodes but only {about['slots']} slots"
         )
     rows = {
         name: [*report.at(name).each()] if name in cell.report else []
@@ -515,8 +516,8 @@ def in_order(streams: Iterable[Stream], refused: list[str]) -> list[Stream]:
         else:
             where = f"{stream.origin}: cell {stream.name}, report.{ROWS}[{back}]"
             refused.append(
-                f"{where} has times that go back: one clock must read when a job was submitted, "
-                "admitted, started and ended."
+                f"{where} has times that go back: one clock must time a job's submission, "
+                "admission, start and end."
             )
     return kept
 
@@ -549,16 +550,16 @@ def of_one_machine(runs: Iterable[Run], refused: list[str]) -> Iterator[Run]:
         if machines.number_of(run.machine):
             here, there = machines.known
             raise Refused(
-                f"{run.origin}: is from another machine ({there}) than {replicates[0].origin} "
-                f"({here}); name runs from one."
+                f"{run.origin}: ran on another machine ({there}) than {replicates[0].origin} "
+                f"({here}); name runs of one machine."
             )
     seen: dict[object, str] = {}
     for run in distinct_runs(replicates, refused):
         times = dict(times_of(run))
         if twin := next((seen[key] for key in times if key in seen), ""):
             refused.append(
-                f"{run.origin}: has the same times as {twin}: a copy is not a replicate, and is "
-                "omitted."
+                f"{run.origin}: left out as a copy, not a replicate: it has exactly the times of "
+                f"{twin}."
             )
         else:
             seen |= dict.fromkeys(times, run.origin)
@@ -581,8 +582,8 @@ def distinct(streams: Sequence[Stream], notes: list[str]) -> list[Stream]:
             kept.append(stream)
         seen |= keys
     for group, count in copies.items():
-        were = "stream had the jobs of another" if count == 1 else "streams had the jobs of others"
         notes.append(
-            f"{group}: {count} {were} at the same times: a copy is not a replicate, and is omitted."
+            f"{group}: {counted(count, 'stream')} left out as copies, not replicates: the jobs and "
+            "times of another."
         )
     return kept

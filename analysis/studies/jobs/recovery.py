@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from .records import Attempt, Fault, JobRun, Stream
 
-NO_TWIN = "no stream without faults met the same jobs"
+NO_TWIN = "no stream without faults had the same jobs"
 ANOTHER = "another fault came first"
 GIVEN_UP = "a job that it hit was given up"
 NOT_YET = "the stream ended first"
 LASTED = "it lasted to the stream's end"
-CLOSED = "in a closed stream the next job comes when one ends, so that it never catches up"
+CLOSED = "a closed stream never catches up: its next job comes when one ends"
 HITS = ("kill", "node")  # which hit a job or a node, or nothing at all
 # a fault is recorded when it has struck; what it hit may have ended just before that, by a clock
 # read earlier

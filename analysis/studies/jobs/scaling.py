@@ -40,13 +40,13 @@ LEGEND = (
     (
         "within",
         (
-            "part of the jobs that ran for the target ±10 %. waits incl.: that were done so soon "
-            "after they were submitted."
+            "share of jobs that ran for the target ±10 %. waits incl.: the same for the time from "
+            "submission to end."
         ),
     ),
     (
         "node s",
-        "replicas times time, a job; what was measured beforehand, to choose by, is not in it.",
+        "replicas times run time, per job, without the measuring beforehand.",
     ),
     (
         "95 %",
@@ -79,7 +79,7 @@ def points(names: Sequence[str]) -> tuple[list[TimedJob], list[str]]:
         left_out.append(f"{missing} of {len(rows)} jobs have no size.")
     if not result:
         raise Refused(
-            f"{', '.join(names)}: no job that ended with replicas and a time. "
+            f"{', '.join(names)}: no finished job with replicas and a time. "
             f"{' '.join(left_out)}".rstrip()
         )
     return result, left_out
@@ -92,8 +92,7 @@ def _timed(row: Mapping[str, Any], where: str) -> TimedJob:
         if value is None or not 0 < value < 1e12 or (name == "replicas" and value != int(value)):
             kind = "whole " if name == "replicas" else ""
             raise Unreadable(
-                f"{where}: {name} is {row.get(name, default)!r}; a {kind}number above 0 belongs "
-                "there."
+                f"{where}: {name} is {row.get(name, default)!r}; it must be a {kind}number above 0."
             )
         values.append(value)
     return TimedJob(int(values[0]), values[1], values[2])
@@ -105,7 +104,7 @@ def law(path: Path) -> Law:
         document = document["fits"][0].get("law")
     if not isinstance(document, dict) or "cost_s" not in document:
         raise Unreadable(
-            f"{path}: no law; `{JUDGE} scale fit --json` writes one, of cost_s, serial, "
+            f"{path}: not a law; `{JUDGE} scale fit --json` writes one, with cost_s, serial, "
             "crosstalk, startup_s."
         )
     if unknown := [name for name in document if name not in LAW]:
@@ -117,11 +116,9 @@ def law_of(numbers: Mapping[str, Any], where: str) -> Law:
     for name, value in numbers.items():
         most = 1.0 if name in {"serial", "crosstalk"} else 1e12
         if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= most:
-            raise Refused(
-                f"{where}: {name} is {value!r}; a number from 0 to {most:g} belongs there."
-            )
+            raise Refused(f"{where}: {name} is {value!r}; it must be a number from 0 to {most:g}.")
     if numbers["cost_s"] == 0:
-        raise Refused(f"{where}: cost_s is 0: no work takes no time.")
+        raise Refused(f"{where}: cost_s is 0; it must be above 0.")
     return Law(**{name: float(value) for name, value in numbers.items()})
 
 
@@ -235,7 +232,7 @@ class MeasuredStream:
         return (
             ELASTIC
             if self.target_s is not None
-            else "as its class has it"
+            else "set by its class"
             if replicas is None
             else f"{replicas} for all"
         )
@@ -322,7 +319,7 @@ def reports(streams: Sequence[MeasuredStream]) -> list[TargetReport]:
     )
     if not keys:
         raise Refused(
-            f"No stream had its replicas chosen (target_s=…): `{JUDGE} queue` and `schedule` read "
+            f"No stream has chosen replicas (target_s=…); use `{JUDGE} queue` or `schedule` for "
             "other streams."
         )
     return [
@@ -346,7 +343,7 @@ def _report(
     tweaksets = sorted({stream.record.tweakset for stream in beside})
     if len(tweaksets) > 1:
         raise Refused(
-            f"{engine} with {slots} slots: tweak sets ({', '.join(tweaksets)}) are never mixed; "
+            f"{engine} with {slots} slots: several tweak sets ({', '.join(tweaksets)}); "
             "name runs of one."
         )
     by_arm: dict[str, dict[Hashable, MeasuredStream]] = {}
@@ -356,14 +353,16 @@ def _report(
     shared = [key for key in by_arm[ELASTIC] if all(key in by_arm[name] for name in order)]
     where = f"{engine} with {slots} slots, target {target_s:g} s"
     if not shared:
-        raise Refused(f"{where}: no jobs met every way of scaling; nothing can be compared.")
+        raise Refused(
+            f"{where}: no jobs ran with every way of scaling, so nothing can be compared."
+        )
     rows, jobs, numbers = [], {}, {}
     for name in order:
         of_arm = [_jobs_of(by_arm[name][key].record, target_s) for key in shared]
         if (fewest := min(map(len, of_arm))) < FEWEST_JOBS:
             raise Refused(
-                f"{where}: a stream of {name} has {fewest} jobs that were done at once; "
-                f"{FEWEST_JOBS} are needed."
+                f"{where}: a stream of {name} has {fewest} jobs done in their first "
+                f"attempt; at least {FEWEST_JOBS} are needed."
             )
         for at, done in enumerate(of_arm):
             late = {"p95_response_s": done["response_s"].quantile(0.95)}
@@ -408,7 +407,7 @@ def fitted(names: Sequence[str]) -> Answer:
     off = (
         f"points {best.spread:.1%} off (sd)"
         if best.held_out is None
-        else f"{best.held_out:.1%} off where left out of the fit"
+        else f"{best.held_out:.1%} off on held-out points"
     )
     columns: Columns = [
         (Column("", "parameter", left=True), lambda row: row[0]),
@@ -419,9 +418,7 @@ def fitted(names: Sequence[str]) -> Answer:
         ),
     ]
     for fit in fits:
-        error = (
-            "" if fit.held_out is None else f", {fit.held_out:.1%} off where left out of the fit"
-        )
+        error = "" if fit.held_out is None else f", {fit.held_out:.1%} off on held-out points"
         rows = [
             (name, value, fit.intervals[name])
             for name, value in asdict(fit.law).items()
@@ -432,7 +429,7 @@ def fitted(names: Sequence[str]) -> Answer:
         sections.append(Section(title, [table_of(columns, rows), *map(Line, fit.notes)]))
     formula = [Line("time = startup + cost·work·(1 + serial·(n-1) + crosstalk·n·(n-1))/n")]
     name, jobs_fitted = NAMES[best.name], f"{best.points} jobs"
-    only = f"{name} is the only law that {jobs_fitted} can determine"
+    only = f"{name} is the only law that {jobs_fitted} can identify"
     first = f"{name} fits {jobs_fitted} best" if len(fits) > 1 else only
     return Answer(f"{first}, {off}.", formula, sections, data={"fits": fits})
 
@@ -450,7 +447,7 @@ def choices(law: Law, target_s: float, most: int, sizes: Sequence[float]) -> Ans
     ]
     fit = f"{sum(choice.within for choice in chosen)} of {plural(len(chosen), 'size')}"
     return Answer(
-        f"{fit} can run for {target_s:g} s ±10 %, with the replicas that come nearest.",
+        f"{fit} can run for {target_s:g} s ±10 %, with the nearest number of replicas.",
         sections=[Section("", [table_of(columns, chosen)])],
         data={"law": law, "target_s": target_s, "choices": chosen},
     )
@@ -509,29 +506,27 @@ def _found(arms: Sequence[ScalingArm], where: str = "") -> str:
 def _report_lines(report: TargetReport) -> Iterator[str]:
     if report.reachable is not None:
         yield (
-            f"By the law that chose, {report.reachable:.1%} of the jobs have a number of replicas "
-            "that fits."
+            f"By the law used, a number of replicas fits for {report.reachable:.1%} of the jobs."
         )
     if report.off is not None:
         off = f"It was {report.off:.1%} off on average over its jobs"
         yield f"{off}; {report.early:.1%} of them took less than the band, {report.late:.1%} more."
     if report.profile_node_s is not None:
-        yield f"Measuring beforehand took {report.profile_node_s:.3g} node-seconds a stream."
+        yield f"Measuring beforehand took {report.profile_node_s:.3g} node-seconds per stream."
     if report.runs < FEWEST:
-        yield f"Fewer than {FEWEST} streams: nothing has an interval. Run more blocks."
+        yield f"Fewer than {FEWEST} streams: no intervals. Run more blocks."
     if len(report.arms) < 2:
-        yield "Nothing to compare the choice with: run the same jobs with --vary replicas=1,2,4."
+        yield "The choice has no rival: run the same jobs with --vary replicas=1,2,4."
     if report.alone:
-        yield f"{report.alone} streams, whose jobs did not meet every way of scaling, are left out."
+        yield f"{report.alone} streams left out: their jobs did not run with every way of scaling."
     if unlike := ", ".join(report.unlike):
         yield (
-            f"Not compared with the choice: {unlike}, of which other jobs were done at once: who "
-            "lost those off the target would gain."
+            f"Not compared with the choice: {unlike}. Other jobs were done in their first attempt, "
+            "and an arm that lost jobs off the target would seem better."
         )
     if report.lost:
         yield (
-            f"{report.lost} jobs were not done in their first attempt and have no part in these "
-            "figures."
+            f"{report.lost} jobs were not done in their first attempt and are not in these figures."
         )
 
 
@@ -551,7 +546,10 @@ def _tables(arms: Sequence[ScalingArm]) -> list[Table]:
         (Column("within", "within", partial(share, decimals=1)), lambda arm: arm.mean("within")),
         (Column("choice\nhas", "verdict", left=True), _word),
         (Column("points more\n[95 %]", "points", figure), lambda arm: _points(arm.more_within)),
-        (Column("node s\na job", "node_s_per_job", digits), lambda arm: arm.mean("node_s_per_job")),
+        (
+            Column("node s\nper job", "node_s_per_job", digits),
+            lambda arm: arm.mean("node_s_per_job"),
+        ),
         (
             Column("choice takes\ntimes [95 %]", "node_seconds", figure),
             lambda arm: arm.node_seconds,

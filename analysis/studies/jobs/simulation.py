@@ -122,7 +122,7 @@ def document_of(path: Path) -> dict[str, Any]:
         or not rows
         or not all(isinstance(row, dict) and "name" in row for row in rows)
     ):
-        raise Unreadable(f"{path}: a list `classes` is expected, each with a name.")
+        raise Unreadable(f"{path}: a list `classes` is expected; each entry needs a name.")
     return dict(document)
 
 
@@ -133,7 +133,7 @@ def read_classes(path: Path, kinds: tuple[str, ...]) -> tuple[ClassModel, ...]:
         for at, row in enumerate(rows, 1)
     )
     if len({class_.name for class_ in classes}) < len(classes):
-        raise Refused(f"{path}: two classes have one name.")
+        raise Refused(f"{path}: two classes have the same name.")
     if not isclose(sum(class_.probability for class_ in classes), 1.0, abs_tol=1e-6):
         raise Refused(
             f"{path}: the probabilities sum to {sum(class_.probability for class_ in classes):g}, "
@@ -204,8 +204,8 @@ class JobSource:
         for class_ in self.classes:
             if all(self.slots[kind] < class_.replicas for kind in class_.mean_s):
                 raise Refused(
-                    f"class {class_.name}: {class_.replicas} replicas at once fit on no kind of "
-                    f"slot of {dict(self.slots)}."
+                    f"class {class_.name}: no kind of slot has room for {class_.replicas} "
+                    f"replicas at once: {dict(self.slots)}."
                 )
 
 

@@ -367,7 +367,7 @@ def test_runs_of_two_machines_are_refused(
     )
     out, err = capsys.readouterr()
     assert out == ""
-    assert "other.json: is from another machine" in err
+    assert "other.json: ran on another machine" in err
 
 
 @pytest.mark.parametrize(

@@ -175,7 +175,7 @@ def test_a_doubling_rate_and_correlated_gaps_are_found() -> None:
         np.concatenate([rng.standard_exponential(300), rng.standard_exponential(300) / 2])
     )
     waves = np.cumsum(rng.standard_exponential(600) * np.repeat(rng.choice([0.3, 1.7], 30), 20))
-    for times, word in ((doubled, "stays"), (waves, "hang")):
+    for times, word in ((doubled, "constant"), (waves, "uncorrelated")):
         found = known(fitting.arrivals_shape([times]))
         assert any(word in test.asks for test in found.refused)
 

@@ -103,7 +103,7 @@ def test_replicas_and_attempts_of_a_list_are_read() -> None:
 def test_the_last_arrival_is_given_and_no_evidence_on_the_rate() -> None:
     """Four streams at 0, ¼ and 1: places are ¼ alone, and what is uniform lies ¾ above it."""
     found = known(fitting.arrivals_shape([np.array([0, 0.25, 1])] * 4))
-    assert next(test.statistic for test in found.tests if "stays" in test.asks) == pytest.approx(
+    assert next(test.statistic for test in found.tests if "constant" in test.asks) == pytest.approx(
         0.75
     )
 
