@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from analysis.arms import distinct, no_copies
 from analysis.checks import untouched_apart
-from analysis.compare import Options, compare
+from analysis.compare import CompareOptions, compare
 from analysis.machine import Machines, machine_of
 from analysis.stats.adjust import holm
 from analysis.terms import AppliedKeys, Cell, Comparison, Metric, Refused, Run

@@ -30,7 +30,7 @@ from analysis.arms import (
     without_candidate,
 )
 from analysis.checks import warnings_of
-from analysis.compare import Options, compare, compare_arms, failed_guards
+from analysis.compare import CompareOptions, compare, compare_arms, failed_guards
 from analysis.labels import label_of
 from analysis.pairing import primary_of
 from analysis.stats.adjust import holm
@@ -296,11 +296,11 @@ def judge(
         one
         for run in runs
         if run.baseline in run.tweaksets and (same_runs(base, candidate) or relative_to)
-        for one in compare(run, options=Options(details=False))
+        for one in compare(run, options=CompareOptions(details=False))
         if one.untouched
     ]
     apart = failed_guards(checks)
-    options = Options(
+    options = CompareOptions(
         doubted={
             (name, one): apart[name] for name in apart for run in runs for one in run.tweaksets
         },
