@@ -15,7 +15,6 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from analysis.arms import distinct, no_copies
-from analysis.checks import untouched_apart
 from analysis.compare import CompareOptions, compare
 from analysis.machine import Machines, machine_of
 from analysis.stats.adjust import holm
@@ -185,21 +184,13 @@ def gather(
     pooled: dict[tuple[str, str], dict[Conditions, list[Contribution]]] = defaultdict(
         lambda: defaultdict(list)
     )
-    doubts: list[tuple[str, str]] = []
     for run in kept:
         columns = {name: column(run) for name, column in COLUMNS.items()}
         cells: dict[str, list[Cell]] = defaultdict(list)
         for cell in run.cells:
             cells[cell.workload].append(cell)
         devices = {workload: _devices(own) for workload, own in cells.items()}
-        comparisons = compared(run)
-        doubts += [
-            (one.workload, f"{_name(run)}: {line}")
-            for one in comparisons
-            if one.verdict != "not comparable"
-            for line in untouched_apart([one])
-        ]
-        for comparison in comparisons:
+        for comparison in compared(run):
             asks = run.tweaksets[comparison.tweakset]
             if comparison.guard or not (asks.requested or asks.scripts):
                 continue
@@ -224,7 +215,6 @@ def gather(
             f"None of the {len(kept)} runs has an effect that could be pooled. "
             f"{' '.join(notes)}".strip()
         )
-    notes += [line for workload, line in doubts if workload in {name for name, _ in shown}]
     notes += _pooled_apart(shown)
     every = judged([one for key, kinds in pooled.items() for one in _of_kinds(key, kinds, by)])
     evidence = tuple(one for one in every if chosen(one.workload, one.tweakset))

@@ -182,7 +182,7 @@ def test_what_cannot_be_used_is_refused_and_the_rest_is_done(
     ("rows_of_csv", "what"),
     [
         ("0,0,5\n1,5,9", "gaps between arrivals"),
-        ("0,0,0\n1,1,1\n3,3,3", "no time"),
+        ("0,0,0\n1,1,1\n3,3,3", "service times are 0"),
         ("0,,\n1,,\n3,,", "when jobs held a slot"),
     ],
     ids=["two jobs", "jobs of no time", "a trace of arrivals"],
