@@ -19,7 +19,7 @@ LONGEST = 20_400  # characters that are not white space, so that unpacking a lin
 # Thousand characters that are not white space, and files of Python. Budgets may only fall: a commit
 # that raises one gives the reason.
 BUDGETS = {
-    "fixtures": (1_475, 217),
+    "fixtures": (1_476, 217),
     "analysis": (1_347, 194),
     "control": (210, 40),
     "benchmarks": (33, 18),

@@ -409,7 +409,7 @@ def test_a_copy_is_no_further_row_to_learn_from(
         data(capsys, "predict", "cv", *names[:count], "--models", "ridge") for count in (1, 2)
     )
     assert both["validations"] == alone["validations"]
-    assert any("as copies" in line for line in both["table"]["notes"])
+    assert any("as a copy" in line for line in both["table"]["notes"])
 
 
 def test_a_copy_gives_a_law_no_further_jobs(made: dict[str, Path], tmp_path: Path) -> None:
