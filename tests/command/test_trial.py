@@ -325,6 +325,17 @@ def test_lines_as_people_print_them_are_steps(line: str, name: str) -> None:
     assert one.step_s == pytest.approx(0.1)
 
 
+def test_a_bar_of_an_epoch_does_not_show_when_the_command_ends() -> None:
+    """A first bar does: 40 steps of 100 ms, of which 4 are left."""
+    lines = every(0.1, "step {}/40")
+    first = choosing.choose_steps(printed(*lines[:37]))
+    assert first
+    assert first.left_s(3.6) == pytest.approx(0.4)
+    anew = choosing.choose_steps(printed(*lines, *((at_s + 4, line) for at_s, line in lines)))
+    assert anew
+    assert anew.left_s(8.0) is None
+
+
 def test_a_coarse_figure_is_said_to_be_coarse() -> None:
     one = choosing.choose_steps(printed(*every(0.51, "loss 3.4 | 0.51 s/it")))
     assert one
