@@ -84,21 +84,22 @@ def phase(folder: Path) -> str:
     return f"{records[-1]['record']}{', knowing' * (records[0]['version'] == PARTIAL)}"
 
 
+def phase_now(folder: Path) -> str:
+    """Return the phase, or none of them: a journal that is being written may look damaged."""
+    with contextlib.suppress(Damaged):
+        return phase(folder)
+    return ""
+
+
 def is_passed(folder: Path, wanted: Collection[str]) -> bool:
     """Return whether a first cycle is in one of the wanted phases, or past all of them."""
-    try:
-        now = phase(folder)
-    except Damaged:
-        return False
+    now = phase_now(folder)
     return now in wanted or now.endswith("knowing")
 
 
 def is_switching(folder: Path) -> bool:
-    """Do values take turns now? A journal that is being written may look damaged."""
-    try:
-        return phase(folder) == "switching"
-    except Damaged:
-        return False
+    """Return whether values take turns now."""
+    return phase_now(folder) == "switching"
 
 
 def cycles(

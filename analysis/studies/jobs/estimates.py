@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from analysis.answer import Table, text_table
 from analysis.contrasts import FEWEST, SAME
 from analysis.stats.effect import ROUNDING, interval, moments
-from analysis.wording import counted, digits, probability, unit_of
+from analysis.wording import digits, probability, unit_of
 
 if TYPE_CHECKING:
     from .records import Unit
@@ -102,9 +102,6 @@ def share(value: float | Figure | None, decimals: int = 0) -> str:
 
 def p_value(p: float | None) -> str:
     return NONE if p is None else probability(p)
-
-
-plural = counted
 
 
 def table(heads: Sequence[str], rows: Iterable[Sequence[object]]) -> Table:

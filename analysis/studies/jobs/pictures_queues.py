@@ -15,9 +15,9 @@ from analysis.plots.marks import Mark, MarkRow, Style, ends_of, known
 from analysis.plots.page import Chart, Plot, SmallPanel, SmallPanels, fill, line, verdict_entries
 from analysis.plots.scene import NothingToDraw, Scene
 from analysis.plots.style import AGAIN, COLOURS, INK, SMALL, picture
-from analysis.wording import digits, probability, unsigned
+from analysis.wording import counted, digits, probability, unsigned
 
-from .estimates import figure, plural, unit, value_of
+from .estimates import figure, unit, value_of
 from .pictures_faults import JOBS, LOOKS, WORDS, ratio_rows, shown, verdicts_of
 from .policies import METRICS, PolicyGroup, lacking
 from .queue_fits import why_of
@@ -140,7 +140,7 @@ def jobs_waits(scene: Scene) -> Plot:
     panels = SmallPanels(min(3, len(slots)), above=0.24, tall=2.0, below=0.5, left=0.55, gap=0.05)
 
     def by_load(panel: SmallPanel, many: int) -> None:
-        panel.head(plural(many, "slot"))
+        panel.head(counted(many, "slot"))
         curves(panel.axes, result, many)
         panel.axes.set_ylabel("wait ÷ service time" if panel.first else "")
 
@@ -291,7 +291,7 @@ def jobs_policies(scene: Scene) -> Plot:
         }
         sections.append(
             ratio_rows(
-                f"{plural(place.slots, 'slot')} of {place.engine}", rows, 1.25, label, **settings
+                f"{counted(place.slots, 'slot')} of {place.engine}", rows, 1.25, label, **settings
             )
         )
         every += rows

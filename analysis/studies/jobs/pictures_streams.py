@@ -12,8 +12,8 @@ from matplotlib.ticker import MaxNLocator
 from analysis.plots.page import Chart, Page, Plot, body_width, dot, fill
 from analysis.plots.scene import NothingToDraw, Scene
 from analysis.plots.style import BAND, COLOURS, FAINT, INK, QUIET, SMALL, WRONG, picture
+from analysis.wording import counted
 
-from .estimates import plural
 from .pictures_faults import JOBS, LEFT
 from .queue_times import columns, inside
 from .records import Attempt
@@ -108,7 +108,7 @@ def jobs_over_time(scene: Scene) -> Plot:
             filter(None, (called(stream.arrival_kind), stream.policy, stream.fault, checkpoints))
         )
         beside = (
-            f"{len(stream.jobs)} jobs, {plural(stream.slots or 0, 'slot')}, block {stream.unit[1]}"
+            f"{len(stream.jobs)} jobs, {counted(stream.slots or 0, 'slot')}, block {stream.unit[1]}"
         )
         tall = STRIP + SPACE + QUEUE + 0.06 + LANE * strip.height + BELOW
         sections.append(

@@ -22,7 +22,7 @@ from analysis.contrasts import NOT_POSITIVE, SAME
 from analysis.machine import machine_of
 from analysis.stats.effect import moments
 from analysis.terms import Refused, Run, Unreadable
-from analysis.wording import bracket, digits, probability
+from analysis.wording import bracket, counted, digits, probability
 from control.scheduling import policies
 from control.scheduling.policies import Job
 from control.t_test import t_tail
@@ -39,7 +39,7 @@ from .claims import (
     rows_of,
     verdict,
 )
-from .estimates import Figure, figure, over_runs, plural, share
+from .estimates import Figure, figure, over_runs, share
 from .simulation import Coming, JobSource, Played, figures, jobs, play
 
 if TYPE_CHECKING:
@@ -321,7 +321,7 @@ def _place(name: str, streams: Sequence[PlayedStream], baseline: str) -> PolicyG
             not stream.whole for stream in distinct
         ),
     }
-    notes = [f"{plural(count, noun)} {what}." for (noun, what), count in counts.items() if count]
+    notes = [f"{counted(count, noun)} {what}." for (noun, what), count in counts.items() if count]
     notes += [UNLIKE.format(policy=policy, baseline=baseline) for policy in unlike]
     whole = {
         policy: [stream for stream in by_policy[policy].values() if stream.whole]
@@ -521,7 +521,7 @@ def measured(places: Sequence[PolicyGroup], refused: Sequence[str]) -> Answer:
 
 
 def _measured(place: PolicyGroup) -> Iterator[Line | Table]:
-    streams = f"{plural(place.streams, 'stream')} of equal arrivals, each without its first tenth"
+    streams = f"{counted(place.streams, 'stream')} of equal arrivals, each without its first tenth"
     yield Line(f"MEASURED: {place.slots} slots of {place.engine}, {streams}.")
     yield from bullets(place.notes)
     yield from _parts(place.policies)

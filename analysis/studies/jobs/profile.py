@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 from analysis.answer import Answer, Column, Columns, Section, Word, bullets, table_of
 from analysis.terms import Refused
+from analysis.wording import counted
 
 from .claims import (
     CANT_TELL,
@@ -29,7 +30,7 @@ from .claims import (
     rows_of,
     verdict,
 )
-from .estimates import Figure, figure, middle, over_runs, plural
+from .estimates import Figure, figure, middle, over_runs
 from .records import USED, Times
 
 if TYPE_CHECKING:
@@ -315,7 +316,7 @@ def _class(
         ),
     ]
     jobs, runs = sum(row.jobs for row in rows), max(row.runs for row in rows)
-    title = f"{rows[0].class_ or 'jobs'}: {plural(jobs, 'job')} in {plural(runs, 'run')}"
+    title = f"{rows[0].class_ or 'jobs'}: {counted(jobs, 'job')} in {counted(runs, 'run')}"
     return Section(title, [table_of(columns, rows), *bullets(_lines(rows, names, times))])
 
 

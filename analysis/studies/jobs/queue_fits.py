@@ -23,12 +23,12 @@ from analysis.contrasts import FEWEST
 from analysis.plain import one_line
 from analysis.stats.adjust import holm
 from analysis.terms import Refused
-from analysis.wording import tiny
+from analysis.wording import counted, tiny
 from control.called import JUDGE
 from control.t_test import ALPHA, t_quantile
 
 from .claims import leading
-from .estimates import FEW_RUNS, Figure, figure, number, plural, unit, value_of
+from .estimates import FEW_RUNS, Figure, figure, number, unit, value_of
 from .queue_formulas import Inputs
 from .queue_times import JobColumns, Little, columns, cycles, little, most_held
 
@@ -561,7 +561,7 @@ def _answer(fit: Fit, of: str) -> str:
 
 
 def headline(fit: Fit) -> Iterator[Line]:
-    slots = "slots unknown" if fit.servers is None else plural(fit.servers, "slot")
+    slots = "slots unknown" if fit.servers is None else counted(fit.servers, "slot")
     known = ", ".join(
         part
         for part in (
@@ -571,7 +571,7 @@ def headline(fit: Fit) -> Iterator[Line]:
         )
         if part
     )
-    yield Line(f"{plural(fit.jobs, 'job')} in {plural(len(fit.names), 'run')}; {known}")
+    yield Line(f"{counted(fit.jobs, 'job')} in {counted(len(fit.names), 'run')}; {known}")
     if fit.simulated:
         yield Line("SIMULATED: none of these jobs ran.", "•", "open")
 

@@ -21,11 +21,11 @@ from typing import TYPE_CHECKING, Literal
 from analysis.answer import Answer, Column, Columns, Line, Section, Table, bullets, table_of
 from analysis.answer import Word as Mark
 from analysis.contrasts import FEWEST
-from analysis.wording import unsigned
+from analysis.wording import counted, unsigned
 
 from . import queue_formulas as formulas
 from .claims import CANT_TELL, FASTER, NOT_COMPARABLE, SAME_TIME, SLOWER, claims_first, leading
-from .estimates import Figure, figure, number, plural, table, unit, value_of
+from .estimates import Figure, figure, number, table, unit, value_of
 from .queue_fits import (
     CLOSED,
     document,
@@ -473,7 +473,7 @@ def _answer(title: str, by_model: Sequence[PredictedWaits], sentence: str) -> st
     waits_s = sorted(prediction.queue.wait_s for prediction in by_model)
     scale, name = unit(waits_s)
     ends = dict.fromkeys(number(wait_s * scale) for wait_s in (waits_s[0], waits_s[-1]))
-    return f"{title}: mean wait {' to '.join(ends)} {name} by {plural(len(by_model), 'model')}."
+    return f"{title}: mean wait {' to '.join(ends)} {name} by {counted(len(by_model), 'model')}."
 
 
 def _called(model: Queue | ModelCheck) -> str:
@@ -636,7 +636,7 @@ def prioritised(
             means[kind.priority] = (
                 f"{f'{wait} {name}' if wait else 'unbounded'} for priority {kind.priority}"
             )
-        lines.append(f"{plural(servers, 'server')}: mean wait {', '.join(means.values())}.")
+        lines.append(f"{counted(servers, 'server')}: mean wait {', '.join(means.values())}.")
         heads = (
             "priority",
             "jobs/s",
@@ -650,7 +650,7 @@ def prioritised(
         endless = [grows] * any(waits.wait_s is None for waits in classes)
         sections.append(
             Section(
-                f"{plural(servers, 'server')}: jobs in service {how}",
+                f"{counted(servers, 'server')}: jobs in service {how}",
                 [table(heads, rows), *endless],
             )
         )
@@ -689,7 +689,7 @@ def closed(demands_s: Mapping[str, float], systems: Sequence[ClosedSystem]) -> A
         busiest = max(system.utilisation, key=lambda name: system.utilisation[name])
         served = f"{number(system.rate_per_s)} requests/s, {number(system.response_s)} s each"
         busy = f"{busiest} is busiest, {100 * system.utilisation[busiest]:.1f} %"
-        lines.append(f"{plural(system.users, 'user')}: {served}; {busy}.")
+        lines.append(f"{counted(system.users, 'user')}: {served}; {busy}.")
     title, *more = leading(lines)
     return Answer(
         title,

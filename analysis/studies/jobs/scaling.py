@@ -17,7 +17,7 @@ from analysis.contrasts import FEWEST, SAME, Scale, contrasts
 from analysis.formats.checked import Part
 from analysis.load import load_each, parsed, read_each
 from analysis.terms import Refused, Run, Unreadable
-from analysis.wording import digits, probability
+from analysis.wording import counted, digits, probability
 from control.called import JUDGE
 from control.saved import Positive  # noqa: TC001  # msgspec reads by it
 from control.scaling import TOLERANCE, Law, TimedJob, choose, held_out, time_s
@@ -26,7 +26,7 @@ from control.t_test import ALPHA
 
 from . import csv_file
 from .claims import CANT_TELL, NOT_COMPARABLE, leading
-from .estimates import Figure, as_number, average, average_of_known, figure, plural, share
+from .estimates import Figure, as_number, average, average_of_known, figure, share
 from .records import Stream, in_order, of_one_machine, streams
 
 if TYPE_CHECKING:
@@ -445,7 +445,7 @@ def choices(law: Law, target_s: float, most: int, sizes: Sequence[float]) -> Ans
             lambda choice: "yes" if choice.within else f"no: {choice.why}",
         ),
     ]
-    fit = f"{sum(choice.within for choice in chosen)} of {plural(len(chosen), 'size')}"
+    fit = f"{sum(choice.within for choice in chosen)} of {counted(len(chosen), 'size')}"
     return Answer(
         f"{fit} can run for {target_s:g} s ±10 %, with the nearest number of replicas.",
         sections=[Section("", [table_of(columns, chosen)])],

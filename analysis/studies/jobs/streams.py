@@ -15,11 +15,10 @@ from analysis.compare import compare
 from analysis.compare_answer import answer_of
 from analysis.labels import short_names
 from analysis.terms import AGAIN, STOCK, Refused, Run
-from analysis.wording import digits
+from analysis.wording import counted, digits
 
 from .claims import names_of
 from .csv_file import grouped_alike
-from .estimates import plural
 from .faults import FaultArm, arms
 from .hyper import hyper
 from .network import LossyLine, cells_of_run, lines
@@ -230,7 +229,7 @@ def settings(groups: Iterable[GroupWaits]) -> list[str]:
     short = []
     for waits in groups:
         of = waits.validation.fit
-        slots = [] if of.servers is None else [plural(of.servers, "slot")]
+        slots = [] if of.servers is None else [counted(of.servers, "slot")]
         load = [] if of.load is None else [f"load {digits(of.load.value, 2)}"]
         short.append(", ".join([*slots, *load, called(waits.arrivals)]))
     return [

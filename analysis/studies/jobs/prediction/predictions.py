@@ -18,9 +18,9 @@ import yaml
 from analysis.answer import Answer, Column, Line, Section, bullets, grouped, table_of
 from analysis.plain import one_line
 from analysis.studies.jobs.claims import leading
-from analysis.studies.jobs.estimates import figure, number, plural
+from analysis.studies.jobs.estimates import figure, number
 from analysis.terms import Refused
-from analysis.wording import digits, tiny, unsigned
+from analysis.wording import counted, digits, tiny, unsigned
 
 from . import reading, tables, validation
 from .models import CLASS, REPLICAS, WORK, learners, many_small_fits
@@ -446,7 +446,7 @@ def shown(
         lines += [Line(f"EXTRAPOLATED: {line}", "  ", "open") for line in prediction.beyond]
     beyond = sum(bool(prediction.beyond) for prediction in predictions)
     by = by_of(table)
-    points = f"{plural(len(predictions), 'point')}, {beyond or 'none'} of them extrapolated"
+    points = f"{counted(len(predictions), 'point')}, {beyond or 'none'} of them extrapolated"
     return Answer(
         f"{table.response} by {model}: {points}; intervals of {unsigned(level)} for an unmeasured "
         f"{by}.",
