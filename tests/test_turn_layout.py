@@ -92,7 +92,11 @@ def test_a_set_with_a_script_keeps_long_slices(tmp_path: Path) -> None:
     }
     (tmp_path / "writer.yaml").write_text(yaml.safe_dump(skyhook))
     run = run_of(tmp_path, str(tmp_path / "writer.yaml"), design="turns")
-    assert run.order_of(cells_of(run, 1)[0]).slice_steps == 4
+    cell = cells_of(run, 1)[0]
+    assert run.order_of(cell).slice_steps == 4
+    # Once its first cells have shown what it changes, that alone decides.
+    for path, slice_steps in ((SWAP, 1), ("/proc/sys/vm/dirty_ratio", 4)):
+        assert run.shortest(cell, {"writer": {path}}).slice_steps == slice_steps
 
 
 @pytest.mark.parametrize(
@@ -104,7 +108,7 @@ def test_of_many_blocks_cells_are_as_long_as_kalibera_and_jones_say(
     """The least variance × time: √(variance of step / process × cost of process / step)."""
     shown = TYPICAL._replace(step_sd=step_sd, process_sd=process_sd, start_s=start_s)
     optimum = step_sd / process_sd * math.sqrt(start_s / (shown.step_s + shown.switch_s))
-    layout = choose(shown, TurnLayout(20, 1), MANY, 1)
+    layout = choose(shown, TurnLayout(20, 1), MANY, 1, 1)
     assert layout.slice_steps == 1
     assert layout.steps == pytest.approx(max(optimum, FEWEST_STEPS), abs=1)
 
@@ -112,7 +116,7 @@ def test_of_many_blocks_cells_are_as_long_as_kalibera_and_jones_say(
 def test_where_the_budget_has_room_for_few_blocks_cells_are_shorter() -> None:
     """More blocks know their own scatter better."""
     shown = TYPICAL._replace(step_sd=0.3)
-    steps = [choose(shown, TurnLayout(20, 1), blocks, 17).steps for blocks in (MANY, 30, 10, 5)]
+    steps = [choose(shown, TurnLayout(20, 1), blocks, 17, 1).steps for blocks in (MANY, 30, 10, 5)]
     assert steps == sorted(steps, reverse=True)
     assert steps[0] > steps[-1] >= FEWEST_STEPS
 
@@ -123,7 +127,7 @@ def test_where_the_budget_has_room_for_few_blocks_cells_are_shorter() -> None:
 def test_a_slice_is_as_long_as_keeps_switches_to_a_small_share(
     switch_s: float, slice_steps: int
 ) -> None:
-    layout = choose(TYPICAL._replace(switch_s=switch_s), TurnLayout(20, 1), 20, 17)
+    layout = choose(TYPICAL._replace(switch_s=switch_s), TurnLayout(20, 1), 20, 17, 1)
     assert layout.slice_steps == slice_steps
     assert switch_s <= OVERHEAD * slice_steps * TYPICAL.step_s
     assert layout.steps % slice_steps == 0
@@ -131,11 +135,11 @@ def test_a_slice_is_as_long_as_keeps_switches_to_a_small_share(
 
 def test_steps_are_bounded() -> None:
     calm, wild = TYPICAL._replace(step_sd=0.001), TYPICAL._replace(step_sd=5.0)
-    assert [choose(one, TurnLayout(20, 1), MANY, 17).steps for one in (calm, wild)] == [
+    assert [choose(one, TurnLayout(20, 1), MANY, 17, 1).steps for one in (calm, wild)] == [
         FEWEST_STEPS,
         MOST_STEPS,
     ]
-    assert choose(TYPICAL._replace(switch_s=60.0), TurnLayout(20, 1), 20, 17).steps <= MOST_STEPS
+    assert choose(TYPICAL._replace(switch_s=60.0), TurnLayout(20, 1), 20, 17, 1).steps <= MOST_STEPS
 
 
 def block_of(
