@@ -1,24 +1,21 @@
-"""The choice among many settings: what is measured next, the gain of each setting, what leaves.
+"""The choice among many settings: the arms of a block, gains, what leaves; and its record.
 
-A block has a balanced set of arms (Plackett and Burman, Biometrika 1946): each setting is on in
-half of them, so each cell informs about every setting; one setting per arm would need six times as
-many blocks for 15 settings. The arms are drawn again for each heat, so that what two settings do
-together falls on others by chance alone. After each pair of heats a setting that helps is adopted:
-all later arms have it; one that harms, or is unlikely to gain as much as asked, leaves. *Helps* and
-*harms* hold over all looks, whose number is declared, and all settings (Bonferroni).
+Each setting is on in half of a block's arms (Plackett and Burman, Biometrika 1946), so each cell
+informs about every setting. Arms are drawn again for each heat, so that what two settings do
+together falls on others by chance alone. *Helps* and *harms* hold over all looks, whose number is
+declared, and all settings (Bonferroni).
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Mapping, Sequence
-from statistics import fmean, stdev
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
 
 from msgspec import Meta, Struct
 from msgspec.structs import replace
 
-from .t_test import ALPHA, t_interval, t_quantile
+from .t_test import ALPHA, t_quantile
 
 if TYPE_CHECKING:
     import random
@@ -28,7 +25,9 @@ Arm = frozenset[str]  # the settings that are on
 Gains = dict[str, float]  # by setting
 Interactions = dict[str, tuple[float, float]]  # by setting its gain in the race, and beside others
 Count = Annotated[int, Meta(ge=1)]
-Share = Annotated[float, Meta(gt=0, lt=1)]
+CHOSEN, WHOLE = "chosen", "all-settings"  # names of arms
+CONFIRM = "confirm"  # the label of the heat of fresh blocks
+MARGIN = 0.03  # a setting that gains or loses less does nothing
 FEW_CHANCES = 0.10  # of gaining as much as asked: with fewer a setting leaves the race
 RACE, JOIN = 0.5, 0.1  # shares of the time; fresh blocks have the rest
 MOST_JOINS = 3
@@ -45,16 +44,10 @@ class HeatCell(NamedTuple):
 
 
 class RaceRules(Struct, frozen=True):
-    """Rules that are declared before the first block.
-
-    looks: pairs of heats; min_gain: makes a setting worth keeping; margin: a setting within does
-        nothing
-    """
+    """Rules declared before the first block: pairs of heats; the gain worth keeping a setting."""
 
     looks: Count
-    min_gain: Share = 0.01
-    margin: Share = 0.03
-    alpha: Share = ALPHA
+    min_gain: Annotated[float, Meta(gt=0, lt=1)] = 0.01
 
 
 class Gain(Struct, frozen=True):
@@ -65,12 +58,10 @@ class Gain(Struct, frozen=True):
     df: Count
     word: Word = "not decided"
 
-    def bounds(self, alpha: float) -> tuple[float, float]:
-        """Return the two-sided interval; without scatter, the gain twice."""
-        if not self.error:
-            return self.gain, self.gain
-        interval = t_interval(self.gain, self.error, self.df, alpha)
-        return interval.low, interval.high
+    def bounds(self, family: int) -> tuple[float, float]:
+        """Return the interval that holds for a family of settings and looks together."""
+        half = t_quantile(1 - ALPHA / (2 * family), self.df) * self.error
+        return self.gain - half, self.gain + half
 
 
 class Look(Struct):
@@ -89,6 +80,39 @@ class Look(Struct):
         return words | dict.fromkeys(self.failed, "fails")
 
 
+class Heat(Struct):
+    """One session: `run` is its file, from the record's folder; `arms` has the settings by arm."""
+
+    number: int
+    label: str
+    run: str
+    interrupted: bool
+    took_s: float
+    arms: dict[str, list[str]]
+
+
+class TuneRecord(Struct, kw_only=True):
+    """One `tune`, as `tune/NAME.json` has it.
+
+    settings: by candidate; left_out: reasons by setting, or line of a file
+    chosen: log gains while choosing; None before the choice
+    words: of pytest, for the benchmark and its workload
+    """
+
+    schema_version: Literal[1] = 1
+    settings: dict[str, tuple[str, ...]]
+    left_out: dict[str, str]
+    rules: RaceRules
+    budget_s: float
+    seed: int
+    heats: list[Heat]
+    looks: list[Look]
+    chosen: Gains | None = None
+    interactions: Interactions = {}
+    words: list[str]
+    interrupted: bool = False
+
+
 def course(
     names: Sequence[str],
     rules: RaceRules,
@@ -96,7 +120,7 @@ def course(
     measure: Callable[[str, list[Arm], float], list[HeatCell]],
     tell: Callable[[Look], None],
 ) -> tuple[Gains, Interactions]:
-    """Choose among settings. Returns: as `stay`.
+    """Choose among settings. Returns: the gain of each chosen one; gains that differ, as `stay`.
 
     `measure` takes the name of a heat, its arms and its share of the time.
     """
@@ -118,34 +142,33 @@ def course(
             if name in alive
         }
         on = frozenset[str]().union(*(cell.settings for cell in race))
-        failed = [name for name in alive if race and name not in on]
-        tell(Look(number, judged, failed))
-        adopted += [name for name, gain in judged.items() if gain.word == "helps"]
-        settled = {name for name, gain in judged.items() if gain.word != "not decided"}
-        alive = [name for name in alive if name not in settled.union(failed)]
+        look = Look(number, judged, [name for name in alive if race and name not in on])
+        tell(look)
+        words = look.words()
+        adopted += [name for name, word in words.items() if word == "helps"]
+        alive = [name for name in alive if words.get(name, "not decided") == "not decided"]
         if not alive:
             break
-    found = choose({name: gains[name] for name in adopted + alive if name in gains}, rules)
-    chosen = {name: gain.gain for name, gain in found.items()}
+    chosen = choose({name: gains[name] for name in adopted + alive if name in gains}, rules)
     interactions: Interactions = {}
     for number in range(1, MOST_JOINS + 1):
-        if len(found) < 2:
+        if len(chosen) < 2:
             break
-        whole = frozenset(found)
-        label = f"join-{number}" if number > 1 else "join"
-        arms = [whole, *(whole - {name} for name in found)]
-        beside = beside_others(measure(label, arms, JOIN), found)
-        chosen, differ = stay(found, beside, rules)
+        whole = frozenset(chosen)
+        arms = [whole, *(whole - {name} for name in chosen)]
+        cells = measure(f"join-{number}", arms, JOIN)
+        beside = estimate([cell for cell in cells if cell.settings in arms])
+        kept, differ = stay(chosen, beside, rules)
         interactions |= differ
-        superfluous = [name for name in differ if name not in chosen]
+        superfluous = [name for name in differ if name not in kept]
         if len(superfluous) < 2:
+            chosen = kept
             break
         # Each may do another's work: only the least leaves, and the rest is measured again.
         least = min(superfluous, key=lambda name: beside[name].gain)
-        left = {*chosen, *superfluous} - {least}
-        found = {name: gain for name, gain in found.items() if name in left}
-        chosen = {name: gain.gain for name, gain in found.items()}
-    return chosen, interactions
+        left = {*kept, *superfluous} - {least}
+        chosen = {name: gain for name, gain in chosen.items() if name in left}
+    return {name: gain.gain for name, gain in chosen.items()}, interactions
 
 
 def balanced_arms(settings: int) -> int:
@@ -158,13 +181,7 @@ def balanced_arms(settings: int) -> int:
 
 
 def draw_arms(names: Sequence[str], rng: random.Random) -> list[Arm]:
-    """Draw the balanced arms of a heat.
-
-    >>> import random
-    >>> arms = draw_arms(["a", "b", "c"], random.Random(1))
-    >>> sum("a" in arm for arm in arms), len(arms)
-    (2, 4)
-    """
+    """Draw the balanced arms of a heat."""
     if len(names) == 1:
         return [frozenset(), frozenset(names)]
     import pyDOE3
@@ -184,16 +201,16 @@ def estimate(cells: Sequence[HeatCell]) -> dict[str, Gain]:
     import numpy as np
 
     names = sorted(frozenset[str]().union(*(cell.settings for cell in cells)))
-    blocks = {(cell.heat, cell.block) for cell in cells}
+    blocks = {cell[:2] for cell in cells}
     free = len(cells) - len(blocks) - len(names)
     if not names or free < 1:
         return {}
-    on = np.array([[name in cell.settings for name in names] for cell in cells], dtype=float)
-    times = np.array([cell.log_time for cell in cells])
+    rows = [[cell.log_time, *(name in cell.settings for name in names)] for cell in cells]
+    table = np.array(rows, dtype=float)
     for block in blocks:
-        rows = [row for row, cell in enumerate(cells) if (cell.heat, cell.block) == block]
-        on[rows] -= on[rows].mean(axis=0)
-        times[rows] -= times[rows].mean()
+        inside = [cell[:2] == block for cell in cells]
+        table[inside] -= table[inside].mean(axis=0)
+    times, on = table[:, 0], table[:, 1:]
     inverse = np.linalg.pinv(on.T @ on)
     effects = inverse @ on.T @ times
     variance = float(np.sum((times - on @ effects) ** 2)) / free
@@ -207,7 +224,7 @@ def estimate(cells: Sequence[HeatCell]) -> dict[str, Gain]:
 
 def judge(gain: Gain, rules: RaceRules, settings: int) -> Word:
     """Judge one of `settings` settings at one of the declared looks."""
-    low, high = gain.bounds(rules.alpha / (rules.looks * settings))
+    low, high = gain.bounds(rules.looks * settings)
     if low > 0:
         return "helps"
     if high < 0:
@@ -228,54 +245,34 @@ def choose(gains: Mapping[str, Gain], rules: RaceRules) -> dict[str, Gain]:
     return dict(sorted(worth, key=lambda pair: -pair[1].gain))
 
 
-def beside_others(cells: Sequence[HeatCell], joint: Collection[str]) -> dict[str, Gain]:
-    """Return the gain of each setting of a joint set beside the others, from pairs in blocks."""
-    blocks: dict[tuple[int, int], dict[Arm, float]] = {}
-    for cell in cells:
-        blocks.setdefault((cell.heat, cell.block), {})[cell.settings] = cell.log_time
-    result = {}
-    whole = frozenset(joint)
-    for name in joint:
-        rest = whole - {name}
-        both = [times for times in blocks.values() if {rest, whole} <= times.keys()]
-        pairs = [times[rest] - times[whole] for times in both]
-        if len(pairs) > 1 and (spread := stdev(pairs)):
-            result[name] = Gain(fmean(pairs), spread / math.sqrt(len(pairs)), len(pairs) - 1)
-    return result
-
-
 def stay(
     race: Mapping[str, Gain], beside: Mapping[str, Gain], rules: RaceRules
-) -> tuple[Gains, Interactions]:
+) -> tuple[dict[str, Gain], Interactions]:
     """Choose which settings of a joint set stay.
 
     race, beside: independent gains over balanced combinations, and beside the others
     Returns: the gain of each that stays, and both gains where they differ (Bonferroni); there the
         gain beside the others decides, else both together.
     """
-    kept, interactions = {}, {}
+    kept: dict[str, Gain] = {}
+    interactions: Interactions = {}
     for name, in_race in race.items():
         gain = beside.get(name, in_race)
-        if differs(in_race, gain, rules.alpha / len(race)):
+        if differs(in_race, gain, ALPHA / len(race)):
             interactions[name] = (in_race.gain, gain.gain)
         elif name in beside:
             gain = weighted(in_race, gain)
-        if choose({name: gain}, rules):
-            kept[name] = gain.gain
+        kept |= choose({name: gain}, rules)
     return kept, interactions
 
 
 def weighted(one: Gain, other: Gain) -> Gain:
-    """Return the mean of two independent estimates, weighted by their inverse variances.
-
-    An estimate without error is taken as it is.
-    """
-    if not (one.error and other.error):
-        return other if one.error else one
-    weights = 1 / one.error**2, 1 / other.error**2
-    total = math.fsum(weights)
-    mean = (weights[0] * one.gain + weights[1] * other.gain) / total
-    return Gain(mean, math.sqrt(1 / total), min(one.df, other.df))
+    """Return the mean of two independent estimates, weighted by their inverse variances."""
+    if not one.error:
+        return one
+    share = other.error**2 / (one.error**2 + other.error**2)
+    mean = share * one.gain + (1 - share) * other.gain
+    return Gain(mean, math.sqrt(share) * one.error, min(one.df, other.df))
 
 
 def differs(one: Gain, other: Gain, alpha: float) -> bool:

@@ -13,8 +13,7 @@ ANSWERS = True
 GROUP = "design"
 HELP = "which settings a tune chose, and what they gain in fresh blocks"
 EXAMPLE = f"""\
-`deeptweak tune` ends with this answer. Its record and the saved runs of its heats stay.
-How it chooses: docs/tune.md.
+`deeptweak tune` ends with this answer (docs/tune.md).
 
 example:
   {JUDGE} tuned .benchmarks/tune/train-py-1f0c2a3b.json --plot race.png

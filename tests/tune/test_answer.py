@@ -40,11 +40,10 @@ def judged(gain: float, word: str, error: float = 0.002) -> Json:
     return {"gain": gain, "error": error, "df": 40, "word": word}
 
 
-def heat(number: int, phase: str, run: str, arms: Mapping[str, list[str]]) -> Json:
+def heat(number: int, label: str, run: str, arms: Mapping[str, list[str]]) -> Json:
     about = {
         "number": number,
-        "phase": phase,
-        "label": phase,
+        "label": label,
         "run": run,
         "interrupted": False,
         "took_s": 10.0,
@@ -55,12 +54,9 @@ def heat(number: int, phase: str, run: str, arms: Mapping[str, list[str]]) -> Js
 def record(chosen: Mapping[str, float] | None, heats: list[Json], **other: Any) -> Json:
     return {
         "schema_version": 1,
-        "name": "made",
-        "started_utc": "2026-01-01T00:00:00+00:00",
-        "tweaks": "made",
         "settings": {name: [name] for name in ("a", "b", "c")},
         "left_out": {},
-        "rules": {"looks": 1, "min_gain": 0.01, "margin": 0.03, "alpha": 0.05},
+        "rules": {"looks": 1, "min_gain": 0.01},
         "budget_s": 100.0,
         "seed": 1,
         "heats": heats,
@@ -73,8 +69,6 @@ def record(chosen: Mapping[str, float] | None, heats: list[Json], **other: Any) 
         ],
         "chosen": chosen,
         "interactions": {},
-        "manifest": None,
-        "again": ["again"],
         "words": [],
         **other,
     }
@@ -177,11 +171,6 @@ def test_the_confirmation_with_more_blocks_is_judged(tmp_path: Path) -> None:
     assert tuning.confirmed.chosen.primary.n_candidate == 12
 
 
-def test_the_arm_is_found_by_its_settings_whatever_it_is_called(tmp_path: Path) -> None:
-    path = tuned(tmp_path, arm("chosen", 0.08), arm(WHOLE, 0.1), arm="renamed")
-    assert verdict_of(read(path)).startswith("Keep 1 of 3 settings: +")
-
-
 def test_every_setting_has_a_row_with_raw_figures(tmp_path: Path) -> None:
     text = as_csv.render(answer(read(tuned(tmp_path, arm("chosen", 0.08), arm(WHOLE, 0.1)))))
     rows = {row["setting"]: row for row in csv.DictReader(io.StringIO(text))}
@@ -203,20 +192,11 @@ def test_a_gain_that_does_not_scatter_is_its_own_interval(tmp_path: Path) -> Non
 def test_a_folder_that_was_moved_is_read_with_its_manifest(tmp_path: Path) -> None:
     before, after = tmp_path / "before", tmp_path / "after"
     before.mkdir()
-    manifest = before / "tune" / "made" / "chosen.yaml"
-    tuned(
-        before,
-        arm("chosen", 0.08),
-        arm(WHOLE, 0.1),
-        manifest=str(manifest),
-        again=["run", f"--tweaks={manifest}"],
-    )
-    manifest.parent.mkdir()
-    manifest.write_text("made")
+    tuned(before, arm("chosen", 0.08), arm(WHOLE, 0.1))
     shutil.move(before, after)
     found = answer(read(after / "tune" / "made.json"))
     assert found.title.startswith("Keep 1 of 3 settings: +")
-    assert list(found.next) == ["run", f"--tweaks={after / 'tune' / 'made' / 'chosen.yaml'}"]
+    assert f"--tweaks={after / 'tune' / 'made' / 'chosen.yaml'}" in found.next
 
 
 @pytest.mark.parametrize("damage", ["missing", "truncated"])

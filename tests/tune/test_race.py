@@ -13,11 +13,10 @@ from typing import Any
 
 import pytest
 
-from control.tuned import Heat, TuneRecord
-from control.tuning import HeatCell, RaceRules
+from control.tuning import Heat, HeatCell, RaceRules, TuneRecord
 from fixtures.studies.command import tune_race
 from fixtures.studies.command.tune_candidates import Candidates, joined_set
-from fixtures.studies.command.tune_race import Race, resumed, run_to_end, saved_by
+from fixtures.studies.command.tune_race import Race, resumed, saved_by
 from fixtures.terms import Refused
 from fixtures.tweaks import resolve
 from fixtures.tweaks.derive import parts
@@ -58,17 +57,17 @@ class Machine:
         self.now_s += budget_s * (0.75 if interrupted else 1)
         return storage / "machine" / pattern.removeprefix("*/*_"), interrupted
 
-    def read(self, path: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    def read(self, path: Path, heat: Heat) -> tuple[dict[str, Any], list[HeatCell]]:
         back = _label(path.name) not in self.broken
         changed = {} if back else {"vm.swappiness": ["60", "7"]}
-        return {"machine_check": {"restored": back, "changed": changed, "notes": [NOTE]}}, []
+        return {"restored": back, "changed": changed, "notes": [NOTE]}, cells(heat)
 
 
 def _label(name: str) -> str:
     return re.sub(r".*made-|\.json", "", name)
 
 
-def cells(heat: Heat, _: Path) -> list[HeatCell]:
+def cells(heat: Heat) -> list[HeatCell]:
     arms = [frozenset[str](), *map(frozenset, heat.arms.values())]
     scatter = (0.001, -0.001, 0.0005, 0.002, -0.002)
     return [
@@ -88,7 +87,6 @@ def machine(monkeypatch: pytest.MonkeyPatch) -> Machine:
     made = Machine()
     monkeypatch.setattr(tune_race, "saved_by", made.saved_by)
     monkeypatch.setattr(tune_race, "read", made.read)
-    monkeypatch.setattr(tune_race, "cells", cells)
     monkeypatch.setattr("fixtures.kernel.lock.machine_held", made.held)
     monkeypatch.setattr("time.monotonic", lambda: made.now_s)
     return made
@@ -104,7 +102,6 @@ def race(folder: Path, *, again: bool = False) -> Race:
     found = candidates()
     path.parent.mkdir(exist_ok=True)
     record = TuneRecord(
-        started_utc="2026-01-01T00:00:00+00:00",
         settings=dict(found.settings),
         left_out={},
         rules=RaceRules(1),
@@ -112,10 +109,9 @@ def race(folder: Path, *, again: bool = False) -> Race:
         seed=1,
         heats=[],
         looks=[],
-        again=["again"],
         words=["words"],
     )
-    return Race(path, resumed(path) if again else record, found, folder / "chosen.yaml")
+    return Race(path, resumed(path) if again else record, found)
 
 
 def written(folder: Path) -> dict[str, Any]:
@@ -179,12 +175,12 @@ def test_a_finished_tune_is_not_measured_again(tmp_path: Path, machine: Machine)
         pytest.param(lambda _: "[]", id="list"),
         pytest.param(lambda _: "[" * 100_000, id="deep"),
         pytest.param(
-            lambda text: text.replace('"schema_version": 1', '"schema_version": 2'), id="version"
+            lambda text: text.replace('"schema_version":1', '"schema_version":2'), id="version"
         ),
         pytest.param(lambda text: text.replace('"heats"', '"heat"'), id="field-gone"),
-        pytest.param(lambda text: text.replace('"looks": 1', '"looks": 0'), id="no-looks"),
+        pytest.param(lambda text: text.replace('"looks":1', '"looks":0'), id="no-looks"),
         pytest.param(
-            lambda text: text.replace('"took_s": 250.0', '"took_s": "long"'), id="no-number"
+            lambda text: text.replace('"took_s":250.0', '"took_s":"long"'), id="no-number"
         ),
     ],
 )
@@ -201,14 +197,28 @@ def test_a_record_that_was_edited_is_refused(tmp_path: Path, edit: Any) -> None:
     "ends", ["import sys; sys.exit('no disk')", "import os; os.kill(os.getpid(), 9)"]
 )
 def test_a_session_that_saved_no_run_is_described_by_its_last_lines(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ends: str
+    tmp_path: Path, ends: str
 ) -> None:
-    monkeypatch.setattr(
-        tune_race, "run_to_end", lambda _, log: run_to_end([sys.executable, "-c", ends], log)
-    )
+    words = [sys.executable, "-c", ends]
     with pytest.raises(Refused, match="saved no run") as refused:
-        saved_by([], tmp_path / "storage", "*", tmp_path / "made.log")
+        saved_by(words, tmp_path / "storage", "*", tmp_path / "made.log")
     assert ("no disk" in str(refused.value)) == ("no disk" in ends)
+
+
+class StoppedSession:
+    """A session that ends, without a saved run, when it hears of Ctrl-C."""
+
+    returncode = 2
+
+    def __init__(self, *_: object, **__: object) -> None:
+        self._signals: list[int] = []
+
+    def wait(self) -> None:
+        if not self._signals:
+            raise KeyboardInterrupt
+
+    def send_signal(self, number: int) -> None:
+        self._signals.append(number)
 
 
 @pytest.mark.parametrize("left", [False, True])
@@ -216,12 +226,7 @@ def test_an_unsaved_interruption_needs_the_machine_back(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, left: bool
 ) -> None:
     """A journal that is left lists settings that are not put back."""
-
-    def ended(_: object, log: Path) -> tuple[int, bool]:
-        log.write_text("said")
-        return 2, True
-
-    monkeypatch.setattr(tune_race, "run_to_end", ended)
+    monkeypatch.setattr(tune_race, "Child", StoppedSession)
     monkeypatch.setattr("fixtures.kernel.journal.Journal.exists", lambda _: left)
     monkeypatch.setenv("DEEPTWEAK_STATE_DIR", str(tmp_path))
     with pytest.raises(Refused if left else KeyboardInterrupt):

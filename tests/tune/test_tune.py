@@ -67,7 +67,8 @@ def test_what_helps_is_chosen_and_confirmed_in_fresh_blocks(place: Place) -> Non
     }
     assert (words["FAST_S"], words["SLOW_S"]) == ("helps", "harms")
     assert result["heats"][-1]["label"] == "confirm"
-    assert "FAST_S=0.005" in Path(result["manifest"]).read_text()
+    (manifest,) = (place.storage / "tune").glob("*/chosen.yaml")
+    assert "FAST_S=0.005" in manifest.read_text()
     assert done.lines("Keep 1 of 3 settings: +")
 
 
@@ -130,7 +131,6 @@ def test_a_tune_that_is_killed_leaves_the_machine_to_its_session_which_stops(pla
     [
         (("--min-gain=0",), "--min-gain=0: a percentage above 0"),
         (("--workload=cnn_train",), "one of the two"),
-        (("--save-manifest=stock.yaml",), "--save-manifest=stock.yaml"),
         (("--resume",), "--resume: no such run was begun here"),
     ],
 )

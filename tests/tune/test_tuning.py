@@ -15,7 +15,6 @@ from control.tuning import (
     HeatCell,
     RaceRules,
     balanced_arms,
-    beside_others,
     choose,
     differs,
     draw_arms,
@@ -188,18 +187,17 @@ def test_gains_that_do_not_scatter_are_taken_as_they_are() -> None:
 
 def test_what_the_race_and_the_joint_set_say_alike_counts_by_its_certainty() -> None:
     kept, interactions = stay({"a": Gain(0.03, 0.001, 100)}, {"a": Gain(0.034, 0.002, 20)}, RULES)
-    assert kept == {"a": pytest.approx(0.0308)}
+    assert kept["a"].gain == pytest.approx(0.0308)
     assert not interactions
 
 
-def test_what_a_setting_gains_beside_the_others_is_paired_by_block() -> None:
+def test_what_a_setting_gains_beside_the_others_is_estimated_within_blocks() -> None:
     joint = frozenset({"a", "b"})
-    cells = [HeatCell(1, block, joint, block + 0.001 * (block % 2)) for block in (1, 2, 3)]
-    cells += [HeatCell(1, block, joint - {"a"}, block + 0.05) for block in (1, 2, 4)]
-    gain = beside_others(cells, joint)["a"]
-    assert gain.gain == pytest.approx(0.0495)
-    assert gain.df == 1
-    assert "b" not in beside_others(cells, joint)
+    cells = [HeatCell(1, block, joint, block + 0.001 * (block % 2)) for block in (1, 2, 3, 5)]
+    cells += [HeatCell(1, block, joint - {"a"}, block + 0.05) for block in (1, 2, 4, 5)]
+    gains = estimate(cells)
+    assert gains["a"].gain == pytest.approx(0.148 / 3)
+    assert "b" not in gains
 
 
 on_both_days = pytest.mark.parametrize(

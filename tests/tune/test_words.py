@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import subprocess
 import sys
 from pathlib import Path
@@ -19,14 +18,6 @@ tune_command.resumed = lambda path: sys.exit(path.name)
 sys.exit(__main__.main())
 """
 SETTINGS = "--tweaks=vm.swappiness=7+vm.page-cluster=5"
-AGAIN = """
-import json, sys
-from fixtures import __main__
-from fixtures.studies.command import tune_command
-tune_command._of_command = lambda *_: ([], 0.1)
-tune_command.Race = lambda path, record, *_: sys.exit(json.dumps(record.again))
-sys.exit(__main__.main())
-"""
 FULL = """
 import errno, sys
 from fixtures import __main__
@@ -65,15 +56,6 @@ def test_an_option_of_a_command_is_refused_beside_a_workload(option: str) -> Non
     assert option.partition("=")[0] in done.stderr
 
 
-def test_the_manifest_that_is_tuned_is_not_written_over(tmp_path: Path) -> None:
-    own = tmp_path / "own.yaml"
-    own.write_text("vm.page-cluster: 5\n")
-    for source in (own, tmp_path):
-        done = called(DIGEST, f"--tweaks={source}", f"--save-manifest={own}", "--", "program")
-        assert done.returncode == 2
-        assert "Write the choice to another file" in done.stderr
-
-
 def test_a_full_disk_is_said_in_one_line(tmp_path: Path) -> None:
     done = called(FULL, SETTINGS, f"--storage={tmp_path}", "--", "program")
     assert done.returncode == 2
@@ -83,15 +65,11 @@ def test_a_full_disk_is_said_in_one_line(tmp_path: Path) -> None:
     assert (tmp_path / "tune").is_dir()
 
 
-@pytest.mark.parametrize("option", ["--storage", "--save-manifest"])
 def test_a_folder_that_cannot_be_made_is_refused_before_anything_is_measured(
-    tmp_path: Path, option: str
+    tmp_path: Path,
 ) -> None:
     (tmp_path / "file").write_text("no folder")
-    place = tmp_path / "file" / "chosen.yaml"
-    done = called(
-        FULL, SETTINGS, f"--storage={tmp_path / 'saved'}", f"{option}={place}", "--", "program"
-    )
+    done = called(FULL, SETTINGS, f"--storage={tmp_path / 'file'}", "--", "program")
     assert done.returncode == 2
     assert done.stderr.startswith(f"error: {tmp_path / 'file'}")
 
@@ -117,12 +95,3 @@ def test_a_name_that_is_no_file_name_is_refused(tmp_path: Path, name: str) -> No
     )
     assert done.returncode == 2
     assert "--save=" in done.stderr
-
-
-def test_the_next_command_measures_the_same_command(tmp_path: Path) -> None:
-    own = ["--step-regex=took (.*) s", "--runs", "--env=A=1", "--env=B=2", "--timeout=7.0"]
-    words = json.loads(
-        called(AGAIN, SETTINGS, f"--storage={tmp_path}", *own, "--", "program", "-x").stderr
-    )
-    assert words[-2:] == ["program", "-x"]
-    assert set(own) <= set(words[: words.index("--")])

@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from analysis.answer import Answer, Column, Columns, Line, Section, Tone, Word, bullets, table_of
-from analysis.wording import bracket, counted, number, unsigned
+from analysis.wording import bracket, counted, number, percent, spoken, unsigned
+from control.tuning import MARGIN
 
 if TYPE_CHECKING:
     from analysis.terms import Comparison
 
-    from .tune import Confirmed, Tuning
+    from .tune import Tuning
 
 TONES: dict[str, Tone] = {
     "helps": "good",
@@ -37,27 +38,34 @@ COLUMNS: Columns = (
     (Column("look", spare=1), attrgetter("look")),
     (Column("kept", left=True), lambda one: "kept" if one.kept else None),
 )
-DATA = ("chosen", "manifest", "interrupted", "left_out", "interactions")
 
 
 def answer(tuning: Tuning) -> Answer:
     """Make the answer."""
     record, confirmed = tuning.record, tuning.confirmed
     table = Section("What became of each setting", [table_of(COLUMNS, tuning.settings)])
-    notes = list(_notes(tuning))
+    notes = bullets(_notes(tuning), "note:")
     cut = "interrupted: only what was measured counts; the same command with --resume goes on"
-    known = msgspec.to_builtins(record)
+    whole = f"{counted(len(tuning.settings), 'setting')} and {counted(record.rules.looks, 'look')}"
+    least = unsigned(record.rules.min_gain)
     return Answer(
         title=verdict_of(tuning),
         findings=list(_findings(tuning)),
-        sections=[table] * bool(record.looks)
-        + [Section("", bullets(notes, "note:"))] * bool(notes),
+        sections=[table] * bool(record.looks) + [Section("", notes)] * bool(notes),
         warnings=[cut] * record.interrupted + list(confirmed.warnings if confirmed else ()),
-        legend=list(_legend(tuning)),
-        next=tuple(record.again) if record.manifest else (),
+        legend=[
+            ("gain", "over balanced combinations of the others"),
+            ("from, to", f"95 % interval, for {whole} together (Bonferroni)"),
+            ("does nothing", f"the interval lies within ±{unsigned(MARGIN)}"),
+            ("no gain in sight", f"a gain of {least} has a chance below 10 %: it left the race"),
+            ("fails", "no cell could be measured under it: it left the race"),
+            ("not decided", "a larger --budget decides more"),
+            ("not measured", "too few cells to tell its effect from that of others"),
+            ("kept", "chosen; only the fresh blocks measure the gain of the choice"),
+        ],
+        next=confirmed.again if confirmed else (),
         data={
-            **{name: known[name] for name in DATA},
-            "selection_gain": tuning.selection_gain,
+            "record": msgspec.to_builtins(record),
             "settings": tuning.settings,
             "confirmed": confirmed,
         },
@@ -80,26 +88,23 @@ def verdict_of(tuning: Tuning) -> str:
             return f"Keep stock: no cell could be measured under any of {among}."
         return f"No verdict: too few cells were measured to tell the effect of any of {among}."
     share = f"{len(record.chosen)} of {among}"
-    if confirmed and confirmed.chosen.primary:
-        return _confirmed(confirmed, share)
-    missing = "cannot be read" if tuning.refused else "were not measured"
-    reason = confirmed.chosen.reason if confirmed else f"the fresh blocks {missing}."
-    return f"{share} chosen, not confirmed: {reason}"
-
-
-def _confirmed(confirmed: Confirmed, share: str) -> str:
+    if not confirmed or not confirmed.chosen.primary:
+        missing = "cannot be read" if tuning.refused else "were not measured"
+        reason = confirmed.chosen.reason if confirmed else f"the fresh blocks {missing}."
+        return f"{share} chosen, not confirmed: {reason}"
     chosen = confirmed.chosen
-    words = {
+    outcomes = {
         "improved": f"Keep {share}",
         "regressed": f"Keep stock: the choice, {share}, is slower",
         "equivalent": f"Keep stock: the choice, {share}, changes nothing beyond "
         f"±{unsigned(chosen.margin)}",
         "inconclusive": f"Keep stock: the choice, {share}, shows no gain",
     }
-    if chosen.verdict not in words:
-        return f"No verdict: {chosen.reason}"
-    blocks = counted(confirmed.blocks, "fresh block")
-    return f"{words[chosen.verdict]}: {_figures(chosen)} in {blocks}."
+    outcome = outcomes.get(chosen.verdict)
+    blocks = counted(chosen.pairs, "fresh block")
+    return (
+        f"{outcome}: {_figures(chosen)} in {blocks}." if outcome else f"No verdict: {chosen.reason}"
+    )
 
 
 def _findings(tuning: Tuning) -> Iterator[Line]:
@@ -107,58 +112,30 @@ def _findings(tuning: Tuning) -> Iterator[Line]:
     if not chosen:
         return
     yield Line(f"Chosen: {', '.join(chosen)}.", tone="strong")
-    if not confirmed or not confirmed.chosen.primary or tuning.selection_gain is None:
+    if not confirmed or not confirmed.chosen.primary:
         return
-    seemed = f"While choosing it looked like {number(tuning.selection_gain)} %."
-    yield Line(f"{seemed} The fresh blocks were not used to choose.")
-    whole, beside = confirmed.whole, confirmed.chosen_against_whole
-    if not whole or not whole.primary or not beside or not beside.primary:
-        return
-    count, margin = len(tuning.record.settings), unsigned(beside.margin)
-    more = f", less than {margin}" if 1 + beside.primary.low > 1 / (1 + beside.margin) else ""
-    words = {
-        "equivalent": f"the chosen ones do all that all {count} do, within {margin}",
-        "regressed": f"the others add something{more or '; keep all, or tune for longer'}",
-        "improved": "the others take something away",
-    }
-    word = words.get(beside.verdict, "whether the others add anything is not shown")
-    against = f"chosen against all {_figures(beside)}"
-    yield Line(f"All {count} together: {_figures(whole)}; {against}: {word}.")
+    seemed = percent(math.expm1(math.fsum(chosen.values())))
+    yield Line(f"While choosing it looked like {seemed}. The fresh blocks were not used to choose.")
+    whole, beside = confirmed.whole, confirmed.beside
+    if whole and whole.primary and beside and beside.primary:
+        yield Line(
+            f"All {len(tuning.settings)} together: {_figures(whole)}; chosen against all: "
+            f"{_figures(beside)}, {spoken(beside.verdict)}."
+        )
 
 
 def _figures(comparison: Comparison) -> str:
     effect = comparison.primary
-    return f"{number(effect.gain)} %{bracket(effect.low, effect.high, number)}" if effect else ""
+    return f"{percent(effect.gain)}{bracket(effect.low, effect.high, number)}" if effect else ""
 
 
 def _notes(tuning: Tuning) -> Iterator[str]:
     record = tuning.record
-    for name, (alone, beside) in record.interactions.items():
-        yield (
-            f"{name} gains {number(math.expm1(beside))} % beside the other chosen settings, "
-            f"and {number(math.expm1(alone))} % over all combinations"
-        )
-    words = {
-        "fails": "no cell could be measured under {}; left out of the race",
-        "not measured": "too few cells to tell the effect of {} from that of other settings",
-        "not decided": "not decided in this time: {}; a larger --budget decides more",
-    }
-    for word, sentence in words.items() if record.looks else ():
-        if names := [one.name for one in tuning.settings if one.word == word and not one.kept]:
-            yield sentence.format(", ".join(names))
+    for name, gains in record.interactions.items():
+        alone, beside = (percent(math.expm1(gain)) for gain in gains)
+        yield f"{name} gains {beside} beside the other chosen settings, and {alone} on average"
     for name, reason in record.left_out.items():
-        yield f"not a candidate: {name}: {reason.removeprefix(f'{name}: ')}"
-    if record.manifest:
-        yield f"the chosen settings are a Skyhook manifest: {record.manifest}"
+        yield f"not a candidate: {name}: {reason}"
+    if record.chosen:
+        yield f"the chosen settings are a Skyhook manifest: {tuning.manifest}"
         yield "what they gain on another day: the next command, then `evidence` over both runs"
-
-
-def _legend(tuning: Tuning) -> Iterator[tuple[str, str]]:
-    rules = tuning.record.rules
-    whole = f"{counted(len(tuning.settings), 'setting')} and {counted(rules.looks, 'look')}"
-    yield "gain", "over balanced combinations of the others; each setting is on in half of the arms"
-    yield "from, to", f"95 % interval, for {whole} together (Bonferroni)"
-    yield "does nothing", f"the interval lies within ±{unsigned(rules.margin)}"
-    chance = f"a gain of {unsigned(rules.min_gain)} has a chance below 10 %"
-    yield "no gain in sight", f"{chance}: the setting left the race"
-    yield "kept", "chosen; only the fresh blocks measure the gain of the choice"

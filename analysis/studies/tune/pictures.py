@@ -18,8 +18,9 @@ from analysis.plots.marks import (
 )
 from analysis.plots.page import Plot, verdict_entries
 from analysis.plots.scene import some
-from analysis.plots.style import QUIET, house_style
+from analysis.plots.style import house_style
 from analysis.wording import bracket, number
+from control.tuning import MARGIN
 
 from .answer import verdict_of
 
@@ -31,16 +32,11 @@ if TYPE_CHECKING:
 
     from .tune import SettingGain, Tuning
 
-LOOKS: dict[str, Style] = {
+LOOKS = {
     "helps": VERDICTS["improved"],
     "harms": VERDICTS["regressed"],
     "does nothing": VERDICTS["equivalent"],
-    "no gain in sight": {
-        "color": QUIET,
-        "marker": "o",
-        "markerfacecolor": QUIET,
-        "markersize": 4.5,
-    },
+    "no gain in sight": VERDICTS["not comparable"],
     "not decided": VERDICTS["inconclusive"],
 }
 LEAD = (
@@ -54,37 +50,34 @@ def draw(tuning: Tuning) -> Figure:
     """Draw the race, and the confirmation if there is one. Raises: NothingToDraw."""
     estimated = (one for one in tuning.settings if one.gain is not None)
     rows = [
-        MarkRow(one.name, [_mark(one, LOOKS[one.word], _settled(one))], bold=one.kept)
+        MarkRow(one.name, [_mark(one, LOOKS[one.word], one.look)], bold=one.kept)
         for one in some(estimated, "the race had not come to its first look")
     ]
-    sections = [_forest("The race", "settled at", rows, tuning.record.rules.margin)]
+    sections = [_forest("The race", "last look", rows)]
     if confirmed := tuning.confirmed:
         rows = [
-            MarkRow(name, [_mark(one.primary, VERDICTS[one.verdict], str(one.primary.n_candidate))])
+            MarkRow(name, [_mark(one.primary, VERDICTS[one.verdict], one.pairs)])
             for name, one in (("chosen", confirmed.chosen), ("all settings", confirmed.whole))
             if one and one.primary
         ]
-        sections.append(_forest("The choice", "fresh blocks", rows, confirmed.chosen.margin))
+        sections.append(_forest("The choice", "fresh blocks", rows))
     legend = verdict_entries(LOOKS, LOOKS)
     return Plot(LEAD, sections, legend, [verdict_of(tuning)]).lay_out((), "Which settings to keep")
 
 
-def _settled(setting: SettingGain) -> str:
-    return f"look {setting.look}" if setting.word != "not decided" else "–"
-
-
-def _mark(gained: SettingGain | Effect, style: Style, last: str) -> Mark:
+def _mark(gained: SettingGain | Effect, style: Style, last: object) -> Mark:
     figures = f"{number(gained.gain or 0)}{bracket(gained.low, gained.high, number)}"
-    return Mark(ends_of(gained, 100), style, (minus(figures), last))
+    return Mark(ends_of(gained, 100), style, (minus(figures), str(last)))
 
 
-def _forest(title: str, last: str, rows: list[MarkRow], margin: float) -> Chart:
-    settings: Style = {
-        "band": margin_band(margin),
-        "left": 2.35,
-        "right": 2.4,
-        "label": FASTER_AXIS,
-        "heads": [("gain, % [95 %]", 0.12), (last, 0)],
-        "reach": reach_of((mark.ends for row in rows for mark in row.marks), 150 * margin),
-    }
-    return forest_section(title, rows, **settings)
+def _forest(title: str, last: str, rows: list[MarkRow]) -> Chart:
+    return forest_section(
+        title,
+        rows,
+        band=margin_band(MARGIN),
+        left=2.35,
+        right=2.4,
+        label=FASTER_AXIS,
+        heads=[("gain, % [95 %]", 0.12), (last, 0)],
+        reach=reach_of((mark.ends for row in rows for mark in row.marks), 150 * MARGIN),
+    )

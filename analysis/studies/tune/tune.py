@@ -6,12 +6,13 @@ import math
 from dataclasses import dataclass
 from pathlib import Path
 
+from analysis.again import command_for
 from analysis.checks import lost_cells, warnings_of
 from analysis.compare import CompareOptions, compare
 from analysis.formats.checked import Part
 from analysis.load import load, parsed
 from analysis.terms import Comparison, Unreadable
-from control.tuned import CONFIRM, WHOLE, Heat, TuneRecord
+from control.tuning import CHOSEN, CONFIRM, MARGIN, WHOLE, TuneRecord
 
 ORIGIN = "deeptweak tune writes it; name the file tune/NAME.json beside the saved runs"
 
@@ -34,84 +35,68 @@ class SettingGain:
 
 @dataclass(frozen=True, slots=True)
 class Confirmed:
-    """Fresh blocks.
+    """Fresh blocks: the choice and all settings against stock, and beside each other."""
 
-    chosen, whole: against the untouched arms; whole is None where all settings were chosen
-    chosen_against_whole: the two beside each other
-    warnings: of the saved run, as `compare` has them
-    """
-
-    run_id: str
     chosen: Comparison
-    whole: Comparison | None
-    chosen_against_whole: Comparison | None
+    whole: Comparison | None  # None where all settings were chosen
+    beside: Comparison | None
     warnings: tuple[str, ...]
-
-    @property
-    def blocks(self) -> int:
-        return self.chosen.primary.n_candidate if self.chosen.primary else 0
+    again: tuple[str, ...]  # the command that measures the choice on another day
 
 
 @dataclass(frozen=True, slots=True)
 class Tuning:
-    """A `tune`, its confirmation if there is one, and the files that cannot be read."""
+    """A `tune`, its confirmation if there is one, and the reasons why files cannot be read."""
 
     record: TuneRecord
+    manifest: str  # of the choice
     settings: tuple[SettingGain, ...]
     confirmed: Confirmed | None
     refused: tuple[str, ...]
-
-    @property
-    def selection_gain(self) -> float | None:
-        """Return the gain of the choice while choosing, as a fraction; settings together."""
-        chosen = self.record.chosen
-        return math.expm1(math.fsum(chosen.values())) if chosen else None
 
 
 def read(path: Path) -> Tuning:
     """Read a `tune` and the runs that confirm it. Raises: Unreadable, without its record."""
     record = Part(parsed(path), str(path), remedy=ORIGIN).read(TuneRecord)
-    written = record.manifest
-    beside = path.resolve().with_suffix("") / Path(written or "").name
-    if written and not Path(written).exists() and beside.is_file():  # the folder was moved
-        record.manifest = str(beside)
-        record.again = [word.replace(written, str(beside)) for word in record.again]
-    confirmed, refused = [], []
+    manifest = str(path.with_suffix("") / f"{CHOSEN}.yaml")
+    confirmed: list[Confirmed] = []
+    refused = []
     for heat in record.heats:
         if heat.label == CONFIRM:
             try:
-                confirmed += _judged(heat, path.parent / heat.run, set(record.chosen or ()))
+                confirmed += _judged(path.parent / heat.run, manifest)
             except Unreadable as error:
                 refused.append(str(error))
     # If a confirmation was interrupted and begun again, the longer run counts.
-    longest = max(confirmed, key=lambda one: one.blocks, default=None)
-    return Tuning(record, _settings(record), longest, tuple(refused))
+    longest = max(confirmed, key=lambda one: one.chosen.pairs, default=None)
+    return Tuning(record, manifest, _settings(record), longest, tuple(refused))
 
 
 def _settings(record: TuneRecord) -> tuple[SettingGain, ...]:
-    rules, kept = record.rules, record.chosen or {}
-    alpha = rules.alpha / (rules.looks * len(record.settings))
+    kept = record.chosen or {}
+    family = record.rules.looks * len(record.settings)
     result = {name: SettingGain(name, name in kept) for name in record.settings}
     for look in record.looks:
-        result |= {name: SettingGain(name, name in kept, "fails") for name in look.failed}
+        for name, word in look.words().items():
+            result[name] = SettingGain(name, name in kept, word)
         for name, known in look.settings.items():
-            gain, low, high = map(math.expm1, (known.gain, *known.bounds(alpha)))
-            inside = -rules.margin < low and high < rules.margin
-            open_ = known.word not in ("helps", "harms")
-            word = "does nothing" if inside and open_ else known.word
+            gain, low, high = map(math.expm1, (known.gain, *known.bounds(family)))
+            settled = known.word in ("helps", "harms")
+            nothing = low > -MARGIN and high < MARGIN and not settled
+            word = "does nothing" if nothing else known.word
             result[name] = SettingGain(name, name in kept, word, look.look, gain, low, high)
     return tuple(sorted(result.values(), key=lambda one: (one.gain is None, -(one.gain or 0))))
 
 
-def _judged(heat: Heat, path: Path, chosen: set[str]) -> list[Confirmed]:
+def _judged(path: Path, manifest: str) -> list[Confirmed]:
     run = load(path)
     comparisons = compare(run)
     contrasts = {one.tweakset: one for one in comparisons if not one.guard}
+    if CHOSEN not in contrasts:
+        return []
     whole = contrasts.get(WHOLE)
+    both = compare(run, WHOLE, CompareOptions(tweaksets=(CHOSEN,))) if whole else []
     warnings = *warnings_of(run, comparisons), *lost_cells(run, run.cells)
-    for arm in (name for name, settings in heat.arms.items() if set(settings) == chosen):
-        if arm in contrasts:
-            both = compare(run, WHOLE, CompareOptions(tweaksets=(arm,))) if whole else []
-            beside = next((one for one in both if one.tweakset == arm), None)
-            return [Confirmed(run.run_id, contrasts[arm], whole, beside, warnings)]
-    return []
+    tweaks, words = "--tweaks=", command_for(run, "--benchmark-save=NAME")
+    again = tuple(tweaks + manifest if word.startswith(tweaks) else word for word in words)
+    return [Confirmed(contrasts[CHOSEN], whole, next(iter(both), None), warnings, again)]
