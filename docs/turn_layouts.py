@@ -30,7 +30,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from analysis.load import load_each
-from control.t_test import ALPHA, detectable_gain
+from control.t_test import ALPHA, detectable_gain, t_tail
 from control.turns import ALIKE, additive, round_adjusted_s
 
 if TYPE_CHECKING:
@@ -50,11 +50,13 @@ LAYOUTS = ((1, 40), (2, 20), (4, 10), (8, 5))  # steps per slice, slices
 PROCESSES, CHANGED = 5, 2  # per block; how many run under a tweak set
 EFFECTS = {"cnn_train": "malloc-keep-memory", "ddp_train": "tcp-cubic"}
 STOCK = "stock"
+BEFORE = (4, 40)  # steps per slice, steps per process at commit cd3136fd
 STEPS = (10, 20, 40)
 TRIMMED = 0.2
 EFFECT = 0.03
 DIGITS = 5
 SEEDS_APART = 1_000
+DRAWS = 1_000
 PER_CENT = 100.0
 
 
@@ -205,6 +207,34 @@ def components(blocks: Sequence[TurnBlock], steps: int) -> tuple[float, float]:
     return math.sqrt(np.mean(of_slice)), math.sqrt(max(0.0, float(np.mean(of_process))))
 
 
+def cost_of(blocks: Sequence[TurnBlock], steps: int) -> tuple[float, float]:
+    """Return the standard deviation of equal processes (log scale), and seconds per process."""
+    cell_s = float(np.mean([block.taken_s(steps) for block in blocks]))
+    return scatter(blocks, steps, by_product), cell_s
+
+
+def error_of_minute(blocks: Sequence[TurnBlock], steps: int) -> float:
+    """Return the standard error of a process mean after a minute of machine time, log scale."""
+    sd, cell_s = cost_of(blocks, steps)
+    return sd * math.sqrt(cell_s / 60)
+
+
+def table_of_bounds(blocks: Sequence[TurnBlock]) -> Iterator[str]:
+    """Write how far the best of all layouts lowers the error of a minute, by workload."""
+    yield "| workload | hour | steps per slice, steps | best layout / 4-step slices, 40 steps |"
+    yield "|---|---|---|---|"
+    by_hour: dict[tuple[str, str], dict[tuple[int, int], float]] = defaultdict(dict)
+    for (workload, hour, each), own in _grouped(blocks).items():
+        for steps in STEPS:
+            long = [block for block in own if len(block.steps_s[0]) >= steps]
+            if steps % each == 0 and long:
+                by_hour[workload, hour][each, steps] = error_of_minute(long, steps)
+    for (workload, hour), errors in sorted(by_hour.items()):
+        best = min(errors, key=errors.__getitem__)
+        share = errors[best] / errors[BEFORE]
+        yield f"| `{workload}` | {hour} | {best[0]}, {best[1]} | {share:.2f} |"
+
+
 def table(blocks: Sequence[TurnBlock]) -> Iterator[str]:
     """Write the result of each layout: scatter per process, its time, and both combined."""
     yield (
@@ -217,11 +247,8 @@ def table(blocks: Sequence[TurnBlock]) -> Iterator[str]:
             long = [block for block in own if len(block.steps_s[0]) >= steps]
             if steps % each or not long:
                 continue
-            sd, cell_s = (
-                scatter(long, steps, by_product),
-                float(np.mean([one.taken_s(steps) for one in long])),
-            )
-            error = sd * math.sqrt(cell_s / 60)
+            sd, cell_s = cost_of(long, steps)
+            error = error_of_minute(long, steps)
             shown = f"{cell_s:.2f} s | {PER_CENT * sd:.1f} % | {PER_CENT * error:.2f} %"
             yield f"| `{workload}` | {hour} | {each} | {steps} | {len(long)} | {shown} |"
 
@@ -271,6 +298,43 @@ def table_of_estimators(blocks: Sequence[TurnBlock]) -> Iterator[str]:
             yield f"| `{workload}` | {hour} | {' | '.join(shown)} |"
 
 
+def table_of_false_alarms(blocks: Sequence[TurnBlock]) -> Iterator[str]:
+    """Write how often equal processes seem to differ, by the steps of a slice.
+
+    In each draw, equal processes of a block become two untouched arms and candidates at random. An
+    alarm is a run of all workloads in which any candidate differs (Holm).
+    """
+    yield "| steps of a slice | draws | contrasts of a draw | blocks of a contrast | alarms |"
+    yield "|---|---|---|---|---|"
+    lengths = sorted({block.slice_steps for block in blocks})
+    for each in lengths:
+        groups: dict[str, list[Floats]] = defaultdict(list)
+        for block in blocks:
+            if block.slice_steps == each:
+                values = values_of(block, max(STEPS[1], 8 * each), by_product)
+                groups[block.workload].append(
+                    values[[name == STOCK for name in block.arms]]
+                )
+        draw, alarms, counts = np.random.default_rng(each), 0, []
+        for _ in range(DRAWS):
+            ps = [p for own in groups.values() for p in _equal_contrasts(own, draw)]
+            alarms += min(ps) * len(ps) <= ALPHA
+            counts = [len(ps), *sorted(len(own) for own in groups.values())]
+        yield (
+            f"| {each} | {DRAWS} | {counts[0]} | {counts[1]} to {counts[-1]} | "
+            f"{PER_CENT * alarms / DRAWS:.1f} % |"
+        )
+
+
+def _equal_contrasts(blocks: Sequence[Floats], draw: np.random.Generator) -> Iterator[float]:
+    """Yield the p-value of each candidate among equal processes, paired by block."""
+    shuffled = [draw.permutation(values) for values in blocks]
+    for place in range(2, min(len(values) for values in shuffled)):
+        gains = [values[place] - values[:2].mean() for values in shuffled]
+        error = np.std(gains, ddof=1) / math.sqrt(len(gains))
+        yield 2 * t_tail(abs(float(np.mean(gains))) / error, len(gains) - 1)
+
+
 def table_of_runs(runs: Sequence[Run]) -> Iterator[str]:
     """Write per saved run the components of the difference between its two untouched arms."""
     yield "| run | workload | blocks | sd of a pair | of slices | of processes |"
@@ -308,22 +372,27 @@ def components_of_run(run: Run, workload: str) -> tuple[float, float, float, int
 
 
 def table_of_builds() -> Iterator[str]:
-    """Write the smallest detectable effects of both builds, from values beside this file."""
-    values: dict[tuple[int, str], dict[str, dict[str, dict[int, float]]]] = defaultdict(
-        lambda: defaultdict(lambda: defaultdict(dict))
+    """Write the smallest detectable effects of main jobs by builds that took turns with each other.
+
+    They are those of the contrasts of a run: their median, and the median of each workload.
+    """
+    runs: dict[tuple[str, str], dict[str, dict[str, dict[str, dict[int, float]]]]] = defaultdict(
+        lambda: defaultdict(lambda: defaultdict(lambda: defaultdict(dict)))
     )
     with lzma.open(BUILDS, "rt", encoding="utf-8") as lines:
         for one in map(json.loads, lines):
-            values[one["pair"], one["build"]][one["workload"]][one["tweakset"]][one["block"]] = (
-                math.log(one["step_time_s"])
-            )
-    yield f"| pair, build | median | worst | {' | '.join(f'`{name}`' for name in WORKLOADS)} |"
+            run = runs[one["hour"], one["build"]][one["run"]]
+            run[one["workload"]][one["tweakset"]][one["block"]] = math.log(one["step_time_s"])
+    yield f"| hour, build | each run | middle | {' | '.join(f'`{name}`' for name in WORKLOADS)} |"
     yield f"|---|---|---|{'---|' * len(WORKLOADS)}"
-    for (pair, build), of_workloads in sorted(values.items()):
-        found = detectable(of_workloads)
-        every = [value for own in found.values() for value in own]
-        shown = [np.median(every), max(every), *(np.median(found[name]) for name in WORKLOADS)]
-        yield f"| {pair}, {build} | {' | '.join(f'{PER_CENT * value:.1f}' for value in shown)} |"
+    for (hour, build), of_runs in sorted(runs.items()):
+        found = [detectable(run) for run in of_runs.values()]
+        medians = [np.median([value for own in run.values() for value in own]) for run in found]
+        shown = [np.median(medians)]
+        shown += [np.median([np.median(run[name]) for run in found]) for name in WORKLOADS]
+        each = ", ".join(f"{PER_CENT * value:.1f}" for value in medians)
+        columns = " | ".join(f"{PER_CENT * value:.1f}" for value in shown)
+        yield f"| {hour}, {build} | {each} | {columns} |"
 
 
 def detectable(
@@ -469,7 +538,14 @@ def main() -> None:
                 out.write(json.dumps(asdict(block), separators=(",", ":")) + "\n")
         return
     blocks = stored(line.file)
-    for made in (table_of_components, table, table_of_effects, table_of_estimators):
+    for made in (
+        table_of_components,
+        table,
+        table_of_bounds,
+        table_of_effects,
+        table_of_estimators,
+        table_of_false_alarms,
+    ):
         print("\n".join(made(blocks)), end="\n\n")
     if line.file == SAVED:
         print("\n".join(table_of_builds()))
