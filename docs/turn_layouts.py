@@ -312,9 +312,7 @@ def table_of_false_alarms(blocks: Sequence[TurnBlock]) -> Iterator[str]:
         for block in blocks:
             if block.slice_steps == each:
                 values = values_of(block, max(STEPS[1], 8 * each), by_product)
-                groups[block.workload].append(
-                    values[[name == STOCK for name in block.arms]]
-                )
+                groups[block.workload].append(values[[name == STOCK for name in block.arms]])
         draw, alarms, counts = np.random.default_rng(each), 0, []
         for _ in range(DRAWS):
             ps = [p for own in groups.values() for p in _equal_contrasts(own, draw)]
