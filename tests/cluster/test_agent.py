@@ -271,7 +271,7 @@ def test_when_the_connection_is_cut_the_node_is_put_back(
             ask_until_lost(agent)
 
 
-def test_killed_with_its_settings_in_force_the_next_one_puts_them_back(
+def test_the_next_agent_restores_the_settings_of_a_killed_one(
     cluster: Cluster, manifest: Callable[[], Json], witness: Agent
 ) -> None:
     """Deleted without grace it cannot do anything; the journal lies on the node.
@@ -337,7 +337,7 @@ def test_what_does_not_run_says_why_and_leaves_nothing(
     assert api.list_(cluster, api.PODS)[0] == []
 
 
-def test_a_setting_of_the_network_is_read_where_the_workload_lives(
+def test_network_settings_are_read_in_the_workloads_namespace(
     cluster: Cluster, manifest: Callable[[], Json], agent: Agent, witness: Agent
 ) -> None:
     """net.core.somaxconn is per network namespace: only host-network pods have the node's value."""

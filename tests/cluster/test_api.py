@@ -77,7 +77,7 @@ def test_apply_creates_and_owns_its_fields(cluster: Cluster) -> None:
     assert apply(cluster, CONFIGMAPS, config_map("one", x="5"))["data"] == {"x": "5"}
 
 
-def test_a_stale_patch_and_a_delete_of_another_object_are_refused(cluster: Cluster) -> None:
+def test_stale_patches_and_deletes_of_another_object_are_refused(cluster: Cluster) -> None:
     """A resourceVersion in a patch, a uid in a delete: only if the object is still that one."""
     first = create(cluster, CONFIGMAPS, config_map("one", x="1"))
     second = patch(cluster, CONFIGMAPS, "one", {"data": {"x": "2"}})
@@ -157,7 +157,7 @@ def test_a_watch_ends_at_its_deadline_though_the_server_is_away(
             next(events)
 
 
-def test_a_watch_that_is_left_in_its_middle_lets_its_connection_go(cluster: Cluster) -> None:
+def test_an_abandoned_watch_releases_its_connection(cluster: Cluster) -> None:
     """Not closing it is fine: a collected open socket would warn, and warnings are errors here."""
     create(cluster, CONFIGMAPS, config_map("one", x="1"))
     for event in Watch(cluster, CONFIGMAPS, name="one"):
@@ -309,7 +309,7 @@ def test_a_server_that_stays_away_is_named(cuttable: tuple[Cluster, Line]) -> No
         assert "over-the-line.kubeconfig" in str(away.value)
 
 
-def test_a_server_that_one_request_has_waited_for_in_vain_is_not_waited_for_by_each_of_the_next(
+def test_after_one_timeout_later_requests_try_the_server_once(
     cuttable: tuple[Cluster, Line], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Until it answers again: the run is to end, but a returned server gets full patience."""

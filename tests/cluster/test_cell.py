@@ -102,9 +102,7 @@ def test_a_cell_that_failed_keeps_its_own_reason() -> None:
     assert beside.end(WorkloadRun((), {}, {}, 0, "out of memory"))[0].error == "out of memory"
 
 
-def test_what_the_workloads_process_has_is_the_agents_word_and_another_answer_fails_the_cell() -> (
-    None
-):
+def test_a_cell_fails_if_the_agent_reads_another_process_value() -> None:
     run, _ = cell({}, {"Nice": "5"})
     assert (run.error, run.process_observed) == (None, {"Nice": "5"})
     run, _ = cell({}, {"Nice": "6"})

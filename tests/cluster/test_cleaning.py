@@ -149,7 +149,7 @@ def test_a_cordon_is_lifted_only_if_it_was_ours(
     assert (SITE in seen(cluster, node)) == (SITE in by)
 
 
-def test_names_that_are_not_ours_are_refused_and_nothing_is_cleaned(
+def test_foreign_resource_names_are_refused_without_any_cleaning(
     cluster: Cluster, node: str
 ) -> None:
     """Not even what is ours among them: whoever asks for that is mistaken."""

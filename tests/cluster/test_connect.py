@@ -48,7 +48,7 @@ def written(path: Path, *contexts: str, user: dict[str, Any] | None = None, **cl
     return str(path)
 
 
-def test_without_any_kubeconfig_all_places_that_were_tried_are_told(tmp_path: Path) -> None:
+def test_without_a_kubeconfig_every_place_tried_is_named(tmp_path: Path) -> None:
     with pytest.raises(Refused) as refused:
         connect(Where())
     for place in ("--kubeconfig", "KUBECONFIG", f"{tmp_path}/.kube/config", "service account"):
@@ -175,7 +175,7 @@ def test_a_context_without_a_kubeconfig_is_refused_in_a_pod(
         connect(Where(context="one"))
 
 
-def test_the_namespace_is_the_options_else_the_contexts_else_default(
+def test_namespace_is_from_the_option_then_context_then_default(
     kubeconfig: Path, tmp_path: Path
 ) -> None:
     """And the server has said its version."""
@@ -258,7 +258,7 @@ def test_a_plugins_token_is_used(kubeconfig: Path, tmp_path: Path, namespace: st
         create(cluster, NODES, {"metadata": {"name": "one"}})
 
 
-def test_the_environment_is_read_when_it_connects_and_not_at_each_request(
+def test_the_environment_is_read_at_connection_not_per_request(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Setting a token makes the library read proxies, while pytest changes the environment."""

@@ -35,7 +35,7 @@ LOGS = st.lists(st.none() | st.text(alphabet="ab", max_size=3), max_size=12).map
 
 
 @given(log=LOGS, cuts=st.lists(st.integers(0, 12), max_size=4), rotated=st.integers(0, 12))
-def test_each_line_of_the_protocol_comes_once_however_often_it_is_read(
+def test_each_protocol_line_is_reported_once_over_repeated_reads(
     log: list[bytes], cuts: list[int], rotated: int
 ) -> None:
     """Each connection reads the log from its start and breaks; the last may lack early lines."""
@@ -89,7 +89,7 @@ def test_the_tail_is_short_whatever_is_written() -> None:
     assert max(map(len, reader.tail)) == 500
 
 
-def test_a_pod_s_life_and_its_log_come_in_order_and_stop_when_told(
+def test_pod_states_and_log_lines_arrive_in_order_until_stopped(
     kubeconfig: Path, namespace: str, node_name: str, image: str, overlay_file: Path
 ) -> None:
     """A line is there while the program still runs; it waits for longer than the test would."""

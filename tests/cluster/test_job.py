@@ -383,7 +383,7 @@ def test_a_pod_that_the_namespace_refuses_is_told(
 
 
 @pytest.mark.parametrize("end", [SystemExit, ValueError])
-def test_whatever_comes_up_while_it_starts_the_job_is_gone_before_it_goes_on(
+def test_an_exception_at_startup_is_raised_after_the_job_is_gone(
     end: type[BaseException], cells: Cells
 ) -> None:
     def break_off(_: Json) -> None:

@@ -93,7 +93,7 @@ def test_a_job_whose_pod_is_killed_goes_on_from_its_checkpoint(
         assert not play.happened("checkpoint")  # of the first attempt's work nothing was repeated
 
 
-def test_a_lost_watch_is_taken_up_again_and_nothing_is_told_twice(
+def test_a_lost_watch_is_resumed_and_reports_nothing_twice(
     streams: Streams, cluster: Cluster, tmp_path: Path
 ) -> None:
     """The line is cut at each stage of a job's life, and once for as long as it ends meanwhile."""

@@ -85,7 +85,7 @@ def test_journals_of_all_runs_and_nodes_are_listed(cluster: Cluster) -> None:
         journal.close()
 
 
-def test_a_run_that_left_something_in_force_must_put_it_back_first(
+def test_a_run_must_restore_what_it_left_before_it_continues(
     cluster: Cluster, another: Cluster
 ) -> None:
     """A worker that was killed and started anew: its journal says what it left.
@@ -167,7 +167,7 @@ def test_one_that_nobody_can_go_by_is_named_with_what_to_do(
         ("x", (), ""),
     ],
 )
-def test_options_of_its_agent_are_words_for_a_shell_and_nothing_else(
+def test_agent_options_in_a_journal_are_quoted_for_a_shell(
     agent: Any, named: tuple[str, ...], text: str
 ) -> None:
     """Anybody may have written them: they are shown, and who knows them gives them to `restore`."""

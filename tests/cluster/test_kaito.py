@@ -204,7 +204,7 @@ def test_a_real_training_workload_gives_what_it_gives_at_home(
     assert "sha256:" in cells.place["image_id"]
 
 
-def test_a_workload_that_fails_tells_its_exit_code_and_its_last_lines(
+def test_a_failing_workload_reports_its_exit_code_and_last_lines(
     cells: Cells, controller: StandIn
 ) -> None:
     """Its container goes on, or the traceback would be gone with it."""
@@ -218,7 +218,7 @@ def test_a_workload_that_fails_tells_its_exit_code_and_its_last_lines(
     assert controller.running
 
 
-def test_a_container_that_ends_is_a_failure_though_kaito_starts_it_anew(
+def test_a_container_that_ends_is_a_failure_even_if_restarted(
     cells: Cells, controller: StandIn
 ) -> None:
     said = error_of(cells.lingers("ready(); step(0); sys.exit(3)"))
@@ -247,7 +247,7 @@ def test_a_controller_that_died_keeps_nothing_behind(cells: Cells, controller: S
     assert "its finalizer was removed" in error_of(result)
 
 
-def test_restore_takes_away_what_a_killed_run_left_though_kaito_is_gone(
+def test_restore_removes_what_a_killed_run_left_without_kaito(
     cells: Cells, controller: StandIn
 ) -> None:
     """The run that would have deleted the Workspace is dead, and so is its finalizer's owner."""
@@ -328,7 +328,7 @@ def test_a_tuning_whose_first_pod_fails_is_judged_by_its_job(
     assert "throughput_samples_per_s" in result.facts["kaito"]["metrics"]  # type: ignore[index]
 
 
-def test_a_serving_preset_is_measured_by_the_line_its_image_prints(
+def test_a_serving_preset_is_measured_by_the_line_it_prints(
     cells: Cells, controller: StandIn
 ) -> None:
     """The stand-in has no model server: a script in a template prints what one prints.

@@ -131,7 +131,7 @@ def test_a_silent_holder_is_taken_over_whatever_its_clock_said(
     assert holder(cluster) == "nobody"
 
 
-def test_a_holder_that_renews_is_believed_whatever_its_clock_says(cluster: Cluster) -> None:
+def test_a_holder_that_renews_is_alive_whatever_its_clock_says(cluster: Cluster) -> None:
     """By our clock its lease ran out long ago, but it renews, so it lives."""
     there = of_another_machine(cluster, renewed=stamp(timedelta(minutes=9)), duration_s=60)
     renewing = threading.Timer(
@@ -201,7 +201,7 @@ def test_a_process_that_proc_does_not_show_is_asked_after(monkeypatch: pytest.Mo
         assert lease.is_dead(held)
 
 
-def test_of_two_that_take_over_from_the_same_dead_run_one_gets_it(
+def test_only_one_of_two_runs_takes_over_a_dead_runs_lease(
     cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Both read the dead run's lease before either writes: the server refuses the second write."""
@@ -237,7 +237,7 @@ def test_of_two_that_take_over_from_the_same_dead_run_one_gets_it(
     assert holder(cluster) == won[0].run_id
 
 
-def test_a_killed_process_of_this_machine_is_dead_without_waiting(
+def test_a_killed_process_of_this_machine_is_dead_at_once(
     cluster: Cluster, kubeconfig: Path
 ) -> None:
     """No such pid in this boot: the next run, and `restore`, need not watch for 15 seconds."""
@@ -300,7 +300,7 @@ def test_a_server_away_for_longer_than_the_lease_loses_it(
         line.open()
 
 
-def test_a_lease_that_somebody_deletes_or_takes_is_lost_and_not_given_back(
+def test_a_lease_deleted_or_taken_by_others_is_lost_not_released(
     cluster: Cluster,
     quick: None,  # noqa: ARG001
 ) -> None:

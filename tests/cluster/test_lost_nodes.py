@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from fixtures.kubernetes.client import Cluster
 
 
-def test_a_cell_of_the_workload_meets_a_lost_node_and_every_job_ends(streams: Streams) -> None:
+def test_every_job_of_a_cell_ends_although_a_node_is_lost(streams: Streams) -> None:
     """End to end: planned arrivals, our decider, a node drained and back, never too many jobs."""
     name = (
         "job_stream:engine=jobs:rate_per_s=1:jobs=6:work=1:retries=3"
@@ -119,7 +119,7 @@ def test_the_only_node_whose_kubelet_stops_takes_its_job_with_it(streams: Stream
             assert play.end_of(1).outcome == "done"
 
 
-def test_a_command_that_cannot_stop_a_node_is_refused_and_the_node_is_not_lost(
+def test_a_failing_stop_command_is_refused_and_the_node_is_kept(
     streams: Streams,
 ) -> None:
     with streams.play(stop="false {node}", start="true {node}") as play:

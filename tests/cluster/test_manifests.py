@@ -136,7 +136,7 @@ def test_the_scheduler_sees_the_workload_and_never_the_agent() -> None:
     assert "resources" not in agent_spec["containers"][0]
 
 
-def test_a_job_lasts_no_longer_than_its_timeouts_and_is_never_repeated() -> None:
+def test_a_job_ends_after_its_timeouts_and_is_never_retried() -> None:
     """600 s to be placed and pulled, 180 s to be ready, 3 steps of 60 s, 60 s to end: 1020 s."""
     spec = job(order=Order(load("idle"), steps=2, warmup_steps=1, seed=1))["spec"]
     assert spec["activeDeadlineSeconds"] == 600 + 180 + 4 * 60
@@ -180,7 +180,7 @@ def test_a_variant_is_its_workload_with_its_parameters(monkeypatch: pytest.Monke
     assert ":" not in "".join([made["metadata"]["name"], *made["metadata"]["labels"].values()])
 
 
-def test_two_nodes_of_one_run_and_two_jobs_of_one_node_never_share_a_name() -> None:
+def test_jobs_of_one_run_have_unique_names_across_nodes() -> None:
     chosen, shared = settings.TargetConfig(Where(), ""), Shared(network=False, ipc=False)
     made = {
         manifests.workload_job(chosen, SPOT._replace(node=node), ORDER, n, "x", shared)["metadata"][
@@ -202,7 +202,7 @@ def test_a_run_id_of_digits_and_one_e_stays_text() -> None:
     assert "deeptweak/run: '123456789e12'" in text
 
 
-def test_an_overlay_changes_neither_our_labels_nor_what_it_was_laid_over() -> None:
+def test_an_overlay_keeps_our_labels_and_does_not_alter_its_base() -> None:
     """Who forged the run's label would keep its pod from being found again."""
     before = manifests.render([agent(), job()])
     made = job(OVERLAY)

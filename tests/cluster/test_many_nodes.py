@@ -208,7 +208,7 @@ def used(saved: Json) -> set[str]:
 # -- one run
 
 
-def test_eight_workers_run_eight_blocks_on_eight_of_fifty_nodes_and_save_what_a_serial_run_saves(
+def test_eight_parallel_workers_save_the_keys_of_a_serial_run(
     sessions: Sessions, fifty: list[str]
 ) -> None:
     """One JSON with a serial run's keys; leases are returned and the namespace is empty."""
@@ -283,7 +283,7 @@ def spans(saved: Json) -> dict[str, tuple[datetime, datetime]]:
 
 
 @pytest.mark.parametrize("agent_too", [False, True], ids=["worker", "worker-and-agent"])
-def test_of_a_killed_worker_lease_and_journal_are_left_for_restore_and_resume_completes_the_run(
+def test_restore_and_resume_complete_a_run_with_a_killed_worker(
     sessions: Sessions, fifty: list[str], chosen: Callable[[Sequence[str]], str], *, agent_too: bool
 ) -> None:
     """Its agent puts the node back by itself; where that died with it, `restore` does.
@@ -379,7 +379,7 @@ def block_of(record: Json) -> int:
 # -- nodes that may not be had
 
 
-def test_cordoned_drifted_and_not_ready_nodes_are_passed_over_and_each_is_named_with_its_reason(
+def test_cordoned_drifted_or_unready_nodes_are_named_and_skipped(
     sessions: Sessions, fifty: list[str], chosen: Callable[[Sequence[str]], str], cluster: Cluster
 ) -> None:
     """The run is complete on the other two of five nodes; two of four workers end and say why."""

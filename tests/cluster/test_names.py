@@ -129,7 +129,7 @@ def left() -> dict[str, Any]:
     }
 
 
-def test_the_commands_take_off_all_marks_of_some_resources_and_no_other() -> None:
+def test_cleaning_commands_remove_all_marks_of_the_given_names() -> None:
     annotate, patch = map(
         shlex.split, operator.cleaning_commands(left(), ["site.example.com", "zwei"]).split(" && ")
     )
@@ -149,7 +149,7 @@ def test_the_commands_take_off_all_marks_of_some_resources_and_no_other() -> Non
     }
 
 
-def test_the_cordon_goes_with_the_resource_that_made_it_and_before_its_marks() -> None:
+def test_uncordon_precedes_the_marks_of_the_cordoning_resource() -> None:
     uncordon, annotate, label, _ = map(
         shlex.split, operator.cleaning_commands(left(), ["third"]).split(" && ")
     )

@@ -200,7 +200,7 @@ def test_restore_takes_away_a_skyhook_and_its_copy(
     assert NodeJournal.unfinished(cluster) == []
 
 
-def test_a_node_may_be_had_whose_marks_are_of_a_skyhook_that_was_renamed(
+def test_a_node_with_marks_of_a_renamed_skyhook_is_available(
     machine: Machine, operator: StandIn, cluster: Cluster
 ) -> None:
     """Its NodeWright goes on; as the guide says, the Skyhook goes, and its marks stay for a day."""
@@ -225,7 +225,7 @@ def test_a_node_may_be_had_whose_marks_are_of_a_skyhook_that_was_renamed(
 # -- packages of any kind
 
 
-def test_what_a_package_has_changed_is_read_from_the_node_and_put_back(
+def test_changes_by_a_package_are_read_from_the_node_and_undone(
     target: Kubernetes, machine: Machine, cluster: Cluster
 ) -> None:
     before = files(machine.fake)

@@ -113,7 +113,7 @@ def mark(cluster: Cluster, node: str, name: str, state: str = "complete") -> Non
     )
 
 
-def test_eight_workers_at_once_get_eight_different_of_fifty_nodes(
+def test_eight_concurrent_workers_lease_eight_different_nodes(
     cluster: Cluster, simulated: Callable[..., tuple[list[str], str]], kubeconfig: Path
 ) -> None:
     """All fifty are candidates; the second to claim a node takes the next; all end up free."""
@@ -284,7 +284,7 @@ def test_a_dead_runs_node_is_had_once_all_others_are_taken(
     assert lease.held_leases(cluster) == {}
 
 
-def test_a_selector_that_matches_nothing_is_answered_with_the_nodes_there_are(
+def test_a_selector_without_a_match_names_the_existing_nodes(
     cluster: Cluster, node_name: str
 ) -> None:
     with pytest.raises(

@@ -190,7 +190,7 @@ NUMBERS = st.one_of(st.floats(), st.integers(), st.none(), st.booleans(), st.tex
 @given(
     tpm=NUMBERS, ttft=NUMBERS, tpot=NUMBERS, stamp=st.sampled_from(["", "2026-01-01T00:00:00Z "])
 )
-def test_every_metric_is_either_a_positive_number_or_missing_with_a_reason(
+def test_each_metric_is_positive_or_missing_with_a_reason(
     tpm: object, ttft: object, tpot: object, stamp: str
 ) -> None:
     found = benchmark(
@@ -242,16 +242,14 @@ def recorded(**told: Any) -> dict[str, Any]:
     return found
 
 
-def test_a_served_model_has_the_throughput_that_its_image_measured() -> None:
+def test_a_served_models_throughput_is_what_its_image_measured() -> None:
     """370 959 tokens in 61.3 s; KAITO calls it 363 092 a minute."""
     found = recorded(metrics={"throughput_tokens_per_s": 6051.5}, window_s=61.3, tokens=370959)
     assert found["metrics"]["throughput_tokens_per_s"] == pytest.approx(370959 / 61.3)
     assert found["steps"]["wall_s"] == [61.3]
 
 
-def test_an_image_that_does_not_say_how_long_it_measured_is_taken_at_its_word_for_a_minute() -> (
-    None
-):
+def test_a_benchmark_without_a_duration_is_assumed_to_last_60_s() -> None:
     found = recorded(metrics={"throughput_tokens_per_s": 100.0})
     assert found["metrics"]["throughput_tokens_per_s"] == pytest.approx(100.0)
     assert found["steps"]["wall_s"] == [60.0]

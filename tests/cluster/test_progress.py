@@ -132,7 +132,7 @@ def test_what_stands_in_a_pods_way_and_will_not_go_by_itself(state: Object, says
     assert found.grace_s == 0
 
 
-def test_a_volume_that_cannot_be_mounted_is_told_by_an_event_alone() -> None:
+def test_only_an_event_reports_a_volume_that_cannot_be_mounted() -> None:
     """The pod's status stays ContainerCreating; 15 s are allowed for what may recover."""
     pending = a_pod(state=waits("ContainerCreating"), phase="Pending")
     event = {
@@ -215,7 +215,7 @@ BUDGET = {"interruptionBudget": {"count": 1}}
     ],
 )
 @pytest.mark.parametrize("seen", [True, False])
-def test_one_of_anybodys_that_stalls_the_operator_is_named_with_what_is_wrong_in_it(
+def test_a_skyhook_that_stalls_all_others_is_named_with_a_reason(
     spec: Object, why: str, *, seen: bool
 ) -> None:
     """Seen in May 2026 without webhooks: the operator handles only what comes before it in order.
@@ -758,7 +758,7 @@ def test_a_pod_of_a_lost_node_does_not_end() -> None:
 UNINSTALLED = {"packages": {"tuning": {"version": "1.1.4", "uninstall": {"enabled": True}}}}
 
 
-def test_an_explicit_uninstall_is_waited_for_also_between_its_pods() -> None:
+def test_removal_waits_for_an_explicit_uninstall_between_pods() -> None:
     """HandleFinalizer (2026): the finalizer stays while a requesting package is in the state."""
     going = {
         "metadata": {

@@ -252,7 +252,7 @@ def test_what_the_run_side_asks_for_is_granted() -> None:
 
 
 @pytest.mark.parametrize("part", [None, "skyhook", "kaito"])
-def test_a_run_asks_for_the_rights_of_its_parts_and_names_what_it_lacks(
+def test_a_run_needs_its_parts_rights_and_names_the_missing_ones(
     allowed: Callable[[list[Object]], Cluster], part: str | None
 ) -> None:
     """Each alone: the first part suffices for `--apply=agent`; others are needed where used."""

@@ -155,7 +155,7 @@ def assert_untouched(cluster: Cluster, node: str) -> None:
 # -- there and back
 
 
-def test_tokens_are_in_force_after_one_reboot_and_gone_after_another(
+def test_one_reboot_applies_the_tokens_and_another_removes_them(
     target: Kubernetes,
     tweakset: TweakSet,
     machine: tuple[str, FakeRoot],
@@ -200,7 +200,7 @@ def test_tokens_are_in_force_after_one_reboot_and_gone_after_another(
 # -- when it does not work
 
 
-def test_a_reboot_without_the_tokens_is_refused_and_the_boot_loader_forgets_them(
+def test_a_reboot_without_the_tokens_is_refused_and_undone(
     target: Kubernetes, tweakset: TweakSet, machine: tuple[str, FakeRoot], cluster: Cluster
 ) -> None:
     """A file of the machine's owner has the last word there.
@@ -226,7 +226,7 @@ def apply_stock(target: Kubernetes) -> None:
     assert target.restore().stuck == {}
 
 
-def test_tokens_that_the_boot_loader_knows_are_forgotten_though_the_node_was_never_booted_with_them(
+def test_tokens_configured_but_never_booted_are_removed(
     target: Kubernetes, machine: tuple[str, FakeRoot], cluster: Cluster
 ) -> None:
     """Given up before the reboot: a later boot would otherwise use them. No reboot is needed."""
@@ -243,7 +243,7 @@ def test_tokens_that_the_boot_loader_knows_are_forgotten_though_the_node_was_nev
     assert_untouched(cluster, node)
 
 
-def test_a_command_line_that_stays_changed_ends_the_run_until_a_restore(
+def test_a_changed_command_line_stops_the_run_until_a_restore(
     target: Kubernetes, tweakset: TweakSet, machine: tuple[str, FakeRoot], cluster: Cluster
 ) -> None:
     """Somebody has changed the boot loader's settings meanwhile.
@@ -282,7 +282,7 @@ def test_a_command_line_that_stays_changed_ends_the_run_until_a_restore(
     assert_untouched(cluster, node)
 
 
-def test_an_operator_that_dies_in_the_reboot_is_told_and_restore_finishes_when_both_are_back(
+def test_restore_completes_a_reboot_whose_operator_died(
     machine: tuple[str, FakeRoot],
     operator: StandIn,
     tweakset: TweakSet,
@@ -346,7 +346,7 @@ def is_back(cluster: Cluster, machine: tuple[str, FakeRoot]) -> None:
     )
 
 
-def test_without_the_operator_a_restore_says_that_the_way_back_is_missing(
+def test_restore_of_a_reboot_requires_the_operator(
     machine: tuple[str, FakeRoot], cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its definitions were taken out of the cluster between the two reboots; the journal stays."""

@@ -121,7 +121,7 @@ def test_a_server_that_is_not_ready_is_asked_again(cluster: Cluster, server: Ser
         assert found["metadata"] == ONE["metadata"], number
 
 
-def test_a_refusal_of_a_server_that_is_ready_is_believed_when_it_is_repeated(
+def test_a_repeated_refusal_from_a_ready_server_is_believed(
     cluster: Cluster, server: Server
 ) -> None:
     """The first may have been said before it was ready; from then on each is believed at once."""
@@ -137,7 +137,7 @@ def test_a_refusal_of_a_server_that_is_ready_is_believed_when_it_is_repeated(
         )
 
 
-def test_where_nobody_may_ask_whether_it_is_ready_it_is_believed_after_a_while(
+def test_a_refusal_is_believed_in_time_if_readiness_is_unknown(
     cluster: Cluster, server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(client, "STARTING_S", 0.5)
@@ -194,7 +194,7 @@ def test_a_kubelet_s_word_that_a_log_is_gone_is_no_line_of_it(
     assert gone.value.status == 404
 
 
-def test_a_workload_that_prints_the_kubelet_s_words_keeps_its_log(
+def test_a_log_keeps_lines_that_only_look_like_the_kubelets(
     cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The kubelet says them instead of a log, without an end of line."""

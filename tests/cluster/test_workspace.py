@@ -69,7 +69,7 @@ def write(folder: Path, text: str) -> Path:
     return path
 
 
-def test_a_user_s_file_keeps_what_it_asks_for_and_goes_to_the_leased_node(tmp_path: Path) -> None:
+def test_a_users_file_keeps_its_fields_and_gets_the_leased_node(tmp_path: Path) -> None:
     body = kaito.workspace_of_file(write(tmp_path, SERVES))
     made = kaito.workspace_placed(body, SPOT, 3, "study/cell")
     assert made["metadata"]["name"].startswith("deeptweak-0123456789ab-")
@@ -139,7 +139,7 @@ def test_a_tuning_file_is_one(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_what_cannot_be_measured_is_refused_before_anything_is_created(
+def test_a_workspace_that_cannot_be_measured_is_refused(
     tmp_path: Path, text: str, says: str
 ) -> None:
     path = write(tmp_path, text)
@@ -164,7 +164,7 @@ def test_the_last_word_of_a_lingering_workload(line: bytes, code: int | None) ->
     assert workload.exit_of(line) == code
 
 
-def test_a_container_that_was_started_anew_is_told_by_how_it_ended_before() -> None:
+def test_a_restarted_container_is_reported_by_its_previous_state() -> None:
     """Seen late: it runs again, its log is a new one, and only its last state knows."""
     last = {"terminated": {"exitCode": 137, "reason": "OOMKilled"}}
     status = {"name": "workload", "restartCount": 1, "state": {"running": {}}, "lastState": last}

@@ -12,7 +12,7 @@ from tests.gpu.beside_smi import FIELDS, Row, compared, energy, smi
 (SAVED,) = (Path(__file__).parents[2] / "data/gpu").glob("beside-nvidia-smi_*.json")
 
 
-def test_a_row_agrees_with_what_was_read_within_a_tenth_of_a_second() -> None:
+def test_rows_agree_with_readings_within_a_tenth_of_a_second() -> None:
     ours: list[Row] = [
         {"at_s": at, "power_w": watts} for at, watts in ((0.0, 70.0), (0.1, 80.0), (0.5, 300.0))
     ]
@@ -29,7 +29,7 @@ def test_a_row_agrees_with_what_was_read_within_a_tenth_of_a_second() -> None:
     }
 
 
-def test_what_nvidia_smi_has_not_is_missing_and_half_a_line_is_none() -> None:
+def test_missing_smi_values_are_none_and_half_lines_are_dropped() -> None:
     (row,) = smi(
         "2026/11/26 02:13:00.500, 78.5, [N/A], 36, 345, 3201, 0, 0, 3, 0x0000000000000001\n"
         "2026/11/26 02:13:00.600, 78"
@@ -61,7 +61,7 @@ def test_on_a_real_gpu_the_telemetry_says_what_nvidia_smi_says(field: str) -> No
     assert (found["agree"] or 0) >= 0.98
 
 
-def test_on_a_real_gpu_the_energy_counter_is_the_integral_of_power() -> None:
+def test_a_real_gpus_energy_counter_is_the_integral_of_power() -> None:
     told = energy(json.loads(SAVED.read_text())["telemetry"])
     assert told["power_w_integral_j"] == pytest.approx(told["counter_j"], rel=0.01)
     assert told["power_instant_w_integral_j"] == pytest.approx(told["counter_j"], rel=0.01)

@@ -163,7 +163,7 @@ def test_one_quantity_that_is_missing_is_null_and_no_zero(run: Callable[..., Ran
     assert set(ran.report("samples")["smact"]) == {0.455}
 
 
-def test_of_two_gpus_one_is_used_and_it_is_the_one_that_is_watched(run: Callable[..., Ran]) -> None:
+def test_of_two_gpus_the_one_used_is_the_one_watched(run: Callable[..., Ran]) -> None:
     """GPU 1 would be 51 % busy; a context on it is refused by the stand-in."""
     ran = run(FAKE_CUDA_GPUS=2, FAKE_NVML_GPUS=2)
     assert ran.all("ready")[0]["facts"]["gpu_uuids"] == [UUID]
@@ -237,7 +237,7 @@ def test_every_size_that_cuda_takes_has_one_name(size: tuple[int, int]) -> None:
     ],
     ids=["no driver", "no GPU", "one GPU"],
 )
-def test_a_machine_without_a_gpu_is_told_from_one_with_without_cuda_or_torch(
+def test_a_missing_gpu_is_distinct_from_missing_cuda_or_torch(
     both: Path, settings: dict[str, object], reason: str
 ) -> None:
     """For hundreds of cells: asked once, and neither framework nor CUDA is loaded for it."""

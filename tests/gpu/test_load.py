@@ -33,9 +33,7 @@ def test_a_kernel_is_as_long_as_wanted_and_not_twice_as_long(
 
 
 @given(kernel_s=ANY_TIME, shorter=st.floats(0.2, 1.0))
-def test_what_was_long_enough_is_looked_at_again_when_clocks_have_risen(
-    kernel_s: float, shorter: float
-) -> None:
+def test_a_load_stays_long_enough_when_clocks_have_risen(kernel_s: float, shorter: float) -> None:
     """From 0.2 to 1 times as long as it was: it is not made shorter, and is long enough again."""
     times, again_s = device.long_enough(lambda n: shorter * kernel_s * n / 5000, kernel_s, 5000)
     assert times >= 5000

@@ -67,7 +67,7 @@ def test_what_the_kernel_tells_is_saved_and_read_back(tmp_path: Path) -> None:
         assert set(samples["smact"]) == {0.455}
 
 
-def test_without_a_gpu_every_cell_is_skipped_with_the_reason_and_nothing_failed(
+def test_without_a_gpu_every_cell_is_skipped_with_the_reason(
     tmp_path: Path,
 ) -> None:
     """84 sizes of the paper and 12 around the number of SMs, stock and stock-again."""

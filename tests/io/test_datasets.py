@@ -52,7 +52,7 @@ def made(tmp_path: Path) -> Path:
 
 
 @given(SPECS, SPECS)
-def test_a_folder_name_is_readable_its_own_and_known_as_unfinished_while_it_is(
+def test_a_folder_name_is_readable_and_unique_to_its_data_set(
     spec: DataSpec, other: DataSpec
 ) -> None:
     assert (spec.folder_name == other.folder_name) == (spec == other)
@@ -214,7 +214,7 @@ def test_the_first_image_of_unet3d_by_hand() -> None:
 
 
 @pytest.mark.parametrize(("number", "expected"), list(enumerate(BY_DLIO)))
-def test_dimensions_and_file_sizes_are_those_that_dlio_itself_wrote(
+def test_dimensions_and_file_sizes_equal_those_of_dlio(
     number: int, expected: tuple[tuple[int, ...], int], tmp_path: Path
 ) -> None:
     shape, size = expected
@@ -292,7 +292,7 @@ def test_a_data_set_that_is_there_is_verified_and_left_alone(tmp_path: Path) -> 
         ensure(SETS[:2], tmp_path, silent)
 
 
-def test_samples_of_each_file_differ_and_a_file_is_the_same_every_time(tmp_path: Path) -> None:
+def test_samples_differ_between_files_and_files_are_reproducible(tmp_path: Path) -> None:
     spec = DataSpec("raw", 3, 2, 5000.0)
     twice = [ensure([spec], tmp_path / turn, silent)[spec].files for turn in ("one", "two")]
     content = [[path.read_bytes() for path in files] for files in twice]
@@ -300,7 +300,7 @@ def test_samples_of_each_file_differ_and_a_file_is_the_same_every_time(tmp_path:
     assert len(set(content[0])) == 3
 
 
-def test_room_is_reckoned_for_all_data_sets_before_the_first_byte(
+def test_room_is_checked_for_all_data_sets_before_the_first_byte(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Two files in blocks of 4096: 2 x (1000 x 1000 + 4096) = 2 008 192 bytes. One would fit."""
@@ -323,7 +323,7 @@ def test_the_estimate_is_the_size_of_raw_files() -> None:
     assert estimate_bytes([spec]) == sum(samples.total_bytes for samples in contents(spec))
 
 
-def test_what_is_missing_is_said_with_its_size_and_the_room_there_is(tmp_path: Path) -> None:
+def test_missing_data_sets_are_listed_with_size_and_free_space(tmp_path: Path) -> None:
     """2 x 100 x 100 bytes; a folder that is not there yet is on the file system of its parent."""
     root, (one, two) = (
         tmp_path / "not" / "yet",
@@ -401,7 +401,7 @@ def test_a_missing_library_is_said_before_anything_is_written(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_foreign_folder_in_the_place_of_a_data_set_is_not_touched(tmp_path: Path) -> None:
+def test_a_foreign_folder_in_a_data_sets_place_is_not_touched(tmp_path: Path) -> None:
     (tmp_path / SETS[0].folder_name).mkdir()
     (tmp_path / SETS[0].folder_name / "precious").write_text("mine")
     with pytest.raises(Refused, match=r"manifest\.json: missing"):

@@ -113,7 +113,7 @@ def test_a_tfrecord_that_was_changed_does_not_match_its_checksum(tmp_path: Path)
 
 
 @pytest.mark.needs("tfrecord")
-def test_the_package_of_tfrecord_reads_our_files_through_its_own_reader(tmp_path: Path) -> None:
+def test_the_tfrecord_package_reads_our_files(tmp_path: Path) -> None:
     from tfrecord import tfrecord_loader
 
     path = written("tfrecord", tmp_path, of("tfrecord"))
@@ -125,7 +125,7 @@ def test_the_package_of_tfrecord_reads_our_files_through_its_own_reader(tmp_path
 
 
 @pytest.mark.needs("tfrecord")
-def test_the_index_of_a_tfrecord_is_offset_and_length_of_each_record(tmp_path: Path) -> None:
+def test_a_tfrecord_index_has_offset_and_length_per_record(tmp_path: Path) -> None:
     """DALI's: 510 bytes with 12 before, 4 behind, in a message with names, lengths and the size."""
     path = written("tfrecord", tmp_path, of("tfrecord"))
     lines = [

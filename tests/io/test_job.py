@@ -50,7 +50,7 @@ LARGE = {
 }  # fmt: skip
 
 
-def test_batches_that_do_not_fit_into_memory_are_refused_before_anything_is_written(
+def test_batches_beyond_free_memory_are_refused_before_writing(
     tmp_path: Path,
 ) -> None:
     """2 ranks x 4 readers x (2 + 1) batches x 7 samples x 1 MB = 168 MB, of 167 MB."""

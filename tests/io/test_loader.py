@@ -73,7 +73,7 @@ def test_a_sample_is_cut_or_repeated_to_the_models_length(
 
 
 @pytest.mark.parametrize("threads", [1, 2, 3])
-def test_readers_hand_over_each_batch_before_its_place_is_used_again(
+def test_readers_deliver_each_batch_before_its_place_is_reused(
     threads: int, tmp_path: Path
 ) -> None:
     """In order, epoch after epoch, in the same memory; readers never touch a batch in use."""

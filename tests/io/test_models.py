@@ -58,7 +58,7 @@ def test_in_its_real_size_a_job_is_what_dlio_has(name: str) -> None:
     assert tuple(params[key] for key in KEYS) == OF_DLIO[name]
 
 
-def test_every_job_is_known_by_dlios_name_and_the_model_alone_is_its_usual_accelerator() -> None:
+def test_jobs_have_dlios_names_and_models_a_usual_accelerator() -> None:
     usual = {
         "unet3d": "h100",
         "resnet50": "h100",

@@ -64,7 +64,7 @@ def test_what_cannot_be_held_is_no_error(disk: Path) -> None:
     assert said.stdout == "False\n"
 
 
-def test_a_part_that_is_resident_is_counted_in_pages_not_in_files(disk: Path) -> None:
+def test_partial_residency_is_counted_in_pages_not_in_files(disk: Path) -> None:
     """30 of 30 + 270 pages: a tenth."""
     small, large = file_of(disk / "small", 30), file_of(disk / "large", 270)
     pagecache.evict([small, large])
@@ -142,7 +142,7 @@ def test_files_are_made_cold_and_warm_and_left_alone(files: list[Path]) -> None:
 
 
 @pytest.mark.parametrize(("state", "fraction"), [("cold", 0.011), ("warm", 0.989)])
-def test_a_state_that_does_not_come_about_is_refused_with_its_figure(
+def test_a_cache_state_that_is_not_reached_is_refused(
     files: list[Path], monkeypatch: pytest.MonkeyPatch, state: str, fraction: float
 ) -> None:
     tried: list[str] = []
@@ -238,7 +238,7 @@ GB, MB = 10**9, 10**6
         ("as_found", GB, GB, {"counted": True}, ""),
     ],
 )
-def test_an_epoch_that_fetched_what_its_state_does_not_imply_is_refused(
+def test_an_epoch_that_contradicts_its_cache_state_is_refused(
     state: str, read: int, fetched: int, kernel: dict[str, bool], says: str
 ) -> None:
     refusal = ""

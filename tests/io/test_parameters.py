@@ -40,7 +40,7 @@ def test_the_default_is_unet3d_scaled() -> None:
     )
 
 
-def test_all_parameters_come_in_their_order_with_what_follows_from_them() -> None:
+def test_parameters_keep_their_order_followed_by_derived_ones() -> None:
     params = complete({"epochs": "2"})
     assert list(params)[: len(PARAMETERS)] == list(PARAMETERS)
     assert {key: params[key] for key in list(params)[len(PARAMETERS) :]} == {
@@ -63,7 +63,7 @@ def test_steps_are_what_is_left_when_surplus_samples_are_dropped(
     assert complete({"processes": processes})["steps_per_epoch"] == steps
 
 
-def test_samples_are_scaled_by_files_first_and_then_within_the_last_file() -> None:
+def test_samples_are_scaled_by_files_before_samples_per_file() -> None:
     """bert: 500 files of 313 532 samples; 1/100 is 5 files, 1/50 000 is 3135 samples in one."""
     of = [complete({"model": "bert", "sample_scale": scale}) for scale in ("0.01", "0.00002")]
     assert [(p["num_files_train"], p["num_samples_per_file"]) for p in of] == [
@@ -72,7 +72,7 @@ def test_samples_are_scaled_by_files_first_and_then_within_the_last_file() -> No
     ]
 
 
-def test_what_is_given_is_not_scaled_and_keeps_the_relative_spread() -> None:
+def test_given_values_are_not_scaled_and_keep_relative_spread() -> None:
     """68341808 / 146600628 of 10 MiB.
 
     DLIO keeps 68 MB around 10 MiB, which is another distribution; who wants that gives it.
@@ -100,7 +100,7 @@ def test_what_is_given_is_not_scaled_and_keeps_the_relative_spread() -> None:
     )
 
 
-def test_a_png_holds_one_image_so_there_are_as_many_files_as_samples() -> None:
+def test_png_has_as_many_files_as_samples() -> None:
     params = complete({"model": "resnet50", "format": "png"})
     assert (
         params["num_files_train"],
@@ -118,7 +118,7 @@ def test_prefetching_is_shared_out_as_dlio_shares_it(threads: str, size: str, fa
     assert complete({"read_threads": threads, "prefetch_size": size})["prefetch_factor"] == factor
 
 
-def test_checkpoints_are_the_models_own_where_its_schedule_falls_into_the_run() -> None:
+def test_checkpoints_follow_the_models_schedule_within_the_run() -> None:
     """unet3d writes one after epoch 5, every 2; bert after each 250 steps."""
     found = {epochs: complete({"epochs": epochs}) for epochs in ("1", "4", "5")}
     assert {epochs: params["checkpoint"] for epochs, params in found.items()} == {
@@ -260,7 +260,7 @@ GIVEN = st.fixed_dictionaries(
 @given(GIVEN)
 # Its schedule falls into so long a run.
 @example({"checkpoint": "off", "model": "bert", "num_files_train": "4"})
-def test_anything_is_completed_or_refused_and_what_is_complete_is_a_fixed_point(
+def test_parameters_are_refused_or_completed_to_a_fixed_point(
     given_: dict[str, str],
 ) -> None:
     try:
@@ -280,7 +280,7 @@ def test_anything_is_completed_or_refused_and_what_is_complete_is_a_fixed_point(
 
 
 @given(GIVEN)
-def test_the_canonical_name_of_a_variant_means_the_same_and_is_its_own(
+def test_a_variants_canonical_name_is_equivalent_and_stable(
     given_: dict[str, str],
 ) -> None:
     try:
@@ -302,7 +302,7 @@ def test_a_name_keeps_what_makes_its_other_parameters_possible() -> None:
         )
 
 
-def test_why_a_variant_cannot_run_here_is_its_formats_missing_library(
+def test_a_variant_is_unavailable_without_its_formats_library(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(formats.FileFormat, "unavailable_reason", lambda form: f"no {form.name}")

@@ -97,7 +97,7 @@ def test_fltk_s_minute_is_as_long_as_makes_its_nominal_rate() -> None:
 
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
-def test_mmpp_keeps_its_rate_and_its_counts_vary_as_its_two_states_make_them(seed: int) -> None:
+def test_mmpp_has_its_rate_and_the_dispersion_of_its_two_states(seed: int) -> None:
     """Var N(t) / E N(t) = 1 + 2v/rate · (b/2 − (1 − e^(−2t/b)) b²/(4t)).
 
     v is the variance of the rate, b the mean stay. Source: Fischer, Meier-Hellstern, 1993, for two
@@ -140,9 +140,7 @@ def test_deterministic_arrivals_come_by_the_clock() -> None:
 
 
 @pytest.mark.parametrize("kind", OPEN)
-def test_more_jobs_of_one_seed_begin_with_the_same_ones_and_never_go_back(
-    kind: str, written: Path
-) -> None:
+def test_arrivals_of_one_seed_are_sorted_and_extend_shorter_ones(kind: str, written: Path) -> None:
     given: dict[str, Any] = {"trace": written} if kind == "trace" else {}
     short, long = times(kind, 20, **given), times(kind, 40, **given)
     assert long[:20].tolist() == short.tolist()
@@ -204,9 +202,7 @@ def test_a_trace_says_what_it_knows_of_each_job(tmp_path: Path) -> None:
         ("submit_s\n", "contains no job"),
     ],
 )
-def test_a_trace_that_cannot_be_replayed_is_refused_with_its_line(
-    tmp_path: Path, text: str, said: str
-) -> None:
+def test_an_invalid_trace_is_refused_with_its_line(tmp_path: Path, text: str, said: str) -> None:
     path = tmp_path / "trace.csv"
     path.write_text(text)
     with pytest.raises(BadInput, match=f"^{path}: {said}"):

@@ -77,9 +77,7 @@ def test_the_read_side_finds_the_rate_that_was_asked_for(said: Said, tmp_path: P
     assert all(test["p_adjusted"] > 0.01 for test in fit["arrivals"]["tests"])
 
 
-def test_fltk_s_files_are_a_stream_and_classes_and_what_became_of_them_is_said(
-    said: Said, tmp_path: Path
-) -> None:
+def test_fltk_files_become_arrivals_and_classes_with_a_note(said: Said, tmp_path: Path) -> None:
     own = tmp_path / "classes.yaml"
     code, lines, err = said(*FLTK, "--jobs=5", "--classes-output", str(own))
     assert (code, len(lines)) == (0, 6)

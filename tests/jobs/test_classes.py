@@ -21,7 +21,7 @@ def parse(*listed: Any) -> tuple[JobClass, ...]:
 
 
 @pytest.mark.parametrize("name", classes.names())
-def test_every_file_of_the_catalogue_can_be_planned_and_says_what_it_is(name: str) -> None:
+def test_every_catalogue_file_can_be_planned_and_is_described(name: str) -> None:
     jobs = stream.plan(classes.complete({"classes": name, "jobs": "50"}), 1)
     assert {job.class_.name for job in jobs} <= {one.name for one in classes.shipped(name)}
     assert classes.description(name)

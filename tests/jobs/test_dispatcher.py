@@ -44,7 +44,7 @@ class Ran:
         return {number: tuple(row[name] for name in names) for number, row in self.rows.items()}
 
 
-def test_jobs_wait_for_the_one_slot_in_the_order_in_which_they_come() -> None:
+def test_jobs_wait_for_the_only_slot_in_order_of_arrival() -> None:
     """Three of 1 s, at 0, 0.5 and 5 s: the second waits for the first, and the third does not."""
     found = Ran(planned(0.0, 0.5, 5.0), Made())
     assert found.of("submit_s", "admit_s", "start_s", "end_s", "outcome") == {
@@ -154,7 +154,7 @@ def test_without_further_attempts_a_job_stays_what_it_was() -> None:
     }
 
 
-def test_a_job_that_never_ends_is_given_up_and_so_is_what_waits_for_it() -> None:
+def test_a_job_that_never_ends_is_abandoned_with_all_that_wait() -> None:
     """Patience is counted from the last submission: 1 + 30 s. The one that ran is killed."""
     engine = Made()
     engine.script[0, 1] = [(0.0, "started", {})]
@@ -178,7 +178,7 @@ def test_a_job_that_was_admitted_and_never_started_never_started() -> None:
     assert found.of("outcome", "admit_s", "start_s") == {0: ("never started", 0.0, None)}
 
 
-def test_in_a_closed_stream_whose_jobs_never_end_the_rest_is_never_submitted() -> None:
+def test_a_closed_stream_of_endless_jobs_submits_no_more_jobs() -> None:
     engine = Made()
     engine.script[0, 1] = [(0.0, "started", {})]
     found = Ran(planned(0.0, 0.0), engine, Rules(slots=1, patience_s=5.0, closed=True))
@@ -186,9 +186,7 @@ def test_in_a_closed_stream_whose_jobs_never_end_the_rest_is_never_submitted() -
 
 
 @pytest.mark.parametrize(("outcome", "lost"), [("done", 0.0), ("killed", None)])
-def test_an_end_that_was_read_before_its_start_is_kept_as_it_was_read(
-    outcome: str, lost: float | None
-) -> None:
+def test_an_end_read_before_its_start_is_kept_as_read(outcome: str, lost: float | None) -> None:
     """Another machine's clock, say: the row has it, for the read side to name.
 
     What was lost is no time below 0, but not known.
@@ -287,7 +285,7 @@ def test_a_fault_is_at_the_time_at_which_it_strikes() -> None:
     assert at == [1.0]
 
 
-def test_a_policy_that_does_not_exist_is_refused_with_those_that_do() -> None:
+def test_an_unknown_policy_is_refused_with_the_known_ones() -> None:
     with pytest.raises(Refused, match=r"No policy 'lifo'. There are: fair_share, fifo"):
         Ran(planned(0.0), Made(), Rules(1, "lifo"))
 
@@ -298,7 +296,7 @@ def test_a_policy_that_does_not_exist_is_refused_with_those_that_do() -> None:
     slots=st.integers(1, 4),
     closed=st.booleans(),
 )
-def test_littles_law_holds_on_every_stream_and_no_more_slots_are_held_than_there_are(
+def test_littles_law_holds_and_held_slots_never_exceed_the_limit(
     gaps: list[float],
     works: list[float],
     slots: int,

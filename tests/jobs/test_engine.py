@@ -106,7 +106,7 @@ def test_more_replicas_are_more_processes_and_each_has_its_part(tmp_path: Path) 
     assert 0.28 < (ended.used.cpu_s or 0) < 0.4
 
 
-def test_a_job_that_needs_more_slots_than_there_are_is_refused_when_it_comes(
+def test_a_job_that_needs_more_slots_than_exist_is_refused(
     tmp_path: Path,
 ) -> None:
     with (
@@ -133,7 +133,7 @@ def test_a_job_that_is_killed_has_what_its_last_checkpoint_has(tmp_path: Path) -
     assert (again.outcome, again.done_work) == ("done", last.work)
 
 
-def test_a_checkpoint_is_told_by_when_it_was_written_however_late_it_is_heard(
+def test_a_checkpoint_is_dated_by_its_writing_not_its_reading(
     tmp_path: Path,
 ) -> None:
     """It was before the job's end: else more time was lost than there was, or less than none."""
@@ -180,14 +180,14 @@ def test_where_no_folder_can_be_made_that_is_said(tmp_path: Path) -> None:
         ("sleep", {"serail": 1}, r"Kind 'sleep': no parameter 'serail'. Did you mean 'serial'\?"),
     ],
 )
-def test_parameters_that_no_job_can_have_are_refused_before_any_runs(
+def test_impossible_job_parameters_are_refused_before_any_run(
     kind: str, params: dict[str, object], sentence: str
 ) -> None:
     with pytest.raises(BadInput, match=sentence):
         complete(kind, params)
 
 
-def test_a_full_disk_fails_the_job_with_all_its_replicas_and_leaves_the_last_checkpoint(
+def test_a_full_disk_fails_all_replicas_and_keeps_the_checkpoint(
     tmp_path: Path,
 ) -> None:
     """`/dev/full` answers ENOSPC, as a full disk does; the other replica would sleep for 600 s."""
@@ -211,7 +211,7 @@ def test_a_class_may_have_its_first_attempts_fail(tmp_path: Path) -> None:
             assert until(engine, "ended")[-1].outcome == outcome
 
 
-def test_a_node_that_is_lost_takes_its_jobs_with_it_and_gets_none(tmp_path: Path) -> None:
+def test_a_lost_node_kills_its_jobs_and_gets_no_new_ones(tmp_path: Path) -> None:
     """Two nodes of two slots each; a job with a replica there is killed too."""
     with opened(tmp_path, slots=4) as engine:
         for number in (1, 2):
@@ -250,7 +250,7 @@ def test_the_kernel_holds_a_job_to_its_cores(tmp_path: Path) -> None:
 
 
 @pytest.mark.needs("cgroups")
-def test_a_job_that_needs_more_memory_than_it_may_is_killed_by_the_kernel_and_says_so(
+def test_a_job_over_its_memory_limit_is_killed_with_the_reason(
     tmp_path: Path,
 ) -> None:
     class_ = a_class("spin", memory_mib=16, params={"memory_mib": 64})
@@ -264,7 +264,7 @@ def test_a_job_that_needs_more_memory_than_it_may_is_killed_by_the_kernel_and_sa
 
 
 @pytest.mark.needs("cgroups")
-def test_what_counts_against_a_limit_is_what_a_job_holds_and_not_what_it_was_forked_with(
+def test_a_memory_limit_counts_only_what_the_job_itself_holds(
     tmp_path: Path,
 ) -> None:
     """32 MiB in each of two replicas; resident memory has what they share with their parent too."""
@@ -338,7 +338,7 @@ def test_groups_of_either_version_are_written_and_read(tmp_path: Path, version: 
     assert held.ended(3) == cgroups.Held(2.5, out_of_memory=True)
 
 
-def test_where_what_starts_jobs_dies_that_is_said_and_nothing_of_it_lives_on(
+def test_the_death_of_the_forker_is_reported_and_ends_its_jobs(
     tmp_path: Path,
 ) -> None:
     with opened(tmp_path) as engine:

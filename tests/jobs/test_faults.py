@@ -72,7 +72,7 @@ def test_each_fault_says_what_it_is_and_what_it_takes(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", FAULTS)
-def test_each_fault_strikes_in_order_of_time_and_as_its_seed_has_it(name: str) -> None:
+def test_faults_strike_in_order_of_time_and_repeat_with_the_seed(name: str) -> None:
     params = faults.complete(
         {"fault": name, **({"fault_at_s": "2"} if "fault_at_s" in faults.load(name).takes else {})}
     )
@@ -300,7 +300,7 @@ def test_a_flood_leaves_all_others_as_they_were() -> None:
     )
 
 
-def test_a_job_of_a_flood_is_due_as_long_after_its_submission_as_its_model() -> None:
+def test_a_flood_job_is_due_as_long_after_arrival_as_its_model() -> None:
     own = [replace(one, due_s=one.submit_s + 2 * one.work) for one in planned()]
     for one in faults.changed(
         faults.complete({"fault": "flood", "fault_at_s": 50, "fault_size": 5}), 1, own

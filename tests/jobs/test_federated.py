@@ -40,9 +40,7 @@ def accuracy(folder: Path, seed: int = 3, **params: object) -> float:
 
 
 @pytest.mark.parametrize("seed", [3, 4])
-def test_poisoned_clients_cost_accuracy_of_which_a_robust_server_keeps_some(
-    seed: int, tmp_path: Path
-) -> None:
+def test_poisoning_costs_less_accuracy_with_robust_aggregation(seed: int, tmp_path: Path) -> None:
     """Four of ten flip their labels; a model that guesses has 0.1."""
     clean = accuracy(tmp_path, seed)
     mean, median, trimmed = (
@@ -60,7 +58,7 @@ def test_a_seed_learns_the_same_twice_and_another_something_else(tmp_path: Path)
     assert federated.run(asked(tmp_path, {})) != federated.run(asked(tmp_path, {}, seed=4))
 
 
-def test_a_job_goes_on_from_its_checkpoint_as_if_nothing_had_happened(tmp_path: Path) -> None:
+def test_a_job_resumes_from_its_checkpoint_with_the_same_result(tmp_path: Path) -> None:
     """The checkpoint after each round; the second attempt begins with the fifth."""
     whole = federated.run(asked(tmp_path, {}))
     told: list[Mapping[str, object]] = []
@@ -76,7 +74,7 @@ def test_a_job_goes_on_from_its_checkpoint_as_if_nothing_had_happened(tmp_path: 
 
 
 @pytest.mark.parametrize(("work", "rounds"), [(10, range(1, 11)), (47, range(2, 47, 2))])
-def test_the_accuracy_after_each_round_is_reported_and_of_many_rounds_after_some(
+def test_accuracy_is_reported_per_round_or_for_some_of_many(
     work: int, rounds: range, tmp_path: Path
 ) -> None:
     told: list[Mapping[str, object]] = []
@@ -95,7 +93,7 @@ def test_a_mean_weighs_clients_by_their_samples() -> None:
     st.lists(st.floats(-1e6, 1e6), min_size=10, max_size=10),
     st.lists(st.floats(-1e9, 1e9), min_size=3, max_size=3),
 )
-def test_three_of_ten_clients_move_a_robust_server_no_further_than_the_others_are(
+def test_robust_aggregates_stay_within_the_honest_clients_range(
     honest: list[float], wild: list[float]
 ) -> None:
     """Whatever they send: median and mean without three at each end stay among the other seven."""

@@ -156,7 +156,7 @@ def test_what_is_wrong_in_a_class_is_refused_by_its_place(
         read(tmp_path, experiment=job_class(DISTRIBUTED, *at, value=value))
 
 
-def test_a_class_of_which_none_comes_is_left_out_and_some_must_come(tmp_path: Path) -> None:
+def test_classes_with_probability_0_are_dropped_but_never_all(tmp_path: Path) -> None:
     document = job_class(DISTRIBUTED, "classProbability", value=0)
     assert [one.name for one in read(tmp_path, experiment=document, jobs=1).classes] == [
         "MNISTCNN-mnist"
@@ -218,7 +218,7 @@ def test_quantities_are_kubernetes_own(
     assert (found.classes[0].cores, found.classes[0].memory_mib) == pytest.approx(becomes)
 
 
-def test_simulated_arrivals_come_until_the_duration_is_over_at_fltk_s_rate(tmp_path: Path) -> None:
+def test_simulated_arrivals_have_fltks_rate_until_the_duration(tmp_path: Path) -> None:
     """100 hours at lambda 2: 360000 s / 121.353 s = 2967 jobs, ± 4 · √(0.47 · 2967)."""
     found = read(tmp_path, changed(CLUSTER, "execution_config", "duration", value=360_000))
     submit_s = [job.submit_s for job in found.jobs]

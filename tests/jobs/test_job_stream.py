@@ -77,9 +77,7 @@ def test_a_parameter_that_means_nothing_is_refused(name: str, why: str) -> None:
         ("arrivals=trace:trace=ab:jobs=40", 60),  # unknown
     ],
 )
-def test_how_long_a_stream_lasts_is_how_long_its_jobs_come_or_take(
-    name: str, seconds: float
-) -> None:
+def test_a_streams_duration_is_that_of_its_arrivals_or_its_work(name: str, seconds: float) -> None:
     """Beside 2 s of start-up."""
     assert workloads.of(f"job_stream:{name}").cell_s() == pytest.approx(2.0 + seconds)
 
@@ -95,7 +93,7 @@ def test_a_study_lasts_as_long_as_its_page_says(bench: str, minutes: int) -> Non
 
 
 @pytest.mark.parametrize("name", classes.names())
-def test_of_work_that_is_no_time_every_shipped_class_predicts_how_long_it_takes(name: str) -> None:
+def test_shipped_classes_predict_times_for_work_not_in_seconds(name: str) -> None:
     """Otherwise the duration of its streams is unknown: a round or an image is no second."""
     for one in classes.shipped(name):
         assert (
@@ -186,7 +184,7 @@ TRACE = "submit_s,replicas\n0,1\n0.5,2\n0.75,1\n"
         ),
     ],
 )
-def test_a_file_that_is_no_stream_is_refused_before_anything_runs(
+def test_an_invalid_stream_file_is_refused_before_anything_runs(
     tmp_path: Path, option: str, text: str, why: str
 ) -> None:
     """It is read when the options are, not first in a cell."""
@@ -329,7 +327,7 @@ def test_killed_jobs_are_tried_again_from_their_checkpoints(tmp_path: Path) -> N
     )
 
 
-def test_jobs_that_never_end_are_told_with_the_time_for_which_they_were_waited_for(
+def test_jobs_that_never_end_are_reported_after_the_patience(
     tmp_path: Path,
 ) -> None:
     """Patience of 0.5 s, jobs of hours on two slots; the step lasts as long as the wait."""

@@ -94,7 +94,7 @@ STAGES = [
     shown=st.sets(st.integers(0, len(STAGES) - 2)),
     again=st.lists(st.integers(1, 3), min_size=7, max_size=7),
 )
-def test_whatever_a_watch_has_missed_or_told_again_a_life_is_told_once(
+def test_missed_or_repeated_watch_events_report_a_life_once(
     shown: set[int], again: list[int]
 ) -> None:
     """A new list shows the present: stages may be missing or repeated, but the last one comes."""
@@ -110,14 +110,14 @@ def test_whatever_a_watch_has_missed_or_told_again_a_life_is_told_once(
     assert one.running() == {}
 
 
-def test_a_start_that_nobody_saw_is_reckoned_from_the_pod_s_own_clock() -> None:
+def test_an_unseen_start_is_derived_from_the_pods_own_clock() -> None:
     """2 s before its end, by what it said; else by the kubelet's stamps, 00:00:01 to 00:00:03."""
     for message in (said(), ""):
         start, end = lives().pod(100.0, "ADDED", pod(ended(message=message), phase="Succeeded"))
         assert (start.what, start.at_s, end.at_s) == ("started", 98.0, 100.0)
 
 
-def test_the_end_tells_what_all_replicas_took_and_what_the_first_one_found() -> None:
+def test_the_end_has_all_replicas_usage_and_the_firsts_result() -> None:
     states = [
         ended(message=said(cpu_s=1.0, max_rss_mib=10.0, throttled_s=None, result={"loss": value}))
         for value in (0.5, 0.7)
@@ -132,7 +132,7 @@ def test_the_end_tells_what_all_replicas_took_and_what_the_first_one_found() -> 
     }
 
 
-def test_a_container_that_never_started_is_told_to_have_failed_and_not_to_have_started() -> None:
+def test_a_container_that_never_started_has_only_failed() -> None:
     """As the kubelet has it where there is no such program: its start is the beginning of 1970."""
     last = ended(128, "", "StartError")
     last["terminated"]["startedAt"] = "1970-01-01T00:00:00Z"
@@ -153,7 +153,7 @@ def test_it_has_started_when_all_replicas_have() -> None:
     ]
 
 
-def test_a_replica_that_fails_dooms_the_others_and_gives_the_reason() -> None:
+def test_a_replica_that_fails_dooms_the_others_and_is_the_reason() -> None:
     """The Job is deleted then, and what its pod says of that is not why the job failed."""
     one = lives(replicas=2)
     one.pod(1.0, "MODIFIED", pod(running(), running()))
@@ -208,7 +208,7 @@ def test_an_end_that_is_none_has_an_outcome_and_a_reason(
     assert "{" not in end.reason
 
 
-def test_of_replicas_that_ended_together_the_one_over_its_memory_is_the_reason() -> None:
+def test_of_replicas_ending_together_the_oom_kill_is_the_reason() -> None:
     states = [ended(143, said(), "Error"), ended(137, "", "OOMKilled")]
     end = only_end(lives(replicas=2).pod(1.0, "MODIFIED", pod(*states, phase="Failed")))
     assert (end.outcome, "OOMKilled" in end.reason) == ("killed", True)
@@ -217,14 +217,14 @@ def test_of_replicas_that_ended_together_the_one_over_its_memory_is_the_reason()
 @pytest.mark.parametrize(
     "last", [pod(ended(), phase="Succeeded"), pod(ended(message=said()), going=True)]
 )
-def test_who_is_done_has_done_all_of_the_work_though_it_said_nothing_or_is_being_deleted(
+def test_a_completed_job_has_done_all_its_work_without_a_report(
     last: Json,
 ) -> None:
     end = only_end(lives().pod(1.0, "MODIFIED", last))
     assert (end.outcome, end.done_work) == ("done", WORK)
 
 
-def test_a_pod_that_goes_without_a_word_was_killed_with_what_its_last_checkpoint_has() -> None:
+def test_a_vanished_pod_keeps_the_work_of_its_last_checkpoint() -> None:
     one = lives()
     one.pod(1.0, "MODIFIED", pod(running()))
     one.checkpoint(2.0, NAME, {"told": 1, "checkpoint": 1.5, "cost_s": 0.1})
@@ -237,7 +237,7 @@ def test_a_pod_that_goes_without_a_word_was_killed_with_what_its_last_checkpoint
     )
 
 
-def test_checkpoints_come_once_whichever_connection_tells_them_and_before_the_end() -> None:
+def test_checkpoints_come_once_by_any_connection_before_the_end() -> None:
     lines = tuple(
         {"told": number, "checkpoint": float(number), "cost_s": 0.1} for number in (1, 2, 3)
     )
@@ -254,7 +254,7 @@ def test_checkpoints_come_once_whichever_connection_tells_them_and_before_the_en
     assert one.checkpoint(4.0, NAME, {"told": 4, "checkpoint": 4.0, "cost_s": 0.1}) == []
 
 
-def test_a_job_that_was_seen_suspended_before_it_was_admitted_goes_on() -> None:
+def test_a_job_seen_suspended_before_its_admission_continues() -> None:
     """An old event of the watch: the patch that resumed the job is ours, and newer."""
     one = lives()
     assert one.job(1.0, "ADDED", job(suspend=True)) == []
@@ -262,7 +262,7 @@ def test_a_job_that_was_seen_suspended_before_it_was_admitted_goes_on() -> None:
     assert one.running().keys() == {0}
 
 
-def test_a_queue_that_takes_its_admission_back_has_killed_the_attempt() -> None:
+def test_a_revoked_admission_kills_the_attempt() -> None:
     one = lives(admitted=False)
     assert [event.what for event in one.job(1.0, "MODIFIED", job())] == ["admitted"]
     end = only_end(one.job(2.0, "MODIFIED", job(suspend=True)))

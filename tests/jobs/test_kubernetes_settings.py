@@ -47,9 +47,7 @@ def test_a_file_says_where_and_paths_in_it_are_beside_it(tmp_path: Path) -> None
     assert found.stop == ("ssh", "{node}", "halt")
 
 
-def test_a_node_that_does_not_come_back_keeps_no_other_away_and_its_lease_stays_for_restore() -> (
-    None
-):
+def test_a_node_that_stays_away_keeps_the_lease_for_restore() -> None:
     """Without the lease there would be no trace that this stream took it."""
     asked: list[str] = []
 
@@ -105,7 +103,7 @@ def test_checkpoints_need_a_place_that_outlives_a_pod(tmp_path: Path) -> None:
     assert cluster.settings_of(replace(wanted, checkpoint_s=0.0)).namespace == "team"
 
 
-def test_an_engine_without_its_client_library_says_what_to_install(
+def test_an_engine_without_its_client_names_what_to_install(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     assert engines.unavailable_reason("jobs", ()) is None
@@ -131,7 +129,7 @@ def stream(**settings: Any) -> cluster.StreamJobs:
     return cluster.StreamJobs("0123456789ab", EngineConfig(**settings), 0.5, LEASE)
 
 
-def test_a_job_s_pod_has_a_container_for_each_replica_with_limits_that_are_its_requests() -> None:
+def test_replicas_are_containers_whose_limits_are_their_requests() -> None:
     """The cluster's tests have the API server's view of it."""
     made = cluster.manifest(stream(), JOB, 3, 0.25, ("node-a",), suspend=False)
     assert made["metadata"]["name"] == "deeptweak-0123456789ab-7-3"
@@ -170,7 +168,7 @@ def test_a_job_s_pod_has_a_container_for_each_replica_with_limits_that_are_its_r
     assert term["matchFields"][0]["values"] == ["node-a"]
 
 
-def test_a_job_without_limits_asks_for_nothing_and_one_without_a_node_goes_anywhere() -> None:
+def test_a_job_without_limits_or_node_requests_neither() -> None:
     free = replace(JOB, class_=replace(CLASS, cores=None, memory_mib=None))
     spec = cluster.manifest(stream(), free, 1, 0.0, suspend=True)["spec"]["template"]["spec"]
     assert "resources" not in spec["containers"][0]
@@ -265,7 +263,7 @@ def test_a_node_is_back_when_the_taints_of_its_absence_are_gone(key: str) -> Non
     assert [made.update("MODIFIED", one) for one in stages] == [None, False, None, True]
 
 
-def test_a_node_that_we_took_is_back_when_we_gave_it_back_and_not_before() -> None:
+def test_a_node_we_took_is_back_only_after_we_returned_it() -> None:
     made = nodes(2, "a")
     made.lost.add("a")
     made.away.add("a")

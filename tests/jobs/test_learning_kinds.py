@@ -47,7 +47,7 @@ def learned(result: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in result.items() if not name.endswith("_s")}
 
 
-def test_a_seed_learns_the_same_twice_and_another_learns_something_else(tmp_path: Path) -> None:
+def test_training_repeats_with_its_seed_and_differs_with_another(tmp_path: Path) -> None:
     first = ran(tmp_path, "train", SMALL)
     assert learned(first) == learned(ran(tmp_path, "train", SMALL))
     assert learned(first) != learned(ran(tmp_path, "train", SMALL, seed=8))
@@ -73,7 +73,7 @@ def test_a_job_ends_with_the_epoch_that_reaches_its_accuracy(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("optimiser", ["sgd", "momentum", "adam"])
-def test_what_goes_on_from_a_checkpoint_learns_what_it_would_have_learned(
+def test_training_resumed_from_a_checkpoint_equals_a_whole_run(
     tmp_path: Path, optimiser: str
 ) -> None:
     params = {**SMALL, "optimiser": optimiser, "lr": 0.01}
@@ -120,7 +120,7 @@ def test_inference_puts_every_image_through_once(tmp_path: Path) -> None:
     assert 0 < found["latency_p50_s"] <= found["latency_p99_s"]
 
 
-def test_replicas_of_inference_share_the_images_and_the_first_speaks(tmp_path: Path) -> None:
+def test_inference_replicas_share_images_and_the_first_reports(tmp_path: Path) -> None:
     """101 images on two replicas: 50 and 51."""
     params = {"pixels": 8, "width": 4, "batch": 16}
     assert ran(tmp_path, "infer", params, work=101, replicas=2)["images"] == 50

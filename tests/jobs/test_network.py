@@ -197,13 +197,13 @@ class TestReal:
         assert (found["stand_in"] is None) == (found["means"] in {"namespace", "netem"})
         assert found["segments_out"] > 0
 
-    def test_a_congestion_control_that_the_kernel_lacks_is_refused_with_those_it_has(self) -> None:
+    def test_unknown_congestion_control_is_refused_with_a_suggestion(self) -> None:
         assert "This kernel has no congestion control 'rino'. Did you mean 'reno'?" in (
             network.unavailable_reason(Link(congestion="rino")) or ""
         )
 
     @pytest.mark.needs("torch")
-    def test_training_over_a_line_that_loses_packets_sends_some_again(self) -> None:
+    def test_training_over_a_lossy_line_retransmits_segments(self) -> None:
         """As many as are lost: 3 % of thousands of segments, drawn by the kernel.
 
         Gradients of 256-wide layers, 4 bytes each.
@@ -225,7 +225,7 @@ class TestReal:
         )
 
     @pytest.mark.needs("torch")
-    def test_training_over_a_line_with_a_delay_takes_round_trips_and_learns_the_same(self) -> None:
+    def test_training_with_delay_takes_round_trips_and_learns_alike(self) -> None:
         """A step's all-reduce has two phases, so it takes at least two delays of 5 ms each."""
         slow = trained("0", "5")
         assert all(step.wall_s > 0.010 for step in slow.steps)

@@ -49,7 +49,7 @@ def last_word(tmp_path: Path) -> Any:
     return json.loads((tmp_path / "said").read_text())
 
 
-def test_checkpoints_are_numbered_lines_and_the_end_is_the_last_word(tmp_path: Path) -> None:
+def test_checkpoints_are_numbered_lines_and_the_end_comes_last(tmp_path: Path) -> None:
     """0.2 s of work in parts of 0.05 s have three checkpoints; at the end, the folder is gone."""
     process = started(tmp_path, checkpoint_s=0.05)
     out, _ = process.communicate()
@@ -123,7 +123,7 @@ def test_a_long_reason_is_cut_to_what_a_kubelet_takes(tmp_path: Path) -> None:
         ("cpu/cpu.stat", "nr_throttled 2\n", None),
     ],
 )
-def test_time_without_the_cpu_is_read_in_either_version_of_cgroups(
+def test_throttled_time_is_read_from_both_cgroup_versions(
     tmp_path: Path, name: str, text: str, seconds: float | None
 ) -> None:
     (tmp_path / name).parent.mkdir(exist_ok=True)
@@ -132,14 +132,12 @@ def test_time_without_the_cpu_is_read_in_either_version_of_cgroups(
 
 
 @pytest.mark.parametrize("name", ["memory.peak", "memory/memory.max_usage_in_bytes"])
-def test_the_peak_of_its_container_is_read_in_either_version_of_cgroups(
-    tmp_path: Path, name: str
-) -> None:
+def test_peak_memory_is_read_from_both_cgroup_versions(tmp_path: Path, name: str) -> None:
     assert pod.used(tmp_path)["memory_peak_mib"] is None
     (tmp_path / name).parent.mkdir(exist_ok=True)
     (tmp_path / name).write_text(f"{200 << 20}\n")
     assert pod.used(tmp_path)["memory_peak_mib"] == 200
 
 
-def test_where_no_cgroup_is_shown_the_time_without_the_cpu_is_not_known(tmp_path: Path) -> None:
+def test_throttled_time_is_unknown_without_a_cgroup(tmp_path: Path) -> None:
     assert pod.throttled_s(tmp_path) is None

@@ -43,7 +43,7 @@ def chosen(engine: Amdahl, target_s: float = 1.0) -> tuple[list[Planned], dict[s
     return scaled.with_chosen_replicas(JOBS, engine, target_s, 4, told.__setitem__), told["scale"]
 
 
-def test_each_job_gets_the_replicas_with_which_it_takes_nearest_the_target() -> None:
+def test_each_job_gets_the_replicas_nearest_to_its_target_time() -> None:
     """0.3 + w·(0.1 + 0.9/n): 0.5 takes 0.8 on 1, 1.0 0.85 on 2, 2.0 0.95 and 4.0 1.6 on 4."""
     found, told = chosen(Amdahl())
     assert [one.replicas for one in found] == [1, 2, 4, 4]
@@ -52,7 +52,7 @@ def test_each_job_gets_the_replicas_with_which_it_takes_nearest_the_target() -> 
     assert told["reachable"] == pytest.approx(0.25)
 
 
-def test_one_two_and_all_replicas_are_measured_at_two_sizes_twice() -> None:
+def test_profiles_cover_1_2_and_all_replicas_at_two_sizes_twice() -> None:
     engine = Amdahl()
     _, told = chosen(engine)
     assert sorted((one.replicas, one.work) for one in engine.known) == sorted(
@@ -66,7 +66,7 @@ def test_one_two_and_all_replicas_are_measured_at_two_sizes_twice() -> None:
     )
 
 
-def test_jobs_of_a_class_are_one_class_whoever_wrote_it_down_for_each_of_them() -> None:
+def test_equal_copies_of_a_class_are_profiled_as_one_class() -> None:
     """As a fault does that lowers their limits."""
     engine, told = Amdahl(), dict[str, Any]()
     jobs = [replace(one, class_=replace(one.class_)) for one in JOBS]
@@ -74,7 +74,7 @@ def test_jobs_of_a_class_are_one_class_whoever_wrote_it_down_for_each_of_them() 
     assert {one.work for one in engine.known} == {size * 1.875 for size in (0.5, 1.5)}
 
 
-def test_a_prediction_is_by_the_replicas_that_were_chosen_and_a_due_time_stays() -> None:
+def test_predictions_follow_chosen_replicas_and_due_times_stay() -> None:
     jobs = [replace(one, predicted_s=one.work, due_s=9.0) for one in JOBS]
     found = scaled.with_chosen_replicas(jobs, Amdahl(), 1.0, 4, dict[str, Any]().__setitem__)
     assert [one.predicted_s for one in found] == pytest.approx([0.8, 0.85, 0.95, 1.6], rel=0.02)

@@ -158,7 +158,7 @@ def test_classes_and_priorities_come_as_often_as_they_should(tmp_path: Path) -> 
     ],
     ids=str,
 )
-def test_sizes_have_the_mean_and_the_variation_they_were_asked_for(size: Size) -> None:
+def test_sizes_have_the_requested_mean_and_variation(size: Size) -> None:
     """Of 400,000: the mean within 1 %, the squared coefficient of variation within 5 %."""
     works = stream.works(size, np.random.default_rng(1).random((400_000, 2)))
     assert works.mean() == pytest.approx(size.mean, rel=0.01)
@@ -179,7 +179,7 @@ def test_whatever_is_drawn_is_some_work_and_comes_to_an_end(
     assert ((works > 0) & (works < 1e6)).all()
 
 
-def test_predictions_are_right_on_average_and_off_as_much_as_was_asked_for() -> None:
+def test_predictions_are_unbiased_with_the_requested_variance() -> None:
     jobs = plan(jobs=MANY, classes="tenants")
     off = np.array([(job.predicted_s or 0) / job.work for job in jobs])
     assert off.mean() == pytest.approx(1, abs=4 * np.sqrt(0.1 / MANY))
@@ -187,7 +187,7 @@ def test_predictions_are_right_on_average_and_off_as_much_as_was_asked_for() -> 
     assert {job.predicted_s == job.work for job in plan(jobs=50)} == {True}
 
 
-def test_a_job_is_predicted_by_its_work_and_its_replicas_and_due_by_that(tmp_path: Path) -> None:
+def test_predictions_and_due_times_follow_work_and_replicas(tmp_path: Path) -> None:
     """Small: 2 s a unit of work, due after three times that.
 
     Large: on 4 replicas, a fifth of it serial, 0.2 + 0.8/4 = 0.4 of the time.
@@ -202,13 +202,13 @@ def test_a_job_is_predicted_by_its_work_and_its_replicas_and_due_by_that(tmp_pat
             assert (job.due_s, job.replicas) == (None, 4)
 
 
-def test_nobody_knows_beforehand_when_a_job_is_due_that_comes_as_another_ends(
+def test_jobs_of_a_closed_stream_have_no_due_time(
     tmp_path: Path,
 ) -> None:
     assert {job.due_s for job in two(tmp_path, jobs=30, arrivals="closed")} == {None}
 
 
-def test_what_stands_for_all_classes_takes_the_place_of_their_own(tmp_path: Path) -> None:
+def test_options_for_all_classes_override_their_own_values(tmp_path: Path) -> None:
     jobs = two(tmp_path, jobs=30, cores=1.5, memory_mib=64, replicas=2, work=3)
     assert {
         (job.class_.cores, job.class_.memory_mib, job.class_.replicas, job.replicas) for job in jobs
@@ -229,7 +229,7 @@ def test_parameters_of_kinds_reach_the_jobs_that_have_them(tmp_path: Path) -> No
     assert found == {"a": {"lr": 0.1, "net": "mlp", "optimiser": "adam", "batch": 16}, "b": {}}
 
 
-def test_a_trace_says_of_its_jobs_what_it_knows_and_the_rest_is_drawn(tmp_path: Path) -> None:
+def test_values_in_a_trace_are_kept_and_missing_ones_are_drawn(tmp_path: Path) -> None:
     path = tmp_path / "trace.csv"
     path.write_text("submit_s,class,priority,replicas,work\n0,large,7,2,1.5\n1,small,,,\n2,,,,\n")
     (tmp_path / "two.yaml").write_text(TWO)

@@ -152,7 +152,7 @@ def test_extended_attributes_come_back(fake: FakeRoot) -> None:
     assert everything(fake) == before
 
 
-def test_a_folder_that_others_have_filled_stays_and_holds_nobody_up(fake: FakeRoot) -> None:
+def test_a_folder_with_foreign_files_stays_and_blocks_nothing(fake: FakeRoot) -> None:
     machine = fake.machine()
     machine.apply("x", [], [fake.script("apply", "mkdir $ROOT/etc/tmpfiles.d")])
     fake.put("/etc/tmpfiles.d/theirs.conf", "x")

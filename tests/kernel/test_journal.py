@@ -115,7 +115,7 @@ def test_a_damaged_journal_is_never_no_journal(
     assert (journal.exists(), Journal(tmp_path).records()) == (False, [])
 
 
-def test_a_process_knows_its_own_journal_though_all_files_are_gone(tmp_path: Path) -> None:
+def test_a_process_keeps_its_journal_although_the_files_are_gone(tmp_path: Path) -> None:
     """Whole state folders have been removed by scripts."""
     journal = written(tmp_path / "state")
     shutil.rmtree(tmp_path / "state")
@@ -125,7 +125,7 @@ def test_a_process_knows_its_own_journal_though_all_files_are_gone(tmp_path: Pat
     assert not journal.exists()
 
 
-def test_what_a_run_leaves_that_was_killed_while_it_began_is_removed(
+def test_leftovers_of_a_run_killed_at_its_start_are_removed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """No journal yet, so nothing was changed."""
@@ -347,7 +347,7 @@ def test_a_record_that_does_not_fit_leaves_the_others_readable(tmp_path: Path) -
     assert Journal(tmp_path).read() == [*RECORDS, WROTE]
 
 
-def test_the_state_folder_is_the_named_one_else_the_first_that_can_be_written(
+def test_state_folder_is_the_named_or_the_first_writable_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Root's, the user's, else one in the temporary folder if nothing can be changed; or none."""

@@ -97,7 +97,7 @@ def test_what_the_kernel_owns_for_now_is_no_setting(fake: FakeRoot) -> None:
     assert diff(before, after) == {}
 
 
-def test_what_the_kernel_moved_under_our_setting_goes_back_with_it(fake: FakeRoot) -> None:
+def test_values_the_kernel_moved_with_a_setting_go_back_with_it(fake: FakeRoot) -> None:
     """Under the set's advisor, its numbers are not others', nor a setting of the cell."""
     fake.put(ADVISOR, "[none] scan-time")
     fake.put(TO_SCAN, "250")
@@ -120,7 +120,7 @@ def test_what_the_kernel_moved_under_our_setting_goes_back_with_it(fake: FakeRoo
 
 
 @pytest.mark.parametrize(("first", "second"), [(SWAPPINESS, RATIO), (RATIO, SWAPPINESS)])
-def test_what_is_refused_under_the_value_found_is_written_before_it(
+def test_write_back_orders_settings_that_depend_on_each_other(
     fake: FakeRoot, first: str, second: str
 ) -> None:
     """One setting refuses numbers while the other is as found: it goes back first, in any order."""
@@ -213,7 +213,7 @@ for key, value in (("ip_forward", "1"), ("conf/all/forwarding", "0"), ("conf/all
 
 
 @pytest.mark.needs("namespaces")
-def test_default_moves_interfaces_that_have_no_value_of_their_own() -> None:
+def test_default_moves_interfaces_without_a_value_of_their_own() -> None:
     """A network namespace's loopback has no address.
 
     Once its own file is written, with the same number too, default leaves it alone.

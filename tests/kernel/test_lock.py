@@ -225,7 +225,7 @@ def test_a_lock_is_lent_only_by_the_process_that_has_it(
             pass
 
 
-def test_a_killed_runs_journal_in_another_state_folder_is_not_overlooked(tmp_path: Path) -> None:
+def test_a_killed_runs_journal_in_another_state_folder_is_found(tmp_path: Path) -> None:
     """Stock would be measured on a machine that somebody has left changed.
 
     Once that journal is finished, all is well.
@@ -250,7 +250,7 @@ def test_a_killed_runs_journal_in_another_state_folder_is_not_overlooked(tmp_pat
     "name",
     ["relative/../state", "a\nb", "\n", "a b'c", '"quoted"', "\udcff", "line\u2028s", "link/state"],
 )
-def test_a_killed_run_is_found_from_any_folder_whatever_its_state_folder_is_called(
+def test_a_killed_run_can_be_restored_from_any_folder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     """From any folder, with any state folder: one line, whose command a shell can run."""
@@ -311,7 +311,7 @@ def test_an_ordinary_user_reads_the_list_whatever_root_s_umask(
         assert _as_nobody(top / "mine") == "got it"
 
 
-def test_where_root_s_folder_cannot_be_made_another_is_the_machine_s(
+def test_another_folder_has_the_lock_if_roots_cannot_be_made(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A read-only /var/lib.
@@ -404,7 +404,7 @@ def test_a_relative_state_folder_is_the_same_from_everywhere(
     assert state_dirs.state_dir() == tmp_path / "state"
 
 
-def test_where_the_machines_lock_can_take_no_note_the_next_place_does(
+def test_a_lock_in_a_read_only_folder_is_noted_in_the_next_place(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """A run killed under a read-only /var/lib is found by the next run, which looks in both."""
@@ -495,7 +495,7 @@ def test_a_run_may_wait_for_the_machine(
     ]
 
 
-def test_a_killed_run_s_children_that_have_its_lock_for_a_moment_are_waited_for(
+def test_a_killed_runs_children_that_hold_its_lock_are_awaited(
     tmp_path: Path,
 ) -> None:
     """Between fork and exec a child has all of its parent's files."""

@@ -171,7 +171,7 @@ def test_a_value_the_kernel_refuses_leaves_everything_as_it_was(fake: FakeRoot) 
     fake.must_be_as_found()
 
 
-def test_a_value_the_kernel_silently_changes_is_not_called_in_force(fake: FakeRoot) -> None:
+def test_a_value_the_kernel_changes_silently_is_not_in_force(fake: FakeRoot) -> None:
     machine, own = kernel(fake)
     own.answers = lambda path, value: {path: "200" if value == "1000" else value}
     with pytest.raises(
@@ -187,7 +187,7 @@ def test_a_setting_that_cannot_be_read_is_not_written(fake: FakeRoot) -> None:
     fake.must_be_as_found()
 
 
-def test_the_same_key_twice_with_two_values_is_refused_and_put_back(fake: FakeRoot) -> None:
+def test_one_key_with_two_values_is_refused_and_restored(fake: FakeRoot) -> None:
     with pytest.raises(TweakRefused, match="wrote '10', but the kernel reports '20'"):
         fake.machine().apply("x", writes([(SWAPPINESS, "10"), (SWAPPINESS, "20")]))
     assert fake.wrong() == {}
@@ -248,7 +248,7 @@ print(fake.wrong(), [p.name for p in fake.state.iterdir()])
     assert done.stdout.endswith("{} ['filler']\n")
 
 
-def test_a_value_the_kernel_rounds_is_ours_where_the_set_breaks_off(fake: FakeRoot) -> None:
+def test_a_rounded_value_is_ours_when_a_set_fails_midway(fake: FakeRoot) -> None:
     """The outcome of the first write is known by reading it back, not from the request."""
     machine, own = kernel(fake)
     own.answers = lambda path, value: {path: "200" if value == "1000" else value}
@@ -294,7 +294,7 @@ def test_putting_back_one_setting_does_not_lose_what_it_moves(fake: FakeRoot) ->
     assert fake.wrong() == {MIN_FREE: "50000"}
 
 
-def test_what_a_cause_moves_is_not_written_where_the_cause_brings_it_back(fake: FakeRoot) -> None:
+def test_a_value_that_its_cause_restores_is_not_written(fake: FakeRoot) -> None:
     """THP moves vm.min_free_kbytes both ways; one write would make it the user's until reboot."""
     machine, own = kernel(fake)
     users: list[str] = []
@@ -315,7 +315,7 @@ def test_what_a_cause_moves_is_not_written_where_the_cause_brings_it_back(fake: 
     assert (fake.get(MIN_FREE), users) == ("19832", [])
 
 
-def test_a_user_s_number_goes_back_where_its_cause_does_not_bring_it(fake: FakeRoot) -> None:
+def test_a_users_value_is_written_unless_its_cause_restores_it(fake: FakeRoot) -> None:
     """The kernel would restore its own number: a remaining difference was marked as a user's."""
     fake.put(MIN_FREE, "40000")
     machine, own = kernel(fake)
@@ -338,7 +338,7 @@ def test_a_marked_setting_waits_for_its_cause(fake: FakeRoot) -> None:
     assert fake.get(MIN_FREE) == "19832"
 
 
-def test_a_value_lost_by_putting_back_another_is_not_called_restored(fake: FakeRoot) -> None:
+def test_a_value_undone_by_restoring_another_is_stuck(fake: FakeRoot) -> None:
     """Each of the two undoes the other: one is stuck, and is said to be."""
     machine, own = kernel(fake)
     machine.apply("x", writes([(SWAPPINESS, "1"), (RATIO, "1")]))
@@ -378,7 +378,7 @@ def test_what_the_kernel_moved_just_before_the_end_goes_back(
 # -- what cannot go back
 
 
-def test_what_the_kernel_will_not_take_back_is_stuck_until_it_does(fake: FakeRoot) -> None:
+def test_a_value_the_kernel_refuses_is_stuck_until_it_accepts(fake: FakeRoot) -> None:
     """The journal stays, no run can start; a later restore finishes and repeats nothing."""
     machine, own = kernel(fake)
     machine.apply("x", writes([(SWAPPINESS, "10"), (RATIO, "5")]))
@@ -630,7 +630,7 @@ def test_somebody_s_change_after_a_crash_during_recovery_stays(
     assert fake.wrong() == {SWAPPINESS: "33"}
 
 
-def test_what_changes_while_a_set_that_writes_nothing_is_applied_is_somebody_s(
+def test_changes_during_a_set_without_writes_belong_to_others(
     fake: FakeRoot,
 ) -> None:
     """For stock or process settings, a change between the snapshots is not this run's to undo."""
@@ -642,7 +642,7 @@ def test_what_changes_while_a_set_that_writes_nothing_is_applied_is_somebody_s(
     assert (fake.get(SWAPPINESS), result.back, set(result.elsewhere)) == ("10", {}, {SWAPPINESS})
 
 
-def test_a_value_that_somebody_put_back_while_ours_was_to_be_in_force_is_said(
+def test_a_value_that_others_reset_during_the_run_is_reported(
     fake: FakeRoot,
 ) -> None:
     """What was measured then was not what was asked for.
@@ -664,7 +664,7 @@ def test_a_value_that_somebody_put_back_while_ours_was_to_be_in_force_is_said(
 
 
 @pytest.mark.parametrize("damage", DAMAGE.values(), ids=DAMAGE)
-def test_from_a_damaged_journal_all_that_differs_is_put_back_and_said(
+def test_a_damaged_journal_restores_and_reports_all_differences(
     fake: FakeRoot, damage: Callable[[Path], object]
 ) -> None:
     """Scripts included: who changed what is known no more."""
@@ -715,7 +715,7 @@ def test_a_script_that_ruins_the_journal_is_undone_all_the_same(
     assert (fake.wrong(), fake.machine().restore()) == ({}, Restored())
 
 
-def test_without_a_journal_and_its_copy_nothing_is_called_restored(fake: FakeRoot) -> None:
+def test_nothing_is_restored_without_the_journal_and_its_copy(fake: FakeRoot) -> None:
     """Where to look is said, and both stay."""
     fake.machine().apply("x", writes([(SWAPPINESS, "10")]))
     for path in fake.state.iterdir():
@@ -756,7 +756,7 @@ def test_after_a_reboot_only_files_are_put_back(fake: FakeRoot) -> None:
     assert not fake.journal.exists()
 
 
-def test_a_script_that_changes_nothing_and_has_no_check_is_not_in_force(fake: FakeRoot) -> None:
+def test_a_script_without_effect_or_check_is_not_in_force(fake: FakeRoot) -> None:
     """Exit code 0 proves little: without a visible effect, the cell might measure stock."""
     with pytest.raises(TweakRefused, match="so it is unknown whether the set is in force"):
         fake.machine().apply("x", (), [fake.script("apply", "true")])

@@ -186,7 +186,5 @@ def test_another_namespace_that_nothing_belongs_to_is_no_matter(
         ("/etc/sysctl.conf", None),
     ],
 )
-def test_each_setting_belongs_to_the_machine_or_to_a_kind_of_namespace(
-    path: str, kind: str | None
-) -> None:
+def test_each_setting_belongs_to_the_machine_or_a_namespace(path: str, kind: str | None) -> None:
     assert namespaces.kind_of(path) == kind

@@ -309,7 +309,7 @@ def test_workloads_of_pods_take_turns_under_their_own_settings(
     fake.must_be_as_found()
 
 
-def test_an_agent_that_is_left_alone_in_a_turn_ends_the_workloads_that_wait(
+def test_a_lone_agent_ends_the_workloads_that_wait_for_a_turn(
     agent: Client, fake: FakeRoot
 ) -> None:
     """Nobody would tell them to go on."""
@@ -439,9 +439,7 @@ def test_while_a_package_s_step_runs_nothing_is_put_back(agent: Client, fake: Fa
     fake.must_be_as_found()
 
 
-def test_what_the_operators_agent_keeps_of_our_resources_is_removed_and_nothing_else(
-    agent: Client, fake: FakeRoot
-) -> None:
+def test_forget_removes_only_the_files_of_our_resources(agent: Client, fake: FakeRoot) -> None:
     """Files and flags, logs; those of other resources stay, and no name leads outside.
 
     The first process may have a capability that the agent has not, and is closed to it then; a
@@ -547,7 +545,7 @@ def fill(filler: Path) -> None:
 
 @pytest.mark.parametrize("ending", ["restore", "stdin"])
 @pytest.mark.parametrize("trouble", ["bytes", "folder"])
-def test_what_nobody_can_read_in_the_state_folder_keeps_nobody_from_putting_back(
+def test_an_unreadable_state_file_does_not_prevent_a_restore(
     agent: Client, fake: FakeRoot, ending: str, trouble: str
 ) -> None:
     """Remembering a finished journal comes second: the node is put back in any case."""
@@ -717,7 +715,7 @@ def test_a_node_on_which_another_run_measures_is_not_held(agent: Client, fake: F
     assert fake.wrong() == {}
 
 
-def test_a_node_that_another_namespace_has_handed_to_its_operator_is_left_to_it(
+def test_a_node_handed_over_by_another_namespace_is_left_alone(
     fake: FakeRoot,
 ) -> None:
     """A reboot has ended that run's agent, and its lease is of that namespace.

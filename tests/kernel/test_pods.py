@@ -114,7 +114,7 @@ def process(root: Path, pid: int, container: str, cmdline: str, started: int) ->
     )
 
 
-def test_the_workload_is_its_first_process_and_not_the_pause_container(tmp_path: Path) -> None:
+def test_a_workload_is_its_first_process_not_the_pause_container(tmp_path: Path) -> None:
     """Workers have its command line; pids may have wrapped around; a name may look like fields."""
     process(tmp_path, 100, OTHER, "/pause", 10)
     process(tmp_path, 200, ID, "python -m fixtures.workloads.ddp_train --steps=9", 13)
@@ -147,7 +147,7 @@ def test_a_workload_of_another_run_keeps_the_node(tmp_path: Path) -> None:
 STEP = "/var/lib/skyhook/dt-0123456789ab-12340001"
 
 
-def test_a_step_of_our_package_is_known_by_the_folder_that_all_it_starts_has(
+def test_a_package_step_is_identified_by_its_environment(
     tmp_path: Path,
 ) -> None:
     """As seen: PATH and HOME of the host, SKYHOOK_ROOT_DIR of the resource; also in children."""

@@ -182,7 +182,7 @@ def test_memory_is_read_by_whom_yama_lets(
         (NONE, None, "it is unknown"),
     ],
 )
-def test_gpu_counters_are_for_administrators_unless_the_driver_was_told(
+def test_gpu_counters_are_for_administrators_unless_open_to_all(
     tmp_path: Path, capabilities: str, params: str | None, reason: str | None
 ) -> None:
     why = nvidia.no_counters(

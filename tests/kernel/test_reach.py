@@ -38,7 +38,7 @@ def experienced(fake: FakeRoot) -> Machine:
     return machine
 
 
-def test_what_can_be_touched_is_the_folder_and_what_the_kernel_moves() -> None:
+def test_touched_settings_are_a_folder_and_what_the_kernel_moves() -> None:
     """With the files that give ownership: a scanning advisor makes pages_to_scan the kernel's."""
     ksm = "/sys/kernel/mm/ksm"
     settings = [*SETTINGS, f"{ksm}/run", f"{ksm}/advisor_mode", f"{ksm}/pages_to_scan"]
@@ -48,7 +48,7 @@ def test_what_can_be_touched_is_the_folder_and_what_the_kernel_moves() -> None:
     assert touched([f"{ksm}/pages_to_scan"], [f"{ksm}/pages_to_scan"]) >= {f"{ksm}/advisor_mode"}
 
 
-def test_the_first_application_reads_the_whole_machine_and_later_ones_what_they_touch(
+def test_only_the_first_application_reads_the_whole_machine(
     fake: FakeRoot,
 ) -> None:
     machine = fake.machine()
@@ -72,7 +72,7 @@ def _folders(fake: FakeRoot) -> set[str]:
     return {path for path in fake.machine().tunables.snapshot() if fake.real(path).is_dir()}
 
 
-def test_whoever_can_touch_anything_is_watched_on_the_whole_machine(fake: FakeRoot) -> None:
+def test_writes_of_unknown_reach_watch_the_whole_machine(fake: FakeRoot) -> None:
     """Other writers, an operator, workloads in turns, other writes, a script: each time."""
     machine = experienced(fake)
     other = writes([(SWAPPINESS, "20")])
@@ -89,7 +89,7 @@ def test_whoever_can_touch_anything_is_watched_on_the_whole_machine(fake: FakeRo
         machine.restore()
 
 
-def test_a_coupling_that_the_table_does_not_have_goes_back_each_time(
+def test_a_coupling_missing_from_the_table_is_restored_each_time(
     fake: FakeRoot, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It was seen at the first application; a killed process's journal has it, too."""
@@ -248,7 +248,7 @@ def test_settings_of_other_sets_are_not_taken_for_somebody_s(
     fake.must_be_as_found()
 
 
-def test_another_process_touches_nothing_but_what_the_run_could_touch(fake: FakeRoot) -> None:
+def test_another_process_restores_only_what_the_run_could_touch(fake: FakeRoot) -> None:
     """It does not know how the rest was, and changes none of it."""
     experienced(fake).apply("x", ASKED)
     fake.put(RMEM, "1")
@@ -258,7 +258,7 @@ def test_another_process_touches_nothing_but_what_the_run_could_touch(fake: Fake
 
 
 @pytest.mark.parametrize("damage", DAMAGE.values(), ids=DAMAGE)
-def test_a_damaged_journal_of_what_can_be_touched_says_nothing_of_the_rest(
+def test_a_damaged_partial_journal_restores_only_what_it_names(
     fake: FakeRoot, damage: Callable[[Path], object]
 ) -> None:
     """Files that it does not name have not come: the configuration stays where it is."""
@@ -274,7 +274,7 @@ def test_a_damaged_journal_of_what_can_be_touched_says_nothing_of_the_rest(
     assert fake.wrong() == {RMEM: "1"}
 
 
-def test_what_another_process_put_right_is_not_taken_for_somebody_s(
+def test_a_value_restored_by_another_process_is_not_foreign(
     fake: FakeRoot, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A value was stuck, and `restore` brought it back later."""
@@ -297,7 +297,7 @@ def test_what_another_process_put_right_is_not_taken_for_somebody_s(
     fake.must_be_as_found()
 
 
-def test_configuration_files_are_read_again_when_anything_of_them_differs(
+def test_configuration_files_are_reread_when_metadata_changed(
     fake: FakeRoot, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Inode, size and times say so; a file changed within the last seconds is read in any case."""

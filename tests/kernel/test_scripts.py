@@ -195,7 +195,7 @@ def test_an_undo_that_fails_is_noted_and_does_not_stop_the_rest(fake: FakeRoot) 
     fake.must_be_as_found()
 
 
-def test_a_daemon_does_not_keep_us_waiting_and_is_ended_with_its_tweak(fake: FakeRoot) -> None:
+def test_a_daemon_does_not_block_and_ends_with_its_tweak(fake: FakeRoot) -> None:
     """It keeps the script's output open in a separate session; its environment identifies it."""
     # `1<>` does not empty the file first: killed in between it would leave what no kernel shows.
     text = (
@@ -213,7 +213,7 @@ def test_a_daemon_does_not_keep_us_waiting_and_is_ended_with_its_tweak(fake: Fak
 
 @pytest.mark.parametrize("ends", ["", "sleep 60"])
 @pytest.mark.parametrize("undo", [[], ["true"]])
-def test_what_a_script_s_process_changes_after_the_script_goes_back(
+def test_late_changes_of_a_scripts_process_are_undone(
     fake: FakeRoot, ends: str, undo: list[str]
 ) -> None:
     """Whether the process is still there or not, and whether the package has an undo of its own."""
@@ -267,7 +267,7 @@ def test_processes_of_others_are_not_ended(fake: FakeRoot) -> None:
             one.wait()
 
 
-def test_a_script_of_a_killed_run_is_ended_before_anything_is_put_back(fake: FakeRoot) -> None:
+def test_a_killed_runs_script_is_ended_before_any_restoration(fake: FakeRoot) -> None:
     """A kill -9 of the run spares its script, which goes on writing in a separate session."""
     script = fake.script(
         "apply",
@@ -289,7 +289,7 @@ def test_a_script_of_a_killed_run_is_ended_before_anything_is_put_back(fake: Fak
     fake.must_be_as_found()
 
 
-def test_settings_that_come_with_a_module_do_not_block_the_machine(fake: FakeRoot) -> None:
+def test_settings_of_a_loaded_module_do_not_block_the_machine(fake: FakeRoot) -> None:
     """They cannot be removed by writing: reported, and the journal goes."""
     path = "/sys/module/tcp_htcp/parameters/use_rtt_scaling"
     machine = fake.machine()
@@ -364,7 +364,7 @@ def test_a_script_s_write_is_read_back_by_its_meaning(fake: FakeRoot) -> None:
     machine.restore()
 
 
-def test_what_a_script_did_not_write_or_wrote_otherwise_is_no_failure(fake: FakeRoot) -> None:
+def test_values_a_script_skips_or_overwrites_are_no_failure(fake: FakeRoot) -> None:
     """A branch that was not taken writes nothing, and of several values each is meant."""
     machine = fake.machine()
     script = fake.script(

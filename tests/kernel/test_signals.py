@@ -231,7 +231,7 @@ def test_a_signal_while_a_workload_is_started_ends_the_run(tmp_path: Path) -> No
     assert not started or not Path(f"/proc/{started.strip()}").exists()
 
 
-def test_a_signal_whose_exception_python_ignored_ends_the_run_at_the_next_cell() -> None:
+def test_a_signal_python_ignored_ends_the_run_at_the_next_cell() -> None:
     """In a destructor, for one."""
 
     class Noisy:

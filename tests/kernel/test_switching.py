@@ -65,9 +65,7 @@ def test_a_set_whose_script_ruins_the_journal_is_not_switched(fake: FakeRoot) ->
 
 
 @pytest.mark.parametrize("arm", ["found", "set"])
-def test_a_process_that_dies_in_either_arm_is_put_back_by_the_next(
-    fake: FakeRoot, arm: str
-) -> None:
+def test_the_next_process_restores_one_that_died_in_either_arm(fake: FakeRoot, arm: str) -> None:
     """Nothing of it is taken for somebody else's."""
     _, switch = switched(fake)
     switch.to("found")
@@ -84,7 +82,7 @@ def test_a_process_that_dies_in_either_arm_is_put_back_by_the_next(
 
 
 @pytest.mark.parametrize("arm", ["found", "set"])
-def test_who_writes_a_setting_meanwhile_is_noticed_and_left_alone(fake: FakeRoot, arm: str) -> None:
+def test_a_setting_written_by_others_is_noticed_and_left_alone(fake: FakeRoot, arm: str) -> None:
     machine, switch = switched(fake)
     if arm == "found":
         switch.to("found")

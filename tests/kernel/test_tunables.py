@@ -105,7 +105,7 @@ def test_brackets_are_choices_in_sysfs_alone() -> None:
     assert alike("/proc/sys/net/ipv4/tcp_rmem", "1\t2\t3", "1 2 3")
 
 
-def test_a_snapshot_holds_settings_and_configuration_and_passes_over_the_rest(
+def test_a_snapshot_holds_only_settings_and_configuration(
     fake: FakeRoot,
 ) -> None:
     """No triggers, identities, loop devices, read-only or silent files; no text of large files."""
@@ -138,7 +138,7 @@ def test_a_snapshot_holds_settings_and_configuration_and_passes_over_the_rest(
         ("/sys/firmware/acpi/platform_profile", True),
     ],
 )
-def test_of_devices_settings_are_taken_and_neither_triggers_nor_what_moves_by_itself(
+def test_device_settings_exclude_triggers_and_changing_values(
     fake: FakeRoot, path: str, *, taken: bool
 ) -> None:
     fake.put(path, "1")
@@ -240,7 +240,7 @@ def test_a_value_longer_than_a_page_is_read_and_written_whole(fake: FakeRoot) ->
 
 
 @pytest.mark.needs("namespaces")
-def test_the_kernel_itself_gives_and_takes_a_list_longer_than_a_page() -> None:
+def test_the_kernel_reads_and_writes_a_list_longer_than_a_page() -> None:
     """In a network namespace of its own, so that this machine's ports stay as they are.
 
     Even ports of 20000…21998: 1000 entries of 6 characters less the last comma.
@@ -258,7 +258,7 @@ assert len(ports) == 5999 and tunables.read(path) == ports, tunables.read(path)
 
 
 @pytest.mark.needs("namespaces", "ip")
-def test_the_kernels_files_stay_open_and_a_snapshot_is_of_now_all_the_same() -> None:
+def test_a_snapshot_is_current_although_kernel_files_stay_open() -> None:
     """A written value, a lost device, a namesake; children inherit neither files nor limit."""
     check = """
 import os, resource, subprocess
@@ -311,7 +311,7 @@ def test_diff_says_what_differs_and_what_came_or_went() -> None:
     }
 
 
-def test_diff_leaves_out_an_interface_that_came_or_went_as_a_whole() -> None:
+def test_diff_leaves_out_interfaces_that_came_or_went() -> None:
     """The bridge of a node's first pod is no change; a file gained or lost by an interface is."""
     a, b = "/proc/sys/net/ipv4/conf/eth0/rp_filter", "/proc/sys/net/ipv4/conf/eth0/forwarding"
     bridge = {

@@ -110,7 +110,7 @@ def kill_restore(place: ClusterPlace, rng: random.Random) -> None:
 
 
 @pytest.mark.usefixtures("crds")
-def test_kills_at_random_moments_leave_nothing_that_restore_does_not_take_away(
+def test_restore_removes_all_that_kills_at_random_moments_leave(
     place: ClusterPlace, skyhook_operator: StandIn
 ) -> None:
     """Kill runs by agent and by operator; of some also the agent, the operator or `restore`.

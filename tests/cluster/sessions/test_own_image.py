@@ -60,7 +60,7 @@ def run(
 
 
 @pytest.mark.parametrize("layout", [(), ("--turns",)])
-def test_a_command_is_measured_in_its_own_image_under_the_nodes_settings(
+def test_a_command_runs_in_its_own_image_under_node_settings(
     place: ClusterPlace, layout: tuple[str, ...]
 ) -> None:
     value = another_swappiness()

@@ -125,7 +125,7 @@ def is_empty(cluster: Cluster) -> bool:
 # -- on the node
 
 
-def test_a_run_killed_between_its_two_journals_is_finished_by_the_node_s_own(
+def test_the_node_journal_finishes_a_run_killed_between_the_two(
     cluster: Cluster, machines: list[Machine]
 ) -> None:
     """The cluster's journal says that nothing is in force; the node's own must still be finished.
@@ -142,7 +142,7 @@ def test_a_run_killed_between_its_two_journals_is_finished_by_the_node_s_own(
     assert is_empty(cluster)
 
 
-def test_a_worker_s_recovery_leaves_the_resources_of_its_siblings(
+def test_recovery_leaves_the_resources_of_sibling_workers(
     cluster: Cluster, machines: list[Machine], skyhook: Callable[..., str]
 ) -> None:
     """The same run on another node, whose worker lives."""
@@ -158,7 +158,7 @@ def test_a_worker_s_recovery_leaves_the_resources_of_its_siblings(
     assert operator.marked_by_us(of_node(cluster, living)) == {theirs}
 
 
-def test_a_node_whose_own_journal_is_gone_unfinished_is_told_and_left_out(
+def test_a_node_with_a_lost_journal_is_reported_and_excluded(
     cluster: Cluster, machines: list[Machine]
 ) -> None:
     """Nobody knows what to put back there; the cluster's journal, which stays, holds no values."""
@@ -205,7 +205,7 @@ def test_a_node_that_was_restored_on_itself_is_done(
 # -- what a ConfigMap may say
 
 
-def test_names_in_a_journal_that_are_not_the_runs_own_there_are_left_alone_and_told(
+def test_foreign_names_in_a_journal_are_left_alone_and_reported(
     cluster: Cluster, machines: list[Machine], skyhook: Callable[..., str]
 ) -> None:
     node, fake = machines[0]
@@ -275,7 +275,7 @@ def test_an_image_that_was_not_named_is_told_and_not_started(
     assert is_empty(cluster)
 
 
-def test_a_journal_that_cannot_be_read_is_named_and_what_to_do_and_the_other_nodes_are_finished(
+def test_an_unreadable_journal_is_named_and_other_nodes_recover(
     cluster: Cluster, machines: list[Machine]
 ) -> None:
     """It stays; a run that gets another node does not mind it."""
@@ -298,7 +298,7 @@ def test_a_journal_that_cannot_be_read_is_named_and_what_to_do_and_the_other_nod
 
 
 @pytest.mark.parametrize("run_json", [None, "{}"])
-def test_a_journal_without_its_annotation_is_known_by_what_it_says_or_told(
+def test_a_journal_without_annotation_is_recovered_or_reported(
     cluster: Cluster, machines: list[Machine], run_json: str | None
 ) -> None:
     node, _ = machines[0]
@@ -329,7 +329,7 @@ def dead_lease(cluster: Cluster, node: str) -> None:
     api.create(cluster, api.LEASES, body)
 
 
-def test_resources_whose_journal_is_gone_are_taken_away_with_their_marks(
+def test_orphaned_resources_are_removed_with_their_marks(
     cluster: Cluster, machines: list[Machine], skyhook: Callable[..., str]
 ) -> None:
     """What they brought into force is not known then, and nothing else is claimed.
@@ -411,7 +411,7 @@ def test_after_its_lease_was_lost_a_run_starts_no_agent(
         target.restore()
 
 
-def test_a_journal_that_cannot_be_written_fails_the_cell_and_the_node_is_back(
+def test_an_unwritable_journal_fails_the_cell_without_changes(
     target: Kubernetes, cluster: Cluster, machines: list[Machine], tmp_path: Path
 ) -> None:
     """The API server may refuse (rights, admission): nothing was changed, and the run goes on."""
@@ -433,7 +433,7 @@ def drifted(cluster: Cluster, node: str) -> str | None:
     return found
 
 
-def test_a_node_that_cannot_be_put_back_keeps_later_runs_away_until_a_restore_has_done_it(
+def test_a_node_that_stays_changed_bars_later_runs_until_restore(
     target: Kubernetes, cluster: Cluster, machines: list[Machine]
 ) -> None:
     """By the run itself.
@@ -460,7 +460,7 @@ def test_a_node_that_cannot_be_put_back_keeps_later_runs_away_until_a_restore_ha
     assert is_empty(cluster)
 
 
-def test_a_node_whose_machine_somebody_else_holds_is_told_with_who_that_is(
+def test_a_node_with_a_held_machine_is_reported_with_its_holder(
     cluster: Cluster, machines: list[Machine]
 ) -> None:
     """A local run there, or one of another namespace: no lease of this namespace knows of it.

@@ -116,7 +116,7 @@ def test_one_file_is_saved_and_obeys_the_schema(matrix: Matrix) -> None:
     assert matrix.saved["deeptweak"]["interrupted"] is False
 
 
-def test_every_cell_of_the_matrix_is_measured_in_the_order_of_the_design(matrix: Matrix) -> None:
+def test_every_cell_is_measured_in_the_order_of_the_design(matrix: Matrix) -> None:
     """Each set and both stocks, with each workload, in each block."""
     cells = matrix.saved["deeptweak"]["cells"]
     assert [c["id"] for c in cells] == matrix.saved["deeptweak"]["design"]["order"]
@@ -130,7 +130,7 @@ def test_every_cell_of_the_matrix_is_measured_in_the_order_of_the_design(matrix:
     }
 
 
-def test_what_was_before_what_was_in_force_and_what_stands_there_since_is_the_nodes_own_word(
+def test_values_before_during_and_after_are_read_from_the_node(
     matrix: Matrix,
 ) -> None:
     for record in matrix.records.values():
@@ -241,7 +241,7 @@ def operators_folders() -> set[Path]:
 
 
 @pytest.mark.needs("reference")
-def test_through_the_operator_the_values_are_in_force_where_the_workload_runs_and_gone_afterwards(
+def test_the_operators_values_are_in_force_and_then_removed(
     by_operator: Json,
 ) -> None:
     """Per the node's record, and per this process's own reading of the kernel while the pod ran.
@@ -280,7 +280,7 @@ def test_both_ways_say_what_they_cost(by_operator: Json) -> None:
 # -- settings of a network namespace
 
 
-def test_where_a_set_has_a_net_key_all_workloads_share_the_nodes_network_and_are_read_back_there(
+def test_a_net_key_puts_all_workloads_on_the_nodes_network(
     place: ClusterPlace,
 ) -> None:
     """Stock too, or the arms would differ by more than the setting."""
@@ -315,7 +315,7 @@ def planned(done: Done) -> str:
     return done.out[done.out.index("Manifests, ") : done.out.index("Expected: ")]
 
 
-def test_plan_prints_what_would_be_applied_without_a_word_to_any_cluster(tmp_path: Path) -> None:
+def test_plan_prints_what_it_would_apply_without_a_cluster(tmp_path: Path) -> None:
     """To the letter, for typed settings by the operator.
 
     There is no cluster to speak to: its kubeconfig does not exist.

@@ -103,7 +103,7 @@ def by_operator(place: ClusterPlace, *more: str) -> Done:
         ("dies-midway", "the operator is not running"),
     ],
 )
-def test_an_operator_that_does_not_do_it_fails_the_cell_with_the_reason(
+def test_an_operator_fault_fails_the_cell_with_its_reason(
     place: ClusterPlace, operator: StandIn, fault: str, words: str
 ) -> None:
     """The run reaches its end, and the operator's work is undone, even if the operator is gone."""
@@ -120,7 +120,7 @@ def test_an_operator_that_does_not_do_it_fails_the_cell_with_the_reason(
 
 
 @pytest.mark.needs("reference")
-def test_scripts_of_which_nothing_is_seen_on_the_node_are_not_in_force(
+def test_scripts_without_a_visible_effect_are_not_in_force(
     place: ClusterPlace, operator: StandIn
 ) -> None:
     """`complete` alone is not believed of them either, where no check of theirs ran."""
@@ -183,7 +183,7 @@ def test_what_is_done_to_a_cells_pods_fails_that_cell_alone(
 # -- the API server
 
 
-def test_an_api_server_that_is_away_for_twenty_seconds_costs_no_more_than_the_cell(
+def test_an_api_server_away_for_20_s_costs_only_the_running_cell(
     place: ClusterPlace, as_somebody: Callable[..., None]
 ) -> None:
     """The agent, left alone, puts the node back at once; the cell that ran is not to be trusted.
@@ -209,7 +209,7 @@ def test_an_api_server_that_is_away_for_twenty_seconds_costs_no_more_than_the_ce
     assert (check["changed"], check["restored"]) == ({}, True), check
 
 
-def test_where_the_api_server_stays_away_the_node_puts_itself_back(
+def test_without_the_api_server_the_node_restores_itself(
     place: ClusterPlace,
 ) -> None:
     """Leftovers are in the cluster only; `restore` removes them once the server is back."""
@@ -257,7 +257,7 @@ def as_somebody(place: ClusterPlace) -> Iterator[Callable[..., None]]:
 
 @pytest.mark.needs("reference")
 @pytest.mark.usefixtures("crds")
-def test_all_rights_that_are_missing_are_named_before_anything_is_changed(
+def test_all_missing_rights_are_named_before_anything_changes(
     place: ClusterPlace, as_somebody: Callable[..., None]
 ) -> None:
     """One of every run's, and the operator's part of the file: `--apply=skyhook` is the default."""
@@ -279,7 +279,7 @@ def test_a_namespace_that_is_not_there_is_named(place: ClusterPlace) -> None:
     refused(done, '"nosuch"')
 
 
-def test_an_image_that_is_not_there_is_named_and_not_waited_for_long(place: ClusterPlace) -> None:
+def test_a_missing_image_is_named_without_a_long_wait(place: ClusterPlace) -> None:
     """The agent's is the first pod; nothing was changed by then."""
     done = place.run(
         reclaim(place),
@@ -326,7 +326,7 @@ def stopped_and_resumed(
     assert {name: after[name] for name in before} == before
 
 
-def test_a_run_that_is_told_to_stop_puts_the_node_back_saves_what_it_has_and_is_resumed(
+def test_a_stopped_run_restores_the_node_saves_and_can_resume(
     place: ClusterPlace,
 ) -> None:
     stopped_and_resumed(place, ctrl_c)
@@ -346,7 +346,7 @@ def test_so_does_one_by_the_operator(
 
 
 @pytest.mark.needs("reference")
-def test_a_run_that_is_told_to_stop_while_the_operator_is_at_work_takes_back_what_it_asked_for(
+def test_a_run_stopped_during_the_operators_work_undoes_it(
     place: ClusterPlace, operator: StandIn
 ) -> None:
     """Nothing is in force yet; the operator's pod may be about to write."""
@@ -367,7 +367,7 @@ def test_a_run_that_is_told_to_stop_while_the_operator_is_at_work_takes_back_wha
 
 
 @pytest.mark.needs("reference")
-def test_a_script_that_outlives_its_pod_changes_nothing_after_the_end(
+def test_a_script_that_outlives_its_pod_changes_nothing_later(
     place: ClusterPlace, operator: StandIn
 ) -> None:
     """Ctrl-C in a 15 s apply.sh; force-deleted pod: gone from the API, alive within its grace."""
@@ -411,7 +411,7 @@ def test_a_script_that_outlives_its_pod_changes_nothing_after_the_end(
 # -- before it, others
 
 
-def test_a_node_that_another_run_holds_is_refused_with_who_and_since_when(
+def test_a_node_held_by_another_run_is_refused_with_its_holder(
     place: ClusterPlace,
 ) -> None:
     process = place.start(

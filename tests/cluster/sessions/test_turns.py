@@ -62,7 +62,7 @@ def in_a_slice(place: ClusterPlace, *options: str) -> Iterator[subprocess.Popen[
         yield process
 
 
-def test_each_workload_of_a_block_makes_its_slices_under_its_own_settings(
+def test_each_workload_of_a_block_runs_slices_under_its_settings(
     place: ClusterPlace,
 ) -> None:
     """By this process's own look at the kernel.
@@ -138,7 +138,7 @@ def test_each_workload_of_a_block_makes_its_slices_under_its_own_settings(
 
 
 @pytest.mark.parametrize("agent_too", [False, True], ids=["", "and its agent"])
-def test_a_session_that_is_killed_in_a_slice_is_finished_by_restore(
+def test_restore_finishes_a_session_killed_in_a_slice(
     place: ClusterPlace, *, agent_too: bool
 ) -> None:
     """A lone agent puts the node back and ends the workloads; without an agent, `restore` does."""
@@ -179,7 +179,7 @@ def kill_workload(place: ClusterPlace, name: str) -> None:
     [(delete_pod, "stock-again"), (kill_workload, "reclaim")],
     ids=["one that waits", "whose turn it is"],
 )
-def test_a_pod_that_dies_in_the_middle_of_its_block_costs_itself_alone(
+def test_a_pod_that_dies_during_its_block_fails_only_its_cell(
     place: ClusterPlace, trouble: Callable[[ClusterPlace, str], None], name: str
 ) -> None:
     with in_a_slice(place, "--blocks=1") as process:

@@ -101,7 +101,7 @@ def told(epochs: int = 1, steps: int | None = None, /, **given: str) -> dict[str
     return overrides(parameters.complete({"engine": "dlio", **given}), epochs, steps, seed=7)
 
 
-def test_every_parameter_that_dlio_knows_is_given_by_a_key_that_it_reads() -> None:
+def test_every_dlio_parameter_is_given_by_a_key_that_dlio_reads() -> None:
     """But the bytes of one read, where the format's library reads as it likes."""
     known = told(format="indexed_binary", checkpoint="on", record_length_bytes="65536")
     assert {*KEYS.values()} <= known.keys() <= RELEASE

@@ -45,7 +45,7 @@ def test_each_rank_has_each_epoch_and_the_steps_of_it(folder: Path) -> None:
     assert "hostname" not in left.reported
 
 
-def test_checkpoints_have_the_step_they_follow_and_their_duration(folder: Path) -> None:
+def test_checkpoints_have_their_step_and_their_duration(folder: Path) -> None:
     """Epoch 1: 28.091178 s to 28.127728 s; epoch 2: 28.278852 s to 28.386890 s."""
     saved = read(folder, 2, (6, 6)).checkpoints
     assert [(one.epoch, one.step, round(one.duration_s, 6)) for one in saved] == [
@@ -64,7 +64,7 @@ def test_ranks_may_leave_their_files_in_folders_of_two_seconds(
     assert read(tmp_path, 2, (6, 6)) == before
 
 
-def test_the_wait_that_dlio_forgets_is_what_its_step_took_beside_the_computation(
+def test_the_wait_dlio_omits_is_its_steps_time_less_computation(
     folder: Path,
 ) -> None:
     """Steps 1 to 3, a checkpoint, steps 4 to 6: of the second block the first wait is missing."""

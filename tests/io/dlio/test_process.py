@@ -31,7 +31,7 @@ def test_it_does_not_outlive_a_harness_that_was_killed(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
-def test_a_rank_that_does_not_end_with_mpirun_does_not_outlive_its_harness(
+def test_a_rank_that_outlives_mpirun_ends_with_the_harness(
     number: signal.Signals, tmp_path: Path
 ) -> None:
     """In a session of its own, as mpirun's ranks in groups of their own, it ignores SIGTERM."""
@@ -70,7 +70,7 @@ def test_a_reader_that_its_rank_has_left_behind_is_ended_too(tmp_path: Path) -> 
     until(lambda: not alive(pid))
 
 
-def test_the_line_that_looks_like_the_reason_is_told_and_the_last_ones_are_shown(
+def test_the_error_line_is_named_and_the_last_lines_are_shown(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     said = (
