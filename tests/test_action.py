@@ -271,7 +271,7 @@ def test_several_gates_keep_a_comment_each(site: Site) -> None:
     ("refuses", "said"),
     [(("POST",), "may not write"), (("GET",), "not be read"), (None, "no GitHub CLI")],
 )
-def test_where_no_comment_can_be_written_there_is_a_notice_and_the_same_verdict(
+def test_a_notice_replaces_a_comment_that_cannot_be_written(
     site: Site, refuses: tuple[str, ...] | None, said: str
 ) -> None:
     """A fork without permission, or a runner without the CLI."""
@@ -285,7 +285,7 @@ def test_where_no_comment_can_be_written_there_is_a_notice_and_the_same_verdict(
 
 
 @pytest.mark.parametrize("inputs", [{"comment": "false"}, {}])
-def test_no_comment_where_none_was_asked_for_or_there_is_no_pull_request(
+def test_no_comment_is_written_without_a_request_or_pull_request(
     site: Site, inputs: dict[str, str]
 ) -> None:
     site.on_pull_request()

@@ -104,7 +104,7 @@ def test_what_is_a_module_s_own_is_imported_by_no_other_folder() -> None:
 
 
 @pytest.mark.parametrize("room", ["analysis", "fixtures"])
-def test_terms_import_nothing_of_the_house_but_what_both_sides_share(room: str) -> None:
+def test_terms_import_only_what_both_sides_share(room: str) -> None:
     found = {
         name
         for name, level in imports(HOUSE / room / "terms.py")
@@ -135,7 +135,7 @@ def test_no_study_is_imported_by_another_nor_by_the_core(side: str) -> None:
     assert not _studies_crossed(side)
 
 
-def test_imports_inside_a_folder_are_relative_and_across_folders_absolute() -> None:
+def test_imports_are_relative_in_a_folder_and_absolute_across() -> None:
     """A folder can be read and moved alone; its dependence on another is seen at once."""
     wrong = set()
     for path in modules(*ROOMS[:3]):

@@ -120,7 +120,7 @@ def test_a_command_line_that_makes_no_sense_is_answered(
         ("benchmark/", "benchmarks/"),
     ],
 )
-def test_a_misspelt_benchmark_is_answered_with_the_one_that_was_meant(
+def test_a_misspelt_benchmark_is_answered_with_a_suggestion(
     place: Place, tmp_path: Path, path: str, meant: str
 ) -> None:
     """By pytest's own error, also where what the tests need is not installed."""
@@ -142,7 +142,7 @@ def test_a_misspelt_benchmark_is_answered_with_the_one_that_was_meant(
     )
 
 
-def test_without_the_plugin_that_keeps_what_is_measured_nothing_begins(place: Place) -> None:
+def test_without_pytest_benchmark_nothing_begins(place: Place) -> None:
     assert refused(
         place.call(sys.executable, "-m", "pytest", "benchmarks/", "--plan", "-p", "no:benchmark")
     ).startswith("-p no:benchmark: ")
@@ -173,7 +173,7 @@ def test_a_manifest_that_cannot_be_read_is_named(place: Place, text: str, says: 
     assert untouched(place)
 
 
-def test_a_plan_shows_control_characters_and_lets_no_terminal_obey_them(place: Place) -> None:
+def test_a_plan_escapes_control_characters(place: Place) -> None:
     """They may stand in any text of a manifest."""
     path = place.manifest(
         "red", sysctl="vm.swappiness = 1\x1b[31m0", apply="echo \x1b[2J > /proc/sys/vm/\x1b[2Jx"

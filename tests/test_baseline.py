@@ -135,7 +135,7 @@ def session(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Harness
     session.run.close()
 
 
-def test_a_key_that_is_as_found_in_a_cell_must_be_so_when_it_begins_and_when_it_ends(
+def test_a_key_left_as_found_is_checked_at_both_ends_of_a_cell(
     session: Harness,
 ) -> None:
     """In the cell of the write, in stock, and in later cells that leave it; the others stand."""
@@ -151,7 +151,7 @@ def test_a_key_that_is_as_found_in_a_cell_must_be_so_when_it_begins_and_when_it_
     assert session.cell(ratio) is None
 
 
-def test_what_was_written_and_taken_back_after_the_last_sample_is_not_seen_and_harms_nobody_later(
+def test_a_write_undone_after_the_last_sample_is_not_seen(
     session: Harness,
 ) -> None:
     assert (
@@ -164,9 +164,7 @@ def test_what_was_written_and_taken_back_after_the_last_sample_is_not_seen_and_h
 
 
 @pytest.mark.parametrize(("name", "found"), [("knobs", "10"), ("stock", "60")])
-def test_a_key_that_was_changed_and_set_back_as_a_cell_ran_fails_it(
-    session: Harness, name: str, found: str
-) -> None:
+def test_a_temporary_change_during_a_cell_fails_it(session: Harness, name: str, found: str) -> None:
     """In cells that set the key and in cells that leave it as found.
 
     A second is ten looks; it is this machine in the folder that is looked at.
@@ -204,7 +202,7 @@ def test_what_putting_back_took_is_in_the_record_once(
     }
 
 
-def test_somebody_elses_change_in_a_cell_without_that_key_is_not_ours(session: Harness) -> None:
+def test_a_foreign_change_in_a_cell_without_the_key_is_not_ours(session: Harness) -> None:
     """Ours had been put back and read before: `restore` would have nothing to do."""
     assert session.cell("knobs") is None
     assert session.cell("stock", meanwhile=swapping("33")) is not None
@@ -228,7 +226,7 @@ def test_nor_is_what_was_written_over_ours(session: Harness) -> None:
     assert session.run.machine_check == {"changed": {SWAPPINESS: ["60", "33"]}, "restored": True}
 
 
-def test_what_could_not_be_read_after_it_was_put_back_is_not_called_somebody_elses(
+def test_a_key_unread_after_restore_is_not_called_foreign(
     session: Harness,
 ) -> None:
     """It may be ours: its return was not seen."""
@@ -261,10 +259,10 @@ def test_a_cell_on_a_machine_that_cannot_be_read_fails(session: Harness) -> None
     session.target.deaf = False
 
 
-def test_in_a_matrix_stock_is_without_what_any_of_the_sets_writes(
+def test_stock_in_a_matrix_must_have_every_set_key_as_found(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """And a set without what the other writes."""
+    """A set must have the keys of the other as found, too."""
     monkeypatch.setattr(lock, "machine_held", lock.held)
     sets = [
         manifest(tmp_path, "one", {"vm.swappiness": "10"}),
@@ -281,7 +279,7 @@ def test_in_a_matrix_stock_is_without_what_any_of_the_sets_writes(
         session.run.close()
 
 
-def test_where_settings_take_turns_every_key_is_as_found_in_every_cell(
+def test_with_turns_every_cell_must_find_every_key_unchanged(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(lock, "machine_held", lock.held)
@@ -296,7 +294,7 @@ def test_where_settings_take_turns_every_key_is_as_found_in_every_cell(
 # -- the parts
 
 
-def test_what_the_kernel_moves_with_a_key_of_the_cell_is_not_somebody_elses() -> None:
+def test_a_key_moved_by_the_kernel_is_not_a_foreign_change() -> None:
     """dirty_bytes sets dirty_ratio to 0; before it is written both stand as found."""
     found = Baseline({RATIO: "vm.dirty_ratio", BYTES: "vm.dirty_bytes"}, {RATIO: "20", BYTES: "0"})
     assert found.left_alone([BYTES]) == [RATIO]
@@ -304,7 +302,7 @@ def test_what_the_kernel_moves_with_a_key_of_the_cell_is_not_somebody_elses() ->
     assert found.left_alone(applied=True) == [BYTES, RATIO]
 
 
-def test_a_value_in_other_words_is_the_same_and_a_file_that_went_is_not() -> None:
+def test_a_respelled_value_is_unchanged_but_a_lost_file_is_not() -> None:
     found = Baseline(
         {SWAPPINESS: "vm.swappiness", RATIO: "vm.dirty_ratio"}, {SWAPPINESS: "60", RATIO: None}
     )

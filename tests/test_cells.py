@@ -69,7 +69,7 @@ def test_ids_are_unique_and_do_not_depend_on_the_seed(
 
 
 @given(st.permutations(["thp", "dirty", "tcp"]), st.permutations(["cnn", "ddp"]), SEEDS)
-def test_the_same_seed_gives_the_same_order_however_the_sets_were_named(
+def test_the_order_depends_on_the_seed_and_not_on_name_order(
     sets: list[str], workloads: list[str], seed: int
 ) -> None:
     """`--tweaks=a,b` and `--tweaks=b,a` ask for the same run."""
@@ -94,7 +94,7 @@ def test_orders_differ_between_blocks_seeds_and_studies() -> None:
     assert len({tuple(one) for one in orders}) == 10
 
 
-def test_every_place_in_a_block_is_taken_by_every_set_in_the_long_run() -> None:
+def test_every_set_comes_first_in_a_block_equally_often() -> None:
     """Over 400 blocks each of 4 sets is first in about 100 (binomial sd 8.7; six are allowed)."""
     found = randomized_blocks("study", every_pair(["cnn"], ["a", "b"]), 400, 1)
     first = [c.tweakset for c in found if (c.order - 1) % 4 == 0]

@@ -213,7 +213,7 @@ def test_a_tweak_set_meets_the_variants_it_is_for() -> None:
     ]
 
 
-def test_workloads_that_are_the_question_are_measured_without_a_tweak_set_too() -> None:
+def test_workloads_under_study_are_also_measured_without_a_set() -> None:
     """Where they are not, what no tweak set is for is left out."""
     sets = [TweakSet("tar", workloads=("made:kind=tar",))]
     of_tar = [("made:kind=tar", name) for name in ("stock", "stock-again", "tar")]
@@ -245,7 +245,7 @@ def test_an_order_has_the_folder_of_data_sets_for_who_reads_them(tmp_path: Path)
     }
 
 
-def test_what_a_workload_draws_is_drawn_anew_in_each_block_and_in_each_run(tmp_path: Path) -> None:
+def test_each_block_and_run_has_its_own_random_draws(tmp_path: Path) -> None:
     """Runs with --seed=1 and --seed=2 share no stream: pooled, their blocks are replicates.
 
     Weights of other workloads stay as they are.
@@ -261,7 +261,7 @@ def test_what_a_workload_draws_is_drawn_anew_in_each_block_and_in_each_run(tmp_p
     assert seeds("idle", 2) == {2}
 
 
-def test_what_cannot_run_here_is_skipped_with_its_reason_and_takes_no_time(tmp_path: Path) -> None:
+def test_a_variant_that_cannot_run_is_skipped_with_its_reason(tmp_path: Path) -> None:
     """The study's other variant is measured: stock and its copy in two blocks, a second each."""
     found = planned(tmp_path)
     assert {
@@ -282,7 +282,7 @@ def test_what_cannot_run_here_is_skipped_with_its_reason_and_takes_no_time(tmp_p
     assert lines[-1] == "Expected: about 4 s on 2 cores. Nothing was touched."
 
 
-def test_a_plan_says_what_is_to_be_made_and_that_it_takes_longer_for_that(
+def test_a_plan_lists_data_sets_to_make_and_their_extra_time(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Of the variants that will run."""
@@ -328,7 +328,7 @@ class Open(Local):
         """Let go of nothing."""
 
 
-def test_data_sets_are_made_once_before_the_first_cell_for_what_will_run(
+def test_data_sets_are_made_once_for_cells_that_will_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Not for what is skipped. What the making says is said at once."""
@@ -411,7 +411,7 @@ def test_a_study_is_called_as_its_file_is() -> None:
         ),
     ],
 )
-def test_the_folder_is_the_main_job_and_every_other_study_is_named(
+def test_studies_other_than_the_main_job_must_be_named(
     place: Place, named: str, studies: set[str]
 ) -> None:
     """A new study does not make the main job longer."""

@@ -149,7 +149,7 @@ def test_a_restore_whose_option_is_empty_is_refused(
     assert done.lines(f"error: {option.partition('=')[0]} is empty: ")
 
 
-def test_a_word_too_much_is_answered_with_the_usage_of_its_command(
+def test_an_extra_word_is_answered_with_the_commands_usage(
     call: Callable[..., Done],
 ) -> None:
     done = call("restore", "now")
@@ -178,7 +178,7 @@ def test_help_says_what_each_command_is_for(call: Callable[..., Done]) -> None:
         assert done.lines(line)
 
 
-def test_doctor_says_of_every_tweak_set_whether_it_can_be_applied(
+def test_doctor_reports_whether_each_tweak_set_can_be_applied(
     command: Callable[..., Done],
 ) -> None:
     """The answer first, then what cannot be done here; what is fine is one line at the end."""
@@ -226,9 +226,7 @@ def test_restore_from_a_damaged_journal_ends_with_2(
 
 @pytest.mark.needs("cc", "root")
 @pytest.mark.usefixtures("kernel_lock")
-def test_restore_puts_back_a_gpu_that_a_killed_run_has_left_changed(
-    place: Place, tmp_path: Path
-) -> None:
+def test_restore_puts_back_the_gpu_of_a_killed_run(place: Place, tmp_path: Path) -> None:
     """On a stand-in for NVML; for clocks, limit and MPS see power/test_cap_gpu_full.py."""
     uuid, gpu = "GPU-00000000-0000-0000-0000-000000000000", tmp_path / "gpu"
     gpu.write_text("150000 1200 0\n")
@@ -254,7 +252,7 @@ def test_restore_puts_back_a_gpu_that_a_killed_run_has_left_changed(
 
 
 @pytest.mark.needs("cc")
-def test_detect_gpu_names_the_one_of_the_study_and_says_by_its_exit_code_whether_there_is_one(
+def test_detect_gpu_names_the_studys_gpu_and_sets_the_exit_code(
     place: Place, tmp_path: Path
 ) -> None:
     """The stand-in is none of them; this machine may have none, or any."""

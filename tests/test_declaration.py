@@ -113,7 +113,7 @@ def test_each_block_has_stock_its_copy_and_every_point_once(
     assert len(found.layout.points()) == (0 if design == "matrix" else sets)
 
 
-def test_a_point_is_a_manifest_of_its_own_and_the_whole_is_the_users(tmp_path: Path) -> None:
+def test_a_point_has_its_own_manifest_and_the_whole_the_users(tmp_path: Path) -> None:
     found = planned(tmp_path, design="ablation")
     part, whole = found.tweaksets["knobs.no-vm.dirty_ratio"], found.tweaksets["knobs"]
     assert [(t.key, t.value) for t in part.tweaks] == [
@@ -243,7 +243,7 @@ def test_what_may_be_a_number_is_taken(tmp_path: Path, key: str, levels: str) ->
 # -- by file
 
 
-def test_a_file_that_is_what_the_design_would_have_laid_out_stays_that_design(
+def test_a_file_equal_to_the_designs_layout_keeps_that_design(
     tmp_path: Path,
 ) -> None:
     """Written by one session, read by the next: the same cells, points, and notes."""
@@ -373,7 +373,7 @@ def test_of_several_tweak_sets_a_row_says_which(tmp_path: Path) -> None:
 # -- how long
 
 
-def test_several_nodes_take_less_time_though_no_less_than_a_block(tmp_path: Path) -> None:
+def test_more_nodes_take_less_time_but_at_least_one_block(tmp_path: Path) -> None:
     found = planned(tmp_path, design="ablation")
     assert [spread_s(found, found.whole, nodes) for nodes in (1, 2, 4, 40)] == pytest.approx(
         [7.2, 3.6, 1.8, 1.8]
@@ -495,7 +495,7 @@ def by_itself(folder: Path, **options: Any) -> RunPlan:
     ],
     ids=lambda value: str(value) if isinstance(value, dict) else None,
 )
-def test_a_study_chooses_its_design_and_its_time_where_the_command_line_leaves_them_open(
+def test_a_study_supplies_the_design_and_time_not_given(
     tmp_path: Path, options: dict[str, Any], design: str | None, budget_s: float | None
 ) -> None:
     """Jobs that are drawn once, and monitors, take no turns."""
@@ -507,7 +507,7 @@ def test_a_study_chooses_its_design_and_its_time_where_the_command_line_leaves_t
     )
 
 
-def test_a_budget_that_is_spent_leaves_the_cells_of_other_studies(tmp_path: Path) -> None:
+def test_a_spent_budget_keeps_the_cells_of_other_studies(tmp_path: Path) -> None:
     found = RunPlan(
         Options(manifest(tmp_path), "idle", 2, None, 1, resume=False, folder=tmp_path),
         Local(tmp_path),

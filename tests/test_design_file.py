@@ -137,9 +137,7 @@ def test_what_is_no_file_is_refused_and_never_waited_for(path: Path, kind: str, 
         assert str(refused.value) == f"--design-file={path}: {says}. Give another path."
 
 
-def test_a_link_to_a_file_that_is_not_there_yet_is_written_through(
-    tmp_path: Path, path: Path
-) -> None:
+def test_a_dangling_link_is_written_through(tmp_path: Path, path: Path) -> None:
     path.symlink_to(tmp_path / "real.csv")
     assert not design_file.is_there(path)
     DesignFile(path, SHEET)

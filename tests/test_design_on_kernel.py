@@ -15,7 +15,7 @@ from tests.test_design_sessions import file_of, outcomes
 pytestmark = pytest.mark.usefixtures("kernel_unchanged")
 
 
-def test_a_level_that_the_kernel_refuses_costs_its_own_points_only(place: Place) -> None:
+def test_a_level_that_the_kernel_refuses_costs_only_its_points(place: Place) -> None:
     """On the real kernel, in the middle of the design; the file says what the kernel answered."""
     place.manifest("over", sysctl="vm.swappiness = 999\nvm.dirty_writeback_centisecs = 503")
     asked = [

@@ -113,7 +113,7 @@ def refused(done: Done) -> str:
 # -- static designs
 
 
-def test_an_ablation_is_saved_with_what_each_tweak_set_stands_for(place: Place) -> None:
+def test_an_ablation_is_saved_with_the_levels_of_each_point(place: Place) -> None:
     """Three keys: the whole, three without one, three with one; stock and its copy.
 
     Two blocks of nine.
@@ -139,7 +139,7 @@ def test_an_ablation_is_saved_with_what_each_tweak_set_stands_for(place: Place) 
         }
 
 
-def test_a_point_that_cannot_be_measured_is_named_with_its_levels_and_the_run_goes_on(
+def test_an_unmeasurable_point_is_named_and_the_run_goes_on(
     place: Place,
 ) -> None:
     done = place.run(*options(place, "ablation", "--blocks=1", sets="broken"))
@@ -198,7 +198,7 @@ def test_another_writer_costs_the_cells_that_leave_the_key(place: Place) -> None
     }
 
 
-def test_several_nodes_take_the_blocks_of_a_design_and_mark_one_file(place: Place) -> None:
+def test_nodes_share_the_blocks_of_a_design_and_mark_one_file(place: Place) -> None:
     done = place.run(
         *options(place, "ablation", "--blocks=3", f"--design-file={file_of(place)}", "-n", "3")
     )
@@ -247,7 +247,7 @@ def test_a_plan_of_a_design_file_writes_nothing(place: Place) -> None:
     assert [path for path in place.storage.glob("**/*") if path.is_file()] == []
 
 
-def test_a_file_that_cannot_be_written_ends_it_before_the_first_cell(place: Place) -> None:
+def test_an_unwritable_file_ends_the_run_before_the_first_cell(place: Place) -> None:
     """With the machine released."""
     said = refused(place.run(*options(place, "ablation", "--design-file=/nowhere/design.csv")))
     assert (

@@ -87,7 +87,7 @@ def test_a_mark_changes_its_own_row(made: tuple[list[Row], list[str]], data: st.
     ]
 
 
-def test_a_file_from_a_spreadsheet_keeps_its_comments_and_its_marks_come_last() -> None:
+def test_a_spreadsheets_file_keeps_comments_and_marks_come_last() -> None:
     sheet = parse(HAND, "d.csv")
     assert [(r.order, r.tweakset, r.levels, r.run, r.reason) for r in sheet.rows] == [
         (1, "stock", {}, "F", "no, thanks"),

@@ -93,7 +93,7 @@ def test_durations_are_said_as_one_says_them(seconds: float, said: str) -> None:
         ("io_train", {"epochs": [{"resident_before": None}]}, "123.5 samples/s"),
     ],
 )
-def test_a_cell_that_is_over_is_told_by_what_its_workload_stands_on(
+def test_a_finished_cell_is_shown_with_its_workloads_figure(
     run: Session,
     workload: str,
     report: dict[str, object],
@@ -195,7 +195,7 @@ def test_nothing_is_ever_said_to_last_60_minutes() -> None:
     }
 
 
-def test_a_plan_names_every_cell_in_order_and_those_that_are_skipped(
+def test_a_plan_names_every_cell_in_order_with_the_skipped(
     run: Session, cells: list[CellSpec]
 ) -> None:
     lines = list(plan_lines(run, cells))
@@ -210,7 +210,7 @@ def test_a_plan_names_every_cell_in_order_and_those_that_are_skipped(
     assert lines[-1] == "Expected: about 2 s on 2 cores. Nothing was touched."
 
 
-def test_of_a_long_plan_blocks_that_repeat_the_first_take_a_line_each(
+def test_a_long_plan_shortens_blocks_that_repeat_the_first(
     run: Session, cells: list[CellSpec]
 ) -> None:
     pair = [
@@ -290,7 +290,7 @@ def test_what_is_in_force_is_said_in_a_few_words(
     assert in_force(run, cells[0]) == said
 
 
-def test_what_a_script_wrote_itself_is_in_force_before_what_moved_along(
+def test_what_a_script_wrote_is_shown_before_side_effects(
     run: Session, cells: list[CellSpec]
 ) -> None:
     """With the device's name, where several have such a file."""
@@ -336,5 +336,5 @@ def test_everything_a_restore_did_is_said() -> None:
     ]
 
 
-def test_a_run_that_was_killed_before_it_changed_anything_is_said_too() -> None:
+def test_a_run_killed_before_any_change_is_reported_too() -> None:
     assert list(restored_lines(Restored(label="one")))[1:] == ["  nothing was left changed"]

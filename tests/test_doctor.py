@@ -83,7 +83,7 @@ def test_a_file_that_sets_a_key_of_a_tweak_set_is_named(
     assert f"is also set by {tmp_path / path}: 1 (the kernel runs with 60)" in found[0].detail
 
 
-def test_a_file_that_agrees_with_the_kernel_is_named_without_a_difference(tmp_path: Path) -> None:
+def test_a_file_that_agrees_with_the_kernel_shows_no_difference(tmp_path: Path) -> None:
     """Blanks make none."""
     write(tmp_path, "proc/sys/net/ipv4/tcp_rmem", "4096\t131072\t6291456\n")
     write(tmp_path, "etc/sysctl.conf", "net.ipv4.tcp_rmem = 4096 131072 6291456\n")

@@ -45,7 +45,7 @@ def test_a_document_is_the_record_that_it_describes() -> None:
     )
 
 
-def test_a_null_is_as_good_as_left_out_but_not_in_what_a_program_wrote() -> None:
+def test_null_means_left_out_except_in_a_programs_file() -> None:
     assert convert(Outer, {"name": "a", "inner": None}, "f.yaml") == Outer("a")
     with pytest.raises(BadInput, match=r"f.json: inner is None; a list is needed"):
         convert(Outer, {**WHOLE, "inner": None}, "f.json", exact=True)

@@ -77,7 +77,7 @@ def test_the_version_is_that_of_pyproject(
     assert heads[0].split()[1] == project["version"]
 
 
-def test_a_command_that_does_not_exist_is_answered_with_one_that_does(
+def test_an_unknown_command_is_answered_with_a_known_one(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert called("compre", monkeypatch=monkeypatch) == 2
@@ -330,7 +330,7 @@ def metadata_of(archive: zipfile.ZipFile) -> str:
 
 
 @pytest.mark.slow
-def test_a_wheel_puts_nothing_but_deeptweak_beside_other_packages_and_works_from_there(
+def test_a_wheel_installs_deeptweak_alone_and_works_from_there(
     tmp_path: Path,
 ) -> None:
     with zipfile.ZipFile(built_wheel(tmp_path)) as archive:
@@ -387,7 +387,7 @@ TRAIN = (
 
 @pytest.mark.usefixtures("kernel_unchanged")
 @pytest.mark.needs("session")
-def test_an_installed_wheel_measures_a_script_where_there_is_no_repository(tmp_path: Path) -> None:
+def test_an_installed_wheel_measures_a_script_on_its_own(tmp_path: Path) -> None:
     """Dependencies are lent from this environment, to need no network; the wheel itself is not."""
     environment = tmp_path / "venv"
     subprocess.run([sys.executable, "-m", "venv", str(environment)], check=True)

@@ -96,7 +96,7 @@ def on_a_small_disk(place: Place, free_kib: int) -> Done:
 # Three cells of idle take 16 KiB as progress, and with their telemetry, record and JSON as much
 # again.
 @pytest.mark.needs("unshare")
-def test_a_disk_that_is_full_when_the_run_is_saved_costs_no_measurement(place: Place) -> None:
+def test_a_full_disk_on_saving_loses_no_measurement(place: Place) -> None:
     """Nothing half written, the file is named, and with room --resume saves without measuring."""
     done = on_a_small_disk(place, free_kib=24)
     (line,) = done.lines("NOT SAVED: ")
@@ -141,7 +141,7 @@ def test_json_that_cannot_be_written_costs_no_measurement(
 NO_TORCH = "import sys; sys.modules['torch'] = None"
 
 
-def test_a_workload_whose_framework_is_missing_says_how_to_get_it(place: Place) -> None:
+def test_a_missing_framework_is_named_with_its_install_command(place: Place) -> None:
     """Nothing of it is measured, which no exit status hides; the command that helps is there."""
     (place.folder / "sitecustomize.py").write_text(NO_TORCH)
     place.environment = {"PYTHONPATH": str(place.folder)}
@@ -174,7 +174,7 @@ if "fixtures.workloads.idle" in sys.orig_argv:
 """
 
 
-def test_a_workload_that_dies_or_prints_garbage_costs_its_own_cell_only(place: Place) -> None:
+def test_a_workload_that_dies_or_prints_garbage_costs_one_cell(place: Place) -> None:
     """Its last lines are kept; the cells after it are measured; the machine is back each time."""
     (place.folder / "sitecustomize.py").write_text(DEATHS)
     place.environment = {"PYTHONPATH": str(place.folder)}

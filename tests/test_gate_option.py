@@ -43,9 +43,7 @@ def test_a_limits_file_gates_the_tweak_sets_of_the_run(place: Place, tmp_path: P
     assert "Can't tell: 1 of 1" in done.out
 
 
-def test_a_saved_run_is_a_baseline_and_losing_against_it_fails_the_session(
-    place: Place, tmp_path: Path
-) -> None:
+def test_losing_against_a_saved_baseline_fails_the_session(place: Place, tmp_path: Path) -> None:
     """The stored run is real, but edited: its set seems twice as fast as stock; today it is not."""
     run(place, "--benchmark-save=base")
     stored: dict[str, Any] = place.saved()
@@ -74,7 +72,7 @@ def test_a_saved_run_is_a_baseline_and_losing_against_it_fails_the_session(
         ("max_regression: 3%\nbaseline: nothing.json\n", "nothing.json: no such file"),
     ],
 )
-def test_a_gate_that_cannot_be_used_stops_the_session_before_its_first_cell(
+def test_an_unusable_gate_stops_the_session_before_any_cell(
     place: Place, tmp_path: Path, text: str, said: str
 ) -> None:
     done = place.run(*options(place), gate_file(tmp_path, text))

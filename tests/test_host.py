@@ -109,7 +109,7 @@ def test_what_cannot_be_known_of_a_moment_is_null(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("limit", "room_bytes"), [(None, 4096), ("max", 4096), ("3000", 2000), ("500", 0)]
 )
-def test_memory_that_can_be_had_is_that_of_the_machine_or_of_the_control_group(
+def test_available_memory_is_the_machines_or_the_groups(
     tmp_path: Path, limit: str | None, room_bytes: int
 ) -> None:
     """4 KiB of the machine; a group that uses 1,000 bytes of its limit."""

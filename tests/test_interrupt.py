@@ -69,7 +69,7 @@ def ctrl_c_twice(process: subprocess.Popen[str]) -> None:
 
 
 @pytest.mark.parametrize("stop", [ctrl_c, ctrl_c_twice, terminate])
-def test_a_signal_in_the_middle_of_a_cell_puts_the_machine_back_and_saves_what_was_finished(
+def test_a_signal_mid_cell_restores_and_saves_finished_cells(
     place: Place, stop: Callable[[subprocess.Popen[str]], None]
 ) -> None:
     """Then --resume runs what is left, and only that, and the file is that of a whole run."""
@@ -129,7 +129,7 @@ def test_a_signal_while_the_summary_is_made_costs_that_at_most(place: Place) -> 
     assert place.saved()["deeptweak"]["interrupted"] is False
 
 
-def test_too_little_memory_for_the_summary_costs_the_summary_alone(place: Place) -> None:
+def test_too_little_memory_for_the_summary_costs_only_that(place: Place) -> None:
     """The session fits, the numeric libraries do not; some of them would wait for memory."""
     place.before, place.environment = (
         ("prlimit", f"--as={160_000 * 1024}"),
@@ -156,7 +156,7 @@ def killed(place: Place, value: int, *more: str, finished: int = 1) -> int | Non
     return workload
 
 
-def test_after_a_kill_restore_puts_the_machine_back_and_says_what_it_did(place: Place) -> None:
+def test_restore_after_a_kill_puts_the_machine_back_and_reports(place: Place) -> None:
     """Once: the second time there is nothing to do."""
     found, value = swappiness(), another_swappiness()
     killed(place, value)
@@ -187,7 +187,7 @@ def test_after_a_kill_doctor_says_so_and_plan_touches_nothing(place: Place) -> N
     assert (plan.code, still) == (0, value)
 
 
-def test_after_a_kill_the_next_run_puts_the_machine_back_first_and_says_so(place: Place) -> None:
+def test_the_next_run_after_a_kill_first_restores_the_machine(place: Place) -> None:
     """So its stock is the machine's own, not what the killed run had left.
 
     It can be a --resume: finished cells are kept.
@@ -209,7 +209,7 @@ def test_after_a_kill_the_next_run_puts_the_machine_back_first_and_says_so(place
     } == {str(found)}
 
 
-def test_a_value_that_somebody_else_changed_meanwhile_is_reported_not_clobbered(
+def test_a_value_changed_by_others_since_is_reported_and_kept(
     place: Place,
 ) -> None:
     """After the kill an administrator sets it himself: his value stays."""
@@ -227,7 +227,7 @@ def test_a_value_that_somebody_else_changed_meanwhile_is_reported_not_clobbered(
     )
 
 
-def test_a_cell_whose_setting_did_not_last_to_its_end_is_not_measured(place: Place) -> None:
+def test_a_cell_whose_setting_was_overwritten_is_not_measured(place: Place) -> None:
     """Somebody else writes the setting while the workload runs: what was measured was neither.
 
     His value stays, and is named.
@@ -278,7 +278,7 @@ if ("fixtures.workloads.idle" in sys.orig_argv
 
 
 @pytest.mark.needs("unshare")
-def test_a_setting_that_will_not_go_back_fails_its_cell_after_it_was_measured_and_ends_the_run(
+def test_a_setting_that_cannot_be_restored_fails_cell_and_run(
     place: Place,
 ) -> None:
     """The next cell would be measured on a changed machine.

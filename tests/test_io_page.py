@@ -32,7 +32,7 @@ def test_every_response_has_its_formula() -> None:
 
 
 @pytest.mark.parametrize("name", sorted({model.name for model in models.available().values()}))
-def test_a_model_in_its_default_scale_is_small_and_has_steps_enough(name: str) -> None:
+def test_a_model_at_default_scale_is_small_with_enough_steps(name: str) -> None:
     scaled = parameters.complete({"model": name})
     assert scaled["steps_per_epoch"] >= 40
     assert estimate_bytes([DataSpec.of(scaled)]) < 1e9

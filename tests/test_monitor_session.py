@@ -86,7 +86,7 @@ def test_a_monitor_takes_turns_inside_a_process(place: Place) -> None:
     assert vanished(place.environment[TRACE])
 
 
-def test_a_run_that_is_killed_while_a_monitor_takes_turns_leaves_nothing_stopped(
+def test_a_run_killed_in_monitor_turns_leaves_nothing_stopped(
     place: Place,
 ) -> None:
     options = (

@@ -32,7 +32,7 @@ def test_values_of_a_parameter_are_read_in_their_order() -> None:
         "format=raw,raw",
     ],
 )
-def test_values_that_are_empty_twice_there_or_on_two_lines_are_refused(text: str) -> None:
+def test_empty_repeated_or_two_line_values_are_refused(text: str) -> None:
     with pytest.raises(
         argparse.ArgumentTypeError,
         match="write NAME=A,B: a parameter and its values, without empty or repeated values",
@@ -41,7 +41,7 @@ def test_values_that_are_empty_twice_there_or_on_two_lines_are_refused(text: str
     assert "\n" not in str(why.value)
 
 
-def test_the_main_job_shows_few_options_and_what_is_named_shows_its_own() -> None:
+def test_help_shows_few_options_and_those_of_named_studies() -> None:
     def shown(*words: str) -> set[str]:
         made = get_config(words)
         known = made._parser
@@ -87,7 +87,7 @@ def _visible(parser: pytest.Parser) -> list[argparse.Action]:
         (("tests", ".", "--steps", "3", "--gate=benchmarks/"), set()),
     ],
 )
-def test_studies_are_named_by_their_files_and_the_main_job_by_the_folder_too(
+def test_studies_are_named_by_file_and_the_main_job_by_folder(
     words: tuple[str, ...], studies: set[str]
 ) -> None:
     assert options.named(words, HOUSE) == studies

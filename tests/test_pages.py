@@ -148,7 +148,7 @@ def test_the_readme_quotes_saved_runs() -> None:
     assert any(str(parameter.id).startswith("README.md: evidence") for parameter in QUOTED)
 
 
-def test_what_the_harness_costs_is_what_its_own_benchmark_measured() -> None:
+def test_the_page_quotes_the_measured_costs_of_the_harness() -> None:
     """Medians in milliseconds, in the order of `COSTS`, to the digits shown."""
     saved = json.loads((ROOT / "data/runs/harness-cost.json").read_text())
     medians_ms = {b["name"]: 1e3 * b["stats"]["median"] for b in saved["benchmarks"]}
@@ -159,7 +159,7 @@ def test_what_the_harness_costs_is_what_its_own_benchmark_measured() -> None:
     assert claimed_ms == pytest.approx([medians_ms[name] for name in COSTS], abs=0.05)
 
 
-def test_what_a_cluster_run_costs_is_what_its_own_benchmark_measured() -> None:
+def test_the_page_quotes_the_measured_costs_of_a_cluster_run() -> None:
     """Medians in seconds, to the digits shown; and the most requests a second of any pair."""
     saved = json.loads((ROOT / "data/runs/harness-cluster.json").read_text())
     page = (ROOT / "docs/kubernetes.md").read_text(encoding="utf-8")

@@ -21,7 +21,7 @@ def place(tmp_path: Path) -> Place:
     return Place(tmp_path, environment={"INHERITED": "1"})
 
 
-def test_settings_of_a_process_are_measured_saved_read_and_judged(place: Place) -> None:
+def test_process_settings_are_measured_saved_and_judged(place: Place) -> None:
     """No root is needed.
 
     A set that nothing can be changed by is as stock; one that cannot be had is skipped with the

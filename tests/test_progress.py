@@ -36,7 +36,7 @@ def interrupted(folder: Path, *names: str) -> ProgressFile:
     return progress
 
 
-def test_a_resumed_run_has_the_finished_cells_with_their_telemetry_and_the_first_runs_id(
+def test_a_resumed_run_keeps_its_id_finished_cells_and_telemetry(
     tmp_path: Path,
 ) -> None:
     interrupted(tmp_path, "a", "b")
@@ -75,7 +75,7 @@ def test_a_line_that_the_disk_damaged_costs_its_cell_only(tmp_path: Path) -> Non
     assert list(ProgressFile(tmp_path, "plan", "second", resume=True).finished) == ["a", "c"]
 
 
-def test_a_header_that_a_crash_tore_is_a_run_without_finished_cells(tmp_path: Path) -> None:
+def test_a_torn_header_is_a_run_without_finished_cells(tmp_path: Path) -> None:
     progress = interrupted(tmp_path)
     progress.path.write_bytes(progress.path.read_bytes()[:-3])
     again = ProgressFile(tmp_path, "plan", "second", resume=True)
@@ -97,7 +97,7 @@ def test_without_resume_a_run_starts_anew(tmp_path: Path) -> None:
     assert ProgressFile(tmp_path, "plan", "third", resume=True).finished == {}
 
 
-def test_resuming_what_was_never_begun_is_refused_with_what_to_check(tmp_path: Path) -> None:
+def test_resuming_a_run_never_begun_is_refused_with_advice(tmp_path: Path) -> None:
     """Before anything is created."""
     with pytest.raises(
         BadInput, match=r"--resume: no interrupted run of this plan .* Check seed, blocks, steps"
@@ -159,7 +159,7 @@ def test_workers_of_one_run_write_to_one_file(tmp_path: Path) -> None:
     assert (again.run_id, list(again.finished)) == ("first", ["a", "b", "c"])
 
 
-def test_a_worker_that_joins_leaves_a_line_alone_that_another_may_be_writing(
+def test_a_joining_worker_leaves_an_unfinished_line_alone(
     tmp_path: Path,
 ) -> None:
     """Only the process that begins or resumes a run mends its file, which has no writer then."""
@@ -170,14 +170,14 @@ def test_a_worker_that_joins_leaves_a_line_alone_that_another_may_be_writing(
     assert (list(joined.finished), progress.path.read_bytes()) == (["a"], half)
 
 
-def test_what_a_killed_worker_tore_does_not_cost_the_next_its_line(tmp_path: Path) -> None:
+def test_a_torn_line_of_a_killed_worker_spares_the_next_line(tmp_path: Path) -> None:
     progress = interrupted(tmp_path, "a", "b")
     progress.path.write_bytes(progress.path.read_bytes()[:-10])
     ProgressFile(tmp_path, "plan", "first", resume=False, joined=True).add(record("c"), {})
     assert list(ProgressFile(tmp_path, "plan", "second", resume=True).finished) == ["a", "c"]
 
 
-def test_a_block_that_another_node_had_begun_is_forgotten_one_that_it_had_finished_is_kept(
+def test_resume_forgets_blocks_begun_but_unfinished_elsewhere(
     tmp_path: Path,
 ) -> None:
     """Cells of a block are compared, so they must have run on one node.

@@ -108,7 +108,7 @@ def test_a_comparison_is_the_command_s(
         ({"workloads": "job_strem"}, "no workload 'job_strem'"),
     ],
 )
-def test_what_cannot_be_compared_is_an_exception_with_the_command_s_sentence(
+def test_an_impossible_comparison_raises_the_commands_message(
     given: dict[str, str], words: str
 ) -> None:
     with pytest.raises(deeptweak.Refused, match=words):
@@ -147,7 +147,7 @@ def test_a_path_may_name_a_tweak_set(capsys: pytest.CaptureFixture[str]) -> None
         deeptweak.load(f"{GATE}:stok")
 
 
-def test_what_was_not_compared_is_missing_and_its_columns_are_there(tmp_path: Path) -> None:
+def test_an_arm_not_compared_has_missing_values_in_the_table(tmp_path: Path) -> None:
     broken = Arm("exp1", broken=dict.fromkeys(range(1, 7), ("failed", "out of memory")))
     table = deeptweak.compare(
         deeptweak.load(saved_file(tmp_path, Made(arms=(STOCK, broken))))

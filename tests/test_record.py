@@ -164,7 +164,7 @@ def test_what_did_not_come_back_is_not_said_to_be_restored(
     )
 
 
-def test_steps_are_columns_of_equal_length_with_the_warm_up_first() -> None:
+def test_steps_are_equally_long_columns_with_warm_up_first() -> None:
     steps = ran([step(0, 9.0, warmup=True), step(1, 0.5), step(2, 0.25)])["steps"]
     assert steps["wall_s"] == [9.0, 0.5, 0.25]
     assert steps["warmup"] == 1
@@ -239,7 +239,7 @@ def test_a_workload_without_tokens_has_no_token_rate() -> None:
     assert ran([step(0, 2.0, tokens=10)])["metrics"]["throughput_tokens_per_s"] == 5.0
 
 
-def test_a_failed_run_keeps_its_steps_and_last_lines_and_gets_no_metrics() -> None:
+def test_a_failed_run_keeps_steps_and_last_lines_but_no_metrics() -> None:
     found = ran([step(0, 1.0)], error="it died", last_lines=("Traceback", "MemoryError"))
     assert found["last_lines"] == ["Traceback", "MemoryError"]
     assert "metrics" not in found
@@ -276,7 +276,7 @@ def test_rounding_keeps_what_a_sensor_means(value: float, count: int) -> None:
     assert rounded["n"] == [count]
 
 
-def test_a_tweak_set_is_recorded_as_asked_for_with_the_hash_of_each_script() -> None:
+def test_a_tweak_set_is_recorded_with_the_hash_of_each_script() -> None:
     """sha256 of "true": `printf true | sha256sum`."""
     known = TweakSet(
         "one",
@@ -303,7 +303,7 @@ def test_a_tweak_set_is_recorded_as_asked_for_with_the_hash_of_each_script() -> 
     }
 
 
-def test_a_study_is_recorded_as_declared_with_the_blocks_it_was_given() -> None:
+def test_a_study_is_recorded_with_the_blocks_it_was_given() -> None:
     declared = Study(
         "s", "Why?", ("idle",), ("one",), Metric("step_time_p10_s", "lower"), blocks=6, margin=0.05
     )
@@ -317,7 +317,7 @@ def test_a_study_is_recorded_as_declared_with_the_blocks_it_was_given() -> None:
     assert record.study(declared, 2, (), both) == record.study(declared, 2) | {"baseline": both}
 
 
-def test_where_settings_took_turns_a_cell_stands_for_the_steps_that_count_under_the_set() -> None:
+def test_with_turns_a_cell_counts_only_steps_under_its_set() -> None:
     """Two counted steps after a settle step, in each arm: under the set, 16 samples in 4 + 6 s."""
     walls = [9.0, 7.0, 2.0, 2.0, 7.0, 4.0, 6.0]
     segments = (Segment(1, "found", 1, 1, 2), Segment(1, "set", 4, 1, 2))

@@ -34,7 +34,7 @@ def place() -> Iterator[Place]:
     shutil.rmtree(hold)
 
 
-def test_stock_and_what_needs_no_root_is_measured_the_rest_is_skipped_with_the_reason(
+def test_without_root_only_what_needs_no_root_is_measured(
     place: Place,
 ) -> None:
     typed = place.manifest("typed", sysctl=f"vm.swappiness = {another_swappiness()}")
@@ -75,7 +75,7 @@ def test_with_all_sets_leaving_some_out_is_no_failure(place: Place) -> None:
     assert set(outcomes) == {"measured", "skipped"}
 
 
-def test_a_state_folder_without_permission_is_named_with_what_to_do(place: Place) -> None:
+def test_an_unwritable_state_folder_is_named_with_advice(place: Place) -> None:
     place.state.mkdir(mode=0o755)
     done = place.run("--tweaks=thp-never", "--blocks=1", "--steps=2")
     assert done.code == 2
@@ -87,7 +87,7 @@ def test_a_state_folder_without_permission_is_named_with_what_to_do(place: Place
     assert place.files() == []
 
 
-def test_results_that_may_not_be_written_are_refused_before_anything_runs(place: Place) -> None:
+def test_an_unwritable_results_folder_is_refused_before_a_run(place: Place) -> None:
     """Not after an hour of measuring."""
     place.storage.mkdir(mode=0o755)
     done = place.run("--tweaks=thp-never", "--blocks=1", "--steps=2", "--benchmark-save=one")
@@ -107,7 +107,7 @@ def test_doctor_says_what_needs_root(place: Place) -> None:
     assert [line for line in done.lines("tweak set thp-never") if "run as root" in line]
 
 
-def test_root_in_a_container_leaves_out_what_cannot_be_written_and_fails_nothing(
+def test_root_in_a_container_skips_what_it_cannot_write(
     tmp_path: Path,
 ) -> None:
     """By value or by any script: nothing is tried, each cell has its reason, each cause a line."""

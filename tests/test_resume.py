@@ -45,9 +45,7 @@ def copied(place: Place, folder: Path) -> Place:
     return Place(folder)
 
 
-def test_a_run_that_was_not_saved_is_saved_without_measuring_again(
-    unsaved: Place, tmp_path: Path
-) -> None:
+def test_an_unsaved_run_is_saved_without_measuring_again(unsaved: Place, tmp_path: Path) -> None:
     place = copied(unsaved, tmp_path)
     kept = place.finished()
     done = place.run(*options(place), "--resume", "--benchmark-save=late")

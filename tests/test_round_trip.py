@@ -140,7 +140,7 @@ def test_every_cell_is_read_with_its_outcome_and_reason(loaded: Loaded) -> None:
     }
 
 
-def test_a_cell_that_failed_after_it_was_measured_is_no_benchmark(written: dict[str, Any]) -> None:
+def test_a_cell_that_failed_after_measuring_is_no_benchmark(written: dict[str, Any]) -> None:
     """pytest-benchmark alone would save it as if it had passed."""
     assert sorted(b["extra_info"]["id"] for b in written["benchmarks"]) == [
         "study/idle-memory-reclaim-b1",
@@ -185,12 +185,12 @@ def test_the_design_is_read_as_it_was_run(loaded: Loaded, written: dict[str, Any
     assert loaded.tweaksets["memory-reclaim"].requested
 
 
-def test_what_the_workload_told_beside_its_steps_is_read_in_its_order(loaded: Loaded) -> None:
+def test_reports_of_a_workload_are_read_in_their_order(loaded: Loaded) -> None:
     told = [cell.report for cell in loaded.cells if cell.outcome == "measured"]
     assert told == [{name: tuple(values) for name, values in TOLD.items()}] * 3
 
 
-def test_a_run_whose_workloads_told_nothing_beside_their_steps_is_read(
+def test_a_run_without_reports_is_read(
     written: dict[str, Any],
 ) -> None:
     for one in written["benchmarks"]:

@@ -100,7 +100,7 @@ def planned(plan: Done) -> list[str]:
     ]
 
 
-def test_plan_lists_the_cells_in_the_order_in_which_they_then_run(
+def test_the_plan_lists_cells_in_the_order_in_which_they_run(
     plan: Done, saved: dict[str, Any]
 ) -> None:
     cells = saved["deeptweak"]["cells"]
@@ -215,7 +215,7 @@ def test_telemetry_lies_beside_the_run(place: Place, saved: dict[str, Any]) -> N
     assert telemetry_cells(place, saved)
 
 
-def test_the_table_has_a_verdict_for_every_set_and_the_run_says_what_it_did_not_measure(
+def test_every_set_has_a_verdict_or_a_not_measured_line(
     session: Done, saved: dict[str, Any]
 ) -> None:
     """Asked for by name and not measured: exit code 2."""

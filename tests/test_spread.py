@@ -89,7 +89,7 @@ def records(saved: Json) -> dict[str, Json]:
 # -- one run
 
 
-def test_it_has_the_same_cells_in_the_same_order_with_the_same_outcomes(
+def test_a_spread_run_has_the_cells_and_outcomes_of_a_serial_one(
     serial: tuple[Place, Done, Json], spread: tuple[Place, Done, Json]
 ) -> None:
     ours, theirs = spread[2], serial[2]
@@ -155,7 +155,7 @@ def test_tweaks_were_in_force_where_the_cell_ran(spread: tuple[Place, Done, Json
         assert record["tweak"]["observed"] == {"vm.swappiness": "10"}
 
 
-def test_each_nodes_facts_are_in_the_run_and_those_that_all_share_in_the_machines(
+def test_nodes_keep_their_facts_and_the_machine_the_shared_ones(
     spread: tuple[Place, Done, Json],
 ) -> None:
     nodes, common = spread[2]["deeptweak"]["nodes"], spread[2]["machine_info"]["deeptweak"]
@@ -260,7 +260,7 @@ def test_a_gate_and_a_comparison_with_a_saved_run_work(
 # -- what is asked for
 
 
-def test_a_plan_and_a_list_of_cells_are_of_the_run_with_these_options_and_need_no_worker(
+def test_a_plan_or_cell_list_of_several_nodes_needs_no_worker(
     place: Place, spread: tuple[Place, Done, Json]
 ) -> None:
     """Several nodes have whole cells by default; one has the study's own design, with turns."""
@@ -331,7 +331,7 @@ def test_where_fewer_nodes_are_free_the_others_take_the_blocks(tmp_path: Path) -
     assert saved["deeptweak"]["machine_check"] == {"changed": {}, "restored": True}
 
 
-def test_the_block_of_a_worker_that_finds_no_node_late_waits_for_no_one_and_is_measured(
+def test_the_block_of_a_worker_without_a_node_is_still_measured(
     tmp_path: Path,
 ) -> None:
     """The others are at their last cells: 9 of three blocks on two nodes; 10 to 12 are left."""
@@ -415,7 +415,7 @@ def resumed(place: Place, part: Json, workers: Sequence[str]) -> None:
 
 
 @pytest.mark.parametrize(("stop", "workers"), [(ctrl_c, ("-n", "2")), (terminate, ())])
-def test_a_signal_lets_every_worker_put_its_node_back_and_saves_what_was_finished(
+def test_a_signal_restores_every_node_and_saves_finished_cells(
     halting: Place, stop: Callable[[subprocess.Popen[str]], None], workers: Sequence[str]
 ) -> None:
     place = halting
@@ -463,7 +463,7 @@ def test_a_worker_that_is_killed_costs_its_block_and_no_other(halting: Place) ->
     resumed(place, part, ("-n", "2"))
 
 
-def test_workers_do_not_outlive_a_killed_controller_and_put_their_nodes_back(
+def test_workers_of_a_killed_controller_end_and_restore_nodes(
     halting: Place,
 ) -> None:
     """Finished cells are kept: --resume does not measure a whole block again."""

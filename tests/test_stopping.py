@@ -60,7 +60,7 @@ def play(
     return measured
 
 
-def test_no_time_is_left_for_a_block_by_what_those_before_it_took(tmp_path: Path) -> None:
+def test_a_block_is_skipped_if_earlier_ones_took_too_long(tmp_path: Path) -> None:
     """Blocks of 3, 5 and 4 s: a fourth of 4 s would end at 16 s.
 
     Results have no say, a block that has begun is finished.
@@ -103,7 +103,7 @@ def test_a_workload_whose_whole_first_block_failed_has_no_other(
 
 
 @pytest.mark.parametrize("seed", range(1, 4))
-def test_of_each_workload_one_block_is_measured_whatever_the_budget(
+def test_every_workload_gets_one_block_whatever_the_budget(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int
 ) -> None:
     """By the third cell the budget is spent. The second workload's torch may be missing here."""
@@ -120,7 +120,7 @@ def test_of_each_workload_one_block_is_measured_whatever_the_budget(
     assert {(cell.workload, cell.block) for cell in measured} == {("idle", 1), ("cnn_train", 1)}
 
 
-def test_where_memory_was_short_the_next_block_begins_without_those_that_were_measured(
+def test_an_arm_left_out_for_memory_goes_first_in_the_next_block(
     tmp_path: Path,
 ) -> None:
     """Four of five start; next, the one left out and the untouched arms are in the first four."""
@@ -166,7 +166,7 @@ def test_a_block_far_from_its_like_is_marked(last: float, odd: float | None) -> 
     assert found.odd == (None if odd is None else pytest.approx(odd))
 
 
-def test_what_it_saw_first_is_told_with_what_the_margin_would_take(tmp_path: Path) -> None:
+def test_the_precision_after_3_blocks_is_announced_once(tmp_path: Path) -> None:
     run = run_of(tmp_path, "malloc-hugepages", budget_s=Limit(60.0, "60s"))
     told: list[str] = []
     run.tell = told.append

@@ -56,7 +56,7 @@ def test_a_reader_never_sees_a_part(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert [p.name for p in tmp_path.iterdir()] == ["run.json"]
 
 
-def test_on_a_full_disk_the_old_file_stays_and_no_half_one_is_left(tmp_path: Path) -> None:
+def test_a_full_disk_keeps_the_old_file_and_no_partial_one(tmp_path: Path) -> None:
     """And the error names the file that was wanted, not the one beside it."""
     path = tmp_path / "run.json"
     path.write_bytes(b"old")
@@ -148,7 +148,7 @@ def test_a_run_is_read_back_as_it_was_saved(
     assert parsed(stored(run, folder, "exp")) == run
 
 
-def test_what_was_saved_of_an_interrupted_run_stays_readable_when_it_was_resumed(
+def test_the_file_of_an_interrupted_run_survives_its_resumption(
     storage: AtomicStorage,
 ) -> None:
     """Both are of one run, by one name; each has a record of its own."""

@@ -37,7 +37,7 @@ def test_each_file_has_options() -> None:
 
 
 @pytest.mark.parametrize("dest", OWNED)
-def test_an_option_says_what_it_is_and_whose_and_has_no_default_of_its_own(dest: str) -> None:
+def test_an_option_has_help_and_studies_but_no_default(dest: str) -> None:
     """An omitted option is absent, so that a study keeps its own choice."""
     option, studies_that_take_it, how, _ = OWNED[dest]
     assert option.startswith("--")
@@ -55,7 +55,7 @@ def test_the_help_has_every_name_that_there_is(dest: str) -> None:
 
 
 @pytest.mark.parametrize("dest", OWNED)
-def test_an_option_without_its_benchmark_is_refused_by_the_name_of_its_file(dest: str) -> None:
+def test_an_option_without_its_study_is_refused_with_its_file(dest: str) -> None:
     option, (study, *_), *_ = OWNED[dest]
     with pytest.raises(BadInput, match=f"{option} is an option of benchmarks/bench_{study}.py"):
         studies.refuse_strangers({dest: "1"}, {"kernel_tweaks", "gpu_metrics"})

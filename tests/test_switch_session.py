@@ -207,9 +207,7 @@ def test_what_a_script_sets_takes_turns_from_segment_to_segment(
     assert {(huge_set, "found"), (huge_set, "set")} <= seen, "either arm was looked into"
 
 
-def test_a_session_with_a_script_that_is_killed_is_finished_by_restore(
-    place: Place, huge_set: str
-) -> None:
+def test_restore_finishes_a_killed_session_with_a_script(place: Place, huge_set: str) -> None:
     """In whichever arm it was, its undo script included."""
     found, value = huge_pages(), huge_set.rpartition("-")[2]
     with going_to_and_fro(
@@ -226,7 +224,7 @@ def test_a_session_with_a_script_that_is_killed_is_finished_by_restore(
     assert not Path("/run/deeptweak", huge_set).exists(), "its uninstall.sh has run"
 
 
-def test_a_script_that_writes_a_file_ends_the_cell_with_the_reason(place: Place) -> None:
+def test_a_script_that_writes_a_file_ends_the_cell(place: Place) -> None:
     """Its file is gone afterwards."""
     value, file = another_swappiness(), Path("/etc/sysctl.d/99-deeptweak-test.conf")
     found = swappiness()

@@ -59,7 +59,7 @@ MANY = 1e6  # blocks: enough to know their own scatter
         (2, 4, (), ALL, (2, 1)),
     ],
 )
-def test_before_anything_is_known_slices_are_as_short_as_the_work_allows(
+def test_first_slices_are_as_short_as_the_work_allows(
     requested: int | None,
     cycle: int,
     paths: tuple[str, ...],
@@ -102,7 +102,7 @@ def test_a_set_with_a_script_keeps_long_slices(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("step_sd", "process_sd", "start_s"), [(0.1, 0.015, 0.5), (0.2, 0.01, 0.2), (0.15, 0.03, 1.0)]
 )
-def test_of_many_blocks_cells_are_as_long_as_kalibera_and_jones_say(
+def test_with_many_blocks_cell_length_follows_kalibera_and_jones(
     step_sd: float, process_sd: float, start_s: float
 ) -> None:
     """The least variance × time: √(variance of step / process × cost of process / step)."""
@@ -113,7 +113,7 @@ def test_of_many_blocks_cells_are_as_long_as_kalibera_and_jones_say(
     assert layout.steps == pytest.approx(max(optimum, FEWEST_STEPS), abs=1)
 
 
-def test_where_the_budget_has_room_for_few_blocks_cells_are_shorter() -> None:
+def test_with_few_blocks_cells_are_shorter() -> None:
     """More blocks know their own scatter better."""
     shown = TYPICAL._replace(step_sd=0.3)
     steps = [choose(shown, TurnLayout(20, 1), blocks, 17, 1).steps for blocks in (MANY, 30, 10, 5)]
@@ -211,7 +211,7 @@ def test_two_blocks_hardly_move_what_is_known_of_processes() -> None:
         )
 
 
-def test_nothing_is_shown_where_an_untouched_arm_is_missing_in_a_block() -> None:
+def test_nothing_is_seen_if_a_block_lacks_an_untouched_arm() -> None:
     whole = block_of(drawn(0.1, 0.01, 20, np.random.default_rng(3)), 0.5, 0.004)
     lacking = {name: record for name, record in whole.items() if name != "stock-again"}
     assert seen([whole, lacking], {"stock", "stock-again"}) is None
@@ -222,7 +222,7 @@ def test_nothing_is_shown_where_an_untouched_arm_is_missing_in_a_block() -> None
     ("options", "chooses"),
     [({}, True), ({"steps": 12}, False), ({"budget_s": None, "blocks": 9}, False)],
 )
-def test_first_blocks_choose_for_the_others_by_the_untouched_arms_alone(
+def test_untouched_arms_of_first_blocks_set_the_later_layout(
     tmp_path: Path, options: dict[str, Any], *, chooses: bool
 ) -> None:
     layouts = set()
@@ -257,6 +257,6 @@ def cells_of(run: Any, number: int) -> list[CellSpec]:
     return [cell for cell in run.cells.values() if cell.block == number]
 
 
-def test_a_workload_feels_every_kind_of_setting_unless_it_says_otherwise() -> None:
+def test_a_workload_feels_all_kinds_of_settings_by_default() -> None:
     assert Workload.lasting == ALL
     assert all(workloads.of(name).lasting <= ALL for name in workloads.names())

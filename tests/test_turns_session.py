@@ -150,7 +150,7 @@ def test_of_an_unfinished_block_nothing_is_kept(place: Place) -> None:
     assert len(place.saved()["benchmarks"]) == 6
 
 
-def test_a_session_that_is_killed_in_a_slice_is_finished_by_restore(place: Place) -> None:
+def test_restore_finishes_a_session_killed_in_a_slice(place: Place) -> None:
     found = swappiness()
     with in_a_slice(place, "--blocks=1") as process:
         process.kill()

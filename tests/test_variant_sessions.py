@@ -43,7 +43,7 @@ def crossed(place: Place, *more: str) -> Done:
     return place.run(*ON_FLEET, *SHORT, "--vary=wait_s=0.003,0.006", *more)
 
 
-def test_variants_are_saved_under_their_names_with_all_their_parameters(place: Place) -> None:
+def test_variants_are_saved_by_name_with_all_their_parameters(place: Place) -> None:
     """Each does what its name says: twice the wait, at least so long a step.
 
     What it told beside its steps is read back.
@@ -98,7 +98,7 @@ def test_a_design_file_holds_variants_and_is_marked(place: Place) -> None:
     assert set(place.saved()["deeptweak"]["workloads"]) == {SLOW}
 
 
-def test_a_workload_that_reads_is_given_its_data_set_and_its_report_is_read_back(
+def test_a_workload_gets_its_data_set_and_its_report_is_read(
     place: Place,
 ) -> None:
     """Cold and warm, one data set for both, below the results; a second run finds it there."""

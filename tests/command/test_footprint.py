@@ -103,7 +103,7 @@ def test_a_real_listener_is_seen() -> None:
         ),
     ],
 )
-def test_copies_run_at_once_where_there_is_one_of_everything_for_each(
+def test_copies_run_at_once_if_each_has_its_own_resources(
     root: Path, held: Footprint | None, arms: int, why: str
 ) -> None:
     assert why_alone(held, arms, root) == why

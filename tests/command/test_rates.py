@@ -101,7 +101,7 @@ def test_a_factor_of_two_in_the_rate_is_one_in_the_verdict(saved: tuple[str, Pat
     assert "104 MB/s" in shown
 
 
-def test_the_page_has_the_rate_in_its_table_its_cells_and_its_pictures(
+def test_the_page_shows_rates_in_table_cell_list_and_pictures(
     saved: tuple[str, Path],
 ) -> None:
     page = page_of([load(saved[1])], "deeptweak report")

@@ -47,7 +47,7 @@ def test_a_line_has_the_time_of_its_last_character() -> None:
     ]
 
 
-def test_a_bar_that_follows_its_carriage_return_is_told_when_it_comes() -> None:
+def test_a_bar_after_a_carriage_return_is_stamped_on_arrival() -> None:
     """A redraw later it would be the time of the next step."""
     assert stamped((1.0, b"\r1/10"), (2.0, b"\r2/10"), (3.0, b"\n")) == [
         (1.0, "1/10"),
@@ -192,13 +192,13 @@ def test_only_the_bar_that_is_followed_counts() -> None:
     assert walls(TQDM, *lines, follow="/100") == [1.0]
 
 
-def test_a_step_can_span_several_counts_and_each_observation_weighs_what_it_counted() -> None:
+def test_observations_become_steps_in_proportion_to_their_counts() -> None:
     """So a cell has as many steps under a fast setting as a slow one, at equal redraw rates."""
     assert walls(TQDM, (0.0, bar(0)), (1.0, bar(5)), (2.0, bar(10)), every=5) == [0.2, 0.2]
     assert walls(TQDM, (0.0, bar(0)), (1.0, bar(20)), every=5) == [0.05] * 4
 
 
-def test_a_rounded_counter_is_read_when_its_rounding_matters_no_more() -> None:
+def test_a_rounded_counter_is_read_once_rounding_is_negligible() -> None:
     rounded = "| 1.{}k/9.99k [00:01<00:02, 999it/s]"
     lines = [(n / 10, f" 12%|██ {rounded.format(20 + n)}") for n in range(56)]
     assert walls(TQDM, *lines, every=500) == pytest.approx([0.01])
@@ -212,7 +212,7 @@ def test_lines_without_a_number_end_steps() -> None:
     ) == [2.0, 0.25]
 
 
-def test_lines_that_come_together_are_steps_of_the_time_since_the_last() -> None:
+def test_lines_that_arrive_together_divide_the_elapsed_time() -> None:
     assert walls("^step", (1.0, "step\nstep"), (2.0, "step\nstep\nstep\nstep")) == [0.25] * 4
 
 
@@ -223,7 +223,7 @@ def test_told_seconds_are_steps_whenever_they_come() -> None:
     ]
 
 
-def test_the_step_under_way_while_a_command_stood_still_does_not_count() -> None:
+def test_the_step_interrupted_by_a_pause_does_not_count() -> None:
     for pattern, lines in (
         (r"took ([\d.]+)", ("took 0.1", "took 9.5", "took 0.2")),
         (TQDM, (bar(1), bar(2), bar(3))),
@@ -293,7 +293,7 @@ def test_the_last_figure_counts() -> None:
     assert (told.value.number, told.printed) == (4, "rate 4")
 
 
-def test_of_several_figures_the_geometric_mean_counts_or_the_one_asked_for() -> None:
+def test_figures_combine_by_geometric_mean_or_by_chosen_label() -> None:
     row = Format("x", "", FIGURES, r"^(?P<label>\w+) (?P<s>[\d.]+)", combine="geomean")
     text = "a 1.0\nb 4.0\n"
     whole, one = figure(row, text), figure(row, text, "b")
@@ -325,7 +325,7 @@ def test_a_prefix_counts_in_cells_as_in_the_trial() -> None:
     ["7" * 20_000, "12, " * 10_000, "\n" * 20_000, "." * 20_000 + "\n", "a 1 " * 8_000],
     ids=range(5),
 )
-def test_a_pattern_finds_nothing_in_long_text_and_is_done_with_it(row: Format, text: str) -> None:
+def test_no_pattern_takes_quadratic_time_over_long_text(row: Format, text: str) -> None:
     """A pattern whose time grows with the square of the text takes minutes."""
     pattern = compiled(row.pattern)
     assert not list(

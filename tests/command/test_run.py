@@ -134,7 +134,7 @@ def test_what_a_setting_does_to_a_command_is_found(place: Place, words: tuple[st
         (("--output=a.json", "--", "true"), "--output=a.json"),
     ],
 )
-def test_a_command_that_cannot_be_measured_is_refused_before_anything_is_changed(
+def test_an_unmeasurable_command_is_refused_before_any_change(
     place: Place, words: tuple[str, ...], why: str
 ) -> None:
     done = run(place, *words)
@@ -151,7 +151,7 @@ def test_one_that_fails_in_its_cells_leaves_a_reason_in_each(place: Place) -> No
     assert "ended with exit code 7" in reasons["slow"]
 
 
-def test_a_command_that_fails_under_every_set_ends_the_run_after_one_block(
+def test_a_command_that_always_fails_ends_the_run_after_block_1(
     place: Place, tmp_path: Path
 ) -> None:
     """It runs once, in the trial. The run says why once, in words of its own alone."""
@@ -186,7 +186,7 @@ def test_a_command_that_fails_under_every_set_ends_the_run_after_one_block(
     assert [(one["outcome"], one["reason"]) for one in cells] == [("failed", reason)] * 3
 
 
-def test_a_command_too_slow_for_its_budget_is_refused_with_one_that_would_do(place: Place) -> None:
+def test_a_budget_too_small_is_refused_with_one_that_suffices(place: Place) -> None:
     done = place.call(*typed(place, "--budget=5s", "--", "sleep", "0.3"))
     assert done.code == 2, done.out
     assert done.lines("error: 3 blocks of 3 cells take about ")
@@ -207,7 +207,7 @@ def test_a_budget_leaves_the_steps_for_which_there_is_room(place: Place) -> None
     assert [f"{one['warmup']} + {one['steps']} steps each" in line for one in kept] == [True]
 
 
-def test_a_run_with_a_budget_that_was_interrupted_goes_on_without_another_trial(
+def test_resuming_a_run_with_a_budget_needs_no_second_trial(
     place: Place,
 ) -> None:
     """Another trial would lead to other steps, or to another number of blocks: to another plan."""
@@ -321,7 +321,7 @@ def test_what_a_command_changes_in_its_trial_is_put_back(
     assert not list(place.storage.rglob("0001_*"))
 
 
-def test_what_a_command_changes_after_its_trial_is_named_with_the_way_back(place: Place) -> None:
+def test_a_setting_changed_by_the_command_is_named_with_its_undo(place: Place) -> None:
     """The trial saw none of it; an administrator may have changed the setting, so it stays."""
     found, count = CLUSTER.read_text().strip(), place.folder / "count"
     script = (

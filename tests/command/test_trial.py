@@ -59,7 +59,7 @@ def test_a_line_of_a_long_trial_says_what_it_waits_for(
 # -- which steps
 
 
-def test_the_training_bar_is_followed_and_the_others_are_named_with_a_reason() -> None:
+def test_the_training_bar_is_chosen_among_several_named_bars() -> None:
     one = choosing.choose_steps(
         printed(
             *bar("train", 40, 0.1), *bar("val", 60, 0.02, 4.1), *bar("Sanity Checking", 9, 0.1, 6)
@@ -71,7 +71,7 @@ def test_the_training_bar_is_followed_and_the_others_are_named_with_a_reason() -
 
 
 @pytest.mark.parametrize("step_s", [0.0403, 0.0397])
-def test_a_counter_that_is_looked_at_now_and_then_is_off_by_less_than_a_count(
+def test_a_polled_counter_is_off_by_less_than_one_count(
     step_s: float,
 ) -> None:
     """Every 0.5 s the last whole count is printed: 12 or 13 of 12.4, or of 12.6."""
@@ -139,7 +139,7 @@ def test_of_nested_bars_the_finer_one_is_followed() -> None:
     assert one.step_s == pytest.approx(0.1)
 
 
-def test_a_bar_that_was_there_while_the_program_began_is_not_its_work() -> None:
+def test_a_bar_shown_during_startup_is_not_taken_for_steps() -> None:
     prepares = bar("", 200, 0.01)
     works = [(2.1 + at_s, text) for at_s, text in every(0.2, "iter {} loss 2", 60)]
     one = choosing.choose_steps(printed(*prepares, *works))
@@ -148,7 +148,7 @@ def test_a_bar_that_was_there_while_the_program_began_is_not_its_work() -> None:
     assert one.step_s == pytest.approx(0.2)
 
 
-def test_a_bar_without_a_name_that_runs_now_and_then_within_training_is_none_of_its_steps() -> None:
+def test_steps_exclude_an_unnamed_bar_nested_in_training() -> None:
     """As the evaluation of Hugging Face's Trainer: after every tenth step 60 counts of 10 ms."""
     lines, now_s = [], 0.0
     for step in range(81):
@@ -163,7 +163,7 @@ def test_a_bar_without_a_name_that_runs_now_and_then_within_training_is_none_of_
     assert one.step_s == pytest.approx(0.05)
 
 
-def test_of_bars_without_names_one_after_the_other_the_longer_one_is_training() -> None:
+def test_the_longer_of_two_alternating_unnamed_bars_is_training() -> None:
     lines = [
         (1.75 * epoch + at_s, text)
         for epoch in range(4)
@@ -246,7 +246,7 @@ def test_programs_that_print_a_figure_are_known_by_their_name(
     assert (row and row.name) == name
 
 
-def test_a_label_that_no_figure_has_is_refused_with_those_there_are() -> None:
+def test_an_unknown_label_is_refused_with_the_known_ones() -> None:
     text = (
         "SET: 100.0 requests per second, p50=0.1 msec\nGET: 400.0 requests per second, p50=0.1 msec"
     )
@@ -366,7 +366,7 @@ def judged(pattern: str, *lines: tuple[float, str]) -> None:
         ("took (?P<us>[0-9.]+)", "took 21.3", 0.0213, "(?P<ms>"),
     ],
 )
-def test_numbers_that_are_no_seconds_are_refused_with_the_pattern_that_would_do(
+def test_numbers_other_than_seconds_are_refused_with_a_pattern(
     pattern: str, line: str, seconds: float, cure: str
 ) -> None:
     with pytest.raises(Refused) as refused:
@@ -435,7 +435,7 @@ def test_a_wall_time_that_the_command_line_sets_is_recognised(
     assert judging.set_time(program, took_s) == word
 
 
-def test_a_run_that_takes_no_longer_for_standing_still_is_of_a_set_time() -> None:
+def test_a_run_that_a_pause_does_not_lengthen_is_refused() -> None:
     with pytest.raises(Refused, match="no longer with a pause"):
         trial.tried(replace(HERE, program=("sh", "-c", "sleep 1.2; true")), ASKED)
 
@@ -446,7 +446,7 @@ def test_a_run_that_works_takes_longer_for_standing_still() -> None:
     assert judging.was_absorbed(took_s=2.0, again_s=1.9, paused_s=0.3)
 
 
-def test_no_verdict_by_the_clock_of_a_program_that_runs_for_a_set_time() -> None:
+def test_wall_time_is_refused_for_a_program_with_a_set_duration() -> None:
     spec = replace(
         HERE, program=("sh", "-c", "sleep 1.5; echo 'ops: 1234 (617.1 ops/s)'", "sh", "--time=1.5")
     )

@@ -15,7 +15,7 @@ from fixtures.tweaks.manifest import parse, read
 from tests.designs.profiles import manifest, sysctls
 
 
-def test_each_setting_and_script_is_a_factor_from_found_to_manifest() -> None:
+def test_each_setting_and_script_becomes_a_factor_with_levels() -> None:
     text = manifest(
         {
             "sysctl.conf": "vm.swappiness=10",
@@ -120,7 +120,7 @@ CLASHES = {
 
 
 @pytest.mark.parametrize(("sections", "pair"), CLASHES.values(), ids=CLASHES)
-def test_two_names_of_one_thing_cannot_be_varied_one_without_the_other(
+def test_two_names_for_one_setting_cannot_vary_independently(
     sections: dict[str, str], pair: tuple[str, str]
 ) -> None:
     """Without one of them the other still says it, and the first would be acquitted."""
@@ -183,7 +183,7 @@ def test_settings_that_lean_on_each_other_are_varied_and_said(
     assert remark.startswith(f"{says} depend on each other: ")
 
 
-def test_names_of_derived_sets_are_made_of_what_a_tweak_sets_name_may_hold_and_differ() -> None:
+def test_names_of_derived_sets_are_valid_and_distinct() -> None:
     varied = [
         Factor("p", name, "sysctl", (None, "1"))
         for name in (
@@ -206,7 +206,7 @@ def test_names_of_derived_sets_are_made_of_what_a_tweak_sets_name_may_hold_and_d
 
 
 @pytest.mark.parametrize("name", available())
-def test_every_set_of_the_catalogue_can_be_taken_apart_or_says_why_not(name: str) -> None:
+def test_every_catalogue_set_splits_into_factors_or_is_refused(name: str) -> None:
     profile = read(available()[name])
     try:
         varied = factors(profile)

@@ -61,9 +61,7 @@ def places(word: str) -> tuple[int, ...]:
 
 @pytest.mark.parametrize("asked", [3, 4, 5])
 @pytest.mark.parametrize("count", range(2, 17))
-def test_a_fraction_is_orthogonal_balanced_has_stock_and_the_resolution_asked_for(
-    count: int, asked: int
-) -> None:
+def test_a_fraction_is_orthogonal_with_the_requested_resolution(count: int, asked: int) -> None:
     """Main effects are apart from each other and from the mean: X'X is diagonal.
 
     The resolution is recomputed from the runs.
@@ -91,7 +89,7 @@ def test_a_fraction_is_orthogonal_balanced_has_stock_and_the_resolution_asked_fo
         assert found.notes["resolution"] == resolution >= asked
 
 
-def test_without_a_resolution_it_is_four_in_the_fewest_runs_that_have_it() -> None:
+def test_the_default_is_resolution_four_in_the_fewest_runs() -> None:
     """As in docs/designs.md and the module: 8 runs for 4 settings, 16 up to 8, 32 up to 16."""
     runs = {
         count: 1 << fraction.base
@@ -126,7 +124,7 @@ LEAST_ABERRATION = {
 
 
 @pytest.mark.parametrize(("case", "words"), LEAST_ABERRATION.items(), ids=str)
-def test_of_the_fractions_of_one_size_it_is_the_one_of_least_aberration(
+def test_the_fraction_of_a_size_has_the_least_aberration(
     case: tuple[int, int, int], words: dict[int, int]
 ) -> None:
     count, resolution, runs = case
@@ -194,7 +192,7 @@ def test_confounding_algebra_of_a_half_of_four_factors() -> None:
     assert [point.name for point in found.points] == [f"p.p{n:02}" for n in range(2, 8)] + ["p"]
 
 
-def test_seven_factors_in_eight_runs_have_the_generators_of_the_textbook() -> None:
+def test_seven_factors_in_eight_runs_use_textbook_generators() -> None:
     """2^(7-4): D = AB, E = AC, F = BC, G = ABC (Jain 1991, ex.
 
     19.1), the first three turned round so that stock is a run of it.
@@ -206,7 +204,7 @@ def test_seven_factors_in_eight_runs_have_the_generators_of_the_textbook() -> No
 
 
 @pytest.mark.parametrize("count", [5, 9])
-def test_where_the_whole_set_is_no_run_of_the_fraction_that_is_said(count: int) -> None:
+def test_a_fraction_without_the_whole_set_says_so(count: int) -> None:
     """A word of odd length is -1 in stock and +1 in the whole set: no fraction can hold both."""
     found, signs = laid(fractional, count)
     assert [1] * count not in signs.tolist()

@@ -55,7 +55,7 @@ def test_so_many_settings_fit_into_so_many_runs(roman: str, resolution: int) -> 
     ]
 
 
-def test_the_aliases_that_are_shown_are_those_of_the_catalogues_set() -> None:
+def test_the_page_shows_the_aliases_of_the_catalogue_set() -> None:
     profile = read(available()["training-host"])
     shown = re.search(
         r"<!-- fractional training-host \| head -(\d+) -->\n```text\n(.*?)\n```",

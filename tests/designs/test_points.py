@@ -37,7 +37,7 @@ def lay(name: str, varied: Sequence[Factor], profile_keys: Sequence[str]) -> Lai
 
 @pytest.mark.parametrize("name", STATIC)
 @given(st.integers(2, 6), st.integers(1, 3))
-def test_points_are_told_apart_by_name_and_by_levels_and_stock_is_none_of_them(
+def test_points_have_distinct_names_and_levels_and_exclude_stock(
     name: str, count: int, most_levels: int
 ) -> None:
     """Each has a level of every factor; one that changes all is the tweak set, by its own name."""
@@ -87,7 +87,7 @@ def test_a_design_says_which_settings_lean_on_each_other(name: str) -> None:
     )
 
 
-def test_an_ablation_is_the_whole_then_all_but_each_then_each_alone() -> None:
+def test_an_ablation_has_the_whole_all_but_each_and_each_alone() -> None:
     """2 k + 1 points for k settings."""
     names = ["vm.a", "vm.b_c", "vm.d"]
     laid = lay("ablation", factors(sysctls(*names)), names)
@@ -129,7 +129,7 @@ def test_a_factorial_is_every_combination_in_standard_order() -> None:
     }
 
 
-def test_a_factorial_of_more_than_64_combinations_is_refused_with_how_many() -> None:
+def test_a_factorial_beyond_64_combinations_is_refused() -> None:
     names = [f"vm.k{n}" for n in range(7)]
     with pytest.raises(
         BadInput,

@@ -14,9 +14,7 @@ from fixtures.tweaks.local import Plan
 
 
 @given(st.integers(0, 10**6), st.integers(1, 50))
-def test_each_pair_has_both_arms_and_half_of_the_pairs_begin_with_either(
-    seed: int, block: int
-) -> None:
+def test_each_pair_has_both_arms_and_half_start_with_each(seed: int, block: int) -> None:
     way = switch.switching(seed, block)
     pairs = list(zip(way.arms[::2], way.arms[1::2], strict=True))
     assert all(set(pair) == {"found", "set"} for pair in pairs)
@@ -24,7 +22,7 @@ def test_each_pair_has_both_arms_and_half_of_the_pairs_begin_with_either(
 
 
 @given(st.integers(0, 10**6))
-def test_the_order_is_drawn_anew_for_each_process_and_the_same_when_asked_again(seed: int) -> None:
+def test_the_order_differs_between_processes_and_is_reproducible(seed: int) -> None:
     orders = [switch.switching(seed, block).arms for block in range(1, 9)]
     assert orders == [switch.switching(seed, block).arms for block in range(1, 9)]
     assert len(set(orders)) > 1
@@ -55,7 +53,7 @@ def test_monitors_take_many_short_turns() -> None:
         switch.switching(1, 1, 1, monitored=True)
 
 
-def test_a_set_with_anything_that_acts_at_a_start_is_not_measured() -> None:
+def test_a_set_with_a_start_time_setting_is_skipped_whole() -> None:
     """It is skipped whole: half a tweak set would be another one, under its name."""
     plan = Plan(writes=(Write("/proc/sys/vm/swappiness", "10", "vm.swappiness"),))
     sysctl = Tweak("sysctl", "vm.swappiness", "10")
@@ -71,7 +69,7 @@ def test_a_set_with_anything_that_acts_at_a_start_is_not_measured() -> None:
 
 
 @pytest.mark.parametrize("kind", [None, "noop", "service", "reboot"])
-def test_scripts_are_measured_unless_their_package_restarts_something(kind: str | None) -> None:
+def test_scripts_are_measured_unless_their_package_interrupts(kind: str | None) -> None:
     """Only a run shows whether their changes can take turns; the manifest has a needed restart."""
     interrupt = f"\n      interrupt: {{type: {kind}, services: [containerd]}}" if kind else ""
     text = f"""

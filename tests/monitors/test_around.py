@@ -63,7 +63,7 @@ def test_under_nsys_the_workload_speaks_and_hears_by_itself(
     assert (folder / "report.nsys-rep").exists()
 
 
-def test_when_harness_and_profiler_are_killed_the_workload_hears_the_end(
+def test_a_workload_sees_eof_if_harness_and_profiler_are_killed(
     tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It is neither's child, so no signal comes: the end of its stdin is what ends it.

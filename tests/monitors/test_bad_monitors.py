@@ -96,7 +96,7 @@ def test_one_that_dies_while_the_workload_runs_fails_the_cell(
     assert gone(found)
 
 
-def test_one_that_is_killed_is_found_to_be_at_the_latest_when_it_is_to_stop(
+def test_a_killed_monitor_is_detected_at_its_stop_at_the_latest(
     made: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(attend, "_LOOK_EVERY_S", 1e9)
@@ -152,7 +152,7 @@ def test_when_the_workload_dies_its_monitor_goes_too(made: Make) -> None:
         ("def inside(self, folder): return 1 / 0\n", "could not be started: division by zero."),
     ],
 )
-def test_one_inside_the_workload_that_fails_is_told_from_the_workload(
+def test_an_inside_monitor_that_fails_is_named_as_the_cause(
     made: Make, source: str, said: str
 ) -> None:
     assert made(INSIDE + source).run().error == f"Monitor made_up {said}"

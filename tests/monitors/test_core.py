@@ -61,7 +61,7 @@ def options(**given: Any) -> Options:
     )
 
 
-def test_a_study_that_has_monitors_measures_these_by_their_canonical_names() -> None:
+def test_a_study_with_monitors_uses_their_canonical_names() -> None:
     assert [one.name for one in cells.chosen_arms(options(), STUDY, "local")] == [
         "placebo",
         "psutil_thread",
@@ -79,7 +79,7 @@ def test_named_monitors_take_their_place_each_once() -> None:
     )
 
 
-def test_a_profiler_meets_what_it_has_something_to_show_of_unless_asked_otherwise() -> None:
+def test_a_profiler_meets_only_suitable_workloads_by_default() -> None:
     """torch.profiler, and a loop without torch; a workload that is named is crossed with all."""
     study = Study(
         "watched",
@@ -124,7 +124,7 @@ def test_a_profiler_meets_what_it_has_something_to_show_of_unless_asked_otherwis
         ({"monitors": "psutil_thread:hz=1"}, "local", "There are: interval_s"),
     ],
 )
-def test_what_does_not_go_with_monitors_is_refused_with_the_reason(
+def test_options_incompatible_with_monitors_are_refused(
     given: dict[str, Any], target: str, why: str
 ) -> None:
     with pytest.raises(BadInput, match=why):
@@ -158,7 +158,7 @@ def test_what_it_tells_before_its_last_step_or_twice_is_garbage(events: tuple[ob
         report(*events)
 
 
-def test_a_workload_that_nobody_monitors_tells_nothing_of_the_kind() -> None:
+def test_usage_reported_by_an_unmonitored_workload_is_refused() -> None:
     with pytest.raises(Broken, match="garbage"):
         report(READY, STEP, USAGE, monitored=False)
 
@@ -167,7 +167,7 @@ def step(index: int, wall_s: float, cpu_s: float, *, warmup: bool = False) -> St
     return Step(index, 1.0 + index, wall_s, cpu_s, 1, 0, 0.0, warmup)
 
 
-def test_steps_that_count_are_summed_and_what_is_unknown_has_a_reason(tmp_path: Path) -> None:
+def test_counted_steps_are_summed_and_unknowns_have_a_reason(tmp_path: Path) -> None:
     """0.5 + 0.25 s of wall; the warm-up step is left out."""
     steps = [step(0, 9, 9, warmup=True), step(1, 0.5, 0.4), step(2, 0.25, 0.2)]
     told = {"cpu_s": 2.0, "peak_rss_bytes": 4096, "written_bytes": None}
@@ -193,7 +193,7 @@ def package(root: Path, number: int, energy_uj: int, largest_uj: int = 1_000_000
     return folder
 
 
-def test_energy_is_of_all_packages_and_a_counter_that_wrapped_round_is_understood(
+def test_energy_sums_all_packages_and_handles_counter_wrap(
     tmp_path: Path,
 ) -> None:
     """250000 uJ of one; the other went from 900000 over 1000000 to 100000: 200000 uJ more.
@@ -228,7 +228,7 @@ def test_this_process_tells_what_it_used() -> None:
     assert processes.peak_rss_bytes([]) is None
 
 
-def test_a_monitor_beside_tells_how_much_of_its_time_was_start_and_end(
+def test_a_monitor_beside_reports_its_start_and_stop_cost(
     made: Callable[[str], Made],
 ) -> None:
     """A shell that writes 1000 bytes; of its own parent's memory and time nothing is counted."""
@@ -270,7 +270,7 @@ def test_the_memory_that_its_report_takes_is_its_own(made: Callable[[str], Made]
     assert int(str(run.monitor["peak_rss_bytes"])) > 64 << 20
 
 
-def test_one_around_starts_the_workload_and_what_it_used_beside_that_is_its_own(
+def test_a_monitor_around_is_charged_only_for_its_own_usage(
     made: Callable[[str], Made],
 ) -> None:
     """A loop of a shell before the workload begins, which runs as its child."""
@@ -285,7 +285,7 @@ def test_one_around_starts_the_workload_and_what_it_used_beside_that_is_its_own(
     assert missing == {"start_s", "peak_rss_bytes", "samples"}
 
 
-def test_where_monitors_are_measured_the_studys_metric_carries_the_verdict() -> None:
+def test_with_monitors_the_study_metric_carries_the_verdict() -> None:
     from fixtures import workloads
 
     known = workloads.of("idle")

@@ -55,9 +55,7 @@ def inside(self, folder):
 @pytest.mark.parametrize(
     "started", ["(setsid sh -c 'sleep 1000 & sleep 1000' &); ", "sh -c 'setsid sleep 1000 &'; "]
 )
-def test_daemons_that_drop_everything_are_killed_with_what_they_started(
-    made: Make, started: str
-) -> None:
+def test_detached_daemons_are_killed_with_their_children(made: Make, started: str) -> None:
     """Orphans of a working monitor, without session or mark: the cell's folder gives the owner."""
     found = made(shell(f'env -i PWD="$PWD" sh -c "{started}echo on"; exec sleep 1001') + says("on"))
     run = found.run()
@@ -111,7 +109,7 @@ def test_when_the_harness_is_killed_a_monitors_children_go_too(made: Make, way: 
 @pytest.mark.parametrize(
     "moment_s", [0.2, *(pytest.param(one, marks=pytest.mark.slow) for one in (0.0, 0.4, 0.8, 1.6))]
 )
-def test_whenever_the_harness_is_ended_neither_workload_nor_monitor_is_left(
+def test_ending_the_harness_leaves_no_workload_or_monitor(
     made: Make, number: signal.Signals, moment_s: float
 ) -> None:
     """At any moment: while it starts, between the two, at work.

@@ -61,7 +61,7 @@ def test_a_driver_without_a_gpu_is_said(tmp_path: Path, monkeypatch: pytest.Monk
 
 
 @given(gpus=st.permutations(range(4)), queries=st.integers(0, 5), cut=st.integers(0, 40))
-def test_queries_are_counted_whatever_the_order_of_gpus_and_wherever_it_was_cut(
+def test_queries_are_counted_despite_gpu_order_and_cut_lines(
     tmp_path_factory: pytest.TempPathFactory, gpus: list[int], queries: int, cut: int
 ) -> None:
     """The lines of the GPU that comes first, if they are whole."""

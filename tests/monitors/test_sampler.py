@@ -20,7 +20,7 @@ sampler = load("sampler")
 LONG = "from fixtures.telemetry.sampler import answer; answer({'columns': list(range(40000))})"
 
 
-def test_it_samples_the_workload_from_all_sources_and_answers_at_its_end(tmp_path: Path) -> None:
+def test_the_sampler_reads_all_sources_and_answers_at_the_end(tmp_path: Path) -> None:
     done = watch("sampler:hz=50", tmp_path)
     assert (done.code, done.lines("stderr")) == (0, [])
     ready, begun, answer = map(json.loads, done.lines())

@@ -42,7 +42,7 @@ def test_without_the_last_word_of_py_spy_nothing_is_counted(tmp_path: Path) -> N
 
 
 @pytest.mark.needs("root", "perf")
-def test_perf_stat_counts_what_the_workload_does_reading_by_reading(tmp_path: Path) -> None:
+def test_perf_stat_counts_the_workloads_events_per_interval(tmp_path: Path) -> None:
     done = watch(
         "perf_stat:interval_s=0.1", tmp_path, lambda folder: (perf_stat.samples(folder) or 0) >= 3
     )
@@ -90,7 +90,7 @@ def test_an_unprivileged_perf_would_count_zero_and_is_not_used(
 
 
 @pytest.mark.needs("root", "perf")
-def test_perf_record_samples_the_workload_into_a_file_that_perf_reads(tmp_path: Path) -> None:
+def test_perf_record_writes_samples_that_perf_can_read(tmp_path: Path) -> None:
     """99 per second over 0.5 CPU s: 49, less those that it may miss at its start and end."""
     done = watch("perf_record", tmp_path)
     assert done.ended_as_asked

@@ -44,7 +44,7 @@ def segments_of(run: WorkloadRun) -> Iterator[tuple[InForce, float, float]]:
         yield one.arm, first.start_monotonic_s, last.start_monotonic_s + last.wall_s
 
 
-def test_it_is_at_work_in_its_own_segments_and_stands_still_in_the_others(made: Make) -> None:
+def test_a_monitor_works_only_in_its_own_segments(made: Make) -> None:
     found = made(CLOCK + BEGUN)
     run = found.run(switching=WAY, wait_s=0.02)
     assert run.error is None
@@ -84,7 +84,7 @@ def test_what_it_started_stands_still_with_it(made: Make) -> None:
     assert gone(found)
 
 
-def test_in_the_a_a_a_process_that_only_waits_stands_still_in_its_place(tmp_path: Path) -> None:
+def test_in_an_a_a_run_a_waiting_process_replaces_the_monitor(tmp_path: Path) -> None:
     order = Order(
         load("idle:wait_s=0.01"), WAY.total, 1, 7, tmp_path, monitored=True, switching=WAY
     )
@@ -193,7 +193,7 @@ def test_one_that_dies_in_its_turn_fails_the_cell(made: Make) -> None:
     assert gone(found)
 
 
-def test_a_harness_that_is_killed_in_a_pause_leaves_nothing_stopped(made: Make) -> None:
+def test_a_harness_killed_in_a_pause_leaves_nothing_stopped(made: Make) -> None:
     """The kernel's SIGKILL ends a stopped process too."""
     found = made(CLOCK + BEGUN)
     script = found.harness.replace("import Order", "import Order, Switching").replace(

@@ -203,7 +203,7 @@ def test_what_the_driver_refuses_is_said_and_not_taken_for_set(
     assert machine.gpu == left
 
 
-def test_a_run_that_is_killed_leaves_a_journal_and_the_next_one_puts_the_gpu_back(
+def test_the_gpu_of_a_killed_run_is_restored_from_its_journal(
     machine: Machine,
 ) -> None:
     machine.run(setting(1200.0, 5001.0, 150.0), kill=True)
@@ -217,7 +217,7 @@ def test_a_run_that_is_killed_leaves_a_journal_and_the_next_one_puts_the_gpu_bac
     assert machine.tidy() == {"lines": []}
 
 
-def test_a_limit_that_somebody_else_has_set_meanwhile_is_left_alone(machine: Machine) -> None:
+def test_a_limit_set_by_another_program_is_left_alone(machine: Machine) -> None:
     machine.run(setting(1200.0, None, 150.0), kill=True)
     machine.settings.write_text("200000 1200 0\n")
     lines = machine.tidy()["lines"]
@@ -261,7 +261,7 @@ def changed(tmp_path: Path) -> tuple[gpus.Gpus, Bindings]:
 
 
 @pytest.mark.parametrize("asked_mw", [123_456, 999_000])
-def test_a_limit_that_the_driver_rounds_or_clamps_is_ours_and_put_back(
+def test_a_limit_that_the_driver_rounds_or_clamps_is_restored(
     changed: tuple[gpus.Gpus, Bindings], asked_mw: int
 ) -> None:
     made, driver = changed
@@ -275,7 +275,7 @@ def test_a_limit_that_the_driver_rounds_or_clamps_is_ours_and_put_back(
     assert (driver.limit_mw, made.journal.path.exists()) == (250_000, False)
 
 
-def test_the_limit_in_force_is_what_is_told_and_none_is_the_one_that_was_found(
+def test_settings_report_the_limit_in_force_or_none_as_found(
     changed: tuple[gpus.Gpus, Bindings],
 ) -> None:
     made, driver = changed
@@ -300,7 +300,7 @@ def test_the_limit_in_force_is_what_is_told_and_none_is_the_one_that_was_found(
 
 
 @pytest.mark.parametrize("value", [-5, 0, 2**32 + 1200, float("nan"), None])
-def test_what_no_driver_could_be_asked_for_is_refused_and_neither_written_down_nor_set(
+def test_an_impossible_value_is_neither_journaled_nor_set(
     changed: tuple[gpus.Gpus, Bindings], value: int | None
 ) -> None:
     """-5 would lock clocks at 4294967291 MHz."""
@@ -323,7 +323,7 @@ def test_a_journal_with_such_a_number_is_put_back_all_the_same(
     assert (driver.limit_mw, driver.sm_mhz, made.journal.path.exists()) == (250_000, 0, False)
 
 
-def test_a_run_that_was_killed_and_is_not_waited_for_yet_is_at_work_no_more(tmp_path: Path) -> None:
+def test_a_zombie_run_is_no_longer_alive(tmp_path: Path) -> None:
     """A zombie: the kernel has its number and its start still."""
     with subprocess.Popen(["sleep", "600"]) as process:
         began = started(process.pid)
@@ -392,7 +392,7 @@ def test_a_gpu_whose_limit_cannot_be_asked_is_not_changed(machine: Machine) -> N
     assert machine.gpu == AS_FOUND
 
 
-def test_with_mps_each_tenant_has_its_share_and_the_daemon_ends_with_the_run(
+def test_mps_gives_each_tenant_its_share_and_ends_with_the_run(
     machine: Machine,
 ) -> None:
     machine.with_mps()
@@ -413,7 +413,7 @@ def test_the_daemon_of_a_killed_run_is_ended(machine: Machine) -> None:
     assert machine.gpu == AS_FOUND
 
 
-def test_an_mps_that_does_not_start_is_said_and_nothing_is_changed(machine: Machine) -> None:
+def test_a_failed_mps_start_is_reported_and_changes_nothing(machine: Machine) -> None:
     (machine.bin / gpus.CONTROL).write_text(
         "#!/bin/sh\necho 'An instance of this daemon is already running' >&2\nexit 1\n"
     )
@@ -445,9 +445,7 @@ def test_an_mps_that_does_not_start_is_said_and_nothing_is_changed(machine: Mach
         "[]",
     ],
 )
-def test_a_journal_that_somebody_edited_or_tore_is_not_guessed_at(
-    tmp_path: Path, line: str
-) -> None:
+def test_an_edited_or_torn_journal_is_refused(tmp_path: Path, line: str) -> None:
     """Nothing of it is carried out.
 
     A journal appears whole or not at all: something else has torn it.

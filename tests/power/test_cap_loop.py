@@ -111,7 +111,7 @@ def ran(device: Device, algorithm: Algorithm, task: Task = TASK) -> dict[str, li
     return told
 
 
-def test_each_iteration_is_told_with_what_was_asked_and_how_it_was() -> None:
+def test_each_iteration_reports_requested_and_actual_settings() -> None:
     """0.5 s at 120 W and at 140 W, under 130: 5 W s above; 2 images of 2 batches over 50 ms."""
     rows = ran(Device(), Algorithm(decision()))["iteration"]
     assert [row["iteration"] for row in rows] == [0, 1, 2, 3]
@@ -147,7 +147,7 @@ def test_each_iteration_is_told_with_what_was_asked_and_how_it_was() -> None:
     assert (first["backend"], first["power_source"], first["cap_unit"]) == ("made-up", "nvml", "W")
 
 
-def test_a_cap_that_changes_is_in_force_at_once_and_told_to_the_algorithm_before() -> None:
+def test_a_new_cap_applies_at_once_and_is_announced_beforehand() -> None:
     """100 W from iteration 2 on: whoever decides after iteration 1 decides for it."""
     algorithm = Algorithm(decision())
     rows = ran(Device(), algorithm)["iteration"]
@@ -159,7 +159,7 @@ def test_a_cap_that_changes_is_in_force_at_once_and_told_to_the_algorithm_before
     ]
 
 
-def test_a_refused_clock_is_said_and_neither_saved_nor_told_as_if_set() -> None:
+def test_a_refused_clock_is_reported_and_not_recorded_as_set() -> None:
     algorithm = Algorithm(decision())
     row = ran(Device(clock="the driver says no"), algorithm)["iteration"][0]
     assert row["refused"] == ["sm_mhz: the driver says no"]
@@ -176,7 +176,7 @@ def test_a_refused_clock_is_said_and_neither_saved_nor_told_as_if_set() -> None:
 @pytest.mark.parametrize(
     "device", [Device(fits=2), Device(fits_at_first=2)], ids=["when it is set", "when it runs"]
 )
-def test_a_batch_that_does_not_fit_is_halved_until_it_does_and_told(device: Device) -> None:
+def test_a_batch_that_does_not_fit_is_halved_and_reported(device: Device) -> None:
     """8 and 4 do not fit, 2 does: the window is that of 2, and the algorithm gets the others."""
     algorithm = Algorithm(decision())
     rows = ran(device, algorithm)["iteration"]
@@ -186,7 +186,7 @@ def test_a_batch_that_does_not_fit_is_halved_until_it_does_and_told(device: Devi
     assert algorithm.told[0].oom == (0, 1)
 
 
-def test_a_device_on_which_nothing_fits_ends_the_cell_in_a_sentence() -> None:
+def test_a_device_on_which_nothing_fits_ends_the_cell() -> None:
     with pytest.raises(
         Refused,
         match=r"Iteration 0: no process inferred a single image: tenant 0: batch 1; "
@@ -210,7 +210,7 @@ def test_one_tenant_that_crashed_is_told_and_the_others_count() -> None:
     assert row["tenants"][1]["latency_p50_ms"] is None
 
 
-def test_a_row_says_how_many_readings_it_is_made_of_and_why_there_are_no_more() -> None:
+def test_a_row_has_its_number_of_readings_and_failed_sensors() -> None:
     row = ran(Device(), Algorithm(decision()))["iteration"][0]
     assert (row["readings"], row["sensors_failed"]) == (2, [])
     row = ran(Device(draw=(), failed={"nvml": "GPU is lost"}), Algorithm(decision()))["iteration"][
@@ -224,9 +224,7 @@ def test_a_row_says_how_many_readings_it_is_made_of_and_why_there_are_no_more() 
     assert (row["readings"], row["sensors_failed"]) == (0, ["nvml: GPU is lost"])
 
 
-def test_a_cap_that_cannot_be_kept_to_from_the_start_ends_the_cell_with_the_smallest_that_can() -> (
-    None
-):
+def test_a_cap_infeasible_from_the_start_ends_the_cell() -> None:
     first = CapDecision(None, 0.1, infeasible="the board idles at 60 W", smallest_cap=68.25)
     with pytest.raises(
         Refused,
@@ -235,7 +233,7 @@ def test_a_cap_that_cannot_be_kept_to_from_the_start_ends_the_cell_with_the_smal
         ran(Device(), Algorithm(first))
 
 
-def test_a_cap_that_cannot_be_kept_to_later_is_told_and_what_is_set_stays() -> None:
+def test_a_cap_infeasible_later_is_reported_and_settings_stay() -> None:
     """Nobody is asked after that: the algorithm has ended with its answer."""
     algorithm = Algorithm(
         decision(),

@@ -90,7 +90,7 @@ def test_a_plan_names_the_cells_and_touches_nothing(place: Place) -> None:
 
 
 @pytest.mark.slow
-def test_tasks_under_algorithms_are_run_and_saved_window_by_window(place: Place) -> None:
+def test_tasks_under_algorithms_are_saved_window_by_window(place: Place) -> None:
     done = called(place, "--algorithms=powercap,morak")
     assert done.code == 0, done.out
     jsonschema.Draft202012Validator(SCHEMA).validate(place.saved())
@@ -140,7 +140,7 @@ def test_a_run_that_was_killed_goes_on_with_what_it_had_finished(place: Place) -
 
 
 @pytest.mark.slow
-def test_a_task_that_cannot_be_kept_to_is_named_with_the_smallest_cap(place: Place) -> None:
+def test_an_infeasible_cap_is_named_with_the_smallest_feasible(place: Place) -> None:
     (place.folder / "tasks.yaml").write_text(
         "tasks:\n  - {id: 7, gpu: 3080Ti, model: made_up, dataset: imagenet, cap_w: 20}\n"
     )
@@ -151,7 +151,7 @@ def test_a_task_that_cannot_be_kept_to_is_named_with_the_smallest_cap(place: Pla
 
 
 @pytest.mark.slow
-def test_without_parameters_the_cells_are_skipped_with_the_reason(place: Place) -> None:
+def test_cells_without_parameters_are_skipped_with_a_reason(place: Place) -> None:
     done = called(place, "--algorithms=morak", "--task-id=7", parameters=False)
     assert done.lines("replay simulates a plant from parameters: give them with --power-parameters")
 
@@ -264,7 +264,7 @@ def test_a_cap_of_power_without_a_sensor_is_no_cap(
     )
 
 
-def test_gpus_are_known_by_a_part_of_the_name_that_the_driver_gives_them() -> None:
+def test_gpus_are_identified_by_part_of_the_drivers_name() -> None:
     assert options.gpu_named("NVIDIA GeForce RTX 3080 Ti") == "3080Ti"
     assert options.gpu_named("NVIDIA A100-SXM4-80GB") == "A100"
     assert options.gpu_named("NVIDIA H200") is None

@@ -22,7 +22,7 @@ def file(folder: Path, *tasks: str, more: str = "") -> Path:
     return path
 
 
-def test_the_matrix_has_thirty_tasks_of_which_two_change_their_cap() -> None:
+def test_the_matrix_has_thirty_tasks_and_two_change_their_cap() -> None:
     """200 W at first, 160 from iteration 50 on, 120 from 100 on."""
     assert list(shipped()) == list(range(1, 31))
     assert shipped()[6].caps == ((0, 130.0),)
@@ -199,7 +199,7 @@ def test_parameters_that_cannot_be_are_refused(given: dict[str, str], said: str)
         options.complete(given)
 
 
-def test_another_network_on_a_known_task_is_called_by_its_own_name() -> None:
+def test_another_network_on_a_known_task_keeps_its_own_name() -> None:
     """Task 1 is mnasnet, torchvision's mnasnet1_0; with another model that name is not kept."""
     params = options.complete({"task": "1", "model": "resnet50"})
     assert (params["torchvision"], params["cap_w"]) == ("resnet50", "120")

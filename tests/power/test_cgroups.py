@@ -65,7 +65,7 @@ def test_where_there_is_none_the_reason_is_said(tmp_path: Path) -> None:
 
 
 @given(st.floats(0.001, 64))
-def test_a_quota_is_what_was_asked_for_and_never_less_than_the_kernel_takes(cores: float) -> None:
+def test_a_quota_is_as_requested_within_the_kernels_minimum(cores: float) -> None:
     """To a thousandth of a core from a hundredth of one on; 1 ms is the least."""
     quota_us, period_us = cgroups.quota(cores)
     assert quota_us >= 1000
@@ -103,7 +103,7 @@ def test_only_groups_of_runs_that_are_no_more_are_tidied(tmp_path: Path) -> None
     }
 
 
-def test_the_groups_of_a_run_that_was_killed_and_is_not_waited_for_yet_are_tidied(
+def test_the_groups_of_a_zombie_run_are_removed(
     tmp_path: Path,
 ) -> None:
     """A zombie is in /proc with its start, and uses nothing any more."""
@@ -125,7 +125,7 @@ def test_the_groups_of_a_run_that_was_killed_and_is_not_waited_for_yet_are_tidie
 
 
 @pytest.mark.needs("cgroups")
-def test_the_kernel_holds_a_process_to_its_quota_and_nothing_stays() -> None:
+def test_a_process_is_held_to_its_quota_and_the_group_removed() -> None:
     """A quarter of a core, read back; the group goes when its process has ended."""
     assert not isinstance(REAL, str)
     with cgroups.Groups({"cpu": REAL}, "power") as groups:

@@ -54,7 +54,7 @@ def test_a_prediction_is_told_with_the_decision(folder: Path) -> None:
     assert first.predicted["power_w"] <= 200
 
 
-def test_a_cap_that_cannot_be_kept_to_is_an_answer_with_the_smallest_that_can(folder: Path) -> None:
+def test_an_infeasible_cap_is_answered_with_a_feasible_one(folder: Path) -> None:
     asked = replace(
         QUESTION, algorithm="steady", caps=((0, 20.0),), models=reader(folder, "made_up", "3080Ti")
     )
@@ -65,7 +65,7 @@ def test_a_cap_that_cannot_be_kept_to_is_an_answer_with_the_smallest_that_can(fo
     assert first.smallest_cap > 20
 
 
-def test_an_algorithm_that_cannot_work_here_ends_the_cell_with_its_word() -> None:
+def test_an_unusable_algorithm_ends_the_cell_with_its_reason() -> None:
     with pytest.raises(Refused, match="power limit cannot be set here"):
         Decider(replace(QUESTION, knobs=replace(KNOBS, power_limit_w=None)))
     with pytest.raises(Refused, match="steady needs a model of made_up on 3080Ti"):

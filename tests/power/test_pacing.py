@@ -15,7 +15,7 @@ from fixtures.studies.power.tenant import (
 )
 
 
-def test_a_duty_of_a_quarter_rests_three_times_as_long_as_it_works() -> None:
+def test_a_quarter_duty_rests_three_times_as_long_as_it_works() -> None:
     """0.2 s of work in 0.8 s."""
     assert wait_of_duty_s(0.2, 0.25) == pytest.approx(0.6)
     assert wait_of_duty_s(0.2, 1.0) == 0
@@ -30,7 +30,7 @@ def test_half_a_core_waits_until_twice_its_cpu_time_has_gone_by() -> None:
     assert wait_of_cores_s(1.0, 3.0, 0.5) == 0
 
 
-def test_a_batch_counts_by_the_part_of_it_that_is_inside_the_window() -> None:
+def test_a_batch_counts_in_proportion_to_its_part_in_the_window() -> None:
     """8 images from 0 to 2 s, 8 from 2 to 4 s with a wait until 6 s; from 1 to 3 s: 4 + 2."""
     spans = [Span(0, 2, 2), Span(2, 4, 6)]
     assert images_within(spans, 8, 1, 3) == pytest.approx(4 + 2)

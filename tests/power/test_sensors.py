@@ -24,7 +24,7 @@ def zone(root: Path, number: int, name: str, energy_uj: int) -> Path:
     return folder / "energy_uj"
 
 
-def test_the_mean_of_a_counter_is_its_rise_over_time_and_the_draw_its_slopes() -> None:
+def test_a_counters_rise_gives_energy_and_its_slopes_the_draw() -> None:
     """10 J in the first 0.5 s, 20 J in the second, of a window of 1.2 s: 36 J; 20 W and 40 W."""
     samples = [
         Sample(10.1, {"energy_j": 5}),
@@ -69,7 +69,7 @@ def test_a_window_without_samples_shows_nothing() -> None:
     assert reduced([], "W", 0.0, 1.0) == ((), None, None, {})
 
 
-def test_rapl_adds_up_packages_and_goes_on_where_a_counter_begins_anew(tmp_path: Path) -> None:
+def test_rapl_sums_packages_and_survives_a_counter_wrap(tmp_path: Path) -> None:
     """Package 0, 900 to 100 of 1000 µJ, adds 200 µJ, package 1 50 µJ; core and DRAM are parts."""
     first, second = zone(tmp_path, 0, "package-0", 900), zone(tmp_path, 1, "package-1", 10)
     whole = zone(tmp_path, 2, "psys", 7)
@@ -125,7 +125,7 @@ class Silenced:
         return 100_000
 
 
-def test_a_gpu_that_is_lost_is_a_sensor_that_fails_with_nvmls_word() -> None:
+def test_a_lost_gpu_is_a_failed_sensor_with_nvmls_message() -> None:
     """A call that it never had is none."""
     bindings, gpu = Silenced(), Nvml.__new__(Nvml)
     vars(gpu).update(
@@ -154,7 +154,7 @@ def test_what_failed_reaches_what_was_observed() -> None:
     assert backend.run(0.0, 1.0).sensors_failed == {"rapl": "Permission denied"}
 
 
-def test_a_sensor_that_fails_has_no_values_from_then_on_and_the_others_go_on() -> None:
+def test_a_failed_sensor_stops_reporting_and_the_others_go_on() -> None:
     """Its reason is kept."""
     failing = Failing()
     with Meter([failing, Activity(lambda: [os.getpid()])], 0.005) as watch:

@@ -55,7 +55,7 @@ def test_a_folder_without_images_is_said(tmp_path: Path) -> None:
         _decoded(tmp_path, 32)
 
 
-def test_a_batch_that_does_not_fit_is_a_memory_error_and_the_next_one_runs(
+def test_a_batch_too_large_is_a_memory_error_and_the_next_runs(
     network: Network,
 ) -> None:
     """Its images exceed free memory, seen before a kill; torch's refusals are the same error."""

@@ -39,7 +39,7 @@ def test_all_tenants_run_in_the_same_window(pool: Pool) -> None:
         assert min(ran.latency_ms) >= batch
 
 
-def test_a_tenant_stays_the_process_it_was_unless_its_environment_is_another(pool: Pool) -> None:
+def test_a_tenant_restarts_only_if_its_environment_changes(pool: Pool) -> None:
     """A batch is changed where it runs; an environment cannot be. Whoever is too many ends."""
     begun: list[int] = []
     pool.set([Work(10), Work(10, environment=(("SHARE", "25"),))], lambda _, pid: begun.append(pid))
@@ -66,7 +66,7 @@ def test_a_batch_that_does_not_fit_is_said_and_the_others_run(pool: Pool) -> Non
     assert pool.run(0.0, 0.5).ran[1].images > 0
 
 
-def test_memory_that_ran_out_while_it_ran_may_suffice_when_it_is_set_again(pool: Pool) -> None:
+def test_a_batch_that_ran_out_of_memory_can_be_set_again(pool: Pool) -> None:
     """To the very same batch."""
     assert pool.set([Work(14)]) == ({}, {})
     assert pool.run(0.0, 0.5).oom == {0: "batch 14 does not fit"}
@@ -74,7 +74,7 @@ def test_memory_that_ran_out_while_it_ran_may_suffice_when_it_is_set_again(pool:
     assert pool.run(0.0, 0.5).ran[0].images > 0
 
 
-def test_a_tenant_that_dies_is_said_and_started_anew_by_the_next_setting(pool: Pool) -> None:
+def test_a_dead_tenant_is_reported_and_started_again_when_set(pool: Pool) -> None:
     """Whoever waits for it is not left waiting."""
     pool.set([Work(10), Work(13)])
     window = pool.run(0.0, 0.5)

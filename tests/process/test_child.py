@@ -55,7 +55,7 @@ def test_its_end_is_seen_without_giving_its_number_away(script: str, code: int, 
 
 
 @pytest.mark.parametrize("start", ["sleep 900 &", "setsid sleep 900 &"])
-def test_what_it_leaves_behind_goes_with_it_in_its_session_or_with_its_mark(start: str) -> None:
+def test_orphans_of_a_child_end_with_it_by_session_or_mark(start: str) -> None:
     with Child(sh(f"{start} echo $!"), stdout=PIPE, mark="DEEPTWEAK_TEST=1") as process:
         pid = int(process.stdout.readline()) if process.stdout else 0
         assert process.ended(PATIENCE_S) == 0
@@ -63,7 +63,7 @@ def test_what_it_leaves_behind_goes_with_it_in_its_session_or_with_its_mark(star
     until(lambda: not alive(pid))
 
 
-def test_one_that_is_loading_its_program_at_the_end_is_looked_at_again(
+def test_an_orphan_in_the_middle_of_exec_is_checked_again(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """From exec until the new one stands, the kernel shows no environment: here, at first."""
@@ -81,7 +81,7 @@ def test_one_that_is_loading_its_program_at_the_end_is_looked_at_again(
     until(lambda: not alive(late))
 
 
-def test_one_that_is_started_while_we_are_interrupted_is_not_left_behind() -> None:
+def test_a_child_started_during_an_interrupt_is_not_left_behind() -> None:
     us, before = os.getpid(), proc.children()
     with pytest.raises(KeyboardInterrupt):
         Child(["sleep", "900"], prepare=lambda: os.kill(us, signal.SIGINT))
@@ -99,7 +99,7 @@ def test_it_dies_with_us_whatever_we_die_of(start: str) -> None:
     until(lambda: not alive(pid))
 
 
-def test_a_program_that_is_asked_is_heard_out_and_a_daemon_of_it_is_not_waited_for() -> None:
+def test_ask_reads_all_output_and_does_not_wait_for_a_daemon() -> None:
     answer = ask(*sh("sleep 900 & cat; echo $! >&2; exit 3"), stdin=b"question\n")
     assert (answer.code, answer.out) == (3, "question\n")
     assert alive(int(answer.last_line))

@@ -76,7 +76,7 @@ def workload(
     return run
 
 
-def test_each_segment_has_its_arm_and_the_set_is_in_force_at_the_end(
+def test_each_segment_has_its_arm_and_the_run_ends_under_the_set(
     target: Local, fake: FakeRoot, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The first arm stands before the process starts; at the end, the set does, to be read back."""

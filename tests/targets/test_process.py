@@ -90,7 +90,7 @@ def test_a_good_run_gives_back_facts_and_every_step(play: Callable[..., Workload
     assert gone(result.pid)
 
 
-def test_who_watches_hears_how_many_steps_are_done_while_nothing_happens(
+def test_progress_is_reported_while_the_workload_is_silent(
     play: Callable[..., WorkloadRun], tmp_path: Path
 ) -> None:
     """The program waits before its second step until heard often, and goes on without a word."""
@@ -351,7 +351,7 @@ def test_what_has_left_its_group_is_ended_with_it(
     assert gone(pid)
 
 
-def test_the_memory_of_grandchildren_is_free_when_the_run_returns(
+def test_memory_of_grandchildren_is_freed_before_run_returns(
     play: Callable[..., WorkloadRun],
 ) -> None:
     """The kernel frees 300 MB in some milliseconds, which must not fall into what comes next."""

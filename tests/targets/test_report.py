@@ -103,7 +103,7 @@ def test_what_is_not_json_is_garbage(line: bytes) -> None:
 TOLD = {"event": "report", "name": "epochs", "value": {"epoch": 1, "load_s": [0.5, 0.25]}}
 
 
-def test_what_is_told_beside_the_steps_is_kept_by_its_name_in_its_order() -> None:
+def test_reports_are_kept_by_name_in_their_order() -> None:
     """Before, between and after steps; it counts for nothing else."""
     more, other = TOLD | {"value": {"epoch": 2}}, TOLD | {"name": "io", "value": {}}
     done = report(

@@ -56,7 +56,7 @@ def test_it_goes_on_only_when_told_and_every_segment_has_its_arm(play: Play) -> 
     assert result.segments == (Segment(1, "found", 1, 1, 1), Segment(1, "set", 3, 1, 1))
 
 
-def test_a_refusal_between_two_segments_ends_the_run_with_its_reason(play: Play) -> None:
+def test_a_refusal_between_segments_ends_the_run(play: Play) -> None:
     """Earlier steps are kept, the workload is not left waiting."""
     result = play(GOOD, lambda _segment: "the kernel refused 7")
     assert result.error == "the kernel refused 7"

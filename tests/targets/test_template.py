@@ -54,7 +54,7 @@ def ended(running: _process.Running) -> WorkloadRun:
             return result
 
 
-def test_it_does_the_same_work_under_the_same_settings_as_a_fresh_process(
+def test_a_forked_workload_does_the_same_work_as_a_fresh_one(
     template: Template, tmp_path: Path
 ) -> None:
     forked = ended(_process.running(order(tmp_path / "forked"), template=template))
@@ -85,7 +85,7 @@ def test_closed_at_a_pause_it_is_gone_and_the_template_forks_on(
 
 
 @pytest.mark.needs("torch")
-def test_where_the_template_is_killed_its_workload_has_failed_and_is_gone(tmp_path: Path) -> None:
+def test_a_killed_template_fails_and_ends_its_workload(tmp_path: Path) -> None:
     pids: list[int] = []
     with closing(Template(of("cnn_train").framework, {}, _process.environment())) as template:
         mine = Order(

@@ -128,9 +128,7 @@ def seen(arm: TurnArm) -> list[int]:
     return [step.samples for step in arm.result.steps]
 
 
-def test_every_step_and_every_start_is_under_its_own_settings_with_all_others_stopped(
-    fake: FakeRoot, block: Make
-) -> None:
+def test_each_step_and_start_runs_alone_under_its_own_settings(fake: FakeRoot, block: Make) -> None:
     measured, arms = block(stock=None, ten="10", twenty="20")
     measured.measure()
     assert {name: seen(arm) for name, arm in arms.items()} == {
@@ -214,7 +212,7 @@ def test_no_arm_is_started_before_the_others_as_a_rule(block: Make) -> None:
         assert {names[place] for names in orders} == {"stock", "ten", "twenty"}
 
 
-def test_what_memory_has_no_room_for_comes_first_in_the_next_block(
+def test_an_arm_that_memory_has_no_room_for_is_left_out(
     fake: FakeRoot, block: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The first takes 100 of 500 MiB, others 75: 250 are left, over twice 100, and then 175."""
@@ -247,9 +245,7 @@ def test_a_process_that_hangs_in_its_slice_is_given_up(fake: FakeRoot, block: Ma
     assert as_found(fake)
 
 
-def test_what_somebody_else_sets_in_a_slice_fails_it_and_is_left_alone(
-    fake: FakeRoot, block: Make
-) -> None:
+def test_a_foreign_write_during_a_slice_fails_it_and_stays(fake: FakeRoot, block: Make) -> None:
     """From then on no arm stands as it should: each says so."""
     measured, arms = block(
         stock=None,
@@ -286,7 +282,7 @@ def test_a_set_that_the_kernel_refuses_costs_itself_alone(fake: FakeRoot, block:
     assert as_found(fake)
 
 
-def test_stop_between_two_rounds_ends_every_process_and_puts_the_machine_back(
+def test_an_interrupt_between_rounds_ends_processes_and_restores(
     fake: FakeRoot, block: Make, tmp_path: Path
 ) -> None:
     def interrupted(*_: int) -> None:

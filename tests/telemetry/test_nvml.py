@@ -92,7 +92,7 @@ def at_its_ticks(told: Telemetry) -> Telemetry:
     )
 
 
-def test_each_gpu_has_its_own_columns_in_its_own_units_and_is_known_by_its_uuid(
+def test_each_gpu_has_its_own_columns_and_uuid(
     sampled: Callable[..., Telemetry],
 ) -> None:
     """GPU i is 50 + i percent busy, draws 61 250 + i mW, uses 3 of 16 GiB; the driver uses 1."""
@@ -119,7 +119,7 @@ def test_energy_is_what_the_counter_added_since_the_cell_began(
     assert energy == [None, *(6.0 * k for k in range(1, len(energy)))]
 
 
-def test_an_energy_counter_that_starts_again_adds_nothing_for_the_interval_it_is_unknown_in(
+def test_a_reset_energy_counter_adds_nothing_in_that_interval(
     sampled: Callable[..., Telemetry],
 ) -> None:
     """Two readings at the sampler's start, one on trial; the 6th is the cell's third sample."""
@@ -128,7 +128,7 @@ def test_an_energy_counter_that_starts_again_adds_nothing_for_the_interval_it_is
     assert told.summary["gpu0_energy_j_total"] == 6.0 * (len(told.columns["t_monotonic_s"]) - 2)
 
 
-def test_a_sensor_the_gpu_does_not_have_is_missing_with_its_reason_and_the_others_are_there(
+def test_a_sensor_the_gpu_lacks_is_missing_with_its_reason(
     sampled: Callable[..., Telemetry],
 ) -> None:
     told = sampled(UNSUPPORTED="power,energy")
@@ -192,7 +192,7 @@ def test_a_driver_that_shows_no_gpu_is_a_reason_and_no_column(
     assert told.devices == {}
 
 
-def test_a_driver_call_that_never_returns_costs_the_cell_its_columns_and_nothing_else(
+def test_a_hanging_driver_call_costs_the_cell_only_its_columns(
     sampled: Callable[..., Telemetry], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The harness waits its time, ends the sampler and says what happened."""
@@ -225,7 +225,7 @@ def test_facts_name_each_gpu(driver: Path) -> None:
     ]
 
 
-def test_facts_of_a_machine_whose_driver_is_not_loaded_are_the_reason(driver: Path) -> None:
+def test_facts_without_a_loaded_driver_are_the_reason(driver: Path) -> None:
     assert facts(driver, FAKE_NVML_INIT="9") == "NVML: Driver Not Loaded"
 
 

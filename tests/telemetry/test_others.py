@@ -60,7 +60,7 @@ def neighbour() -> Iterator[int]:
 
 
 @pytest.mark.needs("others")
-def test_a_neighbour_counts_and_neither_the_workload_nor_this_process_does(
+def test_a_neighbour_counts_but_workload_and_harness_do_not(
     started: list[subprocess.Popen[bytes]], neighbour: int
 ) -> None:
     """The neighbour's own clock says how much; other programs of this machine may add to it."""
@@ -95,7 +95,7 @@ def test_a_workload_that_has_ended_has_no_clock(started: list[subprocess.Popen[b
 
 @pytest.mark.parametrize("of_the_kernel", [True, False])
 @pytest.mark.parametrize("seen_s", [90.0, 10.0])
-def test_the_machine_s_count_without_the_kernel_s_threads_and_our_sampler(
+def test_the_machines_count_excludes_kernel_threads_and_sampler(
     tmp_path: Path, started: list[subprocess.Popen[bytes]], seen_s: float, *, of_the_kernel: bool
 ) -> None:
     """Of 100 s in /proc/stat, a count of 90 is the machine's, 10 a container's: ticks decide.
@@ -132,7 +132,7 @@ def kernel_of(folder: Path, thread: int, name: str = "kthreadd") -> Path:
     return folder
 
 
-def test_a_thread_of_the_kernel_that_ends_between_two_readings_is_no_neighbour(
+def test_a_kernel_thread_that_ends_is_not_a_neighbour(
     tmp_path: Path, started: list[subprocess.Popen[bytes]]
 ) -> None:
     """Else all that it used since it was made would be others', in that moment."""
@@ -147,7 +147,7 @@ def test_a_thread_of_the_kernel_that_ends_between_two_readings_is_no_neighbour(
     assert others.clock_s(idle) - before_s < BUSY_S / 2
 
 
-def test_where_process_2_is_not_the_kernel_s_nothing_is_said_of_others(tmp_path: Path) -> None:
+def test_others_are_unknown_where_process_2_is_not_kthreadd(tmp_path: Path) -> None:
     """In a PID namespace it may be the harness itself."""
     with pytest.raises(OSError, match="is not kthreadd's"):
         Others(kernel_of(tmp_path, os.getpid(), "python"))

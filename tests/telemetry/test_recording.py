@@ -48,7 +48,7 @@ class _Steady(_Vanishing):
         )
 
 
-def test_a_source_that_fails_midway_has_no_later_values_and_the_others_go_on(
+def test_a_source_that_fails_midway_stops_and_the_others_go_on(
     tmp_path: Path,
 ) -> None:
     recording = Recording({"x": _Vanishing(), "y": _Steady()}, tmp_path, None)
@@ -82,7 +82,7 @@ class _Slow(_Steady):
         )
 
 
-def test_a_slow_source_has_values_at_its_own_ticks_and_at_the_end(tmp_path: Path) -> None:
+def test_a_slow_source_is_read_at_its_own_ticks_and_at_the_end(tmp_path: Path) -> None:
     """Ticks each 0.25 s: read at 0, 1 and 2, and 0.3 s later at the end, others just before."""
     recording = Recording({"y": _Steady(), "z": _Slow()}, tmp_path, None)
     for tick in range(10):
@@ -95,7 +95,7 @@ def test_a_slow_source_has_values_at_its_own_ticks_and_at_the_end(tmp_path: Path
     assert recording.last_s() == 2.3
 
 
-def test_a_slow_sources_summary_is_of_its_whole_intervals_around_the_window(tmp_path: Path) -> None:
+def test_a_slow_source_is_summarized_over_whole_intervals(tmp_path: Path) -> None:
     """From 1.3 to 1.6 s: from its reading at 1 s to that at 2 s."""
     recording = Recording({"z": _Slow()}, tmp_path, None)
     for tick in range(13):
@@ -120,7 +120,7 @@ class _Counter(_Vanishing):
         return convert(times, rows, (Field("x", "rate", summary=("mean",), total="x_total"),), {})
 
 
-def test_of_several_that_took_turns_each_has_what_rose_in_its_own(tmp_path: Path) -> None:
+def test_processes_that_take_turns_each_have_their_own_counts(tmp_path: Path) -> None:
     """Processes 1, 10, 10, 1 have turns of 0.2 s with a tick amid; between two nothing counts."""
     recording = Recording({"x": _Counter(), "z": _Slow()}, tmp_path, None)
     recording.sample(0.0)

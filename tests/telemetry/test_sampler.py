@@ -103,7 +103,7 @@ def test_a_cell_knows_nothing_of_the_cell_before(sampler: Sampler) -> None:
 
 
 @pytest.mark.parametrize("child", ["stays", "ends"])
-def test_the_time_of_a_child_that_a_thread_started_is_the_workloads_time(
+def test_a_child_started_by_a_thread_counts_for_the_workload(
     sampler: Sampler, monkeypatch: pytest.MonkeyPatch, child: str
 ) -> None:
     """The child burns 0.3 s of processor time; its parent waits.
@@ -128,7 +128,7 @@ def test_the_time_of_a_child_that_a_thread_started_is_the_workloads_time(
     assert child == "ends" or told.summary["process_count_max"] == 2
 
 
-def test_a_workload_that_ends_before_the_cell_leaves_its_last_values_and_then_none(
+def test_a_workload_that_ends_early_has_no_values_afterwards(
     sampler: Sampler,
 ) -> None:
     for tick_s in (0.1, 1.0, 10.0):  # a busy machine has a tick when it comes to it
@@ -223,7 +223,7 @@ def test_a_sampler_that_hangs_is_given_up_and_ended(monkeypatch: pytest.MonkeyPa
         ("print('hello', flush=True); input()", "the sampler wrote invalid JSON: b'hello'"),
     ],
 )
-def test_a_sampler_that_cannot_start_costs_columns_and_never_raises(
+def test_a_sampler_that_cannot_start_costs_only_columns(
     program: str, reason: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(telemetry, "COMMAND", (sys.executable, "-c", program))
@@ -279,7 +279,7 @@ def test_the_sampler_imports_little(sampler: Sampler) -> None:
     assert "numpy" not in maps
 
 
-def test_the_summary_is_of_the_window_and_the_columns_of_the_whole_cell(sampler: Sampler) -> None:
+def test_the_summary_covers_the_window_and_columns_the_cell(sampler: Sampler) -> None:
     """Imports and warm-up are in the columns; the summary is of the measured steps.
 
     Idle, busy, and idle for as long as it was busy: 0.3 s of CPU between the last sample before the
@@ -306,7 +306,7 @@ def test_the_summary_is_of_the_window_and_the_columns_of_the_whole_cell(sampler:
     assert 0.25 < used_s < time.process_time() - first_cpu_s + 0.05
 
 
-def test_processes_that_take_turns_each_have_their_own_processor_time(sampler: Sampler) -> None:
+def test_processes_that_take_turns_each_have_their_own_cpu_time(sampler: Sampler) -> None:
     """The first is busy in its turn, the second sleeps in its own; both live all the time."""
     program = (
         "import sys, time\nfor _ in sys.stdin:\n    end = time.process_time() + 0.3\n    while "

@@ -40,7 +40,7 @@ def replay(name: str, tmp_path: Path) -> Converted:
     return out
 
 
-def test_sources_have_the_names_by_which_a_run_says_what_is_missing() -> None:
+def test_sources_have_the_names_used_for_missing_values() -> None:
     assert tuple(sorted(SOURCES)) == (
         "cpu",
         "disk",
@@ -95,7 +95,7 @@ def test_pressure_is_the_share_of_the_interval(tmp_path: Path) -> None:
     ]
 
 
-def test_a_disk_sector_is_512_bytes_and_loop_devices_are_no_disks(tmp_path: Path) -> None:
+def test_a_disk_sector_is_512_bytes_and_loop_devices_are_ignored(tmp_path: Path) -> None:
     """Writes: 24721672 - 24705144 = 16528, or 8.07 MiB for 8 MiB and metadata; loop0 is no disk."""
     out = replay("disk", tmp_path)
     assert out.summary["disk_written_bytes_total"] == 16528 * 512
@@ -103,20 +103,20 @@ def test_a_disk_sector_is_512_bytes_and_loop_devices_are_no_disks(tmp_path: Path
     assert not any("loop0" in column for column in out.columns)
 
 
-def test_loopback_and_hardware_are_watched_and_virtual_interfaces_are_not(tmp_path: Path) -> None:
+def test_loopback_and_hardware_interfaces_alone_are_watched(tmp_path: Path) -> None:
     """7282222408 - 7276973896 bytes over lo; ifb0 has no hardware behind it."""
     out = replay("network", tmp_path)
     assert out.summary["net_lo_tx_bytes_total"] == 5248512
     assert {column.split("_")[1] for column in out.columns} == {"lo", "eth0"}
 
 
-def test_a_pod_without_hardware_interfaces_has_all_of_its_own_watched(tmp_path: Path) -> None:
+def test_a_pod_without_hardware_interfaces_watches_all_its_own(tmp_path: Path) -> None:
     for name in ("lo", "eth0"):
         (tmp_path / name / "statistics").mkdir(parents=True)
     assert watched(tmp_path) == ["eth0", "lo"]
 
 
-def test_a_command_name_with_parentheses_and_blanks_does_not_shift_the_fields() -> None:
+def test_parentheses_and_blanks_in_a_name_do_not_shift_fields() -> None:
     """The process's name is `a) R 1 (b c`; os.times() had 0.03 s and 0.15 s; a tick is 10 ms."""
     read = usage((RECORDINGS / "odd_command_stat").read_bytes())
     assert read is not None
@@ -124,7 +124,7 @@ def test_a_command_name_with_parentheses_and_blanks_does_not_shift_the_fields() 
     assert (user, system, faults, resident) == (3, 15, 30304, 31602)
 
 
-def test_a_list_of_children_that_was_cut_off_does_not_adopt_a_stranger(tmp_path: Path) -> None:
+def test_a_cut_off_list_of_children_adopts_no_stranger(tmp_path: Path) -> None:
     """`11 12 ` was cut to `11 1`: process 1 is there, and is none of the workload's."""
     for pid in (1, 10, 11, 12):
         (tmp_path / f"proc/{pid}/task/{pid}").mkdir(parents=True)
@@ -137,7 +137,7 @@ def test_a_list_of_children_that_was_cut_off_does_not_adopt_a_stranger(tmp_path:
     assert (user, system, faults, resident, count) == (2 * 3, 2 * 15, 2 * 30304, 2 * 31602, 2)
 
 
-def test_a_kernel_that_does_not_tell_children_says_so_and_the_process_itself_is_measured(
+def test_without_lists_of_children_the_process_alone_is_measured(
     tmp_path: Path,
 ) -> None:
     (tmp_path / "proc/10").mkdir(parents=True)
@@ -169,9 +169,7 @@ def test_a_device_that_goes_is_named_with_its_reason(
 
 
 @pytest.mark.parametrize("name", HOST)
-def test_a_source_that_is_not_on_this_machine_says_where_it_looked(
-    name: str, tmp_path: Path
-) -> None:
+def test_a_source_absent_from_this_machine_names_its_path(name: str, tmp_path: Path) -> None:
     """Missing is missing: a reason, never zeros."""
     source = SOURCES[name]()
     with pytest.raises(SourceMissing, match=str(tmp_path)):
@@ -180,9 +178,7 @@ def test_a_source_that_is_not_on_this_machine_says_where_it_looked(
 
 
 @pytest.mark.parametrize("name", HOST)
-def test_an_empty_file_gives_a_reason_or_no_values_but_never_zeros(
-    name: str, tmp_path: Path
-) -> None:
+def test_an_empty_file_never_gives_zeros(name: str, tmp_path: Path) -> None:
     recorded(tmp_path, "before")
     for path in tmp_path.rglob("*"):
         if path.is_file():
@@ -199,9 +195,7 @@ def test_an_empty_file_gives_a_reason_or_no_values_but_never_zeros(
 
 
 @pytest.mark.parametrize("name", HOST)
-def test_values_stop_and_do_not_become_zero_when_a_file_is_emptied_under_the_sampler(
-    name: str, tmp_path: Path
-) -> None:
+def test_a_file_emptied_under_the_sampler_ends_its_values(name: str, tmp_path: Path) -> None:
     source = SOURCES[name]()
     source.open(recorded(tmp_path, "before"), None)
     rows: list[Row | None] = [source.sample()]
@@ -242,9 +236,7 @@ def test_pressure_switched_off_says_how_it_is_switched_on(tmp_path: Path) -> Non
         SOURCES["pressure"]().open(tmp_path, None)
 
 
-def test_a_counter_that_was_reset_has_no_value_in_that_interval_and_none_of_it_in_the_total() -> (
-    None
-):
+def test_a_counter_reset_is_left_out_of_values_and_total() -> None:
     """10 -> 30 -> 5 -> 8: 20 and 3 are known, what was counted around the reset is not.
 
     Rate mean: 23 in the 2 s that are known.

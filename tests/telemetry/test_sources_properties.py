@@ -30,7 +30,7 @@ def test_a_difference_is_never_negative_and_never_invented(counts: list[int | No
 
 
 @given(st.lists(st.tuples(*[COUNTS] * 11), min_size=1, max_size=6))
-def test_cpu_shares_stay_between_0_and_100_and_fill_the_whole_where_all_are_known(
+def test_cpu_shares_lie_between_0_and_100_and_add_up(
     rows: list[Row],
 ) -> None:
     """Whatever the kernel does to its counters: reset, one mode stepping back, nothing counted."""
@@ -48,9 +48,7 @@ def test_cpu_shares_stay_between_0_and_100_and_fill_the_whole_where_all_are_know
 
 
 @given(st.lists(st.tuples(COUNTS), max_size=8), st.sampled_from(["gauge", "rate", "rise"]))
-def test_every_column_is_as_long_as_the_cell_or_missing_with_a_reason(
-    rows: list[Row], kind: str
-) -> None:
+def test_a_column_is_as_long_as_the_cell_or_missing(rows: list[Row], kind: str) -> None:
     field = Field("x", kind, 1.0, ("mean",), "x_total")  # type: ignore[arg-type]
     out = convert([float(at) for at in range(len(rows))], rows, (field,), {})
     assert set(out.columns) ^ set(out.missing) == {"x"}
@@ -79,7 +77,7 @@ def test_a_cut_off_file_gives_each_number_whole_or_not_at_all(
 
 
 @given(st.integers(0))
-def test_a_cut_off_pressure_file_gives_each_total_whole_or_not_at_all(cut: int) -> None:
+def test_a_cut_off_pressure_file_gives_whole_totals_or_none(cut: int) -> None:
     text = (RECORDINGS / "after/proc/pressure/io").read_bytes()
     part = text[: cut % (len(text) + 1)]
     assert total(part, b"some") in {None, 9167081}

@@ -33,7 +33,7 @@ def vendor(tmp_path: Path) -> Path:
     return path
 
 
-def test_each_setting_of_a_bare_file_is_a_candidate_and_coupled_ones_stay_together(
+def test_each_setting_is_a_candidate_and_coupled_ones_are_joined(
     vendor: Path,
 ) -> None:
     candidates = read(str(vendor))
@@ -79,7 +79,7 @@ def test_settings_of_several_sets_are_candidates_together() -> None:
 
 
 @pytest.mark.parametrize("chosen", [[SWAPPINESS], [f"{DIRTY} + {BACKGROUND}"]])
-def test_the_manifest_of_a_choice_asks_for_it_and_for_nothing_else(
+def test_the_manifest_of_a_choice_requests_exactly_that_choice(
     vendor: Path, chosen: list[str]
 ) -> None:
     candidates = read(str(vendor))
@@ -128,7 +128,7 @@ def _script(name: str, text: str, skyhook: str = "") -> str:
     ],
 )
 @pytest.mark.parametrize("skyhook", ["", "same"])
-def test_two_scripts_that_write_one_file_with_different_values_are_refused(
+def test_scripts_that_write_one_file_differently_are_refused(
     tmp_path: Path, one: str, other: str, skyhook: str
 ) -> None:
     (tmp_path / "one.yaml").write_text(_script("one", one, skyhook))
@@ -137,7 +137,7 @@ def test_two_scripts_that_write_one_file_with_different_values_are_refused(
         read(f"{tmp_path}/one.yaml,{tmp_path}/other.yaml")
 
 
-def test_a_script_and_a_setting_of_one_file_are_refused_unless_they_agree(tmp_path: Path) -> None:
+def test_a_script_and_a_setting_of_one_file_must_agree(tmp_path: Path) -> None:
     value = _other(SWAPPINESS)
     (tmp_path / "one.yaml").write_text(_script("one", f"echo {value} > /proc/sys/vm/swappiness"))
     assert list(read(f"{tmp_path}/one.yaml,other:{SWAPPINESS}={value}").settings.values()) == [
@@ -152,7 +152,7 @@ def test_shipped_sets_that_are_alternatives_are_refused() -> None:
         read("thp-always,thp-never")
 
 
-def test_scripts_that_name_one_file_and_do_not_contradict_each_other_stay_together() -> None:
+def test_scripts_that_name_one_file_and_agree_stay_together() -> None:
     candidates = read("thp-always,training-host")
     assert ("script:thp-always/thp", "script:training-host/thp") in candidates.settings.values()
 
@@ -181,7 +181,7 @@ def test_skyhooks_of_one_name_are_kept_apart(tmp_path: Path) -> None:
     assert [record["metadata"]["name"] for record in records] == ["same", "same-2"]
 
 
-def test_a_file_below_sys_that_has_its_value_already_is_no_candidate() -> None:
+def test_a_sys_file_that_has_its_value_already_is_no_candidate() -> None:
     now = Tunables().read(THP) or ""
     value = now[now.index("[") + 1 : now.index("]")]
     candidates = read(f"late:{THP}={value}+vm.page-cluster={_other('vm.page-cluster')}")

@@ -142,7 +142,7 @@ def test_any_parts_of_a_shipped_set_are_kept_as_they_stand_there(
 
 @given(data=some.data())
 @settings(max_examples=60, deadline=None)
-def test_any_parts_of_several_shipped_sets_are_kept_as_they_stand_there(
+def test_parts_of_several_shipped_sets_are_kept_unchanged(
     data: some.DataObject,
 ) -> None:
     names = data.draw(

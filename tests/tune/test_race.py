@@ -196,9 +196,7 @@ def test_a_record_that_was_edited_is_refused(tmp_path: Path, edit: Any) -> None:
 @pytest.mark.parametrize(
     "ends", ["import sys; sys.exit('no disk')", "import os; os.kill(os.getpid(), 9)"]
 )
-def test_a_session_that_saved_no_run_is_described_by_its_last_lines(
-    tmp_path: Path, ends: str
-) -> None:
+def test_a_session_without_a_saved_run_shows_its_last_lines(tmp_path: Path, ends: str) -> None:
     words = [sys.executable, "-c", ends]
     with pytest.raises(Refused, match="saved no run") as refused:
         saved_by(words, tmp_path / "storage", "*", tmp_path / "made.log")

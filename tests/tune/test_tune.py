@@ -107,7 +107,7 @@ def stopped(place: Place, words: list[str], heats: int, number: signal.Signals) 
     return process.returncode, said
 
 
-def test_an_interrupted_tune_answers_with_what_was_measured_and_goes_on(place: Place) -> None:
+def test_an_interrupted_tune_keeps_its_heats_and_resumes(place: Place) -> None:
     words = typed(place)
     code, said = stopped(place, words, 2, signal.SIGINT)
     assert code == 130, said
@@ -118,7 +118,7 @@ def test_an_interrupted_tune_answers_with_what_was_measured_and_goes_on(place: P
     assert list(record(place)["chosen"]) == ["FAST_S"]
 
 
-def test_a_tune_that_is_killed_leaves_the_machine_to_its_session_which_stops(place: Place) -> None:
+def test_killing_a_tune_stops_its_session_and_restores(place: Place) -> None:
     """The session hears of it by a signal, and puts the machine back as after Ctrl-C."""
     stopped(place, typed(place), 1, signal.SIGKILL)
     done = place.call(sys.executable, "-m", "deeptweak", "restore", "--wait=60s")
@@ -140,7 +140,7 @@ def test_bad_words_are_refused(place: Place, words: tuple[str, ...], why: str) -
     assert why in done.out
 
 
-def test_a_budget_that_is_too_short_is_refused_with_one_that_would_do(place: Place) -> None:
+def test_a_budget_too_short_is_refused_with_a_sufficient_one(place: Place) -> None:
     done = place.call(*typed(place, budget="2s"))
     assert done.code == 2, done.out
     assert "too short" in done.out

@@ -68,7 +68,7 @@ def test_a_single_setting_is_on_and_off() -> None:
     assert draw_arms(["a"], random.Random(1)) == [frozenset(), frozenset({"a"})]
 
 
-def test_heats_of_one_seed_are_drawn_alike_and_of_another_otherwise() -> None:
+def test_heats_depend_on_the_seed_alone() -> None:
     assert draw_arms(SETTINGS, random.Random(1)) == draw_arms(SETTINGS, random.Random(1))
     assert draw_arms(SETTINGS, random.Random(1)) != draw_arms(SETTINGS, random.Random(2))
 
@@ -94,7 +94,7 @@ def test_gains_without_noise_are_found_exactly() -> None:
     assert gains == pytest.approx({name: GAINS.get(name, 0.0) for name in SETTINGS}, abs=1e-12)
 
 
-def test_what_a_pair_does_together_is_shared_by_the_two_and_falls_on_no_third_setting() -> None:
+def test_a_joint_gain_is_shared_by_the_pair_alone() -> None:
     gains = estimate(_cells({}, pair=0.04))
     assert {name: gain.gain for name, gain in gains.items()} == pytest.approx(
         {name: 0.02 if name in PAIR else 0.0 for name in SETTINGS}, abs=1e-12
@@ -138,13 +138,11 @@ def test_the_error_of_a_gain_is_that_of_least_squares() -> None:
         (-0.02, "no gain in sight"),
     ],
 )
-def test_a_setting_is_judged_by_an_interval_over_all_looks_and_settings(
-    gain: float, word: str
-) -> None:
+def test_settings_are_judged_by_simultaneous_intervals(gain: float, word: str) -> None:
     assert judge(Gain(gain, 0.007, 200), RULES, 15) == word
 
 
-def test_a_setting_that_gains_less_than_asked_is_not_chosen_however_sure() -> None:
+def test_a_gain_below_the_requested_one_is_never_chosen() -> None:
     gains = {
         "small": Gain(0.005, 0.0001, 200),
         "sure": Gain(0.02, 0.005, 200),
@@ -154,7 +152,7 @@ def test_a_setting_that_gains_less_than_asked_is_not_chosen_however_sure() -> No
     assert list(choose(gains, RULES)) == ["large", "sure"]
 
 
-def test_a_setting_that_adds_nothing_beside_the_others_leaves_and_is_named() -> None:
+def test_a_setting_redundant_beside_the_others_is_dropped() -> None:
     """Both gain 4 % alone; either does the work of the other."""
     race = {name: Gain(0.04, 0.003, 100) for name in ("a", "b")}
     beside = {"a": Gain(0.042, 0.004, 20), "b": Gain(0.001, 0.004, 20)}
@@ -185,13 +183,13 @@ def test_gains_that_do_not_scatter_are_taken_as_they_are() -> None:
     assert not differs(sure, sure, 0.05)
 
 
-def test_what_the_race_and_the_joint_set_say_alike_counts_by_its_certainty() -> None:
+def test_race_and_joint_gains_combine_by_their_certainty() -> None:
     kept, interactions = stay({"a": Gain(0.03, 0.001, 100)}, {"a": Gain(0.034, 0.002, 20)}, RULES)
     assert kept["a"].gain == pytest.approx(0.0308)
     assert not interactions
 
 
-def test_what_a_setting_gains_beside_the_others_is_estimated_within_blocks() -> None:
+def test_the_gain_beside_the_others_is_estimated_within_blocks() -> None:
     joint = frozenset({"a", "b"})
     cells = [HeatCell(1, block, joint, block + 0.001 * (block % 2)) for block in (1, 2, 3, 5)]
     cells += [HeatCell(1, block, joint - {"a"}, block + 0.05) for block in (1, 2, 4, 5)]

@@ -65,7 +65,7 @@ def test_a_full_disk_is_said_in_one_line(tmp_path: Path) -> None:
     assert (tmp_path / "tune").is_dir()
 
 
-def test_a_folder_that_cannot_be_made_is_refused_before_anything_is_measured(
+def test_an_impossible_folder_is_refused_before_measuring(
     tmp_path: Path,
 ) -> None:
     (tmp_path / "file").write_text("no folder")
@@ -74,7 +74,7 @@ def test_a_folder_that_cannot_be_made_is_refused_before_anything_is_measured(
     assert done.stderr.startswith(f"error: {tmp_path / 'file'}")
 
 
-def test_the_same_command_goes_on_with_the_same_record_in_another_process(tmp_path: Path) -> None:
+def test_the_same_command_continues_the_same_record(tmp_path: Path) -> None:
     first = record_of(tmp_path)
     assert first.startswith("program-")
     assert record_of(tmp_path, "--wait=1m") == first

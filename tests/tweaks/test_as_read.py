@@ -52,7 +52,7 @@ def applied(tweakset: TweakSet) -> list[str]:
     ]
 
 
-def test_a_file_edited_during_a_run_changes_nothing_of_what_is_applied(tmp_path: Path) -> None:
+def test_editing_a_file_during_a_run_changes_nothing_applied(tmp_path: Path) -> None:
     file = tmp_path / "mine.yaml"
     file.write_text(TEXT)
     tweakset = read(file)
@@ -109,7 +109,7 @@ def test_a_file_edited_during_a_run_changes_nothing_of_what_is_applied(tmp_path:
         ),
     ],
 )
-def test_what_the_operators_webhook_refuses_is_known_before_anything_is_created(
+def test_what_the_operators_webhook_refuses_is_known_beforehand(
     tmp_path: Path, change: tuple[str, str], says: str
 ) -> None:
     """Each was tried on the operator of May 2026 (after 0.15), with webhooks on and off.
@@ -222,7 +222,7 @@ def test_the_text_is_that_of_the_hash_to_the_byte(tmp_path: Path) -> None:
     )
 
 
-def test_a_set_made_of_another_goes_to_the_operator_as_its_own_manifest() -> None:
+def test_a_derived_set_goes_to_the_operator_as_its_own_manifest() -> None:
     """It has no file.
 
     Without its boot tokens it needs no reboot; with nothing left of it there is nothing to create.

@@ -104,7 +104,7 @@ def test_annotations_are_ones_kubernetes_takes(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", SETS)
-def test_each_manifest_is_named_and_written_so_that_the_operator_takes_it(name: str) -> None:
+def test_each_manifest_is_acceptable_to_the_operator(name: str) -> None:
     """Package names end in a letter (else the operator stalls); the file has the object's name."""
     document = manifest(name)
     assert document["metadata"]["name"] == name
@@ -287,9 +287,7 @@ def test_every_script_set_is_tried() -> None:
 
 
 @pytest.mark.parametrize("name", EFFECTS)
-def test_scripts_change_what_they_say_twice_alike_and_put_it_back(
-    tmp_path: Path, name: str
-) -> None:
+def test_scripts_are_idempotent_and_restore_what_they_change(tmp_path: Path, name: str) -> None:
     """Apply twice (the operator retries), uninstall twice; loop, zram and mapper disks stay."""
     node = Node(tmp_path, FOUND)
     for _ in range(2):

@@ -101,7 +101,7 @@ def test_with_every_part_dropped_nothing_is_left_of_a_set(name: str) -> None:
 
 @settings(max_examples=60, deadline=None)
 @given(st.data())
-def test_any_choice_of_parts_of_the_catalogue_reads_as_that_choice(data: st.DataObject) -> None:
+def test_any_choice_of_catalogue_parts_reads_back_as_chosen(data: st.DataObject) -> None:
     profile = PROFILES[data.draw(st.sampled_from(sorted(PROFILES)))]
     gone = data.draw(st.sets(st.sampled_from(sorted(own(profile)))))
     holds(profile, less(profile, gone))
@@ -255,9 +255,7 @@ def manifests(draw: st.DrawFn) -> str:
 
 @settings(max_examples=120, deadline=None)
 @given(manifests(), st.data())
-def test_any_choice_of_parts_of_any_manifest_reads_as_that_choice(
-    text: str, data: st.DataObject
-) -> None:
+def test_any_choice_of_manifest_parts_reads_back_as_chosen(text: str, data: st.DataObject) -> None:
     """With other values for some of those that can have one."""
     profile = parse(text, "made")
     levels = own(profile)
@@ -355,7 +353,7 @@ def big(gone: Iterable[str] = (), **levels: str) -> tuple[TweakSet, dict[str, An
     return found, documents[0] if documents else {}
 
 
-def test_the_parts_of_a_set_are_its_settings_and_scripts_and_what_belongs_together() -> None:
+def test_parts_are_settings_scripts_and_coupled_groups() -> None:
     """A key set twice is one part; so are a pool of huge pages and a directive that adds up."""
     assert own(parse(BIG, "big")) == {
         "containerd.LimitCORE": "1",
@@ -370,9 +368,7 @@ def test_the_parts_of_a_set_are_its_settings_and_scripts_and_what_belongs_togeth
     }
 
 
-def test_pools_of_huge_pages_are_told_apart_and_pages_before_any_size_belong_to_the_default() -> (
-    None
-):
+def test_huge_pages_belong_to_their_size_or_to_the_default_pool() -> None:
     def pools(line: str) -> dict[str, str | None]:
         return own(
             parse(BIG.replace("isolcpus=2-3 hugepagesz=1G hugepages=2 quiet", line), "big")
@@ -445,7 +441,7 @@ def test_a_boot_token_whose_value_has_blanks_is_quoted() -> None:
     )
 
 
-def test_what_depended_on_a_package_that_is_gone_comes_after_those_it_came_after() -> None:
+def test_dependents_of_a_removed_package_take_its_dependencies() -> None:
     """`last` waited for `boot`, which waited for `first`; versions are those asked for."""
     _, document = big(["isolcpus", "hugepages-1G", "quiet", "vm.swappiness"])
     packages = document["spec"]["packages"]
@@ -479,7 +475,7 @@ def test_interrupts_of_what_is_gone_go_too() -> None:
     assert tokens["spec"]["packages"]["boot"]["interrupt"] == {"type": "reboot"}
 
 
-def test_a_derived_set_says_what_is_left_and_has_a_hash_of_its_own() -> None:
+def test_a_derived_set_describes_itself_and_has_its_own_hash() -> None:
     profile = parse(BIG, "big")
     assert big(["isolcpus"])[0].description == "big without isolcpus"
     others = [name for name in own(profile) if name not in ("nofile", "vm.swappiness")]
@@ -555,7 +551,7 @@ def test_names_say_which_key() -> None:
     )
 
 
-def test_a_package_that_is_not_read_is_one_part_and_stays_as_it_is() -> None:
+def test_an_unread_package_is_one_part_and_stays_unchanged() -> None:
     """In force or not, whatever its configMap holds, also without one."""
     packages: dict[str, dict[str, Any]] = {
         "setup": {"version": "0.5.0", "image": "r/nvidia-setup"},

@@ -57,7 +57,7 @@ def levels(annotation: str) -> dict[str, tuple[str, ...]]:
         ("nofile: '1024, unlimited'", {"nofile": ("1024", "unlimited", "4096")}),
     ],
 )
-def test_the_manifests_own_value_is_the_last_level_whether_listed_or_not(
+def test_the_manifests_own_value_is_the_last_level(
     annotation: str, found: dict[str, tuple[str, ...]]
 ) -> None:
     assert levels(annotation) == found
@@ -91,9 +91,7 @@ def test_the_manifests_own_value_is_the_last_level_whether_listed_or_not(
         (r'vm.swappiness: "1, 60\N"', r"holds a control character, U\+0085"),
     ],
 )
-def test_levels_that_cannot_be_are_refused_when_the_manifest_is_read(
-    annotation: str, says: str
-) -> None:
+def test_impossible_levels_are_refused_on_reading(annotation: str, says: str) -> None:
     """In one line: which file, which annotation, what to do."""
     with pytest.raises(BadInput, match=says) as refusal:
         parse(TEXT % f"levels.deeptweak/{annotation}", "f", "f.yaml")
@@ -113,7 +111,7 @@ def test_levels_of_one_key_in_two_skyhooks_of_a_file_are_refused() -> None:
         parse(f"{one}---{one.replace('name: demo', 'name: other')}", "f", "f.yaml")
 
 
-def test_an_annotation_of_another_kind_is_answered_with_those_that_exist() -> None:
+def test_an_unknown_annotation_is_refused_with_the_known_ones() -> None:
     with pytest.raises(
         BadInput, match=r"reason\.deeptweak/…, source\.deeptweak/… and levels\.deeptweak/…"
     ):

@@ -64,7 +64,7 @@ def test_settings_become_writes_in_the_order_of_the_manifest(machine: Tunables) 
     )
 
 
-def test_a_package_that_only_the_operator_can_run_is_refused_here(machine: Tunables) -> None:
+def test_a_package_that_only_the_operator_runs_is_refused_here(machine: Tunables) -> None:
     says = (
         "package package is an image that only the operator can run: measure it with "
         "--target=kubernetes"
@@ -92,7 +92,7 @@ def test_a_value_that_stands_there_already_is_told(machine: Tunables) -> None:
     assert found.already_in_force(machine) == ["net.ipv4.tcp_rmem"]
 
 
-def test_a_key_that_this_kernel_does_not_know_stops_the_whole_set(machine: Tunables) -> None:
+def test_an_unknown_key_stops_the_whole_set(machine: Tunables) -> None:
     """Half a tweak set would be measured under its full name."""
     found = planned(machine, ("sysctl", "vm.swappiness", "10"), ("sysctl", "vm.swapiness", "10"))
     assert found.cannot == (
@@ -142,7 +142,7 @@ def test_a_key_that_leaves_the_kernels_settings_is_refused(machine: Tunables) ->
         ([("quiet", ""), ("console", "ttyS0")], "console=ttyS0"),
     ],
 )
-def test_boot_tokens_count_where_the_running_kernel_has_them_in_this_order(
+def test_boot_tokens_count_if_the_kernel_has_them_in_this_order(
     machine: Tunables, tokens: list[tuple[str, str]], missing: str | None
 ) -> None:
     found = planned(machine, *(("boot", key, value) for key, value in tokens))
@@ -229,7 +229,7 @@ def test_scripts_need_bash(machine: Tunables, monkeypatch: pytest.MonkeyPatch) -
         "case $1 in on) nvidia-smi -pm 1;; esac",
     ],
 )
-def test_a_script_that_calls_a_missing_program_makes_its_set_impossible(
+def test_a_script_that_calls_a_missing_program_rules_out_its_set(
     machine: Tunables, monkeypatch: pytest.MonkeyPatch, text: str
 ) -> None:
     """Even if handled: `nvidia-smi -pm 1 || true` would be measured without being in force."""
@@ -305,7 +305,7 @@ def test_nvidia_smi_without_a_gpu_is_no_help(
         ),
     ],
 )
-def test_a_kernel_file_that_a_script_names_must_exist_unless_it_asks_first(
+def test_a_kernel_file_in_a_script_must_exist_unless_guarded(
     machine: Tunables, text: str, missing: str | None
 ) -> None:
     found = with_script(machine, text)
@@ -317,10 +317,8 @@ def test_a_kernel_file_that_a_script_names_must_exist_unless_it_asks_first(
 
 
 @pytest.mark.parametrize("stage", ["apply", "uninstall"])
-def test_a_script_that_mentions_what_has_no_way_back_is_refused_with_that_reason(
-    machine: Tunables, stage: str
-) -> None:
-    """And for no other: that the file cannot be written is none.
+def test_a_script_that_names_an_irreversible_key_is_refused(machine: Tunables, stage: str) -> None:
+    """That the file cannot be written is no second reason.
 
     What it would do with the file does not matter.
     """
@@ -485,7 +483,7 @@ def closed(monkeypatch: pytest.MonkeyPatch) -> set[str]:
     return parts
 
 
-def test_two_sets_that_want_what_may_not_be_written_share_one_reason(
+def test_sets_that_need_the_same_closed_file_share_one_reason(
     machine: Tunables, closed: set[str]
 ) -> None:
     """By value or by script: a reader is told once."""
@@ -507,7 +505,7 @@ def test_two_sets_that_want_what_may_not_be_written_share_one_reason(
         ("true", True),  # its effect is unknown, and there is something it may do
     ],
 )
-def test_a_script_is_left_out_where_all_that_it_may_mean_is_closed(
+def test_a_script_is_refused_if_all_its_files_are_closed(
     machine: Tunables, closed: set[str], text: str, *, may: bool
 ) -> None:
     """Reading a file closes nothing."""
@@ -602,7 +600,7 @@ def test_what_scripts_write_outside_the_snapshot_is_named(
     assert outside or outside_snapshot([Script("p", "apply", text)]) == ()
 
 
-def test_a_key_that_has_moved_is_missing_with_the_hint_where_it_went(machine: Tunables) -> None:
+def test_a_moved_key_is_missing_with_a_hint_to_its_new_place(machine: Tunables) -> None:
     """The reason is what a reader sees; the warning beside it may be pages away."""
     cannot = planned(machine, ("sysctl", "kernel.sched_migration_cost_ns", "5000000")).cannot
     went = (

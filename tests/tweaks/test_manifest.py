@@ -40,7 +40,7 @@ def asked(tweakset: TweakSet) -> list[tuple[str, str, str]]:
 @pytest.mark.parametrize(
     "text", ["", "# No OS Tweaks applied", "# note\n---\n# other\n", "---\n...\n", "null"]
 )
-def test_a_file_without_a_document_is_a_tweak_set_without_settings(text: str) -> None:
+def test_a_file_without_a_document_is_an_empty_tweak_set(text: str) -> None:
     """The study's baseline is a comment-only file; an older tool showed it as "Error parsing"."""
     assert (parse(text, "base").tweaks, parse(text, "base").scripts) == ((), ())
 
@@ -78,7 +78,7 @@ items:
     assert asked(parse(exported, "exp")) == [("sysctl", "vm.swappiness", "10")]
 
 
-def test_flow_maps_non_ascii_text_and_a_missing_last_newline_are_read() -> None:
+def test_flow_maps_non_ascii_and_a_missing_newline_are_read() -> None:
     """A hand-written manifest of the study's family."""
     text = (
         "# größer ist nicht besser — 実験5\n"
@@ -243,7 +243,7 @@ def test_drop_ins_become_directives_of_their_unit() -> None:
     assert len(found.warnings) == 1
 
 
-def test_ulimits_in_the_spelling_that_skyhook_ignores_are_read_with_a_warning() -> None:
+def test_ulimits_that_skyhook_ignores_are_read_with_a_warning() -> None:
     """The real package splits at a bare '=': the study's `memlock: 128` had no effect there."""
     found = parse(tuning("ulimit.conf", "nofile=4096\nmemlock: 128\nstack = 64"), "x")
     assert asked(found) == [
@@ -409,7 +409,7 @@ def test_a_version_that_yaml_takes_for_a_date_is_read() -> None:
 
 
 @pytest.mark.parametrize("image", ["r/kdump", "r:5000/nvidia/nvidia-tuned", "a-tool-of-ours"])
-def test_a_package_of_any_other_kind_is_one_script_of_the_operators(image: str) -> None:
+def test_a_package_of_another_kind_is_one_operator_script(image: str) -> None:
     """A note states that nothing of it is read; its script stands for all of its manifest."""
     text = skyhook(
         f"ours:\n  version: 0.3.2\n  image: {image}\n  env: [{{name: A, value: b}}]\n  configMap: "

@@ -105,7 +105,7 @@ def test_variables_and_directives_are_settings_in_order() -> None:
         ("process.conf", "OOMScoreAdjust=5", "unknown directive OOMScoreAdjust"),
     ],
 )
-def test_what_is_no_setting_of_a_process_is_refused_with_its_line(
+def test_an_invalid_process_setting_is_refused_with_its_line(
     section: str, line: str, says: str
 ) -> None:
     with pytest.raises(BadInput, match=rf"^x\.yaml: package mine, {section} line 2: .*") as refusal:
@@ -179,7 +179,7 @@ def test_a_plan_needs_no_root_and_knows_what_is_in_force(monkeypatch: pytest.Mon
     assert found.already_in_force(Tunables()) == ["MALLOC_ARENA_MAX"]
 
 
-def test_what_cannot_be_had_here_is_a_reason_before_anything_runs(tmp_path: Path) -> None:
+def test_unavailable_process_settings_are_known_before_a_run(tmp_path: Path) -> None:
     """Too many CPUs, a missing library; only a thread tried them: this process is as before."""
     before = os.sched_getaffinity(0), os.getpriority(os.PRIO_PROCESS, 0)
     (why,) = plan(of("process.conf", "CPUAffinity=0,9999", "Nice=19"), Tunables()).cannot
@@ -220,9 +220,7 @@ def test_on_a_cluster_a_pod_can_have_what_needs_no_capability(way: ByAgent | ByO
     assert [why.partition(":")[0] for why in refused] == ["Nice=-1", "IOSchedulingClass=realtime"]
 
 
-def test_in_a_pod_variables_are_the_containers_and_the_rest_is_set_before_the_workload_begins() -> (
-    None
-):
+def test_in_a_pod_a_wrapper_applies_all_settings_but_variables() -> None:
     order = Order(
         load("idle:wait_s=0.005"), 4, 1, 7, process={"A": "1", "Nice": "5", "CPUAffinity": "0-1,3"}
     )
@@ -252,7 +250,7 @@ def test_until_it_is_the_workload_the_launcher_is_none() -> None:
 
 
 @pytest.mark.parametrize(("threads", "fails"), [(2, False), (4, True), (None, False)])
-def test_a_workload_that_sets_its_own_number_of_threads_has_the_variable_in_name_only(
+def test_a_variable_is_in_name_only_if_the_thread_count_differs(
     threads: int | None,
     fails: bool,  # noqa: FBT001
 ) -> None:

@@ -38,7 +38,7 @@ def test_paths_and_directories_stand_beside_names(folder: Path) -> None:
     assert names(f"{folder}/", CATALOGUE) == ["one", "two"]
 
 
-def test_an_unknown_name_is_answered_with_the_closest_and_all_there_are(folder: Path) -> None:
+def test_an_unknown_name_is_answered_with_the_closest_match(folder: Path) -> None:
     with pytest.raises(
         BadInput,
         match=re.escape("no tweak set is called 'ones'. Did you mean 'one'? There are: one, two."),

@@ -138,7 +138,7 @@ def test_a_refused_name_has_its_line() -> None:
     ]
 
 
-def test_no_script_of_the_catalogue_mentions_what_has_no_way_back() -> None:
+def test_no_catalogue_script_names_an_irreversible_setting() -> None:
     assert [
         script
         for tweakset in resolve("all")
@@ -254,7 +254,7 @@ def test_hazards_say_what_the_kernel_does() -> None:
         "kernel.cad_pid",
     ],
 )
-def test_what_may_hurt_but_goes_back_is_dangerous_not_irreversible(key: str) -> None:
+def test_a_hazard_that_can_be_undone_is_not_irreversible(key: str) -> None:
     assert hazardous(key)
     assert irreversible(key) is None
 

@@ -37,7 +37,7 @@ def test_a_cell_takes_at_least_as_long_as_its_data_set_is_read(given: str) -> No
     assert data_set_s(REAL) > 100
 
 
-def test_each_cold_epoch_reads_it_anew_and_a_warm_one_from_memory() -> None:
+def test_cold_epochs_read_storage_and_warm_ones_read_memory() -> None:
     assert lasts("epochs=3") - lasts("epochs=2") == pytest.approx(data_set_s(""))
     assert lasts("epochs=3:cache=warm") - lasts("epochs=2:cache=warm") < data_set_s("") / 2
 
@@ -58,7 +58,7 @@ def test_dlio_takes_longer_to_start() -> None:
     assert lasts("engine=dlio") - lasts("") > 30
 
 
-def test_what_names_leave_out_is_said_of_what_any_of_them_has_and_of_what_matters() -> None:
+def test_defaults_left_out_of_names_are_listed_if_they_matter() -> None:
     assert left_out("io_train") == [
         "Not in the names of io_train: model unet3d_h100, format npz, read_threads 4, cache cold."
     ]

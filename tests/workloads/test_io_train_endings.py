@@ -109,7 +109,7 @@ def test_a_file_that_goes_away_ends_the_cell_and_is_named(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("cache", ["warm", "cold"])
-def test_a_page_cache_that_changes_while_an_epoch_reads_ends_the_cell(
+def test_a_page_cache_that_changes_in_an_epoch_ends_the_cell(
     cache: str, data: Path, tmp_path: Path
 ) -> None:
     """From the first step on: most of 50 MB come from where they should not.

@@ -119,7 +119,7 @@ def lingering(script: str) -> tuple[list[dict[str, object]], int]:
                 os.killpg(process.pid, signal.SIGKILL)
 
 
-def test_a_lingering_workload_says_how_it_ended_and_stays_until_it_is_told_to_go() -> None:
+def test_a_lingering_workload_reports_its_end_and_then_waits() -> None:
     events, code = lingering(WORKLOAD)
     assert [one["event"] for one in events] == ["ready", "step", "end", "exit"]
     assert (events[-1]["code"], code) == (0, 0)
@@ -174,7 +174,7 @@ serve(Made)
 """
 
 
-def test_what_is_told_comes_after_the_step_during_which_it_was_told() -> None:
+def test_a_report_follows_the_step_in_which_it_was_made() -> None:
     """Reports at the close precede the end; parameters and data folder reach the workload."""
     options = (
         "--steps=1",

@@ -39,7 +39,7 @@ def test_no_letter_is_lost(word: str) -> None:
 
 
 @given(st.lists(st.lists(st.integers(1, 255), max_size=20), min_size=1, max_size=5))
-def test_rows_of_a_batch_are_equally_long_and_its_mask_says_where_tokens_are(
+def test_batch_rows_have_equal_length_and_a_mask_of_tokens(
     rows: list[list[int]],
 ) -> None:
     padded, mask = python_loop.collate(rows)

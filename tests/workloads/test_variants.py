@@ -184,7 +184,7 @@ def test_a_pattern_means_the_variants_that_have_its_parameters(
     assert workloads.matches(pattern, name) is meant
 
 
-def test_a_pattern_of_a_parameter_that_does_not_exist_means_nothing_and_is_refused() -> None:
+def test_a_pattern_with_an_unknown_parameter_is_refused() -> None:
     with pytest.raises(BadInput, match="no parameter 'sise'"):
         workloads.matches("made:sise=large", "made")
 
