@@ -278,6 +278,15 @@ def test_names_say_what_a_thing_is(room: str) -> None:
     assert len(vague) <= VAGUE_NAMES[room], "\n".join(vague)
 
 
+def test_names_of_tests_have_at_most_60_characters() -> None:
+    long = re.compile(r"def (test_\w{56,})")
+    assert not {
+        f"{named(path)}: {name}"
+        for path in modules("tests")
+        for name in long.findall(path.read_text(encoding="utf-8"))
+    }
+
+
 @pytest.mark.parametrize("module", ["analysis.load", "analysis.compare", "analysis.__main__"])
 def test_reading_a_run_waits_for_no_heavy_library(module: str) -> None:
     """A session of pytest imports them at its end, and `--help` should not take a second."""
