@@ -56,7 +56,8 @@ def record(place: Place) -> dict[str, Any]:
 
 
 def test_what_helps_is_chosen_and_confirmed_in_fresh_blocks(place: Place) -> None:
-    done = place.call(*typed(place))
+    copy = place.storage / "best.yaml"
+    done = place.call(*typed(place, f"--save-manifest={copy}"))
     assert done.code == 0, done.out
     result = record(place)
     assert list(result["chosen"]) == ["FAST_S"]
@@ -69,6 +70,7 @@ def test_what_helps_is_chosen_and_confirmed_in_fresh_blocks(place: Place) -> Non
     assert result["heats"][-1]["label"] == "confirm"
     (manifest,) = (place.storage / "tune").glob("*/chosen.yaml")
     assert "FAST_S=0.005" in manifest.read_text()
+    assert copy.read_text() == manifest.read_text()
     assert done.lines("Keep 1 of 3 settings: +")
 
 
