@@ -225,7 +225,7 @@ def table_of_bounds(blocks: Sequence[TurnBlock]) -> Iterator[str]:
     yield "|---|---|---|---|"
     by_hour: dict[tuple[str, str], dict[tuple[int, int], float]] = defaultdict(dict)
     for (workload, hour, each), own in _grouped(blocks).items():
-        for steps in STEPS:
+        for steps in STEPS[1:]:  # no cell of the main job has fewer
             long = [block for block in own if len(block.steps_s[0]) >= steps]
             if steps % each == 0 and long:
                 by_hour[workload, hour][each, steps] = error_of_minute(long, steps)
