@@ -153,6 +153,36 @@ def test_what_goes_back_moves_what_the_table_says(
     fake.must_be_as_found()
 
 
+@pytest.mark.parametrize("in_turns", [False, True])
+def test_a_coupling_first_seen_beside_a_later_write_goes_back_with_what_it_moves(
+    fake: FakeRoot, monkeypatch: pytest.MonkeyPatch, *, in_turns: bool
+) -> None:
+    """From its second application on defrag moves THP; as the table says, THP moves another."""
+    defrag = f"{Path(THP).parent}/defrag"
+    machine, asked, write = fake.machine(), writes([(defrag, "always")]), Tunables.write
+    machine.apply("x", asked)
+    machine.restore()
+
+    def moves(self: Tunables, path: str, value: str | None) -> None:
+        write(self, path, value)
+        if (path, value) == (defrag, "always"):
+            moves(self, THP, "never")
+        elif path == THP:
+            write(self, MIN_FREE, "45056" if value == "never" else "90112")
+
+    monkeypatch.setattr(Tunables, "write", moves)
+    assert machine.apply("x", asked).changed.keys() == {defrag, THP, MIN_FREE}
+    assert machine.journal.read()[0]["version"] == PARTIAL
+    if in_turns:
+        switch = Switch(machine)
+        switch.to("found")
+        assert fake.wrong() == {}
+        switch.to("set")
+        assert fake.get(MIN_FREE) == "45056"
+    assert machine.restore().stuck == {}
+    fake.must_be_as_found()
+
+
 def test_turns_name_what_each_of_them_touches(fake: FakeRoot) -> None:
     """A run killed with one arm's settings in force is put back; others' changes stay."""
     machine = fake.machine()
