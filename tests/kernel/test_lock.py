@@ -6,6 +6,7 @@ import contextlib
 import fcntl
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -493,6 +494,22 @@ def test_a_run_may_wait_for_the_machine(
     assert [line.partition(" (")[0] for line in lines] == [
         f"Waiting up to {s} s for process {holder.pid}" for s in ("0.3", "60")
     ]
+
+
+def test_who_waits_is_told_of_each_next_holder(
+    tmp_path: Path,
+    holder: subprocess.Popen[str],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Not of a moment in which nobody is seen to hold it."""
+    assert holder.pid
+    pids = [os.getppid(), os.getppid(), 0, os.getpid()]
+    monkeypatch.setattr(lock, "_pid_in_proc_locks", lambda _: pids.pop(0) if pids[1:] else pids[0])
+    with pytest.raises(MachineHeld), lock.held(tmp_path, 0.5):
+        pass
+    named = re.findall(r"s for process (\d+) ", capsys.readouterr().out)
+    assert named == [str(os.getppid()), str(os.getpid())]
 
 
 def test_a_killed_runs_children_that_hold_its_lock_are_awaited(

@@ -154,7 +154,7 @@ def test_what_goes_back_moves_what_the_table_says(
 
 
 @pytest.mark.parametrize("in_turns", [False, True])
-def test_a_coupling_first_seen_beside_a_later_write_goes_back_with_what_it_moves(
+def test_a_late_coupling_goes_back_with_what_it_moves(
     fake: FakeRoot, monkeypatch: pytest.MonkeyPatch, *, in_turns: bool
 ) -> None:
     """From its second application on defrag moves THP; as the table says, THP moves another."""
