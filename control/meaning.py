@@ -10,6 +10,7 @@ from .known_keys import Form, about
 Agreement = Literal["same", "rounded", ""]
 # lib/vsprintf.c simple_strtoul with base 0, as kernel/sysctl.c proc_get_long calls it.
 _BASE_0 = re.compile(r"([+-]?)(?:0[xX]([0-9a-fA-F]+)|(0[0-7]*)|([1-9][0-9]*))", re.ASCII)
+NUMBER_CHARACTERS = 21  # TMPBUFLEN - 1
 _DECIMAL = re.compile(r"[+-]?[0-9]+", re.ASCII)
 _SCALED = re.compile(r"([0-9]+)([kKmMgGtT])", re.ASCII)
 _RANGES = re.compile(r"\d+(-\d+)?(,\d+(-\d+)?)*", re.ASCII)
@@ -72,6 +73,13 @@ def number_of(path: str, word: str) -> int | None:
     sign, hexadecimal, octal, decimal = match.groups()
     digits, base = (hexadecimal, 16) if hexadecimal else (octal, 8) if octal else (decimal, 10)
     return int(f"{sign}{digits}", base)
+
+
+def number(text: str) -> int | None:
+    """Return the number that the kernel reads from a text; None if it is not a number."""
+    word = text.strip(" \t\n\v\f\r")
+    fits = len(word) <= NUMBER_CHARACTERS and not word.startswith("+")
+    return number_of("/proc/sys", word) if fits else None
 
 
 def _meant(path: str, word: str) -> int | str:

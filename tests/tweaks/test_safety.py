@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fixtures.kernel.tunables import number
+from control.meaning import number
 from fixtures.tweaks import resolve
 from fixtures.tweaks.lint import forbidden, hazardous, irreversible, order
 
