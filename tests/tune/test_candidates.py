@@ -71,6 +71,11 @@ def test_two_sets_that_disagree_on_a_setting_are_refused() -> None:
         read(f"one:{SWAPPINESS}=7,other:{SWAPPINESS}=8")
 
 
+def test_a_setting_that_another_would_bring_to_0_is_refused() -> None:
+    with pytest.raises(BadInput, match=r"writing vm\.dirty_ratio after it sets it to 0; leave"):
+        read(f"vm.dirty_bytes=1000000+{DIRTY}={_other(DIRTY)}")
+
+
 def test_settings_of_several_sets_are_candidates_together() -> None:
     candidates = read(
         f"one:{SWAPPINESS}={_other(SWAPPINESS)},other:vm.page-cluster={_other('vm.page-cluster')}"

@@ -413,8 +413,8 @@ def test_list_shows_what_becomes_of_each_line(tmp_path: Path) -> None:
         "    keeps net.ipv4.conf.all.rp_filter out of patterns",
         "  line 3: kernel.gone_ns = 1",
         (
-            "    sets kernel.gone_ns = 1 (this kernel has no such setting; write -kernel.gone_ns "
-            "to leave it out)"
+            "    cannot set kernel.gone_ns = 1: this kernel has no such setting; write "
+            "-kernel.gone_ns to leave it out"
         ),
         "  line 4: kernel.modules_disabled=1",
         "    left out: kernel.modules_disabled: once 1 it stays 1 until a reboot",

@@ -89,10 +89,6 @@ WARNED = {
         sysctl(vm__min_free_kbytes=6_710_887),
         "more than 5% of memory",
     ),  # 128 GiB · 5 % = 6 710 886.4 KiB
-    "ratio and bytes": (
-        sysctl(vm__dirty_ratio=20, vm__dirty_bytes=1 << 30),
-        "vm.dirty_ratio and vm.dirty_bytes",
-    ),
     "background above limit": (
         sysctl(vm__dirty_background_ratio=20, vm__dirty_ratio=20),
         "is not below vm.dirty_ratio=20",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import resource
 import shutil
 from pathlib import Path
@@ -12,12 +13,18 @@ import pytest
 from fixtures.kernel.machine import Write
 from fixtures.kernel.tunables import Tunables
 from fixtures.terms import WHOLE, Kind, Script, Tweak, TweakSet
+from fixtures.tweaks import bare
 from fixtures.tweaks.local import Plan, _meant, outside_snapshot, plan
 from fixtures.tweaks.settings import parse_section
 
 FILES = {
     "proc/sys/vm/swappiness": "60\n",
     "proc/sys/vm/dirty_ratio": "20\n",
+    "proc/sys/vm/dirty_bytes": "0\n",
+    "proc/sys/kernel/osrelease": "6.18.1\n",
+    "proc/sys/net/core/flow_limit_cpu_bitmap": "0\n",
+    "proc/sys/net/ipv4/tcp_congestion_control": "cubic\n",
+    "proc/sys/net/ipv4/tcp_available_congestion_control": "reno cubic\n",
     "proc/sys/net/ipv4/tcp_rmem": "4096\t131072\t6291456\n",
     "proc/cmdline": (
         'BOOT_IMAGE=/vmlinuz "console=ttyS0" hugepagesz=1G hugepages=2 hugepagesz=2M '
@@ -125,6 +132,72 @@ def test_what_cannot_be_put_back_is_never_written(machine: Tunables) -> None:
 def test_a_key_that_leaves_the_kernels_settings_is_refused(machine: Tunables) -> None:
     found = planned(machine, ("sysctl", "vm/../../../etc/passwd", "1"))
     assert (found.writes, len(found.cannot)) == ((), 1)
+
+
+CONGESTION = "net.ipv4.tcp_congestion_control"
+
+
+@pytest.mark.parametrize(
+    ("settings", "reason"),
+    [
+        (
+            "vm.swappiness=abc",
+            "vm.swappiness: it needs a whole number, such as '60', not 'abc'",
+        ),
+        (
+            "vm.swappiness=10 20",
+            "vm.swappiness: it needs a whole number, such as '60', not '10 20'",
+        ),
+        (
+            "net.ipv4.tcp_rmem=1 2 3 4",
+            (
+                "net.ipv4.tcp_rmem: it needs 3 whole numbers, such as '4096 131072 6291456', not "
+                "'1 2 3 4'"
+            ),
+        ),
+        (f"{CONGESTION}=fast", f"{CONGESTION}: this kernel has reno, cubic, not 'fast'"),
+        (
+            "vm.dirty_bytes=4096 vm.dirty_ratio=5",
+            (
+                "vm.dirty_bytes: writing vm.dirty_ratio after it sets it to 0; leave one of the "
+                "two out"
+            ),
+        ),
+        ("vm.dirty_ratio=0 vm.dirty_bytes=4096", None),
+        ("net.ipv4.tcp_rmem=4096", None),
+        ("net.core.flow_limit_cpu_bitmap=ff", None),
+        ("vm.swappiness=0x10", None),
+        (f"{CONGESTION}=reno", None),
+    ],
+)
+def test_a_value_that_cannot_stand_is_refused_in_the_plan(
+    machine: Tunables, settings: str, reason: str | None
+) -> None:
+    """The same reason is in `list`, beside the line."""
+    lines = re.sub(r" (?=vm\.)", "+", settings)
+    found = plan(bare.read(lines, machine), machine)
+    assert found.cannot == ((reason,) if reason else ())
+    told = [*bare.account_text(bare.account(lines, machine), found.cannot)]
+    key, _, value = settings.partition(" vm.")[0].partition("=")
+    what = "cannot set" if reason else "sets"
+    because = reason.removeprefix(key) if reason else ""
+    assert told[1] == f"    {what} {key} = {value}{because}"
+
+
+@pytest.mark.parametrize(
+    ("files", "is_known"),
+    [("", True), ("kernel/net/ipv4/tcp_bbr.ko.xz:\n", True), ("x.ko:\n", False)],
+)
+def test_an_algorithm_of_a_module_is_loaded_by_the_kernel(
+    machine: Tunables, files: str, *, is_known: bool
+) -> None:
+    """Without the list of modules, as in a container, nothing can be told."""
+    (machine.root / "proc/modules").touch()
+    if files:
+        folder = machine.root / "lib/modules/6.18.1"
+        folder.mkdir(parents=True)
+        (folder / "modules.dep").write_text(files)
+    assert bool(planned(machine, ("sysctl", CONGESTION, "bbr")).cannot) is not is_known
 
 
 @pytest.mark.parametrize(
