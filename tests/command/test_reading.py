@@ -110,6 +110,18 @@ def test_a_letter_in_two_pieces_is_one() -> None:
         (FORMATS["json"].pattern, '{"epoch": 1, "step_time_s": 0.125, "loss": 2.5}', 0.125),
         (FORMATS["json"].pattern, '{"step_ms": 125, "loss": 2.5}', 0.125),
         (FORMATS["json"].pattern, '{"step": 7, "inner": {"step_ms": 125}}', 7),
+        (FORMATS["json"].pattern, '{"elapsed_ms": 700, "step": 7}', 7),
+        (FORMATS["json"].pattern, '{"step": 56, "global_step": 7}', 7),
+        (FORMATS["json"].pattern, "{'step': 7, 'loss': 2.5, 'lr': 1e-05}", 7),
+        (FORMATS["counter"].pattern, "step 1,234 | loss 2.5", 1234),
+        (FORMATS["counter"].pattern, "Epoch 1 | iter 56 step 7 | loss train: 2.5", 7),
+        (FORMATS["counter"].pattern, "iteration 7 (step: 123 ms)", 7),
+        (FORMATS["counter"].pattern, "time per step: 123 ms, ms/step: 123, iteration 7/100", 7),
+        (FORMATS["counter"].pattern, "ms/batch 123 | iteration 7", 7),
+        (FORMATS["counter"].pattern, "micro-batch 3/8 | batch 7/100", 7),
+        (FORMATS["counter"].pattern, "Inner step 7", 7),
+        (FORMATS["counter"].pattern, "opt_step=7 micro_step=56 tok=1024", 7),
+        (FORMATS["counter"].pattern, "epoch=0/micro_step=56/global_step=7, x=1", 7),
     ],
 )
 def test_a_match_says_a_number_in_base_units(pattern: str, line: str, number: float) -> None:
@@ -153,6 +165,7 @@ def test_a_bar_is_known_by_rank_description_and_total() -> None:
     assert series_of("Epoch 3: ", "10") == series_of("Epoch 4: ", "10")
     assert series_of("rank0: ", "10") != series_of("rank1: ", "10")
     assert series_of("train", "10") != series_of("val", "10")
+    assert series_of("lr: 1e-06 | step", "") == series_of("lr: 9.9e-07 | step", "")
     assert series_of("", "10") != series_of("", "20")
 
 

@@ -62,7 +62,11 @@ def test_a_line_of_a_long_trial_says_what_it_waits_for(
 def test_the_training_bar_is_chosen_among_several_named_bars() -> None:
     one = choosing.choose_steps(
         printed(
-            *bar("train", 40, 0.1), *bar("val", 60, 0.02, 4.1), *bar("Sanity Checking", 9, 0.1, 6)
+            *bar("train", 40, 0.1),
+            *bar("val", 60, 0.02, 4.1),
+            *bar("Sanity Checking", 9, 0.1, 6),
+            *bar("model.safetensors", 60, 0.08, 8),
+            *bar("Packing train dataset", 60, 0.08, 14),
         )
     )
     assert one
@@ -93,6 +97,10 @@ def test_of_counters_that_flood_a_step_is_long() -> None:
     one = choosing.choose_steps(printed(*lines))
     assert one
     assert one.step_s == pytest.approx(0.045 / 2000, rel=0.05)
+
+
+def test_a_counter_whose_lines_all_come_at_once_shows_no_steps() -> None:
+    assert choosing.choose_steps(printed((1.0, "\n".join(f"step {n}" for n in range(99))))) is None
 
 
 def test_a_long_line_without_a_number_is_read() -> None:
@@ -183,6 +191,30 @@ def test_two_counters_on_lines_without_a_prefix_are_two() -> None:
     assert one
     assert one.bar == "batch"
     assert one.step_s == pytest.approx(0.02)
+
+
+def test_the_validation_of_json_lines_is_none_of_their_steps() -> None:
+    """Its own counter begins anew each time."""
+    lines = [
+        (1.5 * epoch + (0.1 * n if loop == "train" else 1 + 0.02 * n), text)
+        for epoch in range(6)
+        for loop, first, count in (("train", 10 * epoch, 10), ("val", 0, 20))
+        for n in range(count)
+        for text in [f'{{"split": "{loop}", "step": {first + n}}}']
+    ]
+    one = choosing.choose_steps(printed(*lines))
+    assert one
+    assert one.bar == "train step"
+    assert one.step_s == pytest.approx(0.1)
+
+
+def test_of_batches_and_their_micro_batches_the_batches_count() -> None:
+    """The optimizer's step is between the micro-batches of one batch and those of the next."""
+    inner = [line for step in range(20) for line in bar("Micro-batches", 8, 0.02, 0.3 * step)]
+    one = choosing.choose_steps(printed(*sorted(inner + bar("Steps", 20, 0.3))))
+    assert one
+    assert one.bar == "Steps /20"
+    assert one.step_s == pytest.approx(0.3)
 
 
 def test_a_name_that_is_new_in_each_run_is_no_part_of_a_bar() -> None:
@@ -316,6 +348,18 @@ def test_a_bar_that_is_too_short_leaves_no_other_unit_of_a_step() -> None:
             "train-epoch",
         ),  # as timm
         ('{"step_ms": 100, "loss": 2.5, "i": {}}', "json"),
+        ('{"step": {}, "elapsed_ms": {}00, "loss": 2.5}', "json"),
+        ("{'step': {}, 'loss': 2.5, 'learning_rate': 5e-05}", "json"),
+        ("[Rank 0] step={}, skipped=0, lr=[0.001], mom=[(0.9, 0.999)]", "counter"),  # DeepSpeed
+        ("Iter {}: Train loss 2.5, It/sec 9.8, Tokens/sec 123.4", "counter"),  # as mlx-lm
+        ("Epoch 1 | iter {}5 step {} | loss train: 2.5", "counter"),  # as LitGPT
+        ("step:{}/1750 train_time:1234ms step_avg:100.00ms", "counter"),  # as modded-nanogpt
+        ("[step={}/739328,epoch=0]", "counter"),  # as OLMo
+        (
+            "iteration {}/249 | lr: 1e-06 | global_batch_size: 8 | global_step: {} | loss: 10.2",
+            "counter",
+        ),  # as NeMo
+        ("Training ━━━━╸━━━━━━━  10% {}/100 0:00:03 • 0:00:09 9.9it/s", "ultralytics"),  # as rich
     ],
 )
 def test_lines_as_people_print_them_are_steps(line: str, name: str) -> None:
@@ -336,6 +380,27 @@ def test_a_bar_of_an_epoch_does_not_show_when_the_command_ends() -> None:
     assert anew.left_s(8.0) is None
 
 
+@pytest.mark.parametrize(
+    ("line", "now_s", "ends"),
+    [
+        ("{}it [00:04, 30.1it/s]", 4.0, False),
+        ("{}it [00:04, 30.1it/s]", 8.0, True),
+        ("iter {}: loss 3.4, time 100.00ms, mfu 1.2%", 8.0, True),
+        ('{"step": {}, "loss": 3.4}', 8.0, True),
+        ("step {}/90", 8.0, False),  # it ends soon
+        ("step {}/900", 2.4, True),
+        ("step {}/900", 2.2, False),  # too few steps
+        ("Map:  4%|██ | {}/900 [00:01<00:02, 9.98it/s]", 8.0, False),  # training may follow
+        ("Map:  4%|██ | {}/900 [00:01<00:02, 9.98it/s]", 32.0, True),
+        (" 4%|██ | {}M/900M [00:01<00:02, 9.98MB/s]", 8.0, False),
+    ],
+)
+def test_a_trial_ends_when_its_steps_are_clear(line: str, now_s: float, *, ends: bool) -> None:
+    """A cell needs 23 steps, of 0.1 s here."""
+    observed = printed(*every(0.1, line, int(now_s * 10) + 1))
+    assert trial._enough(HERE, observed, ASKED, now_s) is ends
+
+
 def test_a_coarse_figure_is_said_to_be_coarse() -> None:
     one = choosing.choose_steps(printed(*every(0.51, "loss 3.4 | 0.51 s/it")))
     assert one
@@ -343,6 +408,18 @@ def test_a_coarse_figure_is_said_to_be_coarse() -> None:
     exact = choosing.choose_steps(printed(*every(0.51, "loss 3.4 | 0.5103 s/it")))
     assert exact
     assert judging.coarse(exact) is None
+
+
+@pytest.mark.parametrize(("every", "share"), [(16, "One step in 16 takes longer"), (1, "")])
+def test_regular_longer_steps_are_said_to_be_left_out(every: int, share: str) -> None:
+    """As an optimizer's step after several batches, whose times a median does not show."""
+    lines, now_s = [], 0.0
+    for step in range(100):
+        now_s += 0.3 if every > 1 and step % every == 0 else 0.1
+        lines.append((now_s, f"batch {step}"))
+    one = choosing.choose_steps(printed(*lines))
+    assert one
+    assert (judging.uneven(one) or "").startswith(share)
 
 
 # -- our clock judges
