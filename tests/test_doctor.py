@@ -131,6 +131,16 @@ def test_a_set_that_is_in_force_already_is_worth_a_look(tmp_path: Path) -> None:
     assert all("already in force: vm.swappiness" in f.detail for f in found.values())
 
 
+def test_a_set_that_leaves_a_state_is_not_merely_applicable(tmp_path: Path) -> None:
+    """`vm.min_free_kbytes`: its value is put back, what its write means to the kernel is not."""
+    write(tmp_path, "proc/sys/vm/min_free_kbytes", "67584\n")
+    write(tmp_path, "proc/meminfo", "MemTotal: 8000000 kB\n")
+    sets = [TweakSet("one", tweaks=(Tweak("sysctl", "vm.min_free_kbytes", "131072"),))]
+    fine, warned = doctor._catalogue(sets, Tunables(tmp_path))
+    assert (fine.mark, fine.applicable, warned.mark) == ("ok", "", "warn")
+    assert "is not put back" in warned.detail
+
+
 def test_a_run_that_is_going_on_is_in_the_way(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

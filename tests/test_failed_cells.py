@@ -155,7 +155,7 @@ def test_a_missing_framework_is_named_with_its_install_command(place: Place) -> 
     assert set(outcomes(place).values()) == {"skipped"}
     [line] = done.lines("NOT MEASURED: ")
     assert line.startswith(
-        "NOT MEASURED: cnn_train: it needs torch, which is not installed: run `make bench`"
+        "NOT MEASURED: cnn_train: it needs torch, which is not installed: run `make setup`"
     )
 
 

@@ -53,6 +53,17 @@ def test_a_capability_is_had_or_named(
     assert may or all(f"CAP_{name}" in str(why) for name in any_of)
 
 
+@pytest.mark.parametrize(
+    ("user", "remedy"), [(0, "grant it (in a container: --cap-add)"), (1, "run as root")]
+)
+def test_root_is_not_told_to_run_as_root(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, user: int, remedy: str
+) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: user)
+    why = probes.capability("SYS_RESOURCE", root=machine(tmp_path, NONE))
+    assert why == f"this process lacks CAP_SYS_RESOURCE; {remedy}"
+
+
 def test_a_file_is_opened_and_not_changed(tmp_path: Path) -> None:
     there = tmp_path / "there"
     there.touch(mode=0o600)
@@ -135,10 +146,11 @@ def test_perf_is_for_whom_the_kernel_lets(
     why = probes.perf_events(highest, "count", machine(tmp_path, capabilities, paranoid=paranoid))
     assert (why is None) == may
     if why is not None:
-        assert why == (
-            f"kernel.perf_event_paranoid is {paranoid}, so an ordinary user may not count: "
-            f"run as root, or `sysctl kernel.perf_event_paranoid={highest}`"
+        assert why.startswith(
+            f"kernel.perf_event_paranoid is {paranoid}, so an ordinary user may not count, and "
+            "this process lacks CAP_PERFMON or CAP_SYS_ADMIN; "
         )
+        assert why.endswith(f", or `sysctl kernel.perf_event_paranoid={highest}`")
 
 
 def test_a_kernel_without_perf_events_is_said(tmp_path: Path) -> None:
@@ -149,8 +161,8 @@ def test_a_kernel_without_perf_events_is_said(tmp_path: Path) -> None:
     ("capabilities", "scope", "reason"),
     [
         (NONE, None, None),
-        (NONE, "1", "ptrace_scope is 1: run as root"),
-        (CONTAINER, "1", "ptrace_scope is 1: run as root"),
+        (NONE, "1", "ptrace_scope is 1, and this process lacks CAP_SYS_PTRACE; "),
+        (CONTAINER, "1", "ptrace_scope is 1, and this process lacks CAP_SYS_PTRACE; "),
         (ALL, "1", None),
         (ALL, "2", None),
         (ALL, "3", "no process may"),
@@ -178,7 +190,7 @@ def test_memory_is_read_by_whom_yama_lets(
             "Mobile: 4294967295\nRmProfilingAdminOnly: 1",
             "NVreg_RestrictProfilingToAdminUsers=0",
         ),
-        (CONTAINER, "RmProfilingAdminOnly: 1", "run as root"),
+        (CONTAINER, "RmProfilingAdminOnly: 1", "lacks CAP_SYS_ADMIN or CAP_PERFMON"),
         (NONE, None, "it is unknown"),
     ],
 )

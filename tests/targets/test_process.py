@@ -462,6 +462,6 @@ def test_a_missing_framework_is_answered_with_how_to_get_it(
     """`-S` hides site-packages from the fake program, so torch is not there."""
     result = play("import torch")
     assert (
-        result.error == f"{sys.executable} has no module torch. Run `make bench`, or `pip install "
+        result.error == f"{sys.executable} has no module torch. Run `make setup`, or `pip install "
         "'.[workloads]'`."
     )

@@ -261,6 +261,18 @@ def test_a_limit_above_the_hard_limit_needs_the_capability(
     assert may or "CAP_SYS_RESOURCE" in found[0]
 
 
+def test_limits_that_need_the_capability_name_it_once(
+    machine: Tunables, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with_capabilities(machine, "0")
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (1024, 4096))
+    [reason] = planned(machine, *(("ulimit", name, "5000") for name in ("nofile", "nproc"))).cannot
+    assert reason.startswith(
+        "nofile above the hard limit of 4096, nproc above the hard limit of 4096: this process "
+        "lacks CAP_SYS_RESOURCE; "
+    )
+
+
 def test_limits_of_a_container_runtime_reach_the_workload(machine: Tunables) -> None:
     """On a node the workload's container inherits them; on this machine its process gets them."""
     assert planned(machine, ("service", "containerd.LimitNOFILE", "65536")).limits == {
