@@ -750,7 +750,7 @@ _shtab_deeptweak_run_options=(
   "--seed[random seed for the order of the cells]:N:"
   "--save[save the run under this name (default\: the command\'s)]:NAME:"
   {--storage,--benchmark-storage}"[folder for saved runs (default\: .benchmarks)]:DIR:_files -/"
-  "--plan[try the command once, print the plan, and change nothing]"
+  "--plan[run the command once as the machine is\; print the plan\; change no setting]"
   "--image[run the command in this image, in pods on a Kubernetes cluster (docs\/kubernetes.md)]:IMAGE:"
   "--kubeconfig[as for kubectl (default\: KUBECONFIG, \~\/.kube\/config, or the pod\'s service account)]:FILE:_files"
   "--context[context of the kubeconfig (default\: its current one)]:NAME:"
@@ -898,7 +898,7 @@ _shtab_deeptweak_tune_options=(
   "--seed[random seed for the order of the cells]:N:"
   "--save[save the run under this name (default\: the command\'s)]:NAME:"
   {--storage,--benchmark-storage}"[folder for saved runs (default\: .benchmarks)]:DIR:_files -/"
-  "--plan[try the command once, print the plan, and change nothing]"
+  "--plan[run the command, if any, once\; print the candidates, heats and time\; change no setting]"
   "(*)::after \`--\`\: the command, as you would type it:"
 )
 
