@@ -25,7 +25,7 @@ INSTALL = if [ -n "$$CI" ] && [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/nu
 
 bench: setup  ## the main job: tweak sets × AI training (NAME=exp1, ARGS=--blocks=10)
 	@echo "Measuring: about ten minutes on 2 idle cores, longer on a busy machine. Until the first cell begins, frameworks are imported."
-	DEEPTWEAK_STARTED_AS=deeptweak $(VENV)/bin/python -m pytest benchmarks/ --benchmark-save=$(NAME) $(ARGS)
+	DEEPTWEAK_STARTED_AS=$(VENV)/bin/deeptweak $(VENV)/bin/python -m pytest benchmarks/ --benchmark-save=$(NAME) $(ARGS)
 
 test: $(VENV)/test  ## four minutes on 2 idle cores: no root, no torch, no cluster, nothing is built (ARGS=tests/tweaks: a part)
 	$(PYTEST) -n auto --maxprocesses=8 --dist=worksteal --tier=quick $(ARGS)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
+import shutil
 import sys
 import webbrowser
 from pathlib import Path
@@ -11,6 +13,7 @@ from pathlib import Path
 from deeptweak.house import HOUSE
 from deeptweak.project import WrongTable, options, version
 
+NAME = "deeptweak"
 MEASURE = {
     "run": "measure your own command under tweak sets: deeptweak run --tweaks=X -- CMD",
     "tune": "find the settings to keep for your command: deeptweak tune --tweaks=X -- CMD",
@@ -37,10 +40,8 @@ EXTRAS = {
 def main() -> int:
     """Run one command. Returns: its exit code."""
     sys.path.insert(0, str(HOUSE))
-    os.environ[STARTED_AS] = (
-        # before the house is imported, and for all processes that are started from here
-        "deeptweak"
-    )
+    # before the house is imported, and for all processes that are started from here
+    os.environ[STARTED_AS] = _typed(sys.argv[0])
     try:
         return _run(sys.argv[1:])
     except WrongTable as error:
@@ -60,6 +61,14 @@ def main() -> int:
             file=sys.stderr,
         )
         return USAGE
+
+
+def _typed(path: str) -> str:
+    """Return what starts this command again: its name where PATH has it, else the typed path."""
+    by_name = shutil.which(NAME)
+    if by_name and Path(by_name).resolve() == Path(path).resolve():
+        return NAME
+    return path if re.fullmatch(rf"[\w./+-]*/{NAME}", path) else NAME
 
 
 def _run(words: list[str]) -> int:
@@ -167,22 +176,25 @@ def _demo(words: list[str]) -> int:
         hint = "Move the file, or start the demo in another folder."
         print(f"error: {DEMO_REPORT}: {reason}. {hint}", file=sys.stderr)
         return USAGE
-    run = str(HOUSE / DEMO_RUN)
+    own, run = os.environ[STARTED_AS], os.path.relpath(HOUSE / DEMO_RUN)
+    run = str(HOUSE / DEMO_RUN) if run.startswith(os.pardir) else run
     print(
         "$ make bench                        # ten minutes, as root: saved on 25 November 2026, 2 "
         "CPUs, no GPU",
         flush=True,
     )
-    print(f"$ deeptweak compare {Path(DEMO_RUN).name}\n", flush=True)
+    print(f"$ {own} compare {run}\n", flush=True)
     if code := _judge(["compare", run]):
         return code
-    print(f"\n$ deeptweak report {Path(DEMO_RUN).name} --output={DEMO_REPORT}\n", flush=True)
+    print(f"\n$ {own} report {run} --output={DEMO_REPORT}\n", flush=True)
     if code := _judge(["report", run, f"--output={DEMO_REPORT}"]):
         return code
     if sys.stdout.isatty():
         webbrowser.open(Path(DEMO_REPORT).resolve().as_uri())
-    own = "  deeptweak run --tweaks=thp-always,malloc-keep-memory -- sleep 0.1"
-    print(f"\nNow your own command, under two settings, as root:\n{own}")
+    print(
+        "\nNow your own command, under two settings, as root:\n"
+        f"  {own} run --tweaks=thp-always,malloc-keep-memory -- sleep 0.1"
+    )
     return 0
 
 

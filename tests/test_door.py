@@ -121,6 +121,21 @@ def test_commands_are_called_as_whoever_started_them_called_them(
     assert not [name for name in CALLED.values() if name != CALLED[module] and f"{name} " in said]
 
 
+def test_a_command_is_named_by_its_path_where_path_has_it_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    script = tmp_path / ".venv/bin/deeptweak"
+    script.parent.mkdir(parents=True)
+    script.touch(mode=0o755)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PATH", "/nonexistent")
+    typed = ".venv/bin/deeptweak"
+    words = [typed, str(script), "/x/deeptweak/__main__.py", "/a b/deeptweak", "deeptweak"]
+    assert [door._typed(word) for word in words] == [typed, str(script), *["deeptweak"] * 3]
+    monkeypatch.setenv("PATH", str(script.parent))
+    assert {door._typed(word) for word in words} == {"deeptweak"}
+
+
 def test_the_house_reads_the_variable_that_deeptweak_sets() -> None:
     assert door.STARTED_AS == house.VARIABLE
 
