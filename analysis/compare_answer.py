@@ -14,7 +14,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import TYPE_CHECKING
 
-from control.names import undigested
+from control.names import first_few, undigested
 from control.t_test import t_interval
 
 from .answer import Answer, Column, Line, Section, Table, Word, bullets, command
@@ -22,7 +22,7 @@ from .arms import split
 from .checks import LEVEL, disturbances, warnings_of
 from .labels import TOLD_RATE, amount, headline, label_of, provenance, shorten
 from .stats.effect import ROUNDING
-from .verdict import outlasts, unseen, without_guards
+from .verdict import inside_margin, outlasts, parts_ways, unseen, without_guards
 from .wording import (
     SPOKEN,
     as_long,
@@ -231,20 +231,22 @@ def _next(source: str, contrasts: Sequence[Comparison], *, plans: bool) -> tuple
 
 
 def _findings(contrasts: Sequence[Comparison]) -> list[str]:
-    names, claims, words = Names(contrasts), _claims(contrasts), _words(contrasts)
+    """Return a sentence of the claims, without sizes where a note contests them; and the counts."""
+    names, words = Names(contrasts), _words(contrasts)
+    plain = [word.capitalize() for word in words]
+    gains: dict[str, dict[str, list[float]]] = {head: {} for head in plain}
+    for claim in _claims(contrasts):
+        if effect := claim.primary:  # grouped by tweak set: `a 3.4 and 21.5 %, b 8 %`
+            head = _contested(claim, effect) or plain[effect.gain < 0]
+            own = gains.setdefault(head, {}).setdefault(names.part(claim, names.heads[-1]), [])
+            own.append(effect.gain)
     sentences = []
-    for verdict, word in zip(CLAIMS, words, strict=True):
-        gains: dict[str, list[float]] = {}
-        for claim in claims:
-            if claim.verdict == verdict and claim.primary:
-                gains.setdefault(names.part(claim, names.heads[-1]), []).append(
-                    abs(claim.primary.gain)
-                )
-        if gains:  # grouped by tweak set: `a 3.4 and 21.5 %, b 8 %`
-            longest = as_long if word == SPEED_WORDS[1] else _nothing
-            effects = [f"{name} {_span(own)}{longest(-max(own))}" for name, own in gains.items()]
-            more = f" and {len(effects) - NAMED} more" if len(effects) > NAMED else ""
-            sentences.append(f"{word.capitalize()}: {', '.join(effects[:NAMED])}{more}.")
+    for head, of in gains.items():
+        listed = [*of]
+        if head in plain:
+            timed = words == SPEED_WORDS
+            listed = [f"{name} {_span(own)}{as_long(min(own)) * timed}" for name, own in of.items()]
+        sentences += [f"{head}: {first_few(listed, NAMED)}."] * bool(listed)
     counts = Counter[str](comparison.verdict for comparison in contrasts)
     meanings = {
         **SPOKEN,
@@ -258,13 +260,17 @@ def _findings(contrasts: Sequence[Comparison]) -> list[str]:
     return [" ".join(sentences) or f"Nothing is shown to be {' or '.join(words)}.", total]
 
 
-def _nothing(_gain: float) -> str:
-    return ""
+def _contested(claim: Comparison, effect: Effect) -> str:
+    """Return what a note below the table says against a claim, or nothing."""
+    if claim.second is not None and parts_ways(effect, claim.second):
+        return f"Contradicted by {label_of(claim.second.metric)}"
+    return "Below the margin" if inside_margin(effect, claim.margin) else ""
 
 
 def _span(gains: Sequence[float]) -> str:
     """Write a tweak set's gains: `3.4 and 21.5`, unlike an interval; from three on, the range."""
-    least, most = unsigned(min(gains)), unsigned(max(gains))
+    sizes = [*map(abs, gains)]
+    least, most = unsigned(min(sizes)), unsigned(max(sizes))
     return (
         most
         if least == most
@@ -392,7 +398,7 @@ def _by_workload(comparisons: Sequence[Comparison], names: Names) -> str:
             for comparison in own
             if comparison.verdict == "inconclusive" and comparison.mde is not None
         ]
-        seen = f" ({size(max(mdes))} % would show)" if mdes else ""
+        seen = f" (MDE {size(max(mdes))} %)" if mdes else ""
         texts.append(f"{workload}: {listed}{seen}" if workload else f"{listed}{seen}")
     return "; ".join(texts)
 
@@ -437,16 +443,9 @@ def _shown_table(shown: Sequence[Comparison], names: Names) -> Table:
     second = label_of(next(iter(seconds))) if len(seconds) == 1 else ""
     head = label_of(next(iter(primaries))) if len(primaries) == 1 else "primary metric"
     columns: list[tuple[Column, Getter]] = [
-        *(
-            (Column(name, name.replace(" ", "_"), left=True), partial(names.part, head=name))
-            for name in names.heads
-        ),
-        *(
-            [(Column("metric", "primary_metric", left=True), _primary_label)]
-            if len(primaries) > 1
-            else []
-        ),
-        (Column(head, "effect", left=True), _verdict),
+        *((Column(name, left=True), partial(names.part, head=name)) for name in names.heads),
+        *([(Column("metric", left=True), _primary_label)] if len(primaries) > 1 else []),
+        (Column(head, left=True), _verdict),
         (Column("95 % interval", "gain", _interval), FIELDS["gain"]),
         *(
             [
@@ -458,13 +457,13 @@ def _shown_table(shown: Sequence[Comparison], names: Names) -> Table:
             if second
             else []
         ),
-        (Column("baseline", "baseline_value", spare=3), _baseline),
+        (Column("baseline", spare=3), _baseline),
         (
             Column(f"p ({ADJUSTED[shown[0].adjustment]})", "p_adjusted", probability, spare=1),
             FIELDS["p_adjusted"],
         ),
-        (Column("would\nshow %", "mde", size, spare=5), FIELDS["mde"]),
-        (Column("n", "units", spare=2), _units),
+        (Column("MDE %", "mde", size, spare=5), FIELDS["mde"]),
+        (Column("n", spare=2), _units),
     ]
     return _table(
         [
@@ -593,7 +592,7 @@ def _legend(comparisons: Sequence[Comparison]) -> list[tuple[str, str]]:
     return [
         (
             "faster, slower",
-            f"more or less work per second than the baseline; shown with p below 0.05.{paired}",
+            f"more or less work per second (50 % slower: twice the time), p below 0.05.{paired}",
         ),
         ("same", f"shown to be equal: the 90 % interval lies inside ±{_margins(comparisons)}."),
         (
@@ -612,10 +611,10 @@ def _legend(comparisons: Sequence[Comparison]) -> list[tuple[str, str]]:
             ),
         ),
         (
-            "would show",
+            "MDE",
             (
-                "the smallest difference that this run would have shown with 80 % probability "
-                "(MDE); narrow tables omit it."
+                "the smallest difference that this run would have shown with 80 % probability; "
+                "narrow tables omit it."
             ),
         ),
         *(("n", text) for design, text in UNITS.items() if design in designs),

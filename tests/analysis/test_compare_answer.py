@@ -385,6 +385,17 @@ def test_two_metrics_that_part_ways_are_both_said(capsys: pytest.CaptureFixture[
     assert "malloc-keep-memory (cnn_train)" not in page
 
 
+def test_the_first_sentence_claims_nothing_that_a_note_contests(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main(["compare", str(TURNS)]) == 0
+    page = " ".join(capsys.readouterr().out.split())
+    assert page.startswith(
+        "Faster: malloc-keep-memory 3.4 and 20.2 %, tcp-cubic 7.7 %. Contradicted by throughput: "
+        "malloc-hugepages, thp-always. Below the margin: deeptweak-exp3-sysctl. 17 contrasts "
+    )
+
+
 def test_a_great_loss_is_said_as_a_factor_too() -> None:
     assert speed(-0.722) == "72.2 % slower (3.6 × as long)"
     assert speed(-0.31) == "31 % slower (1.4 × as long)"

@@ -31,7 +31,7 @@ LEGEND = (
             "noise of all the workload's arms."
         ),
     ),
-    ("compare", "its `would show` uses each contrast's own noise, so the two figures differ."),
+    ("compare", "its MDE uses each contrast's own noise, so the two figures differ."),
     ("[95 %]", "uncertainty of the pilot's noise, which is large with few blocks."),
 )
 
