@@ -24,7 +24,7 @@ PLACE = {"target": "target", "apply": "apply", "workload-via": "workload_via", "
 
 
 def command_for(run: Run, *more: str, workloads: Collection[str] | None = None) -> tuple[str, ...]:
-    """Return the words of the command that repeats a run's arms.
+    """Return the argument list of the command that repeats a run's arms.
 
     `more` are further options, such as the number of blocks. `workloads` restricts the workloads
     (default: all in the run). If tweak sets did not meet every workload, the study decides which
@@ -46,7 +46,7 @@ def command_for(run: Run, *more: str, workloads: Collection[str] | None = None) 
 
 
 def recipe(run: Run) -> str:
-    """Write the commands that repeat a run, as far as recorded; "" for other tools' files."""
+    """Return the commands that repeat a run, as far as recorded; "" for other tools' files."""
     if run.format != "deeptweak":
         return ""
     own = any(known.command for known in run.workloads.values())

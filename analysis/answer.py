@@ -1,4 +1,4 @@
-"""The findings of a command, in one shape: findings, then tables, then notes on them.
+"""The answer of a command, in one shape: findings, then tables, then notes on them.
 
 A study makes an `Answer` from plain text and raw values. `render/` writes it to a terminal, HTML,
 Markdown, JSON or CSV and escapes foreign text. Studies never escape, wrap or colour anything.
@@ -36,7 +36,7 @@ class Interval(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """A text with its meaning; `href` is its link target, in formats that have links."""
+    """A text in the tone of its meaning; `href` is its target, in formats that have links."""
 
     text: str
     tone: Tone = ""
@@ -88,7 +88,7 @@ Part = Line | Table | str
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """Part of an answer, such as one workload: lines and tables in reading order.
+    """A section of an answer, such as one workload: lines and tables in reading order.
 
     A `folded` section shows only its title until it is opened, in formats that can fold.
     """
@@ -100,7 +100,7 @@ class Section:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """All that a command has found.
+    """Everything that a command found.
 
     `findings` answer the question in at most three lines. `legend` explains words and columns and
     is shown on request (`--explain`). `next` is the suggested next command. `data` is what `--json`
@@ -164,7 +164,7 @@ def _head(answer: Answer) -> Section:
 
 
 def command(*words: str) -> tuple[str, ...]:
-    """Return the words of a DeepTweak command, such as `command("report", "run.json")`."""
+    """Return a DeepTweak command as a list of words, such as `command("report", "run.json")`."""
     return (*JUDGE.split(), *words)
 
 
@@ -183,7 +183,7 @@ Columns = Sequence[tuple[Column, Callable[[Any], object]]]  # with the reader of
 
 
 def table_of(columns: Columns, rows: Sequence[Any]) -> Table:
-    """Make a table from columns and their readers; a column without any value is omitted."""
+    """Make a table from columns and their readers; omit columns without any value."""
     read_columns = [(column, [read(row) for row in rows]) for column, read in columns]
     filled = [
         (column, values)
@@ -196,7 +196,7 @@ def table_of(columns: Columns, rows: Sequence[Any]) -> Table:
 
 
 def marked(lines: Iterable[tuple[str, str]], tone: Tone = "") -> Iterator[Line]:
-    """Yield sentences with a mark or word before each; quiet ones are shown with `--explain`."""
+    """Yield each sentence after its mark or word; quiet ones are shown only with `--explain`."""
     return (Line(text, mark, tone) for mark, text in lines)
 
 

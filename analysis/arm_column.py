@@ -27,7 +27,7 @@ UNKNOWN = object()  # a parameter that the run does not record: differs from eve
 
 
 class Levels(NamedTuple):
-    """Both arms of a comparison of levels.
+    """The two arms of a comparison of levels.
 
     notes: sentences on what is left out and on untouched arms that differ
     doubted: why no conclusion is drawn for a level, by workload and level
@@ -180,7 +180,7 @@ def _groups(
 
 
 def _differences(run: Run, column: str, base: Place, other: Place) -> Iterator[str]:
-    """Yield the other differences between two workloads, with both values."""
+    """Yield the other parameters in which two workloads differ, with both values."""
     first, second = (run.workloads[place[0]] for place in (base, other))
     if _kind(first) != _kind(second):
         yield WORKLOAD

@@ -1,4 +1,4 @@
-"""The sides of a comparison: the runs and tweak sets, and which of their cells belong together."""
+"""The sides of a comparison: their runs and tweak sets, and which cells belong together."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ Place = tuple[str, int]
 
 @dataclass(frozen=True, slots=True)
 class Arm:
-    """One side of a comparison: runs and a tweak set in them; None: each tweak set with its like.
+    """One side of a comparison: runs and a tweak set in them; None pairs tweak sets by name.
 
     `declared`: no tweak set was named, so the arms that the study declared its baseline are meant.
     `notes` appear below the comparison.
@@ -85,7 +85,7 @@ def read_arm(text: str, refused: list[str]) -> Arm:
 
 
 def distinct(runs: Iterable[Run], refused: list[str]) -> tuple[Run, ...]:
-    """Take each run once, with a line in `refused` for each omitted file.
+    """Drop repeated runs, with a line in `refused` for each file dropped.
 
     Of the files of one run (copies, and an interrupted run that was resumed), take the one with the
     most measured cells, then the one with the most cells, then the first.
@@ -109,7 +109,7 @@ def _cells_done(run: Run) -> tuple[int, int]:
 
 
 def must_have(run: Run, noun: str, names: Iterable[str], there: Iterable[str]) -> None:
-    """Check that a run has the given names.
+    """Check that a run has all the given names, such as tweak sets.
 
     Raises: UnknownName, with the available names.
     """
@@ -144,7 +144,7 @@ def split(text: str) -> tuple[str, str | None]:
 
 
 def on_one_side(base: Arm, candidate: Arm) -> list[str]:
-    """Name the workloads that only one of two arms has, which are not compared."""
+    """Name the workloads that only one of two arms has, and which are therefore not compared."""
     first, second = (
         {name for run in arm.runs for name in run.workloads} for arm in (base, candidate)
     )
@@ -157,7 +157,7 @@ def on_one_side(base: Arm, candidate: Arm) -> list[str]:
 
 
 def of_one_workload(base: Arm, candidate: Arm) -> Arm:
-    """Give the candidate's one workload the base's name, if both are DeepTweak directories.
+    """Rename the candidate's only workload to the base's, if both are DeepTweak directories.
 
     Such a directory names its workload after the node.
     """
@@ -194,18 +194,18 @@ def both(*arms: Arm) -> Arm:
 
 
 def declared_baseline(arm: Arm, study: str) -> tuple[str, ...]:
-    """Return the arms that form a study's baseline in every run; empty if one declares none."""
+    """Return the arms that form a study's baseline in every run; empty if any run declares none."""
     declared = {run.studies[study].baseline for run in arm.runs if study in run.studies}
     return declared.pop() if len(declared) == 1 else ()
 
 
 def baseline_name(arm: Arm, study: str) -> str:
-    """Return the baseline's name in a study: the arms declared to form it, or the runs' own."""
+    """Return the name of a study's baseline: the arms declared to form it, or the runs' own."""
     return TOGETHER.join(declared_baseline(arm, study)) or arm.runs[0].baseline
 
 
 def control_name(arm: Arm, study: str, relative_to: str | None) -> str | None:
-    """Return the name that `--relative-to` means in a study.
+    """Return the tweak set that `--relative-to` names in a study.
 
     `BASELINE` means the study's own baseline, unless a tweak set has that name.
     """
@@ -248,7 +248,7 @@ def _pool(sides: Sequence[Side]) -> Side:
 
 
 def _pooled(name: str, arms: Mapping[str, Cell | None]) -> Cell:
-    """Merge several untouched cells of one block, with geometric means of the metrics they share.
+    """Merge untouched cells of one block into one, with geometric means of the metrics they share.
 
     The merged cell counts as measured only if all were, with equal work.
     """
@@ -279,7 +279,7 @@ def parts(cell: Cell) -> tuple[Cell, ...]:
 
 
 def met(arm: Arm, study: str) -> dict[str, list[str]]:
-    """Return the tweak sets that each workload of a study met: workload → names.
+    """Return the tweak sets that each workload of a study ran under: workload → names.
 
     Names are in the order of the runs' lists, stock arms first.
     """
@@ -299,7 +299,7 @@ def met(arm: Arm, study: str) -> dict[str, list[str]]:
 
 
 def no_copies(runs: Iterable[Run]) -> None:
-    """Check that no two cells hold the same times, in one run or in two.
+    """Check that no two cells have identical times, within a run or across runs.
 
     A copy is found under any run, tweak set or block: copied data are not a second measurement.
 
@@ -371,7 +371,7 @@ def _tick(times: Iterable[float], least: float, slack: float) -> float:
 
 
 def without_candidate(base: Arm, candidate: Arm) -> tuple[Arm, list[str]]:
-    """Drop from several baseline runs the candidate itself, with a line per dropped run.
+    """Drop the candidate itself from several baseline runs, with a line per dropped run.
 
     This happens after the candidate was accepted. A run is the candidate if it has its id, or its
     exact times under another name.

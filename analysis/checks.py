@@ -56,7 +56,7 @@ def must_be_in_force(tweakset: SavedTweakSet, cells: Sequence[Cell]) -> None:
 
 
 def must_not_contradict(cells: Iterable[Cell]) -> None:
-    """Check that each cell's saved metrics agree with its steps: otherwise one of them was edited.
+    """Check that each cell's saved metrics agree with its steps; if not, one of the two was edited.
 
     Raises: NotComparable, naming the cells.
     """
@@ -84,7 +84,7 @@ def must_share_machines(baseline: Sequence[Cell], candidate: Sequence[Cell]) -> 
 
 
 def means(key: str, requested: object, observed: object) -> bool:
-    """Return whether the kernel's answer means the requested value, respelled or rounded."""
+    """Return whether the value read back is the requested one, respelled or rounded."""
     if same_value(requested, observed):
         return True
     from control.meaning import agrees
@@ -94,7 +94,7 @@ def means(key: str, requested: object, observed: object) -> bool:
 
 
 def same_value(value: object, other: object) -> bool:
-    """Return whether two texts mean the same setting, despite blanks or base (0x10, 020)."""
+    """Return whether two values are equal apart from white space and number base (0x10, 020)."""
     text, other_text = str(value), str(other)
     return text == other_text or [_number(word) for word in text.split()] == [
         _number(word) for word in other_text.split()
@@ -138,7 +138,7 @@ def same_machine(arms: Sequence[SavedTweakSet], pairs: Iterable[tuple[Cell, Cell
 
 
 def must_have_done_its_jobs(cells: Iterable[Cell]) -> None:
-    """Check that every job of a cell's stream finished: otherwise losing jobs would be a gain.
+    """Check that every job of a cell's stream finished: otherwise lost jobs would look like a gain.
 
     A job that failed or was given up has no completion time.
 
@@ -348,7 +348,7 @@ def _size_bytes(text: str) -> int:
 
 
 def _hugepages(run: Run, comparisons: Iterable[Comparison]) -> list[str]:
-    """Return arms whose reserved huge pages did not reduce available memory: not in force."""
+    """Return arms whose huge pages were not in force, as available memory did not shrink."""
     lines = []
     for comparison in comparisons:
         mine = [cell for cell in run.cells if cell.workload == comparison.workload]
@@ -378,7 +378,7 @@ def _hugepages(run: Run, comparisons: Iterable[Comparison]) -> list[str]:
 
 
 def _reserved(run: Run, name: str, cells: Iterable[Cell], others: Iterable[Cell]) -> int:
-    """Return a tweak set's own reservation, without a shared boot's and values already in force."""
+    """Return what a tweak set itself reserves, beyond a shared boot and values already in force."""
     cells = tuple(cells)
     one_boot = {cell.boot_id for cell in cells} & {cell.boot_id for cell in others} - {None}
     there = {key for cell in cells if cell.applied for key in cell.applied.already_in_force}
@@ -400,7 +400,7 @@ def _own(run: Run, name: str, warning: str) -> bool:
 
 
 def _two_treatments(run: Run) -> list[str]:
-    """Return tweak sets that changed a further setting in some blocks only: two treatments."""
+    """Return tweak sets that are two treatments: a further setting changed in only some blocks."""
     lines = []
     for name in dict.fromkeys(cell.tweakset for cell in run.cells):
         moved = {
@@ -455,7 +455,7 @@ BUSY, OWN, STOLEN = "cpu_busy_percent_mean", "process_cpu_percent_mean", "cpu_st
 
 @dataclass(frozen=True, slots=True)
 class Disturbance:
-    """The share of all CPUs that others took: median over `cells`, and maximum with its block.
+    """The share of all CPUs used by others: median over `cells`, and maximum with its block.
 
     `most` is the maximum. `disturbed` counts the cells above the `limit`.
     """
@@ -559,7 +559,7 @@ def partial(run: Run, comparisons: Iterable[Comparison]) -> Iterator[str]:
 
 
 def _cores_of_others(run: Run, comparison: Comparison, tweakset: str) -> dict[int, float]:
-    """Return the cores that others used beside an arm that took turns (at most 1), by block."""
+    """Return, by block, the cores (at most 1) that others used while an arm that took turns ran."""
     result = {}
     for cell in run.cells:
         if (cell.study, cell.workload, cell.tweakset) == (

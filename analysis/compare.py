@@ -112,7 +112,7 @@ def compare(
 def compare_arms(
     base: Arm, candidates: Sequence[Arm], options: CompareOptions = CompareOptions()
 ) -> list[Comparison]:
-    """Compare each candidate with the base; without named tweak sets, each with its like.
+    """Compare each candidate with the base; if no tweak set is named, pair tweak sets by name.
 
     Raises: Refused, if the arms share no workload. UnknownName, if a run lacks a tweak set that
     `options` names.
@@ -224,7 +224,7 @@ def _failed_controls(arms: Sequence[Arm], study: str, options: CompareOptions) -
 
 
 def failed_guards(comparisons: Iterable[Comparison]) -> dict[str, str]:
-    """Return the workloads under which untouched arms differ, with the reason for no conclusion."""
+    """Return the workloads under which untouched arms differ, with a reason to conclude nothing."""
     return {
         one.workload: one.reason
         for one in comparisons
@@ -346,7 +346,7 @@ def _detailed(
     read: Reader,
     metrics: Sequence[str],
 ) -> Comparison:
-    """Return a contrast with its effects in other metrics, and what to know besides."""
+    """Return a contrast with its effects on other metrics, and notes."""
     candidate = sides[1].tweakset
     of_processes: list[str] = []
     if pairing.processes:
@@ -399,7 +399,7 @@ def _undecidable(
 
 
 def _one_run_notes(alone: tuple[Unit, Unit]) -> Iterator[str]:
-    """Note whether two runs of one cell each stalled or drifted, as their steps show."""
+    """Note whether either of two runs of one cell stalled or drifted, judging by its steps."""
     if any(len(unit) > 1 for unit in alone):
         return
     from .stats.within import drift, stalls
@@ -428,7 +428,7 @@ def _one_run_notes(alone: tuple[Unit, Unit]) -> Iterator[str]:
 
 
 def _second_metrics(primary: Metric) -> tuple[Metric, ...]:
-    """Return metrics shown beside the primary; none beside a told rate: run time may be fixed."""
+    """Return metrics shown beside the primary; none beside a reported rate: time may be fixed."""
     if primary.name == TOLD_RATE:
         return ()
     return STEP_TIMES if primary.name.startswith("throughput") else (THROUGHPUT,)
@@ -479,7 +479,7 @@ def _in_force_notes(draft: Comparison, candidate: SavedTweakSet, cells: list[Cel
 def _judged(
     draft: Comparison, p_adjusted: float, family: int, doubt: str | None = None
 ) -> Comparison:
-    """Give a contrast its verdict, or none if `doubt` names a reason: its guard failed."""
+    """Give a contrast its verdict, or none if its guard failed: `doubt` is then the reason."""
     effect = draft.primary
     if effect is None:
         raise ValueError("only a contrast with an effect can be judged")

@@ -1,4 +1,4 @@
-"""Answers of comparisons: a sentence on faster and slower, a table of these, the rest in groups.
+"""Answers of comparisons: a sentence and a table for what is faster or slower, groups for the rest.
 
 Gains are more work per second or less time per unit of work, whichever way the metric runs.
 """
@@ -90,7 +90,7 @@ class GainInterval:
 
 
 class Names:
-    """Names of comparisons by what distinguishes them: workload, run, tweak set.
+    """Names of comparisons, made of what distinguishes them: workload, run, tweak set.
 
     What all share is stated once, above them.
     """
@@ -118,7 +118,7 @@ class Names:
         return self._stems[comparison.candidate_run] if head == "run" else comparison.tweakset
 
     def listed(self, comparisons: Iterable[Comparison]) -> str:
-        """Write `thp-always (cnn, lora), tcp-cubic (ddp)`."""
+        """List the comparisons: `thp-always (cnn, lora), tcp-cubic (ddp)`."""
         names: dict[str, list[str]] = {}
         for comparison in comparisons:
             *where, name = (self.part(comparison, head) for head in self.heads)
@@ -268,7 +268,7 @@ def _contested(claim: Comparison, effect: Effect) -> str:
 
 
 def _span(gains: Sequence[float]) -> str:
-    """Write a tweak set's gains: `3.4 and 21.5`, unlike an interval; from three on, the range."""
+    """Write a tweak set's gains: two as `3.4 and 21.5`, unlike an interval; more as a range."""
     sizes = [*map(abs, gains)]
     least, most = unsigned(min(sizes)), unsigned(max(sizes))
     return (
@@ -313,7 +313,7 @@ def _guards(comparisons: Sequence[Comparison]) -> tuple[list[str], list[str]]:
 
 
 def _drift(comparisons: Sequence[Comparison]) -> Iterator[str]:
-    """Yield the change of the baseline's speed from the first block to the last.
+    """Yield the change in the baseline's speed from the first block to the last.
 
     At least four paired blocks are needed. Least squares on the logs: one slope for all workloads,
     one intercept per workload.

@@ -163,7 +163,7 @@ def _mean(values: Sequence[float], scale: Scale) -> float:
 
 
 def contrast_of(pairs: Pairs, scale: Scale, fewest: int = FEWEST) -> dict[str, object]:
-    """Return one contrast of pairs by unit: the columns of `contrasts` from `n` on."""
+    """Return the contrast of pairs, one per unit: the columns of `contrasts` from `n` on."""
     every = [pair for own in pairs.values() for pair in own]
     empty: dict[str, object] = {"n": len(pairs)}
     if not every:

@@ -22,7 +22,7 @@ VERDICTS = 40  # studies with a smaller ORDER explain their verdicts themselves
 
 
 class RunJudge(Protocol):
-    """Judge of a run at the end of its session (`analysis.studies.gate.session`)."""
+    """The judge of a run at the end of its session (`analysis.studies.gate.session`)."""
 
     def judge(self, run: Run) -> tuple[str, int]: ...
 

@@ -1,4 +1,4 @@
-"""Read and write files: no pipe is read for ever, no write is partial, no file is overwritten."""
+"""Read and write files: never wait on a pipe, write half a file, or overwrite one."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def must_be_file(path: Path, missing: str = NO_FILE) -> None:
 
 
 def resolved(path: Path | str) -> Path:
-    """Return the target of a path, links followed, whether or not it exists.
+    """Return the target of a path after following links, whether or not it exists.
 
     Raises: Refused, for circular links and invalid file names.
     """
@@ -153,7 +153,7 @@ def must_be_new(path: Path, sources: Iterable[Path]) -> None:
 
 
 def must_be_a_name(name: str, what: str) -> str:
-    """Return a name if it can be a file's: letters, digits and . _ @ + = - after the first.
+    """Return a name if it is safe for a file: letters, digits and . _ @ + = - after the first.
 
     Raises: Refused, if it is empty or would lead elsewhere.
     """

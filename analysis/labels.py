@@ -100,7 +100,7 @@ def shorten(workloads: Iterable[str]) -> tuple[dict[str, str], str]:
 
 
 def headline(runs: Sequence[Run]) -> str:
-    """Write a line per run: `kernel_tweaks, 25 Nov 2026, 336 of 336 cells`; several with files."""
+    """Write a line per run: `kernel_tweaks, 25 Nov 2026, 336 of 336 cells`; name several."""
     return "\n".join(
         f"{run.origin}: {_counts(run)}" if len(runs) > 1 else _counts(run) for run in runs
     )
@@ -140,7 +140,7 @@ _NUMBER = re.compile(r"[-+.0-9e]+")
 
 
 def own_names(workloads: Iterable[str]) -> dict[str, str]:
-    """Return shorter names: no digest of a file, a command of `deeptweak run` by its own name.
+    """Return shorter names: without a file's digest, and a command by its program's name.
 
     Where that would make two names alike, they are kept.
     """
@@ -149,7 +149,7 @@ def own_names(workloads: Iterable[str]) -> dict[str, str]:
 
 
 def short_names(workloads: Mapping[str, SavedWorkload]) -> dict[str, str]:
-    """Return short names by what distinguishes the workloads; no two are alike.
+    """Return short names made of what distinguishes the workloads; no two are alike.
 
     `hdf5 · warm` stands for `io_train:format=hdf5:read_threads=2:cache=warm` if all others have two
     readers too. A workload without variants keeps its name.

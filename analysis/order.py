@@ -43,7 +43,7 @@ def in_order(runs: Iterable[Run], order: str | None) -> list[Run]:
 
 
 def arms_in_order(base: Arm, candidate: Arm, order: str | None) -> tuple[Arm, Arm]:
-    """Order two arms likewise; by name, a single candidate follows all of its baseline."""
+    """Order the runs of two arms likewise; by name, a single candidate comes after its baseline."""
     if order is None:
         return base, candidate
     runs = list({id(run): run for arm in (base, candidate) for run in arm.runs}.values())

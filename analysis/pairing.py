@@ -102,7 +102,7 @@ def primary_of(run: Run, study: str, workload: str) -> Metric:
 
 
 def value_of(cell: Cell, metric: Metric) -> float:
-    """Return a metric of a cell. Raises: NotComparable, if no ratio of it can be taken."""
+    """Return a metric of a cell. Raises: NotComparable, if no ratio can be computed from it."""
     value = cell.metrics.get(metric.name)
     if value is None:
         raise NotComparable(
@@ -442,7 +442,7 @@ def side_by_side(pairs: Iterable[Pair]) -> bool:
 
 
 def enough(pairing: Pairing, blocks: int) -> None:
-    """Check that there are enough units to know how far equal units differ.
+    """Check that there are enough units to estimate how far identical units differ.
 
     Raises: NotComparable, with what is missing and why.
     """
@@ -506,7 +506,7 @@ def _left_out(pairing: Pairing) -> list[tuple[str, str]]:
 
 
 def effect_of(metric: Metric, pairing: Pairing, margin: float, read: Reader) -> Effect:
-    """Return the effect in one metric.
+    """Return the effect on one metric.
 
     Raises: NotComparable.
     """
@@ -532,7 +532,7 @@ def effect_of(metric: Metric, pairing: Pairing, margin: float, read: Reader) -> 
 
 
 def odd_notes(metric: Metric, pairing: Pairing, arms: Iterable[Arm], read: Reader) -> list[str]:
-    """Return a note on each run far off its arm's others; none if arms were not judged in time."""
+    """Return a note on each outlying run of an arm; none if arms were not compared over time."""
     if pairing.samples is None or pairing.times is None:
         return []
     import numpy as np

@@ -38,7 +38,7 @@ def moment(text: object) -> datetime | None:
 
 
 def printable_json(answer: object) -> str:
-    """Write an answer for programs: texts fit for one line, and null for NaN and infinity."""
+    """Write JSON that is safe for programs: each text on one line; null for NaN and infinity."""
     return json.dumps(_printable(answer), indent=2, allow_nan=False) + "\n"
 
 
@@ -58,5 +58,5 @@ def inert(text: str) -> str:
 
 
 def inert_json(text: str) -> str:
-    """Do the same for JSON without changing its meaning; no JSON line begins with a name."""
+    """Neutralise them in JSON without changing its meaning; no JSON line begins with a name."""
     return COMMAND.sub(r"#\\u0023", text)

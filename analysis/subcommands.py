@@ -131,7 +131,7 @@ def add_parser(parser: argparse.ArgumentParser, command: CommandModule | Subcomm
 
 
 class Subcommands:
-    """The steps in a module of `commands/`."""
+    """The steps of a command: the `Subcommand` objects in its module in `commands/`."""
 
     def __init__(self, name: str) -> None:
         self._steps = {

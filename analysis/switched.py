@@ -166,7 +166,7 @@ def carry_over(pairs: Sequence[tuple[Cell, Cell]]) -> CarryOver | None:
 
 
 def _step_gains(result: Cell, under: Cell) -> list[float]:
-    """Return the log of how many times faster each counted step was under the tweak set."""
+    """Return the log speed-up of each counted step under the tweak set."""
     entry, other = (
         cell.steps.wall_s[cell.steps.warmup :] if cell.steps else () for cell in (result, under)
     )

@@ -113,7 +113,7 @@ MIB, GIB = 2.0**20, 2.0**30
 
 @dataclass(frozen=True, slots=True)
 class Quantity:
-    """`label` and `unit` on an axis; columns match the first pattern that any has, then combine."""
+    """A quantity on an axis; the columns of the first pattern that matches any are combined."""
 
     label: str
     unit: str

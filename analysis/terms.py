@@ -103,7 +103,7 @@ class Steps:
 
 @dataclass(frozen=True, slots=True)
 class AppliedKeys:
-    """Values of one cell by key: requested, found before, found in force, and found afterwards.
+    """Values of one cell by key: requested, before the cell, in force during it, and after it.
 
     `side_effects`: tunables by path that changed unasked; `by_scripts`: those that scripts wrote,
         None if unrecorded. `left_alone`: values by path that other programs set, so they were not

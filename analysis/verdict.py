@@ -109,7 +109,7 @@ SEEN = frozenset({"improved", "regressed", "equivalent"})
 
 @dataclass(frozen=True, slots=True)
 class Unseen:
-    """Reasons why no contrast of a run is decided. Shares are fractions; None is unrecorded.
+    """Reasons why no contrast of a run is decided. Shares are fractions; None is not recorded.
 
     `aa_log_sd`: the scatter between blocks of two untouched arms' log ratio; `mde`: the smallest
     gain that would have been called, among the contrasts with the most `blocks`; `others`: the
@@ -131,7 +131,7 @@ class Unseen:
 
 
 def unseen(comparisons: Sequence[Comparison], run: Run) -> Unseen | None:
-    """Return why a run saw nothing; None if it saw something or was not meant to."""
+    """Return why a run detected nothing; None if it detected something or cannot be expected to."""
     contrasts = [guard for guard in without_guards(comparisons) if not guard.untouched]
     if (
         not contrasts

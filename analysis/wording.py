@@ -131,7 +131,7 @@ def unsigned(fraction: float) -> str:
 
 
 def plan_command(margin: float, file: str) -> tuple[str, ...]:
-    """Return the words of the command that plans the blocks needed to resolve the margin."""
+    """Return the command that plans the blocks needed to resolve the margin, as a list of words."""
     return (*JUDGE.split(), "plan", "--effect", f"{unsigned(margin).removesuffix(' %')}%", file)
 
 
