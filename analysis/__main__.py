@@ -201,7 +201,6 @@ def _page(text: str) -> str:
 
 
 def command_of(name: str) -> str:
-    """Return a command's name as typed: dashes in place of the module's underscores."""
     return name.replace("_", "-")
 
 

@@ -122,7 +122,6 @@ def step(text: str, example: str) -> Callable[[Callable[..., Answer | int]], Sub
 
 
 def add_parser(parser: argparse.ArgumentParser, command: CommandModule | Subcommand) -> None:
-    """Add a command's arguments and its output options to a parser."""
     command.arguments(parser)
     if getattr(command, "ANSWERS", False):
         add_options(parser)

@@ -257,7 +257,6 @@ class Run:
 
     @property
     def is_switched(self) -> bool:
-        """Return whether settings were alternated inside processes."""
         return any(cell.segments for cell in self.cells)
 
     @property
