@@ -53,7 +53,7 @@ class Switched(NamedTuple):
 
     @property
     def finding(self) -> str:
-        """Write what the pairs show."""
+        """Summarise the pairs in a sentence."""
         if self.comparison is None:
             return "Nothing was compared."
         if self.comparison.primary is None:
@@ -286,7 +286,7 @@ ROOM = 0.9  # share of a lane; a median slice fills half of it, a slice of twice
 
 
 class ArmTurn(NamedTuple):
-    """An arm's turn, seconds from the block's first, and its mean step time over the median's."""
+    """An arm's turn, seconds from the block's start, and its mean step time over the median's."""
 
     begin_s: float
     end_s: float

@@ -171,7 +171,7 @@ def _mark(comparison: Comparison) -> Mark:
 
 
 def _baseline(rows: Sequence[Comparison], panel: Panel) -> str:
-    """Write what 0 stands for; contrasts based on different blocks each have their own."""
+    """Explain what 0 stands for: the baseline, and the range of its values over the contrasts."""
     rows = without_guards(rows)
     metric, baseline = rows[0].primary_metric, rows[0].baseline
     values: dict[Metric, list[float]] = {}

@@ -82,7 +82,6 @@ def minus(text: str) -> str:
 
 
 def direction(metric: Metric) -> str:
-    """Write a metric's better direction."""
     return f"{metric.better} is better"
 
 
@@ -97,7 +96,7 @@ def judged_by_key(runs: Iterable[Run]) -> bool:
 
 
 def arm_labels(runs: Iterable[Run], names: Iterable[str]) -> dict[str, str]:
-    """Name an ablation's tweak sets by the key that is removed or kept; others by themselves."""
+    """Name an ablation's tweak sets by the key that is removed or kept; keep other names."""
     runs = [run for run in runs if run.design.kind == "ablation"]
     labels: dict[str, str] = {}
     for name in names:

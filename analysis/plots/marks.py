@@ -85,12 +85,12 @@ def scaled(ends: Ends, by: float) -> Ends:
 
 
 def known(every: Iterable[Ends]) -> list[float]:
-    """Return all numbers of some intervals."""
+    """Return all numbers in some intervals."""
     return [end for ends in every for end in ends if end is not None]
 
 
 def reach_of(every: Iterable[Ends], least: float, in_view: Iterable[float | None] = ()) -> float:
-    """Return an axis' reach to either side of 0, so that no endless interval compresses the others.
+    """Return an axis's reach on either side of 0; no endless interval compresses the others.
 
     The axis reaches to `least` and to everything `in_view`, whatever the intervals are.
     """
@@ -301,7 +301,7 @@ def forest_section(
     run: Run | None = None,
     **settings: Any,
 ) -> Chart:
-    """Make a section of one forest, drawn with `settings` of `forest`; without rows, a head."""
+    """Make a section of one forest, drawn with `settings` of `forest`; without rows, a title."""
     if not rows:
         return Chart(title, 0.0, lambda *_: None, beside, lines, run)
     tall = HEADS * bool(settings.get("heads")) + sum(row.tall for row in rows) + FOOT
@@ -347,7 +347,7 @@ def bars(
     start: float = 0.0,
     least: float = math.inf,
 ) -> None:
-    """Draw a bar of parts (length, colour) end to end; parts from `least` on show their size."""
+    """Draw a bar of parts (length, colour) end to end; parts of `least` or more show their size."""
     for size, color in parts:
         set_tooltip(axes.barh(row, size, left=start, height=0.72, color=color)[0], digits(size))
         if size >= least:
@@ -384,7 +384,7 @@ def lines(axes: Axes, points: Iterable[tuple[float, Ends]], style: Style) -> Non
 
 
 def dots(axes: Axes, xs: Any, ys: Any, color: str, **style: Any) -> None:
-    """Draw a cloud of dots, smaller and fainter for many; rasterised, or an SVG would be huge."""
+    """Draw a cloud of dots, smaller and fainter if many; rasterised to keep SVGs small."""
     size, alpha = (2.6, 0.45) if len(xs) < 600 else (1.6, 0.22)
     look = {
         "marker": "o",

@@ -280,7 +280,7 @@ class SmallPanel(NamedTuple):
 
 
 class SmallPanels(NamedTuple):
-    """Equal panels in rows of `abreast`: inches above, of and below the axes of each.
+    """Equal panels, `abreast` per row: inches above, of and below the axes of each.
 
     `left` of each panel, and `start` of each row, leave room for the numbers on the axis.
     """
@@ -377,7 +377,7 @@ def margin_entry(
 
 
 def stamp_of(run: Run) -> str:
-    """Write a picture's run, machine and parameters: a picture is passed on without its page."""
+    """Write a picture's run, machine and parameters: pictures are passed on without their page."""
     facts = run.machine
     parts = (
         f"Run {run.run_id}",

@@ -184,7 +184,7 @@ def run_order(scene: Scene) -> Plot:
 
 
 def _looks(scene: Scene, names: Sequence[str]) -> tuple[Mapping[str, ArmStyle], list[Entry]]:
-    """Give each tweak set its look, with legend; of many, those with changes look alike."""
+    """Give each tweak set its look, and a legend; if many, those with changes look alike."""
     looks = looks_of(scene)
     labels = fitted_arms(scene.runs, names, 2.6, SMALL, lines=1)
     alike = (
@@ -287,7 +287,7 @@ class RunAxis:
 
 
 def in_doubt(cell: Cell) -> bool:
-    """Return whether a cell's settings were not restored or changed, or its metrics disagree."""
+    """Return whether settings were not restored, or changed by others, or metrics disagree."""
     return bool(
         cell.contradictions or not_put_back(cell) or (cell.applied and cell.applied.left_alone)
     )

@@ -187,7 +187,7 @@ def column_of(scene: Scene, panel: Panel) -> SampledColumn:
 
 
 def pooled(cells: Sequence[tuple[np.ndarray, np.ndarray]]) -> Trace:
-    """Pool cells, each a time and a value per sample; the mean ends when under half still run.
+    """Pool cells, each a time and a value per sample; the mean ends when fewer than half still run.
 
     After that it would describe the slow ones alone.
     """

@@ -49,7 +49,7 @@ class Scene:
     def of_streams(
         self, field: str, where: Callable[[Any], object], reason: str
     ) -> list[tuple[Run, Any]]:
-        """Return streams' `field` with their runs, if `where`. Raises: NothingToDraw: `reason`."""
+        """Return one field's items `where` they match, each with its run. Raises: NothingToDraw."""
         return some(
             (
                 (stream.run, one)
@@ -93,7 +93,7 @@ def scene_of(runs: Sequence[Run]) -> Scene:
 
 
 def series_key(run: Run, cell_id: str) -> str:
-    """Name a cell across runs: cells of two runs of one study have equal ids."""
+    """Identify a cell across runs: cells of two runs of one study have equal ids."""
     return f"{run.origin}\n{cell_id}"
 
 

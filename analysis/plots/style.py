@@ -137,7 +137,7 @@ class Picture:
 
     @property
     def leads(self) -> bool:
-        """Return whether it answers the run's question; others, on how far to trust it, follow."""
+        """Return whether the picture answers the run's question, not only how far to trust it."""
         return self.ORDER <= LAST_ANSWER
 
     def draw(self, scene: Scene) -> Figure:

@@ -89,7 +89,7 @@ class PagePicture(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class HtmlPage:
-    """A report: HTML, the answers on each run and between runs, and pictures (None: drawn)."""
+    """A report: HTML, answers on each run and between runs, and why pictures are missing, if so."""
 
     html: str
     told: tuple[tuple[Run, list[StudyAnswer]], ...]
@@ -146,7 +146,7 @@ def _page_of(runs: Sequence[Run], again: str, refused: Sequence[str]) -> HtmlPag
 
 
 def told_of(run: Run, comparisons: Sequence[Comparison]) -> list[StudyAnswer]:
-    """Return the answers of a run's studies, and verdicts on its arms if it has any or no study."""
+    """Return the answers of a run's studies, and verdicts if it compares arms or has no study."""
     result = []
     for study in studies.of(run):
         name = study.__name__.rpartition(".")[2]
@@ -388,7 +388,7 @@ def figure_of(picture: PagePicture, level: int = 0) -> Markup:
 def written_page(
     *, title: str, above: str, heading: str, below: str, parts: Sequence[PagePart], foot: str = FOOT
 ) -> str:
-    """Write a page of its parts, with the house's style and script only."""
+    """Assemble a page from its parts, with the house's style and script only."""
     style, script, frame = (
         (TEMPLATES / name).read_text(encoding="utf-8")
         for name in ("style.css", "report.js", "frame.html")

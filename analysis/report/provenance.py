@@ -153,7 +153,7 @@ def facts(run: Run) -> Iterator[Section]:
 
 
 def differences(runs: Sequence[Run]) -> Iterator[Section]:
-    """Yield how several runs differ, changed keys only."""
+    """Yield the keys in which several runs differ."""
     rows = [
         [one.group, one.key, *("not recorded" if value is None else value for value in one.values)]
         for one in machine.differences(runs)

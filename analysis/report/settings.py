@@ -1,4 +1,4 @@
-"""Requested settings per tweak set, the kernel's answers, and restoring: one row per setting."""
+"""Requested settings per tweak set, values read back, and restoring: one row per setting."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def _row(
 
 
 def _written(setting: Setting, answers: Sequence[tuple[int, AppliedKeys]]) -> SettingRow:
-    """Judge a kernel or process value by the values read back, as (block, answer) per cell."""
+    """Judge a kernel or process setting by the values read back, as (block, value) per cell."""
     key = setting.key
     said: dict[str, list[int]] = {}
     for block, applied in answers:
@@ -190,7 +190,7 @@ def _limit(setting: Setting, cells: Sequence[Cell]) -> SettingRow:
 
 
 def _side_effects(tweakset: SavedTweakSet, cells: Sequence[Cell]) -> Iterator[SettingRow]:
-    """Yield unrequested changes; a measured cell had them undone, by the script or the harness."""
+    """Yield unrequested changes; in measured cells the script or the harness undid them."""
     changes: dict[str, list[list[object]]] = {}
     back: dict[str, list[object]] = {}
     for cell in cells:

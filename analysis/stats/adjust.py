@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 
 
 def holm(ps: Sequence[float]) -> list[float]:
-    """Multiply m p-values, ascending, by m, m - 1, …; none is below a smaller one's (Holm 1979)."""
+    """Adjust by Holm (1979): multiply m p-values, ascending, by m, m - 1, …; keep their order."""
     result, least = [0.0] * len(ps), 0.0
     for rank, index in enumerate(sorted(range(len(ps)), key=ps.__getitem__)):
         least = result[index] = max(least, min(1.0, (len(ps) - rank) * ps[index]))
@@ -19,7 +19,7 @@ def holm(ps: Sequence[float]) -> list[float]:
 
 
 def benjamini_hochberg(ps: Sequence[float]) -> list[float]:
-    """Multiply p of rank k of m by m / k; none exceeds a larger one's (Benjamini-Hochberg 1995)."""
+    """Adjust by Benjamini-Hochberg (1995): multiply p of rank k of m by m / k; keep the order."""
     result, most = [0.0] * len(ps), 1.0
     for rank, index in reversed(
         list(enumerate(sorted(range(len(ps)), key=ps.__getitem__), start=1))

@@ -82,7 +82,7 @@ class StepEvidence:
 
 @dataclass(frozen=True, slots=True)
 class _Design:
-    """Quantities that depend on the length alone, filtered for each phi to turn AR(1) noise white.
+    """Quantities that depend on the length alone, filtered for each phi to whiten AR(1) noise.
 
     `places` a step may have, shape (places,). `level`: the filtered constant, of length 1, shape
     (phi, points). `steps`: inner product of two filtered steps, of the later place with the
@@ -127,7 +127,7 @@ def _design(n: int) -> _Design:
 
 
 def _filtered(series: Floats) -> Floats:
-    """Filter a series for each phi, which turns AR(1) noise white: y[t] - phi·y[t-1].
+    """Filter a series for each phi to whiten AR(1) noise: y[t] - phi·y[t-1].
 
     The first value is scaled by √(1-phi²).
     """
@@ -178,7 +178,7 @@ class _Pursuit:
         return np.asarray(gains)
 
     def take(self, chosen: Whole) -> None:
-        """Add the step at one place per phi to the explanation."""
+        """Add the step at one place per phi to the model."""
         entry = np.arange(len(PHI)), chosen
         earlier = np.arange(len(self.design.places)) < chosen[:, None]
         direction = np.where(earlier, self.design.steps[entry][:, None], self.design.steps)
@@ -197,7 +197,7 @@ class _Pursuit:
 
 
 def step_evidence(series: Floats, most: int = MOST_STEPS) -> StepEvidence:
-    """Weigh up to `most` steps against none, in a non-constant series of two levels or more.
+    """Weigh up to `most` steps against none in a series that is not constant.
 
     The series needs at least twice `SHORTEST_LEVEL` points. Shift, scale and the direction of time
     make no difference.
@@ -279,7 +279,7 @@ class ChangePoint:
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """The change points of one series in order, and the p-value of there being any."""
+    """The change points of one series in order, and the p-value of no change."""
 
     points: tuple[ChangePoint, ...]
     p: float
@@ -328,7 +328,7 @@ def without_outliers(series: Floats, splits: Sequence[int] = ()) -> Floats:
 
 
 def odd_end(series: Floats) -> int:
-    """Count the last points (at most five) that lie as far as outliers on one side of the level.
+    """Count the last points (at most five) that all lie as far off as outliers, on the same side.
 
     One or two are outliers so far; from three on they may be a new level. Takes: shape (points,),
     at least `SHORTEST` points.

@@ -27,7 +27,7 @@ FEW = 3  # units; an arm with fewer has no spread of its own
 
 
 def log_gains(metric: Metric, baseline: Sequence[float], candidate: Sequence[float]) -> list[float]:
-    """Return, per block, the log of how many times better the candidate is; above 0 is better."""
+    """Return the candidate's log gain per block; above 0 is better."""
     sign = 1.0 if metric.better == "higher" else -1.0
     return [
         sign * math.log(after / before) for before, after in zip(baseline, candidate, strict=True)
@@ -103,7 +103,7 @@ def switched_effect(
 
 
 def unequal(gains: Sequence[Sequence[float]]) -> float | None:
-    """Return the p for equal mean log gains of processes (one-way ANOVA); None if undefined."""
+    """Return p for equal mean log gains in all processes (one-way ANOVA); None if undefined."""
     from scipy.special import fdtrc
 
     every = [gain for process in gains for gain in process]
@@ -178,7 +178,7 @@ def two_sample_effect(
 def _held_in_time(
     metric: Metric, arms: tuple[Sequence[float], Sequence[float]], margin: float, times: Times
 ) -> Effect:
-    """Return the effect of runs with drift, memory and outlying runs, by `in_time`.
+    """Return the effect in a series of runs with drift, autocorrelation and outliers, by `in_time`.
 
     `log_sd` is the spread at which independent runs would be equally uncertain.
     """

@@ -1,4 +1,4 @@
-"""Estimate a quantity, or a change in it, from blocks or runs by Student's t; or say why not.
+"""Estimate a quantity, or a change in it, from blocks or runs by Student's t, or explain why not.
 
 Values come on the scale of comparison: logarithms of rates and times, percentages and shares as
 they are.
@@ -77,7 +77,7 @@ def mean_of(
 
 
 def change_of(changes: Sequence[float], *, log: bool, among: int = 1) -> Change:
-    """Return a one-sample t on the change per block; `among` several, a Bonferroni interval.
+    """Test the change per block by a one-sample t, with a Bonferroni interval `among` several.
 
     Raises: NotComparable, if all blocks changed by exactly the same.
     """
@@ -90,7 +90,7 @@ def change_of(changes: Sequence[float], *, log: bool, among: int = 1) -> Change:
 
 
 def contrast(weights: Mapping[Key, float], blocks: Iterable[Mapping[Key, float]]) -> list[float]:
-    """Compute a contrast in each block with all of its cells; skip other blocks."""
+    """Compute a contrast in each block; skip blocks that lack a cell."""
     return [
         math.fsum(weight * block[key] for key, weight in weights.items())
         for block in blocks
@@ -111,7 +111,7 @@ OneEstimate = TypeVar("OneEstimate", bound=Estimate)
 
 
 def adjusted(result: Iterable[OneEstimate]) -> list[OneEstimate]:
-    """Set Holm's adjusted p of changes that were tested together."""
+    """Set Holm's adjusted p for changes that were tested together."""
     result = list(result)
     ps = iter(holm([estimate.p for estimate in result if estimate.p is not None]))
     return [

@@ -66,7 +66,7 @@ def step_in_time(
 
 
 def _caution(smaller: int, larger: int) -> float:
-    """Return by how much an error is widened, by the runs of the two arms."""
+    """Return the factor that widens an error, by the number of runs per arm."""
     if smaller < FEW:
         return CAUTION_WHERE_FEW
     return CAUTION_WHERE_UNEQUAL if larger >= UNEQUAL * smaller else CAUTION
@@ -107,14 +107,14 @@ def clipped(series: Floats, candidate: Sequence[int], limit: float) -> tuple[Flo
 
 
 def odd_runs(series: Floats, candidate: Sequence[int]) -> list[tuple[int, float]]:
-    """Return place and distance of each run far off its arm, in a series as in `step_in_time`."""
+    """Return place and distance of each outlying run, in a series as for `step_in_time`."""
     _, off = clipped(series, candidate, CLIP)
     far = clipped(series, candidate, ODD)[1] != 0
     return [(int(place), float(off[place])) for place in np.flatnonzero(far & (off != 0))]
 
 
 def _of_a_level(signs: Floats) -> Flags:
-    """Return whether a run is one of `LEVEL` or more in a row that are off in one direction."""
+    """Return whether each run is one of `LEVEL` or more in a row that are off in one direction."""
     runs = signs.shape[-1]
     inside = np.zeros(signs.shape, bool)
     for start in range(runs - LEVEL + 1):

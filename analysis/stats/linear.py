@@ -61,7 +61,7 @@ def base_columns(blocks: Sequence[Hashable]) -> Floats:
 
 
 def _basis(columns: Sequence[Floats]) -> Floats:
-    """Return an orthonormal basis of columns that may depend on each other."""
+    """Return an orthonormal basis of columns that may be dependent."""
     left, sizes, _ = np.linalg.svd(np.column_stack(columns), full_matrices=False)
     basis: Floats = left[:, sizes > DEPENDENT * sizes[0]]
     return basis
@@ -166,7 +166,7 @@ class LinearModel:
         return self.error_ss / self.error_df if self.replicated else None
 
     def columns(self, factors: Factors) -> Floats:
-        """Return the columns of an effect: of one factor its levels', of several their products."""
+        """Return an effect's columns: a factor's own, or the products of several factors' columns."""
         columns = np.ones((len(self.y), 1))
         for name in factors:
             coded = coded_levels(self.labels[name], self.levels[name])
@@ -298,7 +298,7 @@ class LinearModel:
     def variation(
         self, rows: Iterable[VariationRow], beside: Iterable[Floats]
     ) -> tuple[VariationRow, ...]:
-        """Return the table: blocks, as they add to `beside`; terms; residual; error; total."""
+        """Return the table: blocks (adjusted for `beside`), terms, residual, error, total."""
         beside, (left_ss, left_df) = [*beside], rss([self.base, *self.terms.values()], self.y)
         without, with_blocks = (
             rss([base, *beside], self.y)[0] for base in (self.base[:, :1], self.base)

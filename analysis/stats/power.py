@@ -21,7 +21,7 @@ MOST = 100_000  # blocks; beyond, no number is practical
 def blocks_needed(
     log_sd: float, gain: float, alpha: float = ALPHA, power: float = POWER
 ) -> int | None:
-    """Return the fewest blocks with which a two-sided paired t-test finds the gain (a fraction).
+    """Return the fewest blocks with which a two-sided paired t-test detects a gain (a fraction).
 
     None beyond 100,000. Exact, by the noncentral t: the textbook z is too optimistic for few
     blocks. `log_sd` is the spread of the log ratio per block.
