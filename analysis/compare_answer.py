@@ -422,7 +422,7 @@ def _some(texts: Sequence[str]) -> list[str]:
 def _relation(comparisons: Sequence[Comparison]) -> str:
     comparison = comparisons[0]
     if len({other.baseline for other in comparisons}) > 1:
-        return f"of each with its like in {comparison.baseline_run}"
+        return f"of each with its namesake in {comparison.baseline_run}"
     baseline = comparison.baseline.removesuffix(" + stock-again")
     if comparison.baseline_run != comparison.candidate_run:
         return f"with {baseline} of {comparison.baseline_run}"

@@ -39,8 +39,8 @@ def expanded(run: Run) -> Run:
     )
 
 
-SETTINGS = ("settings alternated", "what a setting does at a program's start")
-MONITOR = ("at work and stopped in turns", "what a monitor does at its start and for its report")
+SETTINGS = ("settings alternated", "the effect of a setting at program start")
+MONITOR = ("at work and stopped in turns", "the cost of a monitor's start and report")
 
 
 def inside(pairing: Pairing, blocks: int) -> dict[str, Any]:

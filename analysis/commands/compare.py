@@ -36,7 +36,7 @@ examples:
   {JUDGE} compare .benchmarks/*/0001_exp1.json           tweak sets of one run with its stock
   {JUDGE} compare exp1.json --baseline thp-never         … with another tweak set
   {JUDGE} compare exp1.json:stock exp1.json:thp-always   two tweak sets
-  {JUDGE} compare before.json after.json                 each tweak set with its like in another run
+  {JUDGE} compare before.json after.json                 tweak sets with their namesakes in another
   {JUDGE} compare before.json after.json --relative-to stock   … without drift between the runs
   {JUDGE} compare 'runs/old-*.json' 'runs/new-*.json'    several runs per arm
   {JUDGE} compare jobs.json --arm policy --baseline fifo       levels of a parameter

@@ -46,7 +46,7 @@ def run(
         "NAMES", "show only these workloads, separated by commas", type=parse_names, default=()
     ),
     by: str | None = option(
-        "", "group runs by this, such as days on one machine", choices=[*COLUMNS]
+        "", "group runs by this column, such as days on one machine", choices=[*COLUMNS]
     ),
     plot: Path | None = option(
         "FILE", "draw a forest of runs for each effect: .png, .svg or .pdf", type=picture_file

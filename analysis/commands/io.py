@@ -1,4 +1,4 @@
-"""Report the input of a training: accelerator utilisation and throughput, and their validity.
+"""Report the input of training runs: accelerator utilisation, throughput, and their validity.
 
 Reads runs of bench_io_patterns and result folders of DLIO, and states for each figure whether it
 includes the first step.
@@ -14,7 +14,7 @@ from control.called import JUDGE
 
 ANSWERS = True
 GROUP = "study"
-HELP = "input of a training: utilisation, throughput, DLIO results"
+HELP = "input of training runs: utilisation, throughput, DLIO results"
 EXAMPLE = f"""\
 example:
   {JUDGE} io .benchmarks/*/0001_io.json

@@ -21,7 +21,7 @@ example:
 def profile(
     runs: list[str] = runs_of("saved runs of streams of jobs"),
 ) -> Answer:
-    """Divide the response time of jobs by class and system, and find each class's fastest system.
+    """Break down response times of jobs by class and system; find each class's fastest system.
 
     Reads saved runs of streams of jobs; cells with equal workload and tweak set are one system, and
     blocks of a run its replicates. Response time is divided into waiting for a slot, start-up,
@@ -35,7 +35,7 @@ def profile(
 
 
 @step(
-    "time to an accuracy by hyper-parameters: points, the best, effects",
+    "time to reach an accuracy, by hyper-parameters: points, the best, effects",
     f"""\
 example:
   {JUDGE} jobs hyper .benchmarks/*/0001_hyper.json

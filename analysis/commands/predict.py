@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import argparse
 
 GROUP = "study"
-HELP = "predict times from factors: fit, cross-validate, show, give back to the scheduler"
+HELP = "predict times from factors: fit, cross-validate, show, pass to the scheduler"
 EXAMPLE = f"`{JUDGE} predict STEP --help` describes a step."
 
 MODELS = "a white box: amdahl, work"
@@ -127,7 +127,7 @@ def show(
     ),
     level: float = LEVEL,
 ) -> Answer:
-    """Predict points: each `--at` gives the factors of one; extrapolations are named.
+    """Predict points, each given by the factors of an `--at`; extrapolations are named.
 
     A missing factor takes its commonest value among the rows that agree with the other factors.
     Intervals are for an unmeasured group: the next configuration, or the next run if there are
@@ -165,7 +165,7 @@ def service(
         "FILE", "the new file (default: print it instead of the page)", "-o", "--output", type=Path
     ),
 ) -> Answer | int:
-    """Give predicted times to the scheduler: seconds per unit of each class's work on one replica.
+    """Pass predicted times to the scheduler: seconds per unit of each class's work on one replica.
 
     With `--classes`, a file of data/jobs, write a new file with these times as
     `predicted_s_per_work`. Policies that use predicted times (SJF, least slack) read them from

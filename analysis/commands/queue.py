@@ -158,7 +158,7 @@ def predict(
     ),
     preemptive: bool = option("", "higher priorities interrupt others, which resume later"),
     percentiles: tuple[float, ...] = option(
-        "P,…", "of waits and responses (90,99)", type=shares, default=(0.9, 0.99)
+        "P,…", "percentiles of waits and responses (90,99)", type=shares, default=(0.9, 0.99)
     ),
     within: tuple[float, ...] = option(
         "S,…", "report the share of jobs that wait at most S seconds", type=seconds, default=()

@@ -1,4 +1,4 @@
-"""Choose replicas of jobs: laws of speed-up from measured times, jobs of any size equally long."""
+"""Choose replicas for jobs: fit laws of speed-up, and make jobs of any size equally long."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def choose(
 
 
 @step(
-    "replicas chosen per job against one number for all, on real jobs",
+    "replicas chosen per job compared with one number for all, on real jobs",
     f"""\
 example:
   {JUDGE} scale report .benchmarks/*/0001_scaling.json

@@ -58,7 +58,7 @@ def report(
     Reads saved runs of streams of jobs. Streams are paired by their arrivals (kind, rate, seed,
     every job's planned submission and size); engines, numbers of slots, machines and other
     parameters are never mixed. The simulator replays each stream from its arrivals and times in a
-    slot: are waits as long?
+    slot, to compare the waits.
     """
     from analysis.load import load_each, read_each
     from analysis.studies.jobs.policies import measured, places, played_streams
@@ -89,7 +89,7 @@ def simulate(
         "N|KIND=N,…", "number of slots, by kind", type=slots_of, required=True
     ),
     load: float = option(
-        "RHO", "share of the slots that is busy (default: %(default)s)", type=float, default=0.8
+        "RHO", "share of the slots that are busy (default: %(default)s)", type=float, default=0.8
     ),
     policies: str | None = option("NAME,…", "policies to compare (default: all)"),
     baseline: str = option("NAME", "policy to compare with (default: %(default)s)", default="fifo"),
@@ -108,7 +108,7 @@ def simulate(
 ) -> Answer:
     """Compare policies in simulation on the same jobs: waits, slowdown, fairness, promises kept.
 
-    Slots are busy to --load if each class of jobs runs on its proper slots. A policy knows
+    The load on slots is --load if each class of jobs runs on its proper slots. A policy knows
     predicted times, which are off by --prediction-error, and a job's real time only at its end.
     Jobs are not interrupted. A seed is one stream of jobs; the first tenth is not counted.
     """

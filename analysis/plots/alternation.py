@@ -90,9 +90,9 @@ def switching(scene: Scene) -> Plot:
         else ("as found", "under the tweak set")
     )
     unseen = (
-        "What a monitor does at its start and for its report"
+        "The cost of a monitor's start and report"
         if watched
-        else "What settings do when a program starts"
+        else "The effect of settings at program start"
     )
     legend = [
         dot(f"step {without}", FOUND, size=3.5),
@@ -328,9 +328,9 @@ def turns(scene: Scene) -> Plot:
     )
     left = room_for(labels.values(), 1.75)
     lead = (
-        "A bar is a slice of a few steps; its height is their mean time, half a lane for the "
-        "arm's median slice of this block. "
-        "If all bars of a round are slow, the machine was, for all arms alike; white between bars "
+        "A bar is a slice of a few steps; its height is their mean time, half a lane is "
+        "the arm's median slice in this block. "
+        "If all bars of a round are slow, the machine was slow for all arms alike; white between bars "
         "is switching."
     )
     legend = [

@@ -21,7 +21,7 @@ ONCE = (
 WHOLE = (
     "Whole cells: in each block the workloads come in random order, and within a workload its "
     "tweak sets, "
-    "so that drift of the machine falls on all alike."
+    "so that drift of the machine affects all alike."
 )
 IN_TURNS = (
     "Cells in turns: all tweak sets of a block are alive at once, one process each. Round by "
@@ -33,7 +33,7 @@ IN_TURNS = (
 SWITCHED = (
     "Settings switched: one process alternates between the baseline and the tweak set, in pairs "
     "of segments. "
-    "What a setting does at a program's start is not seen."
+    "The effect of a setting at program start is not seen."
 )
 PAIRED = (
     "Each tweak set is compared with the baseline block by block. The effect is the mean log "

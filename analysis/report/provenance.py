@@ -82,7 +82,7 @@ def _inside(run: Run) -> str:
         return "its tweak sets take turns, round by round in random order"
     if run.is_switched:
         return "its tweak sets, each of which alternates with the baseline inside one process"
-    return "its tweak sets; what is compared ran close in time"
+    return "its tweak sets; cells that are compared ran close in time"
 
 
 def _moment(stamp: str) -> str:

@@ -166,7 +166,7 @@ class LinearModel:
         return self.error_ss / self.error_df if self.replicated else None
 
     def columns(self, factors: Factors) -> Floats:
-        """Return an effect's columns: a factor's own, or the products of several factors' columns."""
+        """Return an effect's columns: a factor's own, or products of several factors' columns."""
         columns = np.ones((len(self.y), 1))
         for name in factors:
             coded = coded_levels(self.labels[name], self.levels[name])
