@@ -135,8 +135,8 @@ def _run(given: Sequence[str]) -> int:
 def _help() -> str:
     parts = [
         (
-            f"usage: {JUDGE} RUN | COMMAND …\n\nAnalyse saved runs. Given only a saved run, "
-            "`show` is run."
+            f"usage: {JUDGE} RUN | COMMAND …\n\nAnalyse saved runs. A saved run alone means "
+            "`show RUN`."
         ),
         listed(),
     ]
@@ -181,7 +181,7 @@ def _fault(given: Sequence[str], error: Exception) -> str:
     place = f"{Path(where.filename).name}:{where.lineno}"
     words = one_line(shlex.join(given), 300)
     return (
-        f"{words}: {type(error).__name__}: {error} ({place}); a fault of DeepTweak, not a "
+        f"{words}: {type(error).__name__}: {error} ({place}); a bug in DeepTweak, not a "
         f"finding. {TRACEBACK}=1 shows where."
     )
 

@@ -179,7 +179,7 @@ def of_one_workload(base: Arm, candidate: Arm) -> Arm:
     )
     note = (
         f"workloads {name} and {other}, of two nodes, are compared as one: any difference "
-        "includes the nodes'."
+        "includes that of the nodes."
     )
     return replace(candidate, runs=runs, notes=(note,))
 

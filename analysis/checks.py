@@ -174,7 +174,7 @@ def different_data(baseline: Cell, candidate: Cell) -> str | None:
         if baseline.facts.get(fact) != candidate.facts.get(fact):
             return f"the arms differ in {fact}"
     if _plan(baseline) != _plan(candidate):
-        return "the arms met different jobs"
+        return "the arms ran different jobs"
     if (
         baseline.steps is None
         or candidate.steps is None
@@ -304,7 +304,7 @@ def untouched_apart(comparisons: Iterable[Comparison]) -> Iterator[str]:
             f"A/A check: {comparison.tweakset} changes nothing, yet under "
             f"{undigested(comparison.workload)} it differs from {comparison.baseline} by "
             f"{percent(effect.gain)} (p {probability(effect.p)}, not adjusted). "
-            f"By chance, about one check in {one_in:,} differs so clearly; otherwise the "
+            f"By chance, about one check in {one_in:,} differs this much; otherwise the "
             f"machine was not quiet: {ending}"
         )
 
@@ -369,10 +369,9 @@ def _hugepages(run: Run, comparisons: Iterable[Comparison]) -> list[str]:
             which = "less" if less >= 0 else "more"
             lines.append(
                 f"{comparison.tweakset} reserves {reserved / 2**30:.2f} GiB more in huge pages "
-                f"than {comparison.baseline}, and yet under "
+                f"than {comparison.baseline}, yet under "
                 f"{comparison.workload} {abs(less) / 2**30:.2f} GiB {which} memory was available: "
-                "they were not in force, "
-                "as far as the run shows."
+                "they were apparently not in force."
             )
     return lines
 
@@ -412,8 +411,8 @@ def _two_treatments(run: Run) -> list[str]:
             cells = [one for one, paths in moved.items() if path in paths]
             if len(cells) < len(moved):
                 lines.append(
-                    f"{name} moved {path} along in {len(cells)} of {len(moved)} cells "
-                    f"({first_few(cells, 2)}) and not in the others: "
+                    f"{name} also changed {path} in {len(cells)} of {len(moved)} cells "
+                    f"({first_few(cells, 2)}) but not in the others: "
                     "these are two treatments."
                 )
     return lines
@@ -475,8 +474,8 @@ class Disturbance:
             f"Disturbed: {self.who} {unsigned(self.median)} of the CPUs (median of {self.cells} "
             f"cells; up to {unsigned(self.most)}, in "
             f"block {self.block}), more than {unsigned(self.limit)} in {self.disturbed} of them. "
-            "Intervals are as wide as that makes "
-            f"them: {self.remedy}."
+            "This widens the intervals: "
+            f"{self.remedy}."
         )
 
 
@@ -552,9 +551,8 @@ def partial(run: Run, comparisons: Iterable[Comparison]) -> Iterator[str]:
                 f"Others used {abs(more):.2f} of a core {'more' if more > 0 else 'less'} during "
                 f"{comparison.tweakset} than during "
                 f"{comparison.baseline} under {comparison.workload} (p {probability(p)}). If "
-                f"{comparison.tweakset} causes that, what is "
-                "taken out as theirs is part of its effect: whole cells (`--design=matrix`) keep "
-                "that."
+                f"{comparison.tweakset} causes that, removing "
+                "their share removes part of its effect: whole cells (`--design=matrix`) keep it."
             )
 
 

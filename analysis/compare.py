@@ -57,7 +57,7 @@ from .wording import bracket, duration, joined_names, percent, probability, unsi
 if TYPE_CHECKING:
     from .pairing import Pairing, Unit
 
-CONTROL = "{} against {} alone is a control: its p is not adjusted and counts in no adjustment."
+CONTROL = "{} against {} alone is a control: its p is neither adjusted nor counted in adjustments."
 DRIFTED_P, FEWEST_STEPS = 0.01, 4
 THROUGHPUT = Metric("throughput_samples_per_s", "higher")
 # The low quantile of step time shown beside it: the first of these that the cells have.

@@ -63,7 +63,7 @@ def unpacked(path: Path, packed: bytes) -> bytes:
             content = source.read(LARGEST_BYTES + 1)
     except (OSError, EOFError, lzma.LZMAError) as error:
         raise Unreadable(
-            f"{path}: cannot be unpacked ({type(error).__name__}: {error}); take the file from "
+            f"{path}: cannot be unpacked ({type(error).__name__}: {error}); copy the file from "
             "its source again."
         ) from None
     if len(content) > LARGEST_BYTES:

@@ -28,7 +28,7 @@ LABELS = {
     "step_time_round_adjusted_s": ("step", "step {}"),
     "step_time_median_s": ("median step", "median step {}"),
     "step_time_mean_s": ("mean step", "mean step {}"),
-    "cpu_s_per_step": ("CPU a step", "{} CPU s a step"),
+    "cpu_s_per_step": ("CPU per step", "{} CPU s per step"),
     "au_whole_percent": ("AU, whole epoch", "AU {} %"),
     "au_steady_percent": ("AU, steady", "AU without the first step {} %"),
     "samples_per_s_whole": ("whole epoch", "{} samples/s over the whole epoch"),

@@ -230,7 +230,7 @@ def parsed(path: Path) -> object:
                 f"{path}: is not a saved run: not JSON at {where}. {NAME_A_RUN}"
             ) from None
         raise Unreadable(
-            f"{path}: not JSON at {where} ({error.msg}); it was damaged or cut short, take the "
+            f"{path}: not JSON at {where} ({error.msg}); it was damaged or cut short, copy the "
             "file from its source again."
         ) from None
     except ValueError as error:
@@ -275,7 +275,7 @@ def _once_each(pairs: list[tuple[str, object]]) -> dict[str, object]:
     if len(made) < len(pairs):
         twice = next(name for at, (name, _) in enumerate(pairs) if name in dict(pairs[:at]))
         raise ValueError(
-            f"contains {twice!r} twice in one object; the file was edited: get it again from its "
+            f"contains {twice!r} twice in one object; the file was edited: copy it again from its "
             "source."
         )
     return made

@@ -21,7 +21,7 @@ HELP = (
     "date)"
 )
 HINT = (
-    "Where file names (or the files' times) are in the order of measurement, add --order=name (or "
+    "If file names (or the files' times) follow the order of measurement, add --order=name (or "
     "time)."
 )
 

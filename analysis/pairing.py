@@ -79,9 +79,9 @@ ODD_RUN = (
     "scatter of the others."
 )
 FAR_APART = (
-    "the time between base and candidate is {:.3g} times as long as the runs of either arm span, "
-    "so they cannot show how much the "
-    f"machine changes in such a time. {WAY_OUT}"
+    "the time between base and candidate is {:.3g} times the span of either arm's runs, so they "
+    "cannot show how much the machine "
+    f"changes in such a time. {WAY_OUT}"
 )
 RATE = re.compile(r"_per_s(?:_|$)")
 
@@ -109,7 +109,7 @@ def value_of(cell: Cell, metric: Metric) -> float:
             f"{cell.id} has no {metric.name}; available: {', '.join(sorted(cell.metrics))}."
         )
     if value <= 0:
-        raise NotComparable(f"{cell.id} has {metric.name} = {value:g}: no ratio can be taken.")
+        raise NotComparable(f"{cell.id} has {metric.name} = {value:g}: no ratio can be computed.")
     return value
 
 
@@ -389,8 +389,8 @@ def _beside(base: Side, candidate: Side) -> tuple[Mapping[Place, Cell], Mapping[
         cell.outcome == "measured" for cell in own.values()
     ):
         raise NotComparable(
-            f"{base.tweakset.name} and {candidate.tweakset.name} never took turns in one process: "
-            f"{STOCK} did with each."
+            f"{base.tweakset.name} and {candidate.tweakset.name} never took turns in one process, "
+            f"only with {STOCK}."
         )
     cut = {place: cell for place, cell in sides[stock].items() if place in own}
     return (cut, own) if stock == 0 else (own, cut)

@@ -1,6 +1,6 @@
-"""Write tab completion and the manual page, from the commands' own parsers, into data/shell/.
+"""Write tab completion and the manual page into data/shell/, from the commands' own parsers.
 
-`python -m docs.shell` writes files so that pressing Tab starts no Python. A test fails where one
+`python -m docs.shell` writes files so that pressing Tab starts no Python. A test fails if one
 is stale.
 """
 
@@ -31,7 +31,7 @@ FOLDERS = re.compile(r"DIR")
 
 
 def whole() -> argparse.ArgumentParser:
-    """Join the parsers of all commands in one, as `deeptweak` reads them."""
+    """Join the parsers of all commands into one, as `deeptweak` reads them."""
     parser = argparse.ArgumentParser(
         prog=NAME, description="Are AI workloads faster under these kernel settings?"
     )
@@ -135,9 +135,9 @@ def _manual() -> Iterator[str]:
 
 
 VARIABLES = {
-    "DEEPTWEAK_STATE_DIR": "Folder of the journal, in the place of /var/lib/deeptweak.",
+    "DEEPTWEAK_STATE_DIR": "Folder of the journal, in place of /var/lib/deeptweak.",
     "DEEPTWEAK_TRACEBACK": (
-        "Where it is 1, a fault of DeepTweak is shown with the place in the code."
+        "If 1, an internal error of DeepTweak is shown with its place in the code."
     ),
 }
 

@@ -18,7 +18,7 @@ T = TypeVar("T")
 EDITED = "the file is damaged or was edited: measure again, or take it from its source"
 SHOWN = 40  # characters of a value
 FOREIGN = (
-    "the tool does not write this; take the file from its source again"  # without blaming an edit
+    "the tool does not write this; copy the file from its source again"  # without blaming an edit
 )
 
 COMPLAINT = r"(?P<what>.*?)(?: - at `(?:key in )?\$(?P<path>.*)`)?"

@@ -417,7 +417,7 @@ def test_a_set_that_moves_a_setting_in_some_blocks_is_two_arms() -> None:
         )
     ]
     said = (
-        "odd moved /proc/sys/vm/min_free_kbytes along in 1 of 6 cells (cnn_train-odd-b1) and not "
+        "odd also changed /proc/sys/vm/min_free_kbytes in 1 of 6 cells (cnn_train-odd-b1) but not "
         "in the others: these are two treatments"
     )
     assert doubts == [[f"{said}."], []]

@@ -316,7 +316,7 @@ def test_where_equal_arms_differ_no_number_of_blocks_is_named() -> None:
     assert "Most often: " in refused.sentence
     assert "To see" not in refused.sentence
     (doubt,) = [line for line in warnings_of(run, comparisons) if line.startswith("A/A check")]
-    assert "By chance, about one check in 1,000 differs so clearly" in doubt
+    assert "By chance, about one check in 1,000 differs this much" in doubt
     assert doubt.endswith("no conclusion is drawn for this workload.")
 
 
