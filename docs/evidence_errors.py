@@ -37,7 +37,7 @@ METRIC = "step_time_round_adjusted_s"
 
 
 def simulated(generator: np.random.Generator, runs: int) -> tuple[Floats, Floats]:
-    """Draw runs that know their own error."""
+    """Draw runs whose standard errors are known."""
     errors = generator.choice(ERRORS, runs)
     return errors * generator.standard_normal(runs), errors
 

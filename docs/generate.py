@@ -288,7 +288,7 @@ def options_of(parser: argparse.ArgumentParser) -> Iterator[str]:
 
 
 def written(names: Iterable[str], of: Mapping[str, Any]) -> str:
-    """Write an option as typed."""
+    """Write an option as a user types it."""
     metavar = " ".join(of["metavar"]) if isinstance(of.get("metavar"), tuple) else of.get("metavar")
     return ", ".join(
         f"`{name}={metavar}`" if metavar and name.startswith("--") else f"`{name}`"
@@ -566,7 +566,7 @@ READS_BACK = {
 
 
 def goes_back(known: KnownKey) -> Iterator[str]:
-    """Yield in which order a key is restored."""
+    """Yield when a key is restored relative to other keys."""
     if known.marks:
         yield "last, and only if its causes have not restored it"
     if known.moves:

@@ -98,7 +98,7 @@ def _name_values(parser: argparse.ArgumentParser) -> None:
 
 
 def manual() -> str:
-    """Return the manual page: every command with its help, as man(7) has it."""
+    """Return the manual page in man(7) format: every command with its help."""
     return "\n".join(_manual()) + "\n"
 
 

@@ -46,7 +46,7 @@ def is_right(chosen: frozenset[str]) -> bool:
 
 
 def ablation_s(cell_sd: float, share: float) -> float:
-    """Return the machine time for an ablation right in `share` of draws, doubling, then halving."""
+    """Search for the machine time with which an ablation is right in `share` of draws."""
     arms = len(SETTINGS) + 3
     low, high = 2, 4
     while high < MOST_BLOCKS and _ablation_right(cell_sd, high) < share:

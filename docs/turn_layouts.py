@@ -160,7 +160,7 @@ def values_of(block: TurnBlock, steps: int, estimator: Estimator) -> Floats:
 
 
 def effects(blocks: Sequence[TurnBlock], steps: int) -> Floats:
-    """Return how much faster the changed processes of each block are, log gain."""
+    """Return the log gain of each block's changed processes."""
     gains = []
     for block in blocks:
         values = values_of(block, steps, by_product)

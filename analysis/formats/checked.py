@@ -95,7 +95,7 @@ class Part(NamedTuple):
             ) from None
 
     def explained(self, complaint: str, kind: type[Any], field: str = "") -> str:
-        """Explain a complaint of msgspec about this part, or about one of its fields."""
+        """Explain an error of msgspec in this part, or in one of its fields."""
         try:
             name, value = self._found(complaint, kind)
         except RecursionError:
@@ -109,7 +109,6 @@ class Part(NamedTuple):
         return Part({**self.value, **known}, self.origin, self.place, self.remedy).read(kind)
 
     def at(self, *steps: str | int) -> Part:
-        """Return an existing part of this one."""
         value, place = self.value, self.place
         for step in steps:
             value = value[step]
@@ -127,7 +126,7 @@ class Part(NamedTuple):
             yield Part(value, self.origin, f"{self.place}[{index}]", self.remedy)
 
     def _found(self, complaint: str, kind: type[Any]) -> tuple[str, Any]:
-        """Return the name and value of the field in this part that a complaint of msgspec is about.
+        """Return name and value of the field in this part that an error of msgspec refers to.
 
         msgspec calls each arbitrary name in an object `...`: the right entry gives the same
         complaint alone.

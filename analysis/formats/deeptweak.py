@@ -53,7 +53,7 @@ LARGEST = 1e24  # more than any byte counter: an extra digit, or two numbers joi
 
 
 class ColumnSpec(NamedTuple):
-    """A column under our name. `summary`: the statistic kept per cell; `total`: a counter's rise.
+    """A column under our name; `summary`: statistics kept per cell; `total`: a counter's increase.
 
     `never_zero`: 0 in every row can only mean that it was not measured.
     """
@@ -483,7 +483,7 @@ def _grouped(remarks: Mapping[Remark, Sequence[str]]) -> Iterator[str]:
 
 
 def _reboots(cells: Sequence[Cell]) -> Iterator[str]:
-    """Report arms that ran soon after a boot beside arms that did not, by bytes written since."""
+    """Report that some arms ran soon after a boot and others did not, judging by bytes written."""
     name = "disk_written_since_boot_bytes"
     written = {
         cell.tweakset: cell.series[name][0] or 0.0

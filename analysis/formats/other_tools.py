@@ -38,7 +38,7 @@ Entry = tuple[str, str, Callable[[], JSON]]
 
 
 class Timings(Struct):
-    """The times of a list, in seconds."""
+    """A list of times in seconds."""
 
     times: tuple[Seconds, ...]
 
@@ -145,7 +145,7 @@ def read(saved: Mapping[str, Any], origin: str) -> JSON | None:
 
 
 def _document(entries: Iterable[Entry], **known: object) -> JSON:
-    """Make the file; an entry whose statistics are not times becomes a fault with its reason."""
+    """Make the file; an entry whose statistics are not times goes into `faults` with the reason."""
     entries = list(entries)
     benchmarks, faults = [], {}
     names, by_place = _told_apart([(name, params) for name, params, _ in entries])

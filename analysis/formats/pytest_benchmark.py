@@ -1,4 +1,4 @@
-"""Files of stock pytest-benchmark (4 and later, like 3): a benchmark is a cell, a file a run.
+"""Files of stock pytest-benchmark (3 and later): a benchmark is a cell, a file a run.
 
 A sample is one call of the benchmarked function, and all times are seconds per call. If the rounds
 were kept (`--benchmark-json`, `--benchmark-save-data`), a step is a round: the mean of its calls.
@@ -254,7 +254,7 @@ def _cell(name: str, order: int, part: Part, arm: str) -> Cell:
 
 
 def _in_order(part: Part, stats: Stats) -> None:
-    """Refuse statistics that no list of times has."""
+    """Refuse statistics that no list of times can have."""
     third = stats.median if stats.q3 is None else stats.q3
     most = max(third, stats.mean) if stats.max is None else stats.max
     if (

@@ -137,7 +137,7 @@ def _steps(part: Part) -> Steps:
 
 
 def _part(steps: Steps, warmup: int, *parts: slice) -> Steps:
-    """Join some stretches of the steps; the first `warmup` steps of the result do not count."""
+    """Join stretches of steps; the first `warmup` steps of the result do not count."""
     columns = (steps.wall_s, steps.samples, steps.tokens, steps.cpu_s, steps.rate_per_s)
     wall_s, samples, tokens, cpu_s, rate = (
         values and tuple(value for part in parts for value in values[part]) for values in columns
@@ -233,7 +233,7 @@ def _segment_cell(process: Cell, segment: ArmSegment, whole: Steps, first_pair: 
 
 
 def slices_of(record: Part, steps: Steps) -> tuple[tuple[float, ...], ...]:
-    """Return the step times per round, seconds: equally many, which cover all after the warm-up.
+    """Return each round's step times in seconds: equally many, and all of those after the warm-up.
 
     Raises: Unreadable.
     """

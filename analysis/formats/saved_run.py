@@ -110,7 +110,7 @@ def from_json(saved: Mapping[str, Any], origin: str) -> Run:
 def _with_figures(
     cells: dict[CellKey, Cell], origin: str, workloads: Mapping[str, SavedWorkload], *, capped: bool
 ) -> dict[CellKey, Cell]:
-    """Add the metrics that studies make of what their cells reported."""
+    """Add the metrics that studies derive from their cells' reports."""
     from analysis import studies
 
     result = {}
@@ -182,7 +182,7 @@ def _measured_records(benchmarks: Part) -> dict[CellKey, Part]:
 
 
 def _must_be_its_direction(part: Part) -> None:
-    """Refuse a direction that contradicts a metric computed here: its direction is known."""
+    """Refuse a direction that contradicts the known one of a metric computed here."""
     name, better = part.value["name"], part.value["better"]
     known = (
         "higher"
@@ -218,7 +218,7 @@ def _study(name: str, part: Part, tweaksets: Mapping[str, SavedTweakSet]) -> Sav
 
 
 def _check_copies(cells: Mapping[CellKey, Cell], ours: Part) -> None:
-    """Refuse two blocks of an arm with the same times in all or all measured steps: a copy.
+    """Refuse two blocks of an arm with identical times in all or all measured steps: a copy.
 
     A single step, or steps that all took equally long, can agree by chance on a coarse clock;
     `effect` checks those.
@@ -237,7 +237,7 @@ def _check_copies(cells: Mapping[CellKey, Cell], ours: Part) -> None:
 
 
 def _machine(info: Mapping[str, Any]) -> Mapping[str, object]:
-    """Return the facts of a machine; `info` has the CPU's generation, but of the client's CPU."""
+    """Return the facts of a machine; the CPU's generation in `info` is the client's."""
     facts: Mapping[str, object] = info[OURS]
     cpu = info.get("cpu")
     if "kubernetes" in facts or not isinstance(cpu, dict):

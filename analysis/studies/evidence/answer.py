@@ -105,7 +105,6 @@ def _gain_of(one: Evidence) -> str:
 
 
 def _table(evidence: Sequence[Evidence]) -> Table:
-    """Make a table of the rows with one word."""
     columns = [
         Column("workload", "workload", left=True),
         Column("tweak set", "tweakset", left=True),
@@ -144,7 +143,7 @@ def _interval(low: float, high: float) -> str:
 
 
 def _runs(one: Evidence) -> Table:
-    """Make a table of the runs of a row, with the mean without each."""
+    """Make a table of a row's runs, with the mean if a run is left out."""
     columns = [
         Column("run", "run", left=True),
         Column("day", "day", left=True),

@@ -263,7 +263,7 @@ def _why_silent(comparison: Comparison) -> str:
 
 
 def _devices(cells: Iterable[Cell]) -> str:
-    """Return where cells computed: `cpu`, or the GPU's name; empty if unrecorded."""
+    """Return the device that cells computed on: `cpu`, or the GPU's name; "" if not recorded."""
     return ", ".join(sorted({str(cell.facts[DEVICE]) for cell in cells if cell.facts.get(DEVICE)}))
 
 
@@ -391,7 +391,7 @@ def _worded(one: Evidence, family: int) -> Evidence:
 
 
 def more_runs(one: Evidence, family: int) -> int | None:
-    """Return how many more such runs would find the mean, 4 times in 5; None if impractical.
+    """Return how many more such runs would show the mean, 4 times in 5; None if impractical.
 
     For an effect below the margin, return the number that would find the margin.
     """
@@ -428,7 +428,7 @@ def _explained(one: Evidence) -> str:
 
 
 def _between(groups: Sequence[Sequence[Contribution]]) -> float:
-    """Return the p for equal group means, with each group's own variance (Welch's ANOVA)."""
+    """Return p for equal group means, with a variance per group (Welch's ANOVA)."""
     from scipy.special import fdtrc
 
     means, weights, sizes = [], [], []

@@ -80,7 +80,7 @@ def _took_s(each: Contribution) -> float:
 
 
 def answer(gathered: MetaAnalysis) -> Answer:
-    """Recommend one of both for each effect. Raises: Refused, if no effect has three runs."""
+    """Recommend blocks or another day for each effect. Raises: Refused, if none has three runs."""
     planned = [(one, outlook(one)) for one in gathered.evidence if one.over]
     if not planned:
         raise Refused("No effect has three runs: until then, another day always pays more.")

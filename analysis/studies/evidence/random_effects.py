@@ -149,7 +149,7 @@ def _summary(
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """Equally likely variances between runs that agree with the effects, with means and errors.
+    """Equally likely between-run variances consistent with the effects, with means and errors.
 
     Under the true variance between runs, the weighted squares of the effects have a chi-square
     distribution; so each quantile of that distribution gives a variance, and together they are its
@@ -162,7 +162,7 @@ class Agreement:
 
 
 def agreement(effects: Floats, variances: Floats) -> Agreement:
-    """Find the variances between runs that agree with two or more effects of given variances."""
+    """Find the between-run variances consistent with two or more effects of given variances."""
     from scipy.special import chdtri
 
     shares = (np.arange(AGREEMENTS) + 0.5) / AGREEMENTS
@@ -227,7 +227,7 @@ def is_grouped(groups: Sequence[object]) -> bool:
 
 
 def means_without_each(effects: Sequence[float], errors: Sequence[float]) -> list[float]:
-    """Return the mean without each run; nothing if too few would remain."""
+    """Return the mean with each run left out; nothing if too few would remain."""
     runs = len(effects)
     if runs <= FEWEST_RUNS:
         return []

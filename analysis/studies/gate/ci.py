@@ -98,7 +98,7 @@ ELEMENT = {"regression": "failure", "undecided": "error"}
 
 
 def junit(gate: Gate) -> str:
-    """Write the XML document.
+    """Write the JUnit XML document.
 
     If no ruling has the gate's own word, an extra test case does, so the file is green only for a
     pass.

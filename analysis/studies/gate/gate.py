@@ -224,7 +224,7 @@ def _ruled(
 
 
 def blocks_needed(effect: Effect, limit: float) -> int | None:
-    """Return how many blocks (or runs per arm) let a candidate without a loss pass 4 times in 5.
+    """Return the blocks (or runs per arm) with which a lossless candidate passes 4 times in 5.
 
     None if thousands would not. Solves (t_0.95 + t_0.80) · s / √n = -ln(1 - limit); two samples
     have √(2/n) and twice the degrees of freedom.
@@ -570,7 +570,7 @@ def _picture(ruled: Ruled) -> Word | None:
 
 
 def figures(ruled: Ruled) -> tuple[str, str, str]:
-    """Write change, lower bound and limit in percent, comparably precise; empty if unknown."""
+    """Write change, lower bound and limit in percent, to the same precision; empty if unknown."""
     amounts = [value for value in (ruled.loss, ruled.loss_high) if value is not None]
     for decimals in range(1, MOST_DECIMALS + 1):
         limit, *rounded = (round(100 * value, decimals) for value in (ruled.limit, *amounts))

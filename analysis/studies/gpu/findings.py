@@ -128,7 +128,7 @@ class FittedLine:
     among: str = ""
 
     def __str__(self) -> str:
-        """Write it: `SMOCC = 0.746 × SMACT - 0.092, R² 0.8996`, or why there is none."""
+        """Write the relation: `SMOCC = 0.746 × SMACT - 0.092, R² 0.8996`, or why there is none."""
         y, x = (
             LABELS.get(self.y) or self.y.replace(GRACT, LABELS[GRACT]),
             LABELS.get(self.x, self.x),

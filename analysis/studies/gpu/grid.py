@@ -127,7 +127,7 @@ class GridCell:
 
     @property
     def size(self) -> Size:
-        """Blocks, threads per block."""
+        """The kernel's blocks, and threads per block."""
         return self.blocks, self.threads
 
     @cached_property

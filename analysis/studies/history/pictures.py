@@ -33,7 +33,7 @@ RUN: Style = {"color": AGAIN, "marker": "o", "markersize": 3, "linewidth": 0.6}
 
 @house_style()
 def draw(history: History) -> Figure:
-    """Draw a panel per changed workload, or for the first few. Raises: NothingToDraw."""
+    """Draw a panel per changed workload, else the first few. Raises: NothingToDraw."""
     judged = some(
         (one for one in history.judged if one.p is not None),
         "no series has enough runs to be judged",

@@ -1,4 +1,4 @@
-"""The input of a training: accelerator utilisation, throughput, and their validity."""
+"""The input of training runs: accelerator utilisation, throughput, and their validity."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def answer(run: Run, *, brief: bool = False) -> Answer:
 
 
 def with_figures(cell: Cell, origin: str, params: Mapping[str, object], *, capped: bool) -> Cell:
-    """Return a cell with every valid figure as a metric, as for `--metric au_whole_percent`."""
+    """Return a cell with every valid figure as a metric, for `--metric au_whole_percent`."""
     if "io" not in cell.report:
         return cell
     from .saved import with_figures as read_figures

@@ -93,7 +93,7 @@ def runs_of(path: Path, refused: list[str]) -> list[IoRun]:
 
 
 def folders_under(path: Path) -> list[Path]:
-    """Find result folders: those with a summary, and those that look like one without.
+    """Find result folders: those with a summary, and those that look like one but lack it.
 
     In DLIO 2.0.0 each rank names its own folder by the clock; other ranks' folders beside one with
     a summary belong to it.
@@ -334,7 +334,6 @@ class Config:
 
     @property
     def only_generates(self) -> bool:
-        """Return whether it only generated data, without training."""
         return self.params.get("generate_data") is True and self.params.get("train", True) is False
 
 
@@ -465,7 +464,6 @@ def _record_length(reported: Mapping[str, object]) -> float | None:
 
 
 def _dataset_of(config: Config) -> dict[str, object]:
-    """Return the run's data set."""
     return {
         "format": config.params.get("format"),
         "files": config.whole("num_files_train"),
@@ -487,7 +485,7 @@ def _host_of(summary: Part) -> dict[str, object]:
 
 
 def _started_of(folder: Path, summary: Part) -> str | None:
-    """Return its start, by its summary or log; DLIO writes UTC implicitly."""
+    """Return the run's start from its summary or log; DLIO's times are UTC."""
     if summary.value.get("start"):
         return _moment(summary, "start").isoformat()
     log = folder / "dlio.log"

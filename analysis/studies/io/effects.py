@@ -349,7 +349,7 @@ def _effects(
     means: Mapping[Point, Mapping[str, float]],
     tested: Mapping[Point, Sequence[EffectStep]],
 ) -> tuple[IoEffect, ...]:
-    """Adjust all together; the largest first, main effects before interactions."""
+    """Adjust all effects together; sort main effects before interactions, the largest first."""
     smallest = [min(1.0, len(steps) * min(step.p for step in steps)) for steps in tested.values()]
     shares = {source.factors: source.share for source in variation}
     log = scale_of(layout.response) == "log"

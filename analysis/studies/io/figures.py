@@ -123,7 +123,7 @@ def judge(run: IoRun) -> Judged:
 
 
 def judged_alike(judged: Sequence[Judged]) -> list[Judged]:
-    """Compute AU in one way within each saved run: from configured times if sleeps ended late.
+    """Compute AU the same way within each saved run: from configured times if sleeps ended late.
 
     Refusing only those runs would leave the quiet ones, and compare idle machines with busy ones.
     DLIO folders are judged as DLIO computes.

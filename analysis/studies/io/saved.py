@@ -202,7 +202,7 @@ def _epoch(part: Part) -> Epoch:
 
 
 def _disk(cell: Cell) -> dict[str, object]:
-    """Return the queue of its disk as found by the workload; `[none] mq-deadline` means `none`."""
+    """Return the disk's scheduler as the workload found it; `[none] mq-deadline` means `none`."""
     result = {
         name.removeprefix("device_"): value
         for name, value in cell.facts.items()

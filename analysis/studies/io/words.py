@@ -70,7 +70,7 @@ def findings(study: IoStudy) -> list[str]:
 
 
 def basis(study: IoStudy) -> Iterator[tuple[str, bool]]:
-    """Yield the basis of figures: stock, and limits to generality; with whether it is a doubt."""
+    """Yield the basis of figures and limits to generality, each with whether it is a doubt."""
     runs = [cell.run for cell in study.cells]
     settings = []
     for name in ("read_ahead_kb", "scheduler"):
@@ -297,7 +297,7 @@ def _answer(effect: IoEffect, analysis: Analysis) -> str:
 
 
 def reversals(analyses: Sequence[Analysis]) -> Iterator[str]:
-    """Yield effects that appear or reverse without the first step: reading moved, was not saved."""
+    """Yield effects that appear or reverse without the first step: reading was moved, not saved."""
     known = {analysis.response: analysis.findings for analysis in analyses}
     whole = {
         (effect.factors, step.levels): (effect, step)

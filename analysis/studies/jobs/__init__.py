@@ -1,4 +1,4 @@
-"""Streams of jobs on a cluster: queues, schedulers, scaling, faults, and what each predicts."""
+"""Streams of jobs on a cluster: queues, schedulers, scaling, faults, and predictions."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ def contrasts_of(
     metrics: Mapping[str, Scale],
     **columns: Any,
 ) -> list[Contrast]:
-    """Compare rows by `contrasts`; return none without the baseline, or with nothing else."""
+    """Compare rows by `contrasts`; return none if the baseline is missing, or is all there is."""
     import pandas as pd
 
     levels = {row[arm] for row in rows}
@@ -58,7 +58,7 @@ def contrasts_of(
 def verdict(
     contrast: Contrast | None, above: Word = SLOWER, below: Word = FASTER, none: float = 1.0
 ) -> Word:
-    """Return on which side of `none` a contrast is shown to be; for times, slower or faster."""
+    """Return the side of `none` on which a contrast is shown to lie: slower or faster for times."""
     if contrast is None or contrast.value is None:
         return NOT_COMPARABLE
     if contrast.p_adjusted is None or contrast.p_adjusted >= ALPHA:
@@ -69,7 +69,7 @@ def verdict(
 def column(
     head: str, name: str = "", write: Callable[[Any], str] = str, of: str = "", **look: Any
 ) -> tuple[Column, Callable[[Any], object]]:
-    """Make a column of the rows' attribute of that name, or `of` another one."""
+    """Make a column from the rows' attribute of that name, or from the attribute `of`."""
     return Column(head, name, write, **look), attrgetter(of or name or head)
 
 
@@ -117,12 +117,12 @@ def claimed(verdicts: Iterable[tuple[Word, str]], than: str = "") -> str:
 
 
 def leading(lines: Sequence[str]) -> list[str]:
-    """Return the first three answering lines, or two and the number of further ones."""
+    """Return up to three lines of an answer, or the first two and the number of others."""
     return [*lines[:3]] if len(lines) <= 3 else [*lines[:2], f"And {len(lines) - 2} more, below."]
 
 
 def faster(times: Contrast | None, name: str) -> str:
-    """Write how much sooner than `name`: `faster than it, +12.0 % [+8.1, +16.0], p 0.001`."""
+    """Write a comparison with `name`: `faster than it, +12.0 % [+8.1, +16.0], p 0.001`."""
     if times is None or times.value is None:
         return f"before {name}; no ratio: no run has both, or one takes no time"
     if times.p_adjusted is None:

@@ -87,7 +87,7 @@ OF_STREAM = ("useful", "available", "lost_s")
 
 @dataclass(frozen=True, slots=True)
 class FaultArm:
-    """All streams of one condition under one fault, or under none, with the countermeasures.
+    """All streams of one condition under one fault, or under none, with its countermeasures.
 
     `params` are the fault's and the countermeasures'. `paired` of the `streams` have a twin without
     the fault; `slowdown` and `goodput` are contrasts with it. `figures` are means over blocks of
@@ -118,7 +118,7 @@ class FaultArm:
 
     @property
     def thinned(self) -> bool:
-        """Return whether its jobs were sooner because lost ones left them the slots: no gain."""
+        """Return whether jobs finished sooner only because lost jobs left them the slots."""
         return self.lost_jobs > 0 and self.slowdown is not None and self.slowdown.value < 1
 
 
@@ -327,7 +327,7 @@ def _guards(stream: Stream) -> tuple[float, int]:
 
 
 def spared(streams: Sequence[Stream]) -> tuple[list[Contrast], list[str]]:
-    """Compare the mean response of the own jobs under each policy with fifo, under the same fault.
+    """Compare the own jobs' mean response under each policy with fifo's, given the same fault.
 
     Returns: the contrasts by fault and policy; and a sentence for each that lost different jobs
     from fifo and is not compared.

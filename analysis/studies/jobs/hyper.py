@@ -43,7 +43,7 @@ class GridPoint:
 
 @dataclass(frozen=True, slots=True)
 class Hyper:
-    """The varied parameters, all points, the best, its times over the next one's, and effects.
+    """The varied parameters, all points, the best, its times over the next best's, and effects.
 
     `why` is the reason for missing effects.
     """

@@ -81,7 +81,7 @@ class LossyLine(NamedTuple):
 
     @property
     def alone(self) -> bool:
-        """Return whether no cell was without loss."""
+        """Return whether every cell had losses."""
         return self.losses[0].loss > 0
 
 

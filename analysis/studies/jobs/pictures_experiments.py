@@ -98,12 +98,11 @@ def jobs_poisoning(scene: Scene) -> Plot:
 
 
 def _look(one: Poisoning) -> str:
-    """Return a key of LOOKS."""
     return {WORSE: "slower", BETTER: "faster"}.get(word_of(one), "not shown")
 
 
 def _cost(every: Sequence[Poisoning]) -> str:
-    """Write the loss under the servers that lose least and most."""
+    """Write the smallest and largest loss among servers."""
     drops = sorted(100 * one.drop.value for one in every if one.drop and word_of(one) is WORSE)
     ends = dict.fromkeys(f"{drop:.1f}" for drop in (drops[:1] + drops[-1:]))
     return f"Poisoned clients cost {' to '.join(ends)} points of accuracy" if ends else ""

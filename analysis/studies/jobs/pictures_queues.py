@@ -85,7 +85,7 @@ def chosen(waits: GroupWaits) -> ModelCheck | None:
 
 
 def off(every: Iterable[GroupWaits]) -> str:
-    """Write how far waits are from models', or nothing if unknown."""
+    """Write how far waits are from the models' predictions; "" if unknown."""
     ratios = sorted(
         (check.ratio for waits in every if (check := chosen(waits)) and check.ratio),
         key=lambda ratio: ratio.value,
@@ -99,7 +99,6 @@ def off(every: Iterable[GroupWaits]) -> str:
 
 
 def runs_of(scene: Scene, streams: Iterable[Stream]) -> list[Run]:
-    """Return the runs of some streams."""
     units = {stream.unit[0] for stream in streams}
     return [run for run in scene.runs if run.run_id in units]
 

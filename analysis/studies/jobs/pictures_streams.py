@@ -58,7 +58,6 @@ class Strip(NamedTuple):
 
     @property
     def height(self) -> int:
-        """Return the number of lanes."""
         return max((lane + 1 for _, lane in self.placed), default=1)
 
 
@@ -167,7 +166,7 @@ def struck(stream: Stream) -> list[tuple[float, float]]:
 
 
 def window(stream: Stream, attempts: int, until_s: float) -> tuple[float, float]:
-    """Return the enlarged time: from the first quarter of a lasting fault, or the longest queue."""
+    """Return the time span to enlarge, around the start of a lasting fault or the longest queue."""
     length_s = min(until_s, until_s * SHOWN / attempts) if until_s > 0 else 1.0
     lasting = [begin_s for begin_s, end_s in struck(stream) if end_s > begin_s]
     times, counts = waiting(stream)

@@ -41,7 +41,6 @@ class Poisoning:
 
     @property
     def drop(self) -> Figure | None:
-        """Return the lost accuracy."""
         change = self.change
         if change is None:
             return None

@@ -61,7 +61,7 @@ WHYS = {
 
 
 def sums_of(streams: Sequence[JobColumns]) -> pd.DataFrame:
-    """Sum the inputs of estimates: a row per unit, whose kind is the index's name.
+    """Sum the inputs of estimates: a row per unit; the index is named after the kind of unit.
 
     Columns: for `gap`, `wait`, `response` and `service` the count `…_n`, the seconds `…_s` and
     seconds² `…_s2`, and for `waited` the number of waits above 0. The same for the jobs of each
@@ -291,7 +291,7 @@ def rate(sums: Sums) -> float | None:
 
 
 def mean(sums: Sums, what: str, over: str = "") -> float | None:
-    """Return the mean of one kind of times, seconds, or its part of `over`; None of none."""
+    """Return the mean of one kind of times, seconds, or its share of `over`; None without any."""
     count = sums.get(over or f"{what}_n", 0)
     return sums[f"{what}_s"] / count if count > 0 else None
 
@@ -376,7 +376,7 @@ DRAWS, SIZE = 100_000, 40
 
 @dataclass(frozen=True, slots=True)
 class ShapeTest:
-    """One test: question, statistic (distance, correlation or distance), raw and adjusted p."""
+    """One test: question, statistic (distance or correlation), raw and adjusted p."""
 
     asks: str
     statistic: float

@@ -60,7 +60,7 @@ OF_EACH = "no verdict on all jobs: some go before others; each priority has its 
 
 @dataclass(frozen=True, slots=True)
 class PredictedWaits:
-    """A queue by a model: mean wait and response, with the intervals that the fit leaves them.
+    """A queue under a model: mean wait and response, with intervals from the fit.
 
     `wait_tails_s` and `response_tails_s`: share of jobs → their longest wait, or response, which
     only M/M/c has.
@@ -151,7 +151,7 @@ def tails(
 
 
 def chosen(fit: Fit, servers: int) -> tuple[int, str]:
-    """Return the simplest of `models` whose assumptions the data do not refuse, and why."""
+    """Return the simplest of `models` whose assumptions the data do not reject, and why."""
     poisson, exponential = (
         (tested is None or not tested.refused) for tested in (fit.arrivals, fit.services)
     )
@@ -206,14 +206,14 @@ class WaitValidation:
 
     @property
     def chosen(self) -> ModelCheck | None:
-        """The model that the data leave standing."""
+        """The model that the data do not reject."""
         return next((check for check in self.held if check.chosen), None)
 
 
 def validate(
     fit: Fit, streams: Sequence[Stream], margin: float, planned: Inputs | None = None
 ) -> WaitValidation:
-    """Compare the measured waits of a fit with what the models predict.
+    """Compare the measured waits of a fit with the models' predictions.
 
     `margin` is how far a model may be off, a fraction. `planned` takes the place of fitted rate,
     service time and variation.
@@ -274,7 +274,7 @@ def lacking(fit: Fit, servers: int | None) -> str:
 
 
 def _compared(sums: Sums, predict: Callable[[Sums], float | None], *, over: bool) -> float | None:
-    """Return the measured mean wait over the predicted one, or less it."""
+    """Return the measured mean wait divided by the predicted one, or minus it."""
     measured_s, predicted_s = mean(sums, "wait"), predict(sums)
     if measured_s is None or predicted_s is None or (over and predicted_s <= 0):
         return None
@@ -419,7 +419,7 @@ def _notes(fit: Fit) -> list[str]:
 
 
 def predictions(answers: Sequence[Prediction], refused: Sequence[str]) -> Answer:
-    """Show the models of each requested queue; if none applies, the first lines say why."""
+    """Show the models of each requested queue; if none applies, the first lines give the reason."""
     title, *more = leading([_answer(*answer) for answer in answers])
     return Answer(
         title,
@@ -512,7 +512,7 @@ def validated(
     *,
     brief: bool = False,
 ) -> Answer:
-    """Return the model that the data leave in each setting, then each setting's models.
+    """Return the model that is not rejected in each setting, then each setting's models.
 
     `brief` omits these for several settings.
     """

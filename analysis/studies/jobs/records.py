@@ -77,7 +77,7 @@ class Times(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class JobRun:
-    """One job; None is what never happened or was not recorded.
+    """One job; None if something never happened or was not recorded.
 
     Times are those of one monotonic clock, as read.
 
@@ -130,7 +130,7 @@ class JobRun:
 
     @property
     def done_at_once(self) -> bool:
-        """Return whether it finished in its first attempt: later ones are not representative."""
+        """Return whether the job finished in its first attempt; others are not representative."""
         return self.done and self.attempts == 1
 
     @property
@@ -218,7 +218,7 @@ class Stream:
 
     @property
     def closed(self) -> bool:
-        """Return whether jobs come as others end: an open queue's rate and waits do not apply."""
+        """Return whether jobs arrive when others end; an open queue's models do not apply then."""
         return self.arrivals.get("kind") == CLOSED
 
     @property
@@ -264,7 +264,7 @@ def under(tweakset: str) -> str:
 
 
 def condition(params: Mapping[str, object], tweakset: str, *without: str) -> Condition:
-    """Return what something ran under, without the parameters that begin so."""
+    """Return the conditions of a cell or stream, without parameters that have these prefixes."""
     known = {
         name: str(value)
         for name, value in params.items()

@@ -1,4 +1,4 @@
-"""One stream of jobs in figures, its jobs in common with its faultless twin, and its faults."""
+"""Figures of one stream of jobs, of the jobs shared with its fault-free twin, and of its faults."""
 
 from __future__ import annotations
 
@@ -132,7 +132,7 @@ def _same(value: float | None, other: float | None) -> bool:
 
 
 def responses(pairs: Iterable[tuple[JobRun, JobRun]]) -> tuple[float, float] | None:
-    """Return the mean responses of the jobs that both got done, the other stream's first."""
+    """Return the mean responses of the jobs that both finished, the other stream's first."""
     known = [
         (other.response_s, job.response_s)
         for job, other in pairs
@@ -173,7 +173,7 @@ class After:
 
 
 def after(stream: Stream, twin: Stream | None) -> list[After]:
-    """Follow up each fault that had an effect, in time order; `twin` had the jobs without any."""
+    """Follow up each fault that had an effect, in time order; `twin` ran the jobs without any."""
     faults = [
         (fault, _hit(stream, fault))
         for fault in sorted(stream.faults, key=lambda fault: fault.at_s)
@@ -226,7 +226,7 @@ def _hit(stream: Stream, fault: Fault) -> list[Attempt]:
 def _caught_up(
     stream: Stream, twin: Stream, fault: Fault, hit: Sequence[Attempt], next_s: float
 ) -> tuple[float | None, str]:
-    """Return how long after the fault it had caught up, or why there is no such time."""
+    """Return how long the stream took to catch up after a fault, or why this is unknown."""
     both = shared(stream, twin)
     pairs = [(job, other) for job, other in both if job.done and other.done]
     ends_here = sorted(job.end_s for job, _ in pairs if job.end_s is not None)

@@ -155,7 +155,7 @@ METRICS = ("within", "within_waited", "node_s_per_job", "mean_wait_s", "p95_resp
 
 
 def _jobs_of(stream: Stream, target_s: float) -> pd.DataFrame:
-    """Return a row for each job that was done at once."""
+    """Return a row for each job that finished in its first attempt."""
     import pandas as pd
 
     rows = [
@@ -227,7 +227,7 @@ class MeasuredStream:
 
     @property
     def arm(self) -> str:
-        """The way of scaling."""
+        """How replicas were chosen: per job, by class, or one number for all."""
         replicas = self.record.params.get("replicas")
         return (
             ELASTIC

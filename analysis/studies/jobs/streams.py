@@ -56,9 +56,9 @@ class GroupWaits:
 
 @dataclass(frozen=True, slots=True)
 class JobsRun:
-    """All of one run; each that could not be used is a line of `refused`.
+    """A run's streams and their comparisons; unusable ones each have a line in `refused`.
 
-    `arms` are streams under faults and their like without, `lines` what lost packets.
+    `arms` are streams with faults and their twins without, `lines` those that lost packets.
     """
 
     run: Run
@@ -96,7 +96,7 @@ def answer(run: Run, *, brief: bool = False) -> Answer:
 def _questions(
     run: Run, refused: list[str], *, brief: bool
 ) -> Iterator[tuple[str, Callable[[], Answer]]]:
-    """Yield the commands that answer for the run, the most specific first, with functions."""
+    """Yield the commands that answer for the run, and their functions, the most specific first."""
     from . import faults, hyper, network, policies, profile, scaling
 
     if loses_packets(run):

@@ -107,7 +107,7 @@ def partly_mixed(coded: Floats) -> float:
 
 
 def contradictions(data: DesignData, shortest: int | None) -> Iterator[str]:
-    """Yield where a design's notes claim a resolution or generators that its points do not have."""
+    """Yield claims in a design's notes (resolution, generators) that its points contradict."""
     claimed = data.design_notes.get("resolution")
     if claimed not in (None, shortest):
         points = "full resolution" if shortest is None else f"resolution {shortest}"

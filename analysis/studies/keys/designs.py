@@ -192,7 +192,7 @@ def _contrasts(data: DesignData) -> Iterator[_Contrast]:
 
 
 def _ablation(data: DesignData, stock: str) -> Iterator[_Contrast]:
-    """Yield each key alone, in the profile, and their disagreement; then the whole profile."""
+    """Yield each key's effect alone and in the profile, their disagreement, and the profile's."""
     by_levels: dict[tuple[str, ...], str] = {}
     for name, levels in data.points.items():  # stock first: a key alone of one key is the profile
         by_levels.setdefault(levels, name)

@@ -249,7 +249,7 @@ def _way(term: Term) -> int:
 
 
 def _aliases(term: Term) -> str:
-    """Mark an effect that may be another one, named in the sentence and the table."""
+    """Mark an aliased effect; the sentence and the table name its aliases."""
     count = len(term.aliases)
     return (
         f"or one of {count} combinations of others"
@@ -297,7 +297,7 @@ def _forest_section(part: KeyPart, left: float) -> Chart:
 
 
 def _notes(part: KeyPart, name: str) -> Iterator[str]:
-    """Yield hidden and lost effects, keys that depend on company, and a failed A/A check."""
+    """Yield hidden and lost effects, keys that depend on other keys, and a failed A/A check."""
     if part.again is not None and part.again.verdict == "not comparable":
         differs = (
             f"changes nothing but differs from stock ({minus(number(part.again.gain or 0.0))} %)"

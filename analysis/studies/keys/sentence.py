@@ -45,7 +45,7 @@ def sentence(effects: Effects) -> str:
 
 
 def only(designs: Iterable[Effects], requested: Sequence[tuple[str, ...]]) -> list[Effects]:
-    """Keep the requested effects, by factors, with answers to them before the sentence.
+    """Keep only the requested effects, given by factors, and answer them before the sentence.
 
     Raises: Refused, if a design cannot distinguish one from others.
     """
@@ -304,7 +304,7 @@ def unjudged(effects: Effects) -> list[str]:
 
 
 def _noun(effects: Effects) -> str:
-    """Return what is named: a key, a whole tweak set, or a factor of another study."""
+    """Return the noun for named terms: key, tweak set, or another study's factor."""
     if effects.observed.profile:
         return "key"
     return "factor" if effects.observed.design == "table" else "tweak set"

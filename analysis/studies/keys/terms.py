@@ -155,7 +155,7 @@ class Level:
 
 @dataclass(frozen=True, slots=True)
 class Effects:
-    """All that is said of one observed design.
+    """All findings on one observed design.
 
     observed: cells, factors with letters and levels, points, what was lost, the design's notes
     terms: the effects (below)

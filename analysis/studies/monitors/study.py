@@ -125,13 +125,13 @@ class MonitoredArm:
 
     @property
     def claims(self) -> bool:
-        """Return whether it has a claimed cost or saving."""
+        """Return whether a cost or saving is claimed."""
         return self.verdict in {"regressed", "improved"} and self.cpu is not None
 
 
 @dataclass(frozen=True, slots=True)
 class Control:
-    """None against none again; `half` is half its 95 % interval. A quiet one can show no cost."""
+    """The A/A check, none against none again; `half` is half the width of its 95 % interval."""
 
     state: State
     figure: OverheadFigure | None

@@ -1,4 +1,4 @@
-"""Power-capped inference: partitions, batches and clocks, the best of them, and who holds a cap."""
+"""Power-capped inference: the best partitions, batches and clocks, and which algorithms hold a cap."""
 
 from __future__ import annotations
 

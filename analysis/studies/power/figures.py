@@ -233,7 +233,7 @@ class BatchRow(Struct):
 
 
 class KnobRow(Struct):
-    """MHz, W and a duty from 0 to 1, if there is such a knob."""
+    """Values of the knobs that exist: MHz, W, or a duty from 0 to 1."""
 
     tenants: list[BatchRow] | None = None
     sm_mhz: Finite | None = None

@@ -139,7 +139,7 @@ def kappa_line(slopes: Mapping[int, float]) -> tuple[float, float]:
 def throughput_curve(
     swept: pd.DataFrame, kappa: tuple[float, float], low: float, high: float
 ) -> ThroughputCurve:
-    """Return the exponent, the median over partitions, and the start, the lowest throughput."""
+    """Return the exponent (median over partitions) and the start (lowest throughput)."""
     start = float(swept["throughput_images_per_s"].min())
     gammas = []
     for _, points in swept.groupby("partition", sort=False):
@@ -237,7 +237,7 @@ def mem_system(partitions: Sequence[Partition], percent: Floats, single: MemSing
 def _best(
     kind: type[Law], signed: int, starts: Sequence[Sequence[float]], off: Callable[[Law], Floats]
 ) -> Law:
-    """Return the law with the smallest squares of `off`; only the last `signed` may be negative."""
+    """Fit a law by least squares of `off`; only the last `signed` parameters may be negative."""
 
     def law(numbers: Floats) -> Law:
         positive = len(numbers) - signed

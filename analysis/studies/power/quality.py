@@ -33,7 +33,7 @@ CONFIGURATION = ["network", "shares", "batches", "mem_mhz"]
 
 @dataclass(frozen=True, slots=True)
 class Defect:
-    """A defect. `kind` is one word of zeros, failed, falls; `what` a sentence."""
+    """A defect; `kind` is zeros, failed or falls, and `what` a sentence."""
 
     kind: str
     where: str

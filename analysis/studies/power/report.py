@@ -185,7 +185,7 @@ def of_side(side: PowerSide) -> list[Line]:
 
 
 def _failed(side: PowerSide) -> list[Line]:
-    """Count the blocks without figures by algorithm; they are in no mean and no comparison."""
+    """Count the blocks without figures by algorithm; they enter no mean or comparison."""
     every, lost = Counter[str](), Counter[str]()
     for arm in (arm for group in side.groups for arm in group.arms):
         every[arm.name] += arm.blocks
@@ -197,7 +197,7 @@ def _failed(side: PowerSide) -> list[Line]:
 
 
 def _control(side: PowerSide) -> list[Line]:
-    """Compare arms with their copies: an artefact of the machine."""
+    """Compare arms with their copies: any difference is the machine's."""
     known = [(group, group.again) for group in side.groups if group.again.value is not None]
     wide = [
         (group, again, again.low, again.high)
@@ -263,7 +263,7 @@ def _above(arm: PowerArm) -> str:
 
 
 def _holding(side: PowerSide) -> list[Line]:
-    """Return who holds the cap, over all tasks together or on a single task."""
+    """Return which algorithms hold the cap, over all tasks together or on a single one."""
     lines = []
     for word, text in HOLDING.items():
         names = [f"{arm.name} ({_above(arm)})" for arm in arms_of(side) if arm.holds == word]
@@ -308,7 +308,7 @@ def share(mean: Mean | None) -> str:
 
 
 def _table(side: PowerSide, first: Columns, last: Columns, arms: Sequence[PowerArm]) -> Table:
-    """Make a table of algorithms against baseline and cap, between a table's own columns."""
+    """Make a table of algorithms against baseline and cap, with `first` and `last` around it."""
     columns: Columns = [
         (Column("algorithm", "algorithm", left=True), lambda arm: arm.name),
         *first,

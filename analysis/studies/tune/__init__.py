@@ -1,1 +1,1 @@
-"""What `deeptweak tune` chose among settings, and what fresh blocks say of the choice."""
+"""What `deeptweak tune` chose among settings, and how the choice did in fresh blocks."""

@@ -41,7 +41,6 @@ COLUMNS: Columns = (
 
 
 def answer(tuning: Tuning) -> Answer:
-    """Make the answer."""
     record, confirmed = tuning.record, tuning.confirmed
     table = Section("What became of each setting", [table_of(COLUMNS, tuning.settings)])
     notes = bullets(_notes(tuning), "note:")
@@ -75,7 +74,6 @@ def answer(tuning: Tuning) -> Answer:
 
 
 def verdict_of(tuning: Tuning) -> str:
-    """Return the first line of the answer."""
     record, confirmed = tuning.record, tuning.confirmed
     among = counted(len(record.settings), "setting")
     if record.chosen is None:

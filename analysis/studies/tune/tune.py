@@ -1,4 +1,4 @@
-"""A saved `tune`: the settings as the race left them, and the choice as fresh blocks judge it."""
+"""A saved `tune`: the settings as the race left them, and the choice's results in fresh blocks."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class SettingGain:
 
 @dataclass(frozen=True, slots=True)
 class Confirmed:
-    """Fresh blocks: the choice and all settings against stock, and beside each other."""
+    """Fresh blocks: the choice and all settings against stock, and against each other."""
 
     chosen: Comparison
     whole: Comparison | None  # None where all settings were chosen
