@@ -15,7 +15,7 @@ import msgspec
 from analysis.terms import Unreadable
 
 T = TypeVar("T")
-EDITED = "the file is damaged or was edited: measure again, or take it from its source"
+EDITED = "the file is damaged or was edited: measure again, or copy it from its source"
 SHOWN = 40  # characters of a value
 FOREIGN = (
     "the tool does not write this; copy the file from its source again"  # without blaming an edit

@@ -199,7 +199,7 @@ class CsvTable(NamedTuple):
 
 def _refuse(path: Path, line: int, what: str) -> NoReturn:
     raise Unreadable(
-        f"{path}:{line}: {what}; the file is damaged or was edited: take it from its source again."
+        f"{path}:{line}: {what}; the file is damaged or was edited: copy it from its source again."
     )
 
 
@@ -400,7 +400,7 @@ def _telemetry(
         if written.endswith("_mem_util") and _is_fill(columns, written):
             column = column._replace(name=column.name.replace("mem_util", "mem_used"))
             remarks.append(
-                ("how full the memory is, not how busy: another program reported it", written)
+                ("shows how full the memory is, not how busy: another program wrote it", written)
             )
         series[column.name] = tuple(
             None if value is None else value * column.scale for value in columns[written]

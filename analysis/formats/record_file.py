@@ -16,7 +16,7 @@ from analysis.files import read_whole, unpacked
 from analysis.terms import Unreadable
 from control.record import to_rows
 
-REMEDY = "keep the files of a run together, or take them from their source again"
+REMEDY = "keep the files of a run together, or copy them from their source again"
 
 
 def lines_of(run: Path, named: Mapping[str, object]) -> list[bytes]:

@@ -71,7 +71,7 @@ def read(path: Path) -> SkyhookManifest:
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         # An invalid date raises ValueError; thousands of brackets exhaust the recursion limit.
         raise Unreadable(
-            f"{path}: not YAML ({' '.join(str(error).split())[:120]}); take it from its source "
+            f"{path}: not YAML ({' '.join(str(error).split())[:120]}); copy it from its source "
             "again."
         ) from None
     settings: dict[object, ManifestSetting] = {}
@@ -118,7 +118,7 @@ def _packages(documents: list[object], path: Path) -> Iterator[tuple[str, Mappin
         items = record.get("items") if record.get("kind") in LISTS else [record] if record else []
         if not isinstance(items, list):
             raise Unreadable(
-                f"{path}: a List without a list of items; take it from its source again."
+                f"{path}: a List without a list of items; copy it from its source again."
             )
         for item in items:
             skyhook = _mapping(item, f"{path}: an item")
@@ -177,7 +177,7 @@ def _mapping(value: object, where: str) -> Mapping[str, object]:
         return {}
     if not isinstance(value, dict):
         raise Unreadable(
-            f"{where} is {type(value).__name__} but a mapping is expected; take the manifest from "
+            f"{where} is {type(value).__name__} but a mapping is expected; copy the manifest from "
             "its source again."
         )
     return value

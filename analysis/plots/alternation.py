@@ -330,8 +330,8 @@ def turns(scene: Scene) -> Plot:
     lead = (
         "A bar is a slice of a few steps; its height is their mean time, half a lane is "
         "the arm's median slice in this block. "
-        "If all bars of a round are slow, the machine was slow for all arms alike; white between bars "
-        "is switching."
+        "If all bars of a round are slow, the machine was slow for all arms alike; white between "
+        "bars is switching."
     )
     legend = [
         line(f"slower than {SLOW:g} times its arm's median slice", WRONG, 2),

@@ -204,7 +204,7 @@ def _legend(gathered: MetaAnalysis) -> Iterator[tuple[str, str]]:
     yield (
         "(one machine)",
         (
-            "the runs of this effect are of one machine, or name none: they show nothing about "
+            "the runs of this effect come from one machine, or name none: they show nothing about "
             "another machine"
         ),
     )

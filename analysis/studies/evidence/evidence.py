@@ -364,8 +364,8 @@ def _worded(one: Evidence, family: int) -> Evidence:
         needed = FEWEST_RUNS - runs
         return replace(
             one,
-            reason=f"{counted(runs, 'run')}: the variation between days needs {FEWEST_RUNS}; "
-            f"{needed} more would suffice.",
+            reason=f"{counted(runs, 'run')}: estimating variation between days takes "
+            f"{FEWEST_RUNS}; {needed} more would suffice.",
         )
     edge = math.log1p(one.margin)
     shown = one.p_adjusted is not None and one.p_adjusted < ALPHA
@@ -381,9 +381,9 @@ def _worded(one: Evidence, family: int) -> Evidence:
     differs_by = _explained(one) if over.q_p < ALPHA else ""
     more = more_runs(one, family) if word == "can't tell yet" else None
     undecided = (
-        f"about {counted(more, 'more run')}, each on another day, would."
+        f"about {counted(more, 'more run')}, each on another day, would suffice."
         if more
-        else f"more than {MOST_MORE:,} runs would."
+        else f"more than {MOST_MORE:,} runs would be needed."
     )
     another = "another run" if one.machines > 1 else "another run on this machine"
     reason = REASONS.get(word, undecided).format(run=another)

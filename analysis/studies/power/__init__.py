@@ -1,4 +1,4 @@
-"""Power-capped inference: the best partitions, batches and clocks, and which algorithms hold a cap."""
+"""Power-capped inference: the best partitions, batches and clocks, and algorithms under a cap."""
 
 from __future__ import annotations
 
