@@ -322,7 +322,7 @@ def _lines(findings: Findings) -> Iterator[str]:
             pair = f"{LABELS[line.y.rpartition(' ')[2]]} on {LABELS[line.x]}"
             none.setdefault(line.missing or "", []).append(pair)
     for reason, pairs in none.items():
-        yield f"No line of {' or '.join(pairs)} can be fitted: {reason}."
+        yield f"No line can be fitted for {' or '.join(pairs)}: {reason}."
     bundle = [line for line in findings.by_threads if line.r2 is not None]
     if len(bundle) > 1:
         low, high = (

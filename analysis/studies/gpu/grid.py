@@ -97,15 +97,15 @@ def chip_of(name: str | None, sms: int | None = None) -> Chip:
     )
     if sms is not None:
         warps, blocks = known[1:] if known else (None, None)
-        return Chip(name, sms, warps, blocks, source="as --sms says")
+        return Chip(name, sms, warps, blocks, source="from --sms")
     if name is None:
-        return Chip(missing=f"no log names the GPU; {HOW}")
+        return Chip(missing=f"the GPU's name is not recorded; {HOW}")
     if "MIG" in name:
         return Chip(name, missing=f"{name} is a part of a chip; {HOW}")
     if known is None:
         two = ": an H100 has 132 or 114" if "H100" in name else ""
         return Chip(name, missing=f"the number of SMs of {name} is unknown{two}; {HOW}")
-    return Chip(name, *known, source="by its name")
+    return Chip(name, *known, source="from its name")
 
 
 @dataclass(frozen=True)

@@ -121,11 +121,11 @@ LEGEND = (
     (
         "both",
         (
-            "these steps, and the effects of a response. In words an interval is 95 % for all "
+            "these steps, and the effects of a response. In sentences an interval is 95 % for all "
             "steps of its effect together."
         ),
     ),
-    ("residual", "factors in threes and more, which are not tested."),
+    ("residual", "interactions of three or more factors, which are not tested."),
     (
         "*",
         (
@@ -325,11 +325,11 @@ def _details(study: IoStudy) -> Iterator[Section]:
     ]
     rows = [[name, *cache.values()] for name, cache in study.caches.items()]
     yield Section(
-        "Proof of the cache: parts of the data set, all epochs together", [Table(heads, rows)]
+        "Proof of the cache state: parts of the data set, all epochs together", [Table(heads, rows)]
     )
     yield _variation(study)
     if words := of_factors(study):
-        yield Section("What varies with what, in words", bullets(words))
+        yield Section("Effects of varied parameters, in words", bullets(words))
 
 
 def _variation(study: IoStudy) -> Section:
@@ -340,7 +340,7 @@ def _variation(study: IoStudy) -> Section:
         for one in study.analyses
         if one.refusal
     ]
-    title = "What varies with what: untouched machine"
+    title = "Effects of varied parameters: untouched machine"
     if not known:
         return Section(title, lines)
     columns = [Column("variation", left=True), Column("df")]

@@ -39,7 +39,7 @@ from .terms import (
 
 SUMMARY = "summary.json"
 HYDRA_FILES = ("hydra.yaml", "overrides.yaml")
-DAMAGED = "it was damaged or cut short: run DLIO again, or take the folder from its source"
+DAMAGED = "it was damaged or cut short: run DLIO again, or copy the folder from its source"
 STAMP = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?")
 STAMPED = re.compile(r"\d{4}(-\d\d){5}")  # hydra's name of a run's folder
 BLOCK = re.compile(r"block(\d+)")

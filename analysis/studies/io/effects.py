@@ -227,7 +227,7 @@ def layout_of(cells: Sequence[Judged], response: str) -> ResponseLayout:
         elif block not in (
             blocks := lost[
                 planned[point],
-                (figure.why_missing or "not above 0: no ratio can be taken").rstrip("."),
+                (figure.why_missing or "not above 0: no ratio can be computed").rstrip("."),
             ]
         ):
             blocks.append(block)
@@ -245,7 +245,7 @@ def analyse(cells: Sequence[Judged], response: str) -> Analysis:
     layout = layout_of(cells, response)
     empty, blocks = Analysis(response, layout), len(layout.blocks)
     if not layout.varied.levels:
-        return replace(empty, refusal="nothing was varied: `--vary NAME=A,B` crosses a parameter.")
+        return replace(empty, refusal="nothing was varied: `--vary NAME=A,B` varies a parameter.")
     if not layout.cells:
         reasons = (
             ", ".join(dict.fromkeys(reason.partition(":")[0] for _, reason in layout.lost))
@@ -398,7 +398,7 @@ def _together(layout: ResponseLayout, effect: IoEffect) -> JointEffects | None:
 def _notes(layout: ResponseLayout, blocks: int) -> Iterator[str]:
     for name, twin in layout.varied.same:
         yield (
-            f"{name} always went with {twin}: the two cannot be distinguished, and {twin} "
+            f"{name} always varied with {twin}: the two cannot be distinguished, and {twin} "
             "represents both."
         )
     for (point, reason), lost in layout.lost.items():

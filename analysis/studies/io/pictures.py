@@ -321,9 +321,9 @@ def io_bottleneck(scene: Scene) -> Plot:
     """
     parts = parts_of(scene)
     lead = (
-        "The wall time of an epoch, as its ranks spent it on average. Ideally there is one colour "
-        "only: computing. While it waits for the "
-        "first batch the readers run and the accelerator does not."
+        "The wall time of an epoch, as its ranks spent it on average. Ideally there is only one "
+        "colour: computing. During the wait for the "
+        "first batch, the readers run and the accelerator does not."
     )
     legend = [fill(words, color, color) for color, words in SHARES.values()]
     if all(shares_of([part.cells[0].run])["barrier"] is None for part in parts):
@@ -393,8 +393,8 @@ def io_format_cache(scene: Scene) -> Plot:
     some(rows, reasons or "format and cache were not varied in all combinations")
     lead = (
         "Each line is a state of the page cache. Parallel lines: a cold cache costs every format "
-        "the same, of samples/s the "
-        "same part. Lines that meet: that format is limited by decoding, so a faster disk does "
+        "the same (of samples/s, the "
+        "same share). Lines that meet: that format is limited by decoding, so a faster disk does "
         "not help."
     )
     looks: dict[str, Style] = {}
