@@ -125,7 +125,7 @@ def parse_jobs(text: str, where: str) -> list[Stream]:
     for at, row in lines:
         run = row.get("run", "")
         runs.setdefault(run, []).append(_job(row, at))
-        held = _number(row, "slots", at, WHOLE, "no whole number")
+        held = _number(row, "slots", at, WHOLE, "not a whole number")
         of_run = None if held is None else int(held)
         if (
             slots.setdefault(run, of_run) != of_run
@@ -156,7 +156,7 @@ def parse_jobs(text: str, where: str) -> list[Stream]:
 
 def _job(row: Mapping[str, str], at: str) -> JobRun:
     number, *wholes = (
-        _number(row, name, at, WHOLE, "no whole number")
+        _number(row, name, at, WHOLE, "not a whole number")
         for name in ("job", "priority", "replicas", "attempts")
     )
     if number is None or number < 0:
@@ -167,7 +167,7 @@ def _job(row: Mapping[str, str], at: str) -> JobRun:
             f"{at}: outcome {one_line(outcome)!r} must be one of {', '.join(OUTCOMES)}."
         )
     times_s = (
-        _number(row, name, at, NUMBER, "no time in seconds; leave it empty where it is missing")
+        _number(row, name, at, NUMBER, "not a time in seconds; leave it empty if it is missing")
         for name in TIMES
     )
     priority, replicas, attempts = (None if value is None else int(value) for value in wholes)

@@ -48,17 +48,17 @@ LEGEND = (
     (
         "times as long",
         (
-            "mean response of the jobs that finished in both, over that without the fault; 95 % "
-            "over blocks, each a pair."
+            "mean response of the jobs that finished in both, divided by that without the fault; "
+            "95 % interval, paired by block."
         ),
     ),
-    ("p", "of that, after Holm over all faults."),
-    ("goodput", "work done per second, over that without the fault."),
+    ("p", "of that ratio, after Holm over all faults."),
+    ("goodput", "work done per second, divided by that without the fault."),
     (
         "useful",
         (
-            "time of all attempts without lost work, checkpoints, and unfinished jobs. lost: per "
-            "stream."
+            "share of attempts' time left after lost work, checkpoints and unfinished jobs. lost: "
+            "per stream."
         ),
     ),
     ("restart", "from the fault to the next attempt."),

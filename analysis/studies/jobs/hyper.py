@@ -166,7 +166,7 @@ def _effects(
         some = "; ".join(named[levels] for levels in never[:3])
         return (
             None,
-            f"in no run did all jobs of {some} reach the accuracy: no effect on the time to it.",
+            f"in no run did all jobs of {some} reach the accuracy.",
         )
     times = [
         (row.levels, f"{row.run} {row.block}", row.time_to_accuracy_s)
@@ -205,7 +205,7 @@ LEGEND = (
             "in which all jobs met it."
         ),
     ),
-    ("reached", "of how many jobs. A point that not all reach is never the best."),
+    ("reached", "jobs that reached it, of all jobs. A point that not all reach is never the best."),
 )
 
 

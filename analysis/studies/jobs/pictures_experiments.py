@@ -58,9 +58,9 @@ def jobs_poisoning(scene: Scene) -> Plot:
     if not every:
         raise NothingToDraw("no job reports its accuracy with and without poisoned clients")
     lead = (
-        "Accuracy on images that no client has, of the same jobs without poisoned clients minus "
-        "that with them, block by block: right of 0 "
-        "is lost. Lines: 95 % intervals; p after Holm over all settings."
+        "Accuracy (on images that no client has) of the same jobs without poisoned clients, minus "
+        "with them, block by block; right of 0, "
+        "accuracy is lost. Lines: 95 % intervals; p after Holm over all settings."
     )
     sections = []
     for run, own in by_run:
@@ -148,7 +148,7 @@ def jobs_profile(scene: Scene) -> Plot:
         raise NothingToDraw("no closed stream has jobs with complete times on several systems")
     lead = (
         "A bar is the mean response time of a class of jobs on a system, from submission to end, "
-        "divided as its mean shares. Line at its "
+        "divided by its mean shares. Line at its "
         "end: 95 % interval over runs. Right: time in its slots, without the wait, and its "
         "largest part."
     )
@@ -220,7 +220,7 @@ def _times(sheet: Page, top: float, rows: Sequence[tuple[ClassProfile, str]]) ->
     axes.grid(axis="x")
 
 
-@picture(-29, "Replicas, and what they bring", REPORTS=JOBS | {"scale"})
+@picture(-29, "Speed-up by replicas", REPORTS=JOBS | {"scale"})
 def jobs_scaling(scene: Scene) -> Plot:
     """Speed-up of jobs with replicas, and how well replicas chosen per job meet a target time."""
     results, refused = [], ["no stream had replicas chosen per job"]
@@ -234,9 +234,9 @@ def jobs_scaling(scene: Scene) -> Plot:
         raise NothingToDraw(refused[-1])
     report = results[0][2]
     lead = (
-        "Left: how many times as fast jobs ran with more replicas; marks are means over streams "
+        "Left: speed-up of jobs with more replicas; marks are means over streams "
         "with 95 % intervals. The further below the "
-        "dashed line, the less each further replica brings. Right: a dot is a job, and the grey "
+        "dashed line, the less each further replica adds. Right: a dot is a job, and the grey "
         "band is the target."
     )
     within = [100 * arm.mean("within") for arm in report.arms]
@@ -277,7 +277,7 @@ def jobs_scaling(scene: Scene) -> Plot:
             "sleep"
         }:
             notes.append(
-                "STAND-IN: these jobs only sleep, for as long as Amdahl's law has it; they use no "
+                "STAND-IN: these jobs only sleep, for as long as Amdahl's law gives; they use no "
                 "processor."
             )
     beside = f"; one number for all: {max(within[1:]):.0f} %" if within[1:] else ""

@@ -108,7 +108,7 @@ def jobs_faults(scene: Scene) -> Plot:
     sections = [slowdowns(its, run_title(scene, run), run=run) for run, its in by_run if its]
     notes = grouped([(arm.name, note) for arm in named(arms) for note in arm.notes], len(arms))
     lost = (
-        "Lost: seconds of attempts per stream whose work no checkpoint kept. p after Holm over "
+        "Lost: seconds of attempts per stream whose work no checkpoint saved. p after Holm over "
         "all faults."
     )
     return Plot(lead, sections, legend, [lost, *notes], worst(arms))
@@ -121,7 +121,7 @@ def arms_of(scene: Scene) -> list[FaultArm]:
     ]
     if all(arm.slowdown is None for arm in result):
         raise NothingToDraw(
-            "no stream without a fault met the same jobs: nothing to compare the faults with"
+            "no stream without a fault had the same jobs: nothing to compare the faults with"
         )
     return result
 
@@ -215,7 +215,7 @@ def jobs_network(scene: Scene) -> Plot:
     sections, notes = [], []
     for run, one in result:
         name = (
-            "A round trip that is not known"
+            "Round trip unknown"
             if one.rtt_s is None
             else f"Round trip {digits(1000 * one.rtt_s, 2)} ms"
         )

@@ -68,7 +68,7 @@ def waits_of(scene: Scene) -> list[GroupWaits]:
     result = [waits for waits in one_slot if waits.validation.fit.policy in FIRST_COME]
     if not result and every:
         reason = "was served first come, first served" if one_slot else "had jobs of one slot each"
-        raise NothingToDraw(f"no stream {reason}, which these models are of")
+        raise NothingToDraw(f"no stream {reason}, as these models assume")
     if not result:
         reason = next((line.rstrip(".") for stream in scene.streams for line in stream.refused), "")
         raise NothingToDraw(
@@ -261,10 +261,10 @@ def jobs_policies(scene: Scene) -> Plot:
     """Mean waits per policy, with uncertainty; and the cost to other figures."""
     result = places_of(scene)
     lead = (
-        "Each figure over that of the same jobs under "
+        "Each figure divided by that of the same jobs under "
         f"{joined(place.policies.baseline for _, place in result)} (at 1): left is less. "
         "Marks: geometric mean over streams, with 95 % intervals, paired; p after Holm over all "
-        "policies, each figure by itself."
+        "policies, each figure separately."
     )
     sections, every = [], []
     for run, place in result:
@@ -298,7 +298,7 @@ def jobs_policies(scene: Scene) -> Plot:
     notes += dict.fromkeys(note for _, place in result for note in place.notes)
     grow = sorted({policy for _, place in result for policy in place.policies.growing})
     notes += (
-        [f"UNSTABLE under {', '.join(grow)}: the queue grows for as long as jobs come."]
+        [f"UNSTABLE under {', '.join(grow)}: the queue grows for as long as jobs arrive."]
         if grow
         else []
     )
@@ -317,7 +317,7 @@ def places_of(scene: Scene) -> list[tuple[Run, PolicyGroup]]:
         for name in METRICS
         for row in rows_of(place, name)
     ):
-        raise NothingToDraw("no two policies met the same jobs in two streams or more")
+        raise NothingToDraw("no two policies ran the same jobs in two streams or more")
     return result
 
 

@@ -68,8 +68,8 @@ def jobs_over_time(scene: Scene) -> Plot:
     kinds = list(dict.fromkeys(hold.class_ for strip in strips for hold in holds(strip.stream)))
     colours = {kind: COLOURS[at] if at < len(COLOURS) else REST for at, kind in enumerate(kinds)}
     lead = (
-        "The thin strip is the number of jobs that wait, over the whole stream. Below it the "
-        "shaded time, of a fault or of the "
+        "The thin strip is the number of jobs that wait, over the whole stream. Below it, the "
+        "shaded time around a fault or the "
         "longest queue: waiting jobs, and the holder of each slot. A bar is an attempt of a job, "
         "from admission to end."
     )
@@ -78,7 +78,7 @@ def jobs_over_time(scene: Scene) -> Plot:
     if any(hold.outcome in ENDED_BADLY for strip in strips for hold in holds(strip.stream)):
         legend.append(dot("ended by a kill or a failure", WRONG, "x"))
     legend += (
-        [fill("a fault at work", STRUCK, WRONG)]
+        [fill("a fault is active", STRUCK, WRONG)]
         if any(struck(strip.stream) for strip in strips)
         else []
     )

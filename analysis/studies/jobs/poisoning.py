@@ -144,7 +144,7 @@ def section(poisonings: Sequence[Poisoning]) -> Section:
         )
     ]
     if any(setting.poisoned and setting.change is None for setting in poisonings):
-        lines.append("no loss of accuracy where no block has the same without poisoned clients.")
+        lines.append("no loss is given where no block has the same jobs without poisoned clients.")
     return Section(
         "Accuracy of federated runs",
         [table_of(columns, sorted(poisonings, key=lambda of: not of.change)), *bullets(lines)],

@@ -104,7 +104,7 @@ LEGEND = (
             "stream, so there is no ratio."
         ),
     ),
-    ("p", "after Holm over all policies, each figure by itself."),
+    ("p", "after Holm over all policies, each figure separately."),
 )
 
 
@@ -164,7 +164,7 @@ def _played(stream: Stream, machine: str) -> PlayedStream:
         for name in ("submit_s", "taken_s", "end_s")
     )
     if submit_s[0] < 0:
-        raise Unreadable("a job came before the stream began.")
+        raise Unreadable("a job arrived before the stream began.")
     return PlayedStream(
         policy=stream.policy,
         condition=(
@@ -292,7 +292,7 @@ def _place(name: str, streams: Sequence[PlayedStream], baseline: str) -> PolicyG
         )
     if not shared:
         raise Refused(
-            f"{where}: no two policies met the same arrivals, so nothing can be compared."
+            f"{where}: no two policies had the same arrivals, so nothing can be compared."
         )
     order = sorted(by_policy, key=lambda policy: (policy != baseline, policy))
     met = {policy: [by_policy[policy][key] for key in shared] for policy in order}
@@ -498,8 +498,8 @@ def _parts(comparison: Policies) -> list[Line | Table]:
         grow = ", ".join(comparison.growing)
         parts.append(
             Line(
-                f"UNSTABLE under {grow}: the queue grows for as long as jobs come; these waits "
-                "are of this length of stream."
+                f"UNSTABLE under {grow}: the queue grows for as long as jobs arrive; these "
+                "waits hold for this length of stream."
             )
         )
     return parts

@@ -44,9 +44,9 @@ if TYPE_CHECKING:
 
 ROUNDING = 1e-9
 CLOSED = (
-    "CLOSED: a job comes when another ends. Rate and waits follow from the number of customers, "
+    "CLOSED: a job arrives when another ends. Rate and waits follow from the number of customers, "
     "so no open queue's model applies; "
-    f"`{JUDGE} queue closed` has one for such systems."
+    f"use `{JUDGE} queue closed` for such systems."
 )
 
 

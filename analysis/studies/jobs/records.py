@@ -409,7 +409,7 @@ JobRow = TypedDict(
 def _stream(run: Run, cell: Cell) -> Stream:
     report = Part(cell.report, run.origin, f"cell {cell.id}, report")
     if not cell.report.get(ROWS) or len(cell.report.get(STREAM, ())) != 1:
-        report.refuse("needs one row of the stream and some jobs", "measure it again")
+        report.refuse("must have one row of the stream, and jobs", "measure it again")
     about = report.at(STREAM, 0).read(StreamRow)
     if about.get("nodes", 1) > about["slots"]:
         report.at(STREAM, 0).refuse(
@@ -583,7 +583,7 @@ def distinct(streams: Sequence[Stream], notes: list[str]) -> list[Stream]:
         seen |= keys
     for group, count in copies.items():
         notes.append(
-            f"{group}: {counted(count, 'stream')} left out as copies, not replicates: the jobs and "
-            "times of another."
+            f"{group}: {counted(count, 'stream')} left out as copies, not replicates: jobs and times "
+            "equal another's."
         )
     return kept

@@ -506,7 +506,7 @@ def _found(arms: Sequence[ScalingArm], where: str = "") -> str:
 def _report_lines(report: TargetReport) -> Iterator[str]:
     if report.reachable is not None:
         yield (
-            f"By the law used, a number of replicas fits for {report.reachable:.1%} of the jobs."
+            f"By the law used, {report.reachable:.1%} of the jobs can meet the target."
         )
     if report.off is not None:
         off = f"It was {report.off:.1%} off on average over its jobs"
@@ -516,7 +516,7 @@ def _report_lines(report: TargetReport) -> Iterator[str]:
     if report.runs < FEWEST:
         yield f"Fewer than {FEWEST} streams: no intervals. Run more blocks."
     if len(report.arms) < 2:
-        yield "The choice has no rival: run the same jobs with --vary replicas=1,2,4."
+        yield "Nothing to compare the choice with: run the same jobs with --vary replicas=1,2,4."
     if report.alone:
         yield f"{report.alone} streams left out: their jobs did not run with every way of scaling."
     if unlike := ", ".join(report.unlike):

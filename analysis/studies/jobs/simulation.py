@@ -115,7 +115,7 @@ def document_of(path: Path) -> dict[str, Any]:
     try:
         document: Any = yaml.safe_load(read_whole(path))
     except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise Unreadable(f"{path}: no YAML: {one_line(error)}.") from None
+        raise Unreadable(f"{path}: not YAML: {one_line(error)}.") from None
     rows = document.get("classes") if isinstance(document, dict) else None
     if (
         not isinstance(rows, list)

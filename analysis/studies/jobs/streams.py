@@ -31,13 +31,13 @@ from .records import Stream, distinct, in_order, loses_packets, streams, tells_o
 
 MARGIN = 0.10  # how far off a model of waits may be
 BASELINE = "fifo"
-FIRST_COME = frozenset({"", "fifo"})  # which the models are of
+FIRST_COME = frozenset({"", "fifo"})  # as the models assume
 ARRIVALS = {
     "poisson": "Poisson arrivals",
     "deterministic": "equal gaps",
     "mmpp": "arrivals in bursts (MMPP)",
     "trace": "arrivals of a trace",
-    "fltk": "arrivals as FLTK's",
+    "fltk": "arrivals like FLTK's",
 }
 
 

@@ -62,7 +62,7 @@ LEGEND = [
             "of the same jobs)."
         ),
     ),
-    (WORK, "time = start + cost·work, for each class its own."),
+    (WORK, "time = start + cost·work, fitted per class."),
     ("intervals", METHOD),
 ]
 
@@ -436,7 +436,7 @@ def shown(
     data, about = _about(table)
     lines = []
     for prediction in predictions:
-        value, ends = number(prediction.value, 4), "this law does not know the class:"
+        value, ends = number(prediction.value, 4), "the law has no such class:"
         if prediction.value is not None:
             ends = "no interval: too few groups"
         if prediction.low is not None and prediction.high is not None:
