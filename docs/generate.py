@@ -314,9 +314,9 @@ def json() -> Iterator[str]:
     yield (
         "- `compare --json`: `runs` (`run_id`, `origin`, `started_utc`, `commit`), `refused`, "
         "`warnings`, `comparisons`, and `unseen`: why "
-        "one run saw nothing (`contrasts`, `blocks`, `margin`, `reason`, `aa_log_sd`, `mde`, "
+        "one run detected nothing (`contrasts`, `blocks`, `margin`, `reason`, `aa_log_sd`, `mde`, "
         "`others`, `plan_blocks`, `plan_s`, "
-        "`on_this_machine`, `sentence`), null where it saw something.\n"
+        "`on_this_machine`, `sentence`), null if it detected something.\n"
         "- `gate --json`: `exit_code`, `baseline`, `candidate`, `ruling`, "
         "`warnings`, `rulings`.\n"
         "- `effects --json`: `run` (what was read) and `effects`, an entry per workload and tweak "
@@ -492,8 +492,8 @@ def kernel() -> Iterator[str]:
             "key",
             "the kernel",
             "reads back as",
-            "also moves",
-            "goes back",
+            "also changes",
+            "restored",
             "kernel",
             "source",
             "test",
@@ -628,7 +628,7 @@ EXIT_CODES: Mapping[str, Mapping[int, str]] = {
     "doctor": {0: "a run can start", 2: "no run can start"},
     "restore": {
         0: "all is as it was found",
-        2: "a setting is stuck, a journal was damaged, or a run goes on",
+        2: "a setting is stuck, a journal was damaged, or a run is in progress",
     },
     "list": {0: "listed", 2: "no such name"},
     "arrivals": {0: "written", 2: "bad usage, or a file cannot be used"},
@@ -660,7 +660,7 @@ def shell() -> Iterator[str]:
     yield (
         f"`{NAME}` without a command: 2. Ctrl-C: 130, except in a run, which puts the machine "
         "back and ends with 2. "
-        "A reader that has seen enough (`| head`) changes no exit code."
+        "A closed pipe (`| head`) does not change the exit code."
     )
     yield "## Tab completion"
     yield (

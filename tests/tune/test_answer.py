@@ -211,7 +211,7 @@ def test_without_the_confirming_run_the_race_is_shown(tmp_path: Path, damage: st
 
 
 @pytest.mark.parametrize(
-    ("looks", "title"), [([], "before the race came to its first look"), (None, "was interrupted.")]
+    ("looks", "title"), [([], "before the first look of the race"), (None, "was interrupted.")]
 )
 def test_an_interrupted_race_says_that_it_is_not_finished(
     tmp_path: Path, looks: list[Json] | None, title: str

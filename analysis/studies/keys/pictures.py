@@ -306,7 +306,7 @@ def _notes(part: KeyPart, name: str) -> Iterator[str]:
     for term in part.terms("disagreement"):
         if term.verdict in CALLED:
             yield (
-                f"{name}{term.factors[0]} depends on its company: its effect alone differs from "
+                f"{name}{term.factors[0]} depends on the other keys: its effect alone differs from "
                 f"that in the profile by {_words(term)} %."
             )
     more = len(part.terms("interaction")) - FEW

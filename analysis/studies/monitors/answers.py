@@ -57,22 +57,22 @@ LEGEND = (
     (
         "core",
         (
-            "% of one core: the monitor's processes' CPU per time at work, with report, without "
-            "start. Inside monitors have none."
+            "% of one core: CPU time of the monitor's processes per time at work, with the report "
+            "but not the start. Inside monitors have no processes."
         ),
     ),
     (
         "memory",
         (
             "MiB of peak RSS: the monitor's own, plus the workload's growth. Written: MiB left "
-            "behind. Medians over blocks."
+            "on disk. Medians over blocks."
         ),
     ),
     (
         "outside",
         (
             "extra seconds outside measured steps: until it monitors (start), from the last step "
-            "to its end (stop), the rest."
+            "to its end (stop), and all others (outside)."
         ),
     ),
     ("load", "1-minute load average of the arm's cells, smallest and largest."),

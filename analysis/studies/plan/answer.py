@@ -157,11 +157,11 @@ def _together(plan: SamplePlan) -> str:
         day = (
             ""
             if plan.seen_in_a_day is None
-            else f" A day of blocks sees {unsigned(plan.seen_in_a_day)}."
+            else f" A day of blocks would show {unsigned(plan.seen_in_a_day)}."
         )
         return (
-            f"Not on this machine: the noise of {undigested(most.workload)} hides "
-            f"{unsigned(plan.goal.gain)} for more than a day.{day}"
+            f"Not on this machine: given the noise of {undigested(most.workload)}, finding "
+            f"{unsigned(plan.goal.gain)} takes more than a day.{day}"
         )
     why_so_many = f", as many as {undigested(most.workload)} needs" if len(plan.needs) > 1 else ""
     time = (

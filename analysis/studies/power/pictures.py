@@ -404,9 +404,9 @@ def power_predicted(scene: Scene) -> Plot:
     kept = some(((part, errors) for part, errors in every if any(errors)), reason)
     looks = _looks(parts)
     lead = (
-        "Each dot is a steady iteration that ran as requested: its measured value, and by how "
+        "Each dot is a steady iteration that ran as requested: its measured value, and how "
         "much more (above 0) or less was "
-        "predicted. Power is predicted as the largest reading of an iteration. In words: the "
+        "predicted. Power is predicted as the largest reading of an iteration. In the text: the "
         "median of all errors, and of their sizes."
     )
     names = sorted({name for _, errors in kept for error in errors for name in error})

@@ -304,7 +304,7 @@ FIGURES: Sequence[tuple[Column, Callable[[PartitionRow], object]]] = (
     (Column("images/s", "images_per_s", digits), lambda row: row.throughput_images_per_s),
     (Column("W", "power_w", digits), lambda row: row.watts),
     (Column("GPU in use\n%", "gpu_percent", digits), lambda row: row.sm_util_percent),
-    (Column("CPU s\na second", "cpu_s_per_s", digits), lambda row: row.extra.get("cpu_s_per_s")),
+    (Column("CPU s\nper s", "cpu_s_per_s", digits), lambda row: row.extra.get("cpu_s_per_s")),
 )
 
 
@@ -337,7 +337,7 @@ def profile(run: Run) -> Answer:
     wrong = findings(rows, "profile")
     return Answer(
         title=f"{counted(len(points), 'point')} of a profile"
-        + (f"; {table.rows[0][0]} gives most." if points else "."),
+        + (f"; {table.rows[0][0]} gives the most images/s." if points else "."),
         findings=[Line(line, tone="quiet") for line in headline([run]).splitlines()],
         sections=[Section("", [table, *marked(("·", finding.what) for finding in wrong)])],
         next=command("power", "traces", run.origin, "-o", "traces/"),

@@ -56,7 +56,7 @@ FIGURES = {
     THROUGHPUT: "images/s",
     ABOVE_102: ">1.02 cap",
     ABOVE: ">cap",
-    EXCESS: "above a minute",
+    EXCESS: "excess per minute",
     WHOLE_102: "whole >1.02",
     LONGEST: "longest",
     WORST: "worst",
@@ -71,7 +71,7 @@ HOLDING = {
     "no": "Does not hold the cap",
     "not shown": "Cannot tell whether it holds the cap",
 }
-BUT = {"no": ", at the price of the cap", "not shown": ", the cap not shown to be held"}
+BUT = {"no": ", but without holding the cap", "not shown": ", but not shown to hold the cap"}
 
 
 def unit_of(side: PowerSide) -> str:
@@ -507,6 +507,6 @@ def _legend(side: PowerSide) -> list[tuple[str, str]]:
         head for arm in arms if isinstance(arm, MeasuredAlgorithm) for head, _ in arm.remarks
     }
     if "predicted:" in remarks:
-        of_all = "÷ measured - 1: the median of steady iterations that ran as asked"
-        lines.append(("predicted", f"{of_all}; off by: the median of its size."))
+        of_all = "÷ measured - 1: the median of steady iterations that ran as requested"
+        lines.append(("predicted", f"{of_all}; off by: the median of its absolute value."))
     return lines

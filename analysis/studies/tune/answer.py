@@ -42,9 +42,9 @@ COLUMNS: Columns = (
 
 def answer(tuning: Tuning) -> Answer:
     record, confirmed = tuning.record, tuning.confirmed
-    table = Section("What became of each setting", [table_of(COLUMNS, tuning.settings)])
+    table = Section("Result for each setting", [table_of(COLUMNS, tuning.settings)])
     notes = bullets(_notes(tuning), "note:")
-    cut = "interrupted: only what was measured counts; the same command with --resume goes on"
+    cut = "interrupted: only measured cells count; the same command with --resume continues"
     whole = f"{counted(len(tuning.settings), 'setting')} and {counted(record.rules.looks, 'look')}"
     least = unsigned(record.rules.min_gain)
     return Answer(
@@ -77,7 +77,7 @@ def verdict_of(tuning: Tuning) -> str:
     record, confirmed = tuning.record, tuning.confirmed
     among = counted(len(record.settings), "setting")
     if record.chosen is None:
-        early = "" if record.looks else " before the race came to its first look"
+        early = "" if record.looks else " before the first look of the race"
         return f"Not finished: the choice among {among} was interrupted{early}."
     if not record.chosen:
         if any(one.gain is not None for one in tuning.settings):
@@ -113,7 +113,7 @@ def _findings(tuning: Tuning) -> Iterator[Line]:
     if not confirmed or not confirmed.chosen.primary:
         return
     seemed = percent(math.expm1(math.fsum(chosen.values())))
-    yield Line(f"While choosing it looked like {seemed}. The fresh blocks were not used to choose.")
+    yield Line(f"While choosing it seemed {seemed}. The fresh blocks were not used to choose.")
     whole, beside = confirmed.whole, confirmed.beside
     if whole and whole.primary and beside and beside.primary:
         yield Line(
@@ -136,4 +136,4 @@ def _notes(tuning: Tuning) -> Iterator[str]:
         yield f"not a candidate: {name}: {reason}"
     if record.chosen:
         yield f"the chosen settings are a Skyhook manifest: {tuning.manifest}"
-        yield "what they gain on another day: the next command, then `evidence` over both runs"
+        yield "for their gain on another day, run the next command, then `evidence` over both runs"

@@ -51,7 +51,7 @@ def draw(tuning: Tuning) -> Figure:
     estimated = (one for one in tuning.settings if one.gain is not None)
     rows = [
         MarkRow(one.name, [_mark(one, LOOKS[one.word], one.look)], bold=one.kept)
-        for one in some(estimated, "the race had not come to its first look")
+        for one in some(estimated, "the race had not reached its first look")
     ]
     sections = [_forest("The race", "last look", rows)]
     if confirmed := tuning.confirmed:
