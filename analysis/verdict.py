@@ -1,4 +1,4 @@
-"""From numbers to a verdict; and why a run detected nothing: noise, detectable effect, time needed."""
+"""From numbers to a verdict, and why a run detected nothing: noise, detectable effect, time."""
 
 from __future__ import annotations
 
