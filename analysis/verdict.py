@@ -177,9 +177,9 @@ def unseen(comparisons: Sequence[Comparison], run: Run) -> Unseen | None:
 
 
 def _sentence(one: Unseen) -> str:
-    several = f"none of {one.contrasts} contrasts is"
+    several = f"none of {one.contrasts} contrasts is decided"
     head = (
-        f"Nothing was seen: {'the one contrast is not' if one.contrasts == 1 else several} decided."
+        f"No effect was found: {'the contrast is undecided' if one.contrasts == 1 else several}."
     )
     if one.mde is None:
         return f"{head} Most often: {one.reason}"
@@ -198,6 +198,6 @@ def _way_out(one: Unseen) -> str:
     if one.on_this_machine is None:
         return ""
     if not one.on_this_machine:
-        return f"{unsigned(one.margin)} cannot be seen on this machine within a day (`plan`)."
+        return f"{unsigned(one.margin)} cannot be found on this machine within a day (`plan`)."
     time = "" if one.plan_s is None else f", {duration(one.plan_s)}"
-    return f"To see {unsigned(one.margin)} takes {one.plan_blocks} blocks{time} (`plan`)."
+    return f"Finding {unsigned(one.margin)} takes {one.plan_blocks} blocks{time} (`plan`)."

@@ -67,7 +67,7 @@ def gpus_of(machine: Mapping[str, object]) -> list[str]:
     names = [str(record.get("name")) for record in there]
     unknown = {str(record.get("name")) for record in there if record.get("count") == UNCOUNTED}
     return [
-        f"{name} (how many is not recorded)" if name in unknown else f"{names.count(name)} × {name}"
+        f"{name} (number not recorded)" if name in unknown else f"{names.count(name)} × {name}"
         for name in dict.fromkeys(names)
     ]
 

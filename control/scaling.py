@@ -243,7 +243,7 @@ def _notes(law: Law, scale: Mapping[str, float]) -> tuple[str, ...]:
     ]
     return (
         *lines,
-        *(() if "startup_s" in scale else ("startup_s is held at 0: all jobs had one size",)),
+        *(() if "startup_s" in scale else ("startup_s is held at 0: all jobs had the same size",)),
     )
 
 

@@ -397,8 +397,8 @@ def reported(streams: Sequence[Stream], margin: float, refused: Sequence[str]) -
         title = poison or "There are no poisoned clients, or no clean ones to compare them with."
     else:
         title = (
-            "None of these streams had a fault. `fault=kill` and others are parameters of "
-            "job_stream."
+            "None of these streams had a fault. Set one with a parameter of job_stream, such as "
+            "`fault=kill`."
         )
     return Answer(
         title=title,
@@ -520,7 +520,7 @@ def _spared_jobs(policies: Sequence[Contrast], unlike: Sequence[str]) -> Section
         column("blocks", of="n"),
     ]
     return Section(
-        "Response of the stream's own jobs under the same fault, over that under fifo",
+        "Response of the stream's own jobs under the same fault, relative to fifo",
         [
             *([table_of(columns, claims_first(policies, verdict))] if policies else []),
             *bullets(unlike),

@@ -262,10 +262,10 @@ def _sentences(line: LossyLine) -> Iterator[str]:
             "step without loss."
         )
     if lost := [
-        f"{100 * row.loss:g} %: {100 * row.lost:.3g} %"
+        f"{100 * row.lost:.3g} % ({100 * row.loss:g} % requested)"
         for row in line.losses
         if row.loss and row.lost is not None
     ]:
-        yield f"lost, as counted on the line: {'; '.join(lost)}."
+        yield f"packets lost, as counted on the line: {', '.join(lost)}."
     if line.alone:
         yield "no cell without loss on this line: nothing to compare with."

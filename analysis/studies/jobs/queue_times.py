@@ -25,19 +25,17 @@ NAMED = 5  # numbers of jobs in one sentence
 # Of each kind of finding, what is wrong with the jobs that have it; in the order in which they are
 # reported.
 FINDINGS = {
-    "never started": ("never started: their waits are unknown, so the mean wait is too short."),
-    "never ended": (
-        "never ended: their service times are unknown, so the mean service time is too short."
-    ),
+    "never started": "never started: waits are unknown, so the mean wait is too short.",
+    "never ended": "never ended: service times are unknown, so their mean is too short.",
     "no start": "ended without a recorded start: those times are left out.",
     "backwards": (
         "went backwards in time: admitted, started or ended before an earlier event. Those times "
         "are left out, except submissions; one clock must read all times of a stream."
     ),
-    "failed": "failed: their time in slots counts as service.",
-    "killed": "got killed: their time in slots counts as service.",
+    "failed": "failed: time in slots counts as service.",
+    "killed": "killed: time in slots counts as service.",
     "retried": (
-        "took several attempts, and held no slot between them: their service times are left out, "
+        "took several attempts, and held no slot between them: service times are left out, "
         "and Little's law and the slots held are not reported."
     ),
     "wide": "took several slots at once, which no formula here covers: simulate.",

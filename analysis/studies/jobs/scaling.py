@@ -462,7 +462,7 @@ def reported(streams: Sequence[MeasuredStream], refused: Sequence[str]) -> Answe
             f"{report.slots} slots of {report.engine}, every job to run {report.target_s:g} s ±10 %"
         )
         lines.append(_found(report.arms, f" ({where})" if len(result) > 1 else ""))
-        head = Line(f"MEASURED: {where}; {report.runs} streams.")
+        head = Line(f"MEASURED: {where}; {counted(report.runs, 'stream')}.")
         sections.append(Section("", [head, *_tables(report.arms), *bullets(_report_lines(report))]))
     title, *more = leading(lines)
     return Answer(
@@ -509,8 +509,8 @@ def _report_lines(report: TargetReport) -> Iterator[str]:
             f"By the law used, {report.reachable:.1%} of the jobs can meet the target."
         )
     if report.off is not None:
-        off = f"It was {report.off:.1%} off on average over its jobs"
-        yield f"{off}; {report.early:.1%} of them took less than the band, {report.late:.1%} more."
+        off = f"The law was {report.off:.1%} off on average"
+        yield f"{off}; {report.early:.1%} of jobs took less than the band, {report.late:.1%} more."
     if report.profile_node_s is not None:
         yield f"Measuring beforehand took {report.profile_node_s:.3g} node-seconds per stream."
     if report.runs < FEWEST:

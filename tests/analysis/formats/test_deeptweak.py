@@ -203,7 +203,7 @@ def test_a_second_gpu_has_columns_of_its_own(tmp_path: Path) -> None:
 def test_one_logged_gpu_is_not_said_to_be_the_only_one(tmp_path: Path) -> None:
     """The logger asks GPU 0, also on a node with two; only columns of a second GPU show two."""
     run = load(directory(tmp_path / "one_node_two_gpu", Like("base", several_gpus=True)))
-    assert gpus_of(run.machine) == ["unknown, 16 GiB (how many is not recorded)"]
+    assert gpus_of(run.machine) == ["unknown, 16 GiB (number not recorded)"]
     assert "1 ×" not in stamp_of(run)
     assert gpus_of({"gpus": [{"name": "A100"}, {"name": "A100"}]}) == ["2 × A100"]
 

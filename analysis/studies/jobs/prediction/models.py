@@ -158,7 +158,7 @@ def of_work(table: FactorTable) -> Law:
     work = table.points[WORK].to_numpy()
     known = ~np.isnan(work)
     if len(np.unique(work[known])) < 2:
-        raise Refused("all jobs had one size.")
+        raise Refused("all jobs had the same size.")
     columns = (
         np.column_stack([np.ones(int(known.sum())), work[known]]) / table.measured[known, None]
     )

@@ -93,7 +93,7 @@ def read(names: Sequence[str], response: str | None, without: Sequence[str] = ()
         if name not in factors:
             raise Refused(
                 f"{one_line(name)}: not a factor of these rows. "
-                f"{_listed(name, factors, 'Factors are')}"
+                f"{_listed(name, factors, 'Factors:')}"
             )
     kept = [
         replace(
@@ -126,7 +126,7 @@ def rows_of(names: Sequence[str], response: str | None) -> tuple[list[Measuremen
     rows = [row for sources in files for row in _measured(sources, wanted, notes)]
     if wanted not in known:
         reasons = [note for note in notes if not note.endswith(": not recorded.")]
-        there = _listed(wanted, known, "Measured were")
+        there = _listed(wanted, known, "Available:")
         raise Refused(" ".join([f"{one_line(wanted)}: was not measured. {there}", *reasons[:3]]))
     return rows, wanted, notes
 
