@@ -27,7 +27,7 @@ from .validity import RATE, STEADY, WHOLE
 if TYPE_CHECKING:
     from .terms import IoRun
 
-BY_DEFAULT = "by default"  # for a level beside configurations that differ in another parameter
+BY_DEFAULT = "default"  # for a level beside configurations that differ in another parameter
 # Default responses: both utilisations, since the first step may hide an effect; and samples/s,
 # which is equivalent to AU for equal computation and batch, and remains useful if nothing is
 # computed.

@@ -255,10 +255,12 @@ def must_be_as_requested(run: Run) -> None:
             )
             if not equal and (level, value) != (None, None):
                 does, asks = (
-                    "leaves it as found" if setting is None else f"sets it to {setting}"
+                    f"leaves {factor.name} as found"
+                    if setting is None
+                    else f"sets {factor.name} to {setting}"
                     for setting in (level, value)
                 )
                 raise Unreadable(
-                    f"{run.origin}: design.points.{name} {does}, {factor.name}, but its tweak set "
+                    f"{run.origin}: design.points.{name} {does}, but its tweak set "
                     f"{asks}: one of the two was edited."
                 )

@@ -49,7 +49,7 @@ def answer(plan: SamplePlan, pilot: Run) -> Answer:
             )
         )
     return Answer(
-        title=f"To find {unsigned(goal.gain)} more or less speed with {unsigned(goal.power)} "
+        title=f"To find a change of speed of {unsigned(goal.gain)} with {unsigned(goal.power)} "
         f"power, given the noise of run {pilot.run_id}",
         findings=findings,
         sections=[*_needs(plan), *_unplanned(plan)],

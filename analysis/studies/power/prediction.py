@@ -191,11 +191,11 @@ def only(readers: Readers, path: Path, network: str | None, gpu: str | None) -> 
             f"{one_line(each)} on {one_line(other)}" for each, other in fitting or known
         )
         request = (
-            " on ".join(one_line(name) for name in (network, gpu) if name is not None) or "any"
+            " on ".join(one_line(name) for name in (network, gpu) if name is not None) or "any GPU"
         )
         count = len(fitting) or "no"
         raise Refused(
-            f"{path}: {request}: {count} models; available: {names}. Select one with --network "
+            f"{path}: {count} models for {request}; available: {names}. Select one with --network "
             "and --gpu."
         )
     return fitting[0]

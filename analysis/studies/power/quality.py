@@ -94,8 +94,8 @@ def _fall(points: pd.DataFrame, name: str) -> str:
     worst = int(np.nanargmin(change))
     swept = int((steps.size() > 1).sum())
     what = (
-        f"{name} falls by more than {FALL:.0%} with the clock in {falling.sum()} steps of {swept} "
-        "configurations"
+        f"{name} falls by more than {FALL:.0%} as the clock rises, in {falling.sum()} steps of "
+        f"{counted(swept, 'configuration')}"
     )
     low, high = curves["clock"].iloc[worst - 1], curves["clock"].iloc[worst]
     return f"{what}, at worst by {-change.iloc[worst]:.1%} from {low:g} to {high:g}."

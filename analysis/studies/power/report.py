@@ -91,7 +91,7 @@ def source(side: PowerSide) -> str:
         return f"SIMULATED: {made}. No figure here was measured on a GPU."
     if side.unit == ACTIVITY:
         reads = f"back-end {side.backend} limits and reads CPU seconds per second"
-        return f"ACTIVITY, not power: {reads}. No watts were read, none are claimed."
+        return f"ACTIVITY, not power: {reads}. No watts were read, and none are claimed."
     if side.power_source == NO_SENSOR:
         return (
             f"NO SENSOR: back-end {side.backend} reads no power here, so there is no conclusion "
@@ -218,7 +218,7 @@ def _control(side: PowerSide) -> list[Line]:
     lines = [
         Line(
             f"A/A DIFFERS in {group.label}: arms against their copies {shown(again, 'images/s')}: "
-            f"trust no smaller difference there.{chance}",
+            f"do not trust smaller differences there.{chance}",
             "•",
             "open",
         )

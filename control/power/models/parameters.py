@@ -57,11 +57,11 @@ def available(files: Files, place: PurePath, *, named: bool = False) -> Readers:
             continue
         key = _key(said, file)
         if key in result:
-            raise Refused(f"{file}: a second file of {listed([key])}; a folder has one of each.")
+            raise Refused(f"{file}: a second file of {listed([key])}; keep one of them.")
         result[key] = partial(model_of, said, str(file))
     if not result:
         raise Refused(
-            f"{place}: no parameters in it; `{JUDGE} power fit` writes them, PctoDL's are its "
+            f"{place}: no parameters here; `{JUDGE} power fit` writes them; PctoDL's are in its "
             "folder fitting_results."
         )
     return result
@@ -117,8 +117,8 @@ def _said(content: bytes, file: PurePath, *, must: bool) -> dict[str, Any] | Non
     if isinstance(said, dict) and said.get("format") == FORMAT:
         if said.get("version") != VERSION:
             raise Unreadable(
-                f"{file}: version {one_line(said.get('version'), 30)} of its format; {VERSION} "
-                "can be read."
+                f"{file}: format version {one_line(said.get('version'), 30)} is not supported, only "
+                f"{VERSION}."
             )
         return said
     if must:
@@ -129,7 +129,7 @@ def _said(content: bytes, file: PurePath, *, must: bool) -> dict[str, Any] | Non
 def _key(said: dict[str, Any], file: PurePath) -> Key:
     if said.get("kind") not in KINDS:
         raise Unreadable(
-            f"{file}: kind {one_line(said.get('kind'), 30)!r} is none of {', '.join(KINDS)}."
+            f"{file}: kind {one_line(said.get('kind'), 30)!r} must be one of {', '.join(KINDS)}."
         )
     network, gpu, mem_mhz = said.get("network"), said.get("gpu"), said.get("mem_mhz")
     if not (isinstance(network, str) and network and isinstance(gpu, str) and gpu):
@@ -141,7 +141,7 @@ def _key(said: dict[str, Any], file: PurePath) -> Key:
         or mem_mhz < 0
     ):
         raise Unreadable(
-            f"{file}: mem_mhz is {one_line(mem_mhz, 30)}; it is a clock in MHz, 0 where the "
+            f"{file}: mem_mhz is {one_line(mem_mhz, 30)}; it must be a clock in MHz, or 0 if the "
             "memory has none that can be set."
         )
     return network, gpu, float(mem_mhz)
