@@ -117,8 +117,8 @@ def _said(content: bytes, file: PurePath, *, must: bool) -> dict[str, Any] | Non
     if isinstance(said, dict) and said.get("format") == FORMAT:
         if said.get("version") != VERSION:
             raise Unreadable(
-                f"{file}: format version {one_line(said.get('version'), 30)} is not supported, only "
-                f"{VERSION}."
+                f"{file}: format version {one_line(said.get('version'), 30)} is not supported, "
+                f"only {VERSION}."
             )
         return said
     if must:
