@@ -46,7 +46,7 @@ def by_column(
     metric: Metric | None = None,
     only: Sequence[str] = (),
 ) -> Levels:
-    """Turn the levels of a column into the tweak sets of an arm's runs.
+    """Relabel an arm's runs so that the levels of a column are their tweak sets.
 
     Cells are compared if they differ in the column only: same kind of workload, same other
     parameters. A parameter that is unset on one side (such as the time of a fault, if there is

@@ -30,7 +30,7 @@ def read_whole(path: Path, missing: str = NO_FILE) -> bytes:
 
 
 def read_text(path: Path, kind: str, missing: str = NO_FILE) -> str:
-    """Read a UTF-8 text file; `kind` ends the message on other encodings: "a table is UTF-8 CSV".
+    """Read a UTF-8 text file; `kind` ends the error message, such as "a table is UTF-8 CSV".
 
     Raises: Unreadable, with the line and column of the first byte that is not UTF-8.
     """
@@ -127,7 +127,7 @@ def reason_of(error: Exception) -> str:
 
 @contextmanager
 def damaged(origin: object, use: str) -> Iterator[None]:
-    """Turn arithmetic errors on data that passed the reader into a refusal that names the file.
+    """Turn arithmetic errors on data that passed the reader into a Refused that names the file.
 
     Raises: Refused.
     """

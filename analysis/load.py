@@ -183,7 +183,7 @@ def load_some(names: Sequence[str], refused: list[str]) -> list[Run]:
 def read_each(
     runs: Iterable[Run], read: Callable[[Run], Reading], refused: list[str]
 ) -> list[tuple[Run, Reading]]:
-    """Read something from each run; add a line to `refused` if a run has none.
+    """Read data from each run; add a line to `refused` if a run has none.
 
     Raises: Refused, with the first reason, if no run has any.
     """

@@ -49,7 +49,7 @@ class Option(NamedTuple):
 
 
 def option(metavar: str, text: str, *names: str, **settings: Any) -> Any:
-    """Make the default of a parameter that is read from the command line.
+    """Declare a parameter as read from the command line: the result is its default.
 
     `settings` are those of argparse's `add_argument`. A keyword-only parameter is an option named
     after it with dashes, unless `names` are given; others are positional. Without a metavar, the

@@ -78,7 +78,7 @@ def study_files(run: Run) -> list[str]:
 
 
 def studies_own(run: Run) -> bool:
-    """Return whether the study decided which tweak sets meet which workloads.
+    """Return whether the study chose the tweak sets of each workload.
 
     In that case some workload met only the machine as found.
     """

@@ -171,7 +171,7 @@ class Noise:
     tails: float
 
     def log_density(self, off_level: Floats) -> Floats:
-        """Return the log density of series (…, runs) off their level, in units of `scale`."""
+        """Return the log density of deviations from the level (…, runs), in units of `scale`."""
         first = off_level[..., 0] * np.sqrt(1 - self.memory**2)
         fresh = off_level[..., 1:] - self.memory * off_level[..., :-1]
         surprise = np.log1p(first**2 / self.tails) + np.log1p(fresh**2 / self.tails).sum(axis=-1)

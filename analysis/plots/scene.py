@@ -49,7 +49,7 @@ class Scene:
     def of_streams(
         self, field: str, where: Callable[[Any], object], reason: str
     ) -> list[tuple[Run, Any]]:
-        """Return one field's items `where` they match, each with its run. Raises: NothingToDraw."""
+        """Return a field's items that satisfy `where`, each with its run. Raises: NothingToDraw."""
         return some(
             (
                 (stream.run, one)

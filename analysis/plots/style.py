@@ -132,7 +132,7 @@ class Picture:
 
     @property
     def NAME(self) -> str:  # noqa: N802  # as the others
-        """Its name on the command line: that of its function."""
+        """The picture's name on the command line: its function's."""
         return self.function.__name__
 
     @property
@@ -149,7 +149,7 @@ class Picture:
 def picture(
     order: int, title: str, answers: str = "", **fits: Any
 ) -> Callable[[Callable[[Scene], Plot]], Picture]:
-    """Make a picture of the function that draws it; its caption is the docstring's first line."""
+    """Make a picture from the function that draws it; the docstring's first line is its caption."""
     return lambda function: Picture(
         function, order, title, answers or (function.__doc__ or "").partition("\n")[0], **fits
     )

@@ -61,7 +61,7 @@ class Change(Mean):
 def mean_of(
     values: Sequence[float], *, log: bool = False, within: tuple[float, float] | None = None
 ) -> Mean | None:
-    """Return the mean with its interval, clipped to `within`; of logs, the geometric mean.
+    """Return the mean with its interval, clipped to `within`; for logs, the geometric mean.
 
     None without values.
     """

@@ -155,7 +155,7 @@ def _averaged(series: Floats, candidate: Sequence[int], clock: Floats) -> tuple[
 
 
 def _whitened(series: Floats, passed: Floats, fresh: Floats) -> Floats:
-    """Whiten AR(1) noise along the last axis: each value's innovation beyond the share `passed` on.
+    """Whiten AR(1) noise along the last axis, given the share `passed` on to the next value.
 
     Innovations are divided by their size, `fresh`.
     """

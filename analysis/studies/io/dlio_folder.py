@@ -423,7 +423,7 @@ def _prefetch_factor(config: Config) -> int | None:
 
 
 def _name(folder: Path, processes: int) -> str:
-    """Name a run like its study, which kept it in a folder: `4_read_threads_8/<stamp>`."""
+    """Name a run after the folder in which its study kept it: `4_read_threads_8/<stamp>`."""
     place = folder.resolve()
     if not STAMPED.fullmatch(place.name):
         return place.name

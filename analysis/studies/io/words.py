@@ -57,7 +57,7 @@ def _points(points: float) -> str:
 
 
 def findings(study: IoStudy) -> list[str]:
-    """Return the run's main findings: the fastest per cache state, or first tweak sets."""
+    """Return the main findings: the fastest per cache state, and the effects of tweak sets."""
     states: dict[tuple[str, ...], list[Judged]] = defaultdict(list)
     for cell in in_order([cell for cell in study.cells if cell.run.tweakset in {STOCK, AGAIN}]):
         if cell.value(RATE) is not None:

@@ -51,7 +51,7 @@ class LineRow(TypedDict, total=False):
 
 
 class AtLoss(NamedTuple):
-    """One loss on a line: means over blocks, in seconds per step; `slowdown` is against no loss.
+    """One loss rate on a line: means over blocks, in seconds per step; `slowdown` is against no loss.
 
     `lost` is the measured share of lost packets. None is unknown.
     """
@@ -86,7 +86,7 @@ class LossyLine(NamedTuple):
 
 
 def lossy_cells(names: Sequence[str], refused: list[str]) -> list[TrainedCell]:
-    """Read every cell of a training over a line; add a line to `refused` for each unusable one.
+    """Read every cell that trained over a line; add a line to `refused` for each unusable one.
 
     Raises: Refused, for none, and for runs of different machines.
     """

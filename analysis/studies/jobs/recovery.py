@@ -148,7 +148,7 @@ def responses(pairs: Iterable[tuple[JobRun, JobRun]]) -> tuple[float, float] | N
 
 
 def goodput_per_s(jobs: Sequence[JobRun]) -> float | None:
-    """Return work (or jobs, if one's is unknown) per second from first submission to last end."""
+    """Return work (jobs, if any work is unknown) per second from first submission to last end."""
     begin_s, end_s = _span(jobs)
     known = all(job.work is not None for job in jobs)
     got = math.fsum((job.work or 0.0) if known else 1.0 for job in jobs if job.done)

@@ -1,4 +1,4 @@
-"""Replicas of jobs: laws fitted to measured times, and choices per job against a fixed number."""
+"""Replicas of jobs: laws fitted to measured times, and choices per job compared with one number."""
 
 from __future__ import annotations
 

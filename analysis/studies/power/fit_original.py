@@ -129,7 +129,7 @@ def slopes_by_batch(
 
 
 def kappa_line(slopes: Mapping[int, float]) -> tuple[float, float]:
-    """Return κ_a and κ_b of κ = κ_a·ln b + κ_b; below two buckets, the slope itself."""
+    """Fit κ = κ_a·ln b + κ_b; with fewer than two buckets, κ_b is the slope."""
     if len(slopes) < 2:
         return 0.0, next(iter(slopes.values()), float("nan"))
     kappa_a, kappa_b = np.polyfit(np.log(list(slopes)), list(slopes.values()), 1)

@@ -249,7 +249,7 @@ def _blocks(cells: pd.DataFrame) -> pd.DataFrame:
 
 
 def _against(blocks: pd.DataFrame, baseline: str) -> pd.DataFrame:
-    """Compare every arm of every task with the baseline; Holm's families are the figures."""
+    """Compare every arm of every task with the baseline; each figure is a family for Holm."""
     frame = blocks.reset_index()
     try:
         result = contrasts(frame, "arm", baseline, SCALES, by=("task",), within=("block",))
@@ -333,7 +333,6 @@ def _arm(
     rate: pd.DataFrame,
     margin: float,
 ) -> MeasuredAlgorithm:
-    """Return the result of one algorithm's blocks."""
     measured = cells[cells[THROUGHPUT].notna()]
     # 0 has no logarithm.
     own = own.assign(**{figure: own[figure].where(own[figure] > 0) for figure in LOGS})

@@ -206,7 +206,7 @@ def _of_runs(names: Sequence[str], notes: list[str]) -> Iterator[list[RowSource]
 
 
 def _sharing(every: Iterable[Stream]) -> dict[Hashable, str]:
-    """Return by draw which streams have the same jobs; these are held out together."""
+    """Name the group of streams with the same jobs, by draw: groups are held out whole."""
     groups: dict[Hashable, str] = {}
     for one in every:
         known = {groups[key] for key in one.drawn if key in groups}
