@@ -61,7 +61,7 @@ def machine_of(facts: Mapping[str, object]) -> MachineIdentity:
 
 
 class Machines:
-    """The machines met so far, by number; equal ones share a number."""
+    """The machines seen so far, by number; equal ones share a number."""
 
     def __init__(self) -> None:
         self.known: list[MachineIdentity] = []

@@ -217,7 +217,7 @@ SHARES = np.linspace(0, 1, 13)  # position between the smallest and largest scal
 
 @dataclass(frozen=True, slots=True)
 class Oracle:
-    """The most powerful test that knows the noise except for its scale.
+    """The most powerful test for known noise of unknown scale.
 
     noise, order: what the test knows; change: the log gain to be found, up or down
     """

@@ -476,7 +476,7 @@ def meanings(record: type) -> list[tuple[list[str], str]]:
 
 
 def kernel() -> Iterator[str]:
-    """Yield what is known about individual kernel settings."""
+    """Yield the known properties of kernel settings."""
     yield "# Known properties of kernel settings"
     yield (
         "Generated from [known_keys.py](../../control/known_keys.py), "

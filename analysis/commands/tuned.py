@@ -1,4 +1,4 @@
-"""Judge what `deeptweak tune` chose: which settings to keep, and what they gain in fresh blocks."""
+"""Judge the choice of `deeptweak tune`: the settings to keep, and their gain in fresh blocks."""
 
 from __future__ import annotations
 

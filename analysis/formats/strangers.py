@@ -1,4 +1,4 @@
-"""Files of unsupported tools: name the tool, and tell how to get a supported file.
+"""Files of unsupported tools: name the tool, and the way to a supported file.
 
 Sources: JMH `-rf json`; criterion.rs `target/criterion/*/new/*.json` and `cargo criterion
 --message-format=json`; Go's benchmark format (golang.org/design/14313-benchmark-format) and

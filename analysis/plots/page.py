@@ -1,4 +1,4 @@
-"""A sheet of paper, 7.2 inches wide: how to read a picture above it, its measurement below it.
+"""A sheet, 7.2 inches wide: how to read a picture above it, details of its run below it.
 
 Everything is placed in inches from the upper left, so that nothing overlaps whatever the names and
 number of rows. (Matplotlib's constrained layout does so too, but lays out each text twice more,

@@ -1,4 +1,4 @@
-"""Samples: what GPU and host did over time while the cells ran."""
+"""Samples of GPU and host over time while the cells ran."""
 
 from __future__ import annotations
 

@@ -98,7 +98,7 @@ class HtmlPage:
 
 
 def page_of(runs: Sequence[Run], again: str, refused: Sequence[str] = ()) -> HtmlPage:
-    """Write the report on some runs, each alone and, if there are several, against the first.
+    """Write the report on some runs, each alone and, if there are several, compared with the first.
 
     `again` is the command that reproduces this page; `refused` lists named files that were
     unreadable.
@@ -208,7 +208,7 @@ def _heads(
 def _bodies(
     told: Sequence[tuple[Run, list[StudyAnswer]]], between: Answer | None
 ) -> Iterator[PagePart]:
-    """Yield the tables of each answer; verdicts are folded if a study has more to say."""
+    """Yield the tables of each answer; verdicts are folded if a study has tables."""
     form = FILTER
     for place, (run, answers) in enumerate(told, 1):
         for one in answers:

@@ -147,7 +147,7 @@ STEP_TIMES = ("step_time_round_adjusted_s", "step_time_p10_s", "step_time_median
 
 @dataclass(frozen=True, slots=True)
 class GatheredHistory:
-    """The series of some runs; `notes` list what was omitted or kept separate, one line each."""
+    """The series of several runs; `notes` list what was omitted or kept separate, one line each."""
 
     runs: int
     first_utc: str

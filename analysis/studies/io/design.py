@@ -31,7 +31,7 @@ KNOWN = (
 
 
 class Varied(NamedTuple):
-    """The factors of some runs, each with its levels in the expected order.
+    """The factors of several runs, each with its levels in the expected order.
 
     `same` always varied together with an earlier one, so they cannot be distinguished. `alone` are
     the parameters and levels that `without_loners` removed.
@@ -54,7 +54,7 @@ def level_of(run: IoRun, name: str) -> str:
 
 
 def factors_of(runs: Sequence[IoRun]) -> Varied:
-    """Find the factors of some runs in the order they were named."""
+    """Find the factors of runs, in the order in which they were named."""
     columns: dict[str, list[str]] = {}
     same: list[tuple[str, str]] = []
     for name in _names(runs):

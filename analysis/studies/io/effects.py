@@ -1,4 +1,4 @@
-"""Effects of factors: which one, how much, how sure.
+"""Effects of factors: which factor, how large, how certain.
 
 Each step of a factor, or of two together, is a contrast of cells within each block, and its error
 is the scatter of these differences: paired t, blocks − 1 degrees of freedom. So configurations need
@@ -39,7 +39,7 @@ Question = Mapping[str, Mapping[str, float]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EffectStep(Change):
-    """The change from one level to another; for two factors, the change of one's effect.
+    """The change from one level to another; for two factors, the change in the effect of one.
 
     `levels` is its destination, a level per factor. `low` and `high` hold with 95 % for all steps
     of the effect together, because the reported one was chosen among them. `p_adjusted` is Holm's

@@ -1,4 +1,4 @@
-"""I/O runs in words: the fastest, and which factor matters, how much and how surely.
+"""I/O runs in words: the fastest, and which factor matters, how much, how certainly.
 
 Configurations are compared in pairs on the untouched machine, paired by block. Holm adjusts for all
 pairs of a cache state, because the best is chosen by the same figures.

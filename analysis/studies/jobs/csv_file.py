@@ -94,7 +94,7 @@ def groups(names: Sequence[str], refused: list[str]) -> list[list[Stream]]:
 
 
 def grouped_alike(streams: Sequence[Stream], refused: list[str]) -> list[list[Stream]]:
-    """Group streams by condition, without copies. Raises: Refused, for none."""
+    """Group streams by condition, without copies. Raises: Refused, if there are none."""
     by_group: dict[str, list[Stream]] = {}
     for stream in distinct(streams, refused):
         by_group.setdefault(stream.group, []).append(stream)

@@ -113,7 +113,7 @@ def _factors(streams: Sequence[Stream]) -> dict[str, tuple[str, ...]]:
 
 
 def _outcomes(stream: Stream) -> dict[str, float | None]:
-    """Return a stream's results; the mean time to the accuracy only if all jobs met it."""
+    """Return a stream's results; the mean time to the accuracy only if all jobs reached it."""
     ended = [job.result for job in stream.jobs if job.done and ACCURACY in job.result]
     reached = [result[TIME] for result in ended if TIME in result]
     epochs = [result[EPOCHS] for result in ended if EPOCHS in result]

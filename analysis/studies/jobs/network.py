@@ -51,7 +51,7 @@ class LineRow(TypedDict, total=False):
 
 
 class AtLoss(NamedTuple):
-    """One loss rate on a line: means over blocks, in seconds per step; `slowdown` is against no loss.
+    """One loss rate on a line: means over blocks, seconds per step; `slowdown` is against no loss.
 
     `lost` is the measured share of lost packets. None is unknown.
     """

@@ -64,7 +64,7 @@ def shown(ratio: Contrast | None) -> str:
 
 
 def verdicts_of(rows: Iterable[MarkRow]) -> set[str]:
-    """Return the keys of LOOKS among the marks of some rows."""
+    """Return the keys of LOOKS that the marks of rows use."""
     return {
         name
         for row in rows

@@ -395,7 +395,7 @@ class Shape:
 
 
 def arrivals_shape(submits: Sequence[np.ndarray]) -> Shape | None:
-    """Test Poisson arrivals of constant rate: exponential gaps, no memory; None for few.
+    """Test Poisson arrivals of constant rate: exponential gaps, no memory; None if few.
 
     `submits`: each stream's rising times of submission, seconds.
     """
@@ -409,7 +409,7 @@ def arrivals_shape(submits: Sequence[np.ndarray]) -> Shape | None:
 
 
 def services_shape(times: Sequence[np.ndarray]) -> Shape | None:
-    """Test exponential, independent service times, in order of submission, s. None for few."""
+    """Test exponential, independent service times (s, in order of submission); None if few."""
     return _shape("times", times)
 
 

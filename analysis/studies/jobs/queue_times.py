@@ -44,7 +44,7 @@ FINDINGS = {
 
 @dataclass(frozen=True, slots=True)
 class JobColumns:
-    """Jobs of one stream as submitted: columns of one length (s), NaN if missing or unusable.
+    """Jobs of one stream as submitted: columns of equal length (s), NaN if missing or unusable.
 
     `taken` is the time when a slot was taken: at admission, or at the start without admission. Jobs
     whose clock went backwards keep their submission alone. `unfinished`: never got a slot, or never

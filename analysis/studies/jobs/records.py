@@ -168,7 +168,7 @@ class Fault:
 
 @dataclass(frozen=True, slots=True)
 class Outage:
-    """A node that was lost, and when it was back; None if never."""
+    """A node that was lost, and when it came back; None if never."""
 
     node: str
     at_s: float
@@ -324,7 +324,7 @@ def streams(run: Run, refused: list[str], *, copies: bool = False) -> list[Strea
 def read_cells(
     run: Run, cells: Iterable[Cell], read: Callable[[Run, Cell], Record], refused: list[str]
 ) -> Iterator[Record]:
-    """Read cells; what was not measured, or cannot be read, adds lines to `refused`."""
+    """Read cells; add a line to `refused` for each that was not measured or cannot be read."""
     cells = list(cells)
     refused += lost_cells(run, cells)
     for cell in cells:
@@ -503,7 +503,7 @@ def _outages(rows: Sequence[NodeRow]) -> tuple[Outage, ...]:
 
 
 def in_order(streams: Iterable[Stream], refused: list[str]) -> list[Stream]:
-    """Return the streams whose clocks went forward; every other one adds to `refused`."""
+    """Return the streams whose clocks went forward; add the others to `refused`."""
     kept = []
     for stream in streams:
         times = [

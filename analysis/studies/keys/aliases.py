@@ -79,7 +79,7 @@ def defining_words(coded: Floats) -> list[Effect]:
 
 
 def aliases(effect: Effect, words: Sequence[Effect], order: int) -> list[Effect]:
-    """Return effects of at most `order` factors that share this one's column, up to its sign."""
+    """Return effects of at most `order` factors that have the same column, up to its sign."""
     same = {tuple(sorted(set(effect) ^ set(word))) for word in words}
     return sorted(
         (other for other in same if len(other) <= order), key=lambda other: (len(other), other)

@@ -1,4 +1,4 @@
-"""The answer in a sentence: which key, how much, how sure; or the detectable effect."""
+"""The answer in a sentence: the keys, their effects and certainty, or the detectable effect."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Models by name. Each learns from a table and predicts points, on the models' scale (maybe logs).
+"""Models by name. Each learns from a table and predicts points, on the models' scale (or logs).
 
 Black boxes: ridge regression, boosted trees. White boxes: laws with meaningful parameters, fitted
 to the same rows. Amdahl's takes `replicas` (and `work`), the law of work takes `work`. If rows have

@@ -58,7 +58,7 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class HeldOut:
-    """A model's predictions of held-out rows, on its own scale; `why` is the reason for none."""
+    """A model's predictions of held-out rows, on its own scale; `why` has the reason if none."""
 
     model: str
     predicted: Floats
@@ -295,7 +295,7 @@ def scored(
 
 
 def difference(smaller: Floats, folds: int, *, log: bool) -> Difference | None:
-    """Test over groups how much smaller a model's errors are than the mean's; None for few groups.
+    """Test over groups how much smaller a model's errors are than the mean's; None if groups are few.
 
     Training sets overlap, so groups are not independent: the variance is widened after Nadeau and
     Bengio (2003), by 1 + folds/(folds - 1), about 2.
