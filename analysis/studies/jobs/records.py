@@ -583,7 +583,7 @@ def distinct(streams: Sequence[Stream], notes: list[str]) -> list[Stream]:
         seen |= keys
     for group, count in copies.items():
         notes.append(
-            f"{group}: {counted(count, 'stream')} left out as copies, not replicates: jobs and times "
-            "equal another's."
+            f"{group}: {counted(count, 'stream')} left out as copies, not replicates: jobs and "
+            "times equal another's."
         )
     return kept

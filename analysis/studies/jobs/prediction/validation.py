@@ -295,7 +295,7 @@ def scored(
 
 
 def difference(smaller: Floats, folds: int, *, log: bool) -> Difference | None:
-    """Test over groups how much smaller a model's errors are than the mean's; None if groups are few.
+    """Test over groups how much smaller a model's errors are than the mean's; None for too few.
 
     Training sets overlap, so groups are not independent: the variance is widened after Nadeau and
     Bengio (2003), by 1 + folds/(folds - 1), about 2.
