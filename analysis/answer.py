@@ -36,7 +36,7 @@ class Interval(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """A text in the tone of its meaning; `href` is its target, in formats that have links."""
+    """A text; `tone` is its meaning, and `href` its target in formats that have links."""
 
     text: str
     tone: Tone = ""

@@ -127,7 +127,6 @@ def arms_of(scene: Scene) -> list[FaultArm]:
 
 
 def verdict(arm: FaultArm) -> str:
-    """Return a key of LOOKS."""
     if arm.isolation == "isolated":
         return "isolated"
     return "lost jobs" if arm.thinned else shown(arm.slowdown)

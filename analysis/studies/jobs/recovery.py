@@ -25,7 +25,7 @@ SLACK_S = 0.5
 
 @dataclass(frozen=True, slots=True)
 class Totals:
-    """One stream in a few numbers.
+    """The figures of one stream.
 
     `lost_s` is the time of attempts that no checkpoint kept, and all of those jobs that never got
     done; `useful` is the share of all attempts' time that is left without it and without what

@@ -94,7 +94,7 @@ MOST_DEPTH = 5  # tasks, a task, its caps, a pair
 
 
 def read_tasks(path: Path = SHIPPED) -> list[Task]:
-    """Read a file of tasks, in its order. Raises: Refused, naming the task and the error."""
+    """Read the tasks in a file, in order. Raises: Refused, naming the task and the error."""
     raw = read_whole(path)
     if len(raw) > MOST_BYTES:
         raise Unreadable(
