@@ -518,7 +518,7 @@ def _strips(
         lines=2,
         numbers=TICKS,
         xlim=ends_x,
-        xlabel="step of the cell, from its first",
+        xlabel="step number in the cell",
     )
     written = {
         float(height(number / scale, row)): f"{number:g}"

@@ -424,7 +424,7 @@ def record(judged: Judged) -> dict[str, Any]:
             }
             for name, one in judged.responses.items()
         },
-        "au": "with the computation time asked for" if judged.nominal else "as clocked",
+        "au": "with the configured computation time" if judged.nominal else "as clocked",
         "doubts": judged.doubts,
         "identity": judged.identity,
     }

@@ -521,7 +521,9 @@ def measured(places: Sequence[PolicyGroup], refused: Sequence[str]) -> Answer:
 
 
 def _measured(place: PolicyGroup) -> Iterator[Line | Table]:
-    streams = f"{counted(place.streams, 'stream')} of equal arrivals, each without its first tenth"
+    streams = (
+        f"{counted(place.streams, 'stream')} with equal arrivals, each without its first tenth"
+    )
     yield Line(f"MEASURED: {place.slots} slots of {place.engine}, {streams}.")
     yield from bullets(place.notes)
     yield from _parts(place.policies)

@@ -64,7 +64,7 @@ LEGEND = (
             "the CPU limit."
         ),
     ),
-    ("CPU", "CPU time over that of the job's limit, or of the machine without a limit."),
+    ("CPU", "CPU time as a share of the job's limit, or of the machine if there is no limit."),
     ("memory", "peak over limit; cached files count."),
 )
 
@@ -337,8 +337,8 @@ def _lines(
         if row.closed and WAITING in row.parts and row.parts[WAITING].value >= NOTED
     ]
     if waiting:
-        others = "jobs wait for others of the stream, which has as many as slots"
-        yield f"{', '.join(waiting)}: {others}: no part of time s, nor a bottleneck."
+        others = "jobs wait only for others of their stream, which has as many as there are slots"
+        yield f"{', '.join(waiting)}: {others}; not part of time s, and no bottleneck."
     if rows[1:]:
         yield f"{names[rows[0].system]}: {faster(times, names[rows[1].system])}."
     yield from (

@@ -150,7 +150,7 @@ def estimate(
         return None if value is None else Figure(value, why=FEW_RUNS)
     without = [of(whole(sums, run)) for run in range(count)]
     if None in without:
-        return Figure(value, why=f"not without each of the {sums.index.name}")
+        return Figure(value, why=f"undefined if one of the {sums.index.name} is left out")
     known = np.array(without, float)
     logs = logs and value > 0 and bool((known > 0).all())
     seen = np.log(known) if logs else known

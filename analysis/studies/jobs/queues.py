@@ -48,14 +48,14 @@ SETTLED = 20  # times over which a queue forgets that it began empty
 Word = Literal["agrees", "differs", "open", "not judged"]
 RULE = (
     "same: the interval of measured ÷ predicted lies within the margin around 1. slower, faster: "
-    "it excludes 1 and leaves the margin. can't tell: neither is shown; in runs too short to "
-    "settle, only waits that are too long are slower. Each setting is judged separately."
+    "it excludes 1 and extends beyond the margin. can't tell: neither is shown; in runs too short "
+    "to settle, only waits that are too long are slower. Each setting is judged separately."
 )
 MEAN_WAIT = (
     "the arithmetic mean over all jobs; `schedule report` leaves out each stream's first tenth. "
-    "The interval is computed on a log scale, so it is lopsided."
+    "The interval is computed on a log scale, so it is asymmetric."
 )
-OF_EACH = "no verdict on all jobs: some go before others; each priority has its own."
+OF_EACH = "no overall verdict: some jobs go before others, and each priority has its own."
 
 
 @dataclass(frozen=True, slots=True)

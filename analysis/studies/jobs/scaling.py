@@ -46,7 +46,7 @@ LEGEND = (
     ),
     (
         "node s",
-        "replicas times run time, per job, without the measuring beforehand.",
+        "replicas times run time, per job, excluding the measurements beforehand.",
     ),
     (
         "95 %",

@@ -482,7 +482,7 @@ def _legend(side: PowerSide) -> list[tuple[str, str]]:
                 "over blocks."
             ),
         ),
-        ("steady", f"{RULE.partition(': ')[2]}. All figures but “whole” are of these."),
+        ("steady", f"{RULE.partition(': ')[2]}. All figures but “whole” cover only these."),
         (
             "difference",
             f"{compared}. same: the 90 % interval lies within ±{unsigned(side.margin)}.",
