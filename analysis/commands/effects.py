@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 ANSWERS = True
 GROUP = "design"
-HELP = "which key did it: effects, intervals, ANOVA, and a sentence"
+HELP = "the effect of each key: intervals, ANOVA, and a sentence"
 EXAMPLE = f"""\
 RUN is a saved run of any design, or another study's table: a .csv file with a column per factor and
 a row per cell.

@@ -11,7 +11,7 @@ from control.called import JUDGE
 
 ANSWERS = True
 GROUP = "design"
-HELP = "which settings a tune chose, and what they gain in fresh blocks"
+HELP = "the settings that a tune chose, and their gain in fresh blocks"
 EXAMPLE = f"""\
 `deeptweak tune` ends with this answer (docs/tune.md).
 

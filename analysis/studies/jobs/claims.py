@@ -124,14 +124,14 @@ def leading(lines: Sequence[str]) -> list[str]:
 def faster(times: Contrast | None, name: str) -> str:
     """Write a comparison with `name`: `faster than it, +12.0 % [+8.1, +16.0], p 0.001`."""
     if times is None or times.value is None:
-        return f"before {name}; no ratio: no run has both, or one takes no time"
+        return f"next is {name}; no ratio: no run has both, or one takes no time"
     if times.p_adjusted is None:
         why = (
-            "the same share in every run"
+            "the same ratio in every run"
             if times.missing == SAME
-            else "too few runs for an interval"
+            else "too few runs"
         )
-        return f"before {name} by {why}"
+        return f"next is {name}; no interval: {why}"
     value, low, high = (100 * (1 / end - 1) for end in (times.value, times.high, times.low))
     gain = f"{value:+.1f} % [{low:+.1f}, {high:+.1f}], p {probability(times.p_adjusted)}"
     return f"{'' if verdict(times) is FASTER else 'not shown to be '}faster than {name}, {gain}"
