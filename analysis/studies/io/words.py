@@ -249,7 +249,7 @@ def of_factors(study: IoStudy) -> list[str]:
 
 
 def answers(analysis: Analysis) -> list[str]:
-    """Describe every factor, and every pair with an interaction, in a line each."""
+    """Describe every factor, and every pair with an interaction, in one line each."""
     if analysis.refusal:
         return [f"{analysis.response}: not analysed: {analysis.refusal}"]
     return [

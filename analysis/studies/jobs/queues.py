@@ -314,7 +314,7 @@ def _by_priority(fit: Fit, servers: int, word: Callable[[Figure], Word]) -> Iter
 def _over_cobham(
     sums: Sums, priorities: Sequence[int], servers: int, priority: int
 ) -> float | None:
-    """Return the measured over the predicted mean wait of one priority."""
+    """Return the measured mean wait of one priority divided by the predicted one."""
     kinds = []
     for level in priorities:
         count, total = sums[f"service_n {level}"], sums[f"service_s {level}"]

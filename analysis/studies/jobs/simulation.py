@@ -47,7 +47,7 @@ LEAST = 2.0**-53  # a number from 0 to 1 that was rounded to an end would be an 
 
 @dataclass(frozen=True, slots=True)
 class TimesLaw:
-    """Times of mean `mean_s`.
+    """Random times with mean `mean_s`.
 
     `cv2` is variance over squared mean: 0 always the same, 1 exponential.
 

@@ -1,4 +1,4 @@
-"""Another study's table: a CSV file with a column per factor, the response, and maybe the block.
+"""Another study's table: a CSV file with a column per factor, the response, and possibly the block.
 
 The separator is a comma, semicolon or tab; lines that begin with # are comments. A row without a
 response is a lost cell; in a column `run`, as in our design files, F (failed) and N (not yet run)

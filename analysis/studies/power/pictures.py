@@ -1,4 +1,4 @@
-"""Pictures of inference under a power cap: throughput and holding, controllers, predictions."""
+"""Pictures of inference under a power cap: throughput, whether the cap holds, controllers."""
 
 from __future__ import annotations
 

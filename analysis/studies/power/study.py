@@ -499,7 +499,7 @@ def _in_order(names: Iterable[str]) -> list[str]:
 
 
 def _labels(names: Sequence[str]) -> dict[str, str]:
-    """Return the names of tasks in sentences: `task 6`, with other parameters if ambiguous."""
+    """Return the names of tasks for sentences: `task 6`, with other parameters if ambiguous."""
     short = [
         next((part.replace("=", " ") for part in name.split() if part.startswith("task=")), name)
         for name in names
