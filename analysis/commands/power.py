@@ -169,7 +169,7 @@ def predict(
     shares: tuple[float, ...] | None = option(
         "P,P,…", "percent of the SMs, one per process", type=_numbers
     ),
-    batches: tuple[int, ...] | None = option("B,B,…", "images, one per process", type=_wholes),
+    batches: tuple[int, ...] | None = option("B,B,…", "batch sizes, one per process", type=_wholes),
     sm: tuple[float, ...] | None = option("MHZ,…", "SM clocks; one prediction each", type=_numbers),
     rows: Path | None = option(
         "CSV", "instead, a file of traces: p_list, b_list, sm_freq, mem_freq", type=Path

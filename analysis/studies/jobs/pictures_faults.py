@@ -96,7 +96,7 @@ def jobs_faults(scene: Scene) -> Plot:
     """Slowdown of jobs under each fault, recovery time of the stream, and lost work."""
     arms = arms_of(scene)
     lead = (
-        "Response times under a fault over those of the same jobs without it, paired by block: "
+        "Response times under a fault ÷ those of the same jobs without it, paired by block: "
         "right of 1 is slower. Lines: 95 % intervals "
         "over blocks. Recovery: from a fault until the number of finished jobs has caught up."
     )

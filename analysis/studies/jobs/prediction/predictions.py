@@ -393,7 +393,7 @@ def fitted(
     table: FactorTable, model: str, leans: Mapping[str, float], of: CrossValidation
 ) -> Answer:
     data, about = _about(table)
-    heads = ("factor", f"taken from another row, the prediction of {model} typically changes by")
+    heads = ("factor", f"typical change in {model}'s prediction if taken from another row")
     columns: Columns = [
         (Column(heads[0], left=True), lambda lean: lean[0]),
         (Column(heads[1], "moves", lambda value: _error(value, of)), lambda lean: _finite(lean[1])),
