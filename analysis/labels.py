@@ -100,7 +100,7 @@ def shorten(workloads: Iterable[str]) -> tuple[dict[str, str], str]:
 
 
 def headline(runs: Sequence[Run]) -> str:
-    """Write lines on runs: `kernel_tweaks, 25 Nov 2026, 336 of 336 cells`, with files if several."""
+    """Write a line per run: `kernel_tweaks, 25 Nov 2026, 336 of 336 cells`; name several files."""
     return "\n".join(
         f"{run.origin}: {_counts(run)}" if len(runs) > 1 else _counts(run) for run in runs
     )
