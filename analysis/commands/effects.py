@@ -1,4 +1,4 @@
-"""Estimate which setting did it: effects of a design over keys, with intervals and aliases."""
+"""Estimate the effect of each setting from a design over keys, with intervals and aliases."""
 
 from __future__ import annotations
 

@@ -199,7 +199,7 @@ def fitted(
 def fit(
     name: str, room_in: float, points: float = TEXT, lines: int = 1, weight: str = "normal"
 ) -> str:
-    """Fit one name into some lines."""
+    """Fit a name into a number of lines."""
     return _folded(one_line(name, LONGEST), lines, room_in, points, weight)
 
 

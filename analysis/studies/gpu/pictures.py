@@ -202,7 +202,7 @@ SAME = 0.01  # of full scale: a metric that differs by less shows no relation
 
 
 class Relation(NamedTuple):
-    """Two metrics, and the line of the second on the first."""
+    """Two metrics, and the regression of the second on the first."""
 
     x: str
     y: str

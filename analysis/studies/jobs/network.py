@@ -203,7 +203,7 @@ def _unit(cell: TrainedCell) -> Unit:
 
 
 def lossy(lines: Sequence[LossyLine], refused: Sequence[str]) -> Answer:
-    """Return at which losses a step is slower, then a table per line."""
+    """Return the losses at which a step is slower, then a table per line."""
     steps = [(word, phrase) for line in lines for word, phrase in _steps(line)]
     return Answer(
         title=claimed(steps, "without loss")

@@ -58,7 +58,7 @@ LEFT = 0.62
 
 
 def shown(ratio: Contrast | None) -> str:
-    """Return on which side of 1 a ratio of times is shown to be, as a key of LOOKS."""
+    """Return the side of 1 on which a ratio of times is shown to lie, as a key of LOOKS."""
     word = claims.verdict(ratio)
     return word.text if word in claims.CLAIMS else "not shown"
 
@@ -133,7 +133,7 @@ def verdict(arm: FaultArm) -> str:
 
 
 def worst(arms: Sequence[FaultArm]) -> str:
-    """Return a sentence on the fault with the largest significant slowdown, or nothing."""
+    """Return a sentence on the fault with the largest significant slowdown, or ""."""
     slower = [
         (arm.slowdown, arm.name) for arm in named(arms) if arm.slowdown and verdict(arm) == "slower"
     ]

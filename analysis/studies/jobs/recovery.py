@@ -79,7 +79,7 @@ def held(stream: Stream) -> dict[int, float] | None:
 
 
 def _lost_s(stream: Stream, times: Mapping[int, float], done: set[int]) -> float | None:
-    """Return the time without result; None if a failed attempt had checkpoints.
+    """Return the time without a result; None if a failed attempt had checkpoints.
 
     That of jobs never done, and of done jobs as recorded, or of their failed attempts.
     """

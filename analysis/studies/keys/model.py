@@ -22,7 +22,7 @@ class DesignModel(LinearModel):
     """Cells on the scale of the analysis: log gains (more is better), or the raw response."""
 
     def __init__(self, data: DesignData, whole: str = "") -> None:
-        """Lay out the cells of a design; with `whole`, tweak sets are the only factor, so named.
+        """Lay out the cells of a design; with `whole`, the tweak set is the only factor.
 
         Raises: NotComparable, if there is nothing to analyse.
         """

@@ -248,7 +248,7 @@ class PredictedRow(Struct):
 
 
 class IterationRow(Struct):
-    """A row as saved by the run side; None is unmeasured."""
+    """A row as saved by the run side; None was not measured."""
 
     iteration: Count
     backend: str
