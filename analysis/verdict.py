@@ -178,9 +178,7 @@ def unseen(comparisons: Sequence[Comparison], run: Run) -> Unseen | None:
 
 def _sentence(one: Unseen) -> str:
     several = f"none of {one.contrasts} contrasts is decided"
-    head = (
-        f"No effect was found: {'the contrast is undecided' if one.contrasts == 1 else several}."
-    )
+    head = f"No effect was found: {'the contrast is undecided' if one.contrasts == 1 else several}."
     if one.mde is None:
         return f"{head} Most often: {one.reason}"
     noise = (

@@ -16,13 +16,13 @@ _shtab_deeptweak_commands() {
     demo:'judge a saved run and write its report: no root, no GPU, 30 seconds'
     depend:'Report what faults cost: recovery, lost work, isolation, packet loss.'
     doctor:'Print what this machine can do, problems first. Returns: exit code 2 if no run can start.'
-    effects:'Estimate which setting did it: effects of a design over keys, with intervals and aliases.'
+    effects:'Estimate the effect of each setting from a design over keys, with intervals and aliases.'
     evidence:'Pool a tweak set'"'"'s effects over runs from several days and machines.'
     export:'Write cells as a table with a row per cell, or figures for another tool.'
     gate:'Fail a build on a regression: pass, regression or can'"'"'t tell, with evidence. No default pass.'
     gpu-metrics:'Compare GPU utilisation, GRACT, SMACT and SMOCC with kernels of known size.'
     history:'Find lasting changes of speed in many saved runs: which workload, how much, better or worse.'
-    io:'Report the input of a training: accelerator utilisation and throughput, and their validity.'
+    io:'Report the input of training runs: accelerator utilisation, throughput, and their validity.'
     jobs:'Analyse jobs as workloads: response time per system, and hyper-parameters.'
     list:'Print what can be run; for each name given, its parameters, settings and sources.'
     overhead:'Measure the cost of monitors and profilers: CPU seconds, wall time, and their own usage.'
@@ -34,11 +34,11 @@ _shtab_deeptweak_commands() {
     report:'Write a self-contained HTML page on saved runs: answers, pictures, settings, provenance.'
     restore:'Restore after a killed run. Returns: exit code 0 if everything is as it was found; 2 if a setting could not be restored, a journal was damaged, or a run is still going on.'
     run:'Measure whether a command is faster under these settings: try it once, then in random order. The machine is put back afterwards.'
-    scale:'Choose replicas of jobs: laws of speed-up from measured times, jobs of any size equally long.'
+    scale:'Choose replicas for jobs: fit laws of speed-up, and make jobs of any size equally long.'
     schedule:'Compare policies for waiting jobs on identical arrivals.'
     show:'Show the answer of a saved run'"'"'s study, or verdicts if it belongs to none.'
     tune:'Find which of these settings are worth keeping. Choose among them, measure the choice afresh, and put the machine back.'
-    tuned:'Judge what `deeptweak tune` chose: which settings to keep, and what they gain in fresh blocks.'
+    tuned:'Judge the choice of `deeptweak tune`: the settings to keep, and their gain in fresh blocks.'
   )
   _describe 'deeptweak commands' _commands
 }
@@ -54,7 +54,7 @@ _shtab_deeptweak_depend_commands() {
 _shtab_deeptweak_jobs_commands() {
   local _commands=(
     hyper:'Report how soon jobs reach their accuracy, by hyper-parameters: points, best, effects.'
-    profile:'Divide the response time of jobs by class and system, and find each class'"'"'s fastest system.'
+    profile:'Break down response times of jobs by class and system; find each class'"'"'s fastest system.'
   )
   _describe 'deeptweak jobs commands' _commands
 }
@@ -76,8 +76,8 @@ _shtab_deeptweak_predict_commands() {
   local _commands=(
     cv:'Cross-validate models that predict times from factors: held-out errors and interval coverage.'
     fit:'Fit one model to all rows: the factors that it uses, and its error for unmeasured groups.'
-    service:'Give predicted times to the scheduler: seconds per unit of each class'"'"'s work on one replica.'
-    show:'Predict points: each `--at` gives the factors of one; extrapolations are named.'
+    service:'Pass predicted times to the scheduler: seconds per unit of each class'"'"'s work on one replica.'
+    show:'Predict points, each given by the factors of an `--at`; extrapolations are named.'
   )
   _describe 'deeptweak predict commands' _commands
 }
@@ -240,7 +240,7 @@ _shtab_deeptweak_evidence_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
   "--tweaks[show only these tweak sets, separated by commas]:NAMES:(block-readahead block-readahead-128 block-readahead-8192 block-scheduler-mq-deadline block-scheduler-none checkpoint-io-idle container-limits cpufreq-performance deeptweak-exp1 deeptweak-exp1-sysctl deeptweak-exp2 deeptweak-exp2-sysctl deeptweak-exp3 deeptweak-exp3-sysctl malloc-hugepages malloc-keep-memory malloc-one-arena memory-compaction-quiet memory-overcommit memory-reclaim nccl-sockets numa openmp-active-wait openmp-one-thread process-limits process-nice process-no-thp scheduler-slice scheduler-throughput tcp-bbr tcp-buffers tcp-cubic thp-always thp-never training-host writeback-eager writeback-lazy all)"
   "--workloads[show only these workloads, separated by commas]:NAMES:"
-  "--by[group runs by this, such as days on one machine]:by:(day machine kernel cpu torch place device)"
+  "--by[group runs by this column, such as days on one machine]:by:(day machine kernel cpu torch place device)"
   "--plot[draw a forest of runs for each effect\: .png, .svg or .pdf]:FILE:_files"
   "--all[print everything, however long]"
   "--json[JSON, for programs]"
@@ -485,7 +485,7 @@ _shtab_deeptweak_power_predict_options=(
   "--gpu[the GPU (default\: the only one)]:NAME:"
   "--mem[the memory clock (default\: the only one, or the row\'s)]:MHZ:"
   "--shares[percent of the SMs, one per process]:P,P,…:"
-  "--batches[images, one per process]:B,B,…:"
+  "--batches[batch sizes, one per process]:B,B,…:"
   "--sm[SM clocks\; one prediction each]:MHZ,…:"
   "--rows[instead, a file of traces\: p_list, b_list, sm_freq, mem_freq]:CSV:_files"
   "--all[print everything, however long]"
@@ -662,7 +662,7 @@ _shtab_deeptweak_queue_predict_options=(
   "--room[room for K jobs, including those in service\; further jobs are rejected]:K:"
   "*--class[jobs of a priority\; the lowest goes first]:PRIORITY:RATE:S[:CS2]:"
   "--preemptive[higher priorities interrupt others, which resume later]"
-  "--percentiles[of waits and responses (90,99)]:P,…:"
+  "--percentiles[percentiles of waits and responses (90,99)]:P,…:"
   "--within[report the share of jobs that wait at most S seconds]:S,…:"
   "--all[print everything, however long]"
   "--json[JSON, for programs]"
@@ -842,7 +842,7 @@ _shtab_deeptweak_schedule_report_defaults_added=0
 _shtab_deeptweak_schedule_simulate_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
   "--slots[number of slots, by kind]:N|KIND=N,…:"
-  "--load[share of the slots that is busy (default\: 0.8)]:RHO:"
+  "--load[share of the slots that are busy (default\: 0.8)]:RHO:"
   "--policies[policies to compare (default\: all)]:NAME,…:"
   "--baseline[policy to compare with (default\: fifo)]:NAME:"
   "--jobs[jobs per stream (default\: 5000)]:N:"

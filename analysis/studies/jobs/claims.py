@@ -126,11 +126,7 @@ def faster(times: Contrast | None, name: str) -> str:
     if times is None or times.value is None:
         return f"next is {name}; no ratio: no run has both, or one takes no time"
     if times.p_adjusted is None:
-        why = (
-            "the same ratio in every run"
-            if times.missing == SAME
-            else "too few runs"
-        )
+        why = "the same ratio in every run" if times.missing == SAME else "too few runs"
         return f"next is {name}; no interval: {why}"
     value, low, high = (100 * (1 / end - 1) for end in (times.value, times.high, times.low))
     gain = f"{value:+.1f} % [{low:+.1f}, {high:+.1f}], p {probability(times.p_adjusted)}"

@@ -505,9 +505,7 @@ def _found(arms: Sequence[ScalingArm], where: str = "") -> str:
 
 def _report_lines(report: TargetReport) -> Iterator[str]:
     if report.reachable is not None:
-        yield (
-            f"By the law used, {report.reachable:.1%} of the jobs can meet the target."
-        )
+        yield (f"By the law used, {report.reachable:.1%} of the jobs can meet the target.")
     if report.off is not None:
         off = f"The law was {report.off:.1%} off on average"
         yield f"{off}; {report.early:.1%} of jobs took less than the band, {report.late:.1%} more."
