@@ -113,7 +113,7 @@ def _findings(tuning: Tuning) -> Iterator[Line]:
     if not confirmed or not confirmed.chosen.primary:
         return
     seemed = percent(math.expm1(math.fsum(chosen.values())))
-    yield Line(f"While choosing it seemed {seemed}. The fresh blocks were not used to choose.")
+    yield Line(f"In the race, the gain seemed {seemed}. The fresh blocks were not used to choose.")
     whole, beside = confirmed.whole, confirmed.beside
     if whole and whole.primary and beside and beside.primary:
         yield Line(
