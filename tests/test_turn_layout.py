@@ -48,6 +48,7 @@ MANY = 1e6  # blocks: enough to know their own scatter
         # what a setting started in the kernel outlasts a step, of a workload that feels it
         (None, 1, (SWAP, DIRTY), ALL, (32, 4)),
         (None, 1, (SWAP, NET), ALL, (32, 4)),
+        (None, 1, ("/sys/block/vda/queue/scheduler",), ALL, (32, 4)),
         (None, 1, (COLLAPSE,), ALL, (32, 4)),
         (None, 1, (DIRTY, NET), frozenset({"collapse"}), (20, 1)),
         (None, 3, (DIRTY,), ALL, (96, 12)),

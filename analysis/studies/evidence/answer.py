@@ -34,7 +34,6 @@ LISTED = (
     "harms on average",
     "no difference",
 )
-ONE_MACHINE = " (one machine)"
 BROUGHT = ("machine", "device", "kernel", "torch")  # columns in which runs may differ
 
 
@@ -67,8 +66,8 @@ def answer(gathered: MetaAnalysis, *, every: bool = False) -> Answer:
 
 
 def heading(one: Evidence) -> str:
-    """Return the verdict, with a remark if it is settled but from a single machine."""
-    return f"{one.word}{ONE_MACHINE}" if one.word in LISTED and one.machines == 1 else one.word
+    """Return the verdict, with a remark if it is settled but from a single machine or day."""
+    return f"{one.word}{one.remark}" if one.word in LISTED else one.word
 
 
 def _place(one: Evidence) -> tuple[int, bool, str, float]:
@@ -100,8 +99,7 @@ def _findings(evidence: Sequence[Evidence]) -> Iterator[Line]:
 
 def _gain_of(one: Evidence) -> str:
     gain = f"{number(math.expm1(one.over.mean))} %" if one.over else ""
-    where = ONE_MACHINE if one.machines == 1 else ""
-    return f"{one.name} in {undigested(one.workload)} {gain}{where}"
+    return f"{one.name} in {undigested(one.workload)} {gain}{one.remark}"
 
 
 def _table(evidence: Sequence[Evidence]) -> Table:
@@ -208,6 +206,7 @@ def _legend(gathered: MetaAnalysis) -> Iterator[tuple[str, str]]:
             "another machine"
         ),
     )
+    yield "(one day)", "the runs of this effect are of one day: they show nothing about another"
     yield (
         "more runs",
         (

@@ -92,7 +92,8 @@ class Evidence:
 
     workload, tweakset, metric: the subject; `kind` distinguishes those of one name with different
         settings
-    margin: the equivalence margin, the widest that a run declared
+    margin: the equivalence margin, the widest that a run declared; `no difference` uses the
+        narrowest
     contributions: in order of time
     machines: the number of machines they come from
     over: the estimate over the runs, None below three
@@ -124,6 +125,14 @@ class Evidence:
     @property
     def name(self) -> str:
         return f"{self.tweakset} ({self.kind})" if self.kind else self.tweakset
+
+    @property
+    def remark(self) -> str:
+        """Return what all runs have in common, so that they show nothing beyond it."""
+        days = {each.day for each in self.contributions}
+        one_day = len(days) == 1 and "" not in days
+        parts = ["one machine"] * (self.machines == 1) + ["one day"] * one_day
+        return f" ({', '.join(parts)})" if parts else ""
 
     @property
     def helped(self) -> int:
@@ -368,13 +377,14 @@ def _worded(one: Evidence, family: int) -> Evidence:
             f"{FEWEST_RUNS}; {needed} more would suffice.",
         )
     edge = math.log1p(one.margin)
+    inside = math.log1p(min(each.comparison.margin for each in one.contributions))
     shown = one.p_adjusted is not None and one.p_adjusted < ALPHA
     word: Word = "can't tell yet"
     if over.next_low > edge and shown:
         word = "helps everywhere measured"
     elif over.next_high < -edge and shown:
         word = "harms everywhere measured"
-    elif -edge < over.next_low and over.next_high < edge:
+    elif -inside < over.next_low and over.next_high < inside:
         word = "no difference"
     elif shown:
         word = "helps on average" if over.mean > 0 else "harms on average"
