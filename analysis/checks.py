@@ -482,7 +482,7 @@ class Disturbance:
 def disturbances(run: Run) -> Iterator[Disturbance]:
     """Yield what disturbed a run: other programs, other guests on the host."""
     turns = (
-        "`--turns`, if a step is a line of the output or a call of step()"
+        "`--turns`, if a step is a line of output or a call to step()"
         if "command" in run.studies
         else "`--design=turns`"
     )

@@ -193,7 +193,7 @@ class CommandRecord(TypedDict):
     environment: Annotated[dict[str, str], "text: variable → value, of those that `--env` set"]
     steps_are: Annotated[
         Literal["lines", "calls", "runs"],
-        "word: what ends a step: a line, a call of `step()`, or a run of the whole command",
+        "word: what ends a step: a line, a call to `step()`, or a run of the whole command",
     ]
     format: Annotated[str | None, "name: of the known format, typed or recognised; null: none"]
     pattern: Annotated[

@@ -89,7 +89,7 @@ def _dlio() -> str | None:
     except dlio.NoDlio:
         return (
             "DLIO is not installed: put dlio-benchmark into an environment of its own and its "
-            f"path into {dlio.VARIABLE}"
+            f"path in {dlio.VARIABLE}"
         )
     return None
 

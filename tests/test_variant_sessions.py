@@ -119,7 +119,7 @@ def test_a_workload_gets_its_data_set_and_its_report_is_read(
         )
         == 2
     )
-    assert done.lines("What was read, and which factor it was: python -m analysis io ")[0].endswith(
+    assert done.lines("What was read, and which factor mattered: python -m analysis io ")[0].endswith(
         place.files()[-1].name
     )
     for cell in cells:

@@ -91,8 +91,8 @@ def test_a_real_listener_is_seen() -> None:
 @pytest.mark.parametrize(
     ("held", "arms", "why"),
     [
-        (None, 3, "it ended before its memory was seen"),
-        (Footprint(MIB, gpu=True), 3, "it holds a GPU"),
+        (None, 3, "it ended before its memory was measured"),
+        (Footprint(MIB, gpu=True), 3, "it uses a GPU"),
         (Footprint(MIB, ports=(29500, 40000)), 3, "it listens on port 29500"),
         (Footprint(MIB, ports=(40000,)), 3, ""),  # the kernel gave it that
         (Footprint(int(SPARE * FREE_MIB / 5) * MIB), 5, ""),

@@ -116,7 +116,7 @@ def test_a_known_effect_on_a_real_program_is_found(name: str) -> None:
 def test_a_run_that_told_failures_has_no_figure(name: str) -> None:
     one = recording(name)
     if not one.exit_code:  # of any other a cell fails for that
-        with pytest.raises(Refused, match=r"reported failures|printed no figure"):
+        with pytest.raises(Refused, match=r"reported failures|printed no \S+ figure"):
             choosing.choose_figure(one.trial, HERE)
 
 

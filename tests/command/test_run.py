@@ -124,7 +124,7 @@ def test_what_a_setting_does_to_a_command_is_found(place: Place, words: tuple[st
         ),
         (
             ("--step-regex=took (.+)", "--", "sh", "-c", "while :; do echo took nan; done"),
-            "'nan' is not a time that a step can take",
+            "'nan' is not a valid step time",
         ),
         (("--runs", "--format=json", "--", "true"), "give only one of them"),
         (("--steps=1", "--", "true"), "--steps=1: must be from 2"),
@@ -169,7 +169,7 @@ def test_a_command_that_always_fails_ends_the_run_after_block_1(
     (message,) = done.lines("Nothing was measured: every cell failed. The run ended after block 1.")
     text = done.out.partition(message)[2].split()
     assert " ".join(text[3:]).startswith(
-        f"{reason} If the trial run succeeded, look for things that a run leaves behind"
+        f"{reason} If the trial run succeeded, look for what a run leaves behind"
     )
     assert {word.rstrip(",:") for word in text[:3]} == {"stock", "stock-again", "slow"}
     for words in (
@@ -190,7 +190,7 @@ def test_a_budget_too_small_is_refused_with_one_that_suffices(place: Place) -> N
     done = place.call(*typed(place, "--budget=5s", "--", "sleep", "0.3"))
     assert done.code == 2, done.out
     assert done.lines("error: 3 blocks of 3 cells take about ")
-    assert "5 s: a cell has 1 + 2 runs of 0.3" in done.out
+    assert "5 s: each cell has 1 + 2 runs of 0.3" in done.out
     assert " Use --budget=" in done.out
     assert not list(place.storage.rglob("0001_*"))
 

@@ -47,7 +47,7 @@ def tried(script: str, **how: object) -> tuple[command.Command, str]:
     return trial.tried(spec, argparse.Namespace(**{**vars(ASKED), **how}))[0], ""
 
 
-@pytest.mark.parametrize(("runs", "what"), [(True, "its end"), (False, "steps or its end")])
+@pytest.mark.parametrize(("runs", "what"), [(True, "it to end"), (False, "steps or its end")])
 def test_a_line_of_a_long_trial_says_what_it_waits_for(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], what: str, *, runs: bool
 ) -> None:

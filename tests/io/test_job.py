@@ -32,8 +32,8 @@ def test_the_steps_of_all_epochs_are_those_asked_for(
     ("each", "epochs", "wanted", "says"),
     [
         (0, 1, 1, "fewer samples than one batch per rank"),
-        (10, 1, 11, r"11 steps requested, but there are 10 \(1 epoch of 10 steps\)"),
-        (10, 3, 31, r"31 steps requested, but there are 30 \(3 epochs of 10 steps\)"),
+        (10, 1, 11, r"11 steps requested, but only 10 exist \(1 epoch of 10 steps\)"),
+        (10, 3, 31, r"31 steps requested, but only 30 exist \(3 epochs of 10 steps\)"),
     ],
 )
 def test_steps_that_are_not_there_are_refused(

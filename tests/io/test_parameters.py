@@ -176,11 +176,11 @@ REFUSED: dict[str, tuple[Mapping[str, str], str]] = {
     ),
     "no record": (
         {"model": "default", "record_scale": "0.0001"},
-        r"record_scale=0\.0001: this leaves 0\.4096 of the model's 4096 bytes per record",
+        r"record_scale=0\.0001: leaves only 0\.4096 of the model's 4096 bytes per record",
     ),
     "images": (
         {"format": "png", "num_samples_per_file": "4"},
-        "num_samples_per_file=4: a png file holds one sample; set num_files_train instead",
+        "num_samples_per_file=4: a png file holds only one sample; set num_files_train instead",
     ),
     "prefetch": (
         {"prefetch_size": "8", "read_threads": "0"},

@@ -61,7 +61,7 @@ def test_one_rank_needs_nobody() -> None:
 @pytest.mark.parametrize(
     ("other", "says"),
     [
-        ("time.sleep(600)", "did not reach the barrier within 5 s: it hangs or reads too slowly."),
+        ("time.sleep(600)", "did not reach the barrier within 5 s: it hung or read too slowly."),
         ("os.kill(os.getpid(), signal.SIGSEGV)", "was killed by SIGSEGV."),
         (
             "raise Refused('Rank 1, epoch 3, step 4: no such file.')",

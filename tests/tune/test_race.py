@@ -156,7 +156,7 @@ def test_a_machine_that_is_not_put_back_ends_the_tune(
         race(tmp_path).run()
     said = capsys.readouterr().out
     assert NOTE in said
-    assert "machine is put back" not in said
+    assert "machine has been put back" not in said
     assert [heat["label"] for heat in written(tmp_path)["heats"]] == ["race-1a", "race-1b"]
 
 

@@ -195,7 +195,7 @@ def test_more_steps_than_there_are_are_refused(train: Callable[..., WorkloadRun]
     done = train("epochs=2:cache=as_found", 49)
     assert (
         done.error
-        == "49 steps requested, but there are 48 (2 epochs of 24 steps): use more epochs or "
+        == "49 steps requested, but only 48 exist (2 epochs of 24 steps): use more epochs or "
         "fewer --steps."
     )
 

@@ -140,7 +140,7 @@ def test_each_rank_has_its_epochs_and_checkpoints_their_bytes(replay: Any) -> No
         (
             f"{COPY}\nsys.exit(137)",
             (
-                r"exit code 137: a rank was killed by SIGKILL; if you did not kill it, the kernel "
+                r"exit code 137: a rank was killed by SIGKILL; if you did not kill it, the machine "
                 r"probably ran out of memory"
             ),
         ),
@@ -193,7 +193,7 @@ def test_so_many_steps_as_were_asked_for(
 def test_a_last_epoch_that_would_be_shorter_is_refused(replay: Any) -> None:
     with pytest.raises(
         BadInput,
-        match=r"--steps=15: all DLIO epochs have the same length; give a multiple of 12, or less "
+        match=r"--steps=15: all DLIO epochs have the same length; use a multiple of 12, or fewer "
         r"than 12",
     ):
         replay("1", steps=15)
