@@ -40,11 +40,11 @@ def untouched(place: Place) -> bool:
             ("--tweaks=thp-alway",),
             "idle",
             (
-                r"no tweak set is called 'thp-alway'\. Did you mean 'thp-always'\? There are: "
+                r"no tweak set is called 'thp-alway'\. Did you mean 'thp-always'\? Available: "
                 r".*thp-never"
             ),
         ),
-        ((), "idel", rf"No workload 'idel'. Did you mean 'idle'\? There are: {', '.join(names())}"),
+        ((), "idel", rf"No workload 'idel'. Did you mean 'idle'\? Available: {', '.join(names())}"),
         ((), " , ", r"--workloads= , : no workload is named\. Available: "),
         (("--blocks=0",), "idle", r"--blocks=0: must be at least 1"),
         (
@@ -100,7 +100,7 @@ def untouched(place: Place) -> bool:
         (
             ("--target=cloud",),
             "idle",
-            r"--target=cloud: no such target\. There are: kubernetes, local",
+            r"--target=cloud: no such target\. Available: kubernetes, local",
         ),
         (("-n", "2"), "idle", r"-n: this machine has one kernel, .*Omit -n"),
     ],

@@ -168,7 +168,7 @@ def test_who_has_no_such_parameter_stays_as_he_is(tmp_path: Path) -> None:
         ),
         (
             {"workloads": "capped_inference", "target": "kubernetes"},
-            "capped_inference: it controls processes beside it.*--target=local",
+            "capped_inference: it controls other processes.*--target=local",
         ),
         (
             {"workloads": "capped_inference", "design": "switch"},

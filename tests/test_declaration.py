@@ -148,7 +148,7 @@ def test_switching_has_the_machine_as_found_in_each_of_its_cells(tmp_path: Path)
         (
             {"design": "ablatoin"},
             (
-                r"--design=ablatoin: no such design. Did you mean 'ablation'\? There are: matrix, "
+                r"--design=ablatoin: no such design. Did you mean 'ablation'\? Available: matrix, "
                 r"ablation, factorial"
             ),
         ),

@@ -58,7 +58,7 @@ def test_null_means_left_out_except_in_a_programs_file() -> None:
     [
         (
             {"nam": 1},
-            "f: unknown key 'nam'. Did you mean 'name'? There are: name, inner, share, params.",
+            "f: unknown key 'nam'. Did you mean 'name'? Available: name, inner, share, params.",
         ),
         ({"name": "a\nb"}, r"f: name is 'a\nb'; text on one line is needed."),
         (

@@ -88,7 +88,7 @@ def test_a_word_is_one_of_those_there_are() -> None:
     shuffle = Parameter("off", "order of the files", words=("off", "seed"))
     assert shuffle.read("shuffle", "seed") == "seed"
     with pytest.raises(
-        BadInput, match=r"shuffle=sed: no such value\. Did you mean 'seed'\? There are: off, seed\."
+        BadInput, match=r"shuffle=sed: no such value\. Did you mean 'seed'\? Available: off, seed\."
     ):
         shuffle.read("shuffle", "sed")
 

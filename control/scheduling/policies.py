@@ -105,7 +105,7 @@ def names() -> tuple[str, ...]:
 def load(name: str) -> Policy:
     """Return a policy by its name. Raises: UnknownName with the available names."""
     if name not in POLICIES:
-        raise UnknownName(f"No policy {name!r}. There are: {', '.join(names())}.")
+        raise UnknownName(f"No policy {name!r}. Available: {', '.join(names())}.")
     return POLICIES[name]
 
 

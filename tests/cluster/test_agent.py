@@ -162,7 +162,7 @@ def test_a_refusal_comes_as_what_it_is(agent: Agent, witness: Agent) -> None:
     hold(agent)
     with pytest.raises(TweakRefused, match=rf"^node {agent.node}: vm\.nosuch: .*cannot be read"):
         agent.ask("begin", label="x", writes=[write("/proc/sys/vm/nosuch", "1")], mode="agent")
-    with pytest.raises(BadInput, match=r"Unknown verb 'reboot'\. There are: begin"):
+    with pytest.raises(BadInput, match=r"Unknown verb 'reboot'\. Available: begin"):
         agent.ask("reboot")
     with pytest.raises(
         MachineHeld,

@@ -101,7 +101,7 @@ BAD = {
     "another name": (GOOD.replace("toy", "tay"), "`model: tay` does not match the file name"),
     "an unknown key": (
         GOOD.replace("batch_size", "batchsize"),
-        r"parameters: unknown key 'batchsize'\. Did you mean 'batch_size'\? There are:",
+        r"parameters: unknown key 'batchsize'\. Did you mean 'batch_size'\? Available:",
     ),
     "an unknown part": (GOOD + "scale: 1\n", r"unknown key 'scale'\. Did you mean 'scales'\?"),
     "a key left out": (

@@ -197,8 +197,8 @@ GB, MB = 10**9, 10**6
             10 * MB + 1,
             {"counted": True},
             (
-                r"warm: epoch 2 read 1000\.0 MB of the data set, and 10\.0 MB .*; at most 1% "
-                r"may\. .*DAMON"
+                r"warm: epoch 2 read 1000\.0 MB of the data set, and 10\.0 MB .*; the limit is "
+                r"1%\. .*DAMON"
             ),
         ),
         # More than a hundredth of a small data set: libraries whose pages were dropped, each with
@@ -226,8 +226,8 @@ GB, MB = 10**9, 10**6
             950 * MB - 1,
             {"counted": True},
             (
-                r"cold: epoch 2 read 1000\.0 MB of .*, and 950\.0 MB came from storage; at least "
-                r"95% must"
+                r"cold: epoch 2 read 1000\.0 MB of .*, and 950\.0 MB came from storage; the minimum "
+                r"is 95%"
             ),
         ),
         ("cold", GB, 0, {"counted": True}, "and 0.0 MB came from storage"),

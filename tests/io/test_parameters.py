@@ -153,7 +153,7 @@ def test_the_transfer_size_is_ours_to_choose_or_the_librarys(form: str) -> None:
 REFUSED: dict[str, tuple[Mapping[str, str], str]] = {
     "unknown key": (
         {"batchsize": "7"},
-        r"no parameter 'batchsize'\. Did you mean 'batch_size'\? There are: model, engine, ",
+        r"no parameter 'batchsize'\. Did you mean 'batch_size'\? Available: model, engine, ",
     ),
     "unknown model": ({"model": "unet"}, r"Unknown model 'unet'\. Did you mean 'unet3d'\?"),
     "unknown format": (

@@ -185,7 +185,7 @@ def test_a_trace_says_what_it_knows_of_each_job(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("submit_s\n0\n3\n2.5\n", "line 4: submit_s 2.5 is 0.5 s before that of line 3"),
+        ("submit_s\n0\n3\n2.5\n", "line 4: submit_s 2.5 is 0.5 s earlier than in line 3"),
         ("submit_s\n0\nnan\n", "line 3: submit_s 'nan' is not a time"),
         ("submit_s\n-1\n", "line 2: submit_s '-1' is not a time from 0"),
         (
@@ -224,7 +224,7 @@ def test_jobs_that_all_come_at_once_have_no_rate_to_be_scaled(tmp_path: Path) ->
     path = tmp_path / "trace.csv"
     path.write_text("submit_s\n0\n0\n")
     assert times("trace", 2, trace=path).tolist() == [0, 0]
-    with pytest.raises(BadInput, match="all its jobs arrive at once"):
+    with pytest.raises(BadInput, match="all jobs arrive at once"):
         times("trace", 2, trace=path, rate_per_s=1)
 
 
@@ -235,7 +235,7 @@ def test_jobs_that_all_come_at_once_have_no_rate_to_be_scaled(tmp_path: Path) ->
             "poison",
             {},
             (
-                "Unknown arrivals 'poison'. Did you mean 'poisson'\\? There are: closed, "
+                "Unknown arrivals 'poison'. Did you mean 'poisson'\\? Available: closed, "
                 "deterministic, fltk, mmpp, poisson, trace"
             ),
         ),
@@ -253,5 +253,5 @@ def test_what_a_kind_does_not_take_is_refused_with_what_it_does(
 
 
 def test_stays_too_short_to_be_drawn_are_refused_at_once() -> None:
-    with pytest.raises(BadInput, match="too many stays between two jobs; use arrivals=poisson"):
+    with pytest.raises(BadInput, match="would change too often between two jobs; use arrivals=poisson"):
         times("mmpp", 100, rate_per_s=1e-9, burst_s=1e-6)

@@ -146,6 +146,6 @@ def test_a_file_that_is_no_yaml_of_classes_says_where(tmp_path: Path) -> None:
 def test_an_unknown_file_is_answered_with_those_there_are() -> None:
     with pytest.raises(
         BadInput,
-        match=r"classes=tenant: no such file in data/jobs. Did you mean 'tenants'\? There are: ",
+        match=r"classes=tenant: no such file in data/jobs. Did you mean 'tenants'\? Available: ",
     ):
         classes.shipped("tenant")

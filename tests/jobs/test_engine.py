@@ -227,7 +227,7 @@ def test_a_lost_node_kills_its_jobs_and_gets_no_new_ones(tmp_path: Path) -> None
         assert engine.running() == {1: "node-1", 4: "node-1"}
         with pytest.raises(Refused, match="0 of 4 are free"):
             admit(engine, 5)
-        with pytest.raises(Refused, match=r"node-2 cannot be lost. There are: node-1"):
+        with pytest.raises(Refused, match=r"node-2 cannot be lost\. Nodes left: node-1"):
             engine.lose("node-2")
         engine.back("node-2")
         admit(engine, 5)

@@ -90,7 +90,7 @@ def test_faults_strike_in_order_of_time_and_repeat_with_the_seed(name: str) -> N
     [
         (
             {"fault": "kil"},
-            r"fault=kil: no such value\. Did you mean 'kill'\? There are: cpu_hog, .*, none\.",
+            r"fault=kil: no such value\. Did you mean 'kill'\? Available: cpu_hog, .*, none\.",
         ),
         ({"fault": "kill"}, "fault=kill needs fault_at_s, fault_rate_per_s"),
         (
@@ -217,7 +217,7 @@ def test_a_node_that_is_away_is_not_lost_again() -> None:
     rows = fault.close()
     assert {row["detail"] for row in rows} == {
         "lost",
-        "lost, the only one that was left",
+        "lost, the last one left",
         "no node was left to lose",
     }
     assert all(row["until_s"] is None for row in rows)
@@ -250,7 +250,7 @@ def test_the_only_node_must_come_back() -> None:
         ),
         9,
     )
-    assert row["detail"] == "lost, the only one that was left"
+    assert row["detail"] == "lost, the last one left"
 
 
 @pytest.mark.parametrize("for_s", [0, 5])

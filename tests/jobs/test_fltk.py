@@ -334,7 +334,7 @@ def test_a_duration_in_which_too_many_jobs_come_is_refused(
     with pytest.raises(
         BadInput,
         match=r"\d{4} jobs arrive within FLTK's duration of 360000 s; the limit is 100: "
-        r"give --jobs",
+        r"use --jobs",
     ):
         read(tmp_path, changed(CLUSTER, "execution_config", "duration", value=360_000))
 

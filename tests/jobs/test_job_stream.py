@@ -46,8 +46,8 @@ def test_a_step_is_a_job() -> None:
 @pytest.mark.parametrize(
     ("name", "why"),
     [
-        ("policy=lifo", r"policy=lifo: no such value. .*There are: fair_share, fifo"),
-        ("engine=pol", r"engine=pol: no such value. Did you mean 'pool'\? There are: jobs, pool"),
+        ("policy=lifo", r"policy=lifo: no such value. .*Available: fair_share, fifo"),
+        ("engine=pol", r"engine=pol: no such value. Did you mean 'pool'\? Available: jobs, pool"),
         ("slots=2:nodes=3", "nodes=3: there are only 2 slots, so some nodes would have none"),
         ("patience_s=-1", "patience_s=-1: a number from 0"),
         ("slot=2", "no parameter 'slot'"),
@@ -161,12 +161,12 @@ TRACE = "submit_s,replicas\n0,1\n0.5,2\n0.75,1\n"
         (
             "arrivals",
             "submit_s\n0\n2\n1\n",
-            r"own: line 4: submit_s 1 is 1 s before that of line 3; sort the jobs",
+            r"own: line 4: submit_s 1 is 1 s earlier than in line 3; sort the jobs",
         ),
         (
             "arrivals",
             "submit_s,class\n0,sleep\n1,slepe\n",
-            "The trace has a job 1 with class 'slepe', which is not one of sleep",
+            "Job 1 of the trace has class 'slepe', which is not one of sleep",
         ),
         (
             "arrivals",

@@ -299,7 +299,7 @@ def test_a_node_of_which_nobody_hears_takes_its_jobs_with_it() -> None:
     assert one.node(2.0, "another", ready=False) == []
     end = only_end(one.node(3.0, NODE, ready=False))
     assert (end.outcome, end.at_s) == ("killed", 3.0)
-    assert f"node {NODE} is not ready; its processes may go on" in end.reason
+    assert f"node {NODE} is not ready; its processes may keep running" in end.reason
     other = lives()
     other.node(1.0, NODE, ready=False)
     assert only_end(other.pod(2.0, "MODIFIED", pod(running()))).outcome == "killed"

@@ -147,7 +147,7 @@ def test_a_relay_that_is_no_more_is_told() -> None:
         assert relay.packets()["packets"] is not None
         os.kill(relay.pid, signal.SIGKILL)
         os.waitid(os.P_PID, relay.pid, os.WEXITED | os.WNOWAIT)
-        with pytest.raises(Refused, match="ended before the line was closed"):
+        with pytest.raises(Refused, match="ended before the link was closed"):
             relay.packets()
 
 

@@ -306,5 +306,5 @@ def test_parameters_that_mean_nothing_are_refused(given: dict[str, str], said: s
 
 
 def test_a_file_of_classes_whose_path_is_not_known_is_asked_for() -> None:
-    with pytest.raises(BadInput, match="classes_file=0123456789ab: the path is unknown"):
+    with pytest.raises(BadInput, match="classes_file=0123456789ab: unknown path"):
         plan(classes_file="0123456789ab")

@@ -604,7 +604,7 @@ def test_a_full_disk_keeps_nobody_from_putting_back(
         (
             b'{"id": 7, "do": "reboot"}',
             (
-                r"Unknown verb 'reboot'\. There are: begin, bye, .*, values\. Check that the "
+                r"Unknown verb 'reboot'\. Available: begin, bye, .*, values\. Check that the "
                 r"agent's image is from this commit"
             ),
         ),
@@ -661,7 +661,7 @@ def test_a_mode_that_is_unknown_is_refused(agent: Client, fake: FakeRoot) -> Non
     agent.ask("hold")
     assert (
         agent.begin([], "skyhook")["refused"]["message"]
-        == "Unknown mode 'skyhook'. There are: agent, operator."
+        == "Unknown mode 'skyhook'. Available: agent, operator."
     )
     assert not fake.journal.exists()
 

@@ -121,7 +121,7 @@ def test_a_profiler_meets_only_suitable_workloads_by_default() -> None:
         ({"monitors": " , "}, "local", "no monitor is named. Available: cprofile"),
         ({"monitors": "psutil_thred"}, "local", "Did you mean 'psutil_thread'"),
         ({"monitors": "psutil_thread:interval_s=0"}, "local", "from 0.001 to 60"),
-        ({"monitors": "psutil_thread:hz=1"}, "local", "There are: interval_s"),
+        ({"monitors": "psutil_thread:hz=1"}, "local", "Available: interval_s"),
     ],
 )
 def test_options_incompatible_with_monitors_are_refused(

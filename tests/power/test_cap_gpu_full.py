@@ -162,7 +162,7 @@ def test_what_is_set_is_in_force_and_put_back_at_the_end(machine: Machine) -> No
     assert applied["refused"] == [
         (
             "shares: nvidia-cuda-mps-control is not installed: without it, processes take turns "
-            "on the GPU and cannot be given shares"
+            "on the GPU and cannot have shares"
         )
     ]
     assert (

@@ -153,14 +153,14 @@ def test_an_infeasible_cap_is_named_with_the_smallest_feasible(place: Place) -> 
 @pytest.mark.slow
 def test_cells_without_parameters_are_skipped_with_a_reason(place: Place) -> None:
     done = called(place, "--algorithms=morak", "--task-id=7", parameters=False)
-    assert done.lines("replay simulates a plant from parameters: give them with --power-parameters")
+    assert done.lines("replay simulates a plant from parameters: specify them with --power-parameters")
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("more", "said"),
     [
-        ("--task-id=8", "--task-id=8: no task 8. There are: 7, 9."),
+        ("--task-id=8", "--task-id=8: no task 8. Available: 7, 9."),
         ("--algorithms=fastest", "fastest: no such value."),
         ("--power-backend=gpu", "backend=gpu: no such value."),
         ("--vary=iterations=1", "from 2 on is needed"),

@@ -70,11 +70,11 @@ def test_an_open_range_names_the_tasks_that_exist() -> None:
 @pytest.mark.parametrize(
     ("ids", "said"),
     [
-        ("31", "no task 31. There are: 1-30."),
+        ("31", "no task 31. Available: 1-30."),
         ("7-3", "'7-3' is neither an id nor a range"),
         ("six", "'six' is neither an id"),
         (",", "no id given"),
-        ("31-", "--task-id=31-: no task with an id of 31 or higher. There are: 1-30."),
+        ("31-", "--task-id=31-: no task with an id of 31 or higher. Available: 1-30."),
     ],
 )
 def test_ids_that_name_no_task_are_refused_with_those_that_exist(ids: str, said: str) -> None:
@@ -188,9 +188,9 @@ def test_caps_that_are_written_into_a_name_are_read_as_they_were(
         ({"cap_w": "5", "cap_cpu_s_per_s": "1"}, "a task has only one cap"),
         ({"iterations": "1"}, "from 2 on"),
         ({"algorithm": "moraq"}, "Did you mean 'morak'"),
-        ({"backend": "gpu"}, "There are: cpu, gpu-full, gpu-readonly, replay"),
+        ({"backend": "gpu"}, "Available: cpu, gpu-full, gpu-readonly, replay"),
         ({"shadow": "on"}, "has no shadow optimiser; only pctodl has"),
-        ({"backend": "cpu", "noise_w": "3"}, "noise_w: only for the simulation backend=replay"),
+        ({"backend": "cpu", "noise_w": "3"}, "noise_w: only for backend=replay"),
         ({"refuse_clocks": "210+x"}, "refuse_clocks=x"),
     ],
 )

@@ -92,7 +92,7 @@ def test_a_single_batch_is_everyones() -> None:
         ({"batches": "1.5"}, "whole numbers"),
         ({"batches": "1e9"}, "numbers above 0"),
         ({"throttle": "0"}, "throttle=0"),
-        ({"backend": "gpu-ful"}, "There are: cpu"),
+        ({"backend": "gpu-ful"}, "Available: cpu"),
     ],
 )
 def test_what_means_nothing_is_refused_before_anything_starts(
@@ -157,7 +157,7 @@ def test_a_study_has_the_points_of_the_grids_that_are_named() -> None:
     assert len(both) == len(set(both)) == len(points.pacing()) + len(points.cpu())
     assert workloads.load(both[0]).id.startswith("power_profile:backend=gpu-readonly:")
     for wrong, says in (
-        ("paceing", "There are: cpu, pacing, partitions, sweep"),
+        ("paceing", "Available: cpu, pacing, partitions, sweep"),
         (",", "no grid given"),
     ):
         with pytest.raises(BadInput, match=says):

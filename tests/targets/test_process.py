@@ -155,7 +155,7 @@ def test_an_unknown_limit_is_answered_with_those_there_are(
     play: Callable[..., WorkloadRun],
 ) -> None:
     """The name is the user's, out of an ulimit.conf."""
-    with pytest.raises(BadInput, match=r"No process limit 'memlok'\. There are: .*memlock"):
+    with pytest.raises(BadInput, match=r"No process limit 'memlok'\. Available: .*memlock"):
         play("ready()", limits={"memlok": (1, 1)})
 
 

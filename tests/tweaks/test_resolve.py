@@ -41,7 +41,7 @@ def test_paths_and_directories_stand_beside_names(folder: Path) -> None:
 def test_an_unknown_name_is_answered_with_the_closest_match(folder: Path) -> None:
     with pytest.raises(
         BadInput,
-        match=re.escape("no tweak set is called 'ones'. Did you mean 'one'? There are: one, two."),
+        match=re.escape("no tweak set is called 'ones'. Did you mean 'one'? Available: one, two."),
     ):
         resolve("ones", folder)
 

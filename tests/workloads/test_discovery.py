@@ -58,7 +58,7 @@ def test_an_unknown_name_is_answered_with_those_there_are() -> None:
     """And with the one that was probably meant."""
     with pytest.raises(
         BadInput,
-        match=r"No workload 'cnn_trian'\. Did you mean 'cnn_train'\? There are: capped_inference, "
+        match=r"No workload 'cnn_trian'\. Did you mean 'cnn_train'\? Available: capped_inference, "
         r"check",
     ):
         workloads.load("cnn_trian")
@@ -67,5 +67,5 @@ def test_an_unknown_name_is_answered_with_those_there_are() -> None:
 @pytest.mark.parametrize("name", ["quantum", "", "_protocol", "../terms"])
 def test_what_is_no_workload_is_not_imported(name: str) -> None:
     """A helper of the folder is not a workload, nor is a path."""
-    with pytest.raises(BadInput, match="There are: "):
+    with pytest.raises(BadInput, match="Available: "):
         workloads.load(name)

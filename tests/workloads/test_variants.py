@@ -128,11 +128,11 @@ def test_all_parameters_are_known_and_what_follows_from_them() -> None:
         (
             "made:sise=large",
             (
-                r"'made:sise=large': no parameter 'sise'. Did you mean 'size'\? There are: size, "
+                r"'made:sise=large': no parameter 'sise'. Did you mean 'size'\? Available: size, "
                 r"readers, batch"
             ),
         ),
-        ("made:size=huge", "'made:size=huge': size=huge: no such value. There are: small, large"),
+        ("made:size=huge", "'made:size=huge': size=huge: no such value. Available: small, large"),
         ("made:size", r"'size' is not a parameter with a value: write made:NAME=VALUE"),
         ("made:", "is not a parameter with a value"),
         ("made:size=large:size=small", "size is given twice"),

@@ -56,7 +56,7 @@ def names() -> tuple[str, ...]:
 def load(name: str) -> Algorithm:
     """Return an algorithm by its name. Raises: UnknownName with the available names."""
     if name not in ALGORITHMS:
-        raise UnknownName(f"No algorithm {name!r}. There are: {', '.join(names())}.")
+        raise UnknownName(f"No algorithm {name!r}. Available: {', '.join(names())}.")
     return ALGORITHMS[name]
 
 
