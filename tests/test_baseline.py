@@ -36,8 +36,8 @@ OURS = {"vm.swappiness": "10", "vm.dirty_ratio": "40"}
 SOMEBODY_ELSE = (
     "vm.swappiness was '33' {}, but '60' when the run began, and this cell leaves it as found: "
     "something else writes it "
-    "(`python -m fixtures doctor` names who may). Stop that, put '60' back, and measure this cell "
-    "again."
+    "(`python -m fixtures doctor` names candidates). Stop that, put '60' back, and measure this "
+    "cell again."
 )
 
 
@@ -220,7 +220,7 @@ def test_nor_is_what_was_found_so_and_set_to_and_fro_since(session: Harness) -> 
 def test_nor_is_what_was_written_over_ours(session: Harness) -> None:
     assert session.cell("knobs", meanwhile=swapping("33")) == (
         f"{SWAPPINESS} was '33' when the workload ended, not '10': something else writes it "
-        "(`python -m fixtures doctor` names who may)."
+        "(`python -m fixtures doctor` names candidates)."
     )
     session.run.close()
     assert session.run.machine_check == {"changed": {SWAPPINESS: ["60", "33"]}, "restored": True}

@@ -145,7 +145,7 @@ def test_reasons_say_what_happened(saved: dict[str, Any]) -> None:
         == "vm.swapiness: this kernel has no such setting (did you mean vm.swappiness?)"
     )
     assert "vm.swappiness: the kernel refused '999' (Invalid argument)" in reasons["refused"]
-    assert "Correct the value, or drop it from 'refused'" in reasons["refused"]
+    assert "Correct the value, or remove it from 'refused'" in reasons["refused"]
 
 
 def test_what_was_asked_for_was_in_force_and_is_back(saved: dict[str, Any], asked: int) -> None:

@@ -339,7 +339,7 @@ def test_settings_are_changed_under_a_lock_or_not_at_all(
     monkeypatch.setattr(lock, "ROOT_STATE_DIR", tmp_path / "file" / "machine")
     monkeypatch.setattr(lock, "RUN_DIR", tmp_path / "file" / "run")
     monkeypatch.setattr(probes, "settings", lambda: None)
-    with pytest.raises(Refused, match="cannot be held"), lock.machine_held(tmp_path / "one"):
+    with pytest.raises(Refused, match="cannot be locked"), lock.machine_held(tmp_path / "one"):
         pass
     monkeypatch.setattr(probes, "settings", lambda: "no")
     with lock.machine_held(tmp_path / "one"):

@@ -746,8 +746,8 @@ def test_after_a_reboot_only_files_are_put_back(fake: FakeRoot) -> None:
         "/etc/sysctl.conf": (None, "# nothing\n"),
     }
     assert [n.partition(":")[0] for n in result.notes] == [
-        "the machine was rebooted since",
-        "this boot may have started with them",
+        "the machine was rebooted, so only configuration files had to be put back",
+        "this boot may have started with the changed files",
     ]
     assert fake.wrong() == {
         RATIO: "40",

@@ -138,7 +138,7 @@ def test_a_workload_of_another_run_keeps_the_node(tmp_path: Path) -> None:
     process(tmp_path, 400, ID, "python -m fixtures.workloads.idle --steps=9", 13)
     with pytest.raises(
         MachineHeld,
-        match=rf"process 400 of pod {UID}, perhaps of another namespace .* restore "
+        match=rf"process 400 in pod {UID}, perhaps in another namespace .* restore "
         r"--target=kubernetes",
     ):
         pods.refuse_workloads(tmp_path, within_s=0)
@@ -193,8 +193,8 @@ def test_a_workload_that_never_comes_is_told_with_what_is_there(tmp_path: Path) 
     (tmp_path / "proc").mkdir()
     with pytest.raises(
         Refused,
-        match=rf"pod {UID}: no process fixtures… on this node within 0 s; "
-        r"the pod has no process at all",
+        match=rf"pod {UID}: no process fixtures… on this node after 0 s; "
+        r"the pod has no processes",
     ):
         pods.wait_for_main_process(tmp_path, UID, "fixtures", within_s=0)
     process(tmp_path, 100, OTHER, "/pause", 10)

@@ -95,7 +95,8 @@ def test_a_setting_refuses_its_own_text_without_the_capability() -> None:
     before = Path("/proc/sys/kernel/numa_balancing").read_text()
     done = subprocess.run(bare, cwd=HOUSE, capture_output=True, text=True, check=False)
     assert done.stdout.startswith(
-        "the kernel refuses it from this process, even its own text (Operation not permitted"
+        "the kernel does not let this process write it, even its current value (Operation not "
+        "permitted"
     ), done.stderr
     assert Path("/proc/sys/kernel/numa_balancing").read_text() == before
 

@@ -128,7 +128,7 @@ def test_after_the_operator_s_reboot_its_files_go(fake: FakeRoot) -> None:
     result = fake.machine().restore()
     assert (result.stuck, SWAPPINESS in result.back, fake.journal.exists()) == ({}, False, False)
     assert any(
-        "this boot may have started with them: reboot once more" in note for note in result.notes
+        "this boot may have started with the changed files: reboot once more" in note for note in result.notes
     )
     fake.reboot()
     assert fake.wrong() == {
@@ -165,15 +165,15 @@ def test_a_disk_that_fills_up_lets_nobody_in(
 def test_what_was_not_begun_is_neither_carried_out_nor_observed(fake: FakeRoot) -> None:
     """Other processes cannot carry out a begun change; a watched change is the operator's."""
     for verb in (fake.machine().carry_out, fake.machine().observed):
-        with pytest.raises(Refused, match=r"not begun anything|nothing was begun"):
+        with pytest.raises(Refused, match=r"nothing to carry out|nothing is being watched"):
             verb()
     fake.machine().begin("x", writes([(SWAPPINESS, "10")]))
-    with pytest.raises(Refused, match="not begun anything"):
+    with pytest.raises(Refused, match="nothing to carry out"):
         fake.machine().carry_out()
     fake.machine().restore()
     machine = fake.machine()
     machine.watch("x", writes([(SWAPPINESS, "10")]))
-    with pytest.raises(Refused, match="not begun anything"):
+    with pytest.raises(Refused, match="nothing to carry out"):
         machine.carry_out()
     assert machine.restore().back == {}
     assert fake.wrong() == {}

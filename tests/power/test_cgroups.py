@@ -56,7 +56,7 @@ def test_version_2_must_give_the_controller_on(tmp_path: Path) -> None:
 def test_where_there_is_none_the_reason_is_said(tmp_path: Path) -> None:
     """No mount, no controller."""
     assert (
-        cgroups.place(tmp_path) == "no cgroups: /proc/self/cgroup names none with a cpu controller"
+        cgroups.place(tmp_path) == "no cgroups: /proc/self/cgroup lists none with a cpu controller"
     )
     assert (
         cgroups.place(fake(tmp_path / "a", "1:cpu:/\n", ""))
