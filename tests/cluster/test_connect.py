@@ -88,9 +88,9 @@ def test_the_option_comes_before_the_environment_before_the_home(
 
 def test_an_unknown_context_is_answered_with_those_there_are(tmp_path: Path) -> None:
     path = written(tmp_path / "k", "one", "two")
-    with pytest.raises(BadInput, match="has no context 'three'; there are: one, two"):
+    with pytest.raises(BadInput, match="has no context 'three'; available: one, two"):
         connect(Where(kubeconfig=path, context="three"))
-    with pytest.raises(BadInput, match="has no current context; there are: none"):
+    with pytest.raises(BadInput, match="has no current context; available: none"):
         connect(Where(kubeconfig=written(tmp_path / "empty")))
 
 
@@ -124,7 +124,7 @@ def test_a_context_without_its_cluster_is_refused(tmp_path: Path) -> None:
         (
             "https://nowhere.invalid:6443",
             0.0,
-            r"https://nowhere\.invalid:6443 .* has a name that cannot be resolved here",
+            r"https://nowhere\.invalid:6443 .* has a name that cannot be resolved",
         ),
         ("https://no address", 1000.0, "has an invalid address: .*no address"),  # at once
     ],
@@ -143,7 +143,7 @@ def test_a_server_that_is_not_there_is_named(
         (
             "no-such-plugin",
             (
-                r"logging in needs the program 'no-such-plugin', which was not found\. Get it "
+                r"login needs the program 'no-such-plugin', which was not found\. Get it "
                 r"from your cloud\."
             ),
         ),
@@ -215,7 +215,7 @@ def test_a_certificate_that_does_not_fit_is_told_at_once(
     """
     monkeypatch.setattr(module, "FIRST_ANSWER_S", 1000.0)
     with pytest.raises(
-        ApiError, match=r"gets no TLS connection: .*certificate-authority"
+        ApiError, match=r"cannot be reached over TLS: .*certificate-authority"
     ) as refused:
         connect(Where(kubeconfig=str(altered(kubeconfig, tmp_path / "k", about=wrong))))
     assert not refused.value.passing

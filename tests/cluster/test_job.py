@@ -352,7 +352,7 @@ TROUBLES: dict[str, tuple[Play, str, list[str]]] = {
     # It stands in the pod's events alone.
     "no such secret": (
         Play("ready(); all_steps()", None, {"change": no_such_secret, "patience_s": 5}),
-        "Did not run within 5 s of creating its Job. Pod ",
+        "Did not start within 5 s of creating its Job. Pod ",
         ['secret "nosuch" not found'],
     ),
 }

@@ -47,14 +47,14 @@ def test_an_empty_mapping_is_an_overlay(tmp_path: Path) -> None:
     [
         (
             "container: {image: x}",
-            "container.image cannot be changed by an overlay: give it with --image",
+            "container.image cannot be changed by an overlay: use --image",
         ),
         ("container: {command: [sh]}", "container.command cannot be changed by an overlay"),
         ("spec: {containers: []}", "put the fields of the only container under `container`"),
-        ("spec: {nodeName: n}", "the run chooses the node, see --nodes"),
+        ("spec: {nodeName: n}", "the run chooses the node (see --nodes)"),
         (
             "spec: {hostNetwork: false}",
-            "the tweak sets say whether workloads share their node's network",
+            "tweak sets determine whether workloads share the node's network",
         ),
         ("metadata: {name: x}", "only labels and annotations can be added"),
         ("metadata: {colour: red}", "Available: labels, annotations"),

@@ -751,7 +751,7 @@ def test_a_pod_of_a_lost_node_does_not_end() -> None:
     told = r.at(41.0)
     assert (told.state, told.reason) == (
         "stuck",
-        "Pod p does not end 40 s after its deletion; does the node n still answer?",
+        "Pod p has not ended 40 s after its deletion; does the node n still respond?",
     )
 
 

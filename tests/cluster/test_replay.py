@@ -277,8 +277,8 @@ its controller does not remove skyhook.nvidia.com/skyhook
 job_delete_orphans | delete job orphan |
   1.735 waiting is being deleted
   1.773 waiting Pod orphan-jtfcv
-  7.0 stuck Job orphan is gone and left pod orphan-jtfcv behind (Running); delete it.
-  10.768 stuck left pod orphan-jtfcv behind (Succeeded)
+  7.0 stuck Job orphan is gone, but pod orphan-jtfcv remains (Running); delete it.
+  10.768 stuck but pod orphan-jtfcv remains (Succeeded)
   18.794 waiting is ending
   18.795 complete
 """)
