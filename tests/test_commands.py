@@ -115,7 +115,7 @@ def test_list_refuses_of_a_file_what_a_plan_refuses(
     )
     said = call("list", str(own)).out
     assert (
-        "  skipped on this machine: kernel.modules_disabled: once 1 it stays 1 until a reboot\n"
+        "  skipped on this machine: kernel.modules_disabled: once 1, it stays 1 until a reboot\n"
         in said
     )
     assert "  warning: kernel.modules_disabled cannot be put back" in said

@@ -302,7 +302,7 @@ def test_a_file_without_factors_is_a_matrix(tmp_path: Path) -> None:
             "line 2: knobs.x equals the manifest of knobs: give it that name",
         ),
         ("1,1,idle,knobs.x,,,,N,\n", "line 2: knobs.x changes nothing: call it stock"),
-        ("1,1,idle,Knobs,,1,,N,\n", "line 2: 'Knobs' is not a valid name of a tweak set"),
+        ("1,1,idle,Knobs,,1,,N,\n", "line 2: 'Knobs' is not a valid name for a tweak set"),
         ("1,1,idle,x,1,,,N,\n2,2,idle,x,2,,,N,\n", "line 3: x has other levels than in line 2"),
         (
             "1,1,idle,x,,,\x1b[31m1,N,\n",

@@ -258,7 +258,7 @@ def test_a_change_that_cannot_be_put_back_is_refused(
     """The fake kernel takes it back, so the node can be measured again."""
     before = files(machine.fake)
     with pytest.raises(
-        TweakRefused, match=rf"of 'mine': {KEXEC} is '1' now: once 1 it stays 1 until a reboot"
+        TweakRefused, match=rf"of 'mine': {KEXEC} is '1' now: once 1, it stays 1 until a reboot"
     ):
         apply(target, tweakset("r/hardening", writes=f"{KEXEC} 1\n"))
     assert_untouched(cluster, machine, before)

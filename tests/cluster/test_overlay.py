@@ -60,7 +60,7 @@ def test_an_empty_mapping_is_an_overlay(tmp_path: Path) -> None:
         ("metadata: {colour: red}", "Available: labels, annotations"),
         ("metadata: {labels: {a: 1}}", "put numbers and yes/no in quotes"),
         ("pod: {}", "unknown section 'pod'. Available: `metadata`, `spec`, `container`"),
-        ("", "one YAML mapping is expected"),
+        ("", "must contain one YAML mapping"),
         ("spec: 3", "spec must be a mapping of fields, not 3"),
         ("container: {env: {A: b}}", "a list of items with a 'name'"),
         ("container: {volumeMounts: [{name: a}]}", "a list of items with a 'mountPath'"),

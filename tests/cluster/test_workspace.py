@@ -98,7 +98,7 @@ def test_a_tuning_file_is_one(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("", "one YAML mapping is expected; give the YAML file of one KAITO Workspace"),
+        ("", "must contain one YAML mapping; use the YAML file of one KAITO Workspace"),
         (
             SERVES.replace("v1beta1", "v1alpha1"),
             "is kaito.sh/v1alpha1 Workspace, not kaito.sh/v1beta1 Workspace",

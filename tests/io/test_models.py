@@ -96,7 +96,7 @@ def test_scaling_leaves_the_demand_of_an_accelerator_as_it_is(name: str) -> None
 NO_NUMBER = "batch_size is .*; a number"
 BAD = {
     "no YAML": ("a: [1", "broken YAML: did not find"),
-    "a list": ("- 1", "one YAML mapping is expected"),
+    "a list": ("- 1", "must contain one YAML mapping"),
     "no model": ("source: x", "model is missing"),
     "another name": (GOOD.replace("toy", "tay"), "`model: tay` does not match the file name"),
     "an unknown key": (

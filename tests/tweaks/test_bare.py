@@ -144,7 +144,7 @@ def test_each_line_of_a_sysctl_conf_is_accounted_for(tmp_path: Path, machine: Tu
         5: ["kernel.sched_gone_ns: this kernel has no such setting"],
         6: ["net.ipv4.tcp_rmem=4096   87380 \t 6291456"],
         7: ["kernel.core_pattern=core.%e=%p,a"],
-        8: ["kernel.modules_disabled: once 1 it stays 1 until a reboot"],
+        8: ["kernel.modules_disabled: once 1, it stays 1 until a reboot"],
         9: ["sets nothing; write it as key = value"],
         10: ["'fancy' is not the name of a setting"],
     }
@@ -197,17 +197,17 @@ def test_a_missing_key_stays_without_a_minus_and_stops_the_set(
 
 def test_each_line_of_a_tuned_profile_is_accounted_for(tmp_path: Path, machine: Tunables) -> None:
     path = written(tmp_path, PROFILE, "tuned.conf")
-    only = "of a TuneD profile, only [sysctl], [vm] and [sysfs] are read"
+    only = "only [sysctl], [vm] and [sysfs] of a TuneD profile are read"
     assert fates(path, machine) == {
-        4: ["included files are not read; name that file as well"],
+        4: ["included files are not read; name the included file as well"],
         11: ["vm.swappiness=7"],
         12: ["vm.dirty_ratio=40"],
         13: ["kernel.sem=250 32000 100 128"],
-        14: ["net.core.somaxconn: >2048 does not change the present value 4096"],
+        14: ["net.core.somaxconn: >2048 does not change the current value 4096"],
         15: ["vm.stat_interval=10"],
         16: ["net.ipv4.tcp_rmem=4096 131072 6291456"],
         19: ["kernel.sched_gone_ns: this kernel has no such setting"],
-        20: ["${f:exec:hostname} has an unknown variable or function"],
+        20: ["${f:exec:hostname} contains an unknown variable or function"],
         23: ["/sys/kernel/mm/transparent_hugepage/enabled=never"],
         26: [
             "/sys/block/vda/queue/read_ahead_kb=512",
@@ -226,7 +226,7 @@ def test_each_line_of_a_tuned_profile_is_accounted_for(tmp_path: Path, machine: 
 
 
 def test_yaml_that_has_two_meanings_is_left_out(tmp_path: Path, machine: Tunables) -> None:
-    reason = "YAML reads {!r} as a {} of its own notation; put the value in quotes"
+    reason = "YAML reads {!r} as a {} in its own notation; put the value in quotes"
     assert fates(written(tmp_path, YAML, "mine.yaml"), machine) == {
         2: ["vm.swappiness=10"],
         3: ["net.ipv4.tcp_rmem=4096 131072 6291456"],
@@ -363,7 +363,7 @@ def test_a_comma_separates_sets_and_a_backslash_keeps_it() -> None:
         ),
         (
             "[bootloader]\ncmdline=quiet\n",
-            "line 2 (cmdline=quiet) is left out: [bootloader]: of a TuneD profile, only [sysctl]",
+            "line 2 (cmdline=quiet) is left out: [bootloader]: only [sysctl], [vm]",
         ),
         ("-net.ipv4.conf.all.rp_filter\n", "it requests nothing"),
         ("# nothing\n", "it requests nothing"),
@@ -371,7 +371,7 @@ def test_a_comma_separates_sets_and_a_backslash_keeps_it() -> None:
         ("vm.swappiness = 1\x07\n", "a control character, U+0007"),
         ("../../etc/passwd = 1\n", "is not the name of a setting"),
         ("/sys/../etc/x = 1\n", "is not the name of a setting"),
-        ("/sys/kernel/profiling = 1\n", "once it profiles it does so until a reboot"),
+        ("/sys/kernel/profiling = 1\n", "once started, profiling continues until a reboot"),
     ],
 )
 def test_a_file_of_which_nothing_can_be_carried_is_refused(
@@ -417,6 +417,6 @@ def test_list_shows_what_becomes_of_each_line(tmp_path: Path) -> None:
             "-kernel.gone_ns to leave it out"
         ),
         "  line 4: kernel.modules_disabled=1",
-        "    left out: kernel.modules_disabled: once 1 it stays 1 until a reboot",
+        "    left out: kernel.modules_disabled: once 1, it stays 1 until a reboot",
     ]
     assert "  skipped on this machine: kernel.gone_ns: this kernel has no such setting" in lines[6:]

@@ -503,7 +503,7 @@ def test_skyhooks_of_one_priority_keep_their_order() -> None:
     [
         (
             {"vm.swapiness": None},
-            r"big: it has no part 'vm\.swapiness'; available: containerd\.LimitCORE, ",
+            r"big: no part 'vm\.swapiness'; available: containerd\.LimitCORE, ",
         ),
         ({"script:tool": "walk"}, r"script:tool must be 'run' or left as found, not 'walk'"),
         ({"quiet": "loud"}, r"quiet must be 'quiet' or left as found"),
@@ -527,7 +527,7 @@ def test_every_part_needs_a_level() -> None:
     with pytest.raises(
         BadInput,
         match=r"big: the level of containerd\.LimitCORE, .*script:tool is missing; "
-        r"give a value, or None",
+        r"specify a value, or None",
     ):
         derived(parse(BIG, "big"), {"nofile": None}, "x")
 

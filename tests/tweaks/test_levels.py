@@ -86,9 +86,9 @@ def test_the_manifests_own_value_is_the_last_level(
         ("nofile: '1024, many'", r"nofile=many is not a limit"),
         ("isolcpus: '1\"2'", r"a double quote is not closed"),
         ("isolcpus: '\"1\"'", r"isolcpus cannot be set to '\"1\"'; write one plain value"),
-        (r'vm.swappiness: "1, 6\a0"', r"holds a control character, U\+0007, which is invisible"),
-        (r'vm.swappiness: "1\L60"', r"holds a line separator, U\+2028"),
-        (r'vm.swappiness: "1, 60\N"', r"holds a control character, U\+0085"),
+        (r'vm.swappiness: "1, 6\a0"', r"contains a control character, U\+0007, which is invisible"),
+        (r'vm.swappiness: "1\L60"', r"contains a line separator, U\+2028"),
+        (r'vm.swappiness: "1, 60\N"', r"contains a control character, U\+0085"),
     ],
 )
 def test_impossible_levels_are_refused_on_reading(annotation: str, says: str) -> None:

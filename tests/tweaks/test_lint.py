@@ -47,7 +47,7 @@ def test_the_deeptweak_files_get_exactly_their_two_warnings() -> None:
         for n in (1, 2, 3)
     ]
     assert [len(warnings) for warnings in found] == [1, 1, 1]
-    assert "vm.min_free_kbytes leaves a state that no file shows" in found[0][0]
+    assert "vm.min_free_kbytes changes state that no file shows" in found[0][0]
     assert "isolcpus=nohz,domain,managed_irq is malformed" in found[1][0]
     assert "'0-1' is separate" in found[1][0]
     assert "isolates 10 of 12 CPUs" in found[2][0]
@@ -76,7 +76,7 @@ WARNED = {
     "house-keeping cores": (boot("isolcpus=0,1,48,49"), "isolates CPU 0.*nodewright-packages#95"),
     "cpus beyond the machine": (
         boot("isolcpus=8-96"),
-        "isolcpus=8-96 names CPUs this machine does not have: its CPUs are 0-95",
+        "isolcpus=8-96 names CPUs that this machine lacks: its CPUs are 0-95",
     ),
     "a broken list": (boot("rcu_nocbs=7-3"), "rcu_nocbs=7-3 is not a CPU list"),
     "nearly all cpus": (boot("isolcpus=domain,24-N"), "isolates 72 of 96 CPUs"),
@@ -97,7 +97,7 @@ WARNED = {
         sysctl(vm__swappiness="010"),
         "vm.swappiness=010 is 8: a sysctl reads .* octal; write 10 if that is meant",
     ),
-    "swappiness": (sysctl(vm__swappiness=201), "takes 0 to 200"),
+    "swappiness": (sysctl(vm__swappiness=201), "accepts 0 to 200"),
     "a key that moved": (
         sysctl(kernel__sched_latency_ns=1),
         "kernel.sched_latency_ns: it left /proc/sys in Linux 5.13",
@@ -108,7 +108,7 @@ WARNED = {
     ),
     "a write that marks": (
         sysctl(vm__min_free_kbytes=65536),
-        "min_free_kbytes leaves a state that no file shows.* huge pages no longer",
+        "min_free_kbytes changes state that no file shows.* huge pages no longer",
     ),
     "a dangerous key": (sysctl(kernel__panic_on_oops=1), "kernel.panic_on_oops is dangerous"),
     "a comment in a value": (sysctl(vm__swappiness="10 # low"), "contains a comment"),
@@ -119,8 +119,8 @@ WARNED = {
 def test_each_trap_has_one_warning(tweakset: TweakSet, says: str) -> None:
     """On a machine of 96 CPUs and 128 GiB."""
     found = lint(tweakset, cpus_online=96, memory_bytes=128 << 30)
-    if "leaves a state" not in says:  # of vm.min_free_kbytes, whatever its number
-        found = tuple(line for line in found if "leaves a state" not in line)
+    if "changes state" not in says:  # of vm.min_free_kbytes, whatever its number
+        found = tuple(line for line in found if "changes state" not in line)
     assert len(found) == 1, found
     assert re.search(says, found[0]), found
 
@@ -152,7 +152,7 @@ def test_what_stays_within_bounds_gets_none(tweakset: TweakSet) -> None:
 
 
 SCRIPTED = {
-    "sysctl -w vm.min_free_kbytes=1023": ["below 1024", "leaves a state that no file shows"],
+    "sysctl -w vm.min_free_kbytes=1023": ["below 1024", "changes state that no file shows"],
     "echo 1 > /proc/sys/kernel/panic_on_oops": ["kernel.panic_on_oops is dangerous"],
     "sysctl -w vm.nr_hugepages=32769": ["huge pages reserve 64.0 GiB"],
     "echo 65 > /sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages": [

@@ -284,7 +284,7 @@ def test_limits_of_a_container_runtime_reach_the_workload(machine: Tunables) -> 
     ("key", "says"),
     [
         ("sshd.LimitNOFILE", "sshd does not start the workload on this machine"),
-        ("containerd.CPUAffinity", "only a container runtime's Limit* directives"),
+        ("containerd.CPUAffinity", "only have a container runtime's Limit* directives"),
     ],
 )
 def test_other_service_settings_do_not_reach_the_workload(
@@ -357,7 +357,7 @@ def test_nvidia_smi_without_a_gpu_is_no_help(
     tool.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tool.parent}{os.pathsep}{os.environ['PATH']}")
     assert with_script(machine, "nvidia-smi -pm 1") == (
-        "its scripts call nvidia-smi: no NVIDIA GPU answers",
+        "its scripts call nvidia-smi: no NVIDIA GPU responds",
     )
     tool.write_text("#!/bin/sh\necho 'GPU 0: one'\n")
     assert with_script(machine, "nvidia-smi -pm 1") == ()
@@ -413,8 +413,8 @@ def test_a_script_that_names_an_irreversible_key_is_refused(machine: Tunables, s
         "kernel.shm_rmid_forced"
     )
     why = (
-        "1 destroys every shared memory segment that nothing is attached to; a script that only "
-        "reads it is refused, too"
+        "1 destroys all shared memory segments without an attached process; scripts that only "
+        "read it are refused, too"
     )
     assert reason == f"{place}: {why}"
     (reason,) = with_script(machine, "A=vm.drop; B=caches\nsysctl -w ${A}_$B=3", stage)
@@ -514,8 +514,8 @@ def test_a_file_that_sysctl_loads_is_named_and_searched(machine: Tunables) -> No
         "its script p/apply.sh loads /opt/99.conf: now sets vm.swappiness, vm.dirty_ratio",
         "its script p/apply.sh loads /opt/none.conf: the plan cannot see what that file sets",
         (
-            "its script p/apply.sh loads a file named by a variable: the plan cannot see what "
-            "that file sets"
+            "its script p/apply.sh loads a file named by a variable, so the plan cannot list what "
+            "it sets"
         ),
         (
             "its script p/apply.sh loads all of the system's sysctl files: the plan does not list "

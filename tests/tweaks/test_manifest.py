@@ -284,16 +284,16 @@ BAD = {
     "a date that is none": ("a: 2025-02-31", r"broken YAML: .*quotes$"),
     "10,000 levels": ("[" * 10_000, r"^f\.yaml:1:41: .*more than 40 levels deep"),
     "an alias": ("a: &a [x]\nb: *a", r"^f\.yaml:2:4: .*aliases \(\*\) are not read"),
-    "a list": ("- 1", r"^f\.yaml: holds a list in place of a Skyhook"),
+    "a list": ("- 1", r"^f\.yaml: contains a list instead of a Skyhook"),
     "another kind": (
         "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x}",
-        r"holds a ConfigMap of v1; .*Skyhook .*NodeWright .*remove anything else",
+        r"contains a ConfigMap of v1; .*Skyhook .*NodeWright .*remove anything else",
     ),
     "a priority in words": (skyhook(SWAP, extra="  priority: high\n"), r"priority 'high'"),
-    "no image": (skyhook("x:\n  version: 1"), r"package x: image None is not the name of an image"),
+    "no image": (skyhook("x:\n  version: 1"), r"package x: image None is not a valid image name"),
     "a blank image": (
         skyhook("x:\n  image: ' '"),
-        r"package x: image ' ' is not the name of an image",
+        r"package x: image ' ' is not a valid image name",
     ),
     # As they stand in charts: control lines, a value of its own, a value in quotes, a variable.
     "a Helm template's condition": (
@@ -339,7 +339,7 @@ BAD = {
     ),
     "an unknown dependency": (
         skyhook("x:\n  image: r/tuning\n  dependsOn: {y: 1}"),
-        r"package x depends on 'y'; there are x",
+        r"package x depends on 'y'; available: x",
     ),
     "a circle": (
         skyhook(
@@ -353,7 +353,7 @@ BAD = {
     ),
     "a sysctl out of /proc/sys": (
         tuning("sysctl.conf", "net/../../etc/x=1"),
-        r"line 1: 'net/\.\./\.\./etc/x' is not the name of a sysctl",
+        r"line 1: 'net/\.\./\.\./etc/x' is not a sysctl name",
     ),
     "a comment in grub.conf": (
         tuning("grub.conf", "quiet\n# fast"),
@@ -420,10 +420,10 @@ def test_a_package_of_another_kind_is_one_operator_script(image: str) -> None:
     (script,) = found.scripts
     assert (script.package, script.stage) == ("ours", "package")
     assert parse(text.replace("inference", "training"), "f").scripts != found.scripts
-    assert [w for w in found.warnings if "run by the operator only" in w] == [
+    assert [w for w in found.warnings if "only the operator runs" in w] == [
         (
-            f"f.yaml: package ours: image {image!r} is run by the operator only; "
-            "its settings are read from the node after it has run; its other changes there are "
+            f"f.yaml: package ours: only the operator runs image {image!r}; "
+            "its settings are read from the node after its run, and its other changes there are "
             "not put back"
         )
     ]

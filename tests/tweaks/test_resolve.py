@@ -52,13 +52,13 @@ def test_an_unknown_name_is_answered_with_the_closest_match(folder: Path) -> Non
         ("", "'' names no tweak set; available: one, two"),
         (" , ", "available: one, two"),
         ("missing.yaml", "missing.yaml: cannot be read: No such file"),
-        ("{}/empty", "empty: this directory has no \\*\\.yaml"),
+        ("{}/empty", "empty: this folder contains no \\*\\.yaml"),
         (
             "one,{}/other/one.yaml",
             "two tweak sets are named 'one': .*/one.yaml and .*/other/one.yaml; rename",
         ),
         ("{}/other/stock.yaml", "stock.yaml: 'stock' is the name of the untouched machine"),
-        ("{}/other/Ü b.yaml", "'Ü b' is not a valid name of a tweak set"),
+        ("{}/other/Ü b.yaml", "'Ü b' is not a valid name for a tweak set"),
         ("{}/other/-x.yaml", "'-x' is not"),
     ],
 )

@@ -238,7 +238,7 @@ def test_what_takes_a_device_s_own_settings_away_is_refused(
 def test_hazards_say_what_the_kernel_does() -> None:
     """Linux 6.18 (kernel/test_known_keys.py): rp_filter moves no file, ip_forward those named."""
     assert hazardous("net.ipv4.conf.all.rp_filter", "1") is None
-    assert "forwarding of every interface and conf.all.accept_redirects" in str(
+    assert "forwarding on all interfaces and conf.all.accept_redirects" in str(
         hazardous("net.ipv4.ip_forward", "1")
     )
     assert "defaults" not in str(hazardous("net.ipv4.ip_forward", "1"))
