@@ -45,7 +45,7 @@ def untouched(place: Place) -> bool:
             ),
         ),
         ((), "idel", rf"No workload 'idel'. Did you mean 'idle'\? Available: {', '.join(names())}"),
-        ((), " , ", r"--workloads= , : no workload is named\. Available: "),
+        ((), " , ", r"--workloads= , : names no workload\. Available: "),
         (("--blocks=0",), "idle", r"--blocks=0: must be at least 1"),
         (
             ("--plan", "--blocks=99999999999"),

@@ -105,7 +105,7 @@ def test_what_is_varied_together_is_looked_at_together(tmp_path: Path) -> None:
         "made:kind=tar:readers=2"
     ]
     way_out = (
-        r"a zip has no readers\. made:kind=zip is the default: name workloads with "
+        r"a zip has no readers\. made:kind=zip is the default; name others with "
         r"--workloads=made\.$"
     )
     with pytest.raises(BadInput, match=way_out):
@@ -157,7 +157,7 @@ def test_who_has_no_such_parameter_stays_as_he_is(tmp_path: Path) -> None:
         (
             {"design": "switch"},
             (
-                "--design=switch runs each step twice, but made can run each step once only: read "
+                "--design=switch runs each step twice, but made can run each step only once: read "
                 "them twice"
             ),
         ),
@@ -172,9 +172,9 @@ def test_who_has_no_such_parameter_stays_as_he_is(tmp_path: Path) -> None:
         ),
         (
             {"workloads": "capped_inference", "design": "switch"},
-            "runs each step twice, but capped_inference can run each step once only",
+            "runs each step twice, but capped_inference can run each step only once",
         ),
-        ({"workloads": " , "}, "no workload is named"),
+        ({"workloads": " , "}, "names no workload"),
     ],
 )
 def test_what_cannot_be_is_refused(tmp_path: Path, given: dict[str, Any], says: str) -> None:

@@ -155,7 +155,7 @@ def test_switching_has_the_machine_as_found_in_each_of_its_cells(tmp_path: Path)
         ({"design": "ablation", "resolution": 4}, "--resolution=4 needs --design=fractional"),
         (
             {"design": "ablation", "tweaks": "stock"},
-            "--design=ablation: no tweak set was named that could be split",
+            "--design=ablation: needs a tweak set that can be split",
         ),
         (
             {"design": "ablation", "tweaks": "thp-never"},
@@ -183,7 +183,7 @@ def test_a_level_of_a_number_that_is_none_is_refused(tmp_path: Path, level: str)
     """By the manifest's own value, with the place, which in a design file is a line."""
     says = (
         f"vm.swappiness cannot be set to {level!r}: it needs a whole number, such as '10'. "
-        "Correct the level, or drop it."
+        "Correct or remove the level."
     )
     keys = KEYS | {"vm.swappiness": f"{level}/10"}
     with pytest.raises(BadInput) as refused:
@@ -302,7 +302,7 @@ def test_a_file_without_factors_is_a_matrix(tmp_path: Path) -> None:
             "line 2: knobs.x equals the manifest of knobs: give it that name",
         ),
         ("1,1,idle,knobs.x,,,,N,\n", "line 2: knobs.x changes nothing: call it stock"),
-        ("1,1,idle,Knobs,,1,,N,\n", "line 2: 'Knobs' is not a valid name for a tweak set"),
+        ("1,1,idle,Knobs,,1,,N,\n", "line 2: 'Knobs' is not a valid tweak set name"),
         ("1,1,idle,x,1,,,N,\n2,2,idle,x,2,,,N,\n", "line 3: x has other levels than in line 2"),
         (
             "1,1,idle,x,,,\x1b[31m1,N,\n",
@@ -435,8 +435,8 @@ def test_lines_of_a_plan_fit_a_page(line: str) -> None:
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        ({"design": "factorial"}, "not the one that --design=factorial makes. Omit --design,"),
-        ({"design": "matrix"}, "not the one that --design=matrix makes"),
+        ({"design": "factorial"}, "another design than --design=factorial makes. Omit --design,"),
+        ({"design": "matrix"}, "another design than --design=matrix makes"),
         (
             {"design": "fractional", "resolution": 4},
             "makes. Omit --design and --resolution,",
@@ -537,7 +537,7 @@ def test_any_number_of_steps_comes_in_equal_slices(
 
 @pytest.mark.parametrize(
     ("options", "instead"),
-    [({"nodes": 2}, "leave -n out"), ({"design_file": Path("x.csv")}, "leave --design-file out")],
+    [({"nodes": 2}, "omit -n"), ({"design_file": Path("x.csv")}, "omit --design-file")],
 )
 def test_a_budget_is_for_blocks_laid_out_beforehand(
     tmp_path: Path, options: dict[str, Any], instead: str

@@ -95,8 +95,8 @@ def test_a_full_disk_loses_neither_the_file_nor_the_run(
         patch.setattr(os, "fsync", full)
         assert (
             made.mark(X, "Y")
-            == f"{path} could not be marked: No space left on device. The run continues, and the "
-            "next cell tries again."
+            == f"{path} could not be updated: No space left on device. The run continues and tries "
+            "again after the next cell."
         )
     assert path.read_text() == before
     assert [one.name for one in path.parent.iterdir()] == ["design.csv"]
@@ -106,7 +106,7 @@ def test_a_full_disk_loses_neither_the_file_nor_the_run(
 
 def test_a_file_that_cannot_be_begun_ends_before_the_first_cell(tmp_path: Path) -> None:
     path = tmp_path / "no such folder" / "design.csv"
-    with pytest.raises(BadInput, match=r"cannot be written.*Give another path"):
+    with pytest.raises(BadInput, match=r"cannot be written.*Use another path"):
         DesignFile(path, SHEET)
 
 
@@ -134,7 +134,7 @@ def test_what_is_no_file_is_refused_and_never_waited_for(path: Path, kind: str, 
     for call in (design_file.read, design_file.is_there, lambda path: DesignFile(path, SHEET)):
         with pytest.raises(BadInput) as refused:
             call(path)
-        assert str(refused.value) == f"--design-file={path}: {says}. Give another path."
+        assert str(refused.value) == f"--design-file={path}: {says}. Use another path."
 
 
 def test_a_dangling_link_is_written_through(tmp_path: Path, path: Path) -> None:

@@ -154,7 +154,7 @@ def test_in_turns_it_says_the_round_and_the_arm_too(
     heard(0)
     display.turned(cells[0])(2, 5)
     heard(11)
-    where = f"[ 1/10] 2 s left: idle x {cells[0].tweakset}, block 1 and its like in turns"
+    where = f"[ 1/10] 2 s left: idle x {cells[0].tweakset}, block 1 and the others in turns"
     assert lines == [
         f"{where}: {cells[1].tweakset}, step 1 of 23",
         f"{where}, round 2 of 5: {cells[1].tweakset}, step 12 of 23",
@@ -325,11 +325,11 @@ def test_everything_a_restore_did_is_said() -> None:
         label="one",
     )
     assert list(restored_lines(result)) == [
-        "An earlier run ended inside tweak set 'one' without putting this machine back; done now:",
+        "An earlier run ended inside tweak set 'one' and left this machine changed; put back now:",
         "  /sys/kernel/mm/transparent_hugepage/enabled: always -> madvise",
         (
-            "  /proc/sys/vm/swappiness: is 33, the run had set 10: changed by another program "
-            "since; left alone"
+            "  /proc/sys/vm/swappiness: is 33, not 10 as the run set it: changed by another "
+            "program, so left alone"
         ),
         "  /proc/sys/vm/dirty_ratio: NOT put back: Invalid argument",
         "  the machine was rebooted meanwhile",

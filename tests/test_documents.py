@@ -47,7 +47,7 @@ def test_a_document_is_the_record_that_it_describes() -> None:
 
 def test_null_means_left_out_except_in_a_programs_file() -> None:
     assert convert(Outer, {"name": "a", "inner": None}, "f.yaml") == Outer("a")
-    with pytest.raises(BadInput, match=r"f.json: inner is None; a list is needed"):
+    with pytest.raises(BadInput, match=r"f.json: inner is None; must be a list"):
         convert(Outer, {**WHOLE, "inner": None}, "f.json", exact=True)
     with pytest.raises(BadInput, match=r"f.json: params is missing"):
         convert(Outer, {"name": "a", "inner": [], "share": None}, "f.json", exact=True)
@@ -60,19 +60,19 @@ def test_null_means_left_out_except_in_a_programs_file() -> None:
             {"nam": 1},
             "f: unknown key 'nam'. Did you mean 'name'? Available: name, inner, share, params.",
         ),
-        ({"name": "a\nb"}, r"f: name is 'a\nb'; text on one line is needed."),
+        ({"name": "a\nb"}, r"f: name is 'a\nb'; must be text on one line."),
         (
             {"inner": [{"law": "constant", "mean": 0}]},
-            "f: inner[0].mean is 0; a number above 0 is needed.",
+            "f: inner[0].mean is 0; must be a number above 0.",
         ),
         (
             {"inner": [{"law": "gamma", "mean": 1}]},
-            "f: inner[0].law is 'gamma'; one of constant, lognormal is needed.",
+            "f: inner[0].law is 'gamma'; must be one of constant, lognormal.",
         ),
-        ({"share": True}, "f: share is True; a number is needed."),
-        ({"share": float("nan")}, "f: share is nan; a number from 0 on is needed."),
-        ({"share": 10**400}, f"f: share is 1{'0' * 79}; a number is needed."),
-        ({"params": {"batch": 0.5}}, "f: params.batch is 0.5; text or a whole number is needed."),
+        ({"share": True}, "f: share is True; must be a number."),
+        ({"share": float("nan")}, "f: share is nan; must be a number of at least 0."),
+        ({"share": 10**400}, f"f: share is 1{'0' * 79}; must be a number."),
+        ({"params": {"batch": 0.5}}, "f: params.batch is 0.5; must be text or a whole number."),
     ],
 )
 def test_what_does_not_fit_is_named_with_its_place(change: dict[str, Any], message: str) -> None:

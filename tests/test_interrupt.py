@@ -163,11 +163,11 @@ def test_restore_after_a_kill_puts_the_machine_back_and_reports(place: Place) ->
     done = place.restore()
     assert (done.code, swappiness()) == (0, found)
     assert (
-        "An earlier run ended inside tweak set 'typed' without putting this machine back; done now:"
+        "An earlier run ended inside tweak set 'typed' and left this machine changed; put back now:"
         in done.out
     )
     assert f"/proc/sys/vm/swappiness: {value} -> {found}" in done.out
-    assert place.restore() == Done(0, "Nothing to restore: no run left this machine changed.\n")
+    assert place.restore() == Done(0, "Nothing to restore: no run has left this machine changed.\n")
 
 
 def test_after_a_kill_doctor_says_so_and_plan_touches_nothing(place: Place) -> None:
@@ -195,7 +195,7 @@ def test_the_next_run_after_a_kill_first_restores_the_machine(place: Place) -> N
     done = place.run(*options(place, value), "--resume")
     assert (done.code, swappiness()) == (0, found)
     assert done.lines(
-        "An earlier run ended inside tweak set 'typed' without putting this machine back; done now:"
+        "An earlier run ended inside tweak set 'typed' and left this machine changed; put back now:"
     )
     assert done.lines(f"/proc/sys/vm/swappiness: {value} -> {found}")
     saved = {b["extra_info"]["id"]: b["extra_info"] for b in place.saved()["benchmarks"]}
@@ -219,8 +219,8 @@ def test_a_value_changed_by_others_since_is_reported_and_kept(
     place.call("sysctl", "-q", f"vm.swappiness={found}")
     assert (done.code, stayed) == (0, theirs)
     assert (
-        f"/proc/sys/vm/swappiness: is {theirs}, the run had set {value}: changed by another "
-        "program since; left alone" in done.out
+        f"/proc/sys/vm/swappiness: is {theirs}, not {value} as the run set it: changed by another "
+        "program, so left alone" in done.out
     )
 
 

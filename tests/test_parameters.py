@@ -25,20 +25,20 @@ def test_a_number_is_its_own_name(value: float) -> None:
 @pytest.mark.parametrize("text", ["", "nan", "inf", "0", "61", "0x1"])
 def test_what_is_no_number_of_that_range_is_refused(text: str) -> None:
     with pytest.raises(
-        BadInput, match=rf"interval_s={text}: a number from 0\.001 to 60 is needed\."
+        BadInput, match=rf"interval_s={text}: must be a number from 0\.001 to 60\."
     ):
         INTERVAL.read("interval_s", text)
     with pytest.raises(
-        BadInput, match=rf"interval_s={text}: a number above 0 and at most 60 is needed\."
+        BadInput, match=rf"interval_s={text}: must be a number above 0 and at most 60\."
     ):
         Parameter(above=True, most=60).read("interval_s", text)
 
 
 @pytest.mark.parametrize("text", ["inf", "nan", "-1"])
 def test_a_range_without_an_end_has_finite_numbers_only(text: str) -> None:
-    with pytest.raises(BadInput, match=rf"lag_s={text}: a number from 0 on is needed\."):
+    with pytest.raises(BadInput, match=rf"lag_s={text}: must be a number of at least 0\."):
         Parameter().read("lag_s", text)
-    with pytest.raises(BadInput, match=rf"lag_s={text}: a number above 0 is needed\."):
+    with pytest.raises(BadInput, match=rf"lag_s={text}: must be a number above 0\."):
         Parameter(above=True).read("lag_s", text)
 
 
@@ -63,7 +63,7 @@ def test_sizes_are_read_as_kubernetes_writes_them(text: str, size: int) -> None:
 def test_what_is_no_size_is_refused(text: str) -> None:
     with pytest.raises(
         BadInput,
-        match=f"transfer_size={text}: a size such as 1048576, 1Mi or 64k above 0 is needed",
+        match=f"transfer_size={text}: must be a size such as 1048576, 1Mi or 64k above 0",
     ):
         BYTES.read("transfer_size", text)
 
@@ -80,7 +80,7 @@ def test_a_whole_number_is_written_in_digits(text: str) -> None:
 
 @pytest.mark.parametrize("text", ["", "0", "9", "8 ", "1.5", "2k", "٣", "9" * 5000])
 def test_what_is_no_whole_number_of_that_range_is_refused(text: str) -> None:
-    with pytest.raises(BadInput, match=f"words={text}: a whole number from 1 to 8 is needed"):
+    with pytest.raises(BadInput, match=f"words={text}: must be a whole number from 1 to 8"):
         WORDS.read("words", text)
 
 

@@ -94,7 +94,7 @@ def test_an_unwritable_results_folder_is_refused_before_a_run(place: Place) -> N
     assert done.code == 2
     assert "Traceback" not in done.out
     assert done.lines(
-        f"{place.storage}/progress: results cannot be stored (Permission denied). Give another "
+        f"{place.storage}/progress: results cannot be stored (Permission denied). Use another "
         "folder: --benchmark-storage=PATH."
     )
     assert not done.lines("idle x stock")

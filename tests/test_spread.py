@@ -298,8 +298,8 @@ def test_one_worker_is_a_serial_run(place: Place) -> None:
 @pytest.mark.parametrize(
     ("asked", "answer"),
     [
-        (("-n", "2", "--dist=loadgroup"), "--dist, --tx: use -n N alone"),
-        (("--dist=load", "--tx=2*popen"), "--dist, --tx: use -n N alone"),
+        (("-n", "2", "--dist=loadgroup"), "--dist, --tx: use only -n N"),
+        (("--dist=load", "--tx=2*popen"), "--dist, --tx: use only -n N"),
         (("-n", "2", "--tweaks=nosuch"), "no tweak set is called 'nosuch'"),
         (("-n", "2", "--resume"), "--resume: no interrupted run of this plan"),
         (("-n", "2", "--benchmark-compare=0007"), "--benchmark-compare: "),

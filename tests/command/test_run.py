@@ -247,7 +247,7 @@ def test_a_cell_that_takes_long_says_where_it_is(place: Place, turns: tuple[str,
     )
     words = place.command("--tweaks=memory-overcommit", "--blocks=1", "--steps=4", "-qq", *turns)
     done = place.call(words[0], "-c", often, *words[3:])
-    where = " and its like in turns(, round [12] of 2)?: [a-z-]+, " if turns else ": "
+    where = " and the others in turns(, round [12] of 2)?: [a-z-]+, " if turns else ": "
     assert [
         line
         for line in done.out.splitlines()

@@ -285,7 +285,7 @@ def test_a_name_with_all_parameters_written_out_means_the_same() -> None:
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ({"jobs": "0"}, "jobs=0: a whole number from 1 to 1000000 is needed"),
+        ({"jobs": "0"}, "jobs=0: must be a whole number from 1 to 1000000"),
         ({"cores": "0"}, "cores=0: a number from 0.01"),
         ({"memory_mib": "-1"}, "memory_mib=-1: a number from 1 "),
         ({"work": "nan"}, "work=nan: a number"),

@@ -40,7 +40,7 @@ BAD = {
     # It ends well, and what it wrote has no number of samples in it.
     "no report": (
         shell("exec sleep 1000") + "def samples(self, folder): return None\n",
-        "lost its report: its output has no number of samples; is the disk full?",
+        "lost its report: its output lacks the number of samples; is the disk full?",
     ),
 }
 
@@ -110,7 +110,7 @@ def test_a_log_without_end_is_cut_by_the_kernel(
 ) -> None:
     monkeypatch.setattr(beside, "MOST_BYTES", 1 << 20)
     found = made(shell("exec yes"))
-    assert found.run(steps=1000).error == "Monitor made_up wrote more than 1 MiB: it was stopped."
+    assert found.run(steps=1000).error == "Monitor made_up wrote more than 1 MiB and was stopped."
     assert (found.folder / "monitor/stdout").stat().st_size <= 1 << 20
     assert gone(found)
 

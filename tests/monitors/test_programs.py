@@ -43,7 +43,7 @@ def test_one_that_fails_is_quoted(
     )
     why = OF_OTHERS[name].unavailable_reason()
     assert why is not None
-    assert why.startswith(f"{name} ends with status 9 ({words})")
+    assert why.startswith(f"{name} failed with status 9 ({words})")
 
 
 @pytest.mark.parametrize(
@@ -69,7 +69,7 @@ def test_one_that_never_answers_is_given_up_and_killed(
     nvidia_smi = load("nvidia_smi")
     assert (
         nvidia_smi.unavailable_reason()
-        == "nvidia-smi did not answer within 1 s: is the driver's kernel module loaded (`lsmod | "
+        == "nvidia-smi did not respond within 1 s: is the driver's kernel module loaded (`lsmod | "
         "grep nvidia`)?"
     )
     assert nvidia_smi.version() is None
@@ -107,7 +107,7 @@ def test_what_is_no_program_is_a_reason_not_a_traceback(
     (tmp_path / "bin" / "dcgmi").write_text("#!/nowhere/to/be/found\n")
     why = load("dcgmi").unavailable_reason()
     assert why is not None
-    assert why.startswith("dcgmi ends with status 126 (")
+    assert why.startswith("dcgmi failed with status 126 (")
 
 
 def test_daemons_are_found_by_name(tmp_path: Path) -> None:

@@ -163,7 +163,7 @@ def test_cells_without_parameters_are_skipped_with_a_reason(place: Place) -> Non
         ("--task-id=8", "--task-id=8: no task 8. Available: 7, 9."),
         ("--algorithms=fastest", "fastest: no such value."),
         ("--power-backend=gpu", "backend=gpu: no such value."),
-        ("--vary=iterations=1", "from 2 on is needed"),
+        ("--vary=iterations=1", "of at least 2"),
         ("--workloads=idle", "contradicts --workloads=idle"),
     ],
 )

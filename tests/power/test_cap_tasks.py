@@ -102,7 +102,7 @@ def test_ids_that_name_no_task_are_refused_with_those_that_exist(ids: str, said:
         ("id: one, gpu: A100, model: m, dataset: d, cap_w: 5", "`id`, a whole number"),
         (
             "id: 1, gpu: A100, model: m, dataset: d, cap_w: 5, iterations: 1",
-            "`iterations` is a whole number from 2 on",
+            "`iterations` must be a whole number of at least 2",
         ),
         ("id: 1, gpu: A100, model: m, dataset: d, cap_w: 5, power: 1", "`power` is none of"),
     ],
@@ -186,7 +186,7 @@ def test_caps_that_are_written_into_a_name_are_read_as_they_were(
         ({"cap_w": "0"}, "caps are above 0"),
         ({"cap_w": "much"}, "is not a cap"),
         ({"cap_w": "5", "cap_cpu_s_per_s": "1"}, "a task has only one cap"),
-        ({"iterations": "1"}, "from 2 on"),
+        ({"iterations": "1"}, "of at least 2"),
         ({"algorithm": "moraq"}, "Did you mean 'morak'"),
         ({"backend": "gpu"}, "Available: cpu, gpu-full, gpu-readonly, replay"),
         ({"shadow": "on"}, "has no shadow optimiser; only pctodl has"),

@@ -92,7 +92,7 @@ def test_editing_a_file_during_a_run_changes_nothing_applied(tmp_path: Path) -> 
         ),
         (
             beside("resources: {cpuLimit: 1}"),
-            "its resources are cpuLimit: cpuLimit, cpuRequest, memory",
+            "its resources must be cpuLimit, cpuRequest, memory",
         ),
         (beside(f"resources: {{{RESOURCES}, cpuLimit: 500m}}"), "cpuLimit is below its cpuRequest"),
         (beside(f"resources: {{{RESOURCES}, cpuLimit: 0}}"), "more than 0 is needed"),

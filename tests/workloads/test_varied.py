@@ -26,14 +26,14 @@ def crossed(**vary: tuple[str, ...]) -> list[str]:
             {"batch_size": ("4", "4.0")},
             (
                 "--vary: batch_size=4 and batch_size=4.0 mean the same variant "
-                "(io_train:batch_size=4); give it once."
+                "(io_train:batch_size=4); list it once."
             ),
         ),
         (
             {"model": ("unet3d", "unet3d_h100")},
             (
                 "--vary: model=unet3d and model=unet3d_h100 mean the same variant (io_train); "
-                "give it once."
+                "list it once."
             ),
         ),
         (
