@@ -65,7 +65,7 @@ def untouched(place: Place) -> bool:
         (
             ("--target=kubernetes", "--design=turns"),
             "idle",
-            r"--design=turns: on a cluster .* that needs --apply=agent .*--design=matrix",
+            r"--design=turns: on a cluster, .* which needs --apply=agent .*--design=matrix",
         ),
         (
             ("--target=kubernetes", "--apply=agent", "--design=turns", "--gpus=1"),
@@ -102,7 +102,7 @@ def untouched(place: Place) -> bool:
             "idle",
             r"--target=cloud: no such target\. Available: kubernetes, local",
         ),
-        (("-n", "2"), "idle", r"-n: this machine has one kernel, .*Omit -n"),
+        (("-n", "2"), "idle", r"-n: this machine has only one kernel, .*Omit -n"),
     ],
 )
 def test_a_command_line_that_makes_no_sense_is_answered(

@@ -291,7 +291,7 @@ TROUBLES: dict[str, tuple[Play, str, list[str]]] = {
     # Without waiting for the program, which would go on for long.
     "a broken protocol": (
         Play("ready(); step(5); time.sleep(1000)", None, {"step_timeout_s": 1000}),
-        "Printed garbage instead of a line of the protocol",
+        "Printed an invalid line of the protocol",
         [],
     ),
     "never ready": (

@@ -117,7 +117,7 @@ def test_a_profiler_meets_only_suitable_workloads_by_default() -> None:
         ),
         ({"design": "factorial"}, "local", "splits a tweak set into its keys"),
         ({"design_file": Path("x.csv")}, "local", "its rows name tweak sets"),
-        ({}, "kubernetes", "monitors are not supported in pods yet. Use --target=local"),
+        ({}, "kubernetes", "monitors are not yet supported in pods. Use --target=local"),
         ({"monitors": " , "}, "local", "names no monitor. Available: cprofile"),
         ({"monitors": "psutil_thred"}, "local", "Did you mean 'psutil_thread'"),
         ({"monitors": "psutil_thread:interval_s=0"}, "local", "from 0.001 to 60"),

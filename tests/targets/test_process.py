@@ -171,19 +171,19 @@ def test_an_unknown_limit_is_answered_with_those_there_are(
         ("ready(); step(0)", "Ended too early: 1 of 3 steps were done."),
         ("ready(); step(0); end()", "Ended too early: 1 of 3 steps were done."),
         ("ready(); step(0); step(1, loss=float('nan'))", "Loss is nan in step 1."),
-        ("ready(); all_steps(); step(3)", "Printed garbage instead of a line of the protocol: "),
+        ("ready(); all_steps(); step(3)", "Printed an invalid line of the protocol: "),
         ("ready()\nfor i in range(9): step(i)", "Reported more than the 3 requested steps."),
         (
             "ready(); print('Epoch 1', flush=True)",
-            "Printed garbage instead of a line of the protocol: 'Epoch 1'",
+            "Printed an invalid line of the protocol: 'Epoch 1'",
         ),
         (
             "os.write(1, b'no newline')",
-            "Printed garbage instead of a line of the protocol: 'no newline'",
+            "Printed an invalid line of the protocol: 'no newline'",
         ),
         (
             "os.write(1, bytes([255, 10]))",
-            "Printed garbage instead of a line of the protocol: '\ufffd'",
+            "Printed an invalid line of the protocol: '\ufffd'",
         ),
     ],
 )

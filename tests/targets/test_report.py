@@ -68,7 +68,7 @@ def test_a_rate_that_is_none_ends_the_run(rate_per_s: float) -> None:
 )
 def test_a_step_with_a_wrong_field_is_garbage(wrong: dict[str, object]) -> None:
     """Missing, negative, of another type, out of order, or a warm-up step that was not ordered."""
-    with pytest.raises(Broken, match="Printed garbage"):
+    with pytest.raises(Broken, match="Printed an invalid line"):
         report(READY, STEP | wrong)
 
 
@@ -86,7 +86,7 @@ def test_a_step_with_a_wrong_field_is_garbage(wrong: dict[str, object]) -> None:
 )
 def test_events_out_of_order_are_garbage(events: list[object]) -> None:
     """Ready comes once and first, steps next, the end once and last."""
-    with pytest.raises(Broken, match="Printed garbage"):
+    with pytest.raises(Broken, match="Printed an invalid line"):
         report(*events)
 
 
@@ -95,7 +95,7 @@ def test_events_out_of_order_are_garbage(events: list[object]) -> None:
 )
 def test_what_is_not_json_is_garbage(line: bytes) -> None:
     """Also where Python's parser gives up: endless nesting, huge integers; the start is shown."""
-    with pytest.raises(Broken, match="Printed garbage") as caught:
+    with pytest.raises(Broken, match="Printed an invalid line") as caught:
         report().take(line)
     assert len(str(caught.value)) < 300
 
@@ -130,7 +130,7 @@ def test_reports_are_kept_by_name_in_their_order() -> None:
 )
 def test_what_is_told_must_be_an_object_of_json_under_a_name(wrong: dict[str, object]) -> None:
     """NaN is no JSON: the saved file would be none."""
-    with pytest.raises(Broken, match="Printed garbage"):
+    with pytest.raises(Broken, match="Printed an invalid line"):
         report(READY, TOLD | wrong)
 
 
@@ -138,5 +138,5 @@ def test_what_is_told_must_be_an_object_of_json_under_a_name(wrong: dict[str, ob
     "before", [[], [READY, STEP, STEP | {"index": 1, "warmup": False}, {"event": "end"}]]
 )
 def test_nothing_is_told_before_it_is_ready_or_after_its_end(before: list[object]) -> None:
-    with pytest.raises(Broken, match="Printed garbage"):
+    with pytest.raises(Broken, match="Printed an invalid line"):
         report(*before, TOLD)

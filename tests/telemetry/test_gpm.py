@@ -67,7 +67,7 @@ def test_there_is_no_value_before_the_counters_can_have_moved(
 @pytest.mark.parametrize(
     ("settings", "reason"),
     [
-        ({"GPM": 0}, "this GPU has no GPM: Hopper is the first generation that has it"),
+        ({"GPM": 0}, "this GPU has no GPM, which came with Hopper"),
         ({"UNSUPPORTED": "gpm"}, "GPM: Not Supported"),
         ({"UNSUPPORTED": "counters"}, "GPM: Not Supported"),
     ],

@@ -178,7 +178,7 @@ def test_an_old_driver_is_asked_in_the_way_it_knows(
     ("settings", "reason"),
     [
         ({"INIT": 9}, "NVML: Driver Not Loaded"),
-        ({"GPUS": 0}, "the NVIDIA driver shows no GPU"),
+        ({"GPUS": 0}, "the NVIDIA driver reports no GPU"),
         ({"INIT": 18}, "NVML: RM has detected"),
     ],
 )

@@ -234,7 +234,7 @@ def test_a_sampler_that_cannot_start_costs_only_columns(
 
 def test_an_end_without_a_begin_says_so() -> None:
     with Sampler() as sampler:
-        assert "nothing was begun" in sampler.end().missing["sampler"]
+        assert "sampling was not started" in sampler.end().missing["sampler"]
     closed = Sampler()
     closed.close()
     assert closed.end().missing["sampler"] == "the sampler was closed"

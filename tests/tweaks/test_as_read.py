@@ -95,7 +95,7 @@ def test_editing_a_file_during_a_run_changes_nothing_applied(tmp_path: Path) -> 
             "its resources must be cpuLimit, cpuRequest, memory",
         ),
         (beside(f"resources: {{{RESOURCES}, cpuLimit: 500m}}"), "cpuLimit is below its cpuRequest"),
-        (beside(f"resources: {{{RESOURCES}, cpuLimit: 0}}"), "more than 0 is needed"),
+        (beside(f"resources: {{{RESOURCES}, cpuLimit: 0}}"), "must be more than 0"),
         (beside("uninstall: {apply: true}"), "uninstall.apply needs uninstall.enabled"),
         (beside("gracefulShutdown: soon"), "gracefulShutdown 'soon' is not a duration"),
         (beside("stageTimeout: -1s"), "stageTimeout '-1s' is not a duration"),
