@@ -1,4 +1,4 @@
-"""Run benchmarks only when named, as they change a kernel; only then import fixtures/plugin.py."""
+"""Run benchmarks, which change the kernel, only when named; only then load their plug-in."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginMa
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """`pytest .` must not find them."""
+    """Keep `pytest .` from finding benchmarks."""
     if not collection_path.is_relative_to(options.BENCHMARKS):
         return None
     studies = options.named(config.args, config.invocation_params.dir)
@@ -38,7 +38,7 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_configure(config: pytest.Config) -> None:
-    """Take the benchmarks' plug-in before pytest-benchmark reads options; else refuse its own."""
+    """Load the benchmarks' plug-in before pytest-benchmark reads options; refuse misspelt files."""
     if not config.pluginmanager.hasplugin("benchmark"):
         raise UserError(
             "-p no:benchmark: pytest-benchmark stores and saves the measurements. Omit the option."
@@ -61,7 +61,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def _refuse_misspelt(config: pytest.Config) -> None:
-    """Refuse a misspelt file as pytest does; name the benchmark meant. Raises: UsageError."""
+    """Refuse a misspelt file as pytest does, with a hint to the benchmark. Raises: UsageError."""
     for word in config.args:
         path = word.partition("::")[0]
         if "bench" in path and not Path(config.invocation_params.dir, path).exists():
@@ -73,12 +73,12 @@ def _refuse_misspelt(config: pytest.Config) -> None:
 
 
 class ReadSide:
-    """The link to the read side: the gate, and the verdicts at the end; imported when needed."""
+    """The link to the read side, imported when needed: the gate, and the verdicts at the end."""
 
     gate: SessionGate | None = None
 
     def read_gate(self, path: str, workloads: Collection[str], tweaksets: Collection[str]) -> None:
-        """Take the limits of `--gate`. Raises: BadInput."""
+        """Read the limits for `--gate`. Raises: BadInput."""
         from analysis.studies.gate import session
         from analysis.terms import Refused
 

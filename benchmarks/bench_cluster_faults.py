@@ -1,4 +1,4 @@
-"""Measure what a fault costs a stream of jobs, and what checkpoints, policies and limits recover.
+"""Measure what faults cost a stream of jobs, and what checkpoints, policies and limits save.
 
 Four questions, each with its own stream without the fault, on the same jobs: crashes at a mean of
 one a second under checkpoints at several intervals (hypothesis: the best is near Young's √(2·20
@@ -57,6 +57,6 @@ STUDY = Study(
 
 
 def bench_job_stream(measured: Callable[[], Measured]) -> None:
-    """Run jobs with a fault; each must end with a known outcome, even a bad one."""
+    """Run jobs with a fault; each must end with a known outcome, even a failure."""
     run = measured()
     assert run.valid, run.reason

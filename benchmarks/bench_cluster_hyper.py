@@ -1,4 +1,4 @@
-"""Find the hyper-parameters that reach an accuracy soonest: batch, learning rate, optimiser.
+"""Find the batch, learning rate and optimiser that reach an accuracy soonest.
 
 Jobs train a small CNN on handwritten digits until 95 % of those left out are read rightly, each
 from weights of its own; a factorial of two batches, two rates and two optimisers. Hypotheses: a

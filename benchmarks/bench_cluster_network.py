@@ -1,4 +1,4 @@
-"""Measure how much longer data-parallel training steps take over a line that loses packets.
+"""Measure how much longer data-parallel training steps take over a link that drops packets.
 
 Two ranks average their gradients over a line with a loss and a delay, made in network namespaces of
 their own (`netem`, or what stands in for it where the kernel has none; each cell says which).
@@ -24,7 +24,7 @@ LINES: tuple[dict[str, int], ...] = ({}, {"delay_ms": 5, "hidden": 384, "steps":
 
 STUDY = Study(
     name="cluster_network",
-    question="How much longer do data-parallel training steps take over a lossy, delayed line, and "
+    question="How much longer do data-parallel training steps take over a lossy, slow link, and "
     "by which law?",
     workloads=tuple(
         case("ddp_network", loss_percent=loss, **line) for line in LINES for loss in LOSS_PERCENT
@@ -39,6 +39,6 @@ STUDY = Study(
 
 
 def bench_ddp_network(measured: Callable[[], Measured]) -> None:
-    """Train over a line; every step must be done, over the line requested."""
+    """Train over a link; all steps must be done, over the requested link."""
     run = measured()
     assert run.valid, run.reason

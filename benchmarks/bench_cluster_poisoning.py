@@ -38,6 +38,6 @@ STUDY = Study(
 
 
 def bench_job_stream(measured: Callable[[], Measured]) -> None:
-    """Run federated jobs; each must learn to its end."""
+    """Run federated jobs; each must complete."""
     run = measured()
     assert run.valid, run.reason

@@ -1,4 +1,4 @@
-"""Measure where the time of jobs goes, and which system runs which kind of job fastest.
+"""Measure where jobs spend their time, and which system runs which kind of job fastest.
 
 Training, inference and sleep (the control) on systems that differ by CPU limit (half, one and two),
 memory limit and replicas: one job after the other, so that none waits for another but where two
@@ -30,7 +30,7 @@ SYSTEMS: tuple[dict[str, float], ...] = (
 
 STUDY = Study(
     name="cluster_profile",
-    question="Where does the time of training and inference jobs go under limits of CPU and memory "
+    question="Where do training and inference jobs spend their time under CPU and memory limits "
     "and with replicas, and what is best?",
     workloads=tuple(case(JOBS, **system) for system in SYSTEMS),
     tweaks=("stock",),
@@ -43,7 +43,7 @@ STUDY = Study(
 
 
 def bench_job_stream(measured: Callable[[], Measured]) -> None:
-    """Run jobs on systems; every job must end and report its usage."""
+    """Run jobs on systems; all jobs must end and report their usage."""
     run = measured()
     assert run.valid, run.reason
     assert all(

@@ -56,6 +56,6 @@ STUDY = Study(
 
 
 def bench_job_stream(measured: Callable[[], Measured]) -> None:
-    """Run a stream; every job must be submitted and its end reported."""
+    """Run a stream; all jobs must be submitted, and their ends reported."""
     run = measured()
     assert run.valid, run.reason

@@ -1,4 +1,4 @@
-"""Choose replicas so that jobs of any size take the same time, against one number for all.
+"""Compare replicas chosen so that all jobs take the same time with one number for all jobs.
 
 Jobs whose sizes differ by a factor of four are to run for 0.5 s ±10 % each. They only take time, by
 Amdahl's law, as if the machine had a CPU for each replica; with eight CPUs and more,
@@ -26,8 +26,8 @@ STATIC = (2, 4, 8)
 
 STUDY = Study(
     name="cluster_scaling",
-    question="Do replicas that are chosen for each job make jobs of any size take the same time, "
-    "and at which cost?",
+    question="Do replicas that are chosen per job make jobs of any size take the same time, "
+    "and at what cost?",
     workloads=(
         case(JOBS, target_s=TARGET_S),
         *(case(JOBS, replicas=replicas) for replicas in STATIC),
@@ -42,7 +42,7 @@ STUDY = Study(
 
 
 def bench_job_stream(measured: Callable[[], Measured]) -> None:
-    """Run jobs with chosen replicas; every job must end, with its law if one was used."""
+    """Run jobs with chosen replicas; all must end, and report any law that was used."""
     run = measured()
     assert run.valid, run.reason
     report = run.record["report"]

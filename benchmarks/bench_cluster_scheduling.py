@@ -1,4 +1,4 @@
-"""Compare orders of waiting jobs on identical jobs.
+"""Compare scheduling policies on identical jobs.
 
 Jobs of several classes, with priorities, tenants, predicted times and dates by which they are due,
 come at a load of 0.8. In a block every policy meets the same arrivals. Hypotheses: the shortest job
@@ -25,7 +25,7 @@ SLOTS, LOAD, MEAN_S, JOBS = 2, 0.8, 0.2, 300
 
 STUDY = Study(
     name="cluster_scheduling",
-    question="Which order of waiting jobs serves them best, on identical arrivals?",
+    question="Which scheduling policy serves jobs best, on identical arrivals?",
     workloads=tuple(
         case(
             "job_stream",
@@ -47,6 +47,6 @@ STUDY = Study(
 
 
 def bench_job_stream(measured: Callable[[], Measured]) -> None:
-    """Run a stream under a policy; every job must be submitted and its end reported."""
+    """Run a stream under a policy; all jobs must be submitted, and their ends reported."""
     run = measured()
     assert run.valid, run.reason

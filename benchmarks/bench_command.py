@@ -28,6 +28,6 @@ STUDY = Study(
 
 
 def bench_step_time(measured: Callable[[], Measured]) -> None:
-    """Run the command; every requested step must be done with the tweak set in force."""
+    """Run the command; all requested steps must be done with the tweak set in force."""
     run = measured()
     assert run.valid, run.reason

@@ -1,4 +1,4 @@
-"""Compare a GPU's utilisation metrics with kernels of known size.
+"""Compare a GPU's utilisation metrics on kernels of known size.
 
 A kernel of so many blocks of so many threads runs without a gap. Hypotheses: utilisation and GRACT
 are near 100 % however small it is; SMACT is min(blocks, SMs) / SMs times the share of time in which
@@ -44,7 +44,7 @@ STUDY = Study(
 
 
 def bench_grid(measured: Callable[[], Measured]) -> None:
-    """Run a kernel of each size for its time; each sampled metric has values or a reason."""
+    """Run a kernel of this size; all sampled metrics must have values or a reason."""
     run = measured()
     assert run.valid, run.reason
     report = run.record["report"]

@@ -43,7 +43,7 @@ TWEAKS = "memory-reclaim"
 
 @pytest.fixture
 def target(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Kubernetes]:
-    """Lease a node; the first image pull and start are over when a benchmark begins."""
+    """Lease a node, so that the first image pull and start are over before a benchmark."""
     if request.config.getoption("target") != "kubernetes":
         pytest.skip("it measures a cluster: --target=kubernetes")
     target = make("kubernetes", request.config, tmp_path)
@@ -61,7 +61,7 @@ def target(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Kubernete
 def bench_cell_beyond_its_job(
     benchmark: BenchmarkFixture, rounds: Callable[[list[float]], None], target: Kubernetes
 ) -> None:
-    """Pair a Job alone with a cell around the same Job: seconds that the cell takes longer."""
+    """Measure how many seconds longer a cell takes than the same Job alone, in pairs."""
     target._way = ByAgent()  # noqa: SLF001 what is timed is the agent's way, whatever --apply says
     beyond_s: list[float] = []
     requests_per_s: list[float] = []
@@ -82,7 +82,7 @@ def bench_cell_beyond_its_job(
 def bench_apply_and_restore(
     rounds: Callable[[list[float]], None], target: Kubernetes, way: str
 ) -> None:
-    """Time three sysctls, by agent and by operator, to the last read-back and to a clean node."""
+    """Time how long three sysctls take to apply and restore, by agent and by operator."""
     kind = next(reversed(served(target.held.cluster)), None)
     if way == "skyhook" and kind is None:
         pytest.skip("no operator is installed in this cluster")
@@ -107,7 +107,7 @@ def _whole_cell(target: Kubernetes, n: int) -> None:
 
 
 def _job_alone_s(target: Kubernetes, n: int) -> float:
-    """Run the same Job alone, from its creation until the cluster reports Complete."""
+    """Return the seconds of the same Job alone, from creation until it is Complete."""
     held, settings = target.held, replace(target.settings, via="job", preset=None)
     held.jobs += 1
     job = manifests.of_cell(

@@ -85,7 +85,7 @@ sys.exit(code)
 
 @pytest.mark.skipif(probes.settings() is not None, reason=f"{probes.settings()}")
 def bench_apply_read_back_restore(benchmark: BenchmarkFixture) -> None:
-    """Apply 20 sysctls to the running kernel (snapshot, journal, read back); then restore them."""
+    """Apply 20 sysctls to the kernel (snapshot, journal, read back), then restore them."""
     machine = Machine()
     writes = [Write(sysctl_path(key), value, key) for key, value in KEYS.items()]
 
@@ -102,7 +102,7 @@ def bench_apply_read_back_restore(benchmark: BenchmarkFixture) -> None:
 
 @pytest.mark.parametrize("design", list(MAX_CELL_CPU_S))
 def bench_cpu_of_a_cell(rounds: Callable[[list[float]], None], tmp_path: Path, design: str) -> None:
-    """Measure CPU seconds that a cell adds to pytest's process, without tweak set and workload.
+    """Measure the CPU seconds that a cell without tweak set and workload adds to pytest.
 
     Two sessions of idle cells, one with more blocks than the other: the cost of a session's start
     and end cancels.
@@ -138,7 +138,7 @@ def bench_cpu_of_a_cell(rounds: Callable[[list[float]], None], tmp_path: Path, d
 
 
 def bench_sampler_cpu(rounds: Callable[[list[float]], None]) -> None:
-    """CPU seconds the sampler takes in ten seconds at 10 Hz, kernel time included."""
+    """Measure the CPU seconds that the sampler takes in ten seconds at 10 Hz."""
     with lock.machine_held(state_dir()), Sampler(hz=10.0) as sampler:
         sampler.begin(os.getpid())
         time.sleep(SAMPLED_S)
@@ -149,7 +149,7 @@ def bench_sampler_cpu(rounds: Callable[[list[float]], None]) -> None:
 
 
 def bench_cpu_of_a_plan(rounds: Callable[[list[float]], None]) -> None:
-    """Measure CPU seconds of `pytest benchmarks/ --plan`, a whole process; the better of three."""
+    """Measure the CPU seconds of `pytest benchmarks/ --plan`, the best of three."""
     used_s = []
     for _ in range(3):
         before = resource.getrusage(resource.RUSAGE_CHILDREN)

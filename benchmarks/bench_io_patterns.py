@@ -1,4 +1,4 @@
-"""Measure how format, reader processes, page cache and kernel settings feed an accelerator.
+"""Measure how format, readers, page cache and kernel settings affect training input.
 
 Batches of a scaled unet3d data set come through a real PyTorch DataLoader; the accelerator is
 emulated by sleep. Formats, readers and cache are workloads of their own (`--vary` takes others);
@@ -60,6 +60,6 @@ STUDY = Study(
 
 
 def bench_epoch(measured: Callable[[], Measured]) -> None:
-    """Read a data set; every step must be done, with the data set and cache as requested."""
+    """Read a data set; all steps must be done, with data set and cache as requested."""
     run = measured()
     assert run.valid, run.reason

@@ -44,6 +44,6 @@ STUDY = Study(
 
 
 def bench_step_time(measured: Callable[[], Measured]) -> None:
-    """Train a model; every step must be done, with tweak set and samples as requested."""
+    """Train a model; all steps must be done, with tweak set and samples as requested."""
     run = measured()
     assert run.valid, run.reason

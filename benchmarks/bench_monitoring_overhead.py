@@ -1,4 +1,4 @@
-"""Measure what monitors and profilers cost the work that they watch.
+"""Measure what monitors and profilers cost the workload that they watch.
 
 Hypothesis: what samples once a second from another process costs nothing that shows; what runs in
     Python's own interpreter costs, the more the oftener; what traces every call costs most. A
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 STUDY = Study(
     name="monitoring_overhead",
     question="How much CPU and wall time do monitors and profilers add to preprocessing and "
-    "training, and what do they use themselves?",
+    "training, and how much do they use themselves?",
     # An interpreter that never waits, a light training and a heavy one.
     workloads=("python_loop", "cnn_train", "resnet_train"),
     tweaks=(),
@@ -52,6 +52,6 @@ STUDY = Study(
 
 
 def bench_monitor(measured: Callable[[], Measured]) -> None:
-    """Run under a monitor, which must be at work throughout and gone at the end."""
+    """Run under a monitor, which must be active throughout and gone at the end."""
     run = measured()
     assert run.valid, run.reason

@@ -1,4 +1,4 @@
-"""Compare algorithms by inference throughput under a power cap, and by how well they keep to it.
+"""Compare power-capping algorithms by inference throughput and by how well they keep the cap.
 
 Several processes of one network share a device; an algorithm chooses their shares, batches and
 clocks, window by window, so that the draw stays below a cap. Hypotheses: a model of the device
@@ -32,7 +32,7 @@ ALGORITHMS = ("powercap", "directcap", "batchdvfs", "morak", "pctodl", "steady")
 STUDY = Study(
     name="power_cap",
     question="Which algorithm gets the most inference out of a device under a power cap, and how "
-    "well does it keep to the cap?",
+    "well does it keep the cap?",
     workloads=tuple(
         case("capped_inference", task=task, algorithm=algorithm)
         for task, algorithm in product(TASKS, ALGORITHMS)

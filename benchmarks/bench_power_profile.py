@@ -1,4 +1,4 @@
-"""Measure images per second, utilisation and power by partition, batch and clock.
+"""Measure images per second, utilisation and power for partitions, batches and clocks.
 
 Each cell is one point of a grid: tenants that infer one network with their shares and batches, at a
 clock or a throttle. The points are what a model is fitted to (`python -m analysis power traces`,
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 STUDY = Study(
     name="power_profile",
     question=(
-        "How many images per second, at which power draw, do partition, batch and clock (or "
-        "throttle) give?"
+        "How many images per second, at what power, does each partition, batch and clock (or "
+        "throttle) yield?"
     ),
     workloads=tuple(case("power_profile", **point) for point in points.cpu()),
     tweaks=("stock",),
@@ -38,7 +38,7 @@ STUDY = Study(
 
 
 def bench_point(measured: Callable[[], Measured]) -> None:
-    """Measure a point; every stretch must be measured and saved in one row."""
+    """Measure a point; all of its steps must be measured and saved in one row."""
     run = measured()
     assert run.valid, run.reason
     (point,) = run.record["report"]["point"]

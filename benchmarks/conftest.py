@@ -1,4 +1,4 @@
-"""Figures that were found otherwise than by timing a call, shown and saved as the others are."""
+"""Show and save figures that were not found by timing a call like all others."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def rounds(benchmark: BenchmarkFixture) -> Callable[[list[float]], None]:
-    """Return the function that takes the seconds of each round."""
+    """Return a function that passes the seconds of each round to pytest-benchmark."""
 
     def take(seconds: list[float]) -> None:
         left, now = iter(seconds), [0.0]

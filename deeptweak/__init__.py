@@ -1,4 +1,4 @@
-"""Read, compare and report saved runs from Python; `deeptweak --help` has the same as commands.
+"""Read, compare and report saved runs from Python, as `deeptweak` does on the command line.
 
     >>> import deeptweak
     >>> runs = deeptweak.load("run.json")

@@ -1,4 +1,4 @@
-"""`deeptweak`: one door to what measures (`fixtures`) and what judges (`analysis`)."""
+"""`deeptweak`: one command for measuring (`fixtures`) and judging (`analysis`)."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ MEASURE = {
     "tune": "find the settings to keep for your command: deeptweak tune --tweaks=X -- CMD",
     "doctor": "check what this machine can do: root, GPU, tweak sets",
     "restore": "put back what a killed run left changed",
-    "list": "list tweak sets, workloads, designs, monitors",
-    "arrivals": "draw a stream of jobs, or convert one from FLTK",
+    "list": "list tweak sets, workloads, designs, monitors, …",
+    "arrivals": "generate a stream of jobs, or convert one from FLTK",
 }
 DEMO = ("demo", "judge a saved run and write its report: no root, no GPU, 30 seconds")
 COMPLETION = ("completion", "print tab completion for bash, zsh or fish (docs/reference/shell.md)")
@@ -38,7 +38,7 @@ EXTRAS = {
 
 
 def main() -> int:
-    """Run one command. Returns: its exit code."""
+    """Run the command that was typed. Returns: its exit code."""
     sys.path.insert(0, str(HOUSE))
     # before the house is imported, and for all processes that are started from here
     os.environ[STARTED_AS] = _typed(sys.argv[0])
@@ -141,18 +141,18 @@ def _help() -> str:
 
 
 def completion_parser() -> argparse.ArgumentParser:
-    """Make the parser of `completion`."""
+    """Return the parser of `completion`."""
     name, what = COMPLETION
     parser = argparse.ArgumentParser(prog=f"deeptweak {name}", description=_sentence(what))
-    parser.add_argument("shell", choices=SHELLS, help="whose completion is printed")
+    parser.add_argument("shell", choices=SHELLS, help="the shell to print completion for")
     return parser
 
 
 def demo_parser() -> argparse.ArgumentParser:
-    """Make the parser of `demo`."""
+    """Return the parser of `demo`."""
     name, what = DEMO
     written = (
-        f"Writes {DEMO_REPORT} in the current folder; only an earlier report is ever replaced."
+        f"Writes {DEMO_REPORT} in the current folder, replacing nothing but an earlier report."
     )
     return argparse.ArgumentParser(
         prog=f"deeptweak {name}", description=f"{_sentence(what)} {written}"
@@ -164,7 +164,7 @@ def _sentence(text: str) -> str:
 
 
 def _completion(words: list[str]) -> int:
-    """Print a script that `python -m docs.shell` wrote."""
+    """Print a completion script, which `python -m docs.shell` generates."""
     shell = completion_parser().parse_args(words).shell
     print((HOUSE / f"data/shell/deeptweak.{shell}").read_text(encoding="utf-8"), end="")
     return 0
@@ -199,7 +199,7 @@ def _demo(words: list[str]) -> int:
 
 
 def _unwritable(path: Path) -> str:
-    """Return why the demo may not write its report; empty if it may."""
+    """Return why the demo cannot write its report, or ""."""
     from analysis.report.saving import must_be_replaceable
     from analysis.terms import Refused
 

@@ -1,4 +1,4 @@
-"""Saved runs in Python: the commands' answers as objects and pandas frames."""
+"""Saved runs in Python: the answers of the commands as objects and pandas frames."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ STYLE = """
 
 
 class Runs:
-    """Saved runs that `load` has read.
+    """Saved runs, as `load` returns them.
 
     paths: as they were given, each text
     arm: the runs as the commands read them, with the tweak set that was named (`analysis.arms.Arm`)
@@ -41,7 +41,7 @@ class Runs:
     """
 
     def __init__(self, paths: Iterable[str], arm: Any, refused: Iterable[str]) -> None:
-        """Hold runs; `load` makes this object."""
+        """Create the object; use `load` instead."""
         with house_first():
             from analysis.checks import warnings_of
 
@@ -52,18 +52,18 @@ class Runs:
         self.warnings = (*self.refused, *doubts)
 
     def __len__(self) -> int:
-        """Return the number of runs; a copy or an earlier part of one is none."""
+        """Return the number of runs, without copies or earlier parts of one."""
         return len(self.arm.runs)
 
     def __repr__(self) -> str:
-        """Name the runs with their cells."""
+        """Return the runs' names with their numbers of cells."""
         named = [f"{run.run_id}: {len(run.cells)} cells" for run in self.arm.runs]
         return (
             f"Runs({', '.join(named)}{f'; only {self.arm.tweakset}' if self.arm.tweakset else ''})"
         )
 
     def cells(self) -> pd.DataFrame:
-        """Lay out the cells, a row per cell, in the order in which they ran.
+        """Return the cells as a table, with a row per cell in run order.
 
         Columns:
             run, study, workload, tweakset, node, reason, started_utc: text
@@ -94,7 +94,7 @@ class Runs:
         )
 
     def whole(self) -> tuple[Any, ...]:
-        """Return the runs.
+        """Return the runs, which must be whole.
 
         Raises: Refused, where a tweak set was named: what is asked for is said of whole runs.
         """
@@ -110,20 +110,20 @@ class Runs:
 
 
 class Judgement:
-    """The answer for runs: printed, it is the command's text; in a notebook, its page.
+    """An answer about runs: printed, the command's text; in a notebook, its page.
 
     title: the answer in a sentence
     warnings: what casts doubt on it, a sentence each
     """
 
     def __init__(self, answer: Any, refused: Iterable[str] = ()) -> None:
-        """Hold an answer; `compare` and `evidence` make this object."""
+        """Create the object; use `compare` or `evidence` instead."""
         self._answer = answer
         self.title: str = answer.title
         self.warnings: tuple[str, ...] = (*refused, *answer.data.get("warnings", answer.warnings))
 
     def table(self) -> pd.DataFrame:
-        """Lay out the contrasts, a row each, with the columns of `--csv`.
+        """Return the contrasts as a table, with a row each and the columns of `--csv`.
 
         Of `compare`: study, workload, run, tweakset (or level of the arm), baseline, verdict,
         metric, baseline_value in the metric's unit, gain with gain_low and gain_high (95 %
@@ -169,7 +169,7 @@ class Judgement:
         return written
 
     def __str__(self) -> str:
-        """Write it as the command does, 100 columns wide."""
+        """Return the command's text, 100 columns wide."""
         with house_first():
             from analysis.render.text import render
 
@@ -271,7 +271,7 @@ def compare(
 def evidence(
     runs: Runs, *, tweaks: Iterable[str] = (), workloads: Iterable[str] = (), by: str = ""
 ) -> Judgement:
-    """Pool runs of several days and machines, each of which is a unit: `deeptweak evidence`.
+    """Pool runs from several days or machines, each as one unit: `deeptweak evidence`.
 
     tweaks, workloads: only these are shown; p is adjusted for all effects of the runs
     by: runs that agree in it belong together: `day`, `machine`, `kernel`, `cpu`, `torch`, `place`
@@ -318,7 +318,7 @@ def report(runs: Runs, path: StrPath = "report.html") -> Path:
 
 
 def _judged(answer: Any, given: Sequence[Runs]) -> Judgement:
-    """Make the judgement, and warn of doubts that `load` has not told."""
+    """Return the judgement, and warn of doubts that `load` did not report."""
     told = [line for runs in given for line in runs.warnings]
     judgement = Judgement(answer, [line for runs in given for line in runs.refused])
     for line in judgement.warnings:

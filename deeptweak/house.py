@@ -16,7 +16,7 @@ ROOMS = ("analysis", "control")  # of the read side
 
 @contextlib.contextmanager
 def house_first() -> Iterator[None]:
-    """Let the house's packages be found during imports: later only imported ones stay.
+    """Put DeepTweak's packages first during imports; only imported ones remain afterwards.
 
     Raises: ImportError, where other modules have the names of these packages.
     """

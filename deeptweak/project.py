@@ -1,4 +1,4 @@
-"""Read pyproject.toml: a project's `[tool.deeptweak.COMMAND]`, and our version."""
+"""Read pyproject.toml: a project's `[tool.deeptweak.COMMAND]`, and DeepTweak's version."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ FILE = "pyproject.toml"
 
 
 def version(house: Path) -> str:
-    """Read DeepTweak's version, installed or not: a wheel has the house's pyproject.toml, too."""
+    """Return DeepTweak's version, from pyproject.toml, which wheels also contain."""
     text = (house / FILE).read_text(encoding="utf-8")
     return str(tomllib.loads(text)["project"]["version"])
 
 
 class WrongTable(Exception):
-    """A table that cannot be used as options, with its file."""
+    """A table in pyproject.toml that cannot be used as options."""
 
 
 def options(
     words: Sequence[str], commands: Callable[[], Collection[str]]
 ) -> tuple[Path, list[str]] | None:
-    """Find a command's options in the nearest pyproject.toml with a table `tool.deeptweak`.
+    """Return a command's options from the nearest pyproject.toml with a table `tool.deeptweak`.
 
     `words` is the command with the words typed after it: a typed option counts alone. `true` is an
     option without a value, a list is an option given several times. Returns: the file and the
