@@ -1,1 +1,1 @@
-"""Functions that both sides share, and decisions during a run: pure, without files or clock."""
+"""Pure functions that both sides share, and decisions during a run; no files, no clock."""

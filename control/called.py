@@ -1,4 +1,4 @@
-"""The names of our commands in messages, as the user called them.
+"""The names of our commands in messages, as the user typed them.
 
 `deeptweak` sets a variable, to its name or to the path that was typed, that all its processes
 inherit. Without it the commands are modules of this repository.

@@ -1,4 +1,4 @@
-"""Errors that both sides raise, and foreign text made safe for one line.
+"""Errors that both sides raise, and a function that makes foreign text safe to print.
 
 Both sides take these for their own, so that a refusal in here ends a run or a command as any other
 does.
@@ -10,7 +10,7 @@ ELLIPSIS = "…"
 
 
 class Refused(Exception):
-    """The request cannot be met; the message says what, where, and what to do."""
+    """The request cannot be met; the message gives what happened, where, and what to do."""
 
     def __str__(self) -> str:
         return "".join(
@@ -24,11 +24,11 @@ class Unreadable(Refused):
 
 
 class UnknownName(Refused):
-    """A name was given that does not exist; the message lists those that do."""
+    """A name does not exist; the message lists those that do."""
 
 
 def one_line(text: object, longest: int = 500) -> str:
-    r"""Write a text on one line: blanks become one space, unprintable characters escapes (`\x1b`).
+    r"""Return a text on one line, with single spaces, and unprintable characters escaped (`\x1b`).
 
     Control and direction characters could end a line of the log, or show a reader words that are
     not there; lone surrogates cannot be written to a file at all. A text of more than `longest`

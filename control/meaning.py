@@ -1,4 +1,4 @@
-"""Compare the kernel's answers with requests: it merges ranges, sorts lists, rounds numbers."""
+"""Compare requested values with the kernel's, which merges ranges, sorts lists and rounds."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _SWITCHES = {"y": "1", "t": "1", "1": "1", "on": "1", "n": "0", "f": "0", "0": "
 
 
 def agrees(path: str, requested: str | None, answer: str | None) -> Agreement:
-    """Return how an answer relates to a request: the same, rounded, or something else ("").
+    """Return whether an answer is the requested value: "same", "rounded", or "" (something else).
 
     Both are texts as `shown` has them; `path` is the kernel's file, whose form decides.
     """
@@ -58,13 +58,13 @@ def _is_same(path: str, forms: set[Form], requested: str, answer: str) -> bool:
 
 
 def _is_completed(path: str, left: list[int | str], right: list[int | str]) -> bool:
-    """Return True if the given numbers come first; the rest keep their values (proc_dointvec)."""
+    """Return True if an answer starts with the given numbers and keeps the rest (proc_dointvec)."""
     numbers = all(isinstance(word, int) for word in left + right)
     return path.startswith("/proc/sys/") and numbers and bool(left) and left == right[: len(left)]
 
 
 def number_of(path: str, word: str) -> int | None:
-    """Return the number that a word is for this file: 010 is 8 for a sysctl and 10 for sysfs."""
+    """Parse a number as this file does: 010 is 8 for a sysctl, but 10 for sysfs."""
     if path.startswith("/sys/") and not path.startswith("/sys/module/"):
         return int(word) if _DECIMAL.fullmatch(word) else None
     match = _BASE_0.fullmatch(word)

@@ -1,4 +1,4 @@
-"""Names of workloads and machines as both sides show them."""
+"""Names of workloads and CPUs, as both sides print them."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ DIGEST = re.compile(r"(?<=[^=])-[0-9a-f]{12}(?=:|$)")  # of a file, at the end o
 
 
 def undigested(workload: str) -> str:
-    """Return a workload's name without digests of files; for a command, its own name."""
+    """Return a workload's name without file digests; for a command, only its name."""
     return DIGEST.sub("", workload).removeprefix("command:run=")
 
 
 def cpu_name(name: str, family: object, model: object) -> str:
-    """Return the name of a CPU, with its family and model if the name has no number.
+    """Return a CPU's name, with family and model if the name has no number.
 
     Hypervisors shorten names: `AMD EPYC` may be Milan (25, 1), Genoa (25, 17) or Turin (26, 2).
     """

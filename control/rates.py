@@ -1,4 +1,4 @@
-"""Rates as people write them: `104 MB/s`, `43.6 requests/s`, `3,120 tokens/s`."""
+"""Format rates for users: `104 MB/s`, `43.6 requests/s`, `3,120 tokens/s`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ DIGITS = 3
 
 
 def scale_of(rate_per_s: float, unit: str) -> tuple[float, str]:
-    """Return how to write a rate of `unit` per second: the factor, and the unit after it."""
+    """Return the factor and the unit with which to write a rate of `unit` per second."""
     rounded = _rounded(rate_per_s)
     least = 0.0 if unit in SYMBOLS else WORDS_FROM
     prefixes = (entry for entry in PREFIXES if entry[0] >= least and entry[0] <= rounded)
@@ -22,7 +22,7 @@ def scale_of(rate_per_s: float, unit: str) -> tuple[float, str]:
 
 
 def written(rate_per_s: float, unit: str) -> str:
-    """Write a rate to three significant digits."""
+    """Format a rate with three significant digits."""
     scale, name = scale_of(rate_per_s, unit)
     value = _rounded(rate_per_s * scale)
     decimals = DIGITS - 1 - math.floor(math.log10(value)) if value > 0 else 0
@@ -30,5 +30,5 @@ def written(rate_per_s: float, unit: str) -> str:
 
 
 def _rounded(value: float) -> float:
-    """Round to three significant digits: 999.6 kB/s are 1.00 MB/s."""
+    """Round to three significant digits, so that 999.6 kB/s becomes 1.00 MB/s."""
     return float(f"{value:.{DIGITS}g}")

@@ -1,4 +1,4 @@
-"""Compressed lines of JSON beside a saved run, for both sides (`data/README.md`)."""
+"""Helpers for the compressed JSON lines beside a saved run (`data/README.md`)."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def described(name: str, content: bytes) -> dict[str, Any]:
 
 
 def to_columns(value: object) -> object:
-    """Rows that have the same fields as columns, wherever in an object they are."""
+    """Convert rows with the same fields to columns, anywhere in an object."""
     if isinstance(value, dict):
         return {name: to_columns(inner) for name, inner in value.items()}
     if (
@@ -41,7 +41,7 @@ def to_columns(value: object) -> object:
 
 
 def to_rows(value: Any) -> Any:
-    """Columns as rows again, wherever in an object they are."""
+    """Convert columns back to rows, anywhere in an object."""
     if not isinstance(value, dict):
         return value
     if value.keys() == {COLUMNS}:

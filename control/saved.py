@@ -1,4 +1,4 @@
-"""The saved run, for both sides: a pytest-benchmark file with DeepTweak's own parts.
+"""Fields of a saved run, for both sides: a pytest-benchmark file with DeepTweak's parts.
 
 A field is its type with its possible values, then `unit: meaning`. msgspec checks input by these
 types, and `python -m docs.generate` makes `data/run.schema.json` and docs/reference/run.md of them.

@@ -1,4 +1,4 @@
-"""A measured cell in a saved run: `extra_info` of its benchmark, in the notation of `saved.py`."""
+"""Fields of a measured cell (`extra_info` of its benchmark), in the notation of `saved.py`."""
 
 from typing import Annotated, Any, Literal, NotRequired, TypedDict
 

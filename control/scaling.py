@@ -1,4 +1,4 @@
-"""Choose replicas for a job: fit laws of speed-up, then make jobs of any size equally long.
+"""Fit laws of speed-up, and choose replicas so that jobs of any size take the same time.
 
 Amdahl's law and Gunther's are fitted by least squares on logarithms: errors of times are by a
 factor.
@@ -32,7 +32,7 @@ _NEAR = 1e-6
 
 @dataclass(frozen=True, slots=True)
 class Law:
-    """The time of a job: startup + cost · work · (1 + serial·(n - 1) + crosstalk·n·(n - 1)) / n.
+    """A job's time: startup + cost · work · (1 + serial·(n - 1) + crosstalk·n·(n - 1)) / n.
 
     In seconds, with n replicas.
 
@@ -49,7 +49,7 @@ class Law:
 
 @dataclass(frozen=True, slots=True)
 class TimedJob:
-    """One measured job: replicas, size in the unit of its work, and duration."""
+    """A measured job: replicas, size in the unit of its work, and duration."""
 
     replicas: int
     work: float
@@ -91,8 +91,8 @@ def fits(points: Sequence[TimedJob]) -> list[LawFit]:
     numbers = {point.replicas for point in points}
     if len(numbers) < 2:
         raise Refused(
-            f"All {len(points)} jobs had {next(iter(numbers), 'no')} replicas: how time falls "
-            "with replicas cannot be determined."
+            f"All {len(points)} jobs had {next(iter(numbers), 'no')} replicas, so the effect of "
+            "replicas cannot be determined."
         )
     result = []
     for name, shape in LAWS.items():
@@ -110,7 +110,7 @@ def fits(points: Sequence[TimedJob]) -> list[LawFit]:
 
 
 def best_law(name: str, points: Sequence[TimedJob]) -> LawFit:
-    """Return the better law of a class of jobs with its held-out error. Raises: Refused."""
+    """Return the better law for a class of jobs, with its held-out error. Raises: Refused."""
     try:
         best = fits(points)[0]
     except Refused as reason:
@@ -119,7 +119,7 @@ def best_law(name: str, points: Sequence[TimedJob]) -> LawFit:
 
 
 def held_out(points: Sequence[TimedJob], fit: LawFit) -> float | None:
-    """Return the error for configurations left out of the fit: mean of |predicted/measured - 1|.
+    """Return the mean error |predicted/measured - 1| for configurations left out of the fit.
 
     Each such configuration is left out in turn, all its jobs together; those without which the
     others could not tell are passed over.
@@ -139,7 +139,7 @@ def held_out(points: Sequence[TimedJob], fit: LawFit) -> float | None:
 
 
 def _enough(points: Sequence[TimedJob], names: tuple[str, ...]) -> bool:
-    """Return True if points determine these parameters: enough of them, with enough variety."""
+    """Return True if points are numerous and varied enough to determine these parameters."""
     numbers, sizes = (
         len({point.replicas for point in points}),
         len({point.work for point in points}),
@@ -197,7 +197,7 @@ def _fitted(points: Sequence[TimedJob], name: str, names: tuple[str, ...]) -> La
 
 
 def _no_interval(configurations: int, parameters: int, spread: float) -> tuple[str, ...]:
-    """Return why no interval can be claimed: a law fits as many points as it has parameters."""
+    """Return why there is no interval: the points do not leave any scatter."""
     if configurations <= parameters:
         told = (
             f"{configurations} configurations of replicas and size determine {parameters} "
@@ -224,7 +224,7 @@ def _aicc(squares: float, n: int, k: int) -> float:
 def _intervals(
     jacobian: Floats, law: Law, names: tuple[str, ...], spread: float, df: int
 ) -> dict[str, tuple[float, float] | None]:
-    """Use the curvature at the best fit, cut at the bounds; on a bound only a one-sided guess."""
+    """Return intervals from the curvature at the best fit, cut at the bounds."""
     covariance = np.linalg.pinv(jacobian.T @ jacobian) * spread**2
     half = t_quantile(0.975, df) * np.sqrt(np.diag(covariance))
     values = {name: getattr(law, name) for name in names}
@@ -236,7 +236,7 @@ def _intervals(
 
 def _notes(law: Law, scale: Mapping[str, float]) -> tuple[str, ...]:
     lines = [
-        f"{text} is on its bound, {bound:g}"
+        f"{text} is at its bound, {bound:g}"
         for text, unit in scale.items()
         for bound in (0.0, UPPER[text])
         if abs(getattr(law, text) - bound) <= _NEAR * unit
@@ -248,7 +248,7 @@ def _notes(law: Law, scale: Mapping[str, float]) -> tuple[str, ...]:
 
 
 def time_s(law: Law, work: ArrayLike, replicas: ArrayLike) -> Floats:
-    """Return the seconds that jobs take; sizes and replicas are broadcast together."""
+    """Return the seconds that jobs take, with sizes and replicas broadcast."""
     n = np.asarray(replicas, dtype=float)
     share = (1 + law.serial * (n - 1) + law.crosstalk * n * (n - 1)) / n
     result: Floats = law.startup_s + law.cost_s * np.asarray(work, dtype=float) * share
@@ -269,7 +269,7 @@ def most_useful(law: Law, most: int) -> int:
 def choose(
     law: Law, work: float, target_s: float, most: int, tolerance: float = TOLERANCE
 ) -> ReplicaChoice:
-    """Return the replicas, up to `most`, that bring a job nearest the target; of equals the fewest.
+    """Return the fewest replicas, up to `most`, that bring a job closest to the target.
 
     From few replicas to one more the time falls by more than the band is wide (from 1 to 2 by
     half): a job that is done by few may have no number that fits.

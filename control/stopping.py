@@ -1,4 +1,4 @@
-"""Judge an arm's blocks during a run: detectable effect, and a last block far from the others."""
+"""Judge an arm's blocks during a run: the detectable effect, and an outlying last block."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ FAR, FEWEST_LIKE = 5.0, 4  # robust standard deviations; blocks from which these
 
 
 class ArmPrecision(NamedTuple):
-    """The knowledge of an arm from its blocks.
+    """How precisely an arm is known from its blocks.
 
     `mde` is the smallest gain that they would call, a fraction, among all contrasts of the study.
     """
@@ -29,7 +29,7 @@ class ArmPrecision(NamedTuple):
 
 
 def known(log_ratios: Sequence[float], family: int) -> ArmPrecision | None:
-    """Return the knowledge from an arm's log ratios to the baseline; None for fewer than three."""
+    """Return the precision from an arm's log ratios to the baseline; None for fewer than three."""
     blocks = len(log_ratios)
     if blocks < FEWEST_KNOWN:
         return None

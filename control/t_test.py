@@ -1,4 +1,4 @@
-"""Student's t, central and noncentral: what every interval, its p and its power rest on.
+"""Student's t, central and noncentral, the basis of all intervals, p-values and power.
 
 Computed here and held to scipy's by a test: importing `scipy.special` takes half as long as a whole
 comparison does.
@@ -27,7 +27,7 @@ FEW = 4  # degrees of freedom
 
 @lru_cache(maxsize=4096)
 def t_quantile(p: float, df: float) -> float:
-    """Solve P(T <= t) = p by Newton's steps from the normal quantile: outwards, never too far."""
+    """Solve P(T <= t) = p by Newton's method from the normal quantile, without overshooting."""
     if p < 1 / 2:
         return -t_quantile(1 - p, df)
     t = NORMAL.inv_cdf(p)
@@ -47,7 +47,7 @@ def t_density(t: float, df: float) -> float:
 
 
 def t_tail(t: float, df: float) -> float:
-    """Answer P(T > t), by the regularized incomplete beta function."""
+    """Return P(T > t), by the regularized incomplete beta function."""
     if t < 0:
         return 1 - t_tail(-t, df)
     if df >= NEARLY_NORMAL:
@@ -59,7 +59,7 @@ def t_tail(t: float, df: float) -> float:
 
 
 def _beta(a: float, b: float, x: float, rest: float) -> float:
-    """Answer I_x(a, b), where `rest` is 1 - x, by its continued fraction (Lentz; DLMF 8.17.22)."""
+    """Return I_x(a, b) by its continued fraction (Lentz; DLMF 8.17.22); `rest` is 1 - x."""
     if x <= 0:
         return 0.0
     front = (
@@ -90,7 +90,7 @@ def _beta(a: float, b: float, x: float, rest: float) -> float:
 
 
 class TInterval(NamedTuple):
-    """An estimate with its two-sided interval, and the two-sided p of there being nothing."""
+    """An estimate with its two-sided interval, and the two-sided p against 0."""
 
     value: float
     low: float
@@ -99,7 +99,7 @@ class TInterval(NamedTuple):
 
 
 def t_interval(value: float, error: float, df: float, alpha: float = ALPHA) -> TInterval:
-    """Return interval and p of an estimate with standard error > 0 and degrees of freedom."""
+    """Return the interval and p of an estimate, from its standard error (> 0) and df."""
     half = t_quantile(1 - alpha / 2, df) * error
     return TInterval(
         value, value - half, value + half, min(1.0, 2 * t_tail(abs(value) / error, df))
@@ -108,7 +108,7 @@ def t_interval(value: float, error: float, df: float, alpha: float = ALPHA) -> T
 
 @lru_cache(maxsize=4096)
 def detectable_errors(df: float, alpha: float = ALPHA, power: float = POWER) -> float:
-    """Return at how many standard errors a two-sided t-test finds an effect with this power.
+    """Return the effect, in standard errors, that a two-sided t-test detects with this power.
 
     Solves P(T' > t_crit) = power for the noncentrality of T', the noncentral t; with few blocks and
     a small alpha the usual t_crit + t_power of statistics texts promises up to a fifth too much. P

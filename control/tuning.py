@@ -35,7 +35,7 @@ CHOSEN_P = 0.05  # one-sided, for a setting that is chosen though the race did n
 
 
 class HeatCell(NamedTuple):
-    """One measured cell, with the log of its time (for a rate, minus the log)."""
+    """A measured cell, with the log of its time (minus the log of a rate)."""
 
     heat: int
     block: int
@@ -51,7 +51,7 @@ class RaceRules(Struct, frozen=True):
 
 
 class Gain(Struct, frozen=True):
-    """The gain of a setting: the log of a ratio of times, above 0 is faster."""
+    """The gain of a setting: the log of a ratio of times; above 0 means faster."""
 
     gain: float
     error: Annotated[float, Meta(ge=0)]
@@ -65,7 +65,7 @@ class Gain(Struct, frozen=True):
 
 
 class Look(Struct):
-    """Results after a number of pairs of heats, for each setting that was still open.
+    """Results after some pairs of heats, for each setting that was still undecided.
 
     No cell could be measured under the settings that `failed`.
     """
@@ -75,7 +75,7 @@ class Look(Struct):
     failed: list[str]
 
     def words(self) -> dict[str, str]:
-        """Return the word for each setting."""
+        """Return the verdict word for each setting."""
         words = {name: str(gain.word) for name, gain in self.settings.items()}
         return words | dict.fromkeys(self.failed, "fails")
 
@@ -172,7 +172,7 @@ def course(
 
 
 def balanced_arms(settings: int) -> int:
-    """Return the number of arms of a balanced design."""
+    """Return the number of arms in a balanced design."""
     if settings == 1:
         return 2
     # pyDOE3's designs
@@ -235,7 +235,7 @@ def judge(gain: Gain, rules: RaceRules, settings: int) -> Word:
 
 
 def choose(gains: Mapping[str, Gain], rules: RaceRules) -> dict[str, Gain]:
-    """Return the settings that are worth keeping, the largest gain first."""
+    """Return the settings that are worth keeping, largest gain first."""
     worth = [
         (name, gain)
         for name, gain in gains.items()

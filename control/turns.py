@@ -1,4 +1,4 @@
-"""Step times of an arm that took turns, cleared of effects of the machine on all arms alike."""
+"""Adjust the step times of arms that took turns for what affected all arms alike."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ Others = Sequence[Sequence["float | None"]]
 
 
 def round_adjusted_s(slices_s: Slices, others_cpu_s: Others = ()) -> list[float]:
-    """One step time an arm, of step times by arm, round and place in the slice.
+    """Return one step time per arm, from step times by arm, round and place in the slice.
 
     Steps of one round and one place stand beside each other. Their logs are an arm's value plus a
     level that all arms share: what the machine did then, and what that place is (a first step after
@@ -50,7 +50,7 @@ def round_adjusted_s(slices_s: Slices, others_cpu_s: Others = ()) -> list[float]
 
 
 def blocks_adjusted_s(blocks: Sequence[tuple[Slices, Others]]) -> list[list[float]]:
-    """Return `round_adjusted_s` of each of several blocks, of one shape, together."""
+    """Return `round_adjusted_s` for several blocks of the same shape."""
     import numpy as np
 
     times_s = np.asarray([slices_s for slices_s, _ in blocks])
@@ -74,7 +74,7 @@ def blocks_adjusted_s(blocks: Sequence[tuple[Slices, Others]]) -> list[list[floa
 
 
 def _slowed(slices_s: Array, cores: Array) -> Array:
-    """Return slices' log slowdown by others' use of CPUs: least squares within rounds and arms.
+    """Return the log slowdown of slices by others' CPU use: least squares within rounds and arms.
 
     Both are arms × rounds: seconds, and cores that others used, NaN if unknown.
     """
@@ -90,13 +90,13 @@ def _slowed(slices_s: Array, cores: Array) -> Array:
 
 
 def _centred(table: Array) -> Array:
-    """Less the means of its rows and columns."""
+    """Subtract the means of rows and columns."""
     centred: Array = table - table.mean(axis=1, keepdims=True) - table.mean(axis=0) + table.mean()
     return centred
 
 
 def additive(tables: Array, asymmetry: Array) -> Array:
-    """Return row values, mean 0, of row + column + noise tables: M-quantiles.
+    """Fit row + column + noise tables by M-quantiles; return the row values, with mean 0.
 
     Source: Breckling and Chambers, Biometrika 1988.
 
@@ -140,7 +140,7 @@ def additive(tables: Array, asymmetry: Array) -> Array:
 
 
 def _median(values: Array) -> Array:
-    """Return medians along the last axis; for few numbers in a third of `np.median`'s time."""
+    """Return medians along the last axis, for few numbers three times as fast as `np.median`."""
     ordered, count = values.copy(), values.shape[-1]
     ordered.sort()
     middle: Array = (ordered[..., (count - 1) // 2, None] + ordered[..., count // 2, None]) / 2

@@ -1,4 +1,4 @@
-"""Words that a saved run and a running one share.
+"""Types that saved and running sessions share.
 
 They stand apart from `saved`: a workload's own image has none of the libraries that a saved run is
 checked with.
@@ -16,7 +16,7 @@ Kind = Literal["sysctl", "ulimit", "service", "boot", "environment", "process"]
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """A measured quantity; `name` has the unit (`step_time_p10_s`), `better` the good direction.
+    """A measured quantity; `name` includes the unit (`step_time_p10_s`), `better` the direction.
 
     `unit` is what a rate counts per second if its name omits it: `B`, `requests`.
     """
@@ -28,7 +28,7 @@ class Metric:
 
 @dataclass(frozen=True, slots=True)
 class Factor:
-    """One setting of a tweak set that a design varies, or a whole script (`script:<package>`).
+    """A setting in a tweak set that a design varies, or a whole script (`script:<package>`).
 
     `levels` start with None, as found, and end with the manifest's value, or "run" for a script; an
     annotation gives those between.

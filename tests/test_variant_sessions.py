@@ -175,7 +175,7 @@ def test_the_plan_says_what_cannot_run(place: Place, more: str, says: str) -> No
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        (("--vary=wait_s=0",), "wait_s=0: a number above 0 and at most 10"),
+        (("--vary=wait_s=0",), "wait_s=0: must be a number above 0 and at most 10"),
         (("--vary=engine=dlio",), "--vary engine: no parameter 'engine' in idle."),
         (("--vary=wait_s=1,1",), "'wait_s=1,1': write NAME=A,B"),
     ],

@@ -1,4 +1,4 @@
-"""Read `data/power/*.yaml`: GPUs with clock states, profile points, algorithms, task formats.
+"""Read `data/power/*.yaml`: GPUs and their clocks, profile points, algorithms, tasks.
 
 A task is which network infers on which GPU under which cap; files of tasks are opened by the side
 that reads them.
@@ -27,7 +27,7 @@ DATA = Path(__file__).parents[2] / "data" / "power"
 
 @dataclass(frozen=True, slots=True)
 class OperatingPoint:
-    """A number of processes with the same share (percent of the SMs) and batch (images)."""
+    """Some processes with the same share (percent of the SMs) and batch (images)."""
 
     share_percent: int
     processes: int
@@ -35,7 +35,7 @@ class OperatingPoint:
 
     @property
     def partition(self) -> Partition:
-        """Return the same point as shares and batches, one of each per process."""
+        """Return the point as shares and batches, one of each per process."""
         return Partition(
             (float(self.share_percent),) * self.processes, (self.batch,) * self.processes
         )
@@ -43,7 +43,7 @@ class OperatingPoint:
 
 @cache
 def points(part: Literal["anchor", "sweep"]) -> tuple[OperatingPoint, ...]:
-    """Return the grid at the anchor clock (263 points), or the nine points of the sweep."""
+    """Return the grid at the anchor clock (263 points), or the sweep (9 points)."""
     return tuple(
         OperatingPoint(row["share_percent"], processes, batch)
         for row in _data("grid")[part]
@@ -78,25 +78,25 @@ def platforms() -> dict[str, Platform]:
 
 
 def platform(name: str) -> Platform:
-    """Answer the GPU of this name. Raises: Refused, with the names there are."""
+    """Return the GPU of this name. Raises: Refused, with the known names."""
     known = platforms()
     if name not in known:
         raise Refused(
-            f"GPU {one_line(name)!r} is not known; available: {', '.join(known)}. Add its clocks "
+            f"GPU {one_line(name)!r} is unknown; available: {', '.join(known)}. Add its clocks "
             "to data/power/gpus.yaml."
         )
     return known[name]
 
 
 def configured(algorithm: str, network: str) -> Mapping[str, Any]:
-    """Return the algorithm's keys, overridden by those of the network."""
+    """Return an algorithm's values, overridden by those for a network."""
     entry = dict(_data("algorithms")[algorithm])
     networks = entry.pop("networks")
     return {**entry, **networks.get(network, networks["default"])}
 
 
 def every_batch() -> tuple[int, ...]:
-    """Return all batches on any ladder, ascending."""
+    """Return the batches of all ladders, ascending."""
     entries = _data("algorithms").values()
     ladders = [
         each.get("ladder", ()) for entry in entries for each in (entry, *entry["networks"].values())
@@ -141,7 +141,7 @@ class Task:
 
 
 def tasks_of(document: object, where: str) -> dict[int, Task]:
-    """Return a file's tasks by id, in order; errors begin with `where`. Raises: Unreadable."""
+    """Return a file's tasks by id, in order. Raises: Unreadable, beginning with `where`."""
     if not isinstance(document, dict) or not isinstance(document.get("tasks"), list):
         raise Unreadable(
             f"{where}: the list `tasks` is missing. data/power/{SHIPPED.name} shows the format."
@@ -159,7 +159,7 @@ def tasks_of(document: object, where: str) -> dict[int, Task]:
             raise Unreadable(f"{where}, task {number}: id {task.id} occurs twice.")
         result[task.id] = task
     if not result:
-        raise Unreadable(f"{where}: no task is given.")
+        raise Unreadable(f"{where}: contains no task.")
     return result
 
 
@@ -169,7 +169,7 @@ def cap_at(caps: Caps, iteration: int) -> float:
 
 
 def checked(pairs: list[tuple[int, float]], where: str) -> Caps:
-    """Check caps. Raises: Unreadable."""
+    """Return valid caps. Raises: Unreadable."""
     begins = [number for number, _ in pairs]
     if (
         not pairs
@@ -178,8 +178,8 @@ def checked(pairs: list[tuple[int, float]], where: str) -> Caps:
         or not all(0 < cap <= LARGEST for _, cap in pairs)
     ):
         raise Unreadable(
-            f"{where}: caps are above 0, up to {LARGEST:g}, each with the iteration it begins at, "
-            "0 first, then higher ones."
+            f"{where}: caps must be above 0, up to {LARGEST:g}, each with its first iteration, in "
+            "ascending order from 0."
         )
     return tuple((number, float(cap)) for number, cap in pairs)
 
@@ -187,21 +187,21 @@ def checked(pairs: list[tuple[int, float]], where: str) -> Caps:
 def _task(entry: Any, names: Mapping[str, Any], where: str) -> Task:
     if not isinstance(entry, dict) or (unknown := [key for key in entry if key not in KEYS]):
         what = (
-            "no mapping"
+            "not a mapping"
             if not isinstance(entry, dict)
-            else f"`{one_line(unknown[0])}` is none of {', '.join(KEYS)}"
+            else f"`{one_line(unknown[0])}` is not one of {', '.join(KEYS)}"
         )
         raise Unreadable(f"{where}: {what}.")
     if not _is_whole(entry.get("id"), 0) or not all(
         _is_name(entry.get(key)) for key in ("gpu", "model", "dataset")
     ):
         raise Unreadable(
-            f"{where}: it needs `id`, a whole number, and the names `gpu`, `model` and `dataset`."
+            f"{where}: needs `id`, a whole number, and the names `gpu`, `model` and `dataset`."
         )
     given = [key for key in CAPS if key in entry]
     if len(given) != 1:
         raise Unreadable(
-            f"{where}: it needs one cap: {', '.join(CAPS)}; it has {', '.join(given) or 'none'}."
+            f"{where}: needs one of {', '.join(CAPS)}, but has {', '.join(given) or 'none'}."
         )
     value = entry[given[0]]
     pairs = value if given[0].startswith("caps") else [[0, value]]
@@ -210,19 +210,19 @@ def _task(entry: Any, names: Mapping[str, Any], where: str) -> Task:
         for p in pairs
     ):
         raise Unreadable(
-            f"{where}: `{given[0]}` is {one_line(repr(value), 60)}: a number, or for caps_… pairs "
-            "[from iteration, cap]."
+            f"{where}: `{given[0]}` is {one_line(repr(value), 60)}: use a number, or, for caps_…, "
+            "pairs [first iteration, cap]."
         )
     iterations, slo_ms = entry.get("iterations", ITERATIONS), entry.get("slo_ms")
     if not _is_whole(iterations, 2) or not (slo_ms is None or (_is_number(slo_ms) and slo_ms > 0)):
         raise Unreadable(
-            f"{where}: `iterations` is a whole number from 2 on, `slo_ms` a time above 0."
+            f"{where}: `iterations` must be a whole number of at least 2, and `slo_ms` above 0."
         )
     torchvision = names.get(entry["model"], entry["model"])
     if not _is_name(torchvision):
         raise Unreadable(
-            f"{where}: `torchvision` of {entry['model']} is {one_line(repr(torchvision), 60)}: a "
-            "name is needed."
+            f"{where}: `torchvision` of {entry['model']} is {one_line(repr(torchvision), 60)}: "
+            "must be a name."
         )
     unit = UNITS[given[0].replace("caps_", "cap_")]
     caps = checked([(begins, cap) for begins, cap in pairs], where)

@@ -1,4 +1,4 @@
-"""The original's partitioner, unchanged: by gain in predicted throughput per percent of share.
+"""The original partitioner, unchanged: greedy by predicted throughput per percent of share.
 
 Kept for comparison, defects included: the clock never falls below 500 MHz during the search, a
 lowered memory clock stays low, power may end up to 1 W above the cap, a process that makes things
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class PartitionAnswer:
-    """A setting and the model's predictions for it.
+    """A partition and its clocks, with the model's predictions.
 
     `cap_w` is the cap that was searched under, the margin taken off. `evaluations` counts the
     partitions that the model was asked for, one a memory clock. `guard` is the factor on `power_w`
@@ -42,17 +42,17 @@ class PartitionAnswer:
 
     @property
     def feasible(self) -> bool:
-        """Return True if the guarded power is within the cap; our own search returns only such."""
+        """Return True if the guarded power is within the cap, as always in our own search."""
         return self.guard * self.power_w <= self.cap_w
 
 
 def rounded_up(cap_w: float) -> str:
-    """Write a smallest cap, rounded up so that the written cap is still feasible."""
+    """Return a smallest cap as text, rounded up so that it is still feasible."""
     return f"{ceil(cap_w * 100) / 100:.2f}"
 
 
 def figures_of(model: Model, settings: Sequence[Clocks]) -> list[list[float]]:
-    """Return images/s, power, and SM and memory utilisation (% of time) of settings, by row."""
+    """Return images/s, power, and SM and memory utilisation (% of time), with a row per setting."""
     anchor = model.anchor([setting.partition for setting in settings])
     clocks = np.array([setting.sm_mhz for setting in settings], dtype=np.float64)
     figures = model.throughput_images_per_s(anchor, clocks), model.power_w(anchor, clocks)
@@ -82,12 +82,12 @@ MOST_BATCH = {"vgg19": 160}  # what fits into the memory of a GPU, by network
 
 
 def fits(network: str, batch: int) -> bool:
-    """Return True if the network's activations with such a batch are known to fit into memory."""
+    """Return True if the network's activations for this batch are known to fit into memory."""
     return batch <= MOST_BATCH.get(network, batch)
 
 
 def greedy_batches(share_percent: int, network: str) -> list[int]:
-    """Answer the batches that the original tries for a share: from 0.8 to 6.4 images per percent.
+    """Return the batches that the original tries for a share: 0.8 to 6.4 images per percent.
 
     Source: PctoDL.
     """
@@ -111,7 +111,7 @@ NARROW_SHARE = 0.2
 def largest_clock(
     model: Model, anchor: Anchor, cap_w: float, between_mhz: tuple[float, float], *, narrow: bool
 ) -> Floats:
-    """Return partitions' clocks, MHz, shape (partitions,); NaN if the lowest exceeds the cap.
+    """Return the highest clocks (MHz) within the cap, shape (partitions,); NaN if none is.
 
     The clock is within 1 W of the cap, on either side, and not rounded to a supported clock.
     `narrow` is the original's slow way: the range is first cut down around a linear estimate, and a
@@ -144,7 +144,7 @@ def _narrowed(
     lower: tuple[Floats, Floats],
     upper: tuple[Floats, Floats],
 ) -> tuple[Floats, Floats]:
-    """Cut (clock, power) ranges around a linear estimate, if the cap is still inside."""
+    """Narrow (clock, power) ranges around a linear estimate, if they still contain the cap."""
     (low, at_low), (high, at_high) = lower, upper
     rise = at_high - at_low
     part = np.clip(np.divide(cap_w - at_low, rise, out=np.zeros_like(rise), where=rise != 0), 0, 1)
@@ -160,7 +160,7 @@ FLOOR_MHZ = 500.0
 
 @dataclass(slots=True)
 class _Search:
-    """The state of the search: the clocks, their results, and the number of model calls."""
+    """The state of the search: clocks, their results, and the number of model calls."""
 
     models: Mapping[float, Model]
     platform: Platform
@@ -171,13 +171,13 @@ class _Search:
     evaluations: int = 0
 
     def memories(self) -> list[float]:
-        """Memory clocks that may still be chosen: it never rises again."""
+        """Return the memory clocks that may still be chosen, which never rise."""
         return [value for value in self.platform.searched_mem_mhz if value <= self.mem_mhz]
 
     def solved(
         self, partitions: Sequence[Partition], *, narrow: bool
     ) -> tuple[Floats, Floats, Floats]:
-        """Return (throughput, clock, memory clock) of partitions at their best memory clock.
+        """Return (throughput, clock, memory clock) of partitions, at their best memory clock.
 
         Throughput is -inf without a possible clock. The clock may rise only where that of the
         memory is lowered. If the highest allowed clock keeps the cap, it is rounded down to a
@@ -204,7 +204,7 @@ class _Search:
         return best
 
     def round_down(self, admitted: Partition) -> None:
-        """Continue from the next lower supported clock and the admitted processes' rate there."""
+        """Continue from the next lower supported clock, and the admitted processes' rate there."""
         self.sm_mhz = self.supported(self.sm_mhz)
         model = self.models[self.mem_mhz]
         self.throughput_images_per_s = float(
@@ -212,7 +212,7 @@ class _Search:
         )
 
     def supported(self, sm_mhz: float) -> float:
-        """Answer the supported clock at or below `sm_mhz`."""
+        """Return the highest supported clock at or below `sm_mhz`."""
         return self.platform.sm_mhz[max(0, bisect_right(self.platform.sm_mhz, sm_mhz) - 1)]
 
 
@@ -225,7 +225,7 @@ def greedy(
     fast: bool = True,
     margin_w: float = 0.0,
 ) -> PartitionAnswer:
-    """Search as the original does; `models` are by memory clock, `margin_w` is taken off the cap.
+    """Search as the original does, with models by memory clock and a cap lowered by `margin_w`.
 
     `fast` is what the original calls vectorised: clocks are rounded down to supported ones;
     otherwise they are left as they were found. The answer may be above the cap (see
@@ -269,7 +269,7 @@ def greedy(
 def _hand_out(
     search: _Search, shares: list[int], batches: list[int], free: int, *, fast: bool
 ) -> None:
-    """Hand out the remaining share in turn, and search clocks; without any, the old ones stay."""
+    """Distribute the remaining share in turn, and search clocks again if there was any."""
     for turn in range(free // STEP_PERCENT):
         shares[turn % len(shares)] += STEP_PERCENT
     throughput, sm_mhz, mem_mhz = (

@@ -1,4 +1,4 @@
-"""A simulated GPU that differs from its model: off by a factor, late, noisy, and with faults.
+"""A simulated GPU that differs from its model by gain, lag, noise and faults.
 
 Its time is not the clock's. Real GPUs differ from any fitted model, so a controller is
 judged on one that does, too. Its results are *simulated* and must be called that.
@@ -32,7 +32,7 @@ IDLE_PART = 0.5  # of that one's draw at the lowest clock: what a GPU draws whos
 
 @dataclass(frozen=True, slots=True)
 class Mismatch:
-    """The differences between the plant and the model.
+    """How the plant differs from the model.
 
     `gain_error` is the part by which power and throughput are off, each up or down as `seed` has
     it: power up in odd ones, throughput up in every second pair. Power follows settings with time
@@ -48,14 +48,14 @@ class Mismatch:
     refuse_clocks: tuple[float, ...] = ()
 
     def __post_init__(self) -> None:
-        """Check that such a device can exist. Raises: Refused."""
+        """Check that these differences are possible. Raises: Refused."""
         if min(self.noise_w, self.lag_s, self.seed) < 0 or not abs(self.gain_error) < 1:
             raise Refused("noise_w, lag_s and seed must be at least 0, gain_error below 1.")
 
 
 @dataclass(frozen=True, slots=True)
 class PlantWindow:
-    """A window: times since its start, readings, noiseless power (W); then values by tenant.
+    """A window: times since its start, readings, noiseless power (W), and values by tenant.
 
     `latency_ms` is None where no batch can end.
     """
@@ -75,7 +75,7 @@ class PlantWindow:
 
 
 class Plant:
-    """A GPU under tenants. `apply` sets, `run` lets time pass."""
+    """A simulated GPU with tenants; `apply` sets it, and `run` lets time pass."""
 
     def __init__(self, tables: Tables, mismatch: Mismatch, batches: tuple[int, ...]) -> None:
         self._tables, self._off = tables, mismatch
@@ -98,7 +98,7 @@ class Plant:
         )
 
     def apply(self, settings: Settings) -> tuple[Settings, tuple[str, ...]]:
-        """Set all of it.
+        """Set all settings.
 
         Returns: how it is set now, and a sentence for each knob that was refused and stays as it
         was.
@@ -108,19 +108,19 @@ class Plant:
         if sm_mhz is not None and (
             sm_mhz in self._off.refuse_clocks or sm_mhz not in self._tables.platform.sm_mhz
         ):
-            refused.append(f"sm_mhz: the simulated driver does not take {sm_mhz:g} MHz.")
+            refused.append(f"sm_mhz: the simulated driver does not accept {sm_mhz:g} MHz.")
             sm_mhz = self._now.sm_mhz
         if mem_mhz is not None and mem_mhz not in self._tables.models:
-            refused.append(f"mem_mhz: the simulated driver does not take {mem_mhz:g} MHz.")
+            refused.append(f"mem_mhz: the simulated driver does not accept {mem_mhz:g} MHz.")
             mem_mhz = self._now.mem_mhz
         if limit_w is not None and not LEAST_LIMIT_W <= limit_w <= self._tables.platform.tdp_w:
             refused.append(
-                f"power_limit_w: {limit_w:g} W is not within {LEAST_LIMIT_W:g} and "
+                f"power_limit_w: {limit_w:g} W is not between {LEAST_LIMIT_W:g} and "
                 f"{self._tables.platform.tdp_w:g} W."
             )
             limit_w = self._now.power_limit_w
         if settings.throttle is not None:
-            refused.append("throttle: this plant has clocks.")
+            refused.append("throttle: this plant uses clocks instead.")
         self._now = replace(
             settings, sm_mhz=sm_mhz, mem_mhz=mem_mhz, power_limit_w=limit_w, throttle=None
         )
@@ -173,7 +173,7 @@ class Plant:
         return curve, curve.power_w * self._gains[0], curve.throughput_images_per_s * self._gains[1]
 
     def _state(self, running: list[Tenant]) -> tuple[float, float, Curve | None]:
-        """Settled power, images per second, and the model's curve."""
+        """Return the steady-state power, images per second, and the model's curve."""
         mem_mhz = max(self._tables.models) if self._now.mem_mhz is None else self._now.mem_mhz
         if not running:
             return self._idle_w, 0.0, None
@@ -205,7 +205,7 @@ class Plant:
 
 
 def batches() -> tuple[int, ...]:
-    """Return every batch that the plant takes: those of the grid and of all ladders."""
+    """Return all batches that the plant accepts: those of the grid and of all ladders."""
     return tuple(sorted({*every_batch(), *(point.batch for point in catalog.points("anchor"))}))
 
 

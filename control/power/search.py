@@ -1,4 +1,4 @@
-"""Our own search: the profiled partition with most predicted images/s under a cap, and its clock.
+"""Our search: the profiled partition and clock with most predicted images/s under a cap.
 
 Each partition is looked at on every supported clock, so that a power that falls with the clock or a
 jump in the throughput cannot lead to an answer above the cap. Deterministic: no time and no random
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def waited_for(partition: Partition) -> float:
-    """Images that all tenants together finish while the tenant that waits longest finishes a batch.
+    """Return the images that all tenants finish in the time of the slowest tenant's batch.
 
     A tenant is taken to get images in proportion to its share.
     """
@@ -36,7 +36,7 @@ def waited_for(partition: Partition) -> float:
 
 
 def supported(model: Model, platform: Platform) -> Floats:
-    """Return the platform's clocks up to its anchor's, within the model's fit, ascending.
+    """Return the platform's clocks up to the anchor clock that the model covers, ascending.
 
     Raises: Refused, where there is none.
     """
@@ -62,7 +62,7 @@ def best(
     slo_ms: float | None = None,
     guard: float | None = None,
 ) -> PartitionAnswer:
-    """Return the setting of the highest predicted throughput with guarded power up to `cap_w`.
+    """Return the setting with the highest predicted throughput and guarded power up to `cap_w`.
 
     Guarded power is the predicted power times `guard` (by default each model's own guard band, 1
     where it was never judged on held-out rows), plus `margin_w`. `models` are by memory clock, MHz.
@@ -111,7 +111,7 @@ def best(
 
 
 def profiled(models: Mapping[float, Model]) -> list[Partition]:
-    """Return the partitions that models were fitted on, or the profiling grid if unknown."""
+    """Return the partitions that the models were fitted on, or the profiling grid if unknown."""
     return [one for model in models.values() for one in getattr(model, "partitions", ())] or list(
         catalog.grid()
     )
@@ -120,7 +120,7 @@ def profiled(models: Mapping[float, Model]) -> list[Partition]:
 def _usable(
     partitions: Sequence[Partition], network: str, max_processes: int | None
 ) -> list[Partition]:
-    """Return the partitions to search, each once, sorted. Raises: Refused if there is none."""
+    """Return the partitions to search, sorted, without duplicates. Raises: Refused, if none."""
     usable = {
         tuple(sorted(zip(one.shares, one.batches, strict=True), reverse=True))
         for one in partitions

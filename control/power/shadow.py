@@ -1,4 +1,4 @@
-"""The study's shadow optimiser: it learns the model's residuals, and moves shares and batches.
+"""The shadow optimiser: learns the model's residuals, and changes shares and batches.
 
 Two Gaussian processes learn the residuals of throughput and power over the settings seen so far; of
 the partitions around the present one, the one with the largest expected improvement times the
@@ -34,7 +34,7 @@ BATCHES: tuple[int, ...] = (1, 2, 4, *range(8, 257, 4))
 
 
 def around(here: Partition, network: str, knobs: Knobs) -> list[Partition]:
-    """Return all settable neighbours in a fixed order; none if there are too many processes."""
+    """Return all settable neighbours of a partition, in a fixed order; [] if too many processes."""
     if len(here.shares) > MOST_PROCESSES:
         return []
     result = [
@@ -54,7 +54,7 @@ def around(here: Partition, network: str, knobs: Knobs) -> list[Partition]:
 
 
 def bounds(share: float, network: str) -> tuple[int, int]:
-    """Return the least and largest batch for a share: 0.8 and 6.4 images per percent."""
+    """Return the smallest and largest batch for a share: 0.8 and 6.4 images per percent."""
     high = int(6.4 * share)
     while not fits(network, high):
         high -= 1
@@ -62,7 +62,7 @@ def bounds(share: float, network: str) -> tuple[int, int]:
 
 
 def _shared(here: Partition) -> list[Partition]:
-    """Five percent to and from the process of the largest share."""
+    """Return partitions with 5 % of share moved to or from the process with the largest share."""
     largest = _largest(here)
     result = []
     for at in range(len(here.shares)):
@@ -76,7 +76,7 @@ def _shared(here: Partition) -> list[Partition]:
 
 
 def _batched(here: Partition, network: str) -> list[Partition]:
-    """One process with a batch up to three rungs away."""
+    """Return partitions in which one process has a batch up to three rungs away."""
     result: list[Partition] = []
     for at, (share, batch) in enumerate(zip(here.shares, here.batches, strict=True)):
         low, high = bounds(share, network)
@@ -97,7 +97,7 @@ def _merged(here: Partition, network: str) -> list[Partition]:
 
 
 def _split(here: Partition, network: str) -> list[Partition]:
-    """Return the partition with its largest process split into two halves, to five percent."""
+    """Return the partition with its largest process split into halves, rounded to 5 %."""
     at = _largest(here)
     half = STEP_PERCENT * (here.shares[at] / 2 // STEP_PERCENT)
     if half < STEP_PERCENT:
@@ -118,7 +118,7 @@ def _rung(batch: int, share: float, network: str) -> int:
 
 
 def _with(here: Partition, at: int, *processes: tuple[float, int]) -> Partition:
-    """Return the partition with these processes (share, batch) in place of one."""
+    """Return the partition with these processes (share, batch) instead of one."""
     every = list(zip(here.shares, here.batches, strict=True))
     every[at : at + 1] = processes
     return Partition(tuple(share for share, _ in every), tuple(batch for _, batch in every))
@@ -133,7 +133,7 @@ ALPHA, SMOOTHNESS = 1e-3, 2.5
 
 @dataclass(slots=True)
 class Shadow:
-    """The optimiser at work: what was seen, and the two processes fitted to it."""
+    """The optimiser of a run: its observations, and two Gaussian processes fitted to them."""
 
     tables: Tables
     question: Question
@@ -141,7 +141,7 @@ class Shadow:
     seen: list[tuple[list[float], float, float]] = field(default_factory=list)
 
     def moved(self, seen: Seen) -> tuple[Tenant, ...] | None:
-        """Tenants to go on with, None to leave them as they are.
+        """Return new tenants, or None to keep the current ones.
 
         Looks every third iteration, and only below the cap.
         """
@@ -168,7 +168,7 @@ class Shadow:
         return self._best(seen, here, mem_mhz, state)
 
     def threshold(self) -> float:
-        """By which part predicted throughput must rise; below 0 it may fall."""
+        """Return by which fraction predicted throughput must rise (below 0: may fall)."""
         done = self.updates / EXPLORING
         return EARLY * (1 - done) if done < 1 else LATE * (1 - exp(-PACE * (done - 1)))
 
@@ -196,7 +196,7 @@ class Shadow:
         )
 
     def _residual(self, points: Floats, which: int) -> tuple[Floats, Floats]:
-        """Mean and sd of the model's error at the points, shape (points,)."""
+        """Return mean and sd of the model's error at the points, shape (points,)."""
         learnt, missed = (
             np.array([entry[0] for entry in self.seen]),
             np.array([entry[which] for entry in self.seen]),
@@ -226,7 +226,7 @@ class Shadow:
         ) - 1 if speed is None else nearest(speeds, speed)
 
     def _features(self, mem_mhz: float, state: int, partition: Partition) -> list[float]:
-        """Return clock, memory clock, processes, batches' mean, variance, shares: of order 1."""
+        """Return features of order 1: clocks, processes, batches' mean and variance, shares."""
         batches = np.array(partition.batches, dtype=float)
         missing = [0.0] * (MOST_PROCESSES - len(partition.shares))
         speed = self.tables.platform.sm_mhz[state] / self.tables.platform.anchor_mhz

@@ -1,4 +1,4 @@
-"""Ladders of clocks, throttles and batches; a question's models, and searches over all clocks.
+"""Ladders of clocks, throttles and batches; a question's models; searches over all clocks.
 
 Each file, prediction and search is computed once per process.
 """
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def speeds_of(knobs: Knobs) -> tuple[Speed, tuple[float, ...]]:
-    """Return what sets the pace, clock or throttle, and its states. Raises: Unsupported."""
+    """Return what sets the speed, clock or throttle, and its states. Raises: Unsupported."""
     if knobs.sm_mhz:
         return "sm_mhz", knobs.sm_mhz
     if knobs.throttle:
@@ -44,7 +44,7 @@ def speed_in(settings: Settings, name: Speed) -> float | None:
 
 
 def nearest(ladder: Sequence[float], value: float) -> int:
-    """Return the index of the rung nearest to `value`, of two the lower one."""
+    """Return the index of the rung nearest to `value`; of two, the lower one."""
     above = bisect_right(ladder, value)
     return min(
         (at for at in (above - 1, above) if 0 <= at < len(ladder)),
@@ -62,14 +62,14 @@ def clamped(index: int, ladder: Sequence[float]) -> int:
 
 
 def batches_of(ladder: Sequence[int], knobs: Knobs) -> tuple[int, ...]:
-    """Return the rungs of an algorithm's ladder that exist here, or the back-end's own."""
+    """Return the rungs of an algorithm's ladder that exist here, or the back-end's batches."""
     here = tuple(batch for batch in ladder if batch in knobs.batches)
     return here if len(here) > 1 else knobs.batches
 
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """One partition at one memory clock; `power_w` and throughput have shape (clocks,)."""
+    """A partition at one memory clock; `power_w` and throughput have shape (clocks,)."""
 
     anchor: Anchor
     power_w: Floats
@@ -78,14 +78,14 @@ class Curve:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Tables:
-    """A network's models by memory clock, MHz, on a platform, with a cache of their curves."""
+    """A network's models on a platform, by memory clock (MHz), with cached curves."""
 
     models: Mapping[float, Model]
     platform: Platform
     _known: dict[tuple[float, Partition], Curve] = field(default_factory=dict)
 
     def curve(self, mem_mhz: float, partition: Partition) -> Curve:
-        """Return the predictions of this memory clock's model over `platform.sm_mhz`."""
+        """Return the predictions of the model for a memory clock at all `platform.sm_mhz`."""
         known = self._known.get((mem_mhz, partition))
         if known is None:
             model, clocks = self.models[mem_mhz], np.array(self.platform.sm_mhz)
@@ -104,7 +104,7 @@ def partition_of(tenants: Sequence[Tenant]) -> Partition:
 
 
 def tables_of(question: Question) -> Tables:
-    """Return the question's models at memory clocks that can be set here.
+    """Return the question's models for memory clocks that can be set here.
 
     Raises: Unsupported, where none is given; Refused, where there is none, or it is in another unit
         than the cap.
@@ -159,13 +159,13 @@ def predicted(answer: PartitionAnswer) -> Predicted:
 
 
 def model_clock(tables: Tables, mem_mhz: float | None) -> float:
-    """Return the memory clock of the model for settings: the highest if the driver chooses."""
+    """Return the memory clock of the model to use: the highest if the driver chooses."""
     return max(tables.models) if mem_mhz is None or mem_mhz not in tables.models else mem_mhz
 
 
 @cache
 def _tables(read: Callable[[], Mapping[float, Model]], gpu: str, knobs: Knobs) -> Tables:
-    """Return the models on what can be set here: a known GPU, or a device at its anchor speed."""
+    """Return the models for a known GPU, or for a device at its anchor speed."""
     every = read()
     models = {mhz: model for mhz, model in every.items() if mhz in (knobs.mem_mhz or ())} or {
         max(every): every[max(every)]
@@ -186,7 +186,7 @@ def _tables(read: Callable[[], Mapping[float, Model]], gpu: str, knobs: Knobs) -
 def _greedy(
     tables: Tables, network: str, knobs: Knobs, cap: float, margin: float
 ) -> PartitionAnswer:
-    """Run the greedy search, which ignores what can be set. Raises: Unsupported; Infeasible."""
+    """Run the greedy search, which ignores what can be set. Raises: Unsupported, Infeasible."""
     answer = greedy(tables.models, tables.platform, cap, network=network, margin_w=margin)
     partition = answer.setting.partition
     strange = sorted({f"{batch}" for batch in partition.batches if batch not in knobs.batches})
@@ -196,14 +196,14 @@ def _greedy(
         )
     if len(partition.shares) > knobs.most_processes:
         raise Unsupported(
-            f"the greedy search returned {len(partition.shares)} processes; "
-            f"{knobs.most_processes} may run here."
+            f"the greedy search returned {len(partition.shares)} processes, but only "
+            f"{knobs.most_processes} can run here."
         )
     return answer
 
 
 def _settable(tables: Tables, knobs: Knobs) -> tuple[Partition, ...]:
-    """Return the partitions measured for the models that can be set here."""
+    """Return those partitions measured for the models that can be set here."""
     here = [
         one
         for one in dict.fromkeys(profiled(tables.models))

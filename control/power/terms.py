@@ -1,4 +1,4 @@
-"""Terms of power-capped inference: settings, predictions, and questions.
+"""Data types of power-capped inference: settings, predictions, and questions.
 
 A GPU is shared by N processes of one model. Process i may use `shares[i]` percent of the streaming
 multiprocessors and works in batches of `batches[i]` images; one clock of the multiprocessors and
@@ -47,7 +47,7 @@ class Partition:
 
 @dataclass(frozen=True, slots=True)
 class Clocks:
-    """A partition and the clocks it runs at, MHz."""
+    """A partition and its clocks, in MHz."""
 
     partition: Partition
     sm_mhz: float
@@ -56,7 +56,7 @@ class Clocks:
 
 @dataclass(frozen=True, slots=True)
 class Platform:
-    """A GPU's supported clocks, ascending, searched memory clocks, best first, and anchor clock.
+    """A GPU's supported clocks (ascending), memory clocks to search (best first), anchor clock.
 
     The driver's name for it has one of the parts `detect`.
     """
@@ -72,7 +72,7 @@ class Platform:
 
 @dataclass(frozen=True, slots=True)
 class Anchor:
-    """Results of partitions at the anchor clock, shape (partitions,): all that no clock changes.
+    """Results of partitions at the anchor clock, shape (partitions,).
 
     Utilisations are NVML's, percent of time; `throughput_images_per_s` and `dynamic_power_w` are
     those at the reference clock.
@@ -84,16 +84,16 @@ class Anchor:
     dynamic_power_w: Floats
 
     def column(self) -> Self:
-        """Return the same, with a model's additions, in shape (partitions, 1) for clocks."""
+        """Return the same as shape (partitions, 1), to broadcast with clocks."""
         return replace(self, **{one.name: getattr(self, one.name)[:, None] for one in fields(self)})
 
 
 class Model(Protocol):
-    """A model of one network on one GPU at one memory clock. Pure; vectorised."""
+    """Interface of a model of one network on one GPU at one memory clock; pure, vectorised."""
 
     @property
     def network(self) -> str:
-        """Return its name in torchvision."""
+        """Return the network's name in torchvision."""
 
     @property
     def gpu(self) -> str:
@@ -105,7 +105,7 @@ class Model(Protocol):
 
     @property
     def sm_range_mhz(self) -> tuple[float, float]:
-        """Return the range of clocks in which it was fitted."""
+        """Return the range of clocks in which the model was fitted."""
 
     def anchor(self, partitions: Sequence[Partition]) -> Anchor:
         """Return each partition's figures at the anchor clock."""
@@ -114,30 +114,30 @@ class Model(Protocol):
         """Return all processes' throughput. Shape: anchor's fields broadcast with `sm_mhz`."""
 
     def power_w(self, anchor: Anchor, sm_mhz: Floats) -> Floats:
-        """Return the largest single reading of the board, static and dynamic. Shape as above."""
+        """Return the board's highest power reading. Shape: as for throughput."""
 
 
 def unit_of(*models: Model) -> str:
-    """Return the unit of the models' power: W, unless fitted on a machine without its sensor."""
+    """Return the unit of the models' power: W, unless fitted on a machine without a sensor."""
     return next(
         (str(unit) for model in models if (unit := getattr(model, "cap_unit", None))), WATTS
     )
 
 
 def pace_of(*models: Model) -> str:
-    """Return the models' name for the clock: `sm_mhz`, or `throttle` without a clock to set."""
+    """Return what stands for the clock in the models: `sm_mhz`, or `throttle`."""
     return next((str(pace) for model in models if (pace := getattr(model, "clock", None))), CLOCK)
 
 
 def must_be_in(cap_unit: str, models: Iterable[Model], whose: str) -> None:
-    """Refuse a cap in another unit than its models; `whose` cap it is begins the message."""
+    """Check that a cap has its models' unit. Raises: Refused, beginning with `whose` cap it is."""
     for model in models:
         unit = unit_of(model)
         if unit != cap_unit:
             known = (
                 f"is in {SPOKEN.get(unit, one_line(unit, 30))}"
                 if unit in NAMED
-                else "knows no power"
+                else "has no power"
             )
             name = f"{one_line(model.network)} on {one_line(model.gpu)}"
             mine = SPOKEN.get(cap_unit, one_line(cap_unit, 30))
@@ -148,11 +148,11 @@ def must_be_in(cap_unit: str, models: Iterable[Model], whose: str) -> None:
 
 
 class Unsupported(Exception):
-    """The algorithm needs what this back-end or this question lacks; the message says what."""
+    """The algorithm needs something that the back-end or question lacks; the message names it."""
 
 
 class Infeasible(Refused):
-    """No setting keeps cap and latency; `smallest_cap` is the smallest possible, or None."""
+    """No setting keeps cap and latency; `smallest_cap` is the smallest feasible one, or None."""
 
     def __init__(self, text: str, smallest_cap: float | None) -> None:
         super().__init__(text)
@@ -161,7 +161,7 @@ class Infeasible(Refused):
 
 @dataclass(frozen=True, slots=True)
 class Tenant:
-    """One process: its share of the device, percent (100 without shares), and images at a time."""
+    """A process: its share of the device in percent (100 without shares), and its batch."""
 
     share_percent: float
     batch: int
@@ -169,7 +169,7 @@ class Tenant:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """All that can be set; None leaves the machine's value.
+    """All settings; None leaves the machine's value.
 
     `throttle` replaces the clock where there is none to set.
     """
@@ -183,7 +183,7 @@ class Settings:
 
 @dataclass(frozen=True, slots=True)
 class Knobs:
-    """The settable knobs of a back-end: None or False if unavailable.
+    """The knobs that a back-end can set; None or False if unavailable.
 
     Ladders ascend; `power_limit_w` is the least and the most.
     """
@@ -199,7 +199,7 @@ class Knobs:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """The problem: what to run, under which cap, with which means.
+    """The problem that an algorithm solves: what to run, under which cap, with which knobs.
 
     `caps` are (from this iteration on, cap). `models` reads the fitted models by memory clock, MHz,
     None where there are none; it is called by those that need them alone, and raises Refused.
@@ -227,7 +227,7 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """The results of an iteration; None for what was not measured.
+    """The results of an iteration; None for missing ones.
 
     `cap` is the one in force in the next iteration. `settings` are as they were, not as they were
     asked for; `refused` has a sentence for each that could not be had, beginning with its knob.
@@ -259,7 +259,7 @@ class Predicted:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """The settings to apply next, and the reason in a few words."""
+    """The settings to apply next, and a short reason."""
 
     settings: Settings
     why: str
@@ -267,7 +267,7 @@ class Decision:
 
 
 class Controller(Protocol):
-    """An algorithm at work on one question.
+    """Interface of an algorithm at work on a question.
 
     Asked in turn: `first` once, then `then` after every iteration.
     """
@@ -287,7 +287,7 @@ def tenants_of(partition: Partition) -> tuple[Tenant, ...]:
 
 
 def must_be_settable(settings: Settings) -> None:
-    """Check that settings are meaningful on any back-end. Raises: Refused."""
+    """Check that settings are valid on any back-end. Raises: Refused."""
     numbers = [("share_percent", tenant.share_percent, 100.0) for tenant in settings.tenants]
     numbers += [("batch", tenant.batch, MOST) for tenant in settings.tenants]
     numbers += [

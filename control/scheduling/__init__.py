@@ -1,1 +1,1 @@
-"""Order waiting jobs: policies and their scheduler, shared by simulator and real dispatcher."""
+"""Scheduling policies and a scheduler, shared by the simulator and the real dispatcher."""

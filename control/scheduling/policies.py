@@ -1,4 +1,4 @@
-"""Policies by name, and their terms: pure functions that never know a job's true duration.
+"""Scheduling policies by name: pure functions that never see a job's true duration.
 
 A policy has a `description` of one line, and one of
 
@@ -28,7 +28,7 @@ NOTHING = 1e-9  # a smaller share is none
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A job that waits. How long it will really take is not here.
+    """A waiting job, without its true duration.
 
     `predicted_s` by kind of slot; empty where nothing is known, and it may then run on any. A kind
     that is missing beside others cannot run it. `priority`: the lower number goes first. `replicas`
@@ -47,7 +47,7 @@ class Job:
 
     @property
     def shortest_s(self) -> float:
-        """Return the prediction where it runs fastest; infinite if there is none."""
+        """Return the shortest predicted time over kinds of slots; infinite without a prediction."""
         return min(self.predicted_s.values(), default=inf)
 
 
@@ -59,7 +59,7 @@ class Start:
 
 @dataclass(slots=True)
 class State:
-    """The state of the slots, read-only for policies; by kind of slot unless stated otherwise.
+    """The state of the slots, read-only for policies, by kind of slot unless stated otherwise.
 
     `running` is the number of slots that a tenant holds, `served_s` the slot-seconds that it has
     had (`scheduler.Shares`), both by tenant. `ends_s` are the predicted ends of what runs,
@@ -76,7 +76,7 @@ class State:
     demand_s: dict[str, dict[str, float]] = field(default_factory=dict)
 
     def kinds(self, job: Job) -> Sequence[str]:
-        """Return the kinds of slots that could run a job if all were free."""
+        """Return the kinds of slots that could run a job if all slots were free."""
         return [
             kind
             for kind, many in self.slots.items()
@@ -84,14 +84,14 @@ class State:
         ]
 
     def fastest(self, job: Job) -> str | None:
-        """Return the free kind that runs a job fastest; None if no kind is free."""
+        """Return the kind with free slots that runs a job fastest, or None."""
         free = [kind for kind in self.kinds(job) if self.free[kind] >= job.replicas]
         return min(free, key=lambda kind: job.predicted_s.get(kind, 0.0), default=None)
 
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """One policy; exactly one of `rank` and `choose` is there."""
+    """A policy, which has exactly one of `rank` and `choose`."""
 
     description: str
     rank: Callable[[Job], tuple[Any, ...]] | None = None
@@ -103,14 +103,14 @@ def names() -> tuple[str, ...]:
 
 
 def load(name: str) -> Policy:
-    """Return a policy by its name. Raises: UnknownName with the available names."""
+    """Return a policy by name. Raises: UnknownName, with the available names."""
     if name not in POLICIES:
         raise UnknownName(f"No policy {name!r}. Available: {', '.join(names())}.")
     return POLICIES[name]
 
 
 def fair_share(waiting: Iterable[Job], state: State) -> Start | None:
-    """Share slots evenly: next is the tenant with the fewest, then the one with the least time.
+    """Share slots evenly: prefer tenants with the fewest slots, then with the least time served.
 
     A tenant that was away comes back as an equal, not with credit (`scheduler.Shares`). Within a
     tenant first come, first served; if the first job of the next tenant does not fit, no other job
@@ -134,7 +134,7 @@ def fair_share(waiting: Iterable[Job], state: State) -> Start | None:
 
 
 def heterogeneous(waiting: Iterable[Job], state: State) -> Start | None:
-    """Start each class of jobs where it gains most, so that all slots together do most work.
+    """Start each class of jobs where it gains most, to maximise the work of all slots.
 
     Which kinds are for a class is `shares_of`'s, from predicted times and from what came so far. A
     job goes to the fastest free one of these, elsewhere only if none of these is free; and nowhere
@@ -177,7 +177,7 @@ def _no_later_than(
 
 
 def _end_of_wait_s(job: Job, kind: str, before: int, state: State) -> float:
-    """Return when slots for a job are predicted to be free; infinite behind more than run."""
+    """Return when slots for a job will be free, as predicted; infinite if not foreseeable."""
     ends_s, at = state.ends_s.get(kind, []), before + job.replicas - state.free[kind] - 1
     if at < 0:
         return state.now_s
@@ -185,7 +185,7 @@ def _end_of_wait_s(job: Job, kind: str, before: int, state: State) -> float:
 
 
 def least_slack(job: Job) -> tuple[float, float]:
-    """By the latest moment to start, as predicted, then by submission.
+    """Order jobs by their predicted latest start, then by submission.
 
     Those that nothing was promised come last.
 
@@ -216,7 +216,7 @@ POLICIES = {
 
 
 def shares_of(demand_s: Mapping[str, Mapping[str, float]], slots: Mapping[str, int]) -> Shares:
-    """Return the share of each class of jobs per kind of slot with which most work is done.
+    """Return each class's share of each kind of slot that maximises the work done.
 
     `demand_s` are slot-seconds by class and kind, infinite if impossible. The load of the busiest
     kind is minimal: its inverse is the factor by which more could come before the queues grow
@@ -235,7 +235,7 @@ def shares_of(demand_s: Mapping[str, Mapping[str, float]], slots: Mapping[str, i
 
 
 def least_load(demand_s: Mapping[str, Mapping[str, float]], slots: Mapping[str, int]) -> float:
-    """Return the busiest kind's load under the best shares; for demand per second, 1 is full."""
+    """Return the busiest kind's load under the best shares (1: full, for demand per second)."""
     exact = tuple((class_, tuple(row[kind] for kind in slots)) for class_, row in demand_s.items())
     return _solved(exact, tuple(slots.items()))[1]
 

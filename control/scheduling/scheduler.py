@@ -1,4 +1,4 @@
-"""A queue, its slots and a policy: arrivals and ends go in, starts come out.
+"""A scheduler of a queue under a policy: takes arrivals and ends, returns starts.
 
 The simulator and the real dispatcher run this very code.
 """
@@ -18,10 +18,10 @@ from .policies import Job, Start, State
 
 
 class Scheduler:
-    """A policy at work on slots of each kind. Times are seconds on a clock that never goes back."""
+    """A policy at work on slots of several kinds; times are seconds on a monotonic clock."""
 
     def __init__(self, policy: str, slots: Mapping[str, int]) -> None:
-        """Begin with all slots free. Raises: UnknownName. Refused, where there is no slot."""
+        """Start with all slots free. Raises: UnknownName; Refused, if there are no slots."""
         if not slots or min(slots.values()) < 1:
             raise Refused(
                 f"slots: {dict(slots)!r}: at least one kind of slot is needed, each with at least "
@@ -45,7 +45,7 @@ class Scheduler:
         )
 
     def submit(self, job: Job, now_s: float) -> None:
-        """Let a job wait.
+        """Add a job to the queue.
 
         Raises: Refused, where it is there already, or would never have the slots it needs.
         """
@@ -69,7 +69,7 @@ class Scheduler:
             heappush(self._heap, (self._rank(job), job.number))
 
     def end(self, number: int, now_s: float) -> None:
-        """Take back a job's slots, however it ended. Raises: Refused, where it does not run."""
+        """Free a job's slots, however it ended. Raises: Refused, if it is not running."""
         if number not in self._running:
             raise Refused(f"Job {number} is not running, so it cannot have ended.")
         self._at(now_s)
@@ -81,7 +81,7 @@ class Scheduler:
         del ends_s[at : at + job.replicas]
 
     def away(self, slots: Mapping[str, int]) -> None:
-        """Set how many slots of a kind are lost with their node; busy ones leave with their jobs.
+        """Set how many slots of each kind are lost; busy ones leave with their jobs.
 
         Raises: Refused, if there are not as many.
         """
@@ -95,7 +95,7 @@ class Scheduler:
             self._away[kind] = many
 
     def starts(self, now_s: float) -> list[Start]:
-        """Return the jobs to start now, in this order; their slots are taken."""
+        """Return the jobs to start now, in order, and take their slots."""
         self._at(now_s)
         result = []
         while (start := self._next()) is not None:
@@ -136,7 +136,7 @@ class Scheduler:
 
 
 class Shares:
-    """The use of the slots by each tenant: `running` are those held, `served_s` slot-seconds.
+    """Each tenant's use of the slots: `running` slots now, `served_s` slot-seconds.
 
     `until` brings them up to date.
 

@@ -93,7 +93,7 @@ def test_scaling_leaves_the_demand_of_an_accelerator_as_it_is(name: str) -> None
     assert demand[0] == pytest.approx(demand[1], rel=1e-12)
 
 
-NO_NUMBER = "batch_size is .*; a number"
+NO_NUMBER = "batch_size is .*; must be a number"
 BAD = {
     "no YAML": ("a: [1", "broken YAML: did not find"),
     "a list": ("- 1", "must contain one YAML mapping"),
@@ -111,7 +111,7 @@ BAD = {
     "no scales": (GOOD.replace(", record_scale: 1", ""), "record_scale is missing"),
     "a scale of 0": (
         GOOD.replace("record_scale: 1", "record_scale: 0"),
-        "record_scale is 0; a number above 0",
+        "record_scale is 0; must be a number above 0",
     ),
     **{
         f"{text} for a number": (GOOD.replace("batch_size: 1", f"batch_size: {text}"), NO_NUMBER)
@@ -119,7 +119,7 @@ BAD = {
     },
     "an accelerator without": (
         GOOD + "accelerators: {h100: }\naccelerator: h100\n",
-        "accelerators.h100 is None; a mapping",
+        "accelerators.h100 is None; must be a mapping",
     ),
     "another accelerator": (
         GOOD + "accelerators: {h100: {epochs: 2}}\naccelerator: a100\n",

@@ -241,7 +241,7 @@ def test_jobs_that_all_come_at_once_have_no_rate_to_be_scaled(tmp_path: Path) ->
         ),
         ("poisson", {"burst": "3"}, "burst=3: arrivals=poisson takes rate_per_s. Remove it"),
         ("closed", {"rate_per_s": "3"}, "rate_per_s=3: arrivals=closed takes no parameters"),
-        ("poisson", {"rate_per_s": "0"}, "rate_per_s=0: a number from 1e-09"),
+        ("poisson", {"rate_per_s": "0"}, "rate_per_s=0: must be a number from 1e-09"),
         ("trace", {}, "arrivals=trace needs the parameter trace"),
     ],
 )

@@ -91,7 +91,7 @@ def test_fltk_files_become_arrivals_and_classes_with_a_note(said: Said, tmp_path
 @pytest.mark.parametrize(
     ("words", "answer"),
     [
-        (("--rate=0",), "error: rate_per_s=0: a number from"),
+        (("--rate=0",), "error: rate_per_s=0: must be a number from"),
         (("--seed=-1",), "error: --seed=-1: must be a whole number of at least 0"),
         (
             ("--classes=slep",),
@@ -100,7 +100,7 @@ def test_fltk_files_become_arrivals_and_classes_with_a_note(said: Said, tmp_path
         (("--trace=/none.csv",), "error: /none.csv: cannot be read: No such file"),
         (("--classes-output=x.yaml",), "error: --classes-output applies only to --fltk"),
         (("-o", "/dev/full"), "error: Cannot write /dev/full: No space left"),
-        ((*FLTK, "--jobs=99999999"), "error: --jobs=99999999: a whole number from 1 to 1000000"),
+        ((*FLTK, "--jobs=99999999"), "error: --jobs=99999999: must be a whole number from 1 to 1000000"),
         ((*FLTK, "--rate=2", "--kind=fltk"), "error: --kind, --rate: already set by FLTK's files"),
     ],
 )

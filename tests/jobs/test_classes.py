@@ -98,7 +98,7 @@ WRONG: list[tuple[Any, str]] = [
         {**ONE, "size": {"law": "hyperexponential", "mean": 1, "scv": 0.5}},
         "size.scv of hyperexponential is 0.5; it must be at least 1",
     ),
-    ({**ONE, "size": {"law": "lognormal", "mean": 1, "scv": 0}}, "size.scv is 0; a number above 0"),
+    ({**ONE, "size": {"law": "lognormal", "mean": 1, "scv": 0}}, "size.scv is 0; must be a number above 0"),
     ({**ONE, "priorities": []}, "priorities: `probability` must sum to 1, not 0"),
     (
         {**ONE, "priorities": [{"priority": 0, "probability": 0.4}]},
@@ -108,7 +108,7 @@ WRONG: list[tuple[Any, str]] = [
         {**ONE, "priorities": [{"priority": 0, "probability": 0.5}] * 2},
         "each `priority` must be unique",
     ),
-    ({**ONE, "replicas": 0}, "replicas is 0; a whole number from 1 to 10000"),
+    ({**ONE, "replicas": 0}, "replicas is 0; must be a whole number from 1 to 10000"),
     ({**ONE, "due_factor": 2}, "`due_factor` needs `predicted_s_per_work`"),
     ({**ONE, "prediction_scv": 2}, "`prediction_scv` needs `predicted_s_per_work`"),
 ]

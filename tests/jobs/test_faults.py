@@ -97,12 +97,12 @@ def test_faults_strike_in_order_of_time_and_repeat_with_the_seed(name: str) -> N
             {"fault": "kill", "fault_at_s": 1, "fault_size": 3},
             "fault=kill takes fault_rate_per_s, fault_at_s, not fault_size",
         ),
-        ({"fault": "kill", "fault_rate_per_s": 0}, "fault_rate_per_s=0: a number above 0"),
-        ({"fault": "node", "fault_at_s": -1}, "fault_at_s=-1: a number from 0 to"),
-        ({"fault": "flood", "fault_size": "inf"}, "fault_size=inf: a number above 0"),
+        ({"fault": "kill", "fault_rate_per_s": 0}, "fault_rate_per_s=0: must be a number above 0"),
+        ({"fault": "node", "fault_at_s": -1}, "fault_at_s=-1: must be a number from 0 to"),
+        ({"fault": "flood", "fault_size": "inf"}, "fault_size=inf: must be a number above 0"),
         (
             {"fault": "kill", "fault_rate_per_s": 1e9},
-            r"fault_rate_per_s=1000000000.0: a number above 0 and at most 1000",
+            r"fault_rate_per_s=1000000000.0: must be a number above 0 and at most 1000",
         ),
         (
             {"fault": "cpu_hog", "fault_size": 2.5},

@@ -49,7 +49,7 @@ def test_a_step_is_a_job() -> None:
         ("policy=lifo", r"policy=lifo: no such value. .*Available: fair_share, fifo"),
         ("engine=pol", r"engine=pol: no such value. Did you mean 'pool'\? Available: jobs, pool"),
         ("slots=2:nodes=3", "nodes=3: there are only 2 slots, so some nodes would have none"),
-        ("patience_s=-1", "patience_s=-1: a number from 0"),
+        ("patience_s=-1", "patience_s=-1: must be a number from 0"),
         ("slot=2", "no parameter 'slot'"),
         ("target_s=1:replicas=2", "contradicts replicas"),
         (

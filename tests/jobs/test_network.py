@@ -77,9 +77,9 @@ def test_a_relay_loses_packets_at_its_rate_each_by_itself(loss: float, seed: int
 @pytest.mark.parametrize(
     ("given_params", "sentence"),
     [
-        ({"loss_percent": "31"}, "loss_percent=31: a number from 0 to 30 is"),
-        ({"delay_ms": "nan"}, "delay_ms=nan: a number from 0"),
-        ({"mtu": "1500.5"}, "mtu=1500.5: a whole number"),
+        ({"loss_percent": "31"}, "loss_percent=31: must be a number from 0 to 30"),
+        ({"delay_ms": "nan"}, "delay_ms=nan: must be a number from 0"),
+        ({"mtu": "1500.5"}, "mtu=1500.5: must be a whole number"),
     ],
 )
 def test_what_no_line_can_be_is_said(given_params: dict[str, str], sentence: str) -> None:

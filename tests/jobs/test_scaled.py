@@ -90,7 +90,7 @@ def test_a_measured_job_that_fails_ends_it_with_its_reason() -> None:
 
 def test_a_target_without_a_law_is_refused_by_the_read_side() -> None:
     """One slot: all jobs had one replica."""
-    with pytest.raises(Refused, match="how time falls with replicas cannot be determined"):
+    with pytest.raises(Refused, match="effect of replicas cannot be determined"):
         scaled.with_chosen_replicas(JOBS, Amdahl(), 1.0, 1, lambda *_: None)
 
 

@@ -286,10 +286,10 @@ def test_a_name_with_all_parameters_written_out_means_the_same() -> None:
     ("given", "said"),
     [
         ({"jobs": "0"}, "jobs=0: must be a whole number from 1 to 1000000"),
-        ({"cores": "0"}, "cores=0: a number from 0.01"),
-        ({"memory_mib": "-1"}, "memory_mib=-1: a number from 1 "),
-        ({"work": "nan"}, "work=nan: a number"),
-        ({"lr": "fast", "classes": "sleep"}, "lr=fast: a number"),
+        ({"cores": "0"}, "cores=0: must be a number from 0.01"),
+        ({"memory_mib": "-1"}, "memory_mib=-1: must be a number from 1 "),
+        ({"work": "nan"}, "work=nan: must be a number"),
+        ({"lr": "fast", "classes": "sleep"}, "lr=fast: must be a number"),
         (
             {"batch": "8"},
             (

@@ -54,7 +54,8 @@ def test_out_of_range_is_refused_with_the_range(name: str) -> None:
     # Top with a delay of 0 never waits, and fills a disk.
     for wrong in (smallest * 0.99, largest * 1.01, -1, 0, "nan", "inf", "fast", "1e-9"):
         with pytest.raises(
-            BadInput, match=f"{name}.*{key}={wrong}: a .*number from {smallest:g} to {largest:g}"
+            BadInput,
+            match=f"{name}.*{key}={wrong}: must be a .*number from {smallest:g} to {largest:g}",
         ):
             monitor.load(f"{name}:{key}={wrong}")
     for right in (smallest, largest):

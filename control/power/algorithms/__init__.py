@@ -1,4 +1,4 @@
-"""Algorithms by name, one file per family.
+"""Power-capping algorithms by name, one file per family.
 
 An algorithm is a function of its family's file, called as it is in `ALGORITHMS`: it answers a
 question with a controller at work on it.
@@ -22,7 +22,7 @@ from control.power.terms import Controller, Decision, Question, Seen, Unsupporte
 
 @dataclass(frozen=True, slots=True)
 class Algorithm:
-    """A one-line description, the file, and whether the shadow optimiser can run beside it."""
+    """An algorithm's description and file, and whether it supports the shadow optimiser."""
 
     description: str
     module: str
@@ -42,8 +42,8 @@ ALGORITHMS = {
     ),
     "powercap": Algorithm("the driver's power limit alone, over an even split", "limited"),
     "steady": Algorithm(
-        "best partition, then the fastest state below the cap; a guard band is learnt; it moves "
-        "only for a reason",
+        "best partition, then the fastest state below the cap; learns a guard band and moves only "
+        "for a reason",
         "steady",
     ),
 }
@@ -54,20 +54,20 @@ def names() -> tuple[str, ...]:
 
 
 def load(name: str) -> Algorithm:
-    """Return an algorithm by its name. Raises: UnknownName with the available names."""
+    """Return an algorithm by name. Raises: UnknownName, with the available names."""
     if name not in ALGORITHMS:
         raise UnknownName(f"No algorithm {name!r}. Available: {', '.join(names())}.")
     return ALGORITHMS[name]
 
 
 def at_work(question: Question) -> Controller:
-    """Return the question's algorithm at work. Raises: UnknownName; Unsupported; Infeasible."""
+    """Start the question's algorithm. Raises: UnknownName, Unsupported, Infeasible."""
     algorithm = load(question.algorithm)
     if question.shadow and not algorithm.shadow:
         shadowed = ", ".join(name for name in names() if ALGORITHMS[name].shadow)
         raise Unsupported(
-            f"the shadow optimiser moves the partition of {shadowed}; {question.algorithm} has "
-            "none for it."
+            f"the shadow optimiser changes the partition of {shadowed}, but {question.algorithm} "
+            "has no partition."
         )
     return cast(
         "Controller",

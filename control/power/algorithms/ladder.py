@@ -1,4 +1,4 @@
-"""Controllers that walk two ladders, of clock and batch, all tenants alike: BatchDVFS and Morak.
+"""Controllers that climb ladders of clocks and batches, the same for all tenants: BatchDVFS, Morak.
 
 Both are baselines of the PctoDL study. There, by a slip, a scheduled change of the cap left
 BatchDVFS's search as it was; here the search restarts. Morak lowers the batch, not the clock, when
@@ -27,7 +27,7 @@ from control.power.terms import Decision, Knobs, Question, Seen, Settings, Speed
 
 @dataclass(slots=True)
 class Rungs:
-    """A controller's position: indices into the clock (or throttle) states and the batch ladder."""
+    """A controller's position: indices into clock (or throttle) states and the batch ladder."""
 
     knobs: Knobs
     shares: tuple[float, ...]
@@ -42,7 +42,7 @@ class Rungs:
         self.speed = len(self.speeds) // 2
 
     def follow(self, seen: Seen) -> None:
-        """Take the rungs that ran; after a batch that did not fit, the ladder ends at its half."""
+        """Take the rungs that ran; if a batch did not fit, end the ladder at half of it."""
         batch = min(
             (tenant.batch for tenant in seen.settings.tenants), default=self.ladder[self.batch]
         )
@@ -57,11 +57,11 @@ class Rungs:
         self.batch = at_most(self.ladder, batch)
 
     def faster(self, states: int) -> None:
-        """Move the clock by a number of states; it stays on its ladder."""
+        """Move the clock by a number of states, within its ladder."""
         self.speed = clamped(self.speed + states, self.speeds)
 
     def larger(self, rungs: int) -> None:
-        """Move the batch by a number of rungs; it stays on its ladder."""
+        """Move the batch by a number of rungs, within its ladder."""
         self.batch = clamped(self.batch + rungs, self.ladder)
 
     @property
@@ -78,7 +78,7 @@ class Rungs:
 
 
 def shares_here(split: Sequence[float], knobs: Knobs) -> tuple[float, ...]:
-    """Return the shares of a split in percent; 100 each if shares cannot be set."""
+    """Return a split's shares in percent; 100 each if shares cannot be set."""
     return tuple(float(share) if knobs.shares else 100.0 for share in split[: knobs.most_processes])
 
 
@@ -93,7 +93,7 @@ NEAR_OF_CAP = 0.1  # in its place where the cap is not in watts
 
 
 class LadderController:
-    """The common part of both controllers; `step` moves the rungs, without the guard."""
+    """Base of both controllers; `step` moves the rungs, before the guard applies."""
 
     def __init__(self, rungs: Rungs, margin: float = 0.0) -> None:
         self.rungs, self.margin = rungs, margin
@@ -103,7 +103,7 @@ class LadderController:
         return self.rungs.decision("start")
 
     def then(self, seen: Seen) -> Decision:
-        """Step by the largest reading of power and the slowest tenant; the guard decides last."""
+        """Step by the highest power reading and the slowest tenant, and apply the guard."""
         self.rungs.follow(seen)
         self.reset(seen)
         if seen.oom:
@@ -119,15 +119,15 @@ class LadderController:
         return self.rungs.decision(reason)
 
     def reset(self, seen: Seen) -> None:
-        """Forget what no longer holds, where a batch did not fit or the cap is another."""
+        """Reset the search after a batch did not fit or the cap changed."""
 
     def step(self, power: float, cap: float, latency_ms: float | None) -> str:
-        """See above. A latency of None: no tenant finished a batch, which is too slow."""
+        """Move the rungs; a latency of None means that no tenant finished a batch (too slow)."""
         raise NotImplementedError
 
 
 def _set_up(algorithm: str, question: Question) -> tuple[Mapping[str, Any], Rungs]:
-    """Return the network's entry in `data/power/algorithms.yaml`, and the first rungs."""
+    """Return the network's entry in `data/power/algorithms.yaml`, and the initial rungs."""
     entry = configured(algorithm, question.model)
     ladder = batches_of(entry["ladder"], question.knobs)
     shares = shares_here(entry.get("split_percent", [100]), question.knobs)
@@ -141,7 +141,7 @@ def batchdvfs(question: Question) -> BatchDvfs:
 
 
 class BatchDvfs(LadderController):
-    """Search the batch between the rungs `low` and `high`; once neighbours, move the clock."""
+    """Binary search of the batch between rungs `low` and `high`; then move the clock."""
 
     def __init__(
         self, rungs: Rungs, alpha: float, near: float, cap: float, margin: float = 0.0
@@ -160,7 +160,7 @@ class BatchDvfs(LadderController):
         cap: float,
         latency_ms: float | None = None,  # noqa: ARG002
     ) -> str:
-        """Less of something at the cap or above it, more below `alpha` of it."""
+        """Decrease batch or clock at or above the cap; increase them below `alpha` of it."""
         states = 1 if abs(power - cap) <= self.near else FAR_STATES
         if power >= cap:
             return self._less(states)
@@ -196,21 +196,21 @@ STEPS = ((0.20, 10), (0.10, 5), (0.05, 2))  # off the cap by more than so much o
 
 
 def morak(question: Question) -> Morak:
-    """Return a controller; the question's latency bound takes precedence over the entry's."""
+    """Return a controller; the question's latency bound overrides the entry's."""
     entry, rungs = _set_up("morak", question)
     slo_ms = entry["slo_ms"] if question.slo_ms is None else question.slo_ms
     return Morak(rungs, entry["alpha"], entry["beta"] * slo_ms, question.margin)
 
 
 class Morak(LadderController):
-    """`alpha` is the part of the cap to use, `quick_ms` the latency up to which batches grow."""
+    """Morak: use `alpha` of the cap, and increase batches up to a latency of `quick_ms`."""
 
     def __init__(self, rungs: Rungs, alpha: float, quick_ms: float, margin: float = 0.0) -> None:
         super().__init__(rungs, margin)
         self.alpha, self.quick_ms = alpha, quick_ms
 
     def step(self, power: float, cap: float, latency_ms: float | None) -> str:
-        """Batch by latency, clock by the cap."""
+        """Set the batch by latency and the clock by the cap."""
         off = abs(power - cap) / cap
         states = next((states for more, states in STEPS if off > more), 1)
         is_quick = latency_ms is not None and latency_ms <= self.quick_ms

@@ -1,4 +1,4 @@
-"""Controllers that leave the clock to the driver under its power limit: Powercap and DirectCap.
+"""Controllers that leave the clock to the driver, under a power limit: Powercap and DirectCap.
 
 Powercap is the baseline of the others: what somebody has who sets the limit and nothing else, over
 an even split. DirectCap (the PctoDL study) searches the partition too, and lowers the memory clock
@@ -31,7 +31,7 @@ from .ladder import shares_here
 
 
 def halved(tenants: Sequence[Tenant], which: Sequence[int], knobs: Knobs) -> tuple[Tenant, ...]:
-    """Return the tenants, those at indices `which` with half their batch or the next rung below."""
+    """Return the tenants, with the batch of those in `which` halved, or at the next lower rung."""
     return tuple(
         replace(tenant, batch=knobs.batches[at_most(knobs.batches, tenant.batch / 2)])
         if at in which
@@ -49,7 +49,7 @@ def limit_of(question: Question, cap_w: float) -> float:
 
 
 class Powercap:
-    """It follows the cap and halves what does not fit into memory, nothing else.
+    """Powercap: set the limit to the cap, and halve batches that do not fit into memory.
 
     Raises: Unsupported, where no limit can be set.
     """
@@ -84,7 +84,7 @@ LEAST_MHZ, WORTH_MHZ = (5001.0, 6000.0)
 
 
 class Directcap:
-    """It searches the partition first.
+    """DirectCap: search the partition, then the memory clock.
 
     `trying` has the memory clocks still to be tried, `tried` images per second by those that were.
 

@@ -53,7 +53,7 @@ PROBE = 1e-3  # of the range: how far apart a slope is taken where the model has
 
 @dataclass(frozen=True, slots=True)
 class Draw:
-    """Power over the clock for one partition: ends of the range, exponent, slope (W/MHz)."""
+    """Power as a function of the clock for one partition: end points, exponent, slope (W/MHz)."""
 
     low_mhz: float
     high_mhz: float
@@ -65,7 +65,7 @@ class Draw:
 
 @dataclass(frozen=True, slots=True)
 class StepRange:
-    """Least and largest step, in MHz, and how near the cap only the least one is taken, in W."""
+    """Smallest and largest step (MHz), and how near the cap (W) only the smallest is taken."""
 
     least: float = 15.0
     most: float = 300.0
@@ -73,7 +73,7 @@ class StepRange:
 
 
 def draw_of(model: Model, anchor: Anchor) -> Draw:
-    """Return a partition's power by the model; exponent and slope may come from its curve."""
+    """Return a partition's power curve by the model."""
     low, high = model.sm_range_mhz
 
     def power_w(mhz: float) -> float:
@@ -100,14 +100,14 @@ def draw_of(model: Model, anchor: Anchor) -> Draw:
 
 
 class Thermo:
-    """The controller at work on one partition; `cap` is None until it was first asked."""
+    """The controller for one partition; `cap` is None until its first decision."""
 
     def __init__(self, draw: Draw, steps: StepRange) -> None:
         self.draw, self.steps = draw, steps
         self.cap: float | None = None
 
     def next_mhz(self, mhz: float, power_max_w: float, cap_w: float) -> float:
-        """Return the clock after one at which `power_max_w` was read, within the model's range."""
+        """Return the next clock after `power_max_w` was read at `mhz`, within the model's range."""
         draw = self.draw
         if self.cap is None or abs(cap_w - self.cap) > SAME_CAP:
             self.cap = cap_w
@@ -126,7 +126,7 @@ class Thermo:
 
 
 def pctodl(question: Question) -> Pctodl:
-    """Search the partition. Raises: Unsupported, Infeasible."""
+    """Search the partition, and return the controller. Raises: Unsupported, Infeasible."""
     shadow = None
     if question.shadow:
         from control.power.shadow import Shadow
@@ -151,7 +151,7 @@ class Pctodl:
         )
 
     def then(self, seen: Seen) -> Decision:
-        """Step by the largest reading of power; a new cap is a new partition."""
+        """Step by the highest power reading; after a new cap, search a new partition."""
         now = seen.settings
         if seen.cap != self.cap:
             self.cap = seen.cap
@@ -188,7 +188,7 @@ class Pctodl:
         return len(self.speeds) - 1 if speed is None else nearest(self.speeds, speed)
 
     def _thermo(self, now: Settings) -> Thermo:
-        """One for the partition at work; a new one begins with the jump."""
+        """Return the controller for the current partition; a new one starts with feed-forward."""
         if self.thermo is None:
             mem_mhz = model_clock(self.tables, now.mem_mhz)
             curve = self.tables.curve(mem_mhz, partition_of(now.tenants))

@@ -1,4 +1,4 @@
-"""Ours: the best partition under the cap, then the fastest state whose guarded power stays below.
+"""Our algorithm: the best partition, then the fastest state whose guarded power is below the cap.
 
 Guarded power is the model's prediction times the guard band. Before anything ran, the band is the
 model's own: a quantile of its errors on held-out rows. While the device runs, the band is learnt:
@@ -53,7 +53,7 @@ HASTE = 0.97  # of the latency bound: what is searched for after it was missed
 
 
 def band_of(ratios: Sequence[float]) -> float:
-    """Return the quantile `PROMISED` of measured over predicted power, valid for one more row.
+    """Return the quantile `PROMISED` of measured over predicted power, valid for a new row.
 
     With fewer than 19 rows there is no such rank; the largest is taken, which n/(n + 1) of further
     rows keep to.
@@ -63,7 +63,7 @@ def band_of(ratios: Sequence[float]) -> float:
 
 
 class Guard:
-    """The band of a run: `first` until there are readings of the device, then by the readings."""
+    """A run's guard band: `first` until the device has been read, then from the readings."""
 
     def __init__(self, first: float) -> None:
         self.first = self.band = first
@@ -77,7 +77,7 @@ class Guard:
         return len(self._ratios) >= FEW
 
     def learn(self, model: float, reading: float) -> None:
-        """Take a reading at settings for which the model predicts `model`.
+        """Learn from a reading at settings for which the model predicts `model`.
 
         Readings lag behind a move. On the way up a reading is the least that the power can be, so
         the band may only widen; on the way down it says nothing.
@@ -95,14 +95,14 @@ class Guard:
             self.band = max(self.band, ratio)
 
     def another(self) -> None:
-        """Start another partition: until it has readings, the band is at least the first."""
+        """Start another partition, whose band is at least the first until it has readings."""
         self.band = max(self.band, self.first)
         self._ratios.clear()
         self._model = None
 
 
 def steady(question: Question) -> Steady:
-    """Search the partition. Raises: Unsupported, Infeasible."""
+    """Search the partition, and return the controller. Raises: Unsupported, Infeasible."""
     judged = [
         guard
         for model in tables_of(question).models.values()
@@ -117,7 +117,7 @@ def steady(question: Question) -> Steady:
 
 
 class Steady:
-    """The controller at work.
+    """The controller of one run.
 
     `question` follows what is learnt: batches that do not fit leave it, a missed latency bound is
     tightened.
@@ -132,11 +132,11 @@ class Steady:
         self.asked = self.missed = 0
 
     def first(self) -> Decision:
-        """Return the best partition, at a state that keeps the cap even with the guard band."""
+        """Return the best partition, in the fastest state that keeps the guarded cap."""
         return self._decision("best partition", self._fastest(self._curve(self.settings)))
 
     def then(self, seen: Seen) -> Decision:
-        """Learn from the readings, then move if there is reason to."""
+        """Learn from the readings, then move if there is a reason to."""
         now = self._state(seen)
         self.settings = seen.settings
         if seen.oom:
@@ -172,7 +172,7 @@ class Steady:
         return self.cap - self.question.margin
 
     def _fastest(self, curve: Curve, spare: float = 0.0) -> int:
-        """Return the fastest state with this spare guarded power; if none, that of least power."""
+        """Return the fastest state with this much guarded power to spare, or the weakest state."""
         below = self.guard.band * curve.power_w <= self._free() - spare
         below[list(self.refused)] = False
         if not below.any():
@@ -184,7 +184,7 @@ class Steady:
         return bool(self.guard.band * curve.power_w.min() <= self._free())
 
     def _better(self) -> Settings | None:
-        """Another partition or memory clock, if it promises enough more."""
+        """Return another partition or memory clock if it promises enough improvement, or None."""
         try:
             found = searched(self.question, self.cap, guard=self.guard.band)
         except (Infeasible, Unsupported):
@@ -204,7 +204,7 @@ class Steady:
         self.settings = settings
 
     def _without_too_large(self, seen: Seen) -> Decision:
-        """Search among smaller batches than what did not fit; where there are none, halve it."""
+        """Search again with smaller batches than the one that did not fit, or halve it."""
         knobs = self.question.knobs
         too_large = min(self.settings.tenants[at].batch for at in seen.oom)
         smaller = tuple(batch for batch in knobs.batches if batch < too_large)
@@ -224,7 +224,7 @@ class Steady:
         ]
 
     def _in_time(self, seen: Seen, now: int) -> Decision:
-        """Search with a bound lowered by the miss; without a result, halve slow batches."""
+        """Search again with a bound lowered by the excess latency, or halve slow batches."""
         slow = self._too_slow(seen)
         worst = max(value for value in seen.latency_p95_ms or seen.latency_ms if value is not None)
         if self.question.slo_ms is not None and self.slo_ms is not None:
@@ -254,7 +254,7 @@ class Steady:
         )
 
     def _state(self, seen: Seen) -> int:
-        """Return the state that the iteration ran at; a refused one is not requested again."""
+        """Return the state in which the iteration ran, and do not request a refused one again."""
         speed = speed_in(seen.settings, self.name)
         now = self.asked if speed is None else nearest(self.speeds, speed)
         if now != self.asked and any(text.startswith(self.name) for text in seen.refused):

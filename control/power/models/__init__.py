@@ -1,4 +1,4 @@
-"""Models of a network on a GPU, one file per kind; and records as JSON, checked by annotations."""
+"""Models of a network on a GPU, one file per kind, and their records as JSON."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ NUMBERS = np.ndarray[tuple[Any, ...], np.dtype[np.float64]]
 
 
 def encoded(record: Any) -> dict[str, Any]:
-    """Write a record as what JSON has; `decoded` gives the same back, to the last bit."""
+    """Convert a record to JSON values, from which `decoded` restores it exactly."""
     return cast("dict[str, Any]", msgspec.to_builtins(record, enc_hook=np.ndarray.tolist))
 
 
 def decoded(kind: type[T], said: Any) -> T:
-    """Read a record.
+    """Convert JSON values to a record.
 
     Raises: msgspec.ValidationError, ValueError, TypeError, OverflowError, for what is none.
     """

@@ -1,4 +1,4 @@
-"""The original's formulas: utilisation at the anchor clock, throughput and power over the SM clock.
+"""The original's formulas: utilisation at the anchor clock; throughput and power by SM clock.
 
 Utilisation is of one process or several; r is a process's share in percent of the SMs, b its batch
 in images, ln the natural logarithm. The sum over several processes is a prior for a regressor: it
@@ -49,7 +49,7 @@ class MemSingle:
 
 @dataclass(frozen=True, slots=True)
 class MemSystem:
-    """The memory utilisation that each further process adds, by mean batch.
+    """The memory utilisation that each additional process contributes, by mean batch.
 
     k1·b̄ + k2 up to `tau`; above it saturating by `a` at the rate `b`, with the slope `mu` that
     remains, continuous at `tau`.
@@ -65,7 +65,7 @@ class MemSystem:
 
 @dataclass(frozen=True, slots=True)
 class Padded:
-    """Partitions as arrays, shape (partitions, most processes); `here` is 0 beyond a partition."""
+    """Partitions as arrays, shape (partitions, processes); `here` is 0 for padding."""
 
     shares: Floats
     batches: Floats
@@ -77,7 +77,7 @@ class Padded:
 
 
 def padded(partitions: Sequence[Partition]) -> Padded:
-    """Write partitions as arrays.
+    """Convert partitions to padded arrays.
 
     A process that is not there has the share and batch 1, which no formula stumbles over.
     """
@@ -94,7 +94,7 @@ def padded(partitions: Sequence[Partition]) -> Padded:
 
 
 def total(values: Floats, among: Padded) -> Floats:
-    """Sum over processes, first to last: bit for bit independent of the other partitions."""
+    """Sum over processes in order, so that other partitions do not affect a single bit."""
     summed: Floats = np.cumsum(values * among.here, axis=1)
     return summed[:, -1] if summed.shape[1] else np.zeros(len(summed))
 
@@ -109,7 +109,7 @@ def variance(values: Floats, among: Padded) -> Floats:
 
 
 def sm_util_percent(law: SmSingle, shares: Floats, batches: Floats) -> Floats:
-    """SM utilisation of each process alone. Shape: that of shares and batches."""
+    """Return each process's SM utilisation alone. Shape: that of shares and batches."""
     said: Floats = 100 * np.tanh(
         (law.lam * np.log(batches) + law.beta) / np.maximum(shares, 1.0) ** law.gamma
     )
@@ -117,7 +117,7 @@ def sm_util_percent(law: SmSingle, shares: Floats, batches: Floats) -> Floats:
 
 
 def mem_util_percent(law: MemSingle, shares: Floats, batches: Floats) -> Floats:
-    """Memory utilisation of each process alone. Shape: that of shares and batches."""
+    """Return each process's memory utilisation alone. Shape: that of shares and batches."""
     said: Floats = (
         law.phi * (shares / 100) ** law.exponent * np.tanh(law.lam * np.log(batches) + law.beta)
     )
@@ -147,7 +147,7 @@ def mem_prior_percent(single: MemSingle, system: MemSystem, among: Padded) -> Fl
 
 
 def mem_gain(system: MemSystem, batch: Floats) -> Floats:
-    """Return what each further process adds, percent per percent of share. Shape: `batch`'s."""
+    """Return what each additional process adds (% per % of share). Shape: that of `batch`."""
     constant = system.k1 * system.tau + system.k2 - system.a * (1 - np.exp(-system.b * system.tau))
     low = system.k1 * batch + system.k2
     high = system.a * (1 - np.exp(-system.b * batch)) + system.mu * (batch - system.tau) + constant
@@ -159,7 +159,7 @@ SLOW = 0.2  # of the throughput at the reference clock: what starts below it fol
 
 @dataclass(frozen=True, slots=True)
 class ThroughputCurve:
-    """Images/s over the clock: start + (ref − start)·x^gamma; x: 0 to 1, `low_mhz` to `high_mhz`.
+    """Images/s by clock: start + (ref − start)·x^gamma; x: 0 to 1 from `low_mhz` to `high_mhz`.
 
     If `start_images_per_s` is below a fifth of ref: ref·x^(gamma/2). So the curve jumps there;
     if ref < start it falls. κ(b̄) = kappa_a·ln b̄ + kappa_b is images/s per percent of memory
@@ -174,13 +174,13 @@ class ThroughputCurve:
     high_mhz: float
 
     def __post_init__(self) -> None:
-        """Refuse a range that is none. Raises: ValueError."""
+        """Check the range of clocks. Raises: ValueError."""
         _must_be_range(self.low_mhz, self.high_mhz)
 
 
 @dataclass(frozen=True, slots=True)
 class PowerCurve:
-    """Watts over the clock: static plus dynamic, base + (ref − base)·x^gamma.
+    """Watts by clock: static plus dynamic, base + (ref − base)·x^gamma.
 
     `static_w` is a cubic in MHz, highest power first. x runs from 0 at `low_mhz` to 1 at
     `high_mhz`.
@@ -193,18 +193,18 @@ class PowerCurve:
     high_mhz: float
 
     def __post_init__(self) -> None:
-        """Refuse a range that is none. Raises: ValueError."""
+        """Check the range of clocks. Raises: ValueError."""
         _must_be_range(self.low_mhz, self.high_mhz)
 
 
 def kappa(curve: ThroughputCurve, batch: Floats) -> Floats:
-    """Images/s per percent of memory utilisation at a mean batch. Shape: that of `batch`."""
+    """Return images/s per percent of memory utilisation, by mean batch. Shape: that of `batch`."""
     said: Floats = curve.kappa_a * np.log(batch) + curve.kappa_b
     return said
 
 
 def throughput_images_per_s(curve: ThroughputCurve, reference: Floats, sm_mhz: Floats) -> Floats:
-    """Images/s at a clock, of what gives `reference` images/s at `high_mhz`.
+    """Return images/s at a clock for processes that reach `reference` at `high_mhz`.
 
     Shape: theirs, broadcast.
     """
@@ -215,20 +215,20 @@ def throughput_images_per_s(curve: ThroughputCurve, reference: Floats, sm_mhz: F
 
 
 def static_w(curve: PowerCurve, sm_mhz: Floats) -> Floats:
-    """Watts of a GPU that does nothing at this clock."""
+    """Return the watts of an idle GPU at this clock."""
     cubic, square, slope, constant = curve.static_w
     said: Floats = ((cubic * sm_mhz + square) * sm_mhz + slope) * sm_mhz + constant
     return said
 
 
 def power_w(curve: PowerCurve, dynamic_w: Floats, sm_mhz: Floats) -> Floats:
-    """Watts at a clock, of what adds `dynamic_w` at `high_mhz`. Shape: theirs, broadcast."""
+    """Return watts at a clock for processes that add `dynamic_w` at `high_mhz`, broadcast."""
     x = _position(curve.low_mhz, curve.high_mhz, sm_mhz)
     return static_w(curve, sm_mhz) + curve.base_w + (dynamic_w - curve.base_w) * x**curve.gamma
 
 
 def power_slope_w_per_mhz(curve: PowerCurve, dynamic_w: Floats, sm_mhz: Floats) -> Floats:
-    """Return the power of one more MHz; beyond `low_mhz` and `high_mhz` the formula goes on."""
+    """Return the slope of power (W/MHz), extrapolated beyond `low_mhz` and `high_mhz`."""
     cubic, square, slope, _ = curve.static_w
     still = (3 * cubic * sm_mhz + 2 * square) * sm_mhz + slope
     width = curve.high_mhz - curve.low_mhz

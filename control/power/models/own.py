@@ -1,4 +1,4 @@
-"""The project's own model of a network on a GPU: Gaussian processes over partition and clock.
+"""Our own model of a network on a GPU: Gaussian processes over partition and clock.
 
 Throughput and power never fall with the clock. Where clocks were not measured the model errs on the
 safe side: below the lowest, throughput falls in proportion and power does not; above the highest,
@@ -31,7 +31,7 @@ CLOCKS = 32  # between which a curve over the clock is straight
 
 
 def columns_of(partitions: Sequence[Partition], part_of_anchor: Floats) -> Floats:
-    """Return features of partitions at clocks, each a part of the anchor's. Shape (partitions, 4).
+    """Return features of partitions at clocks relative to the anchor's. Shape (partitions, 4).
 
     Mean ln share, ln of all shares together, batch (saturating: 3 at most between 1 image and
     many), ln clock.
@@ -48,7 +48,7 @@ def columns_of(partitions: Sequence[Partition], part_of_anchor: Floats) -> Float
 
 
 def kernel() -> Any:
-    """Return a kernel of logarithms: a wide trend beyond the data, local departures, and noise."""
+    """Return a kernel for logarithms: a wide trend, local departures, and noise."""
     from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern, WhiteKernel
 
     trend = ConstantKernel(10.0, (1.0, 1e3)) * RBF([3.0] * COLUMNS, (1.0, 30.0))
@@ -58,7 +58,7 @@ def kernel() -> Any:
 
 @dataclass(frozen=True)
 class Surface:
-    """Logarithm of a quantity at the model's points `rows`, and the kernel's parameters."""
+    """The logarithm of a quantity at the model's points, and the kernel's parameters."""
 
     rows: tuple[int, ...]
     logs: tuple[float, ...]
@@ -66,7 +66,7 @@ class Surface:
 
 
 def process_of(kernel: Any, at: Floats, logs: Floats, *, search: bool = False) -> Any:
-    """Fit a Gaussian process of logarithms (rows,) at columns (rows, columns).
+    """Fit a Gaussian process to logarithms (rows,) at columns (rows, columns).
 
     `search` optimises the scales.
     """
@@ -93,7 +93,7 @@ def fit_surface(
 
 
 def _normal(logs: Floats) -> Floats:
-    """Logarithms of mean 0 and sd 1, which the kernel's amplitudes are of."""
+    """Scale logarithms to mean 0 and sd 1, the unit of the kernel's amplitudes."""
     normal: Floats = (logs - logs.mean()) / (logs.std() or 1.0)
     return normal
 
@@ -112,7 +112,7 @@ SURFACES = ("throughput_images_per_s", "power_w", "sm_util_percent", "mem_util_p
 
 @dataclass(frozen=True, slots=True)
 class Spans:
-    """Ranges of share (percent) and batch (images), most processes: beyond, answers are guesses."""
+    """Ranges of shares (%), batches (images) and processes; beyond, predictions are guesses."""
 
     shares: tuple[float, float]
     batches: tuple[int, int]
@@ -131,7 +131,7 @@ def spans_of(partitions: Sequence[Partition]) -> Spans:
 
 @dataclass(frozen=True, slots=True)
 class Curves(Anchor):
-    """An anchor with throughput and power over the model's `clocks`. Shape (partitions, clocks)."""
+    """An anchor with throughput and power at the model's `clocks`. Shape (partitions, clocks)."""
 
     images: Floats
     power: Floats
@@ -162,12 +162,12 @@ class Own:
     sources: Mapping[str, Any]
 
     def __post_init__(self) -> None:
-        """Refuse what was never fitted. Raises: ValueError."""
+        """Check that the model can be the result of a fit. Raises: ValueError."""
         clocks = [self.anchor_clock, *(clock for _, clock in self.points)]
         if not self.points or not all(0.0 < clock < np.inf for clock in clocks):
-            raise ValueError("it has no points, or a clock that is none")
+            raise ValueError("it has no points, or an invalid clock")
         if self.guard is not None and self.guard < 1.0:
-            raise ValueError(f"its guard band is {self.guard:g}; it is 1 or more")
+            raise ValueError(f"its guard band is {self.guard:g}, but must be at least 1")
         for partition, _ in self.points:
             shares, batches = partition.shares, partition.batches
             if not 0 < len(shares) == len(batches) or min(shares) <= 0 or min(batches) < 1:
@@ -227,13 +227,13 @@ class Own:
         return Curves(sm, mem, images_at_top, power_at_top, images, power)
 
     def throughput_images_per_s(self, anchor: Anchor, sm_mhz: Floats) -> Floats:
-        """Return the throughput of all processes together; it never falls with the clock."""
+        """Return the throughput of all processes together, which never falls with the clock."""
         below = np.minimum(1.0, np.asarray(sm_mhz) / self.sm_range_mhz[0])
         images: Floats = _between(_curves(anchor).images, self.clocks, sm_mhz) * below
         return images
 
     def power_w(self, anchor: Anchor, sm_mhz: Floats) -> Floats:
-        """Return the whole board's power in `cap_unit`; it never falls with the clock."""
+        """Return the whole board's power in `cap_unit`, which never falls with the clock."""
         above = np.maximum(1.0, np.asarray(sm_mhz) / self.sm_range_mhz[1])
         power: Floats = _between(_curves(anchor).power, self.clocks, sm_mhz) * above**3
         return power
@@ -259,13 +259,13 @@ def _curves(anchor: Anchor) -> Curves:
     if isinstance(anchor, Curves):
         return anchor
     raise Refused(
-        "This model's curves belong to its own anchors: ask its `anchor` for them, not another "
+        "This model's curves belong to its own anchors: get them from its `anchor`, not another "
         "model's."
     )
 
 
 def _between(curves: Floats, clocks: Floats, at: Floats) -> Floats:
-    """Interpolate curves (…, clocks) at `at`, broadcast; outside, the nearest clock counts."""
+    """Interpolate curves (…, clocks) at `at`, broadcast; outside, use the nearest clock."""
     shape = np.broadcast_shapes(curves.shape[:-1], np.shape(at))
     if len(clocks) == 1:
         return np.broadcast_to(curves[..., 0], shape).copy()

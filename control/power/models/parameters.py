@@ -1,4 +1,4 @@
-"""Parameters of models: JSON files per network, GPU and memory clock, or the original's files.
+"""Model parameters: JSON files per network, GPU and memory clock, or the original's files.
 
 A file has `{"format": "deeptweak-power-model", "version": 1, "kind", "network", "gpu", "mem_mhz",
 …}`. `kind` names the module that reads the rest. Nothing in such a file is ever executed, and
@@ -37,7 +37,7 @@ Readers = dict[Key, "Callable[[], Model]"]
 
 
 def available(files: Files, place: PurePath, *, named: bool = False) -> Readers:
-    """Answer which models a folder has, each with what reads it.
+    """Return the models in a folder, each with a function that reads it.
 
     `named`: the file was, and must be one.
 
@@ -68,7 +68,7 @@ def available(files: Files, place: PurePath, *, named: bool = False) -> Readers:
 
 
 def models_for(there: Readers, place: PurePath, network: str, gpu: str) -> dict[float, Model]:
-    """Read a network's models on a GPU that the search may use, by memory clock, highest first.
+    """Read a network's models on a GPU by memory clock, highest first, for the search.
 
     Raises: Refused, with the existing models, if there is none.
     """
@@ -77,21 +77,21 @@ def models_for(there: Readers, place: PurePath, network: str, gpu: str) -> dict[
     searched = [mhz for mhz in clocks if known is None or mhz in known.searched_mem_mhz]
     if not searched:
         raise Refused(
-            f"{place}: no model of {one_line(network)} on {one_line(gpu)}; there are "
+            f"{place}: no model of {one_line(network)} on {one_line(gpu)}; available: "
             f"{listed(there)}."
         )
     return {mhz: there[network, gpu, mhz]() for mhz in searched}
 
 
 def text_of(model: Model) -> str:
-    """Write a model; `available` gives the same back, to the last bit."""
+    """Return a model as text, from which `available` restores it exactly."""
     kind = next(name for name, its in KINDS.items() if isinstance(model, its))
     document = {"format": FORMAT, "version": VERSION, "kind": kind, **encoded(model)}
     return json.dumps(document, allow_nan=False) + "\n"
 
 
 def model_of(said: Mapping[str, Any], where: str) -> Model:
-    """Read the model a file's JSON describes; errors begin with `where`.
+    """Read the model that a file's JSON describes; errors begin with `where`.
 
     Raises: Unreadable.
     """

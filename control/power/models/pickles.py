@@ -1,4 +1,4 @@
-"""Others' pickles (.pkl of joblib, .pth of torch) as data: nothing is imported or called.
+"""Read foreign pickles (joblib's .pkl, torch's .pth) as data, without imports or calls.
 
 A pickle is a program. Here each class or function it names is an inert `Foreign`, and only names
 that files of parameters need are let in; any other refuses the file. So neither torch nor
@@ -45,7 +45,7 @@ MOST_BYTES = 16 * 1024**2  # unpacked; a .pth of a few coefficients has some KB
 
 
 class Foreign:
-    """A pickled object: name of its class or function, arguments, state, items if any."""
+    """A pickled object: the name of its class or function, its arguments, state and items."""
 
     name = ""
     args: tuple[Any, ...]
@@ -54,17 +54,17 @@ class Foreign:
     content: Any  # of an array that joblib laid beside the pickle
 
     def __new__(cls, *args: object) -> Self:
-        """Note the arguments; nothing else is done with them."""
+        """Record the arguments without using them."""
         made = object.__new__(cls)
         made.args, made.state, made.items, made.content = args, {}, {}, None
         return made
 
     def __setstate__(self, state: object) -> None:
-        """Note the state."""
+        """Record the state."""
         self.state = state
 
     def __setitem__(self, key: object, value: object) -> None:
-        """Note an item, of a dictionary that is more than a dict."""
+        """Record an item of a dictionary subclass."""
         self.items[key] = value
 
 
@@ -115,7 +115,7 @@ def _content(state: dict[str, Any], file: io.BytesIO) -> bytes | Foreign:
 
 
 def dtype(foreign: Foreign) -> np.dtype[Any]:
-    """Answer a type of numbers, or of records of numbers. Raises: ValueError, for any other."""
+    """Return the dtype of numbers, or of records of numbers. Raises: ValueError, for others."""
     kind, (_, order, _, names, fields, *_) = foreign.args[0], foreign.state
     if names:
         formats, offsets = zip(
@@ -137,7 +137,7 @@ def dtype(foreign: Foreign) -> np.dtype[Any]:
 
 
 def array(foreign: Foreign) -> Any:
-    """Answer an array, joblib's or numpy's own; of objects the list of them.
+    """Return an array saved by joblib or numpy; for objects, a list.
 
     Raises: ValueError, among others.
     """
@@ -173,14 +173,14 @@ def load(content: bytes, file: str) -> Foreign:
 
 
 def tensors(content: bytes, file: str) -> dict[str, float]:
-    """Read the numbers that a .pth keeps by name (each a tensor of one). Raises: Unreadable."""
+    """Read the numbers in a .pth by name (tensors with one element). Raises: Unreadable."""
     return guarded(file, lambda: _tensors(content))
 
 
 def _tensors(raw: bytes) -> dict[str, float]:
     with zipfile.ZipFile(io.BytesIO(raw)) as packed:
         if sum(part.file_size for part in packed.infolist()) > MOST_BYTES:
-            raise ValueError(f"unpacked it has more than {MOST_BYTES // 1024**2} MiB")
+            raise ValueError(f"it unpacks to more than {MOST_BYTES // 1024**2} MiB")
         (head,) = (name for name in packed.namelist() if name.endswith("/data.pkl"))
         folder = head.removesuffix("data.pkl")
         if (
@@ -205,12 +205,12 @@ def _tensors(raw: bytes) -> dict[str, float]:
 
 def _of_kind(said: object) -> Foreign:
     if not isinstance(said, Foreign):
-        raise TypeError(f"it holds {type(said).__name__}, no model")
+        raise TypeError(f"it contains {type(said).__name__}, not a model")
     return said
 
 
 def guarded(file: str, read: Callable[[], T]) -> T:
-    """Answer what `read` makes of a file's content.
+    """Return what `read` makes of a file's content.
 
     Raises: Unreadable, with the file, for what is damaged.
     """

@@ -1,4 +1,4 @@
-"""The original's parameters, as it publishes them or as plain arrays.
+"""The original's parameters, as published or as plain arrays.
 
 Published are a folder a network (`fitting_results/resnet50/`) and in it, of each set, files
 `<part>_<set>`: curves in `.json`, the coefficients of the priors in `.pth` (torch), regressors in
@@ -57,7 +57,7 @@ def is_one(files: Files) -> bool:
 def available(
     files: Files, place: PurePath
 ) -> dict[tuple[str, str, float], Callable[[], Reference]]:
-    """Answer the models by network, GPU and memory clock (MHz), each with what reads it.
+    """Return the models by network, GPU and memory clock (MHz), each with its reader.
 
     Raises: Unreadable.
     """
@@ -78,7 +78,7 @@ def available(
 
 
 def set_for(there: Iterable[str], gpu: str, mem_mhz: float) -> str | None:
-    """Answer which of a network's sets the original would use, None where it would find none.
+    """Return which of a network's sets the original would use, or None.
 
     With all that is known of it, then without the memory clock, the data set, both …; each step may
     find what another GPU was fitted on.
@@ -91,7 +91,7 @@ def set_for(there: Iterable[str], gpu: str, mem_mhz: float) -> str | None:
 
 
 def _networks(files: Files) -> list[str]:
-    """Find the original's folders of networks in this folder; or this one (an empty name)."""
+    """Return the original's network folders in this folder, or "" for this folder itself."""
     paths = map(PurePosixPath, files)
     return sorted(
         {
@@ -116,7 +116,7 @@ def _published_sets(files: Files, place: PurePath, folder: str) -> dict[str, Cal
 
 
 def _published(files: Files, place: PurePath, folder: str, suffix: str) -> Stored:
-    """Read a set. Raises: Unreadable, with the file that is missing or damaged."""
+    """Read a set. Raises: Unreadable, naming the missing or damaged file."""
 
     def file(part: str, ending: str) -> tuple[bytes, str]:
         name = str(PurePosixPath(folder, f"{part}{suffix}{ending}"))
@@ -140,7 +140,7 @@ def _content(files: Files, place: PurePath, name: str) -> bytes:
 
 
 def _grown(features: int, forest: pickles.Foreign) -> Ensemble:
-    """Take the trees out of a GradientBoostingRegressor."""
+    """Extract the trees from a GradientBoostingRegressor."""
     said = forest.state
     if said["loss"] != "squared_error" or said["n_features_in_"] != features:
         raise ValueError(
@@ -164,7 +164,7 @@ def _plain_sets(files: Files, folder: PurePath) -> dict[str, dict[str, Callable[
     said = _json(files[FILE], str(folder / FILE))
     if not all(isinstance(one, dict) for one in said.values()):
         raise Unreadable(
-            f"{folder / FILE}: has no parameter sets, keys as in 'resnet50|imagenet_mem5001'."
+            f"{folder / FILE}: has no parameter sets (keys like 'resnet50|imagenet_mem5001')."
         )
     sets: dict[str, dict[str, Callable[[], Stored]]] = {}
     for key, one in said.items():
@@ -207,7 +207,7 @@ def _trees(name: str, own: str, arrays: dict[str, Any]) -> Ensemble:
 
 
 def _inner(left: Any, right: Any, feature: Any, threshold: Any) -> dict[str, Any]:
-    """Write the branches of trees as `Ensemble` has them: a leaf asks for nothing."""
+    """Convert the branches of trees to `Ensemble`'s form, in which leaves have no test."""
     left = left.astype(np.int64)
     return {
         "left": left,
@@ -220,7 +220,7 @@ def _inner(left: Any, right: Any, feature: Any, threshold: Any) -> dict[str, Any
 def _json(content: bytes, file: str) -> dict[str, Any]:
     said = json_of(content, file)
     if not isinstance(said, dict):
-        raise Unreadable(f"{file}: has no parameters, which are named values.")
+        raise Unreadable(f"{file}: has no named parameters.")
     return said
 
 

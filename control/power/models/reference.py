@@ -1,4 +1,4 @@
-"""The reference's model: formulas, which are features of four regressors (trees as plain arrays).
+"""The reference model: formulas as features of four regressors (trees as plain arrays).
 
 A regressor gives the final value, not a correction. For predictions, the SM prior is replaced by
 the sum of the processes' utilisation alone: training used the prior, but its parameters were not
@@ -46,7 +46,7 @@ ARRAYS = ("left", "right", "feature", "threshold", "value")
 
 @dataclass(frozen=True, slots=True)
 class Ensemble:
-    """`start` and, of each tree, `rate` times the value of the leaf a row falls into.
+    """A sum of trees: `start` plus, per tree, `rate` times the value of a row's leaf.
 
     Trees stand one behind the other; `sizes` counts their nodes. A row goes to node `left` where
     its `feature` is ≤ `threshold`, else to `right`, both counted within the tree; a leaf has −1
@@ -64,7 +64,7 @@ class Ensemble:
     value: NUMBERS
 
     def __post_init__(self) -> None:
-        """Refuse what could not be walked: a child outside its tree, or before its parent.
+        """Check that trees can be walked: each child must be in its tree and after its parent.
 
         Raises: ValueError.
         """
@@ -82,16 +82,16 @@ class Ensemble:
             ):
                 raise ValueError("a tree has a child outside it")
         if ((self.feature[inner] < 0) | (self.feature[inner] >= self.features)).any():
-            raise ValueError(f"a tree asks for a feature beyond the {self.features} there are")
+            raise ValueError(f"a tree uses a feature beyond the {self.features} available")
         if not (
             np.isfinite(self.threshold[inner]).all()
             and np.isfinite(self.value).all()
             and np.isfinite([self.start, self.rate]).all()
         ):
-            raise ValueError("a threshold or value is no finite number")
+            raise ValueError("a threshold or value is not finite")
 
     def predict(self, rows: Floats) -> Floats:
-        """Answer for each row. `rows` has shape (rows, features); the answer (rows,).
+        """Predict rows of shape (rows, features). Returns: shape (rows,).
 
         Features are cut to float32 before they are compared, as they were when the trees were
         grown. Trees are added one after the other, so that a row's answer is the same to the last
@@ -133,7 +133,7 @@ FEATURES = {"sm": 13, "mem": 11, "throughput": 14, "power": 8}
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """One network on one GPU at one memory clock, as fitted by the original's procedure.
+    """A network on a GPU at one memory clock, as fitted by the original's procedure.
 
     It is a `terms.Model`.
 
@@ -158,12 +158,12 @@ class Reference:
     million_parameters: float = 25.0
 
     def __post_init__(self) -> None:
-        """Refuse trees that ask for other features than theirs. Raises: ValueError."""
+        """Check the numbers of features of the trees. Raises: ValueError."""
         for name, width in FEATURES.items():
             features = getattr(self, f"{name}_trees").features
             if features not in {width, NO_FEATURES}:
                 raise ValueError(
-                    f"the trees of {name} have {features} features where {width} belong"
+                    f"the trees of {name} have {features} features instead of {width}"
                 )
 
     @property
@@ -191,7 +191,7 @@ class Reference:
         return laws.power_w(self.power, anchor.dynamic_power_w, sm_mhz)
 
     def sm_features(self, among: Padded, prior: Floats) -> Floats:
-        """Features of SM utilisation, shape (partitions, 13).
+        """Return the features for SM utilisation, shape (partitions, 13).
 
         `prior`: the formulas' when growing trees, the sum of all alone else.
         """
@@ -200,13 +200,13 @@ class Reference:
         return _columns(prior, alone, *self._mixture(among), *shares, *self._network())
 
     def mem_features(self, among: Padded) -> Floats:
-        """Features of memory utilisation, shape (partitions, 11)."""
+        """Return the features for memory utilisation, shape (partitions, 11)."""
         prior = mem_prior_percent(self.mem_single, self.mem_system, among)
         alone = total(mem_util_percent(self.mem_single, among.shares, among.batches), among)
         return _columns(prior, alone, *self._mixture(among), *self._network())
 
     def throughput_features(self, among: Padded, mem: Floats) -> Floats:
-        """Features of images/s at the reference clock, shape (partitions, 14)."""
+        """Return the features for images/s at the reference clock, shape (partitions, 14)."""
         batch, share = mean(among.batches, among), mean(among.shares, among)
         kinetic = laws.kappa(self.throughput, batch) * mem
         batches = [among.batches[:, 0], total(among.batches, among), batch]
@@ -219,7 +219,7 @@ class Reference:
         return _columns(kinetic, mem, among.processes, *self._network(), *batches, *shares)
 
     def power_features(self, among: Padded, sm: Floats, mem: Floats) -> Floats:
-        """Features of dynamic power at the reference clock, shape (partitions, 8)."""
+        """Return the features for dynamic power at the reference clock, shape (partitions, 8)."""
         count = among.processes
         share, spread = mean(among.shares, among), variance(among.shares, among)
         return _columns(

@@ -195,8 +195,8 @@ def test_a_written_model_is_read_back_the_same(model: Own, tmp_path: Path) -> No
 @pytest.mark.parametrize(
     ("path", "value", "said"),
     [
-        (("anchor_clock",), 0.0, "a clock that is none"),
-        (("points", 0, 1), -1.0, "a clock that is none"),
+        (("anchor_clock",), 0.0, "an invalid clock"),
+        (("points", 0, 1), -1.0, "an invalid clock"),
         (("points", 0, 0, "shares"), [10.0, 10.0], "a partition with shares"),
         (("guard",), 0.5, "guard band is 0.5"),
         (("surfaces", "throughput_images_per_s", "logs"), [0.0], "does not fit the points"),

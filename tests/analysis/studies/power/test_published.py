@@ -247,7 +247,7 @@ def test_no_program_in_a_file_is_run(tmp_path: Path) -> None:
         ):
             with pytest.raises(
                 Unreadable,
-                match="nothing was run" if way != "after numbers" else "run|no model",
+                match="nothing was run" if way != "after numbers" else "run|not a model",
             ):
                 read(raw, name)
             assert not (tmp_path / "ran").exists(), way
