@@ -1,4 +1,4 @@
-"""Measure whether kernel or process settings change the speed of my own command.
+"""Measure whether kernel or process settings change the speed of your own command.
 
 Hypothesis under test, one per tweak set: it makes no difference beyond ±3 %. `deeptweak run
 --tweaks=X -- CMD` writes the command's file and runs this; `stock-again` changes nothing, so

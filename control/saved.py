@@ -141,7 +141,7 @@ class PointRecord(TypedDict):
 
 
 class DesignRecord(TypedDict):
-    seed: Annotated[Count, "number: gives the order of cells, and each block's data"]
+    seed: Annotated[Count, "number: determines the order of cells and each block's data"]
     blocks: Annotated[Ordinal, "count: the most blocks any study has"]
     steps: Annotated[
         Ordinal | None,

@@ -434,7 +434,7 @@ class MachineInfo(TypedDict):
 
 
 class RunFile(TypedDict):
-    """A whole run, as `--benchmark-json` writes it.
+    """A complete run, as `--benchmark-json` writes it.
 
     Of benchmarks, those with a `schema_version` are cells (`CellRecord`).
     """

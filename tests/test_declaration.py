@@ -303,7 +303,7 @@ def test_a_file_without_factors_is_a_matrix(tmp_path: Path) -> None:
         ),
         ("1,1,idle,knobs.x,,,,N,\n", "line 2: knobs.x changes nothing: call it stock"),
         ("1,1,idle,Knobs,,1,,N,\n", "line 2: 'Knobs' is not a valid tweak set name"),
-        ("1,1,idle,x,1,,,N,\n2,2,idle,x,2,,,N,\n", "line 3: x has other levels than in line 2"),
+        ("1,1,idle,x,1,,,N,\n2,2,idle,x,2,,,N,\n", "line 3: x has different levels in line 2"),
         (
             "1,1,idle,x,,,\x1b[31m1,N,\n",
             r"line 2: the level of net.core.rmem_max holds a control character, U\+001B",

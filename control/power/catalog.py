@@ -124,7 +124,7 @@ _NAME = re.compile(r"[A-Za-z0-9._+-]+")
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """`caps` are in `cap_unit`, the first from iteration 0 on; `gpu` may be `any`.
+    """Training task: its `caps` are in `cap_unit`, the first from iteration 0; `gpu` may be `any`.
 
     `torchvision` is what is run.
     """

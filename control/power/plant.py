@@ -98,7 +98,7 @@ class Plant:
         )
 
     def apply(self, settings: Settings) -> tuple[Settings, tuple[str, ...]]:
-        """Set all settings.
+        """Apply all settings.
 
         Returns: how it is set now, and a sentence for each knob that was refused and stays as it
         was.

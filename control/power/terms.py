@@ -125,7 +125,7 @@ def unit_of(*models: Model) -> str:
 
 
 def pace_of(*models: Model) -> str:
-    """Return what stands for the clock in the models: `sm_mhz`, or `throttle`."""
+    """Return the models' name for the clock: `sm_mhz`, or `throttle`."""
     return next((str(pace) for model in models if (pace := getattr(model, "clock", None))), CLOCK)
 
 

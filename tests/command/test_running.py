@@ -289,7 +289,7 @@ def test_lines_that_were_kept_back_tell_no_steps(tmp_path: Path) -> None:
     wanted = python("print('step\\n' * 200)", kind=command.LINES, pattern="^step")
     with Running(wanted, os.environ, tmp_path) as running:
         steps = CommandSteps(wanted, running)
-        with pytest.raises(Refused, match=r"200 of its lines came at once"):
+        with pytest.raises(Refused, match=r"200 of its lines arrived together"):
             steps.next()
 
 
