@@ -59,15 +59,15 @@ class MachineRecord(TypedDict, total=False):
     cpu_governor: Annotated[str, "name: cpufreq governor of processor 0"]
     cpuidle_governor: Annotated[str, "name"]
     smt: Annotated[str, "word: `on`, `off`, `notsupported`, …"]
-    mitigations: Annotated[dict[str, str], "text: vulnerability → what the kernel does about it"]
+    mitigations: Annotated[dict[str, str], "text: vulnerability → the kernel's mitigation"]
     numa_nodes: Annotated[str, "list: online nodes"]
     mem_total_bytes: Annotated[Count, "bytes: MemTotal"]
     thp_enabled: Annotated[str, "word: transparent huge pages before any tweak"]
     clocksource: Annotated[str, "name"]
-    hypervisor: Annotated[str, "name: `present` where the kind is unknown"]
-    container: Annotated[str, "name: of the container runtime, where in one"]
+    hypervisor: Annotated[str, "name: `present` if its kind is unknown"]
+    container: Annotated[str, "name: of the container runtime, if it ran in a container"]
     cgroup: Annotated[str, "path: of the harness"]
-    is_root: Annotated[bool, "yes/no: ran as user 0, who in a container may still write nothing"]
+    is_root: Annotated[bool, "yes/no: ran as user 0, who may still lack rights in a container"]
     python_packages: Annotated[dict[str, str], "version: package → version"]
     gpus: Annotated[
         list[dict[str, Any]] | str,
@@ -107,7 +107,7 @@ class StudyRecord(TypedDict):
         NotRequired[list[Name]],
         Meta(min_length=2, extra_json_schema={"uniqueItems": True}),
         "names: the untouched arms declared before the run as the joint baseline (their geometric "
-        "mean in a block); absent where it is `stock` alone",
+        "mean in a block); absent if it is `stock` alone",
     ]
 
 
@@ -117,7 +117,7 @@ class FactorRecord(TypedDict):
         Name,
         "name: the key, or `script:<package>`; `hugepages-<size>` for the boot tokens of a pool, "
         "which stay together; `<kind>:<key>` "
-        "where two kinds have the key",
+        "if two kinds have this key",
     ]
     kind: Annotated[
         Literal[Kind, "script"],
@@ -126,8 +126,8 @@ class FactorRecord(TypedDict):
     levels: Annotated[
         list[str | None],
         Meta(min_length=2, extra_json_schema={"uniqueItems": True}),
-        "as the kernel's: null (as found on the machine), then values, the manifest's own last; a "
-        "script's is `run`, a boot token's "
+        "as the kernel's: null (as found on the machine), then values, the manifest's last; for a "
+        "script `run`, for a boot token "
         "without a value the token; lines that stay together are one value",
     ]
 
@@ -136,7 +136,7 @@ class PointRecord(TypedDict):
     tweakset: Annotated[Name, "name: the tweak set that was taken apart"]
     levels: Annotated[
         dict[str, str | None],
-        "as the kernel's: factor → level, every factor of that tweak set; null is as found",
+        "as the kernel's: factor → level, for every factor of that tweak set; null: as found",
     ]
 
 
@@ -146,22 +146,22 @@ class DesignRecord(TypedDict):
     steps: Annotated[
         Ordinal | None,
         (
-            "steps: measured steps requested with `--steps` (of a segment, with the design "
-            "`switch`); null: each workload's own number"
+            "steps: measured steps requested with `--steps` (per segment in the design "
+            "`switch`); null: each workload's default"
         ),
     ]
     order: Annotated[list[str], "ids: all planned cells in the order of the plan"]
     budget_s: Annotated[
         NotRequired[Positive],
         (
-            "s: time in which to measure whole blocks (`--budget`); absent where their number "
+            "s: time in which to measure whole blocks (`--budget`); absent if their number "
             "was given"
         ),
     ]
     kind: Annotated[
         Name,
         (
-            "name: `matrix`, or the value of `--design`; `file` where a design file differs from "
+            "name: `matrix`, or the value of `--design`; `file` if a design file differs from "
             "that design's layout"
         ),
     ]
@@ -181,7 +181,7 @@ class DesignRecord(TypedDict):
     ]
     notes: Annotated[
         dict[str, dict[str, Any]],
-        "–: tweak set → facts about its design, where it has them: `letters` (letter → factor), "
+        "–: tweak set → facts about its design, if any: `letters` (letter → factor), "
         "`runs` (stock included), `generators` (letter → word), `defining_relation`, `resolution`, "
         "`aliases` (effect → words it cannot be distinguished from; `-` is the opposite)",
     ]
@@ -190,43 +190,43 @@ class DesignRecord(TypedDict):
 class CommandRecord(TypedDict):
     program: Annotated[list[str], Meta(min_length=1), "words: the program and its arguments"]
     folder: Annotated[str, "path: where it runs"]
-    environment: Annotated[dict[str, str], "text: variable → value, of those that `--env` set"]
+    environment: Annotated[dict[str, str], "text: variable → value, as set by `--env`"]
     steps_are: Annotated[
         Literal["lines", "calls", "runs"],
         "word: what ends a step: a line, a call to `step()`, or a run of the whole command",
     ]
-    format: Annotated[str | None, "name: of the known format, typed or recognised; null: none"]
+    format: Annotated[str | None, "name: of the output format, typed or recognised; null: none"]
     pattern: Annotated[
-        str | None, "regular expression: of the lines, or of the figure of a run; null: none"
+        str | None, "regular expression: matches the lines, or a run's figure; null: none"
     ]
     rate_unit: Annotated[
         str | None,
-        ("name: what its figures count per second; empty where unknown; null: they are times"),
+        ("name: what its figures count per second; empty if unknown; null: they are times"),
     ]
-    steps: Annotated[Ordinal, "steps: of a cell that count"]
-    warmup: Annotated[Count, "steps: before these"]
-    samples: Annotated[Ordinal, "count: of a step"]
-    timeout_s: Annotated[Positive, "s: without a step, or of a run, after which it has failed"]
-    exit_codes: Annotated[list[int], "numbers: with which it may end"]
+    steps: Annotated[Ordinal, "steps: measured steps per cell"]
+    warmup: Annotated[Count, "steps: uncounted steps before these"]
+    samples: Annotated[Ordinal, "count: samples per step"]
+    timeout_s: Annotated[Positive, "s: time limit without a step, or for a run"]
+    exit_codes: Annotated[list[int], "numbers: exit codes that count as success"]
     output: Annotated[
-        str | None, "path: of the file that the figure is read from; null: from what it prints"
+        str | None, "path: the file that the figure is read from; null: its printed output"
     ]
     image: Annotated[
-        str | None, "name: that it runs in on a cluster; null: it is a program of this machine"
+        str | None, "name: the image it runs in on a cluster; null: a program on this machine"
     ]
     meaning: Annotated[
         Literal["count", "time", "rate", "line"] | None,
-        "word: what the number of a line is; null: decided by the first",
+        "word: what the number in a line is; null: decided from the first one",
     ]
-    follow: Annotated[str | None, "name: of the bar whose counter counts; null: any"]
-    every: Annotated[Ordinal, "count: of the program's counter, that a step spans"]
+    follow: Annotated[str | None, "name: the progress bar whose counter is read; null: any"]
+    every: Annotated[Ordinal, "count: counts of the program's counter per step"]
     figure: Annotated[
-        str | None, "name: of the figure that counts; null: the only one, or their combination"
+        str | None, "name: the figure that is measured; null: the only one, or all combined"
     ]
     step_is: Annotated[
         str | None,
         (
-            "text: what a step was in the trial, and which bars were not counted; null: there was "
+            "text: what a step was in the trial, and which bars were ignored; null: there was "
             "no trial"
         ),
     ]
@@ -242,13 +242,13 @@ class WorkloadRecord(TypedDict):
     ]
     params: Annotated[
         Values,
-        "as named: the workload's own sizes and defaults, for a variant all of them; "
-        "`design.steps` replaces `steps` where it is not null",
+        "as named: the workload's sizes and defaults, and for a variant all its parameters; "
+        "`design.steps` replaces `steps` if it is not null",
     ]
     description: Annotated[str, "text: what it does"]
     command: Annotated[
         NotRequired[CommandRecord],
-        "–: the program that `deeptweak run` was given; absent for a workload of ours",
+        "–: the program that `deeptweak run` was given; absent for built-in workloads",
     ]
 
 
@@ -277,7 +277,7 @@ class TweakSetRecord(TypedDict):
     path: Annotated[
         str | None,
         (
-            "path: the manifest's file; null for the two stock sets, and for sets that a design "
+            "path: the manifest; null for the two stock sets, and for sets that a design "
             "derived from another"
         ),
     ]
@@ -285,13 +285,13 @@ class TweakSetRecord(TypedDict):
     description: Annotated[str, "text: from the manifest"]
     requested: Annotated[
         list[RequestedSetting],
-        "–: settings of its `tuning` and `process` packages, in the order written",
+        "–: settings of its `tuning` and `process` packages, in the manifest's order",
     ]
     scripts: Annotated[list[ScriptRecord], "–: stages of its `shellscript` packages"]
     warnings: Annotated[list[str], "text: what looks wrong in the manifest"]
     monitor: Annotated[
         NotRequired[Name],
-        "name: of the arm's monitor, with its parameters that are not the default, as in "
+        "name: of the arm's monitor, with the parameters that differ from their defaults, as in "
         "`psutil_thread:interval_s=0.01`; absent for tweak sets and the stock sets",
     ]
 
@@ -305,12 +305,12 @@ class CellEntry(TypedDict):
     order: Annotated[Count, "number: place in the whole run"]
     outcome: Annotated[
         Outcome,
-        "word: `measured`, `failed` (it broke) or `skipped` (cannot be done on this machine now)",
+        "word: `measured`, `failed` (it broke) or `skipped` (not possible on this machine now)",
     ]
-    reason: Annotated[str | None, "text: why it was not measured; null where it was"]
-    fullname: Annotated[str, "name: pytest's name of the item; finds the entry in `benchmarks`"]
+    reason: Annotated[str | None, "text: why it was not measured; null if it was"]
+    fullname: Annotated[str, "name: pytest's name for the item, as in its entry in `benchmarks`"]
     last_lines: Annotated[
-        NotRequired[list[str]], "text: last lines the workload wrote before it failed; only then"
+        NotRequired[list[str]], "text: last lines the workload wrote, if it failed"
     ]
 
 
@@ -327,8 +327,8 @@ class MachineCheck(TypedDict):
     restored: Annotated[bool, "yes/no: everything the run wrote is back"]
     notes: Annotated[
         NotRequired[list[str]],
-        "–: further steps of putting back: a pod of the operator ended by force, a removed "
-        "finalizer, a failed undo script; a file that scripts changed outside the snapshot; with "
+        "–: what else was needed to put it back: a pod of the operator killed, a finalizer "
+        "removed; a failed undo script; a file that scripts changed outside the snapshot; with "
         "`-n`, `node: note`",
     ]
 
@@ -355,13 +355,13 @@ class RunRecord(TypedDict):
         dict[str, TweakSetRecord],
         (
             "–: by name; `stock` and `stock-again` are the untouched machine; a monitor is "
-            "listed too, with nothing requested"
+            "listed too, without settings"
         ),
     ]
     cells: Annotated[list[CellEntry], "–: in the order they ran; with `-n`, in plan order"]
     telemetry_file: Annotated[
         FileBeside | None,
-        "–: the file beside this one with every telemetry sample; null where there is none",
+        "–: the file beside this one with every telemetry sample; null if there is none",
     ]
     machine_check: Annotated[
         MachineCheck, "–: tunables of the machine before the first cell against after the last"
@@ -369,8 +369,8 @@ class RunRecord(TypedDict):
     nodes: Annotated[
         NotRequired[dict[str, dict[str, Any]]],
         (
-            "–: node → its facts, as in `machine_info.deeptweak`, which then has those that all "
-            "nodes share; not with `--target=local`"
+            "–: node → its facts, as in `machine_info.deeptweak`, which then holds those that all "
+            "nodes share; absent with `--target=local`"
         ),
     ]
 

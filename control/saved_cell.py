@@ -33,7 +33,7 @@ class PlaceRecord(TypedDict):
     ]
     host_network: Annotated[
         bool,
-        "yes/no: the pod had its node's network, so that `net.*` settings of the node are its own",
+        "yes/no: the pod used its node's network, so the node's `net.*` settings apply to it",
     ]
     api_requests: Annotated[
         Count,
@@ -54,10 +54,10 @@ class PlaceRecord(TypedDict):
     resources: Annotated[
         NotRequired[dict[str, Any]],
         "as Kubernetes writes it: requests and limits of the workload's container as it ran, "
-        "perhaps from the namespace's LimitRange; absent without any",
+        "perhaps from the namespace's LimitRange; absent if there were none",
     ]
     gpu_uuids: Annotated[
-        NotRequired[list[str]], "uuid: GPUs that the workload could use; absent without any"
+        NotRequired[list[str]], "uuid: GPUs that the workload could use; absent if none"
     ]
     workspace: Annotated[NotRequired[Name], "name: KAITO's Workspace; absent for a Job"]
 
@@ -71,7 +71,7 @@ class TweakRecord(TypedDict):
     before: Annotated[
         Values,
         "as the kernel's: key → value found before; for process settings, the harness's own: null "
-        "for a variable that is not set, `(another value)` for one that is set to something else, "
+        "for an unset variable, `(another value)` for one that was set to something else, "
         "which may be a secret; null on a cluster, where it was not read",
     ]
     observed: Annotated[
@@ -94,7 +94,7 @@ class TweakRecord(TypedDict):
     ]
     by_scripts: Annotated[
         NotRequired[list[str]],
-        "paths of side_effects that the set's scripts name: written, not moved along",
+        "paths of side_effects that the set's scripts name: written, not adjusted by the kernel",
     ]
     already_in_force: Annotated[list[str], "keys: requested, but already in force"]
     left_alone: Annotated[
@@ -118,19 +118,19 @@ class TweakRecord(TypedDict):
 class WorkloadFacts(TypedDict, total=False):
     device: Annotated[str, "name: `cpu`, or the GPU's name"]
     torch: Annotated[str, "version: PyTorch"]
-    cuda: Annotated[str | None, "version: CUDA PyTorch was built for; null on a CPU"]
-    threads: Annotated[Count, "count: threads PyTorch computes with"]
+    cuda: Annotated[str | None, "version: the CUDA that PyTorch was built for; null on a CPU"]
+    threads: Annotated[Count, "count: threads that PyTorch computes with"]
     cores_allowed: Annotated[Count, "count: processors the process may run on"]
     dtype: Annotated[str, "name: of the parameters"]
-    parameters: Annotated[Count, "count: of the model"]
-    trainable_parameters: Annotated[Count, "count: of the model"]
+    parameters: Annotated[Count, "count: the model's parameters"]
+    trainable_parameters: Annotated[Count, "count: those of them that are trained"]
     cpu_s_covers: Annotated[str, "text: whose processor time `cpu_s` counts"]
     kaito: Annotated[
         dict[str, Any],
-        "–: what KAITO's own image said of its measurement (`--workload-via=FILE`): `preset`, "
+        "–: what KAITO's image reported about its measurement (`--workload-via=FILE`): `preset`, "
         "`metrics`, `missing` (why), "
         "`asked`, `window_s`, `tokens`; then there is one step, the measurement, and what is not "
-        "told (`cpu_s`, `loss`, "
+        "reported (`cpu_s`, `loss`, "
         "`start_monotonic_s`) has no column",
     ]
     gpu_uuids: Annotated[
@@ -145,7 +145,7 @@ class WorkloadFacts(TypedDict, total=False):
         ),
     ]
     data_crc32: Annotated[
-        str | int, "hex: fingerprint of the samples; cells with different ones are never compared"
+        str | int, "hex: fingerprint of the samples; cells are compared only if theirs are equal"
     ]
 
 
@@ -155,16 +155,16 @@ class StepsRecord(TypedDict):
         NotRequired[list[Duration]],
         "s: processor time of the step, see `extra_info.workload_facts.cpu_s_covers`",
     ]
-    samples: Annotated[list[Count], "count: samples worked on"]
+    samples: Annotated[list[Count], "count: samples processed"]
     tokens: Annotated[
-        NotRequired[list[Count]], "count: tokens worked on; 0 where the work has none"
+        NotRequired[list[Count]], "count: tokens processed; 0 if the work has none"
     ]
     loss: Annotated[NotRequired[list[Finite]], "number: training loss"]
     rate_per_s: Annotated[
         NotRequired[list[Positive]],
         (
             "1/s: the program's own rate in the step, see "
-            "`extra_info.workload_facts.rate_unit`; `wall_s` is our own clock's"
+            "`extra_info.workload_facts.rate_unit`; `wall_s` is by our own clock"
         ),
     ]
     start_monotonic_s: Annotated[
@@ -174,8 +174,8 @@ class StepsRecord(TypedDict):
     warmup: Annotated[Count, "steps: how many at the beginning are warm-up"]
     overlap: Annotated[
         NotRequired[Literal[True]],
-        "yes: a step may begin before the last one has ended, such as jobs that wait together: "
-        "steps are in the order in which they ended, and give no throughput; absent elsewhere",
+        "yes: a step may begin before the previous one ends, as with jobs that wait together: "
+        "steps are in the order in which they ended, and have no throughput; absent elsewhere",
     ]
 
 
@@ -191,8 +191,8 @@ class SegmentRecord(TypedDict):
     first: Annotated[
         Count, "index: of its first step in the columns of `extra_info.steps`, warm-up counted"
     ]
-    settle: Annotated[Count, "steps: at its beginning that do not count: the switch settles"]
-    steps: Annotated[Ordinal, "steps: after these that count"]
+    settle: Annotated[Count, "steps: uncounted steps at its beginning, while the switch settles"]
+    steps: Annotated[Ordinal, "steps: counted steps after these"]
 
 
 class Turn(TypedDict):
@@ -200,12 +200,12 @@ class Turn(TypedDict):
     first: Annotated[
         Count, "index: of its first step in the columns of `extra_info.steps`, warm-up counted"
     ]
-    steps: Annotated[Ordinal, "steps: how many"]
+    steps: Annotated[Ordinal, "steps: their number"]
     others_cpu_s: Annotated[
         NotRequired[Duration | None],
         "s: CPU time that others used during the slice: neither the workload, nor the harness "
-        "and its sampler, nor the kernel's own threads; "
-        "null where unknown, and in an arm's last slice, after which its process is gone",
+        "and its sampler, nor the kernel's threads; "
+        "null if unknown, and in an arm's last slice, after which its process is gone",
     ]
 
 
@@ -213,13 +213,13 @@ class MonitorDetails(TypedDict, total=False):
     start_cpu_s: Annotated[
         Amount | None,
         (
-            "s: of one `beside`: processor time of its first process and its daemons before it "
-            "was at work; absent with `cpu_s`"
+            "s: for a monitor `beside`: processor time of its first process and its daemons "
+            "until it was at work; absent with `cpu_s`"
         ),
     ]
     stop_cpu_s: Annotated[Amount | None, "s: the same, after it was told to stop"]
     at_work_s: Annotated[
-        Amount | None, "s: where it took turns: how long it was at work, start and end left out"
+        Amount | None, "s: if it took turns: how long it was at work, without its start and end"
     ]
 
 
@@ -229,7 +229,7 @@ class MonitorRecord(TypedDict):
     kind: Annotated[
         Literal["inside", "beside", "around"] | None,
         (
-            "word: `inside` the workload's process, `beside` it as a process of its own, or "
+            "word: `inside` the workload's process, `beside` it as a separate process, or "
             "`around`: it started the workload"
         ),
     ]
@@ -237,32 +237,32 @@ class MonitorRecord(TypedDict):
     version: Annotated[str | None, "text: as the program reports it"]
     cpu_s: Annotated[
         Amount | None,
-        "s: processor time of its own processes from start to end, and of its daemons during "
-        "that time (null if these are unknown or changed); of "
-        "one `around`, of all processes less the workload's; null for one `inside`, whose time is "
+        "s: processor time of its processes from start to end, and of its daemons during "
+        "that time (null if these are unknown or changed); for "
+        "`around`, of all processes but the workload's; null for `inside`, whose time is "
         "in the workload's",
     ]
     wall_s: Annotated[Amount | None, "s: from its start to its end"]
     peak_rss_bytes: Annotated[
         Count | None,
-        "bytes: the largest resident size, its processes' sum, the writing of its report included",
+        "bytes: largest resident size, summed over its processes, also while it wrote its report",
     ]
     written_bytes: Annotated[
         Count | None, "bytes: files in its folder at the end: its output and reports"
     ]
-    samples: Annotated[Count | None, "count: that it took"]
+    samples: Annotated[Count | None, "count: samples that it took"]
     start_s: Annotated[Amount | None, "s: from its start until it was at work"]
     stop_s: Annotated[
         Amount | None, "s: from the last step until its report was written and it was gone"
     ]
-    told: Annotated[MonitorDetails, "–: its other reports"]
+    told: Annotated[MonitorDetails, "–: what else it reported"]
     missing: Annotated[dict[str, Name], "text: field → why it is null"]
 
 
 class Usage(TypedDict):
-    wall_s: Annotated[Amount, "s: from start to exit, waits for the monitor included"]
+    wall_s: Annotated[Amount, "s: from start to exit, including waits for the monitor"]
     cpu_s: Annotated[
-        Amount | None, "s: processor time up to its last word, children that it waited for included"
+        Amount | None, "s: processor time up to its last message, with children that it waited for"
     ]
     steps_wall_s: Annotated[Amount, "s: sum over the measured steps"]
     steps_cpu_s: Annotated[Amount | None, "s: sum over the measured steps"]
@@ -274,10 +274,10 @@ class Usage(TypedDict):
             "files in memory do not count"
         ),
     ]
-    load_average_1min: Annotated[Amount, "processes: of the machine when it had ended"]
+    load_average_1min: Annotated[Amount, "processes: the machine's load average when it ended"]
     energy_j: Annotated[
         Amount | None,
-        "J: that the processor packages used from its start to its exit, by RAPL, whoever used it",
+        "J: used by the processor packages from its start to its exit, for whatever program (RAPL)",
     ]
     missing: Annotated[dict[str, Name], "text: field → why it is null"]
 
@@ -285,8 +285,8 @@ class Usage(TypedDict):
 class TelemetryRecord(TypedDict):
     summary: Annotated[
         dict[str, Finite | None],
-        "as named: column and statistic → value over the measured steps (start-up and warm-up "
-        "left out): `_mean`, `_min`, `_max`; "
+        "as named: column and statistic → value over the measured steps (without start-up and "
+        "warm-up): `_mean`, `_min`, `_max`; "
         "`_total` is a counter's increase; `steal_s` is CPU time that the hypervisor gave to "
         "others, `sampler_missed_ticks_total` the number of late samples, `others_cpu_s_total` "
         "other programs' CPU time in all slices but the last",
@@ -295,10 +295,10 @@ class TelemetryRecord(TypedDict):
     hz: Annotated[NotRequired[Positive], "1/s: samples requested"]
     samples: Annotated[NotRequired[Count], "count: samples taken"]
     sampler_cpu_s: Annotated[
-        NotRequired[Amount], "s: processor time the sampler used during the cell"
+        NotRequired[Amount], "s: processor time that the sampler used during the cell"
     ]
     devices: Annotated[
-        NotRequired[dict[str, str]], "name: prefix of a column → the device it means: `gpu0` → UUID"
+        NotRequired[dict[str, str]], "name: prefix of a column → its device: `gpu0` → UUID"
     ]
 
 
@@ -318,13 +318,13 @@ class Metrics(TypedDict, total=False):
         ),
     ]
     throughput_tokens_per_s: Annotated[
-        Positive | None, "tokens/s: sum of tokens / sum of wall time; absent where there are none"
+        Positive | None, "tokens/s: sum of tokens / sum of wall time; absent if there are none"
     ]
     rate_median_per_s: Annotated[
         Positive,
         (
             "1/s: median of the rates that the program reported, see "
-            "`extra_info.workload_facts.rate_unit`; absent where there are none"
+            "`extra_info.workload_facts.rate_unit`; absent if there are none"
         ),
     ]
     step_time_p10_s: Annotated[
@@ -332,14 +332,14 @@ class Metrics(TypedDict, total=False):
     ]
     step_time_round_adjusted_s: Annotated[
         Positive,
-        "s: where cells took turns: a step's time, cleared of what each round did to all cells of "
-        "the block alike. A step's log is the "
-        "cell's value at its place of the slice plus a level of that round and place, fitted "
+        "s: if cells took turns: a step's time without what each round did to all cells of "
+        "the block alike. The logarithm of a step's time is the "
+        "cell's value at that place in the slice plus a level of that round and place, fitted "
         "robustly over the block's cells; places are "
-        "weighted by their share of the time, and scaled to the mean step time of all cells; the "
-        "slowdown from others' use of the CPUs is taken out, at most by the time they used "
-        "(`control/turns.py`). Schema version 9 had no such bound; up to 8 it was the median over "
-        "rounds of the slices' mean step times",
+        "weighted by their share of the time, and scaled to the mean step time of all cells; "
+        "slowdown by other programs is taken out, at most by the CPU time they used "
+        "(`control/turns.py`). Schema version 9 had no such bound; up to version 8, it was the "
+        "median over rounds of the slices' mean step times",
     ]
     step_time_median_s: Annotated[Positive, "s: median of wall time"]
     step_time_mean_s: Annotated[Positive, "s: mean of wall time"]
@@ -369,15 +369,15 @@ class CellRecord(TypedDict):
     outcome: Annotated[Literal["measured"], "word: `measured`"]
     reason: Annotated[None, "–: null"]
     started_utc: Annotated[NotRequired[Utc], "UTC: when the cell began"]
-    duration_s: Annotated[NotRequired[Amount], "s: of the whole cell: apply, start, steps, restore"]
+    duration_s: Annotated[NotRequired[Amount], "s: the whole cell: apply, start, steps, restore"]
     tweak: Annotated[
         NotRequired[TweakRecord],
-        "–: kernel values that the tweak set writes, and what its `process` packages give to the "
+        "–: kernel values that the tweak set writes, and what its `process` packages set in the "
         "workload's process; boot tokens and the "
         "limits of `ulimit.conf` are not listed here",
     ]
     workload_facts: Annotated[
-        WorkloadFacts, "–: facts that the workload reports; each adds its own"
+        WorkloadFacts, "–: facts that the workload reports; some workloads add more"
     ]
     limits: Annotated[
         NotRequired[
@@ -385,21 +385,21 @@ class CellRecord(TypedDict):
                 str, Annotated[list[Annotated[int, Meta(ge=-1)]], Meta(min_length=2, max_length=2)]
             ]
         ],
-        "bytes or counts: resource limits the workload found, name → [soft, hard]; -1 is unlimited",
+        "bytes or counts: the workload's resource limits, name → [soft, hard]; -1: unlimited",
     ]
     steps: Annotated[NotRequired[StepsRecord], "–: the columns"]
     segments: Annotated[
         NotRequired[list[SegmentRecord]],
         Meta(min_length=2),
         "–: with `--design=switch`: in the order they ran, two per pair, in random order, which "
-        "do the same work; `metrics` are of the "
-        "steps that count in the arm `set`, `telemetry` and `usage` of both arms",
+        "do the same work; `metrics` cover the "
+        "counted steps of the arm `set`; `telemetry` and `usage` cover both arms",
     ]
     turns: Annotated[
         NotRequired[list[Turn]],
         Meta(min_length=2),
         "–: with `--design=turns`: one per slice, in the order they ran; slices of a round do the "
-        "same work; `telemetry` is of the cell's "
+        "same work; `telemetry` covers the cell's "
         "own slices",
     ]
     report: Annotated[
@@ -411,18 +411,18 @@ class CellRecord(TypedDict):
     ]
     monitor: Annotated[
         NotRequired[MonitorRecord],
-        "–: only where monitors are measured, in every cell; no step includes its start or its "
+        "–: in every cell of a run that measures monitors; no step includes its start or its "
         "stop. "
-        "For `stock` and `stock-again` all is null, with the reason in `missing.monitor`",
+        "For `stock` and `stock-again`, all is null, with the reason in `missing.monitor`",
     ]
     usage: Annotated[
-        NotRequired[Usage], "–: of the workload's whole process, a monitor inside it included"
+        NotRequired[Usage], "–: of the workload's whole process, including a monitor inside it"
     ]
     telemetry: Annotated[
         NotRequired[TelemetryRecord], "–: sampled by another process beside the workload"
     ]
-    environment: Annotated[NotRequired[Environment], "–: what can differ from cell to cell; open"]
-    metrics: Annotated[Metrics, "–: all are made from the measured steps"]
+    environment: Annotated[NotRequired[Environment], "–: what can differ from cell to cell"]
+    metrics: Annotated[Metrics, "–: all are computed from the measured steps"]
 
 
 class BenchmarkRecord(TypedDict):
