@@ -253,7 +253,7 @@ def test_a_cell_on_a_machine_that_cannot_be_read_fails(session: Harness) -> None
     session.target.deaf = True
     with pytest.raises(
         TweakRefused,
-        match="It could not be checked that the machine is as it was found: nobody answers",
+        match="Could not check whether the machine is as it was found: nobody answers",
     ):
         session.run.apply(cell)
     session.target.deaf = False

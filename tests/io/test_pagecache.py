@@ -168,8 +168,8 @@ def test_a_data_set_larger_than_memory_is_told_so(
     monkeypatch.setattr(pagecache, "warm", lambda _: None)
     with pytest.raises(
         Refused,
-        match=r"The data set has 8.8e\+03 GB, and [\d.e+]+ GB of memory are free: choose a smaller "
-        r"sample_scale",
+        match=r"The data set takes 8.8e\+03 GB; only [\d.e+]+ GB of memory are free: choose a "
+        r"smaller sample_scale",
     ):
         pagecache.ensure_state("warm", [huge])
 

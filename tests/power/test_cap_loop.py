@@ -189,7 +189,7 @@ def test_a_batch_that_does_not_fit_is_halved_and_reported(device: Device) -> Non
 def test_a_device_on_which_nothing_fits_ends_the_cell() -> None:
     with pytest.raises(
         Refused,
-        match=r"Iteration 0: no process inferred a single image: tenant 0: batch 1; "
+        match=r"Iteration 0: no process completed an inference: tenant 0: batch 1; "
         r"tenant 1: batch 1",
     ):
         ran(Device(fits=0), Algorithm(decision()))

@@ -480,7 +480,7 @@ def test_a_derived_set_describes_itself_and_has_its_own_hash() -> None:
     assert big(["isolcpus"])[0].description == "big without isolcpus"
     others = [name for name in own(profile) if name not in ("nofile", "vm.swappiness")]
     found = big(others, **{"vm.swappiness": "60"})[0]
-    assert found.description == "of big only nofile, vm.swappiness, with vm.swappiness=60"
+    assert found.description == "only nofile, vm.swappiness of big, with vm.swappiness=60"
     assert found.sha256 not in (profile.sha256, big(others)[0].sha256)
     assert found.sha256 == big(others, **{"vm.swappiness": "60"})[0].sha256
 

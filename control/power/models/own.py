@@ -176,9 +176,9 @@ class Own:
             if not 0 < len(surface.rows) == len(surface.logs) or not set(surface.rows) <= set(
                 range(len(self.points))
             ):
-                raise ValueError("a surface that does not fit the points")
+                raise ValueError("a surface that does not match the points")
             if len(surface.theta) != len(kernel().theta):
-                raise ValueError("a surface whose numbers are too few")
+                raise ValueError("a surface with too few numbers")
 
     @cached_property
     def partitions(self) -> tuple[Partition, ...]:

@@ -144,7 +144,7 @@ def _grown(features: int, forest: pickles.Foreign) -> Ensemble:
     said = forest.state
     if said["loss"] != "squared_error" or said["n_features_in_"] != features:
         raise ValueError(
-            f"its regressor has another loss than squared_error, or other than {features} features"
+            f"its regressor has a loss other than squared_error, or not {features} features"
         )
     trees = [tree.state["tree_"].state for tree in pickles.array(said["estimators_"])]
     nodes = np.concatenate([pickles.array(tree["nodes"]) for tree in trees])
