@@ -153,10 +153,7 @@ class DesignRecord(TypedDict):
     order: Annotated[list[str], "ids: all planned cells in the order of the plan"]
     budget_s: Annotated[
         NotRequired[Positive],
-        (
-            "s: time in which to measure whole blocks (`--budget`); absent if their number "
-            "was given"
-        ),
+        ("s: time in which to measure whole blocks (`--budget`); absent if their number was given"),
     ]
     kind: Annotated[
         Name,

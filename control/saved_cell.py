@@ -156,9 +156,7 @@ class StepsRecord(TypedDict):
         "s: processor time of the step, see `extra_info.workload_facts.cpu_s_covers`",
     ]
     samples: Annotated[list[Count], "count: samples processed"]
-    tokens: Annotated[
-        NotRequired[list[Count]], "count: tokens processed; 0 if the work has none"
-    ]
+    tokens: Annotated[NotRequired[list[Count]], "count: tokens processed; 0 if the work has none"]
     loss: Annotated[NotRequired[list[Finite]], "number: training loss"]
     rate_per_s: Annotated[
         NotRequired[list[Positive]],

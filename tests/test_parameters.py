@@ -24,9 +24,7 @@ def test_a_number_is_its_own_name(value: float) -> None:
 
 @pytest.mark.parametrize("text", ["", "nan", "inf", "0", "61", "0x1"])
 def test_what_is_no_number_of_that_range_is_refused(text: str) -> None:
-    with pytest.raises(
-        BadInput, match=rf"interval_s={text}: must be a number from 0\.001 to 60\."
-    ):
+    with pytest.raises(BadInput, match=rf"interval_s={text}: must be a number from 0\.001 to 60\."):
         INTERVAL.read("interval_s", text)
     with pytest.raises(
         BadInput, match=rf"interval_s={text}: must be a number above 0 and at most 60\."

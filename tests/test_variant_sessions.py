@@ -119,9 +119,9 @@ def test_a_workload_gets_its_data_set_and_its_report_is_read(
         )
         == 2
     )
-    assert done.lines("What was read, and which factor mattered: python -m analysis io ")[0].endswith(
-        place.files()[-1].name
-    )
+    assert done.lines("What was read, and which factor mattered: python -m analysis io ")[
+        0
+    ].endswith(place.files()[-1].name)
     for cell in cells:
         (told,), (epoch,) = cell.report["io"], cell.report["epochs"]
         assert told["dataset"]["folder"] == folder.name  # type: ignore[index]

@@ -135,9 +135,7 @@ def must_be_in(cap_unit: str, models: Iterable[Model], whose: str) -> None:
         unit = unit_of(model)
         if unit != cap_unit:
             known = (
-                f"is in {SPOKEN.get(unit, one_line(unit, 30))}"
-                if unit in NAMED
-                else "has no power"
+                f"is in {SPOKEN.get(unit, one_line(unit, 30))}" if unit in NAMED else "has no power"
             )
             name = f"{one_line(model.network)} on {one_line(model.gpu)}"
             mine = SPOKEN.get(cap_unit, one_line(cap_unit, 30))

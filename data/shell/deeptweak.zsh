@@ -120,9 +120,9 @@ _shtab_deeptweak_defaults_added=0
 _shtab_deeptweak_arrivals_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
   "--kind[arrival process (default\: poisson)]:kind:(closed deterministic fltk mmpp poisson trace)"
-  "--rate[jobs per second in the long run\; fltk\: 1 \/ lambda, more than arrive\; trace\: the rate to scale it to]:N:"
+  "--rate[jobs per second in the long run\; fltk\: 1 \/ lambda, above the actual rate\; trace\: the rate to scale it to]:N:"
   "--burst[mmpp\: ratio of the two rates]:N:"
-  "--burst-s[mmpp\: mean stay in either rate, s]:N:"
+  "--burst-s[mmpp\: mean time at either rate, s]:N:"
   "--lambda-min[fltk\: its \`lambda\`, a mean gap in minutes]:N:"
   "--trace[trace\: the file]:FILE:_files"
   "--jobs[number of jobs (default\: 100\; with --fltk\: all within its duration)]:N:"
@@ -160,7 +160,7 @@ _shtab_deeptweak_compare_defaults_added=0
 
 _shtab_deeptweak_completion_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
-  ":whose completion is printed:(bash zsh fish)"
+  ":the shell to print completion for:(bash zsh fish)"
 )
 
 # guard to ensure default positional specs are added only once per session
@@ -711,12 +711,12 @@ _shtab_deeptweak_restore_options=(
   "--target[this machine (default), or the nodes of a cluster]:target:(local kubernetes)"
   "--wait[wait up to this long if another run holds this machine (30s, 2h\; default\: do not wait)]:TIME:"
   "--kubeconfig[as for kubectl]:FILE:_files"
-  "--context[context of the kubeconfig]:NAME:"
+  "--context[context in the kubeconfig]:NAME:"
   "--namespace[namespace of the run\'s Jobs and journal]:NAME:"
   "--image[the run\'s agent image (default\: deeptweak\:latest)]:IMAGE:"
   "--pod-overlay[the run\'s overlay for the agent\'s pod]:FILE:_files"
   "--boot-image[shellscript package that removes boot tokens (default\: NVIDIA\'s)]:IMAGE:"
-  "--patience[longest wait for a pod to start or to end (default\: 600)]:S:"
+  "--patience[longest wait for a pod to start or end (default\: 600)]:S:"
 )
 
 # guard to ensure default positional specs are added only once per session
@@ -728,7 +728,7 @@ _shtab_deeptweak_run_options=(
   "--save-manifest[save bare settings as a Skyhook manifest in this file]:FILE:_files"
   "--step-regex[pattern of a line that ends a step\; its first group is seconds, or a whole number that counts steps]:REGEX:"
   "--result-regex[pattern of a run\'s figure\: (\?P\<s\>\…), (\?P\<ms\>\…), (\?P\<us\>\…), or (\?P\<rate\>\…) per second]:REGEX:"
-  "--format[calls of step(), or the output format of a known program\: calls, tqdm, tqdm-open, keras, ultralytics, fastai, train-epoch, epoch, boosting, catboost, progressbar2, joblib, ffmpeg, counter, json, told, told-rate, huggingface, lightning, fio-json, fio-json-write, fio, fio-write, iperf3-json, iperf3, dd, hackbench, mbw, ioping, sysbench-memory, sysbench-fileio, sysbench, pgbench, wrk, ab, vegeta, redis-benchmark, redis-benchmark-quiet, redis-benchmark-csv, stress-ng, openssl, openssl-rsa, openssl-mr, 7z, qperf, perf-bench, google-benchmark-json, google-benchmark, pytest-benchmark-json, pytest-benchmark, hyperfine-json, llama-bench-json, hyperfine, go-bench, criterion, jmh, jmh-per-s, jmh-per-ms, jmh-per-us, timeit, torch-benchmark, pyperf, vllm, vllm-throughput, vllm-latency, llama-bench, nccl-tests, aiperf, aiperf-json, aiperf-table]:NAME:(tqdm tqdm-open keras ultralytics fastai train-epoch epoch boosting catboost progressbar2 joblib ffmpeg counter json told told-rate huggingface lightning fio-json fio-json-write fio fio-write iperf3-json iperf3 dd hackbench mbw ioping sysbench-memory sysbench-fileio sysbench pgbench wrk ab vegeta redis-benchmark redis-benchmark-quiet redis-benchmark-csv stress-ng openssl openssl-rsa openssl-mr 7z qperf perf-bench google-benchmark-json google-benchmark pytest-benchmark-json pytest-benchmark hyperfine-json llama-bench-json hyperfine go-bench criterion jmh jmh-per-s jmh-per-ms jmh-per-us timeit torch-benchmark pyperf vllm vllm-throughput vllm-latency llama-bench nccl-tests aiperf aiperf-json aiperf-table)"
+  "--format[calls to step(), or the output format of a known program\: calls, tqdm, tqdm-open, keras, ultralytics, fastai, train-epoch, epoch, boosting, catboost, progressbar2, joblib, ffmpeg, counter, json, told, told-rate, huggingface, lightning, fio-json, fio-json-write, fio, fio-write, iperf3-json, iperf3, dd, hackbench, mbw, ioping, sysbench-memory, sysbench-fileio, sysbench, pgbench, wrk, ab, vegeta, redis-benchmark, redis-benchmark-quiet, redis-benchmark-csv, stress-ng, openssl, openssl-rsa, openssl-mr, 7z, qperf, perf-bench, google-benchmark-json, google-benchmark, pytest-benchmark-json, pytest-benchmark, hyperfine-json, llama-bench-json, hyperfine, go-bench, criterion, jmh, jmh-per-s, jmh-per-ms, jmh-per-us, timeit, torch-benchmark, pyperf, vllm, vllm-throughput, vllm-latency, llama-bench, nccl-tests, aiperf, aiperf-json, aiperf-table]:NAME:(tqdm tqdm-open keras ultralytics fastai train-epoch epoch boosting catboost progressbar2 joblib ffmpeg counter json told told-rate huggingface lightning fio-json fio-json-write fio fio-write iperf3-json iperf3 dd hackbench mbw ioping sysbench-memory sysbench-fileio sysbench pgbench wrk ab vegeta redis-benchmark redis-benchmark-quiet redis-benchmark-csv stress-ng openssl openssl-rsa openssl-mr 7z qperf perf-bench google-benchmark-json google-benchmark pytest-benchmark-json pytest-benchmark hyperfine-json llama-bench-json hyperfine go-bench criterion jmh jmh-per-s jmh-per-ms jmh-per-us timeit torch-benchmark pyperf vllm vllm-throughput vllm-latency llama-bench nccl-tests aiperf aiperf-json aiperf-table)"
   "--figure[choose one of several figures (default\: their geometric mean)]:LABEL:"
   "--output[read the figure from this file, written by the command]:FILE:_files"
   "--runs[treat each run of the whole command as a step, whatever it prints]"
@@ -753,9 +753,9 @@ _shtab_deeptweak_run_options=(
   "--plan[run the command once as the machine is\; print the plan\; change no setting]"
   "--image[run the command in this image, in pods on a Kubernetes cluster (docs\/kubernetes.md)]:IMAGE:"
   "--kubeconfig[as for kubectl (default\: KUBECONFIG, \~\/.kube\/config, or the pod\'s service account)]:FILE:_files"
-  "--context[context of the kubeconfig (default\: its current one)]:NAME:"
+  "--context[context in the kubeconfig (default\: its current one)]:NAME:"
   "--namespace[namespace of Jobs, agent, journal and lease (default\: the context\'s)]:NAME:"
-  "--nodes[label selector of the nodes that may be used (default\: any)]:SELECTOR:"
+  "--nodes[label selector for the usable nodes (default\: any)]:SELECTOR:"
   "--apply[what changes the node (default\: skyhook)]:cluster--apply:(skyhook agent)"
   "--harness-image[image for the agent, built from the Dockerfile (default\: deeptweak\:latest)]:IMAGE:"
   "--gpus[nvidia.com\/gpu that each workload requests (default\: 0)]:N:"
@@ -880,7 +880,7 @@ _shtab_deeptweak_tune_options=(
   "--save-manifest[also write the manifest of the chosen settings to this file]:FILE:_files"
   "--step-regex[pattern of a line that ends a step\; its first group is seconds, or a whole number that counts steps]:REGEX:"
   "--result-regex[pattern of a run\'s figure\: (\?P\<s\>\…), (\?P\<ms\>\…), (\?P\<us\>\…), or (\?P\<rate\>\…) per second]:REGEX:"
-  "--format[calls of step(), or the output format of a known program\: calls, tqdm, tqdm-open, keras, ultralytics, fastai, train-epoch, epoch, boosting, catboost, progressbar2, joblib, ffmpeg, counter, json, told, told-rate, huggingface, lightning, fio-json, fio-json-write, fio, fio-write, iperf3-json, iperf3, dd, hackbench, mbw, ioping, sysbench-memory, sysbench-fileio, sysbench, pgbench, wrk, ab, vegeta, redis-benchmark, redis-benchmark-quiet, redis-benchmark-csv, stress-ng, openssl, openssl-rsa, openssl-mr, 7z, qperf, perf-bench, google-benchmark-json, google-benchmark, pytest-benchmark-json, pytest-benchmark, hyperfine-json, llama-bench-json, hyperfine, go-bench, criterion, jmh, jmh-per-s, jmh-per-ms, jmh-per-us, timeit, torch-benchmark, pyperf, vllm, vllm-throughput, vllm-latency, llama-bench, nccl-tests, aiperf, aiperf-json, aiperf-table]:NAME:(tqdm tqdm-open keras ultralytics fastai train-epoch epoch boosting catboost progressbar2 joblib ffmpeg counter json told told-rate huggingface lightning fio-json fio-json-write fio fio-write iperf3-json iperf3 dd hackbench mbw ioping sysbench-memory sysbench-fileio sysbench pgbench wrk ab vegeta redis-benchmark redis-benchmark-quiet redis-benchmark-csv stress-ng openssl openssl-rsa openssl-mr 7z qperf perf-bench google-benchmark-json google-benchmark pytest-benchmark-json pytest-benchmark hyperfine-json llama-bench-json hyperfine go-bench criterion jmh jmh-per-s jmh-per-ms jmh-per-us timeit torch-benchmark pyperf vllm vllm-throughput vllm-latency llama-bench nccl-tests aiperf aiperf-json aiperf-table)"
+  "--format[calls to step(), or the output format of a known program\: calls, tqdm, tqdm-open, keras, ultralytics, fastai, train-epoch, epoch, boosting, catboost, progressbar2, joblib, ffmpeg, counter, json, told, told-rate, huggingface, lightning, fio-json, fio-json-write, fio, fio-write, iperf3-json, iperf3, dd, hackbench, mbw, ioping, sysbench-memory, sysbench-fileio, sysbench, pgbench, wrk, ab, vegeta, redis-benchmark, redis-benchmark-quiet, redis-benchmark-csv, stress-ng, openssl, openssl-rsa, openssl-mr, 7z, qperf, perf-bench, google-benchmark-json, google-benchmark, pytest-benchmark-json, pytest-benchmark, hyperfine-json, llama-bench-json, hyperfine, go-bench, criterion, jmh, jmh-per-s, jmh-per-ms, jmh-per-us, timeit, torch-benchmark, pyperf, vllm, vllm-throughput, vllm-latency, llama-bench, nccl-tests, aiperf, aiperf-json, aiperf-table]:NAME:(tqdm tqdm-open keras ultralytics fastai train-epoch epoch boosting catboost progressbar2 joblib ffmpeg counter json told told-rate huggingface lightning fio-json fio-json-write fio fio-write iperf3-json iperf3 dd hackbench mbw ioping sysbench-memory sysbench-fileio sysbench pgbench wrk ab vegeta redis-benchmark redis-benchmark-quiet redis-benchmark-csv stress-ng openssl openssl-rsa openssl-mr 7z qperf perf-bench google-benchmark-json google-benchmark pytest-benchmark-json pytest-benchmark hyperfine-json llama-bench-json hyperfine go-bench criterion jmh jmh-per-s jmh-per-ms jmh-per-us timeit torch-benchmark pyperf vllm vllm-throughput vllm-latency llama-bench nccl-tests aiperf aiperf-json aiperf-table)"
   "--figure[choose one of several figures (default\: their geometric mean)]:LABEL:"
   "--output[read the figure from this file, written by the command]:FILE:_files"
   "--runs[treat each run of the whole command as a step, whatever it prints]"
@@ -891,8 +891,8 @@ _shtab_deeptweak_tune_options=(
   "*--env[an environment variable for the command]:NAME=VALUE:"
   "--timeout[seconds without a step after which the command has failed (default\: 600)]:S:"
   "--exit-codes[exit codes that count as success (default\: 0)]:N,N:"
-  "--budget[all of its time (default\: 1h)]:TIME:"
-  "--min-gain[the gain that makes a setting worth keeping (default\: 1)]:PERCENT:"
+  "--budget[total time (default\: 1h)]:TIME:"
+  "--min-gain[smallest gain that makes a setting worth keeping (default\: 1)]:PERCENT:"
   "--resume[resume an interrupted run\: repeat its command with this option]"
   "--wait[wait up to this long if another run holds this machine (30s, 2h\; default\: do not wait)]:TIME:"
   "--seed[random seed for the order of the cells]:N:"

@@ -139,9 +139,7 @@ def test_a_gpu_before_gpm_has_utilisation_alone_and_says_why(run: Callable[..., 
     ran = run(FAKE_NVML_GPM=0)
     told, samples = ran.report("gpu_metrics"), ran.report("samples")
     assert told["source"] == "nvml"
-    assert told["missing"] == dict.fromkeys(
-        SHARES, "this GPU has no GPM, which came with Hopper"
-    )
+    assert told["missing"] == dict.fromkeys(SHARES, "this GPU has no GPM, which came with Hopper")
     assert set(samples["utilization_percent"]) == {50.0}
     assert all(set(samples[name]) == {None} for name in SHARES)
 

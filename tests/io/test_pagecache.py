@@ -226,8 +226,8 @@ GB, MB = 10**9, 10**6
             950 * MB - 1,
             {"counted": True},
             (
-                r"cold: epoch 2 read 1000\.0 MB of .*, and 950\.0 MB came from storage; the minimum "
-                r"is 95%"
+                r"cold: epoch 2 read 1000\.0 MB of .*, and 950\.0 MB came from storage; the "
+                r"minimum is 95%"
             ),
         ),
         ("cold", GB, 0, {"counted": True}, "and 0.0 MB came from storage"),

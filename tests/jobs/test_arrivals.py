@@ -253,5 +253,7 @@ def test_what_a_kind_does_not_take_is_refused_with_what_it_does(
 
 
 def test_stays_too_short_to_be_drawn_are_refused_at_once() -> None:
-    with pytest.raises(BadInput, match="would change too often between two jobs; use arrivals=poisson"):
+    with pytest.raises(
+        BadInput, match="would change too often between two jobs; use arrivals=poisson"
+    ):
         times("mmpp", 100, rate_per_s=1e-9, burst_s=1e-6)

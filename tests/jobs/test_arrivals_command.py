@@ -100,7 +100,10 @@ def test_fltk_files_become_arrivals_and_classes_with_a_note(said: Said, tmp_path
         (("--trace=/none.csv",), "error: /none.csv: cannot be read: No such file"),
         (("--classes-output=x.yaml",), "error: --classes-output applies only to --fltk"),
         (("-o", "/dev/full"), "error: Cannot write /dev/full: No space left"),
-        ((*FLTK, "--jobs=99999999"), "error: --jobs=99999999: must be a whole number from 1 to 1000000"),
+        (
+            (*FLTK, "--jobs=99999999"),
+            "error: --jobs=99999999: must be a whole number from 1 to 1000000",
+        ),
         ((*FLTK, "--rate=2", "--kind=fltk"), "error: --kind, --rate: already set by FLTK's files"),
     ],
 )

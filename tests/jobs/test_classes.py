@@ -98,7 +98,10 @@ WRONG: list[tuple[Any, str]] = [
         {**ONE, "size": {"law": "hyperexponential", "mean": 1, "scv": 0.5}},
         "size.scv of hyperexponential is 0.5; it must be at least 1",
     ),
-    ({**ONE, "size": {"law": "lognormal", "mean": 1, "scv": 0}}, "size.scv is 0; must be a number above 0"),
+    (
+        {**ONE, "size": {"law": "lognormal", "mean": 1, "scv": 0}},
+        "size.scv is 0; must be a number above 0",
+    ),
     ({**ONE, "priorities": []}, "priorities: `probability` must sum to 1, not 0"),
     (
         {**ONE, "priorities": [{"priority": 0, "probability": 0.4}]},

@@ -128,7 +128,8 @@ def test_after_the_operator_s_reboot_its_files_go(fake: FakeRoot) -> None:
     result = fake.machine().restore()
     assert (result.stuck, SWAPPINESS in result.back, fake.journal.exists()) == ({}, False, False)
     assert any(
-        "this boot may have started with the changed files: reboot once more" in note for note in result.notes
+        "this boot may have started with the changed files: reboot once more" in note
+        for note in result.notes
     )
     fake.reboot()
     assert fake.wrong() == {

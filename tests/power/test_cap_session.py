@@ -153,7 +153,9 @@ def test_an_infeasible_cap_is_named_with_the_smallest_feasible(place: Place) -> 
 @pytest.mark.slow
 def test_cells_without_parameters_are_skipped_with_a_reason(place: Place) -> None:
     done = called(place, "--algorithms=morak", "--task-id=7", parameters=False)
-    assert done.lines("replay simulates a plant from parameters: specify them with --power-parameters")
+    assert done.lines(
+        "replay simulates a plant from parameters: specify them with --power-parameters"
+    )
 
 
 @pytest.mark.slow

@@ -78,7 +78,9 @@ def test_models_are_read_once_and_only_by_those_who_need_them(folder: Path) -> N
     assert Decider(replace(QUESTION, models=nowhere)).first.settings is not None
     with pytest.raises(Refused, match="nothing: No such file"):
         Decider(replace(QUESTION, algorithm="steady", models=nowhere))
-    with pytest.raises(Refused, match="no model of another on 3080Ti; available: made_up on 3080Ti"):
+    with pytest.raises(
+        Refused, match="no model of another on 3080Ti; available: made_up on 3080Ti"
+    ):
         reader(folder / "one.json", "another", "3080Ti")()
 
 

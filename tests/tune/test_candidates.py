@@ -170,7 +170,9 @@ def test_scripts_whose_values_are_unknown_stay_together(tmp_path: Path) -> None:
 
 
 def test_alternatives_for_all_disks_are_refused() -> None:
-    with pytest.raises(BadInput, match=r"write different values to /sys/block/\*/queue/read_ahead_kb"):
+    with pytest.raises(
+        BadInput, match=r"write different values to /sys/block/\*/queue/read_ahead_kb"
+    ):
         read("block-readahead-128,block-readahead-8192")
 
 

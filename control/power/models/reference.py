@@ -162,9 +162,7 @@ class Reference:
         for name, width in FEATURES.items():
             features = getattr(self, f"{name}_trees").features
             if features not in {width, NO_FEATURES}:
-                raise ValueError(
-                    f"the trees of {name} have {features} features instead of {width}"
-                )
+                raise ValueError(f"the trees of {name} have {features} features instead of {width}")
 
     @property
     def sm_range_mhz(self) -> tuple[float, float]:
