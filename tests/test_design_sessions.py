@@ -251,7 +251,7 @@ def test_an_unwritable_file_ends_the_run_before_the_first_cell(place: Place) -> 
     """With the machine released."""
     said = refused(place.run(*options(place, "ablation", "--design-file=/nowhere/design.csv")))
     assert (
-        "--design-file=/nowhere/design.csv: cannot be written (No such file or directory). Give "
+        "--design-file=/nowhere/design.csv: cannot be written (No such file or directory). Use "
         "another path." in said
     )
     assert place.files() == []

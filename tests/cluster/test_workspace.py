@@ -111,7 +111,7 @@ def test_a_tuning_file_is_one(tmp_path: Path) -> None:
             "resource.count is 2; it must be 1",
         ),
         (SERVES.replace("inference:", "tuning: {}\ninference:"), "has inference and tuning"),
-        (SERVES[: SERVES.index("inference:")], "has neither"),
+        (SERVES[: SERVES.index("inference:")], "but has neither"),
         (
             SERVES.replace("preset: {name: phi-4-mini-instruct}", "template: {spec: {}}"),
             "KAITO measures presets only",

@@ -230,7 +230,7 @@ def test_every_size_that_cuda_takes_has_one_name(size: tuple[int, int]) -> None:
     ("settings", "reason"),
     [
         ({"FAKE_NVML_INIT": 9}, "no NVIDIA GPU: NVML: Driver Not Loaded"),
-        ({"FAKE_NVML_GPUS": 0}, "no NVIDIA GPU: the driver shows none"),
+        ({"FAKE_NVML_GPUS": 0}, "no NVIDIA GPU: the driver reports none"),
         ({}, "None"),
     ],
     ids=["no driver", "no GPU", "one GPU"],

@@ -171,9 +171,9 @@ def test_where_no_folder_can_be_made_that_is_said(tmp_path: Path) -> None:
     ("kind", "params", "sentence"),
     [
         ("sleep", {"serial": 1.5}, "sleep: serial=1.5: must be a number from 0 to 1"),
-        ("spin", {"restore_s": -0.1}, r"spin: restore_s=-0\.1: must be a number from 0"),
+        ("spin", {"restore_s": -0.1}, r"spin: restore_s=-0\.1: must be a number of at least 0"),
         ("train", {"optimiser": "sdg"}, "train: optimiser=sdg: no such value"),
-        ("train", {"lr": float("nan")}, "train: lr=nan: must be a number from 1e-09"),
+        ("train", {"lr": float("nan")}, "train: lr=nan: must be a number of at least 1e-09"),
         ("federated", {"trim": 0.5}, "trim=0.5: must be a number from 0 to 0.499"),
         ("federated", {"poisoned": 11}, "poisoned=11 exceeds clients=10"),
         ("slep", {}, r"Unknown kind of job 'slep'. Did you mean 'sleep'\?"),

@@ -254,8 +254,8 @@ def test_values_in_a_trace_are_kept_and_missing_ones_are_drawn(tmp_path: Path) -
     read_trace.cache_clear()
     with pytest.raises(
         BadInput,
-        match=r"a job 1 with class 'larg', which is not one of small, large. "
-        r"Did you mean 'large'\? Give its classes",
+        match=r"Job 1 of the trace has class 'larg', which is not one of small, large. "
+        r"Did you mean 'large'\? Specify its classes",
     ):
         stream.plan(
             classes.complete({**given, "jobs": "2"}),

@@ -271,7 +271,7 @@ def test_a_killed_run_can_be_restored_from_any_folder(
     assert "\n" not in str(refused.value)
     said = (
         str(refused.value)
-        .rpartition("ran it: ")[2]
+        .rpartition("that user: ")[2]
         .replace("python -m fixtures restore", "printenv --null DEEPTWEAK_STATE_DIR")
     )
     found = os.fsdecode(

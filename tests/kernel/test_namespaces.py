@@ -152,7 +152,7 @@ def test_what_cannot_be_seen_from_here_is_stuck(
     names = namespaces.own()
     monkeypatch.setattr(namespaces, "own", lambda: names | {"net": "net:[1]", "pid": "pid:[2]"})
     result = fake.machine().restore()
-    assert "not visible here" in result.stuck[path]
+    assert "invisible here" in result.stuck[path]
     assert fake.wrong() == {path: "1", "/proc/sys/vm/swappiness": "10"}
     monkeypatch.undo()
     assert fake.machine().restore().stuck == {}

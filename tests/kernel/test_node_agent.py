@@ -703,7 +703,7 @@ def test_a_node_on_which_another_run_measures_is_not_held(agent: Client, fake: F
     fake.put("/proc/7/cgroup", f"0::/kubepods/{container}")
     fake.put("/proc/7/cmdline", "python\0-m\0fixtures.workloads.idle\0")
     refused = agent.ask("hold")["refused"]
-    assert (refused["type"], "process 7 of pod 0b7b5c1e-2f4d-4a53" in refused["message"]) == (
+    assert (refused["type"], "process 7 in pod 0b7b5c1e-2f4d-4a53" in refused["message"]) == (
         "MachineHeld",
         True,
     )

@@ -120,9 +120,9 @@ def test_who_writes_what_a_script_set_is_noticed_and_left_alone(fake: FakeRoot) 
                 f"{APPLY}; mkdir -p $ROOT/sys/module/x/parameters; echo 1 > "
                 "$ROOT/sys/module/x/parameters/y"
             ),
-            r"parameters/y came with them",
+            r"parameters/y appeared with them",
         ),
-        (f"{APPLY}; rm $ROOT/proc/sys/vm/dirty_bytes", r"dirty_bytes went with them"),
+        (f"{APPLY}; rm $ROOT/proc/sys/vm/dirty_bytes", r"dirty_bytes vanished with them"),
         ("true", "they changed nothing visible"),
         (
             f"echo 10 > $ROOT{SWAPPINESS}",

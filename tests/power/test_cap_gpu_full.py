@@ -454,7 +454,7 @@ def test_an_edited_or_torn_journal_is_refused(tmp_path: Path, line: str) -> None
     journal.write_text(line + "\n" * (not is_torn))
     journal.chmod(0o600)
     with pytest.raises(
-        Refused, match=r"line 1: not a journal record" + r" \(it is torn\)" * is_torn
+        Refused, match=r"line 1: not a journal record" + r" \(it is incomplete\)" * is_torn
     ):
         gpus.tidy(tmp_path)
     assert journal.exists()

@@ -180,8 +180,8 @@ def test_caps_that_are_written_into_a_name_are_read_as_they_were(
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ({"task": "99"}, "so gpu, model, dataset must be given"),
-        ({"task": "99", "gpu": "cpu", "model": "m", "dataset": "d"}, "so cap_w must be given"),
+        ({"task": "99"}, "so it also needs gpu, model, dataset"),
+        ({"task": "99", "gpu": "cpu", "model": "m", "dataset": "d"}, "so it also needs cap_w"),
         ({"task": "x"}, "the id must be a whole number"),
         ({"cap_w": "0"}, "caps must be above 0"),
         ({"cap_w": "much"}, "is not a cap"),

@@ -34,7 +34,7 @@ def installed(folder: Path, answer: str) -> None:
 
 def test_without_it_what_to_do_is_said(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     with pytest.raises(
-        NoDlio, match=r"^dlio_benchmark not found: install dlio-benchmark .* into DEEPTWEAK_DLIO\.$"
+        NoDlio, match=r"^dlio_benchmark not found: install dlio-benchmark .* in DEEPTWEAK_DLIO\.$"
     ):
         find()
     script(tmp_path / "dlio_benchmark", "exit 0")

@@ -199,7 +199,7 @@ def test_a_written_model_is_read_back_the_same(model: Own, tmp_path: Path) -> No
         (("points", 0, 1), -1.0, "an invalid clock"),
         (("points", 0, 0, "shares"), [10.0, 10.0], "a partition with shares"),
         (("guard",), 0.5, "guard band is 0.5"),
-        (("surfaces", "throughput_images_per_s", "logs"), [0.0], "does not fit the points"),
+        (("surfaces", "throughput_images_per_s", "logs"), [0.0], "does not match the points"),
         (("surfaces", "throughput_images_per_s", "theta"), [0.0], "too few"),
         (("surfaces", "throughput_images_per_s", "theta"), "drop table", "damaged"),
     ],
