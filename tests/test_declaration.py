@@ -295,11 +295,11 @@ def test_a_file_without_factors_is_a_matrix(tmp_path: Path) -> None:
         ("1,1,idle,stock,1,,,N,\n", "line 2: stock is the untouched machine and has no levels"),
         (
             "1,1,idle,knobs,,+,+,N,\n",
-            "line 2: knobs differs from its manifest: give it another name",
+            "line 2: knobs differs from its manifest: use another name",
         ),
         (
             "1,1,idle,knobs.x,+,+,+,N,\n",
-            "line 2: knobs.x equals the manifest of knobs: give it that name",
+            "line 2: knobs.x equals the manifest of knobs: use that name",
         ),
         ("1,1,idle,knobs.x,,,,N,\n", "line 2: knobs.x changes nothing: call it stock"),
         ("1,1,idle,Knobs,,1,,N,\n", "line 2: 'Knobs' is not a valid tweak set name"),
@@ -435,8 +435,8 @@ def test_lines_of_a_plan_fit_a_page(line: str) -> None:
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        ({"design": "factorial"}, "another design than --design=factorial makes. Omit --design,"),
-        ({"design": "matrix"}, "another design than --design=matrix makes"),
+        ({"design": "factorial"}, "a design other than --design=factorial makes. Omit --design,"),
+        ({"design": "matrix"}, "a design other than --design=matrix makes"),
         (
             {"design": "fractional", "resolution": 4},
             "makes. Omit --design and --resolution,",

@@ -139,10 +139,10 @@ def test_what_is_sent_is_what_arrives(record: object) -> None:
     ("spoil", "says"),
     [
         (lambda j: j.pop("scripts"), "TweakSet: scripts is missing.*image has a different version"),
-        (lambda j: j.update(name=1), "name is 1; text"),
+        (lambda j: j.update(name=1), "name is 1; must be text"),
         (
             lambda j: j["tweaks"][0].update(kind="firmware"),
-            r"tweaks\[0\].kind is 'firmware'; one of sysctl, ulimit, service, boot",
+            r"tweaks\[0\].kind is 'firmware'; must be one of sysctl, ulimit, service, boot",
         ),
     ],
 )

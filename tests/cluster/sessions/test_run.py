@@ -312,7 +312,7 @@ def test_a_net_key_puts_all_workloads_on_the_nodes_network(
 
 def planned(done: Done) -> str:
     """The manifests, from the line that introduces them to the line that ends them."""
-    return done.out[done.out.index("Manifests, ") : done.out.index("Expected: ")]
+    return done.out[done.out.index("Manifests as ") : done.out.index("Expected: ")]
 
 
 def test_plan_prints_what_it_would_apply_without_a_cluster(tmp_path: Path) -> None:
