@@ -1,4 +1,4 @@
-"""The choice among many settings: the arms of a block, gains, what leaves; and its record.
+"""Choose among many settings: each block's arms, each setting's gain, what to drop; the record.
 
 Each setting is on in half of a block's arms (Plackett and Burman, Biometrika 1946), so each cell
 informs about every setting. Arms are drawn again for each heat, so that what two settings do
@@ -59,7 +59,7 @@ class Gain(Struct, frozen=True):
     word: Word = "not decided"
 
     def bounds(self, family: int) -> tuple[float, float]:
-        """Return the interval that holds for a family of settings and looks together."""
+        """Return the interval that holds jointly for a family of settings and looks."""
         half = t_quantile(1 - ALPHA / (2 * family), self.df) * self.error
         return self.gain - half, self.gain + half
 
@@ -81,7 +81,7 @@ class Look(Struct):
 
 
 class Heat(Struct):
-    """One session: `run` is its file, from the record's folder; `arms` has the settings by arm."""
+    """One session: `run` is its file, relative to the record; `arms` maps arms to settings."""
 
     number: int
     label: str
@@ -92,7 +92,7 @@ class Heat(Struct):
 
 
 class TuneRecord(Struct, kw_only=True):
-    """One `tune`, as `tune/NAME.json` has it.
+    """The record of one `tune`, as saved in `tune/NAME.json`.
 
     settings: by candidate; left_out: reasons by setting, or line of a file
     chosen: log gains while choosing; None before the choice
@@ -120,7 +120,7 @@ def course(
     measure: Callable[[str, list[Arm], float], list[HeatCell]],
     tell: Callable[[Look], None],
 ) -> tuple[Gains, Interactions]:
-    """Choose among settings. Returns: the gain of each chosen one; gains that differ, as `stay`.
+    """Run the race among settings, and choose. Returns: chosen settings' gains; the rest as `stay`.
 
     `measure` takes the name of a heat, its arms and its share of the time.
     """
@@ -181,7 +181,7 @@ def balanced_arms(settings: int) -> int:
 
 
 def draw_arms(names: Sequence[str], rng: random.Random) -> list[Arm]:
-    """Draw the balanced arms of a heat."""
+    """Draw the arms of a heat at random, as a balanced design."""
     if len(names) == 1:
         return [frozenset(), frozenset(names)]
     import pyDOE3
@@ -223,7 +223,7 @@ def estimate(cells: Sequence[HeatCell]) -> dict[str, Gain]:
 
 
 def judge(gain: Gain, rules: RaceRules, settings: int) -> Word:
-    """Judge one of `settings` settings at one of the declared looks."""
+    """Judge one of `settings` settings at a declared look."""
     low, high = gain.bounds(rules.looks * settings)
     if low > 0:
         return "helps"
@@ -248,7 +248,7 @@ def choose(gains: Mapping[str, Gain], rules: RaceRules) -> dict[str, Gain]:
 def stay(
     race: Mapping[str, Gain], beside: Mapping[str, Gain], rules: RaceRules
 ) -> tuple[dict[str, Gain], Interactions]:
-    """Choose which settings of a joint set stay.
+    """Choose which settings of a joint set to keep.
 
     race, beside: independent gains over balanced combinations, and beside the others
     Returns: the gain of each that stays, and both gains where they differ (Bonferroni); there the

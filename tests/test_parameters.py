@@ -67,7 +67,7 @@ def test_what_is_no_size_is_refused(text: str) -> None:
 
 
 def test_a_value_is_shown_in_one_line() -> None:
-    with pytest.raises(BadInput, match=r"words='3\\n': a whole"):
+    with pytest.raises(BadInput, match=r"words='3\\n': must be a whole"):
         WORDS.read("words", "3\n")
 
 

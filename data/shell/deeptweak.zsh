@@ -875,7 +875,7 @@ _shtab_deeptweak_show_defaults_added=0
 
 _shtab_deeptweak_tune_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
-  "--workload[a workload of DeepTweak instead of a command\: cnn_train, lora_finetune, \…]:NAME:"
+  "--workload[a DeepTweak workload instead of a command\: cnn_train, lora_finetune, \…]:NAME:"
   "*--tweaks[tweak sets\: names, \`vm.swappiness\=10\`, paths, folders, or \`all\` (docs\/settings.md)]:NAMES:(block-readahead block-readahead-128 block-readahead-8192 block-scheduler-mq-deadline block-scheduler-none checkpoint-io-idle container-limits cpufreq-performance deeptweak-exp1 deeptweak-exp1-sysctl deeptweak-exp2 deeptweak-exp2-sysctl deeptweak-exp3 deeptweak-exp3-sysctl malloc-hugepages malloc-keep-memory malloc-one-arena memory-compaction-quiet memory-overcommit memory-reclaim nccl-sockets numa openmp-active-wait openmp-one-thread process-limits process-nice process-no-thp scheduler-slice scheduler-throughput tcp-bbr tcp-buffers tcp-cubic thp-always thp-never training-host writeback-eager writeback-lazy all)"
   "--save-manifest[also write the manifest of the chosen settings to this file]:FILE:_files"
   "--step-regex[pattern of a line that ends a step\; its first group is seconds, or a whole number that counts steps]:REGEX:"

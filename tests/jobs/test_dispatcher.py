@@ -286,7 +286,7 @@ def test_a_fault_is_at_the_time_at_which_it_strikes() -> None:
 
 
 def test_an_unknown_policy_is_refused_with_the_known_ones() -> None:
-    with pytest.raises(Refused, match=r"No policy 'lifo'. There are: fair_share, fifo"):
+    with pytest.raises(Refused, match=r"No policy 'lifo'. Available: fair_share, fifo"):
         Ran(planned(0.0), Made(), Rules(1, "lifo"))
 
 

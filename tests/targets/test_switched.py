@@ -70,7 +70,10 @@ def test_a_refusal_between_segments_ends_the_run(play: Play) -> None:
         ("ready(); timed(0); pause(0)", "invalid line"),
         ("ready(); [timed(n) for n in range(3)]; pause(1)", "invalid line"),
         ("ready(); [timed(n) for n in range(3)]; pause(0); pause(0)", "invalid line"),
-        ("ready(); [timed(n) for n in range(3)]; pause(0); timed(3); timed(4); end()", "invalid line"),
+        (
+            "ready(); [timed(n) for n in range(3)]; pause(0); timed(3); timed(4); end()",
+            "invalid line",
+        ),
         ("ready(); [timed(n) for n in range(3)]; pause(0); sys.exit(3)", "Died with exit code 3"),
         (
             "ready(); [timed(n) for n in range(3)]; say(event='pause', segment=0); os._exit(0)",

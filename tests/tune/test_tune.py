@@ -131,9 +131,9 @@ def test_killing_a_tune_stops_its_session_and_restores(place: Place) -> None:
 @pytest.mark.parametrize(
     ("words", "why"),
     [
-        (("--min-gain=0",), "--min-gain=0: a percentage above 0"),
-        (("--workload=cnn_train",), "one of the two"),
-        (("--resume",), "--resume: no such run was begun here"),
+        (("--min-gain=0",), "--min-gain=0: must be a percentage above 0"),
+        (("--workload=cnn_train",), "either a command"),
+        (("--resume",), "--resume: no run of this command was started here"),
     ],
 )
 def test_bad_words_are_refused(place: Place, words: tuple[str, ...], why: str) -> None:
