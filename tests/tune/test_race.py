@@ -189,7 +189,7 @@ def test_a_record_that_was_edited_is_refused(tmp_path: Path, edit: Any) -> None:
     race(tmp_path).run()
     path = tmp_path / "tune" / "made.json"
     path.write_text(edit(path.read_text()))
-    with pytest.raises(Refused, match=r"made\.json.*without --resume"):
+    with pytest.raises(Refused, match=r"made\.json.*omit --resume"):
         resumed(path)
 
 

@@ -80,7 +80,7 @@ def test_the_manifests_own_value_is_the_last_level(
         ("vm.swappiness: 0.5", r"is not text"),
         (
             "console: tty1",
-            r"console is given 2 times, so it cannot have levels; drop the annotation",
+            r"console is set 2 times, so it cannot have levels; drop the annotation",
         ),
         ("quiet: loud", r"quiet has no value, so it cannot have levels"),
         ("nofile: '1024, many'", r"nofile=many is not a limit"),
