@@ -414,7 +414,7 @@ def test_list_shows_what_becomes_of_each_line(tmp_path: Path) -> None:
         "  line 3: kernel.gone_ns = 1",
         (
             "    cannot set kernel.gone_ns = 1: this kernel has no such setting; write "
-            "-kernel.gone_ns to leave it out"
+            "-kernel.gone_ns to omit it"
         ),
         "  line 4: kernel.modules_disabled=1",
         "    left out: kernel.modules_disabled: once 1, it stays 1 until a reboot",
