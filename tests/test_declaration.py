@@ -183,7 +183,7 @@ def test_a_level_of_a_number_that_is_none_is_refused(tmp_path: Path, level: str)
     """By the manifest's own value, with the place, which in a design file is a line."""
     says = (
         f"vm.swappiness cannot be set to {level!r}: it needs a whole number, such as '10'. "
-        "Correct or remove the level."
+        "Correct the level, or drop it."
     )
     keys = KEYS | {"vm.swappiness": f"{level}/10"}
     with pytest.raises(BadInput) as refused:
