@@ -128,7 +128,7 @@ complete -c deeptweak -n '_shtab_deeptweak_using tune' -l seed -x -d 'random see
 complete -c deeptweak -n '_shtab_deeptweak_using tune' -l save -x -d 'save the run under this name (default: the command'"'"'s)'
 complete -c deeptweak -n '_shtab_deeptweak_using tune' -l storage -l benchmark-storage -xka "(__fish_complete_directories)" -d 'folder for saved runs (default: .benchmarks)'
 complete -c deeptweak -n '_shtab_deeptweak_using tune' -l plan -d 'run the command, if any, once; print the candidates, heats and time; change no setting'
-complete -c deeptweak -n '_shtab_deeptweak_using; and test $_shtab_deeptweak_npos -eq 0' -a doctor -d 'Print what this machine can do, problems first. Returns: exit code 2 if no run can start.'
+complete -c deeptweak -n '_shtab_deeptweak_using; and test $_shtab_deeptweak_npos -eq 0' -a doctor -d 'Check what this machine can do, and print problems first. Returns: exit code 2 if no run can start.'
 complete -c deeptweak -n '_shtab_deeptweak_using doctor' -s h -l help -d 'show this help message and exit'
 complete -c deeptweak -n '_shtab_deeptweak_using; and test $_shtab_deeptweak_npos -eq 0' -a restore -d 'Put back what a killed run left changed. Returns: exit code 0 if everything is as it was found; 2 if a setting could not be restored, a journal was damaged, or a run is still going on.'
 complete -c deeptweak -n '_shtab_deeptweak_using restore' -s h -l help -d 'show this help message and exit'
