@@ -138,7 +138,7 @@ def test_a_set_that_leaves_a_state_is_not_merely_applicable(tmp_path: Path) -> N
     sets = [TweakSet("one", tweaks=(Tweak("sysctl", "vm.min_free_kbytes", "131072"),))]
     fine, warned = doctor._catalogue(sets, Tunables(tmp_path))
     assert (fine.mark, fine.applicable, warned.mark) == ("ok", "", "warn")
-    assert "is not put back" in warned.detail
+    assert "cannot be put back" in warned.detail
 
 
 def test_a_run_that_is_going_on_is_in_the_way(
