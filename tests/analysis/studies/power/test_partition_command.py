@@ -93,7 +93,7 @@ def test_a_margin_is_kept_free(made: Path, power: Power) -> None:
 def test_an_unlisted_device_is_searched_on_the_given_clocks(tmp_path: Path, power: Power) -> None:
     model = replace(reference("resnet50"), gpu="somebody's", mem_mhz=0.0)
     parameters.write(model, tmp_path / "one.json")
-    assert "not known" in power("partition", tmp_path, "--cap", "400").err
+    assert "is unknown" in power("partition", tmp_path, "--cap", "400").err
     (one,) = said(power, tmp_path, "--cap", "400", "--clocks", "900,1500,300")["answers"]
     assert one["setting"]["sm_mhz"] in {300, 900, 1500}
 
