@@ -127,7 +127,7 @@ def test_jobs_of_one_size_tell_no_law_of_work() -> None:
         ],
         "service_s",
     )
-    with pytest.raises(Refused, match="one size"):
+    with pytest.raises(Refused, match="the same size"):
         learners(made)["work"](made, made.runs)
 
 
