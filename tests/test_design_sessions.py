@@ -264,7 +264,7 @@ def test_a_design_file_that_is_no_file_is_refused_at_once(place: Place) -> None:
         place.run(*options(place, "ablation", f"--design-file={file_of(place)}", "--plan"))
     )
     assert re.search(
-        r"ERROR: --design-file=\S+design\.csv: is a pipe, .*Give another path\. !", said
+        r"ERROR: --design-file=\S+design\.csv: is a pipe, .*Use another path\. !", said
     )
 
 
