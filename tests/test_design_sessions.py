@@ -283,7 +283,7 @@ def test_a_file_by_hand_is_the_design(place: Place) -> None:
         for one in options(place, "ablation", f"--design-file={file_of(place)}")
         if not one.startswith("--design=")
     ]
-    assert "another design than --design=ablation makes. Omit --design," in refused(
+    assert "a design other than --design=ablation makes. Omit --design," in refused(
         place.run("--design=ablation", *asked)
     )
     done = place.run(*asked)
