@@ -24,14 +24,16 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from analysis.load import load_each
 from control.t_test import ALPHA, detectable_gain, t_tail
 from control.turns import ALIKE, additive, round_adjusted_s
+from fixtures.turn_layout import FEWEST_SLICES, FEWEST_STEPS
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -41,6 +43,8 @@ if TYPE_CHECKING:
     from fixtures.targets.local import Local
 
     Floats = NDArray[np.float64]
+    # Log step time by workload, tweak set and block.
+    LogTimes = dict[str, dict[str, dict[int, float]]]
     Estimator = Callable[[Floats, Sequence[Sequence[float | None]]], Floats]
 
 SAVED = Path(__file__).with_name("turn_layouts.jsonl.xz")
@@ -207,50 +211,70 @@ def components(blocks: Sequence[TurnBlock], steps: int) -> tuple[float, float]:
     return math.sqrt(np.mean(of_slice)), math.sqrt(max(0.0, float(np.mean(of_process))))
 
 
-def cost_of(blocks: Sequence[TurnBlock], steps: int) -> tuple[float, float]:
-    """Return the standard deviation of equal processes (log scale), and seconds per process."""
-    cell_s = float(np.mean([block.taken_s(steps) for block in blocks]))
-    return scatter(blocks, steps, by_product), cell_s
+class LayoutCost(NamedTuple):
+    """The cost of measuring equal processes in one layout.
+
+    blocks: how many were measured
+    sd: standard deviation of a process, log scale
+    cell_s: seconds that a process takes
+    """
+
+    workload: str
+    hour: str
+    slice_steps: int
+    steps: int
+    blocks: int
+    sd: float
+    cell_s: float
+
+    @property
+    def error(self) -> float:
+        """Return the standard error of a process's mean after a minute, log scale."""
+        return self.sd * math.sqrt(self.cell_s / 60)
 
 
-def error_of_minute(blocks: Sequence[TurnBlock], steps: int) -> float:
-    """Return the standard error of a process mean after a minute of machine time, log scale."""
-    sd, cell_s = cost_of(blocks, steps)
-    return sd * math.sqrt(cell_s / 60)
-
-
-def table_of_bounds(blocks: Sequence[TurnBlock]) -> Iterator[str]:
-    """Write how far the best of all layouts lowers the error of a minute, by workload."""
-    yield "| workload | hour | steps per slice, steps | best layout / 4-step slices, 40 steps |"
-    yield "|---|---|---|---|"
-    by_hour: dict[tuple[str, str], dict[tuple[int, int], float]] = defaultdict(dict)
-    for (workload, hour, each), own in _grouped(blocks).items():
-        for steps in STEPS[1:]:  # no cell of the main job has fewer
+def costs_of(blocks: Sequence[TurnBlock]) -> Iterator[LayoutCost]:
+    """Yield the cost of each layout that was measured."""
+    for (workload, hour, each), own in sorted(_grouped(blocks).items()):
+        for steps in STEPS:
             long = [block for block in own if len(block.steps_s[0]) >= steps]
-            if steps % each == 0 and long:
-                by_hour[workload, hour][each, steps] = error_of_minute(long, steps)
-    for (workload, hour), errors in sorted(by_hour.items()):
-        best = min(errors, key=errors.__getitem__)
-        share = errors[best] / errors[BEFORE]
-        yield f"| `{workload}` | {hour} | {best[0]}, {best[1]} | {share:.2f} |"
+            if long and steps % each == 0:
+                sd = scatter(long, steps, by_product)
+                cell_s = float(np.mean([block.taken_s(steps) for block in long]))
+                yield LayoutCost(workload, hour, each, steps, len(long), sd, cell_s)
 
 
-def table(blocks: Sequence[TurnBlock]) -> Iterator[str]:
+def table(costs: Sequence[LayoutCost]) -> Iterator[str]:
     """Write the result of each layout: scatter per process, its time, and both combined."""
     yield (
         "| workload | hour | steps per slice | steps | blocks | a process takes | sd of a process "
         "| error of a minute |"
     )
     yield "|---|---|---|---|---|---|---|---|"
-    for (workload, hour, each), own in sorted(_grouped(blocks).items()):
-        for steps in STEPS:
-            long = [block for block in own if len(block.steps_s[0]) >= steps]
-            if steps % each or not long:
-                continue
-            sd, cell_s = cost_of(long, steps)
-            error = error_of_minute(long, steps)
-            shown = f"{cell_s:.2f} s | {PER_CENT * sd:.1f} % | {PER_CENT * error:.2f} %"
-            yield f"| `{workload}` | {hour} | {each} | {steps} | {len(long)} | {shown} |"
+    for one in costs:
+        shown = f"{one.cell_s:.2f} s | {PER_CENT * one.sd:.1f} % | {PER_CENT * one.error:.2f} %"
+        yield (
+            f"| `{one.workload}` | {one.hour} | {one.slice_steps} | {one.steps} | {one.blocks} | "
+            f"{shown} |"
+        )
+
+
+def table_of_bounds(costs: Sequence[LayoutCost], contrasts: Mapping[str, int]) -> Iterator[str]:
+    """Write how far the best layout lowers the error of a minute.
+
+    The last line has the median over the main job's contrasts, whose numbers are by workload.
+    """
+    yield "| workload | hour | steps per slice, steps | best layout / 4-step slices, 40 steps |"
+    yield "|---|---|---|---|"
+    shares = []
+    for (workload, hour), group in groupby(costs, key=lambda one: (one.workload, one.hour)):
+        own = [*group]
+        best = min((one for one in own if one.steps >= FEWEST_STEPS), key=lambda one: one.error)
+        before = next(one for one in own if (one.slice_steps, one.steps) == BEFORE)
+        share = best.error / before.error
+        shares += [share] * contrasts[workload]
+        yield f"| `{workload}` | {hour} | {best.slice_steps}, {best.steps} | {share:.2f} |"
+    yield f"| {len(shares)} contrasts | | median | {np.median(shares):.2f} |"
 
 
 def table_of_components(blocks: Sequence[TurnBlock]) -> Iterator[str]:
@@ -306,20 +330,21 @@ def table_of_false_alarms(blocks: Sequence[TurnBlock]) -> Iterator[str]:
     """
     yield "| steps of a slice | draws | contrasts of a draw | blocks of a contrast | alarms |"
     yield "|---|---|---|---|---|"
-    lengths = sorted({block.slice_steps for block in blocks})
-    for each in lengths:
+    for each in sorted({block.slice_steps for block in blocks}):
         groups: dict[str, list[Floats]] = defaultdict(list)
         for block in blocks:
             if block.slice_steps == each:
-                values = values_of(block, max(STEPS[1], 8 * each), by_product)
+                values = values_of(block, max(FEWEST_STEPS, FEWEST_SLICES * each), by_product)
                 groups[block.workload].append(values[[name == STOCK for name in block.arms]])
-        draw, alarms, counts = np.random.default_rng(each), 0, []
-        for _ in range(DRAWS):
-            ps = [p for own in groups.values() for p in _equal_contrasts(own, draw)]
-            alarms += min(ps) * len(ps) <= ALPHA
-            counts = [len(ps), *sorted(len(own) for own in groups.values())]
+        draw = np.random.default_rng(each)
+        draws = [
+            [p for own in groups.values() for p in _equal_contrasts(own, draw)]
+            for _ in range(DRAWS)
+        ]
+        alarms = sum(min(ps) * len(ps) <= ALPHA for ps in draws)
+        counts = [len(own) for own in groups.values()]
         yield (
-            f"| {each} | {DRAWS} | {counts[0]} | {counts[1]} to {counts[-1]} | "
+            f"| {each} | {DRAWS} | {len(draws[0])} | {min(counts)} to {max(counts)} | "
             f"{PER_CENT * alarms / DRAWS:.1f} % |"
         )
 
@@ -369,22 +394,24 @@ def components_of_run(run: Run, workload: str) -> tuple[float, float, float, int
     return math.sqrt(pair), math.sqrt(of_slices), math.sqrt(max(0.0, pair - of_slices)), len(pairs)
 
 
-def table_of_builds() -> Iterator[str]:
-    """Write the smallest detectable effects of main jobs by builds that took turns with each other.
-
-    They are those of the contrasts of a run: their median, and the median of each workload.
-    """
-    runs: dict[tuple[str, str], dict[str, dict[str, dict[str, dict[int, float]]]]] = defaultdict(
+def runs_of_builds() -> dict[tuple[str, str], dict[str, LogTimes]]:
+    """Read the main jobs of builds that took turns: by hour and build, then by run."""
+    runs: dict[tuple[str, str], dict[str, LogTimes]] = defaultdict(
         lambda: defaultdict(lambda: defaultdict(lambda: defaultdict(dict)))
     )
     with lzma.open(BUILDS, "rt", encoding="utf-8") as lines:
         for one in map(json.loads, lines):
             run = runs[one["hour"], one["build"]][one["run"]]
             run[one["workload"]][one["tweakset"]][one["block"]] = math.log(one["step_time_s"])
+    return runs
+
+
+def table_of_builds(builds: Mapping[tuple[str, str], Mapping[str, LogTimes]]) -> Iterator[str]:
+    """Write the smallest detectable effects of a run's contrasts: the median, also by workload."""
     yield f"| hour, build | each run | middle | {' | '.join(f'`{name}`' for name in WORKLOADS)} |"
     yield f"|---|---|---|{'---|' * len(WORKLOADS)}"
-    for (hour, build), of_runs in sorted(runs.items()):
-        found = [detectable(run) for run in of_runs.values()]
+    for (hour, build), runs in sorted(builds.items()):
+        found = [detectable(run) for run in runs.values()]
         medians = [np.median([value for own in run.values() for value in own]) for run in found]
         shown = [np.median(medians)]
         shown += [np.median([np.median(run[name]) for run in found]) for name in WORKLOADS]
@@ -393,9 +420,7 @@ def table_of_builds() -> Iterator[str]:
         yield f"| {hour}, {build} | {each} | {columns} |"
 
 
-def detectable(
-    of_workloads: Mapping[str, Mapping[str, Mapping[int, float]]],
-) -> dict[str, list[float]]:
+def detectable(of_workloads: LogTimes) -> dict[str, list[float]]:
     """Return the smallest detectable gain of each contrast among all of a run.
 
     Values are by tweak set and block, on the log scale.
@@ -535,18 +560,21 @@ def main() -> None:
             for block in measured(line.minutes, line.hour, line.seed):
                 out.write(json.dumps(asdict(block), separators=(",", ":")) + "\n")
         return
-    blocks = stored(line.file)
-    for made in (
-        table_of_components,
-        table,
-        table_of_bounds,
-        table_of_effects,
-        table_of_estimators,
-        table_of_false_alarms,
-    ):
-        print("\n".join(made(blocks)), end="\n\n")
+    blocks, builds = stored(line.file), runs_of_builds()
+    costs = [*costs_of(blocks)]
+    any_run = next(iter(builds["quiet", "now"].values()))
+    contrasts = {name: len(own) for name, own in detectable(any_run).items()}
+    tables = [
+        table_of_components(blocks),
+        table(costs),
+        table_of_bounds(costs, contrasts),
+        table_of_effects(blocks),
+        table_of_estimators(blocks),
+        table_of_false_alarms(blocks),
+    ]
     if line.file == SAVED:
-        print("\n".join(table_of_builds()))
+        tables.append(table_of_builds(builds))
+    print("\n\n".join("\n".join(made) for made in tables))
 
 
 if __name__ == "__main__":
