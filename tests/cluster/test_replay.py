@@ -142,14 +142,14 @@ skyhook_two_in_order | create skyhook aa-second | delete skyhook
 skyhook_invalid_stalls_all | create skyhook good | delete skyhook good
   3.652 waiting
   13.68 stuck Skyhook 'invalid' stalls all others, including good: \
-package 'pkg1': the operator takes a-z
+package 'pkg1': use up to 43 of a-z
   15.676 stuck look for a Skyhook without a status, which stalls all
   15.718 waiting
   33.548 complete
 skyhook_invalid_stalls_all | create skyhook invalid | delete skyhook invalid
   0.639 waiting
   10.68 stuck The operator cannot read Skyhook invalid, which stalls all others too: \
-package 'pkg1': the operator takes
+package 'pkg1': use up to 43 of a-z
 skyhook_interrupt | create skyhook interrupt | delete job plain
   1.52 waiting
   1.672 waiting Node rig-node1 is cordoned for an interrupt; \

@@ -106,7 +106,8 @@ def alone(name: str) -> Iterator[tuple[str, ...]]:
         for mount in mounts
         if mount[2].startswith("cgroup") and os.access(mount[1], os.W_OK)
     ]
-    groups = {top: Path(top, f"deeptweak-tests-{name}") for top in tops}
+    # The number keeps groups that a killed test left behind out of the way.
+    groups = {top: Path(top, f"deeptweak-tests-{name}-{os.getpid()}") for top in tops}
     for group in groups.values():
         group.mkdir()
     try:
