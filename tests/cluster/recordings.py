@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
 Object = dict[str, Any]
 FOLDER = Path(__file__).parents[3] / "shared" / "reference" / "operator_recordings"
-STANDINS = Path(__file__).parent / "standins"  # made with stand-ins: see its README
 TICK_S = 0.25
 # Recorded of a pod only when they change: missing means as before.
 _AS_BEFORE = ("labels", "annotations", "ownerReferences", "generateName", "creationTimestamp")
@@ -26,16 +25,13 @@ _AS_BEFORE = ("labels", "annotations", "ownerReferences", "generateName", "creat
 
 @dataclass(frozen=True)
 class Line:
-    """A recorded line: a watch event, an `action` with a `body`, or another observation."""
+    """A recorded line: a watch event, an `action`, or another observation."""
 
     t: float
     action: str = ""
     kind: str = ""
     type_: str = ""
     object: Object | None = None
-    body: Any = None
-    host: Object | None = None
-    leftover: Object | None = None
 
 
 def names() -> list[str]:
@@ -47,20 +43,10 @@ def lines(name: str) -> tuple[Line, ...]:
     """A scenario's events, actions and answers; pods made whole again."""
     pods: dict[str, Any] = {}
     found = []
-    folder = STANDINS if (STANDINS / f"{name}.jsonl").exists() else FOLDER
-    for text in (folder / f"{name}.jsonl").read_text(encoding="utf-8").splitlines():
+    for text in (FOLDER / f"{name}.jsonl").read_text(encoding="utf-8").splitlines():
         line = json.loads(text)
         if "kind" not in line:
-            found.append(
-                Line(
-                    line["t"],
-                    **{
-                        name: line[name]
-                        for name in ("action", "body", "host", "leftover")
-                        if name in line
-                    },
-                )
-            )
+            found.append(Line(line["t"], action=line.get("action", "")))
         else:
             obj = line["object"]
             if line["kind"] == "Pod":

@@ -25,7 +25,6 @@ Object = dict[str, Any]
 CORE = "/api/v1"
 NODES = f"{CORE}/nodes"
 MERGE = "application/merge-patch+json"
-JOIN_S = 60.0
 STRATEGIC = "application/strategic-merge-patch+json"
 
 
@@ -63,20 +62,6 @@ class Api:
         self._pool = client.rest_client.pool_manager
         token = client.configuration.get_api_key_with_prefix("authorization", alias="BearerToken")
         self._headers = {"Authorization": token} if token else {}
-        self._closed = False
-        self._threads: list[threading.Thread] = []
-        self._answers: set[urllib3.BaseHTTPResponse] = set()  # that are being read
-
-    def close(self) -> None:
-        """End what `follow` has begun."""
-        self._closed = True
-        for answer in self._answers.copy():
-            with contextlib.suppress(ValueError, RuntimeError, OSError):  # it has ended by itself
-                answer.shutdown()
-        for thread in self._threads:
-            thread.join(JOIN_S)
-            assert not thread.is_alive(), f"{thread.name} goes on"
-        self._pool.clear()
 
     def send(
         self,
@@ -161,64 +146,37 @@ class Api:
         return True
 
     def follow(self, path: str, take: Callable[[str, Object], None], **query: str) -> None:
-        """Pass each object, then each change, of a collection to `take` in a thread, until `close`.
+        """Pass each object, then each change, of a collection to `take` in a thread.
 
         Lists again (as ADDED) after a lost connection or an outdated version.
         """
-        thread = threading.Thread(
-            target=self._follow, args=(path, take, query), daemon=True, name=f"watch {path}"
-        )
-        self._threads.append(thread)
-        thread.start()
 
-    def _follow(
-        self, path: str, take: Callable[[str, Object], None], query: dict[str, str]
-    ) -> None:
-        while not self._closed:
-            try:
-                listed = self.send("GET", path, None, **query)
-                for item in listed.get("items") or []:
-                    take("ADDED", item)
-                self._stream(
-                    path,
-                    take,
-                    {
-                        **query,
-                        "watch": "1",
-                        "resourceVersion": listed["metadata"]["resourceVersion"],
-                    },
-                )
-            except (ApiFailed, urllib3.exceptions.HTTPError, ValueError):
-                time.sleep(0.2)  # the server is away, or our version of the world is too old
+        def always() -> None:
+            while True:
+                try:
+                    listed = self.send("GET", path, None, **query)
+                    for item in listed.get("items") or []:
+                        take("ADDED", item)
+                    version = listed["metadata"]["resourceVersion"]
+                    self._stream(path, take, {**query, "watch": "1", "resourceVersion": version})
+                except (ApiFailed, urllib3.exceptions.HTTPError, ValueError, KeyError):
+                    time.sleep(0.2)  # the server is away, or our version of the world is too old
+
+        threading.Thread(target=always, daemon=True, name=f"watch {path}").start()
 
     def _stream(
         self, path: str, take: Callable[[str, Object], None], query: dict[str, str]
     ) -> None:
-        timeout = urllib3.Timeout(connect=10, read=None)
         answer = self._pool.request(
             "GET",
             f"{self.host}{path}?{urlencode(query)}",
             headers=self._headers,
             preload_content=False,
-            timeout=timeout,
+            timeout=urllib3.Timeout(connect=10, read=None),
         )
-        self._answers.add(answer)
-        try:
-            if not self._closed:
-                self._read(answer, take)
-        finally:
-            self._answers.discard(answer)
-            answer.close()
-
-    @staticmethod
-    def _read(answer: urllib3.BaseHTTPResponse, take: Callable[[str, Object], None]) -> None:
-        rest = b""
-        for piece in answer.stream(amt=None, decode_content=False):
-            *lines, rest = (rest + piece).split(b"\n")
-            for line in filter(None, lines):
-                event = json.loads(line)
-                if event["type"] == "ERROR":
-                    raise ApiFailed(
-                        int(event["object"].get("code", 500)), str(event["object"].get("message"))
-                    )
-                take(event["type"], event["object"])
+        with contextlib.closing(answer):
+            rest = b""
+            for piece in answer.stream(amt=None, decode_content=False):
+                *lines, rest = (rest + piece).split(b"\n")
+                for event in map(json.loads, filter(None, lines)):
+                    take(event["type"], event["object"])

@@ -1,23 +1,19 @@
-"""Fixtures for stand-ins that tests start, stop and kill.
-
-`skyhook_operator`, `nodewright_operator`, `kaito_operator`; the fixtures that they use
-(`kubeconfig`, `image`) are the rig's.
-"""
+"""Fixtures for stand-ins that tests start, stop and kill."""
 
 from __future__ import annotations
 
 import contextlib
 import shutil
-import signal
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from tests.waiting import until
 
 HOUSE = Path(__file__).parents[3]
 PATIENCE_S = 600  # another session's stand-in may have the cluster for so long
@@ -35,65 +31,39 @@ class StandIn:
         self._log = Path(tempfile.mkstemp(prefix=f"stand-in-{operator}-", suffix=".log")[1])
 
     def start(
-        self,
-        *,
-        fault: str | None = None,
-        speed: float = 4.0,
-        brief: bool = True,
-        machines: Path | None = None,
+        self, *, fault: str | None = None, speed: float = 4.0, machines: Path | None = None
     ) -> None:
         """Start it and wait until it works.
 
-        `brief`: one init container a package pod instead of three, pods killed at once: a sysctl
-            package then takes 3 s instead of 13.
         `machines`: the folder of simulated nodes' fake roots, one by the name of each.
         """
         assert not self.running, f"the stand-in for {self.operator} runs already: stop it first"
-        self._options = {"fault": fault, "speed": speed, "brief": brief, "machines": machines}
-        options = [
-            f"--speed={speed}",
-            *(["--brief"] if brief else []),
-            *([f"--fault={fault}"] if fault else []),
-        ]
-        options += [f"--machines={machines}"] if machines else []
-        command = [
-            sys.executable,
-            "-m",
-            "tests.cluster.operators",
-            self.operator,
-            f"--kubeconfig={self._kubeconfig}",
-            f"--image={self._image}",
-        ]
+        self._options = {"fault": fault, "speed": speed, "machines": machines}
+        asked = {
+            **self._options,
+            "kubeconfig": self._kubeconfig,
+            "image": self._image,
+        }
+        options = [f"--{name}={value}" for name, value in asked.items() if value is not None]
+        command = [sys.executable, "-m", "tests.cluster.operators", self.operator, *options]
         with self._log.open("wb") as log:
-            self._process = subprocess.Popen(
-                [*command, *options], cwd=HOUSE, stdout=log, stderr=log
-            )
-        deadline = time.monotonic() + PATIENCE_S
-        while b" runs" not in self._log.read_bytes():
-            assert self.running, f"the stand-in for {self.operator} did not start: {self.log}"
-            assert time.monotonic() < deadline, (
-                f"another stand-in for {self.operator} has had this cluster for {PATIENCE_S} s"
-            )
-            time.sleep(0.05)
-
-    def stop(self) -> None:
-        """SIGTERM, as a Deployment's pod gets it."""
-        self._end(signal.SIGTERM)
+            self._process = subprocess.Popen(command, cwd=HOUSE, stdout=log, stderr=log)
+        until(
+            lambda: b" runs" in self._log.read_bytes() or not self.running,
+            f"another stand-in for {self.operator} has this cluster",
+            within_s=PATIENCE_S,
+        )
+        assert self.running, f"the stand-in for {self.operator} did not start: {self.log}"
 
     def kill(self) -> None:
-        self._end(signal.SIGKILL)
+        if self._process is not None and self.running:
+            self._process.kill()
+            self._process.wait(30)
 
     def restart(self) -> None:
-        """Stop it if it runs, and start it with its options, without a fault that ended it."""
-        self.stop()
-        if self._options.get("fault") == "dies-midway":
-            self._options["fault"] = None
-        self.start(**self._options)
-
-    def wait(self, within_s: float = 60.0) -> int:
-        """Wait for it to end by itself (`dies-midway`); its exit status."""
-        assert self._process is not None, "it was not started"
-        return self._process.wait(within_s)
+        """Start it again with its options, without a fault that ended it."""
+        self.kill()
+        self.start(**{**self._options, "fault": None})
 
     @property
     def running(self) -> bool:
@@ -102,11 +72,6 @@ class StandIn:
     @property
     def log(self) -> str:
         return self._log.read_text(errors="replace")
-
-    def _end(self, signum: int) -> None:
-        if self._process is not None and self.running:
-            self._process.send_signal(signum)
-            self._process.wait(30)
 
     def close(self) -> None:
         self.kill()
@@ -139,22 +104,15 @@ def _inside(folders: Iterable[Path]) -> set[Path]:
     return {path for folder in folders if folder.is_dir() for path in folder.iterdir()}
 
 
-@pytest.fixture
-def skyhook_operator(kubeconfig: Path, image: str) -> Iterator[StandIn]:
-    """A stand-in for NVIDIA Skyhook's operator, not yet started."""
-    with standing_in("skyhook", kubeconfig, image) as stand_in:
-        yield stand_in
+def _fixture(operator: str) -> Any:
+    def stand_in(kubeconfig: Path, image: str) -> Iterator[StandIn]:
+        with standing_in(operator, kubeconfig, image) as made:
+            yield made
+
+    return pytest.fixture(stand_in, name=f"{operator}_operator")
 
 
-@pytest.fixture
-def nodewright_operator(kubeconfig: Path, image: str) -> Iterator[StandIn]:
-    """A stand-in for the same operator from v0.18 to v0.20, not yet started."""
-    with standing_in("nodewright", kubeconfig, image) as stand_in:
-        yield stand_in
-
-
-@pytest.fixture
-def kaito_operator(kubeconfig: Path, image: str) -> Iterator[StandIn]:
-    """A stand-in for KAITO's workspace controller, not yet started."""
-    with standing_in("kaito", kubeconfig, image) as stand_in:
-        yield stand_in
+# NVIDIA's operator up to v0.17, from v0.18 on, and KAITO's controller; not yet started.
+skyhook_operator, nodewright_operator, kaito_operator = map(
+    _fixture, ("skyhook", "nodewright", "kaito")
+)

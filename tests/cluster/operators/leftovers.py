@@ -9,7 +9,7 @@ import contextlib
 import time
 from typing import Any
 
-from .api import CORE, NODES, Api, ApiFailed, Gone
+from .api import CORE, NODES, STRATEGIC, Api, Gone
 from .marks import NAMESPACE, labels_of, name_of, notes_of
 from .nodewright import GROUP, LEGACY, NODEWRIGHTS, SKYHOOKS
 
@@ -97,17 +97,7 @@ class Leftovers:
             body["spec"] = {"unschedulable": None}
         with contextlib.suppress(Gone):
             self._api.patch(path, body)
-        kinds = [c["type"] for c in node["status"].get("conditions") or []]
-        removal: list[Object] = []
-        for at in reversed(range(len(kinds))):
-            if kinds[at] in new:
-                removal += [
-                    {"op": "test", "path": f"/status/conditions/{at}/type", "value": kinds[at]},
-                    {"op": "remove", "path": f"/status/conditions/{at}"},
-                ]
-        if removal:
-            # A heartbeat between read and write: the conditions alone spoil nothing.
-            with contextlib.suppress(Gone, ApiFailed):
-                self._api.send(
-                    "PATCH", f"{path}/status", removal, content="application/json-patch+json"
-                )
+        kinds = [c["type"] for c in node["status"].get("conditions") or [] if c["type"] in new]
+        if kinds:
+            gone = [{"type": kind, "$patch": "delete"} for kind in kinds]
+            self._api.patch(f"{path}/status", {"status": {"conditions": gone}}, content=STRATEGIC)

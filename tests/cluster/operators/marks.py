@@ -1,20 +1,15 @@
-"""The names that Skyhook's operator gives to things: its marks on nodes, its pods, its config maps.
-
-All as in the recordings.
-"""
+"""The names that Skyhook's operator gives to its marks, pods and config maps, as recorded."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-import re
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any
 
 GROUP = "skyhook.nvidia.com"
 NAMESPACE = "skyhook"  # where the operator's pods and config maps live
-# With webhooks off only the operator checks it, and then it stalls.
-PACKAGE_KEY = re.compile(r"^[a-z][-a-z0-9]{0,41}[a-z]$")
 Object = dict[str, Any]
 
 
@@ -70,6 +65,10 @@ class Marks:
     def status_of(self, node: Object) -> str | None:
         """The status annotation; None until the operator has seen this node and resource."""
         return notes_of(node).get(self.status)
+
+
+def now() -> str:
+    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def notes_of(thing: Object) -> dict[str, str]:

@@ -32,15 +32,11 @@ RETRIES = 3
 
 @dataclass
 class Operator:
-    """The stand-in: `run` never returns.
-
-    `eager`: the status says `erroring` after the first failed attempt, as up to v0.19.
-    """
+    """The stand-in: `run` never returns."""
 
     api: Api
     look: Look
     machines: Machines = field(default_factory=lambda: Machines(None))
-    eager: bool = True
     events: queue.Queue[None] = field(default_factory=queue.Queue)
 
     def run(self) -> None:
@@ -190,7 +186,7 @@ class Operator:
                 name,
                 node,
                 {**state, key: _entry(package, stage, "erroring")},
-                "erroring" if self.eager else "in_progress",
+                "erroring",  # at once, as up to v0.19
             )
 
     def job(self, hook: Object, package: Object, stage: str, node: str) -> Object:

@@ -7,7 +7,6 @@ name is taken as it is, so that the kubelet really fails to pull it.
 
 from __future__ import annotations
 
-import base64
 from dataclasses import dataclass
 from typing import Any
 
@@ -42,25 +41,16 @@ cat "$log/$mode-$$.log"
 exit $code
 """
 )
-# `apply` does nothing, `config` writes the file in /etc/sysctl.d and the live values,
-# `uninstall` deletes the file, not the values, and fails.
+# `apply` does nothing, `config` writes the file in /etc/sysctl.d and the live values.
 TUNING = (
     BEGIN
     + r"""
 set -e
 conf=$root/etc/sysctl.d/999-$PACKAGE-tuning.conf
-limits=$root/etc/security/limits.d/999-$PACKAGE-tuning.conf
 given=$root$dir/configmaps
 case $mode in
 config)
-    for file in "$given"/*; do
-        case $file in
-        */sysctl.conf) cp "$file" "$conf"; sysctl -p "$conf" ;;
-        */ulimit.conf) mkdir -p "${limits%/*}"; cp "$file" "$limits" ;;
-        */\*) ;;
-        *) echo "${file##*/}: the stand-in touches no boot loader or services" >&2; exit 1 ;;
-        esac
-    done ;;
+    cp "$given/sysctl.conf" "$conf"; sysctl -p "$conf" ;;
 config-check)
     [ ! -f "$given/sysctl.conf" ] || grep -v '^[[:space:]]*[#;]' "$given/sysctl.conf" |
     while IFS='=' read -r key value; do
@@ -68,19 +58,10 @@ config-check)
         found=$(sysctl -n "$(echo $key)" | tr '\t' ' '); wanted=$(echo $value | tr '\t' ' ')
         [ "$found" = "$wanted" ] || { echo "$key: expected $wanted, got $found" >&2; exit 1; }
     done ;;
-uninstall)
-    rm -f "$conf" "$limits"
-    rm "$root/etc/systemd/system/tuning-drop-in-that-is-not-there.conf" ;;
 esac
 """
 )
-INTERRUPT = r"""
-mode=$1; root=$2; dir=$3; type=$(echo "$4" | base64 -d)
-echo "mode: $mode"; echo "interrupt: $type"
-case $type in
-*reboot*|*ervice*) echo "the stand-in reboots no machine, restarts no services" >&2; exit 1 ;;
-esac
-"""
+INTERRUPT = 'echo "the stand-in reboots no machine" >&2; exit 1'
 # Stage and check in one container. Not joined by `&&`: that would switch the stage's `set -e` off.
 BRIEFLY = """step() (
 {script}
@@ -93,10 +74,9 @@ PAUSE = "trap 'kill $!; exit 0' TERM; sleep 86400 & wait"
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """How to make pods: image, `brief` (one init container, killed at once) and fault."""
+    """How to make pods: image and fault."""
 
     image: str
-    brief: bool = False
     fault: str | None = None
 
 
@@ -138,10 +118,7 @@ def owner(hook: Object) -> list[Object]:
 
 
 def pod(hook: Object, package: Object, stage: str, node: str, look: Look) -> Object:
-    """One stage of one package on one node.
-
-    An uninstall has neither config map nor environment: the package is gone from the spec.
-    """
+    """One stage of one package on one node."""
     name, version = hook["metadata"]["name"], package["version"]
     about = {
         "name": package["name"],
@@ -155,7 +132,7 @@ def pod(hook: Object, package: Object, stage: str, node: str, look: Look) -> Obj
         {"name": "root", "mountPath": "/root", "mountPropagation": "HostToContainer"}
     ]
     env: list[Object] = []
-    if stage not in ("uninstall", "interrupt"):
+    if stage != "interrupt":
         if package.get("configMap"):
             volumes.append(
                 {"name": "configmaps", "configMap": {"name": config_map_name(name, package)}}
@@ -220,21 +197,12 @@ def _steps(hook: Object, package: Object, stage: str, look: Look) -> list[Object
         script = BEGIN
     place = copy_dir(hook, package)
     if stage == "interrupt":
-        wanted = base64.b64encode(compact(package["interrupt"]).encode()).decode()
-        return [_step("interrupt", look.image, INTERRUPT, "interrupt", "/root", place, wanted)]
-    name = package["name"]
-    steps = [
-        {**_step(f"{name}-init", image, 'mkdir -p "/root$SKYHOOK_DIR"'), "image": image},
-        _step(f"{name}-{stage}", look.image, script, stage, "/root", place),
-        _step(f"{name}-{stage}check", look.image, script, f"{stage}-check", "/root", place),
-    ]
-    if look.brief and image == look.image:  # the kubelet takes about a second over each container
-        return [
-            _step(
-                f"{name}-{stage}", look.image, BRIEFLY.format(script=script), stage, "/root", place
-            )
-        ]
-    return steps
+        return [_step("interrupt", look.image, INTERRUPT)]
+    if image != look.image:
+        return [{**_step(f"{package['name']}-init", image, "true"), "image": image}]
+    # One container for stage and check: the kubelet takes about a second over each.
+    whole = BRIEFLY.format(script=script)
+    return [_step(f"{package['name']}-{stage}", image, whole, stage, "/root", place)]
 
 
 def _step(name: str, image: str, script: str, *args: str) -> Object:
