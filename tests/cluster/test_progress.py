@@ -92,13 +92,6 @@ def test_how_a_pod_ended(made_up: Object, says: str) -> None:
     assert pod.how_it_ended(made_up) == f"Pod p{says}"
 
 
-def test_a_pod_that_goes_on_has_not_ended() -> None:
-    assert pod.how_it_ended(a_pod(state={"running": {}})) is None
-    assert pod.how_it_ended({}) is None
-    assert pod.exit_code(a_pod(state={"running": {}}), "c") is None
-    assert pod.exit_code(a_pod(state=ended(3)), "c") == 3
-
-
 @pytest.mark.parametrize(
     ("state", "says"),
     [
@@ -182,64 +175,6 @@ def package_pod(*codes: int | None, name: str = "s-tuning-apply", **metadata: An
     }
 
 
-BUDGET = {"interruptionBudget": {"count": 1}}
-
-
-@pytest.mark.parametrize(
-    ("spec", "why"),
-    [
-        (
-            {"packages": {"script": {"version": "latest", "image": "r/shellscript"}}},
-            "package 'script': version 'latest' is not valid",
-        ),
-        (
-            {**BUDGET, "deploymentPolicy": "canary"},
-            "it has both deploymentPolicy and interruptionBudget",
-        ),
-        (
-            {"interruptionBudget": {"count": 1, "percent": 50}},
-            "its interruptionBudget has both count and percent",
-        ),
-        (
-            {
-                "packages": {
-                    "script": {
-                        "version": "1.1.1",
-                        "image": "r/shellscript",
-                        "dependsOn": {"other": "1"},
-                    }
-                }
-            },
-            "depends on 'other'",
-        ),
-    ],
-)
-@pytest.mark.parametrize("seen", [True, False])
-def test_a_skyhook_that_stalls_all_others_is_named_with_a_reason(
-    spec: Object, why: str, *, seen: bool
-) -> None:
-    """Seen in May 2026 without webhooks: the operator handles only what comes before it in order.
-
-    What it notices gets its version and a count, as here; the other one stays bare.
-    """
-    s = SkyhookProgress("s", 0.0)
-    s.take("Skyhook", "ADDED", {"metadata": {"name": "theirs", "generation": 1}, "spec": spec}, 0.1)
-    bare: Object = {
-        "apiVersion": "skyhook.nvidia.com/v1alpha1",
-        "metadata": {"name": "s", "generation": 1},
-    }
-    marked = {
-        "metadata": {**bare["metadata"], "annotations": {"skyhook.nvidia.com/version": "dev"}},
-        "status": {"completeNodes": "0/1"},
-    }
-    s.take("Skyhook", "ADDED", bare | (marked if seen else {}), 0.2)
-    told = s.at(10.2)
-    assert told.state == "stuck"
-    assert told.reason.startswith("Skyhook 'theirs' stalls all others, including s: ")
-    assert why in told.reason
-    assert told.reason.endswith("no operator is running.") is not seen
-
-
 Step = tuple[str, str, Object, float] | float  # an event and when it came, or a look at the clock
 
 
@@ -251,8 +186,6 @@ Story = tuple[list[Step], list[str], str]
 GOING = {"deletionTimestamp": "2026-01-01T00:00:00Z"}
 BARE: Object = {"metadata": {"name": "s", "generation": 1}}
 COMPLETE = skyhook("complete", nodes="1/1", observedGeneration=2)
-UNINSTALLING = {"tuning|1.1.4": {"stage": "uninstall", "state": "erroring"}}
-READABLE = {"packages": {"script": {"version": "1.1.1", "image": "localhost:5000/shellscript:2"}}}
 
 
 def interrupts(code: int | None) -> Object:
@@ -276,12 +209,9 @@ def fails_and_runs_again() -> Object:
 GROUP = "nodewright.nvidia.com"
 
 
-def stage_job(
-    *conditions: str, failed: int = 0, recorded: bool = False, stage: str = "apply", **metadata: Any
-) -> Object:
-    """The Job of a package's stage from v0.18 on; `recorded`: its end is noted on the node."""
+def stage_job(*conditions: str, failed: int = 0, stage: str = "apply", **metadata: Any) -> Object:
+    """The Job of a package's stage from v0.18 on."""
     labels = {f"{GROUP}/name": "s", f"{GROUP}/stage": stage}
-    notes = {f"{GROUP}/state-recorded": "true"} if recorded else {}
     found = [
         {
             "type": kind,
@@ -294,7 +224,6 @@ def stage_job(
         "metadata": {
             "name": f"s-tuning-{stage}",
             "labels": labels,
-            "annotations": notes,
             **metadata,
         },
         "spec": {"backoffLimit": 3},
@@ -330,11 +259,11 @@ NODEWRIGHTS: dict[str, Story] = {
         [
             ("NodeWright", "ADDED", nodewright(), 0.1),
             ("Pod", "ADDED", of_job(0, 0), 1.0),
-            ("Job", "ADDED", stage_job("Complete", recorded=True), 1.1),
+            ("Job", "ADDED", stage_job("Complete"), 1.1),
             ("Job", "ADDED", stage_job(stage="config"), 1.5),
             ("Pod", "ADDED", of_job(0, None, stage="config"), 1.6),
             600.0,
-            ("Job", "MODIFIED", stage_job("Complete", recorded=True, stage="config"), 601.0),
+            ("Job", "MODIFIED", stage_job("Complete", stage="config"), 601.0),
             ("NodeWright", "MODIFIED", COMPLETE, 601.1),
         ],
         [*["waiting"] * 7, "complete"],
@@ -349,30 +278,17 @@ NODEWRIGHTS: dict[str, Story] = {
             ("Job", "MODIFIED", stage_job(failed=1), 1.2),
             60.0,
             ("Pod", "ADDED", of_job(0, 0, attempt=2), 61.0),
-            ("Job", "MODIFIED", stage_job("Complete", failed=1, recorded=True), 61.1),
+            ("Job", "MODIFIED", stage_job("Complete", failed=1), 61.1),
             ("NodeWright", "MODIFIED", COMPLETE, 61.2),
         ],
         [*["waiting"] * 7, "complete"],
         "",
     ),
-    "an attempt of which only the pod is seen yet": (
-        [
-            ("Pod", "ADDED", of_job(0, 1), 1.0),
-            ("NodeWright", "MODIFIED", nodewright("erroring", "erroring"), 1.1),
-        ],
-        ["waiting", "waiting"],
-        "",
-    ),
-    "what is tried again is told": (
-        [("Pod", "ADDED", of_job(0, 1), 1.0), ("Job", "MODIFIED", stage_job(failed=1), 1.2)],
-        ["waiting", "waiting"],
-        f"{TRIED} The Job tries again (1 failed, backoffLimit 3).",
-    ),
     "the last attempt": (
         [
             ("Pod", "ADDED", of_job(0, 1), 1.0),
             ("Job", "MODIFIED", stage_job(failed=1), 1.2),
-            ("Job", "MODIFIED", stage_job("Failed", failed=4, recorded=True), 71.0),
+            ("Job", "MODIFIED", stage_job("Failed", failed=4), 71.0),
             ("NodeWright", "MODIFIED", nodewright("erroring", "erroring"), 71.1),
         ],
         ["waiting", "waiting", "waiting", "failed"],
@@ -382,8 +298,8 @@ NODEWRIGHTS: dict[str, Story] = {
     "a Job without an attempt of its own": (
         [
             ("NodeWright", "ADDED", nodewright(), 0.1),
-            ("Job", "ADDED", stage_job("Failed", failed=4, recorded=True, uid="1"), 60.0),
-            ("Job", "DELETED", stage_job("Failed", failed=4, recorded=True, uid="1"), 61.0),
+            ("Job", "ADDED", stage_job("Failed", failed=4, uid="1"), 60.0),
+            ("Job", "DELETED", stage_job("Failed", failed=4, uid="1"), 61.0),
             ("Job", "ADDED", stage_job(uid="2"), 62.0),
             ("Pod", "ADDED", of_job(0, 0), 63.0),
             ("NodeWright", "MODIFIED", COMPLETE, 64.0),
@@ -401,17 +317,6 @@ NODEWRIGHTS: dict[str, Story] = {
         ["waiting"] * 3,
         "",
     ),
-    "an interrupt that is given up": (
-        [
-            ("Job", "ADDED", stage_job("Failed", recorded=True, stage="interrupt"), 30.0),
-            ("NodeWright", "MODIFIED", nodewright("erroring", "erroring", "interrupt"), 30.1),
-        ],
-        ["waiting", "failed"],
-        (
-            "NodeWright s: package tuning 1.1.4, stage interrupt on node n is erroring. Job "
-            "s-tuning-interrupt failed (BackoffLimitExceeded)."
-        ),
-    ),
     # No Job has failed: a drain has lasted too long.
     "erroring without a Job": (
         [("NodeWright", "ADDED", skyhook("erroring"), 0.1), 2.0, 2.1],
@@ -427,40 +332,7 @@ NODEWRIGHTS: dict[str, Story] = {
             25.0,
         ],
         [*["waiting"] * 4, "stuck"],
-        "Job s-tuning-apply ended 20 s ago without being recorded: the operator is not running.",
-    ),
-    "no next stage": (
-        [
-            ("NodeWright", "ADDED", nodewright(), 0.1),
-            ("Pod", "ADDED", of_job(0, 0), 0.3),
-            ("Job", "ADDED", stage_job("Complete", recorded=True), 5.0),
-            24.9,
-            25.0,
-        ],
-        [*["waiting"] * 4, "stuck"],
-        "NodeWright s is in_progress, has no pod, and the operator has been silent for 20 s.",
-    ),
-    "blocked, said twice": (
-        [
-            (
-                "NodeWright",
-                "ADDED",
-                skyhook(
-                    "blocked",
-                    conditions=[
-                        {
-                            "type": kind,
-                            "status": "True",
-                            "message": "Node [n] has ignore label set. Skipping.",
-                        }
-                        for kind in ("NodesIgnored", f"{GROUP}/NodesIgnored")
-                    ],
-                ),
-                0.1,
-            )
-        ],
-        ["stuck"],
-        "NodeWright s is blocked: Node [n] has ignore label set. Skipping.",
+        "NodeWright s is in_progress, has no running pod, and the operator has been silent",
     ),
 }
 SKYHOOKS: dict[str, Story] = {
@@ -469,22 +341,20 @@ SKYHOOKS: dict[str, Story] = {
         ["waiting", "waiting", "stuck"],
         "No operator processes Skyhook s",
     ),
-    # The tag of an image is no reason: the operator cuts it off.
-    "no operator, and somebody's resource that can be read": (
-        [
-            ("Skyhook", "ADDED", {"metadata": {"name": "theirs"}, "spec": READABLE}, 0.1),
-            ("Skyhook", "ADDED", BARE, 0.2),
-            10.2,
-        ],
-        ["waiting", "waiting", "stuck"],
-        "No operator processes Skyhook s",
-    ),
     # A watch that was cut may have missed the pod; nodeState keeps `erroring` when the status no
     # longer does.
     "a stage that errs for an instant": (
         [
             ("Skyhook", "ADDED", skyhook("in_progress"), 1.0),
-            ("Skyhook", "MODIFIED", skyhook("in_progress", state=UNINSTALLING), 2.0),
+            (
+                "Skyhook",
+                "MODIFIED",
+                skyhook(
+                    "in_progress",
+                    state={"tuning|1.1.4": {"stage": "uninstall", "state": "erroring"}},
+                ),
+                2.0,
+            ),
         ],
         ["waiting", "failed"],
         "Skyhook s: package tuning 1.1.4, stage uninstall on node n is erroring.",
@@ -508,25 +378,6 @@ SKYHOOKS: dict[str, Story] = {
         ["waiting"] * 4,
         "",
     ),
-    "behind one that errs for ever": (
-        [
-            (
-                "Skyhook",
-                "ADDED",
-                {
-                    **skyhook("in_progress", state=UNINSTALLING),
-                    "metadata": {"name": "a", "generation": 2},
-                },
-                0.1,
-            ),
-            ("Skyhook", "ADDED", skyhook("waiting"), 0.2),
-        ],
-        ["waiting", "stuck"],
-        (
-            "Skyhook s waits behind 'a' (priority 200), which is in_progress and does not end: "
-            "package tuning 1.1.4, stage uninstall on node n is erroring."
-        ),
-    ),
     # A resource of the same name was there a moment ago, its last pod is still ending; the new one
     # is complete from its marks.
     "a pod from before proves nothing": (
@@ -538,17 +389,6 @@ SKYHOOKS: dict[str, Story] = {
         ],
         ["waiting", "waiting", "waiting", "failed"],
         "Nothing ran",
-    ),
-    # Names come back with each stage. Where the watch was cut while the old one went, the uid tells
-    # them apart.
-    "a new pod of an old name": (
-        [
-            ("Pod", "ADDED", package_pod(0, 0, uid="old", **GOING), 0.1),
-            ("Skyhook", "MODIFIED", COMPLETE, 1.1),
-            ("Pod", "ADDED", package_pod(0, 0, uid="new"), 1.3),
-        ],
-        ["waiting", "waiting", "complete"],
-        "",
     ),
     # Watches of different kinds come in no common order.
     "a pod's end after complete": (
@@ -588,7 +428,7 @@ SKYHOOKS: dict[str, Story] = {
     "an operator that died between two stages": (
         [("Skyhook", "ADDED", skyhook("in_progress"), 1.0), 20.9, 21.0],
         ["waiting", "waiting", "stuck"],
-        "Skyhook s is in_progress, has no pod, and the operator has been silent for 20 s.",
+        "Skyhook s is in_progress, has no running pod, and the operator has been silent for 20 s.",
     ),
     "a node that leaves the cluster": (
         [
