@@ -129,7 +129,7 @@ class WorkloadFacts(TypedDict, total=False):
         dict[str, Any],
         "–: what KAITO's image reported about its measurement (`--workload-via=FILE`): `preset`, "
         "`metrics`, `missing` (why), "
-        "`asked`, `window_s`, `tokens`; then there is one step, the measurement, and what is not "
+        "`window_s`; then there is one step, the measurement, and what is not "
         "reported (`cpu_s`, `loss`, "
         "`start_monotonic_s`) has no column",
     ]

@@ -110,20 +110,17 @@ def test_a_tuning_file_is_one(tmp_path: Path) -> None:
             SERVES.replace("resource:\n", "resource:\n  count: 2\n"),
             "resource.count is 2; it must be 1",
         ),
-        (SERVES.replace("inference:", "tuning: {}\ninference:"), "has inference and tuning"),
-        (SERVES[: SERVES.index("inference:")], "but has neither"),
+        (SERVES.replace("inference:", "tuning: {}\ninference:"), "needs either `inference`"),
+        (SERVES[: SERVES.index("inference:")], "needs either `inference`"),
         (
             SERVES.replace("preset: {name: phi-4-mini-instruct}", "template: {spec: {}}"),
             "KAITO measures presets only",
         ),
         (
             SERVES.replace("{name: phi-4-mini-instruct}", "{}"),
-            "inference.preset.name, the model to serve, is missing",
+            "preset.name, the model, is missing",
         ),
-        (
-            SERVES.replace("labels: {team: kernel}", "labels: {team: 1}"),
-            "metadata.labels must map text to text",
-        ),
+        (SERVES.replace("labels: {team: kernel}", "labels: [team]"), "labels must be a mapping"),
         (
             SERVES.replace(
                 "labels:", 'annotations: {kaito.sh/disable-benchmark: "true"}\n  labels:'
