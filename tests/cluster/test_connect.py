@@ -137,32 +137,14 @@ def test_a_server_that_is_not_there_is_named(
         connect(Where(kubeconfig=written(tmp_path / "k", "one", server=server)))
 
 
-@pytest.mark.parametrize(
-    ("command", "says"),
-    [
-        (
-            "no-such-plugin",
-            (
-                r"login needs the program 'no-such-plugin', which was not found\. Get it "
-                r"from your cloud\."
-            ),
-        ),
-        ("./plugin", "the credentials plugin failed: .*your session has expired"),
-    ],
-)
-def test_a_credentials_plugin_that_does_not_work_is_told(
-    command: str, says: str, tmp_path: Path
-) -> None:
+@pytest.mark.parametrize("command", ["no-such-plugin", "./plugin"])
+def test_a_credentials_plugin_that_does_not_work_is_told(command: str, tmp_path: Path) -> None:
     """The client library would log it and go on as nobody."""
     script = tmp_path / "plugin"
-    script.write_text("#!/bin/sh\necho 'your session has expired' >&2\nexit 1\n")
+    script.write_text("#!/bin/sh\nexit 1\n")
     script.chmod(0o700)
-    plugin = {
-        "apiVersion": "client.authentication.k8s.io/v1",
-        "command": command,
-        "installHint": "Get it from\nyour cloud.",
-    }
-    with pytest.raises(Refused, match=says):
+    plugin = {"apiVersion": "client.authentication.k8s.io/v1", "command": command}
+    with pytest.raises(Refused, match=f"the credentials plugin '{command}' gave no credentials"):
         connect(Where(kubeconfig=written(tmp_path / "k", "one", user={"exec": plugin})))
 
 

@@ -1,9 +1,7 @@
 """An API server that has just started: 403 to all until it has loaded the access rules.
 
-Played by a server of this process. Recorded on kube-apiserver 1.34, killed and started again after
-12 s, with a token of the rights of rbac.yaml: connections are refused for 3.7 s more, then every
-request is answered 403 while `/readyz` says nothing; 0.1 s later they succeed, and `/readyz` says
-500 for a second.
+Recorded on kube-apiserver 1.34, killed and started again after 12 s: connections are refused for
+3.7 s more, then every request is answered 403; 0.1 s later they succeed.
 """
 
 from __future__ import annotations
@@ -33,28 +31,20 @@ ONE = {"kind": "ConfigMap", "metadata": {"name": "one", "resourceVersion": "7"}}
 
 
 class Server(ThreadingHTTPServer):
-    """Refuse `refusals` requests, then serve; `/readyz` is ready from request `ready_after` on."""
+    """Refuse `refusals` requests, then serve."""
 
-    refusals, ready_after, ready_asked, asked = 0, 0, 0, 0
+    refusals, asked = 0, 0
     lock = threading.Lock()
 
     def answer(self, path: str) -> tuple[int, object]:
+        if path == "/version":
+            return 200, {"gitVersion": "v1"}
         with self.lock:
-            if path == "/readyz":
-                self.ready_asked += 1
-                return (
-                    (200, "ok")
-                    if self.ready_asked > self.ready_after
-                    else (500, {"message": "not ready"})
-                )
-            if path == "/version":
-                return 200, {"gitVersion": "v1"}
             self.asked += 1
             if self.asked <= self.refusals:
                 return 403, FORBIDDEN
-            return 200, {"metadata": {"resourceVersion": "7"}, "items": [ONE]} if path.endswith(
-                "configmaps"
-            ) else ONE
+        some = {"metadata": {"resourceVersion": "7"}, "items": [ONE]}
+        return 200, some if path.endswith("configmaps") else ONE
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -115,36 +105,27 @@ def test_a_server_that_is_not_ready_is_asked_again(cluster: Cluster, server: Ser
         client.unreachable(
             cluster, client.ApiRequest("GET", "/", "get", "x"), OSError("it restarts")
         )
-        server.refusals, server.ready_after = server.asked + 3, server.ready_asked + 2
+        server.refusals = server.asked + 3
         found = request()
         assert found is not None
         assert found["metadata"] == ONE["metadata"], number
 
 
-def test_a_repeated_refusal_from_a_ready_server_is_believed(
-    cluster: Cluster, server: Server
-) -> None:
-    """The first may have been said before it was ready; from then on each is believed at once."""
-    server.refusals = 1000
-    for asked in (2, 3):
-        with pytest.raises(ApiError) as refused:
-            get(cluster, CONFIGMAPS, "one")
-        assert (refused.value.status, refused.value.passing, server.asked, server.ready_asked) == (
-            403,
-            False,
-            asked,
-            1,
-        )
-
-
-def test_a_refusal_is_believed_in_time_if_readiness_is_unknown(
+def test_a_refusal_is_believed_unless_the_server_was_just_away(
     cluster: Cluster, server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """At once from a server that was never away; after an outage as soon as it must be ready."""
     monkeypatch.setattr(client, "STARTING_S", 0.5)
-    server.refusals = server.ready_after = 1000
-    with pytest.raises(ApiError) as refused:
-        get(cluster, CONFIGMAPS, "one")
-    assert (refused.value.status, refused.value.passing) == (403, False)
+    server.refusals = 1000
+    for away in (False, True):
+        if away:
+            about = client.ApiRequest("GET", "/", "get", "x")
+            client.unreachable(cluster, about, OSError("it restarts"))
+        before = server.asked
+        with pytest.raises(ApiError) as refused:
+            get(cluster, CONFIGMAPS, "one")
+        assert (refused.value.status, refused.value.passing) == (403, False)
+        assert (server.asked - before > 1) is away
 
 
 # What one read of a TLS socket brought that had been shut meanwhile: Python had let go of TLS, so
