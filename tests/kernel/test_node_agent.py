@@ -715,45 +715,6 @@ def test_a_node_on_which_another_run_measures_is_not_held(agent: Client, fake: F
     assert fake.wrong() == {}
 
 
-def test_a_node_handed_over_by_another_namespace_is_left_alone(
-    fake: FakeRoot,
-) -> None:
-    """A reboot has ended that run's agent, and its lease is of that namespace.
-
-    Its own runs finish it, and after half an hour anybody.
-    """
-    with Client(fake.path, fake.root) as first:
-        first.ask("hello", namespace="theirs")
-        first.ask("hold")
-        first.begin([(SWAPPINESS, "10")], "operator")
-    fake.put(SWAPPINESS, "10")
-    text = fake.journal.read_text()
-    with Client(fake.path, fake.root) as second:
-        second.ask("hello", namespace="ours")
-        refused = second.ask("hold")["refused"]
-        assert (
-            refused["type"],
-            "'x' was handed to the operator by a run in namespace 'theirs'" in refused["message"],
-        ) == (
-            "MachineHeld",
-            True,
-        )
-        assert (fake.get(SWAPPINESS), fake.journal.read_text()) == ("10", text)
-        begun = json.loads(text.splitlines()[0])["begun_utc"]
-        fake.journal.write_text(text.replace(begun, "2020-01-01T00:00:00+00:00"))
-        assert from_json(Restored, second.ask("hold")["recovered"]).label == "x"
-    assert fake.wrong() == {}
-    with Client(fake.path, fake.root) as third:
-        third.ask("hello", namespace="theirs")
-        third.ask("hold")
-        third.begin([], "operator")
-    with Client(fake.path, fake.root) as fourth:
-        fourth.ask("hello", namespace="theirs")
-        assert from_json(Restored, fourth.ask("hold")["recovered"]).label == "x", (
-            "its own namespace's run has the lease"
-        )
-
-
 def test_only_answers_come_on_its_stdout(fake: FakeRoot) -> None:
     """Output of libraries and children goes to the log: it would be taken for an answer."""
     code = """

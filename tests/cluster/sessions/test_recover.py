@@ -170,19 +170,6 @@ def test_a_node_with_a_lost_journal_is_reported_and_excluded(
     assert [one.node for one in NodeJournal.unfinished(cluster)] == [node]
 
 
-def test_a_node_that_its_own_agent_has_put_back_is_done(
-    cluster: Cluster, machines: list[Machine]
-) -> None:
-    """As one does that is left alone: it remembers which journal that was."""
-    node, fake = machines[0]
-    NodeJournal(cluster, RUN, node).open(AGENT).begin(cell(journal="done"))
-    fake.state.mkdir(exist_ok=True)
-    (fake.state / "finished").write_text("before\ndone\n")
-    result = well(restored(cluster)[node])
-    assert (result.stuck, "already put back on the node" in " ".join(result.notes)) == ({}, True)
-    assert is_empty(cluster)
-
-
 def test_a_node_that_was_restored_on_itself_is_done(
     cluster: Cluster, machines: list[Machine]
 ) -> None:
@@ -327,27 +314,6 @@ def dead_lease(cluster: Cluster, node: str) -> None:
     body = lease.manifest(RUN, node, cluster.namespace)
     body["spec"]["holderIdentity"] = ""
     api.create(cluster, api.LEASES, body)
-
-
-def test_orphaned_resources_are_removed_with_their_marks(
-    cluster: Cluster, machines: list[Machine], skyhook: Callable[..., str]
-) -> None:
-    """What they brought into force is not known then, and nothing else is claimed.
-
-    Those of a run that lives stay.
-    """
-    (dead, _), (living, _) = machines
-    skyhook(dead)
-    theirs = skyhook(living, run_id=OTHER)
-    NodeJournal(cluster, OTHER, living).open(AGENT)
-    dead_lease(cluster, dead)
-    with lease.NodeLease(cluster, OTHER, living):
-        found = {node: result for node, result in restored(cluster).items() if node == dead}
-    assert well(found[dead]).label == "unknown"
-    assert "no journal in the cluster names them any more" in " ".join(well(found[dead]).notes)
-    assert resources(cluster) == [theirs]
-    assert operator.marked_by_us(of_node(cluster, dead)) == set()
-    NodeJournal(cluster, OTHER, living).close()
 
 
 def test_of_a_dead_lease_without_a_journal_nothing_is_claimed(
