@@ -8,14 +8,11 @@ from __future__ import annotations
 import json
 import os
 import signal
-import subprocess
-import sys
 import time
 import uuid
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -24,17 +21,15 @@ from fixtures.kernel.machine import ChangeSet, Restored
 from fixtures.kubernetes import agent as cluster_agent
 from fixtures.kubernetes import api, manifests, settings
 from fixtures.kubernetes.agent import Agent, AgentLost
-from fixtures.kubernetes.client import Cluster, Where, connect
-from fixtures.kubernetes.pods import exit_code
-from fixtures.kubernetes.watch import logs, watch
+from fixtures.kubernetes.watch import watch
 from fixtures.kubernetes.wire import from_json
-from fixtures.terms import BadInput, MachineHeld, TweakRefused
-from tests.cluster.line import to_cluster
+from fixtures.terms import MachineHeld
 from tests.kernel_lock import turn
-from tests.waiting import until
+
+if TYPE_CHECKING:
+    from fixtures.kubernetes.client import Cluster
 
 Json = dict[str, Any]
-HOUSE = Path(__file__).parents[2]
 SWAPPINESS, SOMAXCONN = "/proc/sys/vm/swappiness", "/proc/sys/net/core/somaxconn"
 JOURNAL = "/var/lib/deeptweak/journal.jsonl"
 PATIENCE_S = 120.0
@@ -115,17 +110,6 @@ def ask_until_lost(agent: Agent) -> None:
         agent.ask("ping")
 
 
-def ended(cluster: Cluster, name: str) -> tuple[int | None, str]:
-    """A pod's exit code and the last line of its log, when it has ended."""
-    with watch(cluster, api.PODS, name=name, deadline_s=PATIENCE_S) as events:
-        for _, pod in events:
-            code = exit_code(pod, manifests.AGENT_CONTAINER)
-            if code is not None:
-                with logs(cluster, name) as log:
-                    return code, [line.decode() for line in log][-1]
-    raise AssertionError("not reached")
-
-
 def test_it_really_changes_the_node_and_puts_it_back(
     agent: Agent, witness: Agent, image: str
 ) -> None:
@@ -155,120 +139,6 @@ def test_it_really_changes_the_node_and_puts_it_back(
     assert agent.pod["image_id"]
     assert agent.node_facts["kernel_release"] == agent.ask("environment")["uname_release"]
     assert agent.node_facts["is_root"]
-
-
-def test_a_refusal_comes_as_what_it_is(agent: Agent, witness: Agent) -> None:
-    """With the node's name in front; and a second agent does not get a node that is held."""
-    hold(agent)
-    with pytest.raises(TweakRefused, match=rf"^node {agent.node}: vm\.nosuch: .*cannot be read"):
-        agent.ask("begin", label="x", writes=[write("/proc/sys/vm/nosuch", "1")], mode="agent")
-    with pytest.raises(BadInput, match=r"Unknown verb 'reboot'\. Available: begin"):
-        agent.ask("reboot")
-    with pytest.raises(
-        MachineHeld,
-        match=r"this machine is held by process \d+ \(.*fixtures\.kubernetes\.node_agent",
-    ):
-        witness.ask("hold")
-
-
-def test_long_answers_come_whole_and_to_whom_they_belong(agent: Agent) -> None:
-    """More than a megabyte each, asked by several threads at once, small ones in between."""
-
-    def asked(thread: int) -> bool:
-        paths = [
-            f"/proc/sys/vm/nosuch/{thread}/{number}/{'x' * 60}"
-            for number in range(15000 if thread % 2 else 3)
-        ]
-        return agent.ask("values", paths=paths) == dict.fromkeys(paths)
-
-    with ThreadPoolExecutor(8) as pool:
-        assert all(pool.map(asked, range(16)))
-
-
-HARNESS = """
-import json, sys, time
-from fixtures.kubernetes.agent import Agent
-from fixtures.kubernetes.client import Where, connect
-from tests.cluster.test_agent import in_force
-
-kubeconfig, namespace, manifest = sys.argv[1:]
-cluster = connect(Where(kubeconfig=kubeconfig, namespace=namespace))
-agent = Agent(cluster, json.loads(manifest), patience_s=120)
-print(in_force(agent)[0], flush=True)
-time.sleep(600)
-"""
-
-
-def test_when_the_harness_is_killed_the_node_is_put_back(
-    cluster: Cluster, kubeconfig: Path, manifest: Callable[[], Json], witness: Agent
-) -> None:
-    """A kill -9 of the whole process: nobody asks the agent for anything any more.
-
-    It ends with code 0, and its log says what it did.
-    """
-    pod = manifest()
-    arguments = [str(kubeconfig), cluster.namespace, json.dumps(pod)]
-    harness = subprocess.Popen(
-        [sys.executable, "-c", HARNESS, *arguments],
-        stdout=subprocess.PIPE,
-        cwd=HOUSE,
-        env={**os.environ, "PYTHONPATH": str(HOUSE)},
-    )
-    assert harness.stdout is not None
-    try:
-        found = harness.stdout.readline().decode().strip()
-        assert read(witness, SWAPPINESS) == other(found)
-    finally:
-        harness.send_signal(signal.SIGKILL)
-        harness.wait()
-        harness.stdout.close()
-    until(lambda: read(witness, SWAPPINESS) == found, f"{SWAPPINESS} does not come back", 0.1)
-    code, said = ended(cluster, pod["metadata"]["name"])
-    assert (code, said) == (
-        0,
-        "the harness closed the connection (end of stdin); 'x' was put back: 1 settings.",
-    )
-
-
-def test_when_its_pod_is_deleted_the_node_is_put_back(
-    cluster: Cluster, agent: Agent, witness: Agent
-) -> None:
-    """SIGTERM, and a minute's grace that it does not need.
-
-    Whoever asks is told that the pod was deleted.
-    """
-    found, ours = in_force(agent)
-    assert read(witness, SWAPPINESS) == ours
-    api.delete(cluster, api.PODS, agent.name)
-    until(lambda: read(witness, SWAPPINESS) == found, f"{SWAPPINESS} does not come back", 0.1)
-    with pytest.raises(
-        AgentLost, match=rf"agent on node {agent.node} \(pod .*\) is lost: .*(deleted|exit code 0)"
-    ):
-        ask_until_lost(agent)
-
-
-def test_when_the_connection_is_cut_the_node_is_put_back(
-    kubeconfig: Path, namespace: str, manifest: Callable[[], Json], witness: Agent, tmp_path: Path
-) -> None:
-    """Both ends learn of it unasked: here the next question fails, there the node is put back."""
-    with (
-        to_cluster(kubeconfig, tmp_path) as (line, over),
-        Agent(
-            connect(Where(kubeconfig=str(over), namespace=namespace)),
-            manifest(),
-            patience_s=PATIENCE_S,
-        ) as agent,
-    ):
-        found, ours = in_force(agent)
-        assert read(witness, SWAPPINESS) == ours
-        line.cut()
-        until(lambda: read(witness, SWAPPINESS) == found, f"{SWAPPINESS} does not come back", 0.1)
-        with pytest.raises(
-            AgentLost,
-            match=r"is lost: the connection broke .*exit code 0\. Its last lines: the harness "
-            r"closed the connection",
-        ):
-            ask_until_lost(agent)
 
 
 def test_the_next_agent_restores_the_settings_of_a_killed_one(

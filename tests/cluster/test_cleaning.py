@@ -120,16 +120,6 @@ def test_our_marks_go_and_all_others_stay(cluster: Cluster, node: str, group: st
     assert "kept" in text
 
 
-def test_it_takes_one_reading_and_three_writings(cluster: Cluster, node: str) -> None:
-    for n in range(3):
-        mark(cluster, node, f"{OURS}{n}")
-    cordon(cluster, node, f"{OURS}0")
-    before = cluster.requests
-    clean_node(cluster, node, [f"{OURS}{n}" for n in range(3)])
-    assert cluster.requests - before == 4
-    assert OURS not in seen(cluster, node)
-
-
 @pytest.mark.parametrize(
     ("by", "stays"),
     [((OURS,), False), ((OURS, SITE), True), ((SITE,), True), ((), True)],
@@ -158,7 +148,3 @@ def test_foreign_resource_names_are_refused_without_any_cleaning(
     with pytest.raises(ValueError, match=f"{SITE}: not resources of this project"):
         clean_node(cluster, node, [OURS, SITE])
     assert seen(cluster, node).count(OURS) == 3 + 1 + 2
-
-
-def test_a_node_that_is_gone_is_clean(cluster: Cluster) -> None:
-    clean_node(cluster, "no-such-node", [OURS])

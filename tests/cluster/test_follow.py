@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 from hypothesis import given
@@ -10,14 +9,8 @@ from hypothesis import strategies as st
 
 from fixtures.kubernetes.watch import (
     LAST_CONNECTION,
-    Connected,
-    Follower,
-    LogLine,
     LogMerger,
-    WatchEvent,
-    WatchLost,
 )
-from tests.waiting import PATIENCE_S
 
 Json = dict[str, Any]
 
@@ -60,12 +53,6 @@ def test_the_tail_is_that_of_the_newest_connection(log: list[bytes], cuts: list[
     assert reader.tail == tuple(line.decode() for line in log if not line.startswith(b'{"event"'))
 
 
-def test_what_one_connection_brings_twice_was_written_twice() -> None:
-    """A workload that repeats itself breaks the protocol, and the report is to see it."""
-    reader = LogMerger()
-    assert [reader.take(1, said(0)), reader.take(1, said(0))] == [said(0), said(0)]
-
-
 def test_what_an_older_connection_still_brings_is_not_heard() -> None:
     reader = LogMerger()
     assert reader.take(2, said(0)) == said(0)
@@ -74,66 +61,9 @@ def test_what_an_older_connection_still_brings_is_not_heard() -> None:
     assert reader.tail == ()
 
 
-def test_a_new_connection_that_brings_nothing_leaves_the_tail() -> None:
-    """The pod is gone by then: what its log said before is all there is."""
-    reader = LogMerger()
-    reader.take(1, b"last words")
-    assert reader.tail == ("last words",)
-
-
 def test_the_tail_is_short_whatever_is_written() -> None:
     reader = LogMerger()
     for number in range(1000):
         reader.take(1, b"x" * 10_000 + b"%d" % number)
     assert len(reader.tail) == 20
     assert max(map(len, reader.tail)) == 500
-
-
-def test_pod_states_and_log_lines_arrive_in_order_until_stopped(
-    kubeconfig: Path, namespace: str, node_name: str, image: str, overlay_file: Path
-) -> None:
-    """A line is there while the program still runs; it waits for longer than the test would."""
-    from fixtures.kubernetes import api, settings
-    from fixtures.kubernetes.client import Where, connect
-
-    cluster = connect(Where(str(kubeconfig), None, namespace))
-    container = {
-        "name": "main",
-        "image": image,
-        "command": [
-            "python",
-            "-S",
-            "-c",
-            "import time; print('one', flush=True); time.sleep(1000)",
-        ],
-    }
-    marked = {"name": "p", "labels": {"batch.kubernetes.io/job-name": "j"}}
-    spec = {"nodeName": node_name, "terminationGracePeriodSeconds": 1, "containers": [container]}
-    api.create(
-        cluster,
-        api.PODS,
-        settings.laid_over(settings.read_overlay(overlay_file), {"metadata": marked, "spec": spec}),
-    )
-    follower = Follower(cluster)
-    follower.watch(api.PODS, labels="batch.kubernetes.io/job-name=j")
-    seen: list[Any] = []
-
-    def until(kind: type, **fields: Any) -> None:
-        while True:
-            seen.append(follower.next(PATIENCE_S))
-            if isinstance(seen[-1], kind) and all(
-                getattr(seen[-1], name) == value for name, value in fields.items()
-            ):
-                return
-
-    while not seen or seen[-1].object["status"]["phase"] != "Running":
-        until(WatchEvent)
-    follower.read("p", "main")
-    until(LogLine, text=b"one")
-    follower.read_no_more("p")
-    api.delete(cluster, api.PODS, "p")
-    until(WatchEvent, type="DELETED")
-    assert [one.text for one in seen if isinstance(one, LogLine)] == [b"one"]
-    assert not [one for one in seen if isinstance(one, WatchLost)]
-    assert next(one.unavailable_reason for one in seen if isinstance(one, Connected)) == ""
-    follower.stop()

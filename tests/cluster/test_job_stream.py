@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import subprocess
 import sys
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -56,18 +54,6 @@ def test_a_stream_runs_two_at_a_time_and_each_event_comes_once(
     assert done.result["server_ended_unix_s"] >= done.result["server_started_unix_s"] > 0
     starts = {one.job: one.at_s for one in play.happened("started")}
     assert all(starts[one.job] <= one.at_s for one in play.happened("ended") if one.job is not None)
-
-
-def test_a_job_over_its_memory_is_killed_by_its_limit(streams: Streams) -> None:
-    """Said with the cluster's word for it."""
-    class_ = replace(of_kind(memory_mib=400), kind="spin", cores=0.5, memory_mib=60.0)
-    with streams.play(classes=(class_,)) as play:
-        one = job(0, 1.0, class_=class_)
-        play.engine.submit(one)
-        play.engine.admit(one, 1, 0.0)
-        end = play.end_of(0)
-    assert end.outcome == "killed"
-    assert "OOMKilled (it exceeded its memory limit" in end.reason
 
 
 def test_a_job_whose_pod_is_killed_goes_on_from_its_checkpoint(
@@ -171,16 +157,6 @@ def test_what_a_killed_stream_has_left_restore_takes_away(
     assert "2 Jobs removed" in restored.stdout
     assert left(cluster) == NOTHING
     assert _restore(streams).stdout.startswith("Nothing to restore")
-
-
-def test_restore_leaves_a_living_stream_alone(streams: Streams) -> None:
-    with streams.play() as play:
-        play.start(job(0, LONG_S))
-        restored = _restore(streams)
-        assert restored.returncode == 2
-        assert f"process {os.getpid()}" in restored.stdout
-        assert "that stream removes its Jobs itself" in restored.stdout
-        assert play.engine.running().keys() == {0}
 
 
 def _restore(streams: Streams) -> subprocess.CompletedProcess[str]:

@@ -57,14 +57,6 @@ def test_what_was_begun_is_found_by_anybody_until_it_is_clean(
     assert NodeJournal.unfinished(another) == []
 
 
-def test_each_of_the_three_writings_is_one_request(cluster: Cluster) -> None:
-    before = cluster.requests
-    journal = NodeJournal(cluster, OURS, NODE).open()
-    journal.begin(CELL)
-    journal.clean()
-    assert cluster.requests - before == 3
-
-
 def test_journals_of_all_runs_and_nodes_are_listed(cluster: Cluster) -> None:
     """By labels that say the run and the node; other ConfigMaps are none."""
     create(cluster, CONFIGMAPS, {"metadata": {"name": "of-somebody-else"}})

@@ -64,19 +64,6 @@ def holder(cluster: Cluster) -> str:
     return lease.run_of(found) if found else "nobody"
 
 
-def test_a_node_is_held_and_given_back(cluster: Cluster) -> None:
-    """The lease says which run has it, by which process; labels find it."""
-    with NodeLease(cluster, OURS, NODE) as held:
-        found = get(cluster, LEASES, NAME)
-        assert found is not None
-        assert found["spec"]["holderIdentity"].startswith(f"{OURS}/")
-        assert found["metadata"]["labels"].items() >= names.labels(OURS, "lease").items()
-        assert list(lease.held_leases(cluster)) == [NAME]
-        assert held.took_over is None
-        assert not held.lost.is_set()
-    assert holder(cluster) == "nobody"
-
-
 def test_of_two_at_once_one_gets_it(cluster: Cluster, quick: None) -> None:  # noqa: ARG001
     """The other is told who has it, as soon as that one has been seen to live."""
     both = threading.Barrier(2)
@@ -100,17 +87,6 @@ def test_of_two_at_once_one_gets_it(cluster: Cluster, quick: None) -> None:  # n
     assert len(refused) == 1
     assert f"node {NODE} is held by run " in refused[0]
     assert holder(cluster) == "nobody"
-
-
-def test_one_process_cannot_hold_a_node_twice(cluster: Cluster) -> None:
-    """Nor does the second attempt take the lease away from the first."""
-    with NodeLease(cluster, OURS, NODE):
-        with (
-            pytest.raises(MachineHeld, match=f"is held by run {OURS}"),
-            NodeLease(cluster, OURS, NODE, silent=NOBODY_WATCHED),
-        ):
-            pass
-        assert holder(cluster) == OURS
 
 
 @pytest.mark.parametrize("ahead_s", [-100, 0, 3600])
@@ -147,19 +123,6 @@ def test_a_holder_that_renews_is_alive_whatever_its_clock_says(cluster: Cluster)
         NodeLease(cluster, OURS, NODE).__enter__()
     renewing.join()
     assert holder(cluster) == THEIRS
-
-
-def test_no_clock_makes_a_holder_dead(cluster: Cluster) -> None:
-    """However long ago it renewed by ours: one whose clock is an hour slow lives.
-
-    Only watching tells.
-    """
-    there = of_another_machine(cluster, renewed=stamp(timedelta(hours=1)))
-    assert not lease.is_dead(there)
-    with pytest.raises(MachineHeld):
-        NodeLease(cluster, OURS, NODE, silent=NOBODY_WATCHED).__enter__()
-    with NodeLease(cluster, OURS, NODE, silent=lease.version_of(there)) as held:
-        assert held.took_over == THEIRS
 
 
 def of_process(text: str) -> Object:
@@ -254,15 +217,6 @@ def test_a_killed_process_of_this_machine_is_dead_at_once(
         assert held.took_over == THEIRS
 
 
-def test_a_holder_renews(cluster: Cluster, quick: None) -> None:  # noqa: ARG001
-    with (
-        NodeLease(cluster, OURS, NODE),
-        watch(cluster, LEASES, name=NAME, deadline_s=LONG_S) as events,
-    ):
-        stamps = [next(events)[1]["spec"]["renewTime"] for _ in range(3)]
-    assert stamps == sorted(set(stamps))
-
-
 def test_a_server_away_for_less_than_the_lease_loses_nothing(
     cuttable: tuple[Cluster, Line],
     quick: None,  # noqa: ARG001
@@ -317,11 +271,3 @@ def test_a_lease_deleted_or_taken_by_others_is_lost_not_released(
         of_another_machine(cluster, renewed=stamp())
         assert held.lost.wait(LONG_S)
     assert holder(cluster) == THEIRS
-
-
-def test_an_added_label_loses_nothing(cluster: Cluster, quick: None) -> None:  # noqa: ARG001
-    """The lease has moved on to another version, but it is still ours."""
-    with NodeLease(cluster, OURS, NODE) as held:
-        patch(cluster, LEASES, NAME, {"metadata": {"labels": {"seen-by": "an-operator"}}})
-        assert not held.lost.wait(1.0)
-    assert holder(cluster) == "nobody"

@@ -12,7 +12,7 @@ from fixtures.targets import _process
 from fixtures.terms import BadInput, Order, Refused
 from fixtures.workloads import load
 from tests.cluster import kubelet
-from tests.cluster.streams import LONG_S, Streams, job, left
+from tests.cluster.streams import LONG_S, Streams, job
 from tests.sessions import HOUSE
 
 if TYPE_CHECKING:
@@ -71,15 +71,6 @@ def test_a_drained_node_is_lost_and_comes_back(streams: Streams) -> None:
         assert [one.what for one in play.events if one.job is None] == ["node lost", "node back"]
 
 
-def test_a_stream_that_ends_while_a_node_is_away_brings_it_back(
-    streams: Streams, cluster: Cluster
-) -> None:
-    with streams.play() as play:
-        play.engine.lose(play.engine.nodes[0])
-        assert left(cluster)["away"] == list(play.engine.nodes)
-    assert left(cluster)["away"] == []
-
-
 def test_a_node_that_somebody_else_cordons_is_lost_too(streams: Streams, cluster: Cluster) -> None:
     with streams.play() as play:
         [node] = play.engine.nodes
@@ -117,15 +108,3 @@ def test_the_only_node_whose_kubelet_stops_takes_its_job_with_it(streams: Stream
             play.until(lambda: play.happened("node back"))
             play.start(job(1, 0.1))
             assert play.end_of(1).outcome == "done"
-
-
-def test_a_failing_stop_command_is_refused_and_the_node_is_kept(
-    streams: Streams,
-) -> None:
-    with streams.play(stop="false {node}", start="true {node}") as play:
-        with pytest.raises(
-            Refused, match=r"false .* ended with exit code 1: nothing on stderr. Correct `stop`"
-        ):
-            play.engine.lose(play.engine.nodes[0])
-        play.start(job(0, 0.1))
-        assert play.end_of(0).outcome == "done"

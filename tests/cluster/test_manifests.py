@@ -126,16 +126,6 @@ def test_only_the_agent_may_do_more_than_compute() -> None:
     )
 
 
-def test_the_scheduler_sees_the_workload_and_never_the_agent() -> None:
-    """The workload waits for free resources; the agent requests none, to fit on full nodes."""
-    workload, agent_spec = job(OVERLAY)["spec"]["template"]["spec"], agent(OVERLAY)["spec"]
-    assert "nodeName" not in workload
-    assert workload["containers"][0]["resources"] == {"requests": {"cpu": "8"}}
-    assert agent_spec["nodeName"] == NODE
-    assert agent_spec["tolerations"][0] == {"operator": "Exists"}
-    assert "resources" not in agent_spec["containers"][0]
-
-
 def test_a_job_ends_after_its_timeouts_and_is_never_retried() -> None:
     """600 s to be placed and pulled, 180 s to be ready, 3 steps of 60 s, 60 s to end: 1020 s."""
     spec = job(order=Order(load("idle"), steps=2, warmup_steps=1, seed=1))["spec"]
@@ -192,21 +182,3 @@ def test_jobs_of_one_run_have_unique_names_across_nodes() -> None:
     assert len(made) == 9
     # The Job's controller appends six characters, and a pod's name is its host name: 63 at most.
     assert max(map(len, made)) + 6 <= 63
-
-
-def test_a_run_id_of_digits_and_one_e_stays_text() -> None:
-    """For kubectl `123456789e12` would be a number, and no label is one."""
-    text = manifests.render(
-        [manifests.agent_pod(SPOT._replace(run_id="123456789e12"), IMAGE, Overlay())]
-    )
-    assert "deeptweak/run: '123456789e12'" in text
-
-
-def test_an_overlay_keeps_our_labels_and_does_not_alter_its_base() -> None:
-    """Who forged the run's label would keep its pod from being found again."""
-    before = manifests.render([agent(), job()])
-    made = job(OVERLAY)
-    assert made["spec"]["template"]["metadata"]["labels"][names.RUN] == RUN_ID
-    assert made["spec"]["template"]["metadata"]["labels"]["team"] == "kernel"
-    assert manifests.render([agent(), job()]) == before
-    assert settings.laid_over(OVERLAY, agent())["spec"]["volumes"][-1] == OVERLAY.spec["volumes"][0]

@@ -13,8 +13,7 @@ import signal
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
-from datetime import datetime, timedelta
+from contextlib import suppress
 from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -153,29 +152,6 @@ def sessions(tmp_path: Path, cluster: Cluster, kubeconfig: Path) -> Iterator[Ses
         place.clear_up()
 
 
-@contextmanager
-def not_ready(cluster: Cluster, node: str) -> Iterator[None]:
-    """KWOK keeps its nodes ready, so this one is taken from it meanwhile."""
-
-    def say(annotation: str | None, **condition: str) -> None:
-        patch(cluster, NODES, node, {"metadata": {"annotations": {simulated.OURS: annotation}}})
-        condition = {"type": "Ready", "message": "the test says so", **condition}
-        patch(
-            cluster,
-            NODES,
-            node,
-            {"status": {"conditions": [condition]}},
-            subresource="status",
-            strategic=True,
-        )
-
-    say(None, status="False", reason="Off")
-    try:
-        yield
-    finally:
-        say(node.split("-")[1], status="True", reason="Simulated")
-
-
 def nodes_of_blocks(saved: Json) -> dict[int, set[str]]:
     found: dict[int, set[str]] = {}
     for record in records(saved).values():
@@ -243,40 +219,6 @@ def test_eight_parallel_workers_save_the_keys_of_a_serial_run(
 
 
 # -- several runs
-
-
-def test_two_runs_at_once_never_share_a_node(
-    sessions: Sessions, fifty: list[str], chosen: Callable[[Sequence[str]], str]
-) -> None:
-    """Eight nodes for twice four workers; the second run begins while the first holds four."""
-    selector = chosen(fifty[:8])
-    other = sessions.another("second")
-    first = sessions.start(selector, "-n", "4", blocks=8)
-    until(lambda: len(sessions.left().get("leases", ())) == 4, first, LOOK_EVERY_S)
-    second = sessions.start(selector, "-n", "4", place=other, blocks=4)
-    ended = [sessions.ended(first), sessions.ended(second, other)]
-    assert [done.code for done in ended] == [0, 0], "\n".join(done.out for done in ended)
-    whole(sessions.place.saved(), blocks=8)
-    whole(other.saved(), blocks=4)
-    ours, theirs = spans(sessions.place.saved()), spans(other.saved())
-    assert (len(ours), len(theirs)) == (4, 4)
-    for node in ours.keys() & theirs.keys():  # given back by the one, then had by the other
-        assert max(ours[node][0], theirs[node][0]) >= min(ours[node][1], theirs[node][1]), node
-    assert sessions.left() == {}
-
-
-def spans(saved: Json) -> dict[str, tuple[datetime, datetime]]:
-    """From when to when a run was on each of its nodes."""
-    cells: dict[str, list[tuple[datetime, datetime]]] = {}
-    for record in records(saved).values():
-        begun = datetime.fromisoformat(record["started_utc"])
-        cells.setdefault(record["node"], []).append(
-            (begun, begun + timedelta(seconds=record["duration_s"]))
-        )
-    return {
-        node: (min(begun for begun, _ in some), max(ended for _, ended in some))
-        for node, some in cells.items()
-    }
 
 
 # -- a worker that dies
@@ -377,33 +319,3 @@ def block_of(record: Json) -> int:
 
 
 # -- nodes that may not be had
-
-
-def test_cordoned_drifted_or_unready_nodes_are_named_and_skipped(
-    sessions: Sessions, fifty: list[str], chosen: Callable[[Sequence[str]], str], cluster: Cluster
-) -> None:
-    """The run is complete on the other two of five nodes; two of four workers end and say why."""
-    some = fifty[30:35]
-    selector = chosen(some)
-    cordoned, drifted, down = some[:3]
-    patch(cluster, NODES, cordoned, {"spec": {"unschedulable": True}})
-    patch(cluster, NODES, drifted, {"metadata": {"annotations": {names.DRIFTED: SWAPPINESS}}})
-    with ExitStack() as stack:
-        stack.callback(patch, cluster, NODES, cordoned, {"spec": {"unschedulable": None}})
-        stack.callback(
-            patch, cluster, NODES, drifted, {"metadata": {"annotations": {names.DRIFTED: None}}}
-        )
-        stack.enter_context(not_ready(cluster, down))
-        done = sessions.run(selector, "-n", "4", blocks=4)
-    assert done.code == 0, done.out
-    assert len(done.lines("ended: None of the 5 nodes of --nodes=")) == 2, done.out
-    assert all(
-        done.lines(f"{node}: node {node} is held by run") or done.lines(f"{node}: held by run")
-        for node in some[3:]
-    ), done.out
-    whole(sessions.place.saved(), blocks=4)
-    assert used(sessions.place.saved()) == set(some[3:])
-    assert done.lines(f"{cordoned}: cordoned")
-    assert done.lines(f"{drifted}: a run could not put it back ({SWAPPINESS})")
-    assert done.lines(f"{down}: not ready (Off: ")
-    assert sessions.left() == {}

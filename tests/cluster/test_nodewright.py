@@ -26,7 +26,6 @@ from fixtures.tweaks.manifest import parse
 from tests.cluster import simulated_agents
 from tests.cluster.operators import machines
 from tests.cluster.simulated_agents import MACHINES, of_node, said
-from tests.fake_root import plain
 from tests.waiting import until
 
 if TYPE_CHECKING:
@@ -223,33 +222,6 @@ def test_a_node_with_marks_of_a_renamed_skyhook_is_available(
 
 
 # -- packages of any kind
-
-
-def test_changes_by_a_package_are_read_from_the_node_and_undone(
-    target: Kubernetes, machine: Machine, cluster: Cluster
-) -> None:
-    before = files(machine.fake)
-    effects = apply(
-        target,
-        tweakset("r/nvidia-tuned", writes=f"{SWAPPINESS} 1\n/etc/tuned/active_profile h100\n"),
-    )
-    changed = plain(effects.changed)
-    assert (changed[SWAPPINESS], changed["/etc/tuned/active_profile"]) == (
-        ("60", "1"),
-        (None, "h100"),
-    )
-    assert target.restore().stuck == {}
-    assert_untouched(cluster, machine, before)
-
-
-def test_a_package_that_changes_nothing_that_is_seen_is_measured(
-    target: Kubernetes, machine: Machine, cluster: Cluster
-) -> None:
-    """It has checks of its own, which its operator has run."""
-    before = files(machine.fake)
-    assert apply(target, tweakset("r/nvidia-setup", service="aks")).changed == {}
-    assert target.restore().stuck == {}
-    assert_untouched(cluster, machine, before)
 
 
 def test_a_change_that_cannot_be_put_back_is_refused(

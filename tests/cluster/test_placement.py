@@ -237,29 +237,6 @@ def test_each_node_left_out_has_its_reason(
         assert reason in left_out[node]
 
 
-def test_where_no_node_can_be_had_each_ones_reason_is_told(
-    cluster: Cluster,
-    simulated: Callable[..., tuple[list[str], str]],
-    quick: None,  # noqa: ARG001
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """Reported once each holder is seen alive, not at its lease's end; excluded nodes too."""
-    monkeypatch.setattr(lease, "DURATION_S", 1000)
-    (one, other, excluded), selector = simulated(3)
-    patch(cluster, NODES, one, {"spec": {"unschedulable": True}})
-    with NodeLease(cluster, THEIRS, other), pytest.raises(Refused) as refused:
-        hold_one(cluster, selector, OURS, exclude=[excluded])
-    text = str(refused.value)
-    assert f"None of the 3 nodes of --nodes='{selector}' is available now" in text
-    for node, reason in (
-        (one, "cordoned"),
-        (other, f"held by run {THEIRS}"),
-        (excluded, "excluded"),
-    ):
-        assert f"  {node}: " in text
-        assert reason in text
-
-
 def test_a_dead_runs_node_is_had_once_all_others_are_taken(
     cluster: Cluster,
     simulated: Callable[..., tuple[list[str], str]],
@@ -295,14 +272,3 @@ def test_a_selector_without_a_match_names_the_existing_nodes(
         BadInput, match=r"--nodes='a===b' is not a valid label selector: .* `kubectl get nodes -l`"
     ):
         candidates(cluster, "a===b")
-
-
-def test_placement_asks_little(cluster: Cluster, bare: Callable[..., str], namespace: str) -> None:
-    """Nodes and leases; the operator's resources (both kinds) only for marks on a fit node."""
-    selector = f"asks={namespace}"
-    node = bare("bare", selector, status="True")
-    for expected in (2, 4):
-        before = cluster.requests
-        candidates(cluster, selector)
-        assert cluster.requests - before == expected
-        mark(cluster, node, "gone-long-ago")

@@ -6,12 +6,12 @@ import ast
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 import yaml
 
-from fixtures.kubernetes import api, names, preflight, skyhook
+from fixtures.kubernetes import api, names, preflight
 from fixtures.kubernetes.api import (
     CONFIGMAPS,
     EVENTS,
@@ -23,25 +23,16 @@ from fixtures.kubernetes.api import (
     PODS,
     SKYHOOKS,
     WORKSPACES,
-    ApiError,
     Kind,
     create,
     delete,
-    get,
-    list_,
     patch,
 )
 from fixtures.kubernetes.client import ApiRequest, Cluster, Where, connect, send
-from fixtures.kubernetes.journal import NodeJournal
-from fixtures.kubernetes.lease import NodeLease
 from fixtures.kubernetes.node import candidates
 from fixtures.kubernetes.settings import TargetConfig
 from fixtures.terms import Refused
 from tests.cluster.line import altered
-
-if TYPE_CHECKING:
-    from tests.cluster.runs import Here
-
 
 Object = dict[str, Any]
 RBAC = Path(__file__).parents[2] / "data/kubernetes/rbac.yaml"
@@ -274,50 +265,6 @@ def test_a_run_needs_its_parts_rights_and_names_the_missing_ones(
                 preflight.require_rights(cluster, settings, kind)
 
 
-def test_placement_lease_journal_and_cleaning_need_no_more(
-    allowed: Callable[[list[Object]], Cluster], node: str
-) -> None:
-    """Carried out with the file's rights, from the choice of a node to the last mark taken away."""
-    cluster = allowed(documents("skyhook"))
-    free, left_out = candidates(cluster, f"bare={cluster.namespace}")
-    # It carries a mark: the operator's resources were looked at.
-    assert (free, list(left_out)) == ([], [node])
-    assert TWEAK in left_out[node]
-    with NodeLease(cluster, RUN_ID, node):
-        journal = NodeJournal(cluster, RUN_ID, node).open()
-        journal.begin({"label": "x"})
-        patch(cluster, NODES, node, {"metadata": {"annotations": {names.DRIFTED: "x"}}})
-        skyhook.clean_node(cluster, node, [TWEAK])
-        assert skyhook.marked_by(get(cluster, NODES, node) or {"metadata": {}}) == set()
-        journal.clean()
-        journal.close()
-    assert list_(cluster, LEASES)[0] == []
-
-
-def test_a_stream_of_jobs_needs_no_more(
-    allowed: Callable[[list[Object]], Cluster],
-    here: Here,
-    namespace: str,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """With the file's rights: a Job with a checkpoint, its node drained and back, all removed."""
-    from fixtures.studies.jobs.engines import kubernetes
-    from tests.cluster.streams import LONG_S, Streams, job
-
-    cluster = allowed(documents("job streams"))
-    monkeypatch.setattr(kubernetes, "connect", lambda _: cluster)
-    with Streams(here, namespace, tmp_path).play(
-        checkpoint_s=0.2, volume=str(tmp_path / "volume")
-    ) as play:
-        play.start(job(0, LONG_S))
-        play.until(lambda: play.happened("checkpoint"))
-        play.engine.lose(here.node)
-        assert play.end_of(0).outcome == "killed"
-        play.engine.back(here.node)
-        play.until(lambda: play.happened("node back"))
-
-
 def test_where_skyhook_may_not_be_seen_a_marked_node_is_left_out(
     allowed: Callable[[list[Object]], Cluster], node: str
 ) -> None:
@@ -329,37 +276,3 @@ def test_where_skyhook_may_not_be_seen_a_marked_node_is_left_out(
     _, left_out = candidates(cluster, f"bare={cluster.namespace}")
     assert f"marks of the Skyhook {TWEAK}, whose state cannot be read" in left_out[node]
     assert "verb 'list' on 'skyhooks.skyhook.nvidia.com'" in left_out[node]
-
-
-def test_a_right_that_is_missing_is_named(
-    allowed: Callable[[list[Object]], Cluster], node: str
-) -> None:
-    """Verb and resource, and the file that has them."""
-    cluster = allowed([one for one in documents() if one["kind"] == "ServiceAccount"])
-    job = {
-        "metadata": {"name": "work"},
-        "spec": {
-            "template": {
-                "spec": {"restartPolicy": "Never", "containers": [{"name": "c", "image": "i"}]}
-            }
-        },
-    }
-    refused: list[tuple[str, str, Callable[[], object]]] = [
-        ("list", "nodes", lambda: candidates(cluster, "")),
-        (
-            "create",
-            "leases.coordination.k8s.io",
-            lambda: NodeLease(cluster, RUN_ID, node).__enter__(),
-        ),
-        ("create", "configmaps", lambda: NodeJournal(cluster, RUN_ID, node).open()),
-        ("create", "jobs.batch", lambda: create(cluster, JOBS, job)),
-        ("get", "nodes", lambda: get(cluster, NODES, node)),
-        ("delete", "pods", lambda: delete(cluster, PODS, "one")),
-        ("patch", "nodes/status", lambda: patch(cluster, NODES, node, {}, subresource="status")),
-    ]
-    for verb, resource, attempt in refused:
-        with pytest.raises(ApiError) as error:
-            attempt()
-        assert (error.value.status, error.value.verb, error.value.resource) == (403, verb, resource)
-        assert f"the verb '{verb}' on '{resource}'" in str(error.value)
-        assert "data/kubernetes/rbac.yaml" in str(error.value)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import lzma
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -116,20 +115,6 @@ def test_one_file_is_saved_and_obeys_the_schema(matrix: Matrix) -> None:
     assert matrix.saved["deeptweak"]["interrupted"] is False
 
 
-def test_every_cell_is_measured_in_the_order_of_the_design(matrix: Matrix) -> None:
-    """Each set and both stocks, with each workload, in each block."""
-    cells = matrix.saved["deeptweak"]["cells"]
-    assert [c["id"] for c in cells] == matrix.saved["deeptweak"]["design"]["order"]
-    assert {c["outcome"] for c in cells} == {"measured"}
-    sets = {*matrix.asked, "stock", "stock-again"}
-    assert {(c["workload"], c["tweakset"], c["block"]) for c in cells} == {
-        (workload, name, block)
-        for workload in WORKLOADS.split(",")
-        for name in sets
-        for block in range(1, BLOCKS + 1)
-    }
-
-
 def test_values_before_during_and_after_are_read_from_the_node(
     matrix: Matrix,
 ) -> None:
@@ -182,24 +167,6 @@ def test_telemetry_is_of_the_workloads_own_process_and_node(matrix: Matrix) -> N
             != {0}
         )
         assert any(column.startswith("process_") for column in columns[name]), sorted(columns[name])
-
-
-def test_facts_are_those_of_the_node_and_its_cluster(matrix: Matrix) -> None:
-    """What differs from node to node stands by node; with one node all of it is the machine's."""
-    facts = matrix.saved["machine_info"]["deeptweak"]
-    assert facts["kernel_release"] == Path("/proc/sys/kernel/osrelease").read_text().strip()
-    assert facts["kubernetes"]["version"].startswith("v1.")
-    assert list(matrix.saved["deeptweak"]["nodes"]) == [matrix.place.node]
-
-
-def test_the_read_side_compares_it(matrix: Matrix) -> None:
-    """`python -m analysis compare`, which knows nothing of clusters."""
-    done = matrix.place.call(
-        sys.executable, "-m", "analysis", "compare", str(matrix.place.files()[0])
-    )
-    assert done.code == 0, done.out
-    for name in matrix.asked:
-        assert len(done.lines(f"{name} ")) >= len(WORKLOADS.split(",")), done.out
 
 
 # -- the same by the operator
@@ -260,21 +227,6 @@ def test_the_operators_values_are_in_force_and_then_removed(
     assert (record["place"]["apply"], record["outcome"]) == ("skyhook", "measured")
     assert by_operator["saved"]["deeptweak"]["machine_check"] == {"changed": {}, "restored": True}
     assert by_operator["left"] == set()
-
-
-@pytest.mark.needs("reference")
-def test_both_ways_say_what_they_cost(by_operator: Json) -> None:
-    """Applying takes the operator seconds, and adds a file below /etc; stock needs no operator."""
-    by_set = {r["tweakset"]: r for r in records(by_operator["saved"]).values()}
-    assert by_set["reclaim"]["tweak"]["apply_s"] > 1 > by_set["stock"]["tweak"]["apply_s"]
-    assert [
-        path
-        for path in by_set["reclaim"]["tweak"]["side_effects"]
-        if path.startswith("/etc/sysctl.d/")
-    ]
-    assert not [
-        path for path in by_set["stock"]["tweak"]["side_effects"] if path.startswith("/etc/")
-    ]
 
 
 # -- settings of a network namespace

@@ -274,25 +274,6 @@ def test_all_missing_rights_are_named_before_anything_changes(
     assert place.files() == []
 
 
-def test_a_namespace_that_is_not_there_is_named(place: ClusterPlace) -> None:
-    done = place.run(reclaim(place), "--namespace=nosuch", "--blocks=1", "--steps=3", *ONLY_THE_SET)
-    refused(done, '"nosuch"')
-
-
-def test_a_missing_image_is_named_without_a_long_wait(place: ClusterPlace) -> None:
-    """The agent's is the first pod; nothing was changed by then."""
-    done = place.run(
-        reclaim(place),
-        "--image=registry.invalid/deeptweak:1",
-        "--blocks=1",
-        "--steps=3",
-        "--patience=20",
-        *ONLY_THE_SET,
-    )
-    refused(done, "registry.invalid/deeptweak:1")
-    assert place.files() == []
-
-
 # -- told to stop
 
 
@@ -343,27 +324,6 @@ def test_so_does_one_by_the_operator(
     operator.start(speed=20)
     as_somebody("nothing is left out", "skyhook")
     stopped_and_resumed(place, terminate, "--apply=skyhook")
-
-
-@pytest.mark.needs("reference")
-def test_a_run_stopped_during_the_operators_work_undoes_it(
-    place: ClusterPlace, operator: StandIn
-) -> None:
-    """Nothing is in force yet; the operator's pod may be about to write."""
-    operator.start(speed=20)
-    process = place.start(
-        "--apply=skyhook",
-        reclaim(place),
-        "--blocks=1",
-        STEPS,
-        "--benchmark-save=one",
-        *ONLY_THE_SET,
-    )
-    until(lambda: bool(place.resources()), process, LOOK_EVERY_S)
-    terminate(process)
-    done = place.ended(process)
-    assert done.code == 2, done.out
-    assert "Traceback" not in done.out
 
 
 @pytest.mark.needs("reference")

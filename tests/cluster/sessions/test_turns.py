@@ -26,7 +26,7 @@ from fixtures.kernel import pods
 from tests.cluster.rig import clients
 from tests.cluster.runs import LOOK_EVERY_S, ClusterPlace, swappiness_is
 from tests.cluster.sessions.test_kill_run import kill_agent
-from tests.cluster.sessions.test_trouble import cells, delete_agent
+from tests.cluster.sessions.test_trouble import cells
 from tests.sessions import another_swappiness, caught, ctrl_c, swappiness
 from tests.test_session import SCHEMA
 from tests.waiting import until as comes
@@ -191,20 +191,6 @@ def test_a_pod_that_dies_during_its_block_fails_only_its_cell(
     }, done.out
     assert done.code == (2 if name == "reclaim" else 1)
     assert all(len(one["extra_info"]["turns"]) == 400 for one in place.saved()["benchmarks"])
-
-
-def test_an_agent_that_is_deleted_costs_its_block_alone(place: ClusterPlace) -> None:
-    """Nobody held the node any more. The next block has another agent."""
-    with in_a_slice(place, "--blocks=2") as process:
-        delete_agent(place)
-    done = place.ended(process)
-    assert done.code == 1, done.out
-    found = cells(place)
-    assert [(one["block"], one["outcome"]) for one in found] == [(1, "failed")] * 3 + [
-        (2, "measured")
-    ] * 3, done.out
-    assert all("is lost: " in one["reason"] for one in found[:3]), done.out
-    assert place.saved()["deeptweak"]["machine_check"]["restored"] is True
 
 
 def test_ctrl_c_in_a_slice_puts_the_node_back(place: ClusterPlace) -> None:
