@@ -8,7 +8,8 @@ A recording is a file of JSON lines. The first is its header: `program` (with ve
 the output: `{"step_s": …}` (seconds per step of the steady part, by a clock inside the program or a
 known sleep) or `{"rate_per_s": …, "unit": "B"}` or `{"run_s": …}`. Each other line is a chunk:
 `[seconds since before the spawn, "out" or "err", text]`. A program whose own clock alone gives the
-truth writes it, as the same JSON, into the file that the variable RECORDING_TRUTH names.
+truth writes it, as the same JSON, into the file that the variable RECORDING_TRUTH names. Headers
+name scripts in `programs/`, loops around each library, which the history of this folder has.
 """
 
 from __future__ import annotations

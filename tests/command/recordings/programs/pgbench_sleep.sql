@@ -1,1 +1,0 @@
-select pg_sleep(:sleep / 1e6);
