@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from fixtures.tweaks import manifest
 from tests.sessions import Done, Place
 
 pytestmark = [pytest.mark.usefixtures("kernel_unchanged"), pytest.mark.needs("session")]
@@ -32,18 +31,15 @@ def run(place: Place, *words: str) -> Done:
 
 
 @pytest.mark.needs("kernel")
-def test_a_setting_is_measured_and_put_back(place: Place, tmp_path: Path, other: str) -> None:
+def test_a_setting_is_measured_and_put_back(place: Place, other: str) -> None:
     before = SWAPPINESS.read_text()
-    saved = tmp_path / "swappiness.yaml"
-    words = ("--blocks=1", "--steps=2", f"--save-manifest={saved}", "--", "sleep", "0.05")
+    words = ("--blocks=1", "--steps=2", "--", "sleep", "0.05")
     done = run(place, f"--tweaks=vm.swappiness={other}", *words)
     assert done.code == 0, done.out
-    assert f"Saved the Skyhook manifest of vm.swappiness-{other}: {saved}" in done.out
     assert SWAPPINESS.read_text() == before
     name = f"vm.swappiness-{other}"
     tweakset = place.saved()["deeptweak"]["tweaksets"][name]
     assert tweakset["path"] == f"vm.swappiness={other}"
-    assert tweakset["sha256"] == manifest.read(saved).sha256
     cells = [cell["extra_info"] for cell in place.saved()["benchmarks"]]
     (cell,) = (cell for cell in cells if cell["tweakset"] == name)
     values = {
@@ -101,10 +97,6 @@ def test_settings_are_switched_while_a_command_stands_still(
     [
         (("--design=ablatoin",), "--design=ablatoin: no such design. Did you mean 'ablation'?"),
         (("--design=turns",), "--turns: whole runs cannot take turns"),
-        (
-            ("--save-manifest=x.yaml", "--tweaks=vm.dirty_ratio=7"),
-            "needs exactly one set of bare settings, but has",
-        ),
     ],
 )
 def test_what_cannot_be_done_is_refused(

@@ -62,12 +62,6 @@ def test_the_trial_and_each_cell_tell_the_rate(saved: tuple[str, Path]) -> None:
     assert sum(": 104 MB/s (median);" in line for line in cells) == 6
 
 
-def test_what_comes_next_is_called_as_the_run_was(saved: tuple[str, Path]) -> None:
-    """By pytest's process too, which `deeptweak run` becomes."""
-    assert "next: deeptweak report " in saved[0]
-    assert "python -m" not in saved[0]
-
-
 def test_the_saved_run_has_the_rates_beside_our_clock(saved: tuple[str, Path]) -> None:
     parsed: Json = loaded_whole(saved[1])  # type: ignore[assignment]
     (workload,) = parsed["deeptweak"]["workloads"].values()

@@ -63,10 +63,6 @@ def test_the_rest_is_told_at_the_end() -> None:
     assert stamped((1.0, b"took 3 s"), (2.0, b"")) == [(1.0, "took 3 s")]
 
 
-def test_a_redraw_in_two_pieces_is_told_whole_in_the_end() -> None:
-    assert stamped((1.0, b"\r1/1"), (2.0, b"0 [x"), (3.0, b"\r"))[-1] == (2.0, "1/10 [x")
-
-
 @pytest.mark.parametrize(
     "text",
     [
@@ -78,10 +74,6 @@ def test_a_redraw_in_two_pieces_is_told_whole_in_the_end() -> None:
 )
 def test_what_moves_the_cursor_or_colours_is_no_text(text: bytes) -> None:
     assert stamped((1.0, text))[-1][1].split()[-1] == "1/10"
-
-
-def test_a_letter_in_two_pieces_is_one() -> None:
-    assert stamped((1.0, "█".encode()[:1]), (2.0, "█".encode()[1:] + b"\n")) == [(2.0, "█")]
 
 
 # -- values
@@ -150,14 +142,6 @@ def test_a_figure_that_no_step_can_take_is_refused(pattern: str, line: str) -> N
         value(found)
 
 
-def test_a_rate_above_a_billion_is_a_rate() -> None:
-    """Bytes per second of a page cache."""
-    assert (
-        said(FORMATS["fio"].pattern, "   READ: bw=1416MiB/s (1485MB/s), 1416MiB/s-1416MiB/s")
-        == 1.485e9
-    )
-
-
 # -- bars
 
 
@@ -176,10 +160,6 @@ def test_time_is_divided_by_what_was_counted() -> None:
     assert walls(TQDM, (1.0, bar(4)), (2.0, bar(8)), (3.0, bar(18))) == pytest.approx(
         [0.25] * 4 + [0.1] * 10
     )
-
-
-def test_a_line_counter_is_divided_by_too() -> None:
-    assert walls(r"iter (\d+)", (1.0, "iter 10"), (2.0, "iter 20")) == pytest.approx([0.1] * 10)
 
 
 def test_a_bar_that_is_redrawn_ends_no_step() -> None:
@@ -225,10 +205,6 @@ def test_lines_without_a_number_end_steps() -> None:
     ) == [2.0, 0.25]
 
 
-def test_lines_that_arrive_together_divide_the_elapsed_time() -> None:
-    assert walls("^step", (1.0, "step\nstep"), (2.0, "step\nstep\nstep\nstep")) == [0.25] * 4
-
-
 def test_told_seconds_are_steps_whenever_they_come() -> None:
     assert walls(r"step took ([\d.]+)", (1.0, "step took 0.25 s"), (9.0, "step took 0.5 s")) == [
         0.25,
@@ -259,34 +235,6 @@ def test_a_rate_keeps_our_clock_beside_it() -> None:
 )
 def test_a_pattern_sees_one_line_at_a_time(pattern: str) -> None:
     assert walls(pattern, (1.0, "nothing\nstep 0.5\nstep\n0.7\nstep 0.25\n")) == [0.5, 0.25]
-
-
-TEXT = (
-    "\n\niter 5 took 0.5 s\nabc 1 def\nbc 2\nx{3}4 5\nAbc 6\nac 7\nacc 8\nITER 9\nd 10 e\n1bc 11\n"
-    "]c 13"
-)
-
-
-@pytest.mark.parametrize(
-    "pattern",
-    [
-        r"^iter (\d+)",
-        r"(?i)iter (\d+)",
-        r"a?bc (\d+)",
-        r"ab{0,2}c+? (\d+)",
-        r"x\{3}4 (\d+)",
-        r"\x41bc (\d+)",
-        r"[)a]c (\d+)",
-        r"(\d+) ?[def]*e",
-        r"(?x) bc \ (\d+) # with (a note",
-        r"took ([\d.]+) s$",
-    ],
-)
-def test_a_pattern_finds_in_a_text_what_it_finds_in_its_lines(pattern: str) -> None:
-    """Lines without the text that it needs are passed over."""
-    one_by_one = [matched[0] for line in TEXT.split("\n") if (matched := re.search(pattern, line))]
-    assert one_by_one
-    assert [matched[0] for matched in matches(compiled(pattern), TEXT)] == one_by_one
 
 
 def test_a_character_that_comes_in_two_pieces_is_one() -> None:
@@ -322,14 +270,6 @@ def test_a_figure_of_a_json_document_stands_among_other_lines() -> None:
     told = figure(row, 'note: starting\n{"jobs": [{"bw": 100}, {"bw": 50}, {"bw": 0}]}\n')
     assert told
     assert told.value.number == 150
-
-
-def test_a_prefix_counts_in_cells_as_in_the_trial() -> None:
-    """Where the unit is known already."""
-    for text, number in (("copy 905 MB/s", 905e6), ("copy 1.15 GB/s", 1.15e9)):
-        told = figure(Format("", "", FIGURES, r"copy (?P<rate>[0-9.]+)", unit="B"), text)
-        assert told
-        assert told.value.number == pytest.approx(number)
 
 
 @pytest.mark.parametrize("row", [row for row in ROWS if row.pattern], ids=lambda row: row.name)

@@ -195,18 +195,6 @@ def test_a_budget_too_small_is_refused_with_one_that_suffices(place: Place) -> N
     assert not list(place.storage.rglob("0001_*"))
 
 
-def test_a_budget_leaves_the_steps_for_which_there_is_room(place: Place) -> None:
-    """Three blocks of 3 cells in 60 s: 2 steps of a second, of 20."""
-    loop = "while :; do sleep 0.3; echo step; done"
-    done = place.call(
-        *typed(place, "--budget=60s", "--plan", "--step-regex=step", "--", "sh", "-c", loop)
-    )
-    assert done.code == 0, done.out
-    (line,) = done.lines("The budget of 60 s has room for 3 blocks of 3 cells with ")
-    kept = [json.loads(path.read_text()) for path in (place.storage / "commands").glob("*.json")]
-    assert [f"{one['warmup']} + {one['steps']} steps each" in line for one in kept] == [True]
-
-
 def test_resuming_a_run_with_a_budget_needs_no_second_trial(
     place: Place,
 ) -> None:
