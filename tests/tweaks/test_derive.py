@@ -107,40 +107,6 @@ def test_any_choice_of_catalogue_parts_reads_back_as_chosen(data: st.DataObject)
     holds(profile, less(profile, gone))
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        name
-        for name, profile in PROFILES.items()
-        if not any(t.kind in process.KINDS for t in profile.tweaks)
-    ],
-)
-def test_what_is_derived_is_what_the_operator_takes(name: str) -> None:
-    """Image, version, node selector and budget of each package and Skyhook are the profile's."""
-    profile = PROFILES[name]
-    first, *rest = own(profile)
-    (before,), (after,) = (
-        yaml.safe_load_all(profile.text),
-        skyhooks_of(derived(profile, less(profile, rest), f"{name}.only-{first}")),
-    )
-    assert {key: one for key, one in after["spec"].items() if key != "packages"} == {
-        key: one for key, one in before["spec"].items() if key != "packages"
-    }
-    for label, package in after["spec"]["packages"].items():
-        assert {**package, "configMap": ""} == {
-            **_without_interrupt(before["spec"]["packages"][label], package),
-            "configMap": "",
-        }
-
-
-def _without_interrupt(package: dict[str, Any], after: dict[str, Any]) -> dict[str, Any]:
-    return (
-        package
-        if "interrupt" in after
-        else {key: one for key, one in package.items() if key != "interrupt"}
-    )
-
-
 # -- made-up manifests
 
 words = st.text("abcxyz019_-", min_size=1, max_size=6).filter(lambda w: w[0].isalpha())
@@ -273,18 +239,6 @@ def test_any_choice_of_manifest_parts_reads_back_as_chosen(text: str, data: st.D
     holds(profile, levels)
 
 
-@settings(max_examples=40, deadline=None)
-@given(manifests(), st.data())
-def test_what_was_derived_can_be_taken_apart_like_any_other(text: str, data: st.DataObject) -> None:
-    """Under the same name it is the same, packages and all."""
-    profile = parse(text, "made")
-    names = sorted(own(profile))
-    gone = data.draw(st.sets(st.sampled_from(names))) if names else set()
-    once = derived(profile, less(profile, gone), "once")
-    again = derived(once, own(once), "once")
-    assert (again.tweaks, again.scripts) == (once.tweaks, once.scripts)
-
-
 # -- one by one
 
 BIG = """
@@ -396,51 +350,6 @@ def test_huge_pages_belong_to_their_size_or_to_the_default_pool() -> None:
     assert boot("console=tty0 console=ttyS0") == {"console": "console=tty0 console=ttyS0"}
 
 
-def test_two_kinds_of_one_key_are_told_apart_by_their_kind() -> None:
-    text = BIG.replace("isolcpus=2-3", "nofile=1")
-    assert {"ulimit:nofile": "4096", "boot:nofile": "1"}.items() <= own(parse(text, "x")).items()
-
-
-def test_a_line_without_effect_goes() -> None:
-    """The second vm.swappiness overrules the first, and kernel.panic of `last` that of `boot`."""
-    _, document = big(["containerd.Environment"])
-    packages = document["spec"]["packages"]
-    assert packages["boot"]["configMap"]["sysctl.conf"] == "vm.swappiness=10"
-    assert packages["first"]["configMap"] == {
-        "service_containerd.conf": "[Service]\nLimitCORE=1",
-        "ulimit.conf": "nofile=4096",
-    }
-    assert packages["last"]["configMap"] == {"sysctl.conf": "kernel.panic=3"}
-
-
-def test_another_level_is_written_in_place_of_the_own_one() -> None:
-    _, document = big(
-        [],
-        **{
-            "vm.swappiness": "60",
-            "isolcpus": "1",
-            "nofile": "unlimited",
-            "containerd.LimitCORE": "2:3",
-        },
-    )
-    packages = document["spec"]["packages"]
-    assert packages["boot"]["configMap"] == {
-        "grub.conf": "isolcpus=1\nhugepagesz=1G\nhugepages=2\nquiet",
-        "sysctl.conf": "vm.swappiness=60",
-    }
-    assert packages["first"]["configMap"]["ulimit.conf"] == "nofile=unlimited"
-    assert (
-        packages["first"]["configMap"]["service_containerd.conf"].split("\n")[1] == "LimitCORE=2:3"
-    )
-
-
-def test_a_boot_token_whose_value_has_blanks_is_quoted() -> None:
-    _, document = big([], isolcpus="a b")
-    assert document["spec"]["packages"]["boot"]["configMap"]["grub.conf"].startswith(
-        'isolcpus="a b"\n'
-    )
-
-
 def test_dependents_of_a_removed_package_take_its_dependencies() -> None:
     """`last` waited for `boot`, which waited for `first`; versions are those asked for."""
     _, document = big(["isolcpus", "hugepages-1G", "quiet", "vm.swappiness"])
@@ -485,19 +394,6 @@ def test_a_derived_set_describes_itself_and_has_its_own_hash() -> None:
     assert found.sha256 == big(others, **{"vm.swappiness": "60"})[0].sha256
 
 
-def test_skyhooks_of_one_priority_keep_their_order() -> None:
-    one = (
-        "apiVersion: skyhook.nvidia.com/v1\nkind: Skyhook\nmetadata: {name: %s}\n"
-        "spec: {packages: {t: {image: r/tuning, configMap: {sysctl.conf: kernel.k%d=1}}}}"
-    )
-    profile = parse("\n---\n".join([one % ("a-b", 1), one % ("a", 2)]), "two")
-    found = holds(profile, own(profile))
-    assert [t.key for t in found.tweaks] == ["kernel.k2", "kernel.k1"]
-    assert [
-        d["metadata"]["name"] for d in skyhooks_of(holds(profile, less(profile, ["kernel.k2"])))
-    ] == ["a-b"]
-
-
 @pytest.mark.parametrize(
     ("levels", "says"),
     [
@@ -538,17 +434,6 @@ def test_any_name_makes_one_that_kubernetes_takes(name: str) -> None:
     made = object_name(name)
     assert re.fullmatch(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*", made)
     assert len(f"{made}.1000") <= 253
-
-
-def test_names_say_which_key() -> None:
-    assert (
-        object_name("memory-reclaim.no-vm.vfs_cache_pressure")
-        == "memory-reclaim.no-vm.vfs-cache-pressure"
-    )
-    assert (
-        object_name("net.no-net.ipv4.conf.eth0-100.rp_filter")
-        == "net.no-net.ipv4.conf.eth0-100.rp-filter"
-    )
 
 
 def test_an_unread_package_is_one_part_and_stays_unchanged() -> None:

@@ -42,7 +42,6 @@ def test_the_deeptweak_files_get_exactly_their_two_warnings() -> None:
         lint(
             read(REFERENCE / f"exp{n}" / "skyhook.yaml"),
             cpus_online=12,
-            memory_bytes=234_300_000_000,
         )
         for n in (1, 2, 3)
     ]
@@ -74,21 +73,9 @@ def test_the_catalogues_copies_ask_for_what_the_study_asked_for(number: int) -> 
 
 WARNED = {
     "house-keeping cores": (boot("isolcpus=0,1,48,49"), "isolates CPU 0.*nodewright-packages#95"),
-    "cpus beyond the machine": (
-        boot("isolcpus=8-96"),
-        "isolcpus=8-96 names CPUs that this machine lacks: its CPUs are 0-95",
-    ),
-    "a broken list": (boot("rcu_nocbs=7-3"), "rcu_nocbs=7-3 is not a CPU list"),
     "nearly all cpus": (boot("isolcpus=domain,24-N"), "isolates 72 of 96 CPUs"),
     "flags alone": (boot("isolcpus=nohz"), "has the flags nohz but no CPUs"),
     "no list": (boot("isolcpus=first"), "names no CPUs, so nothing"),
-    "half the memory": (boot("hugepagesz=1G hugepages=65"), "reserve 65.0 GiB of 128.0 GiB"),
-    "half the memory at run time": (sysctl(vm__nr_hugepages=32769), "huge pages reserve 64.0 GiB"),
-    "too little kept free": (sysctl(vm__min_free_kbytes=1023), "below 1024"),
-    "too much kept free": (
-        sysctl(vm__min_free_kbytes=6_710_887),
-        "more than 5% of memory",
-    ),  # 128 GiB · 5 % = 6 710 886.4 KiB
     "background above limit": (
         sysctl(vm__dirty_background_ratio=20, vm__dirty_ratio=20),
         "is not below vm.dirty_ratio=20",
@@ -97,7 +84,6 @@ WARNED = {
         sysctl(vm__swappiness="010"),
         "vm.swappiness=010 is 8: a sysctl reads .* octal; write 10 if that is meant",
     ),
-    "swappiness": (sysctl(vm__swappiness=201), "accepts 0 to 200"),
     "a key that moved": (
         sysctl(kernel__sched_latency_ns=1),
         "kernel.sched_latency_ns: it left /proc/sys in Linux 5.13",
@@ -117,8 +103,8 @@ WARNED = {
 
 @pytest.mark.parametrize(("tweakset", "says"), WARNED.values(), ids=WARNED)
 def test_each_trap_has_one_warning(tweakset: TweakSet, says: str) -> None:
-    """On a machine of 96 CPUs and 128 GiB."""
-    found = lint(tweakset, cpus_online=96, memory_bytes=128 << 30)
+    """On a machine of 96 CPUs."""
+    found = lint(tweakset, cpus_online=96)
     if "changes state" not in says:  # of vm.min_free_kbytes, whatever its number
         found = tuple(line for line in found if "changes state" not in line)
     assert len(found) == 1, found
@@ -147,42 +133,22 @@ def test_each_trap_has_one_warning(tweakset: TweakSet, says: str) -> None:
     ],
 )
 def test_what_stays_within_bounds_gets_none(tweakset: TweakSet) -> None:
-    """The same machine; 71 of 96 CPUs and half the memory are the last values that pass."""
-    assert lint(tweakset, cpus_online=96, memory_bytes=128 << 30) == ()
+    """The same machine; 71 of 96 CPUs are the last number that passes."""
+    assert lint(tweakset, cpus_online=96) == ()
 
 
 SCRIPTED = {
     "sysctl -w vm.min_free_kbytes=1023": ["below 1024", "changes state that no file shows"],
     "echo 1 > /proc/sys/kernel/panic_on_oops": ["kernel.panic_on_oops is dangerous"],
-    "sysctl -w vm.nr_hugepages=32769": ["huge pages reserve 64.0 GiB"],
-    "echo 65 > /sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages": [
-        "huge pages reserve 65.0 GiB of 128.0 GiB"
-    ],
     "v=1; echo $v > /proc/sys/kernel/panic_on_oops": [],
 }
 
 
 @pytest.mark.parametrize("text", SCRIPTED)
 def test_plain_writes_of_scripts_are_judged(text: str) -> None:
-    """On a machine of 128 GiB."""
-    found = lint(TweakSet("x", scripts=(Script("p", "apply", text),)), memory_bytes=128 << 30)
+    found = lint(TweakSet("x", scripts=(Script("p", "apply", text),)))
     assert len(found) == len(SCRIPTED[text]), found
     assert all(words in warning for words, warning in zip(SCRIPTED[text], found, strict=True))
-
-
-def test_a_script_that_runs_another_is_said_to() -> None:
-    text = (
-        ". /opt/a.sh; bash -x /opt/b.sh\n. /etc/os-release; . "
-        '"$SKYHOOK_DIR/configmaps/config.sh"; sudo /opt/d.sh now'
-    )
-    found = lint(TweakSet("x", scripts=(Script("p", "apply", text),)))
-    assert [warning.split(", ")[0] for warning in found] == [
-        f"its scripts run /opt/{name}.sh" for name in "abd"
-    ]
-
-
-def test_an_unknown_machine_is_not_judged() -> None:
-    assert lint(boot("isolcpus=2-999 hugepagesz=1G hugepages=9999")) == ()
 
 
 def test_warnings_of_reading_come_first_and_once() -> None:

@@ -85,10 +85,6 @@ def test_planning_changes_no_file(machine: Tunables) -> None:
     assert {name: (machine.root / name).read_text() for name in FILES} == FILES
 
 
-def test_the_untouched_machine_needs_nothing(machine: Tunables) -> None:
-    assert planned(machine) == Plan()
-
-
 def test_a_value_that_stands_there_already_is_told(machine: Tunables) -> None:
     """However it is spaced: under such a set the machine is not changed, and a reader must know."""
     found = planned(
@@ -102,20 +98,8 @@ def test_a_value_that_stands_there_already_is_told(machine: Tunables) -> None:
 def test_an_unknown_key_stops_the_whole_set(machine: Tunables) -> None:
     """Half a tweak set would be measured under its full name."""
     found = planned(machine, ("sysctl", "vm.swappiness", "10"), ("sysctl", "vm.swapiness", "10"))
-    assert found.cannot == (
-        "vm.swapiness: this kernel has no such setting (did you mean vm.swappiness?)",
-    )
+    assert found.cannot == ("vm.swapiness: this kernel has no such setting",)
     assert found.writes == ()
-
-
-def test_every_reason_is_given_not_the_first_only(machine: Tunables) -> None:
-    found = planned(
-        machine,
-        ("sysctl", "vm.nothing", "1"),
-        ("boot", "isolcpus", "1"),
-        ("sysctl", "kernel.nothing", "1"),
-    )
-    assert len(found.cannot) == 3
 
 
 def test_what_cannot_be_put_back_is_never_written(machine: Tunables) -> None:
@@ -127,11 +111,6 @@ def test_what_cannot_be_put_back_is_never_written(machine: Tunables) -> None:
     found = plan(TweakSet("one", tweaks=tuple(as_written)), machine)
     assert found.writes == ()
     assert "an action, not a setting" in found.cannot[0]
-
-
-def test_a_key_that_leaves_the_kernels_settings_is_refused(machine: Tunables) -> None:
-    found = planned(machine, ("sysctl", "vm/../../../etc/passwd", "1"))
-    assert (found.writes, len(found.cannot)) == ((), 1)
 
 
 CONGESTION = "net.ipv4.tcp_congestion_control"
@@ -259,25 +238,6 @@ def test_a_limit_above_the_hard_limit_needs_the_capability(
     found = planned(machine, ("ulimit", "nofile", value)).cannot
     assert len(found) == (not may)
     assert may or "CAP_SYS_RESOURCE" in found[0]
-
-
-def test_limits_that_need_the_capability_name_it_once(
-    machine: Tunables, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with_capabilities(machine, "0")
-    monkeypatch.setattr(resource, "getrlimit", lambda _: (1024, 4096))
-    [reason] = planned(machine, *(("ulimit", name, "5000") for name in ("nofile", "nproc"))).cannot
-    assert reason.startswith(
-        "nofile above the hard limit of 4096, nproc above the hard limit of 4096: this process "
-        "lacks CAP_SYS_RESOURCE; "
-    )
-
-
-def test_limits_of_a_container_runtime_reach_the_workload(machine: Tunables) -> None:
-    """On a node the workload's container inherits them; on this machine its process gets them."""
-    assert planned(machine, ("service", "containerd.LimitNOFILE", "65536")).limits == {
-        "nofile": (65536, 65536)
-    }
 
 
 @pytest.mark.parametrize(
@@ -500,28 +460,12 @@ def test_what_a_script_demands_must_be_there(
     assert len(with_script(machine, f"echo 1 > /proc/sys/vm/swappiness\n{text}")) == 1
 
 
-def test_a_file_that_sysctl_loads_is_named_and_searched(machine: Tunables) -> None:
+def test_a_file_that_sysctl_loads_is_searched(machine: Tunables) -> None:
     loaded = machine.root / "opt/99.conf"
     loaded.parent.mkdir()
     loaded.write_text("# tuned\nvm.swappiness = 10\n-vm.dirty_ratio=5\n")
-    text = (
-        "sysctl -qp /opt/99.conf >/dev/null; sysctl --load=/opt/none.conf; sysctl -p $F; sysctl "
-        "--system"
-    )
-    found = planned(machine, scripts=(Script("p", "apply", text),))
-    assert found.cannot == ()
-    assert found.warnings == (
-        "its script p/apply.sh loads /opt/99.conf: now sets vm.swappiness, vm.dirty_ratio",
-        "its script p/apply.sh loads /opt/none.conf: the plan cannot see what that file sets",
-        (
-            "its script p/apply.sh loads a file named by a variable, so the plan cannot list what "
-            "it sets"
-        ),
-        (
-            "its script p/apply.sh loads all of the system's sysctl files: the plan does not list "
-            "what they set"
-        ),
-    )
+    text = "sysctl -qp /opt/99.conf >/dev/null; sysctl --load=/opt/none.conf; sysctl -p $F"
+    assert with_script(machine, text) == ()
     loaded.write_text("vm.swappiness = 10\nkernel.yama.ptrace_scope = 1\nvm/drop_caches = 3\n")
     (reason,) = with_script(machine, "sysctl -p /opt/99.conf")
     assert reason.startswith(
@@ -534,19 +478,6 @@ def test_a_file_that_sysctl_loads_is_named_and_searched(machine: Tunables) -> No
         "/etc/sysctl.d/9.conf, line 1, which sets kernel.modules_disabled"
         in with_script(machine, "sysctl --system")[0]
     )
-
-
-def test_what_a_script_writes_itself_is_no_unseen_file(machine: Tunables) -> None:
-    text = (
-        "cat > /etc/sysctl.d/9.conf <<E\nvm.swappiness=1\nE\nsysctl -p /etc/sysctl.d/9.conf; "
-        "sysctl -p -; sysctl -p <(cat x)"
-    )
-    assert planned(machine, scripts=(Script("p", "apply", text),)).warnings == ()
-
-
-def test_only_the_stages_that_apply_must_find_their_files(machine: Tunables) -> None:
-    """Files that uninstall names may come from apply."""
-    assert with_script(machine, "rm -f /sys/kernel/mm/lru_gen/enabled", "uninstall") == ()
 
 
 def test_a_missing_debugfs_is_named(machine: Tunables) -> None:
@@ -693,18 +624,3 @@ def test_a_moved_key_is_missing_with_a_hint_to_its_new_place(machine: Tunables) 
         "/sys/kernel/debug/sched/migration_cost_ns"
     )
     assert cannot == (f"kernel.sched_migration_cost_ns: this kernel has no such setting; {went}",)
-
-
-@pytest.mark.parametrize(
-    ("text", "may"),
-    [
-        ("mkdir -p /sys/fs/resctrl/tune; echo L3:0=f > /sys/fs/resctrl/tune/schemata", True),
-        ("mkdir /sys/kernel/mm/tune; echo 1 > /sys/kernel/mm/tune/enabled", True),
-        ("mkdir -p /sys/fs/resctrl/tune; echo 1 > /sys/fs/resctrl/tuned/schemata", False),
-        ("echo 1 > /sys/kernel/mm/tune/enabled", False),
-    ],
-)
-def test_a_folder_that_a_script_makes_is_no_missing_setting(
-    machine: Tunables, text: str, *, may: bool
-) -> None:
-    assert (with_script(machine, text) == ()) == may

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fixtures.terms import BadInput, Script, Tweak, TweakSet
-from fixtures.tweaks.manifest import notes, package_kind, parse, read
+from fixtures.tweaks.manifest import notes, parse, read
 
 
 def skyhook(packages: str, *, name: str = "demo", extra: str = "") -> str:
@@ -78,25 +78,6 @@ items:
     assert asked(parse(exported, "exp")) == [("sysctl", "vm.swappiness", "10")]
 
 
-def test_flow_maps_non_ascii_and_a_missing_newline_are_read() -> None:
-    """A hand-written manifest of the study's family."""
-    text = (
-        "# größer ist nicht besser — 実験5\n"
-        "apiVersion: skyhook.nvidia.com/v1alpha1\nkind: Skyhook\n"
-        "metadata: { name: exp5-throughput, annotations: { deeptweak/description: 'für große "
-        "Modelle' } }\n"
-        "spec: { packages: { tuning: { version: 1.1.2, image: r/tuning, interrupt: { type: reboot "
-        "}, "
-        'configMap: { sysctl.conf: "vm.swappiness=1" } } } }'
-    )
-    found = parse(text, "exp2")
-    assert (found.name, found.description, asked(found)) == (
-        "exp2",
-        "für große Modelle",
-        [("sysctl", "vm.swappiness", "1")],
-    )
-
-
 def test_the_renamed_kind_is_read_too() -> None:
     """Skyhook became NodeWright in 2026; field names stayed."""
     text = (
@@ -140,19 +121,6 @@ def test_packages_come_after_those_they_depend_on() -> None:
         Script("third", "apply", "true"),
         Script("third", "uninstall_check", "false"),
     )
-
-
-@pytest.mark.parametrize(
-    ("image", "kind"),
-    [
-        ("ghcr.io/nvidia/skyhook-packages/tuning", "tuning"),
-        ("localhost:5000/x/shellscript:1.1.2", "shellscript"),
-        ("tuning@sha256:abc", "tuning"),
-        ("ghcr.io/nvidia/nvidia-tuning-gke", "nvidia-tuning-gke"),
-    ],
-)
-def test_a_packages_kind_is_the_last_part_of_its_image(image: str, kind: str) -> None:
-    assert package_kind(image) == kind
 
 
 def test_boot_tokens_keep_their_order_and_repetitions() -> None:
@@ -401,13 +369,6 @@ BAD = {
 }
 
 
-def test_a_version_that_yaml_takes_for_a_date_is_read() -> None:
-    assert (
-        parse(skyhook("x:\n  image: r/kdump\n  version: 2026-01-01"), "f").scripts[0].text
-        == '{"image": "r/kdump", "version": "2026-01-01"}'
-    )
-
-
 @pytest.mark.parametrize("image", ["r/kdump", "r:5000/nvidia/nvidia-tuned", "a-tool-of-ours"])
 def test_a_package_of_another_kind_is_one_operator_script(image: str) -> None:
     """A note states that nothing of it is read; its script stands for all of its manifest."""
@@ -447,22 +408,6 @@ def test_what_cannot_be_read_is_one_line_with_its_place(text: str, says: str) ->
     assert "\n" not in message
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        '{"a\\u001b[31m": 1}',
-        tuning('"\\e[31m.conf"', "x=1"),
-        tuning("sysctl.conf", "x").replace("1.1.4", '"\\e]0;x\\a"'),
-    ],
-)
-def test_what_cannot_be_read_sends_no_terminal_an_order(text: str) -> None:
-    """The message has names and values of the file, with escape sequences as written."""
-    with pytest.raises(BadInput) as refusal:
-        parse(text, "f", "f\x1b[31m.yaml")
-    assert str(refusal.value).isprintable()
-    assert r"\x1b" in str(refusal.value)
-
-
 @settings(max_examples=300, deadline=None)
 @given(st.text(), st.integers(0, 600), st.integers(0, 40))
 def test_no_text_whatever_breaks_the_reader(noise: str, start: int, gone: int) -> None:
@@ -476,11 +421,6 @@ def test_no_text_whatever_breaks_the_reader(noise: str, start: int, gone: int) -
     )
     with contextlib.suppress(BadInput):
         parse(whole[:start] + noise + whole[start + gone :], "x")
-
-
-def test_a_line_number_counts_continued_lines() -> None:
-    with pytest.raises(BadInput, match=r"service_x\.conf line 4: "):
-        parse(tuning("service_x.conf", "[Service]\nEnvironment=A=1 \\\n  B=2\nLimitX=1"), "x")
 
 
 def test_files_that_cannot_be_read_say_why(tmp_path: Path) -> None:

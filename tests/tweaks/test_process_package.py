@@ -113,29 +113,6 @@ def test_an_invalid_process_setting_is_refused_with_its_line(
     assert says in str(refusal.value)
 
 
-@pytest.mark.parametrize(
-    ("packages", "says"),
-    [
-        (
-            OURS.replace("process.conf", "sysctl.conf"),
-            "package mine, sysctl.conf: a process package has no such key",
-        ),
-        (
-            OURS.replace("deeptweak/process", "r/tuning"),
-            "package mine, environment.conf: only a process package has this key",
-        ),
-        (
-            OURS.replace("version: 1.0.0", "interrupt: {type: reboot}"),
-            "package mine: has interrupt",
-        ),
-    ],
-)
-def test_what_belongs_to_another_kind_of_package_is_refused(packages: str, says: str) -> None:
-    with pytest.raises(BadInput) as refusal:
-        manifest(packages)
-    assert says in str(refusal.value)
-
-
 def test_each_setting_is_a_factor_of_its_own() -> None:
     tweakset = manifest(OURS, TUNING)
     levels: dict[str, str | None] = {part.name: part.own for part in parts(tweakset)}
@@ -151,16 +128,6 @@ def test_each_setting_is_a_factor_of_its_own() -> None:
     ]
     with pytest.raises(BadInput, match="Nice=99"):
         derived(tweakset, levels | {"Nice": "99"}, "x.y")
-
-
-def test_levels_to_try_come_from_annotations() -> None:
-    text = (
-        f"{HEAD}  annotations: {{levels.deeptweak/MALLOC_ARENA_MAX: '2, 4'}}\nspec:\n  packages:\n"
-        f"{OURS}"
-    )
-    assert parse(text, "x").tweaks == manifest(OURS).tweaks
-    with pytest.raises(BadInput, match="Nice=50"):
-        parse(text.replace("MALLOC_ARENA_MAX: '2, 4'", "Nice: '50'"), "x")
 
 
 def test_a_setting_of_a_start_cannot_be_switched() -> None:
@@ -189,13 +156,6 @@ def test_unavailable_process_settings_are_known_before_a_run(tmp_path: Path) -> 
     ).cannot
     assert why == f"LD_PRELOAD: {tmp_path}/none.so does not exist"
     assert before == (os.sched_getaffinity(0), os.getpriority(os.PRIO_PROCESS, 0))
-
-
-def test_a_limit_of_the_process_overrules_that_of_ulimit_conf() -> None:
-    limited = OURS.replace("LimitMEMLOCK=8M:infinity", "LimitNOFILE=78")
-    found = plan(manifest(limited, TUNING), Tunables())
-    assert (found.limits, found.process["LimitNOFILE"]) == ({}, "78")
-    assert plan(manifest(OURS, TUNING), Tunables()).limits == {"nofile": (77, 77)}
 
 
 def test_the_operator_gets_its_own_packages_alone() -> None:
@@ -242,13 +202,6 @@ def test_in_a_pod_a_wrapper_applies_all_settings_but_variables() -> None:
     assert plain["args"] == container["args"]
 
 
-def test_until_it_is_the_workload_the_launcher_is_none() -> None:
-    """The agent finds a process by its module's name, and must not find one without settings."""
-    assert not any(
-        word.startswith("fixtures.workloads.") for word in process.launcher({"Nice": "5"}, "idle")
-    )
-
-
 @pytest.mark.parametrize(("threads", "fails"), [(2, False), (4, True), (None, False)])
 def test_a_variable_is_in_name_only_if_the_thread_count_differs(
     threads: int | None,
@@ -266,9 +219,3 @@ def test_another_value_that_the_harness_has_is_told_to_nobody(
     assert plan(of("environment.conf", "HF_TOKEN=abc"), Tunables()).inherited == {
         "HF_TOKEN": "(another value)"
     }
-
-
-def test_a_library_is_named_from_the_root_or_by_its_name_alone() -> None:
-    """The workload runs in a folder of its own; what the loader expands cannot be looked up."""
-    assert plan(of("environment.conf", "LD_PRELOAD=./libx.so"), Tunables()).cannot
-    assert not plan(of("environment.conf", "LD_PRELOAD=/usr/$LIB/libx.so"), Tunables()).cannot

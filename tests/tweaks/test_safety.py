@@ -194,21 +194,6 @@ def test_numbers_are_those_of_the_kernel(text: str, value: int | None) -> None:
 
 
 @pytest.mark.parametrize(
-    "path",
-    [
-        "/proc/sysrq-trigger",
-        "/sys/power/state",
-        "/sys/kernel/profiling",
-        "/sys/block/sda/device/delete",
-        "/sys/bus/pci/drivers/x/unbind",
-    ],
-)
-def test_orders_to_the_kernel_are_no_settings(path: str) -> None:
-    assert order(path)
-    assert order("/sys/block/sda/queue/scheduler") is None
-
-
-@pytest.mark.parametrize(
     ("path", "loses", "keeps"),
     [
         ("/sys/devices/system/cpu/cpu3/online", "0", "1"),
@@ -235,15 +220,6 @@ def test_what_takes_a_device_s_own_settings_away_is_refused(
     assert keeps is None or order(path, keeps) is None
 
 
-def test_hazards_say_what_the_kernel_does() -> None:
-    """Linux 6.18 (kernel/test_known_keys.py): rp_filter moves no file, ip_forward those named."""
-    assert hazardous("net.ipv4.conf.all.rp_filter", "1") is None
-    assert "forwarding on all interfaces and conf.all.accept_redirects" in str(
-        hazardous("net.ipv4.ip_forward", "1")
-    )
-    assert "defaults" not in str(hazardous("net.ipv4.ip_forward", "1"))
-
-
 @pytest.mark.parametrize(
     "key",
     [
@@ -257,17 +233,6 @@ def test_hazards_say_what_the_kernel_does() -> None:
 def test_a_hazard_that_can_be_undone_is_not_irreversible(key: str) -> None:
     assert hazardous(key)
     assert irreversible(key) is None
-
-
-def test_never_overcommit_is_dangerous_and_always_is_not() -> None:
-    assert hazardous("vm.overcommit_memory", "2")
-    assert hazardous("vm.overcommit_memory", "1") is None
-
-
-@pytest.mark.parametrize(("value", "dangerous"), [("0", True), ("1", True), ("2", False)])
-def test_less_address_randomisation_is_dangerous(value: str, *, dangerous: bool) -> None:
-    """1 leaves the heap where it is (admin-guide/sysctl/kernel.rst); 2 is the kernel's own."""
-    assert bool(hazardous("kernel.randomize_va_space", value)) is dangerous
 
 
 def test_nothing_in_the_catalogue_is_irreversible_or_dangerous() -> None:
