@@ -198,16 +198,6 @@ def test_all_is_kept_before_the_job_fails(site: Site) -> None:
     }
 
 
-@pytest.mark.slow
-def test_a_report_of_the_runs_is_written(site: Site) -> None:
-    """Of one file named twice, once; with all its tweak sets, whichever is judged."""
-    site.has()
-    job = site.gate(report="true")
-    html = Path(job.outputs["report"])
-    assert html.parent == Path(job.outputs["folder"])
-    assert "slower" in html.read_text(encoding="utf-8")
-
-
 def test_a_report_that_fails_changes_no_verdict(site: Site) -> None:
     site.has()
     (site.workspace / "baselines").mkdir()
@@ -240,13 +230,6 @@ def test_the_second_updates_the_first(site: Site) -> None:
     assert site.calls()[1:] == [
         ["PATCH", "repos/owner/project/issues/comments/41", page(job), "the-jobs-own"]
     ]
-
-
-def test_a_comment_that_a_person_wrote_is_left_alone(site: Site) -> None:
-    """Its editors could edit the verdict."""
-    site.on_pull_request(json.dumps([comment(1, f"{MARKER}\n\n## ✅ Pass", "User")]))
-    site.judged()
-    assert [call[0] for call in site.calls()] == ["GET", "POST"]
 
 
 def test_a_refused_gate_updates_the_comment_too(site: Site) -> None:
@@ -295,14 +278,6 @@ def test_no_comment_is_written_without_a_request_or_pull_request(
     assert site.calls() == []
 
 
-def test_what_the_job_says_reaches_the_gate(site: Site) -> None:
-    """Its omissions do not."""
-    site.judged(max_regression="", limits="limits.yml", relative_to="stock", key="gpu")
-    named = ["--comment-key=gpu", "--limits=limits.yml", "--relative-to=stock"]
-    given = [word for word in site.words() if not word.startswith(("--junit=", "--comment="))]
-    assert given == [*named, "run.json:stock", "run.json:stock-again"]
-
-
 @pytest.mark.parametrize(
     "name", ['"; touch seen; "', "$(touch seen)", "`touch seen`", "--junit=seen", "a\nb"]
 )
@@ -322,24 +297,6 @@ def test_a_key_that_could_end_the_marker_is_refused(site: Site) -> None:
     job = site.gate(key="x --> y")
     assert "key: letters" in job.log
     assert job.exit_code == 2
-
-
-def test_without_an_interpreter_the_action_makes_itself_one(site: Site) -> None:
-    """A stand-in for python3 has a venv that notes pip's words and else is this interpreter."""
-    site.has()
-    (site.folder / "bin").mkdir()
-    python3 = site.folder / "bin/python3"
-    python3.write_text(f"""#!/bin/bash
-mkdir -p "$3/bin"
-printf '%s\\n' '#!/bin/bash' '[[ "$2" != pip ]] || exec echo "$@" >> "{site.folder}/pip"' \\
-    'exec "{sys.executable}" "$@"' > "$3/bin/python"
-chmod +x "$3/bin/python"
-""")
-    python3.chmod(0o755)
-    assert site.gate(python="").outputs["ruling"] == "pass"
-    assert (
-        site.folder / "pip"
-    ).read_text() == f"-m pip install --quiet -c {HOUSE}/requirements.lock {HOUSE}\n"
 
 
 def the_workflows(name: str) -> str:
@@ -397,10 +354,3 @@ def test_a_person_can_take_the_first(
     assert load(baseline).run_id == "made-up-1"
     assert first_run("true", "success").returncode == 0
     assert (tmp_path / "output").read_text() == f"path={baseline}\n"
-
-
-def test_a_broken_run_is_no_first_baseline(
-    first_run: Callable[[str, str], subprocess.CompletedProcess[str]], tmp_path: Path
-) -> None:
-    assert first_run("true", "failure").returncode == 3
-    assert not list(tmp_path.glob("deeptweak-baselines/**/baseline.json"))

@@ -137,19 +137,6 @@ def test_a_machine_that_differs_from_itself_gives_no_verdict(tmp_path: Path) -> 
     assert "Keep" not in verdict_of(read(path))
 
 
-def test_one_fresh_block_gives_no_verdict(tmp_path: Path) -> None:
-    assert "Keep 1" not in verdict_of(
-        read(tuned(tmp_path, arm("chosen", 0.08), arm(WHOLE, 0.1), blocks=1))
-    )
-
-
-def test_a_choice_of_all_settings_is_held_against_stock_alone(tmp_path: Path) -> None:
-    tuning = read(tuned(tmp_path, arm("chosen", 0.08), chosen=("a", "b", "c")))
-    assert verdict_of(tuning).startswith("Keep 3 of 3 settings: +")
-    assert tuning.confirmed is not None
-    assert tuning.confirmed.whole is None
-
-
 def test_an_arm_that_was_not_measured_is_not_confirmed(tmp_path: Path) -> None:
     path = tuned(
         tmp_path,

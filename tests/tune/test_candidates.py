@@ -54,12 +54,6 @@ def test_a_setting_that_is_in_force_already_is_no_candidate() -> None:
     assert candidates.left_out[SWAPPINESS].startswith("already in force")
 
 
-def test_settings_that_are_all_in_force_already_are_refused() -> None:
-    now = Tunables().read("/proc/sys/vm/swappiness")
-    with pytest.raises(BadInput, match="already in force"):
-        read(f"{SWAPPINESS}={now}")
-
-
 @pytest.mark.parametrize("selector", ["stock", "stock,stock-again"])
 def test_the_untouched_machine_alone_is_refused(selector: str) -> None:
     with pytest.raises(BadInput, match="only the untouched machine"):
@@ -69,18 +63,6 @@ def test_the_untouched_machine_alone_is_refused(selector: str) -> None:
 def test_two_sets_that_disagree_on_a_setting_are_refused() -> None:
     with pytest.raises(BadInput, match="not among values"):
         read(f"one:{SWAPPINESS}=7,other:{SWAPPINESS}=8")
-
-
-def test_a_setting_that_another_would_bring_to_0_is_refused() -> None:
-    with pytest.raises(BadInput, match=r"writing vm\.dirty_ratio after it sets it to 0; leave"):
-        read(f"vm.dirty_bytes=1000000+{DIRTY}={_other(DIRTY)}")
-
-
-def test_settings_of_several_sets_are_candidates_together() -> None:
-    candidates = read(
-        f"one:{SWAPPINESS}={_other(SWAPPINESS)},other:vm.page-cluster={_other('vm.page-cluster')}"
-    )
-    assert set(candidates.settings) == {SWAPPINESS, "vm.page-cluster"}
 
 
 @pytest.mark.parametrize("chosen", [[SWAPPINESS], [f"{DIRTY} + {BACKGROUND}"]])
@@ -152,28 +134,11 @@ def test_a_script_and_a_setting_of_one_file_must_agree(tmp_path: Path) -> None:
         read(f"{tmp_path}/one.yaml,other:{SWAPPINESS}=9")
 
 
-def test_shipped_sets_that_are_alternatives_are_refused() -> None:
-    with pytest.raises(BadInput, match="write different values to"):
-        read("thp-always,thp-never")
-
-
-def test_scripts_that_name_one_file_and_agree_stay_together() -> None:
-    candidates = read("thp-always,training-host")
-    assert ("script:thp-always/thp", "script:training-host/thp") in candidates.settings.values()
-
-
 def test_scripts_whose_values_are_unknown_stay_together(tmp_path: Path) -> None:
     (tmp_path / "one.yaml").write_text(_script("one", f"echo 1 > {KSM}/run\necho $A > {THP}"))
     (tmp_path / "other.yaml").write_text(_script("other", f"echo $B > {THP}"))
     candidates = read(f"{tmp_path}/one.yaml,{tmp_path}/other.yaml")
     assert list(candidates.settings.values()) == [("script:one/one", "script:other/other")]
-
-
-def test_alternatives_for_all_disks_are_refused() -> None:
-    with pytest.raises(
-        BadInput, match=r"write different values to /sys/block/\*/queue/read_ahead_kb"
-    ):
-        read("block-readahead-128,block-readahead-8192")
 
 
 def test_skyhooks_of_one_name_are_kept_apart(tmp_path: Path) -> None:
@@ -186,16 +151,6 @@ def test_skyhooks_of_one_name_are_kept_apart(tmp_path: Path) -> None:
     assert set(candidates.settings) == {"script:same/one", "script:same-2/one"}
     records = list(yaml.safe_load_all(candidates.manifest(list(candidates.settings), "chosen")))
     assert [record["metadata"]["name"] for record in records] == ["same", "same-2"]
-
-
-def test_a_sys_file_that_has_its_value_already_is_no_candidate() -> None:
-    now = Tunables().read(THP) or ""
-    value = now[now.index("[") + 1 : now.index("]")]
-    candidates = read(f"late:{THP}={value}+vm.page-cluster={_other('vm.page-cluster')}")
-    assert list(candidates.settings) == ["vm.page-cluster"]
-    assert [
-        reason for reason in candidates.left_out.values() if reason.startswith("already in force")
-    ]
 
 
 def test_a_boot_token_of_the_running_kernel_is_no_candidate(tmp_path: Path) -> None:

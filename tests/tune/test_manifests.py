@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
 import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as some
@@ -124,19 +123,6 @@ def check(found: Candidates, chosen: list[str]) -> None:
     assert all(
         record["spec"].keys() == fields[record["metadata"]["name"]]
         for record in yaml.safe_load_all(text)
-    )
-
-
-@pytest.mark.parametrize("name", CATALOGUE)
-@given(data=some.data())
-@settings(max_examples=15, deadline=None)
-def test_any_parts_of_a_shipped_set_are_kept_as_they_stand_there(
-    name: str, data: some.DataObject
-) -> None:
-    found = candidates(name)
-    check(
-        found,
-        data.draw(some.lists(some.sampled_from(list(found.settings)), min_size=1, unique=True)),
     )
 
 

@@ -160,14 +160,6 @@ def test_a_machine_that_is_not_put_back_ends_the_tune(
     assert [heat["label"] for heat in written(tmp_path)["heats"]] == ["race-1a", "race-1b"]
 
 
-def test_a_finished_tune_is_not_measured_again(tmp_path: Path, machine: Machine) -> None:
-    race(tmp_path).run()
-    before, measured = written(tmp_path), dict(machine.given_s)
-    race(tmp_path, again=True).run()
-    assert written(tmp_path) == before
-    assert machine.given_s == measured
-
-
 @pytest.mark.parametrize(
     "edit",
     [

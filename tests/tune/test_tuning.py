@@ -64,10 +64,6 @@ def test_two_settings_are_on_together_in_a_quarter_of_the_arms() -> None:
     assert together == {len(arms) // 4}
 
 
-def test_a_single_setting_is_on_and_off() -> None:
-    assert draw_arms(["a"], random.Random(1)) == [frozenset(), frozenset({"a"})]
-
-
 def test_heats_depend_on_the_seed_alone() -> None:
     assert draw_arms(SETTINGS, random.Random(1)) == draw_arms(SETTINGS, random.Random(1))
     assert draw_arms(SETTINGS, random.Random(1)) != draw_arms(SETTINGS, random.Random(2))
@@ -99,12 +95,6 @@ def test_a_joint_gain_is_shared_by_the_pair_alone() -> None:
     assert {name: gain.gain for name, gain in gains.items()} == pytest.approx(
         {name: 0.02 if name in PAIR else 0.0 for name in SETTINGS}, abs=1e-12
     )
-
-
-def test_a_setting_that_was_on_in_all_cells_has_no_estimate() -> None:
-    cells = [cell._replace(settings=cell.settings | {"always"}) for cell in _cells(GAINS)]
-    assert "always" not in estimate(cells)
-    assert estimate(cells)["setting-00"].gain == pytest.approx(0.04)
 
 
 def test_the_error_of_a_gain_is_that_of_least_squares() -> None:
@@ -181,21 +171,6 @@ def test_gains_that_do_not_scatter_are_taken_as_they_are() -> None:
     assert weighted(sure, unsure) == weighted(unsure, sure) == sure
     assert differs(sure, Gain(0.04, 0.0, 4), 0.05)
     assert not differs(sure, sure, 0.05)
-
-
-def test_race_and_joint_gains_combine_by_their_certainty() -> None:
-    kept, interactions = stay({"a": Gain(0.03, 0.001, 100)}, {"a": Gain(0.034, 0.002, 20)}, RULES)
-    assert kept["a"].gain == pytest.approx(0.0308)
-    assert not interactions
-
-
-def test_the_gain_beside_the_others_is_estimated_within_blocks() -> None:
-    joint = frozenset({"a", "b"})
-    cells = [HeatCell(1, block, joint, block + 0.001 * (block % 2)) for block in (1, 2, 3, 5)]
-    cells += [HeatCell(1, block, joint - {"a"}, block + 0.05) for block in (1, 2, 4, 5)]
-    gains = estimate(cells)
-    assert gains["a"].gain == pytest.approx(0.148 / 3)
-    assert "b" not in gains
 
 
 on_both_days = pytest.mark.parametrize(

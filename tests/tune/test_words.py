@@ -65,15 +65,6 @@ def test_a_full_disk_is_said_in_one_line(tmp_path: Path) -> None:
     assert (tmp_path / "tune").is_dir()
 
 
-def test_an_impossible_folder_is_refused_before_measuring(
-    tmp_path: Path,
-) -> None:
-    (tmp_path / "file").write_text("no folder")
-    done = called(FULL, SETTINGS, f"--storage={tmp_path / 'file'}", "--", "program")
-    assert done.returncode == 2
-    assert done.stderr.startswith(f"error: {tmp_path / 'file'}")
-
-
 def test_the_same_command_continues_the_same_record(tmp_path: Path) -> None:
     first = record_of(tmp_path)
     assert first.startswith("program-")
