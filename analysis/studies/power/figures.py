@@ -126,7 +126,6 @@ def with_figures(cell: Cell, origin: str, backend: str) -> Cell:
 
 
 def is_capped(run: Run) -> bool:
-    """Return whether any cell of a run reported iterations under a cap."""
     return any(ROWS in cell.report for cell in run.cells)
 
 
@@ -363,7 +362,6 @@ def _iteration(row: IterationRow, part: Part) -> dict[str, Any]:
 
 
 def _work(tenants: Sequence[TenantRow]) -> dict[str, float]:
-    """Sum images over processes; take worst latencies and images over the SLO of active ones."""
     every = [_numbers(tenant, "images", *LATENCIES, "over_slo_share") for tenant in tenants]
     busy = [tenant for tenant in every if tenant["images"] > 0]
     # An active process without a latency may be the slowest: NaN is the largest.
@@ -380,7 +378,6 @@ def _work(tenants: Sequence[TenantRow]) -> dict[str, float]:
 
 
 def _settings(row: KnobRow) -> dict[str, float]:
-    """Return the knobs, and the images of all batches together."""
     batches = [tenant.batch for tenant in row.tenants or ()]
     return {**_numbers(row, *KNOBS), "batches": float(sum(batches)) if batches else math.nan}
 

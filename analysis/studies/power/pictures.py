@@ -49,7 +49,7 @@ from analysis.wording import unsigned
 
 from .figures import POWER, ROWS, RULE, is_capped
 from .report import drawn_from, source, unit_of
-from .study import LIMIT, PREDICTED, as_asked, prediction_words, sides
+from .study import LIMIT, PREDICTED, errors_of, prediction_words, sides
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -423,13 +423,12 @@ def power_predicted(scene: Scene) -> Plot:
 
 
 def _errors(part: PowerPart, predicted: str, measured: str) -> Errors:
-    rows = as_asked(part.side.rows)
-    rows = rows.assign(
-        off=100 * (rows[predicted] / rows[measured].where(rows[measured] != 0) - 1)
-    ).dropna(subset="off")
+    rows = part.side.rows
+    off = 100 * errors_of(rows, predicted, measured)
+    known = rows.loc[off.index].assign(off=off)
     return {
         str(name): list(zip(own[measured], own["off"], strict=True))
-        for name, own in rows.groupby("arm", sort=False)
+        for name, own in known.groupby("arm", sort=False)
     }
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from analysis.answer import Answer, Column, Line, Section, Table, Tone, Word, grouped, table_of
 from analysis.labels import headline, provenance
@@ -22,7 +22,6 @@ from analysis.wording import (
 
 from .figures import (
     ABOVE,
-    ABOVE_102,
     ACTIVITY,
     EXCESS,
     LONGEST,
@@ -38,7 +37,7 @@ from .figures import (
     WHOLE_102,
     WORST,
 )
-from .study import LIMIT, AllTasks, Group, MeasuredAlgorithm, PowerArm, PowerSide
+from .study import LIMIT, Group, PowerArm, PowerSide
 
 if TYPE_CHECKING:
     from analysis.answer import Columns
@@ -51,20 +50,6 @@ HOLDS_MEANS = (
     f"holds: at most {unsigned(LIMIT)} of steady time above 1.02 times the cap, by the upper end "
     "of the 95 % interval"
 )
-# Table names of figures, for the line on missing ones.
-FIGURES = {
-    THROUGHPUT: "images/s",
-    ABOVE_102: ">1.02 cap",
-    ABOVE: ">cap",
-    EXCESS: "excess per minute",
-    WHOLE_102: "whole >1.02",
-    LONGEST: "longest",
-    WORST: "worst",
-    POWER: "power",
-    PER_IMAGE: "energy",
-    P95: "p95",
-    OVER_SLO: ">SLO",
-}
 HELD: dict[str, Tone] = {"yes": "good", "no": "bad", "not shown": "open", "no sensor": "quiet"}
 HOLDING = {
     "yes": "Holds the cap",
@@ -75,7 +60,6 @@ BUT = {"no": ", but without holding the cap", "not shown": ", but not shown to h
 
 
 def unit_of(side: PowerSide) -> str:
-    """Return the unit of the cap for people."""
     return UNITS.get(side.unit, side.unit)
 
 
@@ -85,7 +69,6 @@ def drawn_from(side: PowerSide) -> str:
 
 
 def source(side: PowerSide) -> str:
-    """Return the source of the readings, which limits the conclusions on the cap."""
     if side.power_source == SIMULATED:
         made = f"back-end {side.backend} is a simulated plant, made from a model or tables"
         return f"SIMULATED: {made}. No figure here was measured on a GPU."
@@ -138,7 +121,6 @@ def answer(run: Run, result: Sequence[PowerSide], *, brief: bool = False) -> Ans
 
 
 def _document(side: PowerSide) -> dict[str, object]:
-    """Return a back-end for programs; shares and differences are fractions, null is missing."""
     against = side.against.astype(object).where(side.against.notna(), None).to_dict("records")
     plain = {
         name: getattr(side, name)
@@ -155,25 +137,11 @@ def _title(side: PowerSide) -> str:
         names = ", ".join(f"{arm.name} {unsigned(arm.rate.value or 0.0)}" for arm in more)
         return f"More images/s than {side.baseline}, and the cap is held: {names}."
     if not others:
-        return _uncompared(side)
+        return f"No algorithm could be compared with {side.baseline}."
     return f"No algorithm is shown to get more images/s than {side.baseline} and to hold the cap."
 
 
-def _uncompared(side: PowerSide) -> str:
-    """Return why no algorithms were compared: too few have figures, or too few blocks."""
-    names = {name: None for group in side.groups for name in (arm.name for arm in group.arms)}
-    known = {arm.name for arm in arms_of(side)}
-    without = [name for name in names if name not in known]
-    if len(names) == 1:
-        return f"Only {next(iter(names))} was run: nothing is compared."
-    if len(known) > 1:
-        return f"No algorithm could be compared with {side.baseline}."
-    only = f"Only {next(iter(known))} has figures" if known else "No algorithm has figures"
-    return f"{only}, {', '.join(without)} none: nothing is compared."
-
-
 def of_side(side: PowerSide) -> list[Line]:
-    """Return the findings on a back-end: source of readings, A/A, cap, and throughput."""
     open_source: Tone = "" if source(side).startswith("Measured") else "open"
     return [
         Line(source(side), "•", open_source),
@@ -185,7 +153,6 @@ def of_side(side: PowerSide) -> list[Line]:
 
 
 def _failed(side: PowerSide) -> list[Line]:
-    """Count the blocks without figures by algorithm; they enter no mean or comparison."""
     every, lost = Counter[str](), Counter[str]()
     for arm in (arm for group in side.groups for arm in group.arms):
         every[arm.name] += arm.blocks
@@ -197,24 +164,15 @@ def _failed(side: PowerSide) -> list[Line]:
 
 
 def _control(side: PowerSide) -> list[Line]:
-    """Compare arms with their copies: any difference is the machine's."""
-    known = [(group, group.again) for group in side.groups if group.again.value is not None]
     wide = [
         (group, again, again.low, again.high)
-        for group, again in known
+        for group, again in ((group, group.again) for group in side.groups)
         if again.low is not None and again.high is not None
     ]
-    if known and not wide and all(again.value == 0 for _, again in known):
-        exact = (
-            "A/A: arms and their copies are identical, as in a seeded simulation. This shows "
-            "nothing about noise."
-        )
-        return [Line(exact, "•")]
     if not wide:
-        return [
-            Line("No A/A: no arm was measured beside a copy of itself in two blocks or more.", "•")
-        ]
-    chance = " One in 20 does by chance." if len(known) > 1 else ""
+        none = "no arm was measured beside a copy that differs from it in two blocks or more"
+        return [Line(f"No A/A: {none}.", "•")]
+    chance = " One in 20 does by chance." if len(wide) > 1 else ""
     lines = [
         Line(
             f"A/A DIFFERS in {group.label}: arms against their copies {shown(again, 'images/s')}: "
@@ -226,7 +184,7 @@ def _control(side: PowerSide) -> list[Line]:
         if low * high > 0
     ]
     half = max((high - low) / 2 for _, _, low, high in wide)
-    tasks = counted(len(known), "task")
+    tasks = counted(len(wide), "task")
     holds = (
         f"A/A holds in {tasks}: no arm is shown to differ from its copy (95 % ±{unsigned(half)})."
     )
@@ -245,25 +203,17 @@ def arms_of(side: PowerSide) -> Sequence[PowerArm]:
 
 
 def _above(arm: PowerArm) -> str:
-    """Write a share of time: `0.0 [0.0, 0.0] %, of 2 blocks; 3 of 5 lack readings`.
-
-    If the cap is not held in all tasks, add their number.
-    """
+    """Write a share of time: `0.0 [0.0, 0.0] %, of 2 blocks; 3 of 5 lack readings`."""
     known = 0 if arm.above is None else arm.above.n
     text = "no figure" if arm.above is None else f"{share(arm.above)} %"
-    is_all = isinstance(arm, AllTasks)
     if arm.lacking:
-        text += (
-            f", of {known} blocks; {arm.lacking} of {known + arm.lacking} lack "
-            f"readings{' in a task' * is_all}"
-        )
-    if isinstance(arm, AllTasks) and arm.held[0] < arm.held[1]:
+        text += f", of {known} blocks; {arm.lacking} of {known + arm.lacking} lack readings"
+    if arm.held[0] < arm.held[1]:
         text += "; held in {} of {} tasks".format(*arm.held)
     return text
 
 
 def _holding(side: PowerSide) -> list[Line]:
-    """Return which algorithms hold the cap, over all tasks together or on a single one."""
     lines = []
     for word, text in HOLDING.items():
         names = [f"{arm.name} ({_above(arm)})" for arm in arms_of(side) if arm.holds == word]
@@ -274,7 +224,6 @@ def _holding(side: PowerSide) -> list[Line]:
 
 
 def _most_first(arms: Sequence[PowerArm]) -> list[PowerArm]:
-    """Return the arms with significantly more images/s than the baseline, most first."""
     more = [arm for arm in arms if arm.rate.shown and (arm.rate.value or 0) > 0]
     return sorted(more, key=lambda arm: -(arm.rate.value or 0))
 
@@ -308,7 +257,6 @@ def share(mean: Mean | None) -> str:
 
 
 def _table(side: PowerSide, first: Columns, last: Columns, arms: Sequence[PowerArm]) -> Table:
-    """Make a table of algorithms against baseline and cap, with `first` and `last` around it."""
     columns: Columns = [
         (Column("algorithm", "algorithm", left=True), lambda arm: arm.name),
         *first,
@@ -318,25 +266,18 @@ def _table(side: PowerSide, first: Columns, last: Columns, arms: Sequence[PowerA
             lambda arm: arm.rate if arm.rate.p is not None else None,
         ),
         (Column("p\nHolm", "p_adjusted", probability), lambda arm: arm.rate.p_adjusted),
-        (Column(">1.02 cap\n% [95 %]", "above", left=True), _above_of_blocks),
-        (Column("held", "held", left=True), _held),
+        (Column(">1.02 cap\n% [95 %]", "above", left=True), lambda arm: share(arm.above)),
+        (
+            Column("held", "held", left=True),
+            lambda arm: Word(arm.holds, HELD[arm.holds]) if arm.n else None,
+        ),
         *last,
     ]
     return table_of(columns, arms)
 
 
-def _held(arm: PowerArm) -> Word | None:
-    has_cells = not isinstance(arm, MeasuredAlgorithm) or arm.n
-    return Word(arm.holds, HELD[arm.holds]) if has_cells else None
-
-
 def _interval(rate: Estimate) -> str:
     return bracket(rate.low, rate.high, number).lstrip()
-
-
-def _above_of_blocks(arm: PowerArm) -> str:
-    """Write a share with its number of blocks, if some lack it."""
-    return share(arm.above) + (f" n={arm.above.n}" if arm.above is not None and arm.lacking else "")
 
 
 def _together(side: PowerSide) -> Table:
@@ -373,7 +314,6 @@ def _group(group: Group, side: PowerSide, head: str, *, brief: bool) -> Section:
 
 
 def _word(arm: PowerArm, baseline: str) -> Word:
-    """Return a word beside the number: `3.2 % faster`, `same (+0.1 %)`, `can't tell (+1.5 %)`."""
     value = arm.rate.value
     if arm.name == baseline:
         return Word("baseline")
@@ -389,62 +329,46 @@ def _word(arm: PowerArm, baseline: str) -> Word:
     )
 
 
-def _value(arm: MeasuredAlgorithm, figure: str) -> float | None:
+def _value(arm: PowerArm, figure: str) -> float | None:
     return arm.means[figure].value if figure in arm.means else None
 
 
+def _three(value: float) -> str:
+    return digits(value, 3)
+
+
 def _rest(side: PowerSide) -> Columns:
-    """Return the columns of an arm's other figures."""
     unit = unit_of(side)
+    excess = f"above\n{EXCESSES.get(side.unit, f'{unit}·s')}/min"
 
-    def mean(figure: str) -> Callable[[MeasuredAlgorithm], float | None]:
-        return lambda arm: _value(arm, figure)
+    def mean(figure: str, times: int = 1) -> Callable[[PowerArm], float | None]:
+        return lambda arm: None if (value := _value(arm, figure)) is None else times * value
 
-    def most(figure: str) -> Callable[[MeasuredAlgorithm], str | None]:
-        """Write the largest over all iterations; a missing one may be larger."""
-        least = {True: "≥", False: ""}
-        return lambda arm: (
-            f"{least[figure in arm.unread]}{digits(arm.most[figure], 3)}"
-            if figure in arm.most
-            else None
-        )
-
-    def three(value: float) -> str:
-        return digits(value, 3)
-
-    def percent_of_time(figure: str) -> Callable[[MeasuredAlgorithm], float | None]:
-        return lambda arm: None if (value := _value(arm, figure)) is None else 100 * value
+    def percent_of(head: str, name: str, figure: str) -> tuple[Column, Any]:
+        return Column(head, name, "{:.1f}".format), mean(figure, 100)
 
     return [
         (Column("algorithm", "algorithm", left=True), lambda arm: arm.name),
-        (Column("front", "front"), lambda arm: "yes" if arm.front else None),
         (Column(f"{drawn_from(side)}\n{unit}", "limited", digits), mean(POWER)),
-        (Column("energy\nJ/image", "energy_j_per_image", three), mean(PER_IMAGE)),
-        (Column("p95\nms", "p95_ms", three), mean(P95)),
-        (Column(">SLO\n%", "over_slo_percent", "{:.1f}".format), percent_of_time(OVER_SLO)),
-        (Column(">cap\n%", "above_cap_percent", "{:.1f}".format), percent_of_time(ABOVE)),
-        (
-            Column(f"above\n{EXCESSES.get(side.unit, f'{unit}·s')}/min", "excess_per_min", three),
-            mean(EXCESS),
-        ),
-        (Column("longest\ns", "longest_s"), most(LONGEST)),
-        (Column(f"worst\n{unit}", "worst"), most(WORST)),
-        (
-            Column("whole\n>1.02 %", "whole_above_percent", "{:.1f}".format),
-            percent_of_time(WHOLE_102),
-        ),
+        (Column("energy\nJ/image", "energy_j_per_image", _three), mean(PER_IMAGE)),
+        (Column("p95\nms", "p95_ms", _three), mean(P95)),
+        percent_of(">SLO\n%", "over_slo_percent", OVER_SLO),
+        percent_of(">cap\n%", "above_cap_percent", ABOVE),
+        (Column(excess, "excess_per_min", _three), mean(EXCESS)),
+        (Column("longest\ns", "longest_s", _three), lambda arm: arm.most.get(LONGEST)),
+        (Column(f"worst\n{unit}", "worst", _three), lambda arm: arm.most.get(WORST)),
+        percent_of("whole\n>1.02 %", "whole_above_percent", WHOLE_102),
     ]
 
 
 def of_group(group: Group) -> list[tuple[str, str]]:
-    """Return the remarks on a task, predictions first."""
     lines: dict[tuple[str, str], list[str]] = {}
     for arm in group.arms:
         lost = [
             ("left out:", f"{count} of {arm.blocks} blocks {reason}")
             for reason, count in arm.lost.items()
         ]
-        for line in (*arm.remarks, *lost, *(("missing:", text) for text in _unread(arm))):
+        for line in (*arm.remarks, *lost):
             lines.setdefault(line, []).append(arm.name)
     ordered = sorted(lines.items(), key=lambda entry: PLACES.get(entry[0][0], 1))
     return [(head, f"{', '.join(names)}: {text}") for (head, text), names in ordered]
@@ -453,34 +377,16 @@ def of_group(group: Group) -> list[tuple[str, str]]:
 PLACES: Mapping[str, int] = {"predicted:": 0, "no verdict:": 2, "note:": 3}
 
 
-def _unread(arm: MeasuredAlgorithm) -> list[str]:
-    """Return the figures that some blocks lack, grouped by the number of blocks."""
-    by_count: dict[int, list[str]] = {}
-    for name, text in FIGURES.items():
-        if name in arm.unread:
-            by_count.setdefault(arm.unread[name], []).append(text)
-    why = "a reading is missing, or 0"
-    return [
-        f"{count} of {arm.n} blocks without {', '.join(names)}: {why}."
-        for count, names in by_count.items()
-    ]
-
-
 def _legend(side: PowerSide) -> list[tuple[str, str]]:
-    """Explain the columns present."""
-    arms = [*side.together, *(arm for group in side.groups for arm in group.arms)]
-    shown = {figure for arm in arms if isinstance(arm, MeasuredAlgorithm) for figure in arm.means}
-    least = {figure for arm in arms if isinstance(arm, MeasuredAlgorithm) for figure in arm.unread}
+    arms = [arm for group in side.groups for arm in group.arms]
+    shown = {figure for arm in arms for figure in arm.means}
     compared = (
         f"in images/s from {side.baseline}, on log ratios of blocks. p: Holm's, of {side.family}"
     )
     lines = [
         (
             "n",
-            (
-                "blocks; an arm and its copy in one block count once. [ ] 95 %, by Student's t "
-                "over blocks."
-            ),
+            "blocks; an arm and its copy count once. [ ] 95 %, by Student's t over blocks.",
         ),
         ("steady", f"{RULE.partition(': ')[2]}. All figures but “whole” cover only these."),
         (
@@ -489,24 +395,16 @@ def _legend(side: PowerSide) -> list[tuple[str, str]]:
         ),
         ("held", f"{HOLDS_MEANS}; not where a block lacks readings."),
     ]
-    if any(arm.lacking for arm in arms):
-        lines.append(("n=", "the number of blocks in the share."))
-    if {LONGEST, WORST} & least:
-        lines.append(("≥", "a reading is missing, so the figure may be larger."))
     if side.together:
-        tasks = f"for the difference, those that {side.baseline} also has"
-        lines.append(("tasks", f"{tasks}; >1.02 cap and held cover all of an arm's tasks."))
-    if POWER in shown:
-        front = f"no other arm has as many images/s from as little {drawn_from(side)}"
-        lines.append(("front", f"{front}. worst: the highest reading minus the cap."))
+        of_all = "for the difference, those that all algorithms have"
+        lines.append(("tasks", f"{of_all}; >1.02 cap and held cover all of an arm's tasks."))
+    if LONGEST in {figure for arm in arms for figure in arm.most}:
+        lines.append(("worst", "the highest reading minus the cap."))
     if P95 in shown:
         lines.append(("p95", "of an iteration's slowest process, median over iterations."))
     if OVER_SLO in shown:
         lines.append((">SLO", "share of images in batches over the SLO."))
-    remarks = {
-        head for arm in arms if isinstance(arm, MeasuredAlgorithm) for head, _ in arm.remarks
-    }
-    if "predicted:" in remarks:
+    if any(head == "predicted:" for arm in arms for head, _ in arm.remarks):
         of_all = "÷ measured - 1: the median of steady iterations that ran as requested"
         lines.append(("predicted", f"{of_all}; off by: the median of its absolute value."))
     return lines

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, Literal
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -24,7 +24,6 @@ from .figures import (
     CHOSEN,
     LONGEST,
     NO_SENSOR,
-    POWER,
     SCALES,
     THROUGHPUT,
     UNKNOWN,
@@ -34,6 +33,9 @@ from .figures import (
     is_capped,
     named,
 )
+
+if TYPE_CHECKING:
+    from analysis.contrasts import Scale
 
 Holds = Literal["yes", "no", "not shown", "no sensor"]
 BASELINE = "powercap"
@@ -53,10 +55,14 @@ PREDICTED = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PowerArm:
-    """An algorithm: its images/s against the baseline's (`rate`), and how it keeps the cap.
+    """An algorithm on one task, or on all `tasks` together: a mean over tasks in each block.
 
-    `above` is the share of steady time above 1.02 times the cap, over blocks; `lacking` blocks are
-    without it and excluded.
+    `rate`: its images/s against the baseline's; `above`: the share of steady time above 1.02 times
+    the cap; `lacking`: blocks without that share, while which no cap counts as held. `n` of
+    `blocks` have figures; `means` are over blocks, by figure, `most` the largest of all steady
+    iterations. `unread` counts the blocks that lack a figure that others have, or that a sensor
+    should have given. `lost` counts blocks without figures by reason; `remarks` are (word,
+    sentence). `held` is in how many of its tasks it holds the cap, and how many there are.
     """
 
     name: str
@@ -65,36 +71,22 @@ class PowerArm:
     above: Mean | None
     lacking: int
     holds: Holds
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MeasuredAlgorithm(PowerArm):
-    """One algorithm on one task: `n` of `blocks` have figures.
-
-    `means` are over blocks, by figure; `most` is the largest of all steady iterations. `front`: no
-    other algorithm has more images/s from as little power. `unread` counts, of the `n` blocks,
-    those that lack a figure that others have, or that a sensor should have given. Such a block is
-    in no mean of it, and while one lacks the share above 1.02 times the cap, no cap counts as held.
-    `lost` counts blocks without figures by reason, `remarks` are (word, sentence): predictions,
-    refused settings, ended processes, infeasible caps.
-    """
-
     n: int
-    blocks: int
-    means: Mapping[str, Mean]
-    most: Mapping[str, float]
-    unread: Mapping[str, int]
-    lost: Mapping[str, int]
-    remarks: tuple[tuple[str, str], ...]
-    front: bool = False
+    blocks: int = 0
+    means: Mapping[str, Mean] = field(default_factory=dict)
+    most: Mapping[str, float] = field(default_factory=dict)
+    unread: Mapping[str, int] = field(default_factory=dict)
+    lost: Mapping[str, int] = field(default_factory=dict)
+    remarks: tuple[tuple[str, str], ...] = ()
+    tasks: int = 1
+    held: tuple[int, int] = (0, 0)
 
 
 @dataclass(frozen=True, slots=True)
 class Group:
     """One task on one back-end, the unit of comparison; `again`: the A/A of arms and copies.
 
-    `label` is its name in sentences, `steady` the number of counted iterations of a run, and of
-    all.
+    `steady` is the number of counted iterations of a run, and of all.
     """
 
     name: str
@@ -103,21 +95,8 @@ class Group:
     caps: tuple[float, ...]
     slo_ms: float | None
     steady: tuple[int, int]
-    arms: tuple[MeasuredAlgorithm, ...]
+    arms: tuple[PowerArm, ...]
     again: Estimate
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AllTasks(PowerArm):
-    """One algorithm on all tasks of a back-end: means over tasks in a block, then over blocks.
-
-    `rate` is for the `tasks` that both have; `above` and `holds` are for all tasks of the
-    algorithm. A block without one of these is excluded. `held` is in how many of its tasks it holds
-    the cap, and how many there are.
-    """
-
-    tasks: int
-    held: tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -136,7 +115,7 @@ class PowerSide:
     margin: float
     family: int
     groups: tuple[Group, ...]
-    together: tuple[AllTasks, ...]
+    together: tuple[PowerArm, ...]
     against: pd.DataFrame
     rows: pd.DataFrame
 
@@ -183,7 +162,6 @@ def sides(run: Run, refused: list[str], baseline: str | None = None) -> list[Pow
 
 
 def _nowhere(run: Run, told: set[str]) -> list[str]:
-    """Return why requested back-ends measured nothing, a line per reason."""
     counts: dict[tuple[str, str], int] = {}
     names = named(run)
     for cell in run.cells:
@@ -203,20 +181,17 @@ def _side(cells: pd.DataFrame, every: pd.DataFrame, margin: float, chosen: str |
     blocks = _blocks(cells)
     measured = sorted({*blocks.index.get_level_values("arm")})
     baseline = chosen or (BASELINE if BASELINE in measured or not measured else measured[0])
-    against = _against(blocks, baseline)
-    tasks = _in_order({*cells["task"]})
-    labels = _labels(tasks)
+    against = _against(blocks.reset_index(), baseline, SCALES, by=("task",))
     groups = tuple(
         _group(
-            labels[task],
             cells[cells["task"] == task],
             rows[rows["task"] == task],
-            blocks,
-            against,
+            blocks[blocks.index.isin([task], "task")],
+            against[against["task"] == task],
             baseline,
             margin,
         )
-        for task in tasks
+        for task in sorted({*cells["task"]}, key=_numbers_by_size)
     )
     return PowerSide(
         backend=first["backend"],
@@ -230,6 +205,11 @@ def _side(cells: pd.DataFrame, every: pd.DataFrame, margin: float, chosen: str |
         against=against,
         rows=rows,
     )
+
+
+def _numbers_by_size(name: str) -> list[tuple[int, str]]:
+    parts = re.split(r"(\d+)", name)
+    return [(int(part), "") if part.isdecimal() else (-1, part) for part in parts]
 
 
 def _blocks(cells: pd.DataFrame) -> pd.DataFrame:
@@ -248,34 +228,29 @@ def _blocks(cells: pd.DataFrame) -> pd.DataFrame:
     return means
 
 
-def _against(blocks: pd.DataFrame, baseline: str) -> pd.DataFrame:
-    """Compare every arm of every task with the baseline; each figure is a family for Holm."""
-    frame = blocks.reset_index()
+def _against(
+    frame: pd.DataFrame, baseline: str, scales: Mapping[str, Scale], by: Sequence[str] = ()
+) -> pd.DataFrame:
+    """Compare every arm with the baseline; each figure is a family for Holm."""
     try:
-        result = contrasts(frame, "arm", baseline, SCALES, by=("task",), within=("block",))
+        result = contrasts(frame, "arm", baseline, scales, by=by, within=("block",))
     except (Refused, UnknownName):  # only one arm has figures, or the baseline has none
-        return pd.DataFrame(
-            columns=["task", "arm", "metric", "n", *ENDS, "p", "p_adjusted", "missing"]
-        )
-    ratios = result["metric"].isin(LOGS)
-    result.loc[ratios, ENDS] -= 1
+        columns = [*by, "arm", "metric", "n", *ENDS, "p", "p_adjusted", "missing"]
+        return pd.DataFrame(columns=columns)
+    result.loc[result["metric"].isin(LOGS), ENDS] -= 1
     return result
 
 
 def _estimate(rows: pd.DataFrame) -> Estimate:
-    """Convert a row of contrasts, if there is one; missing values are None."""
     if rows.empty:
         return Estimate()
     row = rows.iloc[0]
-    known = {
-        name: None if pd.isna(row[name]) else float(row[name])
-        for name in ("value", "low", "high", "p", "p_adjusted")
-    }
+    names = ("value", "low", "high", "p", "p_adjusted")
+    known = {name: None if pd.isna(row[name]) else float(row[name]) for name in names}
     return Estimate(int(row["n"]), **known, missing=row["missing"] or None)
 
 
 def _group(
-    label: str,
     cells: pd.DataFrame,
     rows: pd.DataFrame,
     blocks: pd.DataFrame,
@@ -283,30 +258,31 @@ def _group(
     baseline: str,
     margin: float,
 ) -> Group:
-    task = cells["task"].iloc[0]
-    rates = against[(against["task"] == task) & (against["metric"] == THROUGHPUT)]
-    arms = []
-    for name in sorted({*cells["arm"]}, key=lambda name: (name != baseline, name)):
-        own = blocks.loc[[key for key in blocks.index if key[:2] == (task, name)]]
-        its = cells[cells["arm"] == name], rows[rows["arm"] == name]
-        arms.append(_arm(name, *its, own, rates[rates["arm"] == name], margin))
-    # An arm whose mean is not over all blocks is not on the front, but may still beat others.
-    best = _front(arms) - {arm.name for arm in arms if {THROUGHPUT, POWER} & arm.unread.keys()}
+    task = str(cells["task"].iloc[0])
+    label = one_line(task.replace("=", " "), 120)
+    rates = against[against["metric"] == THROUGHPUT]
+    arms = tuple(
+        _arm(
+            name,
+            cells[cells["arm"] == name],
+            rows[rows["arm"] == name],
+            blocks[blocks.index.isin([name], "arm")],
+            rates[rates["arm"] == name],
+            margin,
+        )
+        for name in sorted({*cells["arm"]}, key=lambda name: (name != baseline, name))
+    )
     facts: Mapping[str, Any] = next((own for own in cells["facts"].dropna() if own), {})
     slo_ms = facts.get("slo_ms")
-    longest = (
-        rows[rows["id"] == rows["id"].value_counts(sort=False).idxmax()] if len(rows) else rows
-    )
+    longest = rows[rows["id"] == rows["id"].mode().iloc[0]] if len(rows) else None
     return Group(
         name=task,
         label=label,
         title=_title(label, facts),
-        caps=tuple(dict.fromkeys(longest["cap"])) if len(rows) else (),
-        slo_ms=float(slo_ms)
-        if isinstance(slo_ms, int | float) and not isinstance(slo_ms, bool)
-        else None,
-        steady=(int(longest["steady"].sum()), len(longest)) if len(rows) else (0, 0),
-        arms=tuple(replace(arm, front=arm.name in best) for arm in arms),
+        caps=() if longest is None else tuple(dict.fromkeys(longest["cap"])),
+        slo_ms=float(slo_ms) if isinstance(slo_ms, int | float) else None,
+        steady=(0, 0) if longest is None else (int(longest["steady"].sum()), len(longest)),
+        arms=arms,
         again=_again(cells),
     )
 
@@ -332,16 +308,10 @@ def _arm(
     own: pd.DataFrame,
     rate: pd.DataFrame,
     margin: float,
-) -> MeasuredAlgorithm:
+) -> PowerArm:
     measured = cells[cells[THROUGHPUT].notna()]
-    # 0 has no logarithm.
     own = own.assign(**{figure: own[figure].where(own[figure] > 0) for figure in LOGS})
-    means = {
-        figure: mean
-        for figure in SCALES
-        if (mean := _mean(figure, own[figure].dropna())) is not None
-    }
-    counted_rows = rows[rows["steady"]] if len(rows) else rows
+    means = {figure: mean for figure in SCALES if (mean := _mean(figure, own[figure].dropna()))}
     sensed = bool(
         ((cells["power_source"].dropna() != NO_SENSOR) | (cells["unit"].dropna() != WATT)).any()
     )
@@ -351,35 +321,20 @@ def _arm(
         if (missing := int(own[figure].isna().sum()))
         and (measured[figure].notna().any() or (sensed and figure == ABOVE_102))
     }
-    most = {}
-    for figure in (LONGEST, WORST) if len(counted_rows) else ():
-        if counted_rows[figure].notna().any():
-            most[figure] = float(counted_rows[figure].max())
-            blocks = counted_rows["block"][counted_rows[figure].isna()].nunique()
-            unread |= {figure: blocks} if blocks else {}
+    largest = rows[rows["steady"]][[LONGEST, WORST]].max().dropna() if len(rows) else pd.Series()
     lost = cells[~cells["block"].isin(own.index.get_level_values("block"))].drop_duplicates("block")
-    reasons = [
-        f"{outcome}: {ended(reason)}"
-        for outcome, reason in zip(lost["outcome"], lost["reason"], strict=True)
-    ]
+    reasons = [f"{row.outcome}: {ended(str(row.reason))}" for row in lost.itertuples()]
     estimate = _estimate(rate)
-    few = estimate.value is not None and 3 <= estimate.n < COMFORTABLE
-    notes = (
-        [
-            (
-                "note:",
-                (
-                    f"{estimate.n} pairs only: with fewer than {COMFORTABLE}, one outlying block "
-                    "can decide the result."
-                ),
-            )
-        ]
-        if few
-        else []
-    )
+    notes = []
+    if estimate.value is not None and 3 <= estimate.n < COMFORTABLE:
+        few = f"with fewer than {COMFORTABLE}, one outlying block can decide the result."
+        notes.append(("note:", f"{estimate.n} pairs only: {few}"))
     if len(own) and len(rate) and estimate.missing:
         notes.append(("no verdict:", ended(estimate.missing)))
-    return MeasuredAlgorithm(
+    if unread:
+        count = f"{max(unread.values())} of {len(own)} blocks lack readings, or are 0."
+        notes.append(("missing:", count))
+    return PowerArm(
         name=name,
         n=len(own),
         blocks=cells["block"].nunique(),
@@ -389,7 +344,7 @@ def _arm(
         lacking=unread.get(ABOVE_102, 0),
         holds=is_held(means.get(ABOVE_102), sensed=sensed, whole=ABOVE_102 not in unread),
         means=means,
-        most=most,
+        most={str(figure): float(value) for figure, value in largest.items()},
         unread=unread,
         lost=dict(Counter(reasons)),
         remarks=(*_remarks(cells, rows), *notes),
@@ -397,7 +352,6 @@ def _arm(
 
 
 def _mean(figure: str, values: pd.Series) -> Mean | None:
-    """Return the mean over blocks with its interval: geometric for rates, arithmetic for shares."""
     if SCALES[figure] == "log":
         return mean_of([*np.log(values)], log=True)
     return mean_of([*values], within=(0.0, 1.0 if "_share" in figure else math.inf))
@@ -428,41 +382,38 @@ def is_held(above: Mean | None, *, sensed: bool = False, whole: bool = True) -> 
 
 
 def _remarks(cells: pd.DataFrame, rows: pd.DataFrame) -> Iterator[tuple[str, str]]:
-    """Yield remarks: predictions, settings not in force, lost processes, infeasible caps."""
-    if len(rows) and (words := prediction_words(rows)):
-        yield "predicted:", words
     infeasible = cells["infeasible"].dropna().map(lambda sentences: [*dict.fromkeys(sentences)])
-    counts = (
-        [("refused:", rows["refused"], "iteration"), ("process:", rows["lost"], "iteration")]
-        if len(rows)
-        else []
-    )
-    for head, sentences, noun in (*counts, ("infeasible:", infeasible, "cell")):
+    counts = [("infeasible:", infeasible, "cell")]
+    if len(rows):
+        if words := prediction_words(rows):
+            yield "predicted:", words
+        counts += [
+            ("refused:", rows["refused"], "iteration"),
+            ("process:", rows["lost"], "iteration"),
+        ]
+    for head, sentences, noun in counts:
         for sentence, count in sentences.explode().value_counts(sort=False).items():
             yield head, f"{counted(count, noun)}: {ended(str(sentence))}"
     if len(rows) and rows["astray"].any():
-        yield (
-            "clocks:",
-            f"different from the request in {rows['astray'].sum()} iterations, without a refusal.",
-        )
+        astray = f"different from the request in {rows['astray'].sum()} iterations"
+        yield "clocks:", f"{astray}, without a refusal."
 
 
 def as_asked(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return steady iterations comparable with predictions: as requested, with all processes."""
-    return rows[
-        rows["steady"]
-        & ~rows["astray"]
-        & (rows["refused"].str.len() == 0)
-        & (rows["lost"].str.len() == 0)
-    ]
+    is_plain = (rows["refused"].str.len() == 0) & (rows["lost"].str.len() == 0)
+    return rows[rows["steady"] & ~rows["astray"] & is_plain]
+
+
+def errors_of(rows: pd.DataFrame, predicted: str, measured: str) -> pd.Series:
+    """Return predicted ÷ measured - 1 of steady iterations that ran as requested."""
+    kept = as_asked(rows)
+    return (kept[predicted] / kept[measured].where(kept[measured] != 0) - 1).dropna()
 
 
 def prediction_words(rows: pd.DataFrame) -> str:
-    """Write how far predictions were off; "" without predictions."""
-    kept = as_asked(rows)
     words, most = [], 0
-    for what, (predicted, measured) in PREDICTED.items():
-        errors = (kept[predicted] / kept[measured].where(kept[measured] != 0) - 1).dropna()
+    for what, columns in PREDICTED.items():
+        errors = errors_of(rows, *columns)
         if len(errors):
             median, size = 100 * errors.median(), 100 * errors.abs().median()
             scatter = "" if size - abs(median) < APART else f" (off by {size:.1f} %)"
@@ -471,45 +422,7 @@ def prediction_words(rows: pd.DataFrame) -> str:
     return f"{', '.join(words)}; {most} iterations." if words else ""
 
 
-def _front(arms: Sequence[MeasuredAlgorithm]) -> set[str]:
-    """Return the Pareto front: no other arm has as much throughput from as little power."""
-    places = {
-        arm.name: (arm.means[THROUGHPUT].value, -arm.means[POWER].value)
-        for arm in arms
-        if {THROUGHPUT, POWER} <= arm.means.keys()
-    }
-    return {
-        name
-        for name, own in places.items()
-        if not any(
-            other != own and other[0] >= own[0] and other[1] >= own[1] for other in places.values()
-        )
-    }
-
-
-def _in_order(names: Iterable[str]) -> list[str]:
-    """Sort by name, numbers by size: task 6 before task 13."""
-    return sorted(
-        names,
-        key=lambda name: [
-            (0, int(part), "") if part.isdecimal() else (1, 0, part)
-            for part in re.split(r"(\d+)", name)
-        ],
-    )
-
-
-def _labels(names: Sequence[str]) -> dict[str, str]:
-    """Return the names of tasks for sentences: `task 6`, with other parameters if ambiguous."""
-    short = [
-        next((part.replace("=", " ") for part in name.split() if part.startswith("task=")), name)
-        for name in names
-    ]
-    labels = zip(names, short, strict=True)
-    return {name: one_line(text if short.count(text) == 1 else name, 120) for name, text in labels}
-
-
 def _title(label: str, facts: Mapping[str, Any]) -> str:
-    """Return the heading of a task's table: number, network and GPU, as far as known."""
     model, gpu, dataset = (facts.get(key) for key in ("model", "gpu_of_parameters", "dataset"))
     if not isinstance(model, str):
         return label
@@ -517,85 +430,46 @@ def _title(label: str, facts: Mapping[str, Any]) -> str:
     return one_line(f"{label}: {model}{data}{f' on {gpu}' if isinstance(gpu, str) else ''}", 200)
 
 
-def _together(groups: Sequence[Group], blocks: pd.DataFrame, baseline: str) -> tuple[AllTasks, ...]:
-    """Return every arm on all tasks: tasks have equal weights, and blocks are the replicates."""
-    names = sorted(
-        {arm.name for group in groups for arm in group.arms if arm.n},
-        key=lambda name: (name != baseline, name),
-    )
-    common = {
-        name: [
-            group.name
-            for group in groups
-            if all(_has_rate(blocks, group.name, arm) for arm in (baseline, name))
-        ]
-        for name in names
-    }
-    rates = blocks[THROUGHPUT]
-    frames = [
-        pd.DataFrame({"versus": name, "arm": arm, THROUGHPUT: np.exp(logs)}).reset_index()
-        for name in names
-        if name != baseline and common[name]
-        for arm in (baseline, name)
-        if len(logs := _over_tasks(np.log(rates.where(rates > 0)), arm, common[name]))
-    ]
-    against = pd.DataFrame(columns=["arm"])
-    if {baseline} < {arm for frame in frames for arm in frame["arm"]}:
-        against = contrasts(
-            pd.concat(frames),
-            "arm",
-            baseline,
-            {THROUGHPUT: "log"},
-            by=("versus",),
-            within=("block",),
-        )
-        against[ENDS] -= 1
+def _together(groups: Sequence[Group], blocks: pd.DataFrame, baseline: str) -> tuple[PowerArm, ...]:
+    """Return every arm on all tasks, which have equal weights; blocks are the replicates.
+
+    Rates are compared over the tasks that all arms have, caps over all tasks of each arm.
+    """
+    words: dict[str, dict[str, Holds]] = {}
+    for group in groups:
+        for arm in group.arms:
+            if arm.n:
+                words.setdefault(arm.name, {})[group.name] = arm.holds
+    rates = np.log(blocks[THROUGHPUT].where(blocks[THROUGHPUT] > 0)).unstack("task")  # noqa: PD010  # a series
+    known = rates.groupby("arm").count().gt(0).all()
+    common = [str(task) for task in known.index[known]]
+    over = rates[common].mean(axis=1, skipna=False).dropna() if common else rates.sum(axis=1)[:0]
+    frame = np.exp(over).rename(THROUGHPUT).reset_index()
+    against = _against(frame, baseline, {THROUGHPUT: "log"})
     result = []
-    for name in names:
-        words = {
-            group.name: arm.holds
-            for group in groups
-            for arm in group.arms
-            if arm.name == name and arm.n
-        }
-        # Use all of an arm's tasks, even those that the baseline lacks: they are under a cap, too.
-        every = _over_tasks(blocks[ABOVE_102], name, [*words])
-        own = blocks.index[blocks.index.get_level_values("arm") == name]
-        lacking = own.get_level_values("block").nunique() - len(every)
-        above = _mean(ABOVE_102, every)
-        held = [*words.values()]
-        # A block that lacks a task is in no mean of all; the means of each task include it.
-        holds = is_held(
-            above, sensed={*held} != {"no sensor"}, whole=not lacking or {*held} == {"yes"}
-        )
+    for name in sorted(words, key=lambda name: (name != baseline, name)):
+        own = blocks[ABOVE_102][blocks.index.isin([name], "arm")]
+        shares = own.unstack("task")[[*words[name]]]  # noqa: PD010  # a series
+        every = shares.mean(axis=1, skipna=False).dropna()
+        lacking, above = len(shares) - len(every), _mean(ABOVE_102, every)
+        held = [*words[name].values()]
         rate = _estimate(against[against["arm"] == name])
         more: Verdict = "improved" if (rate.value or 0) > 0 else "regressed"
-        verdict: Verdict = (
-            "not comparable" if rate.p is None else more if rate.shown else "inconclusive"
-        )
+        verdict: Verdict = more if rate.shown else "inconclusive"
         result.append(
-            AllTasks(
+            PowerArm(
                 name=name,
                 rate=rate,
-                verdict=verdict,
+                verdict="not comparable" if rate.p is None else verdict,
                 above=above,
                 lacking=lacking,
-                holds=holds,
-                tasks=len(common[name]),
+                # A block that lacks a task is in no mean of all; the means of each task include it.
+                holds=is_held(
+                    above, sensed={*held} != {"no sensor"}, whole=not lacking or {*held} == {"yes"}
+                ),
+                n=len(shares),
+                tasks=len(common),
                 held=(held.count("yes"), len(held)),
             )
         )
     return tuple(result)
-
-
-def _has_rate(blocks: pd.DataFrame, task: str, arm: str) -> bool:
-    own = blocks[THROUGHPUT][[key[:2] == (task, arm) for key in blocks.index]]
-    return bool(own.notna().any())
-
-
-def _over_tasks(values: pd.Series, arm: str, tasks: Sequence[str]) -> pd.Series:
-    """Return the mean over tasks, in each block with all of them."""
-    own = values[
-        values.index.isin([arm], "arm") & values.index.isin(tasks, "task") & values.notna()
-    ].groupby("block")
-    return own.mean()[own.size() == len(tasks)]

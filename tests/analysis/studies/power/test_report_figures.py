@@ -6,8 +6,6 @@ import math
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from analysis.studies.power.figures import (
     ABOVE,
@@ -87,13 +85,6 @@ def test_each_cap_of_a_schedule_has_its_own_way_to_it() -> None:
     assert steady(*map(iteration, caps)) == [*range(25, 50), *range(75, 100), *range(125, 150)]
 
 
-@given(st.lists(st.sampled_from([100.0, 120.0]), min_size=1, max_size=40), st.floats(0, 500))
-def test_no_reading_moves_the_rule(caps: list[float], power_mean: float) -> None:
-    """Only power and throughput differ: else an algorithm could choose its own yardstick."""
-    wild = {"power_mean": power_mean, "throughput_images_per_s": 1.0}
-    assert steady(*map(iteration, caps)) == steady(*(iteration(cap, **wild) for cap in caps))
-
-
 def test_throughput_is_images_over_time_and_no_mean_of_rates() -> None:
     """1 s at 100 images/s and 3 s at 200: (100 + 600) / 4 = 175; the mean of rates is 150."""
     slow = iteration(measured_s=1.0, throughput_images_per_s=100.0)
@@ -119,26 +110,6 @@ def test_one_missing_reading_makes_its_figure_alone_missing() -> None:
     result = found(*[iteration()] * 4, iteration(power_mean=None, above_cap_s=None))
     assert not {POWER, ABOVE} & result.keys()
     assert {THROUGHPUT, ABOVE_102, PER_IMAGE} <= result.keys()
-
-
-def test_an_idle_iteration_has_no_latency_and_zero_throughput() -> None:
-    dead = iteration(throughput_images_per_s=0.0, tenants=[tenant(0.0, None, None)] * 2)
-    result = found(*[iteration()] * 4, dead)
-    assert (result[P95], result[THROUGHPUT]) == pytest.approx((24.0, 100))
-
-
-@given(
-    st.lists(
-        st.tuples(st.floats(0.1, 10), st.floats(0, 1), st.floats(0, 1)), min_size=4, max_size=12
-    )
-)
-def test_shares_stay_shares(rows: list[tuple[float, float, float]]) -> None:
-    made = [
-        iteration(measured_s=s, above_cap_s=s * part, above_102_s=s * part * more)
-        for s, part, more in rows
-    ]
-    result = found(*made)
-    assert 0 <= result[ABOVE_102] <= result[ABOVE] + 1e-12 <= 1 + 1e-12
 
 
 @pytest.mark.parametrize(("images", "p95_ms"), [(3.0, None), (0.0, 12.0)])

@@ -84,15 +84,6 @@ def test_json_has_all_of_it(tmp_path: Path, power: Power) -> None:
     assert document["steady"]
 
 
-def test_missing_readings_are_no_column(tmp_path: Path, power: Power) -> None:
-    page = power(
-        "report",
-        saved(tmp_path, replace(SMALL, backends=("cpu",), power_source="none", slo_ms=None)),
-    ).page
-    assert "no sensor" in page
-    assert not any(words in page for words in ("J/image", ">SLO", "NaN"))
-
-
 def test_names_out_of_a_file_are_shown_and_not_obeyed() -> None:
     made = capped_run(
         replace(SMALL, algorithms=(POWERCAP, replace(STEADY, lost=("\x1b[31mred\nline",))))
@@ -101,12 +92,6 @@ def test_names_out_of_a_file_are_shown_and_not_obeyed() -> None:
     text = render(answer(run, sides(run, [])))
     assert "\x1b" not in text
     assert "\\x1b[31mred line" in text
-
-
-def test_what_does_not_hold_is_loud() -> None:
-    run = from_json(capped_run(SMALL), "made.json")
-    text = render(answer(run, sides(run, [])), color=True)
-    assert "\x1b[1;31mno" in text
 
 
 def test_another_run_is_refused_and_the_others_are_shown(tmp_path: Path, power: Power) -> None:
@@ -134,7 +119,6 @@ def test_the_html_report_has_section_and_pictures() -> None:
 
 
 def test_figures_are_metrics_of_each_cell(tmp_path: Path) -> None:
-    """For notebooks, `export` and `compare --metric`; a cell with unreadable rows has none."""
     import deeptweak
 
     content = capped_run(SMALL)

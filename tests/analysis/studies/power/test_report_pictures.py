@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from analysis.load import from_json
-from analysis.plots import fitting, pictures, power_forest, power_predicted, power_trace
+from analysis.plots import pictures, power_forest, power_trace
 from analysis.plots.scene import NothingToDraw, Scene
 from analysis.plots.style import SMALL
 from tests.analysis.plots.reading import faults, lines_of, points, said
@@ -19,7 +19,6 @@ from tests.analysis.studies.power.made_capped import (
     MadeCapped,
     capped_run,
 )
-from tests.synthetic import saved_run
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -72,11 +71,6 @@ def test_each_has_its_subject_its_run_and_that_it_is_simulated(
     )
 
 
-def test_runs_under_a_cap_have_all_of_them_and_others_none(scene: Scene) -> None:
-    assert set(NAMES) <= fitting(scene.runs).keys()
-    assert not set(NAMES) & fitting([from_json(saved_run(), "made.json")]).keys()
-
-
 def test_the_forest_has_throughput_left_and_the_cap_right(drawings: dict[str, Figure]) -> None:
     """All tasks: steady +14.3 % on powercap at 0 %, morak a third of the time above 1.02 times."""
     rates, above = drawings["power_forest"].axes[:2]
@@ -120,14 +114,6 @@ def test_without_a_sensor_there_is_no_power_to_draw() -> None:
     assert "no sensor" in said(power_forest.draw(scene))
     with pytest.raises(NothingToDraw, match="no power sensor"):
         power_trace.draw(scene)
-
-
-def test_nobody_who_predicted_nothing_is_drawn() -> None:
-    blind = tuple(replace(one, foresight=None) for one in ALGORITHMS)
-    with pytest.raises(NothingToDraw, match="no algorithm made predictions"):
-        power_predicted.draw(
-            scene_with(replace(MADE, algorithms=blind, tasks={6: ((0, 130.0),)}, blocks=3))
-        )
 
 
 def test_wild_cells_are_drawn_without_one_thing_over_another() -> None:
