@@ -1,21 +1,19 @@
-"""Traces: measured partitions and clocks as CSV, read from other tools or made from saved profiles.
-
-A failed configuration is a row without numbers and with an outcome. Tools that store it as zeros
-are supported: zero images at zero watts and zero megahertz were never measured. A skipped point of
-a profile was never tried: it is not a row, but counted.
-"""
+"""Traces: measured partitions and clocks as CSV, read from files or made from saved profiles."""
 
 from __future__ import annotations
 
 import csv
 import io
-import json
 import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import msgspec
+from msgspec import Meta, Struct
 
 from analysis.answer import Answer, of_parts
 from analysis.files import must_be_a_name, read_text, write_whole
@@ -41,9 +39,30 @@ OURS = ("outcome", "reason", "backend", "power_source", "throttle", "cpu_s_per_s
 OUTCOMES = ("measured", "oom", "failed", "refused")
 MISSING = frozenset({"", "nan", "none", "null", "n/a", "na"})
 ZEROS = "stored as zeros: it failed and was not measured"
-REQUESTED = frozenset({"target_mhz", "mem_mhz"})  # also known for a failed row
+REQUESTED = ("target_freq", "mem_freq")  # also known for a failed row
 STATIC = "static"  # the pseudo-network of idle rows
 NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
+HINT = 'leave missing values empty, and write lists as "[25, 25]"'
+
+
+class ProfilerRow(Struct):
+    """A row by its columns; `throttle` is a duty cycle."""
+
+    model_name: Annotated[str, Meta(min_length=1)]
+    p_list: list[float]
+    b_list: list[Annotated[float, Meta(ge=1, multiple_of=1)]]
+    target_freq: float | None = None
+    mem_freq: float | None = None
+    sm_freq: float | None = None
+    sm_util: float | None = None
+    mem_util: float | None = None
+    throughput_total: float | None = None
+    power_avg: float | None = None
+    power_max: float | None = None
+    outcome: Literal["measured", "oom", "failed", "refused"] | None = None
+    reason: str | float | None = None
+    throttle: Annotated[float, Meta(gt=0, le=1)] | None = None
+    cpu_s_per_s: Annotated[float, Meta(ge=0)] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +94,6 @@ class PartitionRow:
     line: int = field(default=0, compare=False)
 
     def __post_init__(self) -> None:
-        """Round the memory clock: rows and models of one clock must have the same number."""
         if self.mem_mhz is not None:
             object.__setattr__(self, "mem_mhz", float(round(self.mem_mhz)))
 
@@ -110,12 +128,18 @@ def parse(text: str, where: str) -> list[PartitionRow]:
     lines = csv.reader(io.StringIO(text, newline=""), strict=True)
     try:
         names = [name.strip() for name in next(lines, [])]
-        _must_have_columns(names, where)
+        if len(set(names)) < len(names) or not {*NEEDED} <= {*names}:
+            raise Unreadable(
+                f"{where}: its columns are {one_line(', '.join(names)) or 'none'}. A file of "
+                f"traces begins with {','.join(COLUMNS)}; the first three are needed, each once."
+            )
         rows = []
         for cells in lines:
+            at = f"{where}: line {lines.line_num}"
+            if len(cells) != len(names) and any(cells):
+                raise Unreadable(f"{at}: has {len(cells)} cells for {len(names)} columns; {HINT}.")
             if any(cell.strip() for cell in cells):
-                at = f"{where}: line {lines.line_num}"
-                rows.append(_row_of_cells(_named(cells, names, at), at, lines.line_num))
+                rows.append(_row(dict(zip(names, cells, strict=True)), at, lines.line_num))
     except csv.Error as error:
         raise Unreadable(
             f"{where}: line {lines.line_num}: {error}; a file of traces is CSV."
@@ -124,7 +148,6 @@ def parse(text: str, where: str) -> list[PartitionRow]:
 
 
 def as_csv(rows: Iterable[PartitionRow]) -> str:
-    """Write traces as the text of a CSV file."""
     rows = list(rows)
     used = {name for row in rows for name in row.extra}
     if any(row.outcome != "measured" or row.reason for row in rows):
@@ -148,125 +171,56 @@ def as_csv(rows: Iterable[PartitionRow]) -> str:
     return said.getvalue()
 
 
-def _must_have_columns(names: Sequence[str], where: str) -> None:
-    missing = [name for name in NEEDED if name not in names]
-    if missing:
-        result = one_line(", ".join(names)) or "nothing"
+def _row(cells: Mapping[str, Any], at: str, line: int = 0) -> PartitionRow:
+    """Read a row from the cells of a file, or from a report. Raises: Unreadable."""
+    values = {name: _value(name, cell) for name, cell in cells.items()}
+    try:
+        row = msgspec.convert(values, ProfilerRow)
+    except msgspec.ValidationError as error:
+        raise Unreadable(f"{at}: {one_line(error)}; {HINT}.") from None
+    if len(row.p_list) != len(row.b_list) or bool(row.p_list) != (row.model_name != STATIC):
         raise Unreadable(
-            f"{where}: no column {', '.join(missing)}; found: {result}. A file of traces begins "
-            f"with {','.join(COLUMNS)}."
+            f"{at}: {len(row.p_list)} shares and {len(row.b_list)} batches; every process needs "
+            f"one of each, and only rows of {STATIC!r} have no process."
         )
-    twice = sorted({name for name in names if names.count(name) > 1})
-    if twice:
-        raise Unreadable(
-            f"{where}: has the column {one_line(twice[0])!r} {names.count(twice[0])} times; keep "
-            "one."
-        )
-
-
-def _named(cells: Sequence[str], names: Sequence[str], at: str) -> dict[str, str]:
-    if len(cells) != len(names):
-        raise Unreadable(
-            f'{at}: has {len(cells)} cells for {len(names)} columns; quote lists: "[25, 25]".'
-        )
-    return dict(zip(names, cells, strict=True))
-
-
-def _row_of_cells(cells: Mapping[str, str], at: str, line: int) -> PartitionRow:
-    network = cells["model_name"].strip()
-    shares = _numbers(cells["p_list"], f"{at}: p_list")
-    batches = _numbers(cells["b_list"], f"{at}: b_list")
-    _must_match(network, shares, batches, at)
-    values = {own: _value(cells.get(name, ""), f"{at}: {name}") for name, own in NUMBERS.items()}
-    outcome, reason = cells.get("outcome", "").strip(), cells.get("reason", "").strip()
-    if outcome and outcome not in OUTCOMES:
-        raise Unreadable(
-            f"{at}: outcome {one_line(outcome)!r} must be one of {', '.join(OUTCOMES)}."
-        )
-    # Zero images at no watts: requests in the clock columns do not count.
-    told = [value for name, value in values.items() if name not in REQUESTED and value is not None]
-    if not outcome and len(told) > 1 and not any(told):
-        outcome, reason = "failed", ZEROS
-    outcome = outcome or "measured"
-    if outcome != "measured":
-        values = {name: value if name in REQUESTED else None for name, value in values.items()}
-    extra = {
-        name: _plain(name, cell)
-        for name, cell in cells.items()
-        if name not in {*COLUMNS, "outcome", "reason"}
+    outcome, reason = row.outcome, str(row.reason or "")
+    measured = [getattr(row, name) for name in NUMBERS if name not in REQUESTED]
+    told = [value for value in measured if value is not None]
+    if outcome is None and len(told) > 1 and not any(told):
+        outcome, reason = "failed", ZEROS  # zero images at no watts
+    is_measured = outcome in {None, "measured"}
+    numbers = {
+        own: getattr(row, name) for name, own in NUMBERS.items() if is_measured or name in REQUESTED
     }
-    extra = {name: value for name, value in extra.items() if value != ""}
-    throttle, activity = extra.get("throttle", 1.0), extra.get("cpu_s_per_s", 0.0)
-    if not (isinstance(throttle, float) and 0.0 < throttle <= 1.0):
-        raise Unreadable(
-            f"{at}: throttle is {one_line(throttle, 60)!r}; it must be a duty cycle, above 0 and "
-            "at most 1."
-        )
-    if not (isinstance(activity, float) and activity >= 0.0):
-        raise Unreadable(
-            f"{at}: cpu_s_per_s is {one_line(activity, 60)!r}; it must be a number of at least 0."
-        )
-    whole = tuple(int(batch) for batch in batches)
+    others = {*COLUMNS, "outcome", "reason"}
     return PartitionRow(
-        network,
-        tuple(shares),
-        whole,
-        **values,
-        outcome=outcome,
+        row.model_name,
+        tuple(row.p_list),
+        tuple(map(int, row.b_list)),
+        **numbers,
+        outcome=outcome or "measured",
         reason=reason,
-        extra=extra,
+        extra={
+            name: value
+            for name, value in values.items()
+            if name not in others and value is not None and value != ""
+        },
         line=line,
     )
 
 
-def _must_match(network: str, shares: Sequence[float], batches: Sequence[float], at: str) -> None:
-    if not network:
-        raise Unreadable(f"{at}: model_name is empty.")
-    if len(shares) != len(batches):
-        raise Unreadable(
-            f"{at}: {len(shares)} shares and {len(batches)} batches; every process needs one of "
-            "each."
-        )
-    if not shares and network != STATIC:
-        raise Unreadable(f"{at}: no process; only rows of {STATIC!r} have none.")
-    wrong = [batch for batch in batches if batch != int(batch) or batch < 1]
-    if wrong:
-        raise Unreadable(f"{at}: a batch of {wrong[0]:g}; it must be a number of images.")
-
-
-def _number(text: str) -> float | None:
-    return float(text) if NUMBER.fullmatch(text) and math.isfinite(float(text)) else None
-
-
-def _numbers(cell: str, at: str) -> list[float]:
-    inner = cell.strip()
-    if inner[:1] == "[" and inner[-1:] == "]":
-        inner = inner[1:-1]
-    numbers = [_number(part.strip()) for part in inner.split(",")] if inner.strip() else []
-    known = [number for number in numbers if number is not None]
-    if len(known) < len(numbers):
-        raise Unreadable(
-            f"{at} is {one_line(cell, 60)!r}, but must be a list of numbers, such as [25, 25]."
-        )
-    return known
-
-
-def _value(cell: str, at: str) -> float | None:
+def _value(name: str, cell: object) -> Any:
+    """Return a cell as a number, a text, a list of numbers, or None if it is missing."""
+    if not isinstance(cell, str):
+        return float(cell) if isinstance(cell, int) and not isinstance(cell, bool) else cell
     text = cell.strip()
-    number = _number(text)
-    if number is None and text.lower() not in MISSING:
-        raise Unreadable(
-            f"{at} is {one_line(text, 60)!r}, not a number; leave missing values empty."
-        )
-    return number
-
-
-def _plain(name: str, cell: str) -> float | str:
-    """Return another column's cell: a number, or a text; "" is missing."""
-    text = cell.strip()
-    is_missing = name in {"throttle", "cpu_s_per_s"} and text.lower() in MISSING
-    number = _number(text)
-    return "" if is_missing else text if number is None else number
+    if name in {"p_list", "b_list"}:
+        inner = text.removeprefix("[").removesuffix("]").strip()
+        return [_value("", part) for part in inner.split(",")] if inner else []
+    if name == "model_name" or not NUMBER.fullmatch(text) or not math.isfinite(float(text)):
+        is_number = name in {*NUMBERS, "throttle", "cpu_s_per_s"}
+        return None if not text or (is_number and text.lower() in MISSING) else text
+    return float(text)
 
 
 def _list(values: Iterable[float]) -> str:
@@ -285,15 +239,8 @@ def _text(value: float | str | None) -> str:
 
 POINT = "point"
 # The form of a cell's reason: `Point oom: 2 x 256 images do not fit.`
-FAILED = re.compile(
-    rf"Point ({'|'.join(text for text in OUTCOMES if text != 'measured')}): (.*)", re.DOTALL
-)
+FAILED = re.compile(rf"Point ({'|'.join(OUTCOMES[1:])}): (.*)", re.DOTALL)
 COUNTED = re.compile(r"(?:(\d{1,3})x)?(\d+(?:\.\d+)?)")
-
-
-def is_profile(run: Run) -> bool:
-    """Return whether any cell of a run reported a point of a profile."""
-    return any(POINT in cell.report for cell in run.cells)
 
 
 def rows_of(run: Run, refused: list[str]) -> list[PartitionRow]:
@@ -301,27 +248,25 @@ def rows_of(run: Run, refused: list[str]) -> list[PartitionRow]:
 
     Raises: Refused, for a run that is not a profile.
     """
-    if not is_profile(run):
+    workloads = {cell.workload.partition(":")[0] for cell in run.cells if POINT in cell.report}
+    if not workloads:
         raise Refused(
             f"{run.origin}: no cell reports a point; `pytest benchmarks/bench_power_profile.py "
             "--benchmark-save=NAME` makes such a run."
         )
     result = []
-    skipped: dict[str, int] = {}
-    workloads = {cell.workload.partition(":")[0] for cell in run.cells if POINT in cell.report}
+    skipped = Counter[str]()
     for cell in run.cells:
         if cell.workload.partition(":")[0] not in workloads:
             continue
         if cell.outcome == "skipped":
-            reason = (cell.reason or "no reason was recorded").rstrip(".")
-            skipped[reason] = skipped.get(reason, 0) + 1
+            skipped[(cell.reason or "no reason was recorded").rstrip(".")] += 1
             continue
+        place = f"{run.origin}: cell {cell.id}"
+        told = cell.report.get(POINT, ()) if cell.outcome == "measured" else (_failed(cell, run),)
+        row = {name: told[0].get(name) for name in (*COLUMNS, *OURS)} if len(told) == 1 else {}
         try:
-            result.append(
-                _measured_point(cell, run.origin)
-                if cell.outcome == "measured"
-                else _failed_point(cell, run)
-            )
+            result.append(_row(row, f"{place}, report.{POINT}"))
         except Unreadable as error:
             refused.append(str(error))
     refused += [
@@ -331,73 +276,33 @@ def rows_of(run: Run, refused: list[str]) -> list[PartitionRow]:
     return result
 
 
-def _measured_point(cell: Cell, origin: str) -> PartitionRow:
-    told = cell.report.get(POINT, ())
-    place = f"{origin}: cell {cell.id}, report.{POINT}"
-    if len(told) != 1:
-        raise Unreadable(f"{place}: has {len(told)} rows but needs exactly one; measure it again.")
-    return _row_of_report(told[0], place)
-
-
-def _failed_point(cell: Cell, run: Run) -> PartitionRow:
-    params = {
-        name: str(value)
-        for name, value in run.workloads[cell.workload].params.items()
-        if value is not None
-    }
-    place = f"{run.origin}: cell {cell.id}"
-    said = FAILED.search(cell.reason or "")
-    network = params.get("model", "")
+def _failed(cell: Cell, run: Run) -> dict[str, object]:
+    """Return the row of a point that failed, from its parameters and its reason."""
+    params = run.workloads[cell.workload].params
+    reason = cell.reason or "no reason was recorded"
+    said = FAILED.search(reason)
     shares, batches = (
-        ([], [])
-        if network == STATIC
-        else (_listed(params.get(name, ""), place) for name in ("shares", "batches"))
+        [] if params.get("model") == STATIC else _listed(str(params.get(name) or ""))
+        for name in ("shares", "batches")
     )
-    row = {
-        "model_name": network,
+    return {
+        "model_name": params.get("model") or "",
         "p_list": shares,
         "b_list": batches * len(shares) if len(batches) == 1 else batches,
-        "target_freq": params.get("sm_mhz"),
-        "mem_freq": params.get("mem_mhz"),
+        "target_freq": str(params.get("sm_mhz") or ""),
+        "mem_freq": str(params.get("mem_mhz") or ""),
         "outcome": said[1] if said else "failed",
-        "reason": " ".join(
-            (said[2] if said else cell.reason or "no reason was recorded").split()
-        ).rstrip("."),
+        "reason": " ".join((said[2] if said else reason).split()).rstrip("."),
         "backend": params.get("backend"),
-        "throttle": params.get("throttle"),
+        "throttle": str(params.get("throttle") or ""),
     }
-    return _row_of_report(row, place)
 
 
-def _row_of_report(told: Mapping[str, object], place: str) -> PartitionRow:
-    """Read a row like one from a file of traces. Raises: Unreadable."""
-    names = [*COLUMNS, *OURS]
-    text = io.StringIO(newline="")
-    csv.writer(text).writerows([names, [_csv_cell(told.get(name)) for name in names]])
-    rows = parse(text.getvalue(), place)
-    if len(rows) != 1:
-        raise Unreadable(f"{place}: is not a row of a trace; measure it again.")
-    return replace(rows[0], line=0)
-
-
-def _csv_cell(value: object) -> str:
-    return (
-        ""
-        if value is None
-        else json.dumps(value)
-        if isinstance(value, list | tuple)
-        else str(value)
-    )
-
-
-def _listed(text: str, place: str) -> list[float]:
-    """Parse a name's values per process: `50+2x25` is 50 and twice 25. Raises: Unreadable."""
+def _listed(text: str) -> list[float]:
+    """Parse a name's values per process: `50+2x25` is 50 and twice 25; [] for what is none."""
     parts = [COUNTED.fullmatch(one) for one in text.split("+")]
     if not all(parts):
-        raise Unreadable(
-            f"{place}: {text!r} is not a list of shares or batches, such as 50+2x25; the file was "
-            "edited: measure it again."
-        )
+        return []
     return [float(part[2]) for part in parts if part for _ in range(int(part[1] or 1))]
 
 

@@ -105,7 +105,6 @@ def saved(folder: Path, content: JSON) -> str:
 def test_a_profile_becomes_a_file_per_network_by_back_end(
     tmp_path: Path, power: Power, monkeypatch: pytest.MonkeyPatch, snapshot: SnapshotAssertion
 ) -> None:
-    """A failed point is not a zero; damaged rows are refused by their cell."""
     monkeypatch.chdir(tmp_path)
     saved(tmp_path, profile())
     printed = power("traces", "profile.json", "-o", "traces")
@@ -135,16 +134,6 @@ def test_a_profile_becomes_a_file_per_network_by_back_end(
         for one in rows_of(from_json(profile(p_list="__import__('os')"), "made.json"), refused)
     ] == ["oom"]
     assert refused == snapshot(name="refused")
-
-
-def test_json_counts_rows_by_outcome(tmp_path: Path, power: Power) -> None:
-    files = power("traces", saved(tmp_path, profile()), "-o", tmp_path / "t", "--json").json[
-        "files"
-    ]
-    assert {one["path"].rpartition("/")[2]: one["outcomes"] for one in files} == {
-        "mobilenet_v2.csv": {"measured": 2, "oom": 1},
-        "static.csv": {"measured": 1},
-    }
 
 
 @pytest.mark.parametrize("name", ["../../etc/passwd", ".hidden", "a/b"])

@@ -58,29 +58,6 @@ def test_a_row_of_zeros_failed_and_has_no_numbers() -> None:
     assert row.mem_mhz == 9501.0
 
 
-def test_an_idle_gpu_has_no_process_and_still_takes_power() -> None:
-    (row,) = rows(HEAD + "static,[],[],,5001,210,0,0,0,68.0,68.2\n")
-    assert (row.outcome, row.shares, row.throughput_images_per_s, row.power_max_w) == (
-        "measured",
-        (),
-        0.0,
-        68.2,
-    )
-
-
-def test_only_what_was_run_must_be_there() -> None:
-    """No power, no utilisation, another order, a byte-order mark: still readable."""
-    (row,) = traces.parse(
-        'b_list,model_name,throughput_total,p_list\n"[8,8]",resnet50,512.5,"[50,50]"\n', "x"
-    )
-    assert (row.shares, row.batches, row.throughput_images_per_s, row.power_max_w) == (
-        (50.0, 50.0),
-        (8, 8),
-        512.5,
-        None,
-    )
-
-
 def test_other_columns_are_kept_by_name() -> None:
     text = (
         'model_name,p_list,b_list,outcome,reason,backend,throttle,note\nm,[100],[8],oom,"full, '
