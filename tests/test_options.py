@@ -54,7 +54,6 @@ def test_help_shows_few_options_and_those_of_named_studies() -> None:
     assert main_job == shown("benchmarks/") == shown("tests/")
     assert shown("benchmarks/bench_power_profile.py") - main_job == {
         "--profile-grid",
-        "--power-images",
         "--allow-gpu-changes",
     }
     assert shown("benchmarks/", "--target", "local") - main_job == {"--fresh-process", "--wait"}

@@ -134,10 +134,7 @@ def convert(
     from analysis.answer import of_parts
     from analysis.studies.power import parameters
 
-    readers = parameters.available(folder)
-    if not parameters.are_published(folder):
-        raise Refused(f"{folder}: already has converted parameters.")
-    models = [read() for read in readers.values()]
+    models = [read() for read in parameters.available(folder).values()]
     output.mkdir(parents=True, exist_ok=True)
     files = [output / parameters.file_name(model) for model in models]
     for model, file in zip(models, files, strict=True):
@@ -155,7 +152,6 @@ def convert(
 examples:
   {JUDGE} power predict parameters/ --network resnet50 --gpu 3080Ti --mem 5001 \\
       --shares 50,25 --batches 16,16 --sm 1950
-  {JUDGE} power predict parameters/ --gpu 3080Ti --rows traces.csv --json
 """,
 )
 def predict(
@@ -163,40 +159,26 @@ def predict(
     *,
     network: str | None = NETWORK,
     gpu: str | None = GPU,
-    mem: float | None = option(
-        "MHZ", "the memory clock (default: the only one, or the row's)", type=float
+    mem: float | None = option("MHZ", "the memory clock (default: the only one)", type=float),
+    shares: tuple[float, ...] = option(
+        "P,P,…", "percent of the SMs, one per process", type=_numbers, required=True
     ),
-    shares: tuple[float, ...] | None = option(
-        "P,P,…", "percent of the SMs, one per process", type=_numbers
+    batches: tuple[int, ...] = option(
+        "B,B,…", "batch sizes, one per process", type=_wholes, required=True
     ),
-    batches: tuple[int, ...] | None = option("B,B,…", "batch sizes, one per process", type=_wholes),
-    sm: tuple[float, ...] | None = option("MHZ,…", "SM clocks; one prediction each", type=_numbers),
-    rows: Path | None = option(
-        "CSV", "instead, a file of traces: p_list, b_list, sm_freq, mem_freq", type=Path
+    sm: tuple[float, ...] = option(
+        "MHZ,…", "SM clocks; one prediction each", type=_numbers, required=True
     ),
 ) -> Answer:
     """Predict SM and memory utilisation, images/s and watts of a partition, at one or more clocks.
 
-    Settings are options, or the rows of a file of traces (one prediction per row, measured or not).
-    Utilisation is NVML's, percent of time. Predictions outside the fitted range are listed below
-    the table.
+    Utilisation is NVML's, percent of time. What lies outside the fitted range is listed below the
+    table.
     """
     from analysis.studies.power import prediction
     from control.power.terms import Partition
 
-    typed = {"--shares": shares, "--batches": batches, "--sm": sm}
-    if rows is not None:
-        extra = [name for name, value in typed.items() if value is not None]
-        if extra:
-            raise Refused(f"{extra[0]} and --rows exclude each other; give one of them.")
-        from analysis.studies.power.traces import read
-
-        return prediction.answer(parameters, gpu, prediction.of_rows(read(rows), network, mem))
-    if shares is None or batches is None or sm is None:
-        missing = ", ".join(name for name, value in typed.items() if value is None)
-        raise Refused(f"{missing} missing: give --shares, --batches and --sm, or --rows FILE.")
-    partition = Partition(shares, batches)
-    return prediction.answer(parameters, gpu, [(network, mem, partition, clock) for clock in sm])
+    return prediction.answer(parameters, network, gpu, mem, Partition(shares, batches), sm)
 
 
 @step(

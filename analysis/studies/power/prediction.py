@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
-from functools import cache
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict
 from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -29,8 +28,6 @@ from analysis.wording import counted, digits
 from control.power import catalog
 from control.power.catalog import platforms
 from control.power.greedy import figures_of
-from control.power.models.own import Spans, spans_of
-from control.power.models.reference import Reference
 from control.power.terms import (
     CLOCK,
     NAMED,
@@ -55,128 +52,97 @@ if TYPE_CHECKING:
     from .traces import PartitionRow
 
 MOST = 1000  # processes; a GPU under MPS allows 48
-NOTED = 9  # numbered notes; further ones are counted
+FIGURES = ("throughput_images_per_s", "power_w", "sm_util_percent", "mem_util_percent")
 
 
-@dataclass(frozen=True, slots=True)
-class PowerPrediction:
-    """The prediction for a setting; `beyond` has a sentence per way it lies outside the fit.
+def answer(
+    path: Path,
+    network: str | None,
+    gpu: str | None,
+    mem_mhz: float | None,
+    partition: Partition,
+    clocks: Sequence[float],
+) -> Answer:
+    """Predict a partition at each clock; names are needed only where there are several models.
 
-    Utilisations are NVML's, percent of time, at the anchor clock; NaN if the model has none.
-    `power_w` is in the model's `cap_unit`, and `setting.sm_mhz` is in terms of its `clock`.
+    Raises: Refused, also for an invalid setting.
     """
+    readers = parameters.available(path)
+    place = only(readers, path, network, gpu)
+    known = [key[2] for key in readers if key[:2] == place]
+    chosen = [mhz for mhz in known if mem_mhz in {None, mhz}]
+    if len(chosen) != 1:
+        listed = ", ".join(f"{mhz:g}" for mhz in known)
+        name = " on ".join(map(one_line, place))
+        raise Refused(f"{name}: models of memory clocks {listed} MHz; select one with --mem.")
+    settings = [checked(Clocks(partition, clock, chosen[0])) for clock in clocks]
+    model = readers[*place, chosen[0]]()
+    unit, pace = unit_of(model), pace_of(model)
+    records = [
+        {
+            "network": model.network,
+            "gpu": model.gpu,
+            "setting": asdict(setting),
+            **dict(zip(FIGURES, row, strict=True)),
+            "beyond": beyond(model, setting),
+            "cap_unit": unit,
+            "clock": pace,
+        }
+        for setting, row in zip(settings, figures_of(model, settings), strict=True)
+    ]
+    data = [in_units(record, unit, pace) for record in records]
+    parts = _parts(settings, records, " on ".join(map(one_line, place)))
+    return of_parts({"parameters": str(path), "predictions": data}, parts)
 
-    network: str
-    gpu: str
-    setting: Clocks
-    sm_util_percent: float
-    mem_util_percent: float
-    throughput_images_per_s: float
-    power_w: float
-    beyond: tuple[str, ...]
-    cap_unit: str = WATTS
-    clock: str = CLOCK
+
+def checked(setting: Clocks) -> Clocks:
+    """Return a setting that may be predicted. Raises: Refused."""
+    shares, batches = setting.partition.shares, setting.partition.batches
+    if not 0 < len(shares) == len(batches) <= MOST:
+        counts = f"{len(shares)} shares and {len(batches)} batches"
+        raise Refused(f"{counts}: every process needs one of each, for 1 to {MOST} processes.")
+    must_be_settable(Settings(tenants_of(setting.partition), sm_mhz=setting.sm_mhz))
+    return setting
 
 
-def predict(models: Mapping[float, Model], settings: Sequence[Clocks]) -> list[PowerPrediction]:
-    """Predict each setting, cheaply for many; `models` are by memory clock, MHz.
-
-    Raises: Refused, for an invalid setting, and for a memory clock without a model.
-    """
-    for setting in settings:
-        shares, batches = setting.partition.shares, setting.partition.batches
-        if not 0 < len(shares) == len(batches) <= MOST:
-            counts = f"{len(shares)} shares and {len(batches)} batches"
-            raise Refused(f"{counts}: every process needs one of each, for 1 to {MOST} processes.")
-        must_be_settable(Settings(tenants_of(setting.partition), sm_mhz=setting.sm_mhz))
-        if setting.mem_mhz not in models:
-            known = ", ".join(f"{mhz:g}" for mhz in models)
-            raise Refused(
-                f"no model for a memory clock of {setting.mem_mhz:g} MHz; available: {known}."
-            )
-    predictions: dict[int, PowerPrediction] = {}
-    for mem_mhz, model in models.items():
-        chosen = [number for number, setting in enumerate(settings) if setting.mem_mhz == mem_mhz]
-        rows = figures_of(model, [settings[number] for number in chosen])
-        names, units = (model.network, model.gpu), (unit_of(model), pace_of(model))
-        for number, (images_per_s, power, sm_util, mem_util) in zip(chosen, rows, strict=True):
-            setting = settings[number]
-            outside = beyond(model, setting)
-            predictions[number] = PowerPrediction(
-                *names, setting, sm_util, mem_util, images_per_s, power, outside, *units
-            )
-    return [predictions[number] for number in range(len(settings))]
+def _parts(
+    settings: Sequence[Clocks], records: Sequence[Mapping[str, Any]], title: str
+) -> Iterator[Part]:
+    unit, clock = records[0]["cap_unit"], records[0]["clock"]
+    drawn = "power" if unit == "none" else SPOKEN.get(unit, one_line(unit, 30))
+    yield ""
+    yield Line(title, tone="strong")
+    heads = ("processes", pace(clock), "mem", "SM %", "mem %", "images/s", drawn)
+    rows = [
+        [
+            processes(setting.partition),
+            f"{setting.sm_mhz:g}",
+            f"{setting.mem_mhz:g}",
+            *(decimals(record[name]) for name in (*FIGURES[2:], FIGURES[0])),
+            decimals(record["power_w"], 1 if unit == WATTS else 3),
+        ]
+        for setting, record in zip(settings, records, strict=True)
+    ]
+    yield text_table(heads, rows)
+    notes = dict.fromkeys(note for record in records for note in record["beyond"])
+    yield from marked(("•", f"{note}.") for note in notes)
 
 
 def beyond(model: Model, setting: Clocks) -> tuple[str, ...]:
-    """Return where a setting lies outside the model's fit, and outside the GPU's capabilities."""
+    """Return where a setting lies outside the model's fit, and outside the GPU's clocks."""
     low, high = model.sm_range_mhz
-    clock, partition = setting.sm_mhz, setting.partition
+    clock = setting.sm_mhz
     result = []
     if not low <= clock <= high:
         name = "clock" if pace_of(model) == CLOCK else pace_of(model)
         result.append(f"{name} {clock:g} lies outside {low:g} to {high:g}, the fitted range")
     known = platforms().get(model.gpu)
     if known is not None and clock not in known.sm_mhz:
-        near = min(known.sm_mhz, key=lambda mhz: abs(mhz - clock))
-        result.append(f"clock {clock:g} is not a state of {model.gpu}; the nearest is {near:g}")
-    # The original's files do not record the fitted range: it is the original's grid.
-    spans = _of_grid() if isinstance(model, Reference) else getattr(model, "spans", None)
-    if spans is not None:
-        measured = (
-            ("share", " %", partition.shares, spans.shares),
-            ("batch", "", partition.batches, spans.batches),
-        )
-        for name, unit, values, (least, most) in measured:
-            for value, limit, word in (
-                (max(values), most, "largest"),
-                (min(values), least, "smallest"),
-            ):
-                if (value > limit) if word == "largest" else (value < limit):
-                    result.append(
-                        f"a {name} of {value:g}{unit}; the {word} measured is {limit:g}{unit}"
-                    )
-        if len(partition.shares) > spans.processes:
-            result.append(
-                f"{len(partition.shares)} processes; at most {spans.processes} were measured"
-            )
-    if _is_mixed(partition) and not any(map(_is_mixed, getattr(model, "partitions", ()))):
-        result.append("processes differ; only equal ones were measured")
+        result.append(f"clock {clock:g} is not a state of {model.gpu}")
+    # The original's files do not record what was measured: it is the original's grid.
+    if setting.partition not in (getattr(model, "partitions", None) or catalog.grid()):
+        result.append("this partition was not measured")
     return tuple(result)
-
-
-def _is_mixed(partition: Partition) -> bool:
-    return len(set(zip(partition.shares, partition.batches, strict=True))) > 1
-
-
-@cache
-def _of_grid() -> Spans:
-    return spans_of(catalog.grid())
-
-
-# Requested prediction: network and memory clock, None for the only one; partition; clock.
-Wanted = tuple[str | None, float | None, Partition, float]
-
-
-def of_rows(
-    rows: Iterable[PartitionRow], network: str | None, mem_mhz: float | None
-) -> list[Wanted]:
-    """Return the settings of trace rows, at the actual clock or the target; arguments override.
-
-    Raises: Refused.
-    """
-    wanted: list[Wanted] = []
-    for row in rows:
-        if row.network != traces.STATIC:
-            if row.clock is None:
-                raise Refused(f"line {row.line}: no clock, neither sm_freq nor target_freq.")
-            memory = row.mem_mhz if mem_mhz is None else mem_mhz
-            wanted.append(
-                (network or row.network, memory, Partition(row.shares, row.batches), row.clock)
-            )
-    if not wanted:
-        raise Refused("no rows to predict.")
-    return wanted
 
 
 def only(readers: Readers, path: Path, network: str | None, gpu: str | None) -> tuple[str, str]:
@@ -201,36 +167,6 @@ def only(readers: Readers, path: Path, network: str | None, gpu: str | None) -> 
     return fitting[0]
 
 
-def answer(path: Path, gpu: str | None, wanted: Sequence[Wanted]) -> Answer:
-    """Predict each setting in order, with the model in `path`. Raises: Refused."""
-    readers = parameters.available(path)
-    places = {
-        network: only(readers, path, network, gpu)
-        for network in dict.fromkeys(network for network, *_ in wanted)
-    }
-    found: dict[int, PowerPrediction] = {}
-    for place in dict.fromkeys(places.values()):
-        models = {key[2]: read() for key, read in readers.items() if key[:2] == place}
-        chosen = {
-            number: Clocks(partition, clock, _memory(models, place) if mem_mhz is None else mem_mhz)
-            for number, (network, mem_mhz, partition, clock) in enumerate(wanted)
-            if places[network] == place
-        }
-        found |= zip(chosen, predict(models, [*chosen.values()]), strict=True)
-    predictions = [found[number] for number in range(len(wanted))]
-    records = [in_units(asdict(result), result.cap_unit, result.clock) for result in predictions]
-    return of_parts({"parameters": str(path), "predictions": records}, _tables(predictions))
-
-
-def _memory(models: Mapping[float, Model], place: tuple[str, str]) -> float:
-    """Return the only memory clock with a model."""
-    if len(models) > 1:
-        known = ", ".join(f"{mhz:g}" for mhz in models)
-        name = " on ".join(map(one_line, place))
-        raise Refused(f"{name}: models of memory clocks {known} MHz; select one with --mem.")
-    return next(iter(models))
-
-
 def in_units(record: Mapping[str, Any], cap_unit: str, clock: str) -> dict[str, Any]:
     """Rename fields not in W (`power_w`, `cap_w`) or MHz (`sm_mhz`): `cpu_s_per_s`, `throttle`."""
     names = {} if clock == CLOCK else {"sm_mhz": clock}
@@ -241,26 +177,6 @@ def in_units(record: Mapping[str, Any], cap_unit: str, clock: str) -> dict[str, 
         names.get(key, key): in_units(value, cap_unit, clock) if isinstance(value, dict) else value
         for key, value in record.items()
     }
-
-
-def _tables(predictions: Iterable[PowerPrediction]) -> Iterator[Part]:
-    """Return a table per group of settings of one network on one GPU, with numbered notes."""
-    for (network, gpu), group in groupby(
-        predictions, key=lambda result: (result.network, result.gpu)
-    ):
-        results = list(group)
-        notes = list(dict.fromkeys(note for result in results for note in result.beyond))
-        cap_unit = results[0].cap_unit
-        drawn = "power" if cap_unit == "none" else SPOKEN.get(cap_unit, one_line(cap_unit, 30))
-        yield ""
-        yield Line(f"{network} on {gpu}", tone="strong")
-        heads = ("processes", pace(results[0].clock), "mem", "SM %", "mem %", "images/s", drawn, "")
-        yield text_table(heads, [_row(result, notes) for result in results])
-        yield from marked(
-            (f"[{number}]", f"{note}.") for number, note in enumerate(notes[:NOTED], 1)
-        )
-        if len(notes) > NOTED:
-            yield f"and {len(notes) - NOTED} more of this kind; --json has all."
 
 
 def pace(clock: str) -> str:
@@ -282,25 +198,8 @@ def decimals(value: float, digits: int = 1) -> str:
     return "–" if math.isnan(value) else f"{value:.{digits}f}"
 
 
-def _row(result: PowerPrediction, notes: Sequence[str]) -> list[str]:
-    marks = "".join(
-        f"[{notes.index(note) + 1}]" for note in result.beyond if notes.index(note) < NOTED
-    )
-    clocks = [f"{result.setting.sm_mhz:g}", f"{result.setting.mem_mhz:g}"]
-    measures = map(
-        decimals, (result.sm_util_percent, result.mem_util_percent, result.throughput_images_per_s)
-    )
-    return [
-        processes(result.setting.partition),
-        *clocks,
-        *measures,
-        decimals(result.power_w, 1 if result.cap_unit == WATTS else 3),
-        marks,
-    ]
-
-
 # Results of a saved profile.
-FIGURES: Sequence[tuple[Column, Callable[[PartitionRow], object]]] = (
+OF_POINTS: Sequence[tuple[Column, Callable[[PartitionRow], object]]] = (
     (Column("images/s", "images_per_s", digits), lambda row: row.throughput_images_per_s),
     (Column("W", "power_w", digits), lambda row: row.watts),
     (Column("GPU in use\n%", "gpu_percent", digits), lambda row: row.sm_util_percent),
@@ -316,7 +215,7 @@ def profile(run: Run) -> Answer:
     points.sort(key=lambda row: -(row.throughput_images_per_s or 0.0))
     figures = [
         (column, value)
-        for column, value in FIGURES
+        for column, value in OF_POINTS
         if any(value(row) is not None for row in points)
     ]
     table = Table(

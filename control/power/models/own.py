@@ -1,12 +1,4 @@
-"""Our own model of a network on a GPU: Gaussian processes over partition and clock.
-
-Throughput and power never fall with the clock. Where clocks were not measured the model errs on the
-safe side: below the lowest, throughput falls in proportion and power does not; above the highest,
-throughput stays and power rises with the cube.
-
-On back-ends without clocks, `sm_mhz` is the throttle (duty, 0 to 1), and watts are CPU seconds per
-second; `clock` and `cap_unit` show this.
-"""
+"""Our own model of a network on a GPU: Gaussian processes over partition and clock."""
 
 from __future__ import annotations
 
@@ -48,7 +40,6 @@ def columns_of(partitions: Sequence[Partition], part_of_anchor: Floats) -> Float
 
 
 def kernel() -> Any:
-    """Return a kernel for logarithms: a wide trend, local departures, and noise."""
     from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern, WhiteKernel
 
     trend = ConstantKernel(10.0, (1.0, 1e3)) * RBF([3.0] * COLUMNS, (1.0, 30.0))
@@ -93,7 +84,6 @@ def fit_surface(
 
 
 def _normal(logs: Floats) -> Floats:
-    """Scale logarithms to mean 0 and sd 1, the unit of the kernel's amplitudes."""
     normal: Floats = (logs - logs.mean()) / (logs.std() or 1.0)
     return normal
 
@@ -108,25 +98,6 @@ def _few_steps(unlikely: Any, start: Floats, bounds: Floats) -> tuple[Floats, fl
 
 
 SURFACES = ("throughput_images_per_s", "power_w", "sm_util_percent", "mem_util_percent")
-
-
-@dataclass(frozen=True, slots=True)
-class Spans:
-    """Ranges of shares (%), batches (images) and processes; beyond, predictions are guesses."""
-
-    shares: tuple[float, float]
-    batches: tuple[int, int]
-    processes: int
-
-
-def spans_of(partitions: Sequence[Partition]) -> Spans:
-    shares = [share for partition in partitions for share in partition.shares]
-    batches = [batch for partition in partitions for batch in partition.batches]
-    return Spans(
-        (min(shares), max(shares)),
-        (min(batches), max(batches)),
-        max(len(partition.shares) for partition in partitions),
-    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,10 +156,6 @@ class Own:
         return tuple(dict.fromkeys(partition for partition, _ in self.points))
 
     @cached_property
-    def spans(self) -> Spans:
-        return spans_of(self.partitions)
-
-    @cached_property
     def sm_range_mhz(self) -> tuple[float, float]:
         clocks = [clock for _, clock in self.points]
         return min(clocks), max(clocks)
@@ -239,7 +206,6 @@ class Own:
         return power
 
     def _over(self, name: str, partitions: Sequence[Partition], clocks: Floats) -> Floats:
-        """Predict a quantity that never falls with the clock. Shape (partitions, clocks)."""
         if name not in self.surfaces:
             return np.full((len(partitions), len(clocks)), np.nan)
         columns = columns_of(partitions, np.ones(len(partitions)))
@@ -265,7 +231,6 @@ def _curves(anchor: Anchor) -> Curves:
 
 
 def _between(curves: Floats, clocks: Floats, at: Floats) -> Floats:
-    """Interpolate curves (…, clocks) at `at`, broadcast; outside, use the nearest clock."""
     shape = np.broadcast_shapes(curves.shape[:-1], np.shape(at))
     if len(clocks) == 1:
         return np.broadcast_to(curves[..., 0], shape).copy()

@@ -77,28 +77,6 @@ def test_a_model_without_watts_and_clocks_says_what_it_has(tmp_path: Path, power
     assert "sm_mhz" not in one["setting"]
 
 
-def test_rows_of_a_file_are_predicted_each_by_its_model(
-    made: Path, tmp_path: Path, power: Power
-) -> None:
-    """Measured or not, with a recorded or only a requested clock; idle rows are left out."""
-    (tmp_path / "t.csv").write_text(
-        "model_name,p_list,b_list,target_freq,mem_freq,sm_freq,throughput_total,outcome\n"
-        'one,"[25, 25]","[16, 16]",,9501,1950,880,\n'
-        "two,[25],[16],810,1215,,,oom\n"
-        "static,[],[],210,5001,210,0,\n"
-        "one,[25],[16],,5001,1950,500,\n"
-    )
-    found = power("predict", made, "--rows", tmp_path / "t.csv", "--json").json["predictions"]
-    assert [
-        (one["network"], one["setting"]["mem_mhz"], one["setting"]["sm_mhz"]) for one in found
-    ] == [
-        ("one", 9501, 1950),
-        ("two", 1215, 810),
-        ("one", 5001, 1950),
-    ]
-    assert [one["throughput_images_per_s"] for one in found][::2] == pytest.approx([900, 600])
-
-
 def test_a_profile_of_a_read_only_gpu_is_predicted_by_its_model(
     tmp_path: Path, power: Power
 ) -> None:
@@ -107,34 +85,24 @@ def test_a_profile_of_a_read_only_gpu_is_predicted_by_its_model(
     traces, made = tmp_path / "traces", tmp_path / "parameters"
     power("traces", run, "-o", traces)
     power("fit", traces / "gpu-readonly", "--gpu", "H200", "-o", made)
-    found = power(
-        "predict", made, "--rows", traces / "gpu-readonly" / "mobilenet_v2.csv", "--json"
-    ).json["predictions"]
+    setting = ["--shares", "100", "--batches", "16", "--sm", "0.2,0.5,0.8,1"]
+    found = power("predict", made, *setting, "--json").json["predictions"]
     assert {
         (one["clock"], one["setting"]["mem_mhz"], one["setting"]["throttle"]) for one in found
     } == {("throttle", 3201, throttle) for throttle in (0.2, 0.5, 0.8, 1)}
     assert all(78 < one["power_w"] < 700 for one in found)
 
 
-def test_refusals(
-    made: Path, power: Power, monkeypatch: pytest.MonkeyPatch, snapshot: SnapshotAssertion
-) -> None:
-    monkeypatch.chdir(made.parent)
-    (made.parent / "t.csv").write_text("model_name,p_list,b_list\ntwo,[25],[16]\n")
-    networks = [
-        ["--network", "three"],
-        [],
-        ["--network", "one"],
-        ["--network", "one", "--mem", "810"],
-    ]
-    batches = [
-        ["--network", "two", "--shares", "25", *more, "--sm", "900"]
-        for more in ([], ["--batches", "8,8"])
-    ]
-    calls = [
-        *([*more, *SETTING] for more in networks),
-        *batches,
-        ["--sm", "900", "--rows", "t.csv"],
-        ["--rows", "t.csv"],
-    ]
-    assert refusals(power, "predict", [["parameters", *more] for more in calls]) == snapshot
+@pytest.mark.parametrize(
+    "more",
+    [
+        ["--network", "three", *SETTING],
+        SETTING,
+        ["--network", "one", *SETTING],
+        ["--network", "one", "--mem", "810", *SETTING],
+        ["--network", "two", "--shares", "25", "--batches", "8,8", "--sm", "900"],
+    ],
+    ids=["no such model", "two models", "two memory clocks", "no such clock", "two batches"],
+)
+def test_refusals(made: Path, power: Power, more: list[str]) -> None:
+    refusals(power, "predict", [[made, *more]])
