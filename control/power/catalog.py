@@ -1,19 +1,16 @@
-"""Read `data/power/*.yaml`: GPUs and their clocks, profile points, algorithms, tasks.
-
-A task is which network infers on which GPU under which cap; files of tasks are opened by the side
-that reads them.
-"""
+"""Read `data/power/*.yaml`: GPUs and their clocks, profile points, algorithms, tasks."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 
+import msgspec
 import yaml
+from msgspec import Meta, Struct
 
 from control.errors import Refused, Unreadable, one_line
 
@@ -96,7 +93,6 @@ def configured(algorithm: str, network: str) -> Mapping[str, Any]:
 
 
 def every_batch() -> tuple[int, ...]:
-    """Return the batches of all ladders, ascending."""
     entries = _data("algorithms").values()
     ladders = [
         each.get("ladder", ()) for entry in entries for each in (entry, *entry["networks"].values())
@@ -115,16 +111,17 @@ SHIPPED = DATA / "tasks.yaml"
 ANY = "any"  # runs on whichever GPU there is
 ITERATIONS = 60
 UNITS: dict[str, Unit] = {"cap_w": WATTS, "cap_cpu_s_per_s": CPU_TIME}
-# caps_…: pairs of iteration and cap.
-CAPS = (*UNITS, *(f"caps{key.removeprefix('cap')}" for key in UNITS))
-KEYS = ("id", "gpu", "model", "dataset", "iterations", "slo_ms", *CAPS)
+CAPS = (*UNITS, *(f"caps{key.removeprefix('cap')}" for key in UNITS))  # caps_…: a schedule
 LARGEST = 1e9  # a cap above this is a slip of the pen
-_NAME = re.compile(r"[A-Za-z0-9._+-]+")
+Name = Annotated[str, Meta(pattern=r"^[A-Za-z0-9._+-]+$")]
+Whole = Annotated[int, Meta(ge=0)]
+Cap = Annotated[float, Meta(gt=0, le=LARGEST)]
+Schedule = Annotated[list[tuple[Whole, Cap]], Meta(min_length=1)]
 
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """Training task: its `caps` are in `cap_unit`, the first from iteration 0; `gpu` may be `any`.
+    """Inference task: its `caps` are in `cap_unit`, the first from iteration 0; `gpu` may be `any`.
 
     `torchvision` is what is run.
     """
@@ -140,26 +137,57 @@ class Task:
     slo_ms: float | None = None
 
 
+class TaskEntry(Struct, forbid_unknown_fields=True):
+    """A task as files have it: one cap, or pairs of iteration and cap."""
+
+    id: Whole
+    gpu: Name
+    model: Name
+    dataset: Name
+    cap_w: Cap | None = None
+    cap_cpu_s_per_s: Cap | None = None
+    caps_w: Schedule | None = None
+    caps_cpu_s_per_s: Schedule | None = None
+    iterations: Annotated[int, Meta(ge=2)] = ITERATIONS
+    slo_ms: Annotated[float, Meta(gt=0)] | None = None
+
+
+class TaskFile(Struct, forbid_unknown_fields=True):
+    """`torchvision` maps models to names there, where these differ."""
+
+    tasks: Annotated[list[TaskEntry], Meta(min_length=1)]
+    torchvision: dict[str, Name] = {}
+
+
 def tasks_of(document: object, where: str) -> dict[int, Task]:
     """Return a file's tasks by id, in order. Raises: Unreadable, beginning with `where`."""
-    if not isinstance(document, dict) or not isinstance(document.get("tasks"), list):
+    try:
+        file = msgspec.convert(document, TaskFile)
+    except (msgspec.ValidationError, OverflowError) as error:
         raise Unreadable(
-            f"{where}: the list `tasks` is missing. data/power/{SHIPPED.name} shows the format."
-        )
-    names = document.get("torchvision") or {}
-    if not isinstance(names, dict) or document.keys() - {"tasks", "torchvision"}:
-        raise Unreadable(
-            f"{where}: besides `tasks`, only `torchvision` is allowed, which maps each model to a "
-            "name."
-        )
+            f"{where}: {one_line(error)}. data/power/{SHIPPED.name} shows the format."
+        ) from None
     result: dict[int, Task] = {}
-    for number, entry in enumerate(document["tasks"], 1):
-        task = _task(entry, names, f"{where}, task {number}")
-        if task.id in result:
-            raise Unreadable(f"{where}, task {number}: id {task.id} occurs twice.")
-        result[task.id] = task
-    if not result:
-        raise Unreadable(f"{where}: contains no task.")
+    for entry in file.tasks:
+        if entry.id in result:
+            raise Unreadable(f"{where}: task {entry.id} occurs twice.")
+        given = [key for key in CAPS if getattr(entry, key) is not None]
+        if len(given) != 1:
+            raise Unreadable(f"{where}: task {entry.id} needs exactly one of {', '.join(CAPS)}.")
+        value = getattr(entry, given[0])
+        result[entry.id] = Task(
+            entry.id,
+            entry.gpu,
+            entry.model,
+            entry.dataset,
+            checked(
+                value if isinstance(value, list) else [(0, value)], f"{where}: task {entry.id}"
+            ),
+            UNITS[given[0].replace("caps_", "cap_")],
+            entry.iterations,
+            file.torchvision.get(entry.model, entry.model),
+            entry.slo_ms,
+        )
     return result
 
 
@@ -172,8 +200,7 @@ def checked(pairs: list[tuple[int, float]], where: str) -> Caps:
     """Return valid caps. Raises: Unreadable."""
     begins = [number for number, _ in pairs]
     if (
-        not pairs
-        or begins[0] != 0
+        begins[:1] != [0]
         or sorted(set(begins)) != begins
         or not all(0 < cap <= LARGEST for _, cap in pairs)
     ):
@@ -182,70 +209,3 @@ def checked(pairs: list[tuple[int, float]], where: str) -> Caps:
             "ascending order from 0."
         )
     return tuple((number, float(cap)) for number, cap in pairs)
-
-
-def _task(entry: Any, names: Mapping[str, Any], where: str) -> Task:
-    if not isinstance(entry, dict) or (unknown := [key for key in entry if key not in KEYS]):
-        what = (
-            "not a mapping"
-            if not isinstance(entry, dict)
-            else f"`{one_line(unknown[0])}` is not one of {', '.join(KEYS)}"
-        )
-        raise Unreadable(f"{where}: {what}.")
-    if not _is_whole(entry.get("id"), 0) or not all(
-        _is_name(entry.get(key)) for key in ("gpu", "model", "dataset")
-    ):
-        raise Unreadable(
-            f"{where}: needs `id`, a whole number, and the names `gpu`, `model` and `dataset`."
-        )
-    given = [key for key in CAPS if key in entry]
-    if len(given) != 1:
-        raise Unreadable(
-            f"{where}: needs one of {', '.join(CAPS)}, but has {', '.join(given) or 'none'}."
-        )
-    value = entry[given[0]]
-    pairs = value if given[0].startswith("caps") else [[0, value]]
-    if not isinstance(pairs, list) or not all(
-        isinstance(p, list) and len(p) == 2 and _is_whole(p[0], 0) and _is_number(p[1])
-        for p in pairs
-    ):
-        raise Unreadable(
-            f"{where}: `{given[0]}` is {one_line(repr(value), 60)}: use a number, or, for caps_…, "
-            "pairs [first iteration, cap]."
-        )
-    iterations, slo_ms = entry.get("iterations", ITERATIONS), entry.get("slo_ms")
-    if not _is_whole(iterations, 2) or not (slo_ms is None or (_is_number(slo_ms) and slo_ms > 0)):
-        raise Unreadable(
-            f"{where}: `iterations` must be a whole number of at least 2, and `slo_ms` above 0."
-        )
-    torchvision = names.get(entry["model"], entry["model"])
-    if not _is_name(torchvision):
-        raise Unreadable(
-            f"{where}: `torchvision` of {entry['model']} is {one_line(repr(torchvision), 60)}: "
-            "must be a name."
-        )
-    unit = UNITS[given[0].replace("caps_", "cap_")]
-    caps = checked([(begins, cap) for begins, cap in pairs], where)
-    return Task(
-        entry["id"],
-        entry["gpu"],
-        entry["model"],
-        entry["dataset"],
-        caps,
-        unit,
-        iterations,
-        torchvision,
-        slo_ms,
-    )
-
-
-def _is_whole(value: object, least: int) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and value >= least
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
-
-
-def _is_name(value: object) -> bool:
-    return isinstance(value, str) and _NAME.fullmatch(value) is not None

@@ -23,7 +23,6 @@ ONE = "{id: 1, gpu: A100, model: resnet50, dataset: imagenet, cap_w: 150}"
 
 @pytest.mark.needs("reference")
 def test_it_is_the_originals_matrix() -> None:
-    """Names apart: its `maxvit` is torchvision's maxvit_t, as it is in its own parameters."""
     rows = csv.DictReader((REFERENCE / "pctodl" / "tasks.csv").read_text().splitlines())
     theirs = []
     for row in rows:
@@ -77,7 +76,6 @@ def test_wrong_files(tmp_path: Path, snapshot: SnapshotAssertion) -> None:
 
 
 def test_the_run_side_reads_the_same_tasks(tmp_path: Path) -> None:
-    """Run side and analysis read the same file: neither may refuse a key that the other accepts."""
     own = (
         "{id: 7, gpu: cpu, model: m, dataset: d, caps_cpu_s_per_s: [[0, 1.5], [20, 0.8]], "
         "iterations: 40, slo_ms: 30}"
@@ -87,13 +85,13 @@ def test_the_run_side_reads_the_same_tasks(tmp_path: Path) -> None:
         assert parameters.read_tasks(path) == list(run_side.read(path).values())
 
 
+def test_an_unknown_gpu_is_answered_with_those_there_are() -> None:
+    with pytest.raises(Refused, match="3080Ti, A100"):
+        platform("H100")
+
+
 def test_clock_states_ascend_by_their_step() -> None:
     """(2100 − 210) / 15 + 1 = 127 and (1410 − 210) / 15 + 1 = 81."""
     assert [len(platform(name).sm_mhz) for name in ("3080Ti", "A100")] == [127, 81]
     assert platform("3080Ti").sm_mhz[:2] == (210.0, 225.0)
     assert platform("3080Ti").searched_mem_mhz == (9501.0, 5001.0)
-
-
-def test_an_unknown_gpu_is_answered_with_those_there_are() -> None:
-    with pytest.raises(Refused, match="3080Ti, A100"):
-        platform("H100")
