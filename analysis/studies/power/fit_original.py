@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from scipy.optimize import least_squares, minimize_scalar
@@ -26,7 +26,14 @@ from control.power.models.laws import (
     static_w,
     total,
 )
-from control.power.models.reference import LEAF, NO_FEATURES, Ensemble, Reference
+from control.power.models.reference import (
+    FEATURES,
+    LEAF,
+    NO_FEATURES,
+    Ensemble,
+    Reference,
+    ensemble_of,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -79,6 +86,7 @@ def fit(material: Material) -> Reference:
         MemSingle, 1, MEM_STARTS, lambda law: mem_util_percent(law, shares, batches) - mem[alone]
     )
     several = [partition for partition in partitions if len(partition.shares) > 1]
+    trees: dict[str, Any] = {f"{name}_trees": _NO_TREES for name in FEATURES}
     model = Reference(
         network=material.network,
         gpu=material.gpu,
@@ -91,10 +99,7 @@ def fit(material: Material) -> Reference:
             swept, kappa_line(slopes_by_batch(partitions, mem, throughput)), low, material.anchor
         ),
         power=power_curve(swept, material.static, low, material.anchor),
-        sm_trees=_NO_TREES,
-        mem_trees=_NO_TREES,
-        throughput_trees=_NO_TREES,
-        power_trees=_NO_TREES,
+        **trees,
     )
     slopes = [
         model.throughput.kappa_a,
@@ -180,7 +185,6 @@ def power_curve(
 
 
 def _exponent(x: pd.Series, y: pd.Series, bounds: tuple[float, float]) -> float:
-    """Return the slope of ln y over ln x between start and top, through the origin, or NaN."""
     between = (x > 0.0) & (x < 1.0) & (y > 0.0)
     if not between.any():
         return float("nan")
@@ -227,7 +231,6 @@ def _is_full(partition: Partition) -> bool:
 
 
 def mem_system(partitions: Sequence[Partition], percent: Floats, single: MemSingle) -> MemSystem:
-    """Return the contribution of further processes, from all rows with several processes."""
     among = padded(partitions)
     return _best(
         MemSystem, 0, SYSTEM_STARTS, lambda law: mem_prior_percent(single, law, among) - percent
@@ -237,8 +240,6 @@ def mem_system(partitions: Sequence[Partition], percent: Floats, single: MemSing
 def _best(
     kind: type[Law], signed: int, starts: Sequence[Sequence[float]], off: Callable[[Law], Floats]
 ) -> Law:
-    """Fit a law by least squares of `off`; only the last `signed` parameters may be negative."""
-
     def law(numbers: Floats) -> Law:
         positive = len(numbers) - signed
         return kind(*map(abs, numbers[:positive].tolist()), *numbers[positive:].tolist())
@@ -265,25 +266,18 @@ def _with_trees(model: Reference, points: pd.DataFrame) -> Reference:
 
 
 def _grow(rows: Floats, values: Floats) -> Ensemble:
-    """Return boosted trees as plain arrays."""
     grown = GradientBoostingRegressor(
         n_estimators=TREES, max_depth=DEPTH, learning_rate=RATE, random_state=SEED
     ).fit(rows, values)
     trees = [estimator.tree_ for estimator in grown.estimators_[:, 0]]
-    left = np.concatenate([tree.children_left for tree in trees]).astype(np.int64)
-    inner = left != LEAF
-    return Ensemble(
-        features=rows.shape[1],
-        start=float(np.mean(values)),
-        rate=RATE,
-        sizes=np.array([tree.node_count for tree in trees], dtype=np.int64),
-        left=left,
-        right=np.concatenate([tree.children_right for tree in trees]).astype(np.int64),
-        feature=np.where(inner, np.concatenate([tree.feature for tree in trees]), 0).astype(
-            np.int64
-        ),
-        threshold=np.where(inner, np.concatenate([tree.threshold for tree in trees]), 0.0),
-        value=np.concatenate([tree.value[:, 0, 0] for tree in trees]),
+    parts = ("children_left", "children_right", "feature", "threshold")
+    return ensemble_of(
+        rows.shape[1],
+        float(np.mean(values)),
+        RATE,
+        [tree.node_count for tree in trees],
+        [np.concatenate([getattr(tree, part) for tree in trees]) for part in parts],
+        np.concatenate([tree.value[:, 0, 0] for tree in trees]),
     )
 
 

@@ -13,7 +13,6 @@ NUMBERS = np.ndarray[tuple[Any, ...], np.dtype[np.float64]]
 
 
 def encoded(record: Any) -> dict[str, Any]:
-    """Convert a record to JSON values, from which `decoded` restores it exactly."""
     return cast("dict[str, Any]", msgspec.to_builtins(record, enc_hook=np.ndarray.tolist))
 
 

@@ -1,9 +1,4 @@
-"""The original's formulas: utilisation at the anchor clock; throughput and power by SM clock.
-
-Utilisation is of one process or several; r is a process's share in percent of the SMs, b its batch
-in images, ln the natural logarithm. The sum over several processes is a prior for a regressor: it
-is not clamped and may exceed 100 %.
-"""
+"""The original's formulas: utilisation at the anchor clock; throughput and power by SM clock."""
 
 from __future__ import annotations
 
@@ -215,14 +210,12 @@ def throughput_images_per_s(curve: ThroughputCurve, reference: Floats, sm_mhz: F
 
 
 def static_w(curve: PowerCurve, sm_mhz: Floats) -> Floats:
-    """Return the watts of an idle GPU at this clock."""
     cubic, square, slope, constant = curve.static_w
     said: Floats = ((cubic * sm_mhz + square) * sm_mhz + slope) * sm_mhz + constant
     return said
 
 
 def power_w(curve: PowerCurve, dynamic_w: Floats, sm_mhz: Floats) -> Floats:
-    """Return watts at a clock for processes that add `dynamic_w` at `high_mhz`, broadcast."""
     x = _position(curve.low_mhz, curve.high_mhz, sm_mhz)
     return static_w(curve, sm_mhz) + curve.base_w + (dynamic_w - curve.base_w) * x**curve.gamma
 

@@ -1,20 +1,19 @@
 """Model parameters: JSON files per network, GPU and memory clock, or the original's files.
 
 A file has `{"format": "deeptweak-power-model", "version": 1, "kind", "network", "gpu", "mem_mhz",
-…}`. `kind` names the module that reads the rest. Nothing in such a file is ever executed, and
-nothing here opens one: a side gives the content of a folder.
+…}`; `kind` names what reads the rest. Nothing in such a file is ever executed.
 """
 
 from __future__ import annotations
 
 import json
-import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
-from pathlib import PurePath
-from typing import TYPE_CHECKING, Any, cast
+from pathlib import Path, PurePath
+from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 
 import msgspec
+from msgspec import Meta
 
 from control.called import JUDGE
 from control.errors import Refused, Unreadable, one_line
@@ -22,46 +21,55 @@ from control.power.catalog import platforms
 
 from . import decoded, encoded, published
 from .own import Own
+from .published import Folder
 from .reference import Reference
 
 if TYPE_CHECKING:
     from control.power.terms import Model
 
-    from .published import Files
-
 FORMAT = "deeptweak-power-model"
-VERSION = 1
 KINDS = {"reference": Reference, "own": Own}
+Name = Annotated[str, Meta(min_length=1)]
 Key = tuple[str, str, float]  # network, GPU, memory clock in MHz
 Readers = dict[Key, "Callable[[], Model]"]
 
 
-def available(files: Files, place: PurePath, *, named: bool = False) -> Readers:
-    """Return the models in a folder, each with a function that reads it.
+class Head(msgspec.Struct):
+    """What is read of a file before its model is asked for; `mem_mhz` is 0 without such a clock."""
 
-    `named`: the file was, and must be one.
+    version: Literal[1]
+    kind: Literal["reference", "own"]
+    network: Name
+    gpu: Name
+    mem_mhz: Annotated[float, Meta(ge=0, le=1e9)]
+
+
+def available(path: Path, read: Callable[[Path], bytes]) -> Readers:
+    """Return the models in a folder or file, each with its reader; `read` returns a file's bytes.
 
     Raises: Refused, for none at all.
     """
-    if published.is_one(files):
-        return dict(published.available(files, place))
+    folder = Folder.of(path if path.is_dir() else path.parent, read)
+    if folder.is_published and (path.is_dir() or path.name == published.FILE):
+        return dict(published.available(folder))
+    if folder.is_published and path.is_file():
+        raise Unreadable(f"{path}: is one of several files of a PctoDL model; name their folder.")
+    files = sorted(path.glob("*.json")) if path.is_dir() else [path]
     result: Readers = {}
-    for name in (
-        sorted(files)
-        if named
-        else sorted(name for name in files if name.endswith(".json") and "/" not in name)
-    ):
-        file = place / name
-        said = _said(files[name], file, must=named)
-        if said is None:
+    for file in files:
+        said = published.json_of(read(file), str(file))
+        if not isinstance(said, dict) or said.get("format") != FORMAT:
+            if file == path:
+                raise Unreadable(f"{path}: is not a model: its `format` is not {FORMAT!r}.")
             continue
-        key = _key(said, file)
+        head = _checked(Head, said, str(file))
+        key = (head.network, head.gpu, head.mem_mhz)
         if key in result:
             raise Refused(f"{file}: a second file of {listed([key])}; keep one of them.")
         result[key] = partial(model_of, said, str(file))
     if not result:
         raise Refused(
-            f"{place}: no parameters here; `{JUDGE} power fit` writes them; PctoDL's are in its "
+            f"{path}: no parameters here; `{JUDGE} power fit` writes them; PctoDL's are in its "
             "folder fitting_results."
         )
     return result
@@ -84,64 +92,26 @@ def models_for(there: Readers, place: PurePath, network: str, gpu: str) -> dict[
 
 
 def text_of(model: Model) -> str:
-    """Return a model as text, from which `available` restores it exactly."""
     kind = next(name for name, its in KINDS.items() if isinstance(model, its))
-    document = {"format": FORMAT, "version": VERSION, "kind": kind, **encoded(model)}
+    document = {"format": FORMAT, "version": 1, "kind": kind, **encoded(model)}
     return json.dumps(document, allow_nan=False) + "\n"
 
 
 def model_of(said: Mapping[str, Any], where: str) -> Model:
-    """Read the model that a file's JSON describes; errors begin with `where`.
+    """Read the model that a file's JSON describes. Raises: Unreadable, beginning with `where`."""
+    return cast("Model", _checked(KINDS[said["kind"]], said, where))
 
-    Raises: Unreadable.
-    """
+
+def _checked(kind: Any, said: Mapping[str, Any], where: str) -> Any:
     try:
-        return cast("Model", decoded(KINDS[said["kind"]], said))
+        return decoded(kind, said)
     except (msgspec.ValidationError, TypeError, ValueError, OverflowError) as error:
         raise Unreadable(f"{where}: is damaged: {one_line(error)}.") from None
 
 
-def listed(keys: Mapping[Key, object] | list[Key]) -> str:
-    return (
-        "; ".join(
-            f"{one_line(network)} on {one_line(gpu)} at {mem_mhz:g} MHz"
-            for network, gpu, mem_mhz in keys
-        )
-        or "none"
+def listed(keys: Iterable[Key]) -> str:
+    names = (
+        f"{one_line(network)} on {one_line(gpu)} at {mem_mhz:g} MHz"
+        for network, gpu, mem_mhz in keys
     )
-
-
-def _said(content: bytes, file: PurePath, *, must: bool) -> dict[str, Any] | None:
-    """Read a file's JSON; None for other formats in a folder."""
-    said = published.json_of(content, str(file))
-    if isinstance(said, dict) and said.get("format") == FORMAT:
-        if said.get("version") != VERSION:
-            raise Unreadable(
-                f"{file}: format version {one_line(said.get('version'), 30)} is not supported, "
-                f"only {VERSION}."
-            )
-        return said
-    if must:
-        raise Unreadable(f"{file}: has no parameters of a model: its `format` is not {FORMAT!r}.")
-    return None
-
-
-def _key(said: dict[str, Any], file: PurePath) -> Key:
-    if said.get("kind") not in KINDS:
-        raise Unreadable(
-            f"{file}: kind {one_line(said.get('kind'), 30)!r} must be one of {', '.join(KINDS)}."
-        )
-    network, gpu, mem_mhz = said.get("network"), said.get("gpu"), said.get("mem_mhz")
-    if not (isinstance(network, str) and network and isinstance(gpu, str) and gpu):
-        raise Unreadable(f"{file}: `network` and `gpu` must be non-empty strings.")
-    if (
-        isinstance(mem_mhz, bool)
-        or not isinstance(mem_mhz, int | float)
-        or not math.isfinite(mem_mhz)
-        or mem_mhz < 0
-    ):
-        raise Unreadable(
-            f"{file}: mem_mhz is {one_line(mem_mhz, 30)}; it must be a clock in MHz, or 0 if the "
-            "memory has none that can be set."
-        )
-    return network, gpu, float(mem_mhz)
+    return "; ".join(names) or "none"

@@ -1,9 +1,4 @@
-"""Read foreign pickles (joblib's .pkl, torch's .pth) as data, without imports or calls.
-
-A pickle is a program. Here each class or function it names is an inert `Foreign`, and only names
-that files of parameters need are let in; any other refuses the file. So neither torch nor
-scikit-learn is needed, and their versions do not matter.
-"""
+"""Read foreign pickles (joblib's .pkl, torch's .pth) as data, without imports or calls."""
 
 from __future__ import annotations
 
@@ -60,11 +55,9 @@ class Foreign:
         return made
 
     def __setstate__(self, state: object) -> None:
-        """Record the state."""
         self.state = state
 
     def __setitem__(self, key: object, value: object) -> None:
-        """Record an item of a dictionary subclass."""
         self.items[key] = value
 
 

@@ -1,13 +1,8 @@
-"""The original's parameters, as published or as plain arrays.
+"""The original's parameters: a folder per network, or plain arrays. Nothing is unpickled.
 
-Published are a folder a network (`fitting_results/resnet50/`) and in it, of each set, files
-`<part>_<set>`: curves in `.json`, the coefficients of the priors in `.pth` (torch), regressors in
-`.pkl` (joblib, scikit-learn). Plain arrays are `fitted_params.json`, keys `<network>|<set>`, and
-beside it one .npz of regressors a set. Nothing is unpickled: `pickles` reads what is in them.
-
-A set is named `[dataset][_platform]_mem<MHz>`. The original looks a network's set up by names that
-say less and less; the first that is there is used. Data sets other than imagenet have no sets of
-their own, so imagenet's are used for all.
+A network's folder has, per set, files `<part>_<set>`: curves in `.json`, coefficients of the priors
+in `.pth` (torch), regressors in `.pkl` (joblib). Plain arrays are `fitted_params.json`, keys
+`<network>|<set>`, and an .npz of regressors per set. A set is `[dataset][_platform]_mem<MHz>`.
 """
 
 from __future__ import annotations
@@ -15,8 +10,9 @@ from __future__ import annotations
 import io
 import json
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from functools import partial
-from pathlib import PurePath, PurePosixPath
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 from zipfile import BadZipFile
 
@@ -27,22 +23,20 @@ from control.power.catalog import platforms
 
 from . import laws, pickles
 from .laws import MemSingle, MemSystem, SmSingle, SmSystem
-from .reference import FEATURES, Ensemble, Reference
+from .reference import FEATURES, Ensemble, Reference, ensemble_of
 
 if TYPE_CHECKING:
-    # Path below the folder → content, which may be read when it is asked for.
-    Files = Mapping[str, bytes]
-    # Where it is from, curves and coefficients, regressors.
-    Stored = tuple[str, dict[str, Any], dict[str, Ensemble]]
+    # Curves and coefficients, and regressors.
+    Stored = tuple[dict[str, Any], dict[str, Ensemble]]
+    Sets = dict[str, Callable[[], Stored]]
 
 FILE = "fitted_params.json"
-DATASET = "imagenet"
+DATASET = "imagenet"  # others have no sets of their own
 PLATFORMS = {"3080Ti": "", "A100": "a100"}  # the GPU's part in a set's name
-TREES = {"sm": "sm", "mem": "mem", "throughput": "tput", "power": "pow"}
+TREES = {"sm": "sm", "mem": "mem", "throughput": "tput", "power": "pow"}  # .npz
 CURVES = ("power_params", "sm_kappa", "throughput_params")  # .json
 COEFFICIENTS = ("sm_base_model", "mem_base_model", "mem_system_model")  # .pth
-# .pkl
-REGRESSORS = {
+REGRESSORS = {  # .pkl
     "sm": "sm_gbr_model",
     "mem": "mem_gbr_model",
     "throughput": "throughput_gbr_model",
@@ -50,26 +44,57 @@ REGRESSORS = {
 }
 
 
-def is_one(files: Files) -> bool:
-    return FILE in files or bool(_networks(files))
+@dataclass(frozen=True, slots=True)
+class Folder:
+    """The files of a folder and its subfolders by relative name; `read` returns a file's bytes."""
+
+    place: Path
+    files: Mapping[str, Path]
+    read: Callable[[Path], bytes]
+
+    @classmethod
+    def of(cls, place: Path, read: Callable[[Path], bytes]) -> Folder:
+        paths = [path for pattern in ("*", "*/*") for path in place.glob(pattern)]
+        names = {str(path.relative_to(place)): path for path in sorted(paths) if path.is_file()}
+        return cls(place, names, read)
+
+    @property
+    def networks(self) -> list[str]:
+        """Return the original's network folders in this folder, or "" for this folder itself."""
+        paths = [PurePosixPath(name) for name in self.files]
+        curves = [path for path in paths if path.match(f"{CURVES[0]}*.json")]
+        return sorted({"/".join(path.parts[:-1]) for path in curves})
+
+    @property
+    def is_published(self) -> bool:
+        return FILE in self.files or bool(self.networks)
+
+    def content(self, name: str) -> bytes:
+        if name not in self.files:
+            raise Unreadable(f"{self.place / name}: cannot be read: No such file or directory.")
+        return self.read(self.files[name])
+
+    def json(self, name: str) -> dict[str, Any]:
+        said = json_of(self.content(name), str(self.place / name))
+        if not isinstance(said, dict):
+            raise Unreadable(f"{self.place / name}: has no named parameters.")
+        return said
 
 
-def available(
-    files: Files, place: PurePath
-) -> dict[tuple[str, str, float], Callable[[], Reference]]:
+def available(folder: Folder) -> dict[tuple[str, str, float], Callable[[], Reference]]:
     """Return the models by network, GPU and memory clock (MHz), each with its reader.
 
     Raises: Unreadable.
     """
-    if FILE in files:
-        sets = _plain_sets(files, place)
+    if FILE in folder.files:
+        sets = _plain_sets(folder)
     else:
         sets = {
-            network or place.name: _published_sets(files, place, network)
-            for network in _networks(files)
+            network or folder.place.name: _published_sets(folder, network)
+            for network in folder.networks
         }
     return {
-        (network, gpu, mem_mhz): partial(_model, there[name], (network, gpu, mem_mhz))
+        (network, gpu, mem_mhz): partial(_model, folder.place, there[name], network, gpu, mem_mhz)
         for network, there in sets.items()
         for gpu, known in platforms().items()
         for mem_mhz in known.searched_mem_mhz
@@ -90,57 +115,36 @@ def set_for(there: Iterable[str], gpu: str, mem_mhz: float) -> str | None:
     return next((name for step in steps if (name := "_".join(filter(None, step))) in names), None)
 
 
-def _networks(files: Files) -> list[str]:
-    """Return the original's network folders in this folder, or "" for this folder itself."""
-    paths = map(PurePosixPath, files)
-    return sorted(
-        {
-            "/".join(path.parts[:-1])
-            for path in paths
-            if len(path.parts) <= 2 and path.match(f"{CURVES[0]}*.json")
-        }
-    )
-
-
-def _published_sets(files: Files, place: PurePath, folder: str) -> dict[str, Callable[[], Stored]]:
-    first = str(PurePosixPath(folder, CURVES[0]))
-    suffixes = sorted(
+def _published_sets(folder: Folder, network: str) -> Sets:
+    first = str(PurePosixPath(network, CURVES[0]))
+    suffixes = [
         name.removeprefix(first).removesuffix(".json")
-        for name in files
+        for name in folder.files
         if name.startswith(first) and name.endswith(".json")
-    )
+    ]
     return {
-        suffix.removeprefix("_"): partial(_published, files, place, folder, suffix)
+        suffix.removeprefix("_"): partial(_published, folder, network, suffix)
         for suffix in suffixes
     }
 
 
-def _published(files: Files, place: PurePath, folder: str, suffix: str) -> Stored:
-    """Read a set. Raises: Unreadable, naming the missing or damaged file."""
+def _published(folder: Folder, network: str, suffix: str) -> Stored:
+    def name(part: str, ending: str) -> str:
+        return str(PurePosixPath(network, f"{part}{suffix}{ending}"))
 
     def file(part: str, ending: str) -> tuple[bytes, str]:
-        name = str(PurePosixPath(folder, f"{part}{suffix}{ending}"))
-        return _content(files, place, name), str(place / name)
+        return folder.content(name(part, ending)), str(folder.place / name(part, ending))
 
-    said: dict[str, Any] = {name: _json(*file(name, ".json")) for name in CURVES}
-    said |= {name: pickles.tensors(*file(name, ".pth")) for name in COEFFICIENTS}
-    stored = {own: file(name, ".pkl") for own, name in REGRESSORS.items()}
-    grown = {
-        own: pickles.guarded(entry[1], partial(_grown, FEATURES[own], pickles.load(*entry)))
-        for own, entry in stored.items()
+    said: dict[str, Any] = {part: folder.json(name(part, ".json")) for part in CURVES}
+    said |= {part: pickles.tensors(*file(part, ".pth")) for part in COEFFICIENTS}
+    forests = {own: file(part, ".pkl") for own, part in REGRESSORS.items()}
+    return said, {
+        own: pickles.guarded(place, partial(_grown, FEATURES[own], pickles.load(content, place)))
+        for own, (content, place) in forests.items()
     }
-    return f"{place / folder}: its set {one_line(suffix) or 'without a name'}", said, grown
-
-
-def _content(files: Files, place: PurePath, name: str) -> bytes:
-    try:
-        return files[name]
-    except KeyError:
-        raise Unreadable(f"{place / name}: cannot be read: No such file or directory.") from None
 
 
 def _grown(features: int, forest: pickles.Foreign) -> Ensemble:
-    """Extract the trees from a GradientBoostingRegressor."""
     said = forest.state
     if said["loss"] != "squared_error" or said["n_features_in_"] != features:
         raise ValueError(
@@ -148,80 +152,48 @@ def _grown(features: int, forest: pickles.Foreign) -> Ensemble:
         )
     trees = [tree.state["tree_"].state for tree in pickles.array(said["estimators_"])]
     nodes = np.concatenate([pickles.array(tree["nodes"]) for tree in trees])
-    return Ensemble(
-        features=features,
-        start=float(pickles.array(said["init_"].state["constant_"]).item()),
-        rate=float(said["learning_rate"]),
-        sizes=np.array([len(pickles.array(tree["nodes"])) for tree in trees]),
-        value=np.concatenate([pickles.array(tree["values"]).ravel() for tree in trees]).astype(
-            np.float64
-        ),
-        **_inner(nodes["left_child"], nodes["right_child"], nodes["feature"], nodes["threshold"]),
+    return ensemble_of(
+        features,
+        float(pickles.array(said["init_"].state["constant_"]).item()),
+        float(said["learning_rate"]),
+        [len(pickles.array(tree["nodes"])) for tree in trees],
+        [nodes[name] for name in ("left_child", "right_child", "feature", "threshold")],
+        np.concatenate([pickles.array(tree["values"]).ravel() for tree in trees]),
     )
 
 
-def _plain_sets(files: Files, folder: PurePath) -> dict[str, dict[str, Callable[[], Stored]]]:
-    said = _json(files[FILE], str(folder / FILE))
-    if not all(isinstance(one, dict) for one in said.values()):
-        raise Unreadable(
-            f"{folder / FILE}: has no parameter sets (keys like 'resnet50|imagenet_mem5001')."
-        )
-    sets: dict[str, dict[str, Callable[[], Stored]]] = {}
-    for key, one in said.items():
+def _plain_sets(folder: Folder) -> dict[str, Sets]:
+    sets: dict[str, Sets] = {}
+    for key, said in folder.json(FILE).items():
+        if not isinstance(said, dict):
+            raise Unreadable(
+                f"{folder.place / FILE}: has no parameter sets (keys like "
+                "'resnet50|imagenet_mem5001')."
+            )
         network, _, name = key.partition("|")
-        sets.setdefault(network, {})[name] = partial(_plain, files, folder, network, name, one)
+        sets.setdefault(network, {})[name] = partial(_plain, folder, f"{network}__{name}.npz", said)
     return sets
 
 
-def _plain(files: Files, folder: PurePath, network: str, name: str, said: dict[str, Any]) -> Stored:
-    file = folder / f"{network}__{name}.npz"
-    if file.parent != folder:  # a key of the file must not lead out of its folder
-        raise Unreadable(f"{folder / FILE}: {one_line(network)} is not a network's name.")
-    content = _content(files, folder, file.name)
+def _plain(folder: Folder, file: str, said: dict[str, Any]) -> Stored:
     try:
-        with np.load(io.BytesIO(content), allow_pickle=False) as there:
-            arrays = {name: there[name] for name in there.files}
-        return (
-            f"{folder / FILE}: {one_line(network)}|{one_line(name)}",
-            said,
-            {own: _trees(name, own, arrays) for own, name in TREES.items()},
-        )
+        with np.load(io.BytesIO(folder.content(file)), allow_pickle=False) as there:
+            return said, {own: _trees(name, own, there) for own, name in TREES.items()}
     except (KeyError, TypeError, ValueError, EOFError, BadZipFile) as error:
-        raise Unreadable(f"{file}: is damaged: {one_line(error)}.") from None
+        raise Unreadable(f"{folder.place / file}: is damaged: {one_line(error)}.") from None
 
 
-def _trees(name: str, own: str, arrays: dict[str, Any]) -> Ensemble:
+def _trees(name: str, own: str, arrays: Mapping[str, Any]) -> Ensemble:
     start, rate = (float(value) for value in arrays[f"{name}_init_lr"])
-    parts = [
-        arrays[f"{name}_{part}"]
-        for part in ("children_left", "children_right", "feature", "threshold")
-    ]
-    return Ensemble(
-        features=FEATURES[own],
-        start=start,
-        rate=rate,
-        sizes=arrays[f"{name}_n"].astype(np.int64),
-        value=arrays[f"{name}_value"].astype(np.float64),
-        **_inner(*parts),
+    parts = ("children_left", "children_right", "feature", "threshold")
+    return ensemble_of(
+        FEATURES[own],
+        start,
+        rate,
+        arrays[f"{name}_n"],
+        [arrays[f"{name}_{part}"] for part in parts],
+        arrays[f"{name}_value"],
     )
-
-
-def _inner(left: Any, right: Any, feature: Any, threshold: Any) -> dict[str, Any]:
-    """Convert the branches of trees to `Ensemble`'s form, in which leaves have no test."""
-    left = left.astype(np.int64)
-    return {
-        "left": left,
-        "right": right.astype(np.int64),
-        "feature": np.where(left < 0, 0, feature).astype(np.int64),
-        "threshold": np.where(left < 0, 0.0, threshold).astype(np.float64),
-    }
-
-
-def _json(content: bytes, file: str) -> dict[str, Any]:
-    said = json_of(content, file)
-    if not isinstance(said, dict):
-        raise Unreadable(f"{file}: has no named parameters.")
-    return said
 
 
 def json_of(content: bytes, file: str) -> Any:
@@ -236,14 +208,15 @@ def _no_constant(name: str) -> float:
     raise ValueError(f"{name} is not a number")
 
 
-def _model(read: Callable[[], Stored], key: tuple[str, str, float]) -> Reference:
-    where, said, grown = read()
+def _model(
+    place: Path, read: Callable[[], Stored], network: str, gpu: str, mem_mhz: float
+) -> Reference:
+    said, grown = read()
     try:
-        return _reference(said, grown, *key)
-    except KeyError as error:
-        raise Unreadable(f"{where} has no {error}.") from None
-    except (TypeError, ValueError) as error:
-        raise Unreadable(f"{where} is damaged: {one_line(error)}.") from None
+        return _reference(said, grown, network, gpu, mem_mhz)
+    except (KeyError, TypeError, ValueError) as error:
+        where = f"{place}: the set of {one_line(network)} on {gpu} at {mem_mhz:g} MHz"
+        raise Unreadable(f"{where} is damaged: {one_line(repr(error))}.") from None
 
 
 def _reference(
@@ -251,11 +224,9 @@ def _reference(
 ) -> Reference:
     sm, system = said["sm_base_model"], said["sm_kappa"]
     mem, more = said["mem_base_model"], said["mem_system_model"]
-    kinetic, static, dynamic = (
-        said["throughput_params"],
-        said["power_params"]["static"],
-        said["power_params"]["dynamic"],
-    )
+    curve, static = said["throughput_params"], said["power_params"]["static"]
+    dynamic = said["power_params"]["dynamic"]
+    trees: dict[str, Any] = {f"{name}_trees": its for name, its in grown.items()}
     return Reference(
         network,
         gpu,
@@ -273,22 +244,12 @@ def _reference(
             *(abs(more[f"raw_{name}"]) for name in ("k1", "k2", "alpha", "beta", "mu", "tau"))
         ),
         throughput=laws.ThroughputCurve(
-            kinetic["kappa_a"],
-            kinetic["kappa_b"],
-            kinetic["gamma_t"],
-            kinetic["T_start"],
-            kinetic["f_min"],
-            kinetic["f_ref"],
+            *(curve[name] for name in ("kappa_a", "kappa_b", "gamma_t", "T_start")),
+            *(curve[name] for name in ("f_min", "f_ref")),
         ),
         power=laws.PowerCurve(
             (static["delta_3"], static["delta_2"], static["delta_1"], static["delta_0"]),
-            dynamic["P_base"],
-            dynamic["gamma_p"],
-            dynamic["f_min"],
-            dynamic["f_ref"],
+            *(dynamic[name] for name in ("P_base", "gamma_p", "f_min", "f_ref")),
         ),
-        sm_trees=grown["sm"],
-        mem_trees=grown["mem"],
-        throughput_trees=grown["throughput"],
-        power_trees=grown["power"],
+        **trees,
     )

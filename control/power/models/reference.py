@@ -1,15 +1,10 @@
-"""The reference model: formulas as features of four regressors (trees as plain arrays).
-
-A regressor gives the final value, not a correction. For predictions, the SM prior is replaced by
-the sum of the processes' utilisation alone: training used the prior, but its parameters were not
-kept with the regressor.
-"""
+"""The reference model: formulas as features of four regressors (trees as plain arrays)."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -126,6 +121,25 @@ class Ensemble:
         steps[:, 1:] = self.rate * self.value[node]
         added: Floats = np.cumsum(steps, axis=1)[:, -1]
         return added
+
+
+def ensemble_of(
+    features: int, start: float, rate: float, sizes: Any, branches: Sequence[Any], value: Any
+) -> Ensemble:
+    """Return trees from scikit-learn's arrays: left, right, feature, threshold of all nodes."""
+    left, right, feature, threshold = branches
+    left = np.asarray(left, dtype=np.int64)
+    return Ensemble(
+        features=features,
+        start=start,
+        rate=rate,
+        sizes=np.asarray(sizes, dtype=np.int64),
+        left=left,
+        right=np.asarray(right, dtype=np.int64),
+        feature=np.where(left < 0, 0, feature).astype(np.int64),
+        threshold=np.where(left < 0, 0.0, threshold).astype(np.float64),
+        value=np.asarray(value, dtype=np.float64),
+    )
 
 
 FEATURES = {"sm": 13, "mem": 11, "throughput": 14, "power": 8}

@@ -10,16 +10,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from analysis.studies.power import fit_original, parameters, traces
+from analysis.studies.power import fit_original, traces
 from analysis.studies.power.fit_original import slopes_by_batch
 from analysis.studies.power.material import gather
 from analysis.terms import Refused
 from control.power import catalog
 from control.power.models import laws
-from control.power.models.laws import SmSingle, mem_prior_percent, padded, sm_prior_percent
+from control.power.models.laws import mem_prior_percent, padded, sm_prior_percent
 from control.power.terms import Partition
 from tests.analysis.studies.power import made_traces
-from tests.analysis.studies.power.command import model_at
 from tests.conftest import REFERENCE
 
 if TYPE_CHECKING:
@@ -52,14 +51,6 @@ def test_parameters_come_back_from_exact_traces(found: Reference) -> None:
     )
 
 
-def test_a_slope_near_zero_returns_within_five_thousandths() -> None:
-    """A network that fills its share at any batch: λ = 0.002, and tanh hides the rest."""
-    truth = made_traces.Truth(sm_single=SmSingle(0.002, 0.4, 3.4))
-    again = fit_original.fit(gather(made_traces.rows(truth), "made", 5001.0, "3080Ti")).sm_single
-    assert again.lam == pytest.approx(0.002, abs=0.005)
-    assert (again.gamma, again.beta) == pytest.approx((0.4, 3.4), rel=0.02)
-
-
 def test_curves_of_several_processes_return_without_parameters(found: Reference) -> None:
     """Memory over the grid within 0.1 points (RMS), SMs over full partitions within 2.
 
@@ -82,18 +73,7 @@ def test_curves_of_several_processes_return_without_parameters(found: Reference)
     ] == [True, True]
 
 
-def test_what_was_fitted_is_read_back_to_the_last_bit(found: Reference, tmp_path: Path) -> None:
-    parameters.write(found, tmp_path / parameters.file_name(found))
-    again = model_at(tmp_path)
-    partitions = catalog.grid()[::7]
-    np.testing.assert_array_equal(
-        again.anchor(partitions).throughput_images_per_s,
-        found.anchor(partitions).throughput_images_per_s,
-    )
-
-
 def test_boosted_trees_as_arrays_say_what_the_rows_said(found: Reference) -> None:
-    """In-sample, so nearly exact: shows that arrays were copied right, not a good model."""
     partitions = catalog.grid()
     among = padded(partitions)
     mem = mem_prior_percent(TRUTH.mem_single, TRUTH.mem_system, among)

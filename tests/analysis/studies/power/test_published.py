@@ -122,7 +122,6 @@ def published(tmp_path: Path, grown: dict[str, Any]) -> Path:
 
 
 def test_a_published_folder_is_read_as_it_is(published: Path, grown: dict[str, Any]) -> None:
-    """Trees answer as scikit-learn's do; priors' coefficients are positive as in the original."""
     there = parameters.available(published)
     assert sorted(there) == [
         ("resnet50", "3080Ti", 5001.0),
@@ -151,7 +150,6 @@ def test_it_is_converted_to_the_last_bit(published: Path, tmp_path: Path, power:
     ours, theirs = parameters.available(tmp_path / "ours"), parameters.available(published)
     assert ours.keys() == theirs.keys()
     assert all(_numbers(ours[key]()) == _numbers(theirs[key]()) for key in ours)
-    assert power("convert", tmp_path / "ours", "-o", tmp_path / "again").code == 2
     assert (
         power("partition", published, "--network", "resnet50", "--gpu", "A100", "--cap", "200").code
         == 0
@@ -230,15 +228,6 @@ def packed(pickled: bytes) -> bytes:
     return there.getvalue()
 
 
-def test_the_traps_do_run_where_they_are_unpickled(tmp_path: Path) -> None:
-    for way, pickled in programs(tmp_path / "ran").items():
-        if way != "a way round through an allowed package":  # it is not in every numpy
-            joblib.load(io.BytesIO(pickled)) if "inside" in way else pickle.loads(  # noqa: S301
-                pickled
-            )
-            (tmp_path / "ran").unlink()
-
-
 def test_no_program_in_a_file_is_run(tmp_path: Path) -> None:
     for way, pickled in programs(tmp_path / "ran").items():
         for name, raw, read in (
@@ -260,7 +249,6 @@ def test_no_program_in_a_file_is_run(tmp_path: Path) -> None:
 def test_a_damaged_file_is_refused_or_read_and_nothing_else(
     grown: dict[str, Any], data: st.DataObject
 ) -> None:
-    """Cut anywhere, and any few bytes changed."""
     written = io.BytesIO()
     joblib.dump(grown["power"], written)
     is_pkl = data.draw(st.booleans())
