@@ -17,11 +17,8 @@ from typing import Any
 
 import pytest
 
-from control.power.terms import Knobs, Settings
 from fixtures.kernel import gpus
 from fixtures.process.proc import started
-from fixtures.studies.power.backends.gpu_full import GpuFull
-from fixtures.studies.power.terms import Probe
 from fixtures.terms import Refused
 from tests.telemetry.test_nvml import library
 from tests.waiting import PATIENCE_S, until
@@ -178,7 +175,6 @@ def test_what_is_set_is_in_force_and_put_back_at_the_end(machine: Machine) -> No
 
 
 def test_what_is_not_asked_for_any_more_is_as_it_was_found(machine: Machine) -> None:
-    """Clocks are free again and the limit is as found, during the run."""
     machine.run(setting(1200.0, 5001.0, 150.0), setting(1350.0), kill=True)
     assert machine.gpu == "250000 1350 0"
 
@@ -193,7 +189,6 @@ def test_what_is_not_asked_for_any_more_is_as_it_was_found(machine: Machine) -> 
 def test_what_the_driver_refuses_is_said_and_not_taken_for_set(
     machine: Machine, refuses: str, knob: str, left: str
 ) -> None:
-    """It stays as it was before that."""
     lines = machine.run(
         setting(1200.0, 5001.0), setting(1350.0, 5001.0, 150.0), kill=True, REFUSES=refuses
     )
@@ -275,30 +270,6 @@ def test_a_limit_that_the_driver_rounds_or_clamps_is_restored(
     assert (driver.limit_mw, made.journal.path.exists()) == (250_000, False)
 
 
-def test_settings_report_the_limit_in_force_or_none_as_found(
-    changed: tuple[gpus.Gpus, Bindings],
-) -> None:
-    made, driver = changed
-    facts = {"uuid": UUID, "power_limit_w": 250.0}
-    gpu = GpuFull(
-        Probe(
-            "gpu-full", Knobs(shares=False, batches=(1,), most_processes=1), {}, "nvml", "W", facts
-        ),
-        None,  # type: ignore[arg-type]  # no tenant
-        None,  # type: ignore[arg-type]
-        made,
-        {},
-    )
-    gpu.settings, refused = gpu.before(Settings((), power_limit_w=123.456))
-    assert (gpu.settings.power_limit_w, refused) == (
-        120.0,
-        ("power_limit_w: set to 123456, but the driver reports 120000",),
-    )
-    gpu.settings, refused = gpu.before(Settings(()))
-    assert (gpu.settings.power_limit_w, refused, driver.limit_mw) == (None, (), 250_000)
-    made.restore()
-
-
 @pytest.mark.parametrize("value", [-5, 0, 2**32 + 1200, float("nan"), None])
 def test_an_impossible_value_is_neither_journaled_nor_set(
     changed: tuple[gpus.Gpus, Bindings], value: int | None
@@ -324,7 +295,6 @@ def test_a_journal_with_such_a_number_is_put_back_all_the_same(
 
 
 def test_a_zombie_run_is_no_longer_alive(tmp_path: Path) -> None:
-    """A zombie: the kernel has its number and its start still."""
     with subprocess.Popen(["sleep", "600"]) as process:
         began = started(process.pid)
         begin = {
@@ -348,7 +318,6 @@ def test_a_zombie_run_is_no_longer_alive(tmp_path: Path) -> None:
 
 
 def test_what_cannot_be_put_back_keeps_the_journal_and_is_said(machine: Machine) -> None:
-    """The next run does not begin on a changed GPU, which is put back once the driver agrees."""
     machine.run(setting(1200.0, None, 150.0), kill=True)
     assert "cannot be restored" in machine.tidy(REFUSES="limit")["refused"]
     assert machine.journal.exists()
@@ -359,7 +328,6 @@ def test_what_cannot_be_put_back_keeps_the_journal_and_is_said(machine: Machine)
 def test_a_run_that_is_at_work_is_not_put_back_by_another(
     machine: Machine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its journal names a process that lives: this one."""
     for name in ("LD_LIBRARY_PATH", "DEEPTWEAK_STATE_DIR"):
         monkeypatch.setenv(name, machine.environment[name])
     begin = {
@@ -378,18 +346,10 @@ def test_a_run_that_is_at_work_is_not_put_back_by_another(
 
 
 def test_clocks_that_somebody_has_set_are_not_changed(machine: Machine) -> None:
-    """NVML does not say to what, so they could not be put back."""
     assert "another program has set its clocks" in said(
         machine.run(setting(), REASONS="2"), "refused"
     )
     assert (machine.gpu, machine.journal.exists()) == (AS_FOUND, False)
-
-
-def test_a_gpu_whose_limit_cannot_be_asked_is_not_changed(machine: Machine) -> None:
-    assert "its state cannot be read" in said(
-        machine.run(setting(), UNSUPPORTED="limit"), "refused"
-    )
-    assert machine.gpu == AS_FOUND
 
 
 def test_mps_gives_each_tenant_its_share_and_ends_with_the_run(
@@ -411,17 +371,6 @@ def test_the_daemon_of_a_killed_run_is_ended(machine: Machine) -> None:
     machine.tidy()
     assert not machine.daemon()
     assert machine.gpu == AS_FOUND
-
-
-def test_a_failed_mps_start_is_reported_and_changes_nothing(machine: Machine) -> None:
-    (machine.bin / gpus.CONTROL).write_text(
-        "#!/bin/sh\necho 'An instance of this daemon is already running' >&2\nexit 1\n"
-    )
-    (machine.bin / gpus.CONTROL).chmod(0o755)
-    assert "MPS cannot be started: An instance of this daemon" in said(
-        machine.run(setting()), "refused"
-    )
-    assert (machine.gpu, machine.journal.exists()) == (AS_FOUND, False)
 
 
 @pytest.mark.parametrize(

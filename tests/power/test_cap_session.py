@@ -13,7 +13,6 @@ import pytest
 
 from analysis.load import load
 from analysis.studies.power import parameters
-from control.power import algorithms
 from fixtures import studies, workloads
 from fixtures.parameters import digest
 from fixtures.studies.power import options
@@ -111,18 +110,7 @@ def test_tasks_under_algorithms_are_saved_window_by_window(place: Place) -> None
 
 
 @pytest.mark.slow
-def test_a_window_is_a_step_of_so_many_images(place: Place) -> None:
-    """3 s each, by the plant's own time."""
-    assert called(place, "--algorithms=morak", "--task-id=7").code == 0
-    for one in place.saved()["benchmarks"]:
-        steps, rows = one["extra_info"]["steps"], one["extra_info"]["report"]["iteration"]
-        assert steps["wall_s"] == [3.0] * 6
-        assert steps["samples"] == [round(3 * row["throughput_images_per_s"]) for row in rows]
-
-
-@pytest.mark.slow
 def test_a_run_that_was_killed_goes_on_with_what_it_had_finished(place: Place) -> None:
-    """By what is complete, not by the number of a task."""
     asked = command(place, "--algorithms=morak,powercap", "--task-id=7")
     process = subprocess.Popen(
         asked, cwd=HOUSE, env=place.env(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
@@ -158,24 +146,6 @@ def test_cells_without_parameters_are_skipped_with_a_reason(place: Place) -> Non
     )
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("more", "said"),
-    [
-        ("--task-id=8", "--task-id=8: no task 8. Available: 7, 9."),
-        ("--algorithms=fastest", "fastest: no such value."),
-        ("--power-backend=gpu", "backend=gpu: no such value."),
-        ("--vary=iterations=1", "of at least 2"),
-        ("--workloads=idle", "contradicts --workloads=idle"),
-    ],
-)
-def test_what_is_wrong_is_said_in_a_line(place: Place, more: str, said: str) -> None:
-    done = called(place, more)
-    assert done.code == 2
-    assert done.lines(said)
-    assert "Traceback" not in done.out
-
-
 def ids(study: Study) -> tuple[str, ...]:
     return tuple(workloads.load(one).id for one in study.workloads)
 
@@ -195,19 +165,7 @@ def test_options_make_the_workloads_of_a_study() -> None:
     assert studies.apply({}, STUDY, workloads=None) == STUDY
 
 
-def test_all_algorithms_are_those_of_the_read_side() -> None:
-    """Found by their files; among them the driver's limit alone, and ours."""
-    found = studies.apply({"algorithms": "all"}, STUDY, workloads=None).workloads
-    assert (
-        tuple(str(workloads.load(name).params["algorithm"]) for name in found) == algorithms.names()
-    )
-    assert {"pctodl", "morak", "batchdvfs", "directcap", "powercap", "steady"} <= set(
-        algorithms.names()
-    )
-
-
 def test_allowed_changes_are_in_the_name() -> None:
-    """A cell's permissions belong to the cell, not to its caller."""
     one, *_ = studies.apply(
         {"power_backend": "gpu-full", "allow_gpu_changes": True}, STUDY, workloads=None
     ).workloads
@@ -246,7 +204,6 @@ def test_a_gpu_is_changed_only_where_that_is_allowed_by_name() -> None:
 def test_a_cap_of_power_without_a_sensor_is_no_cap(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """Skipped with the reason, not kept to in another unit."""
     from fixtures.studies.power.backends import cpu
 
     probe = cpu.probe
@@ -273,7 +230,6 @@ def test_gpus_are_identified_by_part_of_the_drivers_name() -> None:
 
 
 def test_a_task_for_any_gpu_means_the_one_that_is_there() -> None:
-    """And in replay, where there is none, the first of the study."""
     params = options.complete({"task": "29"})
     assert options.gpu_of(params, {"name": "NVIDIA A100-PCIE-40GB"}) == "A100"
     assert options.gpu_of(params, {"name": "NVIDIA H200"}) == "NVIDIA H200"
@@ -282,7 +238,6 @@ def test_a_task_for_any_gpu_means_the_one_that_is_there() -> None:
 
 
 def test_an_algorithm_says_itself_what_it_lacks() -> None:
-    """The CPUs have no power limit that could be set."""
     task = {
         "task": "101",
         "gpu": "cpu",
@@ -299,7 +254,6 @@ def test_an_algorithm_says_itself_what_it_lacks() -> None:
 
 @pytest.mark.parametrize("name", ["a.json", "a.bin", "a", "a.JSON"])
 def test_parameters_of_any_name_are_known_by_their_bytes(tmp_path: Path, name: str) -> None:
-    """A single file too, even one called a picture; in a folder, pictures go by name and size."""
     seen = []
     for text in ("{}", "[]"):
         (tmp_path / name).write_text(text)
@@ -315,7 +269,6 @@ def test_parameters_of_any_name_are_known_by_their_bytes(tmp_path: Path, name: s
 
 
 def test_what_is_no_file_and_no_folder_holds_no_parameters(tmp_path: Path) -> None:
-    """A device or a pipe would be read for ever."""
     os.mkfifo(tmp_path / "pipe")
     for path in (tmp_path / "pipe", Path("/dev/zero")):
         with pytest.raises(BadInput, match="not a file or a folder"):

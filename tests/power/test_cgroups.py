@@ -37,7 +37,6 @@ V1 = "cgroup /sys/fs/cgroup/cpu cgroup rw,cpu,cpuacct 0 0\n"
 
 
 def test_version_1_is_found_by_its_cpu_controller(tmp_path: Path) -> None:
-    """As on such a machine: the mount shows the group that the path names, or less than it."""
     own = "2:memory:/a\n1:cpu,cpuacct:/box\n"
     root = fake(
         tmp_path, own, V1, **{"cpu__box__cpu.cfs_quota_us": "-1", "cpu__cpu.cfs_quota_us": "-1"}
@@ -46,22 +45,10 @@ def test_version_1_is_found_by_its_cpu_controller(tmp_path: Path) -> None:
 
 
 def test_version_2_must_give_the_controller_on(tmp_path: Path) -> None:
-    """To switch it on would be a change of a group that is not ours."""
     root = fake(tmp_path / "has", "0::/box\n", V2, **{"box__cgroup.subtree_control": "cpu memory"})
     assert cgroups.place(root) == cgroups.CgroupRoot(root / "sys/fs/cgroup/box", 2)
     lacks = fake(tmp_path / "lacks", "0::/box\n", V2, **{"box__cgroup.subtree_control": "memory"})
     assert "does not pass the cpu controller" in str(cgroups.place(lacks))
-
-
-def test_where_there_is_none_the_reason_is_said(tmp_path: Path) -> None:
-    """No mount, no controller."""
-    assert (
-        cgroups.place(tmp_path) == "no cgroups: /proc/self/cgroup lists none with a cpu controller"
-    )
-    assert (
-        cgroups.place(fake(tmp_path / "a", "1:cpu:/\n", ""))
-        == "cgroup v1: the cpu controller is not mounted"
-    )
 
 
 @given(st.floats(0.001, 64))
@@ -106,7 +93,6 @@ def test_only_groups_of_runs_that_are_no_more_are_tidied(tmp_path: Path) -> None
 def test_the_groups_of_a_zombie_run_are_removed(
     tmp_path: Path,
 ) -> None:
-    """A zombie is in /proc with its start, and uses nothing any more."""
     root = fake(
         tmp_path,
         "1:cpu:/\n",
@@ -126,7 +112,6 @@ def test_the_groups_of_a_zombie_run_are_removed(
 
 @pytest.mark.needs("cgroups")
 def test_a_process_is_held_to_its_quota_and_the_group_removed() -> None:
-    """A quarter of a core, read back; the group goes when its process has ended."""
     assert not isinstance(REAL, str)
     with cgroups.Groups({"cpu": REAL}, "power") as groups:
         with subprocess.Popen(["sleep", "600"]) as one:
@@ -143,7 +128,6 @@ def test_a_process_is_held_to_its_quota_and_the_group_removed() -> None:
 
 @pytest.mark.needs("cgroups")
 def test_a_run_whose_keeper_is_killed_removes_its_groups_itself() -> None:
-    """At its end."""
     assert not isinstance(REAL, str)
     with (
         cgroups.Groups({"cpu": REAL}, "power") as groups,
@@ -159,7 +143,6 @@ def test_a_run_whose_keeper_is_killed_removes_its_groups_itself() -> None:
 
 @pytest.mark.needs("cgroups")
 def test_a_run_that_is_killed_leaves_no_group() -> None:
-    """Its keeper, which is in a session of its own, removes them."""
     assert not isinstance(REAL, str)
     script = (
         "import subprocess, time; from fixtures.kernel import cgroups\n"

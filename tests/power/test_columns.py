@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from fixtures.studies.power.points import measured, quantile
+from fixtures.studies.power.points import measured
 from fixtures.studies.power.terms import Observed
 
 ONE = Observed(
@@ -53,7 +50,6 @@ def test_power_is_that_of_all_samples_and_energy_of_all_windows() -> None:
 
 
 def test_activity_is_never_told_as_power() -> None:
-    """The draw of a back-end without watts is CPU seconds per second."""
     row = measured([OTHER], in_watts=False)
     assert row["power_avg"] is row["power_max"] is None
     assert row["cpu_s_per_s"] == 0.5
@@ -67,15 +63,5 @@ def test_percentiles_are_of_the_batches_of_all_windows() -> None:
 
 
 def test_a_point_without_windows_has_no_numbers() -> None:
-    """One that failed is no zero."""
     row = measured([], in_watts=True)
     assert row["throughput_total"] is row["power_avg"] is row["energy_j"] is row["sm_util"] is None
-
-
-@given(st.lists(st.floats(0, 1e6), min_size=1, max_size=50), st.floats(0, 1))
-def test_a_quantile_is_numpys(values: list[float], share: float) -> None:
-    """Without numpy, which a workload's process does not load."""
-    assert quantile(values, share) == pytest.approx(
-        float(np.quantile(values, share)), rel=1e-9, abs=1e-9
-    )
-    assert quantile([], share) is None

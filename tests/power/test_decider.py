@@ -46,14 +46,6 @@ def test_without_a_reading_of_power_all_stays_as_it_is() -> None:
     )
 
 
-def test_a_prediction_is_told_with_the_decision(folder: Path) -> None:
-    first = Decider(
-        replace(QUESTION, algorithm="steady", models=reader(folder, "made_up", "3080Ti"))
-    ).first
-    assert first.predicted is not None
-    assert first.predicted["power_w"] <= 200
-
-
 def test_an_infeasible_cap_is_answered_with_a_feasible_one(folder: Path) -> None:
     asked = replace(
         QUESTION, algorithm="steady", caps=((0, 20.0),), models=reader(folder, "made_up", "3080Ti")

@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from fixtures.studies.power.tenant import (
     Span,
     images_within,
-    latencies_ms,
     wait_of_cores_s,
     wait_of_duty_s,
 )
@@ -36,20 +35,12 @@ def test_a_batch_counts_in_proportion_to_its_part_in_the_window() -> None:
     assert images_within(spans, 8, 1, 3) == pytest.approx(4 + 2)
 
 
-def test_latency_is_of_the_batch_without_its_wait() -> None:
-    """The second ends outside the window; one longer than the window stands for itself."""
-    assert latencies_ms([Span(0, 2, 2.5), Span(2.5, 4, 6)], 1, 3) == [2000]
-    assert latencies_ms([Span(0, 9, 9)], 1, 3) == [9000]
-    assert latencies_ms([], 1, 3) == []
-
-
 @given(
     st.lists(st.floats(1e-3, 3), min_size=1, max_size=40), st.floats(0.05, 1), st.integers(1, 64)
 )
 def test_over_all_of_its_time_every_image_counts_once(
     lengths: list[float], duty: float, batch: int
 ) -> None:
-    """Whatever the batches' lengths, and however a window is cut in two."""
     spans, at_s = [], 0.0
     for length in lengths:
         spans.append(Span(at_s, at_s + length, at_s + length + wait_of_duty_s(length, duty)))

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import csv
 from collections import Counter
-from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from control.power import catalog
-from control.power.terms import Tenant
 from fixtures import studies, workloads
 from fixtures.studies.power import points
 from fixtures.studies.power.workloads import power_profile
@@ -51,20 +49,8 @@ def test_it_is_the_originals_grid_in_its_order() -> None:
     assert list(catalog.points("anchor")) == theirs
 
 
-def test_nine_configurations_are_swept() -> None:
-    """4 × 25 %, 2 × 50 % and 10 × 10 %, each with batches of 8, 16 and 32."""
-    assert [(point["shares"], point["batches"]) for point in points.sweep()][:4] == [
-        ("4x25", "8"),
-        ("4x25", "16"),
-        ("4x25", "32"),
-        ("2x50", "8"),
-    ]
-    assert len(points.sweep()) == 9
-
-
 @pytest.mark.parametrize("grid", points.GRIDS)
 def test_every_point_of_every_grid_is_a_workload_of_its_own(grid: str) -> None:
-    """None is another's twin, and each comes back from its name."""
     names = [workloads.case("power_profile", **point).id for point in points.GRIDS[grid]()]
     assert len(set(names)) == len(names)
     assert all(workloads.load(name).id == name for name in names[:5] + names[-5:])
@@ -74,12 +60,6 @@ def test_every_point_of_every_grid_is_a_workload_of_its_own(grid: str) -> None:
 def test_what_is_written_is_read_back(shares: list[float]) -> None:
     """Runs are counted: 4x25, 50+2x25."""
     assert points.values(points.written(shares), "shares") == tuple(shares)
-
-
-def test_a_single_batch_is_everyones() -> None:
-    """And several are one for each."""
-    assert points.tenants("50+2x25", "16") == ((50, 16), (25, 16), (25, 16))
-    assert points.tenants("50+25", "16+8") == ((50, 16), (25, 8))
 
 
 @pytest.mark.parametrize(
@@ -98,22 +78,11 @@ def test_a_single_batch_is_everyones() -> None:
 def test_what_means_nothing_is_refused_before_anything_starts(
     given_: dict[str, str], says: str
 ) -> None:
-    """With what would mean something."""
     with pytest.raises(BadInput, match=says):
         PowerProfile.complete(given_)
 
 
-def test_a_point_says_what_is_to_be_set() -> None:
-    """A throttle of 1 is none; a clock that is not named stays as it is."""
-    wanted = power_profile.settings(
-        PowerProfile.complete({"shares": "2x25", "batches": "4", "sm_mhz": "1410"})
-    )
-    assert wanted.tenants == (Tenant(25.0, 4), Tenant(25.0, 4))
-    assert (wanted.sm_mhz, wanted.mem_mhz, wanted.throttle) == (1410, None, None)
-
-
 def test_the_idle_machine_is_a_point_too() -> None:
-    """Whatever a grid crosses it with: it is always the same one."""
     idle = workloads.load("power_profile:model=static")
     assert power_profile.settings(idle.params).tenants == ()
     assert (
@@ -124,7 +93,6 @@ def test_the_idle_machine_is_a_point_too() -> None:
 
 @pytest.mark.needs("torch")
 def test_what_a_back_end_cannot_set_is_left_out_by_name() -> None:
-    """The CPUs have no clocks to lock; nothing is started to find that out."""
     why = workloads.of(case("power_profile", sm_mhz=1410)).unavailable_reason()
     assert why
     assert why.startswith("power back-end cpu: sm_mhz:")
@@ -134,7 +102,6 @@ def test_what_a_back_end_cannot_set_is_left_out_by_name() -> None:
 
 
 def test_a_study_may_change_the_gpu_where_that_is_said() -> None:
-    """Every point of it; of the CPUs' too, which that means nothing to."""
     study = Study(
         "power_profile",
         "",
@@ -150,7 +117,6 @@ def test_a_study_may_change_the_gpu_where_that_is_said() -> None:
 
 
 def test_a_study_has_the_points_of_the_grids_that_are_named() -> None:
-    """`--profile-grid=pacing,cpu`, each point once; without it the study's own."""
     study = Study("power_profile", "", ("power_profile",), ("stock",), PowerProfile.primary)
     assert studies.apply({}, study, workloads=None) is study
     both = studies.apply({"profile_grid": "pacing, cpu,cpu"}, study, workloads=None).workloads
@@ -164,6 +130,12 @@ def test_a_study_has_the_points_of_the_grids_that_are_named() -> None:
             studies.apply({"profile_grid": wrong}, study, workloads=None)
 
 
-def test_a_folder_of_images_is_handed_to_the_workload(tmp_path: Path) -> None:
-    """By what it is."""
-    assert studies.files({"power_images": tmp_path}, "power_profile") == {"images": tmp_path}
+def test_nine_configurations_are_swept() -> None:
+    """4 × 25 %, 2 × 50 % and 10 × 10 %, each with batches of 8, 16 and 32."""
+    assert [(point["shares"], point["batches"]) for point in points.sweep()][:4] == [
+        ("4x25", "8"),
+        ("4x25", "16"),
+        ("4x25", "32"),
+        ("2x50", "8"),
+    ]
+    assert len(points.sweep()) == 9

@@ -5,14 +5,10 @@ from __future__ import annotations
 import os
 import time
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
-from control.power.terms import Knobs
-from fixtures.studies.power.backends._tenanted import Tenanted
 from fixtures.studies.power.sensors import Activity, Meter, Nvml, Sample, reduced
-from fixtures.studies.power.terms import Probe
 from fixtures.telemetry.sources import Rapl, SourceMissing
 
 
@@ -38,7 +34,6 @@ def test_a_counters_rise_gives_energy_and_its_slopes_the_draw() -> None:
 
 
 def test_a_gauge_of_power_is_the_draw_and_other_gauges_are_means() -> None:
-    """A reading that failed is left out, not zero."""
     samples = [
         Sample(0.0, {"power_w": 100, "sm_mhz": 1400}),
         Sample(0.1, {"sm_mhz": 1200}),
@@ -51,7 +46,6 @@ def test_a_gauge_of_power_is_the_draw_and_other_gauges_are_means() -> None:
 
 
 def test_activity_is_no_power() -> None:
-    """Without a sensor of power the draw is CPU seconds per second, and there are no joules."""
     seen = reduced(
         [Sample(0.0, {"cpu_s": 1.0}), Sample(0.5, {"cpu_s": 1.4})], "cpu_s_per_s", 0.0, 0.5
     )
@@ -62,11 +56,6 @@ def test_activity_is_no_power() -> None:
         reduced([Sample(0.0, {"cpu_s": 1.0}), Sample(0.5, {"cpu_s": 1.4})], "W", 0.0, 0.5).draw
         == ()
     )
-
-
-def test_a_window_without_samples_shows_nothing() -> None:
-    """And says so by None."""
-    assert reduced([], "W", 0.0, 1.0) == ((), None, None, {})
 
 
 def test_rapl_sums_packages_and_survives_a_counter_wrap(tmp_path: Path) -> None:
@@ -88,7 +77,6 @@ def test_no_rapl_is_said(tmp_path: Path) -> None:
 
 
 def test_what_an_ended_process_used_stays_counted() -> None:
-    """A counter does not fall: its fall would be a negative draw."""
     pids: list[int | None] = [os.getpid(), None]
     activity = Activity(lambda: pids)
     before_s = activity.read()["cpu_s"]
@@ -126,7 +114,6 @@ class Silenced:
 
 
 def test_a_lost_gpu_is_a_failed_sensor_with_nvmls_message() -> None:
-    """A call that it never had is none."""
     bindings, gpu = Silenced(), Nvml.__new__(Nvml)
     vars(gpu).update(
         nvml=bindings, handle=None, uuid="GPU-1", power_is="driver's mean", _answered=False
@@ -137,25 +124,7 @@ def test_a_lost_gpu_is_a_failed_sensor_with_nvmls_message() -> None:
         gpu.read()
 
 
-def test_what_failed_reaches_what_was_observed() -> None:
-    """With the sensor's reason."""
-    pool = SimpleNamespace(
-        run=lambda warm_s, s: SimpleNamespace(
-            start_s=warm_s, measured_s=s, ran=(), oom={}, crashed={}
-        )
-    )
-    watch = Meter([], 1.0)
-    watch.failed["rapl"] = "Permission denied"
-    backend = Tenanted(
-        Probe("cpu", Knobs(shares=False, batches=(1,), most_processes=1), {}, "rapl", "W"),
-        pool,  # type: ignore[arg-type]  # no tenant
-        watch,
-    )
-    assert backend.run(0.0, 1.0).sensors_failed == {"rapl": "Permission denied"}
-
-
 def test_a_failed_sensor_stops_reporting_and_the_others_go_on() -> None:
-    """Its reason is kept."""
     failing = Failing()
     with Meter([failing, Activity(lambda: [os.getpid()])], 0.005) as watch:
         began_s = time.monotonic()

@@ -19,46 +19,15 @@ TINY = "squeezenet1_1"
 
 
 @pytest.fixture(scope="module")
-def pictures(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Two images, white and black, and a file that is none."""
-    from PIL import Image
-
-    folder = tmp_path_factory.mktemp("pictures")
-    Image.new("RGB", (40, 50), "white").save(folder / "a.png")
-    Image.new("L", (8, 8), 0).save(folder / "b.jpg")
-    (folder / "README").write_text("no image")
-    return folder
-
-
-@pytest.fixture(scope="module")
-def network(pictures: Path) -> Network:
+def network() -> Network:
     from fixtures.studies.power.tenant import Network
 
-    return Network(TINY, 32, 1, pictures)
-
-
-def test_a_folders_images_are_inferred_in_turn(network: Network) -> None:
-    """Three of two: white, black, white; torchvision's scale: (1 - 0.485) / 0.229 is 2.249."""
-    batch = network._drawn(3)
-    assert tuple(batch.shape) == (3, 3, 32, 32)
-    assert float(batch[0, 0].min()) == pytest.approx(2.249, abs=1e-3)
-    assert float(batch[1, 0].max()) == pytest.approx(-2.118, abs=1e-3)
-    assert bool((batch[2] == batch[0]).all())
-    assert network.facts()["images"] == "2 from a folder"
-
-
-def test_a_folder_without_images_is_said(tmp_path: Path) -> None:
-    """With what would be one."""
-    from fixtures.studies.power.tenant import _decoded
-
-    with pytest.raises(FileNotFoundError, match="contains no image"):
-        _decoded(tmp_path, 32)
+    return Network(TINY, 32, 1)
 
 
 def test_a_batch_too_large_is_a_memory_error_and_the_next_runs(
     network: Network,
 ) -> None:
-    """Its images exceed free memory, seen before a kill; torch's refusals are the same error."""
     import torch
 
     from fixtures.studies.power.tenant import Pacing, _answer, _typed_oom
@@ -88,7 +57,7 @@ def test_batch_normalisation_has_the_statistics_of_a_batch() -> None:
 
     norm = next(
         one
-        for one in Network("shufflenet_v2_x0_5", 32, 1, None)._net.modules()
+        for one in Network("shufflenet_v2_x0_5", 32, 1)._net.modules()
         if type(one).__name__ == "BatchNorm2d"
     )
     assert not norm.training
@@ -96,7 +65,6 @@ def test_batch_normalisation_has_the_statistics_of_a_batch() -> None:
 
 
 def test_a_point_of_a_profile_is_a_row_of_a_trace(tmp_path: Path) -> None:
-    """From the workload's process, with two tenants' processes; all end, and no file is left."""
     order = Order(
         load(f"power_profile:model={TINY}:shares=2x25:batches=2:image_size=32:step_s=0.5"),
         2,
@@ -128,7 +96,6 @@ def test_a_point_of_a_profile_is_a_row_of_a_trace(tmp_path: Path) -> None:
 
 
 def test_a_point_that_does_not_fit_is_told_as_one_that_failed(tmp_path: Path) -> None:
-    """With its outcome and reason, and no number that looks like a measurement."""
     done = run(
         Order(load(f"power_profile:model={TINY}:batches=900000:image_size=224"), 2, 1, 1, tmp_path)
     )
