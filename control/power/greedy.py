@@ -11,7 +11,6 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from math import ceil
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -44,11 +43,6 @@ class PartitionAnswer:
     def feasible(self) -> bool:
         """Return True if the guarded power is within the cap, as always in our own search."""
         return self.guard * self.power_w <= self.cap_w
-
-
-def rounded_up(cap_w: float) -> str:
-    """Return a smallest cap as text, rounded up so that it is still feasible."""
-    return f"{ceil(cap_w * 100) / 100:.2f}"
 
 
 def figures_of(model: Model, settings: Sequence[Clocks]) -> list[list[float]]:
@@ -144,7 +138,6 @@ def _narrowed(
     lower: tuple[Floats, Floats],
     upper: tuple[Floats, Floats],
 ) -> tuple[Floats, Floats]:
-    """Narrow (clock, power) ranges around a linear estimate, if they still contain the cap."""
     (low, at_low), (high, at_high) = lower, upper
     rise = at_high - at_low
     part = np.clip(np.divide(cap_w - at_low, rise, out=np.zeros_like(rise), where=rise != 0), 0, 1)
@@ -160,8 +153,6 @@ FLOOR_MHZ = 500.0
 
 @dataclass(slots=True)
 class _Search:
-    """The state of the search: clocks, their results, and the number of model calls."""
-
     models: Mapping[float, Model]
     platform: Platform
     cap_w: float
@@ -204,7 +195,6 @@ class _Search:
         return best
 
     def round_down(self, admitted: Partition) -> None:
-        """Continue from the next lower supported clock, and the admitted processes' rate there."""
         self.sm_mhz = self.supported(self.sm_mhz)
         model = self.models[self.mem_mhz]
         self.throughput_images_per_s = float(
@@ -259,7 +249,11 @@ def greedy(
         if fast:
             search.round_down(_partition(shares, batches))
     if not shares:
-        raise _infeasible(search, network, margin_w)
+        raise Infeasible(
+            f"the greedy search found no clock of at least {FLOOR_MHZ:.0f} MHz that keeps one "
+            f"process of {network} on {platform.name} within {search.cap_w:.1f} W.",
+            None,
+        )
     if free > 0:
         _hand_out(search, shares, batches, free, fast=fast)
     setting = Clocks(_partition(shares, batches), search.sm_mhz, search.mem_mhz)
@@ -269,7 +263,6 @@ def greedy(
 def _hand_out(
     search: _Search, shares: list[int], batches: list[int], free: int, *, fast: bool
 ) -> None:
-    """Distribute the remaining share in turn, and search clocks again if there was any."""
     for turn in range(free // STEP_PERCENT):
         shares[turn % len(shares)] += STEP_PERCENT
     throughput, sm_mhz, mem_mhz = (
@@ -281,21 +274,3 @@ def _hand_out(
 
 def _partition(shares: Sequence[int], batches: Sequence[int]) -> Partition:
     return Partition(tuple(map(float, shares)), tuple(batches))
-
-
-def _infeasible(search: _Search, network: str, margin_w: float) -> Infeasible:
-    alone = [
-        Partition((float(share),), (batch,))
-        for share in range(STEP_PERCENT, 101, STEP_PERCENT)
-        for batch in greedy_batches(share, network)
-    ]
-    floor = np.array([FLOOR_MHZ])
-    least_w = min(
-        float(np.min(model.power_w(model.anchor(alone), floor))) for model in search.models.values()
-    )
-    return Infeasible(
-        f"the greedy search found no clock of at least {FLOOR_MHZ:.0f} MHz that keeps one process "
-        f"of {network} on {search.platform.name} within "
-        f"{search.cap_w:.1f} W; its smallest cap is {rounded_up(least_w + margin_w)} W.",
-        least_w + margin_w,
-    )

@@ -1,8 +1,4 @@
-"""A simulated GPU that differs from its model by gain, lag, noise and faults.
-
-Its time is not the clock's. Real GPUs differ from any fitted model, so a controller is
-judged on one that does, too. Its results are *simulated* and must be called that.
-"""
+"""A simulated GPU that differs from its model by gain, lag, noise and faults."""
 
 from __future__ import annotations
 
@@ -168,12 +164,10 @@ class Plant:
         )
 
     def _true(self, mem_mhz: float, partition: Partition) -> tuple[Curve, Floats, Floats]:
-        """Return the model's curve of a partition, and its true power and throughput by state."""
         curve = self._tables.curve(mem_mhz, partition)
         return curve, curve.power_w * self._gains[0], curve.throughput_images_per_s * self._gains[1]
 
     def _state(self, running: list[Tenant]) -> tuple[float, float, Curve | None]:
-        """Return the steady-state power, images per second, and the model's curve."""
         mem_mhz = max(self._tables.models) if self._now.mem_mhz is None else self._now.mem_mhz
         if not running:
             return self._idle_w, 0.0, None
@@ -205,7 +199,6 @@ class Plant:
 
 
 def batches() -> tuple[int, ...]:
-    """Return all batches that the plant accepts: those of the grid and of all ladders."""
     return tuple(sorted({*every_batch(), *(point.batch for point in catalog.points("anchor"))}))
 
 

@@ -1,14 +1,9 @@
-"""Our search: the profiled partition and clock with most predicted images/s under a cap.
-
-Each partition is looked at on every supported clock, so that a power that falls with the clock or a
-jump in the throughput cannot lead to an answer above the cap. Deterministic: no time and no random
-number decides.
-"""
+"""Our search: the profiled partition and clock with most predicted images/s under a cap."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from math import inf
+from math import ceil, inf
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,7 +11,7 @@ import numpy as np
 from control.errors import Refused
 
 from . import catalog
-from .greedy import PartitionAnswer, answer_of, fits, rounded_up
+from .greedy import PartitionAnswer, answer_of, fits
 from .terms import SPOKEN, Clocks, Infeasible, Partition, unit_of
 
 if TYPE_CHECKING:
@@ -120,7 +115,6 @@ def profiled(models: Mapping[float, Model]) -> list[Partition]:
 def _usable(
     partitions: Sequence[Partition], network: str, max_processes: int | None
 ) -> list[Partition]:
-    """Return the partitions to search, sorted, without duplicates. Raises: Refused, if none."""
     usable = {
         tuple(sorted(zip(one.shares, one.batches, strict=True), reverse=True))
         for one in partitions
@@ -154,6 +148,6 @@ def _infeasible(
         return Infeasible(f"{what} any cap{in_time}.", None)
     return Infeasible(
         f"{what} {cap_w:g} {unit}{less}{in_time}; the smallest feasible cap is "
-        f"{rounded_up(smallest_w)} {unit}.",
+        f"{ceil(100 * smallest_w) / 100:.2f} {unit}.",
         smallest_w,
     )

@@ -1,10 +1,4 @@
-"""The shadow optimiser: learns the model's residuals, and changes shares and batches.
-
-Two Gaussian processes learn the residuals of throughput and power over the settings seen so far; of
-the partitions around the present one, the one with the largest expected improvement times the
-probability of staying below the cap is taken. The threshold is the study's: for the first 500
-updates it accepts predictions that are *worse*. Source: PctoDL's code, as its study describes it.
-"""
+"""The shadow optimiser: learns the model's residuals, and changes shares and batches."""
 
 from __future__ import annotations
 
@@ -62,7 +56,6 @@ def bounds(share: float, network: str) -> tuple[int, int]:
 
 
 def _shared(here: Partition) -> list[Partition]:
-    """Return partitions with 5 % of share moved to or from the process with the largest share."""
     largest = _largest(here)
     result = []
     for at in range(len(here.shares)):
@@ -76,7 +69,6 @@ def _shared(here: Partition) -> list[Partition]:
 
 
 def _batched(here: Partition, network: str) -> list[Partition]:
-    """Return partitions in which one process has a batch up to three rungs away."""
     result: list[Partition] = []
     for at, (share, batch) in enumerate(zip(here.shares, here.batches, strict=True)):
         low, high = bounds(share, network)
@@ -97,7 +89,6 @@ def _merged(here: Partition, network: str) -> list[Partition]:
 
 
 def _split(here: Partition, network: str) -> list[Partition]:
-    """Return the partition with its largest process split into halves, rounded to 5 %."""
     at = _largest(here)
     half = STEP_PERCENT * (here.shares[at] / 2 // STEP_PERCENT)
     if half < STEP_PERCENT:
@@ -118,7 +109,6 @@ def _rung(batch: int, share: float, network: str) -> int:
 
 
 def _with(here: Partition, at: int, *processes: tuple[float, int]) -> Partition:
-    """Return the partition with these processes (share, batch) instead of one."""
     every = list(zip(here.shares, here.batches, strict=True))
     every[at : at + 1] = processes
     return Partition(tuple(share for share, _ in every), tuple(batch for _, batch in every))
@@ -196,7 +186,6 @@ class Shadow:
         )
 
     def _residual(self, points: Floats, which: int) -> tuple[Floats, Floats]:
-        """Return mean and sd of the model's error at the points, shape (points,)."""
         learnt, missed = (
             np.array([entry[0] for entry in self.seen]),
             np.array([entry[which] for entry in self.seen]),
@@ -226,7 +215,6 @@ class Shadow:
         ) - 1 if speed is None else nearest(speeds, speed)
 
     def _features(self, mem_mhz: float, state: int, partition: Partition) -> list[float]:
-        """Return features of order 1: clocks, processes, batches' mean and variance, shares."""
         batches = np.array(partition.batches, dtype=float)
         missing = [0.0] * (MOST_PROCESSES - len(partition.shares))
         speed = self.tables.platform.sm_mhz[state] / self.tables.platform.anchor_mhz

@@ -1,7 +1,4 @@
-"""Ladders of clocks, throttles and batches; a question's models; searches over all clocks.
-
-Each file, prediction and search is computed once per process.
-"""
+"""Ladders of clocks, throttles and batches; a question's models; searches over all clocks."""
 
 from __future__ import annotations
 
@@ -85,7 +82,6 @@ class Tables:
     _known: dict[tuple[float, Partition], Curve] = field(default_factory=dict)
 
     def curve(self, mem_mhz: float, partition: Partition) -> Curve:
-        """Return the predictions of the model for a memory clock at all `platform.sm_mhz`."""
         known = self._known.get((mem_mhz, partition))
         if known is None:
             model, clocks = self.models[mem_mhz], np.array(self.platform.sm_mhz)
@@ -165,7 +161,6 @@ def model_clock(tables: Tables, mem_mhz: float | None) -> float:
 
 @cache
 def _tables(read: Callable[[], Mapping[float, Model]], gpu: str, knobs: Knobs) -> Tables:
-    """Return the models for a known GPU, or for a device at its anchor speed."""
     every = read()
     models = {mhz: model for mhz, model in every.items() if mhz in (knobs.mem_mhz or ())} or {
         max(every): every[max(every)]
@@ -186,7 +181,6 @@ def _tables(read: Callable[[], Mapping[float, Model]], gpu: str, knobs: Knobs) -
 def _greedy(
     tables: Tables, network: str, knobs: Knobs, cap: float, margin: float
 ) -> PartitionAnswer:
-    """Run the greedy search, which ignores what can be set. Raises: Unsupported, Infeasible."""
     answer = greedy(tables.models, tables.platform, cap, network=network, margin_w=margin)
     partition = answer.setting.partition
     strange = sorted({f"{batch}" for batch in partition.batches if batch not in knobs.batches})
@@ -203,7 +197,6 @@ def _greedy(
 
 
 def _settable(tables: Tables, knobs: Knobs) -> tuple[Partition, ...]:
-    """Return those partitions measured for the models that can be set here."""
     here = [
         one
         for one in dict.fromkeys(profiled(tables.models))

@@ -43,7 +43,6 @@ def with_figures(
     *,
     capped: bool,  # noqa: ARG001  # of steps
 ) -> Cell:
-    """Return a cell under a cap with its figures as metrics: `--metric energy_j_per_image`."""
     if cell.outcome != "measured" or "iteration" not in cell.report:
         return cell
     from .figures import with_figures as read_figures

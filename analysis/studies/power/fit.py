@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from control.power.models.reference import Reference
 
 QUANTITY_NAMES = {"throughput_images_per_s": "throughput", "power_w": "power"}
-HEADS = ("mean |error|", "inside", "median", "95 %", "bias", "guarded")
-SHOWN = ("mape", "inside", "median", "p95", "bias", "guarded")
+HEADS = ("mean |error|", "median", "95 %", "bias", "guarded")
+SHOWN = ("mape", "median", "p95", "bias", "guarded")
 GIVEN = (
     "throughput, given the measured memory utilisation, as in the original's stage: only for "
     "partitions that ran, not a prediction"
@@ -104,7 +104,6 @@ def _wanted(rows: Sequence[PartitionRow], network: str | None) -> list[tuple[str
 def _parts(
     material: Material, findings: Sequence[str], known: Mapping[str, Any], path: Path
 ) -> Iterator[Part]:
-    """Yield a fit's origin, its findings, and its errors on held-out rows."""
     unit = {"W": "", "none": ", no power"}.get(material.cap_unit, f", power in {material.cap_unit}")
     name = f"{material.network} on {material.gpu}, memory at {material.mem_mhz:g} MHz{unit}"
     others, idle = len(material.others), len(material.static)
@@ -139,12 +138,11 @@ def _errors(held_out: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> Part:
             grouping,
             QUANTITY_NAMES[quantity],
             *(_percent(its[name]) for name in SHOWN),
-            f"{its['worst_group']} ({_percent(its['worst_group_mape'])})",
         ]
         for grouping, result in held_out.items()
         for quantity, its in result.items()
     ]
-    return text_table(["held out by", "", *HEADS, "worst group"], rows, left=2)
+    return text_table(["held out by", "", *HEADS], rows, left=2)
 
 
 def _percent(fraction: float | None) -> str:

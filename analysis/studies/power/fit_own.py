@@ -1,8 +1,4 @@
-"""Fit the project's own model, and its errors on held-out rows.
-
-The model is a Gaussian process for each quantity in the traces. Errors are for held-out groups,
-never single rows, because neighbouring rows reveal each other.
-"""
+"""Fit the project's own model, and its errors on held-out rows."""
 
 from __future__ import annotations
 
@@ -31,8 +27,6 @@ GROUPINGS: dict[str, Callable[[Partition], Key]] = {
     "mixed": lambda partition: len(set(partition.shares)) > 1 or len(set(partition.batches)) > 1,
 }
 CLOCK = "clock"  # the grouping of points other than anchors
-# Groupings whose groups have a smallest and a largest.
-ORDERED = ("share", "batch", "processes", CLOCK)
 GUARDED = ("partition", CLOCK)  # groupings that the guard band is learnt from
 MANY = 100  # points: above, scales are not searched again per group, for speed
 THROUGHPUT, POWER = SURFACES[:2]
@@ -83,12 +77,7 @@ def judge(material: Material, model: Own) -> Own:
             known = ratios.dropna(subset=[quantity])
             if len(known):
                 band = guard if quantity == POWER else None
-                its = errors(
-                    list(known["group"]),
-                    known[quantity].to_numpy(),
-                    ordered=name in ORDERED,
-                    guard=band,
-                )
+                its = errors(list(known["group"]), known[quantity].to_numpy(), guard=band)
                 held_out.setdefault(name, {})[quantity] = its
     return replace(model, guard=guard, held_out=held_out)
 
@@ -120,7 +109,6 @@ def hold_out(material: Material, model: Own, grouping: str) -> pd.DataFrame:
 
 
 def _ratios(kept: Material, whole: Own, held: pd.DataFrame) -> pd.DataFrame:
-    """Predict points by a fit to the kept ones, and divide by the measured values."""
     model = fit(kept, like=whole if len(whole.points) > MANY else None, utilisation=False)
     anchor, clocks = model.anchor(list(held["partition"])), held["clock"].to_numpy()
     throughput = model.throughput_images_per_s(anchor, clocks) / held["throughput_images_per_s"]
@@ -129,37 +117,23 @@ def _ratios(kept: Material, whole: Own, held: pd.DataFrame) -> pd.DataFrame:
 
 
 def errors(
-    groups: Sequence[Key], ratio: np.ndarray, *, ordered: bool, guard: float | None = None
+    groups: Sequence[Key], ratio: np.ndarray, *, guard: float | None = None
 ) -> dict[str, Any]:
     """Summarise predicted over measured, shape (rows,), as fractions.
 
     For |ratio - 1|: the mean `mape`, `median` and 95th percentile `p95`; `bias` is the signed mean.
-    `inside` is the mean without the first and the last group, None if that leaves none, or if
-    groups are not `ordered`. `guarded` is the share of rows within the guard band for power, None
-    without one. `worst_group` has the largest mean error.
+    `guarded` is the share of rows within the guard band for power, None without one.
     """
     size = np.abs(ratio - 1.0)
-    names = sorted(set(groups))
-    places = np.array([names.index(group) for group in groups])
-    of_group = [float(size[places == place].mean()) for place in range(len(names))]
-    worst = int(np.argmax(of_group))
-    between = size[(places > 0) & (places < len(names) - 1)] if ordered else size[:0]
     return {
         "rows": len(ratio),
-        "groups": len(names),
+        "groups": len(set(groups)),
         "mape": float(size.mean()),
-        "inside": float(between.mean()) if len(between) else None,
         "median": float(np.median(size)),
         "p95": float(np.quantile(size, 0.95)),
         "bias": float(np.mean(ratio - 1.0)),
         "guarded": None if guard is None else float(np.mean(ratio * guard >= 1.0 - 1e-12)),
-        "worst_group": _named(names[worst]),
-        "worst_group_mape": of_group[worst],
     }
-
-
-def _named(group: Key) -> str:
-    return "+".join(f"{value:g}" for value in group) if isinstance(group, tuple) else str(group)
 
 
 def judge_memory_stage(material: Material) -> dict[str, dict[str, dict[str, Any]]]:
@@ -174,14 +148,11 @@ def judge_memory_stage(material: Material) -> dict[str, dict[str, dict[str, Any]
     for name, key in GROUPINGS.items() if len(known) >= FEWEST else ():
         groups = list(map(key, known["partition"]))
         if len(set(groups)) > 1:
-            result[name] = {
-                THROUGHPUT: errors(groups, by_memory(known, groups), ordered=name in ORDERED)
-            }
+            result[name] = {THROUGHPUT: errors(groups, by_memory(known, groups))}
     return result
 
 
 def by_memory(points: pd.DataFrame, groups: Sequence[Key]) -> np.ndarray:
-    """Return predicted over measured throughput by memory utilisation, from the other groups."""
     from sklearn.compose import TransformedTargetRegressor
     from sklearn.gaussian_process import GaussianProcessRegressor
     from sklearn.gaussian_process.kernels import ConstantKernel, DotProduct, Matern, WhiteKernel

@@ -135,7 +135,6 @@ def _point(row: PartitionRow, clock: str, *, has_watts: bool) -> tuple[object, .
 
 
 def _must_be_of_one(rows: Sequence[PartitionRow], name: str) -> None:
-    """Refuse mixed values of a column; a row without a value matches any."""
     for column in ONE_OF:
         values = sorted(
             {

@@ -92,7 +92,6 @@ def answer(
 
 
 def _platform(name: str, models: Mapping[float, Model], clocks: Sequence[float] | None) -> Platform:
-    """Return the GPU with its settable clocks; an unknown device has its models' anchor."""
     if clocks is None:
         return platform(name)
     settable = tuple(sorted(clocks))
@@ -109,7 +108,6 @@ def _parts(
     cap_unit: str,
     clock: str,
 ) -> Iterator[Part]:
-    """Return the table of settings, and the remarks on it."""
     unit = SPOKEN.get(cap_unit, cap_unit)
     yield Line(title, tone="strong")
     heads = (f"cap {unit}", "partition", pace(clock), "mem", "images/s", unit, "SM %", "mem %")

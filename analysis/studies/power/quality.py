@@ -1,7 +1,4 @@
-"""Defects of traces and parameters that no GPU has: zero rows, curves that fall with the clock.
-
-A finding is a note: a row was omitted, or an answer must be read with the defect in mind.
-"""
+"""Defects of traces and parameters that no GPU has: zero rows, curves that fall with the clock."""
 
 from __future__ import annotations
 
@@ -79,7 +76,6 @@ def findings(rows: Sequence[PartitionRow], where: str = "traces") -> list[Defect
 
 
 def _fall(points: pd.DataFrame, name: str) -> str:
-    """Return how many configurations have values that fall with the clock."""
     known = points[points[name].astype(float) > 0]
     curves = (
         known.groupby([*CONFIGURATION, "clock"], dropna=False)[name]
@@ -107,7 +103,6 @@ ROUNDING = 1e-9
 
 
 def findings_of_models(models: Mapping[Key, Model]) -> list[Defect]:
-    """Return the defects of models, by network, GPU and memory clock."""
     return [finding for key, model in models.items() for finding in _curves(model, model_name(key))]
 
 
@@ -117,7 +112,6 @@ def model_name(key: Key) -> str:
 
 
 def _curves(model: Model, where: str) -> Iterator[Defect]:
-    """Yield falls of a model's curves over its own grid, at clocks across its range."""
     partitions = catalog.grid()
     anchor = model.anchor(partitions).column()
     clocks = np.linspace(*model.sm_range_mhz, CLOCKS)

@@ -1,8 +1,6 @@
-"""Controllers that climb ladders of clocks and batches, the same for all tenants: BatchDVFS, Morak.
+"""BatchDVFS and Morak, which climb ladders of clocks and batches, the same for all tenants.
 
-Both are baselines of the PctoDL study. There, by a slip, a scheduled change of the cap left
-BatchDVFS's search as it was; here the search restarts. Morak lowers the batch, not the clock, when
-both latency and power are too high. Memory is left to the driver.
+In the PctoDL study a scheduled cap left BatchDVFS's search as it was; here the search restarts.
 """
 
 from __future__ import annotations
@@ -57,11 +55,9 @@ class Rungs:
         self.batch = at_most(self.ladder, batch)
 
     def faster(self, states: int) -> None:
-        """Move the clock by a number of states, within its ladder."""
         self.speed = clamped(self.speed + states, self.speeds)
 
     def larger(self, rungs: int) -> None:
-        """Move the batch by a number of rungs, within its ladder."""
         self.batch = clamped(self.batch + rungs, self.ladder)
 
     @property
@@ -99,7 +95,6 @@ class LadderController:
         self.rungs, self.margin = rungs, margin
 
     def first(self) -> Decision:
-        """Return the middle clock and the first batch."""
         return self.rungs.decision("start")
 
     def then(self, seen: Seen) -> Decision:
@@ -127,7 +122,6 @@ class LadderController:
 
 
 def _set_up(algorithm: str, question: Question) -> tuple[Mapping[str, Any], Rungs]:
-    """Return the network's entry in `data/power/algorithms.yaml`, and the initial rungs."""
     entry = configured(algorithm, question.model)
     ladder = batches_of(entry["ladder"], question.knobs)
     shares = shares_here(entry.get("split_percent", [100]), question.knobs)
@@ -210,7 +204,6 @@ class Morak(LadderController):
         self.alpha, self.quick_ms = alpha, quick_ms
 
     def step(self, power: float, cap: float, latency_ms: float | None) -> str:
-        """Set the batch by latency and the clock by the cap."""
         off = abs(power - cap) / cap
         states = next((states for more, states in STEPS if off > more), 1)
         is_quick = latency_ms is not None and latency_ms <= self.quick_ms

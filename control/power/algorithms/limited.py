@@ -1,10 +1,7 @@
 """Controllers that leave the clock to the driver, under a power limit: Powercap and DirectCap.
 
-Powercap is the baseline of the others: what somebody has who sets the limit and nothing else, over
-an even split. DirectCap (the PctoDL study) searches the partition too, and lowers the memory clock
-where the limit does not suffice. There the search for a memory clock never set the first one it
-tried and judged each by a single iteration; here each is set, and judged by the mean of all but its
-first.
+In the PctoDL study the search for a memory clock never set the first one and judged each by one
+iteration; here each is set, and judged by the mean of all but its first.
 """
 
 from __future__ import annotations

@@ -1,9 +1,4 @@
-"""PctoDL: the greedy partition, the clock by `Thermo`, and optionally a shadow optimiser.
-
-The shadow optimiser moves the partition.
-Source: the PctoDL study. There a scheduled cap reached it an iteration later than the others, here
-    at once; the measurement before each of the first three iterations is the run's warm-up.
-"""
+"""PctoDL: the greedy partition, the clock by `Thermo`, and optionally a shadow optimiser."""
 
 from __future__ import annotations
 
@@ -188,7 +183,6 @@ class Pctodl:
         return len(self.speeds) - 1 if speed is None else nearest(self.speeds, speed)
 
     def _thermo(self, now: Settings) -> Thermo:
-        """Return the controller for the current partition; a new one starts with feed-forward."""
         if self.thermo is None:
             mem_mhz = model_clock(self.tables, now.mem_mhz)
             curve = self.tables.curve(mem_mhz, partition_of(now.tenants))

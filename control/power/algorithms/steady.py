@@ -1,9 +1,6 @@
-"""Our algorithm: the best partition, then the fastest state whose guarded power is below the cap.
+"""Our algorithm: the best partition, then the fastest state whose guarded power keeps the cap.
 
-Guarded power is the model's prediction times the guard band. Before anything ran, the band is the
-model's own: a quantile of its errors on held-out rows. While the device runs, the band is learnt:
-each iteration is a row that the model was not shown (`Guard`). A state is left upwards only with
-`BAND` to spare.
+Guarded power is the prediction times a band: the model's own at first, then learnt from readings.
 """
 
 from __future__ import annotations
@@ -95,7 +92,6 @@ class Guard:
             self.band = max(self.band, ratio)
 
     def another(self) -> None:
-        """Start another partition, whose band is at least the first until it has readings."""
         self.band = max(self.band, self.first)
         self._ratios.clear()
         self._model = None
@@ -132,7 +128,6 @@ class Steady:
         self.asked = self.missed = 0
 
     def first(self) -> Decision:
-        """Return the best partition, in the fastest state that keeps the guarded cap."""
         return self._decision("best partition", self._fastest(self._curve(self.settings)))
 
     def then(self, seen: Seen) -> Decision:
@@ -172,7 +167,6 @@ class Steady:
         return self.cap - self.question.margin
 
     def _fastest(self, curve: Curve, spare: float = 0.0) -> int:
-        """Return the fastest state with this much guarded power to spare, or the weakest state."""
         below = self.guard.band * curve.power_w <= self._free() - spare
         below[list(self.refused)] = False
         if not below.any():
@@ -180,11 +174,9 @@ class Steady:
         return int(np.argmax(np.where(below, curve.throughput_images_per_s, -np.inf)))
 
     def _keeps(self, curve: Curve) -> bool:
-        """Return True if any state of the partition keeps the cap."""
         return bool(self.guard.band * curve.power_w.min() <= self._free())
 
     def _better(self) -> Settings | None:
-        """Return another partition or memory clock if it promises enough improvement, or None."""
         try:
             found = searched(self.question, self.cap, guard=self.guard.band)
         except (Infeasible, Unsupported):
@@ -204,7 +196,6 @@ class Steady:
         self.settings = settings
 
     def _without_too_large(self, seen: Seen) -> Decision:
-        """Search again with smaller batches than the one that did not fit, or halve it."""
         knobs = self.question.knobs
         too_large = min(self.settings.tenants[at].batch for at in seen.oom)
         smaller = tuple(batch for batch in knobs.batches if batch < too_large)
@@ -224,7 +215,6 @@ class Steady:
         ]
 
     def _in_time(self, seen: Seen, now: int) -> Decision:
-        """Search again with a bound lowered by the excess latency, or halve slow batches."""
         slow = self._too_slow(seen)
         worst = max(value for value in seen.latency_p95_ms or seen.latency_ms if value is not None)
         if self.question.slo_ms is not None and self.slo_ms is not None:
@@ -254,7 +244,6 @@ class Steady:
         )
 
     def _state(self, seen: Seen) -> int:
-        """Return the state in which the iteration ran, and do not request a refused one again."""
         speed = speed_in(seen.settings, self.name)
         now = self.asked if speed is None else nearest(self.speeds, speed)
         if now != self.asked and any(text.startswith(self.name) for text in seen.refused):

@@ -10,21 +10,16 @@ from statistics import fmean, pstdev
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from analysis.studies.power import parameters
 from control.power import algorithms
 from control.power.algorithms import steady
 from control.power.algorithms.pctodl import StepRange, Thermo, draw_of
-from control.power.algorithms.steady import PROMISED, Guard, band_of
+from control.power.algorithms.steady import Guard
 from control.power.catalog import platform
-from control.power.greedy import PartitionAnswer
 from control.power.plant import Mismatch
 from control.power.tables import Tables, nearest, partition_of
 from control.power.terms import (
-    Clocks,
-    Infeasible,
     Knobs,
     Partition,
     Question,
@@ -172,24 +167,6 @@ def test_thermo_has_no_rest_and_is_half_the_time_above_the_cap() -> None:
 # --- what is learnt
 
 
-@given(st.lists(st.floats(0.5, 1.5), min_size=1, max_size=100))
-def test_the_band_holds_for_its_share_of_the_rows_and_one_more(ratios: list[float]) -> None:
-    """From 19 rows on 95 % of n + 1; below, all n of n + 1."""
-    kept = sum(ratio <= band_of(ratios) for ratio in ratios)
-    assert kept >= min(PROMISED * (len(ratios) + 1), len(ratios))
-    assert band_of(ratios) in ratios
-
-
-@given(st.floats(0.85, 1.15), st.floats(0.0, 3.0), st.integers(0, 99))
-def test_the_band_is_learnt_from_noisy_readings(ratio: float, noise_w: float, seed: int) -> None:
-    """Of 40 normal readings the 39th: 1.2 to 3.4 sds above their mean."""
-    noise = np.random.default_rng(seed)
-    guard = Guard(1.3)
-    for _ in range(42):
-        guard.learn(180.0, 180.0 * ratio + float(noise.normal(0, noise_w)))
-    assert ratio + 0.8 * noise_w / 180 - 1e-9 <= guard.band <= ratio + 4 * noise_w / 180 + 1e-9
-
-
 @pytest.mark.parametrize(
     ("readings", "bands"),
     [
@@ -217,33 +194,6 @@ def test_late_readings_teach_only_what_they_can_show(
 
 
 # --- what is chosen
-
-
-@reads_reference
-def test_the_partition_is_searched_once_more_after_the_band(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """The search promises more elsewhere; the device gives less there, yet the partition stays."""
-    other = Partition((25.0,) * 4, (32,) * 4)
-    tables = efficientnet()
-    promised = PartitionAnswer(Clocks(other, 1110.0, 5001.0), 1e6, 180.0, 90.0, 90.0, 190.0, 1)
-    monkeypatch.setattr(steady, "searched", lambda *_, **__: promised)
-    knobs = replace(KNOBS, mem_mhz=(5001.0,))
-    asked = Question(
-        "steady", "3080Ti", "efficientnet_v2_m", ((0, 190.0),), knobs, models=EFFICIENTNET
-    )
-    start = Settings(tenants_of(FOUR), sm_mhz=1110.0, mem_mhz=5001.0)
-    controller = steady.Steady(asked, start, Guard(steady.UNJUDGED))
-    decision, ran = controller.first(), []
-    for _ in range(30):
-        now = decision.settings
-        ran.append(partition_of(now.tenants))
-        power = 1.05 * float(tables.curve(5001.0, ran[-1]).power_w[CLOCKS.index(now.sm_mhz or 0.0)])
-        decision = controller.then(seen(now, power, cap=190.0, throughput_images_per_s=100.0))
-    at = ran.index(other)
-    assert 2 <= at <= 8
-    assert ran == [FOUR] * at + [other] * (30 - at)
-    assert 184 <= power <= 190
 
 
 def test_a_model_that_was_judged_begins_with_its_own_band(tmp_path: Path) -> None:
@@ -287,13 +237,6 @@ def test_a_clock_that_was_refused_is_not_asked_for_again(place: Path) -> None:
     assert len(refused) > 3
 
 
-def test_the_margin_is_kept_below_the_cap(place: Path) -> None:
-    device = made_control.plant(place)
-    asked = replace(question("steady", place), margin=20.0)
-    rows = play(asked, algorithms.at_work(asked), device)[30:]
-    assert 170 <= max(row.power_max_w for row in rows) <= 180
-
-
 @pytest.mark.parametrize("slo_ms", [40.0, 150.0])
 def test_latency_is_kept_where_it_is_bounded(place: Path, slo_ms: float) -> None:
     asked = replace(question("steady", place), slo_ms=slo_ms)
@@ -309,12 +252,6 @@ def test_latency_is_kept_where_it_is_bounded(place: Path, slo_ms: float) -> None
         decision = controller.then(
             seen(actual, power, latency_ms=ran.latency_ms, latency_p95_ms=ran.latency_ms)
         )
-
-
-def test_a_latency_that_nothing_keeps_is_said_with_no_cap(place: Path) -> None:
-    with pytest.raises(Infeasible) as refused:
-        algorithms.at_work(replace(question("steady", place), slo_ms=0.01))
-    assert refused.value.smallest_cap is None
 
 
 DUTIES = tuple(round(0.1 * step, 1) for step in range(1, 11))

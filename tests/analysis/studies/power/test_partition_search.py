@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,7 +12,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from analysis.terms import Refused
-from control.power import catalog
 from control.power.search import best
 from control.power.terms import Infeasible
 from tests.analysis.studies.power.toy import GPU, Toy, by_memory, partition
@@ -26,13 +25,6 @@ SMALL = tuple(
     for batch in (8, 64)
     for count in (1, 2)
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Judged(Toy):
-    """A model with a guard band of its own."""
-
-    guard: float = 1.2
 
 
 BOTH = by_memory(Toy(9501.0, SMALL), Toy(5001.0, SMALL))
@@ -70,7 +62,6 @@ def test_the_answer_is_the_best_of_all_that_stay_below_the_cap(
     falling: bool,  # noqa: FBT001
     slo_ms: float | None,
 ) -> None:
-    """For power rising or falling with the clock; power times guard band stays below the cap."""
     models = {mhz: replace(one, falling=falling) for mhz, one in BOTH.items()}
     highest = tried(models.values(), SMALL, (cap_w - margin_w) / (guard or 1.0), slo_ms or np.inf)
     asked: dict[str, Any] = {
@@ -91,30 +82,12 @@ def test_the_answer_is_the_best_of_all_that_stay_below_the_cap(
     assert found.throughput_images_per_s == pytest.approx(highest)
 
 
-def test_a_model_brings_its_own_guard_band() -> None:
-    found = best({5001.0: Judged(5001.0, SMALL)}, GPU, 200.0, network="none")
-    assert found.guard == 1.2
-    assert found.power_w <= 200.0 / 1.2
-
-
-def test_a_model_without_partitions_is_searched_on_the_grid() -> None:
-    found = best(by_memory(Toy()), GPU, 150.0, network="none")
-    assert found.setting.partition in catalog.grid()
-
-
 def test_no_batch_is_searched_that_does_not_fit_into_memory() -> None:
     """vgg19 takes at most 160 images per process; the model, unaware of it, prefers 256."""
     for network, most in (("resnet50", 256), ("vgg19", 160)):
         model = Toy(network=network)
         found = best(by_memory(model), GPU, 1000.0, network=network, max_processes=2)
         assert max(found.setting.partition.batches) == most
-
-
-def test_no_more_processes_run_than_allowed() -> None:
-    found = best(by_memory(Toy()), GPU, 1000.0, network="none", max_processes=1)
-    assert len(found.setting.partition.shares) == 1
-    with pytest.raises(Refused, match="at most 0 processes"):
-        best(by_memory(Toy()), GPU, 1000.0, network="none", max_processes=0)
 
 
 def test_clocks_end_where_the_model_was_fitted() -> None:

@@ -13,10 +13,10 @@ import pytest
 from control.errors import Refused
 from control.power.plant import IDLE_PART, SMALLEST, Mismatch
 from control.power.tables import partition_of
-from control.power.terms import Decision, Seen, Settings
+from control.power.terms import Settings
 from tests.analysis.studies.power import made_control
-from tests.analysis.studies.power.made_control import question, tenants
-from tests.analysis.studies.power.playing import play, tables_for
+from tests.analysis.studies.power.made_control import tenants
+from tests.analysis.studies.power.playing import tables_for
 
 if TYPE_CHECKING:
     from syrupy.assertion import SnapshotAssertion
@@ -88,15 +88,6 @@ def test_readings_scatter_as_asked_in_steps_of_a_tenth_of_a_watt(place: Path) ->
     assert ran.readings_w * 10 == pytest.approx(np.round(ran.readings_w * 10))
 
 
-def test_the_same_seed_gives_the_same_readings(place: Path) -> None:
-    found = []
-    for seed in (1, 1, 3):
-        device = made_control.plant(place, Mismatch(noise_w=2.0, seed=seed))
-        device.apply(TWO)
-        found.append(tuple(device.run(1.0).readings_w))
-    assert found[0] == found[1] != found[2]
-
-
 # --- what is refused, what fails
 
 
@@ -129,15 +120,6 @@ def test_a_tenant_too_large_does_not_run_and_the_others_do(place: Path) -> None:
     assert ran.latency_ms[1] is None
 
 
-def test_where_nothing_runs_it_idles(place: Path) -> None:
-    device = made_control.plant(place, Mismatch(oom_above_batch=8))
-    device.apply(TWO)
-    idle = device.run(1.0)
-    assert idle.throughput_images_per_s == 0
-    device.apply(replace(TWO, tenants=tenants((5, 4))))
-    assert 0 < idle.readings_w[-1] < device.run(1.0).readings_w[-1]
-
-
 def test_the_drivers_limit_holds_on_average_and_costs_throughput(place: Path) -> None:
     device = made_control.plant(place)
     free = replace(TWO, sm_mhz=None, mem_mhz=None)
@@ -152,29 +134,6 @@ def test_the_drivers_limit_holds_on_average_and_costs_throughput(place: Path) ->
 
 
 # --- the loop
-
-
-class Still:
-    """Always request the same, and keep the input."""
-
-    def __init__(self) -> None:
-        self.told: list[Seen] = []
-
-    def first(self) -> Decision:
-        return Decision(TWO, "start")
-
-    def then(self, seen: Seen) -> Decision:
-        self.told.append(seen)
-        return Decision(TWO, "hold")
-
-
-def test_the_cap_an_observation_tells_is_the_next_iterations(place: Path) -> None:
-    controller = Still()
-    asked = replace(question("any", place), caps=((0, 200.0), (2, 150.0)), iterations=4)
-    rows = play(asked, controller, made_control.plant(place))
-    assert [row.cap_w for row in rows] == [200.0, 200.0, 150.0, 150.0]
-    assert [seen.cap for seen in controller.told] == [200.0, 150.0, 150.0, 150.0]
-    assert [row.why for row in rows] == ["start", "hold", "hold", "hold"]
 
 
 @pytest.mark.parametrize(

@@ -10,8 +10,7 @@ import pytest
 
 from analysis.studies.power import parameters, quality, traces
 from analysis.studies.power.traces import PartitionRow
-from tests.analysis.studies.power import made_cpu
-from tests.analysis.studies.power.made_reference import falling, reference
+from tests.analysis.studies.power.made_reference import falling
 from tests.conftest import REFERENCE
 
 if TYPE_CHECKING:
@@ -39,17 +38,6 @@ def row(
 
 def kinds(found: list[Defect]) -> list[str]:
     return [one.kind for one in found]
-
-
-def test_traces_that_could_be_true_have_nothing() -> None:
-    """Two rows at one clock are one point, and 1 % less is noise."""
-    swept = [
-        row(80.0, 150.0, 900.0),
-        row(100.0, 200.0, 1950.0),
-        row(79.0, 152.0, 900.0),
-        row(99.0, 199.0, 1965.0),
-    ]
-    assert quality.findings(swept) == []
 
 
 def test_rows_stored_as_zeros_differ_from_rows_marked_as_failed() -> None:
@@ -94,10 +82,6 @@ def of(*models: Model) -> dict[quality.Key, Model]:
     return {(model.network, model.gpu, model.mem_mhz): model for model in models}
 
 
-def test_parameters_that_could_be_true_have_nothing() -> None:
-    assert quality.findings_of_models(of(reference("one"), made_cpu.model())) == []
-
-
 @pytest.mark.needs("reference")
 def test_the_reference_parameters_have_their_known_defects() -> None:
     """Throughput falls with the clock for 427 of 2630."""
@@ -116,7 +100,6 @@ def test_the_reference_parameters_have_their_known_defects() -> None:
 def test_the_command(
     tmp_path: Path, power: Power, monkeypatch: pytest.MonkeyPatch, snapshot: SnapshotAssertion
 ) -> None:
-    """Plausible traces, others with every defect, a model, and no rows."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "one.csv").write_text(
         traces.as_csv([row(), row(80.0, 150.0, 900.0)]), encoding="utf-8"
