@@ -49,7 +49,7 @@ def command_for(folder: Path) -> str | None:
 
 
 def for_pictures(runs: Sequence[Run]) -> dict[str, object]:
-    from .figures import judged_alike
     from .saved import judged_of
+    from .study import study
 
-    return {"io": judged_alike([one for run in runs for one in judged_of(run, [])])}
+    return {"io": [study(run.origin, judged) for run in runs if (judged := judged_of(run, []))]}

@@ -5,8 +5,8 @@ Each saved run and each folder of DLIO's results is a study, and all form one an
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, replace
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -26,17 +26,18 @@ from analysis.answer import (
 from analysis.files import reason_of
 from analysis.load import load_each
 from analysis.terms import AGAIN, STOCK, Refused
-from analysis.wording import counted, digits, probability, size
+from analysis.wording import counted, digits, probability
 
 from .dlio_folder import SUMMARY, folders_under, runs_of
-from .figures import Judged, describe_identity, describe_oversleep, judge, record
+from .figures import RATE, STEADY, WHOLE, describe_identity, describe_oversleep, judge, record
 from .saved import judged_of
-from .study import BY_DEFAULT, Configuration, IoContrast, IoStudy, study
-from .validity import RATE, STEADY, WHOLE
-from .words import LABELS, answers, basis, change_text, findings, of_factors, reversals
+from .study import BY_DEFAULT, Configuration, IoStudy, study
+from .words import change_text, findings, reversals
 
 if TYPE_CHECKING:
     from analysis.stats.estimate import Estimate
+
+    from .effects import Analysis
 
 MOST_LOST = 3  # omitted cells that are listed
 FIRST = {RATE: "samples/s", WHOLE: "AU whole %"}
@@ -54,28 +55,17 @@ CACHE = {
     "fetched": "fetched %",
     "device": "device %",
 }
+UNITS = {WHOLE: "AU whole, points", STEADY: "AU steady, points", RATE: "samples/s, %"}
 LEGEND = (
-    (
-        "n",
-        (
-            "blocks of the untouched machine: stock and its copy in one block count as one value. "
-            "Tweak sets are below."
-        ),
-    ),
+    ("n", "blocks of the untouched machine: stock and its copy in one block count as one value."),
     (
         "[ ]",
         (
-            "95 %, by Student's t over blocks. The mean of rates is geometric, of AU and shares "
-            "arithmetic, as in sentences and pictures."
+            "95 %, by Student's t over blocks; in an effect of several steps, for all of them "
+            "together. The mean of rates is geometric, of AU and shares arithmetic."
         ),
     ),
-    (
-        "AU",
-        (
-            "% of an epoch spent computing: the whole epoch, or steady, without the first step, "
-            "as in DLIO."
-        ),
-    ),
+    ("AU", "% of an epoch spent computing: the whole epoch, or steady, without the first step."),
     (
         "limited by",
         (
@@ -90,13 +80,7 @@ LEGEND = (
             "load nor computation."
         ),
     ),
-    (
-        "cached",
-        (
-            "part of the data set in memory at the start and end of an epoch, under all tweak "
-            "sets, which must not change it."
-        ),
-    ),
+    ("cached", "part of the data set in memory at the start and end of an epoch."),
     (
         "asked for",
         (
@@ -104,35 +88,8 @@ LEGEND = (
             "read by the whole machine."
         ),
     ),
-    (
-        "share",
-        (
-            "of the variation, a description: it pools all combinations, assuming equal scatter, "
-            "and supports no claim."
-        ),
-    ),
-    (
-        "p",
-        (
-            "the smallest of an effect's steps, each from its differences between blocks (paired "
-            "t), after Holm over both."
-        ),
-    ),
-    (
-        "both",
-        (
-            "these steps, and the effects of a response. In sentences an interval is 95 % for all "
-            "steps of its effect together."
-        ),
-    ),
-    ("residual", "interactions of three or more factors, which are not tested."),
-    (
-        "*",
-        (
-            "differs after Holm's adjustment: from stock, or cold from warm. (=) changed nothing "
-            "here: a second A/A. Figures: % of stock."
-        ),
-    ),
+    ("p", "of a step by its differences between blocks (paired t), after Holm over all effects."),
+    ("*", "differs after Holm's adjustment: from stock, or cold from warm."),
     (
         "cold - warm",
         (
@@ -163,7 +120,7 @@ def answer_of(names: Sequence[str], *, plot: Path | None = None) -> Answer:
                 f"{run.origin}: no cell reports its input; use runs of bench_io_patterns."
             ]
     for name in dlio:
-        judged = [judge(run) for run in runs_of(Path(name), refused) if run.kind != "generation"]
+        judged = [judge(run) for run in runs_of(Path(name), refused) if run.epochs]
         studies += [study(name, judged)] if judged else []
     if not studies:
         raise Refused(refused[0] if refused else f"{', '.join(names)}: no run reports its input.")
@@ -173,7 +130,7 @@ def answer_of(names: Sequence[str], *, plot: Path | None = None) -> Answer:
             replace(part, title=f"{Path(one.origin).stem}: {part.title}")
             for part, one in zip(parts, studies, strict=True)
         ]
-    drawn = {} if plot is None else pictures([cell for one in studies for cell in one.cells], plot)
+    drawn = {} if plot is None else pictures(studies, plot)
     whole = together(parts)
     extra = (
         [Section("Pictures", [Line(outcome, f"{name}:") for name, outcome in drawn.items()])]
@@ -201,13 +158,13 @@ def _is_dlio(path: Path) -> bool:
         raise Refused(f"{path}: cannot be read: {reason_of(error)}.") from None
 
 
-def pictures(judged: Sequence[Judged], folder: Path) -> dict[str, str]:
+def pictures(studies: Sequence[IoStudy], folder: Path) -> dict[str, str]:
     """Draw every picture of input into a folder; return each file or error. Raises: OSError."""
     from analysis import plots
     from analysis.plots.scene import Scene
     from analysis.plots.style import draw_into
 
-    scene = Scene((), io=tuple(one for one in judged if one.run.epochs))
+    scene = Scene((), io=tuple(studies))
     known = {
         name: picture
         for name, picture in plots.pictures().items()
@@ -223,19 +180,18 @@ def pictures(judged: Sequence[Judged], folder: Path) -> dict[str, str]:
 
 def answer(study: IoStudy, *, brief: bool = False) -> Answer:
     """Return the answer, the table of configurations first; `brief`: only that and tweak sets."""
+    lost = _left_out(study)
     if not study.cells:
-        return Answer(
-            "No run has epochs, so there is nothing to analyse.",
-            warnings=left_out(study),
-            data=record_of(study),
-        )
+        title = "No run has epochs, so there is nothing to analyse."
+        return Answer(title, warnings=lost, data=record_of(study))
     blocks = len({cell.run.block for cell in study.cells if cell.run.block is not None})
     inside = f" in {counted(blocks, 'block')}" if blocks else ""
     what = (
         f"{counted(len(study.cells), 'run')} of "
         f"{counted(len(study.caches), 'configuration')}{inside}"
     )
-    title, *others = [*findings(study), f"{what}{'; all: ' + study.alike if study.alike else ''}."]
+    scope = f"{what}{'; all: ' + study.alike if study.alike else ''}."
+    title, *others = [*findings(study), scope]
     notes = [(cell.run.id, f"{note}.") for cell in study.cells for note in cell.run.notes]
     return Answer(
         title,
@@ -243,24 +199,21 @@ def answer(study: IoStudy, *, brief: bool = False) -> Answer:
         [
             _runs(study, brief=brief),
             *_tweak_table(study),
-            *([] if brief or not blocks else _details(study)),
+            *([] if brief or not blocks else [_proof(study), _effects(study)]),
         ],
-        [] if brief else [*left_out(study), *grouped(notes, len(study.cells))],
+        [] if brief else [*lost, *grouped(notes, len(study.cells))],
         LEGEND,
         command("io", study.origin, "--plot", "io/"),
         record_of(study),
     )
 
 
-def left_out(study: IoStudy) -> list[str]:
+def _left_out(study: IoStudy) -> list[str]:
     """Name the first omitted cells, and the number of further ones."""
     cells = [line.removeprefix(f"{study.origin}: ") for line in dict.fromkeys(study.refused)]
-    more = (
-        [f"left out: {len(cells) - MOST_LOST} more (named in --json)."]
-        if len(cells) > MOST_LOST
-        else []
-    )
-    return [*(f"left out: {cell}" for cell in cells[:MOST_LOST]), *more]
+    more = len(cells) - MOST_LOST
+    rest = [f"left out: {more} more (named in --json)."] if more > 0 else []
+    return [*(f"left out: {cell}" for cell in cells[:MOST_LOST]), *rest]
 
 
 def _runs(study: IoStudy, *, brief: bool) -> Section:
@@ -273,19 +226,20 @@ def _runs(study: IoStudy, *, brief: bool) -> Section:
         columns += [Column("limited by", left=True)] if heads is FIRST else []
         rows: list[list[object]] = []
         for one in untouched:
-            means = [one.responses[name] for name in heads]
-            figures = [mean if mean.value is not None else Word("–", "quiet") for mean in means]
+            means = {name: one.responses[name] for name in heads}
             missing += [
-                (one.name, f"no {' '.join(heads[name].split())}: {why}.")
-                for name in heads
-                if (why := one.responses[name].missing)
+                (one.name, f"no {' '.join(heads[name].split())}: {mean.missing}.")
+                for name, mean in means.items()
+                if mean.missing
+            ]
+            figures = [
+                mean if mean.value is not None else Word("–", "quiet") for mean in means.values()
             ]
             blocks = max(mean.n for mean in one.responses.values())
             rows.append([one.name, blocks, *figures, *([_limit(one)] if heads is FIRST else [])])
         tables.append(Table(columns, rows))
-    lines = bullets(grouped(missing, len(untouched)), "–", "quiet")
-    lines += [Line(line, tone="open" if doubt else "quiet") for line, doubt in basis(study)]
     notes = [] if brief else [describe_oversleep(study.cells), describe_identity(study.cells)]
+    lines = bullets(grouped(missing, len(untouched)), "–", "quiet")
     lines += [Line(f"{line}.", tone="quiet") for line in notes if line]
     return Section("Untouched machine, mean over blocks [95 %]", [*tables, *lines])
 
@@ -314,106 +268,76 @@ def _limit(configuration: Configuration) -> str | None:
     return f"{largest} ({shares[largest]:.0f} %)"
 
 
-def _details(study: IoStudy) -> Iterator[Section]:
+def _proof(study: IoStudy) -> Section:
     heads = [
         Column("configuration", left=True),
         Column("epochs", "epochs"),
         Column("MiB", "data_set_mib", "{:.0f}".format),
-    ]
-    heads += [
-        Column(head, part, lambda value: f"{100 * value:.1f}") for part, head in CACHE.items()
+        *(Column(head, part, lambda share: f"{100 * share:.1f}") for part, head in CACHE.items()),
     ]
     rows = [[name, *cache.values()] for name, cache in study.caches.items()]
-    yield Section(
-        "Proof of the cache state: parts of the data set, all epochs together", [Table(heads, rows)]
-    )
-    yield _variation(study)
-    if words := of_factors(study):
-        yield Section("Effects of varied parameters, in words", bullets(words))
+    title = "Proof of the cache state: parts of the data set, all epochs together"
+    return Section(title, [Table(heads, rows)])
 
 
-def _variation(study: IoStudy) -> Section:
-    """Make one table for all responses: the share of the variation, and p of the effect's steps."""
-    known = [analysis for analysis in study.analyses if analysis.findings]
-    lines = [
+def _effects(study: IoStudy) -> Section:
+    """Make a table of steps for each response."""
+    refusals = [
         Line(f"{one.response}: not analysed: {one.refusal}", "", "open")
         for one in study.analyses
         if one.refusal
     ]
+    tables = [_steps(analysis) for analysis in study.analyses if analysis.findings]
+    notes = dict.fromkeys(note for one in study.analyses if one.findings for note in one.notes)
     title = "Effects of varied parameters: untouched machine"
-    if not known:
-        return Section(title, lines)
-    columns = [Column("variation", left=True), Column("df")]
-    for analysis in known:
-        head = LABELS[analysis.response]
-        columns += [
-            Column(f"{head} %", f"{analysis.response}_share", size),
-            Column("p", "p", probability),
-        ]
-    rows: dict[str, list[object]] = {}
-    for name in dict.fromkeys(source.name for analysis in known for source in analysis.variation):
-        sources = [
-            next((source for source in analysis.variation if source.name == name), None)
-            for analysis in known
-        ]
-        rows[name] = [
-            name.replace(":", " × "),
-            "/".join(dict.fromkeys(str(source.df) for source in sources if source)),
-        ]
-        for analysis, source in zip(known, sources, strict=True):
-            p = {effect.factors: effect.p_adjusted for effect in analysis.findings}
-            rows[name] += [source.share, p.get(source.factors)] if source else [None, None]
-    notes = dict.fromkeys(note for analysis in known for note in analysis.notes)
-    return Section(
-        title,
-        [
-            *lines,
-            Table(columns, [*rows.values()]),
-            *(Line(note, "note:", "quiet") for note in notes),
-        ],
-    )
+    lines = [*bullets(reversals(study.analyses)), *bullets(notes, "note:", "quiet")]
+    return Section(title, [*refusals, *tables, *lines])
+
+
+def _steps(analysis: Analysis) -> Table:
+    def write(step: Estimate) -> str:
+        return change_text(analysis.response, step).replace(" %", "").replace(" points", "")
+
+    columns = [
+        Column("effect", left=True),
+        Column("step", left=True),
+        Column(f"{UNITS[analysis.response]} [95 %]", analysis.response, write),
+        Column("p", "p", probability),
+        Column("n", "n"),
+    ]
+    rows = [
+        [" × ".join(effect.factors), step.name, step, step.p_adjusted, step.n]
+        for effect in analysis.findings
+        for step in (*effect.steps, *(effect.together if effect.shown else ()))
+    ]
+    return Table(columns, rows)
 
 
 def _tweak_table(study: IoStudy) -> list[Section]:
-    """Make a table of tweak sets against stock: differing ones first, unchanged and copies last."""
-    made, idle = study.contrasts, {contrast.tweakset for contrast in study.idle}
-    treated = (*made.tweaks, *study.idle)
-    order = list(study.caches)
-
-    def place(one: IoContrast) -> tuple[bool, bool, int]:
-        name = one.configuration or BY_DEFAULT
-        return (
-            one.tweakset == AGAIN,
-            one.tweakset in idle,
-            order.index(name) if name in order else len(order),
-        )
-
-    places = {one.rest for one in treated}
-    every = sorted((one for one in (*treated, *made.again) if one.rest in places), key=place)
-    states = [
-        state
-        for state in ("cold", "warm", "as_found", "")
-        if any(one.cache == state for one in every)
-    ]
+    """Make a table of tweak sets against stock: differing ones first, copies last."""
+    made, order = study.contrasts, list(study.caches)
+    places = {one.rest for one in made.tweaks}
+    every = sorted(
+        (one for one in (*made.tweaks, *made.again) if one.rest in places),
+        key=lambda one: (one.tweakset == AGAIN, order.index(one.configuration or BY_DEFAULT)),
+    )
     if not every:
         return []
+    known = {one.cache for one in every}
+    states = [state for state in ("cold", "warm", "as_found", "") if state in known]
+    figures = {(one.tweakset, one.rest, one.cache): one for one in every}
+    figures |= {(one.tweakset, one.rest, "cold - warm"): one for one in made.differences}
     heads = [*states, *(["cold - warm"] if made.differences else [])]
-    figures = {(one.tweakset, one.rest, one.cache): one for one in every if one.p is not None}
-    figures |= {
-        (one.tweakset, one.rest, "cold - warm"): one
-        for one in made.differences
-        if one.p is not None
-    }
     sets = list(dict.fromkeys(one.tweakset for one in every))
-    rows = []
-    for name, rest in sorted(
-        dict.fromkeys((one.tweakset, one.rest) for one in every), key=lambda row: sets.index(row[0])
-    ):
-        label = f"{name}{' (=)' if name in idle else ''}{f' · {rest}' if rest else ''}"
-        rows.append([label, *(figures.get((name, rest, head)) for head in heads)])
-    rows.sort(key=lambda row: not any(isinstance(cell, IoContrast) and cell.shown for cell in row))
+    rows: list[tuple[bool, int, list[object]]] = []
+    for name, rest in dict.fromkeys((one.tweakset, one.rest) for one in every):
+        cells = [figures.get((name, rest, head)) for head in heads]
+        shown = any(cell is not None and cell.shown for cell in cells)
+        label = f"{name}{f' · {rest}' if rest else ''}"
+        tested = [cell if cell is not None and cell.p is not None else None for cell in cells]
+        rows.append((not shown, sets.index(name), [label, *tested]))
 
-    def write(one: IoContrast) -> str:
+    def write(one: Estimate) -> str:
         return f"{change_text(RATE, one).replace(' %', '', 1)}{'*' if one.shown else ''}"
 
     names = {"cold - warm": "cold_less_warm", "": "change"}
@@ -421,11 +345,8 @@ def _tweak_table(study: IoStudy) -> list[Section]:
         Column("tweak set", left=True),
         *(Column(head or "change", names.get(head, head), write) for head in heads),
     ]
-    return [
-        Section(
-            "Tweak sets against stock: samples/s, %, block by block [95 %]", [Table(columns, rows)]
-        )
-    ]
+    table = Table(columns, [row for *_, row in sorted(rows, key=lambda row: row[:2])])
+    return [Section("Tweak sets against stock: samples/s, %, block by block [95 %]", [table])]
 
 
 def record_of(study: IoStudy) -> dict[str, Any]:
@@ -434,7 +355,6 @@ def record_of(study: IoStudy) -> dict[str, Any]:
         "runs": [record(cell) for cell in study.cells],
         "origin": study.origin,
         "answer": findings(study),
-        "stands_on": [line for line, _ in basis(study)],
         "alike": study.alike,
         "configurations": [
             {
@@ -446,23 +366,8 @@ def record_of(study: IoStudy) -> dict[str, Any]:
             for one in study.configurations
         ],
         "caches": study.caches,
-        "analyses": [
-            {
-                "response": one.response,
-                "factors": one.layout.varied.levels,
-                "variation": [
-                    {"name": row.name, "df": row.df, "ss": row.ss, "share": row.share}
-                    for row in one.variation
-                ],
-                "findings": [{**asdict(effect), "shown": effect.shown} for effect in one.findings],
-                "answers": answers(one),
-                "refusal": one.refusal or None,
-                "notes": list(one.notes),
-            }
-            for one in study.analyses
-        ],
+        "analyses": study.analyses,
         "contrasts": study.contrasts,
-        "changed_nothing": study.idle,
         "reversals": list(reversals(study.analyses)),
         "refused": list(study.refused),
     }

@@ -23,10 +23,7 @@ SPEAKING = frozenset({"format", "cache"})  # their levels are self-explanatory
 # Words in the expected order, the plain one first; others follow alphabetically.
 KNOWN = (
     *("raw", "hdf5", "npz", "png", "tfrecord", "indexed_binary"),
-    *("cold", "warm", "as_found"),
-    *("torch", "dlio"),
-    *("off", "on", "seed", "random"),
-    *("False", "True"),
+    *("cold", "warm", "as_found", "torch", "dlio", "off", "on", "seed", "random", "False", "True"),
 )
 
 
@@ -53,20 +50,28 @@ def level_of(run: IoRun, name: str) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
+def _columns(runs: Sequence[IoRun]) -> dict[str, list[str]]:
+    """Return the level in each run of every parameter, in the order in which they were named."""
+    names = dict.fromkeys([*ALWAYS, *(name for run in runs for name in run.overrides)])
+    return {name: [level_of(run, name) for run in runs] for name in names}
+
+
 def factors_of(runs: Sequence[IoRun]) -> Varied:
     """Find the factors of runs, in the order in which they were named."""
-    columns: dict[str, list[str]] = {}
+    varied: dict[str, list[str]] = {}
     same: list[tuple[str, str]] = []
-    for name in _names(runs):
-        column = [level_of(run, name) for run in runs]
-        if len(set(column)) < 2:
-            continue
-        twin = next((other for other, known in columns.items() if _one_to_one(known, column)), None)
-        if twin is None:
-            columns[name] = column
-        else:
+    for name, column in _columns(runs).items():
+        count = len({*column})
+        twins = (
+            other
+            for other, levels in varied.items()
+            if len({*zip(levels, column, strict=True)}) == count == len({*levels})
+        )
+        if count > 1 and (twin := next(twins, None)):
             same.append((name, twin))
-    return Varied({name: sorted(set(column), key=place) for name, column in columns.items()}, same)
+        elif count > 1:
+            varied[name] = column
+    return Varied({name: sorted({*column}, key=place) for name, column in varied.items()}, same)
 
 
 def without_loners(runs: Sequence[IoRun]) -> tuple[list[IoRun], Varied]:
@@ -98,8 +103,7 @@ def configuration(run: IoRun, without: Iterable[str] = ()) -> str:
     words |= {
         name: level_name(name, level_of(run, name)) for name in run.overrides if name not in ALWAYS
     }
-    left_out = set(without)
-    return " · ".join(word for name, word in words.items() if name not in left_out)
+    return " · ".join(word for name, word in words.items() if name not in {*without})
 
 
 def level_name(name: str, level: str) -> str:
@@ -113,50 +117,31 @@ def _leaf(name: str) -> str:
     return name.rpartition(".")[2]
 
 
-def _names(runs: Iterable[IoRun]) -> list[str]:
-    return list(dict.fromkeys([*ALWAYS, *(name for run in runs for name in run.overrides)]))
+def _alike(runs: Sequence[IoRun]) -> dict[str, str]:
+    """Return the common parameters with their level; none if all are common."""
+    columns = _columns(runs)
+    alike = {name: column[0] for name, column in columns.items() if len({*column}) == 1}
+    return alike if len(alike) < len(columns) else {}
 
 
 def common(runs: Sequence[IoRun]) -> frozenset[str]:
     """Return parameters that names can omit: common to all runs, or implied; none for one."""
     alike = _alike(runs)
-    return (
-        frozenset({*alike, *(name for name, _ in factors_of(runs).same)})
-        if len(alike) < len(_names(runs))
-        else frozenset()
-    )
-
-
-def _alike(runs: Sequence[IoRun]) -> list[str]:
-    return [name for name in _names(runs) if len({level_of(run, name) for run in runs}) == 1]
+    implied = (name for name, _ in factors_of(runs).same)
+    return frozenset({*alike, *implied}) if alike else frozenset()
 
 
 def describe_common(runs: Sequence[IoRun]) -> str:
     """Describe the common parameters that names omit: `unet3d_h100, torch, processes 1`."""
-    alike = _alike(runs)
-    if len(alike) == len(_names(runs)):
-        return ""
-    levels = {name: level_of(runs[0], name) for name in alike}
     return ", ".join(
         level if name in {"model", "engine"} else level_name(name, level)
-        for name, level in levels.items()
+        for name, level in _alike(runs).items()
     )
 
 
 def scale_of(name: str) -> Scale:
     """Return the scale: ratios (log) for rates, differences in points for percentages."""
     return "log" if is_rate(name) else "raw"
-
-
-def on_scale(name: str, value: float | None) -> float | None:
-    """Return a value as it is averaged and compared: a rate's logarithm; None if missing."""
-    if scale_of(name) == "raw" or value is None:
-        return value
-    return math.log(value) if value > 0 else None
-
-
-def _one_to_one(first: Sequence[str], second: Sequence[str]) -> bool:
-    return len({*zip(first, second, strict=True)}) == len({*first}) == len({*second})
 
 
 def place(level: str) -> tuple[int, float, str]:

@@ -14,24 +14,22 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import product
+from itertools import combinations, product
 from typing import TYPE_CHECKING
-
-import numpy as np
 
 from analysis.stats.adjust import holm
 from analysis.stats.estimate import Change, Mean, change_of, contrast, mean_of
-from analysis.stats.linear import LinearModel, VariationRow, add_up, why_lost
 from analysis.terms import AGAIN, STOCK, NotComparable
 from analysis.wording import counted
 from control.t_test import ALPHA
 
-from .design import Varied, level_name, on_scale, scale_of, without_loners
+from .design import Varied, level_name, scale_of, without_loners
 
 if TYPE_CHECKING:
     from .figures import Judged
 
 FEWEST_BLOCKS, COMFORTABLE_BLOCKS = 3, 5
+NOTHING = "the levels of no factor can be distinguished."
 Point = tuple[str, ...]
 # A contrast of levels: weights of levels by factor; cells are averaged over all other factors.
 Question = Mapping[str, Mapping[str, float]]
@@ -52,30 +50,17 @@ class EffectStep(Change):
 
 
 @dataclass(frozen=True, slots=True)
-class JointEffects:
-    """An interaction: the effect of `factor` from `first` to `last` at each level of `along`."""
-
-    factor: str
-    first: str
-    last: str
-    along: str
-    steps: tuple[EffectStep, ...]
-
-
-@dataclass(frozen=True, slots=True)
 class IoEffect:
-    """The effect of one factor, or of two together; `share` describes the variation.
+    """The effect of one factor, or of two together.
 
-    `p_adjusted` is Holm's over steps and effects. `levels` are the means of a factor's levels,
-    adjusted for blocks and losses, in the response's unit.
+    `together` describes an interaction: the step of the factor with fewer levels at each level of
+    the other.
     """
 
-    factors: tuple[str, ...]
-    share: float
+    factors: Point
     p_adjusted: float
     steps: tuple[EffectStep, ...]
-    levels: Mapping[str, float]
-    together: JointEffects | None = None
+    together: tuple[EffectStep, ...] = ()
 
     @property
     def shown(self) -> bool:
@@ -85,21 +70,18 @@ class IoEffect:
     def clearest(self) -> EffectStep:
         """Return the step to describe: the largest named one, else that with the smallest p."""
         named = [step for step in self.steps if step.shown]
-        return (
-            max(named, key=lambda step: abs(step.value))
-            if named
-            else min(self.steps, key=lambda step: step.p)
-        )
+        if named:
+            return max(named, key=lambda step: abs(step.value))
+        return min(self.steps, key=lambda step: step.p)
 
 
 @dataclass(frozen=True, slots=True)
 class Analysis:
-    """The findings on one response, or the reason in `refusal`; `variation` is not tested."""
+    """The findings on one response by factors and their levels, or the reason in `refusal`."""
 
     response: str
-    layout: ResponseLayout
+    factors: Mapping[str, Sequence[str]]
     findings: tuple[IoEffect, ...] = ()
-    variation: tuple[VariationRow, ...] = ()
     refusal: str = ""
     notes: tuple[str, ...] = ()
 
@@ -119,14 +101,16 @@ class ResponseLayout:
     cells: Mapping[tuple[int | None, Point], float]
     lost: Mapping[tuple[str, str], Sequence[int | None]]
 
+    @property
+    def log(self) -> bool:
+        return scale_of(self.response) == "log"
+
     @cached_property
     def levels(self) -> dict[str, list[str]]:
         """Return the levels of each factor that have a value."""
-        measured = {
-            at: {point[at] for _, point in self.cells} for at in range(len(self.varied.levels))
-        }
+        measured = [{*column} for column in zip(*(point for _, point in self.cells), strict=True)]
         return {
-            name: [level for level in levels if level in measured[at]]
+            name: [level for level in levels if measured and level in measured[at]]
             for at, (name, levels) in enumerate(self.varied.levels.items())
         }
 
@@ -134,8 +118,8 @@ class ResponseLayout:
     def blocks(self) -> list[dict[Point, float]]:
         """Return the values of each block by point; runs without blocks are excluded."""
         result: dict[int, dict[Point, float]] = defaultdict(dict)
-        for (block, point), y in self.cells.items() if self.varied.levels else ():
-            if block is not None:
+        for (block, point), y in self.cells.items():
+            if block is not None and point:
                 result[block][point] = y
         return list(result.values())
 
@@ -147,34 +131,23 @@ class ResponseLayout:
 
         Raises: NotComparable, if there is none, or too few such blocks.
         """
-        blocks, names = self.blocks, list(self.varied.levels)
-        own, others = (
-            [at for at, name in enumerate(names) if (name in question) is inside]
-            for inside in (True, False)
-        )
-        corners = {
-            tuple(level for level, _ in parts): math.prod(weight for _, weight in parts)
-            for parts in product(*(question[names[at]].items() for at in own))
-        }
-        groups: dict[Point, dict[Point, Point]] = defaultdict(dict)
-        for point, count in Counter(point for block in blocks for point in block).items():
-            corner = tuple(point[at] for at in own)
-            if corner in corners and count >= FEWEST_BLOCKS:
-                groups[tuple(point[at] for at in others)][corner] = point
-        whole = [group for group in groups.values() if len(group) == len(corners)]
+        names = list(self.varied.levels)
+        corners = math.prod(map(len, question.values()))
+        groups: dict[Point, dict[Point, float]] = defaultdict(dict)
+        for point, count in Counter(point for block in self.blocks for point in block).items():
+            levels = dict(zip(names, point, strict=True))
+            weight = math.prod(own.get(levels[name], 0.0) for name, own in question.items())
+            if weight and count >= FEWEST_BLOCKS:
+                others = tuple(level for name, level in levels.items() if name not in question)
+                groups[others][point] = weight
+        whole = [group for group in groups.values() if len(group) == corners]
         if not whole:
             raise NotComparable(
                 "no combination of the other factors was measured at all its levels in "
                 f"{FEWEST_BLOCKS} blocks"
             )
-        result = contrast(
-            {
-                point: corners[corner] / len(whole)
-                for group in whole
-                for corner, point in group.items()
-            },
-            blocks,
-        )
+        weights = {point: weight / len(whole) for group in whole for point, weight in group.items()}
+        result = contrast(weights, self.blocks)
         if len(result) < FEWEST_BLOCKS:
             raise NotComparable(
                 f"{len(result)} blocks have all its cells; at least {FEWEST_BLOCKS} are required"
@@ -183,7 +156,7 @@ class ResponseLayout:
 
     def step(self, name: str, levels: Point, question: Question, among: int) -> EffectStep:
         """Judge one step of an effect. Raises: NotComparable (see `values`; equal changes)."""
-        one = change_of(self.values(question), log=scale_of(self.response) == "log", among=among)
+        one = change_of(self.values(question), log=self.log, among=among)
         return EffectStep(
             one.n, value=one.value, low=one.low, high=one.high, p=one.p, name=name, levels=levels
         )
@@ -191,16 +164,12 @@ class ResponseLayout:
     def means(self, first: str, second: str) -> dict[Point, Mean]:
         """Return known means over blocks for two factors' levels, each with its 95 % interval."""
         levels, result = self.varied.levels, dict[Point, Mean]()
-        for pair in (
-            product(levels[first], levels[second]) if {first, second} <= levels.keys() else ()
-        ):
+        for pair in product(levels.get(first, ()), levels.get(second, ())):
             try:
-                values = self.values(
-                    {name: {level: 1.0} for name, level in zip((first, second), pair, strict=True)}
-                )
+                values = self.values({first: {pair[0]: 1.0}, second: {pair[1]: 1.0}})
             except NotComparable:
                 continue
-            if mean := mean_of(values, log=scale_of(self.response) == "log"):
+            if mean := mean_of(values, log=self.log):
                 result[pair] = mean
         return result
 
@@ -214,185 +183,108 @@ def layout_of(cells: Sequence[Judged], response: str) -> ResponseLayout:
     rest, varied = without_loners([cell.run for cell in used])
     ids = {(run.origin, run.id) for run in rest}
     planned: dict[Point, str] = {}
-    lost: dict[tuple[str, str], list[int | None]] = defaultdict(list)
+    lost: dict[tuple[str, str], dict[int | None, None]] = defaultdict(dict)
     values: dict[tuple[int | None, Point], list[float]] = defaultdict(list)
+    log = scale_of(response) == "log"
     for cell in (cell for cell in used if (cell.run.origin, cell.run.id) in ids):
         point, figure, block = varied.point(cell.run), cell.responses[response], cell.run.block
         planned[point] = ", ".join(
             f"{name} {level}" for name, level in zip(varied.levels, point, strict=True)
         )
-        y = on_scale(response, figure.value)
-        if y is not None:
-            values[block, point].append(y)
-        elif block not in (
-            blocks := lost[
-                planned[point],
-                (figure.why_missing or "not above 0: no ratio can be computed").rstrip("."),
-            ]
-        ):
-            blocks.append(block)
+        if figure.value is not None and (figure.value > 0 or not log):
+            values[block, point].append(math.log(figure.value) if log else figure.value)
+        else:
+            reason = figure.why_missing or "not above 0: no ratio can be computed"
+            lost[planned[point], reason.rstrip(".")][block] = None
     return ResponseLayout(
         response,
         varied,
         planned,
         {key: math.fsum(several) / len(several) for key, several in values.items()},
-        lost,
+        {key: list(blocks) for key, blocks in lost.items()},
     )
 
 
 def analyse(cells: Sequence[Judged], response: str) -> Analysis:
     """Analyse one response over all factors."""
     layout = layout_of(cells, response)
-    empty, blocks = Analysis(response, layout), len(layout.blocks)
+    empty, blocks = Analysis(response, layout.varied.levels), len(layout.blocks)
     if not layout.varied.levels:
         return replace(empty, refusal="nothing was varied: `--vary NAME=A,B` varies a parameter.")
     if not layout.cells:
-        reasons = (
-            ", ".join(dict.fromkeys(reason.partition(":")[0] for _, reason in layout.lost))
-            or "nothing ran"
-        )
-        return replace(empty, refusal=f"no run has a value: {reasons}.")
+        reasons = dict.fromkeys(reason.partition(":")[0] for _, reason in layout.lost)
+        return replace(empty, refusal=f"no run has a value: {', '.join(reasons)}.")
     if blocks < FEWEST_BLOCKS:
-        refusal = (
-            f"measured in {counted(blocks, 'block')}: at least {FEWEST_BLOCKS} are required to "
-            "estimate how far differences vary."
-        )
-        return replace(empty, refusal=refusal)
-    try:
-        variation, means, notes = _described(layout)
-    except NotComparable as reason:
-        return replace(empty, refusal=str(reason))
-    tested, gone = _test_steps(layout, variation)
-    notes = [*gone, *_notes(layout, blocks), *notes]
-    if not tested:
         return replace(
             empty,
-            refusal=next(iter(gone), "the levels of no factor can be distinguished."),
-            notes=tuple(notes),
+            refusal=f"measured in {counted(blocks, 'block')}: at least {FEWEST_BLOCKS} are "
+            "required to estimate how far differences vary.",
         )
-    return replace(
-        empty,
-        variation=variation,
-        findings=_effects(layout, variation, means, tested),
-        notes=tuple(notes),
-    )
+    tested, untestable = _test_steps(layout)
+    notes = (*untestable, *_notes(layout, blocks))
+    if not tested:
+        return replace(empty, refusal=next(iter(untestable), NOTHING), notes=notes)
+    return replace(empty, findings=tuple(_effects(layout, tested)), notes=notes)
 
 
-def _described(
-    layout: ResponseLayout,
-) -> tuple[tuple[VariationRow, ...], dict[Point, dict[str, float]], list[str]]:
-    """Describe how a response varies with its factors, assuming equal scatter of combinations.
-
-    Returns: the table, means by factor and level on the scale of `layout`, and notes.
-    Raises: NotComparable, if there is nothing to describe, or levels are confounded.
-    """
-    blocks, keys = zip(*layout.cells, strict=True)
-    labels = dict(zip(layout.levels, zip(*keys, strict=True), strict=True))
-    values = np.array([*layout.cells.values()])
-    model = LinearModel(
-        values, blocks, labels, layout.levels, keys, len(layout.planned), layout.response
-    )
-    model.cross()
-    rows = model.variation(model.tests, model.terms.values())
-    means: dict[Point, dict[str, float]] = defaultdict(dict)
-    for (factor, level), (value, _) in model.level_means().items():
-        means[factor,][level] = value
-    reason = why_lost(point for point, _ in layout.lost)
-    notes = [
-        *model.notes,
-        *(f"{row.name} cannot be estimated: {reason}." for row in model.tests if not row.df),
-    ]
-    if not add_up(rows):
-        notes.append(
-            "the design is unbalanced: each step uses the blocks that have all its cells, and "
-            "shares do not add up."
-        )
-    return rows, means, notes
-
-
-def _test_steps(
-    layout: ResponseLayout, variation: Sequence[VariationRow]
-) -> tuple[dict[Point, list[EffectStep]], list[str]]:
+def _test_steps(layout: ResponseLayout) -> tuple[dict[Point, list[EffectStep]], list[str]]:
     """Return the steps of each effect, and a sentence for each untestable one."""
-    levels, result, gone = layout.levels, defaultdict[Point, list[EffectStep]](list), list[str]()
-    for factors in (source.factors for source in variation if source.factors):
+    levels, result, untestable = layout.levels, dict[Point, list[EffectStep]](), list[str]()
+    varied = [name for name, own in levels.items() if len(own) > 1]
+    for factors in (*((name,) for name in varied), *combinations(varied, 2)):
         firsts = [levels[factor][0] for factor in factors]
+        among = math.prod(len(levels[factor]) - 1 for factor in factors)
+        steps: list[EffectStep] = []
         lost: dict[str, str] = {}
         for ends in product(*(levels[factor][1:] for factor in factors)):
-            question = {
-                factor: {a: -1.0, b: 1.0}
-                for factor, a, b in zip(factors, firsts, ends, strict=True)
-            }
-            name = ", ".join(f"{first} → {last}" for first, last in zip(firsts, ends, strict=True))
+            moves = list(zip(factors, firsts, ends, strict=True))
+            name = ", ".join(f"{first} → {last}" for _, first, last in moves)
+            question = {factor: {first: -1.0, last: 1.0} for factor, first, last in moves}
             try:
-                result[factors].append(
-                    layout.step(
-                        name,
-                        ends,
-                        question,
-                        math.prod(len(levels[factor]) - 1 for factor in factors),
-                    )
-                )
-            except NotComparable as reason:
-                lost[name] = str(reason)
+                steps.append(layout.step(name, ends, question, among))
+            except NotComparable as error:
+                lost[name] = str(error)
         if lost:
-            part = f", {'; '.join(lost)}," if result[factors] else ""
-            gone.append(
-                f"{' × '.join(factors)}{part} cannot be estimated: {next(iter(lost.values()))}."
-            )
-    return {factors: steps for factors, steps in result.items() if steps}, gone
+            part = f", {'; '.join(lost)}," if steps else ""
+            reason = next(iter(lost.values()))
+            untestable.append(f"{' × '.join(factors)}{part} cannot be estimated: {reason}.")
+        if steps:
+            result[factors] = steps
+    return result, untestable
 
 
 def _effects(
-    layout: ResponseLayout,
-    variation: Sequence[VariationRow],
-    means: Mapping[Point, Mapping[str, float]],
-    tested: Mapping[Point, Sequence[EffectStep]],
-) -> tuple[IoEffect, ...]:
-    """Adjust all effects together; sort main effects before interactions, the largest first."""
+    layout: ResponseLayout, tested: Mapping[Point, Sequence[EffectStep]]
+) -> Iterator[IoEffect]:
+    """Adjust all effects together."""
     smallest = [min(1.0, len(steps) * min(step.p for step in steps)) for steps in tested.values()]
-    shares = {source.factors: source.share for source in variation}
-    log = scale_of(layout.response) == "log"
-    result = []
     for (factors, steps), p, p_adjusted in zip(
         tested.items(), smallest, holm(smallest), strict=True
     ):
         times = p_adjusted / p if p else 1.0  # the steps share their effect's adjustment
-        own_ps = holm([step.p for step in steps])
+        ps = holm([step.p for step in steps])
         own = tuple(
-            replace(step, p_adjusted=min(1.0, times * its))
-            for step, its in zip(steps, own_ps, strict=True)
+            replace(step, p_adjusted=min(1.0, times * p)) for step, p in zip(steps, ps, strict=True)
         )
-        levels = {
-            level: math.exp(mean) if log else mean for level, mean in means.get(factors, {}).items()
-        }
-        effect = IoEffect(factors, shares[factors], p_adjusted, own, levels)
-        result.append(
-            replace(effect, together=_together(layout, effect)) if len(factors) > 1 else effect
-        )
-    return tuple(sorted(result, key=lambda effect: (len(effect.factors), -effect.share)))
+        effect = IoEffect(factors, p_adjusted, own)
+        together = tuple(_together(layout, effect)) if len(factors) > 1 else ()
+        yield replace(effect, together=together)
 
 
-def _together(layout: ResponseLayout, effect: IoEffect) -> JointEffects | None:
-    """Describe an interaction by the factor with fewer levels, at its most telling level."""
+def _together(layout: ResponseLayout, effect: IoEffect) -> Iterator[EffectStep]:
+    """Yield the step of the factor with fewer levels, at each level of the other that has it."""
     levels = layout.levels
     inner = 0 if len(levels[effect.factors[0]]) < len(levels[effect.factors[1]]) else 1
     factor, along = effect.factors[inner], effect.factors[1 - inner]
     first, last = levels[factor][0], effect.clearest.levels[inner]
-    among, steps = len(levels[along]) * (len(levels[factor]) - 1), []
+    among = len(levels[along]) * (len(levels[factor]) - 1)
     for level in levels[along]:
+        question = {factor: {first: -1.0, last: 1.0}, along: {level: 1.0}}
+        name = f"{level_name(along, level)} {first} → {last}"
         try:
-            steps.append(
-                layout.step(
-                    level,
-                    (last, level),
-                    {factor: {first: -1.0, last: 1.0}, along: {level: 1.0}},
-                    among,
-                )
-            )
+            yield layout.step(name, (last, level), question, among)
         except NotComparable:
             continue
-    return JointEffects(factor, first, last, along, tuple(steps)) if steps else None
 
 
 def _notes(layout: ResponseLayout, blocks: int) -> Iterator[str]:

@@ -2,7 +2,7 @@
 
 T is the wall time of a block, including barriers and the readers' end; the steps excluded at its
 start and end subtract their load and computation from it (T*), and their computation from the sum
-(C*). The result is `nan` if the clocks of a file contradict each other.
+(C*). A run with few steps measures what its readers prefetched during the first one.
 
 Source: DLIO, `dlio_benchmark/utils/statscounter.py` (Devarajan et al., CCGrid 2021).
 """
@@ -11,41 +11,43 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
 from statistics import fmean
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from .terms import GIB, MIB, Doubt, Epoch, IoRun
-from .validity import (
-    AU,
-    DLIO_UNCOUNTED_STEPS,
-    EVERY,
-    OVERSLEPT,
-    RATE,
-    ROUNDING,
-    STEADY,
-    WAYS,
-    WHOLE,
-    cannot_be,
-    doubts,
-    fewest_steps,
-    overslept,
-    retained,
-)
 
-if TYPE_CHECKING:
-    Job = Sequence[Sequence[Epoch]]  # the blocks of each rank, in one epoch
-
-CHECKPOINT = "checkpoint_gb_per_s"
+ROUNDING = 0.005  # of an epoch: tolerated disagreement of the clocks of steps and epoch
+DLIO_UNCOUNTED_STEPS = 2  # hard-coded in DLIO since 2.0.0, whatever is excluded
+STEADY, WHOLE, RATE = "au_steady_percent", "au_whole_percent", "samples_per_s_whole"
+AU, SHARES = (STEADY, WHOLE), ("first_step_share", "barrier_share")
 ASKED = {name: f"{name}_asked" for name in AU}  # with the configured computation time
-OVERSLEEP = "oversleep"
-REPORTED = {  # DLIO's names of the figures in its summary
-    STEADY: "train_au_mean_percentage",
-    "samples_per_s_dlio": "train_throughput_mean_samples_per_second",
-    "mb_per_s_nominal_dlio": "train_io_mean_MB_per_second",
-}
+WAYS = ("steady", "whole", "dlio")
+CHECKPOINT, OVERSLEEP = "checkpoint_gb_per_s", "oversleep"
+
+# Tolerated pages before an epoch, as ensured by the workload.
+COLD_AT_MOST, WARM_AT_LEAST = 0.01, 0.99
+# Fractions of the data set. Cold: the margin is for directories and read-ahead; more was read
+# twice. Warm: stray pages.
+COLD_FETCHES, WARM_FETCHES = (0.95, 1.05), 0.01
+# Python and its libraries, whose pages may be evicted too: their contribution to a warm epoch, and
+# to a cold one (one page of a library reads up to `read_ahead_kb` around it).
+OWN_BYTES, OWN_COLD_BYTES = 1_000_000, 64_000_000
+LEAST_RETAINED = 10
+HIGHEST_AU_PERCENT = 100.5  # the computation's clock may slightly exceed the epoch's
+# A sleep that ends late is waiting, which readers use. Quiet machines sleep 0.1 % longer.
+OVERSLEPT = 1.05
+OF_DLIO = ("samples_per_s_dlio", "mb_per_s_nominal_dlio")
+WITHOUT_FIRST = (STEADY, "samples_per_s_steady", "mb_per_s_nominal_steady", *OF_DLIO)
+EVERY = (
+    *AU,
+    *(f"{rate}_{way}" for rate in ("samples_per_s", "mb_per_s_nominal") for way in WAYS),
+    *SHARES,
+    *("mb_per_s_read", "mb_per_s_fetched", "device_mb_per_s"),
+)
 LOW, HIGH = 0.995, 1.005  # tolerance of the identity: ranks compute unequally long
+OMITTED = {"epochs", "checkpoints", "dlio_counts_all"}  # from a run for programs
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,13 +55,26 @@ class IoFigure:
     """One figure of one run. `value` is None exactly if `why_missing` has a reason.
 
     `per_epoch` is the formula's result for the whole job epoch by epoch, even for a refused figure,
-    only to check a source's own figures. `value` is their mean. Epochs are not replicates: there is
-    no interval.
+    to check a source's own figures. Epochs are not replicates: there is no interval.
     """
 
     value: float | None
     why_missing: str | None = None
     per_epoch: tuple[float, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """Throughput relative to AU × batch × processes / t_c, unless it cannot be computed.
+
+    `nominal` is with the configured t_c, and deviates by the overshoot of sleeps; `measured` with
+    the clocked one, and is 1 if figures and step lists belong together. `overslept` is the duration
+    of a computation relative to the configured one.
+    """
+
+    nominal: float | None = None
+    measured: float | None = None
+    overslept: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,28 +103,14 @@ class Judged:
 
 def judge(run: IoRun) -> Judged:
     """Compute all figures of a run and refuse invalid ones, each with the reason."""
-    jobs = [job_figures(job, run) for job in job_epochs(run)]
-    unknown = _unknown(run)
+    jobs = [_job_figures(job, run) for job in _job_epochs(run)]
     objections = list(doubts(run)) if jobs else []
     # Reported first.
     objections.sort(key=lambda doubt: (doubt.kind != "degenerate", doubt.refuses != EVERY))
-
-    def figure(name: str, column: str, against: Iterable[Doubt]) -> IoFigure:
-        values = [value for row in jobs if (value := row[column]) is not None]
-        return _figure(name, values if len(values) == len(jobs) else [], against)
-
-    if run.kind == "summary":
-        responses = {name: _reported(name, run) for name in EVERY}
-    else:
-        responses = {
-            name: IoFigure(None, unknown[name])
-            if name in unknown
-            else figure(name, name, objections)
-            for name in EVERY
-        }
     awake = [doubt for doubt in objections if doubt.kind != OVERSLEEP]
+    responses = {name: _figure(name, name, jobs, objections) for name in EVERY}
     asked = (
-        {name: figure(name, ASKED[name], awake) for name in AU}
+        {name: _figure(name, ASKED[name], jobs, awake) for name in AU}
         if run.computation_time_s and jobs
         else {}
     )
@@ -125,31 +126,44 @@ def judge(run: IoRun) -> Judged:
 def judged_alike(judged: Sequence[Judged]) -> list[Judged]:
     """Compute AU the same way within each saved run: from configured times if sleeps ended late.
 
-    Refusing only those runs would leave the quiet ones, and compare idle machines with busy ones.
-    DLIO folders are judged as DLIO computes.
+    Refusing only those runs would compare idle machines with busy ones. DLIO folders are judged as
+    DLIO computes.
     """
     late = {
         one.run.origin
         for one in judged
         if one.run.block is not None and any(doubt.kind == OVERSLEEP for doubt in one.doubts)
     }
-    return [with_time_asked(one) if one.run.origin in late and one.asked else one for one in judged]
+    return [
+        _with_time_asked(one) if one.run.origin in late and one.asked else one for one in judged
+    ]
 
 
-def with_time_asked(judged: Judged) -> Judged:
-    """Use AU with the configured computation time, which late sleeps do not affect."""
+def _with_time_asked(judged: Judged) -> Judged:
     remaining = tuple(
         replace(doubt, refuses=()) if doubt.kind == OVERSLEEP else doubt for doubt in judged.doubts
     )
-    return replace(
-        judged, responses={**judged.responses, **judged.asked}, doubts=remaining, nominal=True
-    )
+    responses = {**judged.responses, **judged.asked}
+    return replace(judged, responses=responses, doubts=remaining, nominal=True)
+
+
+def _figure(
+    name: str,
+    column: str,
+    jobs: Sequence[Mapping[str, float | None]],
+    against: Iterable[Doubt],
+) -> IoFigure:
+    values = [value for row in jobs if (value := row[column]) is not None]
+    values = values if len(values) == len(jobs) else []
+    refused = (f"{doubt.kind}: {doubt.reason}" for doubt in against if name in doubt.refuses)
+    reason = (next(refused, None) if values else None) or cannot_be(name, values)
+    return IoFigure(fmean(values) if reason is None else None, reason, tuple(values))
 
 
 # The formulas.
 
 
-def job_epochs(run: IoRun) -> list[Job]:
+def _job_epochs(run: IoRun) -> list[list[list[Epoch]]]:
     """Return the epochs of the whole job in order: for each, the blocks of each rank."""
     jobs: dict[int, dict[int, list[Epoch]]] = defaultdict(lambda: defaultdict(list))
     for epoch in sorted(run.epochs, key=lambda epoch: (epoch.number, epoch.rank, epoch.block)):
@@ -157,7 +171,7 @@ def job_epochs(run: IoRun) -> list[Job]:
     return [list(ranks.values()) for ranks in jobs.values()]
 
 
-def job_figures(job: Job, run: IoRun) -> dict[str, float | None]:
+def _job_figures(job: Sequence[Sequence[Epoch]], run: IoRun) -> dict[str, float | None]:
     """Return all figures of one epoch by name: means over ranks of shares, sums of rates.
 
     A figure without counted bytes is None.
@@ -165,58 +179,46 @@ def job_figures(job: Job, run: IoRun) -> dict[str, float | None]:
     ranks = [_rank_figures(blocks, run) for blocks in job]
     result: dict[str, float | None] = {}
     for name in ranks[0]:
-        values = [figures[name] for figures in ranks]
-        known = [value for value in values if value is not None]
+        known = [value for figures in ranks if (value := figures[name]) is not None]
         combine = math.fsum if "_per_s" in name else fmean
-        result[name] = combine(known) if len(known) == len(values) else None
-    mb = (run.record_length_bytes or 0) / MIB
-    result |= {
-        f"mb_per_s_nominal_{way}": (result[f"samples_per_s_{way}"] or 0.0) * mb for way in WAYS
-    }
-    counts = [
-        (block.device_read_bytes, block.duration_s)
-        for blocks in job
-        for block in blocks
-        if block.device_read_bytes is not None
-    ]
-    span_s = math.fsum(span for _, span in counts)
-    return result | {
-        "device_mb_per_s": sum(count for count, _ in counts) / span_s / MIB if span_s > 0 else None
-    }
+        result[name] = combine(known) if len(known) == len(ranks) else None
+    mb = run.record_length_bytes / MIB
+    for way in WAYS:
+        result[f"mb_per_s_nominal_{way}"] = (result[f"samples_per_s_{way}"] or 0.0) * mb
+    looked = [block for blocks in job for block in blocks if block.device_read_bytes is not None]
+    span_s = math.fsum(block.duration_s for block in looked)
+    count = sum(block.device_read_bytes or 0 for block in looked)
+    return result | {"device_mb_per_s": count / span_s / MIB if span_s > 0 else None}
 
 
 def _rank_figures(blocks: Sequence[Epoch], run: IoRun) -> dict[str, float | None]:
-    batch, asked_s = run.batch_size or 0, run.computation_time_s or 0.0
+    batch, asked_s = run.batch_size, run.computation_time_s or 0.0
     steps = [block.steps for block in blocks]
-    retained_steps = [retained(block, run) for block in blocks]
+    parts = [retained(block, run) for block in blocks]
     wall_s = [block.duration_s for block in blocks]
     total_s = math.fsum(wall_s)  # checkpoints lie between blocks
-    busy = [block.busy_s for block in blocks]
     steady_s = [
-        span_s - math.fsum(time_s for at, time_s in enumerate(each) if at not in rest)
-        for span_s, each, rest in zip(wall_s, busy, retained_steps, strict=True)
+        block.duration_s
+        - math.fsum(time_s for at, time_s in enumerate(block.busy_s) if at not in part)
+        for block, part in zip(blocks, parts, strict=True)
     ]
-    kept_s = [
-        math.fsum(block.compute_s[rest.start : rest.stop])
-        for block, rest in zip(blocks, retained_steps, strict=True)
+    retained_s = [
+        math.fsum(block.compute_s[part.start : part.stop])
+        for block, part in zip(blocks, parts, strict=True)
     ]
 
     def weighted(values: Iterable[float]) -> float:
-        return math.fsum(value * count for value, count in zip(values, steps, strict=True)) / sum(
-            steps
-        )
+        return math.fsum(map(math.prod, zip(values, steps, strict=True))) / sum(steps)
 
     counted = steps if run.dlio_counts_all else [count - DLIO_UNCOUNTED_STEPS for count in steps]
     dlio_s = wall_s if run.dlio_counts_all else steady_s
-    barrier = 1 - _rate(math.fsum(map(math.fsum, busy)), total_s)
+    barrier = 1 - _rate(math.fsum(math.fsum(block.busy_s) for block in blocks), total_s)
     return {
-        STEADY: weighted(map(_percent, kept_s, steady_s)),
-        ASKED[STEADY]: weighted(
-            map(_percent, (len(rest) * asked_s for rest in retained_steps), steady_s)
-        ),
+        STEADY: weighted(map(_percent, retained_s, steady_s)),
+        ASKED[STEADY]: weighted(map(_percent, (len(part) * asked_s for part in parts), steady_s)),
         WHOLE: _percent(math.fsum(math.fsum(block.compute_s) for block in blocks), total_s),
         ASKED[WHOLE]: _percent(sum(steps) * asked_s, total_s),
-        "samples_per_s_steady": _rate(sum(map(len, retained_steps)) * batch, math.fsum(steady_s)),
+        "samples_per_s_steady": _rate(sum(map(len, parts)) * batch, math.fsum(steady_s)),
         RATE: _rate(sum(steps) * batch, total_s),
         "samples_per_s_dlio": weighted(
             _rate(count * batch, span_s) for count, span_s in zip(counted, dlio_s, strict=True)
@@ -241,105 +243,34 @@ def _rate(amount: float, span_s: float) -> float:
     return amount / span_s if span_s > 0 else math.nan
 
 
-def _unknown(run: IoRun) -> dict[str, str]:
-    """Return the rates that cannot be computed, with reasons: they need the configuration."""
-    missing = [
-        what
-        for what, value in (
-            ("batch size", run.batch_size),
-            ("record length", run.record_length_bytes),
-        )
-        if value is None
-    ]
-    rates = [f"mb_per_s_nominal_{way}" for way in WAYS] + [
-        f"samples_per_s_{way}" for way in WAYS if run.batch_size is None
-    ]
-    reason = (
-        f"not recorded: the {' and the '.join(missing)}; it is in the configuration "
-        "(.hydra/config.yaml), so copy the complete folder"
-    )
-    return dict.fromkeys(rates, reason) if missing else {}
-
-
-def _reported(name: str, run: IoRun) -> IoFigure:
-    """Return DLIO's own figure if there is only a summary."""
-    value = run.reported.get(REPORTED.get(name, ""))
-    if isinstance(value, float) and not cannot_be(name, [value]):
-        return IoFigure(value)
-    return IoFigure(None, "DLIO's summary exists without step lists (<rank>_output.json)")
-
-
-def _figure(name: str, values: Sequence[float], against: Iterable[Doubt]) -> IoFigure:
-    refused = next(
-        (f"{doubt.kind}: {doubt.reason}" for doubt in against if name in doubt.refuses), None
-    )
-    reason = cannot_be(name, values) if refused is None or not values else refused
-    return IoFigure(fmean(values) if reason is None else None, reason, tuple(values))
-
-
 def _checkpoint(run: IoRun) -> IoFigure:
     """Return the bytes of all checkpoints over the time they took, in GiB/s."""
     sizes = [checkpoint.bytes for checkpoint in run.checkpoints if checkpoint.bytes is not None]
     span_s = math.fsum(checkpoint.duration_s for checkpoint in run.checkpoints)
     if len(sizes) == len(run.checkpoints) and span_s > 0:
         return IoFigure(math.fsum(sizes) / span_s / GIB)
-    return IoFigure(
-        None,
-        "their size or duration is not recorded"
-        if run.checkpoints
-        else "no checkpoint was written",
-    )
-
-
-# Throughput and utilisation are one measurement: samples/s = AU/100 x batch x P / t_c, except for
-# the counted steps. With the configured computation time (nominal) it deviates by the overshoot of
-# sleeps. With the clocked one it is 1 over the same steps of one rank, which shows that figures and
-# step lists belong together, but nothing about the sleeps.
-
-
-@dataclass(frozen=True, slots=True)
-class Identity:
-    """Throughput relative to AU: `nominal` with the configured t_c, `measured` as clocked.
-
-    `overslept` is the duration of a computation relative to the configured one.
-    """
-
-    nominal: float | None = None
-    measured: float | None = None
-    overslept: float | None = None
-    why_missing: str | None = None
+    unknown = "their size or duration is not recorded"
+    return IoFigure(None, unknown if run.checkpoints else "no checkpoint was written")
 
 
 def _identity(
     run: IoRun, jobs: Sequence[Mapping[str, float | None]], objections: Sequence[Doubt]
 ) -> Identity:
-    if not run.epochs or run.batch_size is None:
-        return Identity(
-            why_missing="its batch size is not recorded" if run.epochs else "it trained nothing"
-        )
-    if any(doubt.refuses == EVERY for doubt in objections):
-        return Identity(why_missing=f"{objections[0].kind}: {objections[0].reason}")
-    steps, retained_steps = fewest_steps(run)
-    if steps <= DLIO_UNCOUNTED_STEPS or not retained_steps:
-        return Identity(why_missing=f"{steps} steps per epoch: none is counted")
-    if len({(epoch.number, epoch.rank) for epoch in run.epochs}) < len(run.epochs):
-        return Identity(why_missing="epochs in blocks: DLIO averages both figures over them")
+    if not jobs or any(doubt.refuses == EVERY for doubt in objections):
+        return Identity()
+    steps, rest = fewest_steps(run)
+    # DLIO averages both figures over blocks.
+    in_blocks = len({(epoch.number, epoch.rank) for epoch in run.epochs}) < len(run.epochs)
+    if steps <= DLIO_UNCOUNTED_STEPS or not rest or in_blocks:
+        return Identity()
     au, rate = (
         fmean(row[name] or 0.0 for row in jobs) for name in (STEADY, "samples_per_s_steady")
     )
-    # The mean computation of the retained steps, each epoch and rank by itself first, as AU is
-    # averaged.
-    parts = [
-        epoch.compute_s[part.start : part.stop]
-        for epoch in run.epochs
-        for part in [retained(epoch, run)]
-    ]
-    measured_s = fmean(fmean(part) if part else 0.0 for part in parts)
+    # Each epoch and rank by itself first, as AU is averaged.
+    parts = [(epoch.compute_s, retained(epoch, run)) for epoch in run.epochs]
+    measured_s = fmean(fmean(times[part.start : part.stop] or [0.0]) for times, part in parts)
     if not au or not rate or not measured_s:
-        return Identity(
-            why_missing="nothing was computed, so there is no utilisation to compare with the "
-            "throughput"
-        )
+        return Identity()
     demand = au / 100 * run.batch_size * run.processes
     nominal = rate * run.computation_time_s / demand if run.computation_time_s else None
     return Identity(nominal, rate * measured_s / demand, overslept(run))
@@ -354,7 +285,6 @@ def describe_identity(judged: Iterable[Judged]) -> str | None:
         [value for one in known if (value := getattr(one, name)) is not None]
         for name in ("measured", "nominal", "overslept")
     )
-    count = "1 run" if len(known) == 1 else f"{len(known)} runs"
     broken = (
         ": broken, so steps and times of a run do not belong together"
         if min(clocked) < LOW or max(clocked) > HIGH
@@ -362,69 +292,194 @@ def describe_identity(judged: Iterable[Judged]) -> str | None:
     )
     asked = f"{_span(nominal)} with the configured computation time, " if nominal else ""
     slept = f"; a computation took {_span(late, 3)} times as long as configured" if late else ""
-    what = "samples/s ÷ (AU as clocked × batch × processes ÷ computation time)"
-    return f"{what} over {count}: {asked}{_span(clocked)} with the clocked time{broken}{slept}"
+    return (
+        "samples/s ÷ (AU as clocked × batch × processes ÷ computation time) over "
+        f"{len(known)} run{'s' * (len(known) > 1)}: {asked}{_span(clocked)} with the clocked time"
+        f"{broken}{slept}"
+    )
 
 
 def describe_oversleep(judged: Sequence[Judged]) -> str | None:
     """Explain why AU uses the configured computation time; None if it does not."""
     if not any(one.nominal for one in judged):
         return None
-    late = [
-        ratio for one in judged if (ratio := overslept(one.run)) is not None and ratio > OVERSLEPT
-    ]
-    often = (
-        f"in {len(late)} of {len(judged)} runs a computation took more than {OVERSLEPT - 1:.0%} "
-        "longer"
-    )
+    late = [ratio for one in judged if (ratio := overslept(one.run) or 0.0) > OVERSLEPT]
     most = f" (up to {max(late):.2f} times as long)" if late else ""
-    clocked = "AU as clocked would count waiting for the machine as work"
-    return f"AU is computed with the configured computation time: {often}{most}, and {clocked}"
+    return (
+        f"AU is computed with the configured computation time: in {len(late)} of {len(judged)} "
+        f"runs a computation took more than {OVERSLEPT - 1:.0%} longer{most}, and AU as clocked "
+        "would count waiting for the machine as work"
+    )
 
 
 def _span(values: Sequence[float], digits: int = 4) -> str:
     return f"{min(values):.{digits}f} to {max(values):.{digits}f}"
 
 
-# For programs.
-
-ABOUT = (
-    *(
-        "origin",
-        "id",
-        "kind",
-        "model",
-        "engine",
-        "engine_version",
-        "processes",
-        "batch_size",
-        "read_threads",
-        "prefetch_factor",
-    ),
-    *(
-        "computation_time_s",
-        "record_length_bytes",
-        "excluded_start_steps",
-        "excluded_end_steps",
-        "started_utc",
-    ),
-    *("tweakset", "block", "order", "params", "overrides", "dataset", "reported", "host", "notes"),
-)
-
-
 def record(judged: Judged) -> dict[str, Any]:
-    """Return one run with its figures; a refused figure has only its reason."""
+    """Return one run with its figures for programs; a refused figure has only its reason."""
+    run = judged.run
     return {
-        **{name: getattr(judged.run, name) for name in ABOUT},
+        **{one.name: getattr(run, one.name) for one in fields(run) if one.name not in OMITTED},
+        "kind": run.kind,
         "responses": {
-            name: {
-                "value": one.value,
-                "why_missing": one.why_missing,
-                "per_epoch": () if one.value is None else one.per_epoch,
-            }
+            name: one if one.value is not None else replace(one, per_epoch=())
             for name, one in judged.responses.items()
         },
         "au": "with the configured computation time" if judged.nominal else "as clocked",
         "doubts": judged.doubts,
         "identity": judged.identity,
     }
+
+
+# Validity: which figures are refused, and why. Unrecorded facts raise no doubt.
+
+
+def retained(block: Epoch, run: IoRun) -> range:
+    """Return the steps of a block that remain after the excluded ones at its start and end."""
+    first = min(run.excluded_start_steps, block.steps)
+    return range(first, max(first, block.steps - run.excluded_end_steps))
+
+
+def fewest_steps(run: IoRun) -> tuple[int, int]:
+    """Return the steps of a rank's shortest epoch, and the fewest retained ones."""
+    counts: dict[tuple[int, int], tuple[int, int]] = {}
+    for epoch in run.epochs:
+        steps, rest = counts.get((epoch.number, epoch.rank), (0, 0))
+        counts[epoch.number, epoch.rank] = steps + epoch.steps, rest + len(retained(epoch, run))
+    return min(steps for steps, _ in counts.values()), min(rest for _, rest in counts.values())
+
+
+def cannot_be(name: str, values: Sequence[float]) -> str | None:
+    """Return why the values of one figure are impossible: NaN, negative or too large."""
+    if not values:
+        return "it was not recorded"
+    if not all(map(math.isfinite, values)):
+        return "it is not a number: the times in the file contradict each other"
+    if name in SHARES and not 0 <= min(values) <= max(values) <= 1:
+        return "it is below 0 or above 1, which is impossible for a share"
+    if min(values) < 0:
+        return "it is below 0, which is impossible for a utilisation or a rate"
+    if name in AU and max(values) > HIGHEST_AU_PERCENT:
+        return f"it is {max(values):.1f} %, more than {HIGHEST_AU_PERCENT} %"
+    return None
+
+
+def overslept(run: IoRun) -> float | None:
+    """Return the mean computation time relative to the configured one, if that is one time."""
+    asked_s = run.computation_time_s
+    if not asked_s or not run.epochs or isinstance(run.params.get("computation_time"), Mapping):
+        return None
+    total_s = math.fsum(math.fsum(epoch.compute_s) for epoch in run.epochs)
+    return total_s / sum(epoch.steps for epoch in run.epochs) / asked_s
+
+
+def doubts(run: IoRun) -> Iterator[Doubt]:
+    """Yield doubts about a run's steps; `cannot_be` finds impossible figures."""
+    for epoch in run.epochs:
+        took_s = math.fsum(epoch.busy_s)
+        if took_s > epoch.duration_s * (1 + ROUNDING):
+            yield Doubt(
+                "times",
+                f"rank {epoch.rank}, epoch {epoch.number}: load and computation took "
+                f"{took_s:.3f} s of {epoch.duration_s:.3f} s: step lists and clock belong to "
+                "different runs",
+                EVERY,
+            )
+            break
+    if (state := next(_cache_contradictions(run), None)) is not None:
+        yield Doubt("cache", state, EVERY)
+    yield from _too_few_steps(run)
+    if not any(any(epoch.compute_s) for epoch in run.epochs):
+        yield Doubt("nothing computed", "there was no computation: utilisation is always 0", AU)
+    if (ratio := overslept(run) or 0.0) > OVERSLEPT:
+        asked_ms = 1000 * (run.computation_time_s or 0.0)
+        yield Doubt(
+            OVERSLEEP,
+            f"computations of {asked_ms:.4g} ms took {ratio:.2f} times as long, which AU would "
+            "count as computing",
+            AU,
+        )
+
+
+def _too_few_steps(run: IoRun) -> Iterator[Doubt]:
+    steps, rest = fewest_steps(run)
+    count = f"{steps} step{'s' * (steps != 1)} per epoch"
+    if steps <= DLIO_UNCOUNTED_STEPS:
+        uncounted = f"{count}: DLIO counts S - 2 = {steps - DLIO_UNCOUNTED_STEPS} of them"
+        yield Doubt("degenerate", uncounted, OF_DLIO)
+    if not rest:
+        yield Doubt("degenerate", f"{count}: none remains after the excluded ones", WITHOUT_FIRST)
+    reasons = []
+    if rest < LEAST_RETAINED:
+        reasons.append(
+            f"{count} leave {rest} after the excluded ones (at least {LEAST_RETAINED} required)"
+        )
+    ahead = run.read_threads * (run.prefetch_factor or 0)
+    if steps - 1 < 2 * ahead:
+        reasons.append(
+            f"{run.read_threads} readers x {run.prefetch_factor} batches are fetched during the "
+            f"first, excluded step, so at least {2 * ahead} must follow it, but only {steps - 1} do"
+        )
+    if reasons:
+        yield Doubt("insufficient_steps", "; ".join(reasons), WITHOUT_FIRST)
+
+
+def _cache_contradictions(run: IoRun) -> Iterator[str]:
+    """Check the page cache by resident pages and fetched bytes.
+
+    A storage figure that was read from memory is a memory figure, and vice versa.
+    """
+    state = str(run.params.get("cache", ""))
+    if state not in {"cold", "warm"}:
+        return
+    for number in sorted({epoch.number for epoch in run.epochs}):
+        ranks = [epoch for epoch in run.epochs if epoch.number == number]
+        before = [rank.resident_before for rank in ranks if rank.resident_before is not None]
+        for share in before:
+            if share > COLD_AT_MOST if state == "cold" else share < WARM_AT_LEAST:
+                needed = (
+                    f"at most {COLD_AT_MOST:.0%}"
+                    if state == "cold"
+                    else (f"at least {WARM_AT_LEAST:.0%}")
+                )
+                yield (
+                    f"cache={state}, but {share:.1%} of the data set was in memory at the start of "
+                    f"epoch {number} ({needed})"
+                )
+        size, counts = run.dataset.get("bytes"), [rank.read_bytes for rank in ranks]
+        if isinstance(size, int | float) and size > 0 and None not in counts:
+            fetched = sum(count or 0 for count in counts)
+            if limit := _fetch_limit(run, state, ranks, fetched, size):
+                yield (
+                    f"cache={state}, but epoch {number} fetched {fetched / size:.1%} of the data "
+                    f"set from a device{limit}"
+                )
+
+
+def _fetch_limit(
+    run: IoRun, state: str, ranks: Sequence[Epoch], fetched: float, size: float
+) -> str:
+    """Return the limit that an epoch's device fetches violate, relative to its reads; or ""."""
+    if state == "warm":
+        # With the whole data set locked in memory, only Python and its libraries are fetched.
+        own_bytes = OWN_COLD_BYTES if any(rank.locked for rank in ranks) else OWN_BYTES
+        too_much = fetched > max(WARM_FETCHES * size, own_bytes)
+        return f" (at most {WARM_FETCHES:.0%})" if too_much else ""
+    least, most = COLD_FETCHES
+    # If no device is below the files, fetches are not counted.
+    counted = fetched > 0 or any(rank.device_read_bytes is not None for rank in ranks)
+    if counted and fetched < least * _needed_bytes(run, ranks, size):
+        return f" (at least {least:.0%} of what it read)"
+    if fetched > most * size + OWN_COLD_BYTES:
+        return f": part of it was read twice (at most {most:.0%})"
+    return ""
+
+
+def _needed_bytes(run: IoRun, ranks: Sequence[Epoch], size: float) -> float:
+    """Return the bytes needed by an epoch's steps, at most those requested: file sizes differ."""
+    files, each = run.dataset.get("files"), run.dataset.get("samples_per_file", 1)
+    if not isinstance(files, int) or not isinstance(each, int) or files * each < 1:
+        return 0.0
+    share = sum(rank.steps for rank in ranks) * run.batch_size / (files * each)
+    return size if share >= 1 else min(share * size, sum(rank.rchar_bytes or 0 for rank in ranks))

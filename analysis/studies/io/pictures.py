@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import math
 import re
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
-from os.path import commonpath
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -26,19 +25,22 @@ from analysis.plots.marks import (
 from analysis.plots.page import Chart, Page, Plot, SmallPanels, fill, line
 from analysis.plots.scene import Scene, some
 from analysis.plots.style import DASHES, INK, MARKERS, SMALL, picture
-from analysis.terms import AGAIN, STOCK, Run
+from analysis.terms import STOCK, Run
 
-from .design import common, configuration, describe_common
-from .effects import Analysis, analyse
-from .figures import Judged, describe_oversleep
-from .study import Configuration, configurations
-from .validity import RATE, STEADY, WHOLE
-from .words import answers
+from .design import common, configuration
+from .effects import layout_of
+from .figures import RATE, STEADY, WHOLE, describe_oversleep
+from .words import change_text
 
 if TYPE_CHECKING:
     from analysis.plots.marks import Ends, Style
+    from analysis.stats.estimate import Mean
 
+    from .effects import Analysis
+    from .study import Configuration, IoStudy
     from .terms import IoRun
+
+    Means = Mapping[tuple[str, ...], Mean]  # by level of format and cache
 
 IO = frozenset({"io"})
 LOOKS: dict[str, Style] = {
@@ -50,130 +52,67 @@ STATES = {"cold": "#0072B2", "warm": "#D55E00", "as_found": "#8c8c8c"}
 
 
 class IoPart(NamedTuple):
-    """Untouched cells of one saved run or study of DLIO folders, with results in order of levels.
+    """One study: its run (None for DLIO's folders), and its untouched configurations."""
 
-    `left_out` has a word per run without any figures.
-    """
-
+    study: IoStudy
     run: Run | None
     title: str
-    alike: str
-    cells: tuple[Judged, ...]
-    configurations: tuple[Configuration, ...]
-    left_out: tuple[str, ...] = ()
+    rows: Sequence[Configuration]
 
     def section(
         self, tall: float, draw: Callable[[Page, float], object], lines: Sequence[str] = ()
     ) -> Chart:
-        return Chart(self.title, tall, draw, self.alike, lines, self.run)
+        return Chart(self.title, tall, draw, self.study.alike, lines, self.run)
 
 
 def parts_of(scene: Scene) -> list[IoPart]:
-    """Return a scene's I/O runs on the untouched machine, a part per saved run or study of folders.
-
-    Raises: NothingToDraw, if there are none.
-    """
-    untouched = [
-        judged for judged in scene.io if judged.run.tweakset in {STOCK, AGAIN} and judged.run.epochs
-    ]
-    above = (
-        commonpath(folders)
-        if (folders := [judged.run.origin for judged in untouched if judged.run.block is None])
-        else ""
-    )
-    origins: dict[str, list[Judged]] = defaultdict(list)
-    for judged in untouched:
-        origins[above if judged.run.block is None else judged.run.origin].append(judged)
+    """Return a scene's studies with a rate on the untouched machine. Raises: NothingToDraw."""
     parts = []
-    for origin, every in origins.items():
-        cells = tuple(judged for judged in every if judged.value(RATE) is not None)
-        if not cells:
-            continue
-        left_out = [
-            doubt.kind.replace("_", " ")
-            for judged in every
-            if judged not in cells
-            for doubt in judged.doubts[:1]
+    for study in scene.io:
+        run = next((run for run in scene.runs if run.origin == study.origin), None)
+        rows = [
+            row
+            for row in study.configurations
+            if row.tweakset == STOCK and row.responses[RATE].value is not None
         ]
-        alike = describe_common([cell.run for cell in cells])
-        run = _run_of(scene, origin)
-        name = run.run_id if run else Path(origin).name or origin
-        # A DLIO folder: its workload's.
-        alike = alike if scene.runs else alike.removeprefix(name).lstrip(", ")
-        rows = configurations(cells)
-        rows = rows if cells[0].run.block is not None else sorted(rows, key=_natural_order)
-        parts.append(
-            IoPart(
-                run,
-                f"run {name}" if scene.runs else name,
-                alike,
-                cells,
-                tuple(rows),
-                tuple(left_out),
-            )
-        )
+        title = f"run {run.run_id}" if run else Path(study.origin).name or study.origin
+        if run is None:  # neighbours differ in one parameter
+            rows.sort(key=_natural)
+        if rows:
+            parts.append(IoPart(study, run, title, rows))
     return some(parts, "no cell that reports its input was measured on the untouched machine")
 
 
-def _run_of(scene: Scene, origin: str) -> Run | None:
-    return next((run for run in scene.runs if run.origin == origin), None)
-
-
-def _natural_order(row: Configuration) -> list[tuple[int, str]]:
-    """Sort words alphabetically and numbers by size: neighbours differ in one parameter."""
+def _natural(row: Configuration) -> list[tuple[int, str]]:
+    """Sort words alphabetically and numbers by size."""
     return [
         (int(part), "") if part.isdecimal() else (-1, part) for part in re.split(r"(\d+)", row.name)
     ]
 
 
-def notes_of(scene: Scene, parts: Sequence[IoPart], *, intervals: bool = True) -> list[str]:
-    """Return notes on marks, origins of folders, and refused steady utilisation."""
+def notes_of(parts: Sequence[IoPart], *, intervals: bool = True) -> list[str]:
+    """Return notes on marks and on the origins of folders."""
     notes = []
-    if (
-        intervals
-        and max(
-            mean.n
-            for part in parts
-            for row in part.configurations
-            for mean in row.responses.values()
-        )
-        > 1
-    ):
+    most = max(mean.n for part in parts for row in part.rows for mean in row.responses.values())
+    if intervals and most > 1:
         notes.append(
             "Bars around marks: 95 % of the mean, by Student's t over blocks (whole runs), never "
             "over steps or epochs."
         )
-        notes.append(
-            "Means of rates are geometric, those of AU and shares arithmetic; stock and its copy "
-            "in one block are one value."
-        )
     elif intervals:
-        notes.append(
-            "Every configuration ran once: how far equal runs differ is unknown, so there is no "
-            "interval."
-        )
+        notes.append("Every configuration ran once, so there is no interval.")
     for part in parts:
-        if not scene.runs:
-            machine = part.cells[0].run.host.get("name")
-            notes.append(
-                f"{part.title}: {len(part.cells)} runs of "
-                f"{part.cells[0].run.engine}{f' on {machine}' if machine else ''}."
-            )
-        late = describe_oversleep(part.cells)
-        kinds = [
-            f"{count} {kind} run{'s' * (count != 1)}"
-            for kind, count in Counter(part.left_out).items()
-        ]
-        notes += [
-            f"{late[0].upper()}{late[1:]}." if late else "",
-            f"Left out: {', '.join(kinds)}." if kinds else "",
-        ]
+        if part.run is None:
+            engine = part.rows[0].runs[0].engine
+            notes.append(f"{part.title}: {len(part.study.cells)} runs of {engine}.")
+        if late := describe_oversleep(part.study.cells):
+            notes.append(f"{late}.")
     return notes
 
 
 def _refused(parts: Sequence[IoPart]) -> str:
     """Count configurations with refused steady utilisation, which are not drawn."""
-    every = [row.responses[STEADY] for part in parts for row in part.configurations]
+    every = [row.responses[STEADY] for part in parts for row in part.rows]
     reasons = [mean.missing or "" for mean in every if mean.value is None]
     kinds = joined(reason.partition(":")[0].replace("_", " ") for reason in reasons)
     return (
@@ -261,44 +200,32 @@ def io_processes(scene: Scene) -> Plot:
         sides = []
         for name, group in _groups(part).items():
             counts = [row.runs[0].processes for row in group]
-            for label, names, scale, most in kinds:
-                of = {
-                    side: [ends_of(row.responses[response], scale) for row in group]
-                    for side, response in names.items()
-                }
-                curves = [
-                    (styles[side], list(zip(counts, ends, strict=True)))
-                    for side, ends in of.items()
-                ]
-                head = name if most == kinds[0][-1] else ""
-                sides.append(
-                    LevelPanel(
-                        label,
-                        {count: str(count) for count in counts},
-                        curves,
-                        most,
-                        "processes",
-                        head,
-                    )
-                )
-        sections.append(
-            part.section(COUNTS.height(len(sides)), partial(_sides, sides=sides, layout=COUNTS))
-        )
+            names: dict[float, str] = {count: str(count) for count in counts}
+            for label, responses, scale, most in kinds:
+                curves = []
+                for side, response in responses.items():
+                    ends = [ends_of(row.responses[response], scale) for row in group]
+                    curves.append((styles[side], list(zip(counts, ends, strict=True))))
+                head = name if scale == 1.0 else ""
+                sides.append(LevelPanel(label, names, curves, most, "processes", head))
+        draw = partial(_sides, sides=sides, layout=COUNTS)
+        sections.append(part.section(COUNTS.height(len(sides)), draw))
     nominal = "Nominal: samples times the mean record length, as DLIO counts; 1 GiB = 2^30 bytes."
-    return Plot(lead, sections, legend, [*notes_of(scene, parts[:1]), _refused(parts), nominal])
+    return Plot(lead, sections, legend, [*notes_of(parts), _refused(parts), nominal])
 
 
 def _groups(part: IoPart) -> dict[str, list[Configuration]]:
     """Group configurations that differ only in processes, by their common name."""
-    alike = common([cell.run for cell in part.cells]) | {"processes"}
+    alike = common([cell.run for cell in part.study.cells]) | {"processes"}
     groups: dict[str, list[Configuration]] = defaultdict(list)
-    for row in sorted(part.configurations, key=lambda row: row.runs[0].processes):
+    for row in part.rows:
         groups[configuration(row.runs[0], alike)].append(row)
-    names = dict.fromkeys(configuration(row.runs[0], alike) for row in part.configurations)
+    for group in groups.values():
+        group.sort(key=lambda row: row.runs[0].processes)
     return {
-        name: groups[name]
-        for name in names
-        if groups[name][0].runs[0].processes < groups[name][-1].runs[0].processes
+        name: group
+        for name, group in groups.items()
+        if group[0].runs[0].processes < group[-1].runs[0].processes
     }
 
 
@@ -326,22 +253,22 @@ def io_bottleneck(scene: Scene) -> Plot:
         "first batch, the readers run and the accelerator does not."
     )
     legend = [fill(words, color, color) for color, words in SHARES.values()]
-    if all(shares_of([part.cells[0].run])["barrier"] is None for part in parts):
+    if all(shares_of(part.rows[0].runs[:1])["barrier"] is None for part in parts):
         legend[-2:] = [fill(UNCLOCKED, SHARES["rest"][0])]
-    left = room_for([row.name for part in parts for row in part.configurations], 3.0)
+    left = room_for([row.name for part in parts for row in part.rows], 3.0)
     sections = [
-        part.section(ROW * len(part.configurations) + FOOT, partial(_epochs, part=part, left=left))
+        part.section(ROW * len(part.rows) + FOOT, partial(_epochs, part=part, left=left))
         for part in parts
     ]
-    return Plot(lead, sections, legend, notes_of(scene, parts, intervals=False))
+    return Plot(lead, sections, legend, notes_of(parts, intervals=False))
 
 
 def _epochs(sheet: Page, top: float, part: IoPart, left: float) -> None:
-    names = [row.name for row in part.configurations]
+    names = [row.name for row in part.rows]
     axes = row_axes(
         sheet, top, left, names, right=0.1, xlim=(0, 100), xlabel="part of the epoch, %"
     )
-    for at, row in enumerate(part.configurations):
+    for at, row in enumerate(part.rows):
         bars(
             axes,
             at,
@@ -383,76 +310,66 @@ RESPONSES = {WHOLE: "AU over the whole epoch, %", RATE: "samples/s over the whol
 @picture(4, "Format and page cache together", REPORTS=IO)
 def io_format_cache(scene: Scene) -> Plot:
     """Cost of a cold cache per format: high if reading is the bottleneck, none if decoding is."""
-    every = [(part, [analyse(part.cells, name) for name in RESPONSES]) for part in parts_of(scene)]
-    reasons = joined(
-        analysis.refusal for _, result in every for analysis in result if analysis.refusal
-    )
+    every = [
+        (part, analysis, layout_of(part.study.cells, analysis.response).means(*PAIR))
+        for part in parts_of(scene)
+        for analysis in part.study.analyses
+        if analysis.response in RESPONSES
+    ]
+    reasons = joined(analysis.refusal for _, analysis, _ in every if analysis.refusal)
     rows = [
-        (part, complete) for part, result in every if (complete := list(filter(_complete, result)))
+        (part, analysis, means)
+        for part, analysis, means in every
+        if analysis.findings
+        and 0 < len(means) == math.prod(len(analysis.factors.get(name, ())) for name in PAIR)
     ]
     some(rows, reasons or "format and cache were not varied in all combinations")
     lead = (
         "Each line is a state of the page cache. Parallel lines: a cold cache costs every format "
-        "the same (of samples/s, the "
-        "same share). Lines that meet: that format is limited by decoding, so a faster disk does "
-        "not help."
+        "the same (of samples/s, the same share). Lines that meet: that format is limited by "
+        "decoding, so a faster disk does not help."
     )
-    looks: dict[str, Style] = {}
-    for state in (
-        state
-        for _, result in rows
-        for analysis in result
-        for _, state in analysis.layout.means(*PAIR)
-        if state not in looks
-    ):
-        at = len(looks)
-        looks[state] = {
+    states = dict.fromkeys(state for *_, means in rows for _, state in means)
+    looks: dict[str, Style] = {
+        state: {
             "color": STATES.get(state, INK),
             "marker": MARKERS[at % len(MARKERS)],
             "linestyle": DASHES[at % len(DASHES)],
         }
+        for at, state in enumerate(states)
+    }
     legend = [line(state.replace("_", " "), markersize=5, **look) for state, look in looks.items()]
     sections = []
-    for part, result in rows:
-        drawn = partial(_sides, sides=[_formats(analysis, looks) for analysis in result])
-        sections.append(
-            part.section(SIDES.height(len(result)), drawn, lines=list(map(_interaction, result)))
-        )
+    for part in dict.fromkeys(id(part) for part, *_ in rows):
+        own = [row for row in rows if id(row[0]) == part]
+        sides = [_formats(analysis.response, means, looks) for _, analysis, means in own]
+        texts = [_interaction(analysis) for _, analysis, _ in own]
+        drawn = partial(_sides, sides=sides)
+        sections.append(own[0][0].section(SIDES.height(len(sides)), drawn, lines=texts))
     note = (
         "Means over whatever else was varied; bars: 95 % of the mean, by Student's t over blocks."
     )
     return Plot(lead, sections, legend, [note])
 
 
-def _complete(analysis: Analysis) -> bool:
-    levels = analysis.layout.varied.levels
-    crossed = len(levels.get("format", ())) * len(levels.get("cache", ()))
-    return bool(analysis.findings) and 0 < crossed == len(analysis.layout.means(*PAIR))
-
-
 def _interaction(analysis: Analysis) -> str:
-    result = [text for text in answers(analysis) if text.startswith(f"{' × '.join(PAIR)}:")]
-    return minus(
-        f"{RESPONSES[analysis.response]}: "
-        f"{result[0] if result else 'no interaction of format and cache shown.'}"
-    )
+    steps = [
+        f"{step.name} {change_text(analysis.response, step)}"
+        for effect in analysis.findings
+        if effect.factors == PAIR and effect.shown
+        for step in effect.together
+    ]
+    none = "no interaction of format and cache shown"
+    return minus(f"{RESPONSES[analysis.response]}: {'; '.join(steps) or none}.")
 
 
-def _formats(analysis: Analysis, looks: Mapping[str, Style]) -> LevelPanel:
-    values = analysis.layout.means(*PAIR)
-    formats, states = (list(dict.fromkeys(levels[side] for levels in values)) for side in (0, 1))
-    curves = []
+def _formats(response: str, means: Means, looks: Mapping[str, Style]) -> LevelPanel:
+    formats, states = (list(dict.fromkeys(levels[side] for levels in means)) for side in (0, 1))
+    curves: list[tuple[Style, list[tuple[float, Ends]]]] = []
     for at, state in enumerate(states):
         shift = (at - (len(states) - 1) / 2) * 0.08
-        curves.append(
-            (
-                {"markersize": 5, **looks[state]},
-                [(x + shift, ends_of(values[name, state])) for x, name in enumerate(formats)],
-            )
-        )
-    highest = (
-        None
-        if analysis.response == RATE
-        else 1.08 * max(known(ends for _, points in curves for _, ends in points))
-    )
-    return LevelPanel(RESPONSES[analysis.response], dict(enumerate(formats)), curves, highest)
+        points = [(x + shift, ends_of(means[name, state])) for x, name in enumerate(formats)]
+        curves.append(({"markersize": 5, **looks[state]}, points))
+    highest = 1.08 * max(known(ends for _, points in curves for _, ends in points))
+    most = None if response == RATE else highest
+    return LevelPanel(RESPONSES[response], dict(enumerate(formats)), curves, most)

@@ -69,8 +69,6 @@ def judged_of(run: Run, refused: list[str]) -> list[Judged]:
                 **{name: value for name, value in named.items() if name not in asked},
             },
             host=machine,
-            disk=_disk(cell),
-            changed_nothing=_changed_nothing(cell, run),
         )
         result.append(replace(cell.reading, run=own))
     return result
@@ -199,32 +197,3 @@ def _epoch(part: Part) -> Epoch:
     return Epoch(
         number=about.pop("epoch"), start_s=start_s, end_s=end_s - (checkpoint_s or 0.0), **about
     )
-
-
-def _disk(cell: Cell) -> dict[str, object]:
-    """Return the disk's scheduler as the workload found it; `[none] mq-deadline` means `none`."""
-    result = {
-        name.removeprefix("device_"): value
-        for name, value in cell.facts.items()
-        if name.startswith("device_")
-    }
-    if result and "device" in cell.facts:
-        result["device"] = cell.facts["device"]
-    scheduler = result.get("scheduler")
-    if isinstance(scheduler, str) and "[" in scheduler:
-        result["scheduler"] = scheduler.partition("[")[2].partition("]")[0]
-    return result
-
-
-def _changed_nothing(cell: Cell, run: Run) -> bool:
-    """Return whether a tweak set changed no setting; on a cluster, scripts are not observed."""
-    applied, tweakset = cell.applied, run.tweaksets[cell.tweakset]
-    if (
-        applied is None
-        or not (tweakset.requested or tweakset.scripts)
-        or (tweakset.scripts and run.place)
-    ):
-        return False
-    return {
-        setting.key for setting in tweakset.requested
-    } <= applied.already_in_force and not applied.side_effects

@@ -14,23 +14,23 @@ from dataclasses import dataclass, replace
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
-from analysis.contrasts import contrast_of
+import pandas as pd
+
+from analysis.contrasts import contrasts as compared
 from analysis.stats import estimate
-from analysis.stats.estimate import Estimate, adjusted
+from analysis.stats.estimate import Estimate
 from analysis.terms import AGAIN, STOCK
 
 from .design import common, configuration, describe_common, factors_of, level_of, place, scale_of
 from .effects import Analysis, analyse
-from .figures import Judged, judged_alike
-from .validity import RATE, STEADY, WHOLE
+from .figures import RATE, STEADY, WHOLE, Judged, judged_alike
 
 if TYPE_CHECKING:
     from .terms import IoRun
 
 BY_DEFAULT = "default"  # for a level beside configurations that differ in another parameter
-# Default responses: both utilisations, since the first step may hide an effect; and samples/s,
-# which is equivalent to AU for equal computation and batch, and remains useful if nothing is
-# computed.
+# Both utilisations, since the first step may hide an effect; and samples/s, which remains useful if
+# nothing is computed.
 RESPONSES = (WHOLE, STEADY, RATE)
 CACHE = "cache"
 FEWEST_PAIRS = 2
@@ -62,22 +62,22 @@ class IoContrast(Estimate):
 
 @dataclass(frozen=True, slots=True)
 class Contrasts:
-    """All contrasts against stock.
+    """All contrasts against stock: of its copy `again`, and of tweak sets.
 
-    `differences` are cold minus warm (its negative control), block by block.
+    `differences` are cold minus warm, block by block: if the data set is in memory, no disk is
+    read, so any effect of a disk setting there is an artefact (a negative control).
     """
 
-    again: tuple[IoContrast, ...]
-    tweaks: tuple[IoContrast, ...]
-    differences: tuple[IoContrast, ...]
+    again: tuple[IoContrast, ...] = ()
+    tweaks: tuple[IoContrast, ...] = ()
+    differences: tuple[IoContrast, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class IoStudy:
     """I/O runs of one source and their results; `alike` is common to all, `refused` are unusable.
 
-    `idle` are tweak sets that changed nothing here, each against stock: further copies of stock,
-    excluded from analyses. `analyses` are of untouched machines.
+    `analyses` are of untouched machines.
     """
 
     origin: str
@@ -87,18 +87,12 @@ class IoStudy:
     caches: Mapping[str, Mapping[str, float | None]]
     analyses: tuple[Analysis, ...]
     contrasts: Contrasts
-    idle: tuple[IoContrast, ...] = ()
     refused: tuple[str, ...] = ()
 
 
 def study(origin: str, judged: Sequence[Judged], refused: Sequence[str] = ()) -> IoStudy:
     """Analyse training runs; runs that only generated data are skipped."""
-    cells = tuple(judged_alike([one for one in judged if one.run.kind != "generation"]))
-    idle = {cell.run.tweakset for cell in cells} - {
-        cell.run.tweakset for cell in cells if not cell.run.changed_nothing
-    }
-    treated = [cell for cell in cells if cell.run.tweakset not in idle]
-    copies = [cell for cell in cells if cell.run.tweakset in idle | {STOCK}] if idle else []
+    cells = tuple(judged_alike([one for one in judged if one.run.epochs]))
     return IoStudy(
         origin,
         cells,
@@ -108,9 +102,8 @@ def study(origin: str, judged: Sequence[Judged], refused: Sequence[str] = ()) ->
             name: _cache([cell.run for cell in members])
             for name, members in by_name(in_order(cells)).items()
         },
-        tuple(analyse(treated, response) for response in RESPONSES) if cells else (),
-        contrasts(treated),
-        contrasts(copies).tweaks,
+        tuple(analyse(cells, response) for response in RESPONSES) if cells else (),
+        contrasts(cells),
         tuple(refused),
     )
 
@@ -124,9 +117,8 @@ def configurations(cells: Sequence[Judged]) -> list[Configuration]:
             groups[STOCK if cell.run.tweakset == AGAIN else cell.run.tweakset].append(cell)
         for tweakset, group in groups.items():
             responses = {response: mean_of(response, group) for response in group[0].responses}
-            result.append(
-                Configuration(name, tweakset, tuple(cell.run for cell in group), responses)
-            )
+            runs = tuple(cell.run for cell in group)
+            result.append(Configuration(name, tweakset, runs, responses))
     return result
 
 
@@ -141,122 +133,103 @@ def by_name(cells: Sequence[Judged]) -> dict[str, list[Judged]]:
 
 def in_order(cells: Sequence[Judged]) -> list[Judged]:
     """Sort cells by level, the plain one first; those of a run are shuffled."""
-    names = factors_of([cell.run for cell in cells]).levels
+    varied = factors_of([cell.run for cell in cells])
     return sorted(
-        cells,
-        key=lambda cell: (
-            [place(level_of(cell.run, name)) for name in names] + [place(cell.run.tweakset)]
-        ),
+        cells, key=lambda cell: [*map(place, varied.point(cell.run)), place(cell.run.tweakset)]
     )
 
 
 def mean_of(response: str, cells: Sequence[Judged]) -> Estimate:
     """Average one response over blocks, and name what is missing in some runs."""
-    known = [
-        (cell.run.block, value) for cell in cells if (value := cell.value(response)) is not None
-    ]
+    figures = [(cell.run.block, cell.responses[response]) for cell in cells]
+    known = [(block, figure.value) for block, figure in figures if figure.value is not None]
     reasons = [
-        (cell.responses[response].why_missing or "").rstrip(".")
-        for cell in cells
-        if cell.value(response) is None
+        (figure.why_missing or "").rstrip(".") for _, figure in figures if figure.value is None
     ]
     missing = "; ".join(dict.fromkeys(reasons)) or None
     if not known:
         return Estimate(missing=missing)
     if missing:
         missing = f"{len(reasons)} of {len(cells)} runs: {missing}"
-    log = scale_of(response) == "log" and all(value > 0 for _, value in known)
+    ratio = scale_of(response) == "log"
+    log = ratio and all(value > 0 for _, value in known)
     groups: dict[object, list[float]] = defaultdict(list)
     for at, (block, value) in enumerate(known):
         groups[("run", at) if block is None else block].append(math.log(value) if log else value)
-    most = (
-        math.inf if scale_of(response) == "log" else 100.0 if response.endswith("_percent") else 1.0
-    )
-    mean = estimate.mean_of(
-        [math.fsum(group) / len(group) for group in groups.values()], log=log, within=(0.0, most)
-    )
+    most = math.inf if ratio else 100.0 if response.endswith("_percent") else 1.0
+    mean = estimate.mean_of([*map(fmean, groups.values())], log=log, within=(0.0, most))
     return replace(mean or Estimate(), missing=missing)
 
 
 # Tweak sets, and configurations, block by block.
 
 
-def rates(cells: Sequence[Judged]) -> dict[int, float]:
-    """Return samples/s per block, the geometric mean of several; skip runs without a block."""
-    groups: dict[int, list[float]] = defaultdict(list)
-    for cell in cells:
-        rate = cell.value(RATE)
-        if cell.run.block is not None and rate is not None and rate > 0:
-            groups[cell.run.block].append(math.log(rate))
-    return {block: math.exp(fmean(groups[block])) for block in sorted(groups)}
+def gains(frame: pd.DataFrame, arm: str, baseline: object, by: Sequence[str]) -> pd.DataFrame:
+    """Compare samples/s of each level of an arm with the baseline's, paired by block.
 
-
-def gain_of(before: Mapping[int, float], after: Mapping[int, float]) -> Estimate:
-    """Compare two arms by common blocks: how much more the second has, a fraction."""
-    both = sorted(before.keys() & after.keys())
-    row: Mapping[str, Any] = contrast_of(
-        {block: [(before[block], after[block])] for block in both}, "log", FEWEST_PAIRS
+    The gain is a fraction, in `value`, `low` and `high`; Holm adjusts over all rows.
+    """
+    rows = compared(
+        frame, arm, baseline, {RATE: "log"}, by=by, within=["block"], fewest=FEWEST_PAIRS
     )
-    if "p" not in row:
-        return Estimate(len(both), missing=row["missing"])
-    value, low, high = (row[name] - 1 for name in ("value", "low", "high"))
-    return Estimate(len(both), value, low, high, row["p"])
+    rows[["value", "low", "high"]] -= 1
+    rows.loc[rows["p"].isna(), ["value", "low", "high"]] = None
+    return rows
 
 
-# If the data set is in memory, no disk is read, so a disk setting cannot matter: any effect there
-# is an artefact of the machine (a negative control).
+def rates(cells: Sequence[Judged]) -> pd.DataFrame:
+    """Return a row per run with a block and a rate: its arm and configuration."""
+    alike = common([cell.run for cell in cells])
+    return pd.DataFrame(
+        [
+            {
+                "tweakset": cell.run.tweakset,
+                "configuration": configuration(cell.run, alike),
+                "rest": configuration(cell.run, alike | {CACHE}),
+                CACHE: level_of(cell.run, CACHE)
+                if CACHE in {*cell.run.overrides, *cell.run.params}
+                else "",
+                "block": cell.run.block,
+                RATE: cell.value(RATE),
+            }
+            for cell in cells
+            if cell.run.block is not None and (cell.value(RATE) or 0) > 0
+        ]
+    )
 
 
 def contrasts(cells: Sequence[Judged]) -> Contrasts:
     """Compare tweak sets and the copy of stock with stock: paired by block, Holm over all."""
-    alike = common([cell.run for cell in cells])
-    arms: dict[tuple[str, str], list[Judged]] = defaultdict(list)
-    places: dict[str, tuple[str, str]] = {}
-    for cell in cells:
-        run, name = cell.run, configuration(cell.run, alike)
-        arms[run.tweakset, name].append(cell)
-        places[name] = (
-            configuration(run, alike | {CACHE}),
-            level_of(run, CACHE) if CACHE in {*run.overrides, *run.params} else "",
-        )
-    of_arm = {arm: rates(members) for arm, members in arms.items()}
-    tweaksets = [
-        AGAIN,
-        *dict.fromkeys(tweakset for tweakset, _ in arms if tweakset not in {STOCK, AGAIN}),
-    ]
-    changes: dict[tuple[str, str], dict[int, float]] = {}
-    made = []
-    for tweakset, name in (
-        (tweakset, name) for tweakset in tweaksets for name in places if (tweakset, name) in arms
-    ):
-        stock, own = of_arm.get((STOCK, name), {}), of_arm[tweakset, name]
-        changes[tweakset, name] = {
-            block: own[block] / stock[block] for block in stock.keys() & own.keys()
+    frame = rates(cells)
+    if frame.empty or {*frame["tweakset"]} <= {STOCK} or STOCK not in {*frame["tweakset"]}:
+        return Contrasts()
+    places = ["configuration", "rest", CACHE]
+    rows = gains(frame, "tweakset", STOCK, places).rename(columns={"arm": "tweakset"})
+    again = rows["tweakset"] == AGAIN
+    differences = pd.DataFrame()
+    logs = frame.assign(log=frame[RATE].map(math.log))
+    means = logs.groupby([*places, "block", "tweakset"], sort=False)["log"].mean().reset_index()
+    stock = means[means["tweakset"] == STOCK].drop(columns="tweakset")
+    both = means[~means["tweakset"].isin([STOCK, AGAIN])].merge(stock, on=[*places, "block"])
+    both[RATE] = (both["log_x"] - both["log_y"]).map(math.exp)
+    if {"cold", "warm"} <= {*both[CACHE]}:
+        both = both[both[CACHE].isin(["cold", "warm"])]
+        differences = gains(both, CACHE, "warm", ["tweakset", "rest"])
+        differences = differences.assign(configuration=differences["rest"], cache="")
+    return Contrasts(_records(rows[again]), _records(rows[~again]), _records(differences))
+
+
+def _records(rows: pd.DataFrame) -> tuple[IoContrast, ...]:
+    names = ("n", "value", "low", "high", "p", "p_adjusted")
+    words = ("tweakset", "configuration", "rest", CACHE)
+    result = []
+    for row in rows.to_dict("records"):
+        figures: dict[str, Any] = {
+            name: None if pd.isna(row[name]) else row[name] for name in names
         }
-        made.append(_contrast(gain_of(stock, own), tweakset, name, *places[name]))
-    less_warm = []
-    for (tweakset, name), cold in changes.items():
-        rest, cache = places[name]
-        warm = next(
-            (
-                changes.get((tweakset, other))
-                for other, state in places.items()
-                if state == (rest, "warm")
-            ),
-            None,
-        )
-        if tweakset != AGAIN and cache == "cold" and warm is not None:
-            less_warm.append(_contrast(gain_of(warm, cold), tweakset, rest, rest, ""))
-    judged = adjusted(made)  # including the copy of stock, as in `compare`: one question has one p
-    again, tweaks = (
-        tuple(one for one in judged if (one.tweakset == AGAIN) is copy) for copy in (True, False)
-    )
-    return Contrasts(again, tweaks, tuple(adjusted(less_warm)))
-
-
-def _contrast(one: Estimate, tweakset: str, name: str, rest: str, cache: str) -> IoContrast:
-    figures = one.n, one.value, one.low, one.high, one.p, None, one.missing
-    return IoContrast(*figures, tweakset=tweakset, configuration=name, rest=rest, cache=cache)
+        figures |= {str(name): row[name] for name in words}
+        result.append(IoContrast(**figures, missing=row["missing"] or None))
+    return tuple(result)
 
 
 def _cache(runs: Sequence[IoRun]) -> dict[str, float | None]:
@@ -267,14 +240,8 @@ def _cache(runs: Sequence[IoRun]) -> dict[str, float | None]:
         others are means over all epochs: in memory `after` one, `asked` for by read calls,
         `fetched` of that from a device, read by the whole machine from the `device`.
     """
-    size = next(
-        (
-            float(value)
-            for run in runs
-            if isinstance(value := run.dataset.get("bytes"), int | float) and value > 0
-        ),
-        None,
-    )
+    sizes = [run.dataset.get("bytes") for run in runs]
+    size = next((float(one) for one in sizes if isinstance(one, int | float) and one > 0), None)
     ranks = [epoch for run in runs for epoch in run.epochs]
     epochs = sum(len({epoch.number for epoch in run.epochs}) for run in runs)
 
@@ -284,11 +251,8 @@ def _cache(runs: Sequence[IoRun]) -> dict[str, float | None]:
     def of_data_set(name: str, reports: int) -> float | None:
         """Return bytes per epoch of all ranks over those of the data set; None if unrecorded."""
         values = known(name)
-        return (
-            math.fsum(values) / epochs / size
-            if size is not None and epochs and len(values) >= reports
-            else None
-        )
+        complete = size is not None and epochs and len(values) >= reports
+        return math.fsum(values) / epochs / size if complete and size else None
 
     before, after = known("resident_before"), known("resident_after")
     return {
@@ -299,7 +263,6 @@ def _cache(runs: Sequence[IoRun]) -> dict[str, float | None]:
         "after": math.fsum(after) / len(after) if after else None,
         "asked": of_data_set("rchar_bytes", len(ranks)),
         "fetched": of_data_set("read_bytes", len(ranks)),
-        "device": of_data_set(
-            "device_read_bytes", epochs
-        ),  # machine-wide: one rank reports it for all
+        # Machine-wide: one rank reports it for all.
+        "device": of_data_set("device_read_bytes", epochs),
     }

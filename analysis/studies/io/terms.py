@@ -75,16 +75,13 @@ class IoRun:
     """One run: `processes` ranks that read a data set epoch by epoch.
 
     `epochs` are of all ranks, in the order of epoch, block and rank; none for a run that only
-    generated data, or with only a summary (`kind`). `read_threads` are reader processes per rank.
-    `record_length_bytes` is the nominal mean that DLIO uses, whatever the files contain. `params`
-    are all parameters under DLIO's names (`read_threads`, `format`, `file_shuffle`), `overrides`
-    those requested by name, `dataset` the known facts about the data set (`format`, `files`,
-    `samples_per_file`, `bytes`, `folder`), `reported` the source's own figures under their own
-    names, `host` the machine (`name`, `hosts`, `cpus`, `memory_bytes`). `dlio_counts_all` is DLIO
-    2.0.0's method (all steps over all time), which later versions replaced by S - 2 steps over the
-    time of S - 1. `tweakset`, `block` and `order` are those of a saved run's cell, `disk` its
-    queue's settings as found by the workload; `changed_nothing` is set if the tweak set's values
-    were all in force already. Facts missing from a DLIO folder without its configuration are None.
+    generated data. `read_threads` are reader processes per rank. `record_length_bytes` is the
+    nominal mean that DLIO uses, whatever the files contain. `params` are all parameters under
+    DLIO's names, `overrides` those requested by name, `dataset` the known facts about the data set
+    (`format`, `files`, `samples_per_file`, `bytes`, `folder`), `reported` the source's own figures
+    under their own names, `host` the machine (`name`, `hosts`, `cpus`, `memory_bytes`).
+    `dlio_counts_all` is DLIO 2.0.0's method (all steps over all time), which later versions
+    replaced by S - 2 steps over the time of S - 1.
     """
 
     origin: str
@@ -92,13 +89,12 @@ class IoRun:
     model: str
     engine: str
     processes: int
-    batch_size: int | None
-    read_threads: int | None
+    batch_size: int
+    read_threads: int
     prefetch_factor: int | None
     computation_time_s: float | None
-    record_length_bytes: float | None
+    record_length_bytes: float
     epochs: tuple[Epoch, ...]
-    kind: Literal["training", "generation", "summary"] = "training"
     engine_version: str | None = None
     dlio_counts_all: bool = False
     excluded_start_steps: int = EXCLUDED_START_STEPS
@@ -114,17 +110,15 @@ class IoRun:
     tweakset: str = "stock"
     block: int | None = None
     order: int | None = None
-    disk: Mapping[str, object] = field(default_factory=dict)
-    changed_nothing: bool = False
+
+    @property
+    def kind(self) -> Literal["training", "generation"]:
+        return "training" if self.epochs else "generation"
 
 
 @dataclass(frozen=True, slots=True)
 class Doubt:
-    """A reason to doubt figures: `kind` for programs (`insufficient_steps`), `reason` for people.
-
-    `refuses` names the responses that are withheld because of it; the others have the doubt beside
-    them.
-    """
+    """A reason to doubt figures; `refuses` names the responses that are withheld because of it."""
 
     kind: str
     reason: str

@@ -9,51 +9,39 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import chain, combinations
-from typing import TYPE_CHECKING
+from itertools import combinations
+from typing import TYPE_CHECKING, Any
 
-from analysis.stats.adjust import holm
+import pandas as pd
+
+from analysis.contrasts import contrast_of
+from analysis.stats.estimate import Estimate, adjusted
 from analysis.terms import AGAIN, STOCK
-from analysis.wording import bracket, counted, digits, number, percent, probability, unsigned
-from control.t_test import ALPHA
+from analysis.wording import bracket, counted, digits, number, percent, unsigned
 
-from .design import level_name, level_of, scale_of
-from .study import IoStudy, by_name, gain_of, in_order, mean_of, rates
-from .validity import RATE, STEADY, WHOLE
+from .design import level_of, scale_of
+from .figures import RATE, STEADY, WHOLE
+from .study import FEWEST_PAIRS, IoStudy, by_name, in_order, mean_of
 
 if TYPE_CHECKING:
-    from analysis.stats.estimate import Estimate
-
-    from .effects import Analysis, IoEffect
+    from .effects import Analysis
     from .figures import Judged
     from .study import IoContrast
     from .terms import IoRun
 
-LABELS = {WHOLE: "AU whole", STEADY: "AU steady", RATE: "samples/s"}
 MOST = 3  # names or figures per line
-MOST_STATES = 4
-UNSCALED = (
-    "Hand-over between processes and their start do not scale with record_scale, so this does not "
-    "hold for the full-size job."
-)
-OTHERS_SHORT_S = 0.005  # shorter steps are comparable to hand-over and process start
 
 
 def change_text(response: str, change: Estimate) -> str:
     """Write a change with its interval: `+12.3 % [+1.2, +23.4]` for a rate, else in points."""
     rate = scale_of(response) == "log"
-    value = change.value or 0.0
+    value, *ends = (end or 0.0 for end in (change.value, change.low, change.high))
     written = percent(value) if rate else f"{_points(value)} points"
-    ends = (change.low or 0.0, change.high or 0.0)
-    interval = ", ".join(number(end) if rate else _points(end) for end in ends)
-    return f"{written} [{interval}]"
+    return f"{written} [{', '.join(map(number if rate else _points, ends))}]"
 
 
 def _points(points: float) -> str:
     return f"{round(points, 1) + 0.0:+.1f}"  # the sum turns -0.0 into 0.0
-
-
-# The answer of a saved run.
 
 
 def findings(study: IoStudy) -> list[str]:
@@ -64,55 +52,29 @@ def findings(study: IoStudy) -> list[str]:
             states[_state(cell.run)].append(cell)
     groups = {state: by_name(members) for state, members in states.items()}
     several = {state: own for state, own in groups.items() if len(own) > 1}
-    lines = [_fastest(several or groups), _tweak_sets(study)]
-    # Else the run is about tweak sets.
-    return list(chain.from_iterable(lines if several else reversed(lines)))
-
-
-def basis(study: IoStudy) -> Iterator[tuple[str, bool]]:
-    """Yield the basis of figures and limits to generality, each with whether it is a doubt."""
-    runs = [cell.run for cell in study.cells]
-    settings = []
-    for name in ("read_ahead_kb", "scheduler"):
-        levels = dict.fromkeys(
-            str(run.disk[name]) for run in runs if run.tweakset == STOCK and name in run.disk
-        )
-        settings += [f"{name} {' or '.join(levels)}"] if levels else []
-    if settings:
-        disks = dict.fromkeys(str(run.disk.get("device", "the disk")) for run in runs if run.disk)
-        yield f"Stock: {', '.join(settings)} of {', '.join(disks)}, as found on the machine.", False
-    scaled = {
-        run.computation_time_s or 0.0
-        for run in runs
-        if str(run.params.get("record_scale", 1)) not in {"1", "1.0"}
-    }
-    if times := sorted(time_s for time_s in scaled if 0 < time_s < OTHERS_SHORT_S):
-        span = f"{1000 * times[0]:.2g}" + (f" to {1000 * times[-1]:.2g}" if len(times) > 1 else "")
-        yield f"Doubt: a step computes for {span} ms. {UNSCALED}", True
+    fastest, tweaked = [*_fastest(several or groups)], [*_tweak_sets(study)]
+    # Without several configurations, the run is about tweak sets.
+    return fastest + tweaked if several else tweaked + fastest
 
 
 def _state(run: IoRun) -> tuple[str, ...]:
     """Return a job's fixed conditions: samples/s under different ones are not comparable."""
     known = {*run.overrides, *run.params}
-    cache = level_of(run, "cache").replace("_", " ") + " cache" if "cache" in known else ""
-    writes = (
-        "with checkpoints" if "checkpoint" in known and level_of(run, "checkpoint") == "on" else ""
-    )
-    computing = (
-        "" if run.computation_time_s is None else f"{1000 * run.computation_time_s:g} ms per step"
-    )
+    cache = f"{level_of(run, 'cache').replace('_', ' ')} cache" if "cache" in known else ""
+    writes = "checkpoint" in known and level_of(run, "checkpoint") == "on"
+    computing_s = run.computation_time_s
     return (
         run.model,
         cache,
-        writes,
+        "with checkpoints" if writes else "",
         f"records of {run.record_length_bytes:.0f} bytes",
-        computing,
+        "" if computing_s is None else f"{1000 * computing_s:g} ms per step",
         run.engine,
     )
 
 
 def _fastest(states: Mapping[tuple[str, ...], Mapping[str, Sequence[Judged]]]) -> Iterator[str]:
-    for state, groups in list(states.items())[:MOST_STATES]:
+    for state, groups in states.items():
         words = [
             word
             for at, word in enumerate(state)
@@ -120,11 +82,6 @@ def _fastest(states: Mapping[tuple[str, ...], Mapping[str, Sequence[Judged]]]) -
         ]
         where = ", ".join(words) or "all"
         yield f"{where[0].upper()}{where[1:]}: {_highest(groups)}."
-    if len(states) > MOST_STATES:
-        yield (
-            f"The table has {len(states) - MOST_STATES} more states (model, cache, checkpoints or "
-            "record length)."
-        )
 
 
 def _highest(groups: Mapping[str, Sequence[Judged]]) -> str:
@@ -137,45 +94,56 @@ def _highest(groups: Mapping[str, Sequence[Judged]]) -> str:
     )
     if len(groups) == 1:
         return rate
-    blocks = {name: rates(cells) for name, cells in groups.items()}
-    pairs = {
-        pair: gain.p
-        for pair in combinations(groups, 2)
-        if (gain := gain_of(*map(blocks.__getitem__, pair))).p is not None
+    pairs = [sorted(pair, key=lambda name: name != best) for pair in combinations(groups, 2)]
+    logs = _logs(groups)
+    tested = adjusted([_gain(logs[pair].dropna()) for pair in pairs])
+    slower = {
+        pair[1]: gain
+        for pair, gain in zip(pairs, tested, strict=True)
+        if pair[0] == best and gain.shown
     }
-    sure = {pair for pair, p in zip(pairs, holm([*pairs.values()]), strict=True) if p < ALPHA}
-    gains = {
-        name: gain_of(blocks[best], blocks[name])
-        for name in groups
-        if {(best, name), (name, best)} & sure
-    }
-    others = [name for name in groups if name != best and name not in gains]
+    others = [name for name in groups if name != best and name not in slower]
     parts = [f"{best} was fastest, {rate}"]
     if others:
-        parts.append(f"not distinguishable from {', '.join(others[:MOST])}{_more(others)}")
+        parts.append(f"not distinguishable from {_few(others)}")
     each = [
-        (
-            f"{name} was {unsigned(abs(gain.value or 0.0))} slower "
-            f"{change_text(RATE, gain).partition(' % ')[2]}"
-        )
-        for name, gain in sorted(gains.items(), key=lambda one: -(one[1].value or 0.0))
+        f"{name} was {_speed(gain)}"
+        for name, gain in sorted(slower.items(), key=lambda one: -(one[1].value or 0.0))
     ]
     if each:
-        parts.append(
-            ", ".join(each)
-            if len(each) < 3
-            else f"{len(each)} were slower, from {each[0]} to {each[-1]}"
-        )
-    family = (
-        f"Holm over {counted(len(pairs), 'pair')}"
-        if pairs
-        else "no two configurations share two blocks"
-    )
-    return f"{'; '.join(parts)} ({family})"
+        few = len(each) < MOST
+        several = f"{len(each)} were slower, from {each[0]} to {each[-1]}"
+        parts.append(", ".join(each) if few else several)
+    count = sum(gain.p is not None for gain in tested)
+    family = f"Holm over {counted(count, 'pair')}"
+    return f"{'; '.join(parts)} ({family if count else 'no two configurations share two blocks'})"
 
 
-def _more(names: Sequence[object]) -> str:
-    return f" and {len(names) - MOST} more" if len(names) > MOST else ""
+def _logs(groups: Mapping[str, Sequence[Judged]]) -> pd.DataFrame:
+    """Return the mean logarithm of samples/s by block and configuration."""
+    rows = [
+        (name, cell.run.block, math.log(value))
+        for name, cells in groups.items()
+        for cell in cells
+        if (value := cell.value(RATE)) and cell.run.block is not None
+    ]
+    frame = pd.DataFrame(rows, columns=["name", "block", "log"])
+    return frame.pivot_table("log", "block", "name").reindex(columns=list(groups))
+
+
+def _gain(logs: pd.DataFrame) -> Estimate:
+    """Return how much more samples/s the second column has, a fraction."""
+    pairs = {at: [(math.exp(one), math.exp(other))] for at, one, other in logs.itertuples()}
+    row: Mapping[str, Any] = contrast_of(pairs, "log", FEWEST_PAIRS)
+    if "p" not in row:
+        return Estimate(len(pairs), missing=row["missing"])
+    value, low, high = (row[name] - 1 for name in ("value", "low", "high"))
+    return Estimate(len(pairs), value, low, high, row["p"])
+
+
+def _few(names: Sequence[str]) -> str:
+    more = f" and {len(names) - MOST} more" if len(names) > MOST else ""
+    return f"{', '.join(names[:MOST])}{more}"
 
 
 def _tweak_sets(study: IoStudy) -> Iterator[str]:
@@ -185,34 +153,14 @@ def _tweak_sets(study: IoStudy) -> Iterator[str]:
         (one for one in known if one.shown), key=lambda one: -abs(math.log1p(one.value or 0.0))
     )
     if shown:
-        each = "; ".join(
-            (
-                f"{one.tweakset}{f' with {one.configuration}' if one.configuration else ''} "
-                f"{_speed(one)}"
-            )
-            for one in shown[:MOST]
-        )
-        yield (
-            f"Tweak sets that differ from stock: {each}{_more(shown)} (Holm over "
-            f"{len(known) + len(copies)})."
-        )
+        each = "; ".join(f"{_named(one)} {_speed(one)}" for one in shown[:MOST])
+        more = f" and {len(shown) - MOST} more" if len(shown) > MOST else ""
+        family = f"Holm over {len(known) + len(copies)}"
+        yield f"Tweak sets that differ from stock: {each}{more} ({family})."
     elif known:
         names = list(dict.fromkeys(one.tweakset for one in known))
-        yield (
-            "Tweak sets: "
-            f"{f'{names[0]} is not' if len(names) == 1 else f'none of {len(names)} is'} shown to "
-            "differ from stock."
-        )
-    outcomes: dict[str, list[str]] = defaultdict(list)
-    for name in dict.fromkeys(one.tweakset for one in study.idle):
-        own = [one for one in study.idle if one.tweakset == name and one.p is not None]
-        off, count = sum(one.shown for one in own), counted(len(own), "configuration")
-        outcome = f"no difference shown in {count}" if own else "measured in too few blocks"
-        outcomes[
-            f"but it differs in {off} of {count}: the machine was not quiet" if off else outcome
-        ].append(name)
-    for outcome, names in outcomes.items():
-        yield f"{', '.join(names)} changed nothing here: a second A/A; {outcome}."
+        none = f"{names[0]} is not" if len(names) == 1 else f"none of {len(names)} is"
+        yield f"Tweak sets: {none} shown to differ from stock."
     if differing := [one for one in copies if one.shown]:
         clearest = min(differing, key=lambda one: one.p or 0.0)
         where = f"{clearest.configuration}: " if clearest.configuration else ""
@@ -225,97 +173,38 @@ def _tweak_sets(study: IoStudy) -> Iterator[str]:
         )
 
 
-def _speed(one: IoContrast) -> str:
-    change = change_text(RATE, one).partition(" % ")[2]
-    return (
-        f"{unsigned(abs(one.value or 0.0))} {'faster' if (one.value or 0.0) > 0 else 'slower'} "
-        f"{change}"
-    )
+def _named(one: IoContrast) -> str:
+    return f"{one.tweakset} with {one.configuration}" if one.configuration else one.tweakset
 
 
-# Factor by factor.
-
-
-def of_factors(study: IoStudy) -> list[str]:
-    """Describe each factor; AU without the first step only if it differs."""
-    known = [analysis for analysis in study.analyses if not analysis.refusal]
-    lines = [
-        f"{LABELS[one.response]}: {line}"
-        for one in known
-        if one.response != STEADY
-        for line in answers(one)
-    ]
-    return [*lines, *reversals(known)]
-
-
-def answers(analysis: Analysis) -> list[str]:
-    """Describe every factor, and every pair with an interaction, in one line each."""
-    if analysis.refusal:
-        return [f"{analysis.response}: not analysed: {analysis.refusal}"]
-    return [
-        _answer(effect, analysis)
-        for effect in analysis.findings
-        if len(effect.factors) == 1 or effect.shown
-    ]
-
-
-def _answer(effect: IoEffect, analysis: Analysis) -> str:
-    effects, steps, head = len(analysis.findings), len(effect.steps), " × ".join(effect.factors)
-    # Of several steps, one counts per effect.
-    over = f"{counted(effects, 'effect')}, {steps} steps" if steps > 1 else f"{effects}"
-    sure = f"{effect.clearest.n} blocks, p {probability(effect.p_adjusted)} (Holm over {over})"
-    step = f"{effect.clearest.name} {change_text(analysis.response, effect.clearest)}"
-    if not effect.shown:
-        return f"{head}: no effect shown; its clearest step is {step}; {sure}."
-    sure = f"{unsigned(effect.share)} of the variation, {sure}"
-    if len(effect.factors) == 1:
-        means = ", ".join(f"{level} {digits(mean, 3)}" for level, mean in effect.levels.items())
-        company = [
-            " × ".join(other.factors)
-            for other in analysis.findings
-            if other.shown and {head} < {*other.factors}
-        ]
-        depends = (
-            f" This is an average over the other factors: see {', '.join(company)}."
-            if company
-            else ""
-        )
-        return (
-            f"{head}: {means} {'samples/s' if analysis.response == RATE else '%'}; {step}; "
-            f"{sure}.{depends}"
-        )
-    pair = effect.together
-    if pair is None:
-        return f"{head}: the effect of {effect.factors[0]} depends on {effect.factors[1]}; {sure}."
-    by_size = sorted(pair.steps, key=lambda step: step.value)
-    shown = pair.steps if len(by_size) <= 5 else (by_size[0], by_size[-1])
-    each = "; ".join(
-        f"with {level_name(pair.along, step.name)} {change_text(analysis.response, step)}"
-        for step in shown
-    )
-    return f"{head}: {pair.factor} {pair.first} → {pair.last}: {each}; {sure}."
+def _speed(change: Estimate) -> str:
+    value = change.value or 0.0
+    interval = change_text(RATE, change).partition(" % ")[2]
+    return f"{unsigned(abs(value))} {'faster' if value > 0 else 'slower'} {interval}"
 
 
 def reversals(analyses: Sequence[Analysis]) -> Iterator[str]:
     """Yield effects that appear or reverse without the first step: reading was moved, not saved."""
-    known = {analysis.response: analysis.findings for analysis in analyses}
-    whole = {
-        (effect.factors, step.levels): (effect, step)
-        for effect in known.get(WHOLE, ())
-        for step in effect.steps
-    }
-    for effect in known.get(STEADY, ()):
-        for step in effect.steps if len(effect.factors) == 1 else ():
-            same, other = whole.get((effect.factors, step.levels), (effect, None))
-            if other is None or not step.shown:
-                continue
-            turned = other.shown and other.value * step.value < 0
-            if turned or not same.shown:
-                yield (
-                    f"{effect.factors[0]} {step.name}: AU without the first step "
-                    f"{_points(step.value)} points, over the whole epoch "
-                    f"{_points(other.value)} "
-                    f"({'the opposite' if turned else 'no difference shown'}): reading moved into "
-                    "the "
-                    "excluded step and was not saved."
-                )
+    whole, steady = (
+        {
+            (effect.factors[0], step.levels): (effect, step)
+            for analysis in analyses
+            if analysis.response == response
+            for effect in analysis.findings
+            if len(effect.factors) == 1
+            for step in effect.steps
+        }
+        for response in (WHOLE, STEADY)
+    )
+    for key, (_, step) in steady.items():
+        if key not in whole or not step.shown:
+            continue
+        effect, other = whole[key]
+        turned = other.shown and other.value * step.value < 0
+        if turned or not effect.shown:
+            outcome = "the opposite" if turned else "no difference shown"
+            yield (
+                f"{key[0]} {step.name}: AU without the first step {_points(step.value)} points, "
+                f"over the whole epoch {_points(other.value)} ({outcome}): reading moved into the "
+                "excluded step and was not saved."
+            )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,6 +17,7 @@ from analysis.studies.io import answers
 from analysis.studies.io import pictures as io
 from analysis.studies.io.dlio_folder import runs_of
 from analysis.studies.io.figures import judge
+from analysis.studies.io.study import study
 from tests.analysis.plots.reading import faults, lines_of, points, refusal, said
 from tests.dlio_like import Made, folder
 from tests.made_io import MadeIo, io_runs, saved_io
@@ -24,6 +25,8 @@ from tests.synthetic import saved_run
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+    from analysis.studies.io.terms import IoRun
 
 NAMES = [name for name, one in pictures().items() if "io" in getattr(one, "REPORTS", ())]
 FORMATS = {"raw": 0.0, "npz": -0.5, "png": -1.2}
@@ -50,8 +53,12 @@ MADE = MadeIo(
 )
 
 
+def scene_of_runs(runs: Sequence[IoRun], origin: str = "made.json") -> Scene:
+    return Scene((), io=[study(origin, list(map(judge, runs)))])
+
+
 def scene_with(made: MadeIo) -> Scene:
-    return Scene((), io=tuple(map(judge, io_runs(made))))
+    return scene_of_runs(io_runs(made))
 
 
 @pytest.fixture(scope="module")
@@ -122,7 +129,7 @@ def test_an_unclocked_barrier_is_shown_as_part_of_the_rest() -> None:
         for run in io_runs(MADE)
     ]
     assert io.shares_of(runs)["barrier"] is None
-    text = said(io_bottleneck.draw(Scene((), io=tuple(map(judge, runs)))))
+    text = said(io_bottleneck.draw(scene_of_runs(runs)))
     assert io.UNCLOCKED in text
 
 
@@ -144,7 +151,7 @@ def test_lines_of_cold_and_warm_meet_where_decoding_is_the_work(
     cold, warm = ([y for _, y in points(line)] for mark in "os" for line in lines_of(axes, mark))
     assert warm[0] / cold[0] == pytest.approx(math.exp(0.6), rel=0.02)
     assert warm[2] / cold[2] == pytest.approx(1.0, abs=0.02)
-    assert "with png" in said(drawings["io_format_cache"]).replace("\n", " ")
+    assert "png cold" in said(drawings["io_format_cache"]).replace("\n", " ")
 
 
 def test_samples_per_s_are_drawn_on_a_scale_of_ratios() -> None:
@@ -170,7 +177,7 @@ def test_the_untouched_machine_and_its_copy_are_one_block_value() -> None:
         blocks=4,
     )
     (part,) = io.parts_of(scene_with(made))
-    for one in part.configurations:
+    for one in part.rows:
         values = [judge(run).value("samples_per_s_whole") or math.nan for run in one.runs]
         assert len(values) == 8
         assert one.responses["samples_per_s_whole"].n == 4
@@ -190,12 +197,13 @@ def test_folders_of_dlio_are_one_study_and_drawn_into_files(tmp_path: Path) -> N
     runs = [
         replace(run, origin=f"results/{at}", block=None) for at, run in enumerate(io_runs(made))
     ]
-    drawn = answers.pictures([judge(run) for run in runs], tmp_path)
+    scene = scene_of_runs(runs, "results")
+    drawn = answers.pictures(scene.io, tmp_path)
     files = {name for name, outcome in drawn.items() if not outcome.startswith("not drawn: ")}
     assert files == {"io_processes", "io_bottleneck"}
     assert all((tmp_path / f"{name}.png").read_bytes().startswith(b"\x89PNG") for name in files)
     assert drawn.keys() - files == {"io_format_cache"}
-    text = said(io_processes.draw(Scene((), io=tuple(map(judge, runs)))))
+    text = said(io_processes.draw(scene))
     assert "4 runs of torch" in text
     assert "ran once" in text
 
@@ -223,14 +231,14 @@ def folders(tmp_path: Path) -> Scene:
         ),
     )
     refused: list[str] = []
-    made = Scene((), io=tuple(judge(run) for run in runs_of(where, refused)))
+    made = scene_of_runs(runs_of(where, refused), str(where))
     assert not refused
     return made
 
 
 def test_levels_of_a_parameter_stand_together_in_their_order(folders: Scene) -> None:
     (part,) = io.parts_of(folders)
-    names = [one.name for one in part.configurations]
+    names = [one.name for one in part.rows]
     readers = [at for at, name in enumerate(names) if name.startswith("read_threads")]
     assert [names[at] for at in readers] == ["read_threads 1", "read_threads 8", "read_threads 16"]
     assert readers == list(range(readers[0], readers[0] + 3))

@@ -9,17 +9,14 @@ from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-import pytest
 import scipy.stats
 
-from analysis.load import from_json
 from analysis.render.text import render
 from analysis.studies.io.answers import answer
 from analysis.studies.io.figures import judge
-from analysis.studies.io.saved import judged_of
 from analysis.studies.io.study import Contrasts, IoStudy, configurations, contrasts, study
-from analysis.studies.io.words import basis, findings
-from tests.made_io import MadeIo, io_runs, saved_io
+from analysis.studies.io.words import findings
+from tests.made_io import MadeIo, io_runs
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -30,7 +27,7 @@ if TYPE_CHECKING:
 
 
 RATE = "samples_per_s_whole"
-SMALL, LARGE = "block-readahead-128", "block-readahead-8192"
+SMALL = "block-readahead-128"
 SPEED = {"raw": 0.0, "hdf5": 0.0, "png": -1.2}
 
 
@@ -42,62 +39,20 @@ def gain(levels: Mapping[str, object], tweakset: str) -> float:
 
 MADE = MadeIo(
     factors={"format": tuple(SPEED), "cache": ("cold", "warm")},
-    tweaksets=("stock", "stock-again", SMALL, LARGE),
+    tweaksets=("stock", "stock-again", SMALL),
     gain=gain,
     cell_sd=0.02,
 )
-
-
-@cache
-def study_of(**changed: Any) -> IoStudy:
-    """Read ahead stands at 8192 KiB on this machine."""
-    disk = {"device": "vda", "read_ahead_kb": "8192", "scheduler": "none"}
-    runs = io_runs(replace(MADE, **changed))
-    return studied(replace(run, changed_nothing=run.tweakset == LARGE, disk=disk) for run in runs)
 
 
 def studied(runs: Iterable[IoRun]) -> IoStudy:
     return study("made.json", [judge(run) for run in runs])
 
 
-def nothing(_levels: Mapping[str, object], _tweakset: str) -> float:
-    return 0.0
-
-
 def test_the_page_opens_with_the_answer(snapshot: SnapshotAssertion) -> None:
-    page = render(answer(study_of()))
+    page = render(answer(studied(io_runs(MADE))))
     assert max(map(len, page.splitlines())) <= 100
     assert page == snapshot
-
-
-def test_answers(snapshot: SnapshotAssertion) -> None:
-    runs = io_runs(replace(MADE, blocks=1))
-    fine = [
-        replace(run, computation_time_s=0.00065, params={**run.params, "record_scale": 0.002})
-        for run in runs
-    ]
-    assert {
-        "effects": findings(study_of()),
-        "one block": findings(study_of(blocks=1)),
-        "no tweak set differs": findings(study_of(gain=nothing, tweaksets=("stock", SMALL, "b"))),
-        "two engines": findings(studied(engines(1, 0.9))),
-        "steps of 0.65 ms": [line for line, _ in basis(studied(fine))],
-    } == snapshot
-
-
-@pytest.mark.parametrize(
-    ("seconds", "scale", "doubted"),
-    [(0.00065, 0.002, True), (0.02, 0.002, False), (0.0035, 1, False)],
-)
-def test_steps_below_a_millisecond_raise_the_first_doubt(
-    seconds: float, scale: float, *, doubted: bool
-) -> None:
-    runs = io_runs(replace(MADE, blocks=1))
-    runs = [
-        replace(run, computation_time_s=seconds, params={**run.params, "record_scale": scale})
-        for run in runs
-    ]
-    assert [doubt for _, doubt in basis(studied(runs))] == [True] * doubted
 
 
 def test_what_is_alike_is_not_told_apart() -> None:
@@ -115,56 +70,6 @@ def test_what_is_alike_is_not_told_apart() -> None:
         for line in findings(studied(io_runs(replace(made, seed=seed))))
     )
     assert false <= scipy.stats.binom.ppf(0.999, 30, 0.05)
-
-
-def test_a_tweak_set_that_changes_nothing_is_no_treatment() -> None:
-    found = study_of()
-    assert {one.tweakset for one in found.contrasts.tweaks} == {SMALL}
-    assert {one.tweakset for one in found.idle} == {LARGE}
-    assert all(
-        LARGE not in factor
-        for one in found.analyses
-        for factor in one.layout.varied.levels.values()
-    )
-
-
-@pytest.mark.parametrize(
-    ("tweak", "nothing"),
-    [
-        ({"already_in_force": ["vm.x"]}, True),
-        ({"already_in_force": []}, False),
-        (
-            {
-                "already_in_force": ["vm.x"],
-                "side_effects": {"/sys/block/vda/queue/read_ahead_kb": ["128", "8192"]},
-            },
-            False,
-        ),
-    ],
-)
-def test_the_saved_cells_decide_if_a_set_changed_anything(
-    tweak: Mapping[str, object], *, nothing: bool
-) -> None:
-    saved = saved_io(replace(MADE, blocks=2))
-    for one in saved["benchmarks"]:
-        info = one["extra_info"]
-        info["workload_facts"] |= {
-            "device": "vda",
-            "device_read_ahead_kb": "8192",
-            "device_scheduler": "[mq-deadline] none",
-        }
-        if info["tweakset"] == LARGE:
-            info["tweak"] |= {
-                "requested": {"vm.x": "1"},
-                "before": {"vm.x": "1"},
-                "observed": {"vm.x": "1"},
-                **tweak,
-            }
-    judged = judged_of(from_json(saved, "io.json"), [])
-    runs = [one.run for one in judged]
-    assert {run.changed_nothing for run in runs if run.tweakset == LARGE} == {nothing}
-    assert not any(run.changed_nothing for run in runs if run.tweakset != LARGE)
-    assert "mq-deadline of vda" in next(basis(study("io.json", judged)))[0]
 
 
 def engines(seed: int, factor: float) -> list[IoRun]:

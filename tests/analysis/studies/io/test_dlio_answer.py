@@ -53,28 +53,6 @@ def test_the_whole_page(
     assert page(capsys, here, "--all") == snapshot
 
 
-def test_runs_of_several_models_are_told_apart(
-    here: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    for model in ("unet3d_h100", "resnet50_h100"):
-        folder(here / model / "2_read_threads_8", EIGHT)
-        for overrides in (here / model).rglob("overrides.yaml"):
-            overrides.write_text(overrides.read_text().replace("unet3d_h100", model))
-    text = page(capsys, here)
-    assert min(text.count(f"\n{model} ") for model in ("unet3d_h100", "resnet50_h100")) >= 1
-
-
-def test_a_damaged_folder_is_named_and_the_rest_is_judged(
-    here: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    folder(here / "a", Made())
-    (folder(here / "b", Made(after_s=60)) / "0_output.json").write_text("{")
-    assert main(["io", str(here)]) == 0
-    out, err = capsys.readouterr()
-    assert (err.count("\n"), err.startswith("refused: "), "0_output.json" in err) == (1, True, True)
-    assert "1 runs" in out or "1 run" in out
-
-
 def test_refusals_are_one_line_on_stderr_and_exit_code_2(
     here: Path, capsys: pytest.CaptureFixture[str], snapshot: SnapshotAssertion
 ) -> None:

@@ -12,7 +12,6 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from analysis.__main__ import main
 from analysis.studies.io.dlio_folder import runs_of
 from analysis.studies.io.figures import judge
 from tests.dlio_like import Made, folder
@@ -59,14 +58,6 @@ def test_a_recording_of_dlio_2_0_0_is_read() -> None:
     }
 
 
-def test_its_figures_come_out_of_its_step_lists() -> None:
-    """Reported: AU 86.76 %, 62.88 samples/s; DLIO 2.0.0 divides all samples by the whole epoch."""
-    judged = judge(recorded("1"))
-    assert judged.value("au_steady_percent") == pytest.approx(86.758, abs=0.1)
-    assert judged.value("samples_per_s_dlio") == pytest.approx(62.884, rel=0.001)
-    assert judged.value("samples_per_s_dlio") == judged.value("samples_per_s_whole")
-
-
 def test_a_generation_is_no_failed_run(tmp_path: Path) -> None:
     """2.0.0 leaves no summary, later versions one with bare NaN; the configuration tells both."""
     (made,) = [run for run in read(RECORDED) if run.kind == "generation"]
@@ -76,17 +67,6 @@ def test_a_generation_is_no_failed_run(tmp_path: Path) -> None:
     folder(tmp_path, Made(generates=True))
     assert "NaN" in next(tmp_path.rglob("summary.json")).read_text()
     assert [(run.kind, run.epochs) for run in read(tmp_path)] == [("generation", ())]
-
-
-def test_a_made_folder_gives_back_what_it_was_made_of(tmp_path: Path) -> None:
-    folder(tmp_path, Made(loads=(0.5, *[0.05] * 19)))
-    (run,) = read(tmp_path)
-    assert [(one.number, one.rank) for one in run.epochs] == [(1, 0), (1, 1), (2, 0), (2, 1)]
-    assert run.epochs[0].load_s == (0.5, *[0.05] * 19)
-    assert run.epochs[0].duration_s == pytest.approx(0.5 + 0.95 + 2.0 + 0.1)
-    assert (run.host["memory_bytes"], run.host["cpus"]) == (16 * 2**30, 8)
-    assert run.dataset == {"format": "npz", "files": 320, "samples_per_file": 1}
-    assert not judge(run).doubts
 
 
 def test_one_folder_can_be_named_or_all_that_lie_under_one(tmp_path: Path) -> None:
@@ -193,33 +173,6 @@ def test_environments_and_other_hidden_folders_are_not_searched(tmp_path: Path) 
     assert [run.started_utc for run in read(tmp_path)] == ["2026-01-01T00:01:00+00:00"]
 
 
-LOG = (
-    "Max steps per epoch: 40 = 1 * 320 / 4 / 2 (samples per file * num files / batch size / comm "
-    "size)\n(set value: {'mean': 0.1})"
-)
-
-
-@pytest.mark.parametrize("log", ["", LOG])
-def test_without_its_hidden_folder_a_copy_has_fewer_figures(tmp_path: Path, log: str) -> None:
-    """AU and the shares of time need none.
-
-    With DLIO's log its batch is known, with its own two rates the record length.
-    """
-    place = folder(tmp_path / "unet3d_h100" / "2_read_threads_8", Made())
-    whole = judge(read(tmp_path)[0])
-    shutil.rmtree(place / ".hydra")
-    (place / "dlio.log").write_text(log)
-    (run,) = read(tmp_path)
-    copied = judge(run)
-    assert (run.model, run.params, run.batch_size) == ("unet3d_h100", {}, 4 if log else None)
-    assert run.record_length_bytes == pytest.approx(2**20)
-    for name in ("au_steady_percent", "au_whole_percent", "first_step_share", "barrier_share"):
-        assert copied.value(name) == whole.value(name) is not None
-    for name in ("samples_per_s_whole", "mb_per_s_nominal_dlio"):
-        assert copied.value(name) == (pytest.approx(whole.value(name)) if log else None)
-    assert "batch size" in (copied.responses["samples_per_s_whole"].why_missing or "") or log
-
-
 MISSING = ("summary.json", "0_output.json", "1_output.json", "1_per_epoch_stats.json")
 CUT = ("summary.json", "0_output.json", "1_per_epoch_stats.json", ".hydra/config.yaml")
 EDITED = (
@@ -288,28 +241,3 @@ def test_hydra_s_folder_goes_by_any_name(tmp_path: Path, name: str) -> None:
         recorded("1").overrides,
         recorded("1").dataset,
     )
-
-
-def test_a_summary_alone_is_read_as_what_dlio_reported(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """Submissions often lack step lists: the figures are DLIO's own."""
-    copy = tmp_path / "2"
-    copy.mkdir()
-    shutil.copy(RECORDED / "2" / "summary.json", copy)
-    (run,) = read(tmp_path)
-    assert (run.kind, run.epochs, run.processes) == ("summary", (), 2)
-    assert run.reported["train_au_mean_percentage"] == pytest.approx(73.1656, abs=1e-4)
-    assert judge(run).value("au_steady_percent") == run.reported["train_au_mean_percentage"]
-    assert main(["io", str(tmp_path)]) == 0
-    text = capsys.readouterr().out
-    assert "73.2" in text
-    assert "without step lists" in text
-
-
-def test_a_folder_that_lost_one_rank_s_lists_is_still_refused(tmp_path: Path) -> None:
-    shutil.copytree(RECORDED / "2", tmp_path / "2")
-    (tmp_path / "2" / "1_output.json").unlink()
-    refused: list[str] = []
-    assert runs_of(tmp_path, refused) == []
-    assert "step lists of 0 only" in refused[0]

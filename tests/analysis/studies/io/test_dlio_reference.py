@@ -9,8 +9,7 @@ import pytest
 
 from analysis.stats.estimate import mean_of
 from analysis.studies.io.dlio_folder import runs_of
-from analysis.studies.io.figures import Judged, judge
-from analysis.studies.io.validity import STEADY, WHOLE
+from analysis.studies.io.figures import STEADY, WHOLE, Judged, judge
 from tests.conftest import REFERENCE
 
 pytestmark = pytest.mark.needs("reference")

@@ -11,13 +11,18 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from analysis.__main__ import main
-from analysis.load import from_json
-from analysis.studies.io import validity
-from analysis.studies.io.figures import describe_identity, describe_oversleep, judge, judged_alike
+from analysis.studies.io.figures import (
+    COLD_AT_MOST,
+    EVERY,
+    OVERSLEPT,
+    WARM_AT_LEAST,
+    describe_oversleep,
+    judge,
+    judged_alike,
+)
 from analysis.studies.io.study import study
-from analysis.studies.io.validity import EVERY, OVERSLEPT, cannot_be
 from fixtures.studies.io import pagecache
-from tests.dlio_like import Made, epoch, folder, io_run
+from tests.dlio_like import epoch, io_run
 from tests.made_io import MadeIo, saved_io
 from tests.made_io import io_runs as made_runs
 
@@ -113,16 +118,6 @@ def test_a_set_that_only_delays_sleeps_leaves_utilisation_alone(
     assert describe_oversleep(found.cells) == snapshot
 
 
-def test_the_overshoot_stands_beside_the_identity(snapshot: SnapshotAssertion) -> None:
-    """0.13 s for 0.1 s: nominal 1 / 1.3 = 0.769, clocked 1 (as always), overslept 1.3."""
-    judged = judge(io_run(epoch([1.0, *[0.05] * 19], [0.13] * 20)))
-    found = judged.identity
-    assert found.nominal == pytest.approx(1 / 1.3)
-    assert found.measured == pytest.approx(1)
-    assert found.overslept == pytest.approx(1.3)
-    assert describe_identity([judged]) == snapshot
-
-
 def test_a_computation_that_was_drawn_at_random_is_no_late_sleep() -> None:
     drawn = {"computation_time": {"type": "normal", "mean": 0.1, "stdev": 0.05}}
     assert (
@@ -183,8 +178,8 @@ def test_a_part_of_the_data_set_is_fetched_for_part_of_its_steps() -> None:
 
 def test_the_reader_holds_a_run_to_what_its_workload_was_held_to() -> None:
     for fraction in (0.0, 0.01, 0.0101, 0.5, 0.9899, 0.99, 1.0):
-        assert pagecache.is_state("cold", fraction) == (fraction <= validity.COLD_AT_MOST)
-        assert pagecache.is_state("warm", fraction) == (fraction >= validity.WARM_AT_LEAST)
+        assert pagecache.is_state("cold", fraction) == (fraction <= COLD_AT_MOST)
+        assert pagecache.is_state("warm", fraction) == (fraction >= WARM_AT_LEAST)
 
 
 def changed(saved: dict[str, Any], name: str) -> dict[str, Any]:
@@ -195,19 +190,6 @@ def changed(saved: dict[str, Any], name: str) -> dict[str, Any]:
         if name in one["extra_info"]["workload"]
     )
     return report
-
-
-def test_no_metric_of_a_cell_whose_cache_was_gone() -> None:
-    saved = saved_io(MADE)
-    for one in (told := changed(saved, "cache=warm"))["epochs"]:
-        one["read_bytes"] = told["io"][0]["dataset"]["bytes"]
-    cells = [
-        cell
-        for cell in from_json(saved, "run.json").cells
-        if "samples_per_s_whole" not in cell.metrics
-    ]
-    assert len(cells) == 1
-    assert "throughput_samples_per_s" in cells[0].metrics
 
 
 def test_a_refused_figure_is_nowhere_in_what_programs_read(
@@ -223,47 +205,6 @@ def test_a_refused_figure_is_nowhere_in_what_programs_read(
     assert all(one["why_missing"] and one["per_epoch"] == [] for one in refused)
     (gone,) = [run for run in runs if next(doubt["kind"] for doubt in run["doubts"]) == "cache"]
     assert gone["identity"]["measured"] is None
-
-
-IMPOSSIBLE: list[tuple[str, list[float], str]] = [
-    ("samples_per_s_whole", [1.0, math.nan], "number"),
-    ("samples_per_s_whole", [-1.0], "below 0"),
-    ("au_whole_percent", [100.6], "100.5 %"),
-    ("first_step_share", [1.392], "above 1"),
-    ("barrier_share", [-1.606], "below 0"),
-    ("mb_per_s_read", [], "recorded"),
-]
-
-
-def test_what_no_figure_can_be_is_refused_as_such() -> None:
-    assert [word in (cannot_be(name, values) or "") for name, values, word in IMPOSSIBLE] == [
-        True
-    ] * len(IMPOSSIBLE)
-    assert [cannot_be(name, [0.5]) for name, *_ in IMPOSSIBLE] == [None] * len(IMPOSSIBLE)
-
-
-def test_step_lists_of_another_run_give_no_figure(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """40 steps of 0.12 s and more in an epoch of half that: no share of 139 %, none below 0.
-
-    DLIO's bare NaN is printed nowhere.
-    """
-    short = folder(tmp_path / "short", Made(loads=(0.1, *[0.001] * 11)))
-    long = folder(tmp_path / "long", Made(after_s=100, loads=(3.0, *[0.02] * 39)))
-    (short / "0_output.json").write_text((long / "0_output.json").read_text())
-    summary = json.loads((long / "summary.json").read_text())
-    metric = summary["metric"]
-    for name, value in metric.items():
-        if name.startswith("train_"):
-            metric[name] = [math.nan] * len(value) if isinstance(value, list) else math.nan
-    (long / "summary.json").write_text(json.dumps(summary))
-    assert main(["io", str(tmp_path)]) == 0
-    assert "nan" not in capsys.readouterr().out.lower().split()
-    assert main(["io", str(tmp_path), "--json"]) == 0
-    runs = json.loads(capsys.readouterr().out)["saved"][0]["runs"]
-    (wrong,) = [run for run in runs if any(doubt["kind"] == "times" for doubt in run["doubts"])]
-    assert all(wrong["responses"][name]["value"] is None for name in EVERY)
 
 
 @pytest.mark.parametrize("over_s", [0.004, -0.004])

@@ -13,8 +13,6 @@ from analysis.studies.io.terms import GIB, MIB, Checkpoint, Epoch, IoRun
 from tests.dlio_like import epoch, io_run
 
 if TYPE_CHECKING:
-    import random
-
     from syrupy.assertion import SnapshotAssertion
 
 LOADS = [1.0, *[0.01] * 19]  # 20 steps of 0.1 s computation; the first batch takes a second
@@ -135,39 +133,12 @@ def test_each_formula_by_hand(case: str) -> None:
     assert {name: value(run, name) for name in figures} == pytest.approx(figures)
 
 
-def test_epochs_are_averaged() -> None:
-    """62.70 % and 38.46 % whole (5.2 s for 2.0)."""
-    response = judge(io_run(epoch(LOADS), epoch([1.3, *[0.1] * 19], number=2))).responses[
-        "au_whole_percent"
-    ]
-    first, second = 100 * 2.0 / 3.19, 100 * 2.0 / 5.2
-    assert response.per_epoch == pytest.approx((first, second))
-    assert response.value == pytest.approx((first + second) / 2)
-
-
 def test_checkpoints_are_all_bytes_over_all_time() -> None:
     """1 GiB in 1 s and 1 GiB in 3 s are 0.5 GiB/s; a mean of the two rates would say 0.67."""
     marks = (Checkpoint(GIB, 1.0), Checkpoint(GIB, 3.0))
     assert judge(io_run(epoch(LOADS), checkpoints=marks)).value(
         "checkpoint_gb_per_s"
     ) == pytest.approx(0.5)
-
-
-@pytest.mark.parametrize(("steps", "readers"), [(10, 0), (20, 5)])
-def test_too_few_steps_refuse_what_leaves_the_first_one_out(steps: int, readers: int) -> None:
-    """At least 10 steps after the excluded ones and twice the prefetched ones; epochs stand."""
-    run = io_run(epoch([0.5] * steps), read_threads=readers, prefetch_factor=2)
-    for name in (
-        "au_steady_percent",
-        "samples_per_s_steady",
-        "samples_per_s_dlio",
-        "mb_per_s_nominal_steady",
-        "mb_per_s_nominal_dlio",
-    ):
-        assert why(run, name).startswith("insufficient_steps")
-    assert judge(run).value("au_whole_percent") is not None
-    enough = io_run(epoch([0.5] * (steps + 1)), read_threads=readers, prefetch_factor=2)
-    assert judge(enough).value("au_steady_percent") is not None
 
 
 TIMES = st.floats(0, 100)
@@ -215,27 +186,6 @@ def test_throughput_is_utilisation_by_another_name(
         batch_size=batch,
     )
     assert judge(run).identity.measured == pytest.approx(1, rel=1e-6)
-
-
-@given(runs(), st.randoms(use_true_random=False))
-def test_who_is_called_rank_0_changes_nothing(run: IoRun, shuffled: random.Random) -> None:
-    names = sorted({one.rank for one in run.epochs})
-    renamed = dict(zip(names, shuffled.sample(names, len(names)), strict=True))
-    made = [
-        epoch(
-            one.load_s,
-            one.compute_s,
-            over_s=one.duration_s - sum(one.busy_s),
-            number=one.number,
-            rank=renamed[one.rank],
-        )
-        for one in run.epochs
-    ]
-    shuffled.shuffle(made)
-    other = io_run(*made, batch_size=run.batch_size, computation_time_s=run.computation_time_s)
-    before, after = judge(run).responses, judge(other).responses
-    for name, response in before.items():
-        assert after[name].per_epoch == pytest.approx(response.per_epoch, rel=1e-6, abs=1e-6)
 
 
 def test_the_identity_is_of_all_runs_together(snapshot: SnapshotAssertion) -> None:

@@ -142,17 +142,6 @@ def test_a_cell_that_failed_is_left_out_with_its_reason() -> None:
     assert "b2 failed" in line
 
 
-def test_a_tweak_set_not_in_force_is_no_measurement_of_it() -> None:
-    saved = saved_io(MadeIo(tweaksets=("stock", "block-readahead-128"), blocks=2))
-    wrong = next(
-        one for one in saved["benchmarks"] if one["extra_info"]["tweakset"] == "block-readahead-128"
-    )
-    wrong["extra_info"]["tweak"]["observed"] = {"vm.x": "7"}
-    refused: list[str] = []
-    assert len(io_runs(from_json(saved, "run.json"), refused)) == 15
-    assert "vm.x" in refused[0]
-
-
 def test_cold_epochs_read_the_whole_data_set_and_warm_ones_none() -> None:
     proofs = study("made.json", [judge(run) for run in made_runs(MADE)]).caches
     cold, warm = proofs["raw · cold"], proofs["raw · warm"]
