@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
@@ -9,23 +10,13 @@ from analysis.answer import Answer, Column, Line, Section, Table, Word, bullets,
 from analysis.wording import counted
 from control.names import first_few
 
-from .findings import (
-    HIGH_UTILIZATION,
-    LOW_SMACT,
-    LOW_SMOCC,
-    NEAR,
-    ROUNDING,
-    Findings,
-    allocated_mib,
-)
+from .findings import HIGH_UTILIZATION, LOW_SMACT, LOW_SMOCC, NEAR, ROUNDING, Findings
 from .grid import (
     ACTIVE,
     DRAM,
     GRACT,
     LABELS,
     MAX,
-    MEMORY_MIB,
-    MEMORY_UTILIZATION,
     METRICS,
     SMACT,
     SMOCC,
@@ -33,20 +24,17 @@ from .grid import (
     TENSOR,
     UTILIZATION,
     GridCell,
+    Size,
     named,
 )
 
 FEW = 4
 CLOSE_R2 = 0.8
 VISIBLE = 0.0005  # of a share written with three decimals
-SHARES_ALONE = 2  # number of bounds if only one metric was recorded
 ACROSS = 12  # columns of blocks side by side
-TOGETHER = ((UTILIZATION, GRACT), (SMACT, SMOCC), (MEMORY_MIB, MEMORY_UTILIZATION), (TENSOR, DRAM))
-ALWAYS = {UTILIZATION, GRACT, SMACT, SMOCC}
-ASIDE = 0.05  # a metric that stays below everywhere gets a sentence instead of a table
+TOGETHER = ((UTILIZATION, GRACT), (SMACT, SMOCC), (TENSOR, DRAM))
+ASIDE = 0.05  # of tensor and DRAM: if both stay below everywhere, they get no table
 MISSING = Word("–")  # a missing figure in a row with others
-IN_PERCENT = {UTILIZATION, MEMORY_UTILIZATION}
-HEADS = {UTILIZATION: "util %", MEMORY_UTILIZATION: "mem util %", MEMORY_MIB: "used MiB"}
 SIZE = (Column("blocks", "blocks"), Column("threads", "threads"))
 LEGEND = (
     ("n", "samples, per run where there are several runs; figures are means over runs."),
@@ -60,7 +48,6 @@ LEGEND = (
     ),
     ("misleads", "based on the peaks of each cell."),
 )
-ALLOCATED = ("8bt", "the kernel's allocation: two arrays of float, 8 bytes × blocks × threads.")
 
 
 def answer(
@@ -72,27 +59,29 @@ def answer(
 ) -> Answer:
     """Return the answer; `files` has each picture's file or error. `brief` omits single cells."""
     whole = together([_of_grid(findings, brief=brief) for findings in grids])
-    drawn = (
-        [Section("", [Line(f"{name}: {text}") for name, text in files.items()])] if files else []
-    )
+    drawn = [Line(f"{name}: {text}") for name, text in (files or {}).items()]
     figures = [f"{metric}_{statistic}" for metric in METRICS for statistic in STATISTICS]
     rows = [
-        [
-            findings.grid.run.origin,
-            *size,
-            *(None if value != value else value for value in row),  # noqa: PLR0124  # NaN
-        ]
+        [findings.grid.run.origin, *size, *row]
         for findings in grids
-        for size, *row in findings.grid.table[figures].itertuples(name=None)
+        for size, row in _rows(findings, figures, None)
     ]
     return replace(
         whole,
-        sections=[*whole.sections, *drawn],
-        legend=[*LEGEND, *([ALLOCATED] if any(findings.memory for findings in grids) else [])],
+        sections=[*whole.sections, *([Section("", drawn)] if drawn else [])],
+        legend=LEGEND,
         data={"grids": [_document(findings) for findings in grids], "pictures": dict(files or {})},
         rows=Table([Column("grid"), *SIZE, *map(Column, figures)], rows),
         refused=list(dict.fromkeys(refused)),
     )
+
+
+def _rows(
+    findings: Findings, names: Sequence[str], missing: object
+) -> Iterator[tuple[Size, list[object]]]:
+    """Yield each size with its figures; NaN is missing."""
+    for size, *row in findings.grid.table[[*names]].itertuples(name=None):
+        yield size, [missing if math.isnan(value) else value for value in row]
 
 
 def _of_grid(findings: Findings, *, brief: bool) -> Answer:
@@ -133,63 +122,51 @@ def _matrices(findings: Findings, metric: str) -> Iterator[Table]:
 
 
 def _tables(findings: Findings) -> Iterator[Table]:
+    column = findings.grid.column
     for metrics in TOGETHER:
-        shown = [
-            metric
-            for metric in metrics
-            if max(findings.grid.column(metric, MAX).values(), default=-1)
-            > (ASIDE, -1)[metric in ALWAYS]
-        ]
+        shown = [metric for metric in metrics if column(metric, MAX)]
+        if metrics[0] == TENSOR:
+            shown = [metric for metric in shown if max(column(metric, MAX).values()) > ASIDE]
         if shown:
             yield _of_cells(findings, shown)
-    if predicted := findings.predictions.cells:
-        columns = [
-            Column(name, f"smact_{name}", share) for name in ("duty", "least", "most", "seen")
-        ]
+    if findings.predictions:
+        names = ("duty", "least", "most", "seen")
+        columns = [*SIZE, *(Column(name, f"smact_{name}", share) for name in names)]
         yield Table(
-            [*SIZE, *columns, Column("off", "off", "{:+.3f}".format)],
+            [*columns, Column("off", "off", "{:+.3f}".format)],
             [
                 [*one.size, one.duty, one.least, one.most, one.observed, one.off]
-                for one in predicted
+                for one in findings.predictions
             ],
             "SMACT as predicted, b / (SMs × ⌈b / SMs⌉) to min(b, SMs) / SMs, × duty, and as "
             "measured (median)",
         )
     if findings.bounds.violations:
-        heads = [
-            Column("bound", left=True),
-            Column("cell", left=True),
-            *(Column(name) for name in ("samples", "of")),
+        heads = [Column("bound", left=True), Column("cell", left=True), Column("samples")]
+        heads += [
+            Column("of"),
+            *(Column(name, write="{:.3f}".format) for name in ("furthest", "limit")),
         ]
-        yield Table(
-            [*heads, *(Column(name, write="{:.3f}".format) for name in ("furthest", "limit"))],
-            [
-                [one.bound, one.place, one.count, one.of, one.worst, one.limit]
-                for one in findings.bounds.violations
-            ],
-            "Violated bounds",
-        )
+        rows = [
+            [one.bound, one.place, one.count, one.of, one.worst, one.limit]
+            for one in findings.bounds.violations
+        ]
+        yield Table(heads, rows, "Violated bounds")
 
 
 def _of_cells(findings: Findings, metrics: Sequence[str]) -> Table:
-    columns = [
-        *SIZE,
-        Column("n"),
-        Column("idle"),
-        *([Column("8bt\nMiB", write="{:.2f}".format)] if MEMORY_MIB in metrics else []),
-    ]
+    columns = [*SIZE, Column("n"), Column("idle")]
     for metric in metrics:
-        write = "{:.1f}".format if metric in IN_PERCENT or metric == MEMORY_MIB else share
+        write = "{:.1f}".format if metric == UTILIZATION else share
         for statistic in STATISTICS:
-            above = HEADS.get(metric, LABELS[metric]) if statistic == STATISTICS[0] else ""
-            columns.append(Column(f"{above}\n{statistic}", f"{metric}_{statistic}", write))
+            above = LABELS[metric].replace("utilisation", "util %")
+            head = above if statistic == STATISTICS[0] else ""
+            columns.append(Column(f"{head}\n{statistic}", f"{metric}_{statistic}", write))
     names = [f"{metric}_{statistic}" for metric in metrics for statistic in STATISTICS]
     rows: list[list[object]] = []
-    for size, *figures in findings.grid.table[names].itertuples(name=None):
-        allocated = [allocated_mib(size)] if MEMORY_MIB in metrics else []
+    for size, figures in _rows(findings, names, MISSING):
         cells = [cell for cell in findings.grid.cells if cell.size == size]
-        shown = [MISSING if figure != figure else figure for figure in figures]  # noqa: PLR0124
-        rows.append([*size, *_counts(cells), *allocated, *shown])
+        rows.append([*size, *_counts(cells), *figures])
     return Table(columns, rows)
 
 
@@ -202,51 +179,39 @@ def _counts(cells: Sequence[GridCell]) -> tuple[str, str]:
 
 
 def _document(findings: Findings) -> dict[str, object]:
-    """Return a grid for programs, with the names and units of the terms.
-
-    A missing value is null or absent, with its reason beside it.
-    """
+    """Return a grid for programs; a missing value is null or absent, with its reason beside it."""
     grid = findings.grid
     return {
         "origin": grid.run.origin,
         "run_id": grid.run.run_id,
         "chip": grid.chip,
         "notes": grid.notes,
-        "cells": [_cell(cell) for cell in grid.cells],
+        "cells": [
+            {
+                "place": cell.place,
+                "blocks": cell.blocks,
+                "threads": cell.threads,
+                "device": cell.device,
+                "samples": dict(zip(("before", "active", "after"), cell.idle, strict=True)),
+                "work": dict(cell.work),
+                "figures": cell.figures,
+                "missing": dict(cell.missing),
+            }
+            for cell in grid.cells
+        ],
         "misled": findings.misled,
-        "lines": (
-            *findings.lines,
-            *([findings.memory] if findings.memory else []),
-            *findings.by_threads,
-        ),
-        "courses": findings.courses,
-        "spread_of_runs": findings.spread,
+        "lines": (*findings.lines, *findings.by_threads),
+        "falls": [
+            {"metric": metric, "threads": threads, "dip": dip}
+            for (metric, threads), dip in findings.dips.items()
+        ],
         "bounds": findings.bounds,
         "predictions": findings.predictions,
-        "did_not_run_what_others_ran": {
-            "launches": [
-                {"size": size, "launches": count} for size, count in findings.launches.items()
-            ],
-            "nothing_ran": [cell.place for cell in findings.idle],
-        },
+        "launches": [
+            {"size": size, "launches": count} for size, count in findings.launches.items()
+        ],
+        "nothing_ran": [cell.place for cell in findings.idle],
         "sentences": sentences(findings),
-    }
-
-
-def _cell(cell: GridCell) -> dict[str, object]:
-    before, active, after = cell.idle
-    return {
-        "place": cell.place,
-        "blocks": cell.blocks,
-        "threads": cell.threads,
-        "device": cell.device,
-        "samples_before": before,
-        "samples_active": active,
-        "samples_after": after,
-        "allocated_mib": allocated_mib(cell.size),
-        "work": dict(cell.work),
-        "figures": cell.figures,
-        "missing": dict(cell.missing),
     }
 
 
@@ -262,21 +227,17 @@ def _heading(findings: Findings) -> list[str]:
     """Write the scope: number of cells, GPU, and notes."""
     grid, chip = findings.grid, findings.grid.chip
     runs = f" in {len(grid.cells)} runs" if len(grid.cells) > len(grid.table) else ""
-    sms = (
-        f"{chip.sms} SMs ({chip.source})"
-        if chip.sms is not None
-        else f"SMs unknown: {chip.missing}"
-    )
+    sms = f"{chip.sms} SMs ({chip.source})" if chip.sms else f"SMs unknown: {chip.missing}"
     return [
         f"{grid.run.origin}: {len(grid.table)} cells of blocks × threads{runs}",
-        f"{chip.name or 'GPU unknown'}, {sms}" if chip.name else sms,
+        f"{chip.name or 'GPU unknown'}, {sms}",
         *(f"{note[0].upper()}{note[1:]}." for note in grid.notes),
     ]
 
 
 def sentences(findings: Findings) -> list[str]:
     """Write every finding, in reading order."""
-    parts = (_work, _misled, _lines, _courses, _memory, _prediction, _spread, _bounds)
+    parts = (_work, _misled, _lines, _falls, _prediction, _bounds)
     return [sentence for part in parts for sentence in part(findings)]
 
 
@@ -293,71 +254,55 @@ def _misled(findings: Findings) -> Iterator[str]:
     )
     if misled.busy_low_smact:
         values = misled.example_values
-        shares = ", ".join(
+        shares = [
             f"{LABELS[metric]} {share(values[metric])}"
             for metric in (GRACT, SMACT, SMOCC)
             if metric in values
-        )
-        yield f"{named(misled.example)}: utilisation {values[UTILIZATION]:.0f} %, {shares}."
+        ]
+        utilisation = f"utilisation {values[UTILIZATION]:.0f} %"
+        yield f"{named(misled.example)}: {', '.join([utilisation, *shares])}."
 
 
-# By response and predictor: a sentence for a close and for a loose relation.
-RELATIONS = {
-    (UTILIZATION, f"100 × {GRACT}"): (
-        "GRACT follows utilisation",
-        "GRACT follows utilisation loosely",
-    ),
-    (GRACT, SMACT): ("SMACT follows GRACT", "SMACT follows GRACT loosely"),
-    (SMACT, SMOCC): ("SMOCC follows SMACT", "SMOCC follows SMACT loosely"),
-}
+def relation(x: str, y: str, r2: float) -> str:
+    """Write a close or a loose relation."""
+    second, first = LABELS[y.rpartition(" ")[2]], LABELS[x]
+    return f"{second} follows {first}{'' if r2 >= CLOSE_R2 else ' loosely'}"
 
 
 def _lines(findings: Findings) -> Iterator[str]:
     none: dict[str, list[str]] = {}
     for line in findings.lines:
-        close, loose = RELATIONS[line.x, line.y]
         if line.r2 is not None:
-            yield f"{close if line.r2 >= CLOSE_R2 else loose}: {line}."
+            yield f"{relation(line.x, line.y, line.r2)}: {line}."
         else:
             pair = f"{LABELS[line.y.rpartition(' ')[2]]} on {LABELS[line.x]}"
             none.setdefault(line.missing or "", []).append(pair)
     for reason, pairs in none.items():
         yield f"No line can be fitted for {' or '.join(pairs)}: {reason}."
-    bundle = [line for line in findings.by_threads if line.r2 is not None]
-    if len(bundle) > 1:
-        low, high = (
-            f"{line.slope:.3f} at {line.among} per block (R² {line.r2:.2f})"
-            for line in (bundle[0], bundle[-1])
-        )
-        yield f"SMOCC on SMACT has a different slope at each block size: {low}, {high}."
+    slopes = [
+        f"{line.slope:.3f} at {counted(line.threads or 0, 'thread')} per block (R² {line.r2:.2f})"
+        for line in findings.by_threads
+        if line.r2 is not None
+    ]
+    if len(slopes) > 1:
+        ends = f"{slopes[0]}, {slopes[-1]}"
+        yield f"SMOCC on SMACT has a different slope at each block size: {ends}."
 
 
-def _courses(findings: Findings) -> Iterator[str]:
-    fell = False
+def _falls(findings: Findings) -> Iterator[str]:
     for metric in (SMACT, SMOCC):
-        courses = [course for course in findings.courses if course.metric == metric]
-        dips = [(course.threads, *course.dip) for course in courses if course.dip is not None]
+        courses = {threads: dip for (name, threads), dip in findings.dips.items() if name == metric}
+        dips = {threads: dip for threads, dip in courses.items() if dip is not None}
         name, sizes = LABELS[metric], counted(len(courses), "thread count")
-        if courses and not dips:
+        if dips:
+            falls = [
+                f"from {share(high)} at {few} blocks to {share(low)} at {many}, "
+                f"at {threads} threads"
+                for threads, (few, high, many, low) in dips.items()
+            ]
+            yield f"{name} falls with more blocks at {len(dips)} of {sizes}: {'; '.join(falls)}."
+        elif courses:
             yield f"{name} never falls with more blocks, at {sizes}."
-        elif dips and fell:
-            threads = first_few([str(threads) for threads, *_ in dips], FEW)
-            yield f"{name} sometimes falls with more blocks, at {threads} threads per block."
-        elif dips:
-            falls = "; ".join(
-                (
-                    f"from {share(high)} at {few} blocks to {share(low)} at {many}, at {threads} "
-                    "threads"
-                )
-                for threads, few, high, many, low in dips
-            )
-            yield f"{name} falls with more blocks at {len(dips)} of {sizes}: {falls}."
-        fell = fell or bool(dips)
-
-
-def _memory(findings: Findings) -> Iterator[str]:
-    if findings.memory:
-        yield f"Used memory on the kernel's allocation: {findings.memory}."
 
 
 def _work(findings: Findings) -> Iterator[str]:
@@ -371,26 +316,17 @@ def _work(findings: Findings) -> Iterator[str]:
 
 def _prediction(findings: Findings) -> Iterator[str]:
     every = findings.predictions
-    if every.cells:
-        worst = max(every.cells, key=lambda cell: abs(cell.off))
-        ends = " to ".join(dict.fromkeys([share(worst.least), share(worst.most)]))
-        furthest = f"; furthest: {named(worst.size)}, {share(worst.observed)}, predicted {ends}"
-        yield (
-            f"SMACT is within ± {share(NEAR)} of its prediction in {every.near} of"
-            f" {len(every.cells)} cells{furthest if abs(worst.off) >= VISIBLE else ''}."
-        )
-    elif every.missing:
-        yield f"There is no prediction of SMACT: {every.missing}."
-
-
-def _spread(findings: Findings) -> Iterator[str]:
-    if findings.spread:
-        most = {
-            metric: f"{value:.1f} %" if metric == UTILIZATION else share(value)
-            for metric, value in findings.spread.items()
-        }
-        each = ", ".join(f"{LABELS[metric]} {text}" for metric, text in most.items())
-        yield f"Runs of one size differ by at most: {each}."
+    if not every:
+        yield f"There is no prediction of SMACT: {findings.unpredicted}."
+        return
+    near = sum(abs(one.off) <= NEAR for one in every)
+    worst = max(every, key=lambda cell: abs(cell.off))
+    ends = " to ".join(dict.fromkeys([share(worst.least), share(worst.most)]))
+    furthest = f"; furthest: {named(worst.size)}, {share(worst.observed)}, predicted {ends}"
+    yield (
+        f"SMACT is within ± {share(NEAR)} of its prediction in {near} of {len(every)} cells"
+        f"{furthest if abs(worst.off) >= VISIBLE else ''}."
+    )
 
 
 def _bounds(findings: Findings) -> Iterator[str]:
@@ -398,20 +334,18 @@ def _bounds(findings: Findings) -> Iterator[str]:
     if not bounds.tested:
         return
     if bounds.violations:
-        places = dict.fromkeys(named(violation.size) for violation in bounds.violations)
+        places = list(dict.fromkeys(named(violation.size) for violation in bounds.violations))
         yield (
             f"Bounds are violated in {len(places)} of {cells} cells (± {ROUNDING:g}): "
-            f"{first_few([*places], FEW)}; see below."
+            f"{first_few(places, FEW)}; see below."
         )
     else:
-        samples = max(
-            count
-            for bound, (count, _) in bounds.tested.items()
-            if "share" not in bound or len(bounds.tested) == SHARES_ALONE
-        )
+        # Each sample counts once, not once per share.
+        counts = {bound: count for bound, (count, _) in bounds.tested.items()}
+        single = [count for bound, count in counts.items() if "share" not in bound]
         yield (
-            f"All {len(bounds.tested)} bounds hold in all {cells} cells, in each of {samples} "
-            f"samples (± {ROUNDING:g})."
+            f"All {len(counts)} bounds hold in all {cells} cells, in each of "
+            f"{max(single or counts.values())} samples (± {ROUNDING:g})."
         )
     for bound, reason in bounds.untested.items():
         yield f"Not tested: {bound}: {reason}."

@@ -1,17 +1,15 @@
-"""Findings on one grid, computed once for page, JSON and pictures: relations, courses, bounds.
+"""Findings on one grid, computed once for page, JSON and pictures: relations, falls, bounds.
 
 Lines are least-squares descriptions of the cells. They have no intervals: the sizes were chosen,
 not drawn, and the residuals are curvature, not noise.
 
 A kernel with b blocks reaches at most b SMs, and no SM holds more warps than fit. These are bounds,
-not predictions: for a share of the time (1 - duty) the kernel is not on the GPU. If duty was not
-recorded, it is taken as 1, its upper limit.
+not predictions: for a share of the time (1 - duty) the kernel is not on the GPU.
 
 The prediction of SMACT from the number of blocks is a range: b / (SMs × ⌈b / SMs⌉) to
 min(b, SMs) / SMs, times the duty. The upper end applies if blocks that share an SM do not slow each
-other (few warps, which wait for their own results). The lower end applies if they do, or wait for
-each other: of 133 full blocks on 132 SMs, one SM has two and works twice as long as all others,
-which are idle then. This was observed on an H200 (docs/gpu.md).
+other. The lower end applies if they do, or wait for each other: of 133 full blocks on 132 SMs, one
+SM has two and works twice as long as all others, which are idle then (docs/gpu.md).
 """
 
 from __future__ import annotations
@@ -19,8 +17,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from itertools import pairwise
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -33,7 +30,6 @@ from .grid import (
     LABELS,
     MAX,
     MEDIAN,
-    MEMORY_MIB,
     SMACT,
     SMOCC,
     TENSOR,
@@ -47,243 +43,52 @@ if TYPE_CHECKING:
     from .grid import Chip, GridCell, KernelGrid
 
     Samples = NDArray[np.float64]
+    Dip = tuple[int, float, int, float]  # from (blocks, value) to (blocks, value)
 
 FEWEST = 3  # cells needed for a line
-MIB = 2**20
-ARRAYS_BYTES = 8  # per thread: two arrays of float
 FALLS = 0.01  # five times the largest rounding error
 ALIKE = FALLS  # smaller differences between cells may be rounding: no slope is fitted
 HIGH_UTILIZATION, LOW_SMACT, LOW_SMOCC = 90.0, 0.3, 0.1
 ROUNDING = 0.002  # of two figures with three decimals
 DUTY_TOLERANCE = 0.01  # the duty is measured, too
 NEAR = 0.02  # tolerance of a prediction
-WARP = 32
+WARP, MOST_BLOCKS = 32, 32  # threads in a warp; blocks on an SM
 SHARES = (GRACT, SMACT, SMOCC, TENSOR, DRAM)
-
-
-@dataclass(frozen=True)
-class Findings:
-    """Findings on one grid.
-
-    Lines, memory and courses over blocks use the active means. `launches` are sizes whose number of
-    kernels differs from most, `idle` cells in which nothing ran, `spread` the largest difference
-    between runs of one size, by metric.
-    """
-
-    grid: KernelGrid
-    misled: Misled | None
-    lines: Sequence[FittedLine]
-    by_threads: Sequence[FittedLine]
-    memory: FittedLine | None
-    courses: Sequence[Course]
-    bounds: GridBounds
-    predictions: Predictions
-    launches: Mapping[Size, float]
-    idle: Sequence[GridCell]
-    spread: Mapping[str, float]
-
-
-def findings_of(grid: KernelGrid) -> Findings:
-    """Compute all findings of one grid."""
-    threads = sorted({size[1] for size in grid.table.index})
-    between = pd.DataFrame([cell.figures for cell in grid.cells], index=grid.sizes).groupby(
-        level=[0, 1]
-    )
-    span = (between.max() - between.min())[between.count() > 1].max()
-    return Findings(
-        grid=grid,
-        misled=misled(grid),
-        lines=[
-            _line(grid, UTILIZATION, GRACT, scale=100),
-            _line(grid, GRACT, SMACT),
-            _line(grid, SMACT, SMOCC),
-        ],
-        by_threads=[_line(grid, SMACT, SMOCC, only=number) for number in threads],
-        memory=_memory(grid),
-        courses=[course for metric in (SMACT, SMOCC) for course in courses(grid, metric)],
-        bounds=bounds_of(grid.cells, grid.chip),
-        predictions=predictions(grid),
-        launches=_launches(grid.cells),
-        idle=[cell for cell in grid.cells if cell.idle[1] == 0],
-        spread={
-            metric: float(span[name])
-            for metric in (UTILIZATION, SMACT, SMOCC)
-            if span.get(name := f"{metric}_{ACTIVE}", np.nan) >= 0
-        },
-    )
 
 
 @dataclass(frozen=True, slots=True)
 class FittedLine:
-    """`y = slope · x + intercept` over `n` cells of `table`; `missing` is why there is none."""
+    """`y = slope · x + intercept` over `n` active means; `missing` is why there is none."""
 
     x: str
     y: str
-    table: str
     n: int
     slope: float | None = None
     intercept: float | None = None
     r2: float | None = None
     missing: str | None = None
-    among: str = ""
+    threads: int | None = None
 
     def __str__(self) -> str:
         """Write the relation: `SMOCC = 0.746 × SMACT - 0.092, R² 0.8996`, or why there is none."""
-        y, x = (
-            LABELS.get(self.y) or self.y.replace(GRACT, LABELS[GRACT]),
-            LABELS.get(self.x, self.x),
-        )
-        if self.slope is None or self.intercept is None:
+        factor, _, metric = self.y.rpartition("× ")
+        y, x = f"{factor}{'× ' * bool(factor)}{LABELS[metric]}", LABELS[self.x]
+        if self.slope is None or self.intercept is None or self.r2 is None:
             return f"{y} on {x}: {self.missing}"
-        decimals = 1 if abs(self.intercept) >= 100 else 3
-        text = (
-            f"{y} = {self.slope:.3f} × {x} {'-' if self.intercept < 0 else '+'} "
-            f"{abs(self.intercept):.{decimals}f}"
-        )
-        return f"{text}, {self.missing}" if self.r2 is None else f"{text}, R² {self.r2:.4f}"
-
-
-def fitted(line: FittedLine, x: Sequence[float], y: Sequence[float]) -> FittedLine:
-    """Fit a line, or record why that is impossible."""
-    if len(x) < FEWEST:
-        return replace(line, missing=f"both are known in {len(x)} of the {FEWEST} cells required")
-    first, second = np.asarray(x, float), np.asarray(y, float)
-    right, up = first - first.mean(), second - second.mean()
-    spread, rise = float(right @ right), float(up @ up)
-    if not math.isfinite(spread * rise):
-        return replace(line, missing="the values are too large to compute with")
-    if spread <= 1e-12 * max(1.0, float(first @ first)):
-        return replace(line, missing="the first is the same in all cells")
-    slope = float(right @ up) / spread
-    line = replace(line, slope=slope, intercept=float(second.mean() - slope * first.mean()))
-    if rise <= 0:
-        return replace(line, missing="R² is undefined: the second is the same in all cells")
-    left = up - slope * right
-    return replace(line, r2=1 - float(left @ left) / rise)
-
-
-def _line(
-    grid: KernelGrid, x: str, y: str, *, scale: float = 1.0, only: int | None = None
-) -> FittedLine:
-    """Fit one metric on another, optionally `only` for one thread count; `scale` gives percent."""
-    cells = [both for size, both in grid.pairs(x, y).items() if only is None or size[1] == only]
-    among = f"{only} thread{'' if only == 1 else 's'}" if only else ""
-    line = FittedLine(
-        x, f"{scale:g} × {y}" if scale != 1 else y, grid.label(ACTIVE), len(cells), among=among
-    )
-    xs = [first for first, _ in cells]
-    if len(xs) >= FEWEST and max(xs) - min(xs) <= ALIKE * (100 if x == UTILIZATION else 1):
-        return replace(line, missing=f"{LABELS[x]} hardly differs between cells")
-    return fitted(line, xs, [second * scale for _, second in cells])
-
-
-def _memory(grid: KernelGrid) -> FittedLine | None:
-    """Fit used memory on the kernel's allocation."""
-    used = grid.column(MEMORY_MIB)
-    line = FittedLine("allocated MiB", MEMORY_MIB, grid.label(ACTIVE), len(used))
-    return fitted(line, [*map(allocated_mib, used)], [*used.values()]) if used else None
-
-
-def allocated_mib(size: Size) -> float:
-    """Return the allocation of the study's kernel: two arrays of float, one element per thread."""
-    return ARRAYS_BYTES * size[0] * size[1] / MIB
-
-
-@dataclass(frozen=True, slots=True)
-class Course:
-    """One metric at one number of threads, from few blocks to many.
-
-    `falls` are steps down: blocks before, after, and both values. `dip` is the deepest fall below a
-        point
-    with fewer blocks: from (blocks, value) to (blocks, value); None if the metric only rises.
-    """
-
-    metric: str
-    threads: int
-    values: Sequence[tuple[int, float]]
-    falls: Sequence[tuple[int, int, float, float]]
-    dip: tuple[int, float, int, float] | None
-
-
-def courses(grid: KernelGrid, metric: str = SMACT) -> Iterator[Course]:
-    """Yield a metric's course over blocks, for each number of threads with two or more points."""
-    column = grid.column(metric)
-    for threads in sorted({size[1] for size in column}):
-        values = [
-            (blocks, value) for (blocks, number), value in column.items() if number == threads
-        ]
-        falls = [
-            (few, many, high, low)
-            for (few, high), (many, low) in pairwise(values)
-            if high - low > FALLS
-        ]
-        dips = [
-            (*before, *after)
-            for at, after in enumerate(values)
-            for before in values[:at]
-            if before[1] - after[1] > FALLS
-        ]
-        if len(values) > 1:
-            yield Course(
-                metric,
-                threads,
-                values,
-                falls,
-                max(dips, key=lambda dip: dip[1] - dip[3], default=None),
-            )
+        sign = "-" if self.intercept < 0 else "+"
+        return f"{y} = {self.slope:.3f} × {x} {sign} {abs(self.intercept):.3f}, R² {self.r2:.4f}"
 
 
 @dataclass(frozen=True, slots=True)
 class Misled:
-    """Counts of cells that look busy by utilisation only, with the most misleading cell.
+    """Counts of cells that look busy by their peak utilisation, with the most misleading cell."""
 
-    `table` names the figures that were counted.
-    """
-
-    table: str
     cells: int
     busy: int
     busy_low_smact: int
     busy_low_smocc: int
     example: Size
     example_values: Mapping[str, float]
-
-
-def misled(grid: KernelGrid) -> Misled | None:
-    """Count cells with peak utilisation of 90 % but SMACT below .3 or SMOCC below .1."""
-    peaks = grid.table[[f"{metric}_{MAX}" for metric in LABELS]].set_axis([*LABELS], axis="columns")
-    rows = peaks.dropna(subset=[UTILIZATION, SMACT])
-    if rows.empty:
-        return None
-    busy = rows[rows[UTILIZATION] >= HIGH_UTILIZATION]
-    blocks, threads = min((busy if len(busy) else rows).index, key=lambda size: rows[SMACT][size])
-    return Misled(
-        table=grid.label(MAX),
-        cells=len(rows),
-        busy=len(busy),
-        busy_low_smact=int((busy[SMACT] < LOW_SMACT).sum()),
-        busy_low_smocc=int((busy[SMOCC] < LOW_SMOCC).sum()),
-        example=(int(blocks), int(threads)),
-        example_values={
-            metric: float(rows[metric][blocks, threads])
-            for metric in LABELS
-            if rows[metric].notna()[blocks, threads]
-        },
-    )
-
-
-def _launches(cells: Sequence[GridCell]) -> dict[Size, float]:
-    """Return sizes whose number of launches differs from the majority's, if there is a majority."""
-    known = {cell.size: count for cell in cells if (count := cell.work.get("launches")) is not None}
-    usual, times = Counter(known.values()).most_common(1)[0] if known else (0.0, 0)
-    return (
-        {size: count for size, count in sorted(known.items()) if count != usual}
-        if 2 * times > len(known)
-        else {}
-    )
-
-
-# Bounds: physical limits.
 
 
 @dataclass(frozen=True, slots=True)
@@ -308,6 +113,147 @@ class GridBounds:
     untested: Mapping[str, str]
 
 
+@dataclass(frozen=True, slots=True)
+class PredictedSmact:
+    """A size's SMACT and its predicted range, as means over runs; `off`: distance outside."""
+
+    size: Size
+    least: float
+    most: float
+    observed: float
+    duty: float
+    off: float
+
+
+@dataclass(frozen=True)
+class Findings:
+    """Findings on one grid.
+
+    `dips` are the deepest falls of a metric below a point with fewer blocks, by metric and number
+    of threads; None if it only rises. `launches` are sizes whose number of kernels differs from
+    most, `idle` cells in which nothing ran. `unpredicted` is why there is no prediction.
+    """
+
+    grid: KernelGrid
+    misled: Misled | None
+    lines: Sequence[FittedLine]
+    by_threads: Sequence[FittedLine]
+    dips: Mapping[tuple[str, int], Dip | None]
+    bounds: GridBounds
+    predictions: Sequence[PredictedSmact]
+    unpredicted: str | None
+    launches: Mapping[Size, float]
+    idle: Sequence[GridCell]
+
+
+def findings_of(grid: KernelGrid) -> Findings:
+    """Compute all findings of one grid."""
+    threads = sorted({size[1] for size in grid.table.index})
+    predicted = predictions(grid)
+    return Findings(
+        grid=grid,
+        misled=misled(grid),
+        lines=[
+            _line(grid, UTILIZATION, GRACT, scale=100),
+            _line(grid, GRACT, SMACT),
+            _line(grid, SMACT, SMOCC),
+        ],
+        by_threads=[_line(grid, SMACT, SMOCC, only=number) for number in threads],
+        dips={
+            (metric, number): dip_of(values)
+            for metric in (SMACT, SMOCC)
+            for number in threads
+            if len(values := _over_blocks(grid, metric, number)) > 1
+        },
+        bounds=bounds_of(grid.cells, grid.chip),
+        predictions=predicted,
+        unpredicted=None
+        if predicted
+        else grid.chip.missing or "the kernel's share of the launch interval was not recorded",
+        launches=_launches(grid.cells),
+        idle=[cell for cell in grid.cells if cell.idle[1] == 0],
+    )
+
+
+def _line(
+    grid: KernelGrid, x: str, y: str, *, scale: int = 1, only: int | None = None
+) -> FittedLine:
+    """Fit one metric on another, optionally `only` for one thread count; `scale` gives percent."""
+    cells = [both for size, both in grid.pairs(x, y).items() if only in {None, size[1]}]
+    name = f"{scale} × {y}" if scale != 1 else y
+    first, second = np.array(cells, dtype=float).reshape(-1, 2).T
+    alike = ALIKE * (100 if x == UTILIZATION else 1)
+    fit = fitted(first, scale * second, alike)
+    if isinstance(fit, str):
+        reason = f"{LABELS[x]} {fit}" if len(cells) >= FEWEST else fit
+        return FittedLine(x, name, len(cells), missing=reason, threads=only)
+    return FittedLine(x, name, len(cells), *fit, threads=only)
+
+
+def fitted(x: Samples, y: Samples, alike: float = ALIKE) -> tuple[float, float, float] | str:
+    """Fit a line: slope, intercept and R²; or the reason why that is impossible."""
+    if len(x) < FEWEST:
+        return f"both are known in {len(x)} of the {FEWEST} cells required"
+    if np.ptp(x) <= alike:
+        return "hardly differs between cells"
+    if not np.ptp(y):
+        return "has no influence: the other is the same in all cells"
+    right, up = x - x.mean(), y - y.mean()
+    slope = float(right @ up) / float(right @ right)
+    left = up - slope * right
+    r2 = 1 - float(left @ left) / float(up @ up)
+    return slope, float(y.mean() - slope * x.mean()), r2
+
+
+def _over_blocks(grid: KernelGrid, metric: str, threads: int) -> list[tuple[int, float]]:
+    return [(size[0], value) for size, value in grid.column(metric).items() if size[1] == threads]
+
+
+def dip_of(values: Sequence[tuple[int, float]]) -> Dip | None:
+    """Return the deepest fall of a metric over blocks; None if it only rises."""
+    dips = [
+        (*before, *after)
+        for at, after in enumerate(values)
+        for before in values[:at]
+        if before[1] - after[1] > FALLS
+    ]
+    return max(dips, key=lambda dip: dip[1] - dip[3], default=None)
+
+
+def misled(grid: KernelGrid) -> Misled | None:
+    """Count cells with peak utilisation of 90 % but SMACT below .3 or SMOCC below .1."""
+    peaks = grid.table[[f"{metric}_{MAX}" for metric in LABELS]].set_axis([*LABELS], axis="columns")
+    rows = peaks.dropna(subset=[UTILIZATION, SMACT])
+    if rows.empty:
+        return None
+    busy = rows[rows[UTILIZATION] >= HIGH_UTILIZATION]
+    shown = busy if len(busy) else rows
+    example: Size = min(shown.index, key=lambda size: float(rows[SMACT][size]))
+    return Misled(
+        cells=len(rows),
+        busy=len(busy),
+        busy_low_smact=int((busy[SMACT] < LOW_SMACT).sum()),
+        busy_low_smocc=int((busy[SMOCC] < LOW_SMOCC).sum()),
+        example=example,
+        example_values={
+            metric: float(rows[metric][example])
+            for metric in LABELS
+            if not np.isnan(rows[metric][example])
+        },
+    )
+
+
+def _launches(cells: Sequence[GridCell]) -> dict[Size, float]:
+    """Return sizes whose number of launches differs from the majority's, if there is a majority."""
+    known = {cell.size: count for cell in cells if (count := cell.work.get("launches")) is not None}
+    usual, times = Counter(known.values()).most_common(1)[0] if known else (0.0, 0)
+    others = {size: count for size, count in sorted(known.items()) if count != usual}
+    return others if 2 * times > len(known) else {}
+
+
+# Bounds: physical limits.
+
+
 def limits(size: Size, chip: Chip) -> tuple[float, float, float] | None:
     """Return the most that a kernel of one size can reach while it runs; None without the SM count.
 
@@ -321,8 +267,7 @@ def limits(size: Size, chip: Chip) -> tuple[float, float, float] | None:
     if chip.max_warps is None:
         return smact, smact, 1.0
     warps = math.ceil(threads / WARP)
-    fit = min(chip.max_warps // warps, chip.max_blocks or chip.max_warps)
-    full = min(1.0, fit * warps / chip.max_warps)
+    full = min(1.0, min(chip.max_warps // warps, MOST_BLOCKS) * warps / chip.max_warps)
     return smact, min(blocks * warps / (chip.sms * chip.max_warps), full), full
 
 
@@ -382,57 +327,24 @@ def _bounds(cell: GridCell, chip: Chip) -> Iterator[tuple[str, Samples, Samples]
     for metric, limit in zip((SMACT, SMOCC), most, strict=False):
         mean = cell.figures.get(f"{metric}_{ACTIVE}")
         if mean is not None and duty is not None:
-            yield (
-                f"mean {metric.upper()} ≤ the same × duty",
-                np.array([mean]),
-                np.array([limit * duty]),
-            )
+            name = f"mean {metric.upper()} ≤ the same × duty"
+            yield name, np.array([mean]), np.array([limit * duty])
 
 
-# Predictions.
-
-
-@dataclass(frozen=True, slots=True)
-class PredictedSmact:
-    """One size's SMACT and its predicted range, as means over runs; `off`: distance outside."""
-
-    size: Size
-    least: float
-    most: float
-    observed: float
-    duty: float
-    off: float
-
-
-@dataclass(frozen=True, slots=True)
-class Predictions:
-    """All sizes with known duty, and how many are near their predicted range."""
-
-    cells: Sequence[PredictedSmact]
-    near: int
-    missing: str | None = None
-
-
-def predictions(grid: KernelGrid) -> Predictions:
+def predictions(grid: KernelGrid) -> list[PredictedSmact]:
     """Compare SMACT (the samples' median) with its prediction, if duty and SMs are known."""
     sms = grid.chip.sms
-    if sms is None:
-        return Predictions((), 0, grid.chip.missing)
     rows = []
-    for cell in grid.cells:
+    for cell in grid.cells if sms else ():
         observed, duty = cell.figures.get(f"{SMACT}_{MEDIAN}"), cell.work.get("duty")
-        if observed is not None and duty is not None:
+        if sms and observed is not None and duty is not None:
             least = cell.blocks / (sms * math.ceil(cell.blocks / sms))
-            rows.append(
-                (*cell.size, least * duty, min(cell.blocks, sms) / sms * duty, observed, duty)
-            )
-    if not rows:
-        return Predictions((), 0, "the kernel's share of the launch interval was not recorded")
-    means = pd.DataFrame(rows).groupby([0, 1]).mean()
-    result = [
+            most = min(cell.blocks, sms) / sms
+            rows.append((*cell.size, least * duty, most * duty, observed, duty))
+    means = pd.DataFrame(rows, columns=range(6)).groupby([0, 1]).mean().itertuples(name=None)
+    return [
         PredictedSmact(
             size, least, most, seen, duty, max(seen - most, 0.0) + min(seen - least, 0.0)
         )
-        for size, least, most, seen, duty in means.itertuples(name=None)
+        for size, least, most, seen, duty in means
     ]
-    return Predictions(result, sum(abs(predicted.off) <= NEAR for predicted in result))

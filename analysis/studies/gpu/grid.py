@@ -1,19 +1,15 @@
 """A grid: cells of blocks × threads, their samples, and one table of figures.
 
-Shares (GRACT, SMACT, SMOCC, tensor, DRAM) are fractions from 0 to 1, utilisations percent, memory
-MiB. Missing values are NaN or absent.
+Shares (GRACT, SMACT, SMOCC, tensor, DRAM) are fractions from 0 to 1, utilisation is in percent.
+Missing values are NaN or absent.
 
 Sampling begins before the kernel and ends after it, so the mean over all samples depends on that
 margin as much as on the kernel. The active part excludes it: the longest stretch of samples in each
 of which something ran. Its first and last sample are still partly idle.
-
-The report of a saved run of `bench_gpu_metrics` is treated like a foreign file: invalid entries are
-named with their cell and omitted.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -26,21 +22,15 @@ from msgspec import Meta
 from analysis.checks import lost_cells
 from analysis.formats.checked import Part
 from analysis.plain import one_line
-from analysis.terms import Cell, Refused, Run, Unreadable
+from analysis.terms import AGAIN, Cell, Refused, Run, Unreadable
 from control.saved import Count, Ordinal, Positive  # noqa: TC001  # msgspec reads by them
 
 Size = tuple[int, int]  # blocks, threads per block
 
-UTILIZATION, MEMORY_UTILIZATION, MEMORY_MIB = (
-    "utilization_percent",
-    "memory_utilization_percent",
-    "memory_used_mib",
-)
+UTILIZATION = "utilization_percent"
 GRACT, SMACT, SMOCC, TENSOR, DRAM = "gract", "smact", "smocc", "tensor", "dram"
 LABELS = {
     UTILIZATION: "utilisation",
-    MEMORY_UTILIZATION: "memory utilisation",
-    MEMORY_MIB: "used memory",
     GRACT: "GRACT",
     SMACT: "SMACT",
     SMOCC: "SMOCC",
@@ -52,25 +42,8 @@ MEAN, MEDIAN, MAX, ACTIVE = "mean", "median", "max", "active"
 STATISTICS = (MEAN, MEDIAN, MAX, ACTIVE)
 PLURAL = {MEAN: "means", MEDIAN: "medians", MAX: "peaks", ACTIVE: "active means"}
 REPORT, SAMPLES = "gpu_metrics", "samples"
-UNTOUCHED = "stock-again"
 WORK = ("duty", "kernel_s", "launch_interval_s", "launches")
 Column = list[Annotated[float, Meta(ge=-1e12, le=1e12)] | None]
-# Name, SMs, most warps per SM, most blocks per SM. The first match counts.
-KNOWN: tuple[tuple[str, int, int, int], ...] = (
-    (r"V100", 80, 64, 32),
-    (r"\bT4\b", 40, 32, 16),
-    (r"A100|A800", 108, 64, 32),
-    (r"\bA30\b", 56, 64, 32),
-    (r"\bA40\b", 84, 48, 16),
-    (r"\bA10\b", 72, 48, 16),
-    (r"\bL4\b", 58, 48, 24),
-    (r"\bL40S?\b", 142, 48, 24),
-    (r"GH200|H200", 132, 64, 32),
-    (r"H100.*PCIe", 114, 64, 32),
-    (r"H100.*(HBM3|NVL|SXM)", 132, 64, 32),
-    (r"\bB200\b", 148, 64, 32),
-)
-HOW = "give it with --sms"
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,32 +53,8 @@ class Chip:
     name: str | None = None
     sms: int | None = None
     max_warps: int | None = None
-    max_blocks: int | None = None
     source: str = ""
     missing: str | None = None
-
-
-def chip_of(name: str | None, sms: int | None = None) -> Chip:
-    """Find a GPU by its name; `sms` from the user takes precedence."""
-    known = next(
-        (
-            (number, warps, blocks)
-            for pattern, number, warps, blocks in KNOWN
-            if re.search(pattern, name or "")
-        ),
-        None,
-    )
-    if sms is not None:
-        warps, blocks = known[1:] if known else (None, None)
-        return Chip(name, sms, warps, blocks, source="from --sms")
-    if name is None:
-        return Chip(missing=f"the GPU's name is not recorded; {HOW}")
-    if "MIG" in name:
-        return Chip(name, missing=f"{name} is a part of a chip; {HOW}")
-    if known is None:
-        two = ": an H100 has 132 or 114" if "H100" in name else ""
-        return Chip(name, missing=f"the number of SMs of {name} is unknown{two}; {HOW}")
-    return Chip(name, *known, source="from its name")
 
 
 @dataclass(frozen=True)
@@ -127,7 +76,6 @@ class GridCell:
 
     @property
     def size(self) -> Size:
-        """The kernel's blocks, and threads per block."""
         return self.blocks, self.threads
 
     @cached_property
@@ -136,17 +84,8 @@ class GridCell:
 
         The criterion is GRACT above 0, or utilisation if there is no GRACT, since utilisation lags.
         """
-        name = next(
-            (
-                name
-                for name in (GRACT, UTILIZATION)
-                if name in self.samples and self.samples[name].notna().any()
-            ),
-            None,
-        )
-        works = (
-            np.zeros(len(self.samples), bool) if name is None else np.array(self.samples[name] > 0)
-        )
+        known = [name for name in (GRACT, UTILIZATION) if self.samples.get(name, pd.Series()).any()]
+        works = self.samples[known[0]] > 0 if known else np.zeros(len(self.samples), bool)
         edges = np.flatnonzero(np.diff(np.concatenate([[False], works, [False]])))
         stretches = [(end - start, -start) for start, end in edges.reshape(-1, 2)]
         length, start = max(stretches, default=(0, -len(works)))
@@ -160,8 +99,8 @@ class GridCell:
         is absent.
         """
         whole = self.samples.agg([MEAN, MEDIAN, MAX]) if len(self.samples) else pd.DataFrame()
-        active = self.samples.iloc[self.active].mean()
-        parts = {statistic: whole.loc[statistic] for statistic in whole.index} | {ACTIVE: active}
+        parts = {statistic: whole.loc[statistic] for statistic in whole.index}
+        parts[ACTIVE] = self.samples.iloc[self.active].mean()
         figures = {
             f"{metric}_{statistic}": float(values[metric])
             for metric in self.samples
@@ -190,13 +129,9 @@ class KernelGrid:
         """Return every figure by size, in order; runs of equal size are averaged."""
         names = [f"{metric}_{statistic}" for metric in METRICS for statistic in STATISTICS]
         rows = pd.DataFrame([cell.figures for cell in self.cells], columns=names, dtype=float)
-        return rows.set_index(self.sizes).groupby(level=[0, 1]).mean()
-
-    @property
-    def sizes(self) -> pd.MultiIndex:
-        return pd.MultiIndex.from_tuples(
-            [cell.size for cell in self.cells], names=["blocks", "threads"]
-        )
+        sizes = [cell.size for cell in self.cells]
+        index = pd.MultiIndex.from_tuples(sizes, names=["blocks", "threads"])
+        return rows.set_index(index).groupby(level=[0, 1]).mean()
 
     def label(self, statistic: str) -> str:
         """Describe a figure's basis: `peaks of 26 cells`."""
@@ -225,39 +160,29 @@ def grid_of(run: Run, refused: list[str], *, sms: int | None = None) -> KernelGr
     """
     reporting = {cell.workload.partition(":")[0] for cell in run.cells if REPORT in cell.report}
     if not reporting:
-        reasons = dict.fromkeys(
-            cell.reason
-            for cell in run.cells
-            if cell.workload.startswith("gpu_grid") and cell.reason
-        )
-        skipped = "".join(f" Its reason: {one_line(reason, 200)}" for reason in list(reasons)[:1])
+        lost = [cell for cell in run.cells if cell.workload.startswith("gpu_grid") and cell.reason]
+        reason = f" Its reason: {one_line(str(lost[0].reason), 200)}" if lost else ""
         raise Refused(
             f"{run.origin}: no cell reports GPU metrics; `pytest benchmarks/bench_gpu_metrics.py` "
-            f"measures them.{skipped}"
+            f"measures them.{reason}"
         )
+    own = [cell for cell in run.cells if cell.workload.partition(":")[0] in reporting]
+    untouched = [cell for cell in own if cell.tweakset in {run.baseline, AGAIN}]
     cells: list[tuple[GridCell, Chip]] = []
-    notes: list[str] = []
-    others = 0
-    lost: list[Cell] = []
-    for cell in run.cells:
-        if cell.workload.partition(":")[0] not in reporting:
-            continue
-        if cell.tweakset not in {run.baseline, UNTOUCHED}:
-            others += 1
-        elif cell.outcome != "measured":
-            lost.append(cell)
-        else:
+    for cell in untouched:
+        if cell.outcome == "measured":
             try:
                 cells.append(_cell(cell, run, sms))
             except Unreadable as error:
                 refused.append(one_line(error))
-    refused += lost_cells(run, lost)
+    refused += lost_cells(run, [cell for cell in untouched if cell.outcome != "measured"])
     if not cells:
         raise Refused(
             f"{run.origin}: no cell of a GPU grid was "
             f"measured{f'; {refused[-1]}' if refused else '.'}"
         )
-    if others:
+    notes = []
+    if others := len(own) - len(untouched):
         notes.append(
             f"{others} cells under tweak sets or monitors are omitted: only the untouched machine "
             "is analysed"
@@ -272,12 +197,8 @@ def grid_of(run: Run, refused: list[str], *, sms: int | None = None) -> KernelGr
         for cell, _ in cells
         for metric, reason in cell.missing.items()
     )
-    return KernelGrid(
-        run,
-        sorted((cell for cell, _ in cells), key=lambda cell: cell.size),
-        chip,
-        (*notes, *missing),
-    )
+    by_size = sorted((cell for cell, _ in cells), key=lambda cell: cell.size)
+    return KernelGrid(run, by_size, chip, (*notes, *missing))
 
 
 class KernelReport(TypedDict):
@@ -304,14 +225,14 @@ def _cell(cell: Cell, run: Run, sms: int | None) -> tuple[GridCell, Chip]:
         report.refuse(f"has {len(entries)} entries of {REPORT} but needs exactly one")
     about = report.at(REPORT, 0).read(KernelReport)
     size = Part(run.workloads[cell.workload].params, run.origin, cell.workload).read(KernelSize)
-    device = about.get("device")
-    chip = chip_of(device, sms)
-    if sms is None and (recorded := about.get("sms")) is not None:
-        chip = replace(
-            chip, name=device, sms=recorded or None, source="as the run recorded", missing=None
-        )
-    if (warps := about.get("max_warps_per_sm")) is not None:
-        chip = replace(chip, max_warps=warps or None)
+    device, recorded = about.get("device"), about.get("sms") or None
+    chip = Chip(
+        device,
+        sms or recorded,
+        about.get("max_warps_per_sm") or None,
+        "from --sms" if sms else "as the run recorded",
+        None if sms or recorded else "the number was not recorded; give it with --sms",
+    )
     samples = _samples(report)
     missing = {
         key: one_line(reason, 120)
@@ -319,11 +240,9 @@ def _cell(cell: Cell, run: Run, sms: int | None) -> tuple[GridCell, Chip]:
         if key not in samples
     }
     if samples.empty:
-        reason = (
-            "; ".join(f"{key}: {text}" for key, text in missing.items())
-            or "use longer cells, or sample more often"
-        )
-        raise Unreadable(f"{run.origin}: {cell.id} reports no sample: {reason}.")
+        reasons = "; ".join(f"{key}: {text}" for key, text in missing.items())
+        advice = reasons or "use longer cells, or sample more often"
+        raise Unreadable(f"{run.origin}: {cell.id} reports no sample: {advice}.")
     work = {name: cast("float | None", about.get(name)) for name in WORK}
     return GridCell(cell.id, size["blocks"], size["threads"], samples, device, work, missing), chip
 

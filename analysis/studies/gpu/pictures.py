@@ -4,31 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from matplotlib.colors import LinearSegmentedColormap
-from matplotlib.patches import Rectangle
 
 from analysis.plots.marks import ticks
 from analysis.plots.page import Chart, Entry, Page, Plot, SmallPanel, SmallPanels, body_width
 from analysis.plots.scene import NothingToDraw, some
-from analysis.plots.style import (
-    COLOURS,
-    FAINT,
-    INK,
-    MARKERS,
-    QUIET,
-    SMALL,
-    WRONG,
-    draw_into,
-    house_style,
-)
+from analysis.plots.style import COLOURS, FAINT, INK, MARKERS, QUIET, SMALL, draw_into, house_style
 
-from .answers import CLOSE_R2
-from .answers import RELATIONS as SENTENCES
+from .answers import relation
 from .findings import limits
-from .grid import ACTIVE, GRACT, LABELS, SMACT, SMOCC, UTILIZATION, named
+from .grid import ACTIVE, GRACT, LABELS, SMACT, SMOCC, UTILIZATION
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -36,7 +24,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from .findings import Findings, FittedLine
-    from .grid import KernelGrid, Size
+    from .grid import KernelGrid
 
     Looks = Mapping[int, Mapping[str, Any]]
 
@@ -50,7 +38,6 @@ ROW, HEAD_IN, BELOW = 0.235, 0.30, 0.56
 GRID_LEFT, GRID_GAP = 0.62, 0.10
 DARK = 0.5
 MOST_ROWS, MOST_COLUMNS = 60, 16
-NAMED = 6
 
 
 def draw(grids: Sequence[Findings], folder: Path) -> dict[str, str]:
@@ -66,24 +53,15 @@ def draw(grids: Sequence[Findings], folder: Path) -> dict[str, str]:
 @house_style()
 def draw_grid(findings: Findings) -> Figure:
     """Draw a heat map per metric: blocks down, threads across. Raises: NothingToDraw."""
-    grid = findings.grid
+    grid, (blocks, threads) = findings.grid, _sides(findings.grid)
     some(_metrics(grid), "no cell has utilisation, SMACT or SMOCC")
-    odd, broken = (
-        set(findings.launches),
-        {violation.size for violation in findings.bounds.violations},
-    )
-    blocks, threads = _sides(grid)
     if len(blocks) > MOST_ROWS or len(threads) > MOST_COLUMNS:
         raise NothingToDraw(f"{len(blocks)} × {len(threads)} cells do not fit on a page")
-    draw = partial(_maps, grid=grid, odd=odd, broken=broken)
     tall = HEAD_IN + ROW * len(blocks) + BELOW
-    sections = [
-        Chart("While the kernel ran", tall, draw, f"mean of the active part ({grid.label(ACTIVE)})")
-    ]
+    basis = f"mean of the active part ({grid.label(ACTIVE)})"
+    section = Chart("While the kernel ran", tall, partial(_maps, grid=grid), basis)
     notes = [
         "White: no such cell." * (len(grid.table) < len(blocks) * len(threads)),
-        f"Framed in red: different number of launches ({_names(odd)})." if odd else "",
-        f"Struck through: violated bound ({_names(broken)})." if broken else "",
         (
             "SMACT: share of SMs with a warp, over time. SMOCC: resident warps as a share of "
             "those that fit. 1 is the maximum."
@@ -93,14 +71,12 @@ def draw_grid(findings: Findings) -> Figure:
         "Each row is a number of blocks, each column a number of threads per block; dark is busy."
     )
     if (misled := findings.misled) is not None:
-        low = (
-            f"; in {misled.busy_low_smact} of these SMACT, the share of SMs with work, never "
-            "reaches 0.3"
-            if misled.busy_low_smact
-            else ""
+        lead = (
+            f"Utilisation reaches 90 % in {misled.busy} of {misled.cells} kernels; in "
+            f"{misled.busy_low_smact} of these SMACT, the share of SMs with work, never reaches "
+            f"0.3. {lead}"
         )
-        lead = f"Utilisation reaches 90 % in {misled.busy} of {misled.cells} kernels{low}. {lead}"
-    return _laid_out(findings, GRID_TITLE, Plot(lead, sections, notes=notes))
+    return _laid_out(findings, GRID_TITLE, Plot(lead, [section], notes=notes))
 
 
 def _laid_out(findings: Findings, title: str, spec: Plot) -> Figure:
@@ -108,10 +84,6 @@ def _laid_out(findings: Findings, title: str, spec: Plot) -> Figure:
     chip, run = findings.grid.chip, findings.grid.run
     gpu = f"GPU: {chip.name or 'not named'}{f', {chip.sms} SMs' if chip.sms else ''}."
     return spec._replace(notes=[*spec.notes, gpu]).lay_out((run,), title)
-
-
-def _names(sizes: set[Size]) -> str:
-    return ", ".join(map(named, sorted(sizes)[:NAMED]))
 
 
 def _sides(grid: KernelGrid) -> tuple[list[int], list[int]]:
@@ -126,22 +98,15 @@ def _metrics(grid: KernelGrid) -> list[str]:
     return [metric for metric in known if metric != GRACT or UTILIZATION not in known]
 
 
-def _maps(sheet: Page, top: float, grid: KernelGrid, odd: set[Size], broken: set[Size]) -> None:
+def _maps(sheet: Page, top: float, grid: KernelGrid) -> None:
     metrics, (blocks, threads) = _metrics(grid), _sides(grid)
     wide = (body_width() - GRID_LEFT - GRID_GAP * (len(metrics) - 1)) / len(metrics)
     points = SMALL if wide / len(threads) > 0.27 else SMALL - 1.5
     for at, metric in enumerate(metrics):
         left = GRID_LEFT + at * (wide + GRID_GAP)
         sheet.text(left, top + HEAD_IN - 0.22, HEADS[metric], fontweight="bold")
-        axes = sheet.axes(
-            left,
-            top + HEAD_IN,
-            wide,
-            ROW * len(blocks),
-            xticks=range(len(threads)),
-            yticks=[],
-            label=LABELS[metric],
-        )
+        place = left, top + HEAD_IN, wide, ROW * len(blocks)
+        axes = sheet.axes(*place, xticks=range(len(threads)), yticks=[], label=LABELS[metric])
         axes.set_xlabel("threads per block")
         axes.set_xticklabels([str(thread) for thread in threads], fontsize=points)
         axes.tick_params(length=0)
@@ -149,45 +114,18 @@ def _maps(sheet: Page, top: float, grid: KernelGrid, odd: set[Size], broken: set
         scale = SCALES.get(metric, 1.0)
         values = grid.table[f"{metric}_{ACTIVE}"].unstack().to_numpy() / scale
         axes.imshow(values, cmap=SHADES, vmin=0, vmax=1, aspect="auto", interpolation="nearest")
-        for size in grid.table.index:
-            row, column = blocks.index(size[0]), threads.index(size[1])
-            value = float(values[row, column])
-            if not np.isnan(value):
-                shown = (
-                    f"{value * scale:.0f}"
-                    if metric == UTILIZATION
-                    else f"{value:.2f}".removeprefix("0")
-                )
-                color = "white" if value > DARK else INK
-                axes.text(
-                    column,
-                    row,
-                    shown,
-                    ha="center",
-                    va="center_baseline",
-                    fontsize=points,
-                    color=color,
-                )
-            if size in odd:
-                axes.add_patch(
-                    Rectangle(
-                        (column - 0.46, row - 0.44),
-                        0.92,
-                        0.88,
-                        fill=False,
-                        edgecolor=WRONG,
-                        linewidth=1.4,
-                    )
-                )
-            if size in broken:
-                axes.plot(
-                    [column - 0.4, column + 0.4], [row + 0.4, row - 0.4], color=WRONG, linewidth=1.2
-                )
+        for (row, column), value in np.ndenumerate(values):
+            if np.isnan(value):
+                continue
+            percent = metric == UTILIZATION
+            text = f"{value * scale:.0f}" if percent else f"{value:.2f}".removeprefix("0")
+            color = "white" if value > DARK else INK
+            style: dict[str, Any] = {"ha": "center", "va": "center_baseline", "color": color}
+            axes.text(column, row, text, fontsize=points, **style)
     right: dict[str, Any] = {"ha": "right", "fontsize": SMALL}
     for row, many in enumerate(blocks):
-        sheet.text(
-            GRID_LEFT - 0.07, top + HEAD_IN + ROW * (row + 0.5), str(many), va="center", **right
-        )
+        middle = top + HEAD_IN + ROW * (row + 0.5)
+        sheet.text(GRID_LEFT - 0.07, middle, str(many), va="center", **right)
     sheet.text(GRID_LEFT - 0.07, top + HEAD_IN - 0.2, "blocks", color=QUIET, **right)
 
 
@@ -198,122 +136,63 @@ RELATIONS = SmallPanels(3, above=0.28, tall=1.72, below=BELOW, left=0.5, gap=0.1
 COURSES = SmallPanels(1, above=0.28, tall=2.1, below=BELOW, left=0.5)
 FAR = 8  # ratio of blocks between neighbours; beyond, no line connects them
 FINE = 400
-SAME = 0.01  # of full scale: a metric that differs by less shows no relation
-
-
-class Relation(NamedTuple):
-    """Two metrics, and the regression of the second on the first."""
-
-    x: str
-    y: str
-    line: FittedLine | None
-
-    @property
-    def scale(self) -> float:
-        return SCALES.get(self.x, 1.0)  # the first is the one in percent, if any
+DOT: dict[str, Any] = {"markersize": 4, "markeredgewidth": 0}
 
 
 @house_style()
 def draw_relations(findings: Findings) -> Figure:
     """Draw three relations and, below, SMACT over blocks. Raises: NothingToDraw."""
-    grid = findings.grid
-    fits = {(one.x, one.y.rpartition(" ")[2]): one for one in findings.lines}
-    pairs = [
-        pair for pair in ((UTILIZATION, GRACT), (GRACT, SMACT), (SMACT, SMOCC)) if grid.pairs(*pair)
-    ]
-    relations = [Relation(*pair, fits.get(pair)) for pair in pairs]
-    blocks, threads = _sides(grid)
-    course = bool(grid.column(SMACT)) and len(blocks) > 1
+    grid, (blocks, threads) = findings.grid, _sides(findings.grid)
+    lines = [line for line in findings.lines if line.n]
     every = [*zip(COLOURS, MARKERS, strict=True), (INK, "P")]
-    looks = {
+    looks: dict[int, dict[str, Any]] = {
         thread: dict(zip(("color", "marker"), every[at % len(every)], strict=True))
         for at, thread in enumerate(threads)
     }
     legend = [
         Entry(
-            f"{number} thread{'' if number == 1 else 's'}",
-            {**look, "markersize": 5, "linestyle": "none"},
+            f"{number} thread{'s' * (number > 1)}", {**look, "markersize": 5, "linestyle": "none"}
         )
         for number, look in looks.items()
     ]
     sections = []
-    if relations:
-        sections.append(
-            RELATIONS.section(
-                "",
-                relations,
-                partial(_relation, grid=grid, looks=looks),
-                grid="both",
-                most={"x": 4, "y": 4},
-            )
-        )
-    if course:
-        sections.append(
-            COURSES.section("", ["SMACT over blocks"], partial(_course, grid=grid, looks=looks))
-        )
+    if lines:
+        draw = partial(_relation, grid=grid, looks=looks)
+        sections.append(RELATIONS.section("", lines, draw, grid="both", most={"x": 4, "y": 4}))
+    if grid.column(SMACT) and len(blocks) > 1:
+        over = partial(_course, grid=grid, looks=looks)
+        sections.append(COURSES.section("", ["SMACT over blocks"], over))
     some(sections, "no cell has two of utilisation, GRACT, SMACT and SMOCC")
-    spec = Plot(
-        _relations_lead(findings, relations), sections, legend, [f"Figures: {grid.label(ACTIVE)}."]
-    )
-    return _laid_out(findings, RELATIONS_TITLE, spec)
-
-
-def _relations_lead(findings: Findings, relations: Sequence[Relation]) -> str:
-    words = []
-    for one in relations:
-        values = [value for value, _ in findings.grid.pairs(one.x, one.y).values()]
-        if max(values) - min(values) < SAME * one.scale:
-            words.append(f"{LABELS[one.x]} hardly differs between kernels")
-        elif one.line is not None and one.line.r2 is not None:
-            words.append(SENTENCES[one.line.x, one.line.y][one.line.r2 < CLOSE_R2])
-    relation = "; ".join(words)
-    courses = [course for course in findings.courses if course.metric == SMACT]
-    dips = sum(course.dip is not None for course in courses)
-    fall = (
-        f"More blocks do not always keep more SMs busy: SMACT falls in between at {dips} of "
-        f"{len(courses)} block sizes"
-    )
+    courses = [dip for (metric, _), dip in findings.dips.items() if metric == SMACT]
+    dips = sum(dip is not None for dip in courses)
     sentences = [
-        relation[:1].upper() + relation[1:],
-        fall if dips else "SMACT never falls with more blocks" if courses else "",
+        *(relation(line.x, line.y, line.r2) for line in lines if line.r2 is not None),
+        f"SMACT falls with more blocks at {dips} of {len(courses)} block sizes",
         "A dot is a kernel, its colour the threads per block.",
     ]
-    return ". ".join(filter(None, sentences))
+    basis = [f"Figures: {grid.label(ACTIVE)}."]
+    return _laid_out(findings, RELATIONS_TITLE, Plot(". ".join(sentences), sections, legend, basis))
 
 
-def _relation(panel: SmallPanel, one: Relation, grid: KernelGrid, looks: Looks) -> None:
+def _relation(panel: SmallPanel, line: FittedLine, grid: KernelGrid, looks: Looks) -> None:
     """Draw both metrics on their full scale: small differences must look small."""
-    axes, pairs = panel.axes, grid.pairs(one.x, one.y)
-    names = {
-        metric: head.lower() if metric == UTILIZATION else head for metric, head in HEADS.items()
-    }
-    up = f"{HEADS[one.y]}, %" if one.scale > 1 else HEADS[one.y]
-    axes.set(
-        xlabel=names[one.x],
-        ylabel=up,
-        xlim=(-0.03 * one.scale, 1.05 * one.scale),
-        ylim=(-0.03 * one.scale, 1.05 * one.scale),
-    )
-    r2 = f"R² {one.line.r2:.3f}" if one.line is not None and one.line.r2 is not None else "no line"
-    panel.head(f"{HEADS[one.y]} on {names[one.x].partition(',')[0]}: {r2}", back=0.45)
-    if one.line is not None and one.line.slope is not None and one.line.intercept is not None:
-        span = np.array([end(value for value, _ in pairs.values()) for end in (min, max)])
-        axes.plot(
-            span, one.line.slope * span + one.line.intercept, color=FAINT, linewidth=1.6, zorder=1
-        )
+    axes, y = panel.axes, line.y.rpartition(" ")[2]
+    pairs, scale = grid.pairs(line.x, y), SCALES.get(line.x, 1.0)
+    x_name, y_name = (HEADS[name] for name in (line.x, y))
+    span = (-0.03 * scale, 1.05 * scale)
+    up = f"{y_name}, %" if scale > 1 else y_name
+    axes.set(xlabel=x_name, ylabel=up, xlim=span, ylim=span)
+    r2 = f"R² {line.r2:.3f}" if line.r2 is not None else "no line"
+    panel.head(f"{y_name} on {x_name.partition(',')[0]}: {r2}", back=0.45)
+    if line.slope is not None and line.intercept is not None:
+        ends = np.array([end(value for value, _ in pairs.values()) for end in (min, max)])
+        fit = line.slope * ends + line.intercept
+        axes.plot(ends, fit, color=FAINT, linewidth=1.6, zorder=1)
     for threads, look in looks.items():
         dots = np.array([both for size, both in pairs.items() if size[1] == threads])
         if dots.size:
-            axes.plot(
-                dots[:, 0],
-                dots[:, 1] * one.scale,
-                linestyle="none",
-                markersize=4,
-                markeredgewidth=0,
-                alpha=0.85,
-                zorder=3,
-                **look,
-            )
+            places = dots[:, 0], dots[:, 1] * scale
+            axes.plot(*places, linestyle="none", alpha=0.85, zorder=3, **DOT, **look)
 
 
 def _course(panel: SmallPanel, title: str, grid: KernelGrid, looks: Looks) -> None:
@@ -326,27 +205,14 @@ def _course(panel: SmallPanel, title: str, grid: KernelGrid, looks: Looks) -> No
             if number == threads:
                 points += [(many, float("nan"))] if points and many > FAR * points[-1][0] else []
                 points.append((many, value))
-        axes.plot(
-            [many for many, _ in points],
-            [value for _, value in points],
-            markersize=4,
-            markeredgewidth=0,
-            linewidth=1.1,
-            **look,
-        )
+        axes.plot(*np.array(points).reshape(-1, 2).T, linewidth=1.1, **DOT, **look)
     if chip.sms is not None:
         fine = np.unique(np.round(np.geomspace(blocks[0], blocks[-1], FINE)).astype(int))
         most = [limit[0] for many in fine if (limit := limits((int(many), 1), chip)) is not None]
         axes.plot(fine, most, color=QUIET, linestyle="--", linewidth=1.0, zorder=2)
-        axes.text(
-            blocks[-1],
-            1.03,
-            f"bound: min(b, {chip.sms}) / {chip.sms}",
-            ha="right",
-            va="bottom",
-            fontsize=SMALL,
-            color=QUIET,
-        )
+        bound = f"bound: min(b, {chip.sms}) / {chip.sms}"
+        style: dict[str, Any] = {"ha": "right", "va": "bottom", "color": QUIET}
+        axes.text(blocks[-1], 1.03, bound, fontsize=SMALL, **style)
     axes.set_xscale("log", base=2)
     axes.set(xlabel="blocks", ylabel="SMACT", ylim=(-0.03, 1.18))
     shown: list[int] = []  # numbers that fit below the axis without overlap

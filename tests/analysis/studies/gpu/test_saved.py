@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from analysis.studies.gpu.findings import NEAR
 from analysis.studies.gpu.grid import SMACT, UTILIZATION
 from tests.analysis.studies.gpu.made import SMS, fitting, read_grids, saved_grid
 
@@ -33,8 +34,8 @@ def test_smact_is_set_beside_its_prediction(tmp_path: Path) -> None:
     found, _ = read(tmp_path, saved_grid(SIZES))
     assert found.grid.chip.sms == SMS
     assert len(found.grid.cells) == 2 * len(SIZES)
-    assert found.predictions.near == len(SIZES)
-    ranges = {one.size[0]: (one.least, one.most) for one in found.predictions.cells}
+    assert max(abs(one.off) for one in found.predictions) < NEAR
+    ranges = {one.size[0]: (one.least, one.most) for one in found.predictions}
     assert ranges[66] == pytest.approx((0.5 * 0.99, 0.5 * 0.99))
     assert ranges[264] == pytest.approx((0.99, 0.99))
     assert found.bounds.violations == []
@@ -44,8 +45,8 @@ def test_smact_is_set_beside_its_prediction(tmp_path: Path) -> None:
 def test_a_block_beyond_the_sms_leaves_others_idle_half_the_time() -> None:
     """On 132 SMs 133 blocks of 1024 threads give SMACT .505, between 133 / 264 and 1; all 8 fit."""
     ((found,), _) = read_grids(RUNS / "gpu-metrics_2026-11-26_nvidia-h200.json")
-    assert (found.predictions.near, len(found.predictions.cells)) == (8, 8)
-    seen = {one.size: one for one in found.predictions.cells}
+    assert [abs(one.off) <= NEAR for one in found.predictions] == [True] * 8
+    seen = {one.size: one for one in found.predictions}
     assert seen[133, 1024].observed == pytest.approx(0.505, abs=0.001)
     assert (seen[133, 1024].least, seen[133, 1024].most) == pytest.approx((133 / 264, 1), abs=0.002)
     assert seen[8192, 1024].observed == pytest.approx(8192 / (132 * 63), abs=0.003)
@@ -60,10 +61,9 @@ def test_a_cell_outside_its_range_is_off_by_its_distance_to_it(tmp_path: Path) -
             {(66, 32): fitting(66) | {"smact": 0.4}, (133, 32): fitting(133) | {"smact": 0.7}}
         ),
     )
-    off = {one.size[0]: one.off for one in found.predictions.cells}
+    off = {one.size[0]: one.off for one in found.predictions}
     assert off[66] == pytest.approx(0.4 - 0.5 * 0.99)
     assert off[133] == 0
-    assert found.predictions.near == 1
 
 
 def test_an_unrecorded_metric_is_missing_with_its_reason(tmp_path: Path) -> None:
