@@ -138,36 +138,8 @@ def document(run: Run, result: Sequence[Overhead]) -> dict[str, object]:
         "seed": run.design.seed,
         "interrupted": run.interrupted,
         "warnings": list(run.warnings),
-        "workloads": [{**asdict(overhead), "answer": sentences(overhead)} for overhead in result],
+        "workloads": [asdict(overhead) for overhead in result],
     }
-
-
-def sentences(overhead: Overhead) -> list[str]:
-    """Write one workload's findings: the A/A, then costs, no effects, and undecided ones."""
-    if overhead.control.state == DIFFERS:
-        return [overhead.control.sentence]
-    monitors = [arm for arm in overhead.arms if arm.base]
-    lines = [
-        overhead.control.sentence,
-        *(
-            f"{arm.label} {arm.said}: {_cost(arm)}, {arm.n} {overhead.units}."
-            for arm in _claims(monitors)
-        ),
-    ]
-    for verdict, words in (
-        ("equivalent", "No effect beyond the margin"),
-        ("inconclusive", "Neither a cost nor its absence is shown"),
-    ):
-        names = [monitor.label for monitor in monitors if monitor.verdict == verdict]
-        lines += [f"{words}: {', '.join(names)}."] if names else []
-    return lines
-
-
-def _cost(arm: MonitoredArm) -> str:
-    if arm.cpu is None:
-        return ""
-    p = "" if arm.cpu.p_adjusted is None else f", Holm p {probability(arm.cpu.p_adjusted)}"
-    return f"{arm.cpu.amount} CPU {arm.cpu.ends}{p}"
 
 
 def _claims(arms: Iterable[MonitoredArm]) -> list[MonitoredArm]:

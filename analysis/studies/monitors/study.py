@@ -16,10 +16,9 @@ from typing import Literal, NamedTuple
 
 from analysis.compare import CompareOptions, compare
 from analysis.stats.estimate import Change, Mean, cost_of, mean_of
-from analysis.switched import outlasting
 from analysis.terms import AGAIN, Comparison, Effect, Refused, Run, Verdict
 from analysis.verdict import outlasts
-from analysis.wording import LARGEST, probability, unsigned
+from analysis.wording import LARGEST, unsigned
 
 from .records import ALL_CPU, ENERGY, INSIDE, INTERVAL, MonitoredCell, rate_of, read
 
@@ -87,7 +86,7 @@ class MonitoredArm:
     measured steps (the primary metric), `wall` their wall time, `total` all CPU from the process's
     start to its exit plus the monitor's own processes, `energy` the meter's reading, `placebo` the
     primary metric against the placebo (inside monitors). `verdict` is the common word after the A/A
-    check, `said` the word in tables, `reason` its sentence. `lost` counts missing cells by reason.
+    check, `said` the word in tables. `lost` counts missing cells by reason.
 
     The monitor's own usage is in `core` and `own`; None or absent is unknown (`missing` has the
     reasons). `core`: its processes' CPU seconds, with the report but without the start, per second
@@ -109,7 +108,6 @@ class MonitoredArm:
     blocks: int
     verdict: Verdict
     said: str
-    reason: str = ""
     cpu: OverheadFigure | None = None
     wall: OverheadFigure | None = None
     total: OverheadFigure | None = None
@@ -362,58 +360,25 @@ def control_of(comparison: Comparison | None) -> Control:
 
 
 def _judged(row: Comparison, control: Control, label: str) -> MonitoredArm:
-    """Make an arm from its comparison and the A/A: verdict, word in the table, and sentence."""
-    cpu, margin, state = (
-        figure(row.primary, row.p_adjusted),
-        unsigned(row.margin),
-        SAID[control.state],
-    )
-    verdict, said, reason = row.verdict, "not comparable", row.reason
-    if row.tweakset == AGAIN:
-        verdict, said, reason = (
-            ("not comparable" if control.state == "differs" else verdict),
-            state,
-            control.sentence,
-        )
-    elif cpu is None:
-        pass
+    """Make an arm from its comparison and the A/A: verdict, and word in the table."""
+    cpu, verdict = figure(row.primary, row.p_adjusted), row.verdict
+    untold = control.state in {"underpowered", "missing"}
+    if row.tweakset == AGAIN or cpu is None:
+        said = SAID[control.state] if row.tweakset == AGAIN else "not comparable"
     elif control.state == "differs":
-        verdict, said, reason = (
-            "not comparable",
-            "not claimed",
-            "the A/A of this workload differs: nothing is claimed.",
-        )
-    elif verdict == "equivalent" and control.state in {"underpowered", "missing"}:
-        verdict, said, reason = (
-            "inconclusive",
-            state,
-            f"inside the margin, which proves nothing here: {control.sentence}",
-        )
-    elif outlasts(row):
-        said, reason = "not shown", outlasting(row)
-    elif verdict in {"regressed", "improved"}:
-        p = "unknown" if row.p_adjusted is None else probability(row.p_adjusted)
-        seen = f"{cpu.amount} {cpu.ends} CPU, Holm p {p} of {row.family}"
-        small = f", under {margin}" if cpu.high < row.margin else ""
-        said, reason = f"costs{small}", f"costs {seen}."
-        if verdict == "improved":
-            said, reason = (
-                "less than none",
-                f"{seen}: less than without a monitor; look for the reason.",
-            )
+        said = "not claimed"
     elif verdict == "equivalent":
-        said, reason = (
-            f"within ±{margin}",
-            f"no effect beyond ±{margin}: the 90 % interval lies inside.",
-        )
-    elif verdict == "inconclusive":
-        most = (
-            ""
-            if row.mde is None
-            else f"; a difference of {unsigned(row.mde)} would be, 4 times in 5"
-        )
-        said = state if control.state == "underpowered" else "not shown"
-        reason = f"neither a cost nor its absence is shown{most}."
+        said = SAID[control.state] if untold else f"within ±{unsigned(row.margin)}"
+    elif verdict == "regressed" and not outlasts(row):
+        said = f"costs, under {unsigned(row.margin)}" if cpu.high < row.margin else "costs"
+    elif verdict == "improved" and not outlasts(row):
+        said = "less than none"
+    else:
+        said = "underpowered" if control.state == "underpowered" else "not shown"
+    if control.state == "differs":
+        verdict = "not comparable"
+    elif verdict == "equivalent" and untold and row.tweakset != AGAIN:
+        verdict = "inconclusive"
     others = {effect.metric.name: figure(effect) for effect in row.others}
     return MonitoredArm(
         tweakset=row.tweakset,
@@ -422,7 +387,6 @@ def _judged(row: Comparison, control: Control, label: str) -> MonitoredArm:
         blocks=row.blocks,
         verdict=verdict,
         said=said,
-        reason=reason,
         cpu=cpu,
         wall=others.get(WALL),
         total=others.get(ALL_CPU),

@@ -49,12 +49,3 @@ def test_a_cell_that_does_not_fit_its_arm_is_left_out_and_named(
     assert found.n == 6 - blocks
     assert found.blocks == 6
     assert (found.cpu is None) == (blocks == 6 or arm == "stock")
-
-
-@pytest.mark.parametrize(("field", "other"), [("kind", "around"), ("base", "cprofile")])
-def test_an_arm_of_two_kinds_is_not_comparable(field: str, other: str) -> None:
-    found = told_else("sampler", {field: other}, blocks=3)
-    assert (found.verdict, found.cpu, found.n) == ("not comparable", None, 0)
-    (why,) = found.lost
-    assert field in why
-    assert other in why

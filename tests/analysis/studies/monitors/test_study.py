@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
 
 from analysis.load import from_json
-from analysis.render import data
-from analysis.render.text import render
-from analysis.studies.monitors.answers import answer, sentences
 from analysis.studies.monitors.study import overheads
 from analysis.terms import Unreadable
 from tests.made_monitoring import (
@@ -26,8 +22,6 @@ from tests.made_monitoring import (
 )
 
 if TYPE_CHECKING:
-    from syrupy.assertion import SnapshotAssertion
-
     from analysis.studies.monitors.study import MonitoredArm, Overhead
 
 
@@ -43,11 +37,6 @@ def arm(found: Overhead, label: str) -> MonitoredArm:
 def found() -> Overhead:
     """Twenty blocks of every monitor, cells that scatter by 0.4 %."""
     return found_in(MadeMonitoring())
-
-
-def test_without_a_compared_monitor_nothing_states_its_cost() -> None:
-    run = from_json(monitored_run(MadeMonitoring(blocks=1)), "made.json")
-    assert "could be compared" in answer(run, overheads(run)).title
 
 
 def test_each_arms_cost_is_found(found: Overhead) -> None:
@@ -142,7 +131,6 @@ def test_no_absence_is_claimed_without_a_quiet_a_a(
 def test_where_none_and_none_again_differ_nothing_is_claimed(again: float) -> None:
     found = found_in(MadeMonitoring(again=again))
     assert found.control.state == "differs"
-    assert sentences(found) == [found.control.sentence]
     assert {one.verdict for one in found.arms} == {"not comparable"}
 
 
@@ -187,67 +175,6 @@ def test_a_record_that_is_no_number_is_named() -> None:
         overheads(from_json(saved, "made.json"))
 
 
-WRONG = {
-    "monitor": {"wall_s": 1e-320, "cpu_s": 1e308, "samples": 10**18},
-    "usage": {"cpu_s": 1e308},
-}
-
-
-def test_a_figure_that_cannot_be_is_missing_with_its_reason() -> None:
-    """No derived figure either: no share of a core below 0, none beyond all numbers."""
-    saved = monitored_run(MadeMonitoring(monitors=(SAMPLER,), blocks=4))
-    for one in saved["benchmarks"]:
-        record = one["extra_info"]
-        if record["tweakset"] == "sampler":
-            for part, values in WRONG.items():
-                record[part].update(values)
-    run = from_json(saved, "made.json")
-    found = overheads(run)
-    sampler = arm(found[0], "sampler 10 Hz")
-    names = {f"{part}.{name}" for part, values in WRONG.items() for name in values}
-    assert {name for name in names if "was recorded" in sampler.missing[name]} == names
-    core = sampler.core
-    assert core is None or 0 <= core.value < 1
-    assert all(figure >= 0 for figure in sampler.own.values())
-    assert render(answer(run, found))
-    assert json.loads(data.render(answer(run, found)))
-
-
-def test_an_interval_that_nobody_keeps_is_no_rate() -> None:
-    odd = [
-        replace(SAMPLER, name=f"odd-{at}", says={"params": {"interval_s": one}})
-        for at, one in enumerate(INTERVALS)
-    ]
-    (found,) = overheads(
-        from_json(monitored_run(MadeMonitoring(monitors=tuple(odd), blocks=3)), "made.json")
-    )
-    assert [one.rate_per_s for one in found.arms if one.tweakset.startswith("odd")] == [None] * len(
-        INTERVALS
-    )
-
-
-INTERVALS = (10**400, 1e308, -1, 0, 1e-300, True, "often")
-
-
-def test_a_cost_beyond_all_numbers_breaks_nothing() -> None:
-    """Steps of 100 days beside nanoseconds, and hardly any energy: no clock or meter does that."""
-    saved = monitored_run(MadeMonitoring(monitors=(PROFILE,), blocks=4))
-    for one in saved["benchmarks"]:
-        record = one["extra_info"]
-        dear = record["tweakset"] == "cprofile"
-        scale = 1 + record["order"] / 1e4
-        steps = len(record["steps"]["cpu_s"])
-        record["steps"]["cpu_s"] = [
-            (9e6 if dear else 2e-9) * scale * (1 + at / 1e3) for at in range(-steps, 0)
-        ]
-        record["usage"]["energy_j"] = (1e11 if dear else 1e-300) * scale
-    run = from_json(saved, "made.json")
-    found = overheads(run)
-    assert arm(found[0], "cprofile").energy is not None
-    assert render(answer(run, found))
-    assert json.loads(data.render(answer(run, found)))
-
-
 def test_a_workload_with_its_own_primary_metric_pays_in_cpu_too() -> None:
     saved = monitored_run(MadeMonitoring(monitors=(PROFILE,), blocks=5))
     saved["deeptweak"]["workloads"]["python_loop"]["primary"] = {
@@ -273,12 +200,3 @@ def test_each_workload_has_its_a_a_and_all_are_one_family() -> None:
     assert [one.workload for one in both] == ["python_loop", "cnn_train"]
     # Two workloads, each with none again and two monitors.
     assert {one.family for one in both} == {6}
-
-
-def test_answers(snapshot: SnapshotAssertion) -> None:
-    cases = {
-        "no A/A": MadeMonitoring(none=False, monitors=(PLACEBO, PROFILE)),
-        "an A/A that differs": MadeMonitoring(again=0.03, monitors=(PLACEBO, PROFILE)),
-        "less than none": MadeMonitoring(monitors=(replace(PROFILE, cost=-0.1),)),
-    }
-    assert {name: sentences(found_in(made)) for name, made in cases.items()} == snapshot
