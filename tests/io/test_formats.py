@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import importlib
 from pathlib import Path
 
 import numpy as np
@@ -124,25 +123,6 @@ def test_the_tfrecord_package_reads_our_files(tmp_path: Path) -> None:
     assert [record["size"].tolist() for record in records] == [[510]] * 5
 
 
-@pytest.mark.needs("tfrecord")
-def test_a_tfrecord_index_has_offset_and_length_per_record(tmp_path: Path) -> None:
-    """DALI's: 510 bytes with 12 before, 4 behind, in a message with names, lengths and the size."""
-    path = written("tfrecord", tmp_path, of("tfrecord"))
-    lines = [
-        [int(n) for n in line.split()]
-        for line in (tmp_path / "index/train" / f"{path.name}.idx").read_text().splitlines()
-    ]
-    starts = [start for start, _ in lines]
-    assert starts == np.cumsum([0, *(length for _, length in lines)]).tolist()[:-1]
-    assert sum(length for _, length in lines) == path.stat().st_size
-
-
-def test_an_index_says_where_each_sample_lies(tmp_path: Path) -> None:
-    path = written("indexed_binary", tmp_path, of("indexed_binary"))
-    assert np.fromfile(f"{path}.off.idx", dtype="<u8").tolist() == [0, 510, 1020, 1530, 2040]
-    assert np.fromfile(f"{path}.sz.idx", dtype="<u8").tolist() == [510] * 5
-
-
 @pytest.mark.needs("h5py")
 def test_hdf5_has_records_under_both_names_of_dlio(tmp_path: Path) -> None:
     import h5py
@@ -162,27 +142,6 @@ def test_npz_is_what_numpy_would_have_saved(tmp_path: Path) -> None:
     with np.load(path) as archive:
         np.savez(tmp_path / "numpy.npz", x=archive["x"], y=archive["y"])
     assert (tmp_path / "numpy.npz").stat().st_size == path.stat().st_size
-
-
-def test_large_samples_are_drawn_in_pieces() -> None:
-    samples = Samples(3000, 3001, 2, (1,))
-    pieces = [piece.nbytes for piece in samples.pieces()]
-    assert max(pieces) <= 4 << 20
-    assert sum(pieces) == 3000 * 3001 * 2
-
-
-@pytest.mark.parametrize("name", [name for name in EVERY if formats.load(name).needs])
-def test_a_missing_library_is_said_with_what_to_install(
-    name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    module, package = formats.load(name).needs or ("", "")
-    monkeypatch.setattr(
-        importlib.util, "find_spec", lambda wanted: None if wanted == module else object()
-    )
-    assert (
-        formats.load(name).unavailable_reason()
-        == f"format {name}: Python module {module} not found; pip install {package}"
-    )
 
 
 @pytest.mark.parametrize(

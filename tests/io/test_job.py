@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import os
-import shutil
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 from hypothesis import given
@@ -14,7 +12,7 @@ from hypothesis import strategies as st
 from fixtures.studies.io import job, parameters
 from fixtures.studies.io.job import Sharding
 from fixtures.studies.io.torch_engine import CheckpointFile
-from fixtures.terms import BadInput, Refused
+from fixtures.terms import BadInput
 
 
 @given(st.integers(1, 500), st.integers(1, 5), st.data())
@@ -80,22 +78,6 @@ def test_more_steps_than_one_report_can_tell_are_refused(
     assert found is None if says is None else says in str(found)
 
 
-@pytest.mark.parametrize(
-    ("given_", "says"),
-    [
-        ({"model_size_bytes": "1E"}, "two checkpoints take 2e+09 GB, but only "),
-        ({"model_size_bytes": "1E", "engine": "dlio"}, "its checkpoints take 1e+09 GB, but only "),
-        ({"model_size_bytes": "1M"}, None),
-        ({}, None),
-    ],
-)
-def test_checkpoints_that_do_not_fit_are_refused(
-    given_: dict[str, str], says: str | None, tmp_path: Path
-) -> None:
-    found = job.no_room(parameters.complete(given_), tmp_path / "not" / "yet")
-    assert found is None if says is None else str(found).startswith(says)
-
-
 SHUFFLES = st.sampled_from(["off", "seed", "random"])
 
 
@@ -156,14 +138,6 @@ def test_a_seed_gives_each_epoch_an_order_and_always_the_same(files: str, sample
     assert one == job.order(sharding(files, samples), 0, 1, seed=7, drawn=9)
     assert one != job.order(sharding(files, samples), 0, 2, seed=7, drawn=8)
     assert one != job.order(sharding(files, samples), 0, 1, seed=8, drawn=8)
-    assert job.crc32(one) != job.crc32(job.order(sharding(files, samples), 0, 2, seed=7, drawn=8))
-
-
-@pytest.mark.parametrize(("files", "samples"), [("random", "off"), ("off", "random")])
-def test_random_is_what_was_drawn(files: str, samples: str) -> None:
-    one = job.order(sharding(files, samples), 1, 1, seed=7, drawn=8)
-    assert one == job.order(sharding(files, samples), 1, 1, seed=6, drawn=8)
-    assert one != job.order(sharding(files, samples), 1, 1, seed=7, drawn=9)
 
 
 @pytest.mark.parametrize("size", [1, 1_000_000, (16 << 20) + 1])
@@ -190,15 +164,4 @@ def test_a_checkpoint_takes_the_place_of_the_last(
         )
     assert synced == [str(file.with_suffix(".unfinished")), str(tmp_path)] * 2
     checkpoint.remove()
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_too_small_a_disk_is_told_before_anything_is_written(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=1_999_999))
-    with pytest.raises(
-        Refused, match=r"two checkpoints take 0.002 GB, but only 0.002 GB are free in "
-    ):
-        CheckpointFile(tmp_path, 1_000_000, seed=1)
     assert list(tmp_path.iterdir()) == []

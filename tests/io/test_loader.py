@@ -101,8 +101,3 @@ def test_what_a_reader_cannot_read_is_told_in_a_line(tmp_path: Path) -> None:
     ):
         list(loader.batches(samples, how, array("q", range(6))))
     assert "\n" not in str(died.value)
-
-
-def test_a_rehearsal_leaves_nothing(tmp_path: Path) -> None:
-    loader.rehearse(formats.load("raw"), tmp_path)
-    assert list(tmp_path.iterdir()) == []

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from fixtures.studies.io import models
 from fixtures.studies.io.dataset import DataSpec, estimate_bytes
@@ -80,19 +77,6 @@ def test_as_scaled_by_default_a_job_fits_and_has_steps_enough(name: str) -> None
     assert params["steps"] * params["computation_time"] <= 20
 
 
-@pytest.mark.parametrize("name", models.available())
-def test_scaling_leaves_the_demand_of_an_accelerator_as_it_is(name: str) -> None:
-    real, scaled = (
-        complete({"model": name, "sample_scale": "1", "record_scale": "1"}),
-        complete({"model": name}),
-    )
-    demand = [
-        float(str(p["record_length_bytes"])) / float(str(p["computation_time"]))
-        for p in (real, scaled)
-    ]
-    assert demand[0] == pytest.approx(demand[1], rel=1e-12)
-
-
 NO_NUMBER = "batch_size is .*; must be a number"
 BAD = {
     "no YAML": ("a: [1", "broken YAML: did not find"),
@@ -137,18 +121,3 @@ def test_a_bad_file_is_named_with_what_is_wrong(what: str, tmp_path: Path) -> No
         models.read(path)
     assert str(refused.value).startswith(str(path))
     assert "\n" not in str(refused.value)
-
-
-@given(st.binary(max_size=200) | st.text(max_size=200).map(str.encode))
-def test_whatever_is_in_a_file_is_read_or_refused_on_one_line(
-    tmp_path_factory: pytest.TempPathFactory, content: bytes
-) -> None:
-    path = tmp_path_factory.mktemp("models") / "toy.yaml"
-    path.write_bytes(content)
-    with pytest.raises(BadInput, match=re.escape(str(path))):
-        models.read(path)
-
-
-def test_a_file_without_accelerators_is_one_job(tmp_path: Path) -> None:
-    (tmp_path / "toy.yaml").write_text(GOOD)
-    assert list(models.available(tmp_path)) == ["toy"]

@@ -72,12 +72,6 @@ def test_partial_residency_is_counted_in_pages_not_in_files(disk: Path) -> None:
     assert pagecache.resident([small, large]) == pytest.approx(0.1, abs=0.02)
 
 
-def test_looking_brings_nothing_in(disk: Path) -> None:
-    path = file_of(disk / "a", 64)
-    pagecache.evict([path])
-    assert [pagecache.resident([path]) for _ in range(5)] == [0.0] * 5
-
-
 def test_a_file_longer_than_one_window_is_seen_whole(
     disk: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -88,13 +82,6 @@ def test_a_file_longer_than_one_window_is_seen_whole(
     assert pagecache.resident([path]) >= 0.95
     pagecache.evict([path])
     assert pagecache.resident([path]) <= 0.03
-
-
-def test_eviction_leaves_other_files_alone(disk: Path) -> None:
-    mine, other = file_of(disk / "mine", 50), file_of(disk / "other", 50)
-    pagecache.warm([other])
-    pagecache.evict([mine])
-    assert pagecache.resident([other]) >= 0.9
 
 
 @pytest.mark.parametrize("paths", [0, 1])
@@ -152,26 +139,6 @@ def test_a_cache_state_that_is_not_reached_is_refused(
     with pytest.raises(Refused, match=rf"cache={state}: {fraction:.1%} of the data set is "):
         pagecache.ensure_state(state, files)
     assert tried == [state] * 3
-
-
-def test_a_data_set_larger_than_memory_is_told_so(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    huge = tmp_path / "huge"
-    huge.touch()
-    try:
-        with huge.open("wb") as file:
-            file.truncate(1 << 43)
-    except OSError:
-        pytest.skip("the file system of the folder for tests holds no file of 8 TB")
-    monkeypatch.setattr(pagecache, "resident", lambda _: 0.5)
-    monkeypatch.setattr(pagecache, "warm", lambda _: None)
-    with pytest.raises(
-        Refused,
-        match=r"The data set takes 8.8e\+03 GB; only [\d.e+]+ GB of memory are free: choose a "
-        r"smaller sample_scale",
-    ):
-        pagecache.ensure_state("warm", [huge])
 
 
 def test_a_state_that_is_gone_is_brought_about_anew(files: list[Path]) -> None:
@@ -267,26 +234,6 @@ def test_a_kernel_that_does_not_account_says_nothing(tmp_path: Path) -> None:
     nothing = pagecache.by_process(tmp_path)
     assert nothing == BytesRead(None, None)
     assert BytesRead(5, 5).since(nothing) == nothing.since(BytesRead(5, 5)) == nothing
-
-
-def test_a_child_counts_when_it_has_been_waited_for(tmp_path: Path) -> None:
-    """A million bytes read by a child are counted here after its end, as with a rank's readers."""
-    file = tmp_path / "million"
-    file.write_bytes(bytes(1_000_000))
-    before = pagecache.by_process()
-    if before.rchar is None:
-        pytest.skip("this kernel does not account I/O by process")
-    child = subprocess.Popen(
-        [sys.executable, "-S", "-c", f"open({str(file)!r}, 'rb', buffering=0).read(); input()"],
-        stdin=subprocess.PIPE,
-    )
-    own = pagecache.by_process().since(before).rchar
-    assert own is not None
-    assert own < 1_000_000
-    child.communicate(b"\n")
-    both = pagecache.by_process().since(before).rchar
-    assert both is not None
-    assert both >= 1_000_000
 
 
 def made_device(sys_: Path, folder: Path, *, partition: bool) -> Path:

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import pytest
-from hypothesis import example, given
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fixtures.parameters import canonical
 from fixtures.studies.io import formats, models
 from fixtures.studies.io.parameters import PARAMETERS, complete
 from fixtures.terms import BadInput
-from fixtures.workloads import case, of
 
 
 def test_the_default_is_unet3d_scaled() -> None:
@@ -38,19 +37,6 @@ def test_the_default_is_unet3d_scaled() -> None:
         "cold",
         "off",
     )
-
-
-def test_parameters_keep_their_order_followed_by_derived_ones() -> None:
-    params = complete({"epochs": "2"})
-    assert list(params)[: len(PARAMETERS)] == list(PARAMETERS)
-    assert {key: params[key] for key in list(params)[len(PARAMETERS) :]} == {
-        "steps": 96,
-        "warmup_steps": 0,
-        "steps_per_epoch": 48,
-        "prefetch_factor": 2,
-        "model_epochs": 5,
-        "model_au": 0.9,
-    }
 
 
 @pytest.mark.parametrize(
@@ -258,28 +244,6 @@ GIVEN = st.fixed_dictionaries(
 
 
 @given(GIVEN)
-# Its schedule falls into so long a run.
-@example({"checkpoint": "off", "model": "bert", "num_files_train": "4"})
-def test_parameters_are_refused_or_completed_to_a_fixed_point(
-    given_: dict[str, str],
-) -> None:
-    try:
-        params = complete(given_)
-    except BadInput:
-        return
-    again = {key: f"{params[key]}" for key in PARAMETERS}
-    if params["checkpoint"] == "off":
-        again = {
-            key: value
-            for key, value in again.items()
-            if key not in {"epochs_between_checkpoints", "model_size_bytes"}
-        }
-    assert complete(again) == params | {
-        "epochs_between_checkpoints": complete(again)["epochs_between_checkpoints"]
-    }
-
-
-@given(GIVEN)
 def test_a_variants_canonical_name_is_equivalent_and_stable(
     given_: dict[str, str],
 ) -> None:
@@ -290,20 +254,3 @@ def test_a_variants_canonical_name_is_equivalent_and_stable(
     assert complete(said) == params
     assert canonical(said, PARAMETERS, complete) == (said, params)
     assert list(said) == [key for key in PARAMETERS if key in said]
-
-
-def test_a_name_keeps_what_makes_its_other_parameters_possible() -> None:
-    for asked in (
-        {"batch_size": "400", "num_files_train": "1000"},
-        {"read_threads": "2", "prefetch_size": "8"},
-    ):
-        assert canonical(asked, PARAMETERS, complete)[0] == dict(
-            sorted(asked.items(), key=lambda item: list(PARAMETERS).index(item[0]))
-        )
-
-
-def test_a_variant_is_unavailable_without_its_formats_library(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(formats.FileFormat, "unavailable_reason", lambda form: f"no {form.name}")
-    assert of(case("io_train", format="hdf5")).unavailable_reason() == "no hdf5"

@@ -71,9 +71,6 @@ def test_each_rank_tells_each_epoch(train: Callable[..., WorkloadRun], processes
     ]
     for epoch in told:
         assert all(len(epoch[column]) == steps for column in ("load_s", "compute_s", "barrier_s"))
-        first_up_s, second_up_s = epoch["readers_up_s"]
-        assert 0 < first_up_s < epoch["load_s"][0], "the first batch is the first reader's"
-        assert second_up_s > 0
         assert all(slept >= 0.01 for slept in epoch["compute_s"])
         loop_s = sum(sum(epoch[column]) for column in ("load_s", "compute_s", "barrier_s"))
         assert loop_s <= epoch["end_monotonic_s"] - epoch["start_monotonic_s"]
@@ -183,7 +180,6 @@ def test_a_run_may_be_shorter_than_its_epochs(train: Callable[..., WorkloadRun])
     first, second = (dict(e) for e in done.report["epochs"])
     assert (len(first["load_s"]), len(second["load_s"])) == (24, 6)  # type: ignore[arg-type]
     assert second["rchar_bytes"] < SIZE / 2  # type: ignore[operator]
-    assert first["order_crc32"] != second["order_crc32"]
     told: list[Any] = list(done.report["checkpoints"])
     assert [(c["epoch"], c["step"]) for c in told] == [(1, 10), (1, 20)]
     assert done.steps[9].wall_s > told[0]["duration_s"]
