@@ -73,12 +73,12 @@ def chromium() -> str | None:
 @cache
 def _cluster(*, forbidden: bool) -> str | None:
     # Asked only where a test on a cluster is about to run.
-    from tests.cluster.rig import kind, up
+    from tests.cluster.rig import up
 
-    if os.environ.get("KUBECONFIG") or kind.runs():
+    if os.environ.get("KUBECONFIG"):
         return None
     reason = up.forbidden() if forbidden else up.why_not()
-    return f"no cluster: set KUBECONFIG, or install kind and Docker. {reason}" if reason else None
+    return f"no cluster: set KUBECONFIG. {reason}" if reason else None
 
 
 def _dlio() -> str | None:

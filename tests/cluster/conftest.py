@@ -1,4 +1,4 @@
-"""A real cluster for these tests: any `KUBECONFIG`, else kind with Docker, else a local `rig/`.
+"""A real cluster for these tests: any `KUBECONFIG`, else a local `rig/`.
 
 It starts with the first test that needs it and ends after the last test of this folder, before
 other tests read this kernel's settings.
@@ -19,7 +19,7 @@ import yaml
 from fixtures.kubernetes.client import Cluster, Where, connect
 from tests.cluster.line import Line, to_cluster
 from tests.cluster.operators.fixtures import kaito_operator, nodewright_operator, skyhook_operator
-from tests.cluster.rig import clients, kind, simulated, up
+from tests.cluster.rig import clients, simulated, up
 from tests.cluster.runs import here, place
 from tests.cluster.streams import cluster, streams
 from tests.needs import requires
@@ -53,7 +53,7 @@ def cluster_at() -> Iterator[dict[str, str]]:
             if name == "KUBECONFIG" or name.startswith("DEEPTWEAK_RIG_")
         }
         return
-    with kind.borrowed() if kind.runs() else up.borrowed() as about:
+    with up.borrowed() as about:
         yield about
 
 

@@ -95,14 +95,6 @@ def test_a_watch_ends_at_its_deadline_though_the_server_is_away(
             next(events)
 
 
-def test_a_watch_is_stopped_while_the_server_is_away(cuttable: tuple[Cluster, Line]) -> None:
-    watched, line = cuttable
-    line.close()
-    events = Watch(watched, CONFIGMAPS, labels="of=the-test")
-    threading.Timer(0.3, events.stop).start()
-    assert list(events) == []
-
-
 def test_a_watch_goes_on_after_its_connection_broke(
     cluster: Cluster, cuttable: tuple[Cluster, Line]
 ) -> None:

@@ -76,11 +76,6 @@ def test_an_agent_lost_during_a_cell_fails_it_stock_too(
     assert run.error == LOST
 
 
-def test_an_agent_lost_as_it_reads_back_fails_the_cell() -> None:
-    run, _ = cell({SOMAXCONN: "77"}, values=AgentLost(LOST))
-    assert run.error == LOST
-
-
 def test_an_agent_lost_before_it_saw_the_pod_fails_the_cell() -> None:
     """A pod that ended at once is not sampled, but the agent's hold is still checked."""
     beside = AgentThread(
@@ -93,13 +88,6 @@ def test_what_cannot_be_sampled_is_missing_and_fails_nothing() -> None:
     """Telemetry is beside the measurement, never in its way."""
     run, missing = cell({}, sample_end=Refused("no sampler"))
     assert (run.error, missing) == (None, {"sampler": "no sampler"})
-
-
-def test_a_cell_that_failed_keeps_its_own_reason() -> None:
-    beside = AgentThread(
-        cast("HeldNode", Answers(ping=AgentLost(LOST))), {}, "fixtures.workloads.", order(None)
-    )
-    assert beside.end(WorkloadRun((), {}, {}, 0, "out of memory"))[0].error == "out of memory"
 
 
 def test_a_cell_fails_if_the_agent_reads_another_process_value() -> None:

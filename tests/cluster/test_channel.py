@@ -138,13 +138,6 @@ def test_a_long_line_comes_whole_in_many_frames(server: Server, heard: Heard) ->
     assert server.heard.get(timeout=PATIENCE_S) == b"are you there", "the pong"
 
 
-def test_a_message_in_fragments_is_one(server: Server, heard: Heard) -> None:
-    server.send(b"\x01half a ", fin=0)
-    server.send(b"line\nand", ABNF.OPCODE_CONT, fin=1)
-    server.send(b"\x01 another\n")
-    assert (heard.line(), heard.line()) == (b"half a line", b"and another")
-
-
 def test_what_is_sent_from_many_threads_arrives_line_by_line(server: Server, heard: Heard) -> None:
     """Long ones in pieces, each whole."""
     sent = [f"{number}:".encode() + b"x" * (number * 9000) for number in range(16)]
@@ -184,13 +177,6 @@ def test_the_end_is_told_once_with_its_reason(
     heard.channel.send(b"into the void")
     heard.channel.close()
     assert heard.ends.empty()
-
-
-def test_a_connection_that_breaks_is_told(server: Server, heard: Heard) -> None:
-    server.send(b"\x01half a line")
-    server.client.shutdown(socket.SHUT_RDWR)
-    assert heard.ends.get(timeout=PATIENCE_S).startswith("the connection broke (")
-    assert heard.lines.empty()
 
 
 def test_who_cannot_connect_is_told_why() -> None:

@@ -7,7 +7,6 @@ this machine's Python instead.
 from __future__ import annotations
 
 import fnmatch
-import json
 import os
 import re
 import shlex
@@ -24,7 +23,6 @@ from fixtures.kubernetes import manifests
 from fixtures.kubernetes.settings import Overlay
 
 HOUSE = Path(__file__).parents[2]
-IMAGE_USER_FREE = 1000  # user numbers below it are the system's, in the base image too
 
 
 def instructions() -> list[tuple[str, str]]:
@@ -115,36 +113,6 @@ def test_the_extras_installed_are_those_of_pyproject() -> None:
     assert set(extras[0].split(",")) <= project["optional-dependencies"].keys()
 
 
-def test_torch_is_the_version_of_the_lock() -> None:
-    """The very command of the Dockerfile, run here."""
-    [command] = re.findall(r"\$\((grep [^)]*requirements\.lock)\)", " ".join(of("RUN")))
-    done = subprocess.run(
-        shlex.split(command), cwd=HOUSE, capture_output=True, text=True, check=True
-    )
-    assert done.stdout.split() == [
-        one
-        for one in (HOUSE / "requirements.lock").read_text().split()
-        if one.startswith("torch==")
-    ]
-
-
-def test_the_python_is_one_that_the_project_runs_on() -> None:
-    [base] = of("FROM")
-    found = re.fullmatch(r"python:(3\.\d+)-slim", base)
-    assert found
-    required = tomllib.loads((HOUSE / "pyproject.toml").read_text())["project"]["requires-python"]
-    assert required == ">=3.11"
-    assert tuple(map(int, found[1].split("."))) >= (3, 11)
-
-
-def test_the_default_command_runs_in_what_was_copied(image: Path) -> None:
-    """A workload without a framework, as `docker run` would start it."""
-    [command] = of("CMD")
-    done = python(image, *json.loads(command)[1:])
-    assert (done.returncode, done.stderr) == (0, "")
-    assert json.loads(done.stdout.splitlines()[-1]) == {"event": "end"}
-
-
 def test_every_workload_and_the_agent_are_in_what_was_copied(image: Path) -> None:
     """Each prints its options: it was found, with all imports at its start."""
     [agent] = manifests.agent_pod(
@@ -156,12 +124,3 @@ def test_every_workload_and_the_agent_are_in_what_was_copied(image: Path) -> Non
     ]:
         done = python(image, "-m", module, "--help")
         assert (done.returncode, done.stderr) == (0, ""), module
-
-
-def test_the_image_runs_as_nobody_and_the_agent_as_root() -> None:
-    [user] = of("USER")
-    assert all(int(number) > IMAGE_USER_FREE for number in user.split(":"))
-    [agent] = manifests.agent_pod(
-        manifests.Spot("0123456789ab", "n", "", "ns", None), "i", Overlay()
-    )["spec"]["containers"]
-    assert agent["securityContext"]["runAsUser"] == 0

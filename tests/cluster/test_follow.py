@@ -53,14 +53,6 @@ def test_the_tail_is_that_of_the_newest_connection(log: list[bytes], cuts: list[
     assert reader.tail == tuple(line.decode() for line in log if not line.startswith(b'{"event"'))
 
 
-def test_what_an_older_connection_still_brings_is_not_heard() -> None:
-    reader = LogMerger()
-    assert reader.take(2, said(0)) == said(0)
-    assert reader.take(1, said(1)) is None
-    assert reader.take(1, b"late") is None
-    assert reader.tail == ()
-
-
 def test_the_tail_is_short_whatever_is_written() -> None:
     reader = LogMerger()
     for number in range(1000):

@@ -27,17 +27,6 @@ def test_names_of_nodes_stay_short_and_different(one: str, other: str) -> None:
     assert names.journal_name(RUN_ID, one) != names.journal_name("ffffffffffff", one)
 
 
-def test_a_selector_finds_what_the_labels_say() -> None:
-    """One component of one run, or of all runs."""
-    labels = names.labels(RUN_ID, "journal")
-    for selector in (names.selector("journal"), names.selector("journal", RUN_ID)):
-        assert all(
-            labels[key] == value
-            for key, _, value in (part.partition("=") for part in selector.split(","))
-        )
-    assert "app.kubernetes.io/component=lease" in names.selector("lease")
-
-
 def test_a_tweaks_name_is_told_from_everybody_elses() -> None:
     """Part of a label key (`status_<name>`, at most 63 characters); other names stay."""
     assert names.OUR_TWEAK.fullmatch(names.tweak_name(RUN_ID, 999))

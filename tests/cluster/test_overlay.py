@@ -33,15 +33,6 @@ def container(over: Overlay, **ours: object) -> Json:
     return dict(one)
 
 
-def test_without_a_file_nothing_is_laid_over() -> None:
-    assert settings.laid_over(settings.read_overlay(None), pod()) == pod()
-
-
-def test_an_empty_mapping_is_an_overlay(tmp_path: Path) -> None:
-    """An image that brings everything needs none; the file may be there all the same."""
-    assert read(tmp_path, "{}\n") == Overlay()
-
-
 @pytest.mark.parametrize(
     ("text", "said"),
     [
@@ -88,14 +79,6 @@ def test_named_things_take_the_place_of_their_namesakes() -> None:
         ours[1],
         theirs[1],
     ]
-
-
-def test_mounts_are_named_by_their_path() -> None:
-    ours = [{"name": "scratch", "mountPath": "/scratch"}, {"name": "data", "mountPath": "/data"}]
-    theirs = [{"name": "nvme", "mountPath": "/scratch"}]
-    assert container(Overlay(container={"volumeMounts": theirs}), volumeMounts=ours)[
-        "volumeMounts"
-    ] == [theirs[0], ours[1]]
 
 
 def test_tolerations_are_added_to_ours_and_never_twice() -> None:

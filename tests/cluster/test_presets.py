@@ -194,13 +194,6 @@ def test_a_tuning_has_the_throughput_of_its_trainer() -> None:
     assert found["steps"]["loss"] == [1.5]
 
 
-def test_what_is_not_told_has_no_column_and_no_metric() -> None:
-    """No processor time, start by the node's clock or loss for a served model: missing, not 0."""
-    found = recorded(metrics={"throughput_tokens_per_s": 100.0})
-    assert not {"cpu_s", "start_monotonic_s", "loss"} & found["steps"].keys()
-    assert "cpu_s_per_step" not in found["metrics"]
-
-
 def test_a_measurement_that_failed_is_no_step() -> None:
     """KAITO writes -1, and no rate comes of it."""
     failed = WorkloadRun(

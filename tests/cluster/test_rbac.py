@@ -26,10 +26,8 @@ from fixtures.kubernetes.api import (
     Kind,
     create,
     delete,
-    patch,
 )
 from fixtures.kubernetes.client import ApiRequest, Cluster, Where, connect, send
-from fixtures.kubernetes.node import candidates
 from fixtures.kubernetes.settings import TargetConfig
 from fixtures.terms import Refused
 from tests.cluster.line import altered
@@ -141,27 +139,6 @@ def allowed(
         )
 
 
-@pytest.fixture
-def node(admin: Cluster, namespace: str) -> Iterator[str]:
-    """A node without a machine, with a condition that the operator left of our resource."""
-    name = f"bare-{namespace[-8:]}"
-    create(admin, NODES, {"metadata": {"name": name, "labels": {"bare": namespace}}})
-    conditions = [
-        {"type": f"skyhook.nvidia.com/{TWEAK}/NotReady", "status": "False"},
-        {"type": "Ready", "status": "True"},
-    ]
-    patch(
-        admin,
-        NODES,
-        name,
-        {"status": {"conditions": conditions}},
-        subresource="status",
-        strategic=True,
-    )
-    yield name
-    delete(admin, NODES, name)
-
-
 def may(cluster: Cluster, verb: str, kind: Kind, subresource: str = "", **where: str) -> bool:
     about = {
         "verb": verb,
@@ -263,16 +240,3 @@ def test_a_run_needs_its_parts_rights_and_names_the_missing_ones(
         else:
             with pytest.raises(Refused, match=lacking[str(of)]):
                 preflight.require_rights(cluster, settings, kind)
-
-
-def test_where_skyhook_may_not_be_seen_a_marked_node_is_left_out(
-    allowed: Callable[[list[Object]], Cluster], node: str
-) -> None:
-    """Of narrower rights than the file's: what somebody's resource does there cannot be known."""
-    wanted = documents()
-    [of_nodes] = [one for one in wanted if one["kind"] == "ClusterRole"]
-    of_nodes["rules"] = [rule for rule in of_nodes["rules"] if rule["resources"] != ["skyhooks"]]
-    cluster = allowed(wanted)
-    _, left_out = candidates(cluster, f"bare={cluster.namespace}")
-    assert f"marks of the Skyhook {TWEAK}, whose state cannot be read" in left_out[node]
-    assert "verb 'list' on 'skyhooks.skyhook.nvidia.com'" in left_out[node]

@@ -11,7 +11,6 @@ import signal
 import sys
 import uuid
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +19,7 @@ import yaml
 
 from fixtures.cells import STOCK
 from fixtures.kernel.machine import Restored
-from fixtures.kubernetes import agent, api, recovery, skyhook, ways
+from fixtures.kubernetes import agent, api, recovery, skyhook
 from fixtures.kubernetes.client import Cluster, Where
 from fixtures.kubernetes.journal import NodeJournal
 from fixtures.kubernetes.settings import TargetConfig
@@ -29,8 +28,7 @@ from fixtures.terms import CellSpec, Refused, TweakRefused, TweakSet
 from fixtures.tweaks import resolve
 from tests.cluster import simulated_agents
 from tests.cluster.operators import machines
-from tests.cluster.operators.machines import BOOT_ID, CMDLINE, GRUB_CFG
-from tests.cluster.rig import simulated
+from tests.cluster.operators.machines import BOOT_ID, CMDLINE
 from tests.cluster.runs import LOOK_EVERY_S
 from tests.cluster.simulated_agents import MACHINES, of_node, said
 from tests.sessions import HOUSE, Place, until
@@ -226,23 +224,6 @@ def apply_stock(target: Kubernetes) -> None:
     assert target.restore().stuck == {}
 
 
-def test_tokens_configured_but_never_booted_are_removed(
-    target: Kubernetes, machine: tuple[str, FakeRoot], cluster: Cluster
-) -> None:
-    """Given up before the reboot: a later boot would otherwise use them. No reboot is needed."""
-    node, fake = machine
-    before, boot_id = files(fake), fake.get(BOOT_ID)
-    fake.put(GRUB_CFG, "quiet splash isolcpus=1 nosmt")
-    boot = {"cmdline": fake.get(CMDLINE), "boot_id": boot_id, "configured": True}
-    (note,) = ways.ByOperator(api.SKYHOOKS, [], boot)._boot_back(target.held, boot)
-    assert (
-        note
-        == f"node {node}: its boot loader's configuration was regenerated without the boot tokens"
-    )
-    assert (files(fake), fake.get(BOOT_ID)) == (before, boot_id)
-    assert_untouched(cluster, node)
-
-
 def test_a_changed_command_line_stops_the_run_until_a_restore(
     target: Kubernetes, tweakset: TweakSet, machine: tuple[str, FakeRoot], cluster: Cluster
 ) -> None:
@@ -280,99 +261,6 @@ def test_a_changed_command_line_stops_the_run_until_a_restore(
     assert files(fake) == before
     assert NodeJournal.unfinished(cluster) == []
     assert_untouched(cluster, node)
-
-
-def test_restore_completes_a_reboot_whose_operator_died(
-    machine: tuple[str, FakeRoot],
-    operator: StandIn,
-    tweakset: TweakSet,
-    cluster: Cluster,
-    kubeconfig: Path,
-) -> None:
-    """What is not known to be back stays written down.
-
-    (KWOK runs the agent on a node that is away, as no kubelet would.)
-    """
-    node, fake = machine
-    before = files(fake)
-    where = Where(kubeconfig=str(kubeconfig), namespace=cluster.namespace)
-    target = Kubernetes(
-        TargetConfig(where, nodes=f"kubernetes.io/hostname={node}", patience_s=15.0)
-    )
-    target.open(uuid.uuid4().hex[:12], [cell_of(tweakset)], {tweakset.name: tweakset})
-    plan = target.plan(tweakset)
-    with ThreadPoolExecutor(1) as beside:
-        applied = beside.submit(target.apply, cell_of(tweakset), tweakset, plan)
-        while ready(cluster, node):
-            assert not applied.done(), applied.result()
-        operator.kill()
-        with pytest.raises(
-            Refused, match=f"node {node} could not be put back: .*No operator processes Skyhook"
-        ):
-            applied.result()
-    target.close()
-    (journal,) = NodeJournal.unfinished(cluster)
-    assert journal.cell is not None
-    is_back(cluster, machine)
-    operator.restart()
-    ((name, result),) = recovery.finish_all(
-        cluster,
-        uuid.uuid4().hex[:12],
-        TargetConfig(Where(), nodes="", patience_s=PATIENCE_S),
-        print,
-    )
-    assert name == node
-    assert isinstance(result, Restored), result
-    assert files(fake) == before
-    assert NodeJournal.unfinished(cluster) == []
-    assert_untouched(cluster, node)
-
-
-def is_back(cluster: Cluster, machine: tuple[str, FakeRoot]) -> None:
-    """What the stand-in had done, had it lived."""
-    node, fake = machine
-    boot_id = str(uuid.uuid4())
-    machines.Machines(fake.path.parent).reboot(node, boot_id)
-    again = {
-        "conditions": [{"type": "Ready", "status": "True", "reason": "KubeletReady"}],
-        "nodeInfo": {"bootID": boot_id},
-    }
-    api.patch(cluster, api.NODES, node, {"status": again}, subresource="status", strategic=True)
-    api.patch(
-        cluster,
-        api.NODES,
-        node,
-        {"metadata": {"annotations": {simulated.OURS: node.split("-")[1]}}},
-    )
-
-
-def test_restore_of_a_reboot_requires_the_operator(
-    machine: tuple[str, FakeRoot], cluster: Cluster, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Its definitions were taken out of the cluster between the two reboots; the journal stays."""
-    node, _ = machine
-    boot = {
-        "cmdline": "ro",
-        "boot_id": "1",
-        "image": "registry.invalid/shellscript",
-        "configured": True,
-    }
-    journal = NodeJournal(cluster, "0123456789ab", node).open()
-    journal.begin({"label": "isolated", "resources": ["dt-0123456789ab-1"], "boot": boot})
-    monkeypatch.setattr(skyhook, "served", lambda _: ())
-    ((name, result),) = recovery.finish_all(
-        cluster,
-        uuid.uuid4().hex[:12],
-        TargetConfig(Where(), nodes="", patience_s=PATIENCE_S),
-        print,
-    )
-    assert name == node
-    assert isinstance(result, Refused)
-    assert (
-        "'isolated', which only a reboot by the operator can undo, but this cluster no longer has "
-        "one" in str(result)
-    )
-    assert [one.name for one in NodeJournal.unfinished(cluster)] == [journal.name]
 
 
 # -- a run that is killed

@@ -89,12 +89,6 @@ def test_a_users_file_keeps_its_fields_and_gets_the_leased_node(tmp_path: Path) 
     assert (kaito.is_tuning(made), kaito.preset_of(made)) == (False, "phi-4-mini-instruct")
 
 
-def test_a_tuning_file_is_one(tmp_path: Path) -> None:
-    body = kaito.workspace_of_file(write(tmp_path, TUNES))
-    assert kaito.is_tuning(body)
-    assert kaito.preset_of(body) == "phi-4-mini-instruct"
-
-
 @pytest.mark.parametrize(
     ("text", "says"),
     [

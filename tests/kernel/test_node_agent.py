@@ -598,23 +598,15 @@ def test_a_full_disk_keeps_nobody_from_putting_back(
 @pytest.mark.parametrize(
     ("line", "says"),
     [
-        (b'{"id": 7, "do": "pi', "This is not valid JSON"),
-        (b"[" * 100000, "This is not valid JSON"),
-        (b"7", "A request must be an object"),
+        (b'{"id": 7, "do": "pi', "This is not a JSON object"),
+        (b"[" * 100000, "This is not a JSON object"),
+        (b"7", "This is not a JSON object"),
         (
             b'{"id": 7, "do": "reboot"}',
             (
                 r"Unknown verb 'reboot'\. Available: begin, bye, .*, values\. Check that the "
                 r"agent's image is from this commit"
             ),
-        ),
-        (
-            b'{"id": 7, "do": "begin", "label": "x"}',
-            r"begin\(label: .*was called with label: missing a required argument: 'writes'",
-        ),
-        (
-            b'{"id": 7, "do": "ping", "loud": true}',
-            r"ping\(\).* was called with loud: got an unexpected keyword argument 'loud'",
         ),
         (
             b'{"id": 7, "do": "begin", "label": "x", "writes": [], "mode": "skyhook"}',

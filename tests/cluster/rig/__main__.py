@@ -74,7 +74,7 @@ def _build(*, if_possible: bool) -> int:
 def _can() -> int:
     if why := up.why_not():
         print(
-            f"{why} Tests marked `cluster` are skipped, unless KUBECONFIG or kind gives a cluster.",
+            f"{why} Tests marked `cluster` are skipped, unless KUBECONFIG gives a cluster.",
             file=sys.stderr,
         )
         return 1

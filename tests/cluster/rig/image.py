@@ -156,8 +156,8 @@ def folders() -> dict[str, Path]:
     }
 
 
-def overlay(below: Path = Path("/")) -> dict[str, Any]:
-    """Build a --pod-overlay that mounts these folders in place; on the node they are `below`."""
+def overlay() -> dict[str, Any]:
+    """Build a --pod-overlay that mounts these folders in place."""
     variables = {
         "PATH": f"{Path(sys.prefix) / 'bin'}:{SYSTEM_PATH}",
         "PYTHONPATH": str(places.HOUSE),
@@ -165,7 +165,7 @@ def overlay(below: Path = Path("/")) -> dict[str, Any]:
         "HOME": "/tmp",  # noqa: S108 the pod's own
     }
     volumes = [
-        {"name": f"host-{name}", "hostPath": {"path": str(below / path.relative_to("/"))}}
+        {"name": f"host-{name}", "hostPath": {"path": str(path)}}
         for name, path in folders().items()
     ]
     return {
@@ -181,6 +181,6 @@ def overlay(below: Path = Path("/")) -> dict[str, Any]:
     }
 
 
-def write_overlay(target: Path, below: Path = Path("/")) -> Path:
-    target.write_text(yaml.safe_dump(overlay(below), sort_keys=False))
+def write_overlay(target: Path) -> Path:
+    target.write_text(yaml.safe_dump(overlay(), sort_keys=False))
     return target

@@ -284,28 +284,6 @@ def test_an_unreadable_journal_is_named_and_other_nodes_recover(
     held.close()
 
 
-@pytest.mark.parametrize("run_json", [None, "{}"])
-def test_a_journal_without_annotation_is_recovered_or_reported(
-    cluster: Cluster, machines: list[Machine], run_json: str | None
-) -> None:
-    node, _ = machines[0]
-    journal = NodeJournal(cluster, RUN, node).open(AGENT)
-    data = {} if run_json is None else {"data": {"run.json": run_json}}
-    api.patch(
-        cluster,
-        api.CONFIGMAPS,
-        journal.name,
-        {"metadata": {"annotations": {names.NODE: None}}, **data},
-    )
-    found = restored(cluster)
-    if run_json is None:
-        assert isinstance(found[node], Restored), found
-        assert is_empty(cluster)
-    else:
-        assert journal.name in str(found["unknown"])
-        assert [one.name for one in NodeJournal.unfinished(cluster)] == [journal.name]
-
-
 # -- what no journal names
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import lzma
 from pathlib import Path
 from typing import Any
 
@@ -148,25 +146,6 @@ def test_a_cell_takes_few_requests_of_the_api_server(matrix: Matrix) -> None:
     """It is followed by watches, not by asking again and again."""
     counts = {name: record["place"]["api_requests"] for name, record in matrix.records.items()}
     assert all(0 < count <= MOST_REQUESTS for count in counts.values()), counts
-
-
-def test_telemetry_is_of_the_workloads_own_process_and_node(matrix: Matrix) -> None:
-    """Sampled beside the pod from its first step: time and memory of process and node."""
-    told = matrix.saved["deeptweak"]["telemetry_file"]
-    lines = lzma.decompress(
-        (matrix.place.files()[0].parent / told["name"]).read_bytes()
-    ).splitlines()
-    columns = {entry["cell"]: entry["columns"] for entry in map(json.loads, lines)}
-    for name, record in matrix.records.items():
-        if record["workload"] != "cnn_train":
-            continue
-        assert "sampler" not in record["telemetry"]["missing"]
-        assert (
-            {len(column) for column in columns[name].values()}
-            == {record["telemetry"]["samples"]}
-            != {0}
-        )
-        assert any(column.startswith("process_") for column in columns[name]), sorted(columns[name])
 
 
 # -- the same by the operator
