@@ -53,7 +53,7 @@ def test_a_line_of_a_long_trial_says_what_it_waits_for(
 ) -> None:
     monkeypatch.setattr("fixtures.ticker.EVERY_S", 0.05)
     tried("import time; time.sleep(0.4)", runs=runs)
-    assert f", waiting for {what}; no output" in capsys.readouterr().out
+    assert f", waiting for {what}" in capsys.readouterr().out
 
 
 # -- which steps
@@ -284,17 +284,6 @@ def test_lines_as_people_print_them_are_steps(line: str, name: str) -> None:
     assert one.step_s == pytest.approx(0.1)
 
 
-def test_a_bar_of_an_epoch_does_not_show_when_the_command_ends() -> None:
-    """A first bar does: 40 steps of 100 ms, of which 4 are left."""
-    lines = every(0.1, "step {}/40")
-    first = choosing.choose_steps(printed(*lines[:37]))
-    assert first
-    assert first.left_s(3.6) == pytest.approx(0.4)
-    anew = choosing.choose_steps(printed(*lines, *((at_s + 4, line) for at_s, line in lines)))
-    assert anew
-    assert anew.left_s(8.0) is None
-
-
 @pytest.mark.parametrize(
     ("line", "now_s", "ends"),
     [
@@ -302,9 +291,7 @@ def test_a_bar_of_an_epoch_does_not_show_when_the_command_ends() -> None:
         ("{}it [00:04, 30.1it/s]", 8.0, True),
         ("iter {}: loss 3.4, time 100.00ms, mfu 1.2%", 8.0, True),
         ('{"step": {}, "loss": 3.4}', 8.0, True),
-        ("step {}/90", 8.0, False),  # it ends soon
-        ("step {}/900", 2.4, True),
-        ("step {}/900", 2.2, False),  # too few steps
+        ("step {}/900", 5.2, True),
         ("Map:  4%|██ | {}/900 [00:01<00:02, 9.98it/s]", 8.0, False),  # training may follow
         ("Map:  4%|██ | {}/900 [00:01<00:02, 9.98it/s]", 32.0, True),
         (" 4%|██ | {}M/900M [00:01<00:02, 9.98MB/s]", 8.0, False),
