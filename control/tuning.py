@@ -1,9 +1,7 @@
 """Choose among many settings: each block's arms, each setting's gain, what to drop; the record.
 
-Each setting is on in half of a block's arms (Plackett and Burman, Biometrika 1946), so each cell
-informs about every setting. Arms are drawn again for each heat, so that what two settings do
-together falls on others by chance alone. *Helps* and *harms* hold over all looks, whose number is
-declared, and all settings (Bonferroni).
+Each setting is on in half of a block's arms (Plackett and Burman, Biometrika 1946). *Helps* and
+*harms* hold over all looks, whose number is declared, and all settings (Bonferroni).
 """
 
 from __future__ import annotations

@@ -537,7 +537,7 @@ def kernel() -> Iterator[str]:
         ("key", "why", "safe"),
         (
             (f"`{rule.pattern}`", rule.why, ", ".join(map(str, rule.safe)))
-            for rule in lint.HAZARDOUS
+            for rule in lint.PARTLY_RESTORED
         ),
     )
     yield "## Limits that must leave room beside what runs"

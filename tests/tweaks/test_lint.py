@@ -96,7 +96,10 @@ WARNED = {
         sysctl(vm__min_free_kbytes=65536),
         "min_free_kbytes changes state that no file shows.* huge pages no longer",
     ),
-    "a dangerous key": (sysctl(kernel__panic_on_oops=1), "kernel.panic_on_oops is dangerous"),
+    "a key that goes back in part": (
+        sysctl(net__ipv4__ip_forward=1),
+        "net.ipv4.ip_forward may not be put back wholly",
+    ),
     "a comment in a value": (sysctl(vm__swappiness="10 # low"), "contains a comment"),
 }
 
@@ -138,9 +141,9 @@ def test_what_stays_within_bounds_gets_none(tweakset: TweakSet) -> None:
 
 
 SCRIPTED = {
-    "sysctl -w vm.min_free_kbytes=1023": ["below 1024", "changes state that no file shows"],
-    "echo 1 > /proc/sys/kernel/panic_on_oops": ["kernel.panic_on_oops is dangerous"],
-    "v=1; echo $v > /proc/sys/kernel/panic_on_oops": [],
+    "sysctl -w vm.min_free_kbytes=1023": ["changes state that no file shows"],
+    "echo 1 > /proc/sys/net/ipv4/ip_forward": ["net.ipv4.ip_forward may not be put back wholly"],
+    "v=1; echo $v > /proc/sys/net/ipv4/ip_forward": [],
 }
 
 

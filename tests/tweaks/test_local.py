@@ -259,71 +259,6 @@ def test_scripts_need_bash(machine: Tunables, monkeypatch: pytest.MonkeyPatch) -
 
 
 @pytest.mark.parametrize(
-    "text",
-    [
-        "nvidia-smi -pm 1",
-        "true && nvidia-smi -pm 1",
-        "sudo nvidia-smi -pm 1",
-        "if nvidia-smi; then true; fi",
-        "count=$(nvidia-smi -L | wc -l)",
-        "for gpu in 0 1; do nvidia-smi -i $gpu; done",
-        "clocks() { nvidia-smi -q; }",
-        "/usr/bin/nvidia-smi -pm 1",
-        "LC_ALL=C nvidia-smi -pm 1",
-        "timeout 5 nvidia-smi -pm 1",
-        "case $1 in on) nvidia-smi -pm 1;; esac",
-    ],
-)
-def test_a_script_that_calls_a_missing_program_rules_out_its_set(
-    machine: Tunables, monkeypatch: pytest.MonkeyPatch, text: str
-) -> None:
-    """Even if handled: `nvidia-smi -pm 1 || true` would be measured without being in force."""
-    monkeypatch.setattr(
-        "shutil.which", lambda tool: None if tool == "nvidia-smi" else f"/usr/bin/{tool}"
-    )
-    for stage in ("apply", "apply_check", "uninstall"):
-        assert with_script(machine, text, stage) == (
-            "its scripts call nvidia-smi: it is not installed",
-        )
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "# nvidia-smi -pm 1",
-        "echo the nvidia-smi of this node",
-        "nvidia-smi-wrapper --help",
-        'log "no nvidia-smi here"',
-        "true  # not nvidia-smi",
-        "source=/usr/bin/nvidia-smi",
-    ],
-)
-def test_a_program_that_is_only_spoken_of_is_not_called(
-    machine: Tunables, monkeypatch: pytest.MonkeyPatch, text: str
-) -> None:
-    monkeypatch.setattr(
-        "shutil.which", lambda tool: None if tool == "nvidia-smi" else f"/usr/bin/{tool}"
-    )
-    assert with_script(machine, text) == ()
-
-
-def test_nvidia_smi_without_a_gpu_is_no_help(
-    machine: Tunables, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Images with the CUDA tools have it where no GPU is."""
-    tool = tmp_path / "bin" / "nvidia-smi"
-    tool.parent.mkdir()
-    tool.write_text("#!/bin/sh\necho 'No devices were found'\nexit 6\n")
-    tool.chmod(0o755)
-    monkeypatch.setenv("PATH", f"{tool.parent}{os.pathsep}{os.environ['PATH']}")
-    assert with_script(machine, "nvidia-smi -pm 1") == (
-        "its scripts call nvidia-smi: no NVIDIA GPU responds",
-    )
-    tool.write_text("#!/bin/sh\necho 'GPU 0: one'\n")
-    assert with_script(machine, "nvidia-smi -pm 1") == ()
-
-
-@pytest.mark.parametrize(
     ("text", "missing"),
     [
         ("echo always > /sys/kernel/mm/transparent_hugepage/enabled", None),
@@ -340,17 +275,13 @@ def test_nvidia_smi_without_a_gpu_is_no_help(
         ("echo 1 > /sys/block/$disk/queue/nomerges", None),
         ("cat /host/sys/kernel/nothing", None),
         ("# echo 1 > /sys/kernel/mm/lru_gen/enabled", None),
-        ("[ -e /sys/kernel/mm/lru_gen/enabled ] && echo 1 > /sys/kernel/mm/lru_gen/enabled", None),
         (
-            (
-                "[ -w '/sys/kernel/mm/lru_gen/enabled' ] || exit 0; echo 1 > "
-                "/sys/kernel/mm/lru_gen/enabled"
-            ),
-            None,
+            "[ -e /sys/kernel/mm/lru_gen/enabled ] && echo 1 > /sys/kernel/mm/lru_gen/enabled",
+            "/sys/kernel/mm/lru_gen/enabled",
         ),
     ],
 )
-def test_a_kernel_file_in_a_script_must_exist_unless_guarded(
+def test_a_kernel_file_in_a_script_must_exist(
     machine: Tunables, text: str, missing: str | None
 ) -> None:
     found = with_script(machine, text)
@@ -388,18 +319,11 @@ LACKING = (
     "its scripts use /sys/kernel/mm/lru_gen/enabled: this kernel has no such setting; the script "
     "handles its absence"
 )
-NO_GPU_TOOL = "its scripts call nvidia-smi: it is not installed; the script handles its absence"
 
 
 @pytest.mark.parametrize(
     ("text", "warning"),
     [
-        ("if command -v nvidia-smi >/dev/null 2>&1; then nvidia-smi -pm 1; fi", NO_GPU_TOOL),
-        ("which nvidia-smi && nvidia-smi -pm 1", NO_GPU_TOOL),
-        ("type -P nvidia-smi >/dev/null || exit 0\nnvidia-smi -pm 1", NO_GPU_TOOL),
-        ("test -x /usr/bin/nvidia-smi && /usr/bin/nvidia-smi -pm 1", NO_GPU_TOOL),
-        ("nvidia-smi -pm 1 || true; nvidia-smi -i 0 2>/dev/null || :", NO_GPU_TOOL),
-        ("for g in 0 1; do nvidia-smi -i $g || continue; done", NO_GPU_TOOL),
         ("P=/sys/kernel/mm/lru_gen/enabled; if [ -f $P ]; then echo 1 > $P; fi", LACKING),
         (
             "D=/sys/kernel/mm/lru_gen; [[ -d ${D} ]] && echo 1 > /sys/kernel/mm/lru_gen/enabled",
@@ -427,11 +351,8 @@ NO_GPU_TOOL = "its scripts call nvidia-smi: it is not installed; the script hand
     ],
 )
 def test_what_a_script_can_do_without_is_a_warning(
-    machine: Tunables, monkeypatch: pytest.MonkeyPatch, text: str, warning: str
+    machine: Tunables, text: str, warning: str
 ) -> None:
-    monkeypatch.setattr(
-        "shutil.which", lambda tool: None if tool == "nvidia-smi" else f"/usr/bin/{tool}"
-    )
     found = planned(
         machine, scripts=(Script("p", "apply", f"echo 1 > /proc/sys/vm/swappiness\n{text}"),)
     )
@@ -442,42 +363,12 @@ def test_what_a_script_can_do_without_is_a_warning(
 @pytest.mark.parametrize(
     "text",
     [
-        "command -v nvidia-smi || exit 1; nvidia-smi -pm 1",
-        'command -v nvidia-smi >/dev/null || { echo "no nvidia-smi"; exit 2; }\nnvidia-smi -pm 1',
-        "if ! command -v nvidia-smi; then\n  echo missing\n  exit 1\nfi\nnvidia-smi -pm 1",
-        "nvidia-smi -pm 1 || true; nvidia-smi -i 0",
-        "nvidia-smi -pm 1 || exit 1",
         "[ -w /sys/kernel/mm/lru_gen/enabled ] || exit 1; echo 1 > /sys/kernel/mm/lru_gen/enabled",
         "echo 1 > /sys/kernel/mm/lru_gen/enabled",
     ],
 )
-def test_what_a_script_demands_must_be_there(
-    machine: Tunables, monkeypatch: pytest.MonkeyPatch, text: str
-) -> None:
-    monkeypatch.setattr(
-        "shutil.which", lambda tool: None if tool == "nvidia-smi" else f"/usr/bin/{tool}"
-    )
+def test_what_a_script_demands_must_be_there(machine: Tunables, text: str) -> None:
     assert len(with_script(machine, f"echo 1 > /proc/sys/vm/swappiness\n{text}")) == 1
-
-
-def test_a_file_that_sysctl_loads_is_searched(machine: Tunables) -> None:
-    loaded = machine.root / "opt/99.conf"
-    loaded.parent.mkdir()
-    loaded.write_text("# tuned\nvm.swappiness = 10\n-vm.dirty_ratio=5\n")
-    text = "sysctl -qp /opt/99.conf >/dev/null; sysctl --load=/opt/none.conf; sysctl -p $F"
-    assert with_script(machine, text) == ()
-    loaded.write_text("vm.swappiness = 10\nkernel.yama.ptrace_scope = 1\nvm/drop_caches = 3\n")
-    (reason,) = with_script(machine, "sysctl -p /opt/99.conf")
-    assert reason.startswith(
-        "its script package/apply.sh loads /opt/99.conf, line 3, which sets vm.drop_caches: "
-        "writing it drops"
-    )
-    (machine.root / "etc/sysctl.d").mkdir(parents=True)
-    (machine.root / "etc/sysctl.d/9.conf").write_text("kernel.modules_disabled=1\n")
-    assert (
-        "/etc/sysctl.d/9.conf, line 1, which sets kernel.modules_disabled"
-        in with_script(machine, "sysctl --system")[0]
-    )
 
 
 def test_a_missing_debugfs_is_named(machine: Tunables) -> None:

@@ -241,14 +241,14 @@ def test_annotations_say_what_and_why() -> None:
 
 SWAP = "tuning:\n  image: r/tuning\n  configMap: {sysctl.conf: vm.swappiness=1}"
 BAD = {
-    "not yaml": ("a: [1, 2\nb: 3", r"^f\.yaml:2:2: broken YAML: .+; correct the file$"),
+    "not yaml": ("a: [1, 2\nb: 3", r"^f\.yaml:2:2: broken YAML: .+; correct it"),
     "a key twice": (
         "a: 1\na: 2",
         r"^f\.yaml:2:1: broken YAML: key 'a' is given twice in one mapping; drop one",
     ),
     "a merge key": ("a: {<<: {x: 1}}", r"^f\.yaml:1:5: .*a key must be text"),
     "a tag": ("!!python/object/apply:os.system [echo]", r"^f\.yaml:1:1: .*constructor"),
-    "a control character": ("a: \x00", r"^f\.yaml:1: broken YAML: .*character"),
+    "a control character": ("a: \x00", r"^f\.yaml: broken YAML: .*character"),
     "a date that is none": ("a: 2025-02-31", r"broken YAML: .*quotes$"),
     "10,000 levels": ("[" * 10_000, r"^f\.yaml:1:41: .*more than 40 levels deep"),
     "an alias": ("a: &a [x]\nb: *a", r"^f\.yaml:2:4: .*aliases \(\*\) are not read"),
