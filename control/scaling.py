@@ -139,7 +139,6 @@ def held_out(points: Sequence[TimedJob], fit: LawFit) -> float | None:
 
 
 def _enough(points: Sequence[TimedJob], names: tuple[str, ...]) -> bool:
-    """Return True if points are numerous and varied enough to determine these parameters."""
     numbers, sizes = (
         len({point.replicas for point in points}),
         len({point.work for point in points}),
@@ -197,7 +196,6 @@ def _fitted(points: Sequence[TimedJob], name: str, names: tuple[str, ...]) -> La
 
 
 def _no_interval(configurations: int, parameters: int, spread: float) -> tuple[str, ...]:
-    """Return why there is no interval: the points do not leave any scatter."""
     if configurations <= parameters:
         told = (
             f"{configurations} configurations of replicas and size determine {parameters} "
@@ -212,7 +210,6 @@ def _no_interval(configurations: int, parameters: int, spread: float) -> tuple[s
 
 
 def _aicc(squares: float, n: int, k: int) -> float:
-    """Return Akaike's criterion for few points (Hurvich and Tsai, 1989), counting the spread."""
     k += 1
     return (
         n * math.log(max(squares, _SMALL) / n)
@@ -224,7 +221,6 @@ def _aicc(squares: float, n: int, k: int) -> float:
 def _intervals(
     jacobian: Floats, law: Law, names: tuple[str, ...], spread: float, df: int
 ) -> dict[str, tuple[float, float] | None]:
-    """Return intervals from the curvature at the best fit, cut at the bounds."""
     covariance = np.linalg.pinv(jacobian.T @ jacobian) * spread**2
     half = t_quantile(0.975, df) * np.sqrt(np.diag(covariance))
     values = {name: getattr(law, name) for name in names}

@@ -167,7 +167,6 @@ def heterogeneous(waiting: Iterable[Job], state: State) -> Start | None:
 def _no_later_than(
     job: Job, kind: str, planned: list[str], before: Mapping[str, int], state: State
 ) -> bool:
-    """Return True if no other planned kind is predicted to finish the job earlier."""
     ends_s = [
         _end_of_wait_s(job, other, before.get(other, 0), state) + job.predicted_s.get(other, 0.0)
         for other in planned
@@ -177,7 +176,6 @@ def _no_later_than(
 
 
 def _end_of_wait_s(job: Job, kind: str, before: int, state: State) -> float:
-    """Return when slots for a job will be free, as predicted; infinite if not foreseeable."""
     ends_s, at = state.ends_s.get(kind, []), before + job.replicas - state.free[kind] - 1
     if at < 0:
         return state.now_s
@@ -248,7 +246,6 @@ def _rounded(part: float) -> float:
 def _solved(
     demand: tuple[tuple[str, tuple[float, ...]], ...], slots: tuple[tuple[str, int], ...]
 ) -> tuple[Shares, float]:
-    """Solve the linear program; unknowns: share of class c on kind k at c·K + k, then the load."""
     import numpy as np
     from scipy.optimize import linprog
 

@@ -94,7 +94,6 @@ def ratio_columns(head: str, word: Callable[[Any], Word | None], name: str = "")
 
 
 def _rank(word: Word | None) -> float:
-    """Return a word's rank: claims, a study's own words, undecided, nothing."""
     ranks = {claim.text: at for at, claim in enumerate((*CLAIMS, CANT_TELL, NOT_COMPARABLE))}
     return len(ranks) if word is None else ranks.get(word.text, len(CLAIMS) - 0.5)
 

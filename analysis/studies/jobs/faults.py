@@ -124,8 +124,6 @@ class FaultArm:
 
 @dataclass(frozen=True, slots=True)
 class _Member:
-    """One stream of an arm, with its results, and the jobs that it shares with its twin."""
-
     stream: Stream
     twin: Stream | None
     totals: Totals
@@ -203,7 +201,6 @@ def _member(stream: Stream, streams: Sequence[Stream]) -> _Member:
 
 
 def _with_and_without(place: int, member: _Member) -> Iterator[dict[str, object]]:
-    """Yield a row per figure of the jobs that a stream shares with its twin."""
     run, block = member.unit
     known = responses(member.pairs) or (None, None)
     for fault, at, response_s in zip((BEFORE, WITH), (1, 0), known, strict=True):
@@ -501,7 +498,6 @@ def _word(arm: FaultArm) -> Word | None:
 
 
 def _constants(arms: Sequence[FaultArm]) -> Iterator[str]:
-    """Yield the common parameters of each fault's arms: `flood: at_s 10, for_s 2, size 60`."""
     for fault in dict.fromkeys(arm.fault for arm in arms):
         params = [arm.params for arm in arms if arm.fault == fault]
         if shared := [

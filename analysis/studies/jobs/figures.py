@@ -24,7 +24,6 @@ def figures(report: Mapping[str, Sequence[Mapping[str, Any]]]) -> dict[str, floa
 
 
 def _mean(jobs: Sequence[Mapping[str, Any]], until: str) -> float | None:
-    """Return the mean time since submission; None if one is unknown."""
     times: list[Any] = [job.get(name) for name in ("submit_s", until) for job in jobs]
     if not all(isinstance(time, int | float) for time in times):
         return None

@@ -113,7 +113,6 @@ def _factors(streams: Sequence[Stream]) -> dict[str, tuple[str, ...]]:
 
 
 def _outcomes(stream: Stream) -> dict[str, float | None]:
-    """Return a stream's results; the mean time to the accuracy only if all jobs reached it."""
     ended = [job.result for job in stream.jobs if job.done and ACCURACY in job.result]
     reached = [result[TIME] for result in ended if TIME in result]
     epochs = [result[EPOCHS] for result in ended if EPOCHS in result]
@@ -144,7 +143,6 @@ def _point(levels: tuple[str, ...], runs: pd.DataFrame) -> GridPoint:
 def _effects(
     factors: Mapping[str, tuple[str, ...]], order: Sequence[tuple[str, ...]], frame: pd.DataFrame
 ) -> tuple[Any, str]:
-    """Return effects on time to accuracy; none for an incomplete grid, whose gaps are failures."""
     named = {
         levels: ", ".join(f"{name} {level}" for name, level in zip(factors, levels, strict=True))
         for levels in order

@@ -113,7 +113,6 @@ def cells_of_run(run: Run, refused: list[str]) -> list[TrainedCell]:
 
 
 def _trained(run: Run, cell: Cell) -> TrainedCell:
-    """Read a cell's mean step, time without communication, and lost packets; None is unknown."""
     place, loss_percent = f"cell {cell.id}", params_of(run, cell)[LOSS]
     loss = as_number(loss_percent)
     if loss is None or not 0 <= loss < 100:
@@ -216,7 +215,6 @@ def lossy(lines: Sequence[LossyLine], refused: Sequence[str]) -> Answer:
 
 
 def _steps(line: LossyLine) -> Iterator[tuple[Word, str]]:
-    """Yield each word with its losses: `delay_ms=5, 1, 3 % (12.7 to 68.8 times as long)`."""
     of_word: dict[Word, list[AtLoss]] = {}
     for row in line.losses:
         if row.loss:

@@ -102,7 +102,6 @@ def _look(one: Poisoning) -> str:
 
 
 def _cost(every: Sequence[Poisoning]) -> str:
-    """Write the smallest and largest loss among servers."""
     drops = sorted(100 * one.drop.value for one in every if one.drop and word_of(one) is WORSE)
     ends = dict.fromkeys(f"{drop:.1f}" for drop in (drops[:1] + drops[-1:]))
     return f"Poisoned clients cost {' to '.join(ends)} points of accuracy" if ends else ""
@@ -169,7 +168,6 @@ def jobs_profile(scene: Scene) -> Plot:
 
 
 def _parts(row: ClassProfile) -> dict[str, float]:
-    """Return shares of the response time; without CPU time, the rest counts as work."""
     parts = {part: row.parts[part].value for part in PARTS if part in row.parts}
     return parts if COMPUTING in parts else {**parts, AT_WORK: max(0.0, 1 - sum(parts.values()))}
 

@@ -225,7 +225,6 @@ def jobs_network(scene: Scene) -> Plot:
 
 
 def _lossy(every: Iterable[LossyLine]) -> str:
-    """Write the effect of loss on a step, for the most affected line."""
     rows = [
         (row.slowdown, row.loss)
         for one in every
@@ -265,7 +264,6 @@ def _network(sheet: Page, top: float, line: LossyLine) -> None:
 
 
 def _times(axes: Axes, rows: Sequence[tuple[float, object]], what: str, none: float) -> None:
-    """Draw times by loss on log scales; `none` is the place of no loss, left of all others."""
     there = [(loss, value) for loss, value in rows if value is not None]
     scale, short = unit(ends_of(value)[0] or 0.0 for _, value in there)
     points = [(loss, ends_of(value, scale)) for loss, value in there]

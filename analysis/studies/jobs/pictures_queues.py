@@ -216,7 +216,6 @@ def curves(axes: Axes, result: Sequence[GroupWaits], slots: int) -> None:
 
 
 def _variation(waits: GroupWaits) -> float:
-    """Return (ca² + cs²)/2 as used by the chosen model: 1 for M/M/c, which needs none of it."""
     fit, check = waits.validation.fit, chosen(waits)
     if (
         check is None

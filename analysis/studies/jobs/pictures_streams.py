@@ -119,7 +119,6 @@ def jobs_over_time(scene: Scene) -> Plot:
 
 
 def _strips(scene: Scene) -> list[Strip]:
-    """Return the first block of each workload that differs in kind. Raises: NothingToDraw."""
     result: dict[tuple[str, str], Strip] = {}
     for run, stream in (
         (gathered.run, stream) for gathered in scene.streams for stream in gathered.streams

@@ -109,7 +109,6 @@ def _clean(
     condition: Condition,
     setting: str,
 ) -> str:
-    """Return the setting to compare with: itself if it has clean jobs, else the first that has."""
     clean = [
         other for (where, other), levels in settings.items() if where == condition and 0.0 in levels
     ]

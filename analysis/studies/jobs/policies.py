@@ -454,7 +454,6 @@ def lacking(contrast: Contrast) -> str:
 
 
 def _claims(comparison: Policies) -> str:
-    """Return under which policies jobs wait less or longer than under the baseline, on average."""
     verdicts = [
         (
             word,
@@ -471,7 +470,6 @@ def _claims(comparison: Policies) -> str:
 
 
 def _parts(comparison: Policies) -> list[Line | Table]:
-    """Return the contrasts, claims first, then each policy's own figures."""
     order = [contrast.arm for contrast in claims_first(comparison.waits, _word)]
     columns: Columns = [
         column("policy", of="arm", left=True),

@@ -137,7 +137,6 @@ def profile(streams: Sequence[Stream]) -> tuple[list[ClassProfile], dict[str, Co
 
 
 def _jobs(streams: Sequence[Stream]) -> pd.DataFrame:
-    """Lay out the measurements of each job, a row per job; unknown values are missing."""
     import pandas as pd
 
     rows = [
@@ -276,7 +275,6 @@ def _title(
     names: Mapping[str, str],
     times: Mapping[str, Contrast],
 ) -> str:
-    """Name the classes with a significantly fastest system, and those without."""
     if len(names) == 1:
         return f"Only one system: {next(iter(names.values()))}."
     parts: dict[str, list[str]] = {}

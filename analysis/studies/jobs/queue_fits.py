@@ -100,7 +100,6 @@ def sums_of(streams: Sequence[JobColumns]) -> pd.DataFrame:
 
 
 def _units(streams: Sequence[JobColumns]) -> tuple[str, list[np.ndarray]]:
-    """Assign each stream's jobs to units: runs, or their substitute below three runs."""
     jobs = [len(one.submit) for one in streams]
     used = np.cumsum([count > 0 for count in jobs])
     runs = [np.full(count, number) for count, number in zip(jobs, used, strict=True)]
@@ -114,7 +113,6 @@ def _units(streams: Sequence[JobColumns]) -> tuple[str, list[np.ndarray]]:
 
 
 def _dealt(numbered: Sequence[np.ndarray], groups: int) -> list[np.ndarray]:
-    """Deal each stream's numbered items, in sequence, evenly into groups of neighbours."""
     starts = np.cumsum([0, *(int(numbers.max(initial=-1)) + 1 for numbers in numbered)])
     return [
         (numbers + start) * groups // starts[-1]
@@ -314,7 +312,6 @@ def _load(sums: Sums, servers: int | None) -> float | None:
 
 
 def _only(group: str, name: str, known: set[Any]) -> Any:
-    """Return a group's single value, None if unknown. Raises: Refused, for several."""
     if len(known) > 1:
         values = ", ".join(one_line(value) for value in sorted(known))
         raise Refused(
@@ -451,7 +448,6 @@ def _exponential(values: np.ndarray) -> tuple[float, float]:
 
 
 def _distance(ordered: np.ndarray) -> np.ndarray:
-    """Return distances for rows of ordered values of mean 1: shape (rows, values) → (rows,)."""
     count = ordered.shape[1]
     below = -np.expm1(-ordered)
     steps = np.arange(count + 1) / count

@@ -554,7 +554,6 @@ def _residual(kinds: Sequence[PriorityClass]) -> float:
 
 
 def _left(kinds: Sequence[PriorityClass], servers: int) -> float:
-    """Return W₀, the residual work in service; a saturated kind counts with its served part."""
     if servers == 1:
         left, used = 0.0, 0.0
         for priority in sorted({kind.priority for kind in kinds}):

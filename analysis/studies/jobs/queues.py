@@ -274,7 +274,6 @@ def lacking(fit: Fit, servers: int | None) -> str:
 
 
 def _compared(sums: Sums, predict: Callable[[Sums], float | None], *, over: bool) -> float | None:
-    """Return the measured mean wait divided by the predicted one, or minus it."""
     measured_s, predicted_s = mean(sums, "wait"), predict(sums)
     if measured_s is None or predicted_s is None or (over and predicted_s <= 0):
         return None
@@ -314,7 +313,6 @@ def _by_priority(fit: Fit, servers: int, word: Callable[[Figure], Word]) -> Iter
 def _over_cobham(
     sums: Sums, priorities: Sequence[int], servers: int, priority: int
 ) -> float | None:
-    """Return the measured mean wait of one priority divided by the predicted one."""
     kinds = []
     for level in priorities:
         count, total = sums[f"service_n {level}"], sums[f"service_s {level}"]
@@ -467,7 +465,6 @@ def _predicted(title: str, by_model: Sequence[PredictedWaits], sentence: str) ->
 
 
 def _answer(title: str, by_model: Sequence[PredictedWaits], sentence: str) -> str:
-    """Write the mean wait by all requested models."""
     if not by_model:
         return f"{title}: {sentence}"
     waits_s = sorted(prediction.queue.wait_s for prediction in by_model)

@@ -343,7 +343,6 @@ def plan(kind: object, planned_s: Sequence[float | None], work: Sequence[float |
 
 
 def _drawn(values: Iterable[float | None]) -> tuple[float, ...]:
-    """Return values to compare; none if some are unknown, or all are equal."""
     known = [round(value, DIGITS) for value in values if value is not None]
     return tuple(known) if len(set(known)) > 1 else ()
 
@@ -491,7 +490,6 @@ def _attempt(row: Part) -> Attempt:
 
 
 def _outages(rows: Sequence[NodeRow]) -> tuple[Outage, ...]:
-    """Yield each loss of a node with its return, without unmatched returns and repeated losses."""
     lost: dict[str, float] = {}
     outages = []
     for row in sorted(rows, key=itemgetter("at_s")):

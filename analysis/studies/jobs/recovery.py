@@ -226,7 +226,6 @@ def _hit(stream: Stream, fault: Fault) -> list[Attempt]:
 def _caught_up(
     stream: Stream, twin: Stream, fault: Fault, hit: Sequence[Attempt], next_s: float
 ) -> tuple[float | None, str]:
-    """Return how long the stream took to catch up after a fault, or why this is unknown."""
     both = shared(stream, twin)
     pairs = [(job, other) for job, other in both if job.done and other.done]
     ends_here = sorted(job.end_s for job, _ in pairs if job.end_s is not None)

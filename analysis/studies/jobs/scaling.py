@@ -155,7 +155,6 @@ METRICS = ("within", "within_waited", "node_s_per_job", "mean_wait_s", "p95_resp
 
 
 def _jobs_of(stream: Stream, target_s: float) -> pd.DataFrame:
-    """Return a row for each job that finished in its first attempt."""
     import pandas as pd
 
     rows = [
@@ -205,7 +204,6 @@ def _known(value: float) -> float | None:
 
 
 def _of_choice(contrast: Mapping[Any, Any], turned: Callable[[float], float]) -> Figure | None:
-    """Turn a contrast of an arm with the choice into one of the choice with the arm."""
     ends = [_known(contrast[name]) for name in ("value", "high", "low")]
     value, low, high = (None if end is None else turned(end) for end in ends)
     return None if value is None else Figure(value, low, high, why=contrast["missing"])
@@ -477,7 +475,6 @@ def reported(streams: Sequence[MeasuredStream], refused: Sequence[str]) -> Answe
 
 
 def _word(arm: ScalingArm) -> Word | None:
-    """Return whether more or fewer jobs meet the target with the choice."""
     if arm.name == ELASTIC:
         return None
     if arm.more_within is None:
@@ -537,7 +534,6 @@ def _points(of: Figure | None) -> Figure | None:
 
 
 def _tables(arms: Sequence[ScalingArm]) -> list[Table]:
-    """Return the ways of scaling against the choice per job, decided ones first."""
     columns: Columns = [
         (Column("replicas", left=True), lambda arm: arm.name),
         (Column("mean", "replicas_mean", "{:.1f}".format), lambda arm: arm.mean("replicas")),

@@ -96,7 +96,6 @@ def answer(run: Run, *, brief: bool = False) -> Answer:
 def _questions(
     run: Run, refused: list[str], *, brief: bool
 ) -> Iterator[tuple[str, Callable[[], Answer]]]:
-    """Yield the commands that answer for the run, and their functions, the most specific first."""
     from . import faults, hyper, network, policies, profile, scaling
 
     if loses_packets(run):

@@ -167,11 +167,9 @@ def of_work(table: FactorTable) -> Law:
 
 
 def _column(points: Points, name: str) -> Floats:
-    """Return the numbers of a factor; 1 if it is missing."""
     known = name in tables.numbers_of(points)
     return points[name].fillna(1.0).to_numpy() if known else np.ones(len(points))
 
 
 def _logs(times: Floats) -> Floats:
-    """Return logs of a law's times, on which models are compared; times ≤ 0 are not predictions."""
     return np.log(np.where(times > 0, times, np.nan))

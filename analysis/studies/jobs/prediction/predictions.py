@@ -242,7 +242,6 @@ def class_times(rows: Sequence[Measurement], model: str) -> tuple[list[ClassTime
 
 
 def _work_alone(row: Measurement) -> float:
-    """Return one replica's part of a job's work, by its class's serial part (Amdahl)."""
     defaults = {WORK: 0.0, REPLICAS: 1.0, SERIAL: 0.0}
     work, replicas, serial = (
         float(row.factors.get(name, other)) for name, other in defaults.items()
@@ -268,7 +267,6 @@ def written(path: Path, document: dict[str, Any], times: Sequence[ClassTime]) ->
 
 
 def _about(table: FactorTable) -> tuple[dict[str, Any], list[Line]]:
-    """Describe the table, for programs and for people."""
     names, numbers = tables.names_of(table.points), tables.numbers_of(table.points)
     data = {
         "response": table.response,
@@ -306,7 +304,6 @@ def validated(
 
 
 def _better(of: CrossValidation) -> str:
-    """Return the models shown to be better than the training mean, the best first."""
     scores = sorted(
         (scored for scored in of.scored if scored.difference),
         key=lambda scored: scored.typical or 0.0,
@@ -409,7 +406,6 @@ def fitted(
 
 
 def _trust(of: CrossValidation) -> Iterator[str]:
-    """Yield how far the best model can be trusted."""
     best = of.best
     if best is None:
         yield f"No model could predict {of.response} of a held-out {of.by}."

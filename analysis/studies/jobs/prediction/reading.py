@@ -134,7 +134,6 @@ def rows_of(names: Sequence[str], response: str | None) -> tuple[list[Measuremen
 def _measured(
     sources: Sequence[RowSource], response: str, notes: list[str]
 ) -> Iterator[Measurement]:
-    """Yield measurements of a response by jobs if any has it, else by cells."""
     source = next((source for source in sources if source.has(response)), sources[-1])
     missing = [
         str(row.reasons.get(response) or row.reason)
@@ -206,7 +205,6 @@ def _of_runs(names: Sequence[str], notes: list[str]) -> Iterator[list[RowSource]
 
 
 def _sharing(every: Iterable[Stream]) -> dict[Hashable, str]:
-    """Name the group of streams with the same jobs, by draw: groups are held out whole."""
     groups: dict[Hashable, str] = {}
     for one in every:
         known = {groups[key] for key in one.drawn if key in groups}
@@ -226,7 +224,6 @@ def _primary(run: Run) -> str:
 
 
 def _factors(run: Run, cell: Cell) -> Factors:
-    """Return the factors of a cell, without list and object parameters."""
     workload = run.workloads.get(cell.workload)
     factors: Factors = {"workload": cell.workload.partition(":")[0]}
     factors |= plain(workload.params if workload else {}) | _arm(run, cell)
@@ -234,7 +231,6 @@ def _factors(run: Run, cell: Cell) -> Factors:
 
 
 def _arm(run: Run, cell: Cell) -> Factors:
-    """Return the tweak set, or its levels if decomposed; a stock copy counts as stock."""
     name = run.baseline if cell.tweakset == AGAIN else cell.tweakset
     if cell.monitor:
         params = cell.monitor.get("params")
@@ -311,7 +307,6 @@ def times_of(row: Mapping[str, object]) -> dict[str, float]:
 
 
 def _class_factors(class_: Mapping[str, object]) -> Factors:
-    """Return a class's recorded facts besides its name: kind, and the kind's parameters."""
     params = class_.get("params")
     return plain({"kind": class_.get("kind")}) | plain(params if isinstance(params, dict) else {})
 

@@ -154,7 +154,6 @@ def calibrated(table: FactorTable, by: By, learner: Learner) -> Intervals:
 
 
 def _quantile(values: Floats, weight: Floats, reach: float) -> Floats:
-    """Return the weighted quantile of each line of (points, rows), or inf."""
     order = np.argsort(values, axis=1)
     reached = np.cumsum(weight[order], axis=1) >= reach - 1e-9
     first = reached.argmax(axis=1)
