@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from analysis.answer import Answer, then
 from analysis.subcommands import Subcommands, option, step
 from analysis.terms import Refused
+from analysis.wording import whole
 from control.called import JUDGE
 
 if TYPE_CHECKING:
@@ -19,24 +19,10 @@ GROUP = "study"
 HELP = "policies for waiting jobs: simulate, report"
 EXAMPLE = f"`{JUDGE} schedule STEP --help` describes a step."
 
-SLOTS = re.compile(r"(?:([A-Za-z_][\w.-]*)=)?(\d{1,6})", re.ASCII)
 MOST_JOBS = 10_000_000
 CLASSES = (
-    "classes of jobs, YAML: name, probability, mean_s (a number, or by kind of slot), cv2, … "
-    "(default: one, exponential of 1 s)"
+    "classes of jobs, YAML: name, probability, mean_s, cv2, … (default: one, exponential of 1 s)"
 )
-
-
-def slots_of(text: str) -> dict[str, int]:
-    """Parse `4` or `gpu=4,cpu=12`. Raises: Refused."""
-    parts = [SLOTS.fullmatch(part.strip()) for part in text.split(",")]
-    slots = {part[1] or "any": int(part[2]) for part in parts if part is not None}
-    if None in parts or len(slots) < len(parts) or min(slots.values()) < 1:
-        raise Refused(
-            f"--slots {text}: must be a number such as 4, or kinds such as gpu=4,cpu=12, each "
-            "once and with at least one slot."
-        )
-    return slots
 
 
 @step(
@@ -85,9 +71,7 @@ examples:
 )
 def simulate(
     *,
-    slots: dict[str, int] = option(
-        "N|KIND=N,…", "number of slots, by kind", type=slots_of, required=True
-    ),
+    slots: int = option("N", "number of slots", type=whole(1, 1_000_000), required=True),
     load: float = option(
         "RHO", "share of the slots that are busy (default: %(default)s)", type=float, default=0.8
     ),
@@ -108,9 +92,8 @@ def simulate(
 ) -> Answer:
     """Compare policies in simulation on the same jobs: waits, slowdown, fairness, promises kept.
 
-    The load on slots is --load if each class of jobs runs on its proper slots. A policy knows
-    predicted times, which are off by --prediction-error, and a job's real time only at its end.
-    Jobs are not interrupted. A seed is one stream of jobs; the first tenth is not counted.
+    A policy knows predicted times, which are off by --prediction-error. Jobs are not interrupted. A
+    seed is one stream of jobs; the first tenth is not counted.
     """
     from analysis.studies.jobs.policies import simulated
     from analysis.studies.jobs.simulation import ClassModel, JobSource, read_classes
@@ -120,21 +103,13 @@ def simulate(
         raise Refused(f"--jobs must be from 20 to {MOST_JOBS}, and --seeds from 1 to 10000.")
     if not (0 <= arrivals_cv2 <= 1000 and 0 <= prediction_error <= 10):
         raise Refused("--arrivals-cv2 must be from 0 to 1000, and --prediction-error from 0 to 10.")
-    job_classes = (
-        read_classes(classes, tuple(slots))
-        if classes
-        else (ClassModel("job", 1.0, dict.fromkeys(slots, 1.0)),)
-    )
+    job_classes = read_classes(classes) if classes else (ClassModel("job", 1.0, 1.0),)
     source = JobSource(job_classes, slots, load, arrivals_cv2, prediction_error)
     error = 0.0 if prediction_error else 0.5  # next: wrong predictions, or perfect ones
     names = (
         known_policies.names() if policies is None else tuple(dict.fromkeys(policies.split(",")))
     )
-    options = [
-        "--slots",
-        ",".join(f"{kind}={many}" for kind, many in slots.items()),
-        f"--load={load:g}",
-    ]
+    options = ["--slots", str(slots), f"--load={load:g}"]
     options += [f"--classes={classes}"] if classes else []
     return then(
         simulated(source, names, baseline, jobs, seeds),

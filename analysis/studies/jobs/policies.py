@@ -47,7 +47,6 @@ if TYPE_CHECKING:
 
     from .records import Condition, JobRun, Stream
 
-ANY = "any"  # kind of slot
 FEWEST_JOBS = 20
 GROWS = 0.001  # one-sided: a stable policy is called growing once in a thousand
 METRICS = {
@@ -175,7 +174,7 @@ def _played(stream: Stream, machine: str) -> PlayedStream:
         ),
         arrivals=(json.dumps(dict(stream.arrivals), sort_keys=True), stream.same_jobs),
         coming=[
-            _coming(job, takes_s)
+            Coming(_waiting(job), takes_s)
             for job, takes_s in zip(done, (end_s - taken_s).tolist(), strict=True)
         ],
         played=Played(
@@ -183,26 +182,24 @@ def _played(stream: Stream, machine: str) -> PlayedStream:
             taken_s,
             end_s,
             np.array([job.replicas for job in done], float),
-            (ANY,) * len(done),
-            {ANY: slots},
+            slots,
         ),
         lost=len(stream.jobs) - len(done),
         whole=len(stream.jobs) == len(done) and not stream.outages,
     )
 
 
-def _coming(job: JobRun, takes_s: float) -> Coming:
-    waiting = Job(
+def _waiting(job: JobRun) -> Job:
+    return Job(
         number=job.number,
         submit_s=job.submit_s or 0.0,
-        predicted_s={} if job.predicted_s is None else {ANY: job.predicted_s},
+        predicted_s=job.predicted_s,
         class_=job.class_,
         priority=job.priority or 0,
         replicas=job.replicas,
         due_s=job.due_s,
         tenant=job.tenant or job.class_,
     )
-    return Coming(waiting, {ANY: takes_s})
 
 
 class Replay(NamedTuple):
@@ -410,9 +407,6 @@ def simulated(
     source: JobSource, names: Sequence[str], baseline: str, many: int, seeds: int
 ) -> Answer:
     comparison = simulate(source, names, baseline, many, seeds)
-    slots = ", ".join(
-        f"{number} {kind}" if kind != ANY else f"{number}" for kind, number in source.slots.items()
-    )
     about = (
         f"a job every {source.gap_s:.4g} s (CV² {source.arrivals_cv2:g}); {seeds} streams of "
         f"{many} jobs"
@@ -426,7 +420,7 @@ def simulated(
         title=_claims(comparison),
         findings=[
             Line(
-                f"SIMULATED: {slots} slots at load {source.load:g}, {about}, the same for every "
+                f"SIMULATED: {source.slots} slots at load {source.load:g}, {about}, the same for every "
                 f"policy.{error}"
             )
         ],

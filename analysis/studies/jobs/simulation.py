@@ -1,21 +1,12 @@
-"""Jobs of one seed: classes, gaps, times and prediction errors, with separate random streams.
+"""Simulated streams of jobs: drawn from a seed, played under a policy, and their figures.
 
-Positive random times have a given mean and squared coefficient of variation, from uniform numbers
-by inversion, so that the same numbers give longer times under a longer mean and nothing else
-changes: common random numbers, which need synchronised streams (L'Ecuyer, Management Science 36,
-1990). A file of classes is YAML:
-
-    classes:
-      - {name: train, probability: 0.3, mean_s: {gpu: 4, cpu: 40}, cv2: 1, priority: 1, tenant: a,
-        replicas: 1, due_factor: 5}
-
-`mean_s` is a number where all slots are alike. `due_factor` promises the end within so many times
-the predicted time. Only `name`, `probability` and `mean_s` are needed.
+Each purpose has its own random numbers, and times follow from them by inversion, so that a longer
+mean makes the same jobs longer and changes nothing else (L'Ecuyer, Management Science 36, 1990).
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from heapq import heapify, heappop, heappush
 from itertools import count
@@ -32,7 +23,7 @@ from analysis.files import read_whole
 from analysis.formats.checked import Part
 from analysis.plain import one_line
 from analysis.terms import Refused, Unreadable
-from control.scheduling.policies import Job, least_load
+from control.scheduling.policies import Job
 from control.scheduling.scheduler import Scheduler
 
 if TYPE_CHECKING:
@@ -42,17 +33,14 @@ if TYPE_CHECKING:
 
 
 ALIKE = 1e-9  # below that a gamma cannot be told from one number, nor computed
-LEAST = 2.0**-53  # a number from 0 to 1 that was rounded to an end would be an infinite time
+LEAST = 2.0**-53  # 0 and 1 would be infinite times
 
 
 @dataclass(frozen=True, slots=True)
 class TimesLaw:
-    """Random times with mean `mean_s`.
+    """Random times by their mean and `cv2`, variance over squared mean (1: exponential).
 
-    `cv2` is variance over squared mean: 0 always the same, 1 exponential.
-
-    Below 1 it is a gamma, above 1 two exponentials in balance (H2: half of the time is in each;
-    Tijms, 2003).
+    Below 1 it is a gamma, above 1 two exponentials in balance (H2; Tijms, 2003).
     """
 
     mean_s: float
@@ -68,8 +56,7 @@ class TimesLaw:
         if self.cv2 == 1:
             return _exponential(uniform) * self.mean_s
         few = (1 - np.sqrt((self.cv2 - 1) / (self.cv2 + 1))) / 2
-        # One number does for both: which of the two, and, what is left of it stretched to 0 … 1,
-        # how long.
+        # One number gives which of the two and, stretched to 0 … 1, how long.
         long = uniform >= 1 - few
         left = np.where(long, (uniform - (1 - few)) / few, uniform / (1 - few))
         mixed: Floats = _exponential(left) * self.mean_s / (2 * np.where(long, few, 1 - few))
@@ -92,14 +79,14 @@ Positive = Annotated[float, Meta(gt=0, le=MOST)]
 
 @dataclass(frozen=True, slots=True)
 class ClassModel:
-    """One class of jobs.
+    """A class of jobs: an entry of the YAML list `classes`; `cv2` is that of its times.
 
-    `mean_s` by kind of slot; a kind that is missing cannot run it. `cv2` is that of its times.
+    A job is due `due_factor` times its class's mean time after its submission.
     """
 
     name: str
     probability: Annotated[float, Meta(gt=0, le=1)]
-    mean_s: dict[str, Positive]
+    mean_s: Positive
     cv2: Annotated[float, Meta(ge=0, le=MOST)] = 1.0
     priority: int = 0
     tenant: str = ""
@@ -126,107 +113,96 @@ def document_of(path: Path) -> dict[str, Any]:
     return dict(document)
 
 
-def read_classes(path: Path, kinds: tuple[str, ...]) -> tuple[ClassModel, ...]:
-    rows = document_of(path)["classes"]
+def read_classes(path: Path) -> tuple[ClassModel, ...]:
     classes = tuple(
-        _class(Part(row, str(path), f"class {at}", "correct the file"), kinds)
-        for at, row in enumerate(rows, 1)
+        _class(Part(row, str(path), f"class {at}", "correct the file"))
+        for at, row in enumerate(document_of(path)["classes"], 1)
     )
     if len({class_.name for class_ in classes}) < len(classes):
         raise Refused(f"{path}: two classes have the same name.")
-    if not isclose(sum(class_.probability for class_ in classes), 1.0, abs_tol=1e-6):
-        raise Refused(
-            f"{path}: the probabilities sum to {sum(class_.probability for class_ in classes):g}, "
-            "not 1."
-        )
+    total = sum(class_.probability for class_ in classes)
+    if not isclose(total, 1.0, abs_tol=1e-6):
+        raise Refused(f"{path}: the probabilities sum to {total:g}, not 1.")
     return classes
 
 
-def _class(row: Part, kinds: tuple[str, ...]) -> ClassModel:
+def _class(row: Part) -> ClassModel:
     unknown = [name for name in row.value if name not in FIELDS]
     if unknown:
         row.refuse(f"has a field {unknown[0]!r}", f"there are {', '.join(FIELDS)}")
-    mean_s = row.value.get("mean_s")
-    means_s = mean_s if isinstance(mean_s, dict) else dict.fromkeys(kinds, mean_s)
-    strange = [kind for kind in means_s if kind not in kinds]
-    if strange or not means_s:
-        row.refuse(
-            f"has mean_s of {strange or 'no slots'}", f"there are slots of {', '.join(kinds)}"
-        )
-    return row.made(ClassModel, mean_s=means_s)
+    return row.made(ClassModel)
 
 
-# In this order for ever: a seed's numbers hang on it.
+# Never change this order: a seed's numbers depend on it.
 PURPOSES = ("gaps", "classes", "times", "errors")
 
 
 @dataclass(frozen=True, slots=True)
 class Coming:
-    """A job, and its time (hidden from policies) on each kind of slot that can run it."""
+    """A job, and its time, which policies do not see."""
 
     job: Job
-    takes_s: Mapping[str, float]
+    takes_s: float
 
 
 @dataclass(frozen=True, slots=True)
 class JobSource:
-    """The source of jobs. `load` is the busy share of slots if each class runs on its proper ones.
-
-    `error` is the standard deviation of log(predicted / true).
-    """
+    """The source of jobs; `error` is the standard deviation of log(predicted / true)."""
 
     classes: tuple[ClassModel, ...]
-    slots: Mapping[str, int]
+    slots: int
     load: float
     arrivals_cv2: float = 1.0
     error: float = 0.0
 
     @property
     def gap_s(self) -> float:
-        demand_s = {
-            class_.name: {
-                kind: class_.probability * class_.replicas * class_.mean_s.get(kind, np.inf)
-                for kind in self.slots
-            }
-            for class_ in self.classes
-        }
-        return least_load(demand_s, self.slots) / self.load
+        demands_s = [one.probability * one.replicas * one.mean_s for one in self.classes]
+        return sum(demands_s) / self.slots / self.load
 
     def must_be_stable(self) -> None:
-        """Check stability. Raises: Refused, for overload, or a class without slots."""
+        """Check stability. Raises: Refused, for overload, or a class that needs more slots."""
         if not 0 < self.load < 1:
             raise Refused(
-                f"load {self.load:g}: unstable: the queue grows as long as jobs arrive, so no "
-                "wait has a mean; use a load below 1."
-                if self.load >= 1
-                else f"load {self.load:g}: must be above 0 and below 1."
+                f"load {self.load:g}: must be above 0, and below 1, where the queue is stable."
             )
         for class_ in self.classes:
-            if all(self.slots[kind] < class_.replicas for kind in class_.mean_s):
+            if self.slots < class_.replicas:
                 raise Refused(
-                    f"class {class_.name}: no kind of slot has room for {class_.replicas} "
-                    f"replicas at once: {dict(self.slots)}."
+                    f"class {class_.name}: {class_.replicas} replicas need as many slots at once; "
+                    f"there are {self.slots}."
                 )
 
 
 def jobs(source: JobSource, many: int, seed: int) -> list[Coming]:
     numbers = uniform(seed, many, PURPOSES)
-    submit_s = np.cumsum(
-        TimesLaw(source.gap_s, source.arrivals_cv2).times_s(numbers["gaps"])
-    ).tolist()
+    gaps = TimesLaw(source.gap_s, source.arrivals_cv2)
+    submit_s = np.cumsum(gaps.times_s(numbers["gaps"])).tolist()
     bounds = np.cumsum([class_.probability for class_ in source.classes])
     which = np.minimum(
         np.searchsorted(bounds, numbers["classes"], side="right"), len(source.classes) - 1
     ).tolist()
-    # Relative to its class's mean: a job that is long on one kind of slot is long on every kind.
-    lengths = [
-        TimesLaw(1.0, class_.cv2).times_s(numbers["times"]).tolist() for class_ in source.classes
+    times_s = [
+        TimesLaw(class_.mean_s, class_.cv2).times_s(numbers["times"]).tolist()
+        for class_ in source.classes
     ]
     off = errors(numbers["errors"], source.error).tolist()
-    return [
-        _coming(at, submit_s[at], source.classes[one], lengths[one][at], off[at])
-        for at, one in enumerate(which)
-    ]
+    coming = []
+    for at, place in enumerate(which):
+        class_, takes_s = source.classes[place], times_s[place][at]
+        due = class_.due_factor
+        job = Job(
+            number=at,
+            submit_s=submit_s[at],
+            predicted_s=takes_s * off[at],
+            class_=class_.name,
+            priority=class_.priority,
+            replicas=class_.replicas,
+            due_s=None if due is None else submit_s[at] + due * class_.mean_s,
+            tenant=class_.tenant,
+        )
+        coming.append(Coming(job, takes_s))
+    return coming
 
 
 def uniform(seed: int, many: int, purposes: Sequence[str]) -> dict[str, Floats]:
@@ -238,59 +214,27 @@ def uniform(seed: int, many: int, purposes: Sequence[str]) -> dict[str, Floats]:
     }
 
 
-def _coming(number: int, submit_s: float, class_: ClassModel, length: float, off: float) -> Coming:
-    takes_s = {kind: mean_s * length for kind, mean_s in class_.mean_s.items()}
-    predicted_s = {kind: seconds * off for kind, seconds in takes_s.items()}
-    due_s = (
-        None
-        if class_.due_factor is None
-        else submit_s + class_.due_factor * min(class_.mean_s.values())
-    )
-    job = Job(
-        number=number,
-        submit_s=submit_s,
-        predicted_s=predicted_s,
-        class_=class_.name,
-        priority=class_.priority,
-        replicas=class_.replicas,
-        due_s=due_s,
-        tenant=class_.tenant,
-    )
-    return Coming(job, takes_s)
-
-
 @dataclass(frozen=True, slots=True)
 class Played:
-    """Results per job, in order: arrays of shape (jobs,), seconds on the clock of their submission.
-
-    `kinds` are the slots each ran on; `slots` are those there were.
-    """
+    """Results per job, in order: arrays of shape (jobs,), seconds on the clock of submission."""
 
     submit_s: Floats
     start_s: Floats
     end_s: Floats
     replicas: Floats
-    kinds: tuple[str, ...]
-    slots: Mapping[str, int]
+    slots: int
 
     @property
     def wait_s(self) -> Floats:
         return self.start_s - self.submit_s
 
 
-def play(coming: Sequence[Coming], slots: Mapping[str, int], policy: str) -> Played:
-    """Play a stream of jobs under a policy.
-
-    Of jobs that come at one moment the policy picks, after all that happens at that moment.
-    """
+def play(coming: Sequence[Coming], slots: int, policy: str) -> Played:
+    """Play a stream under a policy, which picks after all events of one moment."""
     scheduler = Scheduler(policy, slots)
     at_of = {arrival.job.number: at for at, arrival in enumerate(coming)}
-    start_s, end_s, kinds = (
-        np.full(len(coming), np.nan),
-        np.full(len(coming), np.nan),
-        [""] * len(coming),
-    )
-    # When, in which order of those at one moment, and the job; it ends where it has a start.
+    start_s, end_s = np.full(len(coming), np.nan), np.full(len(coming), np.nan)
+    # Time, order among those of one moment, and the job, which ends if it has a start.
     events = [(arrival.job.submit_s, at, at) for at, arrival in enumerate(coming)]
     heapify(events)
     order = count(len(coming))
@@ -298,21 +242,20 @@ def play(coming: Sequence[Coming], slots: Mapping[str, int], policy: str) -> Pla
         now_s = events[0][0]
         while events and events[0][0] == now_s:
             at = heappop(events)[2]
-            if kinds[at]:
+            if np.isnan(start_s[at]):
+                scheduler.submit(coming[at].job, now_s)
+            else:
                 end_s[at] = now_s
                 scheduler.end(coming[at].job.number, now_s)
-            else:
-                scheduler.submit(coming[at].job, now_s)
-        for start in scheduler.starts(now_s):
-            at = at_of[start.number]
-            start_s[at], kinds[at] = now_s, start.kind
-            heappush(events, (now_s + coming[at].takes_s[start.kind], next(order), at))
+        for number in scheduler.starts(now_s):
+            at = at_of[number]
+            start_s[at] = now_s
+            heappush(events, (now_s + coming[at].takes_s, next(order), at))
     jobs = [arrival.job for arrival in coming]
     submit_s, replicas = (
-        np.array(column, float)
-        for column in ([job.submit_s for job in jobs], [job.replicas for job in jobs])
+        np.array([getattr(job, name) for job in jobs], float) for name in ("submit_s", "replicas")
     )
-    return Played(submit_s, start_s, end_s, replicas, tuple(kinds), dict(scheduler.state.slots))
+    return Played(submit_s, start_s, end_s, replicas, slots)
 
 
 # A job's first and last part of a stream meet an empty cluster coming up and one running out.
@@ -372,7 +315,7 @@ def figures(coming: Sequence[Coming], played: Played) -> StreamFigures:
         p95_wait_s=float(np.quantile(wait_s, 0.95)),
         mean_response_s=float((end_s - submit_s).mean()),
         slowdown=float(slowdowns.mean()),
-        busy=float((inside_s * played.replicas).sum()) / (sum(played.slots.values()) * until_s),
+        busy=float((inside_s * played.replicas).sum()) / (played.slots * until_s),
         inside_half=inside[0],
         inside_end=inside[1],
         jain=jain(by_tenant) if len(by_tenant) > 1 else None,

@@ -18,7 +18,7 @@ from analysis.__main__ import main
 from analysis.studies.jobs.simulation import figures, play
 from control.scaling import Law, TimedJob, choose, fits, held_out, most_useful, time_s
 from tests.analysis.answers import known, width
-from tests.analysis.studies.jobs.simulation.made_jobs import ANY, coming
+from tests.analysis.studies.jobs.simulation.made_jobs import coming
 from tests.synthetic import Made, saved_run
 
 if TYPE_CHECKING:
@@ -276,20 +276,20 @@ def test_a_job_that_takes_nothing_does_not_decide_the_slowdown() -> None:
         coming(1, 0.0, 0.01),
         *(coming(at, 100.0 + 20 * at, 10.0) for at in range(2, 10)),
     ]
-    found = figures(stream, play(stream, {ANY: 1}, "fifo"))
+    found = figures(stream, play(stream, 1, "fifo"))
     assert found.slowdown == pytest.approx((10.01 / (0.1 * 80.01 / 9) + 8) / 9)
 
 
 def test_a_job_keeps_as_many_slots_busy_as_it_has_replicas() -> None:
     """Ten two-slot gangs on two slots, 0.5 s each: half of the time until the last arrival."""
     stream = [coming(at, float(at), 0.5, replicas=2) for at in range(10)]
-    assert figures(stream, play(stream, {ANY: 2}, "fifo")).busy == pytest.approx(0.5)
+    assert figures(stream, play(stream, 2, "fifo")).busy == pytest.approx(0.5)
 
 
 def test_tenants_of_longer_jobs_are_not_served_worse() -> None:
     """Without waiting each slowdown is 1, for jobs of 1 s and of 4 s."""
     stream = [coming(at, 10.0 * at, (1.0, 4.0)[at % 2], tenant="ab"[at % 2]) for at in range(10)]
-    assert figures(stream, play(stream, {ANY: 1}, "fifo")).jain == pytest.approx(1)
+    assert figures(stream, play(stream, 1, "fifo")).jain == pytest.approx(1)
 
 
 def test_nearest_is_by_ratio() -> None:

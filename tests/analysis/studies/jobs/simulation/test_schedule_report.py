@@ -17,7 +17,7 @@ from analysis.__main__ import main
 from analysis.studies.jobs.policies import lacking, simulate
 from analysis.studies.jobs.simulation import Coming, Played, figures, jain, jobs, play
 from tests.analysis.answers import data, width
-from tests.analysis.studies.jobs.simulation.made_jobs import ANY, coming, source
+from tests.analysis.studies.jobs.simulation.made_jobs import coming, source
 from tests.synthetic import STOCK, Arm, Made, saved_run
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ SLOTS, JOBS, OVERHEAD_S = 2, 150, 0.05
 @cache
 def played(policy: str, seed: int) -> tuple[list[Coming], Played]:
     coming = jobs(source(SLOTS, 0.8), JOBS, seed)
-    return coming, play(coming, {ANY: SLOTS}, policy)
+    return coming, play(coming, SLOTS, policy)
 
 
 def measured(policy: str, seed: int) -> tuple[list[Coming], Played]:
@@ -64,7 +64,7 @@ def stream(policy: str, seed: int) -> dict[str, list[dict[str, Any]]]:
             "replicas": 1,
             "work": None,
             "due_s": None,
-            "predicted_s": one.job.predicted_s[ANY],
+            "predicted_s": one.job.predicted_s,
             "planned_submit_s": one.job.submit_s,
             "submit_s": one.job.submit_s,
             "admit_s": start_s + OVERHEAD_S,
@@ -286,9 +286,8 @@ def test_pages_and_refusals(
 FAST = ["--jobs", "400", "--seeds", "5"]
 CLASSES = """\
 classes:
-  - {name: train, probability: 0.3, mean_s: {gpu: 4, cpu: 40}, tenant: a, \
-due_factor: 10, priority: 1}
-  - {name: serve, probability: 0.7, mean_s: {gpu: 3, cpu: 4}, tenant: b, due_factor: 4}
+  - {name: train, probability: 0.3, mean_s: 4, tenant: a, due_factor: 10, priority: 1}
+  - {name: serve, probability: 0.7, mean_s: 3, tenant: b, due_factor: 4, replicas: 2}
 """
 
 
@@ -312,7 +311,7 @@ def test_arms_are_paired_by_seed_and_adjusted_together() -> None:
     found = simulate(source(2, 0.8), ("fifo", "sjf", "priority", "least_slack"), many=300, seeds=4)
     streams = [jobs(source(2, 0.8), 300, seed) for seed in (1, 2, 3, 4)]
     fifo_s, sjf_s = (
-        [figures(one, play(one, {ANY: 2}, policy)).mean_wait_s for one in streams]
+        [figures(one, play(one, 2, policy)).mean_wait_s for one in streams]
         for policy in ("fifo", "sjf")
     )
     sjf, priority, _ = found.waits
@@ -328,7 +327,7 @@ def test_arms_are_paired_by_seed_and_adjusted_together() -> None:
 def test_figures_by_hand() -> None:
     """Jobs arrive 1 s apart, take 2 s on one slot: waits 0 (not counted), 1 … 9; two tenants."""
     stream = [coming(at, float(at), 2.0, tenant="ab"[at % 2], due_s=at + 5.0) for at in range(10)]
-    found = figures(stream, play(stream, {ANY: 1}, "fifo"))
+    found = figures(stream, play(stream, 1, "fifo"))
     assert found.mean_wait_s == 5
     assert found.mean_response_s == 7
     assert found.p95_wait_s == pytest.approx(8.6)
@@ -350,29 +349,17 @@ def test_a_policy_under_which_the_queue_grows_is_named(
     monkeypatch: pytest.MonkeyPatch,
     snapshot: SnapshotAssertion,
 ) -> None:
-    """At load 0.8, FIFO wastes slots on jobs that run slowly there; with a plan they suffice."""
+    """At load 0.95, jobs of two slots leave one idle before each; shortest first fills it."""
     monkeypatch.chdir(tmp_path)
     Path("classes.yaml").write_text(CLASSES)
-    asked = [
-        "schedule",
-        "simulate",
-        "--slots",
-        "gpu=4,cpu=12",
-        "--classes",
-        "classes.yaml",
-        "--jobs",
-        "600",
-        "--seeds",
-        "4",
-    ]
-    asked += ["--policies", "fifo,heterogeneous", "--prediction-error", "0.3"]
+    options = "--slots 3 --classes classes.yaml --jobs 600 --seeds 4 --load 0.95"
+    asked = ["schedule", "simulate", *options.split()]
+    asked += ["--policies", "fifo,sjf", "--prediction-error", "0.3"]
     assert main(asked) == 0
     page = capsys.readouterr().out
     assert width(page) <= 100
     assert page == snapshot
-    said = data(capsys, *asked)
-    assert said["growing"] == ["fifo"]
-    assert contrast({"policies": said}, "heterogeneous", "mean_response_s")["high"] < 0.5
+    assert "fifo" in data(capsys, *asked)["growing"]
 
 
 def test_what_cannot_be_compared_is_refused(
@@ -381,9 +368,6 @@ def test_what_cannot_be_compared_is_refused(
     found = {}
     for more in (
         "--load 1",
-        "--slots 0",
-        "--slots gpu=4,gpu=2",
-        "--slots gpu:4",
         "--policies fifo,lifo",
         "--policies sjf",
         "--jobs 3",

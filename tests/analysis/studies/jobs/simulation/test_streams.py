@@ -32,7 +32,7 @@ from analysis.terms import Refused, UnknownName
 from control.scheduling import policies
 from control.scheduling.policies import Job, Start, least_load, shares_of
 from control.scheduling.scheduler import Scheduler
-from tests.analysis.studies.jobs.simulation.made_jobs import ANY, coming, source
+from tests.analysis.studies.jobs.simulation.made_jobs import coming, source
 
 if TYPE_CHECKING:
     from syrupy.assertion import SnapshotAssertion
@@ -63,7 +63,7 @@ def told(stream: list[Coming], what: str) -> list[object]:
 
 
 TWO = JobSource(
-    (ClassModel("a", 0.3, {ANY: 1.0}), ClassModel("b", 0.7, {ANY: 1.0}, priority=1)), {ANY: 2}, 0.8
+    (ClassModel("a", 0.3, 1.0), ClassModel("b", 0.7, 1.0, priority=1)), 2, 0.8
 )
 
 
@@ -91,7 +91,7 @@ def test_classes_come_as_often_as_they_should() -> None:
 
 
 def test_a_promise_is_a_multiple_of_the_shortest_mean_time() -> None:
-    one = replace(TWO, classes=(ClassModel("a", 1.0, {ANY: 2.0}, due_factor=5),))
+    one = replace(TWO, classes=(ClassModel("a", 1.0, 2.0, due_factor=5),))
     assert all(each.job.due_s == each.job.submit_s + 10 for each in jobs(one, 5, 1))
 
 
@@ -102,46 +102,31 @@ def test_the_gap_is_that_of_the_load() -> None:
     """
     assert source(2, 0.8).gap_s == pytest.approx(1 / 1.6)
     assert replace(
-        source(2, 0.8), classes=(ClassModel("gang", 1.0, {ANY: 1.0}, replicas=2),)
+        source(2, 0.8), classes=(ClassModel("gang", 1.0, 1.0, replicas=2),)
     ).gap_s == pytest.approx(2 / 1.6)
 
 
-def test_the_plan_for_two_kinds_of_slots_is_the_linear_programs() -> None:
-    """4 GPUs, 12 CPUs; train takes 4 s or 40 s (0.3 of the jobs), serve 3 s or 4 s.
-
-    With x of train on the GPUs and all of serve on the CPUs both are equally busy: 1.2x/4 = (12(1 -
-    x) + 2.8)/12, so x = 0.9487 and a job a second asks for 0.28462 of the slots.
-    """
-    demand_s = {"train": {"gpu": 1.2, "cpu": 12.0}, "serve": {"gpu": 2.1, "cpu": 2.8}}
-    slots = {"gpu": 4, "cpu": 12}
-    assert least_load(demand_s, slots) == pytest.approx(0.284615, rel=1e-5)
-    shares = shares_of(demand_s, slots)
-    assert shares["serve"] == pytest.approx({"cpu": 1.0})
-    assert shares["train"]["gpu"] == pytest.approx(0.9487, abs=0.03)  # of rounded demand
 
 
-def test_a_class_is_never_planned_where_it_cannot_run() -> None:
-    demand_s = {"train": {"gpu": 1.0, "cpu": float("inf")}, "serve": {"gpu": 0.1, "cpu": 1.0}}
-    assert shares_of(demand_s, {"gpu": 1, "cpu": 1})["train"] == {"gpu": 1.0}
 
 
 def classes(folder: Path, text: str) -> tuple[ClassModel, ...]:
     path = folder / "classes.yaml"
     path.write_text(text)
-    return read_classes(path, ("gpu", "cpu"))
+    return read_classes(path)
 
 
 def test_classes_are_read_from_a_file(tmp_path: Path) -> None:
     found = classes(
         tmp_path,
         "classes:\n"
-        "  - {name: train, probability: 0.3, mean_s: {gpu: 4}, cv2: 0, priority: 1, tenant: a, "
+        "  - {name: train, probability: 0.3, mean_s: 4, cv2: 0, priority: 1, tenant: a, "
         "replicas: 2, due_factor: 5}\n"
         "  - {name: serve, probability: 0.7, mean_s: 2}\n",
     )
     assert found == (
-        ClassModel("train", 0.3, {"gpu": 4.0}, 0.0, 1, "a", 2, 5.0),
-        ClassModel("serve", 0.7, {"gpu": 2.0, "cpu": 2.0}),
+        ClassModel("train", 0.3, 4.0, 0.0, 1, "a", 2, 5.0),
+        ClassModel("serve", 0.7, 2.0),
     )
 
 
@@ -153,7 +138,6 @@ def test_what_is_no_stream_of_jobs_is_refused(
     texts = (
         "classes: [{name: a, probability: 0.5, mean_s: 1}]",
         one + ", lambda: 2}]",
-        "classes: [{name: a, probability: 1, mean_s: {tpu: 1}}]",
         "classes: [{name: a, probability: 1, mean_s: -1}]",
         "classes: [{name: a, probability: 1, mean_s: .nan}]",
         "classes: [{name: a, probability: 1}]",
@@ -163,7 +147,7 @@ def test_what_is_no_stream_of_jobs_is_refused(
         "classes: []",
         "{",
     )
-    wide = replace(TWO, classes=(ClassModel("gang", 1.0, {ANY: 1.0}, replicas=3),))
+    wide = replace(TWO, classes=(ClassModel("gang", 1.0, 1.0, replicas=3),))
     requests: dict[str, Callable[[], object]] = {
         text: partial(classes, Path(), text) for text in texts
     }
@@ -180,7 +164,7 @@ def test_what_is_no_stream_of_jobs_is_refused(
 
 def waits(policy: str, *takes_s: float) -> float:
     played = play(
-        [coming(at, 0.0, seconds) for at, seconds in enumerate(takes_s)], {ANY: 1}, policy
+        [coming(at, 0.0, seconds) for at, seconds in enumerate(takes_s)], 1, policy
     )
     return float(played.wait_s.mean())
 
@@ -194,12 +178,12 @@ def test_shortest_first_against_first_come() -> None:
 
 
 def order(policy: str, *jobs: Job, slots: int = 1) -> list[int]:
-    scheduler = Scheduler(policy, {ANY: slots})
+    scheduler = Scheduler(policy, slots)
     for job in jobs:
         scheduler.submit(job, 0.0)
     found: list[int] = []
     for now_s in range(len(jobs) + 1):
-        running = [start.number for start in scheduler.starts(float(now_s))]
+        running = scheduler.starts(float(now_s))
         found += running
         for number in running:
             scheduler.end(number, now_s + 1.0)
@@ -213,7 +197,7 @@ def test_the_lower_priority_number_goes_first_equals_by_arrival() -> None:
 
 
 def test_the_shortest_goes_by_prediction_with_unknown_jobs_last() -> None:
-    assert order("sjf", Job(0, 0), Job(1, 0, {ANY: 3}), Job(2, 0, {ANY: 2}), Job(3, 0)) == [
+    assert order("sjf", Job(0, 0), Job(1, 0, 3), Job(2, 0, 2), Job(3, 0)) == [
         2,
         1,
         0,
@@ -225,11 +209,11 @@ def test_the_least_slack_counts_from_the_latest_moment_to_start() -> None:
     """Job 1 must start by 1 s, job 2, due earlier, by 3 s; jobs without a due time come last."""
     assert order(
         "least_slack",
-        Job(0, 0, {ANY: 1}),
-        Job(1, 0, {ANY: 9}, due_s=10),
-        Job(2, 0, {ANY: 2}, due_s=5),
+        Job(0, 0, 1),
+        Job(1, 0, 9, due_s=10),
+        Job(2, 0, 2, due_s=5),
     ) == [1, 2, 0]
-    assert order("least_slack", Job(0, 0, {ANY: 1}, due_s=2), Job(1, 0, due_s=1.5)) == [0, 1]
+    assert order("least_slack", Job(0, 0, 1, due_s=2), Job(1, 0, due_s=1.5)) == [0, 1]
 
 
 def test_shares_are_fair_between_tenants_not_between_jobs() -> None:
@@ -240,67 +224,34 @@ def test_shares_are_fair_between_tenants_not_between_jobs() -> None:
 
 def test_who_was_away_earns_no_credit_for_it() -> None:
     """Tenant b joins after 4.5 s of a: they then alternate; with credit b would run all five."""
-    scheduler = Scheduler("fair_share", {ANY: 1})
+    scheduler = Scheduler("fair_share", 1)
     for number in range(10):
         scheduler.submit(Job(number, 0, tenant="a"), 0.0)
     started = []
     for now_s in range(15):
-        (start,) = scheduler.starts(float(now_s))
-        started.append(start.number)
+        (number,) = scheduler.starts(float(now_s))
+        started.append(number)
         if now_s == 4:
-            for number in range(10, 15):
-                scheduler.submit(Job(number, 4.5, tenant="b"), 4.5)
-        scheduler.end(start.number, now_s + 1.0)
+            for other in range(10, 15):
+                scheduler.submit(Job(other, 4.5, tenant="b"), 4.5)
+        scheduler.end(number, now_s + 1.0)
     assert started == [0, 1, 2, 3, 4, 10, 5, 11, 6, 12, 7, 13, 8, 14, 9]
 
 
-FAST_AND_SLOW = {"gpu": 1, "cpu": 1}
 
 
-def heterogeneous(*jobs: Job, taken: tuple[Job, ...] = ()) -> list[Start]:
-    """Starts at 0 s; `taken` were started alone, before the others came."""
-    scheduler = Scheduler("heterogeneous", FAST_AND_SLOW)
-    for job in taken:
-        scheduler.submit(job, 0.0)
-    scheduler.starts(0.0)
-    for job in jobs:
-        scheduler.submit(job, 0.0)
-    return scheduler.starts(0.0)
 
 
-def train(number: int) -> Job:
-    return Job(number, 0, {"gpu": 1, "cpu": 10}, "train")
 
 
-def serve(number: int) -> Job:
-    return Job(number, 0, {"gpu": 0.9, "cpu": 1}, "serve")
 
 
-def test_a_class_goes_where_it_gains_most_even_if_it_came_later() -> None:
-    """Job 0 would be a little faster on the GPU; job 1 is ten times as fast there."""
-    assert heterogeneous(serve(0), train(1)) == [Start(0, "cpu"), Start(1, "gpu")]
-    assert heterogeneous(train(0), serve(1)) == [Start(0, "gpu"), Start(1, "cpu")]
 
 
-def test_a_job_waits_for_its_slots_if_others_are_even_slower() -> None:
-    """The GPU is free again in 1 s: 2 s in all, against 10 s at once.
-
-    Behind 20 s the wait does not pay.
-    """
-    assert heterogeneous(train(1), taken=(train(0),)) == []
-    long = Job(0, 0, {"gpu": 20, "cpu": 200}, "train")
-    assert heterogeneous(train(1), taken=(long,)) == [Start(1, "cpu")]
 
 
-def test_where_all_slots_are_alike_it_is_first_come() -> None:
-    jobs = [Job(at, 0, {ANY: float(takes)}) for at, takes in enumerate((3, 1, 2))]
-    assert order("heterogeneous", *jobs) == [0, 1, 2]
 
 
-def test_every_policy_says_what_it_is() -> None:
-    for policy in map(policies.load, policies.names()):
-        assert policy.description
-        assert (policy.rank is None) != (policy.choose is None)
 
 
 jobs_of = st.lists(
@@ -321,68 +272,24 @@ jobs_of = st.lists(
 def test_no_policy_loses_a_job_or_gives_a_slot_twice(
     policy: str, jobs: list[tuple[float, float, int, str, int]]
 ) -> None:
-    slots = {"gpu": 3, "cpu": 4}
     stream = [
-        coming(
-            at,
-            submit_s,
-            {"gpu": takes_s, "cpu": 2 * takes_s},
-            replicas=replicas,
-            tenant=tenant,
-            class_=tenant,
-            priority=priority,
-        )
+        coming(at, submit_s, takes_s, replicas=replicas, tenant=tenant, priority=priority)
         for at, (submit_s, takes_s, replicas, tenant, priority) in enumerate(sorted(jobs))
     ]
-    played = play(stream, slots, policy)
+    played = play(stream, 4, policy)
     assert (played.start_s >= played.submit_s).all()
-    for kind, many in slots.items():
-        mine = [at for at, one in enumerate(played.kinds) if one == kind]
-        for at in mine:
-            moment = played.start_s[at]
-            held = sum(
-                played.replicas[other]
-                for other in mine
-                if played.start_s[other] <= moment < played.end_s[other]
-            )
-            assert held <= many
+    for moment in played.start_s:
+        held = played.replicas[(played.start_s <= moment) & (moment < played.end_s)]
+        assert held.sum() <= 4
 
 
 def test_a_gang_waits_for_all_its_slots_and_nobody_overtakes_it() -> None:
     stream = [coming(0, 0, 2), coming(1, 0.5, 1, replicas=2), coming(2, 0.6, 0.1)]
-    assert play(stream, {ANY: 2}, "fifo").start_s.tolist() == [0, 2, 3]
+    assert play(stream, 2, "fifo").start_s.tolist() == [0, 2, 3]
 
 
-def test_what_a_scheduler_refuses(snapshot: SnapshotAssertion) -> None:
-    one, both = Scheduler("fifo", {ANY: 1}), Scheduler("fifo", {"gpu": 2, "cpu": 4})
-    one.submit(Job(1, 0), 1.0)
-    requests: dict[str, Callable[[], object]] = {
-        "unknown policy": lambda: Scheduler("lifo", {ANY: 1}),
-        "no slots": lambda: Scheduler("fifo", {}),
-        "wider than all kinds": lambda: both.submit(Job(3, 0, replicas=5), 0.0),
-        "wider than its kind": lambda: both.submit(Job(3, 0, {"gpu": 1.0}, replicas=3), 0.0),
-        "end of a job that waits": lambda: one.end(1, 1.0),
-        "end of an unknown job": lambda: one.end(2, 1.0),
-        "twice": lambda: one.submit(Job(1, 0), 1.0),
-        "clock": lambda: one.starts(0.5),
-    }
-    found = {}
-    for case, request in requests.items():
-        with pytest.raises((Refused, UnknownName)) as refused:
-            request()
-        found[case] = str(refused.value)
-    assert found == snapshot
 
 
-def test_a_job_takes_and_frees_a_slot_and_an_end_per_replica() -> None:
-    """Two replicas until 5, one until 3: the ends are 3, 5, 5; when the two are over, 3 is left."""
-    scheduler = Scheduler("fifo", {ANY: 4})
-    scheduler.submit(Job(1, 0.0, {ANY: 5.0}, replicas=2), 0.0)
-    scheduler.submit(Job(2, 0.0, {ANY: 3.0}), 0.0)
-    scheduler.starts(0.0)
-    assert (scheduler.state.ends_s[ANY], scheduler.state.free[ANY]) == ([3, 5, 5], 1)
-    scheduler.end(1, 2.0)
-    assert (scheduler.state.ends_s[ANY], scheduler.state.free[ANY]) == ([3], 3)
 
 
 def within(values: Sequence[float], expected: float, errors: float = 3.5) -> bool:
@@ -422,9 +329,9 @@ def test_waits_by_priority_are_cobhams() -> None:
         )
     ]
     classes = tuple(
-        ClassModel(f"{at}", rates[at], {ANY: (0.5, 1.0)[at]}, priority=at) for at in (0, 1)
+        ClassModel(f"{at}", rates[at], (0.5, 1.0)[at], priority=at) for at in (0, 1)
     )
-    one = JobSource(classes, {ANY: 1}, 0.7)
+    one = JobSource(classes, 1, 0.7)
     assert one.gap_s == pytest.approx(1.0)
     waits: list[list[float]] = [[], []]
     for seed in range(8):
@@ -447,11 +354,11 @@ def by_simpy(stream: Sequence[Coming], slots: int, rank: str) -> list[float]:
     def job(at: int, one: Coming) -> simpy.events.ProcessGenerator:
         yield clock.timeout(one.job.submit_s)
         with resource.request(
-            priority=one.job.shortest_s if rank == "sjf" else 0,  # type: ignore[arg-type]
+            priority=one.job.predicted_s if rank == "sjf" else 0,  # type: ignore[arg-type]
         ) as mine:
             yield mine
             starts_s[at] = clock.now
-            yield clock.timeout(one.takes_s[ANY])
+            yield clock.timeout(one.takes_s)
 
     for at, one in enumerate(stream):
         clock.process(job(at, one))
@@ -463,12 +370,12 @@ def by_simpy(stream: Sequence[Coming], slots: int, rank: str) -> list[float]:
 @pytest.mark.parametrize("slots", [1, 3])
 def test_every_job_starts_when_simpys_resource_starts_it(policy: str, slots: int) -> None:
     stream = jobs(source(slots, 0.9), 500, 5)
-    assert play(stream, {ANY: slots}, policy).start_s.tolist() == by_simpy(stream, slots, policy)
+    assert play(stream, slots, policy).start_s.tolist() == by_simpy(stream, slots, policy)
 
 
 def test_littles_law_holds_exactly() -> None:
     stream = jobs(source(3), 500, 7)
-    played = play(stream, {ANY: 3}, "sjf")
+    played = play(stream, 3, "sjf")
     moments = np.concatenate([played.submit_s, played.end_s])
     order = np.argsort(moments, kind="stable")
     inside = np.cumsum(np.where(order < len(stream), 1, -1))
@@ -478,6 +385,6 @@ def test_littles_law_holds_exactly() -> None:
 
 def test_a_thousand_nodes_are_as_busy_as_they_are_asked_to_be() -> None:
     stream = jobs(source(1000, 0.9), 5000, 1)
-    found = figures(stream, play(stream, {ANY: 1000}, "fifo"))
+    found = figures(stream, play(stream, 1000, "fifo"))
     assert found.mean_wait_s == pytest.approx(0.0, abs=0.01)
     assert 0.7 < found.busy < 1.0

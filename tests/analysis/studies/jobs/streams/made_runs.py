@@ -12,7 +12,7 @@ from analysis.studies.jobs.simulation import ClassModel, jobs, play
 from analysis.terms import Run
 from tests.analysis.studies.jobs.dependability.made_faults import Faulty, report, with_params
 from tests.analysis.studies.jobs.queues.made_streams import MadeStream, constant, rows, stream_row
-from tests.analysis.studies.jobs.simulation.made_jobs import ANY, source
+from tests.analysis.studies.jobs.simulation.made_jobs import source
 from tests.synthetic import STOCK, Made, saved_run
 
 Report = dict[str, list[dict[str, Any]]]
@@ -76,12 +76,12 @@ def scheduling_run(
 def _played(policy: str, count: int, slots: int = 2) -> Callable[[int], Report]:
     def report(block: int) -> Report:
         classes = tuple(
-            ClassModel(name, 0.5, {ANY: 1.0}, cv2=2.0, priority=at, tenant=name)
+            ClassModel(name, 0.5, 1.0, cv2=2.0, priority=at, tenant=name)
             for at, name in enumerate(("urgent", "patient"))
         )
         few = replace(source(slots, 0.8), classes=classes, error=0.3)
         coming = jobs(few, count, block)
-        played = play(coming, {ANY: slots}, policy)
+        played = play(coming, slots, policy)
         told = [
             {
                 **rows(MadeStream(jobs=1))[0],
@@ -89,7 +89,7 @@ def _played(policy: str, count: int, slots: int = 2) -> Callable[[int], Report]:
                 "class": one.job.class_,
                 "tenant": one.job.tenant,
                 "priority": one.job.priority,
-                "predicted_s": one.job.predicted_s[ANY],
+                "predicted_s": one.job.predicted_s,
                 "planned_submit_s": one.job.submit_s,
                 "submit_s": one.job.submit_s,
                 "admit_s": start_s + 0.01,
