@@ -1,9 +1,7 @@
 """Faults against the same jobs without them: arms by kind, paired by block, Holm over all.
 
 Slowdown is the mean response of the jobs that finished in both streams, over that without the
-fault. A neighbour's fault (a hog, a flood) has a verdict on isolation: does it affect other jobs at
-all? A policy may spare the stream's own jobs from a fault: it is compared with fifo for the same
-jobs and fault. In the data of the answer, losses are fractions.
+fault. A neighbour's fault (a hog, a flood) has a verdict on isolation.
 """
 
 from __future__ import annotations
@@ -12,7 +10,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from analysis.answer import Answer, Column, Columns, Line, Section, Word, bullets, grouped, table_of
 from analysis.wording import counted, unsigned
@@ -30,12 +28,14 @@ from .claims import (
     ratio_columns,
     verdict,
 )
-from .estimates import Figure, average, figure, number, over_blocks, value_of
+from .estimates import Figure, figure, number, over_blocks, value_of
 from .poisoning import lost_accuracy, poisonings, section
 from .records import AGAINST, OF_FAULT
 from .recovery import After, Totals, after, goodput_per_s, responses, shared, totals
 
 if TYPE_CHECKING:
+    from analysis.contrasts import Scale
+
     from .records import Condition, JobRun, Stream, Unit
 
 Isolation = Literal["isolated", "not isolated", "open", "not judged"]
@@ -78,23 +78,17 @@ ISOLATION = {
 }
 MOST = 0.9  # share of the faults with a recovery time needed for a mean
 NEIGHBOURS = ("cpu_hog", "memory_hog", "io_hog", "flood")
-FIFO = "fifo"
 NEVER = frozenset({"never started", "never ended"})
-LOST = "different jobs were lost from those under fifo: not compared."
-BEFORE, WITH = "without", "with"
-OF_STREAM = ("useful", "available", "lost_s")
 
 
 @dataclass(frozen=True, slots=True)
 class FaultArm:
     """All streams of one condition under one fault, or under none, with its countermeasures.
 
-    `params` are the fault's and the countermeasures'. `paired` of the `streams` have a twin without
-    the fault; `slowdown` and `goodput` are contrasts with it. `figures` are means over blocks of
-    the fields of `Totals` and `After`, and `lost_s_per_hit`, the lost time per attempt ended by a
-    fault. `recovered` of the effective `strikes` have a recovery time; if more than a tenth have
-    none there is no mean, which would cover only the quick ones. `lost_jobs` finished in the twin
-    but not here.
+    `figures` are means over blocks, `slowdown` and `goodput` contrasts with the twins without the
+    fault, which `paired` streams have. `lost_jobs` finished in the twin but not here. `recovered`
+    of the effective `strikes` have a recovery time; if more than a tenth have none there is no
+    mean, which would cover only the quick ones.
     """
 
     workload: str
@@ -122,8 +116,9 @@ class FaultArm:
         return self.lost_jobs > 0 and self.slowdown is not None and self.slowdown.value < 1
 
 
-@dataclass(frozen=True, slots=True)
-class _Member:
+class _Member(NamedTuple):
+    """One stream of an arm, with its results, and the jobs that it shares with its twin."""
+
     stream: Stream
     twin: Stream | None
     totals: Totals
@@ -156,18 +151,11 @@ def arms(streams: Sequence[Stream], margin: float) -> list[FaultArm]:
         if member.pairs
         for row in _with_and_without(at, member)
     ]
-    ratios = contrasts_of(
-        rows, "fault", BEFORE, {"response_s": "log", "goodput_per_s": "log"}, by=["place"]
-    )
+    metrics: dict[str, Scale] = {"response_s": "log", "goodput_per_s": "log"}
+    ratios = contrasts_of(rows, "fault", False, metrics, by=["place"])
     known = {(row.place, row.metric): row for row in ratios if row.value is not None}
     return [
-        _judged(
-            _arm(group),
-            group,
-            known.get((at, "response_s")),
-            known.get((at, "goodput_per_s")),
-            margin,
-        )
+        _arm(group, known.get((at, "response_s")), known.get((at, "goodput_per_s")), margin)
         for at, group in enumerate(every)
     ]
 
@@ -203,23 +191,24 @@ def _member(stream: Stream, streams: Sequence[Stream]) -> _Member:
 def _with_and_without(place: int, member: _Member) -> Iterator[dict[str, object]]:
     run, block = member.unit
     known = responses(member.pairs) or (None, None)
-    for fault, at, response_s in zip((BEFORE, WITH), (1, 0), known, strict=True):
-        goodput = goodput_per_s([pair[at] for pair in member.pairs])
+    for faulty, at, response_s in zip((False, True), (1, 0), known, strict=True):
         yield {
             "place": place,
             "run": run,
             "block": block,
-            "fault": fault,
+            "fault": faulty,
             "response_s": response_s,
-            "goodput_per_s": goodput,
+            "goodput_per_s": goodput_per_s([pair[at] for pair in member.pairs]),
         }
 
 
-def _arm(group: Sequence[_Member]) -> FaultArm:
+def _arm(
+    group: Sequence[_Member], slowdown: Contrast | None, goodput: Contrast | None, margin: float
+) -> FaultArm:
     stream = group[0].stream
     struck = [(member.unit, after) for member in group for after in member.after]
     recovered = [(unit, after.recovery_s) for unit, after in struck if after.recovery_s is not None]
-    return FaultArm(
+    arm = FaultArm(
         workload=stream.group,
         condition=stream.condition,
         fault=stream.fault,
@@ -237,23 +226,15 @@ def _arm(group: Sequence[_Member]) -> FaultArm:
         figures={
             **{
                 name: over_blocks((member.unit, getattr(member.totals, name)) for member in group)
-                for name in OF_STREAM
+                for name in Totals._fields
             },
             "lost_s_per_hit": over_blocks((member.unit, member.lost_s_per_hit) for member in group),
             "restart_s": over_blocks((unit, after.restart_s) for unit, after in struck),
             "recovery_s": over_blocks(recovered) if len(recovered) >= MOST * len(struck) else None,
         },
+        slowdown=slowdown,
+        goodput=goodput,
     )
-
-
-def _judged(
-    arm: FaultArm,
-    group: Sequence[_Member],
-    slowdown: Contrast | None,
-    goodput: Contrast | None,
-    margin: float,
-) -> FaultArm:
-    arm = replace(arm, slowdown=slowdown, goodput=goodput)
     return replace(arm, isolation=_isolation(arm, margin), notes=tuple(_notes(arm, group)))
 
 
@@ -269,10 +250,6 @@ def _isolation(arm: FaultArm, margin: float) -> Isolation | None:
 
 
 def _notes(arm: FaultArm, group: Sequence[_Member]) -> Iterator[str]:
-    yield from (
-        f"faults without a recovery time: {why}."
-        for why in sorted({of.why for member in group for of in member.after if of.why})
-    )
     if arm.lost_jobs:
         others = (
             "slowdowns are for the others"
@@ -304,88 +281,22 @@ def _notes(arm: FaultArm, group: Sequence[_Member]) -> Iterator[str]:
             f"{counted(arm.outcomes[outcome], 'job')} {outcome}: no response, excluded from "
             "slowdown and recovery."
         )
-    down_s = [
-        member.totals.down_s
-        for member in group
-        if member.stream.nodes == 1 and member.totals.down_s
-    ]
-    if down_s:
-        spell = " to ".join(dict.fromkeys(f"{end:.3g}" for end in (min(down_s), max(down_s))))
-        yield (
-            f"the only node was lost in {len(down_s)} of {counted(arm.streams, 'stream')}: "
-            f"nothing could run for {spell} s."
-        )
-    if any(outage.back_s is None for member in group for outage in member.stream.outages):
-        yield "a node never returned: it counts as lost until the last job ended."
 
 
 def _guards(stream: Stream) -> tuple[float, int]:
     return stream.checkpoint_s, stream.retries
 
 
-def spared(streams: Sequence[Stream]) -> tuple[list[Contrast], list[str]]:
-    """Compare the own jobs' mean response under each policy with fifo's, given the same fault.
-
-    Returns: the contrasts by fault and policy; and a sentence for each that lost different jobs
-    from fifo and is not compared.
-    """
-    quiet = {
-        (stream.condition_without("policy", OF_FAULT, *AGAINST), stream.unit): stream
-        for stream in streams
-        if not stream.fault
-    }
-    rows: list[dict[str, Any]] = []
-    for stream in (stream for stream in streams if stream.fault):
-        twin, (run, block) = (
-            quiet.get((stream.condition_without("policy", OF_FAULT, *AGAINST), stream.unit)),
-            stream.unit,
-        )
-        own = stream.jobs if twin is None else [job for job, _ in shared(stream, twin)]
-        known = [job.response_s for job in own if job.response_s is not None]
-        rows.append(
-            {
-                "under": stream.condition_without("policy"),
-                "fault": stream.fault,
-                "policy": stream.policy or FIFO,
-                "run": run,
-                "block": block,
-                "response_s": average(known) if known else None,
-                "done": frozenset(job.number for job in own if job.done),
-            }
-        )
-    base = {
-        (row["under"], row["run"], row["block"]): row["done"]
-        for row in rows
-        if row["policy"] == FIFO
-    }
-    lost = {
-        (row["under"], row["policy"])
-        for row in rows
-        if base.get((row["under"], row["run"], row["block"]), row["done"]) != row["done"]
-    }
-    alike = [row for row in rows if (row["under"], row["policy"]) not in lost]
-    ratios = contrasts_of(alike, "policy", FIFO, {"response_s": "log"}, by=["under", "fault"])
-    unlike = {
-        f"{row['policy']}, {row['fault']}: {LOST}": None
-        for row in rows
-        if (row["under"], row["policy"]) in lost
-    }
-    return ratios, list(unlike)
 
 
 def reported(streams: Sequence[Stream], margin: float, refused: Sequence[str]) -> Answer:
-    """Return each fault's cost by condition, policies under it, and poisoned clients' cost."""
-    every, (policies, unlike), accuracies = (
-        arms(streams, margin),
-        spared(streams),
-        poisonings(streams),
-    )
+    """Return each fault's cost by condition, and that of poisoned clients."""
+    every, accuracies = arms(streams, margin), poisonings(streams)
     faulty = {arm.condition: None for arm in every if arm.fault}
     sections = [
         _condition([arm for arm in every if arm.condition == condition], margin)
         for condition in faulty
     ]
-    sections += [_spared_jobs(policies, unlike)] if policies or unlike else []
     sections += [section(accuracies)] if accuracies else []
     poison = lost_accuracy(accuracies)
     if faulty:
@@ -406,8 +317,6 @@ def reported(streams: Sequence[Stream], margin: float, refused: Sequence[str]) -
         else [],
         data={
             "arms": every,
-            "policies": policies,
-            "not_compared": unlike,
             "poisonings": accuracies,
             "margin": margin,
             "rule": RULE,
@@ -508,17 +417,3 @@ def _constants(arms: Sequence[FaultArm]) -> Iterator[str]:
             yield f"{fault}: {', '.join(shared)}"
 
 
-def _spared_jobs(policies: Sequence[Contrast], unlike: Sequence[str]) -> Section:
-    columns = [
-        column("policy", of="arm", left=True),
-        column("fault", left=True),
-        *ratio_columns("jobs are", verdict),
-        column("blocks", of="n"),
-    ]
-    return Section(
-        "Response of the stream's own jobs under the same fault, relative to fifo",
-        [
-            *([table_of(columns, claims_first(policies, verdict))] if policies else []),
-            *bullets(unlike),
-        ],
-    )

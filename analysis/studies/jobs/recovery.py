@@ -5,38 +5,28 @@ from __future__ import annotations
 import math
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from .records import Attempt, Fault, JobRun, Stream
 
-NO_TWIN = "no stream without faults had the same jobs"
-ANOTHER = "another fault came first"
-GIVEN_UP = "a job that it hit was given up"
-NOT_YET = "the stream ended first"
-LASTED = "it lasted to the stream's end"
-CLOSED = "a closed stream never catches up: its next job comes when one ends"
 HITS = ("kill", "node")  # which hit a job or a node, or nothing at all
 # a fault is recorded when it has struck; what it hit may have ended just before that, by a clock
 # read earlier
 SLACK_S = 0.5
 
 
-@dataclass(frozen=True, slots=True)
-class Totals:
+class Totals(NamedTuple):
     """The figures of one stream.
 
     `lost_s` is the time of attempts that no checkpoint kept, and all of those jobs that never got
-    done; `useful` is the share of all attempts' time that is left without it and without what
-    checkpoints took. `down_s` is the time in which nodes were away, all together, and `available`
-    the share of the slots' time in which their node was there.
+    done; `useful` is the share of all attempts' time left without it and without what checkpoints
+    took; `available` is the share of the slots' time in which their node was there.
     """
 
-    lost_s: float | None
     useful: float | None
-    down_s: float
     available: float
+    lost_s: float | None
 
 
 def totals(stream: Stream) -> Totals:
@@ -56,12 +46,8 @@ def totals(stream: Stream) -> Totals:
         for lost in stream.outages
     ]
     down_s = math.fsum(max(0.0, until - at) for at, until in away)
-    return Totals(
-        lost_s=lost_s,
-        useful=useful,
-        down_s=down_s,
-        available=1 - down_s / stream.nodes / (end_s - begin_s) if end_s > begin_s else 1.0,
-    )
+    whole_s = stream.nodes * (end_s - begin_s)
+    return Totals(useful, 1 - down_s / whole_s if whole_s > 0 else 1.0, lost_s)
 
 
 def held(stream: Stream) -> dict[int, float] | None:
@@ -155,21 +141,18 @@ def goodput_per_s(jobs: Sequence[JobRun]) -> float | None:
     return got / (end_s - begin_s) if end_s > begin_s and got > 0 else None
 
 
-@dataclass(frozen=True, slots=True)
-class After:
-    """One fault. `hit` counts attempts that it ended.
+class After(NamedTuple):
+    """One fault, which ended `hit` attempts.
 
-    `restart_s` is the longest time from the fault to the next attempt of a job that it hit, None
-    where none ran again or none was hit. `recovery_s` is the time from the fault until it is over,
-    the jobs that it hit are done, and as many jobs are done as were by then in the stream without
-    it; None where `why` says so.
+    `restart_s` is the longest time from the fault to the next attempt of a job that it hit.
+    `recovery_s` is the time from the fault until it is over, the jobs that it hit are done, and as
+    many jobs are done as were by then in the stream without it. None is unknown or never.
     """
 
     fault: Fault
     hit: int
     restart_s: float | None
     recovery_s: float | None
-    why: str = ""
 
 
 def after(stream: Stream, twin: Stream | None) -> list[After]:
@@ -196,10 +179,8 @@ def after(stream: Stream, twin: Stream | None) -> list[After]:
             ]
             begins = [begin_s for begin_s in later if begin_s is not None]
             again += [min(begins) - fault.at_s] if begins else []
-        recovery_s, why = (
-            (None, NO_TWIN) if twin is None else _caught_up(stream, twin, fault, hit, next_s)
-        )
-        result.append(After(fault, len(hit), max(again, default=None), recovery_s, why))
+        recovery_s = None if twin is None else _caught_up(stream, twin, fault, hit, next_s)
+        result.append(After(fault, len(hit), max(again, default=None), recovery_s))
     return result
 
 
@@ -225,20 +206,16 @@ def _hit(stream: Stream, fault: Fault) -> list[Attempt]:
 
 def _caught_up(
     stream: Stream, twin: Stream, fault: Fault, hit: Sequence[Attempt], next_s: float
-) -> tuple[float | None, str]:
+) -> float | None:
     both = shared(stream, twin)
     pairs = [(job, other) for job, other in both if job.done and other.done]
     ends_here = sorted(job.end_s for job, _ in pairs if job.end_s is not None)
     others = sorted(other.end_s for _, other in pairs if other.end_s is not None)
     ends = {job.number: job.end_s for job in stream.jobs if job.done and job.end_s is not None}
-    reasons = {
-        GIVEN_UP: any(attempt.job not in ends for attempt in hit),
-        NOT_YET: not pairs,
-        CLOSED: all(job.planned_s is None for job, _ in pairs),
-        LASTED: fault.until_s is None and not hit,
-    }
-    if why := next((why for why, holds in reasons.items() if holds), ""):
-        return None, why
+    given_up = any(attempt.job not in ends for attempt in hit)
+    closed = all(job.planned_s is None for job, _ in pairs)  # its next job comes when one ends
+    if given_up or closed or (fault.until_s is None and not hit):
+        return None
     # What only this stream had to do is the fault's: a flood is over when its own jobs are.
     met = {job.number for job, _ in both}
     of_fault = [job.end_s for job in stream.jobs if job.number not in met and job.end_s is not None]
@@ -251,8 +228,8 @@ def _caught_up(
         ]
     )
     for moment in sorted({over_s, *(moment for moment in ends_here + others if moment > over_s)}):
-        if moment > next_s:
-            return None, ANOTHER
+        if moment > next_s:  # another fault came first
+            return None
         if bisect_right(others, moment) <= bisect_right(ends_here, moment):
-            return moment - fault.at_s, ""
-    return None, NOT_YET
+            return moment - fault.at_s
+    return None

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from analysis.render import text
-from analysis.studies.jobs.faults import FIFO, LOST, arms, named, reported, spared, twin_of
+from analysis.studies.jobs.faults import arms, named, reported, twin_of
 from analysis.studies.jobs.poisoning import WORSE, lost_accuracy, poisonings, word_of
-from analysis.studies.jobs.records import Fault, Outage, Stream
+from analysis.studies.jobs.records import Fault, Stream
 from tests.analysis.answers import known
 from tests.analysis.studies.jobs.dependability.made_streams import attempt, job, stream
 
@@ -212,15 +212,7 @@ def test_a_mean_of_the_few_quick_recoveries_is_not_given() -> None:
 
 
 def test_notes(snapshot: SnapshotAssertion) -> None:
-    jobs = [job(0, 0, 6), job(1, 1, None, "never ended"), job(2, 2, None, "never started")]
-    tried = [
-        attempt(0, 1, 0, 1, "killed"),
-        attempt(0, 2, 4, 6),
-        attempt(1, 1, 4, None, "never ended"),
-    ]
-    alone = stream(jobs, tried, [Fault("node", 1, 4, "a")], [Outage("a", 1, 4)], fault="node")
     situations = {
-        "it never came back": [replace(alone, outages=(Outage("a", 1),)), clean(1)],
         "no fault struck": [replace(clean(1), fault="kill"), clean(1)],
         "twins with other retries": [replace(slowed(1, 1.2), retries=3), clean(1)],
     }
@@ -315,65 +307,15 @@ def test_a_drop_is_against_its_own_clean_run_or_another_s() -> None:
         assert clean in median.clean
 
 
-FAIR = "fair_share"
-FLOODED = [Fault("flood", 1, 2)]
 
 
-def met(block: int, response_s: float, policy: str = FIFO, *, done: int = 3) -> Stream:
-    own = [job(at, at, at + response_s, "done" if at < done else "failed") for at in range(3)]
-    floods = [job(at, 1, 1 + (10 if policy == FIFO else 100)) for at in (3, 4)]
-    made = stream(own + floods, faults=FLOODED, fault="flood", block=block)
-    return replace(made, policy=policy, params={"policy": policy})
 
 
-def quiet(block: int, policy: str = FIFO) -> Stream:
-    made = stream([job(at, at, at + 1) for at in range(3)], block=block)
-    return replace(made, policy=policy, params={"policy": policy})
 
 
-def test_flood_jobs_have_no_part_in_the_gain_of_own_jobs(snapshot: SnapshotAssertion) -> None:
-    """Own jobs take 4 s under fifo, 1.8-2.2 s under fair share; flood jobs count for neither."""
-    streams = [
-        one
-        for block, took_s in enumerate((1.8, 2.0, 2.2))
-        for one in (met(block, 4), met(block, took_s, FAIR), quiet(block))
-    ]
-    ((one,), _) = spared(streams)
-    assert (one.arm, one.fault, one.n) == (FAIR, "flood", 3)
-    assert one.value == pytest.approx((1.8 * 2.0 * 2.2) ** (1 / 3) / 4)
-    assert one.p_adjusted == one.p is not None
-    assert text.render(reported(streams, MARGIN, ())) == snapshot
 
 
-def test_p_is_holms_over_all_policies_and_faults() -> None:
-    took = {FIFO: (4, 4, 4), FAIR: (1.8, 2.0, 2.2), "sjf": (3.0, 4.1, 4.0)}
-    streams = [
-        met(block, float(some[block]), policy)
-        for policy, some in took.items()
-        for block in range(3)
-    ]
-    (fair, sjf), _ = spared([*streams, *(quiet(block) for block in range(3))])
-    assert [one.p_adjusted for one in (fair, sjf)] == pytest.approx([2 * fair.p, sjf.p])
 
 
-def test_a_policy_that_lost_other_jobs_is_not_compared() -> None:
-    streams = [
-        one
-        for block in range(3)
-        for one in (met(block, 4), met(block, 2, FAIR, done=2), quiet(block))
-    ]
-    assert spared(streams) == ([], [f"fair_share, flood: {LOST}"])
-    assert LOST in " ".join(text.render(reported(streams, MARGIN, ())).split())
 
 
-@pytest.mark.parametrize(
-    "other",
-    [
-        quiet(1, FAIR),
-        met(2, 2, FAIR),
-        met(1, 2),
-        replace(met(1, 2, FAIR), params={"policy": FAIR, "fault_size": 7}),
-    ],
-)
-def test_only_the_same_fault_in_the_same_block_is_compared(other: Stream) -> None:
-    assert spared([met(1, 4), other]) == ([], [])
