@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from analysis.answer import Answer, then
 from analysis.subcommands import Subcommands, option, step
@@ -23,14 +23,6 @@ EXAMPLE = f"`{JUDGE} queue STEP --help` describes a step."
 
 def wholes(text: str) -> tuple[int, ...]:
     return tuple(int(part) for part in text.split(","))
-
-
-def seconds(text: str) -> tuple[float, ...]:
-    """Parse times of at least 0, separated by commas. Raises: ValueError, for argparse."""
-    times_s = tuple(float(part) for part in text.split(","))
-    if not all(0 <= time_s < float("inf") for time_s in times_s):
-        raise ValueError("a wait must be at least 0 seconds")
-    return times_s
 
 
 def shares(text: str) -> tuple[float, ...]:
@@ -114,7 +106,7 @@ def validate(
     refused: list[str] = []
     planned = None if rate is None or service is None else (rate, service)
     answer = validate_groups(groups(runs, refused), refused, margin, servers, planned)
-    return then(answer, "queue predict", *runs, *_slots(servers), "--within", "1")
+    return then(answer, "queue predict", *runs, *_slots(servers))
 
 
 @step(
@@ -123,7 +115,6 @@ def validate(
 examples:
   {JUDGE} queue predict --rate 6 --service 0.2 --servers 2
   {JUDGE} queue predict --rate 6 --service 0.2 --servers 2,3,4 --scv-service 4
-  {JUDGE} queue predict --rate 9 --service 0.2 --servers 3 --within 0.1,1    share of shorter waits
   {JUDGE} queue predict --class 1:2:0.2 --class 2:4:0.2 --servers 2
   {JUDGE} queue predict .benchmarks/*/0001_queueing.json --servers 2,3
 """,
@@ -156,12 +147,8 @@ def predict(
         action="append",
         default=[],
     ),
-    preemptive: bool = option("", "higher priorities interrupt others, which resume later"),
     percentiles: tuple[float, ...] = option(
         "P,…", "percentiles of waits and responses (90,99)", type=shares, default=(0.9, 0.99)
-    ),
-    within: tuple[float, ...] = option(
-        "S,…", "report the share of jobs that wait at most S seconds", type=seconds, default=()
     ),
 ) -> Answer:
     """Predict a queue by every formula for its number of servers: waits, responses, percentiles.
@@ -185,14 +172,13 @@ def predict(
     }
     given = {name: value for name, value in options.items() if value is not None}
     if kinds:
-        if runs or given or within:
+        if runs or given:
             raise Refused(
                 "--class includes rate, service time and variation, and gives mean waits only; "
                 "omit the other options."
             )
-        return _priorities(kinds, servers or (1,), preemptive=preemptive)
+        return _priorities(kinds, servers or (1,))
     refused: list[str] = []
-    tails = {"shares": percentiles, "times_s": within}
     if runs:
         if given:
             raise Refused(
@@ -200,22 +186,13 @@ def predict(
             )
         fewest = None if servers is None else servers[0]
         answers = [
-            *_of_runs(fits_of(groups(runs, refused), fewest, refused), servers, tails, refused)
+            *_of_runs(fits_of(groups(runs, refused), fewest, refused), servers, percentiles, refused)
         ]
         if not answers:
             raise Refused(refused[0])
         return then(predictions(answers, refused), "queue validate", *runs, *_slots(fewest))
-    if rate is None or service is None or preemptive:
-        missing = ", ".join(name for name in ("--rate", "--service") if name not in given)
-        lacking = (
-            "--preemptive needs two or more --class options"
-            if preemptive
-            else f"{missing}: missing"
-        )
-        raise Refused(
-            f"{lacking}; name runs to fit, or give --rate and --service, or several --class "
-            "options."
-        )
+    if rate is None or service is None:
+        raise Refused("name runs to fit, or give --rate and --service, or several --class options.")
     scvs = [1.0 if scv is None else scv for scv in (scv_arrivals, scv_service)]
     counts = servers or (1,)
     answers = []
@@ -223,7 +200,7 @@ def predict(
         inputs = Inputs(rate, service, count, *scvs)
         varied = f"ca² {inputs.scv_arrivals:g}, cs² {inputs.scv_service:g}"
         title = f"{rate:g} jobs/s of {service:g} s on {counted(count, 'server')}, {varied}"
-        answers.append(_asked(title, partial(typed, inputs, room), tails))
+        answers.append(_asked(title, partial(typed, inputs, room), percentiles))
     known = [f"{name}={value:g}" for name, value in given.items() if name != "--room"]
     return then(
         predictions(answers, refused), "queue predict", *known, f"--servers={max(counts) + 1}"
@@ -231,16 +208,13 @@ def predict(
 
 
 def _asked(
-    title: str,
-    ask: Callable[[], Sequence[PredictedWaits]],
-    tails: Mapping[str, Any],
-    said: str = "",
+    title: str, ask: Callable[[], Sequence[PredictedWaits]], shares: Sequence[float]
 ) -> Prediction:
     from analysis.studies.jobs import queues
     from analysis.studies.jobs.queue_formulas import Unstable
 
     try:
-        return title, [queues.tails(prediction, **tails) for prediction in ask()], said
+        return title, [queues.tails(prediction, shares) for prediction in ask()], ""
     except Unstable as error:
         return title, [], f"UNSTABLE: {error}"
 
@@ -248,7 +222,7 @@ def _asked(
 def _of_runs(
     fits: Sequence[tuple[Fit, object]],
     counts: Sequence[int] | None,
-    tails: Mapping[str, Any],
+    shares: Sequence[float],
     refused: list[str],
 ) -> Iterator[Prediction]:
     from analysis.studies.jobs.queue_fits import CLOSED, why_of
@@ -268,7 +242,7 @@ def _of_runs(
                 f"{fitted.group} on "
                 f"{counted(servers, 'server')}{' (SIMULATED jobs)' if fitted.simulated else ''}"
             )
-            title, predictions, said = _asked(title, partial(predicted, fitted, servers), tails)
+            title, predictions, said = _asked(title, partial(predicted, fitted, servers), shares)
             pick, why = chosen(fitted, servers)
             if predictions:
                 model = predictions[pick].queue.model
@@ -279,23 +253,14 @@ def _of_runs(
             yield title, predictions, said or f"{lacking(fitted, servers)}: no model applies."
 
 
-def _priorities(kinds: Sequence[str], counts: Sequence[int], *, preemptive: bool) -> Answer:
+def _priorities(kinds: Sequence[str], counts: Sequence[int]) -> Answer:
     from analysis.studies.jobs import queue_formulas
     from analysis.studies.jobs.queues import prioritised
 
     classes = [queue_formulas.parse(text) for text in kinds]
-    waits = queue_formulas.preemptive if preemptive else queue_formulas.non_preemptive
-    answer = prioritised(
-        [(servers, waits(classes, servers)) for servers in counts], preemptive=preemptive
-    )
+    answers = [(many, queue_formulas.non_preemptive(classes, many)) for many in counts]
     named = [f"--class={text}" for text in kinds]
-    return then(
-        answer,
-        "queue predict",
-        *named,
-        f"--servers={counts[-1]}",
-        *([] if preemptive else ["--preemptive"]),
-    )
+    return then(prioritised(answers), "queue predict", *named, f"--servers={counts[-1] + 1}")
 
 
 @step(

@@ -15,7 +15,7 @@ from analysis.plots.style import BAND, COLOURS, FAINT, INK, QUIET, SMALL, WRONG,
 from analysis.wording import counted
 
 from .pictures_faults import JOBS, LEFT
-from .queue_times import columns, inside
+from .queue_fits import columns, inside
 from .records import Attempt
 from .streams import called
 

@@ -1,10 +1,6 @@
 """Streams of one kind as a queue: rate, service times, load and waits, each with its interval.
 
-Waits of neighbouring jobs are dependent, so jobs are not replicates: runs are. With fewer than
-three runs, busy cycles are used: under renewal arrivals they are independent at any load. With
-fewer than thirty of these, batches of neighbouring jobs are used. Formulas use the estimates of the
-same units: a run in which many jobs came by chance had long waits *and* a high rate, and the two
-are not independent.
+Waits of neighbouring jobs are dependent, so jobs are not replicates: runs are.
 """
 
 from __future__ import annotations
@@ -12,8 +8,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from functools import lru_cache, partial
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import scipy.stats
@@ -25,12 +21,12 @@ from analysis.stats.adjust import holm
 from analysis.terms import Refused
 from analysis.wording import counted, tiny
 from control.called import JUDGE
+from control.names import first_few
 from control.t_test import ALPHA, t_quantile
 
 from .claims import leading
 from .estimates import FEW_RUNS, Figure, figure, number, unit, value_of
 from .queue_formulas import Inputs
-from .queue_times import JobColumns, Little, columns, cycles, little, most_held
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -43,38 +39,183 @@ if TYPE_CHECKING:
     Sums = Mapping[str, float]
 
 ROUNDING = 1e-9
+SIMULATED = "simulated"
 CLOSED = (
     "CLOSED: a job arrives when another ends. Rate and waits follow from the number of customers, "
     "so no open queue's model applies; "
     f"use `{JUDGE} queue closed` for such systems."
 )
-
-
-RUNS, CYCLES, JOBS = "runs", "busy cycles", "batches of jobs"
-FEWEST_CYCLES, BATCHES = 30, 20
-MOST = 60  # groups of cycles: more would not improve an interval
-WHYS = {
-    RUNS: "are from {} runs, which are the replicates",
-    CYCLES: "are from {} busy cycles, independent under renewal arrivals",
-    JOBS: "are from {} batches of neighbouring jobs: there are too few runs and busy cycles",
+# By kind: what is wrong with the jobs that have it.
+FINDINGS = {
+    "never started": "never started: the mean wait is too short.",
+    "never ended": "never ended: the mean service time is too short.",
+    "backwards": "went backwards in time; one clock must read all times of a stream.",
+    "failed": "failed: time in slots counts as service.",
+    "killed": "killed: time in slots counts as service.",
+    "retried": "took several attempts: service times and Little's law are left out.",
+    "wide": "took several slots at once, which no formula here covers: simulate.",
 }
 
 
+@dataclass(frozen=True, slots=True)
+class JobColumns:
+    """Jobs of one stream as submitted: columns of equal length (s), NaN if missing or unusable.
+
+    `taken` is the time when a slot was taken. Jobs whose clock went backwards keep their submission
+    alone. `unfinished`: never got a slot, or never returned it. `retried`: the time between `taken`
+    and `end` is not service time. `findings` are sentences on irregular jobs.
+    """
+
+    submit: np.ndarray
+    taken: np.ndarray
+    end: np.ndarray
+    unfinished: np.ndarray
+    backwards: np.ndarray
+    retried: np.ndarray
+    findings: tuple[str, ...] = ()
+
+    @property
+    def wait(self) -> np.ndarray:
+        return np.asarray(self.taken - self.submit)
+
+    @property
+    def service(self) -> np.ndarray:
+        return np.where(self.retried, np.nan, self.end - self.taken)
+
+
+def columns(stream: Stream) -> JobColumns:
+    jobs = sorted(
+        (job for job in stream.jobs if job.submit_s is not None),
+        key=lambda job: (job.submit_s or 0.0, job.number),
+    )
+
+    def column(name: str) -> np.ndarray:
+        values = [getattr(job, name) for job in jobs]
+        return np.array([np.nan if value is None else value for value in values], float)
+
+    submit, start, end, taken = map(column, ("submit_s", "start_s", "end_s", "taken_s"))
+    began = np.where(np.isnan(start), taken, start)
+    backwards = (taken < submit) | (start < taken) | (end < began) | (end < submit)
+    unstarted, unended, retried = np.isnan(taken), np.isnan(end), column("attempts") > 1
+    outcome = np.array([job.outcome for job in jobs], str)
+    kinds = {
+        "never started": unstarted & unended & ~backwards,
+        "never ended": ~unstarted & unended & ~backwards,
+        "backwards": backwards,
+        **{ending: (outcome == ending) & ~retried for ending in ("failed", "killed")},
+        "retried": retried,
+        "wide": column("replicas") > 1,
+    }
+    numbers = np.array([job.number for job in jobs], int)
+    of_service = (
+        f"{_jobs(numbers[mask])} {FINDINGS[kind]}"
+        for kind, mask in kinds.items()
+        if stream.measured and mask.any()
+    )
+    return JobColumns(
+        submit=submit,
+        taken=np.where(backwards, np.nan, taken),
+        end=np.where(backwards | unstarted, np.nan, end),
+        unfinished=(unstarted | unended) & ~backwards,
+        backwards=backwards,
+        retried=retried,
+        findings=(*_odd_arrivals(stream), *of_service),
+    )
+
+
+def _odd_arrivals(stream: Stream) -> Iterable[str]:
+    lost = [job.number for job in stream.jobs if job.submit_s is None]
+    if lost:
+        yield f"{_jobs(lost)} left out: no recorded submission."
+    numbers, counts = np.unique([job.number for job in stream.jobs], return_counts=True)
+    if (counts > 1).any():
+        yield f"{_jobs(numbers[counts > 1])} in several rows: each counts as a job."
+
+
+def _jobs(numbers: Iterable[int]) -> str:
+    listed = [str(number) for number in sorted(int(number) for number in numbers)]
+    return f"job{'s' if len(listed) > 1 else ''} {first_few(listed, 5)}"
+
+
+class LawPart(NamedTuple):
+    """N̄ and λ̂·W̄ of one part of the system; their distance relative to N̄ (0 if both are 0)."""
+
+    part: str
+    number: float
+    rate_times_time: float
+    off: float
+
+
+class Little(NamedTuple):
+    """Little's law over `jobs` jobs between two empty moments; `busy`: mean slots held."""
+
+    begin_s: float
+    end_s: float
+    jobs: int
+    laws: tuple[LawPart, ...]
+    busy: float
+
+
+def little(columns: JobColumns) -> Little | None:
+    """Check Little's law from the first submission to the last known empty moment, else None.
+
+    Over a time that starts and ends empty, the mean number inside is the rate times the mean time
+    inside: an identity (Stidham 1974), so that a run that breaks it was recorded wrongly. The
+    number inside is integrated over its jumps, the mean time is taken job by job. No moment after
+    the submission of a job that never ended is known to be empty. A job with several attempts
+    leaves nothing to check, as its slots are not known.
+    """
+    use = ~columns.backwards
+    submit, taken, end = columns.submit[use], columns.taken[use], columns.end[use]
+    latest = np.maximum.accumulate(np.where(columns.unfinished[use], np.inf, end))
+    empty = np.flatnonzero(np.isfinite(latest) & (latest <= np.append(submit[1:], np.inf)))
+    if columns.retried.any() or not len(empty):
+        return None
+    count = int(empty[-1]) + 1
+    submit, taken, end = submit[:count], taken[:count], end[:count]
+    begin, last = float(submit.min()), float(end.max())
+    if last <= begin:
+        return None
+    parts = {"in all": (submit, end), "waiting": (submit, taken), "in service": (taken, end)}
+    laws = tuple(_law(name, *times, last - begin) for name, times in parts.items())
+    return Little(begin, last, count, laws, laws[-1].number)
+
+
+def _law(part: str, begin: np.ndarray, end: np.ndarray, length_s: float) -> LawPart:
+    times, held = inside(begin, end)
+    mean = math.fsum((held[:-1] * np.diff(times)).tolist()) / length_s
+    product = len(begin) / length_s * (math.fsum((end - begin).tolist()) / len(begin))
+    return LawPart(part, mean, product, abs(mean - product) / mean if mean > 0 else abs(product))
+
+
+def inside(begin: np.ndarray, end: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the moments, ascending, when the number inside changes, and the numbers after them.
+
+    Departures go before arrivals.
+    """
+    times, jumps = np.concatenate([begin, end]), np.repeat([1.0, -1.0], [len(begin), len(end)])
+    order = np.lexsort((jumps, times))
+    return times[order], np.cumsum(jumps[order])
+
+
+def most_held(columns: JobColumns) -> int:
+    """Return the most slots held at a time; a slot that changes its job at once counts once."""
+    known = ~np.isnan(columns.end) & ~columns.retried
+    return int(inside(columns.taken[known], columns.end[known])[1].max(initial=0))
+
+
 def sums_of(streams: Sequence[JobColumns]) -> pd.DataFrame:
-    """Sum the inputs of estimates: a row per unit; the index is named after the kind of unit.
+    """Sum the inputs of estimates: a row per run.
 
     Columns: for `gap`, `wait`, `response` and `service` the count `…_n`, the seconds `…_s` and
-    seconds² `…_s2`, and for `waited` the number of waits above 0. The same for the jobs of each
-    priority, with suffix ` 1`.
+    seconds² `…_s2`, and for `waited` the number of waits above 0.
     """
     import pandas as pd
 
-    kind, labels = _units(streams)
     jobs = pd.concat(
         pd.DataFrame(
             {
-                "unit": own,
-                "priority": one.priority,
+                "run": at,
                 "gap": np.diff(one.submit, prepend=np.nan),
                 "wait": one.wait,
                 "service": one.service,
@@ -82,42 +223,14 @@ def sums_of(streams: Sequence[JobColumns]) -> pd.DataFrame:
                 "waited": np.where(one.wait > 0, 1.0, np.nan),
             }
         )
-        for own, one in zip(labels, streams, strict=True)
+        for at, one in enumerate(streams)
+        if len(one.submit)
     )
-    values = jobs.drop(columns=["unit", "priority"])
-    parts = {
-        "n": values.notna().astype(float),
-        "s": values.fillna(0.0),
-        "s2": values.fillna(0.0) ** 2,
-    }
+    values = jobs.drop(columns="run")
+    known = values.fillna(0.0)
+    parts = {"n": values.notna().astype(float), "s": known, "s2": known**2}
     every = pd.concat([part.add_suffix(f"_{name}") for name, part in parts.items()], axis=1)
-    unit, priority = jobs["unit"].to_numpy(), jobs["priority"].to_numpy()
-    levels = [
-        every[priority == level].groupby(unit[priority == level]).sum().add_suffix(f" {level:g}")
-        for level in np.unique(priority[~np.isnan(priority)])
-    ]
-    return every.groupby(unit).sum().join(levels).fillna(0.0).rename_axis(kind)
-
-
-def _units(streams: Sequence[JobColumns]) -> tuple[str, list[np.ndarray]]:
-    jobs = [len(one.submit) for one in streams]
-    used = np.cumsum([count > 0 for count in jobs])
-    runs = [np.full(count, number) for count, number in zip(jobs, used, strict=True)]
-    numbered = [cycles(one) for one in streams]
-    met = sum(int(cycle.max(initial=-1)) + 1 for cycle in numbered)
-    if used[-1] < FEWEST and met >= FEWEST_CYCLES:
-        return CYCLES, _dealt(numbered, min(MOST, met))
-    if used[-1] < FEWEST and sum(jobs) >= 2 * BATCHES:
-        return JOBS, _dealt([np.arange(count) for count in jobs], BATCHES)
-    return RUNS, runs
-
-
-def _dealt(numbered: Sequence[np.ndarray], groups: int) -> list[np.ndarray]:
-    starts = np.cumsum([0, *(int(numbers.max(initial=-1)) + 1 for numbers in numbered)])
-    return [
-        (numbers + start) * groups // starts[-1]
-        for numbers, start in zip(numbered, starts[:-1], strict=True)
-    ]
+    return every.groupby(jobs["run"].to_numpy()).sum()
 
 
 def whole(sums: pd.DataFrame, without: int | None = None) -> Sums:
@@ -127,11 +240,8 @@ def whole(sums: pd.DataFrame, without: int | None = None) -> Sums:
 
 
 def why_of(sums: pd.DataFrame) -> str:
-    return (
-        WHYS[str(sums.index.name)].format(len(sums))
-        if len(sums) >= FEWEST
-        else f"are missing: fewer than {FEWEST} runs"
-    )
+    few = f"are missing: fewer than {FEWEST} runs"
+    return f"are from {len(sums)} runs, which are the replicates" if len(sums) >= FEWEST else few
 
 
 def estimate(
@@ -140,15 +250,14 @@ def estimate(
     """Estimate one number from the sums of units, with a jackknife interval; None if undefined.
 
     With `logs`, on the logarithm if all values are above 0, so that no interval reaches below 0.
-    `why` is the reason for a missing interval. Source: Miller 1974; for ratios over busy cycles
-    Iglehart 1975.
+    Source: Miller 1974.
     """
     value, count = of(whole(sums)), len(sums)
     if value is None or count < FEWEST:
         return None if value is None else Figure(value, why=FEW_RUNS)
     without = [of(whole(sums, run)) for run in range(count)]
     if None in without:
-        return Figure(value, why=f"undefined if one of the {sums.index.name} is left out")
+        return Figure(value, why="undefined if one of the runs is left out")
     known = np.array(without, float)
     logs = logs and value > 0 and bool((known > 0).all())
     seen = np.log(known) if logs else known
@@ -160,18 +269,13 @@ def estimate(
     return Figure(value, value - half, value + half, se)
 
 
-SIMULATED = "simulated"
-EXPECTED = 0.005  # of the planned rate: regular arrivals have no scatter, but clocks do
-
-
 @dataclass(frozen=True, slots=True)
 class Fit:
     """Streams of one group as a queue; figures are None without data, as for a trace.
 
     `utilisation` is the share of the slots' time that was held, by integration over the times of
-    `laws`, which are by stream and None if no time starts and ends empty; `load` is rate times
-    service time over slots. `engine` is empty if unknown. `closed`: a job came when another ended,
-    so rate, gaps and waits are results of the system, not inputs.
+    `laws`, which are by stream; `load` is rate times service time over slots. `closed`: a job came
+    when another ended, so rate, gaps and waits are results of the system, not inputs.
     """
 
     group: str
@@ -194,7 +298,7 @@ class Fit:
     services: Shape | None
     laws: tuple[Little | None, ...]
     findings: tuple[str, ...]
-    priorities: tuple[int, ...] = ()
+    priorities: int = 0
     closed: bool = False
 
     @property
@@ -216,22 +320,22 @@ def fit(streams: Sequence[Stream], servers: int | None = None) -> Fit:
     sums = sums_of(times)
     laws = tuple(little(part) for part in times)
     busy = [(law.busy, law.end_s - law.begin_s) for law in laws if law is not None]
-    held = (
-        sum(number * length for number, length in busy) / sum(length for _, length in busy)
-        if busy
-        else None
-    )
+    utilisation = None
+    if busy and slots is not None:
+        held_s = sum(mean * length for mean, length in busy)
+        utilisation = held_s / sum(length for _, length in busy) / slots
     estimates: dict[str, Callable[[Sums], float | None]] = {
         "rate_per_s": rate,
-        "service_s": lambda sums: mean(sums, "service"),
-        "scv_arrivals": lambda sums: scv(sums, "gap"),
-        "scv_service": lambda sums: scv(sums, "service"),
-        "load": lambda sums: _load(sums, slots),
-        "p_wait": lambda sums: mean(sums, "waited", "wait_n"),
-        "wait_s": lambda sums: mean(sums, "wait"),
-        "response_s": lambda sums: mean(sums, "response"),
+        "service_s": partial(mean, what="service"),
+        "scv_arrivals": partial(scv, what="gap"),
+        "scv_service": partial(scv, what="service"),
+        "load": partial(_load, servers=slots),
+        "p_wait": partial(mean, what="waited", over="wait_n"),
+        "wait_s": partial(mean, what="wait"),
+        "response_s": partial(mean, what="response"),
     }
     figures = {name: estimate(of, sums) for name, of in estimates.items()}
+    levels = {job.priority for stream in streams for job in stream.jobs}
     return Fit(
         group=streams[0].group,
         names=tuple(stream.name for stream in streams),
@@ -241,23 +345,13 @@ def fit(streams: Sequence[Stream], servers: int | None = None) -> Fit:
         policy=_only(group, "policy", {stream.policy for stream in streams}),
         sums=sums,
         **figures,
-        utilisation=None if held is None or slots is None else held / slots,
+        utilisation=utilisation,
         arrivals=arrivals_shape([part.submit for part in times]),
         services=services_shape([part.service[~np.isnan(part.service)] for part in times]),
         laws=laws,
-        findings=tuple(_findings(streams, times, laws, slots))
-        + _unplanned(streams, figures["rate_per_s"]),
+        findings=tuple(_findings(streams, times, laws, slots)),
+        priorities=len(levels - {None}),
         closed=any(stream.closed for stream in streams),
-        priorities=tuple(
-            sorted(
-                {
-                    job.priority
-                    for stream in streams
-                    for job in stream.jobs
-                    if job.priority is not None
-                }
-            )
-        ),
     )
 
 
@@ -277,11 +371,10 @@ def fits_of(
 
 
 def inputs_of(sums: Sums, servers: int) -> Inputs | None:
-    known = (rate(sums), mean(sums, "service"), scv(sums, "gap"), scv(sums, "service"))
-    came, takes, scv_arrivals, scv_service = known
-    if came is None or takes is None or scv_arrivals is None or scv_service is None or takes <= 0:
+    came, takes, *scvs = rate(sums), mean(sums, "service"), scv(sums, "gap"), scv(sums, "service")
+    if came is None or takes is None or takes <= 0 or None in scvs:
         return None
-    return Inputs(came, takes, servers, scv_arrivals, scv_service)
+    return Inputs(came, takes, servers, *scvs)  # type: ignore[arg-type]  # none is None
 
 
 def rate(sums: Sums) -> float | None:
@@ -297,10 +390,8 @@ def mean(sums: Sums, what: str, over: str = "") -> float | None:
 def scv(sums: Sums, what: str) -> float | None:
     """Return the squared coefficient of variation (n - 1); None below two, or if all are 0."""
     count, total = sums.get(f"{what}_n", 0), sums.get(f"{what}_s", 0)
-    if count < 2 or total <= 0:
-        return None
-    average = total / count
-    if average**2 == 0:  # below what a float holds
+    average = total / count if count >= 2 and total > 0 else 0.0
+    if average**2 == 0:
         return None
     variation = (sums[f"{what}_s2"] - count * average**2) / (count - 1) / average**2
     return variation if variation > 1e-12 else 0.0  # rounding of equal times
@@ -325,7 +416,7 @@ def _findings(
     times: Sequence[JobColumns],
     laws: Sequence[Little | None],
     slots: int | None,
-) -> Iterable[str]:
+) -> Iterator[str]:
     for stream, part, law in zip(streams, times, laws, strict=True):
         yield from (f"{stream.name}: {finding}" for finding in part.findings)
         if law is None and stream.measured and not part.retried.any():
@@ -338,33 +429,11 @@ def _findings(
                 f"{stream.name}: Little's law covers {law.jobs} of {len(part.submit)} jobs, up to "
                 "the last moment known to be empty."
             )
-    for stream, part in zip(streams, times, strict=True):
         if slots is not None and (most := most_held(part)) > slots:
             yield (
                 f"{stream.name}: {most} jobs held slots at once, but there are only {slots}: the "
                 "recorded times are wrong."
             )
-
-
-def _unplanned(streams: Sequence[Stream], came: Figure | None) -> tuple[str, ...]:
-    rates = {stream.arrivals.get("rate_per_s") for stream in streams}
-    planned = next(iter(rates)) if len(rates) == 1 else None
-    if (
-        came is None
-        or came.low is None
-        or came.high is None
-        or isinstance(planned, bool)
-        or not isinstance(planned, int | float)
-    ):
-        return ()
-    if came.low <= planned <= came.high or abs(came.value - planned) < EXPECTED * planned:
-        return ()
-    return (
-        (
-            f"the measured rate, {came.value:.4g} [{came.low:.4g}, {came.high:.4g}] jobs/s, "
-            f"differs from the planned {planned:.4g} jobs/s."
-        ),
-    )
 
 
 FEWEST_VALUES = 8
@@ -416,28 +485,21 @@ def _shape(
     every = np.concatenate([np.zeros(0), *series])
     if len(every) < FEWEST_VALUES:
         return None
-    tests = [
-        (f"{what} are exponential", *_exponential(every)),
-        (f"{what} are uncorrelated", *_memory(series)),
-    ]
+    tests = {f"{what} are exponential": _exponential(every)}
+    tests[f"{what} are uncorrelated"] = _memory(series)
     if places:
         constant = scipy.stats.kstest(np.concatenate(places), "uniform")
-        tests.append(("the rate is constant", float(constant.statistic), float(constant.pvalue)))
-    adjusted = holm([p for _, _, p in tests])
-    return Shape(
-        len(every),
-        tuple(
-            ShapeTest(*test, p_adjusted) for test, p_adjusted in zip(tests, adjusted, strict=True)
-        ),
-    )
+        tests["the rate is constant"] = float(constant.statistic), float(constant.pvalue)
+    adjusted = holm([p for _, p in tests.values()])
+    rows = zip(tests.items(), adjusted, strict=True)
+    return Shape(len(every), tuple(ShapeTest(asks, *test, after) for (asks, test), after in rows))
 
 
 def _exponential(values: np.ndarray) -> tuple[float, float]:
     """Return the largest distance from the exponential distribution, and its p (Lilliefors 1969).
 
     The mean is that of the values, so tables of Kolmogorov and Smirnov would accept too much.
-    Stephens's form (1974) of the statistic has one distribution for all counts; it is drawn,
-    always the same.
+    Stephens's form (1974) of the statistic has one distribution for all counts; it is drawn.
     """
     mean = float(values.mean())
     if mean <= 0:
@@ -448,6 +510,7 @@ def _exponential(values: np.ndarray) -> tuple[float, float]:
 
 
 def _distance(ordered: np.ndarray) -> np.ndarray:
+    """Return distances for rows of ordered values of mean 1: shape (rows, values) → (rows,)."""
     count = ordered.shape[1]
     below = -np.expm1(-ordered)
     steps = np.arange(count + 1) / count
@@ -469,10 +532,7 @@ def _null() -> np.ndarray:
 
 
 def _memory(series: Sequence[np.ndarray]) -> tuple[float, float]:
-    """Return the rank correlation of neighbours, and its two-sided p.
-
-    Ranks, because a few long gaps would otherwise decide.
-    """
+    """Return the rank correlation of neighbours, and its two-sided p."""
     before = np.concatenate([times[:-1] for times in series if len(times)])
     after = np.concatenate([times[1:] for times in series if len(times)])
     # What differs by less than a clock's rounding is the same.
@@ -483,16 +543,10 @@ def _memory(series: Sequence[np.ndarray]) -> tuple[float, float]:
 
 
 def fitted(fits: Sequence[Fit], refused: Sequence[str]) -> Answer:
-    title, *more = leading(
-        [_answer(fit, f"{fit.group}: " if len(fits) > 1 else "") for fit in fits]
-    )
-    return Answer(
-        title,
-        [*map(Line, more)],
-        [*map(_section, fits)],
-        data={"fits": [*map(document, fits)]},
-        refused=refused,
-    )
+    lines = [_answer(fit, f"{fit.group}: " if len(fits) > 1 else "") for fit in fits]
+    title, *more = leading(lines)
+    data = {"fits": [*map(document, fits)]}
+    return Answer(title, [*map(Line, more)], [*map(_section, fits)], data=data, refused=refused)
 
 
 def document(fit: Fit) -> Document:
@@ -503,31 +557,26 @@ def document(fit: Fit) -> Document:
 
 def _section(fit: Fit) -> Section:
     scale, name = unit(map(value_of, (fit.service_s, fit.wait_s, fit.response_s)))
-    figures: list[tuple[str, Figure | float | None, float, str]] = [
+    held = None if fit.utilisation is None else Figure(fit.utilisation)
+    figures: list[tuple[str, Figure | None, float, str]] = [
         ("rate λ", fit.rate_per_s, 1, "jobs/s"),
         ("ca² of gaps", fit.scv_arrivals, 1, "1 if Poisson"),
         ("service time E[S]", fit.service_s, scale, name),
         ("cs² of service times", fit.scv_service, 1, "1 if exponential"),
         ("load λ·E[S]/slots", fit.load, 1, ""),
-        ("slots held, integrated", fit.utilisation, 1, "share of the time until last empty"),
+        ("slots held, integrated", held, 1, "share of the time until last empty"),
         ("jobs that waited", fit.p_wait, 1, "share"),
         ("wait", fit.wait_s, scale, name),
         ("response", fit.response_s, scale, name),
     ]
     columns: answer.Columns = [
         (Column("", "figure", left=True), lambda row: row[0]),
-        (
-            Column("value [95 %]", "value"),
-            lambda row: number(row[1]) if isinstance(row[1], float) else figure(row[1], row[2]),
-        ),
+        (Column("value [95 %]", "value"), lambda row: figure(row[1], row[2])),
         (Column("", "unit"), lambda row: None if row[1] is None else row[3]),
     ]
     lines = [f"Intervals {why_of(fit.sums)}.", _shape_sentence("Poisson arrivals", fit.arrivals)]
-    lines += (
-        [_shape_sentence("Exponential service times", fit.services)]
-        if fit.services is not None
-        else []
-    )
+    if fit.services is not None:
+        lines.append(_shape_sentence("Exponential service times", fit.services))
     lines += [little_sentence(fit.laws)] if any(fit.laws) else []
     if fit.closed:
         lines.append(CLOSED)
@@ -536,51 +585,37 @@ def _section(fit: Fit) -> Section:
             "UNSTABLE: the load is at least 1. The waits above are those of a run of this length, "
             "and grow with it."
         )
-    return Section(
-        fit.group, [*headline(fit), table_of(columns, figures), *bullets((*lines, *fit.findings))]
-    )
+    parts = [*headline(fit), table_of(columns, figures), *bullets((*lines, *fit.findings))]
+    return Section(fit.group, parts)
 
 
 def _answer(fit: Fit, of: str) -> str:
     if fit.wait_s is None:
         return f"{of}{figure(fit.rate_per_s)} jobs/s arrived; it is unknown when they held a slot."
     scale, name = unit([fit.wait_s.value])
-    full = (
-        " UNSTABLE: more work arrives than can be done."
-        if fit.load is not None and fit.load.value >= 1 and not fit.closed
-        else ""
-    )
-    return (
-        f"{of}A job waits {figure(fit.wait_s, scale)} {name} on average, at a load of "
-        f"{figure(fit.load)}.{full}"
-    )
+    full = fit.load is not None and fit.load.value >= 1 and not fit.closed
+    more = " UNSTABLE: more work arrives than can be done." if full else ""
+    wait = f"A job waits {figure(fit.wait_s, scale)} {name} on average"
+    return f"{of}{wait}, at a load of {figure(fit.load)}.{more}"
 
 
 def headline(fit: Fit) -> Iterator[Line]:
     slots = "slots unknown" if fit.servers is None else counted(fit.servers, "slot")
-    known = ", ".join(
-        part
-        for part in (
-            fit.engine and f"engine {fit.engine}",
-            slots,
-            fit.policy and f"policy {fit.policy}",
-        )
-        if part
-    )
+    engine = fit.engine and f"engine {fit.engine}"
+    policy = fit.policy and f"policy {fit.policy}"
+    known = ", ".join(filter(None, (engine, slots, policy)))
     yield Line(f"{counted(fit.jobs, 'job')} in {counted(len(fit.names), 'run')}; {known}")
     if fit.simulated:
         yield Line("SIMULATED: none of these jobs ran.", "•", "open")
 
 
 def little_sentence(laws: Sequence[Little | None]) -> str:
-    off, part = max(
-        (law.off, law.part) for of_run in laws if of_run is not None for law in of_run.laws
-    )
+    known = [of_run for of_run in laws if of_run is not None]
+    off, part = max((law.off, law.part) for of_run in known for law in of_run.laws)
     if off < ROUNDING:
-        runs = sum(of_run is not None for of_run in laws)
         return (
-            f"Little's law holds in {runs} of {len(laws)} runs, in all, waiting and in service: N "
-            f"and λW differ by at most {off:.0e} of N."
+            f"Little's law holds in {len(known)} of {len(laws)} runs, in all, waiting and in "
+            f"service: N and λW differ by at most {off:.0e} of N."
         )
     return (
         f"LITTLE'S LAW IS BROKEN: {part}, N and λW differ by {off:.1e} of N. The law is an "
@@ -592,7 +627,5 @@ def _shape_sentence(what: str, shape: Shape | None) -> str:
     if shape is None:
         return f"{what}: too few values to test."
     tested = "; ".join(f"{test.asks} p {tiny(test.p_adjusted)}" for test in shape.tests)
-    return (
-        f"{what} {'REJECTED' if shape.refused else 'not rejected'} by {shape.count} values: "
-        f"{tested} (Holm)."
-    )
+    verdict = "REJECTED" if shape.refused else "not rejected"
+    return f"{what} {verdict} by {shape.count} values: {tested} (Holm)."

@@ -1,12 +1,7 @@
 """Measured waits against queueing models: predictions by rate and service times, and verdicts.
 
-Only three or more runs that are each other's replicates carry a verdict. The interval of a single
-run is too narrow, because its few long queues decide its mean: of 300 simulated runs of 600 jobs at
-load .6 in two slots, 87 in 100 hold the truth.
-
-The interval is for the ratio measured ÷ predicted, over the units of the fit, in both numbers at
-once. A prediction from a plan (rate and service time given, not fitted) has no scatter. In the data
-of answers times are in seconds, shares fractions.
+Only three or more runs carry a verdict. The interval is for the ratio measured ÷ predicted, over
+runs, in both numbers at once. A prediction from a plan has no scatter.
 """
 
 from __future__ import annotations
@@ -37,7 +32,7 @@ from .queue_fits import (
     whole,
     why_of,
 )
-from .queue_formulas import ClosedSystem, Inputs, PriorityClass, PriorityWaits, Queue, Unstable
+from .queue_formulas import ClosedSystem, Inputs, PriorityWaits, Queue, Unstable
 
 if TYPE_CHECKING:
     from .queue_fits import Fit, Sums
@@ -55,7 +50,6 @@ MEAN_WAIT = (
     "the arithmetic mean over all jobs; `schedule report` leaves out each stream's first tenth. "
     "The interval is computed on a log scale, so it is asymmetric."
 )
-OF_EACH = "no overall verdict: some jobs go before others, and each priority has its own."
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +58,6 @@ class PredictedWaits:
 
     `wait_tails_s` and `response_tails_s`: share of jobs → their longest wait, or response, which
     only M/M/c has.
-    `wait_within`: seconds → share of jobs that wait no longer.
     """
 
     queue: Queue
@@ -72,47 +65,22 @@ class PredictedWaits:
     response_s: Figure
     wait_tails_s: Mapping[float, float] = field(default_factory=dict)
     response_tails_s: Mapping[float, float] = field(default_factory=dict)
-    wait_within: Mapping[float, float] = field(default_factory=dict)
 
 
 Prediction = tuple[str, Sequence[PredictedWaits], str]  # of what, by each model, and a sentence
 
 
-def models(inputs: Inputs, room: int | None = None) -> list[Queue]:
-    """Return every model for this number of servers. Raises: Unstable."""
-    if room is not None:
-        return [formulas.mmck(inputs, room)]
-    formulas.must_be_stable(inputs)
-    of_one: tuple[Callable[[Inputs], Queue], ...] = (formulas.mmc, formulas.mg1, formulas.kingman)
-    return [
-        model(inputs)
-        for model in (
-            of_one
-            if inputs.servers == 1
-            else (formulas.mmc, formulas.allen_cunneen, formulas.sakasegawa)
-        )
-    ]
-
-
 def predicted(fit: Fit, servers: int) -> list[PredictedWaits]:
-    """Predict the fitted stream's waits on `servers` servers.
-
-    Empty if its service times are not known.
-
-    Raises: Unstable.
-    """
+    """Predict the fitted stream's waits; none without its service times. Raises: Unstable."""
     inputs = inputs_of(whole(fit.sums), servers)
     result = []
-    for at, queue in enumerate([] if inputs is None else models(inputs)):
+    for at, queue in enumerate([] if inputs is None else formulas.models(inputs)):
         waits, responses = (
             estimate(partial(_by_model, servers=servers, at=at, name=name), fit.sums)
             for name in ("wait_s", "response_s")
         )
-        result.append(
-            PredictedWaits(
-                queue, waits or Figure(queue.wait_s), responses or Figure(queue.response_s)
-            )
-        )
+        waits, responses = waits or Figure(queue.wait_s), responses or Figure(queue.response_s)
+        result.append(PredictedWaits(queue, waits, responses))
     return result
 
 
@@ -120,54 +88,38 @@ def typed(inputs: Inputs, room: int | None = None) -> list[PredictedWaits]:
     """Predict a queue whose inputs are given. Raises: Unstable."""
     return [
         PredictedWaits(queue, Figure(queue.wait_s), Figure(queue.response_s))
-        for queue in models(inputs, room)
+        for queue in formulas.models(inputs, room)
     ]
 
 
 def _by_model(sums: Sums, servers: int, at: int, name: str) -> float | None:
     inputs = inputs_of(sums, servers)
     try:
-        return None if inputs is None else float(getattr(models(inputs)[at], name))
+        return None if inputs is None else float(getattr(formulas.models(inputs)[at], name))
     except Unstable:
         return None
 
 
-def tails(
-    prediction: PredictedWaits, shares: Sequence[float], times_s: Sequence[float] = ()
-) -> PredictedWaits:
-    responses = (
-        shares
-        if prediction.queue.model.startswith("M/M/") and prediction.queue.room is None
-        else ()
-    )
+def tails(prediction: PredictedWaits, shares: Sequence[float]) -> PredictedWaits:
+    queue = prediction.queue
+    if queue.room is not None:
+        return prediction
+    responses = shares if queue.model.startswith("M/M/") else ()
     return replace(
         prediction,
-        wait_tails_s={share: formulas.wait_quantile(prediction.queue, share) for share in shares},
-        response_tails_s={
-            share: formulas.response_quantile(prediction.queue, share) for share in responses
-        },
-        wait_within={time_s: formulas.wait_within(prediction.queue, time_s) for time_s in times_s},
+        wait_tails_s={share: formulas.wait_quantile(queue, share) for share in shares},
+        response_tails_s={share: formulas.response_quantile(queue, share) for share in responses},
     )
 
 
 def chosen(fit: Fit, servers: int) -> tuple[int, str]:
-    """Return the simplest of `models` whose assumptions the data do not reject, and why."""
-    poisson, exponential = (
-        (tested is None or not tested.refused) for tested in (fit.arrivals, fit.services)
-    )
-    if poisson and exponential:
+    """Return the simplest of the models whose assumptions the data do not reject, and why."""
+    shapes = {"Poisson arrivals": fit.arrivals, "exponential service times": fit.services}
+    rejected = [name for name, tested in shapes.items() if tested and tested.refused]
+    if not rejected:
         return 0, "neither Poisson arrivals nor exponential service times are rejected"
-    which = " and ".join(
-        name
-        for name, fine in (
-            ("Poisson arrivals", poisson),
-            ("exponential service times", exponential),
-        )
-        if not fine
-    )
-    if servers == 1 and poisson:
-        return 1, f"{which} are rejected, Poisson arrivals are not"
-    return (2 if servers == 1 else 1), f"{which} are rejected"
+    general = 2 if servers == 1 and "Poisson arrivals" in rejected else 1
+    return general, f"{' and '.join(rejected)} are rejected"
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,15 +136,13 @@ class ModelCheck:
     z: float | None
     verdict: Word
     chosen: bool = False
-    priority: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class WaitValidation:
-    """A stream's waits against the models.
+    """A stream's waits against the models; `planned` inputs take the place of fitted ones.
 
-    `unstable` is why there is no stationary figure. `notes` are what must be known of the verdicts;
-    `planned` is what was given in place of fitted inputs.
+    `unstable` is why there is no stationary figure. `notes` are what must be known of the verdicts.
     """
 
     fit: Fit
@@ -227,7 +177,7 @@ def validate(
     if fit.closed:
         return replace(bare, notes=(CLOSED,))
     try:
-        queues = models(inputs)
+        queues = formulas.models(inputs)
     except Unstable as error:
         return replace(bare, unstable=str(error))
     pick, why = chosen(fit, inputs.servers)
@@ -250,13 +200,6 @@ def validate(
         word = "not judged" if notes else _word(ratio, margin, short=bool(short))
         checks.append(
             ModelCheck(queue.model, queue.exact, queue.wait_s, ratio, z, word, at == pick)
-        )
-    if fit.policy == "priority" and planned is None and len(fit.priorities) > 1:
-        judged = all(note == OF_EACH for note in notes)
-        checks += _by_priority(
-            fit,
-            inputs.servers,
-            lambda ratio: _word(ratio, margin, short=bool(short)) if judged else "not judged",
         )
     return replace(bare, held=tuple(checks), why=why, notes=(*notes, *short, *_notes(fit)))
 
@@ -290,130 +233,52 @@ def _word(ratio: Figure | None, margin: float, *, short: bool) -> Word:
     return "differs" if not ratio.low <= 1 <= ratio.high else "open"
 
 
-def _by_priority(fit: Fit, servers: int, word: Callable[[Figure], Word]) -> Iterator[ModelCheck]:
-    sums = whole(fit.sums)
-    for priority in fit.priorities:
-        ratio = estimate(
-            partial(_over_cobham, priorities=fit.priorities, servers=servers, priority=priority),
-            fit.sums,
-        )
-        if ratio is not None and ratio.value > 0:
-            measured_s = sums[f"wait_s {priority}"] / sums[f"wait_n {priority}"]
-            yield ModelCheck(
-                "Cobham",
-                servers == 1,
-                measured_s / ratio.value,
-                ratio,
-                None,
-                word(ratio),
-                priority=priority,
-            )
-
-
-def _over_cobham(
-    sums: Sums, priorities: Sequence[int], servers: int, priority: int
-) -> float | None:
-    kinds = []
-    for level in priorities:
-        count, total = sums[f"service_n {level}"], sums[f"service_s {level}"]
-        if count < 2 or total <= 0 or sums["gap_s"] <= 0:
-            return None
-        average = total / count
-        variation = max(0.0, (sums[f"service_s2 {level}"] / count - average**2) / average**2)
-        # What share of all jobs is its, of the rate at which all come.
-        kinds.append(
-            PriorityClass(
-                level,
-                sums["gap_n"] / sums["gap_s"] * sums[f"wait_n {level}"] / sums["wait_n"],
-                average,
-                variation,
-            )
-        )
-    wait_s = next(
-        waits.wait_s
-        for waits in formulas.non_preemptive(kinds, servers)
-        if waits.kind.priority == priority
-    )
-    return sums[f"wait_s {priority}"] / sums[f"wait_n {priority}"] / wait_s if wait_s else None
-
-
 def _no_verdict(fit: Fit, streams: Sequence[Stream]) -> list[str]:
     jobs = [job for stream in streams for job in stream.jobs]
     faults = sorted({stream.fault for stream in streams if stream.fault})
     unknown = sum(not _all_times(job) for job in jobs)
-    notes = []
-    if len(fit.names) < FEWEST:
-        notes.append(
-            f"no verdict: at least {FEWEST} runs are needed, since the interval of a single run is "
-            "too narrow."
-        )
-    if fit.policy == "priority" and len(fit.priorities) > 1:
-        notes.append(OF_EACH)
-    elif fit.policy not in {"", "fifo", "priority"}:
-        notes.append(
-            "no verdict: these models assume first come, first served, and the policy was "
-            f"{fit.policy}."
-        )
-    if any(job.replicas > 1 for job in jobs):
-        notes.append("no verdict: jobs took several slots at once, which no formula here covers.")
-    if faults:
-        notes.append(
-            f"no verdict: there were faults ({', '.join(faults)}), which no formula here covers."
-        )
-    if any(job.attempts > 1 for job in jobs):
-        notes.append(
-            "no verdict: retried jobs entered the queue more often than they were submitted."
-        )
-    if unknown:
-        notes.append(
-            f"no verdict: waits or times of {unknown} jobs are unknown; without them, waits may "
-            "look too short."
-        )
-    if fit.load is not None and fit.load.high is not None and fit.load.high >= 1:
-        most = f"{fit.load.value:.3f}, up to {fit.load.high:.3f}"
-        notes.append(
-            f"no verdict: the load may be 1 or more ({most}), so there may be no stationary wait."
-        )
-    return notes
+    first_come = fit.policy in {"", "fifo"} or (fit.policy == "priority" and fit.priorities < 2)
+    high = None if fit.load is None else fit.load.high
+    reasons = {
+        f"at least {FEWEST} runs are needed": len(fit.names) < FEWEST,
+        f"these models assume first come, first served, and the policy was {fit.policy}": (
+            not first_come
+        ),
+        "jobs took several slots at once": any(job.replicas > 1 for job in jobs),
+        f"there were faults ({', '.join(faults)})": faults,
+        "retried jobs entered the queue more often than they were submitted": any(
+            job.attempts > 1 for job in jobs
+        ),
+        f"waits or times of {unknown} jobs are unknown": unknown,
+        "the load may be 1 or more, so there may be no stationary wait": high and high >= 1,
+    }
+    return [f"no verdict: {reason}." for reason, holds in reasons.items() if holds]
 
 
 def _all_times(job: JobRun) -> bool:
-    times = (
-        job.submit_s,
-        job.taken_s,
-        job.taken_s if job.start_s is None else job.start_s,
-        job.end_s,
-    )
+    start_s = job.taken_s if job.start_s is None else job.start_s
+    times = (job.submit_s, job.taken_s, start_s, job.end_s)
     known = [time for time in times if time is not None]
     return len(known) == len(times) and known == sorted(known)
 
 
 def _short(fit: Fit, inputs: Inputs) -> list[str]:
-    settles = (
-        inputs.service_s
-        / inputs.servers
-        * (inputs.scv_arrivals + inputs.scv_service)
-        / 2
-        / (1 - math.sqrt(formulas.load_of(inputs))) ** 2
-    )
+    full = (1 - math.sqrt(inputs.load)) ** 2
+    settles = inputs.service_s / inputs.servers * inputs.variation / full
     length = float(fit.sums["gap_s"].sum()) / len(fit.names)
     if length >= SETTLED * settles:
         return []
-    needs = f"needs about {settles:.2g} s to forget its empty start (Odoni & Roth 1983)"
-    short = f"runs are short: arrivals lasted {length:.2g} s, and a queue at this load {needs}"
-    return [f"{short}. Measured waits are too short."]
+    return [
+        f"runs are short, so measured waits are too short: arrivals lasted {length:.2g} s, and a "
+        f"queue at this load needs about {settles:.2g} s to forget its empty start (Odoni & Roth "
+        "1983)."
+    ]
 
 
 def _notes(fit: Fit) -> list[str]:
-    notes = []
-    if fit.arrivals is not None and any(
-        "uncorrelated" in test.asks or "constant" in test.asks for test in fit.arrivals.refused
-    ):
-        notes.append(
-            "arrivals come in waves (gaps are correlated, or the rate changes), but every formula "
-            "here assumes independent gaps."
-        )
-    return notes
+    refused = [] if fit.arrivals is None else [test.asks for test in fit.arrivals.refused]
+    waves = any("uncorrelated" in asks or "constant" in asks for asks in refused)
+    return ["arrivals come in waves, but every formula here assumes independent gaps."] * waves
 
 
 def predictions(answers: Sequence[Prediction], refused: Sequence[str]) -> Answer:
@@ -488,15 +353,11 @@ def _tails(prediction: PredictedWaits, scale: float, name: str) -> Iterator[str]
         )
         if shares:
             yield f"{kind} {shares}"
-    for time_s, share in prediction.wait_within.items():
-        yield f"{100 * share:.4g} % wait no longer than {time_s:g} s"
 
 
 WORDS: Mapping[str, Mark] = {
     "agrees": SAME_TIME,
-    "differs": Mark(
-        "slower or faster", "bad"
-    ),  # the ratio says which: they are slower to get a slot than the model says, or faster
+    "differs": Mark("slower or faster", "bad"),  # the ratio says which
     "open": CANT_TELL,
     "not judged": NOT_COMPARABLE,
 }
@@ -583,12 +444,7 @@ def _setting(validation: WaitValidation, title: str) -> Section:
     if validation.unstable:
         parts.append(Line(f"UNSTABLE: {validation.unstable}", "•", "open"))
     columns: Columns = [
-        (
-            Column("model", left=True),
-            lambda check: (
-                _called(check) + ("" if check.priority is None else f", priority {check.priority}")
-            ),
-        ),
+        (Column("model", left=True), _called),
         (Column(f"wait\n{name}", "predicted", number), lambda check: check.predicted_s * scale),
         (Column("measured ÷ predicted\n[95 %]", "ratio", figure), lambda check: check.ratio),
         (Column("z", write="{:+.1f}".format), lambda check: check.z),
@@ -608,54 +464,29 @@ def _setting(validation: WaitValidation, title: str) -> Section:
     return Section(title, parts)
 
 
-def prioritised(
-    answers: Sequence[tuple[int, Sequence[PriorityWaits]]], *, preemptive: bool
-) -> Answer:
+def prioritised(answers: Sequence[tuple[int, Sequence[PriorityWaits]]]) -> Answer:
     """Mean waits by priority, for each number of servers."""
     lines, sections = [], []
-    grows = Line(
-        "where the load so far is 1 or more, the queue grows without end: no stationary wait.",
-        "•",
-    )
     for servers, classes in answers:
         scale, name = unit(waits.response_s for waits in classes)
         rows, means = [], {}
         for waits in sorted(classes, key=lambda waits: waits.kind.priority):
-            kind, wait, response = (
-                waits.kind,
-                *(time_s and number(time_s * scale) for time_s in (waits.wait_s, waits.response_s)),
+            kind = waits.kind
+            wait, response = (
+                None if time_s is None else time_s * scale
+                for time_s in (waits.wait_s, waits.response_s)
             )
-            given = (
-                f"{value:g}"
-                for value in (kind.priority, kind.rate_per_s, kind.service_s, kind.scv_service)
-            )
-            rows.append((*given, waits.load, wait, response))
-            means[kind.priority] = (
-                f"{f'{wait} {name}' if wait else 'unbounded'} for priority {kind.priority}"
-            )
+            given = kind.priority, kind.rate_per_s, kind.service_s, kind.scv_service
+            rows.append((*map("{:g}".format, given), waits.load, wait, response))
+            mean = "unbounded" if wait is None else f"{number(wait)} {name}"
+            means[kind.priority] = f"{mean} for priority {kind.priority}"
         lines.append(f"{counted(servers, 'server')}: mean wait {', '.join(means.values())}.")
-        heads = (
-            "priority",
-            "jobs/s",
-            "service s",
-            "cs²",
-            "load so far",
-            f"wait {name}",
-            f"response {name}",
-        )
-        how = "are preempted and resumed" if preemptive else "finish"
-        endless = [grows] * any(waits.wait_s is None for waits in classes)
-        sections.append(
-            Section(
-                f"{counted(servers, 'server')}: jobs in service {how}",
-                [table(heads, rows), *endless],
-            )
-        )
+        heads = ("priority", "jobs/s", "service s", "cs²", "load so far")
+        columns = (*heads, f"wait {name}", f"response {name}")
+        sections.append(Section(counted(servers, "server"), [table(columns, rows)]))
     title, *more = leading(lines)
     documents = [{"servers": servers, "classes": classes} for servers, classes in answers]
-    return Answer(
-        title, [*map(Line, more)], sections, data={"preemptive": preemptive, "answers": documents}
-    )
+    return Answer(title, [*map(Line, more)], sections, data={"answers": documents})
 
 
 def closed(demands_s: Mapping[str, float], systems: Sequence[ClosedSystem]) -> Answer:
