@@ -84,7 +84,6 @@ class ReplicaChoice:
     replicas: int
     predicted_s: float
     within: bool
-    why: str = ""
 
 
 def fits(points: Sequence[TimedJob]) -> list[LawFit]:
@@ -262,9 +261,7 @@ def most_useful(law: Law, most: int) -> int:
     return min(near, key=lambda n: float(time_s(law, 1.0, n)))
 
 
-def choose(
-    law: Law, work: float, target_s: float, most: int, tolerance: float = TOLERANCE
-) -> ReplicaChoice:
+def choose(law: Law, work: float, target_s: float, most: int) -> ReplicaChoice:
     """Return the fewest replicas, up to `most`, that bring a job closest to the target.
 
     From few replicas to one more the time falls by more than the band is wide (from 1 to 2 by
@@ -274,28 +271,5 @@ def choose(
     times_s = time_s(law, work, numbers)
     at = int(np.argmin(np.abs(np.log(times_s / target_s))))
     predicted_s = float(times_s[at])
-    within = abs(predicted_s / target_s - 1) <= tolerance
-    return ReplicaChoice(
-        work,
-        int(numbers[at]),
-        predicted_s,
-        within,
-        "" if within else _why(law, times_s, at, target_s, most),
-    )
-
-
-def _why(law: Law, times_s: Floats, at: int, target_s: float, most: int) -> str:
-    if times_s[at] < target_s:
-        return (
-            "one replica is faster"
-            if at == 0
-            else "one replica fewer is too slow, and this number is too fast"
-        )
-    if at + 1 < len(times_s):
-        return "one more replica is too fast, and this number is too slow"
-    limit = "no more are available" if len(times_s) == most else "more make it slower"
-    return (
-        f"{at + 1} replicas are too slow and {limit}"
-        if law.startup_s < target_s
-        else "starting alone takes longer"
-    )
+    within = abs(predicted_s / target_s - 1) <= TOLERANCE
+    return ReplicaChoice(work, int(numbers[at]), predicted_s, within)

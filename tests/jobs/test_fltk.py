@@ -51,8 +51,8 @@ def changed(document: Json, *at: str | int, value: object) -> Json:
     return found
 
 
-def batch(*, parallel: bool = True) -> Json:
-    orchestrator = {"orchestrator_type": "batch", "parallel_execution": parallel}
+def batch() -> Json:
+    orchestrator = {"orchestrator_type": "batch"}
     return changed(CLUSTER, "cluster", "orchestrator", value=orchestrator)
 
 
@@ -79,31 +79,34 @@ def test_a_class_has_the_default_configuration() -> None:
     assert by_seed[0] == found.jobs != by_seed[1]
 
 
+CLASS = ("trainTasks", 0, "jobClassParameters", 0)
+
+
 @pytest.mark.parametrize(
     ("at", "value", "said"),
     [
+        (("trainTasks", 0, "type"), "distribute", r"experiment.json: .*`\$.trainTasks\[0\].type`"),
+        (("trainTasks", 0, "type"), ..., "missing required field `type`"),
+        (("trainTasks", 0, "lambda"), ..., r"trainTasks\[0\].lambda is missing"),
+        (("trainTasks",), [], r"`\$.trainTasks`"),
+        (CLASS, 1, r"`\$.trainTasks\[0\].jobClassParameters\[0\]`"),
+        ((*CLASS, "networkConfiguration", "dataset"), "mnits", "networkConfiguration.dataset"),
+        ((*CLASS, "systemParameters", "dataParallelism"), 0, "systemParameters.dataParallelism"),
         (
-            ("trainTasks", 0, "type"),
-            "distribute",
-            (
-                'type is "distribute"; it must be one of distributed, federated. Did you mean '
-                "'distributed'"
-            ),
+            (*CLASS, "systemParameters", "configurations", "default", "cores"),
+            "500x",
+            "'500x' is not a quantity; write it as Kubernetes does: 500m",
         ),
         (
-            ("trainTasks", 0, "type"),
+            (*CLASS, "systemParameters", "configurations", "default", "memory"),
             ...,
-            (
-                r"experiment.json: \$.trainTasks\[0\].type is missing; it must be one of "
-                r"distributed, federated"
-            ),
+            "missing required field `memory`",
         ),
-        (("trainTasks", 0, "lambda"), ..., "lambda is missing; it must be a number"),
-        (("trainTasks",), [], r"trainTasks is \[\]; it must be a non-empty list"),
+        ((*CLASS, "hyperParameters", "default", "batchSize"), 12.5, "default.batchSize"),
         (
-            ("trainTasks", 0, "jobClassParameters"),
-            [1],
-            r"jobClassParameters\[0\] is 1; it must be an object",
+            (*CLASS, "hyperParameters", "default", "totalEpochs"),
+            0,
+            "Cifar10CNN-cifar10: `totalEpochs` must be at least 1",
         ),
     ],
 )
@@ -114,54 +117,12 @@ def test_what_is_wrong_is_refused_by_its_place(
         read(tmp_path, experiment=changed(DISTRIBUTED, *at, value=value))
 
 
-@pytest.mark.parametrize(
-    ("at", "value", "said"),
-    [
-        (
-            ("networkConfiguration", "dataset"),
-            "mnits",
-            r"dataset is \"mnits\"; .* Did you mean 'mnist'",
-        ),
-        (
-            ("systemParameters", "dataParallelism"),
-            0,
-            "dataParallelism is 0; it must be a whole number of at least 1",
-        ),
-        (
-            ("systemParameters", "configurations", "default", "cores"),
-            "500x",
-            "default.cores: '500x' is not a quantity; write it as Kubernetes does: 500m",
-        ),
-        (
-            ("systemParameters", "configurations", "default", "memory"),
-            ...,
-            "configurations.default: memory missing",
-        ),
-        (
-            ("hyperParameters", "default", "batchSize"),
-            12.5,
-            "default.batchSize is 12.5; it must be a whole number of at least 1",
-        ),
-        (
-            ("hyperParameters", "default", "totalEpochs"),
-            0,
-            "Cifar10CNN-cifar10: `totalEpochs` must be at least 1",
-        ),
-    ],
-)
-def test_what_is_wrong_in_a_class_is_refused_by_its_place(
-    tmp_path: Path, at: tuple[str | int, ...], value: object, said: str
-) -> None:
-    with pytest.raises(BadInput, match=said):
-        read(tmp_path, experiment=job_class(DISTRIBUTED, *at, value=value))
-
-
 def test_classes_with_probability_0_are_dropped_but_never_all(tmp_path: Path) -> None:
     document = job_class(DISTRIBUTED, "classProbability", value=0)
     assert [one.name for one in read(tmp_path, experiment=document, jobs=1).classes] == [
         "MNISTCNN-mnist"
     ]
-    with pytest.raises(BadInput, match="no job would arrive, because all `classProbability` are 0"):
+    with pytest.raises(BadInput, match="all `classProbability` are 0"):
         read(
             tmp_path,
             experiment=changed(
@@ -170,28 +131,9 @@ def test_classes_with_probability_0_are_dropped_but_never_all(tmp_path: Path) ->
         )
 
 
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        ("{", "cluster.json: invalid JSON: Expecting property name"),
-        ("[]", r"cluster.json: \$ is \[\]; it must be an object"),
-        ("[" * 100_000, "invalid JSON"),
-        (
-            "{}",
-            "cluster.orchestrator.orchestrator_type is missing; it must be one of batch, simulated",
-        ),
-        (
-            '{"cluster": {"orchestrator": {"orchestrator_type": "batch"}}}',
-            "execution_config.duration is missing",
-        ),
-        (
-            json.dumps(CLUSTER).replace("[11, 12, 13]", "[1.5]"),
-            r"reproducibility.seeds is \[1.5\]; it must be a list of whole numbers",
-        ),
-    ],
-)
-def test_what_is_no_such_file_is_refused(tmp_path: Path, text: str, said: str) -> None:
-    with pytest.raises(BadInput, match=said):
+@pytest.mark.parametrize("text", ["{", "[]", "[" * 100_000, "{}", '{"cluster": {}}'])
+def test_what_is_no_such_file_is_refused(tmp_path: Path, text: str) -> None:
+    with pytest.raises(BadInput, match="cluster.json: "):
         read(tmp_path, text)
 
 
@@ -255,11 +197,10 @@ def test_each_task_has_ticks_and_classes_of_its_own(tmp_path: Path) -> None:
 
 
 def test_a_batch_has_each_class_once_and_at_once(tmp_path: Path) -> None:
-    found = read(tmp_path, batch(parallel=False), two_tasks())
+    found = read(tmp_path, batch(), two_tasks())
     assert [(job.submit_s, job.class_.name) for job in found.jobs] == [
         (0.0, one.name) for one in found.classes
     ]
-    assert [note for note in found.notes if "use slots=1 to run one at a time" in note]
 
 
 def test_a_distributed_job_trains_as_long_and_as_it_would(tmp_path: Path) -> None:
@@ -277,7 +218,6 @@ def test_a_distributed_job_trains_as_long_and_as_it_would(tmp_path: Path) -> Non
 
 
 def test_a_federated_job_is_rounds_of_its_clients(tmp_path: Path) -> None:
-    """Without lambda it is a batch; a note states that three of its six clients learn per round."""
     found = read(tmp_path, batch(), FEDERATED)
     (one,) = found.classes
     assert (one.kind, one.size.mean, one.replicas) == ("federated", 8, 1)
@@ -290,41 +230,26 @@ def test_a_federated_job_is_rounds_of_its_clients(tmp_path: Path) -> None:
         "epochs": 2,
     }
     assert complete(one.kind, one.params)
-    assert [
-        note
-        for note in found.notes
-        if "3 of 6 clients learn per round in FLTK; here all do" in note
-    ]
     with pytest.raises(BadInput, match="`rounds` must be at least 1"):
         read(tmp_path, batch(), job_class(FEDERATED, "learningParameters", "rounds", value=...))
 
 
 @pytest.mark.parametrize(
-    ("optimiser", "momentum", "becomes", "said"),
+    ("optimiser", "momentum", "becomes"),
     [
-        ("SGD", None, "sgd", False),
-        ("SGD", 0.9, "momentum", False),
-        ("AdamW", None, "adam", True),
-        ("FedProx", None, "sgd", True),
+        ("SGD", None, "sgd"),
+        ("SGD", 0.9, "momentum"),
+        ("AdamW", None, "adam"),
+        ("FedProx", None, "sgd"),
     ],
 )
-def test_what_stands_in_for_an_optimiser_is_said(
-    tmp_path: Path,
-    optimiser: str,
-    momentum: float | None,
-    becomes: str,
-    said: bool,  # noqa: FBT001
+def test_what_stands_in_for_an_optimiser(
+    tmp_path: Path, optimiser: str, momentum: float | None, becomes: str
 ) -> None:
     value = {"type": optimiser, "learningRate": 0.1, "momentum": momentum}
-    found = read(
-        tmp_path,
-        experiment=job_class(
-            DISTRIBUTED, "hyperParameters", "default", "optimizerConfig", value=value
-        ),
-        jobs=1,
-    )
+    at = ("hyperParameters", "default", "optimizerConfig")
+    found = read(tmp_path, experiment=job_class(DISTRIBUTED, *at, value=value), jobs=1)
     assert found.classes[0].params["optimiser"] == becomes
-    assert any(f"optimiser {optimiser} is {becomes} here" in note for note in found.notes) == said
 
 
 def test_a_duration_in_which_too_many_jobs_come_is_refused(

@@ -37,24 +37,9 @@ ELASTIC = "chosen for each"
 FEWEST_JOBS = 5
 NAMES = {"amdahl": "Amdahl", "usl": "Gunther (USL)"}
 LEGEND = (
-    (
-        "within",
-        (
-            "share of jobs that ran for the target ±10 %. waits incl.: the same for the time from "
-            "submission to end."
-        ),
-    ),
-    (
-        "node s",
-        "replicas times run time, per job, excluding the measurements beforehand.",
-    ),
-    (
-        "95 %",
-        (
-            "interval over streams, paired: the same jobs at the same times under every way of "
-            "scaling."
-        ),
-    ),
+    ("within", "share of jobs that ran for the target ±10 %."),
+    ("node s", "replicas times run time, per job, excluding the measurements beforehand."),
+    ("95 %", "interval over streams, paired: the same jobs under every way of scaling."),
 )
 
 
@@ -148,24 +133,22 @@ class ScalingArm:
         )
 
 
-# Of a stream: the share of jobs that ran for the target ±10 %, and of those done so soon after
-# submission; what a job took of the nodes; the jobs' waits and responses; their mean number of
-# replicas.
-METRICS = ("within", "within_waited", "node_s_per_job", "mean_wait_s", "p95_response_s", "replicas")
+# Of a stream: the share of jobs that ran for the target ±10 %, what a job took of the nodes, the
+# jobs' mean wait, and their mean number of replicas.
+METRICS = ("within", "node_s_per_job", "mean_wait_s", "replicas")
 
 
 def _jobs_of(stream: Stream, target_s: float) -> pd.DataFrame:
+    """Return a row for each job that finished in its first attempt."""
     import pandas as pd
 
     rows = [
-        (job.number, times.ran_s, times.response_s, job.replicas)
+        (job.number, times.ran_s, times.start_s - times.submit_s, job.replicas)
         for job, times in stream.done_with_times
     ]
-    jobs = pd.DataFrame(rows, columns=["number", "ran_s", "response_s", "replicas"])
-    for name, of in (("within", "ran_s"), ("within_waited", "response_s")):
-        jobs[name] = ((jobs[of] / target_s - 1).abs() <= TOLERANCE).astype(float)
+    jobs = pd.DataFrame(rows, columns=["number", "ran_s", "mean_wait_s", "replicas"])
+    jobs["within"] = ((jobs["ran_s"] / target_s - 1).abs() <= TOLERANCE).astype(float)
     jobs["node_s_per_job"] = jobs["ran_s"] * jobs["replicas"]
-    jobs["mean_wait_s"] = jobs["response_s"] - jobs["ran_s"]
     return jobs
 
 
@@ -238,17 +221,12 @@ class MeasuredStream:
 
 @dataclass(frozen=True, slots=True)
 class TargetReport:
-    """One target on one engine.
+    """One target on one engine; `arms` begin with the choice.
 
     `runs` are those that every arm had, `alone` the streams beside; `lost` jobs were not done at
-    once.
-
-    `arms` begin with the choice. `reachable` is the part of the jobs for which the choice expected
-    a number of replicas that fits; `off` the mean of |predicted/measured - 1| of the time of the
-    jobs it chose for, None where no law is recorded; `profile_node_s` is what was measured
-    beforehand took, for each stream. `late` and `early` are the parts of its jobs that took more
-    and less than the band. Of arms that are `unlike` the choice other jobs were done: they are not
-    compared with it.
+    once. `reachable` is the share of jobs for which the choice expected a number of replicas that
+    fits; `off` the mean error of the law's times; `profile_node_s` what measuring beforehand took,
+    for each stream. Of arms that are `unlike` the choice other jobs were done.
     """
 
     engine: str
@@ -261,8 +239,6 @@ class TargetReport:
     reachable: float | None
     off: float | None
     profile_node_s: float | None
-    late: float
-    early: float
     unlike: tuple[str, ...] = ()
 
 
@@ -354,7 +330,7 @@ def _report(
         raise Refused(
             f"{where}: no jobs ran with every way of scaling, so nothing can be compared."
         )
-    rows, jobs, numbers = [], {}, {}
+    rows, jobs, numbers = [], 0, {}
     for name in order:
         of_arm = [_jobs_of(by_arm[name][key].record, target_s) for key in shared]
         if (fewest := min(map(len, of_arm))) < FEWEST_JOBS:
@@ -363,13 +339,11 @@ def _report(
                 f"attempt; at least {FEWEST_JOBS} are needed."
             )
         for at, done in enumerate(of_arm):
-            late = {"p95_response_s": done["response_s"].quantile(0.95)}
-            rows.append({"arm": name, "stream": at, **done.mean(), **late})
-        jobs[name] = pd.concat(of_arm)
+            rows.append({"arm": name, "stream": at, **done.mean()})
+        jobs += sum(map(len, of_arm))
         numbers[name] = [set(done["number"]) for done in of_arm]
     unlike = tuple(name for name in order if numbers[name] != numbers[ELASTIC])
     chosen = [by_arm[ELASTIC][key] for key in shared]
-    ran_s = jobs[ELASTIC]["ran_s"]
     return TargetReport(
         engine=engine,
         slots=slots,
@@ -377,13 +351,11 @@ def _report(
         runs=len(shared),
         alone=len(beside) - len(shared) * len(order),
         lost=sum(len(by_arm[name][key].record.jobs) for name in order for key in shared)
-        - sum(map(len, jobs.values())),
+        - jobs,
         arms=compared(pd.DataFrame(rows), unlike),
         reachable=average_of_known(stream.reachable for stream in chosen),
         off=average_of_known(map(_off, chosen)),
         profile_node_s=average_of_known(stream.profile_node_s for stream in chosen),
-        late=float((ran_s > target_s * (1 + TOLERANCE)).mean()),
-        early=float((ran_s < target_s * (1 - TOLERANCE)).mean()),
         unlike=unlike,
     )
 
@@ -440,7 +412,7 @@ def choices(law: Law, target_s: float, most: int, sizes: Sequence[float]) -> Ans
         (Column("predicted s", "predicted_s", digits), lambda choice: choice.predicted_s),
         (
             Column("within 10 %", "within", left=True),
-            lambda choice: "yes" if choice.within else f"no: {choice.why}",
+            lambda choice: "yes" if choice.within else "no",
         ),
     ]
     fit = f"{sum(choice.within for choice in chosen)} of {counted(len(chosen), 'size')}"
@@ -461,7 +433,7 @@ def reported(streams: Sequence[MeasuredStream], refused: Sequence[str]) -> Answe
         )
         lines.append(_found(report.arms, f" ({where})" if len(result) > 1 else ""))
         head = Line(f"MEASURED: {where}; {counted(report.runs, 'stream')}.")
-        sections.append(Section("", [head, *_tables(report.arms), *bullets(_report_lines(report))]))
+        sections.append(Section("", [head, _table(report.arms), *bullets(_report_lines(report))]))
     title, *more = leading(lines)
     return Answer(
         title,
@@ -504,8 +476,7 @@ def _report_lines(report: TargetReport) -> Iterator[str]:
     if report.reachable is not None:
         yield (f"By the law used, {report.reachable:.1%} of the jobs can meet the target.")
     if report.off is not None:
-        off = f"The law was {report.off:.1%} off on average"
-        yield f"{off}; {report.early:.1%} of jobs took less than the band, {report.late:.1%} more."
+        yield f"The law was {report.off:.1%} off on average."
     if report.profile_node_s is not None:
         yield f"Measuring beforehand took {report.profile_node_s:.3g} node-seconds per stream."
     if report.runs < FEWEST:
@@ -533,7 +504,7 @@ def _points(of: Figure | None) -> Figure | None:
     )
 
 
-def _tables(arms: Sequence[ScalingArm]) -> list[Table]:
+def _table(arms: Sequence[ScalingArm]) -> Table:
     columns: Columns = [
         (Column("replicas", left=True), lambda arm: arm.name),
         (Column("mean", "replicas_mean", "{:.1f}".format), lambda arm: arm.mean("replicas")),
@@ -549,20 +520,6 @@ def _tables(arms: Sequence[ScalingArm]) -> list[Table]:
             lambda arm: arm.node_seconds,
         ),
         (Column("p", write=probability, spare=1), lambda arm: arm.p_node_seconds),
+        (Column("mean\nwait s", "mean_wait_s", digits, spare=2), lambda arm: arm.mean("mean_wait_s")),
     ]
-    waits: Columns = [
-        columns[0],
-        (
-            Column("within, waits incl.", "within_waited", partial(share, decimals=1)),
-            lambda arm: arm.mean("within_waited"),
-        ),
-        (Column("mean wait s", "mean_wait_s", digits), lambda arm: arm.mean("mean_wait_s")),
-        (
-            Column("p95 response s", "p95_response_s", digits),
-            lambda arm: arm.mean("p95_response_s"),
-        ),
-    ]
-    return [
-        table_of(columns, sorted(arms, key=lambda arm: _word(arm) in {CANT_TELL, NOT_COMPARABLE})),
-        table_of(waits, arms),
-    ]
+    return table_of(columns, sorted(arms, key=lambda arm: _word(arm) in {CANT_TELL, NOT_COMPARABLE}))

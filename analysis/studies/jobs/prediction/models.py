@@ -1,9 +1,7 @@
 """Models by name. Each learns from a table and predicts points, on the models' scale (or logs).
 
-Black boxes: ridge regression, boosted trees. White boxes: laws with meaningful parameters, fitted
-to the same rows. Amdahl's takes `replicas` (and `work`), the law of work takes `work`. If rows have
-classes, each class has its own law; a class, or another input of a law, that the training rows lack
-is not predicted (NaN). The baseline is the mean of the training set.
+Black boxes: ridge regression, boosted trees. White boxes: laws of `replicas` and `work`, one per
+class; a class that the training rows lack is not predicted (NaN).
 """
 
 from __future__ import annotations
@@ -17,8 +15,7 @@ import numpy as np
 from scipy.optimize import nnls
 from sklearn import config_context
 from sklearn.ensemble import GradientBoostingRegressor
-from sklearn.linear_model import Ridge, ridge_regression
-from sklearn.model_selection import PredefinedSplit
+from sklearn.linear_model import RidgeCV
 from threadpoolctl import threadpool_limits
 
 from analysis.plain import one_line
@@ -26,16 +23,14 @@ from analysis.terms import Refused
 from control.scaling import TimedJob, fits, time_s
 
 from . import tables
-from .tables import FactorTable, Floats, Texts, TooFew
+from .tables import FactorTable, Floats
 
 if TYPE_CHECKING:
     from pandas import DataFrame as Points
 
     Law = Callable[[Points], Floats]
     Fitted = Callable[[Points], Floats]
-    # Fits a table; a model that has to choose something itself does not split these groups.
-    # Raises Refused if the table lacks what the model needs.
-    Learner = Callable[[FactorTable, Texts], Fitted]
+    Learner = Callable[[FactorTable], Fitted]  # raises Refused, if the table lacks what it needs
 
 BASELINE = "mean"
 ALPHAS = np.logspace(-4, 4, 17)
@@ -49,36 +44,19 @@ def many_small_fits() -> Iterator[None]:
         yield
 
 
-def mean(table: FactorTable, groups: Texts) -> Fitted:
-    del groups
+def mean(table: FactorTable) -> Fitted:
     level = float(table.seen().mean())
     return lambda points: np.full(len(points), level)
 
 
-def ridge(table: FactorTable, groups: Texts) -> Fitted:
-    """Fit ridge regression; the penalty minimises the error of held-out groups."""
+def ridge(table: FactorTable) -> Fitted:
     code = tables.Coding(table.points)
-    rows, seen = code.coded(table.points), table.seen()
-    try:
-        fold = tables.folds(groups, tables.INNER)
-    except TooFew:
-        fold = np.arange(len(rows)) % tables.INNER
-    off = np.zeros(len(ALPHAS))
-    for training, test in PredefinedSplit(fold).split():
-        centre, level = rows[training].mean(axis=0), seen[training].mean()
-        # The same target under each penalty.
-        each = np.tile(seen[training, None] - level, len(ALPHAS))
-        slopes = ridge_regression(
-            rows[training] - centre, each, ALPHAS, solver="svd", check_input=False
-        )
-        off += (((rows[test] - centre) @ slopes.T + level - seen[test, None]) ** 2).sum(axis=0)
-    model = Ridge(float(ALPHAS[np.argmin(off)])).fit(rows, seen)
+    model = RidgeCV(ALPHAS).fit(code.coded(table.points), table.seen())
     return lambda points: np.asarray(model.predict(code.coded(points)))
 
 
-def trees(table: FactorTable, groups: Texts) -> Fitted:
+def trees(table: FactorTable) -> Fitted:
     """Fit gradient-boosted trees (Friedman 2001): 100 of depth 3, each on 80 % of the rows."""
-    del groups
     code = tables.Coding(table.points)
     model = GradientBoostingRegressor(
         n_estimators=100,
@@ -114,8 +92,7 @@ def learners(table: FactorTable, names: Sequence[str] = ()) -> dict[str, Learner
     return {name: known[name] for name in names or known}
 
 
-def _by_class(table: FactorTable, groups: Texts, law: Callable[[FactorTable], Law]) -> Fitted:
-    del groups
+def _by_class(table: FactorTable, law: Callable[[FactorTable], Law]) -> Fitted:
     if CLASS not in tables.names_of(table.points):
         whole = law(table)
         return lambda points: _logs(whole(points))

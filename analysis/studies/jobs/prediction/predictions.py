@@ -43,25 +43,13 @@ METHOD = (
 )
 LEGEND = [
     ("MAPE, RMSE", "each group counts once."),
-    (
-        "mean",
-        "the mean of the training set; of logarithms (the geometric mean) if errors are factors.",
-    ),
+    ("mean", "the mean of the training set; the geometric mean if errors are factors."),
     (
         "than the mean's",
-        "how many times smaller the error is, or by how much; paired by group; p after Holm.",
+        "how many times smaller the error is, or by how much; paired by group; p after Holm; the "
+        "variance is widened after Nadeau and Bengio, for training sets that overlap.",
     ),
-    (
-        "p, [95 %]",
-        "the variance is widened after Nadeau and Bengio, for training sets that overlap.",
-    ),
-    (
-        "group",
-        (
-            "what is left out whole: a configuration, or a run (a block of cells, or all streams "
-            "of the same jobs)."
-        ),
-    ),
+    ("group", "what is left out whole: a configuration, or a run (a block, or the same jobs)."),
     (WORK, "time = start + cost·work, fitted per class."),
     ("intervals", METHOD),
 ]
@@ -134,7 +122,7 @@ def predicted(
     (chosen,) = learners(table, [model]).values()
     by, points = by_of(table), tables.points(wanted, table)
     with many_small_fits():
-        seen = [chosen(table, table.units(by))(points)]
+        seen = [chosen(table)(points)]
         try:
             seen += validation.calibrated(table, by, chosen)(points, level)
         except Refused:  # too few groups, or in one fold too little for a law
@@ -162,7 +150,7 @@ def leans_on(table: FactorTable, model: str) -> dict[str, float]:
     leans = {}
     with many_small_fits():
         (chosen,) = learners(table, [model]).values()
-        fitted = chosen(table, table.units(by_of(table)))
+        fitted = chosen(table)
         usual = fitted(points)
         for factor in map(str, points):
             shuffled = points.assign(
@@ -179,7 +167,6 @@ class ClassTime:
     """The predicted seconds per unit of a class's work on one replica, with the measured time.
 
     `off` is the typical error of its jobs' predictions if their group was held out; a fraction.
-    `ordered` is the share of pairs with other classes' jobs that were predicted in the right order.
     """
 
     name: str
@@ -187,7 +174,6 @@ class ClassTime:
     predicted_s_per_work: float
     measured_s_per_work: float
     off: float
-    ordered: float
 
 
 def class_times(rows: Sequence[Measurement], model: str) -> tuple[list[ClassTime], CrossValidation]:
@@ -218,10 +204,7 @@ def class_times(rows: Sequence[Measurement], model: str) -> tuple[list[ClassTime
     raised = table.measured[known].sum() / held_out[known].sum()
     with many_small_fits():
         (chosen,) = learners(table, [model]).values()
-        times = (
-            validation.in_unit(chosen(table, table.units(validated.by))(table.points), table)
-            * raised
-        )
+        times = validation.in_unit(chosen(table)(table.points), table) * raised
     names = np.array([str(row.factors[CLASS]) for row in kept])
     alone = np.array([_work_alone(row) for row in kept])
     result = []
@@ -234,10 +217,7 @@ def class_times(rows: Sequence[Measurement], model: str) -> tuple[list[ClassTime
             float(taken[own].sum() / alone[own].sum()) for taken in (times, table.measured)
         )
         typical = math.expm1(off.mean()) if len(off) and table.log else math.nan
-        pairs = np.sign(np.subtract.outer(held_out[judged], held_out[known]))
-        pairs *= np.sign(np.subtract.outer(table.measured[judged], table.measured[known]))
-        ordered = float((pairs > 0).sum() / (pairs != 0).sum()) if pairs.any() else math.nan
-        result.append(ClassTime(name, int(own.sum()), per_work, measured, typical, ordered))
+        result.append(ClassTime(name, int(own.sum()), per_work, measured, typical))
     return result, validated
 
 
@@ -468,7 +448,6 @@ def classes(
         (Column("measured", "measured_s_per_work", digits), lambda time: time.measured_s_per_work),
         (Column("jobs"), lambda time: time.jobs),
         (Column("typically off", "off", unsigned), lambda time: _finite(time.off)),
-        (Column("pairs in order", "ordered", unsigned), lambda time: _finite(time.ordered)),
     ]
     title, *trusts = _trust(of)
     seconds = f"Seconds per unit of work, on one replica, by {model}"
@@ -477,10 +456,7 @@ def classes(
         sections=[Section(seconds, [table_of(columns, times), *bullets([*trusts, *notes])])],
         legend=[
             ("measured", "as the jobs ran"),
-            (
-                "typically off, pairs in order",
-                "of held-out jobs. Chance orders half of the pairs correctly.",
-            ),
+            ("typically off", "of held-out jobs"),
         ],
         data={"model": model, "classes": times, "validation": of, "notes": list(notes)},
     )

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.spatial import cKDTree
 
 from analysis.plain import one_line
 from analysis.terms import Refused
@@ -139,17 +138,15 @@ def table(rows: Sequence[Measurement], response: str, notes: Sequence[str] = ())
 
 
 def thinned(rows: Sequence[Measurement], most: int = MOST_ROWS) -> list[Measurement]:
+    import pandas as pd
+
     if len(rows) <= most:
         return list(rows)
-    groups: dict[tuple[str, str], list[int]] = {}
-    for at, row in enumerate(rows):
-        groups.setdefault((row.configuration, row.run), []).append(at)
-    rng = np.random.default_rng(SEED)
-    shuffled = [list(rng.permutation(group)) for group in groups.values()]
-    turns = [
-        (turn, number, at) for number, group in enumerate(shuffled) for turn, at in enumerate(group)
-    ]
-    return [rows[at] for at in sorted(int(at) for _, _, at in sorted(turns)[:most])]
+    order = np.random.default_rng(SEED).permutation(len(rows))
+    groups = pd.DataFrame([(rows[at].configuration, rows[at].run) for at in order])
+    turns = groups.groupby([0, 1], sort=False).cumcount().to_numpy()
+    kept = order[np.argsort(turns, kind="stable")[:most]]
+    return [rows[at] for at in sorted(kept.tolist())]
 
 
 def numbers_of(points: pd.DataFrame) -> list[str]:
@@ -242,38 +239,25 @@ class Coding:
         positive = np.where(values <= 0, self.low, values)
         return np.where(self.log, np.log(np.where(self.log, positive, 1.0)), values)
 
-    def coded_numbers(self, points: pd.DataFrame) -> Floats:
-        """Code the numbers of points, shape (points, columns), with indicators for missing ones."""
+    def coded(self, points: pd.DataFrame) -> Floats:
+        """Code points, shape (points, columns), with indicators for missing numbers."""
         values = self._values(points)
         standard = np.nan_to_num((self._seen(values) - self.centre) / self.scale)
         both = np.stack([standard, np.isnan(values)], axis=2).reshape(len(points), -1)
-        return both[:, np.column_stack([np.ones_like(self.missing), self.missing]).ravel()]
-
-    def coded(self, points: pd.DataFrame) -> Floats:
-        """Code points, shape (points, columns)."""
+        known = both[:, np.column_stack([np.ones_like(self.missing), self.missing]).ravel()]
         columns = ((points[name].to_numpy(object), levels) for name, levels in self.levels.items())
         names = [column == level for column, levels in columns for level in levels]
-        return np.column_stack([self.coded_numbers(points), *names])
+        return np.column_stack([known, *names])
 
 
 def beyond(training: pd.DataFrame, points: pd.DataFrame) -> list[tuple[str, ...]]:
     """Return how each point is an extrapolation; nothing if it is interpolated.
 
-    That is: outside a number's range, an unseen name, a missing factor that never was; or, within
-    all of these, numbers farther from every training point than the most isolated of these is from
-    its nearest.
+    That is: outside a number's range, an unseen name, or a missing factor that never was.
     """
     coding = Coding(training)
-    # Each name was seen, and names have no distances.
-    lonely = _lonely(coding.coded_numbers(training), coding.coded_numbers(points))
-    reasons = [
-        tuple(_outside(coding, {str(name): value for name, value in point.items()}))
-        for point in points.to_dict("records")
-    ]
-    together = ("this combination of numbers is far from all measured ones",)
-    return [
-        named or (together if alone else ()) for named, alone in zip(reasons, lonely, strict=True)
-    ]
+    rows = points.to_dict("records")
+    return [tuple(_outside(coding, {str(name): row[name] for name in row})) for row in rows]
 
 
 def _outside(coding: Coding, point: Mapping[str, float | str]) -> Iterable[str]:
@@ -300,12 +284,3 @@ def _outside(coding: Coding, point: Mapping[str, float | str]) -> Iterable[str]:
                 if level
                 else f"{name} is not given"
             )
-
-
-def _lonely(training: Floats, points: Floats) -> list[bool]:
-    seen = np.unique(training, axis=0)
-    if len(seen) < 3:
-        return [False] * len(points)
-    tree = cKDTree(seen)
-    apart = tree.query(seen, k=2)[0][:, 1].max()
-    return [bool(distance) for distance in tree.query(points)[0] > apart * (1 + ROUNDING)]

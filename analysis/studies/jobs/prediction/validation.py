@@ -2,9 +2,8 @@
 
 Each group counts once; a model is compared with the training mean, paired by group. Intervals are
 CV+ over groups: errors on held-out groups estimate the next ones (Barber, Candès, Ramdas and
-Tibshirani 2021; for grouped rows with a new next group, Lee, Barber and Willett 2023: every group
-counts once, and an additional unknown one as infinitely far). The only assumption about the errors
-is that groups are exchangeable.
+Tibshirani 2021; for grouped rows Lee, Barber and Willett 2023). The only assumption about the
+errors is that groups are exchangeable.
 """
 
 from __future__ import annotations
@@ -130,7 +129,7 @@ def calibrated(table: FactorTable, by: By, learner: Learner) -> Intervals:
     seen = table.seen()
     fitted = []
     for training, test in PredefinedSplit(fold).split():
-        fitted.append(learner(table.take(training), units[training]))
+        fitted.append(learner(table.take(training)))
         off[test] = np.abs(fitted[-1](table.points.iloc[test]) - seen[test])
     known = ~np.isnan(off)
     off, fold, weight, count = (
@@ -224,7 +223,7 @@ def _held_out(
     for training, test in splits:
         known, points = table.take(training), table.points.iloc[test]
         try:
-            predicted[test] = learner(known, units[training])(points)
+            predicted[test] = learner(known)(points)
             if level is not None and enough(len(np.unique(units[training])), level):
                 low[test], high[test] = calibrated(known, by, learner)(points, level)
         except Refused as error:
@@ -243,8 +242,7 @@ def scored(
 ) -> Scored:
     """Score one model on the rows it could predict, beside the training mean on the same rows.
 
-    Arrays are on the models' scale. Rows of a group are dependent, so the interval of the coverage
-    is Wilson's (1927) for as many trials as there are groups.
+    Arrays are on the models' scale.
     """
     import pandas as pd
 
@@ -293,6 +291,12 @@ def scored(
     )
 
 
+def wilson(share: float, count: int, z: float = 1.959963984540054) -> tuple[float, float]:
+    middle = (share + z**2 / (2 * count)) / (1 + z**2 / count)
+    half = z / (1 + z**2 / count) * math.sqrt(share * (1 - share) / count + z**2 / (4 * count**2))
+    return max(0.0, middle - half), min(1.0, middle + half)
+
+
 def difference(smaller: Floats, folds: int, *, log: bool) -> Difference | None:
     """Test over groups how much smaller a model's errors are than the mean's; None for too few.
 
@@ -326,9 +330,3 @@ def adjusted(scores: Sequence[Scored]) -> tuple[Scored, ...]:
             found = replace(found, p=p, verdict=found.verdict if p < ALPHA else "can't tell")
         result.append(replace(score, difference=found))
     return tuple(result)
-
-
-def wilson(share: float, count: int, z: float = 1.959963984540054) -> tuple[float, float]:
-    middle = (share + z**2 / (2 * count)) / (1 + z**2 / count)
-    half = z / (1 + z**2 / count) * math.sqrt(share * (1 - share) / count + z**2 / (4 * count**2))
-    return max(0.0, middle - half), min(1.0, middle + half)
